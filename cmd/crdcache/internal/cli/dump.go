@@ -114,7 +114,6 @@ func (f *dumpFlags) toOptions(cmd *cobra.Command, args []string,
 	if o.Reader, err = f.reader.Reader(cmd.Context(), args, f.style.Cached(), streams); err != nil {
 		return nil, err
 	}
-	o.PrintsTables = style.Format.IsTable()
 	for i := range o.named {
 		o.named[i].Type = o.TypeNames()[i] // config names are translated
 	}
@@ -164,7 +163,10 @@ func (o *dumpOptions) run(ctx context.Context) error {
 
 func (o *dumpOptions) print(ctx context.Context, types *session.Types, _ session.Indexes,
 	synced []session.Cache) error {
-	options := types.SectionOptions(o.style)
+	options, err := types.SectionOptions(o.style)
+	if err != nil {
+		return err
+	}
 	sections := make([]print.Section, len(synced))
 	for i, c := range synced {
 		sections[i] = c.Section(o.order, "")
@@ -191,7 +193,10 @@ func (o *dumpOptions) printServerRows(ctx context.Context) (done bool, err error
 		return false, nil
 	}
 	o.Notef("%s is read from the cache server, as rows", from.Resource)
-	options := from.Types.SectionOptions(o.style)
+	options, err := from.Types.SectionOptions(o.style)
+	if err != nil {
+		return true, err
+	}
 	options.OmitEmptyMessage = o.ignoreNotFound
 	return true, print.Sections(ctx, []print.Section{answer.RowSection(true)}, options)
 }
@@ -238,11 +243,14 @@ func (o *dumpOptions) get(ctx context.Context, named []session.ObjectArg) error 
 	if found == 0 {
 		return err
 	}
-	options := types.SectionOptions(o.style)
+	options, failed := types.SectionOptions(o.style)
+	if failed != nil {
+		return errors.Join(err, failed)
+	}
 	options.SingleObject, options.OmitEmptyMessage = asked == 1 && found == 1, true
 	sections := make([]print.Section, len(all))
 	for i, got := range all {
-		var failed error
+		options.Loader.Only(got.Resource.GVR, got.Names)
 		if sections[i], failed = o.section(got); failed != nil {
 			return errors.Join(err, failed)
 		}

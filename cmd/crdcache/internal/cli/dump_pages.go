@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
@@ -34,21 +35,28 @@ func (o *dumpOptions) canStream(types *session.Types) bool {
 // streamPages prints the objects of a type page by page. It returns false, with no output, if the first page
 // fails: a sync retries and has better errors.
 func (o *dumpOptions) streamPages(ctx, waiting context.Context, types *session.Types) (done bool, err error) {
-	options := types.SectionOptions(o.style)
+	options, err := types.SectionOptions(o.style)
+	if err != nil {
+		return true, err
+	}
 	options.OmitEmptyMessage = o.ignoreNotFound
+	client, rows, err := o.rowsOfPages(waiting, types, options.Loader)
+	if err != nil {
+		return o.retryBySync(waiting, types, "waiting for the columns of the table", err)
+	}
 	reading, stop := print.WhileRead(ctx, o.Out)
 	defer stop()
-	next, end := iter.Pull2(types.Pages(reading, waiting))
+	next, end := iter.Pull2(types.Pages(reading, waiting, client))
 	defer end()
 	first, err, ok := next()
 	switch {
 	case reading.Err() != nil:
 		err = context.Cause(reading)
 	case err != nil:
-		return retryBySync(waiting, types, err)
+		return o.retryBySync(waiting, types, "waiting for the first page of the list", err)
 	case ok:
 		f := &pageStream{dumpOptions: o, types: types, pages: withFirst(first, next)}
-		section := print.Section{Resource: types.Resources[0],
+		section := print.Section{Resource: types.Resources[0], Rows: rows(),
 			Each: func(w *print.Writer) error { return f.each(reading, w) }}
 		err = print.Sections(reading, []print.Section{section}, options)
 	}
@@ -95,16 +103,35 @@ func (f *pageStream) each(ctx context.Context, w *print.Writer) error {
 
 // retryBySync returns false, so that a sync retries, unless the timeout has passed. Then the error states the
 // reason of the wait.
-func retryBySync(waiting context.Context, types *session.Types, err error) (done bool, _ error) {
+func (o *dumpOptions) retryBySync(waiting context.Context, types *session.Types, wait string,
+	err error) (done bool, _ error) {
 	if waiting.Err() == nil {
 		return false, nil
 	}
 	current := status.Status{
-		GVR: types.Resources[0].GVR, State: status.Syncing,
-		Message: "waiting for the first page of the list: " + print.Line(err.Error()), LastError: err,
+		GVR: types.Resources[0].GVR, State: status.Syncing, Message: wait + ": " +
+			print.Line(err.Error()), LastError: err,
 	}
 	return true, &dynamicinformer.NotSyncedError{Missing: []status.Status{current},
 		Cause: context.Cause(waiting)}
+}
+
+// rowsOfPages returns the client that lists the pages, and a function that returns their row formatter after
+// the first page.
+func (o *dumpOptions) rowsOfPages(ctx context.Context, types *session.Types,
+	loader *print.RowLoader) (dynamic.Interface, func() print.RowFormatter, error) {
+	var rows print.RowFormatter
+	if o.style.Format.IsTable() {
+		var err error
+		if rows, err = loader.Defined(ctx, types.Resources[0]); err != nil {
+			return nil, nil, err
+		}
+		if rows == nil {
+			printed, err := types.TableClient()
+			return printed, func() print.RowFormatter { return printed.Rows(types.Resources[0].GVR) }, err
+		}
+	}
+	return types.Client, func() print.RowFormatter { return rows }, nil
 }
 
 // printRest prints the objects after the last page when a list expires because the reader is slow. It reads
@@ -120,6 +147,7 @@ func (f *pageStream) printRest(ctx context.Context, w *print.Writer, why error) 
 	waiting, cancel := f.Target.Limit(ctx)
 	defer cancel()
 	return f.types.Sync(ctx, waiting, nil, func(synced []session.Cache) error {
+		w.Reload()
 		for _, one := range synced {
 			if err := one.Section(nil, f.last).Each(w); err != nil {
 				return err

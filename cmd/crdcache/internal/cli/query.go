@@ -143,12 +143,8 @@ func (f *queryFlags) toOptions(cmd *cobra.Command, args []string,
 	if o.groups, err = f.aggregation(); err != nil {
 		return nil, err
 	}
-	if o.Reader, err = f.reader.Reader(cmd.Context(), []string{name}, f.style.Cached(), streams); err != nil {
-		return nil, err
-	}
-	numbers := o.count || o.values != "" || len(o.groups.GroupBy)+len(o.groups.Measures) > 0
-	o.PrintsTables = o.style.Format.IsTable() && !numbers && !o.keysOnly && !o.explain
-	return o, nil
+	o.Reader, err = f.reader.Reader(cmd.Context(), []string{name}, f.style.Cached(), streams)
+	return o, err
 }
 
 // numericForms are the flags whose results are numbers. numericFormats are their output formats.

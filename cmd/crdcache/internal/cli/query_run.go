@@ -153,7 +153,11 @@ func (o *queryOptions) warn(texts []string) {
 
 // print prints the objects of a result.
 func (o *queryOptions) print(ctx context.Context, types *session.Types, found print.Section) error {
-	return print.Sections(ctx, []print.Section{found}, types.SectionOptions(o.style))
+	options, err := types.SectionOptions(o.style)
+	if err != nil {
+		return err
+	}
+	return print.Sections(ctx, []print.Section{found}, options)
 }
 
 func (o *queryOptions) printKeys(keys []string) error {
@@ -208,9 +212,6 @@ func (o *queryOptions) queryServer(ctx context.Context) (*session.Answer, *sessi
 	}
 	if o.explain && (o.LocalNamespace(from.Resource) != "" || o.Cached().LabelSelector != nil) {
 		return nil, nil, errors.New("its plans count all cached objects")
-	}
-	if o.PrintsTables && from.Resource.CRDUID == "" {
-		return nil, nil, errors.New("it has no table rows of built-in types")
 	}
 	answer, err := from.Query(ctx, o.LocalNamespace(from.Resource), o.parameters())
 	return answer, from, err

@@ -46,8 +46,8 @@ func (r *run) groups() ([]*informerGroup, error) {
 		fetch := func(ctx context.Context, of schema.GroupResource) (*crd.Definition, error) {
 			return crd.Fetch(ctx, client, of)
 		}
-		r.columns.loader = print.NewRowLoader(fetch, nil, r.ErrOut)
-		r.columns.first = print.NewRowLoader(r.Target.Definitions(client), nil, r.ErrOut)
+		r.columns.loader = print.NewDefinitionLoader(fetch, r.ErrOut)
+		r.columns.first = print.NewDefinitionLoader(r.Target.Definitions(client), r.ErrOut)
 		printed, err := print.NewTableClient(r.Target.Config, httpClient, client)
 		if err != nil {
 			return nil, err

@@ -145,3 +145,23 @@ func (w *Writer) Flush() error {
 	}
 	return w.flush()
 }
+
+// Reload replaces the rows of printed objects by newly loaded rows, if the columns are equal. The objects
+// that follow have no rows of their own.
+func (w *Writer) Reload() {
+	came, ok := w.rows.(printedRows)
+	if !ok {
+		return
+	}
+	loaded := w.Loader.Load(w.ctx, []discovery.Resource{w.of})[0]
+	if len(loaded.Definitions()) != len(came.definitions) {
+		return
+	}
+	w.rows = loaded
+	switch p := w.printer.(type) {
+	case *TypeTable:
+		p.rows = w.Rows(loaded)
+	case *csvRows:
+		p.Rows = w.Rows(loaded)
+	}
+}

@@ -2,15 +2,19 @@ package print
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -47,41 +51,58 @@ const (
 	parallel = 10
 )
 
-// RowLoader loads the row formatters of types: the columns of a CRD, or the rows that the server prints.
+// RowLoader loads the row formatters of types.
 type RowLoader struct {
 	definitions Definitions
-	tables      *TableClient // nil if the server is not asked for rows
+	rest        rest.Interface // nil if the server is not asked for rows
+	namespace   string
+	selectors   metav1.ListOptions
 	errOut      io.Writer
+	names       map[schema.GroupVersionResource][]string
 }
 
-// NewRowLoader returns a loader. tables reads the types without a readable CRD, and can be nil.
-func NewRowLoader(definitions Definitions, tables *TableClient, errOut io.Writer) *RowLoader {
-	return &RowLoader{definitions, tables, errOut}
+// Only limits the objects of a type that will be printed to these names.
+func (l *RowLoader) Only(gvr schema.GroupVersionResource, names []string) {
+	if l.names == nil {
+		l.names = map[schema.GroupVersionResource][]string{}
+	}
+	l.names[gvr] = names
 }
 
-// Prepare makes the table client read the types without a readable CRD with their rows.
-func (l *RowLoader) Prepare(ctx context.Context, types []discovery.Resource) {
-	forEach(ctx, types, func(ctx context.Context, i int) {
-		rows, err := l.definitionRows(ctx, types[i])
-		if rows == nil && (err == nil || apierrors.IsForbidden(err)) {
-			l.tables.enable(types[i].GVR)
-		}
-	})
+// NewRowLoader returns a loader for a server. namespace (empty means all) and selectors select the objects
+// that will be printed. Warnings go to errOut.
+func NewRowLoader(config *rest.Config, httpClient *http.Client, definitions Definitions, namespace string,
+	selectors metav1.ListOptions, errOut io.Writer) (*RowLoader, error) {
+	plain, err := NewPlainClient(config, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("read the kubeconfig: %w", err)
+	}
+	return &RowLoader{definitions: definitions, rest: plain, namespace: namespace, selectors: selectors,
+		errOut: errOut}, nil
+}
+
+// NewDefinitionLoader returns a loader that knows only the columns of CRDs.
+func NewDefinitionLoader(definitions Definitions, errOut io.Writer) *RowLoader {
+	return &RowLoader{definitions: definitions, errOut: errOut}
 }
 
 // Load returns the row formatter of each type. If the columns of a type cannot be read, it warns and returns
-// name and age. Types without a readable CRD must have been listed.
+// name and age.
 func (l *RowLoader) Load(ctx context.Context, types []discovery.Resource) []RowFormatter {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
 	rows, errs := make([]RowFormatter, len(types)), make([]error, len(types))
-	forEach(ctx, types, func(ctx context.Context, i int) {
-		rows[i], errs[i] = l.definitionRows(ctx, types[i])
-		if l.tables == nil || rows[i] != nil || errs[i] != nil && !apierrors.IsForbidden(errs[i]) {
-			return
-		}
-		if rows[i] = l.tables.rows(types[i].GVR); rows[i] != nil {
-			errs[i] = nil
-		}
-	})
+	slots := make(chan struct{}, parallel)
+	var wg sync.WaitGroup
+	for i, r := range types {
+		// Each goroutine writes to its own element and ends with its requests, which end with ctx.
+		wg.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			rows[i], errs[i] = l.load(ctx, r)
+		})
+	}
+	wg.Wait()
 	for i, err := range errs {
 		if err != nil {
 			fmt.Fprintf(l.errOut,
@@ -95,24 +116,115 @@ func (l *RowLoader) Load(ctx context.Context, types []discovery.Resource) []RowF
 	return rows
 }
 
-// forEach calls f concurrently with the index of each type, and with a context that ends after timeout.
-func forEach(ctx context.Context, types []discovery.Resource, f func(ctx context.Context, i int)) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	slots := make(chan struct{}, parallel)
-	var wg sync.WaitGroup
-	for i := range types {
-		slots <- struct{}{}
-		wg.Go(func() { // ends with its requests, which end with ctx
-			defer func() { <-slots }()
-			f(ctx, i)
-		})
-	}
-	wg.Wait()
+// selection is a request for objects: by selectors, or one object by name.
+type selection struct {
+	metav1.ListOptions
+	name string
 }
 
-// acceptTable requests a table and accepts other JSON from servers without tables.
-const acceptTable = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+// selections returns the requests for the printed objects of a type. Named objects are read with get if their
+// namespace is known, because the user can lack permission to list.
+func (l *RowLoader) selections(r discovery.Resource) []selection {
+	names, ok := l.names[r.GVR]
+	if !ok {
+		return []selection{{ListOptions: l.selectors}}
+	}
+	selections := make([]selection, len(names))
+	for i, name := range names {
+		if l.namespace != "" || r.Scope == discovery.Cluster {
+			selections[i].name = name
+		} else {
+			selections[i].FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+		}
+	}
+	return selections
+}
+
+// Defined returns the columns of a type's CRD. It returns nil if the type has no CRD or the user cannot read
+// it.
+func (l *RowLoader) Defined(ctx context.Context, r discovery.Resource) (RowFormatter, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	rows, err := l.definitionRows(ctx, r)
+	if apierrors.IsForbidden(err) {
+		return nil, nil
+	}
+	return rows, err
+}
+
+func (l *RowLoader) load(ctx context.Context, r discovery.Resource) (RowFormatter, error) {
+	rows, err := l.definitionRows(ctx, r)
+	if rows != nil || err != nil && !apierrors.IsForbidden(err) || l.rest == nil {
+		return rows, err
+	}
+	// Users without permission to read the CRD also get the server's rows, without the paths of the columns.
+	printed, failed := printedRowsOf(ctx, l.rest, r, l.namespace, l.selections(r))
+	if printed == nil || failed != nil {
+		return nil, errors.Join(err, failed)
+	}
+	return printed, nil
+}
+
+const (
+	// acceptTable requests a table and accepts other JSON from servers without tables.
+	acceptTable = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+	// pageSize bounds the size of an answer.
+	pageSize = 500
+)
+
+// printedRowsOf requests the rows of the selected objects, or returns nil if the server prints no tables.
+func printedRowsOf(ctx context.Context, client rest.Interface, r discovery.Resource, namespace string,
+	selections []selection) (RowFormatter, error) {
+	var printed []ServerRow
+	var definitions []metav1.TableColumnDefinition
+	for _, selected := range selections {
+		next := ""
+		for first := true; first || next != ""; first = false {
+			page, err := printedPage(ctx, client, r, namespace, selected, next)
+			if apierrors.IsNotFound(err) && selected.name != "" {
+				break // it is not printed
+			}
+			if err != nil {
+				return nil, err
+			}
+			if page == nil || len(page.ColumnDefinitions) == 0 && definitions == nil {
+				return nil, nil
+			}
+			if definitions == nil {
+				definitions = page.ColumnDefinitions
+			}
+			for _, row := range page.Rows {
+				key, err := rowKey(row)
+				if err != nil {
+					return nil, err
+				}
+				printed = append(printed, ServerRow{Key: key, Cells: row.Cells})
+			}
+			next = page.Continue
+		}
+	}
+	return NewServerRows(definitions, printed), nil
+}
+
+// printedPage requests a page of rows, or nil if the server prints no tables.
+func printedPage(ctx context.Context, client rest.Interface, r discovery.Resource, namespace string,
+	of selection, next string) (*metav1.Table, error) {
+	request := tableRequest(client, r.GVR, namespaceOf(r, namespace))
+	if of.name != "" {
+		request = request.Name(of.name)
+	} else {
+		request = request.Param("limit", strconv.Itoa(pageSize)).Param("labelSelector",
+			of.LabelSelector).Param("fieldSelector", of.FieldSelector)
+	}
+	if next != "" {
+		request = request.Param("continue", next)
+	}
+	body, err := bodyOf(request.Do(ctx))
+	if err != nil {
+		return nil, err
+	}
+	return readTable(body)
+}
 
 // bodyOf returns the body of an answer. Only Error decodes the status of a refused request.
 func bodyOf(result rest.Result) ([]byte, error) {
@@ -154,6 +266,18 @@ func namespaceOf(r discovery.Resource, namespace string) string {
 		return ""
 	}
 	return namespace
+}
+
+// rowKey returns the key of a row's object.
+func rowKey(row metav1.TableRow) (string, error) {
+	var object metav1.PartialObjectMetadata
+	if err := json.Unmarshal(row.Object.Raw, &object); err != nil {
+		return "", fmt.Errorf("a row of the server's table has no object: %w", err)
+	}
+	if object.Namespace == "" {
+		return object.Name, nil
+	}
+	return object.Namespace + "/" + object.Name, nil
 }
 
 // columnPath starts the API server's description of a CRD column without a description.

@@ -64,17 +64,68 @@ func (r crdRows) Values(obj *unstructured.Unstructured) []any {
 
 func (r crdRows) Sort(keys []string) { SortKeys(keys) }
 
+// ServerRow is a row that an API server printed, with the key of its object.
+type ServerRow struct {
+	Key   string
+	Cells []any
+}
+
+// serverRows are rows that the API server printed.
+type serverRows struct {
+	definitions []metav1.TableColumnDefinition
+	cells       map[string][]any
+	places      map[string]int
+}
+
+// NewServerRows returns the formatter for rows that the API server printed, in the server's order. Newer
+// objects without a row come last and show only their name.
+func NewServerRows(definitions []metav1.TableColumnDefinition, printed []ServerRow) RowFormatter {
+	r := serverRows{definitions: definitions, cells: map[string][]any{}, places: map[string]int{}}
+	for i, row := range printed {
+		for n, cell := range row.Cells {
+			row.Cells[n] = safe(cell)
+		}
+		r.cells[row.Key], r.places[row.Key] = row.Cells, i
+	}
+	return r
+}
+
+func (r serverRows) Sort(keys []string) {
+	place := func(key string) int {
+		if i, ok := r.places[key]; ok {
+			return i
+		}
+		return len(r.places)
+	}
+	slices.SortFunc(keys, func(a, b string) int { return cmp.Or(place(a)-place(b), strings.Compare(a, b)) })
+}
+
+func (r serverRows) Definitions() []metav1.TableColumnDefinition { return r.definitions }
+
+func (r serverRows) Cells(obj *unstructured.Unstructured) []any {
+	if cells, ok := r.cells[keyOf(obj)]; ok {
+		return cells // some types have fewer cells than columns
+	}
+	cells := make([]any, len(r.definitions))
+	if len(cells) > 0 {
+		cells[0] = safe(obj.GetName())
+	}
+	return cells
+}
+
+// Values implements RowFormatter. The server prints ages only.
+func (r serverRows) Values(obj *unstructured.Unstructured) []any { return r.Cells(obj) }
+
 // printedRows formats rows that came with the objects.
 type printedRows struct {
 	definitions []metav1.TableColumnDefinition
 	cells       func(*unstructured.Unstructured) []any
-	order       map[string]int // positions by key; nil for the order of keys
 }
 
 // NewPrintedRows returns the formatter for rows that come with the objects.
 func NewPrintedRows(definitions []metav1.TableColumnDefinition,
 	cells func(*unstructured.Unstructured) []any) RowFormatter {
-	return printedRows{definitions, cells, nil}
+	return printedRows{definitions, cells}
 }
 
 func (r printedRows) Definitions() []metav1.TableColumnDefinition { return r.definitions }
@@ -90,19 +141,7 @@ func (r printedRows) Cells(obj *unstructured.Unstructured) []any {
 // Values implements RowFormatter. Only ages are known.
 func (r printedRows) Values(obj *unstructured.Unstructured) []any { return r.Cells(obj) }
 
-// Sort implements RowFormatter. The server prints some types in a special order. Objects without a position
-// come last.
-func (r printedRows) Sort(keys []string) {
-	position := func(key string) int {
-		if i, ok := r.order[key]; ok {
-			return i
-		}
-		return len(r.order) + 1
-	}
-	slices.SortFunc(keys, func(a, b string) int {
-		return cmp.Or(position(a)-position(b), strings.Compare(a, b))
-	})
-}
+func (r printedRows) Sort(keys []string) { SortKeys(keys) }
 
 // labelled adds columns for labels.
 type labelled struct {

@@ -1,7 +1,6 @@
 package print
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,10 +31,8 @@ type TableClient struct {
 	dynamic.Interface
 	rest rest.Interface
 
-	mu sync.Mutex
-	// enabled are the types that are read as tables. Nil means all.
-	enabled map[schema.GroupVersionResource]bool
-	listed  map[schema.GroupVersionResource]printedRows
+	mu      sync.Mutex
+	columns map[schema.GroupVersionResource][]metav1.TableColumnDefinition
 }
 
 // NewTableClient returns a client that sends table requests to the server of config and all others through
@@ -47,19 +44,7 @@ func NewTableClient(config *rest.Config, httpClient *http.Client,
 		return nil, fmt.Errorf("read the kubeconfig: %w", err)
 	}
 	return &TableClient{Interface: client, rest: plain,
-		listed: map[schema.GroupVersionResource]printedRows{}}, nil
-}
-
-// OnDemand makes the client read only the types as tables that a RowLoader enables.
-func (p *TableClient) OnDemand() *TableClient {
-	p.enabled = map[schema.GroupVersionResource]bool{}
-	return p
-}
-
-func (p *TableClient) enable(gvr schema.GroupVersionResource) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.enabled[gvr] = true
+		columns: map[schema.GroupVersionResource][]metav1.TableColumnDefinition{}}, nil
 }
 
 // IsWatchListSemanticsUnSupported makes reflectors list before they watch, because a list has the columns.
@@ -68,39 +53,24 @@ func (p *TableClient) IsWatchListSemanticsUnSupported() bool { return true }
 // Resource implements dynamic.Interface.
 func (p *TableClient) Resource(gvr schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
 	all := p.Interface.Resource(gvr)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.enabled != nil && !p.enabled[gvr] {
-		return all
-	}
 	return tableResource{&tableRequests{ResourceInterface: all, client: p, gvr: gvr}, all}
 }
 
 // Rows returns the row formatter of a listed type. Without printed rows it has name and age.
 func (p *TableClient) Rows(gvr schema.GroupVersionResource) RowFormatter {
-	if rows := p.rows(gvr); rows != nil {
-		return rows
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if columns := p.columns[gvr]; columns != nil {
+		return NewPrintedRows(columns, rowCells)
 	}
 	return NewRows(nil)
 }
 
-// rows returns the row formatter of a type, or nil if no rows were received.
-func (p *TableClient) rows(gvr schema.GroupVersionResource) RowFormatter {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if rows, ok := p.listed[gvr]; ok {
-		return rows
-	}
-	return nil
-}
-
-// setRows records the columns of a type. order has the 1-based positions of a complete list, by key.
-func (p *TableClient) setRows(gvr schema.GroupVersionResource, columns []metav1.TableColumnDefinition,
-	order map[string]int) {
+func (p *TableClient) setColumns(gvr schema.GroupVersionResource, columns []metav1.TableColumnDefinition) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(columns) > 0 {
-		p.listed[gvr] = printedRows{columns, rowCells, order}
+		p.columns[gvr] = columns
 	}
 }
 
@@ -135,26 +105,25 @@ func (r *tableRequests) request(options *metav1.ListOptions) *rest.Request {
 func (r *tableRequests) List(ctx context.Context,
 	options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
 	body, err := bodyOf(r.request(&options).Do(ctx))
-	if err != nil && !apierrors.IsNotAcceptable(err) {
+	if err != nil {
 		return nil, err
 	}
-	var page *metav1.Table
-	if err == nil {
-		if page, err = readTable(body); err != nil {
-			return nil, err
-		}
+	page, err := readTable(body)
+	if err != nil {
+		return nil, err
 	}
 	if page == nil {
 		r.plain.Store(true)
 		return r.ResourceInterface.List(ctx, options)
 	}
 	r.plain.Store(false)
+	r.client.setColumns(r.gvr, page.ColumnDefinitions)
 	list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": r.gvr.GroupVersion().String(),
 		"kind": "List"}}
 	list.SetResourceVersion(page.ResourceVersion)
 	list.SetContinue(page.Continue)
 	list.SetRemainingItemCount(page.RemainingItemCount)
-	whole, order := options.Continue == "" && page.Continue == "", map[string]int{}
+	whole := options.Continue == "" && page.Continue == ""
 	for i, row := range page.Rows {
 		place := 0
 		if whole {
@@ -165,34 +134,9 @@ func (r *tableRequests) List(ctx context.Context,
 			return nil, err
 		}
 		list.Items = append(list.Items, *object)
-		order[keyOf(object)] = place
 	}
-	if !whole {
-		order = nil
-	}
-	r.client.setRows(r.gvr, page.ColumnDefinitions, order)
 	return list, nil
 }
-
-// Get implements dynamic.ResourceInterface.
-func (r *tableRequests) Get(ctx context.Context, name string, options metav1.GetOptions,
-	subresources ...string) (*unstructured.Unstructured, error) {
-	body, err := bodyOf(r.request(&metav1.ListOptions{}).Name(name).Do(ctx))
-	if err != nil {
-		return nil, err
-	}
-	page, err := readTable(body)
-	if err != nil || page != nil && len(page.Rows) != 1 {
-		return nil, cmp.Or(err, errNoObject)
-	}
-	if page == nil {
-		return r.ResourceInterface.Get(ctx, name, options, subresources...)
-	}
-	r.client.setRows(r.gvr, page.ColumnDefinitions, nil)
-	return objectWithRow(page.Rows[0], 0)
-}
-
-var errNoObject = errors.New("a row of the server's table has no object")
 
 // objectWithRow returns the object of a row, with the row in RowField.
 func objectWithRow(row metav1.TableRow, place int) (*unstructured.Unstructured, error) {
@@ -201,7 +145,7 @@ func objectWithRow(row metav1.TableRow, place int) (*unstructured.Unstructured, 
 		return nil, fmt.Errorf("a row of the server's table has no object: %w", err)
 	}
 	if object.Object == nil {
-		return nil, errNoObject
+		return nil, errors.New("a row of the server's table has no object")
 	}
 	cells := make([]any, len(row.Cells))
 	copy(cells, row.Cells)

@@ -108,7 +108,6 @@ func (r *Reader) Get(ctx context.Context, named []ObjectArg) (*Types, []GetResul
 	if err != nil {
 		return nil, nil, err
 	}
-	on.useTables(ctx)
 	var all []GetResult
 	var errs []error
 	for i, n := range named {

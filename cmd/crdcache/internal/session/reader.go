@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"net/http"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -25,8 +26,6 @@ type Reader struct {
 	Target *Target
 	// Config has the indexes and references.
 	Config *Config
-	// PrintsTables is set if objects are printed as tables.
-	PrintsTables bool
 
 	types  []string // type names for discovery
 	cached dynamicinformer.ResourceOptions
@@ -56,9 +55,8 @@ type Types struct {
 	Resources []discovery.Resource
 	Client    dynamic.Interface
 
-	reader *Reader
-	loader *print.RowLoader
-	tables *print.TableClient
+	reader     *Reader
+	httpClient *http.Client
 }
 
 // Find resolves the types. It returns the resolved types together with the joined errors of the others, and
@@ -81,20 +79,7 @@ func (r *Reader) typesOf(resources []discovery.Resource) (*Types, error) {
 	if err != nil {
 		return nil, err
 	}
-	tables, err := print.NewTableClient(r.Target.Config, httpClient, client)
-	if err != nil {
-		return nil, err
-	}
-	loader := print.NewRowLoader(r.Target.Definitions(client), tables.OnDemand(), r.ErrOut)
-	return &Types{resources, client, r, loader, tables}, nil
-}
-
-// useTables reads the types without a readable CRD with their rows, if the command prints tables.
-func (t *Types) useTables(ctx context.Context) {
-	if t.reader.PrintsTables {
-		t.loader.Prepare(ctx, t.Resources)
-		t.Client = t.tables
-	}
+	return &Types{Resources: resources, Client: client, reader: r, httpClient: httpClient}, nil
 }
 
 // Indexes returns the config's indexes of each type that has any.
@@ -120,10 +105,12 @@ func (t *Types) Caches(indexes Indexes, options CacheOptions) (*Caches, error) {
 }
 
 // SectionOptions returns the options to print objects of the types.
-func (t *Types) SectionOptions(style print.Style) print.SectionOptions {
-	return print.SectionOptions{IOStreams: t.reader.IOStreams, Style: style,
-		Namespace: t.reader.Target.Namespace,
-		Loader:    t.loader}
+func (t *Types) SectionOptions(style print.Style) (print.SectionOptions, error) {
+	r := t.reader
+	loader, err := print.NewRowLoader(r.Target.Config, t.httpClient, r.Target.Definitions(t.Client),
+		r.Target.Namespace, Selectors(r.cached), r.ErrOut)
+	return print.SectionOptions{IOStreams: r.IOStreams, Style: style, Namespace: r.Target.Namespace,
+		Loader: loader}, err
 }
 
 // Indexes maps types to their indexes.
@@ -154,7 +141,6 @@ func (r *Reader) Sync(ctx context.Context, steps Steps) error {
 			return errors.Join(unresolved, err)
 		}
 	}
-	types.useTables(waiting)
 	if steps.Shortcut != nil {
 		if done, err := steps.Shortcut(waiting, types, unresolved); done {
 			return err
@@ -197,8 +183,9 @@ type page struct {
 // so a slow reader slows down the server. The deadline of waiting applies to the first page, --timeout to
 // each other page. Iteration ends after an error. If ctx ends before the last page, its cause is the last
 // error, so a partial list never looks complete.
-func (t *Types) Pages(ctx, waiting context.Context) iter.Seq2[[]unstructured.Unstructured, error] {
-	from := t.reader.inNamespace(t.Client, t.Resources[0])
+func (t *Types) Pages(ctx, waiting context.Context,
+	client dynamic.Interface) iter.Seq2[[]unstructured.Unstructured, error] {
+	from := t.reader.inNamespace(client, t.Resources[0])
 	return func(yield func([]unstructured.Unstructured, error) bool) {
 		reading, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -250,4 +237,9 @@ func (r *Reader) inNamespace(client dynamic.Interface, of discovery.Resource) dy
 		return client.Resource(of.GVR).Namespace(r.Target.Namespace)
 	}
 	return client.Resource(of.GVR)
+}
+
+// TableClient returns a client whose lists contain the server's table rows.
+func (t *Types) TableClient() (*print.TableClient, error) {
+	return print.NewTableClient(t.reader.Target.Config, t.httpClient, t.Client)
 }

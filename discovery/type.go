@@ -53,7 +53,7 @@ type TypeVersion struct {
 	Storage bool
 	// Kind is the kind of the objects. It is the same in all versions except for unusual aggregated APIs.
 	Kind schema.GroupVersionKind
-	// Verbs are what the server supports.
+	// Verbs are the supported verbs.
 	Verbs        []string
 	Subresources []string
 }

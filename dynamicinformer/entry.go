@@ -219,7 +219,7 @@ func (f *Factory) release(h *Handle) {
 	timer = time.AfterFunc(f.options.Linger, func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		if e.linger == timer && !f.mu.shutdown { // nobody has claimed it since
+		if e.linger == timer && !f.mu.shutdown { // not claimed since
 			f.dropLocked(e)
 		}
 	})

@@ -54,7 +54,7 @@ var (
 	}
 	budget = metric{
 		name: "memory_budget_bytes", kind: prometheus.GaugeValue, whole: true,
-		help: "How much heap the caches of the factory should come to at most; 0: there is no budget.",
+		help: "Limit of the heap of all caches of the factory in bytes; 0 without a budget.",
 	}
 	used = metric{
 		name: "memory_used_bytes", kind: prometheus.GaugeValue, whole: true,
@@ -126,7 +126,7 @@ var (
 	}
 	saves = metric{
 		name: "saves_total", kind: prometheus.CounterValue,
-		help: "How often the content, or what had changed in it, was saved beyond the process.",
+		help: "Number of times that the content or its changes were persisted.",
 	}
 	saveFailures = metric{
 		name: "save_failures_total", kind: prometheus.CounterValue,

@@ -36,8 +36,8 @@ func NewFilteredDynamicInformer(client dynamic.Interface, gvr schema.GroupVersio
 		// repeatedly, which would decode packed objects each time. Objects of a fake client may contain
 		// values without a JSON form, or be compared by address.
 		// Packed objects take less memory, but a program that was written for client-go's informers may list
-		// everything again and again, which then costs decoding; and a fake client's objects may hold what
-		// JSON has no form for, or be compared by their addresses.
+		// everything repeatedly, which then costs decoding. A fake client's objects may have values
+		// without a JSON form, or be compared by their addresses.
 		Storage: crdcache.Storage{Mode: crdcache.StorageObject},
 	}})
 	switch {

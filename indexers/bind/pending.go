@@ -28,7 +28,7 @@ type Pending struct {
 
 // String describes the change and its status in one line.
 func (p Pending) String() string {
-	return fmt.Sprintf("resource %q: what was applied at %s waits for its informer, and the one before answers: %s",
+	return fmt.Sprintf("resource %q: the config applied at %s waits for its informer; the previous one answers: %s",
 		p.Resource.Name, p.Since.Format(time.RFC3339), p.Status)
 }
 

@@ -94,7 +94,7 @@ func (v *View) WhyNothing(o Object, from bool) string {
 	followed := slices.ContainsFunc(found, func(k *kind) bool { return len(k.members) > 0 })
 	switch {
 	case from && !followed:
-		return "no informer follows objects of type " + name + ", so that it is not known what they refer to"
+		return "no informer follows objects of type " + name + ", so their references are unknown"
 	case !followed && !slices.ContainsFunc(found, func(k *kind) bool { return len(k.nodes) > 0 }):
 		return "nothing refers to objects of type " + name +
 			", and no informer follows them; a type is written as its kind or plural name with its group, as in Issuer.cert-manager.io"

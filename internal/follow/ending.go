@@ -30,7 +30,7 @@ type ending struct {
 // changed is called after a change of the type.
 func (e *ending) changed() {
 	if !e.check() {
-		// The change may be what the requests wait for.
+		// The change may end the wait of the requests.
 		e.Requests.Retry()
 	}
 }

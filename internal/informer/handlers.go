@@ -123,7 +123,7 @@ func (i *Informer) planResyncsLocked(r *Registration) {
 				other.period = effectivePeriod(other.logger, other.requested, i.mu.resyncCheck)
 			}
 		} else {
-			r.logger.Info("Raising the resync period to what the running informer checks", "requested",
+			r.logger.Info("Raising the resync period to the check period of the running informer", "requested",
 				r.requested, "check", i.mu.resyncCheck)
 			r.requested = i.mu.resyncCheck
 		}

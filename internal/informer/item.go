@@ -23,7 +23,7 @@ type IndexNotFoundError = store.IndexNotFoundError
 func (g *generation) item(obj any) (Item, error) {
 	form := g.informer.store.Form()
 	if g.transform != nil {
-		opened := form.Open(obj) // which decodes what is packed
+		opened := form.Open(obj) // decodes packed objects
 		if _, packs := obj.(*packed.Object); !packs {
 			opened = copyOf(opened)
 		}

@@ -19,7 +19,7 @@ type applied struct {
 }
 
 // join returns the progress of a partition that replaces others, which have ended: the least of their
-// versions, and what each of them is ahead of that. If their resource versions are not ordered, it returns no
+// versions, and the later objects of each. If their resource versions are not ordered, it returns no
 // version, and everything has to be listed.
 func join(replaced []*runningPartition) progress {
 	var p progress
@@ -63,8 +63,8 @@ func (p *partition) advanceLocked(version string) {
 	p.prune()
 }
 
-// prune removes what is no longer ahead. Objects at the partition's version stay ahead, because several
-// events can have one version.
+// prune removes the objects that are no longer ahead. Objects at the partition's version stay ahead, because
+// several events can have one version.
 func (p *progress) prune() {
 	p.ahead = slices.DeleteFunc(p.ahead, func(a applied) bool { return older(a.version, p.version) })
 }

@@ -21,8 +21,8 @@
 //	})
 //
 // The error of an invalid expression is an [*Error] with a code, a position and a remedy; its Caret method
-// marks the position. Warnings are findings about valid expressions that may not mean what the author
-// intended.
+// marks the position. Warnings are findings about valid expressions that may have another meaning than the
+// author intended.
 //
 // # Consistency
 //

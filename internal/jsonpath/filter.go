@@ -55,7 +55,7 @@ func (f *Filter) Expr() string { return f.expr }
 // Dialect returns the dialect of the filter.
 func (f *Filter) Dialect() Dialect { return f.dialect }
 
-// Warnings returns findings about a valid expression that may not mean what the author intended. Warnings of
+// Warnings returns findings about a valid expression that may have another meaning than intended. Warnings of
 // a filter within a path belong to the path.
 func (f *Filter) Warnings() []Diagnostic { return append([]Diagnostic(nil), f.warnings...) }
 

@@ -82,7 +82,7 @@ func (p *Path) Expr() string { return p.expr }
 // Dialect returns the dialect of the path.
 func (p *Path) Dialect() Dialect { return p.dialect }
 
-// Warnings returns findings about a valid expression that may not mean what the author intended, in source
+// Warnings returns findings about a valid expression that may have another meaning than intended, in source
 // order.
 func (p *Path) Warnings() []Diagnostic { return append([]Diagnostic(nil), p.warnings...) }
 

@@ -19,7 +19,7 @@ func (e *SyntaxError) Error() string {
 }
 
 // scanner validates a document and writes the values on the paths of a trie to a tape. It accepts exactly
-// what sigs.k8s.io/json accepts.
+// the documents that sigs.k8s.io/json accepts.
 type scanner struct {
 	raw     []byte
 	entries []entry

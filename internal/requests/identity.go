@@ -14,7 +14,7 @@ const (
 )
 
 // decompressUnasked decompresses a response that is compressed although the request asked for identity, as
-// some proxies do. HTTP clients only decompress what they have requested compressed.
+// some proxies do. HTTP clients only decompress responses for which they requested compression.
 func decompressUnasked(request *http.Request, response *http.Response) {
 	if request.Header.Get(acceptEncodingHeader) != identity ||
 		response.Header.Get(contentEncodingHeader) != "gzip" {

@@ -16,7 +16,8 @@ type Batch struct {
 	blocks      blocks
 	formChanges int
 	// base is the content for which the batch was prepared. found is the number of its rows whose keys are in
-	// the batch. unchanged tells for each row of the batch whether it is a row of base; nil if unknown.
+	// the batch. unchanged reports for each row of the batch whether it is a row of base. It is nil if
+	// unknown.
 	base      *Snapshot
 	found     int
 	unchanged []bool

@@ -81,7 +81,7 @@ func (s *Store) Stats() Stats {
 	return stats
 }
 
-// sizeOf returns the size of a packed object. The first object of a block counts for the complete block.
+// sizeOf returns the size of a packed object. The first object of a block has the size of the complete block.
 func sizeOf(o *packed.Object, known map[*packed.Block]bool) int {
 	switch b := o.Block(); {
 	case b == nil:

@@ -1,3 +1,3 @@
 // Package large generates realistic objects of 10 KB and more. Measurements of storage and packing depend on
-// what objects repeat of each other.
+// repetitions between objects.
 package large

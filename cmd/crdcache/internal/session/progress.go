@@ -27,7 +27,7 @@ type Traffic struct {
 	counting atomic.Bool
 }
 
-// Wrap counts what a transport receives.
+// Wrap counts the received bytes and objects of a transport.
 func (t *Traffic) Wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(r)

@@ -109,6 +109,7 @@ func New(config *rest.Config, options cache.Options, ours Options) (*Cache, erro
 	}
 	if ours.Sharding != nil {
 		if err := ours.Sharding.attach(c); err != nil {
+			c.close() // removes the listener from a shared factory
 			return nil, fmt.Errorf("controllerruntime: %w", err)
 		}
 	}

@@ -28,7 +28,13 @@ func (c *Cache) Start(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(c.life, func() { cancel(dynamicinformer.ErrStopped) })()
-	unregister, err := c.begin(ctx)
+	// Others may use the informers of a shared factory. They stop when the cache releases them.
+	running, stop := context.WithoutCancel(ctx), func() {}
+	if c.options.Factory == nil {
+		running, stop = context.WithCancel(running)
+	}
+	defer stop()
+	unregister, err := c.begin(ctx, running)
 	if err != nil {
 		return err
 	}
@@ -57,7 +63,8 @@ func (c *Cache) Start(ctx context.Context) error {
 		}
 		return err
 	}
-	// A handler that does not return blocks this, as with the stock cache.
+	// As with the stock cache, queued events are dropped, and a handler that does not return blocks this.
+	stop()
 	err = errors.Join(err, c.factory.Shutdown(context.WithoutCancel(ctx)))
 	unfollow()
 	<-done
@@ -85,8 +92,8 @@ func (c *Cache) Close() {
 	}
 }
 
-// begin starts the factory once. unregister removes its metrics.
-func (c *Cache) begin(ctx context.Context) (unregister func(), err error) {
+// begin starts the factory once, until running ends. unregister removes its metrics.
+func (c *Cache) begin(ctx, running context.Context) (unregister func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -97,8 +104,7 @@ func (c *Cache) begin(ctx context.Context) (unregister func(), err error) {
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("start the cache: %w", context.Cause(ctx))
 	}
-	// Others may use the same informers. The cache's own stop when it releases them, or with Shutdown.
-	if err := c.factory.Start(context.WithoutCancel(ctx)); err != nil {
+	if err := c.factory.Start(running); err != nil {
 		return nil, err
 	}
 	unregister = c.registerMetrics()

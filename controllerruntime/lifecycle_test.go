@@ -3,8 +3,11 @@ package controllerruntime
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -89,4 +92,44 @@ func TestStartWithAnEndedContext(t *testing.T) {
 		t.Errorf("the factory's Start: %v", err)
 	}
 	start(t, c)
+}
+
+// TestEndDropsEvents: after the end of its context the cache calls no handler again, like the stock cache. It
+// does not wait for queued events to be handled.
+func TestEndDropsEvents(t *testing.T) {
+	server := newServer(t)
+	for n := range 10 {
+		server.Create(t, configMaps, configMap("web", fmt.Sprintf("a%d", n)))
+	}
+	c := newCache(t, server, cache.Options{}, Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Start(ctx) }() // ended by cancel
+	i, err := c.GetInformer(t.Context(), &corev1.ConfigMap{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	entered, gate, calls := make(chan struct{}, 10), make(chan struct{}), 0
+	if _, err := i.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: func(any) {
+		calls++
+		entered <- struct{}{}
+		<-gate
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	<-entered
+	cancel()
+	for deadline := time.Now().Add(5 * time.Second); !i.IsStopped(); runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Error("the informer does not stop while a handler runs")
+			break
+		}
+	}
+	close(gate)
+	if err := <-ended; err != nil {
+		t.Errorf("Start: %v", err)
+	}
+	if calls != 1 {
+		t.Errorf("%d calls, want the running one only", calls)
+	}
 }

@@ -145,3 +145,31 @@ func TestStatsCountEvents(t *testing.T) {
 		})
 	}
 }
+
+// TestShutdownReportsNoGone: a subscriber is not told that a type is gone while Shutdown waits for the handler
+// of another type.
+func TestShutdownReportsNoGone(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		server.Create(t, widgets, widget("web", "a"))
+		server.Create(t, gadgets, gadget("web", "a"))
+		f := newVirtualFactory(t, server, Options{})
+		gate := make(chan struct{})
+		_, err := ask(t, f, gadgets).AddEventHandler(
+			cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-gate }})
+		must(t, err)
+		var gone atomic.Int64
+		_, err = f.Subscribe(Selection{Group: widgets.Group, Version: widgets.Version, Resource: widgets.Resource},
+			Subscriber{OnGone: func(status.Generation, status.Reason) { gone.Add(1) }})
+		must(t, err)
+		start(t, f)
+		synctest.Wait()
+		shut := make(chan error, 1)
+		go func() { shut <- f.Shutdown(t.Context()) }() // ends when the gate opens
+		synctest.Wait()
+		close(gate)
+		must(t, <-shut)
+		if n := gone.Load(); n != 0 {
+			t.Errorf("OnGone was called %d times", n)
+		}
+	})
+}

@@ -62,6 +62,15 @@ func (f *Factory) Close() error {
 // factory.
 func (f *Factory) Done() <-chan struct{} { return f.done }
 
+func (f *Factory) isShutDown() bool {
+	select {
+	case <-f.done:
+		return true
+	default:
+		return false
+	}
+}
+
 // shut refuses new informers from now on, and returns all entries that have not ended.
 func (f *Factory) shut() []*entry {
 	f.mu.Lock()

@@ -61,6 +61,7 @@ func (s *Subscription) settle(gr schema.GroupResource) {
 		version, wanted = s.selection.choose(t, current)
 	}
 	switch {
+	case f != nil && f.stopped() && s.factory.isShutDown(): // Close follows
 	case f != nil && f.stopped():
 		s.leave(f, status.ReasonStopped)
 		s.settle(gr) // with a new informer, for the next Start

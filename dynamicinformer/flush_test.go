@@ -158,8 +158,8 @@ func TestShutdownReportsNoGone(t *testing.T) {
 			cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-gate }})
 		must(t, err)
 		var gone atomic.Int64
-		_, err = f.Subscribe(Selection{Group: widgets.Group, Version: widgets.Version, Resource: widgets.Resource},
-			Subscriber{OnGone: func(status.Generation, status.Reason) { gone.Add(1) }})
+		selection := Selection{Group: widgets.Group, Version: widgets.Version, Resource: widgets.Resource}
+		_, err = f.Subscribe(selection, Subscriber{OnGone: func(status.Generation, status.Reason) { gone.Add(1) }})
 		must(t, err)
 		start(t, f)
 		synctest.Wait()

@@ -16,9 +16,11 @@ import (
 
 // informerGroup is the types that share a factory and informer options. Every type belongs to one group.
 type informerGroup struct {
-	factory  *dynamicinformer.Factory
-	options  dynamicinformer.ResourceOptions
-	selector *selector
+	factory *dynamicinformer.Factory
+	// subscription prints the events; nil before it is created.
+	subscription *dynamicinformer.Subscription
+	options      dynamicinformer.ResourceOptions
+	selector     *selector
 	// version is the requested version. Empty means the preferred one.
 	version string
 	// namespaced and cluster select the scopes.

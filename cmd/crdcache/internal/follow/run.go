@@ -68,6 +68,11 @@ func (r *run) follow(waiting context.Context) error {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), grace)
 		defer cancel()
 		for _, p := range parts {
+			if p.subscription != nil {
+				p.subscription.Close() // Shutdown would print the queued events
+			}
+		}
+		for _, p := range parts {
 			// Only requests can be in flight, which end immediately, and a write without a reader.
 			_ = p.factory.Shutdown(ending)
 		}

@@ -36,7 +36,8 @@ func (r *run) subscribe(p *informerGroup) error {
 		run: r, group: p, feeds: map[schema.GroupResource]*feed{},
 		known: map[schema.GroupVersionResource]bool{}, printers: map[tableKey]*tablePrinter{},
 	}
-	_, err := p.factory.Subscribe(p.selection(), dynamicinformer.Subscriber{
+	var err error
+	p.subscription, err = p.factory.Subscribe(p.selection(), dynamicinformer.Subscriber{
 		OnStarted: s.started,
 		OnSynced:  s.synced,
 		OnAdd: func(gvr schema.GroupVersionResource, obj *unstructured.Unstructured, initial bool) {

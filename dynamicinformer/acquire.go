@@ -99,7 +99,6 @@ func (h *Handle) Release() {
 		h.own.released = true
 		h.own.Unlock()
 		// Before the release, because a lingering informer belongs to the next holder.
-		// Before the claim is given up: an informer that lingers is the next holder's.
 		h.Informer().RemoveIndexes(h.disown(func(string) bool { return true })...)
 		h.factory.release(h)
 	})

@@ -198,8 +198,6 @@ func TestRequestsOfOldServer(t *testing.T) {
 	}
 }
 
-// TestHandlerCallsFactory: callbacks run without locks, so they may ask the factory for anything but its
-// end.
 func TestMustForResource(t *testing.T) {
 	f := newFactory(t, newServer(t), Options{})
 	if f.MustForResource(widgets) != ask(t, f, widgets) {
@@ -213,6 +211,8 @@ func TestMustForResource(t *testing.T) {
 	f.MustForResource(schema.GroupVersionResource{})
 }
 
+// TestHandlerCallsFactory: callbacks run without locks, so they may ask the factory for anything but its
+// end.
 func TestHandlerCallsFactory(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, widgets, widget("web", "a"))

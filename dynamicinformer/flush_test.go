@@ -159,7 +159,8 @@ func TestShutdownReportsNoGone(t *testing.T) {
 		must(t, err)
 		var gone atomic.Int64
 		selection := Selection{Group: widgets.Group, Version: widgets.Version, Resource: widgets.Resource}
-		_, err = f.Subscribe(selection, Subscriber{OnGone: func(status.Generation, status.Reason) { gone.Add(1) }})
+		_, err = f.Subscribe(selection,
+			Subscriber{OnGone: func(status.Generation, status.Reason) { gone.Add(1) }})
 		must(t, err)
 		start(t, f)
 		synctest.Wait()

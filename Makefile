@@ -7,7 +7,8 @@ BIN := $(CURDIR)/bin
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 VALE := github.com/vale-cli/vale/v3/cmd/vale@v3.21.0
 # The files and folders whose English vale checks, and the files of them that it skips.
-PROSE := $(wildcard *.md) .github bench controllerruntime docs integration internal/apiserver packaging readapi sandbox server shard snapshot storage testdata web
+PROSE := $(wildcard *.md) .github bench cmd compat controllerruntime discovery docs dynamicinformer indexers/*.go indexers/bind indexers/query \
+  indexers/references indexers/reload integration internal metrics packaging readapi sandbox server shard snapshot storage testdata web
 NOT_PROSE := {*_test.go,*/testdata/*}
 FUZZTIME ?= 20s
 # What is tested in 32 bits as well.

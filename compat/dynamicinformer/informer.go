@@ -35,9 +35,6 @@ func NewFilteredDynamicInformer(client dynamic.Interface, gvr schema.GroupVersio
 		// Decoded objects, because a program written for client-go's informers may list everything
 		// repeatedly, which would decode packed objects each time. Objects of a fake client may contain
 		// values without a JSON form, or be compared by address.
-		// Packed objects take less memory, but a program that was written for client-go's informers may list
-		// everything repeatedly, which then costs decoding. A fake client's objects may have values
-		// without a JSON form, or be compared by their addresses.
 		Storage: crdcache.Storage{Mode: crdcache.StorageObject},
 	}})
 	switch {

@@ -46,7 +46,7 @@ func TestPending(t *testing.T) {
 		p.Since.After(time.Now()) {
 		t.Errorf("got %+v", p)
 	}
-	if text := p.String(); !strings.Contains(text, `resource "widgets": what was applied at 2`) ||
+	if text := p.String(); !strings.Contains(text, `resource "widgets": the config applied at 2`) ||
 		!strings.Contains(text, "Forbidden") {
 		t.Errorf("it says %q", text)
 	}

@@ -5,7 +5,7 @@ package config
 //
 //	json      name of the field
 //	doc       description
-//	what      name in errors, if not the field name in quotes
+//	what      (key) name in errors, if not the field name in quotes
 //	each      name of a list element in errors
 //	required  "true" if the field must be set
 //	hint      remedy if it is not set or, if it is optional, if its text is invalid

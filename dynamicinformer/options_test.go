@@ -92,7 +92,7 @@ func TestNewChecksOptions(t *testing.T) {
 					gadgets: {Resync: new(time.Duration(-1))},
 				}},
 			[]string{"Client or Config", "ListConcurrency", "Defaults: the list",
-				"widgets.v1.example.com: the index", "gadgets.v1.example.com: Resync is -1ns"},
+				"widgets.v1.example.com: the index", "gadgets.v1.example.com: option Resync is -1ns"},
 		},
 	}
 	for name, tt := range tests {

@@ -146,8 +146,8 @@ func TestStatsCountEvents(t *testing.T) {
 	}
 }
 
-// TestShutdownReportsNoGone: a subscriber is not told that a type is gone while Shutdown waits for the handler
-// of another type.
+// TestShutdownReportsNoGone: a subscriber is not told that a type is gone while Shutdown waits for the
+// handler of another type.
 func TestShutdownReportsNoGone(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))

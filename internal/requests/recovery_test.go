@@ -150,7 +150,7 @@ func compareRecovery(r *race, outage outageOf, http2 bool, count int, spread tim
 	r.Logf("%d lists and %d watches, client-go %d and %d", us, watches, them, theirWatches)
 	// An outage right after the start of a watch counts as a watch that is closed immediately, after which
 	// the type is listed. In a long outage without answers, this list is sent up to three times.
-	if us > them+them/10+max(3, count/10) {
+	if us > them+them/10+count/10 {
 		r.Errorf("%d lists, client-go sends %d", us, them)
 	}
 }

@@ -77,7 +77,12 @@ man: ## Write the reference of all commands: man pages to bin/man, Markdown to b
 	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null)} \
 	  go run ./cmd/crdcache/internal/reference -man $(BIN)/man -markdown $(BIN)/reference
 
-test: unit integration sandbox-test ## Run all tests; builds the sandbox first (5 to 8 minutes once)
+# The tests against servers wait most of the time, so they share the processors with the tests that only compute.
+test: ## Run all tests, two suites at a time; builds the sandbox first (5 to 8 minutes once)
+	@$(MAKE) --no-print-directory $(TWO_LANES) unit integration sandbox-test
+
+# Runs two targets at a time, all of them even if one fails, and prints the output of each command as a whole.
+TWO_LANES := --jobs=2 --keep-going --output-sync=line
 
 unit: ## Run the tests that need nothing but Go, those of the engine also in 32 bits
 	go test -timeout 10m ./...
@@ -103,7 +108,7 @@ integration: sandbox crdcached ## Run the tests against a real API server, with 
 
 # The page is looked at by a real browser; Debian's is installed where there is none.
 browser: sandbox crdcached ## Test the page with headless Chromium, which is installed where missing
-	@command -v chromium >/dev/null || { apt-get -o Acquire::Retries=3 update && apt-get -o Acquire::Retries=3 install -y --no-install-recommends chromium; }
+	@command -v chromium >/dev/null || { apt-get -o Acquire::Retries=3 update && apt-get -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300 install -y --no-install-recommends chromium; }
 	cd integration/browser && CRDCACHE_REQUIRE_SANDBOX=1 CRDCACHE_CRDCACHED_BIN=$(BIN)/crdcached go test -count=1 -timeout 10m ./...
 
 # The results are events, which compatibility turns into a summary.
@@ -132,7 +137,7 @@ attack: sandbox ## Do to crdcached what somebody might who is up to no good, wit
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 20m -v ./crdcached -run TestAttacks -args -attack-watches=10000 -attack-memory=1024
 
 image: ## Build the image of crdcached without a registry, and check that it fits the manifests; buildah is installed where missing
-	@command -v buildah >/dev/null || { apt-get -o Acquire::Retries=3 update && apt-get -o Acquire::Retries=3 install -y --no-install-recommends buildah; }
+	@command -v buildah >/dev/null || { apt-get -o Acquire::Retries=3 update && apt-get -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300 install -y --no-install-recommends buildah; }
 	packaging/crdcached/check-image.sh
 
 soak: sandbox ## Follow many types in bad weather for SOAK_DURATION (60m), and write docs/reliability.md
@@ -221,11 +226,14 @@ lint: ## Run gofmt, go vet, staticcheck and the go mod tidy check in every modul
 	./packaging/vulncheck.sh $(MODULES)
 
 .PHONY: prose
-prose: ## Check the English of documents, comments and messages with the rules in .vale
+prose: ## Check the English of documents, comments and messages with the rules in .vale; gcc is installed where missing
+	@command -v gcc >/dev/null || { apt-get -o Acquire::Retries=3 update && apt-get -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300 install -y --no-install-recommends gcc libc6-dev; }
 	go run $(VALE) --glob='!$(NOT_PROSE)' --output=line $(PROSE)
 
 .PHONY: vulncheck
 vulncheck: ## Look for known vulnerabilities that the modules can reach; says so where there is no database to ask
 	./packaging/vulncheck.sh $(MODULES)
 
-verify: lint test bench-ci ## Everything that CI runs
+verify: test ## Everything that CI runs
+	@$(MAKE) --no-print-directory $(TWO_LANES) browser lint
+	@$(MAKE) --no-print-directory skew-short bench-ci

@@ -23,11 +23,6 @@ var (
 		Resource: "printers"}
 )
 
-const (
-	certificateType = "certificates.cert-manager.io"
-	printerType     = "printers.office.example.com"
-)
-
 func TestLoadedObjectsAreThere(t *testing.T) {
 	c := client(t, sharedDir(t), "")
 	for _, name := range []string{"first", "second"} {
@@ -52,49 +47,28 @@ func TestAuditLog(t *testing.T) {
 	}
 }
 
-// fill writes objects and returns them by name. They are deleted at the end of the test.
-func fill(t *testing.T, gvr schema.GroupVersionResource,
-	args ...string) map[string]unstructured.Unstructured {
+// fill writes Certificates and returns all by name. They are deleted at the end of the test.
+func fill(t *testing.T, args ...string) map[string]unstructured.Unstructured {
 	t.Helper()
 	dir := sharedDir(t)
 	c := client(t, dir, "")
-	before := list(t, c, gvr)
 	mustSandbox(t, append([]string{"fill", "--dir", dir}, args...)...)
-	filled := list(t, c, gvr)
-	for name := range before {
-		delete(filled, name)
-	}
-	t.Cleanup(func() { remove(t, c, gvr, before) })
+	filled := list(t, c)
+	t.Cleanup(func() {
+		for name, object := range filled {
+			if err := c.Resource(certificates).Namespace(object.GetNamespace()).Delete(context.Background(),
+				name, metav1.DeleteOptions{}); err != nil {
+				t.Error(err)
+			}
+		}
+	})
 	return filled
 }
 
-// remove deletes every object that is not in keep.
-func remove(t *testing.T, c dynamic.Interface, gvr schema.GroupVersionResource,
-	keep map[string]unstructured.Unstructured) {
-	for name, object := range list(t, c, gvr) {
-		if _, ok := keep[name]; ok {
-			continue
-		}
-		if err := resource(c, gvr, object).Delete(context.Background(), name,
-			metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-func resource(c dynamic.Interface, gvr schema.GroupVersionResource,
-	object unstructured.Unstructured) dynamic.ResourceInterface {
-	if object.GetNamespace() == "" {
-		return c.Resource(gvr)
-	}
-	return c.Resource(gvr).Namespace(object.GetNamespace())
-}
-
-func list(t *testing.T, c dynamic.Interface,
-	gvr schema.GroupVersionResource) map[string]unstructured.Unstructured {
+func list(t *testing.T, c dynamic.Interface) map[string]unstructured.Unstructured {
 	t.Helper()
 	objects := map[string]unstructured.Unstructured{}
-	found, err := c.Resource(gvr).List(context.Background(), metav1.ListOptions{})
+	found, err := c.Resource(certificates).List(context.Background(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,22 +81,16 @@ func list(t *testing.T, c dynamic.Interface,
 // TestFillThroughEtcdIsLikeTheAPI compares objects written to etcd with objects that the API server stored.
 // They may differ only in identity and time.
 func TestFillThroughEtcdIsLikeTheAPI(t *testing.T) {
-	tests := map[string]struct {
-		gvr  schema.GroupVersionResource
-		args []string
-	}{
-		"certificates": {certificates, []string{"--type", certificateType, "--count", "60",
-			"--namespaces", "3"}},
-		"large certificates": {certificates, []string{"--type", certificateType, "--count", "30",
-			"--namespaces", "3", "--size", "large"}},
-		"from a schema": {printers, []string{"--type", printerType, "--count", "20"}},
+	tests := map[string][]string{
+		"small": {"--count", "60", "--namespaces", "3"},
+		"large": {"--count", "30", "--namespaces", "3", "--size", "large"},
 	}
-	for name, test := range tests {
+	for name, args := range tests {
 		t.Run(name, func(t *testing.T) {
 			var written []map[string]unstructured.Unstructured
 			for _, via := range []string{"etcd", "api"} {
 				t.Run(via, func(t *testing.T) {
-					written = append(written, fill(t, test.gvr, append(test.args, "--via", via)...))
+					written = append(written, fill(t, append(args, "--via", via)...))
 				})
 			}
 			for _, objects := range written {
@@ -153,12 +121,12 @@ func forgetIdentity(object unstructured.Unstructured) {
 }
 
 func TestFillIsDeterministicAndComplete(t *testing.T) {
-	args := []string{"--type", certificateType, "--count", "500", "--namespaces", "7", "--seed", "5"}
+	args := []string{"--count", "500", "--namespaces", "7", "--seed", "5"}
 	dir := sharedDir(t)
 	var written []map[string]unstructured.Unstructured
 	for range 2 {
 		t.Run("fill", func(t *testing.T) {
-			written = append(written, fill(t, certificates, args...))
+			written = append(written, fill(t, args...))
 			r := runSandbox(t, append([]string{"fill", "--dir", dir}, args...)...)
 			if r.code != 0 || !strings.Contains(r.stderr, "500 existed already") {
 				t.Errorf("filling twice: %+v", r)
@@ -188,12 +156,12 @@ func TestFillIsDeterministicAndComplete(t *testing.T) {
 }
 
 func TestFilledObjectsCanBeChanged(t *testing.T) {
-	objects := fill(t, certificates, "--type", certificateType, "--count", "3")
+	objects := fill(t, "--count", "3")
 	c := client(t, sharedDir(t), "")
 	for name, object := range objects {
 		patch := []byte(`{"spec":{"secretName":"other"}}`)
-		patched, err := resource(c, certificates, object).Patch(t.Context(), name, types.MergePatchType,
-			patch, metav1.PatchOptions{})
+		patched, err := c.Resource(certificates).Namespace(object.GetNamespace()).Patch(t.Context(), name,
+			types.MergePatchType, patch, metav1.PatchOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -211,17 +179,13 @@ func TestFillErrors(t *testing.T) {
 		args []string
 		want string
 	}{
-		"unknown type": {[]string{"--dir", dir, "--type", "cats.example.com"}, printerType},
-		"unknown size": {[]string{"--dir", dir, "--type", printerType, "--size", "huge"},
-			`"small" or "large"`},
-		"unknown way": {[]string{"--dir", dir, "--type", printerType, "--via", "mail"},
-			`"etcd" or "api"`},
-		"no server": {[]string{"--type", printerType}, "[dir kubeconfig]"},
-		"nothing runs there": {[]string{"--dir", t.TempDir(), "--type", printerType},
-			"no sandbox is running"},
-		"etcd without a --dir": {[]string{"--kubeconfig", filepath.Join(dir, "kubeconfig"), "--type",
-			printerType, "--via", "etcd"}, "needs --dir"},
-		"no objects": {[]string{"--dir", dir, "--type", printerType, "--count", "0"}, "at least 1"},
+		"unknown size":       {[]string{"--dir", dir, "--size", "huge"}, `"small" or "large"`},
+		"unknown way":        {[]string{"--dir", dir, "--via", "mail"}, `"etcd" or "api"`},
+		"no server":          {nil, "[dir kubeconfig]"},
+		"nothing runs there": {[]string{"--dir", t.TempDir()}, "no sandbox is running"},
+		"etcd without a --dir": {[]string{"--kubeconfig", filepath.Join(dir, "kubeconfig"), "--via", "etcd"},
+			"needs --dir"},
+		"no objects": {[]string{"--dir", dir, "--count", "0"}, "at least 1"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -242,7 +206,7 @@ func TestCompactExpiresOldVersions(t *testing.T) {
 	}
 	exact := metav1.ListOptions{ResourceVersion: old.GetResourceVersion(),
 		ResourceVersionMatch: metav1.ResourceVersionMatchExact}
-	fill(t, printers, "--type", printerType, "--count", "5", "--seed", "3")
+	fill(t, "--count", "5", "--seed", "3")
 	if _, err := c.List(t.Context(), exact); err != nil {
 		t.Fatalf("before compaction: %v", err)
 	}

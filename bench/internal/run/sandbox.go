@@ -107,7 +107,7 @@ func (s *sandbox) Fill(ctx context.Context, count int) error {
 	if count == s.filled {
 		return nil
 	}
-	command := exec.CommandContext(ctx, s.binary, "fill", "--dir", s.dir, "--type", certificatesType,
+	command := exec.CommandContext(ctx, s.binary, "fill", "--dir", s.dir,
 		"--count", strconv.Itoa(count), "--namespaces", strconv.Itoa(namespaces), "--size", s.size)
 	if out, err := command.CombinedOutput(); err != nil {
 		return errors.Join(context.Cause(ctx), fmt.Errorf("filling the sandbox: %w: %s", err,

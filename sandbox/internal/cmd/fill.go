@@ -61,24 +61,21 @@ const (
 func newFill() *cobra.Command {
 	var o fillOptions
 	c := &cobra.Command{
-		Use:   "fill --dir DIR --type TYPE --count N",
-		Short: "Write many synthetic custom resources, fast",
-		Long: `Write synthetic objects of a custom resource and report the rate on stderr.
-
-TYPE is the name of a CRD. Objects of certificates.cert-manager.io look like real
-ones: small is about 2 KB of compact JSON, large about 10 KB. For any other type
-the content is made up from the CRD's schema, and large adds annotations.
+		Use:   "fill --dir DIR --count N",
+		Short: "Write many synthetic Certificates, fast",
+		Long: `Write synthetic Certificates and report the rate on stderr. The server needs
+cert-manager's CRDs. The objects look like real ones: small is about 2 KB of
+compact JSON, large about 10 KB.
 
 The objects depend on --seed alone. Objects that exist already are left alone.
 
 With --dir objects go straight into the sandbox's etcd, as the API server would
 have stored them; with --kubeconfig, or --via api, they go through the API.`,
-		Example: `  sandbox fill --dir /tmp/box --type certificates.cert-manager.io --count 50000 --namespaces 50`,
+		Example: `  sandbox fill --dir /tmp/box --count 50000 --namespaces 50`,
 		Args:    cobra.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return o.run(c.Context()) },
 	}
 	o.serverOptions.addFlags(c)
-	c.Flags().StringVar(&o.Type, "type", "", "name of the CRD, like certificates.cert-manager.io (required)")
 	c.Flags().IntVar(&o.Count, "count", 1000, "number of objects")
 	c.Flags().IntVar(&o.Namespaces, "namespaces", 10,
 		"number of namespaces to spread them over: team-000, team-001, …")
@@ -86,9 +83,6 @@ have stored them; with --kubeconfig, or --via api, they go through the API.`,
 	c.Flags().Uint64Var(&o.Seed, "seed", 1, "determines names and contents")
 	c.Flags().StringVar(&o.via, "via", "",
 		"etcd or api; the default is etcd with --dir, and api with --kubeconfig")
-	if err := c.MarkFlagRequired("type"); err != nil {
-		panic(err) // the flag was added above
-	}
 	return c
 }
 
@@ -110,7 +104,7 @@ func (o *fillOptions) run(ctx context.Context) error {
 	}
 	result, err := filler.Fill(ctx, config, etcd, o.FillOptions)
 	if result.Created+result.Existing > 0 {
-		fmt.Fprintln(os.Stderr, fillSummary(o.Type, result))
+		fmt.Fprintln(os.Stderr, fillSummary(result))
 	}
 	return err
 }
@@ -129,8 +123,8 @@ func (o *fillOptions) etcd(sandbox *controlplane.Client) (*clientv3.Client, erro
 	}
 }
 
-func fillSummary(kind string, r filler.FillResult) string {
-	summary := fmt.Sprintf("wrote %d %s in %s (%.0f/s)", r.Created, kind,
+func fillSummary(r filler.FillResult) string {
+	summary := fmt.Sprintf("wrote %d Certificates in %s (%.0f/s)", r.Created,
 		r.Elapsed.Round(10*time.Millisecond), float64(r.Created)/r.Elapsed.Seconds())
 	if r.Bytes > 0 && r.Created > 0 {
 		summary += fmt.Sprintf(", %d bytes each on average", r.Bytes/int64(r.Created))

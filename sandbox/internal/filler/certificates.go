@@ -111,14 +111,6 @@ func condition(kind, status, reason, message string, at time.Time) map[string]an
 	}
 }
 
-// statusPatch renews a certificate.
-func (g certificates) statusPatch(id identity) map[string]any {
-	status := g.status(id, true)
-	delete(status, "conditions") // a merge patch would replace the whole list
-	status["revision"] = int64(10 + id.rng.IntN(1000))
-	return map[string]any{"status": status}
-}
-
 func truncate(s string, n int) string {
 	if len(s) > n {
 		return strings.TrimRight(s[:n], ".-")

@@ -16,15 +16,12 @@ const (
 )
 
 // buildObject combines identity and content.
-func buildObject(t target, id identity, c content) *unstructured.Unstructured {
+func buildObject(id identity, c content) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: map[string]any{}}
 	for name, value := range c.body {
 		object.Object[name] = value
 	}
-	metadata := map[string]any{"name": id.name}
-	if t.namespaced {
-		metadata["namespace"] = id.namespace
-	}
+	metadata := map[string]any{"name": id.name, "namespace": id.namespace}
 	if len(c.labels) > 0 {
 		metadata["labels"] = c.labels
 	}
@@ -32,21 +29,20 @@ func buildObject(t target, id identity, c content) *unstructured.Unstructured {
 		metadata["annotations"] = c.annotations
 	}
 	object.Object["metadata"] = metadata
-	object.SetAPIVersion(t.gvr.GroupVersion().String())
-	object.SetKind(t.kind)
+	object.SetAPIVersion(certificateResource.GroupVersion().String())
+	object.SetKind(certificateKind)
 	return object
 }
 
 // createThroughAPI creates an object and its status with two requests, like a tool and a controller.
-func createThroughAPI(ctx context.Context, dyn dynamic.Interface, t target,
-	object *unstructured.Unstructured) error {
-	client := t.client(dyn, object.GetNamespace())
+func createThroughAPI(ctx context.Context, dyn dynamic.Interface, object *unstructured.Unstructured) error {
+	client := dyn.Resource(certificateResource).Namespace(object.GetNamespace())
 	created, err := client.Create(ctx, object, metav1.CreateOptions{FieldManager: specManager})
 	if err != nil {
 		return fmt.Errorf("create %s: %w", object.GetName(), err)
 	}
 	status, hasStatus := object.Object["status"]
-	if !hasStatus || !t.hasStatus {
+	if !hasStatus {
 		return nil
 	}
 	created.Object["status"] = status

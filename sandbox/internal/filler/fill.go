@@ -23,10 +23,7 @@ const writers = 64
 
 // FillOptions are the options of Fill. All fields except Seed are required.
 type FillOptions struct {
-	// Type is the name of a CRD, "plural.group".
-	Type string
-	// Count objects are distributed evenly over Namespaces, which are created. Cluster-scoped types ignore
-	// Namespaces.
+	// Count objects are distributed evenly over Namespaces, which are created.
 	Count      int
 	Namespaces int
 	Size       Size
@@ -60,27 +57,22 @@ func Fill(ctx context.Context, config *rest.Config, etcd *clientv3.Client,
 	if err != nil {
 		return FillResult{}, err
 	}
-	t, err := findTarget(ctx, dyn, o.Type)
-	if err != nil {
+	if err := checkServed(ctx, dyn); err != nil {
 		return FillResult{}, err
 	}
-	if err := ensureNamespaces(ctx, dyn, t, o); err != nil {
+	if err := ensureNamespaces(ctx, dyn, o); err != nil {
 		return FillResult{}, err
 	}
-	gen, err := newGenerator(ctx, dyn, t, o.Size, namespaceName(0))
-	if err != nil {
-		return FillResult{}, err
-	}
-	write := writeToAPI(dyn, t)
+	write := writeToAPI(dyn)
 	if etcd != nil {
-		write = writeToEtcd(etcd, t, newTemplates(dyn, etcd, t))
+		write = writeToEtcd(etcd, newTemplates(dyn, etcd))
 	}
-	result, err := writeAll(ctx, gen, write, o)
+	result, err := writeAll(ctx, write, o)
 	if err != nil {
 		return result, err
 	}
 	// A list without a resource version waits until the watch cache has caught up with etcd.
-	_, err = dyn.Resource(t.gvr).List(ctx, metav1.ListOptions{Limit: 1})
+	_, err = dyn.Resource(certificateResource).List(ctx, metav1.ListOptions{Limit: 1})
 	return result, err
 }
 
@@ -91,10 +83,7 @@ func unlimitedClient(config *rest.Config) (dynamic.Interface, error) {
 	return dynamic.NewForConfig(config)
 }
 
-func ensureNamespaces(ctx context.Context, dyn dynamic.Interface, t target, o FillOptions) error {
-	if !t.namespaced {
-		return nil
-	}
+func ensureNamespaces(ctx context.Context, dyn dynamic.Interface, o FillOptions) error {
 	namespaces := dyn.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
 	for n := range min(o.Namespaces, o.Count) {
 		namespace := &unstructured.Unstructured{Object: map[string]any{
@@ -110,7 +99,8 @@ func ensureNamespaces(ctx context.Context, dyn dynamic.Interface, t target, o Fi
 }
 
 // writeAll writes objects 0 to Count-1 concurrently. The first error ends it.
-func writeAll(ctx context.Context, gen generator, write writeFunc, o FillOptions) (FillResult, error) {
+func writeAll(ctx context.Context, write writeFunc, o FillOptions) (FillResult, error) {
+	generator := certificates{size: o.Size}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var next, created, existing, bytes atomic.Int64
@@ -124,7 +114,7 @@ func writeAll(ctx context.Context, gen generator, write writeFunc, o FillOptions
 					return
 				}
 				id := newIdentity(o.Seed, i, o.Namespaces)
-				size, err := write(ctx, id, gen.content(id))
+				size, err := write(ctx, id, generator.content(id))
 				switch {
 				case errors.Is(err, errExists):
 					existing.Add(1)
@@ -146,9 +136,9 @@ func writeAll(ctx context.Context, gen generator, write writeFunc, o FillOptions
 	}, context.Cause(ctx)
 }
 
-func writeToAPI(dyn dynamic.Interface, t target) writeFunc {
+func writeToAPI(dyn dynamic.Interface) writeFunc {
 	return func(ctx context.Context, id identity, c content) (int, error) {
-		err := createThroughAPI(ctx, dyn, t, buildObject(t, id, c))
+		err := createThroughAPI(ctx, dyn, buildObject(id, c))
 		if apierrors.IsAlreadyExists(err) {
 			return 0, errExists
 		}
@@ -158,17 +148,17 @@ func writeToAPI(dyn dynamic.Interface, t target) writeFunc {
 
 // writeToEtcd writes each object in its own transaction, like the API server. Objects of one transaction
 // would have the same resource version.
-func writeToEtcd(etcd *clientv3.Client, t target, ts *templates) writeFunc {
+func writeToEtcd(etcd *clientv3.Client, ts *templates) writeFunc {
 	return func(ctx context.Context, id identity, c content) (int, error) {
 		tmpl, err := ts.get(ctx, id, c)
 		if err != nil {
 			return 0, err
 		}
-		data, err := tmpl.encode(t, id, c)
+		data, err := tmpl.encode(id, c)
 		if err != nil {
 			return 0, err
 		}
-		key := t.etcdKey(id.namespace, id.name)
+		key := etcdKey(id.namespace, id.name)
 		resp, err := etcd.Txn(ctx).
 			If(clientv3.Compare(clientv3.ModRevision(key), "=", 0)).
 			Then(clientv3.OpPut(key, string(data))).

@@ -34,7 +34,6 @@ type manager struct {
 type templates struct {
 	dynamic dynamic.Interface
 	etcd    *clientv3.Client
-	target  target
 
 	mu struct {
 		sync.Mutex
@@ -42,8 +41,8 @@ type templates struct {
 	}
 }
 
-func newTemplates(dyn dynamic.Interface, etcd *clientv3.Client, t target) *templates {
-	ts := &templates{dynamic: dyn, etcd: etcd, target: t}
+func newTemplates(dyn dynamic.Interface, etcd *clientv3.Client) *templates {
+	ts := &templates{dynamic: dyn, etcd: etcd}
 	ts.mu.byShape = map[string]template{}
 	return ts
 }
@@ -67,14 +66,14 @@ func (ts *templates) get(ctx context.Context, id identity, c content) (template,
 // sample creates an object, reads the stored form and deletes the object.
 func (ts *templates) sample(ctx context.Context, id identity, c content) (tmpl template, err error) {
 	id.name = "sample-" + id.uid
-	if err := createThroughAPI(ctx, ts.dynamic, ts.target, buildObject(ts.target, id, c)); err != nil {
+	if err := createThroughAPI(ctx, ts.dynamic, buildObject(id, c)); err != nil {
 		return template{}, err
 	}
 	defer func() {
-		client := ts.target.client(ts.dynamic, id.namespace)
+		client := ts.dynamic.Resource(certificateResource).Namespace(id.namespace)
 		err = errors.Join(err, client.Delete(ctx, id.name, metav1.DeleteOptions{}))
 	}()
-	key := ts.target.etcdKey(id.namespace, id.name)
+	key := etcdKey(id.namespace, id.name)
 	resp, err := ts.etcd.Get(ctx, key)
 	if err != nil {
 		return template{}, fmt.Errorf("etcd: %w", err)
@@ -118,8 +117,8 @@ func subresource(entry any) string {
 }
 
 // encode returns the object as the API server would store it.
-func (t template) encode(tg target, id identity, c content) ([]byte, error) {
-	object := buildObject(tg, id, c)
+func (t template) encode(id identity, c content) ([]byte, error) {
+	object := buildObject(id, c)
 	for name, stored := range t.body {
 		object.Object[name] = withDefaults(object.Object[name], stored)
 	}

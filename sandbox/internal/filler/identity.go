@@ -1,15 +1,10 @@
 package filler
 
 import (
-	"context"
 	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
 	"time"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/dynamic"
 )
 
 // Size is the size of generated objects.
@@ -31,7 +26,7 @@ func ParseSize(s string) (Size, error) {
 	}
 }
 
-// content is the part of an object that depends on its type.
+// content is an object without its identity.
 type content struct {
 	// shape names the set of fields. Objects of one shape have the same managedFields.
 	shape       string
@@ -39,47 +34,6 @@ type content struct {
 	annotations map[string]any
 	// body has spec, status and other top-level fields.
 	body map[string]any
-}
-
-// generator generates content from an identity, without other randomness. Implementations are safe for
-// concurrent use.
-type generator interface {
-	content(id identity) content
-	// statusPatch returns a merge patch that changes the status, or nil if there is nothing to change.
-	statusPatch(id identity) map[string]any
-}
-
-// newGenerator returns the generator for a type. For types without a special generator, it determines by dry
-// runs which fields the server accepts.
-func newGenerator(ctx context.Context, dyn dynamic.Interface, t target, size Size,
-	namespace string) (generator, error) {
-	if t.gvr.Group == "cert-manager.io" && t.gvr.Resource == "certificates" {
-		return certificates{size: size}, nil
-	}
-	var rejection error
-	for _, depth := range []int{richDepth, 0} {
-		g, err := newSchemaGenerator(t.schema, size, depth)
-		if err != nil {
-			return nil, err
-		}
-		if rejection = dryRun(ctx, dyn, t, g, namespace); rejection == nil {
-			return g, nil
-		}
-		if !apierrors.IsInvalid(rejection) {
-			return nil, rejection
-		}
-	}
-	return nil, fmt.Errorf("cannot generate a valid object from the schema, only certificates.cert-manager.io has its own generator: %w", rejection)
-}
-
-func dryRun(ctx context.Context, dyn dynamic.Interface, t target, g generator, namespace string) error {
-	id := newIdentity(0, 0, 1)
-	id.namespace = namespace
-	id.name = "dry-run-" + id.uid
-	object := buildObject(t, id, g.content(id))
-	_, err := t.client(dyn, namespace).Create(ctx, object,
-		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-	return err
 }
 
 // identity has the values that distinguish one object from another.

@@ -2,24 +2,20 @@ package filler
 
 import (
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-)
-
-var certificateTarget = newTarget(
-	map[string]any{
-		"group": "cert-manager.io", "scope": "Namespaced",
-		"names": map[string]any{"plural": "certificates", "kind": "Certificate"},
-	},
-	map[string]any{"name": "v1", "subresources": map[string]any{"status": map[string]any{}}},
+	"k8s.io/client-go/rest"
 )
 
 func TestIdentityDependsOnSeedAndIndexAlone(t *testing.T) {
 	make := func(seed uint64, i int) map[string]any {
 		id := newIdentity(seed, i, 4)
-		return buildObject(certificateTarget, id, certificates{size: Small}.content(id)).Object
+		return buildObject(id, certificates{size: Small}.content(id)).Object
 	}
 	if diff := cmp.Diff(make(1, 7), make(1, 7)); diff != "" {
 		t.Errorf("the same object differs:\n%s", diff)
@@ -97,7 +93,7 @@ func TestEncodeKeepsWhatTheServerAdded(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := newIdentity(1, 1, 4)
-	data, err := tmpl.encode(certificateTarget, id, content{body: map[string]any{
+	data, err := tmpl.encode(id, content{body: map[string]any{
 		"spec": map[string]any{"secretName": "mine", "privateKey": map[string]any{"size": int64(2048)}},
 	}})
 	if err != nil {
@@ -128,15 +124,12 @@ func TestEncodeKeepsWhatTheServerAdded(t *testing.T) {
 	}
 }
 
-func TestEtcdKey(t *testing.T) {
-	cluster := certificateTarget
-	cluster.namespaced = false
-	for want, got := range map[string]string{
-		"/registry/cert-manager.io/certificates/ns/name": certificateTarget.etcdKey("ns", "name"),
-		"/registry/cert-manager.io/certificates/name":    cluster.etcdKey("ns", "name"),
-	} {
-		if got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
+func TestFillNeedsTheCRDs(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	_, err := Fill(t.Context(), &rest.Config{Host: server.URL}, nil,
+		FillOptions{Count: 1, Namespaces: 1, Size: Small})
+	if err == nil || !strings.Contains(err.Error(), "load cert-manager's CRDs first") {
+		t.Errorf("the error has no remedy: %v", err)
 	}
 }

@@ -54,7 +54,7 @@ var rooms = []room{
 	{"compat", 345},
 	{"bench", 7243},
 	{"integration", 4056},
-	{"sandbox", 3768},
+	{"sandbox", 3387},
 	{"packaging", 124},
 	{"testdata", 0},
 }

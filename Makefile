@@ -2,7 +2,7 @@
 export GOWORK := off
 export GOFLAGS := -buildvcs=false
 
-MODULES := . sandbox integration integration/browser bench controllerruntime metrics packaging/monitoring packaging/sbom server storage/disk
+MODULES := . sandbox integration integration/browser bench controllerruntime metrics packaging/crdcached packaging/monitoring packaging/sbom server storage/disk
 BIN := $(CURDIR)/bin
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 VALE := github.com/vale-cli/vale/v3/cmd/vale@v3.21.0
@@ -91,6 +91,7 @@ unit: ## Run the tests that need nothing but Go, those of the engine also in 32 
 	cd metrics && go test -timeout 10m ./...
 	cd server && go test -timeout 10m ./...
 	cd storage/disk && go test -timeout 10m ./...
+	cd packaging/crdcached && go test -timeout 10m ./...
 	cd packaging/monitoring && go test -timeout 20m ./... # builds promtool once, in 3 to 6 minutes
 	cd packaging/sbom && go test -timeout 10m ./...
 	@if [ "$$(go env GOOS GOARCH | paste -sd/)" = linux/amd64 ]; then \

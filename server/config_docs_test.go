@@ -1,6 +1,7 @@
 package server
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"reflect"
@@ -52,6 +53,37 @@ func TestFieldsAreDocumented(t *testing.T) {
 	}
 	if diff := cmp.Diff(DefaultConfig(), got); diff != "" {
 		t.Errorf("documented defaults (-want +got):\n%s", diff)
+	}
+}
+
+// TestFieldsOfChart expects the Helm chart's schema to have each field of a config file that the chart does
+// not set itself.
+func TestFieldsOfChart(t *testing.T) {
+	text, err := os.ReadFile("../packaging/crdcached/chart/values.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type object struct {
+		Properties map[string]object `json:"properties"`
+	}
+	var schema object
+	if err := json.Unmarshal(text, &schema); err != nil {
+		t.Fatal(err)
+	}
+	got := []string{"types", "indexConfigs", "persistenceDirectory"}
+	var add func(object, string)
+	add = func(o object, path string) {
+		for name, field := range o.Properties {
+			if len(field.Properties) == 0 {
+				got = append(got, path+name)
+			}
+			add(field, path+name+".")
+		}
+	}
+	add(schema.Properties["config"], "")
+	slices.Sort(got)
+	if diff := cmp.Diff(fieldNames(reflect.TypeFor[Config](), ""), got); diff != "" {
+		t.Errorf("fields of the config (-) and of the schema (+):\n%s", diff)
 	}
 }
 

@@ -1,0 +1,467 @@
+// Package crdcached has the manifests, the Helm chart and the image of crdcached. It is a separate module,
+// because its tests depend on Helm and kustomize.
+package crdcached
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/common/util"
+	"helm.sh/helm/v4/pkg/chart/v2/lint"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/engine"
+	serializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
+)
+
+// objects are manifests by "Kind name".
+type objects map[string]map[string]any
+
+// add parses documents of YAML. The name of a generated ConfigMap loses its hash.
+func (o objects) add(t *testing.T, text []byte) {
+	t.Helper()
+	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
+	for {
+		var object map[string]any
+		if err := decoder.Decode(&object); err == io.EOF {
+			return
+		} else if err != nil {
+			t.Fatalf("%v:\n%s", err, text)
+		}
+		if object != nil {
+			key := fmt.Sprint(object["kind"], " ", at(object, "metadata.name"))
+			if o[key] != nil {
+				t.Errorf("two objects are %s", key)
+			}
+			o[key] = object
+		}
+	}
+}
+
+// at returns the value at a path of fields and indexes.
+func at(value any, path string) any {
+	for _, step := range strings.Split(path, ".") {
+		switch v := value.(type) {
+		case map[string]any:
+			value = v[step]
+		case []any:
+			if i, err := strconv.Atoi(step); err == nil && i < len(v) {
+				value = v[i]
+				continue
+			}
+			return nil
+		default:
+			return nil
+		}
+	}
+	return value
+}
+
+// render returns the objects of the release "crdcached" in the namespace "crdcached".
+func render(t *testing.T, values string) (objects, error) {
+	t.Helper()
+	chart, err := loader.LoadDir("chart")
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := map[string]any{}
+	if err := yaml.Unmarshal([]byte(values), &given); err != nil {
+		t.Fatal(err)
+	}
+	all, err := util.ToRenderValues(chart, given, common.ReleaseOptions{Name: "crdcached",
+		Namespace: "crdcached", IsInstall: true}, common.DefaultCapabilities)
+	if err != nil {
+		return nil, err
+	}
+	files, err := engine.Render(chart, all)
+	if err != nil {
+		return nil, err
+	}
+	rendered := objects{}
+	for name, text := range files {
+		if path.Ext(name) == ".yaml" {
+			rendered.add(t, []byte(text))
+		}
+	}
+	return rendered, nil
+}
+
+// mustRender renders valid values, and decodes the objects of built-in types without unknown fields.
+func mustRender(t *testing.T, values string) objects {
+	t.Helper()
+	rendered, err := render(t, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	strict := serializer.NewSerializerWithOptions(serializer.DefaultMetaFactory, scheme.Scheme, scheme.Scheme,
+		serializer.SerializerOptions{Strict: true})
+	for key, object := range rendered {
+		group, _, _ := strings.Cut(object["apiVersion"].(string), "/")
+		if group == "cert-manager.io" || group == "monitoring.coreos.com" {
+			continue
+		}
+		text, err := json.Marshal(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := strict.Decode(text, nil, nil); err != nil {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+	return rendered
+}
+
+func TestLint(t *testing.T) {
+	for name, values := range map[string]string{"defaults": "{}", "all options": everything} {
+		t.Run(name, func(t *testing.T) {
+			given := map[string]any{}
+			if err := yaml.Unmarshal([]byte(values), &given); err != nil {
+				t.Fatal(err)
+			}
+			for _, message := range lint.RunAll("chart", given, "crdcached").Messages {
+				if !strings.Contains(message.Error(), "icon is recommended") {
+					t.Error(message)
+				}
+			}
+		})
+	}
+}
+
+// TestKustomize compares the chart with the manifests for kustomize, object by object.
+func TestKustomize(t *testing.T) {
+	for folder, values := range map[string]string{
+		"base": `
+image: {repository: crdcached}`,
+		"example": `
+types: [certificates.cert-manager.io, issuers.cert-manager.io, clusterissuers.cert-manager.io]
+config: {memoryBudget: 256Mi}
+resources: {requests: {memory: 1Gi}}
+image: {repository: registry.example.com/crdcached, tag: v1.0.0}
+certificate: {enabled: true}
+serviceMonitor: {enabled: true}`,
+	} {
+		t.Run(folder, func(t *testing.T) {
+			built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(),
+				folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := built.AsYaml()
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, got := objects{}, mustRender(t, values)
+			want.add(t, text)
+			delete(want, "Namespace crdcached") // helm install --create-namespace
+			want.normalize(t)
+			got.normalize(t)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("kustomize (-) and Helm (+) differ:\n%s", diff)
+			}
+		})
+	}
+}
+
+// normalize removes the intended differences: Helm's labels and the checksum of the config, kustomize's hash
+// of the ConfigMap, defaults of the API server, tags of images, and the text form of server.yaml.
+func (o objects) normalize(t *testing.T) {
+	t.Helper()
+	for key, object := range maps.Clone(o) {
+		if name := hash.ReplaceAllString(key, "$1"); name != key {
+			delete(o, key)
+			key, o[name] = name, object
+		}
+		normalized := normalize("", object).(map[string]any)
+		o[key] = normalized
+		if object["kind"] == "ConfigMap" {
+			normalized["data"].(map[string]any)["server.yaml"] = o.file(t, key, "server.yaml")
+		}
+	}
+}
+
+// file parses a file of YAML in a ConfigMap.
+func (o objects) file(t *testing.T, key, name string) map[string]any {
+	t.Helper()
+	data, _ := o[key]["data"].(map[string]any)
+	text, _ := data[name].(string)
+	var content map[string]any
+	if err := yaml.Unmarshal([]byte(text), &content); err != nil || content == nil {
+		t.Fatalf("%s of %s: %v\n%s", name, key, err, text)
+	}
+	return content
+}
+
+// hash matches the name that kustomize generates for the ConfigMap.
+var hash = regexp.MustCompile(`^((?:ConfigMap )?crdcached)-[a-z0-9]{10}$`)
+
+func normalize(field string, value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		result := map[string]any{}
+		for key, value := range v {
+			switch key {
+			case "app.kubernetes.io/instance", "app.kubernetes.io/version", "app.kubernetes.io/managed-by",
+				"helm.sh/chart", "checksum/config", "imagePullPolicy", "creationTimestamp":
+				continue
+			}
+			if n := normalize(key, value); n != nil {
+				result[key] = n
+			}
+		}
+		if len(result) == 0 && (field == "annotations" || field == "labels") {
+			return nil
+		}
+		return result
+	case []any:
+		result := []any{}
+		for _, value := range v {
+			result = append(result, normalize("", value))
+		}
+		return result
+	case string:
+		if field == "name" {
+			return hash.ReplaceAllString(v, "$1")
+		}
+		if field == "image" {
+			return strings.TrimSuffix(v, ":v0.0.0")
+		}
+	case int64:
+		return float64(v)
+	}
+	return value
+}
+
+// everything sets each value, to another one than the default.
+const everything = `
+types: ["*.example.com", deployments.apps, pods.v1., widgets.v1beta1.example.org, services]
+indexConfigs:
+  indexes.yaml:
+    apiVersion: crdcache.dev/v1alpha1
+    kind: IndexConfig
+    metadata: {name: platform}
+    spec: {resources: [{name: widgets, match: {group: example.com, resource: widgets}, indexes: [{name: class, path: .spec.class}]}]}
+config: {storage: packed, history: 10, secrets: true, tokenAudiences: [a], page: {enabled: true, hosts: ["a:1"]},
+  watches: {min: 1m, max: 1h30m, writeTimeout: 10s}, limits: {requests: 1000000, bytesPerSecond: 1Mi, burstBytes: 1Gi}}
+rules: [{apiGroups: [""], resources: [services], verbs: [get, list, watch]}]
+sizing: {objects: 1000000, bytesPerObject: 4096, watches: 5000}
+resources: {requests: {cpu: 2}, limits: {cpu: 4}}
+replicas: 3
+image: {repository: r.example.com/c, digest: "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", pullPolicy: Always}
+imagePullSecrets: [{name: registry}]
+extraArgs: [--v=2]
+persistence: {enabled: true, size: 20Gi, storageClassName: fast}
+tls: {secretName: serving}
+certificate: {enabled: true, issuerRef: {name: corporate, kind: ClusterIssuer}}
+service: {type: LoadBalancer, port: 8443}
+serviceMonitor: {enabled: true, interval: 30s, labels: {release: prometheus}}
+networkPolicy: {apiServerPorts: [16443]}
+podDisruptionBudget: {maxUnavailable: 50%}
+fullnameOverride: cache
+nodeSelector: {disk: ssd}
+tolerations: [{key: a, operator: Exists}]
+affinity: {nodeAffinity: {}}
+priorityClassName: system-cluster-critical
+`
+
+// TestOptions renders all options together, and checks the effect of each.
+func TestOptions(t *testing.T) {
+	rendered := mustRender(t, everything)
+	const pod = "StatefulSet cache: spec.template.spec."
+	for place, want := range map[string]string{
+		"ClusterRole cache-types: rules.0":                      `{"apiGroups":[""],"resources":["pods"],"verbs":["get","list","watch"]}`,
+		"ClusterRole cache-types: rules.1":                      `{"apiGroups":["apps"],"resources":["deployments"],"verbs":["get","list","watch"]}`,
+		"ClusterRole cache-types: rules.2":                      `{"apiGroups":["example.com"],"resources":["*"],"verbs":["get","list","watch"]}`,
+		"ClusterRole cache-types: rules.3":                      `{"apiGroups":["example.org"],"resources":["widgets"],"verbs":["get","list","watch"]}`,
+		"ClusterRole cache-types: rules.4":                      `{"apiGroups":[""],"resources":["services"],"verbs":["get","list","watch"]}`,
+		"ClusterRoleBinding cache-delegator: roleRef.name":      `"system:auth-delegator"`,
+		"ClusterRoleBinding cache-types: subjects.0.name":       `"cache"`,
+		"RoleBinding cache-authentication-reader: roleRef.name": `"extension-apiserver-authentication-reader"`,
+		"StatefulSet cache: spec.replicas":                      `3`,
+		"StatefulSet cache: spec.serviceName":                   `"cache"`,
+		"StatefulSet cache: spec.volumeClaimTemplates.0.spec":   `{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"20Gi"}},"storageClassName":"fast"}`,
+		pod + "serviceAccountName":                              `"cache"`,
+		pod + "containers.0.image":                              `"r.example.com/c@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"`,
+		pod + "containers.0.imagePullPolicy":                    `"Always"`,
+		pod + "containers.0.args.4":                             `"--v=2"`,
+		pod + "containers.0.env.0.value":                        `"11536MiB"`,
+		pod + "containers.0.resources":                          `{"limits":{"cpu":4,"memory":"13184Mi"},"requests":{"cpu":2,"memory":"6592Mi"}}`,
+		pod + "containers.0.volumeMounts.2":                     `{"mountPath":"/var/lib/crdcached","name":"cache"}`,
+		pod + "volumes.0.configMap.name":                        `"cache"`,
+		pod + "volumes.1.secret.secretName":                     `"serving"`,
+		pod + "imagePullSecrets":                                `[{"name":"registry"}]`,
+		pod + "nodeSelector":                                    `{"disk":"ssd"}`,
+		pod + "tolerations":                                     `[{"key":"a","operator":"Exists"}]`,
+		pod + "affinity":                                        `{"nodeAffinity":{}}`,
+		pod + "priorityClassName":                               `"system-cluster-critical"`,
+		"Certificate cache: spec.secretName":                    `"serving"`,
+		"Certificate cache: spec.dnsNames.0":                    `"cache.crdcached.svc"`,
+		"Certificate cache: spec.issuerRef":                     `{"kind":"ClusterIssuer","name":"corporate"}`,
+		"Service cache: spec.type":                              `"LoadBalancer"`,
+		"Service cache: spec.ports.0.port":                      `8443`,
+		"ServiceMonitor cache: metadata.labels.release":         `"prometheus"`,
+		"ServiceMonitor cache: spec.endpoints.0.interval":       `"30s"`,
+		"ServiceMonitor cache: spec.endpoints.0.tlsConfig":      `{"ca":{"secret":{"key":"ca.crt","name":"serving"}},"serverName":"cache.crdcached.svc"}`,
+		"NetworkPolicy cache: spec.egress.0.ports":              `[{"port":16443}]`,
+		"PodDisruptionBudget cache: spec.maxUnavailable":        `"50%"`,
+		"Issuer cache: kind":                                    `null`,
+		"Deployment cache: kind":                                `null`,
+		"ServiceAccount cache: metadata.namespace":              `"crdcached"`,
+	} {
+		key, path, _ := strings.Cut(place, ": ")
+		if got, err := json.Marshal(at(rendered[key], path)); err != nil || string(got) != want {
+			t.Errorf("%s is %s (%v), want %s", place, got, err, want)
+		}
+	}
+
+	config := rendered.file(t, "ConfigMap cache", "server.yaml")
+	for path, want := range map[string]any{
+		"kind": "ServerConfig", "storage": "packed", "memoryBudget": "3968Mi", "limits.requests": float64(1000000),
+		"persistenceDirectory": "/var/lib/crdcached", "indexConfigs.0": "/etc/crdcached/indexes.yaml", "types.4": "services",
+	} {
+		if got := at(config, path); got != want {
+			t.Errorf("%s of server.yaml is %v, want %v", path, got, want)
+		}
+	}
+	if kind := rendered.file(t, "ConfigMap cache", "indexes.yaml")["kind"]; kind != "IndexConfig" {
+		t.Errorf("the kind of indexes.yaml is %v", kind)
+	}
+}
+
+// TestDisabled renders neither a NetworkPolicy nor a PodDisruptionBudget if they are disabled.
+func TestDisabled(t *testing.T) {
+	rendered := mustRender(t, `{networkPolicy: {enabled: false}, podDisruptionBudget: {enabled: false}}`)
+	for _, key := range slices.Sorted(maps.Keys(rendered)) {
+		switch kind, _, _ := strings.Cut(key, " "); kind {
+		case "NetworkPolicy", "PodDisruptionBudget", "ServiceMonitor", "Certificate", "Issuer", "StatefulSet":
+			t.Errorf("%s is rendered", key)
+		}
+	}
+}
+
+// TestMemory derives memory from the expected load.
+func TestMemory(t *testing.T) {
+	for values, want := range map[string]string{
+		`{}`: "512Mi 1Gi 2Gi 1792MiB",
+		`{sizing: {objects: 1000, bytesPerObject: 1000, watches: 10}}`:                     "64Mi 192Mi 384Mi 336MiB",
+		`{sizing: {objects: 1, watches: 0}}`:                                               "64Mi 192Mi 384Mi 336MiB",
+		`{sizing: {objects: 5000000}}`:                                                     "9792Mi 10304Mi 20608Mi 18032MiB",
+		`{sizing: {objects: 5000000}, config: {memoryBudget: 2Gi}}`:                        "2Gi 2560Mi 5Gi 4480MiB",
+		`{resources: {limits: {memory: 3Gi}}}`:                                             "512Mi 1Gi 3Gi 2688MiB",
+		`{resources: {requests: {memory: 4Gi}}}`:                                           "512Mi 4Gi 8Gi 7168MiB",
+		`{resources: {requests: {memory: 600Mi}, limits: {memory: 1Gi, cpu: 500m}}}`:       "512Mi 600Mi 1Gi 896MiB",
+		`{sizing: {objects: 5000000}, resources: {limits: {memory: 1Gi}, requests: null}}`: "",
+	} {
+		rendered, err := render(t, values)
+		if want == "" {
+			if err == nil || !strings.Contains(err.Error(), "1024Mi is less than the request of 10304Mi") {
+				t.Errorf("%s: the error is %v", values, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		config := rendered.file(t, "ConfigMap crdcached", "server.yaml")
+		container := at(rendered["Deployment crdcached"], "spec.template.spec.containers.0")
+		got := fmt.Sprint(config["memoryBudget"], " ", at(container, "resources.requests.memory"), " ",
+			at(container, "resources.limits.memory"), " ", at(container, "env.0.value"))
+		if got != want {
+			t.Errorf("%s: budget, request, limit and GOMEMLIMIT are %s, want %s", values, got, want)
+		}
+	}
+}
+
+// TestBadValues expects errors that name the value and its problem.
+func TestBadValues(t *testing.T) {
+	for values, want := range map[string][]string{
+		`{types: []}`:                              {"types and indexConfigs are empty: name the types to cache"},
+		`{types: [deployments]}`:                   {`cannot derive the rights to read "deployments"`, "deployments.apps"},
+		`{types: ["*"]}`:                           {`cannot derive the rights to read "*"`},
+		`{types: ["*.*"]}`:                         {`cannot derive the rights to read "*.*"`},
+		`{types: ["*.v1."]}`:                       {`cannot derive the rights to read "*.v1."`},
+		`{types: ["cert*.example.com"]}`:           {`cannot derive the rights to read "cert*.example.com"`},
+		`{types: ["a/b"]}`:                         {"/types/0", "does not match pattern"},
+		`{replica: 3}`:                             {"additional properties 'replica' not allowed"},
+		`{replicas: two}`:                          {"/replicas", "got string, want integer"},
+		`{replicas: 0}`:                            {"/replicas", "minimum: got 0, want 1"},
+		`{config: {types: [a]}}`:                   {"/config", "additional properties 'types' not allowed"},
+		`{config: {storage: decoded}}`:             {"/config/storage", "must be one of 'adaptive', 'compressed', 'packed'"},
+		`{config: {memoryBudget: 2G}}`:             {"/config/memoryBudget", "does not match pattern"},
+		`{config: {watches: {min: 5}}}`:            {"/config/watches/min", "got number, want string"},
+		`{config: {limits: {requests: -1}}}`:       {"/config/limits/requests", "minimum: got -1, want 0"},
+		`{indexConfigs: {server.yaml: {}}}`:        {"/indexConfigs", "server.yaml"},
+		`{indexConfigs: {a.yaml: {kind: Widget}}}`: {"/indexConfigs/a.yaml", "missing properties"},
+		`{rules: [{apiGroups: [""], resources: [pods], verbs: [delete]}]}`: {"/rules/0/verbs/0", "'get', 'list', 'watch'"},
+		`{sizing: {objects: 10k}}`:                {"/sizing/objects", "got string, want integer"},
+		`{resources: {limits: {memory: lots}}}`:   {"/resources/limits/memory", "does not match pattern"},
+		`{persistence: {enabled: true, size: 5}}`: {"/persistence/size", "got number, want string"},
+		`{image: {digest: abc}}`:                  {"/image/digest", "does not match pattern"},
+		`{service: {port: 70000}}`:                {"/service/port", "maximum: got 70,000, want 65,535"},
+	} {
+		_, err := render(t, values)
+		if err == nil {
+			t.Errorf("%s is accepted", values)
+			continue
+		}
+		for _, part := range want {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%s: the error does not contain %q: %v", values, part, err)
+			}
+		}
+	}
+}
+
+// TestDefaultsAreDescribed expects the schema to describe each value of values.yaml.
+func TestDefaultsAreDescribed(t *testing.T) {
+	var values, schema map[string]any
+	for name, into := range map[string]*map[string]any{"values.yaml": &values, "values.schema.json": &schema} {
+		text, err := os.ReadFile("chart/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := yaml.Unmarshal(text, into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	described := schema["properties"].(map[string]any)
+	delete(described, "global")
+	want, got := slices.Sorted(maps.Keys(described)), slices.Sorted(maps.Keys(values))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("values of the schema (-) and of values.yaml (+):\n%s", diff)
+	}
+}
+
+// TestArtifactHub parses the annotations that Artifact Hub reads.
+func TestArtifactHub(t *testing.T) {
+	chart, err := loader.LoadDir("chart")
+	if err != nil {
+		t.Fatal(err)
+	}
+	annotations := chart.Metadata.Annotations
+	var images []struct{ Name, Image string }
+	if err := yaml.UnmarshalStrict([]byte(regexp.MustCompile(`(?m)^  platforms: .*\n`).ReplaceAllString(
+		annotations["artifacthub.io/images"], "")), &images); err != nil || len(images) != 1 ||
+		images[0].Image != "ghcr.io/crdcache/crdcached:"+chart.Metadata.AppVersion {
+		t.Errorf("the images are %v (%v), want the chart's default image", images, err)
+	}
+	var links []struct{ Name, URL string }
+	if err := yaml.UnmarshalStrict([]byte(annotations["artifacthub.io/links"]), &links); err != nil || len(links) == 0 {
+		t.Errorf("the links are %v (%v)", links, err)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -45,6 +46,8 @@ type Factory struct {
 	cancel context.CancelCauseFunc
 	// done is closed when Shutdown is called.
 	done chan struct{}
+	// drops is how often a call of Shutdown has dropped events.
+	drops atomic.Int64
 
 	mu struct {
 		sync.Mutex

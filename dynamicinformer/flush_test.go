@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
@@ -78,8 +81,8 @@ func TestShutdownGivesUp(t *testing.T) {
 			t.Errorf("one informer: %v", err)
 		}
 		err := f.Shutdown(ctx)
-		const want = "dynamicinformer: shutdown: still running: widgets.v1.example.com (handlers that " +
-			"have not returned: widgets.v1.example.com: slow (3 events)): had enough"
+		const want = "dynamicinformer: shutdown: not finished: widgets.v1.example.com (handlers with " +
+			"remaining events: widgets.v1.example.com: slow (3 events)): had enough"
 		var busy *ShutdownError
 		if !errors.As(err, &busy) || !errors.Is(err, enough) || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
@@ -92,6 +95,57 @@ func TestShutdownGivesUp(t *testing.T) {
 			t.Errorf("%d events were handled, want the first", handled)
 		}
 	})
+}
+
+// TestShutdownIsCutShort: a Close drops the events that a running Shutdown waits for, which then says so.
+func TestShutdownIsCutShort(t *testing.T) {
+	tests := map[string]func(t *testing.T, f *Factory, gate chan struct{}) string{
+		"handler": func(t *testing.T, f *Factory, gate chan struct{}) string {
+			slow := cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-gate }}
+			_, err := ask(t, f, widgets).AddEventHandler(Named("slow", slow))
+			must(t, err)
+			return "widgets.v1.example.com (handlers with remaining events: " +
+				"widgets.v1.example.com: slow (2 events))"
+		},
+		"subscriber": func(t *testing.T, f *Factory, gate chan struct{}) string {
+			_, err := f.Subscribe(Selection{Group: widgets.Group, Version: widgets.Version,
+				Resource: widgets.Resource}, Subscriber{OnAdd: func(schema.GroupVersionResource,
+				*unstructured.Unstructured, bool) {
+				<-gate
+			}})
+			must(t, err)
+			return "widgets.v1.example.com"
+		},
+		"listener": func(t *testing.T, f *Factory, gate chan struct{}) string {
+			ask(t, f, widgets)
+			_, err := f.AddListener(status.Listener{StateChanged: func(_, _ status.Status) { <-gate }})
+			must(t, err)
+			return "a listener or subscriber"
+		},
+	}
+	for name, add := range tests {
+		t.Run(name, func(t *testing.T) {
+			virtual(t, func(t *testing.T, server *apitest.Server) {
+				server.Create(t, widgets, widget("web", "a"), widget("web", "b"), widget("web", "c"))
+				f := newVirtualFactory(t, server, Options{})
+				gate := make(chan struct{})
+				want := "dynamicinformer: shutdown: not finished: " + add(t, f, gate)
+				start(t, f)
+				synctest.Wait()
+				shut := make(chan error, 1)
+				go func() { shut <- f.Shutdown(t.Context()) }() // ends when the gate opens
+				synctest.Wait()
+				must(t, f.Close())
+				synctest.Wait()
+				close(gate)
+				if err := <-shut; err == nil || !strings.HasPrefix(err.Error(), want) ||
+					!strings.HasSuffix(err.Error(), ": another call of Shutdown or Close has dropped events") {
+					t.Errorf("Shutdown = %v, want %s", err, want)
+				}
+				must(t, f.Shutdown(t.Context())) // drops nothing
+			})
+		})
+	}
 }
 
 // TestFlushAfterTheEnd: what has been delivered before the stop was not thrown away.

@@ -1,6 +1,7 @@
 package dynamicinformer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,14 +13,19 @@ import (
 	"github.com/crdcache/crdcache/internal/informer"
 )
 
+// errDropped is the cause of a ShutdownError if another call has dropped events.
+var errDropped = errors.New("another call of Shutdown or Close has dropped events")
+
 // Shutdown stops the factory. It first waits until event handlers, subscribers and listeners have handled all
 // events that were queued before the call, and then until all informers have ended. If ctx ends first,
-// Shutdown drops the remaining events, stops everything without waiting, and returns a *ShutdownError. An
-// informer drops its events if the context of its Start has ended, so call Shutdown before that.
+// Shutdown drops the remaining events, stops everything without waiting, and returns a *ShutdownError. So do
+// other running calls, after they have waited. An informer drops its events if the context of its Start has
+// ended, so call Shutdown before that.
 //
 // The factory cannot be used again. Further calls wait again. Do not call Shutdown from an event handler, a
 // listener or a subscriber: it would wait for its own return.
 func (f *Factory) Shutdown(ctx context.Context) error {
+	drops := f.drops.Load()
 	all := f.shut()
 	busy := f.drain(ctx, all)
 	subscriptions := f.subscriptions.closeAll()
@@ -41,9 +47,14 @@ func (f *Factory) Shutdown(ctx context.Context) error {
 				fmt.Sprintf("%s: %s (%d events)", formatGVR(e.key.gvr), r.Name(), r.Depth()))
 		}
 	}
-	notified := errors.Join(awaitAll(ctx, subscriptions), f.hub.Shut(ctx))
-	if len(failure.Running) > 0 || notified != nil {
-		failure.Cause = context.Cause(ctx)
+	notified := f.hub.Drain(ctx)
+	if notified != nil {
+		f.drops.Add(1)
+	}
+	f.hub.Close()
+	notified = cmp.Or(notified, awaitAll(ctx, subscriptions))
+	if len(failure.Running) > 0 || notified != nil || f.drops.Load() != drops {
+		failure.Cause = cmp.Or(context.Cause(ctx), errDropped)
 		return failure
 	}
 	return nil
@@ -93,13 +104,14 @@ func (f *Factory) shut() []*entry {
 }
 
 // drain cancels each informer once its handlers have handled all queued events, or ctx has ended. It returns
-// the handlers of each informer that have not.
+// the handlers of each informer that have not. It counts a drop before it cancels an informer with queued
+// events.
 func (f *Factory) drain(ctx context.Context, all []*entry) [][]*informer.Registration {
 	busy := make([][]*informer.Registration, len(all))
 	var running sync.WaitGroup
 	for k, e := range all {
-		if e.cancel == nil {
-			continue
+		if e.cancel == nil || e.ctx.Err() != nil {
+			continue // not started, or stopped before
 		}
 		flush := e.informer.core.StartFlush()
 		if len(flush) == 0 {
@@ -107,8 +119,11 @@ func (f *Factory) drain(ctx context.Context, all []*entry) [][]*informer.Registr
 			continue
 		}
 		running.Go(func() { // ended by the handlers or ctx
-			if err := flush.Wait(ctx); err != nil && !errors.Is(err, ErrStopped) {
-				busy[k] = flush.Busy()
+			err := flush.Wait(ctx)
+			if err != nil && (e.ctx.Err() == nil || context.Cause(e.ctx) == errFactoryShut) {
+				if busy[k] = flush.Busy(); len(busy[k]) > 0 {
+					f.drops.Add(1)
+				}
 			}
 			e.cancel(errFactoryShut)
 		})
@@ -150,15 +165,16 @@ func (f *Factory) awaitEnd(ctx context.Context, e *entry) bool {
 	}
 }
 
-// ShutdownError lists the informers and handlers that were not done when the context of Shutdown ended.
+// ShutdownError lists the informers and handlers that were not done when the context of Shutdown, or of
+// another call, ended.
 type ShutdownError struct {
 	// Running are the types whose informers have not ended or have dropped events, usually because a handler
-	// has not returned. It is empty if only a listener or subscriber has not returned.
+	// has not returned. It is empty if only a listener or subscriber was not done.
 	Running []schema.GroupVersionResource
-	// Handlers are the event handlers that have not returned, as "TYPE: NAME (N events)" with the name of
-	// status.Handler and the number of remaining events.
+	// Handlers are the event handlers that have not returned or have lost events, as "TYPE: NAME (N events)"
+	// with the name of status.Handler and the number of events that it has not handled.
 	Handlers []string
-	// Cause is the cause of the context.
+	// Cause is the cause of the context, or an error that says that another call has dropped events.
 	Cause error
 }
 
@@ -169,10 +185,10 @@ func (e *ShutdownError) Error() string {
 		running = "a listener or subscriber"
 	}
 	if len(e.Handlers) > 0 {
-		running += fmt.Sprintf(" (handlers that have not returned: %s)", strings.Join(e.Handlers, ", "))
+		running += fmt.Sprintf(" (handlers with remaining events: %s)", strings.Join(e.Handlers, ", "))
 	}
-	return fmt.Sprintf("dynamicinformer: shutdown: still running: %s: %v", running, e.Cause)
+	return fmt.Sprintf("dynamicinformer: shutdown: not finished: %s: %v", running, e.Cause)
 }
 
-// Unwrap returns the context's cause.
+// Unwrap returns the cause.
 func (e *ShutdownError) Unwrap() error { return e.Cause }

@@ -78,7 +78,7 @@ func TestShutdownNamesWhatRuns(t *testing.T) {
 	if diff := cmp.Diff([]string{stuck}, running.Handlers); diff != "" {
 		t.Errorf("handlers that have not returned (-want +got):\n%s", diff)
 	}
-	want := "dynamicinformer: shutdown: still running: widgets.v1.example.com (handlers that have not returned: " + stuck + "): no time"
+	want := "dynamicinformer: shutdown: not finished: widgets.v1.example.com (handlers with remaining events: " + stuck + "): no time"
 	if err.Error() != want {
 		t.Errorf("the text is %q, want %q", err, want)
 	}

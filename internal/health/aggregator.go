@@ -121,17 +121,27 @@ func (b *Aggregator) Remove(l *ListenerHandle) {
 	b.mu.listeners = slices.DeleteFunc(b.mu.listeners, func(other *ListenerHandle) bool { return other == l })
 }
 
-// Shut rejects further listeners, and waits until the existing ones have received all events, or ctx ends.
-func (b *Aggregator) Shut(ctx context.Context) error {
+// Drain rejects further listeners, and waits until the existing ones have received all events, or ctx ends.
+func (b *Aggregator) Drain(ctx context.Context) error {
 	b.mu.Lock()
 	b.mu.shutdown = true
 	listeners := slices.Clone(b.mu.listeners)
 	b.mu.Unlock()
 	var failure error
 	for _, l := range listeners {
-		failure = cmp.Or(failure, l.drain(ctx))
+		failure = cmp.Or(failure, l.queue.Drain(ctx))
 	}
 	return failure
+}
+
+// Close removes all listeners and drops their pending events.
+func (b *Aggregator) Close() {
+	b.mu.Lock()
+	listeners := slices.Clone(b.mu.listeners)
+	b.mu.Unlock()
+	for _, l := range listeners {
+		l.Close()
+	}
 }
 
 // SetTypesKnown records that the source of types has reported all types.

@@ -1,8 +1,6 @@
 package health
 
 import (
-	"context"
-
 	"github.com/crdcache/crdcache/internal/queue"
 	"github.com/crdcache/crdcache/internal/requests"
 )
@@ -93,11 +91,4 @@ func conditionChanged(l *Listener, before, after Condition) []func() {
 		return nil
 	}
 	return []func(){func() { l.ConditionChanged(before, after) }}
-}
-
-// drain waits until the listener has received all events, and removes it.
-func (l *ListenerHandle) drain(ctx context.Context) error {
-	err := l.queue.Drain(ctx)
-	l.Close()
-	return err
 }

@@ -176,9 +176,10 @@ func TestListenerRemoved(t *testing.T) {
 	<-l.Done()
 	e.health(widgets, false)
 	e.expect("removed", d, l)
-	if err := e.Shut(t.Context()); err != nil {
+	if err := e.Drain(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	e.Close()
 	<-kept.Done()
 	if _, err := e.Add(Listener{}); !errors.Is(err, ErrShutdown) {
 		t.Errorf("after the end, adding a listener ends with %v", err)
@@ -212,7 +213,7 @@ func TestSlowListener(t *testing.T) {
 		t.Errorf("the slow listener's depth is %d, want 3", got)
 	}
 	close(release)
-	if err := e.Shut(t.Context()); err != nil || slow.Depth() != 0 {
+	if err := e.Drain(t.Context()); err != nil || slow.Depth() != 0 {
 		t.Errorf("after the end, the depth is %d, %v", slow.Depth(), err)
 	}
 }

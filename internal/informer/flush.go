@@ -42,17 +42,13 @@ func (f Flush) Wait(ctx context.Context) error {
 	return nil
 }
 
-// Busy returns the handlers that have not processed their notifications.
+// Busy returns the handlers that have not processed their notifications. They include handlers whose
+// informer has stopped and discarded some, but not removed handlers.
 func (f Flush) Busy() []*Registration {
 	var busy []*Registration
 	for _, p := range f {
-		select {
-		case <-p.passed:
-		case <-p.handler.finished:
-		default:
-			if p.handler.Depth() > 0 { // or only the mark is left
-				busy = append(busy, p.handler)
-			}
+		if p.isPending() {
+			busy = append(busy, p.handler)
 		}
 	}
 	return busy
@@ -61,18 +57,28 @@ func (f Flush) Busy() []*Registration {
 func (p flushMark) wait(ctx context.Context) error {
 	select {
 	case <-p.passed:
-		return nil
 	case <-p.handler.finished:
+		if p.isPending() {
+			return ErrStopped
+		}
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+	return nil
+}
+
+// isPending reports whether the handler, which was not removed, has not processed its notifications.
+func (p flushMark) isPending() bool {
+	removed := false
 	select {
-	case <-p.passed:
-		return nil
+	case <-p.handler.finished: // check this first: passed does not change after it
+		removed = !p.handler.informer.IsStopped()
 	default:
 	}
-	if p.handler.informer.IsStopped() && p.handler.Depth() > 0 {
-		return ErrStopped
+	select {
+	case <-p.passed:
+		return false
+	default:
+		return !removed && p.handler.Depth() > 0 // otherwise only the mark is left
 	}
-	return nil // all was delivered before the stop, or the handler was removed
 }

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -116,10 +119,13 @@ func New(config *rest.Config, options cache.Options, ours Options) (*Cache, erro
 	return c, nil
 }
 
-// reportFailures calls the handler for every failed list or watch of the factory, with a reflector that has
-// only a name and a type.
+// reportFailures calls the handler for every failed list or watch of the cache's informers, with a reflector
+// that has only a name and a type.
 func (c *Cache) reportFailures(handler toolscache.WatchErrorHandlerWithContext) error {
 	handle, err := c.factory.AddListener(status.Listener{RequestFailed: func(f status.RequestFailure) {
+		if !c.uses(f.GVR, f.View) {
+			return
+		}
 		reflector := toolscache.NewReflectorWithOptions(&toolscache.ListWatch{}, nil, nil,
 			toolscache.ReflectorOptions{Name: "crdcache", TypeDescription: f.GVR.String()})
 		handler(c.life, reflector, f.Err)
@@ -128,6 +134,27 @@ func (c *Cache) reportFailures(handler toolscache.WatchErrorHandlerWithContext) 
 		context.AfterFunc(c.life, handle.Close)
 	}
 	return err
+}
+
+// uses reports whether an informer of the factory belongs to the cache. It waits for resources that are being
+// created, because their informers may fail before that.
+func (c *Cache) uses(gvr schema.GroupVersionResource, view string) bool {
+	c.mu.RLock()
+	pending := slices.Collect(maps.Values(c.mu.pending))
+	c.mu.RUnlock()
+	for _, made := range pending {
+		<-made
+	}
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for _, r := range c.mu.resources {
+		for _, v := range r.views {
+			if s := v.informer().Status(); s.GVR == gvr && s.View == view {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // sharedCaches counts the caches that use the factory of a caller.

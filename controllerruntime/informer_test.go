@@ -391,3 +391,35 @@ func TestDefaultWatchErrorHandler(t *testing.T) {
 		t.Errorf("the handler received %q", got)
 	}
 }
+
+// TestDefaultWatchErrorHandlerOfSharedFactory: the handler does not receive failures of other users.
+func TestDefaultWatchErrorHandlerOfSharedFactory(t *testing.T) {
+	server := newServer(t)
+	server.Break(apitest.Fault{Path: "/api/v1/configmaps", Status: http.StatusForbidden},
+		apitest.Fault{Path: "/api/v1/namespaces", Status: http.StatusForbidden})
+	factory := newFactory(t, server)
+	failed := make(chan string, 100)
+	c := newCache(t, server, cache.Options{DefaultWatchErrorHandler: func(_ context.Context,
+		r *toolscache.Reflector, _ error) {
+		failed <- r.TypeDescription()
+	}}, Options{Factory: factory})
+	start(t, c)
+	reported := make(chan status.RequestFailure, 100)
+	_, err := factory.AddListener(
+		status.Listener{RequestFailed: func(f status.RequestFailure) { reported <- f }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := factory.Acquire(configMaps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Release()
+	<-reported
+	if _, err := c.GetInformer(t.Context(), &corev1.Namespace{}, cache.BlockUntilSynced(false)); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-failed; !strings.Contains(got, "namespaces") {
+		t.Errorf("the handler received a failure of %q", got)
+	}
+}

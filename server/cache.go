@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -35,6 +36,8 @@ type cache struct {
 	persistence *disk.Store // nil without persistence
 	reconciler  *live.Reconciler
 	turns       *turns
+	// stopTimeout bounds the wait for informers and their handlers at the end.
+	stopTimeout time.Duration
 	// cachedVersion returns the version in which a type is cached, or false.
 	cachedVersion func(schema.GroupResource) (discovery.Resource, bool)
 	// settled is set when every type has settled for the first time.
@@ -43,7 +46,7 @@ type cache struct {
 
 // newCache returns the cache of a config. Its watches end when serving is done.
 func newCache(serving context.Context, client *rest.Config, config *Config) (c *cache, err error) {
-	c = &cache{storage: config.storage(), turns: newTurns()}
+	c = &cache{storage: config.storage(), turns: newTurns(), stopTimeout: 10 * time.Second}
 	if c.selection, err = newSelection(config); err != nil {
 		return nil, err
 	}
@@ -97,7 +100,8 @@ func (c *cache) newReconciler() error {
 	return err
 }
 
-// run follows the cluster until ctx ends, and then stops everything.
+// run follows the cluster until ctx ends, and then stops everything. It returns an error if a handler does not
+// return within stopTimeout.
 func (c *cache) run(ctx context.Context) error {
 	tracked := make(chan struct{})
 	tracking, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -107,7 +111,9 @@ func (c *cache) run(ctx context.Context) error {
 		c.reconciler.Run(ctx)
 	}
 	c.live.Close()
-	err = errors.Join(err, c.factory.Shutdown(context.WithoutCancel(ctx)))
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.stopTimeout)
+	defer cancel()
+	err = errors.Join(err, c.factory.Shutdown(ending))
 	if c.persistence != nil {
 		err = errors.Join(err, c.persistence.Close())
 	}
@@ -150,7 +156,7 @@ func (c *cache) conditions() []condition {
 }
 
 // errNotServed is the error of a cached type whose requests are still forwarded to the API server.
-var errNotServed = errors.New("cannot serve the type: its CustomResourceDefinition cannot be read")
+var errNotServed = errors.New("cannot serve the type: its CustomResourceDefinition cannot be read: allow crdcached to get, list and watch customresourcedefinitions.apiextensions.k8s.io")
 
 // ready returns an error until every type has settled: synced, or known to be unreadable. After that it
 // always returns nil. Later failures affect all replicas, and cached objects can still be served.

@@ -1,13 +1,52 @@
 package server
 
 import (
+	"context"
+	"errors"
+	"sync"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/dynamicinformer"
 )
+
+// TestStalledHandler: a handler that does not return delays the end by at most stopTimeout.
+func TestStalledHandler(t *testing.T) {
+	a, config := newAPIServer(t), cached("workloads.demo.crdcache.dev")
+	c, err := newCache(t.Context(), &rest.Config{Host: a.URL}, &config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.stopTimeout = time.Millisecond
+	stalled, err := c.factory.Acquire(crd.GVR)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entered, gate := make(chan struct{}), make(chan struct{})
+	defer close(gate)
+	enter := sync.OnceFunc(func() { close(entered) })
+	_, err = stalled.Informer().AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: func(any) {
+		enter()
+		<-gate
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- c.run(ctx) }() // ended by cancel
+	<-entered
+	cancel()
+	var running *dynamicinformer.ShutdownError
+	if err := <-ended; !errors.As(err, &running) {
+		t.Errorf("run = %v", err)
+	}
+}
 
 // TestOneInformerOfDefinitions: package live, the page and the selection share one informer of
 // CustomResourceDefinitions. Two informers would list them twice, and could not persist them in one folder.

@@ -71,16 +71,16 @@ func (o *queryOptions) readReferencedTypes(ctx context.Context, graph *reference
 	unsynced := caches.Sync(waiting)
 	done()
 	if ctx.Err() != nil {
-		caches.Shutdown()
+		caches.Close()
 		return nil, ctx.Err()
 	}
 	for _, cached := range caches.Synced {
 		if err := o.addTo(graph, cached, false); err != nil {
-			caches.Shutdown()
+			caches.Close()
 			return nil, err
 		}
 	}
-	return caches.Shutdown, errors.Join(unsynced, graph.WaitForSync(waiting))
+	return caches.Close, errors.Join(unsynced, graph.WaitForSync(waiting))
 }
 
 func (o *queryOptions) addTo(graph *references.Graph, cached session.Cache, selected bool) error {

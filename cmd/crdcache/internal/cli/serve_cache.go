@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -110,13 +109,13 @@ func (s *cacheServer) notef(format string, args ...any) {
 	fmt.Fprintf(s.ErrOut, "note: %s\n", print.Line(fmt.Sprintf(format, args...)))
 }
 
-// shutdown stops the informers and the server. It can be called again.
+// shutdown stops the informers and the server. It does not wait for handlers. It can be called again.
 func (s *cacheServer) shutdown() {
 	s.ended.Do(func() {
 		if s.server != nil {
 			s.server.Close()
 		}
-		_ = s.factory.Shutdown(context.Background()) // only requests are in flight, which end immediately
+		_ = s.factory.Close() // never fails
 	})
 }
 

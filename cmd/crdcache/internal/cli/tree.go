@@ -237,7 +237,7 @@ func (o *treeOptions) read(ctx context.Context) (*treeData, error) {
 
 func (w *treeData) close() {
 	w.graph.Close()
-	w.caches.Shutdown()
+	w.caches.Close()
 }
 
 // selectTypes returns the types to read, starting with the type of the objects. unresolved joins the errors

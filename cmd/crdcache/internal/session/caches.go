@@ -71,7 +71,7 @@ func NewCaches(client dynamic.Interface, resources []discovery.Resource,
 	for _, r := range resources {
 		informer, err := factory.ForResource(r.GVR)
 		if err != nil {
-			c.Shutdown()
+			c.Close()
 			return nil, err
 		}
 		c.All = append(c.All, Cache{Resource: r, Informer: informer})
@@ -80,7 +80,7 @@ func NewCaches(client dynamic.Interface, resources []discovery.Resource,
 }
 
 // Sync starts the informers and waits until every type is settled or rejected with status 400, or until ctx
-// ends. The returned error joins the errors of the types that did not sync. The informers run until Shutdown.
+// ends. The returned error joins the errors of the types that did not sync. The informers run until Close.
 func (c *Caches) Sync(ctx context.Context) error {
 	if err := c.factory.Start(context.WithoutCancel(ctx)); err != nil {
 		return err
@@ -126,8 +126,8 @@ func (c *Caches) Progress() (done, all int) {
 	return done, len(c.All)
 }
 
-// Shutdown stops the informers. Only list and watch requests can be in flight, and they end immediately.
-func (c *Caches) Shutdown() { _ = c.factory.Shutdown(context.Background()) }
+// Close stops the informers. It does not wait for handlers.
+func (c *Caches) Close() { _ = c.factory.Close() } // never fails
 
 // Selectors returns the label and field selector of cached in the API server's form.
 func Selectors(cached dynamicinformer.ResourceOptions) metav1.ListOptions {

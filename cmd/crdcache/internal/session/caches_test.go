@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
@@ -36,7 +37,14 @@ func TestWatchRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Shutdown()
+	// Close does not wait for a handler that does not return.
+	gate := make(chan struct{})
+	defer close(gate)
+	defer c.Close()
+	_, err = c.All[1].Informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-gate }})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := c.Sync(t.Context()); err != nil {
 		t.Error(err)
 	}

@@ -160,7 +160,7 @@ func (t *Types) Sync(ctx, waiting context.Context, indexes Indexes, use func(syn
 	if err != nil {
 		return err
 	}
-	defer cached.Shutdown()
+	defer cached.Close()
 	done := t.reader.Target.Progress(cached.Progress)
 	unsynced := cached.Sync(waiting)
 	done()

@@ -185,7 +185,7 @@ func (i *Informer) Registrations() []*Registration {
 }
 
 // notifyLocked queues notifications for every handler, resyncs only for the handlers that take part. It drops
-// notifications of unconfirmed objects.
+// notifications of unconfirmed objects, and overwrites the slice.
 func (i *Informer) notifyLocked(notifications ...notification) {
 	if i.mu.unconfirmed.any() {
 		notifications = i.mu.unconfirmed.filter(notifications)

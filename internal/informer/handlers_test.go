@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unsafe"
 
@@ -90,9 +91,9 @@ func TestSlowHandlerDelaysNobody(t *testing.T) {
 		f.put(object(fmt.Sprint("o", v), v))
 	}
 	<-entered
-	for fastHandle.Depth() > 0 { // ends, because nothing blocks the fast handler
-		time.Sleep(time.Millisecond)
-	}
+	done := make(chan struct{})
+	fastHandle.Mark(func() { close(done) })
+	<-done
 	if got := len(fast.take()); got != 50 {
 		t.Errorf("the fast handler has seen %d events, want 50", got)
 	}
@@ -368,38 +369,36 @@ func TestPanickingHandler(t *testing.T) {
 	t.Cleanup(func() { utilruntime.ReallyCrash, utilruntime.PanicHandlers = crash, handlers })
 	utilruntime.ReallyCrash, utilruntime.PanicHandlers = false, nil
 
-	clock := testclock.NewFakeClock(time.Unix(0, 0))
-	f := newIdleFeed(t, Options{Clock: clock})
-	log, handle := f.handleWith(cache.HandlerOptions{}, func(event string) {
-		if event == "initial a1" {
-			panic("handler trouble")
+	synctest.Test(t, func(t *testing.T) {
+		f := newIdleFeed(t, Options{})
+		log, handle := f.handleWith(cache.HandlerOptions{}, func(event string) {
+			if event == "initial a1" {
+				panic("handler trouble")
+			}
+		})
+		f.next()
+		f.list(2, object("a", 1), object("b", 2))
+		synctest.Wait()
+		expect(t, "before the pause", log.take(), []string{"initial a1"})
+		time.Sleep(time.Second)
+		f.ok(handle.WaitForSync(f.ctx))
+		expect(t, "after the pause", log.take(), []string{"initial b2"})
+		// The end of the handler ends the pause.
+		f.ok(f.RemoveEventHandler(handle))
+		for _, end := range []func(*Registration){
+			func(r *Registration) { f.ok(f.RemoveEventHandler(r)) },
+			func(*Registration) { f.Stop() },
+		} {
+			log, handle := f.handleWith(cache.HandlerOptions{}, func(string) { panic("handler trouble") })
+			synctest.Wait()
+			before := time.Now()
+			end(handle)
+			<-handle.ShutdownChan()
+			if events := log.take(); len(events) != 1 || time.Since(before) > 0 {
+				t.Errorf("at its end, after %v, it had been told %q", time.Since(before), events)
+			}
 		}
 	})
-	f.next()
-	f.list(2, object("a", 1), object("b", 2))
-	for !clock.HasWaiters() { // ends when the handler's goroutine waits out its second
-		time.Sleep(time.Millisecond)
-	}
-	expect(t, "before the pause", log.take(), []string{"initial a1"})
-	clock.Step(time.Second)
-	f.ok(handle.WaitForSync(f.ctx))
-	expect(t, "after the pause", log.take(), []string{"initial b2"})
-	// The end of the handler ends the pause.
-	f.ok(f.RemoveEventHandler(handle))
-	for _, end := range []func(*Registration){
-		func(r *Registration) { f.ok(f.RemoveEventHandler(r)) },
-		func(*Registration) { f.Stop() },
-	} {
-		log, handle := f.handleWith(cache.HandlerOptions{}, func(string) { panic("handler trouble") })
-		for !clock.HasWaiters() {
-			time.Sleep(time.Millisecond)
-		}
-		end(handle)
-		<-handle.ShutdownChan()
-		if events := log.take(); len(events) != 1 {
-			t.Errorf("at its end it had been told %q", events)
-		}
-	}
 }
 
 func TestPanicCrashesByDefault(t *testing.T) {

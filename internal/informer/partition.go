@@ -8,7 +8,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-var errNoPartitions = errors.New("no partitions to run")
+var (
+	errNoPartitions = errors.New("no partitions to run")
+	errNotInline    = errors.New("a partition with State or Replaces requires an InlineWatcher and no ExampleObject")
+)
 
 // Partition selects the objects of one reflector of a generation.
 type Partition struct {
@@ -23,7 +26,7 @@ type Partition struct {
 	// Replaces are the selections of running partitions of the namespace that this one replaces. It selects
 	// the same objects as they do together, and continues from their resource versions.
 	Replaces []Selection
-	// ListerWatcher lists and watches the partition.
+	// ListerWatcher lists and watches the partition. With State or Replaces it must be an InlineWatcher.
 	ListerWatcher cache.ListerWatcher
 	// State has the persisted objects. All partitions of a generation share it. It is ignored for partitions
 	// with a Selection. Optional.
@@ -57,7 +60,10 @@ func prefixOf(namespace string) string {
 // and would resume all namespaces from the version that any of them has reached. It would lose events, and an
 // expired or forbidden namespace would end the watches of all.
 func (i *Informer) RunPartitions(ctx context.Context, listed func(), partitions ...Partition) error {
-	if err := check(partitions); err != nil {
+	if len(partitions) == 0 {
+		return errNoPartitions
+	}
+	if err := i.check(partitions); err != nil {
 		return err
 	}
 	if len(partitions) > 1 || partitions[0].Namespace != "" {
@@ -79,16 +85,25 @@ func (i *Informer) RunPartitions(ctx context.Context, listed func(), partitions 
 	return nil
 }
 
-func check(partitions []Partition) error {
-	if len(partitions) == 0 {
-		return errNoPartitions
-	}
-	for k := range partitions {
-		if partitions[k].ListerWatcher == nil {
+func (i *Informer) check(partitions []Partition) error {
+	for _, p := range partitions {
+		if p.ListerWatcher == nil {
 			return errNoListerWatcher
+		}
+		if (p.State != nil || len(p.Replaces) > 0) && i.inlineWatcher(p.ListerWatcher) == nil {
+			return errNotInline
 		}
 	}
 	return nil
+}
+
+// inlineWatcher returns nil if a reflector has to watch, because only that checks the types of objects.
+func (i *Informer) inlineWatcher(lw cache.ListerWatcher) InlineWatcher {
+	if i.options.ExampleObject != nil {
+		return nil
+	}
+	direct, _ := lw.(InlineWatcher)
+	return direct
 }
 
 // only returns a function that returns the partitions once, and then waits for the end of the context.

@@ -40,6 +40,9 @@ func (i *Informer) RunChangingPartitions(ctx context.Context, listed func(),
 		if !ok {
 			return nil
 		}
+		if err := i.check(partitions); err != nil {
+			return err
+		}
 		if err := s.run(ctx, partitions); err != nil {
 			return err
 		}

@@ -231,6 +231,32 @@ func TestRunPartitionsNeedsPartitions(t *testing.T) {
 	}
 }
 
+// TestResumingNeedsInlineWatcher: a reflector would ignore the resource version of persisted objects.
+func TestResumingNeedsInlineWatcher(t *testing.T) {
+	resuming := Partition{ListerWatcher: newAsked("1"), State: newKept("1", nil)}
+	joining := Partition{ListerWatcher: &pump{}, Namespace: "a", Replaces: []Selection{ofInitials("a")}}
+	for name, run := range map[string]func(i *Informer) error{
+		"typed": func(i *Informer) error {
+			i.options.ExampleObject = object("a", 1)
+			return i.RunPartitions(t.Context(), nil, resuming)
+		},
+		"no InlineWatcher": func(i *Informer) error {
+			resuming := resuming
+			resuming.ListerWatcher = &pump{}
+			return i.RunPartitions(t.Context(), nil, resuming)
+		},
+		"changing": func(i *Informer) error {
+			return i.RunChangingPartitions(t.Context(), nil, only([]Partition{joining}))
+		},
+	} {
+		i := New(nil, Options{})
+		if err := run(i); !errors.Is(err, errNotInline) {
+			t.Errorf("%s: %v", name, err)
+		}
+		i.Stop()
+	}
+}
+
 // TestRoomForAList: a watch-list allocates for the stored objects of its partition.
 func TestRoomForAList(t *testing.T) {
 	f := newFeed(t, Options{Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}})

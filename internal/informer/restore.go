@@ -69,8 +69,8 @@ func (g *generation) restore(ctx context.Context, partitions []*partition) {
 // partition can be restored.
 func restorable(partitions []*partition) (state PersistedState, lw InlineWatcher) {
 	for _, p := range partitions {
-		if watcher, ok := p.lw.(InlineWatcher); ok && p.state != nil {
-			state, lw = p.state, watcher
+		if p.state != nil {
+			state, lw = p.state, p.lw.(InlineWatcher)
 		}
 	}
 	return state, lw
@@ -92,7 +92,7 @@ func (g *generation) storeRestored(restored *Restored, state PersistedState, par
 		if restored.Namespaces == nil {
 			version, found = restored.ResourceVersion, restored.ResourceVersion != ""
 		}
-		if _, inline := p.lw.(InlineWatcher); found && inline && p.state != nil {
+		if found && p.state != nil {
 			versions[p.namespace()] = version
 		}
 	}

@@ -114,8 +114,8 @@ func (i *Informer) end(g *generation) {
 type source struct {
 	target target // the generation or a partition
 	lw     cache.ListerWatcher
-	// version is the resource version to watch from, if lw is an InlineWatcher. If it is empty, the target is
-	// listed first.
+	// version is the resource version to watch from; only possible with an InlineWatcher. If it is empty, the
+	// target is listed first.
 	version string
 	// latest is the latest resource version of any object of the target, if that is later than version. No
 	// list may be older.
@@ -130,8 +130,7 @@ type target interface {
 
 // reflect lists and watches, with growing pauses, until the context ends.
 func (i *Informer) reflect(ctx context.Context, g *generation, from source, resync time.Duration) {
-	// Only the reflector checks the types of objects.
-	if direct, ok := from.lw.(InlineWatcher); ok && i.options.ExampleObject == nil {
+	if direct := i.inlineWatcher(from.lw); direct != nil {
 		i.reflectInline(ctx, g, &inline{
 			generation: g, lw: direct, target: from.target, version: from.version, latest: from.latest,
 			resumes: from.version != "",

@@ -18,10 +18,9 @@ func (u *unconfirmed) has(item Item) bool {
 	return u.any() && (u.namespaces[""] || u.namespaces[namespaceOf(item)])
 }
 
-// filter returns the notifications about confirmed objects.
+// filter returns the notifications about confirmed objects, in the same slice.
 func (u *unconfirmed) filter(notifications []notification) []notification {
-	return slices.DeleteFunc(slices.Clone(notifications),
-		func(n notification) bool { return u.has(n.item()) })
+	return slices.DeleteFunc(notifications, func(n notification) bool { return u.has(n.item()) })
 }
 
 // filterChanges returns the changes of confirmed objects.

@@ -22,7 +22,8 @@ type WriteRequest struct {
 	HTTP *http.Request
 	// Collection has the stored objects of the request's type.
 	Collection Collection
-	// List returns the objects that a deletecollection selects.
+	// List returns the objects that a deletecollection selects. Its errors include invalid selectors, so that
+	// Write can refuse a request before.
 	List func() ([]Object, error)
 }
 
@@ -54,11 +55,9 @@ func (h *handler) write(w http.ResponseWriter, r *http.Request, writer Writer, t
 		request := &WriteRequest{Request: t.request(verbOf(r.Method, t.name)), HTTP: r,
 			Collection: t.collection}
 		if request.Verb == "deletecollection" {
-			deleted, err = e.deferList(request)
+			deleted = e.deferList(request)
 		}
-		if err == nil {
-			result, err = writer.Write(request)
-		}
+		result, err = writer.Write(request)
 	}
 	for _, text := range result.Warnings {
 		w.Header().Add("Warning", warningHeader(text))
@@ -79,13 +78,13 @@ func (h *handler) write(w http.ResponseWriter, r *http.Request, writer Writer, t
 
 // deferList sets request.List, and returns an empty page. A call of request.List fills the page with the
 // selected objects.
-func (e *encoder) deferList(request *WriteRequest) (*page, error) {
+func (e *encoder) deferList(request *WriteRequest) *page {
 	r, p := request.HTTP, &page{}
-	options, err := parseListOptions(r.URL.Query())
-	if err != nil {
-		return nil, err
-	}
 	request.List = func() ([]Object, error) {
+		options, err := parseListOptions(r.URL.Query())
+		if err != nil {
+			return nil, err
+		}
 		selected, err := e.t.list(r.Context(), options, NewTurn(nil))
 		if err != nil {
 			return nil, err
@@ -93,5 +92,5 @@ func (e *encoder) deferList(request *WriteRequest) (*page, error) {
 		*p = *selected
 		return p.objects, e.prepare(true, p.objects...)
 	}
-	return p, nil
+	return p
 }

@@ -54,11 +54,11 @@ func (r *request) delete(options *metav1.DeleteOptions) (result readapi.WriteRes
 
 // deleteCollection deletes the listed objects one by one.
 func (r *request) deleteCollection(body []byte) (result readapi.WriteResult, err error) {
-	options, err := parseDeleteOptions(r.http, body)
+	objects, err := r.list()
 	if err != nil {
 		return result, err
 	}
-	objects, err := r.list()
+	options, err := parseDeleteOptions(r.http, body)
 	if err != nil {
 		return result, err
 	}

@@ -38,7 +38,10 @@ type writer struct {
 
 // Write implements readapi.Writer.
 func (w writer) Write(wr *readapi.WriteRequest) (readapi.WriteResult, error) {
-	c := wr.Collection.(*servedCollection)
+	c, ok := wr.Collection.(*servedCollection)
+	if !ok || c.storage != w.Storage {
+		return readapi.WriteResult{}, internalError("the request has a collection of another backend")
+	}
 	r := &request{
 		strategy: strategy{Request: wr.Request, collection: c, version: c.typ.Version(wr.GVR.Version),
 			now: w.Storage.options.Now()},

@@ -307,6 +307,28 @@ func TestWrittenDefinitions(t *testing.T) {
 	}
 }
 
+// TestRefusedTypeAndSelector: a refusal does not depend on the selector of a deletecollection.
+func TestRefusedTypeAndSelector(t *testing.T) {
+	widgets, s, _ := writable(t)
+	s.mu.types[widgetResource].rules.Refused = "read-only"
+	err := widgets.DeleteCollection(t.Context(), metav1.DeleteOptions{},
+		metav1.ListOptions{LabelSelector: "a=("})
+	if reason := apierrors.ReasonForError(err); reason != "NotImplemented" {
+		t.Errorf("%v, reason %q", err, reason)
+	}
+}
+
+// TestCollectionOfAnotherBackend: a request for another backend is an error.
+func TestCollectionOfAnotherBackend(t *testing.T) {
+	_, s, _ := writable(t)
+	_, other, _ := writable(t)
+	_, err := s.Writer(WriterOptions{}).
+		Write(&readapi.WriteRequest{Collection: other.Collection(widgetResource)})
+	if err == nil || !strings.Contains(err.Error(), "another backend") {
+		t.Errorf("Write = %v", err)
+	}
+}
+
 // TestDeleteCollection: the selected objects are deleted, or marked if they have finalizers. Others stay.
 func TestDeleteCollection(t *testing.T) {
 	ctx := t.Context()

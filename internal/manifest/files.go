@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Stdin is the path of standard input.
+// Stdin is the path of standard input. In an fs.FS it is the name of a file.
 const Stdin = "-"
 
 // File is a file to read, identified by its path.
@@ -39,7 +39,7 @@ type Stamp struct {
 
 // Name returns the name of the file in problems.
 func (f *File) Name() string {
-	if f.Path == Stdin {
+	if f.Path == Stdin && f.files == nil {
 		return "stdin"
 	}
 	return f.Path
@@ -142,11 +142,11 @@ func List(ctx context.Context, paths []string, options ListOptions) (l Listing, 
 	seen := map[string]bool{}
 	var problems []error
 	for i, path := range paths {
-		switch path {
-		case "":
+		switch {
+		case path == "":
 			problems = append(problems, errNoPath)
 			continue
-		case Stdin:
+		case path == Stdin && options.FS == nil:
 			if !seen[path] {
 				seen[path] = true
 				l.Files = append(l.Files, &File{Path: Stdin, Argument: i, Named: true})

@@ -42,13 +42,15 @@ func (c *Cluster) Load(ctx context.Context, objects ...runtime.Object) error {
 
 // LoadFiles is Load for the objects of files and directories: YAML or JSON, with several objects in a file,
 // lists, and compressed files. In directories and their subdirectories it reads .yaml, .yml, .json and .jsonl
-// files. Errors contain the file and the position.
+// files. Errors contain the file and the position. An empty path and "-" are errors: a test has no standard
+// input.
 func (c *Cluster) LoadFiles(ctx context.Context, paths ...string) error {
 	found, err := manifest.List(ctx, paths, manifest.ListOptions{})
 	return c.loadFiles(ctx, found, err)
 }
 
-// LoadFS is LoadFiles for another file system, such as an embed.FS.
+// LoadFS is LoadFiles for another file system, such as an embed.FS. The path "." is all of it, and "-" is a
+// file of that name.
 func (c *Cluster) LoadFS(ctx context.Context, files fs.FS, paths ...string) error {
 	found, err := manifest.List(ctx, paths, manifest.ListOptions{FS: files})
 	return c.loadFiles(ctx, found, err)

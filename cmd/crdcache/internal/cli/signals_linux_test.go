@@ -284,6 +284,8 @@ func TestSurroundings(t *testing.T) {
 			exit.Failed, "", "read the kubeconfig: stat /dev/null/x/.kube/config: not a directory"},
 		"no kubeconfig": {[]string{"KUBECONFIG=/none"}, []string{"--request-timeout", "1s"}, exit.Failed,
 			"", "no kubeconfig was found: set --kubeconfig or KUBECONFIG"},
+		"default server": {[]string{"KUBECONFIG=/none"}, []string{"--request-timeout", "1s",
+			"-s", "http://localhost:8080"}, exit.Failed, "", "connect: connection refused\n"},
 		"broken kubeconfig": {[]string{"KUBECONFIG=" + write(t, "broken", "a: [")}, nil, exit.Failed, "",
 			"read the kubeconfig: error loading config file "},
 		"folder": {[]string{"KUBECONFIG=" + t.TempDir()}, nil, exit.Failed, "", "is a directory"},

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net/http"
@@ -25,39 +24,76 @@ type Traffic struct {
 	received, objects atomic.Int64
 	// counting is set if objects are counted, which reads every byte.
 	counting atomic.Bool
+
+	mu struct {
+		sync.Mutex
+		// remaining has the number of objects to come by the path of a list, if the server has reported it.
+		remaining map[string]int64
+	}
 }
 
 // Wrap counts the received bytes and objects of a transport.
 func (t *Traffic) Wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(r)
-		if err == nil && response.Body != nil {
-			response.Body = &countedBody{ReadCloser: response.Body, traffic: t}
+		if err != nil || response.Body == nil {
+			return response, err
 		}
-		return response, err
+		body := &countedBody{ReadCloser: response.Body, traffic: t}
+		if t.counting.Load() && response.StatusCode == http.StatusOK {
+			path := r.URL.Path
+			body.items = &itemCounter{watch: r.URL.Query().Get("watch") != "", add: func() { t.add(path) },
+				expect: func(remaining int64) { t.expect(path, remaining) }}
+		}
+		response.Body = body
+		return response, nil
 	})
+}
+
+func (t *Traffic) add(path string) {
+	t.objects.Add(1)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.mu.remaining[path] > 0 {
+		t.mu.remaining[path]--
+	}
+}
+
+func (t *Traffic) expect(path string, remaining int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.mu.remaining == nil {
+		t.mu.remaining = map[string]int64{}
+	}
+	t.mu.remaining[path] = remaining
+}
+
+// expected returns the number of received objects and of those to come on further pages.
+func (t *Traffic) expected() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := t.objects.Load()
+	for _, n := range t.mu.remaining {
+		all += n
+	}
+	return all
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// marker occurs once in each object: templates of objects have no time.
-var marker = []byte(`"creationTimestamp":"`)
-
 type countedBody struct {
 	io.ReadCloser
 	traffic *Traffic
-	tail    []byte // the last bytes, which can be the start of a marker
+	items   *itemCounter // nil if objects are not counted
 }
 
 func (b *countedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.traffic.received.Add(int64(n))
-	if b.traffic.counting.Load() {
-		text := append(b.tail, p[:n]...)
-		b.traffic.objects.Add(int64(bytes.Count(text, marker)))
-		b.tail = append(text[:0], text[max(0, len(text)-len(marker)+1):]...)
+	if b.items != nil {
+		b.items.count(p[:n])
 	}
 	return n, err
 }
@@ -90,20 +126,23 @@ func showProgress(w io.Writer, traffic *Traffic, synced func() (done, all int), 
 		case <-timer.C:
 		}
 		done, all := synced()
-		print.WriteStatus(w, progressLine(done, all, traffic.objects.Load(),
+		print.WriteStatus(w, progressLine(done, all, traffic.objects.Load(), traffic.expected(),
 			traffic.received.Load(), time.Since(begun)))
 		timer.Reset(progressInterval)
 	}
 }
 
 // progressLine fits narrow terminals.
-func progressLine(done, all int, objects, received int64, passed time.Duration) string {
+func progressLine(done, all int, objects, expected, received int64, passed time.Duration) string {
 	const mebibyte = 1 << 20
 	text := ""
 	if all > 1 {
 		text = fmt.Sprintf("synced %d of %d types, ", done, all)
 	}
 	text += grouped(objects)
+	if expected > objects {
+		text += " of " + grouped(expected)
+	}
 	size := strconv.FormatInt(received/mebibyte, 10)
 	if received < 10*mebibyte {
 		size = strconv.FormatFloat(float64(received)/mebibyte, 'f', 1, 64)

@@ -145,9 +145,9 @@ func (t *Target) explainThrottled(ctx context.Context, err error) error {
 	return busy
 }
 
-// hint suggests a kubeconfig if the default server was used.
+// hint suggests a kubeconfig if kubectl's default server was used.
 func (t *Target) hint() string {
-	if t.Config.Host != defaultHost {
+	if !t.noKubeconfig || t.Config.Host != defaultHost {
 		return ""
 	}
 	return "; no kubeconfig was found: set --kubeconfig or KUBECONFIG"

@@ -78,6 +78,8 @@ func (f *ServerFlags) Target(ctx context.Context, streams genericiooptions.IOStr
 	if t.Context, err = f.config.context(loader); err != nil {
 		return nil, fmt.Errorf("read the kubeconfig: %w", err)
 	}
+	raw, err := loader.RawConfig()
+	t.noKubeconfig = err == nil && len(raw.Clusters) == 0 && f.config.overrides.ClusterInfo.Server == ""
 	// The server's API priority and fairness limits requests. A client-side limit only adds latency.
 	t.Config.QPS = -1
 	t.Config.Wrap(t.throttle.wrap)

@@ -32,9 +32,10 @@ type Target struct {
 	// Timeout bounds the wait for types to be found and synced. 0 means no limit.
 	Timeout time.Duration
 
-	errOut   io.Writer
-	traffic  Traffic
-	throttle throttle
+	noKubeconfig bool // and no --server
+	errOut       io.Writer
+	traffic      Traffic
+	throttle     throttle
 	// fetched maps a schema.GroupResource to its fetched CRD.
 	fetched sync.Map
 	source  *offline.Source // nil for a cluster

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -115,12 +116,12 @@ type source struct {
 	sweeper     *store.Sweeper
 }
 
-// logFailure logs a failed list or watch. Relists are normal, and logged only with verbosity 4. Listeners
-// receive the failures from health.
-func logFailure(ctx context.Context, r *cache.Reflector, err error) {
+// reportFailure reports a failed list or watch to the handlers of utilruntime, which log it, as client-go
+// does. Relists are normal, and logged only with verbosity 4. Listeners receive the failures from health.
+func reportFailure(ctx context.Context, r *cache.Reflector, err error) {
 	if reason := requests.ReasonOf(err); reason != status.ReasonNone {
-		klog.FromContext(ctx).Info("List or watch failed", "type", r.TypeDescription(), "reason", reason,
-			"err", err)
+		utilruntime.HandleErrorWithContext(ctx, err, "List or watch failed", "type", r.TypeDescription(),
+			"reason", reason)
 		return
 	}
 	klog.FromContext(ctx).V(4).Info("Relisting", "type", r.TypeDescription(), "err", err)
@@ -155,7 +156,7 @@ func newInformer(from source, gvr schema.GroupVersionResource, options ResourceO
 			return nil, err
 		}
 	}
-	if err := core.SetWatchErrorHandlerWithContext(logFailure); err != nil {
+	if err := core.SetWatchErrorHandlerWithContext(reportFailure); err != nil {
 		return nil, err
 	}
 	i := &Informer{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
@@ -301,19 +303,26 @@ func TestLaggingServer(t *testing.T) {
 	})
 }
 
-// TestRequestFailed: a listener receives every failed request, and only these.
+// TestRequestFailed: a listener receives every failed request, and only these. The handlers of utilruntime
+// receive the failures after which client-go's reflector calls its watch error handler.
 func TestRequestFailed(t *testing.T) {
+	var reported atomic.Int32
+	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{
+		func(context.Context, error, string, ...any) { reported.Add(1) }}
+	defer func() { utilruntime.ErrorHandlers = nil }()
 	tests := map[string]struct {
 		faults []apitest.Fault
-		want   []status.Reason // at first, and after what follows
+		want   []status.Reason
+		// reported is the number of calls of the handlers of utilruntime.
+		reported int32
 	}{
 		"a list that fails": {[]apitest.Fault{fault(widgetsPath, "", 403)},
-			[]status.Reason{status.ReasonForbidden}},
-		"a watch-list that is new": {[]apitest.Fault{fault(widgetsPath, "watch-list", 422)}, nil},
+			[]status.Reason{status.ReasonForbidden}, 1},
+		"a watch-list that is new": {[]apitest.Fault{fault(widgetsPath, "watch-list", 422)}, nil, 0},
 		"throttling": {[]apitest.Fault{fault(widgetsPath, "watch-list", 429)},
-			[]status.Reason{status.ReasonThrottled}},
+			[]status.Reason{status.ReasonThrottled}, 0},
 		"a watch that fails": {[]apitest.Fault{fault(widgetsPath, "watch-list", 422),
-			fault(widgetsPath, "watch", 403)}, []status.Reason{status.ReasonForbidden}},
+			fault(widgetsPath, "watch", 403)}, []status.Reason{status.ReasonForbidden}, 1},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -331,7 +340,11 @@ func TestRequestFailed(t *testing.T) {
 						got = append(got, f.Reason)
 					}}})
 				ask(t, f, widgets)
+				reported.Store(0)
 				start(t, f)
+				if n := reported.Load(); n != tt.reported {
+					t.Errorf("%d failures were reported, want %d", n, tt.reported)
+				}
 				mu.Lock()
 				defer mu.Unlock()
 				if diff := cmp.Diff(tt.want, got); diff != "" {

@@ -3,6 +3,7 @@ package dynamicinformer
 import (
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -75,14 +76,16 @@ func TestQuietTypesHaveOneGoroutine(t *testing.T) {
 // engine matches the stacks of the goroutines that run informers.
 var engine = regexp.MustCompile(`crdcache/internal/(informer|follow|requests|codec|queue|health)\.`)
 
-// ownGoroutines returns the stacks of the goroutines that run informers.
+// bubble matches the caller's synctest bubble, which is in the first line of a stack.
+var bubble = regexp.MustCompile(`synctest bubble \d+`)
+
+// ownGoroutines returns the stacks of the goroutines that run informers in the caller's bubble. Those of other
+// tests may be about to end.
 func ownGoroutines() []string {
-	stacks := make([]byte, 1<<20)
-	var own []string
-	for stack := range strings.SplitSeq(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
-		if engine.MatchString(stack) {
-			own = append(own, stack)
-		}
-	}
-	return own
+	text := make([]byte, 1<<20)
+	stacks := strings.Split(string(text[:runtime.Stack(text, true)]), "\n\n") // the caller's is the first
+	mine := bubble.FindString(stacks[0])
+	return slices.DeleteFunc(stacks, func(stack string) bool {
+		return !engine.MatchString(stack) || bubble.FindString(stack) != mine
+	})
 }

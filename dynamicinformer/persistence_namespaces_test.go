@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -220,7 +221,7 @@ func shownNoMore(t *testing.T, server *apitest.Server) {
 		t.Fatal(err)
 	}
 	current := waitFor(t, i, func(s status.Status) bool { return s.Reason == status.ReasonForbidden })
-	time.Sleep(time.Second)
+	synctest.Wait()
 	if current = i.Status(); len(i.GetStore().ListKeys()) > 0 || current.Resuming || current.Stale {
 		t.Errorf("it shows %v, and the status is %+v", i.GetStore().ListKeys(), current)
 	}

@@ -125,6 +125,7 @@ func compareRecovery(r *race, outage outageOf, http2 bool, count int, spread tim
 			r.create(fmt.Sprintf("tick-%d-%d", k, tick))
 		}
 		time.Sleep(time.Duration(lengths.IntN(60000)) * time.Millisecond)
+		r.awaitSteady()
 		outage.begin(r, n)
 		longest := []int{10, 60, 300}[k%3]
 		time.Sleep(time.Second + time.Duration(lengths.IntN(longest*1000))*time.Millisecond)
@@ -148,10 +149,17 @@ func compareRecovery(r *race, outage outageOf, http2 bool, count int, spread tim
 	us, them := r.lists(gadgets), r.lists(theirs)
 	watches, theirWatches := r.count(gadgets, "watch"), r.count(theirs, "watch")
 	r.Logf("%d lists and %d watches, client-go %d and %d", us, watches, them, theirWatches)
-	// An outage right after the start of a watch counts as a watch that is closed immediately, after which
-	// the type is listed. In a long outage without answers, this list is sent up to three times.
 	if us > them+them/10+count/10 {
 		r.Errorf("%d lists, client-go sends %d", us, them)
+	}
+}
+
+// awaitSteady waits until no watch is younger than ShortWatch. If an outage closed it then, both would list.
+func (r *race) awaitSteady() {
+	watches := func() int { return r.count(gadgets, "watch") + r.count(theirs, "watch") }
+	for before := -1; before != watches(); {
+		before = watches()
+		time.Sleep(2 * ShortWatch)
 	}
 }
 

@@ -2,6 +2,7 @@ package browser_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -57,14 +58,15 @@ func TestTabsShareAStream(t *testing.T) {
 		t.Helper()
 		for _, b := range of {
 			const told = `[...document.querySelectorAll(".changes li")].filter((e) => e.innerText.includes(".spec.replicas")).length`
-			for before := value[int](b, told); value[int](b,
-				told) == before; time.Sleep(100 * time.Millisecond) {
-				number++
-				patch(t, cluster, "ledger", fmt.Sprintf(`{"spec":{"replicas":%d}}`, 1000+number))
-				if number > 500 {
+			shown := chromedp.Poll(fmt.Sprintf("%s > %d", told, value[int](b, told)), nil,
+				chromedp.WithPollingInterval(20*time.Millisecond), chromedp.WithPollingTimeout(time.Second))
+			// The first change can precede the connection of another tab.
+			for err := error(chromedp.ErrPollingTimeout); err != nil; err = chromedp.Run(b.ctx, shown) {
+				if number++; number > 100 || !errors.Is(err, chromedp.ErrPollingTimeout) {
 					b.picture("failure")
-					t.Fatalf("no change is told of: %s", b.text("body"))
+					t.Fatalf("no change is shown: %v: %s", err, b.text("body"))
 				}
+				patch(t, cluster, "ledger", fmt.Sprintf(`{"spec":{"replicas":%d}}`, 1000+number))
 			}
 		}
 	}

@@ -79,8 +79,8 @@ var engine = regexp.MustCompile(`crdcache/internal/(informer|follow|requests|cod
 // bubble matches the caller's synctest bubble, which is in the first line of a stack.
 var bubble = regexp.MustCompile(`synctest bubble \d+`)
 
-// ownGoroutines returns the stacks of the goroutines that run informers in the caller's bubble. Those of other
-// tests may be about to end.
+// ownGoroutines returns the stacks of the goroutines that run informers in the caller's bubble. Those of
+// other tests may be about to end.
 func ownGoroutines() []string {
 	text := make([]byte, 1<<20)
 	stacks := strings.Split(string(text[:runtime.Stack(text, true)]), "\n\n") // the caller's is the first

@@ -100,8 +100,8 @@ func (c *cache) newReconciler() error {
 	return err
 }
 
-// run follows the cluster until ctx ends, and then stops everything. It returns an error if a handler does not
-// return within stopTimeout.
+// run follows the cluster until ctx ends, and then stops everything. It returns an error if a handler does
+// not return within stopTimeout.
 func (c *cache) run(ctx context.Context) error {
 	tracked := make(chan struct{})
 	tracking, stop := context.WithCancel(context.WithoutCancel(ctx))

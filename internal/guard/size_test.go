@@ -46,7 +46,7 @@ var rooms = []room{
 	{"readapi/live", 2554},
 	{"readapi/testcluster", 1040},
 	{"web", 3919},
-	{"cmd", 18428},
+	{"cmd", 18450},
 	{"controllerruntime", 5308},
 	{"metrics", 481},
 	{"server", 2895},

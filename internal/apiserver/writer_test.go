@@ -322,10 +322,11 @@ func TestRefusedTypeAndSelector(t *testing.T) {
 func TestCollectionOfAnotherBackend(t *testing.T) {
 	_, s, _ := writable(t)
 	_, other, _ := writable(t)
-	_, err := s.Writer(WriterOptions{}).
-		Write(&readapi.WriteRequest{Collection: other.Collection(widgetResource)})
-	if err == nil || !strings.Contains(err.Error(), "another backend") {
-		t.Errorf("Write = %v", err)
+	for _, c := range []readapi.Collection{other.Collection(widgetResource), struct{ readapi.Collection }{}} {
+		_, err := s.Writer(WriterOptions{}).Write(&readapi.WriteRequest{Collection: c})
+		if err == nil || !strings.Contains(err.Error(), "another backend") {
+			t.Errorf("Write for a %T = %v", c, err)
+		}
 	}
 }
 

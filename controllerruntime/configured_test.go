@@ -15,7 +15,7 @@ import (
 // before whole objects were read.
 func TestMetadataByConfiguredIndex(t *testing.T) {
 	config, err := indexers.Parse(indexers.Source{Name: "test", Data: []byte(`
-apiVersion: crdcache.dev/v1alpha1
+apiVersion: crdcache.dev/v1beta1
 kind: IndexConfig
 metadata: {name: test}
 spec:

@@ -68,7 +68,7 @@ func ExampleNewCache() {
 
 func ExampleNewCacheFunc() {
 	indexes, err := indexers.Parse(indexers.Source{Name: "indexes.yaml", Data: []byte(`
-apiVersion: crdcache.dev/v1alpha1
+apiVersion: crdcache.dev/v1beta1
 kind: IndexConfig
 metadata: {name: example}
 spec:

@@ -137,7 +137,7 @@ func TestOurRefusedOptions(t *testing.T) {
 func config(t *testing.T, besides string) *indexers.Config {
 	t.Helper()
 	c, err := indexers.Parse(indexers.Source{Name: "test.yaml", Data: []byte(`
-apiVersion: crdcache.dev/v1alpha1
+apiVersion: crdcache.dev/v1beta1
 kind: IndexConfig
 metadata: {name: test}
 spec:

@@ -80,7 +80,7 @@ func TestCheckPaths(t *testing.T) {
 
 // Findings are in the order of files and lines.
 func TestFindingsAreInOrder(t *testing.T) {
-	bad := "apiVersion: crdcache.dev/v1alpha1\nkind: IndexConfig\nmetadata: {name: %s}\nspec:\n  x: 1\n  resources:\n  - {}\n"
+	bad := "apiVersion: crdcache.dev/v1beta1\nkind: IndexConfig\nmetadata: {name: %s}\nspec:\n  x: 1\n  resources:\n  - {}\n"
 	_, err := indexers.Parse(
 		indexers.Source{Name: "b.yaml", Data: fmt.Appendf(nil, "# one more line\n"+bad, "one")},
 		indexers.Source{Name: "a.yaml", Data: fmt.Appendf(nil, bad, "two")},

@@ -9,7 +9,7 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-const exampleConfig = `apiVersion: crdcache.dev/v1alpha1
+const exampleConfig = `apiVersion: crdcache.dev/v1beta1
 kind: IndexConfig
 metadata: {name: example}
 spec:
@@ -52,7 +52,7 @@ func Example() {
 
 // All errors are reported together.
 func ExampleParse_errors() {
-	_, err := indexers.Parse(indexers.Source{Name: "indexes.yaml", Data: []byte(`apiVersion: crdcache.dev/v1alpha1
+	_, err := indexers.Parse(indexers.Source{Name: "indexes.yaml", Data: []byte(`apiVersion: crdcache.dev/v1beta1
 kind: IndexConfig
 metadata: {name: example}
 spec:
@@ -99,7 +99,7 @@ func ExampleFunctions_Stats() {
 
 // Keys of sorted and typed indexes are encoded; Key and Parts convert them.
 func ExampleIndex_Key() {
-	config, err := indexers.Parse(indexers.Source{Name: "indexes.yaml", Data: []byte(`apiVersion: crdcache.dev/v1alpha1
+	config, err := indexers.Parse(indexers.Source{Name: "indexes.yaml", Data: []byte(`apiVersion: crdcache.dev/v1beta1
 kind: IndexConfig
 metadata: {name: example}
 spec:

@@ -35,7 +35,7 @@ func checkDiagnostic(t testing.TB, d indexers.Diagnostic, s indexers.Source) {
 }
 
 func header(resources string) string {
-	return "apiVersion: crdcache.dev/v1alpha1\nkind: IndexConfig\nmetadata: {name: NAME}\nspec:\n  resources:\n" + resources
+	return "apiVersion: crdcache.dev/v1beta1\nkind: IndexConfig\nmetadata: {name: NAME}\nspec:\n  resources:\n" + resources
 }
 
 func TestFilesAreMerged(t *testing.T) {
@@ -107,6 +107,24 @@ func TestLoad(t *testing.T) {
 }
 
 // Warnings of the path language have their place in the file.
+// TestDeprecatedVersion reads a config of the version before the current one, with one warning.
+func TestDeprecatedVersion(t *testing.T) {
+	text := strings.Replace(completeConfig, "v1beta1", "v1alpha1", 1)
+	old, err := indexers.Parse(indexers.Source{Name: "old.yaml", Data: []byte(text)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `old.yaml:1:13: W002: apiVersion "crdcache.dev/v1alpha1" is deprecated; write apiVersion: ` +
+		indexers.APIVersion + ", or run 'crdcache validate --convert'"
+	if len(old.Warnings) != 1 || old.Warnings[0].String() != want {
+		t.Errorf("the warnings are %v, want %s", old.Warnings, want)
+	}
+	current, err := indexers.Parse(indexers.Source{Name: "old.yaml", Data: []byte(completeConfig)})
+	if err != nil || len(current.Warnings) > 0 || len(current.Resources) != len(old.Resources) {
+		t.Errorf("the current version has %v, %v", current, err)
+	}
+}
+
 func TestPathWarnings(t *testing.T) {
 	text := header("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes:\n    - {name: a, path: \".metadata.labels['a.b/c']\"}\n")
 	s := indexers.Source{Name: "w.yaml", Data: []byte(strings.Replace(text, "NAME", "n", 1))}
@@ -186,7 +204,7 @@ func TestJSONOnOneLine(t *testing.T) {
 	for i := range all {
 		all[i] = resource(i)
 	}
-	text := `{"apiVersion": "crdcache.dev/v1alpha1", "kind": "IndexConfig", "metadata": {"name": "n"}, "spec": {"resources": [` + strings.Join(all, ", ") + `]}}`
+	text := `{"apiVersion": "crdcache.dev/v1beta1", "kind": "IndexConfig", "metadata": {"name": "n"}, "spec": {"resources": [` + strings.Join(all, ", ") + `]}}`
 	c, err := indexers.Parse(indexers.Source{Name: "j.json", Data: []byte(text)})
 	if err != nil || len(c.Resources) != len(all) {
 		t.Errorf("got %v, %v", c, err)
@@ -195,7 +213,7 @@ func TestJSONOnOneLine(t *testing.T) {
 
 // Surrogate pairs are characters in JSON, and tools add labels and annotations.
 func TestJSONAsToolsWriteIt(t *testing.T) {
-	text := `{"apiVersion": "crdcache.dev/v1alpha1", "kind": "IndexConfig", "metadata": {"name": "n", "labels": {"app": "x"}, "annotations": {"a\u00e9": "\uD83D\uDE00"}},
+	text := `{"apiVersion": "crdcache.dev/v1beta1", "kind": "IndexConfig", "metadata": {"name": "n", "labels": {"app": "x"}, "annotations": {"a\u00e9": "\uD83D\uDE00"}},
 		"spec": {"resources": [{"name": "w", "match": {"group": "example.com", "kind": "Widget"}, "indexes": [
 		{"name": "a", "path": ".a", "missing": {"value": "\ud83d\ude00 \\ud83d\\ude00 \\\ud83d\ude00"}}]}]}}`
 	c, err := indexers.Parse(indexers.Source{Name: "j.json", Data: []byte(text)})
@@ -270,7 +288,7 @@ func FuzzParse(f *testing.F) {
 }
 
 // completeConfig has every field of a config.
-const completeConfig = `apiVersion: crdcache.dev/v1alpha1
+const completeConfig = `apiVersion: crdcache.dev/v1beta1
 kind: IndexConfig
 metadata: {name: platform}
 spec:

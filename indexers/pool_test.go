@@ -48,7 +48,7 @@ func TestKeysOfJSONDependOnNoPool(t *testing.T) {
 		"{name: i, each: '.spec.none[*]', key: [{name: x, path: $.spec.c}, {name: y, path: $.metadata.name}]}",
 	}
 	for _, index := range indexes {
-		text := "apiVersion: crdcache.dev/v1alpha1\nkind: IndexConfig\nmetadata: {name: n}\nspec:\n  resources:\n" +
+		text := "apiVersion: crdcache.dev/v1beta1\nkind: IndexConfig\nmetadata: {name: n}\nspec:\n  resources:\n" +
 			"  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes: [" + index + "]\n"
 		config, err := Parse(Source{Name: "w.yaml", Data: []byte(text)})
 		if err != nil {

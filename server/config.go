@@ -8,15 +8,17 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/internal/configversion"
 	"github.com/crdcache/crdcache/readapi/live"
 )
 
 // The apiVersion and kind of a config file.
 const (
-	ConfigAPIVersion = "crdcache.dev/v1alpha1"
+	ConfigAPIVersion = configversion.Current
 	ConfigKind       = "ServerConfig"
 )
 
@@ -109,8 +111,8 @@ func DefaultConfig() Config {
 	}
 }
 
-// LoadConfig reads a file over the defaults. It rejects unknown fields; names are case-sensitive. It does
-// not call Validate.
+// LoadConfig reads a file over the defaults. It rejects unknown fields; names are case-sensitive. It logs a
+// deprecated apiVersion. It does not call Validate.
 func LoadConfig(file string) (Config, error) {
 	config := DefaultConfig()
 	config.APIVersion, config.Kind = "", ""
@@ -120,6 +122,11 @@ func LoadConfig(file string) (Config, error) {
 	}
 	if err := decode(text, &config); err != nil {
 		return config, fmt.Errorf("%s: %w", file, err)
+	}
+	if configversion.IsDeprecated(config.APIVersion) {
+		klog.InfoS("The apiVersion of a config is deprecated", "file", file, "apiVersion", config.APIVersion,
+			"replacement", ConfigAPIVersion)
+		config.APIVersion = ConfigAPIVersion
 	}
 	if config.APIVersion != ConfigAPIVersion || config.Kind != ConfigKind {
 		return config, fmt.Errorf("%s: apiVersion %q and kind %q are not %s and %s", file, config.APIVersion,

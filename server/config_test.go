@@ -17,7 +17,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-const header = "apiVersion: crdcache.dev/v1alpha1\nkind: ServerConfig\n"
+const header = "apiVersion: crdcache.dev/v1beta1\nkind: ServerConfig\n"
 
 func write(t *testing.T, text string) string {
 	t.Helper()
@@ -50,6 +50,14 @@ limits: {watches: 5, bytesPerSecond: 0}
 	}
 	if got.MemoryBudget.Value() != 2<<30 || got.Limits.BytesPerSecond.Value() != 0 {
 		t.Errorf("quantities are %s and %s", got.MemoryBudget.String(), got.Limits.BytesPerSecond.String())
+	}
+}
+
+// TestDeprecatedVersion reads the version before the current one.
+func TestDeprecatedVersion(t *testing.T) {
+	config, err := LoadConfig(write(t, strings.Replace(header, "v1beta1", "v1alpha1", 1)+"types: [a]"))
+	if err != nil || config.APIVersion != ConfigAPIVersion {
+		t.Errorf("the apiVersion is %q, %v; want %s", config.APIVersion, err, ConfigAPIVersion)
 	}
 }
 
@@ -155,7 +163,7 @@ func TestEverythingWrongIsTold(t *testing.T) {
 func TestIndexNames(t *testing.T) {
 	for name, refused := range map[string]bool{"spec.nodeName": true, "metadata.name": true, "type": true,
 		"node": false, "image-host": false} {
-		file := write(t, fmt.Sprintf(`apiVersion: crdcache.dev/v1alpha1
+		file := write(t, fmt.Sprintf(`apiVersion: crdcache.dev/v1beta1
 kind: IndexConfig
 metadata: {name: pods}
 spec:

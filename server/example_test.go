@@ -17,8 +17,8 @@ func ExampleLoadConfig() {
 	defer os.RemoveAll(folder)
 	file := filepath.Join(folder, "crdcached.yaml")
 	for _, text := range []string{
-		"apiVersion: crdcache.dev/v1alpha1\nkind: ServerConfig\ntypes: ['*.cert-manager.io']\n",
-		"apiVersion: crdcache.dev/v1alpha1\nkind: ServerConfig\ntipes: ['*.cert-manager.io']\n",
+		"apiVersion: crdcache.dev/v1beta1\nkind: ServerConfig\ntypes: ['*.cert-manager.io']\n",
+		"apiVersion: crdcache.dev/v1beta1\nkind: ServerConfig\ntipes: ['*.cert-manager.io']\n",
 	} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			panic(err)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/klog/v2"
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/indexers"
@@ -29,6 +30,9 @@ func newSelection(config *Config) (*selection, error) {
 	var err error
 	if s.indexes, err = indexers.Load(config.IndexConfigs...); err != nil {
 		return nil, err
+	}
+	for _, w := range s.indexes.Warnings {
+		klog.InfoS("An index config has a warning", "warning", w.String())
 	}
 	if err := checkIndexNames(s.indexes); err != nil {
 		return nil, err

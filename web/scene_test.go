@@ -46,7 +46,7 @@ const (
 )
 
 // secretConfig declares indexes and references that would reveal Secrets.
-const secretConfig = `apiVersion: crdcache.dev/v1alpha1
+const secretConfig = `apiVersion: crdcache.dev/v1beta1
 kind: IndexConfig
 metadata: {name: secrets}
 spec:

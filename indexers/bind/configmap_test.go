@@ -52,7 +52,7 @@ func TestBindingFollowsItsFiles(t *testing.T) {
 	m := &mounted{T: t, dir: t.TempDir()}
 	local := filepath.Join(t.TempDir(), "local.yaml")
 	head := func(name string) string {
-		return "apiVersion: crdcache.dev/v1alpha1\nkind: IndexConfig\nmetadata: {name: " + name +
+		return "apiVersion: crdcache.dev/v1beta1\nkind: IndexConfig\nmetadata: {name: " + name +
 			"}\nspec:\n  resources:\n"
 	}
 	definitions := "  - name: definitions\n    match: {group: apiextensions.k8s.io, kind: CustomResourceDefinition}\n    optional: true\n"

@@ -17,7 +17,7 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-const exampleConfig = `apiVersion: crdcache.dev/v1alpha1
+const exampleConfig = `apiVersion: crdcache.dev/v1beta1
 kind: IndexConfig
 metadata: {name: example}
 spec:

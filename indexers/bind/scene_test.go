@@ -23,7 +23,7 @@ import (
 
 func parse(t testing.TB, resources string) *indexers.Config {
 	t.Helper()
-	text := "apiVersion: crdcache.dev/v1alpha1\nkind: IndexConfig\nmetadata: {name: test}\nspec:\n  resources:\n" + resources
+	text := "apiVersion: crdcache.dev/v1beta1\nkind: IndexConfig\nmetadata: {name: test}\nspec:\n  resources:\n" + resources
 	c, err := indexers.Parse(indexers.Source{Name: "c.yaml", Data: []byte(text)})
 	if err != nil {
 		t.Fatal(err)

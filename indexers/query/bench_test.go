@@ -38,7 +38,7 @@ func many(b *testing.B, n int, indexes dynamicinformer.IndexSet) *dynamicinforme
 
 func oneIndex(b testing.TB, text string) *indexers.Functions {
 	b.Helper()
-	c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1alpha1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
+	c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
   {name: w, match: {group: example.com, kind: Widget}, indexes: [` + text + `]}]}}`)})
 	if err != nil {
 		b.Fatal(err)

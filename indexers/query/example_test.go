@@ -11,7 +11,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-const exampleConfig = `apiVersion: crdcache.dev/v1alpha1
+const exampleConfig = `apiVersion: crdcache.dev/v1beta1
 kind: IndexConfig
 metadata: {name: example}
 spec:

@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-const config = `apiVersion: crdcache.dev/v1alpha1
+const config = `apiVersion: crdcache.dev/v1beta1
 kind: IndexConfig
 metadata: {name: test}
 spec:

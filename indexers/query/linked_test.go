@@ -39,7 +39,7 @@ func (h *informerStub) Done() <-chan struct{} {
 // linkedStock makes a querier over widgets that refer to gadgets, and their graph.
 func linkedStock(t *testing.T) (*query.Querier, *references.Graph, *informerStub) {
 	t.Helper()
-	c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1alpha1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
+	c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
   {name: w, match: {group: example.com, kind: Widget}, references: [{name: gadget, to: {group: example.com, kind: Gadget, name: .spec.class}}]}]}}`)})
 	if err != nil {
 		t.Fatal(err)
@@ -166,7 +166,7 @@ func TestUnknownReferences(t *testing.T) {
 
 // A plan warns if the target type is not followed, so that dangling references are not known.
 func TestUncheckedReferencesWarn(t *testing.T) {
-	c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1alpha1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
+	c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
   {name: w, match: {group: example.com, kind: Widget}, references: [{name: gadget, to: {group: example.com, kind: Gadget, name: .spec.class}}]}]}}`)})
 	if err != nil {
 		t.Fatal(err)

@@ -377,7 +377,7 @@ func TestTransformedOperands(t *testing.T) {
 
 // Comparing an index without a type with a quantity or a number warns.
 func TestTextOrderOfNumbersWarns(t *testing.T) {
-	c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1alpha1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
+	c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
   {name: w, match: {group: example.com, kind: Widget}, indexes: [
     {name: memory, path: .spec.memory, order: sorted}, {name: typed, path: .spec.memory, type: quantity, order: sorted}, {name: text, path: .spec.memory, type: string, order: sorted}]}]}}`)})
 	if err != nil {
@@ -410,7 +410,7 @@ func TestTextOrderOfNumbersWarns(t *testing.T) {
 
 // A regular expression is not transformed; the plan warns if it cannot match because of its case.
 func TestCaseOfExpressionsWarns(t *testing.T) {
-	c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1alpha1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
+	c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
   {name: w, match: {group: example.com, kind: Widget}, indexes: [
     {name: low, path: .spec.host, transform: [trim, lower]}, {name: high, path: .spec.host, transform: upper}, {name: plain, path: .spec.host}]}]}}`)})
 	if err != nil {

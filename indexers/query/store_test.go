@@ -144,7 +144,7 @@ func TestConcurrentAccess(t *testing.T) {
 	querier := query.New(query.CacheSource{Informer: s}, f.Indexes()...)
 	extra := make([]*indexers.Index, 0, 4)
 	for i := range 4 {
-		c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: fmt.Appendf(nil, `{apiVersion: crdcache.dev/v1alpha1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
+		c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: fmt.Appendf(nil, `{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
   {name: w, match: {group: example.com, kind: Widget}, indexes: [{name: extra%d, path: .spec.weight, type: int, order: sorted}]}]}}`, i)})
 		if err != nil {
 			t.Fatal(err)

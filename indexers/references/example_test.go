@@ -13,7 +13,7 @@ import (
 // A certificate refers to an issuer that does not exist until later.
 func Example() {
 	config, err := indexers.Parse(indexers.Source{Name: "indexes.yaml", Data: []byte(`
-apiVersion: crdcache.dev/v1alpha1
+apiVersion: crdcache.dev/v1beta1
 kind: IndexConfig
 metadata: {name: example}
 spec:

@@ -11,7 +11,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
-const config = `apiVersion: crdcache.dev/v1alpha1
+const config = `apiVersion: crdcache.dev/v1beta1
 kind: IndexConfig
 metadata: {name: test}
 spec:

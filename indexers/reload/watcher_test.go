@@ -16,7 +16,7 @@ import (
 
 // configWith returns a config with one resource with these indexes.
 func configWith(names ...string) string {
-	text := "apiVersion: crdcache.dev/v1alpha1\nkind: IndexConfig\nmetadata: {name: test}\nspec:\n  resources:\n  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes:\n"
+	text := "apiVersion: crdcache.dev/v1beta1\nkind: IndexConfig\nmetadata: {name: test}\nspec:\n  resources:\n  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes:\n"
 	for _, name := range names {
 		text += "    - {name: " + name + ", path: .spec." + name + "}\n"
 	}

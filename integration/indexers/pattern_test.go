@@ -69,7 +69,7 @@ func TestReload(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "indexes.yaml")
 	write := func(indexes string) {
 		t.Helper()
-		text := "apiVersion: crdcache.dev/v1alpha1\nkind: IndexConfig\nmetadata: {name: test}\nspec:\n  resources:\n  - name: widgets\n    match: {group: " + group + ", kind: Widget}\n    indexes: " + indexes + "\n"
+		text := "apiVersion: crdcache.dev/v1beta1\nkind: IndexConfig\nmetadata: {name: test}\nspec:\n  resources:\n  - name: widgets\n    match: {group: " + group + ", kind: Widget}\n    indexes: " + indexes + "\n"
 		if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -92,7 +92,7 @@ func (s *scene) follow(config *indexers.Config) *bind.Binding {
 func parse(t testing.TB, resources string) *indexers.Config {
 	t.Helper()
 	c, err := indexers.Parse(indexers.Source{Name: "c.yaml",
-		Data: []byte("apiVersion: crdcache.dev/v1alpha1\nkind: IndexConfig\nmetadata: {name: test}\nspec:\n  resources:\n" + resources)})
+		Data: []byte("apiVersion: crdcache.dev/v1beta1\nkind: IndexConfig\nmetadata: {name: test}\nspec:\n  resources:\n" + resources)})
 	if err != nil {
 		t.Fatal(err)
 	}

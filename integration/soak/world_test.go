@@ -180,7 +180,7 @@ func (w *world) storages() map[schema.GroupVersionResource]dynamicinformer.Resou
 // indexSet returns one of two sets of indexes.
 func indexSet(n int) *indexers.Functions {
 	config, err := indexers.Parse(indexers.Source{Name: "soak", Data: fmt.Appendf(nil, `
-apiVersion: crdcache.dev/v1alpha1
+apiVersion: crdcache.dev/v1beta1
 kind: IndexConfig
 metadata: {name: soak}
 spec:

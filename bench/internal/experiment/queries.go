@@ -17,7 +17,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
-const queryConfig = `apiVersion: crdcache.dev/v1alpha1
+const queryConfig = `apiVersion: crdcache.dev/v1beta1
 kind: IndexConfig
 metadata: {name: bench}
 spec:

@@ -103,7 +103,7 @@ func NewReplica(o Options, replicas int) (cache Cache, dropped func() int64, err
 // compiledIndexes returns the indexes of an index config.
 func compiledIndexes(o Options) (*indexers.Functions, error) {
 	config, err := indexers.Parse(indexers.Source{Name: "benchmark", Data: []byte(`
-apiVersion: crdcache.dev/v1alpha1
+apiVersion: crdcache.dev/v1beta1
 kind: IndexConfig
 metadata: {name: benchmark}
 spec:

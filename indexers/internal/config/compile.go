@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/crdcache/crdcache/internal/configversion"
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
@@ -93,10 +94,15 @@ func (d *decoder) foreign(n *yaml.Node) bool {
 	return true
 }
 
-// known checks apiVersion and kind. Fields of another version are not read, because they may have another
+// known checks apiVersion and kind. Fields of an unknown version are not read, because they may have another
 // meaning.
 func (d *decoder) known(f *configForm) bool {
 	good := true
+	if v := &f.APIVersion; configversion.IsDeprecated(v.value) {
+		d.failAt(CodeOldVersion, v.node, fmt.Sprintf("apiVersion %q is deprecated", v.value),
+			"write apiVersion: "+APIVersion+", or run 'crdcache validate --convert'")
+		v.value = APIVersion
+	}
 	for _, c := range []struct {
 		field      textField
 		name, want string

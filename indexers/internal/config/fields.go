@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
 	yaml "go.yaml.in/yaml/v3"
+
+	"github.com/crdcache/crdcache/internal/configversion"
 )
 
 // formHeader is embedded in forms and holds their position in the file.
@@ -238,6 +241,10 @@ func (l *layout) position(name string) int {
 
 var layouts sync.Map // reflect.Type to *layout
 
+// versions fills the apiVersions into tags.
+var versions = strings.NewReplacer("VERSIONS", strings.Join(slices.Concat([]string{APIVersion},
+	configversion.Deprecated), ","), "VERSION", APIVersion)
+
 func layoutOf(t reflect.Type) *layout {
 	if l, ok := layouts.Load(t); ok {
 		return l.(*layout)
@@ -245,6 +252,7 @@ func layoutOf(t reflect.Type) *layout {
 	l := &layout{}
 	for i := range t.NumField() {
 		f := t.Field(i)
+		f.Tag = reflect.StructTag(versions.Replace(string(f.Tag)))
 		switch name := f.Tag.Get("json"); {
 		case name != "":
 			l.names, l.fields = append(l.names, name), append(l.fields, f)

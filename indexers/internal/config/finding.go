@@ -45,6 +45,7 @@ const (
 	CodeImpossible   = "E020" // a name or a path that no object can have
 
 	CodeKeptForIndex = "W001" // an index over a pruned field, which is therefore stored
+	CodeOldVersion   = "W002" // a deprecated apiVersion
 )
 
 // Findings of the comparison with CustomResourceDefinitions.

@@ -12,7 +12,7 @@ package config
 //	list      remedy if the list is empty or not a list
 //	enum      allowed words
 //	yes, no   remedy if true or false is written instead of a word
-//	const     the only allowed word
+//	const     the only allowed word, or several; another one has its own error
 //	default   default value
 //	min, max  bounds of a number
 //	pattern   name of a textRule that the text must match
@@ -22,6 +22,8 @@ package config
 //	without   fields that must not be set too
 //	conflict  remedy for a conflict of with or without
 //	reserved  words that are not allowed as a name
+//
+// VERSION and VERSIONS in a tag are the current and all apiVersions.
 //
 // The tags of a field _ are rules for the form:
 //
@@ -35,7 +37,7 @@ package config
 
 type configForm struct {
 	formHeader
-	APIVersion textField `json:"apiVersion" doc:"The version of the format." required:"true" hint:"write apiVersion: crdcache.dev/v1alpha1" const:"crdcache.dev/v1alpha1"`
+	APIVersion textField `json:"apiVersion" doc:"The version of the format." required:"true" hint:"write apiVersion: VERSION" const:"VERSIONS"`
 	Kind       textField `json:"kind" doc:"The kind of the document." required:"true" hint:"write kind: IndexConfig" const:"IndexConfig"`
 	Metadata   metaForm  `json:"metadata" doc:"The metadata of the config." required:"true" hint:"add metadata: {name: ...}"`
 	Spec       specForm  `json:"spec" doc:"The content of the config." required:"true" hint:"add spec with a list of resources"`

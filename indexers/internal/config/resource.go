@@ -7,13 +7,14 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/crdcache/crdcache/internal/configversion"
 	"github.com/crdcache/crdcache/internal/jsonpath"
 	"github.com/crdcache/crdcache/internal/pattern"
 )
 
 // The apiVersion and kind of a config.
 const (
-	APIVersion = "crdcache.dev/v1alpha1"
+	APIVersion = configversion.Current
 	Kind       = "IndexConfig"
 )
 

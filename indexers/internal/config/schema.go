@@ -102,8 +102,10 @@ func scalarSchema(t reflect.Type, tag reflect.StructTag) schemaMap {
 	if words := tag.Get("enum"); words != "" {
 		s = schemaMap{"enum": anySlice(strings.Split(words, ","))}
 	}
-	if word := tag.Get("const"); word != "" {
-		s = schemaMap{"const": word}
+	if words := strings.Split(tag.Get("const"), ","); len(words) > 1 {
+		s = schemaMap{"enum": anySlice(words)}
+	} else if words[0] != "" {
+		s = schemaMap{"const": words[0]}
 	}
 	if pattern := tag.Get("pattern"); pattern != "" {
 		s["pattern"] = textRules[pattern].String()

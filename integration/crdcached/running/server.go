@@ -47,7 +47,7 @@ func Start(t testing.TB, config string, flags ...string) *Server {
 func StartIn(t testing.TB, kubeconfig, config string, flags ...string) *Server {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.yaml")
-	text := "apiVersion: crdcache.dev/v1alpha1\nkind: ServerConfig\n" + config
+	text := "apiVersion: crdcache.dev/v1beta1\nkind: ServerConfig\n" + config
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,7 @@ func TestValidateFindings(t *testing.T) {
 func TestValidateLive(t *testing.T) {
 	server := newCluster(t)
 	config := func(path string) string {
-		return write(t, "c.yaml", `{apiVersion: crdcache.dev/v1alpha1, kind: IndexConfig, metadata: {name: a}, spec: {resources: [
+		return write(t, "c.yaml", `{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: a}, spec: {resources: [
 			{name: gizmos, match: {group: example.com, version: v1, resource: gizmos}, indexes: [{name: x, path: `+path+`}]}]}}`)
 	}
 	// A definition without a schema is a warning.
@@ -78,7 +78,7 @@ func TestValidateLive(t *testing.T) {
 		t.Errorf("stderr is %q, want a warning", r.errOut)
 	}
 	// The message names the cluster, not files.
-	absent := write(t, "d.yaml", `{apiVersion: crdcache.dev/v1alpha1, kind: IndexConfig, metadata: {name: a}, spec: {resources: [
+	absent := write(t, "d.yaml", `{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: a}, spec: {resources: [
 		{name: a, match: {group: example.org, resource: lamps}, optional: true},
 		{name: b, match: {group: "*.example.org", resource: "*"}, optional: true}]}}`)
 	r = crdcache(t, "validate", absent, "--live", "-s", server.URL)

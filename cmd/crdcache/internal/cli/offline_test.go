@@ -135,7 +135,7 @@ func TestDuplicateKeys(t *testing.T) {
 	object := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"x"},"data":{"a":"1",` + "\n" + `"a":"2"}}`
 	list := `{"apiVersion":"v1","kind":"List","items":[` + object + `]}`
 	typed := strings.ReplaceAll(list, `"kind":"List"`, `"kind":"ConfigMapList"`)
-	config := `{"apiVersion":"crdcache.dev/v1alpha1","kind":"IndexConfig","metadata":{"name":"x"},"spec":{"resources":[` +
+	config := `{"apiVersion":"crdcache.dev/v1beta1","kind":"IndexConfig","metadata":{"name":"x"},"spec":{"resources":[` +
 		`{"name":"t","match":{"group":"","resource":"configmaps"},"indexes":[{"name":"a",` + "\n" +
 		`"name":"b","path":".data"}]}]}}`
 	redact := `{"redact":[{"type":"secrets","paths":[".data"]}],` + "\n" + `"redact":[]}`
@@ -187,7 +187,7 @@ func TestMadeUpTypes(t *testing.T) {
 ---
 {apiVersion: example.com/v1, kind: Doohickey, metadata: {name: d, namespace: x}}
 `
-	config := `{apiVersion: crdcache.dev/v1alpha1, kind: IndexConfig, metadata: {name: x}, spec: {resources: [{name: gizmos,
+	config := `{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: x}, spec: {resources: [{name: gizmos,
 match: {group: example.com, resource: gizmos}, references: [{name: gadget, to: {group: example.com, kind: Gadget,
 name: .spec.gadget, namespace: .metadata.namespace}}]}]}}`
 	file, references := write(t, "a.yaml", objects), write(t, "c.yaml", config)

@@ -12,7 +12,7 @@ import (
 
 // gizmoIndexes are indexes for the types of newCluster.
 const gizmoIndexes = `
-apiVersion: crdcache.dev/v1alpha1
+apiVersion: crdcache.dev/v1beta1
 kind: IndexConfig
 metadata: {name: a}
 spec:

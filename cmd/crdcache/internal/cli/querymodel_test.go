@@ -14,7 +14,7 @@ import (
 )
 
 const modelIndexes = `
-apiVersion: crdcache.dev/v1alpha1
+apiVersion: crdcache.dev/v1beta1
 kind: IndexConfig
 metadata: {name: model}
 spec:

@@ -52,7 +52,7 @@ func plant(t *testing.T, server *apitest.Server, u *unstructured.Unstructured, r
 	server.Create(t, types[u.GetKind()], u)
 }
 
-const treeConfig = `apiVersion: crdcache.dev/v1alpha1
+const treeConfig = `apiVersion: crdcache.dev/v1beta1
 kind: IndexConfig
 metadata: {name: gizmos}
 spec:

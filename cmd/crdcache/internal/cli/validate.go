@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -15,14 +17,16 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/internal/configversion"
 	"github.com/crdcache/crdcache/internal/pattern"
 )
 
 type validateFlags struct {
-	target *session.ServerFlags
-	crds   []string
-	live   bool
-	output string
+	target  *session.ServerFlags
+	crds    []string
+	live    bool
+	convert bool
+	output  string
 }
 
 func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
@@ -34,7 +38,9 @@ func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
 		Long: "Check index configs and print all errors with file, line, column, code and a\n" +
 			"remedy. Several files are checked as one config.\n\n" +
 			"--crds compares the paths with the schemas in files, --live with those of the\n" +
-			"cluster. The exit code is 2 after errors and 0 after warnings.",
+			"cluster. The exit code is 2 after errors and 0 after warnings.\n\n" +
+			"--convert writes the current apiVersion into files without errors. It keeps\n" +
+			"comments and layout.",
 		Example: "  crdcache validate indexes.yaml --crds config/crd/\n" +
 			"  crdcache validate indexes.yaml --live -o json",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -51,6 +57,8 @@ func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
 		"File or directory with CRDs, or a snapshot. May be repeated.")
 	set.BoolVar(&f.live, "live", false,
 		"Compare with the CRDs of the cluster.")
+	set.BoolVar(&f.convert, "convert", false,
+		"Replace a deprecated apiVersion in the files.")
 	set.StringVarP(&f.output, "output", "o", formatText,
 		"Output format: text (on stderr) or json (on stdout).")
 	f.target.Complete(cmd)
@@ -64,6 +72,7 @@ type validateOptions struct {
 	configs []string
 	crds    []string
 	target  *session.Target // nil without --live
+	convert bool
 	json    bool
 }
 
@@ -79,7 +88,8 @@ func (f *validateFlags) toOptions(cmd *cobra.Command, args []string,
 	if err := print.OneOf("output format", f.output, []string{formatText, formatJSON}); err != nil {
 		return nil, err
 	}
-	o := &validateOptions{IOStreams: streams, configs: args, crds: f.crds, json: f.output == formatJSON}
+	o := &validateOptions{IOStreams: streams, configs: args, crds: f.crds, convert: f.convert,
+		json: f.output == formatJSON}
 	if !f.live {
 		if err := f.target.RefuseAll("without --live, which compares with the types of a cluster or of --from"); err != nil {
 			return nil, err
@@ -105,6 +115,11 @@ func (o *validateOptions) run(ctx context.Context) error {
 	switch {
 	case config != nil:
 		warnings = config.Warnings
+		if o.convert {
+			if warnings, err = o.converted(warnings); err != nil {
+				return err
+			}
+		}
 	case findings != nil:
 		warnings = findings.Warnings
 	}
@@ -155,6 +170,42 @@ func (o *validateOptions) fromCluster(ctx context.Context, groups []string) ([]*
 		return nil, o.target.Explain(ctx, err)
 	}
 	return known, nil
+}
+
+// converted replaces deprecated apiVersions in the files, and returns the other warnings.
+func (o *validateOptions) converted(warnings []indexers.Diagnostic) (others []indexers.Diagnostic,
+	err error) {
+	for _, w := range warnings {
+		if w.Code != "W002" {
+			others = append(others, w)
+			continue
+		}
+		if err := convert(w); err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(o.ErrOut, "converted %s:%d to %s\n", w.File, w.Line, indexers.APIVersion)
+	}
+	return others, nil
+}
+
+// convert writes the current apiVersion at the position of a warning, and changes nothing else in the file.
+func convert(w indexers.Diagnostic) error {
+	text, err := os.ReadFile(w.File)
+	if err != nil {
+		return err
+	}
+	lines := strings.SplitAfter(string(text), "\n")
+	source := []rune(w.Source)
+	before, old, after := source[:w.Column-1], source[w.Column-1:][:w.Length], source[w.Column-1+w.Length:]
+	name := strings.Trim(string(old), `"'`)
+	if w.Line > len(lines) || !strings.Contains(lines[w.Line-1], w.Source) ||
+		!configversion.IsDeprecated(name) {
+		return fmt.Errorf("cannot convert %s:%d: write apiVersion: %s there", w.File, w.Line,
+			indexers.APIVersion)
+	}
+	converted := string(before) + strings.Replace(string(old), name, indexers.APIVersion, 1) + string(after)
+	lines[w.Line-1] = strings.Replace(lines[w.Line-1], w.Source, converted, 1)
+	return os.WriteFile(w.File, []byte(strings.Join(lines, "")), 0o666)
 }
 
 func (o *validateOptions) printSummary(config *indexers.Config) error {

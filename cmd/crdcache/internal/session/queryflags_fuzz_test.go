@@ -20,7 +20,7 @@ import (
 )
 
 const shelfConfig = `
-apiVersion: crdcache.dev/v1alpha1
+apiVersion: crdcache.dev/v1beta1
 kind: IndexConfig
 metadata: {name: a}
 spec:

@@ -3,6 +3,10 @@
 //
 //	import "github.com/crdcache/crdcache/compat/dynamicinformer"
 //
+// One more function, [Packed], saves memory:
+//
+//	factory := dynamicinformer.NewDynamicSharedInformerFactory(dynamicinformer.Packed(client), resync)
+//
 // New code should use github.com/crdcache/crdcache/dynamicinformer. It has contexts, errors, a status for
 // every type, and it adapts when types are created and deleted. It also imports only a quarter of the
 // packages: this package needs k8s.io/client-go/informers for the types in its signatures.
@@ -30,8 +34,8 @@
 //
 // A negative resync period means none.
 //
-// Objects are stored decoded, as in client-go: reads cost nothing, and the cache holds the objects that a
-// fake client returns. The memory is saved by this project's own package, which packs objects.
+// Without [Packed], objects are stored decoded, as in client-go: reads cost nothing, and the cache holds the
+// objects that a fake client returns. With it, two reads of an object may return different copies.
 //
 // # Consistency
 //

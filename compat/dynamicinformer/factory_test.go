@@ -52,7 +52,7 @@ var clients = map[string]func(t *testing.T, objects ...*unstructured.Unstructure
 func onEach(t *testing.T, test func(t *testing.T,
 	client func(...*unstructured.Unstructured) dynamic.Interface, api api)) {
 	for name, client := range clients {
-		for _, api := range []api{stock, drop} {
+		for _, api := range []api{stock, drop, packed} {
 			t.Run(name+"/"+api.name, func(t *testing.T) {
 				test(t, func(objects ...*unstructured.Unstructured) dynamic.Interface {
 					return client(t,
@@ -63,7 +63,7 @@ func onEach(t *testing.T, test func(t *testing.T,
 	}
 }
 
-// api is one of the two packages.
+// api is one of the two packages, or ours with packed storage.
 type api struct {
 	name    string
 	factory func(dynamic.Interface, time.Duration, string,
@@ -82,6 +82,17 @@ var (
 		informer: func(c dynamic.Interface, gvr schema.GroupVersionResource, ns string, d time.Duration,
 			x cache.Indexers, tweak func(*metav1.ListOptions)) informers.GenericInformer {
 			return clientgo.NewFilteredDynamicInformer(c, gvr, ns, d, x, tweak)
+		},
+	}
+	packed = api{
+		name: "packed",
+		factory: func(c dynamic.Interface, d time.Duration, ns string,
+			tweak func(*metav1.ListOptions)) dynamicinformer.DynamicSharedInformerFactory {
+			return drop.factory(dynamicinformer.Packed(c), d, ns, tweak)
+		},
+		informer: func(c dynamic.Interface, gvr schema.GroupVersionResource, ns string, d time.Duration,
+			x cache.Indexers, tweak func(*metav1.ListOptions)) informers.GenericInformer {
+			return drop.informer(dynamicinformer.Packed(c), gvr, ns, d, x, tweak)
 		},
 	}
 	drop = api{

@@ -144,11 +144,16 @@ func TestTweakMayBeEitherType(t *testing.T) {
 	}
 }
 
-// TestObjectsAreKeptDecoded: what a fake client returns is what the cache holds.
-func TestObjectsAreKeptDecoded(t *testing.T) {
-	f := dynamicinformer.NewDynamicSharedInformerFactory(clients["fake"](t), 0)
-	informer, ok := f.ForResource(widgets).(*crdcache.Informer)
-	if !ok || informer.Stats().Storage != crdcache.StorageObject.String() {
-		t.Error("objects are not kept as they come")
+// TestStorage stores the objects of a client as they are, and packed with Packed.
+func TestStorage(t *testing.T) {
+	client := clients["fake"](t)
+	for want, client := range map[crdcache.StorageMode]dynamic.Interface{
+		crdcache.StorageObject: client, crdcache.StoragePacked: dynamicinformer.Packed(client),
+	} {
+		f := dynamicinformer.NewDynamicSharedInformerFactory(client, 0)
+		informer, ok := f.ForResource(widgets).(*crdcache.Informer)
+		if !ok || informer.Stats().Storage != want.String() {
+			t.Errorf("the storage is %v, want %v", informer.Stats().Storage, want)
+		}
 	}
 }

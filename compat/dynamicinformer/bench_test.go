@@ -1,0 +1,74 @@
+package dynamicinformer_test
+
+import (
+	"runtime"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	crdcache "github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
+	"github.com/crdcache/crdcache/internal/testkit/cputime"
+	"github.com/crdcache/crdcache/internal/testkit/large"
+)
+
+// BenchmarkFactories reports the CPU time (with the server's) and the live heap of filling a cache with
+// Deployments.
+func BenchmarkFactories(b *testing.B) {
+	const objects = 5000
+	deployments := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	server := apitest.New(b, apitest.Type{GVR: deployments, Kind: "Deployment", Namespaced: true})
+	for _, text := range large.Families()[0].Objects(objects) {
+		u := &unstructured.Unstructured{}
+		if err := u.UnmarshalJSON(text); err != nil {
+			b.Fatal(err)
+		}
+		server.Create(b, deployments, u)
+	}
+	own, err := crdcache.NewClient(server.Config(), server.HTTPClient(b))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, bench := range []struct {
+		name   string
+		api    api
+		client dynamic.Interface
+	}{
+		{"client-go", stock, server.Client(b)}, {"ours", drop, server.Client(b)},
+		{"packed", packed, server.Client(b)}, {"packed with NewClient", packed, own},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			var heap, cpu float64
+			for b.Loop() {
+				heapBefore, cpuBefore := used(b)
+				stop := make(chan struct{})
+				f := bench.api.factory(bench.client, 0, "", nil)
+				f.ForResource(deployments)
+				f.Start(stop)
+				f.WaitForCacheSync(stop)
+				heapAfter, cpuAfter := used(b)
+				heap, cpu = heap+heapAfter-heapBefore, cpu+cpuAfter-cpuBefore
+				close(stop)
+				f.Shutdown()
+			}
+			b.ReportMetric(heap/float64(b.N)/objects, "heap-B/object")
+			b.ReportMetric(cpu/float64(b.N)/objects, "cpu-ns/object")
+		})
+	}
+}
+
+// used returns the live heap in bytes, and the CPU time in nanoseconds.
+func used(b *testing.B) (heap, cpu float64) {
+	b.Helper()
+	runtime.GC()
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	time, err := cputime.Used()
+	if err != nil {
+		b.Fatal(err)
+	}
+	return float64(stats.HeapAlloc), float64(time)
+}

@@ -2,12 +2,12 @@
 export GOWORK := off
 export GOFLAGS := -buildvcs=false
 
-MODULES := . sandbox integration integration/browser bench controllerruntime metrics packaging/crdcached packaging/monitoring packaging/sbom server storage/disk
+MODULES := . sandbox integration integration/browser bench controllerruntime examples metrics packaging/crdcached packaging/monitoring packaging/sbom server storage/disk
 BIN := $(CURDIR)/bin
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 VALE := github.com/vale-cli/vale/v3/cmd/vale@v3.21.0
 # The files and folders whose English vale checks, and the files of them that it skips.
-PROSE := $(wildcard *.md) .github bench cmd compat controllerruntime discovery docs dynamicinformer indexers/*.go indexers/bind indexers/query \
+PROSE := $(wildcard *.md) .github bench cmd compat controllerruntime discovery docs dynamicinformer examples indexers/*.go indexers/bind indexers/query \
   indexers/references indexers/reload integration internal metrics packaging readapi sandbox server shard snapshot storage testdata web
 NOT_PROSE := {*_test.go,*/testdata/*}
 FUZZTIME ?= 20s
@@ -88,6 +88,7 @@ unit: ## Run the tests that need nothing but Go, those of the engine also in 32 
 	go test -timeout 10m ./...
 	cd bench && go test -timeout 10m ./...
 	cd controllerruntime && go test -timeout 10m ./...
+	cd examples && go test -timeout 10m ./...
 	cd metrics && go test -timeout 10m ./...
 	cd server && go test -timeout 10m ./...
 	cd storage/disk && go test -timeout 10m ./...
@@ -97,7 +98,8 @@ unit: ## Run the tests that need nothing but Go, those of the engine also in 32 
 	@if [ "$$(go env GOOS GOARCH | paste -sd/)" = linux/amd64 ]; then \
 	  echo "GOARCH=386 go test $(ENGINE)"; GOARCH=386 CGO_ENABLED=0 go test -timeout 10m $(ENGINE); fi
 
-integration: sandbox crdcached ## Run the tests against a real API server, with watch-list and without
+integration: sandbox crdcached ## Run the tests against a real API server, with watch-list and without; Python is installed where missing
+	@command -v python3 >/dev/null || { apt-get -o Acquire::Retries=3 update && apt-get -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300 install -y --no-install-recommends python3; }
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -p $(AT_ONCE) -timeout 20m $$(go list ./... | grep -Ev '/(cli|crdcached|dump|operators|history|soak)$$')
 	@# The first four run a command that go's cache of test results can't see; the others are another history each time.
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 CRDCACHE_CRDCACHED_BIN=$(BIN)/crdcached go test $(CLOCK_JUMPS) -p $(AT_ONCE) -count=1 -timeout 20m \

@@ -1,4 +1,4 @@
-// Package operator_test runs the sample operator of the module controllerruntime on a real API server. It
+// Package operator_test runs the operator in package delivery on a real API server. It
 // tests the function of the operator, missing and deleted types, and its cost over a long time.
 package operator_test
 

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/crdcache/crdcache/controllerruntime/example/delivery"
 	"github.com/crdcache/crdcache/integration/harness"
+	"github.com/crdcache/crdcache/integration/operator/delivery"
 )
 
 // scene is a namespace of the test and a client without a cache.

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/crdcache/crdcache/controllerruntime/example/delivery"
 	"github.com/crdcache/crdcache/integration/harness"
+	"github.com/crdcache/crdcache/integration/operator/delivery"
 	"github.com/crdcache/crdcache/shard"
 )
 

@@ -36,9 +36,6 @@ type WorkloadReconciler struct {
 	routes *Routes
 }
 
-// SetupWithManager adds the controller to a manager.
-func (r *WorkloadReconciler) SetupWithManager(mgr ctrl.Manager) error { return r.setup(mgr, nil) }
-
 // setup adds the controller to a manager. With sharding, it reconciles only the Workloads of the replica's
 // shards. Types that are not sharded enqueue Workloads of all shards, and the Sharding drops the others.
 func (r *WorkloadReconciler) setup(mgr ctrl.Manager, sharding *controllerruntime.Sharding) error {

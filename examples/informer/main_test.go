@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/readapi/testcluster"
+	"github.com/crdcache/crdcache/readapi/testcluster/faults"
+)
+
+// TestProgram runs the program, which is that of the README. It prints all objects, even if the permission to
+// list them is granted only after the first list.
+func TestProgram(t *testing.T) {
+	source, err := os.ReadFile("main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, program, _ := bytes.Cut(source, []byte("\n")) // without the comment of the package
+	if !bytes.Contains(readme, append([]byte("```go\n"), program...)) {
+		t.Error("README.md has another program than main.go")
+	}
+
+	cluster, err := testcluster.New(t.Context(), testcluster.Options{Paths: []string{"../../testdata/crds"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const objects = 1000
+	for n := range objects {
+		err := cluster.Load(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "demo.crdcache.dev/v1", "kind": "Workload",
+			"metadata": map[string]any{"namespace": "default", "name": fmt.Sprint("w", n)},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	cluster.Faults().Add(faults.Fault{Match: faults.Match{Resource: "workloads"}, Times: 1,
+		Effect: faults.Status(http.StatusForbidden, metav1.StatusReasonForbidden, "not yet")})
+	out := run(t, cluster)
+	if added := strings.Count(out, "added w"); added != objects || !strings.HasSuffix(out, "\n1000 workloads\n") {
+		t.Errorf("%d of %d objects are printed:\n%.2000s", added, objects, out)
+	}
+}
+
+// run builds and runs the program with a kubeconfig of the cluster.
+func run(t *testing.T, cluster http.Handler) (out string) {
+	t.Helper()
+	server := httptest.NewServer(cluster)
+	t.Cleanup(server.Close)
+	dir := t.TempDir()
+	program, kubeconfig := filepath.Join(dir, "informer"), filepath.Join(dir, "kubeconfig")
+	if out, err := command(t, "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	text := fmt.Appendf(nil, "{apiVersion: v1, kind: Config, current-context: c, "+
+		"contexts: [{name: c, context: {cluster: c}}], clusters: [{name: c, cluster: {server: %q}}]}", server.URL)
+	if err := os.WriteFile(kubeconfig, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := command(t, program)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
+	output, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("%v", err)
+	}
+	return string(output)
+}
+
+func command(t *testing.T, name string, args ...string) *exec.Cmd {
+	return exec.CommandContext(t.Context(), name, args...)
+}

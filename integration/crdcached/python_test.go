@@ -1,0 +1,94 @@
+package crdcached_test
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/integration/crdcached/running"
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+// TestPythonExample runs examples/python as a user of one namespace. make integration installs Python.
+func TestPythonExample(t *testing.T) {
+	harness.InstallCRDs(t, harness.Read(t, testdata+"crds")...)
+	harness.Apply(t, harness.Read(t, testdata+"objects")...)
+	s := running.Start(t, "indexConfigs: ['"+testdata+"indexes/platform.yaml']")
+	user := running.NewUser(t, "python")
+	user.Grant(t, "payments", rule("get,list,watch", "workloads"))
+	client := pythonClient(t, s, user.Config(t))
+	const path = demo + "/namespaces/payments/workloads"
+
+	found, err := client(path, "--query", "condition=Ready/False").Output()
+	if want := "MATCH payments/card-gateway\nMATCH payments/fraud-model\n"; err != nil || string(found) != want {
+		t.Errorf("the query prints\n%s%v, want\n%s", found, err, want)
+	}
+	if out, err := client(demo + "/workloads").CombinedOutput(); err == nil {
+		t.Errorf("a list that the user must not read prints\n%s", out)
+	}
+
+	follower := client(path)
+	stdout, err := follower.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := follower.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = follower.Process.Kill() // it runs until then
+		_ = follower.Wait()
+	})
+	workloads := dynamic.NewForConfigOrDie(harness.Config(t)).Resource(schema.GroupVersionResource{
+		Group: group, Version: "v1", Resource: "workloads"}).Namespace("payments")
+	all, err := workloads.List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(stdout)
+	next := func() string {
+		lines.Scan()
+		return lines.Text()
+	}
+	var listed []string
+	for range all.Items {
+		listed = append(listed, next())
+	}
+	if !slices.Contains(listed, "ADDED payments/ledger") {
+		t.Errorf("the list is %q", listed)
+	}
+	if err := workloads.Delete(t.Context(), "refund-worker", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if event := next(); event != "DELETED payments/refund-worker" {
+		t.Errorf("the event is %q, want the deletion of refund-worker", event)
+	}
+}
+
+// pythonClient returns a function that makes a command of the client.
+func pythonClient(t *testing.T, s *running.Server, user *rest.Config) func(args ...string) *exec.Cmd {
+	t.Helper()
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Fatalf("%v: install Python 3, as make integration does", err)
+	}
+	ca := filepath.Join(t.TempDir(), "ca.crt")
+	if err := os.WriteFile(ca, s.CA, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return func(args ...string) *exec.Cmd {
+		cmd := exec.CommandContext(t.Context(), python, append([]string{
+			"../../examples/python/client.py", "--server", s.URL, "--ca-file", ca}, args...)...)
+		cmd.Env = append(os.Environ(), "TOKEN="+user.BearerToken)
+		cmd.Stderr = os.Stderr
+		return cmd
+	}
+}

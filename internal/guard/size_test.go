@@ -46,7 +46,7 @@ var rooms = []room{
 	{"readapi/live", 2554},
 	{"readapi/testcluster", 1040},
 	{"web", 3919},
-	{"cmd", 18450},
+	{"cmd", 18500},
 	{"controllerruntime", 4566},
 	{"metrics", 481},
 	{"server", 2895},

@@ -252,7 +252,7 @@ const everything = `
 types: ["*.example.com", deployments.apps, pods.v1., widgets.v1beta1.example.org, services]
 indexConfigs:
   indexes.yaml:
-    apiVersion: crdcache.dev/v1alpha1
+    apiVersion: crdcache.dev/v1beta1
     kind: IndexConfig
     metadata: {name: platform}
     spec: {resources: [{name: widgets, match: {group: example.com, resource: widgets}, indexes: [{name: class, path: .spec.class}]}]}

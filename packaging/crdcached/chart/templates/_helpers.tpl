@@ -57,7 +57,7 @@ goLimit: {{ div (mul 7 $limit) 8 }}MiB
 
 {{- define "crdcached.serverConfig" -}}
 {{- $config := deepCopy .Values.config }}
-{{- $_ := set $config "apiVersion" "crdcache.dev/v1alpha1" }}
+{{- $_ := set $config "apiVersion" "crdcache.dev/v1beta1" }}
 {{- $_ := set $config "kind" "ServerConfig" }}
 {{- $_ := set $config "memoryBudget" (include "crdcached.memory" . | fromYaml).budget }}
 {{- with .Values.types }}{{ $_ := set $config "types" . }}{{ end }}

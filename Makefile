@@ -2,9 +2,10 @@
 export GOWORK := off
 export GOFLAGS := -buildvcs=false
 
-MODULES := . sandbox integration integration/browser bench controllerruntime examples metrics packaging/crdcached packaging/monitoring packaging/sbom server storage/disk
+MODULES := . sandbox integration integration/browser bench controllerruntime examples metrics packaging/crdcached packaging/monitoring server storage/disk
 BIN := $(CURDIR)/bin
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GORELEASER := github.com/goreleaser/goreleaser/v2@v2.16.0
 VALE := github.com/vale-cli/vale/v3/cmd/vale@v3.21.0
 # The files and folders whose English vale checks, and the files of them that it skips.
 PROSE := $(wildcard *.md) .github bench cmd compat controllerruntime discovery docs dynamicinformer examples indexers/*.go indexers/bind indexers/query \
@@ -47,7 +48,7 @@ FUZZ_PARALLEL ?= 0
 # The sandbox is several minutes of building: once, unless its sources or the versions it is made of change.
 SANDBOX_SOURCES := $(shell find sandbox -name '*.go' -not -name '*_test.go') sandbox/go.mod sandbox/build.sh
 
-.PHONY: help build crdcached install man test unit integration browser skew skew-short history load attack image soak soak-operator sharding sandbox-test lint race fuzz sandbox demo demo-cluster demo-web bench bench-ci apidiff dist release microbench generate verify
+.PHONY: help build crdcached install man test unit integration browser skew skew-short history load attack image soak soak-operator sharding sandbox-test lint race fuzz sandbox demo demo-cluster demo-web bench bench-ci apidiff dist publish release microbench generate verify
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,13 +70,17 @@ install: build man ## Install crdcache, kubectl-crdcache, completions and man pa
 	ln -sf crdcache $(DESTDIR)$(PREFIX)/bin/kubectl-crdcache
 	install -m 755 packaging/kubectl_complete-crdcache $(DESTDIR)$(PREFIX)/bin/kubectl_complete-crdcache
 	install -m 644 $(BIN)/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
-	$(BIN)/crdcache completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/crdcache
-	$(BIN)/crdcache completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_crdcache
-	$(BIN)/crdcache completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/crdcache.fish
+	install -m 644 $(BIN)/completions/crdcache.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/crdcache
+	install -m 644 $(BIN)/completions/_crdcache $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_crdcache
+	install -m 644 $(BIN)/completions/crdcache.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/crdcache.fish
 
-man: ## Write the reference of all commands: man pages to bin/man, Markdown to bin/reference
+man: ## Write the reference of all commands: man pages to bin/man, Markdown to bin/reference, completions to bin/completions
 	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null)} \
 	  go run ./cmd/crdcache/internal/reference -man $(BIN)/man -markdown $(BIN)/reference
+	@mkdir -p $(BIN)/completions
+	go run ./cmd/crdcache completion bash > $(BIN)/completions/crdcache.bash
+	go run ./cmd/crdcache completion zsh > $(BIN)/completions/_crdcache
+	go run ./cmd/crdcache completion fish > $(BIN)/completions/crdcache.fish
 
 # The tests against servers wait most of the time, so they share the processors with the tests that only compute.
 test: ## Run all tests, two suites at a time; builds the sandbox first (5 to 8 minutes once)
@@ -94,7 +99,6 @@ unit: ## Run the tests that need nothing but Go, those of the engine also in 32 
 	cd storage/disk && go test -timeout 10m ./...
 	cd packaging/crdcached && go test -timeout 10m ./...
 	cd packaging/monitoring && go test -timeout 20m ./... # builds promtool once, in 3 to 6 minutes
-	cd packaging/sbom && go test -timeout 10m ./...
 	@if [ "$$(go env GOOS GOARCH | paste -sd/)" = linux/amd64 ]; then \
 	  echo "GOARCH=386 go test $(ENGINE)"; GOARCH=386 CGO_ENABLED=0 go test -timeout 10m $(ENGINE); fi
 
@@ -195,17 +199,18 @@ bench-ci: build sandbox $(BIN)/bench ## A short comparison, which fails where a 
 $(BIN)/bench:
 	cd bench && go build -o $(BIN)/bench .
 
-# Where downloads are built.
-DIST ?= $(BIN)/dist
-
 apidiff: ## Compare the exported API with the last release, or BASE=tag; fails where programs would not compile any more
 	./packaging/apidiff.sh $(BASE)
 
-dist: ## Build what a release offers for download, into bin/dist: archives, bills of materials, checksums
-	./packaging/dist.sh $(DIST)
+dist: ## Build the files of a release for all platforms into bin/dist: archives, packages, bills of materials, checksums
+	go run $(GORELEASER) check
+	go run $(GORELEASER) release --snapshot --clean --skip=docker,sign
 
-release: ## Commit and tag VERSION=v0.9.0 of all modules and build its downloads; pushes nothing
-	./packaging/release.sh $(if $(filter command line,$(origin VERSION)),$(VERSION),'') $(DIST)
+publish: ## Build, sign and publish a release with the text of the file NOTES; the release workflow runs it
+	go run $(GORELEASER) release --clean --release-notes=$(NOTES)
+
+release: ## Commit and tag VERSION=v0.9.0 of all modules; pushes nothing
+	./packaging/release.sh $(if $(filter command line,$(origin VERSION)),$(VERSION),'')
 
 microbench: ## Run the Go benchmarks of every package
 	go test -run '^$$' -bench . -benchmem ./...

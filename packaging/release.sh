@@ -1,12 +1,10 @@
 #!/bin/sh
 # Makes a release of the checked-out commit: sets the version in the changelog and in the modules that use the library, commits
-# and tags all modules, and builds the files for download. It pushes nothing, but prints the command to push. All checks run
-# before any change.
+# and tags all modules. It pushes nothing, but prints the command to push. All checks run before any change.
 #
-#   usage: release.sh VERSION OUTDIR      (release.sh v0.9.0 bin/dist)
+#   usage: release.sh VERSION      (release.sh v0.9.0)
 set -eu
-version=${1:?usage: release.sh VERSION OUTDIR}
-out=${2:?usage: release.sh VERSION OUTDIR}
+version=${1:?usage: release.sh VERSION}
 cd "$(dirname "$0")/.."
 fail() { echo "release.sh: $*" >&2; exit 1; }
 
@@ -47,6 +45,5 @@ for module in $modules integration bench; do (cd "$module" && GOWORK=off go mod 
 git commit --quiet --all --message "release: $version"
 git tag --annotate "$version" --message "crdcache $version"
 for module in $modules; do git tag --annotate "$module/$version" --message "crdcache/$module $version"; done
-./packaging/dist.sh "$out" "$version"
 echo "Push it with: git push origin HEAD $version $(for module in $modules; do printf '%s ' "$module/$version"; done)"
-echo "and attach the files in $out to the release. To undo: delete the tags with git tag -d, then git reset --hard HEAD~"
+echo "The release workflow then publishes the files. To undo instead: delete the tags with git tag -d, then git reset --hard HEAD~"

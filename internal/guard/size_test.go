@@ -56,7 +56,7 @@ var rooms = []room{
 	{"bench", 7243},
 	{"integration", 4640},
 	{"sandbox", 3387},
-	{"packaging", 124},
+	{"packaging", 0},
 	{"testdata", 0},
 }
 

@@ -33,19 +33,17 @@ esac
 date=$(date -u +%Y-%m-%d)
 sed -e "s/^## \[Unreleased\]\$/## [Unreleased]\n\n## [${version#v}] - $date/" CHANGELOG.md >CHANGELOG.md.new
 mv CHANGELOG.md.new CHANGELOG.md
-library=$(GOWORK=off go list -m)
 modules="metrics controllerruntime storage/disk server"
-# These modules are not published, and require the others, too.
-unpublished="integration integration/browser bench examples"
-for module in $modules $unpublished; do
-  for needed in "$library" "$library/metrics" "$library/controllerruntime" "$library/storage/disk"; do
-    if grep -q "^	$needed v" "$module/go.mod"; then (cd "$module" && go mod edit -require="$needed@$version"); fi
-  done
-done
-for module in $modules $unpublished; do (cd "$module" && GOWORK=off go mod tidy); done
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+(cd integration && GOWORK=off GOFLAGS=-buildvcs=false go build -o "$work/release" ./release)
+# The tagged commit has no replace lines, which go install module/cmd@version refuses; the next commit has them again.
+"$work/release" -root . -version "$version" -write
 git commit --quiet --all --message "release: $version"
 git tag --annotate "$version" --message "crdcache $version"
 for module in $modules; do git tag --annotate "$module/$version" --message "crdcache/$module $version"; done
+"$work/release" -root . -version "$version" -write -develop
+git commit --quiet --all --message "all: replace modules by their folders again"
 # GitHub starts no workflow for a push of more than three tags.
 echo "Push it with: git push origin HEAD $(for module in $modules; do printf '%s ' "$module/$version"; done)&& git push origin $version"
-echo "The release workflow then publishes the files. To undo instead: delete the tags with git tag -d, then git reset --hard HEAD~"
+echo "The release workflow then publishes the files. To undo instead: delete the tags with git tag -d, then git reset --hard HEAD~2"

@@ -1,0 +1,335 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/semver"
+	"golang.org/x/mod/sumdb/dirhash"
+	"golang.org/x/mod/zip"
+)
+
+// library is the path of the root module. All other modules are in folders of it.
+const library = "github.com/crdcache/crdcache"
+
+// published are the folders of the published modules. Each requires only earlier ones.
+var published = []string{".", "metrics", "storage/disk", "controllerruntime", "server"}
+
+// release is a version of the modules in a work tree.
+type release struct {
+	root, version string
+	modules       []*publishedModule
+	// sums are the lines of go.sum for the rendered modules.
+	sums []string
+}
+
+// publishedModule is a module without replace lines.
+type publishedModule struct {
+	folder string
+	path   string
+	goMod  []byte
+	goSum  []byte
+	zip    []byte
+}
+
+// pathOf returns the path of the module in a folder.
+func pathOf(folder string) string { return path.Join(library, folder) }
+
+// isOurs reports whether a module is in the repository.
+func isOurs(modulePath string) bool {
+	return modulePath == library || strings.HasPrefix(modulePath, library+"/")
+}
+
+// newRelease renders the modules of the work tree in root.
+func newRelease(root, version string) (*release, error) {
+	if !semver.IsValid(version) || semver.Canonical(version) != version {
+		return nil, fmt.Errorf("%q is not a version such as v0.9.0", version)
+	}
+	files, err := trackedFiles(root)
+	if err != nil {
+		return nil, err
+	}
+	r := &release{root: root, version: version}
+	for _, folder := range published {
+		m, err := r.render(folder, files)
+		if err != nil {
+			return nil, fmt.Errorf("module %s: %w", folder, err)
+		}
+		r.modules = append(r.modules, m)
+	}
+	return r, nil
+}
+
+// trackedFiles returns the files that git tracks, or would track, with slashes.
+func trackedFiles(root string) ([]string, error) {
+	command := exec.Command("git", "ls-files", "--cached", "--others", "--exclude-standard", "--deduplicate", "-z")
+	command.Dir = root
+	out, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("git ls-files: %w", err)
+	}
+	return strings.Split(strings.Trim(string(out), "\x00"), "\x00"), nil
+}
+
+// render returns a module as it is published, and adds its sums.
+func (r *release) render(folder string, tracked []string) (*publishedModule, error) {
+	m := &publishedModule{folder: folder, path: pathOf(folder)}
+	var err error
+	if m.goMod, err = r.goMod(folder, false); err != nil {
+		return nil, err
+	}
+	if m.goSum, err = r.goSum(folder, m.goMod); err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	version := module.Version{Path: m.path, Version: r.version}
+	if err := zip.Create(&out, version, r.filesOf(m, tracked)); err != nil {
+		return nil, err
+	}
+	m.zip = out.Bytes()
+	return m, r.addSums(m)
+}
+
+// goMod returns the go.mod of a folder that requires the release of our modules, and replaces none, or
+// replaces all by their folders.
+func (r *release) goMod(folder string, replace bool) ([]byte, error) {
+	name := filepath.Join(r.root, folder, "go.mod")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := modfile.Parse(name, text, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, replaced := range slices.Clone(f.Replace) {
+		if isOurs(replaced.Old.Path) {
+			if err := f.DropReplace(replaced.Old.Path, replaced.Old.Version); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, required := range f.Require {
+		if !isOurs(required.Mod.Path) {
+			continue
+		}
+		if err := f.AddRequire(required.Mod.Path, r.version); err != nil {
+			return nil, err
+		}
+		if !replace {
+			continue
+		}
+		target, err := filepath.Rel(pathOf(folder), required.Mod.Path)
+		if err != nil {
+			return nil, err
+		}
+		if !strings.HasPrefix(target, ".") {
+			target = "./" + target
+		}
+		if err := f.AddReplace(required.Mod.Path, "", filepath.ToSlash(target), ""); err != nil {
+			return nil, err
+		}
+	}
+	f.SortBlocks()
+	f.Cleanup()
+	return f.Format()
+}
+
+// goSum returns the go.sum of a folder with the sums of our modules that its go.mod requires.
+func (r *release) goSum(folder string, goMod []byte) ([]byte, error) {
+	text, err := os.ReadFile(filepath.Join(r.root, folder, "go.sum"))
+	if err != nil {
+		return nil, err
+	}
+	lines := slices.DeleteFunc(strings.SplitAfter(string(text), "\n"), func(line string) bool {
+		name, _, _ := strings.Cut(line, " ")
+		return line == "" || isOurs(name)
+	})
+	f, err := modfile.ParseLax("go.mod", goMod, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, sum := range r.sums {
+		name, _, _ := strings.Cut(sum, " ")
+		if slices.ContainsFunc(f.Require, func(one *modfile.Require) bool { return one.Mod.Path == name }) {
+			lines = append(lines, sum)
+		}
+	}
+	slices.SortStableFunc(lines, compareSums)
+	return []byte(strings.Join(lines, "")), nil
+}
+
+// compareSums orders lines of go.sum like the go command: by module and version.
+func compareSums(a, b string) int {
+	aFields, bFields := strings.Fields(a), strings.Fields(b)
+	if c := strings.Compare(aFields[0], bFields[0]); c != 0 {
+		return c
+	}
+	aVersion, aFile, _ := strings.Cut(aFields[1], "/")
+	bVersion, bFile, _ := strings.Cut(bFields[1], "/")
+	if c := semver.Compare(aVersion, bVersion); c != 0 {
+		return c
+	}
+	return strings.Compare(aFile, bFile)
+}
+
+// addSums adds the lines of go.sum for a rendered module.
+func (r *release) addSums(m *publishedModule) error {
+	temporary, err := os.CreateTemp("", "module*.zip")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temporary.Name())
+	if _, err := temporary.Write(m.zip); err != nil {
+		return err
+	}
+	if err := temporary.Close(); err != nil {
+		return err
+	}
+	content, err := dirhash.HashZip(temporary.Name(), dirhash.Hash1)
+	if err != nil {
+		return err
+	}
+	goMod, err := dirhash.Hash1([]string{"go.mod"}, func(string) (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(m.goMod)), nil
+	})
+	if err != nil {
+		return err
+	}
+	r.sums = append(r.sums, fmt.Sprintf("%s %s %s\n", m.path, r.version, content),
+		fmt.Sprintf("%s %s/go.mod %s\n", m.path, r.version, goMod))
+	return nil
+}
+
+// filesOf returns the files of a module. A module without a license gets that of the repository, as from a
+// version control system.
+func (r *release) filesOf(m *publishedModule, tracked []string) []zip.File {
+	prefix := m.folder + "/"
+	if m.folder == "." {
+		prefix = ""
+	}
+	files := []zip.File{text{"go.mod", m.goMod}, text{"go.sum", m.goSum}}
+	licensed := false
+	for _, name := range tracked {
+		inside, ok := strings.CutPrefix(name, prefix)
+		if !ok || inside == "go.mod" || inside == "go.sum" {
+			continue
+		}
+		if _, err := os.Lstat(filepath.Join(r.root, filepath.FromSlash(name))); err != nil {
+			continue // deleted in the work tree
+		}
+		licensed = licensed || inside == "LICENSE"
+		files = append(files, source{inside, filepath.Join(r.root, filepath.FromSlash(name))})
+	}
+	if !licensed {
+		files = append(files, source{"LICENSE", filepath.Join(r.root, "LICENSE")})
+	}
+	return files
+}
+
+// source is a file of the work tree.
+type source struct{ name, file string }
+
+func (s source) Path() string                 { return s.name }
+func (s source) Lstat() (fs.FileInfo, error)  { return os.Lstat(s.file) }
+func (s source) Open() (io.ReadCloser, error) { return os.Open(s.file) }
+
+// text is a rendered file.
+type text struct {
+	name    string
+	content []byte
+}
+
+func (t text) Path() string                 { return t.name }
+func (t text) Lstat() (fs.FileInfo, error)  { return t, nil }
+func (t text) Open() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(t.content)), nil }
+func (t text) Name() string                 { return t.name }
+func (t text) Size() int64                  { return int64(len(t.content)) }
+func (t text) Mode() fs.FileMode            { return 0o644 }
+func (t text) ModTime() time.Time           { return time.Time{} }
+func (t text) IsDir() bool                  { return false }
+func (t text) Sys() any                     { return nil }
+
+// publish writes the go.mod and go.sum files to tag.
+func (r *release) publish() error {
+	if err := r.develop(); err != nil { // for the modules that are not published
+		return err
+	}
+	for _, m := range r.modules {
+		folder := filepath.Join(r.root, m.folder)
+		if err := os.WriteFile(filepath.Join(folder, "go.mod"), m.goMod, 0o644); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(folder, "go.sum"), m.goSum, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// develop writes all go.mod files so that modules replace each other by their folders, and removes our sums.
+func (r *release) develop() error {
+	files, err := trackedFiles(r.root)
+	if err != nil {
+		return err
+	}
+	for _, name := range files {
+		folder := path.Dir(name)
+		if path.Base(name) != "go.mod" || folder == "." {
+			continue
+		}
+		goMod, err := r.goMod(folder, true)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(r.root, name), goMod, 0o644); err != nil {
+			return err
+		}
+		if !slices.Contains(published, folder) {
+			continue
+		}
+		goSum, err := (&release{root: r.root}).goSum(folder, nil)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(r.root, folder, "go.sum"), goSum, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeProxy writes the modules as files of a GOPROXY.
+func (r *release) writeProxy(dir string) error {
+	info, err := json.Marshal(map[string]any{"Version": r.version, "Time": time.Unix(0, 0).UTC()})
+	if err != nil {
+		return err
+	}
+	for _, m := range r.modules {
+		folder := filepath.Join(dir, filepath.FromSlash(m.path), "@v")
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			return err
+		}
+		for name, content := range map[string][]byte{
+			"list": []byte(r.version + "\n"), r.version + ".info": info,
+			r.version + ".mod": m.goMod, r.version + ".zip": m.zip,
+		} {
+			if err := os.WriteFile(filepath.Join(folder, name), content, 0o644); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

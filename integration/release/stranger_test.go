@@ -1,0 +1,186 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/crdcache/crdcache/integration/internal/document"
+)
+
+var documentPath = flag.String("document", "", "the document that gets the table of modules; empty: none")
+
+// registry is a GOPROXY with a release of the work tree.
+type registry struct {
+	t       *testing.T
+	version string
+	env     []string
+}
+
+// newRegistry publishes the work tree. The version depends on its content, because the module cache never
+// fetches a version twice.
+func newRegistry(t *testing.T) *registry {
+	t.Helper()
+	r, err := newRelease("../..", "v0.0.1-test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	version := fmt.Sprintf("v0.0.1-test.h%x", sha256.Sum256([]byte(strings.Join(r.sums, ""))))[:32]
+	if r, err = newRelease("../..", version); err != nil {
+		t.Fatal(err)
+	}
+	proxy := t.TempDir()
+	if err := r.writeProxy(proxy); err != nil {
+		t.Fatal(err)
+	}
+	g := &registry{t: t, version: version}
+	g.env = append(os.Environ(), "GOWORK=off", "GONOSUMDB="+library, "GONOSUMCHECK=1",
+		"GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod -modcacherw",
+		"GOPROXY=file://"+filepath.ToSlash(proxy)+","+g.run(".", "go", "env", "GOPROXY"))
+	cache := g.run(".", "go", "env", "GOMODCACHE")
+	t.Cleanup(func() { g.forget(cache) })
+	return g
+}
+
+// forget removes the release from the module cache.
+func (g *registry) forget(cache string) {
+	for _, folder := range published {
+		unpacked := filepath.Join(cache, filepath.FromSlash(pathOf(folder))+"@"+g.version)
+		downloads, err := filepath.Glob(filepath.Join(cache, "cache", "download",
+			filepath.FromSlash(pathOf(folder)), "@v", g.version+".*"))
+		if err != nil {
+			g.t.Error(err)
+		}
+		for _, name := range append(downloads, unpacked) {
+			if err := os.RemoveAll(name); err != nil {
+				g.t.Error(err)
+			}
+		}
+	}
+}
+
+// run returns the output of a command in a folder.
+func (g *registry) run(dir, name string, args ...string) string {
+	g.t.Helper()
+	command := exec.CommandContext(g.t.Context(), name, args...)
+	command.Dir, command.Env = dir, g.env
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	out, err := command.Output()
+	if err != nil {
+		g.t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, stderr.String())
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// build builds a program in a new module that requires some modules, and returns the folder.
+func (g *registry) build(source string, modules ...string) string {
+	g.t.Helper()
+	dir := g.t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(source), 0o600); err != nil {
+		g.t.Fatal(err)
+	}
+	g.run(dir, "go", "mod", "init", "example.com/stranger")
+	g.run(dir, "go", append([]string{"get"}, modules...)...)
+	g.run(dir, "go", "build", "-o", filepath.Join(dir, "program"), ".")
+	goMod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	if strings.Contains(string(goMod), "replace") {
+		g.t.Errorf("go.mod has replace lines:\n%s", goMod)
+	}
+	return dir
+}
+
+// modules returns the number of modules in the module graph of a folder, without the main module.
+func (g *registry) modules(dir string) int {
+	g.t.Helper()
+	distinct := map[string]bool{}
+	for line := range strings.Lines(g.run(dir, "go", "mod", "graph")) {
+		_, required, _ := strings.Cut(strings.TrimSpace(line), " ")
+		name, _, _ := strings.Cut(required, "@")
+		if name != "go" && name != "toolchain" {
+			distinct[name] = true
+		}
+	}
+	return len(distinct)
+}
+
+// TestStranger uses the released modules outside of the repository: it builds programs and installs commands.
+func TestStranger(t *testing.T) {
+	g := newRegistry(t)
+	t.Run("programs", func(t *testing.T) { g.with(t).programs() })
+	t.Run("commands", func(t *testing.T) { g.with(t).commands() })
+}
+
+func (g *registry) with(t *testing.T) *registry { return &registry{t, g.version, g.env} }
+
+// programs builds a program with each module, and counts the modules of its graph.
+func (g *registry) programs() {
+	read := func(name string) string {
+		source, err := os.ReadFile(name)
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		return string(source)
+	}
+	_, rest, _ := strings.Cut(read("../../README.md"), "```go\n")
+	readme, _, found := strings.Cut(rest, "```")
+	if !found {
+		g.t.Fatal("README.md has no Go program")
+	}
+	program := func(name string) string { return read(filepath.Join("testdata", name+".go.txt")) }
+	ours := func(folder string) string { return pathOf(folder) + "@" + g.version }
+	table := "| a program with | modules | difference |\n|---|--:|--:|\n"
+	row := func(name, dir string, stock int) int {
+		n := g.modules(dir)
+		difference := ""
+		if stock > 0 {
+			difference = fmt.Sprintf("%+d", n-stock)
+		}
+		table += fmt.Sprintf("| %s | %d | %s |\n", name, n, difference)
+		return n
+	}
+	dir := g.build(readme, ours("."))
+	clientGo := g.build(program("clientgo"), g.required(dir, "k8s.io/client-go"))
+	stock := row("client-go's `dynamicinformer`", clientGo, 0)
+	row("`dynamicinformer`", dir, stock)
+	row("`metrics`", g.build(program("metrics"), ours("."), ours("metrics")), stock)
+	row("`storage/disk`", g.build(program("disk"), ours("."), ours("storage/disk")), stock)
+	dir = g.build(program("manager"), ours("controllerruntime"))
+	runtime := g.build(program("stock"), g.required(dir, "sigs.k8s.io/controller-runtime"))
+	stock = row("controller-runtime", runtime, 0)
+	row("`controllerruntime`", dir, stock)
+	g.t.Log("modules in go mod graph:\n" + table)
+	if *documentPath != "" {
+		if err := document.WriteSection(*documentPath, "Modules", table); err != nil {
+			g.t.Error(err)
+		}
+	}
+}
+
+// required returns the version of a module that a folder's program is built with.
+func (g *registry) required(dir, name string) string {
+	g.t.Helper()
+	return name + "@" + g.run(dir, "go", "list", "-m", "-f", "{{.Version}}", name)
+}
+
+// commands installs the commands, which print the version.
+func (g *registry) commands() {
+	bin := g.t.TempDir()
+	g.env = append(g.env, "GOBIN="+bin)
+	for path, argument := range map[string]string{"cmd/crdcache": "version", "server/cmd/crdcached": "--version"} {
+		g.run(bin, "go", "install", pathOf(path)+"@"+g.version)
+		if out := g.run(bin, filepath.Join(bin, filepath.Base(path)), argument); !strings.Contains(out,
+			g.version) {
+			g.t.Errorf("%s prints the version %q, want %s", path, out, g.version)
+		}
+	}
+}

@@ -48,7 +48,7 @@ FUZZ_PARALLEL ?= 0
 # The sandbox is several minutes of building: once, unless its sources or the versions it is made of change.
 SANDBOX_SOURCES := $(shell find sandbox -name '*.go' -not -name '*_test.go') sandbox/go.mod sandbox/build.sh
 
-.PHONY: help build crdcached install man test unit integration browser skew skew-short history load attack image soak soak-operator sharding sandbox-test lint race fuzz sandbox demo demo-cluster demo-web bench bench-ci apidiff dist publish release microbench generate verify
+.PHONY: help build crdcached install man test unit integration browser skew skew-short versions history load attack image soak soak-operator sharding sandbox-test lint race fuzz sandbox demo demo-cluster demo-web bench bench-ci apidiff dist publish release microbench generate verify
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -126,6 +126,10 @@ SKEW_TEST = cd integration && go build -o $(BIN)/compatibility ./compatibility &
 skew: sandbox ## Run the integration tests against Kubernetes VERSION (1.30.14), and write docs/compatibility.md; builds it first (10 minutes once)
 	./sandbox/build-version.sh $(VERSION) $(SKEW_CACHE)/$(VERSION)
 	$(SKEW_TEST) $(SKEW_PACKAGES) | $(BIN)/compatibility -server "Kubernetes $(VERSION)" -document ../docs/compatibility.md
+
+versions: sandbox ## Test the modules with three versions of Kubernetes' modules and controller-runtime, and write docs/compatibility.md (an hour)
+	cd integration && go build -o $(BIN)/compatibility ./compatibility && \
+	  CRDCACHE_REQUIRE_SANDBOX=1 $(BIN)/compatibility -versions .. -document ../docs/compatibility.md
 
 skew-short: ## Run some of them, if VERSION has been built
 	@if [ -x $(SKEW_CACHE)/$(VERSION)/kube-apiserver ]; then \
@@ -225,7 +229,7 @@ lint: ## Run gofmt, go vet, staticcheck and the go mod tidy check in every modul
 	  [ -z "$$unformatted" ] || { echo "gofmt wants to change (make generate): $$unformatted"; exit 1; }
 	@for m in $(MODULES); do echo "lint $$m"; \
 	  (cd $$m && go vet ./... && go run $(STATICCHECK) ./... && go mod tidy -diff) || exit 1; done
-	@echo "platforms: $(PLATFORMS) darwin/arm64"; go build -o $(BIN)/platforms ./internal/guard/platforms && $(BIN)/platforms $(PLATFORMS)
+	@echo "platforms: $(PLATFORMS) darwin/arm64"; (cd integration && go build -o $(BIN)/platforms ./platforms) && $(BIN)/platforms $(PLATFORMS)
 	@for m in $(PUBLISHED); do (cd $$m && $(BIN)/platforms windows/amd64) || exit 1; done
 	@for m in $(MODULES); do (cd $$m && $(BIN)/platforms darwin/arm64) || exit 1; done
 	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12

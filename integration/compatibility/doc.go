@@ -3,5 +3,8 @@
 //
 //	go test -json ./... | compatibility -server "Kubernetes 1.30.14" -document compatibility.md
 //
+// With -versions it runs the tests of the library's modules with several versions of Kubernetes' modules, and
+// writes a table.
+//
 // It prints the output of failed tests, and exits with 1 if a test failed.
 package main

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"io"
@@ -14,8 +15,16 @@ import (
 func main() {
 	server := flag.String("server", "", "the server of the tests, for the heading of the section")
 	path := flag.String("document", "", "the document that has, or gets, the section; empty writes none")
+	root := flag.String("versions", "", "test the modules of the repository in this folder with all versions of Kubernetes' modules")
+	prefix := flag.String("only", "v", "the prefix of the versions to test, such as v0.36")
 	flag.Parse()
-	if err := run(*server, *path, os.Stdin, os.Stderr); err != nil {
+	var err error
+	if *root != "" {
+		err = testVersions(context.Background(), *root, *prefix, *path, os.Stderr)
+	} else {
+		err = run(*server, *path, os.Stdin, os.Stderr)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}

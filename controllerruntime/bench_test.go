@@ -23,6 +23,15 @@ var podKind = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 // benchPods is the number of objects in the caches of the benchmarks.
 const benchPods = 300
 
+// fieldsV1 is metav1.NewFieldsV1, which apimachinery has since 0.36.
+func fieldsV1(text string) *metav1.FieldsV1 {
+	f := &metav1.FieldsV1{}
+	if err := f.UnmarshalJSON([]byte(text)); err != nil {
+		panic(err)
+	}
+	return f
+}
+
 // pod returns an object of 2 KB.
 func pod(k int) *unstructured.Unstructured {
 	name := fmt.Sprintf("web-%d", k)
@@ -37,7 +46,7 @@ func pod(k int) *unstructured.Unstructured {
 			ManagedFields: []metav1.ManagedFieldsEntry{{
 				Manager: "kube-controller-manager", Operation: "Update", APIVersion: "v1",
 				FieldsType: "FieldsV1",
-				FieldsV1: metav1.NewFieldsV1(
+				FieldsV1: fieldsV1(
 					`{"f:metadata":{"f:labels":{".":{},"f:app":{},"f:shard":{}}},"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{".":{},"f:image":{},"f:name":{},"f:ports":{}}},"f:dnsPolicy":{},"f:nodeName":{},"f:restartPolicy":{}}}`),
 			}},
 		},

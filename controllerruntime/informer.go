@@ -15,11 +15,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/internal/newer"
 )
 
 // Informer is the informer of a type in one form; GetInformer returns it. Its handlers receive shared,
 // read-only objects of that form. It is safe for concurrent use.
 type Informer struct {
+	syncedChecker
 	resource *resource
 
 	mu struct {
@@ -130,6 +132,7 @@ func (i *Informer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHa
 		return nil, fmt.Errorf("%s: the event handler is nil", i.resource.key.gvk)
 	}
 	r := &registration{informer: i}
+	r.syncedChecker = newer.NewSyncedChecker(&doneCheckers{name: r.name, conditions: r.conditions})
 	for _, v := range i.resource.all() {
 		part, err := v.informer().AddEventHandlerWithOptions(i.resource.form.handler(handler,
 			i.resource.recordDeletion), options)
@@ -195,14 +198,17 @@ func (i *Informer) HasSynced() bool {
 	return true
 }
 
-// HasSyncedChecker returns HasSynced as a channel. It stays open if the informer stops first.
-func (i *Informer) HasSyncedChecker() toolscache.DoneChecker {
-	all := &doneCheckers{name: "informer of " + i.resource.key.gvk.String()}
-	for _, v := range i.resource.all() {
-		all.parts = append(all.parts, condition{v.informer().HasSyncedChecker().Done(),
-			v.informer().Stopped()})
-	}
-	return all
+// newSyncedChecker returns HasSynced as a channel, which stays open if the informer stops first.
+func (i *Informer) newSyncedChecker() syncedChecker {
+	return newer.NewSyncedChecker(&doneCheckers{
+		name: func() string { return "informer of " + i.resource.key.gvk.String() },
+		conditions: func() (all []condition) {
+			for _, v := range i.resource.all() {
+				all = append(all, condition{v.informer().Synced(), v.informer().Stopped()})
+			}
+			return all
+		},
+	})
 }
 
 // IsStopped reports whether the informer has been removed, or has stopped with the cache.

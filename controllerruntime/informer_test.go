@@ -19,6 +19,7 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/internal/newer"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -59,7 +60,7 @@ func TestHandlersGetTheirForm(t *testing.T) {
 				got.object.(client.Object).GetName() != "a" {
 				t.Errorf("the handler received %+v", got)
 			}
-			<-registration.HasSyncedChecker().Done()
+			<-newer.Done(registration, nil)
 			gvk := got.object.(client.Object).GetObjectKind().GroupVersionKind()
 			if want := name != "typed"; (gvk == configMapKind) != want {
 				t.Errorf("the object is of kind %s", gvk)

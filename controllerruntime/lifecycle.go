@@ -192,7 +192,7 @@ func awaitReadable(ctx context.Context, informer *dynamicinformer.Informer) erro
 			return nil
 		}
 		select {
-		case <-informer.HasSyncedChecker().Done():
+		case <-informer.Synced():
 		case <-changed:
 		case <-ctx.Done():
 			return context.Cause(ctx)

@@ -1,15 +1,18 @@
 package controllerruntime
 
 import (
+	"slices"
 	"sync"
 
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/internal/newer"
 )
 
 // registration is a handler's registration with an Informer.
 type registration struct {
+	syncedChecker
 	informer *Informer
 	parts    []viewRegistration
 }
@@ -40,11 +43,14 @@ func (r *registration) HasSynced() bool {
 	return true
 }
 
-// HasSyncedChecker returns HasSynced as a channel. It stays open if the handler is removed first.
-func (r *registration) HasSyncedChecker() toolscache.DoneChecker {
-	all := &doneCheckers{name: "event handler of " + r.informer.resource.key.gvk.String()}
+func (r *registration) name() string {
+	return "event handler of " + r.informer.resource.key.gvk.String()
+}
+
+// conditions returns HasSynced of each part. They are never met if the handler is removed first.
+func (r *registration) conditions() (all []condition) {
 	for _, p := range r.parts {
-		all.parts = append(all.parts, condition{p.HasSyncedChecker().Done(), p.ended()})
+		all = append(all, condition{newer.Done(p.ResourceEventHandlerRegistration, p.ended()), p.ended()})
 	}
 	return all
 }
@@ -57,36 +63,46 @@ func (p viewRegistration) ended() <-chan struct{} {
 	return p.informer.Stopped()
 }
 
-// doneCheckers combines several checkers into one toolscache.DoneChecker.
+// syncedChecker gives a type the method HasSyncedChecker of cache.DoneChecker, which client-go has since
+// 0.36.
+type syncedChecker = newer.SyncedChecker
+
+// doneCheckers combines several conditions into one cache.DoneChecker.
 type doneCheckers struct {
-	name  string
-	parts []condition
-	once  sync.Once
-	done  chan struct{}
+	name       func() string
+	conditions func() []condition
+
+	mu   sync.Mutex
+	last []condition
+	done chan struct{} // of last
 }
 
 // condition is a condition to wait for; ended aborts the wait.
 type condition struct{ done, ended <-chan struct{} }
 
-func (c *doneCheckers) Name() string { return c.name }
+func (c *doneCheckers) Name() string { return c.name() }
 
 func (c *doneCheckers) Done() <-chan struct{} {
-	if len(c.parts) == 1 {
-		return c.parts[0].done
+	all := c.conditions()
+	if len(all) == 1 {
+		return all[0].done
 	}
-	c.once.Do(func() {
-		c.done = make(chan struct{})
-		if c.allDone() { // the channel of a single part is closed already, too
-			close(c.done)
-			return
-		}
-		go c.await() // returns when all parts are done, or one has ended
-	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.done != nil && slices.Equal(all, c.last) {
+		return c.done
+	}
+	c.last, c.done = all, make(chan struct{})
+	if allDone(all) { // the channel of a single part is closed already, too
+		close(c.done)
+	} else {
+		go await(all, c.done) // returns when all parts are done, or one has ended
+	}
 	return c.done
 }
 
-func (c *doneCheckers) allDone() bool {
-	for _, p := range c.parts {
+func allDone(all []condition) bool {
+	for _, p := range all {
 		select {
 		case <-p.done:
 		default:
@@ -96,13 +112,13 @@ func (c *doneCheckers) allDone() bool {
 	return true
 }
 
-func (c *doneCheckers) await() {
-	for _, p := range c.parts {
+func await(all []condition, done chan<- struct{}) {
+	for _, p := range all {
 		select {
 		case <-p.done:
 		case <-p.ended:
 			return
 		}
 	}
-	close(c.done)
+	close(done)
 }

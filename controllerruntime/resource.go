@@ -159,6 +159,7 @@ func (c *Cache) newResource(key resourceKey, mapping *meta.RESTMapping, form *fo
 	}
 	r.recordDeletion = c.options.Sharding.deletionHandler(r)
 	r.informer, r.indexes.suffix = &Informer{resource: r}, suffixes[key.kind]+c.suffix
+	r.informer.syncedChecker = r.informer.newSyncedChecker()
 	settings := c.settings.forType(key.gvk, r.namespaced)
 	for _, namespace := range slices.Sorted(maps.Keys(settings)) {
 		options, err := c.viewOptions(r, namespace, settings[namespace])

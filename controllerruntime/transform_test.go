@@ -80,7 +80,7 @@ func TestStripManagedFieldsIsPruning(t *testing.T) {
 	server := newServer(t)
 	u := configMap("web", "a")
 	u.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "test", Operation: "Update",
-		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{}`)}})
+		FieldsType: "FieldsV1", FieldsV1: fieldsV1(`{}`)}})
 	server.Create(t, configMaps, u)
 	c := newCache(t, server, cache.Options{DefaultTransform: cache.TransformStripManagedFields()}, Options{})
 	start(t, c)

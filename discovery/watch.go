@@ -15,7 +15,9 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 
+	"github.com/crdcache/crdcache/internal/newer"
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
@@ -67,10 +69,11 @@ func runReflector(ctx context.Context, client dynamic.Interface, restores *reque
 	}
 	// No logger: failures are in the status, and a missing permission should not be logged every few seconds.
 	logger := klog.Logger{}
-	reflector := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, client),
-		nil, store,
-		cache.ReflectorOptions{Name: "crdcache discovery", TypeDescription: gvr.String(), Logger: &logger,
-			Backoff: watchBackoff()})
+	reflects := cache.ReflectorOptions{Name: "crdcache discovery", TypeDescription: gvr.String()}
+	newer.SetLogger(&reflects, &logger)
+	newer.SetBackoff(&reflects, watchBackoff(), clock.RealClock{})
+	reflector := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, client), nil,
+		store, reflects)
 	reflector.RunWithContext(klog.NewContext(ctx, logger))
 }
 

@@ -9,11 +9,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
@@ -35,7 +35,7 @@ func virtual(t *testing.T, test func(*testing.T, *apitest.Server)) {
 }
 
 // quiet drops the log.
-var quiet = logr.Discard()
+var quiet = klog.Logger{}
 
 // newVirtualFactory returns a factory on a server in memory that is shut down with the test.
 func newVirtualFactory(t *testing.T, server *apitest.Server, options Options) *Factory {

@@ -403,16 +403,16 @@ func TestVersionOfSeveralNamespaces(t *testing.T) {
 			Options{Defaults: ResourceOptions{Namespaces: InNamespaces("a", "b")}})
 		i := ask(t, f, widgets)
 		start(t, f)
-		before := i.GetStore().LastStoreSyncResourceVersion()
+		before := i.LastSyncResourceVersion()
 		server.Create(t, widgets, widget("a", "y"))
 		synctest.Wait()
-		if after := i.GetStore().LastStoreSyncResourceVersion(); before == "" || after != before ||
+		if after := i.LastSyncResourceVersion(); before == "" || after != before ||
 			i.LastSyncResourceVersion() != before {
 			t.Errorf("the version is %q after an event of one namespace, and was %q", after, before)
 		}
 		server.Create(t, widgets, widget("b", "y"))
 		synctest.Wait()
-		if after := i.GetStore().LastStoreSyncResourceVersion(); after == before {
+		if after := i.LastSyncResourceVersion(); after == before {
 			t.Errorf("the version is still %q", after)
 		}
 	})

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/internal/newer"
 	"github.com/crdcache/crdcache/internal/testkit/cputime"
 )
 
@@ -147,7 +148,7 @@ func BenchmarkUpdates(b *testing.B) {
 				defer close(ended)
 				informer.RunWithContext(ctx)
 			}()
-			<-handle.HasSyncedChecker().Done()
+			<-newer.Done(handle, nil)
 			before := cpu(b)
 			b.ResetTimer()
 			source.updates <- b.N

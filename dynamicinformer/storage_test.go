@@ -128,7 +128,7 @@ func TestModesShowTheSame(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if !cache.WaitFor(patient(t), "", handle.HasSyncedChecker()) {
+				if !cache.WaitForCacheSync(patient(t).Done(), handle.HasSynced) {
 					t.Fatal("not synced")
 				}
 				expectLines(t, "initial list", d.take(), "add Widget web/a red", "add Widget web/b blue")

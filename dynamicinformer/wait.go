@@ -47,8 +47,8 @@ func (f *Factory) WaitForSync(ctx context.Context, gvrs ...schema.GroupVersionRe
 
 // WaitForSync waits until the informer is settled, as Factory.WaitForSync does, independently of other
 // informers. It returns nil if the informer is synced, and otherwise a *NotSyncedError, which wraps
-// ErrStopped if the informer has stopped. The channel of HasSyncedChecker stays open in that case, as in
-// client-go.
+// ErrStopped if the informer has stopped. The channels of Synced and HasSyncedChecker stay open in that case,
+// as in client-go.
 func (i *Informer) WaitForSync(ctx context.Context) error {
 	return i.waitForSync(ctx, i.health.Required)
 }
@@ -58,6 +58,10 @@ func (i *Informer) WaitForSync(ctx context.Context) error {
 func (h *Handle) WaitForSync(ctx context.Context) error {
 	return h.Informer().waitForSync(ctx, func() bool { return h.required })
 }
+
+// Synced returns a channel that is closed when HasSynced is true. Once the type has been deleted, Synced
+// returns another channel. Unlike HasSyncedChecker it does not need client-go 0.36.
+func (i *Informer) Synced() <-chan struct{} { return i.core.Synced() }
 
 func (i *Informer) waitForSync(ctx context.Context, required func() bool) error {
 	current, err := i.waitUntilSettled(ctx, required)

@@ -119,7 +119,7 @@ func (e *encoder) appendObject(dst []byte, o Object) ([]byte, error) {
 	if e.shape.kind != table {
 		return e.appendItem(dst, o)
 	}
-	dst, err := e.appendHead(dst, metav1.ListMeta{ResourceVersion: resourceVersionOf(o)})
+	dst, err := e.appendHead(dst, listMeta{ListMeta: metav1.ListMeta{ResourceVersion: resourceVersionOf(o)}})
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (e *encoder) appendObject(dst []byte, o Object) ([]byte, error) {
 }
 
 // appendHead appends the part of a list before its items.
-func (e *encoder) appendHead(dst []byte, m metav1.ListMeta) ([]byte, error) {
+func (e *encoder) appendHead(dst []byte, m listMeta) ([]byte, error) {
 	switch e.shape.kind {
 	case whole:
 		dst = append(dst, `{"apiVersion":`...)
@@ -146,7 +146,7 @@ func (e *encoder) appendHead(dst []byte, m metav1.ListMeta) ([]byte, error) {
 }
 
 // appendTail appends the part of a list after its items.
-func (e *encoder) appendTail(dst []byte, m metav1.ListMeta) ([]byte, error) {
+func (e *encoder) appendTail(dst []byte, m listMeta) ([]byte, error) {
 	if e.shape.kind != whole {
 		return append(dst, "]}"...), nil
 	}
@@ -162,10 +162,10 @@ func (e *encoder) appendTail(dst []byte, m metav1.ListMeta) ([]byte, error) {
 	}
 	// Lists of custom resources always have "continue".
 	dst, err = appendValue(dst, struct {
-		Continue  string            `json:"continue"`
-		Remaining *int64            `json:"remainingItemCount,omitempty"`
-		Version   string            `json:"resourceVersion"`
-		Shard     *metav1.ShardInfo `json:"shardInfo,omitempty"`
+		Continue  string     `json:"continue"`
+		Remaining *int64     `json:"remainingItemCount,omitempty"`
+		Version   string     `json:"resourceVersion"`
+		Shard     *shardInfo `json:"shardInfo,omitempty"`
 	}{m.Continue, m.RemainingItemCount, m.ResourceVersion, m.ShardInfo})
 	return append(dst, '}'), err
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validate/content"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 )
 
 func (h *handler) get(w http.ResponseWriter, r *http.Request, t *resource) {
@@ -38,7 +38,7 @@ func (e *encoder) writeObject(w http.ResponseWriter, r *http.Request, code int, 
 
 // get returns an object at least as recent as a resource version.
 func (t *resource) get(notOlderThan string) (Object, error) {
-	if problems := content.IsPathSegmentName(t.name); len(problems) > 0 {
+	if problems := path.IsValidPathSegmentName(t.name); len(problems) > 0 {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("Name parameter invalid: %q: %s", t.name,
 			strings.Join(problems, ";")))
 	}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
 )
@@ -145,7 +144,7 @@ func (h *handler) serveCollection(w http.ResponseWriter, r *http.Request, t *res
 }
 
 // listOptions parses the parameters in a turn, because parsing a long selector takes milliseconds.
-func (h *handler) listOptions(r *http.Request) (*internalversion.ListOptions, error) {
+func (h *handler) listOptions(r *http.Request) (*listOptions, error) {
 	turn := NewTurn(h.options.Turns)
 	if err := turn.Begin(r.Context()); err != nil {
 		return nil, err

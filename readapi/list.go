@@ -7,18 +7,23 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // page is the result of one list request.
 type page struct {
 	objects []Object
-	meta    metav1.ListMeta
+	meta    listMeta
+}
+
+// listMeta is ListMeta with ShardInfo, which apimachinery has since 0.36.
+type listMeta struct {
+	metav1.ListMeta
+	ShardInfo *shardInfo `json:"shardInfo,omitempty"`
 }
 
 func (h *handler) list(w http.ResponseWriter, r *http.Request, e *encoder,
-	options *internalversion.ListOptions) {
+	options *listOptions) {
 	p, err := e.t.list(r.Context(), options, NewTurn(h.options.Turns))
 	if err == nil {
 		err = e.prepare(true, p.objects...)
@@ -61,7 +66,7 @@ func writeList(out *stream, e *encoder, p *page) error {
 	return out.close()
 }
 
-func (t *resource) list(ctx context.Context, options *internalversion.ListOptions,
+func (t *resource) list(ctx context.Context, options *listOptions,
 	turn *Turn) (*page, error) {
 	if err := turn.Begin(ctx); err != nil {
 		return nil, err
@@ -77,8 +82,8 @@ func (t *resource) list(ctx context.Context, options *internalversion.ListOption
 	}
 	start, end := selected.keys()
 	start = max(start, state.start)
-	p := &page{meta: metav1.ListMeta{ResourceVersion: strconv.FormatUint(state.ResourceVersion(), 10),
-		ShardInfo: selected.shard.info()}}
+	p := &page{meta: listMeta{ShardInfo: selected.shard.info()}}
+	p.meta.ResourceVersion = strconv.FormatUint(state.ResourceVersion(), 10)
 	limit := options.Limit
 	if options.ResourceVersion == "0" {
 		limit = 0 // any state will do, so that a list from memory needs no pages
@@ -118,7 +123,7 @@ type listState struct {
 }
 
 // stateFor returns the state that the options select.
-func (t *resource) stateFor(options *internalversion.ListOptions) (*listState, error) {
+func (t *resource) stateFor(options *listOptions) (*listState, error) {
 	requested, err := parseResourceVersion(options.ResourceVersion)
 	pinned, start := int64(0), ""
 	if options.Continue != "" {

@@ -18,9 +18,15 @@ import (
 // maxSelector is the maximum length of a selector in bytes. It bounds the work for each object.
 const maxSelector = 64 << 10
 
+// listOptions are the parameters of a list or watch.
+type listOptions struct {
+	internalversion.ListOptions
+	ShardSelector string // a field of ListOptions since apimachinery 0.36
+}
+
 // parseListOptions parses the parameters of a list or watch with the code, and the errors, of a
 // kube-apiserver.
-func parseListOptions(query url.Values) (*internalversion.ListOptions, error) {
+func parseListOptions(query url.Values) (*listOptions, error) {
 	for _, name := range []string{"labelSelector", "fieldSelector", "shardSelector"} {
 		for _, value := range query[name] {
 			if len(value) > maxSelector {
@@ -29,12 +35,13 @@ func parseListOptions(query url.Values) (*internalversion.ListOptions, error) {
 			}
 		}
 	}
-	options := &internalversion.ListOptions{}
-	if err := scheme.ParameterCodec.DecodeParameters(query, metav1.SchemeGroupVersion, options); err != nil {
+	options := &listOptions{ShardSelector: query.Get("shardSelector")}
+	if err := scheme.ParameterCodec.DecodeParameters(query, metav1.SchemeGroupVersion,
+		&options.ListOptions); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	internalversion.SetListOptionsDefaults(options, true)
-	if problems := validation.ValidateListOptions(options, true); len(problems) > 0 {
+	internalversion.SetListOptionsDefaults(&options.ListOptions, true)
+	if problems := validation.ValidateListOptions(&options.ListOptions, true); len(problems) > 0 {
 		return nil, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "",
 			problems)
 	}

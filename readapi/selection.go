@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	"k8s.io/apimachinery/pkg/fields"
 	apiselection "k8s.io/apimachinery/pkg/selection"
 
@@ -25,8 +24,8 @@ type selection struct {
 	paths map[string]*jsonpath.Path
 	// conditions are the requirements on fields of the collection. They are not in fields.
 	conditions []condition
-	filter     Filter          // nil selects all
-	shard      *shardSelection // nil selects all
+	filter     Filter         // nil selects all
+	shard      *ShardSelector // nil selects all
 }
 
 // condition is a requirement on a field of a Collection with Fields.
@@ -37,14 +36,14 @@ type condition struct {
 }
 
 // newSelection returns an error if a field is not selectable.
-func newSelection(t *resource, options *internalversion.ListOptions) (*selection, error) {
+func newSelection(t *resource, options *listOptions) (*selection, error) {
 	s := &selection{
 		namespace: t.namespace, namespaced: t.typ.Namespaced,
 		labels: labelmatch.Compile(options.LabelSelector), paths: map[string]*jsonpath.Path{},
 	}
 	s.filter, _ = t.collection.(Filter)
 	var err error
-	if s.shard, err = newShardSelection(t, options.ShardSelector); err != nil {
+	if s.shard, err = newShardSelector(options.ShardSelector); err != nil {
 		return nil, err
 	}
 	if options.FieldSelector == nil || options.FieldSelector.Empty() {

@@ -3,15 +3,15 @@ package readapi
 import (
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/sharding"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 )
 
 // ObjectWithUID is an Object that knows its UID without parsing its JSON.
@@ -20,32 +20,54 @@ type ObjectWithUID interface {
 	GetUID() types.UID
 }
 
+// ShardSelector selects objects by the hash of one of their fields. The zero value selects no object.
+type ShardSelector struct {
+	Key    sharding.Key
+	Ranges []sharding.Range
+	text   string
+}
+
+// String returns the selector as API servers confirm it.
+func (s *ShardSelector) String() string { return s.text }
+
+// Contains reports whether the selector selects objects with this hash of their key.
+func (s *ShardSelector) Contains(hash uint64) bool {
+	return slices.ContainsFunc(s.Ranges, func(r sharding.Range) bool { return r.Contains(hash) })
+}
+
 // ParseShardSelector parses a shard selector like an API server with the feature ShardedListAndWatch: a term
 // shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000'), or several terms with the same
 // field, joined by ||. Of CEL's syntax it supports strings in single and double quotes. It does not support
 // parentheses around terms.
-func ParseShardSelector(text string) (sharding.Selector, error) {
-	var all []sharding.ShardRangeRequirement
+func ParseShardSelector(text string) (*ShardSelector, error) {
+	s := &ShardSelector{}
+	var terms []string
 	for term := range strings.SplitSeq(text, "||") {
 		found := shardRange.FindStringSubmatch(term)
 		if found == nil {
 			return nil, fmt.Errorf("%q is not of the form shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')", strings.TrimSpace(term))
 		}
-		one := sharding.ShardRangeRequirement{Key: found[1], Start: found[2] + found[3],
-			End: found[4] + found[5]}
-		all = append(all, one)
+		key, start, end := sharding.Key(found[1]), found[2]+found[3], found[4]+found[5]
 		switch {
-		case one.Key != all[0].Key:
-			return nil, fmt.Errorf("all shard ranges must use the same field, got %q and %q",
-				all[0].Key, one.Key)
-		case len(one.Start) > len(shardStart) || len(one.End) > len(shardStart) && one.End != shardEnd:
+		case s.Key != "" && key != s.Key:
+			return nil, fmt.Errorf("all shard ranges must use the same field, got %q and %q", "object."+s.Key,
+				"object."+key)
+		case len(start) > len(shardStart) || len(end) > len(shardStart) && end != shardEnd:
 			return nil, errors.New("the bounds of a shard range have 16 hexadecimal digits, but for " +
 				shardEnd)
-		case !sharding.HexLess(one.Start, one.End):
-			return nil, fmt.Errorf("shard range start %s must be less than end %s", one.Start, one.End)
+		case end != shardEnd && start >= end:
+			return nil, fmt.Errorf("shard range start %s must be less than end %s", start, end)
 		}
+		one := sharding.Range{}
+		one.Start, _ = strconv.ParseUint(start, 0, 64) // it has 16 hexadecimal digits
+		if end != shardEnd {
+			one.End, _ = strconv.ParseUint(end, 0, 64)
+		}
+		s.Key, s.Ranges = key, append(s.Ranges, one)
+		terms = append(terms, fmt.Sprintf("shardRange(object.%s, '%s', '%s')", key, start, end))
 	}
-	return sharding.NewSelector(all...), nil
+	s.text = strings.Join(terms, " || ")
+	return s, nil
 }
 
 // The ends of the hash space.
@@ -55,63 +77,32 @@ const (
 )
 
 // shardRange matches one term of a selector.
-var shardRange = regexp.MustCompile(`^\s*shardRange\s*\(\s*(object\.metadata\.(?:uid|namespace))\s*,\s*` +
+var shardRange = regexp.MustCompile(`^\s*shardRange\s*\(\s*object\.(metadata\.(?:uid|namespace))\s*,\s*` +
 	quotedHash + `\s*,\s*` + quotedHash + `\s*\)\s*$`)
 
 const quotedHash = `(?:'(0x[0-9a-f]{16,17})'|"(0x[0-9a-f]{16,17})")`
 
-// shardSelection is a parsed shard selector.
-type shardSelection struct {
-	text        string
-	byNamespace bool
-	ranges      []hashRange
-}
-
-// hashRange is a range of the hash space, including both ends.
-type hashRange struct{ first, last uint64 }
-
-// newShardSelection returns nil if the text is empty.
-func newShardSelection(t *resource, text string) (*shardSelection, error) {
+// newShardSelector parses the parameter of a request. It returns nil if the text is empty.
+func newShardSelector(text string) (*ShardSelector, error) {
 	if text == "" {
 		return nil, nil
 	}
-	selector, err := ParseShardSelector(text)
+	s, err := ParseShardSelector(text)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("invalid shard selector: %v", err))
-	}
-	s := &shardSelection{text: selector.String()}
-	for _, r := range selector.Requirements() {
-		s.byNamespace = r.Key == "object.metadata.namespace"
-		start, _ := strconv.ParseUint(r.Start, 0, 64) // the selector is valid
-		end, _ := strconv.ParseUint(r.End, 0, 64)     // the end of the hash space overflows
-		if r.End == shardEnd {
-			end = 0
-		}
-		s.ranges = append(s.ranges, hashRange{start, end - 1})
 	}
 	return s, nil
 }
 
 // has reports whether an object is in the shard.
-func (s *shardSelection) has(o Object) bool {
-	if s == nil {
-		return true
-	}
-	hash := fnv.New64a()
-	_, _ = hash.Write([]byte(s.valueOf(o))) // never fails
-	at := hash.Sum64()
-	for _, r := range s.ranges {
-		if at >= r.first && at <= r.last {
-			return true
-		}
-	}
-	return false
+func (s *ShardSelector) has(o Object) bool {
+	return s == nil || s.Contains(sharding.Hash(s.valueOf(o)))
 }
 
 // valueOf returns the value that is hashed. It is empty if the metadata cannot be read, so that the object
 // belongs to exactly one shard.
-func (s *shardSelection) valueOf(o Object) string {
-	if s.byNamespace {
+func (s *ShardSelector) valueOf(o Object) string {
+	if s.Key == sharding.ByNamespace {
 		namespace, _ := splitKey(o.Key())
 		return namespace
 	}
@@ -125,10 +116,15 @@ func (s *shardSelection) valueOf(o Object) string {
 	return string(m.GetUID())
 }
 
+// shardInfo is metav1.ShardInfo, which apimachinery has since 0.36.
+type shardInfo struct {
+	Selector string `json:"selector"`
+}
+
 // info returns the shardInfo of a list.
-func (s *shardSelection) info() *metav1.ShardInfo {
+func (s *ShardSelector) info() *shardInfo {
 	if s == nil {
 		return nil
 	}
-	return &metav1.ShardInfo{Selector: s.text}
+	return &shardInfo{s.text}
 }

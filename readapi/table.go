@@ -57,7 +57,7 @@ func newTabulator(columns []crd.Column, version, include string) (*tabulator, er
 }
 
 // appendHead appends the part of a table before its rows. Only the first table of a watch has headers.
-func (t *tabulator) appendHead(dst []byte, m metav1.ListMeta) ([]byte, error) {
+func (t *tabulator) appendHead(dst []byte, m listMeta) ([]byte, error) {
 	dst = append(append(dst, `{"kind":"Table","apiVersion":"`...), t.version...)
 	dst = append(dst, `","metadata":`...)
 	dst, err := appendValue(dst, m)

@@ -7,13 +7,12 @@ import (
 	"net/http"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
 func (h *handler) watch(w http.ResponseWriter, r *http.Request, e *encoder,
-	options *internalversion.ListOptions) {
+	options *listOptions) {
 	selected, begin, err := h.prepareWatch(e, options)
 	if err != nil {
 		WriteError(w, r, err)
@@ -37,7 +36,7 @@ func (h *handler) watch(w http.ResponseWriter, r *http.Request, e *encoder,
 
 // prepareWatch validates a watch in the order of a kube-apiserver.
 func (h *handler) prepareWatch(e *encoder,
-	options *internalversion.ListOptions) (*selection, *watchStart, error) {
+	options *listOptions) (*selection, *watchStart, error) {
 	if e.shape.kind == table {
 		if err := e.tabulate(); err != nil {
 			return nil, nil, err
@@ -65,7 +64,7 @@ type watchStart struct {
 }
 
 // watchStart returns the start of a watch. An error is answered with its status.
-func (t *resource) watchStart(options *internalversion.ListOptions) (*watchStart, error) {
+func (t *resource) watchStart(options *listOptions) (*watchStart, error) {
 	version, err := parseResourceVersion(options.ResourceVersion)
 	if err != nil {
 		return nil, errVersion(err)

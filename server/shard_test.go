@@ -3,9 +3,12 @@ package server
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/sharding"
 
+	shards "github.com/crdcache/crdcache/dynamicinformer/sharding"
+	"github.com/crdcache/crdcache/internal/requests"
 	"github.com/crdcache/crdcache/readapi"
 )
 
@@ -31,9 +34,30 @@ func FuzzShardSelector(f *testing.F) {
 		if err != nil {
 			t.Fatalf("parsed %q, API servers return %v", text, err)
 		}
-		if diff := cmp.Diff(want.Requirements(), got.Requirements()); diff != "" ||
-			got.String() != want.String() {
-			t.Errorf("%q (-want +got):\n%s", text, diff)
+		if got.String() != want.String() {
+			t.Errorf("%q is parsed as %q, API servers return %q", text, got, want)
+		}
+		for _, uid := range []types.UID{"", "a", types.UID(text)} {
+			object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: uid,
+				Namespace: text}}
+			selects, err := want.Matches(object)
+			if err != nil || selects != got.Contains(got.Key.Hash(object)) {
+				t.Errorf("%q selects %q: %v, %v", text, uid, selects, err)
+			}
 		}
 	})
+}
+
+// TestShardRanges sends selectors of the library to the parser of API servers.
+func TestShardRanges(t *testing.T) {
+	for _, ranges := range [][]shards.Range{{{}}, {{End: 1}, {Start: 1 << 63}}, shards.Split(3)[1:]} {
+		text := requests.NewRanges(ranges...).Selector(shards.ByNamespace)
+		ours, err := readapi.ParseShardSelector(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, err := sharding.Parse(text); err != nil || s.String() != text || ours.String() != text {
+			t.Errorf("%q is parsed as %v, %v", text, s, err)
+		}
+	}
 }

@@ -9,6 +9,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/newer"
 )
 
 // DynamicSharedInformerFactory provides shared informers and listers of any type.
@@ -102,7 +104,7 @@ func (f *factory) WaitForCacheSync(stopCh <-chan struct{}) map[schema.GroupVersi
 	synced := map[schema.GroupVersionResource]bool{}
 	for gvr, informer := range f.started() {
 		select {
-		case <-informer.HasSyncedChecker().Done():
+		case <-newer.Done(informer, stopCh):
 		case <-stopCh:
 		}
 		synced[gvr] = informer.HasSynced()

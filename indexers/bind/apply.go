@@ -145,7 +145,7 @@ func (b *Binding) commit(p *plan, config *indexers.Config) {
 // await lets a target take over once its informer has synced.
 func (b *Binding) await(at slotKey, t *Target) {
 	select {
-	case <-t.Informer.HasSyncedChecker().Done():
+	case <-t.Informer.Synced():
 	case <-t.Informer.Stopped():
 		return
 	case <-t.dropped:

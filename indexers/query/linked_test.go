@@ -16,7 +16,10 @@ import (
 )
 
 // informerStub passes objects to a graph like an informer that has synced.
-type informerStub struct{ cache.ResourceEventHandler }
+type informerStub struct {
+	cache.ResourceEventHandler
+	cache.ResourceEventHandlerRegistration
+}
 
 func (h *informerStub) AddEventHandler(
 	handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration,
@@ -26,11 +29,8 @@ func (h *informerStub) AddEventHandler(
 }
 
 func (h *informerStub) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error { return nil }
-func (h *informerStub) HasSynced() bool                                                 { return true }
-func (h *informerStub) HasSyncedChecker() cache.DoneChecker                             { return h }
-func (h *informerStub) Name() string                                                    { return "told" }
 
-func (h *informerStub) Done() <-chan struct{} {
+func (h *informerStub) Synced() <-chan struct{} {
 	done := make(chan struct{})
 	close(done)
 	return done

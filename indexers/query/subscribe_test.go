@@ -38,10 +38,11 @@ func (h *hub) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error {
 	return nil
 }
 
-type registered struct{}
+type registered struct {
+	cache.ResourceEventHandlerRegistration
+}
 
-func (registered) HasSynced() bool                     { return true }
-func (registered) HasSyncedChecker() cache.DoneChecker { return nil }
+func (registered) HasSynced() bool { return true }
 
 // follow subscribes to a query.
 func follow(t testing.TB, q query.Query) (*hub, *[]query.Event) {

@@ -48,6 +48,7 @@ func declared(t testing.TB) []*indexers.Reference {
 
 // feed calls handlers like an informer.
 type feed struct {
+	cache.ResourceEventHandlerRegistration
 	handler cache.ResourceEventHandler
 	synced  chan struct{}
 	refuses bool
@@ -70,10 +71,7 @@ func (f *feed) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error 
 	return nil
 }
 
-func (f *feed) HasSynced() bool                     { return false }
-func (f *feed) HasSyncedChecker() cache.DoneChecker { return f }
-func (f *feed) Name() string                        { return "feed" }
-func (f *feed) Done() <-chan struct{}               { return f.synced }
+func (f *feed) Synced() <-chan struct{} { return f.synced }
 
 type m = map[string]any
 

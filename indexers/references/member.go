@@ -11,6 +11,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/internal/newer"
 )
 
 // Informer is the part of an informer that a graph needs.
@@ -114,7 +115,7 @@ func (g *Graph) Add(m Member) (*Membership, error) {
 		_ = m.Informer.RemoveEventHandler(registration)
 		return nil, ErrClosed
 	}
-	go one.follow(registration.HasSyncedChecker().Done()) // ends with stop or with the informer
+	go one.follow(newer.Done(registration, one.ended)) // ends with stop or with the informer
 	return &Membership{one}, nil
 }
 

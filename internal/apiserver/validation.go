@@ -10,8 +10,8 @@ import (
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -106,9 +106,9 @@ func (s *strategy) validateName(creates bool) validation.ValidateNameFunc {
 	}
 	return func(name string, prefix bool) []string {
 		if prefix {
-			return content.IsPathSegmentPrefix(name)
+			return path.IsValidPathSegmentPrefix(name)
 		}
-		return content.IsPathSegmentName(name)
+		return path.IsValidPathSegmentName(name)
 	}
 }
 

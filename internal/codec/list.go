@@ -6,11 +6,11 @@ import (
 	"io"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/internal/jsontext"
+	"github.com/crdcache/crdcache/internal/newer"
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
@@ -221,7 +221,7 @@ func (l *listReader) finish() error {
 	l.list.SetSelfLink(content.GetSelfLink())
 	if selector, found, _ := unstructured.NestedString(l.members, "metadata", "shardInfo",
 		"selector"); found {
-		l.list.ShardInfo = &metav1.ShardInfo{Selector: selector}
+		newer.SetShardInfo(&l.list.ListMeta, selector)
 	}
 	return nil
 }

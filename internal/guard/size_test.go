@@ -39,7 +39,7 @@ var rooms = []room{
 	{"internal/manifest", 1759},
 	{"internal/testkit", 1398},
 	{"internal/apiserver", 3090},
-	{"internal", 670},
+	{"internal", 890},
 	{"snapshot", 1407},
 	{"storage", 2245},
 	{"readapi", 3666},
@@ -47,14 +47,14 @@ var rooms = []room{
 	{"readapi/testcluster", 1040},
 	{"web", 3919},
 	{"cmd", 18500},
-	{"controllerruntime", 4566},
+	{"controllerruntime", 4580},
 	{"metrics", 481},
 	{"server", 2895},
 	{"shard", 1576},
 	{"compat", 360},
 	{"examples", 400},
 	{"bench", 7243},
-	{"integration", 4640},
+	{"integration", 5210},
 	{"sandbox", 3387},
 	{"packaging", 0},
 	{"testdata", 0},
@@ -63,11 +63,11 @@ var rooms = []room{
 const (
 	// slack is the number of lines that a room may have below its limit.
 	slack       = 150
-	maxPackages = 109
+	maxPackages = 111
 	// maxTypes is the number of types that go doc dynamicinformer shows.
 	maxTypes = 30
 	// maxNames is the number of names that the public packages of the root module export, methods included.
-	maxNames = 887
+	maxNames = 892
 )
 
 // roomOf returns the index of the room that a file belongs to, or -1.

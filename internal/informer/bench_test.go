@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/internal/newer"
 	"github.com/crdcache/crdcache/internal/store"
 )
 
@@ -112,15 +113,13 @@ func benchEvents(b *testing.B, build func(cache.ListerWatcher) cache.SharedIndex
 		defer close(done)
 		inf.RunWithContext(ctx)
 	}()
-	if !cache.WaitFor(ctx, "", inf.HasSyncedChecker()) {
-		b.Fatal("not synced")
-	}
+	<-newer.Done(inf, nil)
 	b.ResetTimer()
 	for _, e := range events {
 		p.events <- e
 	}
 	delivered.Wait()
-	for inf.GetStore().LastStoreSyncResourceVersion() != last {
+	for inf.LastSyncResourceVersion() != last {
 	}
 	b.StopTimer()
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "events/s")
@@ -146,7 +145,7 @@ func BenchmarkInitialList(b *testing.B) {
 					defer close(done)
 					inf.RunWithContext(ctx)
 				}()
-				<-handle.HasSyncedChecker().Done()
+				<-newer.Done(handle, nil)
 				cancel()
 				<-done
 			}

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/newer"
 )
 
 // BenchmarkEventsWhileHandlersChange measures one event from the watch to a handler, while 100 goroutines add
@@ -30,9 +32,7 @@ func BenchmarkEventsWhileHandlersChange(b *testing.B) {
 			ctx, cancel := context.WithCancel(b.Context())
 			var running sync.WaitGroup
 			running.Go(func() { inf.RunWithContext(ctx) }) // ended by cancel
-			if !cache.WaitFor(ctx, "", inf.HasSyncedChecker()) {
-				b.Fatal("not synced")
-			}
+			<-newer.Done(inf, nil)
 			for range 100 {
 				running.Go(func() { // ended by cancel
 					for ctx.Err() == nil {

@@ -73,7 +73,7 @@ func (w *inline) collectEvent(ctx context.Context, c *collected, event watch.Eve
 	}
 	if err := c.add(event); err != nil {
 		utilruntime.HandleErrorWithContext(ctx, err, "Unable to collect watch event",
-			"reflector", w.informer.reflectorName(), "type", event.Type)
+			"reflector", w.informer.options.ObjectDescription, "type", event.Type)
 	}
 	return false
 }
@@ -114,7 +114,7 @@ func (w *inline) metadataOf(ctx context.Context, event runtime.Object) (metav1.O
 	}
 	if err != nil {
 		utilruntime.HandleErrorWithContext(ctx, err, "Unable to understand watch event", "reflector",
-			w.informer.reflectorName())
+			w.informer.options.ObjectDescription)
 		return nil, false
 	}
 	return object, true

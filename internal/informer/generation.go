@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"github.com/crdcache/crdcache/internal/newer"
 	"github.com/crdcache/crdcache/internal/packed"
 	"github.com/crdcache/crdcache/internal/store"
 )
@@ -35,9 +36,9 @@ type generation struct {
 }
 
 var (
-	_ cache.ReflectorStore         = (*generation)(nil)
-	_ cache.TransformingStore      = (*generation)(nil)
-	_ cache.ReflectorBookmarkStore = (*generation)(nil)
+	_ cache.ReflectorStore    = (*generation)(nil)
+	_ cache.TransformingStore = (*generation)(nil)
+	_ newer.BookmarkStore     = (*generation)(nil)
 )
 
 // Transformer implements cache.TransformingStore. It transforms and packs the objects of a watch-list when
@@ -167,7 +168,7 @@ func (g *generation) remove(key string, final Item, known bool, of *partition) e
 	return nil
 }
 
-// Bookmark implements cache.ReflectorBookmarkStore.
+// Bookmark implements newer.BookmarkStore.
 func (g *generation) Bookmark(resourceVersion string) error { return g.bookmark(resourceVersion, nil) }
 
 func (g *generation) bookmark(resourceVersion string, of *partition) error {

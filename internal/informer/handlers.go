@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"github.com/crdcache/crdcache/internal/newer"
 	"github.com/crdcache/crdcache/internal/queue"
 )
 
@@ -52,6 +53,7 @@ func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler
 		requested: i.options.ResyncPeriod,
 	}
 	r.synced.Store(newSyncPoint())
+	r.SyncedChecker = newer.NewSyncedChecker(checker{name: r.syncName, current: &r.synced})
 	if options.Logger != nil {
 		r.logger = *options.Logger
 	}

@@ -138,20 +138,19 @@ func TestHandlerIsSyncedAfterTheInitialList(t *testing.T) {
 	}
 	f.list(1, object("a", 1))
 	<-entered
-	if !f.HasSynced() || !cache.IsDone(f.HasSyncedChecker()) {
+	if !f.HasSynced() || !isClosed(f.Synced()) {
 		t.Error("the informer is not synced with the first list stored")
 	}
-	if handle.HasSynced() || cache.IsDone(handle.HasSyncedChecker()) {
+	if handle.HasSynced() || isClosed(handle.Synced()) {
 		t.Error("the handler is synced while it handles the first list")
 	}
 	close(gate)
 	f.ok(f.WaitForSync(f.ctx))
 	f.ok(handle.WaitForSync(f.ctx))
-	if !handle.HasSynced() || !cache.WaitFor(f.ctx, "", handle.HasSyncedChecker()) {
+	if !handle.HasSynced() || !isClosed(handle.Synced()) {
 		t.Error("the handler is not synced after the first list")
 	}
-	if name := handle.HasSyncedChecker().
-		Name(); name != "informer of objects + event handler *informer.eventLog" {
+	if name := handle.syncName(); name != "informer of objects + event handler *informer.eventLog" {
 		t.Errorf("the checker is called %q", name)
 	}
 }
@@ -322,7 +321,8 @@ func TestRemoveFromInside(t *testing.T) {
 func TestRemoveBeforeTheStart(t *testing.T) {
 	f := newIdleFeed(t, Options{})
 	_, handle := f.handle()
-	f.ok(cache.ShutDownEventHandler(f.Informer, handle))
+	f.ok(f.RemoveEventHandler(handle))
+	<-handle.ShutdownChan()
 	if err := handle.WaitForSync(f.ctx); !errors.Is(err, ErrHandlerRemoved) {
 		t.Errorf("waiting for a removed handler ends with %v", err)
 	}

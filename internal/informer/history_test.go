@@ -269,9 +269,10 @@ func TestHandlersComeAndGoWhileEventsFlow(t *testing.T) {
 					}
 					continue // this handler stays
 				}
-				if err := cache.ShutDownEventHandler(h.Informer, handle); err != nil {
+				if err := h.RemoveEventHandler(handle); err != nil {
 					t.Error(err)
 				}
+				<-handle.(*Registration).ShutdownChan()
 			}
 		})
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	"github.com/crdcache/crdcache/internal/newer"
 	"github.com/crdcache/crdcache/internal/store"
 )
 
@@ -20,6 +21,7 @@ import (
 // the objects of the last generation. Stop ends the informer; waiters then return ErrStopped
 // (TestStopReleasesWaiters).
 type Informer struct {
+	newer.SyncedChecker
 	options Options
 	lw      cache.ListerWatcher
 	store   *store.Store
@@ -80,6 +82,7 @@ func New(lw cache.ListerWatcher, options Options) *Informer {
 		stopped:   make(chan struct{}),
 	}
 	i.synced.Store(newSyncPoint())
+	i.SyncedChecker = newer.NewSyncedChecker(checker{name: i.syncName, current: &i.synced})
 	i.mu.resyncCheck = options.ResyncPeriod
 	return i
 }
@@ -107,11 +110,9 @@ func (i *Informer) Stopped() <-chan struct{} { return i.stopped }
 // HasSynced reports whether the first complete list has been stored since the last call of Forget.
 func (i *Informer) HasSynced() bool { return i.synced.Load().reached() }
 
-// HasSyncedChecker is HasSynced as a channel. As in client-go, the channel stays open if the informer stops
-// before. WaitForSync returns in that case.
-func (i *Informer) HasSyncedChecker() cache.DoneChecker {
-	return checker{name: i.syncName, current: &i.synced}
-}
+// Synced is HasSynced as a channel, of the current generation. As in client-go, it stays open if the informer
+// stops before. WaitForSync returns in that case.
+func (i *Informer) Synced() <-chan struct{} { return i.synced.Load().done }
 
 func (i *Informer) syncName() string { return "informer of " + i.options.ObjectDescription }
 

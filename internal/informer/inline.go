@@ -105,8 +105,8 @@ func (r *inlineRound) continues(ctx context.Context) bool {
 		return true
 	}
 	if ctx.Err() == nil && !apierrors.IsResourceExpired(r.failure) && !apierrors.IsGone(r.failure) {
-		klog.FromContext(ctx).Info("Warning: watch ended with error", "reflector", r.informer.reflectorName(),
-			"err", r.failure)
+		klog.FromContext(ctx).Info("Warning: watch ended with error", "reflector",
+			r.informer.options.ObjectDescription, "err", r.failure)
 	}
 	return false
 }
@@ -131,7 +131,7 @@ func (w *inline) apply(ctx context.Context, event watch.Event) {
 	version := object.GetResourceVersion()
 	if err := applyEvent(w.target, event, version); err != nil {
 		utilruntime.HandleErrorWithContext(ctx, err, "Unable to apply watch event", "reflector",
-			w.informer.reflectorName(), "type", event.Type)
+			w.informer.options.ObjectDescription, "type", event.Type)
 	}
 	if w.ordered = w.ordered || event.Type != watch.Added; w.ordered {
 		w.version = version

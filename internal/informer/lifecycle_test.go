@@ -58,7 +58,7 @@ func TestStopReleasesWaiters(t *testing.T) {
 			t.Errorf("waiting ended with %v", err)
 		}
 	}
-	if f.HasSynced() || cache.IsDone(f.HasSyncedChecker()) || cache.IsDone(handle.HasSyncedChecker()) {
+	if f.HasSynced() || isClosed(f.Synced()) || isClosed(handle.Synced()) {
 		t.Error("a stopped informer claims to have synced")
 	}
 }
@@ -156,7 +156,7 @@ func TestForget(t *testing.T) {
 	f := newFeed(t, Options{})
 	f.list(2, object("a", 1), object("b", 2))
 	log, handle := f.handle()
-	synced, handleSynced := f.HasSyncedChecker(), handle.HasSyncedChecker()
+	synced, handleSynced := checker{current: &f.synced}, checker{current: &handle.synced}
 	f.put(object("c", 3))
 	f.delete(object("a", 4))
 	f.finish()
@@ -171,7 +171,7 @@ func TestForget(t *testing.T) {
 	if keys := f.keys(); len(keys) != 0 {
 		t.Errorf("the cache still holds %v", keys)
 	}
-	if f.HasSynced() || handle.HasSynced() || cache.IsDone(synced) || cache.IsDone(handleSynced) {
+	if f.HasSynced() || handle.HasSynced() || isClosed(synced.Done()) || isClosed(handleSynced.Done()) {
 		t.Error("still synced after it was forgotten")
 	}
 	f.forget()
@@ -181,7 +181,7 @@ func TestForget(t *testing.T) {
 	f.list(9, object("b", 9))
 	f.ok(handle.WaitForSync(f.ctx))
 	expect(t, "events of the next generation", log.take(), []string{"initial b9"})
-	if !cache.IsDone(synced) || !cache.IsDone(handleSynced) {
+	if !isClosed(synced.Done()) || !isClosed(handleSynced.Done()) {
 		t.Error("the checkers do not follow to the next generation")
 	}
 }
@@ -207,7 +207,7 @@ func TestForgetBeforeTheFirstListKeepsWaiters(t *testing.T) {
 	f := newFeed(t, Options{})
 	_, handle := f.handle()
 	f.finish()
-	before, handleBefore := f.HasSyncedChecker().Done(), handle.HasSyncedChecker().Done()
+	before, handleBefore := f.Synced(), handle.Synced()
 	f.forget()
 	f.next()
 	f.list(1)
@@ -237,7 +237,7 @@ func TestControllerOnlyShows(t *testing.T) {
 	c := f.GetController()
 	c.Run(nil)
 	c.RunWithContext(f.ctx)
-	if c.HasSynced() || cache.IsDone(c.HasSyncedChecker()) || c.LastSyncResourceVersion() != "" {
+	if c.HasSynced() || c.LastSyncResourceVersion() != "" {
 		t.Error("the controller shows another informer")
 	}
 	f.list(1)
@@ -260,4 +260,13 @@ func TestUnchangedKeysSurviveManyGenerations(t *testing.T) {
 		want = append(want, fmt.Sprintf("update a%d a%d", n, n+1))
 	}
 	expect(t, "events", log.take(), want)
+}
+
+func isClosed(channel <-chan struct{}) bool {
+	select {
+	case <-channel:
+		return true
+	default:
+		return false
+	}
 }

@@ -33,8 +33,6 @@ type Options struct {
 	// KeyFunc computes storage keys. Objects with different namespaces or names must have different keys,
 	// because reflectors collect watch-lists by these. Default: cache.DeletionHandlingMetaNamespaceKeyFunc.
 	KeyFunc cache.KeyFunc
-	// Identifier names the informer and its resource in logs.
-	Identifier cache.InformerNameAndResource
 	// Clock is used for resyncs, backoff and timeouts. Default: the real one.
 	Clock clock.WithTicker
 	// Logger is used if neither a context nor cache.HandlerOptions has one. Default: klog.Background().
@@ -98,9 +96,6 @@ func (o Options) withDefaults() Options {
 }
 
 func (o Options) describe() string {
-	if gvr := o.Identifier.GroupVersionResource(); !gvr.Empty() {
-		return gvr.String()
-	}
 	if o.ExampleObject == nil {
 		return "objects"
 	}

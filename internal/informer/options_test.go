@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
@@ -84,17 +83,17 @@ func ask(t *testing.T, options Options, n int, err error) []metav1.ListOptions {
 var optionEffects = map[string]func(t *testing.T){
 	"ExampleObject": func(t *testing.T) {
 		i := New(nil, Options{ExampleObject: object("a", 1)})
-		if got := i.HasSyncedChecker().Name(); got != "informer of /v1, Kind=Thing" {
+		if got := i.syncName(); got != "informer of /v1, Kind=Thing" {
 			t.Errorf("called %q", got)
 		}
 		i = New(nil, Options{ExampleObject: &unstructured.Unstructured{}})
-		if got := i.HasSyncedChecker().Name(); got != "informer of *unstructured.Unstructured" {
+		if got := i.syncName(); got != "informer of *unstructured.Unstructured" {
 			t.Errorf("called %q", got)
 		}
 	},
 	"ObjectDescription": func(t *testing.T) {
 		i := New(nil, Options{ObjectDescription: "things", ExampleObject: object("a", 1)})
-		if got := i.HasSyncedChecker().Name(); got != "informer of things" {
+		if got := i.syncName(); got != "informer of things" {
 			t.Errorf("called %q", got)
 		}
 	},
@@ -134,19 +133,6 @@ var optionEffects = map[string]func(t *testing.T){
 		f := newFeed(t, Options{KeyFunc: func(any) (string, error) { return "the key", nil }})
 		f.list(1, object("a", 1))
 		expect(t, "keys", f.keys(), []string{"the key"})
-	},
-	"Identifier": func(t *testing.T) {
-		name, err := cache.NewInformerName("options-test")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer name.Release()
-		i := New(nil, Options{Identifier: name.WithResource(schema.GroupVersionResource{Version: "v1",
-			Resource: "things"})})
-		if got, sync := i.reflectorName(), i.syncName(); got != "options-test" ||
-			sync != "informer of /v1, Resource=things" {
-			t.Errorf("called %q and %q", got, sync)
-		}
 	},
 	"Clock": func(t *testing.T) {
 		clock := testclock.NewFakeClock(time.Unix(1000, 0))
@@ -253,8 +239,6 @@ func TestDefaultsKeepWhatIsSet(t *testing.T) {
 		Indexers:          cache.Indexers{},
 		Extractors:        []store.Extractor{},
 		KeyFunc:           func(any) (string, error) { return "", nil },
-		Identifier: (*cache.InformerName)(nil).
-			WithResource(schema.GroupVersionResource{Resource: "r"}),
 		Clock:             testclock.NewFakeClock(time.Unix(0, 0)),
 		Logger:            quiet(),
 		MinWatchTimeout:   1,
@@ -265,7 +249,7 @@ func TestDefaultsKeepWhatIsSet(t *testing.T) {
 	}
 	zeroIsFine := map[string]bool{
 		"SelectsObjects": true,
-		"ExampleObject":  true, "ResyncPeriod": true, "Extractors": true, "Identifier": true,
+		"ExampleObject":  true, "ResyncPeriod": true, "Extractors": true,
 		"MinWatchTimeout": true, "WatchListPageSize": true,
 	}
 	before, after, defaults := reflect.ValueOf(set), reflect.ValueOf(set.withDefaults()),

@@ -68,7 +68,7 @@ func (p *partition) Delete(obj any) error {
 	return p.delete(obj, p)
 }
 
-// Bookmark implements cache.ReflectorBookmarkStore.
+// Bookmark implements newer.BookmarkStore.
 func (p *partition) Bookmark(resourceVersion string) error { return p.bookmark(resourceVersion, p) }
 
 // Replace implements cache.ReflectorStore.

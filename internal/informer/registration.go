@@ -10,12 +10,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"github.com/crdcache/crdcache/internal/newer"
 	"github.com/crdcache/crdcache/internal/queue"
 )
 
 // Registration is an event handler of an Informer, with its queue and resync schedule. The handler can call
 // its methods (but see WaitForSync).
 type Registration struct {
+	newer.SyncedChecker
 	informer *Informer
 	handler  cache.ResourceEventHandler
 	name     string
@@ -43,16 +45,12 @@ var _ cache.ResourceEventHandlerRegistration = (*Registration)(nil)
 // HasSynced reports whether the handler has received all objects of the initial list.
 func (r *Registration) HasSynced() bool { return r.synced.Load().reached() }
 
-// HasSyncedChecker is HasSynced as a channel. As in client-go, the channel stays open if the informer stops
-// or the handler is removed before. WaitForSync returns in these cases.
-func (r *Registration) HasSyncedChecker() cache.DoneChecker {
-	return checker{
-		name: func() string {
-			return fmt.Sprintf("%s + event handler %s",
-				r.informer.syncName(), r.Name())
-		},
-		current: &r.synced,
-	}
+// Synced is HasSynced as a channel, of the current generation. As in client-go, it stays open if the informer
+// stops or the handler is removed before. WaitForSync returns in these cases.
+func (r *Registration) Synced() <-chan struct{} { return r.synced.Load().done }
+
+func (r *Registration) syncName() string {
+	return fmt.Sprintf("%s + event handler %s", r.informer.syncName(), r.Name())
 }
 
 // WaitForSync waits until the handler has received all objects of the initial list. It returns ErrStopped or

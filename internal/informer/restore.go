@@ -61,7 +61,7 @@ func (g *generation) restore(ctx context.Context, partitions []*partition) {
 	}
 	if err := g.storeRestored(restored, state, partitions); err != nil {
 		klog.FromContext(ctx).Info("Cannot restore persisted objects, listing them", "reflector",
-			g.informer.reflectorName(), "err", err)
+			g.informer.options.ObjectDescription, "err", err)
 	}
 }
 
@@ -184,7 +184,7 @@ func (p *partition) resume(ctx context.Context) (version string) {
 		return ""
 	case why != "":
 		klog.FromContext(ctx).Info("Cannot confirm restored objects, listing them", "reflector",
-			i.reflectorName(), "why", why)
+			i.options.ObjectDescription, "why", why)
 		return ""
 	}
 	return r.version

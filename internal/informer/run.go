@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/crdcache/crdcache/internal/newer"
 	"github.com/crdcache/crdcache/internal/store"
 )
 
@@ -125,7 +126,7 @@ type source struct {
 // target is the store of a reflector.
 type target interface {
 	cache.TransformingStore
-	cache.ReflectorBookmarkStore
+	newer.BookmarkStore
 }
 
 // reflect lists and watches, with growing pauses, until the context ends.
@@ -163,15 +164,15 @@ func (g *generation) startResyncs(ctx context.Context) (wait func()) {
 
 func (i *Informer) newReflector(ctx context.Context, g *generation, target cache.ReflectorStore,
 	lw cache.ListerWatcher, resync time.Duration) *cache.Reflector {
-	r := cache.NewReflectorWithOptions(lw, i.options.ExampleObject, target, cache.ReflectorOptions{
-		Logger:          &g.logger,
-		Name:            i.reflectorName(),
+	options := cache.ReflectorOptions{
+		Name:            i.options.ObjectDescription,
 		TypeDescription: i.options.ObjectDescription,
 		ResyncPeriod:    resync,
 		MinWatchTimeout: i.options.MinWatchTimeout,
-		Clock:           untilDone(ctx, i.clock),
-		Backoff:         i.options.Backoff,
-	})
+	}
+	newer.SetLogger(&options, &g.logger)
+	newer.SetBackoff(&options, i.options.Backoff, untilDone(ctx, i.clock))
+	r := cache.NewReflectorWithOptions(lw, i.options.ExampleObject, newer.ReflectorStore(target), options)
 	r.ShouldResync = g.shouldResync
 	r.WatchListPageSize = i.options.WatchListPageSize
 	return r
@@ -230,13 +231,6 @@ func (g *generation) listAndWatch(ctx context.Context, r *rounds) (ok bool) {
 		g.onError(ctx, r.Reflector, err)
 	}
 	return true
-}
-
-func (i *Informer) reflectorName() string {
-	if name := i.options.Identifier.Name(); name != "" {
-		return name
-	}
-	return i.options.ObjectDescription
 }
 
 // pause waits, and returns false if the context ends.

@@ -98,14 +98,14 @@ func (p *syncPoint) reached() bool {
 	}
 }
 
-// checker is a cache.DoneChecker of the current sync point.
+// checker is a newer.Checker of the current sync point.
 type checker struct {
 	name    func() string
 	current *atomic.Pointer[syncPoint]
 }
 
-// Name implements cache.DoneChecker.
+// Name implements newer.Checker.
 func (c checker) Name() string { return c.name() }
 
-// Done implements cache.DoneChecker.
+// Done implements newer.Checker.
 func (c checker) Done() <-chan struct{} { return c.current.Load().done }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
+	"github.com/crdcache/crdcache/internal/newer"
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
@@ -139,12 +140,13 @@ func (s *Selection) prepare(options *metav1.ListOptions) *shardRequest {
 	}
 	ranges := s.Ranges().selectedBy()
 	s.requested.Store(&ranges)
-	options.ShardSelector = ranges.Selector(s.Key)
+	selector := ranges.Selector(s.Key)
+	*newer.ShardSelector(options) = selector
 	if options.ResourceVersion == "0" {
 		// The list must include changes that another process made before it released an object.
 		options.ResourceVersion = ""
 	}
-	return &shardRequest{selection: s, selector: options.ShardSelector, unrequested: s.unrequested.Load()}
+	return &shardRequest{selection: s, selector: selector, unrequested: s.unrequested.Load()}
 }
 
 // shardRequest is a request with a selector.
@@ -182,9 +184,7 @@ func (a *shardRequest) gotUnrequested() bool { return a.selection.unrequested.Lo
 func echoOf(list runtime.Object) string {
 	switch list := list.(type) {
 	case *packed.List:
-		if list.ShardInfo != nil {
-			return list.ShardInfo.Selector
-		}
+		return newer.ShardInfo(&list.ListMeta)
 	case *unstructured.UnstructuredList:
 		echo, _, _ := unstructured.NestedString(list.Object, "metadata", "shardInfo", "selector")
 		return echo

@@ -159,7 +159,10 @@ func linked(ctx context.Context, r *indexers.Resource, objects []any) (*referenc
 }
 
 // relay forwards events to a handler like a synced informer.
-type relay struct{ cache.ResourceEventHandler }
+type relay struct {
+	cache.ResourceEventHandler
+	cache.ResourceEventHandlerRegistration
+}
 
 func (t *relay) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration,
 	error) {
@@ -168,11 +171,8 @@ func (t *relay) AddEventHandler(handler cache.ResourceEventHandler) (cache.Resou
 }
 
 func (t *relay) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error { return nil }
-func (t *relay) HasSynced() bool                                                 { return true }
-func (t *relay) HasSyncedChecker() cache.DoneChecker                             { return t }
-func (t *relay) Name() string                                                    { return "relay" }
 
-func (t *relay) Done() <-chan struct{} {
+func (t *relay) Synced() <-chan struct{} {
 	done := make(chan struct{})
 	close(done)
 	return done

@@ -36,7 +36,6 @@ func scenarios() []scenario {
 		{name: "resync periods", play: resyncPeriods},
 		{name: "refusals", play: refusals},
 		{name: "store writes", play: storeWrites},
-		{name: "typed wrapper", play: typedWrapper},
 		{
 			name: "re-created while away", play: recreatedWhileAway,
 			deviation: "another object under the same key is not an update of the first",

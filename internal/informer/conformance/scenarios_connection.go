@@ -7,6 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/newer"
 )
 
 func relistAfterGone(s *Stage) {
@@ -76,7 +78,8 @@ func (s *Stage) moveOn() string {
 func (s *Stage) awaitVersion(version string) {
 	s.t.Helper()
 	s.await("the bookmark in the store", func() bool {
-		return reached(s.Informer.GetStore().LastStoreSyncResourceVersion(), version)
+		stored, ok := newer.StoreVersion(s.Informer.GetStore())
+		return !ok || reached(stored, version)
 	})
 	s.await("the bookmark in the reflector", func() bool {
 		return reached(s.Informer.LastSyncResourceVersion(), version)

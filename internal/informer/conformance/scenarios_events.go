@@ -16,9 +16,7 @@ func initialList(s *Stage) {
 	s.Note("before: %v %v %q", s.Informer.HasSynced(), handle.HasSynced(),
 		s.Informer.LastSyncResourceVersion())
 	s.Run()
-	if !cache.WaitFor(s.ctx, "", s.Informer.HasSyncedChecker(), handle.HasSyncedChecker()) {
-		s.t.Fatal("never synced")
-	}
+	s.awaitSync(s.Informer, handle)
 	s.NoteTrace("", r)
 	s.NoteStore()
 	s.Note("after: %v %v", s.Informer.HasSynced(), handle.HasSynced())
@@ -67,9 +65,7 @@ func lateHandler(s *Stage) {
 	s.Put("b", "1")
 	s.Settle()
 	second, handle := s.HandleWith(cache.HandlerOptions{})
-	if !cache.WaitFor(s.ctx, "", handle.HasSyncedChecker()) {
-		s.t.Fatal("the late handler never synced")
-	}
+	s.awaitSync(handle)
 	s.Put("b", "2")
 	s.Put("c", "1")
 	s.Settle()
@@ -99,13 +95,21 @@ func removedHandler(s *Stage) {
 	s.await("the handler to be synced", handle.HasSynced)
 	s.must(s.Informer.RemoveEventHandler(handle))
 	s.must(s.Informer.RemoveEventHandler(handle))
-	s.must(cache.ShutDownEventHandler(s.Informer, handle))
+	s.shutDown(handle)
 	s.Forget(goes)
 	s.Put("a", "2")
 	s.Settle()
 	s.NoteTrace("stays", stays)
 	s.NoteTrace("goes", goes)
 	s.Note("synced: %v", handle.HasSynced())
+}
+
+// shutDown removes a handler and waits for its last call. Handlers have the channel since client-go 0.37.
+func (s *Stage) shutDown(handle cache.ResourceEventHandlerRegistration) {
+	s.must(s.Informer.RemoveEventHandler(handle))
+	if h, ok := handle.(interface{ ShutdownChan() <-chan struct{} }); ok {
+		<-h.ShutdownChan()
+	}
 }
 
 func removedFromInside(s *Stage) {
@@ -122,7 +126,7 @@ func removedFromInside(s *Stage) {
 	s.Put("a", "2")
 	s.Put("a", "3")
 	s.Settle()
-	s.must(cache.ShutDownEventHandler(s.Informer, handle))
+	s.shutDown(handle)
 	s.NoteTrace("stays", stays)
 	s.NoteTrace("goes", goes)
 }

@@ -16,6 +16,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/newer"
 )
 
 // patience limits each wait of a stage.
@@ -293,6 +295,18 @@ func (s *Stage) await(what string, done func() bool) {
 		case <-s.ctx.Done():
 			s.t.Fatalf("waiting for %s: %v", what, s.ctx.Err())
 		case <-tick.C:
+		}
+	}
+}
+
+// awaitSync waits until all sources have synced.
+func (s *Stage) awaitSync(sources ...interface{ HasSynced() bool }) {
+	s.t.Helper()
+	for _, source := range sources {
+		select {
+		case <-newer.Done(source, s.ctx.Done()):
+		case <-s.ctx.Done():
+			s.t.Fatalf("waiting for the sync of %T: %v", source, s.ctx.Err())
 		}
 	}
 }

@@ -15,18 +15,28 @@ const reference = "client-go"
 func Run(t *testing.T, config *rest.Config, subjects ...Subject) {
 	t.Helper()
 	for _, sc := range scenarios() {
-		t.Run(sc.name, func(t *testing.T) {
-			t.Parallel()
-			for _, verb := range []string{"list", "watch-list"} {
-				t.Run(verb, func(t *testing.T) {
-					traces := playAll(t, config, sc, cast(subjects), verb)
-					if !t.Failed() {
-						sc.compare(t, traces)
-					}
-				})
-			}
-		})
+		sc.run(t, config, subjects)
 	}
+}
+
+// RunScenario is Run for a scenario of the caller.
+func RunScenario(t *testing.T, config *rest.Config, name string, play func(*Stage), subjects ...Subject) {
+	t.Helper()
+	scenario{name: name, play: play}.run(t, config, subjects)
+}
+
+func (sc scenario) run(t *testing.T, config *rest.Config, subjects []Subject) {
+	t.Run(sc.name, func(t *testing.T) {
+		t.Parallel()
+		for _, verb := range []string{"list", "watch-list"} {
+			t.Run(verb, func(t *testing.T) {
+				traces := playAll(t, config, sc, cast(subjects), verb)
+				if !t.Failed() {
+					sc.compare(t, traces)
+				}
+			})
+		}
+	})
 }
 
 // cast returns client-go's informer and the subjects.

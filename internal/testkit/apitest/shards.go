@@ -4,14 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"regexp"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/sharding"
+
+	"github.com/crdcache/crdcache/readapi"
 )
 
 // Sharding is an API server that filters by shard, like kube-apiserver with its feature ShardedListAndWatch,
@@ -30,7 +29,11 @@ func (s *Sharding) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	text := query.Get("shardSelector")
 	query.Del("shardSelector")
 	r.URL.RawQuery = query.Encode()
-	selector, err := parseSelector(text)
+	var selector *readapi.ShardSelector // nil selects all
+	var err error
+	if text != "" {
+		selector, err = readapi.ParseShardSelector(text)
+	}
 	if query.Get("watch") == "true" {
 		s.Watches.Add(1)
 		defer s.Watches.Add(-1)
@@ -49,7 +52,7 @@ func (s *Sharding) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // list answers a list request.
-func (s *Sharding) list(w http.ResponseWriter, r *http.Request, selector sharding.Selector) {
+func (s *Sharding) list(w http.ResponseWriter, r *http.Request, selector *readapi.ShardSelector) {
 	answer := httptest.NewRecorder()
 	r.Header.Del("Accept-Encoding")
 	s.Handler.ServeHTTP(answer, r)
@@ -66,7 +69,7 @@ func (s *Sharding) list(w http.ResponseWriter, r *http.Request, selector shardin
 				kept = append(kept, item)
 			}
 		}
-		if !selector.Empty() && !s.Silent.Load() {
+		if selector != nil && !s.Silent.Load() {
 			list.Metadata["shardInfo"] = map[string]any{"selector": selector.String()}
 		}
 		_ = json.Unmarshal(body, &list.Rest)
@@ -81,13 +84,12 @@ func (s *Sharding) list(w http.ResponseWriter, r *http.Request, selector shardin
 	_, _ = w.Write(body)
 }
 
-func (s *Sharding) passes(selector sharding.Selector, object []byte) bool {
+func (s *Sharding) passes(selector *readapi.ShardSelector, object []byte) bool {
 	u := &unstructured.Unstructured{}
 	if err := json.Unmarshal(object, &u.Object); err != nil {
 		return true
 	}
-	matches, err := selector.Matches(u)
-	if err != nil || matches {
+	if selector == nil || selector.Contains(selector.Key.Hash(u)) {
 		s.Sent.Add(1)
 		return true
 	}
@@ -98,7 +100,7 @@ func (s *Sharding) passes(selector sharding.Selector, object []byte) bool {
 type shardedWatch struct {
 	http.ResponseWriter
 	sharding *Sharding
-	selector sharding.Selector
+	selector *readapi.ShardSelector
 	held     []byte // an incomplete line
 }
 
@@ -130,26 +132,4 @@ func (w *shardedWatch) Write(data []byte) (int, error) {
 			}
 		}
 	}
-}
-
-var (
-	oneRange  = `shardRange\(object\.(metadata\.uid|metadata\.namespace), '(0x[0-9a-f]{16,17})', '(0x[0-9a-f]{16,17})'\)`
-	selectors = regexp.MustCompile(`^` + oneRange + `( \|\| ` + oneRange + `)*$`)
-	ranges    = regexp.MustCompile(oneRange)
-)
-
-// parseSelector parses the only form of selectors that is used here.
-func parseSelector(text string) (sharding.Selector, error) {
-	if text == "" {
-		return sharding.Everything(), nil
-	}
-	if !selectors.MatchString(text) {
-		return nil, fmt.Errorf("invalid shard selector: %q", text)
-	}
-	var all []sharding.ShardRangeRequirement
-	for _, match := range ranges.FindAllStringSubmatch(text, -1) {
-		all = append(all, sharding.ShardRangeRequirement{Key: "object." + match[1], Start: match[2],
-			End: match[3]})
-	}
-	return sharding.NewSelector(all...), nil
 }

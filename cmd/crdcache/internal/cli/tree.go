@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/api/validate/content"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -149,7 +149,7 @@ func parseObjectArg(command string, args []string) (session.ObjectArg, error) {
 	case 2:
 		of, name = args[0], args[1]
 	}
-	if of == "" || name == "" || strings.ContainsAny(of, ",*/") || len(content.IsPathSegmentName(name)) > 0 {
+	if of == "" || name == "" || strings.ContainsAny(of, ",*/") || len(path.IsValidPathSegmentName(name)) > 0 {
 		return session.ObjectArg{},
 			exit.Usagef("name one object, as in '%s certificate/web-tls' or '%[1]s certificate web-tls'; got %s",
 				command, quoteAll(args))

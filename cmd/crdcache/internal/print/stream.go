@@ -7,7 +7,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/moby/term"
+	"golang.org/x/term"
 )
 
 // Stream is stdout or stderr. It keeps the first error for callers that cannot return it. On a terminal it
@@ -25,7 +25,7 @@ type Stream struct {
 
 func NewStream(w io.Writer) *Stream {
 	file, ok := w.(*os.File)
-	return &Stream{w: w, terminal: ok && term.IsTerminal(file.Fd())}
+	return &Stream{w: w, terminal: ok && term.IsTerminal(int(file.Fd()))}
 }
 
 // Write implements io.Writer.
@@ -118,8 +118,8 @@ const defaultWidth = 80
 // width returns the current number of columns.
 func (s *Stream) width() int {
 	if file, ok := s.w.(*os.File); ok {
-		if size, err := term.GetWinsize(file.Fd()); err == nil && size.Width > 0 {
-			return int(size.Width)
+		if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {
+			return width
 		}
 	}
 	return defaultWidth

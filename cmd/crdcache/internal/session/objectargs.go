@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validate/content"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
@@ -40,7 +40,7 @@ func ParseObjectArgs(args []string) ([]ObjectArg, error) {
 			if _, err := discovery.ParseName(arg); i == 0 || err == nil || strings.Contains(arg, ",") {
 				continue
 			}
-			if len(content.IsPathSegmentName(arg)) == 0 { // such as system:node
+			if len(path.IsValidPathSegmentName(arg)) == 0 { // such as system:node
 				return []ObjectArg{{Type: args[0], Names: args[1:]}}, nil
 			}
 		}
@@ -52,7 +52,7 @@ func ParseObjectArgs(args []string) ([]ObjectArg, error) {
 		if !isObjectArg(arg) || strings.Contains(of, ",") {
 			return nil, exit.Usagef("%q is not TYPE/NAME like another argument: use TYPE/NAME for all objects, or one type and names, as in 'gizmos a b'", arg)
 		}
-		if problems := content.IsPathSegmentName(name); len(problems) > 0 || name == "" || of == "" {
+		if problems := path.IsValidPathSegmentName(name); len(problems) > 0 || name == "" || of == "" {
 			return nil, exit.Usagef("%q is not a valid TYPE/NAME", arg)
 		}
 		i := slices.IndexFunc(all, func(n ObjectArg) bool { return n.Type == of })

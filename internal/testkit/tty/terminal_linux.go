@@ -1,5 +1,3 @@
-//go:build unix
-
 package tty
 
 import (
@@ -9,8 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/creack/pty"
-	"golang.org/x/term"
+	"golang.org/x/sys/unix"
 )
 
 // Terminal is a terminal without input. It records output unchanged, including line breaks.
@@ -30,17 +27,17 @@ type Terminal struct {
 
 // Open opens a terminal with this number of columns. The caller must close it.
 func Open(columns int) (*Terminal, error) {
-	master, file, err := pty.Open()
+	master, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, fmt.Errorf("making a terminal: %w", err)
+		return nil, fmt.Errorf("open a terminal: %w", err)
 	}
-	t := &Terminal{File: file, master: master, ended: make(chan struct{})}
+	t := &Terminal{master: os.NewFile(uintptr(master), "/dev/ptmx"), ended: make(chan struct{})}
 	t.mu.arrived = make(chan struct{})
-	go t.read()                                             // ended by Close, when there is no writer
-	if _, err := term.MakeRaw(int(file.Fd())); err != nil { // otherwise line breaks arrive as two characters
-		t.Close()
-		return nil, fmt.Errorf("making a terminal: %w", err)
+	if err := t.open(master); err != nil {
+		_ = t.master.Close()
+		return nil, fmt.Errorf("open a terminal: %w", err)
 	}
+	go t.read() // ended by Close, when there is no writer
 	if err := t.Resize(columns); err != nil {
 		t.Close()
 		return nil, err
@@ -48,9 +45,34 @@ func Open(columns int) (*Terminal, error) {
 	return t, nil
 }
 
+// open opens the program's side, without conversion of line breaks.
+func (t *Terminal) open(master int) error {
+	if err := unix.IoctlSetPointerInt(master, unix.TIOCSPTLCK, 0); err != nil {
+		return err
+	}
+	number, err := unix.IoctlGetUint32(master, unix.TIOCGPTN)
+	if err != nil {
+		return err
+	}
+	name := fmt.Sprint("/dev/pts/", number)
+	file, err := unix.Open(name, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	t.File = os.NewFile(uintptr(file), name)
+	settings, err := unix.IoctlGetTermios(file, unix.TCGETS)
+	if err != nil {
+		return err
+	}
+	settings.Oflag &^= unix.OPOST
+	settings.Lflag &^= unix.ECHO
+	return unix.IoctlSetTermios(file, unix.TCSETS, settings)
+}
+
 // Resize changes the number of columns.
 func (t *Terminal) Resize(columns int) error {
-	if err := pty.Setsize(t.master, &pty.Winsize{Rows: 24, Cols: uint16(columns)}); err != nil {
+	size := &unix.Winsize{Row: 24, Col: uint16(columns)}
+	if err := unix.IoctlSetWinsize(int(t.master.Fd()), unix.TIOCSWINSZ, size); err != nil {
 		return fmt.Errorf("resizing a terminal: %w", err)
 	}
 	return nil

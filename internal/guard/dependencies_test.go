@@ -1,0 +1,74 @@
+package guard
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestDependencies compares docs/dependencies.md with the direct requirements of all modules.
+func TestDependencies(t *testing.T) {
+	required := map[string][]string{}
+	for _, name := range files(t) {
+		if path.Base(name) != "go.mod" {
+			continue
+		}
+		folder := path.Dir(name)
+		for _, r := range readGoMod(t, folder).Require {
+			if !r.Indirect && !within(r.Path, modulePath) {
+				required[r.Path] = append(required[r.Path], strings.Replace(folder, ".", "root", 1))
+			}
+		}
+	}
+	page, err := os.ReadFile(filepath.Join(root, "docs", "dependencies.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	report(t, undocumented(required, string(page)))
+}
+
+// undocumented compares the folders of the modules that require each dependency with the rows of the page:
+// | `dependency` | folders | reason |.
+func undocumented(required map[string][]string, page string) (violations []string) {
+	for line := range strings.Lines(page) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 5 || !strings.Contains(cells[1], "`") {
+			continue
+		}
+		name := strings.Trim(cells[1], " `")
+		folders := strings.Split(strings.TrimSpace(cells[2]), ", ")
+		slices.Sort(folders)
+		slices.Sort(required[name])
+		if !slices.Equal(folders, required[name]) {
+			violations = append(violations, fmt.Sprintf("docs/dependencies.md: %s is required by %v, not by %v",
+				name, required[name], folders))
+		}
+		if strings.TrimSpace(cells[3]) == "" {
+			violations = append(violations, fmt.Sprintf("docs/dependencies.md: %s has no reason", name))
+		}
+		delete(required, name)
+	}
+	for name, folders := range required {
+		violations = append(violations, fmt.Sprintf("docs/dependencies.md lacks %s, which %v require", name,
+			folders))
+	}
+	return violations
+}
+
+func TestUndocumented(t *testing.T) {
+	const head = "| dependency | modules | reason |\n|---|---|---|\n"
+	for page, want := range map[string][]string{
+		head + "| `a` | root, metrics | why |\n": nil,
+		head + "| `a` | root | why |\n":          {"a is required by [metrics root]"},
+		head + "| `a` | root, metrics | |\n":     {"a has no reason"},
+		head:                                     {"lacks a"},
+		head + "| `a` | root, metrics | why |\n| `b` | x | why |\n": {"b is required by []"},
+	} {
+		required := map[string][]string{"a": {"root", "metrics"}}
+		expectViolations(t, undocumented(required, page), want...)
+	}
+}

@@ -2,7 +2,7 @@
 export GOWORK := off
 export GOFLAGS := -buildvcs=false
 
-MODULES := . sandbox integration integration/browser bench controllerruntime examples metrics packaging/crdcached packaging/monitoring server storage/disk
+MODULES := . sandbox integration integration/adopters integration/browser bench controllerruntime examples metrics packaging/crdcached packaging/monitoring server storage/disk
 BIN := $(CURDIR)/bin
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GORELEASER := github.com/goreleaser/goreleaser/v2@v2.16.0
@@ -48,7 +48,7 @@ FUZZ_PARALLEL ?= 0
 # The sandbox is several minutes of building: once, unless its sources or the versions it is made of change.
 SANDBOX_SOURCES := $(shell find sandbox -name '*.go' -not -name '*_test.go') sandbox/go.mod sandbox/build.sh
 
-.PHONY: help build crdcached install man test unit integration browser skew skew-short versions history load attack image soak soak-operator sharding sandbox-test lint race fuzz sandbox demo demo-cluster demo-web bench bench-ci apidiff dist publish release microbench generate verify
+.PHONY: help build crdcached install man test unit integration adopters browser skew skew-short versions history load attack image soak soak-operator sharding sandbox-test lint race fuzz sandbox demo demo-cluster demo-web bench bench-ci apidiff dist publish release microbench generate verify
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -158,6 +158,9 @@ soak: sandbox ## Follow many types in bad weather for SOAK_DURATION (60m), and w
 soak-operator: sandbox ## Run the sample operator for DURATION (30m) while types come and go and API servers restart
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 0 -v ./operator -run TestSoak \
 	  -args -duration=$(DURATION)
+
+adopters: ## Change kro to use crdcache, and run its tests before and after (needs the module proxy)
+	cd integration/adopters && go test -count=1 -timeout 90m -v ./...
 
 sharding: sandbox ## Share OBJECTS (100000) among replicas that come, go and are killed, and tell how long hand-overs take
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 0 -v ./sharding -run TestScale \

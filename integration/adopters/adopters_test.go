@@ -1,0 +1,195 @@
+// Package adopters_test changes real programs to use crdcache, and runs their own tests before and after.
+package adopters_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// program is a published program.
+type program struct {
+	module, version, sum string
+	packages             []string
+	// edits are the changes by file: pairs of old and new text.
+	edits map[string][]string
+	// added are files of testdata by their path in the program. Those of measurement are added before, too.
+	added, measurement map[string]string
+	// fewest is the minimum number of tests, so that the test fails if tests did not run.
+	fewest int
+}
+
+var programs = map[string]program{
+	"kro": {
+		module: "github.com/kubernetes-sigs/kro", version: "v0.9.4",
+		sum:      "h1:gynhldCLYW5x+M0c2Bf1ihoQTpNE68SKiXl1f6aX1kk=",
+		packages: []string{"./pkg/watch", "./pkg/dynamiccontroller"},
+		edits: map[string][]string{"pkg/watch/manager.go": {
+			`"k8s.io/client-go/metadata/metadatainformer"`, `"github.com/crdcache/crdcache/compat/dynamicinformer"`,
+			`metadatainformer.NewFilteredMetadataInformer(
+		m.client,`, `dynamicinformer.NewFilteredDynamicInformer(
+		dynamicinformer.Packed(metadataClient{m.client}),`,
+		}},
+		added:       map[string]string{"pkg/watch/metadata_client.go": "kro/metadata_client.go.txt"},
+		measurement: map[string]string{"pkg/watch/heap_test.go": "kro/heap_test.go.txt"},
+		fewest:      80,
+	},
+}
+
+// TestPrograms runs the tests of each program with its own informers and with ours. The same tests must pass.
+func TestPrograms(t *testing.T) {
+	for name, p := range programs {
+		t.Run(name, func(t *testing.T) {
+			folder := p.copy(t)
+			p.add(t, folder, p.measurement)
+			before := p.test(t, folder)
+			if len(before.passed) < p.fewest {
+				t.Fatalf("%d tests pass before the change, want at least %d", len(before.passed), p.fewest)
+			}
+			p.edit(t, folder)
+			p.add(t, folder, p.added)
+			after := p.test(t, folder)
+			for test := range before.passed {
+				if !after.passed[test] {
+					t.Errorf("%s passes before the change, and not after:\n%s", test, after.output[test])
+				}
+			}
+			if after.heap == 0 || after.heap >= before.heap {
+				t.Errorf("an object takes %d bytes of heap before the change, %d after", before.heap, after.heap)
+			}
+			t.Logf("%s %s: %d tests pass before the change, %d after; an object takes %d bytes of heap, then %d",
+				name, p.version, len(before.passed), len(after.passed), before.heap, after.heap)
+		})
+	}
+}
+
+// copy copies the module from the module cache and returns the folder.
+func (p program) copy(t *testing.T) string {
+	t.Helper()
+	var module struct{ Dir, Sum string }
+	out := goCommand(t, ".", "mod", "download", "-json", p.module+"@"+p.version)
+	if err := json.Unmarshal(out, &module); err != nil {
+		t.Fatal(err)
+	}
+	if module.Sum != p.sum {
+		t.Fatalf("%s has the sum %s, want %s", p.module, module.Sum, p.sum)
+	}
+	folder := filepath.Join(t.TempDir(), "program")
+	if err := os.CopyFS(folder, os.DirFS(module.Dir)); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+// edit applies the edits, and requires crdcache from this repository.
+func (p program) edit(t *testing.T, folder string) {
+	t.Helper()
+	for name, pairs := range p.edits {
+		file := filepath.Join(folder, name)
+		text := read(t, file)
+		for i := 0; i < len(pairs); i += 2 {
+			if !bytes.Contains(text, []byte(pairs[i])) {
+				t.Fatalf("%s does not contain %q", name, pairs[i])
+			}
+			text = bytes.Replace(text, []byte(pairs[i]), []byte(pairs[i+1]), 1)
+		}
+		write(t, file, text)
+	}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const ours = "github.com/crdcache/crdcache"
+	goCommand(t, folder, "mod", "edit", "-require="+ours+"@v0.0.0", "-replace="+ours+"="+root)
+	sums := filepath.Join(folder, "go.sum")
+	write(t, sums, append(read(t, sums), read(t, filepath.Join(root, "go.sum"))...))
+}
+
+// add adds files of testdata.
+func (p program) add(t *testing.T, folder string, files map[string]string) {
+	t.Helper()
+	for name, source := range files {
+		write(t, filepath.Join(folder, name), read(t, filepath.Join("testdata", source)))
+	}
+}
+
+// results are the results of a program's tests.
+type results struct {
+	passed map[string]bool
+	output map[string]string
+	// heap is the live heap in bytes per cached object.
+	heap int
+}
+
+var heap = regexp.MustCompile(`heap per object: (\d+)`)
+
+// test runs the tests of the program.
+func (p program) test(t *testing.T, folder string) results {
+	t.Helper()
+	command := goIn(t, folder, append([]string{"test", "-json", "-vet=off", "-count=1", "-timeout=10m"}, p.packages...)...)
+	out, testErr := command.Output()
+	r := results{passed: map[string]bool{}, output: map[string]string{}}
+	lines := bufio.NewScanner(bytes.NewReader(out))
+	for lines.Scan() {
+		var event struct{ Action, Package, Test, Output string }
+		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
+			continue // output of the compiler
+		}
+		test := event.Package + " " + event.Test
+		r.output[test] += event.Output
+		if event.Action == "pass" && event.Test != "" {
+			r.passed[test] = true
+		}
+		if found := heap.FindStringSubmatch(event.Output); found != nil {
+			r.heap, _ = strconv.Atoi(found[1]) // digits
+		}
+	}
+	if testErr != nil {
+		t.Logf("%s: %v\n%s", command, testErr, command.Stderr)
+	}
+	if len(r.passed) == 0 {
+		t.Fatalf("no test passes:\n%s", out)
+	}
+	return r
+}
+
+// goCommand runs the go command and returns its output.
+func goCommand(t *testing.T, folder string, args ...string) []byte {
+	t.Helper()
+	command := goIn(t, folder, args...)
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s%s", command, err, out, command.Stderr)
+	}
+	return out
+}
+
+func goIn(t *testing.T, folder string, args ...string) *exec.Cmd {
+	command := exec.CommandContext(t.Context(), "go", args...)
+	command.Dir, command.Stderr = folder, &strings.Builder{}
+	command.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod -trimpath")
+	return command
+}
+
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func write(t *testing.T, name string, text []byte) {
+	t.Helper()
+	if err := os.WriteFile(name, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

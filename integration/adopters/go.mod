@@ -1,0 +1,3 @@
+module github.com/crdcache/crdcache/integration/adopters
+
+go 1.26.0

@@ -73,7 +73,7 @@ func (o *options) run(ctx context.Context, stderr io.Writer) error {
 	outcomes := report.Judge(r)
 	report.WriteOutcomes(stderr, outcomes)
 	failed := len(r.Failures) > 0
-	if broken := report.Broken(outcomes); o.ci && len(broken) > 0 {
+	if broken := report.BrokenPromises(outcomes); o.ci && len(broken) > 0 {
 		failed = true
 		fmt.Fprintln(stderr, "\nmargin missed, or not measured:")
 		report.WriteOutcomes(stderr, broken)

@@ -127,7 +127,7 @@ func BenchmarkGet(b *testing.B) {
 					continue // prepare it once
 				}
 				b.Run(form+"/"+name+"/"+state, func(b *testing.B) {
-					held := hold(b, c, empty.object, state == "hot")
+					held := awaitInformer(b, c, empty.object, state == "hot")
 					out := empty.object.DeepCopyObject().(client.Object)
 					b.ReportAllocs()
 					k := 0
@@ -153,7 +153,7 @@ func BenchmarkList(b *testing.B) {
 			for what, options := range map[string][]client.ListOption{"all": nil,
 				"labels": {client.MatchingLabels{"shard": "3"}}} {
 				b.Run(form+"/"+name+"/"+what, func(b *testing.B) {
-					hold(b, c, empty.object, false)
+					awaitInformer(b, c, empty.object, false)
 					b.ReportAllocs()
 					for b.Loop() {
 						if err := c.List(context.Background(),
@@ -176,8 +176,8 @@ var podNames = func() []string {
 	return all
 }()
 
-// hold waits for an informer. With stay it returns all shared objects, which keeps them decoded.
-func hold(b *testing.B, c cache.Cache, object client.Object, stay bool) []any {
+// awaitInformer waits for an informer. With stay it returns all shared objects, which keeps them decoded.
+func awaitInformer(b *testing.B, c cache.Cache, object client.Object, stay bool) []any {
 	b.Helper()
 	i, err := c.GetInformer(context.Background(), object)
 	if err != nil {

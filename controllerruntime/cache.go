@@ -37,9 +37,9 @@ type Cache struct {
 	types *typeSource
 	// started is closed by Start.
 	started chan struct{}
-	// life is cancelled by Close.
-	life  context.Context
-	close context.CancelFunc
+	// lifetime is cancelled by Close.
+	lifetime context.Context
+	close    context.CancelFunc
 
 	mu struct {
 		sync.RWMutex
@@ -96,7 +96,7 @@ func New(config *rest.Config, options cache.Options, ours Options) (*Cache, erro
 		failOnMissing: options.ReaderFailOnMissingInformer, factory: ours.Factory,
 		started: make(chan struct{}),
 	}
-	c.life, c.close = context.WithCancel(context.Background())
+	c.lifetime, c.close = context.WithCancel(context.Background())
 	c.mu.resources, c.mu.pending = map[resourceKey]*resource{}, map[resourceKey]chan struct{}{}
 	if c.factory != nil {
 		c.suffix = fmt.Sprintf(" (cache %d)", sharedCaches.Add(1))
@@ -111,7 +111,7 @@ func New(config *rest.Config, options cache.Options, ours Options) (*Cache, erro
 		}
 	}
 	if ours.Sharding != nil {
-		if err := ours.Sharding.attach(c); err != nil {
+		if err := ours.Sharding.setCache(c); err != nil {
 			c.close() // removes the listener from a shared factory
 			return nil, fmt.Errorf("controllerruntime: %w", err)
 		}
@@ -123,15 +123,15 @@ func New(config *rest.Config, options cache.Options, ours Options) (*Cache, erro
 // that has only a name and a type.
 func (c *Cache) reportFailures(handler toolscache.WatchErrorHandlerWithContext) error {
 	handle, err := c.factory.AddListener(status.Listener{RequestFailed: func(f status.RequestFailure) {
-		if !c.uses(f.GVR, f.View) {
+		if !c.uses(f.GVR, f.Options) {
 			return
 		}
 		reflector := toolscache.NewReflectorWithOptions(&toolscache.ListWatch{}, nil, nil,
 			toolscache.ReflectorOptions{Name: "crdcache", TypeDescription: f.GVR.String()})
-		handler(c.life, reflector, f.Err)
+		handler(c.lifetime, reflector, f.Err)
 	}})
 	if err == nil {
-		context.AfterFunc(c.life, handle.Close)
+		context.AfterFunc(c.lifetime, handle.Close)
 	}
 	return err
 }
@@ -149,7 +149,7 @@ func (c *Cache) uses(gvr schema.GroupVersionResource, view string) bool {
 	defer c.mu.RUnlock()
 	for _, r := range c.mu.resources {
 		for _, v := range r.views {
-			if s := v.informer().Status(); s.GVR == gvr && s.View == view {
+			if s := v.informer().Status(); s.GVR == gvr && s.Options == view {
 				return true
 			}
 		}

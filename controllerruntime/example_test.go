@@ -26,7 +26,7 @@ import (
 // newCluster returns a cluster with two ConfigMaps.
 func newCluster() *testcluster.Cluster {
 	ctx := context.Background()
-	cluster, err := testcluster.New(ctx, testcluster.Options{Bare: true, Types: []readapi.Type{{
+	cluster, err := testcluster.New(ctx, testcluster.Options{WithoutBuiltIns: true, Types: []readapi.Type{{
 		Namespaced: true, Versions: []readapi.Version{{Name: "v1"}},
 		Names: crd.Names{Plural: "configmaps", Kind: "ConfigMap"},
 	}}})
@@ -136,7 +136,7 @@ func ExampleSharding() {
 		panic(err)
 	}
 	reconciler := reconcile.Func(func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
-		fmt.Println(r, "is in shard", controllerruntime.TenureFrom(ctx).Shard())
+		fmt.Println(r, "is in shard", controllerruntime.OwnershipFrom(ctx).Shard())
 		cancel()
 		return reconcile.Result{}, nil
 	})

@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// fill writes the found objects into a list. Items that are structs are decoded in place.
-func (f *form) fill(list client.ObjectList, all []result, shares bool) error {
+// fillList writes the found objects into a list. Items that are structs are decoded in place.
+func (f *form) fillList(list client.ObjectList, all []result, shares bool) error {
 	itemsPointer, err := meta.GetItemsPtr(list)
 	if err != nil {
 		return err
@@ -33,7 +33,7 @@ func (f *form) fillPointers(list client.ObjectList, all []result, shares bool) e
 	objects := make([]runtime.Object, len(all))
 	for k, one := range all {
 		if shares || one.shared {
-			object, err := f.shared(one.stored)
+			object, err := f.sharedObject(one.stored)
 			if err != nil {
 				return err
 			}
@@ -49,9 +49,9 @@ func (f *form) fillPointers(list client.ObjectList, all []result, shares bool) e
 	return meta.SetList(list, objects)
 }
 
-func (f *form) write(out reflect.Value, one result, shares bool) error {
-	if shares || one.shared {
-		return f.writeShared(out, one.stored)
+func (f *form) write(out reflect.Value, found result, shares bool) error {
+	if shares || found.shared {
+		return f.writeShared(out, found.stored)
 	}
-	return f.writeCopy(out, one.stored)
+	return f.writeCopy(out, found.stored)
 }

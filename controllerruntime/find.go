@@ -24,7 +24,7 @@ type result struct {
 }
 
 // find returns the stored objects of some views that options select. It decodes nothing.
-func (r *resource) find(views []*view, options client.ListOptions) ([]result, error) {
+func (r *resource) find(views []*scopedInformer, options client.ListOptions) ([]result, error) {
 	var all []result
 	for _, v := range views {
 		yield := func(_ string, stored any) bool {
@@ -44,7 +44,7 @@ func (r *resource) find(views []*view, options client.ListOptions) ([]result, er
 }
 
 // search yields the objects of a view that match the namespace and the field selector of the options.
-func (r *resource) search(v *view, options client.ListOptions, all *[]result,
+func (r *resource) search(v *scopedInformer, options client.ListOptions, all *[]result,
 	yield func(string, any) bool) error {
 	content := v.informer().Snapshot()
 	if options.FieldSelector != nil {

@@ -72,7 +72,7 @@ func (c *Cache) formOf(key resourceKey, object runtime.Object) (*form, error) {
 		}
 	}
 	f.typ = f.pointer.Elem()
-	f.decoder = decode.For(f.typ)
+	f.decoder = decode.DecoderFor(f.typ)
 	return f, nil
 }
 
@@ -85,8 +85,8 @@ func (f *form) setSharedKind(object client.Object) {
 	object.GetObjectKind().SetGroupVersionKind(gvk)
 }
 
-// shared returns the object that all readers and handlers share. They must not change it.
-func (f *form) shared(stored any) (client.Object, error) {
+// sharedObject returns the object that all readers and handlers share. They must not change it.
+func (f *form) sharedObject(stored any) (client.Object, error) {
 	packed, isPacked := stored.(dynamicinformer.PackedObject)
 	if f.kind == unstructuredForm {
 		if isPacked {
@@ -169,7 +169,7 @@ func (f *form) asIs(stored any) (client.Object, error) {
 
 // writeShared writes the shared object into out. Both share maps and slices.
 func (f *form) writeShared(out reflect.Value, stored any) error {
-	object, err := f.shared(stored)
+	object, err := f.sharedObject(stored)
 	if err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func (f *form) writeCopy(out reflect.Value, stored any) error {
 	packed, isPacked := stored.(dynamicinformer.PackedObject)
 	switch {
 	case !isPacked:
-		shared, err := f.shared(stored)
+		shared, err := f.sharedObject(stored)
 		if err != nil {
 			return err
 		}

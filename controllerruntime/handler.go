@@ -20,7 +20,7 @@ func (f *form) handler(inner toolscache.ResourceEventHandler,
 	if named, ok := inner.(interface{ HandlerName() string }); ok {
 		name = named.HandlerName()
 	}
-	keys, wants, departed := needsOnlyKeys(inner), handledEventsOf(inner), departedOf(inner)
+	keys, wants, departed := needsOnlyKeys(inner), handledEventsOf(inner), onLeftShardOf(inner)
 	if record != nil {
 		inner, wants.delete = deletionRecorder{inner, record}, true
 	}
@@ -30,9 +30,9 @@ func (f *form) handler(inner toolscache.ResourceEventHandler,
 	case f.kind == unstructuredForm && record == nil:
 		return inner
 	case f.kind != unstructuredForm:
-		d := &decodingHandler{form: f, inner: inner, handles: wants, departed: departed}
+		d := &decodingHandler{form: f, inner: inner, handles: wants, innerOnLeftShard: departed}
 		if departed != nil {
-			departed = d.onDeparted
+			departed = d.onLeftShard
 		}
 		inner = dynamicinformer.MetadataOnly(d)
 	}
@@ -40,15 +40,15 @@ func (f *form) handler(inner toolscache.ResourceEventHandler,
 	if departed == nil {
 		return inner
 	}
-	return dynamicinformer.WithDeparted(inner, departed)
+	return dynamicinformer.WithLeftShard(inner, departed)
 }
 
-// departedOf returns the method that a handler has for objects that leave the shard, or nil. It unwraps
+// onLeftShardOf returns the method that a handler has for objects that leave the shard, or nil. It unwraps
 // wrappers, as informers do.
-func departedOf(handler toolscache.ResourceEventHandler) func(object any) {
+func onLeftShardOf(handler toolscache.ResourceEventHandler) func(object any) {
 	for {
-		if d, ok := handler.(dynamicinformer.Departed); ok {
-			return d.OnDeparted
+		if d, ok := handler.(dynamicinformer.LeftShardHandler); ok {
+			return d.OnLeftShard
 		}
 		w, ok := handler.(interface {
 			Unwrap() toolscache.ResourceEventHandler
@@ -62,10 +62,10 @@ func departedOf(handler toolscache.ResourceEventHandler) func(object any) {
 
 // decodingHandler wraps a handler that expects structs.
 type decodingHandler struct {
-	form     *form
-	inner    toolscache.ResourceEventHandler
-	handles  handledEvents
-	departed func(object any) // nil if inner does not implement Departed
+	form             *form
+	inner            toolscache.ResourceEventHandler
+	handles          handledEvents
+	innerOnLeftShard func(object any) // nil if inner does not implement LeftShardHandler
 }
 
 // handledEvents has the events that a handler does not ignore.
@@ -101,7 +101,7 @@ func (d *decodingHandler) OnUpdate(before, after any) {
 	if !ok {
 		return
 	}
-	former, err := d.form.shared(before)
+	former, err := d.form.sharedObject(before)
 	if err != nil {
 		d.inner.OnAdd(object, false)
 		return
@@ -118,7 +118,7 @@ func (d *decodingHandler) OnDelete(stored any) {
 	if isTombstone {
 		stored = tombstone.Obj
 	}
-	object := d.last(stored)
+	object := d.lastState(stored)
 	if object == nil {
 		return
 	}
@@ -129,15 +129,15 @@ func (d *decodingHandler) OnDelete(stored any) {
 	d.inner.OnDelete(object)
 }
 
-func (d *decodingHandler) onDeparted(stored any) {
-	if object := d.last(stored); object != nil {
-		d.departed(object)
+func (d *decodingHandler) onLeftShard(stored any) {
+	if object := d.lastState(stored); object != nil {
+		d.innerOnLeftShard(object)
 	}
 }
 
-// last returns the last state of a deleted object. If it does not fit the form, it returns its metadata, or
-// nil if there is none.
-func (d *decodingHandler) last(stored any) client.Object {
+// lastState returns the last state of a deleted object. If it does not fit the form, it returns its metadata,
+// or nil if there is none.
+func (d *decodingHandler) lastState(stored any) client.Object {
 	if object, ok := d.object(stored); ok {
 		return object
 	}
@@ -146,7 +146,7 @@ func (d *decodingHandler) last(stored any) client.Object {
 
 // object returns the object in the form. It reports an object that does not fit, and returns false.
 func (d *decodingHandler) object(stored any) (client.Object, bool) {
-	object, err := d.form.shared(stored)
+	object, err := d.form.sharedObject(stored)
 	if err != nil {
 		utilruntime.HandleError(err) //nolint:staticcheck // a handler is called without a context
 		return nil, false

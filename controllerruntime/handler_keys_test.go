@@ -33,7 +33,7 @@ func TestKeyHandlersAreKnown(t *testing.T) {
 				o.RateLimiter = workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]()
 			})
 			defer queue.ShutDown()
-			kind := source.Kind[client.Object](c, forms()["unstructured"], &handler.EnqueueRequestForObject{},
+			kind := source.Kind[client.Object](c, emptyForms()["unstructured"], &handler.EnqueueRequestForObject{},
 				tt.predicates...)
 			if err := kind.Start(t.Context(), queue); err != nil {
 				t.Fatal(err)

@@ -89,9 +89,9 @@ func (r *resource) addIndexers(added toolscache.Indexers) error {
 		names[name] = name + x.suffix
 		next.names, next.functions = append(next.names, names[name]), append(next.functions, added[name])
 	}
-	for k, v := range r.all() {
+	for k, v := range r.sortedInformers() {
 		if err := v.handle.AddIndexes(next, replaced...); err != nil {
-			for _, done := range r.all()[:k] {
+			for _, done := range r.sortedInformers()[:k] {
 				done.handle.RemoveIndexes(next.names[len(replaced):]...)
 			}
 			return err
@@ -121,7 +121,7 @@ func (f *functions) Indexers() toolscache.Indexers {
 	all := toolscache.Indexers{}
 	for k, name := range f.names {
 		all[name] = func(stored any) ([]string, error) {
-			object, err := f.form.shared(stored)
+			object, err := f.form.sharedObject(stored)
 			if err != nil {
 				return nil, err
 			}

@@ -66,7 +66,7 @@ func (c *Cache) getInformer(ctx context.Context, gvk schema.GroupVersionKind, ob
 		option(&options)
 	}
 	if started && ptr.Deref(options.BlockUntilSynced, true) {
-		if err := r.awaitViews(ctx, object, r.all()...); err != nil {
+		if err := r.awaitViews(ctx, object, r.sortedInformers()...); err != nil {
 			return nil, err
 		}
 	}
@@ -133,14 +133,14 @@ func (i *Informer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHa
 	}
 	r := &registration{informer: i}
 	r.syncedChecker = newer.NewSyncedChecker(&doneCheckers{name: r.name, conditions: r.conditions})
-	for _, v := range i.resource.all() {
+	for _, v := range i.resource.sortedInformers() {
 		part, err := v.informer().AddEventHandlerWithOptions(i.resource.form.handler(handler,
 			i.resource.recordDeletion), options)
 		if err != nil {
 			r.remove()
 			return nil, err
 		}
-		r.parts = append(r.parts, viewRegistration{v.informer(), part})
+		r.parts = append(r.parts, scopedRegistration{v.informer(), part})
 	}
 	if !i.addRegistration(r) {
 		r.remove()
@@ -203,7 +203,7 @@ func (i *Informer) newSyncedChecker() syncedChecker {
 	return newer.NewSyncedChecker(&doneCheckers{
 		name: func() string { return "informer of " + i.resource.key.gvk.String() },
 		conditions: func() (all []condition) {
-			for _, v := range i.resource.all() {
+			for _, v := range i.resource.sortedInformers() {
 				all = append(all, condition{v.informer().Synced(), v.informer().Stopped()})
 			}
 			return all

@@ -44,7 +44,7 @@ func TestHandlersGetTheirForm(t *testing.T) {
 	c := newCache(t, server, cache.Options{}, Options{})
 	start(t, c)
 	for _, name := range []string{"typed", "unstructured", "metadata"} {
-		form := forms()[name]
+		form := emptyForms()[name]
 		t.Run(name, func(t *testing.T) {
 			i, err := c.GetInformer(t.Context(), form)
 			if err != nil {
@@ -85,7 +85,7 @@ func TestMetadataAloneKeepsNoMore(t *testing.T) {
 	server.Create(t, configMaps, configMap("web", "a", "key", "value"))
 	c := newCache(t, server, cache.Options{}, Options{})
 	start(t, c)
-	partial := forms()["metadata"].(*metav1.PartialObjectMetadata)
+	partial := emptyForms()["metadata"].(*metav1.PartialObjectMetadata)
 	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, partial); err != nil ||
 		partial.Kind != "ConfigMap" {
 		t.Errorf("%v, %v", err, partial.TypeMeta)
@@ -103,7 +103,7 @@ func TestRemoveInformer(t *testing.T) {
 	start(t, c)
 	var informers []cache.Informer
 	told := map[string]recorder{}
-	for name, form := range forms() {
+	for name, form := range emptyForms() {
 		i, err := c.GetInformer(t.Context(), form)
 		if err != nil {
 			t.Fatal(err)
@@ -115,7 +115,7 @@ func TestRemoveInformer(t *testing.T) {
 		<-told[name]
 		informers = append(informers, i)
 	}
-	if err := c.RemoveInformer(t.Context(), forms()["typed"]); err != nil {
+	if err := c.RemoveInformer(t.Context(), emptyForms()["typed"]); err != nil {
 		t.Fatal(err)
 	}
 	server.Create(t, configMaps, configMap("web", "b"))
@@ -136,8 +136,8 @@ func TestRemoveInformer(t *testing.T) {
 	if stopped != 1 {
 		t.Errorf("%d of 3 informers are stopped", stopped)
 	}
-	if err := errors.Join(c.RemoveInformer(t.Context(), forms()["unstructured"]),
-		c.RemoveInformer(t.Context(), forms()["metadata"])); err != nil {
+	if err := errors.Join(c.RemoveInformer(t.Context(), emptyForms()["unstructured"]),
+		c.RemoveInformer(t.Context(), emptyForms()["metadata"])); err != nil {
 		t.Fatal(err)
 	}
 	for _, i := range c.Factory().Informers() {
@@ -151,7 +151,7 @@ func TestRemoveInformer(t *testing.T) {
 
 func TestUnsyncedIsATimeout(t *testing.T) {
 	server := newServer(t)
-	server.Break(apitest.Fault{Path: "/api/v1/configmaps", Status: http.StatusForbidden})
+	server.AddFaults(apitest.Fault{Path: "/api/v1/configmaps", Status: http.StatusForbidden})
 	c := newCache(t, server, cache.Options{}, Options{})
 	start(t, c)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -205,8 +205,8 @@ func TestEndedContextIsATimeout(t *testing.T) {
 	}
 }
 
-// misfit returns an object that does not fit corev1.ConfigMap.
-func misfit(namespace, name string) *unstructured.Unstructured {
+// invalidConfigMap returns an object that does not fit corev1.ConfigMap.
+func invalidConfigMap(namespace, name string) *unstructured.Unstructured {
 	u := configMap(namespace, name)
 	u.Object["data"] = map[string]any{"key": map[string]any{"not": "text"}}
 	return u
@@ -216,7 +216,7 @@ func misfit(namespace, name string) *unstructured.Unstructured {
 // readable.
 func TestMisfits(t *testing.T) {
 	server := newServer(t)
-	server.Create(t, configMaps, configMap("web", "a"), misfit("web", "b"))
+	server.Create(t, configMaps, configMap("web", "a"), invalidConfigMap("web", "b"))
 	c := newCache(t, server, cache.Options{}, Options{})
 	start(t, c)
 	var found corev1.ConfigMap
@@ -248,7 +248,7 @@ func TestMisfits(t *testing.T) {
 		deleted.Namespace != "web" || deleted.UID == "" {
 		t.Errorf("the handler received %+v", got)
 	}
-	server.Create(t, configMaps, misfit("web", "c"))
+	server.Create(t, configMaps, invalidConfigMap("web", "c"))
 	server.Update(t, configMaps, configMap("web", "c"))
 	if got := <-told; got.what != "add" || got.initial || got.object.(client.Object).GetName() != "c" {
 		t.Errorf("the handler received %+v for an object that fits now", got)
@@ -275,13 +275,13 @@ func TestIndexes(t *testing.T) {
 			return nil
 		}
 	}
-	for _, form := range forms() {
+	for _, form := range emptyForms() {
 		if err := c.IndexField(t.Context(), form, "data.color", values("color")); err != nil {
 			t.Fatal(err)
 		}
 	}
 	start(t, c)
-	for _, form := range forms() { // after the start, when there are objects
+	for _, form := range emptyForms() { // after the start, when there are objects
 		if err := c.IndexField(t.Context(), form, "data.size", values("size")); err != nil {
 			t.Fatal(err)
 		}
@@ -373,7 +373,7 @@ func awaitObjects(t *testing.T, c *Cache, list client.ObjectList, count int) {
 // TestDefaultWatchErrorHandler: the handler receives failed requests with a reflector that it can look into.
 func TestDefaultWatchErrorHandler(t *testing.T) {
 	server := newServer(t)
-	server.Break(apitest.Fault{Path: "/api/v1/configmaps", Status: http.StatusForbidden})
+	server.AddFaults(apitest.Fault{Path: "/api/v1/configmaps", Status: http.StatusForbidden})
 	failed := make(chan string, 100)
 	c := newCache(t, server, cache.Options{DefaultWatchErrorHandler: func(ctx context.Context,
 		r *toolscache.Reflector, err error) {
@@ -396,7 +396,7 @@ func TestDefaultWatchErrorHandler(t *testing.T) {
 // TestDefaultWatchErrorHandlerOfSharedFactory: the handler does not receive failures of other users.
 func TestDefaultWatchErrorHandlerOfSharedFactory(t *testing.T) {
 	server := newServer(t)
-	server.Break(apitest.Fault{Path: "/api/v1/configmaps", Status: http.StatusForbidden},
+	server.AddFaults(apitest.Fault{Path: "/api/v1/configmaps", Status: http.StatusForbidden},
 		apitest.Fault{Path: "/api/v1/namespaces", Status: http.StatusForbidden})
 	factory := newFactory(t, server)
 	failed := make(chan string, 100)

@@ -27,7 +27,7 @@ const (
 func (c *Cache) Start(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(c.life, func() { cancel(dynamicinformer.ErrStopped) })()
+	defer context.AfterFunc(c.lifetime, func() { cancel(dynamicinformer.ErrStopped) })()
 	// Others may use the informers of a shared factory. They stop when the cache releases them.
 	running, stop := context.WithoutCancel(ctx), func() {}
 	if c.options.Factory == nil {
@@ -97,7 +97,7 @@ func (c *Cache) begin(ctx, running context.Context) (unregister func(), err erro
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.life.Err() != nil:
+	case c.lifetime.Err() != nil:
 		return nil, fmt.Errorf("start a closed cache: %w", dynamicinformer.ErrStopped)
 	case c.mu.state != cacheNew:
 		return nil, errors.New("informer already started")
@@ -153,7 +153,7 @@ func (c *Cache) resourcesLocked() []*resource {
 func (c *Cache) WaitForCacheSync(ctx context.Context) bool {
 	select {
 	case <-c.started:
-	case <-c.life.Done():
+	case <-c.lifetime.Done():
 		return false
 	case <-ctx.Done():
 		return false
@@ -187,7 +187,7 @@ func awaitReadable(ctx context.Context, informer *dynamicinformer.Informer) erro
 		switch {
 		case current.State == status.Stopped:
 			return dynamicinformer.ErrStopped
-		case current.State == status.Pending && current.Generation > 0 &&
+		case current.State == status.Pending && current.Incarnation > 0 &&
 			(current.Reason == status.ReasonNotInstalled || current.Reason == status.ReasonVersionNotServed):
 			return nil
 		}

@@ -89,7 +89,7 @@ func TestListsAreThoseOfTheStockCache(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, c := range []cache.Cache{ours, stock} {
-				for _, form := range forms() {
+				for _, form := range emptyForms() {
 					for field, function := range map[string]client.IndexerFunc{"letter": letters,
 						"color": color} {
 						if err := c.IndexField(t.Context(), form, field, function); err != nil {

@@ -110,8 +110,8 @@ func labelled(u *unstructured.Unstructured, labels map[string]string) *unstructu
 	return u
 }
 
-// forms returns an empty ConfigMap in each form.
-func forms() map[string]client.Object {
+// emptyForms returns an empty ConfigMap in each form.
+func emptyForms() map[string]client.Object {
 	partial := &metav1.PartialObjectMetadata{}
 	partial.SetGroupVersionKind(configMapKind)
 	dynamic := &unstructured.Unstructured{}
@@ -161,5 +161,5 @@ func (all fixedTypes) Subscribe(l typesource.Listener) (stop func()) {
 	return func() {}
 }
 
-// hanging is a fault that leaves requests unanswered.
-func hanging(path string) apitest.Fault { return apitest.Fault{Path: path} }
+// unansweredRequests is a fault that leaves requests unanswered.
+func unansweredRequests(path string) apitest.Fault { return apitest.Fault{Path: path} }

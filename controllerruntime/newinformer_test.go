@@ -16,14 +16,14 @@ func TestNewInformer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, form := range forms() {
+	for _, form := range emptyForms() {
 		if err := c.IndexField(t.Context(), form, "color",
 			func(o client.Object) []string { return []string{o.GetLabels()["color"]} }); err != nil {
 			t.Fatal(err)
 		}
 	}
 	start(t, c)
-	for name, form := range forms() {
+	for name, form := range emptyForms() {
 		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, form); err != nil ||
 			form.GetLabels()["color"] != "red" {
 			t.Errorf("%s: %v", name, err)

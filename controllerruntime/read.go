@@ -37,7 +37,7 @@ func (c *Cache) Get(ctx context.Context, key client.ObjectKey, out client.Object
 	if err != nil {
 		return err
 	}
-	v := r.in(key.Namespace)
+	v := r.informerIn(key.Namespace)
 	if v == nil {
 		return errUnknownNamespace("get", key)
 	}
@@ -67,7 +67,7 @@ func (c *Cache) reading(ctx context.Context, gvk schema.GroupVersionKind,
 	object runtime.Object) (r *resource, started bool, err error) {
 	key := resourceKey{gvk, kindOfForm(object)}
 	if c.failOnMissing {
-		if r, state := c.known(key); r == nil {
+		if r, state := c.lookup(key); r == nil {
 			return nil, state != cacheNew, &cache.ErrResourceNotCached{GVK: gvk}
 		}
 	}
@@ -75,7 +75,7 @@ func (c *Cache) reading(ctx context.Context, gvk schema.GroupVersionKind,
 }
 
 // stored returns a stored object, or a NotFound error.
-func (r *resource) stored(v *view, key client.ObjectKey) (any, error) {
+func (r *resource) stored(v *scopedInformer, key client.ObjectKey) (any, error) {
 	content, name := v.informer().Snapshot(), toolscache.ObjectName(key)
 	stored, ok := content.Lookup(name)
 	if !ok && name.Namespace != "" {
@@ -118,13 +118,13 @@ func (c *Cache) List(ctx context.Context, list client.ObjectList, opts ...client
 	if options.Continue != "" {
 		return errContinue
 	}
-	views := r.all()
+	views := r.sortedInformers()
 	if options.Namespace != "" && r.namespaced {
-		v := r.in(options.Namespace)
+		v := r.informerIn(options.Namespace)
 		if v == nil {
 			return errUnknownNamespace("list", options.Namespace)
 		}
-		views = []*view{v}
+		views = []*scopedInformer{v}
 	}
 	if !started {
 		return &cache.ErrCacheNotStarted{}
@@ -136,7 +136,7 @@ func (c *Cache) List(ctx context.Context, list client.ObjectList, opts ...client
 	if err != nil {
 		return err
 	}
-	if err := r.form.fill(list, found, ptr.Deref(options.UnsafeDisableDeepCopy, false)); err != nil {
+	if err := r.form.fillList(list, found, ptr.Deref(options.UnsafeDisableDeepCopy, false)); err != nil {
 		return err
 	}
 	list.SetContinue("continue-not-supported")

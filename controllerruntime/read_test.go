@@ -26,7 +26,7 @@ func TestReadsAreThoseOfTheStockCache(t *testing.T) {
 	}
 	start(t, ours)
 	start(t, stock)
-	for name, got := range forms() {
+	for name, got := range emptyForms() {
 		t.Run(name, func(t *testing.T) {
 			want := got.DeepCopyObject().(client.Object)
 			key := client.ObjectKey{Namespace: "web", Name: "a"}
@@ -79,7 +79,7 @@ func TestCopiesAreTheCallersOwn(t *testing.T) {
 	c := newCache(t, server, cache.Options{}, Options{})
 	start(t, c)
 	key := client.ObjectKey{Namespace: "web", Name: "a"}
-	for name, one := range forms() {
+	for name, one := range emptyForms() {
 		t.Run(name, func(t *testing.T) {
 			other := one.DeepCopyObject().(client.Object)
 			if err := errors.Join(c.Get(t.Context(), key, one), c.Get(t.Context(), key, other)); err != nil {
@@ -141,14 +141,14 @@ func TestObjectsKeptDecoded(t *testing.T) {
 		Options{Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageObject}})
 	// whole objects first, so that all forms share them.
 	for _, name := range []string{"typed", "unstructured", "metadata"} {
-		form := forms()[name]
+		form := emptyForms()[name]
 		if err := c.IndexField(t.Context(), form, "color",
 			func(o client.Object) []string { return []string{o.GetLabels()["color"]} }); err != nil {
 			t.Fatal(err)
 		}
 	}
 	start(t, c)
-	for name, form := range forms() {
+	for name, form := range emptyForms() {
 		t.Run(name, func(t *testing.T) {
 			if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, form); err != nil ||
 				form.GetLabels()["color"] != "red" ||

@@ -14,11 +14,11 @@ import (
 type registration struct {
 	syncedChecker
 	informer *Informer
-	parts    []viewRegistration
+	parts    []scopedRegistration
 }
 
-// viewRegistration is a handler's registration with the informer of one view.
-type viewRegistration struct {
+// scopedRegistration is a handler's registration with the informer of one view.
+type scopedRegistration struct {
 	informer *dynamicinformer.Informer
 	toolscache.ResourceEventHandlerRegistration
 }
@@ -56,7 +56,7 @@ func (r *registration) conditions() (all []condition) {
 }
 
 // ended returns a channel that is closed when the handler is no longer called.
-func (p viewRegistration) ended() <-chan struct{} {
+func (p scopedRegistration) ended() <-chan struct{} {
 	if r, ok := p.ResourceEventHandlerRegistration.(interface{ ShutdownChan() <-chan struct{} }); ok {
 		return r.ShutdownChan()
 	}

@@ -35,7 +35,7 @@ type resource struct {
 	namespaced bool
 	form       *form
 	// views by namespace; the view of cache.AllNamespaces has the objects of all namespaces without a view.
-	views    map[string]*view
+	views    map[string]*scopedInformer
 	informer *Informer
 	indexes  indexes
 	// awaited is set after a caller has successfully waited for the informers.
@@ -46,17 +46,17 @@ type resource struct {
 	cacheEnded func() bool
 }
 
-// view is a resource in one namespace or all.
-type view struct {
+// scopedInformer is a resource in one namespace or all.
+type scopedInformer struct {
 	handle *dynamicinformer.Handle
 	// shares: readers get shared objects, not copies.
 	shares bool
 }
 
-func (v *view) informer() *dynamicinformer.Informer { return v.handle.Informer() }
+func (v *scopedInformer) informer() *dynamicinformer.Informer { return v.handle.Informer() }
 
-// known returns a resource, or nil if it was not requested before, and the state of the cache.
-func (c *Cache) known(key resourceKey) (*resource, cacheState) {
+// lookup returns a resource, or nil if it was not requested before, and the state of the cache.
+func (c *Cache) lookup(key resourceKey) (*resource, cacheState) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.mu.resources[key], c.mu.state
@@ -65,7 +65,7 @@ func (c *Cache) known(key resourceKey) (*resource, cacheState) {
 // resource returns a resource, creating it if necessary, and whether the cache has been started.
 func (c *Cache) resource(ctx context.Context, key resourceKey,
 	object runtime.Object) (r *resource, started bool, err error) {
-	r, state := c.known(key)
+	r, state := c.lookup(key)
 	started = state != cacheNew
 	switch {
 	case state == cacheFactoryStopped:
@@ -85,7 +85,7 @@ func (c *Cache) resource(ctx context.Context, key resourceKey,
 		c.types.add(mapping)
 	}
 	for {
-		r, made, err := c.claim(key)
+		r, made, err := c.findOrReserve(key)
 		if r != nil || err != nil {
 			return r, c.hasStarted(), err
 		}
@@ -101,9 +101,9 @@ func (c *Cache) resource(ctx context.Context, key resourceKey,
 	}
 }
 
-// claim returns a resource if it exists; or a channel that is closed when another caller has created it or
-// has failed to; or nothing, and then the caller must call makeResource.
-func (c *Cache) claim(key resourceKey) (r *resource, made <-chan struct{}, err error) {
+// findOrReserve returns a resource if it exists; or a channel that is closed when another caller has created
+// it or has failed to; or nothing, and then the caller must call makeResource.
+func (c *Cache) findOrReserve(key resourceKey) (r *resource, made <-chan struct{}, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if r = c.mu.resources[key]; r != nil {
@@ -155,7 +155,7 @@ func (c *Cache) makeResource(key resourceKey, mapping *meta.RESTMapping,
 func (c *Cache) newResource(key resourceKey, mapping *meta.RESTMapping, form *form) (*resource, error) {
 	r := &resource{
 		key: key, gvr: mapping.Resource, namespaced: mapping.Scope.Name() == meta.RESTScopeNameNamespace,
-		form: form, views: map[string]*view{}, cacheEnded: c.ended,
+		form: form, views: map[string]*scopedInformer{}, cacheEnded: c.ended,
 	}
 	r.recordDeletion = c.options.Sharding.deletionHandler(r)
 	r.informer, r.indexes.suffix = &Informer{resource: r}, suffixes[key.kind]+c.suffix
@@ -166,7 +166,7 @@ func (c *Cache) newResource(key resourceKey, mapping *meta.RESTMapping, form *fo
 		if err == nil {
 			var handle *dynamicinformer.Handle
 			if handle, err = c.factory.Acquire(r.gvr, options); err == nil {
-				r.views[namespace] = &view{handle: handle,
+				r.views[namespace] = &scopedInformer{handle: handle,
 					shares: ptr.Deref(settings[namespace].UnsafeDisableDeepCopy, false)}
 			}
 		}
@@ -273,8 +273,8 @@ func errUnknownNamespace(verb string, what any) error {
 	return fmt.Errorf("unable to %s: %v because of unknown namespace for the cache", verb, what)
 }
 
-// in returns the view with the objects of a namespace, or nil.
-func (r *resource) in(namespace string) *view {
+// informerIn returns the view with the objects of a namespace, or nil.
+func (r *resource) informerIn(namespace string) *scopedInformer {
 	if v, ok := r.views[namespace]; ok {
 		return v
 	}
@@ -284,10 +284,10 @@ func (r *resource) in(namespace string) *view {
 // awaitViews waits until views can be read. As in controller-runtime, the error is a timeout, and it says
 // why. The first caller gets an error if its context has ended, even if the informer has synced:
 // controller-runtime would not have synced yet.
-func (r *resource) awaitViews(ctx context.Context, object any, views ...*view) error {
+func (r *resource) awaitViews(ctx context.Context, object any, views ...*scopedInformer) error {
 	late := !r.awaited.Load() && ctx.Err() != nil
 	for _, v := range views {
-		if r.lost(v) {
+		if r.stoppedUnexpectedly(v) {
 			return errLost(r.key.gvk)
 		}
 		if v.informer().HasSynced() && !late {
@@ -315,9 +315,9 @@ func errLost(gvk schema.GroupVersionKind) error {
 	return fmt.Errorf("the informer of %s was stopped by another user of the factory, so its objects are out of date: %w", gvk, dynamicinformer.ErrStopped)
 }
 
-// lost reports whether an informer has stopped although the cache still needs it: the owner of the factory
-// has shut it down or has ended its context.
-func (r *resource) lost(v *view) bool {
+// stoppedUnexpectedly reports whether an informer has stopped although the cache still needs it: the owner of
+// the factory has shut it down or has ended its context.
+func (r *resource) stoppedUnexpectedly(v *scopedInformer) bool {
 	select {
 	case <-v.informer().Stopped():
 		return !r.cacheEnded() && !r.informer.isClosed()
@@ -326,9 +326,9 @@ func (r *resource) lost(v *view) bool {
 	}
 }
 
-// all returns the views sorted by namespace.
-func (r *resource) all() []*view {
-	all := make([]*view, 0, len(r.views))
+// sortedInformers returns the views sorted by namespace.
+func (r *resource) sortedInformers() []*scopedInformer {
+	all := make([]*scopedInformer, 0, len(r.views))
 	for _, namespace := range slices.Sorted(maps.Keys(r.views)) {
 		all = append(all, r.views[namespace])
 	}

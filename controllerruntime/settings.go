@@ -23,16 +23,16 @@ const defaultSyncPeriod = 10 * time.Hour
 // settings are cache.Options with all defaults filled in, by the rules of cache.New.
 type settings struct {
 	// byKind has the settings from ByObject.
-	byKind map[schema.GroupVersionKind]typeSettings
-	others typeSettings
+	byKind   map[schema.GroupVersionKind]typeSettings
+	defaults typeSettings
 }
 
 type typeSettings struct {
 	// namespaces has the settings by namespace; cache.AllNamespaces has the settings of all other namespaces.
 	// Empty if one watch follows all of them.
 	namespaces map[string]cache.Config
-	// whole has the settings of a watch on all namespaces.
-	whole cache.Config
+	// allNamespaces has the settings of a watch on all namespaces.
+	allNamespaces cache.Config
 }
 
 // forType returns the settings of a type by namespace. The key "" has the settings of all namespaces without
@@ -40,12 +40,12 @@ type typeSettings struct {
 func (s settings) forType(gvk schema.GroupVersionKind, namespaced bool) map[string]cache.Config {
 	t, ok := s.byKind[gvk]
 	if !ok {
-		t = s.others
+		t = s.defaults
 	}
 	if namespaced && len(t.namespaces) > 0 {
 		return t.namespaces
 	}
-	return map[string]cache.Config{cache.AllNamespaces: t.whole}
+	return map[string]cache.Config{cache.AllNamespaces: t.allNamespaces}
 }
 
 // withDefaults fills in the defaults that type resolution needs, as cache.New does.
@@ -82,7 +82,7 @@ func resolveSettings(options cache.Options) (settings, error) {
 	}
 	s := settings{
 		byKind: map[schema.GroupVersionKind]typeSettings{},
-		others: typeSettings{whole: defaults, namespaces: withFallbacks(options.DefaultNamespaces,
+		defaults: typeSettings{allNamespaces: defaults, namespaces: withFallbacks(options.DefaultNamespaces,
 			func(string) []cache.Config { return []cache.Config{defaults} })},
 	}
 	for object, by := range options.ByObject {
@@ -97,8 +97,8 @@ func resolveSettings(options cache.Options) (settings, error) {
 
 func (s settings) validate() error {
 	all := slices.Collect(maps.Values(s.byKind))
-	for _, t := range append(all, s.others) {
-		for _, config := range append(slices.Collect(maps.Values(t.namespaces)), t.whole) {
+	for _, t := range append(all, s.defaults) {
+		for _, config := range append(slices.Collect(maps.Values(t.namespaces)), t.allNamespaces) {
 			if p := config.SyncPeriod; p != nil && *p < 0 {
 				return fmt.Errorf("the SyncPeriod is %v; it must not be negative", *p)
 			}
@@ -128,7 +128,7 @@ func resolveObject(options cache.Options, object client.Object, by cache.ByObjec
 		UnsafeDisableDeepCopy: by.UnsafeDisableDeepCopy, EnableWatchBookmarks: by.EnableWatchBookmarks,
 		SyncPeriod: by.SyncPeriod,
 	}
-	t := typeSettings{whole: withFallback(own, defaults)}
+	t := typeSettings{allNamespaces: withFallback(own, defaults)}
 	if namespaced {
 		namespaces := by.Namespaces
 		if namespaces == nil {

@@ -51,7 +51,7 @@ type Sharding struct {
 		kinds []schema.GroupVersionKind // of ShardingOptions.Objects
 		holds map[int]*heldShard
 		// reconcilers need to know deletions.
-		reconcilers map[schema.GroupVersionKind][]*deletions
+		reconcilers map[schema.GroupVersionKind][]*recentDeletions
 	}
 }
 
@@ -75,12 +75,12 @@ func NewSharding(options ShardingOptions) (*Sharding, error) {
 		options: options, shards: dynamicinformer.NewShard(options.Key),
 		ranges: sharding.Split(options.Assigner.Shards()),
 	}
-	s.mu.holds, s.mu.reconcilers = map[int]*heldShard{}, map[schema.GroupVersionKind][]*deletions{}
+	s.mu.holds, s.mu.reconcilers = map[int]*heldShard{}, map[schema.GroupVersionKind][]*recentDeletions{}
 	return s, nil
 }
 
-// attach sets the cache, once.
-func (s *Sharding) attach(c *Cache) error {
+// setCache sets the cache, once.
+func (s *Sharding) setCache(c *Cache) error {
 	var kinds []schema.GroupVersionKind
 	for _, object := range s.options.Objects {
 		gvk, err := apiutil.GVKForObject(object, c.scheme)
@@ -124,8 +124,8 @@ func (s *Sharding) Start(ctx context.Context) error {
 		return errors.New("controllerruntime: the Sharding has no cache: set Options.Sharding of the cache of the manager")
 	}
 	return s.options.Assigner.Run(ctx, shard.Handler{
-		Acquired: func(tenures []*shard.Tenure) { s.acquired(ctx, tenures) },
-		Drain:    s.drain,
+		Acquired: func(ownerships []*shard.Ownership) { s.addShards(ctx, ownerships) },
+		Drain:    s.drainShard,
 	})
 }
 
@@ -134,20 +134,20 @@ func (s *Sharding) shardOf(value string) int {
 	return sort.Search(len(s.ranges), func(k int) bool { return s.ranges[k].Start > hash }) - 1
 }
 
-// acquired adds shards to the caches. Reconcilers wait until all sharded informers have their objects.
-func (s *Sharding) acquired(ctx context.Context, tenures []*shard.Tenure) {
-	held := make([]*heldShard, len(tenures))
+// addShards adds shards to the caches. Reconcilers wait until all sharded informers have their objects.
+func (s *Sharding) addShards(ctx context.Context, ownerships []*shard.Ownership) {
+	held := make([]*heldShard, len(ownerships))
 	s.mu.Lock()
-	for k, t := range tenures {
+	for k, t := range ownerships {
 		held[k] = newHeldShard(t)
 		s.mu.holds[t.Shard()] = held[k]
 	}
 	s.mu.Unlock()
 	s.setRanges()
 	for _, h := range held { // informers created from now on start with these ranges
-		go s.awaitCaches(h) // returns when the tenure ends
+		go s.awaitCaches(h) // returns when the ownership ends
 	}
-	klog.FromContext(ctx).V(2).Info("Shards were acquired", "shards", len(tenures))
+	klog.FromContext(ctx).V(2).Info("Shards were acquired", "shards", len(ownerships))
 }
 
 // setRanges restricts the caches to the shards that are held.
@@ -163,11 +163,11 @@ func (s *Sharding) setRanges() {
 	s.shards.SetRanges(ranges...)
 }
 
-// drain stops the work in a shard. It rejects new work immediately, cancels running work when ctx ends, and
-// removes the objects from the caches when no work is running.
-func (s *Sharding) drain(ctx context.Context, tenure *shard.Tenure) {
+// drainShard stops the work in a shard. It rejects new work immediately, cancels running work when ctx ends,
+// and removes the objects from the caches when no work is running.
+func (s *Sharding) drainShard(ctx context.Context, ownership *shard.Ownership) {
 	s.mu.Lock()
-	h := s.mu.holds[tenure.Shard()]
+	h := s.mu.holds[ownership.Shard()]
 	s.mu.Unlock()
 	idle := h.startDraining()
 	select {
@@ -178,7 +178,7 @@ func (s *Sharding) drain(ctx context.Context, tenure *shard.Tenure) {
 	}
 	h.cancel()
 	s.mu.Lock()
-	delete(s.mu.holds, tenure.Shard())
+	delete(s.mu.holds, ownership.Shard())
 	s.mu.Unlock()
 	s.setRanges()
 }
@@ -186,7 +186,7 @@ func (s *Sharding) drain(ctx context.Context, tenure *shard.Tenure) {
 // awaitCaches waits until all sharded informers have the objects of a shard, including informers created
 // meanwhile.
 func (s *Sharding) awaitCaches(h *heldShard) {
-	ctx, ranges := h.tenure.Context(), s.ranges[h.tenure.Shard()]
+	ctx, ranges := h.ownership.Context(), s.ranges[h.ownership.Shard()]
 	done := map[*dynamicinformer.Informer]bool{}
 	for {
 		missing := slices.DeleteFunc(s.informers(), func(i *dynamicinformer.Informer) bool { return done[i] })
@@ -196,7 +196,7 @@ func (s *Sharding) awaitCaches(h *heldShard) {
 		}
 		for _, informer := range missing {
 			if err := awaitRange(ctx, informer, ranges); err != nil {
-				return // the tenure has ended
+				return // the ownership has ended
 			}
 			done[informer] = true
 		}
@@ -221,7 +221,7 @@ func awaitRange(ctx context.Context, informer *dynamicinformer.Informer, wanted 
 		absent := current.State == status.Pending &&
 			(current.Reason == status.ReasonNotInstalled || current.Reason == status.ReasonVersionNotServed)
 		if absent || current.State == status.Stopped || current.Shard != nil &&
-			covers(current.Shard.Listed, wanted) {
+			containsRange(current.Shard.Listed, wanted) {
 			return nil
 		}
 		select {
@@ -232,8 +232,8 @@ func awaitRange(ctx context.Context, informer *dynamicinformer.Informer, wanted 
 	}
 }
 
-// covers reports whether one of the ranges contains another. The ranges do not touch.
-func covers(ranges []sharding.Range, wanted sharding.Range) bool {
+// containsRange reports whether one of the ranges contains another. The ranges do not touch.
+func containsRange(ranges []sharding.Range, wanted sharding.Range) bool {
 	return slices.ContainsFunc(ranges, func(r sharding.Range) bool {
 		// an End of zero is the end of the hash space
 		return r.Start <= wanted.Start && wanted.End-1 <= r.End-1

@@ -19,13 +19,13 @@ import (
 // predicates exclude it.
 const deletionMemory = time.Hour
 
-// deletions are deleted objects that were not reconciled since. They distinguish deleted objects from
+// recentDeletions are deleted objects that were not reconciled since. They distinguish deleted objects from
 // objects that left the shard: a sharded cache has neither.
-type deletions struct {
+type recentDeletions struct {
 	mu    sync.Mutex
 	known map[types.NamespacedName]deletion
-	// swept is the time of the last removal of expired deletions.
-	swept time.Time
+	// lastSweep is the time of the last removal of expired deletions.
+	lastSweep time.Time
 }
 
 type deletion struct {
@@ -33,18 +33,18 @@ type deletion struct {
 	at  time.Time
 }
 
-func (d *deletions) add(key types.NamespacedName, uid types.UID) {
+func (d *recentDeletions) add(key types.NamespacedName, uid types.UID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Now()
 	if d.known == nil {
-		d.known, d.swept = map[types.NamespacedName]deletion{}, now
+		d.known, d.lastSweep = map[types.NamespacedName]deletion{}, now
 	}
 	d.known[key] = deletion{uid, now}
-	if now.Sub(d.swept) < deletionMemory {
+	if now.Sub(d.lastSweep) < deletionMemory {
 		return
 	}
-	d.swept = now
+	d.lastSweep = now
 	for key, old := range d.known {
 		if now.Sub(old.at) > deletionMemory {
 			delete(d.known, key)
@@ -52,7 +52,7 @@ func (d *deletions) add(key types.NamespacedName, uid types.UID) {
 	}
 }
 
-func (d *deletions) uid(key types.NamespacedName) (uid types.UID, ok bool) {
+func (d *recentDeletions) uid(key types.NamespacedName) (uid types.UID, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	known, ok := d.known[key]
@@ -60,7 +60,7 @@ func (d *deletions) uid(key types.NamespacedName) (uid types.UID, ok bool) {
 }
 
 // remove removes a deletion
-func (d *deletions) remove(key types.NamespacedName, uid types.UID) {
+func (d *recentDeletions) remove(key types.NamespacedName, uid types.UID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if known, ok := d.known[key]; ok && known.uid == uid {
@@ -115,7 +115,7 @@ func (c *Cache) uidOf(ctx context.Context, key client.ObjectKey, object client.O
 	if err != nil {
 		return "", err
 	}
-	v := r.in(key.Namespace)
+	v := r.informerIn(key.Namespace)
 	if v == nil {
 		return "", errUnknownNamespace("get", key)
 	}

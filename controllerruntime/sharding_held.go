@@ -9,8 +9,8 @@ import (
 
 // heldShard is an owned shard and the work that runs in it.
 type heldShard struct {
-	tenure *shard.Tenure
-	// ctx is the context of the work. It is cancelled when the tenure ends, or when draining takes too
+	ownership *shard.Ownership
+	// ctx is the context of the work. It is cancelled when the ownership ends, or when draining takes too
 	// long.
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -24,9 +24,9 @@ type heldShard struct {
 	}
 }
 
-func newHeldShard(tenure *shard.Tenure) *heldShard {
-	h := &heldShard{tenure: tenure, ready: make(chan struct{}), idle: make(chan struct{})}
-	h.ctx, h.cancel = context.WithCancel(context.WithValue(tenure.Context(), tenureKey{}, tenure))
+func newHeldShard(ownership *shard.Ownership) *heldShard {
+	h := &heldShard{ownership: ownership, ready: make(chan struct{}), idle: make(chan struct{})}
+	h.ctx, h.cancel = context.WithCancel(context.WithValue(ownership.Context(), ownershipKey{}, ownership))
 	return h
 }
 
@@ -53,7 +53,7 @@ func (h *heldShard) enter() admission {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
-	case h.mu.leaving || !h.tenure.Valid():
+	case h.mu.leaving || !h.ownership.Valid():
 		return draining
 	case !h.isReady():
 		return notReady
@@ -81,12 +81,12 @@ func (h *heldShard) startDraining() (idle <-chan struct{}) {
 	return h.idle
 }
 
-type tenureKey struct{}
+type ownershipKey struct{}
 
-// TenureFrom returns the tenure of the shard that a reconcile works in, or nil. ctx is the context of a
-// reconciler that Sharding.Reconciler wraps. Use Tenure.Token to fence writes to systems other than the API
-// server.
-func TenureFrom(ctx context.Context) *shard.Tenure {
-	tenure, _ := ctx.Value(tenureKey{}).(*shard.Tenure)
-	return tenure
+// OwnershipFrom returns the ownership of the shard that a reconcile works in, or nil. ctx is the context of a
+// reconciler that Sharding.Reconciler wraps. Use Ownership.Token to fence writes to systems other than the
+// API server.
+func OwnershipFrom(ctx context.Context) *shard.Ownership {
+	ownership, _ := ctx.Value(ownershipKey{}).(*shard.Ownership)
+	return ownership
 }

@@ -27,8 +27,8 @@ type heldAssigner struct {
 func (a *heldAssigner) Run(ctx context.Context, h shard.Handler) error {
 	<-a.begin
 	acquired := h.Acquired
-	h.Acquired = func(tenures []*shard.Tenure) {
-		acquired(tenures)
+	h.Acquired = func(ownerships []*shard.Ownership) {
+		acquired(ownerships)
 		close(a.begun)
 	}
 	return a.Assigner.Run(ctx, h)
@@ -84,7 +84,7 @@ func TestShardAwaitsWhatIsBeingMade(t *testing.T) {
 	if err := first.WaitForSync(t.Context()); err != nil { // with no ranges
 		t.Fatal(err)
 	}
-	server.Break(hanging(path))
+	server.AddFaults(unansweredRequests(path))
 	close(assigner.begin)
 	<-assigner.begun
 	server.AwaitRequest(t, path)

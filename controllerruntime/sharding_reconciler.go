@@ -21,8 +21,8 @@ import (
 const earlyRetry = 250 * time.Millisecond
 
 // Reconciler wraps a reconciler of objects of a sharded type. It drops requests for objects of other
-// replicas, which reconcile all of their objects when they acquire a shard. When the shard is lost or must
-// be released, it cancels the context of running reconciles and drops their results. TenureFrom returns the
+// replicas, which reconcile all of their objects when they acquire a shard. When the shard is lost or must be
+// released, it cancels the context of running reconciles and drops their results. OwnershipFrom returns the
 // shard.
 //
 // By UID, an object that is not in the cache is reconciled only if it was deleted while this replica owned
@@ -31,13 +31,13 @@ const earlyRetry = 250 * time.Millisecond
 //
 // Call it after the cache, or the manager, has been created.
 func (s *Sharding) Reconciler(object client.Object, inner reconcile.Reconciler) reconcile.Reconciler {
-	r := &shardedReconciler{sharding: s, object: object, inner: inner, deletions: &deletions{}}
+	r := &shardedReconciler{sharding: s, object: object, inner: inner, deletions: &recentDeletions{}}
 	r.cache, r.err = s.register(object, r.deletions)
 	return r
 }
 
 // register adds a recorder of deletions.
-func (s *Sharding) register(object client.Object, remembered *deletions) (*Cache, error) {
+func (s *Sharding) register(object client.Object, remembered *recentDeletions) (*Cache, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.mu.cache
@@ -59,7 +59,7 @@ type shardedReconciler struct {
 	sharding  *Sharding
 	object    client.Object
 	inner     reconcile.Reconciler
-	deletions *deletions
+	deletions *recentDeletions
 	// cache has the objects; nil if err is set.
 	cache *Cache
 	err   error
@@ -67,7 +67,7 @@ type shardedReconciler struct {
 
 func (r *shardedReconciler) Reconcile(ctx context.Context,
 	request reconcile.Request) (reconcile.Result, error) {
-	k, uid, err := r.locate(ctx, request)
+	k, uid, err := r.shardOf(ctx, request)
 	if err != nil || k < 0 {
 		return reconcile.Result{}, err
 	}
@@ -85,7 +85,7 @@ func (r *shardedReconciler) Reconcile(ctx context.Context,
 	case admitted:
 	}
 	defer h.exit()
-	working, cancel := context.WithCancelCause(context.WithValue(ctx, tenureKey{}, h.tenure))
+	working, cancel := context.WithCancelCause(context.WithValue(ctx, ownershipKey{}, h.ownership))
 	defer cancel(nil)
 	defer context.AfterFunc(h.ctx, func() { cancel(context.Cause(h.ctx)) })()
 	result, err := r.inner.Reconcile(working, request)
@@ -111,9 +111,9 @@ func (r *shardedReconciler) checkScope(request reconcile.Request) error {
 	return err
 }
 
-// locate returns the shard of an object, or -1 if there is nothing to do. deleted is its UID if it was
+// shardOf returns the shard of an object, or -1 if there is nothing to do. deleted is its UID if it was
 // deleted.
-func (r *shardedReconciler) locate(ctx context.Context,
+func (r *shardedReconciler) shardOf(ctx context.Context,
 	request reconcile.Request) (k int, deleted types.UID, err error) {
 	if r.err != nil {
 		return -1, "", reconcile.TerminalError(fmt.Errorf("controllerruntime: %w", r.err))

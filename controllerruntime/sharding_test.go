@@ -118,8 +118,8 @@ func (f *fleet) reconcile(ctx context.Context, replica string, reader client.Rea
 	if err != nil {
 		return err
 	}
-	if TenureFrom(ctx) == nil {
-		f.Errorf("the context of a reconcile has no tenure")
+	if OwnershipFrom(ctx) == nil {
+		f.Errorf("the context of a reconcile has no ownership")
 	}
 	f.mu.Lock()
 	if other := f.mu.busy[object.UID]; other != "" {
@@ -419,7 +419,7 @@ func TestShardingOptions(t *testing.T) {
 	}
 	for k, r := range sharding.ranges {
 		for _, hash := range []uint64{r.Start, r.End - 1} {
-			if !r.Contains(hash) || !covers(sharding.ranges[k:k+1], r) {
+			if !r.Contains(hash) || !containsRange(sharding.ranges[k:k+1], r) {
 				t.Errorf("range %d", k)
 			}
 		}
@@ -428,7 +428,7 @@ func TestShardingOptions(t *testing.T) {
 
 // TestDeletionMemory: deletions that are not reconciled are forgotten eventually.
 func TestDeletionMemory(t *testing.T) {
-	d := &deletions{}
+	d := &recentDeletions{}
 	key := types.NamespacedName{Name: "a"}
 	d.add(key, "1")
 	if uid, ok := d.uid(key); !ok || uid != "1" {
@@ -439,7 +439,7 @@ func TestDeletionMemory(t *testing.T) {
 		t.Error("removed the deletion of another object")
 	}
 	d.known[key] = deletion{"1", time.Now().Add(-2 * deletionMemory)}
-	d.swept = time.Now().Add(-2 * deletionMemory)
+	d.lastSweep = time.Now().Add(-2 * deletionMemory)
 	d.add(types.NamespacedName{Name: "b"}, "2")
 	if _, ok := d.uid(key); ok {
 		t.Error("an expired deletion is left")

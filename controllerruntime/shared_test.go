@@ -327,7 +327,7 @@ func TestDeparted(t *testing.T) {
 			informer.(*Informer).resource.recordDeletion = note
 			departed := make(chan any, 10)
 			handler := dynamicinformer.Named("test",
-				dynamicinformer.WithDeparted(toolscache.ResourceEventHandlerFuncs{
+				dynamicinformer.WithLeftShard(toolscache.ResourceEventHandlerFuncs{
 					DeleteFunc: func(any) { t.Error("handled as deleted") },
 				}, func(object any) { departed <- object }))
 			if _, err := informer.AddEventHandler(handler); err != nil {

@@ -48,7 +48,7 @@ spec:
 			}
 			c := newCache(t, server, cache.Options{}, test.options)
 			start(t, c)
-			object := forms()["unstructured"]
+			object := emptyForms()["unstructured"]
 			if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, object); err != nil {
 				t.Fatal(err)
 			}

@@ -36,7 +36,7 @@ func TestTransformsGetTheirForm(t *testing.T) {
 		return in, nil
 	}}, Options{})
 	start(t, c)
-	for name, form := range forms() {
+	for name, form := range emptyForms() {
 		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, form); err != nil ||
 			form.GetLabels()["form"] != name {
 			t.Errorf("%s: %v, %v", name, err, form.GetLabels())
@@ -61,7 +61,7 @@ func TestForeignTransforms(t *testing.T) {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "a"}}, nil
 	}}, Options{})
 	start(t, c)
-	for name, form := range forms() {
+	for name, form := range emptyForms() {
 		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, form); err == nil {
 			t.Errorf("%s: returned an object that is not a ConfigMap", name)
 		}
@@ -84,13 +84,13 @@ func TestStripManagedFieldsIsPruning(t *testing.T) {
 	server.Create(t, configMaps, u)
 	c := newCache(t, server, cache.Options{DefaultTransform: cache.TransformStripManagedFields()}, Options{})
 	start(t, c)
-	for name, form := range forms() {
+	for name, form := range emptyForms() {
 		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, form); err != nil ||
 			len(form.GetManagedFields()) != 0 {
 			t.Errorf("%s: %v, %v", name, err, form.GetManagedFields())
 		}
 	}
-	if view := c.Factory().Stats()[0].View; view != "pruned; storage: adaptive" &&
+	if view := c.Factory().Stats()[0].Options; view != "pruned; storage: adaptive" &&
 		view != "pruned; storage: metadata" {
 		t.Errorf("the view is %q", view)
 	}

@@ -112,7 +112,7 @@ func TestStartNeedsNoTypes(t *testing.T) {
 	server.Create(t, configMaps, configMap("web", "a"))
 	for _, path := range []string{"/api", "/apis", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
 		"/apis/apiregistration.k8s.io/v1/apiservices"} {
-		server.Break(hanging(path))
+		server.AddFaults(unansweredRequests(path))
 	}
 	c := newCache(t, server, cache.Options{}, Options{})
 	ctx, cancel := context.WithCancel(t.Context())

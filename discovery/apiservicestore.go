@@ -28,8 +28,8 @@ type apiService struct {
 // goroutine.
 type apiServiceStore struct {
 	known map[string]*apiService
-	// synced is called after each complete list; first is true for the first one.
-	synced func(first bool)
+	// onListed is called after each complete list; first is true for the first one.
+	onListed func(first bool)
 	// changed is called after each change. remote is false for group versions that the server serves itself,
 	// which the CRD watch reports better.
 	changed func(remote bool)
@@ -51,7 +51,7 @@ func shrinkAPIService(obj any) *apiService {
 			ObjectMeta: metav1.ObjectMeta{Name: o.GetName(), ResourceVersion: o.GetResourceVersion()},
 			remote:     spec["service"] != nil,
 			digest: fmt.Sprint(o.GetUID(), spec["service"], spec["groupPriorityMinimum"],
-				spec["versionPriority"], available(o)),
+				spec["versionPriority"], availableStatus(o)),
 		}
 	case cache.DeletedFinalStateUnknown:
 		return shrinkAPIService(o.Obj)
@@ -59,8 +59,8 @@ func shrinkAPIService(obj any) *apiService {
 	return &apiService{}
 }
 
-// available returns the status of the Available condition.
-func available(o *unstructured.Unstructured) string {
+// availableStatus returns the status of the Available condition.
+func availableStatus(o *unstructured.Unstructured) string {
 	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 	for _, c := range conditions {
 		if c, ok := c.(map[string]any); ok && c["type"] == "Available" {
@@ -103,7 +103,7 @@ func (s *apiServiceStore) Replace(list []any, _ string) error {
 	first := s.known == nil
 	same := maps.EqualFunc(s.known, next, func(a, b *apiService) bool { return a.digest == b.digest })
 	s.known = next
-	s.synced(first)
+	s.onListed(first)
 	if !first && !same {
 		s.changed(true)
 	}

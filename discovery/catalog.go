@@ -56,8 +56,8 @@ func (c *Catalog) Groups() []string {
 // Resources, marked Stale.
 func (c *Catalog) Unknown() []GroupFailure { return slices.Clone(c.unknown) }
 
-// Fetched returns when the oldest part of the catalog was confirmed by the server.
-func (c *Catalog) Fetched() time.Time { return c.fetched }
+// ConfirmedAt returns when the oldest part of the catalog was confirmed by the server.
+func (c *Catalog) ConfirmedAt() time.Time { return c.fetched }
 
 // RefreshErr returns an error if the catalog has exceeded its TTL and could not be refreshed.
 func (c *Catalog) RefreshErr() error { return c.refresh }

@@ -109,7 +109,7 @@ func newSource(t *transport, p part, options Options) *source {
 // needsCore reports whether resolving n requires the core document. Names with a group are not in the core
 // group (its name is empty), so one request is enough for them.
 func needsCore(n Name) bool {
-	for _, r := range n.Readings {
+	for _, r := range n.Interpretations {
 		if r.Group == "" || pattern.Match(r.Group, "") {
 			return true
 		}
@@ -120,7 +120,7 @@ func needsCore(n Name) bool {
 // Catalog returns the catalog of the server. It fetches documents that are missing or older than the TTL. If
 // that fails and there is an older catalog, it returns that one, with RefreshErr set.
 func (c *Client) Catalog(ctx context.Context) (*Catalog, error) {
-	return c.current(ctx, true)
+	return c.cachedOrLatest(ctx, true)
 }
 
 // Refresh returns a catalog fetched after the call began. Concurrent calls share one fetch, and fetches are
@@ -141,7 +141,7 @@ func (c *Client) Resolve(ctx context.Context, name string) (Resolution, error) {
 	}
 	began := time.Now()
 	withCore := needsCore(n)
-	catalog, err := c.current(ctx, withCore)
+	catalog, err := c.cachedOrLatest(ctx, withCore)
 	if err != nil {
 		return Resolution{}, err
 	}
@@ -159,8 +159,8 @@ func (c *Client) Resolve(ctx context.Context, name string) (Resolution, error) {
 	return catalog.ResolveName(n)
 }
 
-// current returns a catalog within its TTL if possible, and otherwise the last one.
-func (c *Client) current(ctx context.Context, withCore bool) (*Catalog, error) {
+// cachedOrLatest returns a catalog within its TTL if possible, and otherwise the last one.
+func (c *Client) cachedOrLatest(ctx context.Context, withCore bool) (*Catalog, error) {
 	catalog, err := c.fetchSince(ctx, withCore, time.Now().Add(-c.options.TTL))
 	if err == nil {
 		return catalog, nil

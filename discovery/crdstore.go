@@ -36,9 +36,9 @@ func (o *crdObject) unreadable() unreadable {
 
 // crdStore passes the events of a reflector to a Tracker. It stores nothing.
 type crdStore struct {
-	replace func([]*crd.Definition, []unreadable) error
-	put     func(*crd.Definition)
-	drop    func(schema.GroupResource)
+	replace      func([]*crd.Definition, []unreadable) error
+	onDefinition func(*crd.Definition)
+	onDeleted    func(schema.GroupResource)
 	// setUnreadable is called with an added or changed object that cannot be decoded.
 	setUnreadable func(unreadable)
 }
@@ -77,14 +77,14 @@ func (s *crdStore) Update(obj any) error {
 	if o := shrinkCRD(obj); o.err != nil {
 		s.setUnreadable(o.unreadable())
 	} else {
-		s.put(o.definition)
+		s.onDefinition(o.definition)
 	}
 	return nil
 }
 
 // Delete processes the deletion of an object; its name is sufficient.
 func (s *crdStore) Delete(obj any) error {
-	s.drop(shrinkCRD(obj).unreadable().gr)
+	s.onDeleted(shrinkCRD(obj).unreadable().gr)
 	return nil
 }
 

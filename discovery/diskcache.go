@@ -32,15 +32,15 @@ type diskRecord struct {
 // newDiskFile returns the file for a document ("/apis") of a server (its URL) below dir.
 func newDiskFile(dir, server, document string) diskFile {
 	sum := sha256.Sum256([]byte(server))
-	folder := readable(server) + "-" + hex.EncodeToString(sum[:4])
+	folder := cacheFileName(server) + "-" + hex.EncodeToString(sum[:4])
 	return diskFile{
 		path:   filepath.Join(dir, folder, strings.TrimPrefix(document, "/")+".json"),
 		server: server, document: document,
 	}
 }
 
-// readable converts a URL to a file name that is valid on all systems.
-func readable(url string) string {
+// cacheFileName converts a URL to a file name that is valid on all systems.
+func cacheFileName(url string) string {
 	_, rest, ok := strings.Cut(url, "://")
 	if !ok {
 		rest = url
@@ -62,14 +62,14 @@ func (f diskFile) load(now time.Time) *snapshot {
 		return nil
 	}
 	var r diskRecord
-	if err := json.Unmarshal(data, &r); err != nil || !f.fits(r, now) {
+	if err := json.Unmarshal(data, &r); err != nil || !f.accepts(r, now) {
 		return nil
 	}
 	return &snapshot{content: r.Content, started: r.Started}
 }
 
-// fits rejects other formats and servers, and times in the future, which would never expire.
-func (f diskFile) fits(r diskRecord, now time.Time) bool {
+// accepts rejects other formats and servers, and times in the future, which would never expire.
+func (f diskFile) accepts(r diskRecord, now time.Time) bool {
 	return r.Format == diskFormat && r.Server == f.server && r.Document == f.document &&
 		r.Content != nil && !r.Started.After(now)
 }

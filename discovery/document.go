@@ -154,10 +154,10 @@ func decodeLegacyVersions(body []byte) ([]group, error) {
 	return []group{core}, nil
 }
 
-// inherit fills versions that could not be confirmed with the resources of an earlier document, so that an
-// outage of one API server does not remove its types. A failed version that has resources in the new document
-// keeps them.
-func inherit(groups, earlier []group) {
+// fillUnconfirmed fills versions that could not be confirmed with the resources of an earlier document, so
+// that an outage of one API server does not remove its types. A failed version that has resources in the new
+// document keeps them.
+func fillUnconfirmed(groups, earlier []group) {
 	known := map[schema.GroupVersion][]resource{}
 	for _, g := range earlier {
 		for _, v := range g.Versions {

@@ -59,7 +59,7 @@ func ExampleClient_Resolve() {
 
 func ExampleParseName() {
 	n, _ := discovery.ParseName("certificates.v1.cert-manager.io")
-	for _, r := range n.Readings {
+	for _, r := range n.Interpretations {
 		fmt.Printf("%q in version %q of group %q\n", r.Resource, r.Version, r.Group)
 	}
 	_, err := discovery.ParseName("pods/log")

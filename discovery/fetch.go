@@ -58,7 +58,7 @@ func (p part) fetch(ctx context.Context, t *transport, earlier *content) (*conte
 		return nil, fmt.Errorf("%s: %w", p.path, err)
 	}
 	if earlier != nil {
-		inherit(out.Groups, earlier.Groups)
+		fillUnconfirmed(out.Groups, earlier.Groups)
 	}
 	return out, nil
 }

@@ -28,7 +28,7 @@ func FuzzParseName(f *testing.F) {
 			}
 			return
 		}
-		if n.Raw != s || len(n.Readings) == 0 {
+		if n.Raw != s || len(n.Interpretations) == 0 {
 			t.Fatalf("ParseName(%q) = %+v", s, n)
 		}
 		res, err := catalog.ResolveName(n)
@@ -67,7 +67,7 @@ func FuzzDecodeDiscovery(f *testing.F) {
 			all = append(all, group{Name: "legacy.io",
 				Versions: []version{{Name: "v1", Resources: resources}}})
 		}
-		inherit(all, all)
+		fillUnconfirmed(all, all)
 		catalog := newCatalog(all)
 		for _, r := range catalog.Resources() {
 			if got, ok := catalog.Lookup(r.GVR); !ok || got.GVK != r.GVK {

@@ -15,12 +15,12 @@ const maxNameLength = 512
 type Name struct {
 	// Raw is the parsed text.
 	Raw string
-	// Readings are the possible meanings in the order in which they are tried. There is at least one.
-	Readings []Reading
+	// Interpretations are the possible meanings in the order in which they are tried. There is at least one.
+	Interpretations []Interpretation
 }
 
-// Reading is one possible meaning of a Name.
-type Reading struct {
+// Interpretation is one possible meaning of a Name.
+type Interpretation struct {
 	// Resource is a plural, singular, short name, kind, category or a pattern with "*".
 	Resource string
 	// Version is empty if the reading matches any version.
@@ -73,7 +73,8 @@ func (n *Name) add(resource, version, group string) {
 	if version == "*" {
 		version = ""
 	}
-	n.Readings = append(n.Readings, Reading{Resource: resource, Version: version, Group: group})
+	n.Interpretations = append(n.Interpretations,
+		Interpretation{Resource: resource, Version: version, Group: group})
 }
 
 // Wildcard reports whether the resource or group is a pattern, so that the name can match any number of

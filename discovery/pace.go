@@ -13,24 +13,24 @@ const (
 	longestRetry = 30 * time.Second
 )
 
-// pace computes the pauses between discovery rounds.
-type pace struct {
-	failed  bool // the last round failed
-	retries int  // number of consecutive rounds without a final result
-	follow  int  // number of rounds to do after a changed APIService
+// roundTimer computes the pauses between discovery rounds.
+type roundTimer struct {
+	failed      bool // the last round failed
+	retries     int  // number of consecutive rounds without a final result
+	extraRounds int  // number of rounds to do after a changed APIService
 }
 
 // changed records that an APIService changed, and resets the pauses.
-func (p *pace) changed() { p.retries, p.follow = 0, followUps }
+func (p *roundTimer) changed() { p.retries, p.extraRounds = 0, followUps }
 
-// done records the result of a round; unknown is the number of unknown group versions.
-func (p *pace) done(err error, unknown int) {
+// recordRound records the result of a round; unknown is the number of unknown group versions.
+func (p *roundTimer) recordRound(err error, unknown int) {
 	p.failed = err != nil
 	switch {
 	case p.failed || unknown > 0:
 		p.retries++
-	case p.follow > 0:
-		p.follow--
+	case p.extraRounds > 0:
+		p.extraRounds--
 		p.retries++
 	default:
 		p.retries = 0
@@ -38,7 +38,7 @@ func (p *pace) done(err error, unknown int) {
 }
 
 // pause returns the time until the next round: usual, or less if the last result is not final.
-func (p *pace) pause(usual time.Duration) time.Duration {
+func (p *roundTimer) pause(usual time.Duration) time.Duration {
 	if p.failed {
 		usual = longestRetry
 	}

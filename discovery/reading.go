@@ -7,10 +7,10 @@ import (
 	"github.com/crdcache/crdcache/internal/pattern"
 )
 
-// Fits reports whether the reading matches a type that is not in a Catalog. names are its names: the plural,
-// then singular, kind, short names and categories, if known. Patterns are compared with the plural. Unlike
-// Resolve, it does not choose between matching types.
-func (r Reading) Fits(group string, versions, names []string) bool {
+// Matches reports whether the reading matches a type that is not in a Catalog. names are its names: the
+// plural, then singular, kind, short names and categories, if known. Patterns are compared with the plural.
+// Unlike Resolve, it does not choose between matching types.
+func (r Interpretation) Matches(group string, versions, names []string) bool {
 	if r.Version != "" && !slices.Contains(versions, r.Version) {
 		return false
 	}

@@ -21,8 +21,8 @@ func TestReadingFits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := slices.ContainsFunc(name.Readings,
-			func(r discovery.Reading) bool { return r.Fits("example.com", versions, names) })
+		got := slices.ContainsFunc(name.Interpretations,
+			func(r discovery.Interpretation) bool { return r.Matches("example.com", versions, names) })
 		if got != want {
 			t.Errorf("%s: %v, want %v", text, got, want)
 		}

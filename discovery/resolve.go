@@ -50,10 +50,10 @@ func (c *Catalog) ResolveName(n Name) (Resolution, error) {
 // occur more than once.
 func (c *Catalog) matches(n Name) []int {
 	var out []int
-	for _, r := range n.Readings {
+	for _, r := range n.Interpretations {
 		out = append(out, c.matchNames(r)...)
 	}
-	for _, r := range n.Readings {
+	for _, r := range n.Interpretations {
 		out = append(out, c.filter(c.byKind[strings.ToLower(r.Resource)], r, exactGroup)...)
 	}
 	return out
@@ -61,7 +61,7 @@ func (c *Catalog) matches(n Name) []int {
 
 // matchNames compares plurals, singulars and short names: first in exactly the given group, and if there is
 // no match in the groups with that prefix.
-func (c *Catalog) matchNames(r Reading) []int {
+func (c *Catalog) matchNames(r Interpretation) []int {
 	names, shorts := c.byName[strings.ToLower(r.Resource)], c.byShort[r.Resource]
 	out := append(c.filter(names, r, exactGroup), c.filter(shorts, r, exactGroup)...)
 	if len(out) == 0 && r.Group != "" {
@@ -74,7 +74,7 @@ func exactGroup(group, given string) bool  { return given == "" || group == give
 func groupPrefix(group, given string) bool { return strings.HasPrefix(group, given) }
 
 // filter returns the positions that fit the version and group of the reading.
-func (c *Catalog) filter(positions []int, r Reading, groupFits func(group, given string) bool) []int {
+func (c *Catalog) filter(positions []int, r Interpretation, groupFits func(group, given string) bool) []int {
 	var out []int
 	for _, i := range positions {
 		gvr := c.resources[i].GVR
@@ -121,7 +121,8 @@ func (c *Catalog) expand(members []int) Resolution {
 func (c *Catalog) expandWildcard(n Name) (Resolution, error) {
 	var members []int
 	for i := range c.resources {
-		if slices.ContainsFunc(n.Readings, func(r Reading) bool { return c.fitsPattern(i, r) }) {
+		if slices.ContainsFunc(n.Interpretations,
+			func(r Interpretation) bool { return c.fitsPattern(i, r) }) {
 			members = append(members, i)
 		}
 	}
@@ -142,7 +143,7 @@ func (c *Catalog) expandWildcard(n Name) (Resolution, error) {
 	return res, nil
 }
 
-func (c *Catalog) fitsPattern(i int, r Reading) bool {
+func (c *Catalog) fitsPattern(i int, r Interpretation) bool {
 	res := c.resources[i]
 	if r.Version == "" && !res.Preferred || r.Version != "" && r.Version != res.GVR.Version {
 		return false
@@ -155,7 +156,7 @@ func (c *Catalog) fitsPattern(i int, r Reading) bool {
 
 // mayBeIn reports whether some reading of n allows types of gv.
 func (n Name) mayBeIn(gv schema.GroupVersion) bool {
-	return slices.ContainsFunc(n.Readings, func(r Reading) bool {
+	return slices.ContainsFunc(n.Interpretations, func(r Interpretation) bool {
 		if r.Version != "" && r.Version != gv.Version {
 			return false
 		}

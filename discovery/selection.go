@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Claim is a type to which a name resolves: in one version, or if that is empty in the server's preferred
-// version.
-type Claim struct {
+// ResolvedType is a type to which a name resolves: in one version, or if that is empty in the server's
+// preferred version.
+type ResolvedType struct {
 	schema.GroupResource
 	Version string
 }
@@ -24,14 +24,14 @@ type Selection struct {
 
 	mu struct {
 		sync.Mutex
-		single map[string]Claim // by Name.Raw
+		single map[string]ResolvedType // by Name.Raw
 	}
 }
 
 // NewSelection returns a Selection of names. The error is a *NameError.
 func NewSelection(names ...string) (*Selection, error) {
 	s := &Selection{}
-	s.mu.single = map[string]Claim{}
+	s.mu.single = map[string]ResolvedType{}
 	for _, name := range names {
 		n, err := ParseName(name)
 		if err != nil {
@@ -47,17 +47,17 @@ func (s *Selection) Names() []Name { return slices.Clone(s.names) }
 
 // Claims returns the types that the names match in a catalog. It includes types of groups with failed
 // discovery.
-func (s *Selection) Claims(catalog *Catalog) map[Claim]bool {
-	claims := map[Claim]bool{}
-	for _, m := range s.meanings(catalog) {
-		for _, c := range m.claims {
+func (s *Selection) Claims(catalog *Catalog) map[ResolvedType]bool {
+	claims := map[ResolvedType]bool{}
+	for _, m := range s.nameResults(catalog) {
+		for _, c := range m.types {
 			claims[c] = true
 		}
 	}
 	// Follow each version of a type once.
-	maps.DeleteFunc(claims, func(c Claim, _ bool) bool {
+	maps.DeleteFunc(claims, func(c ResolvedType, _ bool) bool {
 		preferred, _ := catalog.Lookup(c.WithVersion(c.Version))
-		return c.Version != "" && preferred.Preferred && claims[Claim{GroupResource: c.GroupResource}]
+		return c.Version != "" && preferred.Preferred && claims[ResolvedType{GroupResource: c.GroupResource}]
 	})
 	return claims
 }
@@ -67,8 +67,8 @@ type Selected struct {
 	Resource
 	// Name is the first name that matches only this type, or else the first name that matches it.
 	Name string
-	// Many states that Name is a pattern or category.
-	Many bool
+	// FromPattern states that Name is a pattern or category.
+	FromPattern bool
 }
 
 // Types returns the types that the names match in a catalog: each type once, in the version of the first name
@@ -83,10 +83,10 @@ func (s *Selection) Types(catalog *Catalog) (types []Selected, absent map[string
 	}
 	absent = map[string]error{}
 	seen := map[schema.GroupResource]int{}
-	for i, m := range s.meanings(catalog) {
+	for i, m := range s.nameResults(catalog) {
 		name := s.names[i]
 		there := m.many && m.err == nil
-		for _, c := range m.claims {
+		for _, c := range m.types {
 			r, ok := preferred[c.GroupResource]
 			if c.Version != "" {
 				r, ok = catalog.Lookup(c.WithVersion(c.Version))
@@ -98,8 +98,8 @@ func (s *Selection) Types(catalog *Catalog) (types []Selected, absent map[string
 			case !known:
 				seen[c.GroupResource] = len(types)
 				types = append(types, Selected{r, name.Raw, m.many})
-			case types[before].Many && !m.many:
-				types[before].Name, types[before].Many = name.Raw, false
+			case types[before].FromPattern && !m.many:
+				types[before].Name, types[before].FromPattern = name.Raw, false
 			}
 		}
 		if !there {
@@ -112,34 +112,34 @@ func (s *Selection) Types(catalog *Catalog) (types []Selected, absent map[string
 	return types, absent
 }
 
-// meaning is the result of a name.
-type meaning struct {
-	claims []Claim
-	many   bool
-	err    error // why it has no match
+// nameResult is the result of a name.
+type nameResult struct {
+	types []ResolvedType
+	many  bool
+	err   error // why it has no match
 }
 
-// meanings returns the results of the names, in order.
-func (s *Selection) meanings(catalog *Catalog) []meaning {
+// nameResults returns the results of the names, in order.
+func (s *Selection) nameResults(catalog *Catalog) []nameResult {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := make([]meaning, len(s.names))
+	all := make([]nameResult, len(s.names))
 	for i, n := range s.names {
 		if c, ok := s.mu.single[n.Raw]; ok {
-			all[i].claims = []Claim{c}
+			all[i].types = []ResolvedType{c}
 			continue
 		}
 		resolution, err := catalog.ResolveName(n)
 		if err != nil {
-			all[i] = meaning{many: n.Wildcard(), err: err} // there may be a match later
+			all[i] = nameResult{many: n.Wildcard(), err: err} // there may be a match later
 			continue
 		}
 		m := &all[i]
 		for _, r := range resolution.Resources {
-			m.claims = append(m.claims, claimOf(n, r.GVR))
+			m.types = append(m.types, claimOf(n, r.GVR))
 		}
 		if m.many = n.Wildcard() || resolution.isCategory(n); !m.many {
-			s.mu.single[n.Raw] = m.claims[0]
+			s.mu.single[n.Raw] = m.types[0]
 		}
 	}
 	return all
@@ -152,11 +152,11 @@ func (r Resolution) isCategory(n Name) bool {
 
 // claimOf returns the claim of a name that matches a type. It has a version if the name contains that
 // version, rather than a group name with the same prefix.
-func claimOf(n Name, gvr schema.GroupVersionResource) Claim {
-	for _, r := range n.Readings {
+func claimOf(n Name, gvr schema.GroupVersionResource) ResolvedType {
+	for _, r := range n.Interpretations {
 		if r.Version != "" && r.Version == gvr.Version && !strings.HasPrefix(gvr.Group, r.Version) {
-			return Claim{gvr.GroupResource(), r.Version}
+			return ResolvedType{gvr.GroupResource(), r.Version}
 		}
 	}
-	return Claim{GroupResource: gvr.GroupResource()}
+	return ResolvedType{GroupResource: gvr.GroupResource()}
 }

@@ -33,7 +33,7 @@ func TestClaimOf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := claimOf(n, tt.gvr); got != (Claim{tt.gvr.GroupResource(), tt.want}) {
+		if got := claimOf(n, tt.gvr); got != (ResolvedType{tt.gvr.GroupResource(), tt.want}) {
 			t.Errorf("%s claims %v, want version %q", name, got, tt.want)
 		}
 	}
@@ -66,7 +66,7 @@ func TestSelection(t *testing.T) {
 	}
 	one := schema.GroupVersionResource{Group: "z.io", Version: "v1", Resource: "widgets"}
 	if types, absent := named.Types(catalogWith("", one)); len(types) != 1 || types[0].Name != "widgets" ||
-		types[0].Many || len(absent) > 0 {
+		types[0].FromPattern || len(absent) > 0 {
 		t.Errorf("a type that a pattern and a name stand for: %+v, %v", types, absent)
 	}
 	of := func(group, version, resource string) schema.GroupVersionResource {
@@ -100,7 +100,7 @@ func TestSelection(t *testing.T) {
 		var got []string
 		for _, one := range types {
 			got = append(got, one.String())
-			if one.Stale != (step.failure != "") || one.Many != (one.Name == "*.demo.io") {
+			if one.Stale != (step.failure != "") || one.FromPattern != (one.Name == "*.demo.io") {
 				t.Errorf("%s: %+v", step.reason, one)
 			}
 		}

@@ -14,7 +14,7 @@ import (
 func TestSnapshotCatalog(t *testing.T) {
 	groups := sampleGroups()
 	groups[3].Versions[1].Failure, groups[3].Versions[1].Stale = "stale", true
-	direct := discovered(0, groups...)
+	direct := catalogAt(0, groups...)
 	s := newState(DefaultDiscoveryLag)
 	s.setCRDsForbidden(epoch)
 	s.applyCatalog(direct)
@@ -48,7 +48,7 @@ func TestSnapshotCatalogOfNewDefinitions(t *testing.T) {
 	}, nil, epoch); err != nil {
 		t.Fatal(err)
 	}
-	s.applyCatalog(discovered(0, oneGroup("", "pods"), oneGroup("zz.io", "zs")))
+	s.applyCatalog(catalogAt(0, oneGroup("", "pods"), oneGroup("zz.io", "zs")))
 	c := newSnapshot(&s).Catalog()
 	if diff := cmp.Diff([]string{"", "zz.io", "example.com"}, c.Groups()); diff != "" {
 		t.Errorf("groups (-want +got):\n%s", diff)

@@ -30,12 +30,12 @@ type source struct {
 		sync.Mutex
 		latest  *snapshot
 		started time.Time // when the latest fetch began, successful or not
-		flight  *flight
+		flight  *fetchInProgress
 	}
 }
 
-// flight is a fetch in progress. It is cancelled when the last waiting caller gives up.
-type flight struct {
+// fetchInProgress is a fetch in progress. It is cancelled when the last waiting caller gives up.
+type fetchInProgress struct {
 	done    chan struct{} // closed after err is set
 	err     error
 	started time.Time
@@ -94,20 +94,20 @@ func (s *source) since(ctx context.Context, t time.Time) (*snapshot, error) {
 }
 
 // joinLocked returns the flight in progress, or starts one.
-func (s *source) joinLocked() *flight {
+func (s *source) joinLocked() *fetchInProgress {
 	if f := s.mu.flight; f != nil {
 		f.waiters++
 		return f
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	f := &flight{done: make(chan struct{}), started: time.Now(), cancel: cancel, waiters: 1}
+	f := &fetchInProgress{done: make(chan struct{}), started: time.Now(), cancel: cancel, waiters: 1}
 	s.mu.flight, s.mu.started = f, f.started
 	// The goroutine ends with its requests, which have a timeout, or when the last waiter gives up.
 	go s.run(ctx, f, s.mu.latest)
 	return f
 }
 
-func (s *source) run(ctx context.Context, f *flight, earlier *snapshot) {
+func (s *source) run(ctx context.Context, f *fetchInProgress, earlier *snapshot) {
 	defer f.cancel()
 	var before *content
 	if earlier != nil {
@@ -134,7 +134,7 @@ func (s *source) run(ctx context.Context, f *flight, earlier *snapshot) {
 }
 
 // await waits for f or ctx, and cancels f if there is no other waiter.
-func (s *source) await(ctx context.Context, f *flight) error {
+func (s *source) await(ctx context.Context, f *fetchInProgress) error {
 	select {
 	case <-f.done:
 		return nil

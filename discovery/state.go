@@ -41,12 +41,12 @@ type state struct {
 	// recentlyDeletedCRDs are types whose CRD was deleted, with the time. Until lag is over, they do not
 	// exist even if discovery still lists them. After that, another server serves the type.
 	recentlyDeletedCRDs map[schema.GroupResource]time.Time
-	lag                 time.Duration
+	discoveryLag        time.Duration
 }
 
 func newState(lag time.Duration) state {
 	return state{
-		lag:                 lag,
+		discoveryLag:        lag,
 		types:               map[schema.GroupResource]Type{},
 		crds:                map[schema.GroupResource]*crd.Definition{},
 		recentlyDeletedCRDs: map[schema.GroupResource]time.Time{},
@@ -58,8 +58,8 @@ func newState(lag time.Duration) state {
 // synced reports whether both sources have answered.
 func (s *state) synced() bool { return (s.crdsKnown || s.crdsForbidden) && s.listed != nil }
 
-// trusted reports whether the CRD watch is authoritative for custom resources.
-func (s *state) trusted() bool { return s.crdsKnown && !s.crdsForbidden }
+// crdsAuthoritative reports whether the CRD watch is authoritative for custom resources.
+func (s *state) crdsAuthoritative() bool { return s.crdsKnown && !s.crdsForbidden }
 
 // replaceCRDs processes a complete list: the definitions, and the unreadable ones, which are not absent.
 func (s *state) replaceCRDs(list []*crd.Definition, rest []unreadable, now time.Time) ([]Event, error) {
@@ -163,7 +163,7 @@ func (s *state) applyCatalog(c *Catalog) (events []Event, retry bool) {
 	next := typesOfCatalog(c)
 	known, lost := 0, 0
 	for gr := range s.listed {
-		if s.trusted() && s.knownCRD(gr) {
+		if s.crdsAuthoritative() && s.knownCRD(gr) {
 			continue // the CRD watch is authoritative
 		}
 		known++
@@ -180,7 +180,7 @@ func (s *state) applyCatalog(c *Catalog) (events []Event, retry bool) {
 	s.listed, s.order, s.unknown, s.listedAt = next, c.order, c.Unknown(), c.fetched
 	for gr, at := range s.recentlyDeletedCRDs {
 		_, still := next[gr]
-		if c.fetched.After(at) && (!still || c.fetched.Sub(at) > s.lag) {
+		if c.fetched.After(at) && (!still || c.fetched.Sub(at) > s.discoveryLag) {
 			delete(s.recentlyDeletedCRDs, gr)
 		}
 	}
@@ -195,7 +195,7 @@ func (s *state) applyCatalog(c *Catalog) (events []Event, retry bool) {
 // results are then up to date. It is zero if there are none.
 func (s *state) nextDiscoveryCheck() (at time.Time) {
 	for _, buried := range s.recentlyDeletedCRDs {
-		if due := buried.Add(s.lag + time.Millisecond); at.IsZero() || due.Before(at) {
+		if due := buried.Add(s.discoveryLag + time.Millisecond); at.IsZero() || due.Before(at) {
 			at = due
 		}
 	}
@@ -238,7 +238,7 @@ func compareGroupResource(a, b schema.GroupResource) int {
 // reconcile updates one type from the sources, and appends the events.
 func (s *state) reconcile(events []Event, gr schema.GroupResource) []Event {
 	old, existed := s.types[gr]
-	now, what := s.desired(gr)
+	now, what := s.combined(gr)
 	if what == unchanged || what == absent && !existed {
 		return events
 	}
@@ -259,18 +259,18 @@ func (s *state) reconcile(events []Event, gr schema.GroupResource) []Event {
 	return events
 }
 
-// verdict is the combined information of the sources about a type.
-type verdict int
+// presence is the combined information of the sources about a type.
+type presence int
 
 const (
-	absent    verdict = iota
-	present           // as returned
-	unchanged         // leave the type unchanged
+	absent    presence = iota
+	present            // as returned
+	unchanged          // leave the type unchanged
 )
 
-// desired returns the combined information of the sources about gr.
-func (s *state) desired(gr schema.GroupResource) (Type, verdict) {
-	if s.trusted() {
+// combined returns the combined information of the sources about gr.
+func (s *state) combined(gr schema.GroupResource) (Type, presence) {
+	if s.crdsAuthoritative() {
 		if d := s.crds[gr]; d != nil {
 			return typeOfCRD(d), present
 		}
@@ -287,7 +287,7 @@ func (s *state) desired(gr schema.GroupResource) (Type, verdict) {
 	switch {
 	case groupUnknown(s.unknown, gr.Group):
 		return Type{}, unchanged
-	case s.types[gr].Source == FromCRD && !s.trusted() && !s.listedAt.After(s.deniedAt):
+	case s.types[gr].Source == FromCRD && !s.crdsAuthoritative() && !s.listedAt.After(s.deniedAt):
 		// The catalog is older than the last event of the CRD watch.
 		return Type{}, unchanged
 	}
@@ -298,7 +298,7 @@ func (s *state) desired(gr schema.GroupResource) (Type, verdict) {
 // The UID may be outdated; when CRDs can be read again, another UID means another type.
 func (s *state) withCRD(t Type) Type {
 	known, ok := s.types[t.GroupResource]
-	if ok && !s.trusted() && known.Scope == t.Scope && known.Kind == t.Kind {
+	if ok && !s.crdsAuthoritative() && known.Scope == t.Scope && known.Kind == t.Kind {
 		t.UID = known.UID
 	}
 	return t

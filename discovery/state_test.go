@@ -38,8 +38,8 @@ func definitions(n int) []*crd.Definition {
 	return out
 }
 
-// discovered returns a catalog of groups, fetched at a time after epoch.
-func discovered(at time.Duration, groups ...group) *Catalog {
+// catalogAt returns a catalog of groups, fetched at a time after epoch.
+func catalogAt(at time.Duration, groups ...group) *Catalog {
 	c := newCatalog(groups)
 	c.fetched = epoch.Add(at)
 	return c
@@ -156,54 +156,54 @@ func TestState(t *testing.T) {
 			{list(w("2")), []string{"Removed ws.example.com 1", "Added ws.example.com 2"}},
 		},
 		"discovery waits for the CRDs, and does not repeat them": {
-			{take(discovered(0, core, oneGroup("example.com", "ws"))), nil},
+			{take(catalogAt(0, core, oneGroup("example.com", "ws"))), nil},
 			{list(w("1")), []string{"Added pods", "Added ws.example.com 1"}},
-			{take(discovered(second, core, oneGroup("example.com", "ws"))), nil},
+			{take(catalogAt(second, core, oneGroup("example.com", "ws"))), nil},
 		},
 		"discovery lags behind a deleted CRD": {
 			{list(w("1")), []string{"Added ws.example.com 1"}},
-			{take(discovered(0, core, oneGroup("example.com", "ws"))), []string{"Added pods"}},
+			{take(catalogAt(0, core, oneGroup("example.com", "ws"))), []string{"Added pods"}},
 			{drop(w("1")), []string{"Removed ws.example.com 1"}},
-			{take(discovered(second, core, oneGroup("example.com", "ws"))), nil},
-			{take(discovered(2*second, core)), nil},
+			{take(catalogAt(second, core, oneGroup("example.com", "ws"))), nil},
+			{take(catalogAt(2*second, core)), nil},
 			// Another server serves the type afterwards.
-			{take(discovered(3*second, core, oneGroup("example.com", "ws"))),
+			{take(catalogAt(3*second, core, oneGroup("example.com", "ws"))),
 				[]string{"Added ws.example.com"}},
 		},
 		"somebody else takes a deleted CRD's place at once": {
 			{list(w("1")), []string{"Added ws.example.com 1"}},
-			{take(discovered(0, core)), []string{"Added pods"}},
+			{take(catalogAt(0, core)), []string{"Added pods"}},
 			{drop(w("1")), []string{"Removed ws.example.com 1"}},
-			{take(discovered(DefaultDiscoveryLag+second, core, oneGroup("example.com", "ws"))),
+			{take(catalogAt(DefaultDiscoveryLag+second, core, oneGroup("example.com", "ws"))),
 				[]string{"Added ws.example.com"}},
 		},
 		"discovery is ahead of the CRD watch": {
 			{list(), nil},
-			{take(discovered(0, core, oneGroup("example.com", "ws"))),
+			{take(catalogAt(0, core, oneGroup("example.com", "ws"))),
 				[]string{"Added pods", "Added ws.example.com"}},
 			{put(w("1")), []string{"Changed ws.example.com 1 storage,source"}},
 		},
 		"an aggregated API comes and goes": {
 			{list(), nil},
-			{take(discovered(0, core)), []string{"Added pods"}},
-			{take(discovered(second, core, oneGroup("agg.io", "as"))), []string{"Added as.agg.io"}},
-			{take(discovered(2*second, core, group{Name: "agg.io",
+			{take(catalogAt(0, core)), []string{"Added pods"}},
+			{take(catalogAt(second, core, oneGroup("agg.io", "as"))), []string{"Added as.agg.io"}},
+			{take(catalogAt(2*second, core, group{Name: "agg.io",
 				Versions: []version{{Name: "v1", Stale: true, Failure: "stale"}}})), []string{"Unknown "}},
-			{take(discovered(3*second, core)), []string{"Removed as.agg.io", "Unknown "}},
+			{take(catalogAt(3*second, core)), []string{"Removed as.agg.io", "Unknown "}},
 		},
 		"CRDs may not be read": {
 			{deny, nil},
-			{take(discovered(0, core, oneGroup("example.com", "ws"))),
+			{take(catalogAt(0, core, oneGroup("example.com", "ws"))),
 				[]string{"Added pods", "Added ws.example.com"}},
-			{take(discovered(second, core)), []string{"Removed ws.example.com"}},
+			{take(catalogAt(second, core)), []string{"Removed ws.example.com"}},
 		},
 		"the right to read CRDs is lost and comes back": {
 			{list(w("1"), definition("zs", "z")),
 				[]string{"Added ws.example.com 1", "Added zs.example.com z"}},
-			{take(discovered(-second, core)), []string{"Added pods"}},
+			{take(catalogAt(-second, core)), []string{"Added pods"}},
 			{deny, nil}, // the catalog is older: no type is known to be gone
 			{deny, nil},
-			{take(discovered(second, core, oneGroup("example.com", "ws"))),
+			{take(catalogAt(second, core, oneGroup("example.com", "ws"))),
 				[]string{"Changed ws.example.com 1 storage,source", "Removed zs.example.com z"}},
 			{list(w("2")), []string{"Removed ws.example.com 1", "Added ws.example.com 2"}},
 		},
@@ -237,7 +237,7 @@ func TestState(t *testing.T) {
 		},
 		"discovery knows what cannot be understood": {
 			{listOdd("1"), nil},
-			{take(discovered(0, oneGroup("example.com", "ws"))), []string{"Added ws.example.com"}},
+			{take(catalogAt(0, oneGroup("example.com", "ws"))), []string{"Added ws.example.com"}},
 			{put(w("1")), []string{"Changed ws.example.com 1 storage,source"}},
 		},
 		"five of five are gone": {
@@ -246,10 +246,10 @@ func TestState(t *testing.T) {
 		},
 		"most of discovery is gone": {
 			{deny, nil},
-			{take(discovered(0, oneGroup("", "a", "b", "c", "d", "e", "f"))),
+			{take(catalogAt(0, oneGroup("", "a", "b", "c", "d", "e", "f"))),
 				[]string{"Added a", "Added b", "Added c", "Added d", "Added e", "Added f"}},
-			{take(discovered(second)), []string{"again "}},
-			{take(discovered(2*second, oneGroup("", "a"))), []string{"Removed b", "Removed c", "Removed d",
+			{take(catalogAt(second)), []string{"again "}},
+			{take(catalogAt(2*second, oneGroup("", "a"))), []string{"Removed b", "Removed c", "Removed d",
 				"Removed e", "Removed f"}},
 		},
 	}

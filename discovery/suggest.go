@@ -24,8 +24,8 @@ func (c *Catalog) suggest(n Name) []string {
 			best[text] = score
 		}
 	}
-	for _, r := range n.Readings {
-		c.near(r, offer)
+	for _, r := range n.Interpretations {
+		c.offerSimilar(r, offer)
 	}
 	candidates := make([]candidate, 0, len(best))
 	for text, score := range best {
@@ -41,8 +41,9 @@ func (c *Catalog) suggest(n Name) []string {
 	return out
 }
 
-// near offers every name similar to one reading. Scores are the sum of the distances of resource and group.
-func (c *Catalog) near(r Reading, offer func(text string, score int)) {
+// offerSimilar offers every name similar to one reading. Scores are the sum of the distances of resource and
+// group.
+func (c *Catalog) offerSimilar(r Interpretation, offer func(text string, score int)) {
 	groups := map[string]int{}
 	for _, g := range c.order {
 		groups[g.Name] = nearGroup(r.Group, g.Name)
@@ -62,11 +63,11 @@ func (c *Catalog) near(r Reading, offer func(text string, score int)) {
 			continue
 		}
 		score := distance(given, res.GVR.Resource)
-		score = least(score, distance(given, res.Singular))
-		score = least(score, distance(given, strings.ToLower(res.GVK.Kind)))
+		score = minScore(score, distance(given, res.Singular))
+		score = minScore(score, distance(given, strings.ToLower(res.GVK.Kind)))
 		for _, s := range res.ShortNames {
 			if len(s) > 3 { // every typo is similar to a two-letter name
-				score = least(score, distance(given, s))
+				score = minScore(score, distance(given, s))
 			}
 		}
 		if score == 0 || score > 0 && g < farGroup {
@@ -98,8 +99,8 @@ func nearGroup(given, group string) int {
 	return farGroup
 }
 
-// least returns the smaller of two scores where -1 means none.
-func least(a, b int) int {
+// minScore returns the smaller of two scores where -1 means none.
+func minScore(a, b int) int {
 	if a < 0 || b >= 0 && b < a {
 		return b
 	}

@@ -64,8 +64,8 @@ type Tracker struct {
 	synced     chan struct{} // closed when the tracker is synced for the first time
 
 	// answered closes first. It is called when APIServices were listed or cannot be.
-	answered func()
-	first    chan struct{}
+	onAPIServices func()
+	first         chan struct{}
 
 	mu struct {
 		sync.Mutex
@@ -75,7 +75,7 @@ type Tracker struct {
 		status        TrackerStatus
 		running, over bool
 		discovering   bool // the first round has begun
-		pace          pace
+		pace          roundTimer
 	}
 }
 
@@ -108,7 +108,7 @@ func NewTracker(config *rest.Config, options TrackerOptions) (*Tracker, error) {
 			1), ended: make(chan struct{}), synced: make(chan struct{}),
 		first: make(chan struct{}),
 	}
-	t.answered = sync.OnceFunc(func() { close(t.first) })
+	t.onAPIServices = sync.OnceFunc(func() { close(t.first) })
 	t.mu.state = newState(options.DiscoveryLag)
 	t.mu.subscriptions = map[*Subscription]struct{}{}
 	t.mu.status.Mode = Starting
@@ -345,7 +345,7 @@ func (t *Tracker) round(ctx context.Context) (again bool) {
 			status.Discovery.Synced = true
 			events, again = s.applyCatalog(catalog)
 		}
-		t.mu.pace.done(err, len(s.unknown))
+		t.mu.pace.recordRound(err, len(s.unknown))
 		return events
 	})
 	return again

@@ -33,13 +33,13 @@ func run(t testing.TB, tracker *Tracker) (stop func()) {
 	return stop
 }
 
-func ws(uid string, change ...func(*crd.Definition)) *crd.Definition {
+func workspaceCRD(uid string, change ...func(*crd.Definition)) *crd.Definition {
 	return definition("ws", uid, change...)
 }
 
 func TestTrackerFollowsCRDs(t *testing.T) {
 	server := newTypeServer(t, sampleGroups()...)
-	server.put(crdPath, crdObjectOf(ws("1")))
+	server.put(crdPath, crdObjectOf(workspaceCRD("1")))
 	tracker := server.tracker(t, TrackerOptions{})
 	run(t, tracker)
 	early := listen(t, tracker)
@@ -52,10 +52,10 @@ func TestTrackerFollowsCRDs(t *testing.T) {
 	}
 	server.discovery.took()
 
-	server.put(crdPath, crdObjectOf(ws("1",
+	server.put(crdPath, crdObjectOf(workspaceCRD("1",
 		func(d *crd.Definition) { d.Versions = append(d.Versions, crd.Version{Name: "v2", Served: true}) })))
 	early.until("Changed ws.example.com 1 versions")
-	server.put(crdPath, crdObjectOf(ws("2", func(d *crd.Definition) { d.Namespaced = false })))
+	server.put(crdPath, crdObjectOf(workspaceCRD("2", func(d *crd.Definition) { d.Namespaced = false })))
 	if diff := cmp.Diff([]string{"Removed ws.example.com 1", "Added ws.example.com 2"},
 		early.until("Added ws.example.com 2")); diff != "" {
 		t.Errorf("another UID (-want +got):\n%s", diff)
@@ -88,7 +88,7 @@ func TestTrackerFollowsCRDs(t *testing.T) {
 // tracker follows later changes.
 func TestTrackerOfARestoredServer(t *testing.T) {
 	server := newTypeServer(t, sampleGroups()...)
-	server.put(crdPath, crdObjectOf(ws("1")))
+	server.put(crdPath, crdObjectOf(workspaceCRD("1")))
 	restore := server.backup()
 	tracker := server.tracker(t, TrackerOptions{})
 	run(t, tracker)
@@ -137,7 +137,7 @@ func TestTrackerFollowsAPIServices(t *testing.T) {
 	// The server's own APIServices for CRDs and built-in types cause no discovery.
 	server.discovery.took()
 	server.put(apiServicePath, apiServiceObject("v1.example.com", "1", false))
-	server.put(crdPath, crdObjectOf(ws("1")))
+	server.put(crdPath, crdObjectOf(workspaceCRD("1")))
 	l.until("Added ws.example.com 1")
 	if took := server.discovery.took(); len(took) != 0 {
 		t.Errorf("a local APIService cost %v", took)
@@ -187,11 +187,11 @@ func TestTrackerRetriesDiscovery(t *testing.T) {
 }
 
 func TestPace(t *testing.T) {
-	var p pace
+	var p roundTimer
 	expect := func(what string, err error, unknown int, want ...time.Duration) {
 		t.Helper()
 		for i, mean := range want {
-			p.done(err, unknown)
+			p.recordRound(err, unknown)
 			if got := p.pause(time.Hour); got < mean*4/5 || got > mean*6/5 {
 				t.Errorf("%s: pause %d is %v, want about %v", what, i, got, mean)
 			}
@@ -223,7 +223,7 @@ func TestTrackerWithoutRights(t *testing.T) {
 			oneGroup("example.com", "ws"))
 	})
 	l.until("Added ws.example.com")
-	server.put(crdPath, crdObjectOf(ws("1")))
+	server.put(crdPath, crdObjectOf(workspaceCRD("1")))
 	server.mu.Lock()
 	delete(server.mu.deny, crdPath)
 	server.mu.Unlock()
@@ -251,7 +251,7 @@ func TestTrackerConfirmsMassRemoval(t *testing.T) {
 	// An expired watch makes the reflector list again.
 	server.expire()
 	server.waitForLists(t, lists+2)
-	server.put(crdPath, crdObjectOf(ws("1")))
+	server.put(crdPath, crdObjectOf(workspaceCRD("1")))
 	if diff := cmp.Diff([]string{"Added ws.example.com 1"}, l.until("Added ws.example.com 1")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -268,7 +268,7 @@ func TestTrackerKeepsUnreadableCRDs(t *testing.T) {
 		}
 	}
 	server.put(crdPath, odd("odd.example.com", "o"))
-	server.put(crdPath, crdObjectOf(ws("1")))
+	server.put(crdPath, crdObjectOf(workspaceCRD("1")))
 	tracker := server.tracker(t, TrackerOptions{})
 	run(t, tracker)
 	l := listen(t, tracker)

@@ -24,10 +24,10 @@ func (t *Tracker) crdStore() *crdStore {
 			})
 			return err
 		},
-		put: func(d *crd.Definition) {
+		onDefinition: func(d *crd.Definition) {
 			t.updateCRDs(func(s *state) []Event { return s.putCRD(d) })
 		},
-		drop: func(gr schema.GroupResource) {
+		onDeleted: func(gr schema.GroupResource) {
 			t.updateCRDs(func(s *state) []Event { return s.dropCRD(gr, time.Now()) })
 		},
 		setUnreadable: func(u unreadable) {
@@ -72,14 +72,14 @@ func (t *Tracker) crdReports() watchReports {
 // server itself only matter while CRDs cannot be watched.
 func (t *Tracker) apiServiceStore() *apiServiceStore {
 	return &apiServiceStore{
-		synced: func(first bool) {
+		onListed: func(first bool) {
 			missed := false
 			t.update(func(_ *state, status *TrackerStatus) []Event {
 				status.APIServices.Synced, status.APIServices.Denied = true, false
 				missed = first && t.mu.discovering
 				return nil
 			})
-			t.answered()
+			t.onAPIServices()
 			if missed {
 				t.Refresh() // this list includes registrations since the first round
 			}
@@ -102,7 +102,7 @@ func (t *Tracker) apiServiceReports() watchReports {
 	reports.failed = func(err error, list bool) {
 		failed(err, list)
 		if list {
-			t.answered()
+			t.onAPIServices()
 		}
 	}
 	reports.denied = func(error) {

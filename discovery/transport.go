@@ -87,7 +87,7 @@ var errNotModified = errors.New("not modified")
 
 // get fetches path. With an etag it returns errNotModified if the document has not changed.
 func (t *transport) get(ctx context.Context, path, accept, etag string) (reply, error) {
-	x := &exchange{ifNoneMatch: etag}
+	x := &etagExchange{ifNoneMatch: etag}
 	var contentType string
 	result := t.rest.Get().AbsPath(path).SetHeader("Accept", accept).
 		Do(context.WithValue(ctx, exchangeKey{}, x)).ContentType(&contentType)
@@ -111,9 +111,9 @@ func isAggregated(contentType string) bool {
 		params["v"] == "v2" && params["as"] == "APIGroupDiscoveryList"
 }
 
-// exchange passes ETags between get and the RoundTripper, in the request's context. It needs no lock, because
-// one get sends its requests one after the other.
-type exchange struct {
+// etagExchange passes ETags between get and the RoundTripper, in the request's context. It needs no lock,
+// because one get sends its requests one after the other.
+type etagExchange struct {
 	ifNoneMatch string
 	etag        string
 	notModified bool
@@ -125,7 +125,7 @@ type exchangeKey struct{}
 type validators struct{ next http.RoundTripper }
 
 func (v validators) RoundTrip(req *http.Request) (*http.Response, error) {
-	x, ok := req.Context().Value(exchangeKey{}).(*exchange)
+	x, ok := req.Context().Value(exchangeKey{}).(*etagExchange)
 	if !ok {
 		return v.next.RoundTrip(req)
 	}

@@ -33,7 +33,7 @@ type watchReports struct {
 }
 
 // runReflector updates store from a resource of the kube-apiserver until ctx ends.
-func runReflector(ctx context.Context, client dynamic.Interface, restores *requests.Restores,
+func runReflector(ctx context.Context, client dynamic.Interface, restores *requests.RestoreDetector,
 	gvr schema.GroupVersionResource, store cache.ReflectorStore, reports watchReports) {
 	resource := client.Resource(gvr)
 	continuity := restores.Continuity(requests.VersionCounter(gvr, true),

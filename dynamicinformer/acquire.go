@@ -59,7 +59,8 @@ func (f *Factory) acquire(gvr schema.GroupVersionResource, options []ResourceOpt
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("dynamicinformer: acquiring %s: %w", formatGVR(gvr), err)
 	}
-	return f.claim(claim{key: entryKeyOf(gvr, resolved), options: resolved, start: true, renews: renews})
+	return f.findOrMake(acquireRequest{key: entryKeyOf(gvr, resolved), options: resolved, start: true,
+		renews: renews})
 }
 
 // addMissing adds the indexes that an existing informer lacks. Concurrent calls wait for each other.
@@ -99,7 +100,7 @@ func (h *Handle) Release() {
 		h.own.released = true
 		h.own.Unlock()
 		// Before the release, because a lingering informer belongs to the next holder.
-		h.Informer().RemoveIndexes(h.disown(func(string) bool { return true })...)
+		h.Informer().RemoveIndexes(h.dropOwned(func(string) bool { return true })...)
 		h.factory.release(h)
 	})
 }
@@ -108,12 +109,12 @@ func (h *Handle) Release() {
 // continues. Informers are shared, so index names should identify their owner. It returns an error after
 // Release.
 func (h *Handle) AddIndexes(indexes IndexSet, replaced ...string) error {
-	disowned := h.disown(func(name string) bool { return slices.Contains(replaced, name) })
+	disowned := h.dropOwned(func(name string) bool { return slices.Contains(replaced, name) })
 	err := h.Informer().AddIndexes(indexes, replaced...)
 	if err == nil {
 		disowned = indexes.Names()
 	}
-	if !h.owns(disowned) {
+	if !h.recordOwned(disowned) {
 		h.Informer().RemoveIndexes(disowned...)
 		err = errors.Join(err, errHandleReleased)
 	}
@@ -122,8 +123,8 @@ func (h *Handle) AddIndexes(indexes IndexSet, replaced ...string) error {
 
 var errHandleReleased = errors.New("dynamicinformer: the handle has been released")
 
-// owns records indexes for Release to remove. It returns false after Release.
-func (h *Handle) owns(names []string) bool {
+// recordOwned records indexes for Release to remove. It returns false after Release.
+func (h *Handle) recordOwned(names []string) bool {
 	h.own.Lock()
 	defer h.own.Unlock()
 	if h.own.released {
@@ -136,11 +137,11 @@ func (h *Handle) owns(names []string) bool {
 // RemoveIndexes removes indexes that AddIndexes of this handle added. It ignores other names, because a name
 // that is free again may belong to another holder. After Release it does nothing.
 func (h *Handle) RemoveIndexes(names ...string) {
-	h.Informer().RemoveIndexes(h.disown(func(name string) bool { return slices.Contains(names, name) })...)
+	h.Informer().RemoveIndexes(h.dropOwned(func(name string) bool { return slices.Contains(names, name) })...)
 }
 
-// disown drops indexes from the handle's list before their names become free.
-func (h *Handle) disown(which func(name string) bool) (names []string) {
+// dropOwned drops indexes from the handle's list before their names become free.
+func (h *Handle) dropOwned(which func(name string) bool) (names []string) {
 	h.own.Lock()
 	defer h.own.Unlock()
 	h.own.indexes = slices.DeleteFunc(h.own.indexes, func(name string) bool {

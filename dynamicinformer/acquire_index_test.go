@@ -28,7 +28,7 @@ func TestAcquireTogether(t *testing.T) {
 			virtual(t, func(t *testing.T, server *apitest.Server) {
 				server.Create(t, widgets, widget("web", "a"))
 				f := newVirtualFactory(t, server, Options{})
-				i := ask(t, f, widgets)
+				i := mustInformer(t, f, widgets)
 				start(t, f)
 				open := make(chan struct{})
 				wants := options(func() { <-open })

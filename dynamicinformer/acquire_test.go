@@ -139,7 +139,7 @@ func TestAcquireWhatIsEnding(t *testing.T) {
 
 func TestReleaseAtOnce(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
-		server.Break(silence(gadgetsPath))
+		server.AddFaults(unansweredRequests(gadgetsPath))
 		f := newVirtualFactory(t, server, Options{Linger: -1})
 		idle := acquire(t, f, widgets)
 		idle.Release()
@@ -152,7 +152,7 @@ func TestReleaseAtOnce(t *testing.T) {
 		go func() { // ended by the release
 			err := f.WaitForSync(context.Background(), gadgets)
 			var missing *NotSyncedError
-			if !errors.As(err, &missing) || missing.Missing[0].State != status.Stopped {
+			if !errors.As(err, &missing) || missing.NotSynced[0].State != status.Stopped {
 				t.Errorf("the error is %+v", err)
 			}
 			waited <- err
@@ -194,7 +194,7 @@ func TestForResourceHolds(t *testing.T) {
 		f := newVirtualFactory(t, server, Options{Linger: -1})
 		start(t, f)
 		h := acquire(t, f, widgets)
-		i := ask(t, f, widgets)
+		i := mustInformer(t, f, widgets)
 		if i != h.Informer() {
 			t.Error("ForResource returns another informer than Acquire")
 		}
@@ -228,7 +228,7 @@ func TestAcquireAfterStartEnded(t *testing.T) {
 // TestAcquireWhatDoesNotExist succeeds as pending, and goes on when the type comes.
 func TestAcquireWhatDoesNotExist(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
-		types := &script{}
+		types := &scriptedSource{}
 		f := newVirtualFactory(t, server, Options{Types: types})
 		types.listener.SetComplete()
 		start(t, f)
@@ -256,14 +256,14 @@ func TestViews(t *testing.T) {
 			same.Informer() != some.Informer() {
 			t.Error("informers are shared wrongly")
 		}
-		if ask(t, f, widgets) != all.Informer() {
+		if mustInformer(t, f, widgets) != all.Informer() {
 			t.Error("ForResource returns another view")
 		}
 		synctest.Wait()
 		var views []string
 		statuses, err := waitForStatuses(context.Background(), f, widgets)
 		for _, s := range statuses {
-			views = append(views, s.View)
+			views = append(views, s.Options)
 		}
 		if diff := cmp.Diff([]string{"", "labels: color=red", "namespaces: in web; labels: color=red"},
 			views); err != nil || diff != "" {
@@ -286,10 +286,10 @@ func TestEveryFieldIsPartOfTheView(t *testing.T) {
 		x, y := twoOf(t, field)
 		reflect.ValueOf(&a).Elem().FieldByIndex(field.Index).Set(x)
 		reflect.ValueOf(&b).Elem().FieldByIndex(field.Index).Set(y)
-		if same := a.view() == b.view(); same != shared[field.Name] {
+		if same := a.key() == b.key(); same != shared[field.Name] {
 			t.Errorf("views that differ in %s are the same: %v", field.Name, same)
 		}
-		if again := a; again.view() != a.view() {
+		if again := a; again.key() != a.key() {
 			t.Errorf("%s makes a view differ from itself", field.Name)
 		}
 	}
@@ -301,15 +301,15 @@ func TestClosuresDiffer(t *testing.T) {
 		return func(obj any) (any, error) { return label, nil }
 	}
 	a, b := ResourceOptions{Transform: adding("a")}, ResourceOptions{Transform: adding("b")}
-	if a.view() == b.view() || a.view() != a.view() {
+	if a.key() == b.key() || a.key() != a.key() {
 		t.Error("two closures are taken for one")
 	}
 	if one, other := (ResourceOptions{Transform: StripManagedFields}),
-		(ResourceOptions{Transform: StripManagedFields}); one.view() != other.view() {
+		(ResourceOptions{Transform: StripManagedFields}); one.key() != other.key() {
 		t.Error("one func is taken for two")
 	}
 	if one, other := (ResourceOptions{}), (ResourceOptions{Storage: Storage{Mode: StoragePacked},
-		Namespaces: AllNamespaces(), Versions: PinnedVersion()}); one.view() != other.view() {
+		Namespaces: AllNamespaces(), Versions: PinnedVersion()}); one.key() != other.key() {
 		t.Error("a default that is spelled out makes another view")
 	}
 }

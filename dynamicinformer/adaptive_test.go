@@ -20,7 +20,7 @@ func manyWidgets(t testing.TB, server *apitest.Server) (count int) {
 	t.Helper()
 	const widgetsToLearnFrom = 250
 	for n := range widgetsToLearnFrom {
-		u := painted("web", fmt.Sprint("w", n), "red")
+		u := widgetWithColor("web", fmt.Sprint("w", n), "red")
 		u.Object["status"] = map[string]any{"message": strings.Repeat("the same in all widgets; ", 20)}
 		server.Create(t, widgets, u)
 	}
@@ -36,7 +36,7 @@ func TestAdaptiveStorage(t *testing.T) {
 	seen := &eventNotes{}
 	registration, err := i.AddEventHandler(seen)
 	must(t, err)
-	if !cache.WaitForCacheSync(patient(t).Done(), registration.HasSynced) || len(seen.take()) != count {
+	if !cache.WaitForCacheSync(longContext(t).Done(), registration.HasSynced) || len(seen.take()) != count {
 		t.Fatal("the handler was not told of all")
 	}
 	held, err := i.Lister().ByNamespace("web").Get("w7")
@@ -76,7 +76,7 @@ func TestMemoryBudget(t *testing.T) {
 	count := manyWidgets(t, server)
 	f, err := New(Options{Config: server.Config(), MemoryBudget: 1})
 	must(t, err)
-	ctx := patient(t)
+	ctx := longContext(t)
 	defer func() { must(t, f.Shutdown(ctx)) }()
 	must(t, f.Start(ctx))
 	small, err := f.Acquire(widgets, ResourceOptions{Storage: adaptive})

@@ -85,8 +85,8 @@ func (a answer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(out, a.body)
 }
 
-// ask makes every kind of request and returns all that came of it.
-func ask(t *testing.T, client dynamic.Interface) []any {
+// requestAll makes every kind of request and returns all that came of it.
+func requestAll(t *testing.T, client dynamic.Interface) []any {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
@@ -132,7 +132,7 @@ func TestClientIsStock(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				want, got := ask(t, stock), ask(t, ours)
+				want, got := requestAll(t, stock), requestAll(t, ours)
 				if !reflect.DeepEqual(want, got) { // for large objects, cmp takes seconds
 					t.Errorf("(-stock +ours)\n%.3000s", cmp.Diff(want, got))
 				}

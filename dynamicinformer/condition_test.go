@@ -8,11 +8,11 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 )
 
-// troubled is a source of types that cannot tell any.
-type troubled struct{ err error }
+// failingSource is a source of types that cannot tell any.
+type failingSource struct{ err error }
 
-func (troubled) Subscribe(typesource.Listener) (stop func()) { return func() {} }
-func (t troubled) Err() error                                { return t.err }
+func (failingSource) Subscribe(typesource.Listener) (stop func()) { return func() {} }
+func (t failingSource) Err() error                                { return t.err }
 
 // TestConditionsExplainTheSource: why the types are not known is part of the message.
 func TestConditionsExplainTheSource(t *testing.T) {
@@ -20,7 +20,7 @@ func TestConditionsExplainTheSource(t *testing.T) {
 	for _, tt := range []struct {
 		source typesource.Source
 		want   string
-	}{{troubled{errors.New("no\nway")}, want + ": no way"}, {troubled{}, want}, {&script{}, want}} {
+	}{{failingSource{errors.New("no\nway")}, want + ": no way"}, {failingSource{}, want}, {&scriptedSource{}, want}} {
 		f := newFactory(t, newServer(t), Options{Types: tt.source})
 		for _, c := range f.Conditions() {
 			if (c.Type == status.ConditionReady || c.Type == status.ConditionTypesKnown) &&

@@ -57,7 +57,7 @@ func TestContractNamesRealTests(t *testing.T) {
 			t.Errorf("the contract names %s, which does not exist", name)
 		}
 	}
-	heading := regexp.MustCompile(`(?m)^(Cache|Handlers|Notifications|Failures|Generations|End)\.`)
+	heading := regexp.MustCompile(`(?m)^(Cache|Handlers|Notifications|Failures|Incarnations|End)\.`)
 	pinned := true
 	for _, sentence := range regexp.MustCompile(`\.\s`).Split(heading.ReplaceAllString(contract, ""), -1) {
 		if strings.TrimSpace(sentence) == "" {
@@ -105,7 +105,7 @@ func TestRelistSkipsStates(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
 		f := newVirtualFactory(t, server, Options{})
-		i := ask(t, f, widgets)
+		i := mustInformer(t, f, widgets)
 		var events []string
 		color := func(obj any) string { return obj.(*unstructured.Unstructured).GetLabels()["color"] }
 		_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -117,7 +117,7 @@ func TestRelistSkipsStates(t *testing.T) {
 		}
 		start(t, f)
 		time.Sleep(time.Minute)
-		server.Break(fault(widgetsPath, "watch", 410), fault(widgetsPath, "watch-list", 503),
+		server.AddFaults(fault(widgetsPath, "watch", 410), fault(widgetsPath, "watch-list", 503),
 			fault(widgetsPath, "list", 503))
 		server.CloseClientConnections()
 		synctest.Wait()
@@ -141,7 +141,8 @@ func TestHandlerCannotAwaitShutdown(t *testing.T) {
 		server.Create(t, widgets, widget("web", "a"))
 		f := newVirtualFactory(t, server, Options{})
 		var failure error
-		if _, err := ask(t, f, widgets).AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) {
+		if _, err := mustInformer(t, f,
+			widgets).AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			defer cancel()
 			failure = f.Shutdown(ctx)
@@ -165,7 +166,8 @@ func TestHandlerCannotAwaitItself(t *testing.T) {
 		f := newVirtualFactory(t, server, Options{})
 		var registration *informer.Registration
 		var failure error
-		added, err := ask(t, f, widgets).AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) {
+		added, err := mustInformer(t, f,
+			widgets).AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			defer cancel()
 			failure = registration.WaitForSync(ctx)

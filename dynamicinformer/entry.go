@@ -22,8 +22,8 @@ import (
 type entryState int
 
 const (
-	// entryFresh: the informer has not been started.
-	entryFresh entryState = iota
+	// entryNotStarted: the informer has not been started.
+	entryNotStarted entryState = iota
 	// entryRunning: the informer runs and has claims.
 	entryRunning
 	// entryLingering: the informer runs without claims, until Options.Linger has passed.
@@ -41,20 +41,20 @@ var (
 // entryKey identifies an entry. The options are interned because they are large and few.
 type entryKey struct {
 	gvr  schema.GroupVersionResource
-	view unique.Handle[viewKey]
+	view unique.Handle[optionsKey]
 	// own marks an informer that the factory needs itself. It runs until Shutdown, independently of the
 	// contexts of Start.
 	own bool
 }
 
 func entryKeyOf(gvr schema.GroupVersionResource, options ResourceOptions) entryKey {
-	return entryKey{gvr: gvr, view: unique.Make(options.view())}
+	return entryKey{gvr: gvr, view: unique.Make(options.key())}
 }
 
 // entry is an informer with its claims.
 type entry struct {
 	key      entryKey
-	view     string // as in Status.View
+	options  string // as in Status.Options
 	informer *Informer
 	done     chan struct{} // closed when a started informer has ended
 
@@ -62,10 +62,10 @@ type entry struct {
 
 	ctx    context.Context // nil before the start
 	cancel context.CancelCauseFunc
-	// claims counts the handles, renewing and required the handles with these properties.
-	claims, renewing, required int
-	// linger ends the entry when it fires. It is nil unless the entry lingers.
-	linger *time.Timer
+	// handles counts the handles, renewing and required the handles with these properties.
+	handles, renewing, required int
+	// lingerTimer ends the entry when it fires. It is nil unless the entry lingers.
+	lingerTimer *time.Timer
 }
 
 // state derives the phase. The caller holds Factory.mu.
@@ -74,16 +74,16 @@ func (e *entry) state() entryState {
 	case e.informer.IsStopped(), e.ctx != nil && e.ctx.Err() != nil:
 		return entryEnded
 	case e.ctx == nil:
-		return entryFresh
-	case e.claims == 0:
+		return entryNotStarted
+	case e.handles == 0:
 		return entryLingering
 	default:
 		return entryRunning
 	}
 }
 
-// claim is a request for an informer.
-type claim struct {
+// acquireRequest is a request for an informer.
+type acquireRequest struct {
 	key     entryKey
 	options ResourceOptions
 	// start runs the informer immediately if Start has been called, instead of at the next Start.
@@ -92,10 +92,10 @@ type claim struct {
 	renews bool
 }
 
-// claim finds or makes the requested informer and counts the claim. All lookups go through it, so none
+// findOrMake finds or makes the requested informer and counts the claim. All lookups go through it, so none
 // returns an ended entry. It adds missing indexes without a lock. If the informer stops meanwhile, claim
 // retries with a new one.
-func (f *Factory) claim(c claim) (*Handle, error) {
+func (f *Factory) findOrMake(c acquireRequest) (*Handle, error) {
 	for {
 		h, err := f.count(c)
 		if err != nil {
@@ -113,11 +113,11 @@ func (f *Factory) claim(c claim) (*Handle, error) {
 
 // count counts a claim on the existing entry or a new one. It makes the informer without a lock, because that
 // calls user code: selectors and sets of indexes.
-func (f *Factory) count(c claim) (*Handle, error) {
+func (f *Factory) count(c acquireRequest) (*Handle, error) {
 	if h, err := f.countOn(c, nil); h != nil || err != nil {
 		return h, err
 	}
-	made, err := newInformer(f.source, c.key.gvr, c.options, f.board)
+	made, err := newInformer(f.source, c.key.gvr, c.options, f.typeRegistry)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (f *Factory) count(c claim) (*Handle, error) {
 
 // countOn counts a claim on the existing entry, or else on a new entry for made. It returns nil if there is
 // neither.
-func (f *Factory) countOn(c claim, made *Informer) (*Handle, error) {
+func (f *Factory) countOn(c acquireRequest, made *Informer) (*Handle, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.mu.shutdown {
@@ -154,7 +154,7 @@ func (f *Factory) countOn(c claim, made *Informer) (*Handle, error) {
 
 // count adds a claim, or removes it if by is -1.
 func (e *entry) count(h *Handle, by int) {
-	e.claims += by
+	e.handles += by
 	if h.renews {
 		e.renewing += by
 	}
@@ -164,10 +164,10 @@ func (e *entry) count(h *Handle, by int) {
 	}
 }
 
-func (f *Factory) addLocked(c claim, i *Informer) *entry {
+func (f *Factory) addLocked(c acquireRequest, i *Informer) *entry {
 	i.health.Require(c.options.required())
-	f.hub.Join(i.health)
-	e := &entry{key: c.key, view: i.Status().View, informer: i, done: make(chan struct{})}
+	f.aggregator.Join(i.health)
+	e := &entry{key: c.key, options: i.Status().Options, informer: i, done: make(chan struct{})}
 	f.mu.entries[e.key] = e
 	return e
 }
@@ -175,7 +175,7 @@ func (f *Factory) addLocked(c claim, i *Informer) *entry {
 // startLocked runs a fresh informer with the context of the latest Start. An informer of the factory itself
 // runs until Shutdown.
 func (f *Factory) startLocked(e *entry) {
-	if e.state() != entryFresh {
+	if e.state() != entryNotStarted {
 		return
 	}
 	ctx := f.mu.running
@@ -207,7 +207,7 @@ func (f *Factory) release(h *Handle) {
 	defer f.mu.Unlock()
 	e := h.entry
 	e.count(h, -1)
-	if e.claims > 0 || f.mu.shutdown || f.mu.entries[e.key] != e {
+	if e.handles > 0 || f.mu.shutdown || f.mu.entries[e.key] != e {
 		return
 	}
 	if e.state() != entryLingering || f.options.Linger < 0 {
@@ -219,11 +219,11 @@ func (f *Factory) release(h *Handle) {
 	timer = time.AfterFunc(f.options.Linger, func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		if e.linger == timer && !f.mu.shutdown { // not claimed since
+		if e.lingerTimer == timer && !f.mu.shutdown { // not claimed since
 			f.dropLocked(e)
 		}
 	})
-	e.linger = timer
+	e.lingerTimer = timer
 }
 
 // dropLocked removes an entry and stops its informer. It does not wait.
@@ -234,16 +234,16 @@ func (f *Factory) dropLocked(e *entry) {
 	}
 	e.stopLinger()
 	if e.ctx == nil {
-		e.informer.abandon(errReleased)
+		e.informer.stopUnstarted(errReleased)
 		return
 	}
 	e.cancel(errReleased)
 }
 
 func (e *entry) stopLinger() {
-	if e.linger != nil {
-		e.linger.Stop()
-		e.linger = nil
+	if e.lingerTimer != nil {
+		e.lingerTimer.Stop()
+		e.lingerTimer = nil
 	}
 }
 
@@ -271,7 +271,7 @@ func (f *Factory) entriesThat(fit func(entryKey) bool) []*entry {
 
 func sortedEntries(all []*entry) []*entry {
 	slices.SortFunc(all, func(a, b *entry) int {
-		return cmp.Or(typename.Compare(a.key.gvr, b.key.gvr), cmp.Compare(a.view, b.view))
+		return cmp.Or(typename.Compare(a.key.gvr, b.key.gvr), cmp.Compare(a.options, b.options))
 	})
 	return all
 }

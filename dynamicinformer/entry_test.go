@@ -35,7 +35,7 @@ func startFor(t *testing.T, f *Factory) context.CancelFunc {
 func TestStartAgain(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{})
-		old, held := ask(t, f, widgets), acquire(t, f, gadgets)
+		old, held := mustInformer(t, f, widgets), acquire(t, f, gadgets)
 		cancel := startFor(t, f)
 		expectState(t, "started", old, status.Synced)
 		cancel()
@@ -47,7 +47,7 @@ func TestStartAgain(t *testing.T) {
 			t.Errorf("starting again ends with %v", err)
 		}
 		held.Release()
-		next := ask(t, f, widgets)
+		next := mustInformer(t, f, widgets)
 		if next == old || acquire(t, f, widgets).Informer() != next {
 			t.Error("ForResource and Acquire do not give the same informer, one that can run")
 		}
@@ -64,9 +64,9 @@ func TestSubscriptionRevives(t *testing.T) {
 		f := newVirtualFactory(t, server, Options{})
 		var told []string
 		s, err := f.Subscribe(Selection{Group: "example.com", Version: "v1", Resource: "widgets"}, Subscriber{
-			OnStarted: func(status.Generation) { told = append(told, "started") },
-			OnSynced:  func(status.Generation) { told = append(told, "synced") },
-			OnGone: func(_ status.Generation, reason status.Reason) {
+			OnStarted: func(status.Incarnation) { told = append(told, "started") },
+			OnSynced:  func(status.Incarnation) { told = append(told, "synced") },
+			OnGone: func(_ status.Incarnation, reason status.Reason) {
 				told = append(told,
 					"gone "+string(reason))
 			},
@@ -119,14 +119,14 @@ func TestMakingAnInformerHoldsNoLock(t *testing.T) {
 			f.Status()
 		}
 	}}}})
-	if ask(t, f, widgets); calls == 0 {
+	if mustInformer(t, f, widgets); calls == 0 {
 		t.Error("the names of the indexes were not asked for")
 	}
 }
 
-// ending returns a factory with an informer that has one index, and ends with the context of its Start as
-// soon as somebody else has claimed it and is about to go on with it.
-func ending(t *testing.T, server *apitest.Server, index string) (*Factory, *Handle) {
+// newEndingInformer returns a factory with an informer that has one index, and ends with the context of its
+// Start as soon as somebody else has claimed it and is about to go on with it.
+func newEndingInformer(t *testing.T, server *apitest.Server, index string) (*Factory, *Handle) {
 	t.Helper()
 	asked := func() {}
 	f := newVirtualFactory(t, server,
@@ -136,7 +136,7 @@ func ending(t *testing.T, server *apitest.Server, index string) (*Factory, *Hand
 	expectState(t, "started", held.Informer(), status.Synced)
 	asked = func() {
 		f.mu.Lock()
-		claimed := held.entry.claims > 1
+		claimed := held.entry.handles > 1
 		f.mu.Unlock()
 		if claimed {
 			cancel()
@@ -159,7 +159,7 @@ func TestEndWhileAsking(t *testing.T) {
 		},
 	} {
 		virtual(t, func(t *testing.T, server *apitest.Server) {
-			f, held := ending(t, server, "other")
+			f, held := newEndingInformer(t, server, "other")
 			i, err := ask(f)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
@@ -180,12 +180,12 @@ func TestEndWhileAsking(t *testing.T) {
 func TestEndWhileSubscribing(t *testing.T) {
 	for _, index := range []string{"other", "x"} { // the index that is asked for is missing, or there
 		virtual(t, func(t *testing.T, server *apitest.Server) {
-			f, held := ending(t, server, index)
+			f, held := newEndingInformer(t, server, index)
 			var told []string
 			_, err := f.Subscribe(Selection{Group: "example.com", Version: "v1", Resource: "widgets"},
 				Subscriber{
-					OnStarted: func(status.Generation) { told = append(told, "started") },
-					OnSynced:  func(status.Generation) { told = append(told, "synced") },
+					OnStarted: func(status.Incarnation) { told = append(told, "started") },
+					OnSynced:  func(status.Incarnation) { told = append(told, "synced") },
 					OnError: func(_ schema.GroupVersionResource,
 						err error) {
 						told = append(told, err.Error())
@@ -210,14 +210,14 @@ func TestEndWhileSubscribing(t *testing.T) {
 func TestNamespacesOutliveAStart(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		createNamespaces(t, server, "team-a")
-		deny(server, widgetsPath, gadgetsPath)
+		forbid(server, widgetsPath, gadgetsPath)
 		f := newVirtualFactory(t, server,
 			Options{Defaults: ResourceOptions{Namespaces: MatchingNamespaces([]string{"team-*"}, nil)}})
-		stays := ask(t, f, widgets)
+		stays := mustInformer(t, f, widgets)
 		told := record(t, stays)
 		startFor(t, f)
 		synctest.Wait()
-		ends := ask(t, f, gadgets)
+		ends := mustInformer(t, f, gadgets)
 		cancel := startFor(t, f)
 		expectState(t, "of the second Start", ends, status.Synced)
 		cancel()
@@ -229,17 +229,17 @@ func TestNamespacesOutliveAStart(t *testing.T) {
 	// It does not matter which of them has needed it first.
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		createNamespaces(t, server, "team-a")
-		deny(server, gadgetsPath)
+		forbid(server, gadgetsPath)
 		f := newVirtualFactory(t, server,
 			Options{Defaults: ResourceOptions{Namespaces: MatchingNamespaces([]string{"team-*"}, nil)}})
-		stays := ask(t, f, widgets)
+		stays := mustInformer(t, f, widgets)
 		told := record(t, stays)
 		startFor(t, f)
 		expectState(t, "of the first Start", stays, status.Synced)
-		ends := ask(t, f, gadgets)
+		ends := mustInformer(t, f, gadgets)
 		cancel := startFor(t, f)
 		expectState(t, "of the second Start", ends, status.Synced)
-		deny(server, widgetsPath)
+		forbid(server, widgetsPath)
 		server.CloseClientConnections()
 		time.Sleep(time.Minute)
 		cancel()
@@ -252,14 +252,14 @@ func TestNamespacesOutliveAStart(t *testing.T) {
 	// alone.
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		createNamespaces(t, server, "team-a")
-		deny(server, widgetsPath)
+		forbid(server, widgetsPath)
 		f := newVirtualFactory(t, server, Options{Resources: map[schema.GroupVersionResource]ResourceOptions{
 			widgets: {Namespaces: MatchingNamespaces([]string{"team-*"}, nil)},
 		}})
 		acquire(t, f, namespacesGVR, ResourceOptions{Storage: Storage{Mode: StorageMetadata}})
 		cancel := startFor(t, f)
 		synctest.Wait()
-		told := record(t, ask(t, f, widgets))
+		told := record(t, mustInformer(t, f, widgets))
 		startFor(t, f)
 		synctest.Wait()
 		cancel()
@@ -274,7 +274,7 @@ func TestNamespacesOutliveAStart(t *testing.T) {
 func TestRequiredCounts(t *testing.T) {
 	required := ResourceOptions{Required: new(true)}
 	virtual(t, func(t *testing.T, server *apitest.Server) {
-		types := &script{}
+		types := &scriptedSource{}
 		f := newVirtualFactory(t, server, Options{Types: types})
 		types.listener.SetComplete()
 		start(t, f)
@@ -315,7 +315,7 @@ func TestRequiredCounts(t *testing.T) {
 		if err := f.WaitForSync(t.Context()); err == nil || err.Error() != "not synced: "+text {
 			t.Errorf("before anybody has asked, the wait ended with %v", err)
 		}
-		ask(t, f, widgets)
+		mustInformer(t, f, widgets)
 		start(t, f)
 		if err := f.WaitForSync(t.Context()); err != nil {
 			t.Error(err)
@@ -330,7 +330,7 @@ func TestRequiredCounts(t *testing.T) {
 func TestForResourceAddsIndexes(t *testing.T) {
 	f := newFactory(t, newServer(t), Options{Defaults: ResourceOptions{Indexes: indexNames("usual")}})
 	h := acquire(t, f, widgets, ResourceOptions{Indexes: indexNames("special")})
-	i := ask(t, f, widgets)
+	i := mustInformer(t, f, widgets)
 	if h.Informer() != i {
 		t.Error("indexes make another view")
 	}
@@ -377,7 +377,7 @@ func TestSelectorsThatMatchNothing(t *testing.T) {
 					ResourceOptions{Namespaces: options.Namespaces}).Informer() == h.Informer() {
 					t.Error("it shares the view of everything")
 				}
-				if view := h.Informer().Status().View; !strings.Contains(view, "no objects") {
+				if view := h.Informer().Status().Options; !strings.Contains(view, "no objects") {
 					t.Errorf("the view is %q", view)
 				}
 			})
@@ -387,10 +387,10 @@ func TestSelectorsThatMatchNothing(t *testing.T) {
 
 // TestShutdownStopsTypesOnce, however often it is called.
 func TestShutdownStopsTypesOnce(t *testing.T) {
-	types := &script{}
+	types := &scriptedSource{}
 	f := newFactory(t, newServer(t), Options{Types: types})
 	for range 2 {
-		if err := f.Shutdown(patient(t)); err != nil {
+		if err := f.Shutdown(longContext(t)); err != nil {
 			t.Fatal(err)
 		}
 	}

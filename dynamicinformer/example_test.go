@@ -116,7 +116,7 @@ func ExampleFactory_WaitForSync() {
 
 	var missing *dynamicinformer.NotSyncedError
 	if err := factory.WaitForSync(ctx); errors.As(err, &missing) {
-		for _, s := range missing.Missing {
+		for _, s := range missing.NotSynced {
 			fmt.Println(s.GVR.Resource, s.State, s.Reason)
 		}
 		fmt.Println(err)
@@ -141,7 +141,7 @@ func ExampleListener() {
 					fmt.Printf("%s: %s\n", after.GVR.Resource, after.State)
 				}
 			},
-			GenerationSynced: func(g status.Generation) { fmt.Println("generation", g.Number, "is synced") },
+			IncarnationSynced: func(g status.Incarnation) { fmt.Println("incarnation", g.Number, "is synced") },
 		},
 	})
 	if err != nil {
@@ -168,7 +168,7 @@ func ExampleListener() {
 	// widgets: Pending
 	// widgets: Syncing
 	// widgets: Synced
-	// generation 1 is synced
+	// incarnation 1 is synced
 	// widgets: Stopped
 }
 
@@ -205,7 +205,7 @@ func ExampleFactory_Subscribe() {
 	_, err = factory.Subscribe(dynamicinformer.Selection{Group: "*example.com", Resource: "*"},
 		dynamicinformer.Subscriber{
 			OnAdd: func(schema.GroupVersionResource, *unstructured.Unstructured, bool) { objects++ },
-			OnSynced: func(g status.Generation) {
+			OnSynced: func(g status.Incarnation) {
 				fmt.Println(objects, g.GVR.Resource)
 				close(synced)
 			},

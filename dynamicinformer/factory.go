@@ -34,11 +34,11 @@ var (
 type Factory struct {
 	source  source
 	options Options
-	// board holds the types that Options.Types reports; stopTypes ends the reports. Both are nil without
-	// Options.Types.
-	board         *follow.TypeRegistry
+	// typeRegistry holds the types that Options.Types reports; stopTypes ends the reports. Both are nil
+	// without Options.Types.
+	typeRegistry  *follow.TypeRegistry
 	stopTypes     func()
-	hub           *health.Aggregator
+	aggregator    *health.Aggregator
 	subscriptions subscriptions
 
 	// ctx ends during Shutdown, after queued events have been handled.
@@ -71,9 +71,9 @@ func New(options Options) (*Factory, error) {
 	options = options.withDefaults()
 	f := &Factory{options: options, source: source{
 		Server: &requests.Server{
-			Client:   client,
-			Limiter:  requests.NewLimiter(options.ListConcurrency, time.Now),
-			Restores: requests.NewRestores(),
+			Client:          client,
+			Limiter:         requests.NewLimiter(options.ListConcurrency, time.Now),
+			RestoreDetector: requests.NewRestores(),
 		},
 		logger:  options.Logger,
 		sweeper: store.NewSweeper(options.MemoryBudget),
@@ -86,14 +86,14 @@ func New(options Options) (*Factory, error) {
 	f.done = make(chan struct{})
 	f.mu.entries, f.mu.alive, f.mu.past = map[entryKey]*entry{}, map[*entry]struct{}{},
 		map[described]status.Counters{}
-	f.hub = health.NewAggregator(options.Types == nil, time.Now)
-	f.hub.Expect(options.requiredTypes()...)
+	f.aggregator = health.NewAggregator(options.Types == nil, time.Now)
+	f.aggregator.Expect(options.requiredTypes()...)
 	if _, err := f.AddListener(options.Listener); err != nil {
 		return nil, err
 	}
 	if options.Types != nil {
-		f.board = follow.NewTypeRegistry(f.hub.SetTypesKnown)
-		f.stopTypes = sync.OnceFunc(options.Types.Subscribe(f.board))
+		f.typeRegistry = follow.NewTypeRegistry(f.aggregator.SetTypesKnown)
+		f.stopTypes = sync.OnceFunc(options.Types.Subscribe(f.typeRegistry))
 	}
 	return f, nil
 }
@@ -111,7 +111,7 @@ func (f *Factory) ForResource(gvr schema.GroupVersionResource) (*Informer, error
 		return nil, fmt.Errorf("dynamicinformer: %w", err)
 	}
 	// The claim is never released.
-	h, err := f.claim(claim{key: entryKeyOf(gvr, options), options: options})
+	h, err := f.findOrMake(acquireRequest{key: entryKeyOf(gvr, options), options: options})
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func (f *Factory) Start(ctx context.Context) error {
 func (f *Factory) endedLocked() []schema.GroupVersionResource {
 	types := map[schema.GroupVersionResource]bool{}
 	for key, e := range f.mu.entries {
-		if e.ctx != nil && e.claims > e.renewing && e.state() == entryEnded {
+		if e.ctx != nil && e.handles > e.renewing && e.state() == entryEnded {
 			types[key.gvr] = true
 		}
 	}

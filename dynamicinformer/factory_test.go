@@ -20,14 +20,14 @@ import (
 
 func TestForResource(t *testing.T) {
 	f := newFactory(t, newServer(t), Options{})
-	first := ask(t, f, widgets)
+	first := mustInformer(t, f, widgets)
 	if first.GVR() != widgets {
 		t.Errorf("the informer is of %v", first.GVR())
 	}
-	if again := ask(t, f, widgets); again != first {
+	if again := mustInformer(t, f, widgets); again != first {
 		t.Error("the second call returned another informer")
 	}
-	if other := ask(t, f, gadgets); other == first {
+	if other := mustInformer(t, f, gadgets); other == first {
 		t.Error("another type has the same informer")
 	}
 	for _, bad := range []schema.GroupVersionResource{{}, {Version: "v1"}, {Resource: "widgets"},
@@ -53,16 +53,16 @@ func TestStart(t *testing.T) {
 	server := newServer(t)
 	f := newFactory(t, server, Options{})
 	synced(t, f)
-	i := ask(t, f, gadgets)
+	i := mustInformer(t, f, gadgets)
 	if s := i.Status(); s.State != status.Pending {
 		t.Errorf("an informer that is not started has the status %+v", s)
 	}
 	for range 2 {
-		if err := f.Start(patient(t)); err != nil {
+		if err := f.Start(longContext(t)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := f.WaitForSync(patient(t)); err != nil {
+	if err := f.WaitForSync(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{widgetsPath, gadgetsPath} {
@@ -80,22 +80,22 @@ func TestStart(t *testing.T) {
 
 func TestStartContext(t *testing.T) {
 	f := newFactory(t, newServer(t), Options{})
-	i := ask(t, f, widgets)
+	i := mustInformer(t, f, widgets)
 	ctx, cancel := context.WithCancel(t.Context())
 	if err := f.Start(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.WaitForSync(patient(t)); err != nil {
+	if err := f.WaitForSync(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
 	cancel()
 	waitFor(t, i, func(s status.Status) bool { return s.State == status.Stopped })
-	other := ask(t, f, gadgets)
-	if err := f.Start(patient(t)); !errors.Is(err, ErrStopped) || other.Status().State != status.Pending {
+	other := mustInformer(t, f, gadgets)
+	if err := f.Start(longContext(t)); !errors.Is(err, ErrStopped) || other.Status().State != status.Pending {
 		t.Errorf("starting again leaves out what was stopped: %v, %+v", err, other.Status())
 	}
-	ask(t, f, widgets)
-	if err := f.Start(patient(t)); err != nil {
+	mustInformer(t, f, widgets)
+	if err := f.Start(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
 	waitFor(t, other, func(s status.Status) bool { return s.State == status.Synced })
@@ -117,7 +117,7 @@ func TestStatusOrder(t *testing.T) {
 		t.Errorf("an empty factory has the statuses %#v", all)
 	}
 	for _, gvr := range slices.Backward(want) {
-		ask(t, f, gvr)
+		mustInformer(t, f, gvr)
 	}
 	var got []schema.GroupVersionResource
 	for _, s := range f.Status() {
@@ -166,7 +166,7 @@ func TestRequests(t *testing.T) {
 // TestRequestsOfOldServer proves the same of a server without watch-lists.
 func TestRequestsOfOldServer(t *testing.T) {
 	server := newServer(t)
-	server.Break(fault("/apis/example.com/v1/namespaces/web/widgets", "watch-list", 422))
+	server.AddFaults(fault("/apis/example.com/v1/namespaces/web/widgets", "watch-list", 422))
 	f := newFactory(t, server, Options{Defaults: ResourceOptions{
 		Namespaces:    InNamespaces("web"),
 		LabelSelector: labels.SelectorFromSet(labels.Set{"pick": "me"}),
@@ -200,7 +200,7 @@ func TestRequestsOfOldServer(t *testing.T) {
 
 func TestMustForResource(t *testing.T) {
 	f := newFactory(t, newServer(t), Options{})
-	if f.MustForResource(widgets) != ask(t, f, widgets) {
+	if f.MustForResource(widgets) != mustInformer(t, f, widgets) {
 		t.Error("it returns another informer than ForResource")
 	}
 	defer func() {
@@ -217,7 +217,7 @@ func TestHandlerCallsFactory(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, widgets, widget("web", "a"))
 	f := newFactory(t, server, Options{})
-	i := ask(t, f, widgets)
+	i := mustInformer(t, f, widgets)
 	done := make(chan error, 1)
 	_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -235,7 +235,7 @@ func TestHandlerCallsFactory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Start(patient(t)); err != nil {
+	if err := f.Start(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-done; err != nil {

@@ -44,8 +44,8 @@ func gadget(namespace, name string) *unstructured.Unstructured {
 	return u
 }
 
-// patient returns a context that ends long after any test should, and later than t.Context.
-func patient(t testing.TB) context.Context {
+// longContext returns a context that ends long after any test should, and later than t.Context.
+func longContext(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
@@ -54,7 +54,7 @@ func patient(t testing.TB) context.Context {
 // newFactory returns a factory on the server that is shut down with the test.
 func newFactory(t testing.TB, server *apitest.Server, options Options) *Factory {
 	t.Helper()
-	ctx := patient(t)
+	ctx := longContext(t)
 	options.Config, options.HTTPClient = server.Config(), server.HTTPClient(t)
 	f, err := New(options)
 	if err != nil {
@@ -68,8 +68,8 @@ func newFactory(t testing.TB, server *apitest.Server, options Options) *Factory 
 	return f
 }
 
-// ask asks for the informer of a type.
-func ask(t testing.TB, f *Factory, gvr schema.GroupVersionResource) *Informer {
+// mustInformer asks for the informer of a type.
+func mustInformer(t testing.TB, f *Factory, gvr schema.GroupVersionResource) *Informer {
 	t.Helper()
 	i, err := f.ForResource(gvr)
 	if err != nil {
@@ -81,11 +81,11 @@ func ask(t testing.TB, f *Factory, gvr schema.GroupVersionResource) *Informer {
 // synced asks for the informer of widgets, starts it and waits until it is synced.
 func synced(t testing.TB, f *Factory) *Informer {
 	t.Helper()
-	i := ask(t, f, widgets)
-	if err := f.Start(patient(t)); err != nil {
+	i := mustInformer(t, f, widgets)
+	if err := f.Start(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.WaitForSync(patient(t), widgets); err != nil {
+	if err := f.WaitForSync(longContext(t), widgets); err != nil {
 		t.Fatal(err)
 	}
 	return i
@@ -95,7 +95,7 @@ func synced(t testing.TB, f *Factory) *Informer {
 func waitForStatuses(ctx context.Context, f *Factory,
 	gvrs ...schema.GroupVersionResource) (all []status.Status, err error) {
 	err = f.WaitForSync(ctx, gvrs...)
-	for _, a := range f.awaited(gvrs) {
+	for _, a := range f.awaitedTypes(gvrs) {
 		if a.informer != nil {
 			a.status = a.informer.Status()
 		}
@@ -107,7 +107,7 @@ func waitForStatuses(ctx context.Context, f *Factory,
 // waitFor waits for a status.
 func waitFor(t testing.TB, i *Informer, is func(status.Status) bool) status.Status {
 	t.Helper()
-	ctx := patient(t)
+	ctx := longContext(t)
 	for {
 		status, changed := i.StatusChange()
 		if is(status) {
@@ -126,8 +126,8 @@ func fault(path, verb string, status int) apitest.Fault {
 	return apitest.Fault{Path: path, Verb: verb, Status: status}
 }
 
-// silence leaves requests without an answer.
-func silence(path string) apitest.Fault { return apitest.Fault{Path: path} }
+// unansweredRequests leaves requests without an answer.
+func unansweredRequests(path string) apitest.Fault { return apitest.Fault{Path: path} }
 
 // diary records the events of a listener.
 type diary struct {
@@ -153,15 +153,15 @@ func (d *diary) listener() status.Listener {
 		StateChanged: func(before, after status.Status) {
 			d.add("%s: %s -> %s %s", after.GVR.Resource, before.State, after.State, after.Reason)
 		},
-		GenerationStarted: func(g status.Generation) {
+		IncarnationStarted: func(g status.Incarnation) {
 			d.add("%s: started %d %s", g.GVR.Resource,
 				g.Number, g.UID)
 		},
-		GenerationSynced: func(g status.Generation) { d.add("%s: synced %d", g.GVR.Resource, g.Number) },
-		GenerationEnded: func(g status.Generation, r status.Reason) {
+		IncarnationSynced: func(g status.Incarnation) { d.add("%s: synced %d", g.GVR.Resource, g.Number) },
+		IncarnationEnded: func(g status.Incarnation, r status.Reason) {
 			d.add("%s: ended %d %s", g.GVR.Resource, g.Number, r)
 		},
-		Relisted: func(g status.Generation, r status.RelistReason) {
+		Relisted: func(g status.Incarnation, r status.RelistReason) {
 			d.add("%s: relisted %s",
 				g.GVR.Resource, r)
 		},

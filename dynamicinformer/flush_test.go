@@ -32,7 +32,7 @@ func TestShutdownDrains(t *testing.T) {
 		f := newVirtualFactory(t, server, Options{})
 		var added atomic.Int64
 		gate := make(chan struct{}) // open after the shutdown has begun
-		for _, i := range []*Informer{ask(t, f, widgets), ask(t, f, gadgets)} {
+		for _, i := range []*Informer{mustInformer(t, f, widgets), mustInformer(t, f, gadgets)} {
 			for range 2 {
 				_, err := i.AddEventHandler(
 					cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-gate; added.Add(1) }})
@@ -65,7 +65,7 @@ func TestShutdownGivesUp(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"), widget("web", "b"), widget("web", "c"))
 		f := newVirtualFactory(t, server, Options{})
-		i := ask(t, f, widgets)
+		i := mustInformer(t, f, widgets)
 		gate, handled := make(chan struct{}), 0
 		for name, handler := range map[string]func(any){"slow": func(any) { <-gate; handled++ },
 			"quick": func(any) {}} {
@@ -102,7 +102,7 @@ func TestShutdownIsCutShort(t *testing.T) {
 	tests := map[string]func(t *testing.T, f *Factory, gate chan struct{}) string{
 		"handler": func(t *testing.T, f *Factory, gate chan struct{}) string {
 			slow := cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-gate }}
-			_, err := ask(t, f, widgets).AddEventHandler(Named("slow", slow))
+			_, err := mustInformer(t, f, widgets).AddEventHandler(Named("slow", slow))
 			must(t, err)
 			return "widgets.v1.example.com (handlers with remaining events: " +
 				"widgets.v1.example.com: slow (2 events))"
@@ -117,7 +117,7 @@ func TestShutdownIsCutShort(t *testing.T) {
 			return "widgets.v1.example.com"
 		},
 		"listener": func(t *testing.T, f *Factory, gate chan struct{}) string {
-			ask(t, f, widgets)
+			mustInformer(t, f, widgets)
 			_, err := f.AddListener(status.Listener{StateChanged: func(_, _ status.Status) { <-gate }})
 			must(t, err)
 			return "a listener or subscriber"
@@ -153,7 +153,7 @@ func TestFlushAfterTheEnd(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
 		f := newVirtualFactory(t, server, Options{})
-		i := ask(t, f, widgets)
+		i := mustInformer(t, f, widgets)
 		_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{})
 		must(t, err)
 		start(t, f)
@@ -170,7 +170,7 @@ func TestStatsCountEvents(t *testing.T) {
 			server.Create(t, widgets, widget("web", "a"), widget("web", "b"), widget("db", "c"))
 			f := newVirtualFactory(t, server,
 				Options{Defaults: ResourceOptions{Namespaces: InNamespaces("web")}})
-			i := ask(t, f, widgets)
+			i := mustInformer(t, f, widgets)
 			for range handlers {
 				_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{})
 				must(t, err)
@@ -180,10 +180,10 @@ func TestStatsCountEvents(t *testing.T) {
 				t.Helper()
 				synctest.Wait()
 				stats := i.Stats()
-				if diff := cmp.Diff(want, stats.Events); diff != "" || stats.View != i.Status().View ||
-					stats.View == "" {
+				if diff := cmp.Diff(want, stats.Events); diff != "" || stats.Options != i.Status().Options ||
+					stats.Options == "" {
 					t.Errorf("%s, with %d handlers (-want +got):\n%s\nview %q", when, handlers,
-						diff, stats.View)
+						diff, stats.Options)
 				}
 			}
 			expect("at first", status.EventStats{Adds: 2})
@@ -208,13 +208,13 @@ func TestShutdownReportsNoGone(t *testing.T) {
 		server.Create(t, gadgets, gadget("web", "a"))
 		f := newVirtualFactory(t, server, Options{})
 		gate := make(chan struct{})
-		_, err := ask(t, f, gadgets).AddEventHandler(
+		_, err := mustInformer(t, f, gadgets).AddEventHandler(
 			cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-gate }})
 		must(t, err)
 		var gone atomic.Int64
 		selection := Selection{Group: widgets.Group, Version: widgets.Version, Resource: widgets.Resource}
 		_, err = f.Subscribe(selection,
-			Subscriber{OnGone: func(status.Generation, status.Reason) { gone.Add(1) }})
+			Subscriber{OnGone: func(status.Incarnation, status.Reason) { gone.Add(1) }})
 		must(t, err)
 		start(t, f)
 		synctest.Wait()

@@ -21,14 +21,14 @@ import (
 
 var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 
-// script is a typesource.Source that says what a test tells it to.
-type script struct {
+// scriptedSource is a typesource.Source that says what a test tells it to.
+type scriptedSource struct {
 	mu       sync.Mutex
 	listener typesource.Listener
 	stops    int
 }
 
-func (s *script) Subscribe(listener typesource.Listener) (stop func()) {
+func (s *scriptedSource) Subscribe(listener typesource.Listener) (stop func()) {
 	s.listener = listener
 	return func() {
 		s.mu.Lock()
@@ -37,7 +37,7 @@ func (s *script) Subscribe(listener typesource.Listener) (stop func()) {
 	}
 }
 
-func (s *script) set(change func(*typesource.Type)) {
+func (s *scriptedSource) set(change func(*typesource.Type)) {
 	t := typesource.Type{
 		GroupResource: widgets.GroupResource(), Kind: "Widget", Namespaced: true, UID: "1",
 		Versions: []string{"v1"}, Established: true,
@@ -48,24 +48,25 @@ func (s *script) set(change func(*typesource.Type)) {
 	s.listener.SetType(t)
 }
 
-// stage is a factory of one informer on a server, with a scripted source of types.
-type stage struct {
+// scriptedFactory is a factory of one informer on a server, with a scripted source of types.
+type scriptedFactory struct {
 	*testing.T
 	ctx      context.Context
-	types    *script
+	types    *scriptedSource
 	server   *apitest.Server
 	factory  *Factory
 	informer *Informer
 	events   chan string
 }
 
-func newStage(t *testing.T, options Options) *stage {
+func newStage(t *testing.T, options Options) *scriptedFactory {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // t.Context ends before the cleanup
 	server := newServer(t)
 	client := server.Client(t)
 	var err error
-	s := &stage{T: t, ctx: ctx, types: &script{}, server: server, events: make(chan string, 100)}
+	s := &scriptedFactory{T: t, ctx: ctx, types: &scriptedSource{}, server: server,
+		events: make(chan string, 100)}
 	options.Client, options.Types = client, s.types
 	if s.factory, err = New(options); err != nil {
 		t.Fatal(err)
@@ -100,13 +101,13 @@ func newStage(t *testing.T, options Options) *stage {
 	return s
 }
 
-func (s *stage) create(name string) {
+func (s *scriptedFactory) create(name string) {
 	s.Helper()
 	s.server.Create(s, widgets, widget("default", name))
 }
 
 // expect waits for these events, and no others before them.
-func (s *stage) expect(events ...string) {
+func (s *scriptedFactory) expect(events ...string) {
 	s.Helper()
 	for _, want := range events {
 		select {
@@ -121,7 +122,7 @@ func (s *stage) expect(events ...string) {
 }
 
 // await waits for a state and reason.
-func (s *stage) await(state status.State, reason status.Reason) status.Status {
+func (s *scriptedFactory) await(state status.State, reason status.Reason) status.Status {
 	s.Helper()
 	for {
 		status, changed := s.informer.StatusChange()
@@ -163,16 +164,16 @@ func TestFollowTypeThatComesGoesAndReturns(t *testing.T) {
 	s.await(status.Pending, status.ReasonTypesUnknown)
 	s.types.listener.SetComplete()
 	if status := s.await(status.Pending, status.ReasonNotInstalled); !status.Settled() ||
-		status.Generation != 0 {
-		t.Errorf("an absent type has the status %+v, want it settled and without a generation", status)
+		status.Incarnation != 0 {
+		t.Errorf("an absent type has the status %+v, want it settled and without an incarnation", status)
 	}
 
 	s.types.set(func(t *typesource.Type) { t.Established = false })
 	s.await(status.Pending, status.ReasonNotEstablished)
 	s.types.set(nil)
 	s.expect("add a")
-	if status := s.await(status.Synced, status.ReasonNone); status.Generation != 1 || status.UID != "1" {
-		t.Errorf("the first generation has the status %+v", status)
+	if status := s.await(status.Synced, status.ReasonNone); status.Incarnation != 1 || status.UID != "1" {
+		t.Errorf("the first incarnation has the status %+v", status)
 	}
 
 	s.types.listener.RemoveType(widgets.GroupResource())
@@ -184,8 +185,8 @@ func TestFollowTypeThatComesGoesAndReturns(t *testing.T) {
 
 	s.types.set(func(t *typesource.Type) { t.UID = "2" })
 	s.expect("add a")
-	if status := s.await(status.Synced, status.ReasonNone); status.Generation != 2 || status.UID != "2" {
-		t.Errorf("the second generation has the status %+v", status)
+	if status := s.await(status.Synced, status.ReasonNone); status.Incarnation != 2 || status.UID != "2" {
+		t.Errorf("the second incarnation has the status %+v", status)
 	}
 }
 
@@ -202,14 +203,14 @@ func TestFollowReplacedType(t *testing.T) {
 			s.expect("add a")
 			s.types.set(change)
 			s.expect("gone default/a", "add a")
-			if status := s.await(status.Synced, status.ReasonNone); status.Generation != 2 {
-				t.Errorf("the status is %+v, want generation 2", status)
+			if status := s.await(status.Synced, status.ReasonNone); status.Incarnation != 2 {
+				t.Errorf("the status is %+v, want incarnation 2", status)
 			}
 		})
 	}
 }
 
-func TestFollowKeepsGeneration(t *testing.T) {
+func TestFollowKeepsIncarnation(t *testing.T) {
 	s := newStage(t, Options{})
 	s.create("a")
 	s.types.set(nil)
@@ -218,8 +219,8 @@ func TestFollowKeepsGeneration(t *testing.T) {
 	s.types.set(func(t *typesource.Type) { t.Established = false })
 	s.create("b")
 	s.expect("add b")
-	if status := s.informer.Status(); status.Generation != 1 {
-		t.Errorf("the status is %+v, want generation 1", status)
+	if status := s.informer.Status(); status.Incarnation != 1 {
+		t.Errorf("the status is %+v, want incarnation 1", status)
 	}
 }
 
@@ -243,7 +244,7 @@ func TestFollowScopeConflict(t *testing.T) {
 	s.await(status.Synced, status.ReasonNone)
 }
 
-func TestFollowSlowHandlerSeesGenerationsInOrder(t *testing.T) {
+func TestFollowSlowHandlerSeesIncarnationsInOrder(t *testing.T) {
 	s := newStage(t, Options{})
 	s.create("a")
 	s.types.set(nil)

@@ -23,12 +23,12 @@ import (
 func TestQuietTypesHaveOneGoroutine(t *testing.T) {
 	resync := time.Hour
 	for name, test := range map[string]struct {
-		types  *script
+		types  *scriptedSource
 		resync *time.Duration
 		want   int
 	}{
 		"all types exist":   {want: 2},
-		"a source of types": {types: &script{}, want: 2},
+		"a source of types": {types: &scriptedSource{}, want: 2},
 		"with resyncs":      {resync: &resync, want: 4},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestQuietTypesHaveOneGoroutine(t *testing.T) {
 				}
 				var handled atomic.Int64
 				for _, gvr := range []schema.GroupVersionResource{widgets, gadgets} {
-					_, err := ask(t, f,
+					_, err := mustInformer(t, f,
 						gvr).AddEventHandler(
 						cache.ResourceEventHandlerFuncs{AddFunc: func(any) { handled.Add(1) }})
 					if err != nil {

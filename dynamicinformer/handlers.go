@@ -84,36 +84,36 @@ func (metadataOnly) TakesUndecoded() {}
 // Unwrap implements informer.Wrapper.
 func (m metadataOnly) Unwrap() cache.ResourceEventHandler { return m.ResourceEventHandler }
 
-// Departed is an event handler that also receives objects that leave the shard (see Shard). Those objects
-// still exist on the server, so do not undo work that was done for them. OnDeparted is called in order with
-// the other methods. The informer finds the method through Named and MetadataOnly; other wrappers must
-// forward it.
-type Departed interface {
+// LeftShardHandler is an event handler that also receives objects that leave the shard (see Shard). Those
+// objects still exist on the server, so do not undo work that was done for them. OnLeftShard is called in
+// order with the other methods. The informer finds the method through Named and MetadataOnly; other wrappers
+// must forward it.
+type LeftShardHandler interface {
 	cache.ResourceEventHandler
-	// OnDeparted receives the last observed state of an object that left the shard.
-	OnDeparted(obj any)
+	// OnLeftShard receives the last observed state of an object that left the shard.
+	OnLeftShard(obj any)
 }
 
-// WithDeparted returns an event handler that forwards to handler and implements Departed.
-func WithDeparted(handler cache.ResourceEventHandler, departed func(obj any)) cache.ResourceEventHandler {
+// WithLeftShard returns an event handler that forwards to handler and implements LeftShardHandler.
+func WithLeftShard(handler cache.ResourceEventHandler, leftShard func(obj any)) cache.ResourceEventHandler {
 	if handler == nil {
 		return nil // informers reject nil
 	}
-	return withDeparted{handler, departed}
+	return withLeftShard{handler, leftShard}
 }
 
-type withDeparted struct {
+type withLeftShard struct {
 	cache.ResourceEventHandler
-	departed func(obj any)
+	leftShard func(obj any)
 }
 
 var (
-	_ Departed         = withDeparted{}
-	_ informer.Wrapper = withDeparted{}
+	_ LeftShardHandler = withLeftShard{}
+	_ informer.Wrapper = withLeftShard{}
 )
 
-// OnDeparted implements Departed.
-func (w withDeparted) OnDeparted(obj any) { w.departed(obj) }
+// OnLeftShard implements LeftShardHandler.
+func (w withLeftShard) OnLeftShard(obj any) { w.leftShard(obj) }
 
 // Unwrap implements informer.Wrapper.
-func (w withDeparted) Unwrap() cache.ResourceEventHandler { return w.ResourceEventHandler }
+func (w withLeftShard) Unwrap() cache.ResourceEventHandler { return w.ResourceEventHandler }

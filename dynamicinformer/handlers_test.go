@@ -17,7 +17,7 @@ func TestHandlers(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"), widget("web", "b"))
 		f := newVirtualFactory(t, server, Options{})
-		i := ask(t, f, widgets)
+		i := mustInformer(t, f, widgets)
 		if all := i.Handlers(); all == nil || len(all) != 0 {
 			t.Errorf("an informer without handlers has %#v", all)
 		}
@@ -71,7 +71,7 @@ func TestNamedHandlersAreCalledAsTheyAre(t *testing.T) {
 	if _, err := i.AddEventHandler(Named("n", cache.ResourceEventHandlerFuncs{})); err != nil {
 		t.Fatal(err)
 	}
-	must(t, i.Flush(patient(t)))
+	must(t, i.Flush(longContext(t)))
 	if stats := i.Stats(); stats.Misses != 0 {
 		t.Errorf("%d objects were decoded", stats.Misses)
 	}

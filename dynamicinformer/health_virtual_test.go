@@ -37,7 +37,7 @@ func observe(t *testing.T, i *Informer, step string, after time.Duration, want b
 func TestQuietWatchIsHealthy(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{})
-		i := ask(t, f, widgets)
+		i := mustInformer(t, f, widgets)
 		start(t, f)
 		contact := i.Status().LastContact
 		for range 4 {
@@ -57,9 +57,9 @@ func TestQuietWatchIsHealthy(t *testing.T) {
 // TestNoAnswerDegrades: a request that nobody answers is noticed without being asked about.
 func TestNoAnswerDegrades(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
-		server.Break(silence(widgetsPath))
+		server.AddFaults(unansweredRequests(widgetsPath))
 		f := newVirtualFactory(t, server, Options{})
-		i := ask(t, f, widgets)
+		i := mustInformer(t, f, widgets)
 		start(t, f)
 		observe(t, i, "short of patience", health.SyncPatience-time.Second, brief{State: status.Syncing})
 		_, changed := i.StatusChange()
@@ -77,11 +77,11 @@ func TestLossOfContact(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
 		f := newVirtualFactory(t, server, Options{})
-		i := ask(t, f, widgets)
+		i := mustInformer(t, f, widgets)
 		start(t, f)
 		// the end of a short watch is another failure
 		observe(t, i, "at first", time.Minute, brief{State: status.Synced})
-		server.Break(fault(widgetsPath, "", 503))
+		server.AddFaults(fault(widgetsPath, "", 503))
 		server.CloseClientConnections()
 		observe(t, i, "just failing", health.ContactPatience-time.Second,
 			brief{State: status.Synced, Reason: status.ReasonRequestFailed})
@@ -103,9 +103,9 @@ func TestLossOfContact(t *testing.T) {
 func TestUnreachableIsOfTheFactory(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
-		server.Break(fault(gadgetsPath, "", 503)) // not answered at all later
+		server.AddFaults(fault(gadgetsPath, "", 503)) // not answered at all later
 		f := newVirtualFactory(t, server, Options{})
-		i, other := ask(t, f, widgets), ask(t, f, gadgets)
+		i, other := mustInformer(t, f, widgets), mustInformer(t, f, gadgets)
 		start(t, f)
 		if c := f.Condition(status.ConditionReachable); c.Status != metav1.ConditionTrue {
 			t.Errorf("the condition is %+v", c)
@@ -132,9 +132,9 @@ func TestConversionFailed(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		broken := fault(widgetsPath, "", 500)
 		broken.Message = `conversion webhook for example.com/v1, Kind=Widget failed: Post "https://hook.default.svc:443/convert?timeout=30s": no endpoints available`
-		server.Break(broken)
+		server.AddFaults(broken)
 		f := newVirtualFactory(t, server, Options{})
-		i := ask(t, f, widgets)
+		i := mustInformer(t, f, widgets)
 		start(t, f)
 		observe(t, i, "failing", 0, brief{State: status.Degraded, Reason: status.ReasonConversionFailed})
 		server.Repair()
@@ -147,9 +147,9 @@ func TestThrottledShows(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		busy := fault(widgetsPath, "", 429)
 		busy.RetryAfter = "1"
-		server.Break(busy)
+		server.AddFaults(busy)
 		f := newVirtualFactory(t, server, Options{})
-		i := ask(t, f, widgets)
+		i := mustInformer(t, f, widgets)
 		start(t, f)
 		observe(t, i, "throttled", 3*time.Second,
 			brief{State: status.Syncing, Reason: status.ReasonThrottled})
@@ -178,12 +178,12 @@ func TestWatchesFailWhileListsSucceed(t *testing.T) {
 		virtual(t, func(t *testing.T, server *apitest.Server) {
 			for _, f := range tt.broken {
 				f.Path = widgetsPath
-				server.Break(f)
+				server.AddFaults(f)
 			}
 			server.Create(t, widgets, widget("web", "a"))
 			d := &diary{}
 			f := newVirtualFactory(t, server, Options{Listener: d.listener()})
-			i := ask(t, f, widgets)
+			i := mustInformer(t, f, widgets)
 			start(t, f)
 			if err := f.WaitForSync(t.Context()); err != nil {
 				t.Errorf("%s: %v", name, err)
@@ -228,10 +228,10 @@ func TestExpiredWatchIsNoFailure(t *testing.T) {
 		listener := d.listener()
 		listener.RequestFailed = func(status.RequestFailure) { failures++ }
 		f := newVirtualFactory(t, server, Options{Listener: listener})
-		i := ask(t, f, widgets)
+		i := mustInformer(t, f, widgets)
 		start(t, f)
 		observe(t, i, "at first", time.Minute, brief{State: status.Synced})
-		server.Break(fault(widgetsPath, "watch", 410))
+		server.AddFaults(fault(widgetsPath, "watch", 410))
 		server.CloseClientConnections()
 		observe(t, i, "expired", 0, brief{State: status.Synced})
 		server.Repair()
@@ -248,9 +248,9 @@ func TestExpiredWatchIsNoFailure(t *testing.T) {
 // TestForbiddenAndGranted: at once, with the verb, and back without a restart.
 func TestForbiddenAndGranted(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
-		server.Break(fault(widgetsPath, "", 403))
+		server.AddFaults(fault(widgetsPath, "", 403))
 		f := newVirtualFactory(t, server, Options{})
-		i := ask(t, f, widgets)
+		i := mustInformer(t, f, widgets)
 		start(t, f)
 		observe(t, i, "forbidden", 0, brief{State: status.Degraded, Reason: status.ReasonForbidden})
 		if s := i.Status(); !strings.HasPrefix(s.Message, "list denied: ") || !s.Settled() {
@@ -264,9 +264,9 @@ func TestForbiddenAndGranted(t *testing.T) {
 // TestTerminatingStaysSynced: its deletions flow, and it is gone when it is gone.
 func TestTerminatingStaysSynced(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
-		types := &script{}
+		types := &scriptedSource{}
 		f := newVirtualFactory(t, server, Options{Types: types})
-		i := ask(t, f, widgets)
+		i := mustInformer(t, f, widgets)
 		types.set(nil)
 		start(t, f)
 		types.set(func(t *typesource.Type) { t.Terminating = true })
@@ -287,11 +287,11 @@ func TestTerminatingStaysSynced(t *testing.T) {
 func TestOneTimerAtMost(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{})
-		i := ask(t, f, widgets)
+		i := mustInformer(t, f, widgets)
 		start(t, f)
 		time.Sleep(health.SyncPatience) // what was made for the first list
 		synctest.Wait()
-		if armed := i.health.Armed(); !armed.IsZero() {
+		if armed := i.health.NextTimer(); !armed.IsZero() {
 			t.Errorf("a quiet informer will be woken at %v", armed)
 		}
 	})

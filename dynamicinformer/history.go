@@ -66,9 +66,9 @@ func (h History) At(i int) Change {
 // watches have no common order, and with a Shard, whose ranges may change.
 func (i *Informer) KeepHistory(changes int) error {
 	o := i.options
-	_, one := o.Namespaces.set.Only()
+	_, one := o.Namespaces.set.Single()
 	because := ""
-	switch mode := o.view().storage.Mode; {
+	switch mode := o.key().storage.Mode; {
 	case changes <= 0:
 		because = fmt.Sprintf("the number of changes is %d; it must be positive", changes)
 	case !one && !o.Namespaces.set.IsAll():
@@ -92,7 +92,7 @@ func (i *Informer) KeepHistory(changes int) error {
 // History returns the recent changes; without KeepHistory only the current content.
 func (i *Informer) History() History {
 	h := i.core.History()
-	namespace, _ := i.options.Namespaces.set.Only()
+	namespace, _ := i.options.Namespaces.set.Single()
 	return History{
 		Snapshot: &Snapshot{h.Snapshot}, Synced: h.Synced, Namespace: namespace,
 		Pruned:          i.options.Prune.isSet(),

@@ -63,7 +63,7 @@ func newHistory(t *testing.T, server *apitest.Server, view ResourceOptions, seed
 	h := &history{T: t, random: rand.New(rand.NewPCG(seed, 1)), server: server, view: view,
 		told: map[string]string{}}
 	f := newVirtualFactory(t, server, Options{Defaults: view, ListConcurrency: 1 + int(seed%3)})
-	h.i = ask(t, f, widgets)
+	h.i = mustInformer(t, f, widgets)
 	if _, err := h.i.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) { h.hear("add", obj) }, UpdateFunc: func(_,
 			obj any) {
@@ -118,7 +118,7 @@ func (h *history) step() {
 	case kind < 8:
 		_ = objects.Delete(ctx, name, metav1.DeleteOptions{}) // or it is not there
 	case kind == 8:
-		h.server.Break(apitest.Fault{
+		h.server.AddFaults(apitest.Fault{
 			Path: pick(h, widgetsPath, inNamespace(ns)), Verb: pick(h, "list", "watch", "watch-list"),
 			Status: pick(h, 0, http.StatusOK, http.StatusForbidden, http.StatusNotFound,
 				http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusInternalServerError),

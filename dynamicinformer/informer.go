@@ -69,16 +69,16 @@ import (
 // an error for one object (TestPanickingTransform). Any other panic sets ReasonPanicked, and the informer
 // relists after a pause (TestPanickingRound).
 //
-// Generations. With Options.Types the informer watches its type from each creation to each deletion, and
+// Incarnations. With Options.Types the informer watches its type from each creation to each deletion, and
 // restarts by itself (TestFollowTypeThatComesGoesAndReturns). Handlers and indexes stay, and an ended
-// generation cannot write (TestGenerationsKeepHandlersAndIndexers). When a type is deleted, handlers receive
-// one deletion (cache.DeletedFinalStateUnknown) for each delivered object, after all queued events. The cache
-// is emptied and HasSynced returns false (TestForget). Two generations never interleave, however slow a
-// handler is (TestFollowSlowHandlerSeesGenerationsInOrder). A type that is recreated with a new UID begins a
-// new generation (TestFollowReplacedType). Only a confirmed deletion of the type causes deletions. Failed
-// requests (TestLossOfContact), an unreachable server (TestUnreachableIsOfTheFactory), a terminating type
-// (TestTerminatingStaysSynced), and a new schema or other versions (TestFollowKeepsGeneration) do not end a
-// generation.
+// incarnation cannot write (TestIncarnationsKeepHandlersAndIndexers). When a type is deleted, handlers
+// receive one deletion (cache.DeletedFinalStateUnknown) for each delivered object, after all queued events.
+// The cache is emptied and HasSynced returns false (TestForget). Two incarnations never interleave, however
+// slow a handler is (TestFollowSlowHandlerSeesIncarnationsInOrder). A type that is recreated with a new UID
+// begins a new incarnation (TestFollowReplacedType). Only a confirmed deletion of the type causes deletions.
+// Failed requests (TestLossOfContact), an unreachable server (TestUnreachableIsOfTheFactory), a terminating
+// type (TestTerminatingStaysSynced), and a new schema or other versions (TestFollowKeepsIncarnation) do not
+// end a incarnation.
 //
 // End. A stopped informer cannot run again: a new request for its type returns another informer
 // (TestStartAgain). A stop deletes nothing, drops queued events, which Depth still counts, and leaves the
@@ -88,14 +88,14 @@ import (
 type Informer struct {
 	cache.SharedIndexInformer
 
-	gvr     schema.GroupVersionResource
-	options ResourceOptions
-	source  source
-	board   *follow.TypeRegistry // nil: every type is assumed to exist
-	health  *health.Health
-	form    requests.Form
-	core    *informer.Informer
-	shard   *follow.Shard // nil: no shard
+	gvr          schema.GroupVersionResource
+	options      ResourceOptions
+	source       source
+	typeRegistry *follow.TypeRegistry // nil: every type is assumed to exist
+	health       *health.Health
+	requestForm  requests.Form
+	core         *informer.Informer
+	shard        *follow.Shard // nil: no shard
 	// retry ends the pauses between the informer's requests.
 	retry *requests.RetrySignal
 	ran   atomic.Bool // RunWithContext was called, or is no longer allowed
@@ -112,7 +112,7 @@ type source struct {
 	logger *klog.Logger // may be nil
 	// namespaces returns the shared list of namespaces.
 	namespaces  func() (follow.NamespaceList, error)
-	persistence *persist.Shared // nil: no persistence
+	persistence *persist.SharedState // nil: no persistence
 	sweeper     *store.Sweeper
 }
 
@@ -132,7 +132,7 @@ var unpaced = wait.Backoff{Duration: time.Millisecond, Factor: 1}
 
 func newInformer(from source, gvr schema.GroupVersionResource, options ResourceOptions,
 	board *follow.TypeRegistry) (*Informer, error) {
-	form, transform, err := options.form()
+	form, transform, err := options.storeForm()
 	if err != nil {
 		return nil, err
 	}
@@ -164,9 +164,9 @@ func newInformer(from source, gvr schema.GroupVersionResource, options ResourceO
 		gvr:                 gvr,
 		options:             options,
 		source:              from,
-		board:               board,
+		typeRegistry:        board,
 		health:              health.New(gvr, options.describe(), time.Now),
-		form:                options.wire(form),
+		requestForm:         options.requestForm(form),
 		core:                core,
 		retry:               requests.NewRetrySignal(),
 		stopped:             make(chan struct{}),
@@ -221,7 +221,7 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 	ctx = i.logging(ctx)
 	i.health.Started()
 	leave := i.source.sweeper.Join(i.core.Store())
-	leaveShard := i.options.Shard.join(i)
+	leaveShard := i.options.Shard.register(i)
 	i.persister.Start()
 	defer func() {
 		leave()
@@ -248,18 +248,18 @@ func (i *Informer) logging(ctx context.Context) context.Context {
 	return klog.NewContext(ctx, *i.source.logger)
 }
 
-// follower returns the state machine that runs generations of the informer.
+// follower returns the state machine that runs incarnations of the informer.
 func (i *Informer) follower() *follow.Follower {
 	return &follow.Follower{
-		Past: i.persister.Restore,
-		Type: i.gvr, Versions: i.options.Versions.versions, Namespaces: i.options.Namespaces.set,
-		Shard: i.shard, Nothing: i.options.matchesNothing(), Types: i.board,
+		RestoredState: i.persister.Restore,
+		Type:          i.gvr, Versions: i.options.Versions.versions, Namespaces: i.options.Namespaces.set,
+		Shard: i.shard, SelectsNothing: i.options.matchesNothing(), Types: i.typeRegistry,
 		Requests: requester{i}, Cache: i.core, Health: i.health, AllNamespaces: i.source.namespaces,
 	}
 }
 
-// abandon stops an informer that was never run, so that callers do not wait for it.
-func (i *Informer) abandon(why error) {
+// stopUnstarted stops an informer that was never run, so that callers do not wait for it.
+func (i *Informer) stopUnstarted(why error) {
 	if !i.ran.Swap(true) {
 		i.core.Stop()
 		i.health.Stopped(why.Error())
@@ -284,7 +284,7 @@ var _ follow.Requests = requester{}
 
 // ListWatch implements follow.Requests.
 func (r requester) ListWatch(p follow.Part, forbidden func(error)) cache.ListerWatcher {
-	return r.source.ListWatch(r.target(p), r.health.Reporter(p.Generation, p.Name, p.Joins...),
+	return r.source.ListWatch(r.target(p), r.health.Reporter(p.Incarnation, p.Name, p.Replaces...),
 		r.pacer(p), forbidden)
 }
 
@@ -296,12 +296,12 @@ func (r requester) AwaitPermission(ctx context.Context, p follow.Part, refusal e
 func (r requester) target(p follow.Part) requests.Target {
 	gvr := r.gvr.GroupResource().WithVersion(p.Version)
 	return requests.Target{
-		GVR: gvr, Namespace: p.Namespace, Form: r.form,
-		Tweak: r.options.tweak(gvr), Keep: r.options.Namespaces.set.Filter(),
+		GVR: gvr, Namespace: p.Namespace, Form: r.requestForm,
+		Tweak: r.options.requestTweaker(gvr), Filter: r.options.Namespaces.set.Filter(),
 		Selection: p.Selection, Custom: p.Custom, NoBookmarks: r.options.noBookmarks(),
 	}
 }
 
 func (r requester) pacer(p follow.Part) *requests.Pacer {
-	return requests.NewPacer(p.Known, p.Late, r.retry)
+	return requests.NewPacer(p.TypeKnown, p.NamespaceIsNew, r.retry)
 }

@@ -134,7 +134,7 @@ func TestTransformAppliesToEvents(t *testing.T) {
 		return u, nil
 	}}})
 	seen := make(chan string, 2)
-	i := ask(t, f, widgets)
+	i := mustInformer(t, f, widgets)
 	if _, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) {
 		u := obj.(*unstructured.Unstructured)
 		seen <- u.GetName() + " " + u.GetAnnotations()["seen"]
@@ -157,8 +157,8 @@ func TestResync(t *testing.T) {
 	server.Create(t, widgets, widget("web", "a"))
 	f := newFactory(t, server, Options{Defaults: ResourceOptions{Resync: new(time.Millisecond)}})
 	updates := make(chan bool)
-	i := ask(t, f, widgets)
-	done := patient(t)
+	i := mustInformer(t, f, widgets)
+	done := longContext(t)
 	if _, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(before, after any) {
 		select {
 		case updates <- before == after:
@@ -177,7 +177,7 @@ func TestResync(t *testing.T) {
 		for range updates {
 		}
 	}()
-	if err := f.Shutdown(patient(t)); err != nil {
+	if err := f.Shutdown(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
 	close(updates)
@@ -188,17 +188,17 @@ func TestRunWithStopChannel(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, widgets, widget("web", "a"))
 	f := newFactory(t, server, Options{})
-	own := ask(t, f, widgets)
+	own := mustInformer(t, f, widgets)
 	var i cache.SharedIndexInformer = own.Informer()
 	stop, ended := make(chan struct{}), make(chan struct{})
 	go func() { // ended by stop
 		defer close(ended)
 		i.Run(stop)
 	}()
-	if !cache.WaitForCacheSync(patient(t).Done(), i.HasSynced) {
+	if !cache.WaitForCacheSync(longContext(t).Done(), i.HasSynced) {
 		t.Fatal("the informer does not sync")
 	}
-	if err := f.WaitForSync(patient(t), widgets); err != nil {
+	if err := f.WaitForSync(longContext(t), widgets); err != nil {
 		t.Error(err)
 	}
 	close(stop)
@@ -206,7 +206,7 @@ func TestRunWithStopChannel(t *testing.T) {
 	if s := own.Status(); s.State != status.Stopped || !i.IsStopped() {
 		t.Errorf("the status is %+v", s)
 	}
-	if ask(t, f, widgets) == own {
+	if mustInformer(t, f, widgets) == own {
 		t.Error("an informer that has stopped was handed out")
 	}
 }
@@ -222,8 +222,8 @@ func TestRunOnce(t *testing.T) {
 	if after != before {
 		t.Errorf("another run changed the status\nfrom %+v\n  to %+v", before, after)
 	}
-	idle := ask(t, f, gadgets)
-	if err := f.Shutdown(patient(t)); err != nil {
+	idle := mustInformer(t, f, gadgets)
+	if err := f.Shutdown(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
 	idle.RunWithContext(t.Context())

@@ -47,11 +47,11 @@ func (l namespaceLister) List(selector labels.Selector) ([]runtime.Object, error
 
 // Get implements cache.GenericNamespaceLister.
 func (l namespaceLister) Get(name string) (runtime.Object, error) {
-	return l.informer.named(cache.NewObjectName(l.namespace, name))
+	return l.informer.getNamed(cache.NewObjectName(l.namespace, name))
 }
 
-// named returns the object with the name, or an error that satisfies apierrors.IsNotFound.
-func (i *Informer) named(name cache.ObjectName) (runtime.Object, error) {
+// getNamed returns the object with the name, or an error that satisfies apierrors.IsNotFound.
+func (i *Informer) getNamed(name cache.ObjectName) (runtime.Object, error) {
 	key, ok := pattern.Key(name)
 	if !ok {
 		return nil, apierrors.NewNotFound(i.gvr.GroupResource(), name.Name)

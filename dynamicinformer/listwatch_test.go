@@ -34,8 +34,8 @@ func virtual(t *testing.T, test func(*testing.T, *apitest.Server)) {
 	})
 }
 
-// quiet drops the log.
-var quiet = klog.Logger{}
+// discardLog drops the log.
+var discardLog = klog.Logger{}
 
 // newVirtualFactory returns a factory on a server in memory that is shut down with the test.
 func newVirtualFactory(t *testing.T, server *apitest.Server, options Options) *Factory {
@@ -44,7 +44,7 @@ func newVirtualFactory(t *testing.T, server *apitest.Server, options Options) *F
 		options.Config, options.HTTPClient = server.Config(), server.HTTPClient(t)
 	}
 	if options.Logger == nil {
-		options.Logger = &quiet
+		options.Logger = &discardLog
 	}
 	f, err := New(options)
 	if err != nil {
@@ -90,11 +90,11 @@ func TestListsAreBounded(t *testing.T) {
 				var all []*Informer
 				for _, gvr := range []schema.GroupVersionResource{widgets, gadgets, gizmos} {
 					path := "/apis/example.com/v1/" + gvr.Resource
-					server.Break(silence(path))
+					server.AddFaults(unansweredRequests(path))
 					if verb == "list " {
-						server.Break(fault(path, "watch-list", 422))
+						server.AddFaults(fault(path, "watch-list", 422))
 					}
-					all = append(all, ask(t, f, gvr))
+					all = append(all, mustInformer(t, f, gvr))
 				}
 				start(t, f)
 				if got := count(server, verb); got != 2 {
@@ -126,11 +126,11 @@ func TestSlotIsFreeForHandlers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			virtual(t, func(t *testing.T, server *apitest.Server) {
-				server.Break(faults...)
+				server.AddFaults(faults...)
 				server.Create(t, widgets, widget("web", "a"))
 				f := newVirtualFactory(t, server, Options{ListConcurrency: 1})
 				waited := make(chan error, 1)
-				_, err := ask(t, f,
+				_, err := mustInformer(t, f,
 					widgets).AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) {
 					if _, err := f.ForResource(gadgets); err != nil {
 						t.Error(err)
@@ -169,9 +169,9 @@ func TestThrottledListsShrink(t *testing.T) {
 	}{"for a time": {"20", 2}, "without a time": {"", 6}} {
 		t.Run(name, func(t *testing.T) {
 			virtual(t, func(t *testing.T, server *apitest.Server) {
-				server.Break(apitest.Fault{Path: widgetsPath, Status: 429, RetryAfter: tt.retryAfter})
+				server.AddFaults(apitest.Fault{Path: widgetsPath, Status: 429, RetryAfter: tt.retryAfter})
 				f := newVirtualFactory(t, server, Options{ListConcurrency: 8})
-				i := ask(t, f, widgets)
+				i := mustInformer(t, f, widgets)
 				start(t, f)
 				if held, _, bound := f.source.Limiter.Load(); held != 0 || bound != 4 ||
 					i.Status().Reason != status.ReasonThrottled {
@@ -188,7 +188,7 @@ func TestThrottledListsShrink(t *testing.T) {
 					t.Errorf("the status is %+v", s)
 				}
 				_, _, before := f.source.Limiter.Load()
-				ask(t, f, gadgets)
+				mustInformer(t, f, gadgets)
 				start(t, f)
 				if _, _, bound := f.source.Limiter.Load(); bound != before+1 {
 					t.Errorf("the bound is %d, and was %d", bound, before)
@@ -202,10 +202,10 @@ func TestThrottledListsShrink(t *testing.T) {
 // server answers 429, with the webhook's words. That is no throttling.
 func TestConversionFailsAsThrottling(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
-		server.Break(apitest.Fault{Path: widgetsPath, Status: 429, RetryAfter: "1",
+		server.AddFaults(apitest.Fault{Path: widgetsPath, Status: 429, RetryAfter: "1",
 			Message: "storage is initializing: conversion webhook for example.com/v1, Kind=Widget failed"})
 		f := newVirtualFactory(t, server, Options{ListConcurrency: 8})
-		i := ask(t, f, widgets)
+		i := mustInformer(t, f, widgets)
 		start(t, f)
 		time.Sleep(10 * time.Minute)
 		if s := i.Status(); s.State != status.Degraded || s.Reason != status.ReasonConversionFailed {
@@ -226,15 +226,16 @@ func TestStalledWatchListFallsBack(t *testing.T) {
 func stalls(t *testing.T, tt apitest.Fault) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
-		server.Break(tt)
+		server.AddFaults(tt)
 		f := newVirtualFactory(t, server, Options{ListConcurrency: 1})
-		i := ask(t, f, widgets)
+		i := mustInformer(t, f, widgets)
 		begun := time.Now()
 		start(t, f)
 		if err := f.WaitForSync(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		if took := time.Since(begun); took < requests.Patience || took > requests.Patience+2*time.Second {
+		if took := time.Since(begun); took < requests.InitialEventsTimeout ||
+			took > requests.InitialEventsTimeout+2*time.Second {
 			t.Errorf("the list came after %v", took)
 		}
 		if held, _, _ := f.source.Limiter.Load(); held != 0 || len(i.GetStore().ListKeys()) != 1 {
@@ -252,9 +253,9 @@ func stalls(t *testing.T, tt apitest.Fault) {
 // TestForbiddenIsAskedRarely: every one to five minutes, or when told to.
 func TestForbiddenIsAskedRarely(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
-		server.Break(fault(widgetsPath, "", 403))
+		server.AddFaults(fault(widgetsPath, "", 403))
 		f := newVirtualFactory(t, server, Options{})
-		i := ask(t, f, widgets)
+		i := mustInformer(t, f, widgets)
 		start(t, f)
 		time.Sleep(time.Hour)
 		if got := count(server, "list "+widgetsPath); got < 60/5 || got > 60 {
@@ -273,10 +274,10 @@ func TestForbiddenIsAskedRarely(t *testing.T) {
 // a while counts as degraded.
 func TestLaggingServer(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
-		server.Break(fault(widgetsPath, "", 404))
-		types := &script{}
+		server.AddFaults(fault(widgetsPath, "", 404))
+		types := &scriptedSource{}
 		f := newVirtualFactory(t, server, Options{Types: types})
-		i := ask(t, f, widgets)
+		i := mustInformer(t, f, widgets)
 		types.set(nil)
 		start(t, f)
 		time.Sleep(health.ContactPatience - time.Second)
@@ -296,7 +297,7 @@ func TestLaggingServer(t *testing.T) {
 		before := count(server, "watch-list "+widgetsPath)
 		types.set(func(t *typesource.Type) { t.Versions = append(t.Versions, "v2") })
 		synctest.Wait()
-		if s := i.Status(); s.State != status.Synced || s.Generation != 1 ||
+		if s := i.Status(); s.State != status.Synced || s.Incarnation != 1 ||
 			count(server, "watch-list "+widgetsPath) != before+1 {
 			t.Errorf("after news of the type the status is %+v", s)
 		}
@@ -327,7 +328,7 @@ func TestRequestFailed(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			virtual(t, func(t *testing.T, server *apitest.Server) {
-				server.Break(tt.faults...)
+				server.AddFaults(tt.faults...)
 				var mu sync.Mutex
 				var got []status.Reason
 				f := newVirtualFactory(t, server, Options{Listener: status.Listener{
@@ -339,7 +340,7 @@ func TestRequestFailed(t *testing.T) {
 						}
 						got = append(got, f.Reason)
 					}}})
-				ask(t, f, widgets)
+				mustInformer(t, f, widgets)
 				reported.Store(0)
 				start(t, f)
 				if n := reported.Load(); n != tt.reported {

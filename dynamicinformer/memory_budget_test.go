@@ -135,9 +135,9 @@ func TestMemoryBudgetHoldsWhileListing(t *testing.T) {
 					options.Transform = tt.transform(p)
 				}
 				f := newVirtualFactory(t, server, Options{MemoryBudget: memoryBudget, Defaults: options})
-				i := ask(t, f, widgets)
+				i := mustInformer(t, f, widgets)
 				must(t, f.Start(t.Context()))
-				must(t, f.WaitForSync(patient(t))) // not synctest.Wait, which the server calls
+				must(t, f.WaitForSync(longContext(t))) // not synctest.Wait, which the server calls
 				if count := len(i.Snapshot().Keys()); count < manyObjects {
 					t.Errorf("%d objects", count)
 				}

@@ -95,7 +95,7 @@ func TestKeysOwnTheirMemory(t *testing.T) {
 	}
 	for name, take := range takes {
 		t.Run(name, func(t *testing.T) {
-			i := kept(t, Storage{})
+			i := newStoredInformer(t, Storage{})
 			must(t, i.GetIndexer().Replace(large(), "7"))
 			full := heap()
 			taken := take(t, i)

@@ -15,8 +15,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// only returns the figures of the one view that a factory follows.
-func only(t *testing.T, f *Factory) status.Metrics {
+// onlyMetrics returns the figures of the one view that a factory follows.
+func onlyMetrics(t *testing.T, f *Factory) status.Metrics {
 	t.Helper()
 	all := f.Metrics()
 	if len(all) != 1 {
@@ -29,15 +29,15 @@ func only(t *testing.T, f *Factory) status.Metrics {
 func TestMetricsCount(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"), widget("web", "b"))
-		server.Break(fault(widgetsPath, "", 500))
+		server.AddFaults(fault(widgetsPath, "", 500))
 		f := newVirtualFactory(t, server, Options{})
-		i := ask(t, f, widgets)
+		i := mustInformer(t, f, widgets)
 		if _, err := i.AddEventHandler(Named("worker", cache.ResourceEventHandlerFuncs{})); err != nil {
 			t.Fatal(err)
 		}
 		start(t, f)
 		synctest.Wait()
-		failed := only(t, f)
+		failed := onlyMetrics(t, f)
 		if got := failed.Failures[status.RequestFailureKind{Verb: "list",
 			Reason: status.ReasonRequestFailed}]; got != 1 || failed.Requests["list"] != 1 {
 			t.Errorf("after a list that failed: %+v", failed.Counters)
@@ -53,13 +53,13 @@ func TestMetricsCount(t *testing.T) {
 		if _, err := i.Lister().ByNamespace("db").Get("c"); err != nil {
 			t.Fatal(err)
 		}
-		server.Break(fault(widgetsPath, "watch", 410))
+		server.AddFaults(fault(widgetsPath, "watch", 410))
 		server.CloseClientConnections()
 		synctest.Wait()
 		server.Repair()
 		observe(t, i, "relisted", time.Minute, brief{State: status.Synced})
 
-		m := only(t, f)
+		m := onlyMetrics(t, f)
 		got := m.Counters
 		if got.Adds != 3 || got.Updates != 1 || got.Deletes != 1 {
 			t.Errorf("events: %+v", got)
@@ -107,16 +107,16 @@ func TestMetricsCountThrottling(t *testing.T) {
 	for _, wait := range []string{"", "20"} {
 		t.Run("Retry-After "+wait, func(t *testing.T) {
 			virtual(t, func(t *testing.T, server *apitest.Server) {
-				server.Break(apitest.Fault{Path: widgetsPath, Status: 429, RetryAfter: wait})
+				server.AddFaults(apitest.Fault{Path: widgetsPath, Status: 429, RetryAfter: wait})
 				f := newVirtualFactory(t, server, Options{})
-				i := ask(t, f, widgets)
+				i := mustInformer(t, f, widgets)
 				start(t, f)
 				synctest.Wait()
 				refused := int64(len(server.Requests()))
 				server.Repair()
 				observe(t, i, "repaired", 5*time.Minute, brief{State: status.Synced})
 				var counted int64
-				for kind, n := range only(t, f).Failures {
+				for kind, n := range onlyMetrics(t, f).Failures {
 					if kind.Reason != status.ReasonThrottled {
 						t.Errorf("%d failures for %+v", n, kind)
 					}
@@ -162,7 +162,7 @@ func TestCountersOutliveInformers(t *testing.T) {
 		}
 		h := acquire(t, f, widgets)
 		observe(t, h.Informer(), "acquired", time.Minute, brief{State: status.Synced})
-		if m := only(t, f); m.Adds != rounds+1 || m.Lists != rounds+1 || m.Objects != 1 ||
+		if m := onlyMetrics(t, f); m.Adds != rounds+1 || m.Lists != rounds+1 || m.Objects != 1 ||
 			len(m.Status) != 1 {
 			t.Errorf("after %d rounds: %+v", rounds, m)
 		}
@@ -176,13 +176,13 @@ func TestCountersOutliveAStart(t *testing.T) {
 		server.Create(t, widgets, widget("web", "a"))
 		f := newVirtualFactory(t, server, Options{})
 		for round := range int64(3) {
-			i := ask(t, f, widgets)
+			i := mustInformer(t, f, widgets)
 			cancel := startFor(t, f)
 			observe(t, i, "started", time.Minute, brief{State: status.Synced})
 			cancel()
 			<-i.Stopped()
 			synctest.Wait()
-			if m := only(t, f); m.Adds != round+1 || m.Status[0].State != status.Stopped {
+			if m := onlyMetrics(t, f); m.Adds != round+1 || m.Status[0].State != status.Stopped {
 				t.Errorf("round %d: %+v", round, m)
 			}
 		}
@@ -209,8 +209,8 @@ func TestViewsDescribedAlikeShareTheirFigures(t *testing.T) {
 			}
 			observe(t, h.Informer(), mark, time.Minute, brief{State: status.Synced})
 		}
-		m := only(t, f)
-		if m.View != "transformed" || len(m.Status) != 2 || m.Objects != 2 || m.Adds != 2 ||
+		m := onlyMetrics(t, f)
+		if m.Options != "transformed" || len(m.Status) != 2 || m.Objects != 2 || m.Adds != 2 ||
 			m.Indexes[0].Entries != 2 {
 			t.Errorf("%+v", m)
 		}

@@ -57,7 +57,7 @@ func (f *Factory) namespaces() (follow.NamespaceList, error) {
 	}
 	key := entryKeyOf(namespacesGVR, options)
 	key.own = true
-	h, err := f.claim(claim{key: key, options: options})
+	h, err := f.findOrMake(acquireRequest{key: key, options: options})
 	if err != nil {
 		return nil, err
 	}
@@ -69,9 +69,9 @@ type namespaceList struct{ *Handle }
 
 var _ follow.NamespaceList = namespaceList{}
 
-// Known implements follow.NamespaceList. Rejected credentials (401) do not mean that listing namespaces is
+// Current implements follow.NamespaceList. Rejected credentials (401) do not mean that listing namespaces is
 // forbidden.
-func (l namespaceList) Known() (follow.KnownNamespaces, <-chan struct{}) {
+func (l namespaceList) Current() (follow.KnownNamespaces, <-chan struct{}) {
 	i := l.Informer()
 	current, changed := i.StatusChange()
 	var known follow.KnownNamespaces
@@ -81,10 +81,10 @@ func (l namespaceList) Known() (follow.KnownNamespaces, <-chan struct{}) {
 	if known.Listed && current.State != status.Degraded || current.State == status.Stopped {
 		return known, changed
 	}
-	known.Refused = current.Settled() && current.Reason != status.ReasonUnauthorized
+	known.Unlistable = current.Settled() && current.Reason != status.ReasonUnauthorized
 	known.Err = cmp.Or(current.LastError, errors.New(current.Message))
 	switch known.Reason = current.Reason; {
-	case known.Refused:
+	case known.Unlistable:
 		// another reason would seem to concern the type itself
 		known.Reason = status.ReasonForbidden
 	case known.Reason == status.ReasonNone:

@@ -18,11 +18,11 @@ import (
 
 const namespacesPath = "/api/v1/namespaces"
 
-// deny has all lists and watches of a path forbidden.
-func deny(server *apitest.Server, paths ...string) {
+// forbid has all lists and watches of a path forbidden.
+func forbid(server *apitest.Server, paths ...string) {
 	for _, path := range paths {
 		for _, verb := range []string{"list", "watch", "watch-list"} {
-			server.Break(apitest.Fault{Path: path, Verb: verb, Status: 403,
+			server.AddFaults(apitest.Fault{Path: path, Verb: verb, Status: 403,
 				Message: path + " is not for you to list"})
 		}
 	}
@@ -68,7 +68,7 @@ func onPatterns(t *testing.T, namespaces Namespaces, prepare func(*apitest.Serve
 		for _, ns := range []string{"prod", "team-a", "team-b", "team-sandbox", "other"} {
 			server.Create(t, widgets, widget(ns, "x"))
 		}
-		deny(server, widgetsPath)
+		forbid(server, widgetsPath)
 		if prepare != nil {
 			prepare(server)
 		}
@@ -129,17 +129,17 @@ func TestPatternsWhereNotAllMayBeRead(t *testing.T) {
 		expectEvents(s.T, "a namespace goes", s.events, "gone team-b/x")
 		s.server.Create(s.T, widgets, widget("team-b", "late"))
 		expectEvents(s.T, "nobody looks there", s.events)
-		deny(s.server, inNamespace("team-b"))
+		forbid(s.server, inNamespace("team-b"))
 		createNamespaces(s.T, s.server, "team-b")
 		s.expectStatus("it comes again, and its rights do not yet", status.Degraded, status.ReasonForbidden)
 		s.server.Repair()
-		deny(s.server, widgetsPath)
+		forbid(s.server, widgetsPath)
 		time.Sleep(2 * time.Second)
 		expectEvents(s.T, "they are there", s.events, "add team-b/late", "add team-b/x")
 
 		status := s.expectStatus("at last", status.Synced, status.ReasonNone)
-		if status.Generation != 1 || status.Relists.Total() != 0 || len(s.failures) != 1 {
-			s.Errorf("generation %d, relists %+v, failures %v", status.Generation, status.Relists, s.failures)
+		if status.Incarnation != 1 || status.Relists.Total() != 0 || len(s.failures) != 1 {
+			s.Errorf("incarnation %d, relists %+v, failures %v", status.Incarnation, status.Relists, s.failures)
 		}
 		if n := s.asks(inNamespace("team-a")); n != 0 {
 			s.Errorf("a namespace that stays was listed %d times again", n)
@@ -153,7 +153,7 @@ func TestPatternsWhereNotAllMayBeRead(t *testing.T) {
 // TestPatternsWithoutNamespaces: where the namespaces are not to be read either, those of the set by name are
 // followed, and the rest from when they are.
 func TestPatternsWithoutNamespaces(t *testing.T) {
-	forbidden := func(server *apitest.Server) { deny(server, namespacesPath) }
+	forbidden := func(server *apitest.Server) { forbid(server, namespacesPath) }
 	onPatterns(t, teams, forbidden, func(s *patternStage) {
 		start(s.T, s.factory)
 		expectEvents(s.T, "by name", s.events, "add prod/x")
@@ -167,7 +167,7 @@ func TestPatternsWithoutNamespaces(t *testing.T) {
 			s.Errorf("the status is %+v", current)
 		}
 		s.server.Repair()
-		deny(s.server, widgetsPath)
+		forbid(s.server, widgetsPath)
 		time.Sleep(6 * time.Minute)
 		expectEvents(s.T, "the namespaces may be read", s.events, "add team-a/x", "add team-b/x")
 		s.expectStatus("the namespaces may be read", status.Synced, status.ReasonNone)
@@ -180,7 +180,7 @@ func TestPatternsWithoutNamespaces(t *testing.T) {
 			s.Error("it has synced without any namespace")
 		}
 		s.server.Repair()
-		deny(s.server, namespacesPath)
+		forbid(s.server, namespacesPath)
 		s.informer.Retry()
 		expectEvents(s.T, "all may be listed", s.events, "add team-a/x", "add team-b/x", "add team-sandbox/x")
 		s.expectStatus("all may be listed", status.Synced, status.ReasonNone)
@@ -194,12 +194,12 @@ func TestPatternsWithUnknownNamespaces(t *testing.T) {
 		broken []apitest.Fault
 		reason status.Reason
 	}{
-		"hanging":   {[]apitest.Fault{silence(namespacesPath)}, status.ReasonNoAnswer},
+		"hanging":   {[]apitest.Fault{unansweredRequests(namespacesPath)}, status.ReasonNoAnswer},
 		"broken":    {[]apitest.Fault{fault(namespacesPath, "", 500)}, status.ReasonRequestFailed},
 		"throttled": {[]apitest.Fault{fault(namespacesPath, "", 429)}, status.ReasonThrottled},
 	}
 	for name, tt := range namespacesFail {
-		breakAll := func(server *apitest.Server) { server.Break(tt.broken...) }
+		breakAll := func(server *apitest.Server) { server.AddFaults(tt.broken...) }
 		t.Run(name+" at startup", func(t *testing.T) {
 			onPatterns(t, teams, breakAll, func(s *patternStage) {
 				start(s.T, s.factory)
@@ -217,7 +217,7 @@ func TestPatternsWithUnknownNamespaces(t *testing.T) {
 			onPatterns(t, teams, func(server *apitest.Server) { server.Repair() }, func(s *patternStage) {
 				start(s.T, s.factory)
 				s.expectStatus("allowed", status.Synced, status.ReasonNone)
-				deny(s.server, widgetsPath)
+				forbid(s.server, widgetsPath)
 				breakAll(s.server)
 				s.server.CloseClientConnections()
 				time.Sleep(time.Minute)
@@ -237,7 +237,7 @@ func TestPatternsWithOutdatedNamespaces(t *testing.T) {
 	onPatterns(t, teams, nil, func(s *patternStage) {
 		start(s.T, s.factory)
 		s.expectStatus("at first", status.Synced, status.ReasonNone)
-		deny(s.server, namespacesPath)
+		forbid(s.server, namespacesPath)
 		s.server.CloseClientConnections()
 		time.Sleep(2 * time.Minute)
 		if status := s.expectStatus("outdated", status.Degraded, status.ReasonForbidden); !status.Stale {
@@ -276,7 +276,7 @@ func TestPatternsGrantedAndRevoked(t *testing.T) {
 			s.Errorf("the namespaces are still followed: %+v", all)
 		}
 
-		deny(s.server, widgetsPath)
+		forbid(s.server, widgetsPath)
 		s.server.CloseClientConnections()
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -300,7 +300,7 @@ func TestPatternsGrantedAndRevoked(t *testing.T) {
 func TestPatternsWhereAllMayBeListedOnly(t *testing.T) {
 	watchDenied := func(server *apitest.Server) {
 		server.Repair()
-		server.Break(fault(widgetsPath, "watch", 403), fault(widgetsPath, "watch-list", 403))
+		server.AddFaults(fault(widgetsPath, "watch", 403), fault(widgetsPath, "watch-list", 403))
 	}
 	onPatterns(t, teams, watchDenied, func(s *patternStage) {
 		start(s.T, s.factory)
@@ -320,7 +320,7 @@ func TestPatternsWhereAllMayBeListedOnly(t *testing.T) {
 
 // TestPatternsWithAForbiddenNamespace: it is as with several namespaces by name.
 func TestPatternsWithAForbiddenNamespace(t *testing.T) {
-	forbidden := func(server *apitest.Server) { deny(server, inNamespace("team-b")) }
+	forbidden := func(server *apitest.Server) { forbid(server, inNamespace("team-b")) }
 	onPatterns(t, teams, forbidden, func(s *patternStage) {
 		start(s.T, s.factory)
 		expectEvents(s.T, "one is forbidden", s.events, "add prod/x", "add team-a/x")
@@ -354,7 +354,7 @@ func TestPatternsWithoutStart(t *testing.T) {
 // TestNamespacesAfterShutdown: nobody is waited for.
 func TestNamespacesAfterShutdown(t *testing.T) {
 	f := newFactory(t, newServer(t), Options{})
-	if err := f.Shutdown(patient(t)); err != nil {
+	if err := f.Shutdown(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.namespaces(); !errors.Is(err, ErrShutdown) {
@@ -369,7 +369,7 @@ func TestProbeThatIsNotAnswered(t *testing.T) {
 		start(s.T, s.factory)
 		s.expectStatus("refused", status.Synced, status.ReasonNone)
 		s.server.RepairPath(widgetsPath)
-		s.server.Break(silence(widgetsPath))
+		s.server.AddFaults(unansweredRequests(widgetsPath))
 		s.asks(widgetsPath)
 		busy := 0
 		for range 20 * 60 / 5 {
@@ -401,7 +401,7 @@ func TestVersionOfSeveralNamespaces(t *testing.T) {
 		server.Create(t, widgets, widget("a", "x"))
 		f := newVirtualFactory(t, server,
 			Options{Defaults: ResourceOptions{Namespaces: InNamespaces("a", "b")}})
-		i := ask(t, f, widgets)
+		i := mustInformer(t, f, widgets)
 		start(t, f)
 		before := i.LastSyncResourceVersion()
 		server.Create(t, widgets, widget("a", "y"))

@@ -16,19 +16,19 @@ import (
 // Conditions returns the conditions of the factory, ordered by type.
 func (f *Factory) Conditions() []status.Condition {
 	var all []status.Condition
-	for _, c := range f.hub.Conditions() {
-		all = append(all, f.explained(status.Condition(c)))
+	for _, c := range f.aggregator.Conditions() {
+		all = append(all, f.withTypeError(status.Condition(c)))
 	}
 	return all
 }
 
 // Condition returns one condition. Its Status is empty if there is no condition of the type.
 func (f *Factory) Condition(t status.ConditionType) status.Condition {
-	return f.explained(status.Condition(f.hub.Condition(t)))
+	return f.withTypeError(status.Condition(f.aggregator.Condition(t)))
 }
 
-// explained adds the error of the type source to a condition with ReasonTypesUnknown.
-func (f *Factory) explained(c status.Condition) status.Condition {
+// withTypeError adds the error of the type source to a condition with ReasonTypesUnknown.
+func (f *Factory) withTypeError(c status.Condition) status.Condition {
 	source, ok := f.options.Types.(typesource.SourceError)
 	if !ok || c.Reason != status.ReasonTypesUnknown {
 		return c
@@ -54,7 +54,7 @@ func (l *ListenerHandle) Depth() int { return l.inner.Depth() }
 
 // AddListener adds a listener. After Shutdown it returns ErrShutdown.
 func (f *Factory) AddListener(listener status.Listener) (*ListenerHandle, error) {
-	inner, err := f.hub.Add(listener)
+	inner, err := f.aggregator.Add(listener)
 	if err != nil {
 		return nil, err
 	}
@@ -66,11 +66,11 @@ func (f *Factory) AddListener(listener status.Listener) (*ListenerHandle, error)
 func (i *Informer) Stats() status.Stats {
 	inside := i.core.Stats()
 	stats := status.Stats{
-		GVR: i.gvr, Storage: i.options.Storage.effective().String(), Objects: inside.Objects,
+		GVR: i.gvr, Storage: i.options.Storage.modeOrDefault().String(), Objects: inside.Objects,
 		Compressed:  inside.Compressed,
 		ObjectBytes: inside.ObjectBytes, CompressedBytes: inside.CompressedBytes,
 		TableBytes: inside.TableBytes, Hits: inside.Hits, Misses: inside.Misses,
-		View: i.options.describe(), Events: status.EventStats(i.core.Events()),
+		Options: i.options.describe(), Events: status.EventStats(i.core.Events()),
 		ListDuration: i.Status().ListDuration,
 	}
 	if i.shard != nil {
@@ -96,7 +96,7 @@ func (f *Factory) Stats() []status.Stats {
 // objects, and it blocks neither readers nor writers.
 func (f *Factory) MemoryStats() status.MemoryStats {
 	stats := status.MemoryStats{Budget: f.options.MemoryBudget}
-	for _, some := range f.followed() {
+	for _, some := range f.viewsInUse() {
 		for _, i := range some.informers {
 			measured := i.core.Measure()
 			stats.Used += measured.Bytes()
@@ -136,11 +136,11 @@ func (i *Informer) counters() status.Counters {
 // omits released informers, but their counters continue if the type is acquired again. The factory remembers
 // the counters of at least 1,000 released views.
 func (f *Factory) Metrics() []status.Metrics {
-	followed := f.followed()
+	followed := f.viewsInUse()
 	all := make([]status.Metrics, len(followed))
 	for k, some := range followed {
 		m := &all[k]
-		m.GVR, m.View, m.Counters = some.gvr, some.view, some.past
+		m.GVR, m.Options, m.Counters = some.gvr, some.view, some.earlierCounters
 		for _, i := range some.informers {
 			addInformer(m, i)
 		}
@@ -168,7 +168,7 @@ func addInformer(m *status.Metrics, i *Informer) {
 	if !i.IsStopped() {
 		m.Handlers = append(m.Handlers, i.Handlers()...)
 	}
-	if kept := i.Persistence(); kept.Kept {
+	if kept := i.Persistence(); kept.Enabled {
 		m.Persistence = append(m.Persistence, kept)
 	}
 	m.Counters.Add(i.counters())
@@ -180,27 +180,27 @@ type described struct {
 	view string
 }
 
-func (e *entry) described() described { return described{e.key.gvr, e.view} }
+func (e *entry) described() described { return described{e.key.gvr, e.options} }
 
-// following holds the informers of a view, including released ones that have not ended, and the counters of
-// earlier ones.
-type following struct {
+// viewInformers holds the informers of a view, including released ones that have not ended, and the counters
+// of earlier ones.
+type viewInformers struct {
 	described
-	informers []*Informer
-	past      status.Counters
+	informers       []*Informer
+	earlierCounters status.Counters
 }
 
-// followed returns all views in use, in order. One critical section reads the informers and the remembered
+// viewsInUse returns all views in use, in order. One critical section reads the informers and the remembered
 // counters, so that no count is lost or doubled.
-func (f *Factory) followed() []following {
+func (f *Factory) viewsInUse() []viewInformers {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	views := map[described]*following{}
+	views := map[described]*viewInformers{}
 	add := func(e *entry) {
 		d := e.described()
 		if views[d] == nil {
-			views[d] = &following{described: d}
-			views[d].past.Add(f.mu.past[d])
+			views[d] = &viewInformers{described: d}
+			views[d].earlierCounters.Add(f.mu.past[d])
 		}
 		views[d].informers = append(views[d].informers, e.informer)
 	}
@@ -212,11 +212,11 @@ func (f *Factory) followed() []following {
 			add(e)
 		}
 	}
-	all := make([]following, 0, len(views))
+	all := make([]viewInformers, 0, len(views))
 	for _, v := range views {
 		all = append(all, *v)
 	}
-	slices.SortFunc(all, func(a, b following) int {
+	slices.SortFunc(all, func(a, b viewInformers) int {
 		return cmp.Or(typename.Compare(a.gvr, b.gvr), cmp.Compare(a.view, b.view))
 	})
 	return all

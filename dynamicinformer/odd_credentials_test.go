@@ -35,8 +35,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// guarded lets requests with one token in.
-func guarded(valid *atomic.Value) func(http.Handler) http.Handler {
+// requireToken lets requests with one token in.
+func requireToken(valid *atomic.Value) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get("Authorization") != fmt.Sprint("Bearer ", valid.Load()) {
@@ -66,12 +66,13 @@ func TestTokenIsRefreshed(t *testing.T) {
 		write("token 0")
 		config := server.Config()
 		config.BearerTokenFile = file
-		client, err := rest.HTTPWrappersForConfig(config, server.Behind(t, guarded(&valid)).Transport)
+		client, err := rest.HTTPWrappersForConfig(config,
+			server.ProxyClient(t, requireToken(&valid)).Transport)
 		if err != nil {
 			t.Fatal(err)
 		}
 		f := newFactoryOver(t, server, &http.Client{Transport: client})
-		i := ask(t, f, widgets)
+		i := mustInformer(t, f, widgets)
 		start(t, f)
 		observe(t, i, "at first", 0, brief{State: status.Synced})
 		for hour := 1; hour <= 3; hour++ {
@@ -194,7 +195,7 @@ func TestClientCertificateIsRotated(t *testing.T) {
 	defer front.Close()
 	defer front.CloseClientConnections()
 	c.issue("first")
-	f, err := New(Options{Logger: &quiet, Config: &rest.Config{
+	f, err := New(Options{Logger: &discardLog, Config: &rest.Config{
 		Host: front.URL, QPS: -1, TLSClientConfig: rest.TLSClientConfig{
 			CertFile: filepath.Join(c.folder, "cert"), KeyFile: filepath.Join(c.folder, "key"),
 			CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: front.Certificate().Raw}),
@@ -242,7 +243,7 @@ func TestCredentialPluginFailsAtFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	front := httptest.NewTLSServer(guarded(&valid)(&httputil.ReverseProxy{
+	front := httptest.NewTLSServer(requireToken(&valid)(&httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, FlushInterval: -1,
 		ErrorLog: log.New(io.Discard, "", 0),
 	}))
@@ -251,7 +252,7 @@ func TestCredentialPluginFailsAtFirst(t *testing.T) {
 	failed := filepath.Join(t.TempDir(), "failed")
 	script := `[ -e "$0" ] || { touch "$0"; echo "not yet" >&2; exit 1; }
 echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"secret"}}'`
-	f, err := New(Options{Logger: &quiet, Config: &rest.Config{
+	f, err := New(Options{Logger: &discardLog, Config: &rest.Config{
 		Host: front.URL, QPS: -1,
 		TLSClientConfig: rest.TLSClientConfig{CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE",
 			Bytes: front.Certificate().Raw})},

@@ -33,20 +33,20 @@ func TestOddServers(t *testing.T) {
 		// that what is shown may be minutes old.
 		unanswered bool
 	}{
-		"buffers": {proxy: middlebox.Buffer(true), synced: requests.Patience,
+		"buffers": {proxy: middlebox.Buffer(true), synced: requests.InitialEventsTimeout,
 			shown: watchEnds + impatience, lists: 2},
-		"buffers, the head as well": {proxy: middlebox.Buffer(false), synced: requests.Patience,
+		"buffers, the head as well": {proxy: middlebox.Buffer(false), synced: requests.InitialEventsTimeout,
 			shown: watchEnds + impatience, lists: 2, unanswered: true},
 		"compresses":      {proxy: middlebox.Compress(true), lists: 1},
-		"drops bookmarks": {proxy: middlebox.DropBookmarks, synced: requests.Patience, lists: 2},
+		"drops bookmarks": {proxy: middlebox.DropBookmarks, synced: requests.InitialEventsTimeout, lists: 2},
 		"cuts off what is idle": {proxy: middlebox.CutIdle(30 * time.Second),
 			shown: 2 * time.Second, lists: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			virtual(t, func(t *testing.T, server *apitest.Server) {
 				server.Create(t, widgets, widget("web", "a"))
-				f := newFactoryOver(t, server, server.Behind(t, tt.proxy))
-				i := ask(t, f, widgets)
+				f := newFactoryOver(t, server, server.ProxyClient(t, tt.proxy))
+				i := mustInformer(t, f, widgets)
 				start(t, f)
 				observe(t, i, "at first", tt.synced+2*time.Second, brief{State: status.Synced})
 				for hour := range 3 {
@@ -80,7 +80,7 @@ func TestOddServers(t *testing.T) {
 func newFactoryOver(t *testing.T, server *apitest.Server, client *http.Client) *Factory {
 	t.Helper()
 	f, err := New(Options{Config: server.Config(), HTTPClient: client,
-		Logger: &quiet})
+		Logger: &discardLog})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,12 +97,12 @@ func newFactoryOver(t *testing.T, server *apitest.Server, client *http.Client) *
 func TestThrottledForMinutes(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{})
-		i, late := ask(t, f, widgets), ask(t, f, gadgets)
+		i, late := mustInformer(t, f, widgets), mustInformer(t, f, gadgets)
 		server.Create(t, widgets, widget("web", "a"))
 		throttle := func(path string) {
 			busy := fault(path, "", http.StatusTooManyRequests)
 			busy.RetryAfter = "120"
-			server.Break(busy)
+			server.AddFaults(busy)
 		}
 		throttle(gadgetsPath)
 		start(t, f)
@@ -142,13 +142,13 @@ func TestGarbageIsNoContact(t *testing.T) {
 			t.Run(name+" "+from, func(t *testing.T) {
 				virtual(t, func(t *testing.T, server *apitest.Server) {
 					f := newVirtualFactory(t, server, Options{})
-					i := ask(t, f, widgets)
+					i := mustInformer(t, f, widgets)
 					if from == "once synced" {
 						start(t, f)
 						time.Sleep(time.Minute)
 					}
 					before := time.Now()
-					server.Break(apitest.Fault{Path: widgetsPath, Effect: func(w http.ResponseWriter,
+					server.AddFaults(apitest.Fault{Path: widgetsPath, Effect: func(w http.ResponseWriter,
 						_ *http.Request, _ http.Handler) {
 						w.Header().Set("Content-Type", "application/json")
 						_, _ = io.WriteString(w, body)

@@ -109,7 +109,7 @@ func (o Options) validate() error {
 		for _, err := range o.Resources[gvr].validate() {
 			errs = append(errs, fmt.Errorf("%s: %w", formatGVR(gvr), err))
 		}
-		if err := o.checkType(gvr, o.Resources[gvr].over(o.Defaults)); err != nil {
+		if err := o.checkType(gvr, o.Resources[gvr].withDefaults(o.Defaults)); err != nil {
 			errs = append(errs, fmt.Errorf("option Resources: %w", err))
 		}
 	}
@@ -149,15 +149,15 @@ func (o Options) withDefaults() Options {
 // resource merges the options of a type: the last of overrides takes precedence, then the earlier ones,
 // Resources and Defaults. The index by namespace is always included.
 func (o Options) resource(gvr schema.GroupVersionResource, overrides ...ResourceOptions) ResourceOptions {
-	options := o.Resources[gvr].over(o.Defaults)
+	options := o.Resources[gvr].withDefaults(o.Defaults)
 	for _, override := range overrides {
-		options = override.over(options)
+		options = override.withDefaults(options)
 	}
 	if options.Storage.Mode == StorageAdaptive && o.MemoryBudget > 0 {
 		// uncompressed lists would exceed the budget while the cache fills
 		options.Storage.CompressLists = true
 	}
-	return ResourceOptions{Indexers: byNamespace}.over(options)
+	return ResourceOptions{Indexers: byNamespace}.withDefaults(options)
 }
 
 // byNamespace is the index of every type. All informers share this value, so it must not change.

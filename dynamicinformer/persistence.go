@@ -51,7 +51,7 @@ func (o ResourceOptions) whyNotPersisted(gvr schema.GroupVersionResource) string
 
 // persistenceKey identifies the options beyond the process.
 func (o ResourceOptions) persistenceKey(gvr schema.GroupVersionResource) string {
-	view := o.view()
+	view := o.key()
 	content := "whole"
 	if view.storage.Mode == StorageMetadata {
 		content = StorageMetadata.String()

@@ -49,7 +49,7 @@ func TestAnotherClusterTakesOver(t *testing.T) {
 		faults.ExpireWatches() // again: the watch may only open now
 		return len(i.GetStore().ListKeys()) == 3
 	})
-	must(t, f.Shutdown(patient(t)))
+	must(t, f.Shutdown(longContext(t)))
 	if i.Persistence().Err == nil {
 		t.Error("the status does not tell")
 	}

@@ -13,19 +13,19 @@ import (
 	"github.com/crdcache/crdcache/internal/persist"
 )
 
-// hangingShelf is a shelf that answers to nothing before it is freed.
-type hangingShelf struct {
-	*shelf
+// hangingBackend is a backend that answers to nothing before it is freed.
+type hangingBackend struct {
+	*memoryBackend
 	free chan struct{}
 }
 
-func (h hangingShelf) View(ctx context.Context, key string) (persistence.View, error) {
+func (h hangingBackend) Open(ctx context.Context, key string) (persistence.StoredContent, error) {
 	<-h.free
-	return h.shelf.View(ctx, key)
+	return h.memoryBackend.Open(ctx, key)
 }
 
-// impatient has informers wait for the disk for a moment only.
-func impatient(t *testing.T) {
+// shortenDiskTimeout has informers wait for the disk for a moment only.
+func shortenDiskTimeout(t *testing.T) {
 	was := persist.DiskTimeout
 	persist.DiskTimeout = 20 * time.Millisecond
 	t.Cleanup(func() { persist.DiskTimeout = was })
@@ -34,15 +34,15 @@ func impatient(t *testing.T) {
 // TestHangingPersistence: an informer syncs and ends although what keeps its content does not answer, and
 // says so. The view is given up when it does.
 func TestHangingPersistence(t *testing.T) {
-	impatient(t)
-	server, h := newServer(t), hangingShelf{newShelf(), make(chan struct{})}
+	shortenDiskTimeout(t)
+	server, h := newServer(t), hangingBackend{newShelf(), make(chan struct{})}
 	server.Create(t, widgets, widget("a", "one"))
 	f := newFactory(t, server, Options{Persistence: h, PersistenceInterval: time.Millisecond})
 	i := synced(t, f)
 	if err := i.Persistence().Err; !errors.Is(err, persist.ErrSlowDisk) {
 		t.Errorf("once it has synced, the error is %v", err)
 	}
-	if err := f.Shutdown(patient(t)); err != nil {
+	if err := f.Shutdown(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
 	if err := i.Persistence().Err; !errors.Is(err, persist.ErrSlowDisk) {
@@ -61,15 +61,15 @@ func TestHangingPersistence(t *testing.T) {
 func TestLateRecall(t *testing.T) {
 	for name, options := range storages {
 		t.Run(name, func(t *testing.T) {
-			server, h := newServer(t), hangingShelf{newShelf(), make(chan struct{})}
+			server, h := newServer(t), hangingBackend{newShelf(), make(chan struct{})}
 			h.texts = name == "texts"
 			server.Create(t, widgets, widget("a", "one"))
-			keep(t, server, h.shelf, options)
-			impatient(t)
-			server.Break(fault(widgetsPath, "list", http.StatusServiceUnavailable))
+			persistWidgets(t, server, h.memoryBackend, options)
+			shortenDiskTimeout(t)
+			server.AddFaults(fault(widgetsPath, "list", http.StatusServiceUnavailable))
 			f := newFactory(t, server, Options{Persistence: h, Defaults: options})
-			i := ask(t, f, widgets)
-			if err := f.Start(patient(t)); err != nil {
+			i := mustInformer(t, f, widgets)
+			if err := f.Start(longContext(t)); err != nil {
 				t.Fatal(err)
 			}
 			await(t, func() bool { return errors.Is(i.Persistence().Err, persist.ErrSlowDisk) })

@@ -14,14 +14,14 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// image returns a shelf with what this one keeps now, as a process leaves it that is killed.
-func (s *shelf) image() *shelf {
+// image returns a backend with what this one keeps now, as a process leaves it that is killed.
+func (s *memoryBackend) image() *memoryBackend {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	image := newShelf()
 	image.texts = s.texts
 	for key, v := range s.views {
-		image.views[key] = &shelved{shelf: image, at: v.at, objects: maps.Clone(v.objects),
+		image.views[key] = &storedContent{shelf: image, at: v.at, objects: maps.Clone(v.objects),
 			blocks: slices.Clone(v.blocks), log: slices.Clone(v.log)}
 	}
 	return image
@@ -62,7 +62,7 @@ type resumeHistory struct {
 	options    ResourceOptions
 	namespaces []string
 	server     *apitest.Server
-	kept       *shelf
+	kept       *memoryBackend
 	there      map[string]bool
 }
 
@@ -118,8 +118,8 @@ func (h *resumeHistory) run(t *testing.T, newServer func() *apitest.Server) {
 
 // runOnce follows widgets through changes, and returns what was kept before the end. writes has it saved all
 // the time.
-func runOnce(t *testing.T, server *apitest.Server, kept *shelf, view ResourceOptions, writes bool,
-	change func()) *shelf {
+func runOnce(t *testing.T, server *apitest.Server, kept *memoryBackend, view ResourceOptions, writes bool,
+	change func()) *memoryBackend {
 	t.Helper()
 	options := Options{Persistence: kept, Config: server.Config(), HTTPClient: server.HTTPClient(t),
 		Defaults: view}
@@ -133,7 +133,7 @@ func runOnce(t *testing.T, server *apitest.Server, kept *shelf, view ResourceOpt
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := ask(t, f, widgets)
+	i := mustInformer(t, f, widgets)
 	d := &diary{}
 	if _, err := i.AddEventHandler(d.handler()); err != nil {
 		t.Fatal(err)
@@ -159,7 +159,7 @@ func runOnce(t *testing.T, server *apitest.Server, kept *shelf, view ResourceOpt
 		}
 		return maps.Equal(expected, shown)
 	})
-	if err := i.Flush(patient(t)); err != nil {
+	if err := i.Flush(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
 	told := map[string]bool{}
@@ -179,7 +179,7 @@ func runOnce(t *testing.T, server *apitest.Server, kept *shelf, view ResourceOpt
 		t.Fatalf("the handler was told of %d objects of %d", len(told), len(expected))
 	}
 	image := kept.image()
-	if err := f.Shutdown(patient(t)); err != nil {
+	if err := f.Shutdown(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
 	return image

@@ -18,7 +18,7 @@ func TestSavesAreNoReads(t *testing.T) {
 		Defaults: ResourceOptions{Storage: adaptive}})
 	i := synced(t, f)
 	must(t, i.Compress(t.Context()))
-	server.Create(t, widgets, painted("web", "later", "red"))
+	server.Create(t, widgets, widgetWithColor("web", "later", "red"))
 	await(t, func() bool { return i.Persistence().Checkpoint.Objects == count+1 })
 	for key, item := range i.core.Snapshot().All {
 		if item.(*packed.Object).Usage().Read {
@@ -34,7 +34,7 @@ func TestSavedIsNotHeld(t *testing.T) {
 	f := newFactory(t, server, Options{Persistence: s, PersistenceInterval: time.Millisecond})
 	i := synced(t, f)
 	holds := func() bool {
-		held, err := i.persister.HoldsSaved(t.Context())
+		held, err := i.persister.SavedInMemory(t.Context())
 		must(t, err)
 		return held
 	}
@@ -53,7 +53,7 @@ func TestReplacedBlocksAreGivenUp(t *testing.T) {
 			server, s := newServer(t), newShelf()
 			options := ResourceOptions{Storage: storage}
 			count := manyWidgets(t, server)
-			keep(t, server, s, options)
+			persistWidgets(t, server, s, options)
 			f := newFactory(t, server, Options{Persistence: s, PersistenceInterval: time.Millisecond,
 				Defaults: options})
 			i := synced(t, f)
@@ -70,7 +70,7 @@ func TestReplacedBlocksAreGivenUp(t *testing.T) {
 			}
 			for n := range count {
 				if n%50 != 0 {
-					server.Update(t, widgets, painted("web", fmt.Sprint("w", n), "blue"))
+					server.Update(t, widgets, widgetWithColor("web", fmt.Sprint("w", n), "blue"))
 				}
 			}
 			await(t, func() bool { // the last change comes last

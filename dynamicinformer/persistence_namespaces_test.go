@@ -15,8 +15,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// both are namespaces that are read one by one.
-var both = ResourceOptions{Namespaces: InNamespaces("a", "b")}
+// twoNamespaces are namespaces that are read one by one.
+var twoNamespaces = ResourceOptions{Namespaces: InNamespaces("a", "b")}
 
 // TestResumeWhereOneNamespaceIsForbidden: each namespace is confirmed by itself. What was kept of another one
 // that may not be read any more can be read, as stale, and no handler is told of it; and it stays kept.
@@ -27,14 +27,15 @@ func TestResumeWhereOneNamespaceIsForbidden(t *testing.T) {
 func resumeWhereOneNamespaceIsForbidden(t *testing.T, server *apitest.Server) {
 	s := newShelf()
 	server.Create(t, widgets, widget("a", "one"), widget("b", "two"))
-	keep(t, server, s, both)
-	deny(server, inNamespace("b"))
-	f := newFactory(t, server, Options{Persistence: s, Defaults: both, PersistenceInterval: time.Millisecond})
-	i, d := ask(t, f, widgets), &diary{}
+	persistWidgets(t, server, s, twoNamespaces)
+	forbid(server, inNamespace("b"))
+	f := newFactory(t, server, Options{Persistence: s, Defaults: twoNamespaces,
+		PersistenceInterval: time.Millisecond})
+	i, d := mustInformer(t, f, widgets), &diary{}
 	if _, err := i.AddEventHandler(d.handler()); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Start(patient(t)); err != nil {
+	if err := f.Start(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
 	await(t, func() bool { return slices.Equal(d.all(), []string{"add one true"}) })
@@ -60,7 +61,7 @@ func resumeWhereOneNamespaceIsForbidden(t *testing.T, server *apitest.Server) {
 	server.Repair()
 	i.Retry()
 	waitFor(t, i, func(s status.Status) bool { return s.State == status.Synced && !s.Stale && !s.Resuming })
-	if err := i.Flush(patient(t)); err != nil {
+	if err := i.Flush(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
 	for _, told := range [][]string{d.all(), late.all()} {
@@ -79,9 +80,9 @@ func namespacesThatWent(t *testing.T, server *apitest.Server) {
 	s := newShelf()
 	createNamespaces(t, server, "team-a", "team-b")
 	server.Create(t, widgets, widget("team-a", "one"), widget("team-b", "two"))
-	deny(server, widgetsPath)
+	forbid(server, widgetsPath)
 	options := ResourceOptions{Namespaces: teams}
-	keep(t, server, s, options)
+	persistWidgets(t, server, s, options)
 	namespaces := server.Client(t).Resource(namespacesGVR)
 	if err := namespaces.Delete(t.Context(), "team-b", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -104,7 +105,7 @@ func namespacesThatWent(t *testing.T, server *apitest.Server) {
 	if lists != 0 {
 		t.Errorf("what is kept was listed %d times", lists)
 	}
-	if err := r.factory.Shutdown(patient(t)); err != nil {
+	if err := r.factory.Shutdown(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
 	at := r.Persistence().Checkpoint
@@ -123,8 +124,8 @@ func namespacesOfOneList(t *testing.T, server *apitest.Server) {
 	createNamespaces(t, server, "team-a", "team-b", "other")
 	server.Create(t, widgets, widget("team-a", "one"), widget("team-b", "two"), widget("other", "not"))
 	options := ResourceOptions{Namespaces: teams}
-	keep(t, server, s, options)
-	deny(server, widgetsPath)
+	persistWidgets(t, server, s, options)
+	forbid(server, widgetsPath)
 	r := resume(t, server, s, options)
 	if got := r.diary.all(); !slices.Contains(got, "add one true") || !slices.Contains(got, "add two true") ||
 		len(got) != 2 {
@@ -135,7 +136,7 @@ func namespacesOfOneList(t *testing.T, server *apitest.Server) {
 	}
 	server.Create(t, widgets, widget("team-b", "four"))
 	await(t, func() bool { return len(r.diary.all()) == 3 })
-	if err := r.factory.Shutdown(patient(t)); err != nil {
+	if err := r.factory.Shutdown(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
 	server.Repair()
@@ -152,20 +153,20 @@ func TestWrittenNamespaces(t *testing.T) { virtual(t, writtenNamespaces) }
 func writtenNamespaces(t *testing.T, server *apitest.Server) {
 	s := newShelf()
 	server.Create(t, widgets, widget("a", "one"), widget("b", "two"))
-	f := newFactory(t, server, Options{Persistence: s, Defaults: both})
+	f := newFactory(t, server, Options{Persistence: s, Defaults: twoNamespaces})
 	i := synced(t, f)
 	if err := i.GetStore().Add(widget("a", "mine")); err != nil {
 		t.Fatal(err)
 	}
 	server.Create(t, widgets, widget("a", "three"))
 	await(t, func() bool { return len(i.GetStore().ListKeys()) == 4 })
-	if err := f.Shutdown(patient(t)); err != nil {
+	if err := f.Shutdown(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
 	if at := i.Persistence().Checkpoint; at.Objects != 0 {
 		t.Errorf("what is kept is %+v", at)
 	}
-	r := resume(t, server, s, both)
+	r := resume(t, server, s, twoNamespaces)
 	r.check(t, "add one true", "add three true", "add two true")
 }
 
@@ -175,23 +176,23 @@ func TestRefusedNamespace(t *testing.T) { virtual(t, refusedNamespace) }
 func refusedNamespace(t *testing.T, server *apitest.Server) {
 	s := newShelf()
 	server.Create(t, widgets, widget("a", "one"), widget("b", "two"))
-	keep(t, server, s, both)
+	persistWidgets(t, server, s, twoNamespaces)
 	server.Create(t, widgets, widget("a", "three"), widget("b", "four"))
 	server.Delete(t, widgets, "b", "two")
-	server.Break(fault(inNamespace("b"), "watch", http.StatusGone))
-	f := newFactory(t, server, Options{Persistence: s, Defaults: both})
-	i, d := ask(t, f, widgets), &diary{}
+	server.AddFaults(fault(inNamespace("b"), "watch", http.StatusGone))
+	f := newFactory(t, server, Options{Persistence: s, Defaults: twoNamespaces})
+	i, d := mustInformer(t, f, widgets), &diary{}
 	if _, err := i.AddEventHandler(d.handler()); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Start(patient(t)); err != nil {
+	if err := f.Start(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.WaitForSync(patient(t)); err != nil {
+	if err := f.WaitForSync(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
 	server.Repair()
-	if err := i.Flush(patient(t)); err != nil {
+	if err := i.Flush(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
 	// It may have been listed more than once, as its watch still failed.
@@ -213,11 +214,11 @@ func shownNoMore(t *testing.T, server *apitest.Server) {
 	createNamespaces(t, server, "team-a")
 	server.Create(t, widgets, widget("team-a", "one"))
 	options := ResourceOptions{Namespaces: MatchingNamespaces([]string{"team-*"}, nil)}
-	keep(t, server, s, options)
-	deny(server, widgetsPath, namespacesPath)
+	persistWidgets(t, server, s, options)
+	forbid(server, widgetsPath, namespacesPath)
 	f := newFactory(t, server, Options{Persistence: s, Defaults: options})
-	i := ask(t, f, widgets)
-	if err := f.Start(patient(t)); err != nil {
+	i := mustInformer(t, f, widgets)
+	if err := f.Start(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
 	current := waitFor(t, i, func(s status.Status) bool { return s.Reason == status.ReasonForbidden })

@@ -21,12 +21,13 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// keep has a factory follow widgets with these options until it is shut down, and their content kept.
-func keep(t *testing.T, server *apitest.Server, s persistence.Backend, options ResourceOptions) {
+// persistWidgets has a factory follow widgets with these options until it is shut down, and their content
+// kept.
+func persistWidgets(t *testing.T, server *apitest.Server, s persistence.Backend, options ResourceOptions) {
 	t.Helper()
 	f := newFactory(t, server, Options{Persistence: s, Defaults: options})
 	i := synced(t, f)
-	if err := f.Shutdown(patient(t)); err != nil {
+	if err := f.Shutdown(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
 	if status := i.Persistence(); status.Err != nil || status.Checkpoint == (persistence.Checkpoint{}) {
@@ -50,12 +51,12 @@ func resume(t *testing.T, server *apitest.Server, s persistence.Backend,
 	t.Helper()
 	r := &resumedInformer{server: server, before: len(server.Requests()), diary: &diary{}}
 	f := newFactory(t, server, Options{Persistence: s, Defaults: options})
-	r.factory, r.Informer = f, ask(t, f, widgets)
+	r.factory, r.Informer = f, mustInformer(t, f, widgets)
 	if _, err := r.AddEventHandler(r.diary.handler()); err != nil {
 		t.Fatal(err)
 	}
 	synced(t, f)
-	if err := r.Flush(patient(t)); err != nil {
+	if err := r.Flush(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -132,7 +133,7 @@ func TestResumeWithoutList(t *testing.T) {
 			server, s := newServer(t), newShelf()
 			s.texts = name == "texts"
 			server.Create(t, widgets, widget("a", "one"), widget("a", "two"), widget("b", "three"))
-			keep(t, server, s, options)
+			persistWidgets(t, server, s, options)
 			r := resume(t, server, s, options)
 			r.check(t, "add one true", "add three true", "add two true")
 			if n := r.lists(); n != 0 {
@@ -153,7 +154,7 @@ func TestResumeWithoutList(t *testing.T) {
 // await waits until something is so.
 func await(t *testing.T, is func() bool) {
 	t.Helper()
-	for ctx := patient(t); !is(); {
+	for ctx := longContext(t); !is(); {
 		if ctx.Err() != nil {
 			t.Fatal("it does not come about")
 		}
@@ -167,7 +168,7 @@ func TestResumeWithChangesMeanwhile(t *testing.T) {
 		virtual(t, func(t *testing.T, server *apitest.Server) {
 			s := newShelf()
 			server.Create(t, widgets, widget("a", "stays"), widget("a", "goes"), widget("b", "changes"))
-			keep(t, server, s, options)
+			persistWidgets(t, server, s, options)
 			server.Delete(t, widgets, "a", "goes")
 			changed := widget("b", "changes")
 			changed.SetLabels(map[string]string{"changed": "yes"})
@@ -185,7 +186,7 @@ func TestResumeWithChangesMeanwhile(t *testing.T) {
 func TestResumeAfterCompaction(t *testing.T) {
 	server, s := newServer(t), newShelf()
 	server.Create(t, widgets, widget("a", "stays"), widget("a", "goes"))
-	keep(t, server, s, ResourceOptions{})
+	persistWidgets(t, server, s, ResourceOptions{})
 	server.Delete(t, widgets, "a", "goes")
 	server.Create(t, widgets, widget("b", "comes"))
 	server.Compact()
@@ -207,7 +208,7 @@ func TestResumeOfAnotherServer(t *testing.T) {
 			at.Endpoint,
 				at.Cluster = "elsewhere", "another"
 		},
-		"another API version": func(at *persistence.Checkpoint) { at.Version = "v2" },
+		"another API version": func(at *persistence.Checkpoint) { at.APIVersion = "v2" },
 		"a later version": func(at *persistence.Checkpoint) {
 			at.ResourceVersion = "1" +
 				at.ResourceVersion
@@ -219,7 +220,7 @@ func TestResumeOfAnotherServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server, s := newServer(t), newShelf()
 			server.Create(t, widgets, widget("a", "one"), widget("a", "gone"))
-			keep(t, server, s, ResourceOptions{})
+			persistWidgets(t, server, s, ResourceOptions{})
 			server.Delete(t, widgets, "a", "gone")
 			change(&s.only(t).at)
 			r := resume(t, server, s, ResourceOptions{})
@@ -235,15 +236,15 @@ func TestResumeOfAnotherServer(t *testing.T) {
 func TestResuming(t *testing.T) {
 	server, s := newServer(t), newShelf()
 	server.Create(t, widgets, widget("a", "one"))
-	keep(t, server, s, ResourceOptions{})
-	server.Break(fault(widgetsPath, "list", http.StatusServiceUnavailable))
+	persistWidgets(t, server, s, ResourceOptions{})
+	server.AddFaults(fault(widgetsPath, "list", http.StatusServiceUnavailable))
 	f := newFactory(t, server, Options{Persistence: s})
-	i := ask(t, f, widgets)
+	i := mustInformer(t, f, widgets)
 	early, late := &diary{}, &diary{}
 	if _, err := i.AddEventHandler(early.handler()); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Start(patient(t)); err != nil {
+	if err := f.Start(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
 	current := waitFor(t, i, func(s status.Status) bool { return s.State == status.Resuming })
@@ -256,7 +257,7 @@ func TestResuming(t *testing.T) {
 	if _, err := i.AddEventHandler(late.handler()); err != nil {
 		t.Fatal(err)
 	}
-	if err := i.Flush(patient(t)); err != nil {
+	if err := i.Flush(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
 	if told := append(early.all(), late.all()...); len(told) > 0 {
@@ -265,7 +266,7 @@ func TestResuming(t *testing.T) {
 	server.Repair()
 	i.Retry()
 	waitFor(t, i, func(s status.Status) bool { return s.State == status.Synced && !s.Stale })
-	if err := i.Flush(patient(t)); err != nil {
+	if err := i.Flush(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
 	for _, d := range []*diary{early, late} {
@@ -282,7 +283,7 @@ func TestPersistenceFails(t *testing.T) {
 	f := newFactory(t, server, Options{Persistence: s, PersistenceInterval: time.Millisecond})
 	i := synced(t, f)
 	await(t, func() bool { return i.Persistence().Err != nil })
-	if status := i.Persistence(); !errors.Is(status.Err, s.fails) || !status.Kept {
+	if status := i.Persistence(); !errors.Is(status.Err, s.fails) || !status.Enabled {
 		t.Errorf("the status is %+v", status)
 	}
 	if current := i.Status(); current.State != status.Synced {
@@ -301,7 +302,7 @@ func TestPersistedWrites(t *testing.T) {
 	if err := i.GetStore().Add(later); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Shutdown(patient(t)); err != nil {
+	if err := f.Shutdown(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
 	if s.saves != 0 {
@@ -311,7 +312,7 @@ func TestPersistedWrites(t *testing.T) {
 
 // TestPersistedInBatches counts the writes to the backend.
 func TestPersistedInBatches(t *testing.T) {
-	server, s := newServer(t), &shelf{views: map[string]*shelved{}, texts: true}
+	server, s := newServer(t), &memoryBackend{views: map[string]*storedContent{}, texts: true}
 	for k := range 100 {
 		server.Create(t, widgets, widget("a", fmt.Sprint("w", k)))
 	}
@@ -320,7 +321,7 @@ func TestPersistedInBatches(t *testing.T) {
 	for k := range 50 {
 		server.Delete(t, widgets, "a", fmt.Sprint("w", k))
 	}
-	if err := f.Shutdown(patient(t)); err != nil {
+	if err := f.Shutdown(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
 	if s.saves != 1 {

@@ -12,17 +12,17 @@ import (
 func TestPersistenceStatusAfterAList(t *testing.T) {
 	server, s := newServer(t), newShelf()
 	server.Create(t, widgets, widget("a", "one"))
-	keep(t, server, s, ResourceOptions{})
+	persistWidgets(t, server, s, ResourceOptions{})
 	config := server.Config()
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
 			query := r.URL.Query()
 			switch {
 			case query.Get("limit") == "1": // other types have changed
-				return reply(r,
+				return response(r,
 					`{"apiVersion":"crdcache.test/v1","kind":"WidgetList","metadata":{"resourceVersion":"1000000"},"items":[]}`), nil
 			case query.Get("timeoutSeconds") == "3":
-				return reply(r, ""), nil
+				return response(r, ""), nil
 			}
 			return next.RoundTrip(r)
 		})
@@ -32,7 +32,7 @@ func TestPersistenceStatusAfterAList(t *testing.T) {
 		t.Fatal(err)
 	}
 	i := synced(t, f)
-	if err := f.Shutdown(patient(t)); err != nil {
+	if err := f.Shutdown(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
 	status, kept := i.Persistence(), s.only(t).at
@@ -46,8 +46,8 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// reply is a complete answer.
-func reply(r *http.Request, body string) *http.Response {
+// response is a complete answer.
+func response(r *http.Request, body string) *http.Response {
 	return &http.Response{
 		StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
 		Header: http.Header{"Content-Type": {"application/json"}},

@@ -25,13 +25,13 @@ var widgetsV2 = schema.GroupVersionResource{Group: "example.com", Version: "v2",
 func versions(t *testing.T, policy VersionPolicy, test func(s *versionStage)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := &versionStage{T: t, types: &script{}}
+		s := &versionStage{T: t, types: &scriptedSource{}}
 		s.server = apitest.NewInMemory(t,
 			apitest.Type{GVR: widgets, Kind: "Widget", Namespaced: true},
 			apitest.Type{GVR: widgetsV2, Kind: "Widget", Namespaced: true})
 		f := newVirtualFactory(t, s.server, Options{Types: s.types,
 			Defaults: ResourceOptions{Versions: policy, Resync: new(24 * time.Hour)}})
-		s.i = ask(t, f, widgets)
+		s.i = mustInformer(t, f, widgets)
 		note := func(event string) func(any) {
 			return func(obj any) { s.events = append(s.events, event+" "+nameAndVersion(obj)) }
 		}
@@ -52,7 +52,7 @@ func versions(t *testing.T, policy VersionPolicy, test func(s *versionStage)) {
 
 type versionStage struct {
 	*testing.T
-	types  *script
+	types  *scriptedSource
 	server *apitest.Server
 	i      *Informer
 	events []string
@@ -96,7 +96,7 @@ func TestPreferredVersionTakesOver(t *testing.T) {
 		s.expect("v2 is preferred", status.Synced, "v1")
 
 		// The next version cannot be listed yet: what is known stays.
-		s.server.Break(fault("/apis/example.com/v2/widgets", "", 404))
+		s.server.AddFaults(fault("/apis/example.com/v2/widgets", "", 404))
 		s.server.Delete(s.T, widgets, "web", "b")
 		synctest.Wait()
 		s.events = nil
@@ -110,8 +110,8 @@ func TestPreferredVersionTakesOver(t *testing.T) {
 		s.i.Retry()
 		time.Sleep(10 * time.Millisecond)
 		s.expect("v2 is listed", status.Synced, "v2", "add c v2", "update a v1 a v2")
-		if status := s.i.Status(); status.Generation != 2 {
-			s.Errorf("the status is %+v, want generation 2", status)
+		if status := s.i.Status(); status.Incarnation != 2 {
+			s.Errorf("the status is %+v, want incarnation 2", status)
 		}
 		s.server.Create(s.T, widgets, widget("web", "d"))
 		s.expect("v2 is watched", status.Synced, "v2", "add d v2")
@@ -129,8 +129,8 @@ func TestVersionsAreNotLeftForNothing(t *testing.T) {
 		s.types.set(func(t *typesource.Type) { t.Versions, t.Established = []string{"v1", "v2"}, false })
 		s.types.set(func(t *typesource.Type) { t.Versions, t.UID = []string{"v2", "v1"}, "" })
 		s.expect("v1 is still served", status.Synced, "v1")
-		if status := s.i.Status(); status.Generation != 1 {
-			s.Errorf("the status is %+v, want generation 1", status)
+		if status := s.i.Status(); status.Incarnation != 1 {
+			s.Errorf("the status is %+v, want incarnation 1", status)
 		}
 	})
 }
@@ -157,7 +157,7 @@ func TestNoVersionIsLeft(t *testing.T) {
 	}
 }
 
-// TestReplacedWhileSwitching: another CRD ends the generation even when its version changes with it.
+// TestReplacedWhileSwitching: another CRD ends the incarnation even when its version changes with it.
 func TestReplacedWhileSwitching(t *testing.T) {
 	versions(t, PreferredVersion(), func(s *versionStage) {
 		s.server.Create(s.T, widgets, widget("web", "a"))

@@ -40,7 +40,7 @@ func TestQuietWatchHasASmallStack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	child := exec.CommandContext(patient(t), program, "-test.run=^"+t.Name()+"$")
+	child := exec.CommandContext(longContext(t), program, "-test.run=^"+t.Name()+"$")
 	child.Env = append(os.Environ(), showsStacks+"=1", "GOTRACEBACK=system")
 	output, _ := child.CombinedOutput() // it crashes
 	stack := quietWatch(string(output))

@@ -34,12 +34,12 @@ func TestQuietTypesRecover(t *testing.T) {
 			virtual(t, func(t *testing.T, server *apitest.Server) {
 				server.Create(t, widgets, widget("web", "a"))
 				f := newVirtualFactory(t, server, Options{})
-				i := ask(t, f, widgets)
+				i := mustInformer(t, f, widgets)
 				start(t, f)
 				time.Sleep(time.Minute) // the end of a short watch is another failure
 				for _, f := range tt.broken {
 					f.Path = widgetsPath
-					server.Break(f)
+					server.AddFaults(f)
 				}
 				server.CloseClientConnections()
 				observe(t, i, name+", for "+outage.String(), outage, brief{status.Degraded, tt.reason, true})

@@ -105,8 +105,8 @@ type ResourceOptions struct {
 // leastWatchTimeout is the minimum that client-go's reflectors accept.
 const leastWatchTimeout = 5 * time.Minute
 
-// over returns the options with every unset field taken from defaults.
-func (o ResourceOptions) over(defaults ResourceOptions) ResourceOptions {
+// withDefaults returns the options with every unset field taken from defaults.
+func (o ResourceOptions) withDefaults(defaults ResourceOptions) ResourceOptions {
 	if !o.Namespaces.set.IsSet() {
 		o.Namespaces = defaults.Namespaces
 	}
@@ -229,8 +229,8 @@ func (o ResourceOptions) required() bool { return o.Required != nil && *o.Requir
 
 func (o ResourceOptions) noBookmarks() bool { return o.WatchBookmarks != nil && !*o.WatchBookmarks }
 
-// tweak returns a function that completes the options of each request.
-func (o ResourceOptions) tweak(gvr schema.GroupVersionResource) func(*metav1.ListOptions) {
+// requestTweaker returns a function that completes the options of each request.
+func (o ResourceOptions) requestTweaker(gvr schema.GroupVersionResource) func(*metav1.ListOptions) {
 	// Capture single fields: o is large, and the closure lives as long as the type.
 	labels, fields, tweak := o.LabelSelector, o.FieldSelector, o.TweakListOptions
 	if labels == nil && fields == nil && tweak == nil {
@@ -272,27 +272,27 @@ func VersionOrder(versions ...string) VersionPolicy {
 // String returns "pinned", "preferred", or the versions in order.
 func (p VersionPolicy) String() string { return p.versions.String() }
 
-// viewKey identifies the options that distinguish informers of a type.
-type viewKey struct {
+// optionsKey identifies the options that distinguish informers of a type.
+type optionsKey struct {
 	namespaces, labels, fields, versions, prune string
-	// nothing is set for selectors that match nothing: their text is empty, like that of no selector.
-	nothing          bool
+	// selectsNothing is set for selectors that match nothing: their text is empty, like that of no selector.
+	selectsNothing   bool
 	tweak, transform unsafe.Pointer
 	storage          Storage
 	shard            *Shard // nil: no shard
 }
 
-// view returns the key of the options.
-func (o ResourceOptions) view() viewKey {
-	key := viewKey{
-		namespaces: o.Namespaces.set.Key(),
-		nothing:    o.matchesNothing(),
-		versions:   o.Versions.String(),
-		prune:      o.Prune.key(),
-		tweak:      identityOf(o.TweakListOptions),
-		transform:  identityOf(o.Transform),
-		storage:    o.Storage,
-		shard:      o.Shard.orNil(),
+// key returns the key of the options.
+func (o ResourceOptions) key() optionsKey {
+	key := optionsKey{
+		namespaces:     o.Namespaces.set.Key(),
+		selectsNothing: o.matchesNothing(),
+		versions:       o.Versions.String(),
+		prune:          o.Prune.key(),
+		tweak:          identityOf(o.TweakListOptions),
+		transform:      identityOf(o.Transform),
+		storage:        o.Storage,
+		shard:          o.Shard.orNil(),
 	}
 	if o.LabelSelector != nil {
 		key.labels = o.LabelSelector.String()
@@ -322,11 +322,11 @@ func (o ResourceOptions) describe() string {
 			parts = append(parts, what+value)
 		}
 	}
-	key := o.view()
+	key := o.key()
 	if !o.Namespaces.set.IsAll() {
 		add("namespaces: ", o.Namespaces.String())
 	}
-	if key.nothing {
+	if key.selectsNothing {
 		parts = append(parts, "no objects")
 	}
 	add("labels: ", key.labels)

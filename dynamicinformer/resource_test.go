@@ -82,17 +82,17 @@ func TestOverMergesEveryField(t *testing.T) {
 				return reflect.ValueOf(o).
 					FieldByIndex(field.Index)
 			}
-			if got := value(with(a).over(ResourceOptions{})); !same(got, a) {
+			if got := value(with(a).withDefaults(ResourceOptions{})); !same(got, a) {
 				t.Errorf("set and not set by default: %v", got)
 			}
-			if got := value(ResourceOptions{}.over(with(a))); !same(got, a) {
+			if got := value(ResourceOptions{}.withDefaults(with(a))); !same(got, a) {
 				t.Errorf("not set, and set by default: %v", got)
 			}
 			if field.Type == reflect.TypeFor[cache.Indexers]() {
 				return // these add up: TestIndexersAddUp
 			}
 			for _, both := range [][2]reflect.Value{{a, b}, {b, a}} {
-				if got := value(with(both[0]).over(with(both[1]))); !same(got, both[0]) {
+				if got := value(with(both[0]).withDefaults(with(both[1]))); !same(got, both[0]) {
 					t.Errorf("%v over %v is %v", both[0], both[1], got)
 				}
 			}
@@ -104,7 +104,7 @@ func TestIndexersAddUp(t *testing.T) {
 	mark := func(s string) cache.IndexFunc { return func(any) ([]string, error) { return []string{s}, nil } }
 	defaults := ResourceOptions{Indexers: cache.Indexers{"a": mark("default"), "b": mark("default")}}
 	got := ResourceOptions{Indexers: cache.Indexers{"b": mark("own"),
-		"c": mark("own")}}.over(defaults).Indexers
+		"c": mark("own")}}.withDefaults(defaults).Indexers
 	values := map[string]string{}
 	for name, f := range got {
 		v, _ := f(nil)

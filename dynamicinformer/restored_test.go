@@ -60,7 +60,7 @@ func handle(t *testing.T, i *Informer, j *journal) {
 	}
 }
 
-func specified(u *unstructured.Unstructured, spec string) *unstructured.Unstructured {
+func withSpec(u *unstructured.Unstructured, spec string) *unstructured.Unstructured {
 	u.Object["spec"] = spec
 	return u
 }
@@ -81,19 +81,19 @@ func TestRestoredServer(t *testing.T) {
 	for name, options := range restoredClients {
 		t.Run(name, func(t *testing.T) {
 			virtual(t, func(t *testing.T, server *apitest.Server) {
-				server.Create(t, widgets, specified(widget("web", "changed"), "before"),
+				server.Create(t, widgets, withSpec(widget("web", "changed"), "before"),
 					widget("web", "deleted"), widget("web", "same"))
 				server.Create(t, gadgets, gadget("web", "same"))
 				restore := server.Backup(t)
 
 				f := newVirtualFactory(t, server, options(t, server))
-				i, g := ask(t, f, widgets), ask(t, f, gadgets)
+				i, g := mustInformer(t, f, widgets), mustInformer(t, f, gadgets)
 				var ofWidgets, ofGadgets journal
 				handle(t, i, &ofWidgets)
 				handle(t, g, &ofGadgets)
 				start(t, f)
 				server.Create(t, gadgets, gadget("web", "lost"))
-				server.Update(t, widgets, specified(widget("web", "changed"), "after"))
+				server.Update(t, widgets, withSpec(widget("web", "changed"), "after"))
 				server.Delete(t, widgets, "web", "deleted")
 				for n := range 10 {
 					server.Create(t, widgets, widget("web", fmt.Sprint("lost", n)))
@@ -157,7 +157,7 @@ func TestOutagesCostOneCheck(t *testing.T) {
 		server := apitest.NewInMemory(t, types...)
 		f := newVirtualFactory(t, server, Options{})
 		for _, of := range types {
-			ask(t, f, of.GVR)
+			mustInformer(t, f, of.GVR)
 		}
 		start(t, f)
 		time.Sleep(3 * time.Minute) // the check after the end of silent watches is too old by then
@@ -187,7 +187,7 @@ func awaitKeys(t *testing.T, i *Informer, want int) {
 	if err := i.KeepHistory(10); err != nil {
 		t.Fatal(err)
 	}
-	ctx := patient(t)
+	ctx := longContext(t)
 	for h := i.History(); h.Snapshot.Len() != want; h = i.History() {
 		select {
 		case <-h.Next:
@@ -212,7 +212,7 @@ func TestRestoredServerAndPersistence(t *testing.T) {
 	restore()
 	server.CloseClientConnections()
 	awaitKeys(t, i, 2)
-	if err := f.Shutdown(patient(t)); err != nil {
+	if err := f.Shutdown(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"web/deleted", "web/same"}
@@ -223,7 +223,7 @@ func TestRestoredServerAndPersistence(t *testing.T) {
 	}
 	server.Create(t, widgets, widget("web", "lost3"), widget("web", "lost4"))
 	awaitKeys(t, again.Informer, 4)
-	if err := again.factory.Shutdown(patient(t)); err != nil {
+	if err := again.factory.Shutdown(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
 	restore()

@@ -35,7 +35,7 @@ var (
 //
 // When ranges are added, the informer lists their objects and delivers them as additions outside the initial
 // list. When ranges are removed, their objects leave caches and indexes. That is no deletion: only handlers
-// that implement Departed are called, once, and get no further events for these objects.
+// that implement LeftShardHandler are called, once, and get no further events for these objects.
 //
 // Options.Persistence does not store a sharded informer. A Transform must keep UID and namespace, or it
 // fails. The order of events from ranges that were added at different times is undefined.
@@ -73,10 +73,10 @@ func NewShard(key sharding.Key, ranges ...sharding.Range) *Shard {
 func (s *Shard) Key() sharding.Key { return s.key }
 
 // Ranges returns the ranges, sorted, disjoint and merged.
-func (s *Shard) Ranges() []sharding.Range { return s.desired() }
+func (s *Shard) Ranges() []sharding.Range { return s.currentRanges() }
 
-// desired returns the current ranges.
-func (s *Shard) desired() requests.Ranges {
+// currentRanges returns the current ranges.
+func (s *Shard) currentRanges() requests.Ranges {
 	if ranges := s.ranges.Load(); ranges != nil {
 		return *ranges
 	}
@@ -87,15 +87,15 @@ func (s *Shard) desired() requests.Ranges {
 func (s *Shard) Contains(obj metav1.Object) bool { return s.ContainsHash(s.key.Hash(obj)) }
 
 // ContainsHash reports whether a hash is in the current ranges.
-func (s *Shard) ContainsHash(hash uint64) bool { return s.desired().Contains(hash) }
+func (s *Shard) ContainsHash(hash uint64) bool { return s.currentRanges().Contains(hash) }
 
 // SetRanges replaces the ranges. When it returns, no informer shows an object outside the new ranges, and
-// OnDeparted calls have been queued (Informer.Flush waits for handlers). Additions follow asynchronously: see
-// WaitForShard. SetRanges sends no requests and calls no user code; its duration is proportional to the
+// OnLeftShard calls have been queued (Informer.Flush waits for handlers). Additions follow asynchronously:
+// see WaitForShard. SetRanges sends no requests and calls no user code; its duration is proportional to the
 // cached objects.
 //
 // Contains uses the new ranges before the caches do. Calls take effect in order and are never merged: if a
-// range is removed and added again, its objects depart and are added.
+// range is removed and added again, its objects leave the shard and are added.
 func (s *Shard) SetRanges(ranges ...sharding.Range) {
 	if s.mu.informers == nil { // it is Unsharded
 		return
@@ -105,7 +105,7 @@ func (s *Shard) SetRanges(ranges ...sharding.Range) {
 	next := requests.NewRanges(ranges...)
 	s.ranges.Store(&next)
 	for _, i := range s.running() {
-		i.core.Depart(i.shard.Narrow, func(item any) bool { return next.Has(s.key, item) })
+		i.core.EvictOutOfShard(i.shard.Narrow, func(item any) bool { return next.Has(s.key, item) })
 	}
 	for _, i := range s.running() {
 		i.shard.Changed()
@@ -142,13 +142,13 @@ func (s *Shard) newFollowed(i *Informer) *follow.Shard {
 	}
 	var f *follow.Shard
 	tell := func() { i.health.UpdateShard(f.State) }
-	f = follow.NewShard(s.key, s.desired, tell)
+	f = follow.NewShard(s.key, s.currentRanges, tell)
 	tell()
 	return f
 }
 
-// join registers an informer for SetRanges until leave is called.
-func (s *Shard) join(i *Informer) (leave func()) {
+// register registers an informer for SetRanges until leave is called.
+func (s *Shard) register(i *Informer) (leave func()) {
 	if s.orNil() == nil {
 		return func() {}
 	}
@@ -178,7 +178,7 @@ func (i *Informer) WaitForShard(ctx context.Context, ranges ...sharding.Range) e
 	for {
 		current, changed := i.health.Snapshot()
 		// read from the shard: the status of an informer that has not started may be outdated
-		awaited, desired := asked, shard.desired()
+		awaited, desired := asked, shard.currentRanges()
 		if len(ranges) == 0 {
 			awaited = desired
 		}

@@ -57,7 +57,7 @@ func (h *shardHistory) handler() cache.ResourceEventHandler {
 		}
 		delete(h.told, id)
 	}
-	return WithDeparted(cache.ResourceEventHandlerFuncs{
+	return WithLeftShard(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
 			if _, known := h.told[identity(obj)]; known {
 				h.Errorf("added %s twice", identity(obj))
@@ -139,7 +139,7 @@ func (h *shardHistory) inside(when string) {
 
 // settle waits until all is well, and compares.
 func (h *shardHistory) settle(step string) {
-	h.sharding.Off.Store(h.random.IntN(2) == 0)
+	h.sharding.Disabled.Store(h.random.IntN(2) == 0)
 	time.Sleep(2 * time.Minute) // pauses after failures
 	synctest.Wait()
 	want, has := map[string]string{}, map[string]string{}
@@ -190,7 +190,7 @@ func TestShardHistories(t *testing.T) {
 				live: map[string]*unstructured.Unstructured{}, told: map[string]string{}}
 			prepare := func(s *shardStage) {
 				h.shardStage = s
-				for k := range quarters {
+				for k := range fourShards {
 					s.server.Delete(s.T, widgets, "ns", fmt.Sprint("x", k))
 				}
 			}
@@ -220,9 +220,9 @@ func (h *shardHistory) step() {
 		h.server.CloseClientConnections()
 		synctest.Wait() // until nobody takes a closed connection for an idle one
 	case 4:
-		h.sharding.Off.Store(!h.sharding.Off.Load())
+		h.sharding.Disabled.Store(!h.sharding.Disabled.Load())
 	case 5:
-		h.server.Break(fault(widgetsPath, "watch-list", 422))
+		h.server.AddFaults(fault(widgetsPath, "watch-list", 422))
 	case 6:
 		time.Sleep(time.Duration(h.random.IntN(5000)) * time.Millisecond)
 	default:

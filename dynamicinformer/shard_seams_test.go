@@ -24,7 +24,7 @@ import (
 // may have worked on its objects a moment ago; and all ranges that are added at once are one list and one
 // watch.
 func TestShardAsksForTheMostRecent(t *testing.T) {
-	prepare := func(s *shardStage) { s.server.Break(fault(widgetsPath, "watch-list", 422)) }
+	prepare := func(s *shardStage) { s.server.AddFaults(fault(widgetsPath, "watch-list", 422)) }
 	onShard(t, ResourceOptions{}, prepare, func(s *shardStage) {
 		s.become(0, 1, 3)
 		synctest.Wait()
@@ -53,7 +53,7 @@ func TestShardIsListedAgain(t *testing.T) {
 	onShard(t, ResourceOptions{}, nil, func(s *shardStage) {
 		s.become(0, 1, 2)
 		s.expect("2 is added", "add ns/x0", "add ns/x1", "add ns/x2")
-		s.server.Break(fault(widgetsPath, "", 503))
+		s.server.AddFaults(fault(widgetsPath, "", 503))
 		s.server.CloseClientConnections()
 		synctest.Wait()
 		s.server.Delete(s.T, widgets, "ns", "x1")
@@ -73,17 +73,17 @@ func TestServerBeginsToFilter(t *testing.T) {
 		t.Skip("a client of 0.35 cannot send the selector")
 	}
 	prepare := func(s *shardStage) {
-		s.sharding.Off.Store(true)
-		s.server.Break(fault(widgetsPath, "watch-list", 422))
+		s.sharding.Disabled.Store(true)
+		s.server.AddFaults(fault(widgetsPath, "watch-list", 422))
 	}
 	onShard(t, ResourceOptions{}, prepare, func(s *shardStage) {
 		expect := func(step string, want sharding.Filter) {
 			t.Helper()
-			s.server.Break(fault(widgetsPath, "watch", 410)) // so that all is listed again
+			s.server.AddFaults(fault(widgetsPath, "watch", 410)) // so that all is listed again
 			s.server.CloseClientConnections()
 			time.Sleep(2 * time.Minute)
 			s.server.RepairPath(widgetsPath)
-			s.server.Break(fault(widgetsPath, "watch-list", 422))
+			s.server.AddFaults(fault(widgetsPath, "watch-list", 422))
 			time.Sleep(2 * time.Minute)
 			synctest.Wait()
 			if got := s.informer.Status().Shard.Filter; got != want {
@@ -92,15 +92,15 @@ func TestServerBeginsToFilter(t *testing.T) {
 			s.shows(step, "x0", "x1")
 		}
 		expect("it does not", sharding.FilterClient)
-		s.sharding.Off.Store(false)
+		s.sharding.Disabled.Store(false)
 		expect("it does", sharding.FilterServer)
-		s.sharding.Off.Store(true)
+		s.sharding.Disabled.Store(true)
 		expect("it does not any more", sharding.FilterClient)
-		s.sharding.Off.Store(false)
-		s.sharding.Silent.Store(true)
+		s.sharding.Disabled.Store(false)
+		s.sharding.OmitFromLists.Store(true)
 		expect("it does, and is silent", sharding.FilterUnknown)
 		// A watch shows it as well.
-		s.sharding.Off.Store(true)
+		s.sharding.Disabled.Store(true)
 		s.server.CloseClientConnections()
 		time.Sleep(2 * time.Minute)
 		s.touch("x3", 3)
@@ -123,14 +123,14 @@ func TestShardOfNamespaces(t *testing.T) {
 			prepare := func(s *shardStage) {
 				createNamespaces(s.T, s.server, "ns", "b", "c")
 				for _, ns := range []string{"b", "c"} {
-					for k := range quarters {
+					for k := range fourShards {
 						u := inShard(fmt.Sprint("x", k), k)
 						u.SetNamespace(ns)
 						s.server.Create(s.T, widgets, u)
 					}
 				}
 				if strings.HasSuffix(name, "one by one") {
-					deny(s.server, widgetsPath)
+					forbid(s.server, widgetsPath)
 				}
 			}
 			onShard(t, ResourceOptions{Namespaces: namespaces}, prepare, func(s *shardStage) {
@@ -138,7 +138,7 @@ func TestShardOfNamespaces(t *testing.T) {
 				s.become(1)
 				s.expect("another", "add b/x1", "add c/x1", "add ns/x1", "departed b/x0", "departed c/x0",
 					"departed ns/x0")
-				if err := s.informer.WaitForShard(s.Context(), quarters[1]); err != nil {
+				if err := s.informer.WaitForShard(s.Context(), fourShards[1]); err != nil {
 					t.Error(err)
 				}
 				s.server.Delete(s.T, widgets, "b", "x1")
@@ -170,7 +170,7 @@ func TestShardByNamespace(t *testing.T) {
 		slices.Sort(outside)
 		shard := NewShard(sharding.ByNamespace, half[0])
 		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Shard: shard}})
-		i := ask(t, f, widgets)
+		i := mustInformer(t, f, widgets)
 		e := record(t, i)
 		start(t, f)
 		expectEvents(t, "one half", e, inside...)
@@ -186,10 +186,10 @@ func TestShardByNamespace(t *testing.T) {
 // wanted then is listed.
 func TestShardOfAType(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
-		for k := range quarters {
+		for k := range fourShards {
 			server.Create(t, widgets, inShard(fmt.Sprint("x", k), k))
 		}
-		shard := NewShard(sharding.ByUID, quarters[:2]...)
+		shard := NewShard(sharding.ByUID, fourShards[:2]...)
 		types := newRegistry("widgets")
 		f := newVirtualFactory(t, server, Options{Types: types, Defaults: ResourceOptions{Shard: shard}})
 		e := &events{}
@@ -202,7 +202,7 @@ func TestShardOfAType(t *testing.T) {
 				_ bool) {
 				e.note("delete", u)
 			},
-			OnDeparted: func(_ schema.GroupVersionResource,
+			OnLeftShard: func(_ schema.GroupVersionResource,
 				u *unstructured.Unstructured) {
 				e.note("departed", u)
 			},
@@ -212,11 +212,11 @@ func TestShardOfAType(t *testing.T) {
 		}
 		start(t, f)
 		expectEvents(t, "at first", e, "add ns/x0", "add ns/x1")
-		shard.SetRanges(quarters[1:3]...)
+		shard.SetRanges(fourShards[1:3]...)
 		expectEvents(t, "0 leaves, 2 comes", e, "add ns/x2", "departed ns/x0")
 		types.remove("widgets")
 		expectEvents(t, "the type goes", e, "delete ns/x1", "delete ns/x2")
-		shard.SetRanges(quarters[2:]...)
+		shard.SetRanges(fourShards[2:]...)
 		expectEvents(t, "there is nothing to leave", e)
 		types.set("widgets", nil)
 		time.Sleep(time.Second)
@@ -244,7 +244,7 @@ func TestShardAndTransform(t *testing.T) {
 // TestShardViews: each shard is a view of its own, and Unsharded is that of everything.
 func TestShardViews(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
-		shard := NewShard(sharding.ByUID, quarters[0])
+		shard := NewShard(sharding.ByUID, fourShards[0])
 		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Shard: shard}, Linger: -1,
 			Persistence: newShelf()})
 		acquire := func(options ...ResourceOptions) *Informer {
@@ -256,18 +256,18 @@ func TestShardViews(t *testing.T) {
 		}
 		first, again := acquire(), acquire(ResourceOptions{Shard: shard})
 		other, all := acquire(ResourceOptions{Shard: NewShard(sharding.ByUID,
-			quarters[0])}), acquire(ResourceOptions{Shard: Unsharded()})
+			fourShards[0])}), acquire(ResourceOptions{Shard: Unsharded()})
 		if first != again || first == other || first == all || other == all {
 			t.Error("views are not told apart by their shards")
 		}
-		if got := first.Status().View; got != "shard by metadata.uid" {
+		if got := first.Status().Options; got != "shard by metadata.uid" {
 			t.Errorf("the view is %q", got)
 		}
-		if all.Status().View != "" || all.Status().Shard != nil || all.Shard() != nil ||
+		if all.Status().Options != "" || all.Status().Shard != nil || all.Shard() != nil ||
 			all.WaitForShard(t.Context()) != ErrNotSharded {
 			t.Errorf("everything is %+v", all.Status())
 		}
-		if kept := first.Persistence(); kept.Kept || !strings.Contains(kept.Why, "shard") {
+		if kept := first.Persistence(); kept.Enabled || !strings.Contains(kept.DisabledReason, "shard") {
 			t.Errorf("what is kept of a shard: %+v", kept)
 		}
 		Unsharded().SetRanges()
@@ -292,7 +292,7 @@ func TestSetRangesFromHandlers(t *testing.T) {
 				s.become(quarter)
 			}
 		}
-		_, err := s.informer.AddEventHandler(WithDeparted(cache.ResourceEventHandlerFuncs{
+		_, err := s.informer.AddEventHandler(WithLeftShard(cache.ResourceEventHandlerFuncs{
 			AddFunc: func(any) { set(2) },
 		}, func(any) { set(3) }))
 		if err != nil {
@@ -320,7 +320,7 @@ func TestSetRangesFromHandlers(t *testing.T) {
 
 // keysWithin are the names of what is in the shard as it is set.
 func keysWithin(s *shardStage) (names []string) {
-	for k := range quarters {
+	for k := range fourShards {
 		if s.shard.Contains(inShard(fmt.Sprint("x", k), k)) {
 			names = append(names, fmt.Sprint("x", k))
 		}
@@ -343,13 +343,13 @@ func TestShardIsListedAnew(t *testing.T) {
 				}
 			}
 			listed("at first", 1) // two that are one
-			deny(s.server, widgetsPath, namespacesPath)
+			forbid(s.server, widgetsPath, namespacesPath)
 			s.server.CloseClientConnections()
 			time.Sleep(10 * time.Minute)
 			listed("nothing may be read", 0)
 			s.server.Create(s.T, widgets, inShard("late", 0))
 			s.server.Repair()
-			s.server.Break(apitest.Fault{Path: widgetsPath, Verb: "watch-list"}) // which is not answered
+			s.server.AddFaults(apitest.Fault{Path: widgetsPath, Verb: "watch-list"}) // which is not answered
 			s.informer.Retry()
 			synctest.Wait()
 			listed("all may be read, and has not come", 0)

@@ -24,14 +24,14 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// quarters are four shards.
-var quarters = sharding.Split(4)
+// fourShards are four shards.
+var fourShards = sharding.Split(4)
 
 // inShard is a widget of the namespace "ns" whose UID is in a quarter.
 func inShard(name string, quarter int) *unstructured.Unstructured {
 	u := widget("ns", name)
 	for k := 0; ; k++ {
-		if uid := fmt.Sprintf("%s-%d", name, k); quarters[quarter].Contains(sharding.Hash(uid)) {
+		if uid := fmt.Sprintf("%s-%d", name, k); fourShards[quarter].Contains(sharding.Hash(uid)) {
 			u.SetUID(types.UID(uid))
 			return u
 		}
@@ -55,11 +55,11 @@ func onShard(t *testing.T, options ResourceOptions, prepare func(*shardStage),
 	t.Helper()
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		s := &shardStage{T: t, server: server, shard: NewShard(sharding.ByUID)}
-		client := server.Behind(t, func(next http.Handler) http.Handler {
+		client := server.ProxyClient(t, func(next http.Handler) http.Handler {
 			s.sharding = &apitest.Sharding{Handler: next}
 			return s.sharding
 		})
-		for k := range quarters {
+		for k := range fourShards {
 			server.Create(t, widgets, inShard(fmt.Sprint("x", k), k))
 		}
 		s.become(of...)
@@ -69,7 +69,7 @@ func onShard(t *testing.T, options ResourceOptions, prepare func(*shardStage),
 		options.Shard = s.shard
 		f, err := New(Options{
 			Config: server.Config(), HTTPClient: client, Defaults: options,
-			Logger: &quiet,
+			Logger: &discardLog,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -79,18 +79,18 @@ func onShard(t *testing.T, options ResourceOptions, prepare func(*shardStage),
 				t.Error(err)
 			}
 		}()
-		s.factory, s.informer = f, ask(t, f, widgets)
+		s.factory, s.informer = f, mustInformer(t, f, widgets)
 		s.events = s.record(s.informer)
 		start(t, f)
 		test(s)
 	})
 }
 
-// record is record for a handler that is Departed.
+// record is record for a LeftShardHandler.
 func (s *shardStage) record(i *Informer) *events {
 	s.Helper()
 	e := &events{}
-	_, err := i.AddEventHandler(WithDeparted(cache.ResourceEventHandlerFuncs{
+	_, err := i.AddEventHandler(WithLeftShard(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { e.note("add", obj) },
 		UpdateFunc: func(_, obj any) { e.note("update", obj) },
 		DeleteFunc: func(obj any) { e.note("delete", obj) },
@@ -105,7 +105,7 @@ func (s *shardStage) record(i *Informer) *events {
 func (s *shardStage) become(of ...int) {
 	ranges := []sharding.Range{}
 	for _, k := range of {
-		ranges = append(ranges, quarters[k])
+		ranges = append(ranges, fourShards[k])
 	}
 	s.shard.SetRanges(ranges...)
 }
@@ -151,12 +151,13 @@ var shardServers = map[string]struct {
 	sent   int64
 }{
 	"filters and says so": {func(*shardStage) {}, sharding.FilterServer, 2},
-	"filters and is silent": {func(s *shardStage) { s.sharding.Silent.Store(true) },
+	"filters and is silent": {func(s *shardStage) { s.sharding.OmitFromLists.Store(true) },
 		sharding.FilterUnknown, 2},
-	"does not filter": {func(s *shardStage) { s.sharding.Off.Store(true) }, sharding.FilterClient, 0},
+	"does not filter": {func(s *shardStage) { s.sharding.Disabled.Store(true) }, sharding.FilterClient, 0},
 }
 
-// TestShard: an informer follows changes of the ranges, and distinguishes departures from deletions.
+// TestShard: an informer follows changes of the ranges, and distinguishes objects that left the shard from
+// deleted ones.
 func TestShard(t *testing.T) {
 	for name, server := range shardServers {
 		if server.sent > 0 && !newer.HasShardSelector {
@@ -168,7 +169,7 @@ func TestShard(t *testing.T) {
 					prepare := func(s *shardStage) {
 						server.prepare(s)
 						if !watchList {
-							s.server.Break(fault(widgetsPath, "watch-list", 422))
+							s.server.AddFaults(fault(widgetsPath, "watch-list", 422))
 						}
 					}
 					options := ResourceOptions{Storage: Storage{Mode: mode}}
@@ -235,18 +236,18 @@ func (s *shardStage) moves(watchList bool) {
 	s.expect("everything is wanted", "add ns/x2", "add ns/x3", "add ns/y0", "add ns/y1", "add ns/y2")
 	everything := []sharding.Range{{}}
 	current := s.informer.Status().Shard
-	if diff := cmp.Diff(&status.Shard{Key: sharding.ByUID, Wanted: everything, Listed: everything,
+	if diff := cmp.Diff(&status.Shard{Key: sharding.ByUID, Desired: everything, Listed: everything,
 		Filter: current.Filter}, current); diff != "" {
 		s.Errorf("everything is wanted (-want +got):\n%s", diff)
 	}
 	s.shows("everything is wanted", "x2", "x3", "y0", "y1", "y2")
-	if n := s.informer.Stats().Events; n.Deletes != 1 || n.Departures != 5 {
+	if n := s.informer.Stats().Events; n.Deletes != 1 || n.LeftShard != 5 {
 		s.Errorf("counted: %+v", n)
 	}
 }
 
 // TestShardLeavesAtOnce: when SetRanges returns, nothing shows what has left, and what leaves and comes back
-// departs and is added.
+// leaves the shard and is added.
 func TestShardLeavesAtOnce(t *testing.T) {
 	onShard(t, ResourceOptions{}, nil, func(s *shardStage) {
 		s.expect("what was there", "add ns/x0", "add ns/x1")
@@ -255,7 +256,7 @@ func TestShardLeavesAtOnce(t *testing.T) {
 		if s.shard.Contains(inShard("x0", 0)) || !s.shard.Contains(inShard("x1", 1)) {
 			t.Error("the shard does not know what is in it")
 		}
-		s.server.Break(fault(widgetsPath, "", 503)) // so that nothing is listed for now
+		s.server.AddFaults(fault(widgetsPath, "", 503)) // so that nothing is listed for now
 		s.become(0, 1)
 		s.shows("0 comes back, at first", "x1")
 		s.server.Repair()
@@ -264,7 +265,7 @@ func TestShardLeavesAtOnce(t *testing.T) {
 		}
 		s.shows("0 comes back", "x0", "x1")
 		s.expect("0 leaves and comes back", "add ns/x0", "departed ns/x0")
-		s.server.Break(fault(widgetsPath, "", 503))
+		s.server.AddFaults(fault(widgetsPath, "", 503))
 		for k := range 5 {
 			s.become(k%2, 2+k%2)
 		}
@@ -280,7 +281,7 @@ func TestShardLeavesAtOnce(t *testing.T) {
 // TestWaitForShard: a wait ends when the ranges have been listed, or when they no longer can be.
 func TestWaitForShard(t *testing.T) {
 	onShard(t, ResourceOptions{}, nil, func(s *shardStage) {
-		s.server.Break(silence(widgetsPath))
+		s.server.AddFaults(unansweredRequests(widgetsPath))
 		s.become(0, 1, 2)
 		waits := func(ranges ...sharding.Range) <-chan error {
 			result := make(chan error, 1)
@@ -289,14 +290,14 @@ func TestWaitForShard(t *testing.T) {
 			synctest.Wait()
 			return result
 		}
-		if err := <-waits(quarters[0], quarters[1]); err != nil {
+		if err := <-waits(fourShards[0], fourShards[1]); err != nil {
 			t.Error(err)
 		}
-		if err := <-waits(quarters[3]); !errors.Is(err, ErrNotInShard) ||
-			!strings.Contains(err.Error(), quarters[3].String()) {
+		if err := <-waits(fourShards[3]); !errors.Is(err, ErrNotInShard) ||
+			!strings.Contains(err.Error(), fourShards[3].String()) {
 			t.Errorf("a range that is not wanted: %v", err)
 		}
-		added, all := waits(quarters[2]), waits()
+		added, all := waits(fourShards[2]), waits()
 		select {
 		case err := <-added:
 			t.Errorf("listed although nobody answers: %v", err)
@@ -322,11 +323,11 @@ func TestWaitForShard(t *testing.T) {
 	}, 0, 1)
 }
 
-// TestShardHandlersThatAreNotDeparted receive no event for departures.
-func TestShardHandlersThatAreNotDeparted(t *testing.T) {
+// TestShardHandlersWithoutOnLeftShard receive no event for objects that leave the shard.
+func TestShardHandlersWithoutOnLeftShard(t *testing.T) {
 	onShard(t, ResourceOptions{}, nil, func(s *shardStage) {
 		plain, named := record(t, s.informer), &events{}
-		handler := Named("n", MetadataOnly(WithDeparted(cache.ResourceEventHandlerFuncs{}, func(obj any) {
+		handler := Named("n", MetadataOnly(WithLeftShard(cache.ResourceEventHandlerFuncs{}, func(obj any) {
 			named.note("departed",
 				&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{
 					"namespace": obj.(metav1.Object).GetNamespace(), "name": obj.(metav1.Object).GetName(),
@@ -351,9 +352,9 @@ func TestWaitForShardOfWhatHasNotBegun(t *testing.T) {
 		server.Create(t, widgets, inShard("x0", 0))
 		shard := NewShard(sharding.ByUID)
 		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Shard: shard}})
-		i := ask(t, f, widgets)
-		shard.SetRanges(quarters[0])
-		for _, ranges := range [][]sharding.Range{nil, {quarters[0]}} {
+		i := mustInformer(t, f, widgets)
+		shard.SetRanges(fourShards[0])
+		for _, ranges := range [][]sharding.Range{nil, {fourShards[0]}} {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			if err := i.WaitForShard(ctx, ranges...); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("not started, waiting for %v: %v", ranges, err)
@@ -379,8 +380,8 @@ func TestShardOfNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			virtual(t, func(t *testing.T, server *apitest.Server) {
 				createNamespaces(t, server, "other")
-				deny(server, widgetsPath)
-				shard := NewShard(sharding.ByUID, quarters[0])
+				forbid(server, widgetsPath)
+				shard := NewShard(sharding.ByUID, fourShards[0])
 				options.Shard = shard
 				f := newVirtualFactory(t, server, Options{})
 				i := acquire(t, f, widgets, options).Informer()
@@ -390,8 +391,8 @@ func TestShardOfNothing(t *testing.T) {
 				if err := i.WaitForShard(ctx); err != nil {
 					t.Errorf("%v: %+v", err, i.Status().Shard)
 				}
-				shard.SetRanges(quarters[1])
-				if err := i.WaitForShard(ctx, quarters[1]); err != nil {
+				shard.SetRanges(fourShards[1])
+				if err := i.WaitForShard(ctx, fourShards[1]); err != nil {
 					t.Errorf("another range: %v: %+v", err, i.Status().Shard)
 				}
 			})

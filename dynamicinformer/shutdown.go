@@ -47,11 +47,11 @@ func (f *Factory) Shutdown(ctx context.Context) error {
 				fmt.Sprintf("%s: %s (%d events)", formatGVR(e.key.gvr), r.Name(), r.Depth()))
 		}
 	}
-	notified := f.hub.Drain(ctx)
+	notified := f.aggregator.Drain(ctx)
 	if notified != nil {
 		f.drops.Add(1)
 	}
-	f.hub.Close()
+	f.aggregator.Close()
 	notified = cmp.Or(notified, awaitAll(ctx, subscriptions))
 	if len(failure.Running) > 0 || notified != nil || f.drops.Load() != drops {
 		failure.Cause = cmp.Or(context.Cause(ctx), errDropped)
@@ -121,7 +121,7 @@ func (f *Factory) drain(ctx context.Context, all []*entry) [][]*informer.Registr
 		running.Go(func() { // ended by the handlers or ctx
 			err := flush.Wait(ctx)
 			if err != nil && (e.ctx.Err() == nil || context.Cause(e.ctx) == errFactoryShut) {
-				if busy[k] = flush.Busy(); len(busy[k]) > 0 {
+				if busy[k] = flush.Unprocessed(); len(busy[k]) > 0 {
 					f.drops.Add(1)
 				}
 			}
@@ -149,7 +149,7 @@ func (i *Informer) busyHandlers() []*informer.Registration {
 // was never started.
 func (f *Factory) awaitEnd(ctx context.Context, e *entry) bool {
 	if e.ctx == nil {
-		e.informer.abandon(errFactoryShut)
+		e.informer.stopUnstarted(errFactoryShut)
 		return true
 	}
 	select {

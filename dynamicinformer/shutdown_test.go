@@ -22,9 +22,9 @@ import (
 func TestShutdownAgain(t *testing.T) {
 	f := newFactory(t, newServer(t), Options{})
 	i := synced(t, f)
-	ask(t, f, gadgets)
+	mustInformer(t, f, gadgets)
 	for range 2 {
-		if err := f.Shutdown(patient(t)); err != nil {
+		if err := f.Shutdown(longContext(t)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -42,19 +42,19 @@ func TestShutdownNamesWhatRuns(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, widgets, widget("web", "a"))
 	f := newFactory(t, server, Options{})
-	i := ask(t, f, widgets)
-	ask(t, f, gadgets)
+	i := mustInformer(t, f, widgets)
+	mustInformer(t, f, gadgets)
 	entered, release := make(chan struct{}), make(chan struct{})
 	_, err := i.AddEventHandler(
 		cache.ResourceEventHandlerFuncs{AddFunc: func(any) { close(entered); <-release }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Start(patient(t)); err != nil {
+	if err := f.Start(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
 	<-entered
-	other := ask(t, f, gadgets)
+	other := mustInformer(t, f, gadgets)
 	waitFor(t, other, func(s status.Status) bool { return s.State == status.Synced })
 
 	why := errors.New("no time")
@@ -83,7 +83,7 @@ func TestShutdownNamesWhatRuns(t *testing.T) {
 		t.Errorf("the text is %q, want %q", err, want)
 	}
 	close(release)
-	if err := f.Shutdown(patient(t)); err != nil {
+	if err := f.Shutdown(longContext(t)); err != nil {
 		t.Errorf("once the handler has returned: %v", err)
 	}
 }
@@ -95,7 +95,7 @@ func TestShutdownWhileFailing(t *testing.T) {
 		down   bool
 	}{
 		"connection refused": {down: true},
-		"no answer":          {faults: []apitest.Fault{silence(widgetsPath)}},
+		"no answer":          {faults: []apitest.Fault{unansweredRequests(widgetsPath)}},
 		"throttled":          {faults: []apitest.Fault{fault(widgetsPath, "", 429)}},
 		"throttled with a pause": {faults: []apitest.Fault{{Path: widgetsPath, Status: 429,
 			RetryAfter: "60"}}},
@@ -107,13 +107,13 @@ func TestShutdownWhileFailing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := newServer(t)
-			server.Break(tt.faults...)
+			server.AddFaults(tt.faults...)
 			f := newFactory(t, server, Options{})
-			i := ask(t, f, widgets)
+			i := mustInformer(t, f, widgets)
 			if tt.down {
 				server.Close()
 			}
-			if err := f.Start(patient(t)); err != nil {
+			if err := f.Start(longContext(t)); err != nil {
 				t.Fatal(err)
 			}
 			if tt.down {
@@ -121,7 +121,7 @@ func TestShutdownWhileFailing(t *testing.T) {
 			} else {
 				server.AwaitRequest(t, widgetsPath)
 			}
-			if err := f.Shutdown(patient(t)); err != nil {
+			if err := f.Shutdown(longContext(t)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -138,11 +138,11 @@ func TestShutdownWhileDown(t *testing.T) {
 				virtual(t, func(t *testing.T, server *apitest.Server) {
 					f := newVirtualFactory(t, server,
 						Options{Defaults: ResourceOptions{Namespaces: namespaces}})
-					i := ask(t, f, widgets)
+					i := mustInformer(t, f, widgets)
 					start(t, f)
 					server.CloseClientConnections()
 					server.Close()
-					late := ask(t, f, gadgets)
+					late := mustInformer(t, f, gadgets)
 					start(t, f)
 					time.Sleep(downFor)
 					synctest.Wait()
@@ -177,7 +177,7 @@ func cachedAndShut(t *testing.T, server *apitest.Server) weak.Pointer[packed.Obj
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := ask(t, f, widgets)
+	i := mustInformer(t, f, widgets)
 	if _, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{}); err != nil {
 		t.Fatal(err)
 	}

@@ -154,7 +154,7 @@ func (s *Snapshot) JSON(key string) (text []byte, ok bool, err error) {
 // the first error. The JSON is valid until read returns, and must not be changed.
 func (s *Snapshot) AllJSON(read func(key string, text []byte) error) error {
 	for key, item := range s.content.All {
-		if err := store.ReadJSON(strings.Clone(key), item, (*packed.Object).View, read); err != nil {
+		if err := store.ReadJSON(strings.Clone(key), item, (*packed.Object).ReadJSON, read); err != nil {
 			return err
 		}
 	}
@@ -163,14 +163,15 @@ func (s *Snapshot) AllJSON(read func(key string, text []byte) error) error {
 
 // PackedObject is an object that is stored as JSON. Snapshot.Stored returns it in all modes except
 // StorageObject, and handlers receive it with MetadataOnly. It is also a metav1.Object and a runtime.Object,
-// so meta.Accessor reads its metadata. It is immutable and safe for concurrent use.
+// so meta.Accessor reads its metadata. It is immutable and safe for concurrent use. It may get more methods:
+// do not implement it.
 type PackedObject interface {
 	// Labels returns metadata.labels without decoding the object. The strings share the object's memory:
 	// clone strings that you keep without the object.
 	Labels() labels.Labels
-	// View calls read with the JSON, which read must neither change nor retain. Only compressed objects are
-	// copied. The error is that of read, or reports a damaged object.
-	View(read func(json []byte) error) error
+	// ReadJSON calls read with the JSON, which read must neither change nor retain. Only compressed objects
+	// are copied. The error is that of read, or reports a damaged object.
+	ReadJSON(read func(json []byte) error) error
 	// Unstructured returns the decoded object, shared and read-only. Later calls return the same copy until
 	// the garbage collector frees it. For a damaged compressed object it returns the fields that are known
 	// without its JSON.

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// kept returns an informer that nobody runs, with these objects and an index "a" of them all.
-func kept(t testing.TB, storage Storage, objects ...*unstructured.Unstructured) *Informer {
+// newStoredInformer returns an informer that nobody runs, with these objects and an index "a" of them all.
+func newStoredInformer(t testing.TB, storage Storage, objects ...*unstructured.Unstructured) *Informer {
 	t.Helper()
 	i, err := newInformer(source{}, widgets, ResourceOptions{Storage: storage, Indexes: indexNames("a")}, nil)
 	if err != nil {
@@ -28,10 +28,10 @@ func kept(t testing.TB, storage Storage, objects ...*unstructured.Unstructured) 
 
 // TestSnapshotJSON: the JSON of objects is read without decoding one, in every mode.
 func TestSnapshotJSON(t *testing.T) {
-	x, y := painted("web", "x", "red"), painted("web", "y", "blue")
-	for _, storage := range whole {
+	x, y := widgetWithColor("web", "x", "red"), widgetWithColor("web", "y", "blue")
+	for _, storage := range wholeObjectModes {
 		t.Run(storage.Mode.String(), func(t *testing.T) {
-			i := kept(t, storage, x, y)
+			i := newStoredInformer(t, storage, x, y)
 			s := i.Snapshot()
 			parsed := func(text []byte) any {
 				var o any
@@ -73,8 +73,8 @@ func TestSnapshotJSON(t *testing.T) {
 
 // TestSnapshotStored: what is kept can be looked into without being decoded.
 func TestSnapshotStored(t *testing.T) {
-	x := painted("web", "x", "red")
-	i := kept(t, Storage{}, x)
+	x := widgetWithColor("web", "x", "red")
+	i := newStoredInformer(t, Storage{}, x)
 	s := i.Snapshot()
 	for key, object := range s.AllStored() {
 		o, ok := object.(PackedObject)
@@ -91,7 +91,7 @@ func TestSnapshotStored(t *testing.T) {
 			t.Errorf("decoded (-want +got):\n%s", diff)
 		}
 	}
-	object, ok := kept(t, Storage{Mode: StorageObject}, x).Snapshot().Stored("web/x")
+	object, ok := newStoredInformer(t, Storage{Mode: StorageObject}, x).Snapshot().Stored("web/x")
 	if u, decoded := object.(*unstructured.Unstructured); !ok || !decoded || u.GetName() != "x" {
 		t.Errorf("decoded objects are kept as %T", object)
 	}
@@ -102,7 +102,7 @@ func TestSnapshotStored(t *testing.T) {
 
 // TestSnapshotIndex reads one index of a snapshot, of which later writes change nothing.
 func TestSnapshotIndex(t *testing.T) {
-	i := kept(t, Storage{}, painted("web", "x", "red"), painted("db", "y", "red"))
+	i := newStoredInformer(t, Storage{}, widgetWithColor("web", "x", "red"), widgetWithColor("db", "y", "red"))
 	s := i.Snapshot()
 	if err := i.GetIndexer().Replace(nil, "9"); err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ func TestStatusInOneLine(t *testing.T) {
 	for want, status := range map[string]status.Status{
 		"widgets.v1.example.com: Synced": {GVR: gvr, State: status.Synced},
 		"widgets.v1.example.com (namespace a): Degraded (Forbidden): you may not; stale": {
-			GVR: gvr, View: "namespace a", State: status.Degraded, Reason: status.ReasonForbidden,
+			GVR: gvr, Options: "namespace a", State: status.Degraded, Reason: status.ReasonForbidden,
 			Message: "you may not", Stale: true,
 		},
 		"widgets.v1.example.com in version v2: Synced": {GVR: gvr, Version: "v2", State: status.Synced},
@@ -51,7 +51,7 @@ func TestPanickedRoundShows(t *testing.T) {
 				}
 			},
 		}})
-		i := ask(t, f, widgets)
+		i := mustInformer(t, f, widgets)
 		start(t, f)
 		trouble.Store(true)
 		server.CloseClientConnections()

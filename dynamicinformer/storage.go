@@ -105,8 +105,8 @@ type Compressor = interface {
 
 func (s Storage) isSet() bool { return s != Storage{} }
 
-// effective returns the mode with its default.
-func (s Storage) effective() StorageMode {
+// modeOrDefault returns the mode with its default.
+func (s Storage) modeOrDefault() StorageMode {
 	if s.Mode == storageUnset {
 		return StoragePacked
 	}
@@ -125,9 +125,9 @@ func (s Storage) validate() error {
 	return nil
 }
 
-// form returns the store's form and the transform. StripManagedFields becomes a Prune, because that does not
-// decode objects.
-func (o ResourceOptions) form() (store.Form, cache.TransformFunc, error) {
+// storeForm returns the store's form and the transform. StripManagedFields becomes a Prune, because that does
+// not decode objects.
+func (o ResourceOptions) storeForm() (store.Form, cache.TransformFunc, error) {
 	prune, transform := o.Prune, o.Transform
 	if isStripManagedFields(transform) {
 		transform = nil
@@ -137,7 +137,7 @@ func (o ResourceOptions) form() (store.Form, cache.TransformFunc, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return o.Storage.form(pruner), transform, nil
+	return o.Storage.storeForm(pruner), transform, nil
 }
 
 // isStripManagedFields compares code addresses, because Go cannot compare functions.
@@ -146,7 +146,7 @@ func isStripManagedFields(transform cache.TransformFunc) bool {
 		reflect.ValueOf(transform).Pointer() == reflect.ValueOf(StripManagedFields).Pointer()
 }
 
-func (s Storage) form(pruner *packed.Pruner) store.Form {
+func (s Storage) storeForm(pruner *packed.Pruner) store.Form {
 	switch s.Mode {
 	case StorageObject:
 		return store.Objects(pruner)
@@ -165,7 +165,8 @@ func (s Storage) form(pruner *packed.Pruner) store.Form {
 	}
 }
 
-// wire returns the form of requested objects: packed on arrival, and only metadata if no more is stored.
-func (o ResourceOptions) wire(form store.Form) requests.Form {
+// requestForm returns the form of requested objects: packed on arrival, and only metadata if no more is
+// stored.
+func (o ResourceOptions) requestForm(form store.Form) requests.Form {
 	return requests.Form{Packer: form.Packer(), Metadata: o.Storage.Mode == StorageMetadata}
 }

@@ -93,7 +93,7 @@ func BenchmarkUpdates(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			return ask(b, f, widgets)
+			return mustInformer(b, f, widgets)
 		}
 	}
 	pruned := ResourceOptions{Prune: Prune{Presets: []PrunePreset{PruneManagedFields}}}

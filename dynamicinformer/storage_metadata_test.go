@@ -41,17 +41,17 @@ func TestMetadataWithoutWatchList(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() {
-				if err := f.Shutdown(patient(t)); err != nil {
+				if err := f.Shutdown(longContext(t)); err != nil {
 					t.Error(err)
 				}
 				server.CloseClientConnections()
 			}()
 			gvr := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-			i := ask(t, f, gvr)
-			if err := f.Start(patient(t)); err != nil {
+			i := mustInformer(t, f, gvr)
+			if err := f.Start(longContext(t)); err != nil {
 				t.Fatal(err)
 			}
-			if err := f.WaitForSync(patient(t)); err != nil {
+			if err := f.WaitForSync(longContext(t)); err != nil {
 				t.Error(err)
 			}
 			if s := i.Status(); s.State != status.Synced || s.ListDuration <= 0 ||

@@ -22,14 +22,14 @@ import (
 	"github.com/crdcache/crdcache/storage/zstd"
 )
 
-// whole are the modes that keep objects whole.
-var whole = []Storage{
+// wholeObjectModes are the modes that keep objects whole.
+var wholeObjectModes = []Storage{
 	{}, {Mode: StoragePacked}, {Mode: StorageCompressed,
 		Compression: zstd.New(zstd.Options{})}, adaptive, {Mode: StorageObject},
 }
 
-// painted is a widget with a body.
-func painted(namespace, name, color string) *unstructured.Unstructured {
+// widgetWithColor is a widget with a body.
+func widgetWithColor(namespace, name, color string) *unstructured.Unstructured {
 	u := widget(namespace, name)
 	u.SetLabels(map[string]string{"color": color})
 	u.SetAnnotations(map[string]string{packed.LastApplied: "{}", "example.com/note": "kept"})
@@ -98,7 +98,7 @@ func started(t testing.TB, options Options, resource ResourceOptions) *Informer 
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx := patient(t)
+	ctx := longContext(t)
 	t.Cleanup(func() {
 		if err := f.Shutdown(ctx); err != nil {
 			t.Error(err)
@@ -110,10 +110,10 @@ func started(t testing.TB, options Options, resource ResourceOptions) *Informer 
 // TestModesShowTheSame does the same to informers of every mode, and expects all of them to show client-go's.
 func TestModesShowTheSame(t *testing.T) {
 	for with, options := range clients {
-		for _, storage := range whole {
+		for _, storage := range wholeObjectModes {
 			t.Run(with+"/"+storage.Mode.String(), func(t *testing.T) {
 				server := newServer(t)
-				server.Create(t, widgets, painted("web", "a", "red"), painted("web", "b", "blue"))
+				server.Create(t, widgets, widgetWithColor("web", "a", "red"), widgetWithColor("web", "b", "blue"))
 				i := started(t, options(t, server),
 					ResourceOptions{Storage: storage, Indexers: cache.Indexers{
 						"color": func(obj any) ([]string, error) {
@@ -128,13 +128,13 @@ func TestModesShowTheSame(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if !cache.WaitForCacheSync(patient(t).Done(), handle.HasSynced) {
+				if !cache.WaitForCacheSync(longContext(t).Done(), handle.HasSynced) {
 					t.Fatal("not synced")
 				}
 				expectLines(t, "initial list", d.take(), "add Widget web/a red", "add Widget web/b blue")
 
 				client := server.Client(t).Resource(widgets).Namespace("web")
-				ctx := patient(t)
+				ctx := longContext(t)
 				b, err := client.Get(ctx, "b", metav1.GetOptions{})
 				must(t, err)
 				must(t, unstructured.SetNestedField(b.Object, "green", "spec", "color"))
@@ -188,7 +188,7 @@ func awaitLines(t testing.TB, d *eventNotes, want ...string) {
 // pollFor polls for what no channel tells.
 func pollFor(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	ctx := patient(t)
+	ctx := longContext(t)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for !done() {
@@ -205,7 +205,7 @@ func TestMetadataMode(t *testing.T) {
 	for with, options := range clients {
 		t.Run(with, func(t *testing.T) {
 			server := newServer(t)
-			server.Create(t, widgets, painted("web", "a", "red"))
+			server.Create(t, widgets, widgetWithColor("web", "a", "red"))
 			i := started(t, options(t, server), ResourceOptions{Storage: Storage{Mode: StorageMetadata}})
 			obj, err := i.Lister().ByNamespace("web").Get("a")
 			must(t, err)
@@ -227,9 +227,9 @@ func TestPruneFields(t *testing.T) {
 		{Each: true}, {Key: "d"}}}}}
 	other := ResourceOptions{Prune: Prune{Fields: [][]PruneStep{{{Key: "a"}, {Key: "b"}, {Key: "c"},
 		{Each: true}, {Key: "d"}}}}}
-	if text.view() != steps.view() || steps.view() == other.view() {
+	if text.key() != steps.key() || steps.key() == other.key() {
 		t.Errorf("the views are %+v, %+v and %+v, want the first two alike and the third another one",
-			text.view(), steps.view(), other.view())
+			text.key(), steps.key(), other.key())
 	}
 }
 
@@ -241,11 +241,11 @@ func TestPruneComesFirst(t *testing.T) {
 			{Key: "color"}}},
 	}
 	for with, options := range clients {
-		for _, storage := range whole {
+		for _, storage := range wholeObjectModes {
 			for _, transformed := range []bool{false, true} {
 				t.Run(fmt.Sprint(with, "/", storage.Mode, "/transform=", transformed), func(t *testing.T) {
 					server := newServer(t)
-					server.Create(t, widgets, painted("web", "a", "red"))
+					server.Create(t, widgets, widgetWithColor("web", "a", "red"))
 					resource := ResourceOptions{Storage: storage, Prune: prune}
 					if transformed {
 						resource.Transform = func(obj any) (any, error) {
@@ -287,7 +287,7 @@ func TestPruneComesFirst(t *testing.T) {
 // TestStripManagedFieldsIsPruning: objects are not decoded for it.
 func TestStripManagedFieldsIsPruning(t *testing.T) {
 	form, transform, err := ResourceOptions{Transform: StripManagedFields,
-		Prune: Prune{Annotations: []string{"a"}}}.form()
+		Prune: Prune{Annotations: []string{"a"}}}.storeForm()
 	if err != nil || transform != nil {
 		t.Fatalf("there is a transform left, or %v", err)
 	}
@@ -303,7 +303,7 @@ func TestStripManagedFieldsIsPruning(t *testing.T) {
 // does not change.
 func TestReadersCannotCorrupt(t *testing.T) {
 	server := newServer(t)
-	server.Create(t, widgets, painted("web", "a", "red"))
+	server.Create(t, widgets, widgetWithColor("web", "a", "red"))
 	i := started(t, Options{Config: server.Config()}, ResourceOptions{})
 	read := func() *unstructured.Unstructured {
 		obj, err := i.Lister().ByNamespace("web").Get("a")
@@ -327,7 +327,7 @@ func TestReadersCannotCorrupt(t *testing.T) {
 // TestMetadataOnlyDecodesNothing follows events with a handler of keys.
 func TestMetadataOnlyDecodesNothing(t *testing.T) {
 	server := newServer(t)
-	server.Create(t, widgets, painted("web", "a", "red"))
+	server.Create(t, widgets, widgetWithColor("web", "a", "red"))
 	i := started(t, Options{Config: server.Config()}, ResourceOptions{})
 	var mu sync.Mutex
 	var seen []string
@@ -347,8 +347,8 @@ func TestMetadataOnlyDecodesNothing(t *testing.T) {
 		DeleteFunc: func(obj any) { note("delete", obj) },
 	}))
 	must(t, err)
-	client, ctx := server.Client(t).Resource(widgets).Namespace("web"), patient(t)
-	a := painted("web", "a", "blue")
+	client, ctx := server.Client(t).Resource(widgets).Namespace("web"), longContext(t)
+	a := widgetWithColor("web", "a", "blue")
 	have, err := client.Get(ctx, "a", metav1.GetOptions{})
 	must(t, err)
 	a.SetResourceVersion(have.GetResourceVersion())
@@ -372,8 +372,8 @@ func TestMetadataOnlyDecodesNothing(t *testing.T) {
 // TestListersDecodeWhatTheyReturn counts.
 func TestListersDecodeWhatTheyReturn(t *testing.T) {
 	server := newServer(t)
-	server.Create(t, widgets, painted("web", "a", "red"), painted("web", "b", "blue"),
-		painted("db", "c", "blue"))
+	server.Create(t, widgets, widgetWithColor("web", "a", "red"), widgetWithColor("web", "b", "blue"),
+		widgetWithColor("db", "c", "blue"))
 	i := started(t, Options{Config: server.Config()}, ResourceOptions{})
 	list, err := i.Lister().ByNamespace("web").List(labels.SelectorFromSet(labels.Set{"color": "blue"}))
 	must(t, err)
@@ -385,7 +385,7 @@ func TestListersDecodeWhatTheyReturn(t *testing.T) {
 
 func TestStats(t *testing.T) {
 	server := newServer(t)
-	server.Create(t, widgets, painted("web", "a", "red"), painted("db", "b", "blue"))
+	server.Create(t, widgets, widgetWithColor("web", "a", "red"), widgetWithColor("db", "b", "blue"))
 	f := newFactory(t, server, Options{})
 	synced(t, f)
 	all := f.Stats()

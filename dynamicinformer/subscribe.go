@@ -22,31 +22,31 @@ import (
 //
 // The functions of a subscriber are never called concurrently, and without locks. For each type they are
 // called in the order in which its cache changed: OnStarted, OnAdd with inInitialList for existing objects,
-// OnSynced, calls for later changes, OnDelete for each remaining object, and OnGone. Then the next generation
-// may follow. There is no order between types. Objects are shared and must not be changed.
+// OnSynced, calls for later changes, OnDelete for each remaining object, and OnGone. Then the next
+// incarnation may follow. There is no order between types. Objects are shared and must not be changed.
 //
 // A slow subscriber delays neither other subscribers nor caches. Events are queued for each type while a
 // function runs: see Subscription.Depth. A panic is handled like that of an event handler.
 type Subscriber struct {
 	// OnStarted is called when a type begins to be watched.
-	OnStarted func(g status.Generation)
-	// OnAdd receives an added object. inInitialList is set if the object existed when the generation started
+	OnStarted func(g status.Incarnation)
+	// OnAdd receives an added object. inInitialList is set if the object existed when the incarnation started
 	// or the subscriber was added.
 	OnAdd func(gvr schema.GroupVersionResource, obj *unstructured.Unstructured, inInitialList bool)
 	// OnUpdate receives a changed object.
 	OnUpdate func(gvr schema.GroupVersionResource, before, after *unstructured.Unstructured)
 	// OnDelete receives a deleted object: its final state if final is set, otherwise the last known state.
 	OnDelete func(gvr schema.GroupVersionResource, obj *unstructured.Unstructured, final bool)
-	// OnDeparted receives an object that left the shard (see ResourceOptions.Shard) and still exists.
-	OnDeparted func(gvr schema.GroupVersionResource, obj *unstructured.Unstructured)
+	// OnLeftShard receives an object that left the shard (see ResourceOptions.Shard) and still exists.
+	OnLeftShard func(gvr schema.GroupVersionResource, obj *unstructured.Unstructured)
 	// OnSynced is called after OnAdd was called for all existing objects.
-	OnSynced func(g status.Generation)
-	// OnGone is called at the end of a generation, usually after OnDelete for every object. There are three
+	OnSynced func(g status.Incarnation)
+	// OnGone is called at the end of an incarnation, usually after OnDelete for every object. There are three
 	// exceptions. ReasonNotSelected: the type still exists, and no further calls follow.
-	// ReasonVersionChanged: the next generation watches another version, and reports the same objects as
+	// ReasonVersionChanged: the next incarnation watches another version, and reports the same objects as
 	// updates. ReasonStopped: the context of Start has ended, queued events are dropped, and the next Start
 	// adds all objects again.
-	OnGone func(g status.Generation, reason status.Reason)
+	OnGone func(g status.Incarnation, reason status.Reason)
 	// OnError is called if a selected type cannot be watched.
 	OnError func(gvr schema.GroupVersionResource, err error)
 }
@@ -59,12 +59,12 @@ type Subscription struct {
 	subscriber Subscriber
 	options    []ResourceOptions
 
-	// turn holds a token while the subscriber is called.
-	turn chan struct{}
+	// callToken holds a token while the subscriber is called.
+	callToken chan struct{}
 	// closing is closed by Close.
 	closing chan struct{}
 	// work serializes the changes of follows.
-	work *queue.Calls
+	reconcileQueue *queue.Calls
 	// unlink removes the subscription from the factory.
 	unlink func()
 
@@ -92,7 +92,7 @@ var errNoTypes = errors.New("a selection with patterns or Match requires Options
 // the context of Start ends, the subscription remains, and the next Start revives it.
 func (f *Factory) Subscribe(selection Selection, subscriber Subscriber,
 	options ...ResourceOptions) (*Subscription, error) {
-	fixed, isFixed := selection.fixed()
+	fixed, isFixed := selection.singleType()
 	selection = selection.withDefaults()
 	if err := selection.validate(); err != nil {
 		return nil, fmt.Errorf("dynamicinformer: subscribing: %w", err)
@@ -102,7 +102,7 @@ func (f *Factory) Subscribe(selection Selection, subscriber Subscriber,
 	}
 	s := &Subscription{
 		factory: f, selection: selection, subscriber: subscriber, options: options,
-		turn: make(chan struct{}, 1), closing: make(chan struct{}), work: queue.NewCalls(),
+		callToken: make(chan struct{}, 1), closing: make(chan struct{}), reconcileQueue: queue.NewCalls(),
 	}
 	s.mu.types = map[schema.GroupResource]typesource.Type{}
 	s.mu.follows = map[schema.GroupResource]*follower{}
@@ -115,13 +115,13 @@ func (f *Factory) Subscribe(selection Selection, subscriber Subscriber,
 			Versions: []string{fixed.Version}, Established: true})
 		return s, nil
 	}
-	s.ends(f.options.Types.Subscribe(typeNews{s}))
+	s.setUnsubscribe(f.options.Types.Subscribe(typeNews{s}))
 	return s, nil
 }
 
-// ends stores the function that ends the calls of the type source. If the subscription has been closed
-// meanwhile, ends calls it, without a lock because the source may be in a call.
-func (s *Subscription) ends(unsubscribe func()) {
+// setUnsubscribe stores the function that ends the calls of the type source. If the subscription has been
+// closed meanwhile, setUnsubscribe calls it, without a lock because the source may be in a call.
+func (s *Subscription) setUnsubscribe(unsubscribe func()) {
 	s.mu.Lock()
 	closed := s.mu.closed
 	if !closed {
@@ -133,8 +133,8 @@ func (s *Subscription) ends(unsubscribe func()) {
 	}
 }
 
-// fixed returns the type of a selection without patterns.
-func (s Selection) fixed() (schema.GroupVersionResource, bool) {
+// singleType returns the type of a selection without patterns.
+func (s Selection) singleType() (schema.GroupVersionResource, bool) {
 	one := s.Match == nil && s.Version != "" && s.Resource != ""
 	for _, text := range []string{s.Group, s.Version, s.Resource} {
 		one = one && !pattern.IsGlob(text)
@@ -156,11 +156,11 @@ func (s *Subscription) Close() {
 	if unsubscribe != nil {
 		unsubscribe()
 	}
-	s.work.Push(s.unwind)
+	s.reconcileQueue.Push(s.unwind)
 }
 
 // Done returns a channel that is closed when the subscriber is no longer called, after Close or Shutdown.
-func (s *Subscription) Done() <-chan struct{} { return s.work.Done() }
+func (s *Subscription) Done() <-chan struct{} { return s.reconcileQueue.Done() }
 
 // Depth returns the number of queued events of all types, including the one in a running call.
 func (s *Subscription) Depth() int {
@@ -172,15 +172,15 @@ func (s *Subscription) Depth() int {
 }
 
 // Types returns the watched types, ordered by group, resource and version.
-func (s *Subscription) Types() []status.Followed {
+func (s *Subscription) Types() []status.FollowedType {
 	s.mu.Lock()
 	follows := slices.Collect(maps.Values(s.mu.follows))
 	s.mu.Unlock()
-	all := make([]status.Followed, 0, len(follows))
+	all := make([]status.FollowedType, 0, len(follows))
 	for _, f := range follows {
-		all = append(all, status.Followed{Status: f.informer.Status(), Depth: f.registration.Depth()})
+		all = append(all, status.FollowedType{Status: f.informer.Status(), Depth: f.registration.Depth()})
 	}
-	slices.SortFunc(all, func(a, b status.Followed) int {
+	slices.SortFunc(all, func(a, b status.FollowedType) int {
 		return typename.Compare(a.Status.GVR,
 			b.Status.GVR)
 	})
@@ -196,8 +196,8 @@ func (s *Subscription) call(f func()) {
 	}
 	select {
 	case <-s.closing:
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
+	case s.callToken <- struct{}{}:
+		defer func() { <-s.callToken }()
 		f()
 	}
 }

@@ -84,8 +84,8 @@ func (r *registry) listening() int {
 	return len(r.listeners)
 }
 
-// theatre is a factory with a source of types and a recording subscriber.
-type theatre struct {
+// subscriberFixture is a factory with a source of types and a recording subscriber.
+type subscriberFixture struct {
 	*testing.T
 	server  *apitest.Server
 	types   *registry
@@ -93,7 +93,7 @@ type theatre struct {
 	events  chan string
 }
 
-func newTheatre(t *testing.T, resources ...string) *theatre {
+func newTheatre(t *testing.T, resources ...string) *subscriberFixture {
 	t.Helper()
 	var served []apitest.Type
 	for _, version := range []string{"v1", "v2"} {
@@ -104,14 +104,14 @@ func newTheatre(t *testing.T, resources ...string) *theatre {
 			})
 		}
 	}
-	th := &theatre{T: t, server: apitest.New(t, served...), types: newRegistry(resources...),
+	th := &subscriberFixture{T: t, server: apitest.New(t, served...), types: newRegistry(resources...),
 		events: make(chan string, 100)}
 	th.factory = newFactory(t, th.server, Options{Types: th.types})
 	th.start()
 	return th
 }
 
-func (th *theatre) start() {
+func (th *subscriberFixture) start() {
 	th.Helper()
 	if err := th.factory.Start(context.Background()); err != nil {
 		th.Fatal(err)
@@ -119,14 +119,14 @@ func (th *theatre) start() {
 }
 
 // subscriber notes everything.
-func (th *theatre) subscriber() Subscriber {
+func (th *subscriberFixture) subscriber() Subscriber {
 	tell := func(gvr schema.GroupVersionResource, format string, args ...any) {
 		th.events <- gvr.Resource + " " + gvr.Version + ": " + fmt.Sprintf(format, args...)
 	}
 	return Subscriber{
-		OnStarted: func(g status.Generation) { tell(g.GVR, "started %d %s", g.Number, g.UID) },
-		OnSynced:  func(g status.Generation) { tell(g.GVR, "synced %d", g.Number) },
-		OnGone: func(g status.Generation, reason status.Reason) {
+		OnStarted: func(g status.Incarnation) { tell(g.GVR, "started %d %s", g.Number, g.UID) },
+		OnSynced:  func(g status.Incarnation) { tell(g.GVR, "synced %d", g.Number) },
+		OnGone: func(g status.Incarnation, reason status.Reason) {
 			tell(g.GVR, "gone %d %s",
 				g.Number, reason)
 		},
@@ -152,7 +152,7 @@ func (th *theatre) subscriber() Subscriber {
 	}
 }
 
-func (th *theatre) subscribe(selection Selection) *Subscription {
+func (th *subscriberFixture) subscribe(selection Selection) *Subscription {
 	th.Helper()
 	s, err := th.factory.Subscribe(selection, th.subscriber())
 	if err != nil {
@@ -163,9 +163,9 @@ func (th *theatre) subscribe(selection Selection) *Subscription {
 
 // expect waits for as many events, and compares those of each type on their own: between types there is no
 // order.
-func (th *theatre) expect(events ...string) {
+func (th *subscriberFixture) expect(events ...string) {
 	th.Helper()
-	ctx := patient(th.T)
+	ctx := longContext(th.T)
 	var got []string
 	for range events {
 		select {
@@ -188,7 +188,7 @@ func (th *theatre) expect(events ...string) {
 	}
 }
 
-func (th *theatre) create(gvr schema.GroupVersionResource, names ...string) {
+func (th *subscriberFixture) create(gvr schema.GroupVersionResource, names ...string) {
 	th.Helper()
 	object := map[schema.GroupVersionResource]func(namespace,
 		name string) *unstructured.Unstructured{widgets: widget, gadgets: gadget}[gvr]

@@ -25,7 +25,7 @@ func (s typeNews) SetType(t typesource.Type) {
 	s.mu.Lock()
 	s.mu.types[t.GroupResource] = t
 	s.mu.Unlock()
-	s.work.Push(func() { s.settle(t.GroupResource) })
+	s.reconcileQueue.Push(func() { s.reconcile(t.GroupResource) })
 }
 
 // RemoveType implements typesource.Listener.
@@ -33,7 +33,7 @@ func (s typeNews) RemoveType(gr schema.GroupResource) {
 	s.mu.Lock()
 	delete(s.mu.types, gr)
 	s.mu.Unlock()
-	s.work.Push(func() { s.settle(gr) })
+	s.reconcileQueue.Push(func() { s.reconcile(gr) })
 }
 
 // SetUnknown implements typesource.Listener.
@@ -42,9 +42,9 @@ func (typeNews) SetUnknown(map[schema.GroupVersion]error) {}
 // SetComplete implements typesource.Listener.
 func (typeNews) SetComplete() {}
 
-// settle starts or stops watching one type, so that the watched types match the selection. It is called again
-// whenever a type or an informer changes, by work.
-func (s *Subscription) settle(gr schema.GroupResource) {
+// reconcile starts or stops watching one type, so that the watched types match the selection. It is called
+// again whenever a type or an informer changes, by work.
+func (s *Subscription) reconcile(gr schema.GroupResource) {
 	s.mu.Lock()
 	closed, f := s.mu.closed, s.mu.follows[gr]
 	t, exists := s.mu.types[gr]
@@ -63,21 +63,21 @@ func (s *Subscription) settle(gr schema.GroupResource) {
 	switch {
 	case f != nil && f.stopped() && s.factory.isShutDown(): // Close follows
 	case f != nil && f.stopped():
-		s.leave(f, status.ReasonStopped)
-		s.settle(gr) // with a new informer, for the next Start
+		s.stopFollower(f, status.ReasonStopped)
+		s.reconcile(gr) // with a new informer, for the next Start
 	case f == nil && wanted:
-		s.join(gr.WithVersion(version))
+		s.startFollower(gr.WithVersion(version))
 	case f == nil, wanted && version == current:
 	case exists && t.Established && slices.Contains(t.Versions, current):
-		s.leave(f, status.ReasonNotSelected) // the type still exists
-	case f.over():
-		s.leave(f, status.ReasonNone)
-		s.settle(gr) // another version may match
+		s.stopFollower(f, status.ReasonNotSelected) // the type still exists
+	case f.hasEnded():
+		s.stopFollower(f, status.ReasonNone)
+		s.reconcile(gr) // another version may match
 	}
 }
 
-// join begins to watch a type.
-func (s *Subscription) join(gvr schema.GroupVersionResource) {
+// startFollower begins to watch a type.
+func (s *Subscription) startFollower(gvr schema.GroupVersionResource) {
 	f, err := s.follow(gvr)
 	if err != nil {
 		// the factory is about to close the subscription
@@ -91,9 +91,9 @@ func (s *Subscription) join(gvr schema.GroupVersionResource) {
 	s.mu.follows[gvr.GroupResource()] = f
 }
 
-// leave stops watching a type. No calls for it follow its return.
-func (s *Subscription) leave(f *follower, reason status.Reason) {
-	f.end()
+// stopFollower stops watching a type. No calls for it follow its return.
+func (s *Subscription) stopFollower(f *follower, reason status.Reason) {
+	f.removeHandler()
 	s.mu.Lock()
 	delete(s.mu.follows, f.informer.gvr.GroupResource())
 	s.mu.Unlock()
@@ -108,31 +108,31 @@ func (s *Subscription) unwind() {
 	s.mu.follows = nil
 	s.mu.Unlock()
 	for _, f := range follows {
-		f.end()
+		f.removeHandler()
 		f.handle.Release()
 	}
 	s.unlink()
-	s.work.Close()
+	s.reconcileQueue.Close()
 }
 
 // follower forwards the events of one informer to the subscriber. Marks in the handler's queue separate the
-// generations, so that everything arrives in order.
+// incarnations, so that everything arrives in order.
 type follower struct {
 	*Subscription
 	handle       *Handle
 	informer     *Informer
 	registration *informer.Registration
 	unfollow     func() // ends calls of statusChanged
-	// running counts the generations whose end the subscriber has not received.
+	// running counts the incarnations whose end the subscriber has not received.
 	running atomic.Int32
 
-	// generation is the generation of the current events; announced is set once the subscriber has received
+	// incarnation is the incarnation of the current events; announced is set once the subscriber has received
 	// it. After the registration only the handler's goroutine uses them.
-	generation status.Generation
-	announced  bool
+	incarnation status.Incarnation
+	announced   bool
 }
 
-var _ informer.Departed = (*follower)(nil)
+var _ informer.LeftShardHandler = (*follower)(nil)
 
 // follow begins to watch a type. If the informer stops meanwhile, it retries with a new one.
 func (s *Subscription) follow(gvr schema.GroupVersionResource) (*follower, error) {
@@ -142,7 +142,7 @@ func (s *Subscription) follow(gvr schema.GroupVersionResource) (*follower, error
 			return nil, err
 		}
 		f := &follower{Subscription: s, handle: handle, informer: handle.Informer()}
-		if f.unfollow, err = f.informer.health.Follow(f.statusChanged, f.join); err == nil {
+		if f.unfollow, err = f.informer.health.Follow(f.statusChanged, f.addHandler); err == nil {
 			return f, nil
 		}
 		handle.Release()
@@ -152,11 +152,11 @@ func (s *Subscription) follow(gvr schema.GroupVersionResource) (*follower, error
 	}
 }
 
-// join adds the handler, which first receives the existing objects. The caller holds the status, so no
-// generation begins or ends meanwhile.
-func (f *follower) join(now health.Status) error {
+// addHandler adds the handler, which first receives the existing objects. The caller holds the status, so no
+// incarnation begins or ends meanwhile.
+func (f *follower) addHandler(now health.Status) error {
 	if health.Runs(now) {
-		f.generation = health.GenerationOf(now)
+		f.incarnation = health.IncarnationOf(now)
 		f.running.Add(1)
 	}
 	registration, err := f.informer.core.AddEventHandler(f)
@@ -167,27 +167,27 @@ func (f *follower) join(now health.Status) error {
 	if health.Runs(now) {
 		f.registration.Mark(f.announce) // for a type without objects
 	}
-	if health.Filled(now) {
+	if health.IsFilled(now) {
 		f.registration.Mark(f.synced)
 	}
 	return nil
 }
 
-// statusChanged marks the begin and end of generations in the queue.
+// statusChanged marks the begin and end of incarnations in the queue.
 func (f *follower) statusChanged(before, after health.Status) {
-	ended, reason, started, synced := health.GenerationsBetween(before, after)
+	ended, reason, started, synced := health.IncarnationsBetween(before, after)
 	if ended && after.State != status.Stopped {
 		f.registration.Mark(func() {
 			f.gone(reason)
 			f.running.Add(-1)
-			f.resettle()
+			f.requestReconcile()
 		})
 	}
 	if started {
 		f.running.Add(1)
-		g := health.GenerationOf(after)
+		g := health.IncarnationOf(after)
 		f.registration.Mark(func() {
-			f.generation = g
+			f.incarnation = g
 			f.announce()
 		})
 	}
@@ -195,17 +195,17 @@ func (f *follower) statusChanged(before, after health.Status) {
 		f.registration.Mark(f.synced)
 	}
 	if !health.Runs(after) {
-		f.resettle()
+		f.requestReconcile()
 	}
 }
 
-func (f *follower) resettle() {
+func (f *follower) requestReconcile() {
 	gr := f.informer.gvr.GroupResource()
-	f.work.Push(func() { f.settle(gr) })
+	f.reconcileQueue.Push(func() { f.reconcile(gr) })
 }
 
-// over reports whether the type is gone and all its events have been handled.
-func (f *follower) over() bool {
+// hasEnded reports whether the type is gone and all its events have been handled.
+func (f *follower) hasEnded() bool {
 	now := f.informer.Status()
 	return f.running.Load() == 0 && health.Absent(now)
 }
@@ -213,8 +213,8 @@ func (f *follower) over() bool {
 // stopped reports whether the informer has stopped.
 func (f *follower) stopped() bool { return f.informer.Status().State == status.Stopped }
 
-// end removes the handler and waits until it is no longer called.
-func (f *follower) end() {
+// removeHandler removes the handler and waits until it is no longer called.
+func (f *follower) removeHandler() {
 	f.unfollow()
 	// It only fails for a registration of another kind.
 	_ = f.informer.core.RemoveEventHandler(f.registration)
@@ -223,30 +223,30 @@ func (f *follower) end() {
 
 // gvr returns the type of the current objects.
 func (f *follower) gvr() schema.GroupVersionResource {
-	return f.generation.GVR.GroupResource().WithVersion(f.generation.Version)
+	return f.incarnation.GVR.GroupResource().WithVersion(f.incarnation.Version)
 }
 
-// announce reports the begin of a generation once, before its events.
+// announce reports the begin of an incarnation once, before its events.
 func (f *follower) announce() {
 	if f.announced {
 		return
 	}
 	f.announced = true
 	if f.subscriber.OnStarted != nil {
-		f.call(func() { f.subscriber.OnStarted(f.generation) })
+		f.call(func() { f.subscriber.OnStarted(f.incarnation) })
 	}
 }
 
 func (f *follower) synced() {
 	if f.subscriber.OnSynced != nil {
-		f.call(func() { f.subscriber.OnSynced(f.generation) })
+		f.call(func() { f.subscriber.OnSynced(f.incarnation) })
 	}
 }
 
-// gone reports the end of a generation.
+// gone reports the end of an incarnation.
 func (f *follower) gone(reason status.Reason) {
 	if f.announced && f.subscriber.OnGone != nil {
-		f.call(func() { f.subscriber.OnGone(f.generation, reason) })
+		f.call(func() { f.subscriber.OnGone(f.incarnation, reason) })
 	}
 	f.announced = false
 }
@@ -280,10 +280,10 @@ func (f *follower) OnDelete(obj any) {
 	}
 }
 
-// OnDeparted implements informer.Departed.
-func (f *follower) OnDeparted(obj any) {
+// OnLeftShard implements informer.LeftShardHandler.
+func (f *follower) OnLeftShard(obj any) {
 	f.announce()
-	if u, ok := obj.(*unstructured.Unstructured); ok && f.subscriber.OnDeparted != nil {
-		f.call(func() { f.subscriber.OnDeparted(f.gvr(), u) })
+	if u, ok := obj.(*unstructured.Unstructured); ok && f.subscriber.OnLeftShard != nil {
+		f.call(func() { f.subscriber.OnLeftShard(f.gvr(), u) })
 	}
 }

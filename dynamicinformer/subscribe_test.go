@@ -21,13 +21,13 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-var everything = Selection{Group: "example.com", Resource: "*"}
+var wholeGroup = Selection{Group: "example.com", Resource: "*"}
 
 func TestSubscribeFollowsTypesThatComeAndGo(t *testing.T) {
 	th := newTheatre(t, "widgets")
 	th.create(widgets, "a")
 	th.create(gadgets, "b")
-	s := th.subscribe(everything)
+	s := th.subscribe(wholeGroup)
 	th.expect("widgets v1: started 1 1", "widgets v1: initial a", "widgets v1: synced 1")
 
 	th.types.set("gadgets", func(t *typesource.Type) { t.UID = "7" })
@@ -56,10 +56,10 @@ func TestSubscribeFollowsTypesThatComeAndGo(t *testing.T) {
 	th.expect("gadgets v1: initial b", "gadgets v1: synced "+number)
 }
 
-func TestSubscribeKeepsGenerationsApart(t *testing.T) {
+func TestSubscribeKeepsIncarnationsApart(t *testing.T) {
 	th := newTheatre(t, "widgets")
 	th.create(widgets, "a")
-	th.subscribe(everything)
+	th.subscribe(wholeGroup)
 	th.expect("widgets v1: started 1 1", "widgets v1: initial a", "widgets v1: synced 1")
 	for n, uid := range []types.UID{"2", "3"} {
 		th.types.set("widgets", func(t *typesource.Type) { t.UID = uid })
@@ -75,25 +75,25 @@ func TestSubscribeLate(t *testing.T) {
 	th.create(widgets, "a")
 	want := []string{"widgets v1: started 1 1", "widgets v1: initial a", "widgets v1: synced 1"}
 	for range 2 {
-		th.subscribe(everything)
+		th.subscribe(wholeGroup)
 		th.expect(want...)
 	}
 	th.create(widgets, "b")
 	th.expect("widgets v1: add b", "widgets v1: add b")
 }
 
-// TestSubscribeResuming: what an earlier process kept is told once it is confirmed, in the generation that
+// TestSubscribeResuming: what an earlier process kept is told once it is confirmed, in the incarnation that
 // has begun with it.
 func TestSubscribeResuming(t *testing.T) {
 	th, kept := newTheatre(t, "widgets"), newShelf()
 	th.create(widgets, "a")
-	keep(t, th.server, kept, ResourceOptions{})
-	th.server.Break(fault(widgetsPath, "list", http.StatusServiceUnavailable))
+	persistWidgets(t, th.server, kept, ResourceOptions{})
+	th.server.AddFaults(fault(widgetsPath, "list", http.StatusServiceUnavailable))
 	th.factory = newFactory(t, th.server, Options{Types: th.types, Persistence: kept})
 	th.start()
-	s := th.subscribe(everything)
+	s := th.subscribe(wholeGroup)
 	th.expect("widgets v1: started 1 1")
-	i := ask(t, th.factory, widgets)
+	i := mustInformer(t, th.factory, widgets)
 	waitFor(t, i, func(s status.Status) bool { return s.State == status.Resuming && s.Resuming })
 	th.server.Repair()
 	i.Retry()
@@ -103,11 +103,11 @@ func TestSubscribeResuming(t *testing.T) {
 	}
 }
 
-// TestSubscribeToEmptyType: a generation without objects is announced, and synced.
+// TestSubscribeToEmptyType: an incarnation without objects is announced, and synced.
 func TestSubscribeToEmptyType(t *testing.T) {
 	th := newTheatre(t, "widgets")
 	for range 2 { // before the informer runs, and after
-		th.subscribe(everything)
+		th.subscribe(wholeGroup)
 		th.expect("widgets v1: started 1 1", "widgets v1: synced 1")
 	}
 }
@@ -116,7 +116,7 @@ func TestSubscribeTakesAnotherVersion(t *testing.T) {
 	th := newTheatre(t)
 	th.create(widgets, "a")
 	th.types.set("widgets", func(t *typesource.Type) { t.Versions = []string{"v1", "v2"} })
-	th.subscribe(everything)
+	th.subscribe(wholeGroup)
 	th.expect("widgets v1: started 1 1", "widgets v1: initial a", "widgets v1: synced 1")
 	th.types.set("widgets", func(t *typesource.Type) { t.Versions = []string{"v2", "v1"} }) // nothing happens
 	th.types.set("widgets", func(t *typesource.Type) { t.Versions = []string{"v2"} })
@@ -129,7 +129,7 @@ func TestSubscribeFollowsTakeover(t *testing.T) {
 	th := newTheatre(t)
 	th.create(widgets, "a")
 	th.types.set("widgets", func(t *typesource.Type) { t.Versions = []string{"v1", "v2"} })
-	s, err := th.factory.Subscribe(everything, th.subscriber(), ResourceOptions{Versions: PreferredVersion()})
+	s, err := th.factory.Subscribe(wholeGroup, th.subscriber(), ResourceOptions{Versions: PreferredVersion()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestSubscribeFollowsTakeover(t *testing.T) {
 func TestSubscribeLetsGo(t *testing.T) {
 	th := newTheatre(t, "widgets", "gadgets")
 	th.create(widgets, "a")
-	selection := everything
+	selection := wholeGroup
 	selection.Match = func(t typesource.Type) bool { return !t.Terminating }
 	s := th.subscribe(selection)
 	start := []string{"widgets v1: started 1 1", "widgets v1: initial a", "widgets v1: synced 1"}
@@ -172,7 +172,7 @@ func TestSlowSubscriberDelaysNobody(t *testing.T) {
 	defer letGo()
 	var mu sync.Mutex
 	calls, most := 0, 0
-	slow, err := th.factory.Subscribe(everything, Subscriber{
+	slow, err := th.factory.Subscribe(wholeGroup, Subscriber{
 		OnAdd: func(schema.GroupVersionResource, *unstructured.Unstructured, bool) {
 			mu.Lock()
 			calls++
@@ -192,12 +192,12 @@ func TestSlowSubscriberDelaysNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-entered
-	th.subscribe(everything)
+	th.subscribe(wholeGroup)
 	th.expect("widgets v1: started 1 1", "widgets v1: initial a", "widgets v1: synced 1",
 		"gadgets v1: started 1 1", "gadgets v1: initial c", "gadgets v1: synced 1")
 	th.create(widgets, "d")
 	th.expect("widgets v1: add d")
-	if err := slow.work.Drain(patient(t)); err != nil { // it follows both types then
+	if err := slow.reconcileQueue.Drain(longContext(t)); err != nil { // it follows both types then
 		t.Fatal(err)
 	}
 	if got := slow.Depth(); got < 3 {
@@ -205,7 +205,7 @@ func TestSlowSubscriberDelaysNobody(t *testing.T) {
 	}
 	letGo()
 	for _, f := range slow.Types() {
-		if err := ask(t, th.factory, f.Status.GVR).core.Flush(patient(t)); err != nil {
+		if err := mustInformer(t, th.factory, f.Status.GVR).core.Flush(longContext(t)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -223,7 +223,7 @@ func TestSubscriptionClose(t *testing.T) {
 	var s *Subscription
 	ready, called := make(chan struct{}), make(chan struct{})
 	var calls []string
-	s, err := th.factory.Subscribe(everything, Subscriber{
+	s, err := th.factory.Subscribe(wholeGroup, Subscriber{
 		OnAdd: func(_ schema.GroupVersionResource, obj *unstructured.Unstructured, _ bool) {
 			<-ready
 			calls = append(calls, obj.GetName())
@@ -231,7 +231,7 @@ func TestSubscriptionClose(t *testing.T) {
 			s.Close()
 			close(called)
 		},
-		OnGone: func(status.Generation, status.Reason) { calls = append(calls, "gone") },
+		OnGone: func(status.Incarnation, status.Reason) { calls = append(calls, "gone") },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -245,20 +245,20 @@ func TestSubscriptionClose(t *testing.T) {
 	if got := th.types.listening(); got != before {
 		t.Errorf("%d listen to the source of types, want %d", got, before)
 	}
-	if got := len(ask(t, th.factory, widgets).core.Registrations()); got != 0 {
+	if got := len(mustInformer(t, th.factory, widgets).core.Registrations()); got != 0 {
 		t.Errorf("%d handlers are left", got)
 	}
 }
 
 func TestSubscribeAndShutdown(t *testing.T) {
 	th := newTheatre(t, "widgets")
-	s := th.subscribe(everything)
+	s := th.subscribe(wholeGroup)
 	th.expect("widgets v1: started 1 1", "widgets v1: synced 1")
-	if err := th.factory.Shutdown(patient(t)); err != nil {
+	if err := th.factory.Shutdown(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
 	<-s.Done()
-	if _, err := th.factory.Subscribe(everything, Subscriber{}); !errors.Is(err, ErrShutdown) {
+	if _, err := th.factory.Subscribe(wholeGroup, Subscriber{}); !errors.Is(err, ErrShutdown) {
 		t.Errorf("after Shutdown, Subscribe ends with %v", err)
 	}
 	if len(th.events) != 0 {
@@ -270,8 +270,8 @@ func TestSubscribeAndShutdown(t *testing.T) {
 func TestShutdownNamesSubscribers(t *testing.T) {
 	th := newTheatre(t, "widgets")
 	entered, release := make(chan struct{}), make(chan struct{})
-	_, err := th.factory.Subscribe(everything,
-		Subscriber{OnStarted: func(status.Generation) { close(entered); <-release }})
+	_, err := th.factory.Subscribe(wholeGroup,
+		Subscriber{OnStarted: func(status.Incarnation) { close(entered); <-release }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,7 +293,7 @@ func TestSubscribeWithoutSource(t *testing.T) {
 	th.create(widgets, "a")
 	th.subscribe(Selection{Group: "example.com", Version: "v1", Resource: "widgets"})
 	th.expect("widgets v1: started 1 ", "widgets v1: initial a", "widgets v1: synced 1")
-	for _, selection := range []Selection{everything, {Group: "example.com", Resource: "widgets"}} {
+	for _, selection := range []Selection{wholeGroup, {Group: "example.com", Resource: "widgets"}} {
 		if _, err := th.factory.Subscribe(selection, Subscriber{}); !errors.Is(err, errNoTypes) {
 			t.Errorf("subscribing to %+v ends with %v", selection, err)
 		}
@@ -371,7 +371,7 @@ func TestSubscribeReleases(t *testing.T) {
 		types := newRegistry("widgets", "gadgets")
 		f := newVirtualFactory(t, server, Options{Types: types, Linger: -1})
 		start(t, f)
-		s, err := f.Subscribe(everything, Subscriber{})
+		s, err := f.Subscribe(wholeGroup, Subscriber{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -408,12 +408,12 @@ func TestSubscribePassesOptions(t *testing.T) {
 	th := newTheatre(t, "widgets")
 	th.create(widgets, "a")
 	elsewhere := ResourceOptions{Namespaces: InNamespaces("elsewhere")}
-	if _, err := th.factory.Subscribe(everything, th.subscriber(), elsewhere); err != nil {
+	if _, err := th.factory.Subscribe(wholeGroup, th.subscriber(), elsewhere); err != nil {
 		t.Fatal(err)
 	}
 	th.expect("widgets v1: started 1 1", "widgets v1: synced 1")
 	broken := ResourceOptions{Namespaces: InNamespaces()}
-	if _, err := th.factory.Subscribe(everything, th.subscriber(), broken); err != nil {
+	if _, err := th.factory.Subscribe(wholeGroup, th.subscriber(), broken); err != nil {
 		t.Fatal(err)
 	}
 	if e := <-th.events; !strings.HasPrefix(e, "widgets v1: error ") {

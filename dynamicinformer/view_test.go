@@ -88,7 +88,7 @@ func TestNamespaces(t *testing.T) {
 				virtual(t, func(t *testing.T, server *apitest.Server) {
 					if verb == "list" {
 						for _, path := range tt.paths {
-							server.Break(fault(path, "watch-list", 422))
+							server.AddFaults(fault(path, "watch-list", 422))
 						}
 					}
 					var there, come, gone []string
@@ -102,7 +102,7 @@ func TestNamespaces(t *testing.T) {
 					}
 					f := newVirtualFactory(t, server,
 						Options{Defaults: ResourceOptions{Namespaces: tt.namespaces}})
-					i := ask(t, f, widgets)
+					i := mustInformer(t, f, widgets)
 					e := record(t, i)
 					start(t, f)
 					expectEvents(t, "what was there", e, there...)
@@ -137,10 +137,10 @@ func TestOneOfSeveralNamespacesFails(t *testing.T) {
 		server.Create(t, widgets, widget("a", "x"), widget("b", "x"))
 		deny := []apitest.Fault{fault(inNamespace("b"), "list", 403), fault(inNamespace("b"), "watch", 403),
 			fault(inNamespace("b"), "watch-list", 403)}
-		server.Break(deny...)
+		server.AddFaults(deny...)
 		f := newVirtualFactory(t, server,
 			Options{Defaults: ResourceOptions{Namespaces: InNamespaces("a", "b")}})
-		i := ask(t, f, widgets)
+		i := mustInformer(t, f, widgets)
 		e := record(t, i)
 		start(t, f)
 		expectEvents(t, "b is forbidden", e, "add a/x")
@@ -157,7 +157,7 @@ func TestOneOfSeveralNamespacesFails(t *testing.T) {
 		}
 
 		// The watch of b ends, and b is denied again; a goes on.
-		server.Break(deny...)
+		server.AddFaults(deny...)
 		server.CloseClientConnections()
 		time.Sleep(10 * time.Second)
 		e.take() // a is listed again

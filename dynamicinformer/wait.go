@@ -26,7 +26,7 @@ import (
 // Options.Resources requires. A type that cannot sync does not end the wait for the others.
 func (f *Factory) WaitForSync(ctx context.Context, gvrs ...schema.GroupVersionResource) error {
 	failure := &NotSyncedError{}
-	for _, a := range f.awaited(gvrs) {
+	for _, a := range f.awaitedTypes(gvrs) {
 		current := a.status
 		if a.informer != nil {
 			var err error
@@ -36,10 +36,10 @@ func (f *Factory) WaitForSync(ctx context.Context, gvrs ...schema.GroupVersionRe
 			}
 		}
 		if current.State != status.Synced {
-			failure.Missing = append(failure.Missing, current)
+			failure.NotSynced = append(failure.NotSynced, current)
 		}
 	}
-	if len(failure.Missing) > 0 {
+	if len(failure.NotSynced) > 0 {
 		return failure
 	}
 	return nil
@@ -68,7 +68,7 @@ func (i *Informer) waitForSync(ctx context.Context, required func() bool) error 
 	if current.State == status.Synced {
 		return nil
 	}
-	return &NotSyncedError{Missing: []status.Status{current}, Cause: err}
+	return &NotSyncedError{NotSynced: []status.Status{current}, Cause: err}
 }
 
 // waitUntilSettled returns the status once it is settled, or the current status and the cause of ctx.
@@ -97,39 +97,39 @@ func mayRecover(s status.Status) bool {
 	return false
 }
 
-// awaited is one type to wait for. It has a status instead of an informer if the type was not requested.
-type awaited struct {
+// awaitedType is one type to wait for. It has a status instead of an informer if the type was not requested.
+type awaitedType struct {
 	informer *Informer
 	status   status.Status
 }
 
-// awaited returns the informers of gvrs, or of all requested and required types if gvrs is empty.
-func (f *Factory) awaited(gvrs []schema.GroupVersionResource) []awaited {
-	var all []awaited
+// awaitedTypes returns the informers of gvrs, or of all requested and required types if gvrs is empty.
+func (f *Factory) awaitedTypes(gvrs []schema.GroupVersionResource) []awaitedType {
+	var all []awaitedType
 	if len(gvrs) == 0 {
 		for _, i := range f.Informers() {
-			all = append(all, awaited{informer: i})
+			all = append(all, awaitedType{informer: i})
 		}
-		for _, gvr := range f.neglected() {
-			all = append(all, awaited{status: health.WithoutInformer(gvr)})
+		for _, gvr := range f.missingRequired() {
+			all = append(all, awaitedType{status: health.WithoutInformer(gvr)})
 		}
 		return all
 	}
 	for _, gvr := range gvrs {
 		views := f.entriesOf(gvr)
 		for _, e := range views {
-			all = append(all, awaited{informer: e.informer})
+			all = append(all, awaitedType{informer: e.informer})
 		}
 		if len(views) == 0 {
-			all = append(all, awaited{status: status.Status{GVR: gvr, State: status.Pending,
+			all = append(all, awaitedType{status: status.Status{GVR: gvr, State: status.Pending,
 				Message: "ForResource was not called for it"}})
 		}
 	}
 	return all
 }
 
-// neglected returns the types that Options.Resources requires and that were not requested.
-func (f *Factory) neglected() []schema.GroupVersionResource {
+// missingRequired returns the types that Options.Resources requires and that were not requested.
+func (f *Factory) missingRequired() []schema.GroupVersionResource {
 	asked := map[schema.GroupVersionResource]bool{}
 	for _, e := range f.entries() {
 		asked[e.key.gvr] = true
@@ -140,16 +140,16 @@ func (f *Factory) neglected() []schema.GroupVersionResource {
 
 // NotSyncedError reports which types are not synced, and why.
 type NotSyncedError struct {
-	// Missing are the statuses of the types that are not synced.
-	Missing []status.Status
+	// NotSynced are the statuses of the types that are not synced.
+	NotSynced []status.Status
 	// Cause is the cause of the context if it ended before all types were settled; otherwise nil.
 	Cause error
 }
 
 // Error returns each type with its state and reason, in one line.
 func (e *NotSyncedError) Error() string {
-	parts := make([]string, 0, len(e.Missing))
-	for _, s := range e.Missing {
+	parts := make([]string, 0, len(e.NotSynced))
+	for _, s := range e.NotSynced {
 		parts = append(parts, formatGVR(s.GVR)+": "+s.Describe())
 	}
 	text := "not synced: " + strings.Join(parts, "; ")
@@ -162,7 +162,7 @@ func (e *NotSyncedError) Error() string {
 // Unwrap returns the last error of each type, ErrStopped for each stopped informer, and Cause.
 func (e *NotSyncedError) Unwrap() []error {
 	var all []error
-	for _, s := range e.Missing {
+	for _, s := range e.NotSynced {
 		if s.LastError != nil {
 			all = append(all, s.LastError)
 		}

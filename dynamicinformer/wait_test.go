@@ -38,16 +38,16 @@ func TestWaitForSyncSettles(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(string(tt.reason), func(t *testing.T) {
 			server := newServer(t)
-			server.Break(apitest.Fault{Path: gadgetsPath, Status: tt.status,
+			server.AddFaults(apitest.Fault{Path: gadgetsPath, Status: tt.status,
 				Message: "the server's own words"})
 			server.Create(t, widgets, widget("web", "a"))
 			f := newFactory(t, server, Options{})
-			i := ask(t, f, widgets)
-			ask(t, f, gadgets)
-			if err := f.Start(patient(t)); err != nil {
+			i := mustInformer(t, f, widgets)
+			mustInformer(t, f, gadgets)
+			if err := f.Start(longContext(t)); err != nil {
 				t.Fatal(err)
 			}
-			statuses, err := waitForStatuses(patient(t), f)
+			statuses, err := waitForStatuses(longContext(t), f)
 			if !i.HasSynced() || len(i.GetStore().ListKeys()) != 1 {
 				t.Error("the other type is not synced")
 			}
@@ -59,10 +59,10 @@ func TestWaitForSyncSettles(t *testing.T) {
 				t.Errorf("the states of gadgets and widgets (-want +got):\n%s", diff)
 			}
 			var missing *NotSyncedError
-			if !errors.As(err, &missing) || len(missing.Missing) != 1 || missing.Cause != nil {
+			if !errors.As(err, &missing) || len(missing.NotSynced) != 1 || missing.Cause != nil {
 				t.Fatalf("the error is %#v", err)
 			}
-			if s := missing.Missing[0]; s.GVR != gadgets || s.Reason != tt.reason || s.LastError == nil ||
+			if s := missing.NotSynced[0]; s.GVR != gadgets || s.Reason != tt.reason || s.LastError == nil ||
 				s.Message == "" {
 				t.Errorf("the missing one has the status %+v", s)
 			}
@@ -83,11 +83,11 @@ func TestWaitForSyncSettles(t *testing.T) {
 // follow the type.
 func TestWatchNotAllowed(t *testing.T) {
 	server := newServer(t)
-	server.Break(fault(widgetsPath, "watch-list", 403), fault(widgetsPath, "watch", 403))
+	server.AddFaults(fault(widgetsPath, "watch-list", 403), fault(widgetsPath, "watch", 403))
 	server.Create(t, widgets, widget("web", "a"))
 	f := newFactory(t, server, Options{})
-	i := ask(t, f, widgets)
-	if err := f.Start(patient(t)); err != nil {
+	i := mustInformer(t, f, widgets)
+	if err := f.Start(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
 	s := waitFor(t, i, func(s status.Status) bool { return s.State == status.Degraded })
@@ -99,11 +99,11 @@ func TestWatchNotAllowed(t *testing.T) {
 
 func TestWaitForSyncGivesUp(t *testing.T) {
 	server := newServer(t)
-	server.Break(silence(widgetsPath), silence(gadgetsPath))
+	server.AddFaults(unansweredRequests(widgetsPath), unansweredRequests(gadgetsPath))
 	f := newFactory(t, server, Options{})
-	ask(t, f, widgets)
-	ask(t, f, gadgets)
-	if err := f.Start(patient(t)); err != nil {
+	mustInformer(t, f, widgets)
+	mustInformer(t, f, gadgets)
+	if err := f.Start(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
 	why := errors.New("had enough")
@@ -111,7 +111,7 @@ func TestWaitForSyncGivesUp(t *testing.T) {
 	cancel(why)
 	statuses, err := waitForStatuses(ctx, f, widgets, gadgets)
 	var missing *NotSyncedError
-	if !errors.As(err, &missing) || len(missing.Missing) != 2 || !errors.Is(err, why) ||
+	if !errors.As(err, &missing) || len(missing.NotSynced) != 2 || !errors.Is(err, why) ||
 		!errors.Is(missing.Cause, why) {
 		t.Fatalf("the error is %#v", err)
 	}
@@ -130,9 +130,9 @@ func TestWaitForSyncOfOthers(t *testing.T) {
 		t.Errorf("an empty factory: %v, %v", statuses, err)
 	}
 	synced(t, f)
-	statuses, err := waitForStatuses(patient(t), f, gadgets, widgets)
+	statuses, err := waitForStatuses(longContext(t), f, gadgets, widgets)
 	var missing *NotSyncedError
-	if !errors.As(err, &missing) || len(missing.Missing) != 1 {
+	if !errors.As(err, &missing) || len(missing.NotSynced) != 1 {
 		t.Fatalf("the error is %#v", err)
 	}
 	want := "not synced: gadgets.v1.example.com: Pending: ForResource was not called for it"
@@ -144,7 +144,7 @@ func TestWaitForSyncOfOthers(t *testing.T) {
 // TestWaitForSyncAfterShutdown: an informer that will never start is not waited for.
 func TestWaitForSyncAfterShutdown(t *testing.T) {
 	f := newFactory(t, newServer(t), Options{})
-	i := ask(t, f, widgets)
+	i := mustInformer(t, f, widgets)
 	if err := f.Shutdown(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -161,10 +161,10 @@ func TestWaitForSyncAfterShutdown(t *testing.T) {
 // TestRecovery: a failure that passes does not end the wait, and leaves no trace.
 func TestRecovery(t *testing.T) {
 	server := newServer(t)
-	server.Break(fault(widgetsPath, "", 500))
+	server.AddFaults(fault(widgetsPath, "", 500))
 	f := newFactory(t, server, Options{})
-	i := ask(t, f, widgets)
-	if err := f.Start(patient(t)); err != nil {
+	i := mustInformer(t, f, widgets)
+	if err := f.Start(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
 	s := waitFor(t, i, func(s status.Status) bool { return s.Reason == status.ReasonRequestFailed })
@@ -172,7 +172,7 @@ func TestRecovery(t *testing.T) {
 		t.Errorf("the status of a failing informer is %+v", s)
 	}
 	server.Repair()
-	statuses, err := waitForStatuses(patient(t), f)
+	statuses, err := waitForStatuses(longContext(t), f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func TestWaitForSyncRequired(t *testing.T) {
 	s := newStage(
 		t, Options{Resources: map[schema.GroupVersionResource]ResourceOptions{widgets: {Required: new(
 			true)}}})
-	ask(t, s.factory, gadgets)
+	mustInformer(t, s.factory, gadgets)
 	if err := s.factory.Start(s.ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func TestWaitForSyncRequired(t *testing.T) {
 	cancel()
 	var missing *NotSyncedError
 	if err := s.factory.WaitForSync(ended); !errors.As(err, &missing) || missing.Cause == nil ||
-		len(missing.Missing) != 2 {
+		len(missing.NotSynced) != 2 {
 		t.Errorf("giving up ends with %v", err)
 	}
 
@@ -231,8 +231,8 @@ func TestWaitForSyncRequired(t *testing.T) {
 	}
 	s.types.set(nil)
 	o := <-result
-	if !errors.As(o.err, &missing) || missing.Cause != nil || len(missing.Missing) != 1 ||
-		missing.Missing[0].GVR != gadgets {
+	if !errors.As(o.err, &missing) || missing.Cause != nil || len(missing.NotSynced) != 1 ||
+		missing.NotSynced[0].GVR != gadgets {
 		t.Errorf("the wait ended with %v, want gadgets missing alone", o.err)
 	}
 	if len(o.statuses) != 2 || o.statuses[1].State != status.Synced {
@@ -253,7 +253,7 @@ func TestListenerOfFactory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Shutdown(patient(t)); err != nil {
+	if err := f.Shutdown(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
 	<-l.Done()
@@ -298,7 +298,7 @@ func TestShutdownWaitsForListeners(t *testing.T) {
 // TestWaitForOneInformer: other informers of the type do not delay the wait, and the informer's end ends it.
 func TestWaitForOneInformer(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
-		server.Break(silence(inNamespace("web")))
+		server.AddFaults(unansweredRequests(inNamespace("web")))
 		f := newVirtualFactory(t, server, Options{Linger: -1})
 		start(t, f)
 		mine, hangs := acquire(t, f, widgets), acquire(t, f, widgets,
@@ -338,11 +338,11 @@ func TestWaitForOneInformer(t *testing.T) {
 func TestRequiredWaitsForRights(t *testing.T) {
 	for _, status := range []int{401, 403} {
 		virtual(t, func(t *testing.T, server *apitest.Server) {
-			server.Break(fault(widgetsPath, "", status))
+			server.AddFaults(fault(widgetsPath, "", status))
 			f := newVirtualFactory(t, server,
 				Options{Resources: map[schema.GroupVersionResource]ResourceOptions{widgets: {Required: new(
 					true)}}})
-			i := ask(t, f, widgets)
+			i := mustInformer(t, f, widgets)
 			optional := acquire(t, f, widgets, ResourceOptions{Required: new(false)})
 			start(t, f)
 			if err := optional.WaitForSync(t.Context()); err == nil ||
@@ -362,13 +362,13 @@ func TestRequiredWaitsForRights(t *testing.T) {
 	}
 	// What the program has to be changed for is not waited for.
 	server := newServer(t)
-	server.Break(fault(widgetsPath, "", 405))
+	server.AddFaults(fault(widgetsPath, "", 405))
 	f := newFactory(t, server, Options{Defaults: ResourceOptions{Required: new(true)}})
-	i := ask(t, f, widgets)
-	if err := f.Start(patient(t)); err != nil {
+	i := mustInformer(t, f, widgets)
+	if err := f.Start(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
-	if err := i.WaitForSync(patient(t)); err == nil || errors.Is(err, context.DeadlineExceeded) {
+	if err := i.WaitForSync(longContext(t)); err == nil || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a type that cannot be listed: %v", err)
 	}
 }

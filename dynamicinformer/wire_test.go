@@ -27,11 +27,11 @@ func TestWire(t *testing.T) {
 		"metadata": {options: ResourceOptions{Storage: Storage{Mode: StorageMetadata}},
 			metadata: true},
 	} {
-		form, _, err := tt.options.form()
+		form, _, err := tt.options.storeForm()
 		if err != nil {
 			t.Fatal(err)
 		}
-		wire := tt.options.wire(form)
+		wire := tt.options.requestForm(form)
 		if wire.Metadata != tt.metadata {
 			t.Errorf("%s: %+v", name, wire)
 		}

@@ -89,7 +89,7 @@ func (c *collector) tuples(e element) {
 	}
 	size := 0 // of the single-valued parts
 	c.tuple = append(c.tuple[:0], make([]string, len(parts))...)
-	many := c.index.many
+	many := c.index.multiValuedPart
 	for i := range parts {
 		if i == many {
 			continue
@@ -137,7 +137,7 @@ func (c *collector) partKeys(e element, n int) []partKey {
 			return c.keys
 		}
 	}
-	c.absent(p)
+	c.addMissing(p)
 	return c.keys
 }
 
@@ -169,8 +169,8 @@ func (c *collector) read(e element, from location) {
 	})
 }
 
-// absent handles a missing value.
-func (c *collector) absent(p *config.Part) {
+// addMissing handles a missing value.
+func (c *collector) addMissing(p *config.Part) {
 	switch p.Missing.Kind {
 	case config.MissingNull:
 		c.keys = append(c.keys, partKey{key: Null})

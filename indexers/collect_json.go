@@ -66,8 +66,8 @@ func (f *findings) release() {
 	findingsPool.Put(f)
 }
 
-// note is the callback for results of the set.
-func (f *findings) note(i int, v jsonpath.Value) bool {
+// addResult is the callback for results of the set.
+func (f *findings) addResult(i int, v jsonpath.Value) bool {
 	f.values[i] = append(f.values[i], v)
 	return true
 }
@@ -122,7 +122,7 @@ func documentKey(json []byte) string {
 
 // storedObject is an object stored as JSON, such as a dynamicinformer.PackedObject.
 type storedObject interface {
-	View(read func(json []byte) error) error
+	ReadJSON(read func(json []byte) error) error
 	Decoded() *unstructured.Unstructured
 	Unstructured() *unstructured.Unstructured
 }
@@ -143,7 +143,7 @@ func (f *Functions) stored(object any, repeated bool) [][]string {
 		return f.decodedKeys(u, repeated)
 	}
 	var keys [][]string
-	err := o.View(func(json []byte) error {
+	err := o.ReadJSON(func(json []byte) error {
 		keys = f.keysJSON(json, nil, repeated)
 		return nil
 	})

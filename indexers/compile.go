@@ -99,7 +99,7 @@ func (f *Functions) keysJSON(json []byte, keys [][]string, repeated bool) [][]st
 	defer found.release()
 	found.values = resetLists(found.values, f.extraction.set.Len())
 	found.document, found.repeated = json, repeated
-	err := f.extraction.set.FindJSON(json, found.note)
+	err := f.extraction.set.FindJSON(json, found.addResult)
 	for i, fn := range f.functions {
 		if err != nil {
 			fn.seen.Add(1)

@@ -12,7 +12,7 @@ const (
 	maxShown = 158
 	// leading is the number of them before the position, if the line goes on behind it.
 	shownBefore = 60
-	gap         = "…"
+	ellipsis    = "…"
 )
 
 // excerpt is the shown part of a line.
@@ -32,7 +32,7 @@ func (d Diagnostic) excerpt() excerpt {
 	last := min(first+maxShown, characters)
 	var b strings.Builder
 	if first > 0 {
-		b.WriteString(gap)
+		b.WriteString(ellipsis)
 	}
 	n := 0
 	for _, r := range d.Source {
@@ -45,11 +45,11 @@ func (d Diagnostic) excerpt() excerpt {
 		n++
 	}
 	if last < characters {
-		b.WriteString(gap)
+		b.WriteString(ellipsis)
 	}
 	e := excerpt{text: b.String(), before: max(d.Column-1-first, 0)}
 	if first > 0 {
-		e.before += utf8.RuneCountInString(gap)
+		e.before += utf8.RuneCountInString(ellipsis)
 	}
 	e.length = max(min(d.Length, last-d.Column+1), 1)
 	return e

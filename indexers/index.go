@@ -20,14 +20,14 @@ type Index struct {
 	each  *jsonpath.Path // nil for an index over the whole object
 	// inner are the paths within the element, which is the object unless each is set. root are the paths
 	// within the object if each is set. sources maps the paths to the parts.
-	inner, root   []jsonpath.Expr
-	sources       [][]location
-	elements      *jsonpath.Set // of inner, with each
-	many          int           // the multi-valued part, or -1
-	when          *jsonpath.Filter
-	label         string // see labelOf
-	maxValues     int
-	maxValueBytes int
+	inner, root     []jsonpath.Expr
+	sources         [][]location
+	elements        *jsonpath.Set // of inner, with each
+	multiValuedPart int           // the multi-valued part, or -1
+	when            *jsonpath.Filter
+	label           string // see labelOf
+	maxValues       int
+	maxValueBytes   int
 }
 
 // newIndex makes an index from a valid declaration.
@@ -36,10 +36,10 @@ func newIndex(d *config.Index) *Index {
 		Name: d.Name, Keys: d.Keys, Sorted: d.Sorted, Unique: d.Unique,
 		parts: d.Parts, each: d.Each, when: d.When, maxValues: d.MaxValues, maxValueBytes: d.MaxValueBytes,
 	}
-	i.many, i.sources = -1, make([][]location, len(i.parts))
+	i.multiValuedPart, i.sources = -1, make([][]location, len(i.parts))
 	for n := range i.parts {
 		if !i.parts[n].Singular() {
-			i.many = n
+			i.multiValuedPart = n
 		}
 		for _, s := range i.parts[n].Sources {
 			paths := &i.inner
@@ -89,5 +89,5 @@ func (i *Index) Composite() bool { return len(i.parts) > 1 }
 
 // Single reports whether an object has at most one value.
 func (i *Index) Single() bool {
-	return i.many < 0 && (i.each == nil || i.each.Singular())
+	return i.multiValuedPart < 0 && (i.each == nil || i.each.Singular())
 }

@@ -100,7 +100,7 @@ func (i *Index) Parts(key string) []string {
 	for n, p := range encoded {
 		out[n] = p
 		if i.Sorted && p != Null {
-			if shown, ok := i.parts[n].Type.Show(p); ok {
+			if shown, ok := i.parts[n].Type.ValueOf(p); ok {
 				out[n] = shown
 			}
 		}
@@ -193,10 +193,10 @@ func labelOf(i *Index) string {
 	}
 	path := i.sources[0][0].path
 	steps := path.Steps()
-	if len(steps) != 3 || !path.Singular() || !named(steps[0], "metadata") || !named(steps[1], "labels") {
+	if len(steps) != 3 || !path.Singular() || !isField(steps[0], "metadata") || !isField(steps[1], "labels") {
 		return ""
 	}
 	return steps[2].Selectors[0].Name
 }
 
-func named(step jsonpath.Step, name string) bool { return step.Selectors[0].Name == name }
+func isField(step jsonpath.Step, name string) bool { return step.Selectors[0].Name == name }

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Means reports whether the match selects a resource of this kind in this version.
-func (m Match) Means(gvr schema.GroupVersionResource, kind string) bool {
+// MatchesVersion reports whether the match selects a resource of this kind in this version.
+func (m Match) MatchesVersion(gvr schema.GroupVersionResource, kind string) bool {
 	return m.Matches(gvr.Group, gvr.Resource, kind) && (m.Version == "" || m.Version == gvr.Version)
 }
 
@@ -20,7 +20,7 @@ func (c *Config) IndexesOf(gvr schema.GroupVersionResource, kind string) []*Inde
 	}
 	var declared []owned
 	for _, resource := range c.Resources {
-		if !resource.Match.Means(gvr, kind) {
+		if !resource.Match.MatchesVersion(gvr, kind) {
 			continue
 		}
 		for _, index := range resource.Indexes {
@@ -46,7 +46,7 @@ func (c *Config) IndexesOf(gvr schema.GroupVersionResource, kind string) []*Inde
 func (c *Config) ReferencesOf(gvr schema.GroupVersionResource, kind string) []*Reference {
 	var all []*Reference
 	for _, resource := range c.Resources {
-		if resource.Match.Means(gvr, kind) {
+		if resource.Match.MatchesVersion(gvr, kind) {
 			all = append(all, resource.References...)
 		}
 	}

@@ -16,7 +16,7 @@ const (
 	// sum of the others is in the series others.
 	maxHandlers = 20
 	maxIndexes  = 100
-	others      = "(others)"
+	othersLabel = "(others)"
 	// maxView is the maximum length of a view label. A hash replaces the rest.
 	maxView = 120
 )
@@ -31,18 +31,18 @@ func shortened(view string) string {
 	return fmt.Sprintf("%s… (%x)", strings.ToValidUTF8(view[:min(len(view), maxView)], ""), hash.Sum64())
 }
 
-// bounded merges the elements with equal names, and the elements beyond the first names into one named
+// mergeRest merges the elements with equal names, and the elements beyond the first names into one named
 // others.
-func bounded[T any](all []T, most int, name func(*T) *string, merge func(into, more *T)) []T {
+func mergeRest[T any](all []T, most int, name func(*T) *string, merge func(into, more *T)) []T {
 	var merged []T
 	at := map[string]int{}
 	for _, one := range all {
 		n := name(&one)
 		if *n = valid(*n); *n == "" {
-			*n = others
+			*n = othersLabel
 		}
 		if _, known := at[*n]; !known && len(at) >= most {
-			*n = others
+			*n = othersLabel
 		}
 		k, known := at[*n]
 		if !known {
@@ -57,7 +57,7 @@ func bounded[T any](all []T, most int, name func(*T) *string, merge func(into, m
 
 // boundedHandlers merges handlers with equal names: the sum of their depths and the longest lag.
 func boundedHandlers(all []status.Handler) []status.Handler {
-	return bounded(all, maxHandlers, func(h *status.Handler) *string { return &h.Name },
+	return mergeRest(all, maxHandlers, func(h *status.Handler) *string { return &h.Name },
 		func(into, more *status.Handler) {
 			into.Depth += more.Depth
 			into.Lag = max(into.Lag, more.Lag)
@@ -65,7 +65,7 @@ func boundedHandlers(all []status.Handler) []status.Handler {
 }
 
 func boundedIndexes(all []status.IndexMetrics) []status.IndexMetrics {
-	return bounded(all, maxIndexes, func(x *status.IndexMetrics) *string { return &x.Name },
+	return mergeRest(all, maxIndexes, func(x *status.IndexMetrics) *string { return &x.Name },
 		func(into, more *status.IndexMetrics) {
 			into.Values += more.Values
 			into.Entries += more.Entries

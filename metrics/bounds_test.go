@@ -41,7 +41,7 @@ func TestHandlersAreBounded(t *testing.T) {
 	if first := got[0]; first.Name != "user 0" || first.Depth != 6 || first.Lag != time.Hour {
 		t.Errorf("two of one name: %+v", first)
 	}
-	if last := got[maxHandlers]; last.Name != others || last.Depth != 2*maxHandlers+1 ||
+	if last := got[maxHandlers]; last.Name != othersLabel || last.Depth != 2*maxHandlers+1 ||
 		last.Lag != 3*maxHandlers-1 {
 		t.Errorf("those that are too many: %+v", last)
 	}
@@ -54,7 +54,7 @@ func TestIndexesAreBounded(t *testing.T) {
 	}
 	got := boundedIndexes(all)
 	if last := got[len(got)-1]; len(got) != maxIndexes+1 ||
-		last != (status.IndexMetrics{Name: others, Values: 4, Entries: 6}) {
+		last != (status.IndexMetrics{Name: othersLabel, Values: 4, Entries: 6}) {
 		t.Errorf("%d indexes, the last is %+v", len(got), last)
 	}
 }

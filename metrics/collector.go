@@ -54,7 +54,7 @@ func (c *Collector) Collect(metrics chan<- prometheus.Metric) {
 	whole.memory(c.factory.MemoryStats())
 	for _, m := range c.factory.Metrics() {
 		view := sink{collector: c, metrics: metrics, labels: []string{
-			valid(m.GVR.Group), valid(m.GVR.Version), valid(m.GVR.Resource), shortened(m.View),
+			valid(m.GVR.Group), valid(m.GVR.Version), valid(m.GVR.Resource), shortened(m.Options),
 		}}
 		view.status(m.Status)
 		view.content(m)

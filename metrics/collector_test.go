@@ -33,7 +33,7 @@ func expect(t *testing.T, s func() (float64, bool), what string, want float64) {
 func TestCollector(t *testing.T) {
 	s := newServer(t)
 	s.apply(t, 0, 20, 1)
-	f := newFactory(t, s, dynamicinformer.Options{Persistence: shelf{},
+	f := newFactory(t, s, dynamicinformer.Options{Persistence: failingBackend{},
 		PersistenceInterval: time.Millisecond})
 	collector := NewCollector(f, Options{Name: "main"})
 	e := exporter(t, collector)
@@ -41,7 +41,7 @@ func TestCollector(t *testing.T) {
 	forbidden := s.faults.Add(faults.Fault{Match: faults.Match{Path: "/apis/example.com/v1/gadgets"},
 		Effect: faults.Status(403, "", "no gadgets")})
 	defer forbidden()
-	h := acquired(t, f, widgets)
+	h := acquireSynced(t, f, widgets)
 	refused, err := f.Acquire(gadgets)
 	if err != nil {
 		t.Fatal(err)
@@ -54,10 +54,10 @@ func TestCollector(t *testing.T) {
 	if _, err := h.Informer().Lister().List(labels.Everything()); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Informer().Flush(patient(t)); err != nil {
+	if err := h.Informer().Flush(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
-	for ctx := patient(t); h.Informer().Persistence().Saves == 0; runtime.Gosched() {
+	for ctx := longContext(t); h.Informer().Persistence().Saves == 0; runtime.Gosched() {
 		if ctx.Err() != nil {
 			t.Fatalf("nothing is saved: %+v", h.Informer().Persistence())
 		}
@@ -141,7 +141,7 @@ func TestSeveralViews(t *testing.T) {
 		{Transform: transform("two")},
 	} {
 		for range 2 { // whoever asks for the same view shares it
-			h := acquired(t, one, widgets, view)
+			h := acquireSynced(t, one, widgets, view)
 			for range 3 { // of the same Go type
 				if _, err := h.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{}); err != nil {
 					t.Fatal(err)
@@ -149,7 +149,7 @@ func TestSeveralViews(t *testing.T) {
 			}
 		}
 	}
-	acquired(t, two, widgets)
+	acquireSynced(t, two, widgets)
 	got := scrape(t, exporter(t, NewCollector(one), NewCollector(two, Options{Name: "second"})))
 	for view, want := range map[string]float64{
 		"": 20, "namespaces: in tenant-1": 2, "namespaces: in tenant-1,tenant-2": 4, "storage: metadata": 20,
@@ -185,7 +185,7 @@ func TestCountersGoOn(t *testing.T) {
 		if _, found := added(); found {
 			t.Errorf("round %d: there are series of what nobody follows", round)
 		}
-		h := acquired(t, f, widgets)
+		h := acquireSynced(t, f, widgets)
 		expect(t, added, fmt.Sprint("additions in round ", round), float64(20*(round+1)))
 		h.Release()
 		<-h.Informer().Stopped()
@@ -204,7 +204,7 @@ func TestScrapeDuringWrites(t *testing.T) {
 	s.apply(t, 0, 50, 0)
 	f := newFactory(t, s, dynamicinformer.Options{Linger: -1})
 	e := exporter(t, NewCollector(f))
-	i := acquired(t, f, widgets).Informer()
+	i := acquireSynced(t, f, widgets).Informer()
 	if _, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{}); err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +218,7 @@ func TestScrapeDuringWrites(t *testing.T) {
 	})
 	writers.Go(func() {
 		for range rounds {
-			acquired(t, f, widgets,
+			acquireSynced(t, f, widgets,
 				dynamicinformer.ResourceOptions{Namespaces: dynamicinformer.InNamespaces("tenant-3")}).
 				Release()
 		}
@@ -256,7 +256,7 @@ func TestClose(t *testing.T) {
 	s := newServer(t)
 	s.apply(t, 0, 20, 1)
 	f := newFactory(t, s, dynamicinformer.Options{})
-	i := acquired(t, f, widgets).Informer()
+	i := acquireSynced(t, f, widgets).Informer()
 	e := exporter(t, NewCollector(f))
 	busy := func(any) {
 		for !i.IsStopped() { // the other events are dropped

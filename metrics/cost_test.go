@@ -14,7 +14,7 @@ func registered(t testing.TB, widgetsHeld int) *prometheus.Registry {
 	s := newServer(t)
 	s.apply(t, 0, widgetsHeld, 1)
 	f := newFactory(t, s, dynamicinformer.Options{})
-	acquired(t, f, widgets)
+	acquireSynced(t, f, widgets)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(NewCollector(f))
 	return registry

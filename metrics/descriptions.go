@@ -36,7 +36,7 @@ var (
 		name: "last_contact_timestamp_seconds", kind: prometheus.GaugeValue,
 		help: "When the API server last gave a sign of life for the type, as a Unix time; missing before the first.",
 	}
-	generations = metric{
+	incarnations = metric{
 		name: "generation", kind: prometheus.GaugeValue,
 		help: "How many times the informer has begun to follow the type, which may go and come back.",
 	}
@@ -136,7 +136,7 @@ var (
 
 // all are the metrics in the order of docs/operations.md.
 var all = []metric{
-	condition, informers, stale, contact, generations, objects, compressed, compressedBytes, memory, budget,
+	condition, informers, stale, contact, incarnations, objects, compressed, compressedBytes, memory, budget,
 	used, compressible, overBudget, indexValues, indexEntries, events,
 	relists, sent, failures, lists, lastList, queueLength, lag, reads,
 	persisted, lastSave, saves, saveFailures,

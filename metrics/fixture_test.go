@@ -69,8 +69,8 @@ func (s *server) apply(t testing.TB, from, to, version int) {
 	}
 }
 
-// patient returns a context that ends long after any test should.
-func patient(t testing.TB) context.Context {
+// longContext returns a context that ends long after any test should.
+func longContext(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
@@ -80,7 +80,7 @@ func patient(t testing.TB) context.Context {
 // newFactory returns a factory that runs until the end of the test.
 func newFactory(t testing.TB, s *server, options dynamicinformer.Options) *dynamicinformer.Factory {
 	t.Helper()
-	ctx := patient(t)
+	ctx := longContext(t)
 	options.Config = &rest.Config{Host: s.URL, QPS: -1}
 	f, err := dynamicinformer.New(options)
 	if err != nil {
@@ -97,15 +97,15 @@ func newFactory(t testing.TB, s *server, options dynamicinformer.Options) *dynam
 	return f
 }
 
-// acquired returns a handle to the informer of a type that has synced.
-func acquired(t testing.TB, f *dynamicinformer.Factory, gvr schema.GroupVersionResource,
+// acquireSynced returns a handle to the informer of a type that has synced.
+func acquireSynced(t testing.TB, f *dynamicinformer.Factory, gvr schema.GroupVersionResource,
 	options ...dynamicinformer.ResourceOptions) *dynamicinformer.Handle {
 	t.Helper()
 	h, err := f.Acquire(gvr, options...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := h.WaitForSync(patient(t)); err != nil {
+	if err := h.WaitForSync(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
 	return h
@@ -114,7 +114,7 @@ func acquired(t testing.TB, f *dynamicinformer.Factory, gvr schema.GroupVersionR
 // awaitStatus waits for a status.
 func awaitStatus(t testing.TB, i *dynamicinformer.Informer, is func(status.Status) bool) {
 	t.Helper()
-	ctx := patient(t)
+	ctx := longContext(t)
 	for {
 		status, changed := i.StatusChange()
 		if is(status) {

@@ -10,36 +10,38 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 )
 
-// shelf keeps nothing beyond the test, and fails for what is told it to.
-type shelf struct{ err error }
+// failingBackend stores nothing and fails as requested.
+type failingBackend struct{ err error }
 
-// View implements persistence.Backend.
-func (s shelf) View(context.Context, string) (persistence.View, error) { return s, s.err }
+// Open implements persistence.Backend.
+func (s failingBackend) Open(context.Context, string) (persistence.StoredContent, error) {
+	return s, s.err
+}
 
-// Checkpoint implements persistence.View.
-func (s shelf) Checkpoint(context.Context) (at persistence.Checkpoint, ok bool, err error) {
+// Checkpoint implements persistence.StoredContent.
+func (s failingBackend) Checkpoint(context.Context) (at persistence.Checkpoint, ok bool, err error) {
 	return at, false, nil
 }
 
-// Load implements persistence.View.
-func (s shelf) Load(context.Context, func(json []byte) error) error {
+// Load implements persistence.StoredContent.
+func (s failingBackend) Load(context.Context, func(json []byte) error) error {
 	return errors.New("there is nothing")
 }
 
-// Save implements persistence.View.
-func (s shelf) Save(_ context.Context, _ persistence.Checkpoint, _ bool,
+// Save implements persistence.StoredContent.
+func (s failingBackend) Save(_ context.Context, _ persistence.Checkpoint, _ bool,
 	write func(persistence.Writer) error) error {
 	return write(s)
 }
 
 // Put implements persistence.Writer.
-func (s shelf) Put(string, []byte) error { return nil }
+func (s failingBackend) Put(string, []byte) error { return nil }
 
 // Delete implements persistence.Writer.
-func (s shelf) Delete(string) error { return nil }
+func (s failingBackend) Delete(string) error { return nil }
 
-// Close implements persistence.View.
-func (s shelf) Close() error { return nil }
+// Close implements persistence.StoredContent.
+func (s failingBackend) Close() error { return nil }
 
 // TestPersistence: what is kept, fails to be kept, and is not to be kept. Shutdown saves what has not been
 // saved by then.
@@ -51,16 +53,16 @@ func TestPersistence(t *testing.T) {
 		kept persistence.Backend
 		want map[string]float64 // by state
 	}{
-		"kept": {shelf{}, map[string]float64{"Saved": 1, "Waiting": 0, "Failing": 0}},
-		"failing": {shelf{err: errors.New("the disk is full")}, map[string]float64{"Saved": 0, "Waiting": 0,
+		"kept": {failingBackend{}, map[string]float64{"Saved": 1, "Waiting": 0, "Failing": 0}},
+		"failing": {failingBackend{err: errors.New("the disk is full")}, map[string]float64{"Saved": 0, "Waiting": 0,
 			"Failing": 1}},
 		"not kept": {nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFactory(t, s, dynamicinformer.Options{Persistence: test.kept,
 				PersistenceInterval: time.Hour})
-			acquired(t, f, widgets)
-			if err := f.Shutdown(patient(t)); err != nil {
+			acquireSynced(t, f, widgets)
+			if err := f.Shutdown(longContext(t)); err != nil {
 				t.Fatal(err)
 			}
 			got := scrape(t, exporter(t, NewCollector(f)))

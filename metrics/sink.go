@@ -44,21 +44,21 @@ func (s sink) memory(m status.MemoryStats) {
 }
 
 // status writes the number of informers in each state, and the worst time of each kind.
-func (s sink) status(of []status.Status) {
+func (s sink) status(statuses []status.Status) {
 	type kind struct {
 		state  status.State
 		reason status.Reason
 	}
 	counts := map[kind]int{}
-	behind, generation := 0, 0
+	behind, incarnation := 0, 0
 	var oldest time.Time
 	var slowest time.Duration
-	for _, one := range of {
+	for _, one := range statuses {
 		counts[kind{one.State, one.Reason}]++
 		if one.Stale {
 			behind++
 		}
-		generation = max(generation, one.Generation)
+		incarnation = max(incarnation, one.Incarnation)
 		if !one.LastContact.IsZero() && (oldest.IsZero() || one.LastContact.Before(oldest)) {
 			oldest = one.LastContact
 		}
@@ -68,7 +68,7 @@ func (s sink) status(of []status.Status) {
 		s.add(informers, float64(n), string(k.state), string(k.reason))
 	}
 	s.add(stale, float64(behind))
-	s.add(generations, float64(generation))
+	s.add(incarnations, float64(incarnation))
 	if !oldest.IsZero() {
 		s.add(contact, float64(oldest.UnixNano())/1e9)
 	}
@@ -112,8 +112,8 @@ func (s sink) counters(c status.Counters) {
 	s.add(reads, float64(c.Misses), "miss")
 }
 
-func (s sink) handlers(of []status.Handler) {
-	for _, h := range boundedHandlers(of) {
+func (s sink) handlers(handlers []status.Handler) {
+	for _, h := range boundedHandlers(handlers) {
 		s.add(queueLength, float64(h.Depth), h.Name)
 		s.add(lag, h.Lag.Seconds(), h.Name)
 	}

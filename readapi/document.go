@@ -85,7 +85,7 @@ const aggregatedMedia = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroup
 // wantsAggregated reports whether aggregated discovery is the preferred form.
 func wantsAggregated(header http.Header) bool {
 	for _, a := range parseAccept(header) {
-		switch kind, version, group := a.as(); {
+		switch kind, version, group := a.conversion(); {
 		case !a.converts():
 			return false
 		case kind == "APIGroupDiscoveryList" && version == "v2" && group == "apidiscovery.k8s.io":

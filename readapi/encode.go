@@ -16,7 +16,7 @@ import (
 // encoder encodes objects in the form that a client requested.
 type encoder struct {
 	t          *resource
-	shape      shape
+	shape      answerForm
 	apiVersion string // a JSON string
 	include    string
 	table      *tabulator // set if the shape is a table
@@ -79,7 +79,7 @@ func (e *encoder) check(objects ...Object) error {
 
 // appendListItem is appendItem for objects whose form in lists differs.
 func (e *encoder) appendListItem(dst []byte, o Object) ([]byte, error) {
-	if item, differs := o.(ListItem); differs && e.shape.kind == whole {
+	if item, differs := o.(ListItem); differs && e.shape.kind == wholeObject {
 		return item.AppendItem(dst)
 	}
 	return e.appendItem(dst, o)
@@ -88,7 +88,7 @@ func (e *encoder) appendListItem(dst []byte, o Object) ([]byte, error) {
 // appendItem appends an object, or its row in a table.
 func (e *encoder) appendItem(dst []byte, o Object) ([]byte, error) {
 	prunes := o.Version() != e.t.gv.Version && e.t.version.structure != nil
-	if e.shape.kind == whole && !prunes {
+	if e.shape.kind == wholeObject && !prunes {
 		return o.AppendJSON(dst, e.apiVersion)
 	}
 	if e.shape.kind == partialObject || e.shape.kind == partialList {
@@ -132,7 +132,7 @@ func (e *encoder) appendObject(dst []byte, o Object) ([]byte, error) {
 // appendHead appends the part of a list before its items.
 func (e *encoder) appendHead(dst []byte, m listMeta) ([]byte, error) {
 	switch e.shape.kind {
-	case whole:
+	case wholeObject:
 		dst = append(dst, `{"apiVersion":`...)
 		dst = append(dst, e.apiVersion...)
 		return append(dst, `,"items":[`...), nil
@@ -147,7 +147,7 @@ func (e *encoder) appendHead(dst []byte, m listMeta) ([]byte, error) {
 
 // appendTail appends the part of a list after its items.
 func (e *encoder) appendTail(dst []byte, m listMeta) ([]byte, error) {
-	if e.shape.kind != whole {
+	if e.shape.kind != wholeObject {
 		return append(dst, "]}"...), nil
 	}
 	dst = append(dst, `],"kind":`...)

@@ -27,11 +27,11 @@ type eventCache struct {
 
 // eventKey identifies an encoded event.
 type eventKey struct {
-	object  Object
-	kind    watch.EventType
-	version uint64   // resource version
-	as      *Version // the type can have had another schema before
-	shape   shape
+	object      Object
+	kind        watch.EventType
+	version     uint64   // resource version
+	typeVersion *Version // the type can have had another schema before
+	shape       answerForm
 }
 
 type eventLine struct {

@@ -23,7 +23,8 @@ var widgets = readapi.Type{
 }
 
 func newWidgetCluster(ctx context.Context) *testcluster.Cluster {
-	cluster, err := testcluster.New(ctx, testcluster.Options{Bare: true, Types: []readapi.Type{widgets}})
+	cluster, err := testcluster.New(ctx, testcluster.Options{WithoutBuiltIns: true,
+		Types: []readapi.Type{widgets}})
 	if err != nil {
 		panic(err)
 	}

@@ -9,7 +9,7 @@ const (
 	MediaJSON       = mediaJSON
 	ShardEnd        = shardEnd
 	ShardStart      = shardStart
-	WorkPerTurn     = workPerTurn
+	WorkPerSlice    = workPerSlice
 )
 
 // Functions that tests of package readapi_test use.

@@ -24,11 +24,11 @@ const (
 
 // HandlerOptions configures a handler. The zero value is usable.
 type HandlerOptions struct {
-	// Ending, when closed, ends all watches. Each ends with a bookmark if its client allows bookmarks, so
-	// that the client can continue at another server. Default: watches end only by their timeout.
-	Ending <-chan struct{}
-	// Turns limits the number of requests that evaluate objects at the same time. Default: no limit.
-	Turns Turns
+	// StopWatches, when closed, ends all watches. Each ends with a bookmark if its client allows bookmarks,
+	// so that the client can continue at another server. Default: watches end only by their timeout.
+	StopWatches <-chan struct{}
+	// Scheduler limits the number of requests that evaluate objects at the same time. Default: no limit.
+	Scheduler Scheduler
 	// Version is the content of /version. Default: the Kubernetes version whose API is served.
 	Version *version.Info
 	// BookmarkInterval is the interval of bookmarks in watches that allow them. Default
@@ -143,13 +143,13 @@ func (h *handler) serveCollection(w http.ResponseWriter, r *http.Request, t *res
 	}
 }
 
-// listOptions parses the parameters in a turn, because parsing a long selector takes milliseconds.
+// listOptions parses the parameters in a time slice, because parsing a long selector takes milliseconds.
 func (h *handler) listOptions(r *http.Request) (*listOptions, error) {
-	turn := NewTurn(h.options.Turns)
-	if err := turn.Begin(r.Context()); err != nil {
+	timeSlice := NewTimeSlice(h.options.Scheduler)
+	if err := timeSlice.Begin(r.Context()); err != nil {
 		return nil, err
 	}
-	defer turn.End()
+	defer timeSlice.End()
 	return parseListOptions(r.URL.Query())
 }
 
@@ -181,8 +181,8 @@ func (h *handler) resolve(path string) (*resource, error) {
 		found := &resource{target: t, collection: c, typ: c.Type()}
 		found.version = found.typ.Version(t.gv.Version)
 		switch {
-		case found.version == nil || t.misplaced(found.typ):
-		case writable && slices.Contains(found.version.Unserved, t.subresource):
+		case found.version == nil || t.hasWrongNamespace(found.typ):
+		case writable && slices.Contains(found.version.UnsupportedSubresources, t.subresource):
 			return nil, errUnserved(found.typ.GroupResource(), t.subresource)
 		case t.subresource != "" && !slices.Contains(found.version.Subresources, t.subresource):
 			return nil, apierrors.NewNotFound(found.typ.GroupResource(), t.name)
@@ -196,8 +196,8 @@ func (h *handler) resolve(path string) (*resource, error) {
 	return nil, nil
 }
 
-// misplaced reports whether the path has an unexpected namespace, or lacks one.
-func (t target) misplaced(typ Type) bool {
+// hasWrongNamespace reports whether the path has an unexpected namespace, or lacks one.
+func (t target) hasWrongNamespace(typ Type) bool {
 	if typ.Namespaced {
 		return t.name != "" && !t.namespaced
 	}

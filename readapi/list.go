@@ -24,7 +24,7 @@ type listMeta struct {
 
 func (h *handler) list(w http.ResponseWriter, r *http.Request, e *encoder,
 	options *listOptions) {
-	p, err := e.t.list(r.Context(), options, NewTurn(h.options.Turns))
+	p, err := e.t.list(r.Context(), options, NewTimeSlice(h.options.Scheduler))
 	if err == nil {
 		err = e.prepare(true, p.objects...)
 	}
@@ -52,7 +52,7 @@ func writeList(out *stream, e *encoder, p *page) error {
 		if buf, err = e.appendListItem(buf, o); err != nil {
 			return err
 		}
-		if err := out.grown(buf); err != nil {
+		if err := out.setBuffer(buf); err != nil {
 			return err
 		}
 		buf = out.buf
@@ -60,18 +60,18 @@ func writeList(out *stream, e *encoder, p *page) error {
 	if buf, err = e.appendTail(buf, p.meta); err != nil {
 		return err
 	}
-	if err := out.grown(buf); err != nil {
+	if err := out.setBuffer(buf); err != nil {
 		return err
 	}
 	return out.close()
 }
 
 func (t *resource) list(ctx context.Context, options *listOptions,
-	turn *Turn) (*page, error) {
-	if err := turn.Begin(ctx); err != nil {
+	timeSlice *TimeSlice) (*page, error) {
+	if err := timeSlice.Begin(ctx); err != nil {
 		return nil, err
 	}
-	defer turn.End()
+	defer timeSlice.End()
 	selected, err := newSelection(t, options)
 	if err != nil {
 		return nil, err
@@ -88,17 +88,17 @@ func (t *resource) list(ctx context.Context, options *listOptions,
 	if options.ResourceVersion == "0" {
 		limit = 0 // any state will do, so that a list from memory needs no pages
 	}
-	work := selected.work()
+	work := selected.cost()
 	for o := range selected.candidates(state.Snapshot, start, end) {
-		if turn.Work(work) {
-			if err := turn.Pass(ctx); err != nil {
+		if timeSlice.Spend(work) {
+			if err := timeSlice.Yield(ctx); err != nil {
 				return nil, err
 			}
 		}
 		// Whether any remaining object is selected is found on the next page, which can be empty.
-		if limit > 0 && !selected.one() && int64(len(p.objects)) == limit {
+		if limit > 0 && !selected.atMostOne() && int64(len(p.objects)) == limit {
 			p.meta.Continue = newContinueToken(state.pinned, t.namespace, p.objects[limit-1].Key())
-			if selected.all() {
+			if selected.selectsAll() {
 				left := int64(state.Count(o.Key(), end))
 				p.meta.RemainingItemCount = &left
 			}

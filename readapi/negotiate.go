@@ -13,38 +13,38 @@ const (
 	mediaYAML = "application/yaml"
 )
 
-// accepted is a media type in an Accept header.
-type accepted struct {
+// acceptedMediaType is a media type in an Accept header.
+type acceptedMediaType struct {
 	media      string // mediaJSON or mediaYAML
 	parameters map[string]string
 	quality    float64
 	wildcards  int // "application/*" has one, "*/*" two
 }
 
-// as returns the kind to convert to, such as "Table", "v1", "meta.k8s.io". All are empty without a
+// conversion returns the kind to convert to, such as "Table", "v1", "meta.k8s.io". All are empty without a
 // conversion.
-func (a accepted) as() (kind, version, group string) {
+func (a acceptedMediaType) conversion() (kind, version, group string) {
 	return a.parameters["as"], a.parameters["v"], a.parameters["g"]
 }
 
 // converts reports whether a conversion is requested, valid or not.
-func (a accepted) converts() bool {
-	kind, version, group := a.as()
+func (a acceptedMediaType) converts() bool {
+	kind, version, group := a.conversion()
 	return kind != "" || version != "" || group != ""
 }
 
 // parseAccept returns the supported media types of the Accept headers in order of preference. Like a
 // kube-apiserver it compares names case-sensitively and ignores invalid clauses. The quality affects only the
 // order.
-func parseAccept(header http.Header) []accepted {
+func parseAccept(header http.Header) []acceptedMediaType {
 	text := strings.Join(header.Values("Accept"), ",")
 	if text == "" {
-		return []accepted{{media: mediaJSON, quality: 1}}
+		return []acceptedMediaType{{media: mediaJSON, quality: 1}}
 	}
-	var all []accepted
+	var all []acceptedMediaType
 	for clause := range strings.SplitSeq(text, ",") {
 		media, rest, _ := strings.Cut(clause, ";")
-		a := accepted{quality: 1}
+		a := acceptedMediaType{quality: 1}
 		switch strings.Trim(media, " ") {
 		case "*", "*/*":
 			a.media, a.wildcards = mediaJSON, 2
@@ -61,14 +61,14 @@ func parseAccept(header http.Header) []accepted {
 			all = append(all, a)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b accepted) int {
+	slices.SortStableFunc(all, func(a, b acceptedMediaType) int {
 		return cmp.Or(cmp.Compare(b.quality, a.quality), cmp.Compare(a.wildcards, b.wildcards))
 	})
 	return all
 }
 
 // parse parses the parameters after a media type.
-func (a *accepted) parse(text string) {
+func (a *acceptedMediaType) parse(text string) {
 	a.parameters = map[string]string{}
 	for parameter := range strings.SplitSeq(text, ";") {
 		name, value, ok := strings.Cut(parameter, "=")
@@ -83,8 +83,8 @@ func (a *accepted) parse(text string) {
 	}
 }
 
-// shape is the form of an answer.
-type shape struct {
+// answerForm is the form of an answer.
+type answerForm struct {
 	media string
 	kind  shapeKind
 	// version is the apiVersion of the answer. It is empty if kind is whole.
@@ -94,7 +94,7 @@ type shape struct {
 type shapeKind int
 
 const (
-	whole shapeKind = iota
+	wholeObject shapeKind = iota
 	partialObject
 	partialList
 	table
@@ -105,19 +105,19 @@ var shapes = map[string]shapeKind{
 }
 
 // negotiate returns the first supported form.
-func negotiate(header http.Header) (shape, error) {
+func negotiate(header http.Header) (answerForm, error) {
 	for _, a := range parseAccept(header) {
 		if !a.converts() {
-			return shape{media: a.media}, nil
+			return answerForm{media: a.media}, nil
 		}
-		name, version, group := a.as()
+		name, version, group := a.conversion()
 		kind, known := shapes[name]
 		if !known || group != "meta.k8s.io" || version != "v1" && version != "v1beta1" {
 			continue
 		}
-		return shape{media: a.media, kind: kind, version: group + "/" + version}, nil
+		return answerForm{media: a.media, kind: kind, version: group + "/" + version}, nil
 	}
-	return shape{}, errNotAcceptable(mediaJSON + ", " + mediaYAML)
+	return answerForm{}, errNotAcceptable(mediaJSON + ", " + mediaYAML)
 }
 
 // negotiatePlain returns the first supported media type without a conversion.

@@ -93,8 +93,8 @@ func newStream(w http.ResponseWriter, media string) *stream {
 	return &stream{w: w, media: media}
 }
 
-// grown stores the extended buffer, and writes it if it is large enough.
-func (s *stream) grown(buf []byte) error {
+// setBuffer stores the extended buffer, and writes it if it is large enough.
+func (s *stream) setBuffer(buf []byte) error {
 	s.buf = buf
 	if len(s.buf) < chunk || s.media == mediaYAML {
 		return nil

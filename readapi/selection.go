@@ -32,7 +32,7 @@ type selection struct {
 type condition struct {
 	field, value string
 	holds        func(Object) bool
-	not          bool
+	negated      bool
 }
 
 // newSelection returns an error if a field is not selectable.
@@ -105,7 +105,7 @@ func (s *selection) addCondition(t *resource, r fields.Requirement) (bool, error
 func (s *selection) candidates(snapshot Snapshot, from, to string) iter.Seq[Object] {
 	ranges, ok := snapshot.(FieldRange)
 	for _, c := range s.conditions {
-		if !ok || c.not {
+		if !ok || c.negated {
 			continue
 		}
 		if some, known := ranges.RangeField(c.field, c.value, from, to); known {
@@ -115,13 +115,13 @@ func (s *selection) candidates(snapshot Snapshot, from, to string) iter.Seq[Obje
 	return snapshot.Range(from, to)
 }
 
-// all reports whether every object of the namespace is selected.
-func (s *selection) all() bool {
+// selectsAll reports whether every object of the namespace is selected.
+func (s *selection) selectsAll() bool {
 	return s.fields == nil && len(s.conditions) == 0 && s.labels.Empty() && s.shard == nil && s.filter == nil
 }
 
-// one reports whether at most one object can be selected. A kube-apiserver reads it by name.
-func (s *selection) one() bool {
+// atMostOne reports whether at most one object can be selected. A kube-apiserver reads it by name.
+func (s *selection) atMostOne() bool {
 	if s.fields == nil {
 		return false
 	}
@@ -138,14 +138,14 @@ func (s *selection) keys() (from, to string) {
 	return s.namespace + "/", s.namespace + "0" // "0" follows "/"
 }
 
-// work returns the work of evaluating one object.
-func (s *selection) work() int {
+// cost returns the work of evaluating one object.
+func (s *selection) cost() int {
 	work := workPerObject + s.labels.Len() + len(s.conditions)
 	if s.fields != nil {
 		work += len(s.fields.Requirements())
 	}
 	if s.filter != nil {
-		work += workPerTurn / 4 // a query can read the whole object
+		work += workPerSlice / 4 // a query can read the whole object
 	}
 	return work
 }
@@ -156,7 +156,7 @@ func (s *selection) matches(o Object) bool {
 		return false
 	}
 	for _, c := range s.conditions {
-		if c.holds(o) == c.not {
+		if c.holds(o) == c.negated {
 			return false
 		}
 	}

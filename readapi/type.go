@@ -43,9 +43,9 @@ type Version struct {
 	DeprecationWarning string
 	// Subresources are the readable subresources. Only "status" is supported.
 	Subresources []string
-	// Unserved are the subresources of a kube-apiserver that are not supported, such as "scale". A Writer's
-	// handler answers them with 501.
-	Unserved []string
+	// UnsupportedSubresources are the subresources of a kube-apiserver that are not supported, such as
+	// "scale". A Writer's handler answers them with 501.
+	UnsupportedSubresources []string
 	// Columns are the table columns after the name. Default: the age.
 	Columns []crd.Column
 	// SelectableFields are the paths for field selectors in addition to name and namespace, such as
@@ -107,7 +107,7 @@ func TypeOf(definition []byte) (Type, error) {
 			served.Subresources = []string{"status"}
 		}
 		if slices.Contains(v.Subresources, "scale") {
-			served.Unserved = []string{"scale"}
+			served.UnsupportedSubresources = []string{"scale"}
 		}
 		for _, s := range schemas.Spec.Versions {
 			if s.Name == name {

@@ -56,8 +56,8 @@ func configMap(name, value string) string {
 	return fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, namespace: default}, data: {value: '%s'}}", name, value)
 }
 
-// gate wraps a handler. While it is shut, running requests end and others wait.
-type gate struct {
+// switchableHandler wraps a handler. While it is shut, running requests end and others wait.
+type switchableHandler struct {
 	handler http.Handler
 
 	mu      sync.Mutex
@@ -66,14 +66,14 @@ type gate struct {
 	arrived chan struct{} // closed when a request waits
 }
 
-func newGate(h http.Handler) *gate {
+func newGate(h http.Handler) *switchableHandler {
 	open := make(chan struct{})
 	close(open)
-	return &gate{handler: h, cut: make(chan struct{}), open: open}
+	return &switchableHandler{handler: h, cut: make(chan struct{}), open: open}
 }
 
 // ServeHTTP implements http.Handler.
-func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (g *switchableHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.mu.Lock()
 	cut, open := g.cut, g.open
 	select {
@@ -105,7 +105,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // shut shuts the gate. It returns a function that opens it, and a channel that is closed when a request
 // waits.
-func (g *gate) shut() (open func(), arrived <-chan struct{}) {
+func (g *switchableHandler) shut() (open func(), arrived <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	close(g.cut)
@@ -150,7 +150,8 @@ func TestTypedInformers(t *testing.T) {
 	}
 }
 
-func typedInformers(t *testing.T, s *apiserver.Storage, g *gate, config *rest.Config, lists bool) {
+func typedInformers(t *testing.T, s *apiserver.Storage, g *switchableHandler,
+	config *rest.Config, lists bool) {
 	typed, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)

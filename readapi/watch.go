@@ -21,9 +21,10 @@ func (h *handler) watch(w http.ResponseWriter, r *http.Request, e *encoder,
 	duration := h.watchTimeout(options.TimeoutSeconds)
 	f := &watcher{
 		resource: e.t, encoder: e, selected: selected, bookmarks: options.AllowWatchBookmarks,
-		events: &h.events,
-		turn:   NewTurn(h.options.Turns), out: w, flush: http.NewResponseController(w),
-		ending: h.options.Ending, writeTimeout: h.options.WriteTimeout, end: time.Now().Add(duration),
+		events:    &h.events,
+		timeSlice: NewTimeSlice(h.options.Scheduler), out: w, flush: http.NewResponseController(w),
+		stopWatches: h.options.StopWatches, writeTimeout: h.options.WriteTimeout,
+		end: time.Now().Add(duration),
 	}
 	w.Header().Set("Content-Type", mediaJSON)
 	w.WriteHeader(http.StatusOK)
@@ -97,9 +98,9 @@ type watcher struct {
 	events       *eventCache
 	out          http.ResponseWriter
 	flush        *http.ResponseController
-	ending       <-chan struct{}
-	turn         *Turn
-	selection    []selectedEvent // of the latest turn
+	stopWatches  <-chan struct{}
+	timeSlice    *TimeSlice
+	selection    []selectedEvent // of the latest time slice
 	buf          []byte
 	writeTimeout time.Duration // for one write; not positive means no limit
 	end          time.Time     // of the watch
@@ -142,7 +143,7 @@ func (f *watcher) run(r *http.Request, b *watchStart, timeout, tick <-chan time.
 		case <-changes.Next:
 		case <-f.resource.collection.Ended():
 			ended = true // send the preceding changes first
-		case <-f.ending:
+		case <-f.stopWatches:
 			ended = true
 		case <-timeout:
 			ended = true
@@ -175,13 +176,13 @@ func (f *watcher) sendInitial(ctx context.Context, b *watchStart) error {
 
 // appendInitial appends the selected objects to the buffer, and sends the buffer whenever it is full.
 func (f *watcher) appendInitial(ctx context.Context, b *watchStart) error {
-	if err := f.turn.Begin(ctx); err != nil {
+	if err := f.timeSlice.Begin(ctx); err != nil {
 		return err
 	}
-	defer f.turn.End()
+	defer f.timeSlice.End()
 	var selected []Object
 	write := func() error {
-		f.turn.End() // do not hold the turn while the client reads
+		f.timeSlice.End() // do not hold the time slice while the client reads
 		for _, o := range selected {
 			if err := f.append(o); err != nil {
 				return err
@@ -190,18 +191,18 @@ func (f *watcher) appendInitial(ctx context.Context, b *watchStart) error {
 		selected = selected[:0]
 		return nil
 	}
-	work := f.selected.work()
+	work := f.selected.cost()
 	for o := range b.objects {
 		if f.selected.matches(o) {
 			selected = append(selected, o)
 		}
-		if !f.turn.Work(work) {
+		if !f.timeSlice.Spend(work) {
 			continue
 		}
 		if err := write(); err != nil {
 			return err
 		}
-		if err := f.turn.Begin(ctx); err != nil {
+		if err := f.timeSlice.Begin(ctx); err != nil {
 			return err
 		}
 	}
@@ -277,19 +278,19 @@ func (f *watcher) sendChanges(ctx context.Context, changes []Change) error {
 	return nil
 }
 
-// selectChanges evaluates changes for one turn, and returns their number.
+// selectChanges evaluates changes for one time slice, and returns their number.
 func (f *watcher) selectChanges(ctx context.Context, changes []Change) (evaluated int, err error) {
-	if err := f.turn.Begin(ctx); err != nil {
+	if err := f.timeSlice.Begin(ctx); err != nil {
 		return 0, err
 	}
-	defer f.turn.End()
-	work := f.selected.work()
+	defer f.timeSlice.End()
+	work := f.selected.cost()
 	for _, c := range changes {
 		evaluated++
 		if kind, o := c.event(f.selected.matches); kind != "" {
 			f.selection = append(f.selection, selectedEvent{kind, o, c.ResourceVersion})
 		}
-		if f.turn.Work(work) {
+		if f.timeSlice.Spend(work) {
 			break
 		}
 	}

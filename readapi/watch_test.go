@@ -19,15 +19,15 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// watching reads the events of one watch.
-type watching struct {
+// watchReader reads the events of one watch.
+type watchReader struct {
 	response *http.Response
 	decoder  *json.Decoder
 	cancel   context.CancelFunc
 }
 
 // startWatch opens a watch that ends with the test.
-func startWatch(t testing.TB, h http.Handler, path, query string, headers ...string) *watching {
+func startWatch(t testing.TB, h http.Handler, path, query string, headers ...string) *watchReader {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://in-process"+path+
@@ -43,11 +43,11 @@ func startWatch(t testing.TB, h http.Handler, path, query string, headers ...str
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cancel(); response.Body.Close() })
-	return &watching{response, json.NewDecoder(response.Body), cancel}
+	return &watchReader{response, json.NewDecoder(response.Body), cancel}
 }
 
 // next returns the next event as "TYPE namespace/name" with annotations and spec.color.
-func (w *watching) next(t testing.TB) string {
+func (w *watchReader) next(t testing.TB) string {
 	t.Helper()
 	var event struct {
 		Type   string
@@ -70,7 +70,7 @@ func (w *watching) next(t testing.TB) string {
 	return text
 }
 
-func (w *watching) expect(t testing.TB, want ...string) {
+func (w *watchReader) expect(t testing.TB, want ...string) {
 	t.Helper()
 	var got []string
 	for range want {
@@ -280,7 +280,7 @@ func TestWatchIsCancelled(t *testing.T) {
 func TestEndingWatches(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{})
 	ending := make(chan struct{})
-	h := readapi.NewHandler(s, readapi.HandlerOptions{Ending: ending})
+	h := readapi.NewHandler(s, readapi.HandlerOptions{StopWatches: ending})
 	w := startWatch(t, h, widgetsPath, "allowWatchBookmarks=true&resourceVersion="+s.ResourceVersion())
 	apply(t, s, widget("other", "new", "red"))
 	w.expect(t, "ADDED other/new red")

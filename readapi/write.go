@@ -85,7 +85,7 @@ func (e *encoder) deferList(request *WriteRequest) *page {
 		if err != nil {
 			return nil, err
 		}
-		selected, err := e.t.list(r.Context(), options, NewTurn(nil))
+		selected, err := e.t.list(r.Context(), options, NewTimeSlice(nil))
 		if err != nil {
 			return nil, err
 		}

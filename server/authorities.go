@@ -78,10 +78,10 @@ func (a *authorities) readiness() healthz.HealthChecker {
 
 var errNoAuthorities = errors.New("the certificate authorities of users have not been read yet")
 
-// deferred returns a provider that has no CAs until all are known. If the server names only some CAs, a
-// client has no matching certificate and stays anonymous for the whole connection. If it names none, the
+// deferredProvider returns a provider that has no CAs until all are known. If the server names only some CAs,
+// a client has no matching certificate and stays anonymous for the whole connection. If it names none, the
 // client sends its certificate, which is accepted as soon as its CA is known.
-func (a *authorities) deferred(
+func (a *authorities) deferredProvider(
 	all dynamiccertificates.CAContentProvider) dynamiccertificates.CAContentProvider {
 	if a == nil || all == nil {
 		return all
@@ -91,14 +91,14 @@ func (a *authorities) deferred(
 
 type deferredAuthorities struct {
 	dynamiccertificates.CAContentProvider
-	of *authorities
+	authorities *authorities
 }
 
 var _ dynamiccertificates.ControllerRunner = deferredAuthorities{}
 
 // CurrentCABundleContent implements dynamiccertificates.CAContentProvider.
 func (w deferredAuthorities) CurrentCABundleContent() []byte {
-	if !w.of.loaded() {
+	if !w.authorities.loaded() {
 		return nil
 	}
 	return w.CAContentProvider.CurrentCABundleContent()

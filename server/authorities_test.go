@@ -67,15 +67,15 @@ func (s *signer) user(t *testing.T, name string) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{signed}, PrivateKey: s.key}
 }
 
-// reviewing is a cluster that denies everything and records the user of the last review.
-type reviewing struct {
+// denyingCluster is a cluster that denies everything and records the user of the last review.
+type denyingCluster struct {
 	*testcluster.Cluster
 	mu   sync.Mutex
 	last string
 }
 
 // ServeHTTP implements http.Handler.
-func (c *reviewing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (c *denyingCluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		c.Cluster.ServeHTTP(w, r)
 		return
@@ -92,7 +92,7 @@ func (c *reviewing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(review.Object) // the server has stopped
 }
 
-func (c *reviewing) asked() string {
+func (c *denyingCluster) asked() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.last
@@ -122,7 +122,7 @@ func TestUsersOfTheFirstMoment(t *testing.T) {
 	known := make(chan struct{})
 	memory.Faults().Add(faults.Fault{Match: faults.Match{Verbs: []string{"list", "watch", "watch-list"},
 		Resource: "configmaps"}, Effect: faults.Hold(known)})
-	cluster := &reviewing{Cluster: memory}
+	cluster := &denyingCluster{Cluster: memory}
 	address := startServer(t, cluster)
 	dials := 0
 	client := &http.Client{Transport: &http.Transport{

@@ -35,7 +35,7 @@ type cache struct {
 	live        *live.Server
 	persistence *disk.Store // nil without persistence
 	reconciler  *live.Reconciler
-	turns       *turns
+	scheduler   *fairScheduler
 	// stopTimeout bounds the wait for informers and their handlers at the end.
 	stopTimeout time.Duration
 	// cachedVersion returns the version in which a type is cached, or false.
@@ -46,7 +46,7 @@ type cache struct {
 
 // newCache returns the cache of a config. Its watches end when serving is done.
 func newCache(serving context.Context, client *rest.Config, config *Config) (c *cache, err error) {
-	c = &cache{storage: config.storage(), turns: newTurns(), stopTimeout: 10 * time.Second}
+	c = &cache{storage: config.storage(), scheduler: newFairScheduler(), stopTimeout: 10 * time.Second}
 	if c.selection, err = newSelection(config); err != nil {
 		return nil, err
 	}
@@ -70,7 +70,8 @@ func newCache(serving context.Context, client *rest.Config, config *Config) (c *
 		Factory: c.factory, Types: c.tracker.Types(), Config: client, History: config.History,
 		ConcealPlans: true,
 		Handler: readapi.HandlerOptions{
-			WriteTimeout: config.Watches.WriteTimeout.Duration, Ending: serving.Done(), Turns: c.turns,
+			WriteTimeout: config.Watches.WriteTimeout.Duration, StopWatches: serving.Done(),
+			Scheduler: c.scheduler,
 		},
 	})
 	if err != nil {
@@ -86,7 +87,8 @@ func (c *cache) newReconciler() error {
 		return err
 	}
 	c.reconciler, err = live.NewReconciler(live.ReconcilerOptions{
-		Server: c.live, Tracker: c.tracker, Selection: selected, View: c.view, Exclude: c.selection.excludes,
+		Server: c.live, Tracker: c.tracker, Selection: selected, InformerOptions: c.informerOptions,
+		Exclude:   c.selection.excludes,
 		OnServed:  func(r discovery.Resource) { klog.InfoS("Caching a type", "type", r.String()) },
 		OnDropped: func(r discovery.Resource) { klog.InfoS("Stopped caching a type", "type", r.String()) },
 		OnRejected: func(name string, why error) {
@@ -122,8 +124,8 @@ func (c *cache) run(ctx context.Context) error {
 	return err
 }
 
-// view returns the informer options and the indexes of a type.
-func (c *cache) view(r discovery.Resource) (dynamicinformer.ResourceOptions, []*indexers.Index) {
+// informerOptions returns the informer options and the indexes of a type.
+func (c *cache) informerOptions(r discovery.Resource) (dynamicinformer.ResourceOptions, []*indexers.Index) {
 	return dynamicinformer.ResourceOptions{Storage: c.storage},
 		c.selection.indexes.IndexesOf(r.GVR, r.GVK.Kind)
 }

@@ -62,7 +62,7 @@ func TestOneInformerOfDefinitions(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.close()
-	view, _ := c.view(discovery.Resource{GVR: crd.GVR})
+	view, _ := c.informerOptions(discovery.Resource{GVR: crd.GVR})
 	kept, err := c.factory.Acquire(crd.GVR, view)
 	if err != nil {
 		t.Fatal(err)

@@ -15,13 +15,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-// arrivals is a listener with connections from these addresses.
-type arrivals struct {
+// fixedListener is a listener with connections from these addresses.
+type fixedListener struct {
 	net.Listener
 	from []string
 }
 
-func (a *arrivals) Accept() (net.Conn, error) {
+func (a *fixedListener) Accept() (net.Conn, error) {
 	if len(a.from) == 0 {
 		return nil, io.EOF
 	}
@@ -42,7 +42,7 @@ func (a *arrival) RemoteAddr() net.Addr { return a.from }
 // TestConnectionsOfAnAddress: one address cannot use up all connections.
 func TestConnectionsOfAnAddress(t *testing.T) {
 	refused := prometheus.NewCounter(prometheus.CounterOpts{Name: "refused"})
-	from := &arrivals{from: []string{"10.0.0.1", "10.0.0.1", "10.0.0.1", "10.0.0.2", "fd00::1", "10.0.0.1"}}
+	from := &fixedListener{from: []string{"10.0.0.1", "10.0.0.1", "10.0.0.1", "10.0.0.2", "fd00::1", "10.0.0.1"}}
 	l := limitConnections(from, Limits{Connections: 5, ConnectionsPerAddress: 2}, refused)
 	var got []string
 	var open []net.Conn

@@ -132,7 +132,7 @@ func (l *limits) serve(w http.ResponseWriter, r *http.Request, user string, watc
 		return
 	}
 	defer l.end(a, watch)
-	next.ServeHTTP(&meteredWriter{ResponseWriter: w, request: r, account: a, waits: watch,
+	next.ServeHTTP(&meteredWriter{ResponseWriter: w, request: r, account: a, waitsForBudget: watch,
 		writeTimeout: l.writeTimeout}, r)
 }
 
@@ -141,8 +141,8 @@ type meteredWriter struct {
 	http.ResponseWriter
 	request *http.Request
 	account *account
-	// waits: writes wait while the user is above the limit, as for watches.
-	waits bool
+	// waitsForBudget: writes wait while the user is above the limit, as for watches.
+	waitsForBudget bool
 	// writeTimeout is the write timeout for forwarded answers; answers from the cache have their own.
 	writeTimeout time.Duration
 }
@@ -196,7 +196,7 @@ func (w *meteredWriter) reserve(n int) error {
 		delay = w.account.bytes.ReserveN(now, part).DelayFrom(now)
 		n -= part
 	}
-	if !w.waits || delay <= 0 {
+	if !w.waitsForBudget || delay <= 0 {
 		return nil
 	}
 	timer := time.NewTimer(delay)

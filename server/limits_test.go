@@ -13,12 +13,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// blocked blocks requests until leave is closed.
-type blocked struct{ entered, leave chan struct{} }
+// blockingHandler blocks requests until leave is closed.
+type blockingHandler struct{ entered, leave chan struct{} }
 
-func newBlocked() *blocked { return &blocked{make(chan struct{}), make(chan struct{})} }
+func newBlocked() *blockingHandler { return &blockingHandler{make(chan struct{}), make(chan struct{})} }
 
-func (b *blocked) ServeHTTP(http.ResponseWriter, *http.Request) { b.entered <- struct{}{}; <-b.leave }
+func (b *blockingHandler) ServeHTTP(http.ResponseWriter, *http.Request) {
+	b.entered <- struct{}{}
+	<-b.leave
+}
 
 // serve serves one request, and returns the response.
 func serve(l *limits, user string, watch bool, next http.Handler) *httptest.ResponseRecorder {

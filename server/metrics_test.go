@@ -63,7 +63,7 @@ func TestInventedNamesAreNotMeasured(t *testing.T) {
 		names[found[1]]++
 		names[found[2]]++
 	}
-	if len(names) != 3 || names[""] == 0 || names["v1"] == 0 || names[other] == 0 {
+	if len(names) != 3 || names[""] == 0 || names["v1"] == 0 || names[otherLabel] == 0 {
 		t.Errorf("the metrics have the versions and subresources %v", names)
 	}
 }

@@ -73,7 +73,7 @@ func newPage(c *cache, config PageConfig, watches *watchTimes, requests,
 	source := web.Source{Title: "crdcached", Factory: c.factory,
 		Definition: web.Definitions(definitions.Informer()), Indexes: c.indexesOf, References: c.referencesOf}
 	p := &page{cache: c, definitions: definitions, watches: watches, authorizer: requests}
-	options := web.Options{Hosts: config.Hosts, Visible: p.visible, Known: p.known, User: userOf,
+	options := web.Options{Hosts: config.Hosts, Visible: p.visibleScopes, Known: p.knownScopes, User: userOf,
 		Authenticated: true}
 	if p.handler, err = web.NewHandler(source, options); err != nil {
 		definitions.Release()
@@ -104,7 +104,7 @@ type namespacesKey struct{}
 
 func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == openPath {
-		p.open(w, r)
+		p.redirectToPage(w, r)
 		return
 	}
 	prefix, namespaces := splitPage(r.URL.Path)
@@ -121,8 +121,8 @@ func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.StripPrefix(prefix, p.handler).ServeHTTP(w, r)
 }
 
-// open redirects a browser to the page of the given namespaces.
-func (p *page) open(w http.ResponseWriter, r *http.Request) {
+// redirectToPage redirects a browser to the page of the given namespaces.
+func (p *page) redirectToPage(w http.ResponseWriter, r *http.Request) {
 	var namespaces []string
 	for _, names := range r.URL.Query()["namespace"] {
 		namespaces = append(namespaces, strings.Split(names, ",")...)

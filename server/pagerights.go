@@ -20,9 +20,9 @@ import (
 
 var errNoUser = errors.New("the request is not authenticated")
 
-// visible returns which objects of the types the user of a request may list. It uses the authorizer of
+// visibleScopes returns which objects of the types the user of a request may list. It uses the authorizer of
 // requests: see web.Options.
-func (p *page) visible(r *http.Request, types []schema.GroupVersionResource) ([]web.Scope, error) {
+func (p *page) visibleScopes(r *http.Request, types []schema.GroupVersionResource) ([]web.Scope, error) {
 	u, ok := apirequest.UserFrom(r.Context())
 	if !ok {
 		return nil, errNoUser
@@ -48,8 +48,8 @@ func (p *page) visible(r *http.Request, types []schema.GroupVersionResource) ([]
 // firstReviewTimeout is how long the first response waits for access reviews.
 const firstReviewTimeout = 300 * time.Millisecond
 
-// known returns the known part of the same without waiting for the API server: see web.Options.
-func (p *page) known(r *http.Request, types []schema.GroupVersionResource) []web.Scope {
+// knownScopes returns the known part of the same without waiting for the API server: see web.Options.
+func (p *page) knownScopes(r *http.Request, types []schema.GroupVersionResource) []web.Scope {
 	u, ok := apirequest.UserFrom(r.Context())
 	scopes := make([]web.Scope, len(types))
 	if !ok {
@@ -59,7 +59,7 @@ func (p *page) known(r *http.Request, types []schema.GroupVersionResource) []web
 	defer cancel()
 	for {
 		unknown := false
-		changed := p.rights.look(u, func(of *userRights) {
+		changed := p.rights.withRights(u, func(of *userRights) {
 			for i, gvr := range types {
 				scopes[i] = p.knownScope(r, gvr, of)
 				unknown = unknown || scopes[i].Unknown
@@ -77,15 +77,15 @@ func (p *page) known(r *http.Request, types []schema.GroupVersionResource) []web
 }
 
 // knownScope returns the scope of a type from the known rights of a user.
-func (p *page) knownScope(r *http.Request, gvr schema.GroupVersionResource, of *userRights) web.Scope {
-	all, missing := of.canList(listRight{gvr, ""})
+func (p *page) knownScope(r *http.Request, gvr schema.GroupVersionResource, u *userRights) web.Scope {
+	all, missing := u.canList(listRight{gvr, ""})
 	var scope web.Scope
 	if missing == nil {
 		scope = p.scope(r, gvr, func(namespace string) bool {
 			if namespace == "" {
 				return all
 			}
-			may, err := of.canList(listRight{gvr, namespace})
+			may, err := u.canList(listRight{gvr, namespace})
 			missing = cmp.Or(missing, err)
 			return may
 		})
@@ -94,7 +94,7 @@ func (p *page) knownScope(r *http.Request, gvr schema.GroupVersionResource, of *
 		return scope
 	}
 	scope = web.Scope{Unknown: true}
-	if !errors.Is(missing, errUnasked) {
+	if !errors.Is(missing, errNotAskedYet) {
 		scope.Reason = missing.Error()
 	}
 	return scope

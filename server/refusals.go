@@ -138,7 +138,7 @@ func explainRefusals(next http.Handler) http.Handler {
 		of := &refusal{}
 		r = r.WithContext(context.WithValue(r.Context(), refusalKey{}, of))
 		next.ServeHTTP(responsewriter.WrapForHTTP1Or2(&explainingWriter{ResponseWriter: w,
-			request: r, of: of}), r)
+			request: r, refusal: of}), r)
 	})
 }
 
@@ -146,7 +146,7 @@ func explainRefusals(next http.Handler) http.Handler {
 type explainingWriter struct {
 	http.ResponseWriter
 	request  *http.Request
-	of       *refusal
+	refusal  *refusal
 	replaced bool
 }
 
@@ -156,11 +156,11 @@ func (w *explainingWriter) Unwrap() http.ResponseWriter { return w.ResponseWrite
 func (w *explainingWriter) WriteHeader(code int) {
 	var err error
 	switch {
-	case w.of.unanswered.Load() && (code == http.StatusUnauthorized ||
+	case w.refusal.unanswered.Load() && (code == http.StatusUnauthorized ||
 		code == http.StatusInternalServerError):
 		err = errUnavailable(
 			"crdcached cannot check the user and the access rights: the API server does not answer; retry")
-	case w.of.unauthenticated.Load() && code == http.StatusUnauthorized:
+	case w.refusal.unauthenticated.Load() && code == http.StatusUnauthorized:
 		err = apierrors.NewUnauthorized(
 			"crdcached does not accept the credentials: send a token or a client certificate that the API server accepts, and check tokenAudiences in the config of crdcached")
 	default:

@@ -68,14 +68,14 @@ func TestAgrees(t *testing.T) {
 		"/apis/g.x/v1/namespaces//widgets":                       false,
 		"/api/v1/namespaces/n/pods/a/log":                        true,
 	} {
-		if got := agreed(t, target); got != want {
+		if got := isServed(t, target); got != want {
 			t.Errorf("%s: %v, want %v", target, got, want)
 		}
 	}
 }
 
-// agreed reports whether a request for a type would be served.
-func agreed(t *testing.T, target string) bool {
+// isServed reports whether a request for a type would be served.
+func isServed(t *testing.T, target string) bool {
 	t.Helper()
 	u, err := url.Parse(target)
 	if err != nil {

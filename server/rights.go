@@ -67,11 +67,11 @@ type userRights struct {
 
 // accessAnswer is the result of an access review.
 type accessAnswer struct {
-	allowed bool
-	at      time.Time // zero if there is none yet
-	tried   time.Time // time of the last failure, with err
-	err     error
-	used    time.Time
+	allowed  bool
+	at       time.Time // zero if there is none yet
+	failedAt time.Time // time of the last failure, with err
+	err      error
+	used     time.Time
 }
 
 func newRights(from authorizer.UnconditionalAuthorizer) *rights {
@@ -87,9 +87,9 @@ func (r *rights) close() {
 	r.asking.Wait()
 }
 
-// look calls read with the rights of a user; read must not block. It requests missing and old rights. The
-// returned channel is closed when there are new answers.
-func (r *rights) look(u user.Info, read func(*userRights)) <-chan struct{} {
+// withRights calls read with the rights of a user; read must not block. It requests missing and old rights.
+// The returned channel is closed when there are new answers.
+func (r *rights) withRights(u user.Info, read func(*userRights)) <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
@@ -120,43 +120,43 @@ func userID(u user.Info) string {
 	return string(id)
 }
 
-var errUnasked = errors.New("not asked yet")
+var errNotAskedYet = errors.New("not asked yet")
 
 // canList returns whether the user has a right. The error says why the right is unknown.
-func (of *userRights) canList(right listRight) (bool, error) {
-	a := of.answers[right]
+func (u *userRights) canList(right listRight) (bool, error) {
+	a := u.answers[right]
 	if a == nil {
 		a = &accessAnswer{}
-		of.answers[right] = a
+		u.answers[right] = a
 	}
-	a.used = of.now
+	a.used = u.now
 	switch {
-	case !a.at.IsZero() && (!a.allowed || of.now.Sub(a.at) < maxAllowedAge):
+	case !a.at.IsZero() && (!a.allowed || u.now.Sub(a.at) < maxAllowedAge):
 		return a.allowed, nil
 	case a.err != nil:
 		return false, a.err
 	}
-	return false, errUnasked
+	return false, errNotAskedYet
 }
 
-func (of *userRights) forgetUnused(now time.Time) {
-	for right, a := range of.answers {
+func (u *userRights) forgetUnused(now time.Time) {
+	for right, a := range u.answers {
 		if now.Sub(a.used) > unusedAge {
-			delete(of.answers, right)
+			delete(u.answers, right)
 		}
 	}
 }
 
 // dueReviews returns the rights to review next: first granted ones, then unknown ones, then denied ones.
-func (of *userRights) dueReviews(now time.Time) []listRight {
-	of.forgetUnused(now)
+func (u *userRights) dueReviews(now time.Time) []listRight {
+	u.forgetUnused(now)
 	var all []listRight
-	for right, a := range of.answers {
+	for right, a := range u.answers {
 		age := deniedAge
 		if a.allowed {
 			age = allowedAge
 		}
-		if now.Sub(a.at) >= age && now.Sub(a.tried) >= retryAge {
+		if now.Sub(a.at) >= age && now.Sub(a.failedAt) >= retryAge {
 			all = append(all, right)
 		}
 	}
@@ -170,7 +170,7 @@ func (of *userRights) dueReviews(now time.Time) []listRight {
 		return 2
 	}
 	slices.SortFunc(all, func(x, y listRight) int {
-		a, b := of.answers[x], of.answers[y]
+		a, b := u.answers[x], u.answers[y]
 		return cmp.Or(cmp.Compare(turn(a), turn(b)), a.at.Compare(b.at),
 			cmp.Compare(x.namespace, y.namespace), cmp.Compare(x.gvr.String(), y.gvr.String()))
 	})
@@ -178,13 +178,13 @@ func (of *userRights) dueReviews(now time.Time) []listRight {
 }
 
 // reviewDue reviews the due rights of a user until there are none.
-func (r *rights) reviewDue(of *userRights) {
+func (r *rights) reviewDue(u *userRights) {
 	defer r.asking.Done()
 	for {
 		r.mu.Lock()
-		due := of.dueReviews(time.Now())
-		of.reviewing = len(due) > 0 && r.ctx.Err() == nil
-		going := of.reviewing
+		due := u.dueReviews(time.Now())
+		u.reviewing = len(due) > 0 && r.ctx.Err() == nil
+		going := u.reviewing
 		r.mu.Unlock()
 		if !going {
 			return
@@ -192,29 +192,29 @@ func (r *rights) reviewDue(of *userRights) {
 		var group errgroup.Group
 		group.SetLimit(reviewsOfUser)
 		for _, right := range due {
-			group.Go(func() error { r.review(of, right); return nil })
+			group.Go(func() error { r.review(u, right); return nil })
 		}
 		_ = group.Wait()
 		r.mu.Lock()
-		close(of.changed)
-		of.changed = make(chan struct{})
+		close(u.changed)
+		u.changed = make(chan struct{})
 		r.mu.Unlock()
 	}
 }
 
-func (r *rights) review(of *userRights, right listRight) {
+func (r *rights) review(u *userRights, right listRight) {
 	if r.limiter.Wait(r.ctx) != nil {
 		return
 	}
-	allowed, err := canList(r.ctx, r.authorizer, of.user, right)
+	allowed, err := canList(r.ctx, r.authorizer, u.user, right)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	a := of.answers[right]
+	a := u.answers[right]
 	if a == nil {
 		return // forgotten meanwhile
 	}
 	if a.err = err; err != nil {
-		a.tried = time.Now()
+		a.failedAt = time.Now()
 		return
 	}
 	a.allowed, a.at = allowed, time.Now()

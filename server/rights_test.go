@@ -96,7 +96,7 @@ func TestReviewsAreBounded(t *testing.T) {
 		// look returns the number of types known in all namespaces, and the user's granted and unknown
 		// rights.
 		look := func(name string, namespaces int) (known, granted, unknown int) {
-			r.look(&user.DefaultInfo{Name: name}, func(of *userRights) {
+			r.withRights(&user.DefaultInfo{Name: name}, func(of *userRights) {
 				for i := range 258 {
 					gvr := schema.GroupVersionResource{Group: "many.example", Version: "v1",
 						Resource: fmt.Sprintf("%c%d", "abc"[i%3], i)}

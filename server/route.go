@@ -124,18 +124,18 @@ func (h *router) serveType(w http.ResponseWriter, r *http.Request,
 	metrics.RecordLongRunning(r, measured, component, func() { instrumented(w, r) })
 }
 
-// other replaces versions and subresources of clients in metrics.
-const other = "other"
+// otherLabel replaces versions and subresources of clients in metrics.
+const otherLabel = "other"
 
 // metricsInfo returns the request info for metrics. Each version and subresource is a label value that is
 // never freed, and clients can make them up.
-func metricsInfo(info *apirequest.RequestInfo, kept discovery.Resource) *apirequest.RequestInfo {
+func metricsInfo(info *apirequest.RequestInfo, cached discovery.Resource) *apirequest.RequestInfo {
 	measured := *info
-	if info.APIVersion != kept.GVR.Version {
-		measured.APIVersion = other
+	if info.APIVersion != cached.GVR.Version {
+		measured.APIVersion = otherLabel
 	}
 	if !slices.Contains([]string{"", "status", "scale"}, info.Subresource) {
-		measured.Subresource = other
+		measured.Subresource = otherLabel
 	}
 	return &measured
 }

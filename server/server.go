@@ -114,7 +114,7 @@ func (o *Options) genericConfig(limits *limits) (*genericserver.Config, error) {
 		false, false, false
 	config.SkipOpenAPIInstallation = true
 	config.RequestInfoResolver = queryResolver{genericserver.NewRequestInfoResolver(config)}
-	o.delegate()
+	o.setClusterDefaults()
 	if err := o.listen(); err != nil {
 		return nil, err
 	}
@@ -162,7 +162,7 @@ func (o *Options) authenticate(config *genericserver.Config) error {
 	}
 	config.Authentication.Authenticator = reportingAuthenticator{config.Authentication.Authenticator}
 	config.Authentication.APIAudiences = o.Config.TokenAudiences
-	config.SecureServing.ClientCA = users.deferred(config.SecureServing.ClientCA)
+	config.SecureServing.ClientCA = users.deferredProvider(config.SecureServing.ClientCA)
 	config.AddReadyzChecks(users.readiness())
 	return nil
 }
@@ -189,8 +189,8 @@ func (o *Options) listen() (err error) {
 	return err
 }
 
-// delegate sets the cached cluster as the default for authentication and authorization.
-func (o *Options) delegate() {
+// setClusterDefaults sets the cached cluster as the default for authentication and authorization.
+func (o *Options) setClusterDefaults() {
 	if o.Authentication.RemoteKubeConfigFile == "" {
 		o.Authentication.RemoteKubeConfigFile = o.Kubeconfig
 	}

@@ -8,9 +8,9 @@
 //	member, err := shard.New(shard.Options{Config: config, Namespace: "operators", Name: "delivery"})
 //	err = member.Run(ctx, shard.Handler{
 //		// Acquired starts the work of these shards.
-//		Acquired: func(tenures []*shard.Tenure) { ... },
+//		Acquired: func(ownerships []*shard.Ownership) { ... },
 //		// Drain returns when the work of the shard has ended.
-//		Drain: func(ctx context.Context, tenure *shard.Tenure) { ... },
+//		Drain: func(ctx context.Context, ownership *shard.Ownership) { ... },
 //	})
 //
 // [Static] needs no Leases. It is for StatefulSets with a fixed number of replicas. The program defines the
@@ -32,18 +32,18 @@
 //   - A replica takes a shard only if its Lease has no holder, or has expired. A Lease has expired if it
 //     has not changed for its duration since the replica first observed its current state, by the
 //     replica's own clock. The write fails if the Lease has changed since it was read.
-//   - A Tenure and its context end when RenewDeadline has passed since the last successful renewal was
+//   - An Ownership and its context end when RenewDeadline has passed since the last successful renewal was
 //     sent. The rest of LeaseDuration, 10 s by default, is for work to end and for clocks with different
 //     speeds. The times that clocks show do not matter.
 //   - A shard is released only after Drain has returned, and not acquired again by the same replica
 //     before.
 //
-// A process that is paused for longer continues its work until it checks the time. [Tenure.Valid] checks the
-// time. [Tenure.Token] fences writes: each tenure of a shard has a greater token than the one before. The
-// token is greater than any resource version of the Lease before the acquisition, and an annotation of the
-// Lease stores it. So tokens also grow if the Lease is reset or deleted, and for replicas that start later.
-// If etcd is restored to an older revision, tokens grow only for replicas that have observed the earlier
-// ones, and for replicas that acquire a shard after them.
+// A process that is paused for longer continues its work until it checks the time. [Ownership.Valid] checks
+// the time. [Ownership.Token] fences writes: each ownership of a shard has a greater token than the one
+// before. The token is greater than any resource version of the Lease before the acquisition, and an
+// annotation of the Lease stores it. So tokens also grow if the Lease is reset or deleted, and for replicas
+// that start later. If etcd is restored to an older revision, tokens grow only for replicas that have
+// observed the earlier ones, and for replicas that acquire a shard after them.
 //
 // Do not delete the Leases of a group while replicas run. A replica that has just started does not know that
 // a Lease existed, and acquires the shard. Replicas that have observed the Lease wait until it would have

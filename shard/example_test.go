@@ -29,14 +29,14 @@ func ExampleMember() {
 	}
 	held := 0
 	err = member.Run(ctx, shard.Handler{
-		Acquired: func(tenures []*shard.Tenure) {
-			if held += len(tenures); held == member.Shards() {
+		Acquired: func(ownerships []*shard.Ownership) {
+			if held += len(ownerships); held == member.Shards() {
 				fmt.Println("alone, it holds all", held)
 				cancel()
 			}
 		},
-		Drain: func(_ context.Context, tenure *shard.Tenure) {
-			// Wait for the work in tenure.Shard() here.
+		Drain: func(_ context.Context, ownership *shard.Ownership) {
+			// Wait for the work in ownership.Shard() here.
 		},
 	})
 	fmt.Println("ended:", err)
@@ -85,10 +85,10 @@ func ExampleHandler() {
 		return len(held) == member.Shards()
 	}
 	err = member.Run(ctx, shard.Handler{
-		Acquired: func(tenures []*shard.Tenure) { // must not block
+		Acquired: func(ownerships []*shard.Ownership) { // must not block
 			all := hold(func() {
-				for _, tenure := range tenures {
-					held[tenure.Shard()] = ranges[tenure.Shard()]
+				for _, ownership := range ownerships {
+					held[ownership.Shard()] = ranges[ownership.Shard()]
 				}
 			})
 			if all {
@@ -99,9 +99,9 @@ func ExampleHandler() {
 				}()
 			}
 		},
-		Drain: func(_ context.Context, tenure *shard.Tenure) {
-			// Wait for the work in tenure.Shard() here.
-			hold(func() { delete(held, tenure.Shard()) })
+		Drain: func(_ context.Context, ownership *shard.Ownership) {
+			// Wait for the work in ownership.Shard() here.
+			hold(func() { delete(held, ownership.Shard()) })
 		},
 	})
 	fmt.Println("ended:", err)
@@ -120,8 +120,8 @@ func ExampleStatic() {
 		panic(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	_ = fixed.Run(ctx, shard.Handler{Acquired: func(tenures []*shard.Tenure) {
-		fmt.Println("shards", tenures[0].Shard(), "to", tenures[len(tenures)-1].Shard())
+	_ = fixed.Run(ctx, shard.Handler{Acquired: func(ownerships []*shard.Ownership) {
+		fmt.Println("shards", ownerships[0].Shard(), "to", ownerships[len(ownerships)-1].Shard())
 		cancel()
 	}})
 	// Output: shards 32 to 47

@@ -10,16 +10,16 @@ import (
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 )
 
-// annotationToken stores the token of the last tenure on the Lease of a shard.
+// annotationToken stores the token of the last ownership on the Lease of a shard.
 const annotationToken = "shard.crdcache.dev/token"
 
-// maxToken is the greatest token that is read from a Lease. It leaves room for later tenures.
+// maxToken is the greatest token that is read from a Lease. It leaves room for later ownerships.
 const maxToken = math.MaxInt64 / 2
 
-// fences assigns a token to each tenure.
+// fences assigns a token to each ownership.
 //
 // The token is greater than the resource version of the Lease that the holder replaces. All resource versions
-// of a cluster come from one counter. So no earlier tenure has the token, even if the Lease was reset or
+// of a cluster come from one counter. So no earlier ownership has the token, even if the Lease was reset or
 // deleted and no replica remembers it. A Lease that does not exist has no resource version: it is first
 // created without a holder.
 //
@@ -45,7 +45,7 @@ func (f fenced) Create(
 	ctx context.Context, lease *coordinationv1.Lease, options metav1.CreateOptions,
 ) (*coordinationv1.Lease, error) {
 	if f.lock.state().held { // its Lease was deleted
-		f.lock.sign(lease)
+		f.lock.writeToken(lease)
 		return f.LeaseInterface.Create(ctx, lease, options)
 	}
 	free := lease.DeepCopy()
@@ -65,16 +65,16 @@ func (f fenced) Update(
 	if !f.lock.state().held {
 		f.lock.token = max(f.lock.greatest, greatestToken(lease)) + 1
 	}
-	f.lock.sign(lease)
+	f.lock.writeToken(lease)
 	return f.LeaseInterface.Update(ctx, lease, options)
 }
 
-// sign writes the token on the Lease.
-func (l *lock) sign(lease *coordinationv1.Lease) {
+// writeToken writes the token on the Lease.
+func (l *lock) writeToken(lease *coordinationv1.Lease) {
 	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, annotationToken, strconv.FormatInt(l.token, 10))
 }
 
-// greatestToken returns the greatest possible token of all tenures of a Lease so far.
+// greatestToken returns the greatest possible token of all ownerships of a Lease so far.
 func greatestToken(lease *coordinationv1.Lease) int64 {
 	// Fake clients have no resource versions, which count as 0.
 	version, _ := strconv.ParseInt(lease.ResourceVersion, 10, 64)

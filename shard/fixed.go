@@ -48,16 +48,16 @@ func (f *Fixed) Shards() int { return f.shards }
 
 // Run calls Acquired with all shards, and drains them when ctx ends.
 func (f *Fixed) Run(ctx context.Context, handler Handler) error {
-	var tenures []*Tenure
+	var ownerships []*Ownership
 	for shard := f.from; shard < f.to; shard++ {
-		tenures = append(tenures, newTenure(context.WithoutCancel(ctx), shard))
+		ownerships = append(ownerships, newOwnership(context.WithoutCancel(ctx), shard))
 	}
-	if handler.Acquired != nil && len(tenures) > 0 {
-		handler.Acquired(tenures)
+	if handler.Acquired != nil && len(ownerships) > 0 {
+		handler.Acquired(ownerships)
 	}
 	<-ctx.Done()
 	var group sync.WaitGroup
-	for _, t := range tenures {
+	for _, t := range ownerships {
 		group.Go(func() { // ended by Drain
 			if handler.Drain != nil {
 				handler.Drain(ctx, t)

@@ -84,7 +84,7 @@ func (m *Member) sweep(ctx context.Context) {
 		}
 		m.mu.Lock()
 		m.mu.observed.forget()
-		names := m.mu.observed.abandoned(m.now())
+		names := m.mu.observed.expiredMembers(m.now())
 		m.mu.Unlock()
 		for _, name := range names {
 			m.removeAbandoned(ctx, name)
@@ -148,14 +148,14 @@ func (m *Member) follow(ctx context.Context) error {
 	options := metav1.ListOptions{LabelSelector: labels.Set{labelGroup: m.options.Name}.String()}
 	list, err := m.client.Leases(m.options.Namespace).List(ctx, options)
 	if err != nil {
-		return silent(ctx, err)
+		return silenceError(ctx, err)
 	}
 	m.noteList(list.Items)
 	options.ResourceVersion = list.ResourceVersion
 	options.TimeoutSeconds = new(int64(300 + rand.N(300)))
-	watcher, err := m.watching.Leases(m.options.Namespace).Watch(ctx, options)
+	watcher, err := m.watchClient.Leases(m.options.Namespace).Watch(ctx, options)
 	if err != nil {
-		return silent(ctx, err)
+		return silenceError(ctx, err)
 	}
 	defer watcher.Stop()
 	for event := range watcher.ResultChan() {
@@ -165,13 +165,13 @@ func (m *Member) follow(ctx context.Context) error {
 		}
 		m.noteEvent(event)
 	}
-	return silent(ctx, nil)
+	return silenceError(ctx, nil)
 }
 
 var errSilent = errors.New("no event of the own Lease for two retry periods")
 
-// silent returns errSilent if that has ended ctx, and err otherwise.
-func silent(ctx context.Context, err error) error {
+// silenceError returns errSilent if that has ended ctx, and err otherwise.
+func silenceError(ctx context.Context, err error) error {
 	if context.Cause(ctx) == errSilent {
 		return errSilent
 	}
@@ -183,7 +183,7 @@ func (m *Member) noteList(leases []coordinationv1.Lease) {
 	m.mu.observed.noteAll(leases, m.now())
 	m.mu.listed = true
 	m.mu.Unlock()
-	m.signal()
+	m.wake()
 }
 
 func (m *Member) noteEvent(event watch.Event) {
@@ -195,8 +195,8 @@ func (m *Member) noteEvent(event watch.Event) {
 	if event.Type == watch.Deleted {
 		m.mu.observed.noteDeleted(lease.Name)
 	} else {
-		m.mu.observed.note(lease, m.now())
+		m.mu.observed.record(lease, m.now())
 	}
 	m.mu.Unlock()
-	m.signal()
+	m.wake()
 }

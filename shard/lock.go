@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// errHeld ends an election that another replica has won.
-var errHeld = errors.New("another replica holds the Lease")
+// errHeldByOther ends an election that another replica has won.
+var errHeldByOther = errors.New("another replica holds the Lease")
 
 // lock is the Lock of an elector for the Lease of a shard. It adds to resourcelock.LeaseLock:
 //
@@ -19,25 +19,25 @@ var errHeld = errors.New("another replica holds the Lease")
 //     first wait
 //     for that duration. An elector for each shard in each replica would send hundreds of requests a second.
 //   - The elector tries once. If it fails, the replica takes another shard.
-//   - A tenure ends by the time at which the last successful renewal was sent. An elector counts from the
+//   - An ownership ends by the time at which the last successful renewal was sent. An elector counts from the
 //     response,
 //     and adds a retry period.
-//   - A tenure ends when another replica is observed to hold the Lease.
-//   - Each tenure has a token.
+//   - An ownership ends when another replica is observed to hold the Lease.
+//   - Each ownership has a token.
 type lock struct {
 	resourcelock.LeaseLock
-	tenure *Tenure
+	ownership *Ownership
 	// expired reports whether a record was observed unchanged for its duration.
 	expired func(*resourcelock.LeaderElectionRecord) bool
-	// known is the last record of the Lease, or nil. A deleted Lease may still be held. Only the elector uses
-	// it.
-	known *resourcelock.LeaderElectionRecord
-	// greatest is the greatest observed token, and token that of the tenure. Only the elector uses them.
+	// lastRecord is the last record of the Lease, or nil. A deleted Lease may still be held. Only the elector
+	// uses it.
+	lastRecord *resourcelock.LeaderElectionRecord
+	// greatest is the greatest observed token, and token that of the ownership. Only the elector uses them.
 	greatest, token int64
-	// deadline is the duration of a tenure after a renewal.
+	// deadline is the duration of an ownership after a renewal.
 	deadline time.Duration
-	// end ends the tenure, and the elector with it.
-	end func(cause error)
+	// endOwnership ends the ownership, and the elector with it.
+	endOwnership func(cause error)
 	// acquired is called when the Lease has been written for the first time.
 	acquired func()
 
@@ -60,24 +60,24 @@ func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	record, raw, err := l.LeaseLock.Get(ctx)
 	now := l.state()
 	if err == nil && !now.held {
-		l.known = record // which may be newer
+		l.lastRecord = record // which may be newer
 	}
 	switch {
 	case apierrors.IsNotFound(err):
-		if !now.held && l.known != nil && l.known.HolderIdentity != "" &&
-			l.known.HolderIdentity != l.Identity() && !l.expired(l.known) {
-			l.end(errHeld) // its holder will create it again, or was killed
-			return nil, nil, errHeld
+		if !now.held && l.lastRecord != nil && l.lastRecord.HolderIdentity != "" &&
+			l.lastRecord.HolderIdentity != l.Identity() && !l.expired(l.lastRecord) {
+			l.endOwnership(errHeldByOther) // its holder will create it again, or was killed
+			return nil, nil, errHeldByOther
 		}
 		return record, raw, err
 	case err != nil:
-		l.giveUpUnlessHeld(err)
+		l.failElectionUnlessHeld(err)
 		return record, raw, err
 	case now.held && (record.HolderIdentity != l.Identity() || record.LeaderTransitions != now.transitions):
-		l.end(ErrLost)
+		l.endOwnership(ErrLost)
 	case !now.held && record.HolderIdentity != "" && record.HolderIdentity != l.Identity():
 		if !l.expired(record) {
-			l.end(errHeld)
+			l.endOwnership(errHeldByOther)
 			break
 		}
 		record.HolderIdentity = "" // the elector can take it, if the Lease has not changed
@@ -104,13 +104,13 @@ func (l *lock) write(ctx context.Context, record resourcelock.LeaderElectionReco
 	}
 	began := time.Now()
 	if err := send(ctx, record); err != nil {
-		l.giveUpUnlessHeld(err)
+		l.failElectionUnlessHeld(err)
 		return err
 	}
 	l.mu.Lock()
 	l.mu.holding = holding{true, record.LeaderTransitions}
 	l.mu.Unlock()
-	l.tenure.renewed(l.token, began.Add(l.deadline))
+	l.ownership.renewed(l.token, began.Add(l.deadline))
 	if !before.held {
 		l.acquired()
 	}
@@ -123,10 +123,10 @@ func (l *lock) state() holding {
 	return l.mu.holding
 }
 
-// giveUpUnlessHeld ends a failed election. Renewals are repeated.
-func (l *lock) giveUpUnlessHeld(err error) {
+// failElectionUnlessHeld ends a failed election. Renewals are repeated.
+func (l *lock) failElectionUnlessHeld(err error) {
 	if !l.state().held {
-		l.end(err)
+		l.endOwnership(err)
 	}
 }
 

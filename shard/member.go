@@ -24,13 +24,13 @@ import (
 type Handler struct {
 	// Acquired is called with shards that the replica has acquired, usually with several at first. It must
 	// not block, because no shards are acquired or given up meanwhile.
-	Acquired func([]*Tenure)
+	Acquired func([]*Ownership)
 	// Drain ends the work in a shard that the replica gives up, or has lost. It must not start new work, and
 	// returns when no work is running. Only then the replica releases the Lease, or can acquire the shard
-	// again. Running work can continue until ctx ends: after Options.DrainTimeout, with the tenure, or with
-	// the context of Run. Then Drain has to cancel it and wait for its end. Several shards can be drained
-	// concurrently.
-	Drain func(ctx context.Context, tenure *Tenure)
+	// again. Running work can continue until ctx ends: after Options.DrainTimeout, with the ownership, or
+	// with the context of Run. Then Drain has to cancel it and wait for its end. Several shards can be
+	// drained concurrently.
+	Drain func(ctx context.Context, ownership *Ownership)
 }
 
 // Assigner assigns shards to this replica: a Member by Leases, Fixed by ordinal.
@@ -49,8 +49,8 @@ type Member struct {
 	id       string // the suffix of identity, and of the name of the member's Lease
 	// client has a timeout for each request, because a request on a dead connection would never end. watching
 	// has none.
-	client, watching coordinationv1client.LeasesGetter
-	handler          Handler
+	client, watchClient coordinationv1client.LeasesGetter
+	handler             Handler
 	// now is the clock for the Leases of others. Tests have clocks with different speeds.
 	now func() time.Time
 	// changed has capacity 1. signal sends to it to wake the loop.
@@ -103,7 +103,7 @@ func (m *Member) connect(config *rest.Config, client *http.Client) (err error) {
 	if m.client, err = coordinationv1client.NewForConfigAndClient(config, &timed); err != nil {
 		return err
 	}
-	m.watching, err = coordinationv1client.NewForConfigAndClient(config, client)
+	m.watchClient, err = coordinationv1client.NewForConfigAndClient(config, client)
 	return err
 }
 
@@ -113,14 +113,14 @@ func (m *Member) Identity() string { return m.identity }
 // Shards returns the number of shards.
 func (m *Member) Shards() int { return m.options.Shards }
 
-// Tenures returns the tenures of the shards that the replica holds, in the order of shards.
-func (m *Member) Tenures() []*Tenure {
+// Ownerships returns the ownerships of the shards that the replica holds, in the order of shards.
+func (m *Member) Ownerships() []*Ownership {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var held []*Tenure
+	var held []*Ownership
 	for _, shard := range slices.Sorted(maps.Keys(m.mu.shards)) {
-		if s := m.mu.shards[shard]; s.announced && s.tenure.Valid() {
-			held = append(held, s.tenure)
+		if s := m.mu.shards[shard]; s.announced && s.ownership.Valid() {
+			held = append(held, s.ownership)
 		}
 	}
 	return held
@@ -144,8 +144,8 @@ func (m *Member) Status() Status {
 	if !m.mu.listed {
 		return Status{}
 	}
-	v := m.mu.observed.situation(m.identity, m.now())
-	return Status{Members: v.members, Holders: v.holders, Waiting: v.foreign}
+	v := m.mu.observed.planInput(m.identity, m.now())
+	return Status{Members: v.members, Holders: v.holders, Waiting: v.otherLayout}
 }
 
 // Run acquires and gives up shards until ctx ends. Then it drains and releases all shards, and returns. It
@@ -169,8 +169,8 @@ func (m *Member) Run(ctx context.Context, handler Handler) error {
 	return nil
 }
 
-// signal wakes the loop.
-func (m *Member) signal() {
+// wake wakes the loop.
+func (m *Member) wake() {
 	select {
 	case m.changed <- struct{}{}:
 	default:
@@ -189,14 +189,14 @@ func (m *Member) loop(ctx context.Context) {
 		case <-done:
 			done = nil
 		}
-		if m.settle(ctx); ctx.Err() != nil {
-			if m.vacate(ctx) {
+		if m.cleanUp(ctx); ctx.Err() != nil {
+			if m.giveUpAll(ctx) {
 				return
 			}
 			continue
 		}
-		m.announce()
-		timer.Reset(m.act(ctx))
+		m.notifyAcquired()
+		timer.Reset(m.applyPlan(ctx))
 	}
 }
 
@@ -240,5 +240,5 @@ func (m *Member) elect(ctx context.Context, lock resourcelock.Interface, started
 	if err != nil {
 		panic(err) // the options have been checked
 	}
-	elector.Run(klog.NewContext(ctx, quiet(klog.FromContext(ctx))))
+	elector.Run(klog.NewContext(ctx, debugLogger(klog.FromContext(ctx))))
 }

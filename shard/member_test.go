@@ -56,7 +56,7 @@ func TestHandOver(t *testing.T) {
 	})
 }
 
-// TestDeadline: a tenure ends by the renew deadline after the last renewal was sent, however long the
+// TestDeadline: an ownership ends by the renew deadline after the last renewal was sent, however long the
 // response took.
 func TestDeadline(t *testing.T) {
 	run(t, 1, func(m *model) {
@@ -64,16 +64,16 @@ func TestDeadline(t *testing.T) {
 		m.awaitFair(time.Second, "the start")
 		r.slow(func() time.Duration { return time.Second })
 		time.Sleep(time.Minute)
-		tenure := r.Tenures()[0]
+		ownership := r.Ownerships()[0]
 		heal := r.partition(true)
-		<-tenure.Context().Done()
-		tenure.mu.Lock()
-		deadline := tenure.mu.deadline
-		tenure.mu.Unlock()
-		if !time.Now().Equal(deadline) || tenure.Valid() ||
-			!errors.Is(context.Cause(tenure.Context()), ErrLost) {
-			m.Errorf("the tenure ended at %v by %v, valid: %v; its deadline was %v", time.Now(),
-				context.Cause(tenure.Context()), tenure.Valid(), deadline)
+		<-ownership.Context().Done()
+		ownership.mu.Lock()
+		deadline := ownership.mu.deadline
+		ownership.mu.Unlock()
+		if !time.Now().Equal(deadline) || ownership.Valid() ||
+			!errors.Is(context.Cause(ownership.Context()), ErrLost) {
+			m.Errorf("the ownership ended at %v by %v, valid: %v; its deadline was %v", time.Now(),
+				context.Cause(ownership.Context()), ownership.Valid(), deadline)
 		}
 		r.slow(nil)
 		heal()
@@ -87,16 +87,16 @@ func TestDeletedLease(t *testing.T) {
 		first := m.start(1, 0)
 		m.start(1, 0)
 		m.awaitFair(time.Minute, "the start")
-		tenure := first.Tenures()[0]
-		if err := first.client.Leases("default").Delete(m.Context(), first.options.leaseOf(tenure.Shard()),
+		ownership := first.Ownerships()[0]
+		if err := first.client.Leases("default").Delete(m.Context(), first.options.leaseOf(ownership.Shard()),
 			metav1.DeleteOptions{}); err != nil {
 			m.Fatal(err)
 		}
 		time.Sleep(2 * DefaultLeaseDuration)
-		lease, err := first.client.Leases("default").Get(m.Context(), first.options.leaseOf(tenure.Shard()),
+		lease, err := first.client.Leases("default").Get(m.Context(), first.options.leaseOf(ownership.Shard()),
 			metav1.GetOptions{})
-		if err != nil || *lease.Spec.HolderIdentity != first.Identity() || !tenure.Valid() {
-			m.Errorf("%v %+v, valid: %v", err, lease.Spec, tenure.Valid())
+		if err != nil || *lease.Spec.HolderIdentity != first.Identity() || !ownership.Valid() {
+			m.Errorf("%v %+v, valid: %v", err, lease.Spec, ownership.Valid())
 		}
 	})
 }
@@ -107,7 +107,7 @@ func TestTransitionsAreReset(t *testing.T) {
 	run(t, 1, func(m *model) {
 		r := m.start(1, 0)
 		m.awaitFair(time.Minute, "the start")
-		before := r.Tenures()[0]
+		before := r.Ownerships()[0]
 		name := r.options.leaseOf(before.Shard())
 		for round := range 2 {
 			patch := fmt.Appendf(nil, `{"spec":{"leaseTransitions":%d}}`, 1000*(1-round))
@@ -117,10 +117,10 @@ func TestTransitionsAreReset(t *testing.T) {
 			}
 			time.Sleep(2 * DefaultLeaseDuration)
 			m.awaitFair(time.Minute, "the shard is taken again")
-			var after *Tenure
-			for _, tenure := range r.Tenures() {
-				if tenure.Shard() == before.Shard() {
-					after = tenure
+			var after *Ownership
+			for _, ownership := range r.Ownerships() {
+				if ownership.Shard() == before.Shard() {
+					after = ownership
 				}
 			}
 			if after == nil || after.Token() <= before.Token() || before.Valid() {
@@ -145,7 +145,7 @@ func TestTokensOutliveReplicas(t *testing.T) {
 		} {
 			r := m.start(1, 0)
 			m.awaitFair(time.Minute, "the start")
-			if token := r.Tenures()[0].Token(); round > 3 && token <= afterRestore {
+			if token := r.Ownerships()[0].Token(); round > 3 && token <= afterRestore {
 				m.Errorf("the token %d is not greater than that in the annotation", token)
 			}
 			r.stop()
@@ -177,7 +177,7 @@ func TestSuspension(t *testing.T) {
 		want       bool
 	}{{0, 0, true}, {59 * time.Second, 59 * time.Second, true}, {time.Second, time.Hour, false}, {time.Hour,
 		-time.Hour, false}} {
-		if got := before(now.Add(tt.mono), now.Add(tt.wall).Round(0), deadline,
+		if got := beforeByBothClocks(now.Add(tt.mono), now.Add(tt.wall).Round(0), deadline,
 			deadline.Round(0)); got != tt.want {
 			t.Errorf("after %v, and %v by the wall clock: %v", tt.mono, tt.wall, got)
 		}
@@ -197,13 +197,14 @@ func TestLayouts(t *testing.T) {
 		ctx, cancel := context.WithCancel(m.Context())
 		m.group.Go(func() { _ = other.Run(ctx, Handler{}) }) // ended by cancel
 		time.Sleep(10 * DefaultLeaseDuration)
-		if status := other.Status(); len(other.Tenures()) > 0 || !status.Waiting || len(status.Members) != 2 {
-			m.Errorf("%d shards are held, the status is %+v", len(other.Tenures()), status)
+		if status := other.Status(); len(other.Ownerships()) > 0 || !status.Waiting ||
+			len(status.Members) != 2 {
+			m.Errorf("%d shards are held, the status is %+v", len(other.Ownerships()), status)
 		}
 		m.kill(first)
 		time.Sleep(DefaultLeaseDuration + DefaultRetryPeriod)
-		if status := other.Status(); len(other.Tenures()) != 2*modelShards || status.Waiting {
-			m.Errorf("%d shards are held, the status is %+v", len(other.Tenures()), status)
+		if status := other.Status(); len(other.Ownerships()) != 2*modelShards || status.Waiting {
+			m.Errorf("%d shards are held, the status is %+v", len(other.Ownerships()), status)
 		}
 		cancel()
 	})

@@ -51,9 +51,9 @@ type replica struct {
 
 // work is the work of a replica in a shard.
 type work struct {
-	tenure *Tenure
-	done   chan struct{}
-	busy   bool
+	ownership *Ownership
+	done      chan struct{}
+	busy      bool
 }
 
 // run runs a model under a virtual clock.
@@ -116,8 +116,8 @@ func (m *model) start(rate float64, skew time.Duration) *replica {
 	m.group.Go(func() { // ended by stop
 		defer close(ended)
 		if err := member.Run(ctx, Handler{
-			Acquired: func(tenures []*Tenure) { m.acquired(r, tenures) },
-			Drain:    func(ctx context.Context, tenure *Tenure) { m.drain(ctx, r, tenure) },
+			Acquired: func(ownerships []*Ownership) { m.acquired(r, ownerships) },
+			Drain:    func(ctx context.Context, ownership *Ownership) { m.drain(ctx, r, ownership) },
 		}); err != nil {
 			m.Error(err)
 		}
@@ -139,13 +139,13 @@ func (m *model) start(rate float64, skew time.Duration) *replica {
 }
 
 // acquired checks that no other replica works on the shard, and starts the work.
-func (m *model) acquired(r *replica, tenures []*Tenure) {
+func (m *model) acquired(r *replica, ownerships []*Ownership) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if r.dead {
 		return
 	}
-	for _, t := range tenures {
+	for _, t := range ownerships {
 		m.mu.changes++
 		if token := t.Token(); token <= m.mu.tokens[t.shard] {
 			m.Errorf("%v: %s got shard %d with token %d, after %d", time.Since(m.begin), r.name, t.shard,
@@ -155,26 +155,26 @@ func (m *model) acquired(r *replica, tenures []*Tenure) {
 		}
 		for _, other := range m.mu.replicas {
 			if w := other.held[t.shard]; w != nil && !other.dead &&
-				(w.busy && w.tenure.Valid() || other == r) {
+				(w.busy && w.ownership.Valid() || other == r) {
 				m.Errorf("%v: %s got shard %d while %s has it", time.Since(m.begin), r.name,
 					t.shard, other.name)
 			}
 		}
-		w := &work{tenure: t, done: make(chan struct{}), busy: true}
+		w := &work{ownership: t, done: make(chan struct{}), busy: true}
 		r.held[t.shard] = w
 		obedient, pace := m.random.IntN(4) > 0, m.between(100*time.Millisecond, 5*time.Second)
-		m.group.Go(func() { m.work(w, obedient, pace) }) // ended with the tenure, sooner or later
+		m.group.Go(func() { m.work(w, obedient, pace) }) // ended with the ownership, sooner or later
 	}
 }
 
-// work writes until the tenure ends. Disobedient work continues for a while, and its token is refused if
+// work writes until the ownership ends. Disobedient work continues for a while, and its token is refused if
 // another replica has written.
 func (m *model) work(w *work, obedient bool, pace time.Duration) {
 	defer close(w.done)
-	for w.tenure.Valid() {
+	for w.ownership.Valid() {
 		select {
 		case <-time.After(pace):
-		case <-w.tenure.Context().Done():
+		case <-w.ownership.Context().Done():
 		}
 		m.write(w)
 	}
@@ -188,8 +188,8 @@ func (m *model) work(w *work, obedient bool, pace time.Duration) {
 func (m *model) write(w *work) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if token, k := w.tenure.Token(), w.tenure.shard; token >= m.mu.stored[k] {
-		if m.mu.stored[k] = token; token < m.mu.tokens[k] && w.tenure.Valid() {
+	if token, k := w.ownership.Token(), w.ownership.shard; token >= m.mu.stored[k] {
+		if m.mu.stored[k] = token; token < m.mu.tokens[k] && w.ownership.Valid() {
 			m.Errorf("%v: shard %d was written with token %d when %d was out", time.Since(m.begin), k, token,
 				m.mu.tokens[k])
 		}
@@ -199,7 +199,7 @@ func (m *model) write(w *work) {
 }
 
 // drain ends the work in a shard before or at the end of ctx.
-func (m *model) drain(ctx context.Context, r *replica, t *Tenure) {
+func (m *model) drain(ctx context.Context, r *replica, t *Ownership) {
 	m.mu.Lock()
 	w, pace := r.held[t.shard], m.between(0, 15*time.Second)
 	m.mu.Unlock()
@@ -245,7 +245,7 @@ func (m *model) awaitFair(within time.Duration, why string) {
 		counts = counts[:0]
 		fair := true
 		for _, r := range alive {
-			count := len(r.Tenures())
+			count := len(r.Ownerships())
 			counts, sum = append(counts, count), sum+count
 			fair = fair && least <= count && count <= most
 		}

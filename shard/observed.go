@@ -25,7 +25,7 @@ type observedLease struct {
 	labels          map[string]string
 	resourceVersion string
 	changed         time.Time
-	// token is the greatest possible token of all tenures so far.
+	// token is the greatest possible token of all ownerships so far.
 	token int64
 	// deleted is true if the Lease was deleted. It stays held until it would have expired, because its holder
 	// may not know.
@@ -56,8 +56,8 @@ type observedLeases struct {
 	leases  map[string]*observedLease
 }
 
-// note records the current state of a Lease.
-func (s *observedLeases) note(lease *coordinationv1.Lease, now time.Time) {
+// record records the current state of a Lease.
+func (s *observedLeases) record(lease *coordinationv1.Lease, now time.Time) {
 	if known := s.leases[lease.Name]; known != nil && !known.deleted &&
 		apiequality.Semantic.DeepEqual(known.spec, lease.Spec) {
 		return
@@ -82,7 +82,7 @@ func (s *observedLeases) noteDeleted(name string) {
 func (s *observedLeases) noteAll(leases []coordinationv1.Lease, now time.Time) {
 	present := map[string]bool{}
 	for i := range leases {
-		s.note(&leases[i], now)
+		s.record(&leases[i], now)
 		present[leases[i].Name] = true
 	}
 	for name := range s.leases {
@@ -97,21 +97,21 @@ func (s *observedLeases) compatible(labels map[string]string) bool {
 	return labels[labelShards] == strconv.Itoa(s.options.Shards) && labels[labelLayout] == s.options.Layout
 }
 
-// situation is the input of plan.
-type situation struct {
+// planInput is the input of plan.
+type planInput struct {
 	self string
 	// members are the sorted running replicas, including self.
 	members []string
 	// holders has the holder of each shard; "" if it has none.
 	holders []string
-	// foreign is true if a replica with other shards or another layout is a member or holds a shard.
-	foreign bool
+	// otherLayout is true if a replica with other shards or another layout is a member or holds a shard.
+	otherLayout bool
 	// next is the next time at which a Lease expires; zero if none does.
 	next time.Time
 }
 
-func (s *observedLeases) situation(self string, now time.Time) situation {
-	v := situation{self: self, members: []string{self}, holders: make([]string, s.options.Shards)}
+func (s *observedLeases) planInput(self string, now time.Time) planInput {
+	v := planInput{self: self, members: []string{self}, holders: make([]string, s.options.Shards)}
 	for name, lease := range s.leases {
 		record := lease.record()
 		holder := lease.holder(now)
@@ -123,7 +123,7 @@ func (s *observedLeases) situation(self string, now time.Time) situation {
 			if expiry := lease.expiry(record).Add(1); v.next.IsZero() || expiry.Before(v.next) {
 				v.next = expiry
 			}
-			v.foreign = v.foreign || !s.compatible(lease.labels)
+			v.otherLayout = v.otherLayout || !s.compatible(lease.labels)
 		}
 		if isShard {
 			if k := s.options.shardOf(name); k >= 0 {
@@ -138,8 +138,8 @@ func (s *observedLeases) situation(self string, now time.Time) situation {
 	return v
 }
 
-// abandoned returns the names of member Leases that were not renewed for ten times their duration.
-func (s *observedLeases) abandoned(now time.Time) []string {
+// expiredMembers returns the names of member Leases that were not renewed for ten times their duration.
+func (s *observedLeases) expiredMembers(now time.Time) []string {
 	var names []string
 	for name, lease := range s.leases {
 		_, isShard := lease.labels[labelShard]

@@ -69,16 +69,16 @@ func TestStatic(t *testing.T) {
 		drained := make(chan int, 64)
 		got := 0
 		err = fixed.Run(ctx, Handler{
-			Acquired: func(tenures []*Tenure) {
-				for _, tenure := range tenures {
-					seen[tenure.Shard()]++
+			Acquired: func(ownerships []*Ownership) {
+				for _, ownership := range ownerships {
+					seen[ownership.Shard()]++
 					got++
-					if !tenure.Valid() || tenure.Token() != 0 {
-						t.Errorf("shard %d is not valid, or has token %d", tenure.Shard(), tenure.Token())
+					if !ownership.Valid() || ownership.Token() != 0 {
+						t.Errorf("shard %d is not valid, or has token %d", ownership.Shard(), ownership.Token())
 					}
 				}
 			},
-			Drain: func(_ context.Context, tenure *Tenure) { drained <- tenure.Shard() },
+			Drain: func(_ context.Context, ownership *Ownership) { drained <- ownership.Shard() },
 		})
 		if err != nil || got < 21 || got > 22 || len(drained) != got {
 			t.Errorf("replica %d: %v, %d shards, of which %d were drained", ordinal, err, got, len(drained))

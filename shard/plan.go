@@ -9,9 +9,9 @@ import (
 //
 // All replicas decide by the same rule over about the same situation, but need not agree. If two replicas
 // want a shard, the first write wins. A surplus shard is given up later.
-func (v situation) plan() (take []int, give int) {
+func (v planInput) plan() (take []int, give int) {
 	give = -1
-	if v.foreign {
+	if v.otherLayout {
 		return nil, give
 	}
 	counts := map[string]int{}
@@ -42,7 +42,7 @@ func (v situation) plan() (take []int, give int) {
 	}
 	v.sortByDistance(free)
 	take = free[:min(room, len(free))]
-	if len(free) == 0 && (len(mine) > most || v.mustGive(counts, least, missing-orphaned)) {
+	if len(free) == 0 && (len(mine) > most || v.mustGiveUp(counts, least, missing-orphaned)) {
 		v.sortByDistance(mine)
 		give = mine[len(mine)-1]
 	}
@@ -51,7 +51,7 @@ func (v situation) plan() (take []int, give int) {
 
 // mayHaveOneMore reports whether the replica can take one more than the least share. spare is the number of
 // such shards; the first replicas with the least share get them.
-func (v situation) mayHaveOneMore(counts map[string]int, least, spare int) bool {
+func (v planInput) mayHaveOneMore(counts map[string]int, least, spare int) bool {
 	for _, m := range v.members {
 		if spare <= 0 {
 			return false
@@ -66,9 +66,9 @@ func (v situation) mayHaveOneMore(counts map[string]int, least, spare int) bool 
 	return false
 }
 
-// mustGive reports whether the replica has to give up a shard, because missing shards are needed elsewhere
+// mustGiveUp reports whether the replica has to give up a shard, because missing shards are needed elsewhere
 // and it has one of the largest shares.
-func (v situation) mustGive(counts map[string]int, least, missing int) bool {
+func (v planInput) mustGiveUp(counts map[string]int, least, missing int) bool {
 	givers := slices.DeleteFunc(slices.Clone(v.members), func(m string) bool { return counts[m] <= least })
 	slices.SortStableFunc(givers, func(a, b string) int { return cmp.Compare(counts[b], counts[a]) })
 	return slices.Index(givers, v.self) >= 0 && slices.Index(givers, v.self) < missing
@@ -76,7 +76,7 @@ func (v situation) mustGive(counts map[string]int, least, missing int) bool {
 
 // sortByDistance sorts shards by their distance from the replica's range if all replicas had adjacent ranges.
 // So the shards of a replica are mostly adjacent, and two replicas seldom try the same shard first.
-func (v situation) sortByDistance(shards []int) {
+func (v planInput) sortByDistance(shards []int) {
 	rank := slices.Index(v.members, v.self)
 	from, to := rank*len(v.holders)/len(v.members), (rank+1)*len(v.holders)/len(v.members)
 	distance := func(shard int) int { return max(0, from-shard, shard-to+1) }

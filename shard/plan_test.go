@@ -35,7 +35,7 @@ func TestPlan(t *testing.T) {
 			}
 			before := slices.Clone(holders)
 			for _, m := range names {
-				take, give := situation{self: m, members: names, holders: slices.Clone(before)}.plan()
+				take, give := planInput{self: m, members: names, holders: slices.Clone(before)}.plan()
 				for _, k := range take {
 					if holders[k] == "" { // otherwise another replica was faster
 						holders[k] = m
@@ -71,39 +71,39 @@ func count(holders []string) map[string]int {
 // TestPlanAlone: the plan of a single replica.
 func TestPlanAlone(t *testing.T) {
 	for name, tt := range map[string]struct {
-		situation
+		planInput
 		take []int
 		give int
 	}{
-		"all are free": {situation{members: []string{"a"}, holders: []string{"", "", ""}},
+		"all are free": {planInput{members: []string{"a"}, holders: []string{"", "", ""}},
 			[]int{0, 1, 2}, -1},
-		"the own half": {situation{members: []string{"0", "a"},
+		"the own half": {planInput{members: []string{"0", "a"},
 			holders: []string{"", "", "", ""}}, []int{2, 3}, -1},
-		"one more than a fair share": {situation{members: []string{"a", "b"},
+		"one more than a fair share": {planInput{members: []string{"a", "b"},
 			holders: []string{"a", "a", "a", ""}}, nil, -1},
-		"one by one": {situation{members: []string{"a", "b"},
+		"one by one": {planInput{members: []string{"a", "b"},
 			holders: []string{"a", "a", "a", "a"}}, nil, 3},
-		"the odd one stays": {situation{members: []string{"a", "b"},
+		"the odd one stays": {planInput{members: []string{"a", "b"},
 			holders: []string{"a", "b", "a"}}, nil, -1},
-		"the odd one is wanted": {situation{members: []string{"a", "b", "c"},
+		"the odd one is wanted": {planInput{members: []string{"a", "b", "c"},
 			holders: []string{"a", "a", "b", "b"}}, nil, 1},
-		"somebody else gives": {situation{members: []string{"0", "a", "c"},
+		"somebody else gives": {planInput{members: []string{"0", "a", "c"},
 			holders: []string{"0", "0", "a", "a"}}, nil, -1},
-		"an orphan will do": {situation{members: []string{"a", "b", "c"},
+		"an orphan will do": {planInput{members: []string{"a", "b", "c"},
 			holders: []string{"a", "a", "b", "dead"}}, nil, -1},
-		"others mean something else": {situation{members: []string{"a"}, holders: []string{"", ""},
-			foreign: true}, nil, -1},
-		"more members than shards": {situation{members: []string{"0", "1", "a"},
+		"others mean something else": {planInput{members: []string{"a"}, holders: []string{"", ""},
+			otherLayout: true}, nil, -1},
+		"more members than shards": {planInput{members: []string{"0", "1", "a"},
 			holders: []string{"0", "1"}}, nil, -1},
-		"the last one to have any": {situation{members: []string{"0", "1", "a"},
+		"the last one to have any": {planInput{members: []string{"0", "1", "a"},
 			holders: []string{"0", ""}}, nil, -1},
-		"the first one to have one": {situation{members: []string{"a", "b", "c"},
+		"the first one to have one": {planInput{members: []string{"a", "b", "c"},
 			holders: []string{"", "b"}}, []int{0}, -1},
-		"nobody gives what is to go": {situation{members: []string{"a", "b"},
+		"nobody gives what is to go": {planInput{members: []string{"a", "b"},
 			holders: []string{"a", "a", "a", "dead"}}, nil, 2},
-		"a free one is next to mine": {situation{members: []string{"0", "a"},
+		"a free one is next to mine": {planInput{members: []string{"0", "a"},
 			holders: []string{"", "", "a", "0"}}, []int{1}, -1},
-		"nothing while one is nobody": {situation{members: []string{"a", "b"},
+		"nothing while one is nobody": {planInput{members: []string{"a", "b"},
 			holders: []string{"a", "a", "a", "a", ""}}, nil, -1},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -17,48 +17,49 @@ const announceDelay = 250 * time.Millisecond
 
 // shardLease is a shard of this replica, from the attempt to acquire it to its release.
 type shardLease struct {
-	tenure *Tenure
-	lock   *lock
-	// over is closed when the elector has ended.
-	over chan struct{}
+	ownership *Ownership
+	lock      *lock
+	// electorDone is closed when the elector has ended.
+	electorDone chan struct{}
 	// The rest is guarded by Member.mu.
 
 	acquired  time.Time // zero if it is not acquired
 	announced bool
 	draining  bool
-	gone      bool // drained and released
+	released  bool // drained and released
 }
 
-// take tries to acquire a shard.
-func (m *Member) take(ctx context.Context, shard int) {
+// tryAcquire tries to acquire a shard.
+func (m *Member) tryAcquire(ctx context.Context, shard int) {
 	name := m.options.leaseOf(shard)
-	s := &shardLease{tenure: newTenure(context.WithoutCancel(ctx), shard), over: make(chan struct{})}
+	s := &shardLease{ownership: newOwnership(context.WithoutCancel(ctx), shard),
+		electorDone: make(chan struct{})}
 	s.lock = &lock{
 		LeaseLock: m.leaseLock(name, map[string]string{labelShard: name[len(m.options.Name)+1:]}),
-		tenure:    s.tenure, deadline: m.options.RenewDeadline, end: s.tenure.end,
+		ownership: s.ownership, deadline: m.options.RenewDeadline, endOwnership: s.ownership.end,
 		expired:  func(record *resourcelock.LeaderElectionRecord) bool { return m.expired(name, record) },
-		acquired: func() { m.acquired(s) },
+		acquired: func() { m.recordAcquired(s) },
 	}
 	s.lock.Client = fences{m.client, s.lock}
 	if known := m.mu.observed.leases[name]; known != nil {
-		s.lock.known, s.lock.greatest = known.record(), known.token
+		s.lock.lastRecord, s.lock.greatest = known.record(), known.token
 	}
 	m.mu.shards[shard] = s
-	go func() { // ended with the tenure
-		m.elect(s.tenure.ctx, s.lock, func() {})
-		s.tenure.lose() // if it is not over already
-		close(s.over)
-		m.signal()
+	go func() { // ended with the ownership
+		m.elect(s.ownership.ctx, s.lock, func() {})
+		s.ownership.lose() // if it is not over already
+		close(s.electorDone)
+		m.wake()
 	}()
-	context.AfterFunc(s.tenure.ctx, m.signal)
+	context.AfterFunc(s.ownership.ctx, m.wake)
 }
 
-// acquired records that the replica holds the Lease of a shard.
-func (m *Member) acquired(s *shardLease) {
+// recordAcquired records that the replica holds the Lease of a shard.
+func (m *Member) recordAcquired(s *shardLease) {
 	m.mu.Lock()
 	s.acquired = time.Now()
 	m.mu.Unlock()
-	m.signal()
+	m.wake()
 }
 
 // expired reports whether the replica has observed the Lease with this record unchanged for its duration.
@@ -70,23 +71,23 @@ func (m *Member) expired(name string, record *resourcelock.LeaderElectionRecord)
 		known.holder(m.now()) == ""
 }
 
-// settle removes ended shards, and drains lost shards.
-func (m *Member) settle(ctx context.Context) {
+// cleanUp removes ended shards, and drains lost shards.
+func (m *Member) cleanUp(ctx context.Context) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for shard, s := range m.mu.shards {
-		ended := s.tenure.ctx.Err() != nil
+		ended := s.ownership.ctx.Err() != nil
 		switch {
-		case s.gone:
+		case s.released:
 			delete(m.mu.shards, shard)
-		case ended && s.acquired.IsZero() && isClosed(s.over):
+		case ended && s.acquired.IsZero() && isClosed(s.electorDone):
 			delete(m.mu.shards, shard)
 			m.mu.pauses[shard] = time.Now().Add(m.options.retryPeriod())
 			m.reportLocked(ctx, s)
 		case ended && !s.acquired.IsZero() && !s.draining:
 			klog.FromContext(ctx).Info("Lost a shard", "lease", s.lock.Describe(), "cause",
-				context.Cause(s.tenure.ctx))
-			m.leave(ctx, s)
+				context.Cause(s.ownership.ctx))
+			m.giveUp(ctx, s)
 		}
 	}
 }
@@ -94,8 +95,9 @@ func (m *Member) settle(ctx context.Context) {
 // reportLocked logs why a shard was not acquired, unless another replica was faster, or another shard was
 // logged in this retry period.
 func (m *Member) reportLocked(ctx context.Context, s *shardLease) {
-	cause := context.Cause(s.tenure.ctx)
-	faster := errors.Is(cause, errHeld) || apierrors.IsConflict(cause) || apierrors.IsAlreadyExists(cause)
+	cause := context.Cause(s.ownership.ctx)
+	faster := errors.Is(cause, errHeldByOther) || apierrors.IsConflict(cause) ||
+		apierrors.IsAlreadyExists(cause)
 	if faster || ctx.Err() != nil || time.Since(m.mu.reported) < m.options.RetryPeriod {
 		return
 	}
@@ -103,29 +105,29 @@ func (m *Member) reportLocked(ctx context.Context, s *shardLease) {
 	klog.FromContext(ctx).Error(cause, "Cannot acquire a shard", "lease", s.lock.Describe())
 }
 
-// leave drains a shard, if it was announced, and releases its Lease. It needs the lock.
-func (m *Member) leave(ctx context.Context, s *shardLease) {
+// giveUp drains a shard, if it was announced, and releases its Lease. It needs the lock.
+func (m *Member) giveUp(ctx context.Context, s *shardLease) {
 	s.draining = true
 	announced := s.announced
 	go func() { // ended by Drain, and a time limit for the release
 		if announced && m.handler.Drain != nil {
-			m.drain(ctx, s.tenure)
+			m.drain(ctx, s.ownership)
 		}
-		s.tenure.end(errReleased)
-		<-s.over
+		s.ownership.end(errReleased)
+		<-s.electorDone
 		m.release(ctx, s)
 		m.mu.Lock()
-		s.gone = true
+		s.released = true
 		m.mu.Unlock()
-		m.signal()
+		m.wake()
 	}()
 }
 
-func (m *Member) drain(ctx context.Context, tenure *Tenure) {
-	draining, cancel := context.WithTimeout(tenure.ctx, m.options.DrainTimeout)
+func (m *Member) drain(ctx context.Context, ownership *Ownership) {
+	draining, cancel := context.WithTimeout(ownership.ctx, m.options.DrainTimeout)
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
-	m.handler.Drain(draining, tenure)
+	m.handler.Drain(draining, ownership)
 }
 
 // release releases the Lease. If that fails, other replicas have to wait until it expires.
@@ -138,17 +140,17 @@ func (m *Member) release(ctx context.Context, s *shardLease) {
 	}
 }
 
-// announce calls Acquired with the acquired shards, if the first of them has waited for announceDelay.
-func (m *Member) announce() {
+// notifyAcquired calls Acquired with the acquired shards, if the first of them has waited for announceDelay.
+func (m *Member) notifyAcquired() {
 	m.mu.Lock()
-	var acquired []*Tenure
+	var acquired []*Ownership
 	due := false
 	for shard := range m.options.Shards {
 		s := m.mu.shards[shard]
-		if s == nil || s.acquired.IsZero() || s.announced || s.draining || s.tenure.ctx.Err() != nil {
+		if s == nil || s.acquired.IsZero() || s.announced || s.draining || s.ownership.ctx.Err() != nil {
 			continue
 		}
-		acquired = append(acquired, s.tenure)
+		acquired = append(acquired, s.ownership)
 		due = due || time.Since(s.acquired) >= announceDelay
 	}
 	if !due {
@@ -163,8 +165,8 @@ func (m *Member) announce() {
 	}
 }
 
-// act takes and gives up shards by the plan, and returns the time until the next plan.
-func (m *Member) act(ctx context.Context) time.Duration {
+// applyPlan takes and gives up shards by the plan, and returns the time until the next plan.
+func (m *Member) applyPlan(ctx context.Context) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	wait := m.options.RetryPeriod
@@ -172,7 +174,7 @@ func (m *Member) act(ctx context.Context) time.Duration {
 		return wait
 	}
 	now := m.now()
-	v := m.mu.observed.situation(m.identity, now)
+	v := m.mu.observed.planInput(m.identity, now)
 	if !v.next.IsZero() {
 		wait = min(wait, v.next.Sub(now))
 	}
@@ -194,27 +196,27 @@ func (m *Member) act(ctx context.Context) time.Duration {
 			wait = min(wait, pause)
 			continue
 		}
-		m.take(ctx, shard)
+		m.tryAcquire(ctx, shard)
 	}
 	if give >= 0 && !giving && m.mu.shards[give].announced {
-		m.leave(ctx, m.mu.shards[give])
+		m.giveUp(ctx, m.mu.shards[give])
 	}
 	return max(wait, time.Millisecond)
 }
 
-// vacate gives up all shards, and reports whether none is left.
-func (m *Member) vacate(ctx context.Context) bool {
+// giveUpAll gives up all shards, and reports whether none is left.
+func (m *Member) giveUpAll(ctx context.Context) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for shard, s := range m.mu.shards {
 		switch {
 		case s.acquired.IsZero():
-			s.tenure.end(errReleased)
-			if isClosed(s.over) {
+			s.ownership.end(errReleased)
+			if isClosed(s.electorDone) {
 				delete(m.mu.shards, shard)
 			}
 		case !s.draining:
-			m.leave(ctx, s)
+			m.giveUp(ctx, s)
 		}
 	}
 	return len(m.mu.shards) == 0

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// About describes the origin of a file. All fields are optional.
-type About struct {
+// Origin describes the origin of a file. All fields are optional.
+type Origin struct {
 	// Created is the time at which saving began, or zero in a snapshot of manifests. A Writer sets it by
 	// default.
 	Created time.Time `json:"created,omitzero"`
@@ -94,7 +94,7 @@ type SavedType struct {
 
 // Contents describes the contents of a file.
 type Contents struct {
-	About
+	Origin
 	// Types are sorted by group and resource.
 	Types []SavedType
 	// Size of the file in bytes.
@@ -103,7 +103,7 @@ type Contents struct {
 
 // index is the last block of a file.
 type index struct {
-	About
+	Origin
 	// Requires lists features that readers need, in addition to the version of the format.
 	Requires []string `json:"requires,omitempty"`
 	Types    []entry  `json:"types"`
@@ -119,7 +119,7 @@ type entry struct {
 
 // blockInfo is the position and the content of a block.
 type blockInfo struct {
-	At      int64  `json:"at"`
+	Offset  int64  `json:"at"`
 	Stored  uint32 `json:"stored"` // including the frame
 	Raw     uint32 `json:"raw"`
 	Objects int    `json:"objects"`

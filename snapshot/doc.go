@@ -5,11 +5,11 @@
 //
 // A Writer writes a file, type by type. The path does not change before Commit:
 //
-//	w, err := snapshot.Create("cluster.snapshot", snapshot.About{Tool: "my-operator"})
+//	w, err := snapshot.Create("cluster.snapshot", snapshot.Origin{Tool: "my-operator"})
 //	defer w.Abort() // without effect after Commit
-//	section := w.Begin(snapshot.Type{Group: "example.com", Version: "v1", Resource: "gizmos",
+//	types := w.BeginType(snapshot.Type{Group: "example.com", Version: "v1", Resource: "gizmos",
 //		Kind: "Gizmo", Namespaced: true})
-//	err = section.AddCache(informer.Snapshot())
+//	err = types.AddCache(informer.Snapshot())
 //	err = w.Commit()
 //
 // A File reads single types or objects:
@@ -36,12 +36,12 @@
 //
 // # Concurrency
 //
-// Everything is safe for concurrent use, except a Section of a Writer, which one goroutine fills. Several
+// Everything is safe for concurrent use, except a TypeWriter of a Writer, which one goroutine fills. Several
 // Sections can be filled at the same time.
 //
 // # Memory
 //
-// A Writer buffers one block for each open Section, about 256 KB, and stores an index entry for each block.
-// Reading needs one block, too. A type with objects that were not added in the order of their keys is read
-// completely; lists of custom resources have that order.
+// A Writer buffers one block for each open TypeWriter, about 256 KB, and stores an index entry for each
+// block. Reading needs one block, too. A type with objects that were not added in the order of their keys is
+// read completely; lists of custom resources have that order.
 package snapshot

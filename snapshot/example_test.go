@@ -11,8 +11,8 @@ import (
 
 func Example() {
 	var out bytes.Buffer
-	w := snapshot.NewWriter(&out, snapshot.About{Tool: "my-operator v1"})
-	section := w.Begin(snapshot.Type{Group: "example.com", Version: "v1", Resource: "gizmos", Kind: "Gizmo",
+	w := snapshot.NewWriter(&out, snapshot.Origin{Tool: "my-operator v1"})
+	section := w.BeginType(snapshot.Type{Group: "example.com", Version: "v1", Resource: "gizmos", Kind: "Gizmo",
 		Namespaced: true})
 	if err := section.Add(
 		[]byte(`{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"name":"a","namespace":"web"}}`), nil); err != nil {
@@ -31,7 +31,7 @@ func Example() {
 		return
 	}
 	gizmos := f.Objects(schema.GroupResource{Group: "example.com", Resource: "gizmos"})
-	fmt.Println(gizmos.Saved().ResourceVersion)
+	fmt.Println(gizmos.Type().ResourceVersion)
 	for record, err := range gizmos.All {
 		fmt.Println(record.Key, err)
 	}

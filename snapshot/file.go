@@ -16,7 +16,7 @@ import (
 
 // File is an open snapshot. It is safe for concurrent use.
 type File struct {
-	from     io.ReaderAt
+	source   io.ReaderAt
 	close    func() error
 	contents Contents
 	types    []*Objects
@@ -42,7 +42,7 @@ func Open(path string) (*File, error) {
 
 // NewFile opens a snapshot with a size in bytes. from must not change while the File is used.
 func NewFile(from io.ReaderAt, size int64) (*File, error) {
-	f := &File{from: from, close: func() error { return nil }}
+	f := &File{source: from, close: func() error { return nil }}
 	head := make([]byte, min(size, int64(headerSize)))
 	if err := f.read(head, 0); err != nil {
 		return nil, err
@@ -71,8 +71,8 @@ func (f *File) Close() error { return f.close() }
 func (f *File) Contents() Contents { return f.contents }
 
 // Objects returns the objects of a type, or nil if the file does not have the type.
-func (f *File) Objects(of schema.GroupResource) *Objects {
-	i := slices.IndexFunc(f.types, func(o *Objects) bool { return o.entry.GVR().GroupResource() == of })
+func (f *File) Objects(gr schema.GroupResource) *Objects {
+	i := slices.IndexFunc(f.types, func(o *Objects) bool { return o.entry.GVR().GroupResource() == gr })
 	if i < 0 {
 		return nil
 	}
@@ -94,70 +94,70 @@ func (f *File) Verify(ctx context.Context) error {
 	return nil
 }
 
-func (f *File) read(into []byte, at int64) error {
-	if _, err := f.from.ReadAt(into, at); err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("read at byte %d: %w", at, err)
+func (f *File) read(into []byte, offset int64) error {
+	if _, err := f.source.ReadAt(into, offset); err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("read at byte %d: %w", offset, err)
 	} else if err != nil {
-		return damagedError(at, "unexpected end of file")
+		return damagedError(offset, "unexpected end of file")
 	}
 	return nil
 }
 
-func (f *File) content(kind byte, at int64, length int) ([]byte, error) {
+func (f *File) content(kind byte, offset int64, length int) ([]byte, error) {
 	text := make([]byte, length)
-	if err := f.read(text, at); err != nil {
+	if err := f.read(text, offset); err != nil {
 		return nil, err
 	}
-	return plainContent(text, kind, at)
+	return plainContent(text, kind, offset)
 }
 
-func (f *File) readIndex(at int64, length int, size int64) error {
-	text, err := f.content(kindIndex, at, length)
+func (f *File) readIndex(offset int64, length int, size int64) error {
+	text, err := f.content(kindIndex, offset, length)
 	if err != nil {
 		return err
 	}
 	if cost := contentCost(kindIndex, text); cost > allowedCost(kindIndex, length-frameSize) {
-		return damagedError(at, "the index of %d bytes would need %d bytes of memory", length, cost)
+		return damagedError(offset, "the index of %d bytes would need %d bytes of memory", length, cost)
 	}
 	var read index
 	if err := json.Unmarshal(text, &read); err != nil {
-		return damagedError(at, "decode the index: %v", err)
+		return damagedError(offset, "decode the index: %v", err)
 	}
 	if len(read.Requires) > 0 {
-		return &FormatError{at,
+		return &FormatError{offset,
 			fmt.Sprintf("the file requires %s: use a newer version of this program",
 				strings.Join(read.Requires, ", "))}
 	}
-	f.contents = Contents{About: read.About, Size: size}
+	f.contents = Contents{Origin: read.Origin, Size: size}
 	var blocks []blockInfo
 	for _, e := range read.Types {
-		if err := e.check(at); err != nil {
+		if err := e.check(offset); err != nil {
 			return err
 		}
 		blocks = append(blocks, e.Blocks...)
 		f.contents.Types = append(f.contents.Types, e.SavedType)
 		f.types = append(f.types, &Objects{file: f, entry: e})
 	}
-	return checkPlaces(blocks, at)
+	return checkPlaces(blocks, offset)
 }
 
 // check returns an error if an entry is inconsistent.
-func (e entry) check(at int64) error {
+func (e entry) check(offset int64) error {
 	objects := 0
 	for _, b := range e.Blocks {
 		if b.Objects <= 0 || b.Objects > maxObjects {
-			return damagedError(at, "invalid block of %d objects in the index", b.Objects)
+			return damagedError(offset, "invalid block of %d objects in the index", b.Objects)
 		}
 		objects += b.Objects
 	}
 	switch {
 	case e.Resource == "" || e.Version == "" || e.Kind == "":
-		return damagedError(at, "a type in the index lacks a name, version or kind")
+		return damagedError(offset, "a type in the index lacks a name, version or kind")
 	case objects != e.Objects:
-		return damagedError(at, "%s has %d objects in the index and %d in its blocks", e.Resource,
+		return damagedError(offset, "%s has %d objects in the index and %d in its blocks", e.Resource,
 			e.Objects, objects)
 	case e.Missing != nil && objects > 0:
-		return damagedError(at, "%s is marked as missing, but has objects", e.Resource)
+		return damagedError(offset, "%s is marked as missing, but has objects", e.Resource)
 	}
 	return nil
 }
@@ -165,13 +165,13 @@ func (e entry) check(at int64) error {
 // checkPlaces returns an error if blocks overlap or are not before the index. Otherwise the file could have
 // more content than its size allows.
 func checkPlaces(blocks []blockInfo, end int64) error {
-	slices.SortFunc(blocks, func(a, b blockInfo) int { return cmp.Compare(a.At, b.At) })
+	slices.SortFunc(blocks, func(a, b blockInfo) int { return cmp.Compare(a.Offset, b.Offset) })
 	from := int64(headerSize)
 	for _, b := range blocks {
-		if b.At < from || b.At > end-int64(b.Stored) || b.Stored < frameSize {
-			return damagedError(end, "the index has a block at the invalid position %d", b.At)
+		if b.Offset < from || b.Offset > end-int64(b.Stored) || b.Stored < frameSize {
+			return damagedError(end, "the index has a block at the invalid position %d", b.Offset)
 		}
-		from = b.At + int64(b.Stored)
+		from = b.Offset + int64(b.Stored)
 	}
 	return nil
 }

@@ -23,14 +23,14 @@ import (
 // TestRoundTrip reads a file of several blocks, completely and by key.
 func TestRoundTrip(t *testing.T) {
 	const n = 3000
-	f, err := open(written(t, n))
+	f, err := open(snapshotOf(t, n))
 	if err != nil {
 		t.Fatal(err)
 	}
 	contents := f.Contents()
 	if contents.Tool != "test" || contents.Server.Host != "there" ||
 		time.Since(contents.Created) > time.Hour {
-		t.Errorf("%+v", contents.About)
+		t.Errorf("%+v", contents.Origin)
 	}
 	if len(contents.Types) != 2 || contents.Types[0].Missing.Message != "no" ||
 		contents.Types[1].ResourceVersion != "17" {
@@ -72,8 +72,8 @@ func TestRoundTrip(t *testing.T) {
 // TestUnordered: objects in any order are read sorted by key, with their positions.
 func TestUnordered(t *testing.T) {
 	var out bytes.Buffer
-	w := snapshot.NewWriter(&out, snapshot.About{})
-	section := w.Begin(gizmos)
+	w := snapshot.NewWriter(&out, snapshot.Origin{})
+	section := w.BeginType(gizmos)
 	for _, name := range []string{"b", "c", "a"} {
 		if err := section.Add(gizmo("web", name, ""), []byte(`["`+name+`"]`)); err != nil {
 			t.Fatal(err)
@@ -129,8 +129,8 @@ func TestObjects(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			w := snapshot.NewWriter(&out, snapshot.About{})
-			section := w.Begin(gizmos)
+			w := snapshot.NewWriter(&out, snapshot.Origin{})
+			section := w.BeginType(gizmos)
 			err := section.Add([]byte(tt.object), nil)
 			if tt.fails != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.fails) ||
@@ -156,7 +156,7 @@ func TestObjects(t *testing.T) {
 
 // TestCut: reading a file truncated anywhere returns a FormatError.
 func TestCut(t *testing.T) {
-	text := written(t, 20)
+	text := snapshotOf(t, 20)
 	for n := range text {
 		_, err := open(text[:n])
 		var format *snapshot.FormatError
@@ -171,7 +171,7 @@ func TestCut(t *testing.T) {
 
 // TestFlipped: a file with one flipped bit is rejected, or reads as before.
 func TestFlipped(t *testing.T) {
-	text := written(t, 20)
+	text := snapshotOf(t, 20)
 	f, err := open(text)
 	if err != nil {
 		t.Fatal(err)
@@ -201,7 +201,7 @@ func TestFlipped(t *testing.T) {
 
 // TestNewer: a file of another version is rejected with the remedy.
 func TestNewer(t *testing.T) {
-	text := written(t, 1)
+	text := snapshotOf(t, 1)
 	binary.LittleEndian.PutUint16(text[8:], 2)
 	snapshot.SealHeader(text)
 	if _, err := open(text); err == nil ||
@@ -297,11 +297,11 @@ func TestAbort(t *testing.T) {
 	if err := os.WriteFile(path, []byte("earlier"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w, err := snapshot.Create(path, snapshot.About{})
+	w, err := snapshot.Create(path, snapshot.Origin{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	section := w.Begin(gizmos)
+	section := w.BeginType(gizmos)
 	if err := section.Add(gizmo("a", "b", ""), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +323,7 @@ func TestAbort(t *testing.T) {
 func TestCommit(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.snapshot")
 	for i := range 2 {
-		w, err := snapshot.Create(path, snapshot.About{Tool: fmt.Sprint(i)})
+		w, err := snapshot.Create(path, snapshot.Origin{Tool: fmt.Sprint(i)})
 		if err == nil {
 			err = w.Commit()
 		}
@@ -359,8 +359,8 @@ func (d *fullDisk) Write(p []byte) (int, error) {
 func TestFullDisk(t *testing.T) {
 	noise := rand.NewChaCha8([32]byte{})
 	for name, objects := range map[string]int{"at the end": 1, "before": 200} {
-		w := snapshot.NewWriter(&fullDisk{100}, snapshot.About{})
-		section := w.Begin(gizmos)
+		w := snapshot.NewWriter(&fullDisk{100}, snapshot.Origin{})
+		section := w.BeginType(gizmos)
 		var err error
 		for i := 0; i < objects && err == nil; i++ {
 			text := make([]byte, 8<<10)

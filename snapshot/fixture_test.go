@@ -18,12 +18,12 @@ func gizmo(namespace, name, text string) []byte {
 	return fmt.Appendf(nil, `{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"name":%q,"namespace":%q,"uid":"u"},"spec":{"text":%q}}`, name, namespace, text)
 }
 
-// written returns a snapshot of n gizmos, and a missing type.
-func written(tb testing.TB, n int) []byte {
+// snapshotOf returns a snapshot of n gizmos, and a missing type.
+func snapshotOf(tb testing.TB, n int) []byte {
 	tb.Helper()
 	var out bytes.Buffer
-	w := snapshot.NewWriter(&out, snapshot.About{Tool: "test", Server: snapshot.Server{Host: "there"}})
-	section := w.Begin(gizmos)
+	w := snapshot.NewWriter(&out, snapshot.Origin{Tool: "test", Server: snapshot.Server{Host: "there"}})
+	section := w.BeginType(gizmos)
 	for i := range n {
 		if err := section.Add(gizmo("web", fmt.Sprintf("g-%06d", i), fmt.Sprintf("%0300d", i*7919)),
 			nil); err != nil {

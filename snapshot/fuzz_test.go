@@ -13,8 +13,8 @@ import (
 	"github.com/crdcache/crdcache/snapshot"
 )
 
-// bounded reads a file, and fails if that needs more memory than its size allows.
-func bounded(t *testing.T, text []byte) {
+// readWithinMemory reads a file, and fails if that needs more memory than its size allows.
+func readWithinMemory(t *testing.T, text []byte) {
 	t.Helper()
 	allocated := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(allocated)
@@ -52,20 +52,21 @@ func TestIndexThatGrows(t *testing.T) {
 		"a server": `{"server":{},"tool":"server","types":[` + strings.Repeat(`{},`, many) + `{}]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			bounded(t, snapshot.Squeeze([]byte(index)))
+			readWithinMemory(t, snapshot.Squeeze([]byte(index)))
 		})
 	}
-	bounded(t, snapshot.Assemble(snapshot.Frame('O', append([]byte{0x80, 0x40}, make([]byte, 3*8192)...)),
+	readWithinMemory(t, snapshot.Assemble(snapshot.Frame('O',
+		append([]byte{0x80, 0x40}, make([]byte, 3*8192)...)),
 		[]byte(`{"types":[{"version":"v1","resource":"a","kind":"A","objects":8192,"blocks":[{"at":16,"stored":24594,"objects":8192,"first":"","last":""}]}]}`)))
 }
 
 // FuzzFile: reading any file needs no more memory than its size allows.
 func FuzzFile(f *testing.F) {
-	f.Add(written(f, 3))
+	f.Add(snapshotOf(f, 3))
 	f.Add(snapshot.Assemble(snapshot.Bomb(1<<20),
 		[]byte(`{"types":[{"version":"v1","resource":"a","kind":"A","objects":1,"blocks":[{"at":16,"stored":99,"objects":1,"first":"a","last":"a"}]}]}`)))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		bounded(t, text)
+		readWithinMemory(t, text)
 	})
 }
 
@@ -74,7 +75,7 @@ func FuzzIndex(f *testing.F) {
 	f.Add([]byte("\x01\x01\x02\x00a{}"),
 		[]byte(`{"types":[{"version":"v1","resource":"a","kind":"A","objects":1,"blocks":[{"at":16,"stored":23,"objects":1,"first":"a","last":"a"}]}]}`))
 	f.Fuzz(func(t *testing.T, block, index []byte) {
-		bounded(t, snapshot.Assemble(snapshot.Frame('O', block), index))
+		readWithinMemory(t, snapshot.Assemble(snapshot.Frame('O', block), index))
 	})
 }
 
@@ -86,8 +87,8 @@ func FuzzAdd(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, object []byte) {
 		var out bytes.Buffer
-		w := snapshot.NewWriter(&out, snapshot.About{})
-		section := w.Begin(gizmos)
+		w := snapshot.NewWriter(&out, snapshot.Origin{})
+		section := w.BeginType(gizmos)
 		if section.Add(object, nil) != nil {
 			return
 		}

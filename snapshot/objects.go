@@ -19,8 +19,8 @@ type Objects struct {
 	}
 }
 
-// Saved returns the description of the type.
-func (o *Objects) Saved() SavedType { return o.entry.SavedType }
+// Type returns the description of the type.
+func (o *Objects) Type() SavedType { return o.entry.SavedType }
 
 // Ordered reports whether the objects were written in the order of their keys.
 func (o *Objects) Ordered() bool { return !o.entry.Unsorted }
@@ -32,16 +32,16 @@ func (o *Objects) Blocks() int { return len(o.entry.Blocks) }
 // memory of the whole block alive.
 func (o *Objects) Block(i int) ([]Record, error) {
 	b := o.entry.Blocks[i]
-	content, err := o.file.content(kindObjects, b.At, int(b.Stored))
+	content, err := o.file.content(kindObjects, b.Offset, int(b.Stored))
 	if err != nil {
 		return nil, err
 	}
 	records, err := parseBlock(content)
 	if err != nil {
-		return nil, damagedError(b.At, "%v", err)
+		return nil, damagedError(b.Offset, "%v", err)
 	}
 	if len(records) != b.Objects || records[0].Key != b.First || records[len(records)-1].Key != b.Last {
-		return nil, damagedError(b.At, "a block of %s does not have the objects that the index says",
+		return nil, damagedError(b.Offset, "a block of %s does not have the objects that the index says",
 			o.entry.Resource)
 	}
 	place := 0
@@ -51,7 +51,7 @@ func (o *Objects) Block(i int) ([]Record, error) {
 	for i := range records {
 		records[i].Position = place + i
 		if o.Ordered() && i > 0 && records[i].Key <= records[i-1].Key {
-			return nil, damagedError(b.At, "the objects of a block of %s are not in order", o.entry.Resource)
+			return nil, damagedError(b.Offset, "the objects of a block of %s are not in order", o.entry.Resource)
 		}
 	}
 	return records, nil
@@ -86,7 +86,7 @@ func (o *Objects) All(yield func(Record, error) bool) {
 	for i := range o.entry.Blocks {
 		records, err := o.Block(i)
 		if err == nil && i > 0 && o.entry.Blocks[i].First <= last {
-			err = damagedError(o.entry.Blocks[i].At, "the blocks of %s are not in order", o.entry.Resource)
+			err = damagedError(o.entry.Blocks[i].Offset, "the blocks of %s are not in order", o.entry.Resource)
 		}
 		if err != nil {
 			yield(Record{}, err)
@@ -141,7 +141,7 @@ func (o *Objects) sorted() ([]Record, error) {
 	})
 	for i := 1; i < len(all); i++ {
 		if all[i].Key == all[i-1].Key {
-			return nil, damagedError(o.entry.Blocks[0].At, "%s has the duplicate key %s", o.entry.Resource, all[i].Key)
+			return nil, damagedError(o.entry.Blocks[0].Offset, "%s has the duplicate key %s", o.entry.Resource, all[i].Key)
 		}
 	}
 	o.whole.records = all

@@ -76,9 +76,9 @@ func identify(object []byte) (identity, error) {
 		}
 	}
 	if id.end > 0 {
-		switch next := jsontext.Space(object, id.end); {
+		switch next := jsontext.SkipSpace(object, id.end); {
 		case object[next] == ',':
-			id.end = jsontext.Space(object, next+1)
+			id.end = jsontext.SkipSpace(object, next+1)
 		default: // it is the last member
 			if comma := bytes.LastIndexByte(object[:id.begin], ','); comma >= 0 {
 				id.begin = comma

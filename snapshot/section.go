@@ -12,8 +12,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// Section writes the objects of one type. It is not safe for concurrent use.
-type Section struct {
+// TypeWriter writes the objects of one type. It is not safe for concurrent use.
+type TypeWriter struct {
 	writer *Writer
 	entry  entry
 	block  blockBuilder
@@ -23,17 +23,17 @@ type Section struct {
 	text, content, frame []byte // buffers
 }
 
-// Begin begins a type. The file contains it after Section.Close.
-func (w *Writer) Begin(t Type) *Section {
+// BeginType begins a type. The file contains it after TypeWriter.Close.
+func (w *Writer) BeginType(t Type) *TypeWriter {
 	kind, err := json.Marshal(t.Kind)
-	return &Section{writer: w, entry: entry{SavedType: SavedType{Type: t}},
+	return &TypeWriter{writer: w, entry: entry{SavedType: SavedType{Type: t}},
 		kind: append(append([]byte(`"kind":`), kind...), ','), err: err}
 }
 
 // Add adds an object in JSON, with the cells of the server's table row or nil. It does not retain the
 // arguments. The object needs a name. Its apiVersion is removed, and a missing kind is added, as in lists
 // of built-in types. Objects keep their order; files sorted by key are read faster.
-func (s *Section) Add(object, cells []byte) error {
+func (s *TypeWriter) Add(object, cells []byte) error {
 	if s.err != nil {
 		return s.err
 	}
@@ -70,12 +70,12 @@ func (s *Section) Add(object, cells []byte) error {
 	return nil
 }
 
-func (s *Section) setErr(err error) error {
+func (s *TypeWriter) setErr(err error) error {
 	s.err = err
 	return err
 }
 
-func (s *Section) flush() error {
+func (s *TypeWriter) flush() error {
 	s.content = s.block.appendTo(s.content[:0])
 	s.frame = appendContent(s.frame[:0], kindObjects, s.content)
 	at, err := s.writer.append(s.frame)
@@ -83,7 +83,7 @@ func (s *Section) flush() error {
 		return s.setErr(err)
 	}
 	s.entry.Blocks = append(s.entry.Blocks, blockInfo{
-		At: at, Stored: uint32(len(s.frame)), Raw: uint32(len(s.content)), Objects: s.block.objects,
+		Offset: at, Stored: uint32(len(s.frame)), Raw: uint32(len(s.content)), Objects: s.block.objects,
 		First: s.block.first, Last: s.block.last,
 	})
 	s.entry.Stored += int64(len(s.frame))
@@ -92,10 +92,10 @@ func (s *Section) flush() error {
 }
 
 // SetColumns sets the columns of the table rows. A server sends them with the first row.
-func (s *Section) SetColumns(columns []metav1.TableColumnDefinition) { s.entry.Columns = columns }
+func (s *TypeWriter) SetColumns(columns []metav1.TableColumnDefinition) { s.entry.Columns = columns }
 
 // Close adds the type to the file, with the resource version of its objects.
-func (s *Section) Close(resourceVersion string) error {
+func (s *TypeWriter) Close(resourceVersion string) error {
 	if s.err != nil {
 		return s.err
 	}
@@ -106,14 +106,14 @@ func (s *Section) Close(resourceVersion string) error {
 	}
 	s.entry.ResourceVersion = resourceVersion
 	s.err = errSectionClosed
-	return s.writer.finish(s.entry)
+	return s.writer.addEntry(s.entry)
 }
 
 var errSectionClosed = errors.New("snapshot: the section is closed")
 
 // AddCache adds all objects of an informer as they are cached, without pruned fields, and closes the
 // section.
-func (s *Section) AddCache(cached *dynamicinformer.Snapshot) error {
+func (s *TypeWriter) AddCache(cached *dynamicinformer.Snapshot) error {
 	keys := cached.Keys()
 	slices.Sort(keys)
 	for _, key := range keys {

@@ -18,9 +18,9 @@ import (
 
 // Writer writes a file. It is safe for concurrent use. The file is complete only after Commit.
 type Writer struct {
-	about About
-	file  *os.File // nil for a stream
-	path  string
+	origin Origin
+	file   *os.File // nil for a stream
+	path   string
 
 	mu struct {
 		sync.Mutex
@@ -34,7 +34,7 @@ type Writer struct {
 
 // Create begins a file. It writes a temporary file in the folder of path, readable only by its owner, which
 // Commit renames to path.
-func Create(path string, about About) (*Writer, error) {
+func Create(path string, about Origin) (*Writer, error) {
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.part")
 	if err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
@@ -45,14 +45,14 @@ func Create(path string, about About) (*Writer, error) {
 }
 
 // NewWriter begins a snapshot that is written to a stream.
-func NewWriter(out io.Writer, about About) *Writer { return newWriter(out, about) }
+func NewWriter(out io.Writer, about Origin) *Writer { return newWriter(out, about) }
 
-func newWriter(out io.Writer, about About) *Writer {
+func newWriter(out io.Writer, about Origin) *Writer {
 	if about.Created.IsZero() {
 		about.Created = time.Now()
 	}
 	about.Created = about.Created.UTC().Truncate(time.Second)
-	w := &Writer{about: about}
+	w := &Writer{origin: about}
 	w.mu.out = bufio.NewWriterSize(out, 1<<20)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -86,8 +86,8 @@ func (w *Writer) append(frame []byte) (int64, error) {
 	return at, w.mu.err
 }
 
-// finish adds a type to the file, or replaces it.
-func (w *Writer) finish(e entry) error {
+// addEntry adds a type to the file, or replaces it.
+func (w *Writer) addEntry(e entry) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.mu.closed {
@@ -103,14 +103,14 @@ func (w *Writer) finish(e entry) error {
 // AddMissing adds a type without its objects, which were not requested or could not be read. Readers get why
 // as the response.
 func (w *Writer) AddMissing(t Type, why metav1.Status, unasked bool) error {
-	return w.finish(entry{SavedType: SavedType{Type: t, Missing: &why, NotRequested: unasked}})
+	return w.addEntry(entry{SavedType: SavedType{Type: t, Missing: &why, NotRequested: unasked}})
 }
 
-// SetAbout changes the description of the origin.
-func (w *Writer) SetAbout(change func(*About)) {
+// SetOrigin changes the description of the origin.
+func (w *Writer) SetOrigin(change func(*Origin)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	change(&w.about)
+	change(&w.origin)
 }
 
 // Err returns the first write error.
@@ -124,7 +124,7 @@ func (w *Writer) Err() error {
 func (w *Writer) Contents() Contents {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	c := Contents{About: w.about, Size: w.mu.at}
+	c := Contents{Origin: w.origin, Size: w.mu.at}
 	w.sortLocked()
 	for _, e := range w.mu.types {
 		c.Types = append(c.Types, e.SavedType)
@@ -166,7 +166,7 @@ func (w *Writer) complete() error {
 	}
 	w.mu.closed = true
 	w.sortLocked()
-	text, err := json.Marshal(index{About: w.about, Types: w.mu.types})
+	text, err := json.Marshal(index{Origin: w.origin, Types: w.mu.types})
 	if err != nil {
 		w.mu.err = errors.Join(w.mu.err, err)
 	}

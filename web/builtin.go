@@ -10,21 +10,21 @@ import (
 // computes for its Tables, such as the Ready and Status of a Pod, could not be sorted by. Columns are named
 // after their fields.
 var builtIn = map[schema.GroupResource][]crd.Column{
-	{Resource: "events"}: {text("Type", ".type"),
-		text("Reason", ".reason"), text("Object", ".involvedObject.name"), text("Message", ".message")},
-	{Resource: "namespaces"}: {text("Phase", ".status.phase")},
-	{Resource: "nodes"}: {text("Ready",
-		`.status.conditions[?(@.type=="Ready")].status`), text("Version", ".status.nodeInfo.kubeletVersion")},
-	{Resource: "persistentvolumeclaims"}: {text("Phase", ".status.phase"),
-		text("Volume", ".spec.volumeName"), text("Capacity", ".status.capacity.storage"), text("StorageClass",
+	{Resource: "events"}: {textColumn("Type", ".type"),
+		textColumn("Reason", ".reason"), textColumn("Object", ".involvedObject.name"), textColumn("Message", ".message")},
+	{Resource: "namespaces"}: {textColumn("Phase", ".status.phase")},
+	{Resource: "nodes"}: {textColumn("Ready",
+		`.status.conditions[?(@.type=="Ready")].status`), textColumn("Version", ".status.nodeInfo.kubeletVersion")},
+	{Resource: "persistentvolumeclaims"}: {textColumn("Phase", ".status.phase"),
+		textColumn("Volume", ".spec.volumeName"), textColumn("Capacity", ".status.capacity.storage"), textColumn("StorageClass",
 			".spec.storageClassName")},
-	{Resource: "persistentvolumes"}: {text("Phase", ".status.phase"),
-		text("Claim", ".spec.claimRef.name"), text("Capacity", ".spec.capacity.storage"), text("StorageClass",
+	{Resource: "persistentvolumes"}: {textColumn("Phase", ".status.phase"),
+		textColumn("Claim", ".spec.claimRef.name"), textColumn("Capacity", ".spec.capacity.storage"), textColumn("StorageClass",
 			".spec.storageClassName")},
-	{Resource: "pods"}: {text("Phase", ".status.phase"),
-		text("Node", ".spec.nodeName"), text("IP", ".status.podIP")},
-	{Resource: "services"}: {text("Type", ".spec.type"),
-		text("Cluster-IP", ".spec.clusterIP")},
+	{Resource: "pods"}: {textColumn("Phase", ".status.phase"),
+		textColumn("Node", ".spec.nodeName"), textColumn("IP", ".status.podIP")},
+	{Resource: "services"}: {textColumn("Type", ".spec.type"),
+		textColumn("Cluster-IP", ".spec.clusterIP")},
 	{Group: "apps", Resource: "daemonsets"}: {count("Desired",
 		".status.desiredNumberScheduled"), count("Current", ".status.currentNumberScheduled"),
 		count("Ready", ".status.numberReady"), count("Available", ".status.numberAvailable")},
@@ -35,19 +35,19 @@ var builtIn = map[schema.GroupResource][]crd.Column{
 		count("Current", ".status.replicas"), count("Ready", ".status.readyReplicas")},
 	{Group: "apps", Resource: "statefulsets"}: {count("Desired", ".spec.replicas"),
 		count("Ready", ".status.readyReplicas")},
-	{Group: "autoscaling", Resource: "horizontalpodautoscalers"}: {text("Target",
+	{Group: "autoscaling", Resource: "horizontalpodautoscalers"}: {textColumn("Target",
 		".spec.scaleTargetRef.name"), count("Min", ".spec.minReplicas"), count("Max", ".spec.maxReplicas"),
 		count("Replicas", ".status.currentReplicas")},
-	{Group: "batch", Resource: "cronjobs"}: {text("Schedule", ".spec.schedule"),
+	{Group: "batch", Resource: "cronjobs"}: {textColumn("Schedule", ".spec.schedule"),
 		{Name: "Suspend", Type: "boolean", JSONPath: ".spec.suspend"}, {Name: "Last schedule", Type: "date",
 			JSONPath: ".status.lastScheduleTime"}},
 	{Group: "batch", Resource: "jobs"}: {count("Completions", ".spec.completions"),
 		count("Active", ".status.active"), count("Succeeded", ".status.succeeded"), count("Failed",
 			".status.failed")},
-	{Group: "networking.k8s.io", Resource: "ingresses"}: {text("Class", ".spec.ingressClassName")},
+	{Group: "networking.k8s.io", Resource: "ingresses"}: {textColumn("Class", ".spec.ingressClassName")},
 }
 
-func text(name, path string) crd.Column {
+func textColumn(name, path string) crd.Column {
 	return crd.Column{Name: name, Type: "string", JSONPath: path}
 }
 

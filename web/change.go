@@ -32,11 +32,11 @@ func stateChange(id string, s feed.State) change {
 
 func (h *Handler) changeOf(id string, c feed.Change) change {
 	told := change{Time: c.Time.UnixMilli(), Type: id, Key: c.Key, Op: "changed"}
-	before, after := h.state(c.Informer, c.Before), h.state(c.Informer, c.After)
+	before, after := h.visibleState(c.Informer, c.Before), h.visibleState(c.Informer, c.After)
 	switch {
 	case c.Before == nil:
 		told.Op = "added"
-	case c.Departed:
+	case c.LeftShard:
 		told.Op, after = "departed", before // the object itself is unchanged
 	case c.After == nil:
 		told.Op = "deleted"
@@ -50,12 +50,12 @@ func (h *Handler) changeOf(id string, c feed.Change) change {
 	return told
 }
 
-// state returns the visible content of one side of a change, or nil.
-func (h *Handler) state(informer *dynamicinformer.Informer, object any) map[string]any {
+// visibleState returns the visible content of one side of a change, or nil.
+func (h *Handler) visibleState(informer *dynamicinformer.Informer, object any) map[string]any {
 	if object == nil {
 		return nil
 	}
-	if o := h.shown(informer, object); o != nil {
+	if o := h.visibleContent(informer, object); o != nil {
 		return o.Object
 	}
 	return nil

@@ -43,10 +43,10 @@ func (h *Handler) complete(r *http.Request) (any, error) {
 	if err != nil || at < 0 || at > len(units) {
 		at = len(units)
 	}
-	place := complete.At(string(utf16.Decode(units[:at])))
+	place := complete.PositionAt(string(utf16.Decode(units[:at])))
 	out := completeAnswer{From: at - len(utf16.Encode([]rune(place.Word))), To: at, Proposals: []proposal{}}
 	switch place.Kind {
-	case complete.Term:
+	case complete.ConditionStart:
 		out.Proposals, err = h.terms(r, k, place)
 	case complete.Operator:
 		for _, i := range h.indexes(k) {
@@ -58,14 +58,14 @@ func (h *Handler) complete(r *http.Request) (any, error) {
 		}
 	case complete.Value:
 		out.Proposals, err = h.proposedValues(r, k, place)
-	case complete.Join:
+	case complete.AfterCondition:
 		out.Proposals = []proposal{{"&& ", "and"}, {"|| ", "or"}}
 	}
 	return out, err
 }
 
 // terms returns the beginnings of conditions.
-func (h *Handler) terms(r *http.Request, k *shownType, place complete.Place) ([]proposal, error) {
+func (h *Handler) terms(r *http.Request, k *shownType, place complete.Position) ([]proposal, error) {
 	out := []proposal{}
 	add := func(text, note string) {
 		if strings.HasPrefix(strings.ToLower(text), strings.ToLower(place.Word)) && len(out) < maxProposals {
@@ -100,7 +100,7 @@ func (h *Handler) terms(r *http.Request, k *shownType, place complete.Place) ([]
 }
 
 // proposedValues returns the values of an index that contain the typed text, the most frequent first.
-func (h *Handler) proposedValues(r *http.Request, k *shownType, place complete.Place) ([]proposal, error) {
+func (h *Handler) proposedValues(r *http.Request, k *shownType, place complete.Position) ([]proposal, error) {
 	counts, err := h.evaluator(k).values(r.Context(), place.Index, query.All())
 	if err != nil {
 		return []proposal{}, nil // there is no such index; the query reports it

@@ -53,7 +53,7 @@ func (d *definitions) of(gvr schema.GroupVersionResource) *crd.Definition {
 	known, ok := d.mu.decoded[gr]
 	if !ok || known.state != state {
 		known = decodedDefinition{state: state}
-		_ = object.View(func(text []byte) (err error) { // a malformed definition counts as missing
+		_ = object.ReadJSON(func(text []byte) (err error) { // a malformed definition counts as missing
 			known.Definition, err = crd.Decode(bytes.Clone(text))
 			return err
 		})

@@ -25,8 +25,8 @@ type row struct {
 	Group    string `json:"group"`
 	Version  string `json:"version"`
 	Resource string `json:"resource"`
-	// View describes the selected objects of the type; empty for all.
-	View    string `json:"view,omitempty"`
+	// Options describes the selected objects of the type; empty for all.
+	Options string `json:"view,omitempty"`
 	State   string `json:"state"`
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
@@ -96,7 +96,7 @@ func (f *figures) run(closed <-chan struct{}) {
 func (f *figures) sample(now time.Time) {
 	metrics := map[string]status.Metrics{}
 	for _, m := range f.source.Factory.Metrics() {
-		metrics[m.GVR.String()+"|"+m.View] = m
+		metrics[m.GVR.String()+"|"+m.Options] = m
 	}
 	rows := make(map[string]*sampled, len(metrics))
 	f.mu.Lock()
@@ -104,7 +104,7 @@ func (f *figures) sample(now time.Time) {
 	passed := now.Sub(f.mu.at).Seconds()
 	for _, k := range f.source.shownTypes() {
 		status := k.informer.Status()
-		next := &sampled{row: rowOf(k, status, metrics[status.GVR.String()+"|"+status.View])}
+		next := &sampled{row: rowOf(k, status, metrics[status.GVR.String()+"|"+status.Options])}
 		if old := f.mu.rows[k.id]; old != nil {
 			if grown := next.Events - old.Events; grown > 0 && passed > 0 {
 				next.Rate = float64(grown) / passed
@@ -122,15 +122,15 @@ func (f *figures) sample(now time.Time) {
 func rowOf(k *shownType, status status.Status, m status.Metrics) row {
 	r := row{
 		ID: k.id, Group: status.GVR.Group, Version: status.GVR.Version, Resource: status.GVR.Resource,
-		View:  status.View,
-		State: string(status.State), Reason: string(status.Reason), Message: status.Message,
+		Options: status.Options,
+		State:   string(status.State), Reason: string(status.Reason), Message: status.Message,
 		Since: milliseconds(status.Since), Contact: milliseconds(status.LastContact),
-		Stale: status.Stale, Terminating: status.Terminating, Generation: status.Generation,
+		Stale: status.Stale, Terminating: status.Terminating, Generation: status.Incarnation,
 		Objects: k.informer.Snapshot().Len(), Bytes: m.ObjectBytes + m.TableBytes + m.IndexBytes,
 		Relists: status.Relists.Total(), Events: m.Adds + m.Updates + m.Deletes,
 	}
 	if k.target != nil && k.target.Resource.Name != r.Resource {
-		r.View = k.target.Resource.Name
+		r.Options = k.target.Resource.Name
 	}
 	if r.Message == "" && status.LastError != nil {
 		r.Message = status.LastError.Error()
@@ -138,10 +138,10 @@ func rowOf(k *shownType, status status.Status, m status.Metrics) row {
 	return r
 }
 
-// stateWithheld is the state of types that the user may not see, stateChecking the state while this is
+// stateHidden is the state of types that the user may not see, stateChecking the state while this is
 // unknown.
 const (
-	stateWithheld = "Withheld"
+	stateHidden   = "Withheld"
 	stateChecking = "Checking"
 )
 
@@ -175,13 +175,13 @@ func (h *Handler) rowFor(ctx context.Context, k *shownType, r *sampled) (*sample
 		return r, nil
 	}
 	seen := &sampled{row: row{ID: r.ID, Group: r.Group, Version: r.Version,
-		Resource: r.Resource, View: r.View}}
+		Resource: r.Resource, Options: r.Options}}
 	if k.scope.Unknown {
 		seen.State, seen.Message = stateChecking, cmp.Or(k.scope.Reason, "your access rights are being checked")
 		return seen, nil
 	}
 	if k.scope.empty() {
-		seen.State, seen.Message = stateWithheld, k.scope.Reason
+		seen.State, seen.Message = stateHidden, k.scope.Reason
 		return seen, nil
 	}
 	seen.State, seen.Reason, seen.Since, seen.Contact, seen.Stale, seen.Terminating = r.State, r.Reason,

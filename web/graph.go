@@ -15,12 +15,12 @@ type graph struct {
 		graph   *references.Graph
 		own     bool // not the graph of a binding
 		closed  bool
-		members map[*dynamicinformer.Informer]*references.Membership
+		members map[*dynamicinformer.Informer]*references.Registration
 	}
 }
 
-// synced returns the graph with all current informers, after waiting until they have synced or ctx ends.
-func (g *graph) synced(ctx context.Context, source Source) (*references.Graph, error) {
+// syncedGraph returns the graph with all current informers, after waiting until they have synced or ctx ends.
+func (g *graph) syncedGraph(ctx context.Context, source Source) (*references.Graph, error) {
 	found, err := g.update(source)
 	if err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func (g *graph) update(source Source) (*references.Graph, error) {
 		return nil, references.ErrClosed
 	}
 	if g.mu.graph == nil {
-		g.mu.members = map[*dynamicinformer.Informer]*references.Membership{}
+		g.mu.members = map[*dynamicinformer.Informer]*references.Registration{}
 		if source.Binding == nil {
 			g.mu.graph, g.mu.own = references.New(), true
 		} else {
@@ -57,8 +57,8 @@ func (g *graph) update(source Source) (*references.Graph, error) {
 			continue // references need a kind, which is unknown while a type is empty
 		}
 		// If the informer selects some objects only, references to the others would seem to dangle.
-		partial := k.informer.Status().View != ""
-		member, err := g.mu.graph.Add(references.Member{Type: kind, References: k.references,
+		partial := k.informer.Status().Options != ""
+		member, err := g.mu.graph.Add(references.InformerSource{Type: kind, References: k.references,
 			Informer: k.informer, Selected: partial})
 		if err != nil {
 			continue // it has stopped
@@ -74,13 +74,13 @@ func (g *graph) update(source Source) (*references.Graph, error) {
 	return g.mu.graph, nil
 }
 
-// view returns the graph for the objects of a type.
-func (g *graph) view(ctx context.Context, source Source, k *shownType) (*references.View, error) {
-	found, err := g.synced(ctx, source)
+// typeGraph returns the graph for the objects of a type.
+func (g *graph) typeGraph(ctx context.Context, source Source, k *shownType) (*references.TypeGraph, error) {
+	found, err := g.syncedGraph(ctx, source)
 	if err != nil {
 		return nil, err
 	}
-	return found.View(source.kind(k)), nil
+	return found.ForType(source.kind(k)), nil
 }
 
 // stop removes all members, and closes the graph unless it belongs to a binding.

@@ -41,8 +41,8 @@ type Handler struct {
 	tables        *tables
 	graph         graph
 	user          func(*http.Request) string // the user of a request
-	work          *shares
-	streams       *shares
+	limiter       *workLimiter
+	streams       *workLimiter
 	closed        chan struct{}
 	close         sync.Once
 }
@@ -57,7 +57,8 @@ func NewHandler(source Source, options Options) (*Handler, error) {
 		source: source, visibleScopes: options.Visible, knownScopes: options.Known,
 		redactor: redact.New(options.ShowSecrets), feed: feed.New(), figures: newFigures(source),
 		tables: newTables(),
-		user:   options.User, work: newShares(maxWork, maxAllWork), streams: newShares(maxStreams,
+		user:   options.User, limiter: newWorkLimiter(maxWork, maxAllWork),
+		streams: newWorkLimiter(maxStreams,
 			maxAllStreams), closed: make(chan struct{}),
 	}
 	if h.user == nil {
@@ -147,7 +148,7 @@ func (h *Handler) limited(get func(r *http.Request) (any, error)) http.HandlerFu
 			&statusError{http.StatusGatewayTimeout,
 				errors.New("the request took too long; narrow it down")})
 		defer cancel()
-		release, ok := h.work.take(ctx, h.user(r))
+		release, ok := h.limiter.acquire(ctx, h.user(r))
 		if !ok {
 			return nil, &statusError{http.StatusServiceUnavailable, errors.New("too many concurrent requests; try again")}
 		}
@@ -178,7 +179,7 @@ type failure struct {
 
 func fail(w http.ResponseWriter, status int, err error) {
 	f := failure{Error: err.Error()}
-	f.place(err)
+	f.addPosition(err)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(f) // fails only if the browser has disconnected

@@ -77,17 +77,17 @@ func TestStreamsAreBounded(t *testing.T) {
 		"too many pages") {
 		t.Errorf("response: %s", got)
 	}
-	await(t, s.listen("user", "b"), "types", anything)
+	await(t, s.listen("user", "b"), "types", anyText)
 }
 
 // TestShares: the limits per user and in total apply, and idle users use no memory.
 func TestShares(t *testing.T) {
-	s := newShares(1, 2)
+	s := newWorkLimiter(1, 2)
 	now, cancel := context.WithCancel(t.Context())
 	cancel()
 	take := func(user string, want bool) func() {
 		t.Helper()
-		release, ok := s.take(now, user)
+		release, ok := s.acquire(now, user)
 		if ok != want {
 			t.Errorf("%s has a slot: %v", user, ok)
 		}
@@ -98,7 +98,7 @@ func TestShares(t *testing.T) {
 	take("c", false)
 	waiting := make(chan func())
 	go func() { // ended by the release below
-		release, _ := s.take(t.Context(), "a")
+		release, _ := s.acquire(t.Context(), "a")
 		waiting <- release
 	}()
 	a()
@@ -115,7 +115,7 @@ func TestWorkIsBounded(t *testing.T) {
 	s := newScene(t, Options{})
 	var release func()
 	for range maxWork {
-		release, _ = s.handler.work.take(t.Context(), "")
+		release, _ = s.handler.limiter.acquire(t.Context(), "")
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

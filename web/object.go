@@ -76,25 +76,26 @@ func conditionsOf(object map[string]any) []statusCondition {
 		}
 		s := statusCondition{Type: kind, Status: nested(c, "status"), Reason: nested(c, "reason"),
 			Message: nested(c, "message"), Since: nested(c, "lastTransitionTime")}
-		s.Tone = tone(s.Type, s.Status)
+		s.Tone = guessTone(s.Type, s.Status)
 		all = append(all, s)
 	}
 	return all
 }
 
-// troubles are parts of the names of conditions that are bad when true.
-var troubles = []string{
+// badConditions are parts of the names of conditions that are bad when true.
+var badConditions = []string{
 	"fail", "error", "degraded", "stalled", "pressure", "unavailable", "conflict", "invalid", "unhealthy",
 	"denied", "exceeded",
 	"blocked", "missing", "corrupt", "lost", "terminating", "nonstructuralschema", "notready", "disrupt",
 }
 
-// neutral conditions describe activity, and are neither good nor bad.
-var neutral = []string{"progressing", "reconciling", "paused", "suspended", "issuing", "updating",
+// neutralConditions conditions describe activity, and are neither good nor bad.
+var neutralConditions = []string{"progressing", "reconciling", "paused", "suspended", "issuing", "updating",
 	"upgrading", "scaling"}
 
-// tone guesses the meaning of a status from the name of its condition. Most conditions are good when true.
-func tone(kind, status string) string {
+// guessTone guesses the meaning of a status from the name of its condition. Most conditions are good when
+// true.
+func guessTone(kind, status string) string {
 	kind = strings.ToLower(kind)
 	has := func(words []string) bool {
 		for _, word := range words {
@@ -105,9 +106,9 @@ func tone(kind, status string) string {
 		return false
 	}
 	switch {
-	case status != "True" && status != "False" || has(neutral):
+	case status != "True" && status != "False" || has(neutralConditions):
 		return "open"
-	case (status == "True") != has(troubles):
+	case (status == "True") != has(badConditions):
 		return "good"
 	}
 	return "bad"

@@ -169,7 +169,7 @@ func TestTone(t *testing.T) {
 			"False"}: "good", {"X", ""}: "open",
 	}
 	for c, want := range tests {
-		if got := tone(c[0], c[1]); got != want {
+		if got := guessTone(c[0], c[1]); got != want {
 			t.Errorf("%v is %s, want %s", c, got, want)
 		}
 	}
@@ -215,11 +215,11 @@ func TestChanges(t *testing.T) {
 	one := s.listen("changes", "1", "type", workloadsID, "key", "payments/ledger")
 	matched := s.listen("changes", "1", "match", "LEDGER workloads")
 	for _, events := range []<-chan [2]string{all, one, matched} {
-		await(t, events, "types", anything)
+		await(t, events, "types", anyText)
 	}
 	s.update(workloads, "payments", "ledger", `{"spec":{"replicas":7}}`)
 	for name, events := range map[string]<-chan [2]string{"all": all, "one": one, "matched": matched} {
-		data := await(t, events, "changes", anything)
+		data := await(t, events, "changes", anyText)
 		for _, part := range []string{`"op":"changed"`, `"key":"payments/ledger"`, `"label":".spec.replicas"`,
 			`"before":"6","after":"7"`} {
 			if !strings.Contains(data, part) {
@@ -228,5 +228,5 @@ func TestChanges(t *testing.T) {
 		}
 	}
 	s.handler.Close()
-	await(t, all, "end", anything)
+	await(t, all, "end", anyText)
 }

@@ -57,8 +57,8 @@ func (s Source) lookup(all []*shownType) typeLookup {
 	return found
 }
 
-// of returns the type of an object, or nil.
-func (i typeLookup) of(o references.Object) *shownType {
+// typeOf returns the type of an object, or nil.
+func (i typeLookup) typeOf(o references.Object) *shownType {
 	if o.Resource != "" {
 		return i.byResource[schema.GroupResource{Group: o.Group, Resource: o.Resource}]
 	}
@@ -67,14 +67,14 @@ func (i typeLookup) of(o references.Object) *shownType {
 
 // sees reports whether an object is visible, or its type is not cached.
 func (i typeLookup) sees(o references.Object) bool {
-	k := i.of(o)
+	k := i.typeOf(o)
 	return k == nil || k.scope.sees(o.Key())
 }
 
 func (i typeLookup) relation(r references.Reference, other references.Object) relation {
 	out := relation{Kind: cmp.Or(other.Kind, other.Resource), Key: other.Key(), Name: r.Name,
 		State: string(r.State)}
-	switch k := i.of(other); {
+	switch k := i.typeOf(other); {
 	case k == nil:
 	case k.scope.sees(other.Key()):
 		out.Type = k.id
@@ -88,7 +88,7 @@ func (i typeLookup) relation(r references.Reference, other references.Object) re
 // one.
 func (h *Handler) mayShow(r references.Reference) bool {
 	return r.Name == references.Owners ||
-		!h.redactor.Hides(schema.GroupResource{Group: r.From.Group, Resource: r.From.Resource})
+		!h.redactor.Redacts(schema.GroupResource{Group: r.From.Group, Resource: r.From.Resource})
 }
 
 func (h *Handler) related(r *http.Request) (any, error) {
@@ -100,7 +100,7 @@ func (h *Handler) related(r *http.Request) (any, error) {
 	if object == nil {
 		return nil, notFound("object not found: " + r.FormValue("key"))
 	}
-	graph, err := h.graph.synced(r.Context(), h.source)
+	graph, err := h.graph.syncedGraph(r.Context(), h.source)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +165,7 @@ func (h *Handler) dangling(r *http.Request) (any, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	graph, err := h.graph.synced(r.Context(), h.source)
+	graph, err := h.graph.syncedGraph(r.Context(), h.source)
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +184,7 @@ func (h *Handler) dangling(r *http.Request) (any, error) {
 			reference.To.String()})
 	}
 	if !h.hidesValues(k) {
-		for _, unchecked := range graph.View(kind).Unchecked("") {
+		for _, unchecked := range graph.ForType(kind).Unchecked("") {
 			out.Unchecked = append(out.Unchecked, unchecked.String())
 		}
 	}

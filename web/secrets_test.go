@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// leaks reports whether a text contains the password, plain or encoded.
-func leaks(text string) bool {
+// hasPassword reports whether a text contains the password, plain or encoded.
+func hasPassword(text string) bool {
 	return strings.Contains(text, password) || strings.Contains(text, encoded)
 }
 
@@ -46,7 +46,7 @@ func TestSecretsStayInside(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := s.get(tt.path, tt.status); leaks(strings.ReplaceAll(got, `password='`+encoded, "")) &&
+			if got := s.get(tt.path, tt.status); hasPassword(strings.ReplaceAll(got, `password='`+encoded, "")) &&
 				tt.status == 200 {
 				t.Errorf("response: %s", got)
 			}
@@ -54,7 +54,7 @@ func TestSecretsStayInside(t *testing.T) {
 	}
 	table := ask[tableAnswer](s, "table", "type", "secrets/v1", "query", "namespace=default", "sort", "age")
 	if got := s.get(address("rows", "type", "secrets/v1", "table", table.Table, "from", "0"),
-		200); leaks(got) || !strings.Contains(got, vault) {
+		200); hasPassword(got) || !strings.Contains(got, vault) {
 		t.Errorf("rows are %s", got)
 	}
 	if got := s.get(address("related", "type", "environments.demo.crdcache.dev/v1", "key", "production-eu"),
@@ -63,10 +63,10 @@ func TestSecretsStayInside(t *testing.T) {
 	}
 
 	events := s.listen("changes", "1")
-	await(t, events, "types", anything)
+	await(t, events, "types", anyText)
 	s.update(secrets, "default", "vault", `{"stringData":null,"data":{"password":"`+encoded[:4]+encoded+`"}}`)
 	data := await(t, events, "changes", func(data string) bool { return strings.Contains(data, vault) })
-	if leaks(data) || !strings.Contains(data, `"label":".data.password"`) ||
+	if hasPassword(data) || !strings.Contains(data, `"label":".data.password"`) ||
 		!strings.Contains(data, "redacted-") {
 		t.Errorf("the change is %s", data)
 	}
@@ -79,7 +79,7 @@ func TestSecretsOnRequest(t *testing.T) {
 		"object": address("object", "type", "secrets/v1", "key", "default/vault"),
 		"values": address("values", "type", "secrets/v1", "index", "password"),
 	} {
-		if got := s.get(path, http.StatusOK); !leaks(got) {
+		if got := s.get(path, http.StatusOK); !hasPassword(got) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}

@@ -20,7 +20,7 @@ func TestDepartures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &scene{t: t, cluster: cluster}
+	s := &fixture{t: t, cluster: cluster}
 	halves := sharding.Split(2)
 	shard := dynamicinformer.NewShard(sharding.ByNamespace, halves...)
 	s.factory, err = dynamicinformer.New(dynamicinformer.Options{Config: cluster.Config(),
@@ -42,7 +42,7 @@ func TestDepartures(t *testing.T) {
 	s.serve(Source{Factory: s.factory}, Options{})
 	s.client = s.browser()
 	events := s.listen("changes", "1", "match", "payments/ledger")
-	await(t, events, "types", anything)
+	await(t, events, "types", anyText)
 	rest := halves[:1]
 	if sharding.Hash("payments") < halves[0].End {
 		rest = halves[1:]

@@ -22,7 +22,7 @@ func TestStates(t *testing.T) {
 	only := s.listen("changes", "1", "type", "configmaps/v1")
 	of := s.listen("changes", "1", "type", workloadsID, "key", "payments/ledger")
 	for _, events := range []<-chan [2]string{all, matched, only, of} {
-		await(t, events, "types", anything)
+		await(t, events, "types", anyText)
 	}
 	for _, resource := range []string{"configmaps", "services"} {
 		if _, err := s.factory.ForResource(schema.GroupVersionResource{Version: "v1",
@@ -37,7 +37,7 @@ func TestStates(t *testing.T) {
 		return strings.Contains(data, `"type":"services/v1","key":"","op":"degraded","reason":"Forbidden"`) &&
 			strings.Contains(data, "not today")
 	})
-	if data := await(t, matched, "changes", anything); !strings.Contains(data, `"op":"degraded"`) ||
+	if data := await(t, matched, "changes", anyText); !strings.Contains(data, `"op":"degraded"`) ||
 		strings.Contains(data, "configmaps") {
 		t.Errorf("matching changes: %s", data)
 	}
@@ -47,7 +47,7 @@ func TestStates(t *testing.T) {
 		t.Errorf("changes of one type: %s", data)
 	}
 	s.update(workloads, "payments", "ledger", `{"spec":{"replicas":7}}`)
-	if data := await(t, of, "changes", anything); strings.Contains(data, `"key":""`) {
+	if data := await(t, of, "changes", anyText); strings.Contains(data, `"key":""`) {
 		t.Errorf("changes of one object: %s", data)
 	}
 }

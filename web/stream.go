@@ -44,19 +44,19 @@ type stream struct {
 
 // interest selects the changes that one page of the browser shows.
 type interest struct {
-	only   string   // the type; empty for all
+	typeID string   // the type; empty for all
 	match  []string // words that the names of a change contain, in any order
 	reader *feed.Reader
 	// shown has the visible types at the last update, by informer and by view.
 	shown atomic.Pointer[map[*dynamicinformer.Informer]*shownType]
-	views map[view]*shownType
+	views map[informerID]*shownType
 	all   bool // everything is visible
 }
 
-// view identifies an informer by its status.
-type view struct {
-	gvr  schema.GroupVersionResource
-	view string
+// informerID identifies an informer by its status.
+type informerID struct {
+	gvr     schema.GroupVersionResource
+	options string
 }
 
 // serveStream serves events until the browser disconnects. Each value of "ask" is an interest, encoded like
@@ -65,7 +65,7 @@ type view struct {
 func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
 	now, over := context.WithCancel(r.Context())
 	over() // fail immediately if no slot is free
-	release, ok := h.streams.take(now, h.user(r))
+	release, ok := h.streams.acquire(now, h.user(r))
 	if !ok {
 		fail(w, http.StatusServiceUnavailable, errors.New("too many pages are open; close some"))
 		return
@@ -91,11 +91,11 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
 
 func (s *stream) newInterest(ask string) *interest {
 	values, _ := url.ParseQuery(ask) // malformed values are ignored
-	i := &interest{only: values.Get("type"), match: strings.Fields(strings.ToLower(values.Get("match")))}
+	i := &interest{typeID: values.Get("type"), match: strings.Fields(strings.ToLower(values.Get("match")))}
 	i.shown.Store(&map[*dynamicinformer.Informer]*shownType{})
 	key := values.Get("key")
 	i.reader = s.h.feed.Read(s.ready, func(informer *dynamicinformer.Informer, k string) bool {
-		return (key == "" || k == key) && i.sees(informer, k)
+		return (key == "" || k == key) && i.wasVisible(informer, k)
 	})
 	if key == "" {
 		_ = i.reader.Listen(s.h.source.Factory) // a factory that was shut down sends nothing
@@ -103,8 +103,8 @@ func (s *stream) newInterest(ask string) *interest {
 	return i
 }
 
-// sees reports whether an object was visible at the last update of the types.
-func (i *interest) sees(informer *dynamicinformer.Informer, key string) bool {
+// wasVisible reports whether an object was visible at the last update of the types.
+func (i *interest) wasVisible(informer *dynamicinformer.Informer, key string) bool {
 	k := (*i.shown.Load())[informer]
 	return k != nil && k.scope.sees(key)
 }
@@ -183,14 +183,14 @@ func (s *stream) types() (<-chan struct{}, error) {
 // follow subscribes the reader to new informers with visible objects.
 func (i *interest) follow(all []*shownType) {
 	shown := map[*dynamicinformer.Informer]*shownType{}
-	i.views, i.all = map[view]*shownType{}, true
+	i.views, i.all = map[informerID]*shownType{}, true
 	for _, k := range all {
 		i.all = i.all && k.scope.All
-		if i.only != "" && i.only != k.id || k.scope.empty() || shown[k.informer] != nil {
+		if i.typeID != "" && i.typeID != k.id || k.scope.empty() || shown[k.informer] != nil {
 			continue
 		}
 		shown[k.informer] = k
-		i.views[view{k.informer.GVR(), k.informer.Status().View}] = k
+		i.views[informerID{k.informer.GVR(), k.informer.Status().Options}] = k
 	}
 	i.shown.Store(&shown)
 	for informer := range shown {
@@ -232,7 +232,8 @@ func (i *interest) addStates(event *changesEvent) {
 	added := 0
 	for _, state := range taken {
 		id, seen := i.idOf(state)
-		if !seen || i.only != "" && i.only != id || !containsAll(strings.ToLower(id+" "+state.Op), i.match) {
+		if !seen || i.typeID != "" && i.typeID != id ||
+			!containsAll(strings.ToLower(id+" "+state.Op), i.match) {
 			continue
 		}
 		if added++; added > maxBatch {
@@ -249,7 +250,7 @@ func (i *interest) addStates(event *changesEvent) {
 // idOf returns the id of the type of a state. A type that is not cached any more, or not yet, is visible
 // only to users who see everything.
 func (i *interest) idOf(state feed.State) (id string, seen bool) {
-	if k := i.views[view{state.GVR, state.View}]; k != nil {
+	if k := i.views[informerID{state.GVR, state.Options}]; k != nil {
 		return k.id, true
 	}
 	return idOf(state.GVR), i.all
@@ -260,7 +261,7 @@ func (i *interest) addChanges(event *changesEvent, h *Handler) {
 	event.Skipped += skipped
 	added := 0
 	for _, c := range taken {
-		if !i.sees(c.Informer, c.Key) { // not visible any more
+		if !i.wasVisible(c.Informer, c.Key) { // not visible any more
 			continue
 		}
 		id := (*i.shown.Load())[c.Informer].id

@@ -126,14 +126,14 @@ func (h *Handler) table(r *http.Request) (any, error) {
 	return tableAnswer{
 		Table: table.id, Total: len(table.keys), Objects: result.Plan.Objects, Plan: describePlan(k.scope,
 			result.Plan), Scan: result.Plan.Scan,
-		Warnings: result.Plan.Warnings, ResourceVersion: result.Stamp.ResourceVersion,
-		Stale: result.Stamp.Stale, Microseconds: time.Since(began).Microseconds(),
+		Warnings: result.Plan.Warnings, ResourceVersion: result.Freshness.ResourceVersion,
+		Stale: result.Freshness.Stale, Microseconds: time.Since(began).Microseconds(),
 	}, nil
 }
 
 // find runs the query of a request, and stores the result.
 func (h *Handler) find(r *http.Request, k *shownType) (*tableKeys, *query.Result, error) {
-	q, asker, err := h.ask(r, k, r.FormValue("query"))
+	q, asker, err := h.parseQuery(r, k, r.FormValue("query"))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -157,9 +157,9 @@ func (h *Handler) find(r *http.Request, k *shownType) (*tableKeys, *query.Result
 // unhiddenSortKeys are the sort keys for objects with hidden values.
 var unhiddenSortKeys = map[string]bool{"": true, "name": true, "namespace": true, "age": true}
 
-// ask parses a query, and returns it with its evaluator. If it uses references, ask waits until these are
-// complete.
-func (h *Handler) ask(r *http.Request, k *shownType, text string) (query.Query, evaluator, error) {
+// parseQuery parses a query, and returns it with its evaluator. If it uses references, parseQuery waits until
+// these are complete.
+func (h *Handler) parseQuery(r *http.Request, k *shownType, text string) (query.Query, evaluator, error) {
 	asker := h.evaluator(k)
 	if len(text) > maxQuery {
 		return nil, asker, &statusError{http.StatusRequestEntityTooLarge,
@@ -180,7 +180,7 @@ func (h *Handler) ask(r *http.Request, k *shownType, text string) (query.Query, 
 		if err := h.needAll(r); err != nil {
 			return nil, asker, err
 		}
-		view, err := h.graph.view(r.Context(), h.source, k)
+		view, err := h.graph.typeGraph(r.Context(), h.source, k)
 		if err != nil {
 			return nil, asker, err
 		}
@@ -260,8 +260,8 @@ func cellText(value any) string {
 	return text
 }
 
-// place adds the position of an error in a query.
-func (f *failure) place(err error) {
+// addPosition adds the position of an error in a query.
+func (f *failure) addPosition(err error) {
 	var at *query.Error
 	if !errors.As(err, &at) || at.Offset > len(at.Text) {
 		return

@@ -29,8 +29,8 @@ type shownType struct {
 	scope Scope
 }
 
-// declare sets the indexes and references of a type without a target.
-func (s Source) declare(k *shownType) {
+// setDeclarations sets the indexes and references of a type without a target.
+func (s Source) setDeclarations(k *shownType) {
 	if s.Indexes != nil {
 		k.indexes = s.Indexes(k.informer.GVR())
 	}
@@ -53,7 +53,7 @@ func (s Source) shownTypes() []*shownType {
 	for _, informer := range s.Factory.Informers() {
 		if !bound[informer] {
 			k := &shownType{informer: informer}
-			s.declare(k)
+			s.setDeclarations(k)
 			all = append(all, k)
 		}
 	}
@@ -65,7 +65,7 @@ func (s Source) shownTypes() []*shownType {
 	taken := map[string]bool{}
 	for _, k := range all {
 		if count[k.id] > 1 {
-			k.id += "#" + k.view()
+			k.id += "#" + k.options()
 			for n, base := 2, k.id; taken[k.id]; n++ {
 				k.id = fmt.Sprintf("%s#%d", base, n)
 			}
@@ -80,12 +80,12 @@ func idOf(gvr schema.GroupVersionResource) string {
 	return gvr.GroupResource().String() + "/" + gvr.Version
 }
 
-// view describes the selected objects of the type, or their form; empty for all objects.
-func (k *shownType) view() string {
+// options describes the selected objects of the type, or their form; empty for all objects.
+func (k *shownType) options() string {
 	if k.target != nil {
 		return k.target.Resource.Name
 	}
-	return k.informer.Status().View
+	return k.informer.Status().Options
 }
 
 func (s Source) find(id string) *shownType {
@@ -155,11 +155,11 @@ func (h *Handler) content(k *shownType, key string) *unstructured.Unstructured {
 	if !ok {
 		return nil
 	}
-	return h.shown(k.informer, object)
+	return h.visibleContent(k.informer, object)
 }
 
-// shown returns the visible content of an object. Everything in a response passes it.
-func (h *Handler) shown(informer *dynamicinformer.Informer, object any) *unstructured.Unstructured {
+// visibleContent returns the visible content of an object. Everything in a response passes it.
+func (h *Handler) visibleContent(informer *dynamicinformer.Informer, object any) *unstructured.Unstructured {
 	o := decoded(object)
 	if o == nil {
 		return nil
@@ -169,7 +169,7 @@ func (h *Handler) shown(informer *dynamicinformer.Informer, object any) *unstruc
 
 // hidesValues reports whether the values of a type's objects are hidden.
 func (h *Handler) hidesValues(k *shownType) bool {
-	return h.redactor.Hides(k.informer.GVR().GroupResource())
+	return h.redactor.Redacts(k.informer.GVR().GroupResource())
 }
 
 // evaluator returns an evaluator of queries over the visible objects of a type. If values are hidden, only

@@ -33,7 +33,7 @@ func (h *Handler) values(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	q, asker, err := h.ask(r, k, r.FormValue("query"))
+	q, asker, err := h.parseQuery(r, k, r.FormValue("query"))
 	if err != nil {
 		return nil, err
 	}

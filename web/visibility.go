@@ -87,7 +87,7 @@ func (h *Handler) needAll(r *http.Request) error {
 	switch {
 	case err != nil:
 		return err
-	case everything(all):
+	case allVisible(all):
 		return nil
 	case slices.ContainsFunc(all, func(k *shownType) bool { return !k.scope.Unknown && !k.scope.All }):
 		return errNotAll
@@ -98,15 +98,15 @@ func (h *Handler) needAll(r *http.Request) error {
 
 var errNotAll = forbidden("references are only for users who may list all types in all namespaces")
 
-// everything reports whether all objects of types are visible.
-func everything(all []*shownType) bool {
+// allVisible reports whether all objects of types are visible.
+func allVisible(all []*shownType) bool {
 	return !slices.ContainsFunc(all, func(k *shownType) bool { return !k.scope.All })
 }
 
 // conditionsFor removes the messages of conditions, which may contain errors of any type, unless everything
 // is visible.
 func conditionsFor(all []*shownType, conditions []condition) []condition {
-	if !everything(all) {
+	if !allVisible(all) {
 		for i := range conditions {
 			conditions[i].Message = ""
 		}
@@ -120,8 +120,8 @@ type evaluator struct {
 	scope   Scope
 }
 
-// visible restricts a query to the visible objects.
-func (a evaluator) visible(q query.Query) query.Query {
+// restrict restricts a query to the visible objects.
+func (a evaluator) restrict(q query.Query) query.Query {
 	if a.scope.All {
 		return q
 	}
@@ -130,7 +130,7 @@ func (a evaluator) visible(q query.Query) query.Query {
 
 // query is query.Querier.Query. If not all objects are visible, it removes the plan and the warnings.
 func (a evaluator) query(ctx context.Context, q query.Query, options query.Options) (*query.Result, error) {
-	result, err := a.querier.Query(ctx, a.visible(q), options)
+	result, err := a.querier.Query(ctx, a.restrict(q), options)
 	if err != nil || a.scope.All {
 		return result, err
 	}
@@ -141,10 +141,10 @@ func (a evaluator) query(ctx context.Context, q query.Query, options query.Optio
 
 // values is query.Querier.Values
 func (a evaluator) values(ctx context.Context, index string, q query.Query) ([]query.ValueCount, error) {
-	return a.querier.Values(ctx, index, a.visible(q), query.Options{AllowScan: true})
+	return a.querier.Values(ctx, index, a.restrict(q), query.Options{AllowScan: true})
 }
 
 // count returns the number of visible objects.
 func (a evaluator) count(ctx context.Context) (int, error) {
-	return a.querier.Count(ctx, a.visible(query.All()), query.Options{AllowScan: true})
+	return a.querier.Count(ctx, a.restrict(query.All()), query.Options{AllowScan: true})
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster/faults"
 )
 
-// tenant may see workloads in one namespace, environments, and nothing else.
-func tenant(_ *http.Request, types []schema.GroupVersionResource) ([]Scope, error) {
+// tenantScopes may see workloads in one namespace, environments, and nothing else.
+func tenantScopes(_ *http.Request, types []schema.GroupVersionResource) ([]Scope, error) {
 	scopes := make([]Scope, len(types))
 	for i, gvr := range types {
 		switch gvr.Resource {
@@ -31,7 +31,7 @@ func tenant(_ *http.Request, types []schema.GroupVersionResource) ([]Scope, erro
 
 // TestVisibility requests invisible data in every possible way: objects, types, counts, and references.
 func TestVisibility(t *testing.T) {
-	s := newScene(t, Options{Visible: tenant})
+	s := newScene(t, Options{Visible: tenantScopes})
 	const own, envs = "workloads.demo.crdcache.dev/v1", "environments.demo.crdcache.dev/v1"
 	for _, endpoint := range []string{"type", "table", "rows", "values", "complete", "dangling",
 		"object", "related"} {
@@ -92,7 +92,7 @@ func TestVisibility(t *testing.T) {
 
 // TestVisibilityOfStreams: figures and changes cover only visible objects.
 func TestVisibilityOfStreams(t *testing.T) {
-	s := newScene(t, Options{Visible: tenant})
+	s := newScene(t, Options{Visible: tenantScopes})
 	events := s.listen("changes", "1")
 	rows := map[string]*sampled{}
 	await(t, events, "types", func(data string) bool {
@@ -101,7 +101,7 @@ func TestVisibilityOfStreams(t *testing.T) {
 		}
 		return len(rows) > 4
 	})
-	if got := rows["routes"].row; got.State != stateWithheld || got.Message != "ask for it" ||
+	if got := rows["routes"].row; got.State != stateHidden || got.Message != "ask for it" ||
 		got.Objects != 0 || got.Bytes != 0 || got.Since != 0 {
 		t.Errorf("row of an invisible type: %+v", got)
 	}
@@ -125,7 +125,7 @@ func TestVisibilityOfStreams(t *testing.T) {
 
 // TestConditionsOfOthers: users without full access see failed conditions, but not their messages.
 func TestConditionsOfOthers(t *testing.T) {
-	for name, options := range map[string]Options{"all": {}, "some": {Visible: tenant}} {
+	for name, options := range map[string]Options{"all": {}, "some": {Visible: tenantScopes}} {
 		s := newScene(t, options)
 		s.cluster.Faults().Add(faults.Fault{Match: faults.Match{Resource: "services"},
 			Effect: faults.Status(http.StatusUnauthorized, "", "not for edge/dns")})

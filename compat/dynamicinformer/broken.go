@@ -15,16 +15,16 @@ import (
 	"github.com/crdcache/crdcache/internal/informer"
 )
 
-// broken replaces an informer that could not be made, because client-go's signature has no error. Each of its
-// requests fails with the error.
-type broken struct {
+// failedInformer replaces an informer that could not be made, because client-go's signature has no error.
+// Each of its requests fails with the error.
+type failedInformer struct {
 	cache.SharedIndexInformer
 	gvr schema.GroupVersionResource
 }
 
-var _ informers.GenericInformer = (*broken)(nil)
+var _ informers.GenericInformer = (*failedInformer)(nil)
 
-func newBroken(gvr schema.GroupVersionResource, err error) *broken {
+func newBroken(gvr schema.GroupVersionResource, err error) *failedInformer {
 	listWatch := &cache.ListWatch{
 		ListWithContextFunc: func(context.Context,
 			metav1.ListOptions) (runtime.Object, error) {
@@ -35,7 +35,7 @@ func newBroken(gvr schema.GroupVersionResource, err error) *broken {
 			return nil, err
 		},
 	}
-	return &broken{
+	return &failedInformer{
 		SharedIndexInformer: informer.New(listWatch, informer.Options{
 			ExampleObject: &unstructured.Unstructured{}, ObjectDescription: gvr.String(),
 		}),
@@ -44,9 +44,9 @@ func newBroken(gvr schema.GroupVersionResource, err error) *broken {
 }
 
 // Informer implements informers.GenericInformer.
-func (b *broken) Informer() cache.SharedIndexInformer { return b.SharedIndexInformer }
+func (b *failedInformer) Informer() cache.SharedIndexInformer { return b.SharedIndexInformer }
 
 // Lister implements informers.GenericInformer. It is empty.
-func (b *broken) Lister() cache.GenericLister {
+func (b *failedInformer) Lister() cache.GenericLister {
 	return dynamiclister.NewRuntimeObjectShim(dynamiclister.New(b.GetIndexer(), b.gvr))
 }

@@ -35,7 +35,7 @@ func NewFilteredDynamicInformer(client dynamic.Interface, gvr schema.GroupVersio
 		client, storage.Mode = p.Interface, crdcache.StoragePacked
 	}
 	informer, err := newInformer(gvr, crdcache.Options{Client: client, Defaults: crdcache.ResourceOptions{
-		Namespaces:       in(namespace),
+		Namespaces:       namespacesOf(namespace),
 		Resync:           new(max(resyncPeriod, 0)),
 		Indexers:         others,
 		TweakListOptions: forAll(tweakListOptions),
@@ -67,8 +67,8 @@ func newInformer(gvr schema.GroupVersionResource, options crdcache.Options) (*cr
 	return factory.ForResource(gvr)
 }
 
-// in returns the set of a namespace; the empty namespace means all.
-func in(namespace string) crdcache.Namespaces {
+// namespacesOf returns the set of a namespace; the empty namespace means all.
+func namespacesOf(namespace string) crdcache.Namespaces {
 	if namespace == metav1.NamespaceAll {
 		return crdcache.AllNamespaces()
 	}

@@ -9,17 +9,17 @@ import (
 )
 
 // memory is a Backend that lasts as long as its process.
-type memory map[string]*view
+type memory map[string]*storedObjects
 
-// View implements persistence.Backend.
-func (m memory) View(_ context.Context, key string) (persistence.View, error) {
+// StoredContent implements persistence.Backend.
+func (m memory) Open(_ context.Context, key string) (persistence.StoredContent, error) {
 	if m[key] == nil {
-		m[key] = &view{}
+		m[key] = &storedObjects{}
 	}
 	return m[key], nil
 }
 
-type view struct {
+type storedObjects struct {
 	at      *persistence.Checkpoint
 	objects content
 }
@@ -36,14 +36,14 @@ func (c content) Delete(key string) error {
 	return nil
 }
 
-func (v *view) Checkpoint(context.Context) (persistence.Checkpoint, bool, error) {
+func (v *storedObjects) Checkpoint(context.Context) (persistence.Checkpoint, bool, error) {
 	if v.at == nil {
 		return persistence.Checkpoint{}, false, nil
 	}
 	return *v.at, true, nil
 }
 
-func (v *view) Load(_ context.Context, object func(json []byte) error) error {
+func (v *storedObjects) Load(_ context.Context, object func(json []byte) error) error {
 	for _, json := range v.objects {
 		if err := object(json); err != nil {
 			return err
@@ -52,7 +52,7 @@ func (v *view) Load(_ context.Context, object func(json []byte) error) error {
 	return nil
 }
 
-func (v *view) Save(_ context.Context, at persistence.Checkpoint, whole bool,
+func (v *storedObjects) Save(_ context.Context, at persistence.Checkpoint, whole bool,
 	write func(persistence.Writer) error) error {
 	next := content{}
 	if !whole {
@@ -65,13 +65,13 @@ func (v *view) Save(_ context.Context, at persistence.Checkpoint, whole bool,
 	return nil
 }
 
-func (v *view) Close() error { return nil }
+func (v *storedObjects) Close() error { return nil }
 
 // Implement a Backend. Options.Persistence of a factory takes it.
 func Example() {
 	ctx := context.Background()
 	var backend persistence.Backend = memory{}
-	v, err := backend.View(ctx, "widgets")
+	v, err := backend.Open(ctx, "widgets")
 	if err != nil {
 		fmt.Println(err)
 		return

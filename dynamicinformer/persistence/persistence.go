@@ -12,14 +12,14 @@ import (
 // failure in its status. When the context of a method ends, the informer stops waiting for the method, which
 // should then return context.Cause.
 type Backend interface {
-	// View opens the stored content of one informer and locks it until View.Close. The key identifies the
-	// type and the informer's options. View fails if another owner holds the lock.
-	View(ctx context.Context, key string) (View, error)
+	// Open opens the stored content of one informer and locks it until StoredContent.Close. The key
+	// identifies the type and the informer's options. Open fails if another owner holds the lock.
+	Open(ctx context.Context, key string) (StoredContent, error)
 }
 
-// View is the stored content of one informer: a consistent set of objects with its Checkpoint, or nothing.
-// The informer calls one method at a time.
-type View interface {
+// StoredContent is the stored content of one informer: a consistent set of objects with its Checkpoint, or
+// nothing. The informer calls one method at a time.
+type StoredContent interface {
 	// Checkpoint returns the checkpoint of the stored content, and false if nothing is stored.
 	Checkpoint(ctx context.Context) (Checkpoint, bool, error)
 	// Load calls object with the JSON of each object, which is valid until object returns. It returns
@@ -33,12 +33,13 @@ type View interface {
 	Close() error
 }
 
-// BlockView is a View that stores whole contents in blocks of some dozen objects. The head of a block has the
-// identity and labels of its objects, the bodies have their JSON. The next process loads all heads, and the
-// bodies of a block when a caller first reads one of its objects. Changes are stored separately until the
-// next whole content. The informer calls SaveBlocks and LoadBlocks instead of Save and Load.
-type BlockView interface {
-	View
+// BlockContent is a StoredContent that stores whole contents in blocks of some dozen objects. The head of a
+// block has the identity and labels of its objects, the bodies have their JSON. The next process loads all
+// heads, and the bodies of a block when a caller first reads one of its objects. Changes are stored
+// separately until the next whole content. The informer calls SaveBlocks and LoadBlocks instead of Save and
+// Load.
+type BlockContent interface {
+	StoredContent
 	// SaveBlocks is Save with blocks: a whole content arrives as blocks, followed by the objects that
 	// do not fit into blocks.
 	SaveBlocks(ctx context.Context, at Checkpoint, whole bool, write func(BlockWriter) error) error
@@ -50,11 +51,11 @@ type BlockView interface {
 		changed func(key string, json []byte) error,
 		block func(head []byte, bodies func() ([]byte, error), size int) error,
 	) error
-	// Full reports whether the next Save should be whole, because the changes outweigh the blocks.
-	Full() bool
+	// NeedsRewrite reports whether the next Save should be whole, because the changes outweigh the blocks.
+	NeedsRewrite() bool
 }
 
-// Writer receives the changes of a View.
+// Writer receives the changes of a StoredContent.
 type Writer interface {
 	// Put stores the JSON of an object, replacing the stored one. It must not retain json.
 	Put(key string, json []byte) error
@@ -75,9 +76,9 @@ type Checkpoint struct {
 	// own watch: then Namespaces has the version of each, as "a=12,b=7", ordered by name.
 	ResourceVersion string `json:"resourceVersion"`
 	Namespaces      string `json:"namespaces,omitempty"`
-	// Version is the API version of the objects. UID is the UID of the CRD, if known.
-	Version string    `json:"version"`
-	UID     types.UID `json:"uid,omitempty"`
+	// APIVersion is the API version of the objects. UID is the UID of the CRD, if known.
+	APIVersion string    `json:"version"`
+	UID        types.UID `json:"uid,omitempty"`
 	// Cluster is the UID of the namespace kube-system, or empty if it may not be read. Endpoint
 	// identifies the server by address and certificate authority.
 	Cluster  types.UID `json:"cluster,omitempty"`

@@ -11,12 +11,12 @@ import (
 // objects, and they block neither readers nor writers; Stats has more detail about memory, at a cost
 // proportional to the cache.
 //
-// Views with equal Status.View, such as two views that differ only in their transform, share one
+// Views with equal Status.Options, such as two views that differ only in their transform, share one
 // Metrics, which has the sum of their figures.
 type Metrics struct {
-	// GVR is the type, and View describes the informer's options, as Status.View.
-	GVR  schema.GroupVersionResource
-	View string
+	// GVR is the type, and Options describes the informer's options, as Status.Options.
+	GVR     schema.GroupVersionResource
+	Options string
 	// Status has the status of each informer: usually one; several if views have equal descriptions, or
 	// if an informer is still stopping while its successor has started.
 	Status []Status
@@ -97,9 +97,9 @@ func sum[K comparable](to, numbers map[K]int64) map[K]int64 {
 
 // RequestFailure is a failed list or watch.
 type RequestFailure struct {
-	// GVR is the type, and View describes the informer's options.
-	GVR  schema.GroupVersionResource
-	View string
+	// GVR is the type, and Options describes the informer's options.
+	GVR     schema.GroupVersionResource
+	Options string
 	// Verb is "list", "watch", or "watch-list" for a watch that begins with a list.
 	Verb string
 	// Reason classifies Err.
@@ -121,9 +121,9 @@ type RequestFailureKind struct {
 // allocated. They are exact to a few percent for packed objects and indexes, and estimated from a sample
 // for decoded objects.
 type Stats struct {
-	// GVR is the type, and View describes the informer's options, as Status.View.
-	GVR  schema.GroupVersionResource
-	View string
+	// GVR is the type, and Options describes the informer's options, as Status.Options.
+	GVR     schema.GroupVersionResource
+	Options string
 	// Storage is the storage mode, as the text of dynamicinformer.StorageMode: "packed", for example.
 	Storage string
 	// Objects is the number of objects, Compressed the number of compressed ones among them.
@@ -165,12 +165,12 @@ type EventStats struct {
 	// often contain, are not counted.
 	Adds, Updates, Deletes int64
 	// Relists is the number of lists after the first, for example because a watch could not continue. If
-	// each namespace has its own watch, each of their lists counts. The first list of a new generation
+	// each namespace has its own watch, each of their lists counts. The first list of a new incarnation
 	// does not count.
 	Relists int64
-	// Departures is the number of objects that left the shard (see ResourceOptions.Shard). Deletes does
+	// LeftShard is the number of objects that left the shard (see ResourceOptions.Shard). Deletes does
 	// not include them.
-	Departures int64
+	LeftShard int64
 }
 
 // IndexStats describe the size of an index.

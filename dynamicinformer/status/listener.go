@@ -8,21 +8,21 @@ package status
 // other component. A panic ends the process; with utilruntime.ReallyCrash off, the call is skipped.
 //
 // A new listener first receives the current state: StateChanged with a zero Status as before,
-// GenerationStarted and GenerationSynced for each informer, and ConditionChanged for each condition.
+// IncarnationStarted and IncarnationSynced for each informer, and ConditionChanged for each condition.
 type Listener struct {
-	// StateChanged is called when the state, reason, generation, Stale, Terminating or Shard of an informer's
-	// status changes.
+	// StateChanged is called when the state, reason, incarnation, Stale, Terminating or Shard of an
+	// informer's status changes.
 	StateChanged func(before, after Status)
-	// GenerationStarted is called when an informer begins to watch its type.
-	GenerationStarted func(g Generation)
-	// GenerationSynced is called when the first list of a generation is in the cache.
-	GenerationSynced func(g Generation)
-	// GenerationEnded is called when an informer no longer watches its type. reason is the reason why the
+	// IncarnationStarted is called when an informer begins to watch its type.
+	IncarnationStarted func(g Incarnation)
+	// IncarnationSynced is called when the first list of an incarnation is in the cache.
+	IncarnationSynced func(g Incarnation)
+	// IncarnationEnded is called when an informer no longer watches its type. reason is the reason why the
 	// type is gone, ReasonVersionChanged if another version replaces this one, or ReasonNone if the informer
 	// stopped.
-	GenerationEnded func(g Generation, reason Reason)
+	IncarnationEnded func(g Incarnation, reason Reason)
 	// Relisted is called when an informer relists its type.
-	Relisted func(g Generation, reason RelistReason)
+	Relisted func(g Incarnation, reason RelistReason)
 	// RequestFailed is called for every failed list or watch. Answers that are part of the protocol (410, a
 	// resource version from the future) are not failures; Relisted reports them.
 	RequestFailed func(f RequestFailure)

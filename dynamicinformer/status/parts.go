@@ -20,8 +20,8 @@ type Handler struct {
 	Synced bool
 }
 
-// Followed describes a type that a subscription follows.
-type Followed struct {
+// FollowedType describes a type that a subscription follows.
+type FollowedType struct {
 	// Status is the status of the type's informer.
 	Status Status
 	// Depth is the number of the type's events that the subscriber has not handled.
@@ -32,9 +32,9 @@ type Followed struct {
 type Shard struct {
 	// Key is the hashed field.
 	Key sharding.Key
-	// Wanted are the desired ranges, Listed the ranges of them whose objects the cache has. Both are
+	// Desired are the desired ranges, Listed the ranges of them whose objects the cache has. Both are
 	// ordered and disjoint.
-	Wanted, Listed []sharding.Range
+	Desired, Listed []sharding.Range
 	// Filter names the component that removes objects outside the shard, as far as the server's answers
 	// show it. The informer always filters as well.
 	Filter sharding.Filter
@@ -42,9 +42,10 @@ type Shard struct {
 
 // Persistence describes how an informer persists its objects (see Options.Persistence).
 type Persistence struct {
-	// Kept reports whether the informer persists its objects. If not, Why is the reason in words.
-	Kept bool
-	Why  string
+	// Enabled reports whether the informer persists its objects. If not, DisabledReason is the reason in
+	// words.
+	Enabled        bool
+	DisabledReason string
 	// Err is the last failure, until a save succeeds.
 	Err error
 	// Saves and Failures are the numbers of saves and of failures. After a failure the informer waits

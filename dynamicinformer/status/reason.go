@@ -50,7 +50,7 @@ const (
 	ReasonScopeConflict Reason = "ScopeConflict"
 	// ReasonReplaced: the CRD was deleted and created again.
 	ReasonReplaced Reason = "Replaced"
-	// ReasonVersionChanged: a generation ended because the informer changes to another version of the
+	// ReasonVersionChanged: an incarnation ended because the informer changes to another version of the
 	// type. The objects continue to exist.
 	ReasonVersionChanged Reason = "VersionChanged"
 	// ReasonNotSelected: the selection of a subscription no longer matches the type.

@@ -35,9 +35,9 @@ const (
 type Status struct {
 	// GVR is the type.
 	GVR schema.GroupVersionResource
-	// View describes the informer's options (selectors, namespaces, storage, …) in one line. It is empty
+	// Options describes the informer's options (selectors, namespaces, storage, …) in one line. It is empty
 	// for all objects in the default form.
-	View string
+	Options string
 	// State is the phase of the informer.
 	State State
 	// Reason is the machine-readable cause. It is set as soon as requests fail, even before the state is
@@ -54,13 +54,13 @@ type Status struct {
 	// Terminating is set while the type's CRD is being deleted and objects remain. The informer continues
 	// and delivers their deletions.
 	Terminating bool
-	// Version is the API version that the latest generation watches: see ResourceOptions.Versions. It is
-	// empty before the first generation.
+	// Version is the API version that the latest incarnation watches: see ResourceOptions.Versions. It is
+	// empty before the first incarnation.
 	Version string
-	// Generation is the number of times that the informer began to watch the type: a type that is deleted
-	// and created again begins a new generation. It is zero before the first.
-	Generation int
-	// UID is the UID of the CRD that the generation watches; empty if unknown.
+	// Incarnation is the number of times that the informer began to watch the type: a type that is deleted
+	// and created again begins a new incarnation. It is zero before the first.
+	Incarnation int
+	// UID is the UID of the CRD that the incarnation watches; empty if unknown.
 	UID types.UID
 	// Since is the time of the last change of State.
 	Since time.Time
@@ -85,8 +85,8 @@ func (s Status) String() string {
 	if s.Version != "" && s.Version != s.GVR.Version {
 		name += " in version " + s.Version
 	}
-	if s.View != "" {
-		name += " (" + s.View + ")"
+	if s.Options != "" {
+		name += " (" + s.Options + ")"
 	}
 	text := name + ": " + s.Describe()
 	if s.Stale {
@@ -122,16 +122,16 @@ func (s Status) Describe() string {
 	return text
 }
 
-// Generation is one period in which an informer watches its type, from the type's creation to its
+// Incarnation is one period in which an informer watches its type, from the type's creation to its
 // deletion.
-type Generation struct {
+type Incarnation struct {
 	// GVR is the requested type.
 	GVR schema.GroupVersionResource
-	// View describes the informer's options: see Status.View.
-	View string
+	// Options describes the informer's options: see Status.Options.
+	Options string
 	// Version is the watched version. It differs from the version of GVR only with a version policy.
 	Version string
-	// Number counts the generations of an informer, from 1.
+	// Number counts the incarnations of an informer, from 1.
 	Number int
 	// UID is the UID of the CRD; empty if unknown.
 	UID types.UID

@@ -21,8 +21,9 @@ type Handler[T any] struct {
 	// OnDelete receives a deleted object. final reports whether obj is its final state; otherwise it is the
 	// last known state (cache.DeletedFinalStateUnknown of client-go).
 	OnDelete func(obj *T, final bool)
-	// OnDeparted receives an object that left the shard and still exists: see dynamicinformer.Departed.
-	OnDeparted func(obj *T)
+	// OnLeftShard receives an object that left the shard and still exists: see
+	// dynamicinformer.LeftShardHandler.
+	OnLeftShard func(obj *T)
 	// OnError receives a *ConversionError in place of the event of an object that does not fit T. Default:
 	// the error is logged.
 	OnError func(err error)
@@ -35,8 +36,8 @@ type adapter[T any] struct {
 }
 
 var (
-	_ informer.Named    = (*adapter[struct{}])(nil)
-	_ informer.Departed = (*adapter[struct{}])(nil)
+	_ informer.Named            = (*adapter[struct{}])(nil)
+	_ informer.LeftShardHandler = (*adapter[struct{}])(nil)
 )
 
 // HandlerName implements informer.Named.
@@ -88,13 +89,13 @@ func (a *adapter[T]) OnDelete(obj any) {
 	}
 }
 
-// OnDeparted implements informer.Departed.
-func (a *adapter[T]) OnDeparted(obj any) {
-	if a.handler.OnDeparted == nil {
+// OnLeftShard implements informer.LeftShardHandler.
+func (a *adapter[T]) OnLeftShard(obj any) {
+	if a.handler.OnLeftShard == nil {
 		return
 	}
 	if value, ok := a.value(obj); ok {
-		a.handler.OnDeparted(value)
+		a.handler.OnLeftShard(value)
 	}
 }
 

@@ -280,7 +280,7 @@ func TestTypedHandler(t *testing.T) {
 	}
 	adapter := &adapter[gizmo]{convert: objects.convert}
 	adapter.OnAdd(sized("a", int64(1)), false) // has no function to call
-	adapter.OnDeparted(sized("a", int64(1)))
+	adapter.OnLeftShard(sized("a", int64(1)))
 	adapter.OnUpdate(sized("a", int64(1)), sized("a", int64(2)))
 	adapter.OnDelete(sized("a", int64(1)))
 
@@ -301,8 +301,8 @@ func TestTypedHandler(t *testing.T) {
 				got = append(got, "lost "+g.Name)
 			}
 		},
-		OnDeparted: func(g *gizmo) { got = append(got, "departed "+g.Name) },
-		OnError:    func(err error) { got = append(got, "error") },
+		OnLeftShard: func(g *gizmo) { got = append(got, "departed "+g.Name) },
+		OnError:     func(err error) { got = append(got, "error") },
 	}
 	one, two, odd := sized("a", int64(1)), sized("a", int64(2)), sized("a", "large")
 	adapter.OnAdd(one, true)
@@ -313,7 +313,7 @@ func TestTypedHandler(t *testing.T) {
 	adapter.OnDelete(one)
 	adapter.OnDelete(cache.DeletedFinalStateUnknown{Key: "web/a", Obj: one})
 	adapter.OnDelete(cache.DeletedFinalStateUnknown{Key: "web/a"})
-	adapter.OnDeparted(one)
+	adapter.OnLeftShard(one)
 	want := []string{
 		"add a", "error", "update a", "update from a misfit a", "error", "delete a", "lost a",
 		"error", "departed a",

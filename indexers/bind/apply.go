@@ -13,8 +13,8 @@ import (
 // informer takes over once it has synced. Until then the old one answers with the old config, and Pending
 // returns the waiting change with its reason. Apply can be called by Options.Apply of package reload.
 func (b *Binding) Apply(config *indexers.Config) error {
-	b.work.Lock()
-	defer b.work.Unlock()
+	b.changing.Lock()
+	defer b.changing.Unlock()
 	if b.closed {
 		return ErrClosed
 	}
@@ -33,15 +33,15 @@ func (b *Binding) Apply(config *indexers.Config) error {
 // plan is a prepared change of a binding.
 type plan struct {
 	slots map[slotKey]slot
-	// undone and cleaned run when the change is abandoned or committed.
-	undone, cleaned []func()
+	// onAbandon and cleaned run when the change is abandoned or committed.
+	onAbandon, onCommit []func()
 	// awaited are the targets that take over after their sync.
 	awaited map[slotKey]*Target
 }
 
 // undo reverts the prepared changes in reverse order.
 func (p *plan) undo() {
-	for _, do := range slices.Backward(p.undone) {
+	for _, do := range slices.Backward(p.onAbandon) {
 		do()
 	}
 }
@@ -52,7 +52,7 @@ func (b *Binding) prepare(p *plan, config *indexers.Config) error {
 	for at, s := range p.slots {
 		r, ok := config.Resource(at.resource)
 		if !ok || !matches(r, b.kinds[at.GroupResource]) {
-			p.drop(s.serving, s.next)
+			p.releaseOnCommit(s.serving, s.next)
 			delete(p.slots, at)
 			continue
 		}
@@ -64,12 +64,12 @@ func (b *Binding) prepare(p *plan, config *indexers.Config) error {
 	}
 	for _, k := range slices.Collect(maps.Values(b.kinds)) {
 		for _, r := range config.Resources {
-			t, err := b.missing(p.slots, r, k)
+			t, err := b.newTargetIfMissing(p.slots, r, k)
 			if err != nil {
 				return err
 			}
 			if t != nil {
-				p.undone = append(p.undone, t.drop)
+				p.onAbandon = append(p.onAbandon, t.release)
 				p.slots[slotKey{r.Name, k.GroupResource}] = slot{serving: t}
 			}
 		}
@@ -88,7 +88,7 @@ func (b *Binding) changed(p *plan, at slotKey, s slot, r *indexers.Resource) (sl
 	}
 	if c := difference(s.serving.Resource, r); c.InPlace() {
 		serving, err := p.reindex(s.serving, r, c)
-		p.drop(s.next)
+		p.releaseOnCommit(s.next)
 		return slot{serving: serving}, err
 	}
 	gvr, _ := b.kinds[at.GroupResource].gvr(r.Match)
@@ -96,8 +96,8 @@ func (b *Binding) changed(p *plan, at slotKey, s slot, r *indexers.Resource) (sl
 	if err != nil {
 		return s, err
 	}
-	p.undone = append(p.undone, t.drop)
-	p.drop(s.next)
+	p.onAbandon = append(p.onAbandon, t.release)
+	p.releaseOnCommit(s.next)
 	p.awaited[at] = t
 	return slot{s.serving, t}, nil
 }
@@ -118,15 +118,15 @@ func (p *plan) reindex(t *Target, r *indexers.Resource, c indexers.Change) (*Tar
 	if err != nil {
 		return nil, err
 	}
-	p.undone, p.cleaned = append(p.undone, undo), append(p.cleaned, clean)
+	p.onAbandon, p.onCommit = append(p.onAbandon, undo), append(p.onCommit, clean)
 	return now, nil
 }
 
-// drop releases targets when the change is committed.
-func (p *plan) drop(targets ...*Target) {
+// releaseOnCommit releases targets when the change is committed.
+func (p *plan) releaseOnCommit(targets ...*Target) {
 	for _, t := range targets {
 		if t != nil {
-			p.cleaned = append(p.cleaned, t.drop)
+			p.onCommit = append(p.onCommit, t.release)
 		}
 	}
 }
@@ -134,25 +134,26 @@ func (p *plan) drop(targets ...*Target) {
 // commit makes a prepared change, which cannot fail. Callers hold work.
 func (b *Binding) commit(p *plan, config *indexers.Config) {
 	b.publish(config, p.slots)
-	for _, do := range p.cleaned {
+	for _, do := range p.onCommit {
 		do()
 	}
 	for at, t := range p.awaited {
-		go b.await(at, t) // ends with the sync, the end of the informer, or the release of the target
+		// ends with the sync, the end of the informer, or the release of the target
+		go b.switchAfterSync(at, t)
 	}
 }
 
-// await lets a target take over once its informer has synced.
-func (b *Binding) await(at slotKey, t *Target) {
+// switchAfterSync lets a target take over once its informer has synced.
+func (b *Binding) switchAfterSync(at slotKey, t *Target) {
 	select {
 	case <-t.Informer.Synced():
 	case <-t.Informer.Stopped():
 		return
-	case <-t.dropped:
+	case <-t.released:
 		return
 	}
-	b.work.Lock()
-	defer b.work.Unlock()
+	b.changing.Lock()
+	defer b.changing.Unlock()
 	slots := b.cloneSlots()
 	s := slots[at]
 	if b.closed || s.next == nil || s.next.handle != t.handle { // superseded or abandoned
@@ -160,5 +161,5 @@ func (b *Binding) await(at slotKey, t *Target) {
 	}
 	slots[at] = slot{serving: s.next}
 	b.publish(b.config(), slots)
-	s.serving.drop()
+	s.serving.release()
 }

@@ -24,15 +24,15 @@ type Binding struct {
 	options Options
 
 	// work serializes the changes of informers.
-	work sync.Mutex
+	changing sync.Mutex
 	// kinds are the known types. It is written under both locks and read under either.
 	kinds  map[schema.GroupResource]kind // nil before Follow or Resolve
 	closed bool                          // under work
 
 	// graph has the references between the targets; nil until the first call of References. It is written
 	// under both locks and read under either. members are its informers, under work.
-	graph   *references.Graph
-	members map[slotKey]membership
+	graph        *references.Graph
+	graphTargets map[slotKey]graphTarget
 
 	mu struct {
 		sync.Mutex
@@ -85,8 +85,8 @@ func (b *Binding) check(config *indexers.Config) error {
 // Resolve binds the resources of the config to the types of a catalog. A required resource without a type
 // gives an *indexers.ConfigError; the other resources are bound nevertheless.
 func (b *Binding) Resolve(catalog *discovery.Catalog) error {
-	b.work.Lock()
-	defer b.work.Unlock()
+	b.changing.Lock()
+	defer b.changing.Unlock()
 	b.setKinds(kindsOf(catalog))
 	if err := b.bindAll(slices.Collect(maps.Values(b.kinds))...); err != nil {
 		return err
@@ -121,8 +121,8 @@ func (b *Binding) config() *indexers.Config {
 
 // addKinds stores new or changed types and binds their resources.
 func (b *Binding) addKinds(kinds ...kind) error {
-	b.work.Lock()
-	defer b.work.Unlock()
+	b.changing.Lock()
+	defer b.changing.Unlock()
 	if b.closed {
 		return nil // an event in flight
 	}
@@ -153,7 +153,7 @@ func (b *Binding) bindAll(kinds ...kind) error {
 	for _, k := range kinds {
 		for _, r := range b.config().Resources {
 			at := slotKey{r.Name, k.GroupResource}
-			t, err := b.missing(slots, r, k)
+			t, err := b.newTargetIfMissing(slots, r, k)
 			errs = append(errs, err)
 			if t != nil {
 				slots[at] = slot{serving: t}
@@ -162,7 +162,7 @@ func (b *Binding) bindAll(kinds ...kind) error {
 			errs = append(errs, err)
 			if t != nil {
 				if given := slots[at].next; given != nil {
-					defer given.drop()
+					defer given.release()
 				}
 				slots[at], awaited[at] = slot{slots[at].serving, t}, t
 			}
@@ -170,7 +170,8 @@ func (b *Binding) bindAll(kinds ...kind) error {
 	}
 	b.publish(b.config(), slots)
 	for at, t := range awaited {
-		go b.await(at, t) // ends with the sync, the end of the informer, or the release of the target
+		// ends with the sync, the end of the informer, or the release of the target
+		go b.switchAfterSync(at, t)
 	}
 	return errors.Join(errs...)
 }
@@ -200,8 +201,8 @@ func (b *Binding) publish(config *indexers.Config, slots map[slotKey]slot) {
 	b.followReferences()
 }
 
-// missing returns a target of a resource for a type if it matches and has none, otherwise nil.
-func (b *Binding) missing(slots map[slotKey]slot, r *indexers.Resource, k kind) (*Target, error) {
+// newTargetIfMissing returns a target of a resource for a type if it matches and has none, otherwise nil.
+func (b *Binding) newTargetIfMissing(slots map[slotKey]slot, r *indexers.Resource, k kind) (*Target, error) {
 	if _, ok := slots[slotKey{r.Name, k.GroupResource}]; ok || !matches(r, k) {
 		return nil, nil
 	}
@@ -303,7 +304,8 @@ func (b *Binding) Querier(resource string) (*query.Querier, error) {
 	if err != nil {
 		return nil, err
 	}
-	return query.New(&following{binding: b, target: t}, t.Resource.Indexes...).WithReferences(b.view(t)), nil
+	return query.New(&switchingSource{binding: b, target: t},
+		t.Resource.Indexes...).WithReferences(b.typeGraph(t)), nil
 }
 
 // Target returns the target of a resource with exactly one type. The error is a *TargetError or ErrNoTypes.
@@ -329,8 +331,8 @@ func (b *Binding) Target(resource string) (*Target, error) {
 
 // Close releases all informers. The binding cannot be used afterwards.
 func (b *Binding) Close() {
-	b.work.Lock()
-	defer b.work.Unlock()
+	b.changing.Lock()
+	defer b.changing.Unlock()
 	if b.closed {
 		return
 	}
@@ -339,9 +341,9 @@ func (b *Binding) Close() {
 		b.graph.Close()
 	}
 	for _, s := range b.cloneSlots() {
-		s.serving.drop()
+		s.serving.release()
 		if s.next != nil {
-			s.next.drop()
+			s.next.release()
 		}
 	}
 }

@@ -27,7 +27,7 @@ func TestPatternBindsLaterType(t *testing.T) {
 	}
 	apply(s.cluster, definition("iam.example.com", "roles", "Role"))
 	apply(s.cluster, `{apiVersion: iam.example.com/v1, kind: Role, metadata: {namespace: a, name: x}, spec: {color: red}}`)
-	s.eventually("one type", func() bool { return finds(b, "all", "color=red", "a/x") })
+	s.eventually("one type", func() bool { return queryReturns(b, "all", "color=red", "a/x") })
 	apply(s.cluster, definition("net.example.com", "nets", "Net"))
 	s.eventually("two types", func() bool { return len(b.Targets()) == 2 })
 	if _, err := b.Querier("all"); !errors.As(err, &missing) || len(missing.Types) != 2 {
@@ -53,7 +53,7 @@ func TestFollowBindsKnownTypes(t *testing.T) {
 		if err := s.factory.WaitForSync(s.ctx); err != nil {
 			t.Fatal(err)
 		}
-		if !finds(b, "widgets", "color=red", "home/chair", "home/lamp") {
+		if !queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") {
 			_, err := b.Querier("widgets")
 			t.Fatalf("a type that was known is not bound: %v", err)
 		}
@@ -64,7 +64,7 @@ func TestFollowBindsKnownTypes(t *testing.T) {
 func TestApply(t *testing.T) {
 	s := newScene(t)
 	b := s.follow(parse(t, widgetsByColor))
-	s.eventually("bound", func() bool { return finds(b, "widgets", "color=red", "home/chair", "home/lamp") })
+	s.eventually("bound", func() bool { return queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") })
 	first, err := b.Target("widgets")
 	if err != nil {
 		t.Fatal(err)
@@ -73,8 +73,8 @@ func TestApply(t *testing.T) {
 	if err := b.Apply(parse(t, widgetsBySize)); err != nil {
 		t.Fatal(err)
 	}
-	if !finds(b, "widgets", "size>5", "home/lamp", "home/table") ||
-		!finds(b, "widgets", "color=lamp", "home/lamp") {
+	if !queryReturns(b, "widgets", "size>5", "home/lamp", "home/table") ||
+		!queryReturns(b, "widgets", "color=lamp", "home/lamp") {
 		t.Error("the new indexes are not there")
 	}
 	second, err := b.Target("widgets")
@@ -102,7 +102,7 @@ func TestApply(t *testing.T) {
 		return err == nil && target.Informer != first.Informer
 	})
 	third, err := b.Target("widgets")
-	if err != nil || !finds(b, "widgets", "color=red", "home/chair", "home/lamp") {
+	if err != nil || !queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") {
 		t.Errorf("the new informer serves before it has synced: %v", err)
 	}
 	s.eventually("the old one ends", first.Informer.IsStopped)
@@ -120,7 +120,7 @@ func TestApply(t *testing.T) {
 func TestApplyRemovedAndInvalid(t *testing.T) {
 	s := newScene(t)
 	b := s.follow(parse(t, widgetsBySize))
-	s.eventually("bound", func() bool { return finds(b, "widgets", "size>5", "home/lamp", "home/table") })
+	s.eventually("bound", func() bool { return queryReturns(b, "widgets", "size>5", "home/lamp", "home/table") })
 	wrong := parse(t, strings.Replace(widgetsDecoded, "object", "compressed", 1))
 	if err := b.Apply(wrong); err == nil || !strings.Contains(err.Error(), "needs a compression") ||
 		b.Config() == wrong {
@@ -184,7 +184,7 @@ func TestResolve(t *testing.T) {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
-	s.eventually("the rest", func() bool { return finds(b, "widgets", "color=blue", "home/table") })
+	s.eventually("the rest", func() bool { return queryReturns(b, "widgets", "color=blue", "home/table") })
 	var missing *bind.TargetError
 	if _, err := b.Querier("widgest"); !errors.As(err, &missing) ||
 		!strings.Contains(err.Error(), `no resource "widgest"`) {

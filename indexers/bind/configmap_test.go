@@ -13,15 +13,15 @@ import (
 	"github.com/crdcache/crdcache/indexers/reload"
 )
 
-// mounted is a folder like a ConfigMap mount: links to files through ..data, which links to a folder with the
-// current version.
-type mounted struct {
+// configMapMount is a folder like a ConfigMap mount: links to files through ..data, which links to a folder
+// with the current version.
+type configMapMount struct {
 	*testing.T
 	dir      string
 	versions int
 }
 
-func (m *mounted) must(err error) {
+func (m *configMapMount) must(err error) {
 	m.Helper()
 	if err != nil {
 		m.Fatal(err)
@@ -29,7 +29,7 @@ func (m *mounted) must(err error) {
 }
 
 // swap replaces the version and removes the previous one, like the kubelet.
-func (m *mounted) swap(files map[string]string) {
+func (m *configMapMount) swap(files map[string]string) {
 	m.Helper()
 	before := fmt.Sprintf("..%d", m.versions)
 	m.versions++
@@ -49,7 +49,7 @@ func (m *mounted) swap(files map[string]string) {
 // A binding follows the files of a ConfigMap and a replaced file; a resource moves between files.
 func TestBindingFollowsItsFiles(t *testing.T) {
 	s := newScene(t)
-	m := &mounted{T: t, dir: t.TempDir()}
+	m := &configMapMount{T: t, dir: t.TempDir()}
 	local := filepath.Join(t.TempDir(), "local.yaml")
 	head := func(name string) string {
 		return "apiVersion: crdcache.dev/v1beta1\nkind: IndexConfig\nmetadata: {name: " + name +
@@ -87,24 +87,24 @@ func TestBindingFollowsItsFiles(t *testing.T) {
 		cancel()
 		m.must(<-done)
 	}()
-	s.eventually("bound", func() bool { return finds(b, "widgets", "color=red", "home/chair", "home/lamp") })
+	s.eventually("bound", func() bool { return queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") })
 	target, err := b.Target("widgets")
 	m.must(err)
 
 	m.swap(map[string]string{"first.yaml": head("first") + definitions, "second.yaml": head("second") +
 		widgetsBySize})
-	s.eventually("swapped", func() bool { return finds(b, "widgets", "color=lamp && size>5", "home/lamp") })
+	s.eventually("swapped", func() bool { return queryReturns(b, "widgets", "color=lamp && size>5", "home/lamp") })
 	if now, err := b.Target("widgets"); err != nil || now.Informer != target.Informer ||
 		len(b.Pending()) > 0 {
 		t.Errorf("what moves to another file gets another informer: %v", err)
 	}
 	third("colour")
 	s.eventually("replaced", func() bool {
-		return finds(b, "third", "colour=red", "home/chair",
+		return queryReturns(b, "third", "colour=red", "home/chair",
 			"home/lamp")
 	})
 	m.swap(map[string]string{"first.yaml": head("first") + widgetsByColor,
 		"second.yaml": head("second") + definitions})
 	s.eventually("swapped back",
-		func() bool { return finds(b, "widgets", "color=red", "home/chair", "home/lamp") })
+		func() bool { return queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") })
 }

@@ -32,7 +32,7 @@ spec:
 // cluster has a type and some objects of it.
 func cluster() *testcluster.Cluster {
 	cluster, err := testcluster.New(context.Background(),
-		testcluster.Options{Bare: true, Types: []readapi.Type{{
+		testcluster.Options{WithoutBuiltIns: true, Types: []readapi.Type{{
 			Names: crd.Names{Plural: "namespaces", Kind: "Namespace"}, Versions: []readapi.Version{{Name: "v1"}},
 		}}})
 	if err != nil {

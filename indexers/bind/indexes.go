@@ -62,14 +62,14 @@ func addIndexes(handle *dynamicinformer.Handle, resource string,
 				set.names[i] += fmt.Sprintf("~%d", n)
 			}
 		}
-		if taken(handle.Informer(), set.names) {
+		if hasIndexNamed(handle.Informer(), set.names) {
 			continue
 		}
 		err := handle.AddIndexes(set)
 		if err == nil {
 			break
 		}
-		if !taken(handle.Informer(), set.names) { // a concurrent caller took a name
+		if !hasIndexNamed(handle.Informer(), set.names) { // a concurrent caller took a name
 			return nil, err
 		}
 	}
@@ -79,8 +79,7 @@ func addIndexes(handle *dynamicinformer.Handle, resource string,
 	return out, nil
 }
 
-// taken reports whether an informer has an index of one of the names.
-func taken(informer *dynamicinformer.Informer, names []string) bool {
+func hasIndexNamed(informer *dynamicinformer.Informer, names []string) bool {
 	there := informer.GetIndexer().GetIndexers()
 	return slices.ContainsFunc(names, func(name string) bool { return there[name] != nil })
 }

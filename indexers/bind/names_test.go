@@ -17,7 +17,7 @@ func TestNumberedNames(t *testing.T) {
 	s := newScene(t)
 	first := s.follow(parse(t, widgetsByColor))
 	s.eventually("bound", func() bool {
-		return finds(first, "widgets", "color=red", "home/chair",
+		return queryReturns(first, "widgets", "color=red", "home/chair",
 			"home/lamp")
 	})
 	second, third := s.follow(parse(t, widgetsByColor)), s.follow(parse(t, widgetsByColor))
@@ -48,14 +48,14 @@ func TestNumberedNames(t *testing.T) {
 	if err := second.Apply(parse(t, widgetsBySize)); err != nil {
 		t.Fatal(err)
 	}
-	if !finds(second, "widgets", "color=lamp", "home/lamp") || !finds(second, "widgets", "size>5",
-		"home/lamp", "home/table") || !finds(third, "widgets", "color=red", "home/chair", "home/lamp") {
+	if !queryReturns(second, "widgets", "color=lamp", "home/lamp") || !queryReturns(second, "widgets", "size>5",
+		"home/lamp", "home/table") || !queryReturns(third, "widgets", "color=red", "home/chair", "home/lamp") {
 		t.Error("a change of the second is wrong, or changes the third")
 	}
 	if err := second.Apply(parse(t, widgetsByColor)); err != nil {
 		t.Fatal(err)
 	}
-	if !finds(second, "widgets", "color=red", "home/chair", "home/lamp") {
+	if !queryReturns(second, "widgets", "color=red", "home/chair", "home/lamp") {
 		t.Error("the second does not go back")
 	}
 	if names := indexNames(t, target); len(names) != 3 {
@@ -64,7 +64,7 @@ func TestNumberedNames(t *testing.T) {
 	first.Close()
 	second.Close()
 	has("widgets/color~3")
-	if !finds(third, "widgets", "color=red", "home/chair", "home/lamp") {
+	if !queryReturns(third, "widgets", "color=red", "home/chair", "home/lamp") {
 		t.Error("the third does not outlast the others")
 	}
 }

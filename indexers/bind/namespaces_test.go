@@ -36,7 +36,7 @@ func TestNamespacePatternWithoutClusterAccess(t *testing.T) {
 		settle(namespace)
 	}
 	b := s.follow(parse(t, widgetsOfTeams))
-	s.eventually("one by one", func() bool { return finds(b, "widgets", "color=red", "team-a/x") })
+	s.eventually("one by one", func() bool { return queryReturns(b, "widgets", "color=red", "team-a/x") })
 	target, err := b.Target("widgets")
 	if err != nil {
 		t.Fatal(err)
@@ -45,9 +45,9 @@ func TestNamespacePatternWithoutClusterAccess(t *testing.T) {
 	settle("team-b")
 	s.eventually("another namespace", func() bool {
 		result, err := querier.ByIndex("color", "red")
-		return err == nil && result.Len() == 2 && result.Stamp.Synced
+		return err == nil && result.Len() == 2 && result.Freshness.Synced
 	})
-	if current := target.Informer.Status(); current.State != status.Synced || current.Generation != 1 {
+	if current := target.Informer.Status(); current.State != status.Synced || current.Incarnation != 1 {
 		t.Errorf("the status is %+v", current)
 	}
 }

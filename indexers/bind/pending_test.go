@@ -25,7 +25,7 @@ func TestPending(t *testing.T) {
 		return injector
 	})
 	b := s.follow(parse(t, widgetsByColor))
-	s.eventually("bound", func() bool { return finds(b, "widgets", "color=red", "home/chair", "home/lamp") })
+	s.eventually("bound", func() bool { return queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") })
 	if got := b.Pending(); len(got) > 0 {
 		t.Errorf("nothing was applied, and %v wait", got)
 	}
@@ -52,7 +52,7 @@ func TestPending(t *testing.T) {
 	}
 	target, err := b.Target("widgets")
 	if err != nil || b.Config() != next || target.Resource == next.Resources[0] ||
-		!finds(b, "widgets", "color=red", "home/chair", "home/lamp") {
+		!queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") {
 		t.Errorf("the target before does not answer: %v", err)
 	}
 	injector.Clear()
@@ -69,7 +69,7 @@ func TestPending(t *testing.T) {
 func TestQuerierFollowsItsResource(t *testing.T) {
 	s := newScene(t)
 	b := s.follow(parse(t, widgetsByColor))
-	s.eventually("bound", func() bool { return finds(b, "widgets", "color=red", "home/chair", "home/lamp") })
+	s.eventually("bound", func() bool { return queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") })
 	querier, err := b.Querier("widgets")
 	if err != nil {
 		t.Fatal(err)

@@ -7,9 +7,9 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
-// membership is a target in the graph of references.
-type membership struct {
-	*references.Membership
+// graphTarget is a target in the graph of references.
+type graphTarget struct {
+	*references.Registration
 	target *Target
 	typ    references.Type
 }
@@ -20,8 +20,8 @@ type membership struct {
 // needs no index. Graph.Unchecked returns such types with the reason, and queries warn about them. Close
 // closes the graph.
 func (b *Binding) References() (*references.Graph, error) {
-	b.work.Lock()
-	defer b.work.Unlock()
+	b.changing.Lock()
+	defer b.changing.Unlock()
 	if b.closed {
 		return nil, ErrClosed
 	}
@@ -31,7 +31,7 @@ func (b *Binding) References() (*references.Graph, error) {
 		b.mu.Lock()
 		b.graph = graph
 		b.mu.Unlock()
-		b.members = map[slotKey]membership{}
+		b.graphTargets = map[slotKey]graphTarget{}
 		b.followReferences()
 	}
 	return b.graph, nil
@@ -50,14 +50,14 @@ func (b *Binding) unfollowed(t references.Type) string {
 	return "discovery knows no such type; install its CRD, or correct the reference"
 }
 
-// view returns the graph as seen from a target; nil before the first call of References.
-func (b *Binding) view(t *Target) *references.View {
+// typeGraph returns the graph as seen from a target; nil before the first call of References.
+func (b *Binding) typeGraph(t *Target) *references.TypeGraph {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.graph == nil {
 		return nil
 	}
-	return b.graph.View(references.Type{Group: t.GVR.Group, Resource: t.GVR.Resource})
+	return b.graph.ForType(references.Type{Group: t.GVR.Group, Resource: t.GVR.Resource})
 }
 
 // followReferences makes the serving targets the members of the graph. Callers hold work.
@@ -67,14 +67,14 @@ func (b *Binding) followReferences() {
 	}
 	slots := b.cloneSlots()
 	for at, s := range slots {
-		next := membership{target: s.serving, typ: b.kinds[at.GroupResource].referenceType()}
-		old, known := b.members[at]
-		if known && old.same(next) {
+		next := graphTarget{target: s.serving, typ: b.kinds[at.GroupResource].referenceType()}
+		old, known := b.graphTargets[at]
+		if known && old.canKeep(next) {
 			continue
 		}
 		r := next.target.Resource
 		var err error
-		next.Membership, err = b.graph.Add(references.Member{
+		next.Registration, err = b.graph.Add(references.InformerSource{
 			Type: next.typ, References: r.References, Informer: next.target.Informer,
 			Namespaces: r.Namespaces.Matches, Selected: r.Selectors != (indexers.Selectors{}),
 		})
@@ -82,28 +82,27 @@ func (b *Binding) followReferences() {
 			b.report(fmt.Errorf("bind: resource %q: %w", r.Name, err))
 			continue
 		}
-		b.members[at] = next
+		b.graphTargets[at] = next
 		if known {
-			go old.replaced(next) // ends with the sync or the end of next
+			go old.stopAfterSync(next) // ends with the sync or the end of next
 		}
 	}
-	for at, m := range b.members {
+	for at, m := range b.graphTargets {
 		if _, there := slots[at]; !there {
 			m.Stop()
-			delete(b.members, at)
+			delete(b.graphTargets, at)
 		}
 	}
 }
 
-// same reports whether the graph can keep a membership.
-func (m membership) same(next membership) bool {
+func (m graphTarget) canKeep(next graphTarget) bool {
 	return m.target.handle == next.target.handle && m.typ == next.typ &&
 		(m.target.Resource == next.target.Resource ||
 			!difference(m.target.Resource, next.target.Resource).References)
 }
 
-// replaced ends a membership after its replacement has synced, so that no reference dangles in between.
-func (m membership) replaced(by membership) {
+// stopAfterSync ends a membership after its replacement has synced, so that no reference dangles in between.
+func (m graphTarget) stopAfterSync(by graphTarget) {
 	select {
 	case <-by.Synced():
 	case <-by.Stopped():

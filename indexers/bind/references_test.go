@@ -88,7 +88,7 @@ func TestReferences(t *testing.T) {
 	}
 	s.eventually("replaced", func() bool {
 		target, err := b.Target("gadgets")
-		return err == nil && target.Resource.Storage.Mode == "object" && graph.Stats().Members == 2 &&
+		return err == nil && target.Resource.Storage.Mode == "object" && graph.Stats().Informers == 2 &&
 			graph.Stats().Synced == 2
 	})
 	mu.Lock()

@@ -15,9 +15,9 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// busy runs functions concurrently until one of them is done.
-type busy struct {
-	*scene
+// concurrentLoad runs functions concurrently until one of them is done.
+type concurrentLoad struct {
+	*fixture
 	b    *bind.Binding
 	done chan struct{}
 	wg   sync.WaitGroup
@@ -26,7 +26,7 @@ type busy struct {
 }
 
 // again calls do until it fails or everything is done.
-func (y *busy) again(do func() error) {
+func (y *concurrentLoad) again(do func() error) {
 	y.wg.Go(func() {
 		for {
 			select {
@@ -43,7 +43,7 @@ func (y *busy) again(do func() error) {
 }
 
 // reload changes the config until enough operations ran concurrently.
-func (y *busy) reload(configs ...*indexers.Config) {
+func (y *concurrentLoad) reload(configs ...*indexers.Config) {
 	defer close(y.done)
 	for round := 0; round < 40 || min(y.written.Load(), y.queried.Load(), y.read.Load(),
 		y.subscribed.Load()) < 10; round++ {
@@ -58,7 +58,7 @@ func (y *busy) reload(configs ...*indexers.Config) {
 	}
 }
 
-func (y *busy) write() error {
+func (y *concurrentLoad) write() error {
 	round := int(y.written.Load())
 	apply(y.cluster, widget("chair", []string{"red", "blue"}[round%2], round%20))
 	y.written.Add(1)
@@ -66,7 +66,7 @@ func (y *busy) write() error {
 }
 
 // readAll reads through client-go's interfaces.
-func (y *busy) readAll() error {
+func (y *concurrentLoad) readAll() error {
 	target, err := y.b.Target("widgets")
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func (y *busy) readAll() error {
 	return nil
 }
 
-func (y *busy) subscribe() error {
+func (y *concurrentLoad) subscribe() error {
 	matcher, err := query.NewMatcher(query.Label("!none"))
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ func (y *busy) subscribe() error {
 	return nil
 }
 
-func (y *busy) query() error {
+func (y *concurrentLoad) query() error {
 	target, err := y.b.Target("widgets")
 	if err != nil {
 		return err
@@ -133,8 +133,8 @@ func (y *busy) query() error {
 func TestReloadsWhileReading(t *testing.T) {
 	s := newScene(t)
 	b := s.follow(parse(t, widgetsBySize))
-	s.eventually("bound", func() bool { return finds(b, "widgets", "size>5", "home/lamp", "home/table") })
-	y := &busy{scene: s, b: b, done: make(chan struct{})}
+	s.eventually("bound", func() bool { return queryReturns(b, "widgets", "size>5", "home/lamp", "home/table") })
+	y := &concurrentLoad{fixture: s, b: b, done: make(chan struct{})}
 	for _, do := range []func() error{y.write, y.readAll, y.subscribe, y.query, y.query} {
 		y.again(do)
 	}
@@ -144,19 +144,19 @@ func TestReloadsWhileReading(t *testing.T) {
 	if err := b.Apply(parse(t, widgetsBySize)); err != nil {
 		t.Fatal(err)
 	}
-	s.eventually("bound again", func() bool { return finds(b, "widgets", "color=lamp", "home/lamp") })
+	s.eventually("bound again", func() bool { return queryReturns(b, "widgets", "color=lamp", "home/lamp") })
 }
 
 // Changing an index fails no query: each uses either the old or the new declaration.
 func TestQueriesWhileRedefiningAnIndex(t *testing.T) {
 	s := newScene(t)
 	b := s.follow(parse(t, widgetsByColor))
-	s.eventually("bound", func() bool { return finds(b, "widgets", "color=red", "home/chair", "home/lamp") })
+	s.eventually("bound", func() bool { return queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") })
 	querier, err := b.Querier("widgets")
 	if err != nil {
 		t.Fatal(err)
 	}
-	y := &busy{scene: s, b: b, done: make(chan struct{})}
+	y := &concurrentLoad{fixture: s, b: b, done: make(chan struct{})}
 	for range 2 {
 		y.again(func() error {
 			_, err := querier.Keys(s.ctx,

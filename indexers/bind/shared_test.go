@@ -33,8 +33,8 @@ func indexNames(t *testing.T, target *bind.Target) []string {
 func TestResourcesOfOneTypeDoNotShareIndexes(t *testing.T) {
 	s := newScene(t)
 	b := s.follow(parse(t, twoOfOneType))
-	s.eventually("bound", func() bool { return finds(b, "one", "k=red", "home/chair", "home/lamp") })
-	if !finds(b, "two", "k=lamp", "home/lamp") || !finds(b, "two", "size>5", "home/lamp", "home/table") {
+	s.eventually("bound", func() bool { return queryReturns(b, "one", "k=red", "home/chair", "home/lamp") })
+	if !queryReturns(b, "two", "k=lamp", "home/lamp") || !queryReturns(b, "two", "size>5", "home/lamp", "home/table") {
 		t.Error("the second resource does not answer from its own indexes")
 	}
 	one, err := b.Target("one")
@@ -50,7 +50,7 @@ func TestResourcesOfOneTypeDoNotShareIndexes(t *testing.T) {
 
 	// another binding with other indexes of the same names
 	other := s.follow(parse(t, strings.Replace(twoOfOneType, ".spec.color", ".spec.size", 1)))
-	if !finds(other, "one", "k=3", "home/chair") || !finds(b, "one", "k=red", "home/chair", "home/lamp") {
+	if !queryReturns(other, "one", "k=3", "home/chair") || !queryReturns(b, "one", "k=red", "home/chair", "home/lamp") {
 		t.Error("two bindings share indexes")
 	}
 	other.Close()
@@ -63,7 +63,7 @@ func TestResourcesOfOneTypeDoNotShareIndexes(t *testing.T) {
 func TestApplyLeavesOtherResourcesAlone(t *testing.T) {
 	s := newScene(t)
 	b := s.follow(parse(t, twoOfOneType))
-	s.eventually("bound", func() bool { return finds(b, "two", "k=lamp", "home/lamp") })
+	s.eventually("bound", func() bool { return queryReturns(b, "two", "k=lamp", "home/lamp") })
 	for _, change := range []*strings.Replacer{
 		strings.NewReplacer("[{name: k, path: .spec.color}]", "[{name: k, path: .spec.size}]"),
 		strings.NewReplacer("[{name: k, path: .spec.color}]", "[{name: other, path: .spec.color}]"),
@@ -73,12 +73,12 @@ func TestApplyLeavesOtherResourcesAlone(t *testing.T) {
 		if err := b.Apply(parse(t, change.Replace(twoOfOneType))); err != nil {
 			t.Fatal(err)
 		}
-		if !finds(b, "two", "k=lamp", "home/lamp") || !finds(b, "two", "size>5", "home/lamp", "home/table") {
+		if !queryReturns(b, "two", "k=lamp", "home/lamp") || !queryReturns(b, "two", "size>5", "home/lamp", "home/table") {
 			t.Errorf("the second resource has changed")
 		}
 	}
 	one, err := b.Target("one")
-	if err != nil || !finds(b, "one", "k=red", "home/chair", "home/lamp") {
+	if err != nil || !queryReturns(b, "one", "k=red", "home/chair", "home/lamp") {
 		t.Fatal(err)
 	}
 	if got := indexNames(t, one); len(got) != 3 {
@@ -91,7 +91,7 @@ func TestApplyChangesNothingWhenItFails(t *testing.T) {
 	s := newScene(t)
 	before := parse(t, twoOfOneType)
 	b := s.follow(before)
-	s.eventually("bound", func() bool { return finds(b, "two", "k=lamp", "home/lamp") })
+	s.eventually("bound", func() bool { return queryReturns(b, "two", "k=lamp", "home/lamp") })
 	one, err := b.Target("one")
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +105,7 @@ func TestApplyChangesNothingWhenItFails(t *testing.T) {
 	if err := b.Apply(parse(t, wrong)); err == nil || !strings.Contains(err.Error(), `resource "wrong"`) {
 		t.Fatalf("got %v", err)
 	}
-	if b.Config() != before || len(b.Targets()) != 2 || !finds(b, "one", "k=red", "home/chair", "home/lamp") {
+	if b.Config() != before || len(b.Targets()) != 2 || !queryReturns(b, "one", "k=red", "home/chair", "home/lamp") {
 		t.Errorf("the config is in force: %d targets", len(b.Targets()))
 	}
 	if diff := cmp.Diff(was, indexNames(t, one)); diff != "" {
@@ -131,7 +131,7 @@ func TestApplyServesUntilTheNextHasSynced(t *testing.T) {
 		})
 	})
 	b := s.follow(parse(t, widgetsByColor))
-	s.eventually("bound", func() bool { return finds(b, "widgets", "color=red", "home/chair", "home/lamp") })
+	s.eventually("bound", func() bool { return queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") })
 	old, err := b.Target("widgets")
 	if err != nil {
 		t.Fatal(err)
@@ -146,17 +146,17 @@ func TestApplyServesUntilTheNextHasSynced(t *testing.T) {
 		if err := b.Apply(parse(t, text)); err != nil {
 			t.Fatal(err)
 		}
-		if !finds(b, "widgets", "color=red", "home/chair", "home/lamp") {
+		if !queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") {
 			t.Error("nothing is found while the next informer lists")
 		}
 	}
 	close(let)
 	s.eventually("the next one takes over",
-		func() bool { return finds(b, "widgets", "size=12", "home/table") })
+		func() bool { return queryReturns(b, "widgets", "size=12", "home/table") })
 	s.eventually("the old one ends", old.Informer.IsStopped)
-	s.eventually("its querier is stale", func() bool { return querier.Stamp().Stale })
-	if next, err := b.Target("widgets"); err != nil || len(next.Informer.Status().View) == 0 ||
-		next.Querier().Stamp().Stale {
+	s.eventually("its querier is stale", func() bool { return querier.Freshness().Stale })
+	if next, err := b.Target("widgets"); err != nil || len(next.Informer.Status().Options) == 0 ||
+		next.Querier().Freshness().Stale {
 		t.Errorf("the next one is stale: %v", err)
 	}
 }
@@ -165,7 +165,7 @@ func TestApplyServesUntilTheNextHasSynced(t *testing.T) {
 func TestApplyRevertedBeforeSync(t *testing.T) {
 	s := newScene(t)
 	b := s.follow(parse(t, widgetsByColor))
-	s.eventually("bound", func() bool { return finds(b, "widgets", "color=red", "home/chair", "home/lamp") })
+	s.eventually("bound", func() bool { return queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") })
 	for range 20 {
 		if err := b.Apply(parse(t, widgetsDecoded)); err != nil {
 			t.Fatal(err)
@@ -173,14 +173,14 @@ func TestApplyRevertedBeforeSync(t *testing.T) {
 		if err := b.Apply(parse(t, widgetsByColor)); err != nil {
 			t.Fatal(err)
 		}
-		if !finds(b, "widgets", "color=red", "home/chair", "home/lamp") {
+		if !queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") {
 			t.Error("nothing is found")
 		}
 	}
 	s.eventually("settled", func() bool {
 		target, err := b.Target("widgets")
 		return err == nil && target.Resource.Storage.Mode == "" &&
-			finds(b, "widgets", "color=red", "home/chair", "home/lamp")
+			queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp")
 	})
 }
 
@@ -189,7 +189,7 @@ func TestCloseKeepsReusedNames(t *testing.T) {
 	s := newScene(t)
 	first := s.follow(parse(t, widgetsByColor))
 	s.eventually("bound", func() bool {
-		return finds(first, "widgets", "color=red", "home/chair",
+		return queryReturns(first, "widgets", "color=red", "home/chair",
 			"home/lamp")
 	})
 	if err := first.Apply(parse(t, widgetsBySize)); err != nil {
@@ -204,7 +204,7 @@ func TestCloseKeepsReusedNames(t *testing.T) {
 		t.Fatalf("the name is not taken over: %v", names)
 	}
 	first.Close()
-	if !finds(second, "widgets", "color=red", "home/chair", "home/lamp") {
+	if !queryReturns(second, "widgets", "color=red", "home/chair", "home/lamp") {
 		t.Errorf("remaining indexes: %v", indexNames(t, target))
 	}
 }

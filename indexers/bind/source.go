@@ -11,10 +11,12 @@ import (
 
 // Source returns the content of the informer for [query.New], with the indexes of the resource under their
 // names in the config.
-func (t *Target) Source() query.Source { return source{query.ForInformer(t.Informer), t.indexes} }
+func (t *Target) Source() query.Source {
+	return renamingSource{query.ForInformer(t.Informer), t.indexes}
+}
 
-// following is a source that switches from a target to its replacement.
-type following struct {
+// switchingSource is a source that switches from a target to its replacement.
+type switchingSource struct {
 	binding *Binding
 	target  *Target
 }
@@ -22,19 +24,19 @@ type following struct {
 // Snapshot implements query.Source. A target can lose its indexes after its replacement took over, so that a
 // snapshot is complete only if its target still serves after the snapshot was taken. Later queries use the
 // declarations of the next target.
-func (f *following) Snapshot() query.Snapshot {
+func (f *switchingSource) Snapshot() query.Snapshot {
 	for t := f.serving(); ; {
 		snapshot := t.Source().Snapshot()
 		now := f.serving()
 		if now == t {
-			return declared{snapshot, t.Resource.Indexes}
+			return declaredSnapshot{snapshot, t.Resource.Indexes}
 		}
 		t = now
 	}
 }
 
 // serving returns the current target, or the last one if there is none.
-func (f *following) serving() *Target {
+func (f *switchingSource) serving() *Target {
 	f.binding.mu.Lock()
 	defer f.binding.mu.Unlock()
 	if now := f.binding.mu.slots[slotKey{f.target.Resource.Name,
@@ -44,34 +46,34 @@ func (f *following) serving() *Target {
 	return f.target
 }
 
-// declared is a snapshot with the declarations of its indexes.
-type declared struct {
+// declaredSnapshot is a snapshot with the declarations of its indexes.
+type declaredSnapshot struct {
 	query.Snapshot
 	indexes []*indexers.Index
 }
 
 // Declared returns the declarations, which have the types of values.
-func (d declared) Declared() []*indexers.Index { return d.indexes }
+func (d declaredSnapshot) Declared() []*indexers.Index { return d.indexes }
 
 // Dropped returns the number of values that an index has left out because of a limit.
-func (d declared) Dropped(name string) uint64 { return d.Snapshot.(snapshot).Dropped(name) }
+func (d declaredSnapshot) Dropped(name string) uint64 { return d.Snapshot.(snapshot).Dropped(name) }
 
-// source renames the indexes of one resource in a shared informer to their names in the config.
-type source struct {
+// renamingSource renames the indexes of one resource in a shared informer to their names in the config.
+type renamingSource struct {
 	query.Source
 	indexes map[string]informerIndex
 }
 
 // Snapshot implements query.Source.
-func (s source) Snapshot() query.Snapshot { return snapshot{s.Source.Snapshot(), s.indexes} }
+func (s renamingSource) Snapshot() query.Snapshot { return snapshot{s.Source.Snapshot(), s.indexes} }
 
 type snapshot struct {
 	query.Snapshot
 	indexes map[string]informerIndex
 }
 
-// inner returns the name of an index in the informer; "" if the resource has no such index.
-func (s snapshot) inner(name string) string {
+// informerName returns the name of an index in the informer; "" if the resource has no such index.
+func (s snapshot) informerName(name string) string {
 	if name == cache.NamespaceIndex {
 		return name
 	}
@@ -80,7 +82,7 @@ func (s snapshot) inner(name string) string {
 
 // Index implements query.Snapshot.
 func (s snapshot) Index(name string) (query.Index, bool) {
-	inner := s.inner(name)
+	inner := s.informerName(name)
 	if inner == "" {
 		return nil, false
 	}
@@ -104,7 +106,7 @@ func (s snapshot) IndexNames() []string {
 // Dropped returns the number of values that an index has left out because of a limit.
 func (s snapshot) Dropped(name string) uint64 {
 	if counting, ok := s.Snapshot.(interface{ Dropped(index string) uint64 }); ok {
-		return counting.Dropped(s.inner(name))
+		return counting.Dropped(s.informerName(name))
 	}
 	return 0
 }

@@ -28,8 +28,8 @@ type Target struct {
 	indexes map[string]informerIndex
 	// since is the time of acquiring the informer.
 	since time.Time
-	// dropped is closed when the target is released.
-	dropped chan struct{}
+	// released is closed when the target is released.
+	released chan struct{}
 }
 
 // acquire acquires an informer for a resource.
@@ -48,12 +48,12 @@ func (b *Binding) acquire(r *indexers.Resource, gvr schema.GroupVersionResource)
 		return nil, fmt.Errorf("bind: resource %q: %w", r.Name, err)
 	}
 	return &Target{Resource: r, GVR: gvr, Informer: handle.Informer(), handle: handle, indexes: indexes,
-		since: time.Now(), dropped: make(chan struct{})}, nil
+		since: time.Now(), released: make(chan struct{})}, nil
 }
 
-// drop releases the target.
-func (t *Target) drop() {
-	close(t.dropped)
+// release releases the target.
+func (t *Target) release() {
+	close(t.released)
 	t.handle.Release()
 }
 

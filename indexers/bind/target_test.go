@@ -18,7 +18,7 @@ func TestDuplicates(t *testing.T) {
     - {name: size, path: .spec.size, unique: warn}
     - {name: kind, path: .kind}
 `))
-	s.eventually("bound", func() bool { return finds(b, "widgets", "color=red", "home/chair", "home/lamp") })
+	s.eventually("bound", func() bool { return queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") })
 	target, err := b.Target("widgets")
 	if err != nil {
 		t.Fatal(err)

@@ -34,13 +34,12 @@ func kindsOf(catalog *discovery.Catalog) []kind {
 		if r.Watchable() {
 			all[i].versions = append(all[i].versions, r.GVR.Version)
 		}
-		all[i].order(r.ServedVersions)
+		all[i].sortVersions(r.ServedVersions)
 	}
 	return all
 }
 
-// order sorts the versions by preference.
-func (k *kind) order(preference []string) {
+func (k *kind) sortVersions(preference []string) {
 	slices.SortStableFunc(k.versions, func(a, b string) int {
 		return slices.Index(preference, a) - slices.Index(preference, b)
 	})

@@ -9,7 +9,7 @@ import (
 func TestRemovedVersion(t *testing.T) {
 	s := newScene(t)
 	b := s.follow(parse(t, widgetsByColor))
-	s.eventually("v1", func() bool { return finds(b, "widgets", "color=red", "home/chair", "home/lamp") })
+	s.eventually("v1", func() bool { return queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") })
 	graph, err := b.References()
 	if err != nil {
 		t.Fatal(err)
@@ -18,14 +18,14 @@ func TestRemovedVersion(t *testing.T) {
 		"name: v2,", 1))
 	s.eventually("v2", func() bool {
 		target, err := b.Target("widgets")
-		return err == nil && target.GVR.Version == "v2" && finds(b, "widgets", "color=red", "home/chair",
-			"home/lamp") && graph.Stats().Members == 1 && graph.Stats().Synced == 1
+		return err == nil && target.GVR.Version == "v2" && queryReturns(b, "widgets", "color=red", "home/chair",
+			"home/lamp") && graph.Stats().Informers == 1 && graph.Stats().Synced == 1
 	})
 	if err := b.Apply(parse(t, widgetsBySize)); err != nil {
 		t.Fatal(err)
 	}
 	if target, err := b.Target("widgets"); err != nil || target.GVR.Version != "v2" ||
-		!finds(b, "widgets", "size=12", "home/table") {
+		!queryReturns(b, "widgets", "size=12", "home/table") {
 		t.Errorf("after Apply: %v, %v", target, err)
 	}
 }

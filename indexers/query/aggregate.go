@@ -59,8 +59,8 @@ var functionNames = []string{"sum", "min", "max", "avg"}
 
 // AggregateResult is the result of [Querier.Aggregate].
 type AggregateResult struct {
-	Stamp Stamp
-	Plan  *Plan
+	Freshness Freshness
+	Plan      *Plan
 	// Groups are sorted by their values, in the order of the index for indexes. Groups without a value come
 	// last.
 	Groups []Group
@@ -126,7 +126,7 @@ func (q *Querier) Aggregate(ctx context.Context, query Query, a Aggregation,
 	}
 	found := 0
 	x.candidates(func(key string, item any) bool {
-		if holdAll(x.expensive, key, item) && !x.ended() {
+		if allHold(x.expensive, key, item) && !x.ended() {
 			found++
 			err = g.add(key, item)
 		}
@@ -139,7 +139,7 @@ func (q *Querier) Aggregate(ctx context.Context, query Query, a Aggregation,
 		return nil, err
 	}
 	x.plan.Examined, x.plan.Found = x.tested, found
-	return &AggregateResult{Stamp: x.snapshot.Stamp(), Plan: x.plan, Groups: g.sorted()}, nil
+	return &AggregateResult{Freshness: x.snapshot.Freshness(), Plan: x.plan, Groups: g.sorted()}, nil
 }
 
 type grouping struct {
@@ -158,7 +158,7 @@ type group struct {
 func (g *grouping) add(key string, item any) error {
 	combinations := [][]cell{nil}
 	for _, c := range g.by {
-		cells := distinct(c.of(key, item))
+		cells := distinct(c.cells(key, item))
 		if len(cells) == 0 {
 			cells = []cell{{none: true}}
 		}
@@ -175,7 +175,7 @@ func (g *grouping) add(key string, item any) error {
 	}
 	values := make([][]cell, len(g.measures))
 	for i, m := range g.measures {
-		values[i] = m.of(key, item)
+		values[i] = m.cells(key, item)
 	}
 	for _, at := range combinations {
 		into := g.group(at)
@@ -187,7 +187,7 @@ func (g *grouping) add(key string, item any) error {
 				}
 			}
 		}
-		if !g.work(1 + len(g.measures)) {
+		if !g.spend(1 + len(g.measures)) {
 			return g.err
 		}
 	}
@@ -216,14 +216,14 @@ func (g *grouping) names() string {
 }
 
 // group returns the group of a combination of values, and creates it if necessary.
-func (g *grouping) group(at []cell) *group {
-	texts := make([]string, len(at))
-	for i, c := range at {
+func (g *grouping) group(cells []cell) *group {
+	texts := make([]string, len(cells))
+	for i, c := range cells {
 		texts[i] = c.value()
 	}
 	id := indexers.Value(append(texts, "")...)
 	if g.groups[id] == nil {
-		g.groups[id] = &group{at: at, totals: make([]total, len(g.measures))}
+		g.groups[id] = &group{at: cells, totals: make([]total, len(g.measures))}
 	}
 	return g.groups[id]
 }

@@ -53,7 +53,7 @@ func TestAggregate(t *testing.T) {
 		spec["weights"] = []any{int64(i), int64(i), 0.1}
 		spec["ttl"] = []string{"1h", "30m", "soon", "2h"}[i]
 	}
-	querier := stock(t, objects...)
+	querier := newCacheQuerier(t, objects...)
 	for _, test := range []struct {
 		reason string
 		query  query.Query
@@ -106,7 +106,7 @@ func TestAggregate(t *testing.T) {
 }
 
 func TestAggregateErrors(t *testing.T) {
-	querier := stock(t, someObjects()...)
+	querier := newCacheQuerier(t, someObjects()...)
 	var unknown *query.UnknownIndexError
 	if _, err := querier.Aggregate(t.Context(), query.All(), query.Aggregation{GroupBy: []string{"nope"}},
 		query.Options{}); !errors.As(err, &unknown) {
@@ -138,7 +138,7 @@ func TestAggregateErrors(t *testing.T) {
 	}
 	u.Object["spec"].(m)["list"] = many
 	by := query.Aggregation{GroupBy: []string{".spec.list[*]", ".spec.list[*]"}}
-	if _, err := stock(t, u).Aggregate(t.Context(), query.All(), by, query.Options{}); err == nil ||
+	if _, err := newCacheQuerier(t, u).Aggregate(t.Context(), query.All(), by, query.Options{}); err == nil ||
 		!strings.Contains(err.Error(), "a/x has too many values") {
 		t.Errorf("got %v", err)
 	}
@@ -182,7 +182,7 @@ func TestAggregateModel(t *testing.T) {
 		}
 		cached := newCache(t, dynamicinformer.StoragePacked, f)
 		put(t, cached, objects...)
-		for _, querier := range []*query.Querier{stock(t, objects...),
+		for _, querier := range []*query.Querier{newCacheQuerier(t, objects...),
 			query.New(query.CacheSource{Informer: cached}, f.Indexes()...)} {
 			q, holds := randomQuery(random, 1)
 			by := [][]string{nil, {"host"}, {"team", "class"}, {".spec.class"}, {"weights", "namespace"},
@@ -341,7 +341,7 @@ func TestAggregateRepeatedAndAmbiguousValues(t *testing.T) {
 			t.Errorf("%s, %v", got, err)
 		}
 	}
-	if _, err := stock(t, objects...).Aggregate(t.Context(), query.All(),
+	if _, err := newCacheQuerier(t, objects...).Aggregate(t.Context(), query.All(),
 		query.Aggregation{Measures: measures(t, "sum(namespace)")}, query.Options{}); err == nil ||
 		!strings.Contains(err.Error(), "name a path") {
 		t.Error(err)

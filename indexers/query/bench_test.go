@@ -13,8 +13,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// many fills a cache with n packed objects.
-func many(b *testing.B, n int, indexes dynamicinformer.IndexSet) *dynamicinformer.Informer {
+// fillCache fills a cache with n packed objects.
+func fillCache(b *testing.B, n int, indexes dynamicinformer.IndexSet) *dynamicinformer.Informer {
 	b.Helper()
 	cache := newCache(b, dynamicinformer.StoragePacked, indexes)
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -56,7 +56,7 @@ func BenchmarkAddIndex(b *testing.B) {
 		{"own values sorted", "{name: i, path: .status.notAfter, type: time, order: sorted}"},
 	} {
 		b.Run(bc.name, func(b *testing.B) {
-			s := many(b, benchmarkObjects, nil)
+			s := fillCache(b, benchmarkObjects, nil)
 			f := oneIndex(b, bc.index)
 			before := heap()
 			var grown uint64
@@ -88,7 +88,7 @@ func heap() uint64 {
 // BenchmarkQuery queries 100,000 objects.
 func BenchmarkQuery(b *testing.B) {
 	f := functions(b)
-	s := many(b, benchmarkObjects, f)
+	s := fillCache(b, benchmarkObjects, f)
 	querier := query.New(query.CacheSource{Informer: s}, f.Indexes()...)
 	for _, bc := range []struct {
 		name, query string
@@ -133,7 +133,7 @@ func BenchmarkQuery(b *testing.B) {
 // declared index must cost little more than no order; a path is read from each object.
 func BenchmarkSortFew(b *testing.B) {
 	f := functions(b)
-	querier := query.New(query.CacheSource{Informer: many(b, 50_000, f)}, f.Indexes()...)
+	querier := query.New(query.CacheSource{Informer: fillCache(b, 50_000, f)}, f.Indexes()...)
 	q := query.Prefix("host", "h1234")
 	for _, read := range []bool{false, true} {
 		for _, sortBy := range []string{"", "expiry", "expiry desc, weight", ".spec.weight"} {

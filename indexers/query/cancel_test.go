@@ -51,7 +51,7 @@ func TestCancelWithinOneObject(t *testing.T) {
 			if err := ask(t.Context()); err != nil {
 				t.Fatalf("%v, %s: %v", mode, name, err)
 			}
-			if err := ask(&impatient{Context: t.Context(), patience: 20}); !errors.Is(err,
+			if err := ask(&workCountingContext{Context: t.Context(), patience: 20}); !errors.Is(err,
 				context.DeadlineExceeded) {
 				t.Errorf("%v, %s: %v", mode, name, err)
 			}
@@ -61,18 +61,18 @@ func TestCancelWithinOneObject(t *testing.T) {
 
 // A large regular expression is rejected, and matching a long text stops with its context.
 func TestRegularExpressionsAreBounded(t *testing.T) {
-	querier := stock(t, someObjects()...)
+	querier := newCacheQuerier(t, someObjects()...)
 	if _, err := querier.Count(t.Context(), query.Matches("team", "(?:(?:a?b?){30}){30}"),
 		query.Options{}); err == nil || !strings.Contains(err.Error(), "shorten repetitions") {
 		t.Error(err)
 	}
 	namespace := strings.Repeat("n", 100_000) // of an index without a limit
-	querier = stock(t, simple(namespace+"/w", "edge", 1, "gold"))
+	querier = newCacheQuerier(t, simple(namespace+"/w", "edge", 1, "gold"))
 	q := query.Matches("namespace", "n$")
 	if n, err := querier.Count(t.Context(), q, query.Options{}); n != 1 || err != nil {
 		t.Error(n, err)
 	}
-	if _, err := querier.Count(&impatient{Context: t.Context(), patience: 20}, q,
+	if _, err := querier.Count(&workCountingContext{Context: t.Context(), patience: 20}, q,
 		query.Options{}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}

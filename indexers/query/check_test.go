@@ -22,7 +22,7 @@ func lampDefinition() *crd.Definition {
 
 // Plans warn about paths that are not in the schema, and about paths that lead to lists or maps.
 func TestPathsAreComparedWithTheSchema(t *testing.T) {
-	blind := stock(t)
+	blind := newCacheQuerier(t)
 	querier := blind.WithDefinition(lampDefinition(), "v1")
 	const (
 		misspelt  = ".spec.colour is not in lamps.example.com/v1; did you mean .spec.color?"

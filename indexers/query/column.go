@@ -43,8 +43,8 @@ func (c cell) compare(other cell) int {
 type column struct {
 	name string
 	// typ is the type of the values; the zero value means unknown.
-	typ sortkey.Type
-	of  func(key string, item any) []cell
+	typ   sortkey.Type
+	cells func(key string, item any) []cell
 }
 
 // multiply makes an index column return a value as often as the object has it. An index stores each value of
@@ -64,8 +64,8 @@ func (x *execution) multiply(c *column) error {
 	case a.single():
 		return nil
 	}
-	c.of = func(_ string, item any) (cells []cell) {
-		x.work(bodyWork)
+	c.cells = func(_ string, item any) (cells []cell) {
+		x.spend(bodyWork)
 		for _, key := range a.functions.StoredValues(item)[0] {
 			if key != indexers.Null || a.composite() {
 				cells = append(cells, cell{order: key, text: a.show(key)})
@@ -81,14 +81,14 @@ func (x *execution) typeAt(path *jsonpath.Path) sortkey.Type {
 	for _, name := range slices.Sorted(maps.Keys(x.schema)) {
 		if typ := x.schema[name].TypeAt(path.String()); typ == sortkey.Quantity.String() ||
 			typ == sortkey.Duration.String() {
-			found, _ := sortkey.Named(typ)
+			found, _ := sortkey.TypeNamed(typ)
 			return found
 		}
 	}
 	if x.pathType == nil {
 		return sortkey.Any
 	}
-	typ, _ := sortkey.Named(x.pathType(path.Expr()))
+	typ, _ := sortkey.TypeNamed(x.pathType(path.Expr()))
 	return typ
 }
 
@@ -100,9 +100,9 @@ func (x *execution) column(name, as string) (column, error) {
 			return column{}, err
 		}
 		c := column{name: name, typ: x.typeAt(path)}
-		c.take(as)
-		c.of = func(_ string, item any) (cells []cell) {
-			x.work(bodyWork)
+		c.setType(as)
+		c.cells = func(_ string, item any) (cells []cell) {
+			x.spend(bodyWork)
 			for _, text := range textsOf(x.meter, item, path) {
 				cells = append(cells, c.cellOf(text))
 			}
@@ -116,11 +116,11 @@ func (x *execution) column(name, as string) (column, error) {
 	}
 	c := column{name: name}
 	if a.declared != nil && !a.composite() {
-		c.typ, _ = sortkey.Named(a.declared.Types()[0])
+		c.typ, _ = sortkey.TypeNamed(a.declared.Types()[0])
 	}
-	taken := c.take(as)
+	taken := c.setType(as)
 	keys := x.keys(a)
-	c.of = func(object string, item any) (cells []cell) {
+	c.cells = func(object string, item any) (cells []cell) {
 		for _, key := range keys(object, item) {
 			if key == indexers.Null && !a.composite() {
 				continue
@@ -136,12 +136,12 @@ func (x *execution) column(name, as string) (column, error) {
 	return c, nil
 }
 
-// take sets the type if it is unknown, and reports whether it did.
-func (c *column) take(as string) bool {
+// setType sets the type if it is unknown, and reports whether it did.
+func (c *column) setType(as string) bool {
 	if as == "" || c.typ != sortkey.Any {
 		return false
 	}
-	c.typ, _ = sortkey.Named(as)
+	c.typ, _ = sortkey.TypeNamed(as)
 	return true
 }
 
@@ -174,7 +174,7 @@ func naturalKey(text string) string {
 func (x *execution) keys(a openedIndex) func(object string, item any) []string {
 	if factor := a.keyCost(); a.functions != nil && x.candidateCount()*factor <= x.snapshot.Len() {
 		return func(object string, item any) []string {
-			x.work(factor)
+			x.spend(factor)
 			return a.keysOf(nil, object, item)
 		}
 	}
@@ -182,9 +182,9 @@ func (x *execution) keys(a openedIndex) func(object string, item any) []string {
 	a.each(func(key string, _ int) bool {
 		a.Objects(key, func(object string, _ any) bool {
 			all[object] = append(all[object], key)
-			return x.work(1)
+			return x.spend(1)
 		})
-		return x.work(1)
+		return x.spend(1)
 	})
 	return func(object string, _ any) []string { return all[object] }
 }

@@ -12,7 +12,7 @@ import (
 type compiler struct {
 	schema     schema
 	snapshot   Snapshot
-	references *references.View // optional
+	references *references.TypeGraph // optional
 	now        time.Time
 	meter      *meter
 	warnings   []string
@@ -36,10 +36,10 @@ func (c *compiler) compile(q Query) (cond, error) {
 		switch sub := sub.(type) {
 		case constant:
 			return !sub, nil
-		case not:
+		case notCond:
 			return sub.sub, nil
 		}
-		return not{sub}, nil
+		return notCond{sub}, nil
 	case *comparison:
 		k, err := c.compileComparison(q)
 		return k, q.at.locate(err)
@@ -47,11 +47,11 @@ func (c *compiler) compile(q Query) (cond, error) {
 		if q.err != nil {
 			return nil, q.at.locate(q.err)
 		}
-		return labelled{labelmatch.Compile(q.selector), q.String(), c.meter,
-			func() []*keyed { return c.labelConditions(q.selector) }}, nil
+		return labelCond{labelmatch.Compile(q.selector), q.String(), c.meter,
+			func() []*keyCond { return c.labelConditions(q.selector) }}, nil
 	case *condition:
 		t, err := q.compile()
-		return body{newProbe(t, c.meter), q.String(), c.meter}, q.at.locate(err)
+		return bodyCond{newProbe(t, c.meter), q.String(), c.meter}, q.at.locate(err)
 	case *referenceQuery:
 		linked, err := c.compileLinking(q)
 		return linked, q.at.locate(err)
@@ -61,7 +61,7 @@ func (c *compiler) compile(q Query) (cond, error) {
 
 // compileJunction compiles, flattens and simplifies a junction.
 func (c *compiler) compileJunction(q junction) (cond, error) {
-	out := several{any: q.or}
+	out := groupCond{any: q.or}
 	decided := false
 	for _, sub := range q.subs {
 		part, err := c.compile(sub)
@@ -72,7 +72,7 @@ func (c *compiler) compileJunction(q junction) (cond, error) {
 		case constant:
 			decided = decided || bool(part) == q.or
 			continue
-		case several:
+		case groupCond:
 			if part.any == q.or {
 				out.subs = append(out.subs, part.subs...)
 				continue
@@ -102,7 +102,7 @@ func (c *compiler) joinSpans(subs []cond) []cond {
 	at := map[string]int{}
 	out := subs[:0:0]
 	for _, sub := range subs {
-		k, ok := sub.(*keyed)
+		k, ok := sub.(*keyCond)
 		if !ok || k.exact != nil || !k.index.single() {
 			out = append(out, sub)
 			continue
@@ -113,8 +113,8 @@ func (c *compiler) joinSpans(subs []cond) []cond {
 			out = append(out, k)
 			continue
 		}
-		first := out[i].(*keyed)
-		both := &keyed{index: k.index, meter: c.meter, test: testSet, span: first.span.intersect(k.span),
+		first := out[i].(*keyCond)
+		both := &keyCond{index: k.index, meter: c.meter, test: testSet, span: first.span.intersect(k.span),
 			query: first.query + " && " + k.query}
 		both.estimate(c.snapshot.Len())
 		out[i] = both
@@ -128,7 +128,7 @@ func (c *compiler) compileComparison(q *comparison) (cond, error) {
 		return nil, err
 	}
 	index.now = c.now
-	k := &keyed{index: index, query: q.String(), meter: c.meter}
+	k := &keyCond{index: index, query: q.String(), meter: c.meter}
 	switch q.op {
 	case opEqual, opIn:
 		k.exact, err = c.exactKeys(index, q.values)
@@ -152,7 +152,7 @@ func (c *compiler) exactKeys(index openedIndex, values []value) ([]string, error
 	keys := make([]string, 0, len(values))
 	seen := make(map[string]struct{}, len(values))
 	for _, v := range values {
-		if !c.meter.work(1) {
+		if !c.meter.spend(1) {
 			return nil, c.meter.err
 		}
 		key, err := index.key(v)

@@ -17,8 +17,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// documented returns the code blocks of a language in the documentation.
-func documented(t *testing.T, docs, language string) (blocks []string) {
+// codeBlocks returns the code blocks of a language in the documentation.
+func codeBlocks(t *testing.T, docs, language string) (blocks []string) {
 	t.Helper()
 	for _, block := range fence.FindAllStringSubmatch(docs, -1) {
 		if block[1] == language {
@@ -37,7 +37,7 @@ func TestDocumentedQueries(t *testing.T) {
 		t.Fatal(err)
 	}
 	docs := string(data)
-	blocks := documented(t, docs, "yaml")
+	blocks := codeBlocks(t, docs, "yaml")
 	c, err := indexers.Parse(indexers.Source{Name: "docs.yaml", Data: []byte(blocks[0])})
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func TestDocumentedQueries(t *testing.T) {
 	}
 
 	checkDocumentedGroups(t, querier, docs)
-	plain := documented(t, docs, "")
+	plain := codeBlocks(t, docs, "")
 	text := strings.Split(plain[0], "\n")[1]
 	q, err := query.Parse(text)
 	if err != nil {

@@ -1,7 +1,7 @@
 package query
 
-// starter is a condition that can list its objects.
-type starter interface {
+// candidateSource is a condition that can list its objects.
+type candidateSource interface {
 	cond
 	// size is an upper bound or an estimate of the number of objects.
 	size() int
@@ -13,7 +13,7 @@ type starter interface {
 
 // driver lists the candidates of a query without a full scan.
 type driver struct {
-	parts []starter
+	parts []candidateSource
 	// exact means that every candidate matches the whole query.
 	exact bool
 }
@@ -30,17 +30,17 @@ func (d driver) count() int {
 // chooseDriver finds the smallest driver of a condition. It returns false if there is none.
 func chooseDriver(c cond) (best driver, found bool) {
 	switch c := c.(type) {
-	case starter:
-		return driver{[]starter{c}, true}, true
-	case labelled:
+	case candidateSource:
+		return driver{[]candidateSource{c}, true}, true
+	case labelCond:
 		for _, k := range c.indexed() {
 			if !found || k.count < best.count() {
-				best, found = driver{parts: []starter{k}}, true
+				best, found = driver{parts: []candidateSource{k}}, true
 			}
 		}
 	case constant:
 		return driver{exact: true}, !bool(c)
-	case several:
+	case groupCond:
 		if c.any {
 			return union(c.subs)
 		}
@@ -91,25 +91,25 @@ func (d driver) objects(yield func(object string, item any) bool) {
 	}
 }
 
-// drives reports whether the driver lists exactly the objects of c.
-func (d driver) drives(c cond) bool {
-	k, ok := c.(starter)
+// covers reports whether the driver lists exactly the objects of c.
+func (d driver) covers(c cond) bool {
+	k, ok := c.(candidateSource)
 	return ok && len(d.parts) == 1 && d.parts[0] == k
 }
 
-// rest returns the conditions that the candidates have to be tested by: cheap ones, and expensive ones that
-// read bodies.
-func (d driver) rest(c cond) (cheap, expensive []cond) {
+// remaining returns the conditions that the candidates have to be tested by: cheap ones, and expensive ones
+// that read bodies.
+func (d driver) remaining(c cond) (cheap, expensive []cond) {
 	if d.exact {
 		return nil, nil
 	}
 	subs := []cond{c}
-	if s, ok := c.(several); ok && !s.any {
+	if s, ok := c.(groupCond); ok && !s.any {
 		subs = s.subs
 	}
 	for _, sub := range subs {
 		switch {
-		case d.drives(sub):
+		case d.covers(sub):
 		case sub.cost() == costBody:
 			expensive = append(expensive, sub)
 		default:
@@ -119,7 +119,7 @@ func (d driver) rest(c cond) (cheap, expensive []cond) {
 	return cheap, expensive
 }
 
-func holdAll(conds []cond, key string, item any) bool {
+func allHold(conds []cond, key string, item any) bool {
 	for _, c := range conds {
 		if !c.holds(key, item) {
 			return false

@@ -62,9 +62,9 @@ func (q *Querier) prepare(ctx context.Context, query Query, options Options) (*e
 	if _, all := x.cond.(constant); !x.driven && !all && !options.AllowScan {
 		return nil, &ScanError{Query: query.String(), Objects: x.snapshot.Len()}
 	}
-	x.cheap, x.expensive = x.driver.rest(x.cond)
+	x.cheap, x.expensive = x.driver.remaining(x.cond)
 	if !x.driven {
-		x.cheap, x.expensive = driver{}.rest(x.cond)
+		x.cheap, x.expensive = driver{}.remaining(x.cond)
 	}
 	planTests(x.cheap, x.candidateCount())
 	planTests(x.expensive, x.candidateCount())
@@ -85,11 +85,11 @@ func (x *execution) candidateCount() int {
 func planTests(conds []cond, objects int) {
 	for _, c := range conds {
 		switch c := c.(type) {
-		case *keyed:
+		case *keyCond:
 			c.chooseTest(objects)
-		case not:
+		case notCond:
 			planTests([]cond{c.sub}, objects)
-		case several:
+		case groupCond:
 			planTests(c.subs, objects)
 		}
 	}
@@ -105,20 +105,20 @@ func (x *execution) candidates(yield func(key string, item any) bool) {
 		if !x.step() {
 			return false
 		}
-		return (!holdAll(x.cheap, key, item) || yield(key, item)) && !x.ended()
+		return (!allHold(x.cheap, key, item) || yield(key, item)) && !x.ended()
 	})
 }
 
 // step counts a tested object. It returns false if the query was cancelled.
 func (x *execution) step() bool {
 	x.tested++
-	return x.work(1)
+	return x.spend(1)
 }
 
 func (x *execution) count() (int, error) {
 	n := 0
 	x.candidates(func(key string, item any) bool {
-		if holdAll(x.expensive, key, item) {
+		if allHold(x.expensive, key, item) {
 			n++
 		}
 		return true
@@ -128,20 +128,21 @@ func (x *execution) count() (int, error) {
 
 func (x *execution) run() (*Result, error) {
 	out := &output{execution: x}
-	x.arrange(out)
+	x.sortInto(out)
 	if x.err != nil {
 		return nil, x.err
 	}
 	x.plan.Examined, x.plan.Found = x.tested, len(out.entries)
-	return &Result{Stamp: x.snapshot.Stamp(), Plan: x.plan, Continue: out.cursor(), entries: out.entries}, nil
+	return &Result{Freshness: x.snapshot.Freshness(), Plan: x.plan, Continue: out.cursor(),
+		entries: out.entries}, nil
 }
 
 // output collects the objects in order, applies the expensive tests, and stops at the limit.
 type output struct {
 	*execution
-	entries []entry
-	last    position // position of the last entry
-	more    bool     // the limit left out objects
+	entries   []entry
+	last      position // position of the last entry
+	truncated bool     // the limit left out objects
 }
 
 // add adds an object that passes. It returns false if the output is full or the query was cancelled.
@@ -149,11 +150,11 @@ func (o *output) add(e entry, at position) bool {
 	if !o.step() {
 		return false
 	}
-	if !holdAll(o.expensive, e.key, e.item) || o.ended() {
+	if !allHold(o.expensive, e.key, e.item) || o.ended() {
 		return !o.ended()
 	}
 	if o.options.Limit > 0 && len(o.entries) == o.options.Limit {
-		o.more = true
+		o.truncated = true
 		return false
 	}
 	o.entries = append(o.entries, e)
@@ -163,7 +164,7 @@ func (o *output) add(e entry, at position) bool {
 
 // cursor returns the continue token behind the last object.
 func (o *output) cursor() string {
-	if !o.more {
+	if !o.truncated {
 		return ""
 	}
 	return cursor{position: o.last}.encode(o.query, o.options)

@@ -12,7 +12,7 @@ import (
 type Plan struct {
 	// Query is the query in the text syntax.
 	Query string
-	// Shard is Stamp.Shard: if not empty, all numbers cover only this shard.
+	// Shard is Freshness.Shard: if not empty, all numbers cover only this shard.
 	Shard string
 	// Objects is the number of objects in the source.
 	Objects int
@@ -83,11 +83,11 @@ func (p *Plan) String() string {
 	return b.String()
 }
 
-func count(n int, of string) string {
+func count(n int, noun string) string {
 	if n == 1 {
-		return "1 " + of
+		return "1 " + noun
 	}
-	return fmt.Sprintf("%d %ss", n, of)
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // notes appends how != treats objects without a value, which differs between an index and a condition.
@@ -115,7 +115,8 @@ func notes(q Query, negated bool, dst []string) []string {
 
 func (x *execution) makePlan(warnings []string) *Plan {
 	p := &Plan{
-		Query: x.query.String(), Shard: x.snapshot.Stamp().Shard, Objects: x.snapshot.Len(), Scan: !x.driven,
+		Query: x.query.String(), Shard: x.snapshot.Freshness().Shard, Objects: x.snapshot.Len(),
+		Scan:  !x.driven,
 		Order: x.order.String(), Sort: x.sortText(), Warnings: warnings,
 		Notes: notes(x.query, false, nil),
 	}

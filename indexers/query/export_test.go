@@ -11,7 +11,7 @@ type CacheSource struct{ *dynamicinformer.Informer }
 
 func (s CacheSource) Snapshot() Snapshot {
 	content := s.Informer.Snapshot()
-	return informerSnapshot{content, Stamp{ResourceVersion: content.ResourceVersion(), Synced: true}}
+	return informerSnapshot{content, Freshness{ResourceVersion: content.ResourceVersion(), Synced: true}}
 }
 
 // At sets a matcher's clock.

@@ -108,8 +108,8 @@ func key(u *unstructured.Unstructured) string {
 	return u.GetName()
 }
 
-// stock makes a querier over a client-go cache.
-func stock(t testing.TB, objects ...*unstructured.Unstructured) *query.Querier {
+// newCacheQuerier makes a querier over a client-go cache.
+func newCacheQuerier(t testing.TB, objects ...*unstructured.Unstructured) *query.Querier {
 	t.Helper()
 	f := functions(t)
 	all := f.Indexers()

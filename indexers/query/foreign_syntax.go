@@ -56,7 +56,7 @@ func (p *parser) rejectWordComparison(index string) error {
 		value = v
 	}
 	p.at = end
-	if !bare(value) {
+	if !needsNoQuotes(value) {
 		value = quoted(value)
 	}
 	for _, fill := range [][2]string{{"INDEX", index}, {"VALUE", value}} {

@@ -46,21 +46,21 @@ func textOfQuery(q Query) string {
 
 func (n negation) String() string {
 	text := textOfQuery(n.sub)
-	if tight(n.sub) {
+	if isAtomic(n.sub) {
 		return "!" + text
 	}
 	return "!(" + text + ")"
 }
 
-// tight reports whether a query can follow "!" without parentheses.
-func tight(q Query) bool {
+// isAtomic reports whether a query can follow "!" without parentheses.
+func isAtomic(q Query) bool {
 	switch q := q.(type) {
 	case everything, negation, *labelQuery, *condition, *referenceQuery:
 		return true
 	case *comparison:
 		return q.op == opExists
 	case junction:
-		return len(q.subs) == 0 || len(q.subs) == 1 && tight(q.subs[0])
+		return len(q.subs) == 0 || len(q.subs) == 1 && isAtomic(q.subs[0])
 	}
 	return false
 }
@@ -98,10 +98,10 @@ func (l *referenceQuery) String() string {
 	name := map[referenceKind]string{linkDangling: "dangling", linkTo: "refersTo", linkFrom: "referredBy"}[l.kind]
 	var arguments []string
 	if l.kind != linkDangling {
-		arguments = append(arguments, word(typeText(l.object)), word(l.object.Key()))
+		arguments = append(arguments, quoteIfNeeded(typeText(l.object)), quoteIfNeeded(l.object.Key()))
 	}
 	if l.reference != "" {
-		arguments = append(arguments, word(l.reference))
+		arguments = append(arguments, quoteIfNeeded(l.reference))
 	}
 	return name + "(" + strings.Join(arguments, ", ") + ")"
 }
@@ -115,9 +115,9 @@ func typeText(o references.Object) string {
 	return text
 }
 
-// word formats a text, quoted if necessary.
-func word(text string) string {
-	if bare(text) {
+// quoteIfNeeded formats a text, quoted if necessary.
+func quoteIfNeeded(text string) string {
+	if needsNoQuotes(text) {
 		return text
 	}
 	return quoted(text)
@@ -132,7 +132,7 @@ func (v value) String() string {
 		exact = len(v.parts) == 0 || len(v.parts) == 1 && strings.ContainsAny(text, `/\`)
 		text = indexers.Value(v.parts...)
 	}
-	text = word(text)
+	text = quoteIfNeeded(text)
 	switch {
 	case len(v.parts) == 0:
 		return "()"
@@ -142,8 +142,8 @@ func (v value) String() string {
 	return text
 }
 
-// bare reports whether a text can be written without quotes.
-func bare(text string) bool {
+// needsNoQuotes reports whether a text can be written without quotes.
+func needsNoQuotes(text string) bool {
 	for _, r := range text {
 		if !isBare(r) {
 			return false

@@ -35,7 +35,7 @@ func (s indexerSnapshot) Dropped(index string) (dropped uint64) {
 	return dropped
 }
 
-func (s indexerSnapshot) Stamp() Stamp { return Stamp{Synced: true} }
+func (s indexerSnapshot) Freshness() Freshness { return Freshness{Synced: true} }
 
 func (s indexerSnapshot) Len() int { return len(s.ListKeys()) }
 

@@ -19,7 +19,7 @@ type informerSource struct{ informer *dynamicinformer.Informer }
 func (s informerSource) Snapshot() Snapshot {
 	current := s.informer.Status() // read first, so that the content is not older than the stamp
 	content := s.informer.Snapshot()
-	return informerSnapshot{content, Stamp{
+	return informerSnapshot{content, Freshness{
 		ResourceVersion: content.ResourceVersion(),
 		Contact:         current.LastContact,
 		Synced:          s.informer.HasSynced() && isComplete(current.State) && shardComplete(current.Shard),
@@ -37,7 +37,7 @@ func isComplete(state status.State) bool {
 // shardComplete reports whether all ranges of a shard have been listed. Added ranges are listed while the
 // informer stays synced.
 func shardComplete(shard *status.Shard) bool {
-	return shard == nil || slices.Equal(shard.Wanted, shard.Listed)
+	return shard == nil || slices.Equal(shard.Desired, shard.Listed)
 }
 
 // maxNamed is the maximum number of ranges in a shard's description.
@@ -62,10 +62,10 @@ func describeShard(shard *status.Shard) string {
 // informerSnapshot returns objects as they are stored, so that a query decodes only those that it reads.
 type informerSnapshot struct {
 	*dynamicinformer.Snapshot
-	stamp Stamp
+	freshness Freshness
 }
 
-func (s informerSnapshot) Stamp() Stamp { return s.stamp }
+func (s informerSnapshot) Freshness() Freshness { return s.freshness }
 
 func (s informerSnapshot) Get(key string) (any, bool) { return s.Stored(key) }
 
@@ -101,7 +101,7 @@ func (s informerSnapshot) Dropped(index string) uint64 {
 	if !ok {
 		return 0
 	}
-	if d, ok := x.IndexSet().(dropper); ok {
+	if d, ok := x.IndexSet().(limitReporter); ok {
 		return d.Dropped(index)
 	}
 	return 0

@@ -10,8 +10,8 @@ import (
 
 // labelConditions returns a condition for each index that can narrow a selector. Each one matches all objects
 // that the selector selects, and possibly others.
-func (c *compiler) labelConditions(selector labels.Selector) []*keyed {
-	var out []*keyed
+func (c *compiler) labelConditions(selector labels.Selector) []*keyCond {
+	var out []*keyCond
 	requirements, _ := selector.Requirements() // there are none if the selector selects nothing
 	for _, r := range requirements {
 		switch r.Operator() {
@@ -30,8 +30,8 @@ func (c *compiler) labelConditions(selector labels.Selector) []*keyed {
 
 // labelCondition returns the objects that one index has for a requirement, or nil if that might not be all of
 // them.
-func (c *compiler) labelCondition(name string, r labels.Requirement) *keyed {
-	k := &keyed{exact: []string{}, meter: c.meter}
+func (c *compiler) labelCondition(name string, r labels.Requirement) *keyCond {
+	k := &keyCond{exact: []string{}, meter: c.meter}
 	var values []value
 	seen := map[string]struct{}{}
 	for _, v := range r.Values().List() {

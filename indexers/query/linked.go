@@ -2,8 +2,8 @@ package query
 
 import "slices"
 
-// linked matches objects by the keys that the reference graph returned.
-type linked struct {
+// referenceCond matches objects by the keys that the reference graph returned.
+type referenceCond struct {
 	keys     []string
 	set      map[string]struct{}
 	snapshot Snapshot
@@ -11,21 +11,21 @@ type linked struct {
 	meter    *meter
 }
 
-func (l *linked) cost() cost    { return costLookup }
-func (l *linked) text() string  { return l.query }
-func (l *linked) size() int     { return len(l.keys) }
-func (l *linked) repeats() bool { return false }
+func (l *referenceCond) cost() cost    { return costLookup }
+func (l *referenceCond) text() string  { return l.query }
+func (l *referenceCond) size() int     { return len(l.keys) }
+func (l *referenceCond) repeats() bool { return false }
 
-func (l *linked) holds(object string, _ any) bool {
+func (l *referenceCond) holds(object string, _ any) bool {
 	_, ok := l.set[object]
-	return ok && l.meter.work(1)
+	return ok && l.meter.spend(1)
 }
 
 // objects skips keys that the snapshot does not have: the graph can be ahead of it or behind.
-func (l *linked) objects(yield func(object string, item any) bool) {
+func (l *referenceCond) objects(yield func(object string, item any) bool) {
 	for _, key := range l.keys {
 		item, ok := l.snapshot.Get(key)
-		if !l.meter.work(1) || ok && !yield(key, item) {
+		if !l.meter.spend(1) || ok && !yield(key, item) {
 			return
 		}
 	}
@@ -39,7 +39,7 @@ func (c *compiler) compileLinking(q *referenceQuery) (cond, error) {
 		!slices.Contains(names, q.reference) {
 		return nil, &UnknownReferenceError{Name: q.reference, Known: names}
 	}
-	l := &linked{snapshot: c.snapshot, query: q.String(), meter: c.meter}
+	l := &referenceCond{snapshot: c.snapshot, query: q.String(), meter: c.meter}
 	switch q.kind {
 	case linkDangling:
 		l.keys = c.references.Dangling(q.reference)
@@ -48,7 +48,7 @@ func (c *compiler) compileLinking(q *referenceQuery) (cond, error) {
 		}
 	case linkTo:
 		l.keys = c.references.RefersTo(q.object, q.reference)
-		if n := c.references.LeftOut(q.object, q.reference); n > 0 {
+		if n := c.references.CountRecreated(q.object, q.reference); n > 0 {
 			c.warn("%s: %d more refer to another object of that name, with another UID", q, n)
 		}
 	case linkFrom:
@@ -63,4 +63,4 @@ func (c *compiler) compileLinking(q *referenceQuery) (cond, error) {
 	return l, nil
 }
 
-var _ starter = (*linked)(nil)
+var _ candidateSource = (*referenceCond)(nil)

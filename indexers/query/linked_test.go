@@ -48,7 +48,7 @@ func linkedStock(t *testing.T) (*query.Querier, *references.Graph, *informerStub
 	t.Cleanup(graph.Close)
 	widgets, gadgets := &informerStub{}, &informerStub{}
 	widget := references.Type{Group: "example.com", Resource: "widgets", Kind: "Widget", Namespaced: true}
-	for _, m := range []references.Member{
+	for _, m := range []references.InformerSource{
 		{Type: widget, References: c.Resources[0].References, Informer: widgets},
 		{Type: references.Type{Group: "example.com", Resource: "gadgets", Kind: "Gadget", Namespaced: true},
 			Informer: gadgets},
@@ -70,7 +70,7 @@ func linkedStock(t *testing.T) (*query.Querier, *references.Graph, *informerStub
 	widgets.OnAdd(simple("a/ahead", "edge", 1, "nothing"), false) // which the cache has not heard of
 	gadgets.OnAdd(simple("a/gold", "", 0, nil), true)
 	gadgets.OnAdd(simple("b/iron", "", 0, nil), true)
-	return stock(t, objects...).WithReferences(graph.View(widget)), graph, gadgets
+	return newCacheQuerier(t, objects...).WithReferences(graph.ForType(widget)), graph, gadgets
 }
 
 func TestQueriesAboutReferences(t *testing.T) {
@@ -155,7 +155,7 @@ func TestUnknownReferences(t *testing.T) {
 		&unknown) || !slices.Equal(unknown.Known, []string{"gadget", "owners"}) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := stock(t).Keys(t.Context(), query.Dangling(""), query.Options{}); !errors.Is(err,
+	if _, err := newCacheQuerier(t).Keys(t.Context(), query.Dangling(""), query.Options{}); !errors.Is(err,
 		query.ErrNoReferences) {
 		t.Errorf("got %v", err)
 	}
@@ -175,11 +175,11 @@ func TestUncheckedReferencesWarn(t *testing.T) {
 	t.Cleanup(graph.Close)
 	widgets := &informerStub{}
 	widget := references.Type{Group: "example.com", Resource: "widgets", Kind: "Widget", Namespaced: true}
-	if _, err := graph.Add(references.Member{Type: widget, References: c.Resources[0].References,
+	if _, err := graph.Add(references.InformerSource{Type: widget, References: c.Resources[0].References,
 		Informer: widgets}); err != nil {
 		t.Fatal(err)
 	}
-	querier := stock(t).WithReferences(graph.View(widget))
+	querier := newCacheQuerier(t).WithReferences(graph.ForType(widget))
 	warnings := func(text string) []string {
 		t.Helper()
 		q, err := query.Parse(text)
@@ -204,7 +204,7 @@ func TestUncheckedReferencesWarn(t *testing.T) {
 	if got := warnings("dangling(owners)"); len(got) > 0 {
 		t.Errorf("of another reference: %v", got)
 	}
-	if _, err := graph.Add(references.Member{Type: references.Type{Group: "example.com", Resource: "gadgets",
+	if _, err := graph.Add(references.InformerSource{Type: references.Type{Group: "example.com", Resource: "gadgets",
 		Kind: "Gadget", Namespaced: true}, Informer: &informerStub{}}); err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ func (s objectSnapshot) Dropped(index string) uint64 {
 	return 0
 }
 
-func (s objectSnapshot) Stamp() Stamp { return Stamp{Synced: true} }
+func (s objectSnapshot) Freshness() Freshness { return Freshness{Synced: true} }
 
 func (s objectSnapshot) Len() int { return 1 }
 

@@ -21,8 +21,8 @@ const workBetweenChecks = 256
 // can be large.
 const bodyWork = workBetweenChecks
 
-// work counts steps. It returns false if the query was cancelled.
-func (m *meter) work(steps int) bool {
+// spend counts steps. It returns false if the query was cancelled.
+func (m *meter) spend(steps int) bool {
 	if m == nil {
 		return true
 	}
@@ -45,9 +45,9 @@ func (m *meter) context() context.Context {
 	return m.ctx
 }
 
-// fail reports whether err is not nil. It stops the query with the first such error, or with the cause if the
-// context has ended.
-func (m *meter) fail(err error) bool {
+// stopOn reports whether err is not nil. It stops the query with the first such error, or with the cause if
+// the context has ended.
+func (m *meter) stopOn(err error) bool {
 	if err != nil && m != nil && m.err == nil {
 		m.err = cmp.Or(context.Cause(m.ctx), err)
 	}

@@ -237,8 +237,8 @@ func list(u *unstructured.Unstructured, field string) []any {
 	return l
 }
 
-// naive returns the sorted keys of the objects that match a predicate.
-func naive(objects []*unstructured.Unstructured, p predicate) []string {
+// expectedKeys returns the sorted keys of the objects that match a predicate.
+func expectedKeys(objects []*unstructured.Unstructured, p predicate) []string {
 	keys := []string{}
 	sorted := slices.SortedFunc(slices.Values(objects), func(a, b *unstructured.Unstructured) int {
 		return cmpTuple(a.GetNamespace(), b.GetNamespace(), a.GetName(), b.GetName())
@@ -272,7 +272,7 @@ func checkModel(t *testing.T, seed uint64, rounds, size int,
 		querier := make(t, objects...)
 		for range 25 {
 			q, p := randomQuery(random, 3)
-			want := naive(objects, p)
+			want := expectedKeys(objects, p)
 			if len(want) > 0 {
 				full++
 			}
@@ -431,4 +431,4 @@ func sortValueOf(u *unstructured.Unstructured, name string, descending bool) (st
 }
 
 // A query returns the same as its predicate, in the same order, whatever the plan.
-func TestModelOverClientGo(t *testing.T) { checkModel(t, 1, 12, 50, stock) }
+func TestModelOverClientGo(t *testing.T) { checkModel(t, 1, 12, 50, newCacheQuerier) }

@@ -10,7 +10,7 @@ import (
 
 // A continue token of a narrowed query is valid for the same query without Narrow, and not for another one.
 func TestNarrow(t *testing.T) {
-	querier := stock(t, someObjects()...)
+	querier := newCacheQuerier(t, someObjects()...)
 	q := query.Exists("team")
 	all, err := querier.Keys(t.Context(), q, query.Options{})
 	if err != nil || len(all) < 3 {

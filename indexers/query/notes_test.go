@@ -9,7 +9,7 @@ import (
 
 // A negated junction can start with an index of one of its negated parts.
 func TestNegationsUseIndexes(t *testing.T) {
-	querier := stock(t, someObjects()...)
+	querier := newCacheQuerier(t, someObjects()...)
 	for text, start := range map[string]string{
 		"!(team!=edge || weight>9)":               "team=edge",
 		"!(!(team=edge) || !(weight=9) || tier)":  "weight=9",
@@ -36,7 +36,7 @@ func TestNegationsUseIndexes(t *testing.T) {
 
 // The text of a query for no value can be parsed.
 func TestNoNamespace(t *testing.T) {
-	querier := stock(t, someObjects()...)
+	querier := newCacheQuerier(t, someObjects()...)
 	for _, q := range []query.Query{query.Namespace(), query.In("team"), query.Not(query.Namespace())} {
 		again, err := query.Parse(q.String())
 		if err != nil || again.String() != q.String() {
@@ -53,7 +53,7 @@ func TestNoNamespace(t *testing.T) {
 
 // The plan explains that != of an index and of a condition treat missing values differently.
 func TestNotesOnUnequal(t *testing.T) {
-	querier := stock(t, someObjects()...)
+	querier := newCacheQuerier(t, someObjects()...)
 	for text, want := range map[string]string{
 		"class!=gold": "note   !(class=gold) also holds for objects without a value in class; add && class to leave them out\n",
 		`weight>1 && where("@.spec.class != 'gold'")`: `note   where("@.spec.class != 'gold'"): != does not hold for objects without the value; write !(... == ...) to include them` + "\n",

@@ -47,7 +47,7 @@ func labelsOf(item any) labels.Labels {
 func textsOf(m *meter, item any, path *jsonpath.Path) (texts []string) {
 	ctx := m.context()
 	if o, ok := item.(dynamicinformer.PackedObject); ok && o.Decoded() == nil {
-		err := o.View(func(json []byte) error {
+		err := o.ReadJSON(func(json []byte) error {
 			return path.FindJSONContext(ctx, json, func(v jsonpath.Value) bool {
 				if text, ok := textOf(v.Any()); ok {
 					texts = append(texts, text)
@@ -55,7 +55,7 @@ func textsOf(m *meter, item any, path *jsonpath.Path) (texts []string) {
 				return true
 			})
 		})
-		if err == nil || m.fail(ctx.Err()) {
+		if err == nil || m.stopOn(ctx.Err()) {
 			return texts
 		}
 		texts = nil // invalid JSON
@@ -70,7 +70,7 @@ func textsOf(m *meter, item any, path *jsonpath.Path) (texts []string) {
 		}
 		return true
 	})
-	m.fail(err)
+	m.stopOn(err)
 	return texts
 }
 
@@ -126,35 +126,35 @@ func compileCondition(text string) (tester, error) {
 	return nil, err
 }
 
-// probe tests one item after the other without allocations per item.
-type probe struct {
+// itemTester tests one item after the other without allocations per item.
+type itemTester struct {
 	test  tester
 	meter *meter
 	match bool
 	read  func(json []byte) error // matchJSON, allocated once
 }
 
-func newProbe(test tester, m *meter) *probe {
-	p := &probe{test: test, meter: m}
+func newProbe(test tester, m *meter) *itemTester {
+	p := &itemTester{test: test, meter: m}
 	p.read = p.matchJSON
 	return p
 }
 
-func (p *probe) matchJSON(json []byte) (err error) {
+func (p *itemTester) matchJSON(json []byte) (err error) {
 	p.match, err = p.test.MatchJSONContext(p.meter.context(), json)
 	return err
 }
 
-func (p *probe) decoded(u *unstructured.Unstructured) bool {
+func (p *itemTester) decoded(u *unstructured.Unstructured) bool {
 	if u == nil {
 		return false
 	}
 	match, err := p.test.MatchContext(p.meter.context(), u.Object)
-	return !p.meter.fail(err) && match
+	return !p.meter.stopOn(err) && match
 }
 
 // holds tests an item. It returns false for an unreadable item, and after the end of the meter's context.
-func (p *probe) holds(item any) bool {
+func (p *itemTester) holds(item any) bool {
 	o, ok := item.(dynamicinformer.PackedObject)
 	if !ok {
 		return p.decoded(objectOf(item))
@@ -163,7 +163,7 @@ func (p *probe) holds(item any) bool {
 		return p.decoded(u)
 	}
 	p.match = false
-	err := o.View(p.read)
+	err := o.ReadJSON(p.read)
 	var syntax *jsonpath.SyntaxError
 	switch {
 	case err == nil:
@@ -171,6 +171,6 @@ func (p *probe) holds(item any) bool {
 	case errors.As(err, &syntax): // the decoder can be more lenient than jsonpath
 		return p.decoded(o.Unstructured())
 	}
-	p.meter.fail(p.meter.context().Err())
+	p.meter.stopOn(p.meter.context().Err())
 	return false
 }

@@ -19,7 +19,7 @@ func (p *parser) function(name string, start int) (Query, error) {
 	switch name {
 	case "label", "where":
 	case "dangling", "refersTo", "referredBy":
-		return p.linking(name, start)
+		return p.referenceFunction(name, start)
 	default:
 		return nil, p.failAt(start,
 			"there is no function %s; there are label, where, dangling, refersTo and referredBy", name)
@@ -99,9 +99,9 @@ func codeUnit(hex string) rune {
 	return rune(n)
 }
 
-// linking parses dangling(REFERENCE), refersTo(TYPE, KEY, REFERENCE) or referredBy(TYPE, KEY, REFERENCE). The
-// reference is optional.
-func (p *parser) linking(name string, start int) (Query, error) {
+// referenceFunction parses dangling(REFERENCE), refersTo(TYPE, KEY, REFERENCE) or referredBy(TYPE, KEY,
+// REFERENCE). The reference is optional.
+func (p *parser) referenceFunction(name string, start int) (Query, error) {
 	p.at++
 	var arguments []string
 	if _, ok := p.take(")"); !ok {

@@ -140,7 +140,7 @@ func FuzzParse(f *testing.F) {
 	} {
 		f.Add(text)
 	}
-	querier := stock(f)
+	querier := newCacheQuerier(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		q, err := query.Parse(text)
 		if err != nil {
@@ -172,7 +172,7 @@ func TestUnknownIndexError(t *testing.T) {
 
 // Errors about values point to the position of the value.
 func TestTextQueryErrorPositions(t *testing.T) {
-	querier := stock(t)
+	querier := newCacheQuerier(t)
 	for text, want := range map[string]string{
 		"team=x && wieght>1":      "query:11: there is no index \"wieght\"; there are address, addresses, class, condition",
 		"team=x && weight>heavy":  `query:11: index "weight": "heavy" is not of type int; write it like 42`,

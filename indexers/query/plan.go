@@ -40,8 +40,8 @@ func (c constant) text() string {
 	return "!*"
 }
 
-// keyed matches objects with certain keys in an index.
-type keyed struct {
+// keyCond matches objects with certain keys in an index.
+type keyCond struct {
 	index openedIndex
 	exact []string // the keys, if not nil
 	span  span     // otherwise the range of keys, without indexers.Null
@@ -62,11 +62,11 @@ const (
 	testReread                // compare the object's own keys
 )
 
-func (k *keyed) text() string  { return k.query }
-func (k *keyed) size() int     { return k.count }
-func (k *keyed) repeats() bool { return !k.index.single() && len(k.exact) != 1 }
+func (k *keyCond) text() string  { return k.query }
+func (k *keyCond) size() int     { return k.count }
+func (k *keyCond) repeats() bool { return !k.index.single() && len(k.exact) != 1 }
 
-func (k *keyed) cost() cost {
+func (k *keyCond) cost() cost {
 	if k.exact != nil && len(k.exact) <= maxLookups {
 		return costLookup
 	}
@@ -77,9 +77,9 @@ func (k *keyed) cost() cost {
 const maxLookups = 16
 
 // keys calls yield for each matching key in the index with the number of its objects.
-func (k *keyed) keys(yield func(key string, count int) bool) {
+func (k *keyCond) keys(yield func(key string, count int) bool) {
 	for _, key := range k.exact {
-		if n := k.index.Count(key); !k.meter.work(1) || n > 0 && !yield(key, n) {
+		if n := k.index.Count(key); !k.meter.spend(1) || n > 0 && !yield(key, n) {
 			return
 		}
 	}
@@ -88,7 +88,7 @@ func (k *keyed) keys(yield func(key string, count int) bool) {
 	}
 	null := !k.index.composite()
 	each := func(key string, count int) bool {
-		return k.meter.work(1) && (null && key == indexers.Null || yield(key, count))
+		return k.meter.spend(1) && (null && key == indexers.Null || yield(key, count))
 	}
 	if k.span == (span{}) {
 		k.index.each(each)
@@ -100,7 +100,7 @@ func (k *keyed) keys(yield func(key string, count int) bool) {
 // minEstimated is the number of keys above which objects are estimated instead of counted.
 const minEstimated = 128
 
-func (k *keyed) estimate(objects int) {
+func (k *keyCond) estimate(objects int) {
 	counter, ok := k.index.Index.(interface {
 		CountKeys(from, to string) (int, bool)
 	})
@@ -118,7 +118,7 @@ func (k *keyed) estimate(objects int) {
 }
 
 // chooseTest chooses the cheapest test for a number of objects.
-func (k *keyed) chooseTest(objects int) {
+func (k *keyCond) chooseTest(objects int) {
 	k.test = testSet
 	best := k.count + len(k.exact)
 	if k.exact != nil && (len(k.exact) <= maxLookups || objects*len(k.exact) < best) {
@@ -132,7 +132,7 @@ func (k *keyed) chooseTest(objects int) {
 	}
 }
 
-func (k *keyed) matchesKey(key string) bool {
+func (k *keyCond) matchesKey(key string) bool {
 	if k.exact != nil {
 		_, ok := k.exactSet[key]
 		return ok
@@ -144,7 +144,7 @@ func (k *keyed) matchesKey(key string) bool {
 }
 
 // objects calls yield for each object, once for each matching key that it has.
-func (k *keyed) objects(yield func(object string, item any) bool) {
+func (k *keyCond) objects(yield func(object string, item any) bool) {
 	more := true
 	k.keys(func(key string, _ int) bool {
 		k.index.Objects(key, func(object string, item any) bool {
@@ -155,10 +155,10 @@ func (k *keyed) objects(yield func(object string, item any) bool) {
 	})
 }
 
-func (k *keyed) holds(object string, item any) bool {
+func (k *keyCond) holds(object string, item any) bool {
 	switch k.test {
 	case testReread:
-		if !k.meter.work(k.index.keyCost()) {
+		if !k.meter.spend(k.index.keyCost()) {
 			return false
 		}
 		if k.exactSet == nil {
@@ -170,14 +170,14 @@ func (k *keyed) holds(object string, item any) bool {
 			k.set = make(map[string]struct{}, k.count)
 			k.objects(func(o string, _ any) bool {
 				k.set[o] = struct{}{}
-				return k.meter.work(1)
+				return k.meter.spend(1)
 			})
 		}
 		_, ok := k.set[object]
-		return ok && k.meter.work(1)
+		return ok && k.meter.spend(1)
 	}
 	return slices.ContainsFunc(k.exact, func(key string) bool {
-		return k.meter.work(1) &&
+		return k.meter.spend(1) &&
 			k.index.Has(key, object)
 	})
 }
@@ -190,47 +190,49 @@ func setOf(keys []string) map[string]struct{} {
 	return set
 }
 
-// labelled matches objects by a label selector.
-type labelled struct {
+// labelCond matches objects by a label selector.
+type labelCond struct {
 	selector *labelmatch.Matcher
 	query    string
 	meter    *meter
 	// indexed returns conditions on indexes that match at least the same objects.
-	indexed func() []*keyed
+	indexed func() []*keyCond
 }
 
-func (l labelled) holds(_ string, item any) bool {
-	return l.meter.work(1+l.selector.Len()) && l.selector.Matches(labelsOf(item))
+func (l labelCond) holds(_ string, item any) bool {
+	return l.meter.spend(1+l.selector.Len()) && l.selector.Matches(labelsOf(item))
 }
 
-func (l labelled) cost() cost   { return costLabels }
-func (l labelled) text() string { return l.query }
+func (l labelCond) cost() cost   { return costLabels }
+func (l labelCond) text() string { return l.query }
 
-// body matches objects by a condition on their body.
-type body struct {
-	probe *probe
+// bodyCond matches objects by a condition on their body.
+type bodyCond struct {
+	probe *itemTester
 	query string
 	meter *meter
 }
 
-func (b body) holds(_ string, item any) bool { return b.meter.work(bodyWork) && b.probe.holds(item) }
-func (b body) cost() cost                    { return costBody }
-func (b body) text() string                  { return b.query }
+func (b bodyCond) holds(_ string, item any) bool {
+	return b.meter.spend(bodyWork) && b.probe.holds(item)
+}
+func (b bodyCond) cost() cost   { return costBody }
+func (b bodyCond) text() string { return b.query }
 
-type not struct{ sub cond }
+type notCond struct{ sub cond }
 
-func (n not) holds(key string, item any) bool { return !n.sub.holds(key, item) }
-func (n not) cost() cost                      { return n.sub.cost() }
-func (n not) text() string                    { return "!(" + n.sub.text() + ")" }
+func (n notCond) holds(key string, item any) bool { return !n.sub.holds(key, item) }
+func (n notCond) cost() cost                      { return n.sub.cost() }
+func (n notCond) text() string                    { return "!(" + n.sub.text() + ")" }
 
-// several matches objects that all of subs match, or any.
-type several struct {
+// groupCond matches objects that all of subs match, or any.
+type groupCond struct {
 	any   bool
 	subs  []cond // cheapest first
 	query string
 }
 
-func (s several) holds(key string, item any) bool {
+func (s groupCond) holds(key string, item any) bool {
 	for _, sub := range s.subs {
 		if sub.holds(key, item) == s.any {
 			return s.any
@@ -239,7 +241,7 @@ func (s several) holds(key string, item any) bool {
 	return !s.any
 }
 
-func (s several) cost() cost {
+func (s groupCond) cost() cost {
 	most := costNothing
 	for _, sub := range s.subs {
 		most = max(most, sub.cost())
@@ -247,4 +249,4 @@ func (s several) cost() cost {
 	return most
 }
 
-func (s several) text() string { return s.query }
+func (s groupCond) text() string { return s.query }

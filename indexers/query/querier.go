@@ -25,7 +25,7 @@ type Querier struct {
 	schema schema
 	// latest is the schema of the latest snapshot that declares its own indexes.
 	latest     *atomic.Pointer[declarations]
-	references *references.View
+	references *references.TypeGraph
 	// schemaWarnings compares a query with the schema of the type. It is nil if the schema is unknown.
 	schemaWarnings func(query Query, columns []string) []string
 	pathType       func(path string) string
@@ -65,7 +65,7 @@ func (q *Querier) schemaOf(s Snapshot) schema {
 // WithReferences returns a Querier over the same source that also answers conditions about references. The
 // view must be of the type of the source's objects. Each query reads the view once, at a slightly different
 // time than the source.
-func (q *Querier) WithReferences(view *references.View) *Querier {
+func (q *Querier) WithReferences(view *references.TypeGraph) *Querier {
 	with := *q
 	with.references = view
 	return &with
@@ -152,14 +152,14 @@ func (q *Querier) Keys(ctx context.Context, query Query, options Options) ([]str
 	return r.Keys(), nil
 }
 
-// Stamp returns how recent the source's current content is.
-func (q *Querier) Stamp() Stamp { return q.source.Snapshot().Stamp() }
+// Freshness returns how recent the source's current content is.
+func (q *Querier) Freshness() Freshness { return q.source.Snapshot().Freshness() }
 
 // Result is the answer to a query. It references the objects as they are stored, and decodes them when they
 // are read.
 type Result struct {
-	Stamp Stamp
-	Plan  *Plan
+	Freshness Freshness
+	Plan      *Plan
 	// Continue is the token of the next page; empty on the last page.
 	Continue string
 
@@ -201,7 +201,7 @@ func (r *Result) All() iter.Seq2[string, *unstructured.Unstructured] {
 func (r *Result) AllJSON(read func(key string, text []byte) error) error {
 	for _, e := range r.entries {
 		if o, ok := e.item.(dynamicinformer.PackedObject); ok {
-			if err := o.View(func(text []byte) error { return read(e.key, text) }); err != nil {
+			if err := o.ReadJSON(func(text []byte) error { return read(e.key, text) }); err != nil {
 				return err
 			}
 			continue

@@ -35,7 +35,7 @@ func someObjects() []*unstructured.Unstructured {
 }
 
 func TestOrder(t *testing.T) {
-	querier := stock(t, someObjects()...)
+	querier := newCacheQuerier(t, someObjects()...)
 	for _, test := range []struct {
 		reason  string
 		options query.Options
@@ -58,7 +58,7 @@ func TestOrder(t *testing.T) {
 }
 
 func TestScansNeedPermission(t *testing.T) {
-	querier := stock(t, someObjects()...)
+	querier := newCacheQuerier(t, someObjects()...)
 	for text, allowed := range map[string]bool{
 		"team=edge": true, "*": true, "!*": true, "team=edge && !class": true, "team=edge || weight>5": true,
 		"team=nobody || !(team=nobody)": false, "!class": false, "team!=edge": false,
@@ -95,7 +95,7 @@ func TestLabelSelectorsUseIndexes(t *testing.T) {
 			"tier": []string{"web", "wax", "db"}[i%3]})
 		objects = append(objects, u)
 	}
-	querier := stock(t, objects...)
+	querier := newCacheQuerier(t, objects...)
 	for selector, want := range map[string][]query.Step{
 		"example.com/team=edge": {{Query: "short=edge", Objects: 90}},
 		// too long for the other index
@@ -130,7 +130,7 @@ func TestExplain(t *testing.T) {
 		objects = append(objects, simple(fmt.Sprintf("ns%d/w%02d", i%2, i), []string{"edge", "core"}[i/90],
 			int64(i), "gold"))
 	}
-	querier := stock(t, objects...)
+	querier := newCacheQuerier(t, objects...)
 	q, err := query.Parse(`where(".spec.class") && label("x") && weight>10 && team=core && namespace=ns1`)
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +160,7 @@ sort   along weight
 
 // Two bounds of a single-valued index are joined, unlike bounds of a multi-valued index.
 func TestJoinedBounds(t *testing.T) {
-	querier := stock(t, someObjects()...)
+	querier := newCacheQuerier(t, someObjects()...)
 	for text, joins := range map[string]bool{
 		"weight>=0 && weight<10": true, "weight>=0 && team=edge && weight<10": true,
 		"weight>9 && weight<9": true, "weights>=0 && weights<10": false,
@@ -185,7 +185,7 @@ func TestJoinedBounds(t *testing.T) {
 }
 
 func TestValues(t *testing.T) {
-	querier := stock(t, someObjects()...)
+	querier := newCacheQuerier(t, someObjects()...)
 	for _, test := range []struct {
 		index string
 		query query.Query
@@ -229,7 +229,7 @@ func TestValues(t *testing.T) {
 
 // Null values are found only by their name.
 func TestNulls(t *testing.T) {
-	querier := stock(t, someObjects()...)
+	querier := newCacheQuerier(t, someObjects()...)
 	for _, test := range []struct {
 		query query.Query
 		want  []string
@@ -246,7 +246,7 @@ func TestNulls(t *testing.T) {
 }
 
 func TestContinueTokens(t *testing.T) {
-	querier := stock(t, someObjects()...)
+	querier := newCacheQuerier(t, someObjects()...)
 	options := query.Options{Limit: 1, SortBy: "weight"}
 	r, err := querier.Query(t.Context(), query.All(), options)
 	if err != nil || r.Continue == "" {
@@ -270,7 +270,7 @@ func TestContinueTokens(t *testing.T) {
 }
 
 func TestQueryErrors(t *testing.T) {
-	querier := stock(t, someObjects()...)
+	querier := newCacheQuerier(t, someObjects()...)
 	var unknown *query.UnknownIndexError
 	if _, err := querier.ByIndex("nope", "x"); !errors.As(err, &unknown) ||
 		!slices.Contains(unknown.Known, "team") || !slices.IsSorted(unknown.Known) {
@@ -303,7 +303,7 @@ func TestContextEndsAQuery(t *testing.T) {
 	for i := range 3000 {
 		objects = append(objects, simple(fmt.Sprintf("a/w%d", i), "edge", 1, "gold"))
 	}
-	querier := stock(t, objects...)
+	querier := newCacheQuerier(t, objects...)
 	gone := errors.New("gone")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(gone)
@@ -318,7 +318,7 @@ func TestContextEndsAQuery(t *testing.T) {
 }
 
 func TestReadResults(t *testing.T) {
-	querier := stock(t, someObjects()...)
+	querier := newCacheQuerier(t, someObjects()...)
 	if u, ok := querier.Get("a/y"); !ok || u.GetName() != "y" {
 		t.Errorf("got %v", u)
 	}
@@ -326,7 +326,7 @@ func TestReadResults(t *testing.T) {
 		t.Error("found a missing object")
 	}
 	r, err := querier.Query(t.Context(), query.Range("weight", "9", "11"), query.Options{SortBy: "weight"})
-	if err != nil || !slices.Equal(r.Keys(), []string{"a/x", "a/y", "b/x"}) || !r.Stamp.Synced {
+	if err != nil || !slices.Equal(r.Keys(), []string{"a/x", "a/y", "b/x"}) || !r.Freshness.Synced {
 		t.Errorf("got %v, %v", r, err)
 	}
 	i := 0
@@ -341,10 +341,10 @@ func TestReadResults(t *testing.T) {
 		t.Errorf("got %v, %v", r, err)
 	}
 	now := time.Now()
-	if age := (query.Stamp{Contact: now.Add(-time.Minute)}).Age(now); age != time.Minute {
+	if age := (query.Freshness{Contact: now.Add(-time.Minute)}).Age(now); age != time.Minute {
 		t.Errorf("got %v", age)
 	}
-	if age := (query.Stamp{}).Age(now); age != 0 {
+	if age := (query.Freshness{}).Age(now); age != 0 {
 		t.Errorf("got %v", age)
 	}
 }
@@ -356,7 +356,7 @@ func TestTransformedOperands(t *testing.T) {
 	u := simple("a/x", "edge", 1, "gold")
 	u.Object["spec"].(m)["hosts"] = []any{"Archive.example.com"}
 	u.SetLabels(map[string]string{"tier": "web"})
-	querier := stock(t, u)
+	querier := newCacheQuerier(t, u)
 	for _, text := range []string{
 		"host=ARCHIVE.EXAMPLE.COM", "host in (x, Archive.Example.com)", "host^=ARCH", "host>=ARCHIVE",
 		"host in [ARCHIVE, ARCHIVF)", "host<ARCHIVF",
@@ -479,7 +479,7 @@ func TestDroppedValuesWarn(t *testing.T) {
 }
 
 func TestSortErrors(t *testing.T) {
-	querier := stock(t, someObjects()...)
+	querier := newCacheQuerier(t, someObjects()...)
 	for _, text := range []string{"weight up", "weight, name downwards", "nope", "team",
 		"weight,,name", "weight, "} {
 		if _, err := querier.Query(t.Context(), query.All(), query.Options{SortBy: text}); err == nil {

@@ -247,11 +247,11 @@ func Dangling(reference string) Query {
 // RefersTo matches the objects that refer to an object, by the named reference or by any if it is empty. The
 // UID of the object is ignored.
 func RefersTo(object references.Object, reference string) Query {
-	return &referenceQuery{kind: linkTo, object: named(object), reference: reference}
+	return &referenceQuery{kind: linkTo, object: withoutTextless(object), reference: reference}
 }
 
-// named removes the fields that the text of a query does not have.
-func named(o references.Object) references.Object {
+// withoutTextless removes the fields that the text of a query does not have.
+func withoutTextless(o references.Object) references.Object {
 	if o.UID = ""; o.Kind != "" {
 		o.Resource = ""
 	}
@@ -260,7 +260,7 @@ func named(o references.Object) references.Object {
 
 // ReferredBy matches the objects that an object refers to, by the named reference or by any if it is empty.
 func ReferredBy(object references.Object, reference string) Query {
-	return &referenceQuery{kind: linkFrom, object: named(object), reference: reference}
+	return &referenceQuery{kind: linkFrom, object: withoutTextless(object), reference: reference}
 }
 
 // Exists matches objects that have a value other than indexers.Null.

@@ -106,7 +106,7 @@ func (a openedIndex) parts(v value, open bool) []string {
 	out := make([]string, len(parts))
 	for n, text := range parts {
 		out[n] = a.declared.Operand(n, text, open && n == len(a.declared.Types())-1)
-		if at, ok := relative(text, a.now); ok {
+		if at, ok := parseRelativeTime(text, a.now); ok {
 			switch a.declared.Types()[n] {
 			case "time":
 				out[n] = at.UTC().Format(time.RFC3339Nano)
@@ -145,8 +145,8 @@ func (a openedIndex) suggestRelativeTime(err error) error {
 	return err
 }
 
-// relative parses "now", "now-14d" or "now+1h30m".
-func relative(text string, now time.Time) (time.Time, bool) {
+// parseRelativeTime parses "now", "now-14d" or "now+1h30m".
+func parseRelativeTime(text string, now time.Time) (time.Time, bool) {
 	rest, ok := strings.CutPrefix(text, "now")
 	if !ok || rest == "" {
 		return now, ok
@@ -193,7 +193,7 @@ func (a openedIndex) prefix(v value) (span, error) {
 		return span{}, &UnsortedError{a.name, "a prefix"}
 	}
 	prefix, err := a.declared.Prefix(a.parts(v, true)...)
-	return span{low: prefix, high: sortkey.After(prefix)}, err
+	return span{low: prefix, high: sortkey.PrefixEnd(prefix)}, err
 }
 
 // bounds returns the span of the keys with a value, or with these first parts. purpose is for the error.
@@ -204,7 +204,7 @@ func (a openedIndex) bounds(v value, purpose string) (span, error) {
 	parts := a.parts(v, false)
 	if len(parts) > 0 && len(parts) < len(a.declared.Types()) {
 		prefix, err := a.declared.Prefix(parts...)
-		return span{low: prefix, high: sortkey.After(prefix)}, err
+		return span{low: prefix, high: sortkey.PrefixEnd(prefix)}, err
 	}
 	key, err := a.declared.Key(parts...)
 	return span{low: key, high: key + "\x00"}, err

@@ -26,7 +26,7 @@ func (c *compiler) searchedKeys(index openedIndex, q *comparison) ([]string, err
 		if (key != indexers.Null || index.composite()) && test(index.show(key)) {
 			keys = append(keys, key)
 		}
-		return c.meter.work(1)
+		return c.meter.spend(1)
 	}
 	if low, high, ok := index.addresses(q); ok {
 		index.Keys(low, high, false, look)
@@ -72,7 +72,7 @@ const longText = 1 << 10
 // matches tests a text. The result is undefined if the context ends.
 func (m *meter) matches(e *regexp.Regexp, text string) bool {
 	if len(text) < longText {
-		return m.work(1+len(text)/8) && e.MatchString(text)
+		return m.spend(1+len(text)/8) && e.MatchString(text)
 	}
 	return e.MatchReader(&meteredText{strings.NewReader(text), m})
 }
@@ -84,7 +84,7 @@ type meteredText struct {
 }
 
 func (t *meteredText) ReadRune() (r rune, size int, err error) {
-	if !t.meter.work(1) {
+	if !t.meter.spend(1) {
 		return 0, 0, io.EOF
 	}
 	return t.Reader.ReadRune()
@@ -126,7 +126,7 @@ func (a openedIndex) addressType() sortkey.Type {
 	if a.declared == nil || a.composite() {
 		return sortkey.Any
 	}
-	if typ, _ := sortkey.Named(a.declared.Types()[0]); typ == sortkey.IP || typ == sortkey.CIDR {
+	if typ, _ := sortkey.TypeNamed(a.declared.Types()[0]); typ == sortkey.IP || typ == sortkey.CIDR {
 		return typ
 	}
 	return sortkey.Any

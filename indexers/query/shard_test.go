@@ -45,7 +45,7 @@ func TestShardStamp(t *testing.T) {
 		t.Fatal(err)
 	}
 	querier := query.New(query.ForInformer(informer))
-	if s := querier.Stamp(); !s.Synced {
+	if s := querier.Freshness(); !s.Synced {
 		t.Errorf("all of the shard is there: %+v", s)
 	}
 	all, err := querier.Query(t.Context(), query.All(), query.Options{AllowScan: true})
@@ -57,14 +57,14 @@ func TestShardStamp(t *testing.T) {
 		t.Errorf("the plan does not say of what its numbers are:\n%s", text)
 	}
 	for _, verb := range []string{"list", "watch-list"} {
-		server.Break(apitest.Fault{Path: "/apis/example.com/v1/widgets", Verb: verb, Status: 500})
+		server.AddFaults(apitest.Fault{Path: "/apis/example.com/v1/widgets", Verb: verb, Status: 500})
 	}
 	shard.SetRanges(halves...)
-	if s := querier.Stamp(); s.Synced || !informer.HasSynced() {
+	if s := querier.Freshness(); s.Synced || !informer.HasSynced() {
 		t.Errorf("half of it is missing: %+v, the informer has synced: %v", s, informer.HasSynced())
 	}
 	shard.SetRanges(halves[0])
-	if s := querier.Stamp(); !s.Synced {
+	if s := querier.Freshness(); !s.Synced {
 		t.Errorf("unexpected stamp: %+v", s)
 	}
 }

@@ -11,8 +11,8 @@ type positioned struct {
 	position
 }
 
-// arrange adds the objects to out in order, until it is full.
-func (x *execution) arrange(out *output) {
+// sortInto adds the objects to out in order, until it is full.
+func (x *execution) sortInto(out *output) {
 	if !x.walksIndex() {
 		x.gather(out)
 		return
@@ -65,7 +65,7 @@ func (x *execution) gather(out *output) {
 // emit sorts objects and adds them to out. It returns false if out is full.
 func (x *execution) emit(out *output, all []positioned) bool {
 	slices.SortFunc(all, func(a, b positioned) int {
-		if !x.work(1) {
+		if !x.spend(1) {
 			return 0 // cancelled: the order does not matter
 		}
 		return x.order.compare(a.position, b.position)
@@ -110,7 +110,7 @@ func (x *execution) positions() func(key string, item any) position {
 		for i := range of {
 			values[i] = of[i](key, item)
 		}
-		x.work(work)
+		x.spend(work)
 		return position{values, key}
 	}
 }
@@ -120,13 +120,13 @@ func (x *execution) firstKeys(t term) map[string]string {
 	first := map[string]string{}
 	t.index.Keys("", "", t.descending, func(value string, _ int) bool {
 		if value == indexers.Null && !t.index.composite() {
-			return x.work(1)
+			return x.spend(1)
 		}
 		t.index.Objects(value, func(key string, _ any) bool {
 			if _, again := first[key]; !again {
 				first[key] = value
 			}
-			return x.work(1)
+			return x.spend(1)
 		})
 		return !x.ended()
 	})
@@ -237,7 +237,7 @@ func (w *walk) accepts(key string, item any) bool {
 	default: // the driver is not a single condition
 		return w.cond.holds(key, item)
 	}
-	return holdAll(w.cheap, key, item)
+	return allHold(w.cheap, key, item)
 }
 
 // withoutValue adds the objects without a value.
@@ -252,7 +252,7 @@ func (w *walk) withoutValue() {
 		if _, has := have[key]; !has && (!w.from.set || w.order.compare(at, w.from.position) > 0) {
 			all = append(all, positioned{entry{key, item}, at})
 		}
-		return w.work(1)
+		return w.spend(1)
 	}
 	if w.gathered == nil {
 		w.candidates(add)

@@ -11,8 +11,8 @@ type Source interface {
 
 // Snapshot is the content of a cache at one moment with all its indexes. It is safe for concurrent use.
 type Snapshot interface {
-	// Stamp returns how recent the content is.
-	Stamp() Stamp
+	// Freshness returns how recent the content is.
+	Freshness() Freshness
 	// Len returns the number of objects.
 	Len() int
 	// Get returns the item of a key, which is namespace/name, or the name of a cluster-scoped object.
@@ -25,8 +25,8 @@ type Snapshot interface {
 	IndexNames() []string
 }
 
-// Stamp describes how recent a snapshot is.
-type Stamp struct {
+// Freshness describes how recent a snapshot is.
+type Freshness struct {
 	// ResourceVersion is the resource version of the content; empty if unknown.
 	ResourceVersion string
 	// Contact is the time at which the server last confirmed the content; zero if it never has or if that is
@@ -42,7 +42,7 @@ type Stamp struct {
 }
 
 // Age returns the time since the server last confirmed the content; 0 if unknown.
-func (s Stamp) Age(now time.Time) time.Duration {
+func (s Freshness) Age(now time.Time) time.Duration {
 	if s.Contact.IsZero() {
 		return 0
 	}

@@ -90,7 +90,7 @@ func TestModelAfterChanges(t *testing.T) {
 			all = append(all, o)
 		}
 		q, p := randomQuery(random, 2)
-		checkQuery(t, random, querier, q, naive(all, p), all)
+		checkQuery(t, random, querier, q, expectedKeys(all, p), all)
 		if t.Failed() {
 			t.Fatalf("round %d: %s", round, q)
 		}

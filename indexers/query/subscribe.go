@@ -125,8 +125,8 @@ func (f *follower) OnDelete(obj any) {
 	}
 }
 
-// OnDeparted implements dynamicinformer.Departed.
-func (f *follower) OnDeparted(obj any) {
+// OnLeftShard implements dynamicinformer.LeftShardHandler.
+func (f *follower) OnLeftShard(obj any) {
 	if u := objectOf(obj); u != nil {
 		f.remove(keyOf(u), u, false)
 	}

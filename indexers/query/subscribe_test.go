@@ -18,13 +18,14 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// hub calls handlers like an informer.
-type hub struct {
+// handlerCaller calls handlers like an informer.
+type handlerCaller struct {
 	cache.ResourceEventHandler
 	refuses, removed bool
 }
 
-func (h *hub) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration,
+func (h *handlerCaller) AddEventHandler(
+	handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration,
 	error) {
 	if h.refuses {
 		return nil, errors.New("stopped")
@@ -33,7 +34,7 @@ func (h *hub) AddEventHandler(handler cache.ResourceEventHandler) (cache.Resourc
 	return registered{}, nil
 }
 
-func (h *hub) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error {
+func (h *handlerCaller) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error {
 	h.removed = true
 	return nil
 }
@@ -45,13 +46,13 @@ type registered struct {
 func (registered) HasSynced() bool { return true }
 
 // follow subscribes to a query.
-func follow(t testing.TB, q query.Query) (*hub, *[]query.Event) {
+func follow(t testing.TB, q query.Query) (*handlerCaller, *[]query.Event) {
 	t.Helper()
 	matcher, err := query.NewMatcher(q, functions(t).Indexes()...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, events := &hub{}, &[]query.Event{}
+	h, events := &handlerCaller{}, &[]query.Event{}
 	s, err := query.Subscribe(h, matcher.At(modelNow), func(e query.Event) { *events = append(*events, e) })
 	if err != nil || !s.HasSynced() {
 		t.Fatal(err)
@@ -126,15 +127,15 @@ func TestSubscription(t *testing.T) {
 func TestSubscriptionToAShard(t *testing.T) {
 	h, events := follow(t, query.Eq("team", "edge"))
 	found, other := simple("a/x", "edge", 1, nil), simple("a/y", "core", 1, nil)
-	departed, ok := h.ResourceEventHandler.(dynamicinformer.Departed)
+	departed, ok := h.ResourceEventHandler.(dynamicinformer.LeftShardHandler)
 	if !ok {
-		t.Fatal("the handler does not implement Departed")
+		t.Fatal("the handler does not implement LeftShardHandler")
 	}
 	departed.OnAdd(found, true)
 	departed.OnAdd(other, true)
-	departed.OnDeparted(found)
-	departed.OnDeparted(other)
-	departed.OnDeparted("no object")
+	departed.OnLeftShard(found)
+	departed.OnLeftShard(other)
+	departed.OnLeftShard("no object")
 	departed.OnAdd(found, false)
 	if diff := cmp.Diff([]string{"Added a/x initial", "Deleted a/x", "Added a/x"},
 		summary(*events)); diff != "" {
@@ -226,7 +227,7 @@ func TestSubscriptionModel(t *testing.T) {
 	}
 }
 
-func changeRandomly(random *rand.Rand, objects map[string]*unstructured.Unstructured, h *hub) {
+func changeRandomly(random *rand.Rand, objects map[string]*unstructured.Unstructured, h *handlerCaller) {
 	next := widget(random, random.IntN(4))
 	next.SetUID(types.UID(fmt.Sprint(random.IntN(3))))
 	k := key(next)
@@ -259,7 +260,7 @@ func TestSubscriptionErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := query.Subscribe(&hub{refuses: true}, matcher, func(query.Event) {}); err == nil {
+	if _, err := query.Subscribe(&handlerCaller{refuses: true}, matcher, func(query.Event) {}); err == nil {
 		t.Error("no error of an informer that has stopped")
 	}
 }

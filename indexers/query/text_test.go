@@ -20,7 +20,7 @@ func TestTextRoundTrip(t *testing.T) {
 	for i, class := range odd {
 		objects = append(objects, simple("a/b"+string(rune('a'+i)), class, int64(i), class))
 	}
-	querier := stock(t, objects...)
+	querier := newCacheQuerier(t, objects...)
 	random := rand.New(rand.NewPCG(5, 6))
 	pick := func() string { return odd[random.IntN(len(odd))] }
 	kinds := []func(string, ...string) query.Query{query.Eq, query.Less, query.AtMost, query.Greater,
@@ -43,7 +43,7 @@ func TestTextRoundTrip(t *testing.T) {
 
 // Continue tokens are rejected by other queries.
 func TestContinueTokensOfOtherQueries(t *testing.T) {
-	querier := stock(t, someObjects()...)
+	querier := newCacheQuerier(t, someObjects()...)
 	first := query.Or(query.Prefix("place", "a/b"), query.Exists("weight"))
 	for _, other := range []query.Query{
 		query.Or(query.Prefix("place", "a", "b"), query.Exists("weight")),
@@ -72,7 +72,7 @@ func TestContinueTokensOfOtherQueries(t *testing.T) {
 
 // Queries made of nil fail without panic.
 func TestNilQueries(t *testing.T) {
-	querier := stock(t, someObjects()...)
+	querier := newCacheQuerier(t, someObjects()...)
 	for _, q := range []query.Query{
 		nil, query.Selector(nil), query.And(nil), query.Not(nil), query.Or(query.Exists("team"),
 			nil), query.Not(query.And(query.Selector(nil))),

@@ -34,7 +34,7 @@ func (q *Querier) Values(ctx context.Context, index string, query Query,
 	if c, ok := x.cond.(constant); !ok || !bool(c) {
 		found = map[string]struct{}{}
 		x.candidates(func(key string, item any) bool {
-			if holdAll(x.expensive, key, item) {
+			if allHold(x.expensive, key, item) {
 				found[key] = struct{}{}
 			}
 			return true
@@ -43,12 +43,12 @@ func (q *Querier) Values(ctx context.Context, index string, query Query,
 	var out []ValueCount
 	a.Keys("", "", false, func(key string, count int) bool {
 		if found != nil {
-			count = x.among(a, key, found)
+			count = x.countAmong(a, key, found)
 		}
 		if count > 0 {
 			out = append(out, a.value(key, count))
 		}
-		return x.work(1)
+		return x.spend(1)
 	})
 	if x.err != nil {
 		return nil, x.err
@@ -59,8 +59,7 @@ func (q *Querier) Values(ctx context.Context, index string, query Query,
 	return out, nil
 }
 
-// among counts the objects in found that have a key.
-func (x *execution) among(a openedIndex, key string, found map[string]struct{}) int {
+func (x *execution) countAmong(a openedIndex, key string, found map[string]struct{}) int {
 	n := 0
 	if len(found) < a.Count(key) {
 		for object := range found {

@@ -9,8 +9,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
 )
 
-// dropper is a snapshot that counts values left out of its indexes.
-type dropper interface {
+// limitReporter is a snapshot that counts values left out of its indexes.
+type limitReporter interface {
 	// Dropped returns the number of values that an index has left out because of its limits.
 	Dropped(index string) uint64
 }
@@ -24,7 +24,7 @@ func (c *compiler) warn(format string, args ...any) {
 
 // checkComparison warns if an index may answer a comparison differently than the user expects.
 func (c *compiler) checkComparison(index openedIndex, q *comparison) {
-	if d, ok := c.snapshot.(dropper); ok && d.Dropped(index.name) > 0 {
+	if d, ok := c.snapshot.(limitReporter); ok && d.Dropped(index.name) > 0 {
 		c.warn("index %q left out values beyond its limits, so that objects can be missing; raise maxValues or maxValueBytes", index.name)
 	}
 	if index.declared == nil {

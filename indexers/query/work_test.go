@@ -12,8 +12,9 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// weighed makes a querier over numbered objects: few of them have team "few", all have the same tier.
-func weighed(t testing.TB, objects, few int) (*query.Querier, query.Source) {
+// newNumberedQuerier makes a querier over numbered objects: few of them have team "few", all have the same
+// tier.
+func newNumberedQuerier(t testing.TB, objects, few int) (*query.Querier, query.Source) {
 	t.Helper()
 	f := functions(t)
 	s := newCache(t, dynamicinformer.StorageObject, f)
@@ -38,7 +39,7 @@ func weighed(t testing.TB, objects, few int) (*query.Querier, query.Source) {
 // The work of a sorted query depends on the candidates or the limit, not on the number of objects.
 func TestSortingCost(t *testing.T) {
 	const objects = 5000
-	querier, _ := weighed(t, objects, 10)
+	querier, _ := newNumberedQuerier(t, objects, 10)
 	for _, test := range []struct {
 		query, sortBy string
 		limit, tests  int // at most
@@ -101,15 +102,15 @@ func TestUnproductiveWalksAreGivenUp(t *testing.T) {
 	}
 }
 
-// impatient is a context that counts the work between two checks.
-type impatient struct {
+// workCountingContext is a context that counts the work between two checks.
+type workCountingContext struct {
 	context.Context
 	steps, most int
 	looks       int
 	patience    int // looks after which it ends; 0: never
 }
 
-func (c *impatient) Err() error {
+func (c *workCountingContext) Err() error {
 	c.most, c.steps = max(c.most, c.steps), 0
 	if c.looks++; c.patience > 0 && c.looks > c.patience {
 		return context.DeadlineExceeded
@@ -117,17 +118,19 @@ func (c *impatient) Err() error {
 	return nil
 }
 
-// counting is a source that reports each access to an impatient context.
-type counting struct {
+// accessCountingSource is a source that reports each access to an impatient context.
+type accessCountingSource struct {
 	query.Source
-	by *impatient
+	by *workCountingContext
 }
 
-func (s counting) Snapshot() query.Snapshot { return countingSnapshot{s.Source.Snapshot(), s.by} }
+func (s accessCountingSource) Snapshot() query.Snapshot {
+	return countingSnapshot{s.Source.Snapshot(), s.by}
+}
 
 type countingSnapshot struct {
 	query.Snapshot
-	by *impatient
+	by *workCountingContext
 }
 
 func (s countingSnapshot) All(yield func(string, any) bool) {
@@ -144,7 +147,7 @@ func (s countingSnapshot) Index(name string) (query.Index, bool) {
 
 type countingIndex struct {
 	query.Index
-	by *impatient
+	by *workCountingContext
 }
 
 func (x countingIndex) Count(key string) int {
@@ -171,8 +174,8 @@ func (x countingIndex) Keys(from, to string, descending bool, yield func(string,
 	})
 }
 
-// costly are queries and orders that read all of an index or all objects.
-func costly(t testing.TB) map[string]func(ctx context.Context, querier *query.Querier) error {
+// expensiveQueries are queries and orders that read all of an index or all objects.
+func expensiveQueries(t testing.TB) map[string]func(ctx context.Context, querier *query.Querier) error {
 	var values []string
 	for i := range 3000 {
 		values = append(values, "h"+strconv.Itoa(i))
@@ -240,10 +243,10 @@ func costly(t testing.TB) map[string]func(ctx context.Context, querier *query.Qu
 // A query does a bounded number of steps between two checks of its context, and stops when that ends.
 func TestWorkBetweenContextChecks(t *testing.T) {
 	const bound = 1024
-	_, source := weighed(t, 5000, 10)
-	for name, ask := range costly(t) {
-		ctx := &impatient{Context: t.Context()}
-		querier := query.New(counting{source, ctx}, functions(t).Indexes()...)
+	_, source := newNumberedQuerier(t, 5000, 10)
+	for name, ask := range expensiveQueries(t) {
+		ctx := &workCountingContext{Context: t.Context()}
+		querier := query.New(accessCountingSource{source, ctx}, functions(t).Indexes()...)
 		if err := ask(ctx, querier); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -254,8 +257,8 @@ func TestWorkBetweenContextChecks(t *testing.T) {
 		if strings.HasSuffix(name, "limited") || whole < 6 {
 			continue
 		}
-		ctx = &impatient{Context: t.Context(), patience: 3}
-		querier = query.New(counting{source, ctx}, functions(t).Indexes()...)
+		ctx = &workCountingContext{Context: t.Context(), patience: 3}
+		querier = query.New(accessCountingSource{source, ctx}, functions(t).Indexes()...)
 		if err := ask(ctx, querier); !errors.Is(err, context.DeadlineExceeded) && err == nil ||
 			ctx.steps > bound {
 			t.Errorf("%s: %v, and then %d steps", name, err, ctx.steps)
@@ -265,13 +268,13 @@ func TestWorkBetweenContextChecks(t *testing.T) {
 
 // The cost of "in" is linear in the number of values.
 func TestInIsLinear(t *testing.T) {
-	_, source := weighed(t, 5000, 10)
+	_, source := newNumberedQuerier(t, 5000, 10)
 	values := make([]string, 20_000)
 	for i := range values {
 		values[i] = "h" + strconv.Itoa(i)
 	}
-	total := &totalContext{impatient: impatient{Context: t.Context()}}
-	querier := query.New(counting{source, &total.impatient}, functions(t).Indexes()...)
+	total := &totalContext{workCountingContext: workCountingContext{Context: t.Context()}}
+	querier := query.New(accessCountingSource{source, &total.workCountingContext}, functions(t).Indexes()...)
 	for _, q := range []query.Query{
 		query.In("host", values...),
 		query.And(query.Exists("weight"), query.Not(query.In("host", values...))),
@@ -289,7 +292,7 @@ func TestInIsLinear(t *testing.T) {
 
 // totalContext counts the steps between all checks.
 type totalContext struct {
-	impatient
+	workCountingContext
 	all int
 }
 

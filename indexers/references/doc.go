@@ -3,12 +3,12 @@
 //
 // # Usage
 //
-// Informers feed a [Graph]. Each [Member] is an informer with its type and the references of its objects;
-// owner references need not be declared:
+// Informers feed a [Graph]. Each [InformerSource] is an informer with its type and the references of its
+// objects; owner references need not be declared:
 //
 //	graph := references.New()
 //	defer graph.Close()
-//	membership, err := graph.Add(references.Member{
+//	registration, err := graph.Add(references.InformerSource{
 //		Type: references.Type{Group: "cert-manager.io", Resource: "certificates", Kind: "Certificate",
 //			Namespaced: true},
 //		References: resource.References, Informer: informer,
@@ -17,7 +17,7 @@
 //
 // [Graph.To] returns the references to an object, [Graph.From] the references of an object, and
 // [Graph.Subscribe] sends an event when a reference starts or stops dangling. Queries use a graph through
-// [Graph.View].
+// [Graph.ForType].
 //
 // # Consistency
 //
@@ -25,8 +25,8 @@
 // are created together: it dangles until the target arrives. Eventually the graph agrees with the caches
 // (TestModel).
 //
-// A reference dangles only if its type has a member that has synced and is complete. Otherwise it is
-// [Unknown], for example if no member has the type.
+// A reference dangles only if its type has a source that has synced and is complete. Otherwise it is
+// [Unknown], for example if no source has the type.
 //
 // # Concurrency and cost
 //

@@ -29,27 +29,26 @@ func newExtractor(declared []*indexers.Reference) extractor {
 	return x
 }
 
-// extracted is an object with its key.
-type extracted struct {
+type extractedObject struct {
 	objectKey
 	objectState
 }
 
-// identify reads the metadata of an object. It copies texts, so that they do not pin the stored object.
-func identify(obj any) (extracted, bool) {
+// readMetadata reads the metadata of an object. It copies texts, so that they do not pin the stored object.
+func readMetadata(obj any) (extractedObject, bool) {
 	m, err := meta.Accessor(obj)
 	if err != nil {
-		return extracted{}, false
+		return extractedObject{}, false
 	}
-	return extracted{
+	return extractedObject{
 		objectKey{strings.Clone(m.GetNamespace()), strings.Clone(m.GetName())},
 		objectState{uid: strings.Clone(string(m.GetUID()))},
 	}, true
 }
 
 // read returns the data of an object for the graph.
-func (x extractor) read(obj any) (extracted, bool) {
-	object, ok := identify(obj)
+func (x extractor) read(obj any) (extractedObject, bool) {
+	object, ok := readMetadata(obj)
 	if !ok {
 		return object, false
 	}
@@ -57,7 +56,7 @@ func (x extractor) read(obj any) (extracted, bool) {
 		for _, key := range keys {
 			to := Object(x.references[i].Target(key))
 			if to.Name != "" {
-				object.out = append(object.out, edgeID{x.names[i], to})
+				object.outgoing = append(object.outgoing, edgeID{x.names[i], to})
 			}
 		}
 	}

@@ -46,8 +46,8 @@ func declared(t testing.TB) []*indexers.Reference {
 	return c.Resources[0].References
 }
 
-// feed calls handlers like an informer.
-type feed struct {
+// handlerCaller calls handlers like an informer.
+type handlerCaller struct {
 	cache.ResourceEventHandlerRegistration
 	handler cache.ResourceEventHandler
 	synced  chan struct{}
@@ -55,9 +55,10 @@ type feed struct {
 	removed int
 }
 
-func newFeed() *feed { return &feed{synced: make(chan struct{})} }
+func newFeed() *handlerCaller { return &handlerCaller{synced: make(chan struct{})} }
 
-func (f *feed) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration,
+func (f *handlerCaller) AddEventHandler(
+	handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration,
 	error) {
 	if f.refuses {
 		return nil, errors.New("stopped")
@@ -66,12 +67,12 @@ func (f *feed) AddEventHandler(handler cache.ResourceEventHandler) (cache.Resour
 	return f, nil
 }
 
-func (f *feed) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error {
+func (f *handlerCaller) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error {
 	f.removed++
 	return nil
 }
 
-func (f *feed) Synced() <-chan struct{} { return f.synced }
+func (f *handlerCaller) Synced() <-chan struct{} { return f.synced }
 
 type m = map[string]any
 
@@ -88,8 +89,9 @@ func object(typ references.Type, namespace, name, uid string, spec m) *unstructu
 	return u
 }
 
-// owned adds an owner.
-func owned(u *unstructured.Unstructured, typ references.Type, name, uid string) *unstructured.Unstructured {
+// withOwner adds an owner.
+func withOwner(u *unstructured.Unstructured, typ references.Type, name,
+	uid string) *unstructured.Unstructured {
 	version := "v1"
 	if typ.Group != "" {
 		version = typ.Group + "/v1"

@@ -15,29 +15,29 @@ type Graph struct {
 	mu struct {
 		sync.Mutex
 		kinds
-		members       map[*member]struct{}
+		members       map[*source]struct{}
 		dangling      map[*edge]struct{}
 		edges         int
 		subscriptions map[*Subscription]struct{}
 		why           func(Type) string
-		// changed is closed and replaced when a member has synced or was removed.
+		// changed is closed and replaced when a source has synced or was removed.
 		changed chan struct{}
 		closed  bool
 	}
 }
 
-// New returns a graph without members.
+// New returns a graph without sources.
 func New() *Graph {
 	g := &Graph{}
 	g.mu.kinds = newKinds()
-	g.mu.members = map[*member]struct{}{}
+	g.mu.members = map[*source]struct{}{}
 	g.mu.dangling = map[*edge]struct{}{}
 	g.mu.subscriptions = map[*Subscription]struct{}{}
 	g.mu.changed = make(chan struct{})
 	return g
 }
 
-// Close removes all members and ends all subscriptions without events.
+// Close removes all sources and ends all subscriptions without events.
 func (g *Graph) Close() {
 	g.mu.Lock()
 	g.mu.closed = true
@@ -62,42 +62,41 @@ type change struct {
 
 // touch marks all references to a node.
 func (c *change) touch(n *node) {
-	for e := n.in; e != nil; e = e.next {
+	for e := n.firstIncoming; e != nil; e = e.next {
 		c.touched = append(c.touched, e)
 	}
 }
 
-// hold adds a reference of an object for one more member.
-func (c *change) hold(from *node, id edgeID) {
-	e := from.out[id]
+// addReference adds a reference of an object for one more source.
+func (c *change) addReference(from *node, id edgeID) {
+	e := from.outgoing[id]
 	if e == nil {
 		e = &edge{edgeID: id, from: from}
-		if from.out == nil {
-			from.out = map[edgeID]*edge{}
+		if from.outgoing == nil {
+			from.outgoing = map[edgeID]*edge{}
 		}
-		from.out[id] = e
-		e.link(c.mu.of(id.to))
+		from.outgoing[id] = e
+		e.link(c.mu.forTarget(id.to))
 		c.mu.edges++
 	}
 	e.holders++
 	c.touched = append(c.touched, e)
 }
 
-// release is the reverse of hold.
-func (c *change) release(from *node, id edgeID) {
-	e := from.out[id]
+func (c *change) removeReference(from *node, id edgeID) {
+	e := from.outgoing[id]
 	e.holders--
 	c.touched = append(c.touched, e)
 }
 
-// settle evaluates the touched references and notifies subscriptions.
-func (c *change) settle() {
+// evaluateTouched evaluates the touched references and notifies subscriptions.
+func (c *change) evaluateTouched() {
 	for _, e := range c.touched {
 		switch {
 		case e.holders == 0 && e.node == nil: // settled already
 		case e.holders == 0:
 			c.resolve(e, ReferenceGone)
-			delete(e.from.out, e.edgeID)
+			delete(e.from.outgoing, e.edgeID)
 			c.mu.edges--
 			e.unlink()
 			e.from.drop()
@@ -141,11 +140,11 @@ func (c *change) notify(e Event) {
 	}
 }
 
-// do makes one change.
-func (g *Graph) do(f func(c *change)) {
+// update makes one change.
+func (g *Graph) update(f func(c *change)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c := change{Graph: g}
 	f(&c)
-	c.settle()
+	c.evaluateTouched()
 }

@@ -19,8 +19,8 @@ func waitForSync(graph *references.Graph) {
 	}
 }
 
-// add adds a member that has synced.
-func add(t testing.TB, graph *references.Graph, m references.Member) (*feed, func()) {
+// add adds a source that has synced.
+func add(t testing.TB, graph *references.Graph, m references.InformerSource) (*handlerCaller, func()) {
 	t.Helper()
 	f := newFeed()
 	close(f.synced)
@@ -34,7 +34,7 @@ func add(t testing.TB, graph *references.Graph, m references.Member) (*feed, fun
 	return f, membership.Stop
 }
 
-func only(namespaces ...string) func(string) bool {
+func inNamespaces(namespaces ...string) func(string) bool {
 	return func(namespace string) bool { return slices.Contains(namespaces, namespace) }
 }
 
@@ -51,11 +51,11 @@ func texts(all []references.Reference) []string {
 func TestOwnersAreOfOneUID(t *testing.T) {
 	graph := references.New()
 	defer graph.Close()
-	secret, _ := add(t, graph, references.Member{Type: secrets})
-	issuer, _ := add(t, graph, references.Member{Type: issuers})
-	other, _ := add(t, graph, references.Member{Type: references.Type{Group: "example.com",
+	secret, _ := add(t, graph, references.InformerSource{Type: secrets})
+	issuer, _ := add(t, graph, references.InformerSource{Type: issuers})
+	other, _ := add(t, graph, references.InformerSource{Type: references.Type{Group: "example.com",
 		Resource: "issuers", Kind: "Issuer", Namespaced: true}})
-	secret.handler.OnAdd(owned(object(secrets, "a", "s", "u-s", nil), issuers, "ca", "u-1"), false)
+	secret.handler.OnAdd(withOwner(object(secrets, "a", "s", "u-s", nil), issuers, "ca", "u-1"), false)
 	other.handler.OnAdd(object(issuers, "a", "ca", "u-1", nil), false)
 	want := []string{"Secret a/s owners → Issuer.cert-manager.io a/ca (dangling)"}
 	if diff := cmp.Diff(want, texts(graph.Dangling())); diff != "" {
@@ -67,14 +67,14 @@ func TestOwnersAreOfOneUID(t *testing.T) {
 	}
 	// an owner reference with a stale UID dangles, so the current object of that name is not the owner
 	ca := references.Object{Group: "cert-manager.io", Kind: "Issuer", Namespace: "a", Name: "ca"}
-	view := graph.View(secrets)
+	view := graph.ForType(secrets)
 	if to, from := graph.To(ca), view.RefersTo(ca, ""); len(to) > 0 || len(from) > 0 {
 		t.Errorf("another UID: the references to %v are %v, from %v", ca, to, from)
 	}
-	if others := graph.ToOthers(ca); len(others) != 1 || view.LeftOut(ca, "") != 1 {
+	if others := graph.ToOtherUIDs(ca); len(others) != 1 || view.CountRecreated(ca, "") != 1 {
 		t.Errorf("another UID: the references that are left out are %v", others)
 	}
-	if to := graph.View(issuers).ReferredBy(references.Object{Kind: "Secret", Namespace: "a", Name: "s"},
+	if to := graph.ForType(issuers).ReferredBy(references.Object{Kind: "Secret", Namespace: "a", Name: "s"},
 		""); len(to) > 0 {
 		t.Errorf("another UID: the owners are %v", to)
 	}
@@ -98,13 +98,13 @@ func TestOwnersAreOfOneUID(t *testing.T) {
 func TestReferenceWithoutNamespace(t *testing.T) {
 	graph := references.New()
 	defer graph.Close()
-	nodes, _ := add(t, graph, references.Member{Type: references.Type{Group: "example.com", Resource: "roots",
+	nodes, _ := add(t, graph, references.InformerSource{Type: references.Type{Group: "example.com", Resource: "roots",
 		Kind: "Root"}, References: declared(t)})
 	root := object(clusterIssuers, "", "r", "u",
 		m{"secretName": "s", "issuerRef": m{"name": "ca", "kind": "ClusterIssuer"}})
 	nodes.handler.OnAdd(root, false)
-	secret, _ := add(t, graph, references.Member{Type: secrets})
-	add(t, graph, references.Member{Type: clusterIssuers})
+	secret, _ := add(t, graph, references.InformerSource{Type: secrets})
+	add(t, graph, references.InformerSource{Type: clusterIssuers})
 	secret.handler.OnAdd(object(secrets, "a", "s", "u-s", nil), false)
 	want := []string{"Root.example.com r issuer → ClusterIssuer.cert-manager.io ca (dangling)"}
 	if diff := cmp.Diff(want, texts(graph.Dangling())); diff != "" {
@@ -118,7 +118,7 @@ func TestReferenceWithoutNamespace(t *testing.T) {
 		Name: "r"}))); diff != "" {
 		t.Errorf("references (-want +got):\n%s", diff)
 	}
-	unchecked := graph.View(references.Type{Group: "example.com", Kind: "Root"}).Unchecked("secret")
+	unchecked := graph.ForType(references.Type{Group: "example.com", Kind: "Root"}).Unchecked("secret")
 	if len(unchecked) != 1 || unchecked[0].
 		String() != "1 reference to Secret is not checked: they name no namespace" {
 		t.Errorf("unchecked: %v", unchecked)
@@ -134,19 +134,19 @@ func TestUnknownIsNotDangling(t *testing.T) {
 	spec := m{"issuerRef": m{"name": "ca"}}
 	for _, test := range []struct {
 		reason string
-		target *references.Member // nil: no member has the type
+		target *references.InformerSource // nil: no source has the type
 		state  references.State
 	}{
-		{"no member has the type", nil, references.Unknown},
-		{"all are followed", &references.Member{Type: issuers}, references.Dangling},
-		{"its namespace is followed", &references.Member{Type: issuers, Namespaces: only("a")},
+		{"no source has the type", nil, references.Unknown},
+		{"all are followed", &references.InformerSource{Type: issuers}, references.Dangling},
+		{"its namespace is followed", &references.InformerSource{Type: issuers, Namespaces: inNamespaces("a")},
 			references.Dangling},
-		{"other namespaces are followed", &references.Member{Type: issuers, Namespaces: only("b", "c")},
+		{"other namespaces are followed", &references.InformerSource{Type: issuers, Namespaces: inNamespaces("b", "c")},
 			references.Unknown},
-		{"some are selected", &references.Member{Type: issuers, Selected: true}, references.Unknown},
+		{"some are selected", &references.InformerSource{Type: issuers, Selected: true}, references.Unknown},
 	} {
 		graph := references.New()
-		certs, _ := add(t, graph, references.Member{Type: certificates, References: declared(t)})
+		certs, _ := add(t, graph, references.InformerSource{Type: certificates, References: declared(t)})
 		certs.handler.OnAdd(object(certificates, "a", "c", "u", spec), false)
 		if test.target != nil {
 			_, stop := add(t, graph, *test.target)
@@ -162,13 +162,13 @@ func TestUnknownIsNotDangling(t *testing.T) {
 	}
 }
 
-// Events have the reason why a reference stopped dangling, and replacing a member causes no events.
+// Events have the reason why a reference stopped dangling, and replacing a source causes no events.
 func TestSubscription(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		graph := references.New()
 		defer graph.Close()
-		certs, _ := add(t, graph, references.Member{Type: certificates, References: declared(t)})
-		issuer, stop := add(t, graph, references.Member{Type: issuers})
+		certs, _ := add(t, graph, references.InformerSource{Type: certificates, References: declared(t)})
+		issuer, stop := add(t, graph, references.InformerSource{Type: issuers})
 		cert := object(certificates, "a", "c", "u", m{"issuerRef": m{"name": "ca"}})
 		certs.handler.OnAdd(cert, false)
 		var got []string
@@ -189,14 +189,14 @@ func TestSubscription(t *testing.T) {
 		expect("Startedtrue ca")
 		issuer.handler.OnAdd(object(issuers, "a", "ca", "u-1", nil), false)
 		expect("StoppedTargetFoundfalse ca")
-		_, stopOther := add(t, graph, references.Member{Type: issuers}) // which has not heard of ca
+		_, stopOther := add(t, graph, references.InformerSource{Type: issuers}) // which has not heard of ca
 		stop()
 		expect("Startedfalse ca")
 		certs.handler.OnUpdate(cert, object(certificates, "a", "c", "u", m{"issuerRef": m{"name": "other"}}))
 		expect("Startedfalse other", "StoppedReferenceGonefalse ca")
 		stopOther()
 		expect("StoppedTargetUnknownfalse other")
-		_, stop = add(t, graph, references.Member{Type: issuers})
+		_, stop = add(t, graph, references.InformerSource{Type: issuers})
 		expect("Startedfalse other")
 		s.Stop()
 		s.Stop()
@@ -205,23 +205,23 @@ func TestSubscription(t *testing.T) {
 	})
 }
 
-// UnknownTypes are the target types without members.
+// UnknownTypes are the target types without sources.
 func TestUnknownTypes(t *testing.T) {
 	graph := references.New()
 	defer graph.Close()
-	certs, _ := add(t, graph, references.Member{Type: certificates, References: declared(t)})
-	certs.handler.OnAdd(owned(object(certificates, "a", "c", "u",
+	certs, _ := add(t, graph, references.InformerSource{Type: certificates, References: declared(t)})
+	certs.handler.OnAdd(withOwner(object(certificates, "a", "c", "u",
 		m{"issuerRef": m{"name": "ca"}, "secretName": "s"}), certificates, "c", "u"), false)
 	want := []references.Type{{Resource: "secrets"}, {Group: "cert-manager.io", Kind: "Issuer"}}
 	if diff := cmp.Diff(want, graph.UnknownTypes()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	_, stop := add(t, graph, references.Member{Type: issuers})
+	_, stop := add(t, graph, references.InformerSource{Type: issuers})
 	stop()
 	if diff := cmp.Diff(want[:1], graph.UnknownTypes()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if names := graph.View(certificates).Names(); !slices.Equal(names, []string{"issuer", "owners",
+	if names := graph.ForType(certificates).Names(); !slices.Equal(names, []string{"issuer", "owners",
 		"secret"}) || !slices.Equal(names, references.NewView(declared(t)).Names()) {
 		t.Errorf("got %v", names)
 	}
@@ -231,27 +231,27 @@ func TestUnknownTypes(t *testing.T) {
 func TestReferencesWithSlashes(t *testing.T) {
 	graph := references.New()
 	defer graph.Close()
-	from, _ := add(t, graph, references.Member{Type: clusterIssuers, References: declared(t)})
+	from, _ := add(t, graph, references.InformerSource{Type: clusterIssuers, References: declared(t)})
 	from.handler.OnAdd(object(clusterIssuers, "", "ci", "u", m{"secretName": "a/s"}), false)
 	at := references.Object{Group: clusterIssuers.Group, Kind: clusterIssuers.Kind, Name: "ci"}
-	if got := graph.View(secrets).ReferredBy(at, ""); len(got) != 0 {
+	if got := graph.ForType(secrets).ReferredBy(at, ""); len(got) != 0 {
 		t.Errorf("got %v", got)
 	}
 }
 
 func TestGraphErrors(t *testing.T) {
 	graph := references.New()
-	for _, m := range []references.Member{{Informer: newFeed()}, {Type: issuers},
+	for _, m := range []references.InformerSource{{Informer: newFeed()}, {Type: issuers},
 		{Type: references.Type{Resource: "issuers"}, Informer: newFeed()}, {Type: issuers,
-			Informer: &feed{refuses: true}}} {
+			Informer: &handlerCaller{refuses: true}}} {
 		if _, err := graph.Add(m); err == nil {
-			t.Errorf("%+v is a member", m)
+			t.Errorf("%+v has a source", m)
 		}
 	}
 	if s := graph.Stats(); s != (references.Stats{}) {
 		t.Errorf("got %+v", s)
 	}
-	if _, err := graph.Add(references.Member{Type: issuers, Informer: newFeed()}); err != nil {
+	if _, err := graph.Add(references.InformerSource{Type: issuers, Informer: newFeed()}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -267,7 +267,7 @@ func TestGraphErrors(t *testing.T) {
 	if err := <-waiting; !errors.Is(err, references.ErrClosed) && err != nil {
 		t.Errorf("got %v", err)
 	}
-	if _, err := graph.Add(references.Member{Type: issuers, Informer: newFeed()}); !errors.Is(err,
+	if _, err := graph.Add(references.InformerSource{Type: issuers, Informer: newFeed()}); !errors.Is(err,
 		references.ErrClosed) {
 		t.Errorf("got %v", err)
 	}
@@ -282,8 +282,8 @@ func BenchmarkDangling(b *testing.B) {
 		b.Run(fmt.Sprint(objects), func(b *testing.B) {
 			graph := references.New()
 			defer graph.Close()
-			certs, _ := add(b, graph, references.Member{Type: certificates, References: declared(b)})
-			issuer, _ := add(b, graph, references.Member{Type: issuers})
+			certs, _ := add(b, graph, references.InformerSource{Type: certificates, References: declared(b)})
+			issuer, _ := add(b, graph, references.InformerSource{Type: issuers})
 			issuer.handler.OnAdd(object(issuers, "a", "ca", "u", nil), true)
 			for i := range objects {
 				name := "ca"

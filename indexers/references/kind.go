@@ -3,9 +3,9 @@ package references
 // kind is the type of objects or of reference targets.
 type kind struct {
 	Type
-	// known is set when a member has provided the whole Type; before, only Resource or Kind is set.
+	// known is set when a source has provided the whole Type; before, only Resource or Kind is set.
 	known   bool
-	members map[*member]struct{}
+	sources map[*source]struct{}
 	nodes   map[objectKey]*node
 	// referrers counts the references to objects of the kind.
 	referrers map[referrer]int
@@ -15,13 +15,13 @@ type kind struct {
 type referrer struct {
 	kind *kind
 	name string
-	// unplaced is set for references without namespace to a namespaced type: the namespace of the target is
-	// unknown.
-	unplaced bool
+	// noNamespace is set for references without namespace to a namespaced type: the namespace of the target
+	// is unknown.
+	noNamespace bool
 }
 
 func newKind(t Type) *kind {
-	return &kind{Type: t, nodes: map[objectKey]*node{}, members: map[*member]struct{}{},
+	return &kind{Type: t, nodes: map[objectKey]*node{}, sources: map[*source]struct{}{},
 		referrers: map[referrer]int{}}
 }
 
@@ -53,8 +53,8 @@ func (ks kinds) find(o Object) (found []*kind) {
 	return found
 }
 
-// of returns the kind of a reference target and creates it if necessary.
-func (ks kinds) of(o Object) *kind {
+// forTarget returns the kind of a reference target and creates it if necessary.
+func (ks kinds) forTarget(o Object) *kind {
 	if found := ks.find(o); len(found) > 0 {
 		return found[0]
 	}
@@ -98,15 +98,15 @@ func (ks kinds) register(t Type) (k *kind, moved []*edge) {
 func (k *kind) incoming() []*edge {
 	var all []*edge
 	for _, n := range k.nodes {
-		for e := n.in; e != nil; e = e.next {
+		for e := n.firstIncoming; e != nil; e = e.next {
 			all = append(all, e)
 		}
 	}
 	return all
 }
 
-// at returns the key of a reference target. The namespace is ignored for cluster-scoped types.
-func (k *kind) at(namespace, name string) objectKey {
+// targetKey returns the key of a reference target. The namespace is ignored for cluster-scoped types.
+func (k *kind) targetKey(namespace, name string) objectKey {
 	if k.known && !k.Namespaced {
 		namespace = ""
 	}
@@ -125,8 +125,8 @@ func (k *kind) node(at objectKey) *node {
 
 // complete reports whether a missing object of a namespace is known not to exist.
 func (k *kind) complete(namespace string) bool {
-	for m := range k.members {
-		if m.synced && m.covers(namespace) {
+	for m := range k.sources {
+		if m.synced && m.isComplete(namespace) {
 			return true
 		}
 	}

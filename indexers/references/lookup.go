@@ -7,20 +7,20 @@ import (
 
 // To returns the references to an object, sorted. It leaves out references to another object of that name:
 // with a UID other than that of o, or, if o has none, than the UIDs of the objects in the graph. See
-// [Graph.ToOthers].
+// [Graph.ToOtherUIDs].
 func (g *Graph) To(o Object) []Reference { return g.to(o, false) }
 
-// ToOthers returns the references that [Graph.To] leaves out, sorted. Their target was deleted and recreated,
-// or they were copied.
-func (g *Graph) ToOthers(o Object) []Reference { return g.to(o, true) }
+// ToOtherUIDs returns the references that [Graph.To] leaves out, sorted. Their target was deleted and
+// recreated, or they were copied.
+func (g *Graph) ToOtherUIDs(o Object) []Reference { return g.to(o, true) }
 
 func (g *Graph) to(o Object, others bool) []Reference {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var all []Reference
-	for _, n := range g.at(o) {
-		for e := n.in; e != nil; e = e.next {
-			if e.meansOther(o.UID) == others {
+	for _, n := range g.nodesOf(o) {
+		for e := n.firstIncoming; e != nil; e = e.next {
+			if e.refersToOtherUID(o.UID) == others {
 				all = append(all, e.reference())
 			}
 		}
@@ -36,8 +36,8 @@ func (g *Graph) from(o Object, fits func(*edge) bool) []Reference {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var all []Reference
-	for _, n := range g.at(o) {
-		for _, e := range n.out {
+	for _, n := range g.nodesOf(o) {
+		for _, e := range n.outgoing {
 			if fits(e) {
 				all = append(all, e.reference())
 			}
@@ -66,17 +66,18 @@ func sorted(all []Reference) []Reference {
 	return all
 }
 
-// at returns the nodes of an object. If no member has its type, there may be one for each name of the type.
-func (g *Graph) at(o Object) (nodes []*node) {
+// nodesOf returns the nodes of an object. If no source has its type, there may be one for each name of the
+// type.
+func (g *Graph) nodesOf(o Object) (nodes []*node) {
 	for _, k := range g.mu.find(o) {
-		if n := k.nodes[k.at(o.Namespace, o.Name)]; n != nil {
+		if n := k.nodes[k.targetKey(o.Namespace, o.Name)]; n != nil {
 			nodes = append(nodes, n)
 		}
 	}
 	return nodes
 }
 
-// UnknownTypes returns the target types that never had a member, sorted: the group and either the plural name
+// UnknownTypes returns the target types that never had a source, sorted: the group and either the plural name
 // or the kind, as in the references.
 func (g *Graph) UnknownTypes() []Type {
 	g.mu.Lock()
@@ -98,8 +99,8 @@ func (g *Graph) UnknownTypes() []Type {
 
 // Stats are the counts of a graph.
 type Stats struct {
-	// Members is the number of informers, Synced the number that have synced.
-	Members, Synced int
+	// Informers is the number of informers, Synced the number that have synced.
+	Informers, Synced int
 	// References is the number of references of all objects, Dangling of the dangling ones.
 	References, Dangling int
 }
@@ -108,7 +109,7 @@ type Stats struct {
 func (g *Graph) Stats() Stats {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	s := Stats{Members: len(g.mu.members), References: g.mu.edges, Dangling: len(g.mu.dangling)}
+	s := Stats{Informers: len(g.mu.members), References: g.mu.edges, Dangling: len(g.mu.dangling)}
 	for m := range g.mu.members {
 		if m.synced {
 			s.Synced++
@@ -117,7 +118,7 @@ func (g *Graph) Stats() Stats {
 	return s
 }
 
-// WaitForSync waits until all members have synced, including those added meanwhile. It returns the cause of
+// WaitForSync waits until all sources have synced, including those added meanwhile. It returns the cause of
 // ctx's end, or ErrClosed.
 func (g *Graph) WaitForSync(ctx context.Context) error {
 	for {

@@ -21,10 +21,10 @@ type model struct {
 	views []*view
 }
 
-// view is a member with its objects.
+// view is a source with its objects.
 type view struct {
-	references.Member
-	feed    *feed
+	references.InformerSource
+	feed    *handlerCaller
 	stop    func()
 	synced  bool
 	objects map[string]*unstructured.Unstructured // by namespace/name
@@ -98,7 +98,7 @@ func (m *model) resolve(to references.Object) (references.Object, references.Sta
 	return to, state
 }
 
-// meansOther reports whether a target has none of the UIDs of the objects of its name.
+// refersToOtherUID reports whether a target has none of the UIDs of the objects of its name.
 func (m *model) meansOther(to references.Object) bool {
 	if to.UID == "" {
 		return false
@@ -115,7 +115,7 @@ func (m *model) meansOther(to references.Object) bool {
 	return found
 }
 
-// everKnown are types that ever had a member: they stay known.
+// everKnown are types that ever had a source: they stay known.
 var everKnown map[references.Type]bool
 
 func (m *model) was(typ references.Type) bool { return everKnown[typ] }
@@ -156,7 +156,7 @@ func shown(all []references.Reference) []string {
 	return out
 }
 
-// TestModel compares a graph with a model after each step of random histories: objects and members are
+// TestModel compares a graph with a model after each step of random histories: objects and sources are
 // created, changed, replaced and deleted.
 func TestModel(t *testing.T) {
 	for seed := range uint64(12) {
@@ -184,7 +184,7 @@ func history(t *testing.T, random *rand.Rand) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &historian{random: random, graph: graph, declared: declared(t)}
+	h := &historyGenerator{random: random, graph: graph, declared: declared(t)}
 	for step := range 250 {
 		what := h.step(t)
 		synctest.Wait()
@@ -194,12 +194,12 @@ func history(t *testing.T, random *rand.Rand) {
 		if diff := gocmp.Diff(h.all(dangles), got); diff != "" {
 			t.Fatalf("step %d, %s: dangling (-model +graph):\n%s", step, what, diff)
 		}
-		if len(wrong) > 0 || len(dangling) != len(got) || subscription.Waiting() > 0 {
+		if len(wrong) > 0 || len(dangling) != len(got) || subscription.QueueLength() > 0 {
 			t.Fatalf("step %d, %s: wrong events %v; %d dangle, events for %d", step, what, wrong,
 				len(got), len(dangling))
 		}
 		if s := graph.Stats(); s.References < len(got) || s.References != len(h.all(everything)) ||
-			s.Dangling != len(got) || s.Members != len(h.views) {
+			s.Dangling != len(got) || s.Informers != len(h.views) {
 			t.Fatalf("step %d, %s: %+v", step, what, s)
 		}
 		o := h.anything()
@@ -219,18 +219,18 @@ func history(t *testing.T, random *rand.Rand) {
 	}
 }
 
-// historian makes a history.
-type historian struct {
+// historyGenerator makes a history.
+type historyGenerator struct {
 	model
 	random   *rand.Rand
 	graph    *references.Graph
 	declared []*indexers.Reference
 }
 
-func (h *historian) pick(list ...string) string { return list[h.random.IntN(len(list))] }
+func (h *historyGenerator) pick(list ...string) string { return list[h.random.IntN(len(list))] }
 
 // anything names an object that may be there.
-func (h *historian) anything() references.Object {
+func (h *historyGenerator) anything() references.Object {
 	typ := []references.Type{certificates, issuers, clusterIssuers, secrets}[h.random.IntN(4)]
 	o := references.Object{Group: typ.Group, Resource: typ.Resource, Kind: typ.Kind,
 		Name: h.pick("x", "y", "z")}
@@ -240,7 +240,7 @@ func (h *historian) anything() references.Object {
 	return o
 }
 
-func (h *historian) step(t *testing.T) string {
+func (h *historyGenerator) step(t *testing.T) string {
 	switch n := h.random.IntN(20); {
 	case n == 0 && len(h.views) < 6, len(h.views) == 0:
 		return h.join(t)
@@ -266,7 +266,7 @@ func (h *historian) step(t *testing.T) string {
 	}
 }
 
-func (h *historian) join(t *testing.T) string {
+func (h *historyGenerator) join(t *testing.T) string {
 	v := &view{feed: newFeed(), objects: map[string]*unstructured.Unstructured{}}
 	v.Type = []references.Type{certificates, certificates, issuers, clusterIssuers, secrets}[h.random.IntN(5)]
 	v.Informer = v.feed
@@ -275,9 +275,9 @@ func (h *historian) join(t *testing.T) string {
 	}
 	v.Selected = h.random.IntN(5) == 0
 	if h.random.IntN(4) == 0 && v.Type.Namespaced {
-		v.Namespaces = only("a")
+		v.Namespaces = inNamespaces("a")
 	}
-	membership, err := h.graph.Add(v.Member)
+	membership, err := h.graph.Add(v.InformerSource)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,8 +287,8 @@ func (h *historian) join(t *testing.T) string {
 	return "join " + v.Type.Resource
 }
 
-// write changes an object of a member, as an informer tells of it.
-func (h *historian) write(v *view) string {
+// write changes an object of a source, as an informer tells of it.
+func (h *historyGenerator) write(v *view) string {
 	namespace := ""
 	if v.Type.Namespaced {
 		namespace = h.pick("a", "b")
@@ -320,7 +320,7 @@ func (h *historian) write(v *view) string {
 		spec["secretName"] = h.pick("x", "y")
 	}
 	for range h.random.IntN(3) {
-		owned(next, []references.Type{certificates, issuers, clusterIssuers, secrets}[h.random.IntN(4)],
+		withOwner(next, []references.Type{certificates, issuers, clusterIssuers, secrets}[h.random.IntN(4)],
 			h.pick("x", "y"), h.pick("u1", "u2"))
 	}
 	v.objects[at.Key()] = next

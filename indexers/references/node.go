@@ -4,19 +4,19 @@ package references
 type node struct {
 	kind *kind
 	objectKey
-	// present are the objects that members have for the key. They can have different UIDs if there are
-	// several members, or one has not yet received a replacement.
+	// present are the objects that sources have for the key. They can have different UIDs if there are
+	// several sources, or one has not yet received a replacement.
 	present []uidCount
-	// out are the references of the object.
-	out map[edgeID]*edge
-	// in is the first reference to the object.
-	in *edge
+	// outgoing are the references of the object.
+	outgoing map[edgeID]*edge
+	// firstIncoming is the first reference to the object.
+	firstIncoming *edge
 }
 
-// uidCount is the number of members that have an object.
+// uidCount is the number of sources that have an object.
 type uidCount struct {
 	uid     string
-	members int
+	sources int
 }
 
 // edgeID identifies a reference of one object.
@@ -25,25 +25,24 @@ type edgeID struct {
 	to   Object // as written
 }
 
-// edge is a reference.
 type edge struct {
 	edgeID
 	from, node *node // node is the target
-	// holders is the number of members whose object has the reference.
+	// holders is the number of sources whose object has the reference.
 	holders  int
 	dangling bool
-	// by is the referrer under which the target's kind counts the reference.
-	by referrer
+	// referrer is the referrer under which the target's kind counts the reference.
+	referrer referrer
 	// next and previous link the references to the same node.
 	next, previous *edge
 }
 
-// addHolder adds a member that has the object, removeHolder removes it. They return false if present stays
+// addHolder adds a source that has the object, removeHolder removes it. They return false if present stays
 // the same.
 func (n *node) addHolder(uid string) bool {
 	for i := range n.present {
 		if n.present[i].uid == uid {
-			n.present[i].members++
+			n.present[i].sources++
 			return false
 		}
 	}
@@ -56,7 +55,7 @@ func (n *node) removeHolder(uid string) bool {
 		if n.present[i].uid != uid {
 			continue
 		}
-		if n.present[i].members--; n.present[i].members > 0 {
+		if n.present[i].sources--; n.present[i].sources > 0 {
 			return false
 		}
 		n.present = append(n.present[:i], n.present[i+1:]...)
@@ -77,7 +76,8 @@ func (n *node) has(uid string) bool {
 
 // drop removes the node if it has no object and no references.
 func (n *node) drop() {
-	if n.in == nil && len(n.present) == 0 && len(n.out) == 0 && n.kind.nodes[n.objectKey] == n {
+	if n.firstIncoming == nil && len(n.present) == 0 && len(n.outgoing) == 0 &&
+		n.kind.nodes[n.objectKey] == n {
 		delete(n.kind.nodes, n.objectKey)
 	}
 }
@@ -95,13 +95,13 @@ func (n *node) object() Object {
 // link links an edge to its target in a kind.
 func (e *edge) link(k *kind) {
 	e.unlink()
-	e.node = k.node(k.at(e.to.Namespace, e.to.Name))
-	e.by = referrer{e.from.kind, e.name, k.known && k.Namespaced && e.to.Namespace == ""}
-	k.referrers[e.by]++
-	if e.next = e.node.in; e.next != nil {
+	e.node = k.node(k.targetKey(e.to.Namespace, e.to.Name))
+	e.referrer = referrer{e.from.kind, e.name, k.known && k.Namespaced && e.to.Namespace == ""}
+	k.referrers[e.referrer]++
+	if e.next = e.node.firstIncoming; e.next != nil {
 		e.next.previous = e
 	}
-	e.node.in = e
+	e.node.firstIncoming = e
 }
 
 // unlink unlinks an edge from its target.
@@ -112,22 +112,22 @@ func (e *edge) unlink() {
 	if e.previous != nil {
 		e.previous.next = e.next
 	} else {
-		e.node.in = e.next
+		e.node.firstIncoming = e.next
 	}
 	if e.next != nil {
 		e.next.previous = e.previous
 	}
 	old := e.node
-	if old.kind.referrers[e.by]--; old.kind.referrers[e.by] == 0 {
-		delete(old.kind.referrers, e.by)
+	if old.kind.referrers[e.referrer]--; old.kind.referrers[e.referrer] == 0 {
+		delete(old.kind.referrers, e.referrer)
 	}
 	e.node, e.next, e.previous = nil, nil, nil
 	old.drop()
 }
 
-// meansOther reports whether the reference has a UID different from uid or, if that is empty, from all
+// refersToOtherUID reports whether the reference has a UID different from uid or, if that is empty, from all
 // objects at the node.
-func (e *edge) meansOther(uid string) bool {
+func (e *edge) refersToOtherUID(uid string) bool {
 	if uid == "" {
 		return e.to.UID != "" && len(e.node.present) > 0 && !e.node.has(e.to.UID)
 	}
@@ -139,7 +139,7 @@ func (e *edge) state() State {
 	switch {
 	case e.node.has(e.to.UID):
 		return Resolved
-	case e.by.unplaced:
+	case e.referrer.noNamespace:
 		return Unknown
 	case e.node.kind.complete(e.node.namespace):
 		return Dangling

@@ -20,7 +20,7 @@ type Type struct {
 }
 
 // Object identifies an object. Resource, Kind or both are set; results of a graph have both if the type has a
-// member.
+// source.
 type Object struct {
 	// Group is "" for the core group.
 	Group, Resource, Kind string
@@ -67,7 +67,7 @@ const (
 	Resolved State = "Resolved"
 	// Dangling: the target does not exist, or has another UID.
 	Dangling State = "Dangling"
-	// Unknown: no synced member has all objects of the target's type, or the reference has no namespace and
+	// Unknown: no synced source has all objects of the target's type, or the reference has no namespace and
 	// the type is namespaced.
 	Unknown State = "Unknown"
 )

@@ -24,7 +24,7 @@ func TestShard(t *testing.T) {
 	for n := 0; !halves[0].Contains(sharding.Hash(string(in.GetUID()))); n++ {
 		in.SetUID(types.UID(fmt.Sprintf("%d-u-in", n)))
 	}
-	server.Create(t, gvr, owned(in, secrets, "out", "u-out"))
+	server.Create(t, gvr, withOwner(in, secrets, "out", "u-out"))
 	shard := dynamicinformer.NewShard(sharding.ByUID, halves[0])
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config(),
 		Defaults: dynamicinformer.ResourceOptions{Shard: shard}})
@@ -42,7 +42,7 @@ func TestShard(t *testing.T) {
 	}
 	graph := references.New()
 	defer graph.Close()
-	membership, err := graph.Add(references.Member{Type: secrets, Informer: informer})
+	membership, err := graph.Add(references.InformerSource{Type: secrets, Informer: informer})
 	if err != nil {
 		t.Fatal(err)
 	}

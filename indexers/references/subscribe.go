@@ -20,7 +20,7 @@ const (
 	TargetFound Reason = "TargetFound"
 	// ReferenceGone: the referring object was deleted or changed.
 	ReferenceGone Reason = "ReferenceGone"
-	// TargetUnknown: no member has all objects of the target's type any more.
+	// TargetUnknown: no source has all objects of the target's type any more.
 	TargetUnknown Reason = "TargetUnknown"
 )
 
@@ -82,8 +82,8 @@ func (s *Subscription) Stop() {
 	delete(s.graph.mu.subscriptions, s)
 }
 
-// Waiting returns the number of queued events.
-func (s *Subscription) Waiting() int {
+// QueueLength returns the number of queued events.
+func (s *Subscription) QueueLength() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.mu.queue)

@@ -11,7 +11,7 @@ import (
 // of the type, or because the references have no namespace. They do not dangle; their state is [Unknown]
 // unless the graph has the target.
 type Unchecked struct {
-	// Type is the target type. If it never had a member, only the group and one of the names are set.
+	// Type is the target type. If it never had a source, only the group and one of the names are set.
 	Type Type
 	// References is the number of such references.
 	References int
@@ -32,7 +32,7 @@ func (u Unchecked) String() string {
 	return fmt.Sprintf("%d reference%s to %s %s not checked: %s", u.References, s, name, verb, u.Why)
 }
 
-// Explain sets a function that returns why a type has no member, for example that the server does not serve
+// Explain sets a function that returns why a type has no source, for example that the server does not serve
 // it, or "" if unknown. It is called without locks. Optional.
 func (g *Graph) Explain(why func(Type) string) {
 	g.mu.Lock()
@@ -49,13 +49,13 @@ func (g *Graph) Unchecked() []Unchecked {
 
 // Unchecked is [Graph.Unchecked] for the references of the view's objects with one name, or with any if name
 // is empty.
-func (v *View) Unchecked(name string) []Unchecked {
+func (v *TypeGraph) Unchecked(name string) []Unchecked {
 	return v.graph.unchecked(func(by referrer) bool {
-		return (name == "" || by.name == name) && v.is(by.kind.Type)
+		return (name == "" || by.name == name) && v.ofType(by.kind.Type)
 	})
 }
 
-func (g *Graph) unchecked(of func(referrer) bool) []Unchecked {
+func (g *Graph) unchecked(matches func(referrer) bool) []Unchecked {
 	g.mu.Lock()
 	why := g.mu.why
 	seen := map[*kind]bool{} // a kind can have two names
@@ -63,7 +63,7 @@ func (g *Graph) unchecked(of func(referrer) bool) []Unchecked {
 	for _, byName := range []map[typeName]*kind{g.mu.byKind, g.mu.byResource} {
 		for _, k := range byName {
 			if !seen[k] {
-				out = append(out, k.unchecked(of)...)
+				out = append(out, k.unchecked(matches)...)
 			}
 			seen[k] = true
 		}
@@ -82,28 +82,29 @@ func (g *Graph) unchecked(of func(referrer) bool) []Unchecked {
 }
 
 // unchecked counts the uncheckable references of some referrers to the kind by reason.
-func (k *kind) unchecked(of func(referrer) bool) (out []Unchecked) {
+func (k *kind) unchecked(matches func(referrer) bool) (out []Unchecked) {
 	lack := k.incompleteReason()
-	if n := k.referred(func(by referrer) bool { return of(by) && !by.unplaced }); n > 0 && lack != "" {
+	if n := k.referred(func(by referrer) bool { return matches(by) && !by.noNamespace }); n > 0 &&
+		lack != "" {
 		out = append(out, Unchecked{Type: k.Type, References: n, Why: lack})
 	}
-	if n := k.referred(func(by referrer) bool { return of(by) && by.unplaced }); n > 0 {
-		out = append(out, Unchecked{Type: k.Type, References: n, Why: unplaced})
+	if n := k.referred(func(by referrer) bool { return matches(by) && by.noNamespace }); n > 0 {
+		out = append(out, Unchecked{Type: k.Type, References: n, Why: reasonNoNamespace})
 	}
 	return out
 }
 
-// unplaced is the reason for references without namespace to a namespaced type.
-const unplaced = "they name no namespace"
+// reasonNoNamespace is the reason for references without namespace to a namespaced type.
+const reasonNoNamespace = "they name no namespace"
 
-// unfollowed is the reason for a type without members.
+// unfollowed is the reason for a type without sources.
 const unfollowed = "no informer follows them"
 
-// incompleteReason returns why the existing objects are not all known, or "". Members with some namespaces
-// count like members with all.
+// incompleteReason returns why the existing objects are not all known, or "". Sources with some namespaces
+// count like sources with all.
 func (k *kind) incompleteReason() string {
 	why := unfollowed
-	for m := range k.members {
+	for m := range k.sources {
 		switch {
 		case !m.synced:
 			why = notRead
@@ -121,9 +122,9 @@ func (k *kind) incompleteReason() string {
 }
 
 // referred counts the references to the objects.
-func (k *kind) referred(of func(referrer) bool) (n int) {
+func (k *kind) referred(matches func(referrer) bool) (n int) {
 	for by, some := range k.referrers {
-		if of(by) {
+		if matches(by) {
 			n += some
 		}
 	}

@@ -14,9 +14,9 @@ import (
 )
 
 // run runs a watcher until the test ends.
-func run(t *testing.T, options reload.Options) *scene {
+func run(t *testing.T, options reload.Options) *fixture {
 	t.Helper()
-	s := &scene{T: t, outcomes: make(chan reload.Outcome, 1000)}
+	s := &fixture{T: t, outcomes: make(chan reload.Outcome, 1000)}
 	options.Quiet, options.Retry = max(options.Quiet, time.Millisecond), time.Millisecond
 	if options.Poll == 0 {
 		options.Poll = -1

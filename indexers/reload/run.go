@@ -34,16 +34,16 @@ func (w *Watcher) Run(ctx context.Context) error {
 	// changes between New and the first watch
 	look := time.NewTimer(0)
 	defer look.Stop()
-	p := patience{quiet: w.options.Quiet, retry: w.options.Retry}
+	p := debounce{quiet: w.options.Quiet, retry: w.options.Retry}
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-notify.Events:
 			// any event in the folders, because links on the way to a file can be anywhere in them
-			look.Reset(p.disturbed(time.Now()))
+			look.Reset(p.delayAfterEvent(time.Now()))
 		case <-notify.Errors: // events were lost
-			look.Reset(p.disturbed(time.Now()))
+			look.Reset(p.delayAfterEvent(time.Now()))
 		case <-poll:
 			look.Reset(0)
 		case <-look.C:
@@ -51,15 +51,15 @@ func (w *Watcher) Run(ctx context.Context) error {
 			if err := watched.follow(w.options.Files); err != nil {
 				return err
 			}
-			if again, ok := p.looked(w.wasRejected() || watched.missing); ok {
+			if again, ok := p.delayAfterRead(w.wasRejected() || watched.missing); ok {
 				look.Reset(again)
 			}
 		}
 	}
 }
 
-// patience computes delays before the files are read.
-type patience struct {
+// debounce computes delays before the files are read.
+type debounce struct {
 	quiet, retry time.Duration
 	// since is the time of the first event since the last read; zero without events.
 	since time.Time
@@ -74,16 +74,15 @@ const (
 	maxRetry = time.Minute
 )
 
-// disturbed returns the delay after an event.
-func (p *patience) disturbed(now time.Time) time.Duration {
+func (p *debounce) delayAfterEvent(now time.Time) time.Duration {
 	if p.since.IsZero() {
 		p.since = now
 	}
 	return min(p.quiet, max(p.since.Add(maxQuiet*p.quiet).Sub(now), 0))
 }
 
-// looked returns the delay until the next read, if the last one failed.
-func (p *patience) looked(failed bool) (time.Duration, bool) {
+// delayAfterRead returns the delay until the next read, if the last one failed.
+func (p *debounce) delayAfterRead(failed bool) (time.Duration, bool) {
 	p.since = time.Time{}
 	if !failed {
 		p.failures = 0
@@ -115,7 +114,7 @@ func (f *folders) follow(files []string) error {
 	for folder := range wanted {
 		// adding a folder again has no effect unless it was replaced
 		if err := f.notify.Add(folder); err != nil {
-			if exhausted(err) {
+			if isOutOfWatches(err) {
 				return fmt.Errorf("reload: watching %s: %w", folder, err)
 			}
 			delete(wanted, folder)
@@ -131,8 +130,8 @@ func (f *folders) follow(files []string) error {
 	return nil
 }
 
-// exhausted reports whether the system's resources for watching are exhausted.
-func exhausted(err error) bool {
+// isOutOfWatches reports whether the system's resources for watching are exhausted.
+func isOutOfWatches(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
@@ -146,7 +145,7 @@ func foldersOf(name string) []string {
 		folder, base := filepath.Dir(name), filepath.Base(name)
 		if target, err := os.Readlink(folder); err == nil {
 			all = append(all, filepath.Dir(folder))
-			name = filepath.Join(against(filepath.Dir(folder), target), base)
+			name = filepath.Join(resolveLink(filepath.Dir(folder), target), base)
 			all = append(all, filepath.Dir(name))
 			continue
 		}
@@ -154,14 +153,13 @@ func foldersOf(name string) []string {
 		if err != nil {
 			break
 		}
-		name = against(folder, target)
+		name = resolveLink(folder, target)
 		all = append(all, filepath.Dir(name))
 	}
 	return all
 }
 
-// against resolves a link target in a folder.
-func against(folder, target string) string {
+func resolveLink(folder, target string) string {
 	if filepath.IsAbs(target) {
 		return target
 	}

@@ -85,8 +85,8 @@ type Watcher struct {
 	options Options
 	// reading serializes reading and applying.
 	reading sync.Mutex
-	// read is the content of the last read, under reading.
-	read []indexers.Source
+	// lastRead is the content of the last read, under reading.
+	lastRead []indexers.Source
 	// rejected is the error of Check or Apply for it, under reading.
 	rejected error
 
@@ -112,8 +112,8 @@ func New(ctx context.Context, options Options) (*Watcher, error) {
 		options.Retry = DefaultRetry
 	}
 	w := &Watcher{options: options}
-	w.read = readTogether(options.Files)
-	config, err := indexers.Parse(w.read...)
+	w.lastRead = readTogether(options.Files)
+	config, err := indexers.Parse(w.lastRead...)
 	if err == nil {
 		err = w.check(ctx, config)
 	}
@@ -166,14 +166,14 @@ func (w *Watcher) Reload(ctx context.Context) Outcome {
 	w.reading.Lock()
 	defer w.reading.Unlock()
 	sources := readTogether(w.options.Files)
-	same, before := slices.EqualFunc(sources, w.read, sameSource), w.rejected
+	same, before := slices.EqualFunc(sources, w.lastRead, sameSource), w.rejected
 	if same && before == nil {
 		return Outcome{Config: w.Config()}
 	}
-	w.read, w.rejected = sources, nil
+	w.lastRead, w.rejected = sources, nil
 	outcome := w.apply(ctx, sources)
 	if ctx.Err() != nil && outcome.Err != nil {
-		w.read = nil // not an error of the config
+		w.lastRead = nil // not an error of the config
 	}
 	if again := same && outcome.Err != nil &&
 		outcome.Err.Error() == before.Error(); w.options.Report != nil && !again {

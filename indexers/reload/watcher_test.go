@@ -30,8 +30,8 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
-// scene is a running watcher with its outcomes.
-type scene struct {
+// fixture is a running watcher with its outcomes.
+type fixture struct {
 	*testing.T
 	watcher  *reload.Watcher
 	updates  chan reload.Update
@@ -39,9 +39,9 @@ type scene struct {
 }
 
 // watch runs a watcher until the test ends.
-func watch(t *testing.T, files ...string) *scene {
+func watch(t *testing.T, files ...string) *fixture {
 	t.Helper()
-	s := &scene{T: t, updates: make(chan reload.Update, 100), outcomes: make(chan reload.Outcome, 100)}
+	s := &fixture{T: t, updates: make(chan reload.Update, 100), outcomes: make(chan reload.Outcome, 100)}
 	var err error
 	s.watcher, err = reload.New(t.Context(), reload.Options{
 		Files: files, Quiet: time.Millisecond, Poll: -1,
@@ -67,7 +67,7 @@ func watch(t *testing.T, files ...string) *scene {
 }
 
 // until waits for a matching outcome. A file may be read more than once while it is written.
-func (s *scene) until(what string, fits func(reload.Outcome) bool) reload.Outcome {
+func (s *fixture) until(what string, fits func(reload.Outcome) bool) reload.Outcome {
 	s.Helper()
 	patience := time.After(time.Minute)
 	for {
@@ -83,7 +83,7 @@ func (s *scene) until(what string, fits func(reload.Outcome) bool) reload.Outcom
 }
 
 // has waits until a config with these indexes is in effect.
-func (s *scene) has(names ...string) {
+func (s *fixture) has(names ...string) {
 	s.Helper()
 	s.until(fmt.Sprint(names), func(o reload.Outcome) bool {
 		return o.Err == nil &&
@@ -284,7 +284,7 @@ func TestPoll(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- w.Run(ctx) }() // ended by cancel
-	s := &scene{T: t, watcher: w, outcomes: outcomes}
+	s := &fixture{T: t, watcher: w, outcomes: outcomes}
 	for _, name := range []string{"b", "c"} {
 		write(t, other, configWith(name))
 		s.has(name)

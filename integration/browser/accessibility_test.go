@@ -13,8 +13,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// spoken is an element as a screen reader receives it from Chromium.
-type spoken struct {
+// accessibleElement is an element as a screen reader receives it from Chromium.
+type accessibleElement struct {
 	role, name string
 	// properties are the set properties: focused, live, pressed, expanded and so on.
 	properties map[string]string
@@ -43,7 +43,7 @@ func (v nodeValue) String() string {
 }
 
 // tree returns the accessibility tree of the page.
-func (b *tab) tree() []spoken {
+func (b *tab) tree() []accessibleElement {
 	b.Helper()
 	var answer struct {
 		Nodes []node `json:"nodes"`
@@ -51,12 +51,12 @@ func (b *tab) tree() []spoken {
 	b.run(chromedp.ActionFunc(func(ctx context.Context) error {
 		return cdp.Execute(ctx, accessibility.CommandGetFullAXTree, nil, &answer)
 	}))
-	var all []spoken
+	var all []accessibleElement
 	for _, n := range answer.Nodes {
 		if n.Ignored {
 			continue
 		}
-		s := spoken{role: n.Role.String(), name: n.Name.String(), properties: map[string]string{}}
+		s := accessibleElement{role: n.Role.String(), name: n.Name.String(), properties: map[string]string{}}
 		for _, property := range n.Properties {
 			s.properties[property.Name] = property.Value.String()
 		}
@@ -74,10 +74,10 @@ var named = []string{"button", "link", "textbox", "searchbox", "combobox", "grid
 // alternating names and values.
 func (b *tab) hears(role, name string, properties ...string) {
 	b.Helper()
-	var tree []spoken
+	var tree []accessibleElement
 	for b.ctx.Err() == nil {
 		tree = b.tree()
-		if slices.ContainsFunc(tree, func(s spoken) bool {
+		if slices.ContainsFunc(tree, func(s accessibleElement) bool {
 			fits := s.role == role && strings.HasPrefix(s.name, name)
 			for pair := range slices.Chunk(properties, 2) {
 				fits = fits && s.properties[pair[0]] == pair[1]

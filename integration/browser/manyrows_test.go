@@ -32,8 +32,8 @@ const countRequests = `{
 }
 true`
 
-// drag scrolls from the first row to the last, 400 rows per frame.
-const drag = `(async () => {
+// scrollScript scrolls from the first row to the last, 400 rows per frame.
+const scrollScript = `(async () => {
   const grid = document.querySelector(".grid");
   while (grid.scrollTop + grid.clientHeight < grid.scrollHeight - 1) {
     grid.scrollTop += 26 * 400;
@@ -58,7 +58,7 @@ func TestManyRows(t *testing.T) {
 	b.await(`document.querySelector(".grid").scrollTop === 0`)
 
 	b.run(chromedp.Evaluate(countRequests, nil))
-	b.run(chromedp.Evaluate(drag, nil,
+	b.run(chromedp.Evaluate(scrollScript, nil,
 		func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
 	b.has(".grid-row", "transcoder")
 	if most := value[int](b, "rows.most"); most > rowRequests {

@@ -9,21 +9,23 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// away is a page whose server can be stopped.
-type away struct{ now atomic.Pointer[http.Handler] }
+// stoppableServer is a page whose server can be stopped.
+type stoppableServer struct{ now atomic.Pointer[http.Handler] }
 
-func (a *away) become(handler http.Handler) { a.now.Store(&handler) }
+func (a *stoppableServer) become(handler http.Handler) { a.now.Store(&handler) }
 
-func (a *away) ServeHTTP(w http.ResponseWriter, r *http.Request) { (*a.now.Load()).ServeHTTP(w, r) }
+func (a *stoppableServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	(*a.now.Load()).ServeHTTP(w, r)
+}
 
-// gone aborts every request.
-var gone = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+// abortRequest aborts every request.
+var abortRequest = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 
 // TestConnectionLost stops the server and starts it again: first the same server, then a new one that does
 // not know the browser.
 func TestConnectionLost(t *testing.T) {
 	s := serve(t, inMemory(t, 0).Config(), platform(t))
-	page := &away{}
+	page := &stoppableServer{}
 	page.become(s.handler)
 	server := httptest.NewServer(page)
 	t.Cleanup(server.Close)
@@ -34,7 +36,7 @@ func TestConnectionLost(t *testing.T) {
 	b.has(".connection", "Live")
 	b.has(".grid-row", "workloads")
 
-	page.become(gone)
+	page.become(abortRequest)
 	server.CloseClientConnections()
 	b.has(".connection", "Connection lost")
 	b.has("#banner", "crdcache does not answer. The page shows the state at")

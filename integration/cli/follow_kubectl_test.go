@@ -16,8 +16,8 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// following is a command that prints events until it is interrupted.
-type following struct {
+// runningCommand is a command that prints events until it is interrupted.
+type runningCommand struct {
 	cmd    *exec.Cmd
 	mu     sync.Mutex
 	output bytes.Buffer
@@ -26,7 +26,7 @@ type following struct {
 
 // sink receives the output of the command.
 type sink struct {
-	*following
+	*runningCommand
 	buffer *bytes.Buffer
 }
 
@@ -37,16 +37,16 @@ func (s sink) Write(p []byte) (int, error) {
 	return s.buffer.Write(p)
 }
 
-func (f *following) text() string {
+func (f *runningCommand) text() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.output.String()
 }
 
 // follow starts a program and kills it at the end of the test.
-func follow(t *testing.T, program string, args ...string) *following {
+func follow(t *testing.T, program string, args ...string) *runningCommand {
 	t.Helper()
-	f := &following{cmd: command(t, program, args...)}
+	f := &runningCommand{cmd: command(t, program, args...)}
 	f.cmd.Stdout, f.cmd.Stderr = sink{f, &f.output}, sink{f, &f.errors}
 	if err := f.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -55,7 +55,7 @@ func follow(t *testing.T, program string, args ...string) *following {
 }
 
 // await waits until stdout contains a text.
-func (f *following) await(t *testing.T, text string) {
+func (f *runningCommand) await(t *testing.T, text string) {
 	t.Helper()
 	harness.Eventually(t, func(context.Context) error {
 		if strings.Contains(f.text(), text) {
@@ -66,7 +66,7 @@ func (f *following) await(t *testing.T, text string) {
 }
 
 // interrupt ends the command and returns its exit code.
-func (f *following) interrupt(t *testing.T) int {
+func (f *runningCommand) interrupt(t *testing.T) int {
 	t.Helper()
 	if err := f.cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
@@ -112,7 +112,7 @@ func TestFollowAsKubectl(t *testing.T) {
 				object.write(t, "serviceaccount", ns, "default")
 			}
 			object.apply(t, ns, "first")
-			var kubectl, crdcache []*following
+			var kubectl, crdcache []*runningCommand
 			formats := [][]string{{}, {"-o", "wide"}}
 			if name == "pods" {
 				formats = append(formats, []string{"--show-labels"}, []string{"-o", "json"},
@@ -149,7 +149,7 @@ func TestFollowAsKubectl(t *testing.T) {
 					t.Errorf("%q: exit code %d after an interrupt", format, code)
 				}
 				want, got := kubectl[i].text(), crdcache[i].text()
-				if want != got && ageless(want) != ageless(got) {
+				if want != got && withoutAgeValues(want) != withoutAgeValues(got) {
 					t.Errorf("%q: kubectl prints\n%s\ncrdcache\n%s", format, want, got)
 				}
 			}
@@ -182,7 +182,7 @@ var (
 	gapPattern = regexp.MustCompile(` +`)
 )
 
-// ageless removes ages from tables, because the tables were printed at different times.
-func ageless(table string) string {
+// withoutAgeValues removes ages from tables, because the tables were printed at different times.
+func withoutAgeValues(table string) string {
 	return gapPattern.ReplaceAllString(agePattern.ReplaceAllString(table, "AGE"), " ")
 }

@@ -21,7 +21,7 @@ func TestFollowRestart(t *testing.T) {
 	for _, name := range []string{"old-1", "old-2"} {
 		create(name)
 	}
-	var all []*following
+	var all []*runningCommand
 	for _, name := range []string{"widgets." + group, "configmaps"} {
 		for _, args := range [][]string{
 			{"watch", "--diff"}, {"watch", "-o", "json"}, {"watch", "--where", "@.metadata.name", "-o",
@@ -31,7 +31,7 @@ func TestFollowRestart(t *testing.T) {
 			all = append(all, follow(t, harness.Crdcache(t), append(args, name, "-n", ns)...))
 		}
 	}
-	before := map[*following]string{}
+	before := map[*runningCommand]string{}
 	for _, f := range all {
 		f.await(t, "old-1")
 		f.await(t, "old-2")

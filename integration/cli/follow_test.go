@@ -14,14 +14,14 @@ import (
 )
 
 // errorText returns the stderr of the command.
-func (f *following) errorText() string {
+func (f *runningCommand) errorText() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.errors.String()
 }
 
 // awaitError waits until stderr contains a text.
-func (f *following) awaitError(t *testing.T, text string) {
+func (f *runningCommand) awaitError(t *testing.T, text string) {
 	t.Helper()
 	harness.Eventually(t, func(context.Context) error {
 		if strings.Contains(f.errorText(), text) {
@@ -38,7 +38,7 @@ func TestFollowWildcard(t *testing.T) {
 	ns := harness.Namespace(t)
 	watch := follow(t, harness.Crdcache(t), "watch", "*."+group, "-n", ns, "-o", "name")
 	dump := follow(t, harness.Crdcache(t), "dump", "*."+group, "-n", ns, "-w")
-	for _, f := range []*following{watch, dump} {
+	for _, f := range []*runningCommand{watch, dump} {
 		f.awaitError(t, "*."+group+`: Pending: the server has no resource type`)
 	}
 	widgets := harness.NewCRD(group, "Widget")
@@ -62,13 +62,13 @@ func TestFollowWildcard(t *testing.T) {
 		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range []*following{watch, dump} {
+	for _, f := range []*runningCommand{watch, dump} {
 		f.awaitError(t, "widgets."+group+": Gone: ")
 	}
 	gadget = widget(group, ns, "g-2")
 	gadget.SetKind("Gadget")
 	harness.Apply(t, gadget)
-	for _, f := range []*following{watch, dump} {
+	for _, f := range []*runningCommand{watch, dump} {
 		f.await(t, "gadget."+group+"/g-2")
 		if code := f.interrupt(t); code != 130 || !strings.HasSuffix(f.errorText(), "error: interrupted\n") {
 			t.Errorf("exit code %d, stderr:\n%s", code, f.errorText())
@@ -88,7 +88,7 @@ func TestFollowNamed(t *testing.T) {
 	run(t, harness.Crdcache(t), "watch", name).expect(t, 1, "", "no resource type")
 	run(t, harness.Crdcache(t), "watch", name, "--wait", "--timeout", "1s").expect(t, 3, "",
 		"none of the types was installed within 1s")
-	all := []*following{
+	all := []*runningCommand{
 		follow(t, harness.Crdcache(t), "watch", name, "--wait", "-n", ns, "-o", "name"),
 		follow(t, harness.Crdcache(t), "watch", name, "configmaps", "-n", ns, "-o", "name"),
 		follow(t, harness.Crdcache(t), "dump", "-w", name, "configmaps", "-n", ns, "-o", "name"),

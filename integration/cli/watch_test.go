@@ -61,7 +61,7 @@ func TestWatchOutlivesType(t *testing.T) {
 	await(t, stdout, "a", "b")
 
 	fresh := harness.NewCRD(group, "Widget")
-	harness.Eventually(t, absent(client, crd.GetName()))
+	harness.Eventually(t, crdAbsent(client, crd.GetName()))
 	harness.InstallCRDs(t, fresh)
 	harness.Apply(t, widget(group, ns, "c"))
 	await(t, stdout, "c")
@@ -116,8 +116,8 @@ func await(t *testing.T, from <-chan string, texts ...string) {
 	}
 }
 
-// absent returns an error while the definition exists.
-func absent(client dynamic.Interface, name string) func(context.Context) error {
+// crdAbsent returns an error while the definition exists.
+func crdAbsent(client dynamic.Interface, name string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		_, err := client.Resource(definitions).Get(ctx, name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {

@@ -44,7 +44,7 @@ func TestConformance(t *testing.T) {
 
 // TestConformanceBehindProxy runs the scenarios through a proxy for HTTP/1.1 that compresses responses.
 func TestConformanceBehindProxy(t *testing.T) {
-	config := harness.Behind(t, middlebox.Compress(false))
+	config := harness.ThroughProxy(t, middlebox.Compress(false))
 	conformance.Run(t, config, conformance.Subject{Name: "packed", New: packed})
 }
 

@@ -21,15 +21,15 @@ import (
 // suitePatience limits the duration of the suite.
 const suitePatience = 9 * time.Minute
 
-// fewest is the minimum number of specs, so that the test fails if specs did not run.
-const fewest = 271
+// minSpecs is the minimum number of specs, so that the test fails if specs did not run.
+const minSpecs = 271
 
 // TestCacheSuite runs controller-runtime's tests of its cache with our cache.
 func TestCacheSuite(t *testing.T) {
 	program := buildSuite(t, "github.com/crdcache/crdcache/controllerruntime")
 	failures, passed, output := runSuite(t, program)
-	if total := len(failures) + len(passed); total < fewest {
-		t.Fatalf("%d specs ran, want at least %d:\n%s", total, fewest, output)
+	if total := len(failures) + len(passed); total < minSpecs {
+		t.Fatalf("%d specs ran, want at least %d:\n%s", total, minSpecs, output)
 	}
 	expected := map[string]string{}
 	for _, e := range exceptions(t) {

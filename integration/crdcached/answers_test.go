@@ -47,7 +47,7 @@ var byDesign = []answers.Difference{
 
 // TestAnswers compares the answers of crdcached and the API server to an administrator, except byDesign.
 func TestAnswers(t *testing.T) {
-	harness.Needs(t, harness.WatchList, harness.SelectableFields, harness.Wording)
+	harness.Require(t, harness.WatchList, harness.SelectableFields, harness.ErrorWording)
 	harness.InstallCRDs(t, harness.Read(t, testdata+"crds")...)
 	harness.Apply(t, harness.Read(t, testdata+"objects")...)
 	s := running.Start(

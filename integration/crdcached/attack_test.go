@@ -43,8 +43,8 @@ limits: {requests: 50, watches: 20000, totalWatches: 20000, connections: 600, co
 var mayRead = rbacv1.PolicyRule{APIGroups: []string{"example.com"}, Resources: []string{"widgets"},
 	Verbs: []string{"get", "list", "watch"}}
 
-// victim is the attacked crdcached with the rights from its manifests, and its users.
-type victim struct {
+// attackedServer is the attacked crdcached with the rights from its manifests, and its users.
+type attackedServer struct {
 	*testing.T
 	*running.Server
 	gvr schema.GroupVersionResource
@@ -57,10 +57,10 @@ type victim struct {
 
 const secretValue = "value-of-the-closed-namespace"
 
-func newVictim(t *testing.T) *victim {
+func newVictim(t *testing.T) *attackedServer {
 	t.Helper()
 	harness.InstallCRDs(t, harness.NewCRD("example.com", "Widget"))
-	v := &victim{T: t, gvr: schema.GroupVersionResource{Group: "example.com", Version: "v1",
+	v := &attackedServer{T: t, gvr: schema.GroupVersionResource{Group: "example.com", Version: "v1",
 		Resource: "widgets"}}
 	v.open, v.closed = harness.Namespace(t), harness.Namespace(t)
 	for namespace, value := range map[string]string{v.open: "open", v.closed: secretValue} {
@@ -82,7 +82,7 @@ func newVictim(t *testing.T) *victim {
 }
 
 // path returns the path of the widgets of a namespace.
-func (v *victim) path(namespace string) string {
+func (v *attackedServer) path(namespace string) string {
 	return "/apis/example.com/v1/namespaces/" + namespace + "/widgets"
 }
 
@@ -115,7 +115,8 @@ type answer struct {
 }
 
 // get sends a GET for a path without cleaning the path.
-func (v *victim) get(t *testing.T, config *rest.Config, path string, header http.Header) (answer, error) {
+func (v *attackedServer) get(t *testing.T, config *rest.Config, path string,
+	header http.Header) (answer, error) {
 	t.Helper()
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -143,7 +144,8 @@ func (v *victim) get(t *testing.T, config *rest.Config, path string, header http
 }
 
 // wants expects one of the codes, and nothing from the closed namespace in the answer.
-func (v *victim) wants(t *testing.T, config *rest.Config, path string, header http.Header, codes ...int) {
+func (v *attackedServer) wants(t *testing.T, config *rest.Config, path string, header http.Header,
+	codes ...int) {
 	t.Helper()
 	got, err := v.get(t, config, path, header)
 	if err != nil {
@@ -159,7 +161,7 @@ func (v *victim) wants(t *testing.T, config *rest.Config, path string, header ht
 }
 
 // strangers have no token or an invalid one.
-func (v *victim) strangers(t *testing.T) {
+func (v *attackedServer) strangers(t *testing.T) {
 	nobody := rest.AnonymousClientConfig(v.reader)
 	as := func(token string) *rest.Config {
 		config := rest.CopyConfig(nobody)
@@ -191,7 +193,7 @@ func (v *victim) strangers(t *testing.T) {
 }
 
 // guests request more than the namespace that they may read.
-func (v *victim) guests(t *testing.T) {
+func (v *attackedServer) guests(t *testing.T) {
 	v.wants(t, v.guestConfig, v.path(v.open), nil, http.StatusOK)
 	all := "/apis/example.com/v1/widgets"
 	cluster := v.guest.Config(t)
@@ -226,7 +228,7 @@ func (v *victim) guests(t *testing.T) {
 }
 
 // paths are written so that authorization and serving might interpret them differently.
-func (v *victim) paths(t *testing.T) {
+func (v *attackedServer) paths(t *testing.T) {
 	refused := []int{http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound,
 		http.StatusMisdirectedRequest, http.StatusMovedPermanently, http.StatusMethodNotAllowed}
 	open, closed := v.path(v.open), v.path(v.closed)
@@ -256,7 +258,7 @@ func (v *victim) paths(t *testing.T) {
 }
 
 // longRequests exceed all useful lengths.
-func (v *victim) longRequests(t *testing.T) {
+func (v *attackedServer) longRequests(t *testing.T) {
 	tooLong := []int{http.StatusRequestURITooLong, http.StatusRequestHeaderFieldsTooLarge,
 		http.StatusBadRequest}
 	long := strings.Repeat("a", 1<<20)
@@ -300,7 +302,7 @@ func (v *victim) longRequests(t *testing.T) {
 }
 
 // lostRights revokes a right during a watch. The watch must end, and a new one must be refused.
-func (v *victim) lostRights(t *testing.T) {
+func (v *attackedServer) lostRights(t *testing.T) {
 	user := running.NewUser(t, "former")
 	revoke := user.Grant(t, v.open, mayRead)
 	config := v.As(user.Config(t))

@@ -105,7 +105,7 @@ func TestClientCertificates(t *testing.T) {
 		t.Fatal(err)
 	}
 	hour := time.Now().Add(time.Hour)
-	known := believed.user(t, name, hour)
+	known := trustedAuthority.user(t, name, hour)
 	harness.Eventually(t, func(context.Context) error { // new rights take effect with a delay
 		if got := ask(t, known, http.MethodGet, "/api/v1/namespaces"); got.Code != http.StatusOK {
 			return fmt.Errorf("with a certificate: %d", got.Code)
@@ -114,16 +114,16 @@ func TestClientCertificates(t *testing.T) {
 	})
 	// crdcached reloads the authorities; they apply to new connections
 	harness.Eventually(t, func(context.Context) error {
-		if got := ask(t, s.As(believed.user(t, name, hour)), http.MethodGet,
+		if got := ask(t, s.As(trustedAuthority.user(t, name, hour)), http.MethodGet,
 			"/api/v1/namespaces"); got.Code != http.StatusOK {
 			return fmt.Errorf("crdcached, with a certificate: %d", got.Code)
 		}
 		return nil
 	})
 	for reason, config := range map[string]*rest.Config{
-		"known": known, "without rights": believed.user(t, "nobody", hour), "of a stranger": stranger.user(t,
+		"known": known, "without rights": trustedAuthority.user(t, "nobody", hour), "of a stranger": stranger.user(t,
 			name, hour),
-		"expired": believed.user(t, name, time.Now().Add(-time.Minute)),
+		"expired": trustedAuthority.user(t, name, time.Now().Add(-time.Minute)),
 	} {
 		t.Run(reason, func(t *testing.T) {
 			compare(t, s, config, http.MethodGet, "/api/v1/namespaces", "application/json")

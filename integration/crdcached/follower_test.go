@@ -22,7 +22,7 @@ type follower struct {
 	name string
 	mu   struct {
 		sync.Mutex
-		state    map[string]written
+		state    map[string]objectState
 		told     []entry
 		nonsense []string
 	}
@@ -33,14 +33,14 @@ func followAll(t *testing.T, gvr schema.GroupVersionResource, victim, other serv
 	t.Helper()
 	var all []*follower
 	for name, config := range map[string]*rest.Config{"the victim": victim.config(),
-		"both": between(t, victim.config(), other.config()), "the cluster and the victim": between(t,
+		"both": alternating(t, victim.config(), other.config()), "the cluster and the victim": alternating(t,
 			victim.config(), harness.Config(t))} {
 		for form, follow := range map[string]func(*testing.T, *rest.Config,
 			schema.GroupVersionResource) cache.SharedIndexInformer{
 			"dynamic": followDynamic, "metadata": followMetadata,
 		} {
 			f := &follower{name: form + " by " + name}
-			f.mu.state = map[string]written{}
+			f.mu.state = map[string]objectState{}
 			informer := follow(t, config, gvr)
 			if _, err := informer.AddEventHandler(f); err != nil {
 				t.Fatal(err)
@@ -55,8 +55,8 @@ func followAll(t *testing.T, gvr schema.GroupVersionResource, victim, other serv
 	return all
 }
 
-// between returns a configuration that alternates between two servers.
-func between(t *testing.T, config, others *rest.Config) *rest.Config {
+// alternating returns a configuration that alternates between two servers.
+func alternating(t *testing.T, config, others *rest.Config) *rest.Config {
 	t.Helper()
 	next, err := rest.TransportFor(others)
 	if err != nil {

@@ -37,7 +37,7 @@ func TestHistory(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var readers []*reader
-	for n, configs := range []via{
+	for n, configs := range []servers{
 		{victim.config(), other.config(), harness.Config(t)}, {victim.config(),
 			other.config()}, {victim.config()}, {harness.Config(t), victim.config()},
 	} {
@@ -96,8 +96,8 @@ func (w *writer) during(random *rand.Rand, happen func()) {
 }
 
 // diff describes the difference between state and the written objects. It returns nil if there is none.
-func (w *writer) diff(name string, state map[string]written) error {
-	if diff := cmp.Diff(w.live, state, cmp.AllowUnexported(written{})); diff != "" {
+func (w *writer) diff(name string, state map[string]objectState) error {
+	if diff := cmp.Diff(w.live, state, cmp.AllowUnexported(objectState{})); diff != "" {
 		return fmt.Errorf("%s (-written +told):\n%s", name, diff)
 	}
 	return nil

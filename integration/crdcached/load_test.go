@@ -220,12 +220,12 @@ func (l *load) watched(server measured, watchers int, without time.Duration) (ev
 		float64(memoryOf(l.T, server.pid)-before) / 1024 / float64(watchers)
 }
 
-// spent is the CPU time and the duration of changes.
-type spent struct{ used, lasted time.Duration }
+// changeCost is the CPU time and the duration of changes.
+type changeCost struct{ used, lasted time.Duration }
 
 // changes writes objects and waits until all watches have received the changes. It returns the server's CPU
 // time and the duration.
-func (l *load) changes(server measured, watchers int) spent {
+func (l *load) changes(server measured, watchers int) changeCost {
 	l.Helper()
 	client, err := rest.HTTPClientFor(server.config)
 	if err != nil {
@@ -256,7 +256,7 @@ func (l *load) changes(server measured, watchers int) spent {
 	if lost.Load() != 0 {
 		l.Errorf("%s did not tell %d changes", server.name, lost.Load())
 	}
-	return spent{cpuOf(l.T, server.pid) - begin, lasted}
+	return changeCost{cpuOf(l.T, server.pid) - begin, lasted}
 }
 
 // change writes objects at the configured rate, or as fast as the cluster can.

@@ -16,8 +16,8 @@ import (
 	"github.com/crdcache/crdcache/integration/crdcached/running"
 )
 
-// believed signs client certificates that the API server trusts.
-var believed *authority
+// trustedAuthority signs client certificates that the API server trusts.
+var trustedAuthority *authority
 
 func TestMain(m *testing.M) {
 	if os.Getenv(envAddress) != "" {
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	ctrl.SetLogger(klog.Background())
 	running.Main(m, func(folder string) (err error) {
-		if believed, err = newAuthority(folder, "client-ca.crt"); err != nil {
+		if trustedAuthority, err = newAuthority(folder, "client-ca.crt"); err != nil {
 			return err
 		}
 		// The control plane, which starts with the first test that needs it, reads its flags from this

@@ -36,7 +36,7 @@ func TestManagers(t *testing.T) {
 	user.Grant(t, "", verbs("customresourcedefinitions", "apiextensions.k8s.io", "list", "watch"),
 		verbs("apiservices", "apiregistration.k8s.io", "list", "watch"), verbs("namespaces", "", "get"))
 	config := user.Config(t)
-	cached, answered := s.As(config), &counting{}
+	cached, answered := s.As(config), &answerCounter{}
 	cached.WrapTransport = answered.wrap
 	manager, err := ctrl.NewManager(config, ctrl.Options{
 		NewCache: controllerruntime.NewCacheFrom(cached, []string{"configmaps"},
@@ -107,10 +107,10 @@ func verbs(resource, group string, verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
 }
 
-// counting counts the answers from a cache.
-type counting struct{ n atomic.Int64 }
+// answerCounter counts the answers from a cache.
+type answerCounter struct{ n atomic.Int64 }
 
-func (c *counting) wrap(inner http.RoundTripper) http.RoundTripper {
+func (c *answerCounter) wrap(inner http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
 		response, err := inner.RoundTrip(r)
 		if err == nil && response.Header.Get("Crdcache-Served") == "cache" {
@@ -122,7 +122,7 @@ func (c *counting) wrap(inner http.RoundTripper) http.RoundTripper {
 
 type roundTrip func(*http.Request) (*http.Response, error)
 
-var _ transport.WrapperFunc = (&counting{}).wrap
+var _ transport.WrapperFunc = (&answerCounter{}).wrap
 
 // RoundTrip implements http.RoundTripper.
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

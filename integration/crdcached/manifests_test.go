@@ -17,7 +17,7 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-const packaged = "../../packaging/crdcached/"
+const manifestsDir = "../../packaging/crdcached/"
 
 // TestManifests applies the manifests of crdcached to an API server that rejects unknown fields. It checks
 // that they grant only read rights and that the containers are restricted.
@@ -32,10 +32,10 @@ func TestManifests(t *testing.T) {
 	}
 	for _, name := range []string{"base", "example"} {
 		t.Run(name, func(t *testing.T) {
-			objects := kustomized(t, name)
+			objects := buildManifests(t, name)
 			// objects in it can be applied only when it exists
 			harness.Apply(t, ofKind(objects, "Namespace")...)
-			out := harness.Kubectl(t, "apply", "--dry-run=server", "--validate=strict", "-k", packaged+name)
+			out := harness.Kubectl(t, "apply", "--dry-run=server", "--validate=strict", "-k", manifestsDir+name)
 			if got := strings.Count(out, "(server dry run)"); got != len(objects) {
 				t.Errorf("%d of %d objects were tried:\n%s", got, len(objects), out)
 			}
@@ -46,12 +46,12 @@ func TestManifests(t *testing.T) {
 	}
 }
 
-// kustomized returns the objects of a folder.
-func kustomized(t *testing.T, name string) []*unstructured.Unstructured {
+// buildManifests returns the objects of a folder.
+func buildManifests(t *testing.T, name string) []*unstructured.Unstructured {
 	t.Helper()
 	var objects []*unstructured.Unstructured
 	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(harness.Kubectl(t, "kustomize",
-		packaged+name)), 4096)
+		manifestsDir+name)), 4096)
 	for {
 		o := &unstructured.Unstructured{}
 		if err := decoder.Decode(&o.Object); err != nil {
@@ -139,7 +139,7 @@ func checkSelectors(t *testing.T, objects []*unstructured.Unstructured) {
 // file system.
 func checkPods(t *testing.T, objects []*unstructured.Unstructured) {
 	t.Helper()
-	image, err := os.ReadFile(packaged + "Containerfile")
+	image, err := os.ReadFile(manifestsDir + "Containerfile")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,15 +163,15 @@ func checkPods(t *testing.T, objects []*unstructured.Unstructured) {
 			{containers[0].(map[string]any), "securityContext.allowPrivilegeEscalation", "false"},
 			{containers[0].(map[string]any), "securityContext.capabilities.drop", "[ALL]"},
 		} {
-			if got := at(want.of, want.path); got != want.value {
+			if got := textAt(want.of, want.path); got != want.value {
 				t.Errorf("%s is %v, want %v", want.path, got, want.value)
 			}
 		}
 	}
 }
 
-// at returns the value at a path as text.
-func at(o map[string]any, path string) string {
+// textAt returns the value at a path as text.
+func textAt(o map[string]any, path string) string {
 	value, _, _ := unstructured.NestedFieldNoCopy(o, strings.Split(path, ".")...)
 	return fmt.Sprint(value)
 }

@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// via is a set of servers for requests.
-type via []*rest.Config
+// servers is a set of servers for requests.
+type servers []*rest.Config
 
 // reader lists and then watches, each time at a random server, until its history has expired.
 type reader struct {
@@ -31,21 +31,21 @@ type reader struct {
 
 	mu struct {
 		sync.Mutex
-		state    map[string]written
-		segments []*segment
+		state    map[string]objectState
+		segments []*listSegment
 		nonsense []string
 	}
-	segments []*segment // as of the last check
+	segments []*listSegment // as of the last check
 }
 
-// segment has the events after a list.
-type segment struct {
+// listSegment has the events after a list.
+type listSegment struct {
 	from, to uint64
 	told     map[uint64]entry
 	gone     map[uint64]entry
 }
 
-func newReader(t *testing.T, name string, gvr schema.GroupVersionResource, configs via) *reader {
+func newReader(t *testing.T, name string, gvr schema.GroupVersionResource, configs servers) *reader {
 	t.Helper()
 	r := &reader{T: t, name: name, gvr: gvr}
 	for _, config := range configs {
@@ -94,7 +94,7 @@ func (r *reader) list(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
-	state := map[string]written{}
+	state := map[string]objectState{}
 	for i := range list.Items {
 		state[keyOf(&list.Items[i])] = stateOf(&list.Items[i])
 	}
@@ -104,7 +104,7 @@ func (r *reader) list(ctx context.Context) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.state = state
-	r.mu.segments = append(r.mu.segments, &segment{from: from, to: from, told: map[uint64]entry{},
+	r.mu.segments = append(r.mu.segments, &listSegment{from: from, to: from, told: map[uint64]entry{},
 		gone: map[uint64]entry{}})
 	return true
 }
@@ -185,10 +185,10 @@ func (r *reader) check(w *writer) {
 	for _, s := range r.mu.segments {
 		s.check(w, r.name)
 	}
-	r.segments = append([]*segment(nil), r.mu.segments...)
+	r.segments = append([]*listSegment(nil), r.mu.segments...)
 }
 
-func (s *segment) check(w *writer, name string) {
+func (s *listSegment) check(w *writer, name string) {
 	for version, e := range w.log {
 		if told, ok := s.told[version]; version > s.from && version <= s.to && (!ok || told != e) {
 			w.Errorf("%s, from %d to %d: %+v is told as %+v", name, s.from, s.to, e, told)

@@ -25,7 +25,7 @@ const (
 
 // TestRights checks what users can read from a server that caches the objects of testdata.
 func TestRights(t *testing.T) {
-	harness.Needs(t, harness.WatchList, harness.SelectableFields, harness.Wording)
+	harness.Require(t, harness.WatchList, harness.SelectableFields, harness.ErrorWording)
 	harness.InstallCRDs(t, harness.Read(t, testdata+"crds")...)
 	harness.Apply(t, harness.Read(t, testdata+"objects")...)
 	s := running.Start(t, "types: ['*.demo.crdcache.dev', namespaces, configmaps]\npage: {enabled: true}\n")

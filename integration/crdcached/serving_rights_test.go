@@ -23,7 +23,7 @@ import (
 // crdcached.
 func packagedKubeconfig(t *testing.T) string {
 	t.Helper()
-	harness.Apply(t, ofKind(kustomized(t, "base"), "Namespace", "ServiceAccount", "ClusterRole",
+	harness.Apply(t, ofKind(buildManifests(t, "base"), "Namespace", "ServiceAccount", "ClusterRole",
 		"ClusterRoleBinding", "RoleBinding")...)
 	config, err := clientcmd.LoadFromFile(harness.Kubeconfig(t))
 	if err != nil {

@@ -29,7 +29,7 @@ import (
 
 // silentConnections opens more connections from one address than the server accepts. They send nothing, or
 // the start of a message.
-func (v *victim) silentConnections(t *testing.T) {
+func (v *attackedServer) silentConnections(t *testing.T) {
 	stranger := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
 	for i := range 700 {
 		c, err := stranger.DialContext(t.Context(), "tcp", strings.TrimPrefix(v.URL, "https://"))
@@ -57,7 +57,7 @@ type raw struct {
 }
 
 // dial opens a connection whose flow-control window admits headers but hardly any body.
-func (v *victim) dial(t *testing.T, window uint32) *raw {
+func (v *attackedServer) dial(t *testing.T, window uint32) *raw {
 	t.Helper()
 	conn, err := tls.Dial("tcp", strings.TrimPrefix(v.URL, "https://"), &tls.Config{InsecureSkipVerify: true,
 		NextProtos: []string{"h2"}})
@@ -101,7 +101,7 @@ func (r *raw) ask(token, path string) error {
 const frame = 16 << 10
 
 // resets sends thousands of requests and cancels each one at once.
-func (v *victim) resets(t *testing.T) {
+func (v *attackedServer) resets(t *testing.T) {
 	for _, token := range []string{v.guestConfig.BearerToken, "none"} {
 		r := v.dial(t, 1<<16)
 		for range 5000 {
@@ -120,7 +120,7 @@ const perConnection = 50
 
 // stalledWatches opens many watches. Half of them read nothing and must be closed; the other half must
 // receive all events.
-func (v *victim) stalledWatches(t *testing.T) {
+func (v *attackedServer) stalledWatches(t *testing.T) {
 	version := v.version(t)
 	path := v.path(v.open) + "?watch=true&resourceVersion=" + version
 	var stalled []*raw
@@ -198,7 +198,7 @@ func (r *raw) read() {
 }
 
 // version returns the current resource version of the widgets.
-func (v *victim) version(t *testing.T) string {
+func (v *attackedServer) version(t *testing.T) string {
 	t.Helper()
 	list, err := admin(t).Resource(v.gvr).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -208,7 +208,7 @@ func (v *victim) version(t *testing.T) string {
 }
 
 // change updates the widget in the open namespace repeatedly, by some kilobytes each time.
-func (v *victim) change(t *testing.T, times int) {
+func (v *attackedServer) change(t *testing.T, times int) {
 	t.Helper()
 	objects := admin(t).Resource(v.gvr).Namespace(v.open)
 	for range times {
@@ -262,22 +262,22 @@ func isCut(e watch.Event) bool {
 	return e.Type == watch.Error && !apierrors.IsGone(err) && !apierrors.IsResourceExpired(err)
 }
 
-// bystander follows the open namespace during the attacks.
-type bystander struct {
+// unaffectedReader follows the open namespace during the attacks.
+type unaffectedReader struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
 	from   string
 	told   []string
 }
 
-func followBystander(v *victim) *bystander {
+func followBystander(v *attackedServer) *unaffectedReader {
 	v.Helper()
 	client, err := dynamic.NewForConfig(v.reader)
 	if err != nil {
 		v.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	b := &bystander{cancel: cancel, ended: make(chan struct{}), from: v.version(v.T)}
+	b := &unaffectedReader{cancel: cancel, ended: make(chan struct{}), from: v.version(v.T)}
 	go func() { // ended by cancel or after the last change
 		defer close(b.ended)
 		at := b.from
@@ -311,7 +311,7 @@ func followBystander(v *victim) *bystander {
 }
 
 // check compares the bystander's events with the objects of the cluster.
-func (b *bystander) check(v *victim) {
+func (b *unaffectedReader) check(v *attackedServer) {
 	v.Helper()
 	defer b.cancel()
 	objects := admin(v.T).Resource(v.gvr)

@@ -18,8 +18,8 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// written is the UID, version and value of an object after a write.
-type written struct {
+// objectState is the UID, version and value of an object after a write.
+type objectState struct {
 	uid     types.UID
 	version uint64
 	value   string
@@ -33,7 +33,7 @@ type writer struct {
 	namespaces []string
 	values     int // number of used values
 	// live maps the keys of existing objects to their state. log maps versions to writes.
-	live map[string]written
+	live map[string]objectState
 	log  map[uint64]entry
 	// order has the versions of log in the order of the writes.
 	order []uint64
@@ -43,7 +43,7 @@ type writer struct {
 
 type entry struct {
 	key string
-	written
+	objectState
 }
 
 // deletion is a deleted object. Its version lies between after and before. before is 0 until the next write.
@@ -55,7 +55,7 @@ type deletion struct {
 
 func newWriter(t *testing.T, gvr schema.GroupVersionResource, namespaces []string) *writer {
 	t.Helper()
-	return &writer{T: t, gvr: gvr, client: admin(t), namespaces: namespaces, live: map[string]written{},
+	return &writer{T: t, gvr: gvr, client: admin(t), namespaces: namespaces, live: map[string]objectState{},
 		log: map[uint64]entry{}}
 }
 
@@ -117,7 +117,7 @@ func (w *writer) try(f func(context.Context) error) {
 }
 
 // note records a write.
-func (w *writer) note(key string, now written) {
+func (w *writer) note(key string, now objectState) {
 	w.live[key] = now
 	w.log[now.version] = entry{key, now}
 	w.order = append(w.order, now.version)
@@ -135,12 +135,12 @@ func (w *writer) last() uint64 {
 }
 
 // stateOf returns the state of an object that a client has received.
-func stateOf(o metav1.Object) written {
+func stateOf(o metav1.Object) objectState {
 	version, err := strconv.ParseUint(o.GetResourceVersion(), 10, 64)
 	if err != nil {
 		panic(fmt.Sprintf("the resource version of %s is %q", o.GetName(), o.GetResourceVersion()))
 	}
-	return written{o.GetUID(), version, o.GetLabels()["value"]}
+	return objectState{o.GetUID(), version, o.GetLabels()["value"]}
 }
 
 func keyOf(o metav1.Object) string { return o.GetNamespace() + "/" + o.GetName() }

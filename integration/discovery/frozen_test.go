@@ -7,8 +7,8 @@ import (
 	clientdiscovery "k8s.io/client-go/discovery"
 )
 
-// frozen answers with its first result. client-go's mappers repeat the requests for every name.
-type frozen struct {
+// firstResultCache answers with its first result. client-go's mappers repeat the requests for every name.
+type firstResultCache struct {
 	clientdiscovery.DiscoveryInterface
 	once      sync.Once
 	groups    []*metav1.APIGroup
@@ -16,7 +16,7 @@ type frozen struct {
 	err       error
 }
 
-func (f *frozen) ServerGroupsAndResources() ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {
+func (f *firstResultCache) ServerGroupsAndResources() ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {
 	f.once.Do(func() { f.groups, f.resources, f.err = f.DiscoveryInterface.ServerGroupsAndResources() })
 	return f.groups, f.resources, f.err
 }

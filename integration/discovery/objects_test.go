@@ -164,8 +164,8 @@ func (e *events) until(done func(discovery.Event) bool) []discovery.Event {
 	}
 }
 
-// of returns the events of one type up to the first one that satisfies done.
-func (e *events) of(gr schema.GroupResource, done func(discovery.Event) bool) []discovery.Event {
+// ofType returns the events of one type up to the first one that satisfies done.
+func (e *events) ofType(gr schema.GroupResource, done func(discovery.Event) bool) []discovery.Event {
 	e.t.Helper()
 	var out []discovery.Event
 	e.until(func(event discovery.Event) bool {

@@ -130,7 +130,7 @@ func compareMappers(t *testing.T, catalog *discovery.Catalog, config *rest.Confi
 	if err != nil {
 		t.Fatal(err)
 	}
-	legacy := &frozen{DiscoveryInterface: aggregated.WithLegacy()}
+	legacy := &firstResultCache{DiscoveryInterface: aggregated.WithLegacy()}
 	groups, err := restmapper.GetAPIGroupResources(legacy)
 	if err != nil {
 		t.Fatal(err)

@@ -109,13 +109,13 @@ func TestRecreated(t *testing.T) {
 	s := spec{group: harness.Group(t), plural: "widgets", kind: "Widget", scope: "Namespaced",
 		versions: []string{"v1"}}
 	create(t, admin, crd.GVR, s.object())
-	first := last(events.of(s.resource(), established))
+	first := last(events.ofType(s.resource(), established))
 	remove(t, admin, crd.GVR, s.name())
 	s.scope = "Cluster"
 	// The name is free only after the deletion of the old definition.
-	gone := events.of(s.resource(), removed)
+	gone := events.ofType(s.resource(), removed)
 	create(t, admin, crd.GVR, s.object())
-	second := events.of(s.resource(), established)
+	second := events.ofType(s.resource(), established)
 	if got := last(gone); got.Type.UID != first.Type.UID {
 		t.Errorf("removed UID %s, want %s", got.Type.UID, first.Type.UID)
 	}
@@ -135,7 +135,7 @@ func TestVersionWithdrawn(t *testing.T) {
 	s := spec{group: harness.Group(t), plural: "widgets", kind: "Widget", scope: "Namespaced",
 		versions: []string{"v1", "v1beta1", "v2alpha1"}}
 	create(t, admin, crd.GVR, s.object())
-	first := last(events.of(s.resource(), established))
+	first := last(events.ofType(s.resource(), established))
 	if diff := cmp.Diff([]string{"v1", "v1beta1", "v2alpha1"}, first.Type.ServedVersions()); diff != "" {
 		t.Errorf("served (-want +got):\n%s", diff)
 	}
@@ -144,7 +144,7 @@ func TestVersionWithdrawn(t *testing.T) {
 		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	changed := last(events.of(s.resource(),
+	changed := last(events.ofType(s.resource(),
 		func(e discovery.Event) bool { return e.Changes.Has(discovery.ChangeVersions) }))
 	if diff := cmp.Diff([]string{"v1", "v2alpha1"}, changed.Type.ServedVersions()); diff != "" {
 		t.Errorf("served (-want +got):\n%s", diff)
@@ -217,7 +217,7 @@ func TestNoRightToReadDefinitions(t *testing.T) {
 	s := spec{group: harness.Group(t), plural: "widgets", kind: "Widget", scope: "Namespaced",
 		versions: []string{"v1"}}
 	create(t, admin, crd.GVR, s.object())
-	added := last(events.of(s.resource(), established))
+	added := last(events.ofType(s.resource(), established))
 	if added.Type.Source != discovery.FromDiscovery || added.Type.UID != "" {
 		t.Errorf("added %+v", added.Type)
 	}
@@ -236,7 +236,7 @@ func TestNoRightToReadDefinitions(t *testing.T) {
 		create(t, admin, schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1",
 			Resource: gvr}, &unstructured.Unstructured{Object: o})
 	}
-	known := last(events.of(s.resource(), func(e discovery.Event) bool { return e.Type.UID != "" }))
+	known := last(events.ofType(s.resource(), func(e discovery.Event) bool { return e.Type.UID != "" }))
 	if known.Kind != discovery.Changed || !known.Changes.Has(discovery.ChangeSource) {
 		t.Errorf("the right came: %v, want the same type with a UID", summary([]discovery.Event{known}))
 	}
@@ -244,7 +244,7 @@ func TestNoRightToReadDefinitions(t *testing.T) {
 		t.Errorf("mode = %s", s.Mode)
 	}
 	remove(t, admin, crd.GVR, s.name())
-	events.of(s.resource(), removed)
+	events.ofType(s.resource(), removed)
 }
 
 func last(list []discovery.Event) discovery.Event { return list[len(list)-1] }

@@ -138,7 +138,7 @@ func expectSameTable(t *testing.T, args ...string) {
 		expectSame(t, "table", before, r.stdout)
 		return
 	}
-	expectSame(t, "table but for its ages and gaps", ageless(before), ageless(r.stdout))
+	expectSame(t, "table but for its ages and gaps", withoutAges(before), withoutAges(r.stdout))
 }
 
 var (
@@ -146,9 +146,9 @@ var (
 	gapPattern = regexp.MustCompile(` +`)
 )
 
-// ageless makes tables comparable that were printed at different times. It replaces ages and the gaps beside
-// them.
-func ageless(table string) string {
+// withoutAges makes tables comparable that were printed at different times. It replaces ages and the gaps
+// beside them.
+func withoutAges(table string) string {
 	return gapPattern.ReplaceAllString(agePattern.ReplaceAllString(table, "AGE"), " ")
 }
 

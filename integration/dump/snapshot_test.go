@@ -15,8 +15,8 @@ import (
 // ages match the values in tables that change with time.
 var ages = regexp.MustCompile(`\b(\d+[smhdy])+\b|<invalid>`)
 
-// steady returns output without ages, whose width changes the width of columns.
-func steady(text string) string {
+// withoutAgesAndGaps returns output without ages, whose width changes the width of columns.
+func withoutAgesAndGaps(text string) string {
 	return strings.Join(strings.Fields(ages.ReplaceAllString(text, "AGE")), " ")
 }
 
@@ -76,7 +76,7 @@ func TestSnapshotsAreLive(t *testing.T) {
 	}
 	for i, args := range commands {
 		got := run(args, "--from", file)
-		if want, got := steady(live[i]), steady(got); want != got {
+		if want, got := withoutAgesAndGaps(live[i]), withoutAgesAndGaps(got); want != got {
 			t.Errorf("%q: the snapshot differs from the cluster\n%s", args, firstDifference(want, got))
 		}
 	}

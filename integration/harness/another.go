@@ -86,7 +86,7 @@ func AnotherAPIServer(t testing.TB, etcd string, flags ...string) (address strin
 // APIServerPID returns the process ID of the running API server.
 func APIServerPID(t testing.TB) (pid int) {
 	t.Helper()
-	steer(t, func(ctx context.Context) (err error) {
+	withControlTimeout(t, func(ctx context.Context) (err error) {
 		pid, err = plane(t).apiServerPID(ctx)
 		return err
 	})

@@ -15,7 +15,7 @@ type Cluster struct{ plane *controlPlane }
 func AnotherCluster(t testing.TB) *Cluster {
 	t.Helper()
 	plane(t) // skips the test if there are no binaries
-	dir, err := os.MkdirTemp(current(t).dir, "another-")
+	dir, err := os.MkdirTemp(currentSuite(t).dir, "another-")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,11 +40,11 @@ func (c *Cluster) Config(t testing.TB) *rest.Config {
 // RestartAPIServer works like the function of the same name.
 func (c *Cluster) RestartAPIServer(t testing.TB) {
 	t.Helper()
-	steer(t, c.plane.restartAPIServer)
+	withControlTimeout(t, c.plane.restartAPIServer)
 }
 
 // Compact works like the function of the same name.
 func (c *Cluster) Compact(t testing.TB) {
 	t.Helper()
-	steer(t, c.plane.compact)
+	withControlTimeout(t, c.plane.compact)
 }

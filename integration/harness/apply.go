@@ -42,7 +42,7 @@ func Apply(t testing.TB, objects ...*unstructured.Unstructured) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { c.cleanUp(t, mapping.Resource, object) })
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
 		defer cancel()
 		if err := c.apply(ctx, mapping.Resource, object); err != nil {
 			t.Fatal(err)
@@ -99,7 +99,7 @@ func (c *clients) resource(gvr schema.GroupVersionResource, namespace string) dy
 // cleanUp removes an applied object.
 func (c *clients) cleanUp(t testing.TB, gvr schema.GroupVersionResource, object *unstructured.Unstructured) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 	defer cancel()
 	resource := c.resource(gvr, object.GetNamespace())
 	err := release(ctx, resource, object.GetName())

@@ -17,7 +17,7 @@ func BackUpEtcd(t testing.TB) (restore func()) {
 	RestartEtcd(t)
 	return func() {
 		t.Helper()
-		steer(t, p.killAPIServer)
+		withControlTimeout(t, p.killAPIServer)
 		KillEtcd(t)
 		if err := os.RemoveAll(p.etcdData()); err != nil {
 			t.Fatal(err)

@@ -12,9 +12,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Behind returns a configuration that reaches the API server through a reverse proxy for HTTP/1.1. The
+// ThroughProxy returns a configuration that reaches the API server through a reverse proxy for HTTP/1.1. The
 // handlers in boxes wrap the proxy, the first one outermost.
-func Behind(t testing.TB, boxes ...func(http.Handler) http.Handler) *rest.Config {
+func ThroughProxy(t testing.TB, boxes ...func(http.Handler) http.Handler) *rest.Config {
 	t.Helper()
 	config := Config(t)
 	target, err := url.Parse(config.Host)

@@ -195,7 +195,7 @@ func TestAwaitEstablishedFailsForRefusedNames(t *testing.T) {
 	}
 	c := newClients(t)
 	t.Cleanup(func() { removeCRD(t, c, rival.GetName()) })
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
 	defer cancel()
 	if err := c.apply(ctx, crdResource, rival); err != nil {
 		t.Fatal(err)

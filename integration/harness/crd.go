@@ -51,14 +51,14 @@ func InstallCRDs(t testing.TB, crds ...*unstructured.Unstructured) {
 			t.Fatalf("%s %s is not a CustomResourceDefinition", crd.GetKind(), crd.GetName())
 		}
 		t.Cleanup(func() { removeCRD(t, c, crd.GetName()) })
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
 		defer cancel()
 		if err := c.apply(ctx, crdResource, crd); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, crd := range crds {
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
 		defer cancel()
 		if err := c.awaitServed(ctx, crd); err != nil {
 			t.Fatalf("waiting until %s is served: %v", crd.GetName(), err)
@@ -69,7 +69,7 @@ func InstallCRDs(t testing.TB, crds ...*unstructured.Unstructured) {
 // removeCRD deletes a definition and waits until the definition and its resources are gone.
 func removeCRD(t testing.TB, c *clients, name string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 	defer cancel()
 	crd, err := c.dynamic.Resource(crdResource).Get(ctx, name, metav1.GetOptions{})
 	if err == nil {

@@ -27,7 +27,7 @@
 // # Differences between servers
 //
 // The tests run against every supported version of Kubernetes, with and without watch-lists. A test calls
-// [Needs] if it requires a feature, and [Has] if its expectations depend on one. Tests must not detect the
+// [Require] if it requires a feature, and [Has] if its expectations depend on one. Tests must not detect the
 // server in any other way.
 //
 // # Isolation

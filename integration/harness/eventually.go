@@ -16,7 +16,7 @@ const pollInterval = 50 * time.Millisecond
 // Use it only if the API offers no watch.
 func Eventually(t testing.TB, check func(context.Context) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 	defer cancel()
 	if err := eventually(ctx, check); err != nil {
 		t.Fatal(err)
@@ -41,7 +41,7 @@ func eventually(ctx context.Context, check func(context.Context) error) error {
 
 func ready(t testing.TB) bool {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 	defer cancel()
 	client, err := rest.UnversionedRESTClientFor(unversioned(Config(t)))
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/leakcheck"
 )
 
-// patience limits every wait. It is long, so that a busy machine fails no test.
-const patience = 90 * time.Second
+// waitLimit limits every wait. It is long, so that a busy machine fails no test.
+const waitLimit = 90 * time.Second
 
 // Main runs the tests of a package and exits. It fails if the tests leave goroutines of the library or of a
 // reflector behind. The prepare functions run before the control plane starts, with a folder that is removed
@@ -70,7 +70,7 @@ type program struct {
 	err  error
 }
 
-func current(t testing.TB) *suite {
+func currentSuite(t testing.TB) *suite {
 	t.Helper()
 	if shared == nil {
 		t.Fatal("call harness.Main from TestMain")
@@ -82,7 +82,7 @@ func current(t testing.TB) *suite {
 // test.
 func plane(t testing.TB) *controlPlane {
 	t.Helper()
-	s := current(t)
+	s := currentSuite(t)
 	p := &s.plane
 	p.once.Do(func() {
 		p.controlPlane, p.unavailable, p.err = start(s.dir)
@@ -109,7 +109,7 @@ func start(dir string) (p *controlPlane, unavailable, err error) {
 	if err != nil {
 		return nil, err, nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 	defer cancel()
 	p, err = startControlPlane(ctx, where, dir, strings.Fields(os.Getenv(envAPIServerArgs)))
 	return p, nil, err

@@ -16,7 +16,7 @@ import (
 // no discovery cache.
 func Kubectl(t testing.TB, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
 	defer cancel()
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, KubectlPath(t), args...)
@@ -48,7 +48,7 @@ func KubectlPath(t testing.TB) string {
 // Crdcache returns the path of the crdcache binary. The first call builds it.
 func Crdcache(t testing.TB) string {
 	t.Helper()
-	s := current(t)
+	s := currentSuite(t)
 	s.cli.once.Do(func() { s.cli.path, s.cli.err = buildProgram(s.dir, ".", "crdcache") })
 	if s.cli.err != nil {
 		t.Fatal(s.cli.err)
@@ -63,7 +63,7 @@ func Crdcached(t testing.TB) string {
 	if path := os.Getenv("CRDCACHE_CRDCACHED_BIN"); path != "" {
 		return path
 	}
-	s := current(t)
+	s := currentSuite(t)
 	s.crdcached.once.Do(func() {
 		s.crdcached.path, s.crdcached.err = buildProgram(s.dir, "server",
 			"crdcached")

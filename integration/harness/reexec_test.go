@@ -84,7 +84,7 @@ const envSuicide = "CRDCACHE_HARNESS_SUICIDE"
 // runAlone runs one test of this package in a new process with additional environment variables.
 func runAlone(t *testing.T, test string, env ...string) (string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*waitLimit)
 	defer cancel()
 	var out bytes.Buffer
 	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^"+test+"$", "-test.v", "-test.count=1")

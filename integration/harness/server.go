@@ -28,8 +28,8 @@ var (
 	// UnreadyAnswers means that the server answers requests while a watch cache is not ready, for example
 	// after a failed conversion. Earlier versions block these requests.
 	UnreadyAnswers = since("1.31", "answers while a watch cache is not ready")
-	// Wording means that errors have the text and codes that readapi uses.
-	Wording = since("1.35", "errors worded as since Kubernetes 1.35")
+	// ErrorWording means that errors have the text and codes that readapi uses.
+	ErrorWording = since("1.35", "errors worded as since Kubernetes 1.35")
 	// Shards is the feature gate for lists and watches of a shard.
 	Shards = since("1.36", "lists of a shard")
 	// Padding means that kubectl, which has the version of the server, pads columns to the full width of a
@@ -46,8 +46,8 @@ func since(minor, name string) Feature {
 // Since returns the feature of all servers from a minor version on, such as "1.32".
 func Since(minor string) Feature { return since(minor, "Kubernetes "+minor) }
 
-// Needs skips the test and names the missing features if the server lacks one of them.
-func Needs(t testing.TB, features ...Feature) {
+// Require skips the test and names the missing features if the server lacks one of them.
+func Require(t testing.TB, features ...Feature) {
 	t.Helper()
 	var missing []string
 	for _, f := range features {
@@ -63,7 +63,7 @@ func Needs(t testing.TB, features ...Feature) {
 // Has reports whether the API server has a feature.
 func Has(t testing.TB, feature Feature) bool {
 	t.Helper()
-	config, s := Config(t), &current(t).server
+	config, s := Config(t), &currentSuite(t).server
 	s.once.Do(func() { s.server, s.err = inspect(t.Context(), config) })
 	if s.err != nil {
 		t.Fatalf("ask the API server for its features: %v", s.err)
@@ -89,7 +89,7 @@ type server struct {
 
 // inspect queries the version of an API server, and sends a minimal watch-list to see whether it is refused.
 func inspect(ctx context.Context, config *rest.Config) (server, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, waitLimit)
 	defer cancel()
 	client, err := rest.UnversionedRESTClientFor(unversioned(config))
 	if err != nil {

@@ -38,4 +38,4 @@ func TestWithoutWatchList(t *testing.T) {
 	}
 }
 
-func TestNeeds(t *testing.T) { Needs(t, Since("1.30"), WatchList) }
+func TestNeeds(t *testing.T) { Require(t, Since("1.30"), WatchList) }

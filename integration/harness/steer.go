@@ -11,10 +11,10 @@ import (
 func KillAPIServer(t testing.TB) {
 	t.Helper()
 	p := plane(t)
-	steer(t, p.killAPIServer)
+	withControlTimeout(t, p.killAPIServer)
 	t.Cleanup(func() {
 		if !ready(t) {
-			steer(t, p.restartAPIServer)
+			withControlTimeout(t, p.restartAPIServer)
 		}
 	})
 }
@@ -23,19 +23,19 @@ func KillAPIServer(t testing.TB) {
 // is ready.
 func RestartAPIServer(t testing.TB) {
 	t.Helper()
-	steer(t, plane(t).restartAPIServer)
+	withControlTimeout(t, plane(t).restartAPIServer)
 }
 
 // KillEtcd kills etcd. The test must call RestartEtcd, which restores the data.
 func KillEtcd(t testing.TB) {
 	t.Helper()
-	steer(t, plane(t).killEtcd)
+	withControlTimeout(t, plane(t).killEtcd)
 }
 
 // RestartEtcd restarts etcd with its data. It returns when etcd and the API server, if it runs, are ready.
 func RestartEtcd(t testing.TB) {
 	t.Helper()
-	steer(t, plane(t).restartEtcd)
+	withControlTimeout(t, plane(t).restartEtcd)
 }
 
 // RestartAPIServerWithin is RestartAPIServer with a longer deadline, for busy servers.
@@ -72,13 +72,13 @@ func within(t testing.TB, patience time.Duration, f func(context.Context) error)
 // Watches expire only after a restart of the API server, because its watch caches keep more history.
 func Compact(t testing.TB) {
 	t.Helper()
-	steer(t, plane(t).compact)
+	withControlTimeout(t, plane(t).compact)
 }
 
 // The deadline does not derive from the test's context, which has ended when cleanups run.
-func steer(t testing.TB, f func(context.Context) error) {
+func withControlTimeout(t testing.TB, f func(context.Context) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 	defer cancel()
 	if err := f(ctx); err != nil {
 		t.Fatal(err)

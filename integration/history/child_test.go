@@ -47,7 +47,7 @@ type Child struct {
 	kept      *disk.Store
 	factories []*dynamicinformer.Factory
 	informers []*childInformer
-	listeners []*generations
+	listeners []*incarnations
 	stop      func() error
 	ended     bool
 }
@@ -55,11 +55,11 @@ type Child struct {
 // childInformer is an informer of a process. One of its witnesses can be slow.
 type childInformer struct {
 	*dynamicinformer.Informer
-	name        string
-	number      int // of the type
-	tracked     bool
-	generations *generations
-	witnesses   []*witness.Witness
+	name         string
+	number       int // of the type
+	tracked      bool
+	incarnations *incarnations
+	witnesses    []*witness.Witness
 }
 
 // Report has the state of a process's informers.
@@ -146,7 +146,7 @@ func (c *Child) begin() error {
 
 // follow starts a factory for all types.
 func (c *Child) follow(name string, options dynamicinformer.Options) error {
-	g := newGenerations(name)
+	g := newIncarnations(name)
 	c.listeners = append(c.listeners, g)
 	options.Listener, options.Persistence, options.PersistenceInterval = g.listener(), c.kept, saveInterval
 	factory, err := dynamicinformer.New(options)
@@ -160,10 +160,10 @@ func (c *Child) follow(name string, options dynamicinformer.Options) error {
 			return err
 		}
 		i := &childInformer{Informer: informer, name: gvr.Resource + " over " + name, number: number,
-			tracked: options.Types != nil, generations: g}
+			tracked: options.Types != nil, incarnations: g}
 		for n := range 2 {
 			i.witnesses = append(i.witnesses, witness.New(fmt.Sprintf("handler %d of %s", n, i.name),
-				func() int { return informer.Status().Generation }))
+				func() int { return informer.Status().Incarnation }))
 			if _, err := informer.AddEventHandler(i.witnesses[n]); err != nil {
 				return err
 			}
@@ -178,7 +178,7 @@ func (c *Child) Look(whole bool, report *Report) error {
 	for _, i := range c.informers {
 		report.Informers = append(report.Informers, i.report(whole))
 		for _, w := range i.witnesses {
-			report.Nonsense = append(report.Nonsense, w.Nonsense()...)
+			report.Nonsense = append(report.Nonsense, w.Violations()...)
 		}
 	}
 	for _, g := range c.listeners {
@@ -198,7 +198,7 @@ func (i *childInformer) report(whole bool) InformerReport {
 	case kept.Err != nil || kept.Checkpoint == persistence.Checkpoint{}: // temporary: it tries again
 		r.Trouble = fmt.Sprintf("it is not kept: %+v", kept)
 	default:
-		if err := i.generations.agree(current); err != nil {
+		if err := i.incarnations.checkStatus(current); err != nil {
 			r.Trouble = err.Error()
 		}
 	}

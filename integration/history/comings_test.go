@@ -8,15 +8,15 @@ import (
 	"github.com/crdcache/crdcache/integration/internal/witness"
 )
 
-// nowhere is the namespace that visitors exclude, which gives them another view.
-const nowhere = "nowhere"
+// excludedNamespace is the namespace that visitors exclude, which gives them another view.
+const excludedNamespace = "nowhere"
 
-func (w *world) subscribeTo(f *follower, late bool) *subscriber {
+func (w *participants) subscribeTo(f *follower, late bool) *subscriber {
 	w.Helper()
 	w.joined++
 	s := &subscriber{follower: f, late: late,
 		Witness: witness.New(fmt.Sprintf("subscriber %d of %s", w.joined, f.name),
-			func() int { return f.Status().Generation })}
+			func() int { return f.Status().Incarnation })}
 	var err error
 	if s.handle, err = f.AddEventHandler(s); err != nil {
 		w.Fatal(err)
@@ -26,7 +26,7 @@ func (w *world) subscribeTo(f *follower, late bool) *subscriber {
 }
 
 // subscribe adds a subscriber, which may block from the start.
-func (w *world) subscribe(f *follower, slow bool) {
+func (w *participants) subscribe(f *follower, slow bool) {
 	w.Helper()
 	if w.late() >= lateSubscribers {
 		return
@@ -36,7 +36,7 @@ func (w *world) subscribe(f *follower, slow bool) {
 	}
 }
 
-func (w *world) late() int {
+func (w *participants) late() int {
 	n := 0
 	for _, s := range w.subscribers {
 		if s.late {
@@ -47,7 +47,7 @@ func (w *world) late() int {
 }
 
 // unsubscribe removes a late subscriber.
-func (w *world) unsubscribe(s *subscriber) {
+func (w *participants) unsubscribe(s *subscriber) {
 	w.Helper()
 	if !s.late {
 		return
@@ -59,7 +59,7 @@ func (w *world) unsubscribe(s *subscriber) {
 }
 
 // dismiss forgets a subscriber that gets no more events.
-func (w *world) dismiss(s *subscriber) {
+func (w *participants) dismiss(s *subscriber) {
 	w.Helper()
 	s.GoOn()
 	w.left += s.check(w)
@@ -67,7 +67,7 @@ func (w *world) dismiss(s *subscriber) {
 }
 
 // visit acquires an informer of a type: a new one or the one that visitors share.
-func (w *world) visit(factory int, k *kind) {
+func (w *participants) visit(factory int, k *kind) {
 	w.Helper()
 	here := 0
 	for _, f := range w.followers {
@@ -75,10 +75,10 @@ func (w *world) visit(factory int, k *kind) {
 			here++
 		}
 	}
-	if here >= visitors {
+	if here >= maxVisitors {
 		return
 	}
-	view := dynamicinformer.ResourceOptions{Namespaces: dynamicinformer.ExceptNamespaces(nowhere)}
+	view := dynamicinformer.ResourceOptions{Namespaces: dynamicinformer.ExceptNamespaces(excludedNamespace)}
 	handle, err := w.factories[factory].Acquire(k.gvr, view)
 	if err != nil {
 		w.Fatal(err)
@@ -92,7 +92,7 @@ func (w *world) visit(factory int, k *kind) {
 }
 
 // leave releases a visitor's informer with its subscribers.
-func (w *world) leave(f *follower) {
+func (w *participants) leave(f *follower) {
 	w.Helper()
 	if f.handle == nil {
 		return

@@ -14,8 +14,8 @@ import (
 	"github.com/crdcache/crdcache/internal/informer/conformance"
 )
 
-// front is the address at which a process reaches one of several clusters.
-type front struct {
+// switchableAddress is the address at which a process reaches one of several clusters.
+type switchableAddress struct {
 	*harness.TLSServer
 	// link connects the front and the clusters.
 	link     *conformance.Faults
@@ -23,9 +23,9 @@ type front struct {
 	current  atomic.Pointer[http.Handler]
 }
 
-func newFront(w *world, clusters ...*cluster) *front {
+func newFront(w *participants, clusters ...*cluster) *switchableAddress {
 	w.Helper()
-	f := &front{link: conformance.NewFaults(nil), backends: map[*cluster]http.Handler{}}
+	f := &switchableAddress{link: conformance.NewFaults(nil), backends: map[*cluster]http.Handler{}}
 	for _, c := range clusters {
 		config := c.config()
 		target, err := url.Parse(config.Host)
@@ -56,13 +56,13 @@ func newFront(w *world, clusters ...*cluster) *front {
 	return f
 }
 
-func (f *front) lead(to *cluster) {
+func (f *switchableAddress) lead(to *cluster) {
 	handler := f.backends[to]
 	f.current.Store(&handler)
 }
 
 // swap switches to another cluster and breaks all connections.
-func (f *front) swap(to *cluster) {
+func (f *switchableAddress) swap(to *cluster) {
 	f.lead(to)
 	f.BreakConnections()
 }

@@ -33,7 +33,7 @@ func TestHistory(t *testing.T) {
 }
 
 // round runs one round and checks its result.
-func (w *world) round(r *rand.Rand) {
+func (w *participants) round(r *rand.Rand) {
 	w.Helper()
 	once := map[int][]func(){}
 	at := func(from, steps int, happen func()) int {
@@ -74,7 +74,7 @@ func (w *world) round(r *rand.Rand) {
 }
 
 // elsewhere applies some disruptions to the other cluster.
-func (w *world) elsewhere(r *rand.Rand, at func(from, steps int, happen func()) int) {
+func (w *participants) elsewhere(r *rand.Rand, at func(from, steps int, happen func()) int) {
 	if r.IntN(2) == 0 {
 		victim := w.other.kinds[r.IntN(len(w.other.kinds))]
 		away := at(0, stepsPerRound/2, func() { w.other.uninstall(victim) })
@@ -91,7 +91,7 @@ func (w *world) elsewhere(r *rand.Rand, at func(from, steps int, happen func()) 
 }
 
 // step makes one small change.
-func (w *world) step(r *rand.Rand) {
+func (w *participants) step(r *rand.Rand) {
 	w.Helper()
 	switch n := r.IntN(100); {
 	case n < 65:

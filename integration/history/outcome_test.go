@@ -16,7 +16,7 @@ import (
 )
 
 // settle unblocks all handlers and waits until all informers agree with the server.
-func (w *world) settle() {
+func (w *participants) settle() {
 	w.Helper()
 	for _, s := range w.subscribers {
 		s.GoOn()
@@ -24,7 +24,8 @@ func (w *world) settle() {
 	for _, f := range w.followers {
 		harness.Eventually(w, func(ctx context.Context) error { return w.agrees(ctx, f) })
 		if f.handle == nil {
-			harness.Eventually(w, func(context.Context) error { return f.generations.agree(f.Status()) })
+			harness.Eventually(w,
+				func(context.Context) error { return f.incarnations.checkStatus(f.Status()) })
 		}
 	}
 	for _, s := range w.subscribers {
@@ -36,7 +37,7 @@ func (w *world) settle() {
 		})
 		s.check(w)
 	}
-	for _, g := range w.generations {
+	for _, g := range w.incarnations {
 		for _, line := range g.takeNonsense() {
 			w.Error(line)
 		}
@@ -45,7 +46,7 @@ func (w *world) settle() {
 }
 
 // agrees compares the cache with the server's list, and the list with the written objects.
-func (w *world) agrees(ctx context.Context, f *follower) error {
+func (w *participants) agrees(ctx context.Context, f *follower) error {
 	current := f.Status()
 	if current.State != status.Synced || !f.HasSynced() {
 		return fmt.Errorf("%s is synced: %v, with the status %+v", f.name, f.HasSynced(), current)

@@ -25,7 +25,7 @@ import (
 // handlers, possibly with another cluster behind the front.
 type process struct {
 	dir   string
-	front *front
+	front *switchableAddress
 	// at is the cluster behind the front.
 	at *cluster
 	// running is nil while no process runs.
@@ -35,11 +35,11 @@ type process struct {
 	astray bool
 	// shown has the latest version of each object in the caches.
 	shown map[string]map[types.UID]uint64
-	tally tally
+	tally lifeCounts
 }
 
-// tally counts events in the lives of processes.
-type tally struct {
+// lifeCounts counts events in the lives of processes.
+type lifeCounts struct {
 	begun, ended, killed int
 	// swapsAway counts swaps while no process ran. behind counts swaps to a cluster with lower resource
 	// versions.
@@ -51,7 +51,7 @@ type tally struct {
 }
 
 // String implements fmt.Stringer.
-func (t tally) String() string {
+func (t lifeCounts) String() string {
 	return fmt.Sprintf("%d processes, of which %d ended and %d were killed, in which %d informers resumed and %d events were delivered; %d swaps of the server, %d of them while there was no process, %d to lower resource versions",
 		t.begun, t.ended, t.killed, t.resumed+t.latest.resumed, t.events+
 			t.latest.events, t.swaps, t.swapsAway, t.behind)
@@ -64,7 +64,7 @@ type runningChild struct {
 	stdin   io.Closer
 }
 
-func newProcess(w *world) *process {
+func newProcess(w *participants) *process {
 	w.Helper()
 	p := &process{dir: w.TempDir(), front: newFront(w, w.cluster, w.other), at: w.cluster}
 	w.Cleanup(func() {
@@ -78,7 +78,7 @@ func newProcess(w *world) *process {
 }
 
 // begin starts a process unless one runs.
-func (w *world) begin(p *process) {
+func (w *participants) begin(p *process) {
 	w.Helper()
 	if p.running != nil {
 		return
@@ -121,7 +121,7 @@ func (w *world) begin(p *process) {
 }
 
 // end stops or kills the process if one runs.
-func (w *world) end(p *process, killed bool) {
+func (w *participants) end(p *process, killed bool) {
 	w.Helper()
 	if p.running == nil {
 		return
@@ -150,7 +150,7 @@ func (w *world) end(p *process, killed bool) {
 }
 
 // toggle makes a handler of a process block, or unblocks it.
-func (w *world) toggle(p *process, number int) {
+func (w *participants) toggle(p *process, number int) {
 	w.Helper()
 	if p.running != nil {
 		w.ask("Toggle", number, &struct{}{})
@@ -158,7 +158,7 @@ func (w *world) toggle(p *process, number int) {
 }
 
 // ask calls a method of the process.
-func (w *world) ask(method string, argument, answer any) {
+func (w *participants) ask(method string, argument, answer any) {
 	w.Helper()
 	select {
 	case call := <-w.process.running.Go("Child."+method, argument, answer, nil).Done:
@@ -172,7 +172,7 @@ func (w *world) ask(method string, argument, answer any) {
 
 // look requests the report of a process. It fails the test for inconsistent events, for objects that were
 // never written, and if a cache shows an object older than before, even if the cache is not yet confirmed.
-func (w *world) look(p *process, whole bool) *Report {
+func (w *participants) look(p *process, whole bool) *Report {
 	w.Helper()
 	report := &Report{}
 	if p.running == nil {
@@ -202,7 +202,7 @@ func (w *world) look(p *process, whole bool) *Report {
 	return report
 }
 
-func (w *world) checkShown(i InformerReport, shown map[types.UID]uint64) {
+func (w *participants) checkShown(i InformerReport, shown map[types.UID]uint64) {
 	w.Helper()
 	for key, o := range i.Objects {
 		version, err := strconv.ParseUint(o.Version, 10, 64)
@@ -227,7 +227,7 @@ func (w *world) checkShown(i InformerReport, shown map[types.UID]uint64) {
 
 // swap puts the other cluster behind the front. A process meets at most two clusters, because it can detect a
 // swap only while the other cluster is there.
-func (w *world) swap(p *process) {
+func (w *participants) swap(p *process) {
 	w.Helper()
 	if p.astray {
 		w.end(p, true)
@@ -249,7 +249,7 @@ func (w *world) swap(p *process) {
 }
 
 // restarts stops, kills and starts a process, and swaps its server, at random steps of a round.
-func (w *world) restarts(r *rand.Rand, at func(from, steps int, happen func()) int) {
+func (w *participants) restarts(r *rand.Rand, at func(from, steps int, happen func()) int) {
 	w.Helper()
 	for range 3 {
 		killed := r.IntN(3) > 0
@@ -268,7 +268,7 @@ func (w *world) restarts(r *rand.Rand, at func(from, steps int, happen func()) i
 }
 
 // settleProcess waits until the process agrees with the server, unless it is astray.
-func (w *world) settleProcess(p *process) {
+func (w *participants) settleProcess(p *process) {
 	w.Helper()
 	if p.astray {
 		w.end(p, true)
@@ -340,7 +340,7 @@ func (c *cluster) version() uint64 {
 }
 
 // overtake raises the resource versions of the cluster with the lower ones above the other's.
-func (w *world) overtake() {
+func (w *participants) overtake() {
 	w.Helper()
 	behind, ahead := w.cluster, w.other
 	if behind.version() > ahead.version() {

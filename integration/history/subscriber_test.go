@@ -17,9 +17,9 @@ type subscriber struct {
 
 // check fails the test for inconsistent events and for objects that were never written. It returns the number
 // of events.
-func (s *subscriber) check(t *world) int {
+func (s *subscriber) check(t *participants) int {
 	t.Helper()
-	for _, line := range s.Nonsense() {
+	for _, line := range s.Violations() {
 		t.Error(line)
 	}
 	for uid, value := range s.Last() {

@@ -22,21 +22,21 @@ import (
 const (
 	// lateSubscribers limits the late subscribers of all informers.
 	lateSubscribers = 12
-	// visitors limits the informers that are acquired and released during the history.
-	visitors = 3
+	// maxVisitors limits the informers that are acquired and released during the history.
+	maxVisitors = 3
 )
 
-// world has all participants of a history.
-type world struct {
+// participants has all participants of a history.
+type participants struct {
 	*cluster
 	// other is a second cluster with types and objects of the same names.
-	other       *cluster
-	beside      *harness.Cluster
-	followers   []*follower
-	subscribers []*subscriber
-	factories   []*dynamicinformer.Factory
-	generations []*generations
-	types       typesource.Source
+	other        *cluster
+	beside       *harness.Cluster
+	followers    []*follower
+	subscribers  []*subscriber
+	factories    []*dynamicinformer.Factory
+	incarnations []*incarnations
+	types        typesource.Source
 	// process stops and starts during the history.
 	process *process
 	// restarted and compacted count restarts of API servers and compactions.
@@ -52,21 +52,21 @@ type follower struct {
 	// link connects all informers of a factory with the server.
 	link *conformance.Faults
 	name string
-	// generations is the listener of the factory.
-	generations *generations
+	// incarnations is the listener of the factory.
+	incarnations *incarnations
 	// handle is the claim of a visitor. It is nil for permanent informers.
 	handle *dynamicinformer.Handle
 }
 
 // newWorld installs the types and follows them: in one factory through watch-lists, in another through lists
 // for each namespace, and in a process. The types have different storage modes.
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T) *participants {
 	t.Helper()
 	// t.Context ends before the cleanups
 	ctx, cancel := context.WithTimeout(context.Background(), *duration+10*time.Minute)
 	t.Cleanup(cancel)
 	namespaces, group := []string{harness.Namespace(t), harness.Namespace(t)}, harness.Group(t)
-	w := &world{cluster: newCluster(t, ctx, func() *rest.Config { return harness.Config(t) },
+	w := &participants{cluster: newCluster(t, ctx, func() *rest.Config { return harness.Config(t) },
 		group, namespaces)}
 	t.Cleanup(func() {
 		for _, k := range w.kinds {
@@ -89,7 +89,7 @@ func newWorld(t *testing.T) *world {
 }
 
 // newOther starts the second cluster.
-func (w *world) newOther(group string) {
+func (w *participants) newOther(group string) {
 	w.Helper()
 	w.beside = harness.AnotherCluster(w)
 	w.other = newCluster(w.T, w.ctx, func() *rest.Config { return w.beside.Config(w) }, group, w.namespaces)
@@ -127,13 +127,13 @@ func storages(types []schema.GroupVersionResource,
 	return all
 }
 
-func (w *world) runTracker() typesource.Source {
+func (w *participants) runTracker() typesource.Source {
 	w.Helper()
 	return harness.RunTracker(w, harness.Config(w)).Types()
 }
 
 // stay starts a factory that follows all types until the end.
-func (w *world) stay(name string, link *conformance.Faults, options dynamicinformer.Options) {
+func (w *participants) stay(name string, link *conformance.Faults, options dynamicinformer.Options) {
 	w.Helper()
 	factory := w.follow(name, link, options)
 	w.factories = append(w.factories, factory)
@@ -148,12 +148,12 @@ func (w *world) stay(name string, link *conformance.Faults, options dynamicinfor
 }
 
 // follow starts a factory that follows all types with one subscriber each. The caller shuts it down.
-func (w *world) follow(name string, link *conformance.Faults,
+func (w *participants) follow(name string, link *conformance.Faults,
 	options dynamicinformer.Options) *dynamicinformer.Factory {
 	w.Helper()
-	g := newGenerations(name)
-	w.generations = append(w.generations, g)
-	options.Config, options.Listener = through(link, harness.Config(w)), g.listener()
+	g := newIncarnations(name)
+	w.incarnations = append(w.incarnations, g)
+	options.Config, options.Listener = viaLink(link, harness.Config(w)), g.listener()
 	factory, err := dynamicinformer.New(options)
 	if err != nil {
 		w.Fatal(err)
@@ -163,7 +163,7 @@ func (w *world) follow(name string, link *conformance.Faults,
 		if err != nil {
 			w.Fatal(err)
 		}
-		f := &follower{Informer: i, kind: k, link: link, name: k.name + " over " + name, generations: g}
+		f := &follower{Informer: i, kind: k, link: link, name: k.name + " over " + name, incarnations: g}
 		w.followers = append(w.followers, f)
 		w.subscribeTo(f, false)
 	}
@@ -173,27 +173,27 @@ func (w *world) follow(name string, link *conformance.Faults,
 	return factory
 }
 
-func through(link *conformance.Faults, config *rest.Config) *rest.Config {
+func viaLink(link *conformance.Faults, config *rest.Config) *rest.Config {
 	config.Wrap(link.Wrap)
 	return config
 }
 
-func (w *world) follower(r *rand.Rand) *follower { return w.followers[r.IntN(len(w.followers))] }
+func (w *participants) follower(r *rand.Rand) *follower { return w.followers[r.IntN(len(w.followers))] }
 
 // link returns the link of a factory or of the process.
-func (w *world) link(r *rand.Rand) *conformance.Faults {
+func (w *participants) link(r *rand.Rand) *conformance.Faults {
 	if n := r.IntN(len(w.followers) + len(w.kinds)); n < len(w.followers) {
 		return w.followers[n].link
 	}
 	return w.process.front.link
 }
 
-func (w *world) subscriber(r *rand.Rand) *subscriber {
+func (w *participants) subscriber(r *rand.Rand) *subscriber {
 	return w.subscribers[r.IntN(len(w.subscribers))]
 }
 
 // delivered returns the number of received events of all subscribers.
-func (w *world) delivered() int {
+func (w *participants) delivered() int {
 	n := w.left
 	for _, s := range w.subscribers {
 		n += s.check(w)

@@ -54,12 +54,12 @@ type kind struct {
 	name       string
 	installed  bool
 	// live has the existing objects by key, known all objects ever by UID.
-	live  map[string]*written
-	known map[types.UID]*written
+	live  map[string]*objectState
+	known map[types.UID]*objectState
 }
 
-// written is the record of an object's writes.
-type written struct {
+// objectState is the record of an object's writes.
+type objectState struct {
 	key   string
 	uid   types.UID
 	value int64 // the last value; values increase
@@ -71,7 +71,7 @@ func newKind(group, name string) *kind {
 	return &kind{
 		definition: definition, name: name, gvr: schema.GroupVersionResource{Group: group, Version: "v1",
 			Resource: plural},
-		live: map[string]*written{}, known: map[types.UID]*written{},
+		live: map[string]*objectState{}, known: map[types.UID]*objectState{},
 	}
 }
 
@@ -109,7 +109,7 @@ func (c *cluster) create(k *kind, objects dynamic.ResourceInterface, namespace, 
 	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"value": int64(1)}}}
 	object.SetGroupVersionKind(k.gvr.GroupVersion().WithKind(k.name))
 	object.SetName(name)
-	o := &written{key: namespace + "/" + name, value: 1}
+	o := &objectState{key: namespace + "/" + name, value: 1}
 	harness.Eventually(c, func(ctx context.Context) error {
 		created, err := objects.Create(ctx, object, metav1.CreateOptions{})
 		if err == nil {

@@ -138,7 +138,7 @@ func TestCertManager(t *testing.T) {
 		{"not-ready=" + namespace, keys(1, 3, 5, 7)},
 		{"namespace=" + namespace + ` && where('@.spec.duration == "24h0m0s"')`, keys(0)},
 	} {
-		s.finds(b, "certificates", test.query, test.want...)
+		s.awaitQuery(b, "certificates", test.query, test.want...)
 	}
 	querier, err := b.Querier("certificates")
 	if err != nil {
@@ -158,11 +158,12 @@ func TestCertManager(t *testing.T) {
 }
 
 // checkAgainstTheServer compares query results with the server's objects, except pruned fields.
-func checkAgainstTheServer(s *scene, querier *query.Querier, namespace string) {
+func checkAgainstTheServer(s *fixture, querier *query.Querier, namespace string) {
 	s.Helper()
 	result, err := querier.Query(s.ctx, query.Namespace(namespace), query.Options{})
-	if err != nil || result.Len() != 8 || !result.Stamp.Synced || result.Stamp.ResourceVersion == "" ||
-		result.Stamp.Contact.IsZero() {
+	if err != nil || result.Len() != 8 || !result.Freshness.Synced ||
+		result.Freshness.ResourceVersion == "" ||
+		result.Freshness.Contact.IsZero() {
 		s.Fatalf("got %+v, %v", result, err)
 	}
 	certificates := s.admin.Resource(schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1",
@@ -184,7 +185,7 @@ func checkAgainstTheServer(s *scene, querier *query.Querier, namespace string) {
 }
 
 // follow changes objects while a query is watched.
-func follow(s *scene, b *bind.Binding, namespace string) {
+func follow(s *fixture, b *bind.Binding, namespace string) {
 	s.Helper()
 	target, err := b.Target("certificates")
 	if err != nil {

@@ -44,7 +44,7 @@ func TestPatternGetsATypeThatIsInstalledLater(t *testing.T) {
 	harness.Apply(t, object("a."+suffix, "Widget", wanted, "x", m{"color": "red", "size": int64(10)}),
 		object("a."+suffix, "Widget", other, "y", m{"color": "red", "size": int64(9)}))
 	if !skip {
-		s.finds(b, "all", "color=red && size>5", wanted+"/x")
+		s.awaitQuery(b, "all", "color=red && size>5", wanted+"/x")
 	}
 	harness.InstallCRDs(t, harness.NewCRD("b."+suffix, "Gadget"))
 	harness.Eventually(t, func(context.Context) error {
@@ -100,7 +100,7 @@ func TestReload(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	s.finds(b, "widgets", "color=red", namespace+"/x")
+	s.awaitQuery(b, "widgets", "color=red", namespace+"/x")
 	before, err := b.Target("widgets")
 	if err != nil {
 		t.Fatal(err)
@@ -111,12 +111,12 @@ func TestReload(t *testing.T) {
 	if o := <-outcomes; o.Err == nil || !strings.Contains(o.String(), `did you mean "path"?`) {
 		t.Errorf("got %v", o)
 	}
-	s.finds(b, "widgets", "color=red", namespace+"/x")
+	s.awaitQuery(b, "widgets", "color=red", namespace+"/x")
 	write("[{name: color, path: .spec.color}, {name: size, path: .spec.size, type: int, order: sorted}]")
 	if o := <-outcomes; o.Err != nil || len(o.Changes) != 1 || !o.Changes[0].InPlace() {
 		t.Errorf("got %v", o)
 	}
-	s.finds(b, "widgets", "size>9", namespace+"/x")
+	s.awaitQuery(b, "widgets", "size>9", namespace+"/x")
 	after, err := b.Target("widgets")
 	if err != nil || after.Informer != before.Informer || after.Informer.Status().Relists != relists {
 		t.Errorf("the informer was replaced, or listed again: %v", err)

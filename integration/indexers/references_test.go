@@ -18,15 +18,15 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// told has the dangling references according to a subscription.
-type told struct {
+// danglingReferences has the dangling references according to a subscription.
+type danglingReferences struct {
 	mu   sync.Mutex
 	set  map[string]bool
 	last string // event
 }
 
 // hear applies an event. A started reference dangles until its stop event.
-func (s *told) hear(e references.Event) {
+func (s *danglingReferences) hear(e references.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	name := e.Reference.Name + " " + e.Reference.To.Name
@@ -39,7 +39,7 @@ func (s *told) hear(e references.Event) {
 }
 
 // now returns the dangling references and the last event.
-func (s *told) now() (dangling []string, last string) {
+func (s *danglingReferences) now() (dangling []string, last string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for name := range s.set {
@@ -49,8 +49,8 @@ func (s *told) now() (dangling []string, last string) {
 	return dangling, s.last
 }
 
-// referring returns a widget that refers to an issuer and has owners.
-func referring(group, namespace, issuer string,
+// widgetWithReferences returns a widget that refers to an issuer and has owners.
+func widgetWithReferences(group, namespace, issuer string,
 	owners ...*unstructured.Unstructured) *unstructured.Unstructured {
 	u := object(group, "Widget", namespace, "x", m{"color": "red"})
 	if issuer != "" {
@@ -82,7 +82,7 @@ func TestReferences(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	heard := &told{set: map[string]bool{}}
+	heard := &danglingReferences{set: map[string]bool{}}
 	subscription, err := graph.Subscribe(heard.hear)
 	if err != nil {
 		t.Fatal(err)
@@ -104,9 +104,9 @@ func TestReferences(t *testing.T) {
 				"issuer ca"), "dangling(owners)": slices.Contains(want, "owners root"),
 		} {
 			if dangles {
-				s.finds(b, "widgets", query, namespace+"/x")
+				s.awaitQuery(b, "widgets", query, namespace+"/x")
 			} else {
-				s.finds(b, "widgets", query)
+				s.awaitQuery(b, "widgets", query)
 			}
 		}
 		if all := graph.Dangling(); len(all) != len(want) {
@@ -114,15 +114,15 @@ func TestReferences(t *testing.T) {
 		}
 	}
 
-	harness.Apply(t, referring(group, namespace, "ca"))
+	harness.Apply(t, widgetWithReferences(group, namespace, "ca"))
 	dangle("Started", "issuer ca")
 	harness.Apply(t, object(group, "Issuer", namespace, "ca", m{}))
 	dangle("Stopped TargetFound")
-	s.finds(b, "widgets", "refersTo(Issuer."+group+", "+namespace+"/ca)", namespace+"/x")
-	s.finds(b, "issuers", "referredBy(Widget."+group+", "+namespace+"/x)", namespace+"/ca")
+	s.awaitQuery(b, "widgets", "refersTo(Issuer."+group+", "+namespace+"/ca)", namespace+"/x")
+	s.awaitQuery(b, "issuers", "referredBy(Widget."+group+", "+namespace+"/x)", namespace+"/ca")
 	deleteAndWait(s, issuers, "ca")
 	dangle("Started", "issuer ca")
-	harness.Apply(t, referring(group, namespace, ""))
+	harness.Apply(t, widgetWithReferences(group, namespace, ""))
 	dangle("Stopped ReferenceGone")
 
 	// An owner reference has a UID: a new object with the same name is not the owner.
@@ -131,7 +131,7 @@ func TestReferences(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	harness.Apply(t, referring(group, namespace, "ca", root))
+	harness.Apply(t, widgetWithReferences(group, namespace, "ca", root))
 	dangle("Started", "issuer ca")
 	deleteAndWait(s, issuers, "root")
 	dangle("Started", "issuer ca", "owners root")
@@ -141,7 +141,7 @@ func TestReferences(t *testing.T) {
 	if again, err := issuers.Get(s.ctx, "root", metav1.GetOptions{}); err != nil {
 		t.Fatal(err)
 	} else {
-		harness.Apply(t, referring(group, namespace, "ca", again))
+		harness.Apply(t, widgetWithReferences(group, namespace, "ca", again))
 	}
 	harness.Eventually(t, func(context.Context) error {
 		if got, _ := heard.now(); len(got) > 0 {
@@ -167,7 +167,7 @@ func TestReferences(t *testing.T) {
 }
 
 // deleteAndWait deletes an object and waits for the deletion.
-func deleteAndWait(s *scene, resource dynamic.ResourceInterface, name string) {
+func deleteAndWait(s *fixture, resource dynamic.ResourceInterface, name string) {
 	s.Helper()
 	if err := resource.Delete(s.ctx, name, metav1.DeleteOptions{}); err != nil {
 		s.Fatal(err)

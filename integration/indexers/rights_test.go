@@ -32,16 +32,16 @@ func TestPatternWithRightsInNamespaces(t *testing.T) {
     namespaces: {include: ["`+base+`-*"]}
     indexes: [{name: color, path: .spec.color}]
 `))
-	s.finds(b, "widgets", "color=red", base+"-a/x", base+"-b/x")
+	s.awaitQuery(b, "widgets", "color=red", base+"-a/x", base+"-b/x")
 	target, err := b.Target("widgets")
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.namespaceWithWidget(base+"-c", widgets)
-	s.finds(b, "widgets", "color=red", base+"-a/x", base+"-b/x", base+"-c/x")
+	s.awaitQuery(b, "widgets", "color=red", base+"-a/x", base+"-b/x", base+"-c/x")
 	s.removeNamespace(base + "-b")
-	s.finds(b, "widgets", "color=red", base+"-a/x", base+"-c/x")
-	if current := target.Informer.Status(); current.State != status.Synced || current.Generation != 1 {
+	s.awaitQuery(b, "widgets", "color=red", base+"-a/x", base+"-c/x")
+	if current := target.Informer.Status(); current.State != status.Synced || current.Incarnation != 1 {
 		t.Errorf("the status is %+v", current)
 	}
 
@@ -54,14 +54,14 @@ func TestPatternWithRightsInNamespaces(t *testing.T) {
 		return nil
 	})
 	harness.Apply(t, object(group, "Widget", base+"-a", "y", m{"color": "red"}))
-	s.finds(b, "widgets", "color=red && namespace="+base+"-a", base+"-a/x", base+"-a/y")
+	s.awaitQuery(b, "widgets", "color=red && namespace="+base+"-a", base+"-a/x", base+"-a/y")
 	if same, err := b.Target("widgets"); err != nil || same.Informer != target.Informer {
 		t.Errorf("another informer: %v", err)
 	}
 }
 
 // namespaceWithWidget creates a namespace with a widget that the unprivileged user may read.
-func (s *scene) namespaceWithWidget(namespace string, widgets schema.GroupVersionResource) {
+func (s *fixture) namespaceWithWidget(namespace string, widgets schema.GroupVersionResource) {
 	s.Helper()
 	const rbac = "rbac.authorization.k8s.io"
 	of := func(apiVersion, kind, namespace, name string, fields m) *unstructured.Unstructured {
@@ -85,7 +85,7 @@ func (s *scene) namespaceWithWidget(namespace string, widgets schema.GroupVersio
 }
 
 // removeNamespace deletes a namespace and finalizes it, because no namespace controller runs.
-func (s *scene) removeNamespace(name string) {
+func (s *fixture) removeNamespace(name string) {
 	s.Helper()
 	namespaces := s.admin.Resource(namespacesGVR)
 	if err := namespaces.Delete(s.ctx, name, metav1.DeleteOptions{}); err != nil {

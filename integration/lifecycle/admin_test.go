@@ -45,7 +45,7 @@ func withSecondVersion(definition *unstructured.Unstructured) *unstructured.Unst
 }
 
 // uninstall deletes a definition without waiting. The server deletes its objects first.
-func (s *scene) uninstall(definition *unstructured.Unstructured) {
+func (s *fixture) uninstall(definition *unstructured.Unstructured) {
 	s.Helper()
 	if err := s.admin.Resource(crd.GVR).Delete(s.ctx, definition.GetName(),
 		metav1.DeleteOptions{}); err != nil {
@@ -54,7 +54,7 @@ func (s *scene) uninstall(definition *unstructured.Unstructured) {
 }
 
 // reinstall creates a definition as soon as its name is free, without waiting for its establishment.
-func (s *scene) reinstall(definition *unstructured.Unstructured) {
+func (s *fixture) reinstall(definition *unstructured.Unstructured) {
 	s.Helper()
 	harness.Eventually(s, func(ctx context.Context) error {
 		_, err := s.admin.Resource(crd.GVR).Create(ctx, definition, metav1.CreateOptions{})
@@ -63,7 +63,7 @@ func (s *scene) reinstall(definition *unstructured.Unstructured) {
 }
 
 // create creates an object and retries until the server accepts it.
-func (s *scene) create(definition *unstructured.Unstructured, name string, finalizers ...string) {
+func (s *fixture) create(definition *unstructured.Unstructured, name string, finalizers ...string) {
 	s.Helper()
 	kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
 	object := &unstructured.Unstructured{Object: map[string]any{}}
@@ -77,7 +77,7 @@ func (s *scene) create(definition *unstructured.Unstructured, name string, final
 }
 
 // createIn creates an object of a version in a namespace and retries until the server accepts it.
-func (s *scene) createIn(definition *unstructured.Unstructured, version, namespace, name string) {
+func (s *fixture) createIn(definition *unstructured.Unstructured, version, namespace, name string) {
 	s.Helper()
 	kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
 	gvr := resourceOf(definition).GroupResource().WithVersion(version)
@@ -91,7 +91,7 @@ func (s *scene) createIn(definition *unstructured.Unstructured, version, namespa
 }
 
 // patchDefinition changes a definition with a JSON patch.
-func (s *scene) patchDefinition(definition *unstructured.Unstructured, patch []byte) {
+func (s *fixture) patchDefinition(definition *unstructured.Unstructured, patch []byte) {
 	s.Helper()
 	if _, err := s.admin.Resource(crd.GVR).Patch(s.ctx, definition.GetName(), types.JSONPatchType, patch,
 		metav1.PatchOptions{}); err != nil {
@@ -100,7 +100,7 @@ func (s *scene) patchDefinition(definition *unstructured.Unstructured, patch []b
 }
 
 // touch updates an object.
-func (s *scene) touch(definition *unstructured.Unstructured, name string) {
+func (s *fixture) touch(definition *unstructured.Unstructured, name string) {
 	s.Helper()
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"touched":%q}}}`, time.Now())
 	if _, err := s.objects(definition).Patch(s.ctx, name, types.MergePatchType, patch,
@@ -109,7 +109,7 @@ func (s *scene) touch(definition *unstructured.Unstructured, name string) {
 	}
 }
 
-func (s *scene) delete(definition *unstructured.Unstructured, name string) {
+func (s *fixture) delete(definition *unstructured.Unstructured, name string) {
 	s.Helper()
 	if err := s.objects(definition).Delete(s.ctx, name, metav1.DeleteOptions{}); err != nil {
 		s.Fatal(err)
@@ -117,7 +117,7 @@ func (s *scene) delete(definition *unstructured.Unstructured, name string) {
 }
 
 // release removes the finalizers of an object.
-func (s *scene) release(definition *unstructured.Unstructured, name string) {
+func (s *fixture) release(definition *unstructured.Unstructured, name string) {
 	s.Helper()
 	patch := []byte(`{"metadata":{"finalizers":null}}`)
 	if _, err := s.objects(definition).Patch(s.ctx, name, types.MergePatchType, patch,
@@ -127,7 +127,7 @@ func (s *scene) release(definition *unstructured.Unstructured, name string) {
 }
 
 // objects returns the client for the test's objects.
-func (s *scene) objects(definition *unstructured.Unstructured) dynamic.ResourceInterface {
+func (s *fixture) objects(definition *unstructured.Unstructured) dynamic.ResourceInterface {
 	resource := s.admin.Resource(resourceOf(definition))
 	if scope, _, _ := unstructured.NestedString(definition.Object, "spec", "scope"); scope == "Namespaced" {
 		return resource.Namespace(metav1.NamespaceDefault)

@@ -37,8 +37,8 @@ func TestAggregatedAPI(t *testing.T) {
 
 	server.Stop()
 	current := s.await(i, status.Synced, status.ReasonRequestFailed)
-	if current.Generation != first.Generation || !i.HasSynced() {
-		t.Errorf("the status is %+v, want it to be of the same generation", current)
+	if current.Incarnation != first.Incarnation || !i.HasSynced() {
+		t.Errorf("the status is %+v, want it to be of the same incarnation", current)
 	}
 	s.expectKeys(i, "default/a")
 	j.expectNothing()
@@ -65,7 +65,7 @@ func TestAggregatedAPI(t *testing.T) {
 }
 
 // register makes the API server proxy a group version to another server.
-func (s *scene) register(gvr schema.GroupVersionResource,
+func (s *fixture) register(gvr schema.GroupVersionResource,
 	server *harness.TLSServer) *unstructured.Unstructured {
 	s.Helper()
 	ns := harness.Namespace(s)
@@ -88,7 +88,7 @@ func (s *scene) register(gvr schema.GroupVersionResource,
 	return registration
 }
 
-func (s *scene) createGadget(gvr schema.GroupVersionResource, name string) {
+func (s *fixture) createGadget(gvr schema.GroupVersionResource, name string) {
 	s.Helper()
 	gadget := &unstructured.Unstructured{Object: map[string]any{}}
 	gadget.SetGroupVersionKind(gvr.GroupVersion().WithKind("Gadget"))

@@ -28,7 +28,7 @@ func TestChurn(t *testing.T) {
 		definitions, informers, journals = append(definitions, definition), append(informers,
 			i), append(journals, j)
 	}
-	cycle := func(generation int) {
+	cycle := func(incarnation int) {
 		for _, d := range definitions {
 			s.reinstall(d)
 		}
@@ -39,7 +39,7 @@ func TestChurn(t *testing.T) {
 			j.expect("add a")
 		}
 		for k, d := range definitions {
-			s.awaitSynced(informers[k], generation)
+			s.awaitSynced(informers[k], incarnation)
 			s.uninstall(d)
 		}
 		for k, j := range journals {
@@ -55,8 +55,8 @@ func TestChurn(t *testing.T) {
 	}
 	for k, j := range journals {
 		j.expectNothing()
-		if status := informers[k].Status(); status.Generation != cycles+1 {
-			t.Errorf("the status is %+v, want generation %d", status, cycles+1)
+		if status := informers[k].Status(); status.Incarnation != cycles+1 {
+			t.Errorf("the status is %+v, want incarnation %d", status, cycles+1)
 		}
 	}
 	harness.Eventually(t, func(context.Context) error {

@@ -15,7 +15,7 @@ import (
 // the right is granted again.
 func TestRevoked(t *testing.T) {
 	t.Parallel()
-	var l link
+	var l cuttableConnection
 	s := newScene(t, dynamicinformer.Options{Config: l.through(harness.UnprivilegedConfig(t))}, nil)
 	widgets := harness.NewCRD(harness.Group(t), "Widget")
 	harness.InstallCRDs(t, widgets)
@@ -38,8 +38,8 @@ func TestRevoked(t *testing.T) {
 	harness.GrantRead(t, resourceOf(widgets))
 	// A list may repeat a.
 	j.awaitLive("b")
-	if status := s.awaitSynced(i, 1); status.Generation != 1 || status.Stale {
-		t.Errorf("the status is %+v, want generation 1 and nothing stale", status)
+	if status := s.awaitSynced(i, 1); status.Incarnation != 1 || status.Stale {
+		t.Errorf("the status is %+v, want incarnation 1 and nothing stale", status)
 	}
 	j.expectNever("delete a", "add a")
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // serve sets whether a version is served.
-func (s *scene) serve(definition *unstructured.Unstructured, version int, served bool) {
+func (s *fixture) serve(definition *unstructured.Unstructured, version int, served bool) {
 	s.Helper()
 	patch, err := json.Marshal([]any{map[string]any{
 		"op": "replace", "path": fmt.Sprintf("/spec/versions/%d/served", version), "value": served,
@@ -57,8 +57,8 @@ func TestNeverEstablished(t *testing.T) {
 	cancel()
 	err := s.factory.WaitForSync(ctx)
 	var missing *dynamicinformer.NotSyncedError
-	if !errors.As(err, &missing) || len(missing.Missing) != 1 ||
-		missing.Missing[0].GVR != resourceOf(rival) || !errors.Is(err, context.Canceled) {
+	if !errors.As(err, &missing) || len(missing.NotSynced) != 1 ||
+		missing.NotSynced[0].GVR != resourceOf(rival) || !errors.Is(err, context.Canceled) {
 		t.Errorf("WaitForSync returns %v, want it to miss %s alone", err, resourceOf(rival))
 	}
 }

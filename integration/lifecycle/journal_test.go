@@ -14,7 +14,7 @@ import (
 // journal is an event handler that records and checks its events. An object must be added while it does not
 // exist, and updated or deleted while it exists, with the same UID.
 type journal struct {
-	scene *scene
+	scene *fixture
 
 	mu struct {
 		sync.Mutex
@@ -28,7 +28,7 @@ type journal struct {
 
 var _ cache.ResourceEventHandler = (*journal)(nil)
 
-func newJournal(s *scene) *journal {
+func newJournal(s *fixture) *journal {
 	j := &journal{scene: s}
 	j.mu.live = map[string]types.UID{}
 	j.mu.changed = make(chan struct{})

@@ -8,21 +8,21 @@ import (
 	"github.com/crdcache/crdcache/internal/informer/conformance"
 )
 
-// link is a connection that can be cut. The zero value is usable.
-type link struct {
+// cuttableConnection is a connection that can be cut. The zero value is usable.
+type cuttableConnection struct {
 	once   sync.Once
 	faults *conformance.Faults
 }
 
 // through returns a copy of the configuration whose requests use the link.
-func (l *link) through(config *rest.Config) *rest.Config {
+func (l *cuttableConnection) through(config *rest.Config) *rest.Config {
 	l.once.Do(func() { l.faults = conformance.NewFaults(nil) })
 	config.Wrap(l.faults.Wrap)
 	return config
 }
 
 // cut ends all watches so that they cannot be resumed, and blocks all requests.
-func (l *link) cut() (release func()) {
+func (l *cuttableConnection) cut() (release func()) {
 	release = l.faults.Hold()
 	l.faults.ExpireWatches()
 	return release

@@ -42,8 +42,8 @@ func TestServerKilled(t *testing.T) {
 	if got := j.uid("a"); got != before {
 		t.Errorf("a has the UID %q for handlers, want %q as before", got, before)
 	}
-	if status := s.awaitSynced(i, 1); status.Generation != 1 || status.LastError != nil {
-		t.Errorf("the status is %+v, want generation 1 and no error", status)
+	if status := s.awaitSynced(i, 1); status.Incarnation != 1 || status.LastError != nil {
+		t.Errorf("the status is %+v, want incarnation 1 and no error", status)
 	}
 	s.awaitCondition(status.ConditionReachable, metav1.ConditionTrue)
 	j.expectNever("delete a", "add a")
@@ -72,7 +72,7 @@ func TestEtcdRestarted(t *testing.T) {
 }
 
 // awaitCondition waits until a condition of the factory has a status.
-func (s *scene) awaitCondition(condition status.ConditionType, want metav1.ConditionStatus) {
+func (s *fixture) awaitCondition(condition status.ConditionType, want metav1.ConditionStatus) {
 	s.Helper()
 	harness.Eventually(s, func(context.Context) error {
 		if c := s.factory.Condition(condition); c.Status != want {

@@ -27,8 +27,8 @@ func TestTerminating(t *testing.T) {
 	j.expect("update a", "delete b")
 	s.release(widgets, "a")
 	j.expect("delete a")
-	if status := s.await(i, status.Pending, status.ReasonNotInstalled); status.Generation != 1 {
-		t.Errorf("the status is %+v, want generation 1", status)
+	if status := s.await(i, status.Pending, status.ReasonNotInstalled); status.Incarnation != 1 {
+		t.Errorf("the status is %+v, want incarnation 1", status)
 	}
 	s.expectEmpty(i)
 	j.expectNothing()
@@ -38,7 +38,7 @@ func TestTerminating(t *testing.T) {
 // UID changed.
 func TestRecreatedUnseen(t *testing.T) {
 	t.Parallel()
-	var l link
+	var l cuttableConnection
 	s := newScene(t, dynamicinformer.Options{Config: l.through(harness.Config(t))},
 		l.through(harness.Config(t)))
 	widgets := harness.NewCRD(harness.Group(t), "Widget")
@@ -59,8 +59,8 @@ func TestRecreatedUnseen(t *testing.T) {
 	j.await("the new object", func(_ []string, live map[string]types.UID) bool {
 		return live["a"] != "" && live["a"] != before
 	})
-	if second.Generation != 2 || second.UID == first.UID {
-		t.Errorf("the status is %+v, before it was %+v; want generation 2 and another UID", second, first)
+	if second.Incarnation != 2 || second.UID == first.UID {
+		t.Errorf("the status is %+v, before it was %+v; want incarnation 2 and another UID", second, first)
 	}
 }
 

@@ -48,7 +48,7 @@ func TestRestoredEtcd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	harness.Eventually(t, func(context.Context) error { return holds(i, last) })
+	harness.Eventually(t, func(context.Context) error { return checkCached(i, last) })
 	version := i.Snapshot().ResourceVersion()
 	j.rest()
 
@@ -79,7 +79,7 @@ func TestRestoredEtcd(t *testing.T) {
 }
 
 // serveFrom serves a type from its cache.
-func (s *scene) serveFrom(i *dynamicinformer.Informer) *live.Server {
+func (s *fixture) serveFrom(i *dynamicinformer.Informer) *live.Server {
 	s.Helper()
 	server, err := live.New(live.Options{Factory: s.factory, Types: s.tracker.Types(),
 		Config: harness.Config(s)})
@@ -87,7 +87,7 @@ func (s *scene) serveFrom(i *dynamicinformer.Informer) *live.Server {
 		s.Fatal(err)
 	}
 	s.Cleanup(server.Close)
-	if err := server.Keep(i); err != nil {
+	if err := server.AddType(i); err != nil {
 		s.Fatal(err)
 	}
 	s.awaitSynced(i, 1)
@@ -98,7 +98,7 @@ func (s *scene) serveFrom(i *dynamicinformer.Informer) *live.Server {
 }
 
 // awaitTracked waits until the tracker knows the type, or no longer knows it.
-func (s *scene) awaitTracked(definition *unstructured.Unstructured, want bool) {
+func (s *fixture) awaitTracked(definition *unstructured.Unstructured, want bool) {
 	s.Helper()
 	harness.Eventually(s, func(context.Context) error {
 		if _, got := s.tracker.Snapshot().Lookup(resourceOf(definition).GroupResource()); got != want {
@@ -108,8 +108,8 @@ func (s *scene) awaitTracked(definition *unstructured.Unstructured, want bool) {
 	})
 }
 
-// holds returns an error unless the cache has this version of an object.
-func holds(i *dynamicinformer.Informer, want *unstructured.Unstructured) error {
+// checkCached returns an error unless the cache has this version of an object.
+func checkCached(i *dynamicinformer.Informer, want *unstructured.Unstructured) error {
 	stored, _ := i.Snapshot().Stored(want.GetNamespace() + "/" + want.GetName())
 	if o, ok := stored.(metav1.Object); !ok || o.GetResourceVersion() != want.GetResourceVersion() {
 		return fmt.Errorf("%s is not what the server has", want.GetName())
@@ -118,7 +118,7 @@ func holds(i *dynamicinformer.Informer, want *unstructured.Unstructured) error {
 }
 
 // mirrors returns an error unless the cache and the server have the same objects and versions.
-func (s *scene) mirrors(i *dynamicinformer.Informer) error {
+func (s *fixture) mirrors(i *dynamicinformer.Informer) error {
 	list, err := s.admin.Resource(i.GVR()).List(s.ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
@@ -128,7 +128,7 @@ func (s *scene) mirrors(i *dynamicinformer.Informer) error {
 			len(list.Items), i.Status())
 	}
 	for k := range list.Items {
-		if err := holds(i, &list.Items[k]); err != nil {
+		if err := checkCached(i, &list.Items[k]); err != nil {
 			return err
 		}
 	}
@@ -136,7 +136,7 @@ func (s *scene) mirrors(i *dynamicinformer.Informer) error {
 }
 
 // expectServed checks the list from the cache, and that a watch from a lost version is refused.
-func (s *scene) expectServed(server *live.Server, i *dynamicinformer.Informer, lost string) {
+func (s *fixture) expectServed(server *live.Server, i *dynamicinformer.Informer, lost string) {
 	s.Helper()
 	path := fmt.Sprintf("/apis/%s/v1/%s", i.GVR().Group, i.GVR().Resource)
 	get := func(query string) *httptest.ResponseRecorder {

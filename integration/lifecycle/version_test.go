@@ -37,8 +37,8 @@ func TestVersionTakesOver(t *testing.T) {
 
 			s.serve(widgets, tc.first, false)
 			if status := s.awaitSynced(i, 2); status.Version != versionName(tc.next) ||
-				status.Generation != 2 {
-				t.Errorf("the status is %+v, want generation 2 with the version %s", status,
+				status.Incarnation != 2 {
+				t.Errorf("the status is %+v, want incarnation 2 with the version %s", status,
 					versionName(tc.next))
 			}
 			j.expect("update a")
@@ -56,8 +56,8 @@ func TestVersionTakesOver(t *testing.T) {
 			s.serve(widgets, tc.first, true)
 			s.createIn(widgets, versionName(tc.next), metav1.NamespaceDefault, "c")
 			j.awaitLive("c")
-			if status := s.awaitSynced(i, 2); status.Generation != 2 {
-				t.Errorf("the status is %+v, want generation 2 still", status)
+			if status := s.awaitSynced(i, 2); status.Incarnation != 2 {
+				t.Errorf("the status is %+v, want incarnation 2 still", status)
 			}
 			j.expectNever("delete a", "add a")
 		})
@@ -87,8 +87,8 @@ func TestChangedDefinition(t *testing.T) {
 		name := "after-" + fmt.Sprint(len(change.patch))
 		s.create(widgets, name)
 		j.awaitLive(name)
-		if status := s.awaitSynced(i, 1); status.Generation != 1 {
-			t.Errorf("%s: the status is %+v, want generation 1", change.name, status)
+		if status := s.awaitSynced(i, 1); status.Incarnation != 1 {
+			t.Errorf("%s: the status is %+v, want incarnation 1", change.name, status)
 		}
 		j.expectNever("delete a", "add a")
 	}

@@ -42,9 +42,9 @@ func TestConversionWebhookFails(t *testing.T) {
 		reason = status.ReasonNoAnswer
 	}
 	current := s.await(i, status.Degraded, reason)
-	if answered := reason != status.ReasonNoAnswer; current.Generation != 1 || !current.Stale ||
+	if answered := reason != status.ReasonNoAnswer; current.Incarnation != 1 || !current.Stale ||
 		answered != (current.LastError != nil) || !i.HasSynced() {
-		t.Errorf("the status is %+v, synced %v; want a stale generation 1 with its error",
+		t.Errorf("the status is %+v, synced %v; want a stale incarnation 1 with its error",
 			current, i.HasSynced())
 	}
 	s.expectKeys(i, "default/a")
@@ -53,8 +53,8 @@ func TestConversionWebhookFails(t *testing.T) {
 
 	webhook.broken.Store(false)
 	j.expect("update a")
-	if status := s.awaitSynced(i, 1); status.Generation != 1 || status.Stale || status.LastError != nil {
-		t.Errorf("the status is %+v, want generation 1, without an error", status)
+	if status := s.awaitSynced(i, 1); status.Incarnation != 1 || status.Stale || status.LastError != nil {
+		t.Errorf("the status is %+v, want incarnation 1, without an error", status)
 	}
 	j.expectNever("delete a", "add a")
 }

@@ -55,7 +55,7 @@ func TestLaggingAPIServer(t *testing.T) {
 	f.sail()
 	f.agree() // by an event, so that the watch cache is ready
 
-	catchUp := etcd.Spoil(t, "timeout", map[string]any{"timeout": 0}) // nothing arrives from etcd
+	catchUp := etcd.AddToxic(t, "timeout", map[string]any{"timeout": 0}) // nothing arrives from etcd
 	balancer.Redirect(t, server.Host)
 	f.sail()
 	f.agree()
@@ -205,7 +205,7 @@ func (f *fleet) agree() {
 		}
 		return nil
 	})
-	for _, line := range f.witness.Nonsense() {
+	for _, line := range f.witness.Violations() {
 		f.Error(line)
 	}
 }

@@ -111,7 +111,7 @@ func TestLeads(t *testing.T) {
 }
 
 // awaitGone waits until an object does not exist.
-func (s *scene) awaitGone(object client.Object) {
+func (s *fixture) awaitGone(object client.Object) {
 	s.Helper()
 	harness.Eventually(s, func(ctx context.Context) error {
 		err := s.Get(ctx, client.ObjectKeyFromObject(object), object)

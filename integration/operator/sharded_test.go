@@ -17,7 +17,7 @@ import (
 )
 
 // runSharded runs a replica of the operator that shares the workloads, until the test ends or stop is called.
-func (s *scene) runSharded(name string) (member *shard.Member, stop func()) {
+func (s *fixture) runSharded(name string) (member *shard.Member, stop func()) {
 	s.Helper()
 	member, err := shard.New(shard.Options{Config: harness.Config(s), Namespace: s.namespace,
 		Name: "delivery", Identity: name, Shards: 12})
@@ -61,7 +61,7 @@ func TestSharded(t *testing.T) {
 	}
 	harness.Eventually(t, func(context.Context) error {
 		for _, m := range members {
-			if held := len(m.Tenures()); held != 4 {
+			if held := len(m.Ownerships()); held != 4 {
 				return fmt.Errorf("%s holds %d shards, want 4", m.Identity(), held)
 			}
 		}

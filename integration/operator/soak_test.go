@@ -42,7 +42,7 @@ func TestSoak(t *testing.T) {
 	var heaps []float64
 	goroutines := 0
 	for round := 1; round <= 2 || time.Now().Before(until); round++ {
-		if !t.Run("round "+strconv.Itoa(round), func(t *testing.T) { s.in(t).round(round) }) {
+		if !t.Run("round "+strconv.Itoa(round), func(t *testing.T) { s.forSubtest(t).round(round) }) {
 			return
 		}
 		if round == 1 {
@@ -71,13 +71,13 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// in returns the scene for a subtest.
-func (s *scene) in(t testing.TB) *scene {
-	return &scene{TB: t, Client: s.Client, namespace: s.namespace}
+// forSubtest returns the fixture for a subtest.
+func (s *fixture) forSubtest(t testing.TB) *fixture {
+	return &fixture{TB: t, Client: s.Client, namespace: s.namespace}
 }
 
 // round runs one round and cleans up. It deletes all types except environments.
-func (s *scene) round(round int) {
+func (s *fixture) round(round int) {
 	s.Helper()
 	install(s, "workloads")
 	names := make([]string, soakWorkloads)
@@ -115,7 +115,7 @@ func (s *scene) round(round int) {
 }
 
 // removeSettings deletes the objects that the garbage collector of a complete cluster would delete.
-func (s *scene) removeSettings() {
+func (s *fixture) removeSettings() {
 	s.Helper()
 	err := s.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(s.namespace))
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 // process is the informers of a process that follows the types.
 type process struct {
 	informers []*dynamicinformer.Informer
-	told      []*told
+	told      []*eventRecorder
 }
 
 // count returns the number of cached objects.
@@ -40,7 +40,7 @@ type outcome struct{ lists, resumed int }
 
 // run runs a process: it waits until the types are synced, compares the caches and the handlers' events with
 // the server, and ends. It returns the number of full lists, and the number of informers that resumed.
-func (p *place) run(what string, meanwhile func(*process)) outcome {
+func (p *fixture) run(what string, meanwhile func(*process)) outcome {
 	p.Helper()
 	config := rest.CopyConfig(harness.Config(p.T))
 	config.QPS = -1
@@ -58,7 +58,7 @@ func (p *place) run(what string, meanwhile func(*process)) outcome {
 		if err != nil {
 			p.Fatal(err)
 		}
-		told := &told{versions: map[string]string{}}
+		told := &eventRecorder{versions: map[string]string{}}
 		if _, err := i.AddEventHandler(told.handler()); err != nil {
 			p.Fatal(err)
 		}
@@ -107,7 +107,7 @@ func (p *place) run(what string, meanwhile func(*process)) outcome {
 }
 
 // compare compares an idle cache and its handler's events with the server.
-func (p *place) compare(what string, number int, i *dynamicinformer.Informer, told *told) {
+func (p *fixture) compare(what string, number int, i *dynamicinformer.Informer, told *eventRecorder) {
 	p.Helper()
 	list, err := p.clients[number].List(p.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -132,14 +132,14 @@ func (p *place) compare(what string, number int, i *dynamicinformer.Informer, to
 	}
 }
 
-// told records the events of a handler.
-type told struct {
+// eventRecorder records the events of a handler.
+type eventRecorder struct {
 	mu       sync.Mutex
 	versions map[string]string
 	wrong    []string
 }
 
-func (t *told) handler() cache.ResourceEventHandler {
+func (t *eventRecorder) handler() cache.ResourceEventHandler {
 	note := func(obj any, had bool, gone bool) {
 		if last, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 			obj = last.Obj
@@ -182,20 +182,20 @@ func (c counter) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	response, err := c.RoundTripper.RoundTrip(r)
 	if err == nil {
-		response.Body = counted{response.Body, c.traffic}
+		response.Body = countedBody{response.Body, c.traffic}
 	}
 	return response, err
 }
 
 func (c counter) WrappedRoundTripper() http.RoundTripper { return c.RoundTripper }
 
-// counted counts the bytes of an answer.
-type counted struct {
+// countedBody counts the bytes of an answer.
+type countedBody struct {
 	io.ReadCloser
 	*traffic
 }
 
-func (c counted) Read(p []byte) (int, error) {
+func (c countedBody) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p)
 	c.bytes.Add(int64(n))
 	return n, err

@@ -23,7 +23,7 @@ var leftOut = []string{
 
 // TestBuiltInTypes compares the built-in types with a real server's.
 func TestBuiltInTypes(t *testing.T) {
-	harness.Needs(t, harness.Since("1.37")) // testcluster behaves like 1.37
+	harness.Require(t, harness.Since("1.37")) // testcluster behaves like 1.37
 	cluster, err := testcluster.New(t.Context(), testcluster.Options{})
 	if err != nil {
 		t.Fatal(err)

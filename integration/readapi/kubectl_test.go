@@ -131,7 +131,8 @@ func startKubectl(t *testing.T, args ...string) (wait func() outcome) {
 	}
 	return func() outcome {
 		_ = cmd.Wait() // the exit code is the result
-		return outcome{ageless(stdout.String()), ageless(stderr.String()), cmd.ProcessState.ExitCode()}
+		return outcome{withoutAges(stdout.String()), withoutAges(stderr.String()),
+			cmd.ProcessState.ExitCode()}
 	}
 }
 
@@ -140,7 +141,7 @@ var (
 	gapPattern = regexp.MustCompile(` +`)
 )
 
-// ageless removes ages, because the texts were printed at different times.
-func ageless(text string) string {
+// withoutAges removes ages, because the texts were printed at different times.
+func withoutAges(text string) string {
 	return gapPattern.ReplaceAllString(agePattern.ReplaceAllString(text, "AGE"), " ")
 }

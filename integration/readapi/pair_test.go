@@ -32,7 +32,7 @@ type pair struct {
 // fill loads the project's manifests into the real API server, whose version must match readapi's.
 func fill(t *testing.T) {
 	t.Helper()
-	harness.Needs(t, harness.WatchList, harness.SelectableFields, harness.Wording)
+	harness.Require(t, harness.WatchList, harness.SelectableFields, harness.ErrorWording)
 	harness.InstallCRDs(t, harness.Read(t, testdata+"crds")...)
 	harness.Apply(t, harness.Read(t, testdata+"objects")...)
 }

@@ -25,7 +25,7 @@ const (
 
 // TestRandomWrites makes the same random writes on both servers and compares all answers and events.
 func TestRandomWrites(t *testing.T) {
-	harness.Needs(t, harness.Since("1.37")) // testcluster behaves like 1.37
+	harness.Require(t, harness.Since("1.37")) // testcluster behaves like 1.37
 	for seed := range uint64(seeds) {
 		t.Run(fmt.Sprint("seed ", seed),
 			func(t *testing.T) { testRandomWrites(t, rand.New(rand.NewPCG(seed, 1))) })
@@ -72,7 +72,7 @@ func testRandomWrites(t *testing.T, r *rand.Rand) {
 		}
 	}
 	for _, k := range kinds {
-		for _, s := range []*side{real, ours} {
+		for _, s := range []*testedServer{real, ours} {
 			s.finish(t, k)
 		}
 		if diff := cmp.Diff(watches[k.kind][0].untilLast(t), watches[k.kind][1].untilLast(t)); diff != "" {
@@ -108,7 +108,7 @@ func kindsOf(group, namespace string) []kind {
 }
 
 // finish creates the object that ends the events of a type.
-func (s *side) finish(t *testing.T, k kind) {
+func (s *testedServer) finish(t *testing.T, k kind) {
 	t.Helper()
 	last := map[string]any{"apiVersion": k.apiVersion, "kind": k.kind,
 		"metadata": map[string]any{"name": "last"}, "spec": map[string]any{"leaseDurationSeconds": 1}}
@@ -172,12 +172,12 @@ func definitionOf(group, kind, scope string, status bool) *unstructured.Unstruct
 
 // events are the lines of a watch.
 type events struct {
-	side  *side
+	side  *testedServer
 	lines *bufio.Reader
 }
 
 // follow starts a watch at the current version.
-func (s *side) follow(t *testing.T, k kind) *events {
+func (s *testedServer) follow(t *testing.T, k kind) *events {
 	t.Helper()
 	a, err := s.list(t.Context(), k)
 	if err != nil {
@@ -197,7 +197,7 @@ func (s *side) follow(t *testing.T, k kind) *events {
 }
 
 // list returns the resource version of a list.
-func (s *side) list(ctx context.Context, k kind) (string, error) {
+func (s *testedServer) list(ctx context.Context, k kind) (string, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.base+k.collection, nil)
 	if err != nil {
 		return "", err

@@ -14,7 +14,7 @@ import (
 
 // TestRefusals compares refusals and warnings that depend on rules of single types.
 func TestRefusals(t *testing.T) {
-	harness.Needs(t, harness.Since("1.37")) // testcluster behaves like 1.37
+	harness.Require(t, harness.Since("1.37")) // testcluster behaves like 1.37
 	group, namespace := harness.Group(t), harness.Namespace(t)
 	gizmo := definitionOf(group, "Gizmo", "Namespaced", true)
 	harness.InstallCRDs(t, gizmo)

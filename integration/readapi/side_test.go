@@ -18,9 +18,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// side is one of the two servers with a record of its answers. Both sides have the same record, except UIDs
-// and versions.
-type side struct {
+// testedServer is one of the two servers with a record of its answers. Both sides have the same record,
+// except UIDs and versions.
+type testedServer struct {
 	base   string
 	client *http.Client
 	// states has the past states of each object, by path.
@@ -30,13 +30,13 @@ type side struct {
 	uids   int
 }
 
-func newSide(t *testing.T, config *rest.Config) *side {
+func newSide(t *testing.T, config *rest.Config) *testedServer {
 	t.Helper()
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &side{base: config.Host, client: client, states: map[string][]map[string]any{},
+	return &testedServer{base: config.Host, client: client, states: map[string][]map[string]any{},
 		tokens: map[string]string{}}
 }
 
@@ -54,7 +54,7 @@ type answer struct {
 }
 
 // send sends a request and records the state of the returned object.
-func (s *side) send(ctx context.Context, r request) (answer, error) {
+func (s *testedServer) send(ctx context.Context, r request) (answer, error) {
 	var body io.Reader
 	switch content := r.body.(type) {
 	case nil:
@@ -124,7 +124,7 @@ func (s *side) send(ctx context.Context, r request) (answer, error) {
 }
 
 // remember records the state of an object.
-func (s *side) remember(content map[string]any) {
+func (s *testedServer) remember(content map[string]any) {
 	metadata, _ := content["metadata"].(map[string]any)
 	key := fmt.Sprint(content["kind"], "/", metadata["name"])
 	if states := s.states[key]; len(states) > 0 && s.same(states[len(states)-1], content) {
@@ -135,7 +135,7 @@ func (s *side) remember(content map[string]any) {
 
 // same reports whether two states differ only in managedFields. A real server counts that as a change, so
 // both get the same token for their versions.
-func (s *side) same(before, after map[string]any) bool {
+func (s *testedServer) same(before, after map[string]any) bool {
 	was, is := before["metadata"].(map[string]any), after["metadata"].(map[string]any)
 	old, _ := was["resourceVersion"].(string)
 	version, _ := is["resourceVersion"].(string)
@@ -152,7 +152,7 @@ func (s *side) same(before, after map[string]any) bool {
 }
 
 // state returns an earlier state of an object, or nil. The caller may change it.
-func (s *side) state(kind, name string, back int) map[string]any {
+func (s *testedServer) state(kind, name string, back int) map[string]any {
 	states := s.states[kind+"/"+name]
 	if len(states) == 0 {
 		return nil
@@ -173,7 +173,7 @@ func deepCopy(content map[string]any) map[string]any {
 }
 
 // mask replaces values that servers generate by tokens, and removes managedFields.
-func (s *side) mask(value any) any {
+func (s *testedServer) mask(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
 		out := map[string]any{}
@@ -211,7 +211,7 @@ var (
 	suffixForm  = regexp.MustCompile(`\bgen-[bcdfghjklmnpqrstvwxz2456789]{5}\b`)
 )
 
-func (s *side) maskText(text string) string {
+func (s *testedServer) maskText(text string) string {
 	if at, err := time.Parse(time.RFC3339, text); err == nil && time.Since(at).Abs() < time.Hour {
 		return "NOW"
 	}
@@ -230,7 +230,7 @@ func (s *side) maskText(text string) string {
 }
 
 // token returns the token for a UID or version.
-func (s *side) token(kind, text string) string {
+func (s *testedServer) token(kind, text string) string {
 	if len(text) < 2 || kind == "uid" && !uidForm.MatchString(text) {
 		return text // the client chose it
 	}

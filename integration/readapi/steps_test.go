@@ -25,7 +25,7 @@ func (k kind) path(name string) string { return k.collection + "/" + name }
 // step is a request template that each side completes with its own versions and UIDs.
 type step struct {
 	what string
-	make func(s *side) request
+	make func(s *testedServer) request
 }
 
 const (
@@ -38,8 +38,8 @@ const (
 // pick returns a random value.
 func pick[T any](r *rand.Rand, values ...T) T { return values[r.IntN(len(values))] }
 
-// often returns the first value most of the time.
-func often[T any](r *rand.Rand, usual T, others ...T) T {
+// mostly returns the first value most of the time.
+func mostly[T any](r *rand.Rand, usual T, others ...T) T {
 	if r.IntN(3) > 0 {
 		return usual
 	}
@@ -59,20 +59,20 @@ func newStep(r *rand.Rand, k kind) step {
 	case 8, 9:
 		return newDelete(r, k, name)
 	case 10:
-		query := often(r, "labelSelector=l%3Dx", "fieldSelector=metadata.name%3Da",
+		query := mostly(r, "labelSelector=l%3Dx", "fieldSelector=metadata.name%3Da",
 			"labelSelector=l%3Dx&limit=1", "fieldSelector=spec.none%3Da")
-		return step{"delete all " + query, func(*side) request {
+		return step{"delete all " + query, func(*testedServer) request {
 			return request{method: http.MethodDelete, path: k.collection, query: query}
 		}}
 	}
 	if r.IntN(2) == 0 {
-		return step{"list", func(*side) request {
+		return step{"list", func(*testedServer) request {
 			return request{method: http.MethodGet,
 				path: k.collection}
 		}}
 	}
 	return step{"get " + name,
-		func(*side) request { return request{method: http.MethodGet, path: k.path(name)} }}
+		func(*testedServer) request { return request{method: http.MethodGet, path: k.path(name)} }}
 }
 
 // metadata is the metadata of created objects, besides the name.
@@ -102,7 +102,7 @@ func owner(uid string) map[string]any {
 func newCreate(r *rand.Rand, k kind, name string) step {
 	object := map[string]any{"apiVersion": k.apiVersion, "kind": k.kind}
 	meta := map[string]any{"name": name}
-	for key, value := range often(r, pick(r, metadata[:5]...), metadata...) {
+	for key, value := range mostly(r, pick(r, metadata[:5]...), metadata...) {
 		meta[key] = value
 	}
 	object["metadata"] = meta
@@ -113,7 +113,7 @@ func newCreate(r *rand.Rand, k kind, name string) step {
 	if k.builtIn { // the message for an unknown kind differs
 		oddities = oddities[2:]
 	}
-	change := often(r, "", oddities...)
+	change := mostly(r, "", oddities...)
 	switch change {
 	case "kind":
 		object["kind"] = "Other"
@@ -126,9 +126,9 @@ func newCreate(r *rand.Rand, k kind, name string) step {
 	case "no metadata":
 		delete(object, "metadata")
 	}
-	query := often(r, "", "dryRun=All", "dryRun=Some", "fieldValidation=Strict", "fieldValidation=Ignore",
+	query := mostly(r, "", "dryRun=All", "dryRun=Some", "fieldValidation=Strict", "fieldValidation=Ignore",
 		"fieldValidation=Odd", "fieldManager=me")
-	return step{fmt.Sprint("create ", object, " ", query), func(*side) request {
+	return step{fmt.Sprint("create ", object, " ", query), func(*testedServer) request {
 		return request{method: http.MethodPost, path: k.collection, query: query,
 			media: mediaJSON, body: object}
 	}}
@@ -172,7 +172,7 @@ var changes = []change{
 }
 
 func newUpdate(r *rand.Rand, k kind, name string) step {
-	back := often(r, 0, 1, 2)
+	back := mostly(r, 0, 1, 2)
 	changes := changes
 	if k.builtIn {
 		changes = slices.DeleteFunc(slices.Clone(changes), func(c change) bool {
@@ -180,7 +180,7 @@ func newUpdate(r *rand.Rand, k kind, name string) step {
 				c.what == "another group"
 		})
 	}
-	made := []change{often(r, pick(r, changes[:9]...), changes...)}
+	made := []change{mostly(r, pick(r, changes[:9]...), changes...)}
 	if r.IntN(2) == 0 {
 		made = append(made, pick(r, changes...))
 	}
@@ -194,14 +194,14 @@ func newUpdate(r *rand.Rand, k kind, name string) step {
 	}
 	subresource := ""
 	if k.hasStatus {
-		subresource = often(r, "", "/status")
+		subresource = mostly(r, "", "/status")
 	}
-	query := often(r, "", "", "dryRun=All", "fieldValidation=Strict")
+	query := mostly(r, "", "", "dryRun=All", "fieldValidation=Strict")
 	what := fmt.Sprintf("update %s%s of %d ago: %s", name, subresource, back, query)
 	for _, c := range made {
 		what += ", " + c.what
 	}
-	return step{what, func(s *side) request {
+	return step{what, func(s *testedServer) request {
 		object := s.state(k.kind, name, back)
 		if object == nil {
 			object = map[string]any{"apiVersion": k.apiVersion, "kind": k.kind,
@@ -257,14 +257,14 @@ func newPatch(r *rand.Rand, k kind, name string) step {
 				strings.Contains(p.body, "apiVersion")
 		})
 	}
-	patch := often(r, pick(r, patches[:16]...), patches...)
+	patch := mostly(r, pick(r, patches[:16]...), patches...)
 	subresource := ""
 	if k.hasStatus {
-		subresource = often(r, "", "/status")
+		subresource = mostly(r, "", "/status")
 	}
-	query := often(r, "", "dryRun=All", "fieldValidation=Strict", "force=true", "fieldManager=me")
+	query := mostly(r, "", "dryRun=All", "fieldValidation=Strict", "force=true", "fieldManager=me")
 	return step{fmt.Sprintf("patch %s%s %s %s: %s", name, subresource, query, patch.media, patch.body),
-		func(*side) request {
+		func(*testedServer) request {
 			return request{method: http.MethodPatch, path: k.path(name) + subresource, query: query,
 				media: patch.media, body: patch.body}
 		}}
@@ -272,7 +272,7 @@ func newPatch(r *rand.Rand, k kind, name string) step {
 
 func newDelete(r *rand.Rand, k kind, name string) step {
 	options := map[string]any{"kind": "DeleteOptions", "apiVersion": "v1"}
-	choice := often(r, "", "Background", "Foreground", "Orphan", "Odd", "orphan", "no orphan", "both", "uid",
+	choice := mostly(r, "", "Background", "Foreground", "Orphan", "Odd", "orphan", "no orphan", "both", "uid",
 		"bad uid", "version", "bad version", "dry", "grace", "query", "no body")
 	query := ""
 	switch choice {
@@ -293,7 +293,7 @@ func newDelete(r *rand.Rand, k kind, name string) step {
 	case "no body":
 		options = nil
 	}
-	return step{"delete " + name + " " + choice, func(s *side) request {
+	return step{"delete " + name + " " + choice, func(s *testedServer) request {
 		options := options
 		if strings.HasSuffix(choice, "uid") || strings.HasSuffix(choice, "version") {
 			wanted := map[string]any{}

@@ -23,7 +23,7 @@ import (
 
 // TestWritesAreReal makes the same writes on both servers and compares the answers and the events.
 func TestWritesAreReal(t *testing.T) {
-	harness.Needs(t, harness.Wording)
+	harness.Require(t, harness.ErrorWording)
 	definition := harness.NewCRD(harness.Group(t), "Gizmo")
 	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
 	version := versions[0].(map[string]any)

@@ -32,7 +32,7 @@ import (
 // childVariable has the childOptions of a replica's process as JSON.
 const childVariable = "CRDCACHE_TEST_SHARDING_REPLICA"
 
-// Leases expire sooner than by default. The gap between two tenures remains 3 s.
+// Leases expire sooner than by default. The gap between two ownerships remains 3 s.
 const (
 	leaseDuration = 8 * time.Second
 	renewDeadline = 5 * time.Second
@@ -111,7 +111,8 @@ func (c *child) manager(rest *rest.Config) (ctrl.Manager, error) {
 		return nil, err
 	}
 	sharding, err := controllerruntime.NewSharding(controllerruntime.ShardingOptions{
-		Assigner: told{member, c}, Key: sharding.ByUID, Objects: []client.Object{&corev1.ConfigMap{}},
+		Assigner: reportingAssigner{member, c}, Key: sharding.ByUID,
+		Objects: []client.Object{&corev1.ConfigMap{}},
 	})
 	if err != nil {
 		return nil, err
@@ -133,24 +134,24 @@ func (c *child) manager(rest *rest.Config) (ctrl.Manager, error) {
 		ctrl.NewControllerManagedBy(mgr).For(&corev1.ConfigMap{}).Complete(reconciler))
 }
 
-// told is an Assigner that reports changes of shards to the test.
-type told struct {
+// reportingAssigner is an Assigner that reports changes of shards to the test.
+type reportingAssigner struct {
 	*shard.Member
 	child *child
 }
 
 // Run implements shard.Assigner.
-func (t told) Run(ctx context.Context, handler shard.Handler) error {
+func (t reportingAssigner) Run(ctx context.Context, handler shard.Handler) error {
 	return t.Member.Run(ctx, shard.Handler{
-		Acquired: func(tenures []*shard.Tenure) {
-			for _, tenure := range tenures {
-				t.child.tell("Acquired", Report{Shard: tenure.Shard(), Token: tenure.Token()})
+		Acquired: func(ownerships []*shard.Ownership) {
+			for _, ownership := range ownerships {
+				t.child.tell("Acquired", Report{Shard: ownership.Shard(), Token: ownership.Token()})
 			}
-			handler.Acquired(tenures)
+			handler.Acquired(ownerships)
 		},
-		Drain: func(ctx context.Context, tenure *shard.Tenure) {
-			t.child.tell("Left", Report{Shard: tenure.Shard(), Token: tenure.Token()})
-			handler.Drain(ctx, tenure)
+		Drain: func(ctx context.Context, ownership *shard.Ownership) {
+			t.child.tell("Left", Report{Shard: ownership.Shard(), Token: ownership.Token()})
+			handler.Drain(ctx, ownership)
 		},
 	})
 }
@@ -164,7 +165,7 @@ func (c *child) tell(what string, r Report) {
 	}
 }
 
-// reconcile simulates work on an object and then reports the object's value, unless the tenure has ended.
+// reconcile simulates work on an object and then reports the object's value, unless the ownership has ended.
 func (c *child) reconcile(ctx context.Context, reader client.Reader, request ctrl.Request) error {
 	var object corev1.ConfigMap
 	if err := reader.Get(ctx, request.NamespacedName, &object); apierrors.IsNotFound(err) {
@@ -176,15 +177,15 @@ func (c *child) reconcile(ctx context.Context, reader client.Reader, request ctr
 	if object.Data["v"] == "" {
 		return nil // kube-root-ca.crt
 	}
-	tenure := controllerruntime.TenureFrom(ctx)
-	r := Report{UID: object.UID, Object: object.Name, Value: object.Data["v"], Shard: tenure.Shard(),
-		Token: tenure.Token()}
+	ownership := controllerruntime.OwnershipFrom(ctx)
+	r := Report{UID: object.UID, Object: object.Name, Value: object.Data["v"], Shard: ownership.Shard(),
+		Token: ownership.Token()}
 	c.tell("Begin", r)
 	select { // some work
 	case <-time.After(time.Millisecond):
 	case <-ctx.Done():
 	}
-	if ctx.Err() != nil || !tenure.Valid() {
+	if ctx.Err() != nil || !ownership.Valid() {
 		c.tell("GiveUp", r)
 		return context.Cause(ctx)
 	}

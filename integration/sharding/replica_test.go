@@ -17,15 +17,15 @@ type replica struct {
 	// end stops the process like a Deployment and waits for its end.
 	end func()
 
-	// scene.mu guards the following fields. gone means killed. paused means suspended; the replica may not
-	// know yet that its tenure has ended.
+	// fixture.mu guards the following fields. gone means killed. paused means suspended; the replica may not
+	// know yet that its ownership has ended.
 	gone, paused bool
 	// stale counts reports about shards that another replica has acquired.
 	stale int
 }
 
 // start starts a replica that reaches the API server at host.
-func (s *scene) start(name, host string) *replica {
+func (s *fixture) start(name, host string) *replica {
 	s.Helper()
 	options, err := json.Marshal(childOptions{
 		Name: name, Namespace: s.namespace, Kubeconfig: harness.Kubeconfig(s), Host: host, Scene: s.address,
@@ -71,7 +71,7 @@ func (s *scene) start(name, host string) *replica {
 }
 
 // signal sends a signal to a replica. Other replicas must then take its shards.
-func (s *scene) signal(r *replica, signal syscall.Signal, how manner) {
+func (s *fixture) signal(r *replica, signal syscall.Signal, how endManner) {
 	s.Helper()
 	s.mu.Lock()
 	r.gone, r.paused = signal == syscall.SIGKILL, signal == syscall.SIGSTOP

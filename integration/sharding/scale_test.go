@@ -21,8 +21,8 @@ import (
 	"github.com/crdcache/crdcache/integration/internal/faultproxy"
 )
 
-// scene is a namespace of objects, and the reports of the replicas.
-type scene struct {
+// fixture is a namespace of objects, and the reports of the replicas.
+type fixture struct {
 	testing.TB
 	client.Client
 	namespace string
@@ -39,58 +39,58 @@ type scene struct {
 		holders map[int]*replica
 		tokens  map[int]int64
 		// leaving has the start and the manner of each release of a shard.
-		leaving map[int]departure
-		took    map[manner][]time.Duration
+		leaving map[int]ownershipEnd
+		took    map[endManner][]time.Duration
 	}
 }
 
-// work is a reconciliation in a tenure.
+// work is a reconciliation in an ownership.
 type work struct {
 	by    *replica
 	token int64
 }
 
-// departure is the end of a tenure.
-type departure struct {
+// ownershipEnd is the end of an ownership.
+type ownershipEnd struct {
 	from *replica
 	at   time.Time
-	manner
+	endManner
 }
 
-type manner string
+type endManner string
 
 const (
-	graceful manner = "given up"
-	killed   manner = "left by a replica that was killed"
-	paused   manner = "left by a replica that was paused"
-	cutOff   manner = "left by a replica that was cut off"
+	graceful endManner = "given up"
+	killed   endManner = "left by a replica that was killed"
+	paused   endManner = "left by a replica that was paused"
+	cutOff   endManner = "left by a replica that was cut off"
 )
 
-func newScene(t testing.TB) *scene {
+func newScene(t testing.TB) *fixture {
 	t.Helper()
 	admin, err := client.New(harness.Config(t), client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &scene{TB: t, Client: admin, namespace: harness.Namespace(t)}
+	s := &fixture{TB: t, Client: admin, namespace: harness.Namespace(t)}
 	s.mu.wanted, s.mu.seen = make([]string, *objects), make([]string, *objects)
 	s.mu.replicas, s.mu.busy, s.mu.leaving, s.mu.took = map[string]*replica{}, map[types.UID]work{},
-		map[int]departure{}, map[manner][]time.Duration{}
+		map[int]ownershipEnd{}, map[endManner][]time.Duration{}
 	s.mu.holders, s.mu.tokens = map[int]*replica{}, map[int]int64{}
 	s.listen()
 	return s
 }
 
 // leavesLocked records that a replica is about to lose its shards.
-func (s *scene) leavesLocked(r *replica, how manner) {
+func (s *fixture) leavesLocked(r *replica, how endManner) {
 	for k, holder := range s.mu.holders {
 		if holder == r {
-			s.mu.leaving[k] = departure{r, time.Now(), how}
+			s.mu.leaving[k] = ownershipEnd{r, time.Now(), how}
 		}
 	}
 }
 
-func (s *scene) create() {
+func (s *fixture) create() {
 	s.Helper()
 	var group sync.WaitGroup
 	numbers := make(chan int)
@@ -114,7 +114,7 @@ func (s *scene) create() {
 }
 
 // update changes objects at random until ctx ends.
-func (s *scene) update(ctx context.Context) {
+func (s *fixture) update(ctx context.Context) {
 	ticker := time.NewTicker(time.Second / time.Duration(*updates))
 	defer ticker.Stop()
 	for round := 1; ; round++ {
@@ -141,7 +141,7 @@ func (s *scene) update(ctx context.Context) {
 const patience = 90 * time.Second
 
 // await waits until check returns zero. It may take any time while the number decreases.
-func (s *scene) await(check func() (left int, what string)) {
+func (s *fixture) await(check func() (left int, what string)) {
 	s.Helper()
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()
@@ -161,7 +161,7 @@ func (s *scene) await(check func() (left int, what string)) {
 }
 
 // awaitReconciled waits until the last state of all objects has been reconciled.
-func (s *scene) awaitReconciled() {
+func (s *fixture) awaitReconciled() {
 	s.Helper()
 	s.await(func() (left int, what string) {
 		for n, wanted := range s.mu.wanted {
@@ -175,7 +175,7 @@ func (s *scene) awaitReconciled() {
 }
 
 // awaitShares waits until exactly these replicas hold all shards, in fair shares.
-func (s *scene) awaitShares(replicas ...*replica) {
+func (s *fixture) awaitShares(replicas ...*replica) {
 	s.Helper()
 	s.await(func() (left int, what string) {
 		held, sum := map[*replica]int{}, 0

@@ -34,11 +34,11 @@ func TestTokens(t *testing.T) {
 		defer cancel()
 		var mu sync.Mutex
 		held := map[int]int64{}
-		err = member.Run(ctx, shard.Handler{Acquired: func(tenures []*shard.Tenure) {
+		err = member.Run(ctx, shard.Handler{Acquired: func(ownerships []*shard.Ownership) {
 			mu.Lock()
 			defer mu.Unlock()
-			for _, tenure := range tenures {
-				held[tenure.Shard()] = tenure.Token()
+			for _, ownership := range ownerships {
+				held[ownership.Shard()] = ownership.Token()
 			}
 			if len(held) == shards {
 				cancel()

@@ -55,13 +55,13 @@ func (w *openWatch) Close() error {
 	return w.ReadCloser.Close()
 }
 
-// ledger checks the events of a handler: no object is added twice, and no version decreases.
-type ledger struct {
+// eventChecker checks the events of a handler: no object is added twice, and no version decreases.
+type eventChecker struct {
 	*testing.T
 	versions map[types.UID]int // handlers are called one at a time
 }
 
-func (l *ledger) version(obj any) (types.UID, int) {
+func (l *eventChecker) version(obj any) (types.UID, int) {
 	o := obj.(metav1.Object)
 	version, err := strconv.Atoi(o.GetResourceVersion())
 	if err != nil {
@@ -70,7 +70,7 @@ func (l *ledger) version(obj any) (types.UID, int) {
 	return o.GetUID(), version
 }
 
-func (l *ledger) handler() cache.ResourceEventHandler {
+func (l *eventChecker) handler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
 			uid, version := l.version(obj)
@@ -104,7 +104,8 @@ func TestRangesComeOneByOne(t *testing.T) {
 			config.Wrap(open.wrap)
 			r := s.replicaOf(config)
 			for _, i := range r.informers {
-				if _, err := i.AddEventHandler((&ledger{t, map[types.UID]int{}}).handler()); err != nil {
+				if _, err := i.AddEventHandler((&eventChecker{t, map[types.UID]int{}}).
+					handler()); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -124,7 +125,7 @@ func TestRangesComeOneByOne(t *testing.T) {
 			}
 			stop()
 			updating.Wait()
-			r.agree("all ranges have come")
+			r.awaitAgreement("all ranges have come")
 			harness.Eventually(t, func(context.Context) error {
 				if n := open.Load(); n != int64(len(r.informers)) {
 					return fmt.Errorf("%d watches are open of %d types", n, len(r.informers))

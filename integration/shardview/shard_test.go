@@ -84,8 +84,8 @@ type replica struct {
 	informers map[schema.GroupVersionResource]*dynamicinformer.Informer
 
 	mu sync.Mutex
-	// departed and deleted are the UIDs of the objects with these events.
-	departed, deleted map[types.UID]bool
+	// leftShard and deleted are the UIDs of the objects with these events.
+	leftShard, deleted map[types.UID]bool
 }
 
 func (s *stage) replica(host string, watchList bool, ranges ...sharding.Range) *replica {
@@ -105,7 +105,7 @@ func (s *stage) replicaOf(config *rest.Config, ranges ...sharding.Range) *replic
 	r := &replica{
 		stage: s, shard: dynamicinformer.NewShard(sharding.ByUID, ranges...),
 		informers: map[schema.GroupVersionResource]*dynamicinformer.Informer{},
-		departed:  map[types.UID]bool{}, deleted: map[types.UID]bool{},
+		leftShard: map[types.UID]bool{}, deleted: map[types.UID]bool{},
 	}
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: config,
 		Defaults: dynamicinformer.ResourceOptions{
@@ -124,14 +124,14 @@ func (s *stage) replicaOf(config *rest.Config, ranges ...sharding.Range) *replic
 		if err != nil {
 			s.Fatal(err)
 		}
-		if _, err := i.AddEventHandler(dynamicinformer.WithDeparted(cache.ResourceEventHandlerFuncs{
+		if _, err := i.AddEventHandler(dynamicinformer.WithLeftShard(cache.ResourceEventHandlerFuncs{
 			DeleteFunc: func(obj any) {
 				if lost, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 					obj = lost.Obj
 				}
 				r.note(r.deleted, obj)
 			},
-		}, func(obj any) { r.note(r.departed, obj) })); err != nil {
+		}, func(obj any) { r.note(r.leftShard, obj) })); err != nil {
 			s.Fatal(err)
 		}
 		r.informers[gvr] = i
@@ -148,8 +148,8 @@ func (r *replica) note(in map[types.UID]bool, obj any) {
 	in[obj.(metav1.Object).GetUID()] = true
 }
 
-// agree waits until the caches have the server's objects in the shard.
-func (r *replica) agree(step string) {
+// awaitAgreement waits until the caches have the server's objects in the shard.
+func (r *replica) awaitAgreement(step string) {
 	r.Helper()
 	harness.Eventually(r.T, func(ctx context.Context) error {
 		for gvr, i := range r.informers {
@@ -200,14 +200,14 @@ func TestShards(t *testing.T) {
 			t.Run(fmt.Sprintf("%s the feature, watch-list %v", name, watchList), func(t *testing.T) {
 				filters := name == "with"
 				if filters {
-					harness.Needs(t, harness.Shards)
+					harness.Require(t, harness.Shards)
 				}
 				s := *s
 				s.T = t
 				one, two := s.replica(host, watchList, quarters[0], quarters[1]), s.replica(host, watchList,
 					quarters[2], quarters[3])
-				one.agree("at first")
-				two.agree("at first")
+				one.awaitAgreement("at first")
+				two.awaitAgreement("at first")
 				ofMaps, ofBoats := sharding.FilterClient, sharding.FilterClient
 				if filters {
 					// lists of custom resources do not report filtering
@@ -221,18 +221,18 @@ func TestShards(t *testing.T) {
 
 				one.shard.SetRanges(quarters[0])
 				two.shard.SetRanges(quarters[1:]...)
-				one.agree("1 is handed over")
-				two.agree("1 is handed over")
+				one.awaitAgreement("1 is handed over")
+				two.awaitAgreement("1 is handed over")
 				s.create(fmt.Sprintf("new-%s-%v", name, watchList))
-				one.agree("an object comes")
-				two.agree("an object comes")
+				one.awaitAgreement("an object comes")
+				two.awaitAgreement("an object comes")
 				one.moved(quarters[1])
 			})
 		}
 	}
 }
 
-// moved checks that the objects in a range departed and were not deleted.
+// moved checks that the objects in a range left the shard and were not deleted.
 func (r *replica) moved(from sharding.Range) {
 	r.Helper()
 	for gvr, i := range r.informers {
@@ -245,7 +245,7 @@ func (r *replica) moved(from sharding.Range) {
 		}
 		r.mu.Lock()
 		for _, u := range list.Items {
-			if in := from.Contains(sharding.Hash(string(u.GetUID()))); in != r.departed[u.GetUID()] &&
+			if in := from.Contains(sharding.Hash(string(u.GetUID()))); in != r.leftShard[u.GetUID()] &&
 				u.GetName()[0] == 'x' {
 				r.Errorf("%s %s, in the range: %v, departed: %v", gvr.Resource, u.GetName(), in, !in)
 			}
@@ -260,7 +260,7 @@ func (r *replica) moved(from sharding.Range) {
 // TestServersOfWhichOneFilters follows a shard through a load balancer over both servers. The cache must be
 // right whichever server answers, and the status must report the last answers.
 func TestServersOfWhichOneFilters(t *testing.T) {
-	harness.Needs(t, harness.Shards)
+	harness.Require(t, harness.Shards)
 	s := newStage(t)
 	balancer := faultproxy.Start(t, s.with)
 	config := harness.Config(t)
@@ -269,7 +269,7 @@ func TestServersOfWhichOneFilters(t *testing.T) {
 	link.RefuseWatchList()
 	config.Wrap(link.Wrap)
 	r := s.replicaOf(config, sharding.Split(4)[1])
-	r.agree("with")
+	r.awaitAgreement("with")
 	r.filter("with", configMaps, sharding.FilterServer, false)
 	for _, step := range []struct {
 		host string
@@ -284,7 +284,7 @@ func TestServersOfWhichOneFilters(t *testing.T) {
 			return nil
 		})
 		s.create(fmt.Sprintf("new-%s", step.want))
-		r.agree(string(step.want))
+		r.awaitAgreement(string(step.want))
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 )
 
 // until retries until try succeeds or the context ends.
-func (w *world) until(try func(context.Context) error) error {
+func (w *participants) until(try func(context.Context) error) error {
 	for {
 		ctx, cancel := context.WithTimeout(w.ctx, requestTimeout)
 		err := try(ctx)
@@ -29,7 +29,7 @@ func (w *world) until(try func(context.Context) error) error {
 }
 
 // turn deletes an installed type or installs a missing one, without waiting.
-func (w *world) turn(k *kind) {
+func (w *participants) turn(k *kind) {
 	k.installed.Store(!k.installed.Load())
 	w.changes.Go(func() { // ended by success or by the context of the world
 		k.mu.Lock()
@@ -44,7 +44,7 @@ func (w *world) turn(k *kind) {
 	})
 }
 
-func (w *world) install(k *kind) error {
+func (w *participants) install(k *kind) error {
 	definitions := w.admin.Resource(crd.GVR)
 	err := w.until(func(ctx context.Context) error {
 		_, err := definitions.Create(ctx, k.definition, metav1.CreateOptions{})
@@ -68,7 +68,7 @@ func (w *world) install(k *kind) error {
 	})
 }
 
-func (w *world) uninstall(k *kind) error {
+func (w *participants) uninstall(k *kind) error {
 	definitions := w.admin.Resource(crd.GVR)
 	return w.until(func(ctx context.Context) error {
 		err := definitions.Delete(ctx, k.definition.GetName(), metav1.DeleteOptions{})
@@ -83,7 +83,7 @@ func (w *world) uninstall(k *kind) error {
 }
 
 // installAll installs all types. They disappear with the control plane.
-func (w *world) installAll() {
+func (w *participants) installAll() {
 	w.Helper()
 	for _, k := range w.kinds {
 		if err := w.install(k); err != nil {

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// judged is the number of measurements from which growth is judged. The first quarter is ignored, because it
-// includes one-time costs.
-const judged = 12
+// minMeasurements is the number of measurements from which growth is judged. The first quarter is ignored,
+// because it includes one-time costs.
+const minMeasurements = 12
 
 // measurement has the resources of the idle process. stacks counts the goroutines.
 type measurement struct {

@@ -21,7 +21,7 @@ func startProxy(t testing.TB) faultproxy.Proxy {
 }
 
 // config returns a configuration whose connections use the proxy.
-func (w *world) config() *rest.Config {
+func (w *participants) config() *rest.Config {
 	w.Helper()
 	config := harness.Config(w)
 	config.Host = "https://" + w.proxy.Address()

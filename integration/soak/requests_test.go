@@ -14,15 +14,15 @@ type requests struct {
 
 	mu struct {
 		sync.Mutex
-		asked
+		requestCounts
 	}
 }
 
-// asked counts lists, watch-lists and watches, whether or not they were answered.
-type asked struct{ Lists, WatchLists, Watches int }
+// requestCounts counts lists, watch-lists and watches, whether or not they were answered.
+type requestCounts struct{ Lists, WatchLists, Watches int }
 
 // initial counts the requests for all objects.
-func (a asked) initial() int { return a.Lists + a.WatchLists }
+func (a requestCounts) initial() int { return a.Lists + a.WatchLists }
 
 // counting returns a copy of config whose requests are counted.
 func counting(config *rest.Config, types []*kind) (*rest.Config, *requests) {
@@ -35,10 +35,10 @@ func counting(config *rest.Config, types []*kind) (*rest.Config, *requests) {
 	return config, r
 }
 
-func (r *requests) sent() asked {
+func (r *requests) sent() requestCounts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.mu.asked
+	return r.mu.requestCounts
 }
 
 type counter struct {

@@ -23,7 +23,7 @@ const patience = 5 * time.Minute
 type outcome struct{ All, Ours, Theirs time.Duration }
 
 // settle waits until all caches agree with the server, and checks the handlers' events.
-func (w *world) settle() {
+func (w *participants) settle() {
 	w.Helper()
 	start := time.Now()
 	for _, h := range w.witnesses {
@@ -49,14 +49,14 @@ func (w *world) settle() {
 	w.settled = append(w.settled, o)
 	for _, h := range w.witnesses {
 		w.eventually(func(ctx context.Context) error { return w.wasTold(ctx, h) })
-		for _, line := range h.Nonsense() {
+		for _, line := range h.Violations() {
 			w.Error(line)
 		}
 		h.Forget()
 	}
 	for _, h := range w.stockWitnesses { // client-go reports a replaced object as an update
 		w.eventually(func(ctx context.Context) error { return w.wasTold(ctx, h) })
-		w.stockNonsense += len(h.Nonsense())
+		w.stockNonsense += len(h.Violations())
 		h.Forget()
 	}
 	if w.Failed() {
@@ -65,7 +65,7 @@ func (w *world) settle() {
 }
 
 // eventually fails the test if check does not succeed, but continues it.
-func (w *world) eventually(check func(context.Context) error) {
+func (w *participants) eventually(check func(context.Context) error) {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.ctx, patience)
 	defer cancel()
@@ -84,7 +84,7 @@ func (w *world) eventually(check func(context.Context) error) {
 }
 
 // list returns the objects of a type by key. It returns none if the type is missing.
-func (w *world) list(ctx context.Context, k *kind) (map[string]*unstructured.Unstructured, error) {
+func (w *participants) list(ctx context.Context, k *kind) (map[string]*unstructured.Unstructured, error) {
 	all := map[string]*unstructured.Unstructured{}
 	if !k.installed.Load() {
 		return all, nil
@@ -100,7 +100,7 @@ func (w *world) list(ctx context.Context, k *kind) (map[string]*unstructured.Uns
 }
 
 // agrees compares a cache with the server's list, and its index with its objects.
-func (w *world) agrees(ctx context.Context, k *kind) error {
+func (w *participants) agrees(ctx context.Context, k *kind) error {
 	server, err := w.list(ctx, k)
 	if err != nil {
 		return err
@@ -137,7 +137,7 @@ func (w *world) agrees(ctx context.Context, k *kind) error {
 }
 
 // cacheAgrees makes the same comparison as stockAgrees.
-func (w *world) cacheAgrees(ctx context.Context, k *kind) error {
+func (w *participants) cacheAgrees(ctx context.Context, k *kind) error {
 	server, err := w.list(ctx, k)
 	if err != nil {
 		return err
@@ -145,7 +145,7 @@ func (w *world) cacheAgrees(ctx context.Context, k *kind) error {
 	return same(k.name, server, k.informer.GetStore())
 }
 
-func (w *world) stockAgrees(ctx context.Context, k *kind) error {
+func (w *participants) stockAgrees(ctx context.Context, k *kind) error {
 	server, err := w.list(ctx, k)
 	if err != nil {
 		return err
@@ -172,7 +172,7 @@ func same(name string, server map[string]*unstructured.Unstructured, store cache
 }
 
 // wasTold compares the objects according to a handler's events with the server's list.
-func (w *world) wasTold(ctx context.Context, h *handler) error {
+func (w *participants) wasTold(ctx context.Context, h *handler) error {
 	server, err := w.list(ctx, h.kind)
 	if err != nil {
 		return err

@@ -26,15 +26,15 @@ var (
 	address = regexp.MustCompile(`0x[0-9a-f]+\s*`)
 )
 
-// known interns the stacks of all measurements, which would otherwise count as growth of the heap.
-var known = map[string]string{}
+// internedStacks interns the stacks of all measurements, which would otherwise count as growth of the heap.
+var internedStacks = map[string]string{}
 
-// once returns the interned string.
-func once(stack string) string {
-	if was, found := known[stack]; found {
+// intern returns the interned string.
+func intern(stack string) string {
+	if was, found := internedStacks[stack]; found {
 		return was
 	}
-	known[stack] = stack
+	internedStacks[stack] = stack
 	return stack
 }
 
@@ -47,7 +47,7 @@ func countStacks(profile string) map[string]int {
 			continue
 		}
 		if n, err := strconv.Atoi(found[1]); err == nil { // the expression matches digits
-			counts[once(address.ReplaceAllString(found[2], ""))] += n
+			counts[intern(address.ReplaceAllString(found[2], ""))] += n
 		}
 	}
 	return counts

@@ -7,11 +7,11 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// visitors limits the temporary informers.
-const visitors = 5
+// maxVisitors limits the temporary informers.
+const maxVisitors = 5
 
 // visit acquires an informer with another view of a type, and releases the oldest one.
-func (w *world) visit(k *kind) {
+func (w *participants) visit(k *kind) {
 	w.Helper()
 	views := []dynamicinformer.ResourceOptions{
 		{Namespaces: dynamicinformer.InNamespaces(w.namespaces[0], w.namespaces[1])},
@@ -24,14 +24,14 @@ func (w *world) visit(k *kind) {
 		return
 	}
 	w.visits = append(w.visits, handle)
-	if len(w.visits) > visitors {
+	if len(w.visits) > maxVisitors {
 		w.visits[0].Release()
 		w.visits = w.visits[1:]
 	}
 }
 
 // leave releases all temporary informers.
-func (w *world) leave() {
+func (w *participants) leave() {
 	for _, handle := range w.visits {
 		handle.Release()
 	}
@@ -39,7 +39,7 @@ func (w *world) leave() {
 }
 
 // passBy starts a factory and shuts it down, synced or not.
-func (w *world) passBy(k *kind) {
+func (w *participants) passBy(k *kind) {
 	w.Helper()
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: w.config(), Types: w.types})
 	if err != nil {

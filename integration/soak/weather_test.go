@@ -21,50 +21,50 @@ const pace = 250 * time.Millisecond
 type fault struct {
 	name string
 	// begin starts the fault. end, if it is not nil, ends it some seconds later.
-	begin func(w *world) (end func())
+	begin func(w *participants) (end func())
 }
 
 func faults() []fault {
 	all := []fault{
-		{"connections cut", func(w *world) func() { return w.proxy.Cut(w) }},
-		{"connections broken at once", func(w *world) func() { w.proxy.Cut(w)(); return nil }},
-		{"connections slow", func(w *world) func() {
-			return w.proxy.Spoil(w, "bandwidth",
+		{"connections cut", func(w *participants) func() { return w.proxy.Cut(w) }},
+		{"connections broken at once", func(w *participants) func() { w.proxy.Cut(w)(); return nil }},
+		{"connections slow", func(w *participants) func() {
+			return w.proxy.AddToxic(w, "bandwidth",
 				map[string]any{"rate": 50})
 		}},
-		{"answers late", func(w *world) func() {
-			return w.proxy.Spoil(w, "latency", map[string]any{"latency": 800, "jitter": 700})
+		{"answers late", func(w *participants) func() {
+			return w.proxy.AddToxic(w, "latency", map[string]any{"latency": 800, "jitter": 700})
 		}},
-		{"answers in small pieces", func(w *world) func() {
-			return w.proxy.Spoil(w, "slicer",
+		{"answers in small pieces", func(w *participants) func() {
+			return w.proxy.AddToxic(w, "slicer",
 				map[string]any{"average_size": 64, "size_variation": 32, "delay": 100})
 		}},
-		{"no answers, connections open", func(w *world) func() {
-			return w.proxy.Spoil(w, "timeout", map[string]any{"timeout": 0})
+		{"no answers, connections open", func(w *participants) func() {
+			return w.proxy.AddToxic(w, "timeout", map[string]any{"timeout": 0})
 		}},
-		{"connections reset", func(w *world) func() {
-			return w.proxy.Spoil(w, "reset_peer",
+		{"connections reset", func(w *participants) func() {
+			return w.proxy.AddToxic(w, "reset_peer",
 				map[string]any{"timeout": 500})
 		}},
-		{"connections end after 64 KiB", func(w *world) func() {
-			return w.proxy.Spoil(w, "limit_data",
+		{"connections end after 64 KiB", func(w *participants) func() {
+			return w.proxy.AddToxic(w, "limit_data",
 				map[string]any{"bytes": 64 << 10})
 		}},
-		{"API server killed", func(w *world) func() {
+		{"API server killed", func(w *participants) func() {
 			harness.KillAPIServer(w)
 			return func() { harness.RestartAPIServerWithin(w, patience) }
 		}},
 		{"API server killed, its connections not",
-			func(w *world) func() { harness.RestartAPIServerWithin(w, patience); return nil }},
-		{"etcd restarted", func(w *world) func() { harness.RestartEtcdWithin(w, patience); return nil }},
-		{"history compacted, API server restarted", func(w *world) func() {
+			func(w *participants) func() { harness.RestartAPIServerWithin(w, patience); return nil }},
+		{"etcd restarted", func(w *participants) func() { harness.RestartEtcdWithin(w, patience); return nil }},
+		{"history compacted, API server restarted", func(w *participants) func() {
 			harness.Compact(w)
 			harness.RestartAPIServerWithin(w, patience)
 			return nil
 		}},
-		{"API server frozen", func(w *world) func() { return harness.FreezeAPIServer(w) }},
-		{"this process frozen", func(w *world) func() { w.freeze(); return nil }},
-		{"memory short", func(*world) func() {
+		{"API server frozen", func(w *participants) func() { return harness.FreezeAPIServer(w) }},
+		{"this process frozen", func(w *participants) func() { w.freeze(); return nil }},
+		{"memory short", func(*participants) func() {
 			var stats runtime.MemStats
 			runtime.ReadMemStats(&stats)
 			debug.SetMemoryLimit(int64(stats.Sys-stats.HeapReleased) * 3 / 4)
@@ -73,11 +73,11 @@ func faults() []fault {
 	}
 	if wallclock.Available {
 		all = append(all,
-			fault{"clock an hour ahead", func(w *world) func() { return w.setClock(time.Hour) }},
-			fault{"clock an hour back", func(w *world) func() { return w.setClock(-time.Hour) }},
-			fault{"clock a day ahead", func(w *world) func() { return w.setClock(24 * time.Hour) }},
+			fault{"clock an hour ahead", func(w *participants) func() { return w.setClock(time.Hour) }},
+			fault{"clock an hour back", func(w *participants) func() { return w.setClock(-time.Hour) }},
+			fault{"clock a day ahead", func(w *participants) func() { return w.setClock(24 * time.Hour) }},
 			// The server's certificate is not valid on that day.
-			fault{"clock a day back", func(w *world) func() { return w.setClock(-24 * time.Hour) }},
+			fault{"clock a day back", func(w *participants) func() { return w.setClock(-24 * time.Hour) }},
 		)
 	}
 	return all
@@ -85,7 +85,7 @@ func faults() []fault {
 
 // setClock changes the wall clock of this process. The returned function restores it. Ages must not depend on
 // the wall clock.
-func (w *world) setClock(ahead time.Duration) func() {
+func (w *participants) setClock(ahead time.Duration) func() {
 	w.Helper()
 	set := func(ahead time.Duration) {
 		wallclock.Set(ahead)
@@ -103,7 +103,7 @@ func (w *world) setClock(ahead time.Duration) func() {
 }
 
 // freeze suspends this process for the duration of a fault.
-func (w *world) freeze() {
+func (w *participants) freeze() {
 	w.Helper()
 	script := `kill -STOP "$1"; sleep "$2"; kill -CONT "$1"`
 	command := exec.Command("sh", "-c", script, "freeze", strconv.Itoa(os.Getpid()),
@@ -114,12 +114,12 @@ func (w *world) freeze() {
 }
 
 // seconds returns the duration of a fault: usually short, sometimes the maximum.
-func (w *world) seconds() int {
+func (w *participants) seconds() int {
 	return 1 + w.random.IntN(1+w.random.IntN(options.limit))
 }
 
 // weather runs faults one after the other, and other disruptions.
-func (w *world) weather() {
+func (w *participants) weather() {
 	w.Helper()
 	all := faults()
 	for until := time.Now().Add(options.round); time.Now().Before(until); {
@@ -136,7 +136,7 @@ func (w *world) weather() {
 }
 
 // live acquires and releases informers, replaces indexes and blocks handlers for a while.
-func (w *world) live(duration time.Duration) {
+func (w *participants) live(duration time.Duration) {
 	w.Helper()
 	for until := time.Now().Add(duration); time.Now().Before(until); time.Sleep(pace) {
 		k := w.kinds[w.random.IntN(len(w.kinds))]
@@ -161,7 +161,7 @@ func (w *world) live(duration time.Duration) {
 }
 
 // reindex replaces the indexes of an informer by the other set.
-func (w *world) reindex(k *kind) {
+func (w *participants) reindex(k *kind) {
 	w.Helper()
 	was := indexSet(k.index).Names()
 	k.index = 1 - k.index

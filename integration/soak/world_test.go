@@ -24,8 +24,8 @@ import (
 	"github.com/crdcache/crdcache/storage/zstd"
 )
 
-// world has all participants.
-type world struct {
+// participants has all participants.
+type participants struct {
 	*testing.T
 	ctx        context.Context
 	started    time.Time
@@ -48,7 +48,7 @@ type world struct {
 	visits []*dynamicinformer.Handle
 	// changes are the running changes of definitions.
 	changes sync.WaitGroup
-	written written
+	written writeCounts
 	// tally counts each fault and each other action.
 	tally        map[string]int
 	measurements []measurement
@@ -77,7 +77,7 @@ type handler struct {
 	handle cache.ResourceEventHandlerRegistration
 }
 
-func newWorld(t *testing.T, seed uint64) *world {
+func newWorld(t *testing.T, seed uint64) *participants {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background()) // t.Context ends before the cleanups
 	t.Cleanup(cancel)
@@ -85,7 +85,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{
+	w := &participants{
 		started: time.Now(),
 		T:       t, ctx: ctx, admin: admin, random: rand.New(rand.NewPCG(seed, 0)), proxy: startProxy(t),
 		stock: map[*kind]cache.SharedIndexInformer{}, tally: map[string]int{},
@@ -114,7 +114,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 }
 
 // follow starts the factory under test with informers of all types and handlers for some.
-func (w *world) follow() {
+func (w *participants) follow() {
 	w.Helper()
 	config := w.config()
 	w.types = harness.RunTracker(w, config).Types()
@@ -133,7 +133,7 @@ func (w *world) follow() {
 	for i := range options.handlers {
 		k := w.kinds[i%len(w.kinds)]
 		h := &handler{kind: k, Witness: witness.New(fmt.Sprintf("handler %d of %s", i, k.name),
-			func() int { return k.informer.Status().Generation })}
+			func() int { return k.informer.Status().Incarnation })}
 		if h.handle, err = k.informer.AddEventHandler(h.Witness); err != nil {
 			w.Fatal(err)
 		}
@@ -145,7 +145,7 @@ func (w *world) follow() {
 }
 
 // newFactory returns a factory that is shut down at the end.
-func (w *world) newFactory(options dynamicinformer.Options) *dynamicinformer.Factory {
+func (w *participants) newFactory(options dynamicinformer.Options) *dynamicinformer.Factory {
 	w.Helper()
 	factory, err := dynamicinformer.New(options)
 	if err != nil {
@@ -163,7 +163,7 @@ func (w *world) newFactory(options dynamicinformer.Options) *dynamicinformer.Fac
 }
 
 // storages assigns different storage modes to the types.
-func (w *world) storages() map[schema.GroupVersionResource]dynamicinformer.ResourceOptions {
+func (w *participants) storages() map[schema.GroupVersionResource]dynamicinformer.ResourceOptions {
 	modes := []dynamicinformer.Storage{
 		{Mode: dynamicinformer.StoragePacked},
 		{Mode: dynamicinformer.StorageCompressed, Compression: zstd.New(zstd.Options{})},
@@ -197,11 +197,11 @@ spec:
 }
 
 // shared returns the types that client-go follows as well.
-func (w *world) shared() []*kind {
+func (w *participants) shared() []*kind {
 	return w.kinds[options.coming : options.coming+options.stock]
 }
 
-func (w *world) followStock() {
+func (w *participants) followStock() {
 	w.Helper()
 	config, counted := counting(w.config(), w.shared())
 	w.theirs = counted

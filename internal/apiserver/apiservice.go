@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// automanaged is the label of the APIServices that a kube-apiserver manages.
-const automanaged = "kube-aggregator.kubernetes.io/automanaged"
+// autoManagedLabel is the label of the APIServices that a kube-apiserver manages.
+const autoManagedLabel = "kube-aggregator.kubernetes.io/automanaged"
 
 // registerServices creates an APIService for each served version of a group, and deletes the others that it
 // has created. Clients watch APIServices to notice new types.
@@ -42,7 +42,7 @@ func (s *Storage) registerServices(group string, now time.Time) {
 
 // isServiceOf reports whether registerServices has created an APIService for the group.
 func (o *object) isServiceOf(group string) bool {
-	if !o.labels.Has(automanaged) {
+	if !o.labels.Has(autoManagedLabel) {
 		return false
 	}
 	content, err := o.content()
@@ -66,7 +66,7 @@ func apiService(group, version string, now time.Time) *unstructured.Unstructured
 		"kind":       apiServiceKind.Kind,
 		"metadata": map[string]any{
 			"name":              version + "." + group,
-			"labels":            map[string]any{automanaged: "true"},
+			"labels":            map[string]any{autoManagedLabel: "true"},
 			"creationTimestamp": now.UTC().Format(time.RFC3339),
 		},
 		"spec": spec,

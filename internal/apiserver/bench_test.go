@@ -9,16 +9,16 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// discard is a client that reads everything and keeps nothing but how much it was.
-type discard struct {
+// countingWriter is a client that reads everything and keeps nothing but how much it was.
+type countingWriter struct {
 	header http.Header
 	size   int64
 }
 
-func (d *discard) Header() http.Header { return d.header }
-func (d *discard) WriteHeader(int)     {}
-func (d *discard) Flush()              {}
-func (d *discard) Write(data []byte) (int, error) {
+func (d *countingWriter) Header() http.Header { return d.header }
+func (d *countingWriter) WriteHeader(int)     {}
+func (d *countingWriter) Flush()              {}
+func (d *countingWriter) Write(data []byte) (int, error) {
 	d.size += int64(len(data))
 	return len(data), nil
 }
@@ -56,7 +56,7 @@ func BenchmarkRead(b *testing.B) {
 					b.Fatal(err)
 				}
 				r.Header.Set("Accept", request[1])
-				d := &discard{header: http.Header{}}
+				d := &countingWriter{header: http.Header{}}
 				h.ServeHTTP(d, r)
 				b.SetBytes(d.size)
 			}

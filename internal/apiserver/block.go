@@ -16,10 +16,10 @@ const blockSize = 16 << 10
 // block holds the text of several objects. The open block is uncompressed and grows under the lock of the
 // storage; written text does not change. A full block is compressed, and decompressed by each read.
 type block struct {
-	open       atomic.Pointer[[]byte] // the uncompressed text; nil once the block is full
-	wasRead    atomic.Bool            // a reader can still be using open
-	size       int
-	compressed []byte
+	uncompressed atomic.Pointer[[]byte] // the uncompressed text; nil once the block is full
+	wasRead      atomic.Bool            // a reader can still be using open
+	size         int
+	compressed   []byte
 }
 
 // blockText is text in a block.
@@ -46,22 +46,22 @@ func (w *blockWriter) add(text []byte) blockText {
 		}
 		memory := w.spare
 		w.block, w.spare = &block{}, nil
-		w.block.open.Store(&memory)
+		w.block.uncompressed.Store(&memory)
 	}
 	offset := w.block.size
-	copy((*w.block.open.Load())[offset:], text)
+	copy((*w.block.uncompressed.Load())[offset:], text)
 	w.block.size += len(text)
 	return blockText{w.block, uint32(offset), uint32(len(text))}
 }
 
 // finish compresses the open block.
 func (w *blockWriter) finish() {
-	text := *w.block.open.Load()
+	text := *w.block.uncompressed.Load()
 	if w.buffer == nil {
 		w.buffer = make([]byte, s2.MaxEncodedLen(blockSize))
 	}
 	w.block.compressed = bytes.Clone(s2.Encode(w.buffer, text[:w.block.size]))
-	w.block.open.Store(nil) // after compressed is set
+	w.block.uncompressed.Store(nil) // after compressed is set
 	if !w.block.wasRead.Load() {
 		w.spare = text
 	}
@@ -79,10 +79,10 @@ var decompressed = sync.Pool{New: func() any { return new(decompressedBlock) }}
 
 // appendText appends a part of the text.
 func (b *block) appendText(dst []byte, offset, length uint32) ([]byte, error) {
-	if b.open.Load() != nil {
+	if b.uncompressed.Load() != nil {
 		b.wasRead.Store(true) // before open is loaded again
 	}
-	if text := b.open.Load(); text != nil {
+	if text := b.uncompressed.Load(); text != nil {
 		return append(dst, (*text)[offset:offset+length]...), nil
 	}
 	d := decompressed.Get().(*decompressedBlock)

@@ -189,7 +189,7 @@ func (c *canonicalizer) metadata(key []byte) (ok bool) {
 		_, ok = c.string()
 		return ok
 	case "creationTimestamp", "deletionTimestamp":
-		return c.moment()
+		return c.copyTime()
 	case "generation", "deletionGracePeriodSeconds":
 		c.space()
 		return c.integer()
@@ -229,15 +229,15 @@ func (c *canonicalizer) managed(key []byte) bool {
 	case "manager", "operation", "apiVersion", "fieldsType", "subresource":
 		return c.stringField(key)
 	case "time":
-		return c.moment()
+		return c.copyTime()
 	case "fieldsV1":
 		return c.object(c.value)
 	}
 	return false
 }
 
-// moment copies a time in the form of API servers.
-func (c *canonicalizer) moment() bool {
+// copyTime copies a time in the form of API servers.
+func (c *canonicalizer) copyTime() bool {
 	text, ok := c.string()
 	const form = "0000-00-00T00:00:00Z"
 	if !ok || len(text) != len(form) {
@@ -313,8 +313,8 @@ func (c *canonicalizer) string() ([]byte, bool) {
 	return text, ok && bytes.IndexByte(text, '\\') < 0
 }
 
-// plain are the ASCII bytes that need no escape in a string.
-var plain = func() (table [256]bool) {
+// unescapedBytes are the ASCII bytes that need no escape in a string.
+var unescapedBytes = func() (table [256]bool) {
 	for b := ' '; b < 0x7f; b++ {
 		table[b] = true
 	}
@@ -333,7 +333,7 @@ func (c *canonicalizer) text() ([]byte, bool) {
 	begin := c.pos
 	for i := begin + 1; i < len(c.src); i++ {
 		switch b := c.src[i]; {
-		case plain[b]:
+		case unescapedBytes[b]:
 		case b == '"':
 			c.pos = i + 1
 			c.out = append(c.out, c.src[begin:c.pos]...)

@@ -11,8 +11,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// usual is an object as an API server sends it.
-const usual = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"annotations":{"a":"b"},"creationTimestamp":"2026-01-31T00:00:00Z","generation":1,` +
+// typicalObject is an object as an API server sends it.
+const typicalObject = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"annotations":{"a":"b"},"creationTimestamp":"2026-01-31T00:00:00Z","generation":1,` +
 	`"labels":{"color":"red","size":"x"},"managedFields":[{"apiVersion":"example.com/v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{".":{}}},"manager":"m","operation":"Update","time":"2026-01-01T00:00:00Z"}],` +
 	`"name":"n","namespace":"default","ownerReferences":[{"apiVersion":"v1","controller":true,"kind":"A","name":"b","uid":"c"}],"resourceVersion":"70","uid":"u"},` +
 	`"spec":{"count":-7,"list":[1,"é <",null,true,{}],"none":[],"text":"a\nb\u003c\\\""},"status":{}}`
@@ -23,10 +23,10 @@ func TestCanonical(t *testing.T) {
 		text string
 		read bool
 	}{
-		"usual":             {strings.ReplaceAll(usual, " <", " "), true},
-		"character of HTML": {usual, false},
+		"usual":             {strings.ReplaceAll(typicalObject, " <", " "), true},
+		"character of HTML": {typicalObject, false},
 		"indented": {strings.NewReplacer(" <", "", `":`, "\" :\n\t", `{`, "{ ", `}`, "\n}", "[",
-			"[\r\n").Replace(usual) + "\n", true},
+			"[\r\n").Replace(typicalObject) + "\n", true},
 		"keys not in order": {
 			`{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"name":"n","resourceVersion":"1"}}`,
 			false},
@@ -87,8 +87,8 @@ func sameAsDecoded(t *testing.T, text []byte) bool {
 }
 
 func FuzzCanonical(f *testing.F) {
-	f.Add([]byte(usual))
-	f.Add([]byte(strings.ReplaceAll(usual, " <", "")))
+	f.Add([]byte(typicalObject))
+	f.Add([]byte(strings.ReplaceAll(typicalObject, " <", "")))
 	f.Add([]byte(`{"apiVersion":"v1","kind":"A","metadata":{"name":"n","deletionTimestamp":"2026-01-01T00:00:00Z","finalizers":["a"]}}`))
 	f.Fuzz(func(t *testing.T, text []byte) { sameAsDecoded(t, text) })
 }
@@ -102,7 +102,7 @@ func TestRestoreJSON(t *testing.T) {
 			apply(t, s, widgetCRD)
 			for i := range 300 {
 				text := strings.NewReplacer(`"name":"n"`, fmt.Sprintf(`"name":"n%03d"`, i), `"70"`,
-					fmt.Sprintf(`"%d"`, 70+i), " <", "").Replace(usual)
+					fmt.Sprintf(`"%d"`, 70+i), " <", "").Replace(typicalObject)
 				if i == 7 {
 					text = strings.Replace(text, `"text":"`, `"text":"`+strings.Repeat("long ", 20_000), 1)
 				}
@@ -123,7 +123,7 @@ func TestRestoreJSON(t *testing.T) {
 				}
 			}
 			// Again, with one change.
-			again := strings.NewReplacer(`"name":"n"`, `"name":"n005"`, " <", "", `-7`, `8`).Replace(usual)
+			again := strings.NewReplacer(`"name":"n"`, `"name":"n005"`, " <", "", `-7`, `8`).Replace(typicalObject)
 			if outcome, err := s.RestoreJSON([]byte(again)); err != nil || outcome != Updated {
 				t.Errorf("%v, %v", outcome, err)
 			}
@@ -146,7 +146,7 @@ func TestRestoreJSON(t *testing.T) {
 			}
 		}
 	}
-	if _, err := NewStorage(StorageOptions{}).RestoreJSON([]byte(usual)); err == nil {
+	if _, err := NewStorage(StorageOptions{}).RestoreJSON([]byte(typicalObject)); err == nil {
 		t.Error("an unknown type is no error")
 	}
 }

@@ -159,7 +159,7 @@ func (s *Storage) store(c *collection, u *unstructured.Unstructured, version str
 			return before, Unchanged, nil
 		}
 	} else if stamps {
-		stamp(u, c.rules, o.now)
+		setCreatedFields(u, c.rules, o.now)
 	}
 	next := s.mu.version + 1
 	restored, ok := parseVersion(u.GetResourceVersion())
@@ -209,7 +209,7 @@ func completeFrom(before *object, u *unstructured.Unstructured, stamps bool, rul
 	}
 	old := &unstructured.Unstructured{Object: content}
 	if stamps {
-		restamp(u, old, rules)
+		setUpdatedFields(u, old, rules)
 	}
 	given := u.GetResourceVersion()
 	u.SetResourceVersion(old.GetResourceVersion())
@@ -222,8 +222,8 @@ func completeFrom(before *object, u *unstructured.Unstructured, stamps bool, rul
 	return err == nil && bytes.Equal(body, stored), err
 }
 
-// stamp sets the fields that a server sets on a new object.
-func stamp(u *unstructured.Unstructured, rules Rules, now time.Time) {
+// setCreatedFields sets the fields that a server sets on a new object.
+func setCreatedFields(u *unstructured.Unstructured, rules Rules, now time.Time) {
 	if u.GetUID() == "" {
 		u.SetUID(uuid.NewUUID())
 	}
@@ -235,8 +235,8 @@ func stamp(u *unstructured.Unstructured, rules Rules, now time.Time) {
 	}
 }
 
-// restamp sets the fields that a server sets on an updated object.
-func restamp(u, old *unstructured.Unstructured, rules Rules) {
+// setUpdatedFields sets the fields that a server sets on an updated object.
+func setUpdatedFields(u, old *unstructured.Unstructured, rules Rules) {
 	if u.GetUID() == "" {
 		u.SetUID(old.GetUID())
 	}

@@ -192,7 +192,7 @@ func TestDefinitionLifecycle(t *testing.T) {
 	served := func(path string) int { return get(t, handlerOf(s), path).code }
 	services := func() string {
 		return strings.Join(get(t, handlerOf(s), "/apis/apiregistration.k8s.io/v1/apiservices?labelSelector="+
-			automanaged).keys(t), " ")
+			autoManagedLabel).keys(t), " ")
 	}
 	const system = "v1.apiextensions.k8s.io v1.apiregistration.k8s.io"
 	if got := services(); got != system+" v1.example.com v1beta1.example.com" {

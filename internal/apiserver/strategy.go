@@ -109,7 +109,7 @@ func (s *strategy) prepareForUpdate(old, u *unstructured.Unstructured) (removed 
 		}
 		return false, nil
 	}
-	s.preserve(old, u)
+	s.copyImmutable(old, u)
 	if err := s.validate(u, old); err != nil {
 		return false, err
 	}
@@ -159,8 +159,8 @@ func (s *strategy) checkUID(old, u *unstructured.Unstructured) error {
 	return nil
 }
 
-// preserve copies the fields that an update cannot change, and sets the generation.
-func (s *strategy) preserve(old, u *unstructured.Unstructured) {
+// copyImmutable copies the fields that an update cannot change, and sets the generation.
+func (s *strategy) copyImmutable(old, u *unstructured.Unstructured) {
 	if u.GetUID() == "" {
 		u.SetUID(old.GetUID())
 	}

@@ -102,7 +102,7 @@ func (r *request) update(change changeFunc) (result readapi.WriteResult, err err
 	r.addFinalizerWarnings(u, old)
 	if removed {
 		result.Code = http.StatusOK
-		result.Object, err = r.unstored(key, u)
+		result.Object, err = r.asStored(key, u)
 		if err == nil && !r.dryRun {
 			_, err = r.writer.replace(r.resource(), key, before, nil)
 		}

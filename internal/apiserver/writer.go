@@ -163,7 +163,7 @@ func (r *request) store(key string, before *object, u *unstructured.Unstructured
 		return result, r.invalid(u, err)
 	}
 	if r.dryRun {
-		result.Object, err = r.unstored(key, u)
+		result.Object, err = r.asStored(key, u)
 		return result, err
 	}
 	after, err := r.writer.replace(r.resource(), key, before, u.Object)
@@ -175,8 +175,8 @@ func (r *request) store(key string, before *object, u *unstructured.Unstructured
 	return result, err
 }
 
-// unstored returns an object as it would be stored.
-func (r *request) unstored(key string, u *unstructured.Unstructured) (readapi.Object, error) {
+// asStored returns an object as it would be stored.
+func (r *request) asStored(key string, u *unstructured.Unstructured) (readapi.Object, error) {
 	body, err := encodeBody(u.Object)
 	return &object{key: key, stored: r.GVR.Version, body: body}, err
 }

@@ -21,7 +21,8 @@ func BenchmarkWatch(b *testing.B) {
 	for name, read := range map[string]func(){
 		"stock": func() { replay(b, strings.NewReader(stream.String())) },
 		"packed": func() {
-			events := codec.NewEvents(io.NopCloser(strings.NewReader(stream.String())), stock(), nil)
+			events := codec.NewEvents(io.NopCloser(strings.NewReader(stream.String())),
+				clientGoSerializer(), nil)
 			for _, _, err := events.Next(); err == nil; _, _, err = events.Next() {
 			}
 		},

@@ -21,9 +21,9 @@ const (
 // event and its object together.
 const maxBrackets = 5000
 
-// marks contains the bytes that a bracketScanner has to inspect outside of strings. API servers send no
-// control characters within an event, so text with them is pretty-printed or not JSON.
-var marks = func() (table [256]bool) {
+// inspectedBytes contains the bytes that a bracketScanner has to inspect outside of strings. API servers send
+// no control characters within an event, so text with them is pretty-printed or not JSON.
+var inspectedBytes = func() (table [256]bool) {
 	for c := range byte(' ') {
 		table[c] = true
 	}
@@ -49,7 +49,7 @@ func (s *bracketScanner) advance(text []byte) (int, scanState) {
 			}
 			continue
 		}
-		if !marks[c] {
+		if !inspectedBytes[c] {
 			continue
 		}
 		switch c {

@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// stock is the serializer of the dynamic client.
-func stock() runtime.NegotiatedSerializer {
+// clientGoSerializer is the serializer of the dynamic client.
+func clientGoSerializer() runtime.NegotiatedSerializer {
 	return dynamic.ConfigFor(&rest.Config{}).NegotiatedSerializer
 }
 
@@ -95,8 +95,8 @@ var bodies = map[string]string{
 	"an object that has items": `{"apiVersion":"v1","kind":"Widget","items":[{"a":1}],"metadata":{"name":"a"}}`,
 }
 
-// differ is cmp.Diff with a shortcut for equal values, because cmp needs minutes for deep nesting.
-func differ(want, got any) string {
+// diff is cmp.Diff with a shortcut for equal values, because cmp needs minutes for deep nesting.
+func diff(want, got any) string {
 	if reflect.DeepEqual(want, got) {
 		return ""
 	}

@@ -20,9 +20,9 @@ import (
 // Events reads the events of a watch on the goroutine of its caller. It holds no buffer while it waits for an
 // event, so that an idle watch needs no memory beyond its connection. Only Close may be called concurrently.
 type Events struct {
-	lines  lineReader
-	stock  runtime.NegotiatedSerializer
-	packer *packed.Packer
+	lines           lineReader
+	stockSerializer runtime.NegotiatedSerializer
+	packer          *packed.Packer
 	// gvk is the kind of the last packed object.
 	gvk schema.GroupVersionKind
 	// fallback reads the rest of the stream after a frame that is not a line. It is nil until then.
@@ -32,7 +32,7 @@ type Events struct {
 // NewEvents returns the events of body, the JSON response to a watch request. stock is the serializer of
 // dynamic.ConfigFor.
 func NewEvents(body io.ReadCloser, stock runtime.NegotiatedSerializer, packer *packed.Packer) *Events {
-	return &Events{lines: lineReader{source: body}, stock: stock, packer: packer}
+	return &Events{lines: lineReader{source: body}, stockSerializer: stock, packer: packer}
 }
 
 // Next returns the next event. Its object is a *packed.Object, unless the dynamic client has a Go type for
@@ -125,7 +125,8 @@ var errNoJSON = errors.New("the serializer has no streams of JSON")
 // decodeFrame decodes a frame that cannot be packed, as client-go does. If the frame is nil or not exactly
 // one event, the stock decoder reads the stream from the start of the frame, and reports any error.
 func (e *Events) decodeFrame(frame []byte) (watch.Event, error) {
-	info, ok := runtime.SerializerInfoForMediaType(e.stock.SupportedMediaTypes(), runtime.ContentTypeJSON)
+	info, ok := runtime.SerializerInfoForMediaType(e.stockSerializer.SupportedMediaTypes(),
+		runtime.ContentTypeJSON)
 	if !ok || info.StreamSerializer == nil {
 		return watch.Event{}, errNoJSON
 	}
@@ -135,7 +136,7 @@ func (e *Events) decodeFrame(frame []byte) (watch.Event, error) {
 			return event, nil
 		}
 	}
-	frames := info.StreamSerializer.Framer.NewFrameReader(e.lines.unread(frame))
+	frames := info.StreamSerializer.Framer.NewFrameReader(e.lines.remainingStream(frame))
 	events := streaming.NewDecoder(frames, info.StreamSerializer.Serializer)
 	e.fallback = restwatch.NewDecoder(events, info.Serializer)
 	return e.decode(e.fallback)

@@ -17,7 +17,7 @@ import (
 func TestEventsReportWaiting(t *testing.T) {
 	together := strings.Repeat(event("ADDED", widget(1)), 3)
 	events := codec.NewEvents(io.NopCloser(io.MultiReader(strings.NewReader(together),
-		strings.NewReader(together))), stock(), nil)
+		strings.NewReader(together))), clientGoSerializer(), nil)
 	for n := range 6 {
 		if _, waited, err := events.Next(); err != nil || waited != (n%3 == 0) {
 			t.Errorf("event %d was waited for: %v, %v", n, waited, err)
@@ -40,7 +40,7 @@ func TestIdleWatchesHaveNoBuffer(t *testing.T) {
 		`"}`) // larger than the buffer of an active watch
 	before := measure()
 	for n := range quiet {
-		events := codec.NewEvents(io.NopCloser(&pausing{text: text}), stock(), nil)
+		events := codec.NewEvents(io.NopCloser(&interruptedReader{text: text}), clientGoSerializer(), nil)
 		if e, _, err := events.Next(); err != nil || e.Type != watch.Added {
 			t.Fatalf("got %v, %v", e, err)
 		}
@@ -56,12 +56,12 @@ func TestIdleWatchesHaveNoBuffer(t *testing.T) {
 	runtime.KeepAlive(text)
 }
 
-// pausing returns text, and then an error.
-type pausing struct{ text string }
+// interruptedReader returns text, and then an error.
+type interruptedReader struct{ text string }
 
 var errPause = errors.New("no data")
 
-func (p *pausing) Read(data []byte) (int, error) {
+func (p *interruptedReader) Read(data []byte) (int, error) {
 	if p.text == "" {
 		return 0, errPause
 	}
@@ -85,7 +85,7 @@ func TestIdleWatchOfStockDecoder(t *testing.T) {
 	before := measure()
 	for n := range quiet {
 		text := "{\n\"type\":\"ADDED\",\"object\":" + widget(1) + "}\n"
-		quiet[n] = codec.NewEvents(io.NopCloser(&pausing{text: text}), stock(), nil)
+		quiet[n] = codec.NewEvents(io.NopCloser(&interruptedReader{text: text}), clientGoSerializer(), nil)
 		if _, _, err := quiet[n].Next(); err != nil {
 			t.Fatal(err)
 		}

@@ -41,7 +41,7 @@ type lineReader struct {
 // does not begin an event, or if brackets do not end it.
 func (r *lineReader) next() ([]byte, error) {
 	for {
-		if frame, err := r.take(); frame != nil || err != nil {
+		if frame, err := r.bufferedFrame(); frame != nil || err != nil {
 			return frame, err
 		}
 		switch {
@@ -57,9 +57,9 @@ func (r *lineReader) next() ([]byte, error) {
 	}
 }
 
-// unread returns the stream starting with frame, the last result of next. If frame is nil, it returns the
-// stream after the last frame.
-func (r *lineReader) unread(frame []byte) io.ReadCloser {
+// remainingStream returns the stream starting with frame, the last result of next. If frame is nil, it
+// returns the stream after the last frame.
+func (r *lineReader) remainingStream(frame []byte) io.ReadCloser {
 	source := io.Reader(r.source)
 	if r.failure != nil {
 		source = failedReader{r.failure}
@@ -77,8 +77,8 @@ type failedReader struct{ err error }
 
 func (f failedReader) Read([]byte) (int, error) { return 0, f.err }
 
-// take returns the next frame if it is completely in the buffer, otherwise nil.
-func (r *lineReader) take() ([]byte, error) {
+// bufferedFrame returns the next frame if it is completely in the buffer, otherwise nil.
+func (r *lineReader) bufferedFrame() ([]byte, error) {
 	if r.scan.depth == 0 {
 		r.skipSpace()
 	}
@@ -90,21 +90,21 @@ func (r *lineReader) take() ([]byte, error) {
 	}
 	unseen := r.buffer[r.scanned:]
 	if n := bytes.IndexByte(unseen, '\n'); n >= 0 {
-		return r.cut(r.scanned + n), nil
+		return r.consumeFrame(r.scanned + n), nil
 	}
 	n, state := r.scan.advance(unseen)
 	r.scanned += n
 	switch state {
 	case scanComplete:
-		return r.cut(r.scanned), nil
+		return r.consumeFrame(r.scanned), nil
 	case scanUnsupported:
 		return nil, errNoLine
 	}
 	return nil, nil
 }
 
-// cut consumes the frame that ends at end.
-func (r *lineReader) cut(end int) []byte {
+// consumeFrame consumes the frame that ends at end.
+func (r *lineReader) consumeFrame(end int) []byte {
 	frame := r.buffer[r.start:end]
 	r.start, r.scanned = end, end
 	r.scan = bracketScanner{}

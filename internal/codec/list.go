@@ -122,7 +122,7 @@ func (l *listReader) member(name string) error {
 		l.pos++
 		return l.array()
 	}
-	if _, twice := l.members[name]; twice || jsontext.Shadows(name) {
+	if _, twice := l.members[name]; twice || jsontext.ShadowsTypeMeta(name) {
 		return ErrUnsupportedList
 	}
 	value, err := l.value()

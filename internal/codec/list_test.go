@@ -46,7 +46,7 @@ var lists = map[string]string{
 func listLikeStock(t *testing.T, data string, wrap func(io.Reader) io.Reader) (usual bool) {
 	t.Helper()
 	want := &unstructured.UnstructuredList{}
-	_, _, wantErr := jsonInfo(t, stock()).Serializer.Decode([]byte(data), nil, want)
+	_, _, wantErr := jsonInfo(t, clientGoSerializer()).Serializer.Decode([]byte(data), nil, want)
 	got, err := codec.ReadList(wrap(strings.NewReader(data)), nil)
 	if errors.Is(err, codec.ErrUnsupportedList) {
 		return false
@@ -58,7 +58,7 @@ func listLikeStock(t *testing.T, data string, wrap func(io.Reader) io.Reader) (u
 	for _, item := range got.Items {
 		items = append(items, *item.Unstructured())
 	}
-	if diff := differ(want.Items, items); diff != "" {
+	if diff := diff(want.Items, items); diff != "" {
 		t.Fatalf("items (-stock +packed)\n%.3000s", diff)
 	}
 	type envelope struct {
@@ -70,7 +70,7 @@ func listLikeStock(t *testing.T, data string, wrap func(io.Reader) io.Reader) (u
 		want.GetRemainingItemCount(), want.GroupVersionKind()}
 	b := envelope{got.ResourceVersion, got.Continue, got.GetSelfLink(), got.RemainingItemCount,
 		got.GroupVersionKind()}
-	if diff := differ(a, b); diff != "" {
+	if diff := diff(a, b); diff != "" {
 		t.Fatalf("(-stock +packed)\n%s", diff)
 	}
 	return true

@@ -95,7 +95,7 @@ type step struct {
 // replay decodes a stream with client-go's decoders.
 func replay(t testing.TB, stream io.Reader) []step {
 	t.Helper()
-	info := jsonInfo(t, stock())
+	info := jsonInfo(t, clientGoSerializer())
 	reader := info.StreamSerializer.Framer.NewFrameReader(io.NopCloser(stream))
 	decoder := restwatch.NewDecoder(streaming.NewDecoder(reader, info.StreamSerializer.Serializer),
 		info.Serializer)
@@ -106,7 +106,7 @@ func replay(t testing.TB, stream io.Reader) []step {
 // replayPacked reads a stream with Events. unpacked counts the objects that were not packed. Objects are
 // decoded after the end of the stream, to detect references to its buffers.
 func replayPacked(packer *packed.Packer, stream io.Reader) (all []step, unpacked int) {
-	events := codec.NewEvents(io.NopCloser(stream), stock(), packer)
+	events := codec.NewEvents(io.NopCloser(stream), clientGoSerializer(), packer)
 	defer events.Close()
 	all = steps(func() (watch.EventType, runtime.Object, error) {
 		event, _, err := events.Next()
@@ -143,7 +143,7 @@ func isLikeStock(want, got []step) string {
 	if len(got) == n+1 && want[n].Ended == "an error" && got[n].Ended != "" {
 		want[n].Ended = got[n].Ended
 	}
-	return differ(want, got)
+	return diff(want, got)
 }
 
 func TestStreamsAreStock(t *testing.T) {
@@ -206,7 +206,8 @@ func TestBookmarkIsKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	next, _, err := codec.NewEvents(io.NopCloser(strings.NewReader(event("BOOKMARK", bookmark))), stock(),
+	next, _, err := codec.NewEvents(io.NopCloser(strings.NewReader(event("BOOKMARK", bookmark))),
+		clientGoSerializer(),
 		packed.NewPacker(pruner)).Next()
 	if err != nil {
 		t.Fatal(err)
@@ -227,7 +228,7 @@ func TestFastPath(t *testing.T) {
 		stream.WriteString(event("ADDED", widget(n)))
 	}
 	all := io.NopCloser(iotest.HalfReader(strings.NewReader(stream.String() + event("BOOKMARK", bookmark))))
-	events := codec.NewEvents(all, brokenSerializer{stock()}, nil)
+	events := codec.NewEvents(all, brokenSerializer{clientGoSerializer()}, nil)
 	for n := range 501 {
 		if _, _, err := events.Next(); err != nil {
 			t.Fatalf("event %d: %v", n, err)
@@ -242,7 +243,7 @@ func TestFastPath(t *testing.T) {
 func TestUnusualEventDecodedAlone(t *testing.T) {
 	const unusual = `{"apiVersion":"v1","kind":"Widget","Kind":"Gadget","metadata":{"name":"a"}}`
 	for name, object := range map[string]string{"an object": unusual, "a Table": bodies["Table"]} {
-		serializer := &countingSerializer{NegotiatedSerializer: stock()}
+		serializer := &countingSerializer{NegotiatedSerializer: clientGoSerializer()}
 		stream := event("ADDED", object) + event("ADDED", widget(1)) + event("ADDED", widget(2))
 		events := codec.NewEvents(io.NopCloser(strings.NewReader(stream)), serializer, nil)
 		for n := range 3 {
@@ -275,7 +276,7 @@ func TestOversizedFrame(t *testing.T) {
 			event("ADDED", widget(1))),
 		"endless": io.MultiReader(strings.NewReader(`{"type":"ADDED","object":{"a":"`), endless{}),
 	} {
-		events := codec.NewEvents(io.NopCloser(stream), stock(), nil)
+		events := codec.NewEvents(io.NopCloser(stream), clientGoSerializer(), nil)
 		if _, _, err := events.Next(); !errors.Is(err, streaming.ErrObjectTooLarge) {
 			t.Errorf("%s: got %v", name, err)
 		}
@@ -297,7 +298,8 @@ func TestLargestFrame(t *testing.T) {
 	const around = `{"type":"ADDED","object":{"apiVersion":"v1","kind":"Widget","a":""}}`
 	stream := `{"type":"ADDED","object":{"apiVersion":"v1","kind":"Widget","a":"` + strings.Repeat("x",
 		16<<20-len(around)) + `"}}` + "\n" + event("ADDED", widget(1))
-	events := codec.NewEvents(io.NopCloser(strings.NewReader(stream)), brokenSerializer{stock()}, nil)
+	events := codec.NewEvents(io.NopCloser(strings.NewReader(stream)),
+		brokenSerializer{clientGoSerializer()}, nil)
 	for i, size := range []int{16<<20 - len(`{"type":"ADDED","object":}`), len(widget(1))} {
 		next, _, err := events.Next()
 		if o, ok := next.Object.(*packed.Object); !ok || o.Len() != size {

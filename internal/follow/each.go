@@ -11,8 +11,8 @@ import (
 
 // NamespaceList provides the existing namespaces.
 type NamespaceList interface {
-	// Known returns the namespaces, and a channel that is closed when they may have changed.
-	Known() (KnownNamespaces, <-chan struct{})
+	// Current returns the namespaces, and a channel that is closed when they may have changed.
+	Current() (KnownNamespaces, <-chan struct{})
 	// Notify calls changed, without locks, when a namespace is created or deleted, until stop is called.
 	Notify(changed func()) (stop func())
 	// Release ends the use of the list.
@@ -24,8 +24,8 @@ type KnownNamespaces struct {
 	// Names are the namespaces, valid if Listed is set.
 	Names  []string
 	Listed bool
-	// Refused states that the server is not expected to list namespaces.
-	Refused bool
+	// Unlistable states that the server is not expected to list namespaces.
+	Unlistable bool
 	// Reason is why the namespaces are not listed, or may be outdated; ReasonNone if they are current.
 	Reason requests.Reason
 	Err    error
@@ -36,18 +36,18 @@ type eachNamespace struct {
 	*plan
 	// all provides the existing namespaces.
 	all NamespaceList
-	// allowed is closed when all namespaces may be listed at once.
-	allowed <-chan struct{}
+	// listAllowed is closed when all namespaces may be listed at once.
+	listAllowed <-chan struct{}
 	// refusal is the error of listing all namespaces.
 	refusal error
-	// news has an element after namespaces were created or deleted.
-	news chan struct{}
+	// changed has an element after namespaces were created or deleted.
+	changed chan struct{}
 }
 
 // notify is called when namespaces were created or deleted.
 func (e *eachNamespace) notify() {
 	select {
-	case e.news <- struct{}{}:
+	case e.changed <- struct{}{}:
 	default:
 	}
 }
@@ -55,7 +55,7 @@ func (e *eachNamespace) notify() {
 // next waits for a different set of parts and returns it. It returns false when the parts have to end.
 func (e *eachNamespace) next(ctx context.Context) ([]informer.Partition, bool) {
 	for ctx.Err() == nil {
-		known, changed := e.all.Known()
+		known, changed := e.all.Current()
 		names := e.selected(known)
 		became := (known.Listed || len(names) > 0) && e.update(names)
 		e.report(known)
@@ -63,10 +63,10 @@ func (e *eachNamespace) next(ctx context.Context) ([]informer.Partition, bool) {
 			return e.set(), true
 		}
 		select {
-		case <-e.news:
+		case <-e.changed:
 		case <-e.Shard.changes():
 		case <-changed:
-		case <-e.allowed:
+		case <-e.listAllowed:
 			return nil, false
 		case <-ctx.Done():
 		}
@@ -79,8 +79,8 @@ func (e *eachNamespace) selected(known KnownNamespaces) []string {
 	switch {
 	case known.Listed:
 		return slices.DeleteFunc(known.Names, func(name string) bool { return !e.Namespaces.Has(name) })
-	case known.Refused:
-		return e.Namespaces.named()
+	case known.Unlistable:
+		return e.Namespaces.exactNames()
 	}
 	return nil
 }

@@ -7,70 +7,70 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// transition is why a generation ends: the type is gone, or another version takes over.
+// transition is why an incarnation ends: the type is gone, or another version takes over.
 type transition struct {
-	gone    requests.Reason
+	reason  requests.Reason
 	version string // empty if the type is gone
-	known   *typeState
+	state   *typeState
 }
 
-// ending ends the generation of a version of a type when the type changes. It needs no goroutine, because the
-// source of the change calls it.
-type ending struct {
+// incarnationEnder ends the incarnation of a version of a type when the type changes. It needs no goroutine,
+// because the source of the change calls it.
+type incarnationEnder struct {
 	*Follower
 	version string
-	cancel  context.CancelFunc // ends the generation
+	cancel  context.CancelFunc // ends the incarnation
 
-	mu    sync.Mutex // serializes check
-	was   identity
-	over  bool
-	found transition // valid if over is set
+	mu         sync.Mutex // serializes check
+	identity   identity
+	ended      bool
+	transition transition // valid if over is set
 }
 
 // changed is called after a change of the type.
-func (e *ending) changed() {
+func (e *incarnationEnder) changed() {
 	if !e.check() {
 		// The change may end the wait of the requests.
 		e.Requests.Retry()
 	}
 }
 
-// check compares the type with the running generation, and reports whether the generation is over.
-func (e *ending) check() bool {
+// check compares the type with the running incarnation, and reports whether the incarnation is over.
+func (e *incarnationEnder) check() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.over {
+	if e.ended {
 		return true
 	}
 	known, _ := e.observe()
-	if e.found, e.over = e.compare(known); e.over {
+	if e.transition, e.ended = e.compare(known); e.ended {
 		e.cancel()
 	}
-	return e.over
+	return e.ended
 }
 
-// finish returns why the generation has ended. The result is empty if the informer ends.
-func (e *ending) finish() transition {
+// finish returns why the incarnation has ended. The result is empty if the informer ends.
+func (e *incarnationEnder) finish() transition {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.over = true // later checks do nothing
-	return e.found
+	e.ended = true // later checks do nothing
+	return e.transition
 }
 
-// compare returns the transition that ends the generation, if any.
-func (e *ending) compare(known *typeState) (transition, bool) {
-	if reason := known.ended(e.was); reason != requests.ReasonNone {
-		return transition{gone: reason}, true
+// compare returns the transition that ends the incarnation, if any.
+func (e *incarnationEnder) compare(known *typeState) (transition, bool) {
+	if reason := known.endReason(e.identity); reason != requests.ReasonNone {
+		return transition{reason: reason}, true
 	}
 	if !known.serves(e.version) {
 		next, reason := e.Versions.choose(e.Type.Version, known.Type)
 		if reason != requests.ReasonNone {
-			return transition{gone: requests.ReasonVersionNotServed}, true
+			return transition{reason: requests.ReasonVersionNotServed}, true
 		}
-		return transition{version: next, known: known}, true
+		return transition{version: next, state: known}, true
 	}
-	if e.was.uid == "" {
-		e.was.uid = known.UID // the UID of the same type became known
+	if e.identity.uid == "" {
+		e.identity.uid = known.UID // the UID of the same type became known
 	}
 	return transition{}, false
 }

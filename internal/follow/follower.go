@@ -1,5 +1,5 @@
-// Package follow controls the life cycle of an informer. It starts a generation when the type is served,
-// selects the namespaces and the version to read, and ends the generation when the type is gone. It sends no
+// Package follow controls the life cycle of an informer. It starts an incarnation when the type is served,
+// selects the namespaces and the version to read, and ends the incarnation when the type is gone. It sends no
 // requests itself; narrow interfaces connect it to the requests, the cache and the status.
 package follow
 
@@ -23,17 +23,18 @@ type Follower struct {
 	Namespaces Namespaces
 	// Shard is the followed part of a hash space. Nil means everything.
 	Shard *Shard
-	// Nothing states that no object is selected: nothing is requested, and the cache is complete and empty.
-	Nothing bool
+	// SelectsNothing states that no object is selected: nothing is requested, and the cache is complete and
+	// empty.
+	SelectsNothing bool
 	// Types are the served types. If nil, every type is assumed to exist.
 	Types *TypeRegistry
 
 	Requests Requests
 	Cache    Cache
 	Health   Health
-	// Past returns the persisted state of a single part, or of several namespaces, for a type whose CRD has
-	// this UID; nil if there is none. Optional.
-	Past func(p Part, uid types.UID) informer.PersistedState
+	// RestoredState returns the persisted state of a single part, or of several namespaces, for a type whose
+	// CRD has this UID; nil if there is none. Optional.
+	RestoredState func(p Part, uid types.UID) informer.PersistedState
 	// AllNamespaces provides the existing namespaces, for sets of namespaces when not everything may be read
 	// at once.
 	AllNamespaces func() (NamespaceList, error)
@@ -51,21 +52,21 @@ type Requests interface {
 	Retry()
 }
 
-// Part is a part of a type that one reflector reads in a generation. An empty Namespace means all.
+// Part is a part of a type that one reflector reads in an incarnation. An empty Namespace means all.
 type Part struct {
-	Generation         int
+	Incarnation        int
 	Version, Namespace string
 	// Name is the name of the part in reports: the namespace, unless it has several parts.
 	Name string
-	// Several states that the part represents all namespaces that are read one by one.
-	Several bool
+	// PerNamespace states that the part represents all namespaces that are read one by one.
+	PerNamespace bool
 	// Selection is the part of a shard to read. Nil means everything.
 	Selection *requests.Selection
-	// Joins are the names of the parts that this part replaces.
-	Joins []string
-	// Known states that a source of types reports the type. Late states that the namespace was created while
-	// the type was followed, so that permissions may follow soon.
-	Known, Late bool
+	// Replaces are the names of the parts that this part replaces.
+	Replaces []string
+	// TypeKnown states that a source of types reports the type. NamespaceIsNew states that the namespace was
+	// created while the type was followed, so that permissions may follow soon.
+	TypeKnown, NamespaceIsNew bool
 	// Custom states that the type is known to have a CRD.
 	Custom bool
 }
@@ -83,25 +84,25 @@ type Cache interface {
 type Health interface {
 	SetServed(exists, terminating bool)
 	Pending(reason requests.Reason, cause error)
-	Begin(version string, uid types.UID) (generation int)
+	Begin(version string, uid types.UID) (incarnation int)
 	SetPartitions(parts []string, namespaces string, reason requests.Reason, err error)
-	Synced(generation int)
+	Synced(incarnation int)
 	Gone(reason requests.Reason)
 }
 
-// generation is a period in which a version of the type is followed.
-type generation struct {
+// incarnation is a period in which a version of the type is followed.
+type incarnation struct {
 	number  int
 	version string
-	known   *typeState
+	state   *typeState
 }
 
-// Run runs generations while the type is served, until ctx ends. It is level-based: it compares the current
-// state with the running generation, and does not depend on single events. It needs no other goroutine unless
-// there are failures.
+// Run runs incarnations while the type is served, until ctx ends. It is level-based: it compares the current
+// state with the running incarnation, and does not depend on single events. It needs no other goroutine
+// unless there are failures.
 func (f *Follower) Run(ctx context.Context) {
 	if f.Types == nil {
-		f.generation(ctx, &typeState{}, f.Type.Version)
+		f.runIncarnation(ctx, &typeState{}, f.Type.Version)
 		return
 	}
 	for ctx.Err() == nil {
@@ -109,7 +110,7 @@ func (f *Follower) Run(ctx context.Context) {
 		version, reason, cause := known.runnable(f.Type, f.Versions, f.Namespaces)
 		if reason != requests.ReasonNone {
 			f.Health.Pending(reason, cause)
-			await(ctx, news)
+			waitForChange(ctx, news)
 			continue
 		}
 		if reason := f.versions(ctx, known, version); ctx.Err() == nil {
@@ -125,7 +126,7 @@ func (f *Follower) observe() (*typeState, <-chan struct{}) {
 	return known, news
 }
 
-// versions runs one generation for each version that takes over, until the type is gone, and returns the
+// versions runs one incarnation for each version that takes over, until the type is gone, and returns the
 // reason, or until ctx ends.
 //
 // The reflector of one version ends before the next starts, because two must not write to one cache. No
@@ -135,24 +136,25 @@ func (f *Follower) observe() (*typeState, <-chan struct{}) {
 func (f *Follower) versions(ctx context.Context, known *typeState, version string) requests.Reason {
 	for {
 		running, cancel := context.WithCancel(ctx)
-		e := &ending{Follower: f, was: identityOf(&known.Type), version: version, cancel: cancel}
+		e := &incarnationEnder{Follower: f, identity: identityOf(&known.Type), version: version,
+			cancel: cancel}
 		stop := f.Types.notify(f.Type.GroupResource(), e.changed)
 		e.check() // for changes before notify
-		f.generation(running, known, version)
+		f.runIncarnation(running, known, version)
 		stop()
 		next := e.finish()
 		cancel()
 		if ctx.Err() != nil || next.version == "" {
-			return next.gone
+			return next.reason
 		}
-		known, version = next.known, next.version
+		known, version = next.state, next.version
 	}
 }
 
-// generation lists and watches a version until ctx ends. No goroutine of the generation remains when it
+// runIncarnation lists and watches a version until ctx ends. No goroutine of the incarnation remains when it
 // returns.
-func (f *Follower) generation(ctx context.Context, known *typeState, version string) {
-	f.serve(ctx, &generation{number: f.Health.Begin(version, known.UID), version: version, known: known})
+func (f *Follower) runIncarnation(ctx context.Context, known *typeState, version string) {
+	f.serve(ctx, &incarnation{number: f.Health.Begin(version, known.UID), version: version, state: known})
 	<-ctx.Done()
 }
 
@@ -163,7 +165,7 @@ func (f *Follower) typeGone(reason requests.Reason) {
 	f.Health.Gone(reason)
 }
 
-func await(ctx context.Context, news <-chan struct{}) {
+func waitForChange(ctx context.Context, news <-chan struct{}) {
 	select {
 	case <-news:
 	case <-ctx.Done():

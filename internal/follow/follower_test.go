@@ -23,8 +23,8 @@ var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", R
 
 // diary implements the dependencies of a Follower, and records its calls in order.
 type diary struct {
-	lines       []string
-	generations int
+	lines        []string
+	incarnations int
 	// forbidden refuses requests for all namespaces until allowed is closed.
 	forbidden error
 	allowed   chan struct{}
@@ -40,12 +40,12 @@ func (d *diary) note(format string, args ...any) {
 
 func (d *diary) SetServed(bool, bool)                    {}
 func (d *diary) Pending(reason requests.Reason, _ error) { d.note("pending %s", reason) }
-func (d *diary) Synced(generation int)                   { d.note("synced %d", generation) }
+func (d *diary) Synced(incarnation int)                  { d.note("synced %d", incarnation) }
 func (d *diary) Gone(reason requests.Reason)             { d.note("gone %s", reason) }
 func (d *diary) Begin(version string, uid types.UID) int {
-	d.generations++
+	d.incarnations++
 	d.note("begin %s of %q", version, uid)
-	return d.generations
+	return d.incarnations
 }
 
 func (d *diary) SetPartitions(_ []string, namespaces string, _ requests.Reason, err error) {
@@ -56,7 +56,7 @@ func (d *diary) SetPartitions(_ []string, namespaces string, _ requests.Reason, 
 
 func (d *diary) ListWatch(p Part, forbidden func(error)) cache.ListerWatcher {
 	late := ""
-	if p.Late {
+	if p.NamespaceIsNew {
 		late = " late"
 	}
 	d.note("read %s in %q%s", p.Version, p.Namespace, late)
@@ -113,9 +113,9 @@ func (d *diary) Forget() error {
 	return nil
 }
 
-func (d *diary) Known() (KnownNamespaces, <-chan struct{}) {
+func (d *diary) Current() (KnownNamespaces, <-chan struct{}) {
 	if d.unknown != nil {
-		return KnownNamespaces{Refused: true, Reason: requests.ReasonForbidden, Err: d.unknown}, nil
+		return KnownNamespaces{Unlistable: true, Reason: requests.ReasonForbidden, Err: d.unknown}, nil
 	}
 	return KnownNamespaces{Names: slices.Clone(d.namespaces), Listed: true}, nil
 }
@@ -163,7 +163,7 @@ func served(uid types.UID, versions ...string) typesource.Type {
 		Established: true}
 }
 
-// TestFollowerOrder: a generation ends before the cache is cleared, and the next starts after that.
+// TestFollowerOrder: an incarnation ends before the cache is cleared, and the next starts after that.
 func TestFollowerOrder(t *testing.T) {
 	follows(t, &diary{}, func(f *Follower) { f.Versions = Preferred() },
 		func(b *TypeRegistry, expect func(string, ...string)) {
@@ -225,7 +225,7 @@ func TestFollowerReadsSelection(t *testing.T) {
 			[]string{`begin v1 of "1"`, `read v1 in "a"`, "synced 1"}},
 		"several namespaces": {func(f *Follower) { f.Namespaces = Only("b", "a") },
 			[]string{`begin v1 of "1"`, `read v1 in "a"`, `read v1 in "b"`, "synced 1"}},
-		"nothing": {func(f *Follower) { f.Nothing = true },
+		"nothing": {func(f *Follower) { f.SelectsNothing = true },
 			[]string{`begin v1 of "1"`, "run empty", "synced 1"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -88,8 +88,8 @@ func (n Namespaces) IsSet() bool { return n.kind != namespacesUnset }
 // IsAll reports whether the set is every namespace.
 func (n Namespaces) IsAll() bool { return n.kind <= namespacesAll }
 
-// Only returns the namespace if the set is a single one.
-func (n Namespaces) Only() (namespace string, one bool) {
+// Single returns the namespace if the set is a single one.
+func (n Namespaces) Single() (namespace string, one bool) {
 	if n.kind != namespacesOnly || len(n.names) != 1 {
 		return "", false
 	}
@@ -181,8 +181,8 @@ func (n Namespaces) Has(namespace string) bool {
 		!slices.ContainsFunc(n.except, matches)
 }
 
-// named returns the names in the set that are not patterns.
-func (n Namespaces) named() []string {
+// exactNames returns the names in the set that are not patterns.
+func (n Namespaces) exactNames() []string {
 	if n.kind != namespacesMatching {
 		return nil
 	}

@@ -14,15 +14,15 @@ type partKey struct {
 	selection *requests.Selection // nil means everything
 }
 
-// plan tracks the running parts of a generation while namespaces and ranges change. One goroutine uses it.
+// plan tracks the running parts of an incarnation while namespaces and ranges change. One goroutine uses it.
 type plan struct {
 	*Follower
-	generation *generation
+	incarnation *incarnation
 	// forbidden, if not nil, is called when a list is forbidden, which is then not a failure.
-	forbidden func(error)
-	parts     map[partKey]plannedPart
-	past      informer.PersistedState // of namespaces that are read one by one; optional
-	begun     bool                    // after the first set
+	forbidden     func(error)
+	parts         map[partKey]plannedPart
+	restoredState informer.PersistedState // of namespaces that are read one by one; optional
+	started       bool                    // after the first set
 }
 
 // plannedPart is a part with its name in reports.
@@ -53,36 +53,37 @@ func (p *plan) update(namespaces []string) bool {
 			next[key] = part
 		}
 	}
-	same := p.begun && len(keys) == len(p.parts) && len(next) == len(keys)
+	same := p.started && len(keys) == len(p.parts) && len(next) == len(keys)
 	for _, key := range keys {
 		if _, ok := next[key]; !ok {
-			next[key] = p.make(key, joins[key.selection], next)
+			next[key] = p.newPart(key, joins[key.selection], next)
 		}
 	}
-	p.parts, p.begun = next, true
+	p.parts, p.started = next, true
 	if !same && p.Shard != nil {
 		p.Shard.notify()
 	}
 	return !same
 }
 
-// make returns a new part that replaces the parts of joins. others are the other parts of the set.
-func (p *plan) make(key partKey, joins []*requests.Selection, others map[partKey]plannedPart) plannedPart {
-	described := p.describe(p.generation, key.namespace)
+// newPart returns a new part that replaces the parts of replaced. others are the other parts of the set.
+func (p *plan) newPart(key partKey, replaced []*requests.Selection,
+	others map[partKey]plannedPart) plannedPart {
+	described := p.describe(p.incarnation, key.namespace)
 	described.Selection = key.selection
 	if partIn(others, key.namespace) { // ranges have been added
 		described.Name = fmt.Sprintf("%s, hashes %v", cmp.Or(key.namespace, "all namespaces"),
 			key.selection.Ranges())
 	}
-	described.Late = p.begun && key.namespace != "" && !partIn(p.parts, key.namespace)
+	described.NamespaceIsNew = p.started && key.namespace != "" && !partIn(p.parts, key.namespace)
 	var joined []informer.Selection
-	for _, selection := range joins {
+	for _, selection := range replaced {
 		joined = append(joined, selection)
-		described.Joins = append(described.Joins, p.parts[partKey{key.namespace, selection}].name)
+		described.Replaces = append(described.Replaces, p.parts[partKey{key.namespace, selection}].name)
 	}
-	part := p.part(described, p.forbidden)
+	part := p.newPartition(described, p.forbidden)
 	part.Replaces = joined
-	part.State = p.past
+	part.State = p.restoredState
 	return plannedPart{part, described.Name}
 }
 

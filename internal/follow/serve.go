@@ -8,14 +8,14 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// serve lists and watches a generation until ctx ends. It ignores errors of the cache, which only occur after
-// a stop.
-func (f *Follower) serve(ctx context.Context, g *generation) {
+// serve lists and watches an incarnation until ctx ends. It ignores errors of the cache, which only occur
+// after a stop.
+func (f *Follower) serve(ctx context.Context, g *incarnation) {
 	listed := func() { f.Health.Synced(g.number) }
 	switch {
-	case f.Nothing:
+	case f.SelectsNothing:
 		f.serveNothing(ctx, listed)
-	case f.Namespaces.fallsBack(g.known):
+	case f.Namespaces.fallsBack(g.state):
 		f.servePermitted(ctx, g, listed)
 	default:
 		f.servePart(ctx, g, listed)
@@ -26,14 +26,14 @@ func (f *Follower) serve(ctx context.Context, g *generation) {
 func (f *Follower) serveNothing(ctx context.Context, listed func()) {
 	if f.Shard != nil {
 		f.Shard.followNothing()
-		defer f.Shard.forget()
+		defer f.Shard.removeParts()
 	}
 	f.Health.SetPartitions(nil, "", requests.ReasonNone, nil)
 	_ = f.Cache.RunEmpty(ctx, listed)
 }
 
 // servePermitted lists and watches all namespaces at once while that is permitted, and otherwise one by one.
-func (f *Follower) servePermitted(ctx context.Context, g *generation, listed func()) {
+func (f *Follower) servePermitted(ctx context.Context, g *incarnation, listed func()) {
 	for {
 		refusal := f.serveAll(ctx, g, listed)
 		if ctx.Err() != nil || refusal == nil {
@@ -47,17 +47,17 @@ func (f *Follower) servePermitted(ctx context.Context, g *generation, listed fun
 }
 
 // servePart lists and watches a set of namespaces that needs no fallback.
-func (f *Follower) servePart(ctx context.Context, g *generation, listed func()) {
+func (f *Follower) servePart(ctx context.Context, g *incarnation, listed func()) {
 	if f.Shard == nil {
 		_ = f.Cache.RunPartitions(ctx, listed, f.parts(g)...)
 		return
 	}
-	f.serveRanges(ctx, &plan{Follower: f, generation: g}, listed)
+	f.serveRanges(ctx, &plan{Follower: f, incarnation: g}, listed)
 }
 
 // serveRanges lists and watches the changing ranges of a shard until ctx ends.
 func (f *Follower) serveRanges(ctx context.Context, p *plan, listed func()) {
-	defer f.Shard.forget()
+	defer f.Shard.removeParts()
 	_ = f.Cache.RunChangingPartitions(ctx, listed, func(ctx context.Context) ([]informer.Partition, bool) {
 		for ctx.Err() == nil {
 			changed := p.update(f.Namespaces.requested())
@@ -74,51 +74,51 @@ func (f *Follower) serveRanges(ctx context.Context, p *plan, listed func()) {
 	})
 }
 
-// parts returns the unchanging parts of a generation.
-func (f *Follower) parts(g *generation) []informer.Partition {
+// parts returns the unchanging parts of an incarnation.
+func (f *Follower) parts(g *incarnation) []informer.Partition {
 	var parts []informer.Partition
 	for _, name := range f.Namespaces.requested() {
-		parts = append(parts, f.part(f.describe(g, name), nil))
+		parts = append(parts, f.newPartition(f.describe(g, name), nil))
 	}
 	if len(parts) == 1 {
-		parts[0].State = f.past(g, parts[0].Namespace)
+		parts[0].State = f.restoredState(g, parts[0].Namespace)
 		parts[0].Namespace = "" // it is the only part
 		return parts
 	}
-	past := f.pastOfEach(g)
+	past := f.restoredStateOfEach(g)
 	for k := range parts {
 		parts[k].State = past
 	}
 	return parts
 }
 
-// past returns the persisted state of a single part.
-func (f *Follower) past(g *generation, namespace string) informer.PersistedState {
-	return f.pastOf(g, f.describe(g, namespace))
+// restoredState returns the persisted state of a single part.
+func (f *Follower) restoredState(g *incarnation, namespace string) informer.PersistedState {
+	return f.restoredStateOf(g, f.describe(g, namespace))
 }
 
-// pastOfEach returns the persisted state of namespaces that are read one by one.
-func (f *Follower) pastOfEach(g *generation) informer.PersistedState {
+// restoredStateOfEach returns the persisted state of namespaces that are read one by one.
+func (f *Follower) restoredStateOfEach(g *incarnation) informer.PersistedState {
 	all := f.describe(g, "")
-	all.Several = true
-	return f.pastOf(g, all)
+	all.PerNamespace = true
+	return f.restoredStateOf(g, all)
 }
 
-func (f *Follower) pastOf(g *generation, p Part) informer.PersistedState {
-	if f.Past == nil {
+func (f *Follower) restoredStateOf(g *incarnation, p Part) informer.PersistedState {
+	if f.RestoredState == nil {
 		return nil
 	}
-	return f.Past(p, g.known.UID)
+	return f.RestoredState(p, g.state.UID)
 }
 
-// describe describes the part of a generation in a namespace.
-func (f *Follower) describe(g *generation, namespace string) Part {
-	return Part{Generation: g.number, Version: g.version, Namespace: namespace, Name: namespace,
-		Known: g.known.exists, Custom: g.known.UID != ""}
+// describe describes the part of an incarnation in a namespace.
+func (f *Follower) describe(g *incarnation, namespace string) Part {
+	return Part{Incarnation: g.number, Version: g.version, Namespace: namespace, Name: namespace,
+		TypeKnown: g.state.exists, Custom: g.state.UID != ""}
 }
 
-// part returns a part for the cache to run.
-func (f *Follower) part(p Part, forbidden func(error)) informer.Partition {
+// newPartition returns a part for the cache to run.
+func (f *Follower) newPartition(p Part, forbidden func(error)) informer.Partition {
 	part := informer.Partition{Namespace: p.Namespace, ListerWatcher: f.Requests.ListWatch(p, forbidden)}
 	if p.Selection != nil {
 		part.Selection, part.OnListed = p.Selection,
@@ -129,7 +129,7 @@ func (f *Follower) part(p Part, forbidden func(error)) informer.Partition {
 
 // serveAll lists and watches all namespaces at once until ctx ends, or until that is forbidden. Then it
 // returns the server's error.
-func (f *Follower) serveAll(ctx context.Context, g *generation, listed func()) (refusal error) {
+func (f *Follower) serveAll(ctx context.Context, g *incarnation, listed func()) (refusal error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var once sync.Once
@@ -138,19 +138,19 @@ func (f *Follower) serveAll(ctx context.Context, g *generation, listed func()) (
 		cancel()
 	}
 	if f.Shard != nil {
-		f.serveRanges(ctx, &plan{Follower: f, generation: g, forbidden: forbidden}, listed)
+		f.serveRanges(ctx, &plan{Follower: f, incarnation: g, forbidden: forbidden}, listed)
 		return refusal
 	}
-	all := f.part(f.describe(g, ""), forbidden)
+	all := f.newPartition(f.describe(g, ""), forbidden)
 	f.Health.SetPartitions([]string{""}, "", requests.ReasonNone, nil)
-	all.State = f.past(g, "")
+	all.State = f.restoredState(g, "")
 	_ = f.Cache.RunPartitions(ctx, listed, all)
 	return refusal
 }
 
 // serveEach lists and watches the changing namespaces of the set one by one, until ctx ends or all may be
 // listed at once. The cache keeps its content.
-func (f *Follower) serveEach(ctx context.Context, g *generation, listed func(), refusal error) {
+func (f *Follower) serveEach(ctx context.Context, g *incarnation, listed func(), refusal error) {
 	ctx, cancel := context.WithCancel(ctx)
 	allowed := make(chan struct{})
 	probeEnded := make(chan struct{})
@@ -172,13 +172,13 @@ func (f *Follower) serveEach(ctx context.Context, g *generation, listed func(), 
 	}
 	defer namespaces.Release()
 	each := &eachNamespace{
-		plan: &plan{Follower: f, generation: g,
-			past: f.pastOfEach(g)}, all: namespaces, allowed: allowed, refusal: refusal,
-		news: make(chan struct{}, 1),
+		plan: &plan{Follower: f, incarnation: g,
+			restoredState: f.restoredStateOfEach(g)}, all: namespaces, listAllowed: allowed, refusal: refusal,
+		changed: make(chan struct{}, 1),
 	}
 	defer namespaces.Notify(each.notify)()
 	if f.Shard != nil {
-		defer f.Shard.forget()
+		defer f.Shard.removeParts()
 	}
 	_ = f.Cache.RunChangingPartitions(ctx, listed, each.next)
 }

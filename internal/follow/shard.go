@@ -17,8 +17,8 @@ type Shard struct {
 	desired func() requests.Ranges
 	// notify is called, without locks, when the result of State changes.
 	notify func()
-	// news has an element when the set of parts may have to change.
-	news chan struct{}
+	// changed has an element when the set of parts may have to change.
+	changed chan struct{}
 	// dropped counts received objects outside of the shard.
 	dropped atomic.Int64
 
@@ -39,14 +39,14 @@ type shardPart struct {
 	listed    bool
 	// ordered states that its resource versions are ordered, so that it can be joined with others.
 	ordered bool
-	// joins are the selections of the parts that it replaces.
-	joins []*requests.Selection
+	// replaces are the selections of the parts that it replaces.
+	replaces []*requests.Selection
 }
 
 // NewShard returns a Shard of the ranges that desired returns, which follows nothing yet. notify is called,
 // without locks, when the result of State changes.
 func NewShard(key sharding.Key, desired func() requests.Ranges, notify func()) *Shard {
-	s := &Shard{key: key, desired: desired, notify: notify, news: make(chan struct{}, 1)}
+	s := &Shard{key: key, desired: desired, notify: notify, changed: make(chan struct{}, 1)}
 	s.mu.parts = map[*requests.Selection]*shardPart{}
 	return s
 }
@@ -72,7 +72,7 @@ func (s *Shard) Changed() {
 
 func (s *Shard) wake() {
 	select {
-	case s.news <- struct{}{}:
+	case s.changed <- struct{}{}:
 	default:
 	}
 }
@@ -83,7 +83,7 @@ func (s *Shard) changes() <-chan struct{} {
 	if s == nil {
 		return nil
 	}
-	return s.news
+	return s.changed
 }
 
 // Dropped returns the number of received objects outside of the shard.
@@ -94,7 +94,7 @@ func (s *Shard) State() status.Shard {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	desired := s.desired()
-	state := status.Shard{Key: s.key, Wanted: desired, Filter: sharding.FilterServer}
+	state := status.Shard{Key: s.key, Desired: desired, Filter: sharding.FilterServer}
 	missing := requests.Ranges{}
 	covered := map[string]requests.Ranges{}
 	for selection, p := range s.mu.parts {
@@ -131,8 +131,8 @@ func (s *Shard) listed(selection *requests.Selection, ordered bool) {
 	}
 }
 
-// forget removes all parts.
-func (s *Shard) forget() {
+// removeParts removes all parts.
+func (s *Shard) removeParts() {
 	s.mu.Lock()
 	clear(s.mu.parts)
 	s.mu.namespaces, s.mu.ending = nil, nil
@@ -164,7 +164,7 @@ func (s *Shard) selections(namespaces []string) map[string]map[*requests.Selecti
 	}
 	followed := map[string]requests.Ranges{}
 	for selection, p := range s.mu.parts {
-		all[p.namespace][selection] = p.joins
+		all[p.namespace][selection] = p.replaces
 		followed[p.namespace] = followed[p.namespace].Or(selection.Ranges())
 	}
 	for namespace, selections := range all {
@@ -195,6 +195,6 @@ func (s *Shard) joinLocked() {
 		}
 		s.mu.ending = append(s.mu.ending, selections...)
 		s.mu.parts[selections[0].Join(selections[1:]...)] = &shardPart{namespace: namespace, listed: true,
-			ordered: true, joins: selections}
+			ordered: true, replaces: selections}
 	}
 }

@@ -22,8 +22,8 @@ func identityOf(t *typesource.Type) identity {
 	return identity{kind: t.Kind, namespaced: t.Namespaced, uid: t.UID}
 }
 
-// same reports whether two identities belong to one type. An unknown UID matches any.
-func (i identity) same(other identity) bool {
+// matches reports whether two identities belong to one type. An unknown UID matches any.
+func (i identity) matches(other identity) bool {
 	if i.uid == "" || other.uid == "" {
 		i.uid, other.uid = "", ""
 	}
@@ -78,13 +78,13 @@ func (s *typeState) runnable(
 	return version, waits, nil
 }
 
-// ended returns why a generation must end, whatever its version. A type that is no longer established still
-// has its objects, so only permanent changes end a generation.
-func (s *typeState) ended(was identity) requests.Reason {
+// endReason returns why an incarnation must end, whatever its version. A type that is no longer established
+// still has its objects, so only permanent changes end an incarnation.
+func (s *typeState) endReason(was identity) requests.Reason {
 	switch {
 	case !s.exists:
 		return requests.ReasonNotInstalled
-	case !identityOf(&s.Type).same(was):
+	case !identityOf(&s.Type).matches(was):
 		return requests.ReasonReplaced
 	}
 	return requests.ReasonNone

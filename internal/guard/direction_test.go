@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// ascents are the allowed imports of public packages by internal ones. A package of plain values has one
-// definition of each, in the public package, and the internal packages use it.
-var ascents = []struct{ from, to, reason string }{
+// allowedUpward are the allowed imports of public packages by internal ones. A package of plain values has
+// one definition of each, in the public package, and the internal packages use it.
+var allowedUpward = []struct{ from, to, reason string }{
 	{"internal/testkit", "", "shared test helpers run the whole library"},
 	{"internal/apiserver", "", "it is a backend of readapi, and testcluster is its public form"},
 	{"internal", "dynamicinformer/persistence", "plain values and interfaces without dependencies"},
@@ -20,16 +20,16 @@ var ascents = []struct{ from, to, reason string }{
 
 // order is the layering of the command: a package imports only earlier ones.
 var order = []string{
-	"cmd/crdcache/internal/exit", "cmd/crdcache/internal/local", "cmd/crdcache/internal/recorded",
-	"cmd/crdcache/internal/offline", "cmd/crdcache/internal/print",
+	"cmd/crdcache/internal/exit", "cmd/crdcache/internal/localserver", "cmd/crdcache/internal/snapshotsource",
+	"cmd/crdcache/internal/filesource", "cmd/crdcache/internal/print",
 	"cmd/crdcache/internal/capture",
 	"cmd/crdcache/internal/session", "cmd/crdcache/internal/follow", "cmd/crdcache/internal/cli",
 	"cmd/crdcache", "cmd/crdcache/internal/reference",
 }
 
-// upward lists imports in the wrong direction: from the engine to the public packages that are built on it,
-// and within the command from printing to deciding.
-func upward(packages []dependency) []string {
+// wrongDirection lists imports in the wrong direction: from the engine to the public packages that are built
+// on it, and within the command from printing to deciding.
+func wrongDirection(packages []dependency) []string {
 	var violations []string
 	for _, p := range packages {
 		folder := strings.TrimPrefix(p.path, modulePath+"/")
@@ -38,7 +38,7 @@ func upward(packages []dependency) []string {
 			if !ours {
 				continue
 			}
-			if within(folder, "internal") && !within(target, "internal") && !ascends(folder, target) {
+			if within(folder, "internal") && !within(target, "internal") && !isAllowedUpward(folder, target) {
 				violations = append(violations,
 					fmt.Sprintf("%s imports %s: internal is the engine, which public packages are built on; let it declare what it needs", folder, target))
 			}
@@ -59,9 +59,9 @@ func upward(packages []dependency) []string {
 	return violations
 }
 
-// ascends reports whether an import of a public package is allowed.
-func ascends(folder, target string) bool {
-	for _, a := range ascents {
+// isAllowedUpward reports whether an import of a public package is allowed.
+func isAllowedUpward(folder, target string) bool {
+	for _, a := range allowedUpward {
 		if within(folder, a.from) && (a.to == "" || within(target, a.to)) {
 			return true
 		}
@@ -77,7 +77,7 @@ func TestDirection(t *testing.T) {
 			packages = append(packages, dependency{fields[0], fields[1:]})
 		}
 	}
-	report(t, upward(packages))
+	report(t, wrongDirection(packages))
 }
 
 func TestUpward(t *testing.T) {
@@ -107,7 +107,8 @@ func TestUpward(t *testing.T) {
 			if outside, ok := strings.CutPrefix(tt.imported, "../"); ok {
 				imported = outside
 			}
-			expectViolations(t, upward([]dependency{{modulePath + "/" + tt.pkg, []string{"fmt", imported}}}),
+			expectViolations(t,
+				wrongDirection([]dependency{{modulePath + "/" + tt.pkg, []string{"fmt", imported}}}),
 				tt.want...)
 		})
 	}

@@ -11,11 +11,11 @@ import (
 type budget struct {
 	pkg    string
 	most   int // non-standard packages in the import graph, including the package itself
-	banned []ban
+	banned []bannedImport
 }
 
-// ban forbids packages, with the reason. It covers the path and everything below it.
-type ban struct {
+// bannedImport forbids packages, with the reason. It covers the path and everything below it.
+type bannedImport struct {
 	path   string
 	reason string
 }
@@ -25,7 +25,7 @@ type ban struct {
 var libraryBudget = budget{
 	pkg:  modulePath + "/dynamicinformer",
 	most: 136,
-	banned: []ban{
+	banned: []bannedImport{
 		{"github.com/spf13/cobra", "a library is no command line"},
 		{"github.com/spf13/pflag", "a library is no command line, and must not add flags to somebody else's"},
 		{"k8s.io/cli-runtime", "printers and kubeconfig flags belong to the command line"},
@@ -54,7 +54,7 @@ var libraryBudget = budget{
 var commandBudget = budget{
 	pkg:  modulePath + "/cmd/crdcache",
 	most: 220,
-	banned: []ban{
+	banned: []bannedImport{
 		{"k8s.io/cli-runtime/pkg/genericclioptions",
 			"brings kustomize, OpenAPI and all API groups: 240 packages, fifty megabytes, and as much time to build as all the rest"},
 		{"k8s.io/api/core", "nothing that is read has a Go type here"},
@@ -81,15 +81,15 @@ func overBudget(b budget, graph []dependency) []string {
 		for _, ban := range b.banned {
 			if within(d.path, ban.path) {
 				violations = append(violations, fmt.Sprintf("%s reaches %s: %s\n\t%s",
-					b.pkg, d.path, ban.reason, strings.Join(chain(graph, b.pkg, d.path), "\n\t→ ")))
+					b.pkg, d.path, ban.reason, strings.Join(importChain(graph, b.pkg, d.path), "\n\t→ ")))
 			}
 		}
 	}
 	return violations
 }
 
-// chain returns a shortest chain of imports between two packages.
-func chain(graph []dependency, from, to string) []string {
+// importChain returns a shortest chain of imports between two packages.
+func importChain(graph []dependency, from, to string) []string {
 	imports := map[string][]string{}
 	for _, d := range graph {
 		imports[d.path] = d.imports
@@ -141,7 +141,7 @@ func TestCommandImportBudget(t *testing.T) {
 }
 
 func TestOverBudget(t *testing.T) {
-	b := budget{pkg: "a", most: 3, banned: []ban{{"bad.example/x", "it is bad"}}}
+	b := budget{pkg: "a", most: 3, banned: []bannedImport{{"bad.example/x", "it is bad"}}}
 	tests := map[string]struct {
 		graph []dependency
 		want  []string

@@ -37,8 +37,8 @@ var layers = []layer{
 	{modulePath + "/cmd", []string{"cmd"}, "nothing depends on the command line"},
 }
 
-// misplaced lists direct imports that a layer forbids.
-func misplaced(layers []layer, packages []dependency) []string {
+// forbiddenImports lists direct imports that a layer forbids.
+func forbiddenImports(layers []layer, packages []dependency) []string {
 	var violations []string
 	for _, p := range packages {
 		folder := strings.TrimPrefix(p.path, modulePath+"/")
@@ -66,7 +66,7 @@ func TestLayers(t *testing.T) {
 	if len(packages) < 3 {
 		t.Fatalf("the go command lists only %d packages of ours", len(packages))
 	}
-	report(t, misplaced(layers, packages))
+	report(t, forbiddenImports(layers, packages))
 }
 
 func TestMisplaced(t *testing.T) {
@@ -92,7 +92,7 @@ func TestMisplaced(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			packages := []dependency{{modulePath + "/" + tt.pkg, []string{"fmt", tt.imported}}}
-			expectViolations(t, misplaced(layers, packages), tt.want...)
+			expectViolations(t, forbiddenImports(layers, packages), tt.want...)
 		})
 	}
 }

@@ -27,15 +27,15 @@ type goMod struct {
 type modulePolicy struct {
 	path   string
 	goVer  string
-	direct []string // modules that have to be direct requirements
-	banned []ban    // modules, or families of modules, that must not be required, not even indirectly
+	direct []string       // modules that have to be direct requirements
+	banned []bannedImport // modules, or families of modules, that must not be required, not even indirectly
 }
 
 var rootPolicy = modulePolicy{
 	path:   modulePath,
 	goVer:  "1.26.0",
 	direct: []string{"k8s.io/client-go", "k8s.io/apimachinery", "sigs.k8s.io/yaml", "github.com/spf13/pflag"},
-	banned: []ban{
+	banned: []bannedImport{
 		{"k8s.io/kubernetes", "the API server belongs to the sandbox module; it only builds with replace lines"},
 		{"k8s.io/apiserver", "a part of the sandbox module's API server"},
 		{"k8s.io/component-base", "a part of the sandbox module's API server"},
@@ -83,10 +83,10 @@ func (p modulePolicy) offences(m goMod) []string {
 	return violations
 }
 
-// leaks lists the modules of a workspace whose replace lines would apply to the whole workspace. The sandbox
-// replaces k8s.io/*, and is therefore not in the workspace: the library's tests would otherwise use another
-// client-go than the root go.mod. Replacing one of our modules by its folder is harmless.
-func leaks(workspace map[string]goMod) []string {
+// leakingReplaces lists the modules of a workspace whose replace lines would apply to the whole workspace.
+// The sandbox replaces k8s.io/*, and is therefore not in the workspace: the library's tests would otherwise
+// use another client-go than the root go.mod. Replacing one of our modules by its folder is harmless.
+func leakingReplaces(workspace map[string]goMod) []string {
 	var violations []string
 	for dir, m := range workspace {
 		for _, r := range m.Replace {
@@ -128,7 +128,7 @@ func TestWorkspace(t *testing.T) {
 	for _, use := range work.Use {
 		modules[use.DiskPath] = readGoMod(t, use.DiskPath)
 	}
-	report(t, leaks(modules))
+	report(t, leakingReplaces(modules))
 }
 
 // TestNestedModules checks that the path of each nested module matches its folder.
@@ -167,7 +167,7 @@ func TestOffences(t *testing.T) {
 			`{"Module": {"Path": "m"}, "Go": "1.26.0", "Require": [{"Path": "need"}, {"Path": "bad.example/xy"}]}`, nil},
 	}
 	policy := modulePolicy{path: "m", goVer: "1.26.0", direct: []string{"need"},
-		banned: []ban{{"bad.example/x", "too heavy"}}}
+		banned: []bannedImport{{"bad.example/x", "too heavy"}}}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			var m goMod
@@ -185,13 +185,13 @@ func TestLeaks(t *testing.T) {
 		m.Replace = append(m.Replace, struct{ Old struct{ Path string } }{struct{ Path string }{replaced}})
 		return map[string]goMod{".": {}, "./nested": m}
 	}
-	expectViolations(t, leaks(modules(modulePath)))
-	expectViolations(t, leaks(modules("k8s.io/client-go")), "./nested, which replaces k8s.io/client-go")
+	expectViolations(t, leakingReplaces(modules(modulePath)))
+	expectViolations(t, leakingReplaces(modules("k8s.io/client-go")), "./nested, which replaces k8s.io/client-go")
 }
 
 // TestSandboxWouldLeak applies the workspace guard to the real sandbox module.
 func TestSandboxWouldLeak(t *testing.T) {
-	if violations := leaks(map[string]goMod{"./sandbox": readGoMod(t, "sandbox")}); len(violations) == 0 {
+	if violations := leakingReplaces(map[string]goMod{"./sandbox": readGoMod(t, "sandbox")}); len(violations) == 0 {
 		t.Error("the sandbox module replaces nothing, so it could be in the workspace")
 	}
 }

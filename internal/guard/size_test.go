@@ -10,16 +10,16 @@ import (
 	"testing"
 )
 
-// room limits the size of a folder. A subfolder that is a room itself does not count.
-type room struct {
+// sizeLimit limits the size of a folder. A subfolder that is a room itself does not count.
+type sizeLimit struct {
 	folder string
 	// lines is the number of lines of Go without tests.
 	lines int
 }
 
-// rooms are the current limits. A commit that raises one states the reason. A commit that makes a room
+// sizeLimits are the current limits. A commit that raises one states the reason. A commit that makes a room
 // smaller by more than slack lines lowers the limit, so that the room cannot grow again unnoticed.
-var rooms = []room{
+var sizeLimits = []sizeLimit{
 	{"dynamicinformer", 5360},
 	{"discovery", 4274},
 	{"indexers", 8764},
@@ -71,7 +71,7 @@ const (
 )
 
 // roomOf returns the index of the room that a file belongs to, or -1.
-func roomOf(rooms []room, file string) int {
+func roomOf(rooms []sizeLimit, file string) int {
 	found := -1
 	for i, r := range rooms {
 		if within(file, r.folder) && (found < 0 || len(r.folder) > len(rooms[found].folder)) {
@@ -82,8 +82,8 @@ func roomOf(rooms []room, file string) int {
 }
 
 // measure returns the sizes of the rooms, and an error for each file outside all rooms.
-func measure(rooms []room, files map[string][]byte) (sizes []room, violations []string) {
-	sizes = make([]room, len(rooms))
+func measure(rooms []sizeLimit, files map[string][]byte) (sizes []sizeLimit, violations []string) {
+	sizes = make([]sizeLimit, len(rooms))
 	for name, source := range files {
 		i := roomOf(rooms, name)
 		if i < 0 {
@@ -98,7 +98,7 @@ func measure(rooms []room, files map[string][]byte) (sizes []room, violations []
 }
 
 // oversized compares the sizes of rooms with their limits.
-func oversized(rooms []room, files map[string][]byte) []string {
+func oversized(rooms []sizeLimit, files map[string][]byte) []string {
 	sizes, violations := measure(rooms, files)
 	for i, limit := range rooms {
 		size := sizes[i]
@@ -122,11 +122,11 @@ func TestRooms(t *testing.T) {
 			sources[name] = read(t, name)
 		}
 	}
-	report(t, oversized(rooms, sources))
+	report(t, oversized(sizeLimits, sources))
 }
 
 func TestOversized(t *testing.T) {
-	limits := []room{{"a", 2}, {"a/b", 200}}
+	limits := []sizeLimit{{"a", 2}, {"a/b", 200}}
 	sound := bytes.Repeat([]byte("\n"), 100)
 	type content = map[string][]byte
 	tests := map[string]struct {

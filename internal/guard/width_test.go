@@ -25,7 +25,7 @@ func wideLines(source []byte) []int {
 		line := f.Line(pos) - 1
 		switch tok {
 		case token.EOF:
-			return exceeding(widths)
+			return tooWide(widths)
 		case token.STRING:
 			for i, part := range strings.Split(literal, "\n") {
 				widths[line+i] -= columns(part)
@@ -54,8 +54,8 @@ func columns(text string) int {
 	return len([]rune(strings.ReplaceAll(text, "\t", "    ")))
 }
 
-// exceeding returns the numbers of the lines with more than maxColumns columns.
-func exceeding(widths []int) []int {
+// tooWide returns the numbers of the lines with more than maxColumns columns.
+func tooWide(widths []int) []int {
 	var lines []int
 	for i, width := range widths {
 		if width > maxColumns {

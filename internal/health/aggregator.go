@@ -153,7 +153,7 @@ func (b *Aggregator) SetTypesKnown() {
 }
 
 // unknown returns the status before the first notification.
-func (m *member) unknown() Status { return Status{GVR: m.status.GVR, View: m.status.View} }
+func (m *member) unknown() Status { return Status{GVR: m.status.GVR, Options: m.status.Options} }
 
 func (m *member) changed(before, after *Status) {
 	b := m.aggregator
@@ -182,7 +182,7 @@ func (m *member) answered(verb requests.Verb, reason requests.Reason, err error)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if reason != requests.ReasonNone {
-		f := RequestFailure{GVR: m.status.GVR, View: m.status.View, Verb: verb.String(), Reason: reason,
+		f := RequestFailure{GVR: m.status.GVR, Options: m.status.Options, Verb: verb.String(), Reason: reason,
 			Err: err, Time: b.now()}
 		b.notifyLocked(func(l *Listener) []func() { return requestFailed(l, f) })
 	}
@@ -196,7 +196,7 @@ func (m *member) relisted(s Status, reason requests.RelistReason) {
 	b := m.aggregator
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.notifyLocked(func(l *Listener) []func() { return relisted(l, GenerationOf(s), reason) })
+	b.notifyLocked(func(l *Listener) []func() { return relisted(l, IncarnationOf(s), reason) })
 }
 
 func (m *member) requiredChanged(required bool) {
@@ -247,5 +247,6 @@ func (b *Aggregator) notifyLocked(calls func(*Listener) []func()) {
 
 // compareMembers orders informers by type and view.
 func compareMembers(x, y *member) int {
-	return cmp.Or(typename.Compare(x.status.GVR, y.status.GVR), cmp.Compare(x.status.View, y.status.View))
+	return cmp.Or(typename.Compare(x.status.GVR, y.status.GVR),
+		cmp.Compare(x.status.Options, y.status.Options))
 }

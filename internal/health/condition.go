@@ -53,12 +53,13 @@ func (b *Aggregator) updateConditionsLocked() {
 
 func (b *Aggregator) authenticatedLocked() Condition {
 	c := Condition{Type: status.ConditionAuthenticated, Status: contacted(b.mu.reached)}
-	return unless(c, b.mu.totals.refused, b.mu.members, func(m *member) problem { return m.impact.refused })
+	return falseIfAny(c, b.mu.totals.refused, b.mu.members,
+		func(m *member) problem { return m.impact.refused })
 }
 
 func (b *Aggregator) reachableLocked() Condition {
 	c := Condition{Type: status.ConditionReachable, Status: contacted(b.mu.reached)}
-	return unless(c, b.mu.totals.unreachable, b.mu.members,
+	return falseIfAny(c, b.mu.totals.unreachable, b.mu.members,
 		func(m *member) problem { return m.impact.unreachable })
 }
 
@@ -69,9 +70,9 @@ func contacted(reached bool) metav1.ConditionStatus {
 	return metav1.ConditionUnknown
 }
 
-// unless returns c, or c with status False if some informers have the problem that of returns. The message is
-// that of the first of them.
-func unless(c Condition, affected int, members []*member, of func(*member) problem) Condition {
+// falseIfAny returns c, or c with status False if some informers have the problem that of returns. The
+// message is that of the first of them.
+func falseIfAny(c Condition, affected int, members []*member, of func(*member) problem) Condition {
 	if affected == 0 {
 		return c
 	}

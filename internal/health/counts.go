@@ -26,8 +26,8 @@ type counts struct {
 	failures map[status.RequestFailureKind]int64 // nil without failures
 	lists    int64
 	listTime time.Duration
-	// answered counts the requests that the server accepted.
-	answered int64
+	// accepted counts the requests that the server accepted.
+	accepted int64
 }
 
 type verbCount struct {
@@ -65,12 +65,12 @@ func (c *counts) public() Counts {
 	return all
 }
 
-// Answered returns the number of requests that the server has accepted. A request is counted before its
-// events are delivered.
-func (h *Health) Answered() int64 {
+// AcceptedRequests returns the number of requests that the server has accepted. A request is counted before
+// its events are delivered.
+func (h *Health) AcceptedRequests() int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.mu.counts.answered
+	return h.mu.counts.accepted
 }
 
 // Counts returns the counters.

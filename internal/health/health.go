@@ -62,7 +62,7 @@ type observer interface {
 // of the type.
 func New(gvr schema.GroupVersionResource, view string, now func() time.Time) *Health {
 	h := &Health{gvr: gvr, now: now, observer: noObserver{}}
-	h.mu.status = Status{GVR: gvr, View: view, State: StatePending, Message: "not started", Since: now()}
+	h.mu.status = Status{GVR: gvr, Options: view, State: StatePending, Message: "not started", Since: now()}
 	h.publishLocked()
 	h.mu.changed = make(chan struct{})
 	return h
@@ -95,16 +95,16 @@ func (h *Health) Required() bool {
 	return h.mu.required
 }
 
-// Begin records the start of a generation for a version of the type whose CRD has this UID. It returns the
-// number of the generation.
-func (h *Health) Begin(version string, uid types.UID) (generation int) {
+// Begin records the start of an incarnation for a version of the type whose CRD has this UID. It returns the
+// number of the incarnation.
+func (h *Health) Begin(version string, uid types.UID) (incarnation int) {
 	h.update(func(f *observations, s *Status) {
 		*f = observations{started: true, running: true, exists: f.exists}
-		s.Generation++
+		s.Incarnation++
 		s.Version, s.UID = version, uid
-		generation = s.Generation
+		incarnation = s.Incarnation
 	})
-	return generation
+	return incarnation
 }
 
 // SetServed records whether the source of types reports that the type exists, and that its CRD is being
@@ -132,24 +132,24 @@ func (h *Health) SetPartitions(parts []string, namespaces string, reason request
 		f.parts.keep(known)
 		f.empty = len(known) == 0
 		if reason != requests.ReasonNone {
-			f.parts.miss(namespaces, problem{reason: reason, since: h.now(), err: err})
+			f.parts.recordUnknownNamespaces(namespaces, problem{reason: reason, since: h.now(), err: err})
 		}
 	})
 }
 
-// Synced records that a generation has stored its first list.
-func (h *Health) Synced(generation int) {
+// Synced records that an incarnation has stored its first list.
+func (h *Health) Synced(incarnation int) {
 	h.update(func(f *observations, s *Status) {
-		if s.Generation == generation {
+		if s.Incarnation == incarnation {
 			f.synced = true
 		}
 	})
 }
 
-// Resuming records whether the cache serves restored objects before a generation has stored its first list.
-func (h *Health) Resuming(generation int, resuming bool) {
+// Resuming records whether the cache serves restored objects before an incarnation has stored its first list.
+func (h *Health) Resuming(incarnation int, resuming bool) {
 	h.update(func(f *observations, s *Status) {
-		if s.Generation == generation {
+		if s.Incarnation == incarnation {
 			f.resuming = resuming
 		}
 	})
@@ -164,7 +164,7 @@ func (h *Health) UpdateShard(now func() status.Shard) {
 	})
 }
 
-// Gone records that the generation has ended with its type.
+// Gone records that the incarnation has ended with its type.
 func (h *Health) Gone(reason requests.Reason) {
 	h.update(func(f *observations, _ *Status) {
 		*f = observations{started: true, gone: true, reason: reason,
@@ -202,12 +202,12 @@ func (h *Health) deriveLocked(now time.Time) {
 	if next := f.state(now); next != s.State {
 		s.State, s.Since = next, now
 	}
-	c := complaint{problem: problem{reason: f.reason, err: f.err}}
+	c := requestProblem{problem: problem{reason: f.reason, err: f.err}}
 	if f.running {
-		c = f.complaint(now)
+		c = f.worstRequestProblem(now)
 	}
 	s.Reason, s.LastError, s.Message, s.Stale = c.reason, c.err, f.message(c), f.stale(now)
-	s.Resuming = f.shows()
+	s.Resuming = f.servesRestored()
 	h.armLocked(f.deadline(now), now)
 	if effect := f.impact(); effect.refused.differs(h.mu.impact.refused) ||
 		effect.unreachable.differs(h.mu.impact.unreachable) {
@@ -299,8 +299,8 @@ func (noObserver) answered(requests.Verb, requests.Reason, error) {}
 func (noObserver) relisted(Status, requests.RelistReason)         {}
 func (noObserver) requiredChanged(bool)                           {}
 
-// Armed returns when the timer fires next; zero if it is not set.
-func (h *Health) Armed() time.Time {
+// NextTimer returns when the timer fires next; zero if it is not set.
+func (h *Health) NextTimer() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.mu.armed

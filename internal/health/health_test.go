@@ -70,7 +70,9 @@ func TestState(t *testing.T) {
 		}
 	}
 	missing := func(r requests.Reason) func(*observations, *part) {
-		return func(f *observations, _ *part) { f.parts.miss("namespaces", problem{reason: r, since: begun}) }
+		return func(f *observations, _ *part) {
+			f.parts.recordUnknownNamespaces("namespaces", problem{reason: r, since: begun})
+		}
 	}
 	tests := []struct {
 		name         string
@@ -184,7 +186,7 @@ func TestState(t *testing.T) {
 			}
 			reason := tt.observations.reason
 			if tt.observations.running {
-				reason = tt.observations.complaint(now).reason
+				reason = tt.observations.worstRequestProblem(now).reason
 			}
 			if settled := (Status{State: got, Reason: reason}).Settled(); settled != tt.settled {
 				t.Errorf("%s (%s): Settled = %v", got, reason, settled)
@@ -198,15 +200,15 @@ func TestState(t *testing.T) {
 	}
 }
 
-// watchman is a Health with a clock of its own.
-type watchman struct {
+// clockedHealth is a Health with a clock of its own.
+type clockedHealth struct {
 	*testing.T
 	*Health
 	clock time.Time
 }
 
-func newWatchman(t *testing.T) *watchman {
-	w := &watchman{T: t, clock: time.Unix(1000, 0)}
+func newWatchman(t *testing.T) *clockedHealth {
+	w := &clockedHealth{T: t, clock: time.Unix(1000, 0)}
 	w.Health = New(widgets, "", func() time.Time { return w.clock })
 	w.Started()
 	w.Begin("", "")
@@ -214,14 +216,14 @@ func newWatchman(t *testing.T) *watchman {
 }
 
 // pass advances the clock and calls check.
-func (w *watchman) pass(d time.Duration) {
+func (w *clockedHealth) pass(d time.Duration) {
 	w.clock = w.clock.Add(d)
 	w.check()
 }
 
-func (w *watchman) expect(step string, want Status) {
+func (w *clockedHealth) expect(step string, want Status) {
 	w.Helper()
-	want.GVR, want.Generation = widgets, 1
+	want.GVR, want.Incarnation = widgets, 1
 	if got, _ := w.Snapshot(); got != want {
 		w.Errorf("%s (-want +got):\n%s", step, cmp.Diff(want, got, cmpopts.EquateErrors()))
 	}
@@ -236,7 +238,7 @@ func TestHealthRequests(t *testing.T) {
 	w.expect("begun", waiting)
 
 	_, unchanged := w.Snapshot()
-	r.Answer(requests.VerbList, fmt.Errorf("list: %w", context.Canceled))
+	r.RequestEnded(requests.VerbList, fmt.Errorf("list: %w", context.Canceled))
 	w.expect("cancelled", waiting)
 	select {
 	case <-unchanged:
@@ -249,7 +251,7 @@ func TestHealthRequests(t *testing.T) {
 	w.pass(time.Second)
 	w.expect("no answer", Status{State: StateDegraded, Reason: requests.ReasonNoAnswer,
 		Message: "the server does not answer", Since: w.clock})
-	r.Answer(requests.VerbList, nil)
+	r.RequestEnded(requests.VerbList, nil)
 	contact := w.clock
 	w.Synced(1)
 	w.expect("synced", Status{State: StateSynced, Since: contact, LastContact: contact})
@@ -258,7 +260,7 @@ func TestHealthRequests(t *testing.T) {
 	boom := errors.New("two\n\tlines")
 	for range 5 {
 		w.pass(time.Second)
-		r.Answer(requests.VerbWatch, boom)
+		r.RequestEnded(requests.VerbWatch, boom)
 	}
 	failing := Status{
 		State: StateSynced, Reason: requests.ReasonRequestFailed, Message: "watch: two lines", Since: contact,
@@ -270,26 +272,26 @@ func TestHealthRequests(t *testing.T) {
 	w.expect("contact lost", failing)
 
 	w.pass(time.Second)
-	r.Answer(requests.VerbWatch, nil)
+	r.RequestEnded(requests.VerbWatch, nil)
 	w.expect("a watch", Status{State: StateSynced, Since: w.clock, LastContact: w.clock})
 	back := w.clock
 	w.pass(10 * time.Minute)
 	w.expect("a quiet watch", Status{State: StateSynced, Since: back, LastContact: back})
 
-	r.Answer(requests.VerbWatch, apierrors.NewResourceExpired("too old"))
+	r.RequestEnded(requests.VerbWatch, apierrors.NewResourceExpired("too old"))
 	expired := w.clock
 	w.expect("an expired watch", Status{State: StateSynced, Since: back, LastContact: expired})
-	r.Answer(requests.VerbWatchList, nil)
+	r.RequestEnded(requests.VerbWatchList, nil)
 	w.expect("a relist", Status{State: StateSynced, Since: back, LastContact: expired,
 		Relists: status.Relists{Expired: 1}})
 
 	w.pass(29 * time.Second)
-	r.Contact(true)
+	r.RecordContact(true)
 	w.pass(29 * time.Second)
 	sign := w.clock.Add(-29 * time.Second)
 	w.expect("a long watch-list", Status{State: StateSynced, Since: back, LastContact: sign,
 		Relists: status.Relists{Expired: 1}})
-	r.Contact(false)
+	r.RecordContact(false)
 	w.pass(time.Hour)
 	sign = w.clock.Add(-time.Hour)
 	w.expect("its end", Status{State: StateSynced, Since: back, LastContact: sign,
@@ -304,20 +306,20 @@ func TestHealthRequests(t *testing.T) {
 func TestHealthForbidden(t *testing.T) {
 	w := newWatchman(t)
 	r := w.Reporter(1, "")
-	r.Answer(requests.VerbList, nil)
+	r.RequestEnded(requests.VerbList, nil)
 	w.Synced(1)
 	denied := serverError(403)
-	r.Answer(requests.VerbWatch, denied)
+	r.RequestEnded(requests.VerbWatch, denied)
 	want := Status{
 		State: StateDegraded, Reason: requests.ReasonForbidden, Message: "watch denied: (get widgets)",
 		Stale: true,
 		Since: w.clock, LastError: denied, LastContact: w.clock,
 	}
 	w.expect("watch denied", want)
-	r.Answer(requests.VerbList, nil)
+	r.RequestEnded(requests.VerbList, nil)
 	want.Relists.Failed = 1
 	w.expect("a list", want)
-	r.Answer(requests.VerbWatchList, nil)
+	r.RequestEnded(requests.VerbWatchList, nil)
 	w.expect("allowed", Status{State: StateSynced, Since: w.clock, LastContact: w.clock,
 		Relists: status.Relists{Failed: 2}})
 }
@@ -332,7 +334,7 @@ func TestHealthThrottled(t *testing.T) {
 	}
 	w.expect("throttled", Status{State: StateSyncing, Reason: requests.ReasonThrottled,
 		Message: "the server asks for fewer requests", Since: w.clock})
-	r.Answer(requests.VerbList, nil)
+	r.RequestEnded(requests.VerbList, nil)
 	w.expect("let through", Status{State: StateSyncing, Message: "waiting for the first list", Since: w.clock,
 		LastContact: w.clock})
 }
@@ -341,9 +343,9 @@ func TestHealthThrottled(t *testing.T) {
 func TestHealthOfParts(t *testing.T) {
 	w := newWatchman(t)
 	denied := serverError(403)
-	w.Reporter(1, "b").Answer(requests.VerbList, denied)
-	w.Reporter(1, "a").Answer(requests.VerbList, nil)
-	w.Reporter(1, "c").Answer(requests.VerbList, errRefused)
+	w.Reporter(1, "b").RequestEnded(requests.VerbList, denied)
+	w.Reporter(1, "a").RequestEnded(requests.VerbList, nil)
+	w.Reporter(1, "c").RequestEnded(requests.VerbList, errRefused)
 	want := Status{
 		State: StateDegraded, Reason: requests.ReasonForbidden, Message: "in b: list denied: (get widgets)",
 		Since: w.clock, LastError: denied, LastContact: w.clock,
@@ -356,15 +358,15 @@ func TestRelistReasons(t *testing.T) {
 	tooLarge.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
 	w := newWatchman(t)
 	r := w.Reporter(1, "")
-	r.Answer(requests.VerbList, serverError(500)) // before the first list there is no relist
-	r.Answer(requests.VerbList, nil)
-	r.Answer(requests.VerbListMore, nil)
+	r.RequestEnded(requests.VerbList, serverError(500)) // before the first list there is no relist
+	r.RequestEnded(requests.VerbList, nil)
+	r.RequestEnded(requests.VerbListMore, nil)
 	w.Synced(1)
 	for _, err := range []error{serverError(410), tooLarge, serverError(500), errRefused} {
-		r.Answer(requests.VerbWatch, err)
-		r.Answer(requests.VerbList, nil)
-		r.Answer(requests.VerbListMore, nil)
-		r.Answer(requests.VerbWatch, nil)
+		r.RequestEnded(requests.VerbWatch, err)
+		r.RequestEnded(requests.VerbList, nil)
+		r.RequestEnded(requests.VerbListMore, nil)
+		r.RequestEnded(requests.VerbWatch, nil)
 	}
 	s, _ := w.Snapshot()
 	if diff := cmp.Diff(status.Relists{Expired: 1, TooLarge: 1, Failed: 2}, s.Relists); diff != "" {
@@ -380,33 +382,33 @@ func TestRepeatedRelists(t *testing.T) {
 	expired := serverError(410)
 	for range 2 {
 		r.RequestStarted(requests.VerbList)
-		r.Answer(requests.VerbWatchList, expired)
+		r.RequestEnded(requests.VerbWatchList, expired)
 		w.pass(10 * time.Second)
 	}
 	if s, _ := w.Snapshot(); s.State != StateSyncing || s.Reason != requests.ReasonNone {
 		t.Errorf("after two: %+v", s)
 	}
 	r.RequestStarted(requests.VerbList)
-	r.Answer(requests.VerbWatchList, expired)
+	r.RequestEnded(requests.VerbWatchList, expired)
 	if s, _ := w.Snapshot(); s.State != StateDegraded || s.Reason != requests.ReasonRequestFailed ||
 		!errors.Is(s.LastError, expired) {
 		t.Errorf("after three: %+v", s)
 	}
-	r.Answer(requests.VerbWatchList, nil)
-	r.Contact(false)
+	r.RequestEnded(requests.VerbWatchList, nil)
+	r.RecordContact(false)
 	w.Synced(1)
 	for range 5 { // as idle watches may end
 		w.pass(10 * time.Minute)
-		r.Answer(requests.VerbWatch, expired)
-		r.Answer(requests.VerbWatchList, nil)
-		r.Answer(requests.VerbWatch, nil)
+		r.RequestEnded(requests.VerbWatch, expired)
+		r.RequestEnded(requests.VerbWatchList, nil)
+		r.RequestEnded(requests.VerbWatch, nil)
 		if s, _ := w.Snapshot(); s.State != StateSynced || s.Reason != requests.ReasonNone {
 			t.Errorf("relisted now and then: %+v", s)
 		}
 	}
 }
 
-// TestLateReports: late reports of an earlier generation are dropped.
+// TestLateReports: late reports of an earlier incarnation are dropped.
 func TestLateReports(t *testing.T) {
 	h := New(widgets, "", time.Now)
 	h.Started()
@@ -414,8 +416,8 @@ func TestLateReports(t *testing.T) {
 	h.Gone(requests.ReasonNotInstalled)
 	r := h.Reporter(1, "")
 	r.RequestStarted(requests.VerbList)
-	r.Answer(requests.VerbList, errRefused)
-	r.Contact(true)
+	r.RequestEnded(requests.VerbList, errRefused)
+	r.RecordContact(true)
 	if s, _ := h.Snapshot(); s.State != StateGone || s.LastError != nil || !s.LastContact.IsZero() {
 		t.Errorf("a late request changed the status to %+v", s)
 	}
@@ -428,7 +430,7 @@ func TestLateReports(t *testing.T) {
 
 func TestHealthTerminating(t *testing.T) {
 	w := newWatchman(t)
-	w.Reporter(1, "").Answer(requests.VerbList, nil)
+	w.Reporter(1, "").RequestEnded(requests.VerbList, nil)
 	w.Synced(1)
 	w.SetServed(true, true)
 	w.expect("terminating", Status{State: StateSynced, Terminating: true, Since: w.clock,
@@ -443,10 +445,10 @@ func BenchmarkContact(b *testing.B) {
 	h.Started()
 	h.Begin("", "")
 	r := h.Reporter(1, "")
-	r.Answer(requests.VerbWatch, nil)
+	r.RequestEnded(requests.VerbWatch, nil)
 	b.ReportAllocs()
 	for b.Loop() {
-		r.Contact(false)
+		r.RecordContact(false)
 	}
 }
 

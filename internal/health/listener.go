@@ -5,9 +5,9 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// GenerationOf returns the generation of a status.
-func GenerationOf(s Status) Generation {
-	return Generation{GVR: s.GVR, View: s.View, Version: s.Version, Number: s.Generation, UID: s.UID}
+// IncarnationOf returns the incarnation of a status.
+func IncarnationOf(s Status) Incarnation {
+	return Incarnation{GVR: s.GVR, Options: s.Options, Version: s.Version, Number: s.Incarnation, UID: s.UID}
 }
 
 // ListenerHandle is the registration of a listener. It is safe for concurrent use.
@@ -36,26 +36,26 @@ func stateChanged(l *Listener, before, after Status) []func() {
 	if l.StateChanged != nil {
 		calls = append(calls, func() { l.StateChanged(before, after) })
 	}
-	ended, reason, started, synced := GenerationsBetween(before, after)
-	if ended && l.GenerationEnded != nil {
-		calls = append(calls, func() { l.GenerationEnded(GenerationOf(before), reason) })
+	ended, reason, started, synced := IncarnationsBetween(before, after)
+	if ended && l.IncarnationEnded != nil {
+		calls = append(calls, func() { l.IncarnationEnded(IncarnationOf(before), reason) })
 	}
-	if started && l.GenerationStarted != nil {
-		calls = append(calls, func() { l.GenerationStarted(GenerationOf(after)) })
+	if started && l.IncarnationStarted != nil {
+		calls = append(calls, func() { l.IncarnationStarted(IncarnationOf(after)) })
 	}
-	if synced && l.GenerationSynced != nil {
-		calls = append(calls, func() { l.GenerationSynced(GenerationOf(after)) })
+	if synced && l.IncarnationSynced != nil {
+		calls = append(calls, func() { l.IncarnationSynced(IncarnationOf(after)) })
 	}
 	return calls
 }
 
-// GenerationsBetween compares two successive statuses of an informer. It returns whether the generation of
-// before has ended, with the reason, and whether the generation of after has started and synced.
-func GenerationsBetween(before, after Status) (ended bool, reason requests.Reason, started, synced bool) {
-	same := before.Generation == after.Generation
+// IncarnationsBetween compares two successive statuses of an informer. It returns whether the incarnation of
+// before has ended, with the reason, and whether the incarnation of after has started and synced.
+func IncarnationsBetween(before, after Status) (ended bool, reason requests.Reason, started, synced bool) {
+	same := before.Incarnation == after.Incarnation
 	ended = Runs(before) && (!Runs(after) || !same)
 	started = Runs(after) && (!Runs(before) || !same)
-	synced = Filled(after) && (!Filled(before) || !same)
+	synced = IsFilled(after) && (!IsFilled(before) || !same)
 	reason = after.Reason
 	if ended && started {
 		reason = requests.ReasonVersionChanged
@@ -63,16 +63,16 @@ func GenerationsBetween(before, after Status) (ended bool, reason requests.Reaso
 	return ended, reason, started, synced
 }
 
-// Runs reports whether a generation runs.
+// Runs reports whether an incarnation runs.
 func Runs(s Status) bool {
 	return s.State == StateSyncing || s.State == StateResuming || s.State == StateSynced ||
 		s.State == StateDegraded
 }
 
-// Filled reports whether the cache has been filled in this generation. Restored objects do not count.
-func Filled(s Status) bool { return s.State == StateSynced || s.Stale && !s.Resuming }
+// IsFilled reports whether the cache has been filled in this incarnation. Restored objects do not count.
+func IsFilled(s Status) bool { return s.State == StateSynced || s.Stale && !s.Resuming }
 
-func relisted(l *Listener, g Generation, reason requests.RelistReason) []func() {
+func relisted(l *Listener, g Incarnation, reason requests.RelistReason) []func() {
 	if l.Relisted == nil {
 		return nil
 	}

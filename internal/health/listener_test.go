@@ -13,24 +13,24 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// diary records the events of a listener.
-type diary struct{ lines []string }
+// recordingListener records the events of a listener.
+type recordingListener struct{ lines []string }
 
-func (d *diary) add(format string, args ...any) {
+func (d *recordingListener) add(format string, args ...any) {
 	d.lines = append(d.lines, fmt.Sprintf(format, args...))
 }
 
-func (d *diary) listener() Listener {
+func (d *recordingListener) listener() Listener {
 	return Listener{
 		StateChanged: func(before, after Status) {
 			d.add("%s: %s -> %s %s", after.GVR.Resource, before.State, after.State, after.Reason)
 		},
-		GenerationStarted: func(g Generation) { d.add("%s: started %d %s", g.GVR.Resource, g.Number, g.UID) },
-		GenerationSynced:  func(g Generation) { d.add("%s: synced %d", g.GVR.Resource, g.Number) },
-		GenerationEnded: func(g Generation, r requests.Reason) {
+		IncarnationStarted: func(g Incarnation) { d.add("%s: started %d %s", g.GVR.Resource, g.Number, g.UID) },
+		IncarnationSynced:  func(g Incarnation) { d.add("%s: synced %d", g.GVR.Resource, g.Number) },
+		IncarnationEnded: func(g Incarnation, r requests.Reason) {
 			d.add("%s: ended %d %s", g.GVR.Resource, g.Number, r)
 		},
-		Relisted: func(g Generation, r requests.RelistReason) { d.add("%s: relisted %s", g.GVR.Resource, r) },
+		Relisted: func(g Incarnation, r requests.RelistReason) { d.add("%s: relisted %s", g.GVR.Resource, r) },
 		RequestFailed: func(f RequestFailure) {
 			d.add("%s: %s failed: %s: %v", f.GVR.Resource, f.Verb, f.Reason, f.Err)
 		},
@@ -61,9 +61,9 @@ func (e *exchange) health(gvr schema.GroupVersionResource, required bool) *Healt
 }
 
 // listen adds a diary.
-func (e *exchange) listen() (*diary, *ListenerHandle) {
+func (e *exchange) listen() (*recordingListener, *ListenerHandle) {
 	e.Helper()
-	d := &diary{}
+	d := &recordingListener{}
 	l, err := e.Add(d.listener())
 	if err != nil {
 		e.Fatal(err)
@@ -72,7 +72,7 @@ func (e *exchange) listen() (*diary, *ListenerHandle) {
 }
 
 // expect waits until a diary is complete, and compares.
-func (e *exchange) expect(step string, d *diary, l *ListenerHandle, want ...string) {
+func (e *exchange) expect(step string, d *recordingListener, l *ListenerHandle, want ...string) {
 	e.Helper()
 	if err := l.queue.Drain(e.Context()); err != nil {
 		e.Fatal(err)
@@ -94,11 +94,11 @@ func TestListenerOrder(t *testing.T) {
 	h.Pending(requests.ReasonNotInstalled, nil)
 	h.Begin("", "1")
 	r := h.Reporter(1, "")
-	r.Answer(requests.VerbListMore, serverError(500))
-	r.Answer(requests.VerbList, nil)
+	r.RequestEnded(requests.VerbListMore, serverError(500))
+	r.RequestEnded(requests.VerbList, nil)
 	h.Synced(1)
-	r.Answer(requests.VerbWatch, serverError(410))
-	r.Answer(requests.VerbList, nil)
+	r.RequestEnded(requests.VerbWatch, serverError(410))
+	r.RequestEnded(requests.VerbList, nil)
 	h.Gone(requests.ReasonNotInstalled)
 	h.Begin("", "2")
 	h.Stopped("")
@@ -116,9 +116,9 @@ func TestListenerOrder(t *testing.T) {
 		"widgets: Syncing -> Stopped ", "widgets: ended 2 ")
 }
 
-// TestResumingGeneration: restored objects belong to the generation that serves them. The generation is
+// TestResumingIncarnation: restored objects belong to the incarnation that serves them. The incarnation is
 // synced only when they are confirmed, whether or not requests fail in the meantime.
-func TestResumingGeneration(t *testing.T) {
+func TestResumingIncarnation(t *testing.T) {
 	e := newExchange(t, true)
 	h := e.health(widgets, false)
 	d, l := e.listen()
@@ -130,7 +130,7 @@ func TestResumingGeneration(t *testing.T) {
 		"TypesKnown:  -> True ",
 		"widgets: Pending -> Syncing ", "widgets: started 1 1", "widgets: Syncing -> Resuming ")
 	r := h.Reporter(1, "")
-	r.Answer(requests.VerbWatch, serverError(403))
+	r.RequestEnded(requests.VerbWatch, serverError(403))
 	e.expect("refused", d, l,
 		"widgets: watch failed: Forbidden: "+
 			serverError(403).Error(), "Authenticated: Unknown -> True ", "Reachable: Unknown -> True ",
@@ -151,11 +151,11 @@ func TestLateListener(t *testing.T) {
 	for _, h := range []*Health{synced, denied} {
 		h.Started()
 		h.Begin("", "7")
-		h.Reporter(1, "").Answer(requests.VerbList, nil)
+		h.Reporter(1, "").RequestEnded(requests.VerbList, nil)
 	}
 	synced.Synced(1)
 	denied.Synced(1)
-	denied.Reporter(1, "").Answer(requests.VerbList, serverError(403))
+	denied.Reporter(1, "").RequestEnded(requests.VerbList, serverError(403))
 	d, l := e.listen()
 	e.expect("the present", d, l,
 		"gadgets:  -> Degraded Forbidden", "gadgets: started 1 7", "gadgets: synced 1",
@@ -229,10 +229,10 @@ func TestListenerWithoutFuncs(t *testing.T) {
 	h.Started()
 	h.Begin("", "")
 	r := h.Reporter(1, "")
-	r.Answer(requests.VerbList, serverError(500))
-	r.Answer(requests.VerbList, nil)
+	r.RequestEnded(requests.VerbList, serverError(500))
+	r.RequestEnded(requests.VerbList, nil)
 	h.Synced(1)
-	r.Answer(requests.VerbWatchList, nil)
+	r.RequestEnded(requests.VerbWatchList, nil)
 	if l.Depth() != 0 || l.queue.Running() {
 		t.Error("something was queued")
 	}
@@ -273,12 +273,12 @@ func TestConditions(t *testing.T) {
 	check("types known", "Authenticated=Unknown", "Reachable=Unknown", waiting, "TypesKnown=True")
 
 	for range FailuresUntilDegraded {
-		second.Answer(requests.VerbList, errRefused)
+		second.RequestEnded(requests.VerbList, errRefused)
 	}
 	refused := "Reachable=False Unreachable: " + errRefused.Error()
 	check("one unreachable", "Authenticated=Unknown", refused, waiting, "TypesKnown=True")
 	for range FailuresUntilDegraded {
-		first.Answer(requests.VerbList, errRefused)
+		first.RequestEnded(requests.VerbList, errRefused)
 	}
 	check("both unreachable", "Authenticated=Unknown", "Reachable=False Unreachable: 2 of 2 types: "+
 		errRefused.Error(),
@@ -288,40 +288,40 @@ func TestConditions(t *testing.T) {
 		t.Errorf("the unreachable type has the status %+v", s)
 	}
 
-	first.Answer(requests.VerbList, serverError(401))
-	second.Answer(requests.VerbList, serverError(403)) // an answer, with valid credentials
+	first.RequestEnded(requests.VerbList, serverError(401))
+	second.RequestEnded(requests.VerbList, serverError(403)) // an answer, with valid credentials
 	denied := serverError(401).Error()
 	check("unauthorized", "Authenticated=False Unauthorized: "+denied, "Reachable=True",
 		"Ready=False Unauthorized: gadgets.v1.example.com: Syncing (Unauthorized): "+
 			denied, "TypesKnown=True")
 
-	first.Answer(requests.VerbList, nil)
+	first.RequestEnded(requests.VerbList, nil)
 	one.Synced(1)
 	check("all well", "Authenticated=True", "Reachable=True", "Ready=True", "TypesKnown=True")
 
-	second.Answer(requests.VerbList, serverError(401))
+	second.RequestEnded(requests.VerbList, serverError(401))
 	check("refused", "Authenticated=False Unauthorized: "+denied, "Reachable=True", "Ready=True",
 		"TypesKnown=True")
 	two.Gone(requests.ReasonNotInstalled)
 	check("a type that is gone has no say", "Authenticated=True", "Reachable=True", "Ready=True",
 		"TypesKnown=True")
-	second.Answer(requests.VerbList, serverError(401))
+	second.RequestEnded(requests.VerbList, serverError(401))
 	two.Begin("", "")
-	second.Answer(requests.VerbList, serverError(401))
-	check("late news of a generation that is over has none", "Authenticated=True", "Reachable=True",
+	second.RequestEnded(requests.VerbList, serverError(401))
+	check("late news of an incarnation that is over has none", "Authenticated=True", "Reachable=True",
 		"Ready=True", "TypesKnown=True")
 	a, b := two.Reporter(2, "a"), two.Reporter(2, "b")
 	for range FailuresUntilDegraded {
-		a.Answer(requests.VerbWatch, errRefused)
+		a.RequestEnded(requests.VerbWatch, errRefused)
 	}
-	b.Answer(requests.VerbList, serverError(401))
+	b.RequestEnded(requests.VerbList, serverError(401))
 	check("one of two parts each", "Authenticated=False Unauthorized: "+denied,
 		"Reachable=False Unreachable: "+errRefused.Error(), "Ready=True", "TypesKnown=True")
-	b.Answer(requests.VerbList, serverError(403)) // an answer, with valid credentials
+	b.RequestEnded(requests.VerbList, serverError(403)) // an answer, with valid credentials
 	two.SetPartitions([]string{"b"}, "", requests.ReasonNone, nil)
 	check("a part that is gone has no say", "Authenticated=True", "Reachable=True", "Ready=True",
 		"TypesKnown=True")
-	b.Answer(requests.VerbList, serverError(401))
+	b.RequestEnded(requests.VerbList, serverError(401))
 	two.Stopped("")
 	check("a type that is not followed any more has no say", "Authenticated=True", "Reachable=True",
 		"Ready=True", "TypesKnown=True")

@@ -30,13 +30,13 @@ type observations struct {
 	started, stopped bool
 	// end is the message of Stopped.
 	end string
-	// running is set while a generation runs; gone between its end and the next state.
+	// running is set while an incarnation runs; gone between its end and the next state.
 	running, gone bool
-	// reason is why no generation runs, or why the last one ended.
+	// reason is why no incarnation runs, or why the last one ended.
 	reason requests.Reason
 	// err is the cause of reason. Optional.
 	err error
-	// synced is set after the first list of the generation has been stored.
+	// synced is set after the first list of the incarnation has been stored.
 	synced bool
 	// resuming is set while the cache serves restored objects.
 	resuming bool
@@ -47,21 +47,21 @@ type observations struct {
 	empty bool
 }
 
-// covered reports whether everything selected is read. A generation without partitions is not synced unless
+// covered reports whether everything selected is read. An incarnation without partitions is not synced unless
 // there is nothing to read, because its cache receives no events.
-func (f observations) covered() bool { return f.empty || f.parts.any() }
+func (f observations) covered() bool { return f.empty || f.parts.hasAny() }
 
 // problem is the current failure of one kind of request; zero without one.
 type problem struct {
 	reason   requests.Reason
 	failures int // in a row
-	alike    int // consecutive ones with the current reason
+	repeats  int // consecutive ones with the current reason
 	since    time.Time
 	err      error
 }
 
-// worse returns the older of two problems.
-func (t problem) worse(other problem) problem {
+// older returns the older of two problems.
+func (t problem) older(other problem) problem {
 	if t.reason == requests.ReasonNone || other.reason != requests.ReasonNone && other.since.Before(t.since) {
 		return other
 	}
@@ -88,9 +88,9 @@ func (f observations) state(now time.Time) State {
 	}
 }
 
-// degraded reports whether a running generation is degraded.
+// degraded reports whether a running incarnation is degraded.
 func (f observations) degraded(now time.Time) bool {
-	for _, p := range f.parts.unwell {
+	for _, p := range f.parts.withProblems {
 		if f.degrades(p, now) {
 			return true
 		}
@@ -108,7 +108,7 @@ func (f observations) degrades(p *part, now time.Time) bool {
 		return false // a condition of the factory; types keep their state
 	case degradesImmediately(t.reason):
 		return true
-	case t.reason == requests.ReasonNotFound && !f.exists, p.lasts(now):
+	case t.reason == requests.ReasonNotFound && !f.exists, p.hasLastingProblem(now):
 		return true
 	case t.reason == requests.ReasonNotFound:
 		return false // another API server lags behind
@@ -127,15 +127,15 @@ func degradesImmediately(reason requests.Reason) bool {
 	return false
 }
 
-// lasts reports whether a lasting problem of the partition is older than ContactPatience.
-func (p *part) lasts(now time.Time) bool {
-	return slices.ContainsFunc(p.lasting(now),
-		func(t problem) bool { return reached(now, t.since.Add(ContactPatience)) })
+// hasLastingProblem reports whether a lasting problem of the partition is older than ContactPatience.
+func (p *part) hasLastingProblem(now time.Time) bool {
+	return slices.ContainsFunc(p.lastingProblems(now),
+		func(t problem) bool { return hasPassed(now, t.since.Add(ContactPatience)) })
 }
 
-// lasting returns the problems that degrade the informer if they last for ContactPatience: the type is not
-// found, or there is no watch. Lists do not make up for a missing watch.
-func (p *part) lasting(now time.Time) []problem {
+// lastingProblems returns the problems that degrade the informer if they last for ContactPatience: the type
+// is not found, or there is no watch. Lists do not make up for a missing watch.
+func (p *part) lastingProblems(now time.Time) []problem {
 	var lasting []problem
 	list, watch := p.problems(now)
 	if list.reason == requests.ReasonNotFound {
@@ -150,10 +150,10 @@ func (p *part) lasting(now time.Time) []problem {
 
 // overdue reports whether a partition has waited too long for contact.
 func (f observations) overdue(p *part, now time.Time) bool {
-	return !p.waitingSince.IsZero() && reached(now, p.waitingSince.Add(f.patience()))
+	return !p.waitingSince.IsZero() && hasPassed(now, p.waitingSince.Add(f.contactTimeout()))
 }
 
-func (f observations) patience() time.Duration {
+func (f observations) contactTimeout() time.Duration {
 	if f.synced {
 		return ContactPatience
 	}
@@ -166,11 +166,11 @@ func (f observations) stale(now time.Time) bool {
 	case !f.running:
 		return false
 	case !f.synced:
-		return f.shows()
+		return f.servesRestored()
 	case !f.covered():
 		return true
 	}
-	for _, p := range f.parts.unwell {
+	for _, p := range f.parts.withProblems {
 		if f.degrades(p, now) || f.overdue(p, now) {
 			return true
 		}
@@ -178,8 +178,8 @@ func (f observations) stale(now time.Time) bool {
 	return false
 }
 
-// shows reports whether a running generation serves restored objects.
-func (f observations) shows() bool { return f.running && !f.synced && f.resuming }
+// servesRestored reports whether a running incarnation serves restored objects.
+func (f observations) servesRestored() bool { return f.running && !f.synced && f.resuming }
 
 // problem returns the problem with priority: without lists there is no watch.
 func (p *part) problem(now time.Time) problem {
@@ -194,34 +194,34 @@ func (p *part) problem(now time.Time) problem {
 // watch has lasted.
 func (p *part) problems(now time.Time) (list, watch problem) {
 	if requests.EndsWatches(p.watch.reason) && !p.opened.IsZero() &&
-		reached(now, p.opened.Add(requests.ShortWatch)) {
+		hasPassed(now, p.opened.Add(requests.ShortWatch)) {
 		return p.list, problem{}
 	}
 	return p.list, p.watch
 }
 
-// of returns the problem of a kind of request.
-func (p *part) of(verb requests.Verb) *problem {
+// problemOf returns the problem of a kind of request.
+func (p *part) problemOf(verb requests.Verb) *problem {
 	if verb.Watches() {
 		return &p.watch
 	}
 	return &p.list
 }
 
-// complaint is a problem of a request that explains the state.
-type complaint struct {
+// requestProblem is a problem of a request that explains the state.
+type requestProblem struct {
 	problem
 	verb requests.Verb
 	part string
 }
 
-// complaint returns the most severe complaint of all partitions, or the first one by name. Its reason is
-// empty without any.
-func (f observations) complaint(now time.Time) complaint {
-	var worst complaint
+// worstRequestProblem returns the most severe complaint of all partitions, or the first one by name. Its
+// reason is empty without any.
+func (f observations) worstRequestProblem(now time.Time) requestProblem {
+	var worst requestProblem
 	weight := 0
-	for name, p := range f.parts.unwell {
-		c := complaint{problem: p.problem(now), verb: requests.VerbList, part: name}
+	for name, p := range f.parts.withProblems {
+		c := requestProblem{problem: p.problem(now), verb: requests.VerbList, part: name}
 		if p.list.reason == requests.ReasonNone {
 			c.verb = requests.VerbWatch
 		}
@@ -246,7 +246,7 @@ func (f observations) complaint(now time.Time) complaint {
 }
 
 // String returns a message of one line.
-func (c complaint) String() string {
+func (c requestProblem) String() string {
 	text := requests.Explain(c.reason)
 	if c.err != nil {
 		text = OneLine(c.err.Error())
@@ -266,7 +266,7 @@ func (c complaint) String() string {
 }
 
 // message returns a message of one line about the state; c is the current complaint.
-func (f observations) message(c complaint) string {
+func (f observations) message(c requestProblem) string {
 	switch {
 	case f.stopped:
 		return cmp.Or(f.end, "stopped")
@@ -296,13 +296,13 @@ func (f observations) deadline(now time.Time) time.Time {
 	var next time.Time
 	consider := func(since time.Time, patience time.Duration) {
 		at := since.Add(patience)
-		if !since.IsZero() && !reached(now, at) && (next.IsZero() || at.Before(next)) {
+		if !since.IsZero() && !hasPassed(now, at) && (next.IsZero() || at.Before(next)) {
 			next = at
 		}
 	}
-	for _, p := range f.parts.unwell {
-		consider(p.waitingSince, f.patience())
-		for _, t := range p.lasting(now) {
+	for _, p := range f.parts.withProblems {
+		consider(p.waitingSince, f.contactTimeout())
+		for _, t := range p.lastingProblems(now) {
 			consider(t.since, ContactPatience)
 		}
 		if requests.EndsWatches(p.watch.reason) {
@@ -312,8 +312,8 @@ func (f observations) deadline(now time.Time) time.Time {
 	return next
 }
 
-// reached reports whether now is not before at.
-func reached(now, at time.Time) bool { return !now.Before(at) }
+// hasPassed reports whether now is not before at.
+func hasPassed(now, at time.Time) bool { return !now.Before(at) }
 
 // impact is the effect of an informer's requests on the factory's conditions.
 type impact struct {
@@ -325,7 +325,7 @@ type impact struct {
 func (f observations) impact() impact {
 	var s impact
 	var unreachable, refused string // names of the partitions
-	for name, p := range f.parts.unwell {
+	for name, p := range f.parts.withProblems {
 		if t := p.unreachable(); t.err != nil && (s.unreachable.err == nil || name < unreachable) {
 			s.unreachable, unreachable = t, name
 		}
@@ -343,7 +343,7 @@ func (p *part) unreachable() problem {
 		if t.reason != requests.ReasonUnreachable {
 			continue
 		}
-		if failures += t.alike; failures >= FailuresUntilDegraded {
+		if failures += t.repeats; failures >= FailuresUntilDegraded {
 			return t
 		}
 	}

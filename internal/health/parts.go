@@ -12,9 +12,9 @@ import (
 // visiting a thousand partitions for each request of each would take seconds.
 type parts struct {
 	// the only partition, as for most types; if nil, all has the partitions
-	only   *part
-	all    map[string]*part // by name
-	unwell map[string]*part // partitions with problems; nil without any
+	only         *part
+	all          map[string]*part // by name
+	withProblems map[string]*part // partitions with problems; nil without any
 }
 
 // part is the record of one partition.
@@ -30,19 +30,19 @@ type part struct {
 	// opened is the time since which a watch is open. It is zero after a watch failed or was closed
 	// immediately.
 	opened time.Time
-	// throttled is set after Throttled, because the same 429 may also be reported by Answer.
+	// throttled is set after Throttled, because the same 429 may also be reported by RequestEnded.
 	throttled bool
-	// unproven is the record before the last accepted watch, while that has not received an event; otherwise
-	// nil.
-	unproven *unproven
+	// beforeWatch is the record before the last accepted watch, while that has not received an event;
+	// otherwise nil.
+	beforeWatch *beforeWatch
 	// incomplete marks the partition that represents unknown namespaces.
 	incomplete bool
 	// sentBack counts consecutive answers that cause a relist, without an event of a watch in between.
 	sentBack streak
 }
 
-// unproven is the record before a watch was accepted.
-type unproven struct {
+// beforeWatch is the record before a watch was accepted.
+type beforeWatch struct {
 	list, watch               problem
 	waitingSince, lastContact time.Time
 	// at is the time when the watch was accepted.
@@ -51,8 +51,8 @@ type unproven struct {
 
 // streak counts repeated events.
 type streak struct {
-	times int
-	last  time.Time
+	length int
+	last   time.Time
 }
 
 // streakPause ends a streak. It is longer than the pauses between lists.
@@ -61,14 +61,14 @@ const streakPause = 2 * time.Minute
 // count counts an event, and returns the length of the streak.
 func (s *streak) count(now time.Time) int {
 	if now.Sub(s.last) > streakPause {
-		s.times = 0
+		s.length = 0
 	}
-	s.times, s.last = s.times+1, now
-	return s.times
+	s.length, s.last = s.length+1, now
+	return s.length
 }
 
-// well reports whether the partition has no problem and waits for nothing.
-func (p *part) well() bool {
+// isHealthy reports whether the partition has no problem and waits for nothing.
+func (p *part) isHealthy() bool {
 	return p.waitingSince.IsZero() && p.list.reason == requests.ReasonNone &&
 		p.watch.reason == requests.ReasonNone
 }
@@ -79,7 +79,7 @@ func (p *part) join(other *part) {
 	if p.waitingSince.IsZero() || !other.waitingSince.IsZero() && other.waitingSince.Before(p.waitingSince) {
 		p.waitingSince = other.waitingSince
 	}
-	p.list, p.watch = p.list.worse(other.list), p.watch.worse(other.watch)
+	p.list, p.watch = p.list.older(other.list), p.watch.older(other.watch)
 }
 
 // set adds a partition, or replaces the one with its name.
@@ -96,10 +96,10 @@ func (p *parts) set(one *part) {
 	p.update(one)
 }
 
-// miss records why the list of namespaces is unknown.
-func (p *parts) miss(namespaces string, t problem) {
+// recordUnknownNamespaces records why the list of namespaces is unknown.
+func (p *parts) recordUnknownNamespaces(namespaces string, t problem) {
 	since := t.since
-	if before := p.named(namespaces); before != nil {
+	if before := p.get(namespaces); before != nil {
 		since = before.waitingSince
 	}
 	p.set(&part{name: namespaces, incomplete: true, waitingSince: since, list: t})
@@ -108,29 +108,29 @@ func (p *parts) miss(namespaces string, t problem) {
 // update must be called after each change of a partition.
 func (p *parts) update(one *part) {
 	switch {
-	case !one.well():
-		if p.unwell == nil {
-			p.unwell = map[string]*part{}
+	case !one.isHealthy():
+		if p.withProblems == nil {
+			p.withProblems = map[string]*part{}
 		}
-		p.unwell[one.name] = one
-	case p.unwell != nil:
-		delete(p.unwell, one.name)
+		p.withProblems[one.name] = one
+	case p.withProblems != nil:
+		delete(p.withProblems, one.name)
 		p.forgetWell()
 	}
 }
 
 // forgetWell frees an empty map, because nearly all types have no problems.
 func (p *parts) forgetWell() {
-	if len(p.unwell) == 0 {
-		p.unwell = nil
+	if len(p.withProblems) == 0 {
+		p.withProblems = nil
 	}
 }
 
-// any reports whether there is a partition.
-func (p *parts) any() bool { return p.only != nil || len(p.all) > 0 }
+// hasAny reports whether there is a partition.
+func (p *parts) hasAny() bool { return p.only != nil || len(p.all) > 0 }
 
-// named returns the partition with a name, or nil.
-func (p *parts) named(name string) *part {
+// get returns the partition with a name, or nil.
+func (p *parts) get(name string) *part {
 	if p.only != nil && p.only.name == name {
 		return p.only
 	}
@@ -138,7 +138,7 @@ func (p *parts) named(name string) *part {
 }
 
 // has reports whether the partition is the current one with its name.
-func (p *parts) has(one *part) bool { return p.named(one.name) == one }
+func (p *parts) has(one *part) bool { return p.get(one.name) == one }
 
 // keep removes all partitions except those with these names.
 func (p *parts) keep(names map[string]bool) {
@@ -147,6 +147,6 @@ func (p *parts) keep(names map[string]bool) {
 		p.only = nil
 	}
 	maps.DeleteFunc(p.all, other)
-	maps.DeleteFunc(p.unwell, other)
+	maps.DeleteFunc(p.withProblems, other)
 	p.forgetWell()
 }

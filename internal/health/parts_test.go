@@ -12,8 +12,8 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// many returns a Health with many partitions without problems, and the Reporter of one.
-func many(n int) (*Health, Reporter) {
+// withPartitions returns a Health with many partitions without problems, and the Reporter of one.
+func withPartitions(n int) (*Health, Reporter) {
 	h := New(schema.GroupVersionResource{}, "", time.Now)
 	h.Started()
 	g := h.Begin("v1", "")
@@ -21,7 +21,7 @@ func many(n int) (*Health, Reporter) {
 	for k := range n {
 		r = h.Reporter(g, fmt.Sprint("ns-", k))
 		r.RequestStarted(requests.VerbList)
-		r.Answer(requests.VerbList, nil)
+		r.RequestEnded(requests.VerbList, nil)
 	}
 	return h, r
 }
@@ -29,11 +29,11 @@ func many(n int) (*Health, Reporter) {
 // TestCostOfHealthyPartitions: the memory for a request does not depend on the number of other partitions.
 func TestCostOfHealthyPartitions(t *testing.T) {
 	costs := func(n int) float64 {
-		h, r := many(n)
+		h, r := withPartitions(n)
 		defer h.Stopped("")
 		return testing.AllocsPerRun(100, func() {
 			r.RequestStarted(requests.VerbList)
-			r.Answer(requests.VerbWatch, nil)
+			r.RequestEnded(requests.VerbWatch, nil)
 		})
 	}
 	if few, lots := costs(10), costs(2000); lots != few {
@@ -48,7 +48,7 @@ func TestMessageOfFirstPartition(t *testing.T) {
 		h.Started()
 		g := h.Begin("v1", "")
 		for _, name := range []string{"c", "a", "d", "b"} {
-			h.Reporter(g, name).Answer(requests.VerbList,
+			h.Reporter(g, name).RequestEnded(requests.VerbList,
 				apierrors.NewForbidden(schema.GroupResource{}, "", nil))
 		}
 		if s, _ := h.Snapshot(); !strings.HasPrefix(s.Message, "in a: ") {
@@ -67,7 +67,7 @@ func BenchmarkManyParts(b *testing.B) {
 	for _, n := range []int{100, 1000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			for b.Loop() {
-				h, _ := many(n)
+				h, _ := withPartitions(n)
 				h.Stopped("")
 			}
 			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*n), "µs/part")
@@ -84,10 +84,10 @@ func TestJoinedParts(t *testing.T) {
 	well, troubled := h.Reporter(g, "well"), h.Reporter(g, "troubled")
 	for _, r := range []Reporter{well, troubled} {
 		r.RequestStarted(requests.VerbList)
-		r.Answer(requests.VerbList, nil)
+		r.RequestEnded(requests.VerbList, nil)
 	}
 	h.Synced(g)
-	troubled.Answer(requests.VerbWatch, apierrors.NewForbidden(schema.GroupResource{}, "", nil))
+	troubled.RequestEnded(requests.VerbWatch, apierrors.NewForbidden(schema.GroupResource{}, "", nil))
 	before, _ := h.Snapshot()
 	joined := h.Reporter(g, "all", "well", "troubled", "unknown")
 	h.SetPartitions([]string{"all"}, "", requests.ReasonNone, nil)
@@ -95,12 +95,12 @@ func TestJoinedParts(t *testing.T) {
 		!strings.HasPrefix(s.Message, "in all: ") {
 		t.Errorf("joined: %v, %q; before: %v", s.State, s.Message, before.State)
 	}
-	troubled.Answer(requests.VerbWatch, nil) // a removed partition
+	troubled.RequestEnded(requests.VerbWatch, nil) // a removed partition
 	if s, _ := h.Snapshot(); s.State != StateDegraded {
 		t.Errorf("after what one that is gone reports: %v", s.State)
 	}
 	joined.RequestStarted(requests.VerbWatch)
-	joined.Answer(requests.VerbWatch, nil)
+	joined.RequestEnded(requests.VerbWatch, nil)
 	if s, _ := h.Snapshot(); s.State != StateSynced {
 		t.Errorf("after a watch: %v, %q", s.State, s.Message)
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// Reporter records the requests of one partition in one generation: a namespace, or everything. A partition
-// has at most one request in progress, and one watch. Reports after the end of the generation, or after the
+// Reporter records the requests of one partition in one incarnation: a namespace, or everything. A partition
+// has at most one request in progress, and one watch. Reports after the end of the incarnation, or after the
 // partition was removed, are dropped.
 type Reporter struct {
 	*Health
@@ -18,15 +18,15 @@ type Reporter struct {
 
 var _ requests.Reporter = Reporter{}
 
-// Reporter returns the Reporter of a partition of a generation by name; empty means everything. It replaces
+// Reporter returns the Reporter of a partition of an incarnation by name; empty means everything. It replaces
 // an earlier Reporter of the same partition. Problems of the partitions in joins apply to the new one until
 // its own requests show otherwise.
-func (h *Health) Reporter(generation int, name string, joins ...string) Reporter {
+func (h *Health) Reporter(incarnation int, name string, joins ...string) Reporter {
 	p := &part{name: name}
 	h.update(func(f *observations, s *Status) {
-		if f.running && s.Generation == generation {
+		if f.running && s.Incarnation == incarnation {
 			for _, joined := range joins {
-				if other := f.parts.named(joined); other != nil {
+				if other := f.parts.get(joined); other != nil {
 					p.join(other)
 				}
 			}
@@ -46,7 +46,7 @@ func (r Reporter) update(change func(*part, *Status, time.Time)) {
 	})
 }
 
-// countsLocked reports whether the running generation has the partition.
+// countsLocked reports whether the running incarnation has the partition.
 func (r Reporter) countsLocked() bool {
 	return r.mu.observations.running && r.mu.observations.parts.has(r.part)
 }
@@ -62,8 +62,8 @@ func (r Reporter) RequestStarted(verb requests.Verb) {
 	})
 }
 
-// Answer records the outcome of a request; err is nil if the server accepted it.
-func (r Reporter) Answer(verb requests.Verb, err error) {
+// RequestEnded records the outcome of a request; err is nil if the server accepted it.
+func (r Reporter) RequestEnded(verb requests.Verb, err error) {
 	if errors.Is(err, context.Canceled) {
 		return // the informer is being stopped
 	}
@@ -74,10 +74,10 @@ func (r Reporter) Answer(verb requests.Verb, err error) {
 		}
 		p.throttled = false
 		if err == nil {
-			r.mu.counts.answered++
-			p.unproven = nil
+			r.mu.counts.accepted++
+			p.beforeWatch = nil
 			if verb.Watches() {
-				p.unproven = &unproven{p.list, p.watch, p.waitingSince, status.LastContact, now}
+				p.beforeWatch = &beforeWatch{p.list, p.watch, p.waitingSince, status.LastContact, now}
 			}
 			r.acceptLocked(p, verb, now)
 		} else {
@@ -132,14 +132,14 @@ func (r Reporter) failLocked(p *part, verb requests.Verb, reason requests.Reason
 	if verb.Watches() {
 		p.opened = time.Time{}
 	}
-	p.outdate(verb)
-	p.answered(reason)
-	t := p.of(verb)
+	p.clearListProblems(verb)
+	p.clearDisproved(reason)
+	t := p.problemOf(verb)
 	if t.reason != reason {
-		t.since, t.alike = now, 0
+		t.since, t.repeats = now, 0
 	}
-	t.failures = max(t.failures+1, p.sentBack.times)
-	t.alike++
+	t.failures = max(t.failures+1, p.sentBack.length)
+	t.repeats++
 	t.reason, t.err = reason, err
 	if p.waitingSince.IsZero() && reason != requests.ReasonWatchClosed { // which is contact
 		p.waitingSince = now
@@ -161,20 +161,20 @@ func (r Reporter) WatchOpened() {
 // was not contact.
 func (r Reporter) NoContact() {
 	r.update(func(p *part, status *Status, _ time.Time) {
-		u := p.unproven
+		u := p.beforeWatch
 		if u == nil {
 			return
 		}
-		p.list, p.watch, p.waitingSince, p.unproven = u.list, u.watch, u.waitingSince, nil
+		p.list, p.watch, p.waitingSince, p.beforeWatch = u.list, u.watch, u.waitingSince, nil
 		if status.LastContact.Equal(u.at) {
 			status.LastContact = u.lastContact
 		}
 	})
 }
 
-// answered clears problems that a failure disproves. Any answer comes from a reachable server, and any except
-// 401 from one that accepts the credentials.
-func (p *part) answered(reason requests.Reason) {
+// clearDisproved clears problems that a failure disproves. Any answer comes from a reachable server, and any
+// except 401 from one that accepts the credentials.
+func (p *part) clearDisproved(reason requests.Reason) {
 	if reason == requests.ReasonUnreachable {
 		return
 	}
@@ -186,9 +186,9 @@ func (p *part) answered(reason requests.Reason) {
 	}
 }
 
-// outdate clears problems of lists after a failed watch-list that the reflector retries, because no list will
-// follow to clear them.
-func (p *part) outdate(verb requests.Verb) {
+// clearListProblems clears problems of lists after a failed watch-list that the reflector retries, because no
+// list will follow to clear them.
+func (p *part) clearListProblems(verb requests.Verb) {
 	if verb == requests.VerbWatchList {
 		p.list = problem{}
 	}
@@ -199,15 +199,15 @@ func (r Reporter) Throttled(verb requests.Verb) {
 	r.update(func(p *part, _ *Status, now time.Time) {
 		r.mu.counts.failed(verb, requests.ReasonThrottled)
 		p.throttled = true
-		p.outdate(verb)
-		if t := p.of(verb); t.reason == requests.ReasonNone {
+		p.clearListProblems(verb)
+		if t := p.problemOf(verb); t.reason == requests.ReasonNone {
 			*t = problem{reason: requests.ReasonThrottled, since: now}
 		}
 	})
 }
 
-// Listed records the duration of a list.
-func (r Reporter) Listed(took time.Duration) {
+// ListCompleted records the duration of a list.
+func (r Reporter) ListCompleted(took time.Duration) {
 	r.update(func(_ *part, status *Status, _ time.Time) {
 		status.ListDuration = took
 		r.mu.counts.lists++
@@ -215,9 +215,9 @@ func (r Reporter) Listed(took time.Duration) {
 	})
 }
 
-// Contact records an event or a bookmark of a watch. It is called for every event, and therefore does little
-// if there are no problems. initial states that the initial list is not complete.
-func (r Reporter) Contact(initial bool) {
+// RecordContact records an event or a bookmark of a watch. It is called for every event, and therefore does
+// little if there are no problems. initial states that the initial list is not complete.
+func (r Reporter) RecordContact(initial bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.countsLocked() {
@@ -226,8 +226,8 @@ func (r Reporter) Contact(initial bool) {
 	now := r.now()
 	status, p := &r.mu.status, r.part
 	status.LastContact = now
-	p.sentBack.times, p.unproven = 0, nil
-	if p.well() && !initial {
+	p.sentBack.length, p.beforeWatch = 0, nil
+	if p.isHealthy() && !initial {
 		return
 	}
 	p.waitingSince, p.list = time.Time{}, problem{}

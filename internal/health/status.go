@@ -13,7 +13,7 @@ type (
 	State          = status.State
 	Condition      = status.Condition
 	ConditionType  = status.ConditionType
-	Generation     = status.Generation
+	Incarnation    = status.Incarnation
 	RequestFailure = status.RequestFailure
 	Listener       = status.Listener
 )
@@ -49,12 +49,12 @@ func countRelist(r *status.Relists, reason requests.RelistReason) {
 
 // changed reports whether two statuses differ in more than the time of contact.
 func changed(s, other *Status) bool {
-	return s.State != other.State || s.Reason != other.Reason || s.Generation != other.Generation ||
+	return s.State != other.State || s.Reason != other.Reason || s.Incarnation != other.Incarnation ||
 		s.Stale != other.Stale || s.Resuming != other.Resuming || s.Terminating != other.Terminating ||
 		s.Shard != other.Shard
 }
 
 func equalShards(a, b *status.Shard) bool {
 	return a != nil && b != nil && a.Key == b.Key && a.Filter == b.Filter &&
-		slices.Equal(a.Wanted, b.Wanted) && slices.Equal(a.Listed, b.Listed)
+		slices.Equal(a.Desired, b.Desired) && slices.Equal(a.Listed, b.Listed)
 }

@@ -17,25 +17,25 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// pump is a ListerWatcher with one watch, which a benchmark feeds.
-type pump struct {
+// benchmarkSource is a ListerWatcher with one watch, which a benchmark feeds.
+type benchmarkSource struct {
 	list   []unstructured.Unstructured
 	events chan watch.Event
 }
 
-func (p *pump) IsWatchListSemanticsUnSupported() bool { return true }
+func (p *benchmarkSource) IsWatchListSemanticsUnSupported() bool { return true }
 
-func (p *pump) List(metav1.ListOptions) (runtime.Object, error) {
+func (p *benchmarkSource) List(metav1.ListOptions) (runtime.Object, error) {
 	list := &unstructured.UnstructuredList{Items: p.list}
 	list.SetResourceVersion("1")
 	return list, nil
 }
 
-func (p *pump) Watch(metav1.ListOptions) (watch.Interface, error) { return p, nil }
+func (p *benchmarkSource) Watch(metav1.ListOptions) (watch.Interface, error) { return p, nil }
 
-func (p *pump) ResultChan() <-chan watch.Event { return p.events }
+func (p *benchmarkSource) ResultChan() <-chan watch.Event { return p.events }
 
-func (p *pump) Stop() {}
+func (p *benchmarkSource) Stop() {}
 
 // benchObject is cheap to make, so that a benchmark measures delivery and not objects.
 func benchObject(n, version int) *unstructured.Unstructured {
@@ -60,8 +60,8 @@ func benchItems(n int) []unstructured.Unstructured {
 	return items
 }
 
-// contenders are the two informers, both with the index by namespace.
-var contenders = []struct {
+// comparedInformers are the two informers, both with the index by namespace.
+var comparedInformers = []struct {
 	name string
 	make func(cache.ListerWatcher) cache.SharedIndexInformer
 }{
@@ -77,7 +77,7 @@ var contenders = []struct {
 // BenchmarkEvents measures one MODIFIED event from the watch to the last of n handlers.
 func BenchmarkEvents(b *testing.B) {
 	for _, handlers := range []int{0, 1, 5} {
-		for _, c := range contenders {
+		for _, c := range comparedInformers {
 			b.Run(fmt.Sprintf("handlers=%d/%s", handlers, c.name), func(b *testing.B) {
 				b.ReportAllocs()
 				benchEvents(b, c.make, handlers)
@@ -88,7 +88,7 @@ func BenchmarkEvents(b *testing.B) {
 
 func benchEvents(b *testing.B, build func(cache.ListerWatcher) cache.SharedIndexInformer, handlers int) {
 	const objects = 1000
-	p := &pump{list: benchItems(objects), events: make(chan watch.Event, 100)}
+	p := &benchmarkSource{list: benchItems(objects), events: make(chan watch.Event, 100)}
 	inf := build(p)
 	events := make([]watch.Event, b.N)
 	for n := range events {
@@ -130,11 +130,11 @@ func benchEvents(b *testing.B, build func(cache.ListerWatcher) cache.SharedIndex
 // BenchmarkInitialList measures a list of 100,000 objects from the API machinery's list to one handler.
 func BenchmarkInitialList(b *testing.B) {
 	items := benchItems(100_000)
-	for _, c := range contenders {
+	for _, c := range comparedInformers {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				inf := c.make(&pump{list: items, events: make(chan watch.Event)})
+				inf := c.make(&benchmarkSource{list: items, events: make(chan watch.Event)})
 				handle, err := inf.AddEventHandler(cache.ResourceEventHandlerFuncs{})
 				if err != nil {
 					b.Fatal(err)
@@ -274,7 +274,7 @@ func BenchmarkPartsList(b *testing.B) {
 			i := New(nil, Options{})
 			ctx, cancel := context.WithCancel(b.Context())
 			defer cancel()
-			g, err := i.begin(ctx, cancel, StateFresh)
+			g, err := i.beginIncarnation(ctx, cancel, StateNew)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -288,14 +288,14 @@ func BenchmarkPartsList(b *testing.B) {
 			}
 			for b.Loop() {
 				for k, list := range lists {
-					if err := (&partition{generation: g, prefix: "ns-" + strconv.Itoa(k) + "/"}).Replace(list,
+					if err := (&partition{incarnation: g, prefix: "ns-" + strconv.Itoa(k) + "/"}).Replace(list,
 						"1"); err != nil {
 						b.Fatal(err)
 					}
 				}
 			}
 			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*parts), "µs/part")
-			i.end(g)
+			i.endIncarnation(g)
 			i.Stop()
 			<-i.Stopped()
 		})

@@ -35,8 +35,8 @@ type Change struct {
 
 // changeLog has the last changes of a cache. It is guarded by Informer.mu. The zero value records nothing.
 type changeLog struct {
-	keep int // the least number of changes; 0 means no history
-	log  []Change
+	minChanges int // the least number of changes; 0 means no history
+	log        []Change
 	// oldest, version and began are those of History.
 	oldest, version, began uint64
 
@@ -49,10 +49,10 @@ type changeLog struct {
 func (i *Informer) KeepHistory(changes int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.mu.log.keep == 0 {
+	if i.mu.log.minChanges == 0 {
 		i.mu.log.reset(i.store.Snapshot().ResourceVersion())
 	}
-	i.mu.log.keep = max(i.mu.log.keep, changes)
+	i.mu.log.minChanges = max(i.mu.log.minChanges, changes)
 }
 
 // History returns the recorded changes and the current content.
@@ -72,7 +72,7 @@ func (i *Informer) History() History {
 
 // record records a change by a watch event.
 func (l *changeLog) record(key, version string, old, next Item) {
-	if l.keep == 0 {
+	if l.minChanges == 0 {
 		return
 	}
 	v, err := strconv.ParseUint(version, 10, 64)
@@ -81,8 +81,8 @@ func (l *changeLog) record(key, version string, old, next Item) {
 		l.reset(strconv.FormatUint(max(v, l.version), 10))
 		return
 	}
-	if len(l.log)-l.keep >= l.keep { // without an overflow
-		dropped := len(l.log) - l.keep
+	if len(l.log)-l.minChanges >= l.minChanges { // without an overflow
+		dropped := len(l.log) - l.minChanges
 		l.oldest = l.log[dropped-1].Version
 		l.log = slices.Clone(l.log[dropped:]) // readers go on with the old one
 	}
@@ -97,15 +97,15 @@ func (l *changeLog) recordPut(stored store.Prepared, old Item) {
 	case old == nil || sameUID(old, stored.Item) && !sameVersion(old, stored.Item):
 		l.record(stored.Key, stored.ResourceVersion, old, stored.Item)
 	case sameUID(old, stored.Item):
-		l.reach(stored.ResourceVersion)
+		l.advanceTo(stored.ResourceVersion)
 	default: // a deletion has been missed
 		l.reset(stored.ResourceVersion)
 	}
 }
 
-// reach records that there are no changes up to a version.
-func (l *changeLog) reach(version string) {
-	if v, err := strconv.ParseUint(version, 10, 64); l.keep > 0 && err == nil && v > l.version {
+// advanceTo records that there are no changes up to a version.
+func (l *changeLog) advanceTo(version string) {
+	if v, err := strconv.ParseUint(version, 10, 64); l.minChanges > 0 && err == nil && v > l.version {
 		l.version = v
 		l.notify()
 	}

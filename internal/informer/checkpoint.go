@@ -2,34 +2,35 @@ package informer
 
 import "github.com/crdcache/crdcache/internal/store"
 
-// Checkpoint is the content of the cache, and the resource versions from which watches can continue it.
-type Checkpoint struct {
-	Now *store.Snapshot
-	// Of is the PersistedState of the partitions. It is nil if the content is not that of one stream, or of
-	// one stream for each namespace, at a known resource version.
-	Of PersistedState
+// PersistableContent is the content of the cache, and the resource versions from which watches can continue
+// it.
+type PersistableContent struct {
+	Snapshot *store.Snapshot
+	// State is the PersistedState of the partitions. It is nil if the content is not that of one stream, or
+	// of one stream for each namespace, at a known resource version.
+	State PersistedState
 	// Namespaces are the resource versions of the partitions with a namespace. If it is nil, everything is at
-	// the resource version of Now.
+	// the resource version of Snapshot.
 	Namespaces map[string]string
 	// Resuming is true while some objects are of an earlier process and unconfirmed. If the only partition
-	// has all namespaces, Of is nil then.
+	// has all namespaces, State is nil then.
 	Resuming bool
 }
 
-// Checkpoint returns the current content. No watch can continue it after a user has written to the cache,
-// until the next list, and in shards.
-func (i *Informer) Checkpoint() Checkpoint {
+// PersistableContent returns the current content. No watch can continue it after a user has written to the
+// cache, until the next list, and in shards.
+func (i *Informer) PersistableContent() PersistableContent {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	c := Checkpoint{Now: i.store.Snapshot()}
+	c := PersistableContent{Snapshot: i.store.Snapshot()}
 	for _, p := range i.mu.partitions {
 		if p.state == nil || p.version == "" {
 			continue
 		}
-		c.Of, c.Resuming = p.state, i.mu.unconfirmed.any()
+		c.State, c.Resuming = p.state, i.mu.unconfirmed.any()
 		if p.isAll() {
 			if c.Resuming {
-				c.Of = nil
+				c.State = nil
 			}
 			return c
 		}

@@ -17,9 +17,9 @@ import (
 // BenchmarkEventsWhileHandlersChange measures one event from the watch to a handler, while 100 goroutines add
 // and remove handlers.
 func BenchmarkEventsWhileHandlersChange(b *testing.B) {
-	for _, c := range contenders {
+	for _, c := range comparedInformers {
 		b.Run(c.name, func(b *testing.B) {
-			p := &pump{list: benchItems(1000), events: make(chan watch.Event)}
+			p := &benchmarkSource{list: benchItems(1000), events: make(chan watch.Event)}
 			inf := c.make(p)
 			handled := make(chan string, 1)
 			handler := cache.ResourceEventHandlerFuncs{UpdateFunc: func(_,

@@ -21,8 +21,8 @@ type collected struct {
 	items     []any
 	transform cache.TransformFunc // may be nil
 	keyOf     func(item any) (string, error)
-	// at maps keys to positions in items. It is nil until an event changes an earlier one.
-	at map[string]int
+	// positions maps keys to positions in items. It is nil until an event changes an earlier one.
+	positions map[string]int
 }
 
 // collect reads the initial events of a watch-list. It returns a watch with only their final bookmark or an
@@ -141,23 +141,23 @@ func (c *collected) add(event watch.Event) (err error) {
 	if err != nil {
 		return err
 	}
-	if event.Type == watch.Added && c.at == nil {
+	if event.Type == watch.Added && c.positions == nil {
 		c.append(item)
 		return nil
 	}
 	if err := c.mapKeys(); err != nil {
 		return err
 	}
-	at, had := c.at[key]
+	at, had := c.positions[key]
 	switch {
 	case event.Type == watch.Deleted && had:
 		c.items[at] = nil
-		delete(c.at, key)
+		delete(c.positions, key)
 	case event.Type == watch.Deleted:
 	case had:
 		c.items[at] = item
 	default:
-		c.at[key] = len(c.items)
+		c.positions[key] = len(c.items)
 		c.append(item)
 	}
 	return nil
@@ -174,7 +174,7 @@ func (c *collected) append(item any) {
 
 // mapKeys fills at. If several objects have one key, only the last one stays.
 func (c *collected) mapKeys() error {
-	if c.at != nil {
+	if c.positions != nil {
 		return nil
 	}
 	at := make(map[string]int, len(c.items))
@@ -188,7 +188,7 @@ func (c *collected) mapKeys() error {
 		}
 		at[key] = n
 	}
-	c.at = at
+	c.positions = at
 	return nil
 }
 

@@ -25,11 +25,11 @@ func TestConformance(t *testing.T) {
 	conformance.Run(t, server.Config(),
 		conformance.Subject{Name: "object", New: newSubject},
 		conformance.Subject{Name: "packed",
-			New: keeping(func(testing.TB) store.Form { return store.NewPacked(nil, nil) })},
+			New: withForm(func(testing.TB) store.Form { return store.NewPacked(nil, nil) })},
 		conformance.Subject{Name: "compressed",
-			New: keeping(compressed(&once{Trainer: zstd.New(zstd.Options{})}, store.NewPacked))},
+			New: withForm(compressed(&trainOnce{Trainer: zstd.New(zstd.Options{})}, store.NewPacked))},
 		conformance.Subject{Name: "adaptive",
-			New: swept(compressed(&once{Trainer: s2.New(s2.Options{})}, store.NewAdaptive))},
+			New: sweptInformers(compressed(&trainOnce{Trainer: s2.New(s2.Options{})}, store.NewAdaptive))},
 	)
 }
 
@@ -39,8 +39,9 @@ func newSubject(t testing.TB, setup conformance.Setup) cache.SharedIndexInformer
 	})
 }
 
-// keeping returns a function that makes informers with a storage format.
-func keeping(form func(testing.TB) store.Form) func(testing.TB, conformance.Setup) cache.SharedIndexInformer {
+// withForm returns a function that makes informers with a storage format.
+func withForm(form func(testing.TB) store.Form) func(testing.TB,
+	conformance.Setup) cache.SharedIndexInformer {
 	return func(t testing.TB, setup conformance.Setup) cache.SharedIndexInformer {
 		return informer.New(setup.ListWatch(t, conformance.DefaultClient), informer.Options{
 			Form: form(t), ResyncPeriod: setup.Resync, Indexers: setup.Indexers,
@@ -48,8 +49,9 @@ func keeping(form func(testing.TB) store.Form) func(testing.TB, conformance.Setu
 	}
 }
 
-// swept makes informers that receive packed objects, and sweeps their stores all the time.
-func swept(form func(testing.TB) store.Form) func(testing.TB, conformance.Setup) cache.SharedIndexInformer {
+// sweptInformers makes informers that receive packed objects, and sweeps their stores all the time.
+func sweptInformers(form func(testing.TB) store.Form) func(testing.TB,
+	conformance.Setup) cache.SharedIndexInformer {
 	return func(t testing.TB, setup conformance.Setup) cache.SharedIndexInformer {
 		adaptive := form(t).(*store.Packed)
 		adaptive.SetEager(false)
@@ -72,7 +74,7 @@ func swept(form func(testing.TB) store.Form) func(testing.TB, conformance.Setup)
 				case <-ticker.C:
 					for next, first := uint64(0), true; first || next != 0; first = false {
 						next = i.Store().Sweep(next,
-							[]store.Sweep{store.Everything, store.Periodic}[n%2]).Next
+							[]store.Sweep{store.SweepAll, store.SweepPeriodic}[n%2]).Next
 					}
 				}
 			}
@@ -81,8 +83,8 @@ func swept(form func(testing.TB) store.Form) func(testing.TB, conformance.Setup)
 	}
 }
 
-// once trains once and then returns the same compressor, because training takes longer than a scenario.
-type once struct {
+// trainOnce trains once and then returns the same compressor, because training takes longer than a scenario.
+type trainOnce struct {
 	packed.Trainer
 	train      sync.Once
 	compressor packed.Compressor
@@ -90,7 +92,7 @@ type once struct {
 }
 
 // Train implements packed.Trainer.
-func (o *once) Train(samples [][]byte) (packed.Compressor, error) {
+func (o *trainOnce) Train(samples [][]byte) (packed.Compressor, error) {
 	o.train.Do(func() { o.compressor, o.failure = o.Trainer.Train(samples) })
 	return o.compressor, o.failure
 }

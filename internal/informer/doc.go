@@ -12,20 +12,20 @@
 //
 // # Terms
 //
-//   - A generation is one run of an informer. An owner that outlives a type (its CRD is deleted and
+//   - An incarnation is one run of an informer. An owner that outlives a type (its CRD is deleted and
 //     recreated)
 //     calls RunPartitions, Forget and Stop in place of RunWithContext. Handlers and indexers stay.
-//   - A partition has the objects of one reflector of a generation: everything, a namespace, or the hash
+//   - A partition has the objects of one reflector of an incarnation: everything, a namespace, or the hash
 //     ranges of
 //     a Selection.
-//   - An object departs if it leaves the partitions without being deleted.
+//   - An object leaves the shard if it leaves the partitions without being deleted.
 //   - Restored objects were persisted by an earlier process. They are unconfirmed until the server has
 //     confirmed
 //     that they are current.
 //
 // # How an event flows
 //
-// The Reflector writes to the running generation or one of its partitions. These transform and pack the
+// The Reflector writes to the running incarnation or one of its partitions. These transform and pack the
 // object, and compute its key and index values, without a lock. Under the informer's lock they write it to
 // the Store and append a notification to the queue of each handler. There is no queue between the Reflector
 // and the store, so there is no second copy of a list: it is compared with the store and swapped in

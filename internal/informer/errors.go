@@ -7,12 +7,12 @@ var (
 	ErrStopped = errors.New("the informer has stopped")
 	// ErrStarted is returned by settings that are only possible before the first run.
 	ErrStarted = errors.New("the informer has already started")
-	// ErrRunning is returned by methods that are only possible between two generations.
-	ErrRunning = errors.New("a generation is running")
+	// ErrRunning is returned by methods that are only possible between two incarnations.
+	ErrRunning = errors.New("an incarnation is running")
 	// ErrHandlerRemoved is returned by waiting for a handler that is removed.
 	ErrHandlerRemoved = errors.New("the event handler was removed")
-	// ErrGenerationOver is returned to a reflector that writes after its generation has ended.
-	ErrGenerationOver = errors.New("the generation is over")
+	// ErrIncarnationOver is returned to a reflector that writes after its incarnation has ended.
+	ErrIncarnationOver = errors.New("the incarnation is over")
 	// ErrNilHandler is returned when a nil event handler is added.
 	ErrNilHandler = errors.New("the event handler is nil")
 )

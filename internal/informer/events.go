@@ -7,33 +7,33 @@ type Events struct {
 	// Adds includes the objects of the first list. Updates does not include resyncs and relists of unchanged
 	// objects.
 	Adds, Updates, Deletes int64
-	// Relists is the number of lists after the first one of a generation or partition.
+	// Relists is the number of lists after the first one of an incarnation or partition.
 	Relists int64
-	// Departures is the number of objects that left the shard. Deletes does not include them.
-	Departures int64
+	// LeftShard is the number of objects that left the shard. Deletes does not include them.
+	LeftShard int64
 }
 
 // Events returns the counts.
 func (i *Informer) Events() Events {
 	return Events{
 		Adds: i.events.adds.Load(), Updates: i.events.updates.Load(), Deletes: i.events.deletes.Load(),
-		Relists: i.events.relists.Load(), Departures: i.events.departures.Load(),
+		Relists: i.events.relists.Load(), LeftShard: i.events.leftShard.Load(),
 	}
 }
 
-type eventCounts struct{ adds, updates, deletes, relists, departures atomic.Int64 }
+type eventCounts struct{ adds, updates, deletes, relists, leftShard atomic.Int64 }
 
 func (c *eventCounts) count(notifications ...notification) {
-	var sum tally
+	var sum eventTally
 	for i := range notifications {
 		sum.add(&notifications[i])
 	}
 	c.add(sum)
 }
 
-type tally struct{ adds, updates, deletes, departures int64 }
+type eventTally struct{ adds, updates, deletes, leftShard int64 }
 
-func (t *tally) add(n *notification) {
+func (t *eventTally) add(n *notification) {
 	switch {
 	case n.kind == kindAdd:
 		t.adds++
@@ -41,16 +41,16 @@ func (t *tally) add(n *notification) {
 		t.updates++
 	case n.kind == kindDelete || n.kind == kindLost:
 		t.deletes++
-	case n.kind == kindDeparted:
-		t.departures++
+	case n.kind == kindLeftShard:
+		t.leftShard++
 	}
 }
 
-func (c *eventCounts) add(t tally) {
+func (c *eventCounts) add(t eventTally) {
 	add(&c.adds, t.adds)
 	add(&c.updates, t.updates)
 	add(&c.deletes, t.deletes)
-	add(&c.departures, t.departures)
+	add(&c.leftShard, t.leftShard)
 }
 
 func add(to *atomic.Int64, n int64) {

@@ -33,10 +33,10 @@ type feed struct {
 	*testing.T
 	*Informer
 	ctx context.Context
-	g   *generation
+	g   *incarnation
 }
 
-// newFeed returns a feed with a generation that has not listed.
+// newFeed returns a feed with an incarnation that has not listed.
 func newFeed(t *testing.T, options Options) *feed {
 	t.Helper()
 	f := newIdleFeed(t, options)
@@ -44,7 +44,7 @@ func newFeed(t *testing.T, options Options) *feed {
 	return f
 }
 
-// newIdleFeed returns a feed without a generation.
+// newIdleFeed returns a feed without an incarnation.
 func newIdleFeed(t *testing.T, options Options) *feed {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -60,21 +60,21 @@ func newIdleFeed(t *testing.T, options Options) *feed {
 	return f
 }
 
-// next begins a generation.
+// next begins an incarnation.
 func (f *feed) next() {
 	f.Helper()
 	ctx, cancel := context.WithCancel(f.ctx)
-	g, err := f.begin(ctx, cancel, StateFresh, StateIdle)
+	g, err := f.beginIncarnation(ctx, cancel, StateNew, StateIdle)
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.g = g
 }
 
-// finish ends the generation.
+// finish ends the incarnation.
 func (f *feed) finish() {
 	f.g.cancel()
-	f.end(f.g)
+	f.endIncarnation(f.g)
 	f.g = nil
 }
 

@@ -13,20 +13,20 @@ type Flush []flushMark
 // flushMark is a mark in a handler's queue.
 type flushMark struct {
 	handler *Registration
-	passed  chan struct{}
+	done    chan struct{}
 }
 
 // StartFlush marks the ends of the queues. It does not wait.
 func (i *Informer) StartFlush() Flush {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.mu.state == StateFresh {
+	if i.mu.state == StateNew {
 		return nil // nothing was ever queued
 	}
 	flush := make(Flush, 0, len(i.mu.handlers))
 	for _, r := range i.mu.handlers {
-		p := flushMark{handler: r, passed: make(chan struct{})}
-		r.queue.Push(marker(func() { close(p.passed) })) // a closed queue ignores it
+		p := flushMark{handler: r, done: make(chan struct{})}
+		r.queue.Push(marker(func() { close(p.done) })) // a closed queue ignores it
 		flush = append(flush, p)
 	}
 	return flush
@@ -42,9 +42,9 @@ func (f Flush) Wait(ctx context.Context) error {
 	return nil
 }
 
-// Busy returns the handlers that have not processed their notifications. They include handlers whose
+// Unprocessed returns the handlers that have not processed their notifications. They include handlers whose
 // informer has stopped and discarded some, but not removed handlers.
-func (f Flush) Busy() []*Registration {
+func (f Flush) Unprocessed() []*Registration {
 	var busy []*Registration
 	for _, p := range f {
 		if p.isPending() {
@@ -56,7 +56,7 @@ func (f Flush) Busy() []*Registration {
 
 func (p flushMark) wait(ctx context.Context) error {
 	select {
-	case <-p.passed:
+	case <-p.done:
 	case <-p.handler.finished:
 		if p.isPending() {
 			return ErrStopped
@@ -71,12 +71,12 @@ func (p flushMark) wait(ctx context.Context) error {
 func (p flushMark) isPending() bool {
 	removed := false
 	select {
-	case <-p.handler.finished: // check this first: passed does not change after it
+	case <-p.handler.finished: // check this first: done does not change after it
 		removed = !p.handler.informer.IsStopped()
 	default:
 	}
 	select {
-	case <-p.passed:
+	case <-p.done:
 		return false
 	default:
 		return !removed && p.handler.Depth() > 0 // otherwise only the mark is left

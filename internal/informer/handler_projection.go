@@ -17,7 +17,7 @@ type Undecoded interface {
 }
 
 // Wrapper is implemented by event handlers that only add properties to another one, which is called in their
-// place: Undecoded, Named or Departed.
+// place: Undecoded, Named or LeftShardHandler.
 type Wrapper interface {
 	cache.ResourceEventHandler
 	// Unwrap returns the other handler.
@@ -31,23 +31,23 @@ type Named interface {
 	HandlerName() string
 }
 
-// Departed is implemented by event handlers that are notified of objects that leave the cache without being
-// deleted. Other handlers are not.
-type Departed interface {
+// LeftShardHandler is implemented by event handlers that are notified of objects that leave the cache without
+// being deleted. Other handlers are not.
+type LeftShardHandler interface {
 	cache.ResourceEventHandler
-	// OnDeparted is called in order with the other methods.
-	OnDeparted(obj any)
+	// OnLeftShard is called in order with the other methods.
+	OnLeftShard(obj any)
 }
 
 // unwrapped is an event handler with the properties of its wrappers.
 type unwrapped struct {
-	handler   cache.ResourceEventHandler
-	name      string // its Go type by default
-	undecoded bool
-	departed  func(obj any) // may be nil
+	handler     cache.ResourceEventHandler
+	name        string // its Go type by default
+	undecoded   bool
+	onLeftShard func(obj any) // may be nil
 }
 
-// unwrap collects the properties of wrappers. The outermost name and OnDeparted count.
+// unwrap collects the properties of wrappers. The outermost name and OnLeftShard count.
 func unwrap(handler cache.ResourceEventHandler) unwrapped {
 	var all unwrapped
 	for {
@@ -57,8 +57,8 @@ func unwrap(handler cache.ResourceEventHandler) unwrapped {
 		if _, ok := handler.(Undecoded); ok {
 			all.undecoded = true
 		}
-		if d, ok := handler.(Departed); ok && all.departed == nil {
-			all.departed = d.OnDeparted
+		if d, ok := handler.(LeftShardHandler); ok && all.onLeftShard == nil {
+			all.onLeftShard = d.OnLeftShard
 		}
 		all.handler = handler
 		w, ok := handler.(Wrapper)
@@ -78,16 +78,16 @@ type projection struct {
 	object func(Item) any
 	// pair is object for the items before and after an update.
 	pair func(before, after Item) (previous, current any)
-	// departed is called for objects that depart. It may be nil.
-	departed func(obj any)
+	// onLeftShard is optional.
+	onLeftShard func(obj any)
 	// ignored are the kinds of notification that the handler ignores.
 	ignored [kindMark]bool
 }
 
 func (i *Informer) projectionFor(how unwrapped) projection {
 	form := i.store.Form()
-	v := projection{object: form.PeekObject, ignored: ignoredBy(how.handler), departed: how.departed}
-	v.ignored[kindDeparted] = how.departed == nil
+	v := projection{object: form.PeekObject, ignored: ignoredBy(how.handler), onLeftShard: how.onLeftShard}
+	v.ignored[kindLeftShard] = how.onLeftShard == nil
 	if how.undecoded {
 		v.object = func(item Item) any { return item }
 	} else if packs, ok := form.(*store.Packed); ok {

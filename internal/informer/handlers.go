@@ -71,8 +71,8 @@ func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler
 // admit adds a handler unless the informer has stopped.
 func (i *Informer) admit(r *Registration) bool {
 	now := i.clock.Now()
-	i.joining.Lock()
-	defer i.joining.Unlock()
+	i.registering.Lock()
+	defer i.registering.Unlock()
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.mu.state == StateStopped {
@@ -81,7 +81,7 @@ func (i *Informer) admit(r *Registration) bool {
 	i.planResyncsLocked(r)
 	r.next = now.Add(r.period)
 	i.mu.handlers = append(i.mu.handlers, r)
-	if i.mu.state != StateFresh {
+	if i.mu.state != StateNew {
 		i.joinLocked(r)
 	}
 	return true
@@ -89,14 +89,15 @@ func (i *Informer) admit(r *Registration) bool {
 
 // joinLocked starts a handler of a running informer, with the cached objects as its initial list.
 func (i *Informer) joinLocked(r *Registration) {
-	content := &present{snapshot: i.store.Snapshot()}
+	content := &initialContent{snapshot: i.store.Snapshot()}
 	if i.mu.unconfirmed.any() {
-		content = &present{items: slices.DeleteFunc(content.snapshot.Items(), i.mu.unconfirmed.has)}
+		content = &initialContent{items: slices.DeleteFunc(content.snapshot.Items(), i.mu.unconfirmed.has)}
 	}
 	var batch []notification
 	if n := content.Len(); n > 0 {
 		batch = append(batch, notification{kind: kindList,
-			current: &cursor{listing: listing{changes: content, initial: true}, left: n}})
+			current: &notificationCursor{listChanges: listChanges{changes: content, initial: true},
+				remaining: n}})
 	}
 	if i.synced.Load().reached() {
 		batch = append(batch, marker(r.synced.Load().reach))
@@ -119,7 +120,7 @@ func (i *Informer) planResyncsLocked(r *Registration) {
 		r.requested = minResyncPeriod
 	}
 	if r.requested > 0 && r.requested < i.mu.resyncCheck {
-		if i.mu.state == StateFresh {
+		if i.mu.state == StateNew {
 			i.mu.resyncCheck = r.requested
 			for _, other := range i.mu.handlers {
 				other.period = effectivePeriod(other.logger, other.requested, i.mu.resyncCheck)
@@ -155,8 +156,8 @@ func (i *Informer) RemoveEventHandler(handle cache.ResourceEventHandlerRegistrat
 	if !ok {
 		return fmt.Errorf("invalid key type %T", handle)
 	}
-	i.joining.Lock()
-	defer i.joining.Unlock()
+	i.registering.Lock()
+	defer i.registering.Unlock()
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	at := slices.Index(i.mu.handlers, r)
@@ -174,7 +175,7 @@ func (i *Informer) RemoveEventHandler(handle cache.ResourceEventHandlerRegistrat
 func (i *Informer) endLocked(r *Registration) {
 	r.queue.Close()
 	close(r.ending)
-	if i.mu.state == StateFresh {
+	if i.mu.state == StateNew {
 		close(r.finished)
 	}
 }
@@ -204,7 +205,7 @@ func (i *Informer) notifyLocked(notifications ...notification) {
 }
 
 // notifyListLocked is notifyLocked for the changes of a list.
-func (i *Informer) notifyListLocked(l listing) {
+func (i *Informer) notifyListLocked(l listChanges) {
 	if i.mu.unconfirmed.any() {
 		l.changes = i.mu.unconfirmed.filterChanges(l.changes)
 	}
@@ -215,8 +216,9 @@ func (i *Informer) notifyListLocked(l listing) {
 			left -= resyncs
 		}
 		if left > 0 {
-			r.queue.Push(notification{kind: kindList, current: &cursor{listing: l, left: left,
-				resyncs: r.resyncing}})
+			r.queue.Push(notification{kind: kindList, current: &notificationCursor{listChanges: l,
+				remaining:    left,
+				wantsResyncs: r.resyncing}})
 		}
 	}
 }

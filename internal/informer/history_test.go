@@ -13,8 +13,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// mirror is a handler that rebuilds the collection from its events, and checks each event against it.
-type mirror struct {
+// rebuildingHandler is a handler that rebuilds the collection from its events, and checks each event against
+// it.
+type rebuildingHandler struct {
 	t *testing.T
 	// drained allows an initial list after other events.
 	drained bool
@@ -27,7 +28,7 @@ type mirror struct {
 	calls int
 }
 
-func (m *mirror) enter(initial bool) func() {
+func (m *rebuildingHandler) enter(initial bool) func() {
 	m.mu.Lock()
 	if m.calls++; m.calls != 1 {
 		m.t.Error("two calls at a time")
@@ -42,7 +43,7 @@ func (m *mirror) enter(initial bool) func() {
 	}
 }
 
-func (m *mirror) OnAdd(obj any, initial bool) {
+func (m *rebuildingHandler) OnAdd(obj any, initial bool) {
 	defer m.enter(initial)()
 	u := obj.(*unstructured.Unstructured)
 	if have := m.objects[u.GetName()]; have != nil {
@@ -51,7 +52,7 @@ func (m *mirror) OnAdd(obj any, initial bool) {
 	m.objects[u.GetName()] = u
 }
 
-func (m *mirror) OnUpdate(oldObj, newObj any) {
+func (m *rebuildingHandler) OnUpdate(oldObj, newObj any) {
 	defer m.enter(false)()
 	was, is := oldObj.(*unstructured.Unstructured), newObj.(*unstructured.Unstructured)
 	if m.objects[is.GetName()] != was {
@@ -63,7 +64,7 @@ func (m *mirror) OnUpdate(oldObj, newObj any) {
 	m.objects[is.GetName()] = is
 }
 
-func (m *mirror) OnDelete(obj any) {
+func (m *rebuildingHandler) OnDelete(obj any) {
 	defer m.enter(false)()
 	if lost, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		u := lost.Obj.(*unstructured.Unstructured)
@@ -80,7 +81,7 @@ func (m *mirror) OnDelete(obj any) {
 }
 
 // expect compares what the handler knows with the collection.
-func (m *mirror) expect(model map[string]*unstructured.Unstructured) {
+func (m *rebuildingHandler) expect(model map[string]*unstructured.Unstructured) {
 	m.t.Helper()
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -106,12 +107,12 @@ type history struct {
 	model   map[string]*unstructured.Unstructured
 	listed  bool
 	drains  bool
-	mirrors map[*mirror]*Registration
+	mirrors map[*rebuildingHandler]*Registration
 }
 
 func (h *history) join() {
 	h.Helper()
-	m := &mirror{t: h.T, objects: map[string]*unstructured.Unstructured{}, drained: h.drains}
+	m := &rebuildingHandler{t: h.T, objects: map[string]*unstructured.Unstructured{}, drained: h.drains}
 	handle, err := h.AddEventHandler(m)
 	h.ok(err)
 	h.mirrors[m] = handle.(*Registration)
@@ -174,7 +175,7 @@ func (h *history) step() {
 	case op < 37:
 		h.version++
 		h.ok(h.g.Bookmark(fmt.Sprint(h.version)))
-	case op < 38: // another generation
+	case op < 38: // another incarnation
 		h.finish()
 		if h.drains && h.r.IntN(2) == 0 {
 			h.forget()
@@ -218,7 +219,7 @@ func TestHistories(t *testing.T) {
 				r:       rand.New(rand.NewPCG(seed, 3)),
 				model:   map[string]*unstructured.Unstructured{},
 				drains:  seed%2 == 0,
-				mirrors: map[*mirror]*Registration{},
+				mirrors: map[*rebuildingHandler]*Registration{},
 			}
 			h.join()
 			h.next()
@@ -253,7 +254,7 @@ func TestHandlersComeAndGoWhileEventsFlow(t *testing.T) {
 					return
 				default:
 				}
-				m := &mirror{t: t, objects: map[string]*unstructured.Unstructured{}}
+				m := &rebuildingHandler{t: t, objects: map[string]*unstructured.Unstructured{}}
 				handle, err := h.AddEventHandler(m)
 				if err != nil {
 					t.Error(err)
@@ -290,6 +291,6 @@ func TestHandlersComeAndGoWhileEventsFlow(t *testing.T) {
 	wg.Wait()
 	h.flush()
 	for _, r := range h.Registrations() {
-		r.handler.(*mirror).expect(h.model)
+		r.handler.(*rebuildingHandler).expect(h.model)
 	}
 }

@@ -67,11 +67,11 @@ func TestReadersDoNotWaitForLists(t *testing.T) {
 		}
 		return all
 	}
-	g, err := i.begin(t.Context(), func() {}, StateFresh)
+	g, err := i.beginIncarnation(t.Context(), func() {}, StateNew)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { i.end(g); i.Stop(); <-i.Stopped() }()
+	defer func() { i.endIncarnation(g); i.Stop(); <-i.Stopped() }()
 	if err := g.Replace(list("a"), "1"); err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,8 @@ import (
 // Informer is a cache.SharedIndexInformer: a local, indexed copy of a collection of objects.
 //
 // Its contract is in the comment on Informer of package dynamicinformer. In addition its owner runs
-// generations (RunPartitions, RunChangingPartitions, RunEmpty), each until its context ends. Forget removes
-// the objects of the last generation. Stop ends the informer; waiters then return ErrStopped
+// incarnations (RunPartitions, RunChangingPartitions, RunEmpty), each until its context ends. Forget removes
+// the objects of the last incarnation. Stop ends the informer; waiters then return ErrStopped
 // (TestStopReleasesWaiters).
 type Informer struct {
 	newer.SyncedChecker
@@ -35,11 +35,12 @@ type Informer struct {
 	events    eventCounts
 	// stopping is closed by Stop, stopped when all goroutines have ended.
 	stopping, stopped chan struct{}
-	// workers counts handlers' goroutines and the running generation.
+	// workers counts handlers' goroutines and the running incarnation.
 	workers sync.WaitGroup
 
-	// joining is locked before mu to add or remove a handler, so that at most one of these delays an event.
-	joining sync.Mutex
+	// registering is locked before mu to add or remove a handler, so that at most one of these delays an
+	// event.
+	registering sync.Mutex
 
 	// mu makes each change of the store and its notifications atomic, so that new handlers miss nothing. No
 	// callback of a user runs under it.
@@ -47,14 +48,15 @@ type Informer struct {
 		sync.Mutex
 		state    State
 		handlers []*Registration
-		// current is the generation that can write, or nil; generations is the number of generations so far.
-		current     *generation
-		generations int
+		// current is the incarnation that can write, or nil; incarnations is the number of incarnations so
+		// far.
+		current      *incarnation
+		incarnations int
 		// resyncCheck is the period of looking for handlers that are due for a resync.
 		resyncCheck time.Duration
 		transform   cache.TransformFunc
 		unconfirmed unconfirmed
-		// partitions are the partitions of the running generation, if it has partitions.
+		// partitions are the partitions of the running incarnation, if it has partitions.
 		partitions   []*partition
 		watchFailure cache.WatchErrorHandlerWithContext
 		log          changeLog
@@ -94,11 +96,11 @@ func (i *Informer) State() State {
 	return i.mu.state
 }
 
-// Generation returns the number of generations so far.
-func (i *Informer) Generation() int {
+// Incarnation returns the number of incarnations so far.
+func (i *Informer) Incarnation() int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.mu.generations
+	return i.mu.incarnations
 }
 
 // IsStopped reports whether Stop was called.
@@ -190,7 +192,7 @@ func (i *Informer) SetWatchErrorHandlerWithContext(handler cache.WatchErrorHandl
 func (i *Informer) beforeStart(set func()) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.mu.state != StateFresh {
+	if i.mu.state != StateNew {
 		return &refusal{text: "informer has already started", cause: ErrStarted}
 	}
 	set()

@@ -34,7 +34,7 @@ type InlineWatcher interface {
 
 // inline lists with a reflector, and then watches by itself, by the rules of the reflector.
 type inline struct {
-	*generation
+	*incarnation
 	lw     InlineWatcher
 	target target
 	// version is the last observed resource version; empty before the first list. No list may be older than
@@ -111,7 +111,6 @@ func (r *inlineRound) continues(ctx context.Context) bool {
 	return false
 }
 
-// leastWatch is the least timeout of a watch.
 const leastWatch = 5 * time.Minute
 
 // options returns the options of a watch from the last observed version.
@@ -122,7 +121,6 @@ func (w *inline) options() *metav1.ListOptions {
 		AllowWatchBookmarks: true}
 }
 
-// apply applies an event, and reports errors.
 func (w *inline) apply(ctx context.Context, event watch.Event) {
 	object, ok := w.metadataOf(ctx, event.Object)
 	if !ok {
@@ -217,6 +215,6 @@ func (l inlineLister) renew(options *metav1.ListOptions) {
 	oldest := options.ResourceVersion == "0" && l.version != ""
 	if (oldest || !unordered(options.ResourceVersion)) &&
 		options.ResourceVersionMatch != metav1.ResourceVersionMatchExact {
-		options.ResourceVersion = later(l.version, l.latest)
+		options.ResourceVersion = laterVersion(l.version, l.latest)
 	}
 }

@@ -20,10 +20,10 @@ type IndexNotFoundError = store.IndexNotFoundError
 
 // item transforms an object of the reflector, and packs it. It does not change the object, because a
 // transform that fails may have changed its copy.
-func (g *generation) item(obj any) (Item, error) {
+func (g *incarnation) item(obj any) (Item, error) {
 	form := g.informer.store.Form()
 	if g.transform != nil {
-		opened := form.Open(obj) // decodes packed objects
+		opened := form.ForTransform(obj) // decodes packed objects
 		if _, packs := obj.(*packed.Object); !packs {
 			opened = copyOf(opened)
 		}
@@ -36,7 +36,7 @@ func (g *generation) item(obj any) (Item, error) {
 }
 
 // listedItem is item for an object of a list or watch-list.
-func (g *generation) listedItem(obj any) (Item, error) {
+func (g *incarnation) listedItem(obj any) (Item, error) {
 	item, err := g.item(obj)
 	if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func copyOf(obj any) any {
 
 // transformed calls the transform. If partitions select objects, the transform must not change the fields by
 // which they do.
-func (g *generation) transformed(obj any) (next any, err error) {
+func (g *incarnation) transformed(obj any) (next any, err error) {
 	defer store.Recover(&err)
 	if !g.informer.options.SelectsObjects {
 		return g.transform(obj)

@@ -99,7 +99,7 @@ func TestStoppedRefuses(t *testing.T) {
 		"add": g.Add(object("a", 1)), "delete": g.Delete(object("a", 1)), "replace": g.Replace(nil, "1"),
 		"resync": g.Resync(), "bookmark": g.Bookmark("1"),
 	} {
-		if !errors.Is(err, ErrGenerationOver) {
+		if !errors.Is(err, ErrIncarnationOver) {
 			t.Errorf("%s by the reflector after the stop: %v", what, err)
 		}
 	}
@@ -117,27 +117,27 @@ func TestStopBeforeTheStart(t *testing.T) {
 	<-handle.ShutdownChan()
 }
 
-func TestGenerationsKeepHandlersAndIndexers(t *testing.T) {
+func TestIncarnationsKeepHandlersAndIndexers(t *testing.T) {
 	f := newIdleFeed(t, Options{})
 	log, handle := f.handle()
 	f.next()
 	f.list(2, object("a", 1), object("b", 2))
 	if err := f.RunPartitions(f.ctx, nil, Partition{ListerWatcher: &cache.ListWatch{}}); !errors.Is(err,
 		ErrRunning) {
-		t.Errorf("a second generation beside the first: %v", err)
+		t.Errorf("a second incarnation beside the first: %v", err)
 	}
 	if err := f.Forget(); !errors.Is(err, ErrRunning) {
-		t.Errorf("forgetting a running generation: %v", err)
+		t.Errorf("forgetting a running incarnation: %v", err)
 	}
 	old := f.g
 	f.finish()
 	if f.State() != StateIdle || !f.HasSynced() || len(f.keys()) != 2 {
-		t.Error("the end of a generation changed more than the state")
+		t.Error("the end of an incarnation changed more than the state")
 	}
 	f.ok(f.AddIndexers(cache.Indexers{"again": cache.MetaNamespaceIndexFunc}))
 	f.next()
-	if err := old.Add(object("ghost", 9)); !errors.Is(err, ErrGenerationOver) {
-		t.Errorf("the old generation still writes: %v", err)
+	if err := old.Add(object("ghost", 9)); !errors.Is(err, ErrIncarnationOver) {
+		t.Errorf("the old incarnation still writes: %v", err)
 	}
 	f.list(5, object("b", 4), object("c", 5))
 	f.flush()
@@ -147,8 +147,8 @@ func TestGenerationsKeepHandlersAndIndexers(t *testing.T) {
 	if f.ok(err); len(found) != 2 {
 		t.Errorf("the index holds %d objects, want 2", len(found))
 	}
-	if f.Generation() != 2 || !handle.HasSynced() {
-		t.Errorf("generation %d, synced %v", f.Generation(), handle.HasSynced())
+	if f.Incarnation() != 2 || !handle.HasSynced() {
+		t.Errorf("incarnation %d, synced %v", f.Incarnation(), handle.HasSynced())
 	}
 }
 
@@ -180,9 +180,9 @@ func TestForget(t *testing.T) {
 	f.next()
 	f.list(9, object("b", 9))
 	f.ok(handle.WaitForSync(f.ctx))
-	expect(t, "events of the next generation", log.take(), []string{"initial b9"})
+	expect(t, "events of the next incarnation", log.take(), []string{"initial b9"})
 	if !isClosed(synced.Done()) || !isClosed(handleSynced.Done()) {
-		t.Error("the checkers do not follow to the next generation")
+		t.Error("the checkers do not follow to the next incarnation")
 	}
 }
 
@@ -224,11 +224,11 @@ func TestForgetBeforeTheFirstListKeepsWaiters(t *testing.T) {
 func TestRunNeedsAListerWatcher(t *testing.T) {
 	f := newIdleFeed(t, Options{})
 	f.RunWithContext(f.ctx)
-	if f.State() != StateFresh {
+	if f.State() != StateNew {
 		t.Errorf("the informer is %v", f.State())
 	}
 	if err := f.RunPartitions(f.ctx, nil, Partition{}); err == nil {
-		t.Error("a generation ran on nothing")
+		t.Error("an incarnation ran on nothing")
 	}
 }
 
@@ -246,7 +246,7 @@ func TestControllerOnlyShows(t *testing.T) {
 	}
 }
 
-func TestUnchangedKeysSurviveManyGenerations(t *testing.T) {
+func TestUnchangedKeysSurviveManyIncarnations(t *testing.T) {
 	f := newIdleFeed(t, Options{})
 	log, _ := f.handle()
 	for n := range 5 {

@@ -54,18 +54,20 @@ func TestItemsHaveTheirKeys(t *testing.T) {
 func TestListingsAreToldOneByOne(t *testing.T) {
 	old, same, next, other := packedNamed(t, "a", "1", "u"), packedNamed(t, "a", "1", "u"), packedNamed(t,
 		"a", "2", "u"), packedNamed(t, "a", "3", "v")
-	changes := changeList{{Key: "a", Old: old}, {Key: "a", New: next}, {Key: "a", Old: old, New: next},
+	changes := changeSlice{{Key: "a", Old: old}, {Key: "a", New: next}, {Key: "a", Old: old, New: next},
 		{Key: "a", Old: old, New: same}, {Key: "a", Old: next, New: other}, {Key: "a", Old: same, New: same}}
 	for _, c := range []struct {
-		listing listing
+		listing listChanges
 		resyncs bool
 		want    []kind
 	}{
-		{listing{}, true, []kind{kindLost, kindAdd, kindUpdate, kindUpdate, kindLost, kindAdd, kindUpdate}},
-		{listing{}, false, []kind{kindLost, kindAdd, kindUpdate, kindLost, kindAdd}},
-		{listing{takeover: true}, false, []kind{kindLost, kindAdd, kindUpdate, kindUpdate, kindLost,
+		{listChanges{}, true, []kind{kindLost, kindAdd, kindUpdate, kindUpdate, kindLost,
 			kindAdd, kindUpdate}},
-		{listing{unseen: true, initial: true}, true, []kind{kindAdd, kindAdd, kindAdd, kindAdd, kindAdd}},
+		{listChanges{}, false, []kind{kindLost, kindAdd, kindUpdate, kindLost, kindAdd}},
+		{listChanges{takeover: true}, false, []kind{kindLost, kindAdd, kindUpdate, kindUpdate, kindLost,
+			kindAdd, kindUpdate}},
+		{listChanges{oldUnseen: true, initial: true}, true,
+			[]kind{kindAdd, kindAdd, kindAdd, kindAdd, kindAdd}},
 	} {
 		c.listing.changes = changes
 		var counts eventCounts
@@ -74,8 +76,9 @@ func TestListingsAreToldOneByOne(t *testing.T) {
 		if !c.resyncs {
 			left -= resyncs
 		}
-		n := notification{kind: kindList, current: &cursor{listing: c.listing, left: left,
-			resyncs: c.resyncs}}
+		n := notification{kind: kindList, current: &notificationCursor{listChanges: c.listing,
+			remaining:    left,
+			wantsResyncs: c.resyncs}}
 		if n.count() != len(c.want) {
 			t.Errorf("%+v: there are %d notifications, want %d", c.listing, n.count(), len(c.want))
 			continue

@@ -9,13 +9,13 @@ import (
 type kind uint8
 
 const (
-	kindAdd      kind = iota // current was added
-	kindUpdate               // previous was updated to current
-	kindDelete               // previous is the final state of a deleted object
-	kindLost                 // previous is the *tombstone of a deleted object
-	kindDeparted             // previous is the last known state of an object that departed
-	kindMark                 // mark is called in place of the handler
-	kindList                 // current is the *cursor of the notifications of a list
+	kindAdd       kind = iota // current was added
+	kindUpdate                // previous was updated to current
+	kindDelete                // previous is the final state of a deleted object
+	kindLost                  // previous is the *tombstone of a deleted object
+	kindLeftShard             // previous is the last known state of an object that left the shard
+	kindMark                  // mark is called in place of the handler
+	kindList                  // current is the *cursor of the notifications of a list
 )
 
 // notification is one element of a handler's queue. It has store items. They are decoded when the handler is
@@ -48,11 +48,11 @@ func deleted(final Item) notification {
 	return notification{kind: kindDelete, previous: final}
 }
 
-func lost(key string, last Item) notification {
+func deletedUnobserved(key string, last Item) notification {
 	return notification{kind: kindLost, previous: &tombstone{key: key, last: last}}
 }
 
-func departed(last Item) notification { return notification{kind: kindDeparted, previous: last} }
+func leftShard(last Item) notification { return notification{kind: kindLeftShard, previous: last} }
 
 func marker(mark func()) notification { return notification{kind: kindMark, mark: mark} }
 
@@ -73,8 +73,8 @@ func (n notification) deliver(handler cache.ResourceEventHandler, to projection)
 	case kindLost:
 		t := n.previous.(*tombstone)
 		handler.OnDelete(cache.DeletedFinalStateUnknown{Key: strings.Clone(t.key), Obj: to.object(t.last)})
-	case kindDeparted:
-		to.departed(to.object(n.previous))
+	case kindLeftShard:
+		to.onLeftShard(to.object(n.previous))
 	case kindMark:
 		n.mark()
 	}

@@ -59,8 +59,8 @@ func (q *requests) WatchWithContext(ctx context.Context, o metav1.ListOptions) (
 	return watch.NewFake(), nil
 }
 
-// ask runs an informer until it has sent n requests, and returns them.
-func ask(t *testing.T, options Options, n int, err error) []metav1.ListOptions {
+// requestsOf runs an informer until it has sent n requests, and returns them.
+func requestsOf(t *testing.T, options Options, n int, err error) []metav1.ListOptions {
 	t.Helper()
 	q := &requests{err: err, seen: make(chan metav1.ListOptions)}
 	i := New(q, options)
@@ -149,19 +149,19 @@ var optionEffects = map[string]func(t *testing.T){
 		}
 	},
 	"MinWatchTimeout": func(t *testing.T) {
-		seen := ask(t, Options{MinWatchTimeout: time.Hour}, 2, nil)
+		seen := requestsOf(t, Options{MinWatchTimeout: time.Hour}, 2, nil)
 		if got := *seen[1].TimeoutSeconds; got < 3600 || got > 7200 {
 			t.Errorf("a watch of %d seconds", got)
 		}
 	},
 	"WatchListPageSize": func(t *testing.T) {
-		if seen := ask(t, Options{WatchListPageSize: 17}, 1, nil); seen[0].Limit != 17 {
+		if seen := requestsOf(t, Options{WatchListPageSize: 17}, 1, nil); seen[0].Limit != 17 {
 			t.Errorf("a page of %d", seen[0].Limit)
 		}
 	},
 	"Backoff": func(t *testing.T) {
 		// With the default this would take minutes.
-		ask(t, Options{Backoff: &wait.Backoff{Duration: time.Microsecond}, Logger: quiet()}, 12,
+		requestsOf(t, Options{Backoff: &wait.Backoff{Duration: time.Microsecond}, Logger: quiet()}, 12,
 			errors.New("no list"))
 	},
 	"Form": func(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// specified returns an object with a spec and a status.
-func specified(name string, version int, phase string) *unstructured.Unstructured {
+// withSpec returns an object with a spec and a status.
+func withSpec(name string, version int, phase string) *unstructured.Unstructured {
 	u := object(name, version)
 	u.Object["spec"] = map[string]any{"class": "standard", "hosts": []any{"first.example.com",
 		"second.example.com"}}
@@ -43,18 +43,18 @@ func TestUpdatesShareWhatIsTheSame(t *testing.T) {
 	}})
 	f.ok(err)
 	f.next()
-	first := f.arriving(specified("a", 1, "Pending"))
+	first := f.arriving(withSpec("a", 1, "Pending"))
 	f.ok(f.g.Replace([]any{first}, "1"))
 	f.flush()
 	for first.Decoded() != nil { // for OnAdd
 		runtime.GC()
 	}
-	f.ok(f.g.Update(f.arriving(specified("a", 2, "Ready"))))
-	f.ok(f.g.Update(f.arriving(specified("a", 3, "Ready"))))
+	f.ok(f.g.Update(f.arriving(withSpec("a", 2, "Ready"))))
+	f.ok(f.g.Update(f.arriving(withSpec("a", 3, "Ready"))))
 	f.flush()
 	want := []update{
-		{specified("a", 1, "Pending"), specified("a", 2, "Ready")},
-		{specified("a", 2, "Ready"), specified("a", 3, "Ready")},
+		{withSpec("a", 1, "Pending"), withSpec("a", 2, "Ready")},
+		{withSpec("a", 2, "Ready"), withSpec("a", 3, "Ready")},
 	}
 	if diff := cmp.Diff(want, seen, cmp.AllowUnexported(update{})); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)
@@ -84,13 +84,13 @@ func TestChangedUpdatesLeaveTheCache(t *testing.T) {
 	}})
 	f.ok(err)
 	f.next()
-	first := f.arriving(specified("a", 1, "Pending"))
+	first := f.arriving(withSpec("a", 1, "Pending"))
 	f.ok(f.g.Replace([]any{first}, "1"))
 	f.flush()
 	for first.Decoded() != nil { // for OnAdd
 		runtime.GC()
 	}
-	f.ok(f.g.Update(f.arriving(specified("a", 2, "Ready"))))
+	f.ok(f.g.Update(f.arriving(withSpec("a", 2, "Ready"))))
 	f.flush()
 	item, _ := f.store.Snapshot().Get("ns/a")
 	if text := string(jsonOf(t, item)); !strings.Contains(text, `"class":"standard"`) {
@@ -125,10 +125,10 @@ func TestNothingIsDecodedForNobody(t *testing.T) {
 			_, err := f.AddEventHandler(test.handler)
 			f.ok(err)
 			f.next()
-			f.ok(f.g.Replace([]any{f.arriving(specified("a", 1, "Pending")),
-				f.arriving(specified("b", 2, "Pending"))}, "2"))
-			f.ok(f.g.Update(f.arriving(specified("a", 3, "Ready"))))
-			f.ok(f.g.Delete(f.arriving(specified("a", 4, "Ready"))))
+			f.ok(f.g.Replace([]any{f.arriving(withSpec("a", 1, "Pending")),
+				f.arriving(withSpec("b", 2, "Pending"))}, "2"))
+			f.ok(f.g.Update(f.arriving(withSpec("a", 3, "Ready"))))
+			f.ok(f.g.Delete(f.arriving(withSpec("a", 4, "Ready"))))
 			f.ok(f.g.Replace(nil, "5")) // b is lost
 			f.flush()
 			stats := f.Stats()

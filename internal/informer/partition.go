@@ -13,7 +13,7 @@ var (
 	errNotInline    = errors.New("a partition with State or Replaces requires an InlineWatcher and no ExampleObject")
 )
 
-// Partition selects the objects of one reflector of a generation.
+// Partition selects the objects of one reflector of an incarnation.
 type Partition struct {
 	// Namespace is the namespace of the objects. If it is empty, the partition has the objects of all
 	// namespaces. It is then the only one, unless it has a Selection.
@@ -28,13 +28,14 @@ type Partition struct {
 	Replaces []Selection
 	// ListerWatcher lists and watches the partition. With State or Replaces it must be an InlineWatcher.
 	ListerWatcher cache.ListerWatcher
-	// State has the persisted objects. All partitions of a generation share it. It is ignored for partitions
-	// with a Selection. Optional.
+	// State has the persisted objects. All partitions of an incarnation share it. It is ignored for
+	// partitions with a Selection. Optional.
 	State PersistedState
 }
 
-// Selection selects objects by fields that never change. It can be narrowed, but only while Informer.Depart
-// calls narrow, and never widened. Implementations are pointers, because partitions are compared by them.
+// Selection selects objects by fields that never change. It can be narrowed, but only while
+// Informer.EvictOutOfShard calls narrow, and never widened. Implementations are pointers, because partitions
+// are compared by them.
 type Selection interface{ Has(object any) bool }
 
 func (p Partition) prefix() string { return prefixOf(p.Namespace) }
@@ -47,12 +48,12 @@ func prefixOf(namespace string) string {
 	return namespace + "/"
 }
 
-// RunPartitions runs a generation with one reflector for each partition until ctx ends. The partitions must
-// be in different namespaces. They feed one store. Handlers, indexers and objects of the previous generation
+// RunPartitions runs an incarnation with one reflector for each partition until ctx ends. The partitions must
+// be in different namespaces. They feed one store. Handlers, indexers and objects of the previous incarnation
 // stay (call Forget before to remove the objects). RunPartitions fails with ErrRunning or ErrStopped.
 //
 // The informer has synced when all partitions have listed. listed, if not nil, is called once when all
-// partitions have listed in this generation, with no lock held.
+// partitions have listed in this incarnation, with no lock held.
 //
 // A relist of one of several partitions replaces only its own objects. Readers see it object by object.
 //
@@ -67,15 +68,15 @@ func (i *Informer) RunPartitions(ctx context.Context, listed func(), partitions 
 		return err
 	}
 	if len(partitions) > 1 || partitions[0].Namespace != "" {
-		return i.RunChangingPartitions(ctx, listed, only(partitions))
+		return i.RunChangingPartitions(ctx, listed, staticPartitions(partitions))
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	g, err := i.begin(ctx, cancel, StateFresh, StateIdle)
+	g, err := i.beginIncarnation(ctx, cancel, StateNew, StateIdle)
 	if err != nil {
 		return err
 	}
-	defer i.end(g)
+	defer i.endIncarnation(g)
 	g.onListed = listed
 	if partitions[0].State != nil {
 		i.reflectPersisted(ctx, g, &partitions[0])
@@ -106,8 +107,9 @@ func (i *Informer) inlineWatcher(lw cache.ListerWatcher) InlineWatcher {
 	return direct
 }
 
-// only returns a function that returns the partitions once, and then waits for the end of the context.
-func only(partitions []Partition) func(context.Context) ([]Partition, bool) {
+// staticPartitions returns a function that returns the partitions once, and then waits for the end of the
+// context.
+func staticPartitions(partitions []Partition) func(context.Context) ([]Partition, bool) {
 	return func(ctx context.Context) ([]Partition, bool) {
 		if partitions == nil {
 			<-ctx.Done()
@@ -118,10 +120,10 @@ func only(partitions []Partition) func(context.Context) ([]Partition, bool) {
 	}
 }
 
-// reflectPersisted is reflect for the only partition of a generation. The informers without persistence have
-// smaller stacks because it is not a part of RunPartitions: see docs/design/types.md.
-func (i *Informer) reflectPersisted(ctx context.Context, g *generation, of *Partition) {
-	p := g.partition(*of)
+// reflectPersisted is reflect for the only partition of an incarnation. The informers without persistence
+// have smaller stacks because it is not a part of RunPartitions: see docs/design/types.md.
+func (i *Informer) reflectPersisted(ctx context.Context, g *incarnation, part *Partition) {
+	p := g.partition(*part)
 	i.mu.Lock()
 	g.partitions = 1
 	if i.mu.current == g {
@@ -141,19 +143,19 @@ func (i *Informer) reflectPartition(ctx context.Context, p *partition, resync ti
 	if restored {
 		from.version = p.resume(ctx)
 	}
-	i.reflect(ctx, p.generation, from, resync)
+	i.reflect(ctx, p.incarnation, from, resync)
 }
 
 // RunEmpty is RunPartitions for a type that is known to have no objects. It sends no requests, removes the
-// objects of the previous generation, and the informer has synced at once. It returns when ctx ends.
+// objects of the previous incarnation, and the informer has synced at once. It returns when ctx ends.
 func (i *Informer) RunEmpty(ctx context.Context, listed func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	g, err := i.begin(ctx, cancel, StateFresh, StateIdle)
+	g, err := i.beginIncarnation(ctx, cancel, StateNew, StateIdle)
 	if err != nil {
 		return err
 	}
-	defer i.end(g)
+	defer i.endIncarnation(g)
 	i.reflector.Store(nil)
 	g.onListed = listed
 	if err := g.Replace(nil, ""); err != nil {
@@ -163,11 +165,11 @@ func (i *Informer) RunEmpty(ctx context.Context, listed func()) error {
 	return nil
 }
 
-// Depart removes the objects from the store for which stays returns false, without deleting them: only
-// handlers that are Departed are notified. Before that it calls narrow, which may narrow selections. Events
-// are applied before or after both. narrow and stays are called under the informer's lock and must not call
-// the informer.
-func (i *Informer) Depart(narrow func(), stays func(Item) bool) {
+// EvictOutOfShard removes the objects from the store for which inShard returns false, without deleting them:
+// only LeftShardHandlers are notified. Before that it calls narrow, which may narrow selections. Events are
+// applied before or after both. narrow and inShard are called under the informer's lock and must not call the
+// informer.
+func (i *Informer) EvictOutOfShard(narrow func(), inShard func(Item) bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	narrow()
@@ -176,9 +178,9 @@ func (i *Informer) Depart(narrow func(), stays func(Item) bool) {
 	}
 	var leaving []notification
 	for key, item := range i.store.Snapshot().All {
-		if !stays(item) {
+		if !inShard(item) {
 			i.store.Remove(key, "")
-			leaving = append(leaving, departed(item))
+			leaving = append(leaving, leftShard(item))
 		}
 	}
 	if len(leaving) > 0 {

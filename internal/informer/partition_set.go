@@ -12,11 +12,11 @@ import (
 // RunChangingPartitions is RunPartitions for partitions that change. next returns the next set of partitions,
 // each of another namespace or selection, and may block until there is one. It is called again when that set
 // runs and the partitions outside it have ended. It must return false when its context ends, and can do so
-// before to end the generation.
+// before to end the incarnation.
 //
 // A partition with the namespace and selection of a running one is the same and continues. A partition with
 // Replaces continues where the replaced ones have ended. Objects outside the namespaces of the set are
-// deleted; objects in these namespaces that no partition selects depart.
+// deleted; objects in these namespaces that no partition selects leave the shard.
 //
 // The informer has synced, and listed is called, when all partitions of the first set that are still in the
 // set have listed. Partitions that are added later change neither.
@@ -24,14 +24,14 @@ func (i *Informer) RunChangingPartitions(ctx context.Context, listed func(),
 	next func(context.Context) ([]Partition, bool)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	g, err := i.begin(ctx, cancel, StateFresh, StateIdle) // its pending list is the first set
+	g, err := i.beginIncarnation(ctx, cancel, StateNew, StateIdle) // its pending list is the first set
 	if err != nil {
 		return err
 	}
-	defer i.end(g)
+	defer i.endIncarnation(g)
 	g.onListed = listed
 	i.reflector.Store(nil)
-	s := &partitionSet{generation: g, running: map[partitionKey]*runningPartition{}}
+	s := &partitionSet{incarnation: g, running: map[partitionKey]*runningPartition{}}
 	defer s.workers.Wait()
 	defer cancel()
 	s.workers.Go(func() { g.resyncs(ctx) }) // ended by cancel
@@ -49,9 +49,9 @@ func (i *Informer) RunChangingPartitions(ctx context.Context, listed func(),
 	}
 }
 
-// partitionSet has the running partitions of a generation.
+// partitionSet has the running partitions of an incarnation.
 type partitionSet struct {
-	*generation
+	*incarnation
 	running map[partitionKey]*runningPartition
 	started bool // the first set has been started
 	workers sync.WaitGroup
@@ -101,8 +101,8 @@ func (s *partitionSet) run(ctx context.Context, set []Partition) error {
 	if err := s.commitSet(set, added, removed); err != nil {
 		return err
 	}
-	s.settle()
-	s.announce()
+	s.reportRestoration()
+	s.callOnListed()
 	if first {
 		s.restore(ctx, partitionsOf(added))
 	}
@@ -128,13 +128,13 @@ func (r *runningPartition) replace(removed []*runningPartition) {
 			replaced = append(replaced, p)
 		}
 	}
-	r.progress = join(replaced)
+	r.progress = joinProgress(replaced)
 	r.hasListed, r.relisting = true, true
 }
 
 func (s *partitionSet) start(ctx context.Context, r *runningPartition) {
 	ctx, r.cancel = context.WithCancel(ctx)
-	// Ended by run, or with the generation.
+	// Ended by run, or with the incarnation.
 	s.workers.Go(func() {
 		defer close(r.done)
 		s.informer.reflectPartition(ctx, r.partition, 0)
@@ -155,14 +155,14 @@ func (s *partitionSet) commitSet(set []Partition, added map[partitionKey]*runnin
 	i := s.informer
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.mu.current != s.generation {
-		return ErrGenerationOver
+	if i.mu.current != s.incarnation {
+		return ErrIncarnationOver
 	}
 	i.mu.partitions = append(partitionsOf(s.running), partitionsOf(added)...)
 	s.partitions = len(i.mu.partitions)
 	for _, r := range added {
 		if s.pendingLists == 0 {
-			r.hasListed = true // the generation does not wait for it
+			r.hasListed = true // the incarnation does not wait for it
 		} else if !r.hasListed {
 			s.pendingLists++
 		}
@@ -189,7 +189,7 @@ func (s *partitionSet) commitSet(set []Partition, added map[partitionKey]*runnin
 }
 
 // removeOutsideLocked removes the objects that belong to none of the partitions. Those in the namespace of a
-// partition depart; the result has the others, which are deleted.
+// partition leave the shard; the result has the others, which are deleted.
 func (i *Informer) removeOutsideLocked(partitions []Partition) []store.Change {
 	byPrefix := map[string][]Partition{}
 	for _, p := range partitions {
@@ -207,7 +207,7 @@ func (i *Informer) removeOutsideLocked(partitions []Partition) []store.Change {
 		case slices.ContainsFunc(within, selects):
 			continue
 		case len(within) > 0:
-			leaving = append(leaving, departed(item))
+			leaving = append(leaving, leftShard(item))
 		default:
 			deleted = append(deleted, store.Change{Key: key, Old: item})
 		}
@@ -220,7 +220,7 @@ func (i *Informer) removeOutsideLocked(partitions []Partition) []store.Change {
 
 // resyncs notifies the handlers that are due for a resync, until ctx ends. It stands in for the resyncs of a
 // reflector, because a partition may end, or never list.
-func (g *generation) resyncs(ctx context.Context) {
+func (g *incarnation) resyncs(ctx context.Context) {
 	if g.resyncCheck <= 0 {
 		return
 	}
@@ -233,7 +233,7 @@ func (g *generation) resyncs(ctx context.Context) {
 		case <-ticker.C():
 		}
 		if g.shouldResync() {
-			if err := g.Resync(); err != nil { // the generation is over
+			if err := g.Resync(); err != nil { // the incarnation is over
 				return
 			}
 		}

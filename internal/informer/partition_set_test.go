@@ -32,7 +32,7 @@ func namespacePart(namespace string, free <-chan struct{}, times *int) Partition
 				return nil, ctx.Err()
 			}
 			*times++
-			list := &unstructured.UnstructuredList{Items: []unstructured.Unstructured{*in(namespace,
+			list := &unstructured.UnstructuredList{Items: []unstructured.Unstructured{*inNamespace(namespace,
 				object("x", 1))}}
 			list.SetResourceVersion("1")
 			return list, nil
@@ -44,8 +44,8 @@ func namespacePart(namespace string, free <-chan struct{}, times *int) Partition
 	}}}
 }
 
-// changing is a generation with partitions that a test changes.
-type changing struct {
+// changingPartitions is an incarnation with partitions that a test changes.
+type changingPartitions struct {
 	*Informer
 	sets   chan []Partition
 	ended  chan error
@@ -53,9 +53,10 @@ type changing struct {
 	cancel context.CancelFunc
 }
 
-func newChanging(t *testing.T, options Options) *changing {
+func newChanging(t *testing.T, options Options) *changingPartitions {
 	ctx, cancel := context.WithCancel(t.Context())
-	c := &changing{Informer: New(nil, options), sets: make(chan []Partition), ended: make(chan error, 1),
+	c := &changingPartitions{Informer: New(nil, options), sets: make(chan []Partition),
+		ended:  make(chan error, 1),
 		cancel: cancel}
 	next := func(ctx context.Context) ([]Partition, bool) {
 		select {
@@ -70,12 +71,12 @@ func newChanging(t *testing.T, options Options) *changing {
 }
 
 // become runs these partitions.
-func (c *changing) become(parts ...Partition) {
+func (c *changingPartitions) become(parts ...Partition) {
 	c.sets <- parts
 	synctest.Wait()
 }
 
-func (c *changing) expect(t *testing.T, step string, synced bool, keys ...string) {
+func (c *changingPartitions) expect(t *testing.T, step string, synced bool, keys ...string) {
 	t.Helper()
 	got := c.GetStore().ListKeys()
 	slices.Sort(got)
@@ -84,7 +85,7 @@ func (c *changing) expect(t *testing.T, step string, synced bool, keys ...string
 	}
 }
 
-func (c *changing) end(t *testing.T) {
+func (c *changingPartitions) end(t *testing.T) {
 	c.cancel()
 	if err := <-c.ended; err != nil {
 		t.Error(err)
@@ -137,15 +138,15 @@ func TestChangingPartitionsWithoutAny(t *testing.T) {
 	})
 }
 
-// TestChangingPartitionsAfterAnotherGeneration: objects of the previous generation outside the partitions are
-// removed.
-func TestChangingPartitionsAfterAnotherGeneration(t *testing.T) {
+// TestChangingPartitionsAfterAnotherIncarnation: objects of the previous incarnation outside the partitions
+// are removed.
+func TestChangingPartitionsAfterAnotherIncarnation(t *testing.T) {
 	f := newFeed(t, Options{})
 	log, _ := f.handle()
-	f.list(1, in("a", object("x", 1)), in("ab", object("x", 1)), object("nowhere", 1))
+	f.list(1, inNamespace("a", object("x", 1)), inNamespace("ab", object("x", 1)), object("nowhere", 1))
 	f.flush()
 	log.take()
-	s := &partitionSet{generation: f.g, running: map[partitionKey]*runningPartition{}}
+	s := &partitionSet{incarnation: f.g, running: map[partitionKey]*runningPartition{}}
 	f.g.pendingLists = 1
 	f.ok(s.commitSet([]Partition{{Namespace: "ab"}},
 		map[partitionKey]*runningPartition{{namespace: "ab"}: {partition: &partition{}}}, nil))
@@ -159,22 +160,22 @@ func TestChangingPartitionsAfterAnotherGeneration(t *testing.T) {
 	}
 }
 
-// TestLatePartition: the generation does not wait for a partition that is added after the others have listed.
-// Its first list is not a takeover, so handlers are not notified of unchanged objects.
+// TestLatePartition: the incarnation does not wait for a partition that is added after the others have
+// listed. Its first list is not a takeover, so handlers are not notified of unchanged objects.
 func TestLatePartition(t *testing.T) {
 	f := newFeed(t, Options{ResyncPeriod: time.Hour})
 	log, _ := f.handle()
-	f.list(1, in("a", object("x", 1)))
+	f.list(1, inNamespace("a", object("x", 1)))
 	if f.g.shouldResync() { // from here on, resyncs are for handlers that are due
 		t.Fatal("a resync is due")
 	}
 	f.flush()
 	log.take()
-	s := &partitionSet{generation: f.g, started: true}
-	late := &runningPartition{partition: &partition{generation: f.g, prefix: "a/"}}
+	s := &partitionSet{incarnation: f.g, started: true}
+	late := &runningPartition{partition: &partition{incarnation: f.g, prefix: "a/"}}
 	f.ok(s.commitSet([]Partition{{Namespace: "a"}},
 		map[partitionKey]*runningPartition{{namespace: "a"}: late}, nil))
-	f.listPart(late.partition, 2, in("a", object("x", 1)), in("a", object("y", 2)))
+	f.listPart(late.partition, 2, inNamespace("a", object("x", 1)), inNamespace("a", object("y", 2)))
 	f.flush()
 	expect(t, "events", log.take(), []string{"add y2"})
 	if f.g.pendingLists != 0 {

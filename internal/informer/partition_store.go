@@ -10,9 +10,9 @@ import (
 )
 
 // partition is the store of the reflector of a Partition. A partition without persistence that is the only
-// one of its generation has none: its reflector writes to the generation.
+// one of its incarnation has none: its reflector writes to the incarnation.
 type partition struct {
-	*generation
+	*incarnation
 	prefix    string     // of the keys
 	selection Selection  // nil selects all
 	onListed  func(bool) // may be nil
@@ -21,13 +21,13 @@ type partition struct {
 	// The rest is guarded by Informer.mu.
 
 	progress
-	// hasListed is true if the generation does not wait for the first list of the partition, relisting if the
-	// next list is not the first one.
+	// hasListed is true if the incarnation does not wait for the first list of the partition, relisting if
+	// the next list is not the first one.
 	hasListed, relisting bool
 }
 
-func (g *generation) partition(p Partition) *partition {
-	created := &partition{generation: g, prefix: p.prefix(), selection: p.Selection, onListed: p.OnListed,
+func (g *incarnation) partition(p Partition) *partition {
+	created := &partition{incarnation: g, prefix: p.prefix(), selection: p.Selection, onListed: p.OnListed,
 		lw: p.ListerWatcher}
 	if p.Selection == nil {
 		created.state = p.State
@@ -86,8 +86,8 @@ func (p *partition) Replace(list []any, resourceVersion string) error {
 			return err
 		}
 		if done {
-			p.settle()
-			p.announce()
+			p.reportRestoration()
+			p.callOnListed()
 			if p.onListed != nil {
 				p.onListed(isVersion(resourceVersion))
 			}
@@ -114,8 +114,8 @@ func (p *partition) commitWhole(all *items, batch *store.Batch, resourceVersion 
 	i := p.informer
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.mu.current != p.generation {
-		return false, ErrGenerationOver
+	if i.mu.current != p.incarnation {
+		return false, ErrIncarnationOver
 	}
 	if !p.isWholeLocked() || !all.isSelected(p.selection) { // it was narrowed after the selection
 		return false, nil
@@ -135,8 +135,8 @@ func (p *partition) commitList(prepared []store.Prepared, resourceVersion string
 	i := p.informer
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.mu.current != p.generation {
-		return false, ErrGenerationOver
+	if i.mu.current != p.incarnation {
+		return false, ErrIncarnationOver
 	}
 	p.version = ""
 	changes := p.removeMissingLocked(prepared)
@@ -154,11 +154,11 @@ func (p *partition) commitList(prepared []store.Prepared, resourceVersion string
 	}
 	i.mu.log.reset(resourceVersion)
 	if !done {
-		p.recordLocked(listing{changes: changeList(changes)}, false)
+		p.recordLocked(listChanges{changes: changeSlice(changes)}, false)
 		return false, nil
 	}
 	i.store.SetResourceVersion(resourceVersion)
-	p.recordListedLocked(changeList(changes), resourceVersion)
+	p.recordListedLocked(changeSlice(changes), resourceVersion)
 	return true, nil
 }
 
@@ -168,15 +168,15 @@ func (p *partition) recordListedLocked(changes changes, resourceVersion string) 
 	if !unordered(resourceVersion) {
 		p.version = resourceVersion
 	}
-	l := listing{changes: changes, unseen: p.confirmLocked()}
-	if l.unseen {
+	l := listChanges{changes: changes, oldUnseen: p.confirmLocked()}
+	if l.oldUnseen {
 		p.informer.mu.unconfirmed.listed = true
 	}
 	p.recordLocked(l, true)
 }
 
 // recordLocked records the changes that a list has made. done is true if the list is complete.
-func (p *partition) recordLocked(l listing, done bool) {
+func (p *partition) recordLocked(l listChanges, done bool) {
 	if done && p.relisting {
 		p.informer.events.relists.Add(1)
 	}

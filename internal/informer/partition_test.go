@@ -17,8 +17,8 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// in puts an object in another namespace.
-func in(namespace string, o *unstructured.Unstructured) *unstructured.Unstructured {
+// inNamespace puts an object in another namespace.
+func inNamespace(namespace string, o *unstructured.Unstructured) *unstructured.Unstructured {
 	o.SetNamespace(namespace)
 	return o
 }
@@ -28,7 +28,7 @@ func (f *feed) parts(namespaces ...string) (parts []*partition, listed *int) {
 	listed = new(int)
 	f.g.pendingLists, f.g.onListed = len(namespaces), func() { *listed++ }
 	for _, namespace := range namespaces {
-		parts = append(parts, &partition{generation: f.g, prefix: namespace + "/"})
+		parts = append(parts, &partition{incarnation: f.g, prefix: namespace + "/"})
 	}
 	return parts, listed
 }
@@ -46,17 +46,17 @@ func TestPartitionsSyncTogether(t *testing.T) {
 	f := newFeed(t, Options{})
 	log, handle := f.handle()
 	parts, listed := f.parts("a", "b")
-	f.listPart(parts[0], 10, in("a", object("x", 1)))
+	f.listPart(parts[0], 10, inNamespace("a", object("x", 1)))
 	f.flush()
 	if f.HasSynced() || handle.HasSynced() || *listed != 0 {
 		t.Error("synced before the second part has listed")
 	}
-	f.listPart(parts[0], 11, in("a", object("x", 1)), in("a", object("y", 2)))
+	f.listPart(parts[0], 11, inNamespace("a", object("x", 1)), inNamespace("a", object("y", 2)))
 	if f.HasSynced() {
 		t.Error("synced by the same part twice")
 	}
-	f.ok(parts[0].Update(in("a", object("y", 3))))
-	f.listPart(parts[1], 7, in("b", object("x", 1)))
+	f.ok(parts[0].Update(inNamespace("a", object("y", 3))))
+	f.listPart(parts[1], 7, inNamespace("b", object("x", 1)))
 	f.flush()
 	if !f.HasSynced() || !handle.HasSynced() || *listed != 1 {
 		t.Errorf("after all parts: synced %v and %v, told %d times", f.HasSynced(),
@@ -103,7 +103,7 @@ func TestPartitionsCostNothingToOthers(t *testing.T) {
 		for n, p := range parts {
 			list = list[:0]
 			for k := range size {
-				list = append(list, in(namespaces[n], object(fmt.Sprint("o", k), 1)))
+				list = append(list, inNamespace(namespaces[n], object(fmt.Sprint("o", k), 1)))
 			}
 			f.ok(p.Replace(list, "1"))
 		}
@@ -136,12 +136,12 @@ func TestRelistOfOnePartition(t *testing.T) {
 	f := newFeed(t, Options{})
 	log, _ := f.handle()
 	parts, listed := f.parts("a", "ab")
-	f.listPart(parts[0], 10, in("a", object("x", 1)), in("a", object("y", 2)))
-	f.listPart(parts[1], 5, in("ab", object("x", 3)))
+	f.listPart(parts[0], 10, inNamespace("a", object("x", 1)), inNamespace("a", object("y", 2)))
+	f.listPart(parts[1], 5, inNamespace("ab", object("x", 3)))
 	f.flush()
 	log.take()
-	f.listPart(parts[0], 20, in("a", object("y", 12)), in("a", object("z", 13)))
-	f.ok(parts[1].Delete(in("ab", object("x", 14))))
+	f.listPart(parts[0], 20, inNamespace("a", object("y", 12)), inNamespace("a", object("z", 13)))
+	f.ok(parts[1].Delete(inNamespace("ab", object("x", 14))))
 	f.ok(parts[1].Bookmark("15"))
 	f.flush()
 	expect(t, "events", log.take(), []string{"lost a/x x1", "update y2 y12", "add z13", "delete x14"})
@@ -152,12 +152,12 @@ func TestRelistOfOnePartition(t *testing.T) {
 	g := f.g
 	f.finish()
 	f.next()
-	if err := (&partition{generation: g, prefix: "a/"}).Replace(nil, "21"); !errors.Is(err, ErrGenerationOver) {
-		t.Errorf("a generation that is over lists: %v", err)
+	if err := (&partition{incarnation: g, prefix: "a/"}).Replace(nil, "21"); !errors.Is(err, ErrIncarnationOver) {
+		t.Errorf("an incarnation that is over lists: %v", err)
 	}
 }
 
-// TestTakeover: handlers are notified of all objects of a generation that takes over with another version.
+// TestTakeover: handlers are notified of all objects of an incarnation that takes over with another version.
 func TestTakeover(t *testing.T) {
 	for name, namespaces := range map[string][]string{"one reflector": nil, "parts": {"ns"}} {
 		t.Run(name, func(t *testing.T) {
@@ -234,7 +234,8 @@ func TestRunPartitionsNeedsPartitions(t *testing.T) {
 // TestResumingNeedsInlineWatcher: a reflector would ignore the resource version of persisted objects.
 func TestResumingNeedsInlineWatcher(t *testing.T) {
 	resuming := Partition{ListerWatcher: newAsked("1"), State: newKept("1", nil)}
-	joining := Partition{ListerWatcher: &pump{}, Namespace: "a", Replaces: []Selection{ofInitials("a")}}
+	joining := Partition{ListerWatcher: &benchmarkSource{}, Namespace: "a",
+		Replaces: []Selection{ofInitials("a")}}
 	for name, run := range map[string]func(i *Informer) error{
 		"typed": func(i *Informer) error {
 			i.options.ExampleObject = object("a", 1)
@@ -242,11 +243,11 @@ func TestResumingNeedsInlineWatcher(t *testing.T) {
 		},
 		"no InlineWatcher": func(i *Informer) error {
 			resuming := resuming
-			resuming.ListerWatcher = &pump{}
+			resuming.ListerWatcher = &benchmarkSource{}
 			return i.RunPartitions(t.Context(), nil, resuming)
 		},
 		"changing": func(i *Informer) error {
-			return i.RunChangingPartitions(t.Context(), nil, only([]Partition{joining}))
+			return i.RunChangingPartitions(t.Context(), nil, staticPartitions([]Partition{joining}))
 		},
 	} {
 		i := New(nil, Options{})
@@ -261,21 +262,21 @@ func TestResumingNeedsInlineWatcher(t *testing.T) {
 func TestRoomForAList(t *testing.T) {
 	f := newFeed(t, Options{Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}})
 	parts, _ := f.parts("a", "b")
-	f.listPart(parts[0], 1, in("a", object("x", 1)))
-	f.listPart(parts[1], 1, in("b", object("x", 1)), in("b", object("y", 1)))
-	shard := &partition{generation: f.g, selection: ofInitials("a")}
+	f.listPart(parts[0], 1, inNamespace("a", object("x", 1)))
+	f.listPart(parts[1], 1, inNamespace("b", object("x", 1)), inNamespace("b", object("y", 1)))
+	shard := &partition{incarnation: f.g, selection: ofInitials("a")}
 	for what, tt := range map[string]struct {
 		target target
 		want   int
 	}{
 		"everything": {f.g, 3}, "a": {parts[0], 1}, "b": {parts[1], 2}, "one of several ranges": {shard, 0},
 	} {
-		if got := (&inline{generation: f.g, target: tt.target}).sizeHint(); got != tt.want {
+		if got := (&inline{incarnation: f.g, target: tt.target}).sizeHint(); got != tt.want {
 			t.Errorf("%s: room for %d objects, want %d", what, got, tt.want)
 		}
 	}
 	f.g.partitions = 1
-	if got := (&inline{generation: f.g, target: shard}).sizeHint(); got != 3 {
+	if got := (&inline{incarnation: f.g, target: shard}).sizeHint(); got != 3 {
 		t.Errorf("the only range: room for %d objects", got)
 	}
 }

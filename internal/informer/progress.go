@@ -9,19 +9,19 @@ type progress struct {
 	version string
 	// ahead are objects that are newer than version. A partition that has replaced others has some until its
 	// watch has caught up.
-	ahead []applied
+	ahead []appliedRange
 }
 
-// applied are selected objects whose events have been applied up to a resource version.
-type applied struct {
+// appliedRange are selected objects whose events have been applied up to a resource version.
+type appliedRange struct {
 	selects func(obj any) bool
 	version string
 }
 
-// join returns the progress of a partition that replaces others, which have ended: the least of their
+// joinProgress returns the progress of a partition that replaces others, which have ended: the least of their
 // versions, and the later objects of each. If their resource versions are not ordered, it returns no
 // version, and everything has to be listed.
-func join(replaced []*runningPartition) progress {
+func joinProgress(replaced []*runningPartition) progress {
 	var p progress
 	for _, from := range replaced {
 		if !isVersion(from.version) {
@@ -31,10 +31,10 @@ func join(replaced []*runningPartition) progress {
 			p.version = from.version
 		}
 		selects := from.selection.Has
-		p.ahead = append(p.ahead, applied{selects, from.version})
+		p.ahead = append(p.ahead, appliedRange{selects, from.version})
 		for _, a := range from.ahead {
 			p.ahead = append(p.ahead,
-				applied{func(obj any) bool { return selects(obj) && a.selects(obj) }, a.version})
+				appliedRange{func(obj any) bool { return selects(obj) && a.selects(obj) }, a.version})
 		}
 	}
 	p.prune()
@@ -48,7 +48,7 @@ func (p *progress) hasApplied(obj any) bool {
 		return false
 	}
 	version := resourceVersion(obj)
-	return isVersion(version) && slices.ContainsFunc(p.ahead, func(a applied) bool {
+	return isVersion(version) && slices.ContainsFunc(p.ahead, func(a appliedRange) bool {
 		return !older(a.version, version) && a.selects(obj)
 	})
 }
@@ -66,14 +66,14 @@ func (p *partition) advanceLocked(version string) {
 // prune removes the objects that are no longer ahead. Objects at the partition's version stay ahead, because
 // several events can have one version.
 func (p *progress) prune() {
-	p.ahead = slices.DeleteFunc(p.ahead, func(a applied) bool { return older(a.version, p.version) })
+	p.ahead = slices.DeleteFunc(p.ahead, func(a appliedRange) bool { return older(a.version, p.version) })
 }
 
 // latest returns the latest version of any object of the partition; empty if none is known.
 func (p *progress) latest() string {
 	latest := p.version
 	for _, a := range p.ahead {
-		latest = later(latest, a.version)
+		latest = laterVersion(latest, a.version)
 	}
 	return latest
 }
@@ -84,8 +84,8 @@ func older(a, b string) bool {
 	return err == nil && order < 0
 }
 
-// later returns the later version, or a if they are not ordered.
-func later(a, b string) string {
+// laterVersion returns the later version, or a if they are not ordered.
+func laterVersion(a, b string) string {
 	if older(a, b) {
 		return b
 	}

@@ -8,8 +8,8 @@ import (
 // join replaces partitions by one, as a partitionSet does.
 func (f *feed) join(selection Selection, parts ...*partition) *partition {
 	f.Helper()
-	s := &partitionSet{generation: f.g, running: map[partitionKey]*runningPartition{}, started: true}
-	r := &runningPartition{partition: &partition{generation: f.g, selection: selection}}
+	s := &partitionSet{incarnation: f.g, running: map[partitionKey]*runningPartition{}, started: true}
+	r := &runningPartition{partition: &partition{incarnation: f.g, selection: selection}}
 	var gone []*runningPartition
 	for _, p := range parts {
 		gone = append(gone, &runningPartition{partition: p})

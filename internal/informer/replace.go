@@ -13,7 +13,7 @@ import (
 // Replace implements cache.ReflectorStore. A list or watch-list replaces the content, and the handlers are
 // notified of the differences, deletions first. It is the initial list if the informer has not synced.
 // Replace reuses the memory of the list.
-func (g *generation) Replace(list []any, resourceVersion string) error {
+func (g *incarnation) Replace(list []any, resourceVersion string) error {
 	all, err := g.itemsOf(list)
 	if err != nil {
 		return err
@@ -28,7 +28,7 @@ func (g *generation) Replace(list []any, resourceVersion string) error {
 			return err
 		}
 		if done {
-			g.announce()
+			g.callOnListed()
 			return nil
 		}
 	}
@@ -75,7 +75,6 @@ func (l *items) selected(selection Selection) *items {
 	return selected
 }
 
-// isSelected reports whether all items are selected.
 func (l *items) isSelected(selection Selection) bool {
 	return selection == nil ||
 		!slices.ContainsFunc(l.items, func(item Item) bool { return !selection.Has(item) })
@@ -84,7 +83,7 @@ func (l *items) isSelected(selection Selection) bool {
 // itemsOf transforms the objects of a list, in the memory of the list, and computes their keys. It reports an
 // object whose transform fails; the stored version of such an object stays, so that no handler is notified of
 // a deletion that did not happen.
-func (g *generation) itemsOf(list []any) (*items, error) {
+func (g *incarnation) itemsOf(list []any) (*items, error) {
 	i := g.informer
 	all := &items{items: list[:0]}
 	var firstFailure error
@@ -120,12 +119,12 @@ func (g *generation) itemsOf(list []any) (*items, error) {
 }
 
 // commitAll is commit for a whole list.
-func (g *generation) commitAll(batch *store.Batch, resourceVersion string) (bool, error) {
+func (g *incarnation) commitAll(batch *store.Batch, resourceVersion string) (bool, error) {
 	i := g.informer
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.mu.current != g {
-		return false, ErrGenerationOver
+		return false, ErrIncarnationOver
 	}
 	differences, ok := i.store.ReplaceList(batch, resourceVersion)
 	if !ok {
@@ -135,18 +134,18 @@ func (g *generation) commitAll(batch *store.Batch, resourceVersion string) (bool
 	if g.pendingLists == 0 {
 		i.events.relists.Add(1)
 	}
-	g.recordListingLocked(listing{changes: differences}, g.pendingLists > 0)
+	g.recordListingLocked(listChanges{changes: differences}, g.pendingLists > 0)
 	return true, nil
 }
 
 // recordListLocked is recordListingLocked for a slice of changes.
-func (g *generation) recordListLocked(changes []store.Change, first bool) {
-	g.recordListingLocked(listing{changes: changeList(changes)}, first)
+func (g *incarnation) recordListLocked(changes []store.Change, first bool) {
+	g.recordListingLocked(listChanges{changes: changeSlice(changes)}, first)
 }
 
 // recordListingLocked notifies the handlers of the changes of a list. first is true for the first list of a
-// partition in this generation. The informer has synced with the last of these.
-func (g *generation) recordListingLocked(l listing, first bool) {
+// partition in this incarnation. The informer has synced with the last of these.
+func (g *incarnation) recordListingLocked(l listChanges, first bool) {
 	i := g.informer
 	synced := i.synced.Load()
 	initial := !synced.reached()
@@ -164,8 +163,8 @@ func (g *generation) recordListingLocked(l listing, first bool) {
 	}
 }
 
-// announce calls onListed once if no lists are pending.
-func (g *generation) announce() {
+// callOnListed calls onListed once if no lists are pending.
+func (g *incarnation) callOnListed() {
 	i := g.informer
 	i.mu.Lock()
 	listed := g.onListed

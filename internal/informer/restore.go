@@ -18,7 +18,7 @@ import (
 
 // PersistedState gives access to the objects that an earlier process persisted.
 type PersistedState interface {
-	// Load returns the persisted objects, or nil if none belong to the running generation. It is called
+	// Load returns the persisted objects, or nil if none belong to the running incarnation. It is called
 	// before the server has answered, and again afterwards, when more is known of the server. If the second
 	// call returns nil, the result of the first one is invalid.
 	Load(ctx context.Context, answered bool) *Restored
@@ -37,10 +37,10 @@ type Restored struct {
 	Namespaces      map[string]string
 }
 
-// restore loads the objects that an earlier process persisted of the first partitions of a generation, and
+// restore loads the objects that an earlier process persisted of the first partitions of an incarnation, and
 // stores them. Readers see them at once; resume then has each partition confirmed. It does nothing if the
-// store has objects of an earlier generation, because handlers know of these.
-func (g *generation) restore(ctx context.Context, partitions []*partition) {
+// store has objects of an earlier incarnation, because handlers know of these.
+func (g *incarnation) restore(ctx context.Context, partitions []*partition) {
 	state, lw := restorable(partitions)
 	if state == nil || g.informer.hasContent() {
 		return
@@ -84,7 +84,7 @@ func (i *Informer) hasContent() bool {
 }
 
 // storeRestored stores the restored objects of the partitions.
-func (g *generation) storeRestored(restored *Restored, state PersistedState, partitions []*partition) error {
+func (g *incarnation) storeRestored(restored *Restored, state PersistedState, partitions []*partition) error {
 	i := g.informer
 	versions := map[string]string{}
 	for _, p := range partitions {
@@ -125,13 +125,13 @@ func (g *generation) storeRestored(restored *Restored, state PersistedState, par
 
 // commitRestored stores a prepared batch of restored objects. It returns false if the batch has to be
 // prepared again.
-func (g *generation) commitRestored(batch *store.Batch, versions map[string]string, state PersistedState,
+func (g *incarnation) commitRestored(batch *store.Batch, versions map[string]string, state PersistedState,
 	partitions []*partition) (bool, error) {
 	i := g.informer
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.mu.current != g {
-		return false, ErrGenerationOver
+		return false, ErrIncarnationOver
 	}
 	if !i.store.Restore(batch, versions[""]) {
 		return false, nil
@@ -191,13 +191,13 @@ func (p *partition) resume(ctx context.Context) (version string) {
 }
 
 // run returns the reason why everything has to be listed; it is empty if the objects are confirmed. The error
-// is that of ctx or ErrGenerationOver.
+// is that of ctx or ErrIncarnationOver.
 func (r *restoration) run(ctx context.Context) (why string, err error) {
 	if r.goal, err = r.lw.CurrentVersion(ctx); err != nil {
 		return "", err
 	}
 	if r.state.Load(ctx, true) == nil {
-		r.drop()
+		r.dropRestored()
 		return "the objects belong to another cluster or type", nil
 	}
 	for range confirmationWatches {
@@ -208,7 +208,7 @@ func (r *restoration) run(ctx context.Context) (why string, err error) {
 		case order > 0:
 			return fmt.Sprintf("the server is at version %s, which is before %s", r.goal, r.version), nil
 		case order == 0:
-			return "", r.confirm(ctx)
+			return "", r.deliverConfirmed(ctx)
 		}
 		if why, err := r.watch(ctx); why != "" || err != nil || !r.isBehind() {
 			return why, err
@@ -235,7 +235,7 @@ func (r *restoration) watch(ctx context.Context) (why string, err error) {
 	case why != "" || err != nil:
 		return why, err
 	case !r.isBehind():
-		return "", r.confirm(ctx)
+		return "", r.deliverConfirmed(ctx)
 	case ctx.Err() != nil:
 		return "", context.Cause(ctx)
 	case refusal == nil:
@@ -277,15 +277,15 @@ func (r *restoration) apply(event watch.Event) (why string, err error) {
 	return "", err
 }
 
-// confirm delivers the objects of the partition to the handlers as its first list.
-func (r *restoration) confirm(ctx context.Context) error {
+// deliverConfirmed delivers the objects of the partition to the handlers as its first list.
+func (r *restoration) deliverConfirmed(ctx context.Context) error {
 	if err := r.confirmStored(); err != nil {
 		return err
 	}
-	r.settle()
-	r.announce()
+	r.reportRestoration()
+	r.callOnListed()
 	if r.informer.store.ExtractsBlocks() {
-		r.informer.workers.Go(func() { r.informer.extractBlocks(ctx) }) // ended by ctx, with the generation
+		r.informer.workers.Go(func() { r.informer.extractBlocks(ctx) }) // ended by ctx, with the incarnation
 	}
 	return nil
 }
@@ -294,13 +294,13 @@ func (p *partition) confirmStored() error {
 	i := p.informer
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.mu.current != p.generation {
-		return ErrGenerationOver
+	if i.mu.current != p.incarnation {
+		return ErrIncarnationOver
 	}
 	p.confirmLocked()
-	l := listing{changes: changeList(nil)}
+	l := listChanges{changes: changeSlice(nil)}
 	if now := i.store.Snapshot(); len(i.mu.handlers) > 0 || !p.isAll() {
-		l.changes = p.additions(now)
+		l.changes = p.restoredAdditions(now)
 	} else {
 		i.events.adds.Add(int64(now.Len()))
 	}
@@ -308,11 +308,11 @@ func (p *partition) confirmStored() error {
 	return nil
 }
 
-// additions returns the partition's objects as changes.
-func (p *partition) additions(now *store.Snapshot) changeList {
-	var changes changeList
+// restoredAdditions returns the partition's objects as changes.
+func (p *partition) restoredAdditions(now *store.Snapshot) changeSlice {
+	var changes changeSlice
 	if p.isAll() {
-		changes = make(changeList, 0, now.Len())
+		changes = make(changeSlice, 0, now.Len())
 		for key, item := range now.All {
 			changes = append(changes, store.Change{Key: key, New: item})
 		}
@@ -325,16 +325,16 @@ func (p *partition) additions(now *store.Snapshot) changeList {
 	return changes
 }
 
-// drop removes the restored objects of the partition from the store.
-func (p *partition) drop() {
+// dropRestored removes the restored objects of the partition from the store.
+func (p *partition) dropRestored() {
 	i := p.informer
 	i.mu.Lock()
-	if i.mu.current == p.generation && p.confirmLocked() {
+	if i.mu.current == p.incarnation && p.confirmLocked() {
 		i.mu.unconfirmed.listed, p.version = true, ""
 		i.removeNamespaceLocked(p.namespace())
 	}
 	i.mu.Unlock()
-	p.settle()
+	p.reportRestoration()
 }
 
 // extractPause separates two slices of extractBlocks, which take less than a millisecond.

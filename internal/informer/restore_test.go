@@ -16,19 +16,19 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// kept is a PersistedState with these objects.
-type kept struct {
+// persistedObjects is a PersistedState with these objects.
+type persistedObjects struct {
 	version string
 	objects func() []*unstructured.Unstructured
 	// shown receives the calls of Serving and Confirmed.
 	shown chan string
 }
 
-func newKept(version string, objects func() []*unstructured.Unstructured) *kept {
-	return &kept{version: version, objects: objects, shown: make(chan string, 10)}
+func newKept(version string, objects func() []*unstructured.Unstructured) *persistedObjects {
+	return &persistedObjects{version: version, objects: objects, shown: make(chan string, 10)}
 }
 
-func (k *kept) Load(_ context.Context, answered bool) *Restored {
+func (k *persistedObjects) Load(_ context.Context, answered bool) *Restored {
 	recalled := &Restored{ResourceVersion: k.version}
 	if !answered {
 		for _, o := range k.objects() {
@@ -38,7 +38,7 @@ func (k *kept) Load(_ context.Context, answered bool) *Restored {
 	return recalled
 }
 
-func (k *kept) Serving(shows bool) {
+func (k *persistedObjects) Serving(shows bool) {
 	if shows {
 		k.shown <- "shown"
 	} else {
@@ -46,10 +46,11 @@ func (k *kept) Serving(shows bool) {
 	}
 }
 
-func (k *kept) Confirmed() { k.shown <- "confirmed" }
+func (k *persistedObjects) Confirmed() { k.shown <- "confirmed" }
 
-// asked is an InlineWatcher of a server with these objects, which returns its version when free is closed.
-type asked struct {
+// fixedServer is an InlineWatcher of a server with these objects, which returns its version when free is
+// closed.
+type fixedServer struct {
 	lists
 	version string
 	free    chan struct{}
@@ -57,7 +58,7 @@ type asked struct {
 	waits chan struct{}
 }
 
-func (a *asked) CurrentVersion(ctx context.Context) (string, error) {
+func (a *fixedServer) CurrentVersion(ctx context.Context) (string, error) {
 	close(a.waits)
 	select {
 	case <-a.free:
@@ -67,8 +68,8 @@ func (a *asked) CurrentVersion(ctx context.Context) (string, error) {
 	}
 }
 
-func newAsked(version string, objects ...*unstructured.Unstructured) *asked {
-	return &asked{version: version, free: make(chan struct{}), waits: make(chan struct{}),
+func newAsked(version string, objects ...*unstructured.Unstructured) *fixedServer {
+	return &fixedServer{version: version, free: make(chan struct{}), waits: make(chan struct{}),
 		lists: lists{cache.ListWatch{
 			ListWithContextFunc: func(context.Context, metav1.ListOptions) (apiruntime.Object, error) {
 				list := &unstructured.UnstructuredList{}
@@ -85,8 +86,8 @@ func newAsked(version string, objects ...*unstructured.Unstructured) *asked {
 		}}}
 }
 
-// resumes runs a generation until it is stopped. listed is closed when it has listed or was confirmed.
-func (f *feed) resumes(past PersistedState, from *asked) (listed <-chan struct{}, stop func()) {
+// resumes runs an incarnation until it is stopped. listed is closed when it has listed or was confirmed.
+func (f *feed) resumes(past PersistedState, from *fixedServer) (listed <-chan struct{}, stop func()) {
 	ctx, cancel := context.WithCancel(f.ctx)
 	ended, done := make(chan struct{}), make(chan struct{})
 	go func() { // ended by stop, or the feed
@@ -111,8 +112,8 @@ func (f *feed) await(news <-chan struct{}) {
 	}
 }
 
-// TestTakeoverDoesNotResume: a generation that takes over does not restore persisted objects, because
-// handlers know those of the previous generation.
+// TestTakeoverDoesNotResume: an incarnation that takes over does not restore persisted objects, because
+// handlers know those of the previous incarnation.
 func TestTakeoverDoesNotResume(t *testing.T) {
 	f := newIdleFeed(t, Options{})
 	log, _ := f.handle()
@@ -146,14 +147,14 @@ func TestWritesWhileResuming(t *testing.T) {
 	listed, stop := f.resumes(past, from)
 	defer stop()
 	f.await(from.waits)
-	if c := f.Checkpoint(); c.Of != nil || !c.Resuming {
-		t.Errorf("what is not confirmed is of %v, resuming %v", c.Of, c.Resuming)
+	if c := f.PersistableContent(); c.State != nil || !c.Resuming {
+		t.Errorf("what is not confirmed is of %v, resuming %v", c.State, c.Resuming)
 	}
 	f.ok(f.GetStore().Add(object("mine", 7)))
 	close(from.free)
 	f.await(listed)
-	if c := f.Checkpoint(); c.Of != nil || c.Resuming {
-		t.Errorf("what a user has written to is of %v, resuming %v", c.Of, c.Resuming)
+	if c := f.PersistableContent(); c.State != nil || c.Resuming {
+		t.Errorf("what a user has written to is of %v, resuming %v", c.State, c.Resuming)
 	}
 }
 
@@ -240,7 +241,7 @@ func TestResumesWhenRefusedForNow(t *testing.T) {
 }
 
 // WatchInline implements InlineWatcher.
-func (a *asked) WatchInline(ctx context.Context, options *metav1.ListOptions,
+func (a *fixedServer) WatchInline(ctx context.Context, options *metav1.ListOptions,
 	take func(watch.Event) bool) error {
 	w, err := a.WatchWithContext(ctx, *options)
 	if err != nil {

@@ -33,7 +33,7 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	g, err := i.begin(ctx, cancel, StateFresh)
+	g, err := i.beginIncarnation(ctx, cancel, StateNew)
 	if err != nil {
 		klog.FromContext(ctx).Info("An informer runs only once, ignoring another call",
 			"informer", i.syncName())
@@ -43,12 +43,14 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 		i.Stop()
 		<-i.stopped
 	}()
-	defer i.end(g)
+	defer i.endIncarnation(g)
 	i.reflect(ctx, g, source{target: g, lw: i.lw}, g.resyncCheck)
 }
 
-// begin starts a generation if the informer is in one of the given states. The first one starts the handlers.
-func (i *Informer) begin(ctx context.Context, cancel context.CancelFunc, from ...State) (*generation, error) {
+// beginIncarnation starts an incarnation if the informer is in one of the given states. The first one starts
+// the handlers.
+func (i *Informer) beginIncarnation(ctx context.Context, cancel context.CancelFunc,
+	from ...State) (*incarnation, error) {
 	g, hidden, err := i.makeCurrent(ctx, cancel, from)
 	if hidden != nil {
 		hidden.Serving(false)
@@ -59,20 +61,20 @@ func (i *Informer) begin(ctx context.Context, cancel context.CancelFunc, from ..
 // makeCurrent is begin without a callback. hidden, if not nil, has loaded unconfirmed objects that were
 // removed.
 func (i *Informer) makeCurrent(ctx context.Context, cancel context.CancelFunc,
-	from []State) (g *generation, hidden PersistedState, err error) {
+	from []State) (g *incarnation, hidden PersistedState, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	next, err := step(i.mu.state, inputRun)
+	next, err := nextState(i.mu.state, inputRun)
 	if err != nil {
 		return nil, nil, err
 	}
-	fresh := i.mu.state == StateFresh
+	fresh := i.mu.state == StateNew
 	if !slices.Contains(from, i.mu.state) {
 		return nil, nil, ErrStarted
 	}
 	i.mu.state = next
-	i.mu.generations++
-	g = &generation{
+	i.mu.incarnations++
+	g = &incarnation{
 		informer:     i,
 		cancel:       cancel,
 		transform:    i.mu.transform,
@@ -84,7 +86,7 @@ func (i *Informer) makeCurrent(ctx context.Context, cancel context.CancelFunc,
 	if g.onError == nil {
 		g.onError = cache.DefaultWatchErrorHandler
 	}
-	hidden = i.dropUnconfirmedLocked() // of the previous generation
+	hidden = i.dropUnconfirmedLocked() // of the previous incarnation
 	i.mu.partitions = nil
 	i.mu.current = g
 	i.workers.Add(1)
@@ -98,22 +100,22 @@ func (i *Informer) makeCurrent(ctx context.Context, cancel context.CancelFunc,
 	return g, hidden, nil
 }
 
-// end ends the generation, which can no longer write.
-func (i *Informer) end(g *generation) {
+// endIncarnation ends the incarnation, which can no longer write.
+func (i *Informer) endIncarnation(g *incarnation) {
 	defer i.workers.Done()
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.mu.current == g {
 		i.mu.current = nil
 	}
-	if next, err := step(i.mu.state, inputEnd); err == nil {
+	if next, err := nextState(i.mu.state, inputEnd); err == nil {
 		i.mu.state = next
 	}
 }
 
 // source has the parameters of a reflector.
 type source struct {
-	target target // the generation or a partition
+	target target // the incarnation or a partition
 	lw     cache.ListerWatcher
 	// version is the resource version to watch from; only possible with an InlineWatcher. If it is empty, the
 	// target is listed first.
@@ -130,10 +132,10 @@ type target interface {
 }
 
 // reflect lists and watches, with growing pauses, until the context ends.
-func (i *Informer) reflect(ctx context.Context, g *generation, from source, resync time.Duration) {
+func (i *Informer) reflect(ctx context.Context, g *incarnation, from source, resync time.Duration) {
 	if direct := i.inlineWatcher(from.lw); direct != nil {
 		i.reflectInline(ctx, g, &inline{
-			generation: g, lw: direct, target: from.target, version: from.version, latest: from.latest,
+			incarnation: g, lw: direct, target: from.target, version: from.version, latest: from.latest,
 			resumes: from.version != "",
 		}, resync)
 		return
@@ -145,7 +147,7 @@ func (i *Informer) reflect(ctx context.Context, g *generation, from source, resy
 	i.repeat(ctx, g, &rounds{Reflector: r, lw: from.lw, run: r.ListAndWatchWithContext})
 }
 
-func (i *Informer) reflectInline(ctx context.Context, g *generation, w *inline, resync time.Duration) {
+func (i *Informer) reflectInline(ctx context.Context, g *incarnation, w *inline, resync time.Duration) {
 	if resync > 0 {
 		defer g.startResyncs(ctx)()
 	}
@@ -156,13 +158,13 @@ func (i *Informer) reflectInline(ctx context.Context, g *generation, w *inline, 
 }
 
 // startResyncs runs resyncs until ctx ends. It returns a function that waits for their end.
-func (g *generation) startResyncs(ctx context.Context) (wait func()) {
+func (g *incarnation) startResyncs(ctx context.Context) (wait func()) {
 	var resyncing sync.WaitGroup
 	resyncing.Go(func() { g.resyncs(ctx) }) // ended by ctx
 	return resyncing.Wait
 }
 
-func (i *Informer) newReflector(ctx context.Context, g *generation, target cache.ReflectorStore,
+func (i *Informer) newReflector(ctx context.Context, g *incarnation, target cache.ReflectorStore,
 	lw cache.ListerWatcher, resync time.Duration) *cache.Reflector {
 	options := cache.ReflectorOptions{
 		Name:            i.options.ObjectDescription,
@@ -195,7 +197,7 @@ func (r *rounds) panicked(_ context.Context, value any) {
 }
 
 // repeat repeats rounds until ctx ends.
-func (i *Informer) repeat(ctx context.Context, g *generation, r *rounds) {
+func (i *Informer) repeat(ctx context.Context, g *incarnation, r *rounds) {
 	var delays delays
 	for {
 		panicked := !g.listAndWatch(ctx, r)
@@ -224,7 +226,7 @@ func (d *delays) next(i *Informer, panicked bool) time.Duration {
 // listAndWatch runs a round. It returns false if a function of the user (a key function or an error handler)
 // has panicked and utilruntime.ReallyCrash, which is on by default, is off. As in client-go the type is then
 // listed again. Panics of transforms and index functions only affect their object (see store.Recover).
-func (g *generation) listAndWatch(ctx context.Context, r *rounds) (ok bool) {
+func (g *incarnation) listAndWatch(ctx context.Context, r *rounds) (ok bool) {
 	defer utilruntime.HandleCrashWithContext(ctx, r.panicked)
 	// The end of the context is not a failure.
 	if err := r.run(ctx); err != nil && ctx.Err() == nil {
@@ -245,14 +247,14 @@ func pause(ctx context.Context, c clock.Clock, d time.Duration) bool {
 	}
 }
 
-// Stop ends the informer: the running generation, and each handler after its current call. It discards queued
-// notifications, and delivers no deletions. It does not wait (see Stopped), so handlers can call it. Further
-// calls do nothing.
+// Stop ends the informer: the running incarnation, and each handler after its current call. It discards
+// queued notifications, and delivers no deletions. It does not wait (see Stopped), so handlers can call it.
+// Further calls do nothing.
 func (i *Informer) Stop() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	before := i.mu.state
-	next, err := step(before, inputStop)
+	next, err := nextState(before, inputStop)
 	if err != nil || before == StateStopped {
 		return
 	}
@@ -272,21 +274,21 @@ func (i *Informer) Stop() {
 	}()
 }
 
-// Forget removes all objects of the previous generation. Each handler receives its queued notifications, and
+// Forget removes all objects of the previous incarnation. Each handler receives its queued notifications, and
 // then an OnDelete with cache.DeletedFinalStateUnknown for each object. HasSynced is false until the first
-// list of the next generation, which can start at once.
+// list of the next incarnation, which can start at once.
 //
-// It fails with ErrRunning while a generation runs and with ErrStopped after the stop. It does not wait.
+// It fails with ErrRunning while an incarnation runs and with ErrStopped after the stop. It does not wait.
 func (i *Informer) Forget() error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if _, err := step(i.mu.state, inputForget); err != nil {
+	if _, err := nextState(i.mu.state, inputForget); err != nil {
 		return err
 	}
 	i.dropUnconfirmedLocked()
 	i.mu.partitions = nil
 	changes := i.clearLocked()
-	i.notifyListLocked(listing{changes: changeList(changes)})
+	i.notifyListLocked(listChanges{changes: changeSlice(changes)})
 	if i.synced.Load().reached() {
 		i.synced.Store(newSyncPoint())
 		for _, r := range i.mu.handlers {

@@ -119,8 +119,8 @@ func TestRunOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	i.RunWithContext(t.Context()) // returns at once
-	if i.State() != StateRunning || i.Generation() != 1 {
-		t.Errorf("state %v, generation %d", i.State(), i.Generation())
+	if i.State() != StateRunning || i.Incarnation() != 1 {
+		t.Errorf("state %v, incarnation %d", i.State(), i.Incarnation())
 	}
 	close(stop)
 	<-done
@@ -162,8 +162,8 @@ func TestRunPartsTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 		cancel()
-		if err := <-ended; err != nil || i.State() != StateIdle || i.Generation() != n+1 {
-			t.Errorf("generation %d ended with %v in state %v", i.Generation(), err, i.State())
+		if err := <-ended; err != nil || i.State() != StateIdle || i.Incarnation() != n+1 {
+			t.Errorf("incarnation %d ended with %v in state %v", i.Incarnation(), err, i.State())
 		}
 		if err := i.Forget(); err != nil {
 			t.Error(err)

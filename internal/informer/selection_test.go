@@ -24,24 +24,24 @@ func (s *initials) Has(object any) bool {
 	return err != nil || strings.Contains(s.letters.Load().(string), string(o.GetUID()[:1]))
 }
 
-// departedLog is an eventLog that is Departed.
-type departedLog struct{ eventLog }
+// leftShardLog is an eventLog that implements LeftShardHandler.
+type leftShardLog struct{ eventLog }
 
-func (l *departedLog) OnDeparted(obj any) { l.write("departed %s", nameAndVersion(obj)) }
+func (l *leftShardLog) OnLeftShard(obj any) { l.write("departed %s", nameAndVersion(obj)) }
 
-// selected returns running partitions with these selections, and a Departed handler.
-func (f *feed) selected(selections ...Selection) (*departedLog, []*partition) {
+// selected returns running partitions with these selections, and a LeftShardHandler.
+func (f *feed) selected(selections ...Selection) (*leftShardLog, []*partition) {
 	f.Helper()
-	log := &departedLog{}
+	log := &leftShardLog{}
 	_, err := f.AddEventHandler(log)
 	f.ok(err)
-	s := &partitionSet{generation: f.g, running: map[partitionKey]*runningPartition{}}
+	s := &partitionSet{incarnation: f.g, running: map[partitionKey]*runningPartition{}}
 	added := map[partitionKey]*runningPartition{}
 	var wanted []Partition
 	var parts []*partition
 	for _, selection := range selections {
 		p := Partition{Selection: selection}
-		r := &runningPartition{partition: &partition{generation: f.g, selection: selection}}
+		r := &runningPartition{partition: &partition{incarnation: f.g, selection: selection}}
 		wanted, added[p.key()], parts = append(wanted, p), r, append(parts, r.partition)
 	}
 	f.ok(s.commitSet(wanted, added, nil))
@@ -94,15 +94,16 @@ func TestPartitionsStoreOnlySelected(t *testing.T) {
 	}
 }
 
-// TestDepart: only Departed handlers are notified of objects that leave the selection. Late events do not
-// restore them.
-func TestDepart(t *testing.T) {
+// TestEvictOutOfShard: only LeftShardHandlers are notified of objects that leave the selection. Late events
+// do not restore them.
+func TestEvictOutOfShard(t *testing.T) {
 	f := newFeed(t, Options{})
 	selection := ofInitials("ab")
 	log, parts := f.selected(selection)
 	plain, _ := f.handle()
 	f.listPart(parts[0], 1, object("x@a1", 1), object("y@b1", 1), object("z@b2", 1))
-	f.Depart(func() { selection.letters.Store("a") }, func(item Item) bool { return selection.Has(item) })
+	f.EvictOutOfShard(func() { selection.letters.Store("a") },
+		func(item Item) bool { return selection.Has(item) })
 	expect(t, "the keys", f.keys(), []string{"ns/x"})
 	f.ok(parts[0].Update(object("y@b1", 2)))
 	f.ok(parts[0].Delete(object("z@b2", 3)))
@@ -112,16 +113,17 @@ func TestDepart(t *testing.T) {
 		"initial z1", "update x1 x1"})
 	expect(t, "events of another handler", plain.sorted(), []string{"initial x1", "initial y1", "initial z1",
 		"update x1 x1"})
-	if n := f.Events(); n.Departures != 2 || n.Deletes != 0 {
+	if n := f.Events(); n.LeftShard != 2 || n.Deletes != 0 {
 		t.Errorf("counted: %+v", n)
 	}
 	f.Stop()
-	f.Depart(func() {}, func(Item) bool { return false })
+	f.EvictOutOfShard(func() {}, func(Item) bool { return false })
 	expect(t, "the keys after the end", f.keys(), []string{"ns/x"})
 }
 
-// TestSelectionsAfterAnotherGeneration: objects of the previous generation that are not selected depart.
-func TestSelectionsAfterAnotherGeneration(t *testing.T) {
+// TestSelectionsAfterAnotherIncarnation: objects of the previous incarnation that are not selected leave the
+// shard.
+func TestSelectionsAfterAnotherIncarnation(t *testing.T) {
 	f := newFeed(t, Options{})
 	f.list(1, object("x@a1", 1), object("y@b1", 1))
 	f.finish()

@@ -9,11 +9,11 @@ import (
 type State int
 
 const (
-	// StateFresh precedes the first generation. Transform and watch error handler can still be set.
-	StateFresh State = iota
-	// StateRunning is the state while a generation runs.
+	// StateNew precedes the first incarnation. Transform and watch error handler can still be set.
+	StateNew State = iota
+	// StateRunning is the state while an incarnation runs.
 	StateRunning
-	// StateIdle is the state between two generations. Handlers still process their queues.
+	// StateIdle is the state between two incarnations. Handlers still process their queues.
 	StateIdle
 	// StateStopped is final.
 	StateStopped
@@ -22,7 +22,7 @@ const (
 // String returns the name of the state.
 func (s State) String() string {
 	switch s {
-	case StateFresh:
+	case StateNew:
 		return "Fresh"
 	case StateRunning:
 		return "Running"
@@ -39,20 +39,20 @@ func (s State) String() string {
 type input int
 
 const (
-	inputRun    input = iota // a generation is to begin
-	inputEnd                 // the running generation has ended
+	inputRun    input = iota // an incarnation is to begin
+	inputEnd                 // the running incarnation has ended
 	inputForget              // Forget was called
 	inputStop                // Stop was called
 )
 
-// step is the life cycle of an Informer as a pure function. It returns the next state, or the unchanged state
-// and the error if the input is refused.
+// nextState is the life cycle of an Informer as a pure function. It returns the next state, or the unchanged
+// state and the error if the input is refused.
 //
 //	Fresh ──run──▶ Running ──end──▶ Idle ──run──▶ Running …
 //	  └──stop──┬──────┴───stop──┬─────┘ ↺ forget
 //	           ▼                ▼
 //	                Stopped
-func step(s State, in input) (State, error) {
+func nextState(s State, in input) (State, error) {
 	if s == StateStopped {
 		switch in {
 		case inputStop, inputEnd:

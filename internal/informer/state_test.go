@@ -12,9 +12,9 @@ func TestStep(t *testing.T) {
 		to   State
 		err  error
 	}{
-		{StateFresh, inputRun, StateRunning, nil},
-		{StateFresh, inputForget, StateFresh, nil},
-		{StateFresh, inputStop, StateStopped, nil},
+		{StateNew, inputRun, StateRunning, nil},
+		{StateNew, inputForget, StateNew, nil},
+		{StateNew, inputStop, StateStopped, nil},
 		{StateRunning, inputRun, StateRunning, ErrRunning},
 		{StateRunning, inputEnd, StateIdle, nil},
 		{StateRunning, inputForget, StateRunning, ErrRunning},
@@ -27,7 +27,7 @@ func TestStep(t *testing.T) {
 		{StateStopped, inputForget, StateStopped, ErrStopped},
 		{StateStopped, inputStop, StateStopped, nil},
 	} {
-		to, err := step(tc.from, tc.in)
+		to, err := nextState(tc.from, tc.in)
 		if to != tc.to || !errors.Is(err, tc.err) {
 			t.Errorf("step(%v, %d) = %v, %v; want %v, %v", tc.from, tc.in, to, err, tc.to, tc.err)
 		}
@@ -36,7 +36,7 @@ func TestStep(t *testing.T) {
 
 func TestStateNames(t *testing.T) {
 	for state, want := range map[State]string{
-		StateFresh: "Fresh", StateRunning: "Running", StateIdle: "Idle", StateStopped: "Stopped",
+		StateNew: "Fresh", StateRunning: "Running", StateIdle: "Idle", StateStopped: "Stopped",
 		State(9): "Unknown",
 	} {
 		if got := state.String(); got != want {

@@ -24,8 +24,8 @@ func (u *unconfirmed) filter(notifications []notification) []notification {
 }
 
 // filterChanges returns the changes of confirmed objects.
-func (u *unconfirmed) filterChanges(all changes) changeList {
-	var confirmed changeList
+func (u *unconfirmed) filterChanges(all changes) changeSlice {
+	var confirmed changeSlice
 	for n := range all.Len() {
 		c := all.At(n)
 		if c.New != nil && !u.has(c.New) || c.New == nil && !u.has(c.Old) {
@@ -58,8 +58,8 @@ func (p *partition) confirmLocked() bool {
 	return true
 }
 
-// settle reports the result of the restoration once no objects are unconfirmed.
-func (g *generation) settle() {
+// reportRestoration reports the result of the restoration once no objects are unconfirmed.
+func (g *incarnation) reportRestoration() {
 	i := g.informer
 	i.mu.Lock()
 	u, unsynced := i.mu.unconfirmed, g.pendingLists > 0

@@ -27,7 +27,7 @@ func (c *condition) comparisons(dst []Comparison) []Comparison {
 	}
 	path, literal, op := c.left, c.right, c.op
 	if !path.isPath {
-		path, literal, op = literal, path, mirrored[op]
+		path, literal, op = literal, path, swappedOperators[op]
 	}
 	return append(dst, Comparison{
 		Path: cloneSteps(path.steps), Op: compareOps[op], Literal: literal.lit.value(), Offset: literal.from,
@@ -35,8 +35,8 @@ func (c *condition) comparisons(dst []Comparison) []Comparison {
 	})
 }
 
-// mirrored maps an operator to the equivalent one with exchanged sides.
-var mirrored = [...]compareOp{
+// swappedOperators maps an operator to the equivalent one with exchanged sides.
+var swappedOperators = [...]compareOp{
 	opEqual: opEqual, opNotEqual: opNotEqual, opLess: opGreater, opLessEqual: opGreaterEqual,
 	opGreater: opLess, opGreaterEqual: opLessEqual,
 }

@@ -126,11 +126,11 @@ func startsWithName(steps []Step) bool {
 // workBetweenChecks is the number of visited values between two checks of the context.
 const workBetweenChecks = 1 << 10
 
-// never disables the checks.
-const never = math.MaxInt
+// noChecks disables the checks.
+const noChecks = math.MaxInt
 
-// work counts visited values. It returns false after the context has ended.
-func (ev *evaluator) work(values int) bool {
+// spend counts visited values. It returns false after the context has ended.
+func (ev *evaluator) spend(values int) bool {
 	ev.visited += values
 	return ev.visited < ev.check || ev.checkContext()
 }

@@ -35,8 +35,8 @@ func visitsAreBounded(t *testing.T, expr string, dialect jsonpath.Dialect, doc [
 	}
 }
 
-// costly are expressions that would multiply work without limits, with matching documents.
-var costly = []struct {
+// expensiveExpressions are expressions that would multiply work without limits, with matching documents.
+var expensiveExpressions = []struct {
 	expr string
 	doc  []byte
 }{
@@ -61,7 +61,7 @@ var costly = []struct {
 
 func TestVisitsAreBounded(t *testing.T) {
 	compiled := 0
-	for _, c := range costly {
+	for _, c := range expensiveExpressions {
 		visitsAreBounded(t, c.expr, jsonpath.Literal, c.doc)
 		visitsAreBounded(t, c.expr, jsonpath.Kubectl, c.doc)
 		if _, err := jsonpath.Compile(c.expr); err == nil {
@@ -78,7 +78,7 @@ func TestVisitsAreBounded(t *testing.T) {
 }
 
 func FuzzVisits(f *testing.F) {
-	for _, c := range costly {
+	for _, c := range expensiveExpressions {
 		f.Add(c.expr, false, c.doc)
 	}
 	f.Add("['a.b','a']..c['a.b','c']", true, []byte(`{"a":{"b":{"a":{"b":1}}}}`))
@@ -91,13 +91,13 @@ func FuzzVisits(f *testing.F) {
 	})
 }
 
-// ending is a context that ends after a number of checks.
-type ending struct {
+// endingContext is a context that ends after a number of checks.
+type endingContext struct {
 	context.Context
 	looks int
 }
 
-func (c *ending) Err() error {
+func (c *endingContext) Err() error {
 	if c.looks--; c.looks < 0 {
 		return context.Canceled
 	}
@@ -128,7 +128,7 @@ func TestEvaluationEndsWithItsContext(t *testing.T) {
 			}
 			all := found
 			found = 0
-			if err := find(&ending{t.Context(), 3}); !errors.Is(err, context.Canceled) || all > 0 &&
+			if err := find(&endingContext{t.Context(), 3}); !errors.Is(err, context.Canceled) || all > 0 &&
 				found >= all/10 {
 				t.Errorf("%s, %s: %v after %d of %d results", expr, form, err, found, all)
 			}
@@ -137,11 +137,11 @@ func TestEvaluationEndsWithItsContext(t *testing.T) {
 	for _, text := range []string{"@.a[?(@.d==3)]", "!(@.a[?(@.d==3)])", "@..e || @.a",
 		`@.a[?(@.d==2)] && @.a[?(@.d==2)]`} {
 		f := jsonpath.MustCompileFilter(text)
-		if holds, err := f.MatchContext(&ending{t.Context(), 3}, obj); holds ||
+		if holds, err := f.MatchContext(&endingContext{t.Context(), 3}, obj); holds ||
 			!errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v, %v", text, holds, err)
 		}
-		if holds, err := f.MatchJSONContext(&ending{t.Context(), 3}, doc); holds ||
+		if holds, err := f.MatchJSONContext(&endingContext{t.Context(), 3}, doc); holds ||
 			!errors.Is(err, context.Canceled) {
 			t.Errorf("%s of JSON: %v, %v", text, holds, err)
 		}

@@ -30,7 +30,7 @@ func (ev *evaluator) test(n node, c *condition) bool {
 func (ev *evaluator) holds(n node, c *condition) bool { return ev.test(n, c) && ev.err == nil }
 
 func (ev *evaluator) exists(n node, o *op) bool {
-	n, o, ok := follow(n, o)
+	n, o, ok := runSingular(n, o)
 	if !ok || o == nil {
 		return ok
 	}
@@ -47,7 +47,7 @@ func (ev *evaluator) exists(n node, o *op) bool {
 
 func compareOperands(n node, c *condition) bool {
 	if c.left.isPath && !c.right.isPath {
-		m, _, ok := follow(n, c.left.prog)
+		m, _, ok := runSingular(n, c.left.prog)
 		return ok && compareLiteral(m, c.op, &c.right.lit)
 	}
 	left, ln, ok := c.left.resolve(n)
@@ -70,7 +70,7 @@ func (o *operand) resolve(n node) (value scalar, at node, ok bool) {
 	if !o.isPath {
 		return o.lit, node{}, true
 	}
-	at, _, ok = follow(n, o.prog)
+	at, _, ok = runSingular(n, o.prog)
 	if ok {
 		value = at.scalar()
 	}

@@ -30,7 +30,7 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 // pin memory.
 const maxPooledScratch = 1 << 13
 
-func (ev *evaluator) space() *scratch {
+func (ev *evaluator) acquireScratch() *scratch {
 	if ev.scratch == nil {
 		ev.scratch = scratches.Get().(*scratch)
 	}
@@ -50,9 +50,9 @@ func (ev *evaluator) release() {
 	scratches.Put(s)
 }
 
-// follow runs the part of a program that has at most one result. rest is the first instruction that can have
-// several.
-func follow(n node, o *op) (result node, rest *op, ok bool) {
+// runSingular runs the part of a program that has at most one result. rest is the first instruction that can
+// have several.
+func runSingular(n node, o *op) (result node, rest *op, ok bool) {
 	for ok = true; ok && o != nil; o = o.next {
 		switch o.kind {
 		case opName:
@@ -69,7 +69,7 @@ func follow(n node, o *op) (result node, rest *op, ok bool) {
 // walk calls yield for each result of program o on n, in order. It returns false if yield does, or when the
 // context has ended. Its loops count the visited values.
 func (ev *evaluator) walk(n node, o *op, yield func(node) bool) bool {
-	n, o, ok := follow(n, o)
+	n, o, ok := runSingular(n, o)
 	switch {
 	case !ok:
 		return true
@@ -98,10 +98,10 @@ func (ev *evaluator) descend(n node, o *op, depth int, yield func(node) bool) bo
 	if depth == limitDocumentDepth { // JSON is never deeper; a Go value can be, or cyclic
 		return true
 	}
-	s := ev.space()
+	s := ev.acquireScratch()
 	base := s.pushChildren(n)
 	top := len(s.stack)
-	if !ev.work(top - base) {
+	if !ev.spend(top - base) {
 		return false
 	}
 	for i := base; i < top; i++ {
@@ -140,12 +140,12 @@ func (ev *evaluator) pick(n node, p *pick, yield func(node) bool) bool {
 
 // pickMembers visits the values of a map in the order of their keys.
 func (ev *evaluator) pickMembers(n node, p *pick, yield func(node) bool) bool {
-	s := ev.space()
+	s := ev.acquireScratch()
 	base := s.pushChildren(n)
 	top := len(s.stack)
 	for i := base; i < top; i++ {
 		m := s.stack[i]
-		if !ev.work(1) {
+		if !ev.spend(1) {
 			return false
 		}
 		if (p.cond == nil || ev.holds(m, p.cond)) && !ev.walk(m, p.next, yield) {
@@ -162,7 +162,7 @@ func (ev *evaluator) pickElements(n node, p *pick, yield func(node) bool) bool {
 		if !ok {
 			return true
 		}
-		if !ev.work(1) {
+		if !ev.spend(1) {
 			return false
 		}
 		if (p.cond == nil || ev.holds(m, p.cond)) && !ev.walk(m, p.next, yield) {
@@ -172,15 +172,15 @@ func (ev *evaluator) pickElements(n node, p *pick, yield func(node) bool) bool {
 }
 
 func (ev *evaluator) pickSlice(n node, p *pick, yield func(node) bool) bool {
-	s := ev.space()
+	s := ev.acquireScratch()
 	base := len(s.stack)
 	s.pushElements(n)
-	if !ev.work(len(s.stack) - base) {
+	if !ev.spend(len(s.stack) - base) {
 		return false
 	}
 	first, stop, step := p.slice.bounds(len(s.stack) - base)
 	for i := first; step > 0 && i < stop || step < 0 && i > stop; i += step {
-		if !ev.work(1) || !ev.walk(s.stack[base+i], p.next, yield) {
+		if !ev.spend(1) || !ev.walk(s.stack[base+i], p.next, yield) {
 			return false
 		}
 	}

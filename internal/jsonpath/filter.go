@@ -82,7 +82,7 @@ func (f *Filter) Existences() [][]Step {
 // Match reports whether the condition matches obj; see [Path.Find] for valid types of obj. A comparison with
 // a missing value is false.
 func (f *Filter) Match(obj any) bool {
-	ev := evaluator{check: never}
+	ev := evaluator{check: noChecks}
 	defer ev.release()
 	return ev.test(node{v: obj}, f.cond)
 }
@@ -100,7 +100,7 @@ func (f *Filter) MatchContext(ctx context.Context, obj any) (bool, error) {
 func (f *Filter) MatchJSONContext(ctx context.Context, raw []byte) (bool, error) {
 	ev := evaluator{ctx: ctx}
 	defer ev.release()
-	t := &ev.space().tape
+	t := &ev.acquireScratch().tape
 	if err := t.scan(raw, &f.wanted); err != nil {
 		return false, err
 	}

@@ -18,7 +18,7 @@ func (p *Path) FindJSON(raw []byte, yield func(v Value) bool) error {
 func (p *Path) FindJSONContext(ctx context.Context, raw []byte, yield func(v Value) bool) error {
 	ev := evaluator{ctx: ctx}
 	defer ev.release()
-	t := &ev.space().tape
+	t := &ev.acquireScratch().tape
 	if err := t.scan(raw, &p.wanted); err != nil {
 		return err
 	}

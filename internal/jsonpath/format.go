@@ -10,7 +10,7 @@ import (
 // formatSteps writes the canonical form of a path, which compiles to the same path in the same dialect
 // without warnings W101 and W105.
 func formatSteps(b *strings.Builder, root string, steps []Step, d Dialect) {
-	if len(steps) == 0 || root == "@" || !steps[0].Recursive && !bare(steps[0], d) {
+	if len(steps) == 0 || root == "@" || !steps[0].Recursive && !needsNoBrackets(steps[0], d) {
 		b.WriteString(root)
 	}
 	for _, s := range steps {
@@ -18,8 +18,8 @@ func formatSteps(b *strings.Builder, root string, steps []Step, d Dialect) {
 	}
 }
 
-// bare reports whether the selector of a step is written without brackets.
-func bare(s Step, d Dialect) bool {
+// needsNoBrackets reports whether the selector of a step is written without brackets.
+func needsNoBrackets(s Step, d Dialect) bool {
 	sel := s.Selectors[0]
 	return len(s.Selectors) == 1 && (sel.Kind == SelectMembers || sel.Kind == SelectName &&
 		plainName(sel.Name, d))
@@ -35,7 +35,7 @@ func plainName(name string, d Dialect) bool {
 		return true
 	}
 	for i := 0; i < len(name); i++ {
-		if name[i] != '.' && (!nameByte(name[i]) || lookalike(name[i:]) != "") {
+		if name[i] != '.' && (!nameByte(name[i]) || describeLookalike(name[i:]) != "") {
 			return false
 		}
 	}
@@ -44,7 +44,7 @@ func plainName(name string, d Dialect) bool {
 
 func formatStep(b *strings.Builder, s Step, d Dialect) {
 	sel := s.Selectors[0]
-	if bare(s, d) {
+	if needsNoBrackets(s, d) {
 		b.WriteByte('.')
 		if s.Recursive {
 			b.WriteByte('.')

@@ -31,7 +31,7 @@ func (p *parser) parseBracketStep(start int, recursive bool) (Step, error) {
 			return step, nil
 		}
 		return Step{}, p.fail(CodeBracket, p.pos, p.hereEnd(), `expected "," or "]"`,
-			"unexpected %s in brackets", p.here())
+			"unexpected %s in brackets", p.currentChar())
 	}
 }
 
@@ -48,7 +48,7 @@ func (p *parser) parseSelector(open int) (Selector, error) {
 		return s, p.unclosed(open)
 	case p.quoted && strings.IndexByte(`'"?`, c) >= 0:
 		return s, p.fail(CodeBracket, from, from+1, "write it outside the quotes",
-			"unexpected %s inside a quoted key", p.here())
+			"unexpected %s inside a quoted key", p.currentChar())
 	case c == '\'' || c == '"':
 		s, err = p.parseQuotedKey()
 	case c == '*':
@@ -66,11 +66,11 @@ func (p *parser) parseSelector(open int) (Selector, error) {
 			"script expressions are not supported")
 	case c == '@' || c == '.' || c == '$' || c == '!':
 		return s, p.fail(CodeBracket, from, from+1, "write a filter as [?(...)]",
-			"unexpected %s in brackets", p.here())
+			"unexpected %s in brackets", p.currentChar())
 	case startsName(c):
 		return s, p.unquotedKey(open)
 	default:
-		return s, p.fail(CodeBracket, from, p.hereEnd(), "", "unexpected %s in brackets", p.here())
+		return s, p.fail(CodeBracket, from, p.hereEnd(), "", "unexpected %s in brackets", p.currentChar())
 	}
 	s.Offset, s.End = from, p.pos
 	return s, err
@@ -177,7 +177,7 @@ func (p *parser) parseQuotedSteps() ([]Step, error) {
 		first, err = p.parseNameStep(p.pos, false)
 	default:
 		return nil, p.fail(CodeName, p.pos, p.hereEnd(), "", "a quoted kubectl path cannot start with %s",
-			p.here())
+			p.currentChar())
 	}
 	if err != nil {
 		return nil, err

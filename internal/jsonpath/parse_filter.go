@@ -36,7 +36,7 @@ func (p *parser) parseCondition() (*condition, error) {
 	case '[', '?', '{':
 		return nil, p.fail(CodeOperand, from, from+1,
 			`write it without {} and [?()], as in @.spec.paused == true`, "a condition cannot start with %s",
-			p.here())
+			p.currentChar())
 	}
 	c, err := p.parseOr()
 	if err != nil {
@@ -61,7 +61,7 @@ func (p *parser) parseChain(kind condKind, operator string,
 		return nil, err
 	}
 	c := &condition{kind: kind, args: []*condition{first}}
-	for p.skipBlanks(); p.has(operator); p.skipBlanks() {
+	for p.skipBlanks(); p.hasPrefix(operator); p.skipBlanks() {
 		p.pos += len(operator)
 		arg, err := next()
 		if err != nil {
@@ -247,13 +247,13 @@ func (p *parser) unexpectedInFilter() error {
 	case c == '(':
 		return p.fail(CodeFunction, from, from+1, "", "functions are not supported")
 	case c == ')':
-		return p.fail(CodeUnexpected, from, from+1, `there is no "(" before it`, "unexpected %s", p.here())
+		return p.fail(CodeUnexpected, from, from+1, `there is no "(" before it`, "unexpected %s", p.currentChar())
 	case p.depth == 0 && (c == ']' || c == '}'):
 		return p.fail(CodeUnexpected, from, from+1, "a condition is written without [?()] and {}",
-			"unexpected %s", p.here())
+			"unexpected %s", p.currentChar())
 	case c == '}' || p.done():
 		return p.fail(CodeUnclosed, from, from, `add "]"`, "the filter is never closed")
 	}
 	return p.fail(CodeLogical, from, p.hereEnd(), "write && or || between two conditions",
-		"unexpected %s in a filter", p.here())
+		"unexpected %s in a filter", p.currentChar())
 }

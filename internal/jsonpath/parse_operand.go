@@ -16,7 +16,7 @@ func (p *parser) parseOperand() (operand, error) {
 	switch c := p.peek(); {
 	case p.done() || c == ')' || c == ']':
 		return operand{}, p.fail(CodeOperand, from, from, `write a path such as @.name, or a literal`,
-			"a value is missing before %s", p.here())
+			"a value is missing before %s", p.currentChar())
 	case c == '.' && isDigit(p.peekAt(1)):
 		return operand{}, p.fail(CodeNumber, from, from+2, `write 0.5, or @.5 for a key`,
 			"a number cannot start with a point")
@@ -34,13 +34,13 @@ func (p *parser) parseOperand() (operand, error) {
 		return p.parseWord()
 	case c == '[' || c == '*':
 		return operand{}, p.fail(CodeOperand, from, from+1, `start the path with "@"`,
-			"a value cannot start with %s", p.here())
+			"a value cannot start with %s", p.currentChar())
 	}
 	if op, found, err := p.parseOperator(); found || err != nil {
 		return operand{}, p.fail(CodeOperand, from, max(p.pos, from+1), "", `%q needs a value on its left`,
 			compareOps[op])
 	}
-	return operand{}, p.fail(CodeOperand, from, p.hereEnd(), "", "a value cannot start with %s", p.here())
+	return operand{}, p.fail(CodeOperand, from, p.hereEnd(), "", "a value cannot start with %s", p.currentChar())
 }
 
 // parseRelative parses a path relative to the tested value. As in kubectl, "@" is optional.
@@ -50,7 +50,7 @@ func (p *parser) parseRelative() (operand, error) {
 		p.pos++
 		if !p.done() && startsName(p.peek()) {
 			return operand{}, p.fail(CodeUnexpected, p.pos, p.hereEnd(), `write "@."`,
-				`%s directly after "@"`, p.here())
+				`%s directly after "@"`, p.currentChar())
 		}
 	}
 	steps, err := p.parseSteps(nil)
@@ -174,7 +174,7 @@ func (p *parser) parseEscape(what string) (rune, error) {
 		if !utf16.IsSurrogate(r) {
 			return r, nil
 		}
-		if p.has(`\u`) {
+		if p.hasPrefix(`\u`) {
 			if low, ok := jsontext.CodeUnit(p.src[:p.end], p.pos+2); ok {
 				if full := utf16.DecodeRune(r, low); full != utf8.RuneError {
 					p.pos += 6

@@ -17,7 +17,7 @@ func (p *parser) parsePath() ([]Step, error) {
 		return p.parseBare()
 	}
 	open := p.pos
-	if p.has("{{") {
+	if p.hasPrefix("{{") {
 		return nil, p.fail(CodeUnexpected, open, open+2, "write one pair of braces, or none",
 			`"{{" belongs to Go templates`)
 	}
@@ -107,7 +107,7 @@ func (p *parser) parseRooted() ([]Step, error) {
 		p.pos++
 		if !p.done() && startsName(p.peek()) {
 			return nil, p.fail(CodeUnexpected, p.pos, p.hereEnd(), `write "`+string(c)+`."`,
-				`%s directly after %q`, p.here(), string(c))
+				`%s directly after %q`, p.currentChar(), string(c))
 		}
 		return p.parseSteps(nil)
 	case c == '.' && (p.pos+1 == p.end || isBlank(p.peekAt(1)) || p.peekAt(1) == '}'):
@@ -227,7 +227,7 @@ func (p *parser) parseNameStep(start int, recursive bool) (Step, error) {
 		if !nameByte(c) {
 			break
 		}
-		if what := lookalike(p.src[p.pos:]); what != "" {
+		if what := describeLookalike(p.src[p.pos:]); what != "" {
 			p.warn(CodeLookalike, p.pos, p.hereEnd(),
 				"remove it, or put the name in brackets and plain quotes",
 				"%s is read as part of a name", what)
@@ -259,8 +259,8 @@ func nameByte(c byte) bool {
 // typographicQuotes are the quotes that word processors substitute.
 const typographicQuotes = "“”„‘’‚«»"
 
-// lookalike describes the first character of text if it is a typographic quote or invisible.
-func lookalike(text string) string {
+// describeLookalike describes the first character of text if it is a typographic quote or invisible.
+func describeLookalike(text string) string {
 	if text[0] < utf8.RuneSelf {
 		return ""
 	}
@@ -309,5 +309,5 @@ func (p *parser) unexpected() error {
 		return p.fail(CodeUnexpected, at, p.end, "quote a name that contains a blank as [\"...\"]",
 			"text after the path")
 	}
-	return p.fail(CodeUnexpected, at, to, hint, "unexpected %s", p.here())
+	return p.fail(CodeUnexpected, at, to, hint, "unexpected %s", p.currentChar())
 }

@@ -50,7 +50,7 @@ func (p *parser) peekAt(n int) byte {
 
 func (p *parser) done() bool { return p.pos >= p.end }
 
-func (p *parser) has(prefix string) bool {
+func (p *parser) hasPrefix(prefix string) bool {
 	return strings.HasPrefix(p.src[p.pos:p.end], prefix)
 }
 
@@ -62,8 +62,8 @@ func (p *parser) skipBlanks() {
 	}
 }
 
-// here formats the character at pos for messages, or "the end".
-func (p *parser) here() string {
+// currentChar formats the character at pos for messages, or "the end".
+func (p *parser) currentChar() string {
 	if p.done() {
 		return "the end"
 	}

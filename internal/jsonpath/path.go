@@ -12,8 +12,8 @@ type Path struct {
 	steps    []Step
 	prog     *op
 	names    []string  // set if the path consists of names only
-	fast     *fastPath // for other common forms, otherwise nil
-	one      bool      // has at most one result
+	fastPath *fastPath // for other common forms, otherwise nil
+	singular bool      // has at most one result
 	rooted   bool      // begins with $
 	warnings []Diagnostic
 	wanted   trie
@@ -58,12 +58,12 @@ func FromSegments(keys ...string) *Path {
 }
 
 func newPath(expr string, steps []Step, d Dialect, notes []Diagnostic) *Path {
-	p := &Path{expr: expr, dialect: d, steps: steps, prog: compile(steps), one: singular(steps),
+	p := &Path{expr: expr, dialect: d, steps: steps, prog: compile(steps), singular: singular(steps),
 		warnings: notes}
 	if names, rest := leadingNames(p.prog); rest == nil {
 		p.names = names
 	} else {
-		p.fast = newFastPath(p.prog)
+		p.fastPath = newFastPath(p.prog)
 	}
 	p.wanted.add(p.prog)
 	return p
@@ -87,7 +87,7 @@ func (p *Path) Dialect() Dialect { return p.dialect }
 func (p *Path) Warnings() []Diagnostic { return append([]Diagnostic(nil), p.warnings...) }
 
 // Singular reports whether the path has at most one result in any object: it consists of keys and indexes.
-func (p *Path) Singular() bool { return p.one }
+func (p *Path) Singular() bool { return p.singular }
 
 // Rooted reports whether the expression begins with $. It does not affect evaluation. Callers that evaluate
 // paths within a part of an object can use it to start at the whole object.
@@ -109,8 +109,8 @@ func (p *Path) Find(obj any, yield func(v any) bool) {
 		}
 		return
 	}
-	if p.fast == nil || !p.fast.find(obj, yield) {
-		p.evaluate(evaluator{check: never}, obj, yield)
+	if p.fastPath == nil || !p.fastPath.find(obj, yield) {
+		p.evaluate(evaluator{check: noChecks}, obj, yield)
 	}
 }
 
@@ -144,8 +144,8 @@ func (p *Path) First(obj any) (v any, ok bool) {
 	switch {
 	case p.names != nil:
 		return lookUp(obj, p.names)
-	case p.one:
-		n, _, ok := follow(node{v: obj}, p.prog)
+	case p.singular:
+		n, _, ok := runSingular(node{v: obj}, p.prog)
 		return n.v, ok
 	}
 	p.Find(obj, func(found any) bool {

@@ -32,9 +32,9 @@ func (t *tape) scan(raw []byte, wanted *trie) error {
 		return &SyntaxError{Offset: math.MaxInt32, Message: "the document is larger than 2 GiB"}
 	}
 	s := scanner{raw: raw, entries: t.entries[:0]}
-	end := s.value(jsontext.Space(raw, 0), wanted, 1)
+	end := s.value(jsontext.SkipSpace(raw, 0), wanted, 1)
 	if end >= 0 {
-		if end = jsontext.Space(raw, end); end < len(raw) {
+		if end = jsontext.SkipSpace(raw, end); end < len(raw) {
 			s.fail(end, "more after the top-level value")
 		}
 	}
@@ -125,7 +125,7 @@ func (s *scanner) container(i int, wanted *trie, depth int, open byte) int {
 
 func (s *scanner) object(i int, wanted *trie, depth int) int {
 	raw := s.raw
-	if i = jsontext.Space(raw, i+1); i < len(raw) && raw[i] == '}' {
+	if i = jsontext.SkipSpace(raw, i+1); i < len(raw) && raw[i] == '}' {
 		return i + 1
 	}
 	for {
@@ -138,14 +138,14 @@ func (s *scanner) object(i int, wanted *trie, depth int) int {
 			return s.fail(^next, jsontext.TextProblem(raw, ^next))
 		}
 		keyEnd := next - 1
-		if i = jsontext.Space(raw, next); i >= len(raw) || raw[i] != ':' {
+		if i = jsontext.SkipSpace(raw, next); i >= len(raw) || raw[i] != ':' {
 			return s.fail(i, "expected a colon after a key")
 		}
-		i = jsontext.Space(raw, i+1)
+		i = jsontext.SkipSpace(raw, i+1)
 		child := wanted.member(raw[keyStart:keyEnd], encoded)
 		at := len(s.entries)
 		if child == nil && i < len(raw) && raw[i] == '"' { // the most common unselected value
-			if i = jsontext.Text(raw, i+1); i < 0 {
+			if i = jsontext.ScanString(raw, i+1); i < 0 {
 				return s.fail(^i, jsontext.TextProblem(raw, ^i))
 			}
 		} else if i = s.value(i, child, depth+1); i < 0 {
@@ -158,12 +158,12 @@ func (s *scanner) object(i int, wanted *trie, depth int) int {
 				e.flags |= encodedKey
 			}
 		}
-		if i = jsontext.Space(raw, i); i >= len(raw) {
+		if i = jsontext.SkipSpace(raw, i); i >= len(raw) {
 			return s.fail(i, "")
 		}
 		switch raw[i] {
 		case ',':
-			i = jsontext.Space(raw, i+1)
+			i = jsontext.SkipSpace(raw, i+1)
 		case '}':
 			return i + 1
 		default:
@@ -176,7 +176,7 @@ func (s *scanner) object(i int, wanted *trie, depth int) int {
 func (s *scanner) array(i int, wanted *trie, depth int) int {
 	at := len(s.entries) - 1
 	raw := s.raw
-	if i = jsontext.Space(raw, i+1); i < len(raw) && raw[i] == ']' {
+	if i = jsontext.SkipSpace(raw, i+1); i < len(raw) && raw[i] == ']' {
 		return i + 1
 	}
 	for n := int32(1); ; n++ {
@@ -196,11 +196,11 @@ func (s *scanner) array(i int, wanted *trie, depth int) int {
 // afterElement reads the comma after an element and returns the offset of the next element, or of the end of
 // the list.
 func (s *scanner) afterElement(i int) (next int, more bool) {
-	i = jsontext.Space(s.raw, i)
+	i = jsontext.SkipSpace(s.raw, i)
 	if i < len(s.raw) {
 		switch s.raw[i] {
 		case ',':
-			return jsontext.Space(s.raw, i+1), true
+			return jsontext.SkipSpace(s.raw, i+1), true
 		case ']':
 			return i + 1, false
 		}
@@ -209,7 +209,7 @@ func (s *scanner) afterElement(i int) (next int, more bool) {
 }
 
 func (s *scanner) literal(i int, text string) int {
-	end := jsontext.Word(s.raw, i, text)
+	end := jsontext.ScanLiteral(s.raw, i, text)
 	if end < 0 {
 		return s.fail(i, "expected "+text)
 	}

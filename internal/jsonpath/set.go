@@ -46,9 +46,9 @@ func (s *Set) Len() int { return len(s.programs) }
 // returns false. A filter yields the whole document if it matches. Validation, errors and lifetimes are those
 // of [Path.FindJSON].
 func (s *Set) FindJSON(raw []byte, yield func(i int, v Value) bool) error {
-	ev := evaluator{check: never}
+	ev := evaluator{check: noChecks}
 	defer ev.release()
-	t := &ev.space().tape
+	t := &ev.acquireScratch().tape
 	if err := t.scan(raw, &s.wanted); err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ type trieField struct {
 	next *trie
 }
 
-var everything = &trie{all: true}
+var selectAll = &trie{all: true}
 
 const (
 	manyFields = 8    // number from which a map is faster
@@ -29,7 +29,7 @@ func (t *trie) forObject() *trie {
 	case t == nil:
 		return nil
 	case t.all || t.allObject:
-		return everything
+		return selectAll
 	case t.fields == nil:
 		return nil
 	}
@@ -47,7 +47,7 @@ func (t *trie) forElements() *trie {
 // member returns the node for a member; t is a result of forObject.
 func (t *trie) member(key []byte, encoded bool) *trie {
 	if t.all {
-		return everything
+		return selectAll
 	}
 	if encoded {
 		key = appendUnquoted(nil, key)
@@ -115,7 +115,7 @@ func (t *trie) addCondition(c *condition, budget *int) {
 }
 
 func (t *trie) field(name string) *trie {
-	if next := t.known(name); next != nil {
+	if next := t.childNamed(name); next != nil {
 		return next
 	}
 	next := &trie{}
@@ -132,8 +132,8 @@ func (t *trie) field(name string) *trie {
 	return next
 }
 
-// known returns the existing node of a member, or nil.
-func (t *trie) known(name string) *trie {
+// childNamed returns the existing node of a member, or nil.
+func (t *trie) childNamed(name string) *trie {
 	if t.byName != nil {
 		return t.byName[name]
 	}

@@ -80,7 +80,7 @@ func (v Value) Any() any {
 		return v.String()
 	case KindArray, KindObject:
 		var t tape
-		if t.scan(v.raw, everything) != nil { // the document was overwritten
+		if t.scan(v.raw, selectAll) != nil { // the document was overwritten
 			return nil
 		}
 		return t.decode(0)

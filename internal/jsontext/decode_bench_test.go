@@ -11,14 +11,14 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/cputime"
 )
 
-// way is a decoder to compare.
-type way struct {
+// decoderCase is a decoder to compare.
+type decoderCase struct {
 	name   string
 	decode func([]byte) (map[string]any, error)
 }
 
-func ways() []way {
-	return []way{
+func decoderCases() []decoderCase {
+	return []decoderCase{
 		{"sigs.k8s.io", reference},
 		{"ours", jsontext.NewDecoder().Decode},
 	}
@@ -34,7 +34,7 @@ func reference(data []byte) (map[string]any, error) {
 func BenchmarkDecode(b *testing.B) {
 	for _, size := range sizes {
 		documents := documents(1000, size.make)
-		for _, way := range ways() {
+		for _, way := range decoderCases() {
 			b.Run(size.name+"/"+way.name, func(b *testing.B) {
 				b.ReportAllocs()
 				b.SetBytes(int64(len(documents[0])))
@@ -53,7 +53,7 @@ func BenchmarkRetained(b *testing.B) {
 	const count = 5000
 	for _, size := range sizes {
 		documents := documents(count, size.make)
-		for _, way := range ways() {
+		for _, way := range decoderCases() {
 			b.Run(size.name+"/"+way.name, func(b *testing.B) {
 				var retained uint64
 				for b.Loop() {
@@ -96,7 +96,7 @@ func BenchmarkRatio(b *testing.B) {
 	const round = 200
 	for _, size := range sizes {
 		documents := documents(round, size.make)
-		for _, way := range ways()[1:] {
+		for _, way := range decoderCases()[1:] {
 			b.Run(size.name+"/"+way.name, func(b *testing.B) {
 				var theirs, onePass, ours int64
 				for b.Loop() {

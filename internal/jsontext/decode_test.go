@@ -47,8 +47,8 @@ var seeds = []string{
 // wrap returns objects that contain seeds.
 func wrap(value string) []byte { return []byte(`{"kind":"K","x":` + value + `,"y":[` + value + `]}`) }
 
-// agree fails unless Decoder and the reference decode data to the same value, or both reject it.
-func agree(t *testing.T, d *jsontext.Decoder, data []byte) {
+// checkAgreement fails unless Decoder and the reference decode data to the same value, or both reject it.
+func checkAgreement(t *testing.T, d *jsontext.Decoder, data []byte) {
 	t.Helper()
 	want, wantErr := reference(data)
 	got, gotErr := d.Decode(data)
@@ -71,8 +71,8 @@ func TestDecodeAgrees(t *testing.T) {
 	d := jsontext.NewDecoder()
 	for range 3 { // the second and third time, strings are shared
 		for _, seed := range seeds {
-			agree(t, d, []byte(seed))
-			agree(t, d, wrap(seed))
+			checkAgreement(t, d, []byte(seed))
+			checkAgreement(t, d, wrap(seed))
 		}
 	}
 }
@@ -81,8 +81,8 @@ func TestDecodeTruncated(t *testing.T) {
 	d := jsontext.NewDecoder()
 	for _, document := range [][]byte{certificate(1), wrap(`{"a":[1.5e3,"\u00e9é",true,false,null,-1]}`)} {
 		for n := range document {
-			agree(t, d, document[:n])
-			agree(t, d, document[n:])
+			checkAgreement(t, d, document[:n])
+			checkAgreement(t, d, document[n:])
 		}
 	}
 }
@@ -90,23 +90,23 @@ func TestDecodeTruncated(t *testing.T) {
 func TestDecodeHuge(t *testing.T) {
 	d := jsontext.NewDecoder()
 	for _, depth := range []int{9998, 9999, 10000} { // wrap adds two levels
-		agree(t, d, wrap(strings.Repeat("[", depth)+strings.Repeat("]", depth)))
+		checkAgreement(t, d, wrap(strings.Repeat("[", depth)+strings.Repeat("]", depth)))
 	}
-	agree(t, d, wrap(strings.Repeat("[", 1_000_000)))
-	agree(t, d, wrap(`"`+strings.Repeat("é and e", 200_000)+`"`))
-	agree(t, d, wrap(`"`+strings.Repeat(`\u00e9`, 200_000)+`"`))
-	agree(t, d, wrap(`[`+strings.Repeat("7,", 200_000)+`7]`))
-	agree(t, d, wrap(strings.Repeat("1", 400)))
+	checkAgreement(t, d, wrap(strings.Repeat("[", 1_000_000)))
+	checkAgreement(t, d, wrap(`"`+strings.Repeat("é and e", 200_000)+`"`))
+	checkAgreement(t, d, wrap(`"`+strings.Repeat(`\u00e9`, 200_000)+`"`))
+	checkAgreement(t, d, wrap(`[`+strings.Repeat("7,", 200_000)+`7]`))
+	checkAgreement(t, d, wrap(strings.Repeat("1", 400)))
 }
 
 func TestDecodeObjects(t *testing.T) {
 	d := jsontext.NewDecoder()
 	for n := range 100 {
-		agree(t, d, certificate(n))
-		agree(t, d, workload(n))
+		checkAgreement(t, d, certificate(n))
+		checkAgreement(t, d, workload(n))
 	}
 	for _, document := range manifests(t) {
-		agree(t, d, document)
+		checkAgreement(t, d, document)
 	}
 }
 
@@ -192,27 +192,27 @@ func TestResultsAreOwned(t *testing.T) {
 	d := jsontext.NewDecoder()
 	data := wrap(`[{"plain":1},{"a":1,"b":2,"c":3,"d":4,"e":{"f":["deep",{"g":{}}]}},["one",{"two":{}}],{"some":{},"empty":[]}]`)
 	for range 5 {
-		agree(t, d, data)
+		checkAgreement(t, d, data)
 		object, err := d.Decode(data)
 		if err != nil {
 			t.Fatal(err)
 		}
-		spoil(object)
+		mutate(object)
 	}
 }
 
-// spoil changes all maps and slices in value.
-func spoil(value any) {
+// mutate changes all maps and slices in value.
+func mutate(value any) {
 	switch value := value.(type) {
 	case map[string]any:
 		for key := range value {
-			spoil(value[key])
+			mutate(value[key])
 			value[key] = "spoilt"
 		}
 		value["spoilt"] = true
 	case []any:
 		for i := range value {
-			spoil(value[i])
+			mutate(value[i])
 			value[i] = "spoilt"
 		}
 	}
@@ -223,10 +223,10 @@ func TestTemplateDepth(t *testing.T) {
 	d := jsontext.NewDecoder()
 	inner := strings.Repeat("[", 20) + `"known to the decoder"` + strings.Repeat("]", 20)
 	for range 3 {
-		agree(t, d, wrap(inner))
+		checkAgreement(t, d, wrap(inner))
 	}
 	for depth := 9970; depth <= 9990; depth++ {
-		agree(t, d, wrap(strings.Repeat("[", depth)+inner+strings.Repeat("]", depth)))
+		checkAgreement(t, d, wrap(strings.Repeat("[", depth)+inner+strings.Repeat("]", depth)))
 	}
 }
 
@@ -259,7 +259,7 @@ func TestManyStrings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		agree(t, d, data)
+		checkAgreement(t, d, data)
 	}
 }
 
@@ -332,7 +332,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	d := jsontext.NewDecoder() // shared, so that strings of one input occur in others
 	f.Fuzz(func(t *testing.T, data []byte) {
-		agree(t, d, data)
-		agree(t, d, data)
+		checkAgreement(t, d, data)
+		checkAgreement(t, d, data)
 	})
 }

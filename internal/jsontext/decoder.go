@@ -40,11 +40,11 @@ func NewDecoder() *Decoder {
 func (d *Decoder) Decode(data []byte) (map[string]any, error) {
 	p := d.parser(data)
 	defer d.release(p)
-	return p.whole()
+	return p.parseObject()
 }
 
-// whole parses all data as one object.
-func (p *parser) whole() (map[string]any, error) {
+// parseObject parses all data as one object.
+func (p *parser) parseObject() (map[string]any, error) {
 	value, _ := p.document()
 	switch object := value.(type) {
 	case map[string]any:
@@ -71,7 +71,7 @@ func (d *Decoder) DecodeList(data []byte) (list map[string]any, items []map[stri
 	defer d.release(p)
 	value, members := p.document()
 	list, ok = value.(map[string]any)
-	if !ok || len(list) != members || shadowed(list) {
+	if !ok || len(list) != members || hasShadowingKey(list) {
 		return nil, nil, false
 	}
 	elements, ok := list["items"].([]any)
@@ -90,13 +90,13 @@ func (d *Decoder) DecodeList(data []byte) (list map[string]any, items []map[stri
 
 func (d *Decoder) parser(data []byte) *parser {
 	p := d.parsers.Get().(*parser)
-	p.begin(data)
+	p.reset(data)
 	d.strings.documents.Add(1)
 	return p
 }
 
-// begin makes p parse data.
-func (p *parser) begin(data []byte) {
+// reset makes p parse data.
+func (p *parser) reset(data []byte) {
 	p.data, p.pos, p.depth, p.failure, p.lastKey = data, 0, 0, "", &p.decoder.strings.start
 }
 
@@ -111,14 +111,14 @@ func (d *Decoder) release(p *parser) {
 	// below the top of the stack.
 	p.elements, p.data = p.elements[:0], nil
 	clear(p.elements[:cap(p.elements)])
-	p.twin.forget()
+	p.pair.reset()
 	d.parsers.Put(p)
 }
 
-// Shadows reports whether a top-level key equals "kind" or "apiVersion" except for case. The stock serializer
-// determines the kind of an object with a case-insensitive struct, but decodes the object into a map with
-// exact keys. Objects with such a key are left to it.
-func Shadows(key string) bool {
+// ShadowsTypeMeta reports whether a top-level key equals "kind" or "apiVersion" except for case. The stock
+// serializer determines the kind of an object with a case-insensitive struct, but decodes the object into a
+// map with exact keys. Objects with such a key are left to it.
+func ShadowsTypeMeta(key string) bool {
 	if len(key) < len("kind") || len(key) > 2*len("apiVersion") {
 		return false
 	}
@@ -131,10 +131,10 @@ func Shadows(key string) bool {
 	return false
 }
 
-// shadowed reports whether an object has such a key.
-func shadowed(object map[string]any) bool {
+// hasShadowingKey reports whether an object has such a key.
+func hasShadowingKey(object map[string]any) bool {
 	for key := range object {
-		if Shadows(key) {
+		if ShadowsTypeMeta(key) {
 			return true
 		}
 	}

@@ -7,7 +7,7 @@
 // return the complement (^) of the offset of the error. If the data is truncated, that offset is at least the
 // length of the data.
 //
-//	if end = jsontext.Text(data, start); end < 0 {
+//	if end = jsontext.ScanString(data, start); end < 0 {
 //		return errorAt(^end)
 //	}
 //

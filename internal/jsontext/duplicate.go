@@ -9,7 +9,7 @@ import (
 // in the notation of sigs.k8s.io/json, such as spec.ports[0].name. The data must be valid JSON.
 func Duplicate(data []byte) (path string, offset int, found bool) {
 	u := uniqueness{data: data}
-	u.value(Space(data, 0))
+	u.value(SkipSpace(data, 0))
 	return u.path, u.offset, u.found
 }
 
@@ -59,7 +59,7 @@ func (u *uniqueness) value(i int) int {
 			if closing == ']' {
 				step = fmt.Appendf(nil, "[%d]", index)
 			}
-			u.within(string(step))
+			u.prependPath(string(step))
 			return i
 		}
 		i, closed = Next(u.data, i, closing)
@@ -93,8 +93,8 @@ func (u *uniqueness) index(base int, many map[string]bool) map[string]bool {
 	return many
 }
 
-// within prepends a key or index to the path.
-func (u *uniqueness) within(step string) {
+// prependPath prepends a key or index to the path.
+func (u *uniqueness) prependPath(step string) {
 	if u.path == "" || u.path[0] != '[' {
 		step += "."
 	}

@@ -16,7 +16,7 @@ import (
 // duplicate keys.
 func AppendIndented(dst, data []byte, prefix, indent string) ([]byte, bool) {
 	w := indenter{data: data, out: dst, line: "\n" + prefix, indent: indent}
-	if end := w.value(Space(data, 0)); end < 0 || Space(data, end) != len(data) {
+	if end := w.value(SkipSpace(data, 0)); end < 0 || SkipSpace(data, end) != len(data) {
 		return dst, false
 	}
 	return w.out, true
@@ -53,11 +53,11 @@ func (w *indenter) value(i int) int {
 		end, _ := w.string(i)
 		return end
 	case 't':
-		return w.word(i, "true")
+		return w.literal(i, "true")
 	case 'f':
-		return w.word(i, "false")
+		return w.literal(i, "false")
 	case 'n':
-		return w.word(i, "null")
+		return w.literal(i, "null")
 	}
 	return w.number(i)
 }
@@ -135,9 +135,9 @@ func (w *indenter) string(i int) (end int, encoded bool) {
 	return end, encoded
 }
 
-func (w *indenter) word(i int, word string) int {
-	w.out = append(w.out, word...)
-	return Word(w.data, i, word)
+func (w *indenter) literal(i int, literal string) int {
+	w.out = append(w.out, literal...)
+	return ScanLiteral(w.data, i, literal)
 }
 
 func (w *indenter) number(i int) int {
@@ -195,8 +195,9 @@ func appendQuoted(dst, text []byte) []byte {
 func plainPrefix(data []byte, i int) int {
 	for i+8 <= len(data) {
 		word := binary.LittleEndian.Uint64(data[i:])
-		angle, and := word&^(everyByte*2)^everyByte*'<', word^everyByte*'&' // < and > differ in one bit
-		if marks := interruptsASCII(word) | ((angle-everyByte)|(and-everyByte))&highBits; marks != 0 {
+		// < and > differ in one bit
+		angle, and := word&^(lowBits*2)^lowBits*'<', word^lowBits*'&'
+		if marks := interruptsASCII(word) | ((angle-lowBits)|(and-lowBits))&highBits; marks != 0 {
 			return i + bits.TrailingZeros64(marks)/8
 		}
 		i += 8

@@ -74,7 +74,7 @@ func readMembers(t *testing.T, data []byte) (count int, err error) {
 		text := data[m.Start:m.End]
 		var key string
 		if m.Key != nil {
-			end := Text(text, 1)
+			end := ScanString(text, 1)
 			key = string(AppendText(nil, text[1:end-1]))
 		}
 		if !bytes.HasSuffix(text, m.Value) || key != string(m.Key) {

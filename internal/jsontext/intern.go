@@ -24,12 +24,12 @@ type interned struct {
 	text  string
 	value any
 	// next is the key that followed this one last time: objects of one type have their keys in the same
-	// order, and comparing with a prediction is cheaper than searching. usual is the last shared value of
-	// this key, because many fields nearly always have the same value.
-	next, usual atomic.Pointer[interned]
-	slot        uint32
-	evicted     atomic.Bool // another string has its slot
-	plain       bool        // its JSON has no escapes
+	// order, and comparing with a prediction is cheaper than searching. usualValue is the last shared value
+	// of this key, because many fields nearly always have the same value.
+	next, usualValue atomic.Pointer[interned]
+	slot             uint32
+	evicted          atomic.Bool // another string has its slot
+	plain            bool        // its JSON has no escapes
 }
 
 // internTable caches recent strings, one for each slot. It is safe for concurrent use without locks: slots
@@ -51,7 +51,7 @@ func (t *internTable) share(text []byte) *interned {
 	if len(text) > maxInterned {
 		return nil
 	}
-	hash := mix(text)
+	hash := sampleHash(text)
 	slot := uint32(hash >> (64 - internBits))
 	if e := t.slots[slot].Load(); e != nil && e.text == string(text) {
 		return e
@@ -72,14 +72,15 @@ func (t *internTable) share(text []byte) *interned {
 func (e *interned) evict() {
 	e.evicted.Store(true)
 	e.next.Store(nil)
-	e.usual.Store(nil)
+	e.usualValue.Store(nil)
 }
 
 // age returns the low byte of the current age, a period of some hundred documents.
 func (t *internTable) age() uint32 { return t.documents.Load() >> ageBits & 0xff }
 
-// guess returns the string that link refers to, or nil if data does not begin with that string and a quote.
-func guess(link *atomic.Pointer[interned], data []byte) *interned {
+// predicted returns the string that link refers to, or nil if data does not begin with that string and a
+// quote.
+func predicted(link *atomic.Pointer[interned], data []byte) *interned {
 	e := link.Load()
 	if e == nil || !e.plain || len(data) <= len(e.text) || data[len(e.text)] != '"' ||
 		string(data[:len(e.text)]) != e.text || e.evicted.Load() {
@@ -88,9 +89,9 @@ func guess(link *atomic.Pointer[interned], data []byte) *interned {
 	return e
 }
 
-// follow stores e in link, a link of the entry of, unless that has been evicted.
-func (e *interned) follow(link *atomic.Pointer[interned], of *interned) {
-	if link.Load() != e && !of.evicted.Load() {
+// storeLink stores e in link, a link of the entry of, unless that has been evicted.
+func (e *interned) storeLink(link *atomic.Pointer[interned], entry *interned) {
+	if link.Load() != e && !entry.evicted.Load() {
 		link.Store(e)
 	}
 }
@@ -104,9 +105,9 @@ func isPlain(text []byte) bool {
 	return utf8.Valid(text)
 }
 
-// mix hashes the length and the first and last bytes of text. Strings with equal ones only compete for a
-// slot.
-func mix(text []byte) uint64 {
+// sampleHash hashes the length and the first and last bytes of text. Strings with equal ones only compete for
+// a slot.
+func sampleHash(text []byte) uint64 {
 	const odd1, odd2 = 0x9e3779b97f4a7c15, 0xc2b2ae3d27d4eb4f
 	n := len(text)
 	var first, last uint64

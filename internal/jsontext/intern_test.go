@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// kept lets a table share text, and returns the entry.
-func kept(t *testing.T, table *internTable, text string) *interned {
+// shareTwice lets a table share text, and returns the entry.
+func shareTwice(t *testing.T, table *internTable, text string) *interned {
 	t.Helper()
 	table.share([]byte(text))
 	e := table.share([]byte(text))
@@ -17,11 +17,11 @@ func kept(t *testing.T, table *internTable, text string) *interned {
 	return e
 }
 
-// rival returns another text with the slot of e.
-func rival(e *interned) string {
+// collidingText returns another text with the slot of e.
+func collidingText(e *interned) string {
 	for n := 0; ; n++ {
 		text := fmt.Sprint("rival-", n)
-		if uint32(mix([]byte(text))>>(64-internBits)) == e.slot {
+		if uint32(sampleHash([]byte(text))>>(64-internBits)) == e.slot {
 			return text
 		}
 	}
@@ -31,26 +31,26 @@ func rival(e *interned) string {
 // them could grow without limit.
 func TestEvictedStrings(t *testing.T) {
 	table := &internTable{}
-	first, second, third := kept(t, table, "first"), kept(t, table, "second"), kept(t, table, "third")
-	second.follow(&first.next, first)
-	third.follow(&second.next, second)
-	third.follow(&second.usual, second)
-	if guess(&first.next, []byte(`second":`)) != second || guess(&first.next, []byte(`second`)) != nil ||
-		guess(&first.next, []byte(`seconds":`)) != nil {
+	first, second, third := shareTwice(t, table, "first"), shareTwice(t, table, "second"), shareTwice(t, table, "third")
+	second.storeLink(&first.next, first)
+	third.storeLink(&second.next, second)
+	third.storeLink(&second.usualValue, second)
+	if predicted(&first.next, []byte(`second":`)) != second || predicted(&first.next, []byte(`second`)) != nil ||
+		predicted(&first.next, []byte(`seconds":`)) != nil {
 		t.Error("what came next is not guessed, or something else is")
 	}
-	kept(t, table, rival(second))
-	if guess(&first.next, []byte(`second":`)) != nil {
+	shareTwice(t, table, collidingText(second))
+	if predicted(&first.next, []byte(`second":`)) != nil {
 		t.Error("an evicted string is guessed")
 	}
-	if second.next.Load() != nil || second.usual.Load() != nil {
+	if second.next.Load() != nil || second.usualValue.Load() != nil {
 		t.Error("an evicted string refers to others")
 	}
-	if third.follow(&second.next, second); second.next.Load() != nil {
+	if third.storeLink(&second.next, second); second.next.Load() != nil {
 		t.Error("a reader links an evicted string to others")
 	}
-	again := kept(t, table, "second")
-	if again.follow(&first.next, first); guess(&first.next, []byte(`second":`)) != again {
+	again := shareTwice(t, table, "second")
+	if again.storeLink(&first.next, first); predicted(&first.next, []byte(`second":`)) != again {
 		t.Error("the string is not guessed that has the slot now")
 	}
 }

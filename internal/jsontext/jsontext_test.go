@@ -47,9 +47,9 @@ func FuzzSkip(f *testing.F) {
 
 // skipAgrees compares Skip with sigs.k8s.io/json.
 func skipAgrees(t *testing.T, data []byte) {
-	start := jsontext.Space(data, 0)
+	start := jsontext.SkipSpace(data, 0)
 	end, deep := jsontext.Skip(data, start, limit)
-	ok := end >= 0 && jsontext.Space(data, end) == len(data)
+	ok := end >= 0 && jsontext.SkipSpace(data, end) == len(data)
 	var value any
 	err := kjson.UnmarshalCaseSensitivePreserveInts(data, &value)
 	if ok != (err == nil) {
@@ -104,7 +104,7 @@ func FuzzText(f *testing.F) {
 // textAgrees reads the data as a string and compares with encoding/json.
 func textAgrees(t *testing.T, text []byte) {
 	data := append(append([]byte{'"'}, text...), '"')
-	end := jsontext.Text(data, 1)
+	end := jsontext.ScanString(data, 1)
 	again, encoded := jsontext.EncodedText(data, 1)
 	if end != again {
 		t.Fatalf("%q: ends at %d and at %d", data, end, again)

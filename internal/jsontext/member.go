@@ -10,8 +10,8 @@ func AppendWithout(dst, data []byte, path ...string) []byte {
 		}
 		start, end, object = f.Start, f.End, f.End-len(f.Value)
 	}
-	if next := Space(data, end); next < len(data) && data[next] == ',' {
-		end = Space(data, next+1)
+	if next := SkipSpace(data, end); next < len(data) && data[next] == ',' {
+		end = SkipSpace(data, next+1)
 	} else {
 		for start > 0 && IsSpace(data[start-1]) {
 			start--
@@ -25,7 +25,7 @@ func AppendWithout(dst, data []byte, path ...string) []byte {
 
 // findMember returns the member with this name of the object at data[i].
 func findMember(data []byte, i int, name string) (f Field, found bool) {
-	if i = Space(data, i); i >= len(data) || data[i] != '{' {
+	if i = SkipSpace(data, i); i >= len(data) || data[i] != '{' {
 		return f, false
 	}
 	i, closed := First(data, i)

@@ -7,7 +7,7 @@ import "iter"
 func First(data []byte, i int) (next int, closed bool) {
 	closing := data[i] + 2 // } and ] follow { and [ after one other character
 	if i++; i < len(data) && data[i] <= ' ' {
-		i = Space(data, i)
+		i = SkipSpace(data, i)
 	}
 	if i < len(data) && data[i] == closing {
 		return i + 1, true
@@ -19,14 +19,14 @@ func First(data []byte, i int) (next int, closed bool) {
 // offset of the next one, or the end of the object or array.
 func Next(data []byte, i int, closing byte) (next int, closed bool) {
 	if i >= len(data) || data[i] <= ' ' {
-		if i = Space(data, i); i >= len(data) {
+		if i = SkipSpace(data, i); i >= len(data) {
 			return ^i, false
 		}
 	}
 	switch data[i] {
 	case ',':
 		if i++; i < len(data) && data[i] <= ' ' {
-			i = Space(data, i)
+			i = SkipSpace(data, i)
 		}
 		return i, false
 	case closing:
@@ -62,7 +62,7 @@ type Field struct {
 // the last pair has a *SyntaxError.
 func Members(data []byte) iter.Seq2[Field, error] {
 	return func(yield func(Field, error) bool) {
-		i, closed := Space(data, 0), false
+		i, closed := SkipSpace(data, 0), false
 		if i < len(data) && data[i] == '{' {
 			i, closed = First(data, i)
 		} else {
@@ -79,7 +79,7 @@ func Members(data []byte) iter.Seq2[Field, error] {
 			i, closed = Next(data, end, '}')
 		}
 		if i >= 0 {
-			if i = Space(data, i); i == len(data) {
+			if i = SkipSpace(data, i); i == len(data) {
 				return
 			}
 			i = ^i

@@ -6,15 +6,15 @@ package jsontext
 func (d *Decoder) DecodePair(first, second []byte) (one, other map[string]any, err error) {
 	p := d.parser(first)
 	defer d.release(p)
-	p.twin.mode = twinRecords
-	if one, err = p.whole(); err != nil {
+	p.pair.mode = twinRecords
+	if one, err = p.parseObject(); err != nil {
 		return nil, nil, err
 	}
-	p.begin(second)
-	p.twin.first = first
-	p.twin.mode = twinShares
-	p.twin.level = level{end: len(p.twin.marks)}
-	if other, err = p.whole(); err != nil {
+	p.reset(second)
+	p.pair.first = first
+	p.pair.mode = twinShares
+	p.pair.level = level{end: len(p.pair.values)}
+	if other, err = p.parseObject(); err != nil {
 		return nil, nil, err
 	}
 	return one, other, nil
@@ -36,20 +36,20 @@ const (
 	twinShares           // parses the second text and reuses values of the first
 )
 
-// twin is the state of DecodePair.
-type twin struct {
+// pairState is the state of DecodePair.
+type pairState struct {
 	mode  twinMode
 	first []byte
-	// marks are the values of the first text, each before the values inside it. highest is the largest number
-	// of marks so far.
-	marks   []mark
+	// values are the values of the first text, each before the values inside it. highest is the largest
+	// number of marks so far.
+	values  []recordedValue
 	highest int
 	// level is the range of marks of the current object or array.
 	level level
 }
 
-// mark is an object, an array, or a string that is not interned.
-type mark struct {
+// recordedValue is an object, an array, or a string that is not interned.
+type recordedValue struct {
 	key        string // in an object
 	value      any
 	start, end uint32 // range of its text
@@ -62,48 +62,48 @@ type level struct{ cursor, end int }
 
 // element parses the value at pos, the member key of an object or the element index of an array.
 func (p *parser) element(key string, index int) any {
-	switch p.twin.mode {
+	switch p.pair.mode {
 	case twinRecords:
-		return p.record(key, index)
+		return p.parseRecorded(key, index)
 	case twinShares:
-		return p.shared(key, index)
+		return p.parseShared(key, index)
 	}
 	return p.value()
 }
 
-// record parses the value and records it.
-func (p *parser) record(key string, index int) any {
+// parseRecorded parses the value and records it.
+func (p *parser) parseRecorded(key string, index int) any {
 	c := p.next()
-	t := &p.twin
-	if c != '"' && c != '{' && c != '[' || len(t.marks) >= maxMarks {
+	t := &p.pair
+	if c != '"' && c != '{' && c != '[' || len(t.values) >= maxMarks {
 		return p.value()
 	}
-	start, owned, at := p.pos, p.owned, len(t.marks)
-	t.marks = append(t.marks, mark{key: key, index: int32(index), start: uint32(start)})
-	t.highest = max(t.highest, len(t.marks))
+	start, owned, at := p.pos, p.owned, len(t.values)
+	t.values = append(t.values, recordedValue{key: key, index: int32(index), start: uint32(start)})
+	t.highest = max(t.highest, len(t.values))
 	value := p.value()
 	if c == '"' && p.owned == owned {
-		t.marks = t.marks[:at]
+		t.values = t.values[:at]
 		return value
 	}
-	m := &t.marks[at]
-	m.end, m.next, m.value = uint32(p.pos), int32(len(t.marks)), value
+	m := &t.values[at]
+	m.end, m.next, m.value = uint32(p.pos), int32(len(t.values)), value
 	return value
 }
 
-// shared returns the value at the same place of the first text if it has the same text, and parses it
+// parseShared returns the value at the same place of the first text if it has the same text, and parses it
 // otherwise. Comparing a prefix suffices, because brackets and quotes end a value.
-func (p *parser) shared(key string, index int) any {
+func (p *parser) parseShared(key string, index int) any {
 	c := p.next()
 	if c != '"' && c != '{' && c != '[' {
 		return p.value()
 	}
-	t := &p.twin
+	t := &p.pair
 	at := t.find(key, index)
 	if at < 0 {
 		return p.within(level{})
 	}
-	m := &t.marks[at]
+	m := &t.values[at]
 	text := t.first[m.start:m.end]
 	t.level.cursor = int(m.next)
 	if rest := p.data[p.pos:]; len(rest) >= len(text) && string(rest[:len(text)]) == string(text) {
@@ -115,21 +115,21 @@ func (p *parser) shared(key string, index int) any {
 
 // within parses the value at pos with l as the expected marks of its content.
 func (p *parser) within(l level) any {
-	outer := p.twin.level
-	p.twin.level = l
+	outer := p.pair.level
+	p.pair.level = l
 	value := p.value()
-	p.twin.level = outer
+	p.pair.level = outer
 	return value
 }
 
 // find returns the mark of the member key or the element index, or -1.
-func (t *twin) find(key string, index int) int {
+func (t *pairState) find(key string, index int) int {
 	at := t.level.cursor
 	for range maxAhead {
 		if at >= t.level.end {
 			break
 		}
-		m := &t.marks[at]
+		m := &t.values[at]
 		if m.index == int32(index) && m.key == key {
 			return at
 		}
@@ -138,11 +138,11 @@ func (t *twin) find(key string, index int) int {
 	return -1
 }
 
-// forget removes the state of a pair.
-func (t *twin) forget() {
+// reset removes the state of a pair.
+func (t *pairState) reset() {
 	if t.mode == twinNone {
 		return
 	}
-	clear(t.marks[:t.highest])
-	*t = twin{marks: t.marks[:0]}
+	clear(t.values[:t.highest])
+	*t = pairState{values: t.values[:0]}
 }

@@ -19,8 +19,8 @@ type parser struct {
 	lastKey  *interned // the last shared key
 	// number of short strings that were not shared; containers with such strings do not recur
 	unshared int
-	owned    int  // number of strings that were not shared, of any length
-	twin     twin // state of DecodePair
+	owned    int       // number of strings that were not shared, of any length
+	pair     pairState // state of DecodePair
 }
 
 func (p *parser) fail(reason string) {
@@ -65,7 +65,7 @@ func (p *parser) next() byte {
 }
 
 func (p *parser) afterSpace() byte {
-	if p.pos = Space(p.data, p.pos); p.pos < len(p.data) {
+	if p.pos = SkipSpace(p.data, p.pos); p.pos < len(p.data) {
 		return p.data[p.pos]
 	}
 	return 0
@@ -202,7 +202,7 @@ func (p *parser) key() string {
 		p.unexpected("a key")
 		return ""
 	}
-	if shared := guess(&p.lastKey.next, p.data[p.pos+1:]); shared != nil {
+	if shared := predicted(&p.lastKey.next, p.data[p.pos+1:]); shared != nil {
 		p.pos += len(shared.text) + len(`""`)
 		p.lastKey = shared
 		p.colon()
@@ -212,10 +212,10 @@ func (p *parser) key() string {
 	var key string
 	if shared := p.decoder.strings.share(text); shared != nil {
 		key = shared.text
-		shared.follow(&p.lastKey.next, p.lastKey)
+		shared.storeLink(&p.lastKey.next, p.lastKey)
 		p.lastKey = shared
 	} else {
-		key = p.own(text)
+		key = p.newString(text)
 	}
 	p.colon()
 	return key
@@ -255,20 +255,20 @@ func (p *parser) array() any {
 
 // stringValue parses the string at pos as a value.
 func (p *parser) stringValue() any {
-	if shared := guess(&p.lastKey.usual, p.data[p.pos+1:]); shared != nil {
+	if shared := predicted(&p.lastKey.usualValue, p.data[p.pos+1:]); shared != nil {
 		p.pos += len(shared.text) + len(`""`)
 		return shared.value
 	}
 	text := p.quoted()
 	if shared := p.decoder.strings.share(text); shared != nil {
-		shared.follow(&p.lastKey.usual, p.lastKey)
+		shared.storeLink(&p.lastKey.usualValue, p.lastKey)
 		return shared.value
 	}
-	return p.own(text)
+	return p.newString(text)
 }
 
-// own returns text as a new string.
-func (p *parser) own(text []byte) string {
+// newString returns text as a new string.
+func (p *parser) newString(text []byte) string {
 	p.owned++
 	if len(text) <= maxInterned {
 		p.unshared++

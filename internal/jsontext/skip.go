@@ -3,9 +3,9 @@ package jsontext
 // IsSpace reports whether a byte is JSON white space.
 func IsSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
 
-// Space returns the offset of the first byte at or after i that is not white space, or the length of the
+// SkipSpace returns the offset of the first byte at or after i that is not white space, or the length of the
 // data.
-func Space(data []byte, i int) int {
+func SkipSpace(data []byte, i int) int {
 	for i < len(data) && data[i] <= ' ' && IsSpace(data[i]) {
 		i++
 	}
@@ -15,8 +15,8 @@ func Space(data []byte, i int) int {
 // bitsOfDepth is the number of nesting levels that one call of Skip tracks.
 const bitsOfDepth = 64
 
-// Word reads the literal true, false or null at i.
-func Word(data []byte, i int, word string) int {
+// ScanLiteral reads the literal true, false or null at i.
+func ScanLiteral(data []byte, i int, word string) int {
 	for k := range len(word) {
 		if i+k >= len(data) || data[i+k] != word[k] {
 			return ^(i + k)
@@ -28,13 +28,13 @@ func Word(data []byte, i int, word string) int {
 // Colon reads a colon and the white space around it.
 func Colon(data []byte, i int) int {
 	if i < len(data) && data[i] <= ' ' {
-		i = Space(data, i)
+		i = SkipSpace(data, i)
 	}
 	if i >= len(data) || data[i] != ':' {
 		return ^i
 	}
 	if i++; i < len(data) && data[i] <= ' ' {
-		i = Space(data, i)
+		i = SkipSpace(data, i)
 	}
 	return i
 }
@@ -51,7 +51,7 @@ value:
 	}
 	switch c := data[i]; c {
 	case '"':
-		i = Text(data, i+1)
+		i = ScanString(data, i+1)
 	case '{', '[':
 		if open == bitsOfDepth {
 			if i, deep = Skip(data, i, levels-open); deep {
@@ -63,7 +63,7 @@ value:
 			return ^i, true
 		}
 		if i++; i < len(data) && data[i] <= ' ' {
-			i = Space(data, i)
+			i = SkipSpace(data, i)
 		}
 		if i < len(data) && data[i] == c+2 { // } and ] follow { and [ after one other character
 			i++
@@ -77,11 +77,11 @@ value:
 		objects <<= 1
 		goto value
 	case 't':
-		i = Word(data, i, "true")
+		i = ScanLiteral(data, i, "true")
 	case 'f':
-		i = Word(data, i, "false")
+		i = ScanLiteral(data, i, "false")
 	case 'n':
-		i = Word(data, i, "null")
+		i = ScanLiteral(data, i, "null")
 	default:
 		i = numberInRange(data, i)
 	}
@@ -93,14 +93,14 @@ after:
 		return i, false
 	}
 	if i >= len(data) || data[i] <= ' ' {
-		if i = Space(data, i); i >= len(data) {
+		if i = SkipSpace(data, i); i >= len(data) {
 			return ^i, false
 		}
 	}
 	switch c := data[i]; {
 	case c == ',':
 		if i++; i < len(data) && data[i] <= ' ' {
-			i = Space(data, i)
+			i = SkipSpace(data, i)
 		}
 		if objects&1 == 0 {
 			goto value
@@ -117,7 +117,7 @@ key:
 	if i >= len(data) || data[i] != '"' {
 		return ^i, false
 	}
-	if i = Text(data, i+1); i < 0 {
+	if i = ScanString(data, i+1); i < 0 {
 		return i, false
 	}
 	if i+1 < len(data) && data[i] == ':' && data[i+1] > ' ' {

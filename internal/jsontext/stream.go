@@ -24,7 +24,7 @@ func NewStream(source io.Reader) *Stream {
 // Peek returns the next byte that is not white space. At the end of the text it returns io.ErrUnexpectedEOF.
 func (s *Stream) Peek() (byte, error) {
 	for {
-		if s.at = Space(s.data, s.at); s.at < len(s.data) {
+		if s.at = SkipSpace(s.data, s.at); s.at < len(s.data) {
 			return s.data[s.at], nil
 		}
 		if err := s.fill(); err != nil {
@@ -48,8 +48,8 @@ func (s *Stream) Value() ([]byte, error) {
 	if _, err := s.Peek(); err != nil {
 		return nil, err
 	}
-	for e := (extent{}); ; {
-		if !e.ends(s.data[s.at:]) {
+	for e := (valueExtent{}); ; {
+		if !e.isComplete(s.data[s.at:]) {
 			if err := s.fill(); err != nil {
 				return nil, err
 			}
@@ -70,15 +70,15 @@ func (s *Stream) Value() ([]byte, error) {
 	}
 }
 
-// extent finds the end of an object, array or string that arrives in pieces. It inspects each byte
+// valueExtent finds the end of an object, array or string that arrives in pieces. It inspects each byte
 // once.
-type extent struct {
+type valueExtent struct {
 	seen, open    int
 	text, escaped bool
 }
 
-// ends reports whether data may hold the complete value, which begins at data[0].
-func (e *extent) ends(data []byte) bool {
+// isComplete reports whether data may hold the complete value, which begins at data[0].
+func (e *valueExtent) isComplete(data []byte) bool {
 	if c := data[0]; c != '{' && c != '[' && c != '"' {
 		return true
 	}

@@ -8,26 +8,26 @@ import (
 )
 
 const (
-	everyByte = 0x0101010101010101
-	highBits  = 0x8080808080808080
+	lowBits  = 0x0101010101010101
+	highBits = 0x8080808080808080
 )
 
 // interrupts marks, in the top bit of each byte, which of eight bytes end or interrupt a string: quotes,
 // backslashes and control characters. The lowest mark is exact; borrows can only affect higher ones.
 func interrupts(w uint64) uint64 {
-	quote, slash := w^everyByte*'"', w^everyByte*'\\'
-	return ((w-everyByte*' ')&^w | (quote-everyByte)&^quote | (slash-everyByte)&^slash) & highBits
+	quote, slash := w^lowBits*'"', w^lowBits*'\\'
+	return ((w-lowBits*' ')&^w | (quote-lowBits)&^quote | (slash-lowBits)&^slash) & highBits
 }
 
 // interruptsASCII is interrupts that also marks bytes that are not ASCII.
 func interruptsASCII(w uint64) uint64 {
-	quote, slash := w^everyByte*'"', w^everyByte*'\\'
-	return (w | (w - everyByte*' ') | (quote - everyByte) | (slash - everyByte)) & highBits
+	quote, slash := w^lowBits*'"', w^lowBits*'\\'
+	return (w | (w - lowBits*' ') | (quote - lowBits) | (slash - lowBits)) & highBits
 }
 
-// Text reads a string, starting after its opening quote, including its closing quote. The common case without
-// special bytes needs fewer instructions for eight bytes, and no call.
-func Text(data []byte, i int) int {
+// ScanString reads a string, starting after its opening quote, including its closing quote. The common case
+// without special bytes needs fewer instructions for eight bytes, and no call.
+func ScanString(data []byte, i int) int {
 	for i+8 <= len(data) {
 		marks := interruptsASCII(binary.LittleEndian.Uint64(data[i:]))
 		if marks == 0 {
@@ -42,7 +42,7 @@ func Text(data []byte, i int) int {
 	return anyText(data, i)
 }
 
-// anyText is Text for strings with special bytes, or near the end of the data.
+// anyText is ScanString for strings with special bytes, or near the end of the data.
 func anyText(data []byte, i int) int {
 	for {
 		for i+8 <= len(data) {
@@ -71,8 +71,8 @@ func anyText(data []byte, i int) int {
 	}
 }
 
-// EncodedText is Text that also reports whether the string has escapes or invalid UTF-8, so that it has to be
-// converted by AppendText.
+// EncodedText is ScanString that also reports whether the string has escapes or invalid UTF-8, so that it has
+// to be converted by AppendText.
 func EncodedText(data []byte, i int) (end int, encoded bool) {
 	start, ascii := i, true
 	for {
@@ -98,7 +98,7 @@ func EncodedText(data []byte, i int) (end int, encoded bool) {
 	}
 }
 
-// PlainText is Text for ASCII strings without escapes; it returns false for others.
+// PlainText is ScanString for ASCII strings without escapes; it returns false for others.
 func PlainText(data []byte, i int) (end int, ok bool) {
 	i = asciiPrefix(data, i)
 	return i + 1, i < len(data) && data[i] == '"'
@@ -155,7 +155,7 @@ func escape(data []byte, i int) int {
 	return i + unitLength
 }
 
-// TextProblem describes why Text or EncodedText returned ^at.
+// TextProblem describes why ScanString or EncodedText returned ^at.
 func TextProblem(data []byte, at int) string {
 	switch {
 	case at >= len(data):

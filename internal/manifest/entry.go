@@ -27,15 +27,15 @@ var (
 	errUTF16 = errors.New("the text is UTF-16: convert it to UTF-8")
 )
 
-// Place is a position in a text. All fields count from 1. Zero means that the error has no line, or that
+// Position is a position in a text. All fields count from 1. Zero means that the error has no line, or that
 // the document is not a List.
-type Place struct {
+type Position struct {
 	Line, Document, Item int
 }
 
 // Entry is one object of a text, or the error of a document.
 type Entry struct {
-	Place
+	Position
 	// Data is the JSON of the object, which has an apiVersion and a kind. It is valid until the callback
 	// returns. It is nil if Err is set.
 	Data []byte
@@ -73,7 +73,7 @@ func Read(ctx context.Context, r io.Reader, yield func(Entry) bool) error {
 	case string(mark) == "\xef\xbb\xbf":
 		_, _ = in.Discard(len(mark)) // it is buffered
 	}
-	t := &text{in: in, compressed: compressed, line: 1, yield: func(e Entry) bool {
+	t := &documentReader{in: in, compressed: compressed, line: 1, yield: func(e Entry) bool {
 		return yield(e) &&
 			ctx.Err() == nil
 	}}

@@ -24,9 +24,9 @@ type File struct {
 	Argument int
 	Named    bool
 	Stamp    Stamp
-	// Times is the number of times that it was read; Broken is set if the last time had errors.
-	Times  int
-	Broken bool
+	// Reads is the number of times that it was read; HadErrors is set if the last time had errors.
+	Reads     int
+	HadErrors bool
 
 	files fs.FS // nil means the operating system's
 }
@@ -104,20 +104,20 @@ type Listing struct {
 
 var (
 	errNoPath  = errors.New("a path is empty: is it a variable that is not set? Write . for the current directory")
-	errNoFiles = errors.New("the directory has no YAML or JSON files (" + strings.Join(endings, ", ") +
+	errNoFiles = errors.New("the directory has no YAML or JSON files (" + strings.Join(extensions, ", ") +
 		"; also with .gz or .zst)")
 )
 
-// endings are the extensions of files that are read in directories, optionally followed by that of a
+// extensions are the extensions of files that are read in directories, optionally followed by that of a
 // compressed file.
-var endings = []string{".yaml", ".yml", ".json", ".jsonl"}
+var extensions = []string{".yaml", ".yml", ".json", ".jsonl"}
 
 func isManifest(path string) bool {
 	ending := filepath.Ext(path)
 	if ending == ".gz" || ending == ".zst" {
 		ending = filepath.Ext(strings.TrimSuffix(path, ending))
 	}
-	return slices.Contains(endings, ending)
+	return slices.Contains(extensions, ending)
 }
 
 // ReportEmpty warns of given directories without files.
@@ -129,8 +129,8 @@ func (l Listing) ReportEmpty(report func(*Problem)) {
 
 // ListOptions configure List.
 type ListOptions struct {
-	// MayBeGone accepts paths that do not exist.
-	MayBeGone bool
+	// AllowMissing accepts paths that do not exist.
+	AllowMissing bool
 	// Flat ignores subdirectories.
 	Flat bool
 	// FS is the file system of the paths. Nil means the operating system's.
@@ -167,7 +167,7 @@ func List(ctx context.Context, paths []string, options ListOptions) (l Listing, 
 		})
 		l.Dirs = append(l.Dirs, dirs...)
 		switch {
-		case err != nil && !(options.MayBeGone && errors.Is(err, fs.ErrNotExist)):
+		case err != nil && !(options.AllowMissing && errors.Is(err, fs.ErrNotExist)):
 			problems = append(problems, err)
 		case empty && err == nil:
 			l.Empty = append(l.Empty, path)

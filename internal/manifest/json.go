@@ -22,12 +22,12 @@ type jsonReader struct {
 
 // readJSON reads JSON documents until the text ends or something else follows. It returns false at the end
 // of the text, or if yield returned false.
-func (t *text) readJSON() (more bool, err error) {
+func (t *documentReader) readJSON() (more bool, err error) {
 	in := &lineCounter{r: t.in, line: t.line}
 	j := &jsonReader{Decoder: json.NewDecoder(in), in: in, compressed: t.compressed, document: t.document,
 		yield: t.yield}
 	for {
-		j.bound()
+		j.setLimit()
 		j.More() // reads up to the next document
 		if in.err != nil && !errors.Is(in.err, io.EOF) {
 			return false, in.err
@@ -41,14 +41,14 @@ func (t *text) readJSON() (more bool, err error) {
 			t.line, t.document = in.lineAt(j.InputOffset()), j.document
 			return true, nil
 		}
-		if more, err := j.one(); err != nil || !more {
+		if more, err := j.readDocument(); err != nil || !more {
 			return false, err
 		}
 	}
 }
 
-// bound sets the limit to MaxDocument bytes from the current offset.
-func (j *jsonReader) bound() { j.in.limit = j.InputOffset() + MaxDocument }
+// setLimit sets the limit to MaxDocument bytes from the current offset.
+func (j *jsonReader) setLimit() { j.in.limit = j.InputOffset() + MaxDocument }
 
 // errStopped is returned if yield returned false.
 var errStopped = errors.New("stopped")
@@ -60,11 +60,11 @@ func stoppedUnless(more bool) error {
 	return errStopped
 }
 
-// one reads one document. After a syntax error the rest of the text is unreadable.
-func (j *jsonReader) one() (more bool, err error) {
+// readDocument reads one document. After a syntax error the rest of the text is unreadable.
+func (j *jsonReader) readDocument() (more bool, err error) {
 	j.document++
-	place := Place{Line: j.in.lineAt(j.InputOffset()), Document: j.document}
-	err = j.object(&list{Place: place, yield: j.yield})
+	place := Position{Line: j.in.lineAt(j.InputOffset()), Document: j.document}
+	err = j.object(&list{Position: place, yield: j.yield})
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
@@ -88,7 +88,7 @@ func (j *jsonReader) one() (more bool, err error) {
 			return false, err
 		}
 	}
-	j.yield(Entry{Place: place, Err: fmt.Errorf("not valid JSON: %w", err)})
+	j.yield(Entry{Position: place, Err: fmt.Errorf("not valid JSON: %w", err)})
 	return false, nil
 }
 
@@ -169,7 +169,7 @@ func (j *jsonReader) items(l *list) (json.RawMessage, error) {
 	}
 	l.begin()
 	for j.More() {
-		j.bound()
+		j.setLimit()
 		var data json.RawMessage
 		if err := j.Decode(&data); err != nil {
 			return nil, err
@@ -183,7 +183,7 @@ func (j *jsonReader) items(l *list) (json.RawMessage, error) {
 			return nil, errStopped
 		}
 	}
-	j.bound()
+	j.setLimit()
 	_, err = j.Token() // the bracket
 	return nil, err
 }

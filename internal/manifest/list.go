@@ -12,7 +12,7 @@ import (
 // list collects the fields of a document, and yields its items as soon as they are known to be objects.
 // kubectl prints the kind of a List after its items.
 type list struct {
-	Place
+	Position
 	yield func(Entry) bool
 
 	members   []member // other than items
@@ -51,7 +51,7 @@ func (l *list) begin() {
 // noteDuplicate records a duplicate key.
 func (l *list) noteDuplicate(path string, line int) {
 	if l.duplicate == nil {
-		l.duplicate = &Entry{Place: l.Place, Err: duplicateError(path)}
+		l.duplicate = &Entry{Position: l.Position, Err: duplicateError(path)}
 		l.duplicate.Line = line
 	}
 }
@@ -74,7 +74,7 @@ func (l *list) apiVersion() string { return stringOf(l.get("apiVersion")) }
 // item adds an item. It returns false to stop.
 func (l *list) item(line int, data json.RawMessage, err error) bool {
 	l.items++
-	e := Entry{Place: Place{line, l.Document, l.items}, Err: err}
+	e := Entry{Position: Position{line, l.Document, l.items}, Err: err}
 	if err != nil {
 		l.failed = true
 		return l.yield(e)
@@ -84,7 +84,7 @@ func (l *list) item(line int, data json.RawMessage, err error) bool {
 	case isList(l.kind()) && l.apiVersion() != "":
 		l.yielded++
 		return l.emitPending() && l.emitTyped(e)
-	case len(l.pending) > 0 || !l.certain(e): // entries keep their order
+	case len(l.pending) > 0 || !l.isCertainlyObject(e): // entries keep their order
 		e.Data = bytes.Clone(data)
 		l.pending = append(l.pending, e)
 		return true
@@ -93,8 +93,8 @@ func (l *list) item(line int, data json.RawMessage, err error) bool {
 	return l.emit(e)
 }
 
-// certain reports whether an item is an object, independent of the fields after the items.
-func (l *list) certain(e Entry) bool {
+// isCertainlyObject reports whether an item is an object, independent of the fields after the items.
+func (l *list) isCertainlyObject(e Entry) bool {
 	if e.APIVersion == "" || e.Kind == "" {
 		return false
 	}
@@ -120,9 +120,9 @@ func (l *list) emit(e Entry) bool {
 		return l.yield(e)
 	}
 	if l.depth == maxLists {
-		return l.yield(Entry{Place: e.Place, Err: fmt.Errorf("more than %d nested lists", maxLists)})
+		return l.yield(Entry{Position: e.Position, Err: fmt.Errorf("more than %d nested lists", maxLists)})
 	}
-	inner := &list{Place: e.Place, yield: l.yield, depth: l.depth + 1}
+	inner := &list{Position: e.Position, yield: l.yield, depth: l.depth + 1}
 	delete(parts, "items")
 	inner.fields(parts)
 	inner.begin()
@@ -143,7 +143,7 @@ func (l *list) fields(all map[string]json.RawMessage) {
 
 // end yields the remaining items, or the document itself if it is not a list. It returns false to stop.
 func (l *list) end() bool {
-	fail := func(err error) bool { return l.yield(Entry{Place: l.Place, Err: err}) }
+	fail := func(err error) bool { return l.yield(Entry{Position: l.Position, Err: err}) }
 	kind := l.kind()
 	switch {
 	case len(l.members) == 0 && !l.hasItems:
@@ -213,7 +213,7 @@ func (l *list) typed(data json.RawMessage) (json.RawMessage, error) {
 
 // emitDocument yields a document that is not a list.
 func (l *list) emitDocument() bool {
-	e := Entry{Place: l.Place}
+	e := Entry{Position: l.Position}
 	if l.data != nil {
 		e.identify(l.data)
 		return l.yield(e)
@@ -238,7 +238,7 @@ func (l *list) emitDocument() bool {
 		}
 		value, err := json.Marshal(items)
 		if err != nil {
-			return l.yield(Entry{Place: l.Place, Err: err})
+			return l.yield(Entry{Position: l.Position, Err: err})
 		}
 		add("items", value)
 	}

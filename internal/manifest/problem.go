@@ -6,7 +6,7 @@ import "fmt"
 type Problem struct {
 	// File is the path, or "stdin".
 	File string
-	Place
+	Position
 	// Warning is true if a guess was made or something was ignored, but nothing is lost.
 	Warning bool
 	Err     error

@@ -20,14 +20,14 @@ type ReadOptions struct {
 	Warn func(*Problem)
 }
 
-// Take receives an object. It passes errors of the object to wrong, which adds the position of the object to
-// them.
-type Take func(object *unstructured.Unstructured, wrong func(error)) error
+// ObjectHandler receives an object. It passes errors of the object to wrong, which adds the position of the
+// object to them.
+type ObjectHandler func(object *unstructured.Unstructured, wrong func(error)) error
 
 // ReadFiles passes the objects of files to take, in order. It stops at the first error of take and when ctx
 // ends, and returns that error. Otherwise it reads as much as possible, and returns the joined errors: a
 // *Problem for each document.
-func ReadFiles(ctx context.Context, options ReadOptions, take Take) error {
+func ReadFiles(ctx context.Context, options ReadOptions, take ObjectHandler) error {
 	var failed []error
 	r := NewReader(func(p *Problem) {
 		if !p.Warning {
@@ -48,10 +48,10 @@ func ReadFiles(ctx context.Context, options ReadOptions, take Take) error {
 		err := r.Read(reading, f, options.In, func(e Entry) {
 			u, err := e.Decode()
 			if err != nil {
-				r.Problem(f, e.Place, !f.Named, err)
+				r.Problem(f, e.Position, !f.Named, err)
 				return
 			}
-			if err := take(u, func(err error) { r.Problem(f, e.Place, false, err) }); err != nil {
+			if err := take(u, func(err error) { r.Problem(f, e.Position, false, err) }); err != nil {
 				stop(err)
 			}
 		})

@@ -15,15 +15,15 @@ import (
 type Reader struct {
 	report func(*Problem)
 	// tallies are the counts since the last summary.
-	tallies map[*File]*tally
+	tallies map[*File]*problemCounts
 }
 
-// tally counts the problems of a file.
-type tally struct{ all, moreErrors, moreWarnings int }
+// problemCounts counts the problems of a file.
+type problemCounts struct{ all, moreErrors, moreWarnings int }
 
 // NewReader returns a Reader that calls report for each problem.
 func NewReader(report func(*Problem)) *Reader {
-	return &Reader{report: report, tallies: map[*File]*tally{}}
+	return &Reader{report: report, tallies: map[*File]*problemCounts{}}
 }
 
 var (
@@ -39,9 +39,9 @@ func (r *Reader) Read(ctx context.Context, f *File, stdin io.Reader, take func(E
 	in, err := f.Open(ctx, stdin)
 	if errors.Is(err, fs.ErrNotExist) && !f.Named {
 		if info, err := os.Lstat(f.Path); err == nil && info.Mode().Type() == fs.ModeSymlink {
-			r.Problem(f, Place{}, false, errLink)
+			r.Problem(f, Position{}, false, errLink)
 		} else {
-			r.Problem(f, Place{}, true, errGone)
+			r.Problem(f, Position{}, true, errGone)
 		}
 		return nil
 	}
@@ -49,8 +49,8 @@ func (r *Reader) Read(ctx context.Context, f *File, stdin io.Reader, take func(E
 		return err
 	}
 	defer in.Close()
-	f.Times++
-	f.Broken = false
+	f.Reads++
+	f.HadErrors = false
 	empty := true
 	err = Read(ctx, in, func(e Entry) bool {
 		empty = false
@@ -60,7 +60,7 @@ func (r *Reader) Read(ctx context.Context, f *File, stdin io.Reader, take func(E
 			if foreign {
 				e.Err = fmt.Errorf("ignored: %w", e.Err)
 			}
-			r.Problem(f, e.Place, foreign, e.Err)
+			r.Problem(f, e.Position, foreign, e.Err)
 		} else {
 			take(e)
 		}
@@ -70,12 +70,12 @@ func (r *Reader) Read(ctx context.Context, f *File, stdin io.Reader, take func(E
 	case ctx.Err() != nil:
 		return fmt.Errorf("read %s: %w", f.Name(), ctx.Err())
 	case errors.Is(err, ErrTooLarge):
-		r.Problem(f, Place{}, false, err)
+		r.Problem(f, Position{}, false, err)
 		return nil
 	case err != nil:
 		return fmt.Errorf("read %s: %w", f.Name(), err)
 	case empty && f.Named:
-		r.Problem(f, Place{}, true, errNothing)
+		r.Problem(f, Position{}, true, errNothing)
 	}
 	return nil
 }
@@ -84,16 +84,16 @@ func (r *Reader) Read(ctx context.Context, f *File, stdin io.Reader, take func(E
 const maxProblems = 20
 
 // Problem reports a problem at a place of a file.
-func (r *Reader) Problem(f *File, p Place, warning bool, err error) {
-	f.Broken = f.Broken || !warning
+func (r *Reader) Problem(f *File, p Position, warning bool, err error) {
+	f.HadErrors = f.HadErrors || !warning
 	count := r.tallies[f]
 	if count == nil {
-		count = &tally{}
+		count = &problemCounts{}
 		r.tallies[f] = count
 	}
 	switch count.all++; {
 	case count.all <= maxProblems:
-		r.report(&Problem{File: f.Name(), Place: p, Warning: warning, Err: err})
+		r.report(&Problem{File: f.Name(), Position: p, Warning: warning, Err: err})
 	case warning:
 		count.moreWarnings++
 	default:

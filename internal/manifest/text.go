@@ -10,8 +10,8 @@ import (
 // peekSize is the size of the buffer that is searched for the start of a document.
 const peekSize = 64 << 10
 
-// text reads documents one by one. Each can be JSON or YAML.
-type text struct {
+// documentReader reads documents one by one. Each can be JSON or YAML.
+type documentReader struct {
 	in         *bufio.Reader
 	compressed bool // in is decompressed data
 	line       int  // line of the next byte
@@ -21,7 +21,7 @@ type text struct {
 }
 
 // next reads one document. It returns false at the end of the text, or if yield returned false.
-func (t *text) next() (more bool, err error) {
+func (t *documentReader) next() (more bool, err error) {
 	json, err := t.begin()
 	switch {
 	case errors.Is(err, io.EOF):
@@ -36,7 +36,7 @@ func (t *text) next() (more bool, err error) {
 
 // begin skips blank lines and bare separators, and reports whether a JSON document follows. The error is
 // io.EOF at the end of the text.
-func (t *text) begin() (json bool, err error) {
+func (t *documentReader) begin() (json bool, err error) {
 	if t.pending != nil {
 		return false, nil
 	}
@@ -63,7 +63,7 @@ func (t *text) begin() (json bool, err error) {
 
 // looksLikeJSON distinguishes JSON from the flow style of YAML, which rarely quotes keys. It is called
 // before a brace.
-func (t *text) looksLikeJSON() bool {
+func (t *documentReader) looksLikeJSON() bool {
 	inside := func(start []byte) []byte {
 		return bytes.TrimLeft(bytes.TrimLeft(start, " \t\r\n")[1:], " \t\r\n")
 	}
@@ -73,7 +73,7 @@ func (t *text) looksLikeJSON() bool {
 }
 
 // peek returns the buffered text as soon as enough accepts it, or all available text.
-func (t *text) peek(enough func([]byte) bool) ([]byte, error) {
+func (t *documentReader) peek(enough func([]byte) bool) ([]byte, error) {
 	for n := max(1, t.in.Buffered()); ; n = max(n+1, t.in.Buffered()) {
 		start, err := t.in.Peek(min(n, peekSize))
 		if err != nil || n >= peekSize || enough(start) {
@@ -83,14 +83,14 @@ func (t *text) peek(enough func([]byte) bool) ([]byte, error) {
 }
 
 // unread pushes back a line.
-func (t *text) unread(line []byte) {
+func (t *documentReader) unread(line []byte) {
 	t.pending = bytes.Clone(line)
 	t.line--
 }
 
 // readLine returns the next line with a newline, or with the rest of the text. It replaces "\r\n" by "\n",
 // as kubectl does. The error is io.EOF if there is no line.
-func (t *text) readLine() ([]byte, error) {
+func (t *documentReader) readLine() ([]byte, error) {
 	if line := t.pending; line != nil {
 		t.pending = nil
 		t.line++

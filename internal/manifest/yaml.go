@@ -21,7 +21,7 @@ const smallDocument = 64 << 10
 // text is a sequence of one element, no quote, bracket or block is open at its end, so the next item begins
 // there.
 type yamlDocument struct {
-	text  *text
+	text  *documentReader
 	list  *list
 	first int // line
 	small *bytes.Buffer
@@ -35,10 +35,10 @@ type yamlDocument struct {
 }
 
 // readYAML reads one document. It returns false at the end of the text, or if yield returned false.
-func (t *text) readYAML() (more bool, err error) {
+func (t *documentReader) readYAML() (more bool, err error) {
 	t.document++
 	d := &yamlDocument{text: t, first: t.line, small: &bytes.Buffer{}}
-	d.list = &list{Place: Place{Document: t.document}, yield: d.yield}
+	d.list = &list{Position: Position{Document: t.document}, yield: d.yield}
 	more, err = d.read()
 	if err != nil {
 		return false, err
@@ -46,7 +46,8 @@ func (t *text) readYAML() (more bool, err error) {
 	if d.small != nil && d.failed {
 		if all, err := decodeYAML(d.small.Bytes(), d.first); err == nil {
 			d.entries = nil
-			d.list = &list{Place: Place{Line: contentLine(d.small.Bytes(), d.first), Document: t.document},
+			d.list = &list{Position: Position{Line: contentLine(d.small.Bytes(), d.first),
+				Document: t.document},
 				yield: d.yield}
 			d.decoded(all)
 		}
@@ -217,7 +218,8 @@ func (d *yamlDocument) end() bool {
 	if !d.list.hasItems {
 		data, err := decodeYAML(d.head.Bytes(), d.first)
 		if err != nil {
-			return d.yield(Entry{Place: Place{Line: lineOf(err, d.list.Line), Document: d.list.Document},
+			return d.yield(Entry{Position: Position{Line: lineOf(err, d.list.Line),
+				Document: d.list.Document},
 				Err: err})
 		}
 		return d.decoded(data)
@@ -232,7 +234,7 @@ func (d *yamlDocument) end() bool {
 		}
 		if err != nil {
 			d.failed = true // an alias may refer to an item
-			return d.yield(Entry{Place: Place{Line: lineOf(err, d.tailLine), Document: d.list.Document},
+			return d.yield(Entry{Position: Position{Line: lineOf(err, d.tailLine), Document: d.list.Document},
 				Err: err})
 		}
 	}
@@ -246,7 +248,7 @@ func (d *yamlDocument) decoded(data []byte) bool {
 	}
 	fields, err := fieldsOf(data)
 	if err != nil {
-		return d.yield(Entry{Place: d.list.Place, Err: ErrNotObject})
+		return d.yield(Entry{Position: d.list.Position, Err: ErrNotObject})
 	}
 	var items []json.RawMessage
 	if value := fields["items"]; len(value) > 0 && value[0] == '[' {
@@ -320,17 +322,17 @@ func lineOf(err error, otherwise int) int {
 
 var (
 	yamlLine = regexp.MustCompile(`(?s)^.*?line (\d+): (.*)$`)
-	// otherBreak matches a separator after a line break that YAML recognizes and readLine does not. The
+	// foreignLineBreak matches a separator after a line break that YAML recognizes and readLine does not. The
 	// library would ignore the document after it.
-	otherBreak = regexp.MustCompile(`(?:\r|\xc2\x85|\xe2\x80[\xa8\xa9])(?:---|\.\.\.)` +
+	foreignLineBreak = regexp.MustCompile(`(?:\r|\xc2\x85|\xe2\x80[\xa8\xa9])(?:---|\.\.\.)` +
 		`(?:[ \t\r\n]|\xc2\x85|\xe2\x80[\xa8\xa9]|$)|(?m:^)(?:---|\.\.\.)(?:\xc2\x85|\xe2\x80[\xa8\xa9])`)
-	errOtherBreak = errors.New("not valid YAML here: line breaks other than \\n separate documents; convert the line ends")
+	errForeignLineBreak = errors.New("not valid YAML here: line breaks other than \\n separate documents; convert the line ends")
 )
 
 // decodeYAML returns the JSON of a text that begins at a line of a file. Duplicate keys are an error.
 func decodeYAML(text []byte, first int) ([]byte, error) {
-	if bytes.ContainsAny(text, "\r\u0085\u2028\u2029") && otherBreak.Match(text) {
-		return nil, errOtherBreak
+	if bytes.ContainsAny(text, "\r\u0085\u2028\u2029") && foreignLineBreak.Match(text) {
+		return nil, errForeignLineBreak
 	}
 	err := checkAliases(text)
 	if err == nil {

@@ -65,22 +65,22 @@ func (o *Object) GetOwnerReferences() []metav1.OwnerReference {
 
 func (o *Object) GetSelfLink() string { return o.Unstructured().GetSelfLink() }
 
-// refuse panics in setters, because a caller is about to change a shared object.
-func (o *Object) refuse() { panic("packed: a packed object cannot be changed: " + o.Key()) }
+// panicImmutable panics in setters, because a caller is about to change a shared object.
+func (o *Object) panicImmutable() { panic("packed: a packed object cannot be changed: " + o.Key()) }
 
-func (o *Object) SetGroupVersionKind(schema.GroupVersionKind)  { o.refuse() }
-func (o *Object) SetName(string)                               { o.refuse() }
-func (o *Object) SetGenerateName(string)                       { o.refuse() }
-func (o *Object) SetNamespace(string)                          { o.refuse() }
-func (o *Object) SetUID(types.UID)                             { o.refuse() }
-func (o *Object) SetResourceVersion(string)                    { o.refuse() }
-func (o *Object) SetGeneration(int64)                          { o.refuse() }
-func (o *Object) SetSelfLink(string)                           { o.refuse() }
-func (o *Object) SetCreationTimestamp(metav1.Time)             { o.refuse() }
-func (o *Object) SetDeletionTimestamp(*metav1.Time)            { o.refuse() }
-func (o *Object) SetDeletionGracePeriodSeconds(*int64)         { o.refuse() }
-func (o *Object) SetLabels(map[string]string)                  { o.refuse() }
-func (o *Object) SetAnnotations(map[string]string)             { o.refuse() }
-func (o *Object) SetFinalizers([]string)                       { o.refuse() }
-func (o *Object) SetOwnerReferences([]metav1.OwnerReference)   { o.refuse() }
-func (o *Object) SetManagedFields([]metav1.ManagedFieldsEntry) { o.refuse() }
+func (o *Object) SetGroupVersionKind(schema.GroupVersionKind)  { o.panicImmutable() }
+func (o *Object) SetName(string)                               { o.panicImmutable() }
+func (o *Object) SetGenerateName(string)                       { o.panicImmutable() }
+func (o *Object) SetNamespace(string)                          { o.panicImmutable() }
+func (o *Object) SetUID(types.UID)                             { o.panicImmutable() }
+func (o *Object) SetResourceVersion(string)                    { o.panicImmutable() }
+func (o *Object) SetGeneration(int64)                          { o.panicImmutable() }
+func (o *Object) SetSelfLink(string)                           { o.panicImmutable() }
+func (o *Object) SetCreationTimestamp(metav1.Time)             { o.panicImmutable() }
+func (o *Object) SetDeletionTimestamp(*metav1.Time)            { o.panicImmutable() }
+func (o *Object) SetDeletionGracePeriodSeconds(*int64)         { o.panicImmutable() }
+func (o *Object) SetLabels(map[string]string)                  { o.panicImmutable() }
+func (o *Object) SetAnnotations(map[string]string)             { o.panicImmutable() }
+func (o *Object) SetFinalizers([]string)                       { o.panicImmutable() }
+func (o *Object) SetOwnerReferences([]metav1.OwnerReference)   { o.panicImmutable() }
+func (o *Object) SetManagedFields([]metav1.ManagedFieldsEntry) { o.panicImmutable() }

@@ -53,11 +53,11 @@ func TestReads(t *testing.T) {
 		reads bool
 	}{
 		"Unstructured":     {func(o *Object) { o.Unstructured() }, true},
-		"View":             {func(o *Object) { _ = o.View(nothing) }, true},
+		"View":             {func(o *Object) { _ = o.ReadJSON(nothing) }, true},
 		"AppendJSON":       {func(o *Object) { _, _ = o.AppendJSON(nil) }, true},
 		"annotations":      {func(o *Object) { o.GetAnnotations() }, true},
 		"PeekUnstructured": {func(o *Object) { o.PeekUnstructured() }, false},
-		"Peek":             {func(o *Object) { _ = o.Peek(nothing) }, false},
+		"Peek":             {func(o *Object) { _ = o.PeekJSON(nothing) }, false},
 		"Decode":           {func(o *Object) { _, _ = o.Decode() }, false},
 		"identity":         {func(o *Object) { o.Key(); o.GetName(); o.GetUID(); o.GetLabels() }, false},
 	} {

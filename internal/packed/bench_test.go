@@ -42,7 +42,7 @@ func BenchmarkPack(b *testing.B) {
 			defer cpu(b)()
 			b.SetBytes(int64(size))
 			for n := 0; b.Loop(); n++ {
-				if packer.Try(all[n%benchObjects]) == nil {
+				if packer.TryPack(all[n%benchObjects]) == nil {
 					b.Fatal("not packed")
 				}
 			}
@@ -70,7 +70,7 @@ func BenchmarkHeap(b *testing.B) {
 				before := heap()
 				size := 0
 				for _, data := range all {
-					kept = append(kept, packer.Try(data))
+					kept = append(kept, packer.TryPack(data))
 					size += kept[len(kept)-1].Size()
 				}
 				b.ReportMetric(float64(heap()-before)/benchObjects, "B/object")
@@ -109,7 +109,7 @@ func BenchmarkUnstructured(b *testing.B) {
 	packer := withoutNoise(b)
 	objects := make([]*packed.Object, benchObjects)
 	for n, data := range all {
-		objects[n] = packer.Try(data)
+		objects[n] = packer.TryPack(data)
 	}
 	b.Run("cold", func(b *testing.B) {
 		b.ReportAllocs()
@@ -125,7 +125,7 @@ func BenchmarkUnstructured(b *testing.B) {
 		defer cpu(b)()
 		for n := 0; b.Loop(); n++ {
 			b.StopTimer()
-			o := packer.Try(all[n%benchObjects])
+			o := packer.TryPack(all[n%benchObjects])
 			b.StartTimer()
 			o.Unstructured()
 		}
@@ -162,7 +162,7 @@ func BenchmarkColdRead(b *testing.B) {
 		objects, decoded := make([]*packed.Object, benchObjects), make([]*unstructured.Unstructured,
 			benchObjects)
 		for n, data := range all {
-			objects[n] = packer.Try(data)
+			objects[n] = packer.TryPack(data)
 			decoded[n], _ = objects[n].Decode()
 		}
 		b.Run(name, func(b *testing.B) {
@@ -187,7 +187,7 @@ func BenchmarkColdRead(b *testing.B) {
 }
 
 func BenchmarkLabels(b *testing.B) {
-	o := withoutNoise(b).Try(certificate(1))
+	o := withoutNoise(b).TryPack(certificate(1))
 	b.ReportAllocs()
 	defer cpu(b)()
 	for b.Loop() {
@@ -222,8 +222,8 @@ func BenchmarkAtRest(b *testing.B) {
 	touched := 0
 	for n := 0; b.Loop(); n++ {
 		text := all[n%benchObjects]
-		before := packer.Try(text)
-		after := packer.Try(bytes.Replace(text, []byte(`"status":{`),
+		before := packer.TryPack(text)
+		after := packer.TryPack(bytes.Replace(text, []byte(`"status":{`),
 			fmt.Appendf(nil, `"status":{"attempts":%d,`, n), 1))
 		for at := 0; at < len(others); at += 64 {
 			others[at]++

@@ -46,8 +46,8 @@ const maxBodies = 1 << 30
 func (w *BlockWriter) Add(o *Object) (bool, error) {
 	if o.Compressed() {
 		var plain *Object
-		err := o.Peek(func(json []byte) error {
-			plain = (*Packer)(nil).Try(json)
+		err := o.PeekJSON(func(json []byte) error {
+			plain = (*Packer)(nil).TryPack(json)
 			return nil
 		})
 		if err != nil || plain == nil {
@@ -69,7 +69,7 @@ func (w *BlockWriter) Add(o *Object) (bool, error) {
 		l.labels = o.literal(o.labelsAt, o.labelsLen)
 	}
 	from := 0
-	for _, cut := range l.cuts() {
+	for _, cut := range l.cutFields() {
 		w.bodies = append(w.bodies, text[from:cut.at]...)
 		from = cut.at + cut.length
 	}
@@ -133,8 +133,8 @@ type layout struct {
 	binaryUID            bool // the UID is stored in binary
 }
 
-// cuts returns the fields that are cut out of the JSON, in the order of their offsets.
-func (l *layout) cuts() []field {
+// cutFields returns the fields that are cut out of the JSON, in the order of their offsets.
+func (l *layout) cutFields() []field {
 	cuts := make([]field, 0, 3)
 	for _, f := range [...]field{l.uid, l.version, l.labels} {
 		if f.at < 0 || f.length == 0 {
@@ -175,7 +175,7 @@ func readLayout(record string) (l layout, length int, err error) {
 	rest := record
 	var numbers [11]int
 	for k := range numbers {
-		number, ok := number(&rest)
+		number, ok := consumeVarint(&rest)
 		if !ok {
 			return l, 0, errBlock
 		}
@@ -204,8 +204,8 @@ func (l *layout) identityLen() int64 {
 	return length
 }
 
-// number consumes a varint.
-func number(text *string) (int, bool) {
+// consumeVarint consumes a varint.
+func consumeVarint(text *string) (int, bool) {
 	n := uint64(0)
 	for i := 0; i < len(*text) && i < 5; i++ {
 		b := (*text)[i]
@@ -218,9 +218,9 @@ func number(text *string) (int, bool) {
 	return 0, false
 }
 
-// part consumes a varint and as many bytes as it says.
-func part(text *string) (string, bool) {
-	n, ok := number(text)
+// consumeString consumes a varint and as many bytes as it says.
+func consumeString(text *string) (string, bool) {
+	n, ok := consumeVarint(text)
 	if !ok || n > len(*text) {
 		return "", false
 	}
@@ -239,11 +239,11 @@ type Block struct {
 	// unrounded is memory without the allocator's rounding.
 	unrounded int
 	// opened caches the result of open until the garbage collector frees it.
-	opened  atomic.Pointer[weak.Pointer[opened]]
+	opened  atomic.Pointer[weak.Pointer[openedBodies]]
 	objects []Object
 }
 
-type opened struct{ bodies []byte }
+type openedBodies struct{ bodies []byte }
 
 // ReadBlock returns the objects of an index, which it copies. The objects count as compressed. bodies returns
 // the block's bodies; it is called while objects of the block are in use, and must be safe for concurrent
@@ -251,14 +251,14 @@ type opened struct{ bodies []byte }
 func ReadBlock(index []byte, bodies func() ([]byte, error), size int) ([]*Object, error) {
 	b := &Block{open: bodies, source: size}
 	rest := textOf(index)
-	count, ok := number(&rest)
+	count, ok := consumeVarint(&rest)
 	if !ok || count > len(rest) {
 		return nil, errBlock
 	}
 	types := make([]*typeInfo, count)
 	for k := range types {
-		apiVersion, ok := part(&rest)
-		kind, also := part(&rest)
+		apiVersion, ok := consumeString(&rest)
+		kind, also := consumeString(&rest)
 		if !ok || !also {
 			return nil, errBlock
 		}
@@ -266,7 +266,7 @@ func ReadBlock(index []byte, bodies func() ([]byte, error), size int) ([]*Object
 		c.block = b
 		types[k] = &c
 	}
-	if count, ok = number(&rest); !ok || count > len(rest) {
+	if count, ok = consumeVarint(&rest); !ok || count > len(rest) {
 		return nil, errBlock
 	}
 	b.objects = make([]Object, count)
@@ -282,14 +282,14 @@ func ReadBlock(index []byte, bodies func() ([]byte, error), size int) ([]*Object
 
 // read decodes the UIDs and records of an index into b.objects.
 func (b *Block) read(rest string, types []*typeInfo) error {
-	uids, ok := part(&rest)
+	uids, ok := consumeString(&rest)
 	if !ok {
 		return errBlock
 	}
 	// All slabs are parts of one allocation, so it must not grow while they are cut out of it.
 	text := make([]byte, 0, len(rest)+len(uids)/binaryUIDLength*uidLength)
 	for k := range b.objects {
-		record, ok := part(&rest)
+		record, ok := consumeString(&rest)
 		if !ok {
 			return errBlock
 		}
@@ -347,7 +347,7 @@ func (b *Block) bytes() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	last := weak.Make(&opened{bodies})
+	last := weak.Make(&openedBodies{bodies})
 	b.opened.Store(&last)
 	return bodies, nil
 }
@@ -366,7 +366,7 @@ func (b *Block) appendBody(dst []byte, o *Object) ([]byte, layout, error) {
 		return dst, l, errBlock
 	}
 	body, start := bodies[l.bodyAt:l.bodyAt+l.body], len(dst)
-	for _, cut := range l.cuts() {
+	for _, cut := range l.cutFields() {
 		before := cut.at - (len(dst) - start)
 		if before < 0 || before > len(body) {
 			return dst, l, errBlock

@@ -59,7 +59,7 @@ func TestBlocks(t *testing.T) {
 				documents = append(documents, []byte(text))
 			}
 			for _, document := range documents {
-				o := packer.Try(document)
+				o := packer.TryPack(document)
 				if o == nil {
 					continue
 				}
@@ -103,7 +103,7 @@ func identityOf(o *packed.Object) []any {
 func TestBlocksOfDecompressed(t *testing.T) {
 	codec := packed.NewCodec(&deflate{dictionary: certificate(0)})
 	for n := range 5 {
-		want := packed.NewPacker(nil).Try(certificate(n))
+		want := packed.NewPacker(nil).TryPack(certificate(n))
 		again, err := codec.Compress(want).Decompress()
 		if err != nil {
 			t.Fatal(err)
@@ -128,7 +128,7 @@ func TestBlocksOfDecompressed(t *testing.T) {
 func TestExtract(t *testing.T) {
 	var all []*packed.Object
 	for n := range 5 {
-		all = append(all, packed.NewPacker(nil).Try(certificate(n)))
+		all = append(all, packed.NewPacker(nil).TryPack(certificate(n)))
 	}
 	read := inBlock(t, all...)
 	var got []*packed.Object
@@ -169,7 +169,7 @@ func damagedBlocks(t testing.TB, read func(index, bodies []byte)) {
 	t.Helper()
 	var w packed.BlockWriter
 	for n := range 2 {
-		if _, err := w.Add(packed.NewPacker(nil).Try(certificate(n))); err != nil {
+		if _, err := w.Add(packed.NewPacker(nil).TryPack(certificate(n))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -205,7 +205,7 @@ func readAll(index, bodies []byte) {
 func TestDamagedBlocks(t *testing.T) {
 	damagedBlocks(t, readAll)
 	var w packed.BlockWriter
-	if _, err := w.Add(packed.NewPacker(nil).Try(certificate(1))); err != nil {
+	if _, err := w.Add(packed.NewPacker(nil).TryPack(certificate(1))); err != nil {
 		t.Fatal(err)
 	}
 	index, _ := w.Block()
@@ -227,7 +227,7 @@ func TestDamagedBlocks(t *testing.T) {
 func FuzzReadBlock(f *testing.F) {
 	var w packed.BlockWriter
 	for n := range 2 {
-		if _, err := w.Add(packed.NewPacker(nil).Try(certificate(n))); err != nil {
+		if _, err := w.Add(packed.NewPacker(nil).TryPack(certificate(n))); err != nil {
 			f.Fatal(err)
 		}
 	}

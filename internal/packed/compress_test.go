@@ -47,7 +47,7 @@ func TestCompress(t *testing.T) {
 	for name, packer := range pruners(t) {
 		t.Run(name, func(t *testing.T) {
 			for n := range 20 {
-				plain := packer.Try(certificate(n))
+				plain := packer.TryPack(certificate(n))
 				small := codec.Compress(plain)
 				if !small.Compressed() || plain.Compressed() || small.Size() > plain.Size()/2 {
 					t.Fatalf("compressed: %v, from %d to %d bytes", small.Compressed(),
@@ -86,31 +86,33 @@ func TestCompressedIdentity(t *testing.T) {
 	}
 }
 
-// inflate is a Compressor that enlarges its input.
-type inflate struct{}
+// enlargingCompressor is a Compressor that enlarges its input.
+type enlargingCompressor struct{}
 
-func (inflate) Compress(dst, src []byte) []byte {
+func (enlargingCompressor) Compress(dst, src []byte) []byte {
 	return append(append(append(dst, src...), src...), src...)
 }
-func (inflate) Decompress([]byte, []byte) ([]byte, error) { return nil, errors.New("unused") }
+func (enlargingCompressor) Decompress([]byte, []byte) ([]byte, error) {
+	return nil, errors.New("unused")
+}
 
 func TestCompressWithoutGain(t *testing.T) {
 	o := pack(t, string(certificate(1)))
-	if packed.NewCodec(inflate{}).Compress(o) != o {
+	if packed.NewCodec(enlargingCompressor{}).Compress(o) != o {
 		t.Error("compressed although it gets larger")
 	}
 }
 
-// forgetful is a Compressor that fails to decompress.
-type forgetful struct{}
+// failingCompressor is a Compressor that fails to decompress.
+type failingCompressor struct{}
 
 var errForgotten = errors.New("forgotten")
 
-func (forgetful) Compress(dst, _ []byte) []byte             { return append(dst, '?') }
-func (forgetful) Decompress([]byte, []byte) ([]byte, error) { return nil, errForgotten }
+func (failingCompressor) Compress(dst, _ []byte) []byte             { return append(dst, '?') }
+func (failingCompressor) Decompress([]byte, []byte) ([]byte, error) { return nil, errForgotten }
 
 func TestDamagedObject(t *testing.T) {
-	o := packed.NewCodec(forgetful{}).Compress(pack(t, string(certificate(3))))
+	o := packed.NewCodec(failingCompressor{}).Compress(pack(t, string(certificate(3))))
 	if _, err := o.Decode(); !errors.Is(err, errForgotten) {
 		t.Errorf("got %v", err)
 	}

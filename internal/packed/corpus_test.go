@@ -40,7 +40,7 @@ func TestPackManifests(t *testing.T) {
 	for name, packer := range pruners(t) {
 		t.Run(name, func(t *testing.T) {
 			for _, document := range manifests(t) {
-				agree(t, packer, document)
+				checkAgreement(t, packer, document)
 			}
 		})
 	}
@@ -51,8 +51,8 @@ func TestPackTruncated(t *testing.T) {
 	packer := pruners(t)["paths"]
 	document := certificate(1)
 	for n := range document {
-		agree(t, packer, document[:n])
-		agree(t, packer, document[n:])
+		checkAgreement(t, packer, document[:n])
+		checkAgreement(t, packer, document[n:])
 		if o, _, more := packer.TryNext(document[:n], 0); o != nil || !more {
 			t.Fatalf("after %d bytes: packed %v, truncated %v", n, o != nil, more)
 		}
@@ -67,7 +67,7 @@ func TestPackDamaged(t *testing.T) {
 		for _, c := range []byte("\"}0\xff") {
 			damaged := bytes.Clone(document)
 			damaged[n] = c
-			agree(t, packers["paths"], damaged)
+			checkAgreement(t, packers["paths"], damaged)
 		}
 	}
 }

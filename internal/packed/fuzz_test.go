@@ -18,7 +18,7 @@ func FuzzPackAgrees(f *testing.F) {
 			return
 		}
 		for _, packer := range all {
-			agree(t, packer, data)
+			checkAgreement(t, packer, data)
 		}
 	})
 }

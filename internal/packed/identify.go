@@ -53,7 +53,7 @@ func (s *scanner) object(i int, found *identityOf, root *branch) int {
 			i = s.metadata(at, found, below)
 			m.keepTo(i)
 		default:
-			if jsontext.Shadows(textOf(key)) {
+			if jsontext.ShadowsTypeMeta(textOf(key)) {
 				return s.unsupported()
 			}
 			i = m.member(start, at, key, root)
@@ -90,7 +90,7 @@ func (s *scanner) string(i int, into *value) int {
 	if i >= len(s.data) || s.data[i] != '"' {
 		return s.skip(i, 2)
 	}
-	end := jsontext.Text(s.data, i+1)
+	end := jsontext.ScanString(s.data, i+1)
 	if end < 0 {
 		return s.fail(^end)
 	}

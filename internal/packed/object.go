@@ -107,16 +107,16 @@ func (o *Object) appendJSON(dst []byte) ([]byte, error) {
 	return append(dst, o.slab[:o.body]...), nil
 }
 
-// View calls f with the object's JSON and marks the object as read. f must neither change nor retain the
-// bytes. View does not copy uncompressed JSON, and decompresses into a pooled buffer. It returns the error of
-// f or of AppendJSON.
-func (o *Object) View(f func(json []byte) error) error {
+// ReadJSON calls f with the object's JSON and marks the object as read. f must neither change nor retain the
+// bytes. ReadJSON does not copy uncompressed JSON, and decompresses into a pooled buffer. It returns the
+// error of f or of AppendJSON.
+func (o *Object) ReadJSON(f func(json []byte) error) error {
 	o.MarkRead()
-	return o.Peek(f)
+	return o.PeekJSON(f)
 }
 
-// Peek is View without marking the object as read. The cache itself uses it.
-func (o *Object) Peek(f func(json []byte) error) error {
+// PeekJSON is ReadJSON without marking the object as read. The cache itself uses it.
+func (o *Object) PeekJSON(f func(json []byte) error) error {
 	if text, ok := o.JSON(); ok {
 		return f(bytesOf(text))
 	}

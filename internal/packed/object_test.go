@@ -129,7 +129,7 @@ func TestMemory(t *testing.T) {
 	packer := pruners(t)["presets"]
 	data := certificate(1)
 	var o *packed.Object
-	if n := testing.AllocsPerRun(100, func() { o = packer.Try(data) }); n > 2 {
+	if n := testing.AllocsPerRun(100, func() { o = packer.TryPack(data) }); n > 2 {
 		t.Errorf("packing allocates %v times", n)
 	}
 	if beside := o.Size() - packed.Allocated(o.Len()+len(o.Key())); beside > 64 {
@@ -140,7 +140,7 @@ func TestMemory(t *testing.T) {
 		"GetResourceVersion": func() { _ = o.Version() },
 		"Labels":             func() { _ = o.Labels().Get("env") },
 		"GroupVersionKind":   func() { _ = o.GroupVersionKind() },
-		"View":               func() { _ = o.View(func([]byte) error { return nil }) },
+		"View":               func() { _ = o.ReadJSON(func([]byte) error { return nil }) },
 	} {
 		if n := testing.AllocsPerRun(100, f); n > 0 {
 			t.Errorf("%s allocates %v times", name, n)
@@ -277,7 +277,7 @@ func TestOriginalJSON(t *testing.T) {
 		if _, ok := o.JSON(); ok {
 			t.Errorf("%v: JSON returned true", test.value)
 		}
-		if err := o.View(func([]byte) error { return nil }); (err == nil) != (test.want != "") {
+		if err := o.ReadJSON(func([]byte) error { return nil }); (err == nil) != (test.want != "") {
 			t.Errorf("%v: View: %v", test.value, err)
 		}
 	}
@@ -303,7 +303,7 @@ func TestOriginalIsNotChanged(t *testing.T) {
 func TestView(t *testing.T) {
 	o := pack(t, `{"apiVersion":"v1","kind":"K"}`)
 	failure := errors.New("x")
-	if err := o.View(func(json []byte) error {
+	if err := o.ReadJSON(func(json []byte) error {
 		if string(json) != `{"apiVersion":"v1","kind":"K"}` {
 			t.Errorf("got %s", json)
 		}
@@ -365,7 +365,7 @@ func TestPrunePaths(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		agree(t, packed.NewPacker(p),
+		checkAgreement(t, packed.NewPacker(p),
 			[]byte(`{"apiVersion":"v1","kind":"K","a":{"b":1,"c":2},"b":1,"x":{"y":{"z":1}}}`))
 		o, err := packed.NewPacker(p).
 			Pack([]byte(`{"apiVersion":"v1","kind":"K","a":{"b":1,"c":2},"b":1,"x":{"y":{"z":1}}}`))

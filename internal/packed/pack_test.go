@@ -115,7 +115,7 @@ func TestPackAgrees(t *testing.T) {
 	for name, packer := range pruners(t) {
 		t.Run(name, func(t *testing.T) {
 			for _, document := range documents() {
-				agree(t, packer, []byte(document))
+				checkAgreement(t, packer, []byte(document))
 			}
 		})
 	}

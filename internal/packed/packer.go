@@ -67,7 +67,7 @@ func (p *Packer) Pruner() *Pruner { return p.pruner }
 // Pack packs the JSON of one object, which it copies. It returns the same errors as decoding into an
 // *unstructured.Unstructured.
 func (p *Packer) Pack(json []byte) (*Object, error) {
-	if o := p.Try(json); o != nil {
+	if o := p.TryPack(json); o != nil {
 		return o, nil
 	}
 	u := &unstructured.Unstructured{}
@@ -77,10 +77,10 @@ func (p *Packer) Pack(json []byte) (*Object, error) {
 	return p.FromUnstructured(u)
 }
 
-// Try packs the JSON of one object on the fast path. It returns nil if the data is invalid or needs Pack.
-func (p *Packer) Try(json []byte) *Object {
+// TryPack packs the JSON of one object on the fast path. It returns nil if the data is invalid or needs Pack.
+func (p *Packer) TryPack(json []byte) *Object {
 	o, end, _ := p.TryNext(json, 0)
-	if o == nil || jsontext.Space(json, end) != len(json) {
+	if o == nil || jsontext.SkipSpace(json, end) != len(json) {
 		return nil
 	}
 	return o
@@ -97,7 +97,7 @@ func (p *Packer) TryNext(data []byte, start int) (o *Object, end int, more bool)
 func (p *Packer) TryItem(data []byte, start int, apiVersion, kind string) (o *Object, end int, more bool) {
 	s := scanners.Get().(*scanner)
 	defer s.release()
-	found := &s.found
+	found := &s.identity
 	if end = p.scan(s, data, start); end < 0 {
 		return nil, 0, s.stopped == stopEnd
 	}
@@ -124,7 +124,7 @@ func (p *Packer) TryItem(data []byte, start int, apiVersion, kind string) (o *Ob
 
 // complete packs the object at data[start:end] with apiVersion and kind added.
 func (p *Packer) complete(data []byte, start, end int, apiVersion, kind string) *Object {
-	members := jsontext.Space(data, start+1)
+	members := jsontext.SkipSpace(data, start+1)
 	if data[members] == '}' {
 		return nil
 	}
@@ -139,16 +139,16 @@ func (p *Packer) complete(data []byte, start, end int, apiVersion, kind string) 
 	if !ok || !also {
 		return nil
 	}
-	return p.Unfiltered().Try(text)
+	return p.Unfiltered().TryPack(text)
 }
 
 // scan scans the object that begins at data[start] into s.found and returns the offset after it.
 func (p *Packer) scan(s *scanner, data []byte, start int) int {
 	s.data = data
 	if p == nil || p.pruner == nil {
-		return s.object(start, &s.found, nil)
+		return s.object(start, &s.identity, nil)
 	}
-	return s.object(start, &s.found, p.pruner.root)
+	return s.object(start, &s.identity, p.pruner.root)
 }
 
 // maxSlab limits the memory of an object, in bytes.
@@ -159,7 +159,7 @@ const maxField = math.MaxUint16
 
 // build makes an object from the result of a scan. It returns nil if the object exceeds a limit.
 func (s *scanner) build(start, end int, info *typeInfo) *Object {
-	found := &s.found
+	found := &s.identity
 	size := end - start
 	for _, cut := range s.cuts {
 		size -= cut.end - cut.start
@@ -189,11 +189,11 @@ func (s *scanner) build(start, end int, info *typeInfo) *Object {
 	slab = append(slab, s.data[from:end]...)
 
 	o := &Object{info: info, body: uint32(body)}
-	o.uidAt, slab = s.place(start, &found.uid, slab)
-	o.versionAt, slab = s.place(start, &found.rv, slab)
+	o.uidAt, slab = s.placeField(start, &found.uid, slab)
+	o.versionAt, slab = s.placeField(start, &found.rv, slab)
 	o.uidLen, o.versionLen = uint16(len(found.uid.raw)), uint16(len(found.rv.raw))
 	if o.labelsLen = uint32(found.labels.end - found.labels.start); o.labelsLen > 0 {
-		o.labelsAt = s.moved(start, found.labels.start)
+		o.labelsAt = s.slabOffset(start, found.labels.start)
 	}
 	state := uint32(len(found.namespace.raw))
 	if found.complexLabels {
@@ -209,20 +209,20 @@ func (s *scanner) build(start, end int, info *typeInfo) *Object {
 	return o
 }
 
-// place returns the offset of a field in the slab. It appends the field if the JSON does not contain it
+// placeField returns the offset of a field in the slab. It appends the field if the JSON does not contain it
 // literally.
-func (s *scanner) place(start int, field *value, slab []byte) (uint32, []byte) {
+func (s *scanner) placeField(start int, field *value, slab []byte) (uint32, []byte) {
 	if field.at < 0 {
 		return uint32(len(slab)), append(slab, field.raw...)
 	}
 	if len(field.raw) == 0 {
 		return 0, slab
 	}
-	return s.moved(start, field.at), slab
+	return s.slabOffset(start, field.at), slab
 }
 
-// moved converts an offset of the data to an offset of the slab.
-func (s *scanner) moved(start, at int) uint32 {
+// slabOffset converts an offset of the data to an offset of the slab.
+func (s *scanner) slabOffset(start, at int) uint32 {
 	moved := at - start
 	for _, cut := range s.cuts {
 		if cut.start > at {
@@ -253,7 +253,7 @@ func (p *Packer) FromUnstructured(u *unstructured.Unstructured) (*Object, error)
 	if p.scan(s, text, 0) < 0 {
 		return p.wrap(u), nil
 	}
-	if o := s.build(0, len(text), plainType(s.found.apiVersion.raw, s.found.kind.raw)); o != nil {
+	if o := s.build(0, len(text), plainType(s.identity.apiVersion.raw, s.identity.kind.raw)); o != nil {
 		return o, nil
 	}
 	return p.wrap(u), nil

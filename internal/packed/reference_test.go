@@ -22,8 +22,8 @@ func certificate(n int) []byte {
 		n, n%50, n%60, 1_000_000+n)
 }
 
-// agree fails unless Packer p and apimachinery decode data to the same object, or both reject it.
-func agree(t *testing.T, p *packed.Packer, data []byte) {
+// checkAgreement fails unless Packer p and apimachinery decode data to the same object, or both reject it.
+func checkAgreement(t *testing.T, p *packed.Packer, data []byte) {
 	t.Helper()
 	want := &unstructured.Unstructured{}
 	wantErr := want.UnmarshalJSON(data)
@@ -32,7 +32,7 @@ func agree(t *testing.T, p *packed.Packer, data []byte) {
 		t.Fatalf("%.300q: got the error %v, want %v", data, err, wantErr)
 	}
 	if err != nil {
-		if p.Try(data) != nil {
+		if p.TryPack(data) != nil {
 			t.Fatalf("%.300q: Try accepts data that Pack rejects", data)
 		}
 		return

@@ -3,7 +3,7 @@ package packed
 // reuse returns the cached object with the same key as the object at data[start:end] if it also has the same
 // JSON, or nil.
 func (s *scanner) reuse(start, end int, lookup func(key string) *Object) *Object {
-	found := &s.found
+	found := &s.identity
 	s.key = s.key[:0]
 	if len(found.namespace.raw) > 0 {
 		s.key = append(append(s.key, found.namespace.raw...), '/')
@@ -14,7 +14,7 @@ func (s *scanner) reuse(start, end int, lookup func(key string) *Object) *Object
 		return nil // a changed object has another version
 	}
 	same := false
-	err := o.Peek(func(json []byte) error {
+	err := o.PeekJSON(func(json []byte) error {
 		same = s.equals(json, start, end)
 		return nil
 	})

@@ -21,25 +21,25 @@ func TestReuse(t *testing.T) {
 	codec := packed.NewCodec(&deflate{dictionary: certificate(0)})
 	for name, packer := range pruners(t) {
 		t.Run(name, func(t *testing.T) {
-			held := packer.Try(certificate(1))
+			held := packer.TryPack(certificate(1))
 			text, _ := held.JSON()
 			for _, o := range []*packed.Object{held, codec.Compress(held)} {
-				if got := reusing(packer, o).Try(certificate(1)); got != o {
+				if got := reusing(packer, o).TryPack(certificate(1)); got != o {
 					t.Error("the same JSON is packed again")
 				}
-				if got := reusing(packer, o).Try(certificate(2)); got == o {
+				if got := reusing(packer, o).TryPack(certificate(2)); got == o {
 					t.Error("reused an object with other content")
 				}
 				// After a change of a schema's defaults, the same version can have another body.
 				other := bytes.Replace(certificate(1), []byte(`"spec":{`), []byte(`"spec":{"new":1,`), 1)
-				if plain, _ := packer.Try(other).JSON(); plain == text {
+				if plain, _ := packer.TryPack(other).JSON(); plain == text {
 					continue // the body is removed
 				}
-				if got := reusing(packer, o).Try(other); got == o || got.Version() != o.Version() {
+				if got := reusing(packer, o).TryPack(other); got == o || got.Version() != o.Version() {
 					t.Error("reused an object with another body")
 				}
 			}
-			if reusing(packer, nil).Try(certificate(1)) == nil {
+			if reusing(packer, nil).TryPack(certificate(1)) == nil {
 				t.Error("a new object is not packed")
 			}
 		})
@@ -58,7 +58,7 @@ func TestReuseLooksUpTheKey(t *testing.T) {
 		`{"apiVersion":"v1","kind":"Thing","metadata":{"name":"a","namespace":"n"}}`,
 		`{"apiVersion":"v1","kind":"Thing","metadata":{"name":"b\u0062"}}`,
 	} {
-		if o := p.Try([]byte(document)); o == nil || o.Key() != keys[len(keys)-1] {
+		if o := p.TryPack([]byte(document)); o == nil || o.Key() != keys[len(keys)-1] {
 			t.Errorf("looked up %q", keys)
 		}
 	}
@@ -82,12 +82,12 @@ func FuzzReuse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, holds, arrives []byte) {
 		for _, name := range slices.Sorted(maps.Keys(all)) {
 			packer := all[name]
-			held, want := packer.Try(holds), packer.Try(arrives)
+			held, want := packer.TryPack(holds), packer.TryPack(arrives)
 			if held == nil {
 				continue
 			}
 			for _, o := range []*packed.Object{held, codec.Compress(held)} {
-				got := reusing(packer, o).Try(arrives)
+				got := reusing(packer, o).TryPack(arrives)
 				if (got == nil) != (want == nil) {
 					t.Fatalf("%s: packed is %v beside another, %v alone", name, got != nil, want != nil)
 				}

@@ -27,8 +27,8 @@ func (o *Object) SameContent(other *Object) bool {
 		return false
 	}
 	same := false
-	err := o.Peek(func(json []byte) error {
-		return other.Peek(func(others []byte) error {
+	err := o.PeekJSON(func(json []byte) error {
+		return other.PeekJSON(func(others []byte) error {
 			same = bytes.Equal(json, others)
 			return nil
 		})

@@ -10,24 +10,24 @@ import (
 // rejects a depth of 10,000, including the event or list around the object.
 const maxDepth = 5000
 
-// stop is the reason why a scan ended early.
-type stop uint8
+// stopReason is the reason why a scan ended early.
+type stopReason uint8
 
 const (
-	stopNever       stop = iota
-	stopEnd              // truncated data
-	stopSyntax           // invalid JSON
-	stopUnsupported      // maybe valid, but for apimachinery's decoder
+	stopNever       stopReason = iota
+	stopEnd                    // truncated data
+	stopSyntax                 // invalid JSON
+	stopUnsupported            // maybe valid, but for apimachinery's decoder
 )
 
 // scanner checks the syntax of JSON and extracts the identity. Its methods take the offset of a value and
 // return the offset after it. They return -1 after setting stopped.
 type scanner struct {
-	data    []byte
-	stopped stop
-	cuts    []span // ranges of data to remove, in order and disjoint
-	found   identityOf
-	key     []byte // scratch
+	data     []byte
+	stopped  stopReason
+	cuts     []span // ranges of data to remove, in order and disjoint
+	identity identityOf
+	key      []byte // scratch
 }
 
 // maxCuts is the largest capacity of cuts that a pooled scanner retains.

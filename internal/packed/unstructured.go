@@ -39,7 +39,7 @@ func (o *Object) Decode() (*unstructured.Unstructured, error) {
 		return copyOf(original), nil
 	}
 	u := newCopy()
-	err := o.Peek(func(json []byte) (err error) {
+	err := o.PeekJSON(func(json []byte) (err error) {
 		u.Object, err = o.info.decoder.Decode(json)
 		return err
 	})
@@ -103,8 +103,8 @@ func Pair(before, after *Object) (previous, current *unstructured.Unstructured) 
 		return before.PeekUnstructured(), after.PeekUnstructured()
 	}
 	previous, current = newCopy(), newCopy()
-	err := before.Peek(func(old []byte) error {
-		return after.Peek(func(new []byte) (err error) {
+	err := before.PeekJSON(func(old []byte) error {
+		return after.PeekJSON(func(new []byte) (err error) {
 			current.Object, previous.Object, err = after.info.decoder.DecodePair(new, old)
 			return err
 		})

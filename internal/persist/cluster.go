@@ -23,12 +23,12 @@ type cluster struct {
 	// token is held during a request, and guards the other fields.
 	token chan struct{}
 	// uid is the first UID in an answer, err the result of the latest request, which was sent at asked.
-	uid   types.UID
-	err   error
-	asked time.Time // zero before the first request
-	// other is the first different UID. It is never reset, because informers may hold objects of both
-	// clusters.
-	other types.UID
+	uid         types.UID
+	err         error
+	lastRequest time.Time // zero before the first request
+	// conflictingUID is the first different UID. It is never reset, because informers may hold objects of
+	// both clusters.
+	conflictingUID types.UID
 }
 
 func newCluster(client dynamic.Interface) *cluster {
@@ -59,13 +59,13 @@ func (c *cluster) id(ctx context.Context, since time.Time, tolerance time.Durati
 	if c.err == nil {
 		since = since.Add(-tolerance)
 	}
-	if c.asked.IsZero() || c.asked.Before(since) {
+	if c.lastRequest.IsZero() || c.lastRequest.Before(since) {
 		c.requestLocked(ctx)
 	}
 	switch {
-	case c.other != "":
+	case c.conflictingUID != "":
 		return "", fmt.Errorf("the server belongs to another cluster (UID %s) than before (UID %s): "+
-			"restart the process to persist objects again", c.other, c.uid)
+			"restart the process to persist objects again", c.conflictingUID, c.uid)
 	case c.err != nil:
 		return "", c.err
 	}
@@ -79,30 +79,30 @@ func (c *cluster) requestLocked(ctx context.Context) {
 	namespaces := c.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
 	system, err := namespaces.Get(request, metav1.NamespaceSystem, metav1.GetOptions{})
 	if err != nil && ctx.Err() != nil {
-		c.asked, c.err = time.Time{}, err // the next caller may have more time
+		c.lastRequest, c.err = time.Time{}, err // the next caller may have more time
 		return
 	}
-	c.asked, c.err = began, nil
+	c.lastRequest, c.err = began, nil
 	switch {
 	case apierrors.IsForbidden(err) || apierrors.IsNotFound(err): // an earlier UID remains valid
 	case err != nil:
 		c.err = err
 	case c.uid == "":
 		c.uid = system.GetUID()
-	case c.uid != system.GetUID() && c.other == "":
-		c.other = system.GetUID()
+	case c.uid != system.GetUID() && c.conflictingUID == "":
+		c.conflictingUID = system.GetUID()
 	}
 }
 
 // matches reports whether a checkpoint belongs to the cluster with the UID. If either UID is unknown, the
 // endpoints decide.
-func (c *cluster) matches(at persistence.Checkpoint, uid types.UID) bool {
-	if uid != "" && at.Cluster != "" {
-		return uid == at.Cluster
+func (c *cluster) matches(checkpoint persistence.Checkpoint, uid types.UID) bool {
+	if uid != "" && checkpoint.Cluster != "" {
+		return uid == checkpoint.Cluster
 	}
-	return c.matchesEndpoint(at)
+	return c.matchesEndpoint(checkpoint)
 }
 
-func (c *cluster) matchesEndpoint(at persistence.Checkpoint) bool {
-	return c.endpoint != "" && c.endpoint == at.Endpoint
+func (c *cluster) matchesEndpoint(checkpoint persistence.Checkpoint) bool {
+	return c.endpoint != "" && c.endpoint == checkpoint.Endpoint
 }

@@ -20,7 +20,7 @@ type content struct {
 	namespaces map[string]string // nil: everything
 }
 
-// equal reports whether two contents of one generation have the same resource versions.
+// equal reports whether two contents of one incarnation have the same resource versions.
 func (c *content) equal(other *content) bool {
 	if c.namespaces == nil && other.namespaces == nil {
 		return c.ResourceVersion() == other.ResourceVersion()
@@ -28,7 +28,6 @@ func (c *content) equal(other *content) bool {
 	return c.namespaces != nil && other.namespaces != nil && maps.Equal(c.namespaces, other.namespaces)
 }
 
-// includes reports whether the object with the key is saved.
 func (c *content) includes(key string) bool {
 	if c.namespaces == nil {
 		return true
@@ -37,7 +36,6 @@ func (c *content) includes(key string) bool {
 	return c.namespaces[namespace] != ""
 }
 
-// count returns the number of saved objects.
 func (c *content) count() int {
 	if c.namespaces == nil {
 		return c.Len()
@@ -54,11 +52,12 @@ func (c *content) count() int {
 // comparable reports whether the difference of the snapshots is the difference of the saved parts. It is not
 // if one content saves a namespace that the other one only has in its snapshot.
 func (c *content) comparable(next *content) bool {
-	return (c.namespaces == nil) == (next.namespaces == nil) && c.lacksOthers(next) && next.lacksOthers(c)
+	return (c.namespaces == nil) == (next.namespaces == nil) && c.hasNoneOfOthers(next) &&
+		next.hasNoneOfOthers(c)
 }
 
-// lacksOthers reports whether the snapshot has no object of the namespaces that only other saves.
-func (c *content) lacksOthers(other *content) bool {
+// hasNoneOfOthers reports whether the snapshot has no object of the namespaces that only other saves.
+func (c *content) hasNoneOfOthers(other *content) bool {
 	for namespace := range other.namespaces {
 		if c.namespaces[namespace] == "" && c.hasObjectsIn(namespace) {
 			return false
@@ -96,7 +95,6 @@ func parseVersions(text string) (map[string]string, error) {
 	return versions, nil
 }
 
-// entry is an object of a content.
 type entry struct {
 	key  string
 	item store.Item
@@ -116,7 +114,7 @@ func (c *content) sorted() []entry {
 }
 
 func (e entry) writeTo(w persistence.Writer) error {
-	return store.ReadJSON(e.key, e.item, (*packed.Object).Peek, w.Put)
+	return store.ReadJSON(e.key, e.item, (*packed.Object).PeekJSON, w.Put)
 }
 
 func writeAll(w persistence.Writer, entries []entry) error {
@@ -164,7 +162,7 @@ func (e entry) addTo(block *packed.BlockWriter) (added bool, err error) {
 	if object, ok := e.item.(*packed.Object); ok {
 		return block.Add(object)
 	}
-	err = store.ReadJSON(e.key, e.item, (*packed.Object).Peek, func(_ string, json []byte) error {
+	err = store.ReadJSON(e.key, e.item, (*packed.Object).PeekJSON, func(_ string, json []byte) error {
 		object, err := (*packed.Packer)(nil).Pack(json)
 		if err == nil {
 			added, err = block.Add(object)

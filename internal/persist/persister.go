@@ -23,8 +23,8 @@ import (
 	"github.com/crdcache/crdcache/internal/typename"
 )
 
-// Shared is the state that the persisters of a factory share.
-type Shared struct {
+// SharedState is the state that the persisters of a factory share.
+type SharedState struct {
 	backend  persistence.Backend
 	cluster  *cluster
 	interval time.Duration
@@ -33,8 +33,8 @@ type Shared struct {
 }
 
 // NewShared returns the shared state for a backend. Content is saved after at most interval.
-func NewShared(backend persistence.Backend, client dynamic.Interface, interval time.Duration) *Shared {
-	return &Shared{backend: backend, cluster: newCluster(client), interval: interval,
+func NewShared(backend persistence.Backend, client dynamic.Interface, interval time.Duration) *SharedState {
+	return &SharedState{backend: backend, cluster: newCluster(client), interval: interval,
 		saving: make(chan struct{}, 1)}
 }
 
@@ -51,7 +51,7 @@ type Source struct {
 // Persister saves the objects of one informer. Events do not pass through it: it periodically compares the
 // current snapshot with the last saved one, and so keeps the objects in memory that were replaced in between.
 type Persister struct {
-	*Shared
+	*SharedState
 	source Source
 	// disabled is the reason why nothing is persisted, or empty.
 	disabled string
@@ -59,8 +59,8 @@ type Persister struct {
 	// token is held during reads and saves, for as long as the disk does not answer. It guards state.
 	token chan struct{}
 	state struct {
-		view persistence.View // nil before it is opened
-		// saved is the stored content; nil if unknown. restorer belongs to the generation that saved it.
+		view persistence.StoredContent // nil before it is opened
+		// saved is the stored content; nil if unknown. restorer belongs to the incarnation that saved it.
 		saved    *content
 		restorer *restorer
 		// answered is the number of answered requests at the last check of the cluster.
@@ -71,9 +71,9 @@ type Persister struct {
 	}
 	// finished makes the holder of the token close the view.
 	finished atomic.Bool
-	// relieving is set while relieve runs.
-	relieving atomic.Bool
-	reported  struct {
+	// compacting is set while compactBlocks runs.
+	compacting atomic.Bool
+	reported   struct {
 		sync.Mutex
 		status status.Persistence
 	}
@@ -99,14 +99,14 @@ var errUnknownCluster = errors.New("cannot identify the cluster: the namespace k
 // NewDisabled returns a Persister that does nothing, and reports the reason.
 func NewDisabled(reason string) *Persister {
 	p := &Persister{disabled: reason}
-	p.reported.status = status.Persistence{Why: reason}
+	p.reported.status = status.Persistence{DisabledReason: reason}
 	return p
 }
 
 // New returns a Persister for an informer.
-func New(shared *Shared, source Source) *Persister {
-	p := &Persister{Shared: shared, source: source, token: make(chan struct{}, 1)}
-	p.reported.status = status.Persistence{Kept: true}
+func New(shared *SharedState, source Source) *Persister {
+	p := &Persister{SharedState: shared, source: source, token: make(chan struct{}, 1)}
+	p.reported.status = status.Persistence{Enabled: true}
 	return p
 }
 
@@ -126,8 +126,8 @@ func (p *Persister) tick() {
 	}
 	defer p.schedule()
 	p.save()
-	if p.relieving.CompareAndSwap(false, true) {
-		p.relieve()
+	if p.compacting.CompareAndSwap(false, true) {
+		p.compactBlocks()
 	}
 }
 
@@ -144,15 +144,15 @@ func (p *Persister) save() {
 	}
 }
 
-// relieve moves the remaining objects of mostly replaced blocks to memory of their own (see
+// compactBlocks moves the remaining objects of mostly replaced blocks to memory of their own (see
 // store.CompactBlocks), block by block. It follows a save, because replaced objects stay in memory until
 // then.
-func (p *Persister) relieve() {
+func (p *Persister) compactBlocks() {
 	if !p.finished.Load() && p.source.Cache.Store().CompactBlocks() {
-		time.AfterFunc(relievePause, p.relieve)
+		time.AfterFunc(relievePause, p.compactBlocks)
 		return
 	}
-	p.relieving.Store(false)
+	p.compacting.Store(false)
 }
 
 // release returns the token, and closes the view after Finish.
@@ -180,9 +180,9 @@ func (p *Persister) closeFinished() {
 	p.state.view, p.state.saved = nil, nil
 }
 
-// do calls f with the token and waits for its return, but at most for DiskTimeout. After an error f may still
-// run, or was not called.
-func (p *Persister) do(ctx context.Context, f func(context.Context)) error {
+// withToken calls f with the token and waits for its return, but at most for DiskTimeout. After an error f
+// may still run, or was not called.
+func (p *Persister) withToken(ctx context.Context, f func(context.Context)) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, DiskTimeout, ErrSlowDisk)
 	defer cancel()
 	select {
@@ -209,7 +209,7 @@ func (p *Persister) Finish() {
 	if p.disabled != "" {
 		return
 	}
-	err := p.do(context.Background(), func(context.Context) {
+	err := p.withToken(context.Background(), func(context.Context) {
 		p.finished.Store(true)
 		p.state.retry = time.Time{}
 		p.saveLocked(context.Background()) // continues in the background after a timeout
@@ -236,16 +236,16 @@ func (p *Persister) Status() status.Persistence {
 // Idle reports whether nothing is read or saved at the moment. It is for tests.
 func (p *Persister) Idle() bool { return len(p.token) == 0 }
 
-// HoldsSaved reports whether the saved content is in memory, for comparison with the next one. It is for
+// SavedInMemory reports whether the saved content is in memory, for comparison with the next one. It is for
 // tests.
-func (p *Persister) HoldsSaved(ctx context.Context) (held bool, err error) {
-	err = p.do(ctx, func(context.Context) { held = p.state.saved != nil })
+func (p *Persister) SavedInMemory(ctx context.Context) (held bool, err error) {
+	err = p.withToken(ctx, func(context.Context) { held = p.state.saved != nil })
 	return held, err
 }
 
 func (p *Persister) saveLocked(ctx context.Context) {
-	c := p.source.Cache.Checkpoint()
-	r, ok := c.Of.(*restorer)
+	c := p.source.Cache.PersistableContent()
+	r, ok := c.State.(*restorer)
 	if !ok && !c.Resuming {
 		p.state.saved = nil // it would pin objects that the cache has dropped
 	}
@@ -254,13 +254,13 @@ func (p *Persister) saveLocked(ctx context.Context) {
 	if !ok || c.Resuming && !r.verified.Load() || time.Now().Before(p.state.retry) {
 		return
 	}
-	now := &content{c.Now, c.Namespaces}
+	now := &content{c.Snapshot, c.Namespaces}
 	if saved := p.state.saved; saved != nil && saved.equal(now) && p.state.restorer == r {
 		p.reportRestored(r)
 		return
 	}
 	// The requests that brought the content have been counted.
-	taken, answered := time.Now(), p.source.Health.Answered()
+	taken, answered := time.Now(), p.source.Health.AcceptedRequests()
 	p.saving <- struct{}{} // another informer's save returns it
 	defer func() { <-p.saving }()
 	at, err := p.write(ctx, now, r, answered, taken)
@@ -297,7 +297,7 @@ func (p *Persister) write(ctx context.Context, now *content, r *restorer, answer
 		return at, err
 	}
 	at = persistence.Checkpoint{
-		ResourceVersion: strings.Clone(now.ResourceVersion()), Version: r.part.Version, UID: r.uid,
+		ResourceVersion: strings.Clone(now.ResourceVersion()), APIVersion: r.part.Version, UID: r.uid,
 		Cluster: uid, Endpoint: p.cluster.endpoint, Objects: now.count(), Time: time.Now().UTC(),
 	}
 	if now.namespaces != nil {
@@ -308,8 +308,8 @@ func (p *Persister) write(ctx context.Context, now *content, r *restorer, answer
 		saved = nil
 	}
 	form := p.source.Cache.Form()
-	if blocks, ok := p.state.view.(persistence.BlockView); ok {
-		whole := saved == nil || blocks.Full()
+	if blocks, ok := p.state.view.(persistence.BlockContent); ok {
+		whole := saved == nil || blocks.NeedsRewrite()
 		return at, blocks.SaveBlocks(ctx, at, whole, func(w persistence.BlockWriter) error {
 			if whole {
 				return writeBlocks(w, now)
@@ -329,7 +329,7 @@ func (p *Persister) openLocked(ctx context.Context) error {
 	if p.state.view != nil {
 		return nil
 	}
-	view, err := p.backend.View(ctx, p.source.Key)
+	view, err := p.backend.Open(ctx, p.source.Key)
 	if err == nil {
 		p.state.view = view
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// restorer gives the content of an earlier process to one generation of the informer: a version of a type
+// restorer gives the content of an earlier process to one incarnation of the informer: a version of a type
 // whose CRD has a UID.
 type restorer struct {
 	*Persister
@@ -28,7 +28,8 @@ type restorer struct {
 	returned atomic.Bool
 }
 
-// Restore returns the persisted content for a generation of the informer: see follow.Follower.Past.
+// Restore returns the persisted content for an incarnation of the informer: see
+// follow.Follower.RestoredState.
 func (p *Persister) Restore(part follow.Part, uid types.UID) informer.PersistedState {
 	if p.disabled != "" {
 		return nil
@@ -39,7 +40,7 @@ func (p *Persister) Restore(part follow.Part, uid types.UID) informer.PersistedS
 	return &restorer{Persister: p, part: part, uid: uid}
 }
 
-// sameType reports whether two generations have the same version and UID, so that changes can be saved.
+// sameType reports whether two incarnations have the same version and UID, so that changes can be saved.
 func (r *restorer) sameType(other *restorer) bool {
 	return r == other || r != nil && r.part.Version == other.part.Version && r.uid == other.uid
 }
@@ -51,7 +52,7 @@ func (r *restorer) Load(ctx context.Context, answered bool) *informer.Restored {
 		kept *informer.Restored
 		err  error
 	}
-	err := r.do(ctx, func(ctx context.Context) { found.kept, found.err = r.load(ctx, answered) })
+	err := r.withToken(ctx, func(ctx context.Context) { found.kept, found.err = r.load(ctx, answered) })
 	if err == nil {
 		err = found.err
 	}
@@ -84,7 +85,7 @@ func (r *restorer) load(ctx context.Context, answered bool) (*informer.Restored,
 		return nil, err
 	}
 	at, ok, err := r.state.view.Checkpoint(ctx)
-	if err != nil || !ok || !r.fits(at) {
+	if err != nil || !ok || !r.matchesType(at) {
 		return nil, err
 	}
 	switch {
@@ -108,20 +109,21 @@ func (r *restorer) load(ctx context.Context, answered bool) (*informer.Restored,
 	return kept, nil
 }
 
-// fits reports whether a checkpoint is of the generation's type. An unknown UID matches: the server has no
-// history of a type that was deleted and created again. From a checkpoint of one watch, each namespace can
-// continue.
-func (r *restorer) fits(at persistence.Checkpoint) bool {
-	return (at.Namespaces == "" || r.part.Several) && at.Version == r.part.Version &&
-		(at.UID == r.uid || at.UID == "" || r.uid == "")
+// matchesType reports whether a checkpoint is of the incarnation's type. An unknown UID matches: the server
+// has no history of a type that was deleted and created again. From a checkpoint of one watch, each namespace
+// can continue.
+func (r *restorer) matchesType(checkpoint persistence.Checkpoint) bool {
+	return (checkpoint.Namespaces == "" || r.part.PerNamespace) && checkpoint.APIVersion == r.part.Version &&
+		(checkpoint.UID == r.uid || checkpoint.UID == "" || r.uid == "")
 }
 
-func (r *restorer) loadItems(ctx context.Context, at persistence.Checkpoint) ([]informer.Item, error) {
+func (r *restorer) loadItems(ctx context.Context,
+	checkpoint persistence.Checkpoint) ([]informer.Item, error) {
 	form := r.source.Cache.Form()
-	items := make([]informer.Item, 0, at.Objects)
+	items := make([]informer.Item, 0, checkpoint.Objects)
 	add := func(object *packed.Object) { items = append(items, form.ListForm(form.Item(object))) }
 	var err error
-	if blocks, ok := r.state.view.(persistence.BlockView); ok {
+	if blocks, ok := r.state.view.(persistence.BlockContent); ok {
 		err = loadBlocks(ctx, blocks, form.Packer(), add)
 	} else {
 		err = r.state.view.Load(ctx, func(json []byte) error {
@@ -135,13 +137,13 @@ func (r *restorer) loadItems(ctx context.Context, at persistence.Checkpoint) ([]
 	switch {
 	case err != nil: // add may still be called: a backend can continue after a failure
 		return nil, err
-	case len(items) != at.Objects:
+	case len(items) != checkpoint.Objects:
 		return nil, errors.New("the stored content is incomplete")
 	}
 	return items, nil
 }
 
-func loadBlocks(ctx context.Context, view persistence.BlockView, packer *packed.Packer,
+func loadBlocks(ctx context.Context, view persistence.BlockContent, packer *packed.Packer,
 	add func(*packed.Object)) error {
 	changed := map[string]*packed.Object{}
 	err := view.LoadBlocks(ctx, func(key string, json []byte) error {
@@ -174,17 +176,19 @@ func loadBlocks(ctx context.Context, view persistence.BlockView, packer *packed.
 
 // Serving implements informer.PersistedState.
 func (r *restorer) Serving(unconfirmed bool) {
-	r.source.Health.Resuming(r.part.Generation, unconfirmed)
-	if !unconfirmed && r.part.Several { // some of the namespaces; the others have been confirmed
+	r.source.Health.Resuming(r.part.Incarnation, unconfirmed)
+	if !unconfirmed && r.part.PerNamespace { // some of the namespaces; the others have been confirmed
 		return
 	}
 	var saved *content
 	// A user may have written to the cache, or it may have only a part of the stored content.
-	if c := r.source.Cache.Checkpoint(); c.Resuming && c.Now.Len() == r.restored.Objects {
-		saved = &content{c.Now, c.Namespaces}
+	if c := r.source.Cache.PersistableContent(); c.Resuming && c.Snapshot.Len() == r.restored.Objects {
+		saved = &content{c.Snapshot, c.Namespaces}
 	}
 	// If the disk does not answer, the next save is a whole one.
-	_ = r.do(context.Background(), func(context.Context) { r.state.saved, r.state.restorer = saved, r })
+	_ = r.withToken(context.Background(), func(context.Context) {
+		r.state.saved, r.state.restorer = saved, r
+	})
 }
 
 // Confirmed implements informer.PersistedState.

@@ -10,7 +10,7 @@ import (
 )
 
 func TestRestorerFits(t *testing.T) {
-	at := persistence.Checkpoint{Version: "v1", UID: "u1"}
+	at := persistence.Checkpoint{APIVersion: "v1", UID: "u1"}
 	for _, c := range []struct {
 		restorer *restorer
 		fits     bool
@@ -20,7 +20,7 @@ func TestRestorerFits(t *testing.T) {
 		{&restorer{part: follow.Part{Version: "v1"}, uid: "u2"}, false},
 		{&restorer{part: follow.Part{Version: "v2"}, uid: "u1"}, false},
 	} {
-		if got := c.restorer.fits(at); got != c.fits {
+		if got := c.restorer.matchesType(at); got != c.fits {
 			t.Errorf("%s %s fits: %v", c.restorer.part.Version, c.restorer.uid, got)
 		}
 	}

@@ -104,7 +104,7 @@ func (q *Calls) run() {
 			finished = true
 			return
 		}
-		if !survives(call) {
+		if !runRecovering(call) {
 			q.pause()
 		}
 		q.mu.Lock()
@@ -143,9 +143,9 @@ func (q *Calls) pause() {
 	}
 }
 
-// survives runs a call. It returns false if the call panicked and the process survives panics
+// runRecovering runs a call. It returns false if the call panicked and the process survives panics
 // (utilruntime.ReallyCrash is false; the default is true).
-func survives(call func()) (ok bool) {
+func runRecovering(call func()) (ok bool) {
 	defer utilruntime.HandleCrash()
 	call()
 	return true

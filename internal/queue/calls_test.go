@@ -87,7 +87,7 @@ func TestCallsPanic(t *testing.T) {
 				t.Errorf("recovered %v", got)
 			}
 		}()
-		survives(func() { panic("trouble") })
+		runRecovering(func() { panic("trouble") })
 		t.Error("the panic was swallowed")
 	}()
 

@@ -11,11 +11,11 @@ import (
 // retainedCapacity is the largest capacity that a queue retains after a burst.
 const retainedCapacity = 1024
 
-// quiet is the time without elements after which a queue's goroutine ends.
-const quiet = 5 * time.Second
+// idleTimeout is the time without elements after which a queue's goroutine ends.
+const idleTimeout = 5 * time.Second
 
-// together is the time within which pushes share one arrival time for Lag.
-const together = time.Millisecond
+// arrivalResolution is the time within which pushes share one arrival time for Lag.
+const arrivalResolution = time.Millisecond
 
 // Queue is an unbounded FIFO queue of elements for one consumer. Producers append to one slice. The consumer
 // takes the whole slice, handles its elements without a lock, and returns its old slice, so that elements
@@ -24,9 +24,9 @@ const together = time.Millisecond
 type Queue[T any] struct {
 	now func() time.Time
 	// began is a nanosecond before New.
-	began  time.Time
-	counts func(*T) int
-	next   func(*T) (T, bool)
+	began      time.Time
+	eventCount func(*T) int
+	next       func(*T) (T, bool)
 	// length is the sum of counts over the elements that are queued or being handled.
 	length atomic.Int64
 	// closed is set by Close. Elements that are still queued are then never handled.
@@ -45,10 +45,10 @@ type Queue[T any] struct {
 		// running states that there is a goroutine, busy that elements arrived since the timer last fired,
 		// leaving that the goroutine has to end if the queue is empty.
 		running, busy, leaving bool
-		timer                  *quietTimer[T] // nil without a goroutine
+		timer                  *idleTimer[T] // nil without a goroutine
 	}
 	// filled wakes the consumer.
-	filled sync.Cond
+	notEmpty sync.Cond
 }
 
 // arrival is the time when a number of elements was pushed.
@@ -61,8 +61,8 @@ type arrival struct {
 // Len; if nil, each counts as one. next expands an element that represents several ones: it removes and
 // returns the first of them, and reports whether there are more. If next is nil, elements are not expanded.
 func New[T any](now func() time.Time, counts func(*T) int, next func(*T) (T, bool)) *Queue[T] {
-	q := &Queue[T]{now: now, began: now().Add(-1), counts: counts, next: next}
-	q.filled.L = &q.mu
+	q := &Queue[T]{now: now, began: now().Add(-1), eventCount: counts, next: next}
+	q.notEmpty.L = &q.mu
 	return q
 }
 
@@ -72,10 +72,10 @@ func (q *Queue[T]) Push(elements ...T) {
 		return
 	}
 	counted := int64(len(elements))
-	if q.counts != nil {
+	if q.eventCount != nil {
 		counted = 0
 		for i := range elements {
-			counted += int64(q.counts(&elements[i]))
+			counted += int64(q.eventCount(&elements[i]))
 		}
 	}
 	now := q.now()
@@ -86,14 +86,14 @@ func (q *Queue[T]) Push(elements ...T) {
 	}
 	q.length.Add(counted)
 	q.mu.waiting = append(q.mu.waiting, elements...)
-	if last := len(q.mu.arrivals) - 1; last >= 0 && now.Sub(q.mu.arrivals[last].at) < together {
+	if last := len(q.mu.arrivals) - 1; last >= 0 && now.Sub(q.mu.arrivals[last].at) < arrivalResolution {
 		q.mu.arrivals[last].elements += len(elements)
 	} else {
 		q.mu.arrivals = append(q.mu.arrivals, arrival{now, len(elements)})
 	}
 	q.mu.busy = true
 	if q.mu.running {
-		q.filled.Signal()
+		q.notEmpty.Signal()
 	} else if q.mu.handleOne != nil {
 		q.runLocked()
 	}
@@ -129,7 +129,7 @@ func (q *Queue[T]) Close() {
 	}
 	q.mu.waiting, q.mu.arrivals = nil, nil
 	if q.mu.running {
-		q.filled.Signal()
+		q.notEmpty.Signal()
 	} else if q.mu.ended != nil {
 		q.mu.ended()
 	}
@@ -160,19 +160,19 @@ func (q *Queue[T]) runLocked() {
 // watchQuietLocked ends the goroutine when the queue is idle. It costs a timer for each goroutine, and
 // nothing for an element.
 func (q *Queue[T]) watchQuietLocked() {
-	q.mu.timer = &quietTimer[T]{}
+	q.mu.timer = &idleTimer[T]{}
 	q.mu.timer.queue.Store(q)
-	q.mu.timer.timer = time.AfterFunc(quiet, q.mu.timer.fire)
+	q.mu.timer.timer = time.AfterFunc(idleTimeout, q.mu.timer.fire)
 }
 
-// quietTimer ends the goroutine of an idle queue. The runtime may retain a timer after Stop, so the timer
+// idleTimer ends the goroutine of an idle queue. The runtime may retain a timer after Stop, so the timer
 // refers to the queue, and thus its consumer, only while the goroutine runs.
-type quietTimer[T any] struct {
+type idleTimer[T any] struct {
 	queue atomic.Pointer[Queue[T]]
 	timer *time.Timer
 }
 
-func (t *quietTimer[T]) fire() {
+func (t *idleTimer[T]) fire() {
 	q := t.queue.Load()
 	if q == nil {
 		return
@@ -184,14 +184,14 @@ func (t *quietTimer[T]) fire() {
 	}
 	if q.mu.busy || len(q.mu.waiting) > 0 {
 		q.mu.busy = false
-		t.timer.Reset(quiet)
+		t.timer.Reset(idleTimeout)
 		return
 	}
 	q.mu.leaving = true
-	q.filled.Signal()
+	q.notEmpty.Signal()
 }
 
-func (t *quietTimer[T]) stop() {
+func (t *idleTimer[T]) stop() {
 	t.queue.Store(nil)
 	t.timer.Stop()
 }
@@ -202,14 +202,14 @@ func (q *Queue[T]) run(handle func(T)) {
 	defer func() {
 		if !finished {
 			q.Close()
-			q.take(nil, nil) // ends the queue
+			q.takeAll(nil, nil) // ends the queue
 		}
 	}()
 	var batch []T
 	var arrivals []arrival
 	for {
 		var ok bool
-		if batch, arrivals, ok = q.take(batch, arrivals); !ok {
+		if batch, arrivals, ok = q.takeAll(batch, arrivals); !ok {
 			finished = true
 			return
 		}
@@ -235,11 +235,11 @@ func (q *Queue[T]) handle(elements []T, handle func(T)) bool {
 				return false
 			}
 			var e T
-			e, more = q.first(&elements[i])
+			e, more = q.removeFirst(&elements[i])
 			handle(e)
-			if q.counts == nil {
+			if q.eventCount == nil {
 				q.length.Add(-1)
-			} else if n := q.counts(&e); n > 0 {
+			} else if n := q.eventCount(&e); n > 0 {
 				q.length.Add(int64(-n))
 			}
 		}
@@ -247,23 +247,23 @@ func (q *Queue[T]) handle(elements []T, handle func(T)) bool {
 	return true
 }
 
-// first removes the element to handle next from an element, and reports whether it contains more.
-func (q *Queue[T]) first(from *T) (first T, more bool) {
+// removeFirst removes the element to handle next from an element, and reports whether it contains more.
+func (q *Queue[T]) removeFirst(from *T) (removeFirst T, more bool) {
 	if q.next != nil {
-		first, more = q.next(from)
+		removeFirst, more = q.next(from)
 	} else {
-		first = *from
+		removeFirst = *from
 	}
 	if !more {
 		var none T
 		*from = none // do not retain handled elements
 	}
-	return first, more
+	return removeFirst, more
 }
 
-// take waits for elements and returns all of them, or false if the goroutine has to end. spare and times are
-// the slices returned before, for reuse.
-func (q *Queue[T]) take(spare []T, times []arrival) ([]T, []arrival, bool) {
+// takeAll waits for elements and returns all of them, or false if the goroutine has to end. spare and times
+// are the slices returned before, for reuse.
+func (q *Queue[T]) takeAll(spare []T, times []arrival) ([]T, []arrival, bool) {
 	if cap(spare) > retainedCapacity {
 		spare = nil
 	}
@@ -274,7 +274,7 @@ func (q *Queue[T]) take(spare []T, times []arrival) ([]T, []arrival, bool) {
 	defer q.mu.Unlock()
 	for len(q.mu.waiting) == 0 && !q.closed.Load() && !q.mu.leaving {
 		q.handling.Store(0)
-		q.filled.Wait()
+		q.notEmpty.Wait()
 	}
 	closed := q.closed.Load()
 	if closed || len(q.mu.waiting) == 0 {

@@ -91,12 +91,12 @@ func TestQuietQueueHasNoGoroutine(t *testing.T) {
 		for range 3 {
 			q.Push(1)
 			expect("after the first element", 1)
-			time.Sleep(quiet - time.Second)
+			time.Sleep(idleTimeout - time.Second)
 			q.Push(2, 3)
 			expect("after more", 1)
-			time.Sleep(quiet)
+			time.Sleep(idleTimeout)
 			expect("a while after", 1)
-			time.Sleep(quiet)
+			time.Sleep(idleTimeout)
 			expect("later", 0)
 		}
 		if handled != 9 || q.Lag() != 0 || ended {
@@ -116,12 +116,12 @@ func TestGoroutineEndsAfterALongCall(t *testing.T) {
 		handled := 0
 		q.Start(func(n int) {
 			handled++
-			time.Sleep(time.Duration(n) * quiet)
+			time.Sleep(time.Duration(n) * idleTimeout)
 		}, func() {})
 		q.Push(4)
-		time.Sleep(3 * quiet)
+		time.Sleep(3 * idleTimeout)
 		q.Push(0)
-		time.Sleep(5 * quiet)
+		time.Sleep(5 * idleTimeout)
 		synctest.Wait()
 		if got := goroutines(); got != 0 || handled != 2 || q.Lag() != 0 {
 			t.Errorf("there are %d goroutines; %d were handled, one waits for %v", got, handled, q.Lag())
@@ -183,14 +183,14 @@ func TestReusesOnlySmallSlices(t *testing.T) {
 	q := New[int](time.Now, nil, nil)
 	small, large := make([]int, 3, retainedCapacity), make([]int, 3, retainedCapacity+1)
 	q.Push(1)
-	q.take(small, nil)
+	q.takeAll(small, nil)
 	q.Push(2)
-	batch, _, _ := q.take(large, nil)
+	batch, _, _ := q.takeAll(large, nil)
 	if cap(batch) != retainedCapacity {
 		t.Errorf("the small slice was not used again: capacity %d", cap(batch))
 	}
 	q.Push(3)
-	if batch, _, _ = q.take(nil, nil); cap(batch) > retainedCapacity {
+	if batch, _, _ = q.takeAll(nil, nil); cap(batch) > retainedCapacity {
 		t.Errorf("the large slice is kept: capacity %d", cap(batch))
 	}
 }

@@ -14,33 +14,33 @@ import (
 // lastApplied is the annotation in which kubectl apply stores a copy of the object.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// open are the fields of a Secret that are not confidential. All others are.
-var open = map[string]bool{"apiVersion": true, "kind": true, "metadata": true, "type": true,
+// publicFields are the fields of a Secret that are not confidential. All others are.
+var publicFields = map[string]bool{"apiVersion": true, "kind": true, "metadata": true, "type": true,
 	"immutable": true}
 
 // Redactor replaces confidential values with marks. A mark only shows whether a value has changed at one
 // place of one object, because it is keyed by a secret of the process. It is safe for concurrent use, and
 // created by New.
 type Redactor struct {
-	key  []byte
-	none bool
+	key      []byte
+	disabled bool
 }
 
 // New returns a Redactor. With showAll it changes nothing.
 func New(showEverything bool) *Redactor {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails
-	return &Redactor{key: key, none: showEverything}
+	return &Redactor{key: key, disabled: showEverything}
 }
 
-// Hides reports whether objects of a type are redacted: Secrets, in any version.
-func (r *Redactor) Hides(gr schema.GroupResource) bool {
-	return !r.none && gr == schema.GroupResource{Resource: "secrets"}
+// Redacts reports whether objects of a type are redacted: Secrets, in any version.
+func (r *Redactor) Redacts(gr schema.GroupResource) bool {
+	return !r.disabled && gr == schema.GroupResource{Resource: "secrets"}
 }
 
 // Object returns the object without confidential values: itself, or a redacted copy.
 func (r *Redactor) Object(gr schema.GroupResource, object map[string]any) map[string]any {
-	if !r.Hides(gr) {
+	if !r.Redacts(gr) {
 		return object
 	}
 	return r.redacted(uidOf(object), object)
@@ -49,7 +49,7 @@ func (r *Redactor) Object(gr schema.GroupResource, object map[string]any) map[st
 // Pair redacts two states of an object. Equal values have equal marks, even if the object was recreated in
 // between.
 func (r *Redactor) Pair(gr schema.GroupResource, before, after map[string]any) (_, _ map[string]any) {
-	if !r.Hides(gr) {
+	if !r.Redacts(gr) {
 		return before, after
 	}
 	uid := uidOf(before)
@@ -68,8 +68,8 @@ func (r *Redactor) redacted(uid string, object map[string]any) map[string]any {
 	shown := make(map[string]any, len(object))
 	for name, value := range object {
 		switch {
-		case !open[name]:
-			shown[name] = r.marks(uid, name, value)
+		case !publicFields[name]:
+			shown[name] = r.redactValues(uid, name, value)
 		case name == "metadata":
 			shown[name] = r.metadata(uid, metadata)
 		default:
@@ -92,25 +92,25 @@ func (r *Redactor) metadata(uid string, metadata map[string]any) map[string]any 
 	for name, value := range annotations {
 		clean[name] = value
 	}
-	clean[lastApplied] = r.mark(uid, lastApplied, annotations[lastApplied])
+	clean[lastApplied] = r.redactValue(uid, lastApplied, annotations[lastApplied])
 	shown["annotations"] = clean
 	return shown
 }
 
-// marks keeps the names of map entries, which managedFields and kubectl describe also show.
-func (r *Redactor) marks(uid, place string, value any) any {
+// redactValues keeps the names of map entries, which managedFields and kubectl describe also show.
+func (r *Redactor) redactValues(uid, place string, value any) any {
 	entries, ok := value.(map[string]any)
 	if !ok {
-		return r.mark(uid, place, value)
+		return r.redactValue(uid, place, value)
 	}
 	shown := make(map[string]any, len(entries))
 	for name, entry := range entries {
-		shown[name] = r.mark(uid, place+"/"+name, entry)
+		shown[name] = r.redactValue(uid, place+"/"+name, entry)
 	}
 	return shown
 }
 
-func (r *Redactor) mark(uid, place string, value any) string {
+func (r *Redactor) redactValue(uid, place string, value any) string {
 	hash := hmac.New(sha256.New, r.key)
 	_ = json.NewEncoder(hash).Encode([]any{uid, place, value}) // writing to a hash never fails
 	return "redacted-" + hex.EncodeToString(hash.Sum(nil)[:4])

@@ -36,7 +36,7 @@ func patienceFor(verb Verb, timeoutSeconds *int64, unanswered int) time.Duration
 	if !verb.Watches() {
 		return listPatience << min(unanswered, mostDoublings)
 	}
-	patience := Patience << min(unanswered, mostDoublings)
+	patience := InitialEventsTimeout << min(unanswered, mostDoublings)
 	if unanswered > mostDoublings {
 		patience = max(patience, untilTimeout(timeoutSeconds))
 	}
@@ -54,10 +54,10 @@ func untilTimeout(timeoutSeconds *int64) time.Duration {
 // attempt is one request. It aborts the request if no response headers arrive in time, and a watch that is
 // silent for too long. The transport of a Client records the server's answer about retries in it.
 type attempt struct {
-	patience  time.Duration
-	throttled func() // called when the server asks for fewer requests
-	cancel    context.CancelCauseFunc
-	timer     *time.Timer // nil until the request is sent
+	headerTimeout time.Duration
+	throttled     func() // called when the server asks for fewer requests
+	cancel        context.CancelCauseFunc
+	timer         *time.Timer // nil until the request is sent
 
 	// retryAfter is the pause that the server asks for; zero if it does not.
 	retryAfter time.Duration
@@ -71,12 +71,12 @@ type attempt struct {
 	waiting bool
 	// slow is set if the response headers came late.
 	slow bool
-	// silence is the longest accepted silence of a watch; zero means no limit. last is the time when the
+	// maxSilence is the longest accepted silence of a watch; zero means no limit. last is the time when the
 	// request was sent, or when the watch or a part of it began. prompt is set if the first event or bookmark
 	// came soon after that.
-	silence time.Duration
-	last    time.Time
-	prompt  bool
+	maxSilence time.Duration
+	since      time.Time
+	prompt     bool
 }
 
 // attemptKey is the context key of an attempt.
@@ -86,14 +86,14 @@ type attemptKey struct{}
 // response.
 func newAttempt(ctx context.Context, patience time.Duration, throttled func()) (context.Context, *attempt) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	a := &attempt{patience: patience, throttled: throttled, cancel: cancel}
+	a := &attempt{headerTimeout: patience, throttled: throttled, cancel: cancel}
 	return context.WithValue(ctx, attemptKey{}, a), a
 }
 
-// sent starts to wait for response headers.
-func (a *attempt) sent() {
-	a.last = time.Now()
-	a.endAfter(a.patience)
+// awaitHeaders starts to wait for response headers.
+func (a *attempt) awaitHeaders() {
+	a.since = time.Now()
+	a.endAfter(a.headerTimeout)
 }
 
 // endAfter aborts the request after a time, unless the timer is stopped before.
@@ -108,11 +108,11 @@ func (a *attempt) endAfter(patience time.Duration) {
 	a.timer.Reset(patience)
 }
 
-// answered stops waiting for response headers.
-func (a *attempt) answered() {
+// headersArrived stops waiting for response headers.
+func (a *attempt) headersArrived() {
 	if a.timer != nil {
 		a.timer.Stop()
-		a.slow = time.Since(a.last) >= Patience
+		a.slow = time.Since(a.since) >= InitialEventsTimeout
 	}
 }
 
@@ -130,23 +130,24 @@ func (a *attempt) result(ctx context.Context, err error) error {
 
 // retriesWatch reports whether a watch that failed with err is requested again without a list.
 func (a *attempt) retriesWatch(err error) bool {
-	return repeated(err) || connectionFailed(err) || unanswered(err) || err != nil && a.retryAfter > 0
+	return reflectorRetries(err) || connectionFailed(err) || isConnectionError(err) || err != nil &&
+		a.retryAfter > 0
 }
 
 // watchSilence aborts the watch when the server is silent for longer than silence; zero means never. Time
 // spent by the reader does not count.
-func (a *attempt) watchSilence(silence time.Duration) { a.silence, a.last = silence, time.Now() }
+func (a *attempt) watchSilence(silence time.Duration) { a.maxSilence, a.since = silence, time.Now() }
 
-// await starts to wait for the server.
-func (a *attempt) await() {
-	if a.silence > 0 && !a.waiting {
+// awaitData starts to wait for the server.
+func (a *attempt) awaitData() {
+	if a.maxSilence > 0 && !a.waiting {
 		a.waiting = true
-		a.endAfter(a.silence)
+		a.endAfter(a.maxSilence)
 	}
 }
 
-// received stops waiting for the server.
-func (a *attempt) received() {
+// dataArrived stops waiting for the server.
+func (a *attempt) dataArrived() {
 	if a.waiting {
 		a.waiting = false
 		a.timer.Stop()
@@ -160,10 +161,10 @@ type watchedBody struct {
 }
 
 func (b watchedBody) Read(data []byte) (int, error) {
-	b.attempt.await()
+	b.attempt.awaitData()
 	n, err := b.ReadCloser.Read(data)
 	if err != nil || len(bytes.TrimLeft(data[:n], " \t\r\n")) > 0 { // white space is not progress
-		b.attempt.received()
+		b.attempt.dataArrived()
 	}
 	return n, err
 }

@@ -35,10 +35,10 @@ func TestClosedWatchesCauseNoMoreLists(t *testing.T) {
 				for _, after := range []time.Duration{10 * time.Minute, 20 * time.Minute} {
 					time.Sleep(after)
 					for _, verb := range []string{"list", "watch-list", "watch"} {
-						ours, others := r.count(gadgets, verb), r.count(theirs, verb)
+						ours, others := r.count(gadgets, verb), r.count(clientGoType, verb)
 						if verb == "watch" && r.inline {
 							// ^ after which client-go continues with the same watch
-							others += r.count(theirs, "watch-list")
+							others += r.count(clientGoType, "watch-list")
 						}
 						t.Logf("after %v more: %d times %s, client-go %d", after, ours, verb, others)
 						if ours > allowed(others) {

@@ -36,7 +36,7 @@ func TestWrappedClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{Client: wrapped{own}, Limiter: NewLimiter(1, time.Now), Restores: NewRestores()}
+	s := &Server{Client: wrapped{own}, Limiter: NewLimiter(1, time.Now), RestoreDetector: NewRestores()}
 	noTweak := func(*metav1.ListOptions) {}
 	target := Target{GVR: gadgets, Namespace: "default", Form: packedForm, Tweak: noTweak}
 	lw := s.ListWatch(target, noReporter{}, NewPacer(false, false, NewRetrySignal()), nil)
@@ -77,10 +77,10 @@ func TestShortWatchOfOtherShards(t *testing.T) {
 		pacer: NewPacer(false, false, NewRetrySignal()), limiter: NewLimiter(1, time.Now),
 	}
 	o := &openWatch{verb: VerbWatch, began: time.Now(), events: &fixedEvents{make([]watch.Event, 3)}}
-	o.ctx, o.attempt = newAttempt(t.Context(), Patience, func() {})
-	l.begin(o)
+	o.ctx, o.attempt = newAttempt(t.Context(), InitialEventsTimeout, func() {})
+	l.closeOnEnd(o)
 	var got []watch.Event
-	l.pass(o, func(e watch.Event) bool { got = append(got, e); return true })
+	l.forward(o, func(e watch.Event) bool { got = append(got, e); return true })
 	l.finish(o)
 	if len(got) > 0 {
 		t.Errorf("the watch brings %v; reports are %v", got, reports.heard)

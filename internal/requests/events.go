@@ -24,8 +24,8 @@ type clientEvents struct {
 }
 
 func (c *clientEvents) Next() (event watch.Event, waited bool, err error) {
-	c.attempt.await()
-	defer c.attempt.received()
+	c.attempt.awaitData()
+	defer c.attempt.dataArrived()
 	select {
 	case event, ok := <-c.ResultChan():
 		if !ok {

@@ -8,36 +8,36 @@ import (
 )
 
 // Follow returns a watch of the events of w, which was opened with ctx, and records how the watch ends. If w
-// begins with initial events, the watch ends with an ERROR if these pause for longer than Patience or end
-// early.
+// begins with initial events, the watch ends with an ERROR if these pause for longer than
+// InitialEventsTimeout or end early.
 func (c *Continuity) Follow(ctx context.Context, w watch.Interface, initial bool) watch.Interface {
 	l := &listWatch{
 		continuity: c, reports: noReporter{},
 		pacer: NewPacer(false, false, NewRetrySignal()), limiter: NewLimiter(1, time.Now),
 	}
-	return l.followed(ctx, w, initial)
+	return l.followDynamic(ctx, w, initial)
 }
 
-// followed is follow for a watch of a dynamic client.
-func (l *listWatch) followed(ctx context.Context, w watch.Interface, initial bool) watch.Interface {
+// followDynamic is follow for a watch of a dynamic client.
+func (l *listWatch) followDynamic(ctx context.Context, w watch.Interface, initial bool) watch.Interface {
 	o := &openWatch{verb: VerbWatch, began: time.Now()}
-	o.ctx, o.attempt = newAttempt(ctx, Patience, func() {})
+	o.ctx, o.attempt = newAttempt(ctx, InitialEventsTimeout, func() {})
 	o.events = &clientEvents{w, o.ctx, o.attempt}
 	if initial {
 		o.verb, o.initial = VerbWatchList, &initialList{release: func() {}}
-		o.watchSilence(Patience)
+		o.watchSilence(InitialEventsTimeout)
 	}
-	l.begin(o)
+	l.closeOnEnd(o)
 	return l.follow(o)
 }
 
 // noReporter is a Reporter without effect.
 type noReporter struct{}
 
-func (noReporter) RequestStarted(Verb)  {}
-func (noReporter) Answer(Verb, error)   {}
-func (noReporter) NoContact()           {}
-func (noReporter) WatchOpened()         {}
-func (noReporter) Listed(time.Duration) {}
-func (noReporter) Throttled(Verb)       {}
-func (noReporter) Contact(bool)         {}
+func (noReporter) RequestStarted(Verb)         {}
+func (noReporter) RequestEnded(Verb, error)    {}
+func (noReporter) NoContact()                  {}
+func (noReporter) WatchOpened()                {}
+func (noReporter) ListCompleted(time.Duration) {}
+func (noReporter) Throttled(Verb)              {}
+func (noReporter) RecordContact(bool)          {}

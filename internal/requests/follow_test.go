@@ -24,21 +24,21 @@ func (l *listener) note(format string, args ...any) {
 	l.heard = append(l.heard, fmt.Sprintf(format, args...))
 }
 
-func (l *listener) Answer(_ Verb, err error) { l.note("%v", ReasonOf(err)) }
-func (l *listener) NoContact()               { l.note("no contact") }
-func (l *listener) WatchOpened()             { l.note("opened") }
-func (l *listener) Listed(time.Duration)     { l.note("listed") }
-func (l *listener) Contact(initial bool)     { l.note("contact initial=%v", initial) }
+func (l *listener) RequestEnded(_ Verb, err error) { l.note("%v", ReasonOf(err)) }
+func (l *listener) NoContact()                     { l.note("no contact") }
+func (l *listener) WatchOpened()                   { l.note("opened") }
+func (l *listener) ListCompleted(time.Duration)    { l.note("listed") }
+func (l *listener) RecordContact(initial bool)     { l.note("contact initial=%v", initial) }
 
 // following returns the watch of a listWatch with the open watch w.
 func following(t *testing.T, w watch.Interface, initial bool, reports Reporter,
 	keep func(runtime.Object) bool) watch.Interface {
 	t.Helper()
 	l := &listWatch{
-		continuity: NewRestores().Continuity("", nil), reports: reports, keep: keep,
+		continuity: NewRestores().Continuity("", nil), reports: reports, filter: keep,
 		pacer: NewPacer(false, false, NewRetrySignal()), limiter: NewLimiter(1, time.Now),
 	}
-	return l.followed(t.Context(), w, initial)
+	return l.followDynamic(t.Context(), w, initial)
 }
 
 func object(namespace, name string) *metav1.PartialObjectMetadata {
@@ -69,9 +69,9 @@ func TestStream(t *testing.T) {
 		"nothing": {false, time.Hour, nil, []string{"no contact"}, []watch.EventType{watch.Error}},
 		"an error": {false, 0, []watch.Event{added, event(watch.Error, status)},
 			[]string{"contact initial=false", "Throttled"}, []watch.EventType{watch.Added, watch.Error}},
-		"an odd event": {false, 0, []watch.Event{unreadable(io.ErrNoProgress)},
+		"an odd event": {false, 0, []watch.Event{undecodableEvent(io.ErrNoProgress)},
 			[]string{"no contact", "RequestFailed"}, []watch.EventType{watch.Error}},
-		"initial events": {true, Patience - 1, []watch.Event{added, added, end}, []string{
+		"initial events": {true, InitialEventsTimeout - 1, []watch.Event{added, added, end}, []string{
 			"contact initial=true", "contact initial=true", "contact initial=true", "contact initial=false",
 			"opened", "listed", "no contact",
 		}, []watch.EventType{watch.Added, watch.Added, watch.Bookmark, watch.Error}},
@@ -84,7 +84,7 @@ func TestStream(t *testing.T) {
 		}, []watch.EventType{watch.Bookmark, watch.Error}},
 		"other bookmarks end nothing": {true, 0, []watch.Event{event(watch.Bookmark, bookmark(""))},
 			[]string{"contact initial=true"}, []watch.EventType{watch.Bookmark, watch.Error}},
-		"initial events that stall": {true, Patience + 1, []watch.Event{added}, nil,
+		"initial events that stall": {true, InitialEventsTimeout + 1, []watch.Event{added}, nil,
 			[]watch.EventType{watch.Error}},
 		"initial events that are ended": {true, 0, []watch.Event{added}, []string{"contact initial=true"},
 			[]watch.EventType{watch.Added, watch.Error}},
@@ -196,13 +196,13 @@ func TestSlowReaderIsNotAStall(t *testing.T) {
 		for range events {
 			source.Add(object("web", "a"))
 		}
-		time.Sleep(2 * Patience)
+		time.Sleep(2 * InitialEventsTimeout)
 		for range events {
 			if e := <-s.ResultChan(); e.Type != watch.Added {
 				t.Errorf("the stream brings %v", e)
 			}
 		}
-		time.Sleep(Patience - 1)
+		time.Sleep(InitialEventsTimeout - 1)
 		source.Action(watch.Bookmark, bookmark("true"))
 		if e := <-s.ResultChan(); e.Type != watch.Bookmark {
 			t.Errorf("then the stream brings %v", e)

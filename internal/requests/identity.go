@@ -13,9 +13,9 @@ const (
 	identity = "identity"
 )
 
-// decompressUnasked decompresses a response that is compressed although the request asked for identity, as
-// some proxies do. HTTP clients only decompress responses for which they requested compression.
-func decompressUnasked(request *http.Request, response *http.Response) {
+// decompressUnrequested decompresses a response that is compressed although the request asked for identity,
+// as some proxies do. HTTP clients only decompress responses for which they requested compression.
+func decompressUnrequested(request *http.Request, response *http.Response) {
 	if request.Header.Get(acceptEncodingHeader) != identity ||
 		response.Header.Get(contentEncodingHeader) != "gzip" {
 		return

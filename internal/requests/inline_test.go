@@ -30,7 +30,7 @@ func inlineRequests(t *testing.T, config *rest.Config, client *http.Client, form
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{Client: own, Limiter: NewLimiter(1, time.Now), Restores: NewRestores()}
+	s := &Server{Client: own, Limiter: NewLimiter(1, time.Now), RestoreDetector: NewRestores()}
 	lw := s.ListWatch(Target{GVR: gadgets, Namespace: "default", Form: form,
 		Tweak: func(*metav1.ListOptions) {}}, noReporter{},
 		NewPacer(false, false, NewRetrySignal()), nil)

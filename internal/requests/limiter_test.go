@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// crowd is a number of lists that wait for slots of a Limiter.
-type crowd struct {
+// waitingLists is a number of lists that wait for slots of a Limiter.
+type waitingLists struct {
 	*testing.T
 	*Limiter
 	admitted chan func()
 }
 
-func newCrowd(t *testing.T, most, lists int) *crowd {
-	c := &crowd{T: t, Limiter: NewLimiter(most, time.Now), admitted: make(chan func(), lists)}
+func newCrowd(t *testing.T, most, lists int) *waitingLists {
+	c := &waitingLists{T: t, Limiter: NewLimiter(most, time.Now), admitted: make(chan func(), lists)}
 	for range lists {
 		go func() { // ended by its slot
 			release, err := c.Acquire(context.Background())
@@ -30,7 +30,7 @@ func newCrowd(t *testing.T, most, lists int) *crowd {
 }
 
 // expect waits until all possible lists are admitted, and checks their number.
-func (c *crowd) expect(step string, held, waiting, bound int) {
+func (c *waitingLists) expect(step string, held, waiting, bound int) {
 	c.Helper()
 	synctest.Wait()
 	if h, w, b := c.Load(); h != held || w != waiting || b != bound {

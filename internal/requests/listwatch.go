@@ -22,7 +22,7 @@ import (
 type listWatch struct {
 	resource resource
 	tweak    func(*metav1.ListOptions)
-	keep     func(runtime.Object) bool // nil accepts all
+	filter   func(runtime.Object) bool // nil accepts all
 	// selection is the part of a shard to read. Nil means everything.
 	selection *Selection
 	// noBookmarks disables bookmarks, and thereby watch-lists.
@@ -35,8 +35,8 @@ type listWatch struct {
 	// forbidden, if set, is called when a list or watch is forbidden. The failure is then not reported, and
 	// ends the requests.
 	forbidden func(error)
-	// began is the start of the current list. The reflector lists one page after the other.
-	began time.Time
+	// listStarted is the start of the current list. The reflector lists one page after the other.
+	listStarted time.Time
 }
 
 // errStalled makes the reflector list instead of requesting a watch-list: after one has stalled, because a
@@ -45,35 +45,35 @@ var errStalled = apierrors.NewTimeoutError("the initial events of a watch-list s
 
 // record applies the effects of an outcome.
 func (l *listWatch) record(o outcome) {
-	o.delegates = l.forbidden != nil
+	o.forbiddenHandled = l.forbidden != nil
 	l.continuity.Failed(o.err)
 	e := l.pacer.record(o)
 	if e.throttles {
 		l.limiter.throttled(e.wait)
 	}
-	if e.eases {
+	if e.listSucceeded {
 		l.limiter.succeeded()
 	}
-	if e.delegates {
+	if e.callForbidden {
 		l.forbidden(e.err)
 	}
 	if e.reports {
-		l.reports.Answer(e.verb, e.err)
+		l.reports.RequestEnded(e.verb, e.err)
 	}
-	if e.opens {
+	if e.watchOpened {
 		l.reports.WatchOpened()
 	}
 }
 
 // panicked records that a panic occurred while handling a list or watch.
 func (l *listWatch) panicked(value any) {
-	l.reports.Answer(VerbWatch, fmt.Errorf("%w: %v", errPanicked, value))
+	l.reports.RequestEnded(VerbWatch, fmt.Errorf("%w: %v", errPanicked, value))
 }
 
 // attempt returns the next request and its context.
 func (l *listWatch) attempt(ctx context.Context, verb Verb,
 	options metav1.ListOptions) (context.Context, *attempt) {
-	return newAttempt(ctx, l.pacer.patience(verb, options.TimeoutSeconds),
+	return newAttempt(ctx, l.pacer.headerTimeout(verb, options.TimeoutSeconds),
 		func() { l.reports.Throttled(verb) })
 }
 
@@ -93,7 +93,7 @@ func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runti
 	}
 	if verb == VerbList {
 		l.continuity.BeforeList(&options)
-		l.began = time.Now()
+		l.listStarted = time.Now()
 	}
 	l.reports.RequestStarted(verb)
 	request, a := l.attempt(ctx, verb, options)
@@ -106,9 +106,9 @@ func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runti
 		return nil, err
 	}
 	if m, err := meta.ListAccessor(list); err == nil && m.GetContinue() == "" {
-		l.reports.Listed(time.Since(l.began))
+		l.reports.ListCompleted(time.Since(l.listStarted))
 	}
-	if l.keep != nil {
+	if l.filter != nil {
 		l.filterList(list)
 	}
 	shard.listed(list)
@@ -120,8 +120,8 @@ func (l *listWatch) filterList(list runtime.Object) {
 	switch list := list.(type) {
 	case *unstructured.UnstructuredList:
 		list.Items = slices.DeleteFunc(list.Items,
-			func(u unstructured.Unstructured) bool { return !l.keep(&u) })
+			func(u unstructured.Unstructured) bool { return !l.filter(&u) })
 	case *packed.List:
-		list.Items = slices.DeleteFunc(list.Items, func(o *packed.Object) bool { return !l.keep(o) })
+		list.Items = slices.DeleteFunc(list.Items, func(o *packed.Object) bool { return !l.filter(o) })
 	}
 }

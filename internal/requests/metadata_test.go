@@ -17,9 +17,9 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// picky answers like an API server: lists of metadata are PartialObjectMetadataList, their events
+// strictServer answers like an API server: lists of metadata are PartialObjectMetadataList, their events
 // PartialObjectMetadata. Other requests are not acceptable.
-type picky struct {
+type strictServer struct {
 	// refuses rejects requests for metadata even if they accept whole objects.
 	refuses bool
 	// list, if set, is the response to a list.
@@ -31,7 +31,7 @@ type picky struct {
 
 const notAcceptable = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"you requested PartialObjectMetadata, but the requested object is a list","reason":"NotAcceptable","code":406}`
 
-func (p *picky) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (p *strictServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	first, _, _ := strings.Cut(r.Header.Get("Accept"), ",")
 	watches := r.URL.Query().Has("watch")
 	kind := "PartialObjectMetadataList"
@@ -72,15 +72,15 @@ func (p *picky) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func TestMetadataIsRequested(t *testing.T) {
 	const unusual = `{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadataList","items":[OBJECT],"items":[OBJECT],"metadata":{"resourceVersion":"9"}}`
 	for name, tt := range map[string]struct {
-		server *picky
+		server *strictServer
 		kind   string
 		want   string // the requests: two lists and a watch
 	}{
-		"given": {&picky{}, "PartialObjectMetadata",
+		"given": {&strictServer{}, "PartialObjectMetadata",
 			"[PartialObjectMetadataList PartialObjectMetadataList PartialObjectMetadata]"},
-		"in an unusual form": {&picky{list: unusual}, "PartialObjectMetadata",
+		"in an unusual form": {&strictServer{list: unusual}, "PartialObjectMetadata",
 			"[PartialObjectMetadataList PartialObjectMetadataList PartialObjectMetadataList PartialObjectMetadataList PartialObjectMetadata]"},
-		"refused": {&picky{refuses: true}, "Gadget",
+		"refused": {&strictServer{refuses: true}, "Gadget",
 			"[PartialObjectMetadataList whole whole whole]"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -166,13 +166,13 @@ func (n *network) newLink() *link {
 	n.mu.Lock()
 	n.links[l] = true
 	n.mu.Unlock()
-	go l.pump(near, far) // ended by the end of the link
-	go l.pump(far, near) // ended by the end of the link
+	go l.copyOneWay(near, far) // ended by the end of the link
+	go l.copyOneWay(far, near) // ended by the end of the link
 	return l
 }
 
-// pump copies data in one direction while the network works.
-func (l *link) pump(from, to net.Conn) {
+// copyOneWay copies data in one direction while the network works.
+func (l *link) copyOneWay(from, to net.Conn) {
 	chunks := make(chan []byte, 1024) // like buffers of the kernel
 	go func() {
 		defer close(chunks)

@@ -13,9 +13,9 @@ type outage struct {
 	over chan struct{} // closed when a request is answered; nil if no type waits
 }
 
-// turn returns when a request that is due may be sent, and a channel that is closed if the server answers
-// another request before.
-func (o *outage) turn(due time.Time) (at time.Time, over <-chan struct{}) {
+// nextAttempt returns when a request that is due may be sent, and a channel that is closed if the server
+// answers another request before.
+func (o *outage) nextAttempt(due time.Time) (at time.Time, over <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.over == nil {
@@ -29,8 +29,8 @@ func (o *outage) turn(due time.Time) (at time.Time, over <-chan struct{}) {
 	return at, o.over
 }
 
-// answered ends the outage.
-func (o *outage) answered() {
+// end ends the outage.
+func (o *outage) end() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.over != nil {

@@ -29,8 +29,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// theirs is followed with client-go's requests, gadgets with this package's, by the same reflector.
-var theirs = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gizmos"}
+// clientGoType is followed with client-go's requests, gadgets with this package's, by the same reflector.
+var clientGoType = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gizmos"}
 
 func pathOf(gvr schema.GroupVersionResource) string { return "/" + strings.Join(apiPath(gvr, ""), "/") }
 
@@ -39,7 +39,7 @@ type race struct {
 	*testing.T
 	server *apitest.Server
 	stores map[schema.GroupVersionResource]cache.Store
-	heard  *heard
+	heard  *reportCounter
 
 	limiter *Limiter
 	// config and http reach the server.
@@ -64,10 +64,10 @@ func races(t *testing.T, test func(*race)) {
 
 func newRace(t *testing.T) *race {
 	server := apitest.NewInMemory(t,
-		apitest.Type{GVR: gadgets, Kind: "Gadget", Namespaced: true}, apitest.Type{GVR: theirs, Kind: "Gizmo",
+		apitest.Type{GVR: gadgets, Kind: "Gadget", Namespaced: true}, apitest.Type{GVR: clientGoType, Kind: "Gizmo",
 			Namespaced: true})
 	r := &race{
-		T: t, server: server, stores: map[schema.GroupVersionResource]cache.Store{}, heard: &heard{},
+		T: t, server: server, stores: map[schema.GroupVersionResource]cache.Store{}, heard: &reportCounter{},
 		limiter: NewLimiter(1, time.Now), config: server.Config(), http: server.HTTPClient(t),
 	}
 	r.create("a")
@@ -76,7 +76,7 @@ func newRace(t *testing.T) *race {
 
 // create creates an object of each type.
 func (r *race) create(name string) {
-	for gvr, kind := range map[schema.GroupVersionResource]string{gadgets: "Gadget", theirs: "Gizmo"} {
+	for gvr, kind := range map[schema.GroupVersionResource]string{gadgets: "Gadget", clientGoType: "Gizmo"} {
 		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": kind}}
 		u.SetNamespace("default")
 		u.SetName(name)
@@ -90,11 +90,11 @@ func (r *race) start(known bool) {
 	if err != nil {
 		r.Fatal(err)
 	}
-	r.reflect(theirs, cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+	r.reflect(clientGoType, cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return decodedResource{stock.Resource(theirs)}.List(ctx, options, true)
+			return decodedResource{stock.Resource(clientGoType)}.List(ctx, options, true)
 		},
-		WatchFuncWithContext: stock.Resource(theirs).Watch,
+		WatchFuncWithContext: stock.Resource(clientGoType).Watch,
 	}, stock), nil)
 	r.startOurs(known)
 }
@@ -105,7 +105,7 @@ func (r *race) startOurs(known bool) {
 	if err != nil {
 		r.Fatal(err)
 	}
-	from := &Server{Client: own, Limiter: r.limiter, Restores: NewRestores()}
+	from := &Server{Client: own, Limiter: r.limiter, RestoreDetector: NewRestores()}
 	target := Target{GVR: gadgets, Form: packedForm, Tweak: func(*metav1.ListOptions) {}}
 	lw := from.ListWatch(target, r.heard, NewPacer(known, false, NewRetrySignal()), nil)
 	backoff := &wait.Backoff{Duration: time.Millisecond, Factor: 1}
@@ -157,9 +157,9 @@ func (r *race) fault(status int, verbs ...string) {
 
 // breaks sets a fault for both.
 func (r *race) breaks(f apitest.Fault) {
-	for _, gvr := range []schema.GroupVersionResource{gadgets, theirs} {
+	for _, gvr := range []schema.GroupVersionResource{gadgets, clientGoType} {
 		f.Path = pathOf(gvr)
-		r.server.Break(f)
+		r.server.AddFaults(f)
 	}
 }
 
@@ -188,20 +188,20 @@ func (r *race) awaitSync(gvr schema.GroupVersionResource) time.Duration {
 	return time.Since(begun)
 }
 
-// heard counts reports.
-type heard struct {
+// reportCounter counts reports.
+type reportCounter struct {
 	mu       sync.Mutex
 	reported []Reason
 	lists    int
 }
 
-func (*heard) RequestStarted(Verb) {}
-func (*heard) Throttled(Verb)      {}
-func (*heard) Contact(bool)        {}
-func (*heard) WatchOpened()        {}
-func (*heard) NoContact()          {}
+func (*reportCounter) RequestStarted(Verb) {}
+func (*reportCounter) Throttled(Verb)      {}
+func (*reportCounter) RecordContact(bool)  {}
+func (*reportCounter) WatchOpened()        {}
+func (*reportCounter) NoContact()          {}
 
-func (h *heard) Answer(_ Verb, err error) {
+func (h *reportCounter) RequestEnded(_ Verb, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if reason := ReasonOf(err); reason != ReasonNone {
@@ -209,21 +209,21 @@ func (h *heard) Answer(_ Verb, err error) {
 	}
 }
 
-func (h *heard) Listed(time.Duration) {
+func (h *reportCounter) ListCompleted(time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lists++
 }
 
 // failures returns the failures reported so far.
-func (h *heard) failures() []Reason {
+func (h *reportCounter) failures() []Reason {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.reported)
 }
 
 // listed returns the number of lists reported so far.
-func (h *heard) listed() int {
+func (h *reportCounter) listed() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.lists
@@ -245,7 +245,7 @@ func TestNoMoreListsThanClientGo(t *testing.T) {
 				r.start(tt.known)
 				for _, after := range []time.Duration{10 * time.Minute, 20 * time.Minute} {
 					time.Sleep(after)
-					ours, others := r.count(gadgets, "list"), r.count(theirs, "list")
+					ours, others := r.count(gadgets, "list"), r.count(clientGoType, "list")
 					t.Logf("after %v more: %d lists, client-go %d", after, ours, others)
 					if ours > allowed(others) || ours < 2 {
 						t.Errorf("%d lists, client-go sends %d", ours, others)
@@ -256,7 +256,7 @@ func TestNoMoreListsThanClientGo(t *testing.T) {
 				}
 				// An established watch ends the outage: the next one begins with short pauses.
 				r.server.Repair()
-				time.Sleep(forbiddenPause.last + established)
+				time.Sleep(forbiddenPause.last + establishedAfter)
 				before := r.count(gadgets, "list")
 				r.fault(tt.status, "watch", "watch-list")
 				r.server.CloseClientConnections()
@@ -278,7 +278,7 @@ func TestGrantedAfterTheStart(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		r.server.Repair()
 		// The third pause of client-go, which may just have begun, is at most 6.4 s.
-		if ours, others := r.awaitSync(gadgets), r.awaitSync(theirs); ours > 6500*time.Millisecond {
+		if ours, others := r.awaitSync(gadgets), r.awaitSync(clientGoType); ours > 6500*time.Millisecond {
 			t.Errorf("synced %v after the right was granted, client-go %v later", ours, others)
 		}
 		if got := r.heard.failures(); len(got) < 2 || got[0] != ReasonForbidden {
@@ -295,7 +295,7 @@ func TestRecovery(t *testing.T) {
 			r.start(false)
 			time.Sleep(time.Minute)
 			r.server.Repair()
-			if ours, others := r.awaitSync(gadgets), r.awaitSync(theirs); ours > time.Minute {
+			if ours, others := r.awaitSync(gadgets), r.awaitSync(clientGoType); ours > time.Minute {
 				t.Errorf("after %d: synced after %v, client-go %v later", status, ours, others)
 			}
 			if held, waiting, _ := r.limiter.Load(); held != 0 || waiting != 0 {

@@ -61,7 +61,7 @@ func TestSingleTypeBacksOff(t *testing.T) {
 		requests, begun := 0, time.Now()
 		for time.Since(begun) < 10*time.Minute {
 			p.fail(errRefused, 0)
-			time.AfterFunc(100*time.Millisecond, p.outage.answered) // the answer to another type
+			time.AfterFunc(100*time.Millisecond, p.outage.end) // the answer to another type
 			measure(t, p)
 			requests++
 		}

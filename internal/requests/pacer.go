@@ -40,20 +40,20 @@ func (p *Pacer) record(o outcome) effect {
 	next, e := p.policy.step(p.mu.state, o)
 	p.mu.state = next
 	if o.showsServer() {
-		p.outage.answered()
+		p.outage.end()
 	}
 	return e
 }
 
-// patience returns the time to wait for response headers.
-func (p *Pacer) patience(verb Verb, timeoutSeconds *int64) time.Duration {
+// headerTimeout returns the time to wait for response headers.
+func (p *Pacer) headerTimeout(verb Verb, timeoutSeconds *int64) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return patienceFor(verb, timeoutSeconds, p.mu.state.unanswered)
 }
 
-// silence returns the longest accepted silence of an open watch.
-func (p *Pacer) silence(a *attempt, timeoutSeconds *int64) time.Duration {
+// maxSilence returns the longest accepted silence of an open watch.
+func (p *Pacer) maxSilence(a *attempt, timeoutSeconds *int64) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	silence := untilTimeout(timeoutSeconds)
@@ -63,8 +63,8 @@ func (p *Pacer) silence(a *attempt, timeoutSeconds *int64) time.Duration {
 	return silence
 }
 
-// watched records the end of a watch.
-func (p *Pacer) watched(silent, prompt bool) {
+// watchEnded records the end of a watch.
+func (p *Pacer) watchEnded(silent, prompt bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.state.buffered = !prompt && (silent || p.mu.state.buffered)
@@ -73,7 +73,7 @@ func (p *Pacer) watched(silent, prompt bool) {
 // awaitRound waits until a round of list and watch may begin. The first may begin immediately.
 func (p *Pacer) awaitRound(ctx context.Context) error {
 	p.mu.Lock()
-	next, due := p.mu.state.begin(time.Now(), rand.Float64())
+	next, due := p.mu.state.nextRound(time.Now(), rand.Float64())
 	p.mu.state = next
 	p.mu.Unlock()
 	return p.sleep(ctx, due)
@@ -115,7 +115,7 @@ func (p *Pacer) sleep(ctx context.Context, until time.Time) error {
 	if d := time.Until(until); d > 0 {
 		var answered <-chan struct{} // nil blocks forever
 		if shared {
-			until, answered = p.outage.turn(until)
+			until, answered = p.outage.nextAttempt(until)
 		}
 		timer := time.NewTimer(time.Until(until))
 		defer timer.Stop()
@@ -123,10 +123,10 @@ func (p *Pacer) sleep(ctx context.Context, until time.Time) error {
 		case <-timer.C:
 		case <-answered:
 			p.mu.Lock()
-			p.mu.state.woken++
+			p.mu.state.wakeFailures++
 			p.mu.Unlock()
 		case <-woken:
-			p.forget()
+			p.reset()
 		case <-ctx.Done():
 		}
 	}
@@ -136,12 +136,12 @@ func (p *Pacer) sleep(ctx context.Context, until time.Time) error {
 	return context.Cause(ctx)
 }
 
-// forget resets the failures.
-func (p *Pacer) forget() {
+// reset resets the failures.
+func (p *Pacer) reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := &p.mu.state
-	s.failures, s.reason, s.due, s.rounds, s.woken = 0, ReasonNone, time.Time{}, 0, 0
+	s.failures, s.reason, s.due, s.rounds, s.wakeFailures = 0, ReasonNone, time.Time{}, 0, 0
 }
 
 // RetrySignal interrupts pauses. It is safe for concurrent use.

@@ -124,7 +124,7 @@ func TestPacerRounds(t *testing.T) {
 			}
 		}
 		p.record(outcome{verb: VerbWatch})
-		time.Sleep(established)
+		time.Sleep(establishedAfter)
 		if pause := measure(t, p); pause > ordinaryPause.first*2 {
 			t.Errorf("after a quiet time a round begins after %v", pause)
 		}

@@ -6,7 +6,7 @@ import "time"
 // a fraction of the pause, so that types and programs do not retry at the same time.
 type pauses struct {
 	first, last time.Duration
-	spread      float64
+	jitter      float64
 }
 
 // after returns the pause after a number of earlier ones. chance is random in [0, 1).
@@ -16,8 +16,8 @@ func (p pauses) after(earlier int, chance float64) time.Duration {
 		d = min(p.first<<earlier, p.last)
 	}
 	// Leave room for the random part below last.
-	d = min(d, time.Duration(float64(p.last)/(1+p.spread)))
-	return d + time.Duration(float64(d)*p.spread*chance)
+	d = min(d, time.Duration(float64(p.last)/(1+p.jitter)))
+	return d + time.Duration(float64(d)*p.jitter*chance)
 }
 
 var (

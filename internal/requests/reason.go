@@ -144,7 +144,7 @@ func connectionFailed(err error) bool {
 	var sent *url.Error
 	var network *net.OpError
 	return errors.Is(err, errNoAnswer) || errors.As(err, &sent) &&
-		(errors.As(err, &network) || unanswered(err))
+		(errors.As(err, &network) || isConnectionError(err))
 }
 
 // conversionFailed reports whether an answer comes from a failing conversion webhook. The API server has no

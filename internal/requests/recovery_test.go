@@ -80,7 +80,7 @@ func TestRecoveryIsNoSlowerThanClientGo(t *testing.T) {
 		// long after a status.
 		spread time.Duration
 	}
-	experiments := map[string]experiment{"requests get no answer": {count: 20, spread: Patience}}
+	experiments := map[string]experiment{"requests get no answer": {count: 20, spread: InitialEventsTimeout}}
 	// client-go pauses for a second, too, and can be faster if few outages end in a pause.
 	for how, spread := range map[netFault]time.Duration{
 		refuses: 500 * time.Millisecond, resets: 500 * time.Millisecond, closes: 500 * time.Millisecond,
@@ -116,7 +116,7 @@ func compareRecovery(r *race, outage outageOf, http2 bool, count int, spread tim
 	r.through(n, http2)
 	r.start(false)
 	r.awaitSync(gadgets)
-	r.awaitSync(theirs)
+	r.awaitSync(clientGoType)
 	lengths := rand.New(rand.NewPCG(1, 2))
 	var ours, others []time.Duration
 	for k := range count {
@@ -146,8 +146,8 @@ func compareRecovery(r *race, outage outageOf, http2 bool, count int, spread tim
 	if ours[count-1] >= givenUp {
 		r.Error("there is no recovery")
 	}
-	us, them := r.lists(gadgets), r.lists(theirs)
-	watches, theirWatches := r.count(gadgets, "watch"), r.count(theirs, "watch")
+	us, them := r.lists(gadgets), r.lists(clientGoType)
+	watches, theirWatches := r.count(gadgets, "watch"), r.count(clientGoType, "watch")
 	r.Logf("%d lists and %d watches, client-go %d and %d", us, watches, them, theirWatches)
 	if us > allowed(them)+them/10+count/10 {
 		r.Errorf("%d lists, client-go sends %d", us, them)
@@ -156,7 +156,7 @@ func compareRecovery(r *race, outage outageOf, http2 bool, count int, spread tim
 
 // awaitSteady waits until no watch is younger than ShortWatch. If an outage closed it then, both would list.
 func (r *race) awaitSteady() {
-	watches := func() int { return r.count(gadgets, "watch") + r.count(theirs, "watch") }
+	watches := func() int { return r.count(gadgets, "watch") + r.count(clientGoType, "watch") }
 	for before := -1; before != watches(); {
 		before = watches()
 		time.Sleep(2 * ShortWatch)
@@ -194,5 +194,5 @@ func (r *race) awaitBoth(key string) (ours, others time.Duration) {
 			took[gvr] = givenUp
 		}
 	}
-	return took[gadgets], took[theirs]
+	return took[gadgets], took[clientGoType]
 }

@@ -55,14 +55,14 @@ func newResource(
 	}
 	whole := own.packed(gvr, namespace, form.Packer)
 	if selection != nil {
-		whole.packer = form.Packer.WithFilter(selection.accepts)
+		whole.packer = form.Packer.WithFilter(selection.admitUnpacked)
 	}
 	if !form.Metadata {
 		return whole, nil
 	}
 	metadata := *whole
 	metadata.lists, metadata.events = metadataList, metadataOfEvents
-	return &metadataResource{metadata: &metadata, whole: whole}, nil
+	return &metadataResource{metadata: &metadata, full: whole}, nil
 }
 
 // decodedResource makes the requests with a dynamic client.
@@ -81,9 +81,9 @@ func (d decodedResource) List(ctx context.Context, options metav1.ListOptions,
 func (d decodedResource) Events(ctx context.Context, options metav1.ListOptions) (events, error) {
 	a, _ := ctx.Value(attemptKey{}).(*attempt)
 	a.clientReads = true
-	a.sent()
+	a.awaitHeaders()
 	w, err := d.Watch(ctx, options)
-	a.answered()
+	a.headersArrived()
 	if err != nil {
 		return nil, err
 	}
@@ -111,21 +111,22 @@ const (
 // metadataResource requests metadata only, and whole objects after the server has refused that with 406,
 // which a server may do although Accept lists an alternative. The store then reduces the objects.
 type metadataResource struct {
-	metadata, whole *packedResource
-	refused         atomic.Bool
+	metadata, full *packedResource
+	refused        atomic.Bool
 }
 
 func (m *metadataResource) List(
 	ctx context.Context, options metav1.ListOptions, limited bool,
 ) (runtime.Object, error) {
-	return ask(m, func(r *packedResource) (runtime.Object, error) { return r.List(ctx, options, limited) })
+	return requestWithFallback(m,
+		func(r *packedResource) (runtime.Object, error) { return r.List(ctx, options, limited) })
 }
 
 func (m *metadataResource) Events(ctx context.Context, options metav1.ListOptions) (events, error) {
-	return ask(m, func(r *packedResource) (events, error) { return r.Events(ctx, options) })
+	return requestWithFallback(m, func(r *packedResource) (events, error) { return r.Events(ctx, options) })
 }
 
-func ask[T any](m *metadataResource, request func(*packedResource) (T, error)) (T, error) {
+func requestWithFallback[T any](m *metadataResource, request func(*packedResource) (T, error)) (T, error) {
 	if !m.refused.Load() {
 		answer, err := request(m.metadata)
 		if !apierrors.IsNotAcceptable(err) {
@@ -133,7 +134,7 @@ func ask[T any](m *metadataResource, request func(*packedResource) (T, error)) (
 		}
 		m.refused.Store(true)
 	}
-	return request(m.whole)
+	return request(m.full)
 }
 
 // apiPath returns the URL path of a type.

@@ -142,7 +142,7 @@ func outcomes(t *testing.T, r resource) []any {
 			return results
 		}
 		if err != nil {
-			event = unreadable(err)
+			event = undecodableEvent(err)
 		}
 		// The error texts for broken syntax differ.
 		if status, ok := event.Object.(*metav1.Status); ok &&

@@ -15,20 +15,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Restores detects that the data of an API server was restored from an older backup. A restored server has a
-// smaller resource version than before. It accepts a watch from a larger version, and sends no event until it
-// has passed that version.
+// RestoreDetector detects that the data of an API server was restored from an older backup. A restored server
+// has a smaller resource version than before. It accepts a watch from a larger version, and sends no event
+// until it has passed that version.
 //
 // The check runs before a watch continues after an outage: a failed request, or a watch that ended before its
 // timeout. It compares the version of the watch with the version of a list of one object, a result that all
 // types with the same counter share. It is safe for concurrent use.
-type Restores struct {
+type RestoreDetector struct {
 	mu       sync.Mutex
 	counters map[string]*counter // by VersionCounter
 }
 
 // NewRestores returns the detector of a factory or tracker.
-func NewRestores() *Restores { return &Restores{counters: map[string]*counter{}} }
+func NewRestores() *RestoreDetector { return &RestoreDetector{counters: map[string]*counter{}} }
 
 // VersionCounter names the counter of a type's resource versions. Custom resources and the types of a
 // kube-apiserver share one, named "". A kube-apiserver often stores events in another etcd. A group with a
@@ -44,7 +44,8 @@ func VersionCounter(gvr schema.GroupVersionResource, custom bool) string {
 }
 
 // Continuity returns the check of one target. ask returns the version of a most recent (consistent) list.
-func (r *Restores) Continuity(counterName string, ask func(context.Context) (string, error)) *Continuity {
+func (r *RestoreDetector) Continuity(counterName string,
+	ask func(context.Context) (string, error)) *Continuity {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := r.counters[counterName]
@@ -54,7 +55,7 @@ func (r *Restores) Continuity(counterName string, ask func(context.Context) (str
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return &Continuity{counter: n, ask: ask, doubted: n.doubted}
+	return &Continuity{counter: n, ask: ask, outageSince: n.outageSince}
 }
 
 // counter is the state of the resource versions that some types share.
@@ -64,8 +65,8 @@ type counter struct {
 	mu       sync.Mutex
 	latest   versionAnswer
 	restores int // number of detected restores
-	// doubted is the latest Continuity.doubted; zero if there was no outage.
-	doubted time.Time
+	// outageSince is the latest Continuity.outageSince; zero if there was no outage.
+	outageSince time.Time
 	// watches are the open watches, with the functions that close them.
 	watches map[*Continuity]func()
 }
@@ -155,15 +156,15 @@ type Continuity struct {
 	// continues from another target's version, or from persisted state, is listed again if there was any
 	// restore.
 	restores int
-	// doubted is the time since which the server may have been restored; zero if there was no outage since
-	// the list or check.
-	doubted time.Time
+	// outageSince is the time since which the server may have been restored; zero if there was no outage
+	// since the list or check.
+	outageSince time.Time
 	// listed is the start of the list from which the next watch continues; zero if that continues from
 	// another watch.
 	listed time.Time
-	// due is when the server should end the watch. If it is zero, the watch has no timeout, and any end may
-	// be an outage.
-	due time.Time
+	// timeoutAt is when the server should end the watch. If it is zero, the watch has no timeout, and any end
+	// may be an outage.
+	timeoutAt time.Time
 }
 
 // BeforeList must be called before a list or watch-list. It may change the options, because versions from
@@ -177,14 +178,14 @@ func (c *Continuity) BeforeList(options *metav1.ListOptions) {
 			options.ResourceVersionMatch = ""
 		}
 	}
-	c.restores, c.doubted, c.listed = c.counter.restores, time.Time{}, time.Now()
+	c.restores, c.outageSince, c.listed = c.counter.restores, time.Time{}, time.Now()
 	c.lastsLocked(options)
 }
 
 func (c *Continuity) lastsLocked(options *metav1.ListOptions) {
-	c.due = time.Time{}
+	c.timeoutAt = time.Time{}
 	if options.TimeoutSeconds != nil {
-		c.due = time.Now().Add(time.Duration(*options.TimeoutSeconds) * time.Second)
+		c.timeoutAt = time.Now().Add(time.Duration(*options.TimeoutSeconds) * time.Second)
 	}
 }
 
@@ -195,10 +196,10 @@ func (c *Continuity) BeforeWatch(ctx context.Context, options *metav1.ListOption
 	c.counter.mu.Lock()
 	c.lastsLocked(options)
 	if !c.listed.IsZero() && time.Since(c.listed) > sharedAfterFailure {
-		c.doubtLocked(c.listed) // an outage since then may not have affected a request
+		c.startOutageLocked(c.listed) // an outage since then may not have affected a request
 	}
 	c.listed = time.Time{}
-	seen, since := c.restores, c.doubted
+	seen, since := c.restores, c.outageSince
 	restored := seen != c.counter.restores
 	c.counter.mu.Unlock()
 	switch version := options.ResourceVersion; {
@@ -230,8 +231,8 @@ func (c *Continuity) check(ctx context.Context, version string, seen int, since 
 	}
 	c.counter.mu.Lock()
 	defer c.counter.mu.Unlock()
-	if c.doubted.Equal(since) {
-		c.doubted = time.Time{}
+	if c.outageSince.Equal(since) {
+		c.outageSince = time.Time{}
 	}
 	return nil
 }
@@ -259,13 +260,13 @@ func (c *Continuity) Closed() {
 func (c *Continuity) EndedByServer() {
 	c.counter.mu.Lock()
 	defer c.counter.mu.Unlock()
-	if now := time.Now(); now.Before(c.due) || c.due.IsZero() {
-		c.doubtLocked(now.Add(-sharedAfterEnd))
+	if now := time.Now(); now.Before(c.timeoutAt) || c.timeoutAt.IsZero() {
+		c.startOutageLocked(now.Add(-sharedAfterEnd))
 	}
 }
 
-func (c *Continuity) doubtLocked(since time.Time) {
-	for _, doubted := range [...]*time.Time{&c.doubted, &c.counter.doubted} {
+func (c *Continuity) startOutageLocked(since time.Time) {
+	for _, doubted := range [...]*time.Time{&c.outageSince, &c.counter.outageSince} {
 		if since.After(*doubted) {
 			*doubted = since
 		}
@@ -280,7 +281,7 @@ func (c *Continuity) Failed(err error) {
 	}
 	c.counter.mu.Lock()
 	defer c.counter.mu.Unlock()
-	c.doubtLocked(time.Now().Add(-sharedAfterFailure))
+	c.startOutageLocked(time.Now().Add(-sharedAfterFailure))
 }
 
 // restored reports whether a restore was detected after the target was listed.

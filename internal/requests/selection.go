@@ -91,24 +91,24 @@ func (r Ranges) Has(key sharding.Key, object any) bool {
 	return err != nil || r.Contains(key.Hash(o))
 }
 
-// accepts is take for an object that is not packed yet.
-func (s *Selection) accepts(namespace, uid []byte) bool {
+// admitUnpacked is admitHash for an object that is not packed yet.
+func (s *Selection) admitUnpacked(namespace, uid []byte) bool {
 	value := uid
 	if s.Key == sharding.ByNamespace {
 		value = namespace
 	}
-	return s.take(sharding.Hash(value))
+	return s.admitHash(sharding.Hash(value))
 }
 
-// keep is take for an object.
-func (s *Selection) keep(object runtime.Object) bool {
+// admit is admitHash for an object.
+func (s *Selection) admit(object runtime.Object) bool {
 	o, err := meta.Accessor(object)
-	return err != nil || s.take(s.Key.Hash(o))
+	return err != nil || s.admitHash(s.Key.Hash(o))
 }
 
-// take reports whether a received object with this hash is selected, and records objects that were not
+// admitHash reports whether a received object with this hash is selected, and records objects that were not
 // requested.
-func (s *Selection) take(hash uint64) bool {
+func (s *Selection) admitHash(hash uint64) bool {
 	if s.Ranges().Contains(hash) {
 		return true
 	}
@@ -117,13 +117,13 @@ func (s *Selection) take(hash uint64) bool {
 	}
 	if !s.requested.Load().Contains(hash) {
 		s.unrequested.Add(1)
-		s.observe(sharding.FilterClient)
+		s.recordFilter(sharding.FilterClient)
 	}
 	return false
 }
 
-// observe records who filtered a response.
-func (s *Selection) observe(by sharding.Filter) {
+// recordFilter records who filtered a response.
+func (s *Selection) recordFilter(by sharding.Filter) {
 	if s.Filter() == by {
 		return
 	}
@@ -164,16 +164,16 @@ func (a *shardRequest) listed(list runtime.Object) {
 	switch echo := echoOf(list); {
 	case a.gotUnrequested():
 	case echo == a.selector:
-		a.selection.observe(sharding.FilterServer)
+		a.selection.recordFilter(sharding.FilterServer)
 	default:
-		a.selection.observe(sharding.FilterUnknown)
+		a.selection.recordFilter(sharding.FilterUnknown)
 	}
 }
 
-// watched evaluates the initial events of a watch-list, which never contain the selector.
-func (a *shardRequest) watched() {
+// evaluateInitialEvents evaluates the initial events of a watch-list, which never contain the selector.
+func (a *shardRequest) evaluateInitialEvents() {
 	if a != nil && !a.gotUnrequested() {
-		a.selection.observe(sharding.FilterUnknown)
+		a.selection.recordFilter(sharding.FilterUnknown)
 	}
 }
 
@@ -192,8 +192,8 @@ func echoOf(list runtime.Object) string {
 	return ""
 }
 
-// both returns the conjunction of two filters; a nil filter accepts all.
-func both(a, b func(runtime.Object) bool) func(runtime.Object) bool {
+// conjunction returns the conjunction of two filters; a nil filter accepts all.
+func conjunction(a, b func(runtime.Object) bool) func(runtime.Object) bool {
 	switch {
 	case a == nil:
 		return b

@@ -19,8 +19,8 @@ import (
 type Server struct {
 	Client  dynamic.Interface
 	Limiter *Limiter
-	// Restores detects that a server was restored from a backup.
-	Restores *Restores
+	// RestoreDetector detects that a server was restored from a backup.
+	RestoreDetector *RestoreDetector
 
 	outage outage
 }
@@ -32,8 +32,8 @@ type Target struct {
 	Form      Form
 	// Tweak completes the options of each request.
 	Tweak func(*metav1.ListOptions)
-	// Keep filters the objects. Optional.
-	Keep func(runtime.Object) bool
+	// Filter filters the objects. Optional.
+	Filter func(runtime.Object) bool
 	// Selection is the part of a shard to read. Nil means everything.
 	Selection *Selection
 	// Custom states that the type is known to have a CRD.
@@ -42,33 +42,34 @@ type Target struct {
 	NoBookmarks bool
 }
 
-// keep returns the filter of objects, or nil.
-func (t Target) keep() func(runtime.Object) bool {
+// filter returns the filter of objects, or nil.
+func (t Target) filter() func(runtime.Object) bool {
 	if t.Selection == nil {
-		return t.Keep
+		return t.Filter
 	}
-	return both(t.Keep, t.Selection.keep)
+	return conjunction(t.Filter, t.Selection.admit)
 }
 
 // Reporter receives the outcomes of the requests for one target.
 type Reporter interface {
 	// RequestStarted is called before a request is sent.
 	RequestStarted(verb Verb)
-	// Answer is called with the outcome of a request; err is nil if the server accepted it. Watches that are
-	// repeatedly closed immediately are a failure, too.
-	Answer(verb Verb, err error)
+	// RequestEnded is called with the outcome of a request; err is nil if the server accepted it. Watches
+	// that are repeatedly closed immediately are a failure, too.
+	RequestEnded(verb Verb, err error)
 	// NoContact is called if the last accepted watch ended before an event could be decoded. The response
 	// then did not come from an API server.
 	NoContact()
 	// WatchOpened is called when a watch is open and its initial events, if any, are complete.
 	WatchOpened()
-	// Listed is called with the duration of a list over all pages, or of a watch-list's initial events.
-	Listed(took time.Duration)
+	// ListCompleted is called with the duration of a list over all pages, or of a watch-list's initial
+	// events.
+	ListCompleted(took time.Duration)
 	// Throttled is called when the server answered a request with 429.
 	Throttled(verb Verb)
-	// Contact is called for an event or bookmark of a watch. initial states that the initial list is not
-	// complete.
-	Contact(initial bool)
+	// RecordContact is called for an event or bookmark of a watch. initial states that the initial list is
+	// not complete.
+	RecordContact(initial bool)
 }
 
 // ListWatch returns the requests for target, an informer.InlineWatcher. forbidden, if set, is called when a
@@ -78,7 +79,7 @@ func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer,
 	p.outage = &s.outage
 	l := &listWatch{
 		tweak:   target.Tweak,
-		keep:    target.keep(),
+		filter:  target.filter(),
 		reports: reports,
 		limiter: s.Limiter,
 		pacer:   p,
@@ -92,7 +93,7 @@ func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer,
 		target.Selection); err != nil {
 		l.resource = failedResource{err}
 	}
-	l.continuity = s.Restores.Continuity(VersionCounter(target.GVR, target.Custom), l.serverVersion)
+	l.continuity = s.RestoreDetector.Continuity(VersionCounter(target.GVR, target.Custom), l.serverVersion)
 	return lister{&cache.ListWatch{ListWithContextFunc: l.list, WatchFuncWithContext: l.watch}, l, s.Client}
 }
 

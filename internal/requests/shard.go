@@ -15,10 +15,10 @@ func selectorBounds(r sharding.Range) string {
 	return "'" + start + "', '" + end + "'"
 }
 
-// last returns the last hash of the range.
-func last(r sharding.Range) uint64 { return r.End - 1 }
+// lastHash returns the last hash of the range.
+func lastHash(r sharding.Range) uint64 { return r.End - 1 }
 
-func empty(r sharding.Range) bool { return r.Start > last(r) }
+func empty(r sharding.Range) bool { return r.Start > lastHash(r) }
 
 // Ranges are sorted, non-empty ranges of the hash space with gaps between them.
 type Ranges []sharding.Range
@@ -30,7 +30,7 @@ func NewRanges(ranges ...sharding.Range) Ranges {
 	merged := Ranges{}
 	for _, next := range sorted {
 		if n := len(merged); n > 0 && (merged[n-1].End == 0 || next.Start <= merged[n-1].End) {
-			if last(next) > last(merged[n-1]) {
+			if lastHash(next) > lastHash(merged[n-1]) {
 				merged[n-1].End = next.End
 			}
 			continue
@@ -55,8 +55,8 @@ func (r Ranges) And(other Ranges) Ranges {
 	var both []sharding.Range
 	for _, a := range r {
 		for _, b := range other {
-			common := sharding.Range{Start: max(a.Start, b.Start), End: min(last(a), last(b)) + 1}
-			if max(a.Start, b.Start) <= min(last(a), last(b)) {
+			common := sharding.Range{Start: max(a.Start, b.Start), End: min(lastHash(a), lastHash(b)) + 1}
+			if max(a.Start, b.Start) <= min(lastHash(a), lastHash(b)) {
 				both = append(both, common)
 			}
 		}

@@ -48,9 +48,9 @@ func FuzzShardHash(f *testing.F) {
 			want := ranges.Contains(key.Hash(decoded))
 			s := NewSelection(key, ranges, nil, nil)
 			packer := packed.NewPacker(nil)
-			came := packer.WithFilter(s.accepts).Try(text) != packed.Filtered
-			if kept := packer.Try(text); came != want || s.Has(decoded) != want || kept != nil &&
-				s.Has(kept) != want || s.keep(decoded) != want {
+			came := packer.WithFilter(s.admitUnpacked).TryPack(text) != packed.Filtered
+			if kept := packer.TryPack(text); came != want || s.Has(decoded) != want || kept != nil &&
+				s.Has(kept) != want || s.admit(decoded) != want {
 				t.Errorf("%s of %s in %v: %v as it comes, %v decoded; want %v", key, text, ranges, came,
 					s.Has(decoded), want)
 			}
@@ -114,7 +114,7 @@ func TestSplitHashSpace(t *testing.T) {
 			if ranges[i].Start != ranges[i-1].End {
 				t.Errorf("%d: %v does not follow %v", n, ranges[i], ranges[i-1])
 			}
-			if a, b := last(ranges[i])-ranges[i].Start, last(ranges[i-1])-ranges[i-1].Start; max(a,
+			if a, b := lastHash(ranges[i])-ranges[i].Start, lastHash(ranges[i-1])-ranges[i-1].Start; max(a,
 				b)-min(a, b) > 1 {
 				t.Errorf("%d: %v and %v differ in size", n, ranges[i], ranges[i-1])
 			}
@@ -150,8 +150,8 @@ func TestManyRanges(t *testing.T) {
 	for i := range 1000 {
 		u := &unstructured.Unstructured{Object: map[string]any{}}
 		u.SetUID(types.UID(string(rune('a' + i))))
-		if s.keep(u) != wanted.Contains(shards.Hash(string(u.GetUID()))) {
-			t.Errorf("%s is kept: %v", u.GetUID(), s.keep(u))
+		if s.admit(u) != wanted.Contains(shards.Hash(string(u.GetUID()))) {
+			t.Errorf("%s is kept: %v", u.GetUID(), s.admit(u))
 		}
 	}
 	if dropped.Load() == 0 || s.Filter() != shards.FilterUnknown && s.unrequested.Load() == 0 {

@@ -37,15 +37,15 @@ type outcome struct {
 	slow bool
 	// retryAfter is the pause that the server asked for in a header; zero if it did not.
 	retryAfter time.Duration
-	// delegates states that a forbidden type is handled otherwise, and is not a failure.
-	delegates bool
-	// again states that the caller retries by itself and reports no failure.
-	again bool
-	// lasted is the time that a closed watch was open after its initial events; brought states that an event
-	// arrived in that time.
-	lasted  time.Duration
-	brought bool
-	now     time.Time
+	// forbiddenHandled states that a forbidden type is handled otherwise, and is not a failure.
+	forbiddenHandled bool
+	// callerRetries states that the caller retries by itself and reports no failure.
+	callerRetries bool
+	// openFor is the time that a closed watch was open after its initial events; sawLiveEvent states that an
+	// event arrived in that time.
+	openFor      time.Duration
+	sawLiveEvent bool
+	now          time.Time
 	// chance is random in [0, 1) and spreads pauses.
 	chance float64
 }
@@ -68,13 +68,14 @@ type effect struct {
 	reports bool
 	verb    Verb
 	err     error
-	// opens: a watch is open and its initial events, if any, are complete.
-	opens bool
-	// delegates: end the requests and call forbidden.
-	delegates bool
-	// throttles: the server wants fewer lists, and none for as long as wait. eases: a list has succeeded.
-	throttles, eases bool
-	wait             time.Duration
+	// watchOpened: a watch is open and its initial events, if any, are complete.
+	watchOpened bool
+	// callForbidden: end the requests and call forbidden.
+	callForbidden bool
+	// throttles: the server wants fewer lists, and none for as long as wait. listSucceeded: a list has
+	// succeeded.
+	throttles, listSucceeded bool
+	wait                     time.Duration
 }
 
 // state summarizes the outcomes of the requests for one target.
@@ -93,8 +94,8 @@ type state struct {
 	// buffered: a watch over HTTP/1 was silent from its beginning and was ended, because a proxy may hold
 	// back events.
 	buffered bool
-	// woken is how often this type failed again after the server had answered another type.
-	woken int
+	// wakeFailures is how often this type failed again after the server had answered another type.
+	wakeFailures int
 
 	// rounds is the number of relists without an established watch in between; begun is set after the first
 	// round.
@@ -111,9 +112,9 @@ type state struct {
 	lists bool
 }
 
-// established is the duration of a watch after which earlier failures are forgotten. client-go uses the same
-// value.
-const established = 2 * time.Minute
+// establishedAfter is the duration of a watch after which earlier failures are forgotten. client-go uses the
+// same value.
+const establishedAfter = 2 * time.Minute
 
 // step returns the next state and the effect of an outcome. It is a pure function, and the only place that
 // decides about kinds of outcomes.
@@ -121,33 +122,34 @@ func (p policy) step(s state, o outcome) (state, effect) {
 	if errors.Is(o.err, context.Canceled) {
 		return s, effect{} // the informer is being stopped
 	}
-	s = s.settled(o.now)
+	s = s.withoutOldFailures(o.now)
 	switch {
 	case o.phase == stalled:
 		s.lists, s.fallback = true, true
 		return s, effect{}
 	case o.phase == closed:
-		return p.closed(s, o)
+		return p.watchClosed(s, o)
 	case o.err == nil:
 		return s.succeeded(o), effect{
 			reports: o.phase == answered, verb: o.verb,
-			opens: o.phase == listed || o.phase == answered && o.verb == VerbWatch,
-			eases: o.phase == listed || o.phase == answered && !o.verb.Watches(),
+			watchOpened:   o.phase == listed || o.phase == answered && o.verb == VerbWatch,
+			listSucceeded: o.phase == listed || o.phase == answered && !o.verb.Watches(),
 		}
 	}
 	if o.verb.Watches() {
 		s.watching = time.Time{}
 	}
 	reason := ReasonOf(o.err)
-	repeats := o.again || repeated(o.err) || o.verb == VerbWatchList && connectionFailed(o.err)
+	repeats := o.callerRetries || reflectorRetries(o.err) || o.verb == VerbWatchList &&
+		connectionFailed(o.err)
 	if errors.Is(o.err, errNoAnswer) {
 		s.unanswered++
 	} else if !o.slow {
 		s.unanswered = 0
 	}
 	switch {
-	case reason == ReasonForbidden && o.delegates && o.verb != VerbWatchList:
-		return s, effect{delegates: true, err: o.err}
+	case reason == ReasonForbidden && o.forbiddenHandled && o.verb != VerbWatchList:
+		return s, effect{callForbidden: true, err: o.err}
 	case reason == ReasonNone: // part of the protocol: the reflector lists again
 		return s, effect{reports: true, verb: o.verb, err: o.err}
 	case o.verb == VerbWatchList && o.phase == answered && !repeats:
@@ -172,32 +174,32 @@ const ShortWatch = time.Second
 // failure. A server that restarts closes one or two.
 const closesUntilFailure = 3
 
-// closed handles a watch that was closed without an error, as each is in the end. If it was closed
+// watchClosed handles a watch that was closed without an error, as each is in the end. If it was closed
 // immediately, there is a pause. The reflector then starts another watch if it received an event, and lists
 // otherwise.
-func (p policy) closed(s state, o outcome) (state, effect) {
-	if s.reason == ReasonWatchClosed && (o.brought || o.lasted >= ShortWatch) {
+func (p policy) watchClosed(s state, o outcome) (state, effect) {
+	if s.reason == ReasonWatchClosed && (o.sawLiveEvent || o.openFor >= ShortWatch) {
 		s.failures, s.reason, s.due = 0, ReasonNone, time.Time{}
 	}
-	if o.lasted >= ShortWatch {
+	if o.openFor >= ShortWatch {
 		return s, effect{}
 	}
 	s.watching = time.Time{}
 	s = p.failed(s, o, ReasonWatchClosed, 0)
-	if o.brought || s.failures < closesUntilFailure {
+	if o.sawLiveEvent || s.failures < closesUntilFailure {
 		return s, effect{}
 	}
 	return s, effect{reports: true, verb: VerbWatch, err: errWatchClosed}
 }
 
-// repeated reports whether the reflector itself retries a watch or watch-list that failed with err.
-func repeated(err error) bool {
+// reflectorRetries reports whether the reflector itself retries a watch or watch-list that failed with err.
+func reflectorRetries(err error) bool {
 	return utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)
 }
 
-// settled forgets failures before an established watch.
-func (s state) settled(now time.Time) state {
-	if !s.watching.IsZero() && now.Sub(s.watching) >= established {
+// withoutOldFailures forgets failures before an established watch.
+func (s state) withoutOldFailures(now time.Time) state {
+	if !s.watching.IsZero() && now.Sub(s.watching) >= establishedAfter {
 		s.rounds, s.failures, s.reason, s.due = 0, 0, ReasonNone, time.Time{}
 	}
 	return s
@@ -211,7 +213,7 @@ func (s state) succeeded(o outcome) state {
 		s.unanswered = 0
 	}
 	if s.failures > 0 && s.stage == connection { // any answer ends the outage
-		s.failures, s.reason, s.due, s.woken = 0, ReasonNone, time.Time{}, 0
+		s.failures, s.reason, s.due, s.wakeFailures = 0, ReasonNone, time.Time{}, 0
 	}
 	switch {
 	case !o.verb.Watches():
@@ -224,7 +226,7 @@ func (s state) succeeded(o outcome) state {
 		s.watching = o.now
 	}
 	if over {
-		s.failures, s.reason, s.due, s.woken = 0, ReasonNone, time.Time{}, 0
+		s.failures, s.reason, s.due, s.wakeFailures = 0, ReasonNone, time.Time{}, 0
 	}
 	return s
 }
@@ -238,7 +240,7 @@ func (p policy) failed(s state, o outcome, reason Reason, wait time.Duration) st
 	s.verb = o.verb
 	s.failures++
 	next, pauses := p.pauses(reason, o.now.Sub(s.since))
-	if connectionFailed(o.err) && s.woken < connectionWakes {
+	if connectionFailed(o.err) && s.wakeFailures < connectionWakes {
 		next, pauses = connection, connectionPause
 	}
 	if next != s.stage {
@@ -256,10 +258,10 @@ func (p policy) failed(s state, o outcome, reason Reason, wait time.Duration) st
 	return s
 }
 
-// begin returns the state of the next round of list and watch, and when it may begin. The first may begin
+// nextRound returns the state of the next round of list and watch, and when it may begin. The first may begin
 // immediately, a relist no earlier than client-go's.
-func (s state) begin(now time.Time, chance float64) (state, time.Time) {
-	s = s.settled(now)
+func (s state) nextRound(now time.Time, chance float64) (state, time.Time) {
+	s = s.withoutOldFailures(now)
 	due := s.due
 	if s.begun && (s.hasListed || !s.hasFailed) {
 		if again := now.Add(relistPause.after(s.rounds, chance)); again.After(due) {

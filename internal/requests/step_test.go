@@ -49,21 +49,22 @@ func TestStep(t *testing.T) {
 		effect  effect
 	}{
 		"a list": {outcome{verb: VerbList}, state{hasListed: true},
-			effect{reports: true, verb: VerbList, eases: true}},
+			effect{reports: true, verb: VerbList, listSucceeded: true}},
 		"a further page": {outcome{verb: VerbListMore}, state{hasListed: true},
-			effect{reports: true, verb: VerbListMore, eases: true}},
+			effect{reports: true, verb: VerbListMore, listSucceeded: true}},
 		"a watch": {outcome{verb: VerbWatch}, state{watching: now},
-			effect{reports: true, verb: VerbWatch, opens: true}},
+			effect{reports: true, verb: VerbWatch, watchOpened: true}},
 		"its first event": {outcome{verb: VerbWatch, phase: flowing}, state{watching: now},
 			effect{verb: VerbWatch}},
 		"a watch-list": {outcome{verb: VerbWatchList}, state{}, reported(VerbWatchList, nil)},
 		"its initial events": {outcome{verb: VerbWatchList, phase: listed},
-			state{hasListed: true, watching: now}, effect{verb: VerbWatchList, opens: true, eases: true}},
-		"its end": {outcome{verb: VerbWatch, phase: closed, lasted: time.Second},
+			state{hasListed: true, watching: now}, effect{verb: VerbWatchList, watchOpened: true,
+				listSucceeded: true}},
+		"its end": {outcome{verb: VerbWatch, phase: closed, openFor: time.Second},
 			state{}, effect{}},
 		"closed at once": {outcome{verb: VerbWatch, phase: closed}, paused(VerbWatch, ReasonWatchClosed,
 			first), effect{}},
-		"after an event": {outcome{verb: VerbWatch, phase: closed, brought: true},
+		"after an event": {outcome{verb: VerbWatch, phase: closed, sawLiveEvent: true},
 			paused(VerbWatch, ReasonWatchClosed, first), effect{}},
 		"they stall": {outcome{verb: VerbWatchList, phase: stalled},
 			state{lists: true, fallback: true}, effect{}},
@@ -101,11 +102,11 @@ func TestStep(t *testing.T) {
 		"stopped": {outcome{verb: VerbList, err: context.Canceled}, state{}, effect{}},
 		"forbidden": {outcome{verb: VerbList, err: serverError(403)},
 			paused(VerbList, ReasonForbidden, first), reported(VerbList, serverError(403))},
-		"forbidden, goes on": {outcome{verb: VerbList, err: serverError(403), delegates: true}, state{},
-			effect{delegates: true, err: serverError(403)}},
-		"... after a list": {outcome{verb: VerbWatch, err: serverError(403), delegates: true}, state{},
-			effect{delegates: true, err: serverError(403)}},
-		"... as the list says": {outcome{verb: VerbWatchList, err: serverError(403), delegates: true},
+		"forbidden, goes on": {outcome{verb: VerbList, err: serverError(403), forbiddenHandled: true}, state{},
+			effect{callForbidden: true, err: serverError(403)}},
+		"... after a list": {outcome{verb: VerbWatch, err: serverError(403), forbiddenHandled: true}, state{},
+			effect{callForbidden: true, err: serverError(403)}},
+		"... as the list says": {outcome{verb: VerbWatchList, err: serverError(403), forbiddenHandled: true},
 			state{fallback: true}, effect{}},
 		"throttled": {outcome{verb: VerbList, err: serverError(429)},
 			paused(VerbList, ReasonThrottled, first), throttled(VerbList, serverError(429), 0)},
@@ -128,7 +129,7 @@ func TestStep(t *testing.T) {
 				t.Errorf("the state (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(tt.effect, e, cmp.AllowUnexported(effect{}),
-				cmp.Comparer(alike)); diff != "" {
+				cmp.Comparer(sameText)); diff != "" {
 				t.Errorf("the effect (-want +got):\n%s", diff)
 			}
 		})
@@ -149,8 +150,8 @@ func TestWatchesClosedAtOnce(t *testing.T) {
 				s, _ = policy{}.step(s, o)
 			}
 			now = now.Add(lasted)
-			next, e := policy{}.step(s, outcome{verb: verb, phase: closed, now: now, lasted: lasted,
-				brought: brought})
+			next, e := policy{}.step(s, outcome{verb: verb, phase: closed, now: now, openFor: lasted,
+				sawLiveEvent: brought})
 			if least := now.Add(ordinaryPause.first); lasted < ShortWatch && next.due.Before(least) {
 				t.Errorf("%s: after %v the next one may begin %v later", verb, lasted, next.due.Sub(now))
 			}
@@ -169,8 +170,8 @@ func TestWatchesClosedAtOnce(t *testing.T) {
 	}
 }
 
-// alike compares errors by their texts.
-func alike(a, b error) bool {
+// sameText compares errors by their texts.
+func sameText(a, b error) bool {
 	return (a == nil) == (b == nil) && (a == nil || a.Error() == b.Error() &&
 		apierrors.ReasonForError(a) == apierrors.ReasonForError(b))
 }
@@ -195,7 +196,7 @@ func TestOnlyWatchesProveWatches(t *testing.T) {
 		t.Errorf("a watch that has brought nothing yet leaves %d failures", s.failures)
 	}
 	s.rounds = 5
-	now = now.Add(established)
+	now = now.Add(establishedAfter)
 	record(outcome{verb: VerbWatch, phase: broken, err: serverError(500)})
 	if s.failures != 1 || s.rounds != 0 {
 		t.Errorf("after an established watch, %d failures and %d rounds count", s.failures, s.rounds)

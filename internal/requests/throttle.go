@@ -33,8 +33,8 @@ func watchThrottling(client *http.Client) *http.Client {
 func (t throttleWatcher) RoundTrip(r *http.Request) (*http.Response, error) {
 	a, _ := r.Context().Value(attemptKey{}).(*attempt)
 	if a != nil {
-		a.sent()
-		defer a.answered()
+		a.awaitHeaders()
+		defer a.headersArrived()
 	}
 	response, err := t.next.RoundTrip(r)
 	if err != nil {
@@ -43,8 +43,8 @@ func (t throttleWatcher) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return response, err
 	}
-	response = detached(response)
-	decompressUnasked(r, response)
+	response = detachedCopy(response)
+	decompressUnrequested(r, response)
 	if a != nil {
 		a.record(response)
 	}
@@ -72,9 +72,9 @@ func (a *attempt) record(response *http.Response) {
 	a.throttled()
 }
 
-// detached returns a copy of an HTTP/2 response and clears the original. The stream retains the original as
-// long as the body is read, with the request and both headers, which are not needed while a watch is open.
-func detached(response *http.Response) *http.Response {
+// detachedCopy returns a copy of an HTTP/2 response and clears the original. The stream retains the original
+// as long as the body is read, with the request and both headers, which are not needed while a watch is open.
+func detachedCopy(response *http.Response) *http.Response {
 	if response.ProtoMajor != 2 {
 		return response
 	}

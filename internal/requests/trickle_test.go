@@ -12,10 +12,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// trickle is a proxy that sends another initial event every few seconds, forever.
-type trickle struct{}
+// tricklingProxy is a proxy that sends another initial event every few seconds, forever.
+type tricklingProxy struct{}
 
-func (trickle) RoundTrip(r *http.Request) (*http.Response, error) {
+func (tricklingProxy) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, events := io.Pipe()
 	go func() { // ended by the end of the request
 		for {
@@ -39,13 +39,13 @@ func (trickle) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestTricklingWatchListReleasesItsSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		own, err := NewClient(&rest.Config{Host: "http://server.test", QPS: -1},
-			&http.Client{Transport: trickle{}})
+			&http.Client{Transport: tricklingProxy{}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		from := &Server{Client: own, Limiter: NewLimiter(1, time.Now), Restores: NewRestores()}
+		from := &Server{Client: own, Limiter: NewLimiter(1, time.Now), RestoreDetector: NewRestores()}
 		lw := from.ListWatch(Target{GVR: gadgets, Form: packedForm, Tweak: func(*metav1.ListOptions) {}},
-			&heard{}, NewPacer(false, false, NewRetrySignal()), nil)
+			&reportCounter{}, NewPacer(false, false, NewRetrySignal()), nil)
 		initial := true
 		w, err := cache.ToListerWatcherWithContext(lw).WatchWithContext(t.Context(),
 			metav1.ListOptions{SendInitialEvents: &initial})

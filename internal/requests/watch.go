@@ -14,10 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Patience is the longest accepted pause between the initial events of a watch-list. After a longer pause, a
-// list replaces the watch-list. Some proxies drop the bookmark that ends the initial events, so that the
-// watch would wait forever.
-const Patience = 30 * time.Second
+// InitialEventsTimeout is the longest accepted pause between the initial events of a watch-list. After a
+// longer pause, a list replaces the watch-list. Some proxies drop the bookmark that ends the initial events,
+// so that the watch would wait forever.
+const InitialEventsTimeout = 30 * time.Second
 
 // openWatch is a watch that the server has accepted.
 type openWatch struct {
@@ -32,16 +32,16 @@ type openWatch struct {
 	// initial is the initial list of a watch-list. It is nil once the list is complete, and for other
 	// watches.
 	initial *initialList
-	// live is set after the first event, brought after the first event that does not belong to the initial
-	// list.
-	live, brought bool
+	// sawEvent is set after the first event, sawLiveEvent after the first event that does not belong to the
+	// initial list.
+	sawEvent, sawLiveEvent bool
 }
 
 // initialList is the initial list of a watch-list.
 type initialList struct {
-	shard   *shardRequest
-	release func() // releases the slot of the limiter
-	silence time.Duration
+	shard      *shardRequest
+	release    func() // releases the slot of the limiter
+	maxSilence time.Duration
 }
 
 // watchInline requests a watch and calls take for its events, on the caller's goroutine, until the watch
@@ -54,7 +54,7 @@ func (l *listWatch) watchInline(
 		return err
 	}
 	defer l.finish(o)
-	l.pass(o, take)
+	l.forward(o, take)
 	return nil
 }
 
@@ -71,7 +71,7 @@ func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watc
 func (l *listWatch) follow(o *openWatch) watch.Interface {
 	return newPipe(o.attempt, func(take func(watch.Event) bool) {
 		defer l.finish(o)
-		l.pass(o, take)
+		l.forward(o, take)
 	})
 }
 
@@ -79,11 +79,11 @@ func (l *listWatch) openWatch(ctx context.Context, options *metav1.ListOptions) 
 	if sendsInitialEvents(options) {
 		return l.openWatchList(ctx, options)
 	}
-	return l.openAgain(ctx, options)
+	return l.openWithRetry(ctx, options)
 }
 
-// openAgain requests a watch until the server accepts it, or refuses it permanently.
-func (l *listWatch) openAgain(ctx context.Context, options *metav1.ListOptions) (*openWatch, error) {
+// openWithRetry requests a watch until the server accepts it, or refuses it permanently.
+func (l *listWatch) openWithRetry(ctx context.Context, options *metav1.ListOptions) (*openWatch, error) {
 	l.tweak(options)
 	l.selection.prepare(options)
 	if l.noBookmarks {
@@ -95,9 +95,10 @@ func (l *listWatch) openAgain(ctx context.Context, options *metav1.ListOptions) 
 		}
 		o, err := l.open(ctx, VerbWatch, options)
 		again := o.retriesWatch(err)
-		l.record(outcome{verb: VerbWatch, err: err, retryAfter: o.retryAfter, slow: o.slow, again: again})
+		l.record(outcome{verb: VerbWatch, err: err, retryAfter: o.retryAfter, slow: o.slow,
+			callerRetries: again})
 		if err == nil {
-			o.watchSilence(l.pacer.silence(o.attempt, options.TimeoutSeconds))
+			o.watchSilence(l.pacer.maxSilence(o.attempt, options.TimeoutSeconds))
 			return o, nil
 		}
 		o.end()
@@ -135,9 +136,9 @@ func (l *listWatch) openWatchList(ctx context.Context, options *metav1.ListOptio
 		return nil, err
 	}
 	l.record(outcome{verb: VerbWatchList, slow: o.slow})
-	silence := l.pacer.silence(o.attempt, options.TimeoutSeconds)
-	o.initial = &initialList{shard: shard, release: release, silence: silence}
-	o.watchSilence(Patience)
+	silence := l.pacer.maxSilence(o.attempt, options.TimeoutSeconds)
+	o.initial = &initialList{shard: shard, release: release, maxSilence: silence}
+	o.watchSilence(InitialEventsTimeout)
 	return o, nil
 }
 
@@ -159,13 +160,13 @@ func (l *listWatch) open(ctx context.Context, verb Verb, options *metav1.ListOpt
 		}
 		return o, failure
 	}
-	l.begin(o)
+	l.closeOnEnd(o)
 	return o, nil
 }
 
-// begin arranges that the watch is closed when its context ends, or when a restore of the server's data is
-// detected.
-func (l *listWatch) begin(o *openWatch) {
+// closeOnEnd arranges that the watch is closed when its context ends, or when a restore of the server's data
+// is detected.
+func (l *listWatch) closeOnEnd(o *openWatch) {
 	o.stop = closeWith(o.ctx, o.attempt, o.events)
 	events := o.events // do not capture o, which retains more
 	l.continuity.Opened(func() { _ = events.Close() })
@@ -191,38 +192,38 @@ func (l *listWatch) finish(o *openWatch) {
 	}
 	l.continuity.Closed()
 	if o.verb == VerbWatch {
-		l.pacer.watched(silent, o.prompt)
+		l.pacer.watchEnded(silent, o.prompt)
 	}
 	o.stop()
 	_ = o.Close()
 	o.end()
 }
 
-// pass calls take for each event until the watch ends or take returns false. The last event is an ERROR if
+// forward calls take for each event until the watch ends or take returns false. The last event is an ERROR if
 // the watch failed, or was closed immediately without an event.
-func (l *listWatch) pass(o *openWatch, take func(watch.Event) bool) {
+func (l *listWatch) forward(o *openWatch, take func(watch.Event) bool) {
 	for {
 		event, waited, err := o.Next()
 		if err != nil {
-			l.ended(o, err, take)
+			l.handleReadError(o, err, take)
 			return
 		}
 		if event.Type == watch.Error {
-			l.failed(o, event)
+			l.recordErrorEvent(o, event)
 			take(event)
 			return
 		}
-		if waited || !o.live {
-			l.received(o)
+		if waited || !o.sawEvent {
+			l.recordReceipt(o)
 		}
-		o.brought = o.initial == nil
+		o.sawLiveEvent = o.initial == nil
 		if isSkipped(event) {
 			continue
 		}
 		if o.initial != nil && endsInitialEvents(event) {
-			l.listed(o)
+			l.recordInitialList(o)
 		}
-		if l.keep != nil && event.Type != watch.Bookmark && !l.keep(event.Object) {
+		if l.filter != nil && event.Type != watch.Bookmark && !l.filter(event.Object) {
 			continue
 		}
 		if !take(event) {
@@ -231,45 +232,45 @@ func (l *listWatch) pass(o *openWatch, take func(watch.Event) bool) {
 	}
 }
 
-// received reports contact with the server, after the first event and after each wait. It is separate from
-// the functions that wait for events to keep their stack frames small: see docs/design/types.md.
-func (l *listWatch) received(o *openWatch) {
-	if !o.live {
-		o.live = true
-		o.prompt = time.Since(o.last) < silenceHTTP1
+// recordReceipt reports contact with the server, after the first event and after each wait. It is separate
+// from the functions that wait for events to keep their stack frames small: see docs/design/types.md.
+func (l *listWatch) recordReceipt(o *openWatch) {
+	if !o.sawEvent {
+		o.sawEvent = true
+		o.prompt = time.Since(o.since) < silenceHTTP1
 		if o.verb == VerbWatch {
 			l.record(outcome{verb: VerbWatch, phase: flowing})
 		}
 	}
-	l.reports.Contact(o.initial != nil)
+	l.reports.RecordContact(o.initial != nil)
 }
 
-// listed records that the initial events are complete.
-func (l *listWatch) listed(o *openWatch) {
+// recordInitialList records that the initial events are complete.
+func (l *listWatch) recordInitialList(o *openWatch) {
 	list := o.initial
 	o.initial = nil
 	list.release()
-	l.reports.Contact(false)
+	l.reports.RecordContact(false)
 	l.record(outcome{verb: VerbWatchList, phase: listed})
-	list.shard.watched()
+	list.shard.evaluateInitialEvents()
 	now := time.Now()
-	l.reports.Listed(now.Sub(o.began))
+	l.reports.ListCompleted(now.Sub(o.began))
 	o.began = now // of the events after the initial list
-	o.watchSilence(list.silence)
+	o.watchSilence(list.maxSilence)
 }
 
-// failed records an ERROR event.
-func (l *listWatch) failed(o *openWatch, event watch.Event) {
+// recordErrorEvent records an ERROR event.
+func (l *listWatch) recordErrorEvent(o *openWatch, event watch.Event) {
 	err := apierrors.FromObject(event.Object)
-	if !o.live && apierrors.HasStatusCause(err, undecodableCause) {
+	if !o.sawEvent && apierrors.HasStatusCause(err, undecodableCause) {
 		l.reports.NoContact()
 	}
-	l.broke(o, err)
+	l.recordFailure(o, err)
 }
 
-// broke records that an open watch has failed. After the initial events, it does nothing if the watch's
-// context has ended.
-func (l *listWatch) broke(o *openWatch, err error) {
+// recordFailure records that an open watch has failed. After the initial events, it does nothing if the
+// watch's context has ended.
+func (l *listWatch) recordFailure(o *openWatch, err error) {
 	if o.initial != nil {
 		o.initial.release()
 		l.record(outcome{verb: VerbWatchList, err: err})
@@ -280,60 +281,61 @@ func (l *listWatch) broke(o *openWatch, err error) {
 	}
 }
 
-// ended handles an error from reading a watch, which is io.EOF if the server ended the watch. It passes an
-// ERROR event to take if a relist is necessary.
-func (l *listWatch) ended(o *openWatch, err error, take func(watch.Event) bool) {
+// handleReadError handles an error from reading a watch, which is io.EOF if the server ended the watch. It
+// passes an ERROR event to take if a relist is necessary.
+func (l *listWatch) handleReadError(o *openWatch, err error, take func(watch.Event) bool) {
 	switch {
 	case o.initial != nil:
-		l.endedEarly(o, err, take)
+		l.handleIncompleteList(o, err, take)
 	case o.ctx.Err() == nil && !endsWatches(err) && !l.continuity.restored():
-		event := unreadable(err)
-		l.failed(o, event)
+		event := undecodableEvent(err)
+		l.recordErrorEvent(o, event)
 		take(event)
 	default:
-		if err := l.closed(o); err != nil {
+		if err := l.recordServerClose(o); err != nil {
 			take(endedEvent(err.Error()))
 		}
 	}
 }
 
-// endedEarly handles the end of a watch-list whose initial events are not complete. Its ERROR event makes the
-// reflector list. Without the event, the reflector would request watch-lists again, which may never be
-// complete.
-func (l *listWatch) endedEarly(o *openWatch, err error, take func(watch.Event) bool) {
+// handleIncompleteList handles the end of a watch-list whose initial events are not complete. Its ERROR event
+// makes the reflector list. Without the event, the reflector would request watch-lists again, which may never
+// be complete.
+func (l *listWatch) handleIncompleteList(o *openWatch, err error, take func(watch.Event) bool) {
 	event := endedEvent("the watch-list ended before its initial events did")
 	switch {
 	case context.Cause(o.ctx) == errNoAnswer:
 		o.initial.release()
 		l.record(outcome{verb: VerbWatchList, phase: stalled})
-		event = endedEvent(fmt.Sprintf("the initial events of a watch-list stopped for %v", Patience))
+		event = endedEvent(fmt.Sprintf("the initial events of a watch-list stopped for %v", InitialEventsTimeout))
 	case o.ctx.Err() != nil:
 		return
 	case !endsWatches(err) && !l.continuity.restored():
-		event = unreadable(err)
-		l.failed(o, event)
+		event = undecodableEvent(err)
+		l.recordErrorEvent(o, event)
 	default:
-		if !o.live {
+		if !o.sawEvent {
 			l.reports.NoContact()
 		}
-		l.broke(o, apierrors.FromObject(event.Object))
+		l.recordFailure(o, apierrors.FromObject(event.Object))
 	}
 	take(event)
 }
 
-// closed records that the server has ended a watch. It does nothing if the watch's context has ended. It
-// returns an error if the watch was closed immediately without an event, so that a relist is necessary.
-func (l *listWatch) closed(o *openWatch) error {
+// recordServerClose records that the server has ended a watch. It does nothing if the watch's context has
+// ended. It returns an error if the watch was closed immediately without an event, so that a relist is
+// necessary.
+func (l *listWatch) recordServerClose(o *openWatch) error {
 	if o.ctx.Err() != nil {
 		return nil
 	}
 	l.continuity.EndedByServer()
 	lasted := time.Since(o.began)
-	if lasted < ShortWatch && !o.brought {
+	if lasted < ShortWatch && !o.sawLiveEvent {
 		l.reports.NoContact()
 	}
-	l.record(outcome{verb: o.verb, phase: closed, lasted: lasted, brought: o.brought})
-	if o.brought || lasted >= ShortWatch {
+	l.record(outcome{verb: o.verb, phase: closed, openFor: lasted, sawLiveEvent: o.sawLiveEvent})
+	if o.sawLiveEvent || lasted >= ShortWatch {
 		return nil
 	}
 	return errWatchClosed
@@ -341,23 +343,23 @@ func (l *listWatch) closed(o *openWatch) error {
 
 // endsWatches reports whether err is the ordinary end of a watch.
 func endsWatches(err error) bool {
-	return err == io.EOF || err == io.ErrUnexpectedEOF || unanswered(err)
+	return err == io.EOF || err == io.ErrUnexpectedEOF || isConnectionError(err)
 }
 
-// unanswered reports whether err is a connection failure or a timeout, rather than a response.
-func unanswered(err error) bool {
+// isConnectionError reports whether err is a connection failure or a timeout, rather than a response.
+func isConnectionError(err error) bool {
 	return utilnet.IsProbableEOF(err) || utilnet.IsTimeout(err) || utilnet.IsConnectionReset(err) ||
 		utilnet.IsHTTP2ConnectionLost(err)
 }
 
-// unreadable returns the ERROR event for a failure to read or decode an event.
-func unreadable(err error) watch.Event {
+// undecodableEvent returns the ERROR event for a failure to read or decode an event.
+func undecodableEvent(err error) watch.Event {
 	err = fmt.Errorf("unable to decode an event from the watch stream: %w", err)
-	return watch.Event{Type: watch.Error, Object: undecodable.AsObject(err)}
+	return watch.Event{Type: watch.Error, Object: decodeErrorReporter.AsObject(err)}
 }
 
-// undecodable creates the object of an ERROR event, as client-go does.
-var undecodable = apierrors.NewClientErrorReporter(
+// decodeErrorReporter creates the object of an ERROR event, as client-go does.
+var decodeErrorReporter = apierrors.NewClientErrorReporter(
 	http.StatusInternalServerError, http.MethodGet, undecodableCause)
 
 // undecodableCause is the status cause of ERROR events for failures to decode.

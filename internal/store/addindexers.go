@@ -30,8 +30,8 @@ func (s *Store) AddExtractor(e Extractor, replaced ...string) error {
 	return s.add(extractorFunctions(e), replaced...)
 }
 
-func (s *Store) add(a addition, replaced ...string) error {
-	added, before, err := s.announce(a, replaced)
+func (s *Store) add(a newFunctions, replaced ...string) error {
+	added, before, err := s.publishFunctions(a, replaced)
 	if err != nil {
 		return err
 	}
@@ -60,12 +60,12 @@ func (s *Store) add(a addition, replaced ...string) error {
 			!slices.Contains(added, f)
 	})
 	published = true
-	failures.to(s.report)
+	failures.reportTo(s.report)
 	return nil
 }
 
-// announce is the first step. It returns the new functions, and the content written without them.
-func (s *Store) announce(a addition, replaced []string) (functions, *Snapshot, error) {
+// publishFunctions is the first step. It returns the new functions, and the content written without them.
+func (s *Store) publishFunctions(a newFunctions, replaced []string) (functions, *Snapshot, error) {
 	s.write.Lock()
 	defer s.write.Unlock()
 	next := s.current.Load().copy()
@@ -96,13 +96,13 @@ const prefetchBatch = 32
 // prefetch loads the objects of some rows into the processor's cache. Rows are in the order of hashes, and
 // thus spread over memory, so waiting for one cache miss after the other would take longer than evaluating
 // them.
-func prefetch(some []computedValues) {
+func prefetch(values []computedValues) {
 	var objects [prefetchBatch]*packed.Object
-	for k := range some {
-		objects[k] = some[k].row.object.Load()
+	for k := range values {
+		objects[k] = values[k].row.object.Load()
 	}
 	touched := byte(0)
-	for _, o := range objects[:len(some)] {
+	for _, o := range objects[:len(values)] {
 		if o != nil {
 			touched += o.Prefetch()
 		}

@@ -57,7 +57,7 @@ func (s *Store) PrepareList(count int, at func(i int) Keyed) *Batch {
 			b.rows[i] = hashed[*row]{hash, r}
 		}
 		if s.build(b, now) {
-			failures.to(s.report)
+			failures.reportTo(s.report)
 			return b
 		}
 	}

@@ -12,8 +12,8 @@ type blocks struct {
 
 // blockUsage is the part of a block that the content uses.
 type blockUsage struct {
-	living   int // objects in the content
-	replaced int // size of the other objects in bytes
+	liveObjects   int // objects in the content
+	replacedBytes int // size of the other objects in bytes
 	// threshold is the value of replaced from which on the block is sparse.
 	threshold int
 }
@@ -42,8 +42,8 @@ func (b *blocks) count(z *sizes, item Item, by int) {
 		return
 	}
 	h := b.track(z, block)
-	h.living += by
-	h.replaced -= by * o.Size()
+	h.liveObjects += by
+	h.replacedBytes -= by * o.Size()
 	z.compressed += by
 	b.update(z, block, h)
 }
@@ -55,7 +55,7 @@ func (b *blocks) track(z *sizes, block *packed.Block) *blockUsage {
 		if b.usage == nil {
 			b.usage, b.sparse = map[*packed.Block]*blockUsage{}, map[*packed.Block]struct{}{}
 		}
-		h = &blockUsage{replaced: block.Size(), threshold: block.Size() / 2}
+		h = &blockUsage{replacedBytes: block.Size(), threshold: block.Size() / 2}
 		b.usage[block] = h
 		z.countBlock(block, 1)
 	}
@@ -65,11 +65,11 @@ func (b *blocks) track(z *sizes, block *packed.Block) *blockUsage {
 // update removes an unused block and marks a sparse one.
 func (b *blocks) update(z *sizes, block *packed.Block, h *blockUsage) {
 	switch {
-	case h.living == 0:
+	case h.liveObjects == 0:
 		delete(b.usage, block)
 		delete(b.sparse, block)
 		z.countBlock(block, -1)
-	case h.replaced > h.threshold:
+	case h.replacedBytes > h.threshold:
 		b.sparse[block] = struct{}{}
 	}
 }
@@ -87,7 +87,7 @@ func (b *blocks) countAll(z *sizes, rows []hashed[*row]) {
 		if block := o.Block(); block != last { // objects of a block are adjacent
 			last, h = block, b.track(z, block)
 		}
-		h.living++
+		h.liveObjects++
 		z.compressed++
 	}
 	z.replaced += int64(len(rows))
@@ -100,8 +100,8 @@ func (b *blocks) countAll(z *sizes, rows []hashed[*row]) {
 func (b *blocks) countReplaced(z *sizes, rows []hashed[*row]) {
 	whole := true
 	for block, h := range b.usage {
-		if h.living == block.Len() { // the usual case
-			h.replaced = 0
+		if h.liveObjects == block.Len() { // the usual case
+			h.replacedBytes = 0
 		} else {
 			whole = false
 		}
@@ -111,8 +111,8 @@ func (b *blocks) countReplaced(z *sizes, rows []hashed[*row]) {
 	}
 	for _, r := range rows {
 		if o := r.entry.object.Load(); o != nil && o.Block() != nil &&
-			b.usage[o.Block()].living < o.Block().Len() {
-			b.usage[o.Block()].replaced -= o.Size()
+			b.usage[o.Block()].liveObjects < o.Block().Len() {
+			b.usage[o.Block()].replacedBytes -= o.Size()
 		}
 	}
 	for block, h := range b.usage {
@@ -126,7 +126,7 @@ func (b *blocks) takeSparse() *packed.Block {
 	for block := range b.sparse {
 		delete(b.sparse, block)
 		h := b.usage[block]
-		h.threshold = h.replaced + (block.Size()-h.replaced)/2
+		h.threshold = h.replacedBytes + (block.Size()-h.replacedBytes)/2
 		return block
 	}
 	return nil

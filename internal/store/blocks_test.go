@@ -174,7 +174,7 @@ func wantBlocks(t testing.TB, s *Store) {
 	living := func(b *blocks) map[*packed.Block]int {
 		all := map[*packed.Block]int{}
 		for block, h := range b.usage {
-			all[block] = h.living
+			all[block] = h.liveObjects
 		}
 		return all
 	}
@@ -210,7 +210,7 @@ func wantBound(t testing.TB, s *Store) {
 		const rounding = 500 // bytes of a block that belong to no object
 		if most := 2*max(inside, outside) + rounding; block.Size() > most {
 			t.Errorf("a block of %d bytes stays for %d objects that take %d in it and %d outside",
-				block.Size(), h.living, inside, outside)
+				block.Size(), h.liveObjects, inside, outside)
 		}
 	}
 }
@@ -221,8 +221,8 @@ func TestBlocksInHistories(t *testing.T) {
 	const keys, steps = 200, 300
 	for name, form := range map[string]func() *Packed{
 		"packed":     func() *Packed { return NewPacked(nil, nil) },
-		"compressed": func() *Packed { return NewPacked(nil, shorthand{}) },
-		"adaptive":   func() *Packed { return NewAdaptive(nil, shorthand{}) },
+		"compressed": func() *Packed { return NewPacked(nil, prefixCompressor{}) },
+		"adaptive":   func() *Packed { return NewAdaptive(nil, prefixCompressor{}) },
 	} {
 		for seed := range uint64(5) {
 			t.Run(fmt.Sprint(name, seed), func(t *testing.T) {
@@ -263,7 +263,7 @@ func TestBlocksInHistories(t *testing.T) {
 						}
 					case 4:
 						if s.Adaptive() != nil {
-							sweepAll(s, []Sweep{Periodic, Unread, Everything}[random.IntN(3)])
+							sweepAll(s, []Sweep{SweepPeriodic, SweepUnread, SweepAll}[random.IntN(3)])
 							if o := s.lookup(key); o != nil {
 								s.form.Object(o) // a reader
 							}
@@ -298,8 +298,8 @@ func TestBlocksInHistories(t *testing.T) {
 func TestBlocksAreCompactedBesideReaders(t *testing.T) {
 	const objects = 120
 	for name, form := range map[string]*Packed{
-		"compressed": NewPacked(nil, shorthand{}),
-		"adaptive":   NewAdaptive(nil, shorthand{}),
+		"compressed": NewPacked(nil, prefixCompressor{}),
+		"adaptive":   NewAdaptive(nil, prefixCompressor{}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := New(Options{Form: form, Indexers: byNamespace()})
@@ -330,7 +330,7 @@ func TestBlocksAreCompactedBesideReaders(t *testing.T) {
 						runtime.Gosched()
 					}
 					if s.Adaptive() != nil {
-						next = s.Sweep(next, Periodic).Next
+						next = s.Sweep(next, SweepPeriodic).Next
 					}
 				}
 			})

@@ -35,11 +35,11 @@ type compressor struct {
 	samples  []weak.Pointer[packed.Object]
 	bytes    int // length of the samples when they were taken
 	// strong retains samples that have been compressed in the meantime.
-	strong []*packed.Object
+	retained []*packed.Object
 
-	// before and after are the total lengths of count objects since the last check; with concurrent writers
-	// they are approximate. first is the initial ratio of the current Compressor in percent.
-	count, before, after, first atomic.Int64
+	// bytesBefore and bytesAfter are the total lengths of count objects since the last check; with concurrent
+	// writers they are approximate. initialRatio is the initial ratio of the current Compressor in percent.
+	count, bytesBefore, bytesAfter, initialRatio atomic.Int64
 }
 
 func newCompressor(trainer packed.Trainer) *compressor {
@@ -65,8 +65,8 @@ func (p *compressor) compress(o *packed.Object) *packed.Object {
 		return o
 	}
 	small := codec.Compress(o)
-	p.before.Add(int64(o.Len()))
-	p.after.Add(int64(small.Len()))
+	p.bytesBefore.Add(int64(o.Len()))
+	p.bytesAfter.Add(int64(small.Len()))
 	if p.count.Add(1)%checkEvery == 0 {
 		p.checkRatio()
 	}
@@ -85,28 +85,28 @@ func (p *compressor) sample(o *packed.Object) {
 	}
 	p.samples, p.bytes = append(p.samples, weak.Make(o)), p.bytes+o.Len()
 	if p.codec.Load() != nil {
-		p.strong = append(p.strong, o)
+		p.retained = append(p.retained, o)
 	}
 	if len(p.samples) < samplesToTrain && p.bytes < bytesToTrain {
 		return
 	}
-	samples := p.alive()
+	samples := p.liveSamples()
 	if len(samples) < samplesToTrain && p.bytes < bytesToTrain {
 		return
 	}
-	p.samples, p.strong, p.bytes = nil, nil, 0
+	p.samples, p.retained, p.bytes = nil, nil, 0
 	p.sampling.Store(false)
 	trained, err := p.trainer.Train(samples)
 	if err != nil {
 		utilruntime.HandleError(err) // objects remain uncompressed
 		return
 	}
-	p.first.Store(0)
+	p.initialRatio.Store(0)
 	p.codec.Store(packed.NewCodec(trained))
 }
 
-// alive drops samples that were freed and returns the JSON of the others.
-func (p *compressor) alive() [][]byte {
+// liveSamples drops samples that were freed and returns the JSON of the others.
+func (p *compressor) liveSamples() [][]byte {
 	var samples [][]byte
 	remaining := p.samples[:0]
 	p.bytes = 0
@@ -124,11 +124,11 @@ func (p *compressor) alive() [][]byte {
 
 // checkRatio compares the compression ratio with the initial one and requests samples if it is much worse.
 func (p *compressor) checkRatio() {
-	percent := 100 * p.after.Swap(0) / max(p.before.Swap(0), 1)
-	first := p.first.Load()
+	percent := 100 * p.bytesAfter.Swap(0) / max(p.bytesBefore.Swap(0), 1)
+	first := p.initialRatio.Load()
 	switch {
 	case first == 0:
-		p.first.Store(max(percent, 1))
+		p.initialRatio.Store(max(percent, 1))
 	case percent*100 > first*worseBy:
 		p.sampling.Store(true)
 	}

@@ -15,13 +15,13 @@ import (
 	"github.com/crdcache/crdcache/storage/zstd"
 )
 
-// school is a Trainer that counts its calls.
-type school struct {
+// countingTrainer is a Trainer that counts its calls.
+type countingTrainer struct {
 	trainings int
 	err       error
 }
 
-func (s *school) Train(samples [][]byte) (packed.Compressor, error) {
+func (s *countingTrainer) Train(samples [][]byte) (packed.Compressor, error) {
 	s.trainings++
 	if s.err != nil {
 		return nil, s.err
@@ -30,7 +30,7 @@ func (s *school) Train(samples [][]byte) (packed.Compressor, error) {
 }
 
 func TestCompressionBeginsWithSamples(t *testing.T) {
-	trainer := &school{}
+	trainer := &countingTrainer{}
 	form := NewPacked(nil, trainer)
 	var kept []Item // as in a store, because samples are weak
 	for n := range samplesToTrain + 10 {
@@ -48,7 +48,7 @@ func TestCompressionBeginsWithSamples(t *testing.T) {
 
 // TestFewLargeObjectsAreEnough trains with fewer than 200 objects of 100 KB.
 func TestFewLargeObjectsAreEnough(t *testing.T) {
-	trainer := &school{}
+	trainer := &countingTrainer{}
 	form := NewPacked(nil, trainer)
 	var kept []Item
 	for n := range 20 {
@@ -65,7 +65,7 @@ func TestFewLargeObjectsAreEnough(t *testing.T) {
 
 // TestSamplesAreWeak checks that samples do not retain replaced objects before training.
 func TestSamplesAreWeak(t *testing.T) {
-	form := NewPacked(nil, &school{})
+	form := NewPacked(nil, &countingTrainer{})
 	gone := make(chan struct{})
 	func() {
 		o := keyedCertificate(t, form, 1, 1).Item.(*packed.Object)
@@ -88,7 +88,7 @@ func TestSamplesAreWeak(t *testing.T) {
 // TestRetraining changes the content of the objects: another dictionary is trained, and old
 // objects remain readable.
 func TestRetraining(t *testing.T) {
-	trainer := &school{}
+	trainer := &countingTrainer{}
 	form := NewPacked(nil, trainer)
 	early := keyedCertificate(t, form, 0, 1).Item
 	var kept []Item
@@ -127,7 +127,7 @@ func TestTrainingFails(t *testing.T) {
 	handlers := utilruntime.ErrorHandlers
 	t.Cleanup(func() { utilruntime.ErrorHandlers = handlers })
 	utilruntime.ErrorHandlers = nil
-	trainer := &school{err: errors.New("no")}
+	trainer := &countingTrainer{err: errors.New("no")}
 	form := NewPacked(nil, trainer)
 	var kept []Item
 	for n := range 3 * samplesToTrain {

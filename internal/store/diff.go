@@ -53,7 +53,7 @@ func (d *snapshotDiff) nodes(old, next node) bool {
 // children compares inner nodes slot by slot. If a leaf shares several slots, all these slots are compared
 // together.
 func (d *snapshotDiff) children(oldNode, newNode *inner[row]) bool {
-	for k := 0; k < fan; {
+	for k := 0; k < fanOut; {
 		if oldNode.children[k] == newNode.children[k] {
 			k++
 			continue

@@ -23,7 +23,7 @@ func TestExtractBlocks(t *testing.T) {
 		for k := n; k < n+each; k++ {
 			text := fmt.Sprintf(`{"apiVersion":"v1","kind":"K","metadata":{"name":"o%d","namespace":"n%d","resourceVersion":"%d"},"spec":{"n":%d}}`, k, k%7, k, k)
 			texts[fmt.Sprintf("n%d/o%d", k%7, k)] = text
-			if added, err := w.Add(s.form.Packer().Try([]byte(text))); err != nil || !added {
+			if added, err := w.Add(s.form.Packer().TryPack([]byte(text))); err != nil || !added {
 				t.Fatal(added, err)
 			}
 		}
@@ -44,7 +44,7 @@ func TestExtractBlocks(t *testing.T) {
 	for k := 0; k < objects; k += each {
 		key := fmt.Sprintf("n%d/o%d", k%7, k)
 		texts[key] = fmt.Sprintf(`{"apiVersion":"v1","kind":"K","metadata":{"name":"o%d","namespace":"n%d","resourceVersion":"%d"}}`, k, k%7, objects+k)
-		o := s.form.Packer().Try([]byte(texts[key]))
+		o := s.form.Packer().TryPack([]byte(texts[key]))
 		if _, ok := s.Put(s.Prepare(Keyed{Key: key, Item: o})); !ok {
 			t.Fatal("Put returned false")
 		}

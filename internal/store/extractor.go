@@ -21,7 +21,7 @@ type Extractor interface {
 }
 
 // extractorFunctions adds the functions of an extractor.
-func extractorFunctions(e Extractor) addition {
+func extractorFunctions(e Extractor) newFunctions {
 	return func(next int) functions {
 		fs := make(functions, 0, len(e.Names()))
 		byName := e.Indexers()
@@ -40,8 +40,8 @@ type extraction struct {
 	values    [][]string
 }
 
-// of extracts the values of an item. It returns false if the item is decoded or cannot be read.
-func (x *extraction) of(e Extractor, item Item) bool {
+// extractItem extracts the values of an item. It returns false if the item is decoded or cannot be read.
+func (x *extraction) extractItem(e Extractor, item Item) bool {
 	o, ok := item.(*packed.Object)
 	if !ok {
 		return false
@@ -50,7 +50,7 @@ func (x *extraction) of(e Extractor, item Item) bool {
 		return x.values != nil
 	}
 	x.extractor, x.values = e, nil
-	err := o.Peek(func(json []byte) (err error) {
+	err := o.PeekJSON(func(json []byte) (err error) {
 		defer Recover(&err)
 		x.values = e.KeysJSON(json, nil)
 		return nil

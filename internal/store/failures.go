@@ -31,7 +31,7 @@ type Failure struct {
 // sleeps if it is called too often, which would stall the reflector.
 type Failures map[string]*Failure
 
-func (f *Failures) note(index, key string, err error) {
+func (f *Failures) add(index, key string, err error) {
 	if have := (*f)[index]; have != nil {
 		have.Objects++
 		return
@@ -42,7 +42,7 @@ func (f *Failures) note(index, key string, err error) {
 	(*f)[index] = &Failure{Key: key, Err: err, Objects: 1}
 }
 
-func (f Failures) to(report func(Failures)) {
+func (f Failures) reportTo(report func(Failures)) {
 	if len(f) > 0 && report != nil {
 		report(f)
 	}

@@ -11,9 +11,9 @@ import (
 type Form interface {
 	// Packer returns the Packer for objects that arrive as JSON. Item accepts its results.
 	Packer() *packed.Packer
-	// Open returns an arriving object as transforms receive it, without the pruned fields. The caller can
-	// change it if it can change the object itself.
-	Open(object any) any
+	// ForTransform returns an arriving object as transforms receive it, without the pruned fields. The caller
+	// can change it if it can change the object itself.
+	ForTransform(object any) any
 	// Item returns the stored form of an arriving object or of an item. The object must not be changed
 	// afterwards.
 	Item(object any) Item
@@ -34,11 +34,11 @@ func Objects(pruner *packed.Pruner) Form { return &objects{packer: packed.NewPac
 
 type objects struct{ packer *packed.Packer }
 
-func (f *objects) Packer() *packed.Packer { return f.packer }
-func (f *objects) Open(object any) any    { return open(object, f.packer.Pruner()) }
+func (f *objects) Packer() *packed.Packer      { return f.packer }
+func (f *objects) ForTransform(object any) any { return decodeForTransform(object, f.packer.Pruner()) }
 
 func (f *objects) Item(object any) Item {
-	return open(object, f.packer.Pruner())
+	return decodeForTransform(object, f.packer.Pruner())
 }
 
 func (f *objects) ListForm(item Item) Item  { return item }
@@ -57,8 +57,8 @@ func (s *Store) decodedOnce(item Item) any {
 	return s.form.PeekObject(item)
 }
 
-// open decodes a packed object and prunes an unstructured one. It returns others unchanged.
-func open(object any, pruner *packed.Pruner) any {
+// decodeForTransform decodes a packed object and prunes an unstructured one. It returns others unchanged.
+func decodeForTransform(object any, pruner *packed.Pruner) any {
 	switch object := object.(type) {
 	case *packed.Object: // already pruned
 		u, err := object.Decode()

@@ -15,8 +15,8 @@ type Packed struct {
 	compressor *compressor // nil if nothing is compressed
 	// adaptive forms compress objects that have not been read recently, by Store.Sweep. They compress
 	// arriving objects while eager is set.
-	adaptive bool
-	eager    atomic.Bool
+	adaptive          bool
+	compressOnArrival atomic.Bool
 	// compressLists makes an adaptive form compress listed objects when they arrive. listed is the
 	// uncompressed length of the current list in bytes.
 	compressLists bool
@@ -66,7 +66,7 @@ func (f *Packed) compressListed(o *packed.Object) *packed.Object {
 		return o
 	case !f.adaptive:
 		return f.compressor.compress(o)
-	case !f.compressLists || f.listed.Add(int64(o.Len())) < worthwhile:
+	case !f.compressLists || f.listed.Add(int64(o.Len())) < minSavedBytes:
 		return o
 	}
 	if use := o.Usage(); use.InUse || use.Incompressible {
@@ -78,7 +78,7 @@ func (f *Packed) compressListed(o *packed.Object) *packed.Object {
 // RestartList makes ListForm measure the current list from its first object again, unless it is already large
 // enough.
 func (f *Packed) RestartList() {
-	if f.listed.Load() < worthwhile {
+	if f.listed.Load() < minSavedBytes {
 		f.listed.Store(0)
 	}
 }
@@ -89,8 +89,8 @@ func (f *Packed) endList() { f.listed.Store(0) }
 // Packer implements Form.
 func (f *Packed) Packer() *packed.Packer { return f.packer }
 
-// Open implements Form.
-func (f *Packed) Open(object any) any { return open(object, f.packer.Pruner()) }
+// ForTransform implements Form.
+func (f *Packed) ForTransform(object any) any { return decodeForTransform(object, f.packer.Pruner()) }
 
 // Item implements Form.
 func (f *Packed) Item(object any) Item {
@@ -109,7 +109,7 @@ func (f *Packed) Item(object any) Item {
 	default:
 		return object
 	}
-	if f.compressor != nil && (!f.adaptive || f.eager.Load()) {
+	if f.compressor != nil && (!f.adaptive || f.compressOnArrival.Load()) {
 		o = f.compressor.compress(o)
 	}
 	return o

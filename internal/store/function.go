@@ -74,11 +74,11 @@ func (f *function) ownedValue(value string, r *row) string {
 // functions are the index functions of a store, in the order of addition.
 type functions []*function
 
-// addition creates functions with ids starting with next.
-type addition func(next int) functions
+// newFunctions creates functions with ids starting with next.
+type newFunctions func(next int) functions
 
 // indexFunctions adds index functions by name.
-func indexFunctions(indexers cache.Indexers) addition {
+func indexFunctions(indexers cache.Indexers) newFunctions {
 	return func(next int) functions {
 		var fs functions
 		for _, name := range slices.Sorted(maps.Keys(indexers)) {
@@ -110,12 +110,12 @@ func (fs functions) evaluate(key string, item Item, decode func(Item) any, failu
 		switch {
 		case f.fn == nil:
 			continue
-		case f.extractor != nil && extracted.of(f.extractor, item):
-			packed = appendValues(packed, f.id, distinct(extracted.values[f.position]))
+		case f.extractor != nil && extracted.extractItem(f.extractor, item):
+			packed = appendValues(packed, f.id, withoutDuplicates(extracted.values[f.position]))
 			continue
 		case f.byNamespace:
 			if _, err := meta.Accessor(item); err != nil {
-				failures.note(f.name, key, err)
+				failures.add(f.name, key, err)
 			}
 			continue
 		case decoded == nil:
@@ -123,10 +123,10 @@ func (fs functions) evaluate(key string, item Item, decode func(Item) any, failu
 		}
 		list, err := f.call(decoded)
 		if err != nil {
-			failures.note(f.name, key, err)
+			failures.add(f.name, key, err)
 			continue
 		}
-		packed = appendValues(packed, f.id, distinct(list))
+		packed = appendValues(packed, f.id, withoutDuplicates(list))
 	}
 	return packed
 }
@@ -137,8 +137,8 @@ func (f *function) call(object any) (values []string, err error) {
 	return f.fn(object)
 }
 
-// distinct returns list without duplicates.
-func distinct(list []string) []string {
+// withoutDuplicates returns list without duplicates.
+func withoutDuplicates(list []string) []string {
 	if len(list) < 2 {
 		return list
 	}

@@ -10,7 +10,7 @@ type index struct {
 	function *function
 	postings trie[posting]
 	// order has the values of postings if the index is sorted.
-	order order
+	order sortedValues
 	// entries is the number of pairs of a value and a row.
 	entries int
 	// runs is the number of value runs from which the index was built.
@@ -20,8 +20,8 @@ type index struct {
 // posting is one value with its rows. Most indexes have many values with one row, which is stored without a
 // set. If one is nil, the posting is the first field of a manyPosting.
 type posting struct {
-	value string
-	one   *row
+	value     string
+	singleRow *row
 }
 
 // manyPosting is a posting of two or more rows.
@@ -36,9 +36,9 @@ func postingOf(value string, rows trie[row]) *posting {
 	return &(&manyPosting{posting{value: value}, rows}).posting
 }
 
-// many returns the set of rows, or nil if there is one row.
-func (p *posting) many() *trie[row] {
-	if p.one != nil {
+// rowSet returns the set of rows, or nil if there is one row.
+func (p *posting) rowSet() *trie[row] {
+	if p.singleRow != nil {
 		return nil
 	}
 	return &(*manyPosting)(unsafe.Pointer(p)).rows
@@ -49,10 +49,10 @@ func (p *posting) len() int {
 	switch {
 	case p == nil:
 		return 0
-	case p.one != nil:
+	case p.singleRow != nil:
 		return 1
 	default:
-		return p.many().len
+		return p.rowSet().len
 	}
 }
 
@@ -60,40 +60,40 @@ func (p *posting) len() int {
 func (p *posting) all(yield func(*row) bool) {
 	switch {
 	case p == nil:
-	case p.one != nil:
-		yield(p.one)
+	case p.singleRow != nil:
+		yield(p.singleRow)
 	default:
-		p.many().all(yield)
+		p.rowSet().all(yield)
 	}
 }
 
 // with returns the posting with r added, or replacing the row with the same key. value is equal to p.value.
 func (p *posting) with(r *row, value string) *posting {
 	switch {
-	case p.one == nil:
-		return postingOf(value, withRow(p.many(), r))
-	case p.one.key == r.key:
+	case p.singleRow == nil:
+		return postingOf(value, withRow(p.rowSet(), r))
+	case p.singleRow.key == r.key:
 		return &posting{value, r}
 	default:
-		return postingOf(value, buildTrie(hashedRows([]*row{p.one, r})))
+		return postingOf(value, buildTrie(hashedRows([]*row{p.singleRow, r})))
 	}
 }
 
 // without returns the posting without the row with that key, or nil if no row remains.
 func (p *posting) without(key string) *posting {
-	if p.one != nil {
-		if p.one.key == key {
+	if p.singleRow != nil {
+		if p.singleRow.key == key {
 			return nil
 		}
 		return p
 	}
-	rows := withoutRow(p.many(), key)
+	rows := withoutRow(p.rowSet(), key)
 	if rows.len > 1 {
 		return postingOf(p.value, rows)
 	}
 	last := &posting{value: p.value}
 	for r := range rows.all {
-		last.one = r
+		last.singleRow = r
 	}
 	return last
 }
@@ -121,7 +121,7 @@ func (x *index) insert(value string, r *row) {
 		}
 		x.set(&posting{value, r})
 		x.entries++
-	case p.one != nil && p.one.key == r.key: // do not retain the old row's memory for the value
+	case p.singleRow != nil && p.singleRow.key == r.key: // do not retain the old row's memory for the value
 		x.set(p.with(r, x.function.ownedValue(value, r)))
 	default:
 		next := p.with(r, p.value)

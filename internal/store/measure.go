@@ -145,7 +145,7 @@ func (x *index) measure(perRow float64) int64 {
 // postingBytes returns the size of a posting, without the rows of a large one.
 func (x *index) postingBytes(p *posting) int64 {
 	bytes := packed.Allocated(int(unsafe.Sizeof(*p)))
-	if rows := p.many(); rows != nil {
+	if rows := p.rowSet(); rows != nil {
 		bytes = packed.Allocated(int(unsafe.Sizeof(manyPosting{})))
 		if rows.len <= leafMax {
 			bytes += int(trieBytes(rows))
@@ -159,7 +159,7 @@ func (x *index) postingBytes(p *posting) int64 {
 }
 
 // measure is bytes, calculated from the numbers of chunks and values.
-func (o *order) measure() int64 {
+func (o *sortedValues) measure() int64 {
 	return int64(withPointers(cap(o.chunks)*int(unsafe.Sizeof([]string(nil))))) +
 		int64(o.len)*int64(unsafe.Sizeof(""))
 }

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// order is an immutable sorted set of the values of a sorted index. A change returns a new order that shares
-// all but one chunk with the old one. The zero value is empty.
+// sortedValues is an immutable sorted set of the values of a sorted index. A change returns a new order that
+// shares all but one chunk with the old one. The zero value is empty.
 //
 // A change copies one chunk and the slice of chunks, some 8 KB for 100,000 values. The order changes only
 // when a value is added or removed, not for each object.
-type order struct {
+type sortedValues struct {
 	// chunks are not empty and sorted. All values of a chunk are less than those of the next.
 	chunks [][]string
 	len    int
@@ -20,8 +20,8 @@ type order struct {
 const chunkMax = 256
 
 // buildOrder returns the order of sorted, distinct values.
-func buildOrder(values []string) order {
-	o := order{len: len(values)}
+func buildOrder(values []string) sortedValues {
+	o := sortedValues{len: len(values)}
 	for part := range slices.Chunk(values, chunkMax/2) {
 		o.chunks = append(o.chunks, slices.Clip(part))
 	}
@@ -29,7 +29,7 @@ func buildOrder(values []string) order {
 }
 
 // chunk returns the index of the last chunk that begins at or before value, or 0.
-func (o *order) chunk(value string) int {
+func (o *sortedValues) chunk(value string) int {
 	at, found := slices.BinarySearchFunc(o.chunks, value,
 		func(c []string, v string) int { return strings.Compare(c[0], v) })
 	if !found && at > 0 {
@@ -39,48 +39,49 @@ func (o *order) chunk(value string) int {
 }
 
 // with returns the order with value added. The order must not contain it.
-func (o *order) with(value string) order {
+func (o *sortedValues) with(value string) sortedValues {
 	if len(o.chunks) == 0 {
-		return order{chunks: [][]string{{value}}, len: 1}
+		return sortedValues{chunks: [][]string{{value}}, len: 1}
 	}
 	k := o.chunk(value)
 	at, _ := slices.BinarySearch(o.chunks[k], value)
 	chunk := make([]string, 0, len(o.chunks[k])+1)
 	chunk = append(append(append(chunk, o.chunks[k][:at]...), value), o.chunks[k][at:]...)
 	if len(chunk) < chunkMax {
-		return order{replaced(o.chunks, k, chunk), o.len + 1}
+		return sortedValues{spliceChunks(o.chunks, k, chunk), o.len + 1}
 	}
 	half := len(chunk) / 2
-	return order{replaced(o.chunks, k, slices.Clone(chunk[:half]), slices.Clone(chunk[half:])), o.len + 1}
+	return sortedValues{spliceChunks(o.chunks, k, slices.Clone(chunk[:half]), slices.Clone(chunk[half:])),
+		o.len + 1}
 }
 
 // without returns the order without value. The order must contain it.
-func (o *order) without(value string) order {
+func (o *sortedValues) without(value string) sortedValues {
 	k := o.chunk(value)
 	at, _ := slices.BinarySearch(o.chunks[k], value)
 	if len(o.chunks[k]) == 1 {
-		return order{replaced(o.chunks, k), o.len - 1}
+		return sortedValues{spliceChunks(o.chunks, k), o.len - 1}
 	}
 	chunk := make([]string, 0, len(o.chunks[k])-1)
 	chunk = append(append(chunk, o.chunks[k][:at]...), o.chunks[k][at+1:]...)
 	// Merge small chunks.
 	if k+1 < len(o.chunks) && len(chunk)+len(o.chunks[k+1]) < chunkMax/2 {
 		merged := slices.Concat(chunk, o.chunks[k+1])
-		next := replaced(o.chunks, k+1)
+		next := spliceChunks(o.chunks, k+1)
 		next[k] = merged
-		return order{next, o.len - 1}
+		return sortedValues{next, o.len - 1}
 	}
-	return order{replaced(o.chunks, k, chunk), o.len - 1}
+	return sortedValues{spliceChunks(o.chunks, k, chunk), o.len - 1}
 }
 
-// replaced returns a copy of the chunks with chunk k replaced.
-func replaced(chunks [][]string, k int, by ...[]string) [][]string {
+// spliceChunks returns a copy of the chunks with chunk k replaced.
+func spliceChunks(chunks [][]string, k int, by ...[]string) [][]string {
 	next := make([][]string, 0, len(chunks)-1+len(by))
 	return append(append(append(next, chunks[:k]...), by...), chunks[k+1:]...)
 }
 
 // count returns the number of values v with from <= v < to. An empty to means no bound.
-func (o *order) count(from, to string) int {
+func (o *sortedValues) count(from, to string) int {
 	high := o.len
 	if to != "" {
 		high = o.before(to)
@@ -89,7 +90,7 @@ func (o *order) count(from, to string) int {
 }
 
 // before returns the number of values less than value.
-func (o *order) before(value string) int {
+func (o *sortedValues) before(value string) int {
 	if len(o.chunks) == 0 {
 		return 0
 	}
@@ -103,7 +104,7 @@ func (o *order) before(value string) int {
 
 // ascend calls yield for each value v with from <= v < to, until it returns false. An empty to means no
 // bound.
-func (o *order) ascend(from, to string, yield func(string) bool) {
+func (o *sortedValues) ascend(from, to string, yield func(string) bool) {
 	if len(o.chunks) == 0 {
 		return
 	}
@@ -120,7 +121,7 @@ func (o *order) ascend(from, to string, yield func(string) bool) {
 }
 
 // descend is ascend in descending order.
-func (o *order) descend(from, to string, yield func(string) bool) {
+func (o *sortedValues) descend(from, to string, yield func(string) bool) {
 	if len(o.chunks) == 0 {
 		return
 	}

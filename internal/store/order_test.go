@@ -13,10 +13,10 @@ import (
 func TestOrder(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	for _, spread := range []int{50, 3000} {
-		var o order
+		var o sortedValues
 		var model []string
 		type moment struct {
-			order order
+			order sortedValues
 			model []string
 		}
 		var before []moment
@@ -51,7 +51,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-func checkOrder(t *testing.T, random *rand.Rand, o *order, model []string) {
+func checkOrder(t *testing.T, random *rand.Rand, o *sortedValues, model []string) {
 	t.Helper()
 	for range 4 {
 		from, to := fmt.Sprint(random.IntN(4000)), fmt.Sprint(random.IntN(4000))

@@ -103,9 +103,9 @@ func (vs values) only(fs functions) values {
 	var selected []byte
 	for rest := string(vs); rest != ""; {
 		section := rest
-		id, count := cut(&rest), cut(&rest)
+		id, count := cutLength(&rest), cutLength(&rest)
 		for range count {
-			n := cut(&rest)
+			n := cutLength(&rest)
 			rest = rest[n:]
 		}
 		if slices.ContainsFunc(fs, func(f *function) bool { return f.id == id }) {
@@ -142,7 +142,7 @@ func (c *cursor) next() bool {
 		if c.rest == "" {
 			return false
 		}
-		section, count := cut(&c.rest), cut(&c.rest)
+		section, count := cutLength(&c.rest), cutLength(&c.rest)
 		if section == c.id {
 			c.count = count
 			break
@@ -160,14 +160,14 @@ func (c *cursor) next() bool {
 
 // skip consumes a value.
 func (c *cursor) skip() string {
-	n := cut(&c.rest)
+	n := cutLength(&c.rest)
 	value := c.rest[:n]
 	c.rest = c.rest[n:]
 	return value
 }
 
-// cut consumes a varint.
-func cut(text *string) int {
+// cutLength consumes a varint.
+func cutLength(text *string) int {
 	number, shift := 0, 0
 	for i := 0; ; i++ {
 		b := (*text)[i]

@@ -38,8 +38,8 @@ type walk struct {
 	seen  map[unsafe.Pointer]bool
 }
 
-// first reports whether p is visited for the first time.
-func (w *walk) first(p unsafe.Pointer) bool {
+// firstVisit reports whether p is visited for the first time.
+func (w *walk) firstVisit(p unsafe.Pointer) bool {
 	if p == nil || w.seen[p] {
 		return false
 	}
@@ -58,21 +58,21 @@ func (w *walk) object(item Item) {
 	}
 }
 
-// boxed returns the data word of an interface value, which is a pointer to the value unless that has a
+// dataPointer returns the data word of an interface value, which is a pointer to the value unless that has a
 // pointer type.
-func boxed(value any) unsafe.Pointer { return (*[2]unsafe.Pointer)(unsafe.Pointer(&value))[1] }
+func dataPointer(value any) unsafe.Pointer { return (*[2]unsafe.Pointer)(unsafe.Pointer(&value))[1] }
 
 func (w *walk) value(value any) {
 	switch v := value.(type) {
 	case map[string]any:
 		w.content(v)
 	case string:
-		if w.first(boxed(value)) {
+		if w.firstVisit(dataPointer(value)) {
 			w.bytes += int64(packed.Allocated(int(unsafe.Sizeof(v))))
 		}
 		w.text(v)
 	case []any:
-		if w.first(boxed(value)) {
+		if w.firstVisit(dataPointer(value)) {
 			w.bytes += int64(packed.Allocated(int(unsafe.Sizeof(v))) +
 				withPointers(cap(v)*int(unsafe.Sizeof(value))))
 		}
@@ -89,7 +89,7 @@ func (w *walk) value(value any) {
 }
 
 func (w *walk) text(text string) {
-	if w.first(unsafe.Pointer(unsafe.StringData(text))) {
+	if w.firstVisit(unsafe.Pointer(unsafe.StringData(text))) {
 		w.bytes += int64(packed.Allocated(len(text)))
 	}
 }

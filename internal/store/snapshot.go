@@ -128,7 +128,7 @@ func (s *Snapshot) ItemsByIndexOf(name string, object any) ([]Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	values = distinct(values)
+	values = withoutDuplicates(values)
 	if len(values) == 1 {
 		return s.ItemsByIndex(name, values[0])
 	}

@@ -109,9 +109,9 @@ func (vs values) divide(byID map[int]int64) {
 	allocated := packed.Allocated(prefix + len(vs))
 	for rest := string(vs); rest != ""; {
 		before := len(rest)
-		section, count := cut(&rest), cut(&rest)
+		section, count := cutLength(&rest), cutLength(&rest)
 		for range count {
-			rest = rest[cut(&rest):]
+			rest = rest[cutLength(&rest):]
 		}
 		byID[section] += int64(allocated * (before - len(rest)) / len(vs))
 	}
@@ -122,7 +122,7 @@ func (x *index) stats(values int64) IndexStats {
 		Bytes: values + trieBytes(&x.postings) + x.order.bytes()}
 	for p := range x.postings.all {
 		stats.Entries += p.len()
-		if rows := p.many(); rows != nil {
+		if rows := p.rowSet(); rows != nil {
 			stats.Bytes += int64(packed.Allocated(int(unsafe.Sizeof(manyPosting{})))) + trieBytes(rows)
 		} else {
 			stats.Bytes += int64(packed.Allocated(int(unsafe.Sizeof(*p))))
@@ -135,7 +135,7 @@ func (x *index) stats(values int64) IndexStats {
 }
 
 // bytes returns the size of the chunks. They share the values of the postings.
-func (o *order) bytes() int64 {
+func (o *sortedValues) bytes() int64 {
 	bytes := withPointers(cap(o.chunks) * int(unsafe.Sizeof([]string(nil))))
 	for _, chunk := range o.chunks {
 		bytes += withPointers(cap(chunk) * int(unsafe.Sizeof("")))

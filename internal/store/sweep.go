@@ -4,8 +4,8 @@ import "github.com/crdcache/crdcache/internal/packed"
 
 // Sweep defines how Store.Sweep treats the objects that it visits.
 type Sweep struct {
-	// Ages starts a new period for each object; see packed.Object.Age.
-	Ages bool
+	// AdvanceAges starts a new period for each object; see packed.Object.Age.
+	AdvanceAges bool
 	// Compresses reports whether to compress an uncompressed object with this usage.
 	Compresses func(packed.Usage) bool
 	// Decompresses selects decompression of objects that are in use.
@@ -14,19 +14,19 @@ type Sweep struct {
 
 // The kinds of sweeps.
 var (
-	// Periodic compresses objects that were not read for a full period, or for packed.MaxAge periods if they
-	// had been in use. It decompresses objects that were read in two periods.
-	Periodic = Sweep{Ages: true, Decompresses: true, Compresses: func(use packed.Usage) bool {
+	// SweepPeriodic compresses objects that were not read for a full period, or for packed.MaxAge periods if
+	// they had been in use. It decompresses objects that were read in two periods.
+	SweepPeriodic = Sweep{AdvanceAges: true, Decompresses: true, Compresses: func(use packed.Usage) bool {
 		return !use.Read && !use.InUse && use.Age >= idlePeriods
 	}}
-	// Frugal is Periodic without decompression, for when memory is short.
-	Frugal = Sweep{Ages: true, Compresses: Periodic.Compresses}
+	// SweepFrugal is SweepPeriodic without decompression, for when memory is short.
+	SweepFrugal = Sweep{AdvanceAges: true, Compresses: SweepPeriodic.Compresses}
 	// AfterFill compresses objects that are not known to be in use.
 	AfterFill = Sweep{Compresses: func(use packed.Usage) bool { return !use.InUse }}
-	// Unread compresses objects that were not read in this period, even if they are in use.
-	Unread = Sweep{Compresses: func(use packed.Usage) bool { return !use.Read }}
-	// Everything compresses all objects.
-	Everything = Sweep{Compresses: func(packed.Usage) bool { return true }}
+	// SweepUnread compresses objects that were not read in this period, even if they are in use.
+	SweepUnread = Sweep{Compresses: func(use packed.Usage) bool { return !use.Read }}
+	// SweepAll compresses all objects.
+	SweepAll = Sweep{Compresses: func(packed.Usage) bool { return true }}
 )
 
 // idlePeriods is the number of periods without a read after which an object is compressed. The first one is
@@ -39,8 +39,8 @@ const (
 	sweepBytes = 64 << 10
 )
 
-// Swept is the result of a call of Store.Sweep.
-type Swept struct {
+// SweepResult is the result of a call of Store.Sweep.
+type SweepResult struct {
 	// Next is the position for the next call; zero after the last one.
 	Next uint64
 	// Saved is the decrease of the store's size in bytes.
@@ -67,15 +67,15 @@ func (m Measure) Compressible() int64 {
 }
 
 // SetEager sets whether objects are compressed on arrival.
-func (f *Packed) SetEager(eager bool) { f.eager.Store(eager) }
+func (f *Packed) SetEager(eager bool) { f.compressOnArrival.Store(eager) }
 
 // Sweep visits some objects, starting at position from, and changes their form according to how. Zero is the
 // first position. Readers and handlers see no difference. Sweep works only on adaptive stores and must not be
 // called concurrently. Readers never wait; writers wait only while the new forms are stored.
-func (s *Store) Sweep(from uint64, how Sweep) Swept {
+func (s *Store) Sweep(from uint64, how Sweep) SweepResult {
 	f, now := s.Adaptive(), s.current.Load()
 	var changes []formChange
-	result := Swept{Next: from}
+	result := SweepResult{Next: from}
 	for rows, work := 0, 0; rows < sweepRows && work < sweepBytes; {
 		l, next := now.rows.leafFrom(result.Next)
 		if l != nil {
@@ -112,7 +112,7 @@ func (f *Packed) sweep(r *row, how Sweep) (formChange, int) {
 		return formChange{}, 0
 	}
 	var use packed.Usage
-	if how.Ages {
+	if how.AdvanceAges {
 		use = o.Age()
 	} else {
 		use = o.Usage()

@@ -20,25 +20,26 @@ import (
 // adaptiveStore returns a store that is compressed by sweeps only.
 func adaptiveStore(t testing.TB, objects int) *Store {
 	t.Helper()
-	s := New(Options{Form: NewAdaptive(nil, shorthand{}), Indexers: withIndexes(cache.Indexers{"app": byApp}),
+	s := New(Options{Form: NewAdaptive(nil, prefixCompressor{}),
+		Indexers:   withIndexes(cache.Indexers{"app": byApp}),
 		Extractors: []Extractor{&fixedIndexes{[]string{"fixed"}}}})
 	fill(t, s, objects, 1)
 	return s
 }
 
-// shorthand is a Trainer and a Compressor that removes a constant part of each certificate. It is fast, also
-// with the race detector.
-type shorthand struct{}
+// prefixCompressor is a Trainer and a Compressor that removes a constant part of each certificate. It is
+// fast, also with the race detector.
+type prefixCompressor struct{}
 
 const known = `{"f:metadata":{"f:annotations":{".":{},"f:cert-manager.io/issue-temporary-certificate":{},"f:team":{}},"f:labels":{".":{},"f:app.kubernetes.io/managed-by":{},"f:app.kubernetes.io/name":{},"f:env":{}}},"f:spec":{".":{},"f:dnsNames":{},"f:issuerRef":{},"f:secretName":{}}}`
 
-func (shorthand) Train([][]byte) (packed.Compressor, error) { return shorthand{}, nil }
+func (prefixCompressor) Train([][]byte) (packed.Compressor, error) { return prefixCompressor{}, nil }
 
-func (shorthand) Compress(dst, src []byte) []byte {
+func (prefixCompressor) Compress(dst, src []byte) []byte {
 	return append(dst, bytes.ReplaceAll(src, []byte(known), []byte{1})...)
 }
 
-func (shorthand) Decompress(dst, src []byte) ([]byte, error) {
+func (prefixCompressor) Decompress(dst, src []byte) ([]byte, error) {
 	return append(dst, bytes.ReplaceAll(src, []byte{1}, []byte(known))...), nil
 }
 
@@ -99,7 +100,7 @@ func TestSweepCompressesUnreadObjects(t *testing.T) {
 		if period < 2 {
 			read(3) // for some time
 		}
-		sweepAll(s, Periodic)
+		sweepAll(s, SweepPeriodic)
 	}
 	for n, want := range map[int]bool{1: false, 2: true, 3: false, 4: true} {
 		if compressed(n) != want {
@@ -108,31 +109,31 @@ func TestSweepCompressesUnreadObjects(t *testing.T) {
 	}
 	for range packed.MaxAge {
 		read(1)
-		sweepAll(s, Periodic)
+		sweepAll(s, SweepPeriodic)
 	}
 	for n, want := range map[int]bool{1: false, 2: true, 3: true, 4: true} {
 		if compressed(n) != want {
 			t.Errorf("later: object %d is compressed: %v", n, !want)
 		}
 	}
-	sweepAll(s, Unread)
+	sweepAll(s, SweepUnread)
 	if compressed(1) != true { // because the last sweep has started another period
 		t.Error("what was not read in this period is not compressed")
 	}
 	read(1)
-	sweepAll(s, Periodic)
+	sweepAll(s, SweepPeriodic)
 	read(1)
-	sweepAll(s, Frugal)
+	sweepAll(s, SweepFrugal)
 	if !compressed(1) {
 		t.Error("a frugal sweep decompresses")
 	}
 	read(1)
-	sweepAll(s, Periodic)
+	sweepAll(s, SweepPeriodic)
 	read(1)
-	if sweepAll(s, Unread); compressed(1) {
+	if sweepAll(s, SweepUnread); compressed(1) {
 		t.Error("what was read is compressed in spite of that")
 	}
-	if sweepAll(s, Everything); !compressed(1) {
+	if sweepAll(s, SweepAll); !compressed(1) {
 		t.Error("not everything is compressed")
 	}
 	wantSizes(t, s.Snapshot())
@@ -148,12 +149,12 @@ func TestChangingObjectsStayUncompressed(t *testing.T) {
 		if _, ok := s.Put(s.Prepare(keyedCertificate(t, s.form, 7, 2+version))); !ok {
 			t.Fatal("refused")
 		}
-		sweepAll(s, Periodic)
+		sweepAll(s, SweepPeriodic)
 		if m := s.Measure(); m.Compressed != 299 {
 			t.Fatalf("version %d: %d are compressed", version, m.Compressed)
 		}
 	}
-	sweepAll(s, Periodic)
+	sweepAll(s, SweepPeriodic)
 	if m := s.Measure(); m.Compressed != 300 {
 		t.Errorf("in the end, %d are compressed", m.Compressed)
 	}
@@ -206,7 +207,7 @@ func TestSweptRowsDoNotRetainJSON(t *testing.T) {
 		}
 		for i := range now.indexes {
 			for p := range now.indexes[i].postings.all {
-				if p.one == r && within(p.value, before[r]) {
+				if p.singleRow == r && within(p.value, before[r]) {
 					t.Fatalf("the value %s is a part of the JSON", p.value)
 				}
 			}
@@ -228,7 +229,7 @@ func TestRelistsKeepCompressedRows(t *testing.T) {
 		batch[n] = Keyed{Key: o.Key(), ResourceVersion: o.Version(), Item: o}
 	}
 	prepared := s.PrepareAll(batch)
-	sweepAll(s, Everything) // in the meantime
+	sweepAll(s, SweepAll) // in the meantime
 	changes, ok := s.Replace(prepared, "2")
 	if !ok {
 		t.Fatal("refused")
@@ -250,8 +251,8 @@ func TestRelistsKeepCompressedRows(t *testing.T) {
 func TestSweepsInHistories(t *testing.T) {
 	const keys, steps = 250, 400
 	s := adaptiveStore(t, keys)
-	sweeps := []Sweep{Periodic, Frugal, AfterFill, Unread, Everything,
-		{Ages: true, Decompresses: true, Compresses: func(packed.Usage) bool { return false }}}
+	sweeps := []Sweep{SweepPeriodic, SweepFrugal, AfterFill, SweepUnread, SweepAll,
+		{AdvanceAges: true, Decompresses: true, Compresses: func(packed.Usage) bool { return false }}}
 	stop, turn := make(chan struct{}), make(chan struct{})
 	var others sync.WaitGroup
 	others.Go(func() { // the sweeper; ended by stop

@@ -22,12 +22,12 @@ type Sweeper struct {
 		members map[*Store]struct{}
 		// filled are the members filled since the last call of takeFilled.
 		filled map[*Store]struct{}
-		run    *run // nil without members
+		run    *sweeperRun // nil without members
 	}
 }
 
-// run is one run of the goroutine.
-type run struct {
+// sweeperRun is one run of the goroutine.
+type sweeperRun struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
 	// wake holds a token while filled is not empty.
@@ -70,7 +70,7 @@ func (s *Sweeper) Join(member *Store) (leave func()) {
 
 func (s *Sweeper) startLocked() {
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &run{cancel: cancel, ended: make(chan struct{}), wake: make(chan struct{}, 1),
+	r := &sweeperRun{cancel: cancel, ended: make(chan struct{}), wake: make(chan struct{}, 1),
 		requests: make(chan request)}
 	s.mu.run = r
 	go func() { // ended by the last leave
@@ -112,7 +112,7 @@ func (s *Sweeper) leave(member *Store) {
 	s.mu.Lock()
 	delete(s.mu.members, member)
 	delete(s.mu.filled, member)
-	var last *run
+	var last *sweeperRun
 	if len(s.mu.members) == 0 {
 		last, s.mu.run = s.mu.run, nil
 	}

@@ -18,15 +18,15 @@ const (
 	// reduces memory.
 	backgroundPause = 20 * time.Millisecond
 	urgentPause     = time.Millisecond
-	// worthwhile is the size in bytes from which on a type's objects are compressed while memory is not
+	// minSavedBytes is the size in bytes from which on a type's objects are compressed while memory is not
 	// short. A compressor's dictionary and tables need some hundred KB.
-	worthwhile = 1 << 20
+	minSavedBytes = 1 << 20
 )
 
 // round is the state of a Sweeper's goroutine.
 type round struct {
 	sweeper *Sweeper
-	run     *run
+	run     *sweeperRun
 	// checks is nil without a budget.
 	checks <-chan time.Time
 	// frugal is set while the size of the stores is near or above the budget.
@@ -46,7 +46,7 @@ func (r *round) loop(ctx context.Context) {
 	defer timer.Stop()
 	for r.await(ctx, timer) {
 		started := time.Now()
-		r.everything(ctx)
+		r.compressEverything(ctx)
 		timer.Reset(max(sweepPeriod, restShare*time.Since(started)))
 	}
 }
@@ -70,8 +70,8 @@ func (r *round) await(ctx context.Context, timer *time.Timer) bool {
 	}
 }
 
-// everything sweeps all objects and starts a new period for them.
-func (r *round) everything(ctx context.Context) {
+// compressEverything sweeps all objects and starts a new period for them.
+func (r *round) compressEverything(ctx context.Context) {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
 	var used int64
@@ -80,16 +80,16 @@ func (r *round) everything(ctx context.Context) {
 	}
 	for _, s := range r.sweeper.members() {
 		m := s.Measure()
-		if s.Adaptive() == nil || m.Compressed == 0 && m.PackedBytes < worthwhile {
+		if s.Adaptive() == nil || m.Compressed == 0 && m.PackedBytes < minSavedBytes {
 			continue
 		}
 		for next, more := uint64(0), true; more; more = next != 0 {
 			if !r.await(ctx, pause) {
 				return
 			}
-			how := Periodic
-			if r.frugal || r.tight(used) {
-				how = Frugal
+			how := SweepPeriodic
+			if r.frugal || r.nearBudget(used) {
+				how = SweepFrugal
 			}
 			swept := s.Sweep(next, how)
 			next, used = swept.Next, used-swept.Saved
@@ -101,10 +101,10 @@ func (r *round) everything(ctx context.Context) {
 // afterFills compresses lists that just arrived, because few of their objects are usually read soon.
 func (r *round) afterFills(ctx context.Context) {
 	for _, s := range r.sweeper.takeFilled() {
-		if m := s.Measure(); m.PackedBytes < worthwhile && m.Compressed == 0 {
+		if m := s.Measure(); m.PackedBytes < minSavedBytes && m.Compressed == 0 {
 			continue
 		}
-		r.whole(ctx, s, AfterFill, func(int64) bool { return true })
+		r.sweepAll(ctx, s, AfterFill, func(int64) bool { return true })
 	}
 }
 
@@ -113,13 +113,13 @@ func (r *round) afterFills(ctx context.Context) {
 func (r *round) compress(ctx context.Context, s *Store) {
 	for range 2 {
 		if s.Measure().Compressible() > 0 {
-			r.whole(ctx, s, AfterFill, func(int64) bool { return true })
+			r.sweepAll(ctx, s, AfterFill, func(int64) bool { return true })
 		}
 	}
 }
 
-// whole sweeps a store without waiting for the timer, until more returns false for the bytes saved last.
-func (r *round) whole(ctx context.Context, s *Store, how Sweep, more func(saved int64) bool) {
+// sweepAll sweeps a store without waiting for the timer, until more returns false for the bytes saved last.
+func (r *round) sweepAll(ctx context.Context, s *Store, how Sweep, more func(saved int64) bool) {
 	for next := uint64(0); ; {
 		swept := s.Sweep(next, how)
 		if next = swept.Next; !more(swept.Saved) || next == 0 {
@@ -137,7 +137,7 @@ func (r *round) whole(ctx context.Context, s *Store, how Sweep, more func(saved 
 func (r *round) keepBudget(ctx context.Context) {
 	used, stores := r.measure()
 	budget := r.sweeper.budget
-	r.frugal = used > budget/10*9 || r.frugal && r.tight(used)
+	r.frugal = used > budget/10*9 || r.frugal && r.nearBudget(used)
 	for _, s := range stores {
 		s.Adaptive().SetEager(r.frugal)
 	}
@@ -145,9 +145,9 @@ func (r *round) keepBudget(ctx context.Context) {
 		return
 	}
 	goal := budget / 100 * 95
-	for _, how := range []Sweep{Unread, Everything} {
+	for _, how := range []Sweep{SweepUnread, SweepAll} {
 		for _, s := range stores {
-			r.whole(ctx, s, how, func(saved int64) bool {
+			r.sweepAll(ctx, s, how, func(saved int64) bool {
 				used -= saved
 				return used > goal
 			})
@@ -161,8 +161,10 @@ func (r *round) keepBudget(ctx context.Context) {
 	}
 }
 
-// tight reports whether the size is too close to the budget to decompress objects.
-func (r *round) tight(used int64) bool { return r.sweeper.budget > 0 && used > r.sweeper.budget/10*8 }
+// nearBudget reports whether the size is too close to the budget to decompress objects.
+func (r *round) nearBudget(used int64) bool {
+	return r.sweeper.budget > 0 && used > r.sweeper.budget/10*8
+}
 
 // measure returns the total size of all stores, and the adaptive stores, sorted by decreasing compressible
 // size.

@@ -15,13 +15,13 @@ type trie[E any] struct {
 
 const (
 	fanBits = 4
-	fan     = 1 << fanBits
+	fanOut  = 1 << fanBits
 	// maxDepth is the depth at which all bits except the tag are used; leaves there are never split.
 	maxDepth = (64 - tagBits) / fanBits
 )
 
 // slot returns the child that a hash selects at a depth.
-func slot(hash uint64, depth int) int { return int(hash>>(64-fanBits*(depth+1))) & (fan - 1) }
+func slot(hash uint64, depth int) int { return int(hash>>(64-fanBits*(depth+1))) & (fanOut - 1) }
 
 // leafOf returns the leaf for entries with that hash, which can be nil.
 func (t *trie[E]) leafOf(hash uint64) *leaf[E] {

@@ -12,12 +12,12 @@ type inner[E any] struct {
 	leaves uint16
 	// children are *leaf[E] if the bit is set, otherwise *inner[E]. One array makes a node half as large as
 	// two would, and every write copies one node of each level.
-	children [fan]unsafe.Pointer
+	children [fanOut]unsafe.Pointer
 }
 
 // child returns the child of slot k, either an inner node or a leaf.
 func (n *inner[E]) child(k int) (*inner[E], *leaf[E]) {
-	c := n.children[k&(fan-1)]
+	c := n.children[k&(fanOut-1)]
 	if n.leaves>>k&1 == 0 {
 		return (*inner[E])(c), nil
 	}
@@ -40,7 +40,7 @@ func (n *inner[E]) setLeaf(first, count int, l *leaf[E]) {
 // sharedSlots returns the range of slots with the same leaf as slot k.
 func (n *inner[E]) sharedSlots(k int) (first, count int) {
 	count = 1
-	for count < fan && n.children[k^count] == n.children[k] {
+	for count < fanOut && n.children[k^count] == n.children[k] {
 		count *= 2
 	}
 	return k &^ (count - 1), count
@@ -48,13 +48,13 @@ func (n *inner[E]) sharedSlots(k int) (first, count int) {
 
 // distinct calls yield for each distinct child until it returns false.
 func (n *inner[E]) distinct(yield func(*inner[E], *leaf[E]) bool) bool {
-	for k := 0; k < fan; {
+	for k := 0; k < fanOut; {
 		child, l := n.child(k)
 		if !yield(child, l) {
 			return false
 		}
 		if k++; l != nil {
-			for k < fan && n.children[k] == unsafe.Pointer(l) {
+			for k < fanOut && n.children[k] == unsafe.Pointer(l) {
 				k++
 			}
 		}
@@ -74,7 +74,7 @@ func (n *inner[E]) all(yield func(*E) bool) bool {
 // newInner returns an inner node with sorted entries.
 func newInner[E any](sorted []hashed[*E], depth int) *inner[E] {
 	n := &inner[E]{}
-	n.fill(0, fan, sorted, depth)
+	n.fill(0, fanOut, sorted, depth)
 	return n
 }
 
@@ -96,7 +96,7 @@ func (n *inner[E]) fill(first, count int, sorted []hashed[*E], depth int) {
 // collapsed returns a leaf to replace a node with few entries, or nil. The limit is half a leaf, so that a
 // set of alternating size does not split and collapse each time.
 func (n *inner[E]) collapsed() *leaf[E] {
-	if n.leaves != 1<<fan-1 {
+	if n.leaves != 1<<fanOut-1 {
 		return nil
 	}
 	count := 0

@@ -38,10 +38,10 @@ func (v IndexView) Has(value, key string) bool {
 	switch {
 	case p == nil:
 		return false
-	case p.one != nil:
-		return p.one.key == key
+	case p.singleRow != nil:
+		return p.singleRow.key == key
 	default:
-		return findRow(p.many(), key) != nil
+		return findRow(p.rowSet(), key) != nil
 	}
 }
 

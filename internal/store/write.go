@@ -21,7 +21,7 @@ func (s *Store) Prepare(object Keyed) Prepared {
 	now := s.current.Load()
 	var failures Failures
 	r := s.newRow(now, object, &failures)
-	failures.to(s.report)
+	failures.reportTo(s.report)
 	return Prepared{Keyed: object, row: r, version: now.version}
 }
 

@@ -61,15 +61,15 @@ func (r *Row) UnmarshalJSON(text []byte) error {
 	return utiljson.Unmarshal(text, (*plain)(r))
 }
 
-// answering is an Answer whose objects are not yet encoded.
-type answering struct {
+// pendingAnswer is an Answer whose objects are not yet encoded.
+type pendingAnswer struct {
 	Answer
 	result *query.Result
 	rows   *rows // nil for complete objects
 }
 
-// from sets the state, the plan and the warnings. plan can be nil.
-func (a *answering) from(s query.Stamp, plan *query.Plan) {
+// setState sets the state, the plan and the warnings. plan can be nil.
+func (a *pendingAnswer) setState(s query.Freshness, plan *query.Plan) {
 	a.ResourceVersion, a.Contact, a.Stale = s.ResourceVersion, s.Contact, s.Stale
 	if plan != nil {
 		a.Plan, a.Warnings = plan.String(), plan.Warnings
@@ -80,7 +80,7 @@ func (a *answering) from(s query.Stamp, plan *query.Plan) {
 const chunk = 1 << 16
 
 // writeAnswer writes an answer in chunks, so that it is never completely in memory.
-func (s *Server) writeAnswer(w http.ResponseWriter, a *answering) error {
+func (s *Server) writeAnswer(w http.ResponseWriter, a *pendingAnswer) error {
 	buf, err := json.Marshal(a.Answer)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (s *Server) writeAnswer(w http.ResponseWriter, a *answering) error {
 			name = "rows"
 		}
 		buf = append(append(append(buf[:len(buf)-1], `,"`...), name...), `":[`...)
-		err = a.texts(func(text []byte) error {
+		err = a.eachJSON(func(text []byte) error {
 			if !first {
 				buf = append(buf, ',')
 			}
@@ -116,13 +116,13 @@ func (s *Server) writeAnswer(w http.ResponseWriter, a *answering) error {
 	return nil
 }
 
-// texts calls take with the JSON of each object or row, which is valid until take returns.
-func (a *answering) texts(take func(text []byte) error) error {
+// eachJSON calls take with the JSON of each object or row, which is valid until take returns.
+func (a *pendingAnswer) eachJSON(take func(text []byte) error) error {
 	if a.rows == nil {
 		return a.result.AllJSON(func(_ string, text []byte) error { return take(text) })
 	}
 	for _, object := range a.result.All() {
-		text, err := json.Marshal(a.rows.of(object))
+		text, err := json.Marshal(a.rows.rowOf(object))
 		if err == nil {
 			err = take(text)
 		}
@@ -175,8 +175,8 @@ func (r *rows) definitions() []metav1.TableColumnDefinition {
 	return all
 }
 
-// of returns the row of an object.
-func (r *rows) of(object *unstructured.Unstructured) Row {
+// rowOf returns the row of an object.
+func (r *rows) rowOf(object *unstructured.Unstructured) Row {
 	row := Row{Namespace: object.GetNamespace(), Name: object.GetName(), Labels: object.GetLabels(),
 		Cells: []any{object.GetName()}}
 	for _, c := range r.columns {

@@ -57,20 +57,20 @@ func (r *AnswerReader) head() ([]byte, error) {
 			if r.open, err = r.stream.Take('['); !r.open {
 				err = errors.Join(err, errNoAnswer)
 			}
-			return enclosed(head), err
+			return asObject(head), err
 		}
 		if text, err = r.stream.Value(); err != nil {
 			return nil, err
 		}
 		head = append(append(append(append(head, ','), name...), ':'), text...)
 		if more, err := r.stream.Take(','); !more {
-			return enclosed(head), errors.Join(err, r.end())
+			return asObject(head), errors.Join(err, r.end())
 		}
 	}
 }
 
-// enclosed makes a JSON object of fields that each follow a comma.
-func enclosed(members []byte) []byte {
+// asObject makes a JSON object of fields that each follow a comma.
+func asObject(members []byte) []byte {
 	return append(append([]byte{'{'}, bytes.TrimPrefix(members, []byte{','})...), '}')
 }
 

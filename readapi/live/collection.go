@@ -92,9 +92,9 @@ type sorted struct {
 	epoch   int
 }
 
-// most is the maximum share of changes relative to a sorted list, as a divisor. With more changes the list is
-// sorted again.
-const most = 8
+// changesDivisor is the maximum share of changes relative to a sorted list, as a divisor. With more changes
+// the list is sorted again.
+const changesDivisor = 8
 
 // sorted returns a sorted list that differs little from the current state.
 func (c *collection) sorted(h dynamicinformer.History) *sorted {
@@ -103,7 +103,7 @@ func (c *collection) sorted(h dynamicinformer.History) *sorted {
 	c.mu.Unlock()
 	if had != nil && had.epoch == h.Epoch && had.version >= h.Oldest {
 		later := sort.Search(h.Len(), func(i int) bool { return h.At(i).ResourceVersion > had.version })
-		if (h.Len()-later)*most <= len(had.objects) {
+		if (h.Len()-later)*changesDivisor <= len(had.objects) {
 			return had
 		}
 	}

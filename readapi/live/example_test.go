@@ -39,7 +39,7 @@ func Example() {
 	}
 	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 	informer, _ := factory.ForResource(namespaces)
-	err = server.Keep(informer)
+	err = server.AddType(informer)
 	if err == nil {
 		err = factory.Start(ctx)
 	}

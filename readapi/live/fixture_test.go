@@ -30,9 +30,9 @@ var (
 	namespaces   = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 )
 
-// scene is a cluster with the project's manifests, and a Server over a factory that follows some of its
+// fixture is a cluster with the project's manifests, and a Server over a factory that follows some of its
 // types.
-type scene struct {
+type fixture struct {
 	*testing.T
 	cluster *testcluster.Cluster
 	factory *dynamicinformer.Factory
@@ -41,7 +41,7 @@ type scene struct {
 
 // newScene serves workloads with indexes, environments, and the built-in type namespaces. prepare can inject
 // faults before.
-func newScene(t *testing.T, options Options, prepare ...func(*testcluster.Cluster)) *scene {
+func newScene(t *testing.T, options Options, prepare ...func(*testcluster.Cluster)) *fixture {
 	t.Helper()
 	cluster, err := testcluster.New(t.Context(),
 		testcluster.Options{Paths: []string{"../../testdata/crds", "../../testdata/objects"}})
@@ -55,9 +55,9 @@ func newScene(t *testing.T, options Options, prepare ...func(*testcluster.Cluste
 }
 
 // restarted is newScene for a cluster that exists.
-func restarted(t *testing.T, cluster *testcluster.Cluster, options Options) *scene {
+func restarted(t *testing.T, cluster *testcluster.Cluster, options Options) *fixture {
 	t.Helper()
-	s := &scene{T: t, cluster: cluster}
+	s := &fixture{T: t, cluster: cluster}
 	ctx, cancel := context.WithCancel(context.Background())
 	tracker, err := discovery.NewTracker(cluster.Config(), discovery.TrackerOptions{})
 	s.ok(err)
@@ -86,7 +86,7 @@ func restarted(t *testing.T, cluster *testcluster.Cluster, options Options) *sce
 			indexes = resource.Indexes
 			s.ok(informer.AddIndexes(indexers.CompileIndexes(indexes...)))
 		}
-		s.ok(s.server.Keep(informer, indexes...))
+		s.ok(s.server.AddType(informer, indexes...))
 	}
 	s.ok(s.factory.Start(ctx))
 	if err := s.factory.WaitForSync(t.Context()); err != nil {
@@ -98,7 +98,7 @@ func restarted(t *testing.T, cluster *testcluster.Cluster, options Options) *sce
 	return s
 }
 
-func (s *scene) ok(err error) {
+func (s *fixture) ok(err error) {
 	s.Helper()
 	if err != nil {
 		s.Fatal(err)
@@ -142,7 +142,7 @@ func content(t testing.TB, text string) any {
 }
 
 // client is a client of the server.
-func (s *scene) client(gvr schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
+func (s *fixture) client(gvr schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
 	s.Helper()
 	client, err := dynamic.NewForConfig(readapi.Config(s.server))
 	s.ok(err)
@@ -150,7 +150,7 @@ func (s *scene) client(gvr schema.GroupVersionResource) dynamic.NamespaceableRes
 }
 
 // put writes an environment to the cluster.
-func (s *scene) put(name, stage string) *unstructured.Unstructured {
+func (s *fixture) put(name, stage string) *unstructured.Unstructured {
 	s.Helper()
 	s.ok(s.cluster.Load(s.Context(), &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": demo + "/v1", "kind": "Environment", "metadata": map[string]any{"name": name},
@@ -162,7 +162,7 @@ func (s *scene) put(name, stage string) *unstructured.Unstructured {
 }
 
 // remove deletes an environment.
-func (s *scene) remove(name string) {
+func (s *fixture) remove(name string) {
 	s.Helper()
 	s.ok(s.cluster.Client().Resource(environments).Delete(s.Context(), name, metav1.DeleteOptions{}))
 }
@@ -175,7 +175,7 @@ type stream struct {
 }
 
 // watch begins a watch of a path of the server.
-func (s *scene) watch(path string) *stream {
+func (s *fixture) watch(path string) *stream {
 	s.Helper()
 	return watchOf(s.T, s.server, path)
 }

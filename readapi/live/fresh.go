@@ -155,7 +155,7 @@ func (c *collection) compare(ctx context.Context) error {
 		if h.ResourceVersion >= present {
 			return nil
 		}
-		if list.Metadata.Continue == "" && same(h.Snapshot, list.Items) {
+		if list.Metadata.Continue == "" && sameVersions(h.Snapshot, list.Items) {
 			c.confirm(h, present)
 			return nil
 		}
@@ -194,8 +194,8 @@ func (c *collection) path() string {
 	return path + "/" + c.gvr.Resource
 }
 
-// same reports whether a snapshot has the same objects with the same versions.
-func same(s *dynamicinformer.Snapshot, items []item) bool {
+// sameVersions reports whether a snapshot has the same objects with the same versions.
+func sameVersions(s *dynamicinformer.Snapshot, items []item) bool {
 	if s.Len() != len(items) {
 		return false
 	}

@@ -16,16 +16,16 @@ import (
 type gap struct {
 	epoch int
 	// No object changed after version quiet, until the history begins at version end.
-	quiet, end uint64
-	// lost is the latest version that the API server has forgotten, or that changes followed. Clients cannot
-	// continue from it.
-	lost uint64
+	unchangedSince, historyStart uint64
+	// lostVersion is the latest version that the API server has forgotten, or that changes followed. Clients
+	// cannot continue from it.
+	lostVersion uint64
 }
 
 // gapLocked returns the gap of a history.
 func (k *typeCache) gapLocked(h dynamicinformer.History) *gap {
 	if k.mu.gap.epoch != h.Epoch {
-		k.mu.gap = gap{epoch: h.Epoch, quiet: h.Began, end: h.Began}
+		k.mu.gap = gap{epoch: h.Epoch, unchangedSince: h.Began, historyStart: h.Began}
 	}
 	return &k.mu.gap
 }
@@ -34,8 +34,8 @@ func (k *typeCache) gapLocked(h dynamicinformer.History) *gap {
 func (k *typeCache) oldest(h dynamicinformer.History) uint64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if g := k.gapLocked(h); h.Oldest == g.end {
-		return g.quiet
+	if g := k.gapLocked(h); h.Oldest == g.historyStart {
+		return g.unchangedSince
 	}
 	return h.Oldest
 }
@@ -50,22 +50,22 @@ func (k *typeCache) isDecided(h dynamicinformer.History, version uint64) bool {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return version <= k.gapLocked(h).lost
+	return version <= k.gapLocked(h).lostVersion
 }
 
-// bridge waits until it is known whether a client can continue from a version. It returns without that
+// awaitGapCheck waits until it is known whether a client can continue from a version. It returns without that
 // knowledge when the API server does not answer in time; then the client cannot continue.
 //
 // Clients share the questions to the API server: one is asked at a time, from the smallest version that is
 // waited for.
-func (c *collection) bridge(ctx context.Context, version uint64) {
+func (c *collection) awaitGapCheck(ctx context.Context, version uint64) {
 	ctx, cancel := context.WithTimeout(ctx, c.checks.timeout)
 	defer cancel()
 	for h := c.informer.History(); h.Epoch == c.epoch && !c.isDecided(h, version); h = c.informer.History() {
 		c.mu.Lock()
 		c.mu.bridging[version]++
 		c.mu.Unlock()
-		request := c.askInTurn(ctx, h, version)
+		request := c.askInSlice(ctx, h, version)
 		c.mu.Lock()
 		if c.mu.bridging[version]--; c.mu.bridging[version] == 0 {
 			delete(c.mu.bridging, version)
@@ -77,9 +77,9 @@ func (c *collection) bridge(ctx context.Context, version uint64) {
 	}
 }
 
-// askInTurn asks about the gap unless another client has asked meanwhile. It returns false if there was no
+// askInSlice asks about the gap unless another client has asked meanwhile. It returns false if there was no
 // answer.
-func (c *collection) askInTurn(ctx context.Context, h dynamicinformer.History, version uint64) bool {
+func (c *collection) askInSlice(ctx context.Context, h dynamicinformer.History, version uint64) bool {
 	select {
 	case c.asking <- struct{}{}:
 	case <-ctx.Done():
@@ -98,12 +98,12 @@ func (c *collection) askInTurn(ctx context.Context, h dynamicinformer.History, v
 	defer c.mu.Unlock()
 	switch g := c.gapLocked(h); {
 	case err == nil:
-		g.quiet = min(g.quiet, last)
+		g.unchangedSince = min(g.unchangedSince, last)
 		if last > from {
-			g.lost = max(g.lost, last-1)
+			g.lostVersion = max(g.lostVersion, last-1)
 		}
 	case apierrors.IsResourceExpired(err), errors.As(err, &ended) && ended.code == http.StatusGone:
-		g.lost = max(g.lost, from)
+		g.lostVersion = max(g.lostVersion, from)
 	default:
 		return false
 	}
@@ -117,13 +117,13 @@ func (c *collection) nextQuestionLocked(h dynamicinformer.History, version uint6
 	g := c.gapLocked(h)
 	open := []uint64{version}
 	for waiting := range c.mu.bridging {
-		if waiting > g.lost && waiting < g.quiet {
+		if waiting > g.lostVersion && waiting < g.unchangedSince {
 			open = append(open, waiting)
 		}
 	}
 	slices.Sort(open)
-	if g.lost == 0 {
-		return open[0], g.quiet
+	if g.lostVersion == 0 {
+		return open[0], g.unchangedSince
 	}
-	return open[len(open)/2], g.quiet
+	return open[len(open)/2], g.unchangedSince
 }

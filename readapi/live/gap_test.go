@@ -18,7 +18,7 @@ import (
 )
 
 // unrelated changes another type, which raises the resource version of the cluster.
-func (s *scene) unrelated(name string) {
+func (s *fixture) unrelated(name string) {
 	s.Helper()
 	s.ok(s.cluster.Load(s.Context(), &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name},
@@ -52,7 +52,7 @@ func watchFrom(version string) string {
 }
 
 // watched returns the events of a short watch of environments.
-func (s *scene) watched(version string) string {
+func (s *fixture) watched(version string) string {
 	s.Helper()
 	return ask(s.T, s.server, watchFrom(version)+"&timeoutSeconds=1").Body.String()
 }
@@ -63,7 +63,7 @@ type page struct {
 	Items    []environment
 }
 
-func (s *scene) page(query string) page {
+func (s *fixture) page(query string) page {
 	s.Helper()
 	w := ask(s.T, s.server, environmentsPath+query)
 	var p page

@@ -26,8 +26,8 @@ func TestHistories(t *testing.T) {
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			s := newScene(t, Options{History: 20})
-			w := &writer{scene: s, random: rand.New(rand.NewPCG(seed, 1)), written: map[uint64]string{}}
-			r := &reader{scene: s, random: rand.New(rand.NewPCG(seed, 2))}
+			w := &writer{fixture: s, random: rand.New(rand.NewPCG(seed, 1)), written: map[uint64]string{}}
+			r := &reader{fixture: s, random: rand.New(rand.NewPCG(seed, 2))}
 			done := make(chan struct{})
 			go func() { defer close(done); r.run() }() // ended by the last object that is written
 			for range 150 {
@@ -48,7 +48,7 @@ const lastName = "zz-last"
 
 // writer writes environments, and records them by resource version.
 type writer struct {
-	*scene
+	*fixture
 	random  *rand.Rand
 	written map[uint64]string
 }
@@ -110,18 +110,18 @@ func (w *writer) check(r *reader) {
 	}
 }
 
-// segment is a list and the watches that continue it.
-type segment struct {
+// listSegment is a list and the watches that continue it.
+type listSegment struct {
 	from, to uint64
 	told     map[uint64]string // stage by resource version
 }
 
 // reader lists and watches, as a client does.
 type reader struct {
-	*scene
+	*fixture
 	random   *rand.Rand
 	state    map[string]string // name to resource version
-	segments []*segment
+	segments []*listSegment
 }
 
 // environment is the read part of an environment.
@@ -171,7 +171,7 @@ func (r *reader) list() bool {
 		r.state[o.Metadata.Name] = o.Metadata.ResourceVersion
 	}
 	at := number(list.Metadata.ResourceVersion)
-	r.segments = append(r.segments, &segment{from: at, to: at, told: map[uint64]string{}})
+	r.segments = append(r.segments, &listSegment{from: at, to: at, told: map[uint64]string{}})
 	return true
 }
 
@@ -213,7 +213,7 @@ func (r *reader) watch() bool {
 	return true
 }
 
-func (r *reader) apply(now *segment, kind string, o environment) {
+func (r *reader) apply(now *listSegment, kind string, o environment) {
 	name, version := o.Metadata.Name, number(o.Metadata.ResourceVersion)
 	had := r.state[name]
 	if version <= now.to && kind != "BOOKMARK" || version < now.to {

@@ -14,23 +14,23 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster/faults"
 )
 
-// valve delays the watch events of a type while it is shut.
-type valve struct{ shut atomic.Pointer[chan struct{}] }
+// eventDelay delays the watch events of a type while it is shut.
+type eventDelay struct{ shut atomic.Pointer[chan struct{}] }
 
-// of has the watches of a type of a cluster go through the valve.
-func (v *valve) of(resource string) func(*testcluster.Cluster) {
+// watchesOf has the watches of a type of a cluster go through the valve.
+func (v *eventDelay) watchesOf(resource string) func(*testcluster.Cluster) {
 	return func(cluster *testcluster.Cluster) {
 		cluster.Faults().Add(faults.Fault{
 			Match: faults.Match{Verbs: []string{"watch", "watch-list"}, Resource: resource},
 			Effect: func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-				next.ServeHTTP(&valved{w, v, r.Context()}, r)
+				next.ServeHTTP(&delayedWriter{w, v, r.Context()}, r)
 			},
 		})
 	}
 }
 
 // close shuts the valve, until open is called.
-func (v *valve) close() (open func()) {
+func (v *eventDelay) close() (open func()) {
 	until := make(chan struct{})
 	v.shut.Store(&until)
 	return func() {
@@ -39,18 +39,18 @@ func (v *valve) close() (open func()) {
 	}
 }
 
-// valved writes through a valve.
-type valved struct {
+// delayedWriter writes through a valve.
+type delayedWriter struct {
 	http.ResponseWriter
-	*valve
+	*eventDelay
 	ctx context.Context
 }
 
 // Unwrap is for http.ResponseController.
-func (w *valved) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *delayedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // Write implements http.ResponseWriter.
-func (w *valved) Write(data []byte) (int, error) {
+func (w *delayedWriter) Write(data []byte) (int, error) {
 	if until := w.shut.Load(); until != nil {
 		select {
 		case <-*until:
@@ -66,8 +66,8 @@ func (w *valved) Write(data []byte) (int, error) {
 // cache, where the object was, hears of its end all the same, and one that comes from before hears of all of
 // it.
 func TestWatchTellsOfWhatComesLate(t *testing.T) {
-	var events valve
-	s := newScene(t, Options{}, events.of("environments"))
+	var events eventDelay
+	s := newScene(t, Options{}, events.watchesOf("environments"))
 	first := s.put("first", "a")
 	s.reached(first)
 	open := events.close()

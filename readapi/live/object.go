@@ -64,13 +64,13 @@ func (o object) Labels() labels.Labels { return o.stored.Labels() }
 // JSON implements readapi.Object.
 func (o object) JSON() ([]byte, error) {
 	var out []byte
-	err := o.view(func(text []byte) { out = bytes.Clone(text) })
+	err := o.readJSON(func(text []byte) { out = bytes.Clone(text) })
 	return out, err
 }
 
 // AppendJSON implements readapi.Object. Only the version of the cache is served.
 func (o object) AppendJSON(dst []byte, _ string) ([]byte, error) {
-	err := o.view(func(text []byte) {
+	err := o.readJSON(func(text []byte) {
 		if o.custom {
 			dst = append(dst, text...)
 			return
@@ -89,7 +89,7 @@ func (o object) AppendJSON(dst []byte, _ string) ([]byte, error) {
 
 // AppendItem implements readapi.ListItem.
 func (o object) AppendItem(dst []byte) ([]byte, error) {
-	err := o.view(func(text []byte) {
+	err := o.readJSON(func(text []byte) {
 		if o.custom {
 			dst = append(dst, text...)
 			return
@@ -104,9 +104,9 @@ func (o object) AppendItem(dst []byte) ([]byte, error) {
 	return dst, err
 }
 
-// view calls see with the JSON of the object, which is valid until see returns.
-func (o object) view(see func(text []byte)) error {
-	err := o.stored.View(func(text []byte) error { see(text); return nil })
+// readJSON calls see with the JSON of the object, which is valid until see returns.
+func (o object) readJSON(see func(text []byte)) error {
+	err := o.stored.ReadJSON(func(text []byte) error { see(text); return nil })
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.key, err)
 	}

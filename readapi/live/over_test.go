@@ -39,7 +39,7 @@ func TestWaitingEnds(t *testing.T) {
 	absent := schema.GroupVersionResource{Group: demo, Version: "v1", Resource: "absents"}
 	informer, err := s.factory.ForResource(absent)
 	s.ok(err)
-	s.ok(s.server.Keep(informer))
+	s.ok(s.server.AddType(informer))
 	done := make(chan error, 1)
 	wait := func(gvr schema.GroupVersionResource) {
 		begun := make(chan struct{})
@@ -50,7 +50,7 @@ func TestWaitingEnds(t *testing.T) {
 		<-begun
 	}
 	wait(absent)
-	s.server.Drop(absent.GroupResource())
+	s.server.RemoveType(absent.GroupResource())
 	if err := <-done; err == nil {
 		t.Error("a type that was dropped is served")
 	}
@@ -59,8 +59,8 @@ func TestWaitingEnds(t *testing.T) {
 	later := workloads.GroupResource().WithVersion("v0") // this version does not exist
 	informer, err = s.factory.ForResource(later)
 	s.ok(err)
-	s.ok(s.server.Keep(informer))
+	s.ok(s.server.AddType(informer))
 	wait(workloads)
-	s.ok(s.server.Keep(workload))
+	s.ok(s.server.AddType(workload))
 	s.ok(<-done)
 }

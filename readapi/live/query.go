@@ -71,7 +71,7 @@ func (s *Server) query(w http.ResponseWriter, r *http.Request) error {
 		return apierrors.NewBadRequest(fmt.Sprintf("%s names no type: a query is on %s", r.URL.Path,
 			QueryPath("GROUP", "VERSION", "", "RESOURCE")))
 	}
-	c, err := s.queried(request)
+	c, err := s.queriedCollection(request)
 	if err != nil {
 		return err
 	}
@@ -96,9 +96,9 @@ func (s *Server) query(w http.ResponseWriter, r *http.Request) error {
 	if conceals && params.Get("explain") == "true" {
 		return apierrors.NewBadRequest("explain: plans count the objects of all namespaces, and so are not for queries in one: query all namespaces")
 	}
-	answer, err := c.answerInTurns(r.Context(), q, request.Namespace, params)
+	answer, err := c.answerInSlices(r.Context(), q, request.Namespace, params)
 	if err != nil {
-		return explained(err)
+		return apiError(err)
 	}
 	if conceals {
 		answer.Plan, answer.Warnings = "", nil
@@ -107,8 +107,8 @@ func (s *Server) query(w http.ResponseWriter, r *http.Request) error {
 	return c.server.writeAnswer(w, answer)
 }
 
-// narrowed restricts a query to a selector and a namespace. Both can be empty.
-func narrowed(q query.Query, selector, namespace string) (query.Query, error) {
+// restrict restricts a query to a selector and a namespace. Both can be empty.
+func restrict(q query.Query, selector, namespace string) (query.Query, error) {
 	if selector != "" {
 		parsed, err := labels.Parse(selector)
 		if err != nil {
@@ -122,8 +122,8 @@ func narrowed(q query.Query, selector, namespace string) (query.Query, error) {
 	return q, nil
 }
 
-// queried returns the collection of a query.
-func (s *Server) queried(request readapi.Request) (*collection, error) {
+// queriedCollection returns the collection of a query.
+func (s *Server) queriedCollection(request readapi.Request) (*collection, error) {
 	gr := request.GVR.GroupResource()
 	k := s.cacheOf(gr)
 	if k == nil || k.gvr != request.GVR {
@@ -151,7 +151,7 @@ func parseQuery(text string) (query.Query, error) {
 	}
 	q, err := query.Parse(text)
 	if err != nil {
-		return nil, explained(err)
+		return nil, apiError(err)
 	}
 	if follows, _ := query.UsesReferences(q); follows {
 		return nil, apierrors.NewBadRequest(
@@ -160,8 +160,8 @@ func parseQuery(text string) (query.Query, error) {
 	return q, nil
 }
 
-// explained converts an error of a query to an API error.
-func explained(err error) error {
+// apiError converts an error of a query to an API error.
+func apiError(err error) error {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) || errors.Is(err, context.Canceled) ||
 		errors.Is(err, context.DeadlineExceeded) {
@@ -174,20 +174,20 @@ func explained(err error) error {
 	return apierrors.NewBadRequest(err.Error())
 }
 
-// answerInTurns is answer within a turn. The answer is written after the turn.
-func (c *collection) answerInTurns(ctx context.Context, q query.Query, namespace string,
-	params url.Values) (*answering, error) {
+// answerInSlices is answer within a time slice. The answer is written after the time slice.
+func (c *collection) answerInSlices(ctx context.Context, q query.Query, namespace string,
+	params url.Values) (*pendingAnswer, error) {
 	options, err := queryOptions(params)
 	if err != nil {
 		return nil, err
 	}
-	turn := readapi.NewTurn(c.server.options.Handler.Turns)
-	if err := turn.Begin(ctx); err != nil {
+	timeSlice := readapi.NewTimeSlice(c.server.options.Handler.Scheduler)
+	if err := timeSlice.Begin(ctx); err != nil {
 		return nil, err
 	}
-	defer turn.End()
-	options.Yield = turn.Pass
-	if q, err = narrowed(q, params.Get("labelSelector"), namespace); err != nil {
+	defer timeSlice.End()
+	options.Yield = timeSlice.Yield
+	if q, err = restrict(q, params.Get("labelSelector"), namespace); err != nil {
 		return nil, err
 	}
 	return c.answer(ctx, q, params, options)
@@ -195,24 +195,24 @@ func (c *collection) answerInTurns(ctx context.Context, q query.Query, namespace
 
 // answer executes a query.
 func (c *collection) answer(ctx context.Context, q query.Query, params url.Values,
-	options query.Options) (*answering, error) {
+	options query.Options) (*pendingAnswer, error) {
 	querier := query.New(query.ForInformer(c.informer), c.indexes...)
-	a := &answering{Answer: Answer{Kind: AnswerKind}}
+	a := &pendingAnswer{Answer: Answer{Kind: AnswerKind}}
 	switch {
 	case params.Get("explain") == "true":
 		plan, err := querier.Explain(q, options)
-		a.from(querier.Stamp(), plan)
+		a.setState(querier.Freshness(), plan)
 		return a, err
 	case params.Get("count") == "true":
 		n, err := querier.Count(ctx, q, options)
 		a.Count = &n
 		plan, _ := querier.Explain(q, options) // for its warnings; the count has succeeded
-		a.from(querier.Stamp(), plan)
+		a.setState(querier.Freshness(), plan)
 		return a, err
 	case params.Get("values") != "":
 		values, err := querier.Values(ctx, params.Get("values"), q, options)
 		a.Values = values
-		a.from(querier.Stamp(), nil)
+		a.setState(querier.Freshness(), nil)
 		return a, err
 	case params.Has("groupBy") || params.Has("compute"):
 		return a, a.group(ctx, querier, q, params, options)
@@ -221,7 +221,7 @@ func (c *collection) answer(ctx context.Context, q query.Query, params url.Value
 	if err != nil {
 		return nil, err
 	}
-	a.from(result.Stamp, result.Plan)
+	a.setState(result.Freshness, result.Plan)
 	a.Continue = result.Continue
 	switch {
 	case params.Get("keys") == "true":
@@ -250,7 +250,7 @@ func queryOptions(params url.Values) (query.Options, error) {
 	return o, nil
 }
 
-func (a *answering) group(ctx context.Context, querier *query.Querier, q query.Query, params url.Values,
+func (a *pendingAnswer) group(ctx context.Context, querier *query.Querier, q query.Query, params url.Values,
 	options query.Options) error {
 	aggregation := query.Aggregation{GroupBy: params["groupBy"]}
 	for _, text := range params["compute"] {
@@ -264,7 +264,7 @@ func (a *answering) group(ctx context.Context, querier *query.Querier, q query.Q
 	if err != nil {
 		return err
 	}
-	a.from(groups.Stamp, groups.Plan)
+	a.setState(groups.Freshness, groups.Plan)
 	a.Groups = groups.Groups
 	return nil
 }

@@ -18,7 +18,7 @@ var (
 )
 
 // query asks for workloads; parameters are names and values in turn.
-func (s *scene) query(namespace string, parameters ...string) (Answer, string) {
+func (s *fixture) query(namespace string, parameters ...string) (Answer, string) {
 	s.Helper()
 	query := url.Values{}
 	for i := 0; i < len(parameters); i += 2 {

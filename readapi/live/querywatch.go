@@ -15,9 +15,9 @@ func (c *collection) watchQuery(
 ) error {
 	matcher, err := query.NewMatcher(q, c.indexes...)
 	if err != nil {
-		return explained(err)
+		return apiError(err)
 	}
-	if err := c.wait(r, request); err != nil {
+	if err := c.awaitRequested(r, request); err != nil {
 		return err
 	}
 	readapi.NewHandler(queryBackend{c, matcher}, c.server.options.Handler).ServeHTTP(w, r)

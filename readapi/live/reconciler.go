@@ -26,9 +26,9 @@ type ReconcilerOptions struct {
 	Tracker *discovery.Tracker
 	// Selection selects the types.
 	Selection *discovery.Selection
-	// View returns the informer options of a type and its indexes. Indexes of the options are ignored.
-	// Default: all objects, no indexes.
-	View func(discovery.Resource) (dynamicinformer.ResourceOptions, []*indexers.Index)
+	// InformerOptions returns the informer options of a type and its indexes. Indexes of the options are
+	// ignored. Default: all objects, no indexes.
+	InformerOptions func(discovery.Resource) (dynamicinformer.ResourceOptions, []*indexers.Index)
 	// Exclude returns an error to skip a selected type. Types that match a pattern or category are skipped
 	// silently. Optional.
 	Exclude func(discovery.Resource) error
@@ -69,8 +69,8 @@ func NewReconciler(options ReconcilerOptions) (*Reconciler, error) {
 	if options.Server == nil || options.Tracker == nil || options.Selection == nil {
 		return nil, errors.New("live: Server, Tracker and Selection are required")
 	}
-	if options.View == nil {
-		options.View = func(discovery.Resource) (o dynamicinformer.ResourceOptions,
+	if options.InformerOptions == nil {
+		options.InformerOptions = func(discovery.Resource) (o dynamicinformer.ResourceOptions,
 			_ []*indexers.Index) {
 			return o, nil
 		}
@@ -102,7 +102,7 @@ func (r *Reconciler) Run(ctx context.Context) {
 	for {
 		var again <-chan time.Time
 		if r.reconcile() {
-			again = time.After(doubtPause)
+			again = time.After(staleDiscoveryPause)
 		}
 		select {
 		case <-r.changed:
@@ -160,9 +160,9 @@ func (r *Reconciler) Reconciled() bool {
 	return r.mu.reconciled
 }
 
-// doubtPause is the interval of reconciliations while discovery fails for some groups. Its recovery is not a
-// change of types and causes no notification. Tests set it.
-var doubtPause = 30 * time.Second
+// staleDiscoveryPause is the interval of reconciliations while discovery fails for some groups. Its recovery
+// is not a change of types and causes no notification. Tests set it.
+var staleDiscoveryPause = 30 * time.Second
 
 // reconcile serves exactly the selected types of the cluster. It returns true if discovery failed for some
 // types.
@@ -176,7 +176,7 @@ func (r *Reconciler) reconcile() (doubtful bool) {
 			continue
 		}
 		if !ok {
-			r.options.Server.Drop(gr)
+			r.options.Server.RemoveType(gr)
 		}
 		current.handle.Release()
 		r.set(gr, nil)
@@ -187,7 +187,7 @@ func (r *Reconciler) reconcile() (doubtful bool) {
 		resource := desired[gr]
 		served, err := r.acquire(resource)
 		if err != nil {
-			r.options.Server.Drop(gr)
+			r.options.Server.RemoveType(gr)
 			problems[resource.String()] = err
 			continue
 		}
@@ -220,10 +220,10 @@ func (r *Reconciler) desired(catalog *discovery.Catalog) (types map[schema.Group
 		}
 		_, served := r.Type(gr)
 		switch {
-		case err != nil && !s.Many:
+		case err != nil && !s.FromPattern:
 			problems[s.Name] = err
 		case err != nil:
-		case s.Many && s.Stale && s.CRDUID == "" && !served:
+		case s.FromPattern && s.Stale && s.CRDUID == "" && !served:
 			doubtful = true
 		default:
 			types[gr] = s.Resource
@@ -234,13 +234,13 @@ func (r *Reconciler) desired(catalog *discovery.Catalog) (types map[schema.Group
 
 // acquire starts serving a type.
 func (r *Reconciler) acquire(resource discovery.Resource) (*CachedType, error) {
-	options, indexes := r.options.View(resource)
+	options, indexes := r.options.InformerOptions(resource)
 	options.Indexes = indexers.CompileIndexes(indexes...)
 	handle, err := r.options.Server.options.Factory.Acquire(resource.GVR, options)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.options.Server.Keep(handle.Informer(), indexes...); err != nil {
+	if err := r.options.Server.AddType(handle.Informer(), indexes...); err != nil {
 		handle.Release()
 		return nil, err
 	}

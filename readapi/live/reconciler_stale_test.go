@@ -17,13 +17,13 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// doubtful is a cluster whose discovery reports all groups as stale while it is in doubt.
-type doubtful struct {
+// staleDiscovery is a cluster whose discovery reports all groups as stale while it is in doubt.
+type staleDiscovery struct {
 	http.Handler
 	doubts atomic.Bool
 }
 
-func (d *doubtful) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (d *staleDiscovery) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if path := strings.TrimRight(r.URL.Path, "/"); path != "/apis" && path != "/api" {
 		d.Handler.ServeHTTP(w, r)
 		return
@@ -47,17 +47,17 @@ func (d *doubtful) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // TestStaleDiscovery: a pattern matches the types with a CustomResourceDefinition even if discovery of their
 // group is stale, and other types as soon as discovery recovers.
 func TestStaleDiscovery(t *testing.T) {
-	doubtPause = 10 * time.Millisecond
-	t.Cleanup(func() { doubtPause = 30 * time.Second })
+	staleDiscoveryPause = 10 * time.Millisecond
+	t.Cleanup(func() { staleDiscoveryPause = 30 * time.Second })
 	cluster, err := testcluster.New(t.Context(),
 		testcluster.Options{Paths: []string{"../../testdata/crds", "../../testdata/objects"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	front := &doubtful{Handler: cluster}
+	front := &staleDiscovery{Handler: cluster}
 	front.doubts.Store(true)
 	config := readapi.Config(front)
-	s := &scene{T: t, cluster: cluster}
+	s := &fixture{T: t, cluster: cluster}
 	ctx, cancel := context.WithCancel(context.Background())
 	tracker, err := discovery.NewTracker(config, discovery.TrackerOptions{})
 	s.ok(err)

@@ -44,7 +44,7 @@ func TestReconciler(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &scene{T: t, cluster: cluster}
+	s := &fixture{T: t, cluster: cluster}
 	ctx, cancel := context.WithCancel(context.Background())
 	tracker, err := discovery.NewTracker(cluster.Config(), discovery.TrackerOptions{})
 	s.ok(err)

@@ -56,7 +56,7 @@ func TestRestoredServer(t *testing.T) {
 	})
 	informer, err := factory.ForResource(gadgets)
 	if err == nil {
-		err = server.Keep(informer)
+		err = server.AddType(informer)
 	}
 	if err == nil {
 		err = factory.Start(ctx)

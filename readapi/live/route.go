@@ -80,7 +80,7 @@ func (s *Server) serveCached(w http.ResponseWriter, r *http.Request, request rea
 	if c == nil || !c.serves(r, request) {
 		return false
 	}
-	if err := c.wait(r, request); err != nil {
+	if err := c.awaitRequested(r, request); err != nil {
 		if r.Context().Err() == nil {
 			w.Header().Set(ServedHeader, servedByCache)
 			readapi.WriteError(w, r, err)
@@ -106,7 +106,7 @@ func (c *collection) serves(r *http.Request, request readapi.Request) bool {
 		return false
 	case lostRights(c.informer.Status()):
 		return false
-	case accept != "" && !readable(accept):
+	case accept != "" && !isSupportedMediaType(accept):
 		return false
 	case !c.typ.Custom && strings.Contains(accept, "as=Table"):
 		return false
@@ -122,8 +122,8 @@ func lostRights(s status.Status) bool {
 	return s.Reason == status.ReasonForbidden || s.Reason == status.ReasonUnauthorized
 }
 
-// readable reports whether an accepted media type is supported.
-func readable(accept string) bool {
+// isSupportedMediaType reports whether an accepted media type is supported.
+func isSupportedMediaType(accept string) bool {
 	return strings.Contains(accept, "json") || strings.Contains(accept, "yaml") ||
 		strings.Contains(accept, "*")
 }
@@ -149,9 +149,9 @@ func maxStale(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Cache-Control"), "max-stale")
 }
 
-// wait blocks until the cache has reached the requested version, and until it is known whether the client can
-// continue.
-func (c *collection) wait(r *http.Request, request readapi.Request) error {
+// awaitRequested blocks until the cache has reached the requested version, and until it is known whether the
+// client can continue.
+func (c *collection) awaitRequested(r *http.Request, request readapi.Request) error {
 	query := r.URL.Query()
 	text := query.Get("resourceVersion")
 	version, err := strconv.ParseUint(text, 10, 64)
@@ -166,7 +166,7 @@ func (c *collection) wait(r *http.Request, request readapi.Request) error {
 	case text != "" && request.Verb == "watch" && c.ResourceVersion() < version:
 		return c.awaitVersion(r.Context(), version)
 	case text != "" && (request.Verb == "watch" || request.Verb == "list" && exact):
-		c.bridge(r.Context(), version)
+		c.awaitGapCheck(r.Context(), version)
 	case text == "" && (request.Verb == "list" || request.Verb == "watch-list"):
 		return c.waitUntilFresh(r.Context())
 	}
@@ -181,7 +181,7 @@ func (c *collection) waitForPage(r *http.Request, request readapi.Request) error
 	case c.ResourceVersion() < uint64(version):
 		return c.waitForVersion(r.Context(), uint64(version)) // the list can have begun at another server
 	default:
-		c.bridge(r.Context(), uint64(version))
+		c.awaitGapCheck(r.Context(), uint64(version))
 	}
 	return nil
 }

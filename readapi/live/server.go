@@ -107,46 +107,46 @@ func (s *Server) Close() {
 	}
 }
 
-// Keep serves the type of an informer of the factory from its cache, with the given indexes of the informer.
-// It replaces an earlier informer of the type. When the informer stops, the type is no longer served from the
-// cache, and its watches end. Keep fails if the cache is not a copy of the type, see
+// AddType serves the type of an informer of the factory from its cache, with the given indexes of the
+// informer. It replaces an earlier informer of the type. When the informer stops, the type is no longer
+// served from the cache, and its watches end. AddType fails if the cache is not a copy of the type, see
 // dynamicinformer.Informer.KeepHistory.
-func (s *Server) Keep(informer *dynamicinformer.Informer, indexes ...*indexers.Index) error {
+func (s *Server) AddType(informer *dynamicinformer.Informer, indexes ...*indexers.Index) error {
 	if err := informer.KeepHistory(s.options.History); err != nil {
 		return err
 	}
 	k := &typeCache{
 		server: s, informer: informer, gvr: informer.GVR(), indexes: indexes,
-		set:  indexers.CompileIndexes(indexes...),
-		over: make(chan struct{}), asking: make(chan struct{}, 1),
+		set:   indexers.CompileIndexes(indexes...),
+		ended: make(chan struct{}), asking: make(chan struct{}, 1),
 	}
 	k.mu.bridging = map[uint64]int{}
 	k.checks.timeout = s.options.FreshTimeout
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if before := s.mu.caches[k.gvr.GroupResource()]; before != nil {
-		defer before.end()
+		defer before.stop()
 	}
 	s.mu.caches[k.gvr.GroupResource()] = k
-	go k.untilStopped() // ends with the informer, or with Drop
+	go k.untilStopped() // ends with the informer, or with RemoveType
 	return nil
 }
 
-// Drop stops serving a type from the cache. Its watches end.
-func (s *Server) Drop(gr schema.GroupResource) {
+// RemoveType stops serving a type from the cache. Its watches end.
+func (s *Server) RemoveType(gr schema.GroupResource) {
 	s.mu.Lock()
 	k := s.mu.caches[gr]
 	delete(s.mu.caches, gr)
 	s.mu.Unlock()
 	if k != nil {
-		k.end()
+		k.stop()
 	}
 }
 
 // EndWatches ends the watches of a type, so that clients send new requests.
 func (s *Server) EndWatches(gr schema.GroupResource) {
 	if k := s.cacheOf(gr); k != nil {
-		k.redefine()
+		k.resetDefinition()
 	}
 }
 

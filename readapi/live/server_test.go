@@ -193,11 +193,11 @@ func TestPrunedIsSaid(t *testing.T) {
 	if got := ask(t, s.server, path).Header().Get(prunedHeader); got != "" {
 		t.Errorf("objects that are whole are said to be pruned: %q", got)
 	}
-	s.ok(s.server.Keep(handle.Informer()))
+	s.ok(s.server.AddType(handle.Informer()))
 	if got := ask(t, s.server, path).Header().Get(prunedHeader); got != "true" {
 		t.Errorf("objects that are pruned are not said to be: %q", got)
 	}
-	s.server.Drop(environments.GroupResource())
+	s.server.RemoveType(environments.GroupResource())
 	if got := ask(t, s.server, path).Header().Get(ServedHeader); got != servedByCluster {
 		t.Errorf("a type that was dropped is answered by %q", got)
 	}
@@ -216,7 +216,7 @@ func TestViewsThatAreNoCopyAreRefused(t *testing.T) {
 	} {
 		handle, err := s.factory.Acquire(workloads, options)
 		s.ok(err)
-		if err := s.server.Keep(handle.Informer()); err == nil ||
+		if err := s.server.AddType(handle.Informer()); err == nil ||
 			!strings.Contains(err.Error(), "cannot keep a history") {
 			t.Errorf("%s: the error is %v", name, err)
 		}
@@ -248,7 +248,7 @@ func TestOneNamespace(t *testing.T) {
 	s.ok(err)
 	defer handle.Release()
 	s.ok(handle.WaitForSync(t.Context()))
-	s.ok(s.server.Keep(handle.Informer()))
+	s.ok(s.server.AddType(handle.Informer()))
 	for path, by := range map[string]string{
 		"/apis/" + demo + "/v1/namespaces/payments/workloads": servedByCache,
 		"/apis/" + demo + "/v1/namespaces/media/workloads":    servedByCluster,

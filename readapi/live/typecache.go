@@ -21,8 +21,8 @@ type typeCache struct {
 	checks   freshnessChecks
 	asking   chan struct{} // holds a token while a caller asks about the gap
 
-	// over is closed when the type is no longer served from the informer.
-	over chan struct{}
+	// ended is closed when the type is no longer served from the informer.
+	ended chan struct{}
 
 	mu struct {
 		sync.Mutex
@@ -44,19 +44,19 @@ type typeCache struct {
 	}
 }
 
-// end stops serving the type from the informer, and ends the watches. It is idempotent.
-func (k *typeCache) end() {
+// stop stops serving the type from the informer, and ends the watches. It is idempotent.
+func (k *typeCache) stop() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if !k.isOver() {
-		close(k.over)
+		close(k.ended)
 	}
 	k.redefineLocked()
 }
 
 func (k *typeCache) isOver() bool {
 	select {
-	case <-k.over:
+	case <-k.ended:
 		return true
 	default:
 		return false
@@ -67,13 +67,13 @@ func (k *typeCache) isOver() bool {
 func (k *typeCache) untilStopped() {
 	select {
 	case <-k.informer.Stopped():
-		k.end()
-	case <-k.over:
+		k.stop()
+	case <-k.ended:
 	}
 }
 
-// redefine forgets how the type is served, and ends the watches.
-func (k *typeCache) redefine() {
+// resetDefinition forgets how the type is served, and ends the watches.
+func (k *typeCache) resetDefinition() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.redefineLocked()

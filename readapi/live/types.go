@@ -78,7 +78,7 @@ func (r definitionHandler) OnDelete(obj any) {
 		obj = gone.Obj
 	}
 	if k := r.cacheOfDefinition(obj); k != nil {
-		k.redefine()
+		k.resetDefinition()
 	}
 }
 
@@ -108,7 +108,7 @@ func specOf(obj any) string {
 	var content struct {
 		Spec json.RawMessage `json:"spec"`
 	}
-	if o.View(func(text []byte) error { return json.Unmarshal(text, &content) }) != nil {
+	if o.ReadJSON(func(text []byte) error { return json.Unmarshal(text, &content) }) != nil {
 		return ""
 	}
 	return string(m.GetUID()) + string(content.Spec)
@@ -127,7 +127,7 @@ func (s *Server) typeOf(gvr schema.GroupVersionResource) (t readapi.Type, spec s
 	case !custom && known.UID != "":
 		return t, "", false // the definition is deleted or not yet known
 	case custom:
-		err := stored.(dynamicinformer.PackedObject).View(func(text []byte) (err error) {
+		err := stored.(dynamicinformer.PackedObject).ReadJSON(func(text []byte) (err error) {
 			t, err = readapi.TypeOf(bytes.Clone(text))
 			return err
 		})
@@ -160,7 +160,7 @@ func (s *Server) WaitForSync(ctx context.Context, gr schema.GroupResource) error
 		case <-types:
 		case <-definitions.Next:
 		case <-objects.Next:
-		case <-k.over:
+		case <-k.ended:
 			if s.cacheOf(gr) == k {
 				return fmt.Errorf("live: the informer of %s: %w", gr, dynamicinformer.ErrStopped)
 			}

@@ -22,7 +22,7 @@ func number(version string) uint64 {
 }
 
 // reached waits until the cache of a type has got to an object of the cluster.
-func (s *scene) reached(o *unstructured.Unstructured) {
+func (s *fixture) reached(o *unstructured.Unstructured) {
 	s.Helper()
 	version := number(o.GetResourceVersion())
 	informer := s.server.cacheOf(environments.GroupResource()).informer

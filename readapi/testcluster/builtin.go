@@ -13,7 +13,7 @@ type builtIn struct {
 	group, version, plural, kind string
 	shortNames                   string
 	flags                        flags
-	unserved                     string // subresources
+	unsupportedSubresources      string // subresources
 }
 
 // flags describe how a built-in type is served and written.
@@ -24,14 +24,14 @@ const (
 	inAll
 	inExtensions
 	hasStatus       // has the status subresource
-	counted         // has a generation
+	hasGeneration   // has a generation
 	unconditional   // an update without a resource version is allowed
 	createdByUpdate // an update creates a missing object
 	anyName
 )
 
-// admission is the group of webhook configurations and admission policies.
-const admission = "admissionregistration.k8s.io"
+// admissionGroup is the group of webhook configurations and admission policies.
+const admissionGroup = "admissionregistration.k8s.io"
 
 // refusedAdmission is the reason why its objects cannot be written.
 const refusedAdmission = "nothing is admitted or mutated by webhooks and policies in a cluster in memory: leave them out, or use envtest"
@@ -53,7 +53,7 @@ func (b builtIn) has(f flags) bool { return b.flags&f != 0 }
 // definition returns the type and the rules for writing its objects.
 func (b builtIn) definition() (readapi.Type, apiserver.Rules) {
 	version := readapi.Version{
-		Name: b.version, Unserved: strings.Fields(b.unserved),
+		Name: b.version, UnsupportedSubresources: strings.Fields(b.unsupportedSubresources),
 		SelectableFields: strings.Fields(selectable[b.plural]),
 	}
 	if b.has(hasStatus) {
@@ -67,11 +67,11 @@ func (b builtIn) definition() (readapi.Type, apiserver.Rules) {
 		names.Categories = []string{"api-extensions"}
 	}
 	rules := apiserver.Rules{
-		NoGeneration: !b.has(counted), UnconditionalUpdate: b.has(unconditional),
+		NoGeneration: !b.has(hasGeneration), UnconditionalUpdate: b.has(unconditional),
 		CreateOnUpdate: b.has(createdByUpdate), AnyName: b.has(anyName),
 		AnyFinalizer: b.group == "coordination.k8s.io",
 	}
-	if b.group == admission {
+	if b.group == admissionGroup {
 		rules.Refused = refusedAdmission
 	}
 	return readapi.Type{

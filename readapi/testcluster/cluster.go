@@ -33,8 +33,8 @@ type Options struct {
 	// Scheme has the Go types of typed objects. It is needed for typed objects without a kind, and for
 	// strategic merge patches of built-in types. Optional.
 	Scheme *runtime.Scheme
-	// Bare omits the built-in types and the checks of namespaces.
-	Bare bool
+	// WithoutBuiltIns omits the built-in types and the checks of namespaces.
+	WithoutBuiltIns bool
 	// History is the minimum number of changes that each type remembers for watches. Default 1000.
 	History int
 	// BookmarkInterval is the interval of bookmarks in watches. Default readapi.DefaultBookmarkInterval.
@@ -54,7 +54,8 @@ type Cluster struct {
 // New returns a cluster. The error joins the errors of all files and objects, each with its location.
 func New(ctx context.Context, options Options) (*Cluster, error) {
 	c := &Cluster{options: options, storage: apiserver.NewStorage(apiserver.StorageOptions{
-		History: options.History, Now: options.Now, Stamp: true, Conform: true, Namespaces: !options.Bare,
+		History: options.History, Now: options.Now, Stamp: true, Conform: true,
+		Namespaces: !options.WithoutBuiltIns,
 	})}
 	var writer apiserver.WriterOptions
 	if options.Scheme != nil {
@@ -62,7 +63,7 @@ func New(ctx context.Context, options Options) (*Cluster, error) {
 	}
 	c.faults = faults.New(readapi.NewHandler(c.storage.Writer(writer),
 		readapi.HandlerOptions{BookmarkInterval: options.BookmarkInterval}))
-	if err := c.begin(); err != nil {
+	if err := c.addInitialObjects(); err != nil {
 		return nil, err
 	}
 	load := c.LoadFiles
@@ -75,9 +76,9 @@ func New(ctx context.Context, options Options) (*Cluster, error) {
 	return c, c.Load(ctx, options.Objects...)
 }
 
-// begin adds the initial types and namespaces.
-func (c *Cluster) begin() error {
-	if !c.options.Bare {
+// addInitialObjects adds the initial types and namespaces.
+func (c *Cluster) addInitialObjects() error {
+	if !c.options.WithoutBuiltIns {
 		for _, b := range builtInTypes {
 			if err := c.storage.SetBuiltIn(b.definition()); err != nil {
 				return err
@@ -89,7 +90,7 @@ func (c *Cluster) begin() error {
 			return err
 		}
 	}
-	if c.options.Bare {
+	if c.options.WithoutBuiltIns {
 		return nil
 	}
 	for _, name := range []string{metav1.NamespaceDefault, "kube-node-lease", metav1.NamespacePublic,

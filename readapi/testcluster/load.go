@@ -72,12 +72,15 @@ func (c *Cluster) loadFiles(ctx context.Context, found manifest.Listing, listed 
 		failed = append(failed, reader.Read(ctx, f, nil, func(e manifest.Entry) {
 			u, err := e.Decode()
 			if err != nil {
-				reader.Problem(f, e.Place, !f.Named, err)
+				reader.Problem(f, e.Position, !f.Named, err)
 				return
 			}
-			place := e.Place
+			place := e.Position
 			all = append(all, loadedObject{u,
-				func(err error) error { return &manifest.Problem{File: f.Name(), Place: place, Err: err} }})
+				func(err error) error {
+					return &manifest.Problem{File: f.Name(),
+						Position: place, Err: err}
+				}})
 		}))
 	}
 	reader.Summarize()
@@ -89,8 +92,8 @@ func (c *Cluster) loadFiles(ctx context.Context, found manifest.Listing, listed 
 
 // loadedObject is an object to store. where adds its location to an error.
 type loadedObject struct {
-	object *unstructured.Unstructured
-	where  func(error) error
+	object      *unstructured.Unstructured
+	addPosition func(error) error
 }
 
 // rank returns the position of the object's kind in the order of storing.
@@ -115,7 +118,7 @@ func (c *Cluster) store(ctx context.Context, all []loadedObject) error {
 			return ctx.Err()
 		}
 		if err := c.storeOne(l.object); err != nil {
-			problems = append(problems, l.where(err))
+			problems = append(problems, l.addPosition(err))
 		}
 	}
 	return errors.Join(problems...)
@@ -123,10 +126,10 @@ func (c *Cluster) store(ctx context.Context, all []loadedObject) error {
 
 func (c *Cluster) storeOne(u *unstructured.Unstructured) error {
 	what := strings.TrimPrefix(u.GetNamespace()+"/"+u.GetName(), "/")
-	if u.GroupVersionKind().Group == admission && !c.options.Bare {
+	if u.GroupVersionKind().Group == admissionGroup && !c.options.WithoutBuiltIns {
 		return fmt.Errorf("%s %s: %s", u.GetKind(), what, refusedAdmission)
 	}
-	if namespace := u.GetNamespace(); namespace != "" && !c.options.Bare && !c.has(namespace) {
+	if namespace := u.GetNamespace(); namespace != "" && !c.options.WithoutBuiltIns && !c.has(namespace) {
 		return fmt.Errorf("%s %s: the namespace %q does not exist: load it as well", u.GetKind(),
 			what, namespace)
 	}

@@ -103,7 +103,7 @@ func testKillAPIServer(t *testing.T, dir, serverURL string) {
 	if dead.APIServer.Alive || dead.APIServer.PID == 0 || !dead.Etcd.Ready {
 		t.Errorf("want a dead API server and a ready etcd, got %+v", dead)
 	}
-	if !refuses(t, serverURL) {
+	if !refusesConnections(t, serverURL) {
 		t.Errorf("%s does not refuse connections", serverURL)
 	}
 	mustSandbox(t, "kill", "apiserver", "--dir", dir) // killing a dead component is no error

@@ -135,8 +135,8 @@ func eventually(t *testing.T, what string, check func() bool, clues ...func() st
 	}
 }
 
-// gone reports whether a process has ended. A zombie has ended, even if its parent has not noticed.
-func gone(pid int) bool {
+// hasEnded reports whether a process has ended. A zombie has ended, even if its parent has not noticed.
+func hasEnded(pid int) bool {
 	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 		return true
 	}
@@ -153,7 +153,7 @@ func assertNothingLeft(t *testing.T, s controlplane.Status) {
 			t.Fatalf("status lacks a process id: %+v", s)
 		}
 		eventually(t, fmt.Sprintf("process %d ends", pid),
-			func() bool { return gone(pid) }, func() string { return describe(pid) })
+			func() bool { return hasEnded(pid) }, func() string { return describe(pid) })
 	}
 }
 
@@ -169,7 +169,7 @@ func describe(pid int) string {
 	return b.String()
 }
 
-func refuses(t *testing.T, rawURL string) bool {
+func refusesConnections(t *testing.T, rawURL string) bool {
 	t.Helper()
 	u, err := url.Parse(rawURL)
 	if err != nil {

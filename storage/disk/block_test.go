@@ -15,18 +15,18 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 )
 
-// blocked is the content of a view: the bodies of blocks by their heads, and changes.
-type blocked struct {
+// blockContent is a stored content with blocks: the bodies of blocks by their heads, and changes.
+type blockContent struct {
 	Blocks  map[string]string
 	Changes []string
 }
 
-func blocksOf(v persistence.View) persistence.BlockView {
-	return v.(persistence.BlockView)
+func blocksOf(v persistence.StoredContent) persistence.BlockContent {
+	return v.(persistence.BlockContent)
 }
 
-func loadBlocks(v persistence.View) (blocked, error) {
-	all := blocked{Blocks: map[string]string{}}
+func loadBlocks(v persistence.StoredContent) (blockContent, error) {
+	all := blockContent{Blocks: map[string]string{}}
 	later := map[string]func() ([]byte, error){}
 	err := blocksOf(v).LoadBlocks(context.Background(), func(key string, json []byte) error {
 		all.Changes = append(all.Changes, fmt.Sprintf("%s %s %v", key, json, json == nil))
@@ -46,9 +46,9 @@ func loadBlocks(v persistence.View) (blocked, error) {
 	return all, err
 }
 
-func saveBlocks(t testing.TB, v persistence.View, blocks map[string]string, puts ...string) {
+func saveBlocks(t testing.TB, v persistence.StoredContent, blocks map[string]string, puts ...string) {
 	t.Helper()
-	err := blocksOf(v).SaveBlocks(context.Background(), at(1, nil), blocks != nil,
+	err := blocksOf(v).SaveBlocks(context.Background(), checkpointOf(1, nil), blocks != nil,
 		func(w persistence.BlockWriter) error {
 			for _, head := range slices.Sorted(maps.Keys(blocks)) {
 				if err := w.PutBlock([]byte(head), []byte(blocks[head])); err != nil {
@@ -71,17 +71,17 @@ func saveBlocks(t testing.TB, v persistence.View, blocks map[string]string, puts
 // after the store is closed.
 func TestBlocks(t *testing.T) {
 	s := newStore(t, vfs.NewMem())
-	v := claim(t, s, "widgets")
+	v := openContent(t, s, "widgets")
 	blocks := map[string]string{"a head": "some bodies",
 		"b head": string(bytes.Repeat([]byte("more "), 100_000))}
 	saveBlocks(t, v, blocks, "odd")
 	saveBlocks(t, v, nil, "a", "b")
-	err := blocksOf(v).SaveBlocks(context.Background(), at(2, nil), false,
+	err := blocksOf(v).SaveBlocks(context.Background(), checkpointOf(2, nil), false,
 		func(w persistence.BlockWriter) error { return w.Delete("a") })
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := blocked{blocks, []string{"odd json of odd false", "a json of a false",
+	want := blockContent{blocks, []string{"odd json of odd false", "a json of a false",
 		"b json of b false", "a  true"}}
 	got, err := loadBlocks(v)
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
@@ -101,7 +101,7 @@ func TestBlocks(t *testing.T) {
 	}
 	saveBlocks(t, v, map[string]string{"c head": "others"})
 	got, err = loadBlocks(v)
-	if diff := cmp.Diff(blocked{Blocks: map[string]string{"c head": "others"}}, got); diff != "" ||
+	if diff := cmp.Diff(blockContent{Blocks: map[string]string{"c head": "others"}}, got); diff != "" ||
 		err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
@@ -113,28 +113,28 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// TestFull: changes above a share of the blocks, or above a minimum, make a view full, also in the next
-// process.
+// TestFull: changes above a share of the blocks, or above a minimum, make a rewrite necessary, also in the
+// next process.
 func TestFull(t *testing.T) {
 	fs := vfs.NewMem()
 	s := newStore(t, fs)
-	v := claim(t, s, "widgets")
+	v := openContent(t, s, "widgets")
 	saveBlocks(t, v, map[string]string{"a head": "some bodies"})
 	change := func(round int) {
 		noise := make([]byte, 1500)
 		for k := range noise {
 			noise[k] = byte(round * k * k >> 3)
 		}
-		err := blocksOf(v).SaveBlocks(context.Background(), at(round, nil), false,
+		err := blocksOf(v).SaveBlocks(context.Background(), checkpointOf(round, nil), false,
 			func(w persistence.BlockWriter) error { return w.Put(fmt.Sprint(round), noise) })
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	rounds := 0
-	for ; !blocksOf(v).Full(); rounds++ {
+	for ; !blocksOf(v).NeedsRewrite(); rounds++ {
 		if rounds > 1000 {
-			t.Fatal("the view is never full")
+			t.Fatal("a rewrite is never necessary")
 		}
 		change(rounds)
 	}
@@ -142,21 +142,21 @@ func TestFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = newStore(t, fs)
-	v = claim(t, s, "widgets")
-	if all, err := loadBlocks(v); err != nil || len(all.Changes) != rounds || !blocksOf(v).Full() {
-		t.Errorf("%d changes of %d, full: %v, %v", len(all.Changes), rounds, blocksOf(v).Full(), err)
+	v = openContent(t, s, "widgets")
+	if all, err := loadBlocks(v); err != nil || len(all.Changes) != rounds || !blocksOf(v).NeedsRewrite() {
+		t.Errorf("%d changes of %d, full: %v, %v", len(all.Changes), rounds, blocksOf(v).NeedsRewrite(), err)
 	}
 	saveBlocks(t, v, map[string]string{"a head": "some bodies"})
-	if blocksOf(v).Full() {
-		t.Error("the view is full after saving a complete content")
+	if blocksOf(v).NeedsRewrite() {
+		t.Error("a rewrite is necessary after saving a complete content")
 	}
 }
 
 // TestBlocksComeFirst rejects blocks after objects and among changes.
 func TestBlocksComeFirst(t *testing.T) {
-	v := claim(t, newStore(t, vfs.NewMem()), "widgets")
+	v := openContent(t, newStore(t, vfs.NewMem()), "widgets")
 	big := bytes.Repeat([]byte("x"), logRecord)
-	err := blocksOf(v).SaveBlocks(context.Background(), at(1, nil), true,
+	err := blocksOf(v).SaveBlocks(context.Background(), checkpointOf(1, nil), true,
 		func(w persistence.BlockWriter) error {
 			return errors.Join(w.Put("a", big), w.PutBlock([]byte("head"), nil))
 		})
@@ -164,7 +164,7 @@ func TestBlocksComeFirst(t *testing.T) {
 		t.Errorf("a block behind an object: %v", err)
 	}
 	saveBlocks(t, v, map[string]string{"a head": "some bodies"})
-	err = blocksOf(v).SaveBlocks(context.Background(), at(1, nil), false,
+	err = blocksOf(v).SaveBlocks(context.Background(), checkpointOf(1, nil), false,
 		func(w persistence.BlockWriter) error { return w.PutBlock([]byte("head"), nil) })
 	if !errors.Is(err, errBlock) {
 		t.Errorf("a block among changes: %v", err)
@@ -173,10 +173,10 @@ func TestBlocksComeFirst(t *testing.T) {
 
 // TestTexts saves and loads single objects, without blocks.
 func TestTexts(t *testing.T) {
-	v := claim(t, newStore(t, vfs.NewMem()), "widgets")
+	v := openContent(t, newStore(t, vfs.NewMem()), "widgets")
 	before := numbered(100, 1)
 	for _, whole := range []bool{true, false} {
-		err := v.Save(context.Background(), at(1, before), whole, func(w persistence.Writer) error {
+		err := v.Save(context.Background(), checkpointOf(1, before), whole, func(w persistence.Writer) error {
 			if !whole {
 				return errors.Join(w.Delete("ns/object-0000"), w.Put("ns/new", []byte("new")))
 			}

@@ -16,7 +16,7 @@ func TestCloseDuringUse(t *testing.T) {
 	var using sync.WaitGroup
 	var begun sync.WaitGroup
 	for k := range 3 {
-		v := claim(t, s, fmt.Sprint("widgets", k))
+		v := openContent(t, s, fmt.Sprint("widgets", k))
 		save(t, v, 1, numbered(2000, 1))
 		begun.Add(1)
 		using.Go(func() { // ended by Close

@@ -26,7 +26,7 @@ func TestPowerLoss(t *testing.T) {
 	for range 12 {
 		fs := vfs.NewCrashableMem()
 		s := newStore(t, fs)
-		v := claim(t, s, "widgets")
+		v := openContent(t, s, "widgets")
 		states := []content{nil}
 		var saved atomic.Int64 // number of the last saved state
 		crashed := make(chan *vfs.MemFS)
@@ -67,7 +67,7 @@ func TestPowerLoss(t *testing.T) {
 			default:
 			}
 		}
-		version, texts, err := load(claim(t, newStore(t, disk), "widgets"))
+		version, texts, err := load(openContent(t, newStore(t, disk), "widgets"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +86,7 @@ func image(t *testing.T, closed bool) (*vfs.MemFS, []string) {
 	t.Helper()
 	fs := vfs.NewCrashableMem()
 	s := newStore(t, fs)
-	v := claim(t, s, "widgets")
+	v := openContent(t, s, "widgets")
 	before, after := numbered(300, 1), numbered(299, 1)
 	save(t, v, 1, before)
 	if err := saveChanges(v, 2, before, after); err != nil {
@@ -116,7 +116,7 @@ func TestDamage(t *testing.T) {
 					fs := whole.CrashClone(vfs.CrashCloneCfg{})
 					damage(t, fs, path, offset)
 					s := newStore(t, fs)
-					v, err := s.View(context.Background(), "widgets")
+					v, err := s.Open(context.Background(), "widgets")
 					if err != nil {
 						t.Fatalf("%s at %d of %s: %v", name, offset, path, err)
 					}
@@ -193,7 +193,7 @@ func TestFullDisk(t *testing.T) {
 			return nil
 		}))
 		s := New("/state", Options{fs: fs, pause: time.Nanosecond})
-		v := claim(t, s, "widgets")
+		v := openContent(t, s, "widgets")
 		save(t, v, 1, numbered(50, 1))
 		full.Store(true)
 		failed := false
@@ -212,12 +212,12 @@ func TestFullDisk(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
-		expect(t, claim(t, newStore(t, mem), "widgets"), "20", numbered(30, 20).texts())
+		expect(t, openContent(t, newStore(t, mem), "widgets"), "20", numbered(30, 20).texts())
 	}
 }
 
 // recovers saves until the disk is retried.
-func recovers(t *testing.T, v persistence.View) {
+func recovers(t *testing.T, v persistence.StoredContent) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		err := saveAll(v, 20, numbered(30, 20))
@@ -270,7 +270,7 @@ func TestHangingDisk(t *testing.T) {
 	mem := vfs.NewMem()
 	fs := hangingFS{mem, &atomic.Bool{}, make(chan struct{}, 100), make(chan struct{})}
 	s := New("/state", Options{fs: fs})
-	v := claim(t, s, "widgets")
+	v := openContent(t, s, "widgets")
 	save(t, v, 1, numbered(5, 1))
 	s.options.timeout = time.Nanosecond
 	fs.hangs.Store(true)
@@ -280,7 +280,7 @@ func TestHangingDisk(t *testing.T) {
 	if err := s.Close(); !errors.Is(err, ErrBusy) {
 		t.Errorf("Close: %v", err)
 	}
-	if _, err := newStore(t, mem).View(context.Background(), "widgets"); err == nil {
+	if _, err := newStore(t, mem).Open(context.Background(), "widgets"); err == nil {
 		t.Error("another store can use the folder")
 	}
 	fs.hangs.Store(false)
@@ -293,7 +293,7 @@ func TestHangingDisk(t *testing.T) {
 // TestNearlyFullDisk saves nothing if the free space is low.
 func TestNearlyFullDisk(t *testing.T) {
 	s := newStore(t, smallFS{vfs.NewMem()})
-	v := claim(t, s, "widgets")
+	v := openContent(t, s, "widgets")
 	if err := saveAll(v, 1, numbered(5, 1)); !errors.Is(err, ErrFull) {
 		t.Errorf("error: %v", err)
 	}

@@ -41,7 +41,7 @@ func BenchmarkDelivery(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	var off, on []delivered
+	var off, on []eventCost
 	for round := 0; b.Loop(); round++ {
 		if round%2 == 0 {
 			off = append(off, deliver(b, cluster, ""))
@@ -58,28 +58,28 @@ func BenchmarkDelivery(b *testing.B) {
 	}
 	slices.Sort(ratios)
 	b.ReportMetric(0, "ns/op")
-	b.ReportMetric(medianOf(off, delivered.path), "off-µs/event")
-	b.ReportMetric(medianOf(on, delivered.path), "on-µs/event")
+	b.ReportMetric(medianOf(off, eventCost.path), "off-µs/event")
+	b.ReportMetric(medianOf(on, eventCost.path), "on-µs/event")
 	b.ReportMetric(ratios[len(ratios)/2], "on/off")
 	b.ReportMetric(ratios[0], "on/off-min")
 	b.ReportMetric(ratios[len(ratios)-1], "on/off-max")
 	b.ReportMetric(slices.MinFunc(off, byPath).path(), "off-min-µs/event")
 	b.ReportMetric(slices.MinFunc(on, byPath).path(), "on-min-µs/event")
-	b.ReportMetric(medianOf(off, func(d delivered) float64 { return d.others }), "off-others-µs/event")
-	b.ReportMetric(medianOf(on, func(d delivered) float64 { return d.others }), "on-others-µs/event")
-	b.ReportMetric(medianOf(off, func(d delivered) float64 { return d.latency }), "off-latency-µs")
-	b.ReportMetric(medianOf(on, func(d delivered) float64 { return d.latency }), "on-latency-µs")
+	b.ReportMetric(medianOf(off, func(d eventCost) float64 { return d.others }), "off-others-µs/event")
+	b.ReportMetric(medianOf(on, func(d eventCost) float64 { return d.others }), "on-others-µs/event")
+	b.ReportMetric(medianOf(off, func(d eventCost) float64 { return d.latency }), "off-latency-µs")
+	b.ReportMetric(medianOf(on, func(d eventCost) float64 { return d.latency }), "on-latency-µs")
 }
 
-// delivered are microseconds per event: CPU time, and the median latency from the server to the handler.
+// eventCost are microseconds per event: CPU time, and the median latency from the server to the handler.
 // others is the CPU time of the rest of the process, for saving and garbage collection.
-type delivered struct{ reading, handling, others, latency float64 }
+type eventCost struct{ reading, handling, others, latency float64 }
 
-func (d delivered) path() float64 { return d.reading + d.handling }
+func (d eventCost) path() float64 { return d.reading + d.handling }
 
-func byPath(a, b delivered) int { return cmp.Compare(a.path(), b.path()) }
+func byPath(a, b eventCost) int { return cmp.Compare(a.path(), b.path()) }
 
-func medianOf(all []delivered, figure func(delivered) float64) float64 {
+func medianOf(all []eventCost, figure func(eventCost) float64) float64 {
 	figures := make([]float64, 0, len(all))
 	for _, d := range all {
 		figures = append(figures, figure(d))
@@ -89,7 +89,7 @@ func medianOf(all []delivered, figure func(delivered) float64) float64 {
 }
 
 // deliver runs one round. It persists to folder, unless that is empty.
-func deliver(b *testing.B, cluster *testcluster.Cluster, folder string) delivered {
+func deliver(b *testing.B, cluster *testcluster.Cluster, folder string) eventCost {
 	feed := newFeed(deliveredObjects)
 	config := cluster.Config()
 	config.Wrap(func(others http.RoundTripper) http.RoundTripper { return feedTransport{feed, others} })
@@ -129,7 +129,7 @@ func deliver(b *testing.B, cluster *testcluster.Cluster, folder string) delivere
 	close(feed.begin)
 	<-handler.done
 	<-feed.end
-	d := delivered{reading: microseconds(feed.spent), handling: microseconds(handler.spent),
+	d := eventCost{reading: microseconds(feed.spent), handling: microseconds(handler.spent),
 		latency: handler.latency()}
 	d.others = microseconds(processTime(b)-before-feed.all) - d.handling
 	if err := factory.Shutdown(context.Background()); err != nil {

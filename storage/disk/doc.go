@@ -12,9 +12,9 @@
 //
 // # Consistency
 //
-// A view is loaded as it was saved last, completely, or not at all, whatever happened to the process, the
-// machine or the files. Saves are atomic and synced; every block has a checksum. Damaged files are removed,
-// and all objects are listed again.
+// A stored content is loaded as it was saved last, completely, or not at all, whatever happened to the
+// process, the machine or the files. Saves are atomic and synced; every block has a checksum. Damaged files
+// are removed, and all objects are listed again.
 //
 // # Failures
 //

@@ -25,14 +25,14 @@ type engine struct {
 	broken chan struct{}
 	// using is read-locked by users of db, and locked to close it: pebble ends the process if db is used
 	// after that.
-	using sync.RWMutex
-	ended bool // guarded by using
+	using  sync.RWMutex
+	closed bool // guarded by using
 
 	mu struct {
 		sync.Mutex
-		once    bool // broken is closed
-		why     error
-		damaged error // corruption found in the background
+		reported bool // broken is closed
+		why      error
+		damaged  error // corruption found in the background
 		// changing counts the running calls that write to the disk.
 		changing int
 	}
@@ -69,13 +69,13 @@ func lockFolder(dir string, options Options) (*folder, error) {
 		return nil, err
 	}
 	f := &folder{lock: lock, fs: options.fs, owner: options.fs.PathJoin(dir, "owner"), text: rand.Text()}
-	if err := f.claim(); err != nil {
+	if err := f.writeOwner(); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return f, nil
 }
 
-func (f *folder) claim() error {
+func (f *folder) writeOwner() error {
 	file, err := f.fs.Create(f.owner, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return err
@@ -84,21 +84,21 @@ func (f *folder) claim() error {
 	return errors.Join(err, file.Close())
 }
 
-// errRemoved is the error for a folder that was removed or replaced.
-var errRemoved = errors.New("the folder was removed or replaced while it was in use")
+// errFolderRemoved is the error for a folder that was removed or replaced.
+var errFolderRemoved = errors.New("the folder was removed or replaced while it was in use")
 
-// check returns errRemoved if the folder was removed or replaced, or an error of the disk.
+// check returns errFolderRemoved if the folder was removed or replaced, or an error of the disk.
 func (f *folder) check() error {
 	file, err := f.fs.Open(f.owner)
 	if errors.Is(err, fs.ErrNotExist) {
-		return errRemoved
+		return errFolderRemoved
 	}
 	if err != nil {
 		return err
 	}
 	text, err := io.ReadAll(file)
 	if err = errors.Join(err, file.Close()); err == nil && string(text) != f.text {
-		return errRemoved
+		return errFolderRemoved
 	}
 	return err
 }
@@ -108,12 +108,12 @@ func (f *folder) Close() error { return f.lock.Close() }
 // openEngine opens the store in a folder. It removes a damaged store and opens a new one. It returns the
 // engine even with an error.
 func openEngine(dir string, options Options) (*engine, error) {
-	e, err := openOnce(dir, options)
+	e, err := openWithoutRepair(dir, options)
 	if err != nil && !isEnvironmentError(err) {
 		if err := options.fs.RemoveAll(e.dir); err != nil {
 			return e, err
 		}
-		e, err = openOnce(dir, options)
+		e, err = openWithoutRepair(dir, options)
 	}
 	return e, err
 }
@@ -125,12 +125,12 @@ func isEnvironmentError(err error) bool {
 		errors.As(err, &number) && number != syscall.ENOENT
 }
 
-func openOnce(dir string, options Options) (*engine, error) {
+func openWithoutRepair(dir string, options Options) (*engine, error) {
 	e := &engine{dir: options.fs.PathJoin(dir, "db"), fs: options.fs, broken: make(chan struct{})}
 	return e, e.run(func() error { return e.open(time.Now().Add(-options.MaxAge)) })
 }
 
-// open opens the store, and removes the views saved last before a time.
+// open opens the store, and removes the contents saved last before a time.
 func (e *engine) open(oldest time.Time) (err error) {
 	if err := e.fs.MkdirAll(e.dir, 0o700); err != nil {
 		return err
@@ -180,12 +180,12 @@ func (e *engine) pebbleOptions() *pebble.Options {
 // errEngineClosed is the error of a closed engine.
 var errEngineClosed = errors.New("the engine is closed")
 
-// do calls f with the store. It returns early if pebble fails.
-func (e *engine) do(f func(db *pebble.DB) error) error {
+// withDB calls f with the store. It returns early if pebble fails.
+func (e *engine) withDB(f func(db *pebble.DB) error) error {
 	return e.run(func() error {
 		e.using.RLock()
 		defer e.using.RUnlock()
-		if e.ended {
+		if e.closed {
 			return errEngineClosed
 		}
 		return f(e.db)
@@ -198,7 +198,7 @@ func (e *engine) close() error {
 	return e.run(func() error {
 		e.using.Lock()
 		defer e.using.Unlock()
-		e.ended = true
+		e.closed = true
 		return e.db.Close()
 	})
 }
@@ -232,8 +232,8 @@ func (e *engine) run(f func() error) error {
 func (e *engine) fail(why error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !e.mu.once {
-		e.mu.once, e.mu.why = true, fmt.Errorf("the disk has failed: %w", why)
+	if !e.mu.reported {
+		e.mu.reported, e.mu.why = true, fmt.Errorf("the disk has failed: %w", why)
 		close(e.broken)
 	}
 }

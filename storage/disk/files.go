@@ -14,7 +14,7 @@ import (
 // privateFS is a file system whose files only their owner can access.
 type privateFS struct{ vfs.FS }
 
-const private = 0o600
+const privateMode = 0o600
 
 func (p privateFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	f, err := p.FS.Create(name, category)
@@ -35,7 +35,7 @@ func (p privateFS) ReuseForWrite(before, name string, category vfs.DiskWriteCate
 func (p privateFS) Lock(name string) (io.Closer, error) {
 	lock, err := p.FS.Lock(name)
 	if err == nil {
-		return lock, os.Chmod(name, private)
+		return lock, os.Chmod(name, privateMode)
 	}
 	if errors.Is(err, syscall.EAGAIN) || strings.Contains(err.Error(), "held by current process") {
 		return nil, fmt.Errorf("%w (%w)", ErrInUse, err)
@@ -51,7 +51,7 @@ func makePrivate(f vfs.File, err error, name string) (vfs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.Chmod(name, private); err != nil {
+	if err := os.Chmod(name, privateMode); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil

@@ -14,11 +14,11 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 )
 
-// content is the content of a view.
+// content has the objects of a stored content by key.
 type content map[string]string
 
-// at returns the checkpoint of a content, which its version identifies.
-func at(version int, c content) persistence.Checkpoint {
+// checkpointOf returns the checkpoint of a content, which its version identifies.
+func checkpointOf(version int, c content) persistence.Checkpoint {
 	return persistence.Checkpoint{ResourceVersion: fmt.Sprint(version), Objects: len(c), Time: time.Now()}
 }
 
@@ -30,16 +30,16 @@ func newStore(t testing.TB, fs vfs.FS) *Store {
 	return s
 }
 
-func claim(t testing.TB, s *Store, key string) persistence.View {
+func openContent(t testing.TB, s *Store, key string) persistence.StoredContent {
 	t.Helper()
-	v, err := s.View(context.Background(), key)
+	v, err := s.Open(context.Background(), key)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return v
 }
 
-func save(t testing.TB, v persistence.View, version int, c content) {
+func save(t testing.TB, v persistence.StoredContent, version int, c content) {
 	t.Helper()
 	if err := saveAll(v, version, c); err != nil {
 		t.Fatal(err)
@@ -50,8 +50,8 @@ func save(t testing.TB, v persistence.View, version int, c content) {
 const blockObjects = 7
 
 // saveAll saves a content in blocks: heads have the keys, bodies the texts, one per line.
-func saveAll(v persistence.View, version int, c content) error {
-	return v.(persistence.BlockView).SaveBlocks(context.Background(), at(version, c), true,
+func saveAll(v persistence.StoredContent, version int, c content) error {
+	return v.(persistence.BlockContent).SaveBlocks(context.Background(), checkpointOf(version, c), true,
 		func(w persistence.BlockWriter) error {
 			keys := slices.Sorted(maps.Keys(c))
 			for ; len(keys) >= blockObjects; keys = keys[blockObjects:] {
@@ -74,8 +74,8 @@ func saveAll(v persistence.View, version int, c content) error {
 }
 
 // saveChanges saves the changes between two contents.
-func saveChanges(v persistence.View, version int, before, c content) error {
-	return v.Save(context.Background(), at(version, c), false, func(w persistence.Writer) error {
+func saveChanges(v persistence.StoredContent, version int, before, c content) error {
+	return v.Save(context.Background(), checkpointOf(version, c), false, func(w persistence.Writer) error {
 		for key, text := range c {
 			if before[key] != text {
 				if err := w.Put(key, []byte(text)); err != nil {
@@ -94,14 +94,14 @@ func saveChanges(v persistence.View, version int, before, c content) error {
 	})
 }
 
-// load returns the version and the texts of a view; empty for nothing.
-func load(v persistence.View) (version string, texts []string, err error) {
+// load returns the version and the texts of a stored content; empty for nothing.
+func load(v persistence.StoredContent) (version string, texts []string, err error) {
 	at, ok, err := v.Checkpoint(context.Background())
 	if err != nil || !ok {
 		return "", nil, err
 	}
 	changed := map[string]string{}
-	err = v.(persistence.BlockView).LoadBlocks(context.Background(), func(key string, json []byte) error {
+	err = v.(persistence.BlockContent).LoadBlocks(context.Background(), func(key string, json []byte) error {
 		changed[key] = string(json)
 		return nil
 	}, func(head []byte, bodies func() ([]byte, error), _ int) error {

@@ -41,10 +41,10 @@ var errWrite = errors.New("write")
 func (e *engine) beginWrite() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !e.mu.once {
+	if !e.mu.reported {
 		e.mu.changing++
 	}
-	return !e.mu.once
+	return !e.mu.reported
 }
 
 func (e *engine) endWrite() {

@@ -9,11 +9,11 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// errBlocks is the error of Load for a view with blocks.
+// errBlocks is the error of Load for a stored content with blocks.
 var errBlocks = errors.New("the persisted data is in blocks")
 
-// Load implements persistence.View, for data of Save.
-func (v *view) Load(ctx context.Context, object func(json []byte) error) error {
+// Load implements persistence.StoredContent, for data of Save.
+func (v *storedContent) Load(ctx context.Context, object func(json []byte) error) error {
 	last := map[string][]byte{}
 	var order []string
 	err := v.LoadBlocks(ctx, func(key string, json []byte) error {
@@ -36,54 +36,56 @@ func (v *view) Load(ctx context.Context, object func(json []byte) error) error {
 	return nil
 }
 
-// LoadBlocks implements persistence.BlockView.
-func (v *view) LoadBlocks(ctx context.Context, changed func(key string, json []byte) error,
+// LoadBlocks implements persistence.BlockContent.
+func (v *storedContent) LoadBlocks(ctx context.Context, changed func(key string, json []byte) error,
 	block func(head []byte, bodies func() ([]byte, error), size int) error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	var kept extent
-	used, err := v.store.use(0, func(_ *engine, db *pebble.DB) error {
-		kept = extent{}
+	var usage diskUsage
+	used, err := v.store.withEngine(0, func(_ *engine, db *pebble.DB) error {
+		usage = diskUsage{}
 		var memory []byte // buffer for heads
-		err := v.each(db, logPrefix, &kept, func(key, record []byte) error {
-			kept.next = binary.BigEndian.Uint64(key) + 1
+		err := v.eachRecord(db, logPrefix, &usage, func(key, record []byte) error {
+			usage.next = binary.BigEndian.Uint64(key) + 1
 			return readChanges(record, changed)
-		}, &kept.log)
+		}, &usage.log)
 		if err != nil {
 			return err
 		}
-		return v.each(db, blockPrefix, &kept, func(_, record []byte) error {
+		return v.eachRecord(db, blockPrefix, &usage, func(_, record []byte) error {
 			head, bodies, err := readBlock(memory, record)
 			if err != nil {
 				return err
 			}
 			memory = head
 			return block(head, func() ([]byte, error) { return decompress(bodies) }, len(bodies))
-		}, &kept.blocks)
+		}, &usage.blocks)
 	})
 	if err == nil {
-		v.epoch, v.extent = used, kept
+		v.epoch, v.usage = used, usage
 	}
 	return err
 }
 
-// each calls f for each record of a view's blocks or log, with its number. It adds the records' sizes to
-// bytes.
-func (v *view) each(db *pebble.DB, prefix string, kept *extent, f func(number, record []byte) error,
+// eachRecord calls f for each record of a stored content's blocks or log, with its number. It adds the
+// records' sizes to bytes.
+func (v *storedContent) eachRecord(db *pebble.DB, prefix string, usage *diskUsage,
+	f func(number, record []byte) error,
 	bytes *int) error {
-	start, end := bounds(prefix, v.id)
+	start, end := prefixRange(prefix, v.id)
 	all, err := db.NewIter(&pebble.IterOptions{LowerBound: start, UpperBound: end})
 	if err != nil {
 		return err
 	}
 	for ok := all.First(); ok && err == nil; ok = all.Next() {
-		err = v.one(all, len(start), kept, f, bytes)
+		err = v.readRecord(all, len(start), usage, f, bytes)
 	}
 	return errors.Join(err, all.Close())
 }
 
-func (v *view) one(at *pebble.Iterator, prefix int, kept *extent, f func(number, record []byte) error,
+func (v *storedContent) readRecord(at *pebble.Iterator, prefix int, usage *diskUsage,
+	f func(number, record []byte) error,
 	bytes *int) error {
 	value, err := at.ValueAndErr()
 	if err != nil {
@@ -94,10 +96,10 @@ func (v *view) one(at *pebble.Iterator, prefix int, kept *extent, f func(number,
 		return errDamaged
 	}
 	*bytes += len(value)
-	record, asNow, err := v.store.sealing.open(key, value)
+	record, isCurrentKey, err := v.store.cipher.open(key, value)
 	if err != nil {
 		return err
 	}
-	kept.stale = kept.stale || !asNow
+	usage.hasOldKey = usage.hasOldKey || !isCurrentKey
 	return f(key[prefix:], record)
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 )
 
-// failing is a file system with writes that can fail, or block until release is closed.
-type failing struct {
+// failingFS is a file system with writes that can fail, or block until release is closed.
+type failingFS struct {
 	vfs.FS
 	why     atomic.Pointer[error]
 	room    atomic.Int64 // number of writes that succeed
@@ -24,8 +24,8 @@ type failing struct {
 	release chan struct{}
 }
 
-func newFailing(fs vfs.FS) *failing {
-	f := &failing{release: make(chan struct{})}
+func newFailing(fs vfs.FS) *failingFS {
+	f := &failingFS{release: make(chan struct{})}
 	f.FS = errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if op.Kind.ReadOrWrite() != errorfs.OpIsWrite {
 			return nil
@@ -41,7 +41,7 @@ func newFailing(fs vfs.FS) *failing {
 	return f
 }
 
-// TestNoRoomAtOpen opens the files of a killed process on a disk that fails after a number of writes. View
+// TestNoRoomAtOpen opens the files of a killed process on a disk that fails after a number of writes. Open
 // returns the cause, nothing is removed, and all objects are loaded when writes succeed again.
 func TestNoRoomAtOpen(t *testing.T) {
 	for room := range int64(60) {
@@ -53,7 +53,7 @@ func TestNoRoomAtOpen(t *testing.T) {
 		fs.why.Store(&why)
 		failed := make(chan error, 1)
 		go func() { // returns when the write fails
-			_, err := s.View(context.Background(), "widgets")
+			_, err := s.Open(context.Background(), "widgets")
 			failed <- err
 		}()
 		select {
@@ -66,10 +66,10 @@ func TestNoRoomAtOpen(t *testing.T) {
 		}
 		fs.why.Store(nil)
 		for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-			v, err := s.View(context.Background(), "widgets")
-			if errors.Is(err, ErrViewInUse) { // the first View succeeded
+			v, err := s.Open(context.Background(), "widgets")
+			if errors.Is(err, ErrContentInUse) { // the first Open succeeded
 				_ = s.Close()
-				v, err = newStore(t, left).View(context.Background(), "widgets")
+				v, err = newStore(t, left).Open(context.Background(), "widgets")
 			}
 			if err != nil && time.Now().Before(end) {
 				continue
@@ -86,7 +86,7 @@ func TestNoRoomAtOpen(t *testing.T) {
 	}
 }
 
-// TestDiskHangsAtOpen: View and Close return in time although the disk is blocked. The folder is unlocked
+// TestDiskHangsAtOpen: Open and Close return in time although the disk is blocked. The folder is unlocked
 // when the disk answers.
 func TestDiskHangsAtOpen(t *testing.T) {
 	left, want := image(t, false)
@@ -97,7 +97,7 @@ func TestDiskHangsAtOpen(t *testing.T) {
 	go func() { // ended by the Store's timeout
 		defer close(done)
 		for range 2 {
-			if _, err := s.View(context.Background(), "widgets"); !errors.Is(err, errNoAnswer) ||
+			if _, err := s.Open(context.Background(), "widgets"); !errors.Is(err, errNoAnswer) ||
 				!strings.Contains(err.Error(), "/state") {
 				t.Errorf("View: %v", err)
 			}
@@ -105,7 +105,7 @@ func TestDiskHangsAtOpen(t *testing.T) {
 		if err := s.Close(); !errors.Is(err, ErrBusy) {
 			t.Errorf("Close: %v", err)
 		}
-		if _, err := s.View(context.Background(), "widgets"); !errors.Is(err, ErrClosed) {
+		if _, err := s.Open(context.Background(), "widgets"); !errors.Is(err, ErrClosed) {
 			t.Errorf("View after Close: %v", err)
 		}
 	}()
@@ -118,7 +118,7 @@ func TestDiskHangsAtOpen(t *testing.T) {
 	close(fs.release)
 	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		next := New("/state", Options{fs: fs})
-		v, err := next.View(context.Background(), "widgets")
+		v, err := next.Open(context.Background(), "widgets")
 		if err == nil {
 			version, texts, err := load(v)
 			if err != nil || version != "2" || !slices.Equal(texts, want) {
@@ -153,19 +153,19 @@ func TestRemovedFolder(t *testing.T) {
 		mem := vfs.NewMem()
 		fs := &takenFS{FS: mem}
 		s := New("/state", Options{fs: fs, pause: time.Millisecond})
-		v := claim(t, s, "widgets")
+		v := openContent(t, s, "widgets")
 		save(t, v, 1, numbered(5, 1))
 		if err := mem.Rename("/state", "/removed"); err != nil {
 			t.Fatal(err)
 		}
 		if replaced {
 			other := &folder{fs: mem, owner: "/state/owner", text: "another process"}
-			if err := errors.Join(mem.MkdirAll("/state", 0o700), other.claim()); err != nil {
+			if err := errors.Join(mem.MkdirAll("/state", 0o700), other.writeOwner()); err != nil {
 				t.Fatal(err)
 			}
 			fs.taken.Store(true)
 		}
-		if err := saveChanges(v, 3, numbered(5, 1), numbered(6, 3)); !errors.Is(err, errRemoved) {
+		if err := saveChanges(v, 3, numbered(5, 1), numbered(6, 3)); !errors.Is(err, errFolderRemoved) {
 			t.Errorf("saved in a removed folder: %v", err)
 		}
 		for end := time.Now().Add(time.Minute); replaced; time.Sleep(time.Millisecond) {
@@ -180,6 +180,6 @@ func TestRemovedFolder(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
-		expect(t, claim(t, newStore(t, mem), "widgets"), "20", numbered(30, 20).texts())
+		expect(t, openContent(t, newStore(t, mem), "widgets"), "20", numbered(30, 20).texts())
 	}
 }

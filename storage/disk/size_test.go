@@ -17,7 +17,7 @@ func TestSizeOnDisk(t *testing.T) {
 	var bytes int64
 	for round := 1; round <= 3; round++ {
 		s := newStore(t, fs)
-		v := claim(t, s, "widgets")
+		v := openContent(t, s, "widgets")
 		c := content{}
 		bytes = 0
 		for k := range 2000 {

@@ -19,16 +19,16 @@ var (
 	ErrInUse = errors.New("the folder is in use by another process, or by another Store of this one: give each its own")
 	// ErrClosed is reported after Close.
 	ErrClosed = errors.New("the store is closed")
-	// ErrViewInUse is reported if two informers with equal options use the same Store.
-	ErrViewInUse = errors.New("another informer with the same options persists the type")
+	// ErrContentInUse is reported if two informers with equal options use the same Store.
+	ErrContentInUse = errors.New("another informer with the same options persists the type")
 	// ErrFull is reported if the disk has too little free space.
 	ErrFull = errors.New("the disk is nearly full")
 )
 
 // Options configure a Store. The zero value works.
 type Options struct {
-	// MaxAge is the maximum time since the last save of a view. Older views are removed when the Store opens
-	// the folder. Default: 30 days.
+	// MaxAge is the maximum time since the last save of a stored content. Older contents are removed when the
+	// Store opens the folder. Default: 30 days.
 	MaxAge time.Duration
 	// Keys encrypt all data with AES-256-GCM. The first key writes, all keys read. To change the key,
 	// insert the new one in front, and remove the old one after all informers have saved. Each key has 32
@@ -54,19 +54,19 @@ const (
 
 const defaultMaxAge = 30 * 24 * time.Hour
 
-// Store is a folder with the persisted objects of informers, one view for each informer. Create it with New.
-// It is safe for concurrent use.
+// Store is a folder with the persisted objects of informers, one content for each informer. Create it with
+// New. It is safe for concurrent use.
 type Store struct {
 	dir     string
 	options Options
-	// sealing is nil if Options.Keys is invalid. keysErr is then the error.
-	sealing *sealing
+	// cipher is nil if Options.Keys is invalid. keysErr is then the error.
+	cipher  *recordCipher
 	keysErr error
 
 	mu struct {
 		sync.Mutex
-		// working is the running work, or nil. There is no engine while it runs.
-		working *work
+		// running is the running operation, or nil. There is no engine while it runs.
+		running *operation
 		// lock is held from the first use.
 		lock *folder
 		// engine is nil before the first use, and after corruption.
@@ -100,13 +100,13 @@ func New(dir string, options Options) *Store {
 	}
 	s := &Store{dir: dir, options: options}
 	s.mu.pause = options.pause
-	s.sealing, s.keysErr = newSealing(options.Keys)
+	s.cipher, s.keysErr = newRecordCipher(options.Keys)
 	s.mu.claimed = map[string]bool{}
 	return s
 }
 
-// View implements persistence.Backend.
-func (s *Store) View(ctx context.Context, key string) (persistence.View, error) {
+// Open implements persistence.Backend.
+func (s *Store) Open(ctx context.Context, key string) (persistence.StoredContent, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -116,28 +116,28 @@ func (s *Store) View(ctx context.Context, key string) (persistence.View, error) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.claimed[key] {
-		return nil, ErrViewInUse
+		return nil, ErrContentInUse
 	}
 	s.mu.claimed[key] = true
 	hash := sha256.Sum256([]byte(key))
-	return &view{store: s, key: key, id: string(hash[:idLength])}, nil
+	return &storedContent{store: s, key: key, id: string(hash[:idLength])}, nil
 }
 
 // ErrBusy is returned by Close if the disk does not answer.
 var ErrBusy = errors.New("the disk does not answer: the folder stays in use until the process ends")
 
-// Close waits up to ten seconds for running work, saves and loads, and closes the Store. Saved data
+// Close waits up to ten seconds for running operations, saves and loads, and closes the Store. Saved data
 // remains.
 func (s *Store) Close() error {
 	s.mu.Lock()
-	closed, w := s.mu.closed, s.mu.working
+	closed, w := s.mu.closed, s.mu.running
 	s.mu.closed = true
 	s.mu.Unlock()
 	if closed {
 		return nil
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- s.end(w) }() // returns when the disk answers
+	go func() { ended <- s.closeEngine(w) }() // returns when the disk answers
 	select {
 	case err := <-ended:
 		return err
@@ -146,8 +146,8 @@ func (s *Store) Close() error {
 	}
 }
 
-// end waits for w, closes the engine and unlocks the folder.
-func (s *Store) end(w *work) error {
+// closeEngine waits for w, closes the engine and unlocks the folder.
+func (s *Store) closeEngine(w *operation) error {
 	if w != nil {
 		<-w.done
 	}
@@ -167,34 +167,34 @@ func (s *Store) end(w *work) error {
 	return err
 }
 
-// work opens or removes an engine. It runs in a goroutine without the lock of the Store, because a disk may
-// not answer.
-type work struct {
+// operation opens or removes an engine. It runs in a goroutine without the lock of the Store, because a disk
+// may not answer.
+type operation struct {
 	began time.Time
 	done  chan struct{} // closed at the end
 	err   error         // read after done
 }
 
-// errNoAnswer is the error for work that takes too long. The work continues.
+// errNoAnswer is the error for an operation that takes too long. The operation continues.
 var errNoAnswer = errors.New("the disk does not answer")
 
-// beginLocked starts work; only one runs at a time.
-func (s *Store) beginLocked(f func() error) *work {
-	w := &work{began: time.Now(), done: make(chan struct{})}
-	s.mu.working = w
+// startLocked starts an operation; only one runs at a time.
+func (s *Store) startLocked(f func() error) *operation {
+	w := &operation{began: time.Now(), done: make(chan struct{})}
+	s.mu.running = w
 	go func() { // returns when the disk answers
 		w.err = f()
 		s.mu.Lock()
-		s.mu.working = nil
+		s.mu.running = nil
 		s.mu.Unlock()
 		close(w.done)
 	}()
 	return w
 }
 
-// wait waits for the work. It returns errNoAnswer if the work takes longer than the timeout.
-func (w *work) wait(patience time.Duration) error {
-	timer := time.NewTimer(time.Until(w.began.Add(patience)))
+// wait waits for the operation. It returns errNoAnswer if the operation takes longer than the timeout.
+func (w *operation) wait(timeout time.Duration) error {
+	timer := time.NewTimer(time.Until(w.began.Add(timeout)))
 	defer timer.Stop()
 	select {
 	case <-w.done:
@@ -208,7 +208,7 @@ func (w *work) wait(patience time.Duration) error {
 // timeout of the Store.
 func (s *Store) open() (*engine, int, error) {
 	for {
-		e, epoch, w, err := s.begin()
+		e, epoch, w, err := s.engineOrStartOpening()
 		if err != nil || e != nil {
 			return e, epoch, err
 		}
@@ -218,9 +218,9 @@ func (s *Store) open() (*engine, int, error) {
 	}
 }
 
-// begin returns the engine and its epoch, or the work to wait for. It starts to open an engine if there is
-// none.
-func (s *Store) begin() (*engine, int, *work, error) {
+// engineOrStartOpening returns the engine and its epoch, or the operation to wait for. It starts to open an
+// engine if there is none.
+func (s *Store) engineOrStartOpening() (*engine, int, *operation, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.closed {
@@ -232,17 +232,17 @@ func (s *Store) begin() (*engine, int, *work, error) {
 	if err := s.recoverLocked(); err != nil {
 		return nil, 0, nil, err
 	}
-	if s.mu.engine != nil || s.mu.working != nil {
-		return s.mu.engine, s.mu.epoch, s.mu.working, nil
+	if s.mu.engine != nil || s.mu.running != nil {
+		return s.mu.engine, s.mu.epoch, s.mu.running, nil
 	}
 	lock := s.mu.lock
-	return nil, 0, s.beginLocked(func() error { return s.openFolder(lock) }), nil
+	return nil, 0, s.startLocked(func() error { return s.openFolder(lock) }), nil
 }
 
 // openFolder locks the folder unless it is locked, and opens an engine. An engine that failed to open
 // is stored too: recoverLocked then returns its failure until the pause has passed.
 func (s *Store) openFolder(lock *folder) (err error) {
-	if lock != nil && errors.Is(lock.check(), errRemoved) {
+	if lock != nil && errors.Is(lock.check(), errFolderRemoved) {
 		s.mu.Lock()
 		s.mu.lock = nil
 		s.mu.Unlock()
@@ -295,10 +295,10 @@ func (s *Store) recoverLocked() error {
 	return nil
 }
 
-// use opens the engine if necessary and calls f with it. It returns the epoch of the engine. If epoch is not
-// zero and differs from it, use returns errRemovedData. use removes a damaged engine with all its data; the
-// next engine is empty.
-func (s *Store) use(epoch int, f func(e *engine, db *pebble.DB) error) (used int, err error) {
+// withEngine opens the engine if necessary and calls f with it. It returns the epoch of the engine. If epoch
+// is not zero and differs from it, withEngine returns errRemovedData. withEngine removes a damaged engine
+// with all its data; the next engine is empty.
+func (s *Store) withEngine(epoch int, f func(e *engine, db *pebble.DB) error) (used int, err error) {
 	e, used, err := s.open()
 	if err != nil {
 		return 0, err
@@ -306,18 +306,18 @@ func (s *Store) use(epoch int, f func(e *engine, db *pebble.DB) error) (used int
 	if epoch != 0 && epoch != used {
 		return used, errRemovedData
 	}
-	err = e.do(func(db *pebble.DB) error {
+	err = e.withDB(func(db *pebble.DB) error {
 		err := f(e, db)
-		if removed := s.checkFolder(e); err == nil || errors.Is(removed, errRemoved) {
+		if removed := s.checkFolder(e); err == nil || errors.Is(removed, errFolderRemoved) {
 			err = removed
 		}
 		return err
 	})
-	if errors.Is(err, errRemoved) {
+	if errors.Is(err, errFolderRemoved) {
 		return used, err // missing files are not damage, and the folder may belong to another process
 	}
 	if errors.Is(err, errEngineClosed) { // another caller closed it meanwhile
-		return s.use(epoch, f)
+		return s.withEngine(epoch, f)
 	}
 	if damage := e.damage(err); damage != nil {
 		s.discard(e)
@@ -335,7 +335,7 @@ func (s *Store) checkFolder(e *engine) error {
 		return nil // the Store is being closed
 	}
 	err := lock.check()
-	if errors.Is(err, errRemoved) {
+	if errors.Is(err, errFolderRemoved) {
 		err = fmt.Errorf("%s: %w", s.dir, err)
 		e.fail(err)
 	}
@@ -353,7 +353,7 @@ func (s *Store) discard(e *engine) {
 		return
 	}
 	s.mu.engine = nil
-	w := s.beginLocked(func() error {
+	w := s.startLocked(func() error {
 		_ = e.close()                     // it is damaged
 		_ = s.options.fs.RemoveAll(e.dir) // the next engine reports an error
 		return nil

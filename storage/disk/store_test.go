@@ -17,11 +17,11 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 )
 
-func expect(t *testing.T, v persistence.View, version string, want []string) {
+func expect(t *testing.T, v persistence.StoredContent, version string, want []string) {
 	t.Helper()
 	got, texts, err := load(v)
 	if err != nil || got != version || !cmp.Equal(want, texts) {
-		t.Fatalf("the view has version %q, %d objects, %v; want %q, %d objects", got, len(texts), err,
+		t.Fatalf("the content has version %q, %d objects, %v; want %q, %d objects", got, len(texts), err,
 			version, len(want))
 	}
 }
@@ -29,7 +29,7 @@ func expect(t *testing.T, v persistence.View, version string, want []string) {
 func TestSaveAndLoad(t *testing.T) {
 	fs := vfs.NewMem()
 	s := newStore(t, fs)
-	v, other := claim(t, s, "widgets"), claim(t, s, "gadgets")
+	v, other := openContent(t, s, "widgets"), openContent(t, s, "gadgets")
 	expect(t, v, "", nil)
 	if err := saveChanges(v, 1, nil, numbered(1, 1)); !errors.Is(err, errRemovedData) {
 		t.Errorf("changes without a content are saved: %v", err)
@@ -53,20 +53,20 @@ func TestSaveAndLoad(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.View(context.Background(), "widgets"); !errors.Is(err, ErrClosed) {
+	if _, err := s.Open(context.Background(), "widgets"); !errors.Is(err, ErrClosed) {
 		t.Errorf("error of a closed store: %v", err)
 	}
-	expect(t, claim(t, newStore(t, fs), "gadgets"), "9", numbered(10, 9).texts())
+	expect(t, openContent(t, newStore(t, fs), "gadgets"), "9", numbered(10, 9).texts())
 }
 
 // TestSaveFails: if the writer of a content fails, the previous content remains.
 func TestSaveFails(t *testing.T) {
 	s := newStore(t, vfs.NewMem())
-	v := claim(t, s, "widgets")
+	v := openContent(t, s, "widgets")
 	save(t, v, 1, numbered(10, 1))
 	failure := errors.New("no")
 	for _, whole := range []bool{false, true} {
-		err := v.Save(context.Background(), at(2, nil), whole, func(w persistence.Writer) error {
+		err := v.Save(context.Background(), checkpointOf(2, nil), whole, func(w persistence.Writer) error {
 			return errors.Join(w.Put("ns/a", []byte("{}")), failure)
 		})
 		if !errors.Is(err, failure) {
@@ -81,20 +81,20 @@ func TestSaveFails(t *testing.T) {
 
 func TestOneClaimForEachView(t *testing.T) {
 	s := newStore(t, vfs.NewMem())
-	v := claim(t, s, "widgets")
-	if _, err := s.View(context.Background(), "widgets"); !errors.Is(err, ErrViewInUse) {
+	v := openContent(t, s, "widgets")
+	if _, err := s.Open(context.Background(), "widgets"); !errors.Is(err, ErrContentInUse) {
 		t.Errorf("error of the second View: %v", err)
 	}
 	if err := v.Close(); err != nil {
 		t.Fatal(err)
 	}
-	claim(t, s, "widgets")
+	openContent(t, s, "widgets")
 }
 
 func TestViewsExpire(t *testing.T) {
 	fs := vfs.NewMem()
 	s := newStore(t, fs)
-	old := claim(t, s, "old")
+	old := openContent(t, s, "old")
 	err := old.Save(context.Background(), persistence.Checkpoint{ResourceVersion: "1",
 		Time: time.Now().Add(-2 * defaultMaxAge)},
 		true, func(w persistence.Writer) error {
@@ -103,20 +103,20 @@ func TestViewsExpire(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	save(t, claim(t, s, "new"), 2, numbered(3, 1))
+	save(t, openContent(t, s, "new"), 2, numbered(3, 1))
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	s = newStore(t, fs)
-	expect(t, claim(t, s, "old"), "", nil)
-	expect(t, claim(t, s, "new"), "2", numbered(3, 1).texts())
+	expect(t, openContent(t, s, "old"), "", nil)
+	expect(t, openContent(t, s, "new"), "2", numbered(3, 1).texts())
 }
 
 // TestFilesAreForTheirOwner checks the modes of all files on a real disk.
 func TestFilesAreForTheirOwner(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	s := New(dir, Options{})
-	v := claim(t, s, "widgets")
+	v := openContent(t, s, "widgets")
 	save(t, v, 1, numbered(100, 1))
 	if err := saveChanges(v, 2, numbered(100, 1), numbered(99, 1)); err != nil {
 		t.Fatal(err)
@@ -148,7 +148,7 @@ const otherProcess = "CRDCACHE_DISK_OTHER_PROCESS"
 // TestOneProcess opens a folder that this process, and another process, already uses.
 func TestOneProcess(t *testing.T) {
 	if dir := os.Getenv(otherProcess); dir != "" {
-		_, err := New(dir, Options{}).View(context.Background(), "widgets")
+		_, err := New(dir, Options{}).Open(context.Background(), "widgets")
 		if !errors.Is(err, ErrInUse) {
 			t.Fatalf("error in another process: %v", err)
 		}
@@ -156,8 +156,8 @@ func TestOneProcess(t *testing.T) {
 	}
 	dir := t.TempDir()
 	s := New(dir, Options{})
-	v := claim(t, s, "widgets")
-	if _, err := New(dir, Options{}).View(context.Background(), "widgets"); !errors.Is(err, ErrInUse) ||
+	v := openContent(t, s, "widgets")
+	if _, err := New(dir, Options{}).Open(context.Background(), "widgets"); !errors.Is(err, ErrInUse) ||
 		!strings.Contains(err.Error(), dir) {
 		t.Errorf("error of another Store: %v", err)
 	}
@@ -171,7 +171,7 @@ func TestOneProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = New(dir, Options{})
-	expect(t, claim(t, s, "widgets"), "1", numbered(3, 1).texts())
+	expect(t, openContent(t, s, "widgets"), "1", numbered(3, 1).texts())
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -180,11 +180,11 @@ func TestOneProcess(t *testing.T) {
 // TestFolderCannotBeUsed has a file at the path of the folder.
 func TestFolderCannotBeUsed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, private); err != nil {
+	if err := os.WriteFile(file, nil, privateMode); err != nil {
 		t.Fatal(err)
 	}
 	s := New(filepath.Join(file, "state"), Options{})
-	if _, err := s.View(context.Background(), "widgets"); err == nil || !strings.Contains(err.Error(), file) {
+	if _, err := s.Open(context.Background(), "widgets"); err == nil || !strings.Contains(err.Error(), file) {
 		t.Errorf("error: %v", err)
 	}
 	if err := s.Close(); err != nil {

@@ -35,13 +35,13 @@ func TestLiveHeap(t *testing.T) {
 	}
 }
 
-var sink []byte
+var resultSink []byte
 
 func TestOperation(t *testing.T) {
 	calls := 0
 	cost, err := costOfOperation(2*time.Millisecond, func(int) error {
 		calls++
-		sink = make([]byte, 1000)
+		resultSink = make([]byte, 1000)
 		return nil
 	})
 	if err != nil {
@@ -59,7 +59,7 @@ func TestCalls(t *testing.T) {
 	var numbers []int
 	cost, err := costOfCalls(3, func(n int) error {
 		numbers = append(numbers, n)
-		sink = make([]byte, 3000)
+		resultSink = make([]byte, 3000)
 		return nil
 	})
 	if err != nil || len(numbers) != 3 || numbers[2] != 2 {

@@ -29,20 +29,20 @@ func newDecoder(name string) (decoder, error) {
 	stock := dynamic.ConfigFor(&rest.Config{}).NegotiatedSerializer
 	switch name {
 	case Stock:
-		list, err := decodingList(stock)
+		list, err := unstructuredListDecoder(stock)
 		return decoder{list: list, object: func(data []byte) error {
 			_, _, err := unstructured.UnstructuredJSONScheme.Decode(data, nil, nil)
 			return err
 		}}, err
 	case Ours:
-		one := jsontext.NewDecoder()
+		jsonDecoder := jsontext.NewDecoder()
 		return decoder{
 			object: func(data []byte) error {
-				_, err := one.Decode(data)
+				_, err := jsonDecoder.Decode(data)
 				return err
 			},
 			list: func(data []byte) (int, error) {
-				_, items, ok := one.DecodeList(data)
+				_, items, ok := jsonDecoder.DecodeList(data)
 				if !ok {
 					return 0, errors.New("the data is not a list")
 				}
@@ -56,9 +56,9 @@ func newDecoder(name string) (decoder, error) {
 	}
 }
 
-// decodingList returns a function that decodes a list with the JSON serializer of s, and returns the number
-// of items.
-func decodingList(s runtime.NegotiatedSerializer) (func([]byte) (int, error), error) {
+// unstructuredListDecoder returns a function that decodes a list with the JSON serializer of s, and returns
+// the number of items.
+func unstructuredListDecoder(s runtime.NegotiatedSerializer) (func([]byte) (int, error), error) {
 	info, ok := runtime.SerializerInfoForMediaType(s.SupportedMediaTypes(), runtime.ContentTypeJSON)
 	if !ok {
 		return nil, errors.New("the client has no serializer for JSON")

@@ -62,7 +62,7 @@ func manage(ctx context.Context, task Task, _ func() error) (Outcome, error) {
 }
 
 // newManager returns a manager with the task's cache and a controller.
-func newManager(task Task, reconciled *tally) (ctrl.Manager, error) {
+func newManager(task Task, reconciled *reconciledCount) (ctrl.Manager, error) {
 	config, err := config(task)
 	if err != nil {
 		return nil, err
@@ -118,8 +118,8 @@ func managedObject(experiment string) client.Object {
 	return o
 }
 
-// tally counts the reconciled objects. It stores their hashes to use little memory.
-type tally struct {
+// reconciledCount counts the reconciled objects. It stores their hashes to use little memory.
+type reconciledCount struct {
 	complete chan struct{} // closed after the last object
 	want     int
 	seed     maphash.Seed
@@ -130,13 +130,13 @@ type tally struct {
 	}
 }
 
-func newTally(want int) *tally {
-	t := &tally{complete: make(chan struct{}), want: want, seed: maphash.MakeSeed()}
+func newTally(want int) *reconciledCount {
+	t := &reconciledCount{complete: make(chan struct{}), want: want, seed: maphash.MakeSeed()}
 	t.mu.seen = make(map[uint64]struct{}, want)
 	return t
 }
 
-func (t *tally) add(request reconcile.Request) {
+func (t *reconciledCount) add(request reconcile.Request) {
 	hash := maphash.Comparable(t.seed, request)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -147,7 +147,7 @@ func (t *tally) add(request reconcile.Request) {
 	}
 }
 
-func (t *tally) count() int {
+func (t *reconciledCount) count() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.mu.seen)

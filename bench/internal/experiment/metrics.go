@@ -14,11 +14,11 @@ const (
 	PeakRSS = "peak_rss_b"
 	// PeakGrowth is the difference between PeakRSS and the resident memory at the start.
 	PeakGrowth = "peak_growth_b"
-	// LiveHeap is the growth of the live heap. Kept is the number of cached objects. Received is the number
-	// of bytes received from the server.
-	LiveHeap = "heap_b"
-	Kept     = "kept_objects"
-	Received = "received_b"
+	// LiveHeap is the growth of the live heap. CachedObjects is the number of cached objects. Received is the
+	// number of bytes received from the server.
+	LiveHeap      = "heap_b"
+	CachedObjects = "kept_objects"
+	Received      = "received_b"
 
 	CPUPerEvent   = "cpu_us_per_event"
 	AllocPerEvent = "alloc_b_per_event"
@@ -67,19 +67,19 @@ const (
 	DecodeObjectAllocs = "object_allocs"
 	DecodeList         = "list_ns_per_object"
 	DecodeListAllocs   = "list_allocs_per_object"
-	// CPU time and allocations of JSONPath expressions. PathField reads a field of many objects. PathOne
-	// reads the field of one object repeatedly, as benchmarks of libraries do. PathFilter evaluates a filter,
-	// PathList a path to a list, and PathEight eight paths over JSON.
-	PathOne          = "field_one_ns"
-	PathOneAllocs    = "field_one_allocs"
-	PathField        = "field_ns"
-	PathFieldAllocs  = "field_allocs"
-	PathFilter       = "filter_ns"
-	PathFilterAllocs = "filter_allocs"
-	PathList         = "list_ns"
-	PathListAllocs   = "list_allocs"
-	PathEight        = "eight_raw_ns"
-	PathEightAllocs  = "eight_raw_allocs"
+	// CPU time and allocations of JSONPath expressions. PathField reads a field of many objects.
+	// PathFieldSameObject reads the field of one object repeatedly, as benchmarks of libraries do. PathFilter
+	// evaluates a filter, PathList a path to a list, and PathEight eight paths over JSON.
+	PathFieldSameObject = "field_one_ns"
+	PathOneAllocs       = "field_one_allocs"
+	PathField           = "field_ns"
+	PathFieldAllocs     = "field_allocs"
+	PathFilter          = "filter_ns"
+	PathFilterAllocs    = "filter_allocs"
+	PathList            = "list_ns"
+	PathListAllocs      = "list_allocs"
+	PathEight           = "eight_raw_ns"
+	PathEightAllocs     = "eight_raw_allocs"
 
 	// QueryFew finds and reads a few objects, QuerySorted sorts them, and QueryFirst returns the first of all
 	// objects in that order. QueryKeys and QuerySortedKeys return only keys. QueryDangling returns a few

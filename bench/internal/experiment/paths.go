@@ -50,7 +50,7 @@ func evaluatePaths(ctx context.Context, task Task, _ func() error) (Outcome, err
 		path, metric, allocs string
 		objects              []map[string]any
 	}{
-		{fieldPath, PathOne, PathOneAllocs, objects[:1]},
+		{fieldPath, PathFieldSameObject, PathOneAllocs, objects[:1]},
 		{fieldPath, PathField, PathFieldAllocs, objects},
 		{filterPath, PathFilter, PathFilterAllocs, objects},
 		{listPath, PathList, PathListAllocs, objects},

@@ -31,11 +31,11 @@ spec:
     - {name: issuer, to: {group: cert-manager.io, kind: Issuer, name: .spec.issuerRef.name}}
 `
 
-// few is the number of objects that the queries find, and of dangling references.
-const few = 10
+// matchCount is the number of objects that the queries find, and of dangling references.
+const matchCount = 10
 
-// askQueries measures queries over generated objects.
-func askQueries(ctx context.Context, task Task, _ func() error) (Outcome, error) {
+// measureQueries measures queries over generated objects.
+func measureQueries(ctx context.Context, task Task, _ func() error) (Outcome, error) {
 	config, err := indexers.Parse(indexers.Source{Name: "bench.yaml", Data: []byte(queryConfig)})
 	if err != nil {
 		return Outcome{}, err
@@ -44,11 +44,11 @@ func askQueries(ctx context.Context, task Task, _ func() error) (Outcome, error)
 	for i := range objects {
 		objects[i] = generated(i)
 	}
-	querier, err := filled(config.Resources[0], objects)
+	querier, err := newQuerier(config.Resources[0], objects)
 	if err != nil {
 		return Outcome{}, err
 	}
-	graph, err := linked(ctx, config.Resources[0], objects)
+	graph, err := newGraph(ctx, config.Resources[0], objects)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -56,8 +56,8 @@ func askQueries(ctx context.Context, task Task, _ func() error) (Outcome, error)
 	keys := func(q query.Query, options query.Options) func(int) error {
 		return func(int) error {
 			found, err := querier.Keys(ctx, q, options)
-			if err == nil && len(found) != few {
-				err = fmt.Errorf("%d keys were found, want %d", len(found), few)
+			if err == nil && len(found) != matchCount {
+				err = fmt.Errorf("%d keys were found, want %d", len(found), matchCount)
 			}
 			return err
 		}
@@ -65,15 +65,15 @@ func askQueries(ctx context.Context, task Task, _ func() error) (Outcome, error)
 	find := func(q query.Query, options query.Options) func(int) error {
 		return func(int) error {
 			r, err := querier.Query(ctx, q, options)
-			if err == nil && len(r.Objects()) != few {
-				err = fmt.Errorf("%d objects were found, want %d", r.Len(), few)
+			if err == nil && len(r.Objects()) != matchCount {
+				err = fmt.Errorf("%d objects were found, want %d", r.Len(), matchCount)
 			}
 			return err
 		}
 	}
 	dangle := func(int) error {
-		if n := len(graph.Dangling()); n != few {
-			return fmt.Errorf("%d references dangle, want %d", n, few)
+		if n := len(graph.Dangling()); n != matchCount {
+			return fmt.Errorf("%d references dangle, want %d", n, matchCount)
 		}
 		return nil
 	}
@@ -86,7 +86,7 @@ func askQueries(ctx context.Context, task Task, _ func() error) (Outcome, error)
 		{QuerySortedKeys, keys(query.Eq("team", "few"), query.Options{SortBy: "expiry"})},
 		{QueryFew, find(query.Eq("team", "few"), query.Options{})},
 		{QuerySorted, find(query.Eq("team", "few"), query.Options{SortBy: "expiry"})},
-		{QueryFirst, find(query.All(), query.Options{SortBy: "expiry", Limit: few})},
+		{QueryFirst, find(query.All(), query.Options{SortBy: "expiry", Limit: matchCount})},
 		{QueryDangling, dangle},
 	} {
 		cost, err := costOfOperation(task.Budget, one.ask)
@@ -102,7 +102,7 @@ func askQueries(ctx context.Context, task Task, _ func() error) (Outcome, error)
 // does not exist.
 func generated(i int) *unstructured.Unstructured {
 	team, issuer := "many", "ca"
-	if i < few {
+	if i < matchCount {
 		team, issuer = "few", "none"
 	}
 	expiry := time.Date(2026, 1, 1, 0, i*7919%100_000, 0, 0, time.UTC)
@@ -116,8 +116,8 @@ func generated(i int) *unstructured.Unstructured {
 	}}
 }
 
-// filled returns a querier over a cache of objects.
-func filled(r *indexers.Resource, objects []any) (*query.Querier, error) {
+// newQuerier returns a querier over a cache of objects.
+func newQuerier(r *indexers.Resource, objects []any) (*query.Querier, error) {
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{}})
 	if err != nil {
 		return nil, err
@@ -133,11 +133,11 @@ func filled(r *indexers.Resource, objects []any) (*query.Querier, error) {
 	return query.New(query.ForInformer(handle.Informer()), r.Indexes...), nil
 }
 
-// linked returns a graph of the objects and of one issuer in each namespace.
-func linked(ctx context.Context, r *indexers.Resource, objects []any) (*references.Graph, error) {
+// newGraph returns a graph of the objects and of one issuer in each namespace.
+func newGraph(ctx context.Context, r *indexers.Resource, objects []any) (*references.Graph, error) {
 	graph := references.New()
-	certs, issuers := &relay{}, &relay{}
-	for _, m := range []references.Member{
+	certs, issuers := &syncedHandler{}, &syncedHandler{}
+	for _, m := range []references.InformerSource{
 		{Type: references.Type{Group: r.Match.Group, Resource: "certificates", Kind: "Certificate",
 			Namespaced: true}, References: r.References, Informer: certs},
 		{Type: references.Type{Group: r.Match.Group, Resource: "issuers", Kind: "Issuer", Namespaced: true},
@@ -158,21 +158,22 @@ func linked(ctx context.Context, r *indexers.Resource, objects []any) (*referenc
 	return graph, graph.WaitForSync(ctx)
 }
 
-// relay forwards events to a handler like a synced informer.
-type relay struct {
+// syncedHandler forwards events to a handler like a synced informer.
+type syncedHandler struct {
 	cache.ResourceEventHandler
 	cache.ResourceEventHandlerRegistration
 }
 
-func (t *relay) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration,
+func (t *syncedHandler) AddEventHandler(
+	handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration,
 	error) {
 	t.ResourceEventHandler = handler
 	return t, nil
 }
 
-func (t *relay) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error { return nil }
+func (t *syncedHandler) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error { return nil }
 
-func (t *relay) Synced() <-chan struct{} {
+func (t *syncedHandler) Synced() <-chan struct{} {
 	done := make(chan struct{})
 	close(done)
 	return done

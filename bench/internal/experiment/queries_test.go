@@ -7,7 +7,7 @@ import (
 
 func TestQueriesAreMeasured(t *testing.T) {
 	for _, objects := range []int{1000, 3000} {
-		outcome, err := askQueries(t.Context(), Task{Objects: objects, Subject: Ours,
+		outcome, err := measureQueries(t.Context(), Task{Objects: objects, Subject: Ours,
 			Budget: time.Millisecond}, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -33,14 +33,14 @@ func readCache(ctx context.Context, task Task, _ func() error) (Outcome, error) 
 	if err := reader.Sync(ctx); err != nil {
 		return Outcome{}, err
 	}
-	if err := comeToRest(ctx, cache); err != nil {
+	if err := awaitBackgroundWork(ctx, cache); err != nil {
 		return Outcome{}, err
 	}
 	r := &reading{reader: reader, budget: task.Budget, metrics: map[string]float64{},
 		copies: task.Subject == subject.ControllerRuntime}
 	r.keys = reader.Keys()
 	slices.Sort(r.keys) // equal for all subjects
-	for _, step := range []func() error{r.gets, r.lists, r.namespaces, r.addIndex, r.lookups} {
+	for _, step := range []func() error{r.measureGets, r.lists, r.namespaces, r.addIndex, r.lookups} {
 		if err := step(); err != nil {
 			return Outcome{}, err
 		}
@@ -59,8 +59,8 @@ type reading struct {
 	copies bool
 }
 
-// spread returns up to count elements at equal distances.
-func spread(all []string, count int) []string {
+// sample returns up to count elements at equal distances.
+func sample(all []string, count int) []string {
 	if len(all) <= count {
 		return all
 	}
@@ -71,18 +71,18 @@ func spread(all []string, count int) []string {
 	return picked
 }
 
-func (r *reading) gets() error {
+func (r *reading) measureGets() error {
 	get := func(key string) error {
 		_, err := r.reader.Get(key)
 		return err
 	}
-	if err := r.each(GetHot, GetCold, r.keys, get); err != nil {
+	if err := r.measureSingle(GetHot, GetCold, r.keys, get); err != nil {
 		return err
 	}
 	if r.copies {
 		return nil
 	}
-	names := spread(r.keys, coldObjects)
+	names := sample(r.keys, coldObjects)
 	runtime.GC()
 	runtime.GC()
 	copied, err := costOfCalls(len(names), func(n int) error {
@@ -96,17 +96,17 @@ func (r *reading) gets() error {
 	return err
 }
 
-// each measures reads of single objects: hot reads repeat a few objects, cold reads read many objects once
-// after garbage collection.
-func (r *reading) each(hotMetric, coldMetric string, names []string, read func(string) error) error {
-	coldNames := spread(names, coldObjects)
+// measureSingle measures reads of single objects: hot reads repeat a few objects, cold reads read many
+// objects once after garbage collection.
+func (r *reading) measureSingle(hotMetric, coldMetric string, names []string, read func(string) error) error {
+	coldNames := sample(names, coldObjects)
 	runtime.GC()
 	runtime.GC()
 	cold, err := costOfCalls(len(coldNames), func(n int) error { return read(coldNames[n]) })
 	if err != nil {
 		return err
 	}
-	hotNames := spread(names, hotObjects)
+	hotNames := sample(names, hotObjects)
 	hot, err := costOfOperation(r.budget, func(n int) error { return read(hotNames[n%len(hotNames)]) })
 	if err != nil {
 		return err
@@ -116,7 +116,7 @@ func (r *reading) each(hotMetric, coldMetric string, names []string, read func(s
 }
 
 func (r *reading) lists() error {
-	return r.whole(ListHot, ListCold, func() (int, error) { return r.reader.List() }, len(r.keys))
+	return r.measureMany(ListHot, ListCold, func() (int, error) { return r.reader.List() }, len(r.keys))
 }
 
 // namespaces reads all objects of the first namespace.
@@ -128,13 +128,13 @@ func (r *reading) namespaces() error {
 			want++
 		}
 	}
-	return r.whole(NamespaceHot, NamespaceCold,
+	return r.measureMany(NamespaceHot, NamespaceCold,
 		func() (int, error) { return r.reader.ByNamespace(namespace) }, want)
 }
 
-// whole measures a read of many objects, cold and then hot. If reads decode objects, the hot read finds the
-// decoded objects of the cold one unless they were collected.
-func (r *reading) whole(hotMetric, coldMetric string, list func() (int, error), want int) error {
+// measureMany measures a read of many objects, cold and then hot. If reads decode objects, the hot read finds
+// the decoded objects of the cold one unless they were collected.
+func (r *reading) measureMany(hotMetric, coldMetric string, list func() (int, error), want int) error {
 	read := func(int) error {
 		got, err := list()
 		if err == nil && got != want {
@@ -160,7 +160,7 @@ func (r *reading) whole(hotMetric, coldMetric string, list func() (int, error), 
 // addIndex adds an index while another goroutine reads.
 func (r *reading) addIndex() error {
 	before := liveHeap()
-	keys := spread(r.keys, hotObjects)
+	keys := sample(r.keys, hotObjects)
 	took, longest, err := longestCall(
 		func(n int) error {
 			_, err := r.reader.Get(keys[n%len(keys)])
@@ -179,7 +179,7 @@ func (r *reading) addIndex() error {
 // lookups reads by the added index.
 func (r *reading) lookups() error {
 	var values []string
-	for _, key := range spread(r.keys, coldObjects) {
+	for _, key := range sample(r.keys, coldObjects) {
 		object, err := r.reader.Get(key)
 		if err != nil {
 			return err
@@ -190,7 +190,7 @@ func (r *reading) lookups() error {
 		}
 		values = append(values, subject.IndexValue(u))
 	}
-	return r.each(IndexHot, IndexCold, values, func(value string) error {
+	return r.measureSingle(IndexHot, IndexCold, values, func(value string) error {
 		_, err := r.reader.ByIndex(value)
 		return err
 	})

@@ -8,10 +8,10 @@ import (
 
 func TestSpread(t *testing.T) {
 	all := []string{"a", "b", "c", "d", "e", "f"}
-	if diff := cmp.Diff([]string{"a", "c", "e"}, spread(all, 3)); diff != "" {
+	if diff := cmp.Diff([]string{"a", "c", "e"}, sample(all, 3)); diff != "" {
 		t.Errorf("three of six (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(all, spread(all, 10)); diff != "" {
+	if diff := cmp.Diff(all, sample(all, 10)); diff != "" {
 		t.Errorf("ten of six (-want +got):\n%s", diff)
 	}
 }

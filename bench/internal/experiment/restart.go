@@ -25,7 +25,7 @@ func restart(ctx context.Context, task Task, _ func() error) (_ Outcome, err err
 		return Outcome{}, err
 	}
 	var received atomic.Int64
-	config.Dial = counting(&received)
+	config.Dial = countingDialer(&received)
 	watch, err := startStopwatch()
 	if err != nil {
 		return Outcome{}, err
@@ -34,7 +34,7 @@ func restart(ctx context.Context, task Task, _ func() error) (_ Outcome, err err
 	if err != nil {
 		return Outcome{}, err
 	}
-	kept, _ := fleet.(*subject.Kept)
+	kept, _ := fleet.(*subject.PersistedCaches)
 	if kept != nil {
 		defer func() { err = errors.Join(err, kept.Close(ctx)) }()
 	}
@@ -69,10 +69,10 @@ type fleet interface {
 	Len() int
 }
 
-// restartFleet returns the caches. For crdcache it is a *subject.Kept, also without persistence.
+// restartFleet returns the caches. For crdcache it is a *subject.PersistedCaches, also without persistence.
 func restartFleet(task Task, config *rest.Config) (fleet, error) {
 	if task.Subject == subject.ClientGo {
 		return subject.NewFleet(task.Subject, config, restartTypes)
 	}
-	return subject.NewKept(config, restartTypes, task.Folder)
+	return subject.NewPersistedCaches(config, restartTypes, task.Folder)
 }

@@ -18,7 +18,7 @@ import (
 func scaleCache(ctx context.Context, task Task, ready func() error) (Outcome, error) {
 	s := &scaling{task: task, metrics: map[string]float64{}, updates: newSightings(task.Events),
 		relist: newSightings(1)}
-	cache, err := newCache(task, subject.KeyHandler, s.see)
+	cache, err := newCache(task, subject.KeyHandler, s.recordKey)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -30,7 +30,7 @@ func scaleCache(ctx context.Context, task Task, ready func() error) (Outcome, er
 	for _, step := range []func() error{
 		func() error { return s.fill(ctx) },
 		func() error { return s.follow(ctx, ready) },
-		func() error { return s.listAgain(ctx, ready) },
+		func() error { return s.measureRelist(ctx, ready) },
 		s.read,
 	} {
 		if err := step(); err != nil {
@@ -48,17 +48,17 @@ type scaling struct {
 	reader  subject.Reader
 	metrics map[string]float64
 
-	updates, relist *sightings
-	current         atomic.Pointer[sightings] // receives the handler's calls, unless nil
+	updates, relist *eventTimes
+	current         atomic.Pointer[eventTimes] // receives the handler's calls, unless nil
 }
 
-// see is called by the handler. In a list, only the last object counts.
-func (s *scaling) see(key string) {
+// recordKey is called by the handler. In a list, only the last object counts.
+func (s *scaling) recordKey(key string) {
 	current := s.current.Load()
 	if current == nil || current == s.relist && key != s.task.Last {
 		return
 	}
-	current.see(key)
+	current.record(key)
 }
 
 // fill fills the cache.
@@ -108,7 +108,7 @@ func (s *scaling) follow(ctx context.Context, ready func() error) error {
 }
 
 // await reports ready and waits until the handler has seen everything.
-func (s *scaling) await(ctx context.Context, what *sightings, ready func() error) error {
+func (s *scaling) await(ctx context.Context, what *eventTimes, ready func() error) error {
 	what.begin()
 	s.current.Store(what)
 	defer s.current.Store(nil)
@@ -125,10 +125,10 @@ func (s *scaling) await(ctx context.Context, what *sightings, ready func() error
 	}
 }
 
-// listAgain measures a relist: its duration, its peak memory relative to rest, and the longest read
+// measureRelist measures a relist: its duration, its peak memory relative to rest, and the longest read
 // meanwhile.
-func (s *scaling) listAgain(ctx context.Context, ready func() error) error {
-	read := s.someRead() // the list of keys is not part of the cache
+func (s *scaling) measureRelist(ctx context.Context, ready func() error) error {
+	read := s.sampleRead() // the list of keys is not part of the cache
 	rest, err := takeFootprint()
 	if err != nil {
 		return err
@@ -163,9 +163,9 @@ func (s *scaling) listAgain(ctx context.Context, ready func() error) error {
 	return nil
 }
 
-// someRead returns a function that reads one of a few objects.
-func (s *scaling) someRead() func(n int) error {
-	keys := spread(s.reader.Keys(), hotObjects)
+// sampleRead returns a function that reads one of a few objects.
+func (s *scaling) sampleRead() func(n int) error {
+	keys := sample(s.reader.Keys(), hotObjects)
 	return func(n int) error {
 		_, err := s.reader.Get(keys[n%len(keys)])
 		return err
@@ -180,7 +180,7 @@ func (s *scaling) read() error {
 		return err
 	}
 	s.metrics[IndexAddPerObject] = s.metrics[IndexAdd] * 1e3 / float64(s.task.Objects)
-	for _, step := range []func() error{r.gets, r.namespaces, r.lookups} {
+	for _, step := range []func() error{r.measureGets, r.namespaces, r.lookups} {
 		if err := step(); err != nil {
 			return err
 		}

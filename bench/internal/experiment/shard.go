@@ -15,9 +15,9 @@ const Replicas = 4
 // ShardingGate lets an API server send each replica only its objects.
 const ShardingGate = "ShardedListAndWatch=true"
 
-// shareObjects fills the cache of one replica: for ServerReplica and ClientReplica with the share of the
+// fillReplica fills the cache of one replica: for ServerReplica and ClientReplica with the share of the
 // first of Replicas replicas, otherwise with all objects.
-func shareObjects(ctx context.Context, task Task, _ func() error) (Outcome, error) {
+func fillReplica(ctx context.Context, task Task, _ func() error) (Outcome, error) {
 	before, err := statusBytes("VmRSS:")
 	if err != nil {
 		return Outcome{}, err
@@ -27,7 +27,7 @@ func shareObjects(ctx context.Context, task Task, _ func() error) (Outcome, erro
 		return Outcome{}, err
 	}
 	var received atomic.Int64
-	config.Dial = counting(&received)
+	config.Dial = countingDialer(&received)
 	o := subject.Options{Config: config, Type: certificates, Kind: certificateKind}
 	var dropped func() int64
 	f, err := fillCache(ctx, func() (cache subject.Cache, err error) {
@@ -44,18 +44,18 @@ func shareObjects(ctx context.Context, task Task, _ func() error) (Outcome, erro
 	if err != nil {
 		return Outcome{}, err
 	}
-	came := received.Load()
+	receivedBytes := received.Load()
 	if err := checkShare(task, f.objects, dropped); err != nil {
 		return Outcome{}, err
 	}
 	return Outcome{Metrics: map[string]float64{
-		Kept:       float64(f.objects),
-		Received:   float64(came),
-		CPU:        f.cpu.Seconds(),
-		Wall:       f.wall.Seconds(),
-		LiveHeap:   float64(f.heap),
-		PeakRSS:    float64(f.peak),
-		PeakGrowth: float64(f.peak - before),
+		CachedObjects: float64(f.objects),
+		Received:      float64(receivedBytes),
+		CPU:           f.cpu.Seconds(),
+		Wall:          f.wall.Seconds(),
+		LiveHeap:      float64(f.heap),
+		PeakRSS:       float64(f.peak),
+		PeakGrowth:    float64(f.peak - before),
 	}}, nil
 }
 
@@ -75,14 +75,15 @@ func checkShare(task Task, objects int, dropped func() int64) error {
 		return fmt.Errorf("the cache has %d of %d objects, want about a share of %d", objects,
 			task.Objects, Replicas)
 	}
-	if in := dropped(); (in == 0) != (task.Subject == ServerReplica) {
-		return fmt.Errorf("%d objects came that are not of the shard: that is not %s", in, task.Subject)
+	if outside := dropped(); (outside == 0) != (task.Subject == ServerReplica) {
+		return fmt.Errorf("the client received %d objects outside of the shard, which contradicts %s", outside,
+			task.Subject)
 	}
 	return nil
 }
 
-// counting returns a dialer that counts received bytes.
-func counting(received *atomic.Int64) func(context.Context, string, string) (net.Conn, error) {
+// countingDialer returns a dialer that counts received bytes.
+func countingDialer(received *atomic.Int64) func(context.Context, string, string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		connection, err := (&net.Dialer{}).DialContext(ctx, network, address)
 		if err != nil {

@@ -48,7 +48,7 @@ func TestCounting(t *testing.T) {
 		}
 	}()
 	var received atomic.Int64
-	c, err := counting(&received)(context.Background(), "tcp", listener.Addr().String())
+	c, err := countingDialer(&received)(context.Background(), "tcp", listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,8 +30,8 @@ func syncCache(ctx context.Context, task Task, _ func() error) (Outcome, error) 
 	}}, nil
 }
 
-// filling has the cost of filling a cache, and its memory.
-type filling struct {
+// fillCost has the cost of filling a cache, and its memory.
+type fillCost struct {
 	objects   int
 	cpu, wall time.Duration
 	// heap is the growth of the live heap, peak the peak of resident memory.
@@ -39,7 +39,7 @@ type filling struct {
 }
 
 // fillCache creates and fills a cache.
-func fillCache(ctx context.Context, make func() (subject.Cache, error)) (f filling, err error) {
+func fillCache(ctx context.Context, make func() (subject.Cache, error)) (f fillCost, err error) {
 	before := liveHeap()
 	watch, err := startStopwatch()
 	if err != nil {
@@ -59,7 +59,7 @@ func fillCache(ctx context.Context, make func() (subject.Cache, error)) (f filli
 		return f, err
 	}
 	f.objects = cache.Len()
-	if err := comeToRest(ctx, cache); err != nil {
+	if err := awaitBackgroundWork(ctx, cache); err != nil {
 		return f, err
 	}
 	f.heap = liveHeap() - before
@@ -67,8 +67,8 @@ func fillCache(ctx context.Context, make func() (subject.Cache, error)) (f filli
 	return f, nil
 }
 
-// comeToRest waits for background work after a fill, so that it is not attributed to something else.
-func comeToRest(ctx context.Context, cache subject.Cache) error {
+// awaitBackgroundWork waits for background work after a fill, so that it is not attributed to something else.
+func awaitBackgroundWork(ctx context.Context, cache subject.Cache) error {
 	if s, ok := cache.(subject.Settler); ok {
 		return s.Settle(ctx)
 	}

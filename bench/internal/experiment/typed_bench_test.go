@@ -150,7 +150,7 @@ func takeTurns(b *testing.B, names []string, object client.Object, stock, ours c
 	next := 0
 	read := func(from client.Reader, first int) float64 {
 		out := object.DeepCopyObject().(client.Object)
-		before := used(b)
+		before := benchmarkCPU(b)
 		for k := range batch {
 			// A step that visits all objects in an order without locality.
 			key := client.ObjectKey{Namespace: "tenant", Name: names[(first+k)*7919%len(names)]}
@@ -158,7 +158,7 @@ func takeTurns(b *testing.B, names []string, object client.Object, stock, ours c
 				b.Fatal(err)
 			}
 		}
-		return float64(used(b)-before) / batch
+		return float64(benchmarkCPU(b)-before) / batch
 	}
 	for b.Loop() {
 		stocks, own = append(stocks, read(stock, next)), append(own, read(ours, next))
@@ -173,7 +173,7 @@ func takeTurns(b *testing.B, names []string, object client.Object, stock, ours c
 	}
 }
 
-func used(b *testing.B) time.Duration {
+func benchmarkCPU(b *testing.B) time.Duration {
 	d, err := cputime.Used()
 	if err != nil {
 		b.Fatal(err)

@@ -36,9 +36,9 @@ func TypesOf(count int) []subject.Type {
 	return types
 }
 
-// holdTypes fills caches of many types and measures the cost, the used memory, and the idle cost while only
-// bookmarks arrive.
-func holdTypes(ctx context.Context, task Task, _ func() error) (Outcome, error) {
+// measureTypes fills caches of many types and measures the cost, the used memory, and the idle cost while
+// only bookmarks arrive.
+func measureTypes(ctx context.Context, task Task, _ func() error) (Outcome, error) {
 	config, err := config(task)
 	if err != nil {
 		return Outcome{}, err
@@ -122,12 +122,12 @@ func writeProfiles(path string) error {
 	return nil
 }
 
-// settle is the pause between the sync and the idle measurement.
-const settle = 3 * time.Second
+// idlePause is the pause between the sync and the idle measurement.
+const idlePause = 3 * time.Second
 
 // idleShare returns the CPU usage of the process as a share of one CPU.
 func idleShare(ctx context.Context, during time.Duration) (float64, error) {
-	if err := pause(ctx, settle); err != nil {
+	if err := pause(ctx, idlePause); err != nil {
 		return 0, err
 	}
 	watch, err := startStopwatch()

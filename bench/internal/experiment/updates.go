@@ -11,15 +11,15 @@ import (
 	"github.com/crdcache/crdcache/bench/internal/subject"
 )
 
-// follow fills a cache, reports ready, and measures until the handler has received the task's number of
-// updates.
-func follow(ctx context.Context, task Task, ready func() error) (Outcome, error) {
+// measureUpdates fills a cache, reports ready, and measures until the handler has received the task's number
+// of updates.
+func measureUpdates(ctx context.Context, task Task, ready func() error) (Outcome, error) {
 	handler := subject.KeyHandler
 	if task.Experiment == UpdatesRead || task.Experiment == BurstRead {
 		handler = subject.ReadHandler
 	}
 	sightings := newSightings(task.Events)
-	cache, err := newCache(task, handler, sightings.see)
+	cache, err := newCache(task, handler, sightings.record)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -62,8 +62,8 @@ func follow(ctx context.Context, task Task, ready func() error) (Outcome, error)
 // updatesTimeout limits the updates generously.
 const updatesTimeout = 3 * time.Minute
 
-// sightings has the time of a handler's first call for each key.
-type sightings struct {
+// eventTimes has the time of a handler's first call for each key.
+type eventTimes struct {
 	complete chan struct{} // closed after the last key
 	want     int
 
@@ -74,20 +74,20 @@ type sightings struct {
 	}
 }
 
-func newSightings(want int) *sightings {
-	s := &sightings{complete: make(chan struct{}), want: want}
+func newSightings(want int) *eventTimes {
+	s := &eventTimes{complete: make(chan struct{}), want: want}
 	s.mu.seen = make(map[string]time.Time, want)
 	return s
 }
 
 // begin discards the initial objects.
-func (s *sightings) begin() {
+func (s *eventTimes) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.begun = true
 }
 
-func (s *sightings) see(key string) {
+func (s *eventTimes) record(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.mu.begun || len(s.mu.seen) == s.want {
@@ -102,11 +102,11 @@ func (s *sightings) see(key string) {
 	}
 }
 
-func (s *sightings) times() map[string]time.Time {
+func (s *eventTimes) times() map[string]time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.seen
 }
 
 // String returns the progress.
-func (s *sightings) String() string { return fmt.Sprintf("%d of %d", len(s.times()), s.want) }
+func (s *eventTimes) String() string { return fmt.Sprintf("%d of %d", len(s.times()), s.want) }

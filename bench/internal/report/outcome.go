@@ -74,7 +74,7 @@ func (o Outcome) peer() string {
 	case o.Flat:
 		return commas(flatFrom) + " objects"
 	case o.Absolute:
-		return missing
+		return missingCell
 	}
 	return title(o.Peer)
 }
@@ -84,7 +84,7 @@ func (o Outcome) amount(value float64) string {
 	if o.Absolute {
 		return quantity(o.Over.Metric, value)
 	}
-	return times(value)
+	return formatRatio(value)
 }
 
 func (o Outcome) bound(value float64) string {
@@ -97,7 +97,7 @@ func (o Outcome) bound(value float64) string {
 // measured formats the ratio, followed by the extremes of single rounds.
 func (o Outcome) measured() string {
 	if !o.Measured {
-		return missing
+		return missingCell
 	}
 	if o.High == 0 {
 		return o.amount(o.Ratio)

@@ -72,7 +72,7 @@ func page(r *Result, folder string) ([]byte, []chart, error) {
 		if len(rows) == 0 {
 			continue
 		}
-		shown := pageSection{Title: s.title, Text: s.text, Objects: commas(int64(s.objects(r))) + " " +
+		shown := pageSection{Title: s.title, Text: s.text, Objects: commas(int64(s.tableSize(r))) + " " +
 			s.unit, Rows: rows}
 		for _, c := range s.columns {
 			if c.chart == "" {
@@ -112,7 +112,7 @@ func (s section) rows(r *Result) [][]string {
 		for _, c := range columns {
 			row = append(row, s.cell(r, name, c))
 		}
-		if slices.ContainsFunc(row[1:], func(cell string) bool { return cell != missing }) {
+		if slices.ContainsFunc(row[1:], func(cell string) bool { return cell != missingCell }) {
 			rows = append(rows, row)
 		}
 	}

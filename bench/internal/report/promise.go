@@ -41,7 +41,7 @@ type Outcome struct {
 	// Ratio is the measured ratio, or the figure itself for an absolute promise. Low and High are its
 	// extremes within one round; both are zero if there was one round.
 	Ratio, Low, High float64
-	// Met reports whether the target was reached, and Broken whether the margin was missed.
+	// Met reports whether the target was reached, and BrokenPromises whether the margin was missed.
 	Met, Broken bool
 }
 
@@ -57,8 +57,9 @@ func Judge(r *Result) []Outcome {
 	return outcomes
 }
 
-// Broken returns the outcomes whose margin is missed, or whose promise has a margin and was not measured.
-func Broken(outcomes []Outcome) []Outcome {
+// BrokenPromises returns the outcomes whose margin is missed, or whose promise has a margin and was not
+// measured.
+func BrokenPromises(outcomes []Outcome) []Outcome {
 	var broken []Outcome
 	for _, o := range outcomes {
 		if o.Margin != 0 && (o.Broken || !o.Measured) {
@@ -102,14 +103,14 @@ func (p Promise) figures(r *Result) (over, under Figure, ok bool) {
 		return last, candidates[from], true
 	}
 	for _, f := range slices.Backward(candidates) {
-		under, ok := r.Get(p.Under.at(f))
+		under, ok := r.Get(p.Under.atSizeOf(f))
 		if !ok {
 			continue
 		}
 		if p.Floor.Experiment == "" {
 			return f, under, true
 		}
-		if floor, ok := r.Get(p.Floor.at(f)); ok {
+		if floor, ok := r.Get(p.Floor.atSizeOf(f)); ok {
 			return f.minus(floor), under.minus(floor), true
 		}
 	}
@@ -125,7 +126,7 @@ func (p Promise) candidates(r *Result) []Figure {
 	var found []Figure
 	for _, f := range r.Figures {
 		at.Objects = f.Objects
-		if f.Key == p.Over.at(at) {
+		if f.Key == p.Over.atSizeOf(at) {
 			found = append(found, f)
 		}
 	}
@@ -133,8 +134,8 @@ func (p Promise) candidates(r *Result) []Figure {
 	return found
 }
 
-// at returns the key with the size and the number of objects of a figure.
-func (k Key) at(f Figure) Key {
+// atSizeOf returns the key with the size and the number of objects of a figure.
+func (k Key) atSizeOf(f Figure) Key {
 	k.Size, k.Objects = f.Size, f.Objects
 	return k
 }

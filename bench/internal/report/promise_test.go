@@ -93,7 +93,7 @@ func TestBroken(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := Broken([]Outcome{{Promise: guarded, Measured: true, Met: true}, tt.outcome})
+			got := BrokenPromises([]Outcome{{Promise: guarded, Measured: true, Met: true}, tt.outcome})
 			if (len(got) == 1) != tt.want || len(got) > 1 {
 				t.Errorf("Broken returns %v, want the outcome: %v", got, tt.want)
 			}

@@ -27,7 +27,7 @@ func quantity(metric string, value float64) string {
 	case "b":
 		return byteCount(value)
 	case "times":
-		return times(value)
+		return formatRatio(value)
 	default:
 		return digits(value)
 	}
@@ -82,8 +82,8 @@ func commas(n int64) string {
 	return commas(n/1000) + fmt.Sprintf(",%03d", n%1000)
 }
 
-// times writes a ratio.
-func times(ratio float64) string {
+// formatRatio writes a ratio.
+func formatRatio(ratio float64) string {
 	if ratio < 0.1 {
 		return strconv.FormatFloat(ratio, 'g', 2, 64) + "×"
 	}

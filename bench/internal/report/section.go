@@ -49,13 +49,13 @@ func sections() []section {
 				{"client CPU", sync, experiment.CPU, ""},
 				{"live heap per object", sync, experiment.HeapPerObject, ""},
 				{"peak memory", sync, experiment.PeakRSS, ""}}, "objects"},
-		{"Many objects", "A synthetic API server sends a recorded watch-list with other names. " +
+		{"Many objects", "A synthetic API server replays a recorded watch-list with changed object names. " +
 			"After the fill, the watch expires and the client relists.",
 			clientGo, experiment.Small, caches, []column{
 				{"CPU per object", scale, experiment.CPUPerObject, ""},
 				{"heap per object", scale, experiment.HeapPerObject, ""},
 				{"relist CPU per object", scale, experiment.RelistCPU, ""},
-				{"relist peak, of rest", scale, experiment.RelistPeak, ""}}, "objects"},
+				{"relist peak / memory at rest", scale, experiment.RelistPeak, ""}}, "objects"},
 		{"Following updates", "Client CPU for each update, with a handler that takes the key or reads the object. " +
 			"The updates of a burst have been made before the client receives the first.",
 			clientGo, experiment.Small, caches, []column{
@@ -120,10 +120,10 @@ func sections() []section {
 	}
 }
 
-// objects returns the number of objects that the table shows: the one with figures for most subjects, and the
-// greatest if several are equal. It uses the first column that has figures. It returns zero if there are
+// tableSize returns the number of objects that the table shows: the one with figures for most subjects, and
+// the greatest if several are equal. It uses the first column that has figures. It returns zero if there are
 // none.
-func (s section) objects(r *Result) int {
+func (s section) tableSize(r *Result) int {
 	counts := map[int]int{}
 	best := 0
 	for _, c := range s.columns {
@@ -147,8 +147,9 @@ func (s section) objects(r *Result) int {
 // value returns the figure of a cell. It chooses the number of objects for each column, because the columns'
 // experiments may have used different numbers.
 func (s section) value(r *Result, name string, c column) (float64, bool) {
-	at := section{size: s.size, subjects: s.subjects, columns: []column{c}}.objects(r)
-	f, ok := r.Get(Key{Experiment: c.experiment, Size: s.size, Objects: at, Subject: name, Metric: c.metric})
+	objectCount := section{size: s.size, subjects: s.subjects, columns: []column{c}}.tableSize(r)
+	f, ok := r.Get(Key{Experiment: c.experiment, Size: s.size, Objects: objectCount, Subject: name,
+		Metric: c.metric})
 	return f.Median, ok
 }
 
@@ -156,15 +157,15 @@ func (s section) value(r *Result, name string, c column) (float64, bool) {
 func (s section) cell(r *Result, name string, c column) string {
 	value, ok := s.value(r, name, c)
 	if !ok {
-		return missing
+		return missingCell
 	}
 	text := quantity(c.metric, value)
 	base, ok := s.value(r, s.base, c)
 	if !ok || name == s.base || digits(base) == "0" || digits(value) == "0" {
 		return text
 	}
-	return text + " (" + times(base/value) + ")"
+	return text + " (" + formatRatio(base/value) + ")"
 }
 
-// missing is the cell of a figure that was not measured.
-const missing = "–"
+// missingCell is the cell of a figure that was not measured.
+const missingCell = "–"

@@ -29,19 +29,22 @@ func median(values []float64) float64 {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
-// ratioRange returns the least and the greatest ratio of over to under. It divides round by round, because
-// both values of a round share its noise. If the numbers of rounds differ, it divides every value of over by
-// every value of under. It returns zeros for a single round, and if a divisor is zero.
-func ratioRange(over, under []float64) (low, high float64) {
-	if max(len(over), len(under)) < 2 || len(over) == 0 || len(under) == 0 || slices.Min(under) <= 0 {
+// ratioRange returns the least and the greatest ratio of numerators to denominators. It divides round by
+// round, because both values of a round share its noise. If the numbers of rounds differ, it divides every
+// value of numerators by every value of denominators. It returns zeros for a single round, and if a divisor
+// is zero.
+func ratioRange(numerators, denominators []float64) (low, high float64) {
+	if max(len(numerators), len(denominators)) < 2 || len(numerators) == 0 || len(denominators) == 0 ||
+		slices.Min(denominators) <= 0 {
 		return 0, 0
 	}
-	if len(over) != len(under) {
-		return slices.Min(over) / slices.Max(under), slices.Max(over) / slices.Min(under)
+	if len(numerators) != len(denominators) {
+		return slices.Min(numerators) / slices.Max(denominators),
+			slices.Max(numerators) / slices.Min(denominators)
 	}
-	ratios := make([]float64, len(over))
-	for i := range over {
-		ratios[i] = over[i] / under[i]
+	ratios := make([]float64, len(numerators))
+	for i := range numerators {
+		ratios[i] = numerators[i] / denominators[i]
 	}
 	return slices.Min(ratios), slices.Max(ratios)
 }

@@ -16,13 +16,13 @@ import (
 // TestMain makes the test binary a child if it has the marker.
 func TestMain(m *testing.M) {
 	if IsChild(os.Args) {
-		os.Exit(ChildMain(play))
+		os.Exit(ChildMain(runTestTask))
 	}
 	os.Exit(m.Run())
 }
 
-// play runs a test's task by the name of its experiment.
-func play(_ context.Context, task experiment.Task, ready func() error) (experiment.Outcome, error) {
+// runTestTask runs a test's task by the name of its experiment.
+func runTestTask(_ context.Context, task experiment.Task, ready func() error) (experiment.Outcome, error) {
 	switch task.Experiment {
 	case "works":
 		if err := ready(); err != nil {

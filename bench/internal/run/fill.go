@@ -30,12 +30,12 @@ func (r *runner) fill(ctx context.Context, step Step) error {
 	if err := r.sandbox.Fill(ctx, step.Objects); err != nil {
 		return err
 	}
-	return r.settle(ctx, step)
+	return r.awaitReadable(ctx, step)
 }
 
-// settle reads all objects until that succeeds. A server that was just filled may still be loading them, and
-// interrupts watches.
-func (r *runner) settle(ctx context.Context, step Step) error {
+// awaitReadable reads all objects until that succeeds. A server that was just filled may still be loading
+// them, and interrupts watches.
+func (r *runner) awaitReadable(ctx context.Context, step Step) error {
 	if r.settled == step.Objects {
 		return nil
 	}
@@ -52,7 +52,7 @@ func (r *runner) settle(ctx context.Context, step Step) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		r.say("  again: %v", err)
+		r.logf("  again: %v", err)
 		select {
 		case <-time.After(settlePause):
 		case <-ctx.Done():

@@ -84,7 +84,7 @@ func (g *gate) proxy(target *url.URL, transport http.RoundTripper) http.Handler 
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		ModifyResponse: func(response *http.Response) error {
 			if response.Request.URL.Query().Get("watch") != "" {
-				response.Body = g.hold(response.Body)
+				response.Body = g.wrapBody(response.Body)
 			}
 			return nil
 		},
@@ -94,8 +94,8 @@ func (g *gate) proxy(target *url.URL, transport http.RoundTripper) http.Handler 
 // Kubeconfig returns the path of a file with the gate's address.
 func (g *gate) Kubeconfig() string { return g.kubeconfig }
 
-// Close holds back later events.
-func (g *gate) Close() { g.set(true) }
+// Hold holds back later events.
+func (g *gate) Hold() { g.set(true) }
 
 // Open releases all events.
 func (g *gate) Open() { g.set(false) }
@@ -104,21 +104,21 @@ func (g *gate) set(closed bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.mu.closed, g.mu.events = closed, 0
-	g.tellLocked()
+	g.notifyLocked()
 }
 
-func (g *gate) tellLocked() {
+func (g *gate) notifyLocked() {
 	close(g.mu.changed)
 	g.mu.changed = make(chan struct{})
 }
 
-// count adds to the number of events held back, if the gate is closed.
-func (g *gate) count(events int) {
+// addHeld adds to the number of events held back, if the gate is closed.
+func (g *gate) addHeld(events int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.mu.closed && events > 0 {
 		g.mu.events += events
-		g.tellLocked()
+		g.notifyLocked()
 	}
 }
 

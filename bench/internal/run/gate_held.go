@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// held is the body of a watch. While the gate is closed, it buffers the server's data.
-type held struct {
+// heldBody is the body of a watch. While the gate is closed, it buffers the server's data.
+type heldBody struct {
 	gate *gate
 	body io.ReadCloser
 
@@ -17,19 +17,19 @@ type held struct {
 		err     error         // of the body, after the buffered data
 		more    chan struct{} // closed when there is more data or an error
 	}
-	gone chan struct{} // closed by Close
-	once sync.Once
+	closed chan struct{} // closed by Close
+	once   sync.Once
 }
 
-// hold returns the body of a watch behind the gate.
-func (g *gate) hold(body io.ReadCloser) io.ReadCloser {
-	h := &held{gate: g, body: body, gone: make(chan struct{})}
+// wrapBody returns the body of a watch behind the gate.
+func (g *gate) wrapBody(body io.ReadCloser) io.ReadCloser {
+	h := &heldBody{gate: g, body: body, closed: make(chan struct{})}
 	h.mu.more = make(chan struct{})
 	go h.pump() // ends with the body, which Close closes
 	return h
 }
 
-func (h *held) pump() {
+func (h *heldBody) pump() {
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := h.body.Read(buffer)
@@ -39,7 +39,7 @@ func (h *held) pump() {
 		close(h.mu.more)
 		h.mu.more = make(chan struct{})
 		h.mu.Unlock()
-		h.gate.count(bytes.Count(buffer[:n], []byte{'\n'}))
+		h.gate.addHeld(bytes.Count(buffer[:n], []byte{'\n'}))
 		if err != nil {
 			return
 		}
@@ -47,7 +47,7 @@ func (h *held) pump() {
 }
 
 // Read implements io.Reader.
-func (h *held) Read(p []byte) (int, error) {
+func (h *heldBody) Read(p []byte) (int, error) {
 	for {
 		closed, _, changed := h.gate.state()
 		n, more, err := 0, (<-chan struct{})(nil), error(nil)
@@ -60,14 +60,14 @@ func (h *held) Read(p []byte) (int, error) {
 		select {
 		case <-changed:
 		case <-more:
-		case <-h.gone:
+		case <-h.closed:
 			return 0, io.ErrClosedPipe
 		}
 	}
 }
 
 // take reads buffered data. If there is none, it returns a channel that is closed when there is more.
-func (h *held) take(p []byte) (n int, more <-chan struct{}, err error) {
+func (h *heldBody) take(p []byte) (n int, more <-chan struct{}, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if n, _ = h.mu.waiting.Read(p); n > 0 {
@@ -77,7 +77,7 @@ func (h *held) take(p []byte) (n int, more <-chan struct{}, err error) {
 }
 
 // Close implements io.Closer.
-func (h *held) Close() error {
-	h.once.Do(func() { close(h.gone) })
+func (h *heldBody) Close() error {
+	h.once.Do(func() { close(h.closed) })
 	return h.body.Close()
 }

@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// behind starts a gate before a handler and returns a client for it.
-func behind(t *testing.T, handler http.HandlerFunc) (g *gate, get func(path string) *bufio.Reader) {
+// newTestGate starts a gate before a handler and returns a client for it.
+func newTestGate(t *testing.T, handler http.HandlerFunc) (g *gate, get func(path string) *bufio.Reader) {
 	t.Helper()
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
@@ -50,7 +50,7 @@ func behind(t *testing.T, handler http.HandlerFunc) (g *gate, get func(path stri
 func TestHeldBack(t *testing.T) {
 	send := make(chan int)
 	done := make(chan struct{})
-	g, get := behind(t, func(w http.ResponseWriter, r *http.Request) {
+	g, get := newTestGate(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("watch") == "" {
 			fmt.Fprintln(w, "a list")
 			return
@@ -67,7 +67,7 @@ func TestHeldBack(t *testing.T) {
 	if line, _ := watch.ReadString('\n'); line != "first\n" {
 		t.Fatalf("the first event is %q", line)
 	}
-	g.Close()
+	g.Hold()
 	const events = 100
 	for n := range events {
 		send <- n
@@ -96,8 +96,8 @@ func TestHeldBack(t *testing.T) {
 
 // TestWaitEnds waits for more events than there are.
 func TestWaitEnds(t *testing.T) {
-	g, _ := behind(t, func(http.ResponseWriter, *http.Request) {})
-	g.Close()
+	g, _ := newTestGate(t, func(http.ResponseWriter, *http.Request) {})
+	g.Hold()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	enough := errors.New("enough")
 	cancel(enough)

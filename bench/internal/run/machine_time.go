@@ -12,8 +12,9 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/cputime"
 )
 
-// ticks is the number of /proc/stat time units per second (USER_HZ), the same on every platform of Go.
-const ticks = 100
+// ticksPerSecond is the number of /proc/stat time units per second (USER_HZ), the same on every platform of
+// Go.
+const ticksPerSecond = 100
 
 // loadAverage returns the average number of runnable processes in the last minute.
 func loadAverage() (float64, error) {
@@ -49,7 +50,7 @@ func parseMachineTime(stat []byte) (machineTime, error) {
 			if err != nil {
 				return machineTime{}, err
 			}
-			used := time.Duration(n) * time.Second / ticks
+			used := time.Duration(n) * time.Second / ticksPerSecond
 			switch i {
 			case 3, 4: // idle, or waiting for a disk
 			case 7:

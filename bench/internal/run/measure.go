@@ -34,15 +34,16 @@ func quantiles(latencies []time.Duration) map[string]float64 {
 	return figures
 }
 
-// attempt measures one subject. It retries after a failure, because a server on a busy machine may close
-// connections early.
-func (r *runner) attempt(ctx context.Context, step Step, name string) (m measurement, err error) {
+// measureWithRetries measures one subject. It retries after a failure, because a server on a busy machine may
+// close connections early.
+func (r *runner) measureWithRetries(ctx context.Context, step Step,
+	subjectName string) (m measurement, err error) {
 	for n := range attempts {
-		if m, err = r.measure(ctx, step, name); err == nil || ctx.Err() != nil {
+		if m, err = r.measure(ctx, step, subjectName); err == nil || ctx.Err() != nil {
 			break
 		}
 		if n < attempts-1 {
-			r.say("  again, %s could not be measured: %v", name, err)
+			r.logf("  again, %s could not be measured: %v", subjectName, err)
 		}
 	}
 	maps.Copy(m.metrics, quantiles(m.latencies))
@@ -61,7 +62,7 @@ func (r *runner) measure(ctx context.Context, step Step, name string) (measureme
 		PerType: step.PerType, Idle: step.Idle, Kubeconfig: r.kubeconfig(), Events: step.Events,
 		Budget: step.Budget, Command: r.command(step, name),
 	}
-	r.serve(&task)
+	r.setServeCommand(&task)
 	if step.Experiment == experiment.SyncList {
 		task.Env = []string{experiment.NoWatchList}
 	}
@@ -76,19 +77,19 @@ func (r *runner) measure(ctx context.Context, step Step, name string) (measureme
 	case step.Experiment == experiment.Restart:
 		return r.restart(ctx, step, task)
 	case r.api != nil && step.Events > 0:
-		return r.paced(ctx, step, task)
+		return r.measureSynthetic(ctx, step, task)
 	case step.Events == 0:
 		outcome, err := startChild(ctx, task, nil)
 		return measurement{metrics: outcome.Metrics}, err
 	case step.Rate == 0:
 		return r.burst(ctx, step, task)
 	default:
-		return r.steady(ctx, step, task)
+		return r.measureUpdates(ctx, step, task)
 	}
 }
 
-// steady changes objects while the child receives the updates.
-func (r *runner) steady(ctx context.Context, step Step, task experiment.Task) (measurement, error) {
+// measureUpdates changes objects while the child receives the updates.
+func (r *runner) measureUpdates(ctx context.Context, step Step, task experiment.Task) (measurement, error) {
 	client, err := r.sandbox.Client()
 	if err != nil {
 		return measurement{}, err
@@ -101,7 +102,7 @@ func (r *runner) steady(ctx context.Context, step Step, task experiment.Task) (m
 	if err != nil {
 		return measurement{}, err
 	}
-	return follows(task, outcome, sent)
+	return withLatencies(task, outcome, sent)
 }
 
 // burst changes objects and then releases all updates to the child.
@@ -117,7 +118,7 @@ func (r *runner) burst(ctx context.Context, step Step, task experiment.Task) (_ 
 	defer func() { err = errors.Join(err, g.Stop()) }()
 	task.Kubeconfig = g.Kubeconfig()
 	outcome, err := startChild(ctx, task, func(ctx context.Context) error {
-		g.Close()
+		g.Hold()
 		defer g.Open()
 		if _, err := updateObjects(ctx, client, step.Events, step.Rate); err != nil {
 			return err
@@ -127,8 +128,9 @@ func (r *runner) burst(ctx context.Context, step Step, task experiment.Task) (_ 
 	return measurement{metrics: outcome.Metrics}, err
 }
 
-// follows returns the measurement of a child that has received the updates, with the latencies since sent.
-func follows(task experiment.Task, outcome experiment.Outcome,
+// withLatencies returns the measurement of a child that has received the updates, with the latencies since
+// sent.
+func withLatencies(task experiment.Task, outcome experiment.Outcome,
 	sent map[string]time.Time) (measurement, error) {
 	latencies, err := latenciesOf(sent, outcome.Seen)
 	if err != nil {
@@ -158,8 +160,8 @@ func (r *runner) command(step Step, name string) []string {
 	return []string{r.options.Crdcache, verb, certificatesType, "-A", "-o", format}
 }
 
-// serve sets the command that starts a cache server, if the task needs one.
-func (r *runner) serve(task *experiment.Task) {
+// setServeCommand sets the command that starts a cache server, if the task needs one.
+func (r *runner) setServeCommand(task *experiment.Task) {
 	if task.Subject == experiment.ServedDump || task.Subject == experiment.ServedQuery {
 		task.Serve = []string{r.options.Crdcache, "serve", certificatesType, "-A", "--detach"}
 	}

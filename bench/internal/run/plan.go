@@ -54,9 +54,9 @@ var (
 	scaled   = append([]string{subject.ClientGo}, ours...)
 	burst    = append([]string{subject.Stream, subject.Packed}, scaled...)
 	latency  = append([]string{subject.Stream}, scaled...)
-	updated  = except(subject.Names(subject.All()), subject.AdaptiveTrimmed, subject.ClientGoTrimmed)
-	read     = except(updated, subject.ClientGoMetadata, subject.Metadata)
-	readers  = append(except(read, subject.Stream), subject.AdaptiveTrimmed)
+	updated  = without(subject.Names(subject.All()), subject.AdaptiveTrimmed, subject.ClientGoTrimmed)
+	read     = without(updated, subject.ClientGoMetadata, subject.Metadata)
+	readers  = append(without(read, subject.Stream), subject.AdaptiveTrimmed)
 	managers = []string{experiment.StockManager, experiment.OursManager, experiment.CompressedManager}
 	restarts = []string{subject.ClientGo, subject.Packed, experiment.Unchanged, experiment.Changed}
 	stock    = []string{experiment.Stock, experiment.Ours}
@@ -66,7 +66,7 @@ var (
 		experiment.ServedQuery)
 )
 
-func except(names []string, excluded ...string) []string {
+func without(names []string, excluded ...string) []string {
 	return slices.DeleteFunc(slices.Clone(names),
 		func(name string) bool { return slices.Contains(excluded, name) })
 }
@@ -100,15 +100,15 @@ func FullPlan() Plan {
 			Events: 10_000,
 			Rate:   fastRate, Budget: budget},
 		{Experiment: experiment.SyncList, Size: small, Objects: 10_000,
-			Subjects: except(large, subject.Stream), Rounds: 2},
+			Subjects: without(large, subject.Stream), Rounds: 2},
 		{Experiment: experiment.UpdatesKey, Size: small, Objects: 10_000, Subjects: judged, Rounds: 3,
 			Events: 500, Rate: slowRate},
 		{Experiment: experiment.UpdatesKey, Size: small, Objects: 10_000,
-			Subjects: except(updated, judged...), Rounds: 1,
+			Subjects: without(updated, judged...), Rounds: 1,
 			Events: 500, Rate: slowRate},
 		{Experiment: experiment.UpdatesRead, Size: small, Objects: 10_000, Subjects: judged, Rounds: 3,
 			Events: 500, Rate: slowRate},
-		{Experiment: experiment.UpdatesRead, Size: small, Objects: 10_000, Subjects: except(read, judged...),
+		{Experiment: experiment.UpdatesRead, Size: small, Objects: 10_000, Subjects: without(read, judged...),
 			Rounds: 1,
 			Events: 500, Rate: slowRate},
 		{Experiment: experiment.BurstKey, Size: small, Objects: 10_000, Subjects: burst, Rounds: 1,
@@ -120,7 +120,7 @@ func FullPlan() Plan {
 		{Experiment: experiment.DumpJSON, Size: small, Objects: 20_000, Subjects: printed, Rounds: 2},
 		{Experiment: experiment.DumpYAML, Size: small, Objects: 20_000, Subjects: dumps, Rounds: 1},
 		{Experiment: experiment.Sync, Size: small, Objects: 50_000, Subjects: filled, Rounds: 3},
-		{Experiment: experiment.Sync, Size: small, Objects: 50_000, Subjects: except(all, filled...),
+		{Experiment: experiment.Sync, Size: small, Objects: 50_000, Subjects: without(all, filled...),
 			Rounds: 1},
 		{Experiment: experiment.Queries, Size: small, Objects: 50_000, Subjects: stock[1:], Rounds: 2,
 			Budget: budget},
@@ -145,7 +145,7 @@ func FullPlan() Plan {
 // CIPlan returns the short plan that checks the margins of promises on a busy machine.
 func CIPlan() Plan {
 	const small, budget = experiment.Small, 200 * time.Millisecond
-	filled := except(subject.Names(subject.All()), subject.ControllerRuntime)
+	filled := without(subject.Names(subject.All()), subject.ControllerRuntime)
 	update := func(name string, subjects []string) Step {
 		return Step{Experiment: name, Size: small, Objects: 5_000, Subjects: subjects, Rounds: 1, Events: 300,
 			Rate: slowRate}
@@ -163,7 +163,7 @@ func CIPlan() Plan {
 		{Experiment: experiment.DumpYAML, Size: small, Objects: 3_000, Subjects: dumps, Rounds: 1},
 		{Experiment: experiment.Sync, Size: small, Objects: 5_000, Subjects: filled, Rounds: 3},
 		{Experiment: experiment.SyncList, Size: small, Objects: 5_000,
-			Subjects: except(large, subject.Stream), Rounds: 2},
+			Subjects: without(large, subject.Stream), Rounds: 2},
 		update(experiment.UpdatesKey, judged),
 		update(experiment.UpdatesRead, judged),
 		{Experiment: experiment.BurstKey, Size: small, Objects: 5_000, Subjects: burst, Rounds: 1,
@@ -251,7 +251,7 @@ func (s Step) synthetic() bool {
 func (s Step) inSandbox() int {
 	switch {
 	case s.synthetic():
-		return s.recorded()
+		return s.recordedCount()
 	case !s.sandboxed():
 		return 0
 	}

@@ -7,11 +7,11 @@ import (
 	"github.com/crdcache/crdcache/bench/internal/report"
 )
 
-// busy is the load average above which figures are unreliable.
-const busy = 0.5
+// busyLoad is the load average above which figures are unreliable.
+const busyLoad = 0.5
 
-// quiet measures the other load of the machine during a run.
-type quiet struct {
+// otherLoad measures the other load of the machine during a run.
+type otherLoad struct {
 	load    float64
 	machine machineTime
 	own     time.Duration
@@ -19,8 +19,8 @@ type quiet struct {
 }
 
 // listen starts the measurement.
-func listen() quiet {
-	var q quiet
+func listen() otherLoad {
+	var q otherLoad
 	if q.load, q.err = loadAverage(); q.err != nil {
 		return q
 	}
@@ -32,11 +32,11 @@ func listen() quiet {
 }
 
 // warn logs a high load before the run.
-func (q quiet) warn(say func(string, ...any)) {
+func (q otherLoad) warn(say func(string, ...any)) {
 	switch {
 	case q.err != nil:
 		say("whether the machine is quiet is not known: %v", q.err)
-	case q.load > busy:
+	case q.load > busyLoad:
 		say("the machine is not quiet: the load average is %.2f, and figures will be worse than they could be", q.load)
 	default:
 		say("the machine is quiet: the load average is %.2f", q.load)
@@ -44,7 +44,7 @@ func (q quiet) warn(say func(string, ...any)) {
 }
 
 // noise returns the load of other processes. The run and its children must have ended.
-func (q quiet) noise(took time.Duration) *report.Noise {
+func (q otherLoad) noise(took time.Duration) *report.Noise {
 	after := listen()
 	if q.err != nil || after.err != nil || took <= 0 {
 		return nil

@@ -36,7 +36,7 @@ func TestNoiseOfOthers(t *testing.T) {
 }
 
 func TestWarn(t *testing.T) {
-	for want, q := range map[string]quiet{
+	for want, q := range map[string]otherLoad{
 		"not quiet: the load average is 3.00": {load: 3},
 		"is quiet: the load average is 0.10":  {load: 0.1},
 		"not known: no":                       {err: fmt.Errorf("no")},

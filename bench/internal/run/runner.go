@@ -31,7 +31,7 @@ type Options struct {
 func (p Plan) Run(ctx context.Context, o Options) (*report.Result, error) {
 	r := &runner{options: o, result: &report.Result{Started: time.Now().UTC(), Machine: report.ThisMachine()}}
 	quiet := listen()
-	quiet.warn(r.say)
+	quiet.warn(r.logf)
 	err := r.all(ctx, p)
 	took := time.Since(r.result.Started)
 	r.result.Took, r.result.Noise = report.Duration(took.Round(time.Second)), quiet.noise(took)
@@ -66,7 +66,7 @@ func (r *runner) all(ctx context.Context, p Plan) (err error) {
 	}
 	defer func() { err = errors.Join(err, r.stopSandbox()) }()
 	for i, step := range p {
-		r.say("[%d/%d] %s", i+1, len(p), step)
+		r.logf("[%d/%d] %s", i+1, len(p), step)
 		if step.Experiment == experiment.Types {
 			if err := r.manyTypes(ctx, step); err != nil {
 				return err
@@ -81,7 +81,7 @@ func (r *runner) all(ctx context.Context, p Plan) (err error) {
 		}
 		if err := r.fill(ctx, step); errors.Is(err, errNotServed) && ctx.Err() == nil {
 			r.result.Failures = append(r.result.Failures, fmt.Sprintf("%s: %v", step, err))
-			r.say("  FAILED %v", err)
+			r.logf("  FAILED %v", err)
 			continue
 		} else if err != nil {
 			return err
@@ -119,25 +119,25 @@ func (r *runner) step(ctx context.Context, step Step) error {
 	pooled := map[string][]time.Duration{}
 	for round := range step.Rounds {
 		for _, name := range step.Subjects {
-			measured, err := r.attempt(ctx, step, name)
+			measured, err := r.measureWithRetries(ctx, step, name)
 			switch {
 			case ctx.Err() != nil:
 				return context.Cause(ctx)
 			case err != nil:
 				r.result.Failures = append(r.result.Failures, err.Error())
-				r.say("  FAILED %v", err)
+				r.logf("  FAILED %v", err)
 				continue
 			}
 			r.result.Add(step.Experiment, step.Size, step.Objects, name, measured.metrics)
 			pooled[name] = append(pooled[name], measured.latencies...)
 			r.result.Pool(step.Experiment, step.Size, step.Objects, name, quantiles(pooled[name]))
-			r.say("  %d/%d %-20s %s", round+1, step.Rounds, name, summary(measured.metrics))
+			r.logf("  %d/%d %-20s %s", round+1, step.Rounds, name, summary(measured.metrics))
 		}
 	}
 	return nil
 }
 
-func (r *runner) say(format string, arguments ...any) {
+func (r *runner) logf(format string, arguments ...any) {
 	fmt.Fprintf(r.options.Progress, strings.TrimRight(format, "\n")+"\n", arguments...)
 }
 

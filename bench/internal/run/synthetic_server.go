@@ -15,13 +15,13 @@ import (
 // recordedObjects limits the recorded objects.
 const recordedObjects = 5_000
 
-// recorded returns the number of objects that the step needs in the sandbox.
-func (s Step) recorded() int { return min(s.Objects, recordedObjects) }
+// recordedCount returns the number of objects that the step needs in the sandbox.
+func (s Step) recordedCount() int { return min(s.Objects, recordedObjects) }
 
 // synthetic measures a step with a server that multiplies the sandbox's objects.
 func (r *runner) synthetic(ctx context.Context, step Step) error {
 	recorded := step
-	recorded.Experiment, recorded.Objects = experiment.Sync, step.recorded()
+	recorded.Experiment, recorded.Objects = experiment.Sync, step.recordedCount()
 	if err := r.fill(ctx, recorded); err != nil {
 		return err
 	}
@@ -79,8 +79,9 @@ func (r *runner) record(ctx context.Context) (*synthetic.Recording, error) {
 // recordTimeout limits the recording generously.
 const recordTimeout = time.Minute
 
-// paced makes a child receive the updates of the synthetic server, and then relist if the task requires it.
-func (r *runner) paced(ctx context.Context, step Step, task experiment.Task) (measurement, error) {
+// measureSynthetic makes a child receive the updates of the synthetic server, and then relist if the task
+// requires it.
+func (r *runner) measureSynthetic(ctx context.Context, step Step, task experiment.Task) (measurement, error) {
 	task.Last = r.api.Key(step.Objects - 1)
 	var sent map[string]time.Time
 	outcome, err := startChild(ctx, task, func(ctx context.Context) (err error) {
@@ -94,5 +95,5 @@ func (r *runner) paced(ctx context.Context, step Step, task experiment.Task) (me
 	if err != nil {
 		return measurement{}, err
 	}
-	return follows(task, outcome, sent)
+	return withLatencies(task, outcome, sent)
 }

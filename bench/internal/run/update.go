@@ -47,14 +47,14 @@ func updateObjects(ctx context.Context, client *rest.RESTClient, count int,
 			}
 		})
 	}
-	pace(ctx, count, rate, work)
+	sendPaced(ctx, count, rate, work)
 	close(work)
 	running.Wait()
 	return sent.times, context.Cause(ctx)
 }
 
-// pace sends the numbers below count. Number n is due after n/rate seconds, so delays are compensated.
-func pace(ctx context.Context, count int, rate float64, work chan<- int) {
+// sendPaced sends the numbers below count. Number n is due after n/rate seconds, so delays are compensated.
+func sendPaced(ctx context.Context, count int, rate float64, work chan<- int) {
 	start := time.Now()
 	for n := range count {
 		if rate > 0 && !sleep(ctx,

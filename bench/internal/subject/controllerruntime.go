@@ -118,5 +118,5 @@ func (c *controllerRuntime) ByIndex(value string) (any, error) {
 	if err := c.cache.List(context.Background(), list, client.MatchingFields{indexName: value}); err != nil {
 		return nil, err
 	}
-	return only(list.Items, value)
+	return single(list.Items, value)
 }

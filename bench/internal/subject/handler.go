@@ -6,8 +6,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// read receives the handlers' results.
-var read atomic.Int64
+// readSink receives the handlers' results.
+var readSink atomic.Int64
 
 // handler returns the event handler of the options, or nil.
 func (o Options) handler() cache.ResourceEventHandler {
@@ -17,7 +17,7 @@ func (o Options) handler() cache.ResourceEventHandler {
 		see = func(object any) { o.seen(object) }
 	case ReadHandler:
 		see = func(object any) {
-			read.Add(int64(readFields(object)))
+			readSink.Add(int64(readFields(object)))
 			o.seen(object)
 		}
 	default:

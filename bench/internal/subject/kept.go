@@ -11,17 +11,17 @@ import (
 	"github.com/crdcache/crdcache/storage/disk"
 )
 
-// Kept has crdcache's caches of many types with default options and persistence.
-type Kept struct {
+// PersistedCaches has crdcache's caches of many types with default options and persistence.
+type PersistedCaches struct {
 	factory   *dynamicinformer.Factory
 	informers []*dynamicinformer.Informer
 	store     *disk.Store
 }
 
-// NewKept returns caches that persist in a folder. An empty folder disables persistence. It sends no
-// requests.
-func NewKept(config *rest.Config, types []Type, folder string) (*Kept, error) {
-	k := &Kept{}
+// NewPersistedCaches returns caches that persist in a folder. An empty folder disables persistence. It sends
+// no requests.
+func NewPersistedCaches(config *rest.Config, types []Type, folder string) (*PersistedCaches, error) {
+	k := &PersistedCaches{}
 	options := dynamicinformer.Options{Config: config}
 	if folder != "" {
 		k.store = disk.New(folder, disk.Options{})
@@ -42,7 +42,7 @@ func NewKept(config *rest.Config, types []Type, folder string) (*Kept, error) {
 }
 
 // Sync is Fleet.Sync without polling.
-func (k *Kept) Sync(ctx context.Context, readable func()) error {
+func (k *PersistedCaches) Sync(ctx context.Context, readable func()) error {
 	if err := k.factory.Start(ctx); err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (k *Kept) Sync(ctx context.Context, readable func()) error {
 }
 
 // Len returns the number of objects of all types.
-func (k *Kept) Len() int {
+func (k *PersistedCaches) Len() int {
 	objects := 0
 	for _, i := range k.informers {
 		objects += i.Snapshot().Len()
@@ -71,7 +71,7 @@ func (k *Kept) Len() int {
 }
 
 // Resumed returns the number of caches that resumed from persisted objects.
-func (k *Kept) Resumed() int {
+func (k *PersistedCaches) Resumed() int {
 	count := 0
 	for _, i := range k.informers {
 		if i.Persistence().Resumed {
@@ -82,7 +82,7 @@ func (k *Kept) Resumed() int {
 }
 
 // Close stops the caches and returns when everything is saved.
-func (k *Kept) Close(ctx context.Context) error {
+func (k *PersistedCaches) Close(ctx context.Context) error {
 	err := k.factory.Shutdown(ctx)
 	if k.store != nil {
 		for _, i := range k.informers {
@@ -92,7 +92,7 @@ func (k *Kept) Close(ctx context.Context) error {
 	return errors.Join(err, k.closeStore())
 }
 
-func (k *Kept) closeStore() error {
+func (k *PersistedCaches) closeStore() error {
 	if k.store == nil {
 		return nil
 	}

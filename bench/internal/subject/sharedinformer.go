@@ -81,11 +81,11 @@ func (s *sharedInformer) ByIndex(value string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return only(objects, value)
+	return single(objects, value)
 }
 
-// only returns the only object of a list.
-func only[T any](objects []T, value string) (any, error) {
+// single returns the only object of a list.
+func single[T any](objects []T, value string) (any, error) {
 	if len(objects) != 1 {
 		return nil, fmt.Errorf("the index has %d objects for %q, want 1", len(objects), value)
 	}

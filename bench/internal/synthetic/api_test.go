@@ -37,9 +37,9 @@ type event struct {
 	Object unstructured.Unstructured
 }
 
-// follow opens a watch and returns a function that reads its events. It closes the watch at the end of the
+// openWatch opens a watch and returns a function that reads its events. It closes the watch at the end of the
 // test.
-func follow(t *testing.T, api *API, query, encoding string) func() event {
+func openWatch(t *testing.T, api *API, query, encoding string) func() event {
 	t.Helper()
 	server := httptest.NewServer(api)
 	t.Cleanup(server.Close)
@@ -81,7 +81,7 @@ func TestObjectsDiffer(t *testing.T) {
 	api := newAPI(t, count)
 	for name, encoding := range map[string]string{"compressed": "", "plain": "identity"} {
 		t.Run(name, func(t *testing.T) {
-			next := follow(t, api, "sendInitialEvents=true", encoding)
+			next := openWatch(t, api, "sendInitialEvents=true", encoding)
 			names, uids, versions := map[string]bool{}, map[string]bool{}, map[string]bool{}
 			for n := range count {
 				e := next()
@@ -114,14 +114,14 @@ func TestObjectsDiffer(t *testing.T) {
 // TestUpdates reads updates from both kinds of watches until they expire.
 func TestUpdates(t *testing.T) {
 	api := newAPI(t, 4)
-	initial := follow(t, api, "sendInitialEvents=true", "")
+	initial := openWatch(t, api, "sendInitialEvents=true", "")
 	var version string
 	for range 4 {
 		initial()
 	}
 	end := initial()
 	version = end.Object.GetResourceVersion()
-	plain := follow(t, api, "resourceVersion="+version, "identity")
+	plain := openWatch(t, api, "resourceVersion="+version, "identity")
 
 	sent, err := api.Update(t.Context(), 2, 1e6)
 	if err != nil || len(sent) != 2 {
@@ -144,10 +144,10 @@ func TestUpdates(t *testing.T) {
 			t.Errorf("got %+v, want the watch to expire", e)
 		}
 	}
-	if e := follow(t, api, "resourceVersion="+version, "identity")(); e.Type != "ERROR" {
+	if e := openWatch(t, api, "resourceVersion="+version, "identity")(); e.Type != "ERROR" {
 		t.Errorf("a watch from before begins with %+v", e)
 	}
-	again := follow(t, api, "sendInitialEvents=true", "")
+	again := openWatch(t, api, "sendInitialEvents=true", "")
 	for n, want := range []int64{2, 2, 1, 2} {
 		if e := again(); e.Object.GetGeneration() != want {
 			t.Errorf("object %d is in generation %d, want %d", n, e.Object.GetGeneration(), want)

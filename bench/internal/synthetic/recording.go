@@ -10,10 +10,10 @@ import (
 )
 
 // Recording has the objects of a watch-list as templates for copies.
-type Recording struct{ objects []recorded }
+type Recording struct{ objects []splitObject }
 
-// recorded is the JSON of an object, split at the parts that differ between copies.
-type recorded struct {
+// splitObject is the JSON of an object, split at the parts that differ between copies.
+type splitObject struct {
 	namespace, name, uid string
 	pieces               [][]byte
 	parts                []part // between the pieces
@@ -49,7 +49,7 @@ func Record(lines []byte) (*Recording, error) {
 		if event.Type != "ADDED" {
 			continue
 		}
-		o, err := record(event.Object)
+		o, err := splitJSON(event.Object)
 		if err != nil {
 			return nil, err
 		}
@@ -61,8 +61,8 @@ func Record(lines []byte) (*Recording, error) {
 	return r, nil
 }
 
-// record splits an object at its name, UID, version and generation.
-func record(object []byte) (recorded, error) {
+// splitJSON splits an object at its name, UID, version and generation.
+func splitJSON(object []byte) (splitObject, error) {
 	var parsed struct {
 		Metadata struct {
 			Name, Namespace, UID, ResourceVersion string
@@ -70,15 +70,15 @@ func record(object []byte) (recorded, error) {
 		}
 	}
 	if err := json.Unmarshal(object, &parsed); err != nil {
-		return recorded{}, err
+		return splitObject{}, err
 	}
 	m := parsed.Metadata
 	if len(m.Name) <= nameDigits || len(m.UID) <= uidDigits || m.ResourceVersion == "" || m.Generation == 0 {
-		return recorded{}, fmt.Errorf(
+		return splitObject{}, fmt.Errorf(
 			"the object %q cannot be multiplied: it lacks a long name, a UID, a version or a generation",
 			m.Name)
 	}
-	o := recorded{namespace: m.Namespace, name: m.Name, uid: m.UID}
+	o := splitObject{namespace: m.Namespace, name: m.Name, uid: m.UID}
 	type place struct {
 		start, end int
 		part       part
@@ -111,21 +111,21 @@ func record(object []byte) (recorded, error) {
 	return o, nil
 }
 
-// of returns the template of object n.
-func (r *Recording) of(n int) *recorded { return &r.objects[n%len(r.objects)] }
+// template returns the template of object n.
+func (r *Recording) template(n int) *splitObject { return &r.objects[n%len(r.objects)] }
 
 // nameOf returns the name of object n.
 func (r *Recording) nameOf(n int) string {
-	name := r.of(n).name
+	name := r.template(n).name
 	return fmt.Sprintf("%s%0*x", name[:len(name)-nameDigits], nameDigits, n)
 }
 
 // keyOf returns the key of object n in caches.
-func (r *Recording) keyOf(n int) string { return r.of(n).namespace + "/" + r.nameOf(n) }
+func (r *Recording) keyOf(n int) string { return r.template(n).namespace + "/" + r.nameOf(n) }
 
 // appendObject appends the JSON of object n.
 func (r *Recording) appendObject(dst []byte, n int, version uint64, generation int) []byte {
-	o, name := r.of(n), r.nameOf(n)
+	o, name := r.template(n), r.nameOf(n)
 	for i, piece := range o.pieces {
 		dst = append(dst, piece...)
 		if i == len(o.parts) {

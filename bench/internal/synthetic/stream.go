@@ -17,7 +17,7 @@ type stream struct {
 func (s *stream) write(events ...[]byte) bool {
 	if s.zip != nil {
 		if len(events) == 0 {
-			return s.sent(nil)
+			return s.stillConnected(nil)
 		}
 		var text []byte
 		for _, event := range events {
@@ -30,7 +30,7 @@ func (s *stream) write(events ...[]byte) bool {
 			return false
 		}
 	}
-	return s.sent(s.flush.Flush())
+	return s.stillConnected(s.flush.Flush())
 }
 
 // piece sends a compressed piece, decompressed if the client does not accept gzip.
@@ -46,11 +46,11 @@ func (s *stream) raw(bytes []byte) bool {
 	if _, err := s.w.Write(bytes); err != nil {
 		return false
 	}
-	return s.sent(s.flush.Flush())
+	return s.stillConnected(s.flush.Flush())
 }
 
-// sent reports whether the client is still connected.
-func (s *stream) sent(err error) bool {
+// stillConnected reports whether the client is still connected.
+func (s *stream) stillConnected(err error) bool {
 	select {
 	case <-s.done:
 		return false

@@ -17,7 +17,7 @@ func TestDeployed(t *testing.T) {
 	compare[metav1.PartialObjectMetadata](t, deployed)
 	doc := document{data: []byte(deployed)}
 	var pod corev1.Pod
-	if end := For(reflect.TypeFor[corev1.Pod]()).codec(&doc, 0,
+	if end := DecoderFor(reflect.TypeFor[corev1.Pod]()).codec(&doc, 0,
 		reflect.ValueOf(&pod).UnsafePointer()); end != len(deployed) {
 		t.Errorf("a typical pod needs the general decoder, at %d", end)
 	}
@@ -27,7 +27,7 @@ func TestDeployed(t *testing.T) {
 func BenchmarkDecode(b *testing.B) {
 	data := []byte(deployed)
 	var pod corev1.Pod
-	decoder := For(reflect.TypeFor[corev1.Pod]())
+	decoder := DecoderFor(reflect.TypeFor[corev1.Pod]())
 	b.Run("decode", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {

@@ -111,7 +111,7 @@ func (c *compiler) pointer(typ reflect.Type) codec {
 	}
 	room := allocatorFor(elem)
 	return func(d *document, i int, p unsafe.Pointer) int {
-		if d.at(i) == 'n' {
+		if d.byteAt(i) == 'n' {
 			return d.null(i)
 		}
 		made := room()

@@ -24,8 +24,8 @@ type sliceCodec struct {
 	elem codec
 	// arrays are array types with 2, 3, … elements, for the initial allocation.
 	arrays []reflect.Type
-	// last is the length of the previous slice: most lists of a field have similar lengths.
-	last atomic.Uint32
+	// lastLength is the length of the previous slice: most lists of a field have similar lengths.
+	lastLength atomic.Uint32
 }
 
 // firstElements and firstBytes limit the initial allocation, whose size is a guess.
@@ -46,16 +46,16 @@ func (c *compiler) slice(typ reflect.Type) codec {
 }
 
 func (s *sliceCodec) decode(d *document, i int, p unsafe.Pointer) int {
-	if d.at(i) != '[' {
+	if d.byteAt(i) != '[' {
 		return d.null(i)
 	}
 	list := (*sliceHeader)(p)
-	i = d.space(i + 1)
-	if d.at(i) == ']' {
+	i = d.skipSpace(i + 1)
+	if d.byteAt(i) == ']' {
 		list.data = unsafe.Pointer(&empty)
 		return i + 1
 	}
-	last := int(s.last.Load())
+	last := int(s.lastLength.Load())
 	s.allocate(list, last)
 	for more := true; more; {
 		if list.len == list.cap {
@@ -66,10 +66,10 @@ func (s *sliceCodec) decode(d *document, i int, p unsafe.Pointer) int {
 			return failed
 		}
 		list.len++
-		i, more = d.more(end, ']')
+		i, more = d.nextElement(end, ']')
 	}
 	if list.len != last {
-		s.last.Store(uint32(list.len))
+		s.lastLength.Store(uint32(list.len))
 	}
 	return i
 }
@@ -98,7 +98,7 @@ func (c *compiler) mapping(typ reflect.Type) codec {
 	}
 	elem := c.element(typ)
 	return func(d *document, i int, p unsafe.Pointer) int {
-		if d.at(i) != '{' {
+		if d.byteAt(i) != '{' {
 			return d.null(i)
 		}
 		made := reflect.MakeMap(typ)
@@ -120,12 +120,12 @@ func (c *compiler) mapping(typ reflect.Type) codec {
 }
 
 func stringMap(d *document, i int, p unsafe.Pointer) int {
-	if d.at(i) != '{' {
+	if d.byteAt(i) != '{' {
 		return d.null(i)
 	}
 	made := map[string]string{}
-	i = d.space(i + 1)
-	more := d.at(i) != '}'
+	i = d.skipSpace(i + 1)
+	more := d.byteAt(i) != '}'
 	if !more {
 		i++
 	}
@@ -137,7 +137,7 @@ func stringMap(d *document, i int, p unsafe.Pointer) int {
 			return failed
 		}
 		made[name] = text
-		i, more = d.more(end, '}')
+		i, more = d.nextElement(end, '}')
 	}
 	if i >= 0 {
 		*(*map[string]string)(p) = made
@@ -148,8 +148,8 @@ func stringMap(d *document, i int, p unsafe.Pointer) int {
 // members calls read for each member of the object at i, with the key and the offset of the value. read
 // returns the end of the value. If a key occurs twice, the last value wins, as in a map.
 func (d *document) members(i int, read func(name string, value int) int) int {
-	i = d.space(i + 1)
-	if d.at(i) == '}' {
+	i = d.skipSpace(i + 1)
+	if d.byteAt(i) == '}' {
 		return i + 1
 	}
 	for more := true; more; {
@@ -161,7 +161,7 @@ func (d *document) members(i int, read func(name string, value int) int) int {
 		if end < 0 {
 			return failed
 		}
-		i, more = d.more(end, '}')
+		i, more = d.nextElement(end, '}')
 	}
 	return i
 }

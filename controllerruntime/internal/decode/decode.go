@@ -15,8 +15,8 @@ import (
 // Decoder decodes JSON into one struct type. It is safe for concurrent use.
 type Decoder struct {
 	codec codec
-	// top is the struct that codec decodes, or nil if the type decodes itself.
-	top *structCodec
+	// outermost is the struct that codec decodes, or nil if the type decodes itself.
+	outermost *structCodec
 }
 
 // codec decodes the value at i into the zero value at p, and returns the end of the JSON. It returns failed
@@ -28,8 +28,8 @@ const failed = -1 << 30
 
 var decoders sync.Map
 
-// For returns the decoder of a struct type. It compiles each type once.
-func For(typ reflect.Type) *Decoder {
+// DecoderFor returns the decoder of a struct type. It compiles each type once.
+func DecoderFor(typ reflect.Type) *Decoder {
 	if known, ok := decoders.Load(typ); ok {
 		return known.(*Decoder)
 	}
@@ -47,22 +47,23 @@ func (d *Decoder) Decode(data []byte, out reflect.Value) error {
 	return d.decode(doc, data, out)
 }
 
-type Viewer interface {
-	// View calls read with the JSON. It returns read's error or its own.
-	View(read func(json []byte) error) error
+type JSONReader interface {
+	// ReadJSON calls read with the JSON. It returns read's error or its own.
+	ReadJSON(read func(json []byte) error) error
 }
 
 // DecodeView is Decode for the JSON of from.
-func (d *Decoder) DecodeView(from Viewer, out reflect.Value) error {
+func (d *Decoder) DecodeView(from JSONReader, out reflect.Value) error {
 	doc := documents.Get().(*document)
 	defer doc.release()
 	doc.decoder, doc.out = d, out
-	return from.View(doc.view)
+	return from.ReadJSON(doc.view)
 }
 
 func (d *Decoder) decode(doc *document, data []byte, out reflect.Value) error {
-	doc.data, doc.top = data, d.top
-	if end := d.codec(doc, doc.space(0), out.UnsafePointer()); end >= 0 && doc.space(end) == len(data) {
+	doc.data, doc.outermost = data, d.outermost
+	if end := d.codec(doc, doc.skipSpace(0), out.UnsafePointer()); end >= 0 &&
+		doc.skipSpace(end) == len(data) {
 		return nil
 	}
 	out.Elem().SetZero()
@@ -72,8 +73,8 @@ func (d *Decoder) decode(doc *document, data []byte, out reflect.Value) error {
 // document is the decoding state of one document, with memory that is reused.
 type document struct {
 	data []byte
-	// top is the outermost struct until its decoding starts; decoding ends when it has all its fields.
-	top *structCodec
+	// outermost is the outermost struct until its decoding starts; decoding ends when it has all its fields.
+	outermost *structCodec
 
 	// view calls decoder.decode with out. It is created once, so that DecodeView does not allocate.
 	view    func(json []byte) error
@@ -104,26 +105,26 @@ var documents = sync.Pool{New: func() any {
 
 // release returns a document to the pool, without references to the caller's data.
 func (d *document) release() {
-	d.data, d.top, d.decoder, d.out = nil, nil, nil, reflect.Value{}
+	d.data, d.outermost, d.decoder, d.out = nil, nil, nil, reflect.Value{}
 	if cap(d.unescaped) > maxUnescaped {
 		d.unescaped = nil
 	}
 	documents.Put(d)
 }
 
-// space returns the offset of the next byte that is not white space.
-func (d *document) space(i int) int {
+// skipSpace returns the offset of the next byte that is not white space.
+func (d *document) skipSpace(i int) int {
 	if i >= 0 && i < len(d.data) && d.data[i] > ' ' { // API servers send no white space
 		return i
 	}
 	if i < 0 {
 		return i
 	}
-	return jsontext.Space(d.data, i)
+	return jsontext.SkipSpace(d.data, i)
 }
 
-// at returns the byte at i, or 0 if i is out of range.
-func (d *document) at(i int) byte {
+// byteAt returns the byte at i, or 0 if i is out of range.
+func (d *document) byteAt(i int) byte {
 	if i < 0 || i >= len(d.data) {
 		return 0
 	}
@@ -161,18 +162,19 @@ func (d *document) skip(i int) int {
 
 // null returns the end of the null at i, or failed.
 func (d *document) null(i int) int {
-	if end := jsontext.Word(d.data, i, "null"); end >= 0 {
+	if end := jsontext.ScanLiteral(d.data, i, "null"); end >= 0 {
 		return end
 	}
 	return failed
 }
 
-// more reads the comma or the closing bracket at i. next is the offset of the next element, or of the end.
-func (d *document) more(i int, closing byte) (next int, more bool) {
-	i = d.space(i)
-	switch d.at(i) {
+// nextElement reads the comma or the closing bracket at i. next is the offset of the next element, or of the
+// end.
+func (d *document) nextElement(i int, closing byte) (next int, nextElement bool) {
+	i = d.skipSpace(i)
+	switch d.byteAt(i) {
 	case ',':
-		return d.space(i + 1), true
+		return d.skipSpace(i + 1), true
 	case closing:
 		return i + 1, false
 	}

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/json"
 )
 
-// everything is a struct with fields of all kinds.
-type everything struct {
+// allKinds is a struct with fields of all kinds.
+type allKinds struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	embedded
@@ -33,8 +33,8 @@ type everything struct {
 	Float      float64                `json:"float"`
 	Single     float32                `json:"single"`
 	Pointer    *string                `json:"pointer"`
-	Self       *everything            `json:"self"`
-	Selves     []everything           `json:"selves"`
+	Self       *allKinds              `json:"self"`
+	Selves     []allKinds             `json:"selves"`
 	Bytes      []byte                 `json:"bytes"`
 	Texts      []string               `json:"texts"`
 	Matrix     [][]int32              `json:"matrix"`
@@ -142,7 +142,7 @@ func TestDecode(t *testing.T) {
 		`{"self":{"text":"a"},"self":{"int":1}}`, `[]`, `"x"`)
 	for _, text := range texts {
 		text = strings.ReplaceAll(text, `\\u`, `\u`)
-		compare[everything](t, text)
+		compare[allKinds](t, text)
 	}
 	for _, text := range []string{`{"number":"5"}`, `{"number":5}`} {
 		compare[quoting](t, text)
@@ -183,10 +183,10 @@ func TestRecursiveTypes(t *testing.T) {
 	}
 }
 
-// keeping retains the JSON passed to UnmarshalJSON, which is not allowed.
-type keeping struct{ json []byte }
+// retainingUnmarshaler retains the JSON passed to UnmarshalJSON, which is not allowed.
+type retainingUnmarshaler struct{ json []byte }
 
-func (k *keeping) UnmarshalJSON(json []byte) error {
+func (k *retainingUnmarshaler) UnmarshalJSON(json []byte) error {
 	k.json = json
 	return nil
 }
@@ -194,9 +194,9 @@ func (k *keeping) UnmarshalJSON(json []byte) error {
 // TestNothingIsKept: types that retain their JSON do not alias the data, which may be reused memory.
 func TestNothingIsKept(t *testing.T) {
 	type holder struct {
-		Plain keeping    `json:"plain"`
-		Array [1]keeping `json:"array"`
-		Count int        `json:"count"`
+		Plain retainingUnmarshaler    `json:"plain"`
+		Array [1]retainingUnmarshaler `json:"array"`
+		Count int                     `json:"count"`
 	}
 	for what, text := range map[string]string{
 		"compiled": `{"plain":"text","array":["text"]}`,
@@ -204,7 +204,7 @@ func TestNothingIsKept(t *testing.T) {
 	} {
 		var got holder
 		data := []byte(text)
-		if err := For(reflect.TypeFor[holder]()).Decode(data, reflect.ValueOf(&got)); err != nil {
+		if err := DecoderFor(reflect.TypeFor[holder]()).Decode(data, reflect.ValueOf(&got)); err != nil {
 			t.Fatal(err)
 		}
 		clear(data)
@@ -235,7 +235,7 @@ func TestObjectsAreApart(t *testing.T) {
 			quoted, k, k, 1+k%30)
 	}
 	const objects = 500
-	decoder := For(reflect.TypeFor[listed]())
+	decoder := DecoderFor(reflect.TypeFor[listed]())
 	var got [objects]listed
 	for k := range got {
 		if err := decoder.Decode([]byte(text(k)), reflect.ValueOf(&got[k])); err != nil {
@@ -280,7 +280,7 @@ func compare[T any](t *testing.T, text string) {
 	for range 2 {
 		var got T
 		data := []byte(text)
-		err := For(reflect.TypeFor[T]()).Decode(data, reflect.ValueOf(&got))
+		err := DecoderFor(reflect.TypeFor[T]()).Decode(data, reflect.ValueOf(&got))
 		clear(data) // out must not alias it
 		if (err == nil) != (wantErr == nil) {
 			t.Errorf("%s: %v; sigs.k8s.io/json: %v", text, err, wantErr)
@@ -297,7 +297,7 @@ func compare[T any](t *testing.T, text string) {
 // TestTypesAreCompiled: the types of apimachinery and the core group do not need the general decoder.
 func TestTypesAreCompiled(t *testing.T) {
 	for _, typ := range []reflect.Type{reflect.TypeFor[corev1.Pod](),
-		reflect.TypeFor[metav1.PartialObjectMetadata](), reflect.TypeFor[everything]()} {
+		reflect.TypeFor[metav1.PartialObjectMetadata](), reflect.TypeFor[allKinds]()} {
 		c := newCompiler()
 		c.codec(typ)
 		for inner, s := range c.structs {
@@ -312,7 +312,7 @@ func TestTypesAreCompiled(t *testing.T) {
 func TestDecodeStops(t *testing.T) {
 	var partial metav1.PartialObjectMetadata
 	text := `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"r","uid":"u","controller":true,"blockOwnerDeletion":true,"other":1}],"uid":"b"},"spec":never read`
-	if err := For(reflect.TypeFor[metav1.PartialObjectMetadata]()).Decode([]byte(text),
+	if err := DecoderFor(reflect.TypeFor[metav1.PartialObjectMetadata]()).Decode([]byte(text),
 		reflect.ValueOf(&partial)); err != nil {
 		t.Fatal(err)
 	}
@@ -337,6 +337,6 @@ func FuzzDecode(f *testing.F) {
 		if json.UnmarshalCaseSensitivePreserveInts([]byte(text), &value) != nil {
 			return // only valid JSON is stored
 		}
-		compare[everything](t, text)
+		compare[allKinds](t, text)
 	})
 }

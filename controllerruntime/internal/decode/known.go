@@ -47,7 +47,7 @@ func timeCodec(d *document, i int, p unsafe.Pointer) int {
 }
 
 func timePointer(d *document, i int, p unsafe.Pointer) int {
-	if d.at(i) == 'n' {
+	if d.byteAt(i) == 'n' {
 		return d.null(i)
 	}
 	if len(d.times) == 0 {

@@ -11,7 +11,7 @@ import (
 
 // unquote returns the unescaped string at i. It is valid until the next call.
 func (d *document) unquote(i int) (text []byte, end int) {
-	if d.at(i) != '"' {
+	if d.byteAt(i) != '"' {
 		return nil, failed
 	}
 	if end, ok := jsontext.PlainText(d.data, i+1); ok {
@@ -30,7 +30,7 @@ func (d *document) unquote(i int) (text []byte, end int) {
 }
 
 func stringCodec(d *document, i int, p unsafe.Pointer) int {
-	if d.at(i) == 'n' {
+	if d.byteAt(i) == 'n' {
 		return d.null(i)
 	}
 	text, end := d.string(i)
@@ -56,7 +56,7 @@ func (d *document) string(i int) (text string, end int) {
 }
 
 func bytesCodec(d *document, i int, p unsafe.Pointer) int {
-	if d.at(i) == 'n' {
+	if d.byteAt(i) == 'n' {
 		return d.null(i)
 	}
 	text, end := d.unquote(i)
@@ -73,14 +73,14 @@ func bytesCodec(d *document, i int, p unsafe.Pointer) int {
 }
 
 func boolCodec(d *document, i int, p unsafe.Pointer) int {
-	switch d.at(i) {
+	switch d.byteAt(i) {
 	case 't':
-		if end := jsontext.Word(d.data, i, "true"); end >= 0 {
+		if end := jsontext.ScanLiteral(d.data, i, "true"); end >= 0 {
 			*(*bool)(p) = true
 			return end
 		}
 	case 'f':
-		if end := jsontext.Word(d.data, i, "false"); end >= 0 {
+		if end := jsontext.ScanLiteral(d.data, i, "false"); end >= 0 {
 			return end
 		}
 	case 'n':
@@ -103,7 +103,7 @@ func (d *document) integer(i int) (value int64, end int) {
 
 // signed decodes signed integers
 func signed[T int | int8 | int16 | int32 | int64](d *document, i int, p unsafe.Pointer) int {
-	if d.at(i) == 'n' {
+	if d.byteAt(i) == 'n' {
 		return d.null(i)
 	}
 	value, end := d.integer(i)
@@ -116,11 +116,11 @@ func signed[T int | int8 | int16 | int32 | int64](d *document, i int, p unsafe.P
 
 // unsigned decodes unsigned integers that fit int64; larger ones fail and use the general decoder.
 func unsigned[T uint | uint8 | uint16 | uint32 | uint64 | uintptr](d *document, i int, p unsafe.Pointer) int {
-	if d.at(i) == 'n' {
+	if d.byteAt(i) == 'n' {
 		return d.null(i)
 	}
 	value, end := d.integer(i)
-	if end < 0 || d.at(i) == '-' || uint64(T(value)) != uint64(value) {
+	if end < 0 || d.byteAt(i) == '-' || uint64(T(value)) != uint64(value) {
 		return failed
 	}
 	*(*T)(p) = T(value)
@@ -128,7 +128,7 @@ func unsigned[T uint | uint8 | uint16 | uint32 | uint64 | uintptr](d *document, 
 }
 
 func float[T float32 | float64](d *document, i int, p unsafe.Pointer) int {
-	if d.at(i) == 'n' {
+	if d.byteAt(i) == 'n' {
 		return d.null(i)
 	}
 	end, _ := jsontext.Number(d.data, i)

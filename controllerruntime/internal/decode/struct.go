@@ -10,8 +10,8 @@ import (
 type structCodec struct {
 	fields []field
 	byName map[string]int
-	// first is the index of the first field of the previous object.
-	first atomic.Uint32
+	// lastFirstField is the index of the first field of the previous object.
+	lastFirstField atomic.Uint32
 	// fallback decodes structs that the fast path does not support; nil if it does.
 	fallback codec
 }
@@ -33,18 +33,18 @@ func (s *structCodec) decode(d *document, i int, p unsafe.Pointer) int {
 	if s.fallback != nil {
 		return s.fallback(d, i, p)
 	}
-	if d.at(i) != '{' {
+	if d.byteAt(i) != '{' {
 		return d.null(i)
 	}
-	top := d.top == s
-	d.top = nil
-	i = d.space(i + 1)
-	if d.at(i) == '}' {
+	top := d.outermost == s
+	d.outermost = nil
+	i = d.skipSpace(i + 1)
+	if d.byteAt(i) == '}' {
 		return i + 1
 	}
 	missing := len(s.fields)
 	var seen [maxFields / 64]uint64
-	guess := &s.first
+	guess := &s.lastFirstField
 	for more := true; more; {
 		at, value := s.key(d, i, guess)
 		if value < 0 {
@@ -77,7 +77,7 @@ func (s *structCodec) decode(d *document, i int, p unsafe.Pointer) int {
 			i = end + 1
 			continue
 		}
-		i, more = d.more(end, '}')
+		i, more = d.nextElement(end, '}')
 	}
 	return i
 }
@@ -85,12 +85,12 @@ func (s *structCodec) decode(d *document, i int, p unsafe.Pointer) int {
 // key reads the key at i. It returns the index of its field, negative if there is none, and the offset of
 // the value.
 func (s *structCodec) key(d *document, i int, guess *atomic.Uint32) (at, value int) {
-	if d.at(i) != '"' {
+	if d.byteAt(i) != '"' {
 		return 0, failed
 	}
 	if guessed := int(guess.Load()); guessed < len(s.fields) {
 		if end := s.fields[guessed].match(d.data, i+1); end >= 0 {
-			return guessed, d.space(end)
+			return guessed, d.skipSpace(end)
 		}
 	}
 	end, ok := jsontext.PlainText(d.data, i+1)

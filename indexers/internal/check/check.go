@@ -41,13 +41,13 @@ type checker struct {
 	whole    bool          // the expression is the path of an index without each
 }
 
-func (k *checker) fail(code config.Code, at config.Place, message, hint string) {
+func (k *checker) fail(code config.Code, at config.Position, message, hint string) {
 	k.report(k.file.Finding(code, at, message, hint))
 }
 
 // expression returns the place of the whole expression being checked.
-func (k *checker) expression() config.Place {
-	return k.at.Place(k.file, 0, 0, len(k.at.Node.Value))
+func (k *checker) expression() config.Position {
+	return k.at.Position(k.file, 0, 0, len(k.at.Node.Value))
 }
 
 func (k *checker) check(definitions []*crd.Definition) {
@@ -61,22 +61,22 @@ func (k *checker) check(definitions []*crd.Definition) {
 		}
 		return
 	}
-	k.each(meant)
+	k.checkEach(meant)
 }
 
-// each checks the resource against each type that a pattern matches. A field that only some types lack is a
-// warning.
-func (k *checker) each(meant []*crd.Definition) {
+// checkEach checks the resource against each type that a pattern matches. A field that only some types lack
+// is a warning.
+func (k *checker) checkEach(meant []*crd.Definition) {
 	report := k.report
 	defer func() { k.report = report }()
 	var found []config.Finding
-	lacking := map[config.Place]int{} // number of types
+	lacking := map[config.Position]int{} // number of types
 	for _, d := range meant {
-		wrong := map[config.Place]bool{}
+		wrong := map[config.Position]bool{}
 		k.report = func(f config.Finding) {
 			found = append(found, f)
 			if !f.IsWarning() {
-				wrong[f.Place()] = true
+				wrong[f.Position()] = true
 			}
 		}
 		k.definition(d)
@@ -85,9 +85,9 @@ func (k *checker) each(meant []*crd.Definition) {
 		}
 	}
 	for _, f := range found {
-		if !f.IsWarning() && lacking[f.Place()] < len(meant) {
-			f.Code, f.Hint = config.CodeLackedBySome,
-				fmt.Sprintf("%d of the %d types that the pattern matches have it; the index has no values of the others", len(meant)-lacking[f.Place()], len(meant))
+		if !f.IsWarning() && lacking[f.Position()] < len(meant) {
+			f.Code, f.Hint = config.CodeFieldNotInAllTypes,
+				fmt.Sprintf("%d of the %d types that the pattern matches have it; the index has no values of the others", len(meant)-lacking[f.Position()], len(meant))
 		}
 		report(f)
 	}
@@ -140,7 +140,7 @@ func (k *checker) definitions(definitions []*crd.Definition) []*crd.Definition {
 		return found
 	}
 	at, asked := k.resource.At.Name, m.Resource+m.Kind
-	message, hint := k.absent(schema.GroupResource{Group: m.Group, Resource: asked}.String())
+	message, hint := k.missingCRD(schema.GroupResource{Group: m.Group, Resource: asked}.String())
 	switch near := config.Nearest(asked, inGroup); {
 	case m.Pattern(): // no suggestions for a pattern
 	case near != "":
@@ -164,7 +164,7 @@ func (k *checker) definitions(definitions []*crd.Definition) []*crd.Definition {
 		}
 	}
 	if k.resource.Optional {
-		k.fail(config.CodeOptionalGone, at, message, "its paths are not checked")
+		k.fail(config.CodeOptionalMissing, at, message, "its paths are not checked")
 	} else {
 		k.fail(config.CodeNoResource, at, message, hint)
 	}
@@ -191,8 +191,8 @@ func notBuiltIn(m config.Match) (near string, wrong bool) {
 	return near, near != "" || m.Group == ""
 }
 
-// absent returns the message and the default hint for a resource without CRD.
-func (k *checker) absent(name string) (message, hint string) {
+// missingCRD returns the message and the default hint for a resource without CRD.
+func (k *checker) missingCRD(name string) (message, hint string) {
 	switch pattern := k.resource.Match.Pattern(); {
 	case pattern && k.cluster:
 		return "no CRD of the cluster fits " + name,

@@ -79,24 +79,24 @@ func newQueryChecker(text string, d *crd.Definition, version string) (*checker, 
 }
 
 // condition checks the paths in a condition and the literals compared with them.
-func (k *checker) condition(filter *jsonpath.Filter, of []cursor) {
+func (k *checker) condition(filter *jsonpath.Filter, cursors []cursor) {
 	for _, steps := range filter.Operands() {
-		k.walk(steps, of)
+		k.walk(steps, cursors)
 	}
 	for _, steps := range filter.Existences() {
-		k.existence(steps, of)
+		k.checkExistence(steps, cursors)
 	}
 	for _, c := range filter.Comparisons() {
-		k.literal(c, k.walk(c.Path, of)) // an invalid path is reported once
+		k.literal(c, k.walk(c.Path, cursors)) // an invalid path is reported once
 	}
 }
 
-// existence reports an existence test of a boolean, which is true for false.
-func (k *checker) existence(steps []jsonpath.Step, of []cursor) {
+// checkExistence reports an existence test of a boolean, which is true for false.
+func (k *checker) checkExistence(steps []jsonpath.Step, cursors []cursor) {
 	if len(steps) == 0 {
 		return
 	}
-	ends := k.walk(steps, of)
+	ends := k.walk(steps, cursors)
 	for _, e := range ends {
 		if e.scalarKind() != kindBoolean {
 			return
@@ -106,7 +106,7 @@ func (k *checker) existence(steps []jsonpath.Step, of []cursor) {
 		return
 	}
 	from, to := steps[0].Offset, steps[len(steps)-1].End
-	k.fail(config.CodeExistence, k.at.Place(k.file, 0, from, to),
+	k.fail(config.CodeExistence, k.at.Position(k.file, 0, from, to),
 		fmt.Sprintf("%s is a boolean, and the condition tests whether it exists, which is also true for false",
 			ends[0].name()), fmt.Sprintf("write @%s == true", k.at.Node.Value[from:to]))
 }

@@ -71,8 +71,8 @@ func (c cursor) elements(selector string) (cursor, bool) {
 	return cursor{c.schema.Items, c.path + selector}, c.schema.Items != nil
 }
 
-// members returns the cursors of all values of a map and all elements of a list.
-func (c cursor) members() []cursor {
+// children returns the cursors of all values of a map and all elements of a list.
+func (c cursor) children() []cursor {
 	var out []cursor
 	if e, ok := c.elements("[*]"); ok {
 		out = append(out, e)
@@ -87,11 +87,11 @@ func (c cursor) members() []cursor {
 	return slices.DeleteFunc(out, func(m cursor) bool { return m.schema == nil })
 }
 
-// below returns the cursor and all its descendants, parents first.
-func (c cursor) below() []cursor {
+// descendants returns the cursor and all its descendants, parents first.
+func (c cursor) descendants() []cursor {
 	out := []cursor{c}
-	for _, m := range c.members() {
-		out = append(out, m.below()...)
+	for _, m := range c.children() {
+		out = append(out, m.descendants()...)
 	}
 	return out
 }

@@ -15,7 +15,7 @@ import (
 func (k *checker) literal(c jsonpath.Comparison, ends []cursor) {
 	message, hint := "", ""
 	for _, e := range ends {
-		if message, hint = e.pointless(c); message == "" {
+		if message, hint = e.constantResult(c); message == "" {
 			return
 		}
 	}
@@ -26,12 +26,12 @@ func (k *checker) literal(c jsonpath.Comparison, ends []cursor) {
 	if c.Op == "!=" {
 		result = "the comparison holds for every value"
 	}
-	k.fail(config.CodeLiteral, k.at.Place(k.file, 0, c.Offset, c.End), message+": "+result, hint)
+	k.fail(config.CodeLiteral, k.at.Position(k.file, 0, c.Offset, c.End), message+": "+result, hint)
 }
 
-// pointless explains why a comparison has the same result for all non-null values at the cursor, with a hint;
-// "" if it has not.
-func (c cursor) pointless(with jsonpath.Comparison) (message, hint string) {
+// constantResult explains why a comparison has the same result for all non-null values at the cursor, with a
+// hint; "" if it has not.
+func (c cursor) constantResult(with jsonpath.Comparison) (message, hint string) {
 	is, written := fmt.Sprintf("%s is %s", c.name(), c.kind()), literalText(with.Literal)
 	equality := with.Op == "==" || with.Op == "!="
 	switch kinds := c.literalKinds(); {
@@ -42,7 +42,7 @@ func (c cursor) pointless(with jsonpath.Comparison) (message, hint string) {
 		return is, "compare one of its fields"
 	case !slices.Contains(kinds, literalKind(with.Literal)):
 		return fmt.Sprintf("%s, and %s is %s", is, written, kindNames[literalKind(with.Literal)]),
-			otherForm(with.Literal, kinds[0])
+			wrongKindHint(with.Literal, kinds[0])
 	case kinds[0] == jsonpath.KindBool && (with.Op == "<" || with.Op == ">"):
 		return is + ", which has no order", "compare it by == or !="
 	case equality && c.scalarKind() == kindInteger && fractional(with.Literal):
@@ -106,8 +106,7 @@ func literalText(v any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// otherForm returns the hint for a literal of the wrong kind.
-func otherForm(literal any, wanted jsonpath.Kind) string {
+func wrongKindHint(literal any, wanted jsonpath.Kind) string {
 	text, quoted := literal.(string)
 	var read any
 	switch {

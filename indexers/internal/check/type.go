@@ -23,7 +23,7 @@ func (k *checker) typed(index *config.Index, p config.Part, ends []cursor) {
 			return
 		}
 		kinds[kind] = true
-		some, _ := e.takes(p.Type)
+		some, _ := e.acceptsType(p.Type)
 		never = never && !some
 	}
 	e := ends[0]
@@ -33,7 +33,7 @@ func (k *checker) typed(index *config.Index, p config.Part, ends []cursor) {
 				p.Type), typeHint(e.schema))
 		return
 	}
-	k.partly(p, ends)
+	k.checkPartialType(p, ends)
 	if p.Type == sortkey.Any && e.isQuantity() {
 		k.fail(config.CodeTextQuantity, k.expression(),
 			fmt.Sprintf("%s is a quantity and is compared as text, where 1Gi is not 1024Mi",
@@ -47,11 +47,11 @@ func (k *checker) typed(index *config.Index, p config.Part, ends []cursor) {
 	}
 }
 
-// partly reports a type that only some values have: an index silently leaves out the others.
-func (k *checker) partly(p config.Part, ends []cursor) {
+// checkPartialType reports a type that only some values have: an index silently leaves out the others.
+func (k *checker) checkPartialType(p config.Part, ends []cursor) {
 	for _, e := range ends {
-		_, which := e.takes(p.Type)
-		if left, hint := leftOut(p.Type, e.scalarKind(), which); left != "" {
+		_, which := e.acceptsType(p.Type)
+		if left, hint := valuesWithoutType(p.Type, e.scalarKind(), which); left != "" {
 			k.fail(config.CodeTypePartly, k.file.PlaceOf(p.TypeAt),
 				fmt.Sprintf("%s is %s, and %s left out of an index of type %s", e.name(), e.sort(),
 					left, p.Type), hint)
@@ -60,13 +60,14 @@ func (k *checker) partly(p config.Part, ends []cursor) {
 	}
 }
 
-// leftOut describes the values of a kind that do not have a type, with a hint; "" if there are none known.
-func leftOut(typ sortkey.Type, kind string, listed []string) (which, hint string) {
+// valuesWithoutType describes the values of a kind that do not have a type, with a hint; "" if there are none
+// known.
+func valuesWithoutType(typ sortkey.Type, kind string, listed []string) (which, hint string) {
 	const anything = "remove the type to index all values as text"
 	switch {
 	case typ == sortkey.Any:
 		return "", ""
-	case !slices.Contains(takenKinds[typ], kind): // other alternatives of the schema match
+	case !slices.Contains(acceptedKinds[typ], kind): // other alternatives of the schema match
 		return "that is", anything
 	case len(listed) > 0:
 		verb := " are"
@@ -92,8 +93,8 @@ const (
 	kindTime    = "date-time"
 )
 
-// takenKinds are the kinds that can have a type. Text can have nearly every type.
-var takenKinds = map[sortkey.Type][]string{
+// acceptedKinds are the kinds that can have a type. Text can have nearly every type.
+var acceptedKinds = map[sortkey.Type][]string{
 	sortkey.String:   {kindString, kindTime, kindEither},
 	sortkey.Int:      {kindInteger, kindNumber, kindString, kindEither},
 	sortkey.Number:   {kindInteger, kindNumber, kindString, kindEither},
@@ -123,10 +124,11 @@ var formats = map[string]struct {
 	"uuid":     {[]string{"123e4567-e89b-12d3-a456-426614174000"}, sortkey.String},
 }
 
-// takes reports whether some value at the cursor can have a type. which are the enum values that cannot.
-func (c cursor) takes(typ sortkey.Type) (some bool, which []string) {
+// acceptsType reports whether some value at the cursor can have a type. which are the enum values that
+// cannot.
+func (c cursor) acceptsType(typ sortkey.Type) (some bool, which []string) {
 	kind := c.scalarKind()
-	if !slices.Contains(takenKinds[typ], kind) {
+	if !slices.Contains(acceptedKinds[typ], kind) {
 		return false, nil
 	}
 	if len(c.schema.Enum) > 0 {

@@ -23,7 +23,7 @@ func (k *checker) walk(steps []jsonpath.Step, from []cursor) []cursor {
 		for _, selector := range step.Selectors {
 			next = append(next, k.selector(steps, i, selector, from)...)
 		}
-		from = distinct(next)
+		from = uniqueBySchema(next)
 	}
 	return from
 }
@@ -32,13 +32,13 @@ func (k *checker) walk(steps []jsonpath.Step, from []cursor) []cursor {
 func allBelow(from []cursor) []cursor {
 	var out []cursor
 	for _, c := range from {
-		out = append(out, c.below()...)
+		out = append(out, c.descendants()...)
 	}
-	return distinct(out)
+	return uniqueBySchema(out)
 }
 
-// distinct keeps the first cursor of each schema, which bounds the work of paths such as ..*..*.
-func distinct(cursors []cursor) []cursor {
+// uniqueBySchema keeps the first cursor of each schema, which bounds the work of paths such as ..*..*.
+func uniqueBySchema(cursors []cursor) []cursor {
 	seen := map[*crd.Schema]bool{}
 	out := cursors[:0:0]
 	for _, c := range cursors {
@@ -65,7 +65,7 @@ func (k *checker) selector(steps []jsonpath.Step, i int, s jsonpath.Selector, fr
 		if len(step.Selectors) > 1 {
 			start, end = s.Offset, s.End
 		}
-		at := k.at.Place(k.file, i, start, end)
+		at := k.at.Position(k.file, i, start, end)
 		if !k.dottedKey(at, steps, i, from[0]) {
 			k.mismatch(at, step, s, from)
 		}
@@ -84,7 +84,7 @@ func apply(s jsonpath.Selector, c cursor) []cursor {
 			return []cursor{next}
 		}
 	case jsonpath.SelectMembers, jsonpath.SelectFilter:
-		return c.members()
+		return c.children()
 	default:
 		if next, ok := c.elements(selectorText(s)); ok {
 			return []cursor{next}
@@ -101,7 +101,7 @@ func selectorText(s jsonpath.Selector) string {
 }
 
 // mismatch reports a selector that fits at none of the cursors.
-func (k *checker) mismatch(at config.Place, step jsonpath.Step, s jsonpath.Selector, from []cursor) {
+func (k *checker) mismatch(at config.Position, step jsonpath.Step, s jsonpath.Selector, from []cursor) {
 	for _, c := range from {
 		if c.isOpen() {
 			k.fail(config.CodeOpenField, at, fmt.Sprintf("%s does not define the fields below %s", k.name, c.name()),
@@ -139,7 +139,7 @@ func (k *checker) mismatch(at config.Place, step jsonpath.Step, s jsonpath.Selec
 
 // dottedKey reports the most common mistake: the dots of a label or annotation name taken for fields.
 // .metadata.labels.app.kubernetes.io/name selects below the text of label app.
-func (k *checker) dottedKey(at config.Place, steps []jsonpath.Step, i int, on cursor) bool {
+func (k *checker) dottedKey(at config.Position, steps []jsonpath.Step, i int, on cursor) bool {
 	if i < 2 || !onlyNames(steps[i-2:]) {
 		return false
 	}
@@ -162,7 +162,6 @@ func (k *checker) dottedKey(at config.Place, steps []jsonpath.Step, i int, on cu
 	return true
 }
 
-// onlyNames reports whether each step selects one name.
 func onlyNames(steps []jsonpath.Step) bool {
 	for _, step := range steps {
 		if step.Recursive || len(step.Selectors) != 1 || step.Selectors[0].Kind != jsonpath.SelectName {
@@ -190,7 +189,7 @@ func listHint(c cursor, name string) string {
 }
 
 // nameMismatch reports an unknown field and suggests the nearest one.
-func (k *checker) nameMismatch(at config.Place, name string, from []cursor) {
+func (k *checker) nameMismatch(at config.Position, name string, from []cursor) {
 	c := from[0]
 	switch {
 	case c.isList():

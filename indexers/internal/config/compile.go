@@ -48,12 +48,12 @@ func (l limits) with(dialect textField, maxValues, maxValueBytes numberField) li
 // document decodes one IndexConfig.
 func (d *decoder) document(n *yaml.Node) {
 	var f configForm
-	if d.foreign(n) || !d.form(&f, n, "an "+Kind) || !d.known(&f) {
+	if d.reportForeign(n) || !d.form(&f, n, "an "+Kind) || !d.checkVersion(&f) {
 		return
 	}
 	if m := &f.Metadata; m.node != nil && d.form(m, m.node, `"metadata"`) && m.Name.value != "" {
 		d.config = m.Name.value
-		d.claim(d.configs, Kind, m.Name)
+		d.checkUnique(d.configs, Kind, m.Name)
 	}
 	if f.Spec.node == nil || !d.form(&f.Spec, f.Spec.node, `"spec"`) {
 		return
@@ -68,8 +68,8 @@ func (d *decoder) document(n *yaml.Node) {
 	}
 }
 
-// foreign reports a manifest of another kind, to avoid an error for each of its fields.
-func (d *decoder) foreign(n *yaml.Node) bool {
+// reportForeign reports a manifest of another kind, to avoid an error for each of its fields.
+func (d *decoder) reportForeign(n *yaml.Node) bool {
 	values := map[string]*yaml.Node{}
 	if n.Kind == yaml.MappingNode {
 		for i := 0; i+1 < len(n.Content); i += 2 {
@@ -89,14 +89,14 @@ func (d *decoder) foreign(n *yaml.Node) bool {
 	if kind.Value == "ConfigMap" {
 		hint = "load the file in the ConfigMap"
 	}
-	d.failAt(CodeNotOurs, kind, fmt.Sprintf("this is a %s of %s, not an %s", kind.Value,
+	d.failAt(CodeOtherKind, kind, fmt.Sprintf("this is a %s of %s, not an %s", kind.Value,
 		version.Value, Kind), hint)
 	return true
 }
 
-// known checks apiVersion and kind. Fields of an unknown version are not read, because they may have another
-// meaning.
-func (d *decoder) known(f *configForm) bool {
+// checkVersion checks apiVersion and kind. Fields of an unknown version are not read, because they may have
+// another meaning.
+func (d *decoder) checkVersion(f *configForm) bool {
 	good := true
 	if v := &f.APIVersion; configversion.IsDeprecated(v.value) {
 		d.failAt(CodeOldVersion, v.node, fmt.Sprintf("apiVersion %q is deprecated", v.value),
@@ -109,7 +109,7 @@ func (d *decoder) known(f *configForm) bool {
 	}{{f.APIVersion, "apiVersion", APIVersion}, {f.Kind, "kind", Kind}} {
 		if c.field.value != "" && c.field.value != c.want {
 			hint := fmt.Sprintf("write %s: %s", c.name, c.want)
-			d.failAt(CodeNotOurs, c.field.node, fmt.Sprintf("%s %q is not known", c.name,
+			d.failAt(CodeOtherKind, c.field.node, fmt.Sprintf("%s %q is not known", c.name,
 				c.field.value), hint)
 			good = false
 		}
@@ -118,27 +118,27 @@ func (d *decoder) known(f *configForm) bool {
 }
 
 // read checks a map of texts; its values are not used.
-func (*textsForm) read(d *decoder, n *yaml.Node, at spot) bool {
-	if !d.want(n, yaml.MappingNode, at.what, "a map of texts", "write name: value") {
+func (*textsForm) read(d *decoder, n *yaml.Node, at valueContext) bool {
+	if !d.checkNodeKind(n, yaml.MappingNode, at.name, "a map of texts", "write name: value") {
 		return false
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if value := n.Content[i+1]; value.Kind != yaml.ScalarNode || value.ShortTag() != "!!str" {
-			d.wrong(value, "a value of "+at.what, "text", "put quotes around it")
+			d.reportWrongKind(value, "a value of "+at.name, "text", "put quotes around it")
 		}
 	}
 	return true
 }
 
-// claim records a name that must be unique.
-func (d *decoder) claim(names map[string]string, what string, name textField) {
+// checkUnique records a name that must be unique.
+func (d *decoder) checkUnique(names map[string]string, what string, name textField) {
 	if name.value == "" {
 		return
 	}
 	at := d.file.PlaceOf(name.node)
-	if before, taken := claim(names, name.value, d.file, at); taken {
+	if before, taken := recordName(names, name.value, d.file, at); taken {
 		message := fmt.Sprintf("%s %q is already defined at %s", what, name.value, before)
-		d.fail(CodeTaken, at, message, "choose another name for one of them")
+		d.fail(CodeDuplicateName, at, message, "choose another name for one of them")
 	}
 }
 
@@ -147,7 +147,7 @@ func (d *decoder) resource(f *resourceForm) {
 		Config: d.config, Name: f.Name.value, File: d.file,
 		Optional: f.Optional.value, Storage: d.defaults.storage, Prune: d.defaults.prune,
 	}
-	d.claim(d.names, "resource", f.Name)
+	d.checkUnique(d.names, "resource", f.Name)
 	d.match(&f.Match, r)
 	d.storageAndPrune(&f.Storage, &f.Prune, &r.Storage, &r.Prune)
 	d.namespaces(&f.Namespaces, r)
@@ -156,14 +156,14 @@ func (d *decoder) resource(f *resourceForm) {
 	for i := range f.Indexes.items {
 		index := d.index(&f.Indexes.items[i], names)
 		r.Indexes = append(r.Indexes, index)
-		d.keptByIndex(r, index)
+		d.warnIndexedPruned(r, index)
 		d.metadataOnly(r, index)
 	}
 	names = map[string]string{}
 	for i := range f.References.items {
 		if reference, ok := d.reference(&f.References.items[i], names); ok {
 			r.References = append(r.References, reference)
-			d.keptByIndex(r, reference.Index)
+			d.warnIndexedPruned(r, reference.Index)
 			d.metadataOnly(r, reference.Index)
 		}
 	}
@@ -176,7 +176,7 @@ func (d *decoder) match(f *matchForm, r *Resource) {
 		Group: f.Group.value, Version: f.Version.value, Versions: f.Versions.value,
 		Resource: f.Resource.value, Kind: f.Kind.value,
 	}
-	for at, n := range map[*Place]*yaml.Node{
+	for at, n := range map[*Position]*yaml.Node{
 		&r.At.Group: f.Group.node, &r.At.Version: f.Version.node, &r.At.Name: cmp.Or(f.Resource.node,
 			f.Kind.node),
 	} {
@@ -243,7 +243,7 @@ func (d *decoder) removal(n *yaml.Node) *jsonpath.Path {
 		kind := step.Selectors[0].Kind
 		named := kind == jsonpath.SelectName || kind == jsonpath.SelectElements && i < len(steps)-1
 		if step.Recursive || len(step.Selectors) != 1 || !named {
-			d.fail(CodeContradict, at.Place(d.file, i, step.Offset, step.End),
+			d.fail(CodeContradict, at.Position(d.file, i, step.Offset, step.End),
 				"a path to remove can only have names and [*], and must end with a name",
 				"name the fields on the way")
 			return nil

@@ -19,20 +19,20 @@ func (d *decoder) index(f *indexForm, names map[string]string) *Index {
 		Name: f.Name.value, Sorted: f.Order.value == "sorted", Unique: f.Unique.value == "warn",
 		MaxValues: limits.maxValues, MaxValueBytes: limits.maxValueBytes,
 	}
-	d.claim(names, "index", f.Name)
+	d.checkUnique(names, "index", f.Name)
 	switch name := f.Name; name.value {
 	case cache.NamespaceIndex:
 		message := fmt.Sprintf("%q is the name of a built-in index", name.value)
-		d.failAt(CodeTaken, name.node, message, "choose another name, or use that index")
+		d.failAt(CodeDuplicateName, name.node, message, "choose another name, or use that index")
 	case "name", "age":
 		message := fmt.Sprintf("%q is the name of a built-in sort order", name.value)
-		d.failAt(CodeTaken, name.node, message, "choose another name")
+		d.failAt(CodeDuplicateName, name.node, message, "choose another name")
 	}
 	p := paths{decoder: d, dialect: limits.dialect}
 	index.When, index.WhenAt = p.filter(f.When)
 	p.values(f, index)
 	d.missingValues(index)
-	d.impossible(index)
+	d.reportImpossible(index)
 	return index
 }
 
@@ -98,7 +98,7 @@ func (p paths) part(f valueForms) (part Part) {
 		}
 	}
 	if f.kind.node != nil {
-		part.Type, _ = sortkey.Named(f.kind.value)
+		part.Type, _ = sortkey.TypeNamed(f.kind.value)
 		part.TypeAt = f.kind.node
 	}
 	for i := range f.transform.items {
@@ -120,7 +120,7 @@ func (p paths) composite(keys []keyForm, index *Index) {
 	var many *yaml.Node // the path of the first multi-valued key
 	for i := range keys {
 		f := &keys[i]
-		p.claim(names, "key", f.Name)
+		p.checkUnique(names, "key", f.Name)
 		if f.chosen[0] == "" {
 			continue
 		}
@@ -164,7 +164,7 @@ func (p paths) missing(f *missingForm) (m Missing, path []Source) {
 	case isNull(n) && strings.EqualFold(n.Value, "null"):
 		return Missing{Kind: MissingNull}, nil
 	case isNull(n) || n.Kind == yaml.SequenceNode:
-		p.wrong(n, `"missing"`, "a word or a map", hint)
+		p.reportWrongKind(n, `"missing"`, "a word or a map", hint)
 		return m, nil
 	case n.Kind == yaml.MappingNode:
 		p.form(f, n, `"missing"`)
@@ -190,12 +190,12 @@ func (p paths) missing(f *missingForm) (m Missing, path []Source) {
 }
 
 // read checks that a node is a text, a number or a boolean.
-func (f *valueForm) read(d *decoder, n *yaml.Node, at spot) bool {
+func (f *valueForm) read(d *decoder, n *yaml.Node, at valueContext) bool {
 	const wanted, hint = "text, a number or a boolean", "write skip, null, report, {value: X} or {path: X}"
 	switch {
 	case isNull(n):
-		d.wrong(n, at.what, wanted, "write missing: null, or \"null\" in quotes for the text")
-	case d.want(n, yaml.ScalarNode, at.what, wanted, hint):
+		d.reportWrongKind(n, at.name, wanted, "write missing: null, or \"null\" in quotes for the text")
+	case d.checkNodeKind(n, yaml.ScalarNode, at.name, wanted, hint):
 		f.node = n
 	}
 	return f.node != nil

@@ -10,9 +10,9 @@ import (
 // reference compiles one reference; names holds the reference names of the resource so far.
 func (d *decoder) reference(f *referenceForm, names map[string]string) (*Reference, bool) {
 	r := &Reference{Name: f.Name.value}
-	d.claim(names, "reference", f.Name)
+	d.checkUnique(names, "reference", f.Name)
 	if r.Name == OwnersName {
-		d.failAt(CodeTaken, f.Name.node, fmt.Sprintf("%q is the name of the built-in owner references",
+		d.failAt(CodeDuplicateName, f.Name.node, fmt.Sprintf("%q is the name of the built-in owner references",
 			r.Name),
 			"choose another name, or use that reference")
 	}
@@ -29,7 +29,7 @@ func (d *decoder) reference(f *referenceForm, names map[string]string) (*Referen
 	r.Index = newReferenceIndex(r.Name, parts...)
 	r.Index.Each, r.Index.EachAt = each, eachAt
 	r.Index.When, r.Index.WhenAt = p.filter(f.When)
-	d.impossible(r.Index)
+	d.reportImpossible(r.Index)
 	return r, r.Index.Complete() && (each != nil || !p.within)
 }
 

@@ -18,7 +18,7 @@ type decoder struct {
 	defaults defaults
 }
 
-func (d *decoder) fail(code Code, at Place, message, hint string) {
+func (d *decoder) fail(code Code, at Position, message, hint string) {
 	d.report(d.file.Finding(code, at, message, hint))
 }
 
@@ -27,8 +27,8 @@ func (d *decoder) failAt(code Code, n *yaml.Node, message, hint string) {
 	d.fail(code, d.file.PlaceOf(n), message, hint)
 }
 
-// definite replaces the indefinite article: "an index" becomes "the index".
-func definite(what string) string {
+// definiteArticle replaces the indefinite article: "an index" becomes "the index".
+func definiteArticle(what string) string {
 	for _, article := range []string{"a ", "an "} {
 		if rest, ok := strings.CutPrefix(what, article); ok {
 			return "the " + rest
@@ -40,7 +40,7 @@ func definite(what string) string {
 // mapping decodes a map with known fields and returns its values.
 func (d *decoder) mapping(w *formHeader, n *yaml.Node, what string,
 	known []string) (map[string]*yaml.Node, bool) {
-	if !d.want(n, yaml.MappingNode, what, "a map", "write its fields as name: value") {
+	if !d.checkNodeKind(n, yaml.MappingNode, what, "a map", "write its fields as name: value") {
 		return nil, false
 	}
 	values := map[string]*yaml.Node{}
@@ -81,8 +81,7 @@ func didYouMean(word string, candidates []string, otherwise string) string {
 	return otherwise
 }
 
-// want checks the kind of a node.
-func (d *decoder) want(n *yaml.Node, kind yaml.Kind, what, wanted, hint string) bool {
+func (d *decoder) checkNodeKind(n *yaml.Node, kind yaml.Kind, what, wanted, hint string) bool {
 	switch n.Kind {
 	case yaml.AliasNode:
 		d.failAt(CodeAlias, n, "aliases are not supported",
@@ -90,18 +89,18 @@ func (d *decoder) want(n *yaml.Node, kind yaml.Kind, what, wanted, hint string) 
 	case kind:
 		return true
 	default:
-		d.wrong(n, what, wanted, hint)
+		d.reportWrongKind(n, what, wanted, hint)
 	}
 	return false
 }
 
-func (d *decoder) wrong(n *yaml.Node, what, wanted, hint string) {
+func (d *decoder) reportWrongKind(n *yaml.Node, what, wanted, hint string) {
 	d.failAt(CodeWrongType, n, fmt.Sprintf("%s must be %s, not %s", what, wanted, kindOf(n)), hint)
 }
 
 // list decodes a list that must not be empty.
 func (d *decoder) list(n *yaml.Node, what, hint string) ([]*yaml.Node, bool) {
-	if !d.want(n, yaml.SequenceNode, what, "a list", hint) {
+	if !d.checkNodeKind(n, yaml.SequenceNode, what, "a list", hint) {
 		return nil, false
 	}
 	if len(n.Content) == 0 {
@@ -113,14 +112,14 @@ func (d *decoder) list(n *yaml.Node, what, hint string) ([]*yaml.Node, bool) {
 // text decodes a text that must not be empty. A number or boolean is not accepted as text: "version: 1.10" is
 // ambiguous.
 func (d *decoder) text(n *yaml.Node, what, hint string) (string, bool) {
-	if !d.want(n, yaml.ScalarNode, what, "text", hint) {
+	if !d.checkNodeKind(n, yaml.ScalarNode, what, "text", hint) {
 		return "", false
 	}
 	switch tag := n.ShortTag(); {
 	case tag == "!!null":
-		d.wrong(n, what, "text", hint)
+		d.reportWrongKind(n, what, "text", hint)
 	case tag != "!!str":
-		d.wrong(n, what, "text", fmt.Sprintf("put quotes around it: %q", n.Value))
+		d.reportWrongKind(n, what, "text", fmt.Sprintf("put quotes around it: %q", n.Value))
 	case strings.TrimSpace(n.Value) == "":
 		d.failAt(CodeEmpty, n, what+" is empty", hint)
 	default:
@@ -161,14 +160,14 @@ func (d *decoder) choiceOr(hint string, n *yaml.Node, what string, words ...stri
 }
 
 // number decodes an integer within bounds.
-func (d *decoder) number(n *yaml.Node, what string, within bounds) (int, bool) {
-	least, most := within.least, within.most
+func (d *decoder) number(n *yaml.Node, what string, within numberRange) (int, bool) {
+	least, most := within.min, within.max
 	hint := fmt.Sprintf("use an integer from %d to %d", least, most)
-	if !d.want(n, yaml.ScalarNode, what, "an integer", hint) {
+	if !d.checkNodeKind(n, yaml.ScalarNode, what, "an integer", hint) {
 		return 0, false
 	}
 	if n.ShortTag() != "!!int" {
-		d.wrong(n, what, "an integer", hint)
+		d.reportWrongKind(n, what, "an integer", hint)
 		return 0, false
 	}
 	i, err := strconv.Atoi(n.Value)
@@ -181,11 +180,11 @@ func (d *decoder) number(n *yaml.Node, what string, within bounds) (int, bool) {
 
 // boolean decodes true or false.
 func (d *decoder) boolean(n *yaml.Node, what string) bool {
-	if !d.want(n, yaml.ScalarNode, what, "true or false", "write true or false") {
+	if !d.checkNodeKind(n, yaml.ScalarNode, what, "true or false", "write true or false") {
 		return false
 	}
 	if n.ShortTag() != "!!bool" {
-		d.wrong(n, what, "true or false", "write true or false, without quotes")
+		d.reportWrongKind(n, what, "true or false", "write true or false, without quotes")
 		return false
 	}
 	return strings.EqualFold(n.Value, "true")

@@ -39,22 +39,22 @@ func (w *formHeader) excuse(names []string) bool {
 // raw is embedded in the types of fields that are compiled from their nodes.
 type raw struct{ formHeader }
 
-func (r *raw) read(_ *decoder, n *yaml.Node, _ spot) bool {
+func (r *raw) read(_ *decoder, n *yaml.Node, _ valueContext) bool {
 	r.node = n
 	return true
 }
 
-// spot describes a value: its name in errors, and the tag of its field.
-type spot struct {
-	what string
+// valueContext describes a value: its name in errors, and the tag of its field.
+type valueContext struct {
+	name string
 	tag  reflect.StructTag
 	item bool // the value is an element of a list field
 }
 
-// readable is a value that is not a map with known fields. read reports errors and returns false if there is
-// no usable value.
-type readable interface {
-	read(d *decoder, n *yaml.Node, at spot) bool
+// valueReader is a value that is not a map with known fields. read reports errors and returns false if there
+// is no usable value.
+type valueReader interface {
+	read(d *decoder, n *yaml.Node, at valueContext) bool
 }
 
 // textField is a text; value is empty after an error.
@@ -64,7 +64,7 @@ type textField struct {
 	ok    bool
 }
 
-func (t *textField) read(d *decoder, n *yaml.Node, at spot) bool {
+func (t *textField) read(d *decoder, n *yaml.Node, at valueContext) bool {
 	t.node = n
 	hint, words := at.tag.Get("hint"), at.tag.Get("enum")
 	switch {
@@ -73,32 +73,32 @@ func (t *textField) read(d *decoder, n *yaml.Node, at spot) bool {
 		if strings.EqualFold(n.Value, "false") {
 			hint = at.tag.Get("no")
 		}
-		t.value, t.ok = d.choiceOr(hint, n, at.what, words)
+		t.value, t.ok = d.choiceOr(hint, n, at.name, words)
 	case words != "":
-		t.value, t.ok = d.choice(n, at.what, strings.Split(words, ",")...)
+		t.value, t.ok = d.choice(n, at.name, strings.Split(words, ",")...)
 	case at.tag.Get("pattern") != "":
 		t.value, t.ok = d.patterned(n, at)
 	default:
-		t.value, t.ok = d.textOrEmpty(n, at.what, hint, at.mayBeEmpty())
+		t.value, t.ok = d.textOrEmpty(n, at.name, hint, at.mayBeEmpty())
 	}
 	return t.ok
 }
 
 // mayBeEmpty reports whether an empty text is allowed.
-func (s spot) mayBeEmpty() bool { return s.tag.Get("empty") == "true" && !s.item }
+func (s valueContext) mayBeEmpty() bool { return s.tag.Get("empty") == "true" && !s.item }
 
 // numberField is an integer; value is 0 after an error.
 type numberField struct{ value int }
 
-func (f *numberField) read(d *decoder, n *yaml.Node, at spot) (ok bool) {
-	f.value, ok = d.number(n, at.what, boundsOf(at.tag))
+func (f *numberField) read(d *decoder, n *yaml.Node, at valueContext) (ok bool) {
+	f.value, ok = d.number(n, at.name, boundsOf(at.tag))
 	return ok
 }
 
 type boolField struct{ value bool }
 
-func (f *boolField) read(d *decoder, n *yaml.Node, at spot) bool {
-	f.value = d.boolean(n, at.what)
+func (f *boolField) read(d *decoder, n *yaml.Node, at valueContext) bool {
+	f.value = d.boolean(n, at.name)
 	return true
 }
 
@@ -108,13 +108,13 @@ type listField[T any] struct {
 	items []T
 }
 
-func (l *listField[T]) read(d *decoder, n *yaml.Node, at spot) bool {
+func (l *listField[T]) read(d *decoder, n *yaml.Node, at valueContext) bool {
 	l.node = n
 	nodes := []*yaml.Node{n}
 	switch {
 	case at.tag.Get("single") == "true" && n.Kind != yaml.SequenceNode:
 	case at.tag.Get("empty") == "true":
-		if !d.want(n, yaml.SequenceNode, at.what, "a list", "write it between [ and ]") {
+		if !d.checkNodeKind(n, yaml.SequenceNode, at.name, "a list", "write it between [ and ]") {
 			return false
 		}
 		nodes = n.Content
@@ -123,11 +123,11 @@ func (l *listField[T]) read(d *decoder, n *yaml.Node, at spot) bool {
 		if hint == "" {
 			hint = at.tag.Get("hint")
 		}
-		nodes, _ = d.list(n, at.what, hint)
+		nodes, _ = d.list(n, at.name, hint)
 	}
 	for _, node := range nodes {
 		var item T
-		if d.read(&item, node, spot{what: at.tag.Get("each"), tag: at.tag, item: true}) {
+		if d.read(&item, node, valueContext{name: at.tag.Get("each"), tag: at.tag, item: true}) {
 			l.items = append(l.items, item)
 		}
 	}
@@ -143,11 +143,11 @@ func textsOf(l listField[textField]) (all []string) {
 }
 
 // read decodes a readable or a form.
-func (d *decoder) read(into any, n *yaml.Node, at spot) bool {
-	if r, ok := into.(readable); ok {
+func (d *decoder) read(into any, n *yaml.Node, at valueContext) bool {
+	if r, ok := into.(valueReader); ok {
 		return r.read(d, n, at)
 	}
-	return d.form(into, n, at.what)
+	return d.form(into, n, at.name)
 }
 
 // form decodes a map into a form and checks the constraints in the tags. It returns false if the node is not
@@ -163,14 +163,14 @@ func (d *decoder) form(form any, n *yaml.Node, what string) bool {
 		tag := l.fields[i].Tag
 		switch value := values[name]; {
 		case value != nil:
-			at := spot{what: tag.Get("what"), tag: tag}
-			if at.what == "" {
-				at.what = strconv.Quote(name)
+			at := valueContext{name: tag.Get("what"), tag: tag}
+			if at.name == "" {
+				at.name = strconv.Quote(name)
 			}
 			d.read(v.FieldByIndex(l.fields[i].Index).Addr().Interface(), value, at)
 			d.conflicts(w, name, tag, l)
 		case tag.Get("required") == "true" && !w.excused[name]:
-			d.failAt(CodeRequired, n, fmt.Sprintf("%s has no %q", definite(what), name), tag.Get("hint"))
+			d.failAt(CodeRequired, n, fmt.Sprintf("%s has no %q", definiteArticle(what), name), tag.Get("hint"))
 		}
 	}
 	for _, rule := range l.rules {
@@ -191,13 +191,13 @@ func (d *decoder) conflicts(w *formHeader, name string, tag reflect.StructTag, l
 			first, second = other, name
 		}
 		if w.keys[other] != nil {
-			d.contradict(w, first, second, tag.Get("conflict"))
+			d.reportConflict(w, first, second, tag.Get("conflict"))
 		}
 	}
 }
 
-// contradict reports the second of two fields that exclude each other.
-func (d *decoder) contradict(w *formHeader, first, second, hint string) {
+// reportConflict reports the second of two fields that exclude each other.
+func (d *decoder) reportConflict(w *formHeader, first, second, hint string) {
 	d.failAt(CodeContradict, w.keys[second], fmt.Sprintf("%q and %q cannot be combined", first, second), hint)
 }
 
@@ -214,7 +214,7 @@ func (d *decoder) rule(w *formHeader, what string, rule reflect.StructTag, all [
 		case chosen == "":
 			chosen = name
 		default:
-			d.contradict(w, chosen, name, rule.Get("both"))
+			d.reportConflict(w, chosen, name, rule.Get("both"))
 		}
 	}
 	if chosen == "" && rule.Get("none") != "" && !w.excuse(names) {
@@ -270,13 +270,13 @@ func tagOf[T any](name string) reflect.StructTag {
 	return l.fields[l.position(name)].Tag
 }
 
-// bounds are the minimum and maximum of a number.
-type bounds struct{ least, most int }
+// numberRange are the minimum and maximum of a number.
+type numberRange struct{ min, max int }
 
-func boundsOf(tag reflect.StructTag) bounds {
+func boundsOf(tag reflect.StructTag) numberRange {
 	least, _ := strconv.Atoi(tag.Get("min"))
 	most, _ := strconv.Atoi(tag.Get("max"))
-	return bounds{least, most}
+	return numberRange{least, most}
 }
 
 // textRule is a pattern for texts.
@@ -307,7 +307,7 @@ var textRules = map[string]textRule{
 }
 
 // patterned decodes a text that must match the tag pattern.
-func (d *decoder) patterned(n *yaml.Node, at spot) (string, bool) {
+func (d *decoder) patterned(n *yaml.Node, at valueContext) (string, bool) {
 	rule := textRules[at.tag.Get("pattern")]
 	hint := rule.hint
 	switch own := at.tag.Get("hint"); {
@@ -316,9 +316,9 @@ func (d *decoder) patterned(n *yaml.Node, at spot) (string, bool) {
 	case own != "" && at.tag.Get("required") == "":
 		hint = own
 	}
-	s, ok := d.textOrEmpty(n, at.what, hint, at.mayBeEmpty())
+	s, ok := d.textOrEmpty(n, at.name, hint, at.mayBeEmpty())
 	if ok && s != "" && !rule.MatchString(s) {
-		d.failAt(CodeName, n, fmt.Sprintf("%s cannot be %q", at.what, s), hint)
+		d.failAt(CodeName, n, fmt.Sprintf("%s cannot be %q", at.name, s), hint)
 		return "", false
 	}
 	return s, ok

@@ -55,11 +55,11 @@ func splitLines(text string) []string {
 	return append(lines, text[start:])
 }
 
-// Place is a range of characters within a line. Line and Column count from 1.
-type Place struct{ Line, Column, Length int }
+// Position is a range of characters within a line. Line and Column count from 1.
+type Position struct{ Line, Column, Length int }
 
 // String formats the place as "line:column".
-func (p Place) String() string { return fmt.Sprintf("%d:%d", p.Line, p.Column) }
+func (p Position) String() string { return fmt.Sprintf("%d:%d", p.Line, p.Column) }
 
 // line returns a line by its number, or "".
 func (f *File) line(n int) string {
@@ -70,7 +70,7 @@ func (f *File) line(n int) string {
 }
 
 // Finding returns a finding about a place, which is moved into the file if necessary.
-func (f *File) Finding(code Code, at Place, message, hint string) Finding {
+func (f *File) Finding(code Code, at Position, message, hint string) Finding {
 	at.Line = min(max(at.Line, 1), len(f.lines))
 	source := f.line(at.Line)
 	at.Column = min(max(at.Column, 1), utf8.RuneCountInString(source)+1)
@@ -94,8 +94,8 @@ func (f *File) from(line, column int) string {
 }
 
 // PlaceOf returns the place of a node: a whole scalar if it is on one line, otherwise its start.
-func (f *File) PlaceOf(n *yaml.Node) Place {
-	at := Place{Line: n.Line, Column: n.Column, Length: 1}
+func (f *File) PlaceOf(n *yaml.Node) Position {
+	at := Position{Line: n.Line, Column: n.Column, Length: 1}
 	if n.Kind != yaml.ScalarNode {
 		return at
 	}
@@ -111,14 +111,15 @@ func (f *File) PlaceOf(n *yaml.Node) Place {
 }
 
 // Within returns the place of a range of bytes in a scalar's value.
-func (f *File) Within(n *yaml.Node, offset, end int) Place {
+func (f *File) Within(n *yaml.Node, offset, end int) Position {
 	starts, ok := scalarColumns(f.from(n.Line, n.Column), n)
 	if !ok {
-		return Place{Line: n.Line, Column: n.Column, Length: 1}
+		return Position{Line: n.Line, Column: n.Column, Length: 1}
 	}
 	last := len(starts) - 1
 	offset, end = min(max(offset, 0), last), min(max(end, 0), last)
-	return Place{Line: n.Line, Column: n.Column + starts[offset], Length: max(starts[end]-starts[offset], 1)}
+	return Position{Line: n.Line, Column: n.Column + starts[offset],
+		Length: max(starts[end]-starts[offset], 1)}
 }
 
 // NewLine returns a file of one line without name.

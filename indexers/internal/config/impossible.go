@@ -44,8 +44,8 @@ func (d *decoder) pathAsName(items []*yaml.Node) bool {
 	return false
 }
 
-// impossible reports paths to labels and annotations that no object can have.
-func (d *decoder) impossible(index *Index) {
+// reportImpossible reports paths to labels and annotations that no object can have.
+func (d *decoder) reportImpossible(index *Index) {
 	var each []jsonpath.Step
 	if index.Each != nil {
 		each = index.Each.Steps()
@@ -86,7 +86,7 @@ func (d *decoder) impossiblePath(at Origin, steps []jsonpath.Step, before int) {
 		}
 		names = append(names, step.Selectors[0].Name)
 	}
-	place := func(i int) Place { return at.Place(d.file, i-before, steps[i].Offset, steps[i].End) }
+	place := func(i int) Position { return at.Position(d.file, i-before, steps[i].Offset, steps[i].End) }
 	name := steps[2].Selectors[0].Name
 	switch {
 	case len(names) > 1:

@@ -137,8 +137,8 @@ func OfText(text string) Origin {
 	return Origin{Node: &yaml.Node{Kind: yaml.ScalarNode, Value: text, Line: 1, Column: 1}, text: true}
 }
 
-// Place returns the place of a range of bytes in the expression; step is the number of its step.
-func (o Origin) Place(f *File, step, offset, end int) Place {
+// Position returns the place of a range of bytes in the expression; step is the number of its step.
+func (o Origin) Position(f *File, step, offset, end int) Position {
 	switch {
 	case step < len(o.segments):
 		return f.PlaceOf(o.segments[step])
@@ -146,7 +146,7 @@ func (o Origin) Place(f *File, step, offset, end int) Place {
 		return f.PlaceOf(o.Node)
 	case o.text:
 		text := o.Node.Value
-		return Place{Line: 1, Column: utf8.RuneCountInString(text[:offset]) + 1,
+		return Position{Line: 1, Column: utf8.RuneCountInString(text[:offset]) + 1,
 			Length: utf8.RuneCountInString(text[offset:end])}
 	}
 	return f.Within(o.Node, offset, end)

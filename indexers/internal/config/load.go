@@ -41,11 +41,10 @@ func (l *Loader) Finish() ([]*Resource, []Finding) {
 
 // Unreadable records a source that cannot be read.
 func (l *Loader) Unreadable(name string, err error) {
-	l.report(l.file(name, "").Finding(CodeFile, Place{}, "the file cannot be read: "+err.Error(),
+	l.report(l.file(name, "").Finding(CodeFile, Position{}, "the file cannot be read: "+err.Error(),
 		"give the path of a file that exists and is readable"))
 }
 
-// file adds a file.
 func (l *Loader) file(name, text string) *File {
 	l.files++
 	f := NewFile(name, text)
@@ -61,11 +60,11 @@ func (l *Loader) Add(name string, data []byte) {
 	f := l.file(name, string(data))
 	switch valid := validPrefix(data); {
 	case len(data) > MaxSourceBytes:
-		l.report(f.Finding(CodeFile, Place{}, "the file is larger than 4 MiB", "split it into several files"))
+		l.report(f.Finding(CodeFile, Position{}, "the file is larger than 4 MiB", "split it into several files"))
 		return
 	case valid < len(data):
 		before := splitLines(string(data[:valid]))
-		at := Place{len(before), utf8.RuneCountInString(before[len(before)-1]) + 1, 1}
+		at := Position{len(before), utf8.RuneCountInString(before[len(before)-1]) + 1, 1}
 		message := "this is not UTF-8"
 		if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
 			f.clear()
@@ -93,7 +92,7 @@ func (l *Loader) Add(name string, data []byte) {
 		(&decoder{Loader: l, file: f}).document(document.Content[0])
 	}
 	if documents == 0 {
-		l.report(f.Finding(CodeEmpty, Place{}, "the file holds no "+Kind, "begin with apiVersion: "+
+		l.report(f.Finding(CodeEmpty, Position{}, "the file holds no "+Kind, "begin with apiVersion: "+
 			APIVersion+" and kind: "+Kind))
 	}
 }
@@ -145,8 +144,8 @@ func Sort(findings []Finding) {
 	})
 }
 
-// claim records a name. It returns its earlier place if it is taken.
-func claim(names map[string]string, name string, f *File, at Place) (before string, taken bool) {
+// recordName records a name. It returns its earlier place if it is taken.
+func recordName(names map[string]string, name string, f *File, at Position) (before string, taken bool) {
 	if before, taken = names[name]; !taken {
 		names[name] = fmt.Sprintf("%s:%s", f.name, at)
 	}

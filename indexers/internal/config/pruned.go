@@ -33,7 +33,7 @@ func (p Prune) Without(indexes []*Index) Prune {
 	var out Prune
 	read := func(p Prune) bool {
 		return slices.ContainsFunc(indexes, func(index *Index) bool {
-			_, _, ok := p.touches(index)
+			_, _, ok := p.firstConflict(index)
 			return ok
 		})
 	}
@@ -61,9 +61,9 @@ func (d *decoder) metadataOnly(r *Resource, index *Index) {
 		return
 	}
 	metadata := jsonpath.FromSegments("metadata").Steps()
-	for _, read := range index.reads() {
+	for _, read := range index.readPaths() {
 		first := read.steps
-		if len(first) == 0 || first[0].Recursive || !above(metadata, first) ||
+		if len(first) == 0 || first[0].Recursive || !selectsAtOrAbove(metadata, first) ||
 			first[0].Selectors[0].Kind != jsonpath.SelectName {
 			d.fail(CodeContradict, read.place(d.file),
 				"the index reads fields that storage mode metadata does not store",
@@ -73,32 +73,32 @@ func (d *decoder) metadataOnly(r *Resource, index *Index) {
 	}
 }
 
-// keptByIndex warns about pruned fields that an index reads, and that are therefore stored.
-func (d *decoder) keptByIndex(r *Resource, index *Index) {
+// warnIndexedPruned warns about pruned fields that an index reads, and that are therefore stored.
+func (d *decoder) warnIndexedPruned(r *Resource, index *Index) {
 	if !index.Complete() {
 		return
 	}
-	if removed, by, ok := r.Prune.touches(index); ok {
-		d.fail(CodeKeptForIndex, by.place(d.file), fmt.Sprintf("the index reads %s, which prune removes",
+	if removed, by, ok := r.Prune.firstConflict(index); ok {
+		d.fail(CodePrunedFieldIndexed, by.place(d.file), fmt.Sprintf("the index reads %s, which prune removes",
 			removed), "it is stored nevertheless; remove the index, or the path from prune")
 	}
 }
 
-// touches returns the first removed path that an index may read, and the expression that reads it.
-func (p Prune) touches(index *Index) (*jsonpath.Path, reading, bool) {
-	all := index.reads()
+// firstConflict returns the first removed path that an index may read, and the expression that reads it.
+func (p Prune) firstConflict(index *Index) (*jsonpath.Path, readPath, bool) {
+	all := index.readPaths()
 	for _, removed := range p.Paths() {
 		for _, read := range all {
-			if above(removed.Steps(), read.steps) {
+			if selectsAtOrAbove(removed.Steps(), read.steps) {
 				return removed, read, true
 			}
 		}
 	}
-	return nil, reading{}, false
+	return nil, readPath{}, false
 }
 
-// reading is a path that an index reads, relative to the object.
-type reading struct {
+// readPath is a path that an index reads, relative to the object.
+type readPath struct {
 	steps []jsonpath.Step
 	// at is its expression. operand is its range of bytes in a condition, and zero for a whole path.
 	at      Origin
@@ -106,24 +106,23 @@ type reading struct {
 }
 
 // place returns the place of the path.
-func (r reading) place(f *File) Place {
+func (r readPath) place(f *File) Position {
 	if r.operand[1] > 0 {
-		return r.at.Place(f, len(r.steps), r.operand[0], r.operand[1])
+		return r.at.Position(f, len(r.steps), r.operand[0], r.operand[1])
 	}
 	return f.PlaceOf(r.at.Node)
 }
 
-// readings are collected for one expression.
-type readings struct {
+// pathCollector are collected for one expression.
+type pathCollector struct {
 	at  Origin
-	all []reading
+	all []readPath
 }
 
-// reads returns all paths that an index reads.
-func (i *Index) reads() []reading {
-	var out []reading
+func (i *Index) readPaths() []readPath {
+	var out []readPath
 	if i.When != nil {
-		r := readings{at: i.WhenAt}
+		r := pathCollector{at: i.WhenAt}
 		for _, operand := range i.When.Operands() {
 			r.add(nil, operand, true)
 		}
@@ -132,13 +131,13 @@ func (i *Index) reads() []reading {
 	var base []jsonpath.Step
 	if i.Each != nil {
 		base = i.Each.Steps()
-		r := readings{at: i.EachAt}
+		r := pathCollector{at: i.EachAt}
 		r.add(nil, base, false)
 		out = append(out, r.all...)
 	}
 	for n := range i.Parts {
 		for _, s := range i.Parts[n].Sources {
-			r, from := readings{at: s.At}, base
+			r, from := pathCollector{at: s.At}, base
 			if s.At.Node == nil { // implied by the config
 				r.at = i.Origin()
 			}
@@ -153,8 +152,8 @@ func (i *Index) reads() []reading {
 }
 
 // add adds a path below base and the paths in its filters.
-func (r *readings) add(base, steps []jsonpath.Step, operand bool) {
-	one := reading{steps: joinSteps(base, steps), at: r.at}
+func (r *pathCollector) add(base, steps []jsonpath.Step, operand bool) {
+	one := readPath{steps: joinSteps(base, steps), at: r.at}
 	if n := len(steps); operand && n > 0 {
 		one.operand = [2]int{steps[0].Offset, steps[n-1].End}
 	}
@@ -176,9 +175,9 @@ func joinSteps(a, b []jsonpath.Step) []jsonpath.Step {
 	return append(a[:len(a):len(a)], b...)
 }
 
-// above reports whether removed may select a value at or above a value of read. Values below do not matter:
-// an index only tests the existence of maps.
-func above(removed, read []jsonpath.Step) bool {
+// selectsAtOrAbove reports whether removed may select a value at or above a value of read. Values below do
+// not matter: an index only tests the existence of maps.
+func selectsAtOrAbove(removed, read []jsonpath.Step) bool {
 	for i := range removed {
 		if i == len(read) {
 			return false
@@ -186,15 +185,15 @@ func above(removed, read []jsonpath.Step) bool {
 		if read[i].Recursive {
 			return true
 		}
-		if !meet(removed[i].Selectors, read[i].Selectors) {
+		if !overlap(removed[i].Selectors, read[i].Selectors) {
 			return false
 		}
 	}
 	return true
 }
 
-// meet reports whether two lists of selectors may select the same value.
-func meet(a, b []jsonpath.Selector) bool {
+// overlap reports whether two lists of selectors may select the same value.
+func overlap(a, b []jsonpath.Selector) bool {
 	for _, x := range a {
 		for _, y := range b {
 			if x.Kind != jsonpath.SelectName || y.Kind != jsonpath.SelectName || x.Name == y.Name {

@@ -13,7 +13,7 @@ type Reference struct {
 	// Index has the parts named below.
 	Index *Index
 	// At is the place of the target.
-	At Place
+	At Position
 }
 
 // Part returns the part of a name, or nil.
@@ -82,8 +82,8 @@ func Owners() *Reference {
 func newReferenceIndex(name string, parts ...Part) *Index {
 	index := &Index{
 		Name: ReferencePrefix + name, Parts: parts,
-		MaxValues:     boundsOf(tagOf[limitsForm]("maxValues")).most,
-		MaxValueBytes: boundsOf(tagOf[limitsForm]("maxValueBytes")).most,
+		MaxValues:     boundsOf(tagOf[limitsForm]("maxValues")).max,
+		MaxValueBytes: boundsOf(tagOf[limitsForm]("maxValueBytes")).max,
 	}
 	for _, p := range parts {
 		index.Keys = append(index.Keys, p.Name)

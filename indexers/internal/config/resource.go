@@ -59,9 +59,9 @@ type Match struct{ Group, Version, Versions, Resource, Kind string }
 
 // MatchPlaces are the places of a match.
 type MatchPlaces struct {
-	Group, Version, Name Place
+	Group, Version, Name Position
 	// Fields is the place of the field selector.
-	Fields Place
+	Fields Position
 }
 
 // Storage is indexers.Storage.

@@ -24,7 +24,7 @@ func (f *File) syntaxError(err error) Finding {
 	if m := yamlAnchor.FindStringSubmatch(text); m != nil {
 		for i, line := range f.lines {
 			if before, _, ok := strings.Cut(line, "*"+m[1]); ok {
-				at := Place{i + 1, utf8.RuneCountInString(before) + 1, len(m[1]) + 1}
+				at := Position{i + 1, utf8.RuneCountInString(before) + 1, len(m[1]) + 1}
 				return f.Finding(CodeAlias, at, "there is no anchor "+strconv.Quote(m[1]),
 					"write the value out, or quote it when it is text")
 			}
@@ -33,8 +33,8 @@ func (f *File) syntaxError(err error) Finding {
 	if at, r, ok := f.control(); ok {
 		return f.Finding(CodeYAML, at, fmt.Sprintf("the control character %U is not allowed", r), "remove it")
 	}
-	at := Place{Line: f.lineOf(err)}
-	for _, s := range slips {
+	at := Position{Line: f.lineOf(err)}
+	for _, s := range syntaxMistakes {
 		for back := range 1 + s.above {
 			if where, ok := s.find(f, at.Line-back); ok {
 				return f.Finding(CodeYAML, where, s.message, s.hint)
@@ -50,15 +50,16 @@ func (f *File) syntaxError(err error) Finding {
 		"look at the indentation, the quotes and the brackets on and above this line")
 }
 
-// slip is a common mistake.
-type slip struct {
+// syntaxMistake is a common mistake.
+type syntaxMistake struct {
 	pattern       *regexp.Regexp // its group is the invalid part
 	message, hint string
 	above         int // number of lines above the error to search
 }
 
-// slips explain most syntax errors better than the library does. They are only searched where an error is.
-var slips = []slip{
+// syntaxMistakes explain most syntax errors better than the library does. They are only searched where an
+// error is.
+var syntaxMistakes = []syntaxMistake{
 	{regexp.MustCompile(`^[ -]*(\t)`), "a tab cannot indent", "use spaces", 0},
 	{regexp.MustCompile(`\{(\{)`), "this is a template", "load the rendered file", 0},
 	{regexp.MustCompile(`^(%YAML)`), "this %YAML directive is not understood", "remove the line", 0},
@@ -74,26 +75,26 @@ var slips = []slip{
 }
 
 // find searches a line.
-func (s slip) find(f *File, number int) (Place, bool) {
+func (s syntaxMistake) find(f *File, number int) (Position, bool) {
 	line := f.line(number)
 	m := s.pattern.FindStringSubmatchIndex(line)
 	if m == nil {
-		return Place{}, false
+		return Position{}, false
 	}
-	return Place{number, utf8.RuneCountInString(line[:m[2]]) + 1,
+	return Position{number, utf8.RuneCountInString(line[:m[2]]) + 1,
 		utf8.RuneCountInString(line[m[2]:m[3]])}, true
 }
 
 // control returns the first character that YAML does not allow.
-func (f *File) control() (Place, rune, bool) {
+func (f *File) control() (Position, rune, bool) {
 	for i, line := range f.lines {
 		for n, r := range line {
 			if r < ' ' && r != '\t' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == 0xfffe || r == 0xffff {
-				return Place{i + 1, utf8.RuneCountInString(line[:n]) + 1, 1}, r, true
+				return Position{i + 1, utf8.RuneCountInString(line[:n]) + 1, 1}, r, true
 			}
 		}
 	}
-	return Place{}, 0, false
+	return Position{}, 0, false
 }
 
 // manyLines is the number of lines above which searching the line of an error takes too long.

@@ -22,15 +22,15 @@ type Transform struct {
 	MaxInput int
 }
 
-func always(name string, f func(string) string) Transform {
+func infallible(name string, f func(string) string) Transform {
 	return Transform{Name: name, Apply: func(s string) (string, bool) { return f(s), true }}
 }
 
 var namedTransforms = map[string]Transform{
-	"lower": always("lower", strings.ToLower),
-	"upper": always("upper", strings.ToUpper),
+	"lower": infallible("lower", strings.ToLower),
+	"upper": infallible("upper", strings.ToUpper),
 	// copied, so that it does not pin a long text
-	"trim": always("trim", func(s string) string { return strings.Clone(strings.TrimSpace(s)) }),
+	"trim": infallible("trim", func(s string) string { return strings.Clone(strings.TrimSpace(s)) }),
 }
 
 // transform compiles a word, or {regex: ...}.
@@ -108,6 +108,6 @@ func (d *decoder) group(n *yaml.Node, re *regexp.Regexp) (int, bool) {
 		d.failAt(CodeUnknownValue, n, fmt.Sprintf("the expression has no group %q", n.Value), hint)
 		return 0, false
 	}
-	i, ok := d.number(n, `"group"`, bounds{0, re.NumSubexp()})
+	i, ok := d.number(n, `"group"`, numberRange{0, re.NumSubexp()})
 	return i, ok
 }

@@ -131,7 +131,7 @@ func encodeNumber(text string) (string, bool) {
 
 // encodeQuantity parses units with apimachinery, which rounds up fractions of a nano.
 func encodeQuantity(text string) (string, bool) {
-	if !tractable(text) {
+	if !isTractable(text) {
 		return "", false
 	}
 	q, err := resource.ParseQuantity(text)
@@ -146,9 +146,9 @@ func encodeQuantity(text string) (string, bool) {
 	return d.key(), ok
 }
 
-// tractable rejects quantities that take apimachinery minutes: it writes out all digits, and 1e-40000000 has
-// forty million.
-func tractable(text string) bool {
+// isTractable rejects quantities that take apimachinery minutes: it writes out all digits, and 1e-40000000
+// has forty million.
+func isTractable(text string) bool {
 	if len(text) > 2*maxExponent {
 		return false
 	}

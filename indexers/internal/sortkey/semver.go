@@ -9,7 +9,7 @@ const (
 	endOfIdentifiers  = 0
 	numericIdentifier = 1
 	wordIdentifier    = 2
-	release           = 3
+	releaseRank       = 3
 )
 
 // maxDigits is the maximum length of a number, which is stored in one byte.
@@ -38,7 +38,7 @@ func encodeSemVer(text string) (string, bool) {
 		b = appendNumber(b, n)
 	}
 	if !hasPre {
-		return string(append(b, release)), true
+		return string(append(b, releaseRank)), true
 	}
 	for id := range strings.SplitSeq(pre, ".") {
 		switch {
@@ -101,12 +101,12 @@ func decodeSemVer(key string) (string, bool) {
 			id, ok = number()
 		case wordIdentifier:
 			id, key, ok = strings.Cut(key, "\x00")
-		case release, endOfIdentifiers:
+		case releaseRank, endOfIdentifiers:
 			text := strings.Join(parts[:], ".")
 			if len(ids) > 0 {
 				text += "-" + strings.Join(ids, ".")
 			}
-			return text, key == "" && (kind == release) == (len(ids) == 0)
+			return text, key == "" && (kind == releaseRank) == (len(ids) == 0)
 		default:
 			return "", false
 		}

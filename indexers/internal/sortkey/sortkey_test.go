@@ -49,7 +49,7 @@ func TestOrder(t *testing.T) {
 			if key == "\x00" && !typ.Text() {
 				t.Errorf("%v: the key of %q is the one of a missing value", typ, text)
 			}
-			if got, ok := typ.Show(key); got != text || !ok {
+			if got, ok := typ.ValueOf(key); got != text || !ok {
 				t.Errorf("%v: %q is shown as %q, %v", typ, text, got, ok)
 			}
 			last = key
@@ -113,14 +113,14 @@ func TestInvalidValues(t *testing.T) {
 				t.Errorf("%v takes %q as %q", typ, text, got)
 			}
 		}
-		if _, ok := sortkey.Named(typ.String()); !ok {
+		if _, ok := sortkey.TypeNamed(typ.String()); !ok {
 			t.Errorf("%v has no name", typ)
 		}
 		if _, ok := typ.Key(typ.Example()); !ok {
 			t.Errorf("%v refuses its own example", typ)
 		}
 	}
-	if _, ok := sortkey.Named(""); ok {
+	if _, ok := sortkey.TypeNamed(""); ok {
 		t.Error("the empty name is a type")
 	}
 }
@@ -151,7 +151,7 @@ func TestTuples(t *testing.T) {
 			t.Fatalf("%q decodes as %q, %v", a, back, ok)
 		}
 		prefix := encode(a[:1])
-		if within := encode(b) >= prefix && encode(b) < sortkey.After(prefix); within != (a[0] == b[0]) {
+		if within := encode(b) >= prefix && encode(b) < sortkey.PrefixEnd(prefix); within != (a[0] == b[0]) {
 			t.Fatalf("%q within %q: %v", b, a[:1], within)
 		}
 		if open := string(sortkey.AppendOpenPart(nil, a[0])); strings.HasPrefix(encode(b),
@@ -182,7 +182,7 @@ func TestHugeNumbers(t *testing.T) {
 func TestAfter(t *testing.T) {
 	for prefix, want := range map[string]string{"": "", "a": "b", "a\xff": "b", "\xff\xff": "",
 		"a\x00": "a\x01"} {
-		if got := sortkey.After(prefix); got != want {
+		if got := sortkey.PrefixEnd(prefix); got != want {
 			t.Errorf("after %q: %q, want %q", prefix, got, want)
 		}
 	}
@@ -200,13 +200,13 @@ func FuzzKey(f *testing.F) {
 	f.Add(uint8(sortkey.SemVer), "\x01\x31\x01\x30\x01\x30\x02a\x00\x00")
 	f.Fuzz(func(t *testing.T, n uint8, text string) {
 		typ := sortkey.Type(int(n) % (1 + len(sortkey.Names())))
-		typ.Show(text)
+		typ.ValueOf(text)
 		sortkey.Parts(text)
 		key, ok := typ.Key(text)
 		if !ok {
 			return
 		}
-		shown, ok := typ.Show(key)
+		shown, ok := typ.ValueOf(key)
 		if !ok {
 			t.Fatalf("%v: the key %q of %q cannot be shown", typ, key, text)
 		}

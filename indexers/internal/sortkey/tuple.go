@@ -50,8 +50,8 @@ func Parts(key string) (parts []string, ok bool) {
 	return parts, part.Len() == 0
 }
 
-// After returns the smallest text greater than all texts with a prefix; "" if there is none.
-func After(prefix string) string {
+// PrefixEnd returns the smallest text greater than all texts with a prefix; "" if there is none.
+func PrefixEnd(prefix string) string {
 	b := []byte(prefix)
 	for len(b) > 0 && b[len(b)-1] == 0xff {
 		b = b[:len(b)-1]

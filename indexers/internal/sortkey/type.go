@@ -41,8 +41,8 @@ var names = []string{"", "string", "int", "number", "bool", "quantity", "duratio
 // Names returns the names of the types in configs, without Any.
 func Names() []string { return slices.Clone(names[1:]) }
 
-// Named returns the type of a name.
-func Named(name string) (Type, bool) {
+// TypeNamed returns the type of a name.
+func TypeNamed(name string) (Type, bool) {
 	i := slices.Index(names, name)
 	return Type(max(i, 0)), i > 0
 }
@@ -60,11 +60,11 @@ type codec struct {
 	decode  func(key string) (string, bool)
 }
 
-func same(s string) (string, bool) { return s, true }
+func unchanged(s string) (string, bool) { return s, true }
 
 var codecs = [...]codec{
-	Any:      {"text", same, same},
-	String:   {"text", same, same},
+	Any:      {"text", unchanged, unchanged},
+	String:   {"text", unchanged, unchanged},
 	Int:      {"42", encodeInt, decodeInt},
 	Number:   {"2.5", encodeNumber, decodeDecimal},
 	Bool:     {"true", encodeBool, encodeBool},
@@ -83,8 +83,8 @@ func (t Type) Example() string { return codecs[t].example }
 // Key returns the key of a value. It returns false if text is not a value of the type.
 func (t Type) Key(text string) (string, bool) { return codecs[t].encode(text) }
 
-// Show returns the canonical form of a key's value. It returns false for an invalid key.
-func (t Type) Show(key string) (string, bool) { return codecs[t].decode(key) }
+// ValueOf returns the canonical form of a key's value. It returns false for an invalid key.
+func (t Type) ValueOf(key string) (string, bool) { return codecs[t].decode(key) }
 
 // Canonical returns the canonical form of a value: equal values have one text.
 func (t Type) Canonical(text string) (string, bool) {
@@ -95,7 +95,7 @@ func (t Type) Canonical(text string) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	return t.Show(key)
+	return t.ValueOf(key)
 }
 
 // Mismatch returns the error text for text that is not a value of the type.

@@ -36,7 +36,7 @@ type Difference struct {
 	Says string
 }
 
-func (d Difference) is(q Question) bool {
+func (d Difference) appliesTo(q Question) bool {
 	path, query, _ := strings.Cut(q.Path, "?")
 	return d.Writes == q.Writes() && d.Path.MatchString(path) &&
 		(d.Query == nil || d.Query.MatchString(query))
@@ -72,10 +72,10 @@ func Compare(t *testing.T, real *rest.Config, servers []Server, questions []Ques
 		ofServers[i] = placeholders(t, s.Config)
 	}
 	compare := func(q Question) (problems []string) {
-		want := q.future(t, real, ofReal)
+		want := q.start(t, real, ofReal)
 		var got []func() (Answer, error)
 		for i, s := range servers {
-			got = append(got, q.future(t, s.Config, ofServers[i]))
+			got = append(got, q.start(t, s.Config, ofServers[i]))
 		}
 		for i, s := range servers {
 			if found := s.problems(t, q, want, got[i]); found != "" {
@@ -96,7 +96,7 @@ func Compare(t *testing.T, real *rest.Config, servers []Server, questions []Ques
 		asking.Go(func() { // ended by its answers
 			defer func() { <-slots }()
 			problems := compare(q)
-			if len(problems) > 0 && q.ends() {
+			if len(problems) > 0 && q.isShortWatch() {
 				again.Lock()
 				defer again.Unlock()
 				again.questions = append(again.questions, q)
@@ -110,7 +110,7 @@ func Compare(t *testing.T, real *rest.Config, servers []Server, questions []Ques
 	asking.Wait()
 	for _, q := range again.questions {
 		problems := compare(q)
-		for try := 1; try < tries && len(problems) > 0; try++ {
+		for try := 1; try < maxTries && len(problems) > 0; try++ {
 			problems = compare(q)
 		}
 		for _, problem := range problems {
@@ -119,15 +119,15 @@ func Compare(t *testing.T, real *rest.Config, servers []Server, questions []Ques
 	}
 }
 
-// tries limits the repetitions of a watch that differed. Each repetition runs alone, because a busy server
+// maxTries limits the repetitions of a watch that differed. Each repetition runs alone, because a busy server
 // may not send all events within the second that a watch lasts. A real difference is permanent.
-const tries = 5
+const maxTries = 5
 
-// ends reports whether the question is a watch of one second.
-func (q Question) ends() bool { return strings.Contains(q.Path, "timeoutSeconds=1") }
+// isShortWatch reports whether the question is a watch of one second.
+func (q Question) isShortWatch() bool { return strings.Contains(q.Path, "timeoutSeconds=1") }
 
-// future sends the request, and returns a function that waits for the answer.
-func (q Question) future(t *testing.T, config *rest.Config, fill *strings.Replacer) func() (Answer, error) {
+// start sends the request, and returns a function that waits for the answer.
+func (q Question) start(t *testing.T, config *rest.Config, fill *strings.Replacer) func() (Answer, error) {
 	header := http.Header{}
 	if q.Accept != "" {
 		header.Set("Accept", q.Accept)
@@ -161,7 +161,7 @@ func (s Server) problems(t *testing.T, q Question, ofReal, ofServer func() (Answ
 	found := differences(t, want, got)
 	for _, d := range s.Differs {
 		switch {
-		case !d.is(q):
+		case !d.appliesTo(q):
 		case found == "":
 			return fmt.Sprintf("there is no difference (%s)", d.Why)
 		default:

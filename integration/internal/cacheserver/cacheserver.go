@@ -44,7 +44,7 @@ func Start(config *rest.Config, gvrs ...schema.GroupVersionResource) (*Server, e
 	for _, gvr := range gvrs {
 		informer, keepErr := factory.ForResource(gvr)
 		if keepErr == nil {
-			keepErr = server.Keep(informer)
+			keepErr = server.AddType(informer)
 		}
 		err = errors.Join(err, keepErr)
 	}

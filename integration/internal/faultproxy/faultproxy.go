@@ -49,8 +49,8 @@ func (p Proxy) Redirect(t testing.TB, upstream string) {
 	}
 }
 
-// Spoil applies a toxic of toxiproxy to all bytes from the server until restore is called.
-func (p Proxy) Spoil(t testing.TB, kind string, attributes map[string]any) (restore func()) {
+// AddToxic applies a toxic of toxiproxy to all bytes from the server until restore is called.
+func (p Proxy) AddToxic(t testing.TB, kind string, attributes map[string]any) (restore func()) {
 	t.Helper()
 	text, err := json.Marshal(map[string]any{"name": kind, "type": kind, "attributes": attributes})
 	if err != nil {

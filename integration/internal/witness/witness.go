@@ -14,24 +14,24 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// remembered limits the recorded events of a key for error messages.
-const remembered = 10
+// maxRecorded limits the recorded events of a key for error messages.
+const maxRecorded = 10
 
 // Witness is an event handler that checks events of custom resources with a number in spec.value. It can
 // block on demand. It is safe for concurrent use.
 type Witness struct {
 	name string
-	// generation returns the generation of the informer.
-	generation func() int
+	// incarnation returns the incarnation of the informer.
+	incarnation func() int
 
 	mu struct {
 		sync.Mutex
 		// gate blocks the handler until it is closed. It is nil if the handler does not block.
 		gate chan struct{}
 		// live has the existing objects according to the events.
-		live map[string]seen
+		live map[string]seenVersion
 		// last has the latest event of each object, including deleted ones.
-		last map[types.UID]seen
+		last map[types.UID]seenVersion
 		// lost counts the deletions with DeletedFinalStateUnknown of each object.
 		lost map[types.UID]int
 		// trail has the latest events of each key.
@@ -47,8 +47,8 @@ type Object struct {
 	Value int64
 }
 
-// seen is an object at a resource version.
-type seen struct {
+// seenVersion is an object at a resource version.
+type seenVersion struct {
 	Object
 	version uint64
 }
@@ -62,15 +62,15 @@ type Counts struct {
 
 var _ cache.ResourceEventHandler = (*Witness)(nil)
 
-// New returns a witness. generation returns the informer's generation; it is nil for informers without
-// generations.
-func New(name string, generation func() int) *Witness {
-	if generation == nil {
-		generation = func() int { return 0 }
+// New returns a witness. incarnation returns the informer's incarnation; it is nil for informers without
+// incarnations.
+func New(name string, incarnation func() int) *Witness {
+	if incarnation == nil {
+		incarnation = func() int { return 0 }
 	}
-	w := &Witness{name: name, generation: generation}
-	w.mu.live = map[string]seen{}
-	w.mu.last = map[types.UID]seen{}
+	w := &Witness{name: name, incarnation: incarnation}
+	w.mu.live = map[string]seenVersion{}
+	w.mu.last = map[types.UID]seenVersion{}
 	w.mu.lost = map[types.UID]int{}
 	w.mu.trail = map[string][]string{}
 	return w
@@ -80,35 +80,35 @@ func New(name string, generation func() int) *Witness {
 func (w *Witness) Name() string { return w.name }
 
 // OnAdd implements cache.ResourceEventHandler.
-func (w *Witness) OnAdd(obj any, _ bool) { w.note("add", "", nil, obj) }
+func (w *Witness) OnAdd(obj any, _ bool) { w.record("add", "", nil, obj) }
 
 // OnUpdate implements cache.ResourceEventHandler.
-func (w *Witness) OnUpdate(before, obj any) { w.note("update", "", before, obj) }
+func (w *Witness) OnUpdate(before, obj any) { w.record("update", "", before, obj) }
 
 // OnDelete implements cache.ResourceEventHandler.
 func (w *Witness) OnDelete(obj any) {
 	if lost, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		w.note("lose", lost.Key, nil, lost.Obj)
+		w.record("lose", lost.Key, nil, lost.Obj)
 		return
 	}
-	w.note("delete", "", nil, obj)
+	w.record("delete", "", nil, obj)
 }
 
-// note checks an event against the earlier ones and records it.
-func (w *Witness) note(verb, key string, before, obj any) {
+// record checks an event against the earlier ones and records it.
+func (w *Witness) record(verb, key string, before, obj any) {
 	u := obj.(*unstructured.Unstructured)
 	if key == "" {
 		key = keyOf(u)
 	}
-	w.pass()
+	w.waitIfBlocked()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.mu.counts.Events++
-	now := seen{Object: Object{UID: u.GetUID()}}
+	now := seenVersion{Object: Object{UID: u.GetUID()}}
 	now.Value, _, _ = unstructured.NestedInt64(u.Object, "spec", "value")
 	version, err := strconv.ParseUint(u.GetResourceVersion(), 10, 64)
 	now.version = version
-	complaint := w.complaint(verb, key, before, u, now)
+	complaint := w.violation(verb, key, before, u, now)
 	if err != nil {
 		complaint = err.Error()
 	}
@@ -122,7 +122,7 @@ func (w *Witness) note(verb, key string, before, obj any) {
 	}
 	trail := append(w.mu.trail[key], fmt.Sprintf("%s %s=%d @%d %s", verb, now.UID, now.Value, version,
 		time.Now().Format("05.000")))
-	w.mu.trail[key] = trail[max(0, len(trail)-remembered):]
+	w.mu.trail[key] = trail[max(0, len(trail)-maxRecorded):]
 	w.mu.last[now.UID] = now
 	switch verb {
 	case "lose":
@@ -136,12 +136,13 @@ func (w *Witness) note(verb, key string, before, obj any) {
 	}
 }
 
-// complaint describes why an event is invalid. An object must be added while it does not exist, and updated
+// violation describes why an event is invalid. An object must be added while it does not exist, and updated
 // or deleted while it exists, with the same UID. The old object of an update must be the object of the
 // previous event. A deleted object must not reappear, and versions must not decrease. Objects that were
-// deleted with their type can reappear in the next generation, because the handler can receive objects of a
+// deleted with their type can reappear in the next incarnation, because the handler can receive objects of a
 // new definition before the change of definition.
-func (w *Witness) complaint(verb, key string, before any, u *unstructured.Unstructured, now seen) string {
+func (w *Witness) violation(verb, key string, before any, u *unstructured.Unstructured,
+	now seenVersion) string {
 	was, live := w.mu.live[key]
 	last, known := w.mu.last[now.UID]
 	lost := w.mu.lost[now.UID]
@@ -156,7 +157,7 @@ func (w *Witness) complaint(verb, key string, before any, u *unstructured.Unstru
 		FormatUint(was.version, 10):
 		return fmt.Sprintf("comes with version %s as the one before, which was %d",
 			before.(*unstructured.Unstructured).GetResourceVersion(), was.version)
-	case verb == "add" && known && (lost == 0 || lost >= w.generation()):
+	case verb == "add" && known && (lost == 0 || lost >= w.incarnation()):
 		return "comes again after its end"
 	case now.version < last.version:
 		return fmt.Sprintf("comes after version %d", last.version)
@@ -168,8 +169,8 @@ func keyOf(u *unstructured.Unstructured) string {
 	return u.GetNamespace() + "/" + u.GetName()
 }
 
-// pass blocks if the witness is set to block.
-func (w *Witness) pass() {
+// waitIfBlocked blocks if the witness is set to block.
+func (w *Witness) waitIfBlocked() {
 	w.mu.Lock()
 	gate := w.mu.gate
 	w.mu.Unlock()
@@ -229,8 +230,8 @@ func (w *Witness) Counts() Counts {
 	return w.mu.counts
 }
 
-// Nonsense returns the invalid events, each once.
-func (w *Witness) Nonsense() []string {
+// Violations returns the invalid events, each once.
+func (w *Witness) Violations() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	nonsense := w.mu.nonsense
@@ -246,7 +247,7 @@ func (w *Witness) Forget() {
 	for _, o := range w.mu.live {
 		here[o.UID] = true
 	}
-	maps.DeleteFunc(w.mu.last, func(uid types.UID, _ seen) bool { return !here[uid] })
+	maps.DeleteFunc(w.mu.last, func(uid types.UID, _ seenVersion) bool { return !here[uid] })
 	maps.DeleteFunc(w.mu.lost, func(uid types.UID, _ int) bool { return !here[uid] })
 	clear(w.mu.trail)
 }

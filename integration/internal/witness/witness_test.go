@@ -33,7 +33,7 @@ func TestWitness(t *testing.T) {
 			w.OnAdd(another, false)
 		}},
 		{name: "a repeat", tell: func(w *Witness) { w.OnAdd(one, true); w.OnUpdate(one, one) }},
-		{name: "two generations", tell: func(w *Witness) { w.OnAdd(one, true); lose(w); w.OnAdd(one, true) }},
+		{name: "two incarnations", tell: func(w *Witness) { w.OnAdd(one, true); lose(w); w.OnAdd(one, true) }},
 		{name: "added twice", tell: func(w *Witness) { w.OnAdd(one, true); w.OnAdd(two, false) },
 			want: "although that it is there is true"},
 		{name: "updated before it is added", tell: func(w *Witness) { w.OnUpdate(one, two) },
@@ -51,7 +51,7 @@ func TestWitness(t *testing.T) {
 				w.OnAdd(two,
 					false)
 			}, want: "again after its end"},
-		{name: "lost and back in one generation",
+		{name: "lost and back in one incarnation",
 			tell: func(w *Witness) {
 				w.OnAdd(one, true)
 				lose(w)
@@ -71,11 +71,11 @@ func TestWitness(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := New("w", func() int { return 2 })
 			c.tell(w)
-			got := strings.Join(w.Nonsense(), "\n")
+			got := strings.Join(w.Violations(), "\n")
 			if (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
 				t.Errorf("the complaint is %q, want one with %q", got, c.want)
 			}
-			if again := w.Nonsense(); again != nil {
+			if again := w.Violations(); again != nil {
 				t.Errorf("told again: %q", again)
 			}
 		})

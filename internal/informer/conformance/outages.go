@@ -45,7 +45,7 @@ func outages() []outage {
 func RunOutages(t *testing.T, config *rest.Config, server Server, subjects ...Subject) {
 	t.Helper()
 	for _, o := range outages() {
-		t.Run(o.name, func(t *testing.T) { o.run(t, config, server, cast(subjects)) })
+		t.Run(o.name, func(t *testing.T) { o.run(t, config, server, allSubjects(subjects)) })
 	}
 }
 

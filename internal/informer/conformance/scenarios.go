@@ -6,8 +6,8 @@ type scenario struct {
 	play func(*Stage)
 	// deviation is the reason if subjects differ from client-go by intention. reference is then client-go's
 	// trace, and instead that of the subjects.
-	deviation          string
-	reference, instead []string
+	deviation               string
+	reference, subjectTrace []string
 }
 
 func scenarios() []scenario {
@@ -38,9 +38,9 @@ func scenarios() []scenario {
 		{name: "store writes", play: storeWrites},
 		{
 			name: "re-created while away", play: recreatedWhileAway,
-			deviation: "another object under the same key is not an update of the first",
-			reference: []string{"a: initial 1, other object 1→2", "store: a=2"},
-			instead:   []string{"a: initial 1, lost 1, add 2", "store: a=2"},
+			deviation:    "another object under the same key is not an update of the first",
+			reference:    []string{"a: initial 1, other object 1→2", "store: a=2"},
+			subjectTrace: []string{"a: initial 1, lost 1, add 2", "store: a=2"},
 		},
 	}
 }

@@ -40,7 +40,7 @@ func indexers(s *Stage) {
 		for _, v := range []string{"x", "y", "xy", "none"} {
 			keys, err := x.IndexKeys(name, v)
 			objects, _ := x.ByIndex(name, v)
-			s.Note("%s=%s: %v, %d objects, error %v", name, v, bare(keys), len(objects), err)
+			s.Note("%s=%s: %v, %d objects, error %v", name, v, withoutNamespaces(keys), len(objects), err)
 		}
 		like, err := x.Index(name, configMap("z", "yx"))
 		s.Note("like yx by %s: %d, error %v", name, len(like), err)
@@ -55,8 +55,8 @@ func indexers(s *Stage) {
 
 func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// bare removes the namespaces, which differ between stages.
-func bare(keys []string) []string {
+// withoutNamespaces removes the namespaces, which differ between stages.
+func withoutNamespaces(keys []string) []string {
 	var names []string
 	for _, key := range keys {
 		_, name, _ := cache.SplitMetaNamespaceKey(key)
@@ -136,7 +136,7 @@ func storeWrites(s *Stage) {
 	s.NoteTrace("", r)
 	keys := store.ListKeys()
 	slices.Sort(keys)
-	s.Note("keys: %v", bare(keys))
+	s.Note("keys: %v", withoutNamespaces(keys))
 	s.must(store.Replace([]any{configMap("only", "1")}, "7"))
 	s.NoteStore()
 	if version, ok := newer.StoreVersion(store); ok {

@@ -20,8 +20,8 @@ import (
 	"github.com/crdcache/crdcache/internal/newer"
 )
 
-// patience limits each wait of a stage.
-const patience = time.Minute
+// waitLimit limits each wait of a stage.
+const waitLimit = time.Minute
 
 var (
 	configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
@@ -123,10 +123,11 @@ func (s *Stage) Make(resync time.Duration, indexers cache.Indexers) {
 	s.Informer = s.new(s.t, setup)
 }
 
-// Fresh waits until lists from the server's cache have everything that was written. Otherwise an object could
-// be missing from a list and arrive with the watch. It writes a ConfigMap outside the suite and waits for
-// that one. The resource version of a list is not enough, because it also counts changes of other types.
-func (s *Stage) Fresh() {
+// AwaitServerCache waits until lists from the server's cache have everything that was written. Otherwise an
+// object could be missing from a list and arrive with the watch. It writes a ConfigMap outside the suite and
+// waits for that one. The resource version of a list is not enough, because it also counts changes of other
+// types.
+func (s *Stage) AwaitServerCache() {
 	s.t.Helper()
 	own := s.direct.Resource(configMaps).Namespace(s.namespace) // all namespaces have one cache
 	marker := &unstructured.Unstructured{}
@@ -144,7 +145,7 @@ func (s *Stage) Hold() (release func()) {
 	open := s.Faults.Hold()
 	return func() {
 		s.t.Helper()
-		s.Fresh()
+		s.AwaitServerCache()
 		open()
 	}
 }
@@ -152,7 +153,7 @@ func (s *Stage) Hold() (release func()) {
 // Run runs the informer until the end of the stage.
 func (s *Stage) Run() {
 	s.t.Helper()
-	s.Fresh()
+	s.AwaitServerCache()
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	s.ended = make(chan struct{})

@@ -30,7 +30,7 @@ func (sc scenario) run(t *testing.T, config *rest.Config, subjects []Subject) {
 		t.Parallel()
 		for _, verb := range []string{"list", "watch-list"} {
 			t.Run(verb, func(t *testing.T) {
-				traces := playAll(t, config, sc, cast(subjects), verb)
+				traces := playAll(t, config, sc, allSubjects(subjects), verb)
 				if !t.Failed() {
 					sc.compare(t, traces)
 				}
@@ -39,8 +39,8 @@ func (sc scenario) run(t *testing.T, config *rest.Config, subjects []Subject) {
 	})
 }
 
-// cast returns client-go's informer and the subjects.
-func cast(subjects []Subject) []Subject {
+// allSubjects returns client-go's informer and the subjects.
+func allSubjects(subjects []Subject) []Subject {
 	return append([]Subject{{Name: reference, New: Reference}}, subjects...)
 }
 
@@ -56,7 +56,7 @@ func playAll(t *testing.T, config *rest.Config, sc scenario, subjects []Subject,
 		for k, subject := range subjects {
 			t.Run(subject.Name, func(t *testing.T) {
 				t.Parallel()
-				s := newStage(t, config, subject.New, verb, patience)
+				s := newStage(t, config, subject.New, verb, waitLimit)
 				sc.play(s)
 				traces[k] = s.end(subject.Name)
 			})
@@ -76,7 +76,7 @@ func (sc scenario) compare(t *testing.T, traces []trace) {
 		if diff := cmp.Diff(sc.reference, want); diff != "" {
 			t.Errorf("client-go no longer behaves as the deviation assumes (-expected +client-go):\n%s", diff)
 		}
-		want = sc.instead
+		want = sc.subjectTrace
 	}
 	for _, subject := range traces[1:] {
 		if diff := cmp.Diff(want, subject.lines); diff != "" {

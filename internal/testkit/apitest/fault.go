@@ -95,8 +95,8 @@ func (c *closer) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// Break adds faults; the last one that matches a request applies.
-func (s *Server) Break(broken ...Fault) {
+// AddFaults adds faults; the last one that matches a request applies.
+func (s *Server) AddFaults(broken ...Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range broken {

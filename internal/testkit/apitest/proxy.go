@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// Behind returns an HTTP client that reaches a server in memory through a reverse proxy in memory, which
+// ProxyClient returns an HTTP client that reaches a server in memory through a reverse proxy in memory, which
 // forwards data immediately. wrap wraps the proxy: it sees each request, and can change the response.
-func (s *Server) Behind(t testing.TB, wrap func(http.Handler) http.Handler) *http.Client {
+func (s *Server) ProxyClient(t testing.TB, wrap func(http.Handler) http.Handler) *http.Client {
 	t.Helper()
 	target, err := url.Parse(s.URL)
 	if err != nil {

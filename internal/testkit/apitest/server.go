@@ -60,7 +60,8 @@ func newServer(t testing.TB, types []Type) *Server {
 func newCluster(t testing.TB, types []Type) *testcluster.Cluster {
 	t.Helper()
 	cluster, err := testcluster.New(t.Context(), testcluster.Options{
-		Bare: true, Types: definitions(types), History: math.MaxInt, BookmarkInterval: math.MaxInt64,
+		WithoutBuiltIns: true, Types: definitions(types), History: math.MaxInt,
+		BookmarkInterval: math.MaxInt64,
 	})
 	if err != nil {
 		t.Fatal(err)

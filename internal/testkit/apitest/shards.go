@@ -17,8 +17,9 @@ import (
 // in front of one that does not.
 type Sharding struct {
 	http.Handler
-	// Off forwards requests unchanged. Silent omits the shard from lists, like for custom resources.
-	Off, Silent atomic.Bool
+	// Disabled forwards requests unchanged. OmitFromLists omits the shard from lists, like for custom
+	// resources.
+	Disabled, OmitFromLists atomic.Bool
 	// Sent counts the forwarded objects, Watches the open watches.
 	Sent, Watches atomic.Int64
 }
@@ -41,7 +42,7 @@ func (s *Sharding) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err != nil:
 		http.Error(w, err.Error(), http.StatusInternalServerError)
-	case s.Off.Load():
+	case s.Disabled.Load():
 		s.Handler.ServeHTTP(w, r)
 	case query.Get("watch") == "true":
 		lines := &shardedWatch{ResponseWriter: w, sharding: s, selector: selector}
@@ -65,11 +66,11 @@ func (s *Sharding) list(w http.ResponseWriter, r *http.Request, selector *readap
 	if json.Unmarshal(body, &list) == nil && list.Items != nil {
 		kept := []json.RawMessage{}
 		for _, item := range *list.Items {
-			if s.passes(selector, item) {
+			if s.selects(selector, item) {
 				kept = append(kept, item)
 			}
 		}
-		if selector != nil && !s.Silent.Load() {
+		if selector != nil && !s.OmitFromLists.Load() {
 			list.Metadata["shardInfo"] = map[string]any{"selector": selector.String()}
 		}
 		_ = json.Unmarshal(body, &list.Rest)
@@ -84,7 +85,7 @@ func (s *Sharding) list(w http.ResponseWriter, r *http.Request, selector *readap
 	_, _ = w.Write(body)
 }
 
-func (s *Sharding) passes(selector *readapi.ShardSelector, object []byte) bool {
+func (s *Sharding) selects(selector *readapi.ShardSelector, object []byte) bool {
 	u := &unstructured.Unstructured{}
 	if err := json.Unmarshal(object, &u.Object); err != nil {
 		return true
@@ -126,7 +127,7 @@ func (w *shardedWatch) Write(data []byte) (int, error) {
 		}
 		_ = json.Unmarshal(line, &event)
 		if event.Type == "BOOKMARK" || event.Type == "ERROR" || event.Type == "" ||
-			w.sharding.passes(w.selector, event.Object) {
+			w.sharding.selects(w.selector, event.Object) {
 			if _, err := w.ResponseWriter.Write(line); err != nil {
 				return 0, err
 			}

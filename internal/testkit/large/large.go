@@ -63,8 +63,8 @@ func (s source) word() string { return words[s.IntN(len(words))] }
 var words = strings.Fields(`checkout payments catalog search identity billing gateway inventory orders shipping pricing
 	recommendations sessions notifications audit ledger media thumbnails exports imports scheduler metrics traces events`)
 
-// joined returns a list of generated elements.
-func joined(count int, one func(n int) string) string {
+// list returns a list of generated elements.
+func list(count int, one func(n int) string) string {
 	all := make([]string, count)
 	for n := range all {
 		all[n] = one(n)
@@ -82,6 +82,6 @@ func managed(manager, apiVersion, subresource, at, fields string) string {
 
 // keys returns the part of managedFields for these keys.
 func keys(names ...string) string {
-	return `{".":{},` + joined(len(names),
+	return `{".":{},` + list(len(names),
 		func(n int) string { return fmt.Sprintf(`"f:%s":{}`, names[n]) }) + `}`
 }

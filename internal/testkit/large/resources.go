@@ -7,7 +7,7 @@ func policyReport(n int) []byte {
 	s := sourceOf(5, n)
 	target, created := s.uid(), s.time()
 	seconds := 1_760_000_000 + s.IntN(10_000_000)
-	results := joined(18+s.IntN(10), func(k int) string {
+	results := list(18+s.IntN(10), func(k int) string {
 		policy := (k*7 + s.IntN(3)) % 60
 		return fmt.Sprintf(`{"category":"Pod Security Standards (Restricted)","message":"validation rule 'check-%[1]d-%[2]s' passed: containers must set %[2]s as the standard of the platform team says, see https://docs.example.com/policies/%[1]d","policy":"require-%[2]s-%[1]d","properties":{"controls":"check-%[1]d","process":"background scan"},"result":"%[3]s","rule":"check-%[1]d-%[2]s","scored":true,"severity":"medium","source":"kyverno","timestamp":{"nanos":0,"seconds":%[4]d}}`,
 			policy, words[policy%len(words)], []string{"pass", "pass", "pass", "fail",
@@ -29,10 +29,10 @@ func workflow(n int) []byte {
 	t, s := sourceOf(6, template), sourceOf(7, n)
 	name := fmt.Sprintf("%s-%d-%s", t.word(), template, s.hex(5))
 	steps := 5 + t.IntN(5)
-	templates := joined(steps, func(k int) string {
+	templates := list(steps, func(k int) string {
 		return fmt.Sprintf(`{"container":{"args":["--step=%[1]d","--input={{inputs.parameters.%[2]s}}"],"command":["/bin/%[2]s"],"env":[{"name":"STEP","value":"%[1]d"}],"image":"registry.example.com/%[2]s:v%[3]d","name":"","resources":{"requests":{"cpu":"100m","memory":"256Mi"}}},"inputs":{"parameters":[{"name":%[2]q}]},"metadata":{},"name":"step-%[1]d-%[2]s","outputs":{}}`, k, t.word(), t.IntN(40))
 	})
-	nodes := joined(steps, func(k int) string {
+	nodes := list(steps, func(k int) string {
 		id := fmt.Sprintf("%s-%d", name, s.Int32())
 		return fmt.Sprintf(`%[1]q:{"boundaryID":%[2]q,"displayName":"step-%[3]d","finishedAt":%[4]q,"hostNodeName":"node-%[5]d.example.com","id":%[1]q,"inputs":{"parameters":[{"name":"input","value":"s3://data/%[6]s/part-%[7]d"}]},"name":"%[2]s.step-%[3]d","outputs":{"artifacts":[{"name":"main-logs","s3":{"key":"%[2]s/%[1]s/main.log"}}],"exitCode":"0"},"phase":"Succeeded","progress":"1/1","resourcesDuration":{"cpu":%[8]d,"memory":%[9]d},"startedAt":%[4]q,"templateName":"step-%[3]d","templateScope":"local/%[2]s","type":"Pod"}`,
 			id, name, k, s.time(), s.IntN(400), s.word(), s.IntN(10_000), s.IntN(300), s.IntN(900))
@@ -55,18 +55,18 @@ func workflow(n int) []byte {
 func certificate(n int) []byte {
 	s := sourceOf(8, n)
 	name, created := fmt.Sprintf("%s-%d", s.word(), n), s.time()
-	names := joined(90+s.IntN(30), func(k int) string {
+	names := list(90+s.IntN(30), func(k int) string {
 		return fmt.Sprintf(`"%s-%d.%s.team-%d.example.com"`,
 			s.word(), k, name, n%40)
 	})
-	conditions := joined(12, func(k int) string {
+	conditions := list(12, func(k int) string {
 		return fmt.Sprintf(`{"lastTransitionTime":%q,"message":"Certificate is up to date and has not expired: the secret %s-tls holds revision %d of it","observedGeneration":%d,"reason":"Ready","status":"True","type":"Ready%d"}`, s.time(), name, s.IntN(90), 1+s.IntN(9), k)
 	})
 	condition := keys("lastTransitionTime", "message", "observedGeneration", "reason", "status", "type")
 	fields := managed("helm", "cert-manager.io/v1", "", created, `{"f:spec":`+keys("commonName", "dnsNames",
 		"duration", "issuerRef", "privateKey", "renewBefore", "secretName", "usages")+`}`) +
 		"," + managed("cert-manager-certificates-readiness", "cert-manager.io/v1", "status", s.time(),
-		`{"f:status":{".":{},"f:conditions":{`+joined(12, func(k int) string {
+		`{"f:status":{".":{},"f:conditions":{`+list(12, func(k int) string {
 			return fmt.Sprintf(`"k:{\"type\":\"Ready%d\"}":%s`, k, condition)
 		})+`},"f:notAfter":{},"f:notBefore":{},"f:renewalTime":{},"f:revision":{}}}`)
 	return fmt.Appendf(
@@ -95,7 +95,7 @@ func definition(n int) []byte {
 		`{"f:status":`+keys("acceptedNames", "conditions", "storedVersions")+`}`)
 	return fmt.Appendf(
 		nil, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"creationTimestamp":%[1]q,"generation":1,"managedFields":[%[2]s],"name":"%[3]ss.%[4]s","resourceVersion":"%[5]d","uid":%[6]q},"spec":{"conversion":{"strategy":"None"},"group":%[4]q,"names":{"kind":%[3]q,"listKind":"%[3]sList","plural":"%[3]ss","singular":%[3]q},"scope":"Namespaced","versions":[{"name":"v1","schema":{"openAPIV3Schema":{"description":"%[3]s is the Schema for the %[3]ss API.","properties":{"apiVersion":{"description":"APIVersion defines the versioned schema of this representation of an object.\nServers should convert recognized schemas to the latest internal value, and\nmay reject unrecognized values.\nMore info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources","type":"string"},"kind":{"description":"Kind is a string value representing the REST resource this object represents.\nServers may infer this from the endpoint the client submits requests to.\nCannot be updated.\nIn CamelCase.\nMore info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds","type":"string"},"metadata":{"type":"object"},"spec":{"properties":{%[7]s},"type":"object"},"status":{"properties":{"conditions":{"items":%[8]s,"type":"array","x-kubernetes-list-map-keys":["type"],"x-kubernetes-list-type":"map"}},"type":"object"}},"type":"object"}},"served":true,"storage":true,"subresources":{"status":{}}}]},"status":{"acceptedNames":{"kind":%[3]q,"plural":"%[3]ss"},"conditions":[{"lastTransitionTime":%[1]q,"message":"no conflicts found","reason":"NoConflicts","status":"True","type":"NamesAccepted"},{"lastTransitionTime":%[1]q,"message":"the initial names have been accepted","reason":"InitialNamesAccepted","status":"True","type":"Established"}],"storedVersions":["v1"]}}`,
-		created, fields, kind, group, 700_000_000+n, s.uid(), joined(20+s.IntN(15),
+		created, fields, kind, group, 700_000_000+n, s.uid(), list(20+s.IntN(15),
 			property), commonSchemas[0])
 }
 

@@ -10,7 +10,7 @@ import (
 func containers(app int, revision int) string {
 	s := sourceOf(10, app)
 	name := s.word()
-	env := joined(8+s.IntN(14), func(n int) string {
+	env := list(8+s.IntN(14), func(n int) string {
 		if n%4 == 3 {
 			return fmt.Sprintf(`{"name":"%s_SECRET_%d","valueFrom":{"secretKeyRef":{"key":"password-%d","name":"%s-%d-credentials"}}}`, s.word(), n, n, name, app)
 		}

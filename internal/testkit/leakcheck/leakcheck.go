@@ -27,7 +27,7 @@ func leftGoroutines(marks []string) string {
 	for range 100 {
 		buffer := make([]byte, 1<<20)
 		buffer = buffer[:runtime.Stack(buffer, true)]
-		if left = marked(string(buffer), marks); left == "" {
+		if left = stacksWith(string(buffer), marks); left == "" {
 			return ""
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -35,8 +35,8 @@ func leftGoroutines(marks []string) string {
 	return left
 }
 
-// marked returns the stacks that contain a mark, except that of the check itself.
-func marked(stacks string, marks []string) string {
+// stacksWith returns the stacks that contain a mark, except that of the check itself.
+func stacksWith(stacks string, marks []string) string {
 	var found strings.Builder
 	for stack := range strings.SplitSeq(stacks, "\n\n") {
 		if strings.Contains(stack, "leakcheck.leftGoroutines") {

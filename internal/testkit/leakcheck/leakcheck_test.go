@@ -4,10 +4,10 @@ import "testing"
 
 func TestMarked(t *testing.T) {
 	stacks := "goroutine 1:\nleakcheck.leftGoroutines ours.f\n\ngoroutine 2:\nours.g\n\ngoroutine 3:\ntheirs.h"
-	if got, want := marked(stacks, []string{"ours."}), "goroutine 2:\nours.g\n\n"; got != want {
+	if got, want := stacksWith(stacks, []string{"ours."}), "goroutine 2:\nours.g\n\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got := marked(stacks, []string{"nobody."}); got != "" {
+	if got := stacksWith(stacks, []string{"nobody."}); got != "" {
 		t.Errorf("got %q, want nothing", got)
 	}
 }

@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// passing is a response on its way through a proxy.
-type passing struct {
+// forwardedResponse is a response on its way through a proxy.
+type forwardedResponse struct {
 	http.ResponseWriter
 	write func([]byte) (int, error)
 	flush func()
 }
 
-func (p passing) Write(data []byte) (int, error) { return p.write(data) }
-func (p passing) Flush()                         { p.flush() }
+func (p forwardedResponse) Write(data []byte) (int, error) { return p.write(data) }
+func (p forwardedResponse) Flush()                         { p.flush() }
 
 // Buffer is a proxy that forwards responses in chunks of 4 KiB, however long that takes. It forwards the
 // first chunk with the headers of the response, or after them.
@@ -30,7 +30,7 @@ func Buffer(headFirst bool) func(http.Handler) http.Handler {
 				_, _ = held.WriteTo(w)
 				w.(http.Flusher).Flush()
 			}
-			next.ServeHTTP(passing{ResponseWriter: w, write: func(data []byte) (int, error) {
+			next.ServeHTTP(forwardedResponse{ResponseWriter: w, write: func(data []byte) (int, error) {
 				held.Write(data)
 				if held.Len() >= 4096 {
 					pass()
@@ -57,10 +57,11 @@ func Compress(unasked bool) func(http.Handler) http.Handler {
 			r = r.Clone(r.Context())
 			r.Header.Set("Accept-Encoding", "identity") // the response must not be compressed yet
 			compressed := gzip.NewWriter(w)
-			next.ServeHTTP(passing{ResponseWriter: gzipped{w}, write: compressed.Write, flush: func() {
-				_ = compressed.Flush()
-				w.(http.Flusher).Flush()
-			}}, r)
+			next.ServeHTTP(forwardedResponse{ResponseWriter: gzipped{w}, write: compressed.Write,
+				flush: func() {
+					_ = compressed.Flush()
+					w.(http.Flusher).Flush()
+				}}, r)
 			_ = compressed.Close()
 		})
 	}
@@ -84,7 +85,7 @@ func DropBookmarks(next http.Handler) http.Handler {
 			return
 		}
 		var line []byte
-		next.ServeHTTP(passing{ResponseWriter: w, write: func(data []byte) (int, error) {
+		next.ServeHTTP(forwardedResponse{ResponseWriter: w, write: func(data []byte) (int, error) {
 			for piece := range bytes.Lines(data) {
 				line = append(line, piece...)
 				if !bytes.HasSuffix(line, []byte("\n")) {
@@ -110,7 +111,7 @@ func CutIdle(idle time.Duration) func(http.Handler) http.Handler {
 			defer cut()
 			timer := time.AfterFunc(idle, cut)
 			defer timer.Stop()
-			next.ServeHTTP(passing{ResponseWriter: w, write: func(data []byte) (int, error) {
+			next.ServeHTTP(forwardedResponse{ResponseWriter: w, write: func(data []byte) (int, error) {
 				timer.Reset(idle)
 				return w.Write(data)
 			}, flush: w.(http.Flusher).Flush}, r.WithContext(ctx))

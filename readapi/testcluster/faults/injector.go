@@ -42,7 +42,7 @@ type Injector struct {
 
 	mu struct {
 		sync.Mutex
-		faults []*active
+		faults []*activeFault
 		// counts are the numbers of requests by kind. It grows with the number of different paths.
 		counts  map[requestKind]int
 		arrived chan struct{} // closed and replaced by every request
@@ -60,7 +60,7 @@ func requestKindOf(r *http.Request) requestKind {
 	return requestKind{request.Verb, request.GVR.Resource, r.URL.Path}
 }
 
-type active struct {
+type activeFault struct {
 	Fault
 	hits int
 }
@@ -76,14 +76,14 @@ func New(next http.Handler) *Injector {
 // Add adds a fault and returns a function that removes it. If several faults match a request, the latest
 // applies.
 func (i *Injector) Add(f Fault) (remove func()) {
-	added := &active{Fault: f}
+	added := &activeFault{Fault: f}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.mu.faults = append(i.mu.faults, added)
 	return func() {
 		i.mu.Lock()
 		defer i.mu.Unlock()
-		i.mu.faults = slices.DeleteFunc(i.mu.faults, func(a *active) bool { return a == added })
+		i.mu.faults = slices.DeleteFunc(i.mu.faults, func(a *activeFault) bool { return a == added })
 	}
 }
 

@@ -50,6 +50,6 @@ func applyManifests(ctx context.Context, kubeconfig string, docs []loader.Docume
 		return fmt.Errorf("load manifests: %w", err)
 	}
 	fmt.Fprintf(os.Stderr, "loaded %d CRDs, %d namespaces, %d other objects\n",
-		result.CRDs, result.Namespaces, result.Others)
+		result.CRDs, result.Namespaces, result.Objects)
 	return nil
 }

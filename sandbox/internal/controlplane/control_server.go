@@ -65,10 +65,10 @@ func controlHandler(cp *ControlPlane) http.Handler {
 		_ = json.NewEncoder(w).Encode(cp.Status(r.Context()))
 	})
 	mux.HandleFunc("POST /restart/{component}", func(w http.ResponseWriter, r *http.Request) {
-		operate(w, r, func(c Component) error { return cp.Restart(r.Context(), c) })
+		handleOperation(w, r, func(c Component) error { return cp.Restart(r.Context(), c) })
 	})
 	mux.HandleFunc("POST /kill/{component}", func(w http.ResponseWriter, r *http.Request) {
-		operate(w, r, cp.Kill)
+		handleOperation(w, r, cp.Kill)
 	})
 	mux.HandleFunc("POST /down", func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusAccepted)
@@ -77,7 +77,7 @@ func controlHandler(cp *ControlPlane) http.Handler {
 	return mux
 }
 
-func operate(w http.ResponseWriter, r *http.Request, op func(Component) error) {
+func handleOperation(w http.ResponseWriter, r *http.Request, op func(Component) error) {
 	c, err := ParseComponent(r.PathValue("component"))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)

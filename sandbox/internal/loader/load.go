@@ -22,7 +22,7 @@ const (
 
 // Result counts the applied objects.
 type Result struct {
-	CRDs, Namespaces, Others int
+	CRDs, Namespaces, Objects int
 }
 
 // loader has the clients of one Load.
@@ -56,7 +56,7 @@ func Load(ctx context.Context, config *rest.Config, docs []Document) (Result, er
 	if err := l.applyAll(ctx, others); err != nil {
 		return Result{}, err
 	}
-	return Result{CRDs: len(crds), Namespaces: len(namespaces), Others: len(others)}, nil
+	return Result{CRDs: len(crds), Namespaces: len(namespaces), Objects: len(others)}, nil
 }
 
 func phases(docs []Document) (crds, namespaces, others []Document) {
@@ -112,7 +112,7 @@ func (l *loader) apply(ctx context.Context, resources resourceIndex, doc Documen
 		return fmt.Errorf("the server has no resource for kind %s in %s (is its CRD loaded?)", gvk.Kind,
 			gvk.GroupVersion())
 	}
-	object := desired(doc.Object)
+	object := withoutServerFields(doc.Object)
 	var client dynamic.ResourceInterface = l.dynamic.Resource(resource.gvr)
 	if resource.namespaced {
 		if object.GetNamespace() == "" {
@@ -133,8 +133,8 @@ func (l *loader) apply(ctx context.Context, resources resourceIndex, doc Documen
 	return nil
 }
 
-// desired returns a copy of an object without the fields that only the server may set.
-func desired(object *unstructured.Unstructured) *unstructured.Unstructured {
+// withoutServerFields returns a copy of an object without the fields that only the server may set.
+func withoutServerFields(object *unstructured.Unstructured) *unstructured.Unstructured {
 	object = object.DeepCopy()
 	for _, field := range []string{
 		"managedFields", "resourceVersion", "uid", "creationTimestamp", "generation", "selfLink",

@@ -22,7 +22,10 @@ func (l *loader) awaitServed(ctx context.Context, docs []Document) error {
 	ctx, cancel := context.WithTimeout(ctx, servedTimeout)
 	defer cancel()
 	for _, doc := range docs {
-		if err := l.poll(ctx, func() error { return l.established(ctx, doc.Object.GetName()) }); err != nil {
+		if err := l.poll(ctx, func() error {
+			return l.awaitEstablished(ctx,
+				doc.Object.GetName())
+		}); err != nil {
 			return fmt.Errorf("%s: %w", doc, err)
 		}
 		for gvk, gvr := range servedResources(doc.Object) {
@@ -58,7 +61,7 @@ func (l *loader) poll(ctx context.Context, check func() error) error {
 	}
 }
 
-func (l *loader) established(ctx context.Context, name string) error {
+func (l *loader) awaitEstablished(ctx context.Context, name string) error {
 	crd, err := l.dynamic.Resource(crdResource).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return err

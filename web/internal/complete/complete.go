@@ -12,18 +12,18 @@ type Kind int
 const (
 	// Nothing can be completed: the text is free.
 	Nothing Kind = iota
-	// Term is the beginning of a condition.
-	Term
+	// ConditionStart is the beginning of a condition.
+	ConditionStart
 	// Operator follows an index.
 	Operator
 	// Value follows an index and an operator.
 	Value
-	// Join follows a condition.
-	Join
+	// AfterCondition follows a condition.
+	AfterCondition
 )
 
-// Place is a position in a query.
-type Place struct {
+// Position is a position in a query.
+type Position struct {
 	Kind Kind
 	// Word is the beginning of the completion that is already typed.
 	Word string
@@ -46,27 +46,27 @@ var (
 	word              = regexp.MustCompile(`[A-Za-z_][\w./-]*(?:\([\w./-]*)?$`)
 )
 
-// At returns the kind of completion at the end of text, which is a query up to the cursor.
-func At(text string) Place {
+// PositionAt returns the kind of completion at the end of text, which is a query up to the cursor.
+func PositionAt(text string) Position {
 	if inFunction(text) {
-		return Place{}
+		return Position{}
 	}
 	if m := completeCondition.FindStringSubmatch(text); m != nil {
-		return Place{Kind: Join, Word: m[1]}
+		return Position{Kind: AfterCondition, Word: m[1]}
 	}
 	if m := listValue.FindStringSubmatch(text); m != nil {
-		return Place{Kind: Value, Index: m[1], Word: m[2]}
+		return Position{Kind: Value, Index: m[1], Word: m[2]}
 	}
 	if m := condition.FindStringSubmatch(text); m != nil {
-		return Place{Kind: Value, Index: m[1], Word: m[3]}
+		return Position{Kind: Value, Index: m[1], Word: m[3]}
 	}
 	if strings.Count(text, `"`)%2 == 1 || strings.Count(text, "'")%2 == 1 {
-		return Place{}
+		return Position{}
 	}
 	if m := operatorStart.FindStringSubmatch(text); m != nil {
-		return Place{Kind: Operator, Index: m[1], Word: m[2]}
+		return Position{Kind: Operator, Index: m[1], Word: m[2]}
 	}
-	return Place{Kind: Term, Word: word.FindString(text)}
+	return Position{Kind: ConditionStart, Word: word.FindString(text)}
 }
 
 var function = regexp.MustCompile(`\b(label|where|refersTo|referredBy)\([^)]*$`)

@@ -5,36 +5,36 @@ import "testing"
 func TestAt(t *testing.T) {
 	tests := []struct {
 		text string
-		want Place
+		want Position
 	}{
-		{"", Place{Term, "", ""}},
-		{"iss", Place{Term, "iss", ""}},
-		{"team=a && iss", Place{Term, "iss", ""}},
-		{"team=a, iss", Place{Term, "iss", ""}},
-		{"!(iss", Place{Term, "iss", ""}},
-		{"dangling(is", Place{Term, "dangling(is", ""}},
-		{"issuer ", Place{Operator, "", "issuer"}},
-		{"issuer !", Place{Operator, "!", "issuer"}},
-		{"issuer con", Place{Operator, "con", "issuer"}},
-		{"team=a && issuer ", Place{Operator, "", "issuer"}},
-		{"issuer=", Place{Value, "", "issuer"}},
-		{"issuer = le", Place{Value, "le", "issuer"}},
-		{"issuer!=le", Place{Value, "le", "issuer"}},
-		{"watts<=1", Place{Value, "1", "watts"}},
-		{"issuer in (", Place{Value, "", "issuer"}},
-		{"issuer in (a, b", Place{Value, "b", "issuer"}},
-		{"host contains ex", Place{Value, "ex", "host"}},
-		{`issuer="le t`, Place{Value, `"le t`, "issuer"}},
-		{"team=a && issuer=x", Place{Value, "x", "issuer"}},
-		{"issuer=x ", Place{Join, "", ""}},
-		{"issuer=x &", Place{Join, "&", ""}},
-		{"dangling() ", Place{Join, "", ""}},
-		{"where(.spec.", Place{}},
-		{`label("app=`, Place{}},
-		{"condition=Ready/Tr", Place{Value, "Ready/Tr", "condition"}},
+		{"", Position{ConditionStart, "", ""}},
+		{"iss", Position{ConditionStart, "iss", ""}},
+		{"team=a && iss", Position{ConditionStart, "iss", ""}},
+		{"team=a, iss", Position{ConditionStart, "iss", ""}},
+		{"!(iss", Position{ConditionStart, "iss", ""}},
+		{"dangling(is", Position{ConditionStart, "dangling(is", ""}},
+		{"issuer ", Position{Operator, "", "issuer"}},
+		{"issuer !", Position{Operator, "!", "issuer"}},
+		{"issuer con", Position{Operator, "con", "issuer"}},
+		{"team=a && issuer ", Position{Operator, "", "issuer"}},
+		{"issuer=", Position{Value, "", "issuer"}},
+		{"issuer = le", Position{Value, "le", "issuer"}},
+		{"issuer!=le", Position{Value, "le", "issuer"}},
+		{"watts<=1", Position{Value, "1", "watts"}},
+		{"issuer in (", Position{Value, "", "issuer"}},
+		{"issuer in (a, b", Position{Value, "b", "issuer"}},
+		{"host contains ex", Position{Value, "ex", "host"}},
+		{`issuer="le t`, Position{Value, `"le t`, "issuer"}},
+		{"team=a && issuer=x", Position{Value, "x", "issuer"}},
+		{"issuer=x ", Position{AfterCondition, "", ""}},
+		{"issuer=x &", Position{AfterCondition, "&", ""}},
+		{"dangling() ", Position{AfterCondition, "", ""}},
+		{"where(.spec.", Position{}},
+		{`label("app=`, Position{}},
+		{"condition=Ready/Tr", Position{Value, "Ready/Tr", "condition"}},
 	}
 	for _, tt := range tests {
-		if got := At(tt.text); got != tt.want {
+		if got := PositionAt(tt.text); got != tt.want {
 			t.Errorf("%q: %+v, want %+v", tt.text, got, tt.want)
 		}
 	}

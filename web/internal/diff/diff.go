@@ -39,9 +39,9 @@ const (
 	maxDepth = 60
 )
 
-// identities are the fields that identify list elements, by preference. Most types with listType=map use
+// identityFields are the fields that identify list elements, by preference. Most types with listType=map use
 // one of them.
-var identities = []string{"type", "name", "key", "id", "uid", "ip", "containerPort", "port", "topologyKey",
+var identityFields = []string{"type", "name", "key", "id", "uid", "ip", "containerPort", "port", "topologyKey",
 	"devicePath", "mountPath"}
 
 // Fields compares two states of an object. more is the number of omitted changes. It ignores managedFields
@@ -73,7 +73,7 @@ type comparison struct {
 	more   int
 }
 
-func (c *comparison) maps(at []step, before, after map[string]any) {
+func (c *comparison) maps(path []step, before, after map[string]any) {
 	keys := slices.Collect(maps.Keys(after))
 	for key := range before {
 		if _, both := after[key]; !both {
@@ -82,29 +82,29 @@ func (c *comparison) maps(at []step, before, after map[string]any) {
 	}
 	slices.Sort(keys)
 	for _, key := range keys {
-		if len(at) == 1 && at[0].key == "metadata" && (key == "managedFields" || key == "resourceVersion") {
+		if len(path) == 1 && path[0].key == "metadata" && (key == "managedFields" || key == "resourceVersion") {
 			continue
 		}
 		old, was := before[key]
 		value, is := after[key]
-		c.values(append(slices.Clip(at), step{key: key, index: -1}), old, value, was, is)
+		c.values(append(slices.Clip(path), step{key: key, index: -1}), old, value, was, is)
 	}
 }
 
-func (c *comparison) values(at []step, before, after any, was, is bool) {
+func (c *comparison) values(path []step, before, after any, was, is bool) {
 	if was && is {
 		if reflect.DeepEqual(before, after) {
 			return
 		}
 		switch old := before.(type) {
 		case map[string]any:
-			if value, ok := after.(map[string]any); ok && len(at) < maxDepth {
-				c.maps(at, old, value)
+			if value, ok := after.(map[string]any); ok && len(path) < maxDepth {
+				c.maps(path, old, value)
 				return
 			}
 		case []any:
-			if value, ok := after.([]any); ok && len(at) < maxDepth {
-				c.lists(at, old, value)
+			if value, ok := after.([]any); ok && len(path) < maxDepth {
+				c.lists(path, old, value)
 				return
 			}
 		}
@@ -113,8 +113,8 @@ func (c *comparison) values(at []step, before, after any, was, is bool) {
 		c.more++
 		return
 	}
-	f := Field{Op: "changed", steps: at}
-	f.Path, f.Label = pathAndLabel(at)
+	f := Field{Op: "changed", steps: path}
+	f.Path, f.Label = pathAndLabel(path)
 	if was {
 		f.Before = value(before)
 	}
@@ -130,9 +130,9 @@ func (c *comparison) values(at []step, before, after any, was, is bool) {
 	c.fields = append(c.fields, f)
 }
 
-func (c *comparison) lists(at []step, before, after []any) {
+func (c *comparison) lists(path []step, before, after []any) {
 	if key := identity(before, after); key != "" {
-		c.sets(at, key, before, after)
+		c.sets(path, key, before, after)
 		return
 	}
 	for i := range max(len(before), len(after)) {
@@ -145,12 +145,12 @@ func (c *comparison) lists(at []step, before, after []any) {
 		if is {
 			value, s.element = after[i], after[i]
 		}
-		c.values(append(slices.Clip(at), s), old, value, was, is)
+		c.values(append(slices.Clip(path), s), old, value, was, is)
 	}
 }
 
 // sets compares lists whose elements have an identity field. It ignores their order.
-func (c *comparison) sets(at []step, key string, before, after []any) {
+func (c *comparison) sets(path []step, key string, before, after []any) {
 	olds := map[any]any{}
 	for _, element := range before {
 		olds[element.(map[string]any)[key]] = element
@@ -159,12 +159,12 @@ func (c *comparison) sets(at []step, key string, before, after []any) {
 		id := element.(map[string]any)[key]
 		old, was := olds[id]
 		delete(olds, id)
-		c.values(append(slices.Clip(at), step{index: i, element: element, identity: key}), old,
+		c.values(append(slices.Clip(path), step{index: i, element: element, identity: key}), old,
 			element, was, true)
 	}
 	for i, element := range before {
 		if _, gone := olds[element.(map[string]any)[key]]; gone {
-			c.values(append(slices.Clip(at), step{index: i, element: element, identity: key}), element,
+			c.values(append(slices.Clip(path), step{index: i, element: element, identity: key}), element,
 				nil, true, false)
 		}
 	}
@@ -172,7 +172,7 @@ func (c *comparison) sets(at []step, key string, before, after []any) {
 
 // identity returns the field that identifies the elements of all lists, or "".
 func identity(lists ...[]any) string {
-	return firstOf(identities, func(key string) bool {
+	return firstOf(identityFields, func(key string) bool {
 		for _, list := range lists {
 			seen := map[any]bool{}
 			for _, element := range list {
@@ -208,7 +208,8 @@ func pathAndLabel(at []step) (path, label string) {
 			b.WriteString(outline.Join("", s.key))
 		case s.identity != "":
 			path = outline.Join(path, strconv.Itoa(s.index))
-			b.WriteString("[" + s.identity + "=" + short(s.element.(map[string]any)[s.identity], 80) + "]")
+			b.WriteString("[" + s.identity + "=" + truncateValue(s.element.(map[string]any)[s.identity],
+				80) + "]")
 		default:
 			path = outline.Join(path, strconv.Itoa(s.index))
 			b.WriteString("[" + strconv.Itoa(s.index) + "]")
@@ -228,7 +229,7 @@ func value(v any) string {
 	return truncate(string(out), maxValue)
 }
 
-func short(v any, most int) string {
+func truncateValue(v any, most int) string {
 	if text, ok := v.(string); ok {
 		return truncate(text, most)
 	}

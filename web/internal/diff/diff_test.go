@@ -17,8 +17,8 @@ func object(t *testing.T, text string) map[string]any {
 	return o
 }
 
-// told formats changes as lines.
-func told(before, after map[string]any) string {
+// formatChanges formats changes as lines.
+func formatChanges(before, after map[string]any) string {
 	fields, more := Fields(before, after)
 	var lines []string
 	for _, f := range fields {
@@ -55,7 +55,7 @@ func TestFields(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := told(object(t, tt.before), object(t, tt.after)); got != tt.want {
+			if got := formatChanges(object(t, tt.before), object(t, tt.after)); got != tt.want {
 				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
 			}
 		})
@@ -104,12 +104,12 @@ func TestManagers(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := told(state("1", tt.before), state("2", tt.after)); got != tt.want {
+			if got := formatChanges(state("1", tt.before), state("2", tt.after)); got != tt.want {
 				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
 			}
 		})
 	}
-	if got := told(state("1", `{status: {whole: x}}`), nil) + told(nil, state("1", `{a: b}`)); got != "" {
+	if got := formatChanges(state("1", `{status: {whole: x}}`), nil) + formatChanges(nil, state("1", `{a: b}`)); got != "" {
 		t.Errorf("changed fields of a created or deleted object:\n%s", got)
 	}
 }

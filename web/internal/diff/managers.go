@@ -100,11 +100,11 @@ func (m managers) changedBy(f Field) []Manager {
 }
 
 // owns reports whether a set of fields contains a path, or a parent of it that is owned atomically.
-func owns(fields map[string]any, at []step) bool {
+func owns(fields map[string]any, path []step) bool {
 	if fields == nil {
 		return false
 	}
-	for i, s := range at {
+	for i, s := range path {
 		if len(fields) == 0 {
 			return i > 0 // the value is owned atomically
 		}

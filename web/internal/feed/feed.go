@@ -18,8 +18,8 @@ type Change struct {
 	Key      string
 	// Before is nil for a created object, After for a deleted one.
 	Before, After any
-	// Departed: the object left the shard, and still exists.
-	Departed bool
+	// LeftShard: the object left the shard, and still exists.
+	LeftShard bool
 }
 
 // Feed watches informers while they have readers. Create it with New. It is safe for concurrent use.
@@ -150,8 +150,8 @@ func (h *handler) OnDelete(object any) {
 	h.publish(object, Change{Before: object})
 }
 
-// OnDeparted implements dynamicinformer.Departed.
-func (h *handler) OnDeparted(object any) { h.publish(object, Change{Before: object, Departed: true}) }
+// OnLeftShard implements dynamicinformer.LeftShardHandler.
+func (h *handler) OnLeftShard(object any) { h.publish(object, Change{Before: object, LeftShard: true}) }
 
 func (h *handler) publish(object any, c Change) {
 	key, err := cache.MetaNamespaceKeyFunc(object)

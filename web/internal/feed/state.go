@@ -14,8 +14,8 @@ import (
 type State struct {
 	Time time.Time
 	GVR  schema.GroupVersionResource
-	// View is Status.View of the informer.
-	View string
+	// Options is Status.Options of the informer.
+	Options string
 	// Op is the kind of change: a state in lower case, or back, stale, current, terminating or relisted.
 	Op              string
 	Reason, Message string
@@ -30,7 +30,7 @@ func opOf(before, after status.Status) string {
 	case before.State == "":
 		return ""
 	case after.State != before.State && after.State == status.Synced && (before.State == status.Degraded ||
-		after.Generation > 1):
+		after.Incarnation > 1):
 		return opBack
 	case after.State != before.State:
 		return strings.ToLower(string(after.State))
@@ -51,12 +51,12 @@ func (r *Reader) Listen(factory *dynamicinformer.Factory) error {
 	handle, err := factory.AddListener(status.Listener{
 		StateChanged: func(before, after status.Status) {
 			if op := opOf(before, after); op != "" {
-				r.putState(State{Time: time.Now(), GVR: after.GVR, View: after.View, Op: op,
+				r.putState(State{Time: time.Now(), GVR: after.GVR, Options: after.Options, Op: op,
 					Reason: string(after.Reason), Message: after.Message})
 			}
 		},
-		Relisted: func(g status.Generation, reason status.RelistReason) {
-			r.putState(State{Time: time.Now(), GVR: g.GVR, View: g.View, Op: "relisted",
+		Relisted: func(g status.Incarnation, reason status.RelistReason) {
+			r.putState(State{Time: time.Now(), GVR: g.GVR, Options: g.Options, Op: "relisted",
 				Reason: string(reason)})
 		},
 	})

@@ -8,9 +8,9 @@ import (
 )
 
 func TestOpOf(t *testing.T) {
-	synced := status.Status{State: status.Synced, Generation: 1}
-	current := func(state status.State, generation int) status.Status {
-		return status.Status{State: state, Generation: generation}
+	synced := status.Status{State: status.Synced, Incarnation: 1}
+	current := func(state status.State, incarnation int) status.Status {
+		return status.Status{State: state, Incarnation: incarnation}
 	}
 	stale, terminating, failing := synced, synced, synced
 	stale.Stale, terminating.Terminating, failing.Reason = true, true, status.ReasonUnreachable

@@ -69,7 +69,7 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.login(w, r)
 		return
 	}
-	if !g.tokens.Admits(r) {
+	if !g.tokens.HasSession(r) {
 		g.refused(w, r, http.StatusUnauthorized,
 			errors.New("this browser is not logged in: open the link that crdcache printed, or get a new one"))
 		return
@@ -84,7 +84,7 @@ func (g *Gate) login(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	cookie, ok := g.tokens.Exchange(r.URL.Query().Get("token"))
-	if !ok && !g.tokens.Admits(r) {
+	if !ok && !g.tokens.HasSession(r) {
 		g.refused(w, r, http.StatusUnauthorized,
 			errors.New("this link was used already or has expired: each link admits one browser once"))
 		return

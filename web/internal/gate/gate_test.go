@@ -156,11 +156,11 @@ func TestTokensEnd(t *testing.T) {
 	if _, ok := tokens.Exchange(late); ok {
 		t.Error("an expired token is accepted")
 	}
-	if !tokens.Admits(r) {
+	if !tokens.HasSession(r) {
 		t.Error("a session ended with its token")
 	}
 	now = now.Add(sessionLife)
-	if tokens.Admits(r) {
+	if tokens.HasSession(r) {
 		t.Error("an expired session is admitted")
 	}
 }
@@ -180,7 +180,7 @@ func TestTokensAreBounded(t *testing.T) {
 	if _, ok := tokens.Exchange(last); !ok {
 		t.Error("the newest token is refused")
 	}
-	if n := len(tokens.mu.links.ends); n > maxTokens {
+	if n := len(tokens.mu.links.expiry); n > maxTokens {
 		t.Errorf("%d tokens are stored", n)
 	}
 }

@@ -35,7 +35,7 @@ type Tokens struct {
 	key  []byte
 	mu   struct {
 		sync.Mutex
-		links expiring
+		links expiringSet
 	}
 }
 
@@ -43,7 +43,7 @@ type Tokens struct {
 func NewTokens(now func() time.Time) *Tokens {
 	t := &Tokens{now: now, name: "crdcache-" + rand.Text()[:8], key: make([]byte, sha256.Size)}
 	_, _ = rand.Read(t.key) // never fails
-	t.mu.links = expiring{life: tokenLife, limit: maxTokens, ends: map[digest]time.Time{}}
+	t.mu.links = expiringSet{lifetime: tokenLife, limit: maxTokens, expiry: map[digest]time.Time{}}
 	return t
 }
 
@@ -67,14 +67,14 @@ func (t *Tokens) Exchange(token string) (*http.Cookie, bool) {
 	if !t.mu.links.has(hashed, t.now()) {
 		return nil, false
 	}
-	delete(t.mu.links.ends, hashed)
+	delete(t.mu.links.expiry, hashed)
 	return t.session(), true
 }
 
 // session returns a cookie that admits a browser.
 func (t *Tokens) session() *http.Cookie {
 	value := binary.BigEndian.AppendUint64(nil, uint64(t.now().Add(sessionLife).Unix()))
-	value = t.seal(value)
+	value = t.sign(value)
 	return &http.Cookie{
 		Name: t.name, Value: base64.RawURLEncoding.EncodeToString(value), Path: "/",
 		MaxAge:   int(sessionLife / time.Second),
@@ -82,22 +82,22 @@ func (t *Tokens) session() *http.Cookie {
 	}
 }
 
-// seal appends an HMAC
-func (t *Tokens) seal(value []byte) []byte {
+// sign appends an HMAC
+func (t *Tokens) sign(value []byte) []byte {
 	hash := hmac.New(sha256.New, t.key)
 	_, _ = hash.Write(value) // never fails
 	return hash.Sum(value)
 }
 
-// Admits reports whether a request has a valid session cookie.
-func (t *Tokens) Admits(r *http.Request) bool {
+// HasSession reports whether a request has a valid session cookie.
+func (t *Tokens) HasSession(r *http.Request) bool {
 	for _, cookie := range r.CookiesNamed(t.name) {
 		if len(cookie.Value) > maxSecret {
 			continue
 		}
 		const said = 8 // bytes before the HMAC
 		value, err := base64.RawURLEncoding.DecodeString(cookie.Value)
-		if err != nil || len(value) < said || !hmac.Equal(value, t.seal(value[:said:said])) {
+		if err != nil || len(value) < said || !hmac.Equal(value, t.sign(value[:said:said])) {
 			continue
 		}
 		if t.now().Unix() < int64(binary.BigEndian.Uint64(value)) {
@@ -107,29 +107,29 @@ func (t *Tokens) Admits(r *http.Request) bool {
 	return false
 }
 
-// expiring is a bounded set whose members expire.
-type expiring struct {
-	life  time.Duration
-	limit int
-	ends  map[digest]time.Time
+// expiringSet is a bounded set whose members expire.
+type expiringSet struct {
+	lifetime time.Duration
+	limit    int
+	expiry   map[digest]time.Time
 }
 
-func (e *expiring) has(d digest, now time.Time) bool {
-	end, ok := e.ends[d]
+func (e *expiringSet) has(d digest, now time.Time) bool {
+	end, ok := e.expiry[d]
 	return ok && now.Before(end)
 }
 
-func (e *expiring) add(d digest, now time.Time) {
+func (e *expiringSet) add(d digest, now time.Time) {
 	var oldest digest
-	for known, end := range e.ends {
+	for known, end := range e.expiry {
 		if !now.Before(end) {
-			delete(e.ends, known)
-		} else if first, ok := e.ends[oldest]; !ok || end.Before(first) {
+			delete(e.expiry, known)
+		} else if first, ok := e.expiry[oldest]; !ok || end.Before(first) {
 			oldest = known
 		}
 	}
-	if len(e.ends) >= e.limit {
-		delete(e.ends, oldest)
+	if len(e.expiry) >= e.limit {
+		delete(e.expiry, oldest)
 	}
-	e.ends[d] = now.Add(e.life)
+	e.expiry[d] = now.Add(e.lifetime)
 }

@@ -9,16 +9,16 @@ import (
 	"unicode/utf8"
 )
 
-// plain matches texts that all versions of YAML read as strings without quotes, unless they match other. It
-// is stricter than necessary.
-var plain = regexp.MustCompile(`^[A-Za-z_/][A-Za-z0-9_./:@+-]*( [A-Za-z0-9_./:@+(-][A-Za-z0-9_./:@+(),-]*)*$`)
+// plainText matches texts that all versions of YAML read as strings without quotes, unless they match other.
+// It is stricter than necessary.
+var plainText = regexp.MustCompile(`^[A-Za-z_/][A-Za-z0-9_./:@+-]*( [A-Za-z0-9_./:@+(-][A-Za-z0-9_./:@+(),-]*)*$`)
 
 // ambiguous matches words that some YAML parsers read as booleans, numbers or null.
 var ambiguous = regexp.MustCompile(`(?i)^(y|yes|n|no|true|false|on|off|null|nan|inf|[.]inf|[.]nan|e[0-9]+)$`)
 
 // Scalar writes a text as a YAML scalar on one line: plain if that is safe, otherwise in double quotes.
 func Scalar(text string) string {
-	if plain.MatchString(text) && !ambiguous.MatchString(text) && !strings.Contains(text, ": ") &&
+	if plainText.MatchString(text) && !ambiguous.MatchString(text) && !strings.Contains(text, ": ") &&
 		!strings.HasSuffix(text, ":") {
 		return text
 	}
@@ -33,13 +33,13 @@ func Scalar(text string) string {
 
 // escape escapes characters that JSON leaves as they are, but that are invisible or line breaks in YAML.
 func escape(text string) string {
-	if !strings.ContainsFunc(text, hidden) {
+	if !strings.ContainsFunc(text, isHidden) {
 		return text
 	}
 	var out strings.Builder
 	for _, r := range text {
 		switch {
-		case !hidden(r):
+		case !isHidden(r):
 			out.WriteRune(r)
 		case r > 0xffff:
 			fmt.Fprintf(&out, `\U%08x`, r)
@@ -62,15 +62,15 @@ func blockLines(text string) ([]string, bool) {
 		return nil, false // needs an indentation indicator
 	}
 	for _, line := range lines {
-		if strings.TrimRight(line, " \t") != line || strings.ContainsFunc(line, hidden) {
+		if strings.TrimRight(line, " \t") != line || strings.ContainsFunc(line, isHidden) {
 			return nil, false
 		}
 	}
 	return lines, true
 }
 
-// hidden reports whether a character is not allowed in a block, or changes the text direction.
-func hidden(r rune) bool {
+// isHidden reports whether a character is not allowed in a block, or changes the text direction.
+func isHidden(r rune) bool {
 	return r != '\t' && !unicode.IsGraphic(r) || r == '\u0085' || r == '\u2028' ||
 		r == '\u2029' || r == '\ufeff'
 }

@@ -68,25 +68,26 @@ type list struct {
 // Pages lists a type, with rows if printed is set, until the first error. All pages have the same resource
 // version. If the server cannot continue the list, the error is 410 Gone, and the received pages must be
 // discarded.
-func (r *Reader) Pages(ctx context.Context, of discovery.Resource, printed bool) iter.Seq2[*Page, error] {
+func (r *Reader) Pages(ctx context.Context, resource discovery.Resource, printed bool) iter.Seq2[*Page,
+	error] {
 	return func(yield func(*Page, error) bool) {
 		next, limit, version := "", minPageSize, ""
 		for {
-			body, err := bodyOf(r.request(of, printed, limit, next).Do(ctx))
+			body, err := bodyOf(r.request(resource, printed, limit, next).Do(ctx))
 			if err != nil {
 				yield(nil, err)
 				return
 			}
 			var read list
 			if err := json.Unmarshal(body, &read); err != nil {
-				yield(nil, fmt.Errorf("decode the list of %s: %w", of.GVR.GroupResource(), err))
+				yield(nil, fmt.Errorf("decode the list of %s: %w", resource.GVR.GroupResource(), err))
 				return
 			}
 			page, err := read.page()
 			if err == nil && version != "" && page.Version != version {
 				err = apierrors.NewResourceExpired(
 					fmt.Sprintf("the list of %s continued at another resource version",
-						of.GVR.GroupResource()))
+						resource.GVR.GroupResource()))
 			}
 			if err != nil {
 				yield(nil, err)
@@ -108,10 +109,10 @@ func (r *Reader) Pages(ctx context.Context, of discovery.Resource, printed bool)
 	}
 }
 
-func (r *Reader) request(of discovery.Resource, printed bool, limit int, next string) *rest.Request {
-	path := []string{"api", of.GVR.Version}
-	if of.GVR.Group != "" {
-		path = []string{"apis", of.GVR.Group, of.GVR.Version}
+func (r *Reader) request(resource discovery.Resource, printed bool, limit int, next string) *rest.Request {
+	path := []string{"api", resource.GVR.Version}
+	if resource.GVR.Group != "" {
+		path = []string{"apis", resource.GVR.Group, resource.GVR.Version}
 	}
 	request := r.Client.Get().AbsPath(path...).Param("limit", strconv.Itoa(limit)).SetHeader("Accept",
 		acceptList)
@@ -119,13 +120,13 @@ func (r *Reader) request(of discovery.Resource, printed bool, limit int, next st
 		request = request.SetHeader("Accept", acceptTable).Param("includeObject",
 			string(metav1.IncludeObject))
 	}
-	if r.Namespace != "" && of.Scope == discovery.Namespaced {
+	if r.Namespace != "" && resource.Scope == discovery.Namespaced {
 		request = request.Namespace(r.Namespace)
 	}
 	if next != "" {
 		request = request.Param("continue", next)
 	}
-	return request.Resource(of.GVR.Resource)
+	return request.Resource(resource.GVR.Resource)
 }
 
 // bodyOf returns the body of an answer. Only Error decodes the status of a refused request.

@@ -71,25 +71,25 @@ type Redactor struct {
 }
 
 // Add redacts the objects of types. Events are redacted in both of their API groups.
-func (r *Redactor) Add(what Redaction, of ...schema.GroupResource) {
+func (r *Redactor) Add(what Redaction, types ...schema.GroupResource) {
 	if r.types == nil {
 		r.types = map[schema.GroupResource][]Redaction{}
 	}
-	what, of = withEventTwins(what, of)
+	what, types = withEventTwins(what, types)
 	done := snapshot.Redaction{Type: what.Type, Paths: what.paths()}
-	for _, gr := range of {
+	for _, gr := range types {
 		r.types[gr] = append(r.types[gr], what)
 		done.Resources = append(done.Resources, gr.String())
 	}
-	if len(of) > 0 {
+	if len(types) > 0 {
 		r.all = append(r.all, done)
 	}
 }
 
 // keepsRows reports whether the server's rows can be saved: a column can show an omitted field. The columns
 // of Secrets show only the number of values.
-func (r *Redactor) keepsRows(of schema.GroupResource) bool {
-	for _, one := range r.types[of] {
+func (r *Redactor) keepsRows(resource schema.GroupResource) bool {
+	for _, one := range r.types[resource] {
 		if one.Type != Secrets.Type {
 			return false
 		}
@@ -98,8 +98,8 @@ func (r *Redactor) keepsRows(of schema.GroupResource) bool {
 }
 
 // redact removes fields from an object.
-func (r *Redactor) redact(of schema.GroupResource, object []byte) ([]byte, error) {
-	rules := r.types[of]
+func (r *Redactor) redact(resource schema.GroupResource, object []byte) ([]byte, error) {
+	rules := r.types[resource]
 	if len(rules) == 0 {
 		return object, nil
 	}

@@ -54,7 +54,7 @@ var apiServices = schema.GroupResource{Group: "apiregistration.k8s.io", Resource
 // the errors of the types that could not be read, which the file also contains. failed is set if there is no
 // usable snapshot.
 func (s *Saver) Save(ctx context.Context) (failed bool, err error) {
-	s.Writer.SetAbout(func(about *snapshot.About) {
+	s.Writer.SetOrigin(func(about *snapshot.Origin) {
 		about.Server = s.server(ctx)
 		about.Namespace, about.Redacted = s.Namespace, s.Redactor.all
 	})
@@ -146,38 +146,38 @@ func forbidden(message string) metav1.Status {
 var errWriting = errors.New("write the snapshot")
 
 // recordMissing records why a type is not in the file.
-func (s *Saver) recordMissing(of discovery.Resource, why metav1.Status, unasked bool) {
-	_ = s.Writer.AddMissing(typeOf(of), why, unasked) // the Writer keeps its error
+func (s *Saver) recordMissing(resource discovery.Resource, why metav1.Status, unasked bool) {
+	_ = s.Writer.AddMissing(typeOf(resource), why, unasked) // the Writer keeps its error
 }
 
 // save saves a type. If its objects cannot be read, it records the reason in the file and returns it.
-func (s *Saver) save(ctx context.Context, of discovery.Resource) error {
+func (s *Saver) save(ctx context.Context, resource discovery.Resource) error {
 	var err error
 	for range attempts {
-		if err = s.attempt(ctx, of); !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+		if err = s.saveType(ctx, resource); !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
 			break
 		}
 	}
 	if err == nil || ctx.Err() != nil || errors.Is(err, errWriting) {
 		return err
 	}
-	gr := of.GVR.GroupResource()
+	gr := resource.GVR.GroupResource()
 	var refusal apierrors.APIStatus
 	if errors.As(err, &refusal) && apierrors.IsForbidden(err) {
-		s.recordMissing(of, refusal.Status(), false)
+		s.recordMissing(resource, refusal.Status(), false)
 		return err
 	}
-	s.recordMissing(of, forbidden(fmt.Sprintf("%s: could not be saved in the snapshot: %v", gr, err)), false)
+	s.recordMissing(resource, forbidden(fmt.Sprintf("%s: could not be saved in the snapshot: %v", gr, err)), false)
 	return fmt.Errorf("%s: %w", gr, err)
 }
 
-// attempt lists a type and writes it.
-func (s *Saver) attempt(ctx context.Context, of discovery.Resource) error {
-	gr := of.GVR.GroupResource()
-	section := s.Writer.Begin(typeOf(of))
+// saveType lists a type and writes it.
+func (s *Saver) saveType(ctx context.Context, resource discovery.Resource) error {
+	gr := resource.GVR.GroupResource()
+	section := s.Writer.BeginType(typeOf(resource))
 	version, columns := "", false
 	var defined map[string]bool
-	for page, err := range s.Pages(ctx, of, !s.defined[gr.String()] && s.Redactor.keepsRows(gr)) {
+	for page, err := range s.Pages(ctx, resource, !s.defined[gr.String()] && s.Redactor.keepsRows(gr)) {
 		if err != nil {
 			return err
 		}
@@ -197,7 +197,7 @@ func (s *Saver) attempt(ctx context.Context, of discovery.Resource) error {
 			if err := section.Add(object, row); err != nil {
 				return s.writeError(err)
 			}
-			if of.GVR == crd.GVR {
+			if resource.GVR == crd.GVR {
 				defined = addName(defined, item.Object)
 			}
 		}
@@ -205,7 +205,7 @@ func (s *Saver) attempt(ctx context.Context, of discovery.Resource) error {
 	if err := section.Close(version); err != nil {
 		return s.writeError(err)
 	}
-	if of.GVR == crd.GVR {
+	if resource.GVR == crd.GVR {
 		s.defined = defined
 	}
 	return nil
@@ -251,31 +251,32 @@ var (
 )
 
 // withEventTwins adds the other group of events and its names of the paths.
-func withEventTwins(what Redaction, of []schema.GroupResource) (Redaction, []schema.GroupResource) {
-	if !slices.ContainsFunc(of, func(gr schema.GroupResource) bool { return slices.Contains(events, gr) }) {
-		return what, of
+func withEventTwins(what Redaction, types []schema.GroupResource) (Redaction, []schema.GroupResource) {
+	if !slices.ContainsFunc(types,
+		func(gr schema.GroupResource) bool { return slices.Contains(events, gr) }) {
+		return what, types
 	}
-	of = slices.Clone(of)
+	types = slices.Clone(types)
 	for _, gr := range events {
-		if !slices.Contains(of, gr) {
-			of = append(of, gr)
+		if !slices.Contains(types, gr) {
+			types = append(types, gr)
 		}
 	}
 	given := what.Paths
 	what.Paths = slices.Clone(given)
 	for _, path := range given {
-		if other := otherEventField(path); other != "" && !slices.Contains(what.Paths, other) {
+		if other := fieldOfOtherGroup(path); other != "" && !slices.Contains(what.Paths, other) {
 			what.Paths = append(what.Paths, other)
 		}
 	}
-	return what, of
+	return what, types
 }
 
 // firstField matches the first field of a path: .name or ['name'].
 var firstField = regexp.MustCompile(`^\$?(\.|\.?\[["'])([A-Za-z]+)(["']\]|$|[.\[])`)
 
-// otherEventField returns the path with the field name of the other group, or "".
-func otherEventField(path string) string {
+// fieldOfOtherGroup returns the path with the field name of the other group, or "".
+func fieldOfOtherGroup(path string) string {
 	at := firstField.FindStringSubmatchIndex(path)
 	if at == nil {
 		return ""

@@ -21,9 +21,9 @@ import (
 	"github.com/crdcache/crdcache/snapshot"
 )
 
-// saved saves all types of a server with the given number of gizmos, and opens the file. wrap wraps the
+// saveAndOpen saves all types of a server with the given number of gizmos, and opens the file. wrap wraps the
 // server's handler.
-func saved(t *testing.T, gizmos int, wrap func(http.Handler) http.Handler) (*snapshot.File, error) {
+func saveAndOpen(t *testing.T, gizmos int, wrap func(http.Handler) http.Handler) (*snapshot.File, error) {
 	t.Helper()
 	storage := apiserver.NewStorage(apiserver.StorageOptions{})
 	if err := storage.SetType(readapi.Type{
@@ -55,7 +55,7 @@ func saved(t *testing.T, gizmos int, wrap func(http.Handler) http.Handler) (*sna
 	}
 	var text bytes.Buffer
 	saver := &capture.Saver{
-		Reader: capture.Reader{Client: client}, Writer: snapshot.NewWriter(&text, snapshot.About{}),
+		Reader: capture.Reader{Client: client}, Writer: snapshot.NewWriter(&text, snapshot.Origin{}),
 		Known: catalog.Resources(), Types: catalog.Resources(), Warn: func(string) {},
 	}
 	_, told := saver.Save(t.Context())
@@ -93,7 +93,7 @@ var gizmos = readapi.Type{Group: "example.com", Names: crd.Names{Plural: "gizmos
 // TestPages saves a type of several pages.
 func TestPages(t *testing.T) {
 	var asked atomic.Int32
-	file, err := saved(t, 1234,
+	file, err := saveAndOpen(t, 1234,
 		onGizmos(func(http.ResponseWriter, *http.Request) bool { asked.Add(1); return false }))
 	if err != nil {
 		t.Fatal(err)
@@ -110,14 +110,14 @@ func TestPages(t *testing.T) {
 // TestExpired restarts an expired list and discards its pages.
 func TestExpired(t *testing.T) {
 	var expired atomic.Bool
-	file, err := saved(t, 25, onGizmos(func(w http.ResponseWriter, r *http.Request) bool {
+	file, err := saveAndOpen(t, 25, onGizmos(func(w http.ResponseWriter, r *http.Request) bool {
 		return r.URL.Query().Get("continue") != "" && expired.CompareAndSwap(false, true) &&
 			status(w, http.StatusGone, "Expired")
 	}))
 	if err != nil || !expired.Load() {
 		t.Fatal(err)
 	}
-	if saved := file.Objects(gizmos).Saved(); saved.Objects != 25 || saved.Missing != nil {
+	if saved := file.Objects(gizmos).Type(); saved.Objects != 25 || saved.Missing != nil {
 		t.Errorf("%+v", saved)
 	}
 	if err := file.Verify(t.Context()); err != nil {
@@ -127,7 +127,7 @@ func TestExpired(t *testing.T) {
 
 // TestOtherMoment rejects a page of another resource version.
 func TestOtherMoment(t *testing.T) {
-	file, err := saved(t, 25, onGizmos(func(w http.ResponseWriter, r *http.Request) bool {
+	file, err := saveAndOpen(t, 25, onGizmos(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Query().Get("continue") == "" {
 			return false
 		}
@@ -139,7 +139,7 @@ func TestOtherMoment(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "continued at another resource version") {
 		t.Errorf("the error is %v", err)
 	}
-	if saved := file.Objects(gizmos).Saved(); saved.Objects != 0 || saved.Missing == nil ||
+	if saved := file.Objects(gizmos).Type(); saved.Objects != 0 || saved.Missing == nil ||
 		saved.NotRequested {
 		t.Errorf("%+v", saved)
 	}
@@ -157,18 +157,18 @@ func TestRefused(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			file, err := saved(t, 3, onGizmos(func(w http.ResponseWriter,
+			file, err := saveAndOpen(t, 3, onGizmos(func(w http.ResponseWriter,
 				_ *http.Request) bool {
 				return status(w, tt.code, tt.reason)
 			}))
 			if err == nil || !strings.Contains(err.Error(), "because of "+tt.reason) {
 				t.Errorf("the error is %v", err)
 			}
-			if missing := file.Objects(gizmos).Saved().Missing; missing == nil ||
+			if missing := file.Objects(gizmos).Type().Missing; missing == nil ||
 				missing.Message != tt.want || missing.Code != http.StatusForbidden {
 				t.Errorf("%+v", missing)
 			}
-			if other := file.Objects(crd.GVR.GroupResource()).Saved(); other.Missing != nil {
+			if other := file.Objects(crd.GVR.GroupResource()).Type(); other.Missing != nil {
 				t.Errorf("%+v", other)
 			}
 		})
@@ -178,7 +178,7 @@ func TestRefused(t *testing.T) {
 func TestNoJSON(t *testing.T) {
 	for _, body := range []string{"<html>", `{"kind":"GizmoList","items":[{"metadata":{}}]}`,
 		`{"kind":"Table","rows":[{"object":7}]}`} {
-		file, err := saved(t, 3, onGizmos(func(w http.ResponseWriter, _ *http.Request) bool {
+		file, err := saveAndOpen(t, 3, onGizmos(func(w http.ResponseWriter, _ *http.Request) bool {
 			w.Header().Set("Content-Type", "application/json")
 			fmt.Fprint(w, body)
 			return true
@@ -186,7 +186,7 @@ func TestNoJSON(t *testing.T) {
 		if err == nil || errors.Is(err, context.Canceled) {
 			t.Errorf("%s: the error is %v", body, err)
 		}
-		if file.Objects(gizmos).Saved().Missing == nil {
+		if file.Objects(gizmos).Type().Missing == nil {
 			t.Errorf("%s: the file has gizmos", body)
 		}
 	}

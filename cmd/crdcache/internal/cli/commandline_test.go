@@ -32,8 +32,8 @@ const (
 	zonesPath  = "/apis/example.com/v1/zones"
 )
 
-// young matches the age of a new object.
-var young = regexp.MustCompile(`\b\d+s\b`)
+// newObjectAge matches the age of a new object.
+var newObjectAge = regexp.MustCompile(`\b\d+s\b`)
 
 // newCluster serves a namespaced type with printer columns and a cluster-scoped type.
 func newCluster(t *testing.T) *apitest.Server {
@@ -296,7 +296,7 @@ func TestInterrupted(t *testing.T) {
 	for name, path := range map[string]string{"while discovering": "/apis", "while syncing": gizmosPath} {
 		t.Run(name, func(t *testing.T) {
 			server := newCluster(t)
-			server.Break(apitest.Fault{Path: path})
+			server.AddFaults(apitest.Fault{Path: path})
 			ctx, cancel := context.WithCancel(t.Context())
 			var out, errOut bytes.Buffer
 			code := make(chan int)

@@ -114,7 +114,7 @@ func TestCompletionReadsMetadata(t *testing.T) {
 	if r := crdcache(t, args...); r.out != "a\nb\n:4\n" {
 		t.Errorf("completions %q", r.out)
 	}
-	server.Break(apitest.Fault{Path: "/apis/example.com/v1/namespaces/web/gizmos"})
+	server.AddFaults(apitest.Fault{Path: "/apis/example.com/v1/namespaces/web/gizmos"})
 	if r := crdcache(t, args...); r.code != exit.OK || strings.Contains(r.out, "a\n") {
 		t.Errorf("exit code %d, completions %q", r.code, r.out)
 	}

@@ -142,13 +142,13 @@ func (o *dumpOptions) run(ctx context.Context) error {
 	if len(o.named) > 0 {
 		waiting, cancel := o.Target.Limit(ctx)
 		defer cancel()
-		return o.get(waiting, o.named)
+		return o.printNamed(waiting, o.named)
 	}
 	if done, err := o.printServerRows(ctx); done {
 		return err
 	}
-	return o.Sync(ctx, session.Steps{
-		Shortcut: func(waiting context.Context, types *session.Types, unresolved error) (bool, error) {
+	return o.Sync(ctx, session.SyncCallbacks{
+		WithoutSync: func(waiting context.Context, types *session.Types, unresolved error) (bool, error) {
 			if unresolved != nil {
 				return o.getAsNames(waiting, types, unresolved)
 			}
@@ -157,7 +157,7 @@ func (o *dumpOptions) run(ctx context.Context) error {
 			}
 			return false, nil
 		},
-		Use: o.print,
+		AfterSync: o.print,
 	})
 }
 
@@ -230,8 +230,8 @@ func (o *dumpOptions) queryRows(ctx context.Context) (*session.LocalServer, *ses
 	return from, answer, err
 }
 
-// get prints named objects as kubectl get does: a single object alone, several as a list.
-func (o *dumpOptions) get(ctx context.Context, named []session.ObjectArg) error {
+// printNamed prints named objects as kubectl get does: a single object alone, several as a list.
+func (o *dumpOptions) printNamed(ctx context.Context, named []session.ObjectArg) error {
 	types, all, err := o.Get(ctx, named)
 	if o.ignoreNotFound {
 		err = errors.Join(slices.DeleteFunc(exit.Split(err), apierrors.IsNotFound)...)
@@ -250,7 +250,7 @@ func (o *dumpOptions) get(ctx context.Context, named []session.ObjectArg) error 
 	options.SingleObject, options.OmitEmptyMessage = asked == 1 && found == 1, true
 	sections := make([]print.Section, len(all))
 	for i, got := range all {
-		options.Loader.Only(got.Resource.GVR, got.Names)
+		options.Loader.LimitTo(got.Resource.GVR, got.Names)
 		if sections[i], failed = o.section(got); failed != nil {
 			return errors.Join(err, failed)
 		}
@@ -295,7 +295,7 @@ func (o *dumpOptions) getAsNames(ctx context.Context, types *session.Types,
 		}
 		absent[none.Name] = none
 	}
-	err = o.get(ctx, []session.ObjectArg{{Type: names[0], Names: names[1:]}})
+	err = o.printNamed(ctx, []session.ObjectArg{{Type: names[0], Names: names[1:]}})
 	return true, suggestTypes(err, absent)
 }
 

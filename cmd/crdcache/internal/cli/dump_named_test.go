@@ -127,7 +127,7 @@ func TestDumpOne(t *testing.T) {
 		"{\n    \"apiVersion\": \"example.com/v1\",\n    \"kind\": \"Zone\",") {
 		t.Errorf("exit code %d, stdout:\n%s", r.code, r.out)
 	}
-	server.Break(apitest.Fault{Path: zonesPath + "/north", Status: http.StatusForbidden,
+	server.AddFaults(apitest.Fault{Path: zonesPath + "/north", Status: http.StatusForbidden,
 		Message: "eve may not"})
 	r = crdcache(t, "dump", "zones/north", "-s", server.URL, "--ignore-not-found")
 	if r.code != exit.Forbidden || r.errOut != "error: eve may not\n" {

@@ -28,7 +28,8 @@ type pageStream struct {
 
 // canStream reports whether objects can be printed before all are read.
 func (o *dumpOptions) canStream(types *session.Types) bool {
-	return len(types.Resources) == 1 && !o.Target.Offline() && o.order == nil && o.style.Format.Streams() &&
+	return len(types.Resources) == 1 && !o.Target.ReadsFiles() && o.order == nil &&
+		o.style.Format.Streams() &&
 		print.IsPipe(o.Out)
 }
 
@@ -112,7 +113,7 @@ func (o *dumpOptions) retryBySync(waiting context.Context, types *session.Types,
 		GVR: types.Resources[0].GVR, State: status.Syncing, Message: wait + ": " +
 			print.Line(err.Error()), LastError: err,
 	}
-	return true, &dynamicinformer.NotSyncedError{Missing: []status.Status{current},
+	return true, &dynamicinformer.NotSyncedError{NotSynced: []status.Status{current},
 		Cause: context.Cause(waiting)}
 }
 

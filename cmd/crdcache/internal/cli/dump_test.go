@@ -85,8 +85,9 @@ func TestTables(t *testing.T) {
 			r := crdcache(t, append([]string{"dump", "-s", server.URL}, tt.args...)...)
 			var got []string
 			for line := range strings.Lines(r.out) {
-				got = append(got, strings.TrimSuffix(young.ReplaceAllString(strings.Join(strings.Fields(line),
-					" "), "-"), " -"))
+				got = append(got,
+					strings.TrimSuffix(newObjectAge.ReplaceAllString(strings.Join(strings.Fields(line),
+						" "), "-"), " -"))
 			}
 			if r.code != exit.OK || fmt.Sprintf("%q", got) != fmt.Sprintf("%q", tt.want) {
 				t.Errorf("exit code %d, lines\n%q, want\n%q\nstderr %q", r.code, got, tt.want, r.errOut)
@@ -164,7 +165,7 @@ func TestFailuresOfTypes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := newCluster(t)
 			server.Create(t, gizmos, object("Gizmo", "web", "a", nil))
-			server.Break(tt.faults...)
+			server.AddFaults(tt.faults...)
 			args := []string{"dump", tt.types, "-A", "-o", "name", "-s", server.URL}
 			if tt.code == exit.NotSynced {
 				args = append(args, "--timeout", "2s")
@@ -203,7 +204,7 @@ func TestListIsJSON(t *testing.T) {
 // TestProcessStderr checks that client-go logs nothing to stderr.
 func TestProcessStderr(t *testing.T) {
 	server := newCluster(t)
-	server.Break(apitest.Fault{Path: zonesPath, Status: http.StatusInternalServerError})
+	server.AddFaults(apitest.Fault{Path: zonesPath, Status: http.StatusInternalServerError})
 	program := exec.CommandContext(t.Context(), os.Args[0], "dump", "zones", "-s", server.URL,
 		"--timeout", "3s")
 	program.Env = append(os.Environ(), asProgram+"=1", "KUBECONFIG=/nonexistent")
@@ -222,7 +223,7 @@ func TestProcessStderr(t *testing.T) {
 // TestSignal checks the exit code after an interrupt.
 func TestSignal(t *testing.T) {
 	server := newCluster(t)
-	server.Break(apitest.Fault{Path: zonesPath})
+	server.AddFaults(apitest.Fault{Path: zonesPath})
 	program := exec.CommandContext(t.Context(), os.Args[0], "dump", "zones", "-s", server.URL)
 	program.Env = append(os.Environ(), asProgram+"=1", "KUBECONFIG=/nonexistent")
 	var errOut bytes.Buffer

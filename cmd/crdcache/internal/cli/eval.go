@@ -14,7 +14,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/offline"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/filesource"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/internal/jsonpath"
 	"github.com/crdcache/crdcache/internal/manifest"
@@ -110,7 +110,6 @@ func (o *evalOptions) run(ctx context.Context) error {
 	return err
 }
 
-// warn prints a warning.
 func (o *evalOptions) warn(text string) {
 	if !o.quiet {
 		fmt.Fprintf(o.ErrOut, "warning: %s\n", print.Line(text))
@@ -124,29 +123,30 @@ func (o *evalOptions) showAll(ctx context.Context, out *bufio.Writer) error {
 	objects := 0
 	options := manifest.ReadOptions{Paths: o.files, Flat: !o.recursive, In: o.In,
 		Warn: func(p *manifest.Problem) { o.warn(p.Error()) }}
-	err := offline.ReadFiles(ctx, options, nil, func(object *unstructured.Unstructured, _ func(error)) error {
+	err := filesource.ReadFiles(ctx, options, nil, func(object *unstructured.Unstructured,
+		_ func(error)) error {
 		switch objects++; objects {
 		case 1:
 			first = object
 			return nil
 		case 2:
-			if err := o.show(out, first, true); err != nil {
+			if err := o.printObject(out, first, true); err != nil {
 				return err
 			}
 		}
-		return o.show(out, object, true)
+		return o.printObject(out, object, true)
 	})
 	switch {
 	case objects == 0 && err == nil:
 		return errNoObjects
 	case objects == 1 && ctx.Err() == nil:
-		return errors.Join(o.show(out, first, false), err)
+		return errors.Join(o.printObject(out, first, false), err)
 	}
 	return err
 }
 
-// show prints the values of one object and explains missing values.
-func (o *evalOptions) show(out *bufio.Writer, object *unstructured.Unstructured, several bool) error {
+// printObject prints the values of one object and explains missing values.
+func (o *evalOptions) printObject(out *bufio.Writer, object *unstructured.Unstructured, several bool) error {
 	prefix := ""
 	if several {
 		prefix = describeObject(object) + "\t"

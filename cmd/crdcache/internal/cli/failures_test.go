@@ -88,7 +88,7 @@ func TestNamespaceThatCannotBe(t *testing.T) {
 
 func TestTimeoutBoundsDiscovery(t *testing.T) {
 	server := widgetServer(t)
-	server.Break(apitest.Fault{Path: "/apis"})
+	server.AddFaults(apitest.Fault{Path: "/apis"})
 	code, out, errOut := run(t, "dump", "widgets.example.com", "-s", server.URL, "--timeout", "50ms")
 	if code != exit.NotSynced || out != "" {
 		t.Errorf("exit code %d with output %q, want %d without", code, out, exit.NotSynced)
@@ -158,7 +158,7 @@ func TestServerFailureIsSaidOnce(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			server := widgetServer(t)
-			server.Break(apitest.Fault{Path: "/api", Status: tt.status},
+			server.AddFaults(apitest.Fault{Path: "/api", Status: tt.status},
 				apitest.Fault{Path: "/apis", Status: tt.status})
 			code, out, errOut := run(t, "dump", "widgets,gadgets", "gizmos.example.com", "-s", server.URL)
 			if code != tt.code || out != "" {
@@ -209,9 +209,9 @@ func TestColumnsThatCannotBeRead(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			server := widgetServer(t)
-			server.Break(apitest.Fault{Path: widgetCRD, Status: tt.status})
+			server.AddFaults(apitest.Fault{Path: widgetCRD, Status: tt.status})
 			if !tt.tables {
-				server.Break(apitest.Fault{Path: "/apis/example.com/v1/widgets", Verb: "list",
+				server.AddFaults(apitest.Fault{Path: "/apis/example.com/v1/widgets", Verb: "list",
 					Status: http.StatusNotAcceptable})
 			}
 			code, out, errOut := run(t, "dump", "widgets", "-A", "-s", server.URL)
@@ -248,7 +248,7 @@ func TestWrongSelector(t *testing.T) {
 		"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": map[string]any{"name": "a",
 			"namespace": "default"},
 	}})
-	server.Break(apitest.Fault{Path: "/apis/example.com/v1/widgets", Status: http.StatusBadRequest,
+	server.AddFaults(apitest.Fault{Path: "/apis/example.com/v1/widgets", Status: http.StatusBadRequest,
 		Message: "no such field"})
 	args := []string{"-s", server.URL, "-A", "-o", "name", "--timeout", "0"} // which would wait forever
 	for _, verb := range []string{"dump", "query", "watch", "stats"} {

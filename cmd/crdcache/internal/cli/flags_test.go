@@ -57,17 +57,17 @@ type flagVerb struct {
 // flagVerbs has all verbs. DIR is replaced by the directory of the input files.
 var flagVerbs = map[string]flagVerb{
 	"dump": {args: []string{"gizmos", "--from=-"},
-		values: reading(map[string][]string{"output": objectFormats, "label-columns": {"app"},
+		values: withReadFlags(map[string][]string{"output": objectFormats, "label-columns": {"app"},
 			"sort-by": {".metadata.name"}, "cache": {"none"}}), endless: "--watch"},
 	"watch": {
 		args: []string{"gizmos", "--from=-"},
-		values: reading(conditions(map[string][]string{"output": objectFormats, "label-columns": {"app"},
+		values: withReadFlags(conditions(map[string][]string{"output": objectFormats, "label-columns": {"app"},
 			"color": {"always", "never"}, "cache": {"none"}})),
 		needs: map[string][]string{"--or": {"--index=size=1", "--index=size=2"}},
 	},
 	"query": {
 		args: []string{"gizmos", "--from=-", "--config=DIR/config.yaml"},
-		values: reading(conditions(map[string][]string{
+		values: withReadFlags(conditions(map[string][]string{
 			"output": objectFormats, "label-columns": {"app"}, "sort-by": {"size"}, "limit": {"1"},
 			"continue": {"TOKEN"}, "values": {"color"}, "group-by": {"color"},
 			"compute": {"sum(size)"}, "dangling": {"owners"}, "cache": {"none"},
@@ -77,50 +77,50 @@ var flagVerbs = map[string]flagVerb{
 		endless: "none",
 	},
 	"serve": {
-		args: []string{"gizmos", "--from=-", "--web"}, values: reading(map[string][]string{"idle": {"1m"},
+		args: []string{"gizmos", "--from=-", "--web"}, values: withReadFlags(map[string][]string{"idle": {"1m"},
 			"web-address": {"127.0.0.1:0"}}),
 	},
 	"stats": {args: []string{"gizmos", "--from=-"},
-		values: reading(map[string][]string{"output": {"text", "json"}, "storage": {"metadata"}, "top": {"3"},
+		values: withReadFlags(map[string][]string{"output": {"text", "json"}, "storage": {"metadata"}, "top": {"3"},
 			"cache": {"none"}}), endless: "none"},
 	"tree": {
-		args: []string{"gizmo/a", "--from=-"}, values: reading(map[string][]string{"output": {"table", "json",
+		args: []string{"gizmo/a", "--from=-"}, values: withReadFlags(map[string][]string{"output": {"table", "json",
 			"yaml"}, "types": {"gizmos"}, "depth": {"2"}, "limit": {"1"}, "cache": {"none"}}),
 		endless: "none",
 	},
 	"resources": {args: []string{"--from=-"},
-		values: reading(map[string][]string{"output": {"table", "wide", "name", "json",
+		values: withReadFlags(map[string][]string{"output": {"table", "wide", "name", "json",
 			"yaml"}}), endless: "none"},
 	"serve status": {args: []string{"--server=http://127.0.0.1:1"},
-		values: reading(map[string][]string{"from": {"DIR"}}), endless: "none"},
+		values: withReadFlags(map[string][]string{"from": {"DIR"}}), endless: "none"},
 	"serve stop": {args: []string{"--server=http://127.0.0.1:1"},
-		values: reading(map[string][]string{"from": {"DIR"}}), endless: "none"},
+		values: withReadFlags(map[string][]string{"from": {"DIR"}}), endless: "none"},
 	"snapshot save": {
 		args: []string{"DIR/saved.snapshot", "gizmos",
-			"--from=-"}, values: reading(map[string][]string{"redact-config": {"DIR/redact.yaml"}}),
+			"--from=-"}, values: withReadFlags(map[string][]string{"redact-config": {"DIR/redact.yaml"}}),
 		endless: "none",
 	},
 	"snapshot info": {args: []string{"DIR/gizmos.snapshot"},
 		values: map[string][]string{"output": {"text", "json", "yaml"}}, endless: "none"},
 	"snapshot diff": {
 		args: []string{"DIR/gizmos.snapshot", "live", "--from=-"},
-		values: reading(map[string][]string{"output": {"text", "json", "yaml"}, "ignore": {"status"},
+		values: withReadFlags(map[string][]string{"output": {"text", "json", "yaml"}, "ignore": {"status"},
 			"color": {"always", "never"}}),
 		endless: "none",
 	},
 	"suggest": {
 		args: []string{"workloads",
-			"--from=" + demoCRDs}, values: reading(map[string][]string{"crds": {demoCRDs}}),
+			"--from=" + demoCRDs}, values: withReadFlags(map[string][]string{"crds": {demoCRDs}}),
 		noFiles: []string{"--crds"}, endless: "none",
 	},
 	"validate": {
-		args: []string{demoConfig}, values: reading(map[string][]string{"output": {"text", "json"},
+		args: []string{demoConfig}, values: withReadFlags(map[string][]string{"output": {"text", "json"},
 			"crds": {demoCRDs}, "from": {demoCRDs}}),
 		needs: map[string][]string{"--live": {"--from=" + demoCRDs},
 			"--timeout": {"--live", "--from=" + demoCRDs}}, endless: "none",
 	},
 	"version": {
-		values: reading(map[string][]string{"output": {"text", "json", "yaml"}, "from": {"-"}}),
+		values: withReadFlags(map[string][]string{"output": {"text", "json", "yaml"}, "from": {"-"}}),
 		needs: map[string][]string{"--live": {"--server=http://127.0.0.1:1"},
 			"--timeout": {"--live", "--server=http://127.0.0.1:1"}}, endless: "none",
 	},
@@ -132,8 +132,8 @@ var flagVerbs = map[string]flagVerb{
 	},
 }
 
-// reading adds values for the flags of verbs that read a cluster or files.
-func reading(values map[string][]string) map[string][]string {
+// withReadFlags adds values for the flags of verbs that read a cluster or files.
+func withReadFlags(values map[string][]string) map[string][]string {
 	for name, value := range map[string]string{
 		"namespace": "web", "selector": "app", "field-selector": "metadata.name=a", "timeout": "1m",
 		"config": "DIR/config.yaml",

@@ -42,8 +42,8 @@ type heldPage struct {
 	answer  chan struct{}
 }
 
-// flowing is the number of objects per type: three pages.
-const flowing = 1200
+// pagedObjects is the number of objects per type: three pages.
+const pagedObjects = 1200
 
 func newPagedServer(t *testing.T) *pagedServer {
 	t.Helper()
@@ -54,7 +54,7 @@ func newPagedServer(t *testing.T) *pagedServer {
 	if err := s.storage.SetType(widgets); err != nil {
 		t.Fatal(err)
 	}
-	for i := range flowing {
+	for i := range pagedObjects {
 		s.gizmo(t, i, "red")
 		s.apply(
 			t, fmt.Sprintf(`{"apiVersion": "demo/v1", "kind": "Widget", "metadata": {"namespace": "web", "name": "w%04d", "creationTimestamp": "2001-01-01T00:00:00Z"}}`, i))
@@ -110,15 +110,15 @@ func (s *pagedServer) goOn(t *testing.T) {
 	}()
 }
 
-// piped is a command that writes to a pipe.
-type piped struct {
+// pipedCommand is a command that writes to a pipe.
+type pipedCommand struct {
 	out    *os.File
 	reader *bufio.Reader
 	errOut bytes.Buffer
 	code   chan int
 }
 
-func pipeline(t *testing.T, args ...string) *piped {
+func pipeline(t *testing.T, args ...string) *pipedCommand {
 	t.Helper()
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	t.Setenv("HOME", t.TempDir())
@@ -127,7 +127,7 @@ func pipeline(t *testing.T, args ...string) *piped {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	p := &piped{out: reader, reader: bufio.NewReader(reader), code: make(chan int, 1)}
+	p := &pipedCommand{out: reader, reader: bufio.NewReader(reader), code: make(chan int, 1)}
 	go func() { // ended by the command, which ends with ctx
 		p.code <- cli.Main(ctx, append([]string{"crdcache"}, args...), strings.NewReader(""),
 			writer, &p.errOut)
@@ -141,7 +141,7 @@ func pipeline(t *testing.T, args ...string) *piped {
 }
 
 // read returns the given number of lines.
-func (p *piped) read(t *testing.T, lines int) string {
+func (p *pipedCommand) read(t *testing.T, lines int) string {
 	t.Helper()
 	text := ""
 	for range lines {
@@ -155,7 +155,7 @@ func (p *piped) read(t *testing.T, lines int) string {
 }
 
 // held returns a held request.
-func (p *piped) held(t *testing.T, s *pagedServer) *heldPage {
+func (p *pipedCommand) held(t *testing.T, s *pagedServer) *heldPage {
 	t.Helper()
 	select {
 	case page := <-s.held:
@@ -166,7 +166,7 @@ func (p *piped) held(t *testing.T, s *pagedServer) *heldPage {
 	}
 }
 
-func (p *piped) rest(t *testing.T) string {
+func (p *pipedCommand) rest(t *testing.T) string {
 	t.Helper()
 	text, err := io.ReadAll(p.reader)
 	if err != nil {
@@ -230,7 +230,7 @@ func TestDumpFlowsOn(t *testing.T) {
 					" ").Replace(line)), " ")
 				got = append(got, name)
 			}
-			for i := range flowing {
+			for i := range pagedObjects {
 				if tt.name == "widgets" {
 					want = append(want, fmt.Sprintf("w%04d", i))
 					continue
@@ -289,7 +289,7 @@ func TestDumpWithoutFirstPage(t *testing.T) {
 func TestQueryIsTheSameInPipe(t *testing.T) {
 	server := newPagedServer(t)
 	server.goOn(t)
-	for i := 0; i < flowing; i += 3 {
+	for i := 0; i < pagedObjects; i += 3 {
 		server.gizmo(t, i, "blue")
 	}
 	// First in the server's order, last by namespace and name.
@@ -347,7 +347,7 @@ func TestDefinitionIsFetchedOnce(t *testing.T) {
 	for _, verb := range []string{"query", "watch"} {
 		fetched.Store(0)
 		p := pipeline(t, verb, "gizmos", "-A", "--where", `@.spec.color == "red"`, "-s", server.URL)
-		p.read(t, flowing+1)
+		p.read(t, pagedObjects+1)
 		if n := fetched.Load(); n != 1 {
 			t.Errorf("%s: the CRD is fetched %d times", verb, n)
 		}

@@ -16,7 +16,7 @@ func TestFollowInterrupted(t *testing.T) {
 		for _, args := range [][]string{{"watch"}, {"dump", "-w"}} {
 			t.Run(args[0]+" "+name, func(t *testing.T) {
 				server := newShop(t)
-				server.Break(apitest.Fault{Path: path})
+				server.AddFaults(apitest.Fault{Path: path})
 				ctx, cancel := context.WithCancel(t.Context())
 				var out, errOut bytes.Buffer
 				code := make(chan int)

@@ -14,9 +14,9 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster/faults"
 )
 
-// evil has 7-bit and 8-bit escape sequences, line breaks, bidirectional controls, and characters of width 0
-// and 2.
-const evil = "e\x1b[2J\x1b]0;title\x07\u009b31m\r\nv\ti\u202el\u2066\u2028\u200b\u0301\x7f\b\x00世界👩‍👩‍👧"
+// hostileText has 7-bit and 8-bit escape sequences, line breaks, bidirectional controls, and characters of
+// width 0 and 2.
+const hostileText = "e\x1b[2J\x1b]0;title\x07\u009b31m\r\nv\ti\u202el\u2066\u2028\u200b\u0301\x7f\b\x00世界👩‍👩‍👧"
 
 // hostileObjects are objects in JSON. All except the unreadable ones can be decoded.
 func hostileObjects() map[string]string {
@@ -41,12 +41,12 @@ func hostileObjects() map[string]string {
 	}
 	color := func(value string) string { return `,"spec":{"color":` + value + `}` }
 	return map[string]string{
-		"text": `{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"name":` + quoted(evil) +
-			`,"namespace":` + quoted(evil) +
-			`,"resourceVersion":"1","uid":"u","labels":{` + quoted(evil) + ":" + quoted(evil) +
-			`},"annotations":{` + quoted(evil) + ":" + quoted(evil) + `}}` +
-			`,"spec":{"color":` + quoted(evil) + `,` + quoted(evil) + `:{` + quoted(evil) + `:1}}}`,
-		"kind": `{"apiVersion":` + quoted("example.com/v1"+evil) + `,"kind":` + quoted(evil) +
+		"text": `{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"name":` + quoted(hostileText) +
+			`,"namespace":` + quoted(hostileText) +
+			`,"resourceVersion":"1","uid":"u","labels":{` + quoted(hostileText) + ":" + quoted(hostileText) +
+			`},"annotations":{` + quoted(hostileText) + ":" + quoted(hostileText) + `}}` +
+			`,"spec":{"color":` + quoted(hostileText) + `,` + quoted(hostileText) + `:{` + quoted(hostileText) + `:1}}}`,
+		"kind": `{"apiVersion":` + quoted("example.com/v1"+hostileText) + `,"kind":` + quoted(hostileText) +
 			`,"metadata":{"name":"a","namespace":"web","resourceVersion":"1","uid":"u"}}`,
 		"long name":  gizmo(`"`+strings.Repeat("n", 1_000_000)+`"`, ""),
 		"long value": gizmo(`"a"`, color(`"`+strings.Repeat("v", 1_000_000)+`"`)),

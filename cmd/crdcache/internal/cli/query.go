@@ -87,9 +87,9 @@ func (f *queryFlags) add(set *pflag.FlagSet) {
 		"Continue token of the same query with --limit.")
 	set.BoolVar(&f.count, "count", false, "Print only the number of objects.")
 	set.BoolVar(&f.keysOnly, "keys-only", false, "Print only namespace/name.")
-	set.StringVar(&f.values, "values", "", "Print the values of this index.")
+	set.StringVar(&f.values, "values", "", "Print each value of this index with its count. The count is the number of objects.")
 	set.StringArrayVar(&f.groupBy, "group-by", nil,
-		"Print the values of an index or path. Each value is printed with its number of objects, the most frequent first. Several are separated by commas. The output is a table, json or csv, as for --compute and --count. May be repeated.")
+		"Group by an index or path, and count each group. The largest groups come first. Separate several indexes or paths by commas. The output is a table, json or csv, as for --compute and --count. May be repeated.")
 	set.StringArrayVar(&f.compute, "compute", nil,
 		"Print sum, avg, min or max of an index or path. For example 'sum(.spec.replicas)' or 'sum(.spec.cpu as quantity)'. Computed for each group of --group-by, or for all objects. May be repeated.")
 	set.StringVar(&f.dangling, "dangling", "",
@@ -135,7 +135,7 @@ func (f *queryFlags) toOptions(cmd *cobra.Command, args []string,
 	}
 	if set.Changed("dangling") {
 		dangling := query.Dangling(strings.TrimSuffix(f.dangling, anyReference))
-		if f.conditions.Given() {
+		if f.conditions.HasConditions() {
 			dangling = query.And(o.query, dangling)
 		}
 		o.query = dangling

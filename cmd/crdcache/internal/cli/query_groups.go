@@ -89,7 +89,7 @@ func (o *queryOptions) printGroups(ctx context.Context, querier *query.Querier) 
 	if err != nil {
 		return err
 	}
-	o.warnOfDoubts(found.Plan)
+	o.warnIncomplete(found.Plan)
 	return o.showGroups(found.Groups)
 }
 

@@ -34,8 +34,8 @@ func (o *queryOptions) answerWithReferences(ctx context.Context, querier *query.
 		defer shutdown()
 		unsynced = err
 	}
-	querier = querier.WithReferences(graph.View(referenceType(one.Resource)))
-	return errors.Join(unsynced, session.ExplainQuery(o.answer(ctx, querier, types)))
+	querier = querier.WithReferences(graph.ForType(referenceType(one.Resource)))
+	return errors.Join(unsynced, session.ExplainQuery(o.printResult(ctx, querier, types)))
 }
 
 // readReferencedTypes reads types into the graph and explains the types that the server lacks. shutdown is
@@ -59,7 +59,7 @@ func (o *queryOptions) readReferencedTypes(ctx context.Context, graph *reference
 		r, ok := findType(catalog, t)
 		if ok && r.GVR != types.Resources[0].GVR {
 			resources = append(resources, r)
-			o.Target.Use(r.GVR.GroupResource())
+			o.Target.RecordUse(r.GVR.GroupResource())
 		}
 	}
 	caches, err := session.NewCaches(types.Client, resources,
@@ -90,7 +90,7 @@ func (o *queryOptions) addTo(graph *references.Graph, cached session.Cache, sele
 // addSource adds a cache to a graph. The cache has the objects of namespace only, or of all if it is empty.
 func addSource(graph *references.Graph, config *session.Config, cached session.Cache, only string,
 	selected bool) error {
-	m := references.Member{
+	m := references.InformerSource{
 		Type: referenceType(cached.Resource), References: config.References(cached.Resource),
 		Informer: cached.Informer, Selected: selected,
 	}

@@ -24,7 +24,7 @@ func (o *queryOptions) run(ctx context.Context) error {
 	if done, err := o.answerFromServer(ctx); done {
 		return err
 	}
-	return o.Sync(ctx, session.Steps{
+	return o.Sync(ctx, session.SyncCallbacks{
 		Check: func(types *session.Types, indexes session.Indexes) error {
 			if err := o.check(types, indexes); err != nil {
 				return err
@@ -32,7 +32,7 @@ func (o *queryOptions) run(ctx context.Context) error {
 			o.warnOfMismatches(ctx, types)
 			return nil
 		},
-		Use: func(ctx context.Context, types *session.Types, indexes session.Indexes,
+		AfterSync: func(ctx context.Context, types *session.Types, indexes session.Indexes,
 			synced []session.Cache) error {
 			if len(synced) == 0 {
 				return nil
@@ -42,7 +42,7 @@ func (o *queryOptions) run(ctx context.Context) error {
 			if follows, asked := query.UsesReferences(o.query); follows {
 				return o.answerWithReferences(ctx, querier, types, one, asked)
 			}
-			return session.ExplainQuery(o.answer(ctx, querier, types))
+			return session.ExplainQuery(o.printResult(ctx, querier, types))
 		},
 	})
 }
@@ -98,14 +98,14 @@ func (o *queryOptions) explainIndex(err error) error {
 	case strings.HasPrefix(o.options.SortBy, "{") && strings.HasPrefix(unknown.Name, "{"):
 		return exit.Usagef("--sort-by takes a path without braces, as in .spec.replicas; got %s",
 			o.options.SortBy)
-	case !o.Config.Given:
+	case !o.Config.IsSet:
 		return exit.Usagef("%v; declare indexes with --config, or use --where or a path", err)
 	}
 	return session.ExplainQuery(err)
 }
 
-// answer prints the result in the requested form.
-func (o *queryOptions) answer(ctx context.Context, querier *query.Querier, types *session.Types) error {
+// printResult prints the result in the requested form.
+func (o *queryOptions) printResult(ctx context.Context, querier *query.Querier, types *session.Types) error {
 	switch {
 	case o.count:
 		n, err := querier.Count(ctx, o.query, o.options)
@@ -113,7 +113,7 @@ func (o *queryOptions) answer(ctx context.Context, querier *query.Querier, types
 			return err
 		}
 		if plan, err := querier.Explain(o.query, o.options); err == nil {
-			o.warnOfDoubts(plan)
+			o.warnIncomplete(plan)
 		}
 		return o.printCount(n)
 	case o.values != "":
@@ -129,7 +129,7 @@ func (o *queryOptions) answer(ctx context.Context, querier *query.Querier, types
 		_, err = fmt.Fprintln(o.Out, strings.TrimSuffix(fmt.Sprint(result.Plan), "\n"))
 		return err
 	}
-	o.warnOfDoubts(result.Plan)
+	o.warnIncomplete(result.Plan)
 	if o.keysOnly {
 		err = o.printKeys(result.Keys())
 	} else {
@@ -141,7 +141,7 @@ func (o *queryOptions) answer(ctx context.Context, querier *query.Querier, types
 	return err
 }
 
-func (o *queryOptions) warnOfDoubts(plan *query.Plan) {
+func (o *queryOptions) warnIncomplete(plan *query.Plan) {
 	o.warn(plan.Warnings)
 }
 
@@ -199,7 +199,7 @@ func (o *queryOptions) answerFromServer(ctx context.Context) (done bool, err err
 	o.Notef("answered by the cache server for %s, at version %s", from.Resource, answer.ResourceVersion)
 	o.warnOfMismatches(ctx, from.Types)
 	o.warn(answer.Warnings)
-	return true, o.show(ctx, answer, from)
+	return true, o.printLocalAnswer(ctx, answer, from)
 }
 
 func (o *queryOptions) queryServer(ctx context.Context) (*session.Answer, *session.LocalServer, error) {
@@ -242,8 +242,8 @@ func (o *queryOptions) parameters() url.Values {
 	return p
 }
 
-// show prints an answer of the local cache server like an answer from the command's own cache.
-func (o *queryOptions) show(ctx context.Context, answer *session.Answer,
+// printLocalAnswer prints an answer of the local cache server like an answer from the command's own cache.
+func (o *queryOptions) printLocalAnswer(ctx context.Context, answer *session.Answer,
 	from *session.LocalServer) (err error) {
 	switch {
 	case answer.Count != nil:

@@ -104,7 +104,7 @@ func TestQueryWithoutSchema(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := newShop(t)
 			if status != 0 {
-				server.Break(
+				server.AddFaults(
 					apitest.Fault{
 						Path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/gizmos.example.com", Status: status})
 			}

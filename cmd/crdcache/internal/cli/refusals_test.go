@@ -19,7 +19,7 @@ import (
 // the cause.
 func TestResourcesOfNoServer(t *testing.T) {
 	server := newCluster(t)
-	server.Break(apitest.Fault{Path: "/api", Status: http.StatusUnauthorized},
+	server.AddFaults(apitest.Fault{Path: "/api", Status: http.StatusUnauthorized},
 		apitest.Fault{Path: "/apis", Status: http.StatusUnauthorized})
 	dead := newCluster(t)
 	dead.Close()
@@ -50,7 +50,7 @@ func TestResourcesOfNoServer(t *testing.T) {
 // TestResourcesSayWhyTheyWait prints the server's last error after a timeout.
 func TestResourcesSayWhyTheyWait(t *testing.T) {
 	server := newCluster(t)
-	server.Break(apitest.Fault{Path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+	server.AddFaults(apitest.Fault{Path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
 		Status: http.StatusInternalServerError, Message: "etcd is gone"})
 	r := crdcache(t, "resources", "-s", server.URL, "--timeout", "100ms")
 	if r.code != exit.NotSynced || !strings.Contains(r.errOut, "within 100ms") ||
@@ -68,7 +68,7 @@ const (
 func TestWatchRefusedList(t *testing.T) {
 	server := newPods(t)
 	message := strings.Replace(denied, "%s", "list", 1)
-	server.Break(apitest.Fault{Path: podsPath, Status: http.StatusForbidden, Message: message})
+	server.AddFaults(apitest.Fault{Path: podsPath, Status: http.StatusForbidden, Message: message})
 	r := crdcache(t, "watch", "pods", "-A", "-s", server.URL)
 	if r.code != exit.Forbidden || !strings.Contains(r.errOut, message) ||
 		strings.Contains(r.errOut, "meta.k8s.io") {
@@ -84,7 +84,7 @@ func TestWatchRefusedWatch(t *testing.T) {
 			server := newCluster(t)
 			server.Create(t, gizmos, object("Gizmo", "web", "a", nil))
 			for _, verb := range []string{"watch", "watch-list"} {
-				server.Break(apitest.Fault{Path: gizmosPath, Verb: verb, Status: http.StatusForbidden,
+				server.AddFaults(apitest.Fault{Path: gizmosPath, Verb: verb, Status: http.StatusForbidden,
 					Message: "gizmos.example.com is forbidden: eve cannot watch"})
 			}
 			r := crdcache(t, append(args, "-A", "-s", server.URL)...)
@@ -102,12 +102,12 @@ func TestWatchRefusedWatchOfOne(t *testing.T) {
 	server := newCluster(t)
 	server.Create(t, zones, object("Zone", "", "z", nil))
 	for _, verb := range []string{"watch", "watch-list"} {
-		server.Break(apitest.Fault{Path: gizmosPath, Verb: verb, Status: http.StatusForbidden,
+		server.AddFaults(apitest.Fault{Path: gizmosPath, Verb: verb, Status: http.StatusForbidden,
 			Message: "eve cannot watch"})
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	seen := make(chan struct{})
-	said := &noticed{text: "warning: gizmos.example.com can be listed but not watched", seen: seen}
+	said := &signalingWriter{text: "warning: gizmos.example.com can be listed but not watched", seen: seen}
 	code := make(chan int)
 	t.Setenv("KUBECONFIG", "/none")
 	go func() { // ended by cancel
@@ -128,8 +128,8 @@ func newPods(t *testing.T) *apitest.Server {
 		Kind: "Pod", Singular: "pod", Namespaced: true})
 }
 
-// noticed is a writer that signals when a text was written.
-type noticed struct {
+// signalingWriter is a writer that signals when a text was written.
+type signalingWriter struct {
 	text string
 	seen chan struct{}
 
@@ -137,7 +137,7 @@ type noticed struct {
 	written strings.Builder
 }
 
-func (n *noticed) Write(p []byte) (int, error) {
+func (n *signalingWriter) Write(p []byte) (int, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.written.Write(p)

@@ -81,7 +81,7 @@ func (f *resourcesFlags) toOptions(cmd *cobra.Command, args []string,
 	if o.config, err = f.configs.Load(o.warn); err != nil {
 		return nil, err
 	}
-	if o.config.Given && f.output == formatName {
+	if o.config.IsSet && f.output == formatName {
 		return nil, exit.Usagef("--config and --output name cannot be used together: names have no indexes")
 	}
 	o.target, err = f.target.Target(cmd.Context(), streams)
@@ -100,7 +100,7 @@ func (o *resourcesOptions) run(ctx context.Context) error {
 	records := make([]typeRecord, 0, len(types))
 	for _, t := range types {
 		if !o.custom || t.Source == discovery.FromCRD {
-			o.target.Use(t.GroupResource)
+			o.target.RecordUse(t.GroupResource)
 			records = append(records, newTypeRecord(t, o.config.ForType(t)))
 		}
 	}
@@ -189,8 +189,11 @@ func addUnserved(wanted map[schema.GroupResource]bool, types []discovery.Type, t
 		}
 		names := slices.Concat([]string{t.GroupResource.Resource, t.Singular, t.Kind},
 			t.ShortNames, t.Categories)
-		if slices.ContainsFunc(name.Readings,
-			func(r discovery.Reading) bool { return r.Fits(t.GroupResource.Group, versions, names) }) {
+		if slices.ContainsFunc(name.Interpretations,
+			func(r discovery.Interpretation) bool {
+				return r.Matches(t.GroupResource.Group,
+					versions, names)
+			}) {
 			wanted[t.GroupResource], found = true, true
 		}
 	}
@@ -295,7 +298,7 @@ func (o *resourcesOptions) headers() []string {
 	if o.format == formatWide {
 		headers = append(headers, "SHORTNAMES", "CATEGORIES", "SOURCE")
 	}
-	if o.config.Given {
+	if o.config.IsSet {
 		headers = append(headers, "INDEXES")
 	}
 	return headers
@@ -313,7 +316,7 @@ func (o *resourcesOptions) cells(r typeRecord) []string {
 	if o.format == formatWide {
 		cells = append(cells, strings.Join(r.ShortNames, ","), strings.Join(r.Categories, ","), r.Source)
 	}
-	if o.config.Given {
+	if o.config.IsSet {
 		cells = append(cells, strings.Join(r.Indexes, ","))
 	}
 	return cells

@@ -93,7 +93,7 @@ func report(w io.Writer, err error) {
 func lines(text string) string {
 	all := strings.Split(text, "\n")
 	for i, one := range all {
-		all[i] = print.Cut(print.Printable(one), print.MaxLine)
+		all[i] = print.Truncate(print.Printable(one), print.MaxLine)
 	}
 	return strings.Join(all, "\n")
 }

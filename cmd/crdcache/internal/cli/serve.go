@@ -10,7 +10,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/local"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/localserver"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/dynamicinformer"
@@ -96,11 +96,11 @@ func (f *serveFlags) toOptions(cmd *cobra.Command, args []string,
 	if err != nil {
 		return nil, err
 	}
-	offline := cmd.Flags().Changed("from")
-	if err := f.checkFiles(cmd, offline); err != nil {
+	fromFiles := cmd.Flags().Changed("from")
+	if err := f.checkFiles(cmd, fromFiles); err != nil {
 		return nil, err
 	}
-	if f.all || offline && len(args) == 0 {
+	if f.all || fromFiles && len(args) == 0 {
 		args = []string{"*"}
 	}
 	read, err := f.reader.Reader(cmd.Context(), args, dynamicinformer.ResourceOptions{}, streams)
@@ -124,11 +124,11 @@ func (f *serveFlags) toOptions(cmd *cobra.Command, args []string,
 }
 
 // checkFiles rejects flags that are incompatible with --from.
-func (f *serveFlags) checkFiles(cmd *cobra.Command, offline bool) error {
-	if !offline {
+func (f *serveFlags) checkFiles(cmd *cobra.Command, fromFiles bool) error {
+	if !fromFiles {
 		return nil
 	}
-	if !f.web.on {
+	if !f.web.enabled {
 		return exit.Usagef("--from needs --web: commands read files without a server")
 	}
 	if quiet := cmd.Flags().Lookup("quiet"); quiet.Value.String() == "true" {
@@ -146,7 +146,7 @@ func newServeStatus(streams genericiooptions.IOStreams) *cobra.Command {
 		Short: "Show the state and the types of the cache server",
 		Long: "Show the cache server of this cluster and user, its types, and a new link to its\n" +
 			"web page. Without a server the exit code is 1.",
-	}, func(ctx context.Context, client *local.Client) error {
+	}, func(ctx context.Context, client *localserver.Client) error {
 		info, err := client.Info(ctx)
 		if err != nil {
 			return err
@@ -154,7 +154,7 @@ func newServeStatus(streams genericiooptions.IOStreams) *cobra.Command {
 		fmt.Fprintln(streams.Out, print.Printable(info.String()))
 		fmt.Fprintf(streams.Out, "socket: %s\n", print.Printable(client.Socket()))
 		if info.Page {
-			link, err := client.Link(ctx)
+			link, err := client.LoginLink(ctx)
 			if err != nil {
 				return err
 			}
@@ -170,7 +170,7 @@ func newServeStatus(streams genericiooptions.IOStreams) *cobra.Command {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%d\n", t.Resource, namespace, t.State, t.Objects)
 		}
 		for _, a := range info.Absent {
-			fmt.Fprintf(w, "%s\t\tnot cached: %s\t\n", a.Name, print.Line(a.Why))
+			fmt.Fprintf(w, "%s\t\tnot cached: %s\t\n", a.Name, print.Line(a.Reason))
 		}
 		return w.Flush()
 	})
@@ -182,7 +182,7 @@ func newServeStop(streams genericiooptions.IOStreams) *cobra.Command {
 		Short: "Stop the cache server",
 		Long: "Stop the cache server of this cluster and user, and wait until another one can\n" +
 			"start. Without a server the exit code is 1.",
-	}, func(ctx context.Context, client *local.Client) error {
+	}, func(ctx context.Context, client *localserver.Client) error {
 		info, err := client.Stop(ctx)
 		if err == nil {
 			fmt.Fprintf(streams.Out, "process %d has ended\n", info.PID)
@@ -194,18 +194,18 @@ func newServeStop(streams genericiooptions.IOStreams) *cobra.Command {
 // serverCommand is a request to the local cache server.
 type serverCommand struct {
 	*session.Target
-	call func(context.Context, *local.Client) error
+	call func(context.Context, *localserver.Client) error
 }
 
 // newServerCommand completes a command that sends a request to the local cache server.
 func newServerCommand(streams genericiooptions.IOStreams, cmd *cobra.Command,
-	ask func(context.Context, *local.Client) error) *cobra.Command {
+	ask func(context.Context, *localserver.Client) error) *cobra.Command {
 	f := session.NewServerFlags()
 	cmd.Args = noArgs
 	cmd.RunE = runE(streams, func(cmd *cobra.Command, _ []string,
 		streams genericiooptions.IOStreams) (*serverCommand, error) {
 		target, err := f.Target(cmd.Context(), streams)
-		if err == nil && target.Offline() {
+		if err == nil && target.ReadsFiles() {
 			err = exit.Usagef("--from has no effect with %s", cmd.CommandPath())
 		}
 		return &serverCommand{target, ask}, err
@@ -216,7 +216,7 @@ func newServerCommand(streams genericiooptions.IOStreams, cmd *cobra.Command,
 }
 
 func (o *serverCommand) run(ctx context.Context) error {
-	client, err := local.NewClient(ctx, o.Config)
+	client, err := localserver.NewClient(ctx, o.Config)
 	if err != nil {
 		return err
 	}

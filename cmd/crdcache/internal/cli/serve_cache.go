@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/local"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/localserver"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
@@ -25,10 +25,10 @@ import (
 // cacheServer caches types and serves them.
 type cacheServer struct {
 	*serveOptions
-	tracker *discovery.Tracker
-	factory *dynamicinformer.Factory
-	server  *live.Server
-	keeper  *live.Reconciler
+	tracker    *discovery.Tracker
+	factory    *dynamicinformer.Factory
+	server     *live.Server
+	reconciler *live.Reconciler
 	// definitions is the informer of CustomResourceDefinitions, which define the columns of tables.
 	definitions *dynamicinformer.Informer
 	identity    string
@@ -64,15 +64,15 @@ func (s *cacheServer) prepare() (err error) {
 		return err
 	}
 	s.definitions = definitions.Informer()
-	if err := s.server.Keep(s.definitions); err != nil {
+	if err := s.server.AddType(s.definitions); err != nil {
 		return err
 	}
 	selection, err := discovery.NewSelection(s.TypeNames()...)
 	if err != nil {
 		return err
 	}
-	s.keeper, err = live.NewReconciler(live.ReconcilerOptions{
-		Server: s.server, Tracker: s.tracker, Selection: selection, View: s.informerOptions,
+	s.reconciler, err = live.NewReconciler(live.ReconcilerOptions{
+		Server: s.server, Tracker: s.tracker, Selection: selection, InformerOptions: s.informerOptions,
 		OnServed: s.onCached, OnDropped: s.onDropped, OnRejected: s.onRejected,
 	})
 	return err
@@ -119,9 +119,8 @@ func (s *cacheServer) shutdown() {
 	})
 }
 
-// cachedType returns a cached type, or false.
 func (s *cacheServer) cachedType(gvr schema.GroupVersionResource) (live.CachedType, bool) {
-	if kept, ok := s.keeper.Type(gvr.GroupResource()); ok && kept.GVR == gvr {
+	if kept, ok := s.reconciler.Type(gvr.GroupResource()); ok && kept.GVR == gvr {
 		return kept, true
 	}
 	return live.CachedType{Resource: discovery.Resource{GVR: crd.GVR}, Informer: s.definitions},
@@ -173,12 +172,13 @@ func (s *cacheServer) resolve(name string) ([]discovery.Resource, error) {
 }
 
 // info describes the server.
-func (s *cacheServer) info() local.Info {
-	i := local.Info{Identity: s.identity, Host: s.Target.Config.Host, PID: os.Getpid(), Started: s.started,
-		Config: s.Config.Digest(), Page: s.web != nil}
-	for _, k := range s.keeper.Types() {
+func (s *cacheServer) info() localserver.Info {
+	i := localserver.Info{Identity: s.identity, Host: s.Target.Config.Host, PID: os.Getpid(),
+		Started: s.started,
+		Config:  s.Config.Digest(), Page: s.web != nil}
+	for _, k := range s.reconciler.Types() {
 		h := k.Informer.History()
-		one := local.CachedType{
+		one := localserver.CachedType{
 			Resource: k.Resource, Namespace: h.Namespace, State: s.stateText(k), Objects: h.Snapshot.Len(),
 			Live: s.isLive(k),
 		}
@@ -187,9 +187,9 @@ func (s *cacheServer) info() local.Info {
 		}
 		i.Types = append(i.Types, one)
 	}
-	problems := s.keeper.Problems()
+	problems := s.reconciler.Problems()
 	for _, name := range slices.Sorted(maps.Keys(problems)) {
-		i.Absent = append(i.Absent, local.Absent{Name: name, Why: problems[name].Error()})
+		i.Absent = append(i.Absent, localserver.AbsentType{Name: name, Reason: problems[name].Error()})
 	}
 	return i
 }

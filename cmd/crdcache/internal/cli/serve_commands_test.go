@@ -22,13 +22,13 @@ var took = regexp.MustCompile(`(synced in |"syncTime": ")[0-9.µmns]+`)
 func breakReads(server *apitest.Server) {
 	for _, verb := range []string{"list", "watch-list"} {
 		for _, path := range []string{"gizmos", "zones"} {
-			server.Break(apitest.Fault{Path: "/apis/example.com/v1/" + path, Verb: verb,
+			server.AddFaults(apitest.Fault{Path: "/apis/example.com/v1/" + path, Verb: verb,
 				Status: http.StatusForbidden})
 		}
 	}
 	for _, path := range []string{"web/gizmos", "db/gizmos", "none/gizmos", "web/gizmos/a",
 		"web/gizmos/none"} {
-		server.Break(apitest.Fault{Path: "/apis/example.com/v1/namespaces/" + path,
+		server.AddFaults(apitest.Fault{Path: "/apis/example.com/v1/namespaces/" + path,
 			Status: http.StatusForbidden})
 	}
 }
@@ -179,7 +179,7 @@ func TestServeEndsWatches(t *testing.T) {
 	w := watchGizmos(t, "gz", "-n", "web", "--no-headers", "-v", "-s", server.URL)
 	w.next()
 	w.next()
-	server.Break(apitest.Fault{Path: "/apis/example.com/v1/gizmos", Verb: "watch", Status: 403})
+	server.AddFaults(apitest.Fault{Path: "/apis/example.com/v1/gizmos", Verb: "watch", Status: 403})
 	server.CloseClientConnections()
 	server.AwaitRequest(t, "/apis/example.com/v1/namespaces/web/gizmos", "watch")
 	server.Create(t, gizmos, object("Gizmo", "web", "e", map[string]any{"color": "green"}))

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/local"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/localserver"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/discovery"
 )
@@ -24,9 +24,9 @@ func (o *serveOptions) run(ctx context.Context) error {
 		return o.detach(ctx)
 	}
 	s := &cacheServer{serveOptions: o, started: time.Now()}
-	if !o.Target.Offline() {
+	if !o.Target.ReadsFiles() {
 		var err error
-		if s.identity, err = local.Identity(ctx, o.Target.Config); err != nil {
+		if s.identity, err = localserver.Identity(ctx, o.Target.Config); err != nil {
 			return err
 		}
 	}
@@ -53,7 +53,8 @@ func (o *serveOptions) run(ctx context.Context) error {
 		s.shutdown()
 	}
 	defer stop()
-	options := local.Options{Dir: local.SocketDirFor(s.identity), Info: s.info, Resolve: s.resolve,
+	options := localserver.Options{Dir: localserver.SocketDirFor(s.identity), Info: s.info,
+		Resolve:   s.resolve,
 		CanAnswer: s.canAnswer, Handler: s.server, Idle: o.idle, End: stop}
 	if o.web != nil {
 		page, err := newPage(s)
@@ -71,7 +72,7 @@ func (o *serveOptions) run(ctx context.Context) error {
 	if o.Target.Config.ExecProvider != nil {
 		tracked.Go(func() { s.watchAccount(following, leave) }) // ended by end
 	}
-	kept.Go(func() { s.keeper.Run(keeping) }) // ended by stop
+	kept.Go(func() { s.reconciler.Run(keeping) }) // ended by stop
 	err = o.serve(ctx, options)
 	if cause := context.Cause(ctx); errors.Is(cause, errOtherAccount) {
 		return cause
@@ -99,7 +100,7 @@ func (s *cacheServer) watchAccount(ctx context.Context, leave context.CancelCaus
 			return
 		case <-ticker.C:
 		}
-		identity, err := local.Identity(ctx, s.Target.Config)
+		identity, err := localserver.Identity(ctx, s.Target.Config)
 		if err == nil && identity != s.identity {
 			leave(errOtherAccount)
 			return
@@ -108,16 +109,16 @@ func (s *cacheServer) watchAccount(ctx context.Context, leave context.CancelCaus
 }
 
 // serve listens and prints the addresses.
-func (o *serveOptions) serve(ctx context.Context, options local.Options) error {
+func (o *serveOptions) serve(ctx context.Context, options localserver.Options) error {
 	open := func() {
 		if options.Page != nil {
-			fmt.Fprintf(o.ErrOut, "open %s (one-time link for one browser)\n", options.Page.Link())
+			fmt.Fprintf(o.ErrOut, "open %s (one-time link for one browser)\n", options.Page.LoginLink())
 		}
 	}
-	if o.Target.Offline() {
-		return local.ServePage(ctx, options.Page, options.Idle, open)
+	if o.Target.ReadsFiles() {
+		return localserver.ServePage(ctx, options.Page, options.Idle, open)
 	}
-	return local.Serve(ctx, options, func() {
+	return localserver.Serve(ctx, options, func() {
 		fmt.Fprintf(o.ErrOut, "serving the cache of %s; commands use it from now on\n",
 			o.Target.Config.Host)
 		open()
@@ -140,7 +141,7 @@ func (s *cacheServer) resolveTypes(ctx context.Context) error {
 		isAbsent := errors.As(err, &absent)
 		pattern := isAbsent && strings.Contains(absent.Name, "*")
 		switch {
-		case !isAbsent && s.Target.Offline() &&
+		case !isAbsent && s.Target.ReadsFiles() &&
 			len(resources) > 0: // unreadable files do not affect the others
 			fmt.Fprintf(s.ErrOut, "error: %s\n", print.Line(err.Error()))
 			continue
@@ -165,8 +166,8 @@ func (o *serveOptions) detach(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	info, err := local.Detach(ctx, o.Target.Config, program, o.background, o.ErrOut)
-	var ended *local.EndedError
+	info, err := localserver.Detach(ctx, o.Target.Config, program, o.background, o.ErrOut)
+	var ended *localserver.EndedError
 	switch {
 	case errors.As(err, &ended) && ended.Code > 0:
 		return &exit.ReportedError{Code: ended.Code}
@@ -177,7 +178,7 @@ func (o *serveOptions) detach(ctx context.Context) error {
 		return err
 	}
 	fmt.Fprintf(o.ErrOut, "process %d serves; its log is %s\n", info.PID,
-		local.SocketDirFor(info.Identity).Log())
+		localserver.SocketDirFor(info.Identity).Log())
 	return nil
 }
 

@@ -249,7 +249,7 @@ func TestNamespaceWithoutName(t *testing.T) {
 func TestServeTellsWhatIsForbidden(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newShop(t)
-	server.Break(apitest.Fault{Path: "/apis/example.com/v1/gizmos", Status: http.StatusForbidden,
+	server.AddFaults(apitest.Fault{Path: "/apis/example.com/v1/gizmos", Status: http.StatusForbidden,
 		Message: "eve may not"})
 	said, out := io.Pipe()
 	stopped := serve(t, out, "gizmos", "-s", server.URL)

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/local"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/localserver"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/web"
@@ -19,7 +19,7 @@ import (
 
 // webFlags are the flags of serve for the web page.
 type webFlags struct {
-	on          bool
+	enabled     bool
 	address     string
 	showSecrets bool
 	cmd         *cobra.Command
@@ -28,7 +28,7 @@ type webFlags struct {
 func (f *webFlags) add(cmd *cobra.Command) {
 	f.cmd = cmd
 	set := cmd.Flags()
-	set.BoolVar(&f.on, "web", false,
+	set.BoolVar(&f.enabled, "web", false,
 		"Serve a web page on this machine. Its link is printed to stderr.")
 	set.StringVar(&f.address, "web-address", "127.0.0.1:0",
 		"Loopback address of the page. Port 0 means a free port.")
@@ -46,11 +46,11 @@ type webOptions struct {
 // toOptions returns nil without --web.
 func (f *webFlags) toOptions() (*webOptions, error) {
 	for _, name := range []string{"web-address", "show-secrets"} {
-		if !f.on && f.cmd.Flags().Changed(name) {
+		if !f.enabled && f.cmd.Flags().Changed(name) {
 			return nil, exit.Usagef("--%s has no effect without --web", name)
 		}
 	}
-	if !f.on {
+	if !f.enabled {
 		return nil, nil
 	}
 	text := f.address
@@ -84,8 +84,8 @@ func newPage(s *cacheServer) (*page, error) {
 	return &page{handler, listener}, nil
 }
 
-func (p *page) local() *local.Page {
-	return &local.Page{Listener: p.listener, Handler: p.handler, Link: func() string {
+func (p *page) local() *localserver.Page {
+	return &localserver.Page{Listener: p.listener, Handler: p.handler, LoginLink: func() string {
 		return "http://" + p.listener.Addr().String() + p.handler.Login()
 	}}
 }
@@ -102,7 +102,7 @@ func (s *cacheServer) source() web.Source {
 		return kept.Resource
 	}
 	title, notice := cmp.Or(s.Target.Context, s.Target.Config.Host), ""
-	if s.Target.Offline() {
+	if s.Target.ReadsFiles() {
 		title, notice = s.Target.FilesTitle(), s.Target.FilesNotice()
 	}
 	return web.Source{

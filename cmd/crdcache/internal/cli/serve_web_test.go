@@ -35,12 +35,12 @@ type browser struct {
 	http *http.Client
 }
 
-// link matches the address of a page in serve's output.
-var link = regexp.MustCompile(`http://127\.0\.0\.1:\d+/login\?token=\S+`)
+// loginLink matches the address of a page in serve's output.
+var loginLink = regexp.MustCompile(`http://127\.0\.0\.1:\d+/login\?token=\S+`)
 
 func newBrowser(t *testing.T, said string) *browser {
 	t.Helper()
-	at, err := url.Parse(link.FindString(said))
+	at, err := url.Parse(loginLink.FindString(said))
 	if err != nil || at.Host == "" {
 		t.Fatalf("there is no link in %q", said)
 	}
@@ -115,7 +115,7 @@ func TestServeWeb(t *testing.T) {
 	stopped := serve(t, told, "gizmos", "zones", "--web", "--config", write(t, "c.yaml", webConfig),
 		"-s", server.URL)
 	lines := bufio.NewScanner(stderr)
-	for lines.Scan() && link.FindString(lines.Text()) == "" {
+	for lines.Scan() && loginLink.FindString(lines.Text()) == "" {
 	}
 	b := newBrowser(t, lines.Text())
 	go func() { _, _ = io.Copy(io.Discard, stderr) }() // ended by Close
@@ -188,7 +188,7 @@ func TestServeWeb(t *testing.T) {
 
 	first, second := crdcache(t, "serve", "status", "-s", server.URL), crdcache(t, "serve", "status",
 		"-s", server.URL)
-	if link.FindString(first.out) == link.FindString(second.out) {
+	if loginLink.FindString(first.out) == loginLink.FindString(second.out) {
 		t.Errorf("the status does not give a fresh link: %q, %q", first.out, second.out)
 	}
 	newBrowser(t, second.out)
@@ -233,7 +233,7 @@ func showFiles(t *testing.T, args ...string) (b *browser, said string) {
 	t.Cleanup(func() { stderr.Close() })
 	serve(t, told, args...)
 	lines := bufio.NewScanner(stderr)
-	for lines.Scan() && link.FindString(lines.Text()) == "" {
+	for lines.Scan() && loginLink.FindString(lines.Text()) == "" {
 		said += lines.Text() + "\n"
 	}
 	b = newBrowser(t, lines.Text())

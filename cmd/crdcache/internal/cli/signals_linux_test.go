@@ -147,7 +147,7 @@ func TestSignals(t *testing.T) {
 	for _, path := range []string{"/apis", gizmosPath} {
 		phases["awaiting "+path] = func(t *testing.T) *process {
 			server := newCluster(t)
-			server.Break(apitest.Fault{Path: path})
+			server.AddFaults(apitest.Fault{Path: path})
 			p := newProcess(t, "dump", "gizmos", "-A", "-s", server.URL)
 			p.start(t)
 			server.AwaitRequest(t, path)

@@ -84,7 +84,7 @@ func newSnapshotInfo(streams genericiooptions.IOStreams) *cobra.Command {
 
 // snapshotRecord is the JSON and YAML form.
 type snapshotRecord struct {
-	snapshot.About
+	snapshot.Origin
 	Bytes int64                `json:"bytes"`
 	Types []snapshot.SavedType `json:"types"`
 }
@@ -101,7 +101,7 @@ func (o *snapshotInfoOptions) run(ctx context.Context) (err error) {
 		}
 	}
 	contents := file.Contents()
-	record := snapshotRecord{About: contents.About, Bytes: contents.Size}
+	record := snapshotRecord{Origin: contents.Origin, Bytes: contents.Size}
 	record.Server.Documents = nil // repeated among the types
 	for _, t := range contents.Types {
 		t.Columns = nil

@@ -96,7 +96,7 @@ func (c *comparison) records(f *snapshot.File, gr schema.GroupResource) iter.Seq
 	if objects == nil {
 		return func(func(snapshot.Record, error) bool) {}
 	}
-	if c.namespace == "" || !objects.Saved().Namespaced {
+	if c.namespace == "" || !objects.Type().Namespaced {
 		return objects.All
 	}
 	return func(yield func(snapshot.Record, error) bool) {

@@ -244,8 +244,8 @@ func (o *snapshotDiffOptions) plan(c *comparison) (types []schema.GroupResource,
 		}
 		lacking := false
 		for _, f := range []*snapshot.File{c.before, c.after} {
-			if objects := f.Objects(gr); objects != nil && objects.Saved().Missing != nil {
-				saved := objects.Saved()
+			if objects := f.Objects(gr); objects != nil && objects.Type().Missing != nil {
+				saved := objects.Type()
 				missing = append(missing, notCompared{gr.String(), saved.Missing.Message,
 					!saved.NotRequested || wanted != nil})
 				lacking = true
@@ -292,10 +292,10 @@ func (o *snapshotDiffOptions) selected(c *comparison) (map[schema.GroupResource]
 			for _, saved := range f.Contents().Types {
 				names := slices.Concat([]string{saved.Resource, saved.Singular, saved.Kind}, saved.ShortNames,
 					saved.Categories)
-				fits := func(r discovery.Reading) bool {
-					return r.Fits(saved.Group, append(saved.Versions, saved.Version), names)
+				fits := func(r discovery.Interpretation) bool {
+					return r.Matches(saved.Group, append(saved.Versions, saved.Version), names)
 				}
-				if slices.ContainsFunc(name.Readings, fits) {
+				if slices.ContainsFunc(name.Interpretations, fits) {
 					wanted[saved.GVR().GroupResource()], found = true, true
 				}
 			}
@@ -323,8 +323,8 @@ func (o *snapshotDiffOptions) live(ctx context.Context, before *snapshot.File) (
 		of := before.Objects(known.GVR.GroupResource())
 		switch {
 		case !known.Watchable():
-		case of == nil && all && known.Preferred, of != nil && of.Saved().Missing == nil &&
-			of.Saved().Version == known.GVR.Version:
+		case of == nil && all && known.Preferred, of != nil && of.Type().Missing == nil &&
+			of.Type().Version == known.GVR.Version:
 			saver.Types = append(saver.Types, known)
 		}
 	}
@@ -332,7 +332,7 @@ func (o *snapshotDiffOptions) live(ctx context.Context, before *snapshot.File) (
 		return nil, err
 	}
 	var text bytes.Buffer
-	saver.Writer = snapshot.NewWriter(&text, snapshot.About{})
+	saver.Writer = snapshot.NewWriter(&text, snapshot.Origin{})
 	done := o.target.Progress(saver.Progress)
 	failed, err := saver.Save(ctx)
 	done()
@@ -367,7 +367,7 @@ func (d snapshotDifference) text(color bool) string {
 		line := func(sign, key string, of print.Color) {
 			text := sign + " " + print.Printable(key)
 			if color {
-				text = print.Paint(text, of)
+				text = print.Colorize(text, of)
 			}
 			b.WriteString(text + "\n")
 		}

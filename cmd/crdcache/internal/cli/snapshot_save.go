@@ -158,15 +158,15 @@ func (o *snapshotSaveOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	about := snapshot.About{Tool: "crdcache " + buildInfo().Version}
+	about := snapshot.Origin{Tool: "crdcache " + buildInfo().Version}
 	if o.path == stdoutPath {
 		saver.Writer = snapshot.NewWriter(o.Out, about)
 	} else if saver.Writer, err = snapshot.Create(o.path, about); err != nil {
 		return err
 	}
 	defer saver.Writer.Abort()
-	if saver.OneByOne = o.target.Offline(); saver.OneByOne {
-		saver.Writer.SetAbout(func(about *snapshot.About) { about.Created = o.target.Taken() })
+	if saver.OneByOne = o.target.ReadsFiles(); saver.OneByOne {
+		saver.Writer.SetOrigin(func(about *snapshot.Origin) { about.Created = o.target.SnapshotTime() })
 	}
 	done := o.target.Progress(saver.Progress)
 	failed, err := saver.Save(ctx)
@@ -203,7 +203,7 @@ func (o *snapshotSaveOptions) newSaver(ctx context.Context) (newSaver *capture.S
 		newSaver.Types = slices.DeleteFunc(slices.Clone(newSaver.Known),
 			func(r discovery.Resource) bool { return !r.Preferred || !r.Watchable() })
 		for _, r := range newSaver.Types {
-			o.target.Use(r.GVR.GroupResource())
+			o.target.RecordUse(r.GVR.GroupResource())
 		}
 		unresolved = o.target.Err()
 	}

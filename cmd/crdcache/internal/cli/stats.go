@@ -36,11 +36,11 @@ func newStats(streams genericiooptions.IOStreams) *cobra.Command {
 		Use:        "stats TYPE... [flags]",
 		SuggestFor: []string{"top", "count"},
 		Short:      "Show the memory of caches and the values of indexes",
-		Long: "Sync the types and print the number of objects, the memory of the objects and\n" +
-			"their indexes in a storage mode, the time of the sync, and the most frequent\n" +
-			"values of each index.\n\n" +
-			"For indexes of --config it also prints the number of skipped objects with the\n" +
-			"reasons, the objects of \"missing: report\", and the duplicates of \"unique: warn\".",
+		Long: "Cache all objects of the types and print their number, the memory of the cache\n" +
+			"and its indexes, how long it took to fill, and the most frequent values of each\n" +
+			"index.\n\n" +
+			"For indexes of --config it also prints how many objects are not in the index and\n" +
+			"why, the objects of \"missing: report\", and the duplicates of \"unique: warn\".",
 		Example: "  crdcache stats certificates.cert-manager.io -A --storage compressed\n" +
 			"  crdcache stats certs --config indexes.yaml --top 20",
 		Args: session.NeedTypes,
@@ -112,7 +112,7 @@ type indexReport struct {
 	Top     []valueCount `json:"top,omitempty"`
 	// Skipped counts the omitted objects by reason. It is nil for indexes without a config, and if none are
 	// omitted.
-	Skipped *skipped `json:"skipped,omitempty"`
+	Skipped *skippedObjects `json:"skipped,omitempty"`
 	// Reported are the keys of the first objects without a value, for an index with "missing: report".
 	Reported []string `json:"reported,omitempty"`
 	// Duplicates are the values of several objects, the most frequent first, for an index with "unique:
@@ -120,8 +120,8 @@ type indexReport struct {
 	Duplicates []valueCount `json:"duplicates,omitempty"`
 }
 
-// skipped counts omitted objects; see indexers.Stats.
-type skipped struct {
+// skippedObjects counts omitted objects; see indexers.Stats.
+type skippedObjects struct {
 	Missing uint64 `json:"missing,omitempty"`
 	Type    uint64 `json:"type,omitempty"`
 	Limit   uint64 `json:"limit,omitempty"`
@@ -136,12 +136,12 @@ type valueCount struct {
 // run syncs the types and reports on the synced ones.
 func (o *statsOptions) run(ctx context.Context) error {
 	var begun time.Time
-	return o.Sync(ctx, session.Steps{
+	return o.Sync(ctx, session.SyncCallbacks{
 		Check: func(*session.Types, session.Indexes) error {
 			begun = time.Now()
 			return nil
 		},
-		Use: func(ctx context.Context, _ *session.Types, indexes session.Indexes,
+		AfterSync: func(ctx context.Context, _ *session.Types, indexes session.Indexes,
 			synced []session.Cache) error {
 			reports := []statsReport{}
 			for _, c := range synced {
@@ -199,9 +199,10 @@ func findProblems(ctx context.Context, c session.Cache, querier *query.Querier,
 	out := map[string]indexReport{}
 	for i, index := range indexes {
 		one := indexReport{Reported: met[i].Reported}
-		left := skipped{Missing: met[i].SkippedMissing, Type: met[i].SkippedType, Limit: met[i].SkippedLimit,
-			When: met[i].SkippedWhen}
-		if left != (skipped{}) {
+		left := skippedObjects{Missing: met[i].SkippedMissing, Type: met[i].SkippedType,
+			Limit: met[i].SkippedLimit,
+			When:  met[i].SkippedWhen}
+		if left != (skippedObjects{}) {
 			one.Skipped = &left
 		}
 		if index.Unique {
@@ -263,7 +264,7 @@ func (o *statsOptions) printReport(out *bufio.Writer, r statsReport) {
 		return
 	}
 	per := float64(r.Bytes) / float64(r.Objects)
-	fmt.Fprintf(out, "  %.0f bytes an object: bodies %s, table %s, indexes %s\n", per, sizeText(r.Body),
+	fmt.Fprintf(out, "  %.0f bytes per object: objects %s, key table %s, indexes %s\n", per, sizeText(r.Body),
 		sizeText(r.Table), sizeText(r.Bytes-r.Body-r.Table))
 	for _, x := range r.Indexes {
 		fmt.Fprintf(out, "  %s: %s in %d of %d objects, %s\n", x.Name, countOf(x.Values, "value"), x.Objects,
@@ -354,7 +355,7 @@ func shortValue(value string) string {
 	if value == "" {
 		return `""`
 	}
-	return print.Cut(print.Printable(value), maxValue)
+	return print.Truncate(print.Printable(value), maxValue)
 }
 
 // sizeText formats a number of bytes.

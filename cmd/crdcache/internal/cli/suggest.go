@@ -150,14 +150,14 @@ func typesInFiles(names []string, known []*crd.Definition) ([]servedType, error)
 
 func matchDefinitions(name discovery.Name, known []*crd.Definition) []servedType {
 	var found []servedType
-	for _, reading := range name.Readings {
+	for _, reading := range name.Interpretations {
 		for _, d := range known {
 			versions := make([]string, len(d.Versions))
 			for i, v := range d.Versions {
 				versions[i] = v.Name
 			}
 			words := append([]string{d.Names.Plural, d.Names.Singular, d.Names.Kind}, d.Names.ShortNames...)
-			if !reading.Fits(d.Group, versions, words) {
+			if !reading.Matches(d.Group, versions, words) {
 				continue
 			}
 			version := reading.Version
@@ -299,7 +299,6 @@ func kindsOf(s *crd.Schema) (kinds []string) {
 // knownTypes are the possible targets of references.
 type knownTypes []*crd.Definition
 
-// typesOfDefinitions returns the defined and the built-in types.
 func typesOfDefinitions(definitions []*crd.Definition) knownTypes {
 	known := slices.Clone(definitions)
 	for _, t := range builtin.Types {

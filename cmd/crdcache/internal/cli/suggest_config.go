@@ -104,16 +104,16 @@ func suggestResource(t servedType, name string, known knownTypes) (r suggestedRe
 		if more {
 			return
 		}
-		for _, form := range candidate.forms() {
+		for _, form := range candidate.interpretations() {
 			form.Name = "x"
-			if source := form.source(); seen[source] ||
+			if source := form.valueKey(); seen[source] ||
 				!fits(suggestedResource{Indexes: []suggestedIndex{form}}) {
 				continue
 			}
 			if more = len(r.Indexes) >= maxSuggestions; more {
 				return
 			}
-			seen[form.source()] = true
+			seen[form.valueKey()] = true
 			form.Name = form.name(candidate.preferredName, names)
 			r.Indexes = append(r.Indexes, form)
 			return
@@ -230,9 +230,9 @@ func proposeFromColumns(version crd.Version) []suggestedIndex {
 	return all
 }
 
-// forms returns the possible interpretations of an index: with and without its type, as quantities, and over
-// list elements.
-func (i suggestedIndex) forms() []suggestedIndex {
+// interpretations returns the possible interpretations of an index: with and without its type, as quantities,
+// and over list elements.
+func (i suggestedIndex) interpretations() []suggestedIndex {
 	forms := []suggestedIndex{i}
 	elements := func(f suggestedIndex) suggestedIndex {
 		f.Path += "[*]"
@@ -254,8 +254,8 @@ func (i suggestedIndex) forms() []suggestedIndex {
 	return forms
 }
 
-// source identifies the indexed value.
-func (i suggestedIndex) source() string {
+// valueKey identifies the indexed value.
+func (i suggestedIndex) valueKey() string {
 	path := i.Path
 	if p, err := jsonpath.Compile(path); path != "" && err == nil {
 		path = p.String()

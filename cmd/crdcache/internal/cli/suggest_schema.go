@@ -15,7 +15,6 @@ const (
 	maxSuggestions = 40 // indexes, and references, of one resource
 )
 
-// schemaField is a field of a schema.
 type schemaField struct {
 	path   string
 	name   string

@@ -88,7 +88,7 @@ func TestSuggestReferences(t *testing.T) {
 	file := write(t, "crds.yaml", strings.Join(vaultCRDs, "---\n"))
 	for name, source := range map[string][]string{"files": {"--crds", file}, "cluster": {"-s", server.URL}} {
 		r := crdcache(t, append([]string{"suggest", "vaults"}, source...)...)
-		if r.code != exit.OK || !strings.HasSuffix(words(r.out), words(references)) {
+		if r.code != exit.OK || !strings.HasSuffix(joinSpaces(r.out), joinSpaces(references)) {
 			t.Errorf("%s: exit code %d, stdout\n%s", name, r.code, r.out)
 		}
 		want := "warning: vaults.vault.io: no reference for .spec.caSecretRef, because the schema does not define the namespace of " +

@@ -24,7 +24,7 @@ import (
 func TestProgressOnNarrowTerminal(t *testing.T) {
 	t.Setenv("LC_ALL", "C")
 	server := newCluster(t)
-	server.Break(apitest.Fault{Path: gizmosPath})
+	server.AddFaults(apitest.Fault{Path: gizmosPath})
 	terminal := newTerminal(t, 40)
 	ctx, cancel := context.WithCancel(t.Context())
 	code := make(chan int)
@@ -102,7 +102,7 @@ func TestProgressGivesWayToWarnings(t *testing.T) {
 func TestDumbTerminal(t *testing.T) {
 	for _, kind := range []string{"dumb", ""} {
 		server := newCluster(t)
-		server.Break(apitest.Fault{Path: gizmosPath})
+		server.AddFaults(apitest.Fault{Path: gizmosPath})
 		terminal := newTerminal(t, 40)
 		t.Setenv("TERM", kind)
 		code := cli.Main(t.Context(), []string{"crdcache", "dump", "gizmos", "-A", "--timeout", "1500ms",
@@ -120,7 +120,7 @@ func TestTableOnNarrowTerminal(t *testing.T) {
 	server := newCluster(t)
 	server.Create(t, gizmos, object("Gizmo", "web", strings.Repeat("a", 60),
 		map[string]any{"color": strings.Repeat("red",
-			20)}), object("Gizmo", "web", "b", map[string]any{"color": evil}))
+			20)}), object("Gizmo", "web", "b", map[string]any{"color": hostileText}))
 	args := []string{"dump", "gizmos,nonsense", "-A", "-o", "wide", "-s", server.URL}
 	want := crdcache(t, args...)
 	t.Run("stdout is a terminal", func(t *testing.T) {

@@ -170,7 +170,7 @@ func quoteAll(args []string) string {
 
 // run prints a tree for the named object, or for several objects of the name in different namespaces.
 func (o *treeOptions) run(ctx context.Context) error {
-	wood, err := o.read(ctx)
+	wood, err := o.readTypes(ctx)
 	if wood == nil {
 		return err
 	}
@@ -199,14 +199,14 @@ type unreadType struct {
 
 // Reasons why a type is not read, in addition to errors.
 const (
-	leftOut     = "read only if --types names it"
-	unwatchable = "cannot be listed and watched"
-	forbidden   = "may not be read"
+	reasonNotRequested = "read only if --types names it"
+	unwatchable        = "cannot be listed and watched"
+	forbidden          = "may not be read"
 )
 
-// read reads the named objects and all types that can be related. It returns nil if there is no tree.
+// readTypes reads the named objects and all types that can be related. It returns nil if there is no tree.
 // Otherwise the error names the types that could not be read.
-func (o *treeOptions) read(ctx context.Context) (*treeData, error) {
+func (o *treeOptions) readTypes(ctx context.Context) (*treeData, error) {
 	waiting, cancel := o.Target.Limit(ctx)
 	defer cancel()
 	types, got, err := o.Get(waiting, []session.ObjectArg{o.named})
@@ -228,7 +228,7 @@ func (o *treeOptions) read(ctx context.Context) (*treeData, error) {
 		return nil, err
 	}
 	w.graph = references.New()
-	if err := w.fill(ctx, waiting); err != nil {
+	if err := w.syncAndLink(ctx, waiting); err != nil {
 		w.close()
 		return nil, err
 	}
@@ -267,7 +267,7 @@ func (w *treeData) selectTypes(ctx context.Context) (chosen []discovery.Resource
 		switch {
 		case !r.Preferred || name == root.GVR.GroupResource():
 		case name.Resource == "events" && (name.Group == "" || name.Group == "events.k8s.io"):
-			w.unread = append(w.unread, unreadType{name.String(), leftOut})
+			w.unread = append(w.unread, unreadType{name.String(), reasonNotRequested})
 		case !r.Watchable():
 			if r.HasVerbs("get") {
 				w.unread = append(w.unread, unreadType{name.String(), unwatchable})
@@ -297,8 +297,8 @@ func (w *treeData) metadataOptions(
 	return options
 }
 
-// fill syncs the caches and adds their objects to the graph.
-func (w *treeData) fill(ctx, waiting context.Context) error {
+// syncAndLink syncs the caches and adds their objects to the graph.
+func (w *treeData) syncAndLink(ctx, waiting context.Context) error {
 	done := w.Target.Progress(w.caches.Progress)
 	err := w.caches.Sync(waiting)
 	done()
@@ -340,7 +340,7 @@ func (e *incompleteError) Error() string {
 	}
 	parts := make([]string, len(reasons))
 	for i, reason := range reasons {
-		parts[i] = nameSome(names[reason]) + ": " + reason
+		parts[i] = abbreviated(names[reason]) + ": " + reason
 	}
 	return "the tree is incomplete, because types could not be read: " + strings.Join(parts, "; ") +
 		" (select types with --types)"
@@ -355,7 +355,7 @@ func (e *incompleteError) Unwrap() []error {
 	return errs
 }
 
-func nameSome(names []string) string {
+func abbreviated(names []string) string {
 	if len(names) > maxFailedNames {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxFailedNames], ", "),
 			len(names)-maxFailedNames)
@@ -369,10 +369,10 @@ func (w *treeData) recordUnsynced(err error) error {
 	if err == nil || !errors.As(err, &unsynced) {
 		return err
 	}
-	for _, current := range unsynced.Missing {
+	for _, current := range unsynced.NotSynced {
 		one := failedType{
 			unreadType: unreadType{current.GVR.GroupResource().String(), print.Line(current.Message)},
-			err: &dynamicinformer.NotSyncedError{Missing: []status.Status{current},
+			err: &dynamicinformer.NotSyncedError{NotSynced: []status.Status{current},
 				Cause: unsynced.Cause},
 		}
 		switch {

@@ -55,15 +55,14 @@ type treeNode struct {
 type directions int
 
 const (
-	up directions = 1 << iota
-	down
+	upward directions = 1 << iota
+	downward
 )
 
-// treeBuilder builds a tree.
 type treeBuilder struct {
 	graph        *references.Graph
 	objects      map[schema.GroupResource]*dynamicinformer.Snapshot
-	use          func(...schema.GroupResource) // called with the type of each object
+	onType       func(...schema.GroupResource) // called with the type of each object
 	depth, limit int
 	visited      map[visit]bool
 	// metadataOnly has the nodes of objects that were read without their content.
@@ -86,14 +85,15 @@ func (w *treeData) trees() (all []*treeNode, bodiless map[references.Object][]*t
 	typ := referenceType(w.roots.Resource)
 	bodiless = map[references.Object][]*treeNode{}
 	for _, object := range w.roots.Objects {
-		g := treeBuilder{graph: w.graph, objects: objects, use: w.Target.Use, depth: w.depth, limit: w.limit,
+		g := treeBuilder{graph: w.graph, objects: objects, onType: w.Target.RecordUse, depth: w.depth,
+			limit:   w.limit,
 			visited: map[visit]bool{}, metadataOnly: bodiless}
 		at := references.Object{
 			Group: typ.Group, Resource: typ.Resource, Kind: typ.Kind, Namespace: object.GetNamespace(),
 			Name: object.GetName(), UID: string(object.GetUID()),
 		}
 		root := g.node("", references.Reference{To: at, State: references.Resolved}, at)
-		g.grow(root, at, up|down, 0)
+		g.addRelated(root, at, upward|downward, 0)
 		root.treeState = stateOf(object)
 		at.UID = ""
 		bodiless[at] = slices.DeleteFunc(bodiless[at], func(n *treeNode) bool { return n == root })
@@ -102,7 +102,6 @@ func (w *treeData) trees() (all []*treeNode, bodiless map[references.Object][]*t
 	return all, bodiless
 }
 
-// node returns the node of an object of a reference.
 func (g *treeBuilder) node(as relation, r references.Reference, o references.Object) *treeNode {
 	n := &treeNode{Relation: as, Group: o.Group, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name,
 		UID: o.UID, Found: r.State}
@@ -115,7 +114,7 @@ func (g *treeBuilder) node(as relation, r references.Reference, o references.Obj
 	if r.State != references.Resolved {
 		return n
 	}
-	if object := g.read(o); object != nil {
+	if object := g.cachedObject(o); object != nil {
 		n.treeState, n.UID = stateOf(object), string(object.GetUID())
 		if object.GetKind() == metadataKind {
 			o.UID = ""
@@ -128,10 +127,10 @@ func (g *treeBuilder) node(as relation, r references.Reference, o references.Obj
 // metadataKind is the kind of objects that have only metadata.
 const metadataKind = "PartialObjectMetadata"
 
-// read returns a cached object, or nil if it was deleted in the meantime.
-func (g *treeBuilder) read(o references.Object) *unstructured.Unstructured {
+// cachedObject returns a cached object, or nil if it was deleted in the meantime.
+func (g *treeBuilder) cachedObject(o references.Object) *unstructured.Unstructured {
 	of := schema.GroupResource{Group: o.Group, Resource: o.Resource}
-	g.use(of)
+	g.onType(of)
 	snapshot := g.objects[of]
 	if snapshot == nil {
 		return nil
@@ -147,15 +146,15 @@ func (g *treeBuilder) read(o references.Object) *unstructured.Unstructured {
 	return object
 }
 
-// grow adds the related objects of a node. It terminates because each object is followed once in each
+// addRelated adds the related objects of a node. It terminates because each object is followed once in each
 // direction.
-func (g *treeBuilder) grow(n *treeNode, o references.Object, follow directions, depth int) {
+func (g *treeBuilder) addRelated(n *treeNode, o references.Object, follow directions, depth int) {
 	if n.Found != references.Resolved {
 		return
 	}
 	at := o
 	at.UID = ""
-	for _, way := range []directions{up, down} {
+	for _, way := range []directions{upward, downward} {
 		if follow&way != 0 && g.visited[visit{at, way}] {
 			follow &^= way
 			n.Repeated = true
@@ -172,55 +171,58 @@ func (g *treeBuilder) grow(n *treeNode, o references.Object, follow directions, 
 	case g.limit > 0 && len(related) > g.limit:
 		n.More, related = len(related)-g.limit, related[:g.limit]
 	}
-	for _, way := range []directions{up, down} {
+	for _, way := range []directions{upward, downward} {
 		if follow&way != 0 && len(related) > 0 {
 			g.visited[visit{at, way}] = true
 		}
 	}
 	for _, r := range related {
-		child := g.node(r.as, r.Reference, r.object)
+		child := g.node(r.relation, r.Reference, r.object)
 		n.Related = append(n.Related, child)
 		if r.directions != 0 {
-			g.grow(child, r.object, r.directions, depth+1)
+			g.addRelated(child, r.object, r.directions, depth+1)
 		}
 	}
 }
 
-// related is an object that is related to another one.
-type related struct {
+// relatedObject is an object that is related to another one.
+type relatedObject struct {
 	references.Reference
-	as         relation
+	relation   relation
 	object     references.Object
 	directions // to follow; 0 for a dangling reference that is only shown
 }
 
 // related returns the related objects in some directions: owners, references, dependents and referrers. It
 // always includes dangling references.
-func (g *treeBuilder) related(o references.Object, follow directions) (all []related) {
+func (g *treeBuilder) related(o references.Object, follow directions) (all []relatedObject) {
 	for _, r := range g.graph.From(o) {
-		one := related{r, isTarget, r.To, up}
+		one := relatedObject{r, isTarget, r.To, upward}
 		if r.Name == references.Owners {
-			one.as = isOwner
+			one.relation = isOwner
 		}
-		if follow&up == 0 {
+		if follow&upward == 0 {
 			if one.directions = 0; r.State != references.Dangling {
 				continue
 			}
 		}
 		all = append(all, one)
 	}
-	if follow&down != 0 {
+	if follow&downward != 0 {
 		for _, r := range g.graph.To(o) {
-			one := related{r, isReferrer, r.From, down}
+			one := relatedObject{r, isReferrer, r.From, downward}
 			if r.Name == references.Owners {
-				one.as = isOwned
+				one.relation = isOwned
 			}
 			all = append(all, one)
 		}
 	}
 	order := []relation{isOwner, isTarget, isOwned, isReferrer}
 	slices.SortStableFunc(all,
-		func(a, b related) int { return slices.Index(order, a.as) - slices.Index(order, b.as) })
+		func(a, b relatedObject) int {
+			return slices.Index(order, a.relation) - slices.Index(order,
+				b.relation)
+		})
 	return all
 }
 
@@ -314,7 +316,6 @@ func (w *treeData) readStates(ctx context.Context, bodiless map[references.Objec
 	return errors.Join(errs...)
 }
 
-// cells returns the state and its reason for the table.
 func (s *treeState) cells() (state, reason string) {
 	switch {
 	case s.Terminating:

@@ -72,7 +72,7 @@ func (w *treeData) printScope() {
 		names[u.Reason] = append(names[u.Reason], u.Type)
 	}
 	for _, reason := range reasons {
-		text += fmt.Sprintf("; did not read %s: %s", nameSome(names[reason]), reason)
+		text += fmt.Sprintf("; did not read %s: %s", abbreviated(names[reason]), reason)
 	}
 	if len(w.types) > 0 {
 		text += "; did not read types that --types does not name"
@@ -80,7 +80,7 @@ func (w *treeData) printScope() {
 	fmt.Fprintln(w.ErrOut, print.Line(text))
 	w.warnOfOtherUIDs()
 	clusterScoped := len(w.roots.Objects) > 0 && w.roots.Objects[0].GetNamespace() == ""
-	if w.namespace != "" && (clusterScoped || w.Config.Refers()) {
+	if w.namespace != "" && (clusterScoped || w.Config.HasReferences()) {
 		fmt.Fprintf(w.ErrOut, "warning: references from other namespaces than %s are omitted; use --all-namespaces to include them\n", w.namespace)
 	}
 }
@@ -92,7 +92,7 @@ func (w *treeData) warnOfOtherUIDs() {
 	for _, object := range w.roots.Objects {
 		at := references.Object{Group: typ.Group, Resource: typ.Resource, Kind: typ.Kind,
 			Namespace: object.GetNamespace(), Name: object.GetName()}
-		if n := len(w.graph.ToOthers(at)); n > 0 {
+		if n := len(w.graph.ToOtherUIDs(at)); n > 0 {
 			fmt.Fprintf(w.ErrOut,
 				"warning: omitted dependents of %s, because their owner has another UID: %s\n",
 				print.Printable(typ.Kind+" "+at.Key()), countOf(n, "object"))
@@ -138,7 +138,6 @@ func (t treeTable) line(cells ...string) {
 	fmt.Fprintln(t.w, strings.Join(cells, "\t"))
 }
 
-// addGroups records the groups of the kinds in a tree.
 func (t treeTable) addGroups(n *treeNode) {
 	kind := cmp.Or(n.Kind, n.Resource)
 	if t.groups[kind] == nil {

@@ -21,8 +21,8 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// plant creates an object with a condition and existing owners.
-func plant(t *testing.T, server *apitest.Server, u *unstructured.Unstructured, ready string,
+// createOwned creates an object with a condition and existing owners.
+func createOwned(t *testing.T, server *apitest.Server, u *unstructured.Unstructured, ready string,
 	owners ...string) {
 	t.Helper()
 	types := map[string]schema.GroupVersionResource{"Gizmo": gizmos, "Zone": zones}
@@ -69,17 +69,17 @@ spec:
 func newTrees(t *testing.T) *apitest.Server {
 	t.Helper()
 	server := newCluster(t)
-	plant(t, server, object("Zone", "", "north", nil), "True")
-	plant(t, server, object("Gizmo", "web", "a", nil), "False", "Zone/north")
-	plant(t, server, object("Gizmo", "web", "b", nil), "", "Gizmo/a")
-	plant(t, server, object("Gizmo", "web", "c", map[string]any{"zone": "south", "spare": "x"}), "",
+	createOwned(t, server, object("Zone", "", "north", nil), "True")
+	createOwned(t, server, object("Gizmo", "web", "a", nil), "False", "Zone/north")
+	createOwned(t, server, object("Gizmo", "web", "b", nil), "", "Gizmo/a")
+	createOwned(t, server, object("Gizmo", "web", "c", map[string]any{"zone": "south", "spare": "x"}), "",
 		"Gizmo/a")
-	plant(t, server, object("Gizmo", "db", "d", map[string]any{"zone": "north"}), "")
-	plant(t, server, object("Gizmo", "db", "b", nil), "")
+	createOwned(t, server, object("Gizmo", "db", "d", map[string]any{"zone": "north"}), "")
+	createOwned(t, server, object("Gizmo", "db", "b", nil), "")
 	e := object("Gizmo", "web", "e", nil)
 	e.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Gizmo", Name: "b",
 		UID: "another"}})
-	plant(t, server, e, "")
+	createOwned(t, server, e, "")
 	return server
 }
 
@@ -153,7 +153,8 @@ web  ├─Gizmo/b      dependent  -            -        -
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			r := crdcache(t, append([]string{"tree", "--no-headers", "-s", server.URL}, tt.args...)...)
-			if r.code != tt.code || words(young.ReplaceAllString(r.out, "-")) != words(tt.out) ||
+			if r.code != tt.code ||
+				joinSpaces(newObjectAge.ReplaceAllString(r.out, "-")) != joinSpaces(tt.out) ||
 				!strings.Contains(r.errOut, tt.err) {
 				t.Errorf("exit code %d, want %d; stdout\n%s\nwant%s\nstderr %s", r.code, tt.code, r.out,
 					tt.out, r.errOut)
@@ -162,8 +163,8 @@ web  ├─Gizmo/b      dependent  -            -        -
 	}
 }
 
-// words joins runs of spaces.
-func words(text string) string {
+// joinSpaces joins runs of spaces.
+func joinSpaces(text string) string {
 	var lines []string
 	for line := range strings.Lines(strings.TrimPrefix(text, "\n")) {
 		lines = append(lines, strings.Join(strings.Fields(line), " "))
@@ -174,9 +175,9 @@ func words(text string) string {
 // TestTreeForbidden reports types that cannot be read, with their exit code.
 func TestTreeForbidden(t *testing.T) {
 	server := newTrees(t)
-	server.Break(apitest.Fault{Path: "/apis/example.com/v1/namespaces/web/gizmos",
+	server.AddFaults(apitest.Fault{Path: "/apis/example.com/v1/namespaces/web/gizmos",
 		Status: http.StatusForbidden, Message: "eve may not"})
-	server.Break(apitest.Fault{Path: gizmosPath, Status: http.StatusForbidden, Message: "eve may not"})
+	server.AddFaults(apitest.Fault{Path: gizmosPath, Status: http.StatusForbidden, Message: "eve may not"})
 	r := crdcache(t, "tree", "zone/north", "-o", "json", "-s", server.URL)
 	if r.code != exit.Forbidden ||
 		!strings.Contains(r.errOut,
@@ -196,7 +197,7 @@ func TestTreeForbidden(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	r = crdcache(t, "tree", "zone/north", "--types", "zones", "--no-headers", "-s", server.URL)
-	r.out = young.ReplaceAllString(r.out, "-")
+	r.out = newObjectAge.ReplaceAllString(r.out, "-")
 	r.expect(t, exit.OK, "-     Zone/north   -     Ready=True   Because   -\n")
 }
 
@@ -209,7 +210,7 @@ func TestTreeOfFiles(t *testing.T) {
 	}
 	files := write(t, "objects.yaml", text.String())
 	r := crdcache(t, "tree", "gizmo/g0", "--from", files, "--no-headers")
-	if got, want := words(r.out), words(`
+	if got, want := joinSpaces(r.out), joinSpaces(`
 web Gizmo/g0            - Idle - -
 web ├─Gizmo/g2          owner Idle - -
 web │ └─Gizmo/g1        owner Idle - -
@@ -234,7 +235,7 @@ web └─Gizmo/g3          dependent Idle - -
 func TestTreeReadsMetadata(t *testing.T) {
 	trees := newTrees(t)
 	for i := range 150 {
-		plant(t, trees, object("Gizmo", "db", fmt.Sprintf("child-%03d", i), nil), "True", "Gizmo/b")
+		createOwned(t, trees, object("Gizmo", "db", fmt.Sprintf("child-%03d", i), nil), "True", "Gizmo/b")
 	}
 	config := write(t, "c.yaml", treeConfig)
 	get, whole, metadata := "get "+gizmos.Resource, "list "+gizmos.Resource, "list metadata of "+

@@ -221,12 +221,12 @@ func (o *validateOptions) printSummary(config *indexers.Config) error {
 		compared = "compared with the types in files"
 	}
 	_, err := fmt.Fprintf(o.Out, "valid: %s, %s; %s\n",
-		counted(len(config.Resources), "resource", "resources"), counted(indexes, "index",
+		pluralize(len(config.Resources), "resource", "resources"), pluralize(indexes, "index",
 			"indexes"), compared)
 	return err
 }
 
-func counted(n int, one, many string) string {
+func pluralize(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
@@ -272,7 +272,7 @@ func silentError(findings *indexers.ConfigError) error {
 type invalidError struct{ findings *indexers.ConfigError }
 
 func (e *invalidError) Error() string {
-	return "the config is invalid: " + counted(len(e.findings.Diagnostics), "error", "errors")
+	return "the config is invalid: " + pluralize(len(e.findings.Diagnostics), "error", "errors")
 }
 
 // Unwrap returns the findings, which determine the exit code.

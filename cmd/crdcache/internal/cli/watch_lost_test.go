@@ -30,7 +30,7 @@ func TestWatchLosesItsCredentials(t *testing.T) {
 		handler.ServeHTTP(w, r)
 	}))
 	defer server.Close()
-	s := shelf{t, storage, server.URL}
+	s := gizmoServer{t, storage, server.URL}
 	s.define("color")
 	s.apply(object("Gizmo", "web", "a", nil))
 	ctx, cancel := context.WithCancel(t.Context())

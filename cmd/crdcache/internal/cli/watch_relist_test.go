@@ -16,14 +16,14 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// shelf serves gizmos with or without a CRD. Tests write to its storage.
-type shelf struct {
+// gizmoServer serves gizmos with or without a CRD. Tests write to its storage.
+type gizmoServer struct {
 	*testing.T
 	*apiserver.Storage
 	url string
 }
 
-func newShelf(t *testing.T) shelf {
+func newShelf(t *testing.T) gizmoServer {
 	t.Helper()
 	storage := apiserver.NewStorage(apiserver.StorageOptions{})
 	server := httptest.NewServer(readapi.NewHandler(storage, readapi.HandlerOptions{}))
@@ -31,11 +31,11 @@ func newShelf(t *testing.T) shelf {
 		server.CloseClientConnections() // ends open watches
 		server.Close()
 	})
-	return shelf{t, storage, server.URL}
+	return gizmoServer{t, storage, server.URL}
 }
 
 // define adds the CRD with a column for each field of spec.
-func (s shelf) define(fields ...string) {
+func (s gizmoServer) define(fields ...string) {
 	s.Helper()
 	columns := []any{}
 	for _, field := range fields {
@@ -58,12 +58,12 @@ func (s shelf) define(fields ...string) {
 }
 
 // undefine deletes the CRD.
-func (s shelf) undefine() {
+func (s gizmoServer) undefine() {
 	s.Delete(schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}, "",
 		"gizmos.example.com")
 }
 
-func (s shelf) apply(objects ...*unstructured.Unstructured) {
+func (s gizmoServer) apply(objects ...*unstructured.Unstructured) {
 	s.Helper()
 	for _, o := range objects {
 		if _, err := s.Apply(o); err != nil {
@@ -73,7 +73,7 @@ func (s shelf) apply(objects ...*unstructured.Unstructured) {
 }
 
 // restore adds an object with its resource version. Watches of the type start with a list after that.
-func (s shelf) restore(o *unstructured.Unstructured) {
+func (s gizmoServer) restore(o *unstructured.Unstructured) {
 	s.Helper()
 	if _, err := s.Restore(o); err != nil {
 		s.Fatal(err)

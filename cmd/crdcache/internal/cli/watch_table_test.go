@@ -5,10 +5,10 @@ import (
 )
 
 // expectWhole waits for lines including their spaces.
-func (w *watching) expectWhole(want ...string) {
+func (w *runningWatch) expectWhole(want ...string) {
 	w.t.Helper()
 	for _, line := range want {
-		if got := w.whole(); got != line {
+		if got := w.nextLine(); got != line {
 			w.t.Errorf("got line %q, want %q", got, line)
 		}
 	}

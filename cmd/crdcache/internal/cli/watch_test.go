@@ -19,8 +19,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// watching is a running command.
-type watching struct {
+// runningWatch is a running command.
+type runningWatch struct {
 	t      *testing.T
 	lines  chan string
 	stop   context.CancelFunc
@@ -29,19 +29,19 @@ type watching struct {
 }
 
 // watchGizmos runs watch in the background.
-func watchGizmos(t *testing.T, args ...string) *watching {
+func watchGizmos(t *testing.T, args ...string) *runningWatch {
 	t.Helper()
 	return start(t, append([]string{"watch"}, args...)...)
 }
 
 // start runs a command line in the background.
-func start(t *testing.T, args ...string) *watching {
+func start(t *testing.T, args ...string) *runningWatch {
 	t.Helper()
 	t.Setenv("KUBECONFIG", "/none")
 	t.Setenv("LC_ALL", "C.UTF-8")
 	ctx, stop := context.WithCancel(t.Context())
 	reader, writer := io.Pipe()
-	w := &watching{t: t, lines: make(chan string, 100), stop: stop, code: make(chan int, 1),
+	w := &runningWatch{t: t, lines: make(chan string, 100), stop: stop, code: make(chan int, 1),
 		errOut: &bytes.Buffer{}}
 	go func() { // ended by stop
 		code := cli.Main(ctx, append([]string{"crdcache"}, args...), strings.NewReader(""), writer, w.errOut)
@@ -59,13 +59,13 @@ func start(t *testing.T, args ...string) *watching {
 }
 
 // next waits for a line and joins runs of spaces.
-func (w *watching) next() string {
+func (w *runningWatch) next() string {
 	w.t.Helper()
-	return strings.Join(strings.Fields(w.whole()), " ")
+	return strings.Join(strings.Fields(w.nextLine()), " ")
 }
 
-// whole waits for a line.
-func (w *watching) whole() string {
+// nextLine waits for a line.
+func (w *runningWatch) nextLine() string {
 	w.t.Helper()
 	select {
 	case line, ok := <-w.lines:
@@ -82,7 +82,7 @@ func (w *watching) whole() string {
 }
 
 // expect waits for these lines.
-func (w *watching) expect(want ...string) {
+func (w *runningWatch) expect(want ...string) {
 	w.t.Helper()
 	for _, line := range want {
 		if got := w.next(); got != line {
@@ -92,7 +92,7 @@ func (w *watching) expect(want ...string) {
 }
 
 // interrupt ends the command and checks its end.
-func (w *watching) interrupt() {
+func (w *runningWatch) interrupt() {
 	w.t.Helper()
 	w.stop()
 	select {

@@ -91,7 +91,7 @@ func Code(err error) int {
 		return reported.Code
 	case errors.As(err, &usage), errors.As(err, &config):
 		return Usage
-	case anyError(err, denied):
+	case anyError(err, isDenied):
 		return Forbidden
 	case errors.Is(err, ErrNotSynced), anyError(err, timedOut):
 		return NotSynced
@@ -113,8 +113,8 @@ func Lines(err error) bool {
 	return false
 }
 
-// denied reports whether err itself is the server's answer 401 or 403.
-func denied(err error) bool {
+// isDenied reports whether err itself is the server's answer 401 or 403.
+func isDenied(err error) bool {
 	if _, ok := err.(apierrors.APIStatus); !ok {
 		return false
 	}
@@ -157,7 +157,7 @@ func Split(err error) []error {
 	if trouble, ok := err.(*comparisonError); ok {
 		return Split(trouble.error)
 	}
-	if missing, ok := err.(*dynamicinformer.NotSyncedError); ok && len(missing.Missing) > 0 {
+	if missing, ok := err.(*dynamicinformer.NotSyncedError); ok && len(missing.NotSynced) > 0 {
 		return splitTypes(missing)
 	}
 	joined, ok := err.(interface{ Unwrap() []error })
@@ -173,9 +173,9 @@ func Split(err error) []error {
 }
 
 func splitTypes(err *dynamicinformer.NotSyncedError) []error {
-	all := make([]error, 0, len(err.Missing))
-	for _, current := range err.Missing {
-		one := &dynamicinformer.NotSyncedError{Missing: []status.Status{current}}
+	all := make([]error, 0, len(err.NotSynced))
+	for _, current := range err.NotSynced {
+		one := &dynamicinformer.NotSyncedError{NotSynced: []status.Status{current}}
 		if !current.Settled() {
 			one.Cause = err.Cause
 		}

@@ -24,7 +24,7 @@ func answer(code int) error {
 func notSynced(cause error, last ...error) *dynamicinformer.NotSyncedError {
 	e := &dynamicinformer.NotSyncedError{Cause: cause}
 	for _, err := range last {
-		e.Missing = append(e.Missing, status.Status{State: status.Degraded, LastError: err})
+		e.NotSynced = append(e.NotSynced, status.Status{State: status.Degraded, LastError: err})
 	}
 	return e
 }
@@ -76,9 +76,10 @@ func TestSplit(t *testing.T) {
 	a, b, c := errors.New("a"), errors.New("b"), errors.New("c")
 	awaited := notSynced(context.DeadlineExceeded, a)
 	refused := notSynced(nil, b)
-	refused.Missing[0].Reason = status.ReasonForbidden // settled: the wait had ended
-	missing := &dynamicinformer.NotSyncedError{Cause: awaited.Cause, Missing: append(awaited.Missing[:1:1],
-		refused.Missing...)}
+	refused.NotSynced[0].Reason = status.ReasonForbidden // settled: the wait had ended
+	missing := &dynamicinformer.NotSyncedError{Cause: awaited.Cause,
+		NotSynced: append(awaited.NotSynced[:1:1],
+			refused.NotSynced...)}
 	both := fmt.Errorf("%w, because of %w", a, b)
 	tests := map[string]struct {
 		err  error

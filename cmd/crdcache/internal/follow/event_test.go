@@ -9,8 +9,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// printed returns an object with a row.
-func printed(version, color, age string) *unstructured.Unstructured {
+// withRow returns an object with a row.
+func withRow(version, color, age string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"spec":         map[string]any{"color": color},
 		print.RowField: map[string]any{"cells": []any{"a", color, age}},
@@ -21,19 +21,19 @@ func printed(version, color, age string) *unstructured.Unstructured {
 
 // TestUnchanged ignores events in which only the row changed.
 func TestUnchanged(t *testing.T) {
-	before := printed("5", "red", "3s")
+	before := withRow("5", "red", "3s")
 	for name, tt := range map[string]struct {
 		event query.Event
 		want  bool
 	}{
 		"older": {query.Event{Type: query.Modified, Old: before,
-			Object: printed("5", "red", "4s")}, true},
+			Object: withRow("5", "red", "4s")}, true},
 		"without a row": {query.Event{Type: query.Modified, Old: before,
 			Object: &unstructured.Unstructured{Object: withoutRow(before.Object)}}, true},
 		"written": {query.Event{Type: query.Modified, Old: before,
-			Object: printed("6", "red", "3s")}, false},
+			Object: withRow("6", "red", "3s")}, false},
 		"another default": {query.Event{Type: query.Modified, Old: before,
-			Object: printed("5", "blue", "3s")}, false},
+			Object: withRow("5", "blue", "3s")}, false},
 		"nothing known before": {query.Event{Type: query.Modified, Object: before}, false},
 		"began to match":       {query.Event{Type: query.Added, Old: before, Object: before}, false},
 		"gone": {query.Event{Type: query.Deleted, Old: before, Object: before, Gone: true},

@@ -30,8 +30,8 @@ type feed struct {
 	events cache.ResourceEventHandler
 
 	// The lock of the screen guards these fields.
-	synced, begun bool
-	buffered      []bufferedEvent
+	synced, printing bool
+	buffered         []bufferedEvent
 }
 
 // bufferedEvent is an event without its object, to save memory.
@@ -42,7 +42,6 @@ type bufferedEvent struct {
 	print   func() error
 }
 
-// newFeed returns a feed of the objects that match a query.
 func (o Options) newFeed(s *screen, p printer, matcher *query.Matcher) *feed {
 	f := &feed{screen: s, printer: p, changesOnly: o.ChangesOnly, complete: o.newEvent}
 	// It fails as AddEventHandler does.
@@ -73,7 +72,7 @@ func (f *feed) handle(e query.Event) {
 		if e.Initial && f.changesOnly {
 			return
 		}
-		if f.begun {
+		if f.printing {
 			f.screen.print(func() error { return f.printer.print(full) })
 			f.flush()
 			return
@@ -95,22 +94,22 @@ func (f *feed) buffer(e event) {
 	f.buffered = append(f.buffered, held)
 }
 
-// sync marks the initial objects as complete.
-func (f *feed) sync() {
+// markSynced marks the initial objects as complete.
+func (f *feed) markSynced() {
 	f.screen.withLock(func() {
 		f.synced = true
 		if f.screen.open {
-			f.begin()
+			f.printBuffered()
 		}
 	})
 }
 
-// begin prints the buffered events. The caller must hold the lock of the screen.
-func (f *feed) begin() {
-	if f.begun || !f.synced {
+// printBuffered prints the buffered events. The caller must hold the lock of the screen.
+func (f *feed) printBuffered() {
+	if f.printing || !f.synced {
 		return
 	}
-	f.begun = true
+	f.printing = true
 	slices.SortStableFunc(f.buffered, func(a, b bufferedEvent) int {
 		switch {
 		case a.initial && b.initial:
@@ -188,7 +187,6 @@ func managersOf(before, after *unstructured.Unstructured) string {
 	return strings.Join(names, ",")
 }
 
-// writerKey identifies an entry of managed fields.
 func writerKey(entry metav1.ManagedFieldsEntry) string {
 	return strings.Join([]string{entry.Manager, string(entry.Operation), entry.APIVersion,
 		entry.Subresource}, "\n")
@@ -229,7 +227,6 @@ func unchanged(e query.Event) bool {
 	return reflect.DeepEqual(withoutRow(e.Old.Object), withoutRow(e.Object.Object))
 }
 
-// withoutRow returns an object without its printed row.
 func withoutRow(object map[string]any) map[string]any {
 	if _, ok := object[print.RowField]; !ok {
 		return object

@@ -46,7 +46,7 @@ func Run(ctx context.Context, o Options) error {
 // proposeWait suggests --wait if missing types are the only problem.
 func (o Options) proposeWait(unresolved error, absent []*discovery.NoMatchError, failed error) error {
 	if failed != nil || !o.Events || len(absent) != 1 || len(absent[0].Suggestions) > 0 ||
-		o.Target.Offline() {
+		o.Target.ReadsFiles() {
 		return unresolved
 	}
 	return fmt.Errorf("%w; to watch it once it is installed, add --wait", unresolved)
@@ -118,7 +118,7 @@ func (o Options) run(ctx, waiting context.Context, resources []discovery.Resourc
 	tracking.Go(func() { _ = tracker.Run(running) })
 	tracking.Go(func() { o.Target.Follow(running, tracker.Refresh) }) // ended by stop
 	for _, none := range absent {
-		r.status.say("%s: Pending: %s", none.Name, print.Printable(none.Error()))
+		r.status.printLine("%s: Pending: %s", none.Name, print.Printable(none.Error()))
 	}
 	var gone <-chan struct{}
 	if file := print.File(o.Out); file != nil {

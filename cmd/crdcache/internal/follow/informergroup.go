@@ -31,7 +31,6 @@ type informerGroup struct {
 	tables *print.TableClient
 }
 
-// groups returns all informer groups.
 func (r *run) groups() ([]*informerGroup, error) {
 	httpClient, err := r.Target.HTTPClient()
 	if err != nil {
@@ -49,7 +48,7 @@ func (r *run) groups() ([]*informerGroup, error) {
 			return crd.Fetch(ctx, client, of)
 		}
 		r.columns.loader = print.NewDefinitionLoader(fetch, r.ErrOut)
-		r.columns.first = print.NewDefinitionLoader(r.Target.Definitions(client), r.ErrOut)
+		r.columns.initialLoader = print.NewDefinitionLoader(r.Target.Definitions(client), r.ErrOut)
 		printed, err := print.NewTableClient(r.Target.Config, httpClient, client)
 		if err != nil {
 			return nil, err
@@ -102,7 +101,7 @@ func (p *informerGroup) has(t typesource.Type) bool {
 		t.UID == "" && !p.builtin {
 		return false
 	}
-	return p.selector.has(discovery.Claim{GroupResource: t.GroupResource, Version: p.version})
+	return p.selector.has(discovery.ResolvedType{GroupResource: t.GroupResource, Version: p.version})
 }
 
 // pendingInformer is the handle of an informer that is held until it is settled.
@@ -144,7 +143,7 @@ func typeOf(snapshot *discovery.Snapshot, r discovery.Resource) discovery.Type {
 // columns loads the table columns of types with a CRD.
 type columns struct {
 	// loader fetches CRDs each time; first reuses the CRDs that the command has fetched.
-	loader, first *print.RowLoader
+	loader, initialLoader *print.RowLoader
 	// loaded has the columns of the initial types.
 	loaded map[schema.GroupVersionResource]print.RowFormatter
 }
@@ -158,7 +157,7 @@ func (c *columns) load(ctx context.Context, snapshot *discovery.Snapshot, resour
 		}
 	}
 	c.loaded = map[schema.GroupVersionResource]print.RowFormatter{}
-	for i, rows := range c.first.Load(ctx, defined) {
+	for i, rows := range c.initialLoader.Load(ctx, defined) {
 		c.loaded[defined[i].GVR] = rows
 	}
 }

@@ -22,16 +22,16 @@ type printer interface {
 	flush() error
 }
 
-// verb returns kubectl's name of the event type.
-func verb(e event) string { return strings.ToUpper(string(e.Type)) }
+// eventName returns kubectl's name of the event type.
+func eventName(e event) string { return strings.ToUpper(string(e.Type)) }
 
-// left reports whether an object still exists but no longer matches the query.
-func left(e event) bool { return e.Type == query.Deleted && !e.Gone }
+// leftQuery reports whether an object still exists but no longer matches the query.
+func leftQuery(e event) bool { return e.Type == query.Deleted && !e.Gone }
 
 // described returns the event as kubectl get --output-watch-events prints it, with additional fields.
 func (o Options) described(e event) map[string]any {
-	all := map[string]any{"type": verb(e), "object": e.Object.Object}
-	if left(e) {
+	all := map[string]any{"type": eventName(e), "object": e.Object.Object}
+	if leftQuery(e) {
 		all["exists"] = true
 	}
 	if o.Timestamps {
@@ -55,7 +55,7 @@ func (o Options) newText(s *screen) (printer, error) {
 			return encoder.Encode(o.described(e))
 		}}, nil
 	}
-	single, err := print.New(o.Style.Format, s, print.Single, o.Style.NoHeaders)
+	single, err := print.New(o.Style.Format, s, print.EachSeparately, o.Style.NoHeaders)
 	return objectPrinter{single}, err
 }
 

@@ -30,7 +30,7 @@ type run struct {
 	resources    []discovery.Resource // types that existed at the start
 	columns      columns
 	text         printer // for all types, if no tables are printed
-	refusals     session.Refusals
+	refusals     session.RejectedTypes
 
 	// firstTypeStarted fires when a type is first followed.
 	firstTypeStarted signal
@@ -65,7 +65,7 @@ func (r *run) follow(waiting context.Context) error {
 		return err
 	}
 	defer func() {
-		ending, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), grace)
+		ending, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), endTimeout)
 		defer cancel()
 		for _, p := range parts {
 			if p.subscription != nil {
@@ -99,15 +99,14 @@ func (r *run) follow(waiting context.Context) error {
 			return err
 		}
 	}
-	if err := r.sync(waiting, first); err != nil {
+	if err := r.awaitInitial(waiting, first); err != nil {
 		return err
 	}
-	r.status.begin()
-	r.open()
+	r.status.markSynced()
+	r.openScreen()
 	return r.wait()
 }
 
-// stateChanged reports a status change of a type.
 func (r *run) stateChanged(before, after status.Status) {
 	if !r.unwatchable.changed(after) {
 		r.status.changed(before, after)
@@ -116,7 +115,7 @@ func (r *run) stateChanged(before, after status.Status) {
 	// If this is the only type, the command ends with this error instead.
 	if err := r.unwatchable.err([]schema.GroupVersionResource{after.GVR}); err != nil &&
 		(r.mayGainTypes || len(r.resources) > 1) {
-		r.status.say("warning: %s", print.Line(err.Error()))
+		r.status.printLine("warning: %s", print.Line(err.Error()))
 	}
 }
 
@@ -138,8 +137,8 @@ func (r *run) wait() error {
 	}
 }
 
-// sync waits until the initial types are settled or refused. It returns an error if none is synced.
-func (r *run) sync(waiting context.Context, first []pendingInformer) error {
+// awaitInitial waits until the initial types are settled or refused. It returns an error if none is synced.
+func (r *run) awaitInitial(waiting context.Context, first []pendingInformer) error {
 	if len(r.resources) == 0 {
 		return r.awaitAny(waiting)
 	}
@@ -202,8 +201,8 @@ func (r *run) awaitAny(waiting context.Context) error {
 		r.Target.Timeout)
 }
 
-// open prints the buffered events of the feeds, in the order of the requested types.
-func (r *run) open() {
+// openScreen prints the buffered events of the feeds, in the order of the requested types.
+func (r *run) openScreen() {
 	place := func(f *feed) int {
 		i := slices.IndexFunc(r.resources,
 			func(resource discovery.Resource) bool { return resource.GVR == f.gvr })
@@ -216,7 +215,7 @@ func (r *run) open() {
 		r.screen.open = true
 		slices.SortStableFunc(r.bufferedFeeds, func(a, b *feed) int { return place(a) - place(b) })
 		for _, f := range r.bufferedFeeds {
-			f.begin()
+			f.printBuffered()
 		}
 		r.bufferedFeeds = nil
 	})

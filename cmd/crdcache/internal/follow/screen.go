@@ -49,14 +49,13 @@ func visible(text string) string {
 		if r == '\n' || r == '\t' {
 			return r
 		}
-		return print.Visible(r)
+		return print.ReplaceControl(r)
 	}, text)
 }
 
-// paint buffers text with our escape sequences.
-func (s *screen) paint(text string) { s.text.WriteString(text) }
+// writeRaw buffers text with our escape sequences.
+func (s *screen) writeRaw(text string) { s.text.WriteString(text) }
 
-// withLock calls f with the lock held.
 func (s *screen) withLock(f func()) {
 	s.lock <- struct{}{}
 	defer func() { <-s.lock }()
@@ -103,12 +102,13 @@ func (s *screen) fail(err error) {
 	close(s.broken)
 }
 
-// grace bounds the wait for a write in progress when the command ends, because the reader can be blocked.
-const grace = time.Second / 2
+// endTimeout bounds the wait for a write in progress when the command ends, because the reader can be
+// blocked.
+const endTimeout = time.Second / 2
 
 // end waits for a write in progress, so that the last line is complete, and then stops all output.
 func (s *screen) end() {
-	timer := time.NewTimer(grace)
+	timer := time.NewTimer(endTimeout)
 	defer timer.Stop()
 	select {
 	case s.lock <- struct{}{}:

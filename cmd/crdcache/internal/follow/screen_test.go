@@ -82,7 +82,7 @@ func TestScreenInColor(t *testing.T) {
 	var out strings.Builder
 	s := newScreen(&out, true)
 	s.print(func() error {
-		s.paint("\x1b[32m")
+		s.writeRaw("\x1b[32m")
 		_, err := io.WriteString(s, "a\x1b[31m\n")
 		return err
 	})

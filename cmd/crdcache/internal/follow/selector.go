@@ -15,7 +15,7 @@ type selector struct {
 	mu struct {
 		sync.Mutex
 		of     *discovery.Snapshot
-		claims map[discovery.Claim]bool // of that snapshot
+		claims map[discovery.ResolvedType]bool // of that snapshot
 	}
 }
 
@@ -33,7 +33,7 @@ func (s *selector) hasPatterns() bool {
 func (s *selector) versions() []string {
 	all := []string{""}
 	for _, n := range s.Names() {
-		for _, r := range n.Readings {
+		for _, r := range n.Interpretations {
 			if !slices.Contains(all, r.Version) {
 				all = append(all, r.Version)
 			}
@@ -43,7 +43,7 @@ func (s *selector) versions() []string {
 }
 
 // has reports whether the current types include a claim.
-func (s *selector) has(c discovery.Claim) bool {
+func (s *selector) has(c discovery.ResolvedType) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now := s.snapshot(); now != s.mu.of {

@@ -51,8 +51,8 @@ func newStatusReporter(w io.Writer) *statusReporter {
 	return t
 }
 
-// begin marks the end of the initial sync.
-func (t *statusReporter) begin() {
+// markSynced marks the end of the initial sync.
+func (t *statusReporter) markSynced() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mu.begun = true
@@ -71,14 +71,13 @@ func (t *statusReporter) end() {
 	}
 }
 
-// say writes a line.
-func (t *statusReporter) say(format string, args ...any) {
+func (t *statusReporter) printLine(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.sayLocked(format, args...)
+	t.printLineLocked(format, args...)
 }
 
-func (t *statusReporter) sayLocked(format string, args ...any) {
+func (t *statusReporter) printLineLocked(format string, args ...any) {
 	if !t.mu.ended {
 		fmt.Fprintf(t.w, format+"\n", args...)
 	}
@@ -86,7 +85,7 @@ func (t *statusReporter) sayLocked(format string, args ...any) {
 
 // unlessSoon writes a line after statusDelay unless the returned function is called before.
 func (t *statusReporter) unlessSoon(format string, args ...any) (soon func()) {
-	timer := time.AfterFunc(statusDelay, func() { t.say(format, args...) })
+	timer := time.AfterFunc(statusDelay, func() { t.printLine(format, args...) })
 	return func() { timer.Stop() }
 }
 
@@ -109,14 +108,14 @@ func (t *statusReporter) changed(before, after status.Status) {
 	case status.Pending:
 		// The removal was reported, and missing types are not awaited here.
 		if after.Reason != status.ReasonNotInstalled && after.Message != "" {
-			t.mu.waits[gvr] = time.AfterFunc(statusDelay, func() { t.say("%s", describe(after)) })
+			t.mu.waits[gvr] = time.AfterFunc(statusDelay, func() { t.printLine("%s", describe(after)) })
 		}
 	case status.Degraded, status.Gone:
 		t.mu.news[gvr] = true
-		t.sayLocked("%s", describe(after))
+		t.printLineLocked("%s", describe(after))
 	case status.Synced:
 		if t.mu.news[gvr] {
-			t.sayLocked("%s", describe(after))
+			t.printLineLocked("%s", describe(after))
 		}
 		delete(t.mu.news, gvr)
 	}
@@ -158,9 +157,9 @@ func (t *statusReporter) connectionLocked(of status.ConditionType) {
 	}
 	t.mu.missed[of] = fails
 	if fails {
-		t.sayLocked("warning: %s: %s", connectionTexts[of].lost, t.mu.reasons[of])
+		t.printLineLocked("warning: %s: %s", connectionTexts[of].lost, t.mu.reasons[of])
 	} else {
-		t.sayLocked("%s", connectionTexts[of].back)
+		t.printLineLocked("%s", connectionTexts[of].back)
 	}
 }
 

@@ -56,7 +56,7 @@ func TestTeller(t *testing.T) {
 				var out bytes.Buffer
 				teller := newStatusReporter(&out)
 				if tt.begun {
-					teller.begin()
+					teller.markSynced()
 				}
 				for i, after := range tt.states[1:] {
 					teller.changed(tt.states[i], after)
@@ -90,7 +90,7 @@ func TestTellerOfConditions(t *testing.T) {
 	change(status.ConditionReachable, no, yes)
 	change(status.ConditionAuthenticated, none, yes)
 	change(status.ConditionAuthenticated, yes, no) // reported with its reason after begin
-	teller.begin()
+	teller.markSynced()
 	change(status.ConditionReady, yes, no)
 	change(status.ConditionAuthenticated, none, no)
 	change(status.ConditionAuthenticated, no, yes)

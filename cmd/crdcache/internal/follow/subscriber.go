@@ -55,7 +55,7 @@ func (r *run) subscribe(p *informerGroup) error {
 				f.events.OnDelete(obj)
 			}
 		},
-		OnGone:  func(g status.Generation, _ status.Reason) { delete(s.feeds, g.GVR.GroupResource()) },
+		OnGone:  func(g status.Incarnation, _ status.Reason) { delete(s.feeds, g.GVR.GroupResource()) },
 		OnError: func(gvr schema.GroupVersionResource, err error) { s.reject(gvr, err) },
 	}, p.options)
 	return err
@@ -63,16 +63,16 @@ func (r *run) subscribe(p *informerGroup) error {
 
 // reject reports that a type is not followed.
 func (s *subscriber) reject(gvr schema.GroupVersionResource, err error) {
-	s.status.say("warning: %s is not watched: %s", gvr.GroupResource(), print.Printable(err.Error()))
+	s.status.printLine("warning: %s is not watched: %s", gvr.GroupResource(), print.Printable(err.Error()))
 }
 
 // started creates the feed of a type.
-func (s *subscriber) started(g status.Generation) {
+func (s *subscriber) started(g status.Incarnation) {
 	resource, ok := s.tracker.Snapshot().Catalog().Lookup(g.GVR)
 	if !ok {
 		return // it was removed, which is reported separately
 	}
-	s.Target.Use(g.GVR.GroupResource())
+	s.Target.RecordUse(g.GVR.GroupResource())
 	matcher, err := s.matcher(resource)
 	if err != nil {
 		s.reject(g.GVR, err)
@@ -90,9 +90,9 @@ func (s *subscriber) started(g status.Generation) {
 }
 
 // synced starts the feed of a type.
-func (s *subscriber) synced(g status.Generation) {
+func (s *subscriber) synced(g status.Incarnation) {
 	if f := s.feeds[g.GVR.GroupResource()]; f != nil {
-		f.sync()
+		f.markSynced()
 	}
 	if ready, ok := s.ready[g.GVR]; ok {
 		ready.fire()
@@ -120,15 +120,15 @@ func (s *subscriber) table(r discovery.Resource, columns func() print.RowFormatt
 	of := tableKey{r.GVR.GroupResource(), r.GVK.Kind, r.Scope}
 	p := s.printers[of]
 	if p == nil {
-		p = s.newTable(s.screen, r, s.several())
+		p = s.newTable(s.screen, r, s.printsSeveralTypes())
 		s.printers[of] = p
 	}
-	s.screen.withLock(func() { p.use(columns) })
+	s.screen.withLock(func() { p.setColumns(columns) })
 	return p
 }
 
-// several reports whether the command can print more than one type.
-func (r *run) several() bool {
+// printsSeveralTypes reports whether the command can print more than one type.
+func (r *run) printsSeveralTypes() bool {
 	plain := func(n discovery.Name) bool {
 		return !n.Wildcard() && !slices.ContainsFunc(r.resources,
 			func(one discovery.Resource) bool { return slices.Contains(one.Categories, n.Raw) })

@@ -44,8 +44,8 @@ func (o Options) newTable(s *screen, r discovery.Resource, several bool) *tableP
 	return p
 }
 
-// use sets the columns of future rows. The caller must hold the lock of the screen.
-func (p *tablePrinter) use(columns func() print.RowFormatter) {
+// setColumns sets the columns of future rows. The caller must hold the lock of the screen.
+func (p *tablePrinter) setColumns(columns func() print.RowFormatter) {
 	p.rows = sync.OnceValues(func() (print.RowFormatter, []metav1.TableColumnDefinition) {
 		rows := p.options.Style.Rows(columns())
 		heads := rows.Definitions()
@@ -71,7 +71,7 @@ func (p *tablePrinter) prepare(e event) (func() error, error) {
 	identity.SetNamespace(e.Object.GetNamespace())
 	rows, heads := p.rows()
 	row := metav1.TableRow{Cells: rows.Cells(e.Object), Object: runtime.RawExtension{Object: identity}}
-	what, below := verb(e), p.below(e)
+	what, below := eventName(e), p.changedFields(e)
 	if p.options.Timestamps {
 		what = e.timestamp() + " " + what
 	}
@@ -86,19 +86,19 @@ func (p *tablePrinter) prepare(e event) (func() error, error) {
 		if err := p.flush(); err != nil {
 			return err
 		}
-		p.screen.paint(below)
+		p.screen.writeRaw(below)
 		return nil
 	}, nil
 }
 
-// below returns the changed fields for an object that exists before and after the event, including the reason
-// why it entered or left the query.
-func (p *tablePrinter) below(e event) string {
+// changedFields returns the changed fields for an object that exists before and after the event, including
+// the reason why it entered or left the query.
+func (p *tablePrinter) changedFields(e event) string {
 	if !p.options.Diff || e.Old == nil || e.Gone {
 		return ""
 	}
 	text := print.ChangesText(print.Compare(p.of, e.Old.Object, e.Object.Object), p.options.Color)
-	if left(e) {
+	if leftQuery(e) {
 		return "  still exists, but left the query:\n" + text
 	}
 	return text
@@ -128,19 +128,20 @@ func (p *tablePrinter) begin(heads []metav1.TableColumnDefinition) error {
 		}
 	}
 	if (p.screen.began || p.currentColumns != nil) && !p.options.Style.NoHeaders {
-		p.screen.paint("\n") // separates it from the previous table
+		p.screen.writeRaw("\n") // separates it from the previous table
 	}
 	p.currentColumns, p.tabs = heads, printers.GetNewTabWriter(&p.text)
 	if !p.options.Events {
 		return nil
 	}
-	return p.reserve()
+	return p.setMinWidths()
 }
 
-// reserve sets minimum column widths, because rows are printed one by one and should align with the header.
-func (p *tablePrinter) reserve() error {
+// setMinWidths sets minimum column widths, because rows are printed one by one and should align with the
+// header.
+func (p *tablePrinter) setMinWidths() error {
 	defer p.text.Reset()
-	if _, err := p.tabs.Write([]byte(p.widest() + "\n")); err != nil {
+	if _, err := p.tabs.Write([]byte(p.widthRow() + "\n")); err != nil {
 		return err
 	}
 	return p.tabs.Flush()
@@ -154,8 +155,8 @@ const (
 	boolWidth      = 5
 )
 
-// widest returns a row of spaces with the minimum widths.
-func (p *tablePrinter) widest() string {
+// widthRow returns a row of spaces with the minimum widths.
+func (p *tablePrinter) widthRow() string {
 	cells := []string{""} // the event type
 	if p.options.Timestamps {
 		cells[0] = strings.Repeat(" ", len(timestampLayout+" ADDED"))
@@ -194,11 +195,11 @@ func (p *tablePrinter) flush() error {
 	for line := range strings.Lines(p.text.String()) {
 		if p.options.Timestamps {
 			stamp, rest, _ := strings.Cut(line, " ")
-			p.screen.paint(stamp + " ")
+			p.screen.writeRaw(stamp + " ")
 			line = rest
 		}
 		word, rest, _ := strings.Cut(line, " ")
-		p.screen.paint(print.Paint(word, colors[word]))
+		p.screen.writeRaw(print.Colorize(word, colors[word]))
 		if _, err := p.screen.Write([]byte(" " + rest)); err != nil {
 			return err
 		}

@@ -15,8 +15,8 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 )
 
-// printed returns the lines of a table without trailing spaces.
-func printed(t *testing.T, columns []crd.Column, options printers.PrintOptions,
+// printTable returns the lines of a table without trailing spaces.
+func printTable(t *testing.T, columns []crd.Column, options printers.PrintOptions,
 	objects ...*unstructured.Unstructured) []string {
 	t.Helper()
 	var out bytes.Buffer
@@ -39,7 +39,7 @@ func printed(t *testing.T, columns []crd.Column, options printers.PrintOptions,
 // cellOf prints one value in a column of a type and returns the cell.
 func cellOf(t *testing.T, columnType string, value any) string {
 	t.Helper()
-	lines := printed(t, []crd.Column{{Name: "X", Type: columnType, JSONPath: ".spec"}},
+	lines := printTable(t, []crd.Column{{Name: "X", Type: columnType, JSONPath: ".spec"}},
 		printers.PrintOptions{NoHeaders: true}, thing("n", value))
 	if len(lines) != 1 || !strings.HasPrefix(lines[0], "n") {
 		t.Fatalf("the table is %q", lines)
@@ -98,7 +98,7 @@ func TestMissingCells(t *testing.T) {
 				{Name: "Gone", Type: columnType, JSONPath: path},
 				{Name: "Last", Type: "string", JSONPath: ".metadata.namespace"},
 			}
-			lines := printed(t, columns, printers.PrintOptions{NoHeaders: true}, obj)
+			lines := printTable(t, columns, printers.PrintOptions{NoHeaders: true}, obj)
 			if len(lines) != 1 || !cmp.Equal(strings.Fields(lines[0]), []string{"n", "web"}) {
 				t.Errorf("%s %s: the table is %q, want an empty cell", columnType, path, lines)
 			}
@@ -151,13 +151,13 @@ func TestTableOptions(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := printed(t, columns, tt.options, thing("n", "s"))
+			got := printTable(t, columns, tt.options, thing("n", "s"))
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("the table (-want +got):\n%s", diff)
 			}
 		})
 	}
-	if got := printed(t, columns, printers.PrintOptions{}); got != nil {
+	if got := printTable(t, columns, printers.PrintOptions{}); got != nil {
 		t.Errorf("a table without rows is %q", got)
 	}
 }
@@ -168,7 +168,7 @@ func TestTableAlignment(t *testing.T) {
 	for n := range 250 {
 		objects = append(objects, thing(strings.Repeat("n", 1+n%200), "spec"))
 	}
-	lines := printed(t, []crd.Column{{Name: "Spec", Type: "string", JSONPath: ".spec"}},
+	lines := printTable(t, []crd.Column{{Name: "Spec", Type: "string", JSONPath: ".spec"}},
 		printers.PrintOptions{}, objects...)
 	at := strings.Index(lines[0], "SPEC")
 	for _, line := range lines[1:] {

@@ -23,8 +23,8 @@ const (
 	resetColor       = "\x1b[0m"
 )
 
-// Paint colors text. It returns text unchanged if color is empty.
-func Paint(text string, color Color) string {
+// Colorize colors text. It returns text unchanged if color is empty.
+func Colorize(text string, color Color) string {
 	if color == "" {
 		return text
 	}
@@ -63,7 +63,7 @@ type painter struct {
 func (p *painter) line(color Color, text string) {
 	text = Printable(text)
 	if p.color {
-		text = Paint(text, color)
+		text = Colorize(text, color)
 	}
 	p.text.WriteString(text + "\n")
 }
@@ -132,7 +132,7 @@ func (p *painter) lines(color Color, indent string, lines []string) {
 			p.line(color, fmt.Sprintf("%s%s and %d more lines", indent, Ellipsis(), len(lines)-i))
 			return
 		}
-		p.line(color, indent+Cut(line, maxBrief))
+		p.line(color, indent+Truncate(line, maxBrief))
 	}
 }
 
@@ -155,7 +155,6 @@ func (p *painter) modified(c Change) {
 	p.oldNew(c.Path, before, after)
 }
 
-// oldNew prints the old and the new value.
 func (p *painter) oldNew(path string, before, after any) {
 	p.line(Yellow, fmt.Sprintf("  ~ %s: %s %s %s", path, briefValue(before), Symbol("→", "->"),
 		briefValue(after)))
@@ -198,7 +197,7 @@ func encodeValue(value any) string {
 }
 
 // briefValue returns encodeValue, cut to maxBrief characters.
-func briefValue(value any) string { return Cut(encodeValue(value), maxBrief) }
+func briefValue(value any) string { return Truncate(encodeValue(value), maxBrief) }
 
 type ColorFlag struct{ when string }
 

@@ -24,8 +24,8 @@ var redactor = redact.New(false)
 
 // Compare returns the fields that differ between two states of an object, ordered by path. The values of
 // Secrets are redacted.
-func Compare(of schema.GroupResource, before, after map[string]any) []Change {
-	before, after = redactor.Pair(of, before, after)
+func Compare(resource schema.GroupResource, before, after map[string]any) []Change {
+	before, after = redactor.Pair(resource, before, after)
 	var d differ
 	d.maps("", before, after)
 	return d.changes

@@ -26,7 +26,7 @@ func TestCSVOfTypes(t *testing.T) {
 	var out strings.Builder
 	table := newCSV(&out, types, true, true, false)
 	for _, one := range types {
-		printer := table.of(one)
+		printer := table.printerFor(one)
 		if err := printer.Print(Decoded(object)); err != nil {
 			t.Fatal(err)
 		}

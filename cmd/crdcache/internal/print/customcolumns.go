@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// none is kubectl's text for a column without a value.
-const none = "<none>"
+// noValue is kubectl's text for a column without a value.
+const noValue = "<none>"
 
 // customColumn is a header and a path. client-go's jsonpath evaluates the path, as in kubectl.
 type customColumn struct {
@@ -115,7 +115,7 @@ func (p *customColumnsPrinter) Print(o Object) error {
 			}
 		}
 		if len(results) == 0 || len(results[0]) == 0 {
-			values = append([]string{none}, values...)
+			values = append([]string{noValue}, values...)
 		}
 		row[i] = printable(strings.Join(values, ","))
 	}

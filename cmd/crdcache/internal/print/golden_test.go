@@ -15,8 +15,8 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 )
 
-// listed returns the list that kubectl get prints for objects.
-func listed(objects []*unstructured.Unstructured) *unstructured.UnstructuredList {
+// listOf returns the list that kubectl get prints for objects.
+func listOf(objects []*unstructured.Unstructured) *unstructured.UnstructuredList {
 	list := &unstructured.UnstructuredList{Object: map[string]any{
 		"kind": "List", "apiVersion": "v1", "metadata": map[string]any{"resourceVersion": ""},
 	}}
@@ -34,7 +34,7 @@ func compare(t *testing.T, format string, objects []*unstructured.Unstructured) 
 		JSON: &printers.JSONPrinter{}, YAML: &printers.YAMLPrinter{}, KYAML: &printers.KYAMLPrinter{},
 		Name: &printers.NamePrinter{},
 	}[format]
-	failure := theirs.PrintObj(listed(objects), &want)
+	failure := theirs.PrintObj(listOf(objects), &want)
 	// The YAML library misreads a few control characters of JSON: there kubectl fails.
 	if err := printAll(format, &got, objects); err != nil {
 		t.Fatalf("%s: kubectl fails with %v, ours with %v", format, failure, err)
@@ -109,8 +109,8 @@ func thing(name string, spec any) *unstructured.Unstructured {
 	}}
 }
 
-// awkward are values that printers treat specially.
-var awkward = []any{
+// specialValues are values that printers treat specially.
+var specialValues = []any{
 	nil, true, false, int64(0), int64(math.MaxInt64), int64(math.MinInt64), int64(1) << 53, 0.1, 1e21, 1e-9,
 	math.Copysign(0, -1), 100.0, math.MaxFloat64, 5e-324,
 	"", " ", "  lead", "trail  ", "~", "null", "true", "no", "on", "y", "1", "1.0", "0x1F", "1e3", "0o7",
@@ -131,7 +131,7 @@ func TestListsAreKubectls(t *testing.T) {
 	for _, format := range []string{JSON, YAML, KYAML, Name} {
 		t.Run(format+"/none", func(t *testing.T) { compare(t, format, nil) })
 		var all []*unstructured.Unstructured
-		for n, value := range awkward {
+		for n, value := range specialValues {
 			obj := thing(fmt.Sprint("n", n), map[string]any{"value": value, "list": []any{value, value}})
 			all = append(all, obj)
 			t.Run(fmt.Sprintf("%s/%.20q", format, fmt.Sprint(value)), func(t *testing.T) {
@@ -171,7 +171,7 @@ func generated(r *rand.Rand, text string) *unstructured.Unstructured {
 		case n == 5:
 			return math.Ldexp(r.Float64(), r.IntN(200)-100)
 		case n == 6:
-			return awkward[r.IntN(len(awkward))]
+			return specialValues[r.IntN(len(specialValues))]
 		}
 		return word(r, text)
 	}

@@ -49,7 +49,7 @@ func TestCut(t *testing.T) {
 	} {
 		for locale, want := range map[string]string{"C": tt.ascii, "C.UTF-8": tt.unicode} {
 			t.Setenv("LC_ALL", locale)
-			if got := Cut(tt.text, tt.most); got != want {
+			if got := Truncate(tt.text, tt.most); got != want {
 				t.Errorf("%s: Cut(%q, %d) = %q, want %q", locale, tt.text, tt.most, got, want)
 			}
 		}

@@ -88,7 +88,7 @@ func compareValues(a, b any) int {
 	}
 	switch a := a.(type) {
 	case bool:
-		return cmp.Compare(number(a), number(b))
+		return cmp.Compare(numericValue(a), numericValue(b))
 	case string:
 		return compareTexts(a, b.(string))
 	case nil:
@@ -99,7 +99,7 @@ func compareValues(a, b any) int {
 			return cmp.Compare(a, b)
 		}
 	}
-	return cmp.Compare(number(a), number(b))
+	return cmp.Compare(numericValue(a), numericValue(b))
 }
 
 func rankOf(value any) int {
@@ -114,7 +114,7 @@ func rankOf(value any) int {
 	return 2
 }
 
-func number(value any) float64 {
+func numericValue(value any) float64 {
 	switch v := value.(type) {
 	case int64:
 		return float64(v)

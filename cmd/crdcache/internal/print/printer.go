@@ -54,21 +54,22 @@ type Printer interface {
 	Close() error
 }
 
-// Form selects the text around the printed objects.
-type Form int
+// Framing selects the text around the printed objects.
+type Framing int
 
 const (
 	// List prints all objects as one v1 List.
-	List Form = iota
-	// Single prints each object separately. Templates are evaluated on each object, followed by a line break.
-	Single
-	// One prints a single named object. Templates are not followed by a line break.
-	One
+	List Framing = iota
+	// EachSeparately prints each object separately. Templates are evaluated on each object, followed by a
+	// line break.
+	EachSeparately
+	// SingleNamed prints a single named object. Templates are not followed by a line break.
+	SingleNamed
 )
 
 // New returns the printer of a format other than a table. It returns an error for an invalid argument of the
 // format.
-func New(format Format, w io.Writer, form Form, noHeaders bool) (Printer, error) {
+func New(format Format, w io.Writer, form Framing, noHeaders bool) (Printer, error) {
 	switch format.Name {
 	case JSON:
 		return &jsonPrinter{w: w, single: form != List}, nil

@@ -121,7 +121,7 @@ func TestCSV(t *testing.T) {
 	obj.Object["metadata"].(map[string]any)["creationTimestamp"] = "2020-01-02T03:04:05Z"
 	var out bytes.Buffer
 	p := newCSV(&out, []csvType{{Rows: NewRows(columns)}}, true, false,
-		false).of(csvType{Rows: NewRows(columns)})
+		false).printerFor(csvType{Rows: NewRows(columns)})
 	for _, o := range []*unstructured.Unstructured{obj, thing("b", nil)} {
 		if err := p.Print(Decoded(o)); err != nil {
 			t.Fatal(err)

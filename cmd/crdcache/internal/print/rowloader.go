@@ -61,8 +61,8 @@ type RowLoader struct {
 	names       map[schema.GroupVersionResource][]string
 }
 
-// Only limits the objects of a type that will be printed to these names.
-func (l *RowLoader) Only(gvr schema.GroupVersionResource, names []string) {
+// LimitTo limits the objects of a type that will be printed to these names.
+func (l *RowLoader) LimitTo(gvr schema.GroupVersionResource, names []string) {
 	if l.names == nil {
 		l.names = map[schema.GroupVersionResource][]string{}
 	}
@@ -248,16 +248,16 @@ func readTable(body []byte) (*metav1.Table, error) {
 }
 
 // tableRequest requests a type as a table. An empty namespace means all.
-func tableRequest(client rest.Interface, of schema.GroupVersionResource, namespace string) *rest.Request {
-	path := "/apis/" + of.Group + "/" + of.Version
-	if of.Group == "" {
-		path = "/api/" + of.Version
+func tableRequest(client rest.Interface, gvr schema.GroupVersionResource, namespace string) *rest.Request {
+	path := "/apis/" + gvr.Group + "/" + gvr.Version
+	if gvr.Group == "" {
+		path = "/api/" + gvr.Version
 	}
 	request := client.Get().AbsPath(path).SetHeader("Accept", acceptTable)
 	if namespace != "" {
 		request = request.Namespace(namespace)
 	}
-	return request.Resource(of.Resource)
+	return request.Resource(gvr.Resource)
 }
 
 // namespaceOf returns the namespace to read a type in, or "" for all.

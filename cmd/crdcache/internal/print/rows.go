@@ -46,7 +46,7 @@ func (r crdRows) Definitions() []metav1.TableColumnDefinition {
 
 func (r crdRows) Cells(obj *unstructured.Unstructured) []any {
 	cells := make([]any, 0, 1+len(r.columns))
-	cells = append(cells, safe(obj.GetName()))
+	cells = append(cells, escapeCell(obj.GetName()))
 	for _, c := range r.columns {
 		cells = append(cells, c.cell(obj))
 	}
@@ -55,7 +55,7 @@ func (r crdRows) Cells(obj *unstructured.Unstructured) []any {
 
 func (r crdRows) Values(obj *unstructured.Unstructured) []any {
 	values := make([]any, 0, 1+len(r.columns))
-	values = append(values, safe(obj.GetName()))
+	values = append(values, escapeCell(obj.GetName()))
 	for _, c := range r.columns {
 		values = append(values, c.value(obj))
 	}
@@ -83,7 +83,7 @@ func NewServerRows(definitions []metav1.TableColumnDefinition, printed []ServerR
 	r := serverRows{definitions: definitions, cells: map[string][]any{}, places: map[string]int{}}
 	for i, row := range printed {
 		for n, cell := range row.Cells {
-			row.Cells[n] = safe(cell)
+			row.Cells[n] = escapeCell(cell)
 		}
 		r.cells[row.Key], r.places[row.Key] = row.Cells, i
 	}
@@ -108,7 +108,7 @@ func (r serverRows) Cells(obj *unstructured.Unstructured) []any {
 	}
 	cells := make([]any, len(r.definitions))
 	if len(cells) > 0 {
-		cells[0] = safe(obj.GetName())
+		cells[0] = escapeCell(obj.GetName())
 	}
 	return cells
 }
@@ -133,7 +133,7 @@ func (r printedRows) Definitions() []metav1.TableColumnDefinition { return r.def
 func (r printedRows) Cells(obj *unstructured.Unstructured) []any {
 	cells := slices.Clone(r.cells(obj))
 	for i, cell := range cells {
-		cells[i] = safe(cell)
+		cells[i] = escapeCell(cell)
 	}
 	return cells
 }
@@ -212,12 +212,12 @@ func newColumns(declared []crd.Column) []column {
 }
 
 // cell returns the cell that the API server prints for obj, or nil.
-func (c column) cell(obj *unstructured.Unstructured) any { return safe(c.Cell(obj.Object)) }
+func (c column) cell(obj *unstructured.Unstructured) any { return escapeCell(c.Cell(obj.Object)) }
 
 // value returns the cell with dates instead of ages.
-func (c column) value(obj *unstructured.Unstructured) any { return safe(c.Value(obj.Object)) }
+func (c column) value(obj *unstructured.Unstructured) any { return escapeCell(c.Value(obj.Object)) }
 
-func safe(cell any) any {
+func escapeCell(cell any) any {
 	if text, ok := cell.(string); ok {
 		return printable(text)
 	}

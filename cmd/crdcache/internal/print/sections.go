@@ -74,7 +74,7 @@ func (p *sectionPrinter) flush() error {
 func (p *sectionPrinter) list(sections []Section) error {
 	form := List
 	if p.SingleObject {
-		form = One
+		form = SingleNamed
 	}
 	printer, err := New(p.Format, p.out, form, p.NoHeaders)
 	if err != nil {
@@ -118,7 +118,6 @@ func (p *sectionPrinter) tables(sections []Section) error {
 	return nil
 }
 
-// load returns the row formatters of the sections.
 func (p *sectionPrinter) load(sections []Section) []RowFormatter {
 	var missing []discovery.Resource
 	for _, s := range sections {
@@ -151,7 +150,7 @@ func (p *sectionPrinter) newCSV(sections []Section, rows []RowFormatter,
 	}
 	table := newCSV(p.out, types, withNamespace, withKind || p.ShowKind, p.NoHeaders)
 	return func(r discovery.Resource, rows RowFormatter, _ bool) Printer {
-		return table.of(csvType{Rows: rows, Kind: r.GVK.GroupKind().String()})
+		return table.printerFor(csvType{Rows: rows, Kind: r.GVK.GroupKind().String()})
 	}
 }
 

@@ -70,7 +70,7 @@ func (s *Stream) visible(p []byte) []byte {
 	for len(rest) > 0 && utf8.FullRune(rest) {
 		r, size := utf8.DecodeRune(rest)
 		if r != '\n' && r != '\t' {
-			r = Visible(r)
+			r = ReplaceControl(r)
 		}
 		out, rest = utf8.AppendRune(out, r), rest[size:]
 	}
@@ -105,7 +105,7 @@ func WriteStatus(w io.Writer, text string) {
 	switch {
 	case text != "":
 		// Terminals differ in their treatment of the last column.
-		_ = s.write([]byte(clearLine + Cut(Printable(text), s.width()-1)))
+		_ = s.write([]byte(clearLine + Truncate(Printable(text), s.width()-1)))
 	case s.status:
 		_ = s.write([]byte(clearLine))
 	}

@@ -43,17 +43,17 @@ func (f *StyleFlags) Add(set *pflag.FlagSet) {
 		"Labels to print as columns. May be repeated.")
 	set.BoolVar(&f.showManagedFields, "show-managed-fields", false,
 		"Print metadata.managedFields in json and yaml.")
-	Share(set, "no-headers", "show-kind", "show-labels", "label-columns", "show-managed-fields")
+	MarkShared(set, "no-headers", "show-kind", "show-labels", "label-columns", "show-managed-fields")
 }
 
-// Share marks flags that many commands have. --help does not list them.
-func Share(set *pflag.FlagSet, names ...string) {
+// MarkShared marks flags that many commands have. --help does not list them.
+func MarkShared(set *pflag.FlagSet, names ...string) {
 	for _, name := range names {
 		_ = set.SetAnnotation(name, sharedFlag, nil) // it fails only for unknown flags
 	}
 }
 
-// IsShared reports whether a flag was marked by Share.
+// IsShared reports whether a flag was marked by MarkShared.
 func IsShared(f *pflag.Flag) bool {
 	_, shared := f.Annotations[sharedFlag]
 	return shared

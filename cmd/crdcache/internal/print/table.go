@@ -104,9 +104,8 @@ func newCSV(w io.Writer, types []csvType, withNamespace, withKind, noHeaders boo
 	return t
 }
 
-// of returns the printer of the objects of one type.
-func (t *csvTable) of(one csvType) Printer {
-	return &csvRows{csvTable: t, csvType: one, columnIndexes: t.columnIndexes(one.Rows)}
+func (t *csvTable) printerFor(typ csvType) Printer {
+	return &csvRows{csvTable: t, csvType: typ, columnIndexes: t.columnIndexes(typ.Rows)}
 }
 
 // columnIndexes maps the type's columns to the table's and appends missing ones. A type can have two columns

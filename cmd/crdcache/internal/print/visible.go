@@ -12,10 +12,10 @@ import (
 )
 
 // Printable replaces all characters that control a terminal, including line breaks.
-func Printable(text string) string { return strings.Map(Visible, text) }
+func Printable(text string) string { return strings.Map(ReplaceControl, text) }
 
-// Visible replaces a character that controls a terminal.
-func Visible(r rune) rune {
+// ReplaceControl replaces a character that controls a terminal.
+func ReplaceControl(r rune) rune {
 	if isControl(r) {
 		return replacement()
 	}
@@ -47,11 +47,11 @@ const MaxLine = 2000
 
 // Line returns text as one line of limited length without control characters.
 func Line(text string) string {
-	return Cut(Printable(strings.Join(strings.Fields(text), " ")), MaxLine)
+	return Truncate(Printable(strings.Join(strings.Fields(text), " ")), MaxLine)
 }
 
-// Cut shortens text to most characters. Cut text ends with an ellipsis.
-func Cut(text string, most int) string {
+// Truncate shortens text to most characters. The result then ends with an ellipsis.
+func Truncate(text string, most int) string {
 	if len(text) <= most || utf8.RuneCountInString(text) <= most {
 		return text
 	}

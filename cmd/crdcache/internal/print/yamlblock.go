@@ -55,7 +55,7 @@ func (w *yamlWriter) indent(columns int) {
 }
 
 func (w *yamlWriter) space() byte {
-	if w.at = jsontext.Space(w.raw, w.at); w.at < len(w.raw) {
+	if w.at = jsontext.SkipSpace(w.raw, w.at); w.at < len(w.raw) {
 		return w.raw[w.at]
 	}
 	return 0
@@ -149,7 +149,7 @@ func (w *yamlWriter) value(indent int) {
 
 // emptyAhead reports whether the next map or list is empty.
 func (w *yamlWriter) emptyAhead() bool {
-	next := jsontext.Space(w.raw, w.at+1)
+	next := jsontext.SkipSpace(w.raw, w.at+1)
 	return next < len(w.raw) && (w.raw[next] == '}' || w.raw[next] == ']')
 }
 
@@ -183,7 +183,7 @@ func (w *yamlWriter) scalar(indent int) {
 			w.broken = true
 			return
 		}
-		if plain(text) {
+		if needsNoQuotes(text) {
 			w.folded(text, indent)
 			return
 		}
@@ -191,7 +191,7 @@ func (w *yamlWriter) scalar(indent int) {
 		return
 	}
 	for _, word := range [...]string{"true", "false", "null"} {
-		if end := jsontext.Word(w.raw, start, word); end >= 0 {
+		if end := jsontext.ScanLiteral(w.raw, start, word); end >= 0 {
 			w.out, w.at = append(w.out, word...), end
 			return
 		}
@@ -225,8 +225,7 @@ func (w *yamlWriter) text() ([]byte, bool) {
 // deleteCharacter is a control character that JSON does not escape.
 const deleteCharacter = 0x7f
 
-// plain reports whether text certainly needs no quotes.
-func plain(text []byte) bool {
+func needsNoQuotes(text []byte) bool {
 	if len(text) < minPlain || !letter(text[0]) || text[len(text)-1] == ' ' || text[len(text)-1] == ':' {
 		return false
 	}
@@ -282,7 +281,7 @@ func (w *yamlWriter) folded(text []byte, indent int) {
 // string writes a key, or a value that can need quotes.
 func (w *yamlWriter) string(text []byte) {
 	switch {
-	case plain(text):
+	case needsNoQuotes(text):
 		w.out = append(w.out, text...)
 		return
 	case timestamp(text):

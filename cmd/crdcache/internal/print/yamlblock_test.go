@@ -39,7 +39,7 @@ func checkYAML(t *testing.T, raw []byte) bool {
 }
 
 func TestYAMLItems(t *testing.T) {
-	for _, value := range awkward {
+	for _, value := range specialValues {
 		raw, err := json.Marshal(thing("a",
 			map[string]any{"value": value, "list": []any{value, value, []any{value}}}).Object)
 		if err != nil {

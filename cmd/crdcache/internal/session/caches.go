@@ -27,7 +27,7 @@ type Caches struct {
 	Synced []Cache
 
 	factory  *dynamicinformer.Factory
-	refusals Refusals
+	refusals RejectedTypes
 }
 
 type Cache struct {
@@ -105,12 +105,12 @@ func (c *Caches) withoutRead(err error) error {
 	if !errors.As(err, &unsynced) {
 		return err
 	}
-	unsynced.Missing = slices.DeleteFunc(unsynced.Missing, func(current status.Status) bool {
+	unsynced.NotSynced = slices.DeleteFunc(unsynced.NotSynced, func(current status.Status) bool {
 		return current.State == status.Degraded && slices.ContainsFunc(c.Synced, func(cached Cache) bool {
 			return cached.Resource.GVR == current.GVR
 		})
 	})
-	if len(unsynced.Missing) == 0 {
+	if len(unsynced.NotSynced) == 0 {
 		return nil
 	}
 	return err
@@ -189,7 +189,7 @@ func (c Cache) print(w *print.Writer, key string, item any) error {
 	}
 	var err error
 	if object, ok := item.(dynamicinformer.PackedObject); ok {
-		err = object.View(func(json []byte) error { return w.Print(print.Object{Key: key, JSON: json}) })
+		err = object.ReadJSON(func(json []byte) error { return w.Print(print.Object{Key: key, JSON: json}) })
 	} else {
 		var object *unstructured.Unstructured
 		if object, err = Decoded(item); err == nil {
@@ -214,8 +214,8 @@ func Decoded(item any) (*unstructured.Unstructured, error) {
 }
 
 // ResultSection returns the objects of a query result in the order of the result.
-func ResultSection(of discovery.Resource, result *query.Result) print.Section {
-	return print.Section{Resource: of, Empty: result.Len() == 0, Each: func(w *print.Writer) error {
+func ResultSection(resource discovery.Resource, result *query.Result) print.Section {
+	return print.Section{Resource: resource, Empty: result.Len() == 0, Each: func(w *print.Writer) error {
 		if w.KeysOnly() {
 			return w.Keys(result.Keys())
 		}
@@ -244,7 +244,7 @@ func (c Cache) IndexStats(ctx context.Context, indexes []*indexers.Index) ([]ind
 			functions.Keys(item)
 			continue
 		}
-		err := object.View(func(json []byte) error {
+		err := object.ReadJSON(func(json []byte) error {
 			for i := range values {
 				values[i] = values[i][:0]
 			}

@@ -23,10 +23,10 @@ func TestWatchRefused(t *testing.T) {
 		"apiVersion": "v1", "kind": "ComponentStatus", "metadata": map[string]any{"name": "etcd-0"},
 	}})
 	const path = "/api/v1/componentstatuses"
-	server.Break(apitest.Fault{Path: path, Verb: "watch-list", Status: http.StatusMethodNotAllowed},
+	server.AddFaults(apitest.Fault{Path: path, Verb: "watch-list", Status: http.StatusMethodNotAllowed},
 		apitest.Fault{Path: path, Verb: "watch", Status: http.StatusMethodNotAllowed})
 	// The other type is awaited first and listed after the watch of this one was refused.
-	server.Break(apitest.Fault{Path: "/api/v1/others", Status: http.StatusServiceUnavailable})
+	server.AddFaults(apitest.Fault{Path: "/api/v1/others", Status: http.StatusServiceUnavailable})
 	refused := func(_, after status.Status) {
 		if after.GVR == statuses && after.State == status.Degraded {
 			server.RepairPath("/api/v1/others")

@@ -41,7 +41,7 @@ func (f *ConfigFlags) Load(warn func(text string)) (*Config, error) {
 	for _, w := range loaded.Warnings {
 		warn(w.Text())
 	}
-	return &Config{resources: loaded.Resources, Given: true, digest: digest(files)}, nil
+	return &Config{resources: loaded.Resources, IsSet: true, digest: digest(files)}, nil
 }
 
 // unique removes duplicates: shell completion parses flags twice.
@@ -57,8 +57,8 @@ func unique(files []string) []string {
 
 // Config is the merged content of the index configs of a command.
 type Config struct {
-	// Given is false without --config.
-	Given     bool
+	// IsSet is false without --config.
+	IsSet     bool
 	resources []*indexers.Resource
 	digest    string
 }
@@ -132,7 +132,7 @@ func (c *Config) References(r discovery.Resource) []*indexers.Reference {
 
 func (c *Config) declared() *indexers.Config { return &indexers.Config{Resources: c.resources} }
 
-func (c *Config) Refers() bool {
+func (c *Config) HasReferences() bool {
 	return slices.ContainsFunc(c.resources, func(r *indexers.Resource) bool { return len(r.References) > 0 })
 }
 

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/offline"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/filesource"
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/manifest"
 	"github.com/crdcache/crdcache/snapshot"
@@ -22,7 +22,7 @@ import (
 func DefinitionsFromFiles(ctx context.Context, paths []string, in io.Reader) ([]*crd.Definition, error) {
 	var all []*crd.Definition
 	wanted := func(t snapshot.Type) bool { return t.GVR().GroupResource() == crd.GVR.GroupResource() }
-	err := offline.ReadFiles(ctx, manifest.ReadOptions{Paths: paths, In: in}, wanted,
+	err := filesource.ReadFiles(ctx, manifest.ReadOptions{Paths: paths, In: in}, wanted,
 		func(object *unstructured.Unstructured, wrong func(error)) error {
 			if object.GetKind() != definitionKind || object.GroupVersionKind().Group != crd.GVR.Group {
 				return nil

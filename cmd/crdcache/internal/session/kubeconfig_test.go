@@ -28,8 +28,8 @@ users:
 - {name: bob, user: {username: bob, password: word, as: root, as-groups: [admins], as-uid: "7", as-user-extra: {scopes: [a]}}}
 `
 
-// shown returns the comparable parts of a client config.
-func shown(t *testing.T, config *rest.Config, err error, loader clientcmd.ClientConfig) string {
+// comparableConfig returns the comparable parts of a client config.
+func comparableConfig(t *testing.T, config *rest.Config, err error, loader clientcmd.ClientConfig) string {
 	t.Helper()
 	if err != nil {
 		return err.Error()
@@ -96,9 +96,10 @@ func TestKubectlsFlags(t *testing.T) {
 				t.Fatal(err)
 			}
 			config, err := k.loader().ClientConfig()
-			got := shown(t, config, err, k.loader())
+			got := comparableConfig(t, config, err, k.loader())
 			config, err = kubectl.ToRESTConfig()
-			if diff := cmp.Diff(shown(t, config, err, kubectl.ToRawKubeConfigLoader()), got); diff != "" {
+			if diff := cmp.Diff(comparableConfig(t, config, err, kubectl.ToRawKubeConfigLoader()),
+				got); diff != "" {
 				t.Errorf("(-kubectl +ours):\n%s", diff)
 			}
 		})

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/local"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/localserver"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/indexers/query"
@@ -22,8 +22,8 @@ import (
 
 // LocalServer is a local cache server that caches the type of a command.
 type LocalServer struct {
-	*local.Client
-	local.CachedType
+	*localserver.Client
+	localserver.CachedType
 	// Types prints objects of the type with the server's definitions.
 	Types *Types
 
@@ -37,9 +37,9 @@ func (r *Reader) LocalServer(ctx context.Context) (*LocalServer, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case r.Config.Given && (r.Config.digest == "" || r.Config.digest != l.config):
+	case r.Config.IsSet && (r.Config.digest == "" || r.Config.digest != l.config):
 		return nil, errors.New("it has other index configs")
-	case !r.Config.Given && slices.ContainsFunc(l.Indexes, query.IsBuiltinOrder):
+	case !r.Config.IsSet && slices.ContainsFunc(l.Indexes, query.IsBuiltinOrder):
 		return nil, errors.New("one of its indexes has the name of a built-in order")
 	}
 	return l, nil
@@ -63,7 +63,8 @@ func (r *Reader) ReadServer(ctx context.Context) (*LocalServer, error) {
 		return nil, fmt.Errorf("%s matches several types", r.types[0])
 	}
 	of := answer.Resources[0]
-	i := slices.IndexFunc(answer.Types, func(k local.CachedType) bool { return k.Resource.GVR == of.GVR })
+	i := slices.IndexFunc(answer.Types,
+		func(k localserver.CachedType) bool { return k.Resource.GVR == of.GVR })
 	if i < 0 {
 		return nil, fmt.Errorf("it does not cache %s", of)
 	}
@@ -79,8 +80,8 @@ func (r *Reader) ReadServer(ctx context.Context) (*LocalServer, error) {
 }
 
 // LocalNamespace returns the namespace to read a type in, or "" for all.
-func (r *Reader) LocalNamespace(of discovery.Resource) string {
-	if of.Scope == discovery.Namespaced {
+func (r *Reader) LocalNamespace(resource discovery.Resource) string {
+	if resource.Scope == discovery.Namespaced {
 		return r.Target.Namespace
 	}
 	return ""

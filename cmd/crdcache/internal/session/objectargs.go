@@ -113,7 +113,7 @@ func (r *Reader) Get(ctx context.Context, named []ObjectArg) (*Types, []GetResul
 	for i, n := range named {
 		got, err := r.get(ctx, on.Client, GetResult{Resource: types[i], Names: n.Names,
 			allNamespaces: n.AllNamespaces ||
-				r.Target.Offline()})
+				r.Target.ReadsFiles()})
 		all, errs = append(all, got), append(errs, err)
 	}
 	return on, all, errors.Join(errs...)
@@ -179,14 +179,14 @@ func (r *Reader) transform(object *unstructured.Unstructured) error {
 }
 
 // explainGet adds the cause to an error, unless the error is an answer of the server.
-func (r *Reader) explainGet(ctx context.Context, err error, of discovery.Resource, name string) error {
+func (r *Reader) explainGet(ctx context.Context, err error, resource discovery.Resource, name string) error {
 	var status apierrors.APIStatus
 	switch {
 	case errors.As(err, &status) && !apierrors.IsUnauthorized(err):
 		return err
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return fmt.Errorf("%w: the API server at %s did not send %s/%s within %v", exit.ErrNotSynced,
-			r.Target.Config.Host, of.GVR.GroupResource(), name, r.Target.Timeout)
+			r.Target.Config.Host, resource.GVR.GroupResource(), name, r.Target.Timeout)
 	}
 	return r.Target.Explain(ctx, err)
 }

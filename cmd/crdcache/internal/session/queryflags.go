@@ -27,14 +27,14 @@ func (f *QueryFlags) Add(set *pflag.FlagSet) {
 		"Condition, as in 'issuer=letsencrypt'. 'issuer!=letsencrypt' also matches objects without an issuer. May be repeated.")
 	set.StringArrayVar(&f.not, "not", nil, "Condition that must not hold, like --index. May be repeated.")
 	set.StringSliceVar(&f.missing, "missing", nil,
-		"Index in which objects have no value. May be repeated.")
+		"Match objects without a value in this index. May be repeated.")
 	set.StringArrayVar(&f.where, "where", nil,
 		"Path or condition, as in '@.spec.replicas > 2'. A path must have a value. It is evaluated on each object. Comparisons, also !=, do not match objects without the value. May be repeated.")
 	set.BoolVar(&f.or, "or", false, "Match any of the conditions.")
 }
 
-// Given reports whether there is a condition.
-func (f *QueryFlags) Given() bool {
+// HasConditions reports whether there is a condition.
+func (f *QueryFlags) HasConditions() bool {
 	return len(f.indexes)+len(f.not)+len(f.missing)+len(f.where) > 0
 }
 

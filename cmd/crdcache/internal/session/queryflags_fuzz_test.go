@@ -32,8 +32,8 @@ spec:
     - {name: size, path: .spec.size, type: int, order: sorted}
 `
 
-// shelf is a querier of gizmos with a text index and a sorted index.
-func shelf(f testing.TB, colors ...string) *query.Querier {
+// gizmoQuerier is a querier of gizmos with a text index and a sorted index.
+func gizmoQuerier(f testing.TB, colors ...string) *query.Querier {
 	f.Helper()
 	loaded, err := indexers.Parse(indexers.Source{Name: "c.yaml", Data: []byte(shelfConfig)})
 	if err != nil {
@@ -63,7 +63,7 @@ func FuzzConditions(f *testing.F) {
 	} {
 		f.Add(seed[0], seed[1])
 	}
-	querier := shelf(f, "red", "blue", "", "b l", "é")
+	querier := gizmoQuerier(f, "red", "blue", "", "b l", "é")
 	ask := func(t *testing.T, flags QueryFlags) ([]string, error) {
 		q, err := flags.Query()
 		if err == nil {
@@ -111,7 +111,7 @@ func FuzzIn(f *testing.F) {
 		if len(one) > indexers.DefaultMaxValueBytes || len(other) > indexers.DefaultMaxValueBytes {
 			return // indexes omit it and queries warn about it
 		}
-		querier := shelf(t, one, "third", other)
+		querier := gizmoQuerier(t, one, "third", other)
 		a, b := query.Eq("color", one), query.Eq("color", other)
 		// The text form of a condition is valid for --index.
 		in := "color in (" + strings.TrimPrefix(a.String(), "color=") + ", " + strings.TrimPrefix(b.String(),
@@ -138,7 +138,7 @@ func FuzzIn(f *testing.F) {
 
 // FuzzContinue checks that any token is rejected or continues at a position in the order.
 func FuzzContinue(f *testing.F) {
-	querier := shelf(f, "red", "blue", "green", "red", "blue")
+	querier := gizmoQuerier(f, "red", "blue", "green", "red", "blue")
 	for _, options := range []query.Options{{Limit: 2}, {Limit: 1, SortBy: "size"},
 		{Limit: 3, SortBy: "size", Descending: true}} {
 		for {

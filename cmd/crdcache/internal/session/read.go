@@ -30,13 +30,13 @@ func (t *Types) Read(ctx context.Context, of discovery.Resource, namespace strin
 	if len(keys) <= maxGets {
 		err := t.getAll(ctx, of, keys, take)
 		if !apierrors.IsForbidden(err) {
-			return t.explained(ctx, err)
+			return t.explainError(ctx, err)
 		}
 	}
-	return t.explained(ctx, t.listMatching(ctx, of, namespace, keys, take))
+	return t.explainError(ctx, t.listMatching(ctx, of, namespace, keys, take))
 }
 
-func (t *Types) explained(ctx context.Context, err error) error {
+func (t *Types) explainError(ctx context.Context, err error) error {
 	var status apierrors.APIStatus
 	if err == nil || errors.As(err, &status) {
 		return err

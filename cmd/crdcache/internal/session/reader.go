@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/local"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/localserver"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
@@ -31,7 +31,7 @@ type Reader struct {
 	cached dynamicinformer.ResourceOptions
 
 	// server is the local cache server that Target uses, or nil for the reason in noServer.
-	localServer   *local.Client
+	localServer   *localserver.Client
 	noLocalServer error
 	verbose       bool
 }
@@ -116,19 +116,19 @@ func (t *Types) SectionOptions(style print.Style) (print.SectionOptions, error) 
 // Indexes maps types to their indexes.
 type Indexes map[schema.GroupVersionResource][]*indexers.Index
 
-// Steps are the callbacks of Sync.
-type Steps struct {
+// SyncCallbacks are the callbacks of Sync.
+type SyncCallbacks struct {
 	// Check, if set, validates the command after the types are resolved and before objects are read.
 	Check func(types *Types, indexes Indexes) error
-	// Shortcut, if set, can complete the command without a sync. It returns done if it did.
-	Shortcut func(ctx context.Context, types *Types, unresolved error) (done bool, err error)
-	// Use processes the synced caches, possibly none.
-	Use func(ctx context.Context, types *Types, indexes Indexes, synced []Cache) error
+	// WithoutSync, if set, can complete the command without a sync. It returns done if it did.
+	WithoutSync func(ctx context.Context, types *Types, unresolved error) (done bool, err error)
+	// AfterSync processes the synced caches, possibly none.
+	AfterSync func(ctx context.Context, types *Types, indexes Indexes, synced []Cache) error
 }
 
 // Sync resolves the types, syncs their caches with a progress line, and calls the steps. The returned error
-// joins the errors of the steps and of the types that failed. Failed types do not prevent Use.
-func (r *Reader) Sync(ctx context.Context, steps Steps) error {
+// joins the errors of the steps and of the types that failed. Failed types do not prevent AfterSync.
+func (r *Reader) Sync(ctx context.Context, steps SyncCallbacks) error {
 	waiting, cancel := r.Target.Limit(ctx)
 	defer cancel()
 	types, unresolved := r.Find(waiting)
@@ -141,13 +141,13 @@ func (r *Reader) Sync(ctx context.Context, steps Steps) error {
 			return errors.Join(unresolved, err)
 		}
 	}
-	if steps.Shortcut != nil {
-		if done, err := steps.Shortcut(waiting, types, unresolved); done {
+	if steps.WithoutSync != nil {
+		if done, err := steps.WithoutSync(waiting, types, unresolved); done {
 			return err
 		}
 	}
 	err := types.Sync(ctx, waiting, indexes,
-		func(synced []Cache) error { return steps.Use(ctx, types, indexes, synced) })
+		func(synced []Cache) error { return steps.AfterSync(ctx, types, indexes, synced) })
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -232,11 +232,12 @@ func (r *Reader) page(ctx context.Context, from dynamic.ResourceInterface, next 
 }
 
 // inNamespace returns the client for a type in the requested namespace.
-func (r *Reader) inNamespace(client dynamic.Interface, of discovery.Resource) dynamic.ResourceInterface {
-	if r.Target.Namespace != "" && of.Scope == discovery.Namespaced {
-		return client.Resource(of.GVR).Namespace(r.Target.Namespace)
+func (r *Reader) inNamespace(client dynamic.Interface,
+	resource discovery.Resource) dynamic.ResourceInterface {
+	if r.Target.Namespace != "" && resource.Scope == discovery.Namespaced {
+		return client.Resource(resource.GVR).Namespace(r.Target.Namespace)
 	}
-	return client.Resource(of.GVR)
+	return client.Resource(resource.GVR)
 }
 
 // TableClient returns a client whose lists contain the server's table rows.

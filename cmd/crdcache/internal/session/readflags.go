@@ -13,7 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/local"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/localserver"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
@@ -101,7 +101,7 @@ func (f *ReadFlags) Reader(ctx context.Context, args []string, cached dynamicinf
 	if r.Target, err = f.target.Target(ctx, r.IOStreams); err != nil {
 		return nil, err
 	}
-	if err := f.cache.validate(r.Target.Offline()); err != nil {
+	if err := f.cache.validate(r.Target.ReadsFiles()); err != nil {
 		return nil, err
 	}
 	return r, f.cache.apply(ctx, r)
@@ -128,8 +128,8 @@ func (f *CacheFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.cache, "cache", cacheAuto,
 		"Cache server: auto, none or a socket PATH. auto uses the server of 'crdcache serve' for types with a live watch, none always reads from the cluster, and PATH is the socket of a server that must exist.")
 	set.BoolVarP(&f.verbose, "verbose", "v", false,
-		"Print the source of each type on stderr. The source is a cache server, or the cluster with the reason.")
-	print.Share(set, "cache", "verbose")
+		"Print on stderr whether each type was read from the cache server or the cluster, and why.")
+	print.MarkShared(set, "cache", "verbose")
 }
 
 func (f *CacheFlags) complete(cmd *cobra.Command) {
@@ -138,12 +138,12 @@ func (f *CacheFlags) complete(cmd *cobra.Command) {
 	}
 }
 
-func (f *CacheFlags) validate(offline bool) error {
+func (f *CacheFlags) validate(fromFiles bool) error {
 	if f.set == nil {
 		return nil
 	}
 	for _, name := range []string{"cache", "verbose"} {
-		if offline && f.set.Changed(name) {
+		if fromFiles && f.set.Changed(name) {
 			return exit.Usagef("--from and --%s cannot be used together: files are read without a server", name)
 		}
 	}
@@ -157,7 +157,7 @@ func (f *CacheFlags) validate(offline bool) error {
 // apply redirects the reader's requests to the local cache server, if there is one.
 func (f *CacheFlags) apply(ctx context.Context, r *Reader) error {
 	r.verbose = f.verbose
-	if f.set == nil || r.Target.Offline() {
+	if f.set == nil || r.Target.ReadsFiles() {
 		r.noLocalServer = errors.New("files are read")
 		return nil
 	}
@@ -167,7 +167,8 @@ func (f *CacheFlags) apply(ctx context.Context, r *Reader) error {
 		r.noLocalServer = errors.New("--cache is none")
 		return nil
 	case cacheAuto:
-		if r.localServer, r.noLocalServer = local.NewClient(ctx, r.Target.Config); r.noLocalServer == nil {
+		if r.localServer, r.noLocalServer = localserver.NewClient(ctx,
+			r.Target.Config); r.noLocalServer == nil {
 			// avoids waiting repeatedly for a server that does not respond
 			_, r.noLocalServer = r.localServer.Info(ctx)
 		}
@@ -177,11 +178,11 @@ func (f *CacheFlags) apply(ctx context.Context, r *Reader) error {
 			return nil
 		}
 	default:
-		if r.localServer, err = local.NewClientAt(ctx, r.Target.Config, f.cache); err != nil {
+		if r.localServer, err = localserver.NewClientAt(ctx, r.Target.Config, f.cache); err != nil {
 			return fmt.Errorf("--cache: %w", err)
 		}
 	}
-	r.Target.Config, err = local.NewTransport(r.localServer, r.Target.Config,
+	r.Target.Config, err = localserver.NewTransport(r.localServer, r.Target.Config,
 		func(text string) { r.Notef("%s", text) })
 	return err
 }

@@ -15,19 +15,20 @@ import (
 // errRefused ends a wait for a request that will fail again.
 var errRefused = errors.New("the server rejects the request")
 
-// Refusals ends waits for types whose requests fail with status 400. Informers retry these requests, but here
-// the cause is the user's selector. The zero value is ready to use. Its methods are safe for concurrent use.
-type Refusals struct {
+// RejectedTypes ends waits for types whose requests fail with status 400. Informers retry these requests, but
+// here the cause is the user's selector. The zero value is ready to use. Its methods are safe for concurrent
+// use.
+type RejectedTypes struct {
 	mu    sync.Mutex
 	types map[schema.GroupVersionResource]chan struct{} // closed when the type is refused
 }
 
 // Listener returns a listener that records refusals and then calls next.
-func (r *Refusals) Listener(next status.Listener) status.Listener {
+func (r *RejectedTypes) Listener(next status.Listener) status.Listener {
 	tell := next.StateChanged
 	next.StateChanged = func(before, after status.Status) {
 		if apierrors.IsBadRequest(after.LastError) && !apierrors.IsBadRequest(before.LastError) {
-			r.refuse(after.GVR)
+			r.reject(after.GVR)
 		}
 		if tell != nil {
 			tell(before, after)
@@ -36,10 +37,10 @@ func (r *Refusals) Listener(next status.Listener) status.Listener {
 	return next
 }
 
-func (r *Refusals) refuse(gvr schema.GroupVersionResource) {
+func (r *RejectedTypes) reject(gvr schema.GroupVersionResource) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	refused := r.of(gvr)
+	refused := r.channel(gvr)
 	select {
 	case <-refused:
 	default:
@@ -47,8 +48,8 @@ func (r *Refusals) refuse(gvr schema.GroupVersionResource) {
 	}
 }
 
-// of returns the channel of a type. The caller must hold mu.
-func (r *Refusals) of(gvr schema.GroupVersionResource) chan struct{} {
+// channel returns the channel of a type. The caller must hold mu.
+func (r *RejectedTypes) channel(gvr schema.GroupVersionResource) chan struct{} {
 	if r.types == nil {
 		r.types = map[schema.GroupVersionResource]chan struct{}{}
 	}
@@ -60,7 +61,7 @@ func (r *Refusals) of(gvr schema.GroupVersionResource) chan struct{} {
 
 // WaitForSync waits until each type is settled or refused, or ctx ends. If types are not synced it returns
 // one *dynamicinformer.NotSyncedError.
-func (r *Refusals) WaitForSync(ctx context.Context, factory *dynamicinformer.Factory,
+func (r *RejectedTypes) WaitForSync(ctx context.Context, factory *dynamicinformer.Factory,
 	gvrs ...schema.GroupVersionResource) error {
 	all := &dynamicinformer.NotSyncedError{}
 	for _, gvr := range gvrs {
@@ -68,7 +69,7 @@ func (r *Refusals) WaitForSync(ctx context.Context, factory *dynamicinformer.Fac
 		var unsynced *dynamicinformer.NotSyncedError
 		switch {
 		case errors.As(err, &unsynced):
-			all.Missing = append(all.Missing, unsynced.Missing...)
+			all.NotSynced = append(all.NotSynced, unsynced.NotSynced...)
 			// the status has the refusal
 			if unsynced.Cause != nil && !errors.Is(unsynced.Cause, errRefused) {
 				all.Cause = unsynced.Cause
@@ -77,16 +78,16 @@ func (r *Refusals) WaitForSync(ctx context.Context, factory *dynamicinformer.Fac
 			return err
 		}
 	}
-	if len(all.Missing) == 0 {
+	if len(all.NotSynced) == 0 {
 		return nil
 	}
 	return all
 }
 
-func (r *Refusals) waitForOne(ctx context.Context, factory *dynamicinformer.Factory,
+func (r *RejectedTypes) waitForOne(ctx context.Context, factory *dynamicinformer.Factory,
 	gvr schema.GroupVersionResource) error {
 	r.mu.Lock()
-	refused := r.of(gvr)
+	refused := r.channel(gvr)
 	r.mu.Unlock()
 	waiting, end := context.WithCancelCause(ctx)
 	defer end(nil)

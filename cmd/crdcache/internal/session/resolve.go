@@ -70,7 +70,7 @@ func (t *Target) Resolve(ctx context.Context, names []string) ([]discovery.Resou
 		}
 		t.warnAmbiguous(name, resolution)
 		for _, r := range resolution.Resources {
-			t.Use(r.GVR.GroupResource())
+			t.RecordUse(r.GVR.GroupResource())
 			if !seen[r.GVR] {
 				seen[r.GVR] = true
 				resources = append(resources, r)
@@ -90,7 +90,7 @@ func (t *Target) explainAbsent(none *discovery.NoMatchError, behindType bool) er
 	case behindType && len(validation.IsDNS1123Subdomain(none.Name)) == 0:
 		return fmt.Errorf("%w; to select an object of this name, use --field-selector metadata.name=%s",
 			none, none.Name)
-	case t.Offline():
+	case t.ReadsFiles():
 		return fmt.Errorf("%w; the files have neither objects of this type nor its CustomResourceDefinition", none)
 	}
 	return none

@@ -16,7 +16,6 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 )
 
-// defaultTimeout is the default of --timeout.
 const defaultTimeout = 2 * time.Minute
 
 // ServerFlags are the flags of every verb that reads from an API server.
@@ -37,12 +36,12 @@ func (f *ServerFlags) Add(set *pflag.FlagSet) {
 	f.config.add(set)
 	f.set = set
 	set.StringArrayVar(&f.from, "from", nil,
-		"Read CRDs and objects from this file or directory instead of a cluster. YAML, JSON or JSON lines, also compressed with gzip or zstd, or a snapshot; - is standard input. The default is all namespaces. May be repeated.")
+		"Read CRDs and objects from this file or directory instead of a cluster. YAML, JSON or JSON lines, also compressed with gzip or zstd, or a snapshot; - is standard input. With --from, all namespaces are read by default. May be repeated.")
 	set.BoolVar(&f.quiet, "quiet", false,
 		"Print only errors to stderr. Suppresses warnings, progress and \"No resources found\".")
 	set.DurationVar(&f.timeout, "timeout", defaultTimeout,
 		"Time limit for finding and syncing the types; 0 means no limit. After it the exit code is 3.")
-	print.Share(set, append([]string{"namespace", "from", "quiet", "timeout"}, clusterFlags...)...)
+	print.MarkShared(set, append([]string{"namespace", "from", "quiet", "timeout"}, clusterFlags...)...)
 }
 
 // AddAllNamespaces adds --all-namespaces, for verbs that read objects.

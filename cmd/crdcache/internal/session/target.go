@@ -15,7 +15,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/offline"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/filesource"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/internal/manifest"
@@ -38,7 +38,7 @@ type Target struct {
 	throttle     throttle
 	// fetched maps a schema.GroupResource to its fetched CRD.
 	fetched sync.Map
-	source  *offline.Source // nil for a cluster
+	source  *filesource.Source // nil for a cluster
 	// following is set when the files are followed. Before that, Err returns the problems; after that, they
 	// are printed.
 	following bool
@@ -60,7 +60,7 @@ func (t *Target) open(ctx context.Context, paths []string, streams genericioopti
 	debug.SetGCPercent(gcPercentOffline)
 	t.paths = paths
 	var err error
-	t.source, err = offline.Open(ctx, offline.Options{
+	t.source, err = filesource.Open(ctx, filesource.Options{
 		Paths: paths, In: streams.In,
 		Report: func(p *manifest.Problem) {
 			switch {
@@ -92,11 +92,11 @@ func (t *Target) setWarningHandler(out io.Writer) {
 	t.Config.WarningHandler = rest.NewWarningWriter(out, rest.WarningWriterOptions{Deduplicate: true})
 }
 
-// Offline reports whether the target is files.
-func (t *Target) Offline() bool { return t.source != nil }
+// ReadsFiles reports whether the target is files.
+func (t *Target) ReadsFiles() bool { return t.source != nil }
 
-// Taken returns the time of the served snapshot. It is zero for manifests.
-func (t *Target) Taken() time.Time {
+// SnapshotTime returns the time of the served snapshot. It is zero for manifests.
+func (t *Target) SnapshotTime() time.Time {
 	if file := t.source.Snapshot(); file != nil {
 		return file.Contents().Created
 	}
@@ -138,10 +138,10 @@ func (t *Target) Err() error {
 	return t.source.Err()
 }
 
-// Use records that types are read, and warns about those whose definition was inferred from files.
-func (t *Target) Use(types ...schema.GroupResource) {
+// RecordUse records that types are read, and warns about those whose definition was inferred from files.
+func (t *Target) RecordUse(types ...schema.GroupResource) {
 	if t.source != nil {
-		t.source.Use(types...)
+		t.source.RecordUse(types...)
 	}
 }
 
@@ -158,7 +158,7 @@ func (t *Target) Follow(ctx context.Context, typesChanged func()) {
 // Tracker returns a tracker of the target's types.
 func (t *Target) Tracker() (*discovery.Tracker, error) {
 	options := discovery.TrackerOptions{}
-	if t.Offline() {
+	if t.ReadsFiles() {
 		options.DiscoveryLag = -1 // files need no grace period for deleted types
 	}
 	return discovery.NewTracker(t.Config, options)

@@ -1,0 +1,247 @@
+package filesource
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/internal/manifest"
+)
+
+// fixture is a factory on followed files.
+type fixture struct {
+	dir      string
+	source   *Source
+	tracker  *discovery.Tracker
+	informer *dynamicinformer.Informer
+
+	mu struct {
+		sync.Mutex
+		events   []string
+		reported []string
+		grown    chan struct{}
+	}
+}
+
+func newScene(t *testing.T, files map[string]string) *fixture {
+	t.Helper()
+	return startScene(t, tree(t, files))
+}
+
+// startScene is newScene for a directory.
+func startScene(t *testing.T, dir string) *fixture {
+	t.Helper()
+	s := &fixture{dir: dir}
+	s.mu.grown = make(chan struct{})
+	var refresh func() // set before Follow runs
+	s.source = open(t, Options{Paths: []string{s.dir}, TypesChanged: func() { refresh() },
+		Report: func(p *manifest.Problem) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.mu.reported = append(s.mu.reported, p.Error())
+		}})
+	var err error
+	if s.tracker, err = discovery.NewTracker(s.source.Config(),
+		discovery.TrackerOptions{DiscoveryLag: -1}); err != nil {
+		t.Fatal(err)
+	}
+	refresh = s.tracker.Refresh
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: s.source.Config(),
+		Types: s.tracker.Types()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.informer, err = factory.ForResource(schema.GroupVersionResource{Group: "example.com", Version: "v1",
+		Resource: "widgets"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { s.note("add", obj) },
+		UpdateFunc: func(_, obj any) { s.note("update", obj) },
+		DeleteFunc: func(obj any) { s.note("delete", obj) },
+	}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	// Both end with ctx.
+	wg.Go(func() { _ = s.tracker.Run(ctx) })
+	wg.Go(func() { s.source.Follow(ctx) })
+	if err := factory.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = factory.Shutdown(context.Background())
+		cancel()
+		wg.Wait()
+	})
+	return s
+}
+
+func (s *fixture) note(kind string, obj any) {
+	key, _ := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.events = append(s.mu.events, kind+" "+key)
+	close(s.mu.grown)
+	s.mu.grown = make(chan struct{})
+}
+
+// expect waits for exactly these events since the last call.
+func (s *fixture) expect(t *testing.T, want ...string) {
+	t.Helper()
+	deadline := time.NewTimer(2 * time.Minute) // for a busy machine
+	defer deadline.Stop()
+	for {
+		s.mu.Lock()
+		got, grown := append([]string(nil), s.mu.events...), s.mu.grown
+		if len(got) >= len(want) {
+			s.mu.events = s.mu.events[len(want):]
+		}
+		s.mu.Unlock()
+		if len(got) >= len(want) {
+			if diff := cmp.Diff(want, got[:len(want)]); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+			return
+		}
+		select {
+		case <-grown:
+		case <-deadline.C:
+			t.Fatalf("events %q, want %q; problems %q", got, want, s.source.Problems())
+		}
+	}
+}
+
+// TestFollow changes files under running informers.
+func TestFollow(t *testing.T) {
+	s := newScene(t, map[string]string{"a.yaml": widgetCRD, "b.yaml": widget("a", "red")})
+	at := func(name string) string { return filepath.Join(s.dir, name) }
+	s.expect(t, "add web/a")
+	save(t, at("b.yaml"), widget("a", "green"))
+	s.expect(t, "update web/a")
+	save(t, at("new/deep/c.yaml"), widget("c", "red"))
+	s.expect(t, "add web/c")
+	save(t, at("new/deep/d.yaml"), widget("d", "red"))
+	s.expect(t, "add web/d")
+	if err := os.RemoveAll(at("new")); err != nil {
+		t.Fatal(err)
+	}
+	s.expectSet(t, "delete web/c", "delete web/d")
+	// Without its definition the type is inferred and keeps its objects.
+	if err := os.Rename(at("a.yaml"), at("a.off")); err != nil {
+		t.Fatal(err)
+	}
+	s.expect(t, "delete web/a", "add web/a")
+	if err := os.Rename(at("a.off"), at("a.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	// Written in place, in two steps.
+	f, err := os.OpenFile(at("b.yaml"), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"---\n", widget("e", "red")} {
+		if _, err := f.WriteString(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.expect(t, "add web/e")
+	// The type is removed with its objects, and returns with them.
+	if err := os.Remove(at("b.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	s.expectSet(t, "delete web/a", "delete web/e")
+	if err := os.Remove(at("a.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	save(t, at("z.yaml"), widgetCRD+"---\n"+widget("z", "red"))
+	s.expect(t, "add web/z")
+}
+
+// expectSet is expect for events in any order.
+func (s *fixture) expectSet(t *testing.T, want ...string) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.mu.events) < len(want) {
+		grown := s.mu.grown
+		s.mu.Unlock()
+		select {
+		case <-grown:
+		case <-t.Context().Done():
+		}
+		s.mu.Lock()
+	}
+	got := strings.Join(s.mu.events[:len(want)], ", ")
+	for _, w := range want {
+		if !strings.Contains(got, w) {
+			t.Errorf("events %s, want %q", got, want)
+		}
+	}
+	s.mu.events = s.mu.events[len(want):]
+}
+
+// TestFollowUnknownType finds a type without a definition when its first object is added.
+func TestFollowUnknownType(t *testing.T) {
+	s := newScene(t, map[string]string{"ns.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: web}\n"})
+	if err := s.tracker.WaitForSync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	save(t, filepath.Join(s.dir, "w.yaml"), widget("a", "red"))
+	s.expect(t, "add web/a")
+}
+
+func TestFollowEnds(t *testing.T) {
+	s := open(t, Options{Paths: []string{tree(t, map[string]string{"a.yaml": widgetCRD})}})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s.Follow(ctx)
+}
+
+// TestFollowUnwatched polls, with a warning, if the system cannot watch files.
+func TestFollowUnwatched(t *testing.T) {
+	before := newWatcher
+	newWatcher = func() (*fsnotify.Watcher, error) { return nil, syscall.EMFILE }
+	t.Cleanup(func() { newWatcher = before })
+	s := newScene(t, map[string]string{"a.yaml": widgetCRD, "b.yaml": widget("a", "red")})
+	s.expect(t, "add web/a")
+	save(t, filepath.Join(s.dir, "b.yaml"), widget("a", "green"))
+	s.expect(t, "update web/a")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if diff := cmp.Diff([]string{s.dir +
+		": polling for changes every 2s, because the system cannot watch the files: too many open files"}, s.mu.reported); diff != "" {
+		t.Errorf("reports (-want +got):\n%s", diff)
+	}
+}
+
+// TestFollowLostDirectory finds files again after their parent directory was deleted and created.
+func TestFollowLostDirectory(t *testing.T) {
+	deep := filepath.Join(t.TempDir(), "around", "deep")
+	fill := func() { save(t, filepath.Join(deep, "a.yaml"), widgetCRD+"---\n"+widget("a", "red")) }
+	fill()
+	s := startScene(t, deep)
+	s.expect(t, "add web/a")
+	if err := os.RemoveAll(filepath.Dir(deep)); err != nil {
+		t.Fatal(err)
+	}
+	s.expect(t, "delete web/a")
+	fill()
+	s.expect(t, "add web/a")
+}

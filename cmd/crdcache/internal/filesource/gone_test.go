@@ -1,0 +1,65 @@
+package filesource
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/internal/manifest"
+)
+
+// TestFileThatVanishes ignores a file that is deleted while its directory is read, and reports a named file.
+func TestFileThatVanishes(t *testing.T) {
+	dir := tree(t, map[string]string{"a.yaml": widgetCRD, "b.yaml": widget("b", "red"),
+		"c.yaml": widget("c", "red"), "d.yaml": widget("d", "red")})
+	removes := func(name string) func(*manifest.Problem) {
+		return func(*manifest.Problem) { _ = os.Remove(filepath.Join(dir, name)) }
+	}
+	save(t, filepath.Join(dir, "a.yaml"), widgetCRD+"---\na: b\n")
+	s := open(t, Options{Paths: []string{dir}, Report: removes("b.yaml")})
+	if got := colors(t, s); s.Err() != nil || !slices.Equal(got, []string{"web/c red", "web/d red"}) {
+		t.Errorf("%v, %q", s.Err(), got)
+	}
+	if got := problemsOf(s, dir); len(got) != 2 ||
+		got[1] != "warning: b.yaml: the file was removed before it could be read" {
+		t.Errorf("the problems are %q", got)
+	}
+	var names []string
+	err := manifest.ReadFiles(t.Context(), manifest.ReadOptions{Paths: []string{dir},
+		Warn: removes("c.yaml")}, func(u *unstructured.Unstructured, _ func(error)) error {
+		names = append(names, u.GetName())
+		return nil
+	})
+	if err != nil || !slices.Equal(names, []string{"widgets.example.com", "d"}) {
+		t.Errorf("%v, %q", err, names)
+	}
+	if _, err := Open(t.Context(), Options{Paths: []string{filepath.Join(dir, "a.yaml"),
+		filepath.Join(dir, "d.yaml")}, Report: removes("d.yaml")}); err == nil {
+		t.Error("a file that is named may be gone")
+	}
+}
+
+// TestProblemsOfNow returns only the problems of the latest read.
+func TestProblemsOfNow(t *testing.T) {
+	dir := tree(t, map[string]string{"a.yaml": widgetCRD})
+	s := open(t, Options{Paths: []string{dir}})
+	for i := range 50 {
+		save(t, filepath.Join(dir, "b.yaml"), widget("b", "red")+fmt.Sprintf("---\na%s: [\n",
+			strings.Repeat("a", i)))
+		if err := s.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := problemsOf(s, dir); len(got) != 1 {
+			t.Fatalf("after %d changes the problems are %q", i+1, got)
+		}
+	}
+	save(t, filepath.Join(dir, "b.yaml"), widget("b", "blue"))
+	if err := s.Refresh(t.Context()); err != nil || s.Err() != nil {
+		t.Errorf("it is mended: %v, %v", err, s.Err())
+	}
+}

@@ -1,0 +1,98 @@
+package filesource
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/crdcache/crdcache/internal/manifest"
+)
+
+// repeatingReader repeats a text forever.
+type repeatingReader struct {
+	text string
+	at   int
+}
+
+func (e *repeatingReader) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = e.text[e.at]
+		e.at = (e.at + 1) % len(e.text)
+	}
+	return len(p), nil
+}
+
+// TestEndlessInput gives up on an endless document in bounded memory.
+func TestEndlessInput(t *testing.T) {
+	for name, in := range map[string]io.Reader{
+		"zeros":            &repeatingReader{text: "\x00"},
+		"lines":            &repeatingReader{text: "a: " + strings.Repeat("1", 1000) + "\n"},
+		"a string of JSON": io.MultiReader(strings.NewReader(`{"a":"`), &repeatingReader{text: "x"}),
+		"an item": io.MultiReader(strings.NewReader("apiVersion: v1\nkind: List\nitems:\n- a\n"),
+			&repeatingReader{text: "  " + strings.Repeat("b", 1000) + "\n"}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, Options{Paths: []string{manifest.Stdin}, In: in})
+			if err := s.Err(); !errors.Is(err, manifest.ErrTooLarge) {
+				t.Errorf("the error is %v, want %v", err, manifest.ErrTooLarge)
+			}
+		})
+	}
+}
+
+// TestManyProblems reports the first problems of a file and the number of the others.
+func TestManyProblems(t *testing.T) {
+	dir := tree(t, map[string]string{
+		"a.yaml": "apiVersion: v1\nkind: List\nitems:\n" + strings.Repeat("- {}\n", 1000), "b.yaml": "a: [",
+	})
+	s := open(t, Options{Paths: []string{dir + "/a.yaml", dir + "/b.yaml"}})
+	problems := s.Problems()
+	if len(problems) != 20+2 { // with the error of the second file
+		t.Fatalf("%d problems", len(problems))
+	}
+	if got, want := problems[len(problems)-1].Error(), dir+"/a.yaml: 980 more errors"; got != want {
+		t.Errorf("the last problem is %q, want %q", got, want)
+	}
+	if err := s.Refresh(t.Context()); err != nil || len(s.Problems()) != len(problems) {
+		t.Errorf("%v, and %d problems after nothing has changed", err, len(s.Problems()))
+	}
+}
+
+// TestWhyNoObject explains why an object cannot be decoded.
+func TestWhyNoObject(t *testing.T) {
+	object := func(spec string) string {
+		return `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","namespace":"web"},"spec":` + spec + "}"
+	}
+	for name, tt := range map[string]struct{ spec, want string }{
+		"a number": {"1e999", "1e999"},
+		"nesting":  {strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000), "max depth"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, Options{Paths: []string{manifest.Stdin}, In: strings.NewReader(object(tt.spec))})
+			if err := s.Err(); !errors.Is(err, manifest.ErrNotObject) ||
+				!strings.Contains(err.Error(), tt.want) {
+				t.Errorf("the error is %v, want %q in it", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestNoIdentity reports objects with an invalid kind, version or name.
+func TestNoIdentity(t *testing.T) {
+	for text, want := range map[string]string{
+		"{apiVersion: a/b/c, kind: Foo, metadata: {name: a}}": `Foo has the apiVersion "a/b/c", which is neither VERSION nor GROUP/VERSION`,
+		"{apiVersion: /, kind: Foo, metadata: {name: a}}":     `Foo has the apiVersion "/", which is neither VERSION nor GROUP/VERSION`,
+		"{apiVersion: v1, kind: Foo, metadata: {name: 007}}":  "Foo has a metadata.name that is not a string: 7; put it in quotes",
+		"{apiVersion: v1, kind: Foo, metadata: {name: null}}": "Foo has no metadata.name",
+		"{apiVersion: v1, kind: Foo, metadata: {name: ''}}":   "Foo has no metadata.name",
+		"{apiVersion: v1, kind: Foo, metadata: null}":         "Foo has no metadata.name",
+		"{apiVersion: v1, kind: Foo}":                         "Foo has no metadata.name",
+		"{apiVersion: v1, kind: Foo, metadata: [a]}":          "Foo has metadata that is not a map",
+	} {
+		s := open(t, Options{Paths: []string{manifest.Stdin}, In: strings.NewReader(text)})
+		if err := s.Err(); err == nil || err.Error() != "stdin:1: document 1: "+want {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}

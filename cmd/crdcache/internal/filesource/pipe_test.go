@@ -1,0 +1,63 @@
+//go:build unix
+
+package filesource
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/crdcache/crdcache/internal/manifest"
+)
+
+// TestSilentPipe checks that reading a pipe or standard input without a writer ends with the context.
+func TestSilentPipe(t *testing.T) {
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	silent, writer := io.Pipe()
+	defer writer.Close()
+	for name, options := range map[string]Options{"fifo": {Paths: []string{fifo}},
+		"stdin": {Paths: []string{manifest.Stdin}, In: silent}} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error)
+			go func() { // ended by cancel
+				_, err := Open(ctx, options)
+				ended <- err
+			}()
+			cancel()
+			if err := <-ended; !errors.Is(err, context.Canceled) {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+	// Releases the reader of the pipe.
+	if file, err := os.OpenFile(fifo, os.O_RDWR, 0); err != nil {
+		t.Error(err)
+	} else {
+		defer file.Close()
+	}
+}
+
+// TestPipe reads a pipe like a file.
+func TestPipe(t *testing.T) {
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	go func() { // ends with the reader
+		_ = os.WriteFile(fifo, []byte(widgetCRD+"---\n"+widget("a", "red")), 0)
+	}()
+	s := open(t, Options{Paths: []string{fifo}})
+	types, _ := s.storage.ServedTypes()
+	if n := s.storage.Len(types[len(types)-1].GroupResource()); s.
+		Err() != nil || n != 1 {
+		t.Errorf("%v, %d objects", s.Err(), n)
+	}
+}

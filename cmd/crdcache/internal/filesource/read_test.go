@@ -1,0 +1,137 @@
+package filesource
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/internal/manifest"
+)
+
+// named reads files and returns the names of the objects, the warnings, and the error.
+func named(t *testing.T, options manifest.ReadOptions) (names, warnings []string, err error) {
+	t.Helper()
+	options.Warn = func(p *manifest.Problem) { warnings = append(warnings, p.Error()) }
+	err = manifest.ReadFiles(t.Context(), options,
+		func(u *unstructured.Unstructured, wrong func(error)) error {
+			names = append(names, u.GetName())
+			if u.GetName() == "wrong" {
+				wrong(errors.New("it is wrong"))
+			}
+			return nil
+		})
+	return names, warnings, err
+}
+
+// TestRead returns objects as they are in the files, without types.
+func TestRead(t *testing.T) {
+	dir := tree(t, map[string]string{
+		"a.yaml": widget("a", "red") + "---\n" + strings.ReplaceAll(widget("wrong", "red"), "Widget",
+			"Other"), "below/b.yaml": widget("b", "red"),
+		"values.yaml": "replicas: 1\n", "zero.yaml": "",
+	})
+	for name, tt := range map[string]struct {
+		options               manifest.ReadOptions
+		names, warnings, errs []string
+	}{
+		"all": {manifest.ReadOptions{Paths: []string{dir}}, []string{"a", "wrong", "b"},
+			[]string{"values.yaml:1: document 1: ignored"},
+			[]string{"a.yaml:6: document 2: it is wrong"}},
+		"flat": {manifest.ReadOptions{Paths: []string{dir}, Flat: true}, []string{"a", "wrong"},
+			[]string{"values.yaml"}, []string{"a.yaml"}},
+		"empty": {manifest.ReadOptions{Paths: []string{dir + "/zero.yaml", dir + "/below"}}, []string{"b"},
+			[]string{"zero.yaml: the file is empty"}, nil},
+		"missing": {manifest.ReadOptions{Paths: []string{dir + "/none", dir + "/below/b.yaml"}},
+			[]string{"b"}, nil, []string{"none: no such file"}},
+		"nothing": {manifest.ReadOptions{Paths: []string{manifest.Stdin}, In: strings.NewReader("")}, nil,
+			[]string{"stdin: the file is empty"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			names, warnings, err := named(t, tt.options)
+			if diff := cmp.Diff(tt.names, names); diff != "" {
+				t.Errorf("the objects (-want +got):\n%s", diff)
+			}
+			var errs []string
+			if err != nil {
+				errs = strings.Split(err.Error(), "\n")
+			}
+			contains := func(want, got string) bool { return strings.Contains(got, want) }
+			if !slices.EqualFunc(tt.warnings, warnings, contains) ||
+				!slices.EqualFunc(tt.errs, errs, contains) {
+				t.Errorf("warnings %q and errors %q, want %q and %q", warnings, errs, tt.warnings, tt.errs)
+			}
+		})
+	}
+}
+
+// TestReadEnds ends at an error of the callback.
+func TestReadEnds(t *testing.T) {
+	enough := errors.New("enough")
+	taken := 0
+	in := io.MultiReader(strings.NewReader("---\n"), &repeatingReader{text: widget("a", "red") + "---\n"})
+	err := manifest.ReadFiles(t.Context(), manifest.ReadOptions{Paths: []string{manifest.Stdin}, In: in},
+		func(*unstructured.Unstructured, func(error)) error {
+			taken++
+			return enough
+		})
+	if err != enough || taken != 1 {
+		t.Errorf("%v after %d objects", err, taken)
+	}
+}
+
+// TestNamedEmptyFile warns about an empty file only if it is named.
+func TestNamedEmptyFile(t *testing.T) {
+	dir := tree(t, map[string]string{"a.yaml": "# only\n---\n", "b.yaml": widgetCRD})
+	s := open(t, Options{Paths: []string{dir + "/a.yaml", dir}})
+	if problems := s.Problems(); len(problems) != 1 || !problems[0].Warning || problems[0].Error() != dir+
+		"/a.yaml: the file is empty" {
+		t.Errorf("the problems are %q", problems)
+	}
+	if s := open(t, Options{Paths: []string{dir}}); len(s.Problems()) > 0 {
+		t.Errorf("in a folder the problems are %q", s.Problems())
+	}
+}
+
+// TestNoFiles reports a named directory without manifests, and an empty path.
+func TestNoFiles(t *testing.T) {
+	dir := tree(t, map[string]string{"notes/a.txt": "a", "deep/er/c.yaml": widget("c", "red")})
+	const none = ": the directory has no YAML or JSON files (.yaml, .yml, .json, .jsonl; also with .gz or .zst)"
+	for name, tt := range map[string]struct {
+		options manifest.ReadOptions
+		warning string
+	}{
+		"other files": {manifest.ReadOptions{Paths: []string{dir + "/notes/"}}, dir + "/notes" + none},
+		"deeper": {manifest.ReadOptions{Paths: []string{dir + "/deep"}, Flat: true},
+			dir + "/deep" + none},
+		"deeper, and meant": {manifest.ReadOptions{Paths: []string{dir + "/deep"}}, ""},
+		"what is there":     {manifest.ReadOptions{Paths: []string{dir, dir + "/deep"}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, warnings, err := named(t, tt.options)
+			if got := strings.Join(warnings, "\n"); err != nil || got != tt.warning {
+				t.Errorf("warnings %q, error %v; want %q", got, err, tt.warning)
+			}
+		})
+	}
+	s := open(t, Options{Paths: []string{dir + "/notes"}})
+	if got := problemsOf(s, dir); !slices.Equal(got, []string{"warning: notes" + none}) {
+		t.Errorf("the problems are %q", got)
+	}
+	if err := s.Refresh(t.Context()); err != nil || len(s.Problems()) != 1 {
+		t.Errorf("after another look: %v, %q", err, problemsOf(s, dir))
+	}
+	t.Chdir(dir)
+	if names, _, err := named(t, manifest.ReadOptions{Paths: []string{"", "deep"}}); err == nil ||
+		!strings.Contains(err.Error(), "a path is empty") || !slices.Equal(names, []string{"c"}) {
+		t.Errorf("an empty path: %v, and %q was read", err, names)
+	}
+	if _, err := Open(t.Context(), Options{Paths: []string{""}}); err == nil ||
+		!strings.Contains(err.Error(), "a path is empty") {
+		t.Errorf("an empty path: %v", err)
+	}
+}

@@ -1,0 +1,195 @@
+package filesource
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdcache/crdcache/internal/manifest"
+)
+
+// TestRefresh changes files step by step.
+func TestRefresh(t *testing.T) {
+	dir := tree(t, map[string]string{"a.yaml": widgetCRD, "b.yaml": widget("a", "red") + "---\n" +
+		widget("b", "red")})
+	retyped := 0
+	var reported []*manifest.Problem
+	s := open(t, Options{
+		Paths: []string{dir}, TypesChanged: func() { retyped++ },
+		Report: func(p *manifest.Problem) { reported = append(reported, p) },
+	})
+	s.RecordUse(widgets)
+	write := func(name, text string) func() { return func() { save(t, filepath.Join(dir, name), text) } }
+	remove := func(name string) func() {
+		return func() {
+			if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	steps := []struct {
+		name     string
+		change   func()
+		colors   []string
+		problems []string // new problems
+		retyped  bool
+	}{
+		{"nothing", func() {}, []string{"web/a red", "web/b red"}, nil, false},
+		{"change, add and drop", write("b.yaml", widget("b", "blue")+"---\n"+widget("c", "red")),
+			[]string{"web/b blue", "web/c red"}, nil, false},
+		{"a new file", write("new/d.yaml", widget("d", "green")), []string{"web/b blue", "web/c red",
+			"web/d green"}, nil, false},
+		{"a broken file keeps its objects", write("b.yaml", widget("c", "pink")+"---\na: [\n"),
+			[]string{"web/b blue", "web/c pink", "web/d green"},
+			[]string{"b.yaml:6: document 2: not valid YAML: did not find expected node content"}, false},
+		{"an object with a flaw keeps its last state",
+			write("b.yaml", widget("b", "blue")+"---\n"+strings.Replace(widget("c", "pink"), "namespace: web",
+				"namespace: web, labels: 7", 1)), []string{"web/b blue", "web/c pink", "web/d green"},
+			[]string{"b.yaml:6: document 2: Widget web/c: metadata: cannot restore map from int64"}, false},
+		{"it is emptied, to be written", write("b.yaml", ""), []string{"web/b blue", "web/c pink",
+			"web/d green"},
+			[]string{
+				"warning: b.yaml: the file is empty: its previous objects are kept until it has content or is deleted"}, false},
+		{"it is mended", write("b.yaml", widget("b", "blue")), []string{"web/b blue", "web/d green"}, nil,
+			false},
+		{"twice, in a later file", write("x.yaml", widget("b", "gold")),
+			[]string{"web/b gold",
+				"web/d green"},
+			[]string{"warning: x.yaml:1: document 1: Widget web/b is also at b.yaml:1; this one is used"},
+			false},
+		{"the earlier one changes", write("b.yaml", widget("b", "sky")),
+			[]string{"web/b gold",
+				"web/d green"},
+			[]string{"warning: b.yaml:1: document 1: Widget web/b is also at x.yaml:1; that one is used"},
+			false},
+		{"the later one goes", remove("x.yaml"), []string{"web/b sky", "web/d green"}, nil, false},
+		{"a directory goes", remove("new"), []string{"web/b sky"}, nil, false},
+		{"the definition goes", remove("a.yaml"), []string{"web/b sky"},
+			[]string{
+				"warning: b.yaml:1: document 1: no CustomResourceDefinition defines Widget.example.com: assuming it is namespaced and named widgets.example.com, without short names and columns; 'kubectl get crd widgets.example.com -o yaml > crd.yaml' and --from crd.yaml add them"}, true},
+		{"one comes that is wrong", write("a.yaml", strings.Replace(widgetCRD, "name: widgets.", "name: w.",
+			1)), []string{"web/b sky"}, []string{
+			`a.yaml:1: document 1: CustomResourceDefinition w.example.com: metadata.name is "w.example.com": want plural and group, "widgets.example.com"`}, false},
+		{"it comes back", write("a.yaml", widgetCRD), []string{"web/b sky"}, nil, false},
+		{"another scope", write("a.yaml", strings.Replace(widgetCRD, "Namespaced", "Cluster", 1)),
+			[]string{}, []string{
+				`b.yaml:1: document 1: Widget web/b: namespace "web": widgets.example.com are cluster-scoped`}, false},
+		{"the scope back", write("a.yaml", widgetCRD), []string{"web/b sky"}, nil, false},
+		{"the wrong scope again", write("a.yaml", strings.Replace(widgetCRD, "Namespaced", "Cluster", 1)),
+			[]string{}, []string{
+				`b.yaml:1: document 1: Widget web/b: namespace "web": widgets.example.com are cluster-scoped`}, false},
+		{"and no definition", remove("a.yaml"), []string{"web/b sky"},
+			[]string{
+				"warning: b.yaml:1: document 1: no CustomResourceDefinition defines Widget.example.com: assuming it is namespaced and named widgets.example.com, without short names and columns; 'kubectl get crd widgets.example.com -o yaml > crd.yaml' and --from crd.yaml add them"}, true},
+		{"a definition without the version",
+			write("a.yaml", strings.Replace(widgetCRD, "name: v1,", "name: v2,", 1)), nil, []string{
+				`b.yaml:1: document 1: Widget web/b: Widget.example.com is not served in version "v1" but in ["v2"]`}, false},
+		{"with it", write("a.yaml", strings.Replace(widgetCRD, "  - {name: v1,",
+			"  - {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}\n  - {name: v1,", 1)), []string{"web/b sky"}, nil, false},
+		{"everything goes", func() { remove("a.yaml")(); remove("b.yaml")() }, nil, nil, false},
+	}
+	for _, step := range steps {
+		t.Run(step.name, func(t *testing.T) {
+			reported = nil
+			before := retyped
+			step.change()
+			if err := s.Refresh(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(step.colors, colors(t, s)); diff != "" {
+				t.Errorf("widgets (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(append([]string{}, step.problems...), describe(reported, dir)); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+			if (retyped > before) != step.retyped {
+				t.Errorf("TypesChanged was called %d times", retyped-before)
+			}
+		})
+	}
+}
+
+// TestInferredScope corrects an inferred scope.
+func TestInferredScope(t *testing.T) {
+	dir := tree(t, map[string]string{"a.yaml": strings.Replace(widget("a", "red"),
+		", namespace: web", "", 1)})
+	s := open(t, Options{Paths: []string{dir}})
+	save(t, filepath.Join(dir, "b.yaml"), widget("b", "red"))
+	if err := s.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"default/a red", "web/b red"}, colors(t, s)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestStdinIsKept keeps the objects of standard input, which cannot be read again.
+func TestStdinIsKept(t *testing.T) {
+	dir := tree(t, map[string]string{"a.yaml": widgetCRD})
+	s := open(t, Options{Paths: []string{dir, manifest.Stdin}, In: strings.NewReader(widget("a", "red"))})
+	save(t, filepath.Join(dir, "b.yaml"), widget("b", "red"))
+	if err := s.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"web/a red", "web/b red"}, colors(t, s)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if err := os.Remove(filepath.Join(dir, "a.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Err(); err == nil ||
+		!strings.Contains(err.Error(), "stdin:1: document 1: Widget web/a is lost") {
+		t.Errorf("error = %v", err)
+	}
+}
+
+func TestRefreshWithEndedContext(t *testing.T) {
+	s := open(t, Options{Paths: []string{tree(t, map[string]string{"a.yaml": widgetCRD})}})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Refresh(ctx); err == nil {
+		t.Error("no error")
+	}
+}
+
+// TestRefreshModel compares random changes of files with reading them again.
+func TestRefreshModel(t *testing.T) {
+	dir := tree(t, map[string]string{"crd.yaml": widgetCRD})
+	s := open(t, Options{Paths: []string{dir}})
+	for step := range 40 {
+		path := filepath.Join(dir, fmt.Sprint("f", step*7%5, ".yaml"))
+		if step%6 == 5 {
+			_ = os.Remove(path) // it may not exist
+		} else {
+			var docs []string
+			for i := range step % 4 {
+				docs = append(docs, widget(fmt.Sprint("w", (step*3+i)%6), fmt.Sprint("c", step)))
+			}
+			save(t, path, "# objects\n"+strings.Join(docs, "---\n"))
+		}
+		if step%11 == 10 {
+			_ = os.Remove(filepath.Join(dir, "crd.yaml"))
+		} else if step%11 == 3 {
+			save(t, filepath.Join(dir, "crd.yaml"), widgetCRD)
+		}
+		if err := s.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		want := colors(t, open(t, Options{Paths: []string{dir}}))
+		got := colors(t, s)
+		if len(got) == 0 && len(want) == 0 {
+			continue // an inferred type outlives its objects
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("step %d (-anew +refreshed):\n%s", step, diff)
+		}
+	}
+}

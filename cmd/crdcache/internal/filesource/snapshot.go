@@ -1,0 +1,89 @@
+package filesource
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/snapshotsource"
+	"github.com/crdcache/crdcache/internal/manifest"
+	"github.com/crdcache/crdcache/snapshot"
+)
+
+// openRecorded opens the snapshot among the paths, or returns nil. A snapshot must be the only path, because
+// its information about the cluster does not apply to other files.
+func openRecorded(ctx context.Context, options *Options) (*snapshot.File, error) {
+	for _, path := range options.Paths {
+		open, err := snapshotAt(ctx, path, options)
+		if err != nil || open == nil {
+			continue // the manifest reader reports the error
+		}
+		if len(options.Paths) > 1 {
+			return nil, fmt.Errorf("%s is a snapshot, which cannot be combined with other files: omit the others", path)
+		}
+		return open()
+	}
+	return nil, nil
+}
+
+// snapshotAt returns a function that opens the file if it is a snapshot. It reads only regular files, because
+// reading consumes pipes.
+func snapshotAt(ctx context.Context, path string, options *Options) (open func() (*snapshot.File, error),
+	err error) {
+	if path == manifest.Stdin {
+		return snapshotIn(ctx, options)
+	}
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, err
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	head := make([]byte, len(snapshot.Magic()))
+	if _, err = io.ReadFull(file, head); err != nil || !bytes.Equal(head, snapshot.Magic()) {
+		return nil, err
+	}
+	return func() (*snapshot.File, error) { return snapshot.Open(path) }, nil
+}
+
+// snapshotIn is snapshotAt for standard input, which is read into memory.
+func snapshotIn(ctx context.Context, options *Options) (open func() (*snapshot.File, error), err error) {
+	if options.In == nil {
+		return nil, nil
+	}
+	stream, err := (&manifest.File{Path: manifest.Stdin}).Open(ctx, options.In)
+	if err != nil {
+		return nil, err
+	}
+	in := bufio.NewReader(stream)
+	options.In = in
+	if head, err := in.Peek(len(snapshot.Magic())); err != nil || !bytes.Equal(head, snapshot.Magic()) {
+		return nil, nil // the manifest reader reports the error
+	}
+	return func() (*snapshot.File, error) {
+		text, err := io.ReadAll(in)
+		if err != nil {
+			return nil, fmt.Errorf("stdin: %w", err)
+		}
+		file, err := snapshot.NewFile(bytes.NewReader(text), int64(len(text)))
+		if err != nil {
+			return nil, fmt.Errorf("stdin: %w", err)
+		}
+		return file, nil
+	}, nil
+}
+
+// serve serves a snapshot and warns about its limits.
+func (s *Source) serve(file *snapshot.File) {
+	s.snapshot, s.handler = file, snapshotsource.NewHandler(file)
+	if only := file.Contents().Namespace; only != "" {
+		s.addProblem(&manifest.Problem{File: s.options.Paths[0], Warning: true,
+			Err: fmt.Errorf("the snapshot contains only the namespace %s", only)})
+	}
+}

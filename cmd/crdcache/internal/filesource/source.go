@@ -1,0 +1,176 @@
+package filesource
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/internal/apiserver"
+	"github.com/crdcache/crdcache/internal/manifest"
+	"github.com/crdcache/crdcache/readapi"
+	"github.com/crdcache/crdcache/snapshot"
+)
+
+type Options struct {
+	// Paths are files, directories and Stdin. At least one is required.
+	Paths []string
+	// In is the content of Stdin.
+	In io.Reader
+	// Report is called for each problem, from one goroutine at a time. Optional; see also Source.Problems.
+	Report func(*manifest.Problem)
+	// TypesChanged is called by Follow, in its goroutine, for new types without a CustomResourceDefinition: a
+	// discovery.Tracker finds these only after Refresh. Optional.
+	TypesChanged func()
+}
+
+// Source is the content of files, served like a cluster.
+type Source struct {
+	options Options
+	storage *apiserver.Storage
+	handler http.Handler
+	// snapshot is the snapshot that is served instead of storage.
+	snapshot *snapshot.File
+
+	// reading is locked while files are read.
+	reading struct {
+		sync.Mutex
+		loader *loader
+		files  []*manifest.File
+		dirs   []string
+	}
+	mu struct {
+		sync.Mutex
+		problems []*manifest.Problem
+		// listing is the error of the latest search for files.
+		listing *manifest.Problem
+	}
+}
+
+// Open reads all files. It returns an error if a path does not exist or cannot be opened, or ctx ends.
+// Invalid documents are reported as Problems, and the others are served.
+func Open(ctx context.Context, options Options) (*Source, error) {
+	if len(options.Paths) == 0 {
+		return nil, errors.New("no files are named")
+	}
+	file, err := openRecorded(ctx, &options)
+	if err != nil {
+		return nil, err
+	}
+	if file != nil {
+		s := &Source{options: options}
+		s.serve(file)
+		return s, nil
+	}
+	// A constant clock makes equal files give equal objects.
+	now := func() time.Time { return time.Unix(0, 0) }
+	s := &Source{options: options,
+		storage: apiserver.NewStorage(apiserver.StorageOptions{Compress: true, OnlyApplied: true, Now: now})}
+	s.handler = readapi.NewHandler(s.storage, readapi.HandlerOptions{WriteTimeout: -1})
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	s.reading.loader = newLoader(s.storage, s.addProblem)
+	found, err := manifest.List(ctx, options.Paths, manifest.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	found.ReportEmpty(s.addProblem)
+	s.reading.files, s.reading.dirs = found.Files, found.Dirs
+	l := s.reading.loader
+	for _, f := range found.Files {
+		if err := l.reader.Read(ctx, f, options.In, func(e manifest.Entry) { l.add(f, e) }); err != nil {
+			return nil, err
+		}
+	}
+	l.inferTypes()
+	// A definition can follow objects of a built-in kind. Nothing else changes the objects.
+	if err := s.rereadPending(ctx); err != nil {
+		return nil, err
+	}
+	l.reader.Summarize()
+	l.live = true
+	l.retyped = false
+	return s, nil
+}
+
+func (s *Source) addProblem(p *manifest.Problem) {
+	s.mu.Lock()
+	s.mu.problems = append(s.mu.problems, p)
+	s.mu.Unlock()
+	if s.options.Report != nil {
+		s.options.Report(p)
+	}
+}
+
+// dropProblems drops the problems of files that are read again or are gone.
+func (s *Source) dropProblems(names map[string]bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.problems = slices.DeleteFunc(s.mu.problems, func(p *manifest.Problem) bool { return names[p.File] })
+}
+
+// Problems returns the current problems of the files in the order in which they were found.
+func (s *Source) Problems() []*manifest.Problem {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	problems := slices.Clone(s.mu.problems)
+	if s.mu.listing != nil {
+		problems = append(problems, s.mu.listing)
+	}
+	return problems
+}
+
+// setListing records the error of the latest search for files. Nil means success.
+func (s *Source) setListing(p *manifest.Problem) {
+	s.mu.Lock()
+	s.mu.listing = p
+	s.mu.Unlock()
+	if p != nil && s.options.Report != nil {
+		s.options.Report(p)
+	}
+}
+
+// Err joins the problems that are not warnings.
+func (s *Source) Err() error {
+	var failed []error
+	for _, p := range s.Problems() {
+		if !p.Warning {
+			failed = append(failed, p)
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// RecordUse records that types are read, and warns about the inferred ones among them.
+func (s *Source) RecordUse(types ...schema.GroupResource) {
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	l := s.reading.loader
+	if l == nil {
+		return // a snapshot has all its types
+	}
+	for _, gr := range types {
+		l.used[gr] = true
+	}
+	l.reportGuesses()
+	l.reader.Summarize()
+}
+
+// Config returns the config for clients of the source. It needs no network.
+func (s *Source) Config() *rest.Config { return readapi.Config(s.handler) }
+
+// Snapshot returns the served snapshot, or nil.
+func (s *Source) Snapshot() *snapshot.File { return s.snapshot }
+
+// dirs returns the directories of the files.
+func (s *Source) dirs() []string {
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	return s.reading.dirs
+}

@@ -1,0 +1,224 @@
+package filesource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/internal/builtin"
+	"github.com/crdcache/crdcache/internal/manifest"
+)
+
+func TestOpen(t *testing.T) {
+	tests := map[string]struct {
+		files    map[string]string
+		colors   []string
+		problems []string
+	}{
+		"CRD first": {map[string]string{"a.yaml": widgetCRD + "---\n" + widget("a", "red")},
+			[]string{"web/a red"}, nil},
+		"CRD last": {map[string]string{"a.yaml": widget("a", "red"), "b/c/d.yml": widgetCRD},
+			[]string{"web/a red"}, nil},
+		"no CRD": {map[string]string{"a.yaml": widget("a", "red") + "---\n" + widget("b", "red")},
+			[]string{"web/a red", "web/b red"}, []string{
+				"warning: a.yaml:1: document 1: no CustomResourceDefinition defines Widget.example.com: assuming it is namespaced and named widgets.example.com, without short names and columns; 'kubectl get crd widgets.example.com -o yaml > crd.yaml' and --from crd.yaml add them"}},
+		"no CRD, no namespace": {map[string]string{"a.yaml": strings.Replace(widget("a", "red"),
+			", namespace: web", "", 1)}, []string{"/a red"}, []string{
+			"warning: a.yaml:1: document 1: no CustomResourceDefinition defines Widget.example.com: assuming it is cluster-scoped and named widgets.example.com, without short names and columns; 'kubectl get crd widgets.example.com -o yaml > crd.yaml' and --from crd.yaml add them"}},
+		"no CRD, some namespace": {map[string]string{"a.yaml": strings.Replace(widget("a", "red"),
+			", namespace: web", "", 1), "b.yaml": widget(
+			"b", "red")}, []string{"default/a red", "web/b red"}, []string{
+			"warning: a.yaml:1: document 1: no CustomResourceDefinition defines Widget.example.com: assuming it is namespaced and named widgets.example.com, without short names and columns; 'kubectl get crd widgets.example.com -o yaml > crd.yaml' and --from crd.yaml add them"}},
+		"default namespace": {map[string]string{"a.yaml": widgetCRD + "---\n" +
+			strings.Replace(widget("a", "red"), ", namespace: web", "", 1)}, []string{"default/a red"}, nil},
+		"other files": {map[string]string{"a.yaml": widgetCRD, "notes.txt": "x", ".hidden.yaml": "x: [",
+			".git/x.yaml": "x: ["}, []string{}, nil},
+		"foreign documents": {map[string]string{"a.yaml": widgetCRD, "values.yaml": "a: b\n",
+			"list.json": "[1]", "k.yaml": "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"}, []string{}, []string{
+			"warning: k.yaml:1: document 1: ignored: Kustomization.kustomize.config.k8s.io has no metadata.name",
+			"warning: list.json:1: document 1: ignored: not a Kubernetes object",
+			"warning: values.yaml:1: document 1: ignored: not a Kubernetes object: it has no apiVersion or no kind",
+		}},
+		"twice": {map[string]string{"a.yaml": widgetCRD + "---\n" + widget("a", "red") + "---\n" +
+			widget("a", "green"), "b.yaml": widget("a", "blue")}, []string{"web/a blue"}, []string{
+			"warning: a.yaml:16: document 3: Widget web/a is also at a.yaml:11; this one is used",
+			"warning: b.yaml:1: document 1: Widget web/a is also at a.yaml:16; this one is used",
+		}},
+		"broken": {map[string]string{"a.yaml": widgetCRD + "---\n" + widget("a", "red") + "---\na: [\n"},
+			[]string{"web/a red"}, []string{
+				"a.yaml:16: document 3: not valid YAML: did not find expected node content"}},
+		"unserved version": {map[string]string{"a.yaml": widgetCRD + "---\n" +
+			strings.Replace(widget("a", "red"), "com/v1", "com/v9", 1)}, []string{}, []string{
+			`a.yaml:11: document 2: Widget web/a: Widget.example.com is not served in version "v9" but in ["v1"]`}},
+		"broken CRD": {map[string]string{"a.yaml": strings.Replace(widgetCRD, "Namespaced", "Galaxy", 1)},
+			nil, []string{
+				`a.yaml:1: document 1: CustomResourceDefinition "widgets.example.com": spec.scope is "Galaxy", want Namespaced or Cluster`}},
+		"old CRD": {map[string]string{"a.yaml": strings.Replace(widgetCRD, "k8s.io/v1", "k8s.io/v1beta1", 1)},
+			nil, []string{
+				"a.yaml:1: document 1: CustomResourceDefinition widgets.example.com: only apiextensions.k8s.io/v1 is supported"}},
+		"webhook": {map[string]string{"a.yaml": strings.NewReplacer("spec:\n",
+			"spec:\n  conversion: {strategy: Webhook}\n",
+			"  versions:\n", "  versions:\n  - {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}\n").Replace(widgetCRD)}, []string{}, []string{
+			"warning: a.yaml:1: document 1: the versions of widgets.example.com are converted by a webhook, which is not called: each object can be read only in its own version"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			dir := tree(t, tt.files)
+			s := open(t, Options{Paths: []string{dir}})
+			if name == "no CRD" && len(s.Problems()) > 0 {
+				t.Errorf("problems before anybody uses the type: %v", s.Problems())
+			}
+			s.RecordUse(widgets)
+			if diff := cmp.Diff(tt.colors, colors(t, s)); diff != "" {
+				t.Errorf("widgets (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(append([]string{}, tt.problems...), problemsOf(s, dir)); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+			failed := slices.ContainsFunc(tt.problems,
+				func(p string) bool { return !strings.HasPrefix(p, "warning: ") })
+			if (s.Err() != nil) != failed {
+				t.Errorf("Err() = %v", s.Err())
+			}
+		})
+	}
+}
+
+// TestNamedFilesAreMeant reports errors for named files that a directory scan would ignore.
+func TestNamedFilesAreMeant(t *testing.T) {
+	dir := tree(t, map[string]string{"values.txt": "a: b\n"})
+	s := open(t, Options{Paths: []string{filepath.Join(dir, "values.txt")}})
+	var p *manifest.Problem
+	if err := s.Err(); !errors.As(err, &p) || p.Line != 1 || p.Document != 1 ||
+		!errors.Is(p, manifest.ErrNotObject) {
+		t.Errorf("error = %v", s.Err())
+	}
+}
+
+func TestPaths(t *testing.T) {
+	dir := tree(t, map[string]string{"crd.yaml": widgetCRD,
+		"sub/a.json": `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","namespace":"web"},"spec":{"color":"red"}}`})
+	stdin := strings.NewReader(widget("b", "green"))
+	reported := 0
+	s := open(t, Options{Paths: []string{manifest.Stdin, dir + "/", filepath.Join(dir, "sub"),
+		manifest.Stdin}, In: stdin, Report: func(*manifest.Problem) { reported++ }})
+	if diff := cmp.Diff([]string{"web/a red", "web/b green"}, colors(t, s)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	var paths []string
+	for _, f := range s.reading.files {
+		paths = append(paths, f.Path)
+	}
+	if diff := cmp.Diff([]string{"-", dir + "/crd.yaml", dir + "/sub/a.json"}, paths); diff != "" ||
+		reported != 0 {
+		t.Errorf("%d problems (-want +got):\n%s", reported, diff)
+	}
+	if _, err := Open(t.Context(), Options{}); err == nil {
+		t.Error("nothing to read is no error")
+	}
+	if _, err := Open(t.Context(), Options{Paths: []string{dir + "/none"}}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a path that does not exist: %v", err)
+	}
+	if _, err := Open(t.Context(), Options{Paths: []string{manifest.Stdin}}); err == nil {
+		t.Error("no standard input is no error")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Open(ctx, Options{Paths: []string{dir}}); !errors.Is(err, context.Canceled) {
+		t.Errorf("a context that has ended: %v", err)
+	}
+}
+
+// TestKnownKinds reads built-in kinds, and the output of kubectl cluster-info dump.
+func TestKnownKinds(t *testing.T) {
+	dir := tree(t, map[string]string{
+		"app.yaml":              "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: a}\n---\napiVersion: autoscaling/v1\nkind: HorizontalPodAutoscaler\nmetadata: {name: a}\n---\napiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: b}\n",
+		"nodes.json":            `{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"900"},"items":[{"metadata":{"name":"n","uid":"u","resourceVersion":"77"}}]}`,
+		"kube-system/pods.json": `{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[{"metadata":{"name":"p","namespace":"kube-system"},"spec":{"nodeName":"n"}},{"metadata":{"name":"q","namespace":"kube-system"},"spec":{}}]}`,
+		"kube-system/jobs.json": `{"kind":"JobList","apiVersion":"batch/v1","metadata":{},"items":null}`,
+		"kube-system/p/logs":    "==== START logs ====",
+		"service.yaml":          "apiVersion: apiregistration.k8s.io/v1\nkind: APIService\nmetadata: {name: v1.metrics.k8s.io}\nspec: {group: metrics.k8s.io, version: v1}\n",
+	})
+	s := open(t, Options{Paths: []string{dir}})
+	if got := problemsOf(s, dir); len(got) > 0 {
+		t.Errorf("problems: %q", got)
+	}
+	for path, name := range map[string]string{
+		"/apis/apps/v1/namespaces/default/deployments/a":    "a",
+		"/apis/rbac.authorization.k8s.io/v1/clusterroles/a": "a",
+		"/api/v1/nodes/n": "n", "/api/v1/namespaces/kube-system/pods/p": "p",
+		"/apis/apiregistration.k8s.io/v1/apiservices/v1.metrics.k8s.io":      "v1.metrics.k8s.io",
+		"/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers/a": "a",
+		"/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers/b": "b",
+	} {
+		if got := fetch(t, s, path); got == nil || got.GetName() != name {
+			t.Errorf("%s: %v", path, got)
+		}
+	}
+	if node := fetch(t, s, "/api/v1/nodes/n"); node.GetResourceVersion() != "77" || node.GetUID() != "u" {
+		t.Errorf("it is not as it was: %v", node.Object)
+	}
+	if pods := fetch(t, s, "/api/v1/pods?fieldSelector=spec.nodeName%3Dn"); len(
+		pods.Object["items"].([]any)) != 1 {
+		t.Errorf("pods of the node: %v", pods.Object)
+	}
+	var types []string
+	served, _ := s.storage.ServedTypes()
+	for _, known := range served {
+		types = append(types, fmt.Sprint(known.GroupResource(), " ", known.Namespaced, " ",
+			len(known.Versions)))
+	}
+	want := []string{"nodes false 1", "pods true 1", "customresourcedefinitions.apiextensions.k8s.io false 1",
+		"apiservices.apiregistration.k8s.io false 1",
+		"deployments.apps true 1", "horizontalpodautoscalers.autoscaling true 2",
+		"clusterroles.rbac.authorization.k8s.io false 1"}
+	if diff := cmp.Diff(want, types); diff != "" {
+		t.Errorf("types (-want +got):\n%s", diff)
+	}
+}
+
+func TestKnownKindsTable(t *testing.T) {
+	plurals, kinds := map[schema.GroupResource]bool{}, map[schema.GroupKind]bool{}
+	for _, k := range builtin.Types {
+		gr, gk := schema.GroupResource{Group: k.Group, Resource: k.Plural}, schema.GroupKind{Group: k.Group,
+			Kind: k.Kind}
+		if plurals[gr] || kinds[gk] || strings.ToLower(k.Plural) != k.Plural {
+			t.Errorf("%s, %s is there twice or odd", gr, gk)
+		}
+		plurals[gr], kinds[gk] = true, true
+		if typ, ok := knownType(gk.WithVersion("v1")); !ok || typ.GroupResource() != gr ||
+			typ.Namespaced != k.Namespaced {
+			t.Errorf("%s: %v %+v", gk, ok, typ)
+		}
+	}
+}
+
+// TestTestdata reads the project's manifests without a problem.
+func TestTestdata(t *testing.T) {
+	s := open(t, Options{Paths: []string{"../../../../testdata/crds", "../../../../testdata/objects"}})
+	if got := problemsOf(s, ""); len(got) > 0 {
+		t.Errorf("problems: %q", got)
+	}
+	got := map[string]int{}
+	served, _ := s.storage.ServedTypes()
+	for _, known := range served {
+		got[known.GroupResource().String()] = s.storage.Len(known.GroupResource())
+	}
+	want := map[string]int{
+		"apiservices.apiregistration.k8s.io": 0, "customresourcedefinitions.apiextensions.k8s.io": 4,
+		"namespaces":                     5,
+		"environments.demo.crdcache.dev": 6, "releases.demo.crdcache.dev": 13, "routes.demo.crdcache.dev": 10,
+		"workloads.demo.crdcache.dev": 18,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("objects (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,120 @@
+package localserver
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// accountOf returns the account of the credentials from the config's exec plugin. It does not change when
+// credentials are renewed. client-go runs the plugin once per process and config, and again when the
+// credentials expire.
+func accountOf(ctx context.Context, config *rest.Config) (string, error) {
+	token, subject, err := credentialsOf(config)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("get credentials from %s: %w", config.ExecProvider.Command, err)
+	case token == "":
+		return "certificate of " + subject, nil
+	}
+	if account, ok := accountOfJWT(token); ok {
+		return account + subject, nil
+	}
+	account, err := accountByReview(ctx, config)
+	// without an account, the token identifies the account; a renewed token counts as another account
+	if err != nil {
+		return fmt.Sprintf("token %x", sha256.Sum256([]byte(token))), nil
+	}
+	return account, nil
+}
+
+// credentialsOf returns the token and the subject of the client certificate that client-go would send. Each
+// can be empty.
+func credentialsOf(config *rest.Config) (token, subject string, err error) {
+	plain := rest.AnonymousClientConfig(config)
+	plain.ExecProvider = config.ExecProvider
+	settings, err := plain.TransportConfig()
+	if err != nil {
+		return "", "", err
+	}
+	if holder := settings.TLS.GetCertHolder; holder != nil {
+		certificate, err := holder.GetCert()
+		if err != nil {
+			return "", "", err
+		}
+		if certificate != nil && certificate.Leaf != nil {
+			subject = certificate.Leaf.Issuer.String() + " " + certificate.Leaf.Subject.String()
+		}
+	}
+	var sent roundTripper = func(r *http.Request) (*http.Response, error) {
+		token = strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+	}
+	wrapped, err := transport.HTTPWrappersForConfig(settings, sent)
+	if err != nil {
+		return "", "", err
+	}
+	r, err := http.NewRequest(http.MethodGet, "https://account", nil)
+	if err == nil {
+		_, err = wrapped.RoundTrip(r)
+	}
+	return token, subject, err
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// accountOfJWT returns the account in a JSON web token.
+func accountOfJWT(token string) (string, bool) {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return "", false
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	var claims struct {
+		Issuer  string          `json:"iss"`
+		Subject string          `json:"sub"`
+		Groups  json.RawMessage `json:"groups"`
+	}
+	if err != nil || json.Unmarshal(payload, &claims) != nil || claims.Issuer == "" || claims.Subject == "" {
+		return "", false
+	}
+	return fmt.Sprintf("subject %q of %q in %s", claims.Subject, claims.Issuer, claims.Groups), true
+}
+
+// accountByReview asks the API server for the user of the credentials.
+func accountByReview(ctx context.Context, config *rest.Config) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, controlTimeout)
+	defer cancel()
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return "", err
+	}
+	review := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "authentication.k8s.io/v1",
+		"kind": "SelfSubjectReview"}}
+	reviews := schema.GroupVersionResource{Group: "authentication.k8s.io", Version: "v1",
+		Resource: "selfsubjectreviews"}
+	answer, err := client.Resource(reviews).Create(ctx, review, metav1.CreateOptions{})
+	if err != nil {
+		return "", err
+	}
+	user, _, err := unstructured.NestedMap(answer.Object, "status", "userInfo")
+	if err == nil && user["username"] == nil {
+		err = errors.New("the review names no user")
+	}
+	return fmt.Sprintf("user %v, uid %v, groups %v", user["username"], user["uid"], user["groups"]), err
+}

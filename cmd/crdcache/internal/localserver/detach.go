@@ -1,0 +1,96 @@
+package localserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// Log returns the path of a detached server's log.
+func (p SocketDir) Log() string { return filepath.Join(p.Dir, "log") }
+
+// EndedError is returned for a server that ended before it answered. Its log has the cause.
+type EndedError struct {
+	// Code is the server's exit code.
+	Code int
+}
+
+func (e *EndedError) Error() string { return fmt.Sprintf("the server ended with exit code %d", e.Code) }
+
+// pollInterval is the time between two requests of Detach.
+const pollInterval = 10 * time.Millisecond
+
+// Detach starts program as a server in the background and returns when it answers. Its output goes to the log
+// file, and until it answers also to log. If ctx or the program ends before, no process remains.
+func Detach(ctx context.Context, config *rest.Config, program string, args []string,
+	log io.Writer) (Info, error) {
+	identity, err := Identity(ctx, config)
+	if err != nil {
+		return Info{}, err
+	}
+	place := SocketDirFor(identity)
+	if err := place.create(); err != nil {
+		return Info{}, err
+	}
+	if client, err := newClient(config, identity, place); err == nil {
+		if _, err := client.Info(ctx); err == nil {
+			return Info{}, ErrServed
+		}
+	}
+	file, err := os.OpenFile(place.Log(), os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600)
+	if err != nil {
+		return Info{}, err
+	}
+	defer file.Close()
+	defer func() { _, _ = io.Copy(log, io.NewSectionReader(file, 0, 1<<20)) }() // as far as it is readable
+	cmd := exec.Command(program)
+	cmd.Args = args
+	cmd.Stdout, cmd.Stderr = file, file
+	detach(cmd)
+	if err := cmd.Start(); err != nil {
+		return Info{}, err
+	}
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = cmd.Wait() }() // ends with the server, or with the process
+	info, err := await(ctx, func() (*Client, error) { return newClient(config, identity, place) },
+		cmd.Process.Pid, ended)
+	if err == nil {
+		return info, nil
+	}
+	_ = cmd.Process.Kill() // if it is still running
+	<-ended
+	if errors.Is(err, errEnded) {
+		return info, &EndedError{cmd.ProcessState.ExitCode()}
+	}
+	return info, err
+}
+
+var errEnded = errors.New("it has ended")
+
+// await waits until the process answers.
+func await(ctx context.Context, connect func() (*Client, error), pid int,
+	ended <-chan struct{}) (Info, error) {
+	for {
+		client, err := connect()
+		if err == nil {
+			info, err := client.Info(ctx)
+			if err == nil && info.PID == pid {
+				return info, nil
+			}
+		}
+		select {
+		case <-ended:
+			return Info{}, errEnded
+		case <-ctx.Done():
+			return Info{}, context.Cause(ctx)
+		case <-time.After(pollInterval):
+		}
+	}
+}

@@ -1,0 +1,240 @@
+//go:build unix
+
+package localserver
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/rest"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// shortDir sets a short directory for sockets, whose paths have a length limit.
+func shortDir(t *testing.T) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // a temporary directory
+	t.Setenv("XDG_RUNTIME_DIR", dir)
+}
+
+// TestIdentity changes with each field that selects another cluster or user.
+func TestIdentity(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "ca")
+	if err := os.WriteFile(file, []byte("a"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]string{}
+	for name, config := range map[string]*rest.Config{
+		"plain":       {Host: "https://a"},
+		"host":        {Host: "https://b"},
+		"token":       {Host: "https://a", BearerToken: "x"},
+		"other token": {Host: "https://a", BearerToken: "y"},
+		"token file":  {Host: "https://a", BearerToken: "x", BearerTokenFile: "/x"},
+		"user":        {Host: "https://a", Username: "u"},
+		"as":          {Host: "https://a", Impersonate: rest.ImpersonationConfig{UserName: "u"}},
+		"as group": {Host: "https://a", Impersonate: rest.ImpersonationConfig{UserName: "u",
+			Groups: []string{"g"}}},
+		"authority":     {Host: "https://a", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("b")}},
+		"file":          {Host: "https://a", TLSClientConfig: rest.TLSClientConfig{CAFile: file}},
+		"certificate":   {Host: "https://a", TLSClientConfig: rest.TLSClientConfig{CertData: []byte("c")}},
+		"insecure":      {Host: "https://a", TLSClientConfig: rest.TLSClientConfig{Insecure: true}},
+		"server name":   {Host: "https://a", TLSClientConfig: rest.TLSClientConfig{ServerName: "b"}},
+		"auth provider": {Host: "https://a", AuthProvider: &clientcmdapi.AuthProviderConfig{Name: "p"}},
+	} {
+		id, err := Identity(t.Context(), config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other, ok := seen[id]; ok {
+			t.Errorf("%s and %s have one identity", name, other)
+		}
+		seen[id] = name
+	}
+	one, _ := Identity(t.Context(), &rest.Config{Host: "https://a", BearerToken: "x", BearerTokenFile: "/x"})
+	renewed, _ := Identity(t.Context(), &rest.Config{Host: "https://a", BearerToken: "y",
+		BearerTokenFile: "/x"})
+	same, _ := Identity(t.Context(),
+		&rest.Config{Host: "https://a", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("a")}})
+	if one != renewed || seen[same] != "file" {
+		t.Error("a token that is renewed, or a file that is read, makes another identity")
+	}
+}
+
+// program returns a config whose exec plugin prints credentials from a file. They are expired, so the plugin
+// runs each time.
+func program(t *testing.T, host, name string) (config *rest.Config, returns func(status string)) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), name)
+	config = &rest.Config{Host: host, ExecProvider: &clientcmdapi.ExecConfig{
+		Command: "cat", Args: []string{file}, APIVersion: "client.authentication.k8s.io/v1",
+		InteractiveMode: clientcmdapi.NeverExecInteractiveMode,
+	}}
+	return config, func(status string) {
+		t.Helper()
+		text := `{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"expirationTimestamp":"2020-01-01T00:00:00Z",` + status + `}}`
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestIdentityOfPrograms depends on the account of the exec plugin, not on renewals or the environment.
+func TestIdentityOfPrograms(t *testing.T) {
+	reviewed := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user, _, _ := strings.Cut(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), "-")
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusCreated)
+		_, _ = io.WriteString(w,
+			`{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview","status":{"userInfo":{"username":"`+user+`"}}}`)
+	}))
+	defer reviewed.Close()
+	jwt := func(claims string) string {
+		return `"token":"x.` + base64.RawURLEncoding.EncodeToString([]byte(claims)) + `.y"`
+	}
+	for name, test := range map[string]struct{ host, first, renewed, other string }{
+		"JWT": {
+			"https://a", jwt(`{"iss":"i","sub":"reader","iat":1}`), jwt(`{"iss":"i","sub":"reader","iat":2}`),
+			jwt(`{"iss":"i","sub":"admin","iat":2}`),
+		},
+		"groups of a JWT": {
+			"https://a", jwt(`{"iss":"i","sub":"reader","groups":["a"]}`),
+			jwt(`{"iss":"i","sub":"reader","groups":["a"],"jti":"x"}`),
+			jwt(`{"iss":"i","sub":"reader","groups":["b"]}`),
+		},
+		"opaque token": {reviewed.URL, `"token":"reader-1"`, `"token":"reader-2"`,
+			`"token":"admin-1"`},
+		"opaque token of an unreachable server": {"https://127.0.0.1:1", `"token":"a"`, `"token":"a"`,
+			`"token":"b"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config, returns := program(t, test.host, "credentials")
+			identify := func(status string) string {
+				t.Helper()
+				returns(status)
+				id, err := Identity(t.Context(), config)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return id
+			}
+			first := identify(test.first)
+			t.Setenv("STARSHIP_SESSION_KEY", "another terminal")
+			if identify(test.renewed) != first {
+				t.Error("renewed credentials in another terminal have another identity")
+			}
+			if identify(test.other) == first {
+				t.Error("two accounts have one identity")
+			}
+		})
+	}
+	config, returns := program(t, "https://a", "failing")
+	returns(`"token":""`)
+	if id, err := Identity(t.Context(), config); err == nil {
+		t.Errorf("a program without credentials has the identity %s", id)
+	}
+}
+
+// TestPlacesOfOthersAreNotTrusted rejects files that other users could have created.
+func TestPlacesOfOthersAreNotTrusted(t *testing.T) {
+	for name, spoil := range map[string]func(t *testing.T, p SocketDir) error{
+		"folder is open": func(_ *testing.T, p SocketDir) error { return os.Chmod(p.Dir, 0o755) },
+		"parent is open": func(_ *testing.T,
+			p SocketDir) error {
+			return os.Chmod(filepath.Dir(p.Dir), 0o777)
+		},
+		"socket is open": func(_ *testing.T, p SocketDir) error { return os.Chmod(p.Socket(), 0o666) },
+		"socket is a file": func(_ *testing.T, p SocketDir) error {
+			return errors.Join(os.Remove(p.Socket()), os.WriteFile(p.Socket(), nil, 0o600))
+		},
+		"folder is a link": func(t *testing.T, p SocketDir) error {
+			other := filepath.Join(t.TempDir(), "other")
+			return errors.Join(os.Rename(p.Dir, other), os.Symlink(other, p.Dir))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			shortDir(t)
+			config := &rest.Config{Host: "https://a"}
+			id, err := Identity(t.Context(), config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := SocketDirFor(id)
+			if err := p.create(); err != nil {
+				t.Fatal(err)
+			}
+			listener, err := net.Listen("unix", p.Socket())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer listener.Close()
+			if err := errors.Join(os.Chmod(p.Socket(), 0o600), p.check()); err != nil {
+				t.Fatal(err)
+			}
+			if err := spoil(t, p); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := NewClient(t.Context(), config); err == nil || errors.Is(err, ErrNone) {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+}
+
+// TestSocketThatWasLeftBehind handles the socket of a killed server.
+func TestSocketThatWasLeftBehind(t *testing.T) {
+	shortDir(t)
+	config := &rest.Config{Host: "https://a"}
+	id, _ := Identity(t.Context(), config)
+	p := SocketDirFor(id)
+	if _, err := NewClient(t.Context(), config); !errors.Is(err, ErrNone) {
+		t.Errorf("without a server the error is %v", err)
+	}
+	if err := p.create(); err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: p.Socket()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.SetUnlinkOnClose(false)
+	if err := errors.Join(os.Chmod(p.Socket(), 0o600), listener.Close()); err != nil {
+		t.Fatal(err)
+	}
+	client, err := NewClient(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Info(t.Context()); !errors.Is(err, ErrNone) {
+		t.Errorf("a socket without a server: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	listening, done := make(chan struct{}), make(chan error, 1)
+	go func() { // ended by Stop
+		done <- Serve(ctx, Options{Dir: p, Info: func() Info { return Info{Identity: id} },
+			Handler: http.NotFoundHandler()}, func() { close(listening) })
+	}()
+	defer cancel()
+	<-listening
+	if info, err := client.Info(t.Context()); err != nil || info.Identity != id {
+		t.Errorf("%+v, %v", info, err)
+	}
+	if _, err := client.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}

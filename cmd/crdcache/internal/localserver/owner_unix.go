@@ -1,0 +1,23 @@
+//go:build unix
+
+package localserver
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+func isOwnedByUser(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Getuid()
+}
+
+// lock acquires an exclusive lock for the life of the process, or returns false.
+func lock(file *os.File) bool {
+	return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
+}
+
+// detach starts a program in a session of its own, so that it does not end with the terminal.
+func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }

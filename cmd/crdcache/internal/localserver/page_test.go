@@ -1,0 +1,82 @@
+//go:build unix
+
+package localserver
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"k8s.io/client-go/rest"
+)
+
+// TestOpenPageIsUse counts an open stream of the page as a request.
+func TestOpenPageIsUse(t *testing.T) {
+	asking := func(s *Server) int {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.mu.active
+	}
+	s := &Server{}
+	during := -1
+	s.options.Page = &Page{Handler: http.HandlerFunc(func(http.ResponseWriter,
+		*http.Request) {
+		during = asking(s)
+	})}
+	s.page(t.Context()).Handler.ServeHTTP(httptest.NewRecorder(),
+		httptest.NewRequest(http.MethodGet, "/", nil))
+	if during != 1 || asking(s) != 0 {
+		t.Errorf("while the page answers %d ask, and then %d", during, asking(s))
+	}
+}
+
+// TestPageEndsWithServer serves the page while the server runs, and its link through the socket.
+func TestPageEndsWithServer(t *testing.T) {
+	shortDir(t)
+	config := &rest.Config{Host: "https://a"}
+	id, err := Identity(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := "http://" + listener.Addr().String() + "/"
+	options := Options{
+		Dir: SocketDirFor(id), Info: func() Info { return Info{Identity: id} },
+		Handler: http.NotFoundHandler(),
+		Page: &Page{Listener: listener, Handler: http.NotFoundHandler(),
+			LoginLink: func() string { return address }},
+	}
+	listening, done := make(chan struct{}), make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() { done <- Serve(ctx, options, func() { close(listening) }) }() // ended by Stop
+	<-listening
+	client, err := NewClient(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	link, err := client.LoginLink(t.Context())
+	if err != nil || link != address {
+		t.Fatalf("the link is %q, %v", link, err)
+	}
+	answer, err := http.Get(link)
+	if err != nil || answer.StatusCode != http.StatusNotFound {
+		t.Fatalf("the page: %v, %v", answer, err)
+	}
+	answer.Body.Close()
+	if _, err := client.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if answer, err := http.Get(link); err == nil {
+		answer.Body.Close()
+		t.Error("the page is there although the server has ended")
+	}
+}

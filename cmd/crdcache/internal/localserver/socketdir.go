@@ -1,0 +1,144 @@
+package localserver
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"k8s.io/client-go/rest"
+)
+
+// SocketDir is the directory and the socket of the server of an identity.
+type SocketDir struct {
+	// Dir is accessible only to the user and contains only the server's files.
+	Dir  string
+	name string // of the socket
+}
+
+// SocketDirFor returns the directory of an identity without creating it.
+func SocketDirFor(identity string) SocketDir {
+	base := os.Getenv("XDG_RUNTIME_DIR")
+	if filepath.IsAbs(base) { // the XDG specification ignores relative paths
+		base = filepath.Join(base, "crdcache")
+	} else {
+		base = filepath.Join(os.TempDir(), "crdcache-"+strconv.Itoa(os.Getuid()))
+	}
+	return SocketDir{Dir: filepath.Join(base, identity), name: "socket"}
+}
+
+func socketDirAt(socket string) SocketDir {
+	return SocketDir{Dir: filepath.Dir(socket), name: filepath.Base(socket)}
+}
+
+// Socket returns the path of the socket.
+func (p SocketDir) Socket() string { return filepath.Join(p.Dir, p.name) }
+
+// maxPath is the portable limit for the path of a socket.
+const maxPath = 103
+
+// create creates the directory and its parent with access for the user only.
+func (p SocketDir) create() error {
+	if len(p.Socket()) > maxPath {
+		return fmt.Errorf("%s is too long for the path of a socket: set XDG_RUNTIME_DIR to a shorter path",
+			p.Socket())
+	}
+	for _, folder := range []string{filepath.Dir(p.Dir), p.Dir} {
+		if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		if err := checkOwnerOnly(folder, fs.ModeDir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check returns an error if another user could have created the socket.
+func (p SocketDir) check() error {
+	for _, folder := range []string{filepath.Dir(p.Dir), p.Dir} {
+		if err := checkOwnerOnly(folder, fs.ModeDir); err != nil {
+			return err
+		}
+	}
+	return checkOwnerOnly(p.Socket(), fs.ModeSocket)
+}
+
+// checkOwnerOnly returns an error unless a file has the type and only the user can access it.
+func checkOwnerOnly(path string, kind fs.FileMode) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	switch {
+	case info.Mode().Type() != kind:
+		return fmt.Errorf("%s has an unexpected file type: remove it", path)
+	case !isOwnedByUser(info):
+		return fmt.Errorf("%s belongs to another user: remove it or set XDG_RUNTIME_DIR", path)
+	case info.Mode().Perm()&0o077 != 0:
+		return fmt.Errorf("%s is accessible to other users (%v): change its mode to %v", path,
+			info.Mode().Perm(), info.Mode().Perm()&0o700)
+	}
+	return nil
+}
+
+// Identity returns a hash of the cluster and user of a config. Configs that can return different answers have
+// different hashes. Files count by content, except token files, because tokens are renewed. For an exec
+// plugin, the account counts: Identity can run the plugin and call the API server. It is safe for concurrent
+// use.
+func Identity(ctx context.Context, config *rest.Config) (string, error) {
+	said := struct {
+		Host, APIPath, Username, Password, Token, TokenFile string
+		Impersonate                                         rest.ImpersonationConfig
+		ServerName                                          string
+		Insecure                                            bool
+		Files                                               []string
+		Exec, AuthProvider                                  any
+		Proxy                                               string
+	}{
+		Host: config.Host, APIPath: config.APIPath, Username: config.Username, Password: config.Password,
+		Token: config.BearerToken, TokenFile: config.BearerTokenFile, Impersonate: config.Impersonate,
+		ServerName: config.ServerName, Insecure: config.Insecure, AuthProvider: config.AuthProvider,
+	}
+	if config.BearerTokenFile != "" {
+		said.Token = "" // content of the token file when the config was read
+	}
+	if config.ExecProvider != nil {
+		account, err := accountOf(ctx, config)
+		if err != nil {
+			return "", err
+		}
+		said.Exec = account
+	}
+	if config.Proxy != nil {
+		proxy, err := config.Proxy(nil)
+		if err == nil && proxy != nil {
+			said.Proxy = proxy.String()
+		}
+	}
+	for _, f := range []struct {
+		data []byte
+		path string
+	}{{config.CAData, config.CAFile}, {config.CertData, config.CertFile}, {config.KeyData, config.KeyFile}} {
+		data := f.data
+		if len(data) == 0 && f.path != "" {
+			var err error
+			if data, err = os.ReadFile(f.path); err != nil {
+				return "", err
+			}
+		}
+		said.Files = append(said.Files, fmt.Sprintf("%x", sha256.Sum256(data)))
+	}
+	text, err := json.Marshal(said)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16]), nil
+}

@@ -1,0 +1,83 @@
+//go:build unix
+
+package localserver
+
+import (
+	"context"
+	"net/http"
+	"sync/atomic"
+	"testing"
+
+	"k8s.io/client-go/rest"
+)
+
+// TestStop returns after the server has released everything, so that another one can start.
+func TestStop(t *testing.T) {
+	shortDir(t)
+	config := &rest.Config{Host: "https://a"}
+	id, err := Identity(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ended atomic.Bool
+	ending, proceed := make(chan struct{}), make(chan struct{})
+	options := Options{
+		Dir: SocketDirFor(id), Info: func() Info {
+			return Info{Identity: id,
+				PID: 7}
+		}, Handler: http.NotFoundHandler(),
+		End: func() {
+			close(ending)
+			<-proceed
+			ended.Store(true)
+		},
+	}
+	start := func(options Options) (client *Client, done <-chan error) {
+		t.Helper()
+		ctx, cancel := context.WithCancel(context.Background())
+		t.Cleanup(cancel)
+		listening, result := make(chan struct{}), make(chan error, 1)
+		// ended by Stop, or by cancel
+		go func() { result <- Serve(ctx, options, func() { close(listening) }) }()
+		select {
+		case <-listening:
+		case err := <-result:
+			t.Fatal(err)
+		}
+		if client, err = NewClient(t.Context(), config); err != nil {
+			t.Fatal(err)
+		}
+		return client, result
+	}
+	client, done := start(options)
+	hurried, cancel := context.WithCancel(t.Context())
+	go func() { // ended by cancel
+		<-ending
+		cancel()
+	}()
+	if info, err := client.Stop(hurried); err == nil {
+		t.Errorf("whoever does not wait for the end hears of %+v, %v", info, err)
+	}
+	close(proceed)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+
+	ended.Store(false)
+	options.End = func() { ended.Store(true) }
+	client, done = start(options)
+	if info, err := client.Stop(t.Context()); err != nil || info.PID != 7 || !ended.Load() {
+		t.Errorf("%+v, %v; all has ended: %v", info, err, ended.Load())
+	}
+	options.End = nil
+	next, again := start(options) // starts without a wait
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if _, err := next.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := <-again; err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,105 @@
+// Package snapshotsource serves a snapshot like the API server from which it was saved, including types,
+// tables and discovery. It repeats the errors of types that the server refused. Types that were not saved are
+// forbidden, so that they do not look empty.
+package snapshotsource
+
+import (
+	"net/http"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/readapi"
+	"github.com/crdcache/crdcache/snapshot"
+)
+
+// backend serves a snapshot as a readapi.Backend.
+type backend struct {
+	file        *snapshot.File
+	types       []readapi.Type
+	collections map[schema.GroupResource]*collection
+}
+
+func newBackend(file *snapshot.File) *backend {
+	b := &backend{file: file, collections: map[schema.GroupResource]*collection{}}
+	for _, saved := range file.Contents().Types {
+		b.types = append(b.types, typeOf(saved.Type))
+		gr := saved.GVR().GroupResource()
+		b.collections[gr] = newCollection(b, file.Objects(gr))
+	}
+	return b
+}
+
+// ServedTypes implements readapi.Backend. These types lack the details of their CRDs.
+func (b *backend) ServedTypes() (types []readapi.Type, generation uint64) { return b.types, 1 }
+
+// Collection implements readapi.Backend.
+func (b *backend) Collection(gr schema.GroupResource) readapi.Collection {
+	if c := b.collections[gr]; c != nil {
+		return c
+	}
+	return nil
+}
+
+// typeOf returns a type with the details of discovery.
+func typeOf(t snapshot.Type) readapi.Type {
+	served := readapi.Type{
+		Group: t.Group, Namespaced: t.Namespaced,
+		Names: crd.Names{
+			Plural: t.Resource, Singular: t.Singular, Kind: t.Kind, ListKind: t.Kind + "List",
+			ShortNames: t.ShortNames, Categories: t.Categories,
+		},
+		Versions: []readapi.Version{{Name: t.Version}},
+	}
+	for _, version := range t.Versions {
+		if version != t.Version {
+			served.Versions = append(served.Versions, readapi.Version{Name: version})
+		}
+	}
+	return served
+}
+
+// defined returns a type with the details of its CRD, or false if the file has none.
+func (b *backend) defined(t snapshot.Type) (readapi.Type, bool) {
+	definitions := b.file.Objects(crd.GVR.GroupResource())
+	if definitions == nil || !strings.Contains(t.Group, ".") {
+		return readapi.Type{}, false
+	}
+	record, ok, err := definitions.Get(t.GVR().GroupResource().String())
+	if !ok || err != nil {
+		return readapi.Type{}, false
+	}
+	text, err := record.AppendObject(nil, crd.GVR.GroupVersion().String())
+	if err != nil {
+		return readapi.Type{}, false
+	}
+	served, err := readapi.TypeOf(text)
+	served.Custom = true
+	return served, err == nil
+}
+
+// NewHandler returns a handler that serves a snapshot.
+func NewHandler(file *snapshot.File) http.Handler {
+	served := readapi.NewHandler(newBackend(file), readapi.HandlerOptions{WriteTimeout: -1})
+	server := file.Contents().Server
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		path := strings.TrimSuffix(r.URL.Path, "/")
+		switch document := server.Documents[path]; {
+		case path == "/version" && len(server.Version) > 0:
+			write(w, "application/json", server.Version)
+		case len(document) > 0 && strings.Contains(r.Header.Get("Accept"), "as=APIGroupDiscoveryList"):
+			write(w, aggregatedMedia, document)
+		default:
+			served.ServeHTTP(w, r)
+		}
+	})
+}
+
+// aggregatedMedia is the media type of the saved discovery documents.
+const aggregatedMedia = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+func write(w http.ResponseWriter, media string, text []byte) {
+	w.Header().Set("Content-Type", media)
+	_, _ = w.Write(text) // the client can be gone
+}

@@ -1,0 +1,114 @@
+package snapshotsource
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/crdcache/crdcache/readapi"
+	"github.com/crdcache/crdcache/snapshot"
+)
+
+// collection is the immutable objects of a type.
+type collection struct {
+	savedObjects *snapshot.Objects
+	saved        snapshot.SavedType
+	version      uint64
+	typ          func() readapi.Type
+	neverEnds    chan struct{} // is never closed
+	pages        []page
+	recent       recentPages
+	damage       atomic.Pointer[error] // why objects could not be read
+}
+
+var (
+	_ readapi.Refuser      = (*collection)(nil)
+	_ readapi.TablePrinter = (*collection)(nil)
+)
+
+func newCollection(b *backend, objects *snapshot.Objects) *collection {
+	c := &collection{savedObjects: objects, saved: objects.Type(), neverEnds: make(chan struct{})}
+	c.typ = sync.OnceValue(func() readapi.Type {
+		if t, ok := b.defined(c.saved.Type); ok {
+			return t
+		}
+		return typeOf(c.saved.Type)
+	})
+	// A snapshot has one state, so any number will do for servers with other resource versions.
+	c.version, _ = strconv.ParseUint(c.saved.ResourceVersion, 10, 64)
+	c.version = max(c.version, 1)
+	c.pages = make([]page, objects.Blocks())
+	for i := range c.pages {
+		c.pages[i].collection, c.pages[i].block = c, i
+	}
+	return c
+}
+
+func (c *collection) Type() readapi.Type { return c.typ() }
+
+func (c *collection) Ended() <-chan struct{} { return c.neverEnds }
+
+func (c *collection) ResourceVersion() uint64 { return c.version }
+
+// Since implements readapi.Collection. There are no changes.
+func (c *collection) Since(uint64) readapi.Changes {
+	return readapi.Changes{ResourceVersion: c.version, Next: c.neverEnds}
+}
+
+// Refused implements readapi.Refuser.
+func (c *collection) Refused(version string) error {
+	if damage := c.damage.Load(); damage != nil {
+		return apierrors.NewBadRequest(fmt.Sprintf("read %s from the snapshot: %v",
+			c.saved.GVR().GroupResource(), *damage))
+	}
+	if c.saved.Missing != nil {
+		return &apierrors.StatusError{ErrStatus: *c.saved.Missing}
+	}
+	if t := c.typ(); !t.Custom && version != c.saved.Version {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden,
+			Message: fmt.Sprintf("the snapshot has %s in version %s, not in %s",
+				c.saved.GVR().GroupResource(), c.saved.Version, version),
+		}}
+	}
+	return nil
+}
+
+// fail aborts the current answer, so that it does not look complete. The next request gets the error.
+func (c *collection) fail(err error) {
+	c.damage.Store(&err)
+	panic(http.ErrAbortHandler)
+}
+
+func (c *collection) TableColumns() []metav1.TableColumnDefinition { return c.saved.Columns }
+
+// Sort implements readapi.TablePrinter. The server prints some types in a special order.
+func (c *collection) Sort(objects []readapi.Object) {
+	if !c.savedObjects.Ordered() {
+		slices.SortStableFunc(objects,
+			func(a, b readapi.Object) int { return a.(*object).position - b.(*object).position })
+	}
+}
+
+func (c *collection) Cells(o readapi.Object) ([]any, error) {
+	record := o.(*object).record()
+	var cells []any
+	if err := utiljson.Unmarshal(record.Cells, &cells); err != nil {
+		return nil, fmt.Errorf("the row of %s is damaged: %w", record.Key, err)
+	}
+	for i, cell := range cells {
+		if since, ok := snapshot.CellSince(cell); ok {
+			cells[i] = duration.HumanDuration(time.Since(since))
+		}
+	}
+	return cells, nil
+}

@@ -1,0 +1,167 @@
+package snapshotsource
+
+import (
+	"encoding/json"
+	"iter"
+	"sync"
+	"weak"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/crdcache/crdcache/internal/jsonpath"
+	"github.com/crdcache/crdcache/readapi"
+	"github.com/crdcache/crdcache/snapshot"
+)
+
+// page is a block of objects that is in memory while it is used.
+type page struct {
+	collection *collection
+	block      int
+
+	mu      sync.Mutex
+	records weak.Pointer[[]snapshot.Record]
+}
+
+// recentPages holds the latest pages in memory, because the next read is likely nearby.
+type recentPages struct {
+	mu    sync.Mutex
+	pages [2]*[]snapshot.Record
+	next  int
+}
+
+func (r *recentPages) add(records *[]snapshot.Record) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pages[r.next] = records
+	r.next = (r.next + 1) % len(r.pages)
+}
+
+// read returns the records of the page.
+func (p *page) read() *[]snapshot.Record {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if records := p.records.Value(); records != nil {
+		return records
+	}
+	records, err := p.collection.savedObjects.Block(p.block)
+	if err != nil {
+		p.collection.fail(err)
+	}
+	p.records = weak.Make(&records)
+	p.collection.recent.add(&records)
+	return &records
+}
+
+type object struct {
+	key      string
+	page     *page // nil if whole is set
+	index    int   // index in the page
+	position int
+	loaded   *snapshot.Record
+	from     *collection
+}
+
+func (o *object) record() snapshot.Record {
+	if o.page == nil {
+		return *o.loaded
+	}
+	return (*o.page.read())[o.index]
+}
+
+func (o *object) Key() string { return o.key }
+
+func (o *object) Version() string { return o.from.saved.Version }
+
+func (o *object) JSON() ([]byte, error) { return o.record().JSON, nil }
+
+func (o *object) AppendJSON(dst []byte, apiVersion string) ([]byte, error) {
+	return o.record().AppendWith(dst, apiVersion)
+}
+
+var labelsPath = jsonpath.FromSegments("metadata", "labels")
+
+// Labels implements readapi.Object. The labels are decoded on first use.
+func (o *object) Labels() labels.Labels { return &labelsOf{object: o} }
+
+// labelsOf decodes the labels of an object on first use.
+type labelsOf struct {
+	*object
+	read bool
+	labels.Set
+}
+
+func (l *labelsOf) set() labels.Set {
+	if !l.read {
+		l.read = true
+		if value, ok, err := labelsPath.FirstJSON(l.record().JSON); ok && err == nil {
+			_ = json.Unmarshal(value.Raw(), &l.Set) // invalid labels are ignored
+		}
+	}
+	return l.Set
+}
+
+func (l *labelsOf) Has(key string) bool { return l.set().Has(key) }
+
+func (l *labelsOf) Get(key string) string { return l.set().Get(key) }
+
+func (l *labelsOf) Lookup(key string) (string, bool) { return l.set().Lookup(key) }
+
+// Get implements readapi.Collection.
+func (c *collection) Get(key string) readapi.Object {
+	for o := range c.objects(key, key+"\x00") {
+		return o
+	}
+	return nil
+}
+
+// Snapshot implements readapi.Collection.
+func (c *collection) Snapshot(version uint64) readapi.Snapshot {
+	if version != 0 && version != c.version {
+		return nil
+	}
+	return onlyState{c}
+}
+
+type onlyState struct{ *collection }
+
+func (s onlyState) Range(from, to string) iter.Seq[readapi.Object] { return s.objects(from, to) }
+
+func (s onlyState) Count(from, to string) int {
+	n := 0
+	for range s.objects(from, to) {
+		n++
+	}
+	return n
+}
+
+// objects returns the objects with keys in [from, to). An empty to means no limit.
+func (c *collection) objects(from, to string) iter.Seq[readapi.Object] {
+	within := func(key string) bool { return key >= from && (to == "" || key < to) }
+	if !c.savedObjects.Ordered() {
+		return func(yield func(readapi.Object) bool) {
+			for r, err := range c.savedObjects.All {
+				if err != nil {
+					c.fail(err)
+				}
+				if within(r.Key) && !yield(&object{key: r.Key, loaded: &r, position: r.Position, from: c}) {
+					return
+				}
+			}
+		}
+	}
+	return func(yield func(readapi.Object) bool) {
+		first, _ := c.savedObjects.Find(from)
+		for i := max(first, 0); i < len(c.pages); i++ {
+			p := &c.pages[i]
+			for at, r := range *p.read() {
+				if to != "" && r.Key >= to {
+					return
+				}
+				if within(r.Key) &&
+					!yield(&object{key: r.Key, page: p, index: at, position: r.Position, from: c}) {
+					return
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package dynamicinformer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/crdcache/crdcache/dynamicinformer/persistence"
+)
+
+// memoryBackend is a Persistence in memory.
+type memoryBackend struct {
+	mu    sync.Mutex
+	views map[string]*storedContent
+	// fails is what Save answers with, if anything; saves counts the others.
+	fails error
+	saves int
+	// texts says that each object is kept by itself, as JSON.
+	texts bool
+}
+
+// storedContent is what a backend keeps of a view.
+type storedContent struct {
+	shelf   *memoryBackend
+	at      persistence.Checkpoint
+	objects map[string][]byte
+	claimed bool
+	// blocks and log are there in place of objects.
+	blocks [][2][]byte
+	log    []loggedChange
+}
+
+// loggedChange is a change behind blocks.
+type loggedChange struct {
+	key  string
+	json []byte
+}
+
+func newShelf() *memoryBackend { return &memoryBackend{views: map[string]*storedContent{}} }
+
+func (s *memoryBackend) Open(_ context.Context, key string) (persistence.StoredContent, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := s.views[key]
+	if v == nil {
+		v = &storedContent{shelf: s, objects: map[string][]byte{}}
+		s.views[key] = v
+	}
+	if v.claimed {
+		return nil, errors.New("claimed")
+	}
+	v.claimed = true
+	if !s.texts {
+		return storedBlocks{v}, nil
+	}
+	return v, nil
+}
+
+// storedBlocks is a shelved that takes blocks.
+type storedBlocks struct{ *storedContent }
+
+func (v storedBlocks) SaveBlocks(_ context.Context, at persistence.Checkpoint, whole bool,
+	write func(persistence.BlockWriter) error) error {
+	v.shelf.mu.Lock()
+	defer v.shelf.mu.Unlock()
+	if v.shelf.fails != nil {
+		return v.shelf.fails
+	}
+	if whole {
+		v.blocks, v.log = nil, nil
+	}
+	v.shelf.saves++
+	v.at = at
+	return write(v)
+}
+
+func (v storedBlocks) PutBlock(head, bodies []byte) error {
+	v.blocks = append(v.blocks, [2][]byte{bytes.Clone(head), bytes.Clone(bodies)})
+	return nil
+}
+
+func (v storedBlocks) Put(key string, text []byte) error {
+	v.log = append(v.log, loggedChange{key, bytes.Clone(text)})
+	return nil
+}
+
+func (v storedBlocks) Delete(key string) error { return v.Put(key, nil) }
+
+func (v storedBlocks) LoadBlocks(_ context.Context, changed func(string, []byte) error,
+	block func([]byte, func() ([]byte, error), int) error) error {
+	var failure error
+	for _, change := range v.log {
+		failure = errors.Join(failure, changed(change.key, change.json))
+	}
+	for _, b := range v.blocks {
+		failure = errors.Join(failure, block(bytes.Clone(b[0]), func() ([]byte, error) { return b[1], nil },
+			len(b[1])))
+	}
+	return failure
+}
+
+func (v storedBlocks) NeedsRewrite() bool { return len(v.log) > 20 }
+
+func (v *storedContent) Checkpoint(context.Context) (persistence.Checkpoint, bool, error) {
+	return v.at, v.at != persistence.Checkpoint{}, nil
+}
+
+func (v *storedContent) Load(_ context.Context, object func([]byte) error) error {
+	for _, text := range v.objects {
+		if err := object(text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *storedContent) Save(_ context.Context, at persistence.Checkpoint, whole bool,
+	write func(persistence.Writer) error) error {
+	v.shelf.mu.Lock()
+	defer v.shelf.mu.Unlock()
+	if v.shelf.fails != nil {
+		return v.shelf.fails
+	}
+	if whole {
+		v.objects = map[string][]byte{}
+	}
+	v.shelf.saves++
+	v.at = at
+	return write(v)
+}
+
+func (v *storedContent) Put(key string, text []byte) error {
+	v.objects[key] = bytes.Clone(text)
+	return nil
+}
+
+func (v *storedContent) Delete(key string) error {
+	delete(v.objects, key)
+	return nil
+}
+
+func (v *storedContent) Close() error {
+	v.shelf.mu.Lock()
+	defer v.shelf.mu.Unlock()
+	v.claimed = false
+	return nil
+}
+
+// only returns what is kept of the only view.
+func (s *memoryBackend) only(t *testing.T) *storedContent {
+	t.Helper()
+	for _, v := range s.views {
+		return v
+	}
+	t.Fatal("nothing is kept")
+	return nil
+}

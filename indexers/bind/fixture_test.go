@@ -1,0 +1,152 @@
+package bind_test
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/bind"
+	"github.com/crdcache/crdcache/indexers/query"
+	"github.com/crdcache/crdcache/readapi"
+	"github.com/crdcache/crdcache/readapi/testcluster"
+)
+
+func parse(t testing.TB, resources string) *indexers.Config {
+	t.Helper()
+	text := "apiVersion: crdcache.dev/v1beta1\nkind: IndexConfig\nmetadata: {name: test}\nspec:\n  resources:\n" + resources
+	c, err := indexers.Parse(indexers.Source{Name: "c.yaml", Data: []byte(text)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+const (
+	widgetsByColor = `  - name: widgets
+    match: {group: example.com, resource: widgets}
+    indexes: [{name: color, path: .spec.color}]
+`
+	widgetsBySize = `  - name: widgets
+    match: {group: example.com, resource: widgets}
+    indexes: [{name: color, path: .metadata.name}, {name: size, path: .spec.size, type: int, order: sorted}]
+`
+	widgetsDecoded = `  - name: widgets
+    match: {group: example.com, resource: widgets}
+    storage: {mode: object}
+    indexes: [{name: color, path: .spec.color}]
+`
+	anyExample = `  - name: all
+    match: {group: "*.example.com", resource: "*"}
+    optional: true
+    indexes: [{name: color, path: .spec.color}]
+`
+)
+
+// fixture is a server with a tracker and a factory.
+type fixture struct {
+	*testing.T
+	ctx     context.Context
+	cluster *testcluster.Cluster
+	server  *rest.Config
+	tracker *discovery.Tracker
+	factory *dynamicinformer.Factory
+}
+
+func newScene(t *testing.T) *fixture {
+	t.Helper()
+	return newSceneBehind(t, func(server http.Handler) http.Handler { return server })
+}
+
+// newSceneBehind is newScene with middleware before the server.
+func newSceneBehind(t *testing.T, before func(http.Handler) http.Handler) *fixture {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	cluster := cluster()
+	server := readapi.Config(before(cluster))
+	tracker, err := discovery.NewTracker(server, discovery.TrackerOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := tracker.Run(ctx); err != nil { // ended by cancel
+			t.Error(err)
+		}
+	})
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server,
+		Types: tracker.Types(), Linger: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := factory.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := factory.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+		cancel()
+		running.Wait()
+	})
+	return &fixture{t, ctx, cluster, server, tracker, factory}
+}
+
+// delete deletes an object.
+func (s *fixture) delete(gvr schema.GroupVersionResource, namespace, name string) {
+	s.Helper()
+	resource := s.cluster.Client().Resource(gvr).Namespace(namespace)
+	if err := resource.Delete(s.ctx, name, metav1.DeleteOptions{}); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// follow binds a config to the tracker's types.
+func (s *fixture) follow(config *indexers.Config) *bind.Binding {
+	s.Helper()
+	b, err := bind.New(s.factory, config, bind.Options{OnError: func(err error) { s.Error(err) }})
+	if err != nil {
+		s.Fatal(err)
+	}
+	stop := b.Follow(s.tracker)
+	s.Cleanup(func() {
+		stop()
+		b.Close()
+	})
+	return b
+}
+
+// eventually waits until the check passes.
+func (s *fixture) eventually(what string, check func() bool) {
+	s.Helper()
+	for !check() {
+		select {
+		case <-s.ctx.Done():
+			s.Fatalf("%s: it never happened", what)
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// queryReturns reports whether a query returns exactly these objects.
+func queryReturns(b *bind.Binding, resource, text string, want ...string) bool {
+	querier, err := b.Querier(resource)
+	if err != nil {
+		return false
+	}
+	q, err := query.Parse(text)
+	if err != nil {
+		panic(err)
+	}
+	keys, err := querier.Keys(context.Background(), q, query.Options{})
+	return err == nil && slices.Equal(keys, want)
+}

@@ -1,0 +1,108 @@
+package references
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/crdcache/crdcache/indexers"
+)
+
+// TypeGraph is a graph as seen by the objects of one type. It returns their keys, namespace/name, sorted and
+// without duplicates.
+type TypeGraph struct {
+	graph *Graph
+	typ   Object
+	names []string // known without a source
+}
+
+// NewView returns an empty view with the names of some references and [Owners], to check queries.
+func NewView(declared []*indexers.Reference) *TypeGraph {
+	return &TypeGraph{graph: New(), names: newExtractor(declared).names}
+}
+
+// ForType returns the view of a type.
+func (g *Graph) ForType(t Type) *TypeGraph {
+	return &TypeGraph{graph: g, typ: Object{Group: t.Group, Resource: t.Resource, Kind: t.Kind}}
+}
+
+// Names returns the names of the references of the type's sources, sorted.
+func (v *TypeGraph) Names() []string {
+	v.graph.mu.Lock()
+	defer v.graph.mu.Unlock()
+	names := append([]string{Owners}, v.names...)
+	for _, k := range v.graph.mu.find(v.typ) {
+		for m := range k.sources {
+			names = append(names, m.extract.names...)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Dangling returns the objects with a dangling reference of one name, or of any if it is empty.
+func (v *TypeGraph) Dangling(name string) []string {
+	return v.keys(v.graph.Dangling(), name, func(r Reference) Object { return r.From })
+}
+
+// RefersTo returns the objects that refer to o, by the reference of one name, or by any if it is empty. Like
+// [Graph.To], it leaves out references to another object of that name.
+func (v *TypeGraph) RefersTo(o Object, name string) []string {
+	return v.keys(v.graph.To(o), name, func(r Reference) Object { return r.From })
+}
+
+// CountRecreated counts the references that RefersTo leaves out because they are to another object of that
+// name.
+func (v *TypeGraph) CountRecreated(o Object, name string) int {
+	return len(v.keys(v.graph.ToOtherUIDs(o), name, func(r Reference) Object { return r.From }))
+}
+
+// ReferredBy returns the objects that o refers to, existing or not. It leaves out references with the UID of
+// another object than the existing one.
+func (v *TypeGraph) ReferredBy(o Object, name string) []string {
+	return v.keys(v.graph.from(o, func(e *edge) bool { return !e.refersToOtherUID("") }), name,
+		func(r Reference) Object { return r.To })
+}
+
+// keys returns the keys of the objects of the view's type.
+func (v *TypeGraph) keys(all []Reference, name string, of func(Reference) Object) []string {
+	keys := []string{}
+	for _, r := range all {
+		o := of(r)
+		key, ok := o.StoreKey()
+		if ok && v.ofType(Type{Group: o.Group, Resource: o.Resource, Kind: o.Kind}) &&
+			(name == "" || r.Name == name) {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, strings.Compare)
+	return slices.Compact(keys)
+}
+
+func (v *TypeGraph) ofType(t Type) bool {
+	return t.Group == v.typ.Group && (t.Kind != "" && t.Kind == v.typ.Kind || t.Resource != "" &&
+		t.Resource == v.typ.Resource)
+}
+
+// WhyNothing returns why RefersTo or, with from, ReferredBy can be empty for an existing object: an unknown
+// type name, no source for the type, or a missing namespace. It returns "" otherwise.
+func (v *TypeGraph) WhyNothing(o Object, from bool) string {
+	v.graph.mu.Lock()
+	defer v.graph.mu.Unlock()
+	name := Object{Group: o.Group, Resource: o.Resource, Kind: o.Kind}.String()
+	name = strings.TrimSpace(name)
+	found := v.graph.mu.find(o)
+	followed := slices.ContainsFunc(found, func(k *kind) bool { return len(k.sources) > 0 })
+	switch {
+	case from && !followed:
+		return "no informer follows objects of type " + name + ", so their references are unknown"
+	case !followed && !slices.ContainsFunc(found, func(k *kind) bool { return len(k.nodes) > 0 }):
+		return "nothing refers to objects of type " + name +
+			", and no informer follows them; a type is written as its kind or plural name with its group, as in Issuer.cert-manager.io"
+	case o.Namespace == "" && slices.ContainsFunc(found, func(k *kind) bool {
+		return k.known &&
+			k.Namespaced
+	}):
+		return "objects of type " + name + " have a namespace; write namespace/" + o.Name
+	}
+	return ""
+}

@@ -1,0 +1,151 @@
+package browser_test
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/bind"
+	"github.com/crdcache/crdcache/readapi/testcluster"
+	"github.com/crdcache/crdcache/web"
+)
+
+const testdata = "../../testdata"
+
+var (
+	workloads = schema.GroupVersionResource{Group: "demo.crdcache.dev", Version: "v1", Resource: "workloads"}
+	secrets   = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+)
+
+// fixture is the page of a cluster.
+type fixture struct {
+	factory *dynamicinformer.Factory
+	handler *web.Handler
+	server  *httptest.Server
+}
+
+// serve serves a page for a server with the indexes of a config and additional types.
+func serve(t *testing.T, config *rest.Config, indexes indexers.Source,
+	types ...schema.GroupVersionResource) *fixture {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	declared, err := indexers.Parse(indexes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := discovery.NewClient(config, discovery.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	catalog, err := client.Catalog(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: config})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = factory.Shutdown(context.Background()) })
+	binding, err := bind.New(factory, declared, bind.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(binding.Close)
+	if err := binding.Resolve(catalog); err != nil {
+		t.Fatal(err)
+	}
+	for _, gvr := range types {
+		if _, err := factory.ForResource(gvr); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := factory.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	waiting, cancelWaiting := context.WithTimeout(ctx, patience)
+	defer cancelWaiting()
+	_ = factory.WaitForSync(waiting) // what is not synced shows
+	admin, err := dynamicinformer.NewClient(config, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	definitions, err := bind.Definitions(waiting, admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byName := map[schema.GroupResource]*crd.Definition{}
+	for _, d := range definitions {
+		byName[d.GroupResource()] = d
+	}
+	handler, err := web.NewHandler(web.Source{Title: "sandbox", Factory: factory, Binding: binding,
+		Definition: func(gvr schema.GroupVersionResource) *crd.Definition {
+			return byName[gvr.GroupResource()]
+		}}, web.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &fixture{factory: factory, handler: handler, server: httptest.NewServer(handler)}
+	t.Cleanup(s.server.Close)
+	t.Cleanup(handler.Close)
+	return s
+}
+
+func (s *fixture) link() string { return s.server.URL + s.handler.Login() }
+
+// platform returns the config of testdata.
+func platform(t *testing.T) indexers.Source {
+	t.Helper()
+	source, err := indexers.ReadSource(testdata + "/indexes/platform.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return source
+}
+
+// inMemory returns a cluster with the objects of testdata, a Secret, and a workload with a dangling
+// reference. It adds the given number of further workloads.
+func inMemory(t *testing.T, more int) *testcluster.Cluster {
+	t.Helper()
+	cluster, err := testcluster.New(t.Context(),
+		testcluster.Options{Paths: []string{testdata + "/crds", testdata + "/objects"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	load(t, cluster, map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "vault",
+			"namespace": "default"},
+		"data": map[string]any{"password": "Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5"},
+	})
+	load(t, cluster, workload("lost", "nowhere", 1))
+	for i := range more {
+		load(t, cluster, workload(fmt.Sprintf("many-%05d", i), "production-eu", i%7))
+	}
+	return cluster
+}
+
+func load(t *testing.T, cluster *testcluster.Cluster, object map[string]any) {
+	t.Helper()
+	if err := cluster.Load(t.Context(), &unstructured.Unstructured{Object: object}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func workload(name, environment string, replicas int) map[string]any {
+	return map[string]any{
+		"apiVersion": "demo.crdcache.dev/v1", "kind": "Workload",
+		"metadata": map[string]any{"name": name, "namespace": "payments",
+			"labels": map[string]any{"demo.crdcache.dev/team": fmt.Sprint("team-", replicas)}},
+		"spec": map[string]any{"environment": environment, "image": "registry.example.com/x:1",
+			"replicas": int64(replicas), "tier": "standard"},
+	}
+}

@@ -1,0 +1,99 @@
+package history_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/crdcache/crdcache/dynamicinformer/status"
+)
+
+// incarnations is a listener that checks the order of its notifications for permanent informers. The end of
+// one visitor's informer and the start of the next are not ordered.
+type incarnations struct {
+	name string
+
+	mu struct {
+		sync.Mutex
+		informers map[string]*informerState // by resource and view
+		nonsense  []string
+	}
+}
+
+// informerState is the state of an informer.
+type informerState struct {
+	number          int
+	running, synced bool
+}
+
+func newIncarnations(name string) *incarnations {
+	g := &incarnations{name: name}
+	g.mu.informers = map[string]*informerState{}
+	return g
+}
+
+func (g *incarnations) listener() status.Listener {
+	return status.Listener{
+		IncarnationStarted: func(now status.Incarnation) {
+			g.check(now, "starts", func(c *informerState) bool {
+				ok := !c.running && now.Number == c.number+1
+				*c = informerState{number: now.Number, running: true}
+				return ok
+			})
+		},
+		IncarnationSynced: func(now status.Incarnation) {
+			g.check(now, "is synced", func(c *informerState) bool {
+				ok := c.running && !c.synced && now.Number == c.number
+				c.synced = true
+				return ok
+			})
+		},
+		IncarnationEnded: func(now status.Incarnation, _ status.Reason) {
+			g.check(now, "ends", func(c *informerState) bool {
+				ok := c.running && now.Number == c.number
+				c.running = false
+				return ok
+			})
+		},
+	}
+}
+
+// check records a notification that contradicts the earlier ones.
+func (g *incarnations) check(now status.Incarnation, what string, sensible func(*informerState) bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if strings.Contains(now.Options, excludedNamespace) {
+		return
+	}
+	key := now.GVR.Resource + "|" + now.Options
+	c := g.mu.informers[key]
+	if c == nil {
+		c = &informerState{}
+		g.mu.informers[key] = c
+	}
+	before := *c
+	if !sensible(c) {
+		g.mu.nonsense = append(g.mu.nonsense, fmt.Sprintf("%s: incarnation %d of %s %s after %+v", g.name,
+			now.Number, key, what, before))
+	}
+}
+
+// checkStatus compares the notifications of an informer with its status.
+func (g *incarnations) checkStatus(status status.Status) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	want := informerState{number: status.Incarnation, running: true, synced: true}
+	if c := g.mu.informers[status.GVR.Resource+"|"+status.Options]; c == nil || *c != want {
+		return fmt.Errorf("the listener to %s was told of %+v, want %+v", g.name, c, want)
+	}
+	return nil
+}
+
+// takeNonsense returns the contradictions, each once.
+func (g *incarnations) takeNonsense() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	nonsense := g.mu.nonsense
+	g.mu.nonsense = nil
+	return nonsense
+}

@@ -1,0 +1,142 @@
+package sharding_test
+
+import (
+	"fmt"
+	"net"
+	"net/rpc"
+	"time"
+)
+
+// listen receives the replicas' reports until the test ends.
+func (s *fixture) listen() {
+	s.Helper()
+	server := rpc.NewServer()
+	if err := server.RegisterName("Scene", &toldScene{s}); err != nil {
+		s.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.address = listener.Addr().String()
+	s.Cleanup(func() { _ = listener.Close() })
+	go func() { // ended by the cleanup
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go server.ServeConn(connection) // ends with the replica
+		}
+	}()
+}
+
+// toldScene has the methods that replicas call.
+type toldScene struct{ scene *fixture }
+
+// Acquired reports that a replica has acquired a shard.
+func (t *toldScene) Acquired(r Report, _ *struct{}) error {
+	s := t.scene
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.isStaleLocked(r) {
+		return nil
+	}
+	if known := s.mu.tokens[r.Shard]; r.Token <= known && s.mu.holders[r.Shard] != nil {
+		s.Errorf("%s has acquired shard %d by token %d after %d", r.Replica, r.Shard, r.Token, known)
+	}
+	s.mu.holders[r.Shard], s.mu.tokens[r.Shard] = s.mu.replicas[r.Replica], r.Token
+	return nil
+}
+
+// Left reports that a replica is releasing a shard or has lost it.
+func (t *toldScene) Left(r Report, _ *struct{}) error {
+	s := t.scene
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.tokens[r.Shard] != r.Token {
+		return nil // another replica holds it
+	}
+	delete(s.mu.holders, r.Shard)
+	if _, known := s.mu.leaving[r.Shard]; !known {
+		s.mu.leaving[r.Shard] = ownershipEnd{s.mu.replicas[r.Replica], time.Now(), graceful}
+	}
+	return nil
+}
+
+// isStaleLocked reports whether a later ownership exists. Only a suspended replica may send such a report.
+func (s *fixture) isStaleLocked(r Report) bool {
+	if r.Token >= s.mu.tokens[r.Shard] {
+		return false
+	}
+	if by := s.mu.replicas[r.Replica]; by.paused {
+		by.stale++
+	} else {
+		s.Errorf("%s works in shard %d by token %d, after %d", r.Replica, r.Shard, r.Token,
+			s.mu.tokens[r.Shard])
+	}
+	return true
+}
+
+// Begin reports that a replica starts to reconcile an object.
+func (t *toldScene) Begin(r Report, _ *struct{}) error {
+	s := t.scene
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.isStaleLocked(r) {
+		return nil
+	}
+	by := s.mu.replicas[r.Replica]
+	other, working := s.mu.busy[r.UID]
+	if pausedOrGone := working && (other.by.gone || other.by.paused && other.token < r.Token); working &&
+		!pausedOrGone {
+		s.Errorf("%s works on %s while %s does", r.Replica, r.Object, other.by.name)
+	}
+	if d, ok := s.mu.leaving[r.Shard]; ok && d.from != by {
+		delete(s.mu.leaving, r.Shard)
+		s.mu.took[d.endManner] = append(s.mu.took[d.endManner], time.Since(d.at))
+	}
+	s.mu.busy[r.UID] = work{by, r.Token}
+	return nil
+}
+
+// GiveUp reports that a replica abandons the work.
+func (t *toldScene) GiveUp(r Report, _ *struct{}) error {
+	s := t.scene
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.doneLocked(r)
+	return nil
+}
+
+// End reports that the work is done.
+func (t *toldScene) End(r Report, _ *struct{}) error {
+	s := t.scene
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.doneLocked(r)
+	if s.isStaleLocked(r) {
+		return nil
+	}
+	var number int
+	if _, err := fmt.Sscanf(r.Object, "object-%d", &number); err != nil {
+		return err
+	}
+	s.mu.seen[number] = r.Value
+	return nil
+}
+
+func (s *fixture) doneLocked(r Report) {
+	if w := s.mu.busy[r.UID]; w.by == s.mu.replicas[r.Replica] && w.token == r.Token {
+		delete(s.mu.busy, r.UID)
+	}
+}
+
+// Deleted reports that a replica considers an object deleted.
+func (t *toldScene) Deleted(r Report, _ *struct{}) error {
+	s := t.scene
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.deleted = append(s.mu.deleted, r.Object+" by "+r.Replica)
+	return nil
+}

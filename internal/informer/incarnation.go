@@ -1,0 +1,261 @@
+package informer
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/crdcache/crdcache/internal/newer"
+	"github.com/crdcache/crdcache/internal/packed"
+	"github.com/crdcache/crdcache/internal/store"
+)
+
+// incarnation is one run of an informer, and the store of its reflector. Each event is a write to the
+// informer's store and a notification in each queue. An incarnation that has ended cannot write.
+type incarnation struct {
+	informer  *Informer
+	cancel    context.CancelFunc
+	transform cache.TransformFunc
+	// onError is called when a list or watch ends with an error.
+	onError cache.WatchErrorHandlerWithContext
+	// resyncCheck is the period of looking for handlers that are due for a resync; zero means never.
+	resyncCheck time.Duration
+	logger      klog.Logger
+
+	// pendingLists is the number of partitions that have not listed in this incarnation. onListed, if not
+	// nil, is called when there are none left. Both are guarded by Informer.mu, and so is partitions, the
+	// number of running partitions.
+	pendingLists int
+	onListed     func()
+	partitions   int
+}
+
+var (
+	_ cache.ReflectorStore    = (*incarnation)(nil)
+	_ cache.TransformingStore = (*incarnation)(nil)
+	_ newer.BookmarkStore     = (*incarnation)(nil)
+)
+
+// Transformer implements cache.TransformingStore. It transforms and packs the objects of a watch-list when
+// they arrive, and returns the stored item if the object has not changed, to save memory. Replace transforms
+// the items again. If the transform fails, it returns the object unchanged, and Replace reports the error.
+func (g *incarnation) Transformer() cache.TransformFunc {
+	if _, packs := g.informer.store.Form().(*store.Packed); g.transform == nil && !packs {
+		return nil
+	}
+	return func(obj any) (any, error) {
+		item, err := g.listedItem(obj)
+		if err != nil {
+			return obj, nil
+		}
+		i := g.informer
+		if key, err := i.keyOf(item); err == nil {
+			if had, found := i.store.Snapshot().Get(key); found && i.store.Form().Same(had, item) {
+				item = had
+			}
+		}
+		return item, nil
+	}
+}
+
+// Add implements cache.ReflectorStore.
+func (g *incarnation) Add(obj any) error { return g.put(obj, nil) }
+
+// Update implements cache.ReflectorStore.
+func (g *incarnation) Update(obj any) error { return g.put(obj, nil) }
+
+// put stores an object if the partition admits it. A nil partition admits all.
+func (g *incarnation) put(obj any, owner *partition) error {
+	item, err := g.item(obj)
+	if err != nil {
+		return err
+	}
+	keyed, err := g.informer.keyed(item)
+	if err != nil {
+		return err
+	}
+	g.informer.mutations.AddObject(item)
+	for {
+		if done, err := g.commit(g.informer.store.Prepare(keyed), owner); done || err != nil {
+			return err
+		}
+	}
+}
+
+// commit stores a prepared object and notifies the handlers. It returns false if the object has to be
+// prepared again because indexes were added.
+func (g *incarnation) commit(p store.Prepared, owner *partition) (bool, error) {
+	i := g.informer
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.mu.current != g {
+		return false, ErrIncarnationOver
+	}
+	if owner != nil && !owner.admitsLocked(p) {
+		return true, nil
+	}
+	old, ok := i.store.Put(p)
+	if !ok {
+		return false, nil
+	}
+	owner.advanceLocked(p.ResourceVersion)
+	i.mu.log.recordPut(p, old)
+	switch {
+	case old == nil:
+		i.notifyLocked(added(p.Item, false))
+	case sameUID(old, p.Item):
+		i.notifyLocked(updated(old, p.Item, sameVersion(old, p.Item)))
+	default:
+		i.notifyLocked(deletedUnobserved(p.Key, old), added(p.Item, false))
+	}
+	return true, nil
+}
+
+// Delete implements cache.ReflectorStore. Handlers are not notified if the object is not stored.
+func (g *incarnation) Delete(obj any) error { return g.delete(obj, nil) }
+
+// delete removes an object if it belongs to the partition. All objects belong to a nil partition.
+func (g *incarnation) delete(obj any, owner *partition) error {
+	i := g.informer
+	item, failure := g.item(obj)
+	if failure != nil {
+		item = obj // which has the key and the resource version
+	}
+	key, err := i.keyOf(item)
+	if err != nil {
+		return err
+	}
+	if err := g.remove(key, item, failure == nil, owner); err != nil {
+		return err
+	}
+	if failure != nil {
+		utilruntime.HandleErrorWithLogger(g.logger, failure,
+			"Delivering a deletion with the last known state", "key", key)
+	}
+	return nil
+}
+
+func (g *incarnation) remove(key string, final Item, known bool, owner *partition) error {
+	i := g.informer
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.mu.current != g {
+		return ErrIncarnationOver
+	}
+	version := resourceVersion(final)
+	if owner != nil && !owner.deletesLocked(key, version) {
+		return nil
+	}
+	owner.advanceLocked(version)
+	old := i.store.Remove(key, version)
+	if old == nil {
+		i.mu.log.advanceTo(version)
+	} else {
+		i.mu.log.record(key, version, old, nil)
+	}
+	switch {
+	case old == nil:
+	case known:
+		i.notifyLocked(deleted(final))
+	default:
+		i.notifyLocked(deletedUnobserved(key, old))
+	}
+	return nil
+}
+
+// Bookmark implements newer.BookmarkStore.
+func (g *incarnation) Bookmark(resourceVersion string) error { return g.bookmark(resourceVersion, nil) }
+
+func (g *incarnation) bookmark(resourceVersion string, owner *partition) error {
+	i := g.informer
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.mu.current != g {
+		return ErrIncarnationOver
+	}
+	i.store.SetResourceVersion(resourceVersion)
+	owner.advanceLocked(resourceVersion)
+	i.mu.log.advanceTo(resourceVersion)
+	return nil
+}
+
+// Resync implements cache.ReflectorStore. The handlers that are due receive an update without a change for
+// each object.
+func (g *incarnation) Resync() error {
+	i := g.informer
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.mu.current != g {
+		return ErrIncarnationOver
+	}
+	items := i.store.Snapshot().Items()
+	batch := make([]notification, len(items))
+	for k, item := range items {
+		batch[k] = updated(item, item, true)
+	}
+	i.notifyLocked(batch...)
+	return nil
+}
+
+// shouldResync determines the handlers that are due for a resync, and reports whether there are any.
+func (g *incarnation) shouldResync() bool {
+	i := g.informer
+	now := i.clock.Now()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	due := false
+	for _, r := range i.mu.handlers {
+		r.resyncing = r.dueLocked(now)
+		due = due || r.resyncing
+	}
+	return due
+}
+
+// sameUID reports whether two items with one key are the same object. A missing UID equals all others.
+func sameUID(a, b Item) bool {
+	before, after := uidOf(a), uidOf(b)
+	return before == after || before == "" || after == ""
+}
+
+// uidOf returns "" if the item has no metadata.
+func uidOf(item Item) types.UID {
+	if o, ok := item.(*packed.Object); ok {
+		return o.UID()
+	}
+	if m, err := meta.Accessor(item); err == nil {
+		return m.GetUID()
+	}
+	return ""
+}
+
+// sameVersion reports whether two items have the same resource version, as in a relist or resync.
+func sameVersion(a, b Item) bool {
+	before, known := versionOf(a)
+	after, also := versionOf(b)
+	return known && also && before == after
+}
+
+// versionOf returns false if the item has no metadata.
+func versionOf(item Item) (string, bool) {
+	if o, ok := item.(*packed.Object); ok {
+		return o.Version(), true
+	}
+	m, err := meta.Accessor(item)
+	if err != nil {
+		return "", false
+	}
+	return m.GetResourceVersion(), true
+}
+
+// resourceVersion returns "" if the object has no metadata. The result does not reference the object.
+func resourceVersion(obj any) string {
+	if m, err := meta.Accessor(obj); err == nil {
+		return m.GetResourceVersion()
+	}
+	return ""
+}

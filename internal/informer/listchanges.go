@@ -1,0 +1,150 @@
+package informer
+
+import "github.com/crdcache/crdcache/internal/store"
+
+// listChanges has the changes that a list made to the cache. It is immutable.
+//
+// Each handler's queue has one element for the whole listing, and its notifications are made one by one when
+// the handler is called. The notifications of a million objects would take as much memory, for each handler,
+// as the compressed objects.
+type listChanges struct {
+	changes changes
+	// initial is true until the informer has synced. takeover is true for the first list of each later
+	// incarnation, see the type incarnation. With takeover, handlers are notified of objects with an
+	// unchanged resource version, because the type's version may have changed.
+	initial, takeover bool
+	// oldUnseen is true if handlers have not seen the old objects of the changes.
+	oldUnseen bool
+}
+
+type changes interface {
+	Len() int
+	At(n int) store.Change
+}
+
+var _ changes = store.Differences{}
+
+type changeSlice []store.Change
+
+// Len implements changes.
+func (l changeSlice) Len() int { return len(l) }
+
+// At implements changes.
+func (l changeSlice) At(n int) store.Change { return l[n] }
+
+// initialContent has the cached objects as additions, for one new handler. It makes the list of items when
+// the handler is called, not under the informer's lock, so that new handlers do not delay events.
+type initialContent struct {
+	snapshot *store.Snapshot // nil once items are made
+	items    []Item
+}
+
+// Len implements changes.
+func (p *initialContent) Len() int {
+	if p.snapshot != nil {
+		return p.snapshot.Len()
+	}
+	return len(p.items)
+}
+
+// At implements changes. It can be called once for each n, because it releases the item.
+func (p *initialContent) At(n int) store.Change {
+	if p.snapshot != nil {
+		p.items, p.snapshot = p.snapshot.Items(), nil
+	}
+	item := p.items[n]
+	p.items[n] = nil
+	return store.Change{New: item}
+}
+
+// notificationsFor returns the notifications of change n: none, one, or two if one object has replaced
+// another.
+func (l *listChanges) notificationsFor(n int) (result [2]notification, count int) {
+	c := l.changes.At(n)
+	if l.oldUnseen {
+		c.Old = nil
+	}
+	switch {
+	case c.New == nil && c.Old == nil:
+		return result, 0
+	case c.New == nil:
+		result[0] = deletedUnobserved(c.Key, c.Old)
+	case c.Old == nil:
+		result[0] = added(c.New, l.initial)
+	case sameUID(c.Old, c.New):
+		result[0] = updated(c.Old, c.New, !l.takeover && sameVersion(c.Old, c.New))
+	default:
+		result[0], result[1] = deletedUnobserved(c.Key, c.Old), added(c.New, l.initial)
+		return result, 2
+	}
+	return result, 1
+}
+
+// count returns the number of notifications, and how many of them are resyncs. It adds the notifications to
+// events.
+func (l *listChanges) count(events *eventCounts) (all, resyncs int) {
+	var sum eventTally
+	for n := range l.changes.Len() {
+		result, count := l.notificationsFor(n)
+		for k := range count {
+			if result[k].resync {
+				resyncs++
+			}
+			sum.add(&result[k])
+		}
+		all += count
+	}
+	events.add(sum)
+	return all, resyncs
+}
+
+// notificationCursor iterates over the notifications of a listing, for one handler.
+type notificationCursor struct {
+	listChanges
+	n, remaining int
+	// wantsResyncs is true if the handler takes part in resyncs.
+	wantsResyncs bool
+	// pending is the second notification of a change, if hasPending is set.
+	pending    notification
+	hasPending bool
+}
+
+// next returns the next notification. There must be one.
+func (c *notificationCursor) next() notification {
+	c.remaining--
+	if c.hasPending {
+		c.hasPending = false
+		return c.pending
+	}
+	for {
+		result, count := c.notificationsFor(c.n)
+		c.n++
+		if count == 0 || result[0].resync && !c.wantsResyncs {
+			continue
+		}
+		if count == 2 {
+			c.pending, c.hasPending = result[1], true
+		}
+		return result[0]
+	}
+}
+
+// next removes the first notification of a queue element, and reports whether there are more.
+func (n *notification) next() (notification, bool) {
+	if n.kind != kindList {
+		return *n, false
+	}
+	c := n.current.(*notificationCursor)
+	return c.next(), c.remaining > 0
+}
+
+// count returns the number of events of a queue element.
+func (n *notification) count() int {
+	switch n.kind {
+	case kindMark:
+		return 0
+	case kindList:
+		return n.current.(*notificationCursor).remaining
+	}
+	return 1
+}

@@ -1,0 +1,110 @@
+package readapi_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/crdcache/crdcache/internal/apiserver"
+	"github.com/crdcache/crdcache/readapi"
+)
+
+// oneSlice grants one time slice at a time, and counts them.
+type oneSlice struct {
+	slot chan struct{}
+	held bool
+	n    int
+}
+
+func newOneSlice() *oneSlice { return &oneSlice{slot: make(chan struct{}, 1)} }
+
+// Begin implements Scheduler.
+func (o *oneSlice) Begin(ctx context.Context) (end func(), err error) {
+	select {
+	case o.slot <- struct{}{}:
+		o.held = true
+		o.n++
+		return func() { o.held = false; <-o.slot }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// recorder is a response writer that reports writes during a time slice.
+type recorder struct {
+	*httptest.ResponseRecorder
+	t     *testing.T
+	turns *oneSlice
+}
+
+// Write implements http.ResponseWriter.
+func (r *recorder) Write(data []byte) (int, error) {
+	if r.turns.held {
+		r.t.Error("the client is written to during a time slice")
+	}
+	return r.ResponseRecorder.Write(data)
+}
+
+// TestTimeSlices: lists and watches evaluate all objects in short time slices, and write between them.
+func TestTimeSlices(t *testing.T) {
+	var excluded []string
+	for range 2 * readapi.WorkPerSlice {
+		excluded = append(excluded, fmt.Sprint("!x", len(excluded)))
+	}
+	for name, path := range map[string]string{
+		"list":       widgetsPath + "?labelSelector=color=red",
+		"watch":      widgetsPath + "?watch=1&timeoutSeconds=1&labelSelector=color=red&resourceVersion=4",
+		"watch-list": widgetsPath + "?watch=1&timeoutSeconds=1&labelSelector=color=red",
+		"long":       widgetsPath + "?labelSelector=" + strings.Join(excluded, ","),
+	} {
+		t.Run(name, func(t *testing.T) {
+			storage := apiserver.NewStorage(apiserver.StorageOptions{})
+			apply(t, storage, widgetCRD)
+			const objects = 4 * readapi.CheckEvery
+			for i := range objects {
+				apply(t, storage, widget("default", "w"+strings.Repeat("x", i), "red"))
+			}
+			turns := newOneSlice()
+			h := readapi.NewHandler(storage, readapi.HandlerOptions{Scheduler: turns})
+			w := &recorder{httptest.NewRecorder(), t, turns}
+			h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+			if w.Code != http.StatusOK || strings.Count(w.Body.String(), `"kind":"Widget"`) != objects {
+				t.Errorf("got %d %.200s", w.Code, w.Body)
+			}
+			want := objects / readapi.CheckEvery
+			if name == "long" {
+				want *= 2
+			}
+			if turns.n < want {
+				t.Errorf("%d objects were evaluated in %d time slices, want %d at least", objects, turns.n, want)
+			}
+		})
+	}
+}
+
+// TestNoTimeSlice: a request without a time slice evaluates nothing, and ends with its context.
+func TestNoTimeSlice(t *testing.T) {
+	storage := newWidgets(t, apiserver.StorageOptions{})
+	turns := newOneSlice()
+	h := readapi.NewHandler(storage, readapi.HandlerOptions{Scheduler: turns})
+	end, err := turns.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end()
+	for _, path := range []string{widgetsPath, widgetsPath + "?watch=1"} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, path, nil))
+		cancel()
+		evaluated := strings.Contains(w.Body.String(), `"kind":"Widget"`)
+		if evaluated || !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+}

@@ -1,0 +1,168 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"k8s.io/apiserver/pkg/authentication/user"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+)
+
+// asUser returns a context with a user.
+func asUser(ctx context.Context, name string) context.Context {
+	return apirequest.WithUser(ctx, &user.DefaultInfo{Name: name})
+}
+
+// TestSlicesAreShared: users with many requests and users with few get time slices alternately.
+func TestSlicesAreShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := newFairScheduler()
+		shared.total, shared.perUser = 2, 2
+		var ends []func()
+		for range 2 {
+			end, err := shared.Begin(asUser(t.Context(), "first"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			ends = append(ends, end)
+		}
+		begun := make(chan string)
+		next := make(chan struct{})
+		for _, name := range []string{"a", "a", "a", "a", "b", "b", "c"} {
+			go func() { // ended by next
+				end, err := shared.Begin(asUser(context.Background(), name))
+				if err != nil {
+					t.Error(err)
+				}
+				begun <- name
+				<-next
+				end()
+			}()
+			synctest.Wait() // the order of arrival
+		}
+		ends[0]()
+		var order []string
+		for range 7 {
+			order = append(order, <-begun)
+			next <- struct{}{}
+			synctest.Wait()
+		}
+		if want := []string{"a", "b", "c", "a", "b", "a", "a"}; !slices.Equal(order, want) {
+			t.Errorf("order of time slices: %v, want %v", order, want)
+		}
+		ends[1]()
+		if len(shared.mu.users) > 0 || shared.mu.running > 0 || shared.mu.waiting.Len() > 0 {
+			t.Errorf("users left: %+v", shared.mu.users)
+		}
+	})
+}
+
+// TestSlicesOfOneUser: a user gets at most perUser time slices, and others get the rest. Cancelled requests
+// leave nothing behind.
+func TestSlicesOfOneUser(t *testing.T) {
+	shared := newFairScheduler()
+	shared.total, shared.perUser = 2, 1
+	endA, err := shared.Begin(asUser(t.Context(), "a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(asUser(t.Context(), "a"))
+	gone := errors.New("the client has gone")
+	cancel(gone)
+	if _, err := shared.Begin(ctx); !errors.Is(err, gone) {
+		t.Errorf("the second time slice of a user: %v", err)
+	}
+	endB, err := shared.Begin(asUser(t.Context(), "b"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	endA()
+	endB()
+	if len(shared.mu.users) > 0 || shared.mu.waiting.Len() > 0 {
+		t.Errorf("users left: %v", shared.mu.users)
+	}
+}
+
+// TestHugeSelectors: further requests of a user with the maximum of time slices wait, and requests of others
+// are answered meanwhile.
+func TestHugeSelectors(t *testing.T) {
+	d := start(t, newAPIServer(t), cached("workloads.demo.crdcache.dev"))
+	d.awaitReady()
+	shared := d.server.cache.scheduler
+	var ends []func()
+	for range shared.perUser {
+		end, err := shared.Begin(asUser(t.Context(), "greedy"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ends = append(ends, end)
+	}
+	const list = "/apis/demo.crdcache.dev/v1/workloads"
+	var excluded []string
+	for n := range 1000 {
+		excluded = append(excluded, fmt.Sprintf("x%d!=a", n))
+	}
+	paths := []string{
+		list + "?resourceVersion=0", list + "?watch=true&timeoutSeconds=1",
+		"/query" + list + "?count=true&scan=true",
+	}
+	answers := make(chan reply)
+	for n, path := range paths {
+		go func() { // ended by the end of the time slices
+			answers <- d.ask("greedy", http.MethodGet, path+"&labelSelector="+strings.Join(excluded, ","), "")
+		}()
+		for waiting := 0; waiting <= n; _, waiting = shared.counts("greedy") {
+			select {
+			case early := <-answers:
+				t.Fatalf("%s does not wait: %d", path, early.code)
+			default:
+			}
+			d.ask("", http.MethodGet, "/readyz", "") // limits the polling rate
+		}
+	}
+	for _, path := range paths {
+		if got := d.ask("modest", http.MethodGet, path, ""); got.code != http.StatusOK {
+			t.Errorf("%s of another user: %d %s", path, got.code, got.body)
+		}
+	}
+	if running, waiting := shared.counts("greedy"); running != shared.perUser || waiting != len(paths) {
+		t.Errorf("%d requests running, %d waiting", running, waiting)
+	}
+	for _, end := range ends {
+		end()
+	}
+	for range paths {
+		if got := <-answers; got.code != http.StatusOK {
+			t.Errorf("after the wait: %d %s", got.code, got.body)
+		}
+	}
+}
+
+// TestLongSelectorsAreNotReviewed: long selectors are not part of access reviews, which keeps these small.
+func TestLongSelectorsAreNotReviewed(t *testing.T) {
+	for name, tt := range map[string]struct {
+		selector string
+		want     string
+	}{
+		"short": {"a=b", "a=b"},
+		"long":  {strings.Repeat("a", maxReviewedSelector) + "=b", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := "/api/v1/pods?labelSelector=" + tt.selector + "&fieldSelector=" + tt.selector
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			info, err := resolver.NewRequestInfo(r)
+			if err != nil || info.LabelSelector != tt.want || info.FieldSelector != tt.want {
+				t.Errorf("authorized selectors are %q and %q, %v", info.LabelSelector, info.FieldSelector, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,100 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// ErrLost is the cause of the end of an Ownership's context if its Lease was not renewed in time, or another
+// replica has taken it.
+var ErrLost = errors.New("the shard was lost")
+
+// errReleased is the cause if the shard was given up.
+var errReleased = errors.New("the shard was given up")
+
+// Ownership is the term in which this replica holds a shard. It is safe for concurrent use.
+type Ownership struct {
+	shard  int
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+
+	mu struct {
+		sync.Mutex
+		token    int64
+		deadline time.Time // zero means none
+		wall     time.Time // the deadline without monotonic time
+		timer    *time.Timer
+	}
+}
+
+func newOwnership(ctx context.Context, shard int) *Ownership {
+	t := &Ownership{shard: shard}
+	t.ctx, t.cancel = context.WithCancelCause(ctx)
+	return t
+}
+
+// Shard returns the number of the shard, which counts from 0.
+func (t *Ownership) Shard() int { return t.shard }
+
+// Token returns the fencing token. It is greater than the tokens of all earlier ownerships of the shard. A
+// storage that remembers the greatest token of all writes, and refuses writes with a smaller one, is safe
+// from a replica that was paused and has lost the shard. The token is derived from the resource version of
+// the Lease, so that it also grows if the Lease is reset or deleted. It is 0 for shards without Leases.
+func (t *Ownership) Token() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.mu.token
+}
+
+// Context returns a context that ends with the ownership, at the latest at the renew deadline. Its cause is
+// ErrLost if the shard was not given up.
+func (t *Ownership) Context() context.Context { return t.ctx }
+
+// Valid reports whether the replica holds the shard now. It reads the monotonic clock and the wall clock,
+// which continues while a machine is suspended. After a pause of the process the context may not have ended
+// yet.
+func (t *Ownership) Valid() bool {
+	t.mu.Lock()
+	deadline, wall := t.mu.deadline, t.mu.wall
+	t.mu.Unlock()
+	now := time.Now()
+	return t.ctx.Err() == nil && (deadline.IsZero() || beforeByBothClocks(now, now.Round(0), deadline, wall))
+}
+
+// beforeByBothClocks reports whether a time is before a deadline by both clocks. The monotonic clock stops
+// while a machine is suspended, and the wall clock can be set back.
+func beforeByBothClocks(now, wallNow, deadline, wall time.Time) bool {
+	return now.Before(deadline) && wallNow.Before(wall)
+}
+
+// renewed sets the deadline after a renewal of the Lease.
+func (t *Ownership) renewed(token int64, deadline time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.mu.token, t.mu.deadline, t.mu.wall = token, deadline, deadline.Round(0)
+	if t.mu.timer == nil {
+		t.mu.timer = time.AfterFunc(time.Until(deadline), t.expire)
+		return
+	}
+	t.mu.timer.Reset(time.Until(deadline))
+}
+
+// expire ends the ownership, unless it has been renewed while the timer fired.
+func (t *Ownership) expire() {
+	if !t.Valid() {
+		t.lose()
+	}
+}
+
+func (t *Ownership) lose() { t.end(ErrLost) }
+
+func (t *Ownership) end(cause error) {
+	t.cancel(cause)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.mu.timer != nil {
+		t.mu.timer.Stop()
+	}
+}

@@ -1,0 +1,161 @@
+package disk
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/google/go-cmp/cmp"
+)
+
+func key(n byte) []byte { return bytes.Repeat([]byte{n}, keyLength) }
+
+// openEncrypted opens a store with keys, and the content of widgets.
+func openEncrypted(t *testing.T, fs vfs.FS, keys ...[]byte) (*Store, *storedContent) {
+	t.Helper()
+	s := New("/state", Options{fs: fs, Keys: keys})
+	t.Cleanup(func() { _ = s.Close() })
+	return s, openContent(t, s, "widgets").(*storedContent)
+}
+
+// TestKeys reads with and without the right key, and changes keys.
+func TestKeys(t *testing.T) {
+	fs := vfs.NewMem()
+	reopened := func(keys ...[]byte) *storedContent {
+		s, v := openEncrypted(t, fs, keys...)
+		t.Cleanup(func() { _ = s.Close() })
+		return v
+	}
+	end := func(v *storedContent) {
+		t.Helper()
+		if err := v.store.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fails := func(what string, keys ...[]byte) {
+		t.Helper()
+		v := reopened(keys...)
+		defer end(v)
+		if _, ok, err := v.Checkpoint(context.Background()); ok || !errors.Is(err, ErrKey) {
+			t.Errorf("%s: %v, %v", what, ok, err)
+		}
+		if all, err := loadBlocks(v); !errors.Is(err, ErrKey) || len(all.Changes)+len(all.Blocks) > 0 {
+			t.Errorf("%s: %v, %v", what, all, err)
+		}
+	}
+	want := blockContent{map[string]string{"a head": "some bodies"}, []string{"odd json of odd false"}}
+	reads := func(what string, stale bool, keys ...[]byte) {
+		t.Helper()
+		v := reopened(keys...)
+		defer end(v)
+		if _, ok, err := v.Checkpoint(context.Background()); !ok || err != nil {
+			t.Errorf("%s: %v, %v", what, ok, err)
+		}
+		got, err := loadBlocks(v)
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", what, err, diff)
+		}
+		if v.NeedsRewrite() != stale {
+			t.Errorf("%s: full: %v", what, v.NeedsRewrite())
+		}
+	}
+	save := func(keys ...[]byte) {
+		t.Helper()
+		v := reopened(keys...)
+		defer end(v)
+		saveBlocks(t, v, want.Blocks, "odd")
+	}
+	save(key(1))
+	reads("the key", false, key(1))
+	reads("the old key behind another", true, key(2), key(1))
+	reads("the key before an older one", false, key(1), key(2))
+	fails("another key", key(2))
+	fails("no key")
+	save(key(2), key(1))
+	reads("the new key alone", false, key(2))
+	fails("the old key alone", key(1))
+	save()
+	fails("a key for what is not encrypted", key(1))
+	reads("no key for what is not encrypted", false)
+}
+
+// TestWrongKeys rejects keys of the wrong length.
+func TestWrongKeys(t *testing.T) {
+	s := New(t.TempDir(), Options{Keys: [][]byte{key(1), []byte("too short")}})
+	if _, err := s.Open(context.Background(), "widgets"); err == nil ||
+		!strings.Contains(err.Error(), "Options.Keys[1] has 9 bytes") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// TestSealed: the files contain no readable data. Modified and moved records are damaged.
+func TestSealed(t *testing.T) {
+	fs := vfs.NewMem()
+	s, v := openEncrypted(t, fs, key(1))
+	saveBlocks(t, v, map[string]string{"a confidential head": "some confidential bodies"}, "confidential")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range files(t, fs, "/state") {
+		f, err := fs.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := f.Stat()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := make([]byte, info.Size())
+		if _, err := f.ReadAt(text, 0); err != nil && len(text) > 0 {
+			t.Fatal(err)
+		}
+		for _, word := range []string{"confidential", "widgets"} {
+			if bytes.Contains(text, []byte(word)) {
+				t.Errorf("%s has %q", path, word)
+			}
+		}
+	}
+	for name, change := range map[string]func(v *storedContent, db *pebble.DB, value []byte) error{
+		"changed": func(v *storedContent, db *pebble.DB, value []byte) error {
+			value[len(value)-1] ^= 1
+			return db.Set(v.numberedKey(blockPrefix, 0), value, pebble.Sync)
+		},
+		"moved": func(v *storedContent, db *pebble.DB, value []byte) error {
+			return db.Set(v.numberedKey(blockPrefix, 1), value, pebble.Sync)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, v := openEncrypted(t, vfs.NewMem(), key(1))
+			saveBlocks(t, v, map[string]string{"a head": "some bodies"})
+			_, err := v.store.withEngine(0, func(_ *engine, db *pebble.DB) error {
+				value, closer, err := db.Get(v.numberedKey(blockPrefix, 0))
+				if err != nil {
+					return err
+				}
+				value = bytes.Clone(value)
+				return errors.Join(closer.Close(), change(v, db, value))
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := loadBlocks(v); !errors.Is(err, errDamaged) {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+}
+
+// TestNonces: equal contents are encrypted differently.
+func TestNonces(t *testing.T) {
+	s, err := newRecordCipher([][]byte{key(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Equal(s.seal([]byte("place"), []byte("record")), s.seal([]byte("place"), []byte("record"))) {
+		t.Error("a nonce was used twice")
+	}
+}

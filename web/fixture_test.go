@@ -1,0 +1,300 @@
+package web
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/bind"
+	"github.com/crdcache/crdcache/internal/testkit/leakcheck"
+	"github.com/crdcache/crdcache/readapi/testcluster"
+)
+
+func TestMain(m *testing.M) { os.Exit(leakcheck.Main(m)) }
+
+// patience is the timeout of waits.
+const patience = 30 * time.Second
+
+var (
+	workloads = schema.GroupVersionResource{Group: "demo.crdcache.dev", Version: "v1", Resource: "workloads"}
+	secrets   = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+)
+
+// password must not be in any response; encoded is its encoding in the API.
+const (
+	password = "correct-horse-battery"
+	encoded  = "Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5"
+)
+
+// secretConfig declares indexes and references that would reveal Secrets.
+const secretConfig = `apiVersion: crdcache.dev/v1beta1
+kind: IndexConfig
+metadata: {name: secrets}
+spec:
+  resources:
+  - name: secrets
+    match: {group: "", version: v1, resource: secrets}
+    indexes: [{name: password, path: .data.password, order: sorted}]
+    references: [{name: leak, to: {group: demo.crdcache.dev, kind: Environment, name: .data.password}}]
+`
+
+// fixture is a page of an in-memory cluster with the objects of testdata and a Secret.
+type fixture struct {
+	t       *testing.T
+	cluster *testcluster.Cluster
+	factory *dynamicinformer.Factory
+	handler *Handler
+	server  *httptest.Server
+	client  *http.Client
+}
+
+func newScene(t *testing.T, options Options) *fixture {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	cluster, err := testcluster.New(ctx,
+		testcluster.Options{Paths: []string{"../testdata/crds", "../testdata/objects"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &fixture{t: t, cluster: cluster}
+	s.load(map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
+		"metadata": map[string]any{"name": "vault", "namespace": "default", "annotations": map[string]any{
+			"kubectl.kubernetes.io/last-applied-configuration": `{"data":{"password":"` + encoded + `"}}`,
+		}},
+		"data": map[string]any{"password": encoded},
+	})
+	s.follow(ctx, options)
+	s.client = s.browser()
+	return s
+}
+
+// follow starts a factory with the configs over the types of testdata and Secrets, and its page.
+func (s *fixture) follow(ctx context.Context, options Options) {
+	t := s.t
+	config, err := indexers.Parse(append(indexers.ReadSources("../testdata/indexes/platform.yaml"),
+		indexers.Source{Name: "secrets.yaml", Data: []byte(secretConfig)})...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := discovery.NewClient(s.cluster.Config(), discovery.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	catalog, err := client.Catalog(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.factory, err = dynamicinformer.New(dynamicinformer.Options{Config: s.cluster.Config()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.factory.Shutdown(context.Background()) })
+	binding, err := bind.New(s.factory, config, bind.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(binding.Close)
+	if err := binding.Resolve(catalog); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.factory.ForResource(schema.GroupVersionResource{Version: "v1",
+		Resource: "namespaces"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.factory.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := s.factory.WaitForSync(waiting); err != nil {
+		t.Fatal(err)
+	}
+	definitions := definitionsOf(t)
+	s.serve(Source{Title: "memory", Factory: s.factory, Binding: binding,
+		Definition: func(gvr schema.GroupVersionResource) *crd.Definition {
+			return definitions[gvr.GroupResource()]
+		}}, options)
+}
+
+func definitionsOf(t *testing.T) map[schema.GroupResource]*crd.Definition {
+	t.Helper()
+	all := map[schema.GroupResource]*crd.Definition{}
+	for _, name := range []string{"environments", "releases", "routes", "workloads"} {
+		read, err := crd.ReadFile("../testdata/crds/" + name + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range read {
+			all[d.GroupResource()] = d
+		}
+	}
+	return all
+}
+
+func (s *fixture) serve(source Source, options Options) {
+	handler, err := NewHandler(source, options)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.handler, s.server = handler, httptest.NewServer(handler)
+	s.t.Cleanup(s.server.Close)
+	s.t.Cleanup(handler.Close) // ends the streams, which the server's Close waits for
+}
+
+// browser returns a client with a session of its own.
+func (s *fixture) browser() *http.Client {
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	client := &http.Client{Jar: jar, Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Get(s.server.URL + s.handler.Login())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	return client
+}
+
+func (s *fixture) load(object map[string]any) {
+	s.t.Helper()
+	if err := s.cluster.Load(context.Background(), &unstructured.Unstructured{Object: object}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// get requests a path, expects a status, and returns the body.
+func (s *fixture) get(path string, status int) string {
+	s.t.Helper()
+	response, err := s.client.Get(s.server.URL + path)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if response.StatusCode != status {
+		s.t.Errorf("%s: %d, want %d: %s", path, response.StatusCode, status, body)
+	}
+	return string(body)
+}
+
+// ask decodes the response of an endpoint; arguments alternates names and values.
+func ask[T any](s *fixture, endpoint string, arguments ...string) T {
+	s.t.Helper()
+	var out T
+	if err := json.Unmarshal([]byte(s.get(address(endpoint, arguments...), http.StatusOK)),
+		&out); err != nil {
+		s.t.Fatal(err)
+	}
+	return out
+}
+
+func address(endpoint string, arguments ...string) string {
+	values := url.Values{}
+	for pair := range slices.Chunk(arguments, 2) {
+		values.Set(pair[0], pair[1])
+	}
+	return "/api/" + endpoint + "?" + values.Encode()
+}
+
+// streamAddress returns the path of a stream of types; with arguments, also of the changes that they
+// select.
+func streamAddress(arguments ...string) string {
+	if i := slices.Index(arguments, "changes"); i >= 0 {
+		ask := address("", slices.Delete(slices.Clone(arguments), i, i+2)...)
+		return address("stream", "ask", ask[strings.Index(ask, "?")+1:])
+	}
+	return address("stream", arguments...)
+}
+
+// listen opens a stream and returns its events: name and data.
+func (s *fixture) listen(arguments ...string) <-chan [2]string {
+	s.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet,
+		s.server.URL+streamAddress(arguments...), nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	response, err := s.client.Do(request)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	events, done := make(chan [2]string), make(chan struct{})
+	s.t.Cleanup(func() { cancel(); <-done })
+	go func() { // ended by cancel, or with the stream
+		defer close(done)
+		defer close(events)
+		defer response.Body.Close()
+		lines := bufio.NewScanner(response.Body)
+		lines.Buffer(nil, 16<<20)
+		name := ""
+		for lines.Scan() {
+			if text, ok := strings.CutPrefix(lines.Text(), "event: "); ok {
+				name = text
+			} else if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+				select {
+				case events <- [2]string{name, data}:
+				case <-ctx.Done():
+					return
+				}
+			}
+		}
+	}()
+	return events
+}
+
+// await returns the data of the next event with a name for which holds returns true.
+func await(t *testing.T, events <-chan [2]string, name string, holds func(data string) bool) string {
+	t.Helper()
+	end := time.After(patience)
+	for {
+		select {
+		case event, ok := <-events:
+			if !ok {
+				t.Fatalf("the stream ended before event %s", name)
+			}
+			if event[0] == name && holds(event[1]) {
+				return event[1]
+			}
+		case <-end:
+			t.Fatalf("no event %s", name)
+		}
+	}
+}
+
+func anyText(string) bool { return true }
+
+// update patches an object of the cluster with a merge patch.
+func (s *fixture) update(gvr schema.GroupVersionResource, namespace, name, patch string) {
+	s.t.Helper()
+	_, err := s.cluster.Client().Resource(gvr).Namespace(namespace).Patch(context.Background(), name,
+		"application/merge-patch+json", []byte(patch), metav1.PatchOptions{FieldManager: "tester"})
+	if err != nil {
+		s.t.Fatal(fmt.Errorf("patch %s: %w", name, err))
+	}
+}

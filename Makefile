@@ -159,7 +159,7 @@ soak-operator: sandbox ## Run the sample operator for DURATION (30m) while types
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 0 -v ./operator -run TestSoak \
 	  -args -duration=$(DURATION)
 
-adopters: ## Change kro to use crdcache, and run its tests before and after (needs the module proxy)
+adopters: ## Change kro and Kyverno to use crdcache, and run their tests before and after (needs the module proxy)
 	cd integration/adopters && go test -count=1 -timeout 90m -v ./...
 
 sharding: sandbox ## Share OBJECTS (100000) among replicas that come, go and are killed, and tell how long hand-overs take

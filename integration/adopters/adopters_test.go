@@ -41,6 +41,17 @@ var programs = map[string]program{
 		measurement: map[string]string{"pkg/watch/heap_test.go": "kro/heap_test.go.txt"},
 		fewest:      80,
 	},
+	"Kyverno": {
+		module: "github.com/kyverno/kyverno", version: "v1.19.1",
+		sum:      "h1:/MkgFii3/VlQfKR1JpC9tVwNNVNQTt2S4U6qCsafsTU=",
+		packages: []string{"./pkg/globalcontext/k8sresource"},
+		edits: map[string][]string{"pkg/globalcontext/k8sresource/entry.go": {
+			`"k8s.io/client-go/dynamic/dynamicinformer"`, `"github.com/crdcache/crdcache/compat/dynamicinformer"`,
+			`NewFilteredDynamicInformer(dClient,`, `NewFilteredDynamicInformer(dynamicinformer.Packed(dClient),`,
+		}},
+		measurement: map[string]string{"pkg/globalcontext/k8sresource/heap_test.go": "kyverno/heap_test.go.txt"},
+		fewest:      15,
+	},
 }
 
 // TestPrograms runs the tests of each program with its own informers and with ours. The same tests must pass.

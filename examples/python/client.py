@@ -2,13 +2,21 @@
 """Follows the objects of a type in crdcached, or prints those that match a query."""
 
 import argparse
+import http.client
 import json
 import os
 import ssl
 import sys
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
+
+TIMEOUT = 150  # seconds without data; a watch receives a bookmark each minute
+
+
+def name_of(item):
+    return item["metadata"].get("namespace", ""), item["metadata"]["name"]
 
 
 class Client:
@@ -22,7 +30,7 @@ class Client:
     def open(self, path, **parameters):
         url = f"{self.server}{path}?{urllib.parse.urlencode(parameters)}"
         request = urllib.request.Request(url, headers=self.headers)
-        return urllib.request.urlopen(request, context=self.tls)
+        return urllib.request.urlopen(request, context=self.tls, timeout=TIMEOUT)
 
     def get(self, path, **parameters):
         with self.open(path, **parameters) as response:
@@ -35,25 +43,41 @@ class Client:
     def follow(self, path):
         """Yields (event type, object): first all objects as ADDED, then the changes.
 
-        A watch ends after 5 to 10 minutes, and continues where it ended. If crdcached no longer has the
-        changes since then, it answers with 410, and all objects are yielded again.
+        A watch ends after 5 to 10 minutes or with its connection, and continues where it ended. If crdcached no
+        longer has the changes since then, it answers with 410. All objects are listed again then: DELETED for
+        those that are gone, and ADDED for the others.
         """
-        version = None
+        known, version = None, None
         while True:
             try:
                 if version is None:
                     objects = self.get(path)
-                    version = objects["metadata"]["resourceVersion"]
-                    for item in objects["items"]:
+                    found = {name_of(item): item for item in objects["items"]}
+                    gone = [item for name, item in (known or {}).items() if name not in found]
+                    known, version = found, objects["metadata"]["resourceVersion"]
+                    for item in gone:
+                        yield "DELETED", item
+                    for item in list(found.values()):
                         yield "ADDED", item
                 for event, item in self.watch(path, version):
                     version = item["metadata"]["resourceVersion"]
-                    if event != "BOOKMARK":
-                        yield event, item
+                    if event == "BOOKMARK":
+                        continue
+                    if event == "DELETED":
+                        known.pop(name_of(item), None)
+                    else:
+                        known[name_of(item)] = item
+                    yield event, item
             except urllib.error.HTTPError as error:
-                if error.code != 410:
+                if error.code == 410:
+                    version = None
+                elif known is None or error.code != 429 and error.code < 500:
                     raise
-                version = None
+            except (OSError, http.client.HTTPException, ValueError) as error:  # no answer, or half of one
+                if known is None:
+                    raise
+                print(f"reconnecting: {error}", file=sys.stderr)
+            time.sleep(1)
 
     def watch(self, path, version):
         """Yields (event type, object) after a resource version, until the server ends the watch."""
@@ -79,8 +103,7 @@ def main():
     else:
         events = client.follow(arguments.path)
     for event, item in events:
-        metadata = item["metadata"]
-        print(event, f'{metadata.get("namespace", "")}/{metadata["name"]}', flush=True)
+        print(event, "/".join(name_of(item)), flush=True)
 
 
 if __name__ == "__main__":

@@ -2,10 +2,15 @@ package crdcached_test
 
 import (
 	"bufio"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -70,6 +75,70 @@ func TestPythonExample(t *testing.T) {
 	}
 	if event := next(); event != "DELETED payments/refund-worker" {
 		t.Errorf("the event is %q, want the deletion of refund-worker", event)
+	}
+}
+
+// TestPythonExampleReconnects fails requests and watches of a follower. It reports all changes nevertheless.
+func TestPythonExampleReconnects(t *testing.T) {
+	object := func(name, version string) string {
+		return `{"metadata":{"namespace":"n","name":"` + name + `","resourceVersion":"` + version + `"}}`
+	}
+	list := func(version string, items ...string) string {
+		return `{"metadata":{"resourceVersion":"` + version + `"},"items":[` + strings.Join(items, ",") + `]}`
+	}
+	const abort = http.StatusOK + 1 // ends the connection after the text
+	steps := []struct {
+		version string // of the watch; empty for a list
+		code    int
+		body    string
+	}{
+		{"", http.StatusOK, list("1", object("a", "1"), object("b", "1"))},
+		{"1", abort, `{"type":"MODIFIED","object":` + object("a", "2") + "}\n" + `{"type":"DELE`},
+		{"2", http.StatusServiceUnavailable, ""},
+		{"2", http.StatusOK, `{"type":"ERROR","object":{"code":410,"message":"too old"}}` + "\n"},
+		{"", http.StatusInternalServerError, ""},
+		{"", http.StatusOK, list("5", object("a", "2"))},
+		{"5", http.StatusOK, `{"type":"DELETED","object":` + object("a", "6") + "}\n"},
+	}
+	var next atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		k := int(next.Add(1)) - 1
+		if k >= len(steps) {
+			<-r.Context().Done()
+			return
+		}
+		if got := r.URL.Query().Get("resourceVersion"); got != steps[k].version {
+			t.Errorf("request %d continues from %q, want %q", k, got, steps[k].version)
+		}
+		if steps[k].code != abort {
+			w.WriteHeader(steps[k].code)
+		}
+		_, _ = io.WriteString(w, steps[k].body)
+		if steps[k].code == abort {
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}
+	}))
+	t.Cleanup(server.Close)
+	follower := exec.CommandContext(t.Context(), "python3", "../../examples/python/client.py", "--server", server.URL, "/things")
+	follower.Env = append(os.Environ(), "TOKEN=x")
+	follower.Stderr = os.Stderr
+	stdout, err := follower.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := follower.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = follower.Process.Kill() // it runs until then
+		_ = follower.Wait()
+	})
+	lines := bufio.NewScanner(stdout)
+	for _, want := range []string{"ADDED n/a", "ADDED n/b", "MODIFIED n/a", "DELETED n/b", "ADDED n/a", "DELETED n/a"} {
+		if !lines.Scan() || lines.Text() != want {
+			t.Fatalf("the line is %q (%v), want %q", lines.Text(), lines.Err(), want)
+		}
 	}
 }
 

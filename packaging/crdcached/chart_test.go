@@ -76,6 +76,11 @@ func at(value any, path string) any {
 // render returns the objects of the release "crdcached" in the namespace "crdcached".
 func render(t *testing.T, values string) (objects, error) {
 	t.Helper()
+	return renderAs(t, "crdcached", "crdcached", values)
+}
+
+func renderAs(t *testing.T, release, namespace, values string) (objects, error) {
+	t.Helper()
 	chart, err := loader.LoadDir("chart")
 	if err != nil {
 		t.Fatal(err)
@@ -84,8 +89,8 @@ func render(t *testing.T, values string) (objects, error) {
 	if err := yaml.Unmarshal([]byte(values), &given); err != nil {
 		t.Fatal(err)
 	}
-	all, err := util.ToRenderValues(chart, given, common.ReleaseOptions{Name: "crdcached",
-		Namespace: "crdcached", IsInstall: true}, common.DefaultCapabilities)
+	all, err := util.ToRenderValues(chart, given, common.ReleaseOptions{Name: release,
+		Namespace: namespace, IsInstall: true}, common.DefaultCapabilities)
 	if err != nil {
 		return nil, err
 	}
@@ -109,6 +114,12 @@ func mustRender(t *testing.T, values string) objects {
 	if err != nil {
 		t.Fatal(err)
 	}
+	checkTypes(t, rendered)
+	return rendered
+}
+
+func checkTypes(t *testing.T, rendered objects) {
+	t.Helper()
 	strict := serializer.NewSerializerWithOptions(serializer.DefaultMetaFactory, scheme.Scheme, scheme.Scheme,
 		serializer.SerializerOptions{Strict: true})
 	for key, object := range rendered {
@@ -124,7 +135,39 @@ func mustRender(t *testing.T, values string) objects {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
-	return rendered
+}
+
+// TestReleaseNames renders valid names of objects and text where YAML could read a number or a boolean.
+func TestReleaseNames(t *testing.T) {
+	values := `{fullnameOverride: "", persistence: {enabled: true}, certificate: {enabled: true},
+		serviceMonitor: {enabled: true}, tls: {secretName: "2024"}, priorityClassName: "1e3", enabled: true}`
+	for release, want := range map[string]string{
+		"crdcached": "crdcached", "team": "team-crdcached", "1e3": "crdcached-1e3", "on": "on-crdcached",
+		"a.crdcached.b": "a-crdcached-b", "7crdcached": "crdcached-7crdcached",
+		strings.Repeat("a", 29) + "." + strings.Repeat("b", 23): strings.Repeat("a", 29) + "-crdcached",
+	} {
+		rendered, err := renderAs(t, release, "2024", values)
+		if err != nil {
+			t.Errorf("%s: %v", release, err)
+			continue
+		}
+		checkTypes(t, rendered)
+		if service := rendered["Service "+want]; service == nil {
+			t.Errorf("%s: no Service is named %s: %v", release, want, slices.Sorted(maps.Keys(rendered)))
+		}
+		for key, object := range rendered {
+			if namespace, ok := at(object, "metadata.namespace").(string); !ok && !strings.HasPrefix(key, "ClusterRole") {
+				t.Errorf("%s: the namespace of %s is %v", release, key, namespace)
+			}
+			labels, _ := at(object, "metadata.labels").(map[string]any)
+			if labels["app.kubernetes.io/instance"] != release {
+				t.Errorf("%s: the instance of %s is %v", release, key, labels["app.kubernetes.io/instance"])
+			}
+		}
+	}
+	if _, err := render(t, `{fullnameOverride: "7up"}`); err == nil {
+		t.Error("a fullnameOverride that no Service can have is accepted")
+	}
 }
 
 func TestLint(t *testing.T) {
@@ -441,6 +484,7 @@ func TestDefaultsAreDescribed(t *testing.T) {
 	}
 	described := schema["properties"].(map[string]any)
 	delete(described, "global")
+	delete(described, "enabled")
 	want, got := slices.Sorted(maps.Keys(described)), slices.Sorted(maps.Keys(values))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("values of the schema (-) and of values.yaml (+):\n%s", diff)

@@ -1,20 +1,23 @@
+{{- /* The name of all objects. A Service's name starts with a letter and has no dots, unlike a release's. */ -}}
 {{- define "crdcached.fullname" -}}
+{{- $release := .Release.Name | replace "." "-" }}
 {{- if .Values.fullnameOverride }}{{ .Values.fullnameOverride }}
-{{- else if contains "crdcached" .Release.Name }}{{ .Release.Name | trunc 40 | trimSuffix "-" }}
-{{- else }}{{ printf "%s-crdcached" (.Release.Name | trunc 30 | trimSuffix "-") }}
+{{- else if regexMatch "^[0-9]" $release }}{{ printf "crdcached-%s" ($release | trunc 30 | trimSuffix "-") }}
+{{- else if contains "crdcached" $release }}{{ $release | trunc 40 | trimSuffix "-" }}
+{{- else }}{{ printf "%s-crdcached" ($release | trunc 30 | trimSuffix "-") }}
 {{- end }}
 {{- end }}
 
 {{- define "crdcached.selector" -}}
 app.kubernetes.io/name: crdcached
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
 {{- define "crdcached.labels" -}}
 {{ include "crdcached.selector" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
-app.kubernetes.io/managed-by: {{ .Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | quote }}
 {{- end }}
 
 {{- define "crdcached.tlsSecret" -}}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"os"
 
@@ -79,8 +80,10 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		if err := r.Get(ctx, key, config); client.IgnoreNotFound(err) != nil {
 			return ctrl.Result{}, err
 		}
-		fmt.Fprint(hash, key.Name, config.Data,
-			config.BinaryData) // maps are printed in the order of their keys
+		content := []any{key.Name, config.Data, config.BinaryData} // JSON orders the keys of maps
+		if err := json.NewEncoder(hash).Encode(content); err != nil {
+			return ctrl.Result{}, err
+		}
 	}
 	sum := fmt.Sprintf("%x", hash.Sum(nil))
 	if !mounts || deployment.Spec.Template.Annotations[annotation] == sum {

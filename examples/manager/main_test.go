@@ -61,11 +61,13 @@ func TestRolls(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitChange()
-	config.Data["color"] = "blue"
-	if err := direct.Update(ctx, config); err != nil {
-		t.Fatal(err)
+	for _, data := range []map[string]string{{"color": "blue size:1"}, {"color": "blue", "size": "1"}} {
+		config.Data = data
+		if err := direct.Update(ctx, config); err != nil {
+			t.Fatal(err)
+		}
+		awaitChange()
 	}
-	awaitChange()
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)

@@ -39,7 +39,7 @@ type tablePrinter struct {
 func (o Options) newTable(s *screen, r discovery.Resource, several bool) *tablePrinter {
 	style := o.Style.Table(r, o.Target.Namespace, several)
 	p := &tablePrinter{screen: s, of: r.GVR.GroupResource(), options: o, style: style,
-		table: printers.NewTablePrinter(style)}
+		table: print.NewTablePrinter(style)}
 	p.tabs = printers.GetNewTabWriter(&p.text)
 	return p
 }

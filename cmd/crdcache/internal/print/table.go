@@ -60,7 +60,7 @@ func (t *TypeTable) Flush() error {
 		return nil
 	}
 	part := t.table // printing appends columns to it
-	if err := printers.NewTablePrinter(t.options).PrintObj(&part, t.columns); err != nil {
+	if err := NewTablePrinter(t.options).PrintObj(&part, t.columns); err != nil {
 		return err
 	}
 	t.table.Rows, t.options.NoHeaders = nil, true

@@ -200,6 +200,9 @@ func TestFlagPairs(t *testing.T) {
 func clusterFlags() *pflag.FlagSet {
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
 	genericclioptions.NewConfigFlags(true).AddFlags(set)
+	if set.Lookup("proxy-url") == nil { // kubectl 1.37 has it, cli-runtime 0.35 has not
+		set.String("proxy-url", "", "")
+	}
 	return set
 }
 

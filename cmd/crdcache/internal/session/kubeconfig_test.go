@@ -2,6 +2,7 @@ package session
 
 import (
 	"encoding/json"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -75,7 +76,7 @@ func TestKubectlsFlags(t *testing.T) {
 		"--as-group a", "--as-uid 9",
 		"--client-certificate c.pem --client-key k.pem", "--client-certificate c.pem",
 		"--certificate-authority ca.pem", "--certificate-authority ca.pem --insecure-skip-tls-verify=false",
-		"--insecure-skip-tls-verify --cluster two", "--tls-server-name x", "--proxy-url http://p.example",
+		"--insecure-skip-tls-verify --cluster two", "--tls-server-name x",
 		"--disable-compression", "--disable-compression=false --cluster two",
 		"--request-timeout 5s", "--request-timeout 7", "--request-timeout 0", "--kubeconfig /none",
 		"--kubeconfig " + path + " --context second",
@@ -106,6 +107,23 @@ func TestKubectlsFlags(t *testing.T) {
 	}
 }
 
+func TestProxyURL(t *testing.T) {
+	var k kubeconfigFlags
+	set := pflag.NewFlagSet("", pflag.ContinueOnError)
+	k.add(set)
+	if err := set.Parse([]string{"--server=https://a.example", "--proxy-url=http://p.example"}); err != nil {
+		t.Fatal(err)
+	}
+	config, err := k.loader().ClientConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy, err := config.Proxy(httptest.NewRequest("GET", "https://a.example", nil))
+	if err != nil || proxy.String() != "http://p.example" {
+		t.Errorf("the proxy is %v (%v)", proxy, err)
+	}
+}
+
 // TestFlagsAreKubectls compares names, shorthands, types and defaults with kubectl's, except --cache-dir.
 func TestFlagsAreKubectls(t *testing.T) {
 	list := func(add func(*pflag.FlagSet)) map[string][3]string {
@@ -117,6 +135,7 @@ func TestFlagsAreKubectls(t *testing.T) {
 	}
 	want := list(genericclioptions.NewConfigFlags(true).AddFlags)
 	delete(want, "cache-dir")
+	want["proxy-url"] = [3]string{"", "string", ""} // kubectl 1.37 has it, cli-runtime 0.35 has not
 	if diff := cmp.Diff(want, list(new(kubeconfigFlags).add)); diff != "" {
 		t.Errorf("(-kubectl +ours):\n%s", diff)
 	}

@@ -81,7 +81,7 @@ func measureQueries(ctx context.Context, task Task, _ func() error) (Outcome, er
 	for _, one := range []struct {
 		metric string
 		ask    func(int) error
-	}{ // keys first, because reads leave decoded copies
+	}{ // keys first, because queries that read objects leave decoded copies in the cache
 		{QueryKeys, keys(query.Eq("team", "few"), query.Options{})},
 		{QuerySortedKeys, keys(query.Eq("team", "few"), query.Options{SortBy: "expiry"})},
 		{QueryFew, find(query.Eq("team", "few"), query.Options{})},
@@ -98,7 +98,7 @@ func measureQueries(ctx context.Context, task Task, _ func() error) (Outcome, er
 	return Outcome{Metrics: metrics}, nil
 }
 
-// generated returns object i. The first `few` objects have the team "few" and refer to an issuer that
+// generated returns object i. The first matchCount objects have the team "few" and refer to an issuer that
 // does not exist.
 func generated(i int) *unstructured.Unstructured {
 	team, issuer := "many", "ca"

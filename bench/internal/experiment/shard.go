@@ -15,8 +15,8 @@ const Replicas = 4
 // ShardingGate lets an API server send each replica only its objects.
 const ShardingGate = "ShardedListAndWatch=true"
 
-// fillReplica fills the cache of one replica: for ServerReplica and ClientReplica with the share of the
-// first of Replicas replicas, otherwise with all objects.
+// fillReplica fills the cache of one replica. A ServerReplica or ClientReplica is the first of Replicas
+// replicas, and caches only its share of the objects. Other subjects cache all objects.
 func fillReplica(ctx context.Context, task Task, _ func() error) (Outcome, error) {
 	before, err := statusBytes("VmRSS:")
 	if err != nil {
@@ -60,8 +60,8 @@ func fillReplica(ctx context.Context, task Task, _ func() error) (Outcome, error
 }
 
 // checkShare checks the number of cached objects. If dropped is nil, the cache must have all objects.
-// Otherwise it must have about one share; the client must have dropped objects for ClientReplica, and none
-// for ServerReplica.
+// Otherwise the cache must have about one share. A ClientReplica must have dropped objects; a ServerReplica
+// must not.
 func checkShare(task Task, objects int, dropped func() int64) error {
 	if dropped == nil {
 		if objects != task.Objects {

@@ -12,13 +12,14 @@ import (
 	"github.com/crdcache/crdcache/bench/internal/synthetic"
 )
 
-// recordedObjects limits the recorded objects.
+// recordedObjects is the maximum number of recorded objects.
 const recordedObjects = 5_000
 
 // recordedCount returns the number of objects that the step needs in the sandbox.
 func (s Step) recordedCount() int { return min(s.Objects, recordedObjects) }
 
-// synthetic measures a step with a server that multiplies the sandbox's objects.
+// synthetic measures a step against the synthetic server, after recording the objects that the server copies
+// from the sandbox.
 func (r *runner) synthetic(ctx context.Context, step Step) error {
 	recorded := step
 	recorded.Experiment, recorded.Objects = experiment.Sync, step.recordedCount()
@@ -32,7 +33,8 @@ func (r *runner) synthetic(ctx context.Context, step Step) error {
 	return r.multiplied(ctx, step, recording)
 }
 
-// multiplied measures a step with the objects of a recording, multiplied to the step's number.
+// multiplied measures a step against a synthetic server with step.Objects objects, which are copies of the
+// recorded ones.
 func (r *runner) multiplied(ctx context.Context, step Step, recording *synthetic.Recording) (err error) {
 	if r.api, err = synthetic.New(recording, certificatesPath, step.Objects); err != nil {
 		return err

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Update changes the first count objects one after the other at the given rate per second. It returns the
-// time before each change by key.
+// Update changes the first count objects one after the other at the given rate per second. It returns a map
+// from the key of each object to the time immediately before its change.
 func (a *API) Update(ctx context.Context, count int, rate float64) (map[string]time.Time, error) {
 	sent := make(map[string]time.Time, count)
 	start := time.Now()
@@ -48,12 +48,12 @@ func (a *API) changeLocked(n int) revision {
 }
 
 // Expire changes the last object without an event and ends all watches, so that clients must relist, as after
-// a long disconnection. It returns the time before.
+// a long disconnection. It returns the time immediately before the watches end.
 func (a *API) Expire() time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.changeLocked(a.count - 1)
-	a.restore(a.mu.pieces) // so that clients do not wait for it
+	a.restore(a.mu.pieces) // so that the relists do not wait for it
 	a.mu.log, a.mu.logged = nil, a.mu.version
 	before := time.Now()
 	close(a.mu.expired)

@@ -34,7 +34,7 @@ type cacheServer struct {
 	identity    string
 	started     time.Time
 	// known has the initial types, and absent the names that matched none: both were reported. Only the
-	// keeper's callbacks use them.
+	// reconciler's callbacks use them.
 	known  map[schema.GroupVersionResource]bool
 	absent map[string]bool
 	ended  sync.Once

@@ -32,12 +32,12 @@ type run struct {
 	text         printer // for all types, if no tables are printed
 	refusals     session.RejectedTypes
 
-	// firstTypeStarted fires when a type is first followed.
+	// firstTypeStarted fires when the informer of any type begins to watch for the first time.
 	firstTypeStarted signal
 	// ready fires for each initial type when its initial objects have arrived.
 	ready map[schema.GroupVersionResource]signal
-	// bufferedFeeds are the feeds that buffer events until the screen opens. The lock of the screen guards
-	// it.
+	// bufferedFeeds are the feeds that buffer events until the screen opens. The screen's lock guards the
+	// slice.
 	bufferedFeeds []*feed
 }
 
@@ -73,7 +73,7 @@ func (r *run) follow(waiting context.Context) error {
 			}
 		}
 		for _, p := range parts {
-			// Only requests can be in flight, which end immediately, and a write without a reader.
+			// The requests in flight end immediately. Only a write can block, if nothing reads the output.
 			_ = p.factory.Shutdown(ending)
 		}
 	}()
@@ -137,7 +137,8 @@ func (r *run) wait() error {
 	}
 }
 
-// awaitInitial waits until the initial types are settled or refused. It returns an error if none is synced.
+// awaitInitial waits until each initial type has synced, or is known to be unreadable or rejected. It returns
+// an error if none has synced.
 func (r *run) awaitInitial(waiting context.Context, first []pendingInformer) error {
 	if len(r.resources) == 0 {
 		return r.awaitAny(waiting)

@@ -28,12 +28,12 @@ type statusReporter struct {
 		sync.Mutex
 		// begun is set after the initial sync.
 		begun bool
-		// announce has the types whose next sync is reported.
+		// news has the types whose next sync is reported.
 		news map[schema.GroupVersionResource]bool
 		// waits has the timers of delayed messages.
 		waits map[schema.GroupVersionResource]*time.Timer
 		// failing counts the factories for which a condition is false. reasons has the latest reason of each
-		// condition, and reported the conditions that were reported as false.
+		// condition, and missed the conditions that were reported as false.
 		failing map[status.ConditionType]int
 		reasons map[status.ConditionType]string
 		missed  map[status.ConditionType]bool

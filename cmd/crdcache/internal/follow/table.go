@@ -31,7 +31,7 @@ type tablePrinter struct {
 		Flush() error
 	}
 	options Options
-	// columns are the printed columns. They are nil before the first row.
+	// currentColumns are the printed columns. They are nil before the first row.
 	currentColumns []metav1.TableColumnDefinition
 }
 

@@ -35,7 +35,7 @@ type Transport struct {
 
 	mu struct {
 		sync.Mutex
-		// fallback has the reasons why types are read from the cluster. served are the types that the server
+		// elsewhere has the reasons why types are read from the cluster. kept has the types that the server
 		// has answered for.
 		elsewhere map[schema.GroupVersionResource]error
 		kept      map[schema.GroupVersionResource]bool
@@ -155,7 +155,7 @@ func (t *Transport) stopUsing(why error) {
 	t.mu.ended = why
 }
 
-// useCluster reports whether a type is read from the cluster.
+// usesCluster reports whether a type is read from the cluster.
 func (t *Transport) usesCluster(gvr schema.GroupVersionResource) bool {
 	t.mu.Lock()
 	why, ended := t.mu.elsewhere[gvr], t.mu.ended

@@ -30,7 +30,7 @@ type Reader struct {
 	types  []string // type names for discovery
 	cached dynamicinformer.ResourceOptions
 
-	// server is the local cache server that Target uses, or nil for the reason in noServer.
+	// localServer is the local cache server that Target uses, or nil for the reason in noLocalServer.
 	localServer   *localserver.Client
 	noLocalServer error
 	verbose       bool

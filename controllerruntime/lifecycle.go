@@ -16,7 +16,7 @@ const (
 	cacheNew cacheState = iota
 	cacheRunning
 	cacheEnded
-	// cacheLost: the factory was shut down by its owner, so the content is out of date.
+	// cacheFactoryStopped: the factory was shut down by its owner, so the content is out of date.
 	cacheFactoryStopped
 )
 
@@ -133,7 +133,7 @@ func (c *Cache) end(lost error) []*resource {
 	return c.resourcesLocked()
 }
 
-// ended reports whether the cache has ended. It returns false for cacheLost.
+// ended reports whether the cache has ended. It returns false for cacheFactoryStopped.
 func (c *Cache) ended() bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

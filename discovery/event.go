@@ -16,11 +16,11 @@ const (
 	// Removed is sent when a type is confirmed absent. A CRD that was deleted and created again is Removed
 	// and then Added, even if both were observed together.
 	Removed EventKind = "Removed"
-	// Synced is sent once, after the types that existed when the tracker was first complete. Its Type is
-	// empty.
+	// Synced is sent once to each handler, after the Added events of all existing types, and not before
+	// TrackerStatus.Synced is true. Its Type is empty.
 	Synced EventKind = "Synced"
-	// Unknown is sent when the set of unknown group versions changes; see Event.Unknown. If a group version
-	// is no longer unknown, its types are sent before. Its Type is empty.
+	// Unknown is sent when the set of unknown group versions changes; see Event.Unknown. When a group version
+	// becomes known again, the events of its types are sent first. The Type of an Unknown event is empty.
 	Unknown EventKind = "Unknown"
 )
 
@@ -33,7 +33,7 @@ type Event struct {
 	Old Type
 	// Changes are the differences between Old and Type, for Changed only.
 	Changes Change
-	// Unknown are all unknown group versions, for Unknown only.
+	// Unknown lists all group versions with failed or stale discovery, for Unknown only.
 	Unknown []GroupFailure
 }
 

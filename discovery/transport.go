@@ -24,7 +24,7 @@ const (
 )
 
 // transport fetches discovery documents with client-go's REST client, which provides authentication, retries
-// on Retry-After and typed errors. It does not support ETags, which a RoundTripper handles; see exchange.
+// on Retry-After and typed errors. It does not support ETags: validators does.
 type transport struct {
 	rest rest.Interface
 }
@@ -121,7 +121,7 @@ type etagExchange struct {
 
 type exchangeKey struct{}
 
-// validators sends If-None-Match and reads ETag for requests with an exchange in their context.
+// validators sends If-None-Match and reads ETag for requests with an etagExchange in their context.
 type validators struct{ next http.RoundTripper }
 
 func (v validators) RoundTrip(req *http.Request) (*http.Response, error) {

@@ -17,7 +17,7 @@ type Handle struct {
 	factory *Factory
 	entry   *entry
 	once    sync.Once
-	// required and renews are as in claim.
+	// required is ResourceOptions.Required; renews is as in acquireRequest.
 	required, renews bool
 
 	own struct {
@@ -45,7 +45,7 @@ func (f *Factory) Acquire(gvr schema.GroupVersionResource, options ...ResourceOp
 	return f.acquire(gvr, options, false)
 }
 
-// acquire implements Acquire. renews is as in claim.
+// acquire implements Acquire. renews is as in acquireRequest.
 func (f *Factory) acquire(gvr schema.GroupVersionResource, options []ResourceOptions,
 	renews bool) (*Handle, error) {
 	var errs []error

@@ -93,7 +93,7 @@ type acquireRequest struct {
 }
 
 // findOrMake finds or makes the requested informer and counts the claim. All lookups go through it, so none
-// returns an ended entry. It adds missing indexes without a lock. If the informer stops meanwhile, claim
+// returns an ended entry. It adds missing indexes without a lock. If the informer stops meanwhile, it
 // retries with a new one.
 func (f *Factory) findOrMake(c acquireRequest) (*Handle, error) {
 	for {

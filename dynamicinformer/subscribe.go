@@ -63,7 +63,7 @@ type Subscription struct {
 	callToken chan struct{}
 	// closing is closed by Close.
 	closing chan struct{}
-	// work serializes the changes of follows.
+	// reconcileQueue serializes the changes of follows.
 	reconcileQueue *queue.Calls
 	// unlink removes the subscription from the factory.
 	unlink func()
@@ -75,7 +75,7 @@ type Subscription struct {
 		unsubscribe func()
 		// types are the types that the source reports.
 		types map[schema.GroupResource]typesource.Type
-		// follows are the watched types. Only work changes it.
+		// follows are the watched types. Only reconcileQueue changes them.
 		follows map[schema.GroupResource]*follower
 	}
 }

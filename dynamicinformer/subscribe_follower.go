@@ -43,7 +43,7 @@ func (typeNews) SetUnknown(map[schema.GroupVersion]error) {}
 func (typeNews) SetComplete() {}
 
 // reconcile starts or stops watching one type, so that the watched types match the selection. It is called
-// again whenever a type or an informer changes, by work.
+// again by reconcileQueue whenever a type or an informer changes.
 func (s *Subscription) reconcile(gr schema.GroupResource) {
 	s.mu.Lock()
 	closed, f := s.mu.closed, s.mu.follows[gr]

@@ -46,7 +46,7 @@ func (p *plan) undo() {
 	}
 }
 
-// prepare acquires everything that a config needs. Callers hold work.
+// prepare acquires everything that a config needs. Callers hold changing.
 func (b *Binding) prepare(p *plan, config *indexers.Config) error {
 	p.awaited = map[slotKey]*Target{}
 	for at, s := range p.slots {
@@ -131,7 +131,7 @@ func (p *plan) releaseOnCommit(targets ...*Target) {
 	}
 }
 
-// commit makes a prepared change, which cannot fail. Callers hold work.
+// commit makes a prepared change, which cannot fail. Callers hold changing.
 func (b *Binding) commit(p *plan, config *indexers.Config) {
 	b.publish(config, p.slots)
 	for _, do := range p.onCommit {

@@ -23,14 +23,14 @@ type Binding struct {
 	factory *dynamicinformer.Factory
 	options Options
 
-	// work serializes the changes of informers.
+	// changing serializes the changes of informers.
 	changing sync.Mutex
 	// kinds are the known types. It is written under both locks and read under either.
 	kinds  map[schema.GroupResource]kind // nil before Follow or Resolve
-	closed bool                          // under work
+	closed bool                          // under changing
 
 	// graph has the references between the targets; nil until the first call of References. It is written
-	// under both locks and read under either. members are its informers, under work.
+	// under both locks and read under either. graphTargets are its sources, under changing.
 	graph        *references.Graph
 	graphTargets map[slotKey]graphTarget
 
@@ -130,7 +130,7 @@ func (b *Binding) addKinds(kinds ...kind) error {
 	return b.bindAll(kinds...)
 }
 
-// setKinds stores types. Callers hold work.
+// setKinds stores types. Callers hold changing.
 func (b *Binding) setKinds(kinds []kind) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -142,7 +142,7 @@ func (b *Binding) setKinds(kinds []kind) {
 	}
 }
 
-// bindAll binds the config to types. Callers hold work.
+// bindAll binds the config to types. Callers hold changing.
 func (b *Binding) bindAll(kinds ...kind) error {
 	if b.closed {
 		return ErrClosed
@@ -193,7 +193,7 @@ func (b *Binding) outdated(s slot, r *indexers.Resource, k kind) (*Target, error
 	return b.acquire(r, gvr)
 }
 
-// publish makes a change visible. Callers hold work.
+// publish makes a change visible. Callers hold changing.
 func (b *Binding) publish(config *indexers.Config, slots map[slotKey]slot) {
 	b.mu.Lock()
 	b.mu.config, b.mu.slots = config, slots
@@ -222,7 +222,7 @@ func (b *Binding) cloneSlots() map[slotKey]slot {
 	return maps.Clone(b.mu.slots)
 }
 
-// unresolved returns an error for required resources without a known type. Callers hold work.
+// unresolved returns an error for required resources without a known type. Callers hold changing.
 func (b *Binding) unresolved() error {
 	var all []indexers.Diagnostic
 	for _, r := range b.config().Resources {

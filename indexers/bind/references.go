@@ -7,7 +7,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
-// graphTarget is a target in the graph of references.
+// graphTarget is a target that is registered as a source of the reference graph.
 type graphTarget struct {
 	*references.Registration
 	target *Target
@@ -15,10 +15,10 @@ type graphTarget struct {
 }
 
 // References returns the graph of the references between the objects of all targets: references declared in
-// the config, and owner references. From the first call on it follows the binding's targets and configs.
-// References to a type without a target do not count as dangling: declare a resource for it to check them; it
-// needs no index. Graph.Unchecked returns such types with the reason, and queries warn about them. Close
-// closes the graph.
+// the config, and owner references. After the first call, the binding updates the graph whenever its targets
+// or its config change. References to a type without a target are not checked, and do not count as dangling.
+// To have them checked, declare a resource for the type in the config; the resource needs no index.
+// Graph.Unchecked returns such types with the reason, and queries warn about them. Close closes the graph.
 func (b *Binding) References() (*references.Graph, error) {
 	b.changing.Lock()
 	defer b.changing.Unlock()
@@ -60,7 +60,8 @@ func (b *Binding) typeGraph(t *Target) *references.TypeGraph {
 	return b.graph.ForType(references.Type{Group: t.GVR.Group, Resource: t.GVR.Resource})
 }
 
-// followReferences makes the serving targets the members of the graph. Callers hold work.
+// followReferences makes the serving targets the sources of the graph: it adds and removes sources to match
+// the slots. Callers hold changing.
 func (b *Binding) followReferences() {
 	if b.graph == nil {
 		return
@@ -101,7 +102,8 @@ func (m graphTarget) canKeep(next graphTarget) bool {
 			!difference(m.target.Resource, next.target.Resource).References)
 }
 
-// stopAfterSync ends a membership after its replacement has synced, so that no reference dangles in between.
+// stopAfterSync removes a source from the graph after its replacement has synced, so that no reference
+// dangles in between.
 func (m graphTarget) stopAfterSync(by graphTarget) {
 	select {
 	case <-by.Synced():

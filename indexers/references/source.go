@@ -318,7 +318,7 @@ func (m *source) OnDelete(obj any) {
 }
 
 // OnLeftShard implements dynamicinformer.LeftShardHandler. References to an object that left a shard do not
-// dangle, see covers.
+// dangle, see isComplete.
 func (m *source) OnLeftShard(obj any) { m.OnDelete(obj) }
 
 // keyOf returns the key of a deleted object, which may be a tombstone.

@@ -21,7 +21,7 @@ const maxRecorded = 10
 // block on demand. It is safe for concurrent use.
 type Witness struct {
 	name string
-	// incarnation returns the incarnation of the informer.
+	// incarnation returns the current status.Status.Incarnation of the informer.
 	incarnation func() int
 
 	mu struct {
@@ -62,8 +62,8 @@ type Counts struct {
 
 var _ cache.ResourceEventHandler = (*Witness)(nil)
 
-// New returns a witness. incarnation returns the informer's incarnation; it is nil for informers without
-// incarnations.
+// New returns a witness. incarnation returns the informer's status.Status.Incarnation; it is nil for
+// informers that do not have one.
 func New(name string, incarnation func() int) *Witness {
 	if incarnation == nil {
 		incarnation = func() int { return 0 }
@@ -138,9 +138,9 @@ func (w *Witness) record(verb, key string, before, obj any) {
 
 // violation describes why an event is invalid. An object must be added while it does not exist, and updated
 // or deleted while it exists, with the same UID. The old object of an update must be the object of the
-// previous event. A deleted object must not reappear, and versions must not decrease. Objects that were
-// deleted with their type can reappear in the next incarnation, because the handler can receive objects of a
-// new definition before the change of definition.
+// previous event. A deleted object must not reappear, and versions must not decrease. As an exception,
+// objects that were deleted with their type can reappear in the next incarnation: the informer can receive
+// objects of a recreated CRD before it notices that the CRD was recreated.
 func (w *Witness) violation(verb, key string, before any, u *unstructured.Unstructured,
 	now seenVersion) string {
 	was, live := w.mu.live[key]

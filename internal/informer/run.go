@@ -58,8 +58,8 @@ func (i *Informer) beginIncarnation(ctx context.Context, cancel context.CancelFu
 	return g, err
 }
 
-// makeCurrent is begin without a callback. hidden, if not nil, has loaded unconfirmed objects that were
-// removed.
+// makeCurrent is beginIncarnation without a callback. hidden, if not nil, has loaded unconfirmed objects that
+// were removed.
 func (i *Informer) makeCurrent(ctx context.Context, cancel context.CancelFunc,
 	from []State) (g *incarnation, hidden PersistedState, err error) {
 	i.mu.Lock()

@@ -6,7 +6,7 @@ import "slices"
 type unconfirmed struct {
 	// namespaces are the namespaces with unconfirmed objects; "" means everything.
 	namespaces map[string]bool
-	// state has loaded the objects. It is nil if settle has reported the result.
+	// state has loaded the objects. It is nil if reportRestoration has reported the result.
 	state PersistedState
 	// listed is true if a partition was listed because its restored objects could not be confirmed.
 	listed bool

@@ -1,6 +1,6 @@
 package jsonpath
 
-// condition is a node of a filter expression, both the syntax tree and the program.
+// condition is a node of a filter expression. The same nodes are the syntax tree and the compiled program.
 type condition struct {
 	kind condKind
 	args []*condition // condOr, condAnd: two or more; condNot: one
@@ -26,7 +26,7 @@ type operand struct {
 	steps  []Step
 	prog   *op // compiled steps; nil is the tested value itself
 	lit    scalar
-	// bytes of a comparison's operand in the expression
+	// byte range in the expression, for operands of comparisons only
 	from, to int
 }
 

@@ -82,7 +82,7 @@ type Persister struct {
 const (
 	// maxPause is the pause after many failures. After the first failure it is twice the interval.
 	maxPause = 5 * time.Minute
-	// relievePause is the pause after each block in relieve, which takes less than a millisecond.
+	// relievePause is the pause after each block in compactBlocks, which takes less than a millisecond.
 	relievePause = 2 * time.Millisecond
 )
 

@@ -217,7 +217,7 @@ func (q *Queue[T]) run(handle func(T)) {
 		for _, a := range arrivals {
 			q.handlingSince(a.at)
 			if !q.handle(batch[first:first+a.elements], handle) {
-				break // take then ends the goroutine
+				break // takeAll then ends the goroutine
 			}
 			first += a.elements
 		}

@@ -124,9 +124,9 @@ func hashesOf(rows *trie[row], computed []computedValues) []hashed[*row] {
 	return list
 }
 
-// publish is the third step. computed has the values of the rows from before announce; later rows already
-// have them. It changes the version, because batches prepared in between lack the indexes. It drops the
-// values of removed indexes, which would otherwise accumulate with each reload of a config.
+// publish is the third step. computed has the values of the rows from before publishFunctions; later rows
+// already have them. It changes the version, because batches prepared in between lack the indexes. It drops
+// the values of removed indexes, which would otherwise accumulate with each reload of a config.
 func (s *Store) publish(added functions, computed []computedValues, replaced func(*function) bool) {
 	s.write.Lock()
 	defer s.write.Unlock()

@@ -5,11 +5,12 @@ import (
 	"unsafe"
 )
 
-// index maps the values of one index function to rows. It is immutable.
+// index maps the values of one index function to rows. It is immutable once its snapshot is published:
+// insert, remove and replace are called only before that.
 type index struct {
 	function *function
 	postings trie[posting]
-	// order has the values of postings if the index is sorted.
+	// order has the values of all postings in sorted order. It is empty unless function.sorted.
 	order sortedValues
 	// entries is the number of pairs of a value and a row.
 	entries int
@@ -18,7 +19,7 @@ type index struct {
 }
 
 // posting is one value with its rows. Most indexes have many values with one row, which is stored without a
-// set. If one is nil, the posting is the first field of a manyPosting.
+// set. If singleRow is nil, the posting is the first field of a manyPosting.
 type posting struct {
 	value     string
 	singleRow *row
@@ -26,7 +27,7 @@ type posting struct {
 
 // manyPosting is a posting of two or more rows.
 type manyPosting struct {
-	posting // with one == nil
+	posting // with singleRow == nil
 	rows    trie[row]
 }
 

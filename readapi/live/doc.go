@@ -5,7 +5,7 @@
 // # Usage
 //
 //	server, err := live.New(live.Options{Factory: factory, Types: tracker.Types(), Config: config})
-//	err = server.Keep(informer, indexes...) // for each type
+//	err = server.AddType(informer, indexes...) // for each type
 //	http.Serve(listener, server)
 //
 // A [Reconciler] serves the types that match names and patterns, as types are installed and removed.

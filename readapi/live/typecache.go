@@ -39,7 +39,7 @@ type typeCache struct {
 			epoch         int
 		}
 		gap gap
-		// bridging counts the clients that wait in bridge, by version.
+		// bridging counts the clients that wait in awaitGapCheck, by version.
 		bridging map[uint64]int
 	}
 }
@@ -79,7 +79,7 @@ func (k *typeCache) resetDefinition() {
 	k.redefineLocked()
 }
 
-// redefineFrom is redefine unless the definition is unchanged.
+// redefineFrom is resetDefinition unless the definition is unchanged.
 func (k *typeCache) redefineFrom(spec string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

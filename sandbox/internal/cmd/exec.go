@@ -53,7 +53,7 @@ func (o *execOptions) run(ctx context.Context, command []string) error {
 	return exitCode(code)
 }
 
-// runCommand returns the exit code for the program.
+// runCommand runs the command in a new sandbox, and returns the exit code for this program.
 func (o *execOptions) runCommand(ctx context.Context, command []string) (int, error) {
 	path, err := exec.LookPath(command[0])
 	if err != nil {

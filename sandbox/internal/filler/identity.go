@@ -28,7 +28,8 @@ func ParseSize(s string) (Size, error) {
 
 // content is an object without its identity.
 type content struct {
-	// shape names the set of fields. Objects of one shape have the same managedFields.
+	// shape is the name of the set of fields that the object has. Objects with the same shape have the same
+	// managedFields.
 	shape       string
 	labels      map[string]any
 	annotations map[string]any
@@ -45,7 +46,7 @@ type identity struct {
 	rng       *rand.Rand
 }
 
-// firstCreation is the earliest creation time. Objects follow within 90 days.
+// firstCreation is the earliest creation time. The latest one is 90 days later.
 var firstCreation = time.Date(2026, 1, 5, 6, 0, 0, 0, time.UTC)
 
 var (

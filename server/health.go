@@ -11,7 +11,8 @@ import (
 // authorization.
 const typesPath = "/readyz/types"
 
-// readiness fails until every type has settled. The reasons are logged, and shown at typesPath.
+// readiness returns a check that fails until every type has synced or is known to be unreadable. The reasons
+// are logged, and shown at typesPath.
 func (c *cache) readiness() healthz.HealthChecker {
 	return healthz.NamedCheck("caches", func(*http.Request) error { return c.ready() })
 }

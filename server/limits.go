@@ -185,7 +185,7 @@ const (
 	servedByCache = "cache"
 )
 
-// reserve subtracts bytes from the limit, and waits if w.waits.
+// reserve subtracts bytes from the limit, and waits if waitsForBudget is set.
 func (w *meteredWriter) reserve(n int) error {
 	if w.account.bytes.Limit() == rate.Inf {
 		return nil

@@ -53,7 +53,7 @@ type Member struct {
 	handler             Handler
 	// now is the clock for the Leases of others. Tests have clocks with different speeds.
 	now func() time.Time
-	// changed has capacity 1. signal sends to it to wake the loop.
+	// changed has capacity 1. wake sends to it to wake the loop.
 	changed chan struct{}
 
 	mu struct {

@@ -16,7 +16,7 @@
 //
 //	f, err := snapshot.Open("cluster.snapshot")
 //	defer f.Close()
-//	for record, err := range f.Section(gizmos).All {
+//	for record, err := range f.Objects(gizmos).All {
 //		fmt.Println(record.Key)
 //	}
 //

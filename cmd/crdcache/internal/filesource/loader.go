@@ -26,9 +26,10 @@ type loader struct {
 	kinds map[schema.GroupKind]*kind
 	// origins has all objects of the storage.
 	origins map[object]origin
-	// shadowed has the files with another copy of an object.
+	// shadowed has the files whose copy of an object is not used.
 	shadowed map[object][]*manifest.File
-	// refused has the files with objects that do not match the type of their kind. The type can change.
+	// refused has the paths of files with objects that do not match the type of their kind. If the type
+	// changes, these files are read again.
 	refused map[schema.GroupKind]map[string]bool
 	// pending are objects of unknown kinds.
 	pending []pendingObject
@@ -68,7 +69,7 @@ func (o object) String() string {
 type origin struct {
 	file *manifest.File
 	manifest.Position
-	read int // value of file.Times when it was read
+	read int // value of file.Reads when it was read
 }
 
 type pendingObject struct {
@@ -195,7 +196,8 @@ func identify(u *unstructured.Unstructured) (schema.GroupVersionKind, error) {
 	return gvk, nil
 }
 
-// kindOf returns the kind of an object, or nil if it is unknown.
+// kindOf returns the kind of an object, or nil if it is unknown. It adds built-in kinds, and further versions
+// of a kind without a definition, to the storage.
 func (l *loader) kindOf(gvk schema.GroupVersionKind) (*kind, error) {
 	k := l.kinds[gvk.GroupKind()]
 	switch {

@@ -69,8 +69,8 @@ func (s *Source) refresh(ctx context.Context) error {
 	return s.rereadPending(ctx)
 }
 
-// rereadPending reads marked files until none is left. Each definition is applied at most once per round, so
-// it ends.
+// rereadPending reads the files in loader.reread again. That can change more types, which marks more files.
+// It repeats until no file is marked, at most maxRounds times.
 func (s *Source) rereadPending(ctx context.Context) error {
 	l := s.reading.loader
 	for round := 0; len(l.reread) > 0 && round < maxRounds; round++ {
@@ -94,7 +94,7 @@ func (s *Source) rereadPending(ctx context.Context) error {
 	return nil
 }
 
-// maxRounds bounds the rounds of changes to types.
+// maxRounds limits how often rereadPending repeats.
 const maxRounds = 8
 
 var errEmpty = errors.New(

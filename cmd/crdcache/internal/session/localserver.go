@@ -24,14 +24,14 @@ import (
 type LocalServer struct {
 	*localserver.Client
 	localserver.CachedType
-	// Types prints objects of the type with the server's definitions.
+	// Types has the cached type only. It prints the server's answers.
 	Types *Types
 
 	config string // digest of the server's index configs
 }
 
-// LocalServer returns the local cache server if its answers to queries equal those of the command's own
-// caches: it caches the type with the same indexes and its watch is live. The error states why not.
+// LocalServer returns the local cache server if it can answer queries in place of the command: it caches the
+// type with the same indexes, and its watch is live. Otherwise the error states the reason.
 func (r *Reader) LocalServer(ctx context.Context) (*LocalServer, error) {
 	l, err := r.ReadServer(ctx)
 	switch {
@@ -140,7 +140,7 @@ func (a *Answer) Section(strip bool) print.Section {
 	}}
 }
 
-// each calls visit with the JSON of each object or row.
+// each calls take with the JSON of each object or row.
 func (a *Answer) each(take func(text []byte) error) error {
 	var failed error
 	err := a.Each(func(text []byte) error { failed = take(text); return failed })

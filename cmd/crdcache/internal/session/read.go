@@ -21,7 +21,7 @@ const (
 	parallelGets = 10
 )
 
-// Read calls visit with each existing object among keys, one call at a time. It lists the type in pages if
+// Read calls take with each existing object among keys, one call at a time. It lists the type in pages if
 // there are many keys or if get is forbidden. An empty namespace means all.
 func (t *Types) Read(ctx context.Context, of discovery.Resource, namespace string, keys []string,
 	take func(key string, object *unstructured.Unstructured)) error {

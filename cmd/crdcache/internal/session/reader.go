@@ -30,7 +30,7 @@ type Reader struct {
 	types  []string // type names for discovery
 	cached dynamicinformer.ResourceOptions
 
-	// localServer is the local cache server that Target uses, or nil for the reason in noLocalServer.
+	// localServer is the local cache server that Target uses. If it is nil, noLocalServer is the reason.
 	localServer   *localserver.Client
 	noLocalServer error
 	verbose       bool

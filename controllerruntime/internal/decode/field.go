@@ -7,7 +7,7 @@ import (
 
 // field is a field of a struct, or of a struct embedded in it.
 type field struct {
-	// quoted is the JSON key with its closing quote and the colon.
+	// quoted is the JSON key after its opening quote: the name, the closing quote and the colon.
 	quoted string
 	// words are the first bytes of quoted, eight per word.
 	words [keyWords]maskedWord
@@ -16,8 +16,8 @@ type field struct {
 	isText bool // a string, decoded by stringCodec
 	offset uintptr
 	decode codec
-	// next is the index of the field that followed last time. Objects of one type have their keys in the
-	// same order, and checking a guess is cheaper than a lookup.
+	// next is a guess of the next field: the index of the field that followed in an earlier object. Objects
+	// of one type have their keys in the same order, and checking a guess is cheaper than a lookup.
 	next atomic.Uint32
 }
 

@@ -150,8 +150,8 @@ func (r Resolution) isCategory(n Name) bool {
 	return len(r.Resources) == 0 || slices.Contains(r.Resources[0].Categories, n.Raw)
 }
 
-// claimOf returns the claim of a name that matches a type. It has a version if the name contains that
-// version, rather than a group name with the same prefix.
+// claimOf returns the type that a name matches. The result has a version only if the name contains that
+// version, rather than a group whose name starts with it.
 func claimOf(n Name, gvr schema.GroupVersionResource) ResolvedType {
 	for _, r := range n.Interpretations {
 		if r.Version != "" && r.Version == gvr.Version && !strings.HasPrefix(gvr.Group, r.Version) {

@@ -10,7 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// TestClaimOf: a claim has a version if the name does, but not if a group has the same prefix.
+// TestClaimOf: a resolved type has a version only if its name contains it. The first label of a group, as in
+// widgets.v1.x.com, is not a version.
 func TestClaimOf(t *testing.T) {
 	widgetsV1 := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 	for name, tt := range map[string]struct {
@@ -57,8 +58,8 @@ func catalogWith(failure string, gvrs ...schema.GroupVersionResource) *Catalog {
 	return newCatalog(groups)
 }
 
-// TestSelection: the results of patterns change, a name of a single type keeps its first result, and the
-// first name decides the version.
+// TestSelection: a pattern can match other types later. The name of a single type matches only the first type
+// that it resolved to. The first name that matches a type selects its version.
 func TestSelection(t *testing.T) {
 	named, err := NewSelection("*.z.io", "widgets")
 	if err != nil {

@@ -13,13 +13,15 @@ import (
 )
 
 // Prune selects fields to drop from objects before they are stored. It costs almost nothing; a Transform
-// would decode packed objects. A dropped field looks deleted; a map that becomes empty stays. The zero value,
-// with nil slices, is unset. Empty slices that are not nil are set and drop nothing.
+// would decode packed objects. Readers see a dropped field as absent. A map that loses all keys is
+// empty then. The zero value, in which all slices are nil, is unset. A Prune with an empty slice that is not
+// nil is set, and drops nothing.
 type Prune struct {
 	// Presets are well-known fields.
 	Presets []PrunePreset
 
-	// Paths are fields: keys after dots, or in brackets with quotes, and [*] for each element of a list:
+	// Paths are the paths of fields. A key is written after a dot, or in brackets and quotes. [*] selects
+	// each element of a list:
 	//
 	//	.status.conditions[*].message
 	//	.metadata.labels["example.com/build"]
@@ -28,7 +30,7 @@ type Prune struct {
 	// version) cannot be dropped.
 	Paths []string
 
-	// Fields are parsed paths, for programs. Keys may contain any character.
+	// Fields are paths of fields as lists of steps, for programs. Keys can contain any character.
 	Fields [][]PruneStep
 
 	// Annotations are keys of annotations.

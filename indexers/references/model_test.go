@@ -98,7 +98,7 @@ func (m *model) resolve(to references.Object) (references.Object, references.Sta
 	return to, state
 }
 
-// refersToOtherUID reports whether a target has none of the UIDs of the objects of its name.
+// meansOther reports whether a target has none of the UIDs of the objects of its name.
 func (m *model) meansOther(to references.Object) bool {
 	if to.UID == "" {
 		return false

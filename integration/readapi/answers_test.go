@@ -6,8 +6,8 @@ import (
 	"github.com/crdcache/crdcache/integration/internal/answers"
 )
 
-// TestAnswers compares the answers of an in-memory cluster with a real API server's. Package crdcached
-// compares the answers of caches.
+// TestAnswers compares the answers of an in-memory cluster with a real API server's. TestAnswers in
+// integration/crdcached compares crdcached's answers.
 func TestAnswers(t *testing.T) {
 	p := newPair(t)
 	for _, suite := range answers.Suites() {

@@ -14,14 +14,14 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// leftOut are built-in types that an in-memory cluster lacks: types that are not stored, and versions with
-// other fields than the stored version.
+// leftOut has prefixes of the built-in types that an in-memory cluster lacks: types that are not stored, and
+// versions with other fields than the stored version.
 var leftOut = []string{
 	"v1/bindings", "v1/componentstatuses", "authentication.k8s.io/", "authorization.k8s.io/",
 	"autoscaling/v1/",
 }
 
-// TestBuiltInTypes compares the built-in types with a real server's.
+// TestBuiltInTypes compares the built-in types of an in-memory cluster and a real API server.
 func TestBuiltInTypes(t *testing.T) {
 	harness.Require(t, harness.Since("1.37")) // testcluster behaves like 1.37
 	cluster, err := testcluster.New(t.Context(), testcluster.Options{})
@@ -33,7 +33,7 @@ func TestBuiltInTypes(t *testing.T) {
 	}
 }
 
-// typesOf returns all types with their status from discovery.
+// typesOf returns all types in discovery, and their status subresources, by group, version and name.
 func typesOf(t *testing.T, config *rest.Config) map[string]metav1.APIResource {
 	t.Helper()
 	client, err := discovery.NewDiscoveryClientForConfig(config)

@@ -13,8 +13,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// decode decodes YAML over a config. Names are case-sensitive. It returns all errors together, each with
-// the path of its field: unknown and duplicate fields, and values of the wrong type.
+// decode decodes YAML into config, and keeps the values of fields that the YAML lacks. Field names are
+// case-sensitive. It checks for invalid YAML and duplicate fields, then for values of the wrong type, then
+// for unknown fields. It returns all errors of the first check that fails. The errors of the last two checks
+// contain the paths of the fields.
 func decode(text []byte, config *Config) error {
 	document, err := yaml.YAMLToJSONStrict(text)
 	if err != nil {
@@ -58,7 +60,7 @@ func typeErrors(document []byte, as reflect.Type, path string) []error {
 	return problems
 }
 
-// isPlain reports whether a type is a struct of this package.
+// isPlain reports whether a type is Config or the struct of one of its sections.
 func isPlain(t reflect.Type) bool {
 	return slices.Contains([]reflect.Type{
 		reflect.TypeFor[Config](), reflect.TypeFor[PageConfig](), reflect.TypeFor[WatchConfig](),

@@ -18,12 +18,12 @@ import (
 // network connects one replica with the API server.
 type network struct {
 	inner http.RoundTripper
-	// skew is the lead of the replica's wall clock.
+	// skew is the time by which the replica's wall clock is ahead.
 	skew time.Duration
 
 	mu struct {
 		sync.Mutex
-		// cut is closed when the network is healed.
+		// cut is nil unless the network is cut. It is closed when the network is healed.
 		cut chan struct{}
 		// deaf is true if only responses are lost during a cut.
 		deaf    bool
@@ -36,7 +36,7 @@ type network struct {
 
 var errDead = errors.New("the process was killed")
 
-// connect returns a config with a network to the server.
+// connect returns a config whose requests pass through n.
 func connect(config *rest.Config, n *network) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(inner http.RoundTripper) http.RoundTripper {
@@ -81,7 +81,8 @@ func (n *network) count(verb string) int {
 	return n.mu.requests[verb]
 }
 
-// pass waits until the network is not cut.
+// pass delays a request or response by the latency, and blocks while the network is cut. It returns an error
+// after a cut, because connections do not survive, and if the replica was killed.
 func (n *network) pass(ctx context.Context, isRequest bool) error {
 	n.mu.Lock()
 	cut, dead, latency, deaf := n.mu.cut, n.mu.dead, n.mu.latency, n.mu.deaf
@@ -135,7 +136,7 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// shift changes the times in a Lease to those of a wrong clock.
+// shift adds skew to the times of the Lease in a request.
 func (n *network) shift(r *http.Request) error {
 	var lease coordinationv1.Lease
 	if err := json.NewDecoder(r.Body).Decode(&lease); err != nil {

@@ -22,7 +22,7 @@ type File struct {
 	types    []*Objects
 }
 
-// Open opens a snapshot file. The error wraps a *FormatError if the file is damaged, and ErrNoSnapshot if
+// Open opens a snapshot file. The error wraps a *FormatError if the file is damaged, and ErrNotSnapshot if
 // it is not a snapshot.
 func Open(path string) (*File, error) {
 	file, err := os.Open(path)

@@ -11,7 +11,7 @@ import (
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// maxVisits is the maximum number of visited values per byte of the document and of the expression: maxWays,
+// mostVisits is the maximum number of visited values per byte of the document and of the expression: maxWays,
 // twice, because a step counts both collecting and visiting.
 const mostVisits = 32
 

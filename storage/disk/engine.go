@@ -193,7 +193,7 @@ func (e *engine) withDB(f func(db *pebble.DB) error) error {
 }
 
 // close closes the store after all calls of do have returned, unless pebble fails. Later calls return
-// errEnded.
+// errEngineClosed.
 func (e *engine) close() error {
 	return e.run(func() error {
 		e.using.Lock()

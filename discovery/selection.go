@@ -136,7 +136,7 @@ func (s *Selection) nameResults(catalog *Catalog) []nameResult {
 		}
 		m := &all[i]
 		for _, r := range resolution.Resources {
-			m.types = append(m.types, claimOf(n, r.GVR))
+			m.types = append(m.types, resolvedTypeOf(n, r.GVR))
 		}
 		if m.many = n.Wildcard() || resolution.isCategory(n); !m.many {
 			s.mu.single[n.Raw] = m.types[0]
@@ -150,9 +150,9 @@ func (r Resolution) isCategory(n Name) bool {
 	return len(r.Resources) == 0 || slices.Contains(r.Resources[0].Categories, n.Raw)
 }
 
-// claimOf returns the type that a name matches. The result has a version only if the name contains that
-// version, rather than a group whose name starts with it.
-func claimOf(n Name, gvr schema.GroupVersionResource) ResolvedType {
+// resolvedTypeOf returns the type that a name matches. The result has a version only if the name contains
+// that version, rather than a group whose name starts with it.
+func resolvedTypeOf(n Name, gvr schema.GroupVersionResource) ResolvedType {
 	for _, r := range n.Interpretations {
 		if r.Version != "" && r.Version == gvr.Version && !strings.HasPrefix(gvr.Group, r.Version) {
 			return ResolvedType{gvr.GroupResource(), r.Version}

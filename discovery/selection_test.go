@@ -12,7 +12,7 @@ import (
 
 // TestClaimOf: a resolved type has a version only if its name contains it. The first label of a group, as in
 // widgets.v1.x.com, is not a version.
-func TestClaimOf(t *testing.T) {
+func TestResolvedTypeOf(t *testing.T) {
 	widgetsV1 := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 	for name, tt := range map[string]struct {
 		gvr  schema.GroupVersionResource
@@ -34,7 +34,7 @@ func TestClaimOf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := claimOf(n, tt.gvr); got != (ResolvedType{tt.gvr.GroupResource(), tt.want}) {
+		if got := resolvedTypeOf(n, tt.gvr); got != (ResolvedType{tt.gvr.GroupResource(), tt.want}) {
 			t.Errorf("%s claims %v, want version %q", name, got, tt.want)
 		}
 	}

@@ -94,7 +94,7 @@ func fieldNames(of reflect.Type, path string) []string {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		switch {
 		case name == "apiVersion" || name == "kind":
-		case isPlain(field.Type):
+		case isConfigStruct(field.Type):
 			names = append(names, fieldNames(field.Type, fmt.Sprintf("%s%s.", path, name))...)
 		default:
 			names = append(names, path+name)

@@ -39,7 +39,7 @@ func typeErrors(document []byte, as reflect.Type, path string) []error {
 		as = as.Elem()
 	}
 	fields := map[string]json.RawMessage{}
-	if !isPlain(as) || json.Unmarshal(document, &fields) != nil {
+	if !isConfigStruct(as) || json.Unmarshal(document, &fields) != nil {
 		err := kjson.UnmarshalCaseSensitivePreserveInts(document, reflect.New(as).Interface())
 		if err == nil {
 			return nil
@@ -60,8 +60,8 @@ func typeErrors(document []byte, as reflect.Type, path string) []error {
 	return problems
 }
 
-// isPlain reports whether a type is Config or the struct of one of its sections.
-func isPlain(t reflect.Type) bool {
+// isConfigStruct reports whether a type is Config or the struct of one of its sections.
+func isConfigStruct(t reflect.Type) bool {
 	return slices.Contains([]reflect.Type{
 		reflect.TypeFor[Config](), reflect.TypeFor[PageConfig](), reflect.TypeFor[WatchConfig](),
 		reflect.TypeFor[Limits](),

@@ -17,8 +17,8 @@ func (c *cache) readiness() healthz.HealthChecker {
 	return healthz.NamedCheck("caches", func(*http.Request) error { return c.ready() })
 }
 
-// serveConditions writes a line for each type, in the format of kube-apiserver's health checks.
-func (c *cache) serveConditions(w http.ResponseWriter) {
+// serveTypeChecks writes a line for each type, in the format of kube-apiserver's health checks.
+func (c *cache) serveTypeChecks(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	err := c.ready()

@@ -63,7 +63,7 @@ func (h *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case h.page != nil && isPage(path):
 		h.limits.serve(w, r, user.GetName(), isStream(path), h.page)
 	case path == typesPath:
-		h.cache.serveConditions(w)
+		h.cache.serveTypeChecks(w)
 	default:
 		h.generic.ServeHTTP(w, r)
 	}

@@ -32,7 +32,7 @@ type Binding struct {
 	// graph has the references between the targets; nil until the first call of References. It is written
 	// under both locks and read under either. graphTargets are its sources, under changing.
 	graph        *references.Graph
-	graphTargets map[slotKey]graphTarget
+	graphTargets map[slotKey]graphSource
 
 	mu struct {
 		sync.Mutex
@@ -198,7 +198,7 @@ func (b *Binding) publish(config *indexers.Config, slots map[slotKey]slot) {
 	b.mu.Lock()
 	b.mu.config, b.mu.slots = config, slots
 	b.mu.Unlock()
-	b.followReferences()
+	b.syncGraphSources()
 }
 
 // newTargetIfMissing returns a target of a resource for a type if it matches and has none, otherwise nil.

@@ -7,8 +7,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
-// graphTarget is a target that is registered as a source of the reference graph.
-type graphTarget struct {
+// graphSource is a target that is registered as a source of the reference graph.
+type graphSource struct {
 	*references.Registration
 	target *Target
 	typ    references.Type
@@ -27,18 +27,18 @@ func (b *Binding) References() (*references.Graph, error) {
 	}
 	if b.graph == nil {
 		graph := references.New()
-		graph.Explain(b.unfollowed)
+		graph.Explain(b.reasonWithoutTarget)
 		b.mu.Lock()
 		b.graph = graph
 		b.mu.Unlock()
-		b.graphTargets = map[slotKey]graphTarget{}
-		b.followReferences()
+		b.graphTargets = map[slotKey]graphSource{}
+		b.syncGraphSources()
 	}
 	return b.graph, nil
 }
 
-// unfollowed returns why a type has no target.
-func (b *Binding) unfollowed(t references.Type) string {
+// reasonWithoutTarget returns why a type has no target.
+func (b *Binding) reasonWithoutTarget(t references.Type) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, k := range b.kinds {
@@ -60,15 +60,15 @@ func (b *Binding) typeGraph(t *Target) *references.TypeGraph {
 	return b.graph.ForType(references.Type{Group: t.GVR.Group, Resource: t.GVR.Resource})
 }
 
-// followReferences makes the serving targets the sources of the graph: it adds and removes sources to match
+// syncGraphSources makes the serving targets the sources of the graph: it adds and removes sources to match
 // the slots. Callers hold changing.
-func (b *Binding) followReferences() {
+func (b *Binding) syncGraphSources() {
 	if b.graph == nil {
 		return
 	}
 	slots := b.cloneSlots()
 	for at, s := range slots {
-		next := graphTarget{target: s.serving, typ: b.kinds[at.GroupResource].referenceType()}
+		next := graphSource{target: s.serving, typ: b.kinds[at.GroupResource].referenceType()}
 		old, known := b.graphTargets[at]
 		if known && old.canKeep(next) {
 			continue
@@ -96,7 +96,7 @@ func (b *Binding) followReferences() {
 	}
 }
 
-func (m graphTarget) canKeep(next graphTarget) bool {
+func (m graphSource) canKeep(next graphSource) bool {
 	return m.target.handle == next.target.handle && m.typ == next.typ &&
 		(m.target.Resource == next.target.Resource ||
 			!difference(m.target.Resource, next.target.Resource).References)
@@ -104,7 +104,7 @@ func (m graphTarget) canKeep(next graphTarget) bool {
 
 // stopAfterSync removes a source from the graph after its replacement has synced, so that no reference
 // dangles in between.
-func (m graphTarget) stopAfterSync(by graphTarget) {
+func (m graphSource) stopAfterSync(by graphSource) {
 	select {
 	case <-by.Synced():
 	case <-by.Stopped():

@@ -14,9 +14,9 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// leftOut has prefixes of the built-in types that an in-memory cluster lacks: types that are not stored, and
-// versions with other fields than the stored version.
-var leftOut = []string{
+// missingTypePrefixes has prefixes of the built-in types that an in-memory cluster lacks: types that are not
+// stored, and versions with other fields than the stored version.
+var missingTypePrefixes = []string{
 	"v1/bindings", "v1/componentstatuses", "authentication.k8s.io/", "authorization.k8s.io/",
 	"autoscaling/v1/",
 }
@@ -49,7 +49,7 @@ func typesOf(t *testing.T, config *rest.Config) map[string]metav1.APIResource {
 		for _, r := range list.APIResources {
 			name := list.GroupVersion + "/" + r.Name
 			sub := strings.Contains(r.Name, "/")
-			if slices.ContainsFunc(leftOut, func(prefix string) bool {
+			if slices.ContainsFunc(missingTypePrefixes, func(prefix string) bool {
 				return strings.HasPrefix(name,
 					prefix)
 			}) || sub && !strings.HasSuffix(name, "/status") {

@@ -27,7 +27,8 @@ func (o *openWatches) wrap(next http.RoundTripper) http.RoundTripper {
 		response, err := next.RoundTrip(r)
 		if err == nil && response.StatusCode == http.StatusOK && r.URL.Query().Get("watch") == "true" {
 			o.Add(1)
-			response.Body = &openWatch{ReadCloser: response.Body, closed: sync.OnceFunc(func() { o.Add(-1) })}
+			response.Body = &openWatch{ReadCloser: response.Body,
+				onClose: sync.OnceFunc(func() { o.Add(-1) })}
 		}
 		return response, err
 	})
@@ -39,19 +40,19 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 
 type openWatch struct {
 	io.ReadCloser
-	closed func()
+	onClose func()
 }
 
 func (w *openWatch) Read(p []byte) (int, error) {
 	n, err := w.ReadCloser.Read(p)
 	if err != nil {
-		w.closed()
+		w.onClose()
 	}
 	return n, err
 }
 
 func (w *openWatch) Close() error {
-	w.closed()
+	w.onClose()
 	return w.ReadCloser.Close()
 }
 

@@ -11,11 +11,11 @@ type index struct {
 	function *function
 	postings trie[posting]
 	// order has the values of all postings in sorted order. It is empty unless function.sorted.
-	order sortedValues
+	sortedValues sortedValues
 	// entries is the number of pairs of a value and a row.
-	entries int
+	entryCount int
 	// runs is the number of value runs from which the index was built.
-	runs int
+	runCount int
 }
 
 // posting is one value with its rows. Most indexes have many values with one row, which is stored without a
@@ -118,16 +118,16 @@ func (x *index) insert(value string, r *row) {
 	case p == nil:
 		value = x.function.ownedValue(value, r)
 		if x.function.sorted {
-			x.order = x.order.with(value)
+			x.sortedValues = x.sortedValues.with(value)
 		}
 		x.set(&posting{value, r})
-		x.entries++
+		x.entryCount++
 	case p.singleRow != nil && p.singleRow.key == r.key: // do not retain the old row's memory for the value
 		x.set(p.with(r, x.function.ownedValue(value, r)))
 	default:
 		next := p.with(r, p.value)
 		x.set(next)
-		x.entries += next.len() - p.len()
+		x.entryCount += next.len() - p.len()
 	}
 }
 
@@ -139,14 +139,14 @@ func (x *index) remove(value string, r *row) {
 	}
 	if less := p.without(r.key); less != nil {
 		x.set(less)
-		x.entries += less.len() - p.len()
+		x.entryCount += less.len() - p.len()
 		return
 	}
-	x.entries--
+	x.entryCount--
 	x.postings = x.postings.without(hashOf(value), func(have *posting) bool { return have.value == value },
 		hashPosting)
 	if x.function.sorted {
-		x.order = x.order.without(value)
+		x.sortedValues = x.sortedValues.without(value)
 	}
 }
 
@@ -190,7 +190,7 @@ func buildIndex(f *function, rows []hashed[*row], before *index, scratch *indexS
 	var runs []hashed[valueRun]
 	var postings []hashed[*posting]
 	if before != nil {
-		runs = make([]hashed[valueRun], 0, before.runs)
+		runs = make([]hashed[valueRun], 0, before.runCount)
 		postings = make([]hashed[*posting], 0, before.postings.len)
 	}
 	entries, runs := valueRuns(f, rows, scratch.entries[:0], runs)
@@ -205,14 +205,14 @@ func buildIndex(f *function, rows []hashed[*row], before *index, scratch *indexS
 		postings = appendPostings(f, postings, runs[:end], scratch)
 		runs = runs[end:]
 	}
-	x := index{function: f, postings: buildTrie(postings), entries: len(entries), runs: count}
+	x := index{function: f, postings: buildTrie(postings), entryCount: len(entries), runCount: count}
 	if f.sorted {
 		values := make([]string, len(postings))
 		for i, p := range postings {
 			values[i] = p.entry.value
 		}
 		slices.Sort(values)
-		x.order = buildOrder(values)
+		x.sortedValues = buildOrder(values)
 	}
 	return x
 }

@@ -55,7 +55,7 @@ func (s *Store) Measure() Measure {
 	for i := range now.indexes {
 		x := &now.indexes[i]
 		m.Indexes = append(m.Indexes, IndexMeasure{Name: x.function.name, Values: x.postings.len,
-			Entries: x.entries})
+			Entries: x.entryCount})
 		m.IndexBytes += x.measure(perRow)
 	}
 	return m
@@ -137,8 +137,8 @@ func (x *index) measure(perRow float64) int64 {
 			break
 		}
 	}
-	total := nodeBytes(&x.postings) + extrapolated(bytes, measured, x.postings.len) + x.order.measure()
-	many := int64(x.entries) - extrapolated(int64(few), measured, x.postings.len)
+	total := nodeBytes(&x.postings) + extrapolated(bytes, measured, x.postings.len) + x.sortedValues.measure()
+	many := int64(x.entryCount) - extrapolated(int64(few), measured, x.postings.len)
 	return total + int64(float64(max(many, 0))*perRow)
 }
 

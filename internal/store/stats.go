@@ -119,7 +119,7 @@ func (vs values) divide(byID map[int]int64) {
 
 func (x *index) stats(values int64) IndexStats {
 	stats := IndexStats{Name: x.function.name, Values: x.postings.len,
-		Bytes: values + trieBytes(&x.postings) + x.order.bytes()}
+		Bytes: values + trieBytes(&x.postings) + x.sortedValues.bytes()}
 	for p := range x.postings.all {
 		stats.Entries += p.len()
 		if rows := p.rowSet(); rows != nil {

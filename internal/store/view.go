@@ -72,7 +72,7 @@ func (v IndexView) Objects(value string, yield func(key string, item Item) bool)
 // CountKeys returns the number of different values v with from <= v < to, without visiting each; an empty to
 // means no bound. It returns false if the index is not sorted.
 func (v IndexView) CountKeys(from, to string) (int, bool) {
-	return v.index.order.count(from, to), v.index.function.sorted
+	return v.index.sortedValues.count(from, to), v.index.function.sorted
 }
 
 // Each calls yield for each value with its number of objects, in no particular order, until it returns false.
@@ -84,7 +84,7 @@ func (v IndexView) Each(yield func(value string, count int) bool) {
 // order, until it returns false. An empty to means no bound. If the index is not sorted, Keys sorts all its
 // values first.
 func (v IndexView) Keys(from, to string, descending bool, yield func(value string, count int) bool) {
-	o := v.index.order
+	o := v.index.sortedValues
 	if !v.index.function.sorted {
 		values := make([]string, 0, v.index.postings.len)
 		for p := range v.index.postings.all {

@@ -42,7 +42,7 @@ func measureQueries(ctx context.Context, task Task, _ func() error) (Outcome, er
 	}
 	objects := make([]any, task.Objects)
 	for i := range objects {
-		objects[i] = generated(i)
+		objects[i] = newCertificate(i)
 	}
 	querier, err := newQuerier(config.Resources[0], objects)
 	if err != nil {
@@ -98,9 +98,9 @@ func measureQueries(ctx context.Context, task Task, _ func() error) (Outcome, er
 	return Outcome{Metrics: metrics}, nil
 }
 
-// generated returns object i. The first matchCount objects have the team "few" and refer to an issuer that
-// does not exist.
-func generated(i int) *unstructured.Unstructured {
+// newCertificate returns object i. The first matchCount objects have the team "few" and refer to an issuer
+// that does not exist.
+func newCertificate(i int) *unstructured.Unstructured {
 	team, issuer := "many", "ca"
 	if i < matchCount {
 		team, issuer = "few", "none"
@@ -136,7 +136,7 @@ func newQuerier(r *indexers.Resource, objects []any) (*query.Querier, error) {
 // newGraph returns a graph of the objects and of one issuer in each namespace.
 func newGraph(ctx context.Context, r *indexers.Resource, objects []any) (*references.Graph, error) {
 	graph := references.New()
-	certs, issuers := &syncedHandler{}, &syncedHandler{}
+	certs, issuers := &fakeInformer{}, &fakeInformer{}
 	for _, m := range []references.InformerSource{
 		{Type: references.Type{Group: r.Match.Group, Resource: "certificates", Kind: "Certificate",
 			Namespaced: true}, References: r.References, Informer: certs},
@@ -148,7 +148,7 @@ func newGraph(ctx context.Context, r *indexers.Resource, objects []any) (*refere
 		}
 	}
 	for i := range 100 {
-		issuer := generated(i)
+		issuer := newCertificate(i)
 		issuer.SetName("ca")
 		issuers.OnAdd(issuer, true)
 	}
@@ -158,22 +158,22 @@ func newGraph(ctx context.Context, r *indexers.Resource, objects []any) (*refere
 	return graph, graph.WaitForSync(ctx)
 }
 
-// syncedHandler forwards events to a handler like a synced informer.
-type syncedHandler struct {
+// fakeInformer forwards events to a handler like a synced informer.
+type fakeInformer struct {
 	cache.ResourceEventHandler
 	cache.ResourceEventHandlerRegistration
 }
 
-func (t *syncedHandler) AddEventHandler(
+func (t *fakeInformer) AddEventHandler(
 	handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration,
 	error) {
 	t.ResourceEventHandler = handler
 	return t, nil
 }
 
-func (t *syncedHandler) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error { return nil }
+func (t *fakeInformer) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error { return nil }
 
-func (t *syncedHandler) Synced() <-chan struct{} {
+func (t *fakeInformer) Synced() <-chan struct{} {
 	done := make(chan struct{})
 	close(done)
 	return done

@@ -74,7 +74,7 @@ func (r *runner) all(ctx context.Context, p Plan) (err error) {
 			continue
 		}
 		if step.synthetic() {
-			if err := r.synthetic(ctx, step); err != nil {
+			if err := r.measureOnSyntheticServer(ctx, step); err != nil {
 				return err
 			}
 			continue

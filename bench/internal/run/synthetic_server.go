@@ -18,9 +18,9 @@ const recordedObjects = 5_000
 // recordedCount returns the number of objects that the step needs in the sandbox.
 func (s Step) recordedCount() int { return min(s.Objects, recordedObjects) }
 
-// synthetic measures a step against the synthetic server, after recording the objects that the server copies
-// from the sandbox.
-func (r *runner) synthetic(ctx context.Context, step Step) error {
+// measureOnSyntheticServer measures a step against the synthetic server, after recording the objects that the
+// server copies from the sandbox.
+func (r *runner) measureOnSyntheticServer(ctx context.Context, step Step) error {
 	recorded := step
 	recorded.Experiment, recorded.Objects = experiment.Sync, step.recordedCount()
 	if err := r.fill(ctx, recorded); err != nil {
@@ -30,12 +30,12 @@ func (r *runner) synthetic(ctx context.Context, step Step) error {
 	if err != nil {
 		return err
 	}
-	return r.multiplied(ctx, step, recording)
+	return r.measureCopies(ctx, step, recording)
 }
 
-// multiplied measures a step against a synthetic server with step.Objects objects, which are copies of the
+// measureCopies measures a step against a synthetic server with step.Objects objects, which are copies of the
 // recorded ones.
-func (r *runner) multiplied(ctx context.Context, step Step, recording *synthetic.Recording) (err error) {
+func (r *runner) measureCopies(ctx context.Context, step Step, recording *synthetic.Recording) (err error) {
 	if r.api, err = synthetic.New(recording, certificatesPath, step.Objects); err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 // field is a field of a struct, or of a struct embedded in it.
 type field struct {
 	// quoted is the JSON key after its opening quote: the name, the closing quote and the colon.
-	quoted string
+	keyEnd string
 	// words are the first bytes of quoted, eight per word.
 	words [keyWords]maskedWord
 	// long: quoted is longer than words.
@@ -18,7 +18,7 @@ type field struct {
 	decode codec
 	// next is a guess of the next field: the index of the field that followed in an earlier object. Objects
 	// of one type have their keys in the same order, and checking a guess is cheaper than a lookup.
-	next atomic.Uint32
+	likelyNext atomic.Uint32
 }
 
 // maskedWord is up to eight bytes. The unused bytes are zero in both fields.
@@ -30,11 +30,11 @@ const (
 )
 
 func (f *field) set(named jsonField, decode codec) {
-	f.quoted, f.offset, f.decode, f.isText = named.name+`":`, named.offset, decode, isText(named.typ)
-	f.long = len(f.quoted) > keyWords*wordBytes
+	f.keyEnd, f.offset, f.decode, f.isText = named.name+`":`, named.offset, decode, isText(named.typ)
+	f.long = len(f.keyEnd) > keyWords*wordBytes
 	for k := range f.words {
 		var text, mask [wordBytes]byte
-		for at := range copy(text[:], f.quoted[min(k*wordBytes, len(f.quoted)):]) {
+		for at := range copy(text[:], f.keyEnd[min(k*wordBytes, len(f.keyEnd)):]) {
 			mask[at] = 0xff
 		}
 		f.words[k] = maskedWord{binary.LittleEndian.Uint64(text[:]), binary.LittleEndian.Uint64(mask[:])}
@@ -44,9 +44,9 @@ func (f *field) set(named jsonField, decode codec) {
 // match returns the end of the key at i, including the colon, if it is the key of the field. Otherwise it
 // returns a negative number.
 func (f *field) match(data []byte, i int) int {
-	end := i + len(f.quoted)
+	end := i + len(f.keyEnd)
 	if i+keyWords*wordBytes > len(data) || f.long {
-		if end <= len(data) && string(data[i:end]) == f.quoted {
+		if end <= len(data) && string(data[i:end]) == f.keyEnd {
 			return end
 		}
 		return -1

@@ -65,7 +65,7 @@ func (s *structCodec) decode(d *document, i int, p unsafe.Pointer) int {
 			} else {
 				end = f.decode(d, value, unsafe.Add(p, f.offset))
 			}
-			guess = &f.next
+			guess = &f.likelyNext
 			if missing--; missing == 0 && top && end >= 0 {
 				return len(d.data)
 			}

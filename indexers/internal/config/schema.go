@@ -11,7 +11,7 @@ import (
 
 // Schema returns a JSON Schema (draft 2020-12) of config files; see indexers.Schema.
 func Schema() []byte {
-	s := schemaOf(reflect.TypeFor[configForm](), "")
+	s := fieldSchema(reflect.TypeFor[configForm](), "")
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	s["title"] = Kind
 	s["description"] = "An index config of crdcache."
@@ -25,16 +25,16 @@ func Schema() []byte {
 
 type schemaMap = map[string]any
 
-// schemaOf returns the schema of a field by its type and tag.
-func schemaOf(t reflect.Type, tag reflect.StructTag) schemaMap {
-	s := schemaOfType(t, tag)
+// fieldSchema returns the schema of a field by its type and tag.
+func fieldSchema(t reflect.Type, tag reflect.StructTag) schemaMap {
+	s := typeSchema(t, tag)
 	if doc := tag.Get("doc"); doc != "" {
 		s["description"] = doc
 	}
 	return s
 }
 
-func schemaOfType(t reflect.Type, tag reflect.StructTag) schemaMap {
+func typeSchema(t reflect.Type, tag reflect.StructTag) schemaMap {
 	text := schemaMap{"type": "string", "minLength": 1}
 	names := schemaMap{"type": "array", "items": text, "minItems": 1}
 	oneOf := func(all ...any) schemaMap { return schemaMap{"oneOf": all} }
@@ -67,7 +67,7 @@ func schemaOfType(t reflect.Type, tag reflect.StructTag) schemaMap {
 	if !ok {
 		return objectSchema(t)
 	}
-	item := schemaOfType(items.Type.Elem(), tag)
+	item := typeSchema(items.Type.Elem(), tag)
 	list := schemaMap{"type": "array", "items": item}
 	if tag.Get("empty") == "" {
 		list["minItems"] = 1
@@ -149,7 +149,7 @@ func objectSchema(t reflect.Type) schemaMap {
 				all = append(all, schemaMap{"not": schemaMap{"required": []any{name, other}}})
 			}
 		}
-		properties[name] = schemaOf(f.Type, f.Tag)
+		properties[name] = fieldSchema(f.Type, f.Tag)
 		if f.Tag.Get("required") == "true" {
 			names = append(names, name)
 		}

@@ -17,9 +17,9 @@ import (
 // Server is a live.Server with its factory and tracker.
 type Server struct {
 	*live.Server
-	factory *dynamicinformer.Factory
-	gvrs    []schema.GroupVersionResource
-	stop    func() // stops the tracker
+	factory     *dynamicinformer.Factory
+	gvrs        []schema.GroupVersionResource
+	stopTracker func() // stops the tracker
 }
 
 // Start serves the types until Close.
@@ -40,7 +40,7 @@ func Start(config *rest.Config, gvrs ...schema.GroupVersionResource) (*Server, e
 	tracked := make(chan struct{})
 	go func() { defer close(tracked); _ = tracker.Run(ctx) }() // ended by stop
 	s := &Server{Server: server, factory: factory, gvrs: slices.Clone(gvrs),
-		stop: func() { cancel(); <-tracked }}
+		stopTracker: func() { cancel(); <-tracked }}
 	for _, gvr := range gvrs {
 		informer, keepErr := factory.ForResource(gvr)
 		if keepErr == nil {
@@ -71,6 +71,6 @@ func (s *Server) WaitForSync(ctx context.Context) error {
 func (s *Server) Close(ctx context.Context) error {
 	s.Server.Close()
 	err := s.factory.Shutdown(ctx)
-	s.stop()
+	s.stopTracker()
 	return err
 }

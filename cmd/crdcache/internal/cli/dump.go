@@ -205,11 +205,11 @@ func (o *dumpOptions) printServerRows(ctx context.Context) (done bool, err error
 func (o *dumpOptions) queryRows(ctx context.Context) (*session.LocalServer, *session.Answer, error) {
 	waiting, cancel := o.Target.Limit(ctx)
 	defer cancel()
-	from, err := o.ReadServer(waiting)
+	from, err := o.LocalServerWithoutIndexes(waiting)
 	if err != nil || from.Resource.CRDUID == "" {
 		return nil, nil, err
 	}
-	namespace, asked := o.LocalNamespace(from.Resource), url.Values{"scan": {"true"}}
+	namespace, asked := o.NamespaceFor(from.Resource), url.Values{"scan": {"true"}}
 	if o.Cached().LabelSelector != nil {
 		asked.Set("labelSelector", session.Selectors(o.Cached()).LabelSelector)
 	}

@@ -210,10 +210,10 @@ func (o *queryOptions) queryServer(ctx context.Context) (*session.Answer, *sessi
 	if err != nil {
 		return nil, nil, err
 	}
-	if o.explain && (o.LocalNamespace(from.Resource) != "" || o.Cached().LabelSelector != nil) {
+	if o.explain && (o.NamespaceFor(from.Resource) != "" || o.Cached().LabelSelector != nil) {
 		return nil, nil, errors.New("its plans count all cached objects")
 	}
-	answer, err := from.Query(ctx, o.LocalNamespace(from.Resource), o.parameters())
+	answer, err := from.Query(ctx, o.NamespaceFor(from.Resource), o.parameters())
 	return answer, from, err
 }
 

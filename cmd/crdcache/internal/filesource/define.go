@@ -71,7 +71,7 @@ func (l *loader) forget(k *kind) {
 	for o, c := range l.origins {
 		if o.GroupKind == k.GroupKind {
 			delete(l.origins, o)
-			l.reread[c.file.Path] = true
+			l.filesToReread[c.file.Path] = true
 			if c.file.Path == manifest.Stdin {
 				l.reader.Problem(c.file, c.Position, false,
 					fmt.Errorf("%s is lost: its type changed and standard input cannot be read again", o))
@@ -82,7 +82,7 @@ func (l *loader) forget(k *kind) {
 		if o.GroupKind == k.GroupKind {
 			delete(l.shadowed, o)
 			for _, f := range files {
-				l.reread[f.Path] = true
+				l.filesToReread[f.Path] = true
 			}
 		}
 	}
@@ -92,7 +92,7 @@ func (l *loader) forget(k *kind) {
 func (l *loader) remove(o object) {
 	delete(l.origins, o)
 	for _, f := range l.shadowed[o] {
-		l.reread[f.Path] = true
+		l.filesToReread[f.Path] = true
 	}
 	delete(l.shadowed, o)
 	if o.GroupKind == definitionKind {

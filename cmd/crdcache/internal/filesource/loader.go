@@ -30,14 +30,14 @@ type loader struct {
 	shadowed map[object][]*manifest.File
 	// refused has the paths of files with objects that do not match the type of their kind. If the type
 	// changes, these files are read again.
-	refused map[schema.GroupKind]map[string]bool
+	mismatchedFiles map[schema.GroupKind]map[string]bool
 	// pending are objects of unknown kinds.
 	pending []pendingObject
 	// reread has the paths of files to read again because types changed.
-	reread map[string]bool
+	filesToReread map[string]bool
 	// inferred are the inferred types without a warning yet.
-	inferred []inferredType
-	used     map[schema.GroupResource]bool // types that are read
+	unreportedTypes []inferredType
+	used            map[schema.GroupResource]bool // types that are read
 	// live is set when the storage is served and changes must be sent to watches.
 	live bool
 	// retyped is set when a type without a CustomResourceDefinition changes.
@@ -90,9 +90,9 @@ func newLoader(storage *apiserver.Storage, report func(*manifest.Problem)) *load
 	return &loader{
 		storage: storage, reader: manifest.NewReader(report), kinds: map[schema.GroupKind]*kind{},
 		origins:  map[object]origin{},
-		shadowed: map[object][]*manifest.File{}, reread: map[string]bool{},
-		used:    map[schema.GroupResource]bool{},
-		refused: map[schema.GroupKind]map[string]bool{},
+		shadowed: map[object][]*manifest.File{}, filesToReread: map[string]bool{},
+		used:            map[schema.GroupResource]bool{},
+		mismatchedFiles: map[schema.GroupKind]map[string]bool{},
 	}
 }
 
@@ -279,17 +279,17 @@ func (l *loader) put(f *manifest.File, e manifest.Entry, k *kind, u *unstructure
 
 // reportMismatch reports an object that does not match the type of its kind.
 func (l *loader) reportMismatch(f *manifest.File, p manifest.Position, gk schema.GroupKind, err error) {
-	if l.refused[gk] == nil {
-		l.refused[gk] = map[string]bool{}
+	if l.mismatchedFiles[gk] == nil {
+		l.mismatchedFiles[gk] = map[string]bool{}
 	}
-	l.refused[gk][f.Path] = true
+	l.mismatchedFiles[gk][f.Path] = true
 	l.reader.Problem(f, p, false, err)
 }
 
 // rereadRefused marks the files of refused objects to be read again, because the type changed.
 func (l *loader) rereadRefused(gk schema.GroupKind) {
-	maps.Copy(l.reread, l.refused[gk])
-	delete(l.refused, gk)
+	maps.Copy(l.filesToReread, l.mismatchedFiles[gk])
+	delete(l.mismatchedFiles, gk)
 }
 
 // resolveDuplicate warns about an object that occurs twice. It reports whether the other copy wins: the last
@@ -358,13 +358,13 @@ func (l *loader) infer(p pendingObject, namespaced bool) (*kind, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.inferred = append(l.inferred, inferredType{k, p.file, p.Position})
+	l.unreportedTypes = append(l.unreportedTypes, inferredType{k, p.file, p.Position})
 	return k, nil
 }
 
 // reportGuesses warns about inferred types that are read and still undefined.
 func (l *loader) reportGuesses() {
-	l.inferred = slices.DeleteFunc(l.inferred, func(g inferredType) (done bool) {
+	l.unreportedTypes = slices.DeleteFunc(l.unreportedTypes, func(g inferredType) (done bool) {
 		gr := g.typ.GroupResource()
 		if l.kinds[g.GroupKind] != g.kind || !l.used[gr] {
 			return l.kinds[g.GroupKind] != g.kind

@@ -73,9 +73,9 @@ func (s *Source) refresh(ctx context.Context) error {
 // It repeats until no file is marked, at most maxRounds times.
 func (s *Source) rereadPending(ctx context.Context) error {
 	l := s.reading.loader
-	for round := 0; len(l.reread) > 0 && round < maxRounds; round++ {
-		wanted := l.reread
-		l.reread = map[string]bool{}
+	for round := 0; len(l.filesToReread) > 0 && round < maxRereadRounds; round++ {
+		wanted := l.filesToReread
+		l.filesToReread = map[string]bool{}
 		var files []*manifest.File
 		anew := map[string]bool{}
 		for _, f := range s.reading.files {
@@ -94,8 +94,8 @@ func (s *Source) rereadPending(ctx context.Context) error {
 	return nil
 }
 
-// maxRounds limits how often rereadPending repeats.
-const maxRounds = 8
+// maxRereadRounds limits how often rereadPending repeats.
+const maxRereadRounds = 8
 
 var errEmpty = errors.New(
 	"the file is empty: its previous objects are kept until it has content or is deleted")

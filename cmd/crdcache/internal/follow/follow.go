@@ -103,7 +103,7 @@ func (o Options) run(ctx, waiting context.Context, resources []discovery.Resourc
 	}
 	running, stop := context.WithCancel(ctx)
 	r := &run{
-		Options: o, ctx: running, tracker: tracker, selector: selector, resources: resources,
+		Options: o, ctx: running, tracker: tracker, typeSelector: selector, resources: resources,
 		screen: newScreen(o.Out, o.Color), status: newStatusReporter(o.ErrOut),
 		unwatchable:      newUnwatchableTypes(),
 		mayGainTypes:     len(absent) > 0 || selector.hasPatterns(),

@@ -58,11 +58,11 @@ func (r *run) groups() ([]*informerGroup, error) {
 	}
 	var parts []*informerGroup
 	for i, kind := range kinds {
-		kind.selector = r.selector
+		kind.selector = r.typeSelector
 		if kind.factory, err = r.factory(clients[i]); err != nil {
 			return nil, err
 		}
-		for _, version := range r.selector.versions() {
+		for _, version := range r.typeSelector.versions() {
 			kind.version = version
 			parts = append(parts, kind.scopes(r.Target.Namespace)...)
 		}

@@ -19,9 +19,9 @@ import (
 // run is the state of a command that follows types.
 type run struct {
 	Options
-	ctx      context.Context
-	tracker  *discovery.Tracker
-	selector *selector
+	ctx          context.Context
+	tracker      *discovery.Tracker
+	typeSelector *selector
 	// mayGainTypes is set if types can appear that did not exist at the start.
 	mayGainTypes bool
 	screen       *screen
@@ -187,7 +187,7 @@ func (r *run) await(waiting context.Context, gvr schema.GroupVersionResource) {
 
 // awaitAny waits for the first type. It returns immediately if the selector has patterns.
 func (r *run) awaitAny(waiting context.Context) error {
-	if r.selector.hasPatterns() {
+	if r.typeSelector.hasPatterns() {
 		return nil
 	}
 	select {

@@ -133,5 +133,5 @@ func (r *run) printsSeveralTypes() bool {
 		return !n.Wildcard() && !slices.ContainsFunc(r.resources,
 			func(one discovery.Resource) bool { return slices.Contains(one.Categories, n.Raw) })
 	}
-	return len(r.selector.Names()) > 1 || len(r.resources) > 1 || !plain(r.selector.Names()[0])
+	return len(r.typeSelector.Names()) > 1 || len(r.resources) > 1 || !plain(r.typeSelector.Names()[0])
 }

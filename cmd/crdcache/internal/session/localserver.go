@@ -27,17 +27,17 @@ type LocalServer struct {
 	// Types has the cached type only. It prints the server's answers.
 	Types *Types
 
-	config string // digest of the server's index configs
+	configDigest string // digest of the server's index configs
 }
 
 // LocalServer returns the local cache server if it can answer queries in place of the command: it caches the
 // type with the same indexes, and its watch is live. Otherwise the error states the reason.
 func (r *Reader) LocalServer(ctx context.Context) (*LocalServer, error) {
-	l, err := r.ReadServer(ctx)
+	l, err := r.LocalServerWithoutIndexes(ctx)
 	switch {
 	case err != nil:
 		return nil, err
-	case r.Config.IsSet && (r.Config.digest == "" || r.Config.digest != l.config):
+	case r.Config.IsSet && (r.Config.digest == "" || r.Config.digest != l.configDigest):
 		return nil, errors.New("it has other index configs")
 	case !r.Config.IsSet && slices.ContainsFunc(l.Indexes, query.IsBuiltinOrder):
 		return nil, errors.New("one of its indexes has the name of a built-in order")
@@ -45,8 +45,8 @@ func (r *Reader) LocalServer(ctx context.Context) (*LocalServer, error) {
 	return l, nil
 }
 
-// ReadServer is LocalServer for requests that need no indexes.
-func (r *Reader) ReadServer(ctx context.Context) (*LocalServer, error) {
+// LocalServerWithoutIndexes is LocalServer for requests that need no indexes.
+func (r *Reader) LocalServerWithoutIndexes(ctx context.Context) (*LocalServer, error) {
 	switch {
 	case r.localServer == nil:
 		return nil, r.noLocalServer
@@ -79,8 +79,8 @@ func (r *Reader) ReadServer(ctx context.Context) (*LocalServer, error) {
 	return &LocalServer{r.localServer, kept, types, answer.Config}, err
 }
 
-// LocalNamespace returns the namespace to read a type in, or "" for all.
-func (r *Reader) LocalNamespace(resource discovery.Resource) string {
+// NamespaceFor returns the namespace to read a type in, or "" for all.
+func (r *Reader) NamespaceFor(resource discovery.Resource) string {
 	if resource.Scope == discovery.Namespaced {
 		return r.Target.Namespace
 	}

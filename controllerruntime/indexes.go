@@ -139,7 +139,7 @@ func (f *functions) KeysJSON(json []byte, keys [][]string) [][]string {
 	}
 	object, err := f.form.parse(json)
 	if err != nil {
-		// there is no context
+		// No context is available.
 		utilruntime.HandleError(fmt.Errorf("indexing: %w", err)) //nolint:staticcheck
 		return keys
 	}

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// TestClaimOf: a resolved type has a version only if its name contains it. The first label of a group, as in
-// widgets.v1.x.com, is not a version.
+// TestResolvedTypeOf: a resolved type has a version only if its name contains it. The first label of a group,
+// as in widgets.v1.x.com, is not a version.
 func TestResolvedTypeOf(t *testing.T) {
 	widgetsV1 := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 	for name, tt := range map[string]struct {

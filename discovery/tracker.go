@@ -63,9 +63,9 @@ type Tracker struct {
 	ended      chan struct{} // closed when Run is about to return
 	synced     chan struct{} // closed when the tracker is synced for the first time
 
-	// answered closes first. It is called when APIServices were listed or cannot be.
-	onAPIServices func()
-	first         chan struct{}
+	// apiServicesAnswered is closed by onAPIServices when APIServices were listed or cannot be.
+	apiServicesAnswered chan struct{}
+	onAPIServices       func()
 
 	mu struct {
 		sync.Mutex
@@ -106,9 +106,9 @@ func NewTracker(config *rest.Config, options TrackerOptions) (*Tracker, error) {
 	t := &Tracker{
 		options: options, wake: make(chan struct{}, 1), crdDeleted: make(chan struct{},
 			1), ended: make(chan struct{}), synced: make(chan struct{}),
-		first: make(chan struct{}),
+		apiServicesAnswered: make(chan struct{}),
 	}
-	t.onAPIServices = sync.OnceFunc(func() { close(t.first) })
+	t.onAPIServices = sync.OnceFunc(func() { close(t.apiServicesAnswered) })
 	t.mu.state = newState(options.DiscoveryLag)
 	t.mu.subscriptions = map[*Subscription]struct{}{}
 	t.mu.status.Mode = Starting
@@ -281,7 +281,7 @@ func (t *Tracker) discover(ctx context.Context) {
 	select {
 	case <-ctx.Done():
 	case <-timer.C:
-	case <-t.first:
+	case <-t.apiServicesAnswered:
 	}
 	timer.Stop()
 	t.mu.Lock()

@@ -172,7 +172,7 @@ type panicking struct{}
 
 func (panicking) UnstructuredContent() map[string]any { panic("no") }
 
-// maxValueBytes measures the text of a value, not its key.
+// The limit maxValueBytes applies to the text of a value, not to its key.
 func TestMaxValueBytesMeasuresValues(t *testing.T) {
 	for index, want := range map[string]int{
 		"{name: i, path: .spec.n, type: int, order: sorted, maxValueBytes: 2}":                                                  1,

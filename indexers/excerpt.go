@@ -7,10 +7,10 @@ import (
 )
 
 const (
-	// widest is the maximum number of characters shown of a line: with the indentation, two lines of a
+	// maxShown is the maximum number of characters shown of a line: with the indentation, two lines of a
 	// terminal.
 	maxShown = 158
-	// leading is the number of them before the position, if the line goes on behind it.
+	// shownBefore is the number of them before the position in a line that continues after it.
 	shownBefore = 60
 	ellipsis    = "…"
 )

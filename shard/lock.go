@@ -130,8 +130,8 @@ func (l *lock) failElectionUnlessHeld(err error) {
 	}
 }
 
-// release removes the holder from the Lease after the elector has ended. An elector with ReleaseOnCancel
-// would do that before the work has ended if renewing has failed.
+// release removes the holder from the Lease after the elector has ended. An elector with
+// leaderelection.ReleaseOnCancel would do that before the work has ended if renewing has failed.
 func (l *lock) release(ctx context.Context) error {
 	now := l.state()
 	if !now.held {

@@ -8,6 +8,7 @@
 //   - documentation, examples and size of every package (packages_test.go)
 //   - that no public signature needs a type of an internal package (signatures_test.go)
 //   - how large each folder is, how wide lines are, and how many names are exported (size_test.go)
+//   - that comments name only things that exist (names_test.go)
 //   - which files exist, and that none names a path of a machine (tree_test.go)
 //
 // Each guard is a function from plain values to a list of violations, and each has a test that feeds it a

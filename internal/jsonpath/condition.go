@@ -5,7 +5,7 @@ type condition struct {
 	kind condKind
 	args []*condition // condOr, condAnd: two or more; condNot: one
 
-	// condExists uses left, which is a path; condCompare uses all three.
+	// For condExists, left is a path, and the others are unused. condCompare uses all three.
 	op          compareOp
 	left, right operand
 }

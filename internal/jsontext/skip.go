@@ -42,7 +42,7 @@ func Colon(data []byte, i int) int {
 // Skip reads and checks the value at i. levels is the number of further objects and arrays that may be
 // nested; deep reports that the value exceeds it, which is not a syntax error.
 func Skip(data []byte, i, levels int) (end int, deep bool) {
-	// the types of the open brackets, the innermost in the lowest bit; a set bit is a brace
+	// one bit for each open bracket, set for a brace; the innermost in the lowest bit
 	var objects uint64
 	open := 0
 value:

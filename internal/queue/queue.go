@@ -47,8 +47,7 @@ type Queue[T any] struct {
 		running, busy, leaving bool
 		timer                  *idleTimer[T] // nil without a goroutine
 	}
-	// filled wakes the consumer.
-	notEmpty sync.Cond
+	notEmpty sync.Cond // wakes the consumer
 }
 
 // arrival is the time when a number of elements was pushed.

@@ -26,7 +26,7 @@ type Redactor struct {
 	disabled bool
 }
 
-// New returns a Redactor. With showAll it changes nothing.
+// New returns a Redactor. With showEverything it changes nothing.
 func New(showEverything bool) *Redactor {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails

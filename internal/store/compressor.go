@@ -34,7 +34,7 @@ type compressor struct {
 	training sync.Mutex
 	samples  []weak.Pointer[packed.Object]
 	bytes    int // length of the samples when they were taken
-	// strong retains samples that have been compressed in the meantime.
+	// retained are samples that have been compressed in the meantime.
 	retained []*packed.Object
 
 	// bytesBefore and bytesAfter are the total lengths of count objects since the last check; with concurrent

@@ -10,11 +10,11 @@ import (
 type index struct {
 	function *function
 	postings trie[posting]
-	// order has the values of all postings in sorted order. It is empty unless function.sorted.
+	// sortedValues has the values of all postings in sorted order. It is empty unless function.sorted.
 	sortedValues sortedValues
-	// entries is the number of pairs of a value and a row.
+	// entryCount is the number of pairs of a value and a row.
 	entryCount int
-	// runs is the number of value runs from which the index was built.
+	// runCount is the number of value runs from which the index was built.
 	runCount int
 }
 

@@ -35,7 +35,7 @@ type panel struct {
 	} `json:"targets"`
 }
 
-// variables replaces Grafana variables for durations. Variables in label values parse as they are.
+// durations matches Grafana variables for durations. Variables in label values parse as they are.
 var durations = regexp.MustCompile(`\$__(rate_)?interval`)
 
 func readDashboard(t *testing.T) dashboard {

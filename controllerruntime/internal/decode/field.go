@@ -7,17 +7,16 @@ import (
 
 // field is a field of a struct, or of a struct embedded in it.
 type field struct {
-	// quoted is the JSON key after its opening quote: the name, the closing quote and the colon.
+	// keyEnd is the JSON key after its opening quote: the name, the closing quote and the colon.
 	keyEnd string
-	// words are the first bytes of quoted, eight per word.
-	words [keyWords]maskedWord
-	// long: quoted is longer than words.
-	long   bool
+	// words are the first bytes of keyEnd, eight per word.
+	words  [keyWords]maskedWord
+	isLong bool // keyEnd is longer than words
 	isText bool // a string, decoded by stringCodec
 	offset uintptr
 	decode codec
-	// next is a guess of the next field: the index of the field that followed in an earlier object. Objects
-	// of one type have their keys in the same order, and checking a guess is cheaper than a lookup.
+	// likelyNext is a guess of the next field: the index of the field that followed in an earlier object.
+	// Objects of one type have their keys in the same order, and checking a guess is cheaper than a lookup.
 	likelyNext atomic.Uint32
 }
 
@@ -31,7 +30,7 @@ const (
 
 func (f *field) set(named jsonField, decode codec) {
 	f.keyEnd, f.offset, f.decode, f.isText = named.name+`":`, named.offset, decode, isText(named.typ)
-	f.long = len(f.keyEnd) > keyWords*wordBytes
+	f.isLong = len(f.keyEnd) > keyWords*wordBytes
 	for k := range f.words {
 		var text, mask [wordBytes]byte
 		for at := range copy(text[:], f.keyEnd[min(k*wordBytes, len(f.keyEnd)):]) {
@@ -45,7 +44,7 @@ func (f *field) set(named jsonField, decode codec) {
 // returns a negative number.
 func (f *field) match(data []byte, i int) int {
 	end := i + len(f.keyEnd)
-	if i+keyWords*wordBytes > len(data) || f.long {
+	if i+keyWords*wordBytes > len(data) || f.isLong {
 		if end <= len(data) && string(data[i:end]) == f.keyEnd {
 			return end
 		}

@@ -28,14 +28,14 @@ type loader struct {
 	origins map[object]origin
 	// shadowed has the files whose copy of an object is not used.
 	shadowed map[object][]*manifest.File
-	// refused has the paths of files with objects that do not match the type of their kind. If the type
-	// changes, these files are read again.
+	// mismatchedFiles has the paths of files with objects that do not match the type of their kind. If the
+	// type changes, these files are read again.
 	mismatchedFiles map[schema.GroupKind]map[string]bool
 	// pending are objects of unknown kinds.
 	pending []pendingObject
-	// reread has the paths of files to read again because types changed.
+	// filesToReread has the paths of files to read again because types changed.
 	filesToReread map[string]bool
-	// inferred are the inferred types without a warning yet.
+	// unreportedTypes are the inferred types without a warning yet.
 	unreportedTypes []inferredType
 	used            map[schema.GroupResource]bool // types that are read
 	// live is set when the storage is served and changes must be sent to watches.

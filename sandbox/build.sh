@@ -12,7 +12,7 @@ cd "$(dirname "$0")"
 
 major=1
 minor=37
-patch=0
+patch=2
 pkg=k8s.io/component-base/version
 ldflags="-s -w -X $pkg.gitVersion=v$major.$minor.$patch"
 ldflags="$ldflags -X $pkg.gitMajor=$major -X $pkg.gitMinor=$minor"

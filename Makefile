@@ -6,7 +6,7 @@ MODULES := . sandbox integration integration/adopters integration/browser bench 
 BIN := $(CURDIR)/bin
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GORELEASER := github.com/goreleaser/goreleaser/v2@v2.16.0
-VALE := github.com/vale-cli/vale/v3/cmd/vale@v3.21.0
+VALE := github.com/vale-cli/vale/v3/cmd/vale@v3.22.0
 # The files and folders whose English vale checks, and the files of them that it skips.
 PROSE := $(wildcard *.md) .github bench cmd compat controllerruntime discovery docs dynamicinformer examples indexers/*.go indexers/bind indexers/query \
   indexers/references indexers/reload integration internal metrics packaging readapi sandbox server shard snapshot storage testdata web
@@ -14,6 +14,8 @@ NOT_PROSE := {*_test.go,*/testdata/*}
 FUZZTIME ?= 20s
 # What is tested in 32 bits as well.
 ENGINE := ./internal/codec/... ./internal/informer ./internal/jsontext ./internal/packed ./internal/store
+# What is also tested with the newest version of Kubernetes' modules. The other tests of the root run with the oldest one.
+NEWEST_KUBERNETES := $(addprefix github.com/crdcache/crdcache/,dynamicinformer/... internal/informer internal/newer internal/requests)
 # Where the library and the command have to compile. All other modules have to on darwin/arm64, and those that are published
 # on Windows as well; the sandbox, and what needs it, do not.
 PLATFORMS := linux/386 linux/arm64 windows/amd64
@@ -91,6 +93,8 @@ TWO_LANES := --jobs=2 --keep-going --output-sync=line
 
 unit: ## Run the tests that need nothing but Go, those of the engine also in 32 bits
 	go test -timeout 10m ./...
+	@# The root module requires the oldest supported version of Kubernetes' modules, integration the newest.
+	cd integration && go test -timeout 10m $(NEWEST_KUBERNETES)
 	cd bench && go test -timeout 10m ./...
 	cd controllerruntime && go test -timeout 10m ./...
 	cd examples && go test -timeout 10m ./...

@@ -26,8 +26,8 @@ var foreignNames = strings.Fields(`apiVersion creationTimestamp deletionTimestam
 	fieldValidation generateName isInInitialList issuerRef issuerRefName listType managedFields parentRefs
 	readySince secretName secretRef shardSelector GitHub PowerShell TestSomething`)
 
-// staleNames lists the names in comments that do not exist, and comments that begin with the name of something
-// else. An unexported name exists in its own package, an exported one in all packages.
+// staleNames lists the names in comments that do not exist, and comments that begin with the name of
+// something else. An unexported name exists in its own package, an exported one in all packages.
 func staleNames(packages []sourcePackage) (violations []string) {
 	fset := token.NewFileSet()
 	exported, folders := map[string]bool{}, map[string]bool{}

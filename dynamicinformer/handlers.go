@@ -16,7 +16,7 @@ func (i *Informer) Handlers() []status.Handler {
 	all := make([]status.Handler, 0, len(registrations))
 	for _, r := range registrations {
 		all = append(all, status.Handler{Name: r.Name(), Depth: r.Depth(), Lag: r.Lag(),
-			Synced: r.HasSynced()})
+			Synced: r.HasSynced(), DecodesBecause: r.DecodesBecause()})
 	}
 	return all
 }
@@ -61,9 +61,9 @@ func (n named) Unwrap() cache.ResourceEventHandler { return n.ResourceEventHandl
 // cache.MetaNamespaceKeyFunc, meta.Accessor and controller-runtime's handlers accept it. Missed deletions
 // arrive as cache.DeletedFinalStateUnknown as usual.
 //
-// Reading the name, namespace, UID, resource version, labels and kind costs almost nothing, and these strings
-// do not pin the object in memory. Other getters decode the object; setters panic. With StorageObject the
-// handler receives decoded objects.
+// Reading the name, namespace, UID, resource version, labels and kind costs almost nothing. The other getters
+// parse only their field; the first one of a compressed object decompresses it. The results do not pin the
+// object in memory. Setters panic. With StorageObject the handler receives decoded objects.
 func MetadataOnly(handler cache.ResourceEventHandler) cache.ResourceEventHandler {
 	if handler == nil {
 		return nil // informers reject nil

@@ -34,7 +34,8 @@ func TestHandlers(t *testing.T) {
 		start(t, f)
 		time.Sleep(time.Minute)
 		quick := status.Handler{Name: "cache.ResourceEventHandlerDetailedFuncs", Synced: true}
-		slow := status.Handler{Name: "slow", Depth: 2, Lag: time.Minute}
+		slow := status.Handler{Name: "slow", Depth: 2, Lag: time.Minute,
+			DecodesBecause: "it is not wrapped in MetadataOnly"}
 		keys := status.Handler{Name: "keys", Synced: true}
 		if diff := cmp.Diff([]status.Handler{slow, quick, keys}, i.Handlers()); diff != "" {
 			t.Errorf("while one is busy (-want +got):\n%s", diff)

@@ -324,11 +324,24 @@ func TestReadersCannotCorrupt(t *testing.T) {
 	}
 }
 
-// TestMetadataOnlyDecodesNothing follows events with a handler of keys.
+// TestMetadataOnlyDecodesNothing follows events with a handler that reads metadata.
 func TestMetadataOnlyDecodesNothing(t *testing.T) {
+	for _, storage := range []Storage{{Mode: StoragePacked}, adaptive} {
+		t.Run(storage.Mode.String(), func(t *testing.T) { testMetadataOnly(t, storage) })
+	}
+}
+
+func testMetadataOnly(t *testing.T, storage Storage) {
 	server := newServer(t)
-	server.Create(t, widgets, widgetWithColor("web", "a", "red"))
-	i := started(t, Options{Config: server.Config()}, ResourceOptions{})
+	count := 1
+	if server.Create(t, widgets, widgetWithColor("web", "a", "red")); storage == adaptive {
+		count += manyWidgets(t, server)
+	}
+	i := started(t, Options{Config: server.Config()}, ResourceOptions{Storage: storage})
+	must(t, i.Compress(t.Context()))
+	if got := i.Stats().Compressed; storage == adaptive && got != count {
+		t.Fatalf("%d of %d objects are compressed", got, count)
+	}
 	var mu sync.Mutex
 	var seen []string
 	note := func(event string, obj any) {
@@ -338,8 +351,12 @@ func TestMetadataOnlyDecodesNothing(t *testing.T) {
 		must(t, err)
 		mu.Lock()
 		defer mu.Unlock()
-		seen = append(seen, fmt.Sprintf("%s %s %s %v", event, key, m.GetLabels()["color"], m.GetUID() != "" &&
-			m.GetResourceVersion() != ""))
+		if m.GetName() != "a" {
+			return
+		}
+		seen = append(seen, fmt.Sprintf("%s %s %s %s %v", event, key, m.GetLabels()["color"],
+			m.GetAnnotations()["example.com/note"], m.GetUID() != "" && m.GetResourceVersion() != "" &&
+				m.GetCreationTimestamp() != (metav1.Time{}) && m.GetOwnerReferences() == nil))
 	}
 	_, err := i.AddEventHandler(MetadataOnly(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { note("add", obj) },
@@ -360,7 +377,8 @@ func TestMetadataOnlyDecodesNothing(t *testing.T) {
 		defer mu.Unlock()
 		return len(seen) == 3
 	})
-	expectLines(t, "events", seen, "add web/a red true", "update web/a blue true", "delete web/a blue true")
+	expectLines(t, "events", seen, "add web/a red kept true", "update web/a blue kept true",
+		"delete web/a blue kept true")
 	if stats := i.Stats(); stats.Misses != 0 || stats.Hits != 0 {
 		t.Errorf("%d objects were decoded", stats.Misses)
 	}

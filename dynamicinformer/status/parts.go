@@ -18,6 +18,9 @@ type Handler struct {
 	Lag time.Duration
 	// Synced reports whether the handler has handled the last object of the initial list.
 	Synced bool
+	// DecodesBecause is the reason why objects are decoded for the handler, and empty if they are not. See
+	// MetadataOnly.
+	DecodesBecause string
 }
 
 // FollowedType describes a type that a subscription follows.

@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/internal/packed"
 	"github.com/crdcache/crdcache/internal/store"
 )
 
@@ -14,6 +15,12 @@ type Undecoded interface {
 	cache.ResourceEventHandler
 	// TakesUndecoded is never called.
 	TakesUndecoded()
+}
+
+// Decoding is implemented by Undecoded handlers that decode objects themselves.
+type Decoding interface {
+	// DecodesBecause returns the reason, which can be empty.
+	DecodesBecause() string
 }
 
 // Wrapper is implemented by event handlers that only add properties to another one, which is called in their
@@ -44,18 +51,22 @@ type unwrapped struct {
 	handler     cache.ResourceEventHandler
 	name        string // its Go type by default
 	undecoded   bool
+	decodes     string        // reason why the handler needs decoded objects; empty if it does not
 	onLeftShard func(obj any) // may be nil
 }
 
 // unwrap collects the properties of wrappers. The outermost name and OnLeftShard count.
 func unwrap(handler cache.ResourceEventHandler) unwrapped {
-	var all unwrapped
+	all := unwrapped{decodes: "it is not wrapped in MetadataOnly"}
 	for {
 		if n, ok := handler.(Named); ok && all.name == "" {
 			all.name = n.HandlerName()
 		}
 		if _, ok := handler.(Undecoded); ok {
-			all.undecoded = true
+			all.undecoded, all.decodes = true, ""
+		}
+		if d, ok := handler.(Decoding); ok {
+			all.decodes = d.DecodesBecause()
 		}
 		if d, ok := handler.(LeftShardHandler); ok && all.onLeftShard == nil {
 			all.onLeftShard = d.OnLeftShard
@@ -82,20 +93,34 @@ type projection struct {
 	onLeftShard func(obj any)
 	// ignored are the kinds of notification that the handler ignores.
 	ignored [kindMark]bool
+	// decodes is the reason why objects are decoded for the handler; empty if they are not.
+	decodes string
 }
 
 func (i *Informer) projectionFor(how unwrapped) projection {
 	form := i.store.Form()
 	v := projection{object: form.PeekObject, ignored: ignoredBy(how.handler), onLeftShard: how.onLeftShard}
 	v.ignored[kindLeftShard] = how.onLeftShard == nil
+	packs, ok := form.(*store.Packed)
+	if (ok || how.undecoded) && !(v.ignored[kindAdd] && v.ignored[kindUpdate] && v.ignored[kindDelete]) {
+		v.decodes = how.decodes
+	}
 	if how.undecoded {
-		v.object = func(item Item) any { return item }
-	} else if packs, ok := form.(*store.Packed); ok {
+		v.object = undecoded
+	} else if ok {
 		v.pair = packs.Pair
 		return v
 	}
 	v.pair = func(before, after Item) (any, any) { return v.object(before), v.object(after) }
 	return v
+}
+
+// undecoded returns the argument of an Undecoded handler. Its getters decompress the item at most once.
+func undecoded(item Item) any {
+	if o, ok := item.(*packed.Object); ok && o.Compressed() {
+		return o.MetadataReader()
+	}
+	return item
 }
 
 // ignoredBy returns the kinds of notification that a handler ignores. No objects are decoded for them.

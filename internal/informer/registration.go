@@ -93,6 +93,9 @@ func (r *Registration) Lag() time.Duration { return r.queue.Lag() }
 // Name returns the name of a Named handler, or its Go type.
 func (r *Registration) Name() string { return r.name }
 
+// DecodesBecause returns the reason why objects are decoded for the handler; empty if they are not.
+func (r *Registration) DecodesBecause() string { return r.project.decodes }
+
 // ShutdownChan is closed when the handler has been removed or the informer has stopped, and the last call of
 // the handler has returned. cache.ShutDownEventHandler waits for it.
 func (r *Registration) ShutdownChan() <-chan struct{} { return r.finished }

@@ -43,27 +43,29 @@ func (o *Object) GetNamespace() string       { return strings.Clone(o.Namespace(
 func (o *Object) GetUID() types.UID          { return types.UID(strings.Clone(string(o.UID()))) }
 func (o *Object) GetResourceVersion() string { return strings.Clone(o.Version()) }
 
-// The remaining getters decode the object unless a decoded copy is in memory.
+// The remaining getters parse only their field of the JSON. Several getters of a compressed object should use
+// one MetadataReader, because each of these decompresses it.
 
-func (o *Object) GetAnnotations() map[string]string  { return o.Unstructured().GetAnnotations() }
-func (o *Object) GetCreationTimestamp() metav1.Time  { return o.Unstructured().GetCreationTimestamp() }
-func (o *Object) GetDeletionTimestamp() *metav1.Time { return o.Unstructured().GetDeletionTimestamp() }
+func (o *Object) GetAnnotations() map[string]string { return o.MetadataReader().GetAnnotations() }
+func (o *Object) GetCreationTimestamp() metav1.Time { return o.MetadataReader().GetCreationTimestamp() }
+func (o *Object) GetDeletionTimestamp() *metav1.Time {
+	return o.MetadataReader().GetDeletionTimestamp()
+}
+func (o *Object) GetFinalizers() []string { return o.MetadataReader().GetFinalizers() }
+func (o *Object) GetGenerateName() string { return o.MetadataReader().GetGenerateName() }
+func (o *Object) GetGeneration() int64    { return o.MetadataReader().GetGeneration() }
+func (o *Object) GetSelfLink() string     { return o.MetadataReader().GetSelfLink() }
 func (o *Object) GetDeletionGracePeriodSeconds() *int64 {
-	return o.Unstructured().GetDeletionGracePeriodSeconds()
+	return o.MetadataReader().GetDeletionGracePeriodSeconds()
 }
 
-func (o *Object) GetFinalizers() []string { return o.Unstructured().GetFinalizers() }
-func (o *Object) GetGenerateName() string { return o.Unstructured().GetGenerateName() }
-func (o *Object) GetGeneration() int64    { return o.Unstructured().GetGeneration() }
 func (o *Object) GetManagedFields() []metav1.ManagedFieldsEntry {
-	return o.Unstructured().GetManagedFields()
+	return o.MetadataReader().GetManagedFields()
 }
 
 func (o *Object) GetOwnerReferences() []metav1.OwnerReference {
-	return o.Unstructured().GetOwnerReferences()
+	return o.MetadataReader().GetOwnerReferences()
 }
-
-func (o *Object) GetSelfLink() string { return o.Unstructured().GetSelfLink() }
 
 // panicImmutable panics in setters, because a caller is about to change a shared object.
 func (o *Object) panicImmutable() { panic("packed: a packed object cannot be changed: " + o.Key()) }

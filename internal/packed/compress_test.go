@@ -124,4 +124,7 @@ func TestDamagedObject(t *testing.T) {
 		u.GetKind() != "Certificate" || u.GetResourceVersion() != "1000003" {
 		t.Errorf("the identity is missing: %v", u.Object)
 	}
+	if o.GetGeneration() != 0 || o.GetAnnotations() != nil || o.GetLabels()["env"] != "prod" {
+		t.Errorf("the metadata has %d, %v, %v", o.GetGeneration(), o.GetAnnotations(), o.GetLabels())
+	}
 }

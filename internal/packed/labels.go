@@ -31,7 +31,7 @@ func (l Labels) Get(label string) string {
 // Lookup implements labels.Labels.
 func (l Labels) Lookup(label string) (value string, found bool) {
 	if l.object.complexLabels() {
-		value, found = l.object.Unstructured().GetLabels()[label]
+		value, found = l.object.GetLabels()[label]
 		return value, found
 	}
 	for k, v := range pairs(l.object.plainLabels()) {
@@ -45,7 +45,7 @@ func (l Labels) Lookup(label string) (value string, found bool) {
 // GetLabels returns metadata.labels in a new map, which does not share the object's memory.
 func (o *Object) GetLabels() map[string]string {
 	if o.complexLabels() {
-		return o.Unstructured().GetLabels()
+		return o.MetadataReader().GetLabels()
 	}
 	if o.labelsLen == 0 {
 		return nil

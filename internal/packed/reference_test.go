@@ -67,9 +67,7 @@ func same(t *testing.T, want *unstructured.Unstructured, got *packed.Object) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(summary(want), summary(accessor)); diff != "" {
-		t.Fatalf("metadata (-want +got)\n%s", diff)
-	}
+	sameMetadata(t, want, accessor)
 	if got.GroupVersionKind() != want.GroupVersionKind() {
 		t.Fatalf("got the kind %v, want %v", got.GroupVersionKind(), want.GroupVersionKind())
 	}
@@ -83,6 +81,14 @@ func same(t *testing.T, want *unstructured.Unstructured, got *packed.Object) {
 	}
 }
 
+// sameMetadata fails unless the getters of both return the same.
+func sameMetadata(t *testing.T, want, got metav1.Object) {
+	t.Helper()
+	if w, g := summary(want), summary(got); !reflect.DeepEqual(w, g) { // cmp does not know metav1.FieldsV1
+		t.Fatalf("metadata: got %+v, want %+v", g, w)
+	}
+}
+
 // summary returns the results of the getters.
 func summary(m metav1.Object) map[string]any {
 	return map[string]any{
@@ -93,5 +99,6 @@ func summary(m metav1.Object) map[string]any {
 		"creation":     m.GetCreationTimestamp(), "deletion": m.GetDeletionTimestamp(),
 		"grace":      m.GetDeletionGracePeriodSeconds(),
 		"finalizers": m.GetFinalizers(), "owners": m.GetOwnerReferences(), "selfLink": m.GetSelfLink(),
+		"managedFields": m.GetManagedFields(),
 	}
 }

@@ -1,0 +1,154 @@
+package packed_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	"github.com/crdcache/crdcache/internal/packed"
+)
+
+func init() { utilruntime.ErrorHandlers = nil } // GetManagedFields reports unexpected values
+
+// oddMetadata are values of metadata that getters may misread.
+func oddMetadata() []string {
+	all := []string{
+		`null`, `""`, `[]`, `7`, `{}`, ` { } `, `{"":{}}`,
+		`{"generation":3,"generation":4}`, `{"generation":4,"gener\u0061tion":5}`, `{"Generation":4}`,
+		`{"generation":9223372036854775807}`, `{"generation":9223372036854775808}`, `{"generation":-0}`,
+		`{"generation":4.0}`, `{"generation":4.5}`, `{"generation":1e2}`, `{"generation":"4"}`,
+		`{"annotations":{"a":"1","a":"2"}}`, `{"annotations":{"a":"1"},"annotations":{"b":"2"}}`,
+		`{"annotations":{"a":"1"},"annotations":null}`, `{"annotations":{"a":null}}`, `{"annotations":{"a":1}}`,
+		`{"annotations":{"\u0061":"\u00e9\ud83d\ude00\"\\\n"}}`, "{\"annotations\":{\"a\":\"\xff\"}}",
+		`{"labels":{"\u0061":"b"},"finalizers":["é"]}`, `{"labels":{"a":[]}}`, `{"labels":{"a":1},"labels":{"é":null}}`,
+		`{"finalizers":["a","b"]}`, `{"finalizers":[]}`, `{"finalizers":["a",null]}`, `{"finalizers":{"a":"b"}}`,
+		`{"ownerReferences":[{"apiVersion":"v1","kind":"K","name":"o","uid":"1","controller":true}]}`,
+		`{"ownerReferences":[{"apiVersion":1,"controller":"true","blockOwnerDeletion":false}]}`,
+		`{"ownerReferences":[{"kind":"K","kind":"L"},7]}`, `{"ownerReferences":[null]}`, `{"ownerReferences":[]}`,
+		`{"creationTimestamp":"2026-11-20T10:01:00Z","deletionTimestamp":"2026-11-20T10:01:00+02:00"}`,
+		`{"creationTimestamp":"yesterday","deletionTimestamp":""}`, `{"deletionTimestamp":"2026-11-20T10:01:00.5Z"}`,
+		`{"deletionGracePeriodSeconds":0}`, `{"deletionGracePeriodSeconds":30}`, `{"deletionGracePeriodSeconds":"30"}`,
+		`{"managedFields":[{"manager":"m","operation":"Apply","fieldsV1":{"f:a":{}},"time":"2026-11-20T10:01:00Z"}]}`,
+		`{"managedFields":[]}`, `{"managedFields":{}}`, `{"managedFields":[{"fieldsV1":null}]}`,
+		`{"generateName":"a-","selfLink":"/a"}`, `{"generateName":null,"selfLink":{}}`,
+	}
+	for _, field := range []string{"annotations", "labels", "generation", "finalizers", "ownerReferences",
+		"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields", "selfLink",
+		"generateName", "name", "namespace", "uid", "resourceVersion"} {
+		for _, value := range []string{"null", "true", "1", `"a"`, "{}", "[]"} {
+			all = append(all, fmt.Sprintf(`{%q:%s}`, field, value), fmt.Sprintf(`{"x":[],%q:%s,"y":{}}`, field, value))
+		}
+	}
+	return all
+}
+
+// checkMetadata compares all getters with those of the decoded object, in every form of the object. No getter
+// may decode the object, and a reader decompresses it at most once.
+func checkMetadata(t *testing.T, packer *packed.Packer, document []byte) {
+	t.Helper()
+	want := &unstructured.Unstructured{}
+	if want.UnmarshalJSON(document) != nil {
+		return
+	}
+	packer.Pruner().Apply(want)
+	plain, err := packer.Pack(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compressor := &deflate{}
+	small := packed.NewCodec(compressor).Compress(plain)
+	forms := []*packed.Object{plain, small}
+	writer := &packed.BlockWriter{}
+	if ok, err := writer.Add(plain); err != nil {
+		t.Fatal(err)
+	} else if ok {
+		index, bodies := writer.Block()
+		block, err := packed.ReadBlock(index, func() ([]byte, error) { return slices.Clone(bodies), nil }, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		forms = append(forms, block...)
+	}
+	for _, o := range forms {
+		reader := o.MetadataReader()
+		compressor.reads.Store(0)
+		for _, getters := range []metav1.Object{reader, reader, o} {
+			if getters == o && compressor.reads.Load() > 1 {
+				t.Fatalf("%s: a reader decompressed the object %d times", document, compressor.reads.Load())
+			}
+			sameMetadata(t, want, getters)
+		}
+		if _, hasJSON := plain.JSON(); hasJSON && o.Decoded() != nil {
+			t.Fatalf("%s: a getter decoded the object", document)
+		}
+	}
+}
+
+// withMetadata returns an object with the metadata, large enough for compression.
+func withMetadata(metadata string) []byte {
+	return fmt.Appendf(nil, `{"apiVersion":"v1","kind":"K","metadata":%s,"spec":{"metadata":{"generation":7},"a":%q}}`,
+		metadata, strings.Repeat("a", 1000))
+}
+
+func TestMetadata(t *testing.T) {
+	for name, packer := range pruners(t) {
+		t.Run(name, func(t *testing.T) {
+			for _, metadata := range oddMetadata() {
+				checkMetadata(t, packer, withMetadata(metadata))
+			}
+			for _, document := range append(manifests(t), certificate(1)) {
+				checkMetadata(t, packer, document)
+			}
+			for _, document := range handmade() {
+				if len(document) < 100_000 {
+					checkMetadata(t, packer, []byte(document))
+				}
+			}
+		})
+	}
+}
+
+func FuzzMetadata(f *testing.F) {
+	for _, metadata := range oddMetadata() {
+		f.Add(metadata)
+	}
+	packer := packed.NewPacker(nil)
+	f.Fuzz(func(t *testing.T, metadata string) {
+		if strings.Count(metadata, "[")+strings.Count(metadata, "{") < 1000 { // the reference is slow
+			checkMetadata(t, packer, withMetadata(metadata))
+		}
+	})
+}
+
+// BenchmarkMetadata reads one field of different objects.
+func BenchmarkMetadata(b *testing.B) {
+	all, _ := certificates()
+	codec := packed.NewCodec(&deflate{})
+	for form, pack := range map[string]func([]byte) *packed.Object{
+		"packed":  withoutNoise(b).TryPack,
+		"deflate": func(json []byte) *packed.Object { return codec.Compress(withoutNoise(b).TryPack(json)) },
+	} {
+		objects := make([]*packed.Object, len(all))
+		for n := range all {
+			objects[n] = pack(all[n])
+		}
+		for name, get := range map[string]func(*packed.Object) any{
+			"generation":      func(o *packed.Object) any { return o.GetGeneration() },
+			"annotations":     func(o *packed.Object) any { return o.GetAnnotations() },
+			"ownerReferences": func(o *packed.Object) any { return o.GetOwnerReferences() },
+			"decoded":         func(o *packed.Object) any { u, _ := o.Decode(); return u.GetGeneration() },
+		} {
+			b.Run(form+"/"+name, func(b *testing.B) {
+				b.ReportAllocs()
+				for n := 0; b.Loop(); n++ {
+					get(objects[n%len(objects)])
+				}
+			})
+		}
+	}
+}

@@ -18,7 +18,7 @@
 // be changed. Package typed reads them as Go structs.
 //
 // [Factory.Subscribe] follows all types that match a pattern, including types that are installed later.
-// [Listener] is for metrics, logs and alarms, [Factory.Conditions] for readiness.
+// [Factory.AddListener] is for metrics, logs and alarms, [Factory.Conditions] for readiness.
 //
 // [Options.Persistence] stores the caches for the next process; package storage/disk implements it with
 // files. A [Shard] limits each replica of a program to a part of the objects.

@@ -6,7 +6,7 @@ import (
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
-	"github.com/crdcache/crdcache/internal/testkit/leakcheck"
+	"github.com/crdcache/crdcache/internal/testkit"
 )
 
 // TestMain fails the run when it leaves goroutines of a factory, an informer or a reflector behind. Errors
@@ -14,5 +14,5 @@ import (
 // bubbles.
 func TestMain(m *testing.M) {
 	utilruntime.ErrorHandlers = nil
-	os.Exit(leakcheck.Main(m, "crdcache/", "tools/cache."))
+	os.Exit(testkit.Main(m, "crdcache/", "tools/cache."))
 }

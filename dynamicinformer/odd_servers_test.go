@@ -11,8 +11,8 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/requests"
+	"github.com/crdcache/crdcache/internal/testkit"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
-	"github.com/crdcache/crdcache/internal/testkit/middlebox"
 )
 
 // TestOddServers: behind each of these an informer comes to be synced, stays so for hours, shows what
@@ -33,13 +33,13 @@ func TestOddServers(t *testing.T) {
 		// that what is shown may be minutes old.
 		unanswered bool
 	}{
-		"buffers": {proxy: middlebox.Buffer(true), synced: requests.InitialEventsTimeout,
+		"buffers": {proxy: testkit.Buffer(true), synced: requests.InitialEventsTimeout,
 			shown: watchEnds + impatience, lists: 2},
-		"buffers, the head as well": {proxy: middlebox.Buffer(false), synced: requests.InitialEventsTimeout,
+		"buffers, the head as well": {proxy: testkit.Buffer(false), synced: requests.InitialEventsTimeout,
 			shown: watchEnds + impatience, lists: 2, unanswered: true},
-		"compresses":      {proxy: middlebox.Compress(true), lists: 1},
-		"drops bookmarks": {proxy: middlebox.DropBookmarks, synced: requests.InitialEventsTimeout, lists: 2},
-		"cuts off what is idle": {proxy: middlebox.CutIdle(30 * time.Second),
+		"compresses":      {proxy: testkit.Compress(true), lists: 1},
+		"drops bookmarks": {proxy: testkit.DropBookmarks, synced: requests.InitialEventsTimeout, lists: 2},
+		"cuts off what is idle": {proxy: testkit.CutIdle(30 * time.Second),
 			shown: 2 * time.Second, lists: 1},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/internal/newer"
-	"github.com/crdcache/crdcache/internal/testkit/cputime"
+	"github.com/crdcache/crdcache/internal/testkit"
 )
 
 // benchCertificate is a custom resource of 2 KB, not quite half of it managed fields, as an API server sends
@@ -70,7 +70,7 @@ func (s *eventSource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // cpu is the processor time that the process has used.
 func cpu(b *testing.B) time.Duration {
-	used, err := cputime.Used()
+	used, err := testkit.CPUTime()
 	if err != nil {
 		b.Fatal(err)
 	}

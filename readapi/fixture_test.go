@@ -15,11 +15,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdcache/crdcache/internal/apiserver"
-	"github.com/crdcache/crdcache/internal/testkit/leakcheck"
+	"github.com/crdcache/crdcache/internal/testkit"
 	"github.com/crdcache/crdcache/readapi"
 )
 
-func TestMain(m *testing.M) { os.Exit(leakcheck.Main(m, "crdcache/readapi.")) }
+func TestMain(m *testing.M) { os.Exit(testkit.Main(m, "crdcache/readapi.")) }
 
 // widgetCRD has two versions, columns of every type, and a selectable field.
 const widgetCRD = `

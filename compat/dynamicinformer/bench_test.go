@@ -9,9 +9,8 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	crdcache "github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/internal/testkit"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
-	"github.com/crdcache/crdcache/internal/testkit/cputime"
-	"github.com/crdcache/crdcache/internal/testkit/large"
 )
 
 // BenchmarkFactories reports the CPU time (with the server's) and the live heap of filling a cache with
@@ -20,7 +19,7 @@ func BenchmarkFactories(b *testing.B) {
 	const objects = 5000
 	deployments := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 	server := apitest.New(b, apitest.Type{GVR: deployments, Kind: "Deployment", Namespaced: true})
-	for _, text := range large.Families()[0].Objects(objects) {
+	for _, text := range testkit.LargeFamilies()[0].Objects(objects) {
 		u := &unstructured.Unstructured{}
 		if err := u.UnmarshalJSON(text); err != nil {
 			b.Fatal(err)
@@ -66,7 +65,7 @@ func used(b *testing.B) (heap, cpu float64) {
 	runtime.GC()
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
-	time, err := cputime.Used()
+	time, err := testkit.CPUTime()
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 	"github.com/crdcache/crdcache/internal/informer"
 	"github.com/crdcache/crdcache/internal/informer/conformance"
-	"github.com/crdcache/crdcache/internal/testkit/middlebox"
+	"github.com/crdcache/crdcache/internal/testkit"
 )
 
 // subjects are compared with client-go: the internal informer, and a factory with our client and with
@@ -44,7 +44,7 @@ func TestConformance(t *testing.T) {
 
 // TestConformanceBehindProxy runs the scenarios through a proxy for HTTP/1.1 that compresses responses.
 func TestConformanceBehindProxy(t *testing.T) {
-	config := harness.ThroughProxy(t, middlebox.Compress(false))
+	config := harness.ThroughProxy(t, testkit.Compress(false))
 	conformance.Run(t, config, conformance.Subject{Name: "packed", New: packed})
 }
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/crdcache/crdcache/internal/testkit/leakcheck"
+	"github.com/crdcache/crdcache/internal/testkit"
 )
 
 // waitLimit limits every wait. It is long, so that a busy machine fails no test.
@@ -35,7 +35,7 @@ func run(m *testing.M, prepare []func(folder string) error) int {
 		}
 	}
 	shared = &suite{dir: dir}
-	code := leakcheck.Main(m, "crdcache/", "tools/cache.")
+	code := testkit.Main(m, "crdcache/", "tools/cache.")
 	if err := shared.stop(); err != nil {
 		fmt.Fprintln(os.Stderr, "stopping the control plane:", err)
 		return max(code, 1)

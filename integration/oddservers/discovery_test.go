@@ -13,7 +13,7 @@ import (
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/integration/harness"
-	"github.com/crdcache/crdcache/internal/testkit/middlebox"
+	"github.com/crdcache/crdcache/internal/testkit"
 )
 
 // TestPlainDiscovery checks that a tracker finds the same types on a server without aggregated discovery, and
@@ -27,7 +27,7 @@ func TestPlainDiscovery(t *testing.T) {
 		return tracker, names(tracker)
 	}
 	_, want := types(harness.Config(t))
-	plain, got := types(harness.ThroughProxy(t, middlebox.HideAggregated))
+	plain, got := types(harness.ThroughProxy(t, testkit.HideAggregated))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-aggregated +plain):\n%s", diff)
 	}

@@ -4,8 +4,8 @@ import (
 	"os"
 	"testing"
 
-	"github.com/crdcache/crdcache/internal/testkit/leakcheck"
+	"github.com/crdcache/crdcache/internal/testkit"
 )
 
 // TestMain fails if goroutines of a Follower remain.
-func TestMain(m *testing.M) { os.Exit(leakcheck.Main(m, "internal/follow.")) }
+func TestMain(m *testing.M) { os.Exit(testkit.Main(m, "internal/follow.")) }

@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/crdcache/crdcache/internal/testkit/leakcheck"
+	"github.com/crdcache/crdcache/internal/testkit"
 )
 
 // TestMain fails if goroutines of an informer or reflector are left.
@@ -15,5 +15,5 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "16"); err != nil {
 		panic(err)
 	}
-	os.Exit(leakcheck.Main(m, "internal/informer.", "tools/cache."))
+	os.Exit(testkit.Main(m, "internal/informer.", "tools/cache."))
 }

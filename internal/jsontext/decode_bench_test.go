@@ -8,7 +8,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/crdcache/crdcache/internal/jsontext"
-	"github.com/crdcache/crdcache/internal/testkit/cputime"
+	"github.com/crdcache/crdcache/internal/testkit"
 )
 
 // decoderCase is a decoder to compare.
@@ -124,7 +124,7 @@ func cost(b *testing.B, decode func([]byte) (map[string]any, error), documents [
 }
 
 func used(b *testing.B) int64 {
-	used, err := cputime.Used()
+	used, err := testkit.CPUTime()
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crdcache/crdcache/internal/packed"
-	"github.com/crdcache/crdcache/internal/testkit/cputime"
+	"github.com/crdcache/crdcache/internal/testkit"
 )
 
 // benchObjects is the number of different objects that a benchmark reads.
@@ -89,7 +89,7 @@ func cpu(b *testing.B) func() {
 }
 
 func used() int64 {
-	used, err := cputime.Used()
+	used, err := testkit.CPUTime()
 	if err != nil {
 		return 0
 	}

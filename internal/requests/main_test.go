@@ -6,12 +6,12 @@ import (
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
-	"github.com/crdcache/crdcache/internal/testkit/leakcheck"
+	"github.com/crdcache/crdcache/internal/testkit"
 )
 
 // TestMain fails if goroutines of a reflector remain. Errors are not logged, because the default handler
 // limits its rate with a clock that tests in synctest bubbles set years ahead.
 func TestMain(m *testing.M) {
 	utilruntime.ErrorHandlers = nil
-	os.Exit(leakcheck.Main(m, "crdcache/", "tools/cache."))
+	os.Exit(testkit.Main(m, "crdcache/", "tools/cache."))
 }

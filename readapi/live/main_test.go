@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/crdcache/crdcache/internal/testkit/leakcheck"
+	"github.com/crdcache/crdcache/internal/testkit"
 )
 
-func TestMain(m *testing.M) { os.Exit(leakcheck.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(testkit.Main(m)) }

@@ -24,11 +24,11 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/restmapper"
 
-	"github.com/crdcache/crdcache/internal/testkit/leakcheck"
+	"github.com/crdcache/crdcache/internal/testkit"
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-func TestMain(m *testing.M) { os.Exit(leakcheck.Main(m, "crdcache/readapi")) }
+func TestMain(m *testing.M) { os.Exit(testkit.Main(m, "crdcache/readapi")) }
 
 func newCluster(t *testing.T, options testcluster.Options) *testcluster.Cluster {
 	t.Helper()

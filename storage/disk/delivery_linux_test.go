@@ -20,7 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
-	"github.com/crdcache/crdcache/internal/testkit/cputime"
+	"github.com/crdcache/crdcache/internal/testkit"
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
@@ -145,7 +145,7 @@ func deliver(b *testing.B, cluster *testcluster.Cluster, folder string) eventCos
 func microseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 / deliveredEvents }
 
 func processTime(b *testing.B) time.Duration {
-	used, err := cputime.Used()
+	used, err := testkit.CPUTime()
 	if err != nil {
 		b.Fatal(err)
 	}

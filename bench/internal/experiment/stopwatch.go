@@ -3,11 +3,11 @@ package experiment
 import (
 	"time"
 
-	"github.com/crdcache/crdcache/internal/testkit/cputime"
+	"github.com/crdcache/crdcache/internal/testkit"
 )
 
 // cpuTime returns the user and system time of this process so far.
-func cpuTime() (time.Duration, error) { return cputime.Used() }
+func cpuTime() (time.Duration, error) { return testkit.CPUTime() }
 
 // stopwatch measures CPU time and elapsed time since its start.
 type stopwatch struct {

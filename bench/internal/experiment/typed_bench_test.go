@@ -18,8 +18,8 @@ import (
 
 	"github.com/crdcache/crdcache/controllerruntime"
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
+	"github.com/crdcache/crdcache/internal/testkit"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
-	"github.com/crdcache/crdcache/internal/testkit/cputime"
 )
 
 // coldTypes are the types of BenchmarkColdGet with a template for object n.
@@ -174,7 +174,7 @@ func takeTurns(b *testing.B, names []string, object client.Object, stock, ours c
 }
 
 func benchmarkCPU(b *testing.B) time.Duration {
-	d, err := cputime.Used()
+	d, err := testkit.CPUTime()
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/crdcache/crdcache/internal/testkit/cputime"
+	"github.com/crdcache/crdcache/internal/testkit"
 )
 
 // ticksPerSecond is the number of /proc/stat time units per second (USER_HZ), the same on every platform of
@@ -70,6 +70,6 @@ func ownCPU() (time.Duration, error) {
 	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &children); err != nil {
 		return 0, err
 	}
-	own, err := cputime.Used()
+	own, err := testkit.CPUTime()
 	return own + time.Duration(children.Utime.Nano()+children.Stime.Nano()), err
 }

@@ -20,12 +20,12 @@ import (
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/apiserver"
-	"github.com/crdcache/crdcache/internal/testkit/leakcheck"
+	"github.com/crdcache/crdcache/internal/testkit"
 	"github.com/crdcache/crdcache/readapi"
 	"github.com/crdcache/crdcache/readapi/testcluster/faults"
 )
 
-func TestMain(m *testing.M) { os.Exit(leakcheck.Main(m, "crdcache/readapi")) }
+func TestMain(m *testing.M) { os.Exit(testkit.Main(m, "crdcache/readapi")) }
 
 var gvr = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 

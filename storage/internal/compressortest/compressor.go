@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
-	"github.com/crdcache/crdcache/internal/testkit/large"
+	"github.com/crdcache/crdcache/internal/testkit"
 )
 
 // Train returns a compressor that is trained with samples.
@@ -189,7 +189,7 @@ func Bench(b *testing.B, trainer dynamicinformer.Compression) {
 // families returns generators of objects by name: certificates of 1.2 KB, and large objects.
 func families() map[string]func(n int) []byte {
 	all := map[string]func(n int) []byte{"small": Certificate}
-	for _, family := range large.Families() {
+	for _, family := range testkit.LargeFamilies() {
 		all[family.Name] = family.Make
 	}
 	return all

@@ -6,14 +6,14 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
-	"github.com/crdcache/crdcache/internal/testkit/tty"
+	"github.com/crdcache/crdcache/internal/testkit"
 )
 
 // newTerminal returns a terminal that is closed when the test ends.
-func newTerminal(t testing.TB, columns int) *tty.Terminal {
+func newTerminal(t testing.TB, columns int) *testkit.Terminal {
 	t.Helper()
 	t.Setenv("TERM", "xterm")
-	terminal, err := tty.Open(columns)
+	terminal, err := testkit.OpenTerminal(columns)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func onTerminal(t *testing.T, args ...string) (int, string) {
 	code := cli.Main(t.Context(), append([]string{"crdcache"}, args...), strings.NewReader(""),
 		terminal.File, terminal.File)
 	output := terminal.Close()
-	if _, err := tty.Screen(output, columns); err != nil {
+	if _, err := testkit.Screen(output, columns); err != nil {
 		t.Errorf("%q: %v", args, err)
 	}
 	for _, r := range "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u2028\u2029" {

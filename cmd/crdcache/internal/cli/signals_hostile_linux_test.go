@@ -7,7 +7,7 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
-	"github.com/crdcache/crdcache/internal/testkit/tty"
+	"github.com/crdcache/crdcache/internal/testkit"
 )
 
 // TestHostileFilesOnTerminal checks that files, definitions and configs cannot control the terminal.
@@ -50,7 +50,7 @@ func TestHostileWatchOnTerminal(t *testing.T) {
 		cancel()
 		got := <-code
 		output := terminal.Close()
-		if _, err := tty.Screen(output, 40); err != nil || got != exit.Interrupted {
+		if _, err := testkit.Screen(output, 40); err != nil || got != exit.Interrupted {
 			t.Errorf("%s: exit code %d, %v", format, got, err)
 		}
 	}

@@ -15,8 +15,8 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/internal/testkit"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
-	"github.com/crdcache/crdcache/internal/testkit/tty"
 )
 
 // TestProgressOnNarrowTerminal checks that the progress line fits a terminal that becomes narrower, and is
@@ -51,7 +51,7 @@ func TestProgressOnNarrowTerminal(t *testing.T) {
 		t.Errorf("exit code %d, stdout %q", got, out.String())
 	}
 	output := terminal.Close()
-	if screen, err := tty.Screen(output, 40); err != nil ||
+	if screen, err := testkit.Screen(output, 40); err != nil ||
 		strings.Join(screen, "\n") != "error: interrupted\n" {
 		t.Errorf("%v, the screen is %q", err, screen)
 	}
@@ -91,7 +91,7 @@ func TestProgressGivesWayToWarnings(t *testing.T) {
 	if got := <-code; got != exit.OK {
 		t.Errorf("exit code %d", got)
 	}
-	screen, err := tty.Screen(terminal.Close(), 80)
+	screen, err := testkit.Screen(terminal.Close(), 80)
 	if err != nil || len(screen) != 3 || !strings.HasPrefix(screen[0], "Warning: gizmos are old") ||
 		screen[1] != "No resources found" {
 		t.Errorf("%v, the screen is %q", err, screen)
@@ -128,7 +128,7 @@ func TestTableOnNarrowTerminal(t *testing.T) {
 		var errOut bytes.Buffer
 		code := cli.Main(t.Context(), append([]string{"crdcache"}, args...), nil, terminal.File, &errOut)
 		output := terminal.Close()
-		if _, err := tty.Screen(output, 40); err != nil {
+		if _, err := testkit.Screen(output, 40); err != nil {
 			t.Error(err)
 		}
 		if code != want.code || errOut.String() != want.errOut || strings.Count(output,
@@ -165,7 +165,7 @@ func newProxy(t *testing.T, to string, before func(http.ResponseWriter, *http.Re
 }
 
 // await waits until the output of a terminal matches.
-func await(t *testing.T, terminal *tty.Terminal, enough func(output string) bool) error {
+func await(t *testing.T, terminal *testkit.Terminal, enough func(output string) bool) error {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	return terminal.Await(ctx, enough)

@@ -15,11 +15,11 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/internal/manifest"
-	"github.com/crdcache/crdcache/internal/testkit/leakcheck"
+	"github.com/crdcache/crdcache/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(leakcheck.Main(m, "crdcache/cmd/crdcache/internal/filesource.", "crdcache/readapi."))
+	os.Exit(testkit.Main(m, "crdcache/cmd/crdcache/internal/filesource.", "crdcache/readapi."))
 }
 
 const widgetCRD = `apiVersion: apiextensions.k8s.io/v1

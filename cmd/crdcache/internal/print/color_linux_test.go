@@ -5,13 +5,13 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/crdcache/crdcache/internal/testkit/tty"
+	"github.com/crdcache/crdcache/internal/testkit"
 )
 
 // TestColor colors terminals with control sequences unless NO_COLOR is set. always and never ignore the
 // terminal.
 func TestColor(t *testing.T) {
-	terminal, err := tty.Open(40)
+	terminal, err := testkit.OpenTerminal(40)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,16 +1,14 @@
 //go:build unix
 
-// Package cputime measures the CPU time of this process for benchmarks, which is independent of other
-// processes.
-package cputime
+package testkit
 
 import (
 	"syscall"
 	"time"
 )
 
-// Used returns the CPU time, user and system, of this process.
-func Used() (time.Duration, error) {
+// CPUTime returns the CPU time, user and system, of this process.
+func CPUTime() (time.Duration, error) {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
 		return 0, err

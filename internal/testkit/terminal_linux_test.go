@@ -1,4 +1,4 @@
-package tty
+package testkit
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 )
 
 func TestTerminal(t *testing.T) {
-	terminal, err := Open(40)
+	terminal, err := OpenTerminal(40)
 	if err != nil {
 		t.Fatal(err)
 	}

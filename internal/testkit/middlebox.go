@@ -1,5 +1,4 @@
-// Package middlebox simulates proxies between a client and an API server, as handlers around a reverse proxy.
-package middlebox
+package testkit
 
 import (
 	"bytes"

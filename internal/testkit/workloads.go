@@ -1,4 +1,4 @@
-package large
+package testkit
 
 import (
 	"encoding/json"

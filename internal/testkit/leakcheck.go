@@ -1,5 +1,4 @@
-// Package leakcheck is for TestMain: it fails a test run with leaked goroutines.
-package leakcheck
+package testkit
 
 import (
 	"fmt"
@@ -39,7 +38,7 @@ func leftGoroutines(marks []string) string {
 func stacksWith(stacks string, marks []string) string {
 	var found strings.Builder
 	for stack := range strings.SplitSeq(stacks, "\n\n") {
-		if strings.Contains(stack, "leakcheck.leftGoroutines") {
+		if strings.Contains(stack, "testkit.leftGoroutines") {
 			continue
 		}
 		for _, mark := range marks {

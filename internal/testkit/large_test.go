@@ -1,4 +1,4 @@
-package large
+package testkit
 
 import (
 	"bytes"
@@ -7,7 +7,7 @@ import (
 )
 
 func TestFamilies(t *testing.T) {
-	for _, family := range Families() {
+	for _, family := range LargeFamilies() {
 		t.Run(family.Name, func(t *testing.T) {
 			sum := 0
 			const count = 200

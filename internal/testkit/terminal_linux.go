@@ -1,4 +1,4 @@
-package tty
+package testkit
 
 import (
 	"context"
@@ -25,8 +25,8 @@ type Terminal struct {
 	}
 }
 
-// Open opens a terminal with this number of columns. The caller must close it.
-func Open(columns int) (*Terminal, error) {
+// OpenTerminal opens a terminal with this number of columns. The caller must close it.
+func OpenTerminal(columns int) (*Terminal, error) {
 	master, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open a terminal: %w", err)

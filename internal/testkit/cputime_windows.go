@@ -1,12 +1,12 @@
-package cputime
+package testkit
 
 import (
 	"syscall"
 	"time"
 )
 
-// Used returns the CPU time, user and system, of this process.
-func Used() (time.Duration, error) {
+// CPUTime returns the CPU time, user and system, of this process.
+func CPUTime() (time.Duration, error) {
 	process, err := syscall.GetCurrentProcess()
 	if err != nil {
 		return 0, err

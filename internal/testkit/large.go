@@ -1,4 +1,4 @@
-package large
+package testkit
 
 import (
 	"fmt"
@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// Family is a type of large objects.
-type Family struct {
+// LargeFamily is a type of large objects.
+type LargeFamily struct {
 	// Name describes the objects.
 	Name string
 	// Make returns the JSON of object n, with managedFields, as API servers send it.
 	Make func(n int) []byte
 }
 
-// Families are all families.
-func Families() []Family {
-	return []Family{
+// LargeFamilies are all families.
+func LargeFamilies() []LargeFamily {
+	return []LargeFamily{
 		{"deployments", deployment},
 		{"pods", pod},
 		{"policyreports", policyReport},
@@ -27,7 +27,7 @@ func Families() []Family {
 }
 
 // Objects returns count objects of the family.
-func (f Family) Objects(count int) [][]byte {
+func (f LargeFamily) Objects(count int) [][]byte {
 	all := make([][]byte, count)
 	for n := range all {
 		all[n] = f.Make(n)

@@ -1,14 +1,14 @@
-package cputime
+package testkit
 
 import "testing"
 
-func TestUsed(t *testing.T) {
-	before, err := Used()
+func TestCPUTime(t *testing.T) {
+	before, err := CPUTime()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for after := before; after <= before; { // this loop uses CPU time
-		if after, err = Used(); err != nil {
+		if after, err = CPUTime(); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,2 +1,0 @@
-// Package tty provides terminals for tests of interactive output. It only works on Unix systems.
-package tty

@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/crdcache/crdcache/internal/pattern"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // Defaults of Options.
@@ -110,7 +110,7 @@ func newSource(t *transport, p part, options Options) *source {
 // group (its name is empty), so one request is enough for them.
 func needsCore(n Name) bool {
 	for _, r := range n.Interpretations {
-		if r.Group == "" || pattern.Match(r.Group, "") {
+		if r.Group == "" || naming.Match(r.Group, "") {
 			return true
 		}
 	}

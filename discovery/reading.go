@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/crdcache/crdcache/internal/pattern"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // Matches reports whether the reading matches a type that is not in a Catalog. names are its names: the
@@ -14,11 +14,11 @@ func (r Interpretation) Matches(group string, versions, names []string) bool {
 	if r.Version != "" && !slices.Contains(versions, r.Version) {
 		return false
 	}
-	if !strings.HasPrefix(group, r.Group) && !pattern.Match(r.Group, group) {
+	if !strings.HasPrefix(group, r.Group) && !naming.Match(r.Group, group) {
 		return false
 	}
 	if strings.Contains(r.Resource, "*") {
-		return pattern.Match(r.Resource, names[0])
+		return naming.Match(r.Resource, names[0])
 	}
 	return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, r.Resource) })
 }

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdcache/crdcache/internal/pattern"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // Resolve resolves a name to types of the catalog, without I/O.
@@ -148,10 +148,10 @@ func (c *Catalog) fitsPattern(i int, r Interpretation) bool {
 	if r.Version == "" && !res.Preferred || r.Version != "" && r.Version != res.GVR.Version {
 		return false
 	}
-	if r.Group != "" && !pattern.Match(r.Group, res.GVR.Group) {
+	if r.Group != "" && !naming.Match(r.Group, res.GVR.Group) {
 		return false
 	}
-	return pattern.Match(r.Resource, res.GVR.Resource)
+	return naming.Match(r.Resource, res.GVR.Resource)
 }
 
 // mayBeIn reports whether some reading of n allows types of gv.
@@ -160,7 +160,7 @@ func (n Name) mayBeIn(gv schema.GroupVersion) bool {
 		if r.Version != "" && r.Version != gv.Version {
 			return false
 		}
-		return r.Group == "" || strings.HasPrefix(gv.Group, r.Group) || pattern.Match(r.Group, gv.Group)
+		return r.Group == "" || strings.HasPrefix(gv.Group, r.Group) || naming.Match(r.Group, gv.Group)
 	})
 }
 

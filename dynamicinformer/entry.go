@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdcache/crdcache/internal/typename"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // entryState is the phase of an entry.
@@ -271,7 +271,7 @@ func (f *Factory) entriesThat(fit func(entryKey) bool) []*entry {
 
 func sortedEntries(all []*entry) []*entry {
 	slices.SortFunc(all, func(a, b *entry) int {
-		return cmp.Or(typename.Compare(a.key.gvr, b.key.gvr), cmp.Compare(a.options, b.options))
+		return cmp.Or(naming.CompareTypes(a.key.gvr, b.key.gvr), cmp.Compare(a.options, b.options))
 	})
 	return all
 }

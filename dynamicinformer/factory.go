@@ -16,10 +16,10 @@ import (
 	"github.com/crdcache/crdcache/internal/follow"
 	"github.com/crdcache/crdcache/internal/health"
 	"github.com/crdcache/crdcache/internal/informer"
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/internal/persist"
 	"github.com/crdcache/crdcache/internal/requests"
 	"github.com/crdcache/crdcache/internal/store"
-	"github.com/crdcache/crdcache/internal/typename"
 )
 
 var (
@@ -187,5 +187,5 @@ func (f *Factory) Status() []status.Status {
 
 // sortedGVRs returns the keys of a map, ordered by group, resource and version.
 func sortedGVRs[V any](m map[schema.GroupVersionResource]V) []schema.GroupVersionResource {
-	return slices.SortedFunc(maps.Keys(m), typename.Compare)
+	return slices.SortedFunc(maps.Keys(m), naming.CompareTypes)
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/internal/informer"
-	"github.com/crdcache/crdcache/internal/pattern"
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/internal/store"
 )
 
@@ -52,7 +52,7 @@ func (l namespaceLister) Get(name string) (runtime.Object, error) {
 
 // getNamed returns the object with the name, or an error that satisfies apierrors.IsNotFound.
 func (i *Informer) getNamed(name cache.ObjectName) (runtime.Object, error) {
-	key, ok := pattern.Key(name)
+	key, ok := naming.Key(name)
 	if !ok {
 		return nil, apierrors.NewNotFound(i.gvr.GroupResource(), name.Name)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/internal/health"
-	"github.com/crdcache/crdcache/internal/typename"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // Conditions returns the conditions of the factory, ordered by type.
@@ -217,7 +217,7 @@ func (f *Factory) viewsInUse() []viewInformers {
 		all = append(all, *v)
 	}
 	slices.SortFunc(all, func(a, b viewInformers) int {
-		return cmp.Or(typename.Compare(a.gvr, b.gvr), cmp.Compare(a.view, b.view))
+		return cmp.Or(naming.CompareTypes(a.gvr, b.gvr), cmp.Compare(a.view, b.view))
 	})
 	return all
 }

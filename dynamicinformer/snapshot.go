@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/internal/packed"
-	"github.com/crdcache/crdcache/internal/pattern"
 	"github.com/crdcache/crdcache/internal/store"
 )
 
@@ -125,7 +125,7 @@ func (s *Snapshot) Stored(key string) (object runtime.Object, ok bool) {
 // Lookup is Stored for an object name. A name with a slash matches no object; as a key it would refer to
 // another namespace.
 func (s *Snapshot) Lookup(name cache.ObjectName) (object runtime.Object, ok bool) {
-	key, ok := pattern.Key(name)
+	key, ok := naming.Key(name)
 	if !ok {
 		return nil, false
 	}

@@ -13,9 +13,9 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
-	"github.com/crdcache/crdcache/internal/pattern"
+	"github.com/crdcache/crdcache/internal/naming"
+
 	"github.com/crdcache/crdcache/internal/queue"
-	"github.com/crdcache/crdcache/internal/typename"
 )
 
 // Subscriber receives the objects of all types that match a Selection. Nil functions are not called.
@@ -137,7 +137,7 @@ func (s *Subscription) setUnsubscribe(unsubscribe func()) {
 func (s Selection) singleType() (schema.GroupVersionResource, bool) {
 	one := s.Match == nil && s.Version != "" && s.Resource != ""
 	for _, text := range []string{s.Group, s.Version, s.Resource} {
-		one = one && !pattern.IsGlob(text)
+		one = one && !naming.IsGlob(text)
 	}
 	return schema.GroupVersionResource{Group: s.Group, Version: s.Version, Resource: s.Resource}, one
 }
@@ -181,7 +181,7 @@ func (s *Subscription) Types() []status.FollowedType {
 		all = append(all, status.FollowedType{Status: f.informer.Status(), Depth: f.registration.Depth()})
 	}
 	slices.SortFunc(all, func(a, b status.FollowedType) int {
-		return typename.Compare(a.Status.GVR,
+		return naming.CompareTypes(a.Status.GVR,
 			b.Status.GVR)
 	})
 	return all
@@ -287,7 +287,7 @@ func (s Selection) validate() error {
 	}
 	for field, glob := range map[string]string{"Group": s.Group, "Version": s.Version,
 		"Resource": s.Resource} {
-		if err := pattern.CheckGlob(glob); err != nil {
+		if err := naming.CheckGlob(glob); err != nil {
 			errs = append(errs, fmt.Errorf("field %s of Selection: %q is not a pattern: %w", field, glob, err))
 		}
 	}
@@ -297,12 +297,12 @@ func (s Selection) validate() error {
 // choose returns the version to watch, or false if the type does not match. It keeps current while that is
 // possible.
 func (s Selection) choose(t typesource.Type, current string) (string, bool) {
-	if !pattern.MatchGlob(s.Group, t.GroupResource.Group) ||
-		!pattern.MatchGlob(s.Resource, t.GroupResource.Resource) {
+	if !naming.MatchGlob(s.Group, t.GroupResource.Group) ||
+		!naming.MatchGlob(s.Resource, t.GroupResource.Resource) {
 		return "", false
 	}
 	served := slices.DeleteFunc(slices.Clone(t.Versions),
-		func(v string) bool { return !pattern.MatchGlob(s.Version, v) })
+		func(v string) bool { return !naming.MatchGlob(s.Version, v) })
 	if len(served) == 0 || s.Match != nil && !s.Match(t) {
 		return "", false
 	}

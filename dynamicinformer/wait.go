@@ -10,7 +10,7 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/health"
-	"github.com/crdcache/crdcache/internal/typename"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // WaitForSync waits until each of the types is settled (see Status.Settled), or ctx ends. Without types it
@@ -176,7 +176,7 @@ func (e *NotSyncedError) Unwrap() []error {
 	return all
 }
 
-func formatGVR(gvr schema.GroupVersionResource) string { return typename.Format(gvr) }
+func formatGVR(gvr schema.GroupVersionResource) string { return naming.FormatType(gvr) }
 
 func formatGVRs(gvrs []schema.GroupVersionResource) string {
 	names := make([]string, 0, len(gvrs))

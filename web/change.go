@@ -2,8 +2,8 @@ package web
 
 import (
 	"github.com/crdcache/crdcache/dynamicinformer"
-	"github.com/crdcache/crdcache/web/internal/diff"
 	"github.com/crdcache/crdcache/web/internal/feed"
+	"github.com/crdcache/crdcache/web/internal/outline"
 )
 
 // change is a change of an object, field by field, or a change of a type's status.
@@ -17,9 +17,9 @@ type change struct {
 	// feed.State.Op.
 	Op string `json:"op"`
 	// Reason and Message explain the status of a type.
-	Reason  string       `json:"reason,omitempty"`
-	Message string       `json:"message,omitempty"`
-	Fields  []diff.Field `json:"fields,omitempty"`
+	Reason  string          `json:"reason,omitempty"`
+	Message string          `json:"message,omitempty"`
+	Fields  []outline.Field `json:"fields,omitempty"`
 	// More is the number of omitted fields.
 	More int `json:"more,omitempty"`
 	// ResourceVersion of the object after the change, or at its deletion.
@@ -41,7 +41,7 @@ func (h *Handler) changeOf(id string, c feed.Change) change {
 	case c.After == nil:
 		told.Op = "deleted"
 	}
-	told.Fields, told.More = diff.Fields(before, after)
+	told.Fields, told.More = outline.Fields(before, after)
 	if after == nil {
 		after = before
 	}

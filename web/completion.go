@@ -9,7 +9,6 @@ import (
 	"unicode/utf16"
 
 	"github.com/crdcache/crdcache/indexers/query"
-	"github.com/crdcache/crdcache/web/internal/complete"
 )
 
 // maxProposals limits the completions
@@ -43,29 +42,27 @@ func (h *Handler) complete(r *http.Request) (any, error) {
 	if err != nil || at < 0 || at > len(units) {
 		at = len(units)
 	}
-	place := complete.PositionAt(string(utf16.Decode(units[:at])))
+	place := completionAt(string(utf16.Decode(units[:at])))
 	out := completeAnswer{From: at - len(utf16.Encode([]rune(place.Word))), To: at, Proposals: []proposal{}}
 	switch place.Kind {
-	case complete.ConditionStart:
+	case completeCondition:
 		out.Proposals, err = h.terms(r, k, place)
-	case complete.Operator:
+	case completeOperator:
 		for _, i := range h.indexes(k) {
 			if i.Name == place.Index {
-				for _, o := range complete.Operators(i.Sorted) {
-					out.Proposals = append(out.Proposals, proposal{o.Text, o.Note})
-				}
+				out.Proposals = append(out.Proposals, operatorChoices(i.Sorted)...)
 			}
 		}
-	case complete.Value:
+	case completeValue:
 		out.Proposals, err = h.proposedValues(r, k, place)
-	case complete.AfterCondition:
+	case completeConnective:
 		out.Proposals = []proposal{{"&& ", "and"}, {"|| ", "or"}}
 	}
 	return out, err
 }
 
 // terms returns the beginnings of conditions.
-func (h *Handler) terms(r *http.Request, k *shownType, place complete.Position) ([]proposal, error) {
+func (h *Handler) terms(r *http.Request, k *shownType, place completionPosition) ([]proposal, error) {
 	out := []proposal{}
 	add := func(text, note string) {
 		if strings.HasPrefix(strings.ToLower(text), strings.ToLower(place.Word)) && len(out) < maxProposals {
@@ -100,7 +97,7 @@ func (h *Handler) terms(r *http.Request, k *shownType, place complete.Position) 
 }
 
 // proposedValues returns the values of an index that contain the typed text, the most frequent first.
-func (h *Handler) proposedValues(r *http.Request, k *shownType, place complete.Position) ([]proposal, error) {
+func (h *Handler) proposedValues(r *http.Request, k *shownType, place completionPosition) ([]proposal, error) {
 	counts, err := h.evaluator(k).values(r.Context(), place.Index, query.All())
 	if err != nil {
 		return []proposal{}, nil // there is no such index; the query reports it

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/crdcache/crdcache/internal/typename"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // State is the phase of an informer.
@@ -81,7 +81,7 @@ type Status struct {
 
 // String returns one line with the type, the watched version if it differs, the state and the reason.
 func (s Status) String() string {
-	name := typename.Format(s.GVR)
+	name := naming.FormatType(s.GVR)
 	if s.Version != "" && s.Version != s.GVR.Version {
 		name += " in version " + s.Version
 	}

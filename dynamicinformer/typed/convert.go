@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/crdcache/crdcache/internal/typename"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // ConversionError reports an object that does not fit a Go type.
@@ -26,7 +26,7 @@ type ConversionError struct {
 
 // Error returns the object, the Go type and the cause.
 func (e *ConversionError) Error() string {
-	return fmt.Sprintf("%s %s does not fit %s: %v", typename.Format(e.GVR), e.Key, e.Type, e.Err)
+	return fmt.Sprintf("%s %s does not fit %s: %v", naming.FormatType(e.GVR), e.Key, e.Type, e.Err)
 }
 
 // Unwrap returns the cause.

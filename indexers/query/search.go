@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/crdcache/crdcache/indexers"
-	"github.com/crdcache/crdcache/indexers/internal/regex"
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
+	"github.com/crdcache/crdcache/internal/match"
 )
 
 // searchedKeys tests all values of an index. Its cost grows with their number, not with the number of
@@ -53,8 +53,8 @@ func (c *compiler) searched(a openedIndex, q *comparison) (func(value string) bo
 		}
 	}
 	if q.op == opMatches {
-		expression, err := regex.Compile(operand)
-		if large := (*regex.TooLargeError)(nil); errors.As(err, &large) {
+		expression, err := match.CompileRegexp(operand)
+		if large := (*match.RegexpTooLargeError)(nil); errors.As(err, &large) {
 			return nil, err
 		}
 		if err != nil {

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/crdcache/crdcache/internal/pattern"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // Type is a type of objects in a graph.
@@ -37,7 +37,7 @@ func (o Object) Key() string { return cache.NewObjectName(o.Namespace, o.Name).S
 
 // StoreKey returns the key of the object in a cache, or false if no object can have the name.
 func (o Object) StoreKey() (key string, ok bool) {
-	return pattern.Key(cache.NewObjectName(o.Namespace, o.Name))
+	return naming.Key(cache.NewObjectName(o.Namespace, o.Name))
 }
 
 // String formats the object like "Issuer.cert-manager.io prod/ca".

@@ -57,11 +57,11 @@ func TestFindAll(t *testing.T) {
 		}
 		return keys
 	}
-	if all := keys(""); len(all) < 30 || !slices.Contains(all, "internal/pattern FuzzMatch") {
+	if all := keys(""); len(all) < 30 || !slices.Contains(all, "internal/naming FuzzMatch") {
 		t.Errorf("found %q", all)
 	}
-	if diff := cmp.Diff([]string{"internal/pattern FuzzKey", "internal/pattern FuzzMatch"},
-		keys("^internal/pattern ")); diff != "" {
+	if diff := cmp.Diff([]string{"internal/naming FuzzKey", "internal/naming FuzzMatch"},
+		keys("^internal/naming ")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for only, modules := range map[string][]string{"(": {"../.."}, "^nothing$": {"../.."}, "": nil} {

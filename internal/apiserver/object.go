@@ -13,7 +13,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/crdcache/crdcache/internal/pattern"
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/readapi"
 )
 
@@ -90,7 +90,7 @@ func splitKey(key string) (namespace, name string) {
 
 // objectKey returns the key of an object, or "" if no object can have the name.
 func objectKey(namespace, name string) string {
-	key, _ := pattern.Key(cache.NewObjectName(namespace, name))
+	key, _ := naming.Key(cache.NewObjectName(namespace, name))
 	return key
 }
 

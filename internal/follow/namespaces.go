@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/crdcache/crdcache/internal/pattern"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // Namespaces is a set of namespaces. The zero value is unset, which means All.
@@ -168,7 +168,7 @@ func (n Namespaces) fallsBack(known *typeState) bool {
 
 // Has reports whether the set contains a namespace, or cluster-scoped objects ("").
 func (n Namespaces) Has(namespace string) bool {
-	matches := func(p string) bool { return pattern.Match(p, namespace) }
+	matches := func(p string) bool { return naming.Match(p, namespace) }
 	switch {
 	case n.kind == namespacesOnly:
 		return slices.Contains(n.names, namespace)

@@ -20,9 +20,8 @@ var allowedUpward = []struct{ from, to, reason string }{
 
 // order is the layering of the command: a package imports only earlier ones.
 var order = []string{
-	"cmd/crdcache/internal/exit", "cmd/crdcache/internal/localserver", "cmd/crdcache/internal/snapshotsource",
-	"cmd/crdcache/internal/filesource", "cmd/crdcache/internal/print",
-	"cmd/crdcache/internal/capture",
+	"cmd/crdcache/internal/exit", "cmd/crdcache/internal/localserver",
+	"cmd/crdcache/internal/filesource", "cmd/crdcache/internal/print", "cmd/crdcache/internal/capture",
 	"cmd/crdcache/internal/session", "cmd/crdcache/internal/follow", "cmd/crdcache/internal/cli",
 	"cmd/crdcache", "cmd/crdcache/internal/reference",
 }

@@ -10,9 +10,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/internal/queue"
 	"github.com/crdcache/crdcache/internal/requests"
-	"github.com/crdcache/crdcache/internal/typename"
 )
 
 // ErrShutdown is returned by methods of a factory after Shutdown.
@@ -247,6 +247,6 @@ func (b *Aggregator) notifyLocked(calls func(*Listener) []func()) {
 
 // compareMembers orders informers by type and view.
 func compareMembers(x, y *member) int {
-	return cmp.Or(typename.Compare(x.status.GVR, y.status.GVR),
+	return cmp.Or(naming.CompareTypes(x.status.GVR, y.status.GVR),
 		cmp.Compare(x.status.Options, y.status.Options))
 }

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/internal/requests"
-	"github.com/crdcache/crdcache/internal/typename"
 )
 
 // Conditions returns the conditions, ordered by type.
@@ -104,7 +104,7 @@ func (b *Aggregator) readyLocked() Condition {
 	}
 	notReady := func(s Status) Condition {
 		c.Status, c.Reason = metav1.ConditionFalse, s.Reason
-		c.Message = fmt.Sprintf("%s: %s", typename.Format(s.GVR), s.Describe())
+		c.Message = fmt.Sprintf("%s: %s", naming.FormatType(s.GVR), s.Describe())
 		return c
 	}
 	if b.mu.totals.notReady > 0 {

@@ -20,7 +20,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/health"
 	"github.com/crdcache/crdcache/internal/informer"
-	"github.com/crdcache/crdcache/internal/typename"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // SharedState is the state that the persisters of a factory share.
@@ -347,7 +347,7 @@ func (p *Persister) reportRestored(r *restorer) {
 }
 
 func (p *Persister) errorf(verb string, err error) error {
-	return fmt.Errorf("%s %s: %w", verb, typename.Format(p.source.GVR), err)
+	return fmt.Errorf("%s %s: %w", verb, naming.FormatType(p.source.GVR), err)
 }
 
 // fail reports an error, if there is one. It logs only the first of consecutive errors.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/crdcache/crdcache/internal/configversion"
 	"github.com/crdcache/crdcache/internal/jsonpath"
-	"github.com/crdcache/crdcache/internal/pattern"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // The apiVersion and kind of a config.
@@ -86,19 +86,19 @@ func (m Match) Pattern() bool { return strings.Contains(m.Group+m.Resource, "*")
 // Matches reports whether the match selects a resource with this group, plural name and kind.
 func (m Match) Matches(group, resource, kind string) bool {
 	if m.Kind != "" {
-		return pattern.Match(m.Group, group) && m.Kind == kind
+		return naming.Match(m.Group, group) && m.Kind == kind
 	}
-	return pattern.Match(m.Group, group) && pattern.Match(m.Resource, resource)
+	return naming.Match(m.Group, group) && naming.Match(m.Resource, resource)
 }
 
 // Matches reports whether a namespace is selected. Exclude takes precedence over Include.
 func (n Namespaces) Matches(namespace string) bool {
 	included := len(n.Include) == 0
 	for _, p := range n.Include {
-		included = included || pattern.Match(p, namespace)
+		included = included || naming.Match(p, namespace)
 	}
 	for _, p := range n.Exclude {
-		included = included && !pattern.Match(p, namespace)
+		included = included && !naming.Match(p, namespace)
 	}
 	return included
 }

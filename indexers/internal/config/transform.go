@@ -9,7 +9,7 @@ import (
 
 	yaml "go.yaml.in/yaml/v3"
 
-	"github.com/crdcache/crdcache/indexers/internal/regex"
+	"github.com/crdcache/crdcache/internal/match"
 )
 
 // Transform transforms a value.
@@ -57,7 +57,7 @@ func (d *decoder) regex(f *regexForm) Transform {
 	if text == "" {
 		return Transform{}
 	}
-	re, err := regex.Compile(text)
+	re, err := match.CompileRegexp(text)
 	if err != nil {
 		d.regexError(f.Match.node, text, err)
 		return Transform{}
@@ -73,13 +73,13 @@ func (d *decoder) regex(f *regexForm) Transform {
 		}
 		return strings.Clone(s[m[2*group]:m[2*group+1]]), true
 	}
-	return Transform{Name: fmt.Sprintf("regex %d %q", group, text), MaxInput: regex.MaxInput, Apply: apply}
+	return Transform{Name: fmt.Sprintf("regex %d %q", group, text), MaxInput: match.MaxRegexpInput, Apply: apply}
 }
 
 // regexError reports an invalid expression at the invalid part.
 func (d *decoder) regexError(n *yaml.Node, text string, err error) {
 	at, message := d.file.PlaceOf(n), err.Error()
-	if large := (*regex.TooLargeError)(nil); errors.As(err, &large) {
+	if large := (*match.RegexpTooLargeError)(nil); errors.As(err, &large) {
 		d.fail(CodeRegex, at, message, "match a part of the text")
 		return
 	}

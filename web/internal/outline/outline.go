@@ -1,4 +1,5 @@
-// Package outline writes an object as the lines of a foldable YAML document.
+// Package outline writes an object as the lines of a foldable YAML document, compares two states of an object
+// field by field, and finds the field managers of changes.
 package outline
 
 import (

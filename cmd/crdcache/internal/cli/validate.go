@@ -18,7 +18,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/internal/configversion"
-	"github.com/crdcache/crdcache/internal/pattern"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 type validateFlags struct {
@@ -163,7 +163,7 @@ func (o *validateOptions) fromCluster(ctx context.Context, groups []string) ([]*
 	}
 	known, err := session.DefinitionsFromCluster(ctx, client, func(group string) bool {
 		return slices.ContainsFunc(groups, func(text string) bool {
-			return pattern.Match(text, group)
+			return naming.Match(text, group)
 		})
 	})
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package filesource serves manifests like a cluster. It reads files into a apiserver.Storage and provides a
+// Package filesource serves manifests like a cluster. It reads files into an apiserver.Storage and provides a
 // rest.Config whose transport answers from it, so that informers and discovery work as with a cluster.
 //
 // # Input
@@ -11,7 +11,9 @@
 // files. For other kinds the type is inferred from the objects, with a warning when it is used. Only types
 // with objects or a definition are served.
 //
-// A single snapshot is served by package snapshotsource.
+// A single snapshot is served like the API server from which it was saved, including types, tables and
+// discovery. Types that the server refused have the same error. Types that were not saved are forbidden, so
+// that they do not look empty.
 //
 // # Consistency
 //

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/snapshotsource"
 	"github.com/crdcache/crdcache/internal/manifest"
 	"github.com/crdcache/crdcache/snapshot"
 )
@@ -81,7 +80,7 @@ func snapshotIn(ctx context.Context, options *Options) (open func() (*snapshot.F
 
 // serve serves a snapshot and warns about its limits.
 func (s *Source) serve(file *snapshot.File) {
-	s.snapshot, s.handler = file, snapshotsource.NewHandler(file)
+	s.snapshot, s.handler = file, newSnapshotHandler(file)
 	if only := file.Contents().Namespace; only != "" {
 		s.addProblem(&manifest.Problem{File: s.options.Paths[0], Warning: true,
 			Err: fmt.Errorf("the snapshot contains only the namespace %s", only)})

@@ -1,5 +1,4 @@
-// Package typename formats and orders resource types.
-package typename
+package naming
 
 import (
 	"cmp"
@@ -7,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Format returns RESOURCE.VERSION.GROUP, without empty parts.
-func Format(gvr schema.GroupVersionResource) string {
+// FormatType returns RESOURCE.VERSION.GROUP, without empty parts.
+func FormatType(gvr schema.GroupVersionResource) string {
 	name := gvr.Resource
 	for _, part := range []string{gvr.Version, gvr.Group} {
 		if part != "" {
@@ -18,8 +17,8 @@ func Format(gvr schema.GroupVersionResource) string {
 	return name
 }
 
-// Compare orders types by group, resource and version.
-func Compare(a, b schema.GroupVersionResource) int {
+// CompareTypes orders types by group, resource and version.
+func CompareTypes(a, b schema.GroupVersionResource) int {
 	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource),
 		cmp.Compare(a.Version, b.Version))
 }

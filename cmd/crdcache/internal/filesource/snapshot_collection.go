@@ -1,4 +1,4 @@
-package snapshotsource
+package filesource
 
 import (
 	"fmt"
@@ -18,8 +18,8 @@ import (
 	"github.com/crdcache/crdcache/snapshot"
 )
 
-// collection is the immutable objects of a type.
-type collection struct {
+// snapshotCollection is the immutable objects of a type.
+type snapshotCollection struct {
 	savedObjects *snapshot.Objects
 	saved        snapshot.SavedType
 	version      uint64
@@ -31,12 +31,12 @@ type collection struct {
 }
 
 var (
-	_ readapi.Refuser      = (*collection)(nil)
-	_ readapi.TablePrinter = (*collection)(nil)
+	_ readapi.Refuser      = (*snapshotCollection)(nil)
+	_ readapi.TablePrinter = (*snapshotCollection)(nil)
 )
 
-func newCollection(b *backend, objects *snapshot.Objects) *collection {
-	c := &collection{savedObjects: objects, saved: objects.Type(), neverEnds: make(chan struct{})}
+func newSnapshotCollection(b *snapshotBackend, objects *snapshot.Objects) *snapshotCollection {
+	c := &snapshotCollection{savedObjects: objects, saved: objects.Type(), neverEnds: make(chan struct{})}
 	c.typ = sync.OnceValue(func() readapi.Type {
 		if t, ok := b.defined(c.saved.Type); ok {
 			return t
@@ -53,19 +53,19 @@ func newCollection(b *backend, objects *snapshot.Objects) *collection {
 	return c
 }
 
-func (c *collection) Type() readapi.Type { return c.typ() }
+func (c *snapshotCollection) Type() readapi.Type { return c.typ() }
 
-func (c *collection) Ended() <-chan struct{} { return c.neverEnds }
+func (c *snapshotCollection) Ended() <-chan struct{} { return c.neverEnds }
 
-func (c *collection) ResourceVersion() uint64 { return c.version }
+func (c *snapshotCollection) ResourceVersion() uint64 { return c.version }
 
 // Since implements readapi.Collection. There are no changes.
-func (c *collection) Since(uint64) readapi.Changes {
+func (c *snapshotCollection) Since(uint64) readapi.Changes {
 	return readapi.Changes{ResourceVersion: c.version, Next: c.neverEnds}
 }
 
 // Refused implements readapi.Refuser.
-func (c *collection) Refused(version string) error {
+func (c *snapshotCollection) Refused(version string) error {
 	if damage := c.damage.Load(); damage != nil {
 		return apierrors.NewBadRequest(fmt.Sprintf("read %s from the snapshot: %v",
 			c.saved.GVR().GroupResource(), *damage))
@@ -84,23 +84,23 @@ func (c *collection) Refused(version string) error {
 }
 
 // fail aborts the current answer, so that it does not look complete. The next request gets the error.
-func (c *collection) fail(err error) {
+func (c *snapshotCollection) fail(err error) {
 	c.damage.Store(&err)
 	panic(http.ErrAbortHandler)
 }
 
-func (c *collection) TableColumns() []metav1.TableColumnDefinition { return c.saved.Columns }
+func (c *snapshotCollection) TableColumns() []metav1.TableColumnDefinition { return c.saved.Columns }
 
 // Sort implements readapi.TablePrinter. The server prints some types in a special order.
-func (c *collection) Sort(objects []readapi.Object) {
+func (c *snapshotCollection) Sort(objects []readapi.Object) {
 	if !c.savedObjects.Ordered() {
 		slices.SortStableFunc(objects,
-			func(a, b readapi.Object) int { return a.(*object).position - b.(*object).position })
+			func(a, b readapi.Object) int { return a.(*storedObject).position - b.(*storedObject).position })
 	}
 }
 
-func (c *collection) Cells(o readapi.Object) ([]any, error) {
-	record := o.(*object).record()
+func (c *snapshotCollection) Cells(o readapi.Object) ([]any, error) {
+	record := o.(*storedObject).record()
 	var cells []any
 	if err := utiljson.Unmarshal(record.Cells, &cells); err != nil {
 		return nil, fmt.Errorf("the row of %s is damaged: %w", record.Key, err)

@@ -1,4 +1,4 @@
-package snapshotsource
+package filesource
 
 import (
 	"encoding/json"
@@ -15,7 +15,7 @@ import (
 
 // page is a block of objects that is in memory while it is used.
 type page struct {
-	collection *collection
+	collection *snapshotCollection
 	block      int
 
 	mu      sync.Mutex
@@ -52,40 +52,40 @@ func (p *page) read() *[]snapshot.Record {
 	return &records
 }
 
-type object struct {
+type storedObject struct {
 	key      string
 	page     *page // nil if whole is set
 	index    int   // index in the page
 	position int
 	loaded   *snapshot.Record
-	from     *collection
+	from     *snapshotCollection
 }
 
-func (o *object) record() snapshot.Record {
+func (o *storedObject) record() snapshot.Record {
 	if o.page == nil {
 		return *o.loaded
 	}
 	return (*o.page.read())[o.index]
 }
 
-func (o *object) Key() string { return o.key }
+func (o *storedObject) Key() string { return o.key }
 
-func (o *object) Version() string { return o.from.saved.Version }
+func (o *storedObject) Version() string { return o.from.saved.Version }
 
-func (o *object) JSON() ([]byte, error) { return o.record().JSON, nil }
+func (o *storedObject) JSON() ([]byte, error) { return o.record().JSON, nil }
 
-func (o *object) AppendJSON(dst []byte, apiVersion string) ([]byte, error) {
+func (o *storedObject) AppendJSON(dst []byte, apiVersion string) ([]byte, error) {
 	return o.record().AppendWith(dst, apiVersion)
 }
 
 var labelsPath = jsonpath.FromSegments("metadata", "labels")
 
 // Labels implements readapi.Object. The labels are decoded on first use.
-func (o *object) Labels() labels.Labels { return &labelsOf{object: o} }
+func (o *storedObject) Labels() labels.Labels { return &labelsOf{storedObject: o} }
 
 // labelsOf decodes the labels of an object on first use.
 type labelsOf struct {
-	*object
+	*storedObject
 	read bool
 	labels.Set
 }
@@ -107,7 +107,7 @@ func (l *labelsOf) Get(key string) string { return l.set().Get(key) }
 func (l *labelsOf) Lookup(key string) (string, bool) { return l.set().Lookup(key) }
 
 // Get implements readapi.Collection.
-func (c *collection) Get(key string) readapi.Object {
+func (c *snapshotCollection) Get(key string) readapi.Object {
 	for o := range c.objects(key, key+"\x00") {
 		return o
 	}
@@ -115,14 +115,14 @@ func (c *collection) Get(key string) readapi.Object {
 }
 
 // Snapshot implements readapi.Collection.
-func (c *collection) Snapshot(version uint64) readapi.Snapshot {
+func (c *snapshotCollection) Snapshot(version uint64) readapi.Snapshot {
 	if version != 0 && version != c.version {
 		return nil
 	}
 	return onlyState{c}
 }
 
-type onlyState struct{ *collection }
+type onlyState struct{ *snapshotCollection }
 
 func (s onlyState) Range(from, to string) iter.Seq[readapi.Object] { return s.objects(from, to) }
 
@@ -135,7 +135,7 @@ func (s onlyState) Count(from, to string) int {
 }
 
 // objects returns the objects with keys in [from, to). An empty to means no limit.
-func (c *collection) objects(from, to string) iter.Seq[readapi.Object] {
+func (c *snapshotCollection) objects(from, to string) iter.Seq[readapi.Object] {
 	within := func(key string) bool { return key >= from && (to == "" || key < to) }
 	if !c.savedObjects.Ordered() {
 		return func(yield func(readapi.Object) bool) {
@@ -143,7 +143,7 @@ func (c *collection) objects(from, to string) iter.Seq[readapi.Object] {
 				if err != nil {
 					c.fail(err)
 				}
-				if within(r.Key) && !yield(&object{key: r.Key, loaded: &r, position: r.Position, from: c}) {
+				if within(r.Key) && !yield(&storedObject{key: r.Key, loaded: &r, position: r.Position, from: c}) {
 					return
 				}
 			}
@@ -158,7 +158,7 @@ func (c *collection) objects(from, to string) iter.Seq[readapi.Object] {
 					return
 				}
 				if within(r.Key) &&
-					!yield(&object{key: r.Key, page: p, index: at, position: r.Position, from: c}) {
+					!yield(&storedObject{key: r.Key, page: p, index: at, position: r.Position, from: c}) {
 					return
 				}
 			}

@@ -1,7 +1,4 @@
-// Package snapshotsource serves a snapshot like the API server from which it was saved, including types,
-// tables and discovery. It repeats the errors of types that the server refused. Types that were not saved are
-// forbidden, so that they do not look empty.
-package snapshotsource
+package filesource
 
 import (
 	"net/http"
@@ -14,28 +11,28 @@ import (
 	"github.com/crdcache/crdcache/snapshot"
 )
 
-// backend serves a snapshot as a readapi.Backend.
-type backend struct {
+// snapshotBackend serves a snapshot as a readapi.Backend.
+type snapshotBackend struct {
 	file        *snapshot.File
 	types       []readapi.Type
-	collections map[schema.GroupResource]*collection
+	collections map[schema.GroupResource]*snapshotCollection
 }
 
-func newBackend(file *snapshot.File) *backend {
-	b := &backend{file: file, collections: map[schema.GroupResource]*collection{}}
+func newSnapshotBackend(file *snapshot.File) *snapshotBackend {
+	b := &snapshotBackend{file: file, collections: map[schema.GroupResource]*snapshotCollection{}}
 	for _, saved := range file.Contents().Types {
 		b.types = append(b.types, typeOf(saved.Type))
 		gr := saved.GVR().GroupResource()
-		b.collections[gr] = newCollection(b, file.Objects(gr))
+		b.collections[gr] = newSnapshotCollection(b, file.Objects(gr))
 	}
 	return b
 }
 
 // ServedTypes implements readapi.Backend. These types lack the details of their CRDs.
-func (b *backend) ServedTypes() (types []readapi.Type, generation uint64) { return b.types, 1 }
+func (b *snapshotBackend) ServedTypes() (types []readapi.Type, generation uint64) { return b.types, 1 }
 
 // Collection implements readapi.Backend.
-func (b *backend) Collection(gr schema.GroupResource) readapi.Collection {
+func (b *snapshotBackend) Collection(gr schema.GroupResource) readapi.Collection {
 	if c := b.collections[gr]; c != nil {
 		return c
 	}
@@ -61,7 +58,7 @@ func typeOf(t snapshot.Type) readapi.Type {
 }
 
 // defined returns a type with the details of its CRD, or false if the file has none.
-func (b *backend) defined(t snapshot.Type) (readapi.Type, bool) {
+func (b *snapshotBackend) defined(t snapshot.Type) (readapi.Type, bool) {
 	definitions := b.file.Objects(crd.GVR.GroupResource())
 	if definitions == nil || !strings.Contains(t.Group, ".") {
 		return readapi.Type{}, false
@@ -79,9 +76,9 @@ func (b *backend) defined(t snapshot.Type) (readapi.Type, bool) {
 	return served, err == nil
 }
 
-// NewHandler returns a handler that serves a snapshot.
-func NewHandler(file *snapshot.File) http.Handler {
-	served := readapi.NewHandler(newBackend(file), readapi.HandlerOptions{WriteTimeout: -1})
+// newSnapshotHandler returns a handler that serves a snapshot.
+func newSnapshotHandler(file *snapshot.File) http.Handler {
+	served := readapi.NewHandler(newSnapshotBackend(file), readapi.HandlerOptions{WriteTimeout: -1})
 	server := file.Contents().Server
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path := strings.TrimSuffix(r.URL.Path, "/")

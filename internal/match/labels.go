@@ -1,6 +1,6 @@
-// Package labelmatch matches labels against selectors. The time does not depend on the number of values in a
-// selector.
-package labelmatch
+// Package match matches label selectors and regular expressions of users in bounded time. The time of a label
+// selector does not depend on the number of its values.
+package match
 
 import (
 	"cmp"
@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// Matcher matches the same labels as the selector that it was compiled from. It is safe for concurrent use.
-type Matcher struct {
+// LabelMatcher matches the same labels as the selector that it was compiled from. It is safe for concurrent use.
+type LabelMatcher struct {
 	nothing bool
 	// conditions are on different keys. Those that need a label come first, because most labels fail them.
 	conditions []*condition
@@ -29,10 +29,10 @@ type condition struct {
 	above, below     *int64
 }
 
-// Compile returns the matcher of a selector.
-func Compile(selector labels.Selector) *Matcher {
+// CompileLabels returns the matcher of a selector.
+func CompileLabels(selector labels.Selector) *LabelMatcher {
 	requirements, selectable := selector.Requirements()
-	m := &Matcher{nothing: !selectable}
+	m := &LabelMatcher{nothing: !selectable}
 	byKey := map[string]*condition{}
 	for _, r := range requirements {
 		c := byKey[r.Key()]
@@ -103,13 +103,13 @@ func (c *condition) bound(operator selection.Operator, values []string) bool {
 }
 
 // Len returns the number of labels that Matches looks up at most.
-func (m *Matcher) Len() int { return len(m.conditions) }
+func (m *LabelMatcher) Len() int { return len(m.conditions) }
 
 // Empty reports whether the selector selects everything.
-func (m *Matcher) Empty() bool { return !m.nothing && len(m.conditions) == 0 }
+func (m *LabelMatcher) Empty() bool { return !m.nothing && len(m.conditions) == 0 }
 
 // Matches reports whether the selector selects labels.
-func (m *Matcher) Matches(l labels.Labels) bool {
+func (m *LabelMatcher) Matches(l labels.Labels) bool {
 	if m.nothing {
 		return false
 	}

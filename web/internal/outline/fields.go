@@ -1,5 +1,4 @@
-// Package diff compares two states of an object field by field, and finds the field managers of changes.
-package diff
+package outline
 
 import (
 	"encoding/json"
@@ -9,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/crdcache/crdcache/web/internal/outline"
 )
 
 // Field is a changed field.
@@ -204,14 +201,14 @@ func pathAndLabel(at []step) (path, label string) {
 	for _, s := range at {
 		switch {
 		case s.index < 0:
-			path = outline.Join(path, s.key)
-			b.WriteString(outline.Join("", s.key))
+			path = Join(path, s.key)
+			b.WriteString(Join("", s.key))
 		case s.identity != "":
-			path = outline.Join(path, strconv.Itoa(s.index))
+			path = Join(path, strconv.Itoa(s.index))
 			b.WriteString("[" + s.identity + "=" + truncateValue(s.element.(map[string]any)[s.identity],
 				80) + "]")
 		default:
-			path = outline.Join(path, strconv.Itoa(s.index))
+			path = Join(path, strconv.Itoa(s.index))
 			b.WriteString("[" + strconv.Itoa(s.index) + "]")
 		}
 	}
@@ -220,7 +217,7 @@ func pathAndLabel(at []step) (path, label string) {
 
 func value(v any) string {
 	if text, ok := v.(string); ok {
-		return truncate(outline.Scalar(text), maxValue)
+		return truncate(Scalar(text), maxValue)
 	}
 	out, err := json.Marshal(v)
 	if err != nil {

@@ -1,4 +1,4 @@
-package diff
+package outline
 
 import (
 	"encoding/json"

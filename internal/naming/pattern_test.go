@@ -1,4 +1,4 @@
-package pattern_test
+package naming_test
 
 import (
 	"path"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/crdcache/crdcache/internal/pattern"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 var seeds = [][2]string{
@@ -38,20 +38,20 @@ func matchAgrees(t *testing.T, text, name string) {
 		parts[k] = regexp.QuoteMeta(parts[k])
 	}
 	if reference, err := regexp.Compile("(?s)^" + strings.Join(parts, ".*") + "$"); err == nil &&
-		reference.MatchString(name) != pattern.Match(text, name) {
-		t.Errorf("%q matches %q: %v", text, name, pattern.Match(text, name))
+		reference.MatchString(name) != naming.Match(text, name) {
+		t.Errorf("%q matches %q: %v", text, name, naming.Match(text, name))
 	}
 	if strings.Contains(name, "/") {
 		return
 	}
 	want, err := path.Match(text, name)
-	if got := pattern.MatchGlob(text, name); got != (want && err == nil) {
+	if got := naming.MatchGlob(text, name); got != (want && err == nil) {
 		t.Errorf("the glob %q matches %q: %v; want %v, %v", text, name, got, want, err)
 	}
-	if err != nil && pattern.CheckGlob(text) == nil {
+	if err != nil && naming.CheckGlob(text) == nil {
 		t.Errorf("%q is accepted as a glob, and fails later: %v", text, err)
 	}
-	if (pattern.CheckGlob(text) != nil) && !pattern.IsGlob(text) {
+	if (naming.CheckGlob(text) != nil) && !naming.IsGlob(text) {
 		t.Errorf("%q is no glob, but a bad one", text)
 	}
 }

@@ -1,4 +1,4 @@
-package labelmatch
+package match
 
 import (
 	"fmt"
@@ -41,7 +41,7 @@ func TestMatcherIsTheSelector(t *testing.T) {
 			set[pick("x", "y", "z")] = value()
 		}
 		want := selector.Matches(set)
-		if got := Compile(selector).Matches(set); got != want {
+		if got := CompileLabels(selector).Matches(set); got != want {
 			t.Fatalf("%q matches %v: %v, want %v", selector, set, got, want)
 		}
 		if want {
@@ -51,7 +51,7 @@ func TestMatcherIsTheSelector(t *testing.T) {
 	if matched < 1000 {
 		t.Errorf("only %d of the selectors match", matched)
 	}
-	if Compile(labels.Nothing()).Matches(labels.Set{}) {
+	if CompileLabels(labels.Nothing()).Matches(labels.Set{}) {
 		t.Error("the selector of nothing matches")
 	}
 }
@@ -67,7 +67,7 @@ func TestLookUps(t *testing.T) {
 		selector = selector.Add(*r)
 	}
 	asked := &counted{Set: labels.Set{"a": "x"}}
-	if m := Compile(selector); !m.Matches(asked) || asked.lookups != 1 || m.Len() != 1 {
+	if m := CompileLabels(selector); !m.Matches(asked) || asked.lookups != 1 || m.Len() != 1 {
 		t.Errorf("%d labels were looked up, of %d", asked.lookups, m.Len())
 	}
 }

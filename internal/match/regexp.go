@@ -1,0 +1,55 @@
+package match
+
+import (
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+)
+
+// MaxRegexpInput is the maximum length of a text in bytes that an index function matches.
+const MaxRegexpInput = 64 << 10
+
+// maxRegexpSize is the maximum number of steps of a program. A match takes at most this number of steps per
+// character.
+const maxRegexpSize = 2000
+
+// RegexpTooLargeError is returned for an expression whose repetitions make the program too large.
+type RegexpTooLargeError struct {
+	// Size is the number of steps.
+	Size int
+}
+
+// Error returns the size, the limit and the remedy.
+func (e *RegexpTooLargeError) Error() string {
+	return fmt.Sprintf(
+		"the regular expression has %d steps, at most %d are allowed; shorten repetitions such as {1000}",
+		e.Size, maxRegexpSize)
+}
+
+// CompileRegexp is [regexp.Compile] for expressions of a bounded size. The error is a [*syntax.Error] or a
+// [*TooLargeError].
+func CompileRegexp(text string) (*regexp.Regexp, error) {
+	parsed, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return nil, err
+	}
+	if n := regexpSize(parsed); n > maxRegexpSize {
+		return nil, &RegexpTooLargeError{n}
+	}
+	return regexp.Compile(text)
+}
+
+// regexpSize estimates the number of steps of an expression.
+func regexpSize(e *syntax.Regexp) int {
+	n := max(len(e.Rune), 1)
+	if e.Op == syntax.OpCharClass {
+		n = 1
+	}
+	for _, sub := range e.Sub {
+		n += regexpSize(sub)
+	}
+	if e.Op == syntax.OpRepeat {
+		n *= max(e.Min+1, e.Max)
+	}
+	return n
+}

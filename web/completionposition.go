@@ -1,0 +1,85 @@
+package web
+
+import (
+	"regexp"
+	"strings"
+)
+
+// completionKind is the kind of completion expected at a position.
+type completionKind int
+
+const (
+	// completeNothing is returned for free text.
+	completeNothing completionKind = iota
+	// completeCondition is the beginning of a condition.
+	completeCondition
+	// completeOperator follows an index.
+	completeOperator
+	// completeValue follows an index and an operator.
+	completeValue
+	// completeConnective follows a condition.
+	completeConnective
+)
+
+// completionPosition is a position in a query.
+type completionPosition struct {
+	Kind completionKind
+	// Word is the beginning of the completion that is already typed.
+	Word string
+	// Index is the index of an operator or a value.
+	Index string
+}
+
+const operator = `(?:!=|==|=~|\^=|<=|>=|=|<|>)`
+
+var (
+	// valueStart matches an index, an operator and the beginning of a value at the end of a text.
+	valueStart = regexp.MustCompile(`([A-Za-z_][\w./-]*)\s*(` + operator +
+		`|\bcontains\s|\bin\s*[(\[])\s*([^\s&|()\[\],]*|"[^"]*|'[^']*)$`)
+	// listValue matches a further value in a list of values.
+	listValue = regexp.MustCompile(`([A-Za-z_][\w./-]*)\s+in\s*\([^()&|]*,\s*([^\s&|(),]*)$`)
+	// operatorStart matches an index, blanks, and optionally the beginning of an operator.
+	operatorStart = regexp.MustCompile(`(?:^|[\s(!,&|])([A-Za-z_][\w./-]*)\s+(c?o?n?t?a?i?n?s?|i?n?|[!=<>^]?)$`)
+	// conditionEnd matches a condition with a value and a blank after it.
+	conditionEnd = regexp.MustCompile(`(?:` + operator + `\s*(?:[^\s&|()"']+|"[^"]*"|'[^']*')|\))\s+([&|]?)$`)
+	word              = regexp.MustCompile(`[A-Za-z_][\w./-]*(?:\([\w./-]*)?$`)
+)
+
+// completionAt returns the kind of completion at the end of text, which is a query up to the cursor.
+func completionAt(text string) completionPosition {
+	if inFunction(text) {
+		return completionPosition{}
+	}
+	if m := conditionEnd.FindStringSubmatch(text); m != nil {
+		return completionPosition{Kind: completeConnective, Word: m[1]}
+	}
+	if m := listValue.FindStringSubmatch(text); m != nil {
+		return completionPosition{Kind: completeValue, Index: m[1], Word: m[2]}
+	}
+	if m := valueStart.FindStringSubmatch(text); m != nil {
+		return completionPosition{Kind: completeValue, Index: m[1], Word: m[3]}
+	}
+	if strings.Count(text, `"`)%2 == 1 || strings.Count(text, "'")%2 == 1 {
+		return completionPosition{}
+	}
+	if m := operatorStart.FindStringSubmatch(text); m != nil {
+		return completionPosition{Kind: completeOperator, Index: m[1], Word: m[2]}
+	}
+	return completionPosition{Kind: completeCondition, Word: word.FindString(text)}
+}
+
+var function = regexp.MustCompile(`\b(label|where|refersTo|referredBy)\([^)]*$`)
+
+// inFunction reports whether text ends between the parentheses of a function with free text.
+func inFunction(text string) bool { return function.MatchString(text) }
+
+// operatorChoices returns the operators of an index.
+func operatorChoices(sorted bool) []proposal {
+	all := []proposal{{"=", "is"}, {"!=", "is not"}, {"in (", "one of several"},
+		{"contains ", "contains a text"}, {"=~", "matches a regular expression"}}
+	if sorted {
+		all = append(all, proposal{"^=", "begins with"}, proposal{"<", "before"}, proposal{"<=", "up to"},
+			proposal{">", "after"}, proposal{">=", "from"}, proposal{"in [", "a range"})
+	}
+	return all
+}

@@ -97,7 +97,8 @@ func (h *Handler) terms(r *http.Request, k *shownType, place completionPosition)
 }
 
 // proposedValues returns the values of an index that contain the typed text, the most frequent first.
-func (h *Handler) proposedValues(r *http.Request, k *shownType, place completionPosition) ([]proposal, error) {
+func (h *Handler) proposedValues(r *http.Request, k *shownType,
+	place completionPosition) ([]proposal, error) {
 	counts, err := h.evaluator(k).values(r.Context(), place.Index, query.All())
 	if err != nil {
 		return []proposal{}, nil // there is no such index; the query reports it

@@ -22,7 +22,7 @@ type sizeLimit struct {
 var sizeLimits = []sizeLimit{
 	{"dynamicinformer", 5360},
 	{"discovery", 4274},
-	{"indexers", 8764},
+	{"indexers", 8710},
 	{"indexers/query", 5315},
 	{"indexers/references", 1478},
 	{"internal/codec", 762},
@@ -39,7 +39,7 @@ var sizeLimits = []sizeLimit{
 	{"internal/manifest", 1759},
 	{"internal/testkit", 1398},
 	{"internal/apiserver", 3090},
-	{"internal", 890},
+	{"internal", 930},
 	{"snapshot", 1407},
 	{"storage", 2245},
 	{"readapi", 3666},
@@ -63,7 +63,7 @@ var sizeLimits = []sizeLimit{
 const (
 	// slack is the number of lines that a room may have below its limit.
 	slack       = 150
-	maxPackages = 101
+	maxPackages = 99
 	// maxTypes is the number of types that go doc dynamicinformer shows.
 	maxTypes = 30
 	// maxNames is the number of names that the public packages of the root module export, methods included.

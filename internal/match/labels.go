@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// LabelMatcher matches the same labels as the selector that it was compiled from. It is safe for concurrent use.
+// LabelMatcher matches the same labels as the selector that it was compiled from. It is safe for concurrent
+// use.
 type LabelMatcher struct {
 	nothing bool
 	// conditions are on different keys. Those that need a label come first, because most labels fail them.

@@ -143,7 +143,8 @@ func (c *snapshotCollection) objects(from, to string) iter.Seq[readapi.Object] {
 				if err != nil {
 					c.fail(err)
 				}
-				if within(r.Key) && !yield(&storedObject{key: r.Key, loaded: &r, position: r.Position, from: c}) {
+				if within(r.Key) &&
+					!yield(&storedObject{key: r.Key, loaded: &r, position: r.Position, from: c}) {
 					return
 				}
 			}

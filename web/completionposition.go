@@ -42,7 +42,7 @@ var (
 	operatorStart = regexp.MustCompile(`(?:^|[\s(!,&|])([A-Za-z_][\w./-]*)\s+(c?o?n?t?a?i?n?s?|i?n?|[!=<>^]?)$`)
 	// conditionEnd matches a condition with a value and a blank after it.
 	conditionEnd = regexp.MustCompile(`(?:` + operator + `\s*(?:[^\s&|()"']+|"[^"]*"|'[^']*')|\))\s+([&|]?)$`)
-	word              = regexp.MustCompile(`[A-Za-z_][\w./-]*(?:\([\w./-]*)?$`)
+	word         = regexp.MustCompile(`[A-Za-z_][\w./-]*(?:\([\w./-]*)?$`)
 )
 
 // completionAt returns the kind of completion at the end of text, which is a query up to the cursor.

@@ -27,7 +27,7 @@ func (e *RegexpTooLargeError) Error() string {
 }
 
 // CompileRegexp is [regexp.Compile] for expressions of a bounded size. The error is a [*syntax.Error] or a
-// [*TooLargeError].
+// [*RegexpTooLargeError].
 func CompileRegexp(text string) (*regexp.Regexp, error) {
 	parsed, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {

@@ -227,7 +227,7 @@ microbench: ## Run the Go benchmarks of every package
 	go test -run '^$$' -bench . -benchmem ./...
 
 generate: ## Write generated files, format all Go code and tidy every module
-	go generate ./...
+	go test ./indexers -run TestSchemaFile -rewrite
 	gofmt -w $$(git ls-files '*.go')
 	@for m in $(MODULES); do (cd $$m && go mod tidy) || exit 1; done
 
@@ -236,9 +236,9 @@ lint: ## Run gofmt, go vet, staticcheck and the go mod tidy check in every modul
 	  [ -z "$$unformatted" ] || { echo "gofmt wants to change (make generate): $$unformatted"; exit 1; }
 	@for m in $(MODULES); do echo "lint $$m"; \
 	  (cd $$m && go vet ./... && go run $(STATICCHECK) ./... && go mod tidy -diff) || exit 1; done
-	@echo "platforms: $(PLATFORMS) darwin/arm64"; (cd integration && go build -o $(BIN)/platforms ./platforms) && $(BIN)/platforms $(PLATFORMS)
-	@for m in $(PUBLISHED); do (cd $$m && $(BIN)/platforms windows/amd64) || exit 1; done
-	@for m in $(MODULES); do (cd $$m && $(BIN)/platforms darwin/arm64) || exit 1; done
+	@echo "platforms: $(PLATFORMS) darwin/arm64"; (cd integration && go build -o $(BIN)/compatibility ./compatibility) && $(BIN)/compatibility -platforms "$(PLATFORMS)"
+	@for m in $(PUBLISHED); do (cd $$m && $(BIN)/compatibility -platforms windows/amd64) || exit 1; done
+	@for m in $(MODULES); do (cd $$m && $(BIN)/compatibility -platforms darwin/arm64) || exit 1; done
 	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 	@go vet ./testdata && go run $(STATICCHECK) ./testdata # ./... passes over folders of this name
 	@$(MAKE) --no-print-directory prose

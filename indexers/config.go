@@ -144,8 +144,6 @@ func newPrune(p config.Prune) Prune {
 	return out
 }
 
-//go:generate go run ./internal/genschema ../docs/index-config.schema.json
-
 // Schema returns a JSON Schema (draft 2020-12) of config files for editors. It is generated from the Go types
 // of the decoder. It is more lenient than [Parse]: it does not check paths, duplicate names and most
 // combinations of fields.

@@ -3,11 +3,73 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
+	"os/signal"
+	"syscall"
 
-	"github.com/crdcache/crdcache/sandbox/internal/cmd"
+	"github.com/spf13/cobra"
 )
 
-func main() {
-	os.Exit(cmd.Main(os.Args))
+const (
+	exitError = 1
+	// exitExecFailed is the exit code if exec itself fails.
+	exitExecFailed = 125
+	// exitNotFound and exitSignalBase follow the shell's convention.
+	exitNotFound   = 127
+	exitSignalBase = 128
+)
+
+// exitCode is an error with only an exit code, for errors that were already printed.
+type exitCode int
+
+func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+// run runs the program and returns its exit code.
+func run(args []string) int {
+	// SIGINT and SIGTERM end the context. exec and the supervisor depend on this.
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	root := newRoot()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	var code exitCode
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &code):
+		return int(code)
+	default:
+		fmt.Fprintf(os.Stderr, "sandbox: %v\n", err)
+		return exitError
+	}
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "sandbox",
+		Short: "Run a real etcd and kube-apiserver on loopback",
+		Long: `sandbox runs a real etcd and a real kube-apiserver on loopback, in one directory,
+without a cluster, a container or root. Nothing else runs: no scheduler, no
+kubelet, no controllers beside those inside the API server.`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.AddCommand(
+		newUp(), newDown(), newStatus(), newRestart(), newKill(), newCompact(),
+		newExec(), newFill(), newSupervise(),
+	)
+	return root
+}
+
+// addDirFlag adds --dir, which commands that control a sandbox require.
+func addDirFlag(c *cobra.Command, dir *string) {
+	c.Flags().StringVar(dir, "dir", "", "the sandbox's directory (required)")
+	if err := c.MarkFlagRequired("dir"); err != nil {
+		panic(err) // the flag was added one line above
+	}
 }

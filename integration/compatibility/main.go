@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"gotest.tools/gotestsum/testjson"
 
@@ -17,9 +18,12 @@ func main() {
 	path := flag.String("document", "", "the document that has, or gets, the section; empty writes none")
 	root := flag.String("versions", "", "test the modules of the repository in this folder with all versions of Kubernetes' modules")
 	prefix := flag.String("only", "v", "the prefix of the versions to test, such as v0.36")
+	platforms := flag.String("platforms", "", "check the module in the working directory for these platforms")
 	flag.Parse()
 	var err error
-	if *root != "" {
+	if *platforms != "" {
+		err = checkPlatforms(strings.Fields(*platforms))
+	} else if *root != "" {
 		err = testVersions(context.Background(), *root, *prefix, *path, os.Stderr)
 	} else {
 		err = run(*server, *path, os.Stdin, os.Stderr)

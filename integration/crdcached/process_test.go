@@ -19,7 +19,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/crdcache/crdcache/integration/harness"
-	"github.com/crdcache/crdcache/integration/internal/cacheserver"
 )
 
 // Environment variables that make a process of this test a server: its address, and its types as
@@ -147,7 +146,7 @@ func serve() int {
 		gvrs = append(gvrs, schema.GroupVersionResource{Group: parts[2], Version: parts[1],
 			Resource: parts[0]})
 	}
-	server, err := cacheserver.Start(config, gvrs...)
+	server, err := harness.StartCacheServer(config, gvrs...)
 	if err != nil {
 		return failed(err)
 	}

@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crdcache/crdcache/integration/harness"
-	"github.com/crdcache/crdcache/integration/operator/delivery"
 )
 
 // TestDelivers follows a workload from its creation to its deletion.
@@ -43,7 +42,7 @@ func TestDelivers(t *testing.T) {
 		// Its events come after the deletion.
 		s.create(s.workload("next", "here"))
 		s.awaitCondition("next", "Ready", metav1.ConditionTrue)
-		held := &delivery.Workload{}
+		held := &Workload{}
 		if err := s.Get(t.Context(), client.ObjectKeyFromObject(workload), held); err != nil ||
 			len(held.Finalizers) != 1 {
 			t.Fatalf("the workload has the finalizers %q, %v; want that of the operator",

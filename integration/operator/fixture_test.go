@@ -18,7 +18,6 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/crdcache/crdcache/integration/harness"
-	"github.com/crdcache/crdcache/integration/operator/delivery"
 )
 
 // fixture is a namespace of the test and a client without a cache.
@@ -31,7 +30,7 @@ type fixture struct {
 func newScene(t testing.TB) *fixture {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, delivery.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +61,7 @@ func (s *fixture) run() *operator {
 	s.Helper()
 	// the leader survives restarts of the API server
 	lease, renew, retry := time.Minute, 45*time.Second, time.Second
-	manager, err := delivery.NewManager(harness.Config(s), ctrl.Options{
+	manager, err := NewManager(harness.Config(s), ctrl.Options{
 		LeaderElection: true, LeaderElectionID: "delivery", LeaderElectionNamespace: s.namespace,
 		LeaderElectionReleaseOnCancel: true,
 		LeaseDuration:                 &lease, RenewDeadline: &renew, RetryPeriod: &retry,
@@ -94,7 +93,7 @@ func (s *fixture) run() *operator {
 func (o *operator) awaitCached(t testing.TB, object client.Object) {
 	t.Helper()
 	harness.Eventually(t, func(ctx context.Context) error {
-		return o.GetClient().Get(ctx, client.ObjectKeyFromObject(object), &delivery.Release{})
+		return o.GetClient().Get(ctx, client.ObjectKeyFromObject(object), &Release{})
 	})
 }
 
@@ -149,7 +148,7 @@ func (s *fixture) delete(objects ...client.Object) {
 func (s *fixture) awaitCondition(workload, kind string, status metav1.ConditionStatus) {
 	s.Helper()
 	harness.Eventually(s, func(ctx context.Context) error {
-		w := &delivery.Workload{}
+		w := &Workload{}
 		if err := s.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: workload}, w); err != nil {
 			return err
 		}
@@ -165,7 +164,7 @@ func (s *fixture) awaitCondition(workload, kind string, status metav1.ConditionS
 func (s *fixture) awaitHosts(workload, hosts string) {
 	s.Helper()
 	harness.Eventually(s, func(ctx context.Context) error {
-		w := &delivery.Workload{}
+		w := &Workload{}
 		if err := s.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: workload}, w); err != nil {
 			return err
 		}

@@ -1,5 +1,13 @@
-// Package operator_test runs the operator in package delivery on a real API server. It
-// tests the function of the operator, missing and deleted types, and its cost over a long time.
+// Package operator_test runs an operator on a real API server. The operator is built on controller-runtime
+// with crdcache as its cache. It delivers the Workloads of the demo platform (testdata/crds): it writes the
+// settings of each into a ConfigMap, and reports progress in its status. It uses features that small examples
+// omit:
+//
+//   - NewManager, NewShardedManager: a selector, indexes from YAML, leader election or shards;
+//   - WorkloadReconciler: a finalizer and server-side apply;
+//   - Routes: types that may be missing, and may be installed and removed while the operator runs.
+//
+// The tests cover the function of the operator, missing and deleted types, and its cost over a long time.
 package operator_test
 
 import (

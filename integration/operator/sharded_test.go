@@ -12,7 +12,6 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/crdcache/crdcache/integration/harness"
-	"github.com/crdcache/crdcache/integration/operator/delivery"
 	"github.com/crdcache/crdcache/shard"
 )
 
@@ -24,7 +23,7 @@ func (s *fixture) runSharded(name string) (member *shard.Member, stop func()) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	manager, err := delivery.NewShardedManager(harness.Config(s), ctrl.Options{
+	manager, err := NewShardedManager(harness.Config(s), ctrl.Options{
 		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: new(true)},
 	}, member)

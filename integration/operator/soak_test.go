@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crdcache/crdcache/integration/harness"
-	"github.com/crdcache/crdcache/integration/operator/delivery"
 )
 
 const (
@@ -106,10 +105,10 @@ func (s *fixture) round(round int) {
 		s.awaitRegion(name, region)
 	}
 	for _, name := range names {
-		s.delete(&delivery.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}})
+		s.delete(&Workload{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}})
 	}
 	for _, name := range names {
-		s.awaitGone(&delivery.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}})
+		s.awaitGone(&Workload{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}})
 	}
 	s.removeSettings()
 }

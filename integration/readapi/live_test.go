@@ -10,7 +10,6 @@ import (
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/integration/harness"
-	"github.com/crdcache/crdcache/integration/internal/cacheserver"
 )
 
 // newCache is newPair with a cache of the real API server instead of an in-memory cluster.
@@ -22,7 +21,7 @@ func newCache(t *testing.T) *pair {
 	for _, plural := range plurals {
 		gvrs = append(gvrs, schema.GroupVersionResource{Group: group, Version: "v1", Resource: plural})
 	}
-	server, err := cacheserver.Start(config, gvrs...)
+	server, err := harness.StartCacheServer(config, gvrs...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package delivery
+package operator_test
 
 import (
 	"context"

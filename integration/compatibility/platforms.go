@@ -1,10 +1,8 @@
-// Command platforms type-checks the packages of the module in the working directory, including tests, for
-// platforms given as GOOS/GOARCH. It finds compile errors without compiling, which would take many times
-// longer because of the dependencies.
 package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -13,28 +11,26 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-func main() {
-	failed := false
-	for _, platform := range os.Args[1:] {
+// checkPlatforms type-checks the packages of the module in the working directory, including tests, for
+// platforms given as GOOS/GOARCH. It finds compile errors without compiling, which would take many times
+// longer because of the dependencies.
+func checkPlatforms(platforms []string) error {
+	var failed []error
+	for _, platform := range platforms {
 		problems, err := check(platform)
-		if err != nil {
-			problems = []string{err.Error()}
-		}
+		failed = append(failed, err)
 		for _, p := range problems {
-			fmt.Fprintf(os.Stderr, "%s: %s\n", platform, p)
+			failed = append(failed, fmt.Errorf("%s: %s", platform, p))
 		}
-		failed = failed || len(problems) > 0
 	}
-	if failed {
-		os.Exit(1)
-	}
+	return errors.Join(failed...)
 }
 
 // check returns the type errors of the module's packages on a platform.
 func check(platform string) ([]string, error) {
 	system, architecture, found := strings.Cut(platform, "/")
 	if !found {
-		return nil, fmt.Errorf("not a platform: want GOOS/GOARCH")
+		return nil, fmt.Errorf("%s is not a platform: want GOOS/GOARCH", platform)
 	}
 	loaded, err := packages.Load(&packages.Config{
 		Mode: packages.NeedName | packages.NeedImports | packages.NeedDeps |

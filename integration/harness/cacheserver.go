@@ -1,5 +1,4 @@
-// Package cacheserver serves cached types of a cluster, for tests of clients.
-package cacheserver
+package harness
 
 import (
 	"context"
@@ -14,16 +13,16 @@ import (
 	"github.com/crdcache/crdcache/readapi/live"
 )
 
-// Server is a live.Server with its factory and tracker.
-type Server struct {
+// CacheServer is a live.Server with its factory and tracker.
+type CacheServer struct {
 	*live.Server
 	factory     *dynamicinformer.Factory
 	gvrs        []schema.GroupVersionResource
 	stopTracker func() // stops the tracker
 }
 
-// Start serves the types until Close.
-func Start(config *rest.Config, gvrs ...schema.GroupVersionResource) (*Server, error) {
+// StartCacheServer serves the types until Close.
+func StartCacheServer(config *rest.Config, gvrs ...schema.GroupVersionResource) (*CacheServer, error) {
 	tracker, err := discovery.NewTracker(config, discovery.TrackerOptions{})
 	if err != nil {
 		return nil, err
@@ -39,7 +38,7 @@ func Start(config *rest.Config, gvrs ...schema.GroupVersionResource) (*Server, e
 	ctx, cancel := context.WithCancel(context.Background())
 	tracked := make(chan struct{})
 	go func() { defer close(tracked); _ = tracker.Run(ctx) }() // ended by stop
-	s := &Server{Server: server, factory: factory, gvrs: slices.Clone(gvrs),
+	s := &CacheServer{Server: server, factory: factory, gvrs: slices.Clone(gvrs),
 		stopTracker: func() { cancel(); <-tracked }}
 	for _, gvr := range gvrs {
 		informer, keepErr := factory.ForResource(gvr)
@@ -55,7 +54,7 @@ func Start(config *rest.Config, gvrs ...schema.GroupVersionResource) (*Server, e
 }
 
 // WaitForSync waits until all types are served from the caches.
-func (s *Server) WaitForSync(ctx context.Context) error {
+func (s *CacheServer) WaitForSync(ctx context.Context) error {
 	if err := s.factory.WaitForSync(ctx); err != nil {
 		return err
 	}
@@ -68,7 +67,7 @@ func (s *Server) WaitForSync(ctx context.Context) error {
 }
 
 // Close stops the server. Running requests continue.
-func (s *Server) Close(ctx context.Context) error {
+func (s *CacheServer) Close(ctx context.Context) error {
 	s.Server.Close()
 	err := s.factory.Shutdown(ctx)
 	s.stopTracker()

@@ -1,4 +1,4 @@
-package delivery
+package operator_test
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"

@@ -27,6 +27,12 @@ var (
 	ErrShutdown = health.ErrShutdown
 	// ErrStopped is returned for an informer that has stopped.
 	ErrStopped = informer.ErrStopped
+	// ErrOpaqueVersion is returned by WaitForVersion for a resource version that is not a positive number,
+	// and if the versions of the type are not, so that they cannot be compared.
+	ErrOpaqueVersion = informer.ErrOpaqueVersion
+	// ErrVersionLost is returned by WaitForVersion for a resource version that the server has not reached:
+	// it was restored from a backup, or the version is of another server.
+	ErrVersionLost = informer.ErrVersionLost
 )
 
 // Factory makes and runs informers, one for each type and combination of options. It is safe for concurrent

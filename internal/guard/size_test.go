@@ -20,16 +20,16 @@ type sizeLimit struct {
 // sizeLimits are the current limits. A commit that raises one states the reason. A commit that makes a room
 // smaller by more than slack lines lowers the limit, so that the room cannot grow again unnoticed.
 var sizeLimits = []sizeLimit{
-	{"dynamicinformer", 5360},
+	{"dynamicinformer", 5400},
 	{"discovery", 4274},
 	{"indexers", 8710},
 	{"indexers/query", 5315},
 	{"indexers/references", 1478},
 	{"internal/codec", 762},
-	{"internal/requests", 3169},
+	{"internal/requests", 3230},
 	{"internal/packed", 2790},
 	{"internal/store", 4260},
-	{"internal/informer", 6150},
+	{"internal/informer", 6690},
 	{"internal/follow", 1378},
 	{"internal/health", 1700},
 	{"internal/persist", 865},
@@ -67,7 +67,7 @@ const (
 	// maxTypes is the number of types that go doc dynamicinformer shows.
 	maxTypes = 30
 	// maxNames is the number of names that the public packages of the root module export, methods included.
-	maxNames = 892
+	maxNames = 897
 )
 
 // roomOf returns the index of the room that a file belongs to, or -1.

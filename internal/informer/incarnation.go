@@ -33,6 +33,10 @@ type incarnation struct {
 	pendingLists int
 	onListed     func()
 	partitions   int
+	// reached is the progress.observed of the only stream. If partitioned is true, the partitions of the
+	// Informer have the progress; if there are none, nothing is selected. Guarded by Informer.mu.
+	reached     string
+	partitioned bool
 }
 
 var (
@@ -103,7 +107,7 @@ func (g *incarnation) commit(p store.Prepared, owner *partition) (bool, error) {
 	if !ok {
 		return false, nil
 	}
-	owner.advanceLocked(p.ResourceVersion)
+	g.advanceLocked(owner, p.ResourceVersion)
 	i.mu.log.recordPut(p, old)
 	switch {
 	case old == nil:
@@ -151,8 +155,8 @@ func (g *incarnation) remove(key string, final Item, known bool, owner *partitio
 	if owner != nil && !owner.deletesLocked(key, version) {
 		return nil
 	}
-	owner.advanceLocked(version)
 	old := i.store.Remove(key, version)
+	g.advanceLocked(owner, version)
 	if old == nil {
 		i.mu.log.advanceTo(version)
 	} else {
@@ -179,7 +183,7 @@ func (g *incarnation) bookmark(resourceVersion string, owner *partition) error {
 		return ErrIncarnationOver
 	}
 	i.store.SetResourceVersion(resourceVersion)
-	owner.advanceLocked(resourceVersion)
+	g.advanceLocked(owner, resourceVersion)
 	i.mu.log.advanceTo(resourceVersion)
 	return nil
 }

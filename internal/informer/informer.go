@@ -60,6 +60,9 @@ type Informer struct {
 		partitions   []*partition
 		watchFailure cache.WatchErrorHandlerWithContext
 		log          changeLog
+		waits        waits
+		// streams are the running inline watches.
+		streams []*inline
 	}
 }
 

@@ -30,6 +30,11 @@ type InlineWatcher interface {
 	// CurrentVersion returns the resource version of the server. It retries, with pauses, until the server
 	// answers or ctx ends.
 	CurrentVersion(ctx context.Context) (string, error)
+	// Probe is CurrentVersion without retries. It can be called while WatchInline runs.
+	Probe(ctx context.Context) (string, error)
+	// Interrupt ends the open watch, or the next one if none is open: WatchInline returns nil. It does not
+	// wait, and can be called while WatchInline runs.
+	Interrupt()
 }
 
 // inline lists with a reflector, and then watches by itself, by the rules of the reflector.
@@ -48,6 +53,7 @@ type inline struct {
 	endList context.CancelFunc
 	// collected has the objects of a complete watch-list; nil if the reflector has listed.
 	collected *collected
+	catchUp   catchUp // guarded by Informer.mu
 }
 
 // listAndWatch lists, and watches until another list is necessary or ctx ends.
@@ -74,7 +80,7 @@ func (w *inline) watch(ctx context.Context) error {
 		if err := w.lw.WatchInline(ctx, w.options(), round.take(ctx)); err != nil {
 			return err
 		}
-		if !round.continues(ctx) {
+		if !round.continues(ctx) || w.mustList() {
 			return nil
 		}
 	}
@@ -117,6 +123,9 @@ const leastWatch = 5 * time.Minute
 func (w *inline) options() *metav1.ListOptions {
 	least := max(w.informer.options.MinWatchTimeout, leastWatch)
 	seconds := int64((least + rand.N(least)).Seconds())
+	if w.beginsCatchUp() {
+		seconds = catchUpSeconds
+	}
 	return &metav1.ListOptions{ResourceVersion: w.version, TimeoutSeconds: &seconds,
 		AllowWatchBookmarks: true}
 }
@@ -133,6 +142,9 @@ func (w *inline) apply(ctx context.Context, event watch.Event) {
 	}
 	if w.ordered = w.ordered || event.Type != watch.Added; w.ordered {
 		w.version = version
+	}
+	if event.Type == watch.Bookmark {
+		w.bookmarked()
 	}
 }
 
@@ -177,6 +189,7 @@ func (s inlineStore) Replace(list []any, resourceVersion string) error {
 		return err
 	}
 	s.version = resourceVersion
+	s.listed()
 	s.endList()
 	s.endList = nil
 	return nil

@@ -125,7 +125,7 @@ func staticPartitions(partitions []Partition) func(context.Context) ([]Partition
 func (i *Informer) reflectPersisted(ctx context.Context, g *incarnation, part *Partition) {
 	p := g.partition(*part)
 	i.mu.Lock()
-	g.partitions = 1
+	g.partitions, g.partitioned = 1, true
 	if i.mu.current == g {
 		i.mu.partitions = []*partition{p}
 	}
@@ -157,7 +157,7 @@ func (i *Informer) RunEmpty(ctx context.Context, listed func()) error {
 	}
 	defer i.endIncarnation(g)
 	i.reflector.Store(nil)
-	g.onListed = listed
+	g.onListed, g.partitioned = listed, true
 	if err := g.Replace(nil, ""); err != nil {
 		return err
 	}
@@ -186,5 +186,6 @@ func (i *Informer) EvictOutOfShard(narrow func(), inShard func(Item) bool) {
 	if len(leaving) > 0 {
 		i.mu.log.reset(i.store.Snapshot().ResourceVersion())
 		i.notifyLocked(leaving...)
+		i.releaseWaitsLocked()
 	}
 }

@@ -29,7 +29,7 @@ func (i *Informer) RunChangingPartitions(ctx context.Context, listed func(),
 		return err
 	}
 	defer i.endIncarnation(g)
-	g.onListed = listed
+	g.onListed, g.partitioned = listed, true
 	i.reflector.Store(nil)
 	s := &partitionSet{incarnation: g, running: map[partitionKey]*runningPartition{}}
 	defer s.workers.Wait()

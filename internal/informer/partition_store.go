@@ -164,7 +164,7 @@ func (p *partition) commitList(prepared []store.Prepared, resourceVersion string
 
 // recordListedLocked records the changes that a complete list has made.
 func (p *partition) recordListedLocked(changes changes, resourceVersion string) {
-	p.progress = progress{}
+	p.progress = progress{observed: p.informer.observedListLocked(p.observed, resourceVersion)}
 	if !unordered(resourceVersion) {
 		p.version = resourceVersion
 	}

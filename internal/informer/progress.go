@@ -7,6 +7,9 @@ type progress struct {
 	// version is the resource version up to which one stream has delivered all objects of the partition. It
 	// is empty if there is none, for example after a user has written to the cache.
 	version string
+	// observed is the version that the stream has reached. Unlike version it stays when a user writes to the
+	// cache. It is empty before the first list, and after one without a version "0".
+	observed string
 	// ahead are objects that are newer than version. A partition that has replaced others has some until its
 	// watch has caught up.
 	ahead []appliedRange
@@ -38,6 +41,7 @@ func joinProgress(replaced []*runningPartition) progress {
 		}
 	}
 	p.prune()
+	p.observed = p.version
 	return p
 }
 
@@ -53,14 +57,19 @@ func (p *progress) hasApplied(obj any) bool {
 	})
 }
 
-// advanceLocked records that the stream has been applied up to a resource version. A nil partition has no
-// progress.
-func (p *partition) advanceLocked(version string) {
-	if p == nil || p.version == "" || version == "" {
-		return
+// advanceLocked records that the stream of a partition has been applied up to a resource version. A nil owner
+// is the only stream.
+func (g *incarnation) advanceLocked(owner *partition, version string) {
+	observed := &g.reached
+	if owner != nil {
+		observed = &owner.observed
+		if owner.version != "" && version != "" {
+			owner.version = version
+			owner.prune()
+		}
 	}
-	p.version = version
-	p.prune()
+	*observed = laterVersion(*observed, version)
+	g.informer.releaseWaitsLocked()
 }
 
 // prune removes the objects that are no longer ahead. Objects at the partition's version stay ahead, because

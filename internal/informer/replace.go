@@ -131,6 +131,7 @@ func (g *incarnation) commitAll(batch *store.Batch, resourceVersion string) (boo
 		return false, nil
 	}
 	i.mu.log.reset(resourceVersion)
+	g.reached = i.observedListLocked(g.reached, resourceVersion)
 	if g.pendingLists == 0 {
 		i.events.relists.Add(1)
 	}
@@ -161,6 +162,7 @@ func (g *incarnation) recordListingLocked(l listChanges, first bool) {
 			r.queue.Push(marker(r.synced.Load().reach))
 		}
 	}
+	i.releaseWaitsLocked()
 }
 
 // callOnListed calls onListed once if no lists are pending.

@@ -157,10 +157,6 @@ type restoration struct {
 	version, goal string
 }
 
-// A server sends a bookmark two seconds before the end of a watch, and otherwise about once a minute. A watch
-// of less than three seconds gets none.
-var confirmationSeconds = int64(3)
-
 // confirmationWatches is the number of watches that may end without a confirmation before everything is
 // listed.
 const confirmationWatches = 4
@@ -225,7 +221,7 @@ func (r *restoration) isBehind() bool {
 // watch applies the events of a watch until the objects are current, and confirms them, or until the watch
 // ends. It returns the reason if everything has to be listed.
 func (r *restoration) watch(ctx context.Context) (why string, err error) {
-	options := &metav1.ListOptions{ResourceVersion: r.version, TimeoutSeconds: &confirmationSeconds,
+	options := &metav1.ListOptions{ResourceVersion: r.version, TimeoutSeconds: &catchUpSeconds,
 		AllowWatchBookmarks: true}
 	refusal := r.lw.WatchInline(ctx, options, func(event watch.Event) bool {
 		why, err = r.apply(event)
@@ -279,7 +275,7 @@ func (r *restoration) apply(event watch.Event) (why string, err error) {
 
 // deliverConfirmed delivers the objects of the partition to the handlers as its first list.
 func (r *restoration) deliverConfirmed(ctx context.Context) error {
-	if err := r.confirmStored(); err != nil {
+	if err := r.confirmStored(r.version); err != nil {
 		return err
 	}
 	r.reportRestoration()
@@ -290,7 +286,7 @@ func (r *restoration) deliverConfirmed(ctx context.Context) error {
 	return nil
 }
 
-func (p *partition) confirmStored() error {
+func (p *partition) confirmStored(version string) error {
 	i := p.informer
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -298,6 +294,7 @@ func (p *partition) confirmStored() error {
 		return ErrIncarnationOver
 	}
 	p.confirmLocked()
+	p.observed = version
 	l := listChanges{changes: changeSlice(nil)}
 	if now := i.store.Snapshot(); len(i.mu.handlers) > 0 || !p.isAll() {
 		l.changes = p.restoredAdditions(now)

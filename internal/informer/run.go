@@ -152,6 +152,8 @@ func (i *Informer) reflectInline(ctx context.Context, g *incarnation, w *inline,
 		defer g.startResyncs(ctx)()
 	}
 	i.reflector.Store(nil)
+	i.addStream(w)
+	defer i.removeStream(w)
 	r := i.newReflector(ctx, g, inlineStore{w.target, w}, inlineLister{w.lw, w}, 0)
 	i.repeat(ctx, g, &rounds{Reflector: r, lw: w.lw,
 		run: func(ctx context.Context) error { return w.listAndWatch(ctx, r) }})
@@ -288,6 +290,7 @@ func (i *Informer) Forget() error {
 	i.dropUnconfirmedLocked()
 	i.mu.partitions = nil
 	changes := i.clearLocked()
+	i.releaseWaitsLocked()
 	i.notifyListLocked(listChanges{changes: changeSlice(changes)})
 	if i.synced.Load().reached() {
 		i.synced.Store(newSyncPoint())

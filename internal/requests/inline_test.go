@@ -221,3 +221,49 @@ func TestInlineWatchesAreDecompressed(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestInterrupt: an interruption ends the open watch, or else the next one, once and without a failure.
+func TestInterrupt(t *testing.T) {
+	opened := make(chan struct{}, 10)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).Flush()
+		opened <- struct{}{}
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	w := inlineRequests(t, &rest.Config{Host: server.URL, QPS: -1}, nil, packedForm)
+	watches := func(ctx context.Context) <-chan error {
+		ended := make(chan error, 1)
+		go func() { // ends with the watch
+			ended <- w.WatchInline(ctx, &metav1.ListOptions{}, func(e watch.Event) bool {
+				t.Errorf("got %v", e)
+				return true
+			})
+		}()
+		return ended
+	}
+	ended := watches(t.Context())
+	<-opened
+	w.Interrupt()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	w.Interrupt()
+	if err := <-watches(t.Context()); err != nil {
+		t.Error(err)
+	}
+	<-opened
+	ctx, cancel := context.WithCancel(t.Context())
+	ended = watches(ctx)
+	<-opened
+	if w.requests.interruption.pending() {
+		t.Error("the watch after an interrupted one is interrupted")
+	}
+	cancel()
+	<-ended
+	w.requests.pacer.mu.Lock()
+	defer w.requests.pacer.mu.Unlock()
+	if n := w.requests.pacer.mu.state.failures; n != 0 {
+		t.Errorf("%d failures", n)
+	}
+}

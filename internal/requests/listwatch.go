@@ -31,7 +31,8 @@ type listWatch struct {
 	limiter     *Limiter
 	pacer       *Pacer
 	// continuity decides whether a watch can continue after an outage.
-	continuity *Continuity
+	continuity   *Continuity
+	interruption interruption
 	// forbidden, if set, is called when a list or watch is forbidden. The failure is then not reported, and
 	// ends the requests.
 	forbidden func(error)

@@ -29,6 +29,14 @@ func (l lister) CurrentVersion(ctx context.Context) (string, error) {
 	return l.requests.currentVersion(ctx)
 }
 
+// Probe sends one request, beside an open watch. It neither reports nor paces the request, because the watch
+// shows the state of the server.
+func (l lister) Probe(ctx context.Context) (string, error) {
+	return l.requests.listVersion(ctx, false)
+}
+
+func (l lister) Interrupt() { l.requests.interruption.interrupt() }
+
 func (l lister) WatchInline(ctx context.Context, options *metav1.ListOptions,
 	take func(watch.Event) bool) error {
 	return l.requests.watchInline(ctx, options, take)
@@ -71,9 +79,13 @@ func (l *listWatch) serverVersion(ctx context.Context) (string, error) {
 // versionOf returns the resource version of a list of one object. It is reported as a further page, because
 // the first list may still follow.
 func (l *listWatch) versionOf(ctx context.Context, limited bool) (string, error) {
+	l.reports.RequestStarted(VerbListMore)
+	return l.listVersion(ctx, limited)
+}
+
+func (l *listWatch) listVersion(ctx context.Context, limited bool) (string, error) {
 	options := metav1.ListOptions{Limit: 1}
 	l.tweak(&options)
-	l.reports.RequestStarted(VerbListMore)
 	list, err := l.resource.List(ctx, options, limited)
 	if err != nil {
 		return "", err

@@ -169,7 +169,11 @@ func (l *listWatch) open(ctx context.Context, verb Verb, options *metav1.ListOpt
 func (l *listWatch) closeOnEnd(o *openWatch) {
 	o.stop = closeWith(o.ctx, o.attempt, o.events)
 	events := o.events // do not capture o, which retains more
-	l.continuity.Opened(func() { _ = events.Close() })
+	closeEvents := func() { _ = events.Close() }
+	l.continuity.Opened(closeEvents)
+	if o.verb == VerbWatch {
+		l.interruption.opened(closeEvents)
+	}
 }
 
 // closeWith arranges that e is closed when ctx ends. If the transport closes the response with its context,
@@ -192,6 +196,7 @@ func (l *listWatch) finish(o *openWatch) {
 	}
 	l.continuity.Closed()
 	if o.verb == VerbWatch {
+		l.interruption.closed()
 		l.pacer.watchEnded(silent, o.prompt)
 	}
 	o.stop()
@@ -287,7 +292,7 @@ func (l *listWatch) handleReadError(o *openWatch, err error, take func(watch.Eve
 	switch {
 	case o.initial != nil:
 		l.handleIncompleteList(o, err, take)
-	case o.ctx.Err() == nil && !endsWatches(err) && !l.continuity.restored():
+	case o.ctx.Err() == nil && !endsWatches(err) && !l.continuity.restored() && !l.interruption.pending():
 		event := undecodableEvent(err)
 		l.recordErrorEvent(o, event)
 		take(event)
@@ -323,10 +328,10 @@ func (l *listWatch) handleIncompleteList(o *openWatch, err error, take func(watc
 }
 
 // recordServerClose records that the server has ended a watch. It does nothing if the watch's context has
-// ended. It returns an error if the watch was closed immediately without an event, so that a relist is
-// necessary.
+// ended, or if the watch was interrupted. It returns an error if the watch was closed immediately without an
+// event, so that a relist is necessary.
 func (l *listWatch) recordServerClose(o *openWatch) error {
-	if o.ctx.Err() != nil {
+	if o.ctx.Err() != nil || l.interruption.pending() {
 		return nil
 	}
 	l.continuity.EndedByServer()

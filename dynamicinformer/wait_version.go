@@ -1,0 +1,82 @@
+package dynamicinformer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/internal/informer"
+)
+
+// WaitForVersion waits until the cache has every change up to a resource version, so that it shows the write
+// that returned the version. It returns nil when a list, an event or a bookmark has reached the version
+// (TestWaitForVersion). If each namespace or each part of a shard has its own watch, all of them must reach
+// it. Resource versions are compared as numbers, which is valid within a type.
+//
+// The version may be of an object that the informer does not select, in another namespace or shard: no event
+// follows then. After 250 ms, one consistent list of one object, for all callers, compares the version with
+// the server's. The list does not prove that the watch is current, so the informer then requests a watch
+// that gets a bookmark after a second. If the server sends no bookmarks, the informer lists the type after
+// twelve seconds (TestWaitForVersionOfOtherObjects, TestWaitForVersionWithoutBookmarks).
+//
+// The wait continues while the server cannot be reached, during a relist, and when the type is recreated. It
+// ends with
+//   - ErrOpaqueVersion if the versions are not numbers (TestWaitForOpaqueVersion),
+//   - ErrVersionLost if the server has not reached the version (TestWaitForLostVersion). A server that was
+//     restored and has passed the version again is not noticed,
+//   - a *NotSyncedError if the type cannot sync, as for WaitForSync: it was deleted, or must not be read. It
+//     wraps ErrStopped if the informer stops (TestWaitForVersionGivesUp),
+//   - the cause of ctx.
+func (i *Informer) WaitForVersion(ctx context.Context, resourceVersion string) error {
+	return i.describeWait(i.core.WaitForVersion(ctx, resourceVersion, i.giveUp))
+}
+
+// WaitForVersion is Informer.WaitForVersion for every informer of a type. It returns nil if there is none.
+// The error joins the errors of all informers.
+func (f *Factory) WaitForVersion(ctx context.Context, gvr schema.GroupVersionResource,
+	resourceVersion string) error {
+	var errs []error
+	for _, e := range f.entriesOf(gvr) {
+		errs = append(errs, e.informer.WaitForVersion(ctx, resourceVersion))
+	}
+	return errors.Join(errs...)
+}
+
+// AwaitDeletion is for a deletion, whose resource version the server does not return. Call it before the
+// request, and call the result afterwards: it waits until the cache shows the deletion, like WaitForVersion.
+// The object is then not cached, or has a deletion timestamp. An empty uid is that of the cached object.
+//
+// If the object was not cached, for example because it is in another shard, the wait needs a probe
+// (TestAwaitDeletion). An object that leaves the selector counts as deleted, although it could return before
+// the deletion.
+func (i *Informer) AwaitDeletion(object cache.ObjectName, uid types.UID) func(context.Context) error {
+	wait := i.core.AwaitDeletion(object.String(), uid)
+	return func(ctx context.Context) error { return i.describeWait(wait(ctx, i.giveUp)) }
+}
+
+func (i *Informer) describeWait(err error) error {
+	var notSynced *NotSyncedError
+	switch {
+	case err == nil, errors.As(err, &notSynced):
+		return err
+	case errors.Is(err, ErrStopped):
+		return &NotSyncedError{NotSynced: []status.Status{i.Status()}, Cause: ErrStopped}
+	}
+	return fmt.Errorf("%s: %w", i.Status(), err)
+}
+
+// giveUp is an informer.GiveUp. It returns a *NotSyncedError if the informer cannot sync.
+func (i *Informer) giveUp() (<-chan struct{}, error) {
+	current, changed := i.StatusChange()
+	if current.State == status.Synced || !current.Settled() || i.health.Required() && mayRecover(current) {
+		return changed, nil
+	}
+	return nil, &NotSyncedError{NotSynced: []status.Status{current}}
+}
+
+var _ informer.GiveUp = (*Informer)(nil).giveUp

@@ -1,0 +1,406 @@
+package dynamicinformer
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/dynamicinformer/sharding"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
+)
+
+// versionOf creates an object and returns its resource version.
+func versionOf(t *testing.T, server *apitest.Server, o *unstructured.Unstructured) string {
+	t.Helper()
+	server.Create(t, widgets, o)
+	created, err := server.Client(t).Resource(widgets).Namespace(o.GetNamespace()).Get(t.Context(),
+		o.GetName(),
+		metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return created.GetResourceVersion()
+}
+
+// waiting is a running wait.
+type waiting struct {
+	*testing.T
+	result chan error
+}
+
+func waitFor1(t *testing.T, wait func(context.Context) error) *waiting {
+	w := &waiting{t, make(chan error, 1)}
+	go func() { w.result <- wait(t.Context()) }() // ends with the wait
+	synctest.Wait()
+	return w
+}
+
+func waitForVersion(t *testing.T, i *Informer, version string) *waiting {
+	return waitFor1(t, func(ctx context.Context) error { return i.WaitForVersion(ctx, version) })
+}
+
+// waits checks that the wait continues for some time.
+func (w *waiting) waits(step string, d time.Duration) {
+	w.Helper()
+	time.Sleep(d)
+	synctest.Wait()
+	select {
+	case err := <-w.result:
+		w.Errorf("%s: the wait has ended with %v", step, err)
+		w.result <- err
+	default:
+	}
+}
+
+// ends checks that the wait ends within some time.
+func (w *waiting) ends(step string, within time.Duration, want error) {
+	w.Helper()
+	select {
+	case err := <-w.result:
+		var notSynced *NotSyncedError
+		if want == (errNotSynced{}) && errors.As(err, &notSynced) {
+			return
+		}
+		if !errors.Is(err, want) {
+			w.Errorf("%s: the wait ended with %v, want %v", step, err, want)
+		}
+	case <-time.After(within + 1): // 1 ns, so that a result has precedence
+		w.Errorf("%s: the wait continues", step)
+	}
+}
+
+// heldWatches is a transport that holds back the events of watches.
+type heldWatches struct {
+	http.RoundTripper
+	mu   sync.Mutex
+	gate chan struct{} // nil: open
+	// drops: events with this text are dropped, except those that end the initial events.
+	drops string
+}
+
+func (h *heldWatches) hold() (release func()) {
+	gate := make(chan struct{})
+	h.mu.Lock()
+	h.gate = gate
+	h.mu.Unlock()
+	return func() {
+		h.mu.Lock()
+		h.gate = nil
+		h.mu.Unlock()
+		close(gate)
+	}
+}
+
+func (h *heldWatches) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := h.RoundTripper.RoundTrip(r)
+	if err == nil && r.URL.Query().Get("watch") != "" {
+		response.Body = &heldBody{Closer: response.Body, lines: bufio.NewReader(response.Body), held: h,
+			closed: make(chan struct{})}
+	}
+	return response, err
+}
+
+type heldBody struct {
+	io.Closer
+	lines  *bufio.Reader
+	held   *heldWatches
+	once   sync.Once
+	closed chan struct{}
+	line   []byte
+}
+
+func (b *heldBody) Read(data []byte) (int, error) {
+	for len(b.line) == 0 {
+		line, err := b.lines.ReadBytes('\n')
+		if len(line) == 0 {
+			return 0, err
+		}
+		b.held.mu.Lock()
+		gate, drops := b.held.gate, b.held.drops
+		b.held.mu.Unlock()
+		if gate != nil {
+			select {
+			case <-gate:
+			case <-b.closed:
+				return 0, io.ErrUnexpectedEOF
+			}
+		}
+		if drops == "" || !bytes.Contains(line, []byte(drops)) || bytes.Contains(line, []byte("initial-events-end")) {
+			b.line = line
+		}
+	}
+	n := copy(data, b.line)
+	b.line = b.line[n:]
+	return n, nil
+}
+
+func (b *heldBody) Close() error {
+	b.once.Do(func() { close(b.closed) })
+	return b.Closer.Close()
+}
+
+// withHeldWatches runs a test with a factory whose watches can be held back.
+func withHeldWatches(t *testing.T, options Options,
+	test func(*testing.T, *apitest.Server, *Factory, *heldWatches)) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		held := &heldWatches{RoundTripper: server.HTTPClient(t).Transport}
+		options.Config, options.Logger = server.Config(), &discardLog
+		options.HTTPClient = &http.Client{Transport: held}
+		f, err := New(options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := f.Shutdown(context.Background()); err != nil {
+				t.Error(err)
+			}
+		}()
+		test(t, server, f, held)
+	})
+}
+
+func probes(server *apitest.Server) int {
+	return len(slices.DeleteFunc(server.Requests(), func(r string) bool {
+		return !strings.Contains(r, "limit=1&") &&
+			!strings.HasSuffix(r, "limit=1")
+	}))
+}
+
+// TestWaitForVersion: a wait ends when an event arrives, not before, and not by a probe, however late the
+// event is.
+func TestWaitForVersion(t *testing.T) {
+	withHeldWatches(t, Options{}, func(t *testing.T, server *apitest.Server, f *Factory, held *heldWatches) {
+		i := mustInformer(t, f, widgets)
+		start(t, f)
+		version := versionOf(t, server, widget("web", "a"))
+		waitForVersion(t, i, version).ends("an event", 0, nil)
+		if err := f.WaitForVersion(t.Context(), widgets, version); err != nil {
+			t.Error(err)
+		}
+		if n := probes(server); n != 0 {
+			t.Errorf("%d probes for an event that came in time", n)
+		}
+		release := held.hold()
+		version = versionOf(t, server, widget("web", "b"))
+		late := waitForVersion(t, i, version)
+		late.waits("events are held back", 10*time.Second)
+		if keys := i.GetStore().ListKeys(); len(keys) != 1 {
+			t.Fatalf("the cache has %v", keys)
+		}
+		release()
+		late.ends("events go on", time.Minute, nil)
+		if keys := i.GetStore().ListKeys(); len(keys) != 2 {
+			t.Errorf("the cache has %v", keys)
+		}
+	})
+}
+
+// TestWaitForVersionOfOtherObjects: no event follows for objects that the informer does not select. All
+// waiters share one probe, and no list of the type is necessary.
+func TestWaitForVersionOfOtherObjects(t *testing.T) {
+	for name, options := range map[string]ResourceOptions{
+		"selector":        {LabelSelector: labels.SelectorFromSet(labels.Set{"app": "a"})},
+		"namespace":       {Namespaces: InNamespaces("one")},
+		"namespaces":      {Namespaces: InNamespaces("one", "two")},
+		"pattern":         {Namespaces: MatchingNamespaces([]string{"o*"}, nil)},
+		"matches nothing": {LabelSelector: labels.Nothing()},
+		"shard":           {Shard: NewShard(sharding.ByNamespace)},
+		"no shard yet":    {Shard: NewShard(sharding.ByNamespace)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if name == "shard" {
+				for _, r := range fourShards {
+					if !r.Contains(sharding.Hash("web")) {
+						options.Shard.SetRanges(r)
+					}
+				}
+			}
+			virtual(t, func(t *testing.T, server *apitest.Server) {
+				f := newVirtualFactory(t, server, Options{Defaults: options})
+				createNamespaces(t, server, "one", "two", "web")
+				i := mustInformer(t, f, widgets)
+				start(t, f)
+				lists := count(server, "list ") + count(server, "watch-list ")
+				version := versionOf(t, server, widget("web", "other"))
+				var all []*waiting
+				for range 5 {
+					all = append(all, waitForVersion(t, i, version))
+				}
+				for _, w := range all {
+					w.ends("an object that is not selected", 4*time.Second, nil)
+				}
+				selectsNothing := name == "matches nothing" || name == "no shard yet"
+				if n := probes(server); n > 1 || n == 0 && !selectsNothing && name != "pattern" {
+					t.Errorf("%d probes", n)
+				}
+				after := count(server, "list ") + count(server, "watch-list ")
+				if n := after - lists - probes(server); n != 0 {
+					t.Errorf("%d lists: %q", n, server.Requests())
+				}
+			})
+		})
+	}
+}
+
+// TestWaitForVersionInNamespaces: if each namespace has its own watch, the version counts when all have
+// reached it.
+func TestWaitForVersionInNamespaces(t *testing.T) {
+	options := Options{Defaults: ResourceOptions{Namespaces: InNamespaces("one", "two")}}
+	withHeldWatches(t, options, func(t *testing.T, server *apitest.Server, f *Factory, held *heldWatches) {
+		i := mustInformer(t, f, widgets)
+		start(t, f)
+		release := held.hold()
+		versionOf(t, server, widget("two", "b"))
+		version := versionOf(t, server, widget("one", "a"))
+		w := waitForVersion(t, i, version)
+		w.waits("both are held back", 10*time.Second)
+		release()
+		w.ends("both go on", 10*time.Second, nil)
+		if keys := i.GetStore().ListKeys(); len(keys) != 2 {
+			t.Errorf("the cache has %v", keys)
+		}
+	})
+}
+
+// TestWaitForVersionWithoutBookmarks: the type is listed if no bookmark comes.
+func TestWaitForVersionWithoutBookmarks(t *testing.T) {
+	options := Options{Defaults: ResourceOptions{Namespaces: InNamespaces("one")}}
+	withHeldWatches(t, options, func(t *testing.T, server *apitest.Server, f *Factory, held *heldWatches) {
+		held.drops = "BOOKMARK"
+		i := mustInformer(t, f, widgets)
+		start(t, f)
+		w := waitForVersion(t, i, versionOf(t, server, widget("two", "b")))
+		w.waits("the watch shows nothing", 10*time.Second)
+		w.ends("a list follows", 30*time.Second, nil)
+	})
+}
+
+// TestWaitForOpaqueVersion: versions that are not numbers cannot be awaited.
+func TestWaitForOpaqueVersion(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		f := newVirtualFactory(t, server, Options{})
+		i := mustInformer(t, f, widgets)
+		start(t, f)
+		for _, version := range []string{"", "0", "a1", "01", "-1", "1.5"} {
+			if err := i.WaitForVersion(t.Context(), version); !errors.Is(err, ErrOpaqueVersion) {
+				t.Errorf("%q: %v", version, err)
+			}
+		}
+	})
+}
+
+// TestWaitForLostVersion: a version that the server has not reached ends the wait, at once or when the server
+// is restored from a backup.
+func TestWaitForLostVersion(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Namespaces: InNamespaces("one")}})
+		i := mustInformer(t, f, widgets)
+		start(t, f)
+		waitForVersion(t, i, "1000000000000").ends("a version of another server", time.Second, ErrVersionLost)
+
+		restore := server.Backup(t)
+		var version string
+		for n := range 10 {
+			version = versionOf(t, server, widget("two", fmt.Sprint(n)))
+		}
+		server.AddFaults(fault(widgetsPath, "", http.StatusServiceUnavailable),
+			fault("/apis/example.com/v1/namespaces/one/widgets", "", http.StatusServiceUnavailable))
+		server.CloseClientConnections()
+		w := waitForVersion(t, i, version)
+		w.waits("the server is down", time.Minute)
+		restore() // without faults
+		w.ends("a restored server", 2*time.Minute, ErrVersionLost)
+		version = versionOf(t, server, widget("two", "new"))
+		waitForVersion(t, i, version).ends("a version of the restored server", time.Minute, nil)
+	})
+}
+
+// TestWaitForVersionGivesUp: the wait ends with the informer, its type or the context.
+func TestWaitForVersionGivesUp(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		types := &scriptedSource{}
+		f := newVirtualFactory(t, server, Options{Types: types})
+		types.set(nil)
+		types.listener.SetComplete()
+		i := mustInformer(t, f, widgets)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		unstarted := waitFor1(t, func(context.Context) error { return i.WaitForVersion(ctx, "1") })
+		cancel(errors.New("enough"))
+		unstarted.ends("an informer that was not started", 0, context.Cause(ctx))
+		start(t, f)
+		deleted := waitForVersion(t, i, "100")
+		types.listener.RemoveType(widgets.GroupResource())
+		deleted.ends("a deleted type", time.Second, errNotSynced{})
+		types.set(nil)
+		version := versionOf(t, server, widget("web", "a"))
+		waitForVersion(t, i, version).ends("a type that returns", time.Minute, nil)
+		later := waitForVersion(t, i, version+"0")
+		if err := f.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+		later.ends("after the shutdown", 0, ErrStopped)
+		waitForVersion(t, i, version).ends("a stopped informer", 0, ErrStopped)
+	})
+}
+
+// errNotSynced makes ends expect any NotSyncedError.
+type errNotSynced struct{}
+
+func (errNotSynced) Error() string { return "a NotSyncedError" }
+
+// TestAwaitDeletion: a deletion is awaited until the cache shows it, or a probe has shown that it would.
+func TestAwaitDeletion(t *testing.T) {
+	withHeldWatches(t, Options{}, func(t *testing.T, server *apitest.Server, f *Factory, held *heldWatches) {
+		server.Create(t, widgets, widget("web", "a"), widget("web", "b"), widget("web", "c"))
+		i := mustInformer(t, f, widgets)
+		start(t, f)
+		name := func(name string) cache.ObjectName { return cache.ObjectName{Namespace: "web", Name: name} }
+
+		wait := i.AwaitDeletion(name("a"), "")
+		server.Delete(t, widgets, "web", "a")
+		synctest.Wait()
+		waitFor1(t, wait).ends("a deletion that was delivered", 0, nil)
+
+		wait = i.AwaitDeletion(name("b"), "")
+		release := held.hold()
+		server.Delete(t, widgets, "web", "b")
+		late := waitFor1(t, wait)
+		late.waits("events are held back", 10*time.Second)
+		release()
+		late.ends("events go on", time.Minute, nil)
+		if n := len(i.GetStore().ListKeys()); n != 1 {
+			t.Errorf("the cache has %d objects", n)
+		}
+
+		held.hold() // a new object that the cache does not have yet
+		server.Create(t, widgets, widget("web", "new"))
+		wait = i.AwaitDeletion(name("new"), "")
+		server.Delete(t, widgets, "web", "new")
+		unknown := waitFor1(t, wait)
+		unknown.waits("its creation may follow", 10*time.Second)
+	})
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Namespaces: InNamespaces("one")}})
+		server.Create(t, widgets, widget("two", "b"))
+		i := mustInformer(t, f, widgets)
+		start(t, f)
+		wait := i.AwaitDeletion(cache.ObjectName{Namespace: "two", Name: "b"}, "uid")
+		server.Delete(t, widgets, "two", "b")
+		waitFor1(t, wait).ends("an object that is not selected", 10*time.Second, nil)
+	})
+}

@@ -1,0 +1,229 @@
+package informer
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+const (
+	// probeDelay is the time after which a wait does not rely on the next events of the watch.
+	probeDelay   = 250 * time.Millisecond
+	probeTimeout = 10 * time.Second
+	// probePause is the least time between two probes.
+	probePause = 250 * time.Millisecond
+	// catchUpTimeout is the time between two probes for the same waits. A watch to catch up has then ended.
+	catchUpTimeout = 4 * time.Second
+	// listAfter is the time after which the type is listed because no watch has reached the version.
+	listAfter = 3 * catchUpTimeout
+)
+
+// A server sends a bookmark two seconds before the end of a watch, and otherwise about once a minute. A watch
+// of less than three seconds gets none.
+var catchUpSeconds = int64(3)
+
+// catchUp is the state of a stream that overdue waits need.
+type catchUp struct {
+	// bookmarkDue: the open watch, or the next one, gets a bookmark soon.
+	bookmarkDue bool
+	// lists: the watches have not reached the version, so a list has to.
+	lists bool
+}
+
+// startProbes marks a wait as overdue.
+func (i *Informer) startProbes(w *versionWait) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	w.overdue = true
+	switch {
+	case i.mu.state == StateStopped:
+	case i.mu.waits.probing && !w.asked:
+		i.mu.waits.notify()
+	case !i.mu.waits.probing:
+		i.mu.waits.probing, i.mu.waits.changed = true, make(chan struct{}, 1)
+		i.workers.Go(i.runProbes) // ends with the last overdue wait, or with Stop
+	}
+}
+
+// runProbes probes for the overdue waits until there are none.
+//
+// A consistent list that begins after a wait returns the server's version. If that is older than the awaited
+// version, the version is lost. Otherwise it does not prove that the watch has delivered the events up to it:
+// only the watch itself does, with an event or a bookmark. So streams that are behind are interrupted, and
+// continue with a short watch, which gets a bookmark after a second.
+func (i *Informer) runProbes() {
+	ctx := wait.ContextForChannel(i.stopping)
+	for {
+		waits, lw, ok := i.waitsToProbe()
+		if !ok {
+			return
+		}
+		if lw != nil {
+			timed, end := context.WithTimeout(ctx, probeTimeout)
+			version, err := lw.Probe(timed)
+			end()
+			if err == nil {
+				i.applyProbe(waits, version)
+			}
+		}
+		if !i.awaitNextProbe() {
+			return
+		}
+	}
+}
+
+// awaitNextProbe waits until another probe is useful. It returns false after Stop.
+func (i *Informer) awaitNextProbe() bool {
+	for _, wake := range []struct {
+		after time.Duration
+		on    <-chan struct{}
+	}{{probePause, nil}, {catchUpTimeout - probePause, i.mu.waits.changed}} {
+		timer := time.NewTimer(wake.after)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-wake.on:
+		case <-i.stopping:
+			return false
+		}
+	}
+	return true
+}
+
+// waitsToProbe returns all waits and the requests of a stream, or nil if none runs. It returns false if no
+// wait is overdue.
+func (i *Informer) waitsToProbe() (all []*versionWait, lw InlineWatcher, ok bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if !i.mu.waits.anyOverdue() || i.mu.state == StateStopped {
+		i.mu.waits.probing = false
+		return nil, nil, false
+	}
+	for _, w := range i.mu.waits.all {
+		w.asked = true
+	}
+	select {
+	case <-i.mu.waits.changed:
+	default:
+	}
+	if len(i.mu.streams) > 0 {
+		lw = i.mu.streams[0].lw
+	}
+	return slices.Clone(i.mu.waits.all), lw, true
+}
+
+// applyProbe applies the result of a probe that began after the waits.
+func (i *Informer) applyProbe(waits []*versionWait, version string) {
+	var behind []*inline
+	i.mu.Lock()
+	i.failWaitsLocked(func(w *versionWait) error {
+		switch {
+		case !slices.Contains(waits, w):
+			return nil
+		case !isVersion(version):
+			return ErrOpaqueVersion
+		case w.version == "":
+			w.version = version
+		case older(version, w.version):
+			return ErrVersionLost
+		}
+		if w.probed.IsZero() {
+			w.probed = time.Now()
+		}
+		return nil
+	})
+	i.releaseWaitsLocked()
+	lists := false
+	for _, w := range i.mu.waits.all {
+		if !w.probed.IsZero() && time.Since(w.probed) > listAfter {
+			lists, w.probed = true, time.Now()
+		}
+	}
+	for _, s := range i.mu.streams {
+		if s.isBehindLocked() && (lists || !s.catchUp.bookmarkDue) {
+			s.catchUp.lists = lists
+			behind = append(behind, s)
+		}
+	}
+	i.mu.Unlock()
+	for _, s := range behind {
+		s.lw.Interrupt()
+	}
+}
+
+func (i *Informer) addStream(w *inline) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.mu.streams = append(i.mu.streams, w)
+}
+
+func (i *Informer) removeStream(w *inline) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.mu.streams = slices.DeleteFunc(i.mu.streams, func(other *inline) bool { return other == w })
+}
+
+// goalLocked returns the version that the streams have to reach for waits that were probed; empty if there is
+// none.
+func (i *Informer) goalLocked() string {
+	goal := ""
+	for _, w := range i.mu.waits.all {
+		if !w.probed.IsZero() && (goal == "" || older(goal, w.version)) {
+			goal = w.version
+		}
+	}
+	return goal
+}
+
+// isBehindLocked reports whether the stream has not reached the goal.
+func (w *inline) isBehindLocked() bool {
+	goal := w.informer.goalLocked()
+	if goal == "" {
+		return false
+	}
+	observed := w.reached
+	if p, ok := w.target.(*partition); ok {
+		observed = p.observed
+	}
+	reached, err := hasReached(observed, goal)
+	return !reached && err == nil
+}
+
+// beginsCatchUp reports whether the next watch has to get a bookmark soon.
+func (w *inline) beginsCatchUp() bool {
+	i := w.informer
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	w.catchUp.bookmarkDue = len(i.mu.waits.all) > 0 && w.isBehindLocked()
+	return w.catchUp.bookmarkDue
+}
+
+// bookmarked records that the watch got a bookmark. The next one may follow after a minute.
+func (w *inline) bookmarked() {
+	w.informer.mu.Lock()
+	defer w.informer.mu.Unlock()
+	w.catchUp.bookmarkDue = false
+}
+
+// mustList reports whether the target has to be listed, not older than the goal.
+func (w *inline) mustList() bool {
+	i := w.informer
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if !w.catchUp.lists {
+		return false
+	}
+	if goal := i.goalLocked(); w.latest == "" || older(w.latest, goal) {
+		w.latest = goal
+	}
+	return true
+}
+
+// listed records that the target was listed.
+func (w *inline) listed() {
+	w.informer.mu.Lock()
+	defer w.informer.mu.Unlock()
+	w.catchUp.lists, w.latest = false, ""
+}

@@ -1,0 +1,273 @@
+package informer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+var (
+	// ErrOpaqueVersion is returned by waits for a resource version that is not a positive number, and if the
+	// server's versions are not.
+	ErrOpaqueVersion = errors.New("resource versions that are not numbers cannot be compared")
+	// ErrVersionLost is returned by waits for a resource version that the server has not reached. The server
+	// was restored from a backup, or the version is of another one.
+	ErrVersionLost = errors.New("the server has not reached the resource version: it was restored from a backup, or the version is of another server")
+)
+
+// versionWait is a caller that waits for the cache to reach a state of the server.
+type versionWait struct {
+	// version is the resource version to reach. For a deletion it is empty until a probe has returned one.
+	version string
+	// deletion, if not nil, also ends the wait.
+	deletion *deletion
+	// overdue is true if the watch did not deliver the state soon. The wait then needs a probe.
+	overdue bool
+	// asked is true if a probe has begun since the wait.
+	asked bool
+	// probed is the time of the first probe that showed that the server has reached version, or of the last
+	// request to list the type; zero before.
+	probed time.Time
+	done   chan struct{} // closed when the wait is over
+	err    error         // the result, when done is closed
+}
+
+// deletion is the expected deletion of a cached object.
+type deletion struct {
+	key string
+	uid types.UID
+	// terminating: the object had a deletion timestamp before, so only its removal counts.
+	terminating bool
+	last        Item // the object when seen was called last
+}
+
+// waits are the waits of an informer. It is guarded by Informer.mu.
+type waits struct {
+	all []*versionWait
+	// probing is true while runProbes runs. changed receives a value when a wait becomes overdue or an
+	// overdue wait ends.
+	probing bool
+	changed chan struct{}
+}
+
+// GiveUp returns an error if a wait is in vain, and otherwise a channel that is closed when that may have
+// changed.
+type GiveUp func() (changed <-chan struct{}, err error)
+
+// WaitForVersion waits until the cache has everything up to a resource version: until a list, an event or a
+// bookmark of each stream has reached it. If the streams do not reach it soon, one probe for all waits
+// compares it with the server's version and makes the streams request bookmarks, or list.
+//
+// It returns ErrOpaqueVersion, ErrVersionLost, ErrStopped, the error of giveUp, or the cause of ctx.
+func (i *Informer) WaitForVersion(ctx context.Context, version string, giveUp GiveUp) error {
+	if !isVersion(version) {
+		return fmt.Errorf("wait for resource version %q: %w", version, ErrOpaqueVersion)
+	}
+	i.mu.Lock()
+	reached, _ := i.hasReachedLocked(version) // await returns the error
+	i.mu.Unlock()
+	if reached {
+		return nil
+	}
+	return i.await(ctx, &versionWait{version: version}, giveUp)
+}
+
+// AwaitDeletion returns a function that waits until the cache shows a deletion. Call AwaitDeletion before the
+// deletion is requested, and the function after the server has confirmed it. An empty uid is that of the
+// cached object.
+//
+// The wait ends when the cache no longer has the object, or has it with a deletion timestamp. If the object
+// was not cached before, or had a deletion timestamp, only its removal or a probe ends the wait.
+func (i *Informer) AwaitDeletion(key string, uid types.UID) func(context.Context, GiveUp) error {
+	var expected *deletion
+	if stored, found := i.store.Snapshot().Get(key); found && (uid == "" || uid == uidOf(stored)) {
+		expected = &deletion{key: key, uid: uidOf(stored), terminating: isTerminating(stored), last: stored}
+	}
+	return func(ctx context.Context, giveUp GiveUp) error {
+		w := &versionWait{}
+		if expected != nil {
+			copied := *expected
+			w.deletion = &copied
+		}
+		return i.await(ctx, w, giveUp)
+	}
+}
+
+// await waits for w.
+func (i *Informer) await(ctx context.Context, w *versionWait, giveUp GiveUp) error {
+	w.done = make(chan struct{})
+	if i.addWait(w) {
+		return w.err
+	}
+	defer i.removeWait(w)
+	overdue := time.NewTimer(probeDelay)
+	defer overdue.Stop()
+	for {
+		changed, err := giveUp()
+		if err != nil {
+			return err
+		}
+		select {
+		case <-w.done:
+			return w.err
+		case <-i.stopping:
+			return ErrStopped
+		case <-ctx.Done():
+			return fmt.Errorf("wait for %s: %w", i.describeWait(w), context.Cause(ctx))
+		case <-overdue.C:
+			i.startProbes(w)
+		case <-changed:
+		}
+	}
+}
+
+// addWait reports whether the wait is over already.
+func (i *Informer) addWait(w *versionWait) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.isOverLocked(w) {
+		return true
+	}
+	i.mu.waits.all = append(i.mu.waits.all, w)
+	return false
+}
+
+func (i *Informer) removeWait(w *versionWait) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.mu.waits.all = slices.DeleteFunc(i.mu.waits.all, func(other *versionWait) bool { return other == w })
+	if !i.mu.waits.anyOverdue() {
+		i.mu.waits.notify()
+	}
+}
+
+func (w *waits) anyOverdue() bool {
+	return slices.ContainsFunc(w.all, func(one *versionWait) bool { return one.overdue })
+}
+
+func (i *Informer) describeWait(w *versionWait) string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if w.version == "" {
+		return "a deletion"
+	}
+	return "resource version " + w.version
+}
+
+// notify wakes runProbes.
+func (w *waits) notify() {
+	if !w.probing {
+		return
+	}
+	select {
+	case w.changed <- struct{}{}:
+	default:
+	}
+}
+
+// releaseWaitsLocked ends the waits for states that the cache has reached.
+func (i *Informer) releaseWaitsLocked() {
+	if len(i.mu.waits.all) == 0 {
+		return
+	}
+	i.mu.waits.all = slices.DeleteFunc(i.mu.waits.all, func(w *versionWait) bool {
+		over := i.isOverLocked(w)
+		if over {
+			close(w.done)
+		}
+		return over
+	})
+}
+
+// failWaitsLocked ends the waits for which fails returns an error.
+func (i *Informer) failWaitsLocked(fails func(*versionWait) error) {
+	i.mu.waits.all = slices.DeleteFunc(i.mu.waits.all, func(w *versionWait) bool {
+		err := fails(w)
+		if err != nil {
+			w.err = fmt.Errorf("wait for resource version %s: %w", w.version, err)
+			close(w.done)
+		}
+		return err != nil
+	})
+}
+
+// isOverLocked reports whether the cache has reached the awaited state. It sets w.err if it never will.
+func (i *Informer) isOverLocked(w *versionWait) bool {
+	if w.deletion != nil && w.deletion.seen(i) {
+		return true
+	}
+	reached, err := i.hasReachedLocked(w.version)
+	if err != nil {
+		w.err = fmt.Errorf("wait for resource version %s: %w", w.version, err)
+		return true
+	}
+	return reached
+}
+
+// hasReachedLocked reports whether each stream has reached a version. Without any stream nothing is selected,
+// and the empty cache is always current.
+func (i *Informer) hasReachedLocked(version string) (bool, error) {
+	g := i.mu.current
+	if g == nil || g.pendingLists > 0 || !i.synced.Load().reached() {
+		return false, nil
+	}
+	if !g.partitioned {
+		return hasReached(g.reached, version)
+	}
+	for _, p := range i.mu.partitions {
+		if reached, err := hasReached(p.observed, version); !reached {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func hasReached(observed, version string) (bool, error) {
+	switch {
+	case observed == "" || version == "":
+		return false, nil
+	case !isVersion(observed):
+		return false, ErrOpaqueVersion
+	}
+	return !older(observed, version), nil
+}
+
+// observedListLocked returns the version that a stream has reached with a list, and ends the waits for
+// versions that a restored server has lost.
+func (i *Informer) observedListLocked(before, listed string) string {
+	if older(listed, before) {
+		i.failWaitsLocked(func(w *versionWait) error {
+			if older(listed, w.version) {
+				return ErrVersionLost
+			}
+			return nil
+		})
+	}
+	if listed == "" {
+		return "0" // which is no version
+	}
+	return listed
+}
+
+// seen reports whether the cache shows the deletion.
+func (d *deletion) seen(i *Informer) bool {
+	stored, found := i.store.Snapshot().Get(d.key)
+	if !found || uidOf(stored) != d.uid {
+		return true
+	}
+	if stored == d.last {
+		return false
+	}
+	d.last = stored
+	return !d.terminating && isTerminating(stored)
+}
+
+func isTerminating(item Item) bool {
+	m, err := meta.Accessor(item)
+	return err == nil && m.GetDeletionTimestamp() != nil
+}

@@ -1,0 +1,152 @@
+package informer
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func never() (<-chan struct{}, error) { return nil, nil }
+
+// over reports whether a wait for a version is over, and its error.
+func (f *feed) over(version string) (bool, error) {
+	ctx, cancel := context.WithCancel(f.ctx)
+	cancel()
+	err := f.WaitForVersion(ctx, version, never)
+	if errors.Is(err, context.Canceled) {
+		return false, nil
+	}
+	return true, err
+}
+
+func (f *feed) expectOver(step, version string, want bool) {
+	f.Helper()
+	if got, err := f.over(version); got != want || err != nil {
+		f.Errorf("%s: over %v (%v), want %v", step, got, err, want)
+	}
+}
+
+// TestOnlyStreamsReachVersions: neither a user's write, nor a bookmark before the list, nor an event of
+// another incarnation proves that the cache has reached a version.
+func TestOnlyStreamsReachVersions(t *testing.T) {
+	f := newFeed(t, Options{})
+	f.expectOver("before the list", "1", false)
+	f.ok(f.g.Bookmark("20"))
+	f.expectOver("an early bookmark", "1", false)
+	f.list(10, object("a", 5))
+	f.expectOver("listed", "10", true)
+	f.ok(f.GetStore().Add(object("b", 30)))
+	f.expectOver("a write of a user", "11", false)
+	f.put(object("a", 12))
+	f.expectOver("an event", "12", true)
+	f.expectOver("a later version", "13", false)
+	f.delete(object("unknown", 14))
+	f.expectOver("a deletion of an unknown object", "14", true)
+	f.ok(f.g.Bookmark("16"))
+	f.expectOver("a bookmark", "16", true)
+	f.finish()
+	f.expectOver("between two incarnations", "16", false)
+	f.next()
+	f.expectOver("before the list of the next", "16", false)
+	f.list(18)
+	f.expectOver("the next", "18", true)
+}
+
+// TestPartitionsReachVersions: all partitions have to reach a version.
+func TestPartitionsReachVersions(t *testing.T) {
+	f := newFeed(t, Options{})
+	f.g.partitioned = true
+	f.g.pendingLists = 2
+	a, b := f.g.partition(Partition{Namespace: "a"}), f.g.partition(Partition{Namespace: "b"})
+	f.mu.partitions, f.g.partitions = []*partition{a, b}, 2
+	f.ok(a.Replace(nil, "10"))
+	f.expectOver("one has listed", "5", false)
+	f.ok(b.Replace(nil, "8"))
+	f.expectOver("both have listed", "8", true)
+	f.expectOver("one is behind", "9", false)
+	f.ok(f.GetStore().Add(object("x", 30)))
+	f.expectOver("a write of a user", "8", true)
+	f.ok(b.Bookmark("12"))
+	f.expectOver("a bookmark", "10", true)
+	f.expectOver("the other is behind", "11", false)
+}
+
+// TestOpaqueLists: waits end with an error if the server's versions are not numbers, also if its list has
+// none and later events have.
+func TestOpaqueLists(t *testing.T) {
+	for _, version := range []string{"", "0", "x1"} {
+		f := newFeed(t, Options{})
+		result := make(chan error, 1)
+		go func() { result <- f.WaitForVersion(f.ctx, "5", never) }() // ends with the list
+		f.ok(f.g.Replace([]any{object("a", 1)}, version))
+		if err := <-result; !errors.Is(err, ErrOpaqueVersion) {
+			t.Errorf("%q: %v", version, err)
+		}
+		f.put(object("a", 9))
+		if over, err := f.over("5"); !over || !errors.Is(err, ErrOpaqueVersion) {
+			t.Errorf("%q, after an event: %v", version, err)
+		}
+	}
+}
+
+// TestListsLoseVersions: a list that is older than the cache ends the waits for later versions.
+func TestListsLoseVersions(t *testing.T) {
+	f := newFeed(t, Options{})
+	f.list(100)
+	result := make(chan error, 1)
+	registered := make(chan struct{})
+	go func() { // ends with the list
+		result <- f.WaitForVersion(f.ctx, "120", func() (<-chan struct{}, error) {
+			close(registered)
+			return nil, nil
+		})
+	}()
+	<-registered
+	f.list(50)
+	if err := <-result; !errors.Is(err, ErrVersionLost) {
+		t.Error(err)
+	}
+	f.expectOver("the cache of the restored server", "60", false)
+}
+
+// TestDeletionsAreSeen: an object is deleted when it is removed or replaced, or gets a deletion timestamp
+// that it did not have.
+func TestDeletionsAreSeen(t *testing.T) {
+	terminating := func(version int) *unstructured.Unstructured {
+		o := object("a", version)
+		now := metav1.Now()
+		o.SetDeletionTimestamp(&now)
+		return o
+	}
+	for name, tt := range map[string]struct {
+		before *unstructured.Unstructured
+		event  func(*feed)
+		want   bool
+	}{
+		"removed":             {object("a", 5), func(f *feed) { f.delete(object("a", 11)) }, true},
+		"replaced":            {object("a", 5), func(f *feed) { f.put(object("a@other", 11)) }, true},
+		"terminates":          {object("a", 5), func(f *feed) { f.put(terminating(11)) }, true},
+		"changed":             {object("a", 5), func(f *feed) { f.put(object("a", 11)) }, false},
+		"nothing":             {object("a", 5), func(*feed) {}, false},
+		"terminated already":  {terminating(5), func(f *feed) { f.put(terminating(11)) }, false},
+		"removed in the end":  {terminating(5), func(f *feed) { f.delete(object("a", 11)) }, true},
+		"not cached":          {object("b", 5), func(*feed) {}, false},
+		"not cached, changes": {object("b", 5), func(f *feed) { f.put(object("b", 11)) }, false},
+		"the type is gone":    {object("a", 5), func(f *feed) { f.finish(); f.forget() }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFeed(t, Options{})
+			f.list(10, tt.before)
+			wait := f.AwaitDeletion("ns/a", "uid-a")
+			tt.event(f)
+			ctx, cancel := context.WithCancel(f.ctx)
+			cancel()
+			if err := wait(ctx, never); (err == nil) != tt.want {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}

@@ -14,7 +14,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/crdcache/crdcache/sandbox/internal/controlplane"
-	"github.com/crdcache/crdcache/sandbox/internal/loader"
 )
 
 type execOptions struct {
@@ -59,11 +58,11 @@ func (o *execOptions) runCommand(ctx context.Context, command []string) (int, er
 	if err != nil {
 		return exitNotFound, err
 	}
-	docs, err := o.readManifests()
+	manifests, err := o.readManifests()
 	if err != nil {
 		return exitExecFailed, err
 	}
-	cp, err := o.start(ctx, docs)
+	cp, err := o.start(ctx, manifests)
 	if err != nil {
 		return exitExecFailed, err
 	}
@@ -71,7 +70,7 @@ func (o *execOptions) runCommand(ctx context.Context, command []string) (int, er
 	return runWithKubeconfig(cp, path, command)
 }
 
-func (o *execOptions) start(ctx context.Context, docs []loader.Document) (*controlplane.ControlPlane, error) {
+func (o *execOptions) start(ctx context.Context, manifests []manifest) (*controlplane.ControlPlane, error) {
 	o.config.Dir = o.dir
 	if o.dir == "" {
 		dir, err := os.MkdirTemp("", "crdcache-sandbox-")
@@ -84,7 +83,7 @@ func (o *execOptions) start(ctx context.Context, docs []loader.Document) (*contr
 	if err != nil {
 		return nil, err
 	}
-	if err := applyManifests(ctx, cp.Layout().Kubeconfig(), docs); err != nil {
+	if err := applyManifests(ctx, cp.Layout().Kubeconfig(), manifests); err != nil {
 		cp.Stop()
 		return nil, err
 	}

@@ -1,15 +1,9 @@
 package main
 
 import (
-	"context"
-	"fmt"
-	"os"
-
 	"github.com/spf13/pflag"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/crdcache/crdcache/sandbox/internal/controlplane"
-	"github.com/crdcache/crdcache/sandbox/internal/loader"
 )
 
 // startOptions are the options of commands that start a sandbox.
@@ -29,27 +23,4 @@ func (o *startOptions) addFlags(flags *pflag.FlagSet) {
 		"folder of etcd and kube-apiserver, as build-version.sh makes; the default is the folder of this program")
 	flags.BoolVar(&o.config.AuditLog, "audit-log", false,
 		"write one line per API request to audit.log in the directory")
-}
-
-// readManifests reads the files of --load before anything starts, so that errors are found early.
-func (o *startOptions) readManifests() ([]loader.Document, error) {
-	return loader.ReadPaths(o.load)
-}
-
-// applyManifests loads documents into the sandbox of the kubeconfig.
-func applyManifests(ctx context.Context, kubeconfig string, docs []loader.Document) error {
-	if len(docs) == 0 {
-		return nil
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		return err
-	}
-	result, err := loader.Load(ctx, config, docs)
-	if err != nil {
-		return fmt.Errorf("load manifests: %w", err)
-	}
-	fmt.Fprintf(os.Stderr, "loaded %d CRDs, %d namespaces, %d other objects\n",
-		result.CRDs, result.Namespaces, result.Objects)
-	return nil
 }

@@ -44,13 +44,13 @@ A directory can be used again after "sandbox down": its data is still there.`,
 }
 
 func (o *upOptions) run(ctx context.Context) error {
-	docs, err := o.readManifests()
+	manifests, err := o.readManifests()
 	if err != nil {
 		return err
 	}
 	if !o.wait {
 		return startDetached(ctx, o.config, func(kubeconfig string) error {
-			return applyManifests(ctx, kubeconfig, docs)
+			return applyManifests(ctx, kubeconfig, manifests)
 		})
 	}
 	cp, err := controlplane.Start(ctx, o.config)
@@ -59,7 +59,7 @@ func (o *upOptions) run(ctx context.Context) error {
 	}
 	defer cp.Stop()
 	kubeconfig := cp.Layout().Kubeconfig()
-	if err := applyManifests(ctx, kubeconfig, docs); err != nil {
+	if err := applyManifests(ctx, kubeconfig, manifests); err != nil {
 		return err
 	}
 	fmt.Println(kubeconfig)

@@ -55,8 +55,8 @@ func (o *startOptions) readManifests() ([]manifest, error) {
 
 // applyManifests applies objects to the sandbox of the kubeconfig: first custom resource definitions, until
 // they are served, then namespaces, then all other objects. It uses server-side apply, and also applies the
-// status if the type has a status subresource. So the output of "kubectl get -o yaml" can be loaded unchanged.
-// A phase does not start if an earlier one failed. The order within a phase is undefined.
+// status if the type has a status subresource. So the output of "kubectl get -o yaml" can be loaded
+// unchanged. A phase does not start if an earlier one failed. The order within a phase is undefined.
 func applyManifests(ctx context.Context, kubeconfig string, manifests []manifest) error {
 	if len(manifests) == 0 {
 		return nil
@@ -168,8 +168,8 @@ func (l *loader) apply(ctx context.Context, mapper meta.RESTMapper, object *unst
 	return nil
 }
 
-// awaitServed waits until every CRD is in discovery and listable in all served versions. These become true one
-// after the other, and a client may depend on either.
+// awaitServed waits until every CRD is in discovery and listable in all served versions. These become true
+// one after the other, and a client may depend on either.
 func (l *loader) awaitServed(ctx context.Context, crds []manifest) error {
 	for _, crd := range crds {
 		var last error
@@ -199,11 +199,13 @@ func (l *loader) served(ctx context.Context, crd map[string]any) error {
 		if version["served"] != true {
 			continue
 		}
-		mapping, err := mapper.RESTMapping(schema.GroupKind{Group: group, Kind: kind}, fmt.Sprint(version["name"]))
+		mapping, err := mapper.RESTMapping(schema.GroupKind{Group: group, Kind: kind},
+			fmt.Sprint(version["name"]))
 		if err != nil {
 			return err
 		}
-		if _, err := l.dynamic.Resource(mapping.Resource).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
+		if _, err := l.dynamic.Resource(mapping.Resource).List(ctx,
+			metav1.ListOptions{Limit: 1}); err != nil {
 			return err
 		}
 	}

@@ -36,9 +36,9 @@ func TestRun(t *testing.T) {
 ### Server 1
 
 <!-- begin Server 1 -->
-1 tests of 1 packages passed; 1 were not run.
+Tests: 1 passed, 1 skipped, in 1 packages.
 
-Not run, because it needs wings, which this server lacks: 1 tests of ` + "`a`" + `.
+Skipped 1 test of ` + "`a`" + `: needs wings, which this server lacks.
 <!-- end Server 1 -->
 `
 	for range 2 { // the second run replaces the section of the first

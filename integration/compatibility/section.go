@@ -27,11 +27,15 @@ func section(results *testjson.Execution) string {
 		}
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "%d tests of %d packages passed; %d were not run.\n", passed, packages, skipped)
+	fmt.Fprintf(&text, "Tests: %d passed, %d skipped, in %d packages.\n", passed, skipped, packages)
 	for _, reason := range sortedByLength(reasons) {
 		of := reasons[reason]
-		fmt.Fprintf(&text, "\nNot run, because it %s: %d tests of `%s`.\n", reason, len(of),
-			strings.Join(slices.Compact(slices.Sorted(slices.Values(of))), "`, `"))
+		noun := "tests"
+		if len(of) == 1 {
+			noun = "test"
+		}
+		fmt.Fprintf(&text, "\nSkipped %d %s of `%s`: %s.\n", len(of), noun,
+			strings.Join(slices.Compact(slices.Sorted(slices.Values(of))), "`, `"), reason)
 	}
 	return text.String()
 }
@@ -44,7 +48,7 @@ func skipReason(lines []string) string {
 			return strings.TrimSpace(reason)
 		}
 	}
-	return "gives no reason"
+	return "no reason given"
 }
 
 // sortedByLength puts the reasons with the most tests first.

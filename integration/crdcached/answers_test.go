@@ -17,28 +17,28 @@ import (
 var byDesign = []answers.Difference{
 	answers.FutureWatches,
 	{
-		Why:    "it says in one form that it only reads, whatever the path",
+		Why:    "every write gets the same 405, whatever the path",
 		Writes: true, Path: regexp.MustCompile("^(/nope|/healthz|/version|/api|/api/v1|" + demo +
 			"/nope)$"), Code: http.StatusMethodNotAllowed,
 	},
 	{
-		Why:    "it says in its own words that it only reads",
+		Why:    "the 405 for a write has crdcached's own text",
 		Writes: true, Path: regexp.MustCompile("^" + demo +
 			"/environments(/[^/]+)?$"), Code: http.StatusMethodNotAllowed, Says: "crdcached only reads",
 	},
 	{
-		Why:  "of types that it does not keep it says so, whether the cluster has them or not",
+		Why:  "a type that is not cached gets 421, whether or not the cluster has it",
 		Path: regexp.MustCompile("/v[19]/(nope(/x(/y)?)?|namespace|environment|Environments|apiservices/none|namespaces/payments/nope(/x)?)$"),
 		Code: http.StatusMisdirectedRequest, Says: "crdcached does not cache",
 	},
 	{
-		Why: "namespaces in a group, and a version without a name, are types that it does not keep, too",
+		Why: "namespaces in a group, and an empty version, count as types that are not cached",
 		Path: regexp.MustCompile("^" + demo +
 			"/namespaces(/edge(/|/status|/namespaces/x|%2Fx/workloads)?)?$|^/apis/" + group + "//v1$"),
 		Code: http.StatusMisdirectedRequest, Says: "crdcached does not cache",
 	},
 	{
-		Why: "paths that could be read in two ways are refused rather than not found",
+		Why: "an ambiguous path gets 400 instead of 404",
 		Path: regexp.MustCompile("^(/apis//v1/x|" + demo +
 			"//environments|/apis/nope/v1/x/y/z/a/b|/api/v1/nope/x/y/z)$"),
 		Code: http.StatusBadRequest, Says: "is not an address that is served here",

@@ -76,8 +76,8 @@ func checkShare(task Task, objects int, dropped func() int64) error {
 			task.Objects, Replicas)
 	}
 	if outside := dropped(); (outside == 0) != (task.Subject == ServerReplica) {
-		return fmt.Errorf("the client received %d objects outside of the shard, which contradicts %s", outside,
-			task.Subject)
+		return fmt.Errorf("%s received %d objects outside of its shard: want none if the server filters, some otherwise",
+			task.Subject, outside)
 	}
 	return nil
 }

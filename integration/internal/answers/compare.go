@@ -45,7 +45,7 @@ func (d Difference) appliesTo(q Question) bool {
 // FutureWatches is the difference of caches for a watch from a version that the API server has not reached.
 // The API server accepts such a watch and sends nothing.
 var FutureWatches = Difference{
-	Why:   "a watch from a version that is lost with a restored backup has to list again",
+	Why:   "a watch from a version that the restored backup lacks gets 410",
 	Code:  http.StatusGone,
 	Path:  regexp.MustCompile("/workloads$"),
 	Query: regexp.MustCompile("^watch=true&.*resourceVersion=9223372036854775808"),

@@ -113,7 +113,7 @@ func (w *Witness) record(verb, key string, before, obj any) {
 		complaint = err.Error()
 	}
 	if complaint != "" {
-		w.mu.nonsense = append(w.mu.nonsense, fmt.Sprintf("%s: %s of %s (UID %s, version %d) %s after\n\t%s",
+		w.mu.nonsense = append(w.mu.nonsense, fmt.Sprintf("%s: %s of %s (UID %s, version %d) %s; earlier events:\n\t%s",
 			w.name, verb, key, now.UID, version,
 			complaint, strings.Join(w.mu.trail[key], "\n\t")))
 	}
@@ -148,19 +148,19 @@ func (w *Witness) violation(verb, key string, before any, u *unstructured.Unstru
 	lost := w.mu.lost[now.UID]
 	switch {
 	case key != keyOf(u):
-		return "brings " + keyOf(u)
+		return "has the object " + keyOf(u)
 	case live == (verb == "add"):
-		return fmt.Sprintf("comes although that it is there is %v", live)
+		return map[bool]string{true: "is for an existing object", false: "is for a missing object"}[live]
 	case live && was.UID != now.UID:
-		return fmt.Sprintf("brings another UID than %s", was.UID)
+		return fmt.Sprintf("has another UID than the existing object, %s", was.UID)
 	case verb == "update" && before.(*unstructured.Unstructured).GetResourceVersion() != strconv.
 		FormatUint(was.version, 10):
-		return fmt.Sprintf("comes with version %s as the one before, which was %d",
+		return fmt.Sprintf("has the old version %s, want %d",
 			before.(*unstructured.Unstructured).GetResourceVersion(), was.version)
 	case verb == "add" && known && (lost == 0 || lost >= w.incarnation()):
-		return "comes again after its end"
+		return "is for a deleted object"
 	case now.version < last.version:
-		return fmt.Sprintf("comes after version %d", last.version)
+		return fmt.Sprintf("follows version %d", last.version)
 	}
 	return ""
 }

@@ -50,7 +50,7 @@ func TestWitness(t *testing.T) {
 				w.OnDelete(two)
 				w.OnAdd(two,
 					false)
-			}, want: "again after its end"},
+			}, want: "is for a deleted object"},
 		{name: "lost and back in one incarnation",
 			tell: func(w *Witness) {
 				w.OnAdd(one, true)
@@ -60,11 +60,11 @@ func TestWitness(t *testing.T) {
 				lose(w)
 				w.OnAdd(one, true)
 			},
-			want: "again after its end"},
+			want: "is for a deleted object"},
 		{name: "another key", tell: func(w *Witness) {
 			w.OnAdd(one, true)
 			w.OnDelete(cache.DeletedFinalStateUnknown{Key: "n/x", Obj: one})
-		}, want: "brings n/o"},
+		}, want: "has the object n/o"},
 		{name: "no version", tell: func(w *Witness) { w.OnAdd(object("a", "x", 1), true) },
 			want: "invalid syntax"},
 	} {
@@ -73,10 +73,10 @@ func TestWitness(t *testing.T) {
 			c.tell(w)
 			got := strings.Join(w.Violations(), "\n")
 			if (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
-				t.Errorf("the complaint is %q, want one with %q", got, c.want)
+				t.Errorf("the violation is %q, want one with %q", got, c.want)
 			}
 			if again := w.Violations(); again != nil {
-				t.Errorf("told again: %q", again)
+				t.Errorf("reported again: %q", again)
 			}
 		})
 	}

@@ -31,22 +31,23 @@ type Cache struct {
 	failOnMissing bool
 
 	factory *dynamicinformer.Factory
-	// suffix distinguishes the indexes of caches that share a factory.
-	suffix string
+	// indexSuffix distinguishes the indexes of caches that share a factory.
+	indexSuffix string
 	// types is nil if the factory has another source of types.
 	types *typeSource
 	// started is closed by Start.
 	started chan struct{}
-	// lifetime is cancelled by Close.
-	lifetime context.Context
-	close    context.CancelFunc
+	// ctx is cancelled by Close.
+	ctx   context.Context
+	close context.CancelFunc
 
 	mu struct {
 		sync.RWMutex
 		resources map[resourceKey]*resource
-		// pending has a channel for each resource that is being created. It is closed when that has ended.
-		pending map[resourceKey]chan struct{}
-		state   cacheState
+		// beingCreated has a channel for each resource that is being created. It is closed when that has
+		// ended.
+		beingCreated map[resourceKey]chan struct{}
+		state        cacheState
 	}
 }
 
@@ -60,12 +61,12 @@ func NewCache(config *rest.Config, options cache.Options) (cache.Cache, error) {
 
 // NewCacheFunc returns a NewCache with options of this package. If any of them is set, it rejects
 // cache.Options.NewInformer, which would bypass them.
-func NewCacheFunc(ours Options) cache.NewCacheFunc {
+func NewCacheFunc(own Options) cache.NewCacheFunc {
 	return func(config *rest.Config, options cache.Options) (cache.Cache, error) {
-		if options.NewInformer != nil && !ours.isSet() {
+		if options.NewInformer != nil && !own.isSet() {
 			return cache.New(config, options)
 		}
-		c, err := New(config, options, ours)
+		c, err := New(config, options, own)
 		if err != nil {
 			return nil, err // not a nil *Cache in an interface
 		}
@@ -76,8 +77,8 @@ func NewCacheFunc(ours Options) cache.NewCacheFunc {
 // New returns a Cache, or an error if the options are invalid. It queries the server, through the RESTMapper,
 // only about the types of options.ByObject. Only config.RateLimiter limits requests on the client side; QPS
 // and Burst are ignored, whereas cache.New applies them to each type.
-func New(config *rest.Config, options cache.Options, ours Options) (*Cache, error) {
-	if err := ours.validate(); err != nil {
+func New(config *rest.Config, options cache.Options, own Options) (*Cache, error) {
+	if err := own.validate(); err != nil {
 		return nil, fmt.Errorf("controllerruntime: %w", err)
 	}
 	if options.NewInformer != nil {
@@ -92,14 +93,14 @@ func New(config *rest.Config, options cache.Options, ours Options) (*Cache, erro
 		return nil, err
 	}
 	c := &Cache{
-		scheme: options.Scheme, mapper: options.Mapper, settings: settled, options: ours,
-		failOnMissing: options.ReaderFailOnMissingInformer, factory: ours.Factory,
+		scheme: options.Scheme, mapper: options.Mapper, settings: settled, options: own,
+		failOnMissing: options.ReaderFailOnMissingInformer, factory: own.Factory,
 		started: make(chan struct{}),
 	}
-	c.lifetime, c.close = context.WithCancel(context.Background())
-	c.mu.resources, c.mu.pending = map[resourceKey]*resource{}, map[resourceKey]chan struct{}{}
+	c.ctx, c.close = context.WithCancel(context.Background())
+	c.mu.resources, c.mu.beingCreated = map[resourceKey]*resource{}, map[resourceKey]chan struct{}{}
 	if c.factory != nil {
-		c.suffix = fmt.Sprintf(" (cache %d)", sharedCaches.Add(1))
+		c.indexSuffix = fmt.Sprintf(" (cache %d)", sharedCaches.Add(1))
 	} else {
 		if err := c.makeFactory(config, options); err != nil {
 			return nil, fmt.Errorf("controllerruntime: %w", err)
@@ -110,8 +111,8 @@ func New(config *rest.Config, options cache.Options, ours Options) (*Cache, erro
 			return nil, fmt.Errorf("controllerruntime: %w", err)
 		}
 	}
-	if ours.Sharding != nil {
-		if err := ours.Sharding.setCache(c); err != nil {
+	if own.Sharding != nil {
+		if err := own.Sharding.setCache(c); err != nil {
 			c.close() // removes the listener from a shared factory
 			return nil, fmt.Errorf("controllerruntime: %w", err)
 		}
@@ -128,28 +129,28 @@ func (c *Cache) reportFailures(handler toolscache.WatchErrorHandlerWithContext) 
 		}
 		reflector := toolscache.NewReflectorWithOptions(&toolscache.ListWatch{}, nil, nil,
 			toolscache.ReflectorOptions{Name: "crdcache", TypeDescription: f.GVR.String()})
-		handler(c.lifetime, reflector, f.Err)
+		handler(c.ctx, reflector, f.Err)
 	}})
 	if err == nil {
-		context.AfterFunc(c.lifetime, handle.Close)
+		context.AfterFunc(c.ctx, handle.Close)
 	}
 	return err
 }
 
 // uses reports whether an informer of the factory belongs to the cache. It waits for resources that are being
 // created, because their informers may fail before that.
-func (c *Cache) uses(gvr schema.GroupVersionResource, view string) bool {
+func (c *Cache) uses(gvr schema.GroupVersionResource, options string) bool {
 	c.mu.RLock()
-	pending := slices.Collect(maps.Values(c.mu.pending))
+	pending := slices.Collect(maps.Values(c.mu.beingCreated))
 	c.mu.RUnlock()
-	for _, made := range pending {
-		<-made
+	for _, created := range pending {
+		<-created
 	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	for _, r := range c.mu.resources {
-		for _, v := range r.views {
-			if s := v.informer().Status(); s.GVR == gvr && s.Options == view {
+		for _, v := range r.informers {
+			if s := v.informer().Status(); s.GVR == gvr && s.Options == options {
 				return true
 			}
 		}

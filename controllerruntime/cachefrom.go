@@ -99,9 +99,9 @@ func (r *router) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	copied := request.Clone(request.Context())
 	copied.URL.Path, copied.URL.RawPath = below, ""
-	asked, ok := readapi.ParseRequest(copied)
-	if !ok || !slices.Contains([]string{"list", "watch", "watch-list"}, asked.Verb) ||
-		!r.isCached(asked.GVR.GroupResource()) {
+	target, ok := readapi.ParseRequest(copied)
+	if !ok || !slices.Contains([]string{"list", "watch", "watch-list"}, target.Verb) ||
+		!r.isCached(target.GVR.GroupResource()) {
 		return r.cluster.RoundTrip(request)
 	}
 	copied.URL.Scheme, copied.URL.Host, copied.Host = r.base.Scheme, r.base.Host, ""

@@ -23,13 +23,13 @@ type result struct {
 	shared bool
 }
 
-// find returns the stored objects of some views that options select. It decodes nothing.
-func (r *resource) find(views []*scopedInformer, options client.ListOptions) ([]result, error) {
+// find returns the stored objects of some informers that options select. It decodes nothing.
+func (r *resource) find(informers []*scopedInformer, options client.ListOptions) ([]result, error) {
 	var all []result
-	for _, v := range views {
+	for _, v := range informers {
 		yield := func(_ string, stored any) bool {
 			if options.LabelSelector == nil || matches(options.LabelSelector, stored) {
-				all = append(all, result{stored, v.shares})
+				all = append(all, result{stored, v.mayShareObjects})
 			}
 			return options.Limit <= 0 || int64(len(all)) < options.Limit
 		}

@@ -17,12 +17,12 @@ import (
 func (f *form) handler(inner toolscache.ResourceEventHandler,
 	record func(deleted any)) toolscache.ResourceEventHandler {
 	name := fmt.Sprintf("%T", inner)
-	if named, ok := inner.(interface{ HandlerName() string }); ok {
-		name = named.HandlerName()
+	if hasName, ok := inner.(interface{ HandlerName() string }); ok {
+		name = hasName.HandlerName()
 	}
-	keys, wants, departed := needsOnlyKeys(inner), handledEventsOf(inner), onLeftShardOf(inner)
+	keys, handles, onLeftShard := needsOnlyKeys(inner), handledEventsOf(inner), onLeftShardOf(inner)
 	if record != nil {
-		inner, wants.delete = deletionRecorder{inner, record}, true
+		inner, handles.delete = deletionRecorder{inner, record}, true
 	}
 	switch {
 	case keys:
@@ -30,17 +30,17 @@ func (f *form) handler(inner toolscache.ResourceEventHandler,
 	case f.kind == unstructuredForm && record == nil:
 		return inner
 	case f.kind != unstructuredForm:
-		d := &decodingHandler{form: f, inner: inner, handles: wants, innerOnLeftShard: departed}
-		if departed != nil {
-			departed = d.onLeftShard
+		d := &decodingHandler{form: f, inner: inner, handles: handles, innerOnLeftShard: onLeftShard}
+		if onLeftShard != nil {
+			onLeftShard = d.onLeftShard
 		}
 		inner = dynamicinformer.MetadataOnly(d)
 	}
 	inner = dynamicinformer.Named(name, inner)
-	if departed == nil {
+	if onLeftShard == nil {
 		return inner
 	}
-	return dynamicinformer.WithLeftShard(inner, departed)
+	return dynamicinformer.WithLeftShard(inner, onLeftShard)
 }
 
 // onLeftShardOf returns the method that a handler has for objects that leave the shard, or nil. It unwraps
@@ -101,12 +101,12 @@ func (d *decodingHandler) OnUpdate(before, after any) {
 	if !ok {
 		return
 	}
-	former, err := d.form.sharedObject(before)
+	previous, err := d.form.sharedObject(before)
 	if err != nil {
 		d.inner.OnAdd(object, false)
 		return
 	}
-	d.inner.OnUpdate(former, object)
+	d.inner.OnUpdate(previous, object)
 }
 
 // OnDelete implements toolscache.ResourceEventHandler.

@@ -24,10 +24,9 @@ type indexes struct {
 	// not changed.
 	names atomic.Pointer[map[string]string]
 
-	// adding serializes additions of functions.
-	adding sync.Mutex
-	// set has the functions so far, or is nil; guarded by adding.
-	set *functions
+	addLock sync.Mutex
+	// set has the functions so far, or is nil; guarded by addLock.
+	set *indexFunctions
 }
 
 // configuredIndex is an index from the config.
@@ -70,13 +69,13 @@ var suffixes = map[formKind]string{typedForm: "", unstructuredForm: " (unstructu
 
 func (r *resource) addIndexers(added toolscache.Indexers) error {
 	x := &r.indexes
-	x.adding.Lock()
-	defer x.adding.Unlock()
+	x.addLock.Lock()
+	defer x.addLock.Unlock()
 	names := map[string]string{}
 	if before := x.names.Load(); before != nil {
 		names = maps.Clone(*before)
 	}
-	next := &functions{form: r.form}
+	next := &indexFunctions{form: r.form}
 	var replaced []string
 	if x.set != nil {
 		next.names, next.functions, replaced = slices.Clone(x.set.names), slices.Clone(x.set.functions),
@@ -102,22 +101,22 @@ func (r *resource) addIndexers(added toolscache.Indexers) error {
 	return nil
 }
 
-// functions are index functions over the objects of a form. As a dynamicinformer.IndexSet they share one
+// indexFunctions are index functions over the objects of a form. As a dynamicinformer.IndexSet they share one
 // decoding of each object.
-type functions struct {
+type indexFunctions struct {
 	form      *form
 	names     []string
 	functions []toolscache.IndexFunc
 }
 
 // Names implements dynamicinformer.IndexSet.
-func (f *functions) Names() []string { return f.names }
+func (f *indexFunctions) Names() []string { return f.names }
 
 // Ordered implements dynamicinformer.IndexSet.
-func (f *functions) Ordered(int) bool { return false }
+func (f *indexFunctions) Ordered(int) bool { return false }
 
 // Indexers implements dynamicinformer.IndexSet.
-func (f *functions) Indexers() toolscache.Indexers {
+func (f *indexFunctions) Indexers() toolscache.Indexers {
 	all := toolscache.Indexers{}
 	for k, name := range f.names {
 		all[name] = func(stored any) ([]string, error) {
@@ -133,7 +132,7 @@ func (f *functions) Indexers() toolscache.Indexers {
 
 // KeysJSON implements dynamicinformer.IndexSet. It reports an object that does not fit the form, and
 // returns no keys for it.
-func (f *functions) KeysJSON(json []byte, keys [][]string) [][]string {
+func (f *indexFunctions) KeysJSON(json []byte, keys [][]string) [][]string {
 	for len(keys) < len(f.names) {
 		keys = append(keys, nil)
 	}

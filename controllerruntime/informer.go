@@ -66,7 +66,7 @@ func (c *Cache) getInformer(ctx context.Context, gvk schema.GroupVersionKind, ob
 		option(&options)
 	}
 	if started && ptr.Deref(options.BlockUntilSynced, true) {
-		if err := r.awaitViews(ctx, object, r.sortedInformers()...); err != nil {
+		if err := r.awaitInformers(ctx, object, r.sortedInformers()...); err != nil {
 			return nil, err
 		}
 	}
@@ -132,7 +132,7 @@ func (i *Informer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHa
 		return nil, fmt.Errorf("%s: the event handler is nil", i.resource.key.gvk)
 	}
 	r := &registration{informer: i}
-	r.syncedChecker = newer.NewSyncedChecker(&doneCheckers{name: r.name, conditions: r.conditions})
+	r.syncedChecker = newer.NewSyncedChecker(&syncCheckers{name: r.name, conditions: r.conditions})
 	for _, v := range i.resource.sortedInformers() {
 		part, err := v.informer().AddEventHandlerWithOptions(i.resource.form.handler(handler,
 			i.resource.recordDeletion), options)
@@ -140,7 +140,7 @@ func (i *Informer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHa
 			r.remove()
 			return nil, err
 		}
-		r.parts = append(r.parts, scopedRegistration{v.informer(), part})
+		r.scoped = append(r.scoped, scopedRegistration{v.informer(), part})
 	}
 	if !i.addRegistration(r) {
 		r.remove()
@@ -190,7 +190,7 @@ func (i *Informer) close() {
 
 // HasSynced reports whether the informer has received its first list of every namespace.
 func (i *Informer) HasSynced() bool {
-	for _, v := range i.resource.views {
+	for _, v := range i.resource.informers {
 		if !v.informer().HasSynced() {
 			return false
 		}
@@ -200,11 +200,11 @@ func (i *Informer) HasSynced() bool {
 
 // newSyncedChecker returns HasSynced as a channel, which stays open if the informer stops first.
 func (i *Informer) newSyncedChecker() syncedChecker {
-	return newer.NewSyncedChecker(&doneCheckers{
+	return newer.NewSyncedChecker(&syncCheckers{
 		name: func() string { return "informer of " + i.resource.key.gvk.String() },
-		conditions: func() (all []condition) {
+		conditions: func() (all []waitCondition) {
 			for _, v := range i.resource.sortedInformers() {
-				all = append(all, condition{v.informer().Synced(), v.informer().Stopped()})
+				all = append(all, waitCondition{v.informer().Synced(), v.informer().Stopped()})
 			}
 			return all
 		},
@@ -216,7 +216,7 @@ func (i *Informer) IsStopped() bool {
 	if i.isClosed() {
 		return true
 	}
-	for _, v := range i.resource.views {
+	for _, v := range i.resource.informers {
 		if !v.informer().IsStopped() {
 			return false
 		}

@@ -27,7 +27,7 @@ const (
 func (c *Cache) Start(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(c.lifetime, func() { cancel(dynamicinformer.ErrStopped) })()
+	defer context.AfterFunc(c.ctx, func() { cancel(dynamicinformer.ErrStopped) })()
 	// Others may use the informers of a shared factory. They stop when the cache releases them.
 	running, stop := context.WithoutCancel(ctx), func() {}
 	if c.options.Factory == nil {
@@ -40,12 +40,12 @@ func (c *Cache) Start(ctx context.Context) error {
 	}
 	defer unregister()
 	done := make(chan struct{})
-	following, unfollow := context.WithCancel(ctx)
+	typesCtx, unfollow := context.WithCancel(ctx)
 	defer unfollow()
 	go func() {
 		defer close(done)
 		if c.types != nil {
-			c.types.run(following)
+			c.types.run(typesCtx)
 		}
 	}()
 	select {
@@ -97,7 +97,7 @@ func (c *Cache) begin(ctx, running context.Context) (unregister func(), err erro
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.lifetime.Err() != nil:
+	case c.ctx.Err() != nil:
 		return nil, fmt.Errorf("start a closed cache: %w", dynamicinformer.ErrStopped)
 	case c.mu.state != cacheNew:
 		return nil, errors.New("informer already started")
@@ -122,12 +122,12 @@ func (c *Cache) hasStarted() bool {
 	}
 }
 
-// end rejects new informers and returns the existing ones. lost is nil if Start's context ended.
-func (c *Cache) end(lost error) []*resource {
+// end rejects new informers and returns the existing ones. cause is nil if Start's context ended.
+func (c *Cache) end(cause error) []*resource {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.state = cacheEnded
-	if lost != nil {
+	if cause != nil {
 		c.mu.state = cacheFactoryStopped
 	}
 	return c.resourcesLocked()
@@ -153,7 +153,7 @@ func (c *Cache) resourcesLocked() []*resource {
 func (c *Cache) WaitForCacheSync(ctx context.Context) bool {
 	select {
 	case <-c.started:
-	case <-c.lifetime.Done():
+	case <-c.ctx.Done():
 		return false
 	case <-ctx.Done():
 		return false
@@ -162,7 +162,7 @@ func (c *Cache) WaitForCacheSync(ctx context.Context) bool {
 	resources := c.resourcesLocked()
 	c.mu.RUnlock()
 	for _, r := range resources {
-		for _, v := range r.views {
+		for _, v := range r.informers {
 			err := awaitReadable(ctx, v.informer())
 			if errors.Is(err, dynamicinformer.ErrStopped) && r.informer.isClosed() && !c.ended() {
 				continue // removed meanwhile

@@ -81,7 +81,7 @@ func (o Options) isSet() bool {
 }
 
 func (o Options) hasPrune() bool {
-	return o.Prune.Presets != nil || o.Prune.Paths != nil || o.Prune.Fields != nil ||
+	return o.Prune.Presets != nil || o.Prune.Paths != nil || o.Prune.PathSteps != nil ||
 		o.Prune.Annotations != nil
 }
 

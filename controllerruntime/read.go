@@ -33,7 +33,7 @@ func (c *Cache) Get(ctx context.Context, key client.ObjectKey, out client.Object
 	if err != nil {
 		return err
 	}
-	r, started, err := c.reading(ctx, gvk, out)
+	r, started, err := c.resourceToRead(ctx, gvk, out)
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (c *Cache) Get(ctx context.Context, key client.ObjectKey, out client.Object
 	if !started {
 		return &cache.ErrCacheNotStarted{}
 	}
-	if err := r.awaitViews(ctx, out, v); err != nil {
+	if err := r.awaitInformers(ctx, out, v); err != nil {
 		return err
 	}
 	stored, err := r.stored(v, key)
@@ -56,14 +56,14 @@ func (c *Cache) Get(ctx context.Context, key client.ObjectKey, out client.Object
 	}
 	options := client.GetOptions{}
 	options.ApplyOptions(opts)
-	if v.shares || ptr.Deref(options.UnsafeDisableDeepCopy, false) {
+	if v.mayShareObjects || ptr.Deref(options.UnsafeDisableDeepCopy, false) {
 		return r.form.writeShared(reflect.ValueOf(out).Elem(), stored)
 	}
 	return r.form.writeCopy(reflect.ValueOf(out).Elem(), stored)
 }
 
-// reading returns the resource for reads of objects like object.
-func (c *Cache) reading(ctx context.Context, gvk schema.GroupVersionKind,
+// resourceToRead returns the resource for reads of objects like object.
+func (c *Cache) resourceToRead(ctx context.Context, gvk schema.GroupVersionKind,
 	object runtime.Object) (r *resource, started bool, err error) {
 	key := resourceKey{gvk, kindOfForm(object)}
 	if c.failOnMissing {
@@ -109,7 +109,7 @@ func (c *Cache) List(ctx context.Context, list client.ObjectList, opts ...client
 	if err != nil {
 		return err
 	}
-	r, started, err := c.reading(ctx, gvk, item)
+	r, started, err := c.resourceToRead(ctx, gvk, item)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (c *Cache) List(ctx context.Context, list client.ObjectList, opts ...client
 	if !started {
 		return &cache.ErrCacheNotStarted{}
 	}
-	if err := r.awaitViews(ctx, item, views...); err != nil {
+	if err := r.awaitInformers(ctx, item, views...); err != nil {
 		return err
 	}
 	found, err := r.find(views, options)

@@ -14,7 +14,7 @@ import (
 type registration struct {
 	syncedChecker
 	informer *Informer
-	parts    []scopedRegistration
+	scoped   []scopedRegistration
 }
 
 // scopedRegistration is a handler's registration with the informer of one view.
@@ -27,7 +27,7 @@ var _ toolscache.ResourceEventHandlerRegistration = (*registration)(nil)
 
 // remove removes the handler from all views. It is idempotent.
 func (r *registration) remove() {
-	for _, p := range r.parts {
+	for _, p := range r.scoped {
 		// it fails only for a registration of another type.
 		_ = p.informer.RemoveEventHandler(p.ResourceEventHandlerRegistration)
 	}
@@ -35,7 +35,7 @@ func (r *registration) remove() {
 
 // HasSynced reports whether the handler has processed the initial list of every namespace.
 func (r *registration) HasSynced() bool {
-	for _, p := range r.parts {
+	for _, p := range r.scoped {
 		if !p.HasSynced() {
 			return false
 		}
@@ -48,9 +48,9 @@ func (r *registration) name() string {
 }
 
 // conditions returns HasSynced of each part. They are never met if the handler is removed first.
-func (r *registration) conditions() (all []condition) {
-	for _, p := range r.parts {
-		all = append(all, condition{newer.Done(p.ResourceEventHandlerRegistration, p.ended()), p.ended()})
+func (r *registration) conditions() (all []waitCondition) {
+	for _, p := range r.scoped {
+		all = append(all, waitCondition{newer.Done(p.ResourceEventHandlerRegistration, p.ended()), p.ended()})
 	}
 	return all
 }
@@ -67,22 +67,22 @@ func (p scopedRegistration) ended() <-chan struct{} {
 // 0.36.
 type syncedChecker = newer.SyncedChecker
 
-// doneCheckers combines several conditions into one cache.DoneChecker.
-type doneCheckers struct {
+// syncCheckers combines several conditions into one cache.DoneChecker.
+type syncCheckers struct {
 	name       func() string
-	conditions func() []condition
+	conditions func() []waitCondition
 
 	mu   sync.Mutex
-	last []condition
+	last []waitCondition
 	done chan struct{} // of last
 }
 
-// condition is a condition to wait for; ended aborts the wait.
-type condition struct{ done, ended <-chan struct{} }
+// waitCondition is a condition to wait for; ended aborts the wait.
+type waitCondition struct{ done, ended <-chan struct{} }
 
-func (c *doneCheckers) Name() string { return c.name() }
+func (c *syncCheckers) Name() string { return c.name() }
 
-func (c *doneCheckers) Done() <-chan struct{} {
+func (c *syncCheckers) Done() <-chan struct{} {
 	all := c.conditions()
 	if len(all) == 1 {
 		return all[0].done
@@ -101,7 +101,7 @@ func (c *doneCheckers) Done() <-chan struct{} {
 	return c.done
 }
 
-func allDone(all []condition) bool {
+func allDone(all []waitCondition) bool {
 	for _, p := range all {
 		select {
 		case <-p.done:
@@ -112,7 +112,7 @@ func allDone(all []condition) bool {
 	return true
 }
 
-func await(all []condition, done chan<- struct{}) {
+func await(all []waitCondition, done chan<- struct{}) {
 	for _, p := range all {
 		select {
 		case <-p.done:

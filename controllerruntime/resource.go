@@ -34,12 +34,13 @@ type resource struct {
 	gvr        schema.GroupVersionResource
 	namespaced bool
 	form       *form
-	// views by namespace; the view of cache.AllNamespaces has the objects of all namespaces without a view.
-	views    map[string]*scopedInformer
-	informer *Informer
-	indexes  indexes
-	// awaited is set after a caller has successfully waited for the informers.
-	awaited atomic.Bool
+	// informers by namespace; that of cache.AllNamespaces has the objects of all namespaces without another
+	// one.
+	informers map[string]*scopedInformer
+	informer  *Informer
+	indexes   indexes
+	// syncAwaited is set after a caller has successfully waited for the informers.
+	syncAwaited atomic.Bool
 	// recordDeletion is called before handlers receive a delete; nil if nothing needs it.
 	recordDeletion func(deleted any)
 	// cacheEnded reports whether the cache was ended by Close or its context.
@@ -49,8 +50,8 @@ type resource struct {
 // scopedInformer is a resource in one namespace or all.
 type scopedInformer struct {
 	handle *dynamicinformer.Handle
-	// shares: readers get shared objects, not copies.
-	shares bool
+	// mayShareObjects: readers get shared objects, not copies.
+	mayShareObjects bool
 }
 
 func (v *scopedInformer) informer() *dynamicinformer.Informer { return v.handle.Informer() }
@@ -69,7 +70,7 @@ func (c *Cache) resource(ctx context.Context, key resourceKey,
 	started = state != cacheNew
 	switch {
 	case state == cacheFactoryStopped:
-		return nil, started, errLost(key.gvk)
+		return nil, started, lostInformerError(key.gvk)
 	case r != nil:
 		return r, started, nil
 	}
@@ -85,13 +86,13 @@ func (c *Cache) resource(ctx context.Context, key resourceKey,
 		c.types.add(mapping)
 	}
 	for {
-		r, made, err := c.findOrReserve(key)
+		r, created, err := c.findOrReserve(key)
 		if r != nil || err != nil {
 			return r, c.hasStarted(), err
 		}
-		if made != nil {
+		if created != nil {
 			select {
-			case <-made: // closed by its creator
+			case <-created: // closed by its creator
 				continue
 			case <-ctx.Done():
 				return nil, c.hasStarted(), context.Cause(ctx)
@@ -103,7 +104,7 @@ func (c *Cache) resource(ctx context.Context, key resourceKey,
 
 // findOrReserve returns a resource if it exists; or a channel that is closed when another caller has created
 // it or has failed to; or nothing, and then the caller must call makeResource.
-func (c *Cache) findOrReserve(key resourceKey) (r *resource, made <-chan struct{}, err error) {
+func (c *Cache) findOrReserve(key resourceKey) (r *resource, created <-chan struct{}, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if r = c.mu.resources[key]; r != nil {
@@ -112,10 +113,10 @@ func (c *Cache) findOrReserve(key resourceKey) (r *resource, made <-chan struct{
 	if err := c.admitsLocked(key); err != nil {
 		return nil, nil, err
 	}
-	if made, ok := c.mu.pending[key]; ok {
-		return nil, made, nil
+	if created, ok := c.mu.beingCreated[key]; ok {
+		return nil, created, nil
 	}
-	c.mu.pending[key] = make(chan struct{})
+	c.mu.beingCreated[key] = make(chan struct{})
 	return nil, nil, nil
 }
 
@@ -134,8 +135,8 @@ func (c *Cache) makeResource(key resourceKey, mapping *meta.RESTMapping,
 	defer func() { // runs even if an index panics
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		close(c.mu.pending[key])
-		delete(c.mu.pending, key)
+		close(c.mu.beingCreated[key])
+		delete(c.mu.beingCreated, key)
 		if err == nil {
 			err = c.admitsLocked(key)
 		}
@@ -155,19 +156,19 @@ func (c *Cache) makeResource(key resourceKey, mapping *meta.RESTMapping,
 func (c *Cache) newResource(key resourceKey, mapping *meta.RESTMapping, form *form) (*resource, error) {
 	r := &resource{
 		key: key, gvr: mapping.Resource, namespaced: mapping.Scope.Name() == meta.RESTScopeNameNamespace,
-		form: form, views: map[string]*scopedInformer{}, cacheEnded: c.ended,
+		form: form, informers: map[string]*scopedInformer{}, cacheEnded: c.ended,
 	}
 	r.recordDeletion = c.options.Sharding.deletionHandler(r)
-	r.informer, r.indexes.suffix = &Informer{resource: r}, suffixes[key.kind]+c.suffix
+	r.informer, r.indexes.suffix = &Informer{resource: r}, suffixes[key.kind]+c.indexSuffix
 	r.informer.syncedChecker = r.informer.newSyncedChecker()
 	settings := c.settings.forType(key.gvk, r.namespaced)
 	for _, namespace := range slices.Sorted(maps.Keys(settings)) {
-		options, err := c.viewOptions(r, namespace, settings[namespace])
+		options, err := c.informerOptions(r, namespace, settings[namespace])
 		if err == nil {
 			var handle *dynamicinformer.Handle
 			if handle, err = c.factory.Acquire(r.gvr, options); err == nil {
-				r.views[namespace] = &scopedInformer{handle: handle,
-					shares: ptr.Deref(settings[namespace].UnsafeDisableDeepCopy, false)}
+				r.informers[namespace] = &scopedInformer{handle: handle,
+					mayShareObjects: ptr.Deref(settings[namespace].UnsafeDisableDeepCopy, false)}
 			}
 		}
 		if err != nil {
@@ -178,8 +179,8 @@ func (c *Cache) newResource(key resourceKey, mapping *meta.RESTMapping, form *fo
 	return r, nil
 }
 
-// viewOptions returns the informer options of a resource in one namespace, or in all.
-func (c *Cache) viewOptions(r *resource, namespace string,
+// informerOptions returns the informer options of a resource in one namespace, or in all.
+func (c *Cache) informerOptions(r *resource, namespace string,
 	config cache.Config) (dynamicinformer.ResourceOptions, error) {
 	options, err := c.storage(r)
 	if err != nil {
@@ -241,19 +242,19 @@ func (c *Cache) storage(r *resource) (dynamicinformer.ResourceOptions, error) {
 		options.Prune = configured.prune
 	}
 	// An index may need more than metadata.
-	if r.key.kind == metadataForm && configured.set == nil && !c.readsWhole(r.key.gvk) {
+	if r.key.kind == metadataForm && configured.set == nil && !c.readsFullObjects(r.key.gvk) {
 		options.Storage = dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}
 	}
 	return options, nil
 }
 
-// readsWhole reports whether whole objects of a kind are read, or are about to be.
-func (c *Cache) readsWhole(gvk schema.GroupVersionKind) bool {
+// readsFullObjects reports whether whole objects of a kind are read, or are about to be.
+func (c *Cache) readsFullObjects(gvk schema.GroupVersionKind) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	for _, kind := range []formKind{typedForm, unstructuredForm} {
 		key := resourceKey{gvk, kind}
-		if c.mu.resources[key] != nil || c.mu.pending[key] != nil {
+		if c.mu.resources[key] != nil || c.mu.beingCreated[key] != nil {
 			return true
 		}
 	}
@@ -263,7 +264,7 @@ func (c *Cache) readsWhole(gvk schema.GroupVersionKind) bool {
 // close releases the informers
 func (r *resource) close() {
 	r.informer.close()
-	for _, v := range r.views {
+	for _, v := range r.informers {
 		v.handle.Release()
 	}
 }
@@ -275,26 +276,26 @@ func errUnknownNamespace(verb string, what any) error {
 
 // informerIn returns the view with the objects of a namespace, or nil.
 func (r *resource) informerIn(namespace string) *scopedInformer {
-	if v, ok := r.views[namespace]; ok {
+	if v, ok := r.informers[namespace]; ok {
 		return v
 	}
-	return r.views[cache.AllNamespaces]
+	return r.informers[cache.AllNamespaces]
 }
 
-// awaitViews waits until views can be read. As in controller-runtime, the error is a timeout, and it says
-// why. The first caller gets an error if its context has ended, even if the informer has synced:
+// awaitInformers waits until informers can be read. As in controller-runtime, the error is a timeout, and it
+// says why. The first caller gets an error if its context has ended, even if the informer has synced:
 // controller-runtime would not have synced yet.
-func (r *resource) awaitViews(ctx context.Context, object any, views ...*scopedInformer) error {
-	late := !r.awaited.Load() && ctx.Err() != nil
-	for _, v := range views {
+func (r *resource) awaitInformers(ctx context.Context, object any, informers ...*scopedInformer) error {
+	timedOut := !r.syncAwaited.Load() && ctx.Err() != nil
+	for _, v := range informers {
 		if r.stoppedUnexpectedly(v) {
-			return errLost(r.key.gvk)
+			return lostInformerError(r.key.gvk)
 		}
-		if v.informer().HasSynced() && !late {
+		if v.informer().HasSynced() && !timedOut {
 			continue
 		}
 		err := context.Cause(ctx)
-		if !late {
+		if !timedOut {
 			err = awaitReadable(ctx, v.informer())
 		}
 		switch {
@@ -306,12 +307,12 @@ func (r *resource) awaitViews(ctx context.Context, object any, views ...*scopedI
 				v.informer().Status()), 0)
 		}
 	}
-	r.awaited.Store(true)
+	r.syncAwaited.Store(true)
 	return nil
 }
 
-// errLost returns the error for an informer that a user of a shared factory has stopped.
-func errLost(gvk schema.GroupVersionKind) error {
+// lostInformerError returns the error for an informer that a user of a shared factory has stopped.
+func lostInformerError(gvk schema.GroupVersionKind) error {
 	return fmt.Errorf("the informer of %s was stopped by another user of the factory, so its objects are out of date: %w", gvk, dynamicinformer.ErrStopped)
 }
 
@@ -326,11 +327,11 @@ func (r *resource) stoppedUnexpectedly(v *scopedInformer) bool {
 	}
 }
 
-// sortedInformers returns the views sorted by namespace.
+// sortedInformers returns the informers sorted by namespace.
 func (r *resource) sortedInformers() []*scopedInformer {
-	all := make([]*scopedInformer, 0, len(r.views))
-	for _, namespace := range slices.Sorted(maps.Keys(r.views)) {
-		all = append(all, r.views[namespace])
+	all := make([]*scopedInformer, 0, len(r.informers))
+	for _, namespace := range slices.Sorted(maps.Keys(r.informers)) {
+		all = append(all, r.informers[namespace])
 	}
 	return all
 }

@@ -41,15 +41,14 @@ type Sharding struct {
 	options ShardingOptions
 	shards  *dynamicinformer.Shard
 	// ranges of all shards, in order.
-	ranges []sharding.Range
-	// setting serializes changes of the ranges.
-	setting sync.Mutex
+	ranges        []sharding.Range
+	setRangesLock sync.Mutex
 
 	mu struct {
 		sync.Mutex
-		cache *Cache
-		kinds []schema.GroupVersionKind // of ShardingOptions.Objects
-		holds map[int]*heldShard
+		cache      *Cache
+		kinds      []schema.GroupVersionKind // of ShardingOptions.Objects
+		heldShards map[int]*heldShard
 		// reconcilers need to know deletions.
 		reconcilers map[schema.GroupVersionKind][]*recentDeletions
 	}
@@ -75,7 +74,7 @@ func NewSharding(options ShardingOptions) (*Sharding, error) {
 		options: options, shards: dynamicinformer.NewShard(options.Key),
 		ranges: sharding.Split(options.Assigner.Shards()),
 	}
-	s.mu.holds, s.mu.reconcilers = map[int]*heldShard{}, map[schema.GroupVersionKind][]*recentDeletions{}
+	s.mu.heldShards, s.mu.reconcilers = map[int]*heldShard{}, map[schema.GroupVersionKind][]*recentDeletions{}
 	return s, nil
 }
 
@@ -140,7 +139,7 @@ func (s *Sharding) addShards(ctx context.Context, ownerships []*shard.Ownership)
 	s.mu.Lock()
 	for k, t := range ownerships {
 		held[k] = newHeldShard(t)
-		s.mu.holds[t.Shard()] = held[k]
+		s.mu.heldShards[t.Shard()] = held[k]
 	}
 	s.mu.Unlock()
 	s.setRanges()
@@ -152,11 +151,11 @@ func (s *Sharding) addShards(ctx context.Context, ownerships []*shard.Ownership)
 
 // setRanges restricts the caches to the shards that are held.
 func (s *Sharding) setRanges() {
-	s.setting.Lock()
-	defer s.setting.Unlock()
+	s.setRangesLock.Lock()
+	defer s.setRangesLock.Unlock()
 	s.mu.Lock()
 	var ranges []sharding.Range
-	for k := range s.mu.holds {
+	for k := range s.mu.heldShards {
 		ranges = append(ranges, s.ranges[k])
 	}
 	s.mu.Unlock()
@@ -167,7 +166,7 @@ func (s *Sharding) setRanges() {
 // and removes the objects from the caches when no work is running.
 func (s *Sharding) drainShard(ctx context.Context, ownership *shard.Ownership) {
 	s.mu.Lock()
-	h := s.mu.holds[ownership.Shard()]
+	h := s.mu.heldShards[ownership.Shard()]
 	s.mu.Unlock()
 	idle := h.startDraining()
 	select {
@@ -178,7 +177,7 @@ func (s *Sharding) drainShard(ctx context.Context, ownership *shard.Ownership) {
 	}
 	h.cancel()
 	s.mu.Lock()
-	delete(s.mu.holds, ownership.Shard())
+	delete(s.mu.heldShards, ownership.Shard())
 	s.mu.Unlock()
 	s.setRanges()
 }

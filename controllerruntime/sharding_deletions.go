@@ -15,9 +15,9 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 )
 
-// deletionMemory limits how long a deletion is remembered that is not reconciled, for instance because
+// deletionRetention limits how long a deletion is remembered that is not reconciled, for instance because
 // predicates exclude it.
-const deletionMemory = time.Hour
+const deletionRetention = time.Hour
 
 // recentDeletions are deleted objects that were not reconciled since. They distinguish deleted objects from
 // objects that left the shard: a sharded cache has neither.
@@ -41,12 +41,12 @@ func (d *recentDeletions) add(key types.NamespacedName, uid types.UID) {
 		d.known, d.lastSweep = map[types.NamespacedName]deletion{}, now
 	}
 	d.known[key] = deletion{uid, now}
-	if now.Sub(d.lastSweep) < deletionMemory {
+	if now.Sub(d.lastSweep) < deletionRetention {
 		return
 	}
 	d.lastSweep = now
 	for key, old := range d.known {
-		if now.Sub(old.at) > deletionMemory {
+		if now.Sub(old.at) > deletionRetention {
 			delete(d.known, key)
 		}
 	}
@@ -86,10 +86,10 @@ func (s *Sharding) deletionHandler(r *resource) func(deleted any) {
 	if s == nil || s.options.Key != sharding.ByUID || s.shardFor(r) == nil {
 		return nil
 	}
-	return func(deleted any) { s.noteDeletion(r.key.gvk, deleted) }
+	return func(deleted any) { s.recordDeletion(r.key.gvk, deleted) }
 }
 
-func (s *Sharding) noteDeletion(gvk schema.GroupVersionKind, deleted any) {
+func (s *Sharding) recordDeletion(gvk schema.GroupVersionKind, deleted any) {
 	if tombstone, ok := deleted.(toolscache.DeletedFinalStateUnknown); ok {
 		deleted = tombstone.Obj
 	}
@@ -111,7 +111,7 @@ func (c *Cache) uidOf(ctx context.Context, key client.ObjectKey, object client.O
 	if err != nil {
 		return "", err
 	}
-	r, _, err := c.reading(ctx, gvk, object)
+	r, _, err := c.resourceToRead(ctx, gvk, object)
 	if err != nil {
 		return "", err
 	}
@@ -119,7 +119,7 @@ func (c *Cache) uidOf(ctx context.Context, key client.ObjectKey, object client.O
 	if v == nil {
 		return "", errUnknownNamespace("get", key)
 	}
-	if err := r.awaitViews(ctx, object, v); err != nil {
+	if err := r.awaitInformers(ctx, object, v); err != nil {
 		return "", err
 	}
 	stored, err := r.stored(v, key)

@@ -109,7 +109,7 @@ func TestShardAwaitsWhatIsBeingMade(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	held := sharding.mu.holds[0]
+	held := sharding.mu.heldShards[0]
 	work()
 	select {
 	case <-held.ready:

@@ -72,7 +72,7 @@ func (r *shardedReconciler) Reconcile(ctx context.Context,
 		return reconcile.Result{}, err
 	}
 	r.sharding.mu.Lock()
-	h := r.sharding.mu.holds[k]
+	h := r.sharding.mu.heldShards[k]
 	r.sharding.mu.Unlock()
 	if h == nil {
 		return reconcile.Result{}, nil

@@ -374,7 +374,7 @@ func run(t *testing.T, s *Sharding) {
 		}
 	})
 	<-assigner.begun
-	for _, h := range s.mu.holds {
+	for _, h := range s.mu.heldShards {
 		<-h.ready
 	}
 }
@@ -438,8 +438,8 @@ func TestDeletionMemory(t *testing.T) {
 	if _, ok := d.uid(key); !ok {
 		t.Error("removed the deletion of another object")
 	}
-	d.known[key] = deletion{"1", time.Now().Add(-2 * deletionMemory)}
-	d.lastSweep = time.Now().Add(-2 * deletionMemory)
+	d.known[key] = deletion{"1", time.Now().Add(-2 * deletionRetention)}
+	d.lastSweep = time.Now().Add(-2 * deletionRetention)
 	d.add(types.NamespacedName{Name: "b"}, "2")
 	if _, ok := d.uid(key); ok {
 		t.Error("an expired deletion is left")

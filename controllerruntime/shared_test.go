@@ -283,7 +283,7 @@ func TestReadingGoesOn(t *testing.T) {
 	// until a caller creates the listed resource.
 	for {
 		second.mu.RLock()
-		making := len(second.mu.pending)
+		making := len(second.mu.beingCreated)
 		second.mu.RUnlock()
 		if making > 0 {
 			break

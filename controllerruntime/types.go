@@ -69,8 +69,8 @@ func (s *typeSource) add(mapping *meta.RESTMapping) {
 }
 
 // Subscribe implements typesource.Source.
-func (s *typeSource) Subscribe(to typesource.Listener) (stop func()) {
-	l := &listener{to: to}
+func (s *typeSource) Subscribe(target typesource.Listener) (stop func()) {
+	l := &listener{target: target}
 	l.mu.reported = map[schema.GroupResource]bool{}
 	s.mu.Lock()
 	for _, t := range s.mu.mapped {
@@ -90,8 +90,8 @@ func (s *typeSource) Subscribe(to typesource.Listener) (stop func()) {
 // listener forwards the types of a tracker, which take precedence over assumed ones. The lock preserves
 // their order; a factory's listener returns quickly.
 type listener struct {
-	to typesource.Listener
-	mu struct {
+	target typesource.Listener
+	mu     struct {
 		sync.Mutex
 		// reported has the types that the tracker has reported.
 		reported map[schema.GroupResource]bool
@@ -103,7 +103,7 @@ func (l *listener) setMapped(t typesource.Type) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.mu.reported[t.GroupResource] {
-		l.to.SetType(t)
+		l.target.SetType(t)
 	}
 }
 
@@ -112,7 +112,7 @@ func (l *listener) SetType(t typesource.Type) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.reported[t.GroupResource] = true
-	l.to.SetType(t)
+	l.target.SetType(t)
 }
 
 // RemoveType implements typesource.Listener. The RESTMapper may find the type again before the tracker.
@@ -120,19 +120,19 @@ func (l *listener) RemoveType(gr schema.GroupResource) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.mu.reported, gr)
-	l.to.RemoveType(gr)
+	l.target.RemoveType(gr)
 }
 
 // SetUnknown implements typesource.Listener.
 func (l *listener) SetUnknown(unknown map[schema.GroupVersion]error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.to.SetUnknown(unknown)
+	l.target.SetUnknown(unknown)
 }
 
 // SetComplete implements typesource.Listener.
 func (l *listener) SetComplete() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.to.SetComplete()
+	l.target.SetComplete()
 }

@@ -30,9 +30,9 @@ type apiServiceStore struct {
 	known map[string]*apiService
 	// onListed is called after each complete list; first is true for the first one.
 	onListed func(first bool)
-	// changed is called after each change. remote is false for group versions that the server serves itself,
+	// onChange is called after each change. remote is false for group versions that the server serves itself,
 	// which the CRD watch reports better.
-	changed func(remote bool)
+	onChange func(remote bool)
 }
 
 var _ cache.TransformingStore = (*apiServiceStore)(nil)
@@ -70,16 +70,16 @@ func availableStatus(o *unstructured.Unstructured) string {
 	return ""
 }
 
-func (s *apiServiceStore) Add(obj any) error    { return s.put(obj) }
-func (s *apiServiceStore) Update(obj any) error { return s.put(obj) }
+func (s *apiServiceStore) Add(obj any) error    { return s.upsert(obj) }
+func (s *apiServiceStore) Update(obj any) error { return s.upsert(obj) }
 func (s *apiServiceStore) Resync() error        { return nil }
 
-func (s *apiServiceStore) put(obj any) error {
+func (s *apiServiceStore) upsert(obj any) error {
 	now := shrinkAPIService(obj)
 	old := s.known[now.Name]
 	s.known[now.Name] = now
 	if old == nil || old.digest != now.digest {
-		s.changed(now.remote || old != nil && old.remote)
+		s.onChange(now.remote || old != nil && old.remote)
 	}
 	return nil
 }
@@ -88,7 +88,7 @@ func (s *apiServiceStore) Delete(obj any) error {
 	o := shrinkAPIService(obj)
 	if s.known[o.Name] != nil {
 		delete(s.known, o.Name)
-		s.changed(o.remote)
+		s.onChange(o.remote)
 	}
 	return nil
 }
@@ -105,7 +105,7 @@ func (s *apiServiceStore) Replace(list []any, _ string) error {
 	s.known = next
 	s.onListed(first)
 	if !first && !same {
-		s.changed(true)
+		s.onChange(true)
 	}
 	return nil
 }

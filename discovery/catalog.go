@@ -16,11 +16,11 @@ import (
 // server lists them, and in each group the preferred version first. The first of several matches is therefore
 // the one that kubectl would choose.
 type Catalog struct {
-	resources []Resource
-	order     []group // groups and versions in the server's order, without resources
-	unknown   []GroupFailure
-	fetched   time.Time
-	refresh   error
+	resources           []Resource
+	order               []group // groups and versions in the server's order, without resources
+	failedGroupVersions []GroupFailure
+	fetchedAt           time.Time
+	refreshErr          error
 
 	// The indexes hold positions in resources, ascending.
 	byGVR      map[schema.GroupVersionResource]int
@@ -52,15 +52,15 @@ func (c *Catalog) Groups() []string {
 	return out
 }
 
-// Unknown returns the group versions with failed or stale discovery. Their earlier types are part of
-// Resources, marked Stale.
-func (c *Catalog) Unknown() []GroupFailure { return slices.Clone(c.unknown) }
+// FailedGroupVersions returns the group versions with failed or stale discovery. Their earlier types are part
+// of Resources, marked Stale.
+func (c *Catalog) FailedGroupVersions() []GroupFailure { return slices.Clone(c.failedGroupVersions) }
 
 // ConfirmedAt returns when the oldest part of the catalog was confirmed by the server.
-func (c *Catalog) ConfirmedAt() time.Time { return c.fetched }
+func (c *Catalog) ConfirmedAt() time.Time { return c.fetchedAt }
 
 // RefreshErr returns an error if the catalog has exceeded its TTL and could not be refreshed.
-func (c *Catalog) RefreshErr() error { return c.refresh }
+func (c *Catalog) RefreshErr() error { return c.refreshErr }
 
 // newCatalog indexes the groups of documents, which come in order of preference.
 func newCatalog(documents ...[]group) *Catalog {
@@ -71,8 +71,8 @@ func newCatalog(documents ...[]group) *Catalog {
 		byKind:     map[string][]int{},
 		byCategory: map[string][]int{},
 	}
-	for _, groups := range documents {
-		for _, g := range groups {
+	for _, merged := range documents {
+		for _, g := range merged {
 			c.addGroup(g)
 		}
 	}
@@ -100,7 +100,7 @@ func (c *Catalog) addGroup(g group) {
 	for _, v := range g.Versions {
 		gv := schema.GroupVersion{Group: g.Name, Version: v.Name}
 		if v.Failure != "" {
-			c.unknown = append(c.unknown, failureOf(gv, v))
+			c.failedGroupVersions = append(c.failedGroupVersions, failureOf(gv, v))
 		}
 		for _, r := range v.Resources {
 			c.addResource(gv, r, served[r.Name], v.Failure != "")
@@ -117,7 +117,7 @@ func failureOf(gv schema.GroupVersion, v version) GroupFailure {
 
 func (c *Catalog) addResource(gv schema.GroupVersion, r resource, served []string, stale bool) {
 	gvr := gv.WithResource(r.Name)
-	if _, twice := c.byGVR[gvr]; twice {
+	if _, duplicate := c.byGVR[gvr]; duplicate {
 		return
 	}
 	out := Resource{

@@ -70,12 +70,12 @@ type Client struct {
 	mu struct {
 		sync.Mutex
 		catalog *Catalog
-		from    builtFrom
+		inputs  catalogInputs
 	}
 }
 
-// builtFrom identifies the contents a catalog was built from. core may be nil.
-type builtFrom struct{ core, named *content }
+// catalogInputs identifies the contents a catalog was built from. core may be nil.
+type catalogInputs struct{ core, named *content }
 
 // NewClient returns a Client for the server of config. It does not contact the server.
 func NewClient(config *rest.Config, options Options) (*Client, error) {
@@ -101,7 +101,7 @@ func newSource(t *transport, p part, options Options) *source {
 	}
 	if options.CacheDir != "" {
 		file := newDiskFile(options.CacheDir, t.server(), p.path)
-		s.load, s.stored = func() *snapshot { return file.load(time.Now()) }, file.store
+		s.load, s.onStored = func() *snapshot { return file.load(time.Now()) }, file.store
 	}
 	return s
 }
@@ -139,22 +139,22 @@ func (c *Client) Resolve(ctx context.Context, name string) (Resolution, error) {
 	if err != nil {
 		return Resolution{}, err
 	}
-	began := time.Now()
+	startedAt := time.Now()
 	withCore := needsCore(n)
 	catalog, err := c.cachedOrLatest(ctx, withCore)
 	if err != nil {
 		return Resolution{}, err
 	}
 	res, err := catalog.ResolveName(n)
-	var miss *NoMatchError
-	if !errors.As(err, &miss) {
+	var noMatch *NoMatchError
+	if !errors.As(err, &noMatch) {
 		return res, err
 	}
 	// If this call has already fetched the catalog, this does not send another request.
-	catalog, err = c.fetchSince(ctx, withCore, began)
+	catalog, err = c.fetchSince(ctx, withCore, startedAt)
 	if err != nil {
-		miss.RefreshErr = err
-		return Resolution{}, miss
+		noMatch.RefreshErr = err
+		return Resolution{}, noMatch
 	}
 	return catalog.ResolveName(n)
 }
@@ -170,7 +170,7 @@ func (c *Client) cachedOrLatest(ctx context.Context, withCore bool) (*Catalog, e
 		return nil, err
 	}
 	old := *c.assemble(core, named)
-	old.refresh = err
+	old.refreshErr = err
 	return &old, nil
 }
 
@@ -195,7 +195,7 @@ func (c *Client) fetchSince(ctx context.Context, withCore bool, t time.Time) (*C
 // assemble builds the catalog of two snapshots; core can be nil. It reuses the last catalog if the contents
 // are the same, because the server answered "not modified".
 func (c *Client) assemble(core, named *snapshot) *Catalog {
-	key := builtFrom{named: named.content}
+	key := catalogInputs{named: named.content}
 	fetched := named.started
 	documents := [][]group{named.Groups}
 	if core != nil {
@@ -207,13 +207,13 @@ func (c *Client) assemble(core, named *snapshot) *Catalog {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.mu.catalog == nil || c.mu.from != key {
-		c.mu.catalog, c.mu.from = newCatalog(documents...), key
+	if c.mu.catalog == nil || c.mu.inputs != key {
+		c.mu.catalog, c.mu.inputs = newCatalog(documents...), key
 	}
-	if !c.mu.catalog.fetched.Equal(fetched) {
-		renewed := *c.mu.catalog
-		renewed.fetched = fetched
-		c.mu.catalog = &renewed
+	if !c.mu.catalog.fetchedAt.Equal(fetched) {
+		updated := *c.mu.catalog
+		updated.fetchedAt = fetched
+		c.mu.catalog = &updated
 	}
 	return c.mu.catalog
 }

@@ -88,7 +88,7 @@ func TestOneGroupFails(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := after.Unknown(); len(got) != 1 || got[0].GroupVersion.String() != "cert-manager.io/v1" {
+			if got := after.FailedGroupVersions(); len(got) != 1 || got[0].GroupVersion.String() != "cert-manager.io/v1" {
 				t.Errorf("unknown = %v, want cert-manager.io/v1 alone", got)
 			}
 			want := before.Resources()

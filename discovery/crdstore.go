@@ -91,13 +91,13 @@ func (s *crdStore) Delete(obj any) error {
 // Replace processes a complete list. An error makes the reflector list again.
 func (s *crdStore) Replace(list []any, _ string) error {
 	definitions := make([]*crd.Definition, 0, len(list))
-	var rest []unreadable
+	var unreadableCRDs []unreadable
 	for _, obj := range list {
 		if o := shrinkCRD(obj); o.err != nil {
-			rest = append(rest, o.unreadable())
+			unreadableCRDs = append(unreadableCRDs, o.unreadable())
 		} else {
 			definitions = append(definitions, o.definition)
 		}
 	}
-	return s.replace(definitions, rest)
+	return s.replace(definitions, unreadableCRDs)
 }

@@ -16,7 +16,7 @@
 // A Tracker follows the types of a server, and notifies its subscribers:
 //
 //	tracker, err := discovery.NewTracker(config, discovery.TrackerOptions{})
-//	tracker.Subscribe(func(e discovery.Event) { fmt.Println(e.Kind, e.Type.GroupResource) })
+//	tracker.Subscribe(func(e discovery.Event) { fmt.Println(e.Action, e.Type.GroupResource) })
 //	go tracker.Run(ctx)
 //	err = tracker.WaitForSync(ctx)
 //	res, err := tracker.Snapshot().Catalog().Resolve("certs")

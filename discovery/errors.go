@@ -46,8 +46,8 @@ type NoMatchError struct {
 	Name string
 	// Suggestions are at most five similar names that exist, the most similar first.
 	Suggestions []string
-	// Unknown are the group versions with failed discovery that may contain the name.
-	Unknown []GroupFailure
+	// FailedGroupVersions are the group versions with failed discovery that may contain the name.
+	FailedGroupVersions []GroupFailure
 	// RefreshErr is set if refreshing failed, so that the answer is based on an older catalog.
 	RefreshErr error
 }
@@ -58,9 +58,9 @@ func (e *NoMatchError) Error() string {
 	if len(e.Suggestions) > 0 {
 		fmt.Fprintf(&b, "; did you mean %s?", strings.Join(e.Suggestions, ", "))
 	}
-	if len(e.Unknown) > 0 {
-		parts := make([]string, len(e.Unknown))
-		for i, f := range e.Unknown {
+	if len(e.FailedGroupVersions) > 0 {
+		parts := make([]string, len(e.FailedGroupVersions))
+		for i, f := range e.FailedGroupVersions {
 			parts[i] = f.String()
 		}
 		fmt.Fprintf(&b, "; it may be in a group that could not be discovered (%s)", strings.Join(parts, "; "))

@@ -5,36 +5,37 @@ import (
 	"strings"
 )
 
-// EventKind is the kind of a change.
-type EventKind string
+// EventAction says what happened to a type.
+type EventAction string
 
 const (
 	// Added is sent for every existing type when a handler subscribes, and for every new one.
-	Added EventKind = "Added"
+	Added EventAction = "Added"
 	// Changed is sent when a type changes in anything except its schema; see Event.Changes.
-	Changed EventKind = "Changed"
+	Changed EventAction = "Changed"
 	// Removed is sent when a type is confirmed absent. A CRD that was deleted and created again is Removed
 	// and then Added, even if both were observed together.
-	Removed EventKind = "Removed"
+	Removed EventAction = "Removed"
 	// Synced is sent once to each handler, after the Added events of all existing types, and not before
 	// TrackerStatus.Synced is true. Its Type is empty.
-	Synced EventKind = "Synced"
-	// Unknown is sent when the set of unknown group versions changes; see Event.Unknown. When a group version
-	// becomes known again, the events of its types are sent first. The Type of an Unknown event is empty.
-	Unknown EventKind = "Unknown"
+	Synced EventAction = "Synced"
+	// FailuresChanged is sent when the set of group versions with failed or stale discovery changes; see
+	// Event.FailedGroupVersions. When discovery of a group version succeeds again, the events of its types
+	// are sent first. The Type of the event is empty.
+	FailuresChanged EventAction = "Unknown"
 )
 
 // Event is a change of the served types.
 type Event struct {
-	Kind EventKind
+	Action EventAction
 	// Type is the current type; for Removed, the last one.
 	Type Type
 	// Old is the previous type, for Changed only.
 	Old Type
 	// Changes are the differences between Old and Type, for Changed only.
 	Changes Change
-	// Unknown lists all group versions with failed or stale discovery, for Unknown only.
-	Unknown []GroupFailure
+	// FailedGroupVersions lists all group versions with failed or stale discovery, for FailuresChanged only.
+	FailedGroupVersions []GroupFailure
 }
 
 // Change is a set of the aspects of a type that changed.

@@ -6,9 +6,9 @@ import (
 )
 
 const (
-	// followUps is the number of rounds after a changed APIService, because the API server updates its
-	// discovery documents later.
-	followUps = 3
+	// extraRoundsAfterChange is the number of rounds after a changed APIService, because the API server
+	// updates its discovery documents later.
+	extraRoundsAfterChange = 3
 	// longestRetry limits the pause after a round that left group versions unknown.
 	longestRetry = 30 * time.Second
 )
@@ -20,14 +20,14 @@ type roundTimer struct {
 	extraRounds int  // number of rounds to do after a changed APIService
 }
 
-// changed records that an APIService changed, and resets the pauses.
-func (p *roundTimer) changed() { p.retries, p.extraRounds = 0, followUps }
+// sourceChanged records that an APIService changed, and resets the pauses.
+func (p *roundTimer) sourceChanged() { p.retries, p.extraRounds = 0, extraRoundsAfterChange }
 
-// recordRound records the result of a round; unknown is the number of unknown group versions.
-func (p *roundTimer) recordRound(err error, unknown int) {
+// recordRound records the result of a round; failed is the number of failed group versions.
+func (p *roundTimer) recordRound(err error, failed int) {
 	p.failed = err != nil
 	switch {
-	case p.failed || unknown > 0:
+	case p.failed || failed > 0:
 		p.retries++
 	case p.extraRounds > 0:
 		p.extraRounds--

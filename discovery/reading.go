@@ -7,10 +7,10 @@ import (
 	"github.com/crdcache/crdcache/internal/naming"
 )
 
-// Matches reports whether the reading matches a type that is not in a Catalog. names are its names: the
+// Matches reports whether the interpretation matches a type that is not in a Catalog. resourceNames are the
 // plural, then singular, kind, short names and categories, if known. Patterns are compared with the plural.
 // Unlike Resolve, it does not choose between matching types.
-func (r Interpretation) Matches(group string, versions, names []string) bool {
+func (r Interpretation) Matches(group string, versions, resourceNames []string) bool {
 	if r.Version != "" && !slices.Contains(versions, r.Version) {
 		return false
 	}
@@ -18,7 +18,8 @@ func (r Interpretation) Matches(group string, versions, names []string) bool {
 		return false
 	}
 	if strings.Contains(r.Resource, "*") {
-		return naming.Match(r.Resource, names[0])
+		return naming.Match(r.Resource, resourceNames[0])
 	}
-	return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, r.Resource) })
+	return slices.ContainsFunc(resourceNames,
+		func(name string) bool { return strings.EqualFold(name, r.Resource) })
 }

@@ -70,8 +70,8 @@ func (c *Catalog) matchNames(r Interpretation) []int {
 	return out
 }
 
-func exactGroup(group, given string) bool  { return given == "" || group == given }
-func groupPrefix(group, given string) bool { return strings.HasPrefix(group, given) }
+func exactGroup(group, requested string) bool  { return requested == "" || group == requested }
+func groupPrefix(group, requested string) bool { return strings.HasPrefix(group, requested) }
 
 // filter returns the positions that fit the version and group of the reading.
 func (c *Catalog) filter(positions []int, r Interpretation, groupFits func(group, given string) bool) []int {
@@ -104,7 +104,7 @@ func (c *Catalog) alternatives(positions, chosen []int) []Resource {
 
 // expand divides the members of a category or wildcard into watchable and skipped ones.
 func (c *Catalog) expand(members []int) Resolution {
-	res := Resolution{Unknown: c.Unknown()}
+	res := Resolution{FailedGroupVersions: c.FailedGroupVersions()}
 	for _, i := range members {
 		r := c.resources[i]
 		if reason := skipReason(r); reason != "" {
@@ -122,7 +122,7 @@ func (c *Catalog) expandWildcard(n Name) (Resolution, error) {
 	var members []int
 	for i := range c.resources {
 		if slices.ContainsFunc(n.Interpretations,
-			func(r Interpretation) bool { return c.fitsPattern(i, r) }) {
+			func(r Interpretation) bool { return c.matchesPattern(i, r) }) {
 			members = append(members, i)
 		}
 	}
@@ -138,12 +138,12 @@ func (c *Catalog) expandWildcard(n Name) (Resolution, error) {
 			res.Skipped = append(res.Skipped, Skip{GVR: gvr, Reason: SkipSubresource})
 		}
 	}
-	res.Unknown = slices.DeleteFunc(res.Unknown,
-		func(f GroupFailure) bool { return !n.mayBeIn(f.GroupVersion) })
+	res.FailedGroupVersions = slices.DeleteFunc(res.FailedGroupVersions,
+		func(f GroupFailure) bool { return !n.couldBeIn(f.GroupVersion) })
 	return res, nil
 }
 
-func (c *Catalog) fitsPattern(i int, r Interpretation) bool {
+func (c *Catalog) matchesPattern(i int, r Interpretation) bool {
 	res := c.resources[i]
 	if r.Version == "" && !res.Preferred || r.Version != "" && r.Version != res.GVR.Version {
 		return false
@@ -154,8 +154,8 @@ func (c *Catalog) fitsPattern(i int, r Interpretation) bool {
 	return naming.Match(r.Resource, res.GVR.Resource)
 }
 
-// mayBeIn reports whether some reading of n allows types of gv.
-func (n Name) mayBeIn(gv schema.GroupVersion) bool {
+// couldBeIn reports whether some reading of n allows types of gv.
+func (n Name) couldBeIn(gv schema.GroupVersion) bool {
 	return slices.ContainsFunc(n.Interpretations, func(r Interpretation) bool {
 		if r.Version != "" && r.Version != gv.Version {
 			return false
@@ -167,9 +167,9 @@ func (n Name) mayBeIn(gv schema.GroupVersion) bool {
 // noMatch describes a miss.
 func (c *Catalog) noMatch(n Name) error {
 	e := &NoMatchError{Name: n.Raw, Suggestions: c.suggest(n)}
-	for _, f := range c.unknown {
-		if n.mayBeIn(f.GroupVersion) {
-			e.Unknown = append(e.Unknown, f)
+	for _, f := range c.failedGroupVersions {
+		if n.couldBeIn(f.GroupVersion) {
+			e.FailedGroupVersions = append(e.FailedGroupVersions, f)
 		}
 	}
 	return e

@@ -160,8 +160,8 @@ func TestSkipped(t *testing.T) {
 	if !slices.ContainsFunc(all.Resources, func(r Resource) bool { return r.GVR == stale && r.Stale }) {
 		t.Error("the wildcard lacks a known member whose group version is stale")
 	}
-	if len(all.Unknown) != 1 || !errors.Is(all.Unknown[0].Err, ErrStale) {
-		t.Errorf("unknown = %v, want storage.k8s.io/v1 as stale", all.Unknown)
+	if len(all.FailedGroupVersions) != 1 || !errors.Is(all.FailedGroupVersions[0].Err, ErrStale) {
+		t.Errorf("unknown = %v, want storage.k8s.io/v1 as stale", all.FailedGroupVersions)
 	}
 }
 
@@ -200,8 +200,8 @@ func TestNoMatch(t *testing.T) {
 			if first != tt.suggestion || len(miss.Suggestions) > maxSuggestions {
 				t.Errorf("suggestions = %v, want %q first", miss.Suggestions, tt.suggestion)
 			}
-			if len(miss.Unknown) != tt.unknown {
-				t.Errorf("unknown = %v, want %d", miss.Unknown, tt.unknown)
+			if len(miss.FailedGroupVersions) != tt.unknown {
+				t.Errorf("unknown = %v, want %d", miss.FailedGroupVersions, tt.unknown)
 			}
 		})
 	}

@@ -95,9 +95,9 @@ type Resolution struct {
 	// Skipped are members of a category or wildcard that cannot be listed and watched. It is empty for a
 	// single type, which is returned whatever its verbs are.
 	Skipped []Skip
-	// Unknown are the group versions with failed or stale discovery. Their earlier types are members of a
-	// wildcard or category, marked Stale; there may be others.
-	Unknown []GroupFailure
+	// FailedGroupVersions are the group versions with failed or stale discovery. Their earlier types are
+	// members of a wildcard or category, marked Stale; there may be others.
+	FailedGroupVersions []GroupFailure
 }
 
 // skipReason returns why r is excluded from wildcards and categories, or "".

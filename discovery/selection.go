@@ -85,24 +85,24 @@ func (s *Selection) Types(catalog *Catalog) (types []Selected, absent map[string
 	seen := map[schema.GroupResource]int{}
 	for i, m := range s.nameResults(catalog) {
 		name := s.names[i]
-		there := m.many && m.err == nil
+		exists := m.many && m.err == nil
 		for _, c := range m.types {
 			r, ok := preferred[c.GroupResource]
 			if c.Version != "" {
 				r, ok = catalog.Lookup(c.WithVersion(c.Version))
 			}
-			there = there || ok
-			before, known := seen[c.GroupResource]
+			exists = exists || ok
+			previous, known := seen[c.GroupResource]
 			switch {
 			case !ok:
 			case !known:
 				seen[c.GroupResource] = len(types)
 				types = append(types, Selected{r, name.Raw, m.many})
-			case types[before].FromPattern && !m.many:
-				types[before].Name, types[before].FromPattern = name.Raw, false
+			case types[previous].FromPattern && !m.many:
+				types[previous].Name, types[previous].FromPattern = name.Raw, false
 			}
 		}
-		if !there {
+		if !exists {
 			absent[name.Raw] = m.err
 			if m.err == nil { // the type that it matched before is gone; it may match another one
 				absent[name.Raw] = catalog.noMatch(name)

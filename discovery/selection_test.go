@@ -68,7 +68,7 @@ func TestSelection(t *testing.T) {
 	one := schema.GroupVersionResource{Group: "z.io", Version: "v1", Resource: "widgets"}
 	if types, absent := named.Types(catalogWith("", one)); len(types) != 1 || types[0].Name != "widgets" ||
 		types[0].FromPattern || len(absent) > 0 {
-		t.Errorf("a type that a pattern and a name stand for: %+v, %v", types, absent)
+		t.Errorf("a type that matches a pattern and a name: %+v, %v", types, absent)
 	}
 	of := func(group, version, resource string) schema.GroupVersionResource {
 		return schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
@@ -79,25 +79,25 @@ func TestSelection(t *testing.T) {
 	}
 	for _, step := range []struct {
 		reason, failure string
-		there           []schema.GroupVersionResource
+		served          []schema.GroupVersionResource
 		want, absent    []string
 	}{
-		{"nothing is there", "", nil, nil, []string{"*.demo.io", "boxes.v1.demo.io", "none", "widgets"}},
+		{"no types", "", nil, nil, []string{"*.demo.io", "boxes.v1.demo.io", "none", "widgets"}},
 		{"first types", "", []schema.GroupVersionResource{of("z.io", "v1", "widgets"),
 			of("demo.io", "v2", "boxes"), of("demo.io", "v1", "boxes")},
 			[]string{"widgets.v1.z.io", "boxes.v1.demo.io"}, []string{"none"}},
-		{"another widget comes before, a pattern grows", "",
+		{"another group has widgets, another type matches the pattern", "",
 			[]schema.GroupVersionResource{of("a.io", "v1", "widgets"), of("z.io", "v2", "widgets"),
 				of("demo.io", "v1", "boxes"), of("demo.io", "v1", "lids")},
 			[]string{"widgets.v2.z.io", "boxes.v1.demo.io", "lids.v1.demo.io"}, []string{"none"}},
-		{"the widget goes, another one is not meant, and the version of a box goes", "",
+		{"widgets of z.io and a version of boxes are removed", "",
 			[]schema.GroupVersionResource{of("a.io", "v1", "widgets"), of("demo.io", "v2", "boxes")},
 			[]string{"boxes.v2.demo.io"}, []string{"boxes.v1.demo.io", "none", "widgets"}},
 		{"discovery fails", "no answer", []schema.GroupVersionResource{of("z.io", "v1", "widgets"),
 			of("demo.io", "v1", "lids")},
 			[]string{"widgets.v1.z.io", "lids.v1.demo.io"}, []string{"boxes.v1.demo.io", "none"}},
 	} {
-		types, absent := s.Types(catalogWith(step.failure, step.there...))
+		types, absent := s.Types(catalogWith(step.failure, step.served...))
 		var got []string
 		for _, one := range types {
 			got = append(got, one.String())
@@ -119,6 +119,6 @@ func TestSelection(t *testing.T) {
 		}
 	}
 	if _, err := NewSelection("a b"); err == nil {
-		t.Error("what is no name is taken for one")
+		t.Error("an invalid name is accepted")
 	}
 }

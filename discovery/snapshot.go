@@ -10,15 +10,15 @@ import (
 
 // Snapshot is the state of a Tracker at one moment. It is immutable and safe for concurrent use.
 type Snapshot struct {
-	types   map[schema.GroupResource]Type
-	order   []group // groups and their versions in the server's order, without resources
-	unknown []GroupFailure
+	types               map[schema.GroupResource]Type
+	order               []group // groups and their versions in the server's order, without resources
+	failedGroupVersions []GroupFailure
 
 	catalog func() *Catalog
 }
 
 func newSnapshot(s *state) *Snapshot {
-	out := &Snapshot{types: maps.Clone(s.types), order: s.order, unknown: s.unknown}
+	out := &Snapshot{types: maps.Clone(s.types), order: s.order, failedGroupVersions: s.failedGroupVersions}
 	out.catalog = sync.OnceValue(func() *Catalog { return catalogOf(out) })
 	return out
 }

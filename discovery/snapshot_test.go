@@ -26,7 +26,7 @@ func TestSnapshotCatalog(t *testing.T) {
 	if diff := cmp.Diff(direct.Groups(), got.Groups()); diff != "" {
 		t.Errorf("groups (-discovery +snapshot):\n%s", diff)
 	}
-	if u := got.Unknown(); len(u) != 1 || !errors.Is(u[0].Err, ErrStale) {
+	if u := got.FailedGroupVersions(); len(u) != 1 || !errors.Is(u[0].Err, ErrStale) {
 		t.Errorf("unknown = %v", u)
 	}
 }

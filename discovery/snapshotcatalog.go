@@ -26,7 +26,7 @@ func catalogOf(s *Snapshot) *Catalog {
 			named(t.GroupResource.Group).addType(t)
 		}
 	}
-	for _, f := range s.unknown {
+	for _, f := range s.failedGroupVersions {
 		v := named(f.GroupVersion.Group).version(f.GroupVersion.Version)
 		v.Failure, v.Stale = f.Err.Error(), errors.Is(f.Err, ErrStale)
 	}
@@ -43,8 +43,8 @@ func (g *group) addType(t Type) {
 		if !v.Served {
 			continue
 		}
-		have := g.version(v.Name)
-		have.Resources = append(have.Resources, resource{
+		existing := g.version(v.Name)
+		existing.Resources = append(existing.Resources, resource{
 			Name: t.GroupResource.Resource, Singular: t.Singular,
 			Kind: v.Kind.Kind, KindGroup: v.Kind.Group, KindVersion: v.Kind.Version,
 			Namespaced: t.Scope == Namespaced, Verbs: v.Verbs, ShortNames: t.ShortNames,

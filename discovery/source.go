@@ -21,16 +21,16 @@ type source struct {
 	fetch    func(ctx context.Context, earlier *content) (*content, error)
 	// load returns the snapshot of another process. It is called once, before the first fetch. Optional.
 	load func() *snapshot
-	// stored is called with each new snapshot, without locks and before callers see it. Optional.
-	stored func(snapshot)
+	// onStored is called with each new snapshot, without locks and before callers see it. Optional.
+	onStored func(snapshot)
 
-	loaded sync.Once
+	loadFromDisk sync.Once
 
 	mu struct {
 		sync.Mutex
-		latest  *snapshot
-		started time.Time // when the latest fetch began, successful or not
-		flight  *fetchInProgress
+		latest     *snapshot
+		started    time.Time // when the latest fetch began, successful or not
+		inProgress *fetchInProgress
 	}
 }
 
@@ -45,7 +45,7 @@ type fetchInProgress struct {
 
 // loadOnce loads the snapshot of another process.
 func (s *source) loadOnce() {
-	s.loaded.Do(func() {
+	s.loadFromDisk.Do(func() {
 		if s.load == nil {
 			return
 		}
@@ -74,7 +74,7 @@ func (s *source) since(ctx context.Context, t time.Time) (*snapshot, error) {
 			s.mu.Unlock()
 			return latest, nil
 		}
-		if wait := s.interval - time.Since(s.mu.started); s.mu.flight == nil &&
+		if wait := s.interval - time.Since(s.mu.started); s.mu.inProgress == nil &&
 			!s.mu.started.IsZero() && wait > 0 {
 			s.mu.Unlock()
 			if err := sleep(ctx, wait); err != nil {
@@ -93,15 +93,15 @@ func (s *source) since(ctx context.Context, t time.Time) (*snapshot, error) {
 	}
 }
 
-// joinLocked returns the flight in progress, or starts one.
+// joinLocked returns the fetch in progress, or starts one.
 func (s *source) joinLocked() *fetchInProgress {
-	if f := s.mu.flight; f != nil {
+	if f := s.mu.inProgress; f != nil {
 		f.waiters++
 		return f
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &fetchInProgress{done: make(chan struct{}), started: time.Now(), cancel: cancel, waiters: 1}
-	s.mu.flight, s.mu.started = f, f.started
+	s.mu.inProgress, s.mu.started = f, f.started
 	// The goroutine ends with its requests, which have a timeout, or when the last waiter gives up.
 	go s.run(ctx, f, s.mu.latest)
 	return f
@@ -117,8 +117,8 @@ func (s *source) run(ctx context.Context, f *fetchInProgress, earlier *snapshot)
 	var next *snapshot
 	if err == nil {
 		next = &snapshot{content: c, started: f.started}
-		if s.stored != nil {
-			s.stored(*next)
+		if s.onStored != nil {
+			s.onStored(*next)
 		}
 	}
 	s.mu.Lock()
@@ -126,8 +126,8 @@ func (s *source) run(ctx context.Context, f *fetchInProgress, earlier *snapshot)
 	if next != nil {
 		s.mu.latest = next
 	}
-	if s.mu.flight == f {
-		s.mu.flight = nil
+	if s.mu.inProgress == f {
+		s.mu.inProgress = nil
 	}
 	f.err = err
 	close(f.done)
@@ -144,9 +144,9 @@ func (s *source) await(ctx context.Context, f *fetchInProgress) error {
 	defer s.mu.Unlock()
 	if f.waiters--; f.waiters == 0 {
 		f.cancel()
-		// New callers must not join a cancelled flight.
-		if s.mu.flight == f {
-			s.mu.flight = nil
+		// New callers must not join a cancelled fetch.
+		if s.mu.inProgress == f {
+			s.mu.inProgress = nil
 		}
 	}
 	return ctx.Err()

@@ -94,13 +94,13 @@ func TestLastWaiterCancelsTheRound(t *testing.T) {
 			t.Error(diff)
 		}
 		synctest.Wait()
-		if s.mu.flight == nil {
+		if s.mu.inProgress == nil {
 			t.Error("the round was given up while the second caller waits")
 		}
 		cancelSecond()
 		<-results
 		synctest.Wait()
-		if s.mu.flight != nil {
+		if s.mu.inProgress != nil {
 			t.Error("the round goes on for nobody")
 		}
 	})

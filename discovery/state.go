@@ -34,7 +34,7 @@ type state struct {
 	// The state of discovery.
 	listed                map[schema.GroupResource]Type // nil before the first catalog
 	order                 []group                       // groups and versions in the server's order
-	unknown               []GroupFailure
+	failedGroupVersions   []GroupFailure
 	listedAt              time.Time
 	catalogRemovalPending bool
 
@@ -167,7 +167,7 @@ func (s *state) applyCatalog(c *Catalog) (events []Event, retry bool) {
 			continue // the CRD watch is authoritative
 		}
 		known++
-		if _, ok := next[gr]; !ok && !groupUnknown(c.unknown, gr.Group) {
+		if _, ok := next[gr]; !ok && !groupFailed(c.failedGroupVersions, gr.Group) {
 			lost++
 		}
 	}
@@ -176,17 +176,17 @@ func (s *state) applyCatalog(c *Catalog) (events []Event, retry bool) {
 		return nil, true
 	}
 	s.catalogRemovalPending = false
-	before := s.unknown
-	s.listed, s.order, s.unknown, s.listedAt = next, c.order, c.Unknown(), c.fetched
+	before := s.failedGroupVersions
+	s.listed, s.order, s.failedGroupVersions, s.listedAt = next, c.order, c.FailedGroupVersions(), c.fetchedAt
 	for gr, at := range s.recentlyDeletedCRDs {
-		_, still := next[gr]
-		if c.fetched.After(at) && (!still || c.fetched.Sub(at) > s.discoveryLag) {
+		_, listed := next[gr]
+		if c.fetchedAt.After(at) && (!listed || c.fetchedAt.Sub(at) > s.discoveryLag) {
 			delete(s.recentlyDeletedCRDs, gr)
 		}
 	}
 	events = s.reconcileAll()
-	if !slices.EqualFunc(before, s.unknown, GroupFailure.equal) {
-		events = append(events, Event{Kind: Unknown, Unknown: s.unknown})
+	if !slices.EqualFunc(before, s.failedGroupVersions, GroupFailure.equal) {
+		events = append(events, Event{Action: FailuresChanged, FailedGroupVersions: s.failedGroupVersions})
 	}
 	return events, false
 }
@@ -194,8 +194,8 @@ func (s *state) applyCatalog(c *Catalog) (events []Event, retry bool) {
 // nextDiscoveryCheck returns when to run discovery for types whose CRD was recently deleted, because its
 // results are then up to date. It is zero if there are none.
 func (s *state) nextDiscoveryCheck() (at time.Time) {
-	for _, buried := range s.recentlyDeletedCRDs {
-		if due := buried.Add(s.discoveryLag + time.Millisecond); at.IsZero() || due.Before(at) {
+	for _, deletedAt := range s.recentlyDeletedCRDs {
+		if due := deletedAt.Add(s.discoveryLag + time.Millisecond); at.IsZero() || due.Before(at) {
 			at = due
 		}
 	}
@@ -204,11 +204,11 @@ func (s *state) nextDiscoveryCheck() (at time.Time) {
 
 // knownCRD reports whether gr is or recently was a custom resource.
 func (s *state) knownCRD(gr schema.GroupResource) bool {
-	_, buried := s.recentlyDeletedCRDs[gr]
-	return buried || s.crds[gr] != nil
+	_, recentlyDeleted := s.recentlyDeletedCRDs[gr]
+	return recentlyDeleted || s.crds[gr] != nil
 }
 
-func groupUnknown(failures []GroupFailure, group string) bool {
+func groupFailed(failures []GroupFailure, group string) bool {
 	return slices.ContainsFunc(failures, func(f GroupFailure) bool { return f.GroupVersion.Group == group })
 }
 
@@ -238,23 +238,23 @@ func compareGroupResource(a, b schema.GroupResource) int {
 // reconcile updates one type from the sources, and appends the events.
 func (s *state) reconcile(events []Event, gr schema.GroupResource) []Event {
 	old, existed := s.types[gr]
-	now, what := s.combined(gr)
-	if what == unchanged || what == absent && !existed {
+	now, presence := s.combined(gr)
+	if presence == unchanged || presence == absent && !existed {
 		return events
 	}
-	if what == absent {
+	if presence == absent {
 		delete(s.types, gr)
-		return append(events, Event{Kind: Removed, Type: old})
+		return append(events, Event{Action: Removed, Type: old})
 	}
 	s.types[gr] = now
 	switch {
 	case !existed:
-		return append(events, Event{Kind: Added, Type: now})
+		return append(events, Event{Action: Added, Type: now})
 	case old.UID != "" && now.UID != "" && old.UID != now.UID:
-		return append(events, Event{Kind: Removed, Type: old}, Event{Kind: Added, Type: now})
+		return append(events, Event{Action: Removed, Type: old}, Event{Action: Added, Type: now})
 	}
 	if changes := compare(old, now); changes != 0 {
-		return append(events, Event{Kind: Changed, Type: now, Old: old, Changes: changes})
+		return append(events, Event{Action: Changed, Type: now, Old: old, Changes: changes})
 	}
 	return events
 }
@@ -274,7 +274,7 @@ func (s *state) combined(gr schema.GroupResource) (Type, presence) {
 		if d := s.crds[gr]; d != nil {
 			return typeOfCRD(d), present
 		}
-		if _, buried := s.recentlyDeletedCRDs[gr]; buried {
+		if _, recentlyDeleted := s.recentlyDeletedCRDs[gr]; recentlyDeleted {
 			return Type{}, absent
 		}
 	}
@@ -285,7 +285,7 @@ func (s *state) combined(gr schema.GroupResource) (Type, presence) {
 		return s.withCRD(t), present
 	}
 	switch {
-	case groupUnknown(s.unknown, gr.Group):
+	case groupFailed(s.failedGroupVersions, gr.Group):
 		return Type{}, unchanged
 	case s.types[gr].Source == FromCRD && !s.crdsAuthoritative() && !s.listedAt.After(s.deniedAt):
 		// The catalog is older than the last event of the CRD watch.

@@ -41,7 +41,7 @@ func definitions(n int) []*crd.Definition {
 // catalogAt returns a catalog of groups, fetched at a time after epoch.
 func catalogAt(at time.Duration, groups ...group) *Catalog {
 	c := newCatalog(groups)
-	c.fetched = epoch.Add(at)
+	c.fetchedAt = epoch.Add(at)
 	return c
 }
 
@@ -57,7 +57,7 @@ func oneGroup(name string, plurals ...string) group {
 func texts(events []Event) []string {
 	var out []string
 	for _, e := range events {
-		text := fmt.Sprintf("%s %s", e.Kind, e.Type.GroupResource)
+		text := fmt.Sprintf("%s %s", e.Action, e.Type.GroupResource)
 		if e.Type.UID != "" {
 			text += " " + string(e.Type.UID)
 		}
@@ -79,7 +79,7 @@ func TestState(t *testing.T) {
 		return func(s *state) []Event {
 			events, err := s.replaceCRDs(defs, nil, epoch)
 			if err != nil {
-				return []Event{{Kind: EventKind(err.Error())}}
+				return []Event{{Action: EventAction(err.Error())}}
 			}
 			return events
 		}
@@ -94,7 +94,7 @@ func TestState(t *testing.T) {
 		return func(s *state) []Event {
 			events, again := s.applyCatalog(c)
 			if again {
-				return []Event{{Kind: "again"}}
+				return []Event{{Action: "again"}}
 			}
 			return events
 		}
@@ -108,7 +108,7 @@ func TestState(t *testing.T) {
 		return func(s *state) []Event {
 			events, err := s.replaceCRDs(defs, []unreadable{odd(uid)}, epoch)
 			if err != nil || s.unreadableError() == nil {
-				return []Event{{Kind: "unreported"}}
+				return []Event{{Action: "unreported"}}
 			}
 			return events
 		}
@@ -276,22 +276,22 @@ func TestStateAgainstModel(t *testing.T) {
 		for range 100 {
 			now = now.Add(time.Duration(random.IntN(20)) * time.Second)
 			for _, e := range randomNews(random, &s, now) {
-				if e.Kind == Unknown {
+				if e.Action == FailuresChanged {
 					continue
 				}
 				gr := e.Type.GroupResource
 				have, known := view[gr]
 				switch {
-				case e.Kind == Added && known:
+				case e.Action == Added && known:
 					t.Fatalf("seed %d: %s added twice", seed, gr)
-				case e.Kind != Added && !known:
-					t.Fatalf("seed %d: %s of unknown %s", seed, e.Kind, gr)
-				case e.Kind == Changed && e.Changes == 0:
+				case e.Action != Added && !known:
+					t.Fatalf("seed %d: %s of unknown %s", seed, e.Action, gr)
+				case e.Action == Changed && e.Changes == 0:
 					t.Fatalf("seed %d: an empty change", seed)
-				case e.Kind == Changed && have.UID != "" && e.Type.UID != "" && have.UID != e.Type.UID:
+				case e.Action == Changed && have.UID != "" && e.Type.UID != "" && have.UID != e.Type.UID:
 					t.Fatalf("seed %d: %s changed its UID", seed, gr)
 				}
-				if view[gr] = e.Type; e.Kind == Removed {
+				if view[gr] = e.Type; e.Action == Removed {
 					delete(view, gr)
 				}
 			}
@@ -342,7 +342,7 @@ func randomNews(random *rand.Rand, s *state, now time.Time) []Event {
 		g.Versions[0].Failure = "failed"
 	}
 	c := newCatalog([]group{g})
-	c.fetched = now
+	c.fetchedAt = now
 	events, _ := s.applyCatalog(c)
 	return events
 }

@@ -40,8 +40,8 @@ type TrackerStatus struct {
 	Synced bool
 	// Types is the number of known types.
 	Types int
-	// Unknown are the group versions with failed or stale discovery. Their earlier types remain.
-	Unknown []GroupFailure
+	// FailedGroupVersions are the group versions with failed or stale discovery. Their earlier types remain.
+	FailedGroupVersions []GroupFailure
 	// CRDs is the watch of CustomResourceDefinitions.
 	CRDs SourceStatus
 	// APIServices is the watch of APIServices. It only triggers discovery earlier; without it, changes of

@@ -46,31 +46,31 @@ func (c *Catalog) suggest(n Name) []string {
 func (c *Catalog) offerSimilar(r Interpretation, offer func(text string, score int)) {
 	groups := map[string]int{}
 	for _, g := range c.order {
-		groups[g.Name] = nearGroup(r.Group, g.Name)
+		groups[g.Name] = groupDistance(r.Group, g.Name)
 	}
 	if strings.Contains(r.Resource, "*") {
 		for g, score := range groups {
-			if score < farGroup && g != "" && r.Group != "" {
+			if score < maxGroupDistance && g != "" && r.Group != "" {
 				offer(r.Resource+"."+g, score)
 			}
 		}
 		return
 	}
-	given := strings.ToLower(r.Resource)
+	requested := strings.ToLower(r.Resource)
 	for _, res := range c.resources {
 		g := groups[res.GVR.Group]
 		if !res.Preferred {
 			continue
 		}
-		score := distance(given, res.GVR.Resource)
-		score = minScore(score, distance(given, res.Singular))
-		score = minScore(score, distance(given, strings.ToLower(res.GVK.Kind)))
+		score := editDistance(requested, res.GVR.Resource)
+		score = minScore(score, editDistance(requested, res.Singular))
+		score = minScore(score, editDistance(requested, strings.ToLower(res.GVK.Kind)))
 		for _, s := range res.ShortNames {
 			if len(s) > 3 { // every typo is similar to a two-letter name
-				score = minScore(score, distance(given, s))
+				score = minScore(score, editDistance(requested, s))
 			}
 		}
-		if score == 0 || score > 0 && g < farGroup {
+		if score == 0 || score > 0 && g < maxGroupDistance {
 			offer(res.GVR.GroupResource().String(), score+g)
 		}
 	}
@@ -78,25 +78,25 @@ func (c *Catalog) offerSimilar(r Interpretation, offer func(text string, score i
 		return
 	}
 	for category := range c.byCategory {
-		if score := distance(given, category); score >= 0 {
+		if score := editDistance(requested, category); score >= 0 {
 			offer(category, score)
 		}
 	}
 }
 
-// farGroup is the score of a group that is not similar. A matching resource name in another group is offered
-// after everything else.
-const farGroup = 1000
+// maxGroupDistance is the score of a group that is not similar. A matching resource name in another group is
+// offered after everything else.
+const maxGroupDistance = 1000
 
-// nearGroup returns the score of a group.
-func nearGroup(given, group string) int {
-	if given == "" || given == group {
+// groupDistance returns the score of a group.
+func groupDistance(requested, group string) int {
+	if requested == "" || requested == group {
 		return 0
 	}
-	if d := distance(given, group); d >= 0 {
+	if d := editDistance(requested, group); d >= 0 {
 		return d
 	}
-	return farGroup
+	return maxGroupDistance
 }
 
 // minScore returns the smaller of two scores where -1 means none.
@@ -107,18 +107,18 @@ func minScore(a, b int) int {
 	return a
 }
 
-// distance returns the number of edits (insert, delete, replace, swap neighbors) from given to name. It
-// returns -1 if that exceeds a third of the longer one, and at least one so that two-letter names can match.
-// A prefix of at least three letters counts as one edit.
-func distance(given, name string) int {
-	if len(given) >= 3 && strings.HasPrefix(name, given) {
-		if given == name {
+// editDistance returns the number of edits (insert, delete, replace, swap neighbors) from requested to name.
+// It returns -1 if that exceeds a third of the longer one, and at least one so that two-letter names can
+// match. A prefix of at least three letters counts as one edit.
+func editDistance(requested, name string) int {
+	if len(requested) >= 3 && strings.HasPrefix(name, requested) {
+		if requested == name {
 			return 0
 		}
 		return 1
 	}
-	limit := max(1, max(len(given), len(name))/3)
-	if len(given)-len(name) > limit || len(name)-len(given) > limit {
+	limit := max(1, max(len(requested), len(name))/3)
+	if len(requested)-len(name) > limit || len(name)-len(requested) > limit {
 		return -1
 	}
 	// Most names fit these arrays, which avoids allocations.
@@ -131,16 +131,16 @@ func distance(given, name string) int {
 	for j := range len(name) + 1 {
 		above[j] = int16(j)
 	}
-	for i := 1; i <= len(given); i++ {
+	for i := 1; i <= len(requested); i++ {
 		row[0] = int16(i)
 		lowest := i
 		for j := 1; j <= len(name); j++ {
 			cost := int16(1)
-			if given[i-1] == name[j-1] {
+			if requested[i-1] == name[j-1] {
 				cost = 0
 			}
 			row[j] = min(above[j]+1, row[j-1]+1, above[j-1]+cost)
-			if i > 1 && j > 1 && given[i-1] == name[j-2] && given[i-2] == name[j-1] {
+			if i > 1 && j > 1 && requested[i-1] == name[j-2] && requested[i-2] == name[j-1] {
 				row[j] = min(row[j], before[j-2]+1)
 			}
 			lowest = min(lowest, int(row[j]))

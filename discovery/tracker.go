@@ -69,13 +69,13 @@ type Tracker struct {
 
 	mu struct {
 		sync.Mutex
-		state         state
-		subscriptions map[*Subscription]struct{}
-		snapshot      *Snapshot // of state, nil when it changed
-		status        TrackerStatus
-		running, over bool
-		discovering   bool // the first round has begun
-		pace          roundTimer
+		state          state
+		subscriptions  map[*Subscription]struct{}
+		snapshot       *Snapshot // of state, nil when it changed
+		status         TrackerStatus
+		running, ended bool
+		discovering    bool // the first round has begun
+		pace           roundTimer
 	}
 }
 
@@ -139,7 +139,7 @@ func (t *Tracker) Run(ctx context.Context) error {
 	wg.Wait()
 
 	t.mu.Lock()
-	t.mu.over = true
+	t.mu.ended = true
 	close(t.ended)
 	subscriptions := slices.Collect(maps.Keys(t.mu.subscriptions))
 	t.mu.Unlock()
@@ -159,19 +159,19 @@ func (t *Tracker) Subscribe(handler func(Event)) *Subscription {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := &Subscription{tracker: t, handler: handler, calls: queue.NewCalls()}
-	if t.mu.over {
+	if t.mu.ended {
 		s.calls.Close()
 		return s
 	}
 	var replay []Event
 	for _, known := range t.snapshotLocked().Types() {
-		replay = append(replay, Event{Kind: Added, Type: known})
+		replay = append(replay, Event{Action: Added, Type: known})
 	}
-	if unknown := t.mu.state.unknown; len(unknown) > 0 {
-		replay = append(replay, Event{Kind: Unknown, Unknown: unknown})
+	if unknown := t.mu.state.failedGroupVersions; len(unknown) > 0 {
+		replay = append(replay, Event{Action: FailuresChanged, FailedGroupVersions: unknown})
 	}
 	if t.mu.status.Synced {
-		replay = append(replay, Event{Kind: Synced})
+		replay = append(replay, Event{Action: Synced})
 	}
 	s.push(replay)
 	t.mu.subscriptions[s] = struct{}{}
@@ -209,7 +209,7 @@ func (t *Tracker) Status() TrackerStatus {
 	defer t.mu.Unlock()
 	s := t.mu.status
 	s.Types = len(t.mu.state.types)
-	s.Unknown = t.mu.state.unknown
+	s.FailedGroupVersions = t.mu.state.failedGroupVersions
 	return s
 }
 
@@ -262,7 +262,7 @@ func (t *Tracker) update(change func(s *state, status *TrackerStatus) []Event) {
 	}
 	if !t.mu.status.Synced && t.mu.state.synced() {
 		t.mu.status.Synced = true
-		events = append(events, Event{Kind: Synced})
+		events = append(events, Event{Action: Synced})
 		close(t.synced)
 	}
 	if len(events) == 0 {
@@ -345,7 +345,7 @@ func (t *Tracker) round(ctx context.Context) (again bool) {
 			status.Discovery.Synced = true
 			events, again = s.applyCatalog(catalog)
 		}
-		t.mu.pace.recordRound(err, len(s.unknown))
+		t.mu.pace.recordRound(err, len(s.failedGroupVersions))
 		return events
 	})
 	return again

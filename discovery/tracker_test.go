@@ -200,7 +200,7 @@ func TestPace(t *testing.T) {
 	expect("all known", nil, 0, time.Hour)
 	expect("unknown", nil, 1, 1*time.Second, 2*time.Second, 4*time.Second, 8*time.Second, 16*time.Second,
 		longestRetry, longestRetry)
-	p.changed()
+	p.sourceChanged()
 	expect("unknown after a change", nil, 1, 1*time.Second, 2*time.Second)
 	expect("known after a change", nil, 0, 4*time.Second, 8*time.Second, 16*time.Second, time.Hour)
 	expect("failing", errors.New("refused"), 0, 1*time.Second, 2*time.Second)

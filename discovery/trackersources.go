@@ -19,7 +19,7 @@ func (t *Tracker) crdStore() *crdStore {
 					return nil
 				}
 				status.CRDs.Synced, status.CRDs.Denied = true, false
-				status.crdsRead(s)
+				status.recordCRDWatch(s)
 				return events
 			})
 			return err
@@ -40,13 +40,13 @@ func (t *Tracker) crdStore() *crdStore {
 func (t *Tracker) updateCRDs(change func(s *state) []Event) {
 	t.update(func(s *state, status *TrackerStatus) []Event {
 		events := change(s)
-		status.crdsRead(s)
+		status.recordCRDWatch(s)
 		return events
 	})
 }
 
-// crdsRead records a success of the CRD watch, and the unreadable CRDs.
-func (status *TrackerStatus) crdsRead(s *state) {
+// recordCRDWatch records a success of the CRD watch, and the unreadable CRDs.
+func (status *TrackerStatus) recordCRDWatch(s *state) {
 	status.CRDs.ok(time.Now())
 	status.CRDs.LastError = s.unreadableError()
 }
@@ -55,13 +55,13 @@ func (t *Tracker) crdReports() watchReports {
 	reports := t.reports(func(s *TrackerStatus) *SourceStatus { return &s.CRDs })
 	reports.ok = func() { t.updateCRDs(func(*state) []Event { return nil }) }
 	reports.denied = func(error) {
-		newly := false
+		newlyForbidden := false
 		t.update(func(s *state, status *TrackerStatus) []Event {
-			newly = !s.crdsForbidden
+			newlyForbidden = !s.crdsForbidden
 			status.CRDs.Denied = true
 			return s.setCRDsForbidden(time.Now())
 		})
-		if newly {
+		if newlyForbidden {
 			t.Refresh() // discovery is authoritative now
 		}
 	}
@@ -73,23 +73,23 @@ func (t *Tracker) crdReports() watchReports {
 func (t *Tracker) apiServiceStore() *apiServiceStore {
 	return &apiServiceStore{
 		onListed: func(first bool) {
-			missed := false
+			refreshNeeded := false
 			t.update(func(_ *state, status *TrackerStatus) []Event {
 				status.APIServices.Synced, status.APIServices.Denied = true, false
-				missed = first && t.mu.discovering
+				refreshNeeded = first && t.mu.discovering
 				return nil
 			})
 			t.onAPIServices()
-			if missed {
+			if refreshNeeded {
 				t.Refresh() // this list includes registrations since the first round
 			}
 		},
-		changed: func(remote bool) {
+		onChange: func(remote bool) {
 			if !remote && t.Status().Mode != Polling {
 				return
 			}
 			t.mu.Lock()
-			t.mu.pace.changed()
+			t.mu.pace.sourceChanged()
 			t.mu.Unlock()
 			t.Refresh()
 		},

@@ -60,7 +60,7 @@ func validating(httpClient *http.Client, options Options) *http.Client {
 	if client.Transport == nil {
 		client.Transport = http.DefaultTransport
 	}
-	client.Transport = validators{client.Transport}
+	client.Transport = validatorTransport{client.Transport}
 	return &client
 }
 
@@ -121,10 +121,10 @@ type etagExchange struct {
 
 type exchangeKey struct{}
 
-// validators sends If-None-Match and reads ETag for requests with an etagExchange in their context.
-type validators struct{ next http.RoundTripper }
+// validatorTransport sends If-None-Match and reads ETag for requests with an etagExchange in their context.
+type validatorTransport struct{ next http.RoundTripper }
 
-func (v validators) RoundTrip(req *http.Request) (*http.Response, error) {
+func (v validatorTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	x, ok := req.Context().Value(exchangeKey{}).(*etagExchange)
 	if !ok {
 		return v.next.RoundTrip(req)
@@ -142,7 +142,7 @@ func (v validators) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // WrappedRoundTripper implements the interface by which client-go finds the underlying transport.
-func (v validators) WrappedRoundTripper() http.RoundTripper { return v.next }
+func (v validatorTransport) WrappedRoundTripper() http.RoundTripper { return v.next }
 
 // isNotFound reports whether the server answered 404.
 func isNotFound(err error) bool { return apierrors.IsNotFound(err) }

@@ -19,14 +19,14 @@ var _ typesource.SourceError = typeSource{}
 
 func (s typeSource) Subscribe(listener typesource.Listener) (stop func()) {
 	return s.tracker.Subscribe(func(e Event) {
-		switch e.Kind {
+		switch e.Action {
 		case Added, Changed:
 			listener.SetType(informerType(e.Type))
 		case Removed:
 			listener.RemoveType(e.Type.GroupResource)
-		case Unknown:
-			unknown := make(map[schema.GroupVersion]error, len(e.Unknown))
-			for _, f := range e.Unknown {
+		case FailuresChanged:
+			unknown := make(map[schema.GroupVersion]error, len(e.FailedGroupVersions))
+			for _, f := range e.FailedGroupVersions {
 				unknown[f.GroupVersion] = f.Err
 			}
 			listener.SetUnknown(unknown)

@@ -17,8 +17,8 @@ type Handle struct {
 	factory *Factory
 	entry   *entry
 	once    sync.Once
-	// required is ResourceOptions.Required; renews is as in acquireRequest.
-	required, renews bool
+	// required is ResourceOptions.Required; reacquires is as in acquireRequest.
+	required, reacquires bool
 
 	own struct {
 		sync.Mutex
@@ -45,9 +45,9 @@ func (f *Factory) Acquire(gvr schema.GroupVersionResource, options ...ResourceOp
 	return f.acquire(gvr, options, false)
 }
 
-// acquire implements Acquire. renews is as in acquireRequest.
+// acquire implements Acquire. reacquires is as in acquireRequest.
 func (f *Factory) acquire(gvr schema.GroupVersionResource, options []ResourceOptions,
-	renews bool) (*Handle, error) {
+	reacquires bool) (*Handle, error) {
 	var errs []error
 	for _, o := range options {
 		errs = append(errs, o.validate()...)
@@ -60,13 +60,13 @@ func (f *Factory) acquire(gvr schema.GroupVersionResource, options []ResourceOpt
 		return nil, fmt.Errorf("dynamicinformer: acquiring %s: %w", formatGVR(gvr), err)
 	}
 	return f.findOrMake(acquireRequest{key: entryKeyOf(gvr, resolved), options: resolved, start: true,
-		renews: renews})
+		reacquires: reacquires})
 }
 
 // addMissing adds the indexes that an existing informer lacks. Concurrent calls wait for each other.
 func (i *Informer) addMissing(options ResourceOptions) error {
-	i.adding <- struct{}{}
-	defer func() { <-i.adding }()
+	i.addIndexesToken <- struct{}{}
+	defer func() { <-i.addIndexesToken }()
 	missing := maps.Clone(options.Indexers)
 	there := i.GetIndexer().GetIndexers()
 	for name := range there {

@@ -40,15 +40,15 @@ var (
 
 // entryKey identifies an entry. The options are interned because they are large and few.
 type entryKey struct {
-	gvr  schema.GroupVersionResource
-	view unique.Handle[optionsKey]
-	// own marks an informer that the factory needs itself. It runs until Shutdown, independently of the
-	// contexts of Start.
-	own bool
+	gvr     schema.GroupVersionResource
+	options unique.Handle[optionsKey]
+	// forFactory marks an informer that the factory needs itself. It runs until Shutdown, independently of
+	// the contexts of Start.
+	forFactory bool
 }
 
 func entryKeyOf(gvr schema.GroupVersionResource, options ResourceOptions) entryKey {
-	return entryKey{gvr: gvr, view: unique.Make(options.key())}
+	return entryKey{gvr: gvr, options: unique.Make(options.key())}
 }
 
 // entry is an informer with its claims.
@@ -62,8 +62,8 @@ type entry struct {
 
 	ctx    context.Context // nil before the start
 	cancel context.CancelCauseFunc
-	// handles counts the handles, renewing and required the handles with these properties.
-	handles, renewing, required int
+	// handles counts the handles, reacquiring and required the handles with these properties.
+	handles, reacquiring, required int
 	// lingerTimer ends the entry when it fires. It is nil unless the entry lingers.
 	lingerTimer *time.Timer
 }
@@ -88,8 +88,8 @@ type acquireRequest struct {
 	options ResourceOptions
 	// start runs the informer immediately if Start has been called, instead of at the next Start.
 	start bool
-	// renews means that the holder asks for a new informer after this one has stopped.
-	renews bool
+	// reacquires means that the holder asks for a new informer after this one has stopped.
+	reacquires bool
 }
 
 // findOrMake finds or makes the requested informer and counts the claim. All lookups go through it, so none
@@ -97,7 +97,7 @@ type acquireRequest struct {
 // retries with a new one.
 func (f *Factory) findOrMake(c acquireRequest) (*Handle, error) {
 	for {
-		h, err := f.count(c)
+		h, err := f.claim(c)
 		if err != nil {
 			return nil, err
 		}
@@ -111,22 +111,22 @@ func (f *Factory) findOrMake(c acquireRequest) (*Handle, error) {
 	}
 }
 
-// count counts a claim on the existing entry or a new one. It makes the informer without a lock, because that
+// claim counts a claim on the existing entry or a new one. It makes the informer without a lock, because that
 // calls user code: selectors and sets of indexes.
-func (f *Factory) count(c acquireRequest) (*Handle, error) {
-	if h, err := f.countOn(c, nil); h != nil || err != nil {
+func (f *Factory) claim(c acquireRequest) (*Handle, error) {
+	if h, err := f.claimEntry(c, nil); h != nil || err != nil {
 		return h, err
 	}
-	made, err := newInformer(f.source, c.key.gvr, c.options, f.typeRegistry)
+	created, err := newInformer(f.deps, c.key.gvr, c.options, f.typeRegistry)
 	if err != nil {
 		return nil, err
 	}
-	return f.countOn(c, made)
+	return f.claimEntry(c, created)
 }
 
-// countOn counts a claim on the existing entry, or else on a new entry for made. It returns nil if there is
-// neither.
-func (f *Factory) countOn(c acquireRequest, made *Informer) (*Handle, error) {
+// claimEntry counts a claim on the existing entry, or else on a new entry for created. It returns nil if
+// there is neither.
+func (f *Factory) claimEntry(c acquireRequest, created *Informer) (*Handle, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.mu.shutdown {
@@ -138,15 +138,15 @@ func (f *Factory) countOn(c acquireRequest, made *Informer) (*Handle, error) {
 		ok = false
 	}
 	if !ok {
-		if made == nil {
+		if created == nil {
 			return nil, nil
 		}
-		e = f.addLocked(c, made)
+		e = f.addLocked(c, created)
 	}
-	h := &Handle{factory: f, entry: e, required: c.options.required(), renews: c.renews}
+	h := &Handle{factory: f, entry: e, required: c.options.required(), reacquires: c.reacquires}
 	e.count(h, 1)
 	e.stopLinger()
-	if c.key.own || c.start && f.mu.running != nil && f.mu.running.Err() == nil {
+	if c.key.forFactory || c.start && f.mu.running != nil && f.mu.running.Err() == nil {
 		f.startLocked(e)
 	}
 	return h, nil
@@ -155,8 +155,8 @@ func (f *Factory) countOn(c acquireRequest, made *Informer) (*Handle, error) {
 // count adds a claim, or removes it if by is -1.
 func (e *entry) count(h *Handle, by int) {
 	e.handles += by
-	if h.renews {
-		e.renewing += by
+	if h.reacquires {
+		e.reacquiring += by
 	}
 	if h.required {
 		e.required += by
@@ -179,11 +179,11 @@ func (f *Factory) startLocked(e *entry) {
 		return
 	}
 	ctx := f.mu.running
-	if e.key.own {
+	if e.key.forFactory {
 		ctx = f.ctx
 	}
 	e.ctx, e.cancel = context.WithCancelCause(ctx)
-	f.mu.alive[e] = struct{}{}
+	f.mu.runningEntries[e] = struct{}{}
 	go f.run(e.ctx, e) // ended by the context of Start, by Shutdown, or by the last Release
 }
 
@@ -191,7 +191,7 @@ func (f *Factory) run(ctx context.Context, e *entry) {
 	defer func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		delete(f.mu.alive, e)
+		delete(f.mu.runningEntries, e)
 		if f.mu.entries[e.key] != e {
 			f.rememberLocked(e)
 		}
@@ -229,7 +229,7 @@ func (f *Factory) release(h *Handle) {
 // dropLocked removes an entry and stops its informer. It does not wait.
 func (f *Factory) dropLocked(e *entry) {
 	delete(f.mu.entries, e.key)
-	if _, runs := f.mu.alive[e]; !runs {
+	if _, runs := f.mu.runningEntries[e]; !runs {
 		f.rememberLocked(e)
 	}
 	e.stopLinger()

@@ -38,7 +38,7 @@ var (
 // Factory makes and runs informers, one for each type and combination of options. It is safe for concurrent
 // use.
 type Factory struct {
-	source  source
+	deps    dependencies
 	options Options
 	// typeRegistry holds the types that Options.Types reports; stopTypes ends the reports. Both are nil
 	// without Options.Types.
@@ -58,10 +58,11 @@ type Factory struct {
 	mu struct {
 		sync.Mutex
 		entries map[entryKey]*entry
-		// alive are the started entries that have not ended, including those that are no longer in entries.
-		alive map[*entry]struct{}
-		// past holds the counters of informers that are in neither.
-		past map[described]status.Counters
+		// runningEntries are the started entries that have not ended, including those that are no longer in
+		// entries.
+		runningEntries map[*entry]struct{}
+		// endedCounters holds the counters of informers that are in neither.
+		endedCounters map[typeOptions]status.Counters
 		// running is the context of the latest Start; nil before the first.
 		running  context.Context
 		shutdown bool
@@ -75,7 +76,7 @@ func New(options Options) (*Factory, error) {
 		return nil, fmt.Errorf("dynamicinformer: %w", err)
 	}
 	options = options.withDefaults()
-	f := &Factory{options: options, source: source{
+	f := &Factory{options: options, deps: dependencies{
 		Server: &requests.Server{
 			Client:          client,
 			Limiter:         requests.NewLimiter(options.ListConcurrency, time.Now),
@@ -84,14 +85,14 @@ func New(options Options) (*Factory, error) {
 		logger:  options.Logger,
 		sweeper: store.NewSweeper(options.MemoryBudget),
 	}}
-	f.source.namespaces = f.namespaces
+	f.deps.namespaces = f.namespaces
 	if options.Persistence != nil {
-		f.source.persistence = persist.NewShared(options.Persistence, client, options.PersistenceInterval)
+		f.deps.persistence = persist.NewShared(options.Persistence, client, options.PersistenceInterval)
 	}
 	f.ctx, f.cancel = context.WithCancelCause(context.Background())
 	f.done = make(chan struct{})
-	f.mu.entries, f.mu.alive, f.mu.past = map[entryKey]*entry{}, map[*entry]struct{}{},
-		map[described]status.Counters{}
+	f.mu.entries, f.mu.runningEntries, f.mu.endedCounters = map[entryKey]*entry{}, map[*entry]struct{}{},
+		map[typeOptions]status.Counters{}
 	f.aggregator = health.NewAggregator(options.Types == nil, time.Now)
 	f.aggregator.Expect(options.requiredTypes()...)
 	if _, err := f.AddListener(options.Listener); err != nil {
@@ -165,7 +166,7 @@ func (f *Factory) Start(ctx context.Context) error {
 func (f *Factory) endedLocked() []schema.GroupVersionResource {
 	types := map[schema.GroupVersionResource]bool{}
 	for key, e := range f.mu.entries {
-		if e.ctx != nil && e.handles > e.renewing && e.state() == entryEnded {
+		if e.ctx != nil && e.handles > e.reacquiring && e.state() == entryEnded {
 			types[key.gvr] = true
 		}
 	}

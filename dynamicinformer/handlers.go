@@ -36,24 +36,24 @@ func Named(name string, handler cache.ResourceEventHandler) cache.ResourceEventH
 	if handler == nil {
 		return nil // informers reject nil
 	}
-	return named{handler, name}
+	return namedHandler{handler, name}
 }
 
-type named struct {
+type namedHandler struct {
 	cache.ResourceEventHandler
 	name string
 }
 
 var (
-	_ informer.Named   = named{}
-	_ informer.Wrapper = named{}
+	_ informer.Named   = namedHandler{}
+	_ informer.Wrapper = namedHandler{}
 )
 
 // HandlerName implements informer.Named.
-func (n named) HandlerName() string { return n.name }
+func (n namedHandler) HandlerName() string { return n.name }
 
 // Unwrap implements informer.Wrapper.
-func (n named) Unwrap() cache.ResourceEventHandler { return n.ResourceEventHandler }
+func (n namedHandler) Unwrap() cache.ResourceEventHandler { return n.ResourceEventHandler }
 
 // MetadataOnly returns an event handler for callers that need only metadata, such as controllers that put
 // keys into a queue. No object is decoded for it. It forwards to handler, but the objects are not
@@ -68,21 +68,21 @@ func MetadataOnly(handler cache.ResourceEventHandler) cache.ResourceEventHandler
 	if handler == nil {
 		return nil // informers reject nil
 	}
-	return metadataOnly{handler}
+	return metadataHandler{handler}
 }
 
-type metadataOnly struct{ cache.ResourceEventHandler }
+type metadataHandler struct{ cache.ResourceEventHandler }
 
 var (
-	_ informer.Undecoded = metadataOnly{}
-	_ informer.Wrapper   = metadataOnly{}
+	_ informer.Undecoded = metadataHandler{}
+	_ informer.Wrapper   = metadataHandler{}
 )
 
 // TakesUndecoded implements informer.Undecoded.
-func (metadataOnly) TakesUndecoded() {}
+func (metadataHandler) TakesUndecoded() {}
 
 // Unwrap implements informer.Wrapper.
-func (m metadataOnly) Unwrap() cache.ResourceEventHandler { return m.ResourceEventHandler }
+func (m metadataHandler) Unwrap() cache.ResourceEventHandler { return m.ResourceEventHandler }
 
 // LeftShardHandler is an event handler that also receives objects that leave the shard (see Shard). Those
 // objects still exist on the server, so do not undo work that was done for them. OnLeftShard is called in
@@ -99,21 +99,21 @@ func WithLeftShard(handler cache.ResourceEventHandler, leftShard func(obj any)) 
 	if handler == nil {
 		return nil // informers reject nil
 	}
-	return withLeftShard{handler, leftShard}
+	return leftShardHandler{handler, leftShard}
 }
 
-type withLeftShard struct {
+type leftShardHandler struct {
 	cache.ResourceEventHandler
 	leftShard func(obj any)
 }
 
 var (
-	_ LeftShardHandler = withLeftShard{}
-	_ informer.Wrapper = withLeftShard{}
+	_ LeftShardHandler = leftShardHandler{}
+	_ informer.Wrapper = leftShardHandler{}
 )
 
 // OnLeftShard implements LeftShardHandler.
-func (w withLeftShard) OnLeftShard(obj any) { w.leftShard(obj) }
+func (w leftShardHandler) OnLeftShard(obj any) { w.leftShard(obj) }
 
 // Unwrap implements informer.Wrapper.
-func (w withLeftShard) Unwrap() cache.ResourceEventHandler { return w.ResourceEventHandler }
+func (w leftShardHandler) Unwrap() cache.ResourceEventHandler { return w.ResourceEventHandler }

@@ -61,7 +61,7 @@ func TestNoAnswerDegrades(t *testing.T) {
 		f := newVirtualFactory(t, server, Options{})
 		i := mustInformer(t, f, widgets)
 		start(t, f)
-		observe(t, i, "short of patience", health.SyncPatience-time.Second, brief{State: status.Syncing})
+		observe(t, i, "short of patience", health.SyncTimeout-time.Second, brief{State: status.Syncing})
 		_, changed := i.StatusChange()
 		observe(t, i, "at its end", time.Second, brief{State: status.Degraded, Reason: status.ReasonNoAnswer})
 		select {
@@ -83,7 +83,7 @@ func TestLossOfContact(t *testing.T) {
 		observe(t, i, "at first", time.Minute, brief{State: status.Synced})
 		server.AddFaults(fault(widgetsPath, "", 503))
 		server.CloseClientConnections()
-		observe(t, i, "just failing", health.ContactPatience-time.Second,
+		observe(t, i, "just failing", health.ContactTimeout-time.Second,
 			brief{State: status.Synced, Reason: status.ReasonRequestFailed})
 		observe(t, i, "failing for long", time.Second,
 			brief{status.Degraded, status.ReasonRequestFailed, true})
@@ -112,7 +112,7 @@ func TestUnreachableIsOfTheFactory(t *testing.T) {
 		}
 		server.Listener.Close()
 		server.CloseClientConnections()
-		observe(t, i, "away", health.ContactPatience-time.Second,
+		observe(t, i, "away", health.ContactTimeout-time.Second,
 			brief{State: status.Synced, Reason: status.ReasonUnreachable})
 		observe(t, i, "away for long", time.Hour, brief{status.Synced, status.ReasonUnreachable, true})
 		observe(t, other, "never synced", 0, brief{State: status.Syncing, Reason: status.ReasonUnreachable})
@@ -188,7 +188,7 @@ func TestWatchesFailWhileListsSucceed(t *testing.T) {
 			if err := f.WaitForSync(t.Context()); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
-			observe(t, i, name+", at first", health.ContactPatience-time.Second,
+			observe(t, i, name+", at first", health.ContactTimeout-time.Second,
 				brief{State: status.Synced, Reason: tt.reason})
 			observe(t, i, name+", for half an hour", 30*time.Minute, brief{status.Degraded, tt.reason, true})
 			if s := i.Status(); !strings.HasPrefix(s.Message, "watch: ") || s.LastError == nil ||
@@ -289,7 +289,7 @@ func TestOneTimerAtMost(t *testing.T) {
 		f := newVirtualFactory(t, server, Options{})
 		i := mustInformer(t, f, widgets)
 		start(t, f)
-		time.Sleep(health.SyncPatience) // what was made for the first list
+		time.Sleep(health.SyncTimeout) // what was made for the first list
 		synctest.Wait()
 		if armed := i.health.NextTimer(); !armed.IsZero() {
 			t.Errorf("a quiet informer will be woken at %v", armed)

@@ -51,8 +51,8 @@ func (h History) Len() int { return len(h.changes) }
 // At returns change number i. Change 0 is the oldest.
 func (h History) At(i int) Change {
 	c := h.changes[i]
-	before, _ := asObject(c.Old)
-	after, _ := asObject(c.New)
+	before, _ := runtimeObject(c.Old)
+	after, _ := runtimeObject(c.New)
 	return Change{Key: c.Key, ResourceVersion: c.Version, Old: before, New: after}
 }
 
@@ -67,23 +67,23 @@ func (h History) At(i int) Change {
 func (i *Informer) KeepHistory(changes int) error {
 	o := i.options
 	_, one := o.Namespaces.set.Single()
-	because := ""
+	problem := ""
 	switch mode := o.key().storage.Mode; {
 	case changes <= 0:
-		because = fmt.Sprintf("the number of changes is %d; it must be positive", changes)
+		problem = fmt.Sprintf("the number of changes is %d; it must be positive", changes)
 	case !one && !o.Namespaces.set.IsAll():
-		because = "each namespace has its own watch, and their events have no common order"
+		problem = "each namespace has its own watch, and their events have no common order"
 	case o.LabelSelector != nil || o.FieldSelector != nil || o.TweakListOptions != nil:
-		because = "a selector or TweakListOptions limits the objects"
+		problem = "a selector or TweakListOptions limits the objects"
 	case o.Shard.orNil() != nil:
-		because = "the ranges of its shard may change"
+		problem = "the ranges of its shard may change"
 	case o.Transform != nil:
-		because = "its objects are transformed"
+		problem = "its objects are transformed"
 	case mode == StorageObject || mode == StorageMetadata:
-		because = "its objects are not stored as JSON"
+		problem = "its objects are not stored as JSON"
 	}
-	if because != "" {
-		return fmt.Errorf("%s: cannot keep a history: %s", formatGVR(i.gvr), because)
+	if problem != "" {
+		return fmt.Errorf("%s: cannot keep a history: %s", formatGVR(i.gvr), problem)
 	}
 	i.core.KeepHistory(changes)
 	return nil

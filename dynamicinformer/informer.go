@@ -90,24 +90,23 @@ type Informer struct {
 
 	gvr          schema.GroupVersionResource
 	options      ResourceOptions
-	source       source
+	deps         dependencies
 	typeRegistry *follow.TypeRegistry // nil: every type is assumed to exist
 	health       *health.Health
 	requestForm  requests.Form
 	core         *informer.Informer
 	shard        *follow.Shard // nil: no shard
 	// retry ends the pauses between the informer's requests.
-	retry *requests.RetrySignal
-	ran   atomic.Bool // RunWithContext was called, or is no longer allowed
+	retry     *requests.RetrySignal
+	runCalled atomic.Bool // RunWithContext was called, or is no longer allowed
 	// stopped is closed when all goroutines of the informer have ended and its status is Stopped.
-	stopped   chan struct{}
-	persister *persist.Persister
-	// adding holds a token while Acquire adds indexes.
-	adding chan struct{}
+	stopped         chan struct{}
+	persister       *persist.Persister
+	addIndexesToken chan struct{}
 }
 
-// source holds the parts that the informers of a factory share.
-type source struct {
+// dependencies holds the parts that the informers of a factory share.
+type dependencies struct {
 	*requests.Server
 	logger *klog.Logger // may be nil
 	// namespaces returns the shared list of namespaces.
@@ -127,10 +126,10 @@ func reportFailure(ctx context.Context, r *cache.Reflector, err error) {
 	klog.FromContext(ctx).V(4).Info("Relisting", "type", r.TypeDescription(), "err", err)
 }
 
-// unpaced is the backoff of a reflector whose requests a requests.Pacer paces.
-var unpaced = wait.Backoff{Duration: time.Millisecond, Factor: 1}
+// minimalBackoff is the backoff of a reflector whose requests a requests.Pacer paces.
+var minimalBackoff = wait.Backoff{Duration: time.Millisecond, Factor: 1}
 
-func newInformer(from source, gvr schema.GroupVersionResource, options ResourceOptions,
+func newInformer(from dependencies, gvr schema.GroupVersionResource, options ResourceOptions,
 	board *follow.TypeRegistry) (*Informer, error) {
 	form, transform, err := options.storeForm()
 	if err != nil {
@@ -146,7 +145,7 @@ func newInformer(from source, gvr schema.GroupVersionResource, options ResourceO
 		Indexers:          options.Indexers,
 		Extractors:        options.extractors(),
 		Logger:            from.logger,
-		Backoff:           &unpaced,
+		Backoff:           &minimalBackoff,
 		WatchListPageSize: options.PageSize,
 		MinWatchTimeout:   options.MinWatchTimeout,
 		SelectsObjects:    options.Shard.orNil() != nil,
@@ -163,17 +162,17 @@ func newInformer(from source, gvr schema.GroupVersionResource, options ResourceO
 		SharedIndexInformer: core,
 		gvr:                 gvr,
 		options:             options,
-		source:              from,
+		deps:                from,
 		typeRegistry:        board,
 		health:              health.New(gvr, options.describe(), time.Now),
 		requestForm:         options.requestForm(form),
 		core:                core,
 		retry:               requests.NewRetrySignal(),
 		stopped:             make(chan struct{}),
-		adding:              make(chan struct{}, 1),
+		addIndexesToken:     make(chan struct{}, 1),
 	}
 	i.persister = newPersister(i)
-	i.shard = options.Shard.newFollowed(i)
+	i.shard = options.Shard.newFollowShard(i)
 	return i, nil
 }
 
@@ -214,13 +213,13 @@ func (i *Informer) Run(stopCh <-chan struct{}) { i.RunWithContext(wait.ContextFo
 // have ended. With Options.Types it starts and stops with the type. An informer runs once: further calls log
 // that and return.
 func (i *Informer) RunWithContext(ctx context.Context) {
-	if i.ran.Swap(true) {
+	if i.runCalled.Swap(true) {
 		i.ignoreRun(ctx)
 		return
 	}
 	ctx = i.logging(ctx)
 	i.health.Started()
-	leave := i.source.sweeper.Join(i.core.Store())
+	leave := i.deps.sweeper.Join(i.core.Store())
 	leaveShard := i.options.Shard.register(i)
 	i.persister.Start()
 	defer func() {
@@ -242,10 +241,10 @@ func (i *Informer) ignoreRun(ctx context.Context) {
 }
 
 func (i *Informer) logging(ctx context.Context) context.Context {
-	if i.source.logger == nil {
+	if i.deps.logger == nil {
 		return ctx
 	}
-	return klog.NewContext(ctx, *i.source.logger)
+	return klog.NewContext(ctx, *i.deps.logger)
 }
 
 // follower returns the state machine that runs incarnations of the informer.
@@ -254,13 +253,13 @@ func (i *Informer) follower() *follow.Follower {
 		RestoredState: i.persister.Restore,
 		Type:          i.gvr, Versions: i.options.Versions.versions, Namespaces: i.options.Namespaces.set,
 		Shard: i.shard, SelectsNothing: i.options.matchesNothing(), Types: i.typeRegistry,
-		Requests: requester{i}, Cache: i.core, Health: i.health, AllNamespaces: i.source.namespaces,
+		Requests: requester{i}, Cache: i.core, Health: i.health, AllNamespaces: i.deps.namespaces,
 	}
 }
 
 // stopUnstarted stops an informer that was never run, so that callers do not wait for it.
 func (i *Informer) stopUnstarted(why error) {
-	if !i.ran.Swap(true) {
+	if !i.runCalled.Swap(true) {
 		i.core.Stop()
 		i.health.Stopped(why.Error())
 		close(i.stopped)
@@ -284,13 +283,13 @@ var _ follow.Requests = requester{}
 
 // ListWatch implements follow.Requests.
 func (r requester) ListWatch(p follow.Part, forbidden func(error)) cache.ListerWatcher {
-	return r.source.ListWatch(r.target(p), r.health.Reporter(p.Incarnation, p.Name, p.Replaces...),
+	return r.deps.ListWatch(r.target(p), r.health.Reporter(p.Incarnation, p.Name, p.Replaces...),
 		r.pacer(p), forbidden)
 }
 
 // AwaitPermission implements follow.Requests.
 func (r requester) AwaitPermission(ctx context.Context, p follow.Part, refusal error) bool {
-	return r.source.AwaitPermission(ctx, r.target(p), r.pacer(p), refusal)
+	return r.deps.AwaitPermission(ctx, r.target(p), r.pacer(p), refusal)
 }
 
 func (r requester) target(p follow.Part) requests.Target {

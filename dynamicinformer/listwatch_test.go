@@ -105,7 +105,7 @@ func TestListsAreBounded(t *testing.T) {
 						t.Errorf("the status is %+v", s)
 					}
 				}
-				if held, waiting, _ := f.source.Limiter.Load(); held != 2 || waiting != 1 {
+				if held, waiting, _ := f.deps.Limiter.Load(); held != 2 || waiting != 1 {
 					t.Errorf("%d lists are admitted and %d wait", held, waiting)
 				}
 				// What nobody answers does not hold up the rest for ever.
@@ -153,7 +153,7 @@ func TestSlotIsFreeForHandlers(t *testing.T) {
 				default:
 					t.Error("the handler waits for the slot of its own type")
 				}
-				if held, _, _ := f.source.Limiter.Load(); held != 0 {
+				if held, _, _ := f.deps.Limiter.Load(); held != 0 {
 					t.Errorf("%d slots are held while nothing is listed", held)
 				}
 			})
@@ -173,7 +173,7 @@ func TestThrottledListsShrink(t *testing.T) {
 				f := newVirtualFactory(t, server, Options{ListConcurrency: 8})
 				i := mustInformer(t, f, widgets)
 				start(t, f)
-				if held, _, bound := f.source.Limiter.Load(); held != 0 || bound != 4 ||
+				if held, _, bound := f.deps.Limiter.Load(); held != 0 || bound != 4 ||
 					i.Status().Reason != status.ReasonThrottled {
 					t.Errorf("the bound is %d, and %d are held; %+v", bound, held, i.Status())
 				}
@@ -187,10 +187,10 @@ func TestThrottledListsShrink(t *testing.T) {
 				if s := i.Status(); s.State != status.Synced {
 					t.Errorf("the status is %+v", s)
 				}
-				_, _, before := f.source.Limiter.Load()
+				_, _, before := f.deps.Limiter.Load()
 				mustInformer(t, f, gadgets)
 				start(t, f)
-				if _, _, bound := f.source.Limiter.Load(); bound != before+1 {
+				if _, _, bound := f.deps.Limiter.Load(); bound != before+1 {
 					t.Errorf("the bound is %d, and was %d", bound, before)
 				}
 			})
@@ -211,7 +211,7 @@ func TestConversionFailsAsThrottling(t *testing.T) {
 		if s := i.Status(); s.State != status.Degraded || s.Reason != status.ReasonConversionFailed {
 			t.Errorf("the status is %+v", s)
 		}
-		if _, _, bound := f.source.Limiter.Load(); bound != 8 || count(server, "watch-list ") > 30 {
+		if _, _, bound := f.deps.Limiter.Load(); bound != 8 || count(server, "watch-list ") > 30 {
 			t.Errorf("the bound is %d, after %d requests in ten minutes", bound, count(server, "watch-list "))
 		}
 	})
@@ -238,7 +238,7 @@ func stalls(t *testing.T, tt apitest.Fault) {
 			took > requests.InitialEventsTimeout+2*time.Second {
 			t.Errorf("the list came after %v", took)
 		}
-		if held, _, _ := f.source.Limiter.Load(); held != 0 || len(i.GetStore().ListKeys()) != 1 {
+		if held, _, _ := f.deps.Limiter.Load(); held != 0 || len(i.GetStore().ListKeys()) != 1 {
 			t.Errorf("%d slots are held, the keys are %v", held, i.GetStore().ListKeys())
 		}
 		// Another relist does not try the watch-list again.
@@ -280,7 +280,7 @@ func TestLaggingServer(t *testing.T) {
 		i := mustInformer(t, f, widgets)
 		types.set(nil)
 		start(t, f)
-		time.Sleep(health.ContactPatience - time.Second)
+		time.Sleep(health.ContactTimeout - time.Second)
 		if s := i.Status(); s.State != status.Syncing || s.Settled() {
 			t.Errorf("the status is %+v", s)
 		}

@@ -220,7 +220,7 @@ func TestViewsDescribedAlikeShareTheirFigures(t *testing.T) {
 // TestFewViewsAreRemembered asks for other views again and again.
 func TestFewViewsAreRemembered(t *testing.T) {
 	f := newFactory(t, newServer(t), Options{Linger: -1})
-	for n := range rememberedViews + 100 {
+	for n := range maxEndedCounters + 100 {
 		h, err := f.Acquire(schema.GroupVersionResource{Group: "example.com", Version: "v1",
 			Resource: fmt.Sprint("type", n)})
 		if err != nil {
@@ -230,7 +230,7 @@ func TestFewViewsAreRemembered(t *testing.T) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.mu.past) != rememberedViews {
-		t.Errorf("%d views are remembered", len(f.mu.past))
+	if len(f.mu.endedCounters) != maxEndedCounters {
+		t.Errorf("%d views are remembered", len(f.mu.endedCounters))
 	}
 }

@@ -56,7 +56,7 @@ func (f *Factory) namespaces() (follow.NamespaceList, error) {
 		Indexers: byNamespace,
 	}
 	key := entryKeyOf(namespacesGVR, options)
-	key.own = true
+	key.forFactory = true
 	h, err := f.findOrMake(acquireRequest{key: key, options: options})
 	if err != nil {
 		return nil, err
@@ -96,11 +96,11 @@ func (l namespaceList) Current() (follow.KnownNamespaces, <-chan struct{}) {
 // Notify implements follow.NamespaceList.
 func (l namespaceList) Notify(changed func()) (stop func()) {
 	i := l.Informer()
-	tell := func(any) { changed() }
-	told, err := i.AddEventHandler(MetadataOnly(cache.ResourceEventHandlerFuncs{AddFunc: tell,
-		DeleteFunc: tell}))
+	notify := func(any) { changed() }
+	registration, err := i.AddEventHandler(MetadataOnly(cache.ResourceEventHandlerFuncs{AddFunc: notify,
+		DeleteFunc: notify}))
 	if err != nil { // it has stopped, with the factory
 		return func() {}
 	}
-	return func() { _ = i.RemoveEventHandler(told) } // fails only for a foreign registration
+	return func() { _ = i.RemoveEventHandler(registration) } // fails only for a foreign registration
 }

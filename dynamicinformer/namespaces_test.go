@@ -374,7 +374,7 @@ func TestProbeThatIsNotAnswered(t *testing.T) {
 		busy := 0
 		for range 20 * 60 / 5 {
 			time.Sleep(5 * time.Second)
-			if held, _, _ := s.factory.source.Limiter.Load(); held > 0 {
+			if held, _, _ := s.factory.deps.Limiter.Load(); held > 0 {
 				busy++
 			}
 		}

@@ -64,19 +64,19 @@ func (f *Factory) AddListener(listener status.Listener) (*ListenerHandle, error)
 // Stats returns the memory of the cache and counts of its events. It visits every object, about 10 ms for
 // 100,000, and blocks neither readers nor the informer.
 func (i *Informer) Stats() status.Stats {
-	inside := i.core.Stats()
+	coreStats := i.core.Stats()
 	stats := status.Stats{
-		GVR: i.gvr, Storage: i.options.Storage.modeOrDefault().String(), Objects: inside.Objects,
-		Compressed:  inside.Compressed,
-		ObjectBytes: inside.ObjectBytes, CompressedBytes: inside.CompressedBytes,
-		TableBytes: inside.TableBytes, Hits: inside.Hits, Misses: inside.Misses,
+		GVR: i.gvr, Storage: i.options.Storage.modeOrDefault().String(), Objects: coreStats.Objects,
+		Compressed:  coreStats.Compressed,
+		ObjectBytes: coreStats.ObjectBytes, CompressedBytes: coreStats.CompressedBytes,
+		TableBytes: coreStats.TableBytes, Hits: coreStats.Hits, Misses: coreStats.Misses,
 		Options: i.options.describe(), Events: status.EventStats(i.core.Events()),
 		ListDuration: i.Status().ListDuration,
 	}
 	if i.shard != nil {
 		stats.ShardDropped = i.shard.Dropped()
 	}
-	for _, x := range inside.Indexes {
+	for _, x := range coreStats.Indexes {
 		stats.Indexes = append(stats.Indexes, status.IndexStats{Name: x.Name, Values: x.Values,
 			Entries: x.Entries, Bytes: x.Bytes})
 	}
@@ -96,13 +96,13 @@ func (f *Factory) Stats() []status.Stats {
 // objects, and it blocks neither readers nor writers.
 func (f *Factory) MemoryStats() status.MemoryStats {
 	stats := status.MemoryStats{Budget: f.options.MemoryBudget}
-	for _, some := range f.viewsInUse() {
-		for _, i := range some.informers {
-			measured := i.core.Measure()
-			stats.Used += measured.Bytes()
-			stats.Compressed += measured.CompressedBytes
+	for _, group := range f.informerGroups() {
+		for _, i := range group.informers {
+			memory := i.core.Measure()
+			stats.Used += memory.Bytes()
+			stats.Compressed += memory.CompressedBytes
 			if i.core.Store().Adaptive() != nil {
-				stats.Compressible += measured.Compressible()
+				stats.Compressible += memory.Compressible()
 			}
 		}
 	}
@@ -117,31 +117,31 @@ func (f *Factory) MemoryStats() status.MemoryStats {
 // and the informer continue meanwhile. It does nothing in other storage modes, for an informer that does not
 // run, or for too few objects to train the compressor.
 func (i *Informer) Compress(ctx context.Context) error {
-	return i.source.sweeper.Compress(ctx, i.core.Store())
+	return i.deps.sweeper.Compress(ctx, i.core.Store())
 }
 
 func (i *Informer) counters() status.Counters {
 	events, counts := i.core.Events(), i.health.Counts()
 	hits, misses := i.core.Decodes()
-	kept := i.Persistence()
+	persistence := i.Persistence()
 	return status.Counters{
 		Adds: events.Adds, Updates: events.Updates, Deletes: events.Deletes,
 		Relists: counts.Relists, Requests: counts.Requests, Failures: counts.Failures,
 		Lists: counts.Lists, ListTime: counts.ListTime, Hits: hits, Misses: misses,
-		Saves: int64(kept.Saves), SaveFailures: int64(kept.Failures),
+		Saves: int64(persistence.Saves), SaveFailures: int64(persistence.Failures),
 	}
 }
 
-// Metrics returns the figures of every type and view in use, ordered by group, resource, version and view. It
-// omits released informers, but their counters continue if the type is acquired again. The factory remembers
-// the counters of at least 1,000 released views.
+// Metrics returns the figures of every type and its options in use, ordered by group, resource, version and
+// options. It omits released informers, but their counters continue if the type is acquired again. The
+// factory remembers the counters of at least 1,000 released pairs of a type and options.
 func (f *Factory) Metrics() []status.Metrics {
-	followed := f.viewsInUse()
-	all := make([]status.Metrics, len(followed))
-	for k, some := range followed {
+	groups := f.informerGroups()
+	all := make([]status.Metrics, len(groups))
+	for k, group := range groups {
 		m := &all[k]
-		m.GVR, m.Options, m.Counters = some.gvr, some.view, some.earlierCounters
-		for _, i := range some.informers {
+		m.GVR, m.Options, m.Counters = group.gvr, group.options, group.earlierCounters
+		for _, i := range group.informers {
 			addInformer(m, i)
 		}
 	}
@@ -149,15 +149,15 @@ func (f *Factory) Metrics() []status.Metrics {
 }
 
 func addInformer(m *status.Metrics, i *Informer) {
-	measured := i.core.Measure()
+	memory := i.core.Measure()
 	m.Status = append(m.Status, i.Status())
-	m.Objects += measured.Objects
-	m.Compressed += measured.Compressed
-	m.ObjectBytes += measured.ObjectBytes
-	m.CompressedBytes += measured.CompressedBytes
-	m.TableBytes += measured.TableBytes
-	m.IndexBytes += measured.IndexBytes
-	for _, x := range measured.Indexes {
+	m.Objects += memory.Objects
+	m.Compressed += memory.Compressed
+	m.ObjectBytes += memory.ObjectBytes
+	m.CompressedBytes += memory.CompressedBytes
+	m.TableBytes += memory.TableBytes
+	m.IndexBytes += memory.IndexBytes
+	for _, x := range memory.Indexes {
 		at := slices.IndexFunc(m.Indexes, func(have status.IndexMetrics) bool { return have.Name == x.Name })
 		if at < 0 {
 			at, m.Indexes = len(m.Indexes), append(m.Indexes, status.IndexMetrics{Name: x.Name})
@@ -168,74 +168,74 @@ func addInformer(m *status.Metrics, i *Informer) {
 	if !i.IsStopped() {
 		m.Handlers = append(m.Handlers, i.Handlers()...)
 	}
-	if kept := i.Persistence(); kept.Enabled {
-		m.Persistence = append(m.Persistence, kept)
+	if persistence := i.Persistence(); persistence.Enabled {
+		m.Persistence = append(m.Persistence, persistence)
 	}
 	m.Counters.Add(i.counters())
 }
 
-// described identifies a view by its description.
-type described struct {
-	gvr  schema.GroupVersionResource
-	view string
+// typeOptions is a type with the description of its options.
+type typeOptions struct {
+	gvr     schema.GroupVersionResource
+	options string
 }
 
-func (e *entry) described() described { return described{e.key.gvr, e.options} }
+func (e *entry) typeOptions() typeOptions { return typeOptions{e.key.gvr, e.options} }
 
-// viewInformers holds the informers of a view, including released ones that have not ended, and the counters
-// of earlier ones.
-type viewInformers struct {
-	described
+// informerGroup holds the informers of a type with equal options, including released ones that have not
+// ended, and the counters of earlier ones.
+type informerGroup struct {
+	typeOptions
 	informers       []*Informer
 	earlierCounters status.Counters
 }
 
-// viewsInUse returns all views in use, in order. One critical section reads the informers and the remembered
-// counters, so that no count is lost or doubled.
-func (f *Factory) viewsInUse() []viewInformers {
+// informerGroups returns all groups in use, in order. One critical section reads the informers and the
+// remembered counters, so that no count is lost or doubled.
+func (f *Factory) informerGroups() []informerGroup {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	views := map[described]*viewInformers{}
+	groups := map[typeOptions]*informerGroup{}
 	add := func(e *entry) {
-		d := e.described()
-		if views[d] == nil {
-			views[d] = &viewInformers{described: d}
-			views[d].earlierCounters.Add(f.mu.past[d])
+		d := e.typeOptions()
+		if groups[d] == nil {
+			groups[d] = &informerGroup{typeOptions: d}
+			groups[d].earlierCounters.Add(f.mu.endedCounters[d])
 		}
-		views[d].informers = append(views[d].informers, e.informer)
+		groups[d].informers = append(groups[d].informers, e.informer)
 	}
 	for _, e := range f.mu.entries {
 		add(e)
 	}
-	for e := range f.mu.alive {
+	for e := range f.mu.runningEntries {
 		if f.mu.entries[e.key] != e {
 			add(e)
 		}
 	}
-	all := make([]viewInformers, 0, len(views))
-	for _, v := range views {
+	all := make([]informerGroup, 0, len(groups))
+	for _, v := range groups {
 		all = append(all, *v)
 	}
-	slices.SortFunc(all, func(a, b viewInformers) int {
-		return cmp.Or(naming.CompareTypes(a.gvr, b.gvr), cmp.Compare(a.view, b.view))
+	slices.SortFunc(all, func(a, b informerGroup) int {
+		return cmp.Or(naming.CompareTypes(a.gvr, b.gvr), cmp.Compare(a.options, b.options))
 	})
 	return all
 }
 
-// rememberedViews is the number of released views whose counters are remembered. It bounds the memory of
-// programs that always request new views.
-const rememberedViews = 1000
+// maxEndedCounters is the number of released groups whose counters are remembered. It bounds the memory of
+// programs that always request new options.
+const maxEndedCounters = 1000
 
 // rememberLocked adds the counters of an ended entry to the remembered counters.
 func (f *Factory) rememberLocked(e *entry) {
-	d := e.described()
-	past, known := f.mu.past[d]
-	if !known && len(f.mu.past) >= rememberedViews {
-		for other := range f.mu.past {
-			delete(f.mu.past, other)
+	d := e.typeOptions()
+	counters, known := f.mu.endedCounters[d]
+	if !known && len(f.mu.endedCounters) >= maxEndedCounters {
+		for other := range f.mu.endedCounters {
+			delete(f.mu.endedCounters, other)
 			break
 		}
 	}
-	past.Add(e.informer.counters())
-	f.mu.past[d] = past
+	counters.Add(e.informer.counters())
+	f.mu.endedCounters[d] = counters
 }

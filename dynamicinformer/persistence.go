@@ -15,14 +15,14 @@ var notPersistent = persist.NewDisabled("the factory has no Persistence")
 
 // newPersister returns the persister of an informer.
 func newPersister(i *Informer) *persist.Persister {
-	if i.source.persistence == nil {
+	if i.deps.persistence == nil {
 		return notPersistent
 	}
 	if why := i.options.whyNotPersisted(i.gvr); why != "" {
 		return persist.NewDisabled(why)
 	}
-	return persist.New(i.source.persistence, persist.Source{GVR: i.gvr, Cache: i.core, Health: i.health,
-		Key: i.options.persistenceKey(i.gvr), Logger: i.source.logger})
+	return persist.New(i.deps.persistence, persist.Source{GVR: i.gvr, Cache: i.core, Health: i.health,
+		Key: i.options.persistenceKey(i.gvr), Logger: i.deps.logger})
 }
 
 // Persistence describes how the informer persists its objects (see Options.Persistence).

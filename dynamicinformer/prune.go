@@ -30,8 +30,8 @@ type Prune struct {
 	// version) cannot be dropped.
 	Paths []string
 
-	// Fields are paths of fields as lists of steps, for programs. Keys can contain any character.
-	Fields [][]PruneStep
+	// PathSteps are paths of fields as lists of steps, for programs. Keys can contain any character.
+	PathSteps [][]PruneStep
 
 	// Annotations are keys of annotations.
 	Annotations []string
@@ -55,7 +55,7 @@ const (
 )
 
 func (p Prune) isSet() bool {
-	return p.Presets != nil || p.Paths != nil || p.Fields != nil || p.Annotations != nil
+	return p.Presets != nil || p.Paths != nil || p.PathSteps != nil || p.Annotations != nil
 }
 
 // Validate returns an error if a path or preset is invalid.
@@ -111,7 +111,7 @@ func (p Prune) paths() ([]packed.Path, error) {
 		}
 		paths = append(paths, path)
 	}
-	for _, field := range p.Fields {
+	for _, field := range p.PathSteps {
 		path := make(packed.Path, len(field))
 		for i, step := range field {
 			path[i] = packed.Step(step)

@@ -30,7 +30,7 @@ func TestQuietTypesRecover(t *testing.T) {
 		"closed at once": {status.ReasonWatchClosed, []apitest.Fault{{Verb: "watch", Effect: closes},
 			{Verb: "watch-list", Effect: closes}}},
 	} {
-		for _, outage := range []time.Duration{2 * health.ContactPatience, 10 * time.Minute} {
+		for _, outage := range []time.Duration{2 * health.ContactTimeout, 10 * time.Minute} {
 			virtual(t, func(t *testing.T, server *apitest.Server) {
 				server.Create(t, widgets, widget("web", "a"))
 				f := newVirtualFactory(t, server, Options{})

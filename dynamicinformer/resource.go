@@ -102,8 +102,8 @@ type ResourceOptions struct {
 	Versions VersionPolicy
 }
 
-// leastWatchTimeout is the minimum that client-go's reflectors accept.
-const leastWatchTimeout = 5 * time.Minute
+// lowestWatchTimeout is the minimum that client-go's reflectors accept.
+const lowestWatchTimeout = 5 * time.Minute
 
 // withDefaults returns the options with every unset field taken from defaults.
 func (o ResourceOptions) withDefaults(defaults ResourceOptions) ResourceOptions {
@@ -192,9 +192,9 @@ func (o ResourceOptions) validate() []error {
 	if o.PageSize < 0 {
 		errs = append(errs, fmt.Errorf("PageSize is %d; it must not be negative", o.PageSize))
 	}
-	if o.MinWatchTimeout != 0 && o.MinWatchTimeout < leastWatchTimeout {
+	if o.MinWatchTimeout != 0 && o.MinWatchTimeout < lowestWatchTimeout {
 		errs = append(errs, fmt.Errorf("MinWatchTimeout is %v; it must be at least %v",
-			o.MinWatchTimeout, leastWatchTimeout))
+			o.MinWatchTimeout, lowestWatchTimeout))
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Indexers)) {
 		switch {

@@ -41,9 +41,9 @@ var (
 // fails. The order of events from ranges that were added at different times is undefined.
 type Shard struct {
 	key sharding.Key
-	// setting serializes SetRanges, so that all informers see the same sequence of ranges.
-	setting sync.Mutex
-	ranges  atomic.Pointer[requests.Ranges]
+	// setRangesLock serializes SetRanges, so that all informers see the same sequence of ranges.
+	setRangesLock sync.Mutex
+	ranges        atomic.Pointer[requests.Ranges]
 
 	mu struct {
 		sync.Mutex
@@ -100,19 +100,19 @@ func (s *Shard) SetRanges(ranges ...sharding.Range) {
 	if s.mu.informers == nil { // it is Unsharded
 		return
 	}
-	s.setting.Lock()
-	defer s.setting.Unlock()
+	s.setRangesLock.Lock()
+	defer s.setRangesLock.Unlock()
 	next := requests.NewRanges(ranges...)
 	s.ranges.Store(&next)
-	for _, i := range s.running() {
+	for _, i := range s.runningInformers() {
 		i.core.EvictOutOfShard(i.shard.Narrow, func(item any) bool { return next.Has(s.key, item) })
 	}
-	for _, i := range s.running() {
+	for _, i := range s.runningInformers() {
 		i.shard.Changed()
 	}
 }
 
-func (s *Shard) running() []*Informer {
+func (s *Shard) runningInformers() []*Informer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Keys(s.mu.informers))
@@ -135,15 +135,15 @@ func (s *Shard) validate() error {
 		sharding.ByNamespace)
 }
 
-// newFollowed returns the follower's view of the shard; nil without a shard.
-func (s *Shard) newFollowed(i *Informer) *follow.Shard {
+// newFollowShard returns the follower's view of the shard; nil without a shard.
+func (s *Shard) newFollowShard(i *Informer) *follow.Shard {
 	if s.orNil() == nil {
 		return nil
 	}
 	var f *follow.Shard
-	tell := func() { i.health.UpdateShard(f.State) }
-	f = follow.NewShard(s.key, s.currentRanges, tell)
-	tell()
+	update := func() { i.health.UpdateShard(f.State) }
+	f = follow.NewShard(s.key, s.currentRanges, update)
+	update()
 	return f
 }
 
@@ -174,11 +174,11 @@ func (i *Informer) WaitForShard(ctx context.Context, ranges ...sharding.Range) e
 	if shard == nil {
 		return ErrNotSharded
 	}
-	asked := requests.NewRanges(ranges...)
+	requested := requests.NewRanges(ranges...)
 	for {
 		current, changed := i.health.Snapshot()
 		// read from the shard: the status of an informer that has not started may be outdated
-		awaited, desired := asked, shard.currentRanges()
+		awaited, desired := requested, shard.currentRanges()
 		if len(ranges) == 0 {
 			awaited = desired
 		}

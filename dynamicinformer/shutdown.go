@@ -26,7 +26,7 @@ var errDropped = errors.New("another call of Shutdown or Close has dropped event
 // listener or a subscriber: it would wait for its own return.
 func (f *Factory) Shutdown(ctx context.Context) error {
 	drops := f.drops.Load()
-	all := f.shut()
+	all := f.markShutdown()
 	busy := f.drain(ctx, all)
 	subscriptions := f.subscriptions.closeAll()
 	f.cancel(errFactoryShut)
@@ -82,8 +82,8 @@ func (f *Factory) isShutDown() bool {
 	}
 }
 
-// shut refuses new informers from now on, and returns all entries that have not ended.
-func (f *Factory) shut() []*entry {
+// markShutdown refuses new informers from now on, and returns all entries that have not ended.
+func (f *Factory) markShutdown() []*entry {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.mu.shutdown {
@@ -97,7 +97,7 @@ func (f *Factory) shut() []*entry {
 			all = append(all, e)
 		}
 	}
-	for e := range f.mu.alive {
+	for e := range f.mu.runningEntries {
 		all = append(all, e)
 	}
 	return sortedEntries(all)

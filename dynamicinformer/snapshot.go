@@ -74,7 +74,7 @@ func (s *Snapshot) ByIndex(index, value string) ([]runtime.Object, error) {
 	}
 	objects := make([]runtime.Object, 0, len(items))
 	for _, item := range items {
-		if object, ok := asObject(item); ok {
+		if object, ok := runtimeObject(item); ok {
 			objects = append(objects, decoded(object))
 		}
 	}
@@ -89,8 +89,8 @@ func decoded(object runtime.Object) runtime.Object {
 	return object
 }
 
-// asObject returns a stored item, or false if a transform made something else of the object.
-func asObject(item store.Item) (runtime.Object, bool) {
+// runtimeObject returns a stored item, or false if a transform made something else of the object.
+func runtimeObject(item store.Item) (runtime.Object, bool) {
 	switch o := item.(type) {
 	case *packed.Object:
 		return o, true
@@ -106,7 +106,7 @@ func asObject(item store.Item) (runtime.Object, bool) {
 func objects(all func(func(string, store.Item) bool)) iter.Seq2[string, runtime.Object] {
 	return func(yield func(string, runtime.Object) bool) {
 		all(func(key string, item store.Item) bool {
-			object, ok := asObject(item)
+			object, ok := runtimeObject(item)
 			return !ok || yield(key, object)
 		})
 	}
@@ -119,7 +119,7 @@ func (s *Snapshot) Stored(key string) (object runtime.Object, ok bool) {
 	if !ok {
 		return nil, false
 	}
-	return asObject(item)
+	return runtimeObject(item)
 }
 
 // Lookup is Stored for an object name. A name with a slash matches no object; as a key it would refer to

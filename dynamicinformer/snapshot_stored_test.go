@@ -14,7 +14,8 @@ import (
 // newStoredInformer returns an informer that nobody runs, with these objects and an index "a" of them all.
 func newStoredInformer(t testing.TB, storage Storage, objects ...*unstructured.Unstructured) *Informer {
 	t.Helper()
-	i, err := newInformer(source{}, widgets, ResourceOptions{Storage: storage, Indexes: indexNames("a")}, nil)
+	i, err := newInformer(dependencies{}, widgets,
+		ResourceOptions{Storage: storage, Indexes: indexNames("a")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

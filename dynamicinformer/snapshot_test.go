@@ -14,7 +14,7 @@ import (
 func TestSnapshot(t *testing.T) {
 	for _, mode := range []StorageMode{StoragePacked, StorageObject} {
 		t.Run(mode.String(), func(t *testing.T) {
-			i, err := newInformer(source{}, widgets, ResourceOptions{Storage: Storage{Mode: mode},
+			i, err := newInformer(dependencies{}, widgets, ResourceOptions{Storage: Storage{Mode: mode},
 				Indexes: indexNames("a")}, nil)
 			if err != nil {
 				t.Fatal(err)

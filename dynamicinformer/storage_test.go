@@ -223,9 +223,9 @@ func TestMetadataMode(t *testing.T) {
 // TestPruneFields: a path is the same as text and taken apart, so that both make one view.
 func TestPruneFields(t *testing.T) {
 	text := ResourceOptions{Prune: Prune{Paths: []string{`.a["b.c"][*].d`}}}
-	steps := ResourceOptions{Prune: Prune{Fields: [][]PruneStep{{{Key: "a"}, {Key: "b.c"},
+	steps := ResourceOptions{Prune: Prune{PathSteps: [][]PruneStep{{{Key: "a"}, {Key: "b.c"},
 		{Each: true}, {Key: "d"}}}}}
-	other := ResourceOptions{Prune: Prune{Fields: [][]PruneStep{{{Key: "a"}, {Key: "b"}, {Key: "c"},
+	other := ResourceOptions{Prune: Prune{PathSteps: [][]PruneStep{{{Key: "a"}, {Key: "b"}, {Key: "c"},
 		{Each: true}, {Key: "d"}}}}}
 	if text.key() != steps.key() || steps.key() == other.key() {
 		t.Errorf("the views are %+v, %+v and %+v, want the first two alike and the third another one",
@@ -237,7 +237,7 @@ func TestPruneFields(t *testing.T) {
 func TestPruneComesFirst(t *testing.T) {
 	prune := Prune{
 		Presets: []PrunePreset{PruneManagedFields, PruneLastApplied}, Annotations: []string{"gone"},
-		Paths: []string{".spec.layers[*].secret"}, Fields: [][]PruneStep{{{Key: "metadata"}, {Key: "labels"},
+		Paths: []string{".spec.layers[*].secret"}, PathSteps: [][]PruneStep{{{Key: "metadata"}, {Key: "labels"},
 			{Key: "color"}}},
 	}
 	for with, options := range clients {
@@ -454,7 +454,7 @@ func TestStorageIsValidated(t *testing.T) {
 		"path":     {ResourceOptions{Prune: Prune{Paths: []string{"spec["}}}, `"spec["`},
 		"identity": {ResourceOptions{Prune: Prune{Paths: []string{"metadata.name"}}}, "identifies"},
 		"list":     {ResourceOptions{Prune: Prune{Paths: []string{".spec.a[*]"}}}, "must end in a key"},
-		"field":    {ResourceOptions{Prune: Prune{Fields: [][]PruneStep{{{Key: "kind"}}}}}, "identifies"},
+		"field":    {ResourceOptions{Prune: Prune{PathSteps: [][]PruneStep{{{Key: "kind"}}}}}, "identifies"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := New(Options{Client: newServer(t).Client(t), Defaults: tc.options})

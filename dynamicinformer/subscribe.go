@@ -63,10 +63,10 @@ type Subscription struct {
 	callToken chan struct{}
 	// closing is closed by Close.
 	closing chan struct{}
-	// reconcileQueue serializes the changes of follows.
+	// reconcileQueue serializes the changes of followers.
 	reconcileQueue *queue.Calls
-	// unlink removes the subscription from the factory.
-	unlink func()
+	// removeFromFactory removes the subscription from the factory.
+	removeFromFactory func()
 
 	mu struct {
 		sync.Mutex
@@ -75,8 +75,8 @@ type Subscription struct {
 		unsubscribe func()
 		// types are the types that the source reports.
 		types map[schema.GroupResource]typesource.Type
-		// follows are the watched types. Only reconcileQueue changes them.
-		follows map[schema.GroupResource]*follower
+		// followers are the watched types. Only reconcileQueue changes them.
+		followers map[schema.GroupResource]*follower
 	}
 }
 
@@ -105,17 +105,17 @@ func (f *Factory) Subscribe(selection Selection, subscriber Subscriber,
 		callToken: make(chan struct{}, 1), closing: make(chan struct{}), reconcileQueue: queue.NewCalls(),
 	}
 	s.mu.types = map[schema.GroupResource]typesource.Type{}
-	s.mu.follows = map[schema.GroupResource]*follower{}
-	s.unlink = func() { f.subscriptions.remove(s) }
+	s.mu.followers = map[schema.GroupResource]*follower{}
+	s.removeFromFactory = func() { f.subscriptions.remove(s) }
 	if !f.subscriptions.add(s) {
 		return nil, ErrShutdown
 	}
 	if f.options.Types == nil {
-		typeNews{s}.SetType(typesource.Type{GroupResource: fixed.GroupResource(),
+		typeListener{s}.SetType(typesource.Type{GroupResource: fixed.GroupResource(),
 			Versions: []string{fixed.Version}, Established: true})
 		return s, nil
 	}
-	s.setUnsubscribe(f.options.Types.Subscribe(typeNews{s}))
+	s.setUnsubscribe(f.options.Types.Subscribe(typeListener{s}))
 	return s, nil
 }
 
@@ -156,7 +156,7 @@ func (s *Subscription) Close() {
 	if unsubscribe != nil {
 		unsubscribe()
 	}
-	s.reconcileQueue.Push(s.unwind)
+	s.reconcileQueue.Push(s.releaseAll)
 }
 
 // Done returns a channel that is closed when the subscriber is no longer called, after Close or Shutdown.
@@ -174,7 +174,7 @@ func (s *Subscription) Depth() int {
 // Types returns the watched types, ordered by group, resource and version.
 func (s *Subscription) Types() []status.FollowedType {
 	s.mu.Lock()
-	follows := slices.Collect(maps.Values(s.mu.follows))
+	follows := slices.Collect(maps.Values(s.mu.followers))
 	s.mu.Unlock()
 	all := make([]status.FollowedType, 0, len(follows))
 	for _, f := range follows {

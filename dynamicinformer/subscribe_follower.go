@@ -15,13 +15,13 @@ import (
 	"github.com/crdcache/crdcache/internal/informer"
 )
 
-// typeNews receives the types of a source for a subscription.
-type typeNews struct{ *Subscription }
+// typeListener receives the types of a source for a subscription.
+type typeListener struct{ *Subscription }
 
-var _ typesource.Listener = typeNews{}
+var _ typesource.Listener = typeListener{}
 
 // SetType implements typesource.Listener.
-func (s typeNews) SetType(t typesource.Type) {
+func (s typeListener) SetType(t typesource.Type) {
 	s.mu.Lock()
 	s.mu.types[t.GroupResource] = t
 	s.mu.Unlock()
@@ -29,7 +29,7 @@ func (s typeNews) SetType(t typesource.Type) {
 }
 
 // RemoveType implements typesource.Listener.
-func (s typeNews) RemoveType(gr schema.GroupResource) {
+func (s typeListener) RemoveType(gr schema.GroupResource) {
 	s.mu.Lock()
 	delete(s.mu.types, gr)
 	s.mu.Unlock()
@@ -37,16 +37,16 @@ func (s typeNews) RemoveType(gr schema.GroupResource) {
 }
 
 // SetUnknown implements typesource.Listener.
-func (typeNews) SetUnknown(map[schema.GroupVersion]error) {}
+func (typeListener) SetUnknown(map[schema.GroupVersion]error) {}
 
 // SetComplete implements typesource.Listener.
-func (typeNews) SetComplete() {}
+func (typeListener) SetComplete() {}
 
 // reconcile starts or stops watching one type, so that the watched types match the selection. It is called
 // again by reconcileQueue whenever a type or an informer changes.
 func (s *Subscription) reconcile(gr schema.GroupResource) {
 	s.mu.Lock()
-	closed, f := s.mu.closed, s.mu.follows[gr]
+	closed, f := s.mu.closed, s.mu.followers[gr]
 	t, exists := s.mu.types[gr]
 	s.mu.Unlock()
 	if closed {
@@ -88,30 +88,30 @@ func (s *Subscription) startFollower(gvr schema.GroupVersionResource) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.follows[gvr.GroupResource()] = f
+	s.mu.followers[gvr.GroupResource()] = f
 }
 
 // stopFollower stops watching a type. No calls for it follow its return.
 func (s *Subscription) stopFollower(f *follower, reason status.Reason) {
 	f.removeHandler()
 	s.mu.Lock()
-	delete(s.mu.follows, f.informer.gvr.GroupResource())
+	delete(s.mu.followers, f.informer.gvr.GroupResource())
 	s.mu.Unlock()
 	f.gone(reason)
 	f.handle.Release()
 }
 
-// unwind releases everything after Close.
-func (s *Subscription) unwind() {
+// releaseAll releases everything after Close.
+func (s *Subscription) releaseAll() {
 	s.mu.Lock()
-	follows := s.mu.follows
-	s.mu.follows = nil
+	followers := s.mu.followers
+	s.mu.followers = nil
 	s.mu.Unlock()
-	for _, f := range follows {
+	for _, f := range followers {
 		f.removeHandler()
 		f.handle.Release()
 	}
-	s.unlink()
+	s.removeFromFactory()
 	s.reconcileQueue.Close()
 }
 

@@ -116,11 +116,11 @@ func (f *Factory) awaitedTypes(gvrs []schema.GroupVersionResource) []awaitedType
 		return all
 	}
 	for _, gvr := range gvrs {
-		views := f.entriesOf(gvr)
-		for _, e := range views {
+		entries := f.entriesOf(gvr)
+		for _, e := range entries {
 			all = append(all, awaitedType{informer: e.informer})
 		}
-		if len(views) == 0 {
+		if len(entries) == 0 {
 			all = append(all, awaitedType{status: status.Status{GVR: gvr, State: status.Pending,
 				Message: "ForResource was not called for it"}})
 		}
@@ -130,12 +130,12 @@ func (f *Factory) awaitedTypes(gvrs []schema.GroupVersionResource) []awaitedType
 
 // missingRequired returns the types that Options.Resources requires and that were not requested.
 func (f *Factory) missingRequired() []schema.GroupVersionResource {
-	asked := map[schema.GroupVersionResource]bool{}
+	requested := map[schema.GroupVersionResource]bool{}
 	for _, e := range f.entries() {
-		asked[e.key.gvr] = true
+		requested[e.key.gvr] = true
 	}
 	return slices.DeleteFunc(f.options.requiredTypes(),
-		func(gvr schema.GroupVersionResource) bool { return asked[gvr] })
+		func(gvr schema.GroupVersionResource) bool { return requested[gvr] })
 }
 
 // NotSyncedError reports which types are not synced, and why.

@@ -44,15 +44,15 @@ func CheckSources(options CheckOptions, sources ...Source) (*Config, error) {
 		}
 		return nil, err
 	}
-	said := map[config.Finding]bool{} // by position: report only one finding for one cause
+	reported := map[config.Finding]bool{} // by position: report only one finding for one cause
 	at := func(f config.Finding) config.Finding {
 		return config.Finding{File: f.File, Line: f.Line, Column: f.Column}
 	}
 	for _, f := range findings {
-		said[at(f)] = said[at(f)] || !f.IsWarning()
+		reported[at(f)] = reported[at(f)] || !f.IsWarning()
 	}
 	for _, f := range check.Config(resources, definitions, options.Cluster) {
-		if !said[at(f)] {
+		if !reported[at(f)] {
 			findings = append(findings, f)
 		}
 	}

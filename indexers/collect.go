@@ -13,7 +13,7 @@ import (
 // "each". The collector's document field decides which field is used.
 type element struct {
 	decoded any
-	found   [][]jsonpath.Value // in a document: the values of each path of Index.inner
+	values  [][]jsonpath.Value // in a document: the values of each path of Index.inner
 }
 
 // collector collects the keys of one object for one index at a time.
@@ -22,11 +22,11 @@ type collector struct {
 	object   map[string]any // decoded object; nil if document is set
 	document []byte         // the object's JSON; nil if object is set
 	// in a document: the values of the paths that begin at the object although the index has "each"
-	root     [][]jsonpath.Value
-	found    []string        // initial content, then the keys of the object
-	before   int             // length of the initial content
-	seen     map[string]bool // set of the object's keys; nil while the list is short
-	repeated bool            // do not remove duplicate keys
+	rootValues   [][]jsonpath.Value
+	keysFound    []string        // initial content, then the keys of the object
+	alreadyFound int             // length of the initial content
+	seen         map[string]bool // set of the object's keys; nil while the list is short
+	repeated     bool            // do not remove duplicate keys
 
 	// Buffers for one element.
 	scalars []scalar
@@ -36,7 +36,7 @@ type collector struct {
 
 // begin resets the collector for an index.
 func (c *collector) begin(f *function, found []string) {
-	c.function, c.found, c.before, c.seen, c.root = f, found, len(found), nil, nil
+	c.function, c.keysFound, c.alreadyFound, c.seen, c.rootValues = f, found, len(found), nil, nil
 }
 
 // objectKey returns namespace/name.
@@ -51,7 +51,7 @@ func (c *collector) objectKey() string {
 func (c *collector) decoded() {
 	c.function.seen.Add(1)
 	if c.index.when != nil && !c.index.when.Match(c.object) {
-		c.when.Add(1)
+		c.notSelected.Add(1)
 		return
 	}
 	if c.index.each == nil {
@@ -64,14 +64,14 @@ func (c *collector) decoded() {
 			return true
 		})
 		if elements == 0 {
-			c.missing.Add(1)
+			c.missingValues.Add(1)
 		}
 	}
 	c.count()
 }
 
 func (c *collector) count() {
-	if n := len(c.found) - c.before; n > 0 {
+	if n := len(c.keysFound) - c.alreadyFound; n > 0 {
 		c.matched.Add(1)
 		c.counters.values.Add(uint64(n))
 	}
@@ -125,10 +125,10 @@ func (c *collector) partKeys(e element, n int) []partKey {
 				c.keys = append(c.keys, key)
 				there = true
 			case keyMistyped:
-				c.kind.Add(1)
+				c.mistyped.Add(1)
 				there = true
 			case keyTooLong:
-				c.limit.Add(1)
+				c.overLimit.Add(1)
 				there = true
 			case keyMissing: // null counts as missing
 			}
@@ -144,9 +144,9 @@ func (c *collector) partKeys(e element, n int) []partKey {
 func (c *collector) read(e element, from location) {
 	c.scalars = c.scalars[:0]
 	if c.document != nil { // found may be nil: an index can have only root paths
-		found := e.found
+		found := e.values
 		if from.root {
-			found = c.root
+			found = c.rootValues
 		}
 		for _, v := range found[from.at] {
 			c.scalars = append(c.scalars, scalarOfJSON(v))
@@ -183,7 +183,7 @@ func (c *collector) addMissing(p *config.Part) {
 	case config.MissingReport:
 		c.report(c.objectKey)
 	}
-	c.missing.Add(1)
+	c.missingValues.Add(1)
 }
 
 // manyValues is the number of keys from which a map is faster than a list.
@@ -191,26 +191,26 @@ const manyValues = 16
 
 // add adds a key unless it is a duplicate or exceeds a limit. size is the length of the value.
 func (c *collector) add(key string, size int) {
-	own := c.found[c.before:]
+	own := c.keysFound[c.alreadyFound:]
 	switch {
 	case size > c.index.maxValueBytes:
-		c.limit.Add(1)
+		c.overLimit.Add(1)
 		return
 	case c.repeated:
-		c.found = append(c.found, key)
+		c.keysFound = append(c.keysFound, key)
 		return
 	case c.seen[key], c.seen == nil && slices.Contains(own, key):
 		return
 	case len(own) >= c.index.maxValues:
-		c.limit.Add(1)
+		c.overLimit.Add(1)
 		return
 	}
-	c.found = append(c.found, key)
+	c.keysFound = append(c.keysFound, key)
 	if c.seen != nil {
 		c.seen[key] = true
 	} else if len(own)+1 >= manyValues {
 		c.seen = make(map[string]bool, 2*manyValues)
-		for _, k := range c.found[c.before:] {
+		for _, k := range c.keysFound[c.alreadyFound:] {
 			c.seen[k] = true
 		}
 	}

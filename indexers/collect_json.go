@@ -35,15 +35,15 @@ func newExtraction(functions []*function) extraction {
 	return x
 }
 
-// findings are the values of each expression of a set, with a collector for their keys.
-type findings struct {
+// extractionState are the values of each expression of a set, with a collector for their keys.
+type extractionState struct {
 	collector
 	values [][]jsonpath.Value
 	// elements are the values within one element, while values is in use.
 	elements [][]jsonpath.Value
 }
 
-var findingsPool = sync.Pool{New: func() any { return new(findings) }}
+var findingsPool = sync.Pool{New: func() any { return new(extractionState) }}
 
 // resetLists empties lists and extends them to n.
 func resetLists(lists [][]jsonpath.Value, n int) [][]jsonpath.Value {
@@ -57,7 +57,7 @@ func resetLists(lists [][]jsonpath.Value, n int) [][]jsonpath.Value {
 	return lists
 }
 
-func (f *findings) release() {
+func (f *extractionState) release() {
 	f.values, f.elements = resetLists(f.values, 0), resetLists(f.elements, 0)
 	clear(f.scalars[:cap(f.scalars)])
 	clear(f.collector.keys[:cap(f.collector.keys)])
@@ -67,46 +67,46 @@ func (f *findings) release() {
 }
 
 // addResult is the callback for results of the set.
-func (f *findings) addResult(i int, v jsonpath.Value) bool {
+func (f *extractionState) addResult(i int, v jsonpath.Value) bool {
 	f.values[i] = append(f.values[i], v)
 	return true
 }
 
 // noteElement is the callback for results within an element.
-func (f *findings) noteElement(i int, v jsonpath.Value) bool {
+func (f *extractionState) noteElement(i int, v jsonpath.Value) bool {
 	f.elements[i] = append(f.elements[i], v)
 	return true
 }
 
 // collect collects the keys of one index. first is the number of its first expression.
-func (f *findings) collect(first int) {
+func (f *extractionState) collect(first int) {
 	f.function.seen.Add(1)
 	if f.index.when != nil {
 		if len(f.values[first]) == 0 {
-			f.when.Add(1)
+			f.notSelected.Add(1)
 			return
 		}
 		first++
 	}
 	if f.index.each == nil {
-		f.tuples(element{found: f.values[first : first+len(f.index.inner)]})
+		f.tuples(element{values: f.values[first : first+len(f.index.inner)]})
 	} else {
-		f.root = f.values[first+1 : first+1+len(f.index.root)]
+		f.rootValues = f.values[first+1 : first+1+len(f.index.root)]
 		f.each(f.values[first])
 	}
 	f.count()
 }
 
 // each collects the keys of all elements.
-func (f *findings) each(elements []jsonpath.Value) {
+func (f *extractionState) each(elements []jsonpath.Value) {
 	for _, e := range elements {
 		f.elements = resetLists(f.elements, len(f.index.inner))
 		// part of a document that was valid
 		_ = f.index.elements.FindJSON(e.Raw(), f.noteElement)
-		f.tuples(element{found: f.elements})
+		f.tuples(element{values: f.elements})
 	}
 	if len(elements) == 0 {
-		f.missing.Add(1)
+		f.missingValues.Add(1)
 	}
 }
 

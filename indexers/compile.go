@@ -95,7 +95,7 @@ func (f *Functions) keysJSON(json []byte, keys [][]string, repeated bool) [][]st
 	if missing := len(f.functions) - len(keys); missing > 0 {
 		keys = append(keys, make([][]string, missing)...)
 	}
-	found := findingsPool.Get().(*findings)
+	found := findingsPool.Get().(*extractionState)
 	defer found.release()
 	found.values = resetLists(found.values, f.extraction.set.Len())
 	found.document, found.repeated = json, repeated
@@ -108,7 +108,7 @@ func (f *Functions) keysJSON(json []byte, keys [][]string, repeated bool) [][]st
 		}
 		found.begin(fn, keys[i])
 		found.collect(f.extraction.first[i])
-		keys[i] = found.found
+		keys[i] = found.keysFound
 	}
 	return keys
 }
@@ -128,7 +128,7 @@ func (f *Functions) Stats() []Stats {
 func (f *Functions) Dropped(name string) uint64 {
 	for _, fn := range f.functions {
 		if fn.index.Name == name {
-			return fn.limit.Load()
+			return fn.overLimit.Load()
 		}
 	}
 	return 0
@@ -156,7 +156,7 @@ func (f *function) collect(obj any, repeated bool) (keys []string, err error) {
 	c := collector{object: content, repeated: repeated}
 	c.begin(f, nil)
 	c.decoded()
-	return slices.Clip(c.found), nil
+	return slices.Clip(c.keysFound), nil
 }
 
 // contentOf returns an object as decoded JSON.

@@ -65,8 +65,8 @@ func cases(t *testing.T, folder string, least int, run func(t *testing.T, s inde
 	}
 }
 
-// findings formats an error after checking its diagnostics.
-func findings(t *testing.T, err error, s indexers.Source) string {
+// extractionState formats an error after checking its diagnostics.
+func extractionState(t *testing.T, err error, s indexers.Source) string {
 	t.Helper()
 	if err == nil {
 		return ""
@@ -90,7 +90,7 @@ func TestBrokenConfigs(t *testing.T) {
 		if err == nil || c != nil {
 			t.Fatalf("accepted: %v, %v", c, err)
 		}
-		return findings(t, err, s)
+		return extractionState(t, err, s)
 	})
 }
 
@@ -102,7 +102,7 @@ func TestSchemaChecks(t *testing.T) {
 			t.Fatal(err)
 		}
 		warnings, err := c.Check(crds)
-		got := findings(t, err, s)
+		got := extractionState(t, err, s)
 		for _, w := range warnings {
 			checkDiagnostic(t, w, s)
 			got += w.Text() + "\n"

@@ -29,13 +29,13 @@ func TestKeysOfJSONDependOnNoPool(t *testing.T) {
 		return out
 	}
 	states := map[string]func() any{
-		"new": func() any { return new(findings) },
+		"new": func() any { return new(extractionState) },
 		"without room": func() any {
-			return &findings{values: [][]jsonpath.Value{},
+			return &extractionState{values: [][]jsonpath.Value{},
 				elements: [][]jsonpath.Value{}}
 		},
-		"with leftovers": func() any { return &findings{values: lists(9), elements: lists(9)} },
-		"half used":      func() any { return &findings{values: lists(9)} },
+		"with leftovers": func() any { return &extractionState{values: lists(9), elements: lists(9)} },
+		"half used":      func() any { return &extractionState{values: lists(9)} },
 	}
 	defer func() { findingsPool = sync.Pool{New: states["new"]} }()
 

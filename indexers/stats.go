@@ -8,8 +8,7 @@ import (
 	"sync/atomic"
 )
 
-// maxReported is the maximum length of Stats.Reported.
-const maxReported = 10
+const maxReportedKeys = 10
 
 // Stats are the statistics of an index function. They count calls, not existing objects: an informer calls
 // the function when it adds or deletes an object, and twice when an object changes.
@@ -56,8 +55,8 @@ func (s Stats) String() string {
 }
 
 type counters struct {
-	seen, matched, values, when, missing, kind, limit, failed atomic.Uint64
-	reported                                                  struct {
+	seen, matched, values, notSelected, missingValues, mistyped, overLimit, failed atomic.Uint64
+	reported                                                                       struct {
 		sync.Mutex
 		keys []string
 	}
@@ -66,7 +65,7 @@ type counters struct {
 // report remembers the key of an object without a value, if there is room.
 func (c *counters) report(key func() string) {
 	c.reported.Lock()
-	full := len(c.reported.keys) >= maxReported
+	full := len(c.reported.keys) >= maxReportedKeys
 	c.reported.Unlock()
 	if full {
 		return
@@ -74,7 +73,7 @@ func (c *counters) report(key func() string) {
 	k := key()
 	c.reported.Lock()
 	defer c.reported.Unlock()
-	if len(c.reported.keys) < maxReported && !slices.Contains(c.reported.keys, k) {
+	if len(c.reported.keys) < maxReportedKeys && !slices.Contains(c.reported.keys, k) {
 		c.reported.keys = append(c.reported.keys, k)
 	}
 }
@@ -85,7 +84,8 @@ func (c *counters) stats(index string) Stats {
 	c.reported.Unlock()
 	return Stats{
 		Index: index, Seen: c.seen.Load(), Matched: c.matched.Load(), Values: c.values.Load(),
-		SkippedWhen: c.when.Load(), SkippedMissing: c.missing.Load(), SkippedType: c.kind.Load(),
-		SkippedLimit: c.limit.Load(), Failed: c.failed.Load(), Reported: reported,
+		SkippedWhen: c.notSelected.Load(), SkippedMissing: c.missingValues.Load(),
+		SkippedType:  c.mistyped.Load(),
+		SkippedLimit: c.overLimit.Load(), Failed: c.failed.Load(), Reported: reported,
 	}
 }

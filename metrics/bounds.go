@@ -12,28 +12,29 @@ import (
 // Programs choose the values of some labels. Their number is bounded, so that a program with a handler for
 // each user does not create a series for each.
 const (
-	// maxHandlers and maxIndexes are the numbers of handlers and indexes of a view with their own series. The
-	// sum of the others is in the series others.
+	// maxHandlers and maxIndexes are the numbers of handlers and indexes per type and options with their own
+	// series. The sum of the others is in the series others.
 	maxHandlers = 20
 	maxIndexes  = 100
 	othersLabel = "(others)"
-	// maxView is the maximum length of a view label. A hash replaces the rest.
-	maxView = 120
+	// maxOptionsLabel is the maximum length of an options label. A hash replaces the rest.
+	maxOptionsLabel = 120
 )
 
-// shortened returns the description of a view as a label. Different views stay different.
-func shortened(view string) string {
-	if len(view) <= maxView && utf8.ValidString(view) {
-		return view
+// shortened returns the description of options as a label. Different options stay different.
+func shortened(options string) string {
+	if len(options) <= maxOptionsLabel && utf8.ValidString(options) {
+		return options
 	}
 	hash := fnv.New64a()
-	_, _ = hash.Write([]byte(view)) // never fails
-	return fmt.Sprintf("%s… (%x)", strings.ToValidUTF8(view[:min(len(view), maxView)], ""), hash.Sum64())
+	_, _ = hash.Write([]byte(options)) // never fails
+	return fmt.Sprintf("%s… (%x)", strings.ToValidUTF8(options[:min(len(options), maxOptionsLabel)], ""),
+		hash.Sum64())
 }
 
-// mergeRest merges the elements with equal names, and the elements beyond the first names into one named
+// mergeBeyond merges the elements with equal names, and the elements beyond the first names into one named
 // others.
-func mergeRest[T any](all []T, most int, name func(*T) *string, merge func(into, more *T)) []T {
+func mergeBeyond[T any](all []T, most int, name func(*T) *string, merge func(into, more *T)) []T {
 	var merged []T
 	at := map[string]int{}
 	for _, one := range all {
@@ -57,7 +58,7 @@ func mergeRest[T any](all []T, most int, name func(*T) *string, merge func(into,
 
 // boundedHandlers merges handlers with equal names: the sum of their depths and the longest lag.
 func boundedHandlers(all []status.Handler) []status.Handler {
-	return mergeRest(all, maxHandlers, func(h *status.Handler) *string { return &h.Name },
+	return mergeBeyond(all, maxHandlers, func(h *status.Handler) *string { return &h.Name },
 		func(into, more *status.Handler) {
 			into.Depth += more.Depth
 			into.Lag = max(into.Lag, more.Lag)
@@ -65,7 +66,7 @@ func boundedHandlers(all []status.Handler) []status.Handler {
 }
 
 func boundedIndexes(all []status.IndexMetrics) []status.IndexMetrics {
-	return mergeRest(all, maxIndexes, func(x *status.IndexMetrics) *string { return &x.Name },
+	return mergeBeyond(all, maxIndexes, func(x *status.IndexMetrics) *string { return &x.Name },
 		func(into, more *status.IndexMetrics) {
 			into.Values += more.Values
 			into.Entries += more.Entries

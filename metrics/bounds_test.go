@@ -10,11 +10,11 @@ import (
 )
 
 func TestShortened(t *testing.T) {
-	long := strings.Repeat("é", maxView)
+	long := strings.Repeat("é", maxOptionsLabel)
 	seen := map[string]string{}
 	for _, view := range []string{"", "pruned", long, long + "a", long + "b", "\xff", "\xfe"} {
 		got := shortened(view)
-		if len(got) > maxView+30 || strings.ToValidUTF8(got, "") != got {
+		if len(got) > maxOptionsLabel+30 || strings.ToValidUTF8(got, "") != got {
 			t.Errorf("%q becomes %q", view, got)
 		}
 		if other, taken := seen[got]; taken {

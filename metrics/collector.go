@@ -47,20 +47,20 @@ func (c *Collector) Describe(descriptions chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *Collector) Collect(metrics chan<- prometheus.Metric) {
-	whole := sink{collector: c, metrics: metrics}
+	perFactory := sink{collector: c, metrics: metrics}
 	for _, state := range c.factory.Conditions() {
-		whole.condition(state)
+		perFactory.condition(state)
 	}
-	whole.memory(c.factory.MemoryStats())
+	perFactory.memory(c.factory.MemoryStats())
 	for _, m := range c.factory.Metrics() {
-		view := sink{collector: c, metrics: metrics, labels: []string{
+		options := sink{collector: c, metrics: metrics, labels: []string{
 			valid(m.GVR.Group), valid(m.GVR.Version), valid(m.GVR.Resource), shortened(m.Options),
 		}}
-		view.status(m.Status)
-		view.content(m)
-		view.counters(m.Counters)
-		view.handlers(m.Handlers)
-		view.persistence(m)
+		options.status(m.Status)
+		options.content(m)
+		options.counters(m.Counters)
+		options.handlers(m.Handlers)
+		options.persistence(m)
 	}
 }
 

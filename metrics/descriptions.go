@@ -13,15 +13,16 @@ var typeLabels = []string{"group", "version", "resource", "view"}
 type metric struct {
 	name, help string
 	kind       prometheus.ValueType
-	// labels follow typeLabels. If whole is set, the metric describes the factory and has only these labels.
-	labels []string
-	whole  bool
+	// labels follow typeLabels. If perFactory is set, the metric describes the factory and has only these
+	// labels.
+	labels     []string
+	perFactory bool
 }
 
 // The metrics. A test compares them with docs/operations.md.
 var (
 	condition = metric{
-		name: "condition", kind: prometheus.GaugeValue, labels: []string{"condition", "status"}, whole: true,
+		name: "condition", kind: prometheus.GaugeValue, labels: []string{"condition", "status"}, perFactory: true,
 		help: "Whether a condition of the factory has this status (True, False or Unknown): 1 for the one that it has, 0 for the others.",
 	}
 	informers = metric{
@@ -32,7 +33,7 @@ var (
 		name: "stale_informers", kind: prometheus.GaugeValue,
 		help: "How many informers have a cache that may be behind the API server.",
 	}
-	contact = metric{
+	lastContact = metric{
 		name: "last_contact_timestamp_seconds", kind: prometheus.GaugeValue,
 		help: "When the API server last gave a sign of life for the type, as a Unix time; missing before the first.",
 	}
@@ -52,20 +53,20 @@ var (
 		name: "compressed_bytes", kind: prometheus.GaugeValue,
 		help: "How much heap the compressed objects occupy, which is a part of memory_bytes of kind objects.",
 	}
-	budget = metric{
-		name: "memory_budget_bytes", kind: prometheus.GaugeValue, whole: true,
+	memoryBudget = metric{
+		name: "memory_budget_bytes", kind: prometheus.GaugeValue, perFactory: true,
 		help: "Limit of the heap of all caches of the factory in bytes; 0 without a budget.",
 	}
-	used = metric{
-		name: "memory_used_bytes", kind: prometheus.GaugeValue, whole: true,
+	memoryUsed = metric{
+		name: "memory_used_bytes", kind: prometheus.GaugeValue, perFactory: true,
 		help: "How much heap all caches of the factory occupy.",
 	}
-	compressible = metric{
-		name: "memory_compressible_bytes", kind: prometheus.GaugeValue, whole: true,
+	memoryCompressible = metric{
+		name: "memory_compressible_bytes", kind: prometheus.GaugeValue, perFactory: true,
 		help: "How much of it objects occupy that adaptive storage has not compressed.",
 	}
 	overBudget = metric{
-		name: "memory_over_budget_bytes", kind: prometheus.GaugeValue, whole: true,
+		name: "memory_over_budget_bytes", kind: prometheus.GaugeValue, perFactory: true,
 		help: "By how much the caches of the factory exceed their budget.",
 	}
 	memory = metric{
@@ -88,7 +89,7 @@ var (
 		name: "relists_total", kind: prometheus.CounterValue, labels: []string{"reason"},
 		help: "How often the type was listed again, because a watch could not go on where it ended.",
 	}
-	sent = metric{
+	requestsSent = metric{
 		name: "requests_total", kind: prometheus.CounterValue, labels: []string{"verb"},
 		help: "How many list and watch requests were sent.",
 	}
@@ -136,15 +137,16 @@ var (
 
 // all are the metrics in the order of docs/operations.md.
 var all = []metric{
-	condition, informers, stale, contact, incarnations, objects, compressed, compressedBytes, memory, budget,
-	used, compressible, overBudget, indexValues, indexEntries, events,
-	relists, sent, failures, lists, lastList, queueLength, lag, reads,
+	condition, informers, stale, lastContact, incarnations, objects, compressed, compressedBytes,
+	memory, memoryBudget,
+	memoryUsed, memoryCompressible, overBudget, indexValues, indexEntries, events,
+	relists, requestsSent, failures, lists, lastList, queueLength, lag, reads,
 	persisted, lastSave, saves, saveFailures,
 }
 
 func (m metric) describe(factory string) *prometheus.Desc {
 	var labels []string
-	if !m.whole {
+	if !m.perFactory {
 		labels = append(labels, typeLabels...)
 	}
 	return prometheus.NewDesc(prometheus.BuildFQName(namespace, "", m.name), m.help,

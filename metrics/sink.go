@@ -37,9 +37,9 @@ func (s sink) condition(state status.Condition) {
 }
 
 func (s sink) memory(m status.MemoryStats) {
-	s.add(budget, float64(m.Budget))
-	s.add(used, float64(m.Used))
-	s.add(compressible, float64(m.Compressible))
+	s.add(memoryBudget, float64(m.Budget))
+	s.add(memoryUsed, float64(m.Used))
+	s.add(memoryCompressible, float64(m.Compressible))
 	s.add(overBudget, float64(m.OverBudget))
 }
 
@@ -70,7 +70,7 @@ func (s sink) status(statuses []status.Status) {
 	s.add(stale, float64(behind))
 	s.add(incarnations, float64(incarnation))
 	if !oldest.IsZero() {
-		s.add(contact, float64(oldest.UnixNano())/1e9)
+		s.add(lastContact, float64(oldest.UnixNano())/1e9)
 	}
 	if slowest > 0 {
 		s.add(lastList, slowest.Seconds())
@@ -101,7 +101,7 @@ func (s sink) counters(c status.Counters) {
 	s.add(relists, float64(c.Relists.Restored), string(status.RelistRestored))
 	s.add(relists, float64(c.Relists.Failed), string(status.RelistFailed))
 	for _, verb := range []string{"list", "watch", "watch-list"} {
-		s.add(sent, float64(c.Requests[verb]), verb)
+		s.add(requestsSent, float64(c.Requests[verb]), verb)
 	}
 	for kind, n := range c.Failures {
 		s.add(failures, float64(n), kind.Verb, string(kind.Reason))

@@ -12,9 +12,9 @@ import (
 
 // document is an answer that changes only with the types.
 type document struct {
-	media string
-	data  []byte
-	etag  string
+	mediaType string
+	data      []byte
+	etag      string
 }
 
 // builder returns the content of a document, or nil if it does not exist.
@@ -131,7 +131,7 @@ func (h *handler) document(path, media string, build builder) (document, error) 
 	if err != nil {
 		return document{}, err
 	}
-	d := document{media: media, data: data, etag: fmt.Sprintf("%q", fmt.Sprintf("%X", sha512.Sum512(data)))}
+	d := document{mediaType: media, data: data, etag: fmt.Sprintf("%q", fmt.Sprintf("%X", sha512.Sum512(data)))}
 	if !names {
 		h.documents.built[key] = d
 	}
@@ -142,13 +142,13 @@ func (h *handler) document(path, media string, build builder) (document, error) 
 func (d document) serve(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("ETag", d.etag)
 	w.Header().Set("Vary", "Accept")
-	if d.media == aggregatedMedia {
+	if d.mediaType == aggregatedMedia {
 		w.Header().Set("Cache-Control", "public")
 	}
 	if r.Header.Get("If-None-Match") == d.etag {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	w.Header().Set("Content-Type", d.media)
+	w.Header().Set("Content-Type", d.mediaType)
 	_, _ = w.Write(d.data) // the only error is that the client has disconnected
 }

@@ -20,9 +20,9 @@ const cachedEvents = 128
 // eventCache encodes each event once for all watches of a type.
 type eventCache struct {
 	sync.Mutex
-	lines map[eventKey]*eventLine
-	order [cachedEvents]eventKey // a ring buffer
-	next  int
+	lines          map[eventKey]*eventLine
+	insertionOrder [cachedEvents]eventKey // a ring buffer
+	next           int
 }
 
 // eventKey identifies an encoded event.
@@ -70,8 +70,8 @@ func (c *eventCache) entry(key eventKey) *eventLine {
 	if c.lines == nil {
 		c.lines = map[eventKey]*eventLine{}
 	}
-	delete(c.lines, c.order[c.next])
-	c.order[c.next] = key
+	delete(c.lines, c.insertionOrder[c.next])
+	c.insertionOrder[c.next] = key
 	c.next = (c.next + 1) % cachedEvents
 	line := &eventLine{}
 	c.lines[key] = line

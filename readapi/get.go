@@ -33,7 +33,7 @@ func (e *encoder) writeObject(w http.ResponseWriter, r *http.Request, code int, 
 		WriteError(w, r, err)
 		return
 	}
-	writeBytes(w, e.shape.media, code, data)
+	writeBytes(w, e.shape.mediaType, code, data)
 }
 
 // get returns an object at least as recent as a resource version.

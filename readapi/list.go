@@ -32,7 +32,7 @@ func (h *handler) list(w http.ResponseWriter, r *http.Request, e *encoder,
 		WriteError(w, r, err)
 		return
 	}
-	out := newStream(w, e.shape.media)
+	out := newStream(w, e.shape.mediaType)
 	out.writeTimeout = h.options.WriteTimeout
 	if err := writeList(out, e, p); err != nil {
 		// the answer is already under way, so cut it to show the client that it is incomplete

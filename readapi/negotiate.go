@@ -15,7 +15,7 @@ const (
 
 // acceptedMediaType is a media type in an Accept header.
 type acceptedMediaType struct {
-	media      string // mediaJSON or mediaYAML
+	mediaType  string // mediaJSON or mediaYAML
 	parameters map[string]string
 	quality    float64
 	wildcards  int // "application/*" has one, "*/*" two
@@ -39,7 +39,7 @@ func (a acceptedMediaType) converts() bool {
 func parseAccept(header http.Header) []acceptedMediaType {
 	text := strings.Join(header.Values("Accept"), ",")
 	if text == "" {
-		return []acceptedMediaType{{media: mediaJSON, quality: 1}}
+		return []acceptedMediaType{{mediaType: mediaJSON, quality: 1}}
 	}
 	var all []acceptedMediaType
 	for clause := range strings.SplitSeq(text, ",") {
@@ -47,13 +47,13 @@ func parseAccept(header http.Header) []acceptedMediaType {
 		a := acceptedMediaType{quality: 1}
 		switch strings.Trim(media, " ") {
 		case "*", "*/*":
-			a.media, a.wildcards = mediaJSON, 2
+			a.mediaType, a.wildcards = mediaJSON, 2
 		case "application/*":
-			a.media, a.wildcards = mediaJSON, 1
+			a.mediaType, a.wildcards = mediaJSON, 1
 		case mediaJSON:
-			a.media = mediaJSON
+			a.mediaType = mediaJSON
 		case mediaYAML:
-			a.media = mediaYAML
+			a.mediaType = mediaYAML
 		default:
 			continue
 		}
@@ -85,8 +85,8 @@ func (a *acceptedMediaType) parse(text string) {
 
 // answerForm is the form of an answer.
 type answerForm struct {
-	media string
-	kind  shapeKind
+	mediaType string
+	kind      shapeKind
 	// version is the apiVersion of the answer. It is empty if kind is whole.
 	version string
 }
@@ -108,14 +108,14 @@ var shapes = map[string]shapeKind{
 func negotiate(header http.Header) (answerForm, error) {
 	for _, a := range parseAccept(header) {
 		if !a.converts() {
-			return answerForm{media: a.media}, nil
+			return answerForm{mediaType: a.mediaType}, nil
 		}
 		name, version, group := a.conversion()
 		kind, known := shapes[name]
 		if !known || group != "meta.k8s.io" || version != "v1" && version != "v1beta1" {
 			continue
 		}
-		return answerForm{media: a.media, kind: kind, version: group + "/" + version}, nil
+		return answerForm{mediaType: a.mediaType, kind: kind, version: group + "/" + version}, nil
 	}
 	return answerForm{}, errNotAcceptable(mediaJSON + ", " + mediaYAML)
 }
@@ -124,7 +124,7 @@ func negotiate(header http.Header) (answerForm, error) {
 func negotiatePlain(header http.Header) (media string, err error) {
 	for _, a := range parseAccept(header) {
 		if !a.converts() {
-			return a.media, nil
+			return a.mediaType, nil
 		}
 	}
 	return "", errNotAcceptable(mediaJSON + ", " + mediaYAML)

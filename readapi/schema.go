@@ -62,7 +62,7 @@ func fillDefaults(value any, s *crd.Schema) {
 			if field == nil || field.Default == nil {
 				continue
 			}
-			if element, there := v[name]; !there || refusesNull(element, field) {
+			if element, exists := v[name]; !exists || refusesNull(element, field) {
 				v[name] = runtime.DeepCopyJSONValue(field.Default)
 			}
 		}

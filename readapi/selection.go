@@ -108,8 +108,8 @@ func (s *selection) candidates(snapshot Snapshot, from, to string) iter.Seq[Obje
 		if !ok || c.negated {
 			continue
 		}
-		if some, known := ranges.RangeField(c.field, c.value, from, to); known {
-			return some
+		if ranged, known := ranges.RangeField(c.field, c.value, from, to); known {
+			return ranged
 		}
 	}
 	return snapshot.Range(from, to)
@@ -125,9 +125,9 @@ func (s *selection) atMostOne() bool {
 	if s.fields == nil {
 		return false
 	}
-	_, named := s.fields.RequiresExactMatch("metadata.name")
-	_, placed := s.fields.RequiresExactMatch("metadata.namespace")
-	return named && (placed || s.namespace != "" || !s.namespaced)
+	_, hasName := s.fields.RequiresExactMatch("metadata.name")
+	_, hasNamespace := s.fields.RequiresExactMatch("metadata.namespace")
+	return hasName && (hasNamespace || s.namespace != "" || !s.namespaced)
 }
 
 // keys returns the range of keys of the namespace.

@@ -57,8 +57,8 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		defer stop()
 		defer received.Body.Close()
 		err := t.serve(w, received)
-		if gone := r.Context().Err(); gone != nil && (err == nil || err == io.ErrUnexpectedEOF) {
-			err = gone // the handler can have returned because of it
+		if clientGone := r.Context().Err(); clientGone != nil && (err == nil || err == io.ErrUnexpectedEOF) {
+			err = clientGone // the handler can have returned because of it
 		}
 		w.finish(err)
 		failed <- err
@@ -96,13 +96,13 @@ func (t transport) serve(w http.ResponseWriter, r *http.Request) (err error) {
 
 // pipeWriter is the handler's end of an answer.
 type pipeWriter struct {
-	request  *http.Request
-	header   http.Header
-	out      *io.PipeWriter
-	body     *pipeBody
-	begun    bool
-	response chan *http.Response
-	deadline *time.Timer // cuts the answer; nil before the first deadline
+	request    *http.Request
+	header     http.Header
+	out        *io.PipeWriter
+	body       *pipeBody
+	headerSent bool
+	response   chan *http.Response
+	deadline   *time.Timer // cuts the answer; nil before the first deadline
 }
 
 // Header implements http.ResponseWriter.
@@ -110,10 +110,10 @@ func (w *pipeWriter) Header() http.Header { return w.header }
 
 // WriteHeader implements http.ResponseWriter.
 func (w *pipeWriter) WriteHeader(code int) {
-	if w.begun {
+	if w.headerSent {
 		return
 	}
-	w.begun = true
+	w.headerSent = true
 	w.response <- &http.Response{
 		Status: fmt.Sprintf("%d %s", code, http.StatusText(code)), StatusCode: code,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,

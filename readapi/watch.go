@@ -48,7 +48,7 @@ func (h *handler) prepareWatch(e *encoder,
 		return nil, nil, err
 	}
 	begin, err := e.t.watchStart(options)
-	if err == nil && e.shape.media != mediaJSON {
+	if err == nil && e.shape.mediaType != mediaJSON {
 		err = errNotAcceptable(mediaJSON + ";stream=watch")
 	}
 	return selected, begin, err
@@ -134,7 +134,7 @@ func (f *watcher) run(r *http.Request, b *watchStart, timeout, tick <-chan time.
 			_ = f.sendBookmark(version, nil)
 			return
 		}
-		if f.flushed() != nil {
+		if f.flushResponse() != nil {
 			return
 		}
 		select {
@@ -184,7 +184,7 @@ func (f *watcher) appendInitial(ctx context.Context, b *watchStart) error {
 	write := func() error {
 		f.timeSlice.End() // do not hold the time slice while the client reads
 		for _, o := range selected {
-			if err := f.append(o); err != nil {
+			if err := f.appendSelected(o); err != nil {
 				return err
 			}
 		}
@@ -212,8 +212,9 @@ func (f *watcher) appendInitial(ctx context.Context, b *watchStart) error {
 // initialBatch is the number of bytes of initial events that are written together.
 const initialBatch = 32 << 10
 
-// append appends the event of an initial object to the buffer. It sends the buffer first if it is full.
-func (f *watcher) append(o Object) error {
+// appendSelected appends the event of an initial object to the buffer. It sends the buffer first if it is
+// full.
+func (f *watcher) appendSelected(o Object) error {
 	before := len(f.buf)
 	err := f.encoder.check(o)
 	if err == nil {
@@ -331,7 +332,7 @@ func (f *watcher) send(kind watch.EventType, o Object) error {
 
 // write writes an event. If the client does not read it in time, the answer is cut.
 func (f *watcher) write(line []byte) error {
-	deadline := f.end.Add(lastWrite)
+	deadline := f.end.Add(errorWriteTimeout)
 	if f.writeTimeout > 0 {
 		if patience := time.Now().Add(f.writeTimeout); patience.Before(deadline) {
 			deadline = patience
@@ -342,18 +343,18 @@ func (f *watcher) write(line []byte) error {
 	return err
 }
 
-// flushed flushes the answer and resets the write deadline: HTTP/2 closes a stream whose deadline passes,
-// even if nothing is being written.
-func (f *watcher) flushed() error {
+// flushResponse flushes the answer and resets the write deadline: HTTP/2 closes a stream whose deadline
+// passes, even if nothing is being written.
+func (f *watcher) flushResponse() error {
 	if err := f.flush.Flush(); err != nil {
 		return err
 	}
-	setWriteDeadline(f.out, f.end.Add(lastWrite))
+	setWriteDeadline(f.out, f.end.Add(errorWriteTimeout))
 	return nil
 }
 
-// lastWrite is the time for writing the end of a watch.
-const lastWrite = 5 * time.Second
+// errorWriteTimeout is the time for writing the end of a watch.
+const errorWriteTimeout = 5 * time.Second
 
 // fail sends an error as the last event, and returns it.
 func (f *watcher) fail(err error) error {

@@ -66,7 +66,7 @@ func (h *handler) write(w http.ResponseWriter, r *http.Request, writer Writer, t
 	case err != nil:
 		WriteError(w, r, err)
 	case deleted != nil:
-		if err := writeList(newStream(w, e.shape.media), e, deleted); err != nil {
+		if err := writeList(newStream(w, e.shape.mediaType), e, deleted); err != nil {
 			panic(http.ErrAbortHandler) // the answer is already under way
 		}
 	case result.Status != nil:

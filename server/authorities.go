@@ -47,11 +47,11 @@ func userAuthorities(options *genericoptions.DelegatingAuthenticationOptions) (*
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), authoritiesTimeout)
 	defer cancel()
-	told, err := client.CoreV1().ConfigMaps(authoritiesNamespace).Get(ctx, authoritiesName,
+	configMap, err := client.CoreV1().ConfigMaps(authoritiesNamespace).Get(ctx, authoritiesName,
 		metav1.GetOptions{})
 	// the API server has no client CA.
-	none := err == nil && told.Data[authoritiesKey] == "" || apierrors.IsNotFound(err)
-	if none || err != nil && options.TolerateInClusterLookupFailure {
+	absent := err == nil && configMap.Data[authoritiesKey] == "" || apierrors.IsNotFound(err)
+	if absent || err != nil && options.TolerateInClusterLookupFailure {
 		return nil, nil
 	}
 	provider, err := dynamiccertificates.NewDynamicCAFromConfigMapController("client-ca",

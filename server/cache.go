@@ -40,8 +40,8 @@ type cache struct {
 	stopTimeout time.Duration
 	// cachedVersion returns the version in which a type is cached, or false.
 	cachedVersion func(schema.GroupResource) (discovery.Resource, bool)
-	// settled is set when every type has settled for the first time.
-	settled atomic.Bool
+	// initialSyncDone is set when every type has settled for the first time.
+	initialSyncDone atomic.Bool
 }
 
 // newCache returns the cache of a config. Its watches end when serving is done.
@@ -141,14 +141,14 @@ func (c *cache) conditions() []condition {
 	var out []condition
 	for _, k := range c.reconciler.Types() {
 		current := k.Informer.Status()
-		text, good := current.String(), current.State == status.Synced && !current.Stale
-		if good && !c.live.Serves(k.GVR.GroupResource()) {
-			text, good = errNotServed.Error(), false
+		text, ok := current.String(), current.State == status.Synced && !current.Stale
+		if ok && !c.live.Serves(k.GVR.GroupResource()) {
+			text, ok = errNotServed.Error(), false
 		}
-		if kept := k.Informer.Persistence(); kept.Err != nil {
-			text, good = fmt.Sprintf("%s; cannot persist its objects: %v", text, kept.Err), false
+		if persistence := k.Informer.Persistence(); persistence.Err != nil {
+			text, ok = fmt.Sprintf("%s; cannot persist its objects: %v", text, persistence.Err), false
 		}
-		out = append(out, condition{k.Resource.String(), text, good})
+		out = append(out, condition{k.Resource.String(), text, ok})
 	}
 	problems := c.reconciler.Problems()
 	for _, name := range slices.Sorted(maps.Keys(problems)) {
@@ -164,7 +164,7 @@ var errNotServed = errors.New("cannot serve the type: its CustomResourceDefiniti
 // always returns nil. Later failures affect all replicas, and cached objects can still be served.
 func (c *cache) ready() error {
 	switch {
-	case c.settled.Load():
+	case c.initialSyncDone.Load():
 		return nil
 	case !c.reconciler.Reconciled():
 		return errors.New("the types of the cluster have not been discovered yet")
@@ -178,6 +178,6 @@ func (c *cache) ready() error {
 			return fmt.Errorf("%s: %w", k.Resource, errNotServed)
 		}
 	}
-	c.settled.Store(true)
+	c.initialSyncDone.Store(true)
 	return nil
 }

@@ -18,7 +18,7 @@ const handshakeTimeout = 5 * time.Second
 // address. Connections above the total limit wait.
 func limitConnections(inner net.Listener, limits Limits, refused prometheus.Counter) net.Listener {
 	bounded := net.Listener(&addressListener{Listener: inner, limit: limits.ConnectionsPerAddress,
-		refused: refused, open: map[string]int{}})
+		refused: refused, connections: map[string]int{}})
 	if limits.Connections > 0 {
 		bounded = netutil.LimitListener(bounded, limits.Connections)
 	}
@@ -31,8 +31,8 @@ type addressListener struct {
 	limit   int // 0: no limit
 	refused prometheus.Counter
 
-	mu   sync.Mutex
-	open map[string]int
+	mu          sync.Mutex
+	connections map[string]int
 }
 
 func (l *addressListener) Accept() (net.Conn, error) {
@@ -46,7 +46,8 @@ func (l *addressListener) Accept() (net.Conn, error) {
 			address = c.RemoteAddr().String() // not a TCP listener
 		}
 		if l.begin(address) {
-			return &connection{Conn: c, begun: time.Now(), end: sync.OnceFunc(func() { l.end(address) })}, nil
+			return &connection{Conn: c, acceptedAt: time.Now(),
+				end: sync.OnceFunc(func() { l.end(address) })}, nil
 		}
 		l.refused.Inc()
 		_ = c.Close() // nothing was written to it
@@ -56,37 +57,37 @@ func (l *addressListener) Accept() (net.Conn, error) {
 func (l *addressListener) begin(address string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.limit > 0 && l.open[address] >= l.limit {
+	if l.limit > 0 && l.connections[address] >= l.limit {
 		return false
 	}
-	l.open[address]++
+	l.connections[address]++
 	return true
 }
 
 func (l *addressListener) end(address string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.open[address]--; l.open[address] == 0 {
-		delete(l.open, address)
+	if l.connections[address]--; l.connections[address] == 0 {
+		delete(l.connections, address)
 	}
 }
 
 // connection is a counted connection.
 type connection struct {
 	net.Conn
-	begun time.Time
-	end   func()
-	// handshaken is set when net/http removes the deadline after the handshake.
-	handshaken atomic.Bool
+	acceptedAt time.Time
+	end        func()
+	// handshakeDone is set when net/http removes the deadline after the handshake.
+	handshakeDone atomic.Bool
 }
 
 // SetReadDeadline shortens the deadline of the handshake. net/http sets it before the first read, and
 // removes it after the handshake.
 func (c *connection) SetReadDeadline(t time.Time) error {
 	if t.IsZero() {
-		c.handshaken.Store(true)
+		c.handshakeDone.Store(true)
 	}
-	if latest := c.begun.Add(handshakeTimeout); !c.handshaken.Load() && t.After(latest) {
+	if latest := c.acceptedAt.Add(handshakeTimeout); !c.handshakeDone.Load() && t.After(latest) {
 		t = latest
 	}
 	return c.Conn.SetReadDeadline(t)

@@ -47,38 +47,39 @@ func (t *fairScheduler) Begin(ctx context.Context) (end func(), err error) {
 	if user, ok := apirequest.UserFrom(ctx); ok {
 		name = user.GetName()
 	}
-	u, begins, place := t.enqueue(name)
+	u, granted, position := t.enqueue(name)
 	end = func() { t.end(u) }
 	select {
-	case <-begins:
+	case <-granted:
 		return end, nil
 	default:
 	}
 	select {
-	case <-begins:
+	case <-granted:
 		return end, nil
 	case <-ctx.Done():
-		t.cancel(u, begins, place)
+		t.cancel(u, granted, position)
 		return nil, context.Cause(ctx)
 	}
 }
 
 // enqueue returns the user, a channel that is closed when the time slice begins, and the element in the
 // user's queue.
-func (t *fairScheduler) enqueue(name string) (u *slicesOfUser, begins chan struct{}, place *list.Element) {
+func (t *fairScheduler) enqueue(name string) (u *slicesOfUser, granted chan struct{},
+	position *list.Element) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if u = t.mu.users[name]; u == nil {
 		u = &slicesOfUser{name: name, queue: list.New()}
 		t.mu.users[name] = u
 	}
-	begins = make(chan struct{})
-	place = u.queue.PushBack(begins)
+	granted = make(chan struct{})
+	position = u.queue.PushBack(granted)
 	if u.queue.Len() == 1 {
 		t.mu.waiting.PushBack(u)
 	}
 	t.grantLocked()
-	return u, begins, place
+	return u, granted, position
 }
 
 // grantLocked begins time slices while processors are free.
@@ -123,16 +124,16 @@ func (t *fairScheduler) endLocked(u *slicesOfUser) {
 }
 
 // cancel removes a waiting time slice, or ends it if it has begun.
-func (t *fairScheduler) cancel(u *slicesOfUser, begins chan struct{}, place *list.Element) {
+func (t *fairScheduler) cancel(u *slicesOfUser, granted chan struct{}, position *list.Element) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	select {
-	case <-begins:
+	case <-granted:
 		t.endLocked(u)
 		return
 	default:
 	}
-	u.queue.Remove(place)
+	u.queue.Remove(position)
 	if u.queue.Len() > 0 {
 		return
 	}

@@ -45,15 +45,14 @@ func newLimits(config Limits, writeTimeout time.Duration) *limits {
 	return l
 }
 
-// manyAccounts is the number of accounts above which idle ones are removed.
-const manyAccounts = 1000
+const maxIdleAccounts = 1000
 
 // accountLocked returns the account of a user, creating it if necessary.
 func (l *limits) accountLocked(user string) *account {
 	if a := l.mu.accounts[user]; a != nil {
 		return a
 	}
-	if len(l.mu.accounts) >= manyAccounts {
+	if len(l.mu.accounts) >= maxIdleAccounts {
 		for name, a := range l.mu.accounts {
 			if a.requests+a.watches == 0 && a.bytes.Tokens() >= float64(a.bytes.Burst()) {
 				delete(l.mu.accounts, name)

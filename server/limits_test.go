@@ -105,10 +105,10 @@ func TestBytesOfUsers(t *testing.T) {
 // TestAccountsAreForgotten: idle users below their limits use no memory.
 func TestAccountsAreForgotten(t *testing.T) {
 	l := newLimits(Limits{}, time.Second)
-	for i := range 5 * manyAccounts {
+	for i := range 5 * maxIdleAccounts {
 		serve(l, fmt.Sprint(i), false, nothing)
 	}
-	if _, accounts := l.counts(); accounts > manyAccounts {
+	if _, accounts := l.counts(); accounts > maxIdleAccounts {
 		t.Errorf("%d accounts", accounts)
 	}
 }

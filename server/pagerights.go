@@ -107,9 +107,9 @@ func (p *page) scope(r *http.Request, gvr schema.GroupVersionResource,
 		return web.Scope{All: true}
 	}
 	named, _ := r.Context().Value(namespacesKey{}).([]string)
-	k, kept := p.cache.cachedType(gvr)
+	k, cached := p.cache.cachedType(gvr)
 	switch {
-	case !kept || k.Scope != discovery.Namespaced:
+	case !cached || k.Scope != discovery.Namespaced:
 		return web.Scope{Reason: "you are not allowed to list it"}
 	case len(named) == 0:
 		return web.Scope{Reason: "you are not allowed to list it in all namespaces; " + openPath +

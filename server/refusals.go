@@ -42,7 +42,7 @@ func (c *cache) isDiscovered(gr schema.GroupResource) bool {
 	if !c.reconciler.Reconciled() {
 		return false
 	}
-	for _, unknown := range c.tracker.Snapshot().Catalog().Unknown() {
+	for _, unknown := range c.tracker.Snapshot().Catalog().FailedGroupVersions() {
 		if unknown.GroupVersion.Group == gr.Group {
 			return false
 		}
@@ -68,8 +68,8 @@ func errUnavailable(format string, args ...any) error {
 type refusal struct {
 	// unauthenticated is set if the credentials were rejected.
 	unauthenticated atomic.Bool
-	// unanswered is set if the API server did not answer a TokenReview or SubjectAccessReview.
-	unanswered atomic.Bool
+	// reviewFailed is set if the API server did not answer a TokenReview or SubjectAccessReview.
+	reviewFailed atomic.Bool
 }
 
 type refusalKey struct{}
@@ -90,7 +90,7 @@ func (a reportingAuthenticator) AuthenticateRequest(r *http.Request) (*authentic
 	if !ok || err != nil {
 		of := refusalOf(r.Context())
 		of.unauthenticated.Store(true)
-		of.unanswered.Store(isUnanswered(err))
+		of.reviewFailed.Store(isUnanswered(err))
 	}
 	return response, ok, err
 }
@@ -126,7 +126,7 @@ func (a reportingAuthorizer) Authorize(ctx context.Context,
 	of authorizer.Attributes) (authorizer.Decision, string, error) {
 	decision, reason, err := a.Authorizer.Authorize(ctx, of)
 	if err != nil && decision != authorizer.DecisionAllow {
-		refusalOf(ctx).unanswered.Store(true)
+		refusalOf(ctx).reviewFailed.Store(true)
 	}
 	return decision, reason, err
 }
@@ -145,9 +145,9 @@ func explainRefusals(next http.Handler) http.Handler {
 // explainingWriter replaces an error of the handler.
 type explainingWriter struct {
 	http.ResponseWriter
-	request  *http.Request
-	refusal  *refusal
-	replaced bool
+	request       *http.Request
+	refusal       *refusal
+	errorReplaced bool
 }
 
 // Unwrap is for http.ResponseController.
@@ -156,7 +156,7 @@ func (w *explainingWriter) Unwrap() http.ResponseWriter { return w.ResponseWrite
 func (w *explainingWriter) WriteHeader(code int) {
 	var err error
 	switch {
-	case w.refusal.unanswered.Load() && (code == http.StatusUnauthorized ||
+	case w.refusal.reviewFailed.Load() && (code == http.StatusUnauthorized ||
 		code == http.StatusInternalServerError):
 		err = errUnavailable(
 			"crdcached cannot check the user and the access rights: the API server does not answer; retry")
@@ -167,13 +167,13 @@ func (w *explainingWriter) WriteHeader(code int) {
 		w.ResponseWriter.WriteHeader(code)
 		return
 	}
-	w.replaced = true
+	w.errorReplaced = true
 	w.Header().Del("Content-Length")
 	readapi.WriteError(w.ResponseWriter, w.request, err)
 }
 
 func (w *explainingWriter) Write(data []byte) (int, error) {
-	if w.replaced {
+	if w.errorReplaced {
 		return len(data), nil
 	}
 	return w.ResponseWriter.Write(data)

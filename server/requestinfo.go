@@ -18,7 +18,7 @@ const queryPrefix = "/query"
 type queryResolver struct{ apirequest.RequestInfoResolver }
 
 func (q queryResolver) NewRequestInfo(r *http.Request) (*apirequest.RequestInfo, error) {
-	inner, ok := innerRequest(r)
+	inner, ok := queriedRequest(r)
 	if !ok {
 		inner = r
 	}
@@ -44,9 +44,9 @@ func selectorForReview(selector string) string {
 	return selector
 }
 
-// innerRequest returns the list or watch of a query, without its field selector. A selector by name would
+// queriedRequest returns the list or watch of a query, without its field selector. A selector by name would
 // need access to one object only, and queries ignore it.
-func innerRequest(r *http.Request) (*http.Request, bool) {
+func queriedRequest(r *http.Request) (*http.Request, bool) {
 	path, ok := strings.CutPrefix(r.URL.Path, queryPrefix+"/")
 	if !ok {
 		return nil, false
@@ -61,7 +61,7 @@ func innerRequest(r *http.Request) (*http.Request, bool) {
 
 // parsedRequest returns the request as the cache parses it, if it is for a type.
 func parsedRequest(r *http.Request) (readapi.Request, bool) {
-	if inner, ok := innerRequest(r); ok {
+	if inner, ok := queriedRequest(r); ok {
 		r = inner
 	}
 	return readapi.ParseRequest(r)
@@ -69,21 +69,22 @@ func parsedRequest(r *http.Request) (readapi.Request, bool) {
 
 // matchesAuthorized reports whether the cache and the authorization parse a request alike. They use different
 // code, and a difference would be a security hole.
-func matchesAuthorized(info *apirequest.RequestInfo, asked readapi.Request) bool {
-	verb := asked.Verb
+func matchesAuthorized(info *apirequest.RequestInfo, requested readapi.Request) bool {
+	verb := requested.Verb
 	if verb == "watch-list" {
 		verb = "watch"
 	}
 	namespace := info.Namespace
-	if info.Resource == "namespaces" && asked.Name != "" && namespace == asked.Name {
+	if info.Resource == "namespaces" && requested.Name != "" && namespace == requested.Name {
 		namespace = "" // a namespace is authorized by its own name, and the cache reads it as cluster-scoped
 	}
 	name := info.Name
-	if asked.Name == "" && (verb == "list" || verb == "watch") {
+	if requested.Name == "" && (verb == "list" || verb == "watch") {
 		name = "" // from a field selector, which both parse with the same code
 	}
 	gvr := schema.GroupVersionResource{Group: info.APIGroup, Version: info.APIVersion,
 		Resource: info.Resource}
-	return verb == info.Verb && asked.GVR == gvr && asked.Namespace == namespace && asked.Name == name &&
-		asked.Subresource == info.Subresource
+	return verb == info.Verb && requested.GVR == gvr && requested.Namespace == namespace &&
+		requested.Name == name &&
+		requested.Subresource == info.Subresource
 }

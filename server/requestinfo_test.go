@@ -117,7 +117,7 @@ func FuzzAgrees(f *testing.F) {
 			served.Subresource != info.Subresource {
 			t.Errorf("%s?%s is authorized as %+v and served as %+v", path, query, info, served)
 		}
-		if _, queries := innerRequest(r); info.Name != served.Name &&
+		if _, queries := queriedRequest(r); info.Name != served.Name &&
 			(queries || served.Name != "" || served.Verb == "get") {
 			t.Errorf("%s?%s is authorized for %q and served for %q", path, query, info.Name, served.Name)
 		}

@@ -18,33 +18,33 @@ import (
 )
 
 const (
-	// reviewsPerSecond and reviewBurst limit the access reviews of all users together, reviewsOfUser the
+	// reviewsPerSecond and reviewBurst limit the access reviews of all users together, maxReviewsOfUser the
 	// concurrent ones of a user.
 	reviewsPerSecond = 100
 	reviewBurst      = 200
-	reviewsOfUser    = 4
-	// reviewRound is the number of rights of a user that are reviewed before the order is computed again.
-	reviewRound = 64
-	// allowedAge and deniedAge are the ages at which an answer is refreshed. A positive answer expires at
-	// maxAllowedAge; a negative one is valid until the next answer.
-	allowedAge    = 30 * time.Second
-	deniedAge     = time.Minute
-	maxAllowedAge = 5 * time.Minute
-	// unusedAge is how long unused rights are remembered.
-	unusedAge = time.Minute
-	// retryAge is the delay before a failed review is retried.
-	retryAge = 5 * time.Second
+	maxReviewsOfUser = 4
+	// maxReviewsPerRound is the number of rights of a user that are reviewed before the order is computed
+	// again.
+	maxReviewsPerRound = 64
+	// allowedReuseTime and deniedReuseTime are the ages at which an answer is refreshed. A positive answer
+	// expires at maxAllowedReuseTime; a negative one is valid until the next answer.
+	allowedReuseTime    = 30 * time.Second
+	deniedReuseTime     = time.Minute
+	maxAllowedReuseTime = 5 * time.Minute
+	forgetUnusedAfter   = time.Minute
+	// failedReviewPause is the delay before a failed review is retried.
+	failedReviewPause = 5 * time.Second
 )
 
 // rights caches which types users may list. All pages of a user share the answers. Missing and old ones are
 // requested in the background. It is safe for concurrent use.
 type rights struct {
-	authorizer authorizer.UnconditionalAuthorizer
-	limiter    *rate.Limiter
-	ctx        context.Context
-	end        context.CancelFunc
-	asking     sync.WaitGroup
-	mu         struct {
+	authorizer      authorizer.UnconditionalAuthorizer
+	limiter         *rate.Limiter
+	ctx             context.Context
+	end             context.CancelFunc
+	reviewsInFlight sync.WaitGroup
+	mu              struct {
 		sync.Mutex
 		users map[string]*userRights
 	}
@@ -71,7 +71,7 @@ type accessAnswer struct {
 	at       time.Time // zero if there is none yet
 	failedAt time.Time // time of the last failure, with err
 	err      error
-	used     time.Time
+	lastUsed time.Time
 }
 
 func newRights(from authorizer.UnconditionalAuthorizer) *rights {
@@ -84,7 +84,7 @@ func newRights(from authorizer.UnconditionalAuthorizer) *rights {
 // close stops all reviews. look must not be called afterwards.
 func (r *rights) close() {
 	r.end()
-	r.asking.Wait()
+	r.reviewsInFlight.Wait()
 }
 
 // withRights calls read with the rights of a user; read must not block. It requests missing and old rights.
@@ -108,7 +108,7 @@ func (r *rights) withRights(u user.Info, read func(*userRights)) <-chan struct{}
 	read(of)
 	if !of.reviewing && len(of.dueReviews(now)) > 0 {
 		of.reviewing = true
-		r.asking.Add(1)
+		r.reviewsInFlight.Add(1)
 		go r.reviewDue(of) // ended by close, or when nothing is due
 	}
 	return of.changed
@@ -129,9 +129,9 @@ func (u *userRights) canList(right listRight) (bool, error) {
 		a = &accessAnswer{}
 		u.answers[right] = a
 	}
-	a.used = u.now
+	a.lastUsed = u.now
 	switch {
-	case !a.at.IsZero() && (!a.allowed || u.now.Sub(a.at) < maxAllowedAge):
+	case !a.at.IsZero() && (!a.allowed || u.now.Sub(a.at) < maxAllowedReuseTime):
 		return a.allowed, nil
 	case a.err != nil:
 		return false, a.err
@@ -141,7 +141,7 @@ func (u *userRights) canList(right listRight) (bool, error) {
 
 func (u *userRights) forgetUnused(now time.Time) {
 	for right, a := range u.answers {
-		if now.Sub(a.used) > unusedAge {
+		if now.Sub(a.lastUsed) > forgetUnusedAfter {
 			delete(u.answers, right)
 		}
 	}
@@ -152,11 +152,11 @@ func (u *userRights) dueReviews(now time.Time) []listRight {
 	u.forgetUnused(now)
 	var all []listRight
 	for right, a := range u.answers {
-		age := deniedAge
+		age := deniedReuseTime
 		if a.allowed {
-			age = allowedAge
+			age = allowedReuseTime
 		}
-		if now.Sub(a.at) >= age && now.Sub(a.failedAt) >= retryAge {
+		if now.Sub(a.at) >= age && now.Sub(a.failedAt) >= failedReviewPause {
 			all = append(all, right)
 		}
 	}
@@ -174,23 +174,23 @@ func (u *userRights) dueReviews(now time.Time) []listRight {
 		return cmp.Or(cmp.Compare(turn(a), turn(b)), a.at.Compare(b.at),
 			cmp.Compare(x.namespace, y.namespace), cmp.Compare(x.gvr.String(), y.gvr.String()))
 	})
-	return all[:min(len(all), reviewRound)]
+	return all[:min(len(all), maxReviewsPerRound)]
 }
 
 // reviewDue reviews the due rights of a user until there are none.
 func (r *rights) reviewDue(u *userRights) {
-	defer r.asking.Done()
+	defer r.reviewsInFlight.Done()
 	for {
 		r.mu.Lock()
 		due := u.dueReviews(time.Now())
 		u.reviewing = len(due) > 0 && r.ctx.Err() == nil
-		going := u.reviewing
+		started := u.reviewing
 		r.mu.Unlock()
-		if !going {
+		if !started {
 			return
 		}
 		var group errgroup.Group
-		group.SetLimit(reviewsOfUser)
+		group.SetLimit(maxReviewsOfUser)
 		for _, right := range due {
 			group.Go(func() error { r.review(u, right); return nil })
 		}

@@ -143,7 +143,7 @@ func TestReviewsAreBounded(t *testing.T) {
 			t.Errorf("%d rights are unknown after a minute", unknown)
 		}
 		if most := reviewBurst + int(time.Since(began).Seconds()*reviewsPerSecond); asked.count() > most ||
-			asked.most > 2*reviewsOfUser {
+			asked.most > 2*maxReviewsOfUser {
 			t.Errorf("%d reviews, and %d at once", asked.count(), asked.most)
 		}
 		asked.mu.Lock()
@@ -157,7 +157,7 @@ func TestReviewsAreBounded(t *testing.T) {
 		if _, granted, _ := look("a", 0); granted > 0 {
 			t.Errorf("%d revoked rights are still granted after 45 s", granted)
 		}
-		pass(2 * unusedAge)
+		pass(2 * forgetUnusedAfter)
 		look("b", 0)
 		if ids := slices.Collect(keysOf(r)); len(ids) != 1 {
 			t.Errorf("remembered users: %v", ids)

@@ -87,7 +87,7 @@ func isDiscovery(path string) bool {
 
 func (h *router) serveType(w http.ResponseWriter, r *http.Request,
 	info *apirequest.RequestInfo, user string) {
-	asked, ok := parsedRequest(r)
+	requested, ok := parsedRequest(r)
 	gr := schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}
 	switch {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
@@ -96,28 +96,28 @@ func (h *router) serveType(w http.ResponseWriter, r *http.Request,
 	case !ok && slices.Contains([]string{"proxy", "exec", "attach", "portforward"}, info.Subresource):
 		readapi.WriteError(w, r, errReadOnly(gr, info.Subresource))
 		return
-	case !ok || !matchesAuthorized(info, asked):
+	case !ok || !matchesAuthorized(info, requested):
 		readapi.WriteError(w, r,
 			apierrors.NewBadRequest(fmt.Sprintf("%s is not an address that is served here", r.URL.Path)))
 		return
 	}
-	kept, ok := h.cache.cachedVersion(gr)
+	cached, ok := h.cache.cachedVersion(gr)
 	if !ok {
 		readapi.WriteError(w, r, h.cache.errNotCached(gr))
 		return
 	}
-	measured := metricsInfo(info, kept)
-	long := info.Verb == "watch"
+	measured := metricsInfo(info, cached)
+	isLong := info.Verb == "watch"
 	served := http.Handler(h.cache.live)
-	if long {
+	if isLong {
 		served = h.watches.limit(served)
 	}
 	instrumented := metrics.InstrumentHandlerFunc(strings.ToUpper(info.Verb), gr.Group, measured.APIVersion,
 		gr.Resource, measured.Subresource,
 		metrics.CleanScope(info), component, false, "", func(w http.ResponseWriter, r *http.Request) {
-			h.limits.serve(w, r, user, long, served)
+			h.limits.serve(w, r, user, isLong, served)
 		})
-	if !long {
+	if !isLong {
 		instrumented(w, r)
 		return
 	}

@@ -78,11 +78,11 @@ func New(options *Options) (*Server, error) {
 		genericserver.NewEmptyDelegate()); err != nil {
 		return nil, err
 	}
-	exposed, err := s.cache.metricsHandler(router.limits)
+	metricsHandler, err := s.cache.metricsHandler(router.limits)
 	if err != nil {
 		return nil, err
 	}
-	s.generic.Handler.NonGoRestfulMux.Handle("/metrics", exposed)
+	s.generic.Handler.NonGoRestfulMux.Handle("/metrics", metricsHandler)
 	return s, s.generic.AddPreShutdownHook("end-watches", func() error { end(); return nil })
 }
 
@@ -92,15 +92,15 @@ func (s *Server) Address() net.Addr { return s.config.SecureServing.Listener.Add
 // Run serves until ctx ends, and then finishes running requests. It can be called once.
 func (s *Server) Run(ctx context.Context) error {
 	defer s.endWatches()
-	caching, stop := context.WithCancel(context.WithoutCancel(ctx))
-	cached := make(chan error, 1)
-	go func() { cached <- s.cache.run(caching) }() // ended by stop
+	cacheCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	cacheEnded := make(chan error, 1)
+	go func() { cacheEnded <- s.cache.run(cacheCtx) }() // ended by stop
 	err := s.generic.PrepareRun().RunWithContext(ctx)
 	if s.page != nil {
 		s.page.close()
 	}
 	stop()
-	return errors.Join(err, <-cached)
+	return errors.Join(err, <-cacheEnded)
 }
 
 // genericConfig returns the config of the generic server.

@@ -22,21 +22,21 @@ const watchGrace = 10 * time.Second
 // an API server, so clients resume them.
 func (t *watchTimes) limit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		lasts := t.randomDuration()
+		duration := t.randomDuration()
 		params := r.URL.Query()
 		text := params.Get("timeoutSeconds")
 		seconds, err := strconv.ParseInt(text, 10, 64)
 		switch {
 		case text != "" && err != nil:
 			// next answers with the error.
-		case seconds > 0 && seconds <= int64(lasts/time.Second):
-			lasts = time.Duration(seconds) * time.Second
+		case seconds > 0 && seconds <= int64(duration/time.Second):
+			duration = time.Duration(seconds) * time.Second
 		default:
 			r = r.Clone(r.Context())
-			params.Set("timeoutSeconds", strconv.FormatInt(max(1, int64(lasts/time.Second)), 10))
+			params.Set("timeoutSeconds", strconv.FormatInt(max(1, int64(duration/time.Second)), 10))
 			r.URL.RawQuery = params.Encode()
 		}
-		ctx, cancel := t.context(r.Context(), lasts+watchGrace)
+		ctx, cancel := t.context(r.Context(), duration+watchGrace)
 		defer cancel()
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
@@ -50,8 +50,8 @@ func (t *watchTimes) randomDuration() time.Duration { return t.min + rand.N(t.ma
 
 // context returns a context that ends with its parent, after a time, or with the server.
 func (t *watchTimes) context(parent context.Context,
-	lasts time.Duration) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithTimeout(parent, lasts)
+	duration time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(parent, duration)
 	unlink := context.AfterFunc(t.serving, func() { time.AfterFunc(bookmarkTime, cancel) })
 	return ctx, func() { unlink(); cancel() }
 }

@@ -16,7 +16,7 @@ const annotationToken = "shard.crdcache.dev/token"
 // maxToken is the greatest token that is read from a Lease. It leaves room for later ownerships.
 const maxToken = math.MaxInt64 / 2
 
-// fences assigns a token to each ownership.
+// fencedLeases assigns a token to each ownership.
 //
 // The token is greater than the resource version of the Lease that the holder replaces. All resource versions
 // of a cluster come from one counter. So no earlier ownership has the token, even if the Lease was reset or
@@ -25,23 +25,23 @@ const maxToken = math.MaxInt64 / 2
 //
 // A restore of etcd resets the counter. Tokens then grow if a replica that has observed the last one acquires
 // the shard first, because the annotation stores it.
-type fences struct {
+type fencedLeases struct {
 	coordinationclient.LeasesGetter
 	lock *lock
 }
 
 // Leases implements coordinationclient.LeasesGetter.
-func (f fences) Leases(namespace string) coordinationclient.LeaseInterface {
-	return fenced{f.LeasesGetter.Leases(namespace), f.lock}
+func (f fencedLeases) Leases(namespace string) coordinationclient.LeaseInterface {
+	return fencedLeaseClient{f.LeasesGetter.Leases(namespace), f.lock}
 }
 
-type fenced struct {
+type fencedLeaseClient struct {
 	coordinationclient.LeaseInterface
 	lock *lock
 }
 
 // Create implements coordinationclient.LeaseInterface.
-func (f fenced) Create(
+func (f fencedLeaseClient) Create(
 	ctx context.Context, lease *coordinationv1.Lease, options metav1.CreateOptions,
 ) (*coordinationv1.Lease, error) {
 	if f.lock.state().held { // its Lease was deleted
@@ -59,7 +59,7 @@ func (f fenced) Create(
 }
 
 // Update implements coordinationclient.LeaseInterface.
-func (f fenced) Update(
+func (f fencedLeaseClient) Update(
 	ctx context.Context, lease *coordinationv1.Lease, options metav1.UpdateOptions,
 ) (*coordinationv1.Lease, error) {
 	if !f.lock.state().held {

@@ -148,14 +148,14 @@ func (m *Member) follow(ctx context.Context) error {
 	options := metav1.ListOptions{LabelSelector: labels.Set{labelGroup: m.options.Name}.String()}
 	list, err := m.client.Leases(m.options.Namespace).List(ctx, options)
 	if err != nil {
-		return silenceError(ctx, err)
+		return silentWatchError(ctx, err)
 	}
-	m.noteList(list.Items)
+	m.recordList(list.Items)
 	options.ResourceVersion = list.ResourceVersion
 	options.TimeoutSeconds = new(int64(300 + rand.N(300)))
 	watcher, err := m.watchClient.Leases(m.options.Namespace).Watch(ctx, options)
 	if err != nil {
-		return silenceError(ctx, err)
+		return silentWatchError(ctx, err)
 	}
 	defer watcher.Stop()
 	for event := range watcher.ResultChan() {
@@ -163,37 +163,37 @@ func (m *Member) follow(ctx context.Context) error {
 		if event.Type == watch.Error {
 			return apierrors.FromObject(event.Object)
 		}
-		m.noteEvent(event)
+		m.recordEvent(event)
 	}
-	return silenceError(ctx, nil)
+	return silentWatchError(ctx, nil)
 }
 
 var errSilent = errors.New("no event of the own Lease for two retry periods")
 
-// silenceError returns errSilent if that has ended ctx, and err otherwise.
-func silenceError(ctx context.Context, err error) error {
+// silentWatchError returns errSilent if that has ended ctx, and err otherwise.
+func silentWatchError(ctx context.Context, err error) error {
 	if context.Cause(ctx) == errSilent {
 		return errSilent
 	}
 	return err
 }
 
-func (m *Member) noteList(leases []coordinationv1.Lease) {
+func (m *Member) recordList(leases []coordinationv1.Lease) {
 	m.mu.Lock()
-	m.mu.observed.noteAll(leases, m.now())
+	m.mu.observed.recordAll(leases, m.now())
 	m.mu.listed = true
 	m.mu.Unlock()
 	m.wake()
 }
 
-func (m *Member) noteEvent(event watch.Event) {
+func (m *Member) recordEvent(event watch.Event) {
 	lease, ok := event.Object.(*coordinationv1.Lease)
 	if !ok {
 		return
 	}
 	m.mu.Lock()
 	if event.Type == watch.Deleted {
-		m.mu.observed.noteDeleted(lease.Name)
+		m.mu.observed.recordDeleted(lease.Name)
 	} else {
 		m.mu.observed.record(lease, m.now())
 	}

@@ -63,10 +63,10 @@ type Member struct {
 		// listed is true while the observed Leases are complete and watched.
 		listed bool
 		shards map[int]*shardLease
-		// pauses has the times before which a shard is not tried again after a failed election.
-		pauses map[int]time.Time
-		// reported is the time of the last log entry about a shard that was not acquired.
-		reported time.Time
+		// retryAt has the times before which a shard is not tried again after a failed election.
+		retryAt map[int]time.Time
+		// lastReport is the time of the last log entry about a shard that was not acquired.
+		lastReport time.Time
 	}
 }
 
@@ -88,7 +88,7 @@ func New(options Options) (*Member, error) {
 	}
 	m.identity = options.Identity + "_" + m.id
 	m.mu.observed = observedLeases{options: options, leases: map[string]*observedLease{}}
-	m.mu.shards, m.mu.pauses = map[int]*shardLease{}, map[int]time.Time{}
+	m.mu.shards, m.mu.retryAt = map[int]*shardLease{}, map[int]time.Time{}
 	return m, nil
 }
 
@@ -119,7 +119,7 @@ func (m *Member) Ownerships() []*Ownership {
 	defer m.mu.Unlock()
 	var held []*Ownership
 	for _, shard := range slices.Sorted(maps.Keys(m.mu.shards)) {
-		if s := m.mu.shards[shard]; s.announced && s.ownership.Valid() {
+		if s := m.mu.shards[shard]; s.handlerCalled && s.ownership.Valid() {
 			held = append(held, s.ownership)
 		}
 	}

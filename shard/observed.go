@@ -24,7 +24,7 @@ type observedLease struct {
 	spec            coordinationv1.LeaseSpec
 	labels          map[string]string
 	resourceVersion string
-	changed         time.Time
+	observedAt      time.Time
 	// token is the greatest possible token of all ownerships so far.
 	token int64
 	// deleted is true if the Lease was deleted. It stays held until it would have expired, because its holder
@@ -46,7 +46,7 @@ func (s *observedLease) holder(now time.Time) string {
 }
 
 func (s *observedLease) expiry(record *resourcelock.LeaderElectionRecord) time.Time {
-	return s.changed.Add(time.Duration(record.LeaseDurationSeconds) * time.Second)
+	return s.observedAt.Add(time.Duration(record.LeaseDurationSeconds) * time.Second)
 }
 
 // observedLeases are the observed Leases of a group, by name. It has all rules about members and holders, and
@@ -63,7 +63,7 @@ func (s *observedLeases) record(lease *coordinationv1.Lease, now time.Time) {
 		return
 	}
 	next := &observedLease{
-		spec: lease.Spec, labels: lease.Labels, resourceVersion: lease.ResourceVersion, changed: now,
+		spec: lease.Spec, labels: lease.Labels, resourceVersion: lease.ResourceVersion, observedAt: now,
 		token: greatestToken(lease),
 	}
 	if known := s.leases[lease.Name]; known != nil {
@@ -72,14 +72,14 @@ func (s *observedLeases) record(lease *coordinationv1.Lease, now time.Time) {
 	s.leases[lease.Name] = next
 }
 
-func (s *observedLeases) noteDeleted(name string) {
+func (s *observedLeases) recordDeleted(name string) {
 	if known := s.leases[name]; known != nil {
 		known.deleted = true
 	}
 }
 
-// noteAll records a complete list of Leases.
-func (s *observedLeases) noteAll(leases []coordinationv1.Lease, now time.Time) {
+// recordAll records a complete list of Leases.
+func (s *observedLeases) recordAll(leases []coordinationv1.Lease, now time.Time) {
 	present := map[string]bool{}
 	for i := range leases {
 		s.record(&leases[i], now)
@@ -87,7 +87,7 @@ func (s *observedLeases) noteAll(leases []coordinationv1.Lease, now time.Time) {
 	}
 	for name := range s.leases {
 		if !present[name] {
-			s.noteDeleted(name)
+			s.recordDeleted(name)
 		}
 	}
 }
@@ -106,8 +106,8 @@ type planInput struct {
 	holders []string
 	// otherLayout is true if a replica with other shards or another layout is a member or holds a shard.
 	otherLayout bool
-	// next is the next time at which a Lease expires; zero if none does.
-	next time.Time
+	// nextExpiry is the next time at which a Lease expires; zero if none does.
+	nextExpiry time.Time
 }
 
 func (s *observedLeases) planInput(self string, now time.Time) planInput {
@@ -120,8 +120,8 @@ func (s *observedLeases) planInput(self string, now time.Time) planInput {
 			continue // a member that deletes its Lease has ended
 		}
 		if holder != self {
-			if expiry := lease.expiry(record).Add(1); v.next.IsZero() || expiry.Before(v.next) {
-				v.next = expiry
+			if expiry := lease.expiry(record).Add(1); v.nextExpiry.IsZero() || expiry.Before(v.nextExpiry) {
+				v.nextExpiry = expiry
 			}
 			v.otherLayout = v.otherLayout || !s.compatible(lease.labels)
 		}
@@ -143,7 +143,7 @@ func (s *observedLeases) expiredMembers(now time.Time) []string {
 	var names []string
 	for name, lease := range s.leases {
 		_, isShard := lease.labels[labelShard]
-		if !isShard && !lease.deleted && now.Sub(lease.changed) > 10*s.options.LeaseDuration {
+		if !isShard && !lease.deleted && now.Sub(lease.observedAt) > 10*s.options.LeaseDuration {
 			names = append(names, name)
 		}
 	}

@@ -77,10 +77,10 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-func orDefault[T comparable](value, otherwise T) T {
+func orDefault[T comparable](value, defaultValue T) T {
 	var zero T
 	if value == zero {
-		return otherwise
+		return defaultValue
 	}
 	return value
 }

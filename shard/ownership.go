@@ -22,10 +22,10 @@ type Ownership struct {
 
 	mu struct {
 		sync.Mutex
-		token    int64
-		deadline time.Time // zero means none
-		wall     time.Time // the deadline without monotonic time
-		timer    *time.Timer
+		token        int64
+		deadline     time.Time // zero means none
+		wallDeadline time.Time // the deadline without monotonic time
+		timer        *time.Timer
 	}
 }
 
@@ -57,7 +57,7 @@ func (t *Ownership) Context() context.Context { return t.ctx }
 // yet.
 func (t *Ownership) Valid() bool {
 	t.mu.Lock()
-	deadline, wall := t.mu.deadline, t.mu.wall
+	deadline, wall := t.mu.deadline, t.mu.wallDeadline
 	t.mu.Unlock()
 	now := time.Now()
 	return t.ctx.Err() == nil && (deadline.IsZero() || beforeByBothClocks(now, now.Round(0), deadline, wall))
@@ -73,7 +73,7 @@ func beforeByBothClocks(now, wallNow, deadline, wall time.Time) bool {
 func (t *Ownership) renewed(token int64, deadline time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.mu.token, t.mu.deadline, t.mu.wall = token, deadline, deadline.Round(0)
+	t.mu.token, t.mu.deadline, t.mu.wallDeadline = token, deadline, deadline.Round(0)
 	if t.mu.timer == nil {
 		t.mu.timer = time.AfterFunc(time.Until(deadline), t.expire)
 		return

@@ -15,7 +15,7 @@ func (v planInput) plan() (take []int, give int) {
 		return nil, give
 	}
 	counts := map[string]int{}
-	var free, mine []int
+	var free, own []int
 	orphaned := 0 // shards of ended replicas, which will be free soon
 	for shard, holder := range v.holders {
 		switch {
@@ -27,7 +27,7 @@ func (v planInput) plan() (take []int, give int) {
 			orphaned++
 		}
 		if holder == v.self {
-			mine = append(mine, shard)
+			own = append(own, shard)
 		}
 	}
 	least := len(v.holders) / len(v.members)
@@ -36,15 +36,15 @@ func (v planInput) plan() (take []int, give int) {
 	for _, m := range v.members {
 		missing += max(0, least-counts[m])
 	}
-	room := max(0, least-len(mine))
-	if room == 0 && len(mine) < most && v.mayHaveOneMore(counts, least, len(free)-missing) {
+	room := max(0, least-len(own))
+	if room == 0 && len(own) < most && v.mayHaveOneMore(counts, least, len(free)-missing) {
 		room = 1
 	}
 	v.sortByDistance(free)
 	take = free[:min(room, len(free))]
-	if len(free) == 0 && (len(mine) > most || v.mustGiveUp(counts, least, missing-orphaned)) {
-		v.sortByDistance(mine)
-		give = mine[len(mine)-1]
+	if len(free) == 0 && (len(own) > most || v.mustGiveUp(counts, least, missing-orphaned)) {
+		v.sortByDistance(own)
+		give = own[len(own)-1]
 	}
 	return take, give
 }

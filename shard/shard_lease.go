@@ -23,10 +23,10 @@ type shardLease struct {
 	electorDone chan struct{}
 	// The rest is guarded by Member.mu.
 
-	acquired  time.Time // zero if it is not acquired
-	announced bool
-	draining  bool
-	released  bool // drained and released
+	acquired      time.Time // zero if it is not acquired
+	handlerCalled bool
+	draining      bool
+	released      bool // drained and released
 }
 
 // tryAcquire tries to acquire a shard.
@@ -40,9 +40,9 @@ func (m *Member) tryAcquire(ctx context.Context, shard int) {
 		expired:  func(record *resourcelock.LeaderElectionRecord) bool { return m.expired(name, record) },
 		acquired: func() { m.recordAcquired(s) },
 	}
-	s.lock.Client = fences{m.client, s.lock}
-	if known := m.mu.observed.leases[name]; known != nil {
-		s.lock.lastRecord, s.lock.greatest = known.record(), known.token
+	s.lock.Client = fencedLeases{m.client, s.lock}
+	if observed := m.mu.observed.leases[name]; observed != nil {
+		s.lock.lastRecord, s.lock.greatest = observed.record(), observed.token
 	}
 	m.mu.shards[shard] = s
 	go func() { // ended with the ownership
@@ -66,9 +66,9 @@ func (m *Member) recordAcquired(s *shardLease) {
 func (m *Member) expired(name string, record *resourcelock.LeaderElectionRecord) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	known := m.mu.observed.leases[name]
-	return known != nil && apiequality.Semantic.DeepEqual(known.record(), record) &&
-		known.holder(m.now()) == ""
+	observed := m.mu.observed.leases[name]
+	return observed != nil && apiequality.Semantic.DeepEqual(observed.record(), record) &&
+		observed.holder(m.now()) == ""
 }
 
 // cleanUp removes ended shards, and drains lost shards.
@@ -82,7 +82,7 @@ func (m *Member) cleanUp(ctx context.Context) {
 			delete(m.mu.shards, shard)
 		case ended && s.acquired.IsZero() && isClosed(s.electorDone):
 			delete(m.mu.shards, shard)
-			m.mu.pauses[shard] = time.Now().Add(m.options.retryPeriod())
+			m.mu.retryAt[shard] = time.Now().Add(m.options.retryPeriod())
 			m.reportLocked(ctx, s)
 		case ended && !s.acquired.IsZero() && !s.draining:
 			klog.FromContext(ctx).Info("Lost a shard", "lease", s.lock.Describe(), "cause",
@@ -96,19 +96,19 @@ func (m *Member) cleanUp(ctx context.Context) {
 // logged in this retry period.
 func (m *Member) reportLocked(ctx context.Context, s *shardLease) {
 	cause := context.Cause(s.ownership.ctx)
-	faster := errors.Is(cause, errHeldByOther) || apierrors.IsConflict(cause) ||
+	isExpected := errors.Is(cause, errHeldByOther) || apierrors.IsConflict(cause) ||
 		apierrors.IsAlreadyExists(cause)
-	if faster || ctx.Err() != nil || time.Since(m.mu.reported) < m.options.RetryPeriod {
+	if isExpected || ctx.Err() != nil || time.Since(m.mu.lastReport) < m.options.RetryPeriod {
 		return
 	}
-	m.mu.reported = time.Now()
+	m.mu.lastReport = time.Now()
 	klog.FromContext(ctx).Error(cause, "Cannot acquire a shard", "lease", s.lock.Describe())
 }
 
 // giveUp drains a shard, if it was announced, and releases its Lease. It needs the lock.
 func (m *Member) giveUp(ctx context.Context, s *shardLease) {
 	s.draining = true
-	announced := s.announced
+	announced := s.handlerCalled
 	go func() { // ended by Drain, and a time limit for the release
 		if announced && m.handler.Drain != nil {
 			m.drain(ctx, s.ownership)
@@ -147,7 +147,7 @@ func (m *Member) notifyAcquired() {
 	due := false
 	for shard := range m.options.Shards {
 		s := m.mu.shards[shard]
-		if s == nil || s.acquired.IsZero() || s.announced || s.draining || s.ownership.ctx.Err() != nil {
+		if s == nil || s.acquired.IsZero() || s.handlerCalled || s.draining || s.ownership.ctx.Err() != nil {
 			continue
 		}
 		acquired = append(acquired, s.ownership)
@@ -157,7 +157,7 @@ func (m *Member) notifyAcquired() {
 		acquired = nil
 	}
 	for _, t := range acquired {
-		m.mu.shards[t.shard].announced = true
+		m.mu.shards[t.shard].handlerCalled = true
 	}
 	m.mu.Unlock()
 	if len(acquired) > 0 && m.handler.Acquired != nil {
@@ -175,15 +175,15 @@ func (m *Member) applyPlan(ctx context.Context) time.Duration {
 	}
 	now := m.now()
 	v := m.mu.observed.planInput(m.identity, now)
-	if !v.next.IsZero() {
-		wait = min(wait, v.next.Sub(now))
+	if !v.nextExpiry.IsZero() {
+		wait = min(wait, v.nextExpiry.Sub(now))
 	}
 	giving := false
 	for shard, holder := range v.holders {
 		if s := m.mu.shards[shard]; s != nil {
 			v.holders[shard] = m.identity
 			giving = giving || s.draining
-			if !s.acquired.IsZero() && !s.announced {
+			if !s.acquired.IsZero() && !s.handlerCalled {
 				wait = min(wait, announceDelay)
 			}
 		} else if holder == m.identity {
@@ -192,13 +192,13 @@ func (m *Member) applyPlan(ctx context.Context) time.Duration {
 	}
 	take, give := v.plan()
 	for _, shard := range take {
-		if pause := time.Until(m.mu.pauses[shard]); pause > 0 {
+		if pause := time.Until(m.mu.retryAt[shard]); pause > 0 {
 			wait = min(wait, pause)
 			continue
 		}
 		m.tryAcquire(ctx, shard)
 	}
-	if give >= 0 && !giving && m.mu.shards[give].announced {
+	if give >= 0 && !giving && m.mu.shards[give].handlerCalled {
 		m.giveUp(ctx, m.mu.shards[give])
 	}
 	return max(wait, time.Millisecond)

@@ -10,8 +10,8 @@ import (
 // ageDescription is the description of age columns in tables of API servers.
 var ageDescription = metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"]
 
-// age is a cell with an age, stored as the time from which it counts.
-type age struct {
+// relativeTime is a cell with an age, stored as the time from which it counts.
+type relativeTime struct {
 	Since *time.Time `json:"since"`
 }
 
@@ -27,7 +27,7 @@ func Cells(columns []metav1.TableColumnDefinition, cells []json.RawMessage,
 		row[i] = cell
 		if i < len(columns) && columns[i].Description == ageDescription && !created.IsZero() &&
 			showsAge(cell) {
-			row[i] = age{&created}
+			row[i] = relativeTime{&created}
 		}
 	}
 	return json.Marshal(row)

@@ -138,7 +138,7 @@ func (f *File) readIndex(offset int64, length int, size int64) error {
 		f.contents.Types = append(f.contents.Types, e.SavedType)
 		f.types = append(f.types, &Objects{file: f, entry: e})
 	}
-	return checkPlaces(blocks, offset)
+	return checkOffsets(blocks, offset)
 }
 
 // check returns an error if an entry is inconsistent.
@@ -162,9 +162,9 @@ func (e entry) check(offset int64) error {
 	return nil
 }
 
-// checkPlaces returns an error if blocks overlap or are not before the index. Otherwise the file could have
+// checkOffsets returns an error if blocks overlap or are not before the index. Otherwise the file could have
 // more content than its size allows.
-func checkPlaces(blocks []blockInfo, end int64) error {
+func checkOffsets(blocks []blockInfo, end int64) error {
 	slices.SortFunc(blocks, func(a, b blockInfo) int { return cmp.Compare(a.Offset, b.Offset) })
 	from := int64(headerSize)
 	for _, b := range blocks {

@@ -12,8 +12,8 @@ type Objects struct {
 	file  *File
 	entry entry
 
-	// whole has all records sorted by key, for a type with an Unsorted entry.
-	whole struct {
+	// sortedAll has all records sorted by key, for a type with an Unsorted entry.
+	sortedAll struct {
 		sync.Mutex
 		records []Record
 	}
@@ -44,12 +44,12 @@ func (o *Objects) Block(i int) ([]Record, error) {
 		return nil, damagedError(b.Offset, "a block of %s does not have the objects that the index says",
 			o.entry.Resource)
 	}
-	place := 0
+	position := 0
 	for _, before := range o.entry.Blocks[:i] {
-		place += before.Objects
+		position += before.Objects
 	}
 	for i := range records {
-		records[i].Position = place + i
+		records[i].Position = position + i
 		if o.Ordered() && i > 0 && records[i].Key <= records[i-1].Key {
 			return nil, damagedError(b.Offset, "the objects of a block of %s are not in order", o.entry.Resource)
 		}
@@ -122,10 +122,10 @@ func (o *Objects) Get(key string) (r Record, ok bool, err error) {
 
 // sorted returns all records of an Unsorted type, sorted by key.
 func (o *Objects) sorted() ([]Record, error) {
-	o.whole.Lock()
-	defer o.whole.Unlock()
-	if o.whole.records != nil {
-		return o.whole.records, nil
+	o.sortedAll.Lock()
+	defer o.sortedAll.Unlock()
+	if o.sortedAll.records != nil {
+		return o.sortedAll.records, nil
 	}
 	var all []Record
 	for i := range o.entry.Blocks {
@@ -144,6 +144,6 @@ func (o *Objects) sorted() ([]Record, error) {
 			return nil, damagedError(o.entry.Blocks[0].Offset, "%s has the duplicate key %s", o.entry.Resource, all[i].Key)
 		}
 	}
-	o.whole.records = all
+	o.sortedAll.records = all
 	return all, nil
 }

@@ -14,11 +14,11 @@ import (
 
 // TypeWriter writes the objects of one type. It is not safe for concurrent use.
 type TypeWriter struct {
-	writer *Writer
-	entry  entry
-	block  blockBuilder
-	kind   []byte // the JSON member with a comma
-	err    error
+	writer   *Writer
+	entry    entry
+	block    blockBuilder
+	kindJSON []byte // the JSON member with a comma
+	err      error
 
 	text, content, frame []byte // buffers
 }
@@ -27,7 +27,7 @@ type TypeWriter struct {
 func (w *Writer) BeginType(t Type) *TypeWriter {
 	kind, err := json.Marshal(t.Kind)
 	return &TypeWriter{writer: w, entry: entry{SavedType: SavedType{Type: t}},
-		kind: append(append([]byte(`"kind":`), kind...), ','), err: err}
+		kindJSON: append(append([]byte(`"kind":`), kind...), ','), err: err}
 }
 
 // Add adds an object in JSON, with the cells of the server's table row or nil. It does not retain the
@@ -49,7 +49,7 @@ func (s *TypeWriter) Add(object, cells []byte) error {
 	key := id.key()
 	s.text = append(s.text[:0], '{')
 	if !id.kind {
-		s.text = append(s.text, s.kind...)
+		s.text = append(s.text, s.kindJSON...)
 	}
 	if id.end > 0 {
 		s.text = append(append(s.text, object[1:id.begin]...), object[id.end:]...)

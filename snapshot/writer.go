@@ -34,25 +34,25 @@ type Writer struct {
 
 // Create begins a file. It writes a temporary file in the folder of path, readable only by its owner, which
 // Commit renames to path.
-func Create(path string, about Origin) (*Writer, error) {
+func Create(path string, origin Origin) (*Writer, error) {
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.part")
 	if err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
-	w := newWriter(file, about)
+	w := newWriter(file, origin)
 	w.file, w.path = file, path
 	return w, nil
 }
 
 // NewWriter begins a snapshot that is written to a stream.
-func NewWriter(out io.Writer, about Origin) *Writer { return newWriter(out, about) }
+func NewWriter(out io.Writer, origin Origin) *Writer { return newWriter(out, origin) }
 
-func newWriter(out io.Writer, about Origin) *Writer {
-	if about.Created.IsZero() {
-		about.Created = time.Now()
+func newWriter(out io.Writer, origin Origin) *Writer {
+	if origin.Created.IsZero() {
+		origin.Created = time.Now()
 	}
-	about.Created = about.Created.UTC().Truncate(time.Second)
-	w := &Writer{origin: about}
+	origin.Created = origin.Created.UTC().Truncate(time.Second)
+	w := &Writer{origin: origin}
 	w.mu.out = bufio.NewWriterSize(out, 1<<20)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -102,8 +102,8 @@ func (w *Writer) addEntry(e entry) error {
 
 // AddMissing adds a type without its objects, which were not requested or could not be read. Readers get why
 // as the response.
-func (w *Writer) AddMissing(t Type, why metav1.Status, unasked bool) error {
-	return w.addEntry(entry{SavedType: SavedType{Type: t, Missing: &why, NotRequested: unasked}})
+func (w *Writer) AddMissing(t Type, why metav1.Status, notRequested bool) error {
+	return w.addEntry(entry{SavedType: SavedType{Type: t, Missing: &why, NotRequested: notRequested}})
 }
 
 // SetOrigin changes the description of the origin.

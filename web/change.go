@@ -31,23 +31,23 @@ func stateChange(id string, s feed.State) change {
 }
 
 func (h *Handler) changeOf(id string, c feed.Change) change {
-	told := change{Time: c.Time.UnixMilli(), Type: id, Key: c.Key, Op: "changed"}
+	result := change{Time: c.Time.UnixMilli(), Type: id, Key: c.Key, Op: "changed"}
 	before, after := h.visibleState(c.Informer, c.Before), h.visibleState(c.Informer, c.After)
 	switch {
 	case c.Before == nil:
-		told.Op = "added"
+		result.Op = "added"
 	case c.LeftShard:
-		told.Op, after = "departed", before // the object itself is unchanged
+		result.Op, after = "departed", before // the object itself is unchanged
 	case c.After == nil:
-		told.Op = "deleted"
+		result.Op = "deleted"
 	}
-	told.Fields, told.More = outline.Fields(before, after)
+	result.Fields, result.More = outline.Fields(before, after)
 	if after == nil {
 		after = before
 	}
 	metadata, _ := after["metadata"].(map[string]any)
-	told.ResourceVersion, _ = metadata["resourceVersion"].(string)
-	return told
+	result.ResourceVersion, _ = metadata["resourceVersion"].(string)
+	return result
 }
 
 // visibleState returns the visible content of one side of a change, or nil.

@@ -62,7 +62,7 @@ func (h *Handler) complete(r *http.Request) (any, error) {
 }
 
 // terms returns the beginnings of conditions.
-func (h *Handler) terms(r *http.Request, k *shownType, place completionPosition) ([]proposal, error) {
+func (h *Handler) terms(r *http.Request, k *visibleType, place completionPosition) ([]proposal, error) {
 	out := []proposal{}
 	add := func(text, note string) {
 		if strings.HasPrefix(strings.ToLower(text), strings.ToLower(place.Word)) && len(out) < maxProposals {
@@ -84,7 +84,7 @@ func (h *Handler) terms(r *http.Request, k *shownType, place completionPosition)
 		return out, nil
 	}
 	add("where(", "a condition on fields")
-	if h.needAll(r) != nil {
+	if h.requireAll(r) != nil {
 		return out, nil
 	}
 	add("dangling()", "has a dangling reference")
@@ -97,7 +97,7 @@ func (h *Handler) terms(r *http.Request, k *shownType, place completionPosition)
 }
 
 // proposedValues returns the values of an index that contain the typed text, the most frequent first.
-func (h *Handler) proposedValues(r *http.Request, k *shownType,
+func (h *Handler) proposedValues(r *http.Request, k *visibleType,
 	place completionPosition) ([]proposal, error) {
 	counts, err := h.evaluator(k).values(r.Context(), place.Index, query.All())
 	if err != nil {

@@ -35,7 +35,7 @@ type row struct {
 	Contact     int64 `json:"contact"`
 	Stale       bool  `json:"stale,omitempty"`
 	Terminating bool  `json:"terminating,omitempty"`
-	Generation  int   `json:"generation"`
+	Incarnation int   `json:"generation"`
 	// Partial: the user may not see all objects. Objects counts the visible ones, and Bytes and Events are
 	// omitted.
 	Partial bool  `json:"partial,omitempty"`
@@ -67,15 +67,15 @@ type figures struct {
 	source Source
 	mu     struct {
 		sync.Mutex
-		at    time.Time
-		rows  map[string]*sampled
-		fresh chan struct{} // closed when there are newer ones
+		at      time.Time
+		rows    map[string]*sampled
+		changed chan struct{} // closed when there are newer ones
 	}
 }
 
 func newFigures(source Source) *figures {
 	f := &figures{source: source}
-	f.mu.rows, f.mu.fresh = map[string]*sampled{}, make(chan struct{})
+	f.mu.rows, f.mu.changed = map[string]*sampled{}, make(chan struct{})
 	return f
 }
 
@@ -102,7 +102,7 @@ func (f *figures) sample(now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	passed := now.Sub(f.mu.at).Seconds()
-	for _, k := range f.source.shownTypes() {
+	for _, k := range f.source.visibleTypes() {
 		status := k.informer.Status()
 		next := &sampled{row: rowOf(k, status, metrics[status.GVR.String()+"|"+status.Options])}
 		if old := f.mu.rows[k.id]; old != nil {
@@ -115,17 +115,17 @@ func (f *figures) sample(now time.Time) {
 		rows[k.id] = next
 	}
 	f.mu.at, f.mu.rows = now, rows
-	close(f.mu.fresh)
-	f.mu.fresh = make(chan struct{})
+	close(f.mu.changed)
+	f.mu.changed = make(chan struct{})
 }
 
-func rowOf(k *shownType, status status.Status, m status.Metrics) row {
+func rowOf(k *visibleType, status status.Status, m status.Metrics) row {
 	r := row{
 		ID: k.id, Group: status.GVR.Group, Version: status.GVR.Version, Resource: status.GVR.Resource,
 		Options: status.Options,
 		State:   string(status.State), Reason: string(status.Reason), Message: status.Message,
 		Since: milliseconds(status.Since), Contact: milliseconds(status.LastContact),
-		Stale: status.Stale, Terminating: status.Terminating, Generation: status.Incarnation,
+		Stale: status.Stale, Terminating: status.Terminating, Incarnation: status.Incarnation,
 		Objects: k.informer.Snapshot().Len(), Bytes: m.ObjectBytes + m.TableBytes + m.IndexBytes,
 		Relists: status.Relists.Total(), Events: m.Adds + m.Updates + m.Deletes,
 	}
@@ -147,11 +147,11 @@ const (
 
 // rowsFor returns the rows as the sender of a request may see them. For partly visible types they have the
 // figures of the visible objects only.
-func (h *Handler) rowsFor(ctx context.Context, all []*shownType, rows []*sampled) ([]*sampled, error) {
+func (h *Handler) rowsFor(ctx context.Context, all []*visibleType, rows []*sampled) ([]*sampled, error) {
 	if h.visibleScopes == nil {
 		return rows, nil
 	}
-	byID := map[string]*shownType{}
+	byID := map[string]*visibleType{}
 	for _, k := range all {
 		byID[k.id] = k
 	}
@@ -161,35 +161,36 @@ func (h *Handler) rowsFor(ctx context.Context, all []*shownType, rows []*sampled
 		if k == nil {
 			continue // it has just been removed
 		}
-		seen, err := h.rowFor(ctx, k, r)
+		visible, err := h.rowFor(ctx, k, r)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, seen)
+		out = append(out, visible)
 	}
 	return out, nil
 }
 
-func (h *Handler) rowFor(ctx context.Context, k *shownType, r *sampled) (*sampled, error) {
+func (h *Handler) rowFor(ctx context.Context, k *visibleType, r *sampled) (*sampled, error) {
 	if k.scope.All {
 		return r, nil
 	}
-	seen := &sampled{row: row{ID: r.ID, Group: r.Group, Version: r.Version,
+	visible := &sampled{row: row{ID: r.ID, Group: r.Group, Version: r.Version,
 		Resource: r.Resource, Options: r.Options}}
 	if k.scope.Unknown {
-		seen.State, seen.Message = stateChecking, cmp.Or(k.scope.Reason, "your access rights are being checked")
-		return seen, nil
+		visible.State, visible.Message = stateChecking, cmp.Or(k.scope.Reason, "your access rights are being checked")
+		return visible, nil
 	}
 	if k.scope.empty() {
-		seen.State, seen.Message = stateHidden, k.scope.Reason
-		return seen, nil
+		visible.State, visible.Message = stateHidden, k.scope.Reason
+		return visible, nil
 	}
-	seen.State, seen.Reason, seen.Since, seen.Contact, seen.Stale, seen.Terminating = r.State, r.Reason,
+	visible.State, visible.Reason, visible.Since, visible.Contact, visible.Stale,
+		visible.Terminating = r.State, r.Reason,
 		r.Since, r.Contact, r.Stale, r.Terminating
-	seen.Partial, seen.Message = true, "only in "+strings.Join(k.scope.Namespaces, ", ")
+	visible.Partial, visible.Message = true, "only in "+strings.Join(k.scope.Namespaces, ", ")
 	var err error
-	seen.Objects, err = h.evaluator(k).count(ctx)
-	return seen, err
+	visible.Objects, err = h.evaluator(k).count(ctx)
+	return visible, err
 }
 
 func milliseconds(t time.Time) int64 {
@@ -208,7 +209,7 @@ func (f *figures) latest() ([]*sampled, <-chan struct{}) {
 	for _, id := range slices.Sorted(maps.Keys(f.mu.rows)) {
 		rows = append(rows, f.mu.rows[id])
 	}
-	return rows, f.mu.fresh
+	return rows, f.mu.changed
 }
 
 func (f *figures) conditions() []condition {

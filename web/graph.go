@@ -12,10 +12,10 @@ import (
 type graph struct {
 	mu struct {
 		sync.Mutex
-		graph   *references.Graph
-		own     bool // not the graph of a binding
-		closed  bool
-		members map[*dynamicinformer.Informer]*references.Registration
+		graph         *references.Graph
+		isOwn         bool // not the graph of a binding
+		closed        bool
+		registrations map[*dynamicinformer.Informer]*references.Registration
 	}
 }
 
@@ -35,9 +35,9 @@ func (g *graph) update(source Source) (*references.Graph, error) {
 		return nil, references.ErrClosed
 	}
 	if g.mu.graph == nil {
-		g.mu.members = map[*dynamicinformer.Informer]*references.Registration{}
+		g.mu.registrations = map[*dynamicinformer.Informer]*references.Registration{}
 		if source.Binding == nil {
-			g.mu.graph, g.mu.own = references.New(), true
+			g.mu.graph, g.mu.isOwn = references.New(), true
 		} else {
 			found, err := source.Binding.References()
 			if err != nil {
@@ -47,13 +47,13 @@ func (g *graph) update(source Source) (*references.Graph, error) {
 		}
 	}
 	now := map[*dynamicinformer.Informer]bool{}
-	for _, k := range source.shownTypes() {
+	for _, k := range source.visibleTypes() {
 		if k.target != nil {
 			continue // the graph of a binding has its targets already
 		}
 		now[k.informer] = true
 		kind := source.kind(k)
-		if g.mu.members[k.informer] != nil || kind.Kind == "" {
+		if g.mu.registrations[k.informer] != nil || kind.Kind == "" {
 			continue // references need a kind, which is unknown while a type is empty
 		}
 		// If the informer selects some objects only, references to the others would seem to dangle.
@@ -63,19 +63,19 @@ func (g *graph) update(source Source) (*references.Graph, error) {
 		if err != nil {
 			continue // it has stopped
 		}
-		g.mu.members[k.informer] = member
+		g.mu.registrations[k.informer] = member
 	}
-	for informer, member := range g.mu.members {
+	for informer, member := range g.mu.registrations {
 		if !now[informer] {
 			member.Stop()
-			delete(g.mu.members, informer)
+			delete(g.mu.registrations, informer)
 		}
 	}
 	return g.mu.graph, nil
 }
 
 // typeGraph returns the graph for the objects of a type.
-func (g *graph) typeGraph(ctx context.Context, source Source, k *shownType) (*references.TypeGraph, error) {
+func (g *graph) typeGraph(ctx context.Context, source Source, k *visibleType) (*references.TypeGraph, error) {
 	found, err := g.syncedGraph(ctx, source)
 	if err != nil {
 		return nil, err
@@ -88,10 +88,10 @@ func (g *graph) stop() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.mu.closed = true
-	for _, member := range g.mu.members {
+	for _, member := range g.mu.registrations {
 		member.Stop()
 	}
-	if g.mu.own {
+	if g.mu.isOwn {
 		g.mu.graph.Close()
 	}
 	g.mu.graph = nil

@@ -13,7 +13,7 @@ const workloadsID = "workloads.demo.crdcache.dev/v1"
 func TestTypes(t *testing.T) {
 	s := newScene(t, Options{})
 	var ids []string
-	for _, k := range s.handler.source.shownTypes() {
+	for _, k := range s.handler.source.visibleTypes() {
 		ids = append(ids, k.id)
 	}
 	want := []string{"environments.demo.crdcache.dev/v1", "releases.demo.crdcache.dev/v1",

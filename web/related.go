@@ -38,14 +38,14 @@ type relation struct {
 
 // typeLookup finds types by group and resource, or by group and kind.
 type typeLookup struct {
-	byResource, byKind map[schema.GroupResource]*shownType
+	byResource, byKind map[schema.GroupResource]*visibleType
 }
 
-func (s Source) lookup(all []*shownType) typeLookup {
-	found := typeLookup{map[schema.GroupResource]*shownType{}, map[schema.GroupResource]*shownType{}}
+func (s Source) lookup(all []*visibleType) typeLookup {
+	found := typeLookup{map[schema.GroupResource]*visibleType{}, map[schema.GroupResource]*visibleType{}}
 	for _, k := range all {
 		kind := s.kind(k)
-		for of, name := range map[*map[schema.GroupResource]*shownType]string{
+		for of, name := range map[*map[schema.GroupResource]*visibleType]string{
 			&found.byResource: kind.Resource,
 			&found.byKind:     kind.Kind} {
 			at := schema.GroupResource{Group: kind.Group, Resource: name}
@@ -58,7 +58,7 @@ func (s Source) lookup(all []*shownType) typeLookup {
 }
 
 // typeOf returns the type of an object, or nil.
-func (i typeLookup) typeOf(o references.Object) *shownType {
+func (i typeLookup) typeOf(o references.Object) *visibleType {
 	if o.Resource != "" {
 		return i.byResource[schema.GroupResource{Group: o.Group, Resource: o.Resource}]
 	}
@@ -160,7 +160,7 @@ func (h *Handler) dangling(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := h.needAll(r); errors.Is(err, errNotAll) {
+	if err := h.requireAll(r); errors.Is(err, errNamespacedUser) {
 		return danglingAnswer{References: []danglingReference{}, Unchecked: []string{err.Error()}}, nil
 	} else if err != nil {
 		return nil, err

@@ -54,7 +54,7 @@ func TestStates(t *testing.T) {
 
 // TestTablesAreBounded stores more keys than the limits, of one user and of many.
 func TestTablesAreBounded(t *testing.T) {
-	all, k := newTables(), &shownType{id: "a"}
+	all, k := newTables(), &visibleType{id: "a"}
 	number := 0
 	add := func(user string, keys int) *tableKeys {
 		number++
@@ -91,7 +91,7 @@ func TestTablesAreBounded(t *testing.T) {
 		add("many"+strconv.Itoa(n), maxKeys)
 	}
 	sum := 0
-	for _, table := range all.mu.newest {
+	for _, table := range all.mu.newestFirst {
 		sum += len(table.keys)
 	}
 	if sum > maxAllKeys {

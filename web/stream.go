@@ -48,9 +48,9 @@ type interest struct {
 	match  []string // words that the names of a change contain, in any order
 	reader *feed.Reader
 	// shown has the visible types at the last update, by informer and by view.
-	shown atomic.Pointer[map[*dynamicinformer.Informer]*shownType]
-	views map[informerID]*shownType
-	all   bool // everything is visible
+	shown           atomic.Pointer[map[*dynamicinformer.Informer]*visibleType]
+	typesByInformer map[informerID]*visibleType
+	matchesAll      bool // everything is visible
 }
 
 // informerID identifies an informer by its status.
@@ -63,8 +63,8 @@ type informerID struct {
 // a query: "type" and "key" select one type and one object, and "match" has words that the names contain.
 // An empty interest selects everything. Change events have the index of the interest.
 func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
-	now, over := context.WithCancel(r.Context())
-	over() // fail immediately if no slot is free
+	now, cancel := context.WithCancel(r.Context())
+	cancel() // fail immediately if no slot is free
 	release, ok := h.streams.acquire(now, h.user(r))
 	if !ok {
 		fail(w, http.StatusServiceUnavailable, errors.New("too many pages are open; close some"))
@@ -92,7 +92,7 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
 func (s *stream) newInterest(ask string) *interest {
 	values, _ := url.ParseQuery(ask) // malformed values are ignored
 	i := &interest{typeID: values.Get("type"), match: strings.Fields(strings.ToLower(values.Get("match")))}
-	i.shown.Store(&map[*dynamicinformer.Informer]*shownType{})
+	i.shown.Store(&map[*dynamicinformer.Informer]*visibleType{})
 	key := values.Get("key")
 	i.reader = s.h.feed.Read(s.ready, func(informer *dynamicinformer.Informer, k string) bool {
 		return (key == "" || k == key) && i.wasVisible(informer, k)
@@ -114,11 +114,11 @@ func (s *stream) run() error {
 	defer alive.Stop()
 	ready := s.ready
 	var pause <-chan time.Time
-	fresh, err := s.types()
+	figuresChanged, err := s.types()
 	for err == nil {
 		select {
-		case <-fresh:
-			fresh, err = s.types()
+		case <-figuresChanged:
+			figuresChanged, err = s.types()
 		case <-ready:
 			err = s.changes()
 			ready, pause = nil, time.After(batchInterval)
@@ -148,13 +148,13 @@ type typesEvent struct {
 
 // types sends changed types. It returns a channel that is closed when there are newer ones.
 func (s *stream) types() (<-chan struct{}, error) {
-	rows, fresh := s.h.figures.latest()
+	rows, changed := s.h.figures.latest()
 	all, err := s.h.scopedTypes(s.r)
 	if err != nil {
-		return fresh, err
+		return changed, err
 	}
 	if rows, err = s.h.rowsFor(s.r.Context(), all, rows); err != nil {
-		return fresh, err
+		return changed, err
 	}
 	event := typesEvent{Title: s.h.source.Title, Notice: s.h.source.Notice,
 		Interval: sampleInterval.Milliseconds(),
@@ -177,20 +177,20 @@ func (s *stream) types() (<-chan struct{}, error) {
 	for _, i := range s.interests {
 		i.follow(all)
 	}
-	return fresh, s.send("types", event)
+	return changed, s.send("types", event)
 }
 
 // follow subscribes the reader to new informers with visible objects.
-func (i *interest) follow(all []*shownType) {
-	shown := map[*dynamicinformer.Informer]*shownType{}
-	i.views, i.all = map[informerID]*shownType{}, true
+func (i *interest) follow(all []*visibleType) {
+	shown := map[*dynamicinformer.Informer]*visibleType{}
+	i.typesByInformer, i.matchesAll = map[informerID]*visibleType{}, true
 	for _, k := range all {
-		i.all = i.all && k.scope.All
+		i.matchesAll = i.matchesAll && k.scope.All
 		if i.typeID != "" && i.typeID != k.id || k.scope.empty() || shown[k.informer] != nil {
 			continue
 		}
 		shown[k.informer] = k
-		i.views[informerID{k.informer.GVR(), k.informer.Status().Options}] = k
+		i.typesByInformer[informerID{k.informer.GVR(), k.informer.Status().Options}] = k
 	}
 	i.shown.Store(&shown)
 	for informer := range shown {
@@ -226,7 +226,7 @@ func (s *stream) changes() error {
 // addStates adds changes of types; their limit is separate from that of objects.
 func (i *interest) addStates(event *changesEvent) {
 	taken, skipped := i.reader.TakeStates()
-	if i.all {
+	if i.matchesAll {
 		event.Skipped += skipped
 	}
 	added := 0
@@ -240,7 +240,7 @@ func (i *interest) addStates(event *changesEvent) {
 			event.Skipped++
 			continue
 		}
-		if !i.all {
+		if !i.matchesAll {
 			state.Message = "" // it may name objects
 		}
 		event.Changes = append(event.Changes, stateChange(id, state))
@@ -250,10 +250,10 @@ func (i *interest) addStates(event *changesEvent) {
 // idOf returns the id of the type of a state. A type that is not cached any more, or not yet, is visible
 // only to users who see everything.
 func (i *interest) idOf(state feed.State) (id string, seen bool) {
-	if k := i.views[informerID{state.GVR, state.Options}]; k != nil {
+	if k := i.typesByInformer[informerID{state.GVR, state.Options}]; k != nil {
 		return k.id, true
 	}
-	return idOf(state.GVR), i.all
+	return idOf(state.GVR), i.matchesAll
 }
 
 func (i *interest) addChanges(event *changesEvent, h *Handler) {

@@ -37,7 +37,7 @@ const (
 type tables struct {
 	mu struct {
 		sync.Mutex
-		newest []*tableKeys // most recently used first
+		newestFirst []*tableKeys // most recently used first
 	}
 }
 
@@ -50,7 +50,7 @@ type tableKeys struct {
 func newTables() *tables { return &tables{} }
 
 // newTableKeys returns a result. Its id depends only on the type, the scope and the keys.
-func newTableKeys(user string, k *shownType, keys []string) *tableKeys {
+func newTableKeys(user string, k *visibleType, keys []string) *tableKeys {
 	hash := fnv.New128a()
 	for _, text := range []string{k.id, k.scope.id()} {
 		_, _ = hash.Write(append([]byte(text), 0)) // never fails
@@ -68,7 +68,7 @@ func (t *tables) add(table *tableKeys) {
 	defer t.mu.Unlock()
 	remembered, own := []*tableKeys{table}, 1
 	ownKeys, allKeys := len(table.keys), len(table.keys)
-	for _, old := range t.mu.newest {
+	for _, old := range t.mu.newestFirst {
 		n, mine := len(old.keys), old.user == table.user
 		if mine && old.id == table.id || mine && (own == maxTables || ownKeys+n > maxKeys) ||
 			allKeys+n > maxAllKeys {
@@ -80,17 +80,17 @@ func (t *tables) add(table *tableKeys) {
 		}
 		remembered = append(remembered, old)
 	}
-	t.mu.newest = remembered
+	t.mu.newestFirst = remembered
 }
 
 // get returns a result of a user whose scope of the type is unchanged, or nil.
-func (t *tables) get(user, id string, k *shownType) *tableKeys {
+func (t *tables) get(user, id string, k *visibleType) *tableKeys {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for i, table := range t.mu.newest {
+	for i, table := range t.mu.newestFirst {
 		if table.user == user && table.id == id && table.typeID == k.id && table.scope == k.scope.id() {
-			copy(t.mu.newest[1:i+1], t.mu.newest[:i])
-			t.mu.newest[0] = table
+			copy(t.mu.newestFirst[1:i+1], t.mu.newestFirst[:i])
+			t.mu.newestFirst[0] = table
 			return table
 		}
 	}
@@ -132,7 +132,7 @@ func (h *Handler) table(r *http.Request) (any, error) {
 }
 
 // find runs the query of a request, and stores the result.
-func (h *Handler) find(r *http.Request, k *shownType) (*tableKeys, *query.Result, error) {
+func (h *Handler) find(r *http.Request, k *visibleType) (*tableKeys, *query.Result, error) {
 	q, asker, err := h.parseQuery(r, k, r.FormValue("query"))
 	if err != nil {
 		return nil, nil, err
@@ -142,7 +142,7 @@ func (h *Handler) find(r *http.Request, k *shownType) (*tableKeys, *query.Result
 	if options.SortBy == "" {
 		options.Descending = false
 	}
-	if h.hidesValues(k) && !unhiddenSortKeys[options.SortBy] {
+	if h.hidesValues(k) && !plainSortKeys[options.SortBy] {
 		return nil, nil, forbidden("cannot sort by hidden values")
 	}
 	result, err := asker.query(r.Context(), q, options)
@@ -154,12 +154,12 @@ func (h *Handler) find(r *http.Request, k *shownType) (*tableKeys, *query.Result
 	return table, result, nil
 }
 
-// unhiddenSortKeys are the sort keys for objects with hidden values.
-var unhiddenSortKeys = map[string]bool{"": true, "name": true, "namespace": true, "age": true}
+// plainSortKeys are the sort keys for objects with hidden values.
+var plainSortKeys = map[string]bool{"": true, "name": true, "namespace": true, "age": true}
 
 // parseQuery parses a query, and returns it with its evaluator. If it uses references, parseQuery waits until
 // these are complete.
-func (h *Handler) parseQuery(r *http.Request, k *shownType, text string) (query.Query, evaluator, error) {
+func (h *Handler) parseQuery(r *http.Request, k *visibleType, text string) (query.Query, evaluator, error) {
 	asker := h.evaluator(k)
 	if len(text) > maxQuery {
 		return nil, asker, &statusError{http.StatusRequestEntityTooLarge,
@@ -177,7 +177,7 @@ func (h *Handler) parseQuery(r *http.Request, k *shownType, text string) (query.
 		return nil, asker, forbidden("cannot query hidden values")
 	}
 	if follows {
-		if err := h.needAll(r); err != nil {
+		if err := h.requireAll(r); err != nil {
 			return nil, asker, err
 		}
 		view, err := h.graph.typeGraph(r.Context(), h.source, k)
@@ -234,7 +234,7 @@ func (h *Handler) rows(r *http.Request) (any, error) {
 	return out, nil
 }
 
-func (h *Handler) tableRow(k *shownType, key string, columns []printcolumn.Column) tableRow {
+func (h *Handler) tableRow(k *visibleType, key string, columns []printcolumn.Column) tableRow {
 	object := h.content(k, key)
 	if object == nil {
 		return tableRow{Key: key, Gone: true}

@@ -43,7 +43,7 @@ type index struct {
 
 // requestedType returns the type of a request. It returns an error if the sender may not see any of its
 // objects.
-func (h *Handler) requestedType(r *http.Request) (*shownType, error) {
+func (h *Handler) requestedType(r *http.Request) (*visibleType, error) {
 	k := h.source.find(r.FormValue("type"))
 	if k == nil {
 		return nil, notFound("this type is not cached")
@@ -69,7 +69,7 @@ func (h *Handler) typeOf(r *http.Request) (any, error) {
 		page.Columns = append(page.Columns, column{Name: c.Name, Type: c.Type, Description: c.Description,
 			Wide: c.Priority > 0, Sort: sortPath(c.JSONPath)})
 	}
-	if h.needAll(r) == nil && !page.Hidden {
+	if h.requireAll(r) == nil && !page.Hidden {
 		for _, reference := range k.references {
 			page.References = append(page.References, reference.Name)
 		}
@@ -78,7 +78,7 @@ func (h *Handler) typeOf(r *http.Request) (any, error) {
 }
 
 // indexes returns the indexes that can be queried, the namespace index first.
-func (h *Handler) indexes(k *shownType) []index {
+func (h *Handler) indexes(k *visibleType) []index {
 	all := []index{{Name: namespaceIndex}}
 	if h.hidesValues(k) {
 		return all
@@ -98,7 +98,7 @@ func types(i *indexers.Index) []string {
 }
 
 // tableColumns returns the columns after namespace and name: those of the CRD, and the age, as in kubectl.
-func (h *Handler) tableColumns(k *shownType) []printcolumn.Definition {
+func (h *Handler) tableColumns(k *visibleType) []printcolumn.Definition {
 	var all []printcolumn.Definition
 	aged := false
 	if !h.hidesValues(k) {

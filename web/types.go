@@ -15,8 +15,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
-// shownType is a displayed type: an informer, with its declarations in a config.
-type shownType struct {
+// visibleType is a displayed type: an informer, with its declarations in a config.
+type visibleType struct {
 	// id identifies the type in requests: "certificates.cert-manager.io/v1", with a suffix if that is not
 	// unique.
 	id       string
@@ -30,7 +30,7 @@ type shownType struct {
 }
 
 // setDeclarations sets the indexes and references of a type without a target.
-func (s Source) setDeclarations(k *shownType) {
+func (s Source) setDeclarations(k *visibleType) {
 	if s.Indexes != nil {
 		k.indexes = s.Indexes(k.informer.GVR())
 	}
@@ -39,20 +39,21 @@ func (s Source) setDeclarations(k *shownType) {
 	}
 }
 
-// shownTypes returns the displayed types. An informer that a config names several times occurs several times.
-func (s Source) shownTypes() []*shownType {
-	var all []*shownType
+// visibleTypes returns the displayed types. An informer that a config names several times occurs several
+// times.
+func (s Source) visibleTypes() []*visibleType {
+	var all []*visibleType
 	bound := map[*dynamicinformer.Informer]bool{}
 	if s.Binding != nil {
 		for _, target := range s.Binding.Targets() {
 			bound[target.Informer] = true
-			all = append(all, &shownType{informer: target.Informer, target: target,
+			all = append(all, &visibleType{informer: target.Informer, target: target,
 				indexes: target.Resource.Indexes, references: target.Resource.References})
 		}
 	}
 	for _, informer := range s.Factory.Informers() {
 		if !bound[informer] {
-			k := &shownType{informer: informer}
+			k := &visibleType{informer: informer}
 			s.setDeclarations(k)
 			all = append(all, k)
 		}
@@ -81,15 +82,15 @@ func idOf(gvr schema.GroupVersionResource) string {
 }
 
 // options describes the selected objects of the type, or their form; empty for all objects.
-func (k *shownType) options() string {
+func (k *visibleType) options() string {
 	if k.target != nil {
 		return k.target.Resource.Name
 	}
 	return k.informer.Status().Options
 }
 
-func (s Source) find(id string) *shownType {
-	for _, k := range s.shownTypes() {
+func (s Source) find(id string) *visibleType {
+	for _, k := range s.visibleTypes() {
 		if k.id == id {
 			return k
 		}
@@ -98,7 +99,7 @@ func (s Source) find(id string) *shownType {
 }
 
 // kind returns the type's kind, from its CRD or from one of its objects.
-func (s Source) kind(k *shownType) references.Type {
+func (s Source) kind(k *visibleType) references.Type {
 	gvr := k.informer.GVR()
 	t := references.Type{Group: gvr.Group, Resource: gvr.Resource}
 	if d := s.definition(gvr); d != nil {
@@ -119,7 +120,7 @@ func (s Source) kind(k *shownType) references.Type {
 
 // columns returns the printer columns of the watched version, or the columns in builtIn for types without a
 // CRD.
-func (s Source) columns(k *shownType) []crd.Column {
+func (s Source) columns(k *visibleType) []crd.Column {
 	gvr := k.informer.GVR()
 	d := s.definition(gvr)
 	if d == nil {
@@ -147,7 +148,7 @@ func decoded(object any) *unstructured.Unstructured {
 }
 
 // content returns the visible content of an object, or nil if it does not exist or is not visible.
-func (h *Handler) content(k *shownType, key string) *unstructured.Unstructured {
+func (h *Handler) content(k *visibleType, key string) *unstructured.Unstructured {
 	if !k.scope.sees(key) {
 		return nil
 	}
@@ -168,15 +169,15 @@ func (h *Handler) visibleContent(informer *dynamicinformer.Informer, object any)
 }
 
 // hidesValues reports whether the values of a type's objects are hidden.
-func (h *Handler) hidesValues(k *shownType) bool {
+func (h *Handler) hidesValues(k *visibleType) bool {
 	return h.redactor.Redacts(k.informer.GVR().GroupResource())
 }
 
 // evaluator returns an evaluator of queries over the visible objects of a type. If values are hidden, only
 // namespaces, labels and owners can be queried.
-func (h *Handler) evaluator(k *shownType) evaluator { return evaluator{h.querier(k), k.scope} }
+func (h *Handler) evaluator(k *visibleType) evaluator { return evaluator{h.querier(k), k.scope} }
 
-func (h *Handler) querier(k *shownType) *query.Querier {
+func (h *Handler) querier(k *visibleType) *query.Querier {
 	if h.hidesValues(k) {
 		return query.New(byNamespace{query.ForInformer(k.informer)})
 	}

@@ -43,7 +43,7 @@ func (s Scope) id() string {
 }
 
 // setScopes sets the scopes of types for the sender of a request. Without it, nothing is visible.
-func (h *Handler) setScopes(r *http.Request, all ...*shownType) error {
+func (h *Handler) setScopes(r *http.Request, all ...*visibleType) error {
 	if h.visibleScopes == nil {
 		for _, k := range all {
 			k.scope = Scope{All: true}
@@ -61,8 +61,8 @@ func (h *Handler) setScopes(r *http.Request, all ...*shownType) error {
 }
 
 // scopedTypes returns all types with the known scopes of the sender of a request.
-func (h *Handler) scopedTypes(r *http.Request) ([]*shownType, error) {
-	all := h.source.shownTypes()
+func (h *Handler) scopedTypes(r *http.Request) ([]*visibleType, error) {
+	all := h.source.visibleTypes()
 	if h.knownScopes == nil {
 		return all, h.setScopes(r, all...)
 	}
@@ -72,7 +72,7 @@ func (h *Handler) scopedTypes(r *http.Request) ([]*shownType, error) {
 	return all, nil
 }
 
-func gvrs(all []*shownType) []schema.GroupVersionResource {
+func gvrs(all []*visibleType) []schema.GroupVersionResource {
 	types := make([]schema.GroupVersionResource, 0, len(all))
 	for _, k := range all {
 		types = append(types, k.informer.GVR())
@@ -80,32 +80,32 @@ func gvrs(all []*shownType) []schema.GroupVersionResource {
 	return types
 }
 
-// needAll returns an error unless the sender of a request sees everything. References are only for such
+// requireAll returns an error unless the sender of a request sees everything. References are only for such
 // users, because a dangling reference reveals that an object does not exist.
-func (h *Handler) needAll(r *http.Request) error {
+func (h *Handler) requireAll(r *http.Request) error {
 	all, err := h.scopedTypes(r)
 	switch {
 	case err != nil:
 		return err
 	case allVisible(all):
 		return nil
-	case slices.ContainsFunc(all, func(k *shownType) bool { return !k.scope.Unknown && !k.scope.All }):
-		return errNotAll
+	case slices.ContainsFunc(all, func(k *visibleType) bool { return !k.scope.Unknown && !k.scope.All }):
+		return errNamespacedUser
 	}
 	return &statusError{http.StatusServiceUnavailable,
 		errors.New("your access rights to some types are not known yet: try again in a few seconds")}
 }
 
-var errNotAll = forbidden("references are only for users who may list all types in all namespaces")
+var errNamespacedUser = forbidden("references are only for users who may list all types in all namespaces")
 
 // allVisible reports whether all objects of types are visible.
-func allVisible(all []*shownType) bool {
-	return !slices.ContainsFunc(all, func(k *shownType) bool { return !k.scope.All })
+func allVisible(all []*visibleType) bool {
+	return !slices.ContainsFunc(all, func(k *visibleType) bool { return !k.scope.All })
 }
 
 // conditionsFor removes the messages of conditions, which may contain errors of any type, unless everything
 // is visible.
-func conditionsFor(all []*shownType, conditions []condition) []condition {
+func conditionsFor(all []*visibleType, conditions []condition) []condition {
 	if !allVisible(all) {
 		for i := range conditions {
 			conditions[i].Message = ""

@@ -13,8 +13,8 @@ import (
 // informer takes over once it has synced. Until then the old one answers with the old config, and Pending
 // returns the waiting change with its reason. Apply can be called by Options.Apply of package reload.
 func (b *Binding) Apply(config *indexers.Config) error {
-	b.changing.Lock()
-	defer b.changing.Unlock()
+	b.changeLock.Lock()
+	defer b.changeLock.Unlock()
 	if b.closed {
 		return ErrClosed
 	}
@@ -35,8 +35,7 @@ type plan struct {
 	slots map[slotKey]slot
 	// onAbandon and cleaned run when the change is abandoned or committed.
 	onAbandon, onCommit []func()
-	// awaited are the targets that take over after their sync.
-	awaited map[slotKey]*Target
+	switchAfterSync     map[slotKey]*Target
 }
 
 // undo reverts the prepared changes in reverse order.
@@ -48,15 +47,15 @@ func (p *plan) undo() {
 
 // prepare acquires everything that a config needs. Callers hold changing.
 func (b *Binding) prepare(p *plan, config *indexers.Config) error {
-	p.awaited = map[slotKey]*Target{}
+	p.switchAfterSync = map[slotKey]*Target{}
 	for at, s := range p.slots {
 		r, ok := config.Resource(at.resource)
 		if !ok || !matches(r, b.kinds[at.GroupResource]) {
-			p.releaseOnCommit(s.serving, s.next)
+			p.releaseOnCommit(s.serving, s.replacement)
 			delete(p.slots, at)
 			continue
 		}
-		next, err := b.changed(p, at, s, r)
+		next, err := b.changedSlot(p, at, s, r)
 		if err != nil {
 			return err
 		}
@@ -77,18 +76,18 @@ func (b *Binding) prepare(p *plan, config *indexers.Config) error {
 	return nil
 }
 
-// changed returns the new slot for a changed resource.
-func (b *Binding) changed(p *plan, at slotKey, s slot, r *indexers.Resource) (slot, error) {
-	if s.next != nil {
-		if c := difference(s.next.Resource, r); c.InPlace() {
-			next, err := p.reindex(s.next, r, c)
-			p.awaited[at] = next
+// changedSlot returns the new slot for a changed resource.
+func (b *Binding) changedSlot(p *plan, at slotKey, s slot, r *indexers.Resource) (slot, error) {
+	if s.replacement != nil {
+		if c := difference(s.replacement.Resource, r); c.InPlace() {
+			next, err := p.reindex(s.replacement, r, c)
+			p.switchAfterSync[at] = next
 			return slot{s.serving, next}, err
 		}
 	}
 	if c := difference(s.serving.Resource, r); c.InPlace() {
 		serving, err := p.reindex(s.serving, r, c)
-		p.releaseOnCommit(s.next)
+		p.releaseOnCommit(s.replacement)
 		return slot{serving: serving}, err
 	}
 	gvr, _ := b.kinds[at.GroupResource].gvr(r.Match)
@@ -97,8 +96,8 @@ func (b *Binding) changed(p *plan, at slotKey, s slot, r *indexers.Resource) (sl
 		return s, err
 	}
 	p.onAbandon = append(p.onAbandon, t.release)
-	p.releaseOnCommit(s.next)
-	p.awaited[at] = t
+	p.releaseOnCommit(s.replacement)
+	p.switchAfterSync[at] = t
 	return slot{s.serving, t}, nil
 }
 
@@ -114,11 +113,11 @@ func difference(old, new *indexers.Resource) indexers.Change {
 
 // reindex changes the indexes of a target.
 func (p *plan) reindex(t *Target, r *indexers.Resource, c indexers.Change) (*Target, error) {
-	now, undo, clean, err := t.reindexed(r, c)
+	now, undo, dropRemoved, err := t.reindexed(r, c)
 	if err != nil {
 		return nil, err
 	}
-	p.onAbandon, p.onCommit = append(p.onAbandon, undo), append(p.onCommit, clean)
+	p.onAbandon, p.onCommit = append(p.onAbandon, undo), append(p.onCommit, dropRemoved)
 	return now, nil
 }
 
@@ -137,7 +136,7 @@ func (b *Binding) commit(p *plan, config *indexers.Config) {
 	for _, do := range p.onCommit {
 		do()
 	}
-	for at, t := range p.awaited {
+	for at, t := range p.switchAfterSync {
 		// ends with the sync, the end of the informer, or the release of the target
 		go b.switchAfterSync(at, t)
 	}
@@ -152,14 +151,14 @@ func (b *Binding) switchAfterSync(at slotKey, t *Target) {
 	case <-t.released:
 		return
 	}
-	b.changing.Lock()
-	defer b.changing.Unlock()
+	b.changeLock.Lock()
+	defer b.changeLock.Unlock()
 	slots := b.cloneSlots()
 	s := slots[at]
-	if b.closed || s.next == nil || s.next.handle != t.handle { // superseded or abandoned
+	if b.closed || s.replacement == nil || s.replacement.handle != t.handle { // superseded or abandoned
 		return
 	}
-	slots[at] = slot{serving: s.next}
+	slots[at] = slot{serving: s.replacement}
 	b.publish(b.config(), slots)
 	s.serving.release()
 }

@@ -23,14 +23,13 @@ type Binding struct {
 	factory *dynamicinformer.Factory
 	options Options
 
-	// changing serializes the changes of informers.
-	changing sync.Mutex
+	changeLock sync.Mutex
 	// kinds are the known types. It is written under both locks and read under either.
 	kinds  map[schema.GroupResource]kind // nil before Follow or Resolve
-	closed bool                          // under changing
+	closed bool                          // under changeLock
 
 	// graph has the references between the targets; nil until the first call of References. It is written
-	// under both locks and read under either. graphTargets are its sources, under changing.
+	// under both locks and read under either. graphTargets are its sources, under changeLock.
 	graph        *references.Graph
 	graphTargets map[slotKey]graphSource
 
@@ -45,8 +44,8 @@ type Binding struct {
 // slot binds a resource to a type.
 type slot struct {
 	serving *Target
-	// next takes over when it has synced; nil if no change is pending.
-	next *Target
+	// replacement takes over when it has synced; nil if no change is pending.
+	replacement *Target
 }
 
 // slotKey identifies a slot: several resources can match one type.
@@ -85,13 +84,13 @@ func (b *Binding) check(config *indexers.Config) error {
 // Resolve binds the resources of the config to the types of a catalog. A required resource without a type
 // gives an *indexers.ConfigError; the other resources are bound nevertheless.
 func (b *Binding) Resolve(catalog *discovery.Catalog) error {
-	b.changing.Lock()
-	defer b.changing.Unlock()
+	b.changeLock.Lock()
+	defer b.changeLock.Unlock()
 	b.setKinds(kindsOf(catalog))
 	if err := b.bindAll(slices.Collect(maps.Values(b.kinds))...); err != nil {
 		return err
 	}
-	return b.unresolved()
+	return b.unresolvedError()
 }
 
 // Follow binds the resources of the config to the types of a running tracker: the known ones before it
@@ -100,7 +99,7 @@ func (b *Binding) Resolve(catalog *discovery.Catalog) error {
 func (b *Binding) Follow(tracker *discovery.Tracker) (stop func()) {
 	b.report(b.addKinds(kindsOf(tracker.Snapshot().Catalog())...))
 	return tracker.Subscribe(func(e discovery.Event) {
-		if e.Kind != discovery.Added && e.Kind != discovery.Changed {
+		if e.Action != discovery.Added && e.Action != discovery.Changed {
 			return // informers handle removed types
 		}
 		b.report(b.addKinds(kindOf(e.Type)))
@@ -121,8 +120,8 @@ func (b *Binding) config() *indexers.Config {
 
 // addKinds stores new or changed types and binds their resources.
 func (b *Binding) addKinds(kinds ...kind) error {
-	b.changing.Lock()
-	defer b.changing.Unlock()
+	b.changeLock.Lock()
+	defer b.changeLock.Unlock()
 	if b.closed {
 		return nil // an event in flight
 	}
@@ -158,11 +157,11 @@ func (b *Binding) bindAll(kinds ...kind) error {
 			if t != nil {
 				slots[at] = slot{serving: t}
 			}
-			t, err = b.outdated(slots[at], r, k)
+			t, err = b.replacementFor(slots[at], r, k)
 			errs = append(errs, err)
 			if t != nil {
-				if given := slots[at].next; given != nil {
-					defer given.release()
+				if resolved := slots[at].replacement; resolved != nil {
+					defer resolved.release()
 				}
 				slots[at], awaited[at] = slot{slots[at].serving, t}, t
 			}
@@ -176,15 +175,15 @@ func (b *Binding) bindAll(kinds ...kind) error {
 	return errors.Join(errs...)
 }
 
-// outdated returns a replacement for a slot with a version that is no longer served, if the config does not
-// set the version and another one is served. Otherwise it returns nil.
-func (b *Binding) outdated(s slot, r *indexers.Resource, k kind) (*Target, error) {
+// replacementFor returns a replacement for a slot with a version that is no longer served, if the config does
+// not set the version and another one is served. Otherwise it returns nil.
+func (b *Binding) replacementFor(s slot, r *indexers.Resource, k kind) (*Target, error) {
 	if s.serving == nil || r.Match.Version != "" || r.Match.Versions != "" {
 		return nil, nil
 	}
 	newest := s.serving
-	if s.next != nil {
-		newest = s.next
+	if s.replacement != nil {
+		newest = s.replacement
 	}
 	gvr, served := k.gvr(r.Match)
 	if !served || slices.Contains(k.versions, newest.GVR.Version) {
@@ -222,8 +221,8 @@ func (b *Binding) cloneSlots() map[slotKey]slot {
 	return maps.Clone(b.mu.slots)
 }
 
-// unresolved returns an error for required resources without a known type. Callers hold changing.
-func (b *Binding) unresolved() error {
+// unresolvedError returns an error for required resources without a known type. Callers hold changing.
+func (b *Binding) unresolvedError() error {
 	var all []indexers.Diagnostic
 	for _, r := range b.config().Resources {
 		if r.Optional || len(b.targetsOf(r.Name)) > 0 {
@@ -331,8 +330,8 @@ func (b *Binding) Target(resource string) (*Target, error) {
 
 // Close releases all informers. The binding cannot be used afterwards.
 func (b *Binding) Close() {
-	b.changing.Lock()
-	defer b.changing.Unlock()
+	b.changeLock.Lock()
+	defer b.changeLock.Unlock()
 	if b.closed {
 		return
 	}
@@ -342,8 +341,8 @@ func (b *Binding) Close() {
 	}
 	for _, s := range b.cloneSlots() {
 		s.serving.release()
-		if s.next != nil {
-			s.next.release()
+		if s.replacement != nil {
+			s.replacement.release()
 		}
 	}
 }

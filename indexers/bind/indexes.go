@@ -80,6 +80,6 @@ func addIndexes(handle *dynamicinformer.Handle, resource string,
 }
 
 func hasIndexNamed(informer *dynamicinformer.Informer, names []string) bool {
-	there := informer.GetIndexer().GetIndexers()
-	return slices.ContainsFunc(names, func(name string) bool { return there[name] != nil })
+	exists := informer.GetIndexer().GetIndexers()
+	return slices.ContainsFunc(names, func(name string) bool { return exists[name] != nil })
 }

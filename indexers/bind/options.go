@@ -81,7 +81,7 @@ func prune(p indexers.Prune) (dynamicinformer.Prune, error) {
 		if err != nil {
 			return out, err
 		}
-		out.Fields = append(out.Fields, field(path))
+		out.PathSteps = append(out.PathSteps, field(path))
 	}
 	return out, nil
 }

@@ -29,7 +29,7 @@ func TestResourceOptions(t *testing.T) {
 	wantPrune := dynamicinformer.Prune{
 		Presets: []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields,
 			dynamicinformer.PruneLastApplied},
-		Fields: [][]dynamicinformer.PruneStep{
+		PathSteps: [][]dynamicinformer.PruneStep{
 			{{Key: "status"}, {Key: "conditions"}, {Each: true}, {Key: "message"}}, {{Key: "metadata"},
 				{Key: "labels"}, {Key: `a"']b/c.d`}},
 		},

@@ -38,14 +38,14 @@ func (b *Binding) Pending() []Pending {
 	b.mu.Lock()
 	var waiting []*Target
 	for _, s := range b.mu.slots {
-		if s.next != nil {
-			waiting = append(waiting, s.next)
+		if s.replacement != nil {
+			waiting = append(waiting, s.replacement)
 		}
 	}
 	b.mu.Unlock()
 	out := make([]Pending, len(waiting))
 	for i, t := range waiting {
-		out[i] = Pending{t.Resource, t.GVR, t.since, t.Informer.Status()}
+		out[i] = Pending{t.Resource, t.GVR, t.createdAt, t.Informer.Status()}
 	}
 	slices.SortFunc(out, func(x, y Pending) int {
 		return cmp.Or(strings.Compare(x.Resource.Name, y.Resource.Name),

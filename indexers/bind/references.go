@@ -20,8 +20,8 @@ type graphSource struct {
 // To have them checked, declare a resource for the type in the config; the resource needs no index.
 // Graph.Unchecked returns such types with the reason, and queries warn about them. Close closes the graph.
 func (b *Binding) References() (*references.Graph, error) {
-	b.changing.Lock()
-	defer b.changing.Unlock()
+	b.changeLock.Lock()
+	defer b.changeLock.Unlock()
 	if b.closed {
 		return nil, ErrClosed
 	}

@@ -56,7 +56,9 @@ type declaredSnapshot struct {
 func (d declaredSnapshot) Declared() []*indexers.Index { return d.indexes }
 
 // Dropped returns the number of values that an index has left out because of a limit.
-func (d declaredSnapshot) Dropped(name string) uint64 { return d.Snapshot.(snapshot).Dropped(name) }
+func (d declaredSnapshot) Dropped(name string) uint64 {
+	return d.Snapshot.(renamedSnapshot).Dropped(name)
+}
 
 // renamingSource renames the indexes of one resource in a shared informer to their names in the config.
 type renamingSource struct {
@@ -65,15 +67,17 @@ type renamingSource struct {
 }
 
 // Snapshot implements query.Source.
-func (s renamingSource) Snapshot() query.Snapshot { return snapshot{s.Source.Snapshot(), s.indexes} }
+func (s renamingSource) Snapshot() query.Snapshot {
+	return renamedSnapshot{s.Source.Snapshot(), s.indexes}
+}
 
-type snapshot struct {
+type renamedSnapshot struct {
 	query.Snapshot
 	indexes map[string]informerIndex
 }
 
 // informerName returns the name of an index in the informer; "" if the resource has no such index.
-func (s snapshot) informerName(name string) string {
+func (s renamedSnapshot) informerName(name string) string {
 	if name == cache.NamespaceIndex {
 		return name
 	}
@@ -81,7 +85,7 @@ func (s snapshot) informerName(name string) string {
 }
 
 // Index implements query.Snapshot.
-func (s snapshot) Index(name string) (query.Index, bool) {
+func (s renamedSnapshot) Index(name string) (query.Index, bool) {
 	inner := s.informerName(name)
 	if inner == "" {
 		return nil, false
@@ -90,7 +94,7 @@ func (s snapshot) Index(name string) (query.Index, bool) {
 }
 
 // IndexNames implements query.Snapshot.
-func (s snapshot) IndexNames() []string {
+func (s renamedSnapshot) IndexNames() []string {
 	there := s.Snapshot.IndexNames()
 	names := slices.DeleteFunc([]string{cache.NamespaceIndex},
 		func(name string) bool { return !slices.Contains(there, name) })
@@ -104,7 +108,7 @@ func (s snapshot) IndexNames() []string {
 }
 
 // Dropped returns the number of values that an index has left out because of a limit.
-func (s snapshot) Dropped(name string) uint64 {
+func (s renamedSnapshot) Dropped(name string) uint64 {
 	if counting, ok := s.Snapshot.(interface{ Dropped(index string) uint64 }); ok {
 		return counting.Dropped(s.informerName(name))
 	}

@@ -25,9 +25,8 @@ type Target struct {
 
 	handle *dynamicinformer.Handle
 	// indexes are the resource's indexes by their names in the config.
-	indexes map[string]informerIndex
-	// since is the time of acquiring the informer.
-	since time.Time
+	indexes   map[string]informerIndex
+	createdAt time.Time
 	// released is closed when the target is released.
 	released chan struct{}
 }
@@ -48,7 +47,7 @@ func (b *Binding) acquire(r *indexers.Resource, gvr schema.GroupVersionResource)
 		return nil, fmt.Errorf("bind: resource %q: %w", r.Name, err)
 	}
 	return &Target{Resource: r, GVR: gvr, Informer: handle.Informer(), handle: handle, indexes: indexes,
-		since: time.Now(), released: make(chan struct{})}, nil
+		createdAt: time.Now(), released: make(chan struct{})}, nil
 }
 
 // release releases the target.
@@ -57,9 +56,9 @@ func (t *Target) release() {
 	t.handle.Release()
 }
 
-// reindexed adds new indexes and returns the target with these and without the removed ones. clean removes
-// the latter from the informer; undo removes the added ones.
-func (t *Target) reindexed(to *indexers.Resource, c indexers.Change) (now *Target, undo, clean func(),
+// reindexed adds new indexes and returns the target with these and without the removed ones. dropRemoved
+// removes the latter from the informer; undo removes the added ones.
+func (t *Target) reindexed(to *indexers.Resource, c indexers.Change) (now *Target, undo, dropRemoved func(),
 	err error) {
 	indexes, err := addIndexes(t.handle, to.Name, c.Added)
 	if err != nil {

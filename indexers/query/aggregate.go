@@ -138,7 +138,7 @@ func (q *Querier) Aggregate(ctx context.Context, query Query, a Aggregation,
 	if err != nil {
 		return nil, err
 	}
-	x.plan.Examined, x.plan.Found = x.tested, found
+	x.plan.Examined, x.plan.Found = x.examined, found
 	return &AggregateResult{Freshness: x.snapshot.Freshness(), Plan: x.plan, Groups: g.sorted()}, nil
 }
 
@@ -160,7 +160,7 @@ func (g *grouping) add(key string, item any) error {
 	for _, c := range g.by {
 		cells := distinct(c.cells(key, item))
 		if len(cells) == 0 {
-			cells = []cell{{none: true}}
+			cells = []cell{{missing: true}}
 		}
 		if len(combinations)*len(cells) > maxCombinations {
 			return fmt.Errorf("%s has too many values to be grouped by all of %s", key, g.names())
@@ -201,9 +201,9 @@ func distinct(cells []cell) []cell {
 	}
 	seen := make(map[string]bool, len(cells))
 	return slices.DeleteFunc(cells, func(c cell) bool {
-		again := seen[c.text]
+		duplicate := seen[c.text]
 		seen[c.text] = true
-		return again
+		return duplicate
 	})
 }
 

@@ -16,22 +16,22 @@ import (
 type cell struct {
 	// order is the sort key, text the displayed value.
 	order, text string
-	// none marks an object without a value.
-	none bool
+	// missing marks an object without a value.
+	missing bool
 	// mistyped marks a value that does not have the column's type.
 	mistyped bool
 }
 
 func (c cell) value() string {
-	if c.none {
+	if c.missing {
 		return indexers.Null
 	}
 	return c.text
 }
 
 func (c cell) compare(other cell) int {
-	if c.none != other.none {
-		if c.none {
+	if c.missing != other.missing {
+		if c.missing {
 			return 1
 		}
 		return -1
@@ -42,9 +42,9 @@ func (c cell) compare(other cell) int {
 // column reads the values that objects have in an index or at a path.
 type column struct {
 	name string
-	// typ is the type of the values; the zero value means unknown.
-	typ   sortkey.Type
-	cells func(key string, item any) []cell
+	// valueType is the type of the values; the zero value means unknown.
+	valueType sortkey.Type
+	cells     func(key string, item any) []cell
 }
 
 // multiply makes an index column return a value as often as the object has it. An index stores each value of
@@ -68,7 +68,7 @@ func (x *execution) multiply(c *column) error {
 		x.spend(bodyWork)
 		for _, key := range a.functions.StoredValues(item)[0] {
 			if key != indexers.Null || a.composite() {
-				cells = append(cells, cell{order: key, text: a.show(key)})
+				cells = append(cells, cell{order: key, text: a.displayKey(key)})
 			}
 		}
 		return cells
@@ -99,7 +99,7 @@ func (x *execution) column(name, as string) (column, error) {
 		if err != nil {
 			return column{}, err
 		}
-		c := column{name: name, typ: x.typeAt(path)}
+		c := column{name: name, valueType: x.typeAt(path)}
 		c.setType(as)
 		c.cells = func(_ string, item any) (cells []cell) {
 			x.spend(bodyWork)
@@ -116,7 +116,7 @@ func (x *execution) column(name, as string) (column, error) {
 	}
 	c := column{name: name}
 	if a.declared != nil && !a.composite() {
-		c.typ, _ = sortkey.TypeNamed(a.declared.Types()[0])
+		c.valueType, _ = sortkey.TypeNamed(a.declared.Types()[0])
 	}
 	taken := c.setType(as)
 	keys := x.keys(a)
@@ -125,7 +125,7 @@ func (x *execution) column(name, as string) (column, error) {
 			if key == indexers.Null && !a.composite() {
 				continue
 			}
-			one := cell{order: key, text: a.show(key)}
+			one := cell{order: key, text: a.displayKey(key)}
 			if taken || !a.sorted() {
 				one = c.cellOf(one.text)
 			}
@@ -138,29 +138,29 @@ func (x *execution) column(name, as string) (column, error) {
 
 // setType sets the type if it is unknown, and reports whether it did.
 func (c *column) setType(as string) bool {
-	if as == "" || c.typ != sortkey.Any {
+	if as == "" || c.valueType != sortkey.Any {
 		return false
 	}
-	c.typ, _ = sortkey.TypeNamed(as)
+	c.valueType, _ = sortkey.TypeNamed(as)
 	return true
 }
 
 // cellOf returns the cell of a value. Without a type, cells are in the natural order.
 func (c *column) cellOf(text string) cell {
-	switch c.typ {
+	switch c.valueType {
 	case sortkey.Any:
-		return cell{order: naturalKey(text), text: text}
+		return cell{order: naturalOrderKey(text), text: text}
 	case sortkey.String:
 		return cell{order: text, text: text}
 	}
-	if key, ok := c.typ.Key(text); ok {
+	if key, ok := c.valueType.Key(text); ok {
 		return cell{order: key, text: text}
 	}
 	return cell{order: "\xff" + text, text: text, mistyped: true}
 }
 
-// naturalKey returns a sort key: numbers and quantities before times, and times before other text.
-func naturalKey(text string) string {
+// naturalOrderKey returns a sort key: numbers and quantities before times, and times before other text.
+func naturalOrderKey(text string) string {
 	for i, typ := range []sortkey.Type{sortkey.Number, sortkey.Quantity, sortkey.Time} {
 		if key, ok := typ.Key(text); ok {
 			return string(rune('1'+i/2)) + key
@@ -204,19 +204,19 @@ func (x *execution) openMeasure(m Measure) (measureColumn, error) {
 	if err != nil {
 		return measureColumn{}, err
 	}
-	if m.As != "" && c.typ.String() != m.As {
+	if m.As != "" && c.valueType.String() != m.As {
 		return measureColumn{}, fmt.Errorf("cannot compute %s: the values have type %s; leave out the type",
-			m, c.typ)
+			m, c.valueType)
 	}
 	if m.Function == "sum" || m.Function == "avg" {
 		if err := x.multiply(&c); err != nil {
 			return measureColumn{}, fmt.Errorf("cannot compute %s: %w", m, err)
 		}
-		switch c.typ {
+		switch c.valueType {
 		case sortkey.Any, sortkey.Int, sortkey.Number, sortkey.Quantity, sortkey.Duration:
 		default:
 			return measureColumn{}, fmt.Errorf("index %q: there is no %s of values of type %s; use min or max",
-				m.Of, m.Function, c.typ)
+				m.Of, m.Function, c.valueType)
 		}
 	}
 	return measureColumn{c, m.Function}, nil

@@ -62,7 +62,7 @@ func (c *compiler) compile(q Query) (cond, error) {
 // compileJunction compiles, flattens and simplifies a junction.
 func (c *compiler) compileJunction(q junction) (cond, error) {
 	out := groupCond{any: q.or}
-	decided := false
+	isConstant := false
 	for _, sub := range q.subs {
 		part, err := c.compile(sub)
 		if err != nil {
@@ -70,7 +70,7 @@ func (c *compiler) compileJunction(q junction) (cond, error) {
 		}
 		switch part := part.(type) {
 		case constant:
-			decided = decided || bool(part) == q.or
+			isConstant = isConstant || bool(part) == q.or
 			continue
 		case groupCond:
 			if part.any == q.or {
@@ -84,7 +84,7 @@ func (c *compiler) compileJunction(q junction) (cond, error) {
 		out.subs = c.joinSpans(out.subs)
 	}
 	switch {
-	case decided:
+	case isConstant:
 		return constant(q.or), nil
 	case len(out.subs) == 0:
 		return constant(!q.or), nil
@@ -107,14 +107,14 @@ func (c *compiler) joinSpans(subs []cond) []cond {
 			out = append(out, sub)
 			continue
 		}
-		i, again := at[k.index.name]
-		if !again {
+		i, duplicate := at[k.index.name]
+		if !duplicate {
 			at[k.index.name] = len(out)
 			out = append(out, k)
 			continue
 		}
 		first := out[i].(*keyCond)
-		both := &keyCond{index: k.index, meter: c.meter, test: testSet, span: first.span.intersect(k.span),
+		both := &keyCond{index: k.index, meter: c.meter, method: testSet, span: first.span.intersect(k.span),
 			query: first.query + " && " + k.query}
 		both.estimate(c.snapshot.Len())
 		out[i] = both
@@ -135,7 +135,7 @@ func (c *compiler) compileComparison(q *comparison) (cond, error) {
 	case opContains, opMatches, opWithin:
 		k.exact, err = c.searchedKeys(index, q)
 	default:
-		k.test = testSet
+		k.method = testSet
 		k.span, err = index.span(q)
 		err = index.suggestRelativeTime(err)
 	}
@@ -159,7 +159,7 @@ func (c *compiler) exactKeys(index openedIndex, values []value) ([]string, error
 		if err != nil {
 			return nil, index.suggestRelativeTime(index.suggestPrefix(v, err))
 		}
-		if _, again := seen[key]; !again {
+		if _, duplicate := seen[key]; !duplicate {
 			seen[key] = struct{}{}
 			keys = append(keys, key)
 		}

@@ -78,7 +78,7 @@ func (d driver) objects(yield func(object string, item any) bool) {
 	more := true
 	for _, k := range d.parts {
 		k.objects(func(object string, item any) bool {
-			if _, again := seen[object]; again {
+			if _, duplicate := seen[object]; duplicate {
 				return true
 			}
 			seen[object] = struct{}{}

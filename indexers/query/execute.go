@@ -20,12 +20,12 @@ type execution struct {
 
 	cond      cond
 	driver    driver
-	driven    bool // false if all objects are scanned
+	hasDriver bool // false if all objects are scanned
 	cheap     []cond
 	expensive []cond
 	plan      *Plan
 
-	tested int
+	examined int
 }
 
 // prepare compiles and plans a query.
@@ -58,12 +58,12 @@ func (q *Querier) prepare(ctx context.Context, query Query, options Options) (*e
 	if x.from, err = readCursor(options.Continue, query, options, len(x.order)); err != nil {
 		return nil, err
 	}
-	x.driver, x.driven = chooseDriver(x.cond)
-	if _, all := x.cond.(constant); !x.driven && !all && !options.AllowScan {
+	x.driver, x.hasDriver = chooseDriver(x.cond)
+	if _, all := x.cond.(constant); !x.hasDriver && !all && !options.AllowScan {
 		return nil, &ScanError{Query: query.String(), Objects: x.snapshot.Len()}
 	}
 	x.cheap, x.expensive = x.driver.remaining(x.cond)
-	if !x.driven {
+	if !x.hasDriver {
 		x.cheap, x.expensive = driver{}.remaining(x.cond)
 	}
 	planTests(x.cheap, x.candidateCount())
@@ -75,7 +75,7 @@ func (q *Querier) prepare(ctx context.Context, query Query, options Options) (*e
 
 // candidateCount is the maximum number of objects to test.
 func (x *execution) candidateCount() int {
-	if x.driven {
+	if x.hasDriver {
 		return x.driver.count()
 	}
 	return x.snapshot.Len()
@@ -98,7 +98,7 @@ func planTests(conds []cond, objects int) {
 // candidates calls yield once for each object that passes the cheap tests, until it returns false.
 func (x *execution) candidates(yield func(key string, item any) bool) {
 	all := x.snapshot.All
-	if x.driven {
+	if x.hasDriver {
 		all = x.driver.objects
 	}
 	all(func(key string, item any) bool {
@@ -111,7 +111,7 @@ func (x *execution) candidates(yield func(key string, item any) bool) {
 
 // step counts a tested object. It returns false if the query was cancelled.
 func (x *execution) step() bool {
-	x.tested++
+	x.examined++
 	return x.spend(1)
 }
 
@@ -132,7 +132,7 @@ func (x *execution) run() (*Result, error) {
 	if x.err != nil {
 		return nil, x.err
 	}
-	x.plan.Examined, x.plan.Found = x.tested, len(out.entries)
+	x.plan.Examined, x.plan.Found = x.examined, len(out.entries)
 	return &Result{Freshness: x.snapshot.Freshness(), Plan: x.plan, Continue: out.cursor(),
 		entries: out.entries}, nil
 }

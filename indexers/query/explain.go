@@ -78,12 +78,12 @@ func (p *Plan) String() string {
 		fmt.Fprintf(&b, "warn   %s\n", w)
 	}
 	if p.Examined > 0 {
-		fmt.Fprintf(&b, "found  %s by %s\n", count(p.Found, "object"), count(p.Examined, "test"))
+		fmt.Fprintf(&b, "found  %s by %s\n", countOf(p.Found, "object"), countOf(p.Examined, "test"))
 	}
 	return b.String()
 }
 
-func count(n int, noun string) string {
+func countOf(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
@@ -116,7 +116,7 @@ func notes(q Query, negated bool, dst []string) []string {
 func (x *execution) makePlan(warnings []string) *Plan {
 	p := &Plan{
 		Query: x.query.String(), Shard: x.snapshot.Freshness().Shard, Objects: x.snapshot.Len(),
-		Scan:  !x.driven,
+		Scan:  !x.hasDriver,
 		Order: x.order.String(), Sort: x.sortText(), Warnings: warnings,
 		Notes: notes(x.query, false, nil),
 	}

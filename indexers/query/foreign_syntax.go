@@ -22,7 +22,7 @@ var foreignWords = map[string]string{
 
 // rejectWordOperator rejects "and" and "or".
 func (p *parser) rejectWordOperator() error {
-	p.blanks()
+	p.skipBlanks()
 	start := p.at
 	word := strings.ToLower(p.peekName())
 	instead := map[string]string{"and": "&&", "or": "||"}[word]
@@ -35,7 +35,7 @@ func (p *parser) rejectWordOperator() error {
 
 // rejectWordComparison rejects the foreignWords after an index.
 func (p *parser) rejectWordComparison(index string) error {
-	p.blanks()
+	p.skipBlanks()
 	start := p.at
 	word := p.peekName()
 	hint := foreignWords[strings.ToLower(word)]
@@ -109,7 +109,7 @@ func (p *parser) peekName() string {
 func (p *parser) wordFollows(words ...string) bool {
 	at := p.at
 	defer func() { p.at = at }()
-	p.blanks()
+	p.skipBlanks()
 	next := p.peekName()
 	for _, w := range words {
 		if strings.EqualFold(next, w) {

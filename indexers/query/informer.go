@@ -49,7 +49,7 @@ func describeShard(shard *status.Shard) string {
 		return ""
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "by %s, %s", shard.Key, count(len(shard.Listed), "range"))
+	fmt.Fprintf(&b, "by %s, %s", shard.Key, countOf(len(shard.Listed), "range"))
 	for i, r := range shard.Listed[:min(len(shard.Listed), maxNamed)] {
 		b.WriteString([]string{": ", ", "}[min(i, 1)] + r.String())
 	}

@@ -39,7 +39,7 @@ func (c *compiler) labelCondition(name string, r labels.Requirement) *keyCond {
 		if !ok {
 			return nil
 		}
-		if _, again := seen[key]; !again {
+		if _, duplicate := seen[key]; !duplicate {
 			seen[key] = struct{}{}
 			k.exact = append(k.exact, key)
 			values = append(values, value{parts: c.schema[name].Parts(key)})

@@ -113,20 +113,20 @@ func (c *compiler) compileOrder(options Options) (order, error) {
 
 // compileTerm parses the name of a sorted index, a path, or name, namespace or age, followed by a direction.
 // reverse inverts the direction.
-func (c *compiler) compileTerm(text string, around bool) (term, error) {
+func (c *compiler) compileTerm(text string, reversed bool) (term, error) {
 	name, direction := splitDirection(text)
 	if direction != "" && directions[direction] == 0 {
 		return term{}, &SortError{Text: text}
 	}
-	t := term{name: name, descending: (directions[direction] < 0) != around}
+	t := term{name: name, descending: (directions[direction] < 0) != reversed}
 	if isPath(name) {
-		return t, t.ofPath(c.meter)
+		return t, t.compilePath(c.meter)
 	}
 	index, err := c.schema.open(c.snapshot, name)
 	switch {
 	case err == nil && index.sorted():
 		t.index = &index
-		t.valueOf = t.ofIndex()
+		t.valueOf = t.indexValue()
 		return t, nil
 	case builtin[name] != nil:
 		t.valueOf = builtin[name]
@@ -137,8 +137,8 @@ func (c *compiler) compileTerm(text string, around bool) (term, error) {
 	return t, &UnsortedError{name, "sorting"}
 }
 
-// ofIndex returns a function that returns the first key of an object in the order of the term.
-func (t term) ofIndex() func(object string, item any) sortValue {
+// indexValue returns a function that returns the first key of an object in the order of the term.
+func (t term) indexValue() func(object string, item any) sortValue {
 	var keys []string // reused for each object
 	return func(object string, item any) (first sortValue) {
 		keys = t.index.keysOf(keys[:0], object, item)

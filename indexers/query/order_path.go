@@ -53,8 +53,8 @@ func splitDirection(text string) (name, direction string) {
 // directions maps the words for a direction to 1 (ascending) or -1.
 var directions = map[string]int{"asc": 1, "ascending": 1, "desc": -1, "descending": -1}
 
-// ofPath sorts a term by the first value at its path, in the natural order.
-func (t *term) ofPath(m *meter) error {
+// compilePath sorts a term by the first value at its path, in the natural order.
+func (t *term) compilePath(m *meter) error {
 	path, err := jsonpath.Compile(t.name)
 	if err != nil {
 		return &SortError{Text: t.name, Err: err}
@@ -62,7 +62,7 @@ func (t *term) ofPath(m *meter) error {
 	t.readsBody = true
 	t.valueOf = func(_ string, item any) (first sortValue) {
 		for _, text := range textsOf(m, item, path) {
-			if v := (sortValue{naturalKey(text), true}); !first.present || t.compare(v, first) < 0 {
+			if v := (sortValue{naturalOrderKey(text), true}); !first.present || t.compare(v, first) < 0 {
 				first = v
 			}
 		}

@@ -49,7 +49,7 @@ func Parse(text string) (Query, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.blanks(); p.at < len(text) {
+	if p.skipBlanks(); p.at < len(text) {
 		return nil, p.unexpected("expected &&, || or the end")
 	}
 	return q, nil
@@ -79,13 +79,13 @@ func (p *parser) unexpected(expected string) error {
 	return p.failAt(p.at, "%q is not allowed here; %s", r, expected)
 }
 
-func (p *parser) blanks() {
+func (p *parser) skipBlanks() {
 	p.at = len(p.text) - len(strings.TrimLeft(p.text[p.at:], " \t\r\n"))
 }
 
 // take skips blanks and consumes the first matching token.
 func (p *parser) take(tokens ...string) (string, bool) {
-	p.blanks()
+	p.skipBlanks()
 	for _, t := range tokens {
 		if strings.HasPrefix(p.text[p.at:], t) {
 			p.at += len(t)
@@ -127,7 +127,7 @@ func (p *parser) join(depth int, operand func(int) (Query, error), or bool,
 }
 
 func (p *parser) unary(depth int) (Query, error) {
-	p.blanks()
+	p.skipBlanks()
 	start := p.at
 	if depth > maxNesting {
 		return nil, p.failAt(start, "the query is nested too deeply")
@@ -157,7 +157,7 @@ func (p *parser) unary(depth int) (Query, error) {
 
 // name parses the name of an index or function.
 func (p *parser) name() (string, error) {
-	p.blanks()
+	p.skipBlanks()
 	start := p.at
 	for p.at < len(p.text) && isName(p.text[p.at]) {
 		p.at++
@@ -181,7 +181,7 @@ var comparisons = map[string]operator{
 
 // comparison parses an index with its operator and value, or a function call.
 func (p *parser) comparison() (Query, error) {
-	p.blanks()
+	p.skipBlanks()
 	start := p.at
 	name, err := p.name()
 	if err != nil {
@@ -193,7 +193,7 @@ func (p *parser) comparison() (Query, error) {
 	if p.at < len(p.text) && p.text[p.at] == '(' {
 		return p.function(name, start)
 	}
-	p.blanks()
+	p.skipBlanks()
 	if err := p.rejectForeignOperator(name); err != nil {
 		return nil, err
 	}
@@ -201,7 +201,7 @@ func (p *parser) comparison() (Query, error) {
 	c := &comparison{op: comparisons[text], index: name}
 	switch {
 	case ok:
-		p.blanks()
+		p.skipBlanks()
 		if err := p.rejectWildcard(c, ""); err != nil {
 			return nil, err
 		}
@@ -213,12 +213,12 @@ func (p *parser) comparison() (Query, error) {
 		if err != nil {
 			return nil, err
 		}
-	case p.word("contains"):
+	case p.takeWord("contains"):
 		c.op = opContains
 		if err := p.search(c); err != nil {
 			return nil, err
 		}
-	case p.word("in"):
+	case p.takeWord("in"):
 		if err := p.in(c); err != nil {
 			return nil, err
 		}
@@ -253,9 +253,9 @@ func (p *parser) search(c *comparison) error {
 	return err
 }
 
-// word consumes a whole word.
-func (p *parser) word(w string) bool {
-	p.blanks()
+// takeWord consumes a whole word.
+func (p *parser) takeWord(w string) bool {
+	p.skipBlanks()
 	rest, ok := strings.CutPrefix(p.text[p.at:], w)
 	if !ok || rest != "" && isName(rest[0]) {
 		return false
@@ -266,7 +266,7 @@ func (p *parser) word(w string) bool {
 
 // in parses a list of values between parentheses, or a range between [ and ).
 func (p *parser) in(c *comparison) error {
-	p.blanks()
+	p.skipBlanks()
 	open := p.at
 	bracket, ok := p.take("(", "[")
 	if !ok {
@@ -331,7 +331,7 @@ func (p *parser) unclosedIn(c *comparison, bracket string) error {
 
 // value parses a word or a quoted text, or the parts of a value between parentheses.
 func (p *parser) value() (value, error) {
-	p.blanks()
+	p.skipBlanks()
 	open := p.at
 	if _, ok := p.take("("); !ok {
 		text, err := p.literal()
@@ -360,7 +360,7 @@ func (p *parser) value() (value, error) {
 }
 
 func (p *parser) literal() (string, error) {
-	p.blanks()
+	p.skipBlanks()
 	start := p.at
 	switch rest := p.text[p.at:]; {
 	case strings.HasPrefix(rest, `"`):

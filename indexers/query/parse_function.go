@@ -25,7 +25,7 @@ func (p *parser) function(name string, start int) (Query, error) {
 			"there is no function %s; there are label, where, dangling, refersTo and referredBy", name)
 	}
 	p.at++
-	p.blanks()
+	p.skipBlanks()
 	from := p.at
 	text, err := p.literal()
 	if err != nil {

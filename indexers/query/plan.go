@@ -42,14 +42,14 @@ func (c constant) text() string {
 
 // keyCond matches objects with certain keys in an index.
 type keyCond struct {
-	index openedIndex
-	exact []string // the keys, if not nil
-	span  span     // otherwise the range of keys, without indexers.Null
-	count int      // number of matching objects: an upper bound, or an estimate
-	query string
-	test  keyTest
-	meter *meter
-	// set and exactSet are built on first use, by testSet and testReread.
+	index  openedIndex
+	exact  []string // the keys, if not nil
+	span   span     // otherwise the range of keys, without indexers.Null
+	count  int      // number of matching objects: an upper bound, or an estimate
+	query  string
+	method keyTest
+	meter  *meter
+	// set and exactSet are built on first use, by testSet and testOwnKeys.
 	set, exactSet map[string]struct{}
 }
 
@@ -57,9 +57,9 @@ type keyCond struct {
 type keyTest uint8
 
 const (
-	testEach   keyTest = iota // look the object up under each exact key
-	testSet                   // look the object up in the set of all matching objects
-	testReread                // compare the object's own keys
+	testEach    keyTest = iota // look the object up under each exact key
+	testSet                    // look the object up in the set of all matching objects
+	testOwnKeys                // compare the object's own keys
 )
 
 func (k *keyCond) text() string  { return k.query }
@@ -119,16 +119,16 @@ func (k *keyCond) estimate(objects int) {
 
 // chooseTest chooses the cheapest test for a number of objects.
 func (k *keyCond) chooseTest(objects int) {
-	k.test = testSet
+	k.method = testSet
 	best := k.count + len(k.exact)
 	if k.exact != nil && (len(k.exact) <= maxLookups || objects*len(k.exact) < best) {
-		k.test, best = testEach, min(best, objects*len(k.exact))
+		k.method, best = testEach, min(best, objects*len(k.exact))
 		if len(k.exact) <= maxLookups {
 			return
 		}
 	}
 	if k.index.functions != nil && objects*k.index.keyCost() < best {
-		k.test = testReread
+		k.method = testOwnKeys
 	}
 }
 
@@ -156,8 +156,8 @@ func (k *keyCond) objects(yield func(object string, item any) bool) {
 }
 
 func (k *keyCond) holds(object string, item any) bool {
-	switch k.test {
-	case testReread:
+	switch k.method {
+	case testOwnKeys:
 		if !k.meter.spend(k.index.keyCost()) {
 			return false
 		}

@@ -23,8 +23,8 @@ type Query interface {
 type junction struct {
 	or   bool
 	subs []Query
-	// narrows is set by Narrow: the first of subs is the query, the others restrict its objects.
-	narrows bool
+	// isNarrowed is set by Narrow: the first of subs is the query, the others restrict its objects.
+	isNarrowed bool
 }
 
 // negated returns the negation of j as a junction of negated queries.
@@ -165,14 +165,14 @@ func And(queries ...Query) Query { return junction{subs: queries} }
 // Its continue tokens are the same as of q alone: they are valid for q over a source that has only these
 // objects.
 func Narrow(q Query, to ...Query) Query {
-	return junction{subs: append([]Query{q}, to...), narrows: true}
+	return junction{subs: append([]Query{q}, to...), isNarrowed: true}
 }
 
 // withoutNarrowing returns the query that was passed to Narrow, or q itself.
 func withoutNarrowing(q Query) Query {
 	for {
 		j, ok := q.(junction)
-		if !ok || !j.narrows {
+		if !ok || !j.isNarrowed {
 			return q
 		}
 		q = j.subs[0]
@@ -247,11 +247,11 @@ func Dangling(reference string) Query {
 // RefersTo matches the objects that refer to an object, by the named reference or by any if it is empty. The
 // UID of the object is ignored.
 func RefersTo(object references.Object, reference string) Query {
-	return &referenceQuery{kind: linkTo, object: withoutTextless(object), reference: reference}
+	return &referenceQuery{kind: linkTo, object: withTextFields(object), reference: reference}
 }
 
-// withoutTextless removes the fields that the text of a query does not have.
-func withoutTextless(o references.Object) references.Object {
+// withTextFields removes the fields that the text of a query does not have.
+func withTextFields(o references.Object) references.Object {
 	if o.UID = ""; o.Kind != "" {
 		o.Resource = ""
 	}
@@ -260,7 +260,7 @@ func withoutTextless(o references.Object) references.Object {
 
 // ReferredBy matches the objects that an object refers to, by the named reference or by any if it is empty.
 func ReferredBy(object references.Object, reference string) Query {
-	return &referenceQuery{kind: linkFrom, object: withoutTextless(object), reference: reference}
+	return &referenceQuery{kind: linkFrom, object: withTextFields(object), reference: reference}
 }
 
 // Exists matches objects that have a value other than indexers.Null.

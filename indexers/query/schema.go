@@ -76,13 +76,13 @@ type keyAppender interface {
 }
 
 // keysOf appends the keys of an object, stored or computed.
-func (a openedIndex) keysOf(to []string, object string, item any) []string {
+func (a openedIndex) keysOf(dst []string, object string, item any) []string {
 	if x, ok := a.Index.(keyAppender); ok {
-		if keys, known := x.AppendValues(to, object); known {
+		if keys, known := x.AppendValues(dst, object); known {
 			return keys
 		}
 	}
-	return append(to, a.functions.StoredKeys(item)[0]...)
+	return append(dst, a.functions.StoredKeys(item)[0]...)
 }
 
 // keyCost is the cost of getting and sorting the keys of an object, relative to reading one object from an
@@ -161,8 +161,8 @@ func parseRelativeTime(text string, now time.Time) (time.Time, bool) {
 	return now.Add(by), ok
 }
 
-// show formats a key as a value in the text syntax.
-func (a openedIndex) show(key string) string {
+// displayKey formats a key as a value in the text syntax.
+func (a openedIndex) displayKey(key string) string {
 	if a.declared == nil {
 		return key
 	}

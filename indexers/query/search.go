@@ -23,7 +23,7 @@ func (c *compiler) searchedKeys(index openedIndex, q *comparison) ([]string, err
 	}
 	keys := []string{}
 	look := func(key string, _ int) bool {
-		if (key != indexers.Null || index.composite()) && test(index.show(key)) {
+		if (key != indexers.Null || index.composite()) && test(index.displayKey(key)) {
 			keys = append(keys, key)
 		}
 		return c.meter.spend(1)

@@ -123,7 +123,7 @@ func (x *execution) firstKeys(t term) map[string]string {
 			return x.spend(1)
 		}
 		t.index.Objects(value, func(key string, _ any) bool {
-			if _, again := first[key]; !again {
+			if _, duplicate := first[key]; !duplicate {
 				first[key] = value
 			}
 			return x.spend(1)
@@ -150,7 +150,7 @@ func (w *walk) run() {
 		w.budget = 0
 	}
 	// gather few candidates first; otherwise test each object along the index
-	if w.driven && w.options.Limit == 0 && w.driver.count() < w.snapshot.Len()/2 {
+	if w.hasDriver && w.options.Limit == 0 && w.driver.count() < w.snapshot.Len()/2 {
 		w.gathered = map[string]any{}
 		w.candidates(func(key string, item any) bool {
 			w.gathered[key] = item
@@ -200,7 +200,7 @@ func (w *walk) withValue(withValue string) bool {
 			return false
 		}
 		if w.seen != nil {
-			if _, again := w.seen[key]; again {
+			if _, duplicate := w.seen[key]; duplicate {
 				return true
 			}
 			w.seen[key] = struct{}{}
@@ -219,7 +219,7 @@ func (w *walk) withValue(withValue string) bool {
 
 // overBudget reports whether too many objects were tested for the number found.
 func (w *walk) overBudget() bool {
-	w.exhausted = w.driven && w.budget > 0 && w.tested > w.budget
+	w.exhausted = w.hasDriver && w.budget > 0 && w.examined > w.budget
 	return w.exhausted
 }
 
@@ -229,7 +229,7 @@ func (w *walk) accepts(key string, item any) bool {
 		return ok
 	}
 	switch parts := w.driver.parts; {
-	case !w.driven:
+	case !w.hasDriver:
 	case len(parts) == 1:
 		if !parts[0].holds(key, item) {
 			return false
@@ -271,9 +271,9 @@ func (x *execution) sortText() string {
 	case !x.walksIndex():
 		return "candidates: " + atMost(x.candidateCount())
 	case x.options.Limit > 0:
-		return "along " + x.order[0].name + ", up to " + count(x.options.Limit, "object")
+		return "along " + x.order[0].name + ", up to " + countOf(x.options.Limit, "object")
 	}
 	return "along " + x.order[0].name
 }
 
-func atMost(objects int) string { return "at most " + count(objects, "object") }
+func atMost(objects int) string { return "at most " + countOf(objects, "object") }

@@ -62,7 +62,7 @@ type Subscription struct {
 // which ends with the informer or with Stop.
 func Subscribe(informer Informer, matcher *Matcher, handler func(Event)) (*Subscription, error) {
 	registration, err := informer.AddEventHandler(&follower{matcher: matcher, handle: handler,
-		found: map[string]struct{}{}})
+		matched: map[string]struct{}{}})
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (s *Subscription) Stop() error {
 type follower struct {
 	matcher *Matcher
 	handle  func(Event)
-	found   map[string]struct{} // keys of the objects that the handler knows
+	matched map[string]struct{} // keys of the objects that the handler knows
 }
 
 // OnAdd implements cache.ResourceEventHandler.
@@ -134,17 +134,17 @@ func (f *follower) OnLeftShard(obj any) {
 
 func (f *follower) change(old, u *unstructured.Unstructured, initial bool) {
 	key := keyOf(u)
-	_, before := f.found[key]
+	_, before := f.matched[key]
 	switch now := f.matcher.Match(u); {
 	case now && before:
 		if !equal(old, u) {
 			f.handle(Event{Type: Modified, Key: key, Object: u, Old: old})
 		}
 	case now:
-		f.found[key] = struct{}{}
+		f.matched[key] = struct{}{}
 		f.handle(Event{Type: Added, Key: key, Object: u, Old: old, Initial: initial})
 	case before:
-		delete(f.found, key)
+		delete(f.matched, key)
 		f.handle(Event{Type: Deleted, Key: key, Object: u, Old: old})
 	}
 }
@@ -158,8 +158,8 @@ func equal(old, u *unstructured.Unstructured) bool {
 
 // remove sends Deleted for an object that no longer exists or is out of scope.
 func (f *follower) remove(key string, last *unstructured.Unstructured, gone bool) {
-	if _, before := f.found[key]; before {
-		delete(f.found, key)
+	if _, before := f.matched[key]; before {
+		delete(f.matched, key)
 		f.handle(Event{Type: Deleted, Key: key, Object: last, Old: last, Gone: gone})
 	}
 }

@@ -13,13 +13,13 @@ import (
 // total accumulates the values of a measure.
 type total struct {
 	sum             *big.Rat
-	best            cell // for min and max
+	extreme         cell // for min and max
 	values, skipped int
 }
 
 // add adds a value. It fails if the value's type is ambiguous.
 func (t *total) add(m measureColumn, c cell) error {
-	if m.typ == sortkey.Any && ambiguous(c.text) {
+	if m.valueType == sortkey.Any && hasSeveralTypes(c.text) {
 		return fmt.Errorf("cannot compute %s(%s): %s may be a quantity or a duration; write %[1]s(%[2]s as quantity) or %[1]s(%[2]s as duration), or name an index with a type",
 			m.function, m.name, c.text)
 	}
@@ -29,9 +29,9 @@ func (t *total) add(m measureColumn, c cell) error {
 	}
 	switch m.function {
 	case "min", "max":
-		if sign := c.compare(t.best); t.values == 0 || m.function == "min" && sign < 0 ||
+		if sign := c.compare(t.extreme); t.values == 0 || m.function == "min" && sign < 0 ||
 			m.function == "max" && sign > 0 {
-			t.best = c
+			t.extreme = c
 		}
 	default:
 		n, ok := m.number(c.text)
@@ -48,8 +48,8 @@ func (t *total) add(m measureColumn, c cell) error {
 	return nil
 }
 
-// ambiguous reports whether a text, such as 30m, can be a quantity or a duration.
-func ambiguous(text string) bool {
+// hasSeveralTypes reports whether a text, such as 30m, can be a quantity or a duration.
+func hasSeveralTypes(text string) bool {
 	_, number := sortkey.Number.Canonical(text)
 	_, quantity := sortkey.Quantity.Canonical(text)
 	_, duration := sortkey.ParseDuration(text)
@@ -58,12 +58,12 @@ func ambiguous(text string) bool {
 
 // number parses a value exactly; a duration as nanoseconds.
 func (m measureColumn) number(text string) (*big.Rat, bool) {
-	if m.typ == sortkey.Duration {
+	if m.valueType == sortkey.Duration {
 		d, ok := sortkey.ParseDuration(text)
 		return new(big.Rat).SetInt64(int64(d)), ok
 	}
 	canonical, ok := sortkey.Number.Canonical(text)
-	if !ok && m.typ != sortkey.Number {
+	if !ok && m.valueType != sortkey.Number {
 		canonical, ok = sortkey.Quantity.Canonical(text)
 	}
 	if !ok {
@@ -77,20 +77,20 @@ func (t *total) result(m measureColumn) MeasureResult {
 	switch {
 	case t.values == 0:
 	case m.function == "min", m.function == "max":
-		out.Value = t.best.text
+		out.Value = t.extreme.text
 	default:
 		n := t.sum
 		if m.function == "avg" {
 			n = new(big.Rat).Quo(n, new(big.Rat).SetInt64(int64(t.values)))
 		}
-		out.Value = m.show(n)
+		out.Value = m.format(n)
 	}
 	return out
 }
 
-// show formats a number as a value of the measure's type.
-func (m measureColumn) show(n *big.Rat) string {
-	if m.typ == sortkey.Duration {
+// format formats a number as a value of the measure's type.
+func (m measureColumn) format(n *big.Rat) string {
+	if m.valueType == sortkey.Duration {
 		whole := new(big.Int).Quo(n.Num(), n.Denom())
 		if whole.IsInt64() {
 			return time.Duration(whole.Int64()).String()

@@ -83,7 +83,7 @@ func (a openedIndex) value(key string, count int) ValueCount {
 	if a.declared != nil {
 		parts = a.declared.Parts(key)
 	}
-	return ValueCount{Value: a.show(key), Parts: parts, Count: count}
+	return ValueCount{Value: a.displayKey(key), Parts: parts, Count: count}
 }
 
 // Duplicates returns the values that more than one object has, the most frequent first. It is meant for

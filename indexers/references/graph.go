@@ -19,7 +19,7 @@ type Graph struct {
 		dangling      map[*edge]struct{}
 		edges         int
 		subscriptions map[*Subscription]struct{}
-		why           func(Type) string
+		explain       func(Type) string
 		// changed is closed and replaced when a source has synced or was removed.
 		changed chan struct{}
 		closed  bool
@@ -99,7 +99,7 @@ func (c *change) evaluateTouched() {
 			delete(e.from.outgoing, e.edgeID)
 			c.mu.edges--
 			e.unlink()
-			e.from.drop()
+			e.from.removeIfUnused()
 		default:
 			c.evaluate(e)
 		}

@@ -69,7 +69,7 @@ func (ks kinds) forTarget(o Object) *kind {
 
 // register returns the kind of a type that is now known. Incomplete kinds with one of its names are merged
 // into it. It returns all references to the kind, because their state can change.
-func (ks kinds) register(t Type) (k *kind, moved []*edge) {
+func (ks kinds) register(t Type) (k *kind, rechecked []*edge) {
 	byKind, byResource := ks.byKind[typeName{t.Group, t.Kind}], ks.byResource[typeName{t.Group, t.Resource}]
 	if byResource != nil && byResource.known && byResource.Type == t {
 		return byResource, nil
@@ -81,17 +81,17 @@ func (ks kinds) register(t Type) (k *kind, moved []*edge) {
 	k.Type, k.known = t, true
 	for _, old := range []*kind{byKind, byResource} {
 		if old != nil && (old == k || !old.known) {
-			moved = append(moved, old.incoming()...)
+			rechecked = append(rechecked, old.incoming()...)
 		}
 	}
 	ks.byResource[typeName{t.Group, t.Resource}] = k
 	if byKind == nil || !byKind.known { // if two types have the same kind, the first one has the name
 		ks.byKind[typeName{t.Group, t.Kind}] = k
 	}
-	for _, e := range moved {
+	for _, e := range rechecked {
 		e.link(k)
 	}
-	return k, moved
+	return k, rechecked
 }
 
 // incoming returns all references to objects of the kind.
@@ -113,8 +113,8 @@ func (k *kind) targetKey(namespace, name string) objectKey {
 	return objectKey{namespace, name}
 }
 
-// node returns the node of a key and creates it if necessary.
-func (k *kind) node(at objectKey) *node {
+// nodeAt returns the node of a key and creates it if necessary.
+func (k *kind) nodeAt(at objectKey) *node {
 	n := k.nodes[at]
 	if n == nil {
 		n = &node{kind: k, objectKey: at}

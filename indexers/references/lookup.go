@@ -8,13 +8,13 @@ import (
 // To returns the references to an object, sorted. It leaves out references to another object of that name:
 // with a UID other than that of o, or, if o has none, than the UIDs of the objects in the graph. See
 // [Graph.ToOtherUIDs].
-func (g *Graph) To(o Object) []Reference { return g.to(o, false) }
+func (g *Graph) To(o Object) []Reference { return g.referencesTo(o, false) }
 
 // ToOtherUIDs returns the references that [Graph.To] leaves out, sorted. Their target was deleted and
 // recreated, or they were copied.
-func (g *Graph) ToOtherUIDs(o Object) []Reference { return g.to(o, true) }
+func (g *Graph) ToOtherUIDs(o Object) []Reference { return g.referencesTo(o, true) }
 
-func (g *Graph) to(o Object, others bool) []Reference {
+func (g *Graph) referencesTo(o Object, others bool) []Reference {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var all []Reference
@@ -29,10 +29,12 @@ func (g *Graph) to(o Object, others bool) []Reference {
 }
 
 // From returns the references of an object, sorted.
-func (g *Graph) From(o Object) []Reference { return g.from(o, func(*edge) bool { return true }) }
+func (g *Graph) From(o Object) []Reference {
+	return g.referencesFrom(o, func(*edge) bool { return true })
+}
 
-// from is From with a filter.
-func (g *Graph) from(o Object, fits func(*edge) bool) []Reference {
+// referencesFrom is From with a filter.
+func (g *Graph) referencesFrom(o Object, fits func(*edge) bool) []Reference {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var all []Reference

@@ -74,8 +74,8 @@ func (n *node) has(uid string) bool {
 	return false
 }
 
-// drop removes the node if it has no object and no references.
-func (n *node) drop() {
+// removeIfUnused removes the node if it has no object and no references.
+func (n *node) removeIfUnused() {
 	if n.firstIncoming == nil && len(n.present) == 0 && len(n.outgoing) == 0 &&
 		n.kind.nodes[n.objectKey] == n {
 		delete(n.kind.nodes, n.objectKey)
@@ -95,7 +95,7 @@ func (n *node) object() Object {
 // link links an edge to its target in a kind.
 func (e *edge) link(k *kind) {
 	e.unlink()
-	e.node = k.node(k.targetKey(e.to.Namespace, e.to.Name))
+	e.node = k.nodeAt(k.targetKey(e.to.Namespace, e.to.Name))
 	e.referrer = referrer{e.from.kind, e.name, k.known && k.Namespaced && e.to.Namespace == ""}
 	k.referrers[e.referrer]++
 	if e.next = e.node.firstIncoming; e.next != nil {
@@ -122,7 +122,7 @@ func (e *edge) unlink() {
 		delete(old.kind.referrers, e.referrer)
 	}
 	e.node, e.next, e.previous = nil, nil, nil
-	old.drop()
+	old.removeIfUnused()
 }
 
 // refersToOtherUID reports whether the reference has a UID different from uid or, if that is empty, from all

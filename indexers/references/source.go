@@ -94,9 +94,9 @@ func (g *Graph) Add(m InformerSource) (*Registration, error) {
 		if closed = c.mu.closed; closed {
 			return
 		}
-		var moved []*edge
-		s.kind, moved = c.mu.register(m.Type)
-		c.touched = append(c.touched, moved...)
+		var recheckedEdges []*edge
+		s.kind, recheckedEdges = c.mu.register(m.Type)
+		c.touched = append(c.touched, recheckedEdges...)
 		s.kind.sources[s] = struct{}{}
 		c.mu.members[s] = struct{}{}
 	})
@@ -104,7 +104,7 @@ func (g *Graph) Add(m InformerSource) (*Registration, error) {
 		return nil, ErrClosed
 	}
 	var handler cache.ResourceEventHandler = s
-	if _, ours := m.Informer.(*dynamicinformer.Informer); ours {
+	if _, isDynamic := m.Informer.(*dynamicinformer.Informer); isDynamic {
 		handler = dynamicinformer.MetadataOnly(handler) // references are read from the JSON
 	}
 	registration, err := m.Informer.AddEventHandler(handler)
@@ -130,8 +130,8 @@ func (m *source) isComplete(namespace string) bool {
 // isSharded reports whether the informer follows a shard, so that a missing object may exist. That can
 // change.
 func (m *source) isSharded() bool {
-	ours, ok := m.Informer.(*dynamicinformer.Informer)
-	return ok && ours.Shard() != nil
+	informer, ok := m.Informer.(*dynamicinformer.Informer)
+	return ok && informer.Shard() != nil
 }
 
 // follow records the sync of the source, and then the completeness of its informer.
@@ -147,21 +147,21 @@ func (m *source) follow(synced <-chan struct{}) {
 		}
 		m.synced = true
 		close(m.syncedCh)
-		if ours, ok := m.Informer.(*dynamicinformer.Informer); ok {
-			m.incarnation = ours.Status().Incarnation
+		if informer, ok := m.Informer.(*dynamicinformer.Informer); ok {
+			m.incarnation = informer.Status().Incarnation
 		}
 		m.updateCompleteness(c)
 		c.touched = append(c.touched, m.kind.incoming()...)
 		c.wakeWaiters()
 	})
-	if ours, ok := m.Informer.(*dynamicinformer.Informer); ok {
-		m.followStatus(ours)
+	if informer, ok := m.Informer.(*dynamicinformer.Informer); ok {
+		m.followStatus(informer)
 	}
 }
 
 // followStatus follows the status of an informer until the source or the informer ends. A type that was
 // removed and installed again is complete when the handler has received all its objects.
-func (m *source) followStatus(ours *dynamicinformer.Informer) {
+func (m *source) followStatus(informer *dynamicinformer.Informer) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() { // ended by cancel
@@ -171,20 +171,21 @@ func (m *source) followStatus(ours *dynamicinformer.Informer) {
 		case <-ctx.Done():
 		}
 	}()
-	heard := m.incarnation // only changed below from now on
+	flushedIncarnation := m.incarnation // only changed below from now on
 	for {
-		current, changed := ours.StatusChange()
-		if current.State == status.Synced && current.Incarnation != heard && ours.Flush(ctx) == nil {
-			heard = current.Incarnation
+		current, changed := informer.StatusChange()
+		if current.State == status.Synced && current.Incarnation != flushedIncarnation &&
+			informer.Flush(ctx) == nil {
+			flushedIncarnation = current.Incarnation
 		}
 		m.graph.update(func(c *change) {
-			m.incarnation = heard
+			m.incarnation = flushedIncarnation
 			m.updateCompleteness(c)
 		})
 		select {
 		case <-m.stopped:
 			return
-		case <-ours.Stopped():
+		case <-informer.Stopped():
 			return
 		case <-changed:
 		}
@@ -195,27 +196,26 @@ func (m *source) followStatus(ours *dynamicinformer.Informer) {
 // not read every namespace, it continues with the readable ones. If its type is not served, it has no
 // objects. In both cases missing objects do not count as deleted.
 func (m *source) updateCompleteness(c *change) {
-	ours, ok := m.Informer.(*dynamicinformer.Informer)
+	informer, ok := m.Informer.(*dynamicinformer.Informer)
 	if !ok || m.removed {
 		return
 	}
-	lack := ""
-	switch current := ours.Status(); {
+	reason := ""
+	switch current := informer.Status(); {
 	case current.State == status.Degraded && current.Reason == status.ReasonForbidden:
-		lack = "not all of them may be read"
+		reason = "not all of them may be read"
 	case current.State == status.Gone || current.State == status.Pending:
-		lack = "the server does not serve them now"
+		reason = "the server does not serve them now"
 	case current.Incarnation != m.incarnation:
-		lack = notRead
+		reason = reasonNotRead
 	}
-	if lack != m.incompleteReason {
-		m.incompleteReason = lack
+	if reason != m.incompleteReason {
+		m.incompleteReason = reason
 		c.touched = append(c.touched, m.kind.incoming()...)
 	}
 }
 
-// notRead is the reason of a source that has not synced.
-const notRead = "they have not been read yet"
+const reasonNotRead = "they have not been read yet"
 
 // wakeWaiters wakes up WaitForSync.
 func (c *change) wakeWaiters() {
@@ -262,7 +262,7 @@ func (m *source) remove() (first bool) {
 // setObject sets the source's object of a key; nil removes it.
 func (m *source) setObject(c *change, at objectKey, next *objectState) {
 	old, had := m.objects[at]
-	n := m.kind.node(at)
+	n := m.kind.nodeAt(at)
 	if next != nil {
 		if n.addHolder(next.uid) {
 			c.touch(n)
@@ -282,7 +282,7 @@ func (m *source) setObject(c *change, at objectKey, next *objectState) {
 			c.removeReference(n, id)
 		}
 	}
-	n.drop()
+	n.removeIfUnused()
 }
 
 // OnAdd implements cache.ResourceEventHandler.
@@ -310,7 +310,7 @@ func (m *source) OnDelete(obj any) {
 		return
 	}
 	m.graph.update(func(c *change) {
-		if _, have := m.objects[at]; have && !m.removed {
+		if _, known := m.objects[at]; known && !m.removed {
 			m.updateCompleteness(c) // the deletion may be caused by losing access to the namespace
 			m.setObject(c, at, nil)
 		}

@@ -10,9 +10,9 @@ import (
 // TypeGraph is a graph as seen by the objects of one type. It returns their keys, namespace/name, sorted and
 // without duplicates.
 type TypeGraph struct {
-	graph *Graph
-	typ   Object
-	names []string // known without a source
+	graph  *Graph
+	target Object
+	names  []string // known without a source
 }
 
 // NewView returns an empty view with the names of some references and [Owners], to check queries.
@@ -22,7 +22,7 @@ func NewView(declared []*indexers.Reference) *TypeGraph {
 
 // ForType returns the view of a type.
 func (g *Graph) ForType(t Type) *TypeGraph {
-	return &TypeGraph{graph: g, typ: Object{Group: t.Group, Resource: t.Resource, Kind: t.Kind}}
+	return &TypeGraph{graph: g, target: Object{Group: t.Group, Resource: t.Resource, Kind: t.Kind}}
 }
 
 // Names returns the names of the references of the type's sources, sorted.
@@ -30,7 +30,7 @@ func (v *TypeGraph) Names() []string {
 	v.graph.mu.Lock()
 	defer v.graph.mu.Unlock()
 	names := append([]string{Owners}, v.names...)
-	for _, k := range v.graph.mu.find(v.typ) {
+	for _, k := range v.graph.mu.find(v.target) {
 		for m := range k.sources {
 			names = append(names, m.extract.names...)
 		}
@@ -59,7 +59,7 @@ func (v *TypeGraph) CountRecreated(o Object, name string) int {
 // ReferredBy returns the objects that o refers to, existing or not. It leaves out references with the UID of
 // another object than the existing one.
 func (v *TypeGraph) ReferredBy(o Object, name string) []string {
-	return v.keys(v.graph.from(o, func(e *edge) bool { return !e.refersToOtherUID("") }), name,
+	return v.keys(v.graph.referencesFrom(o, func(e *edge) bool { return !e.refersToOtherUID("") }), name,
 		func(r Reference) Object { return r.To })
 }
 
@@ -69,7 +69,7 @@ func (v *TypeGraph) keys(all []Reference, name string, of func(Reference) Object
 	for _, r := range all {
 		o := of(r)
 		key, ok := o.StoreKey()
-		if ok && v.ofType(Type{Group: o.Group, Resource: o.Resource, Kind: o.Kind}) &&
+		if ok && v.isOfType(Type{Group: o.Group, Resource: o.Resource, Kind: o.Kind}) &&
 			(name == "" || r.Name == name) {
 			keys = append(keys, key)
 		}
@@ -78,9 +78,9 @@ func (v *TypeGraph) keys(all []Reference, name string, of func(Reference) Object
 	return slices.Compact(keys)
 }
 
-func (v *TypeGraph) ofType(t Type) bool {
-	return t.Group == v.typ.Group && (t.Kind != "" && t.Kind == v.typ.Kind || t.Resource != "" &&
-		t.Resource == v.typ.Resource)
+func (v *TypeGraph) isOfType(t Type) bool {
+	return t.Group == v.target.Group && (t.Kind != "" && t.Kind == v.target.Kind || t.Resource != "" &&
+		t.Resource == v.target.Resource)
 }
 
 // WhyNothing returns why RefersTo or, with from, ReferredBy can be empty for an existing object: an unknown

@@ -37,7 +37,7 @@ func (u Unchecked) String() string {
 func (g *Graph) Explain(why func(Type) string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.mu.why = why
+	g.mu.explain = why
 }
 
 // Unchecked returns the target types with unknown objects, sorted. Programs that act on dangling
@@ -51,13 +51,13 @@ func (g *Graph) Unchecked() []Unchecked {
 // is empty.
 func (v *TypeGraph) Unchecked(name string) []Unchecked {
 	return v.graph.unchecked(func(by referrer) bool {
-		return (name == "" || by.name == name) && v.ofType(by.kind.Type)
+		return (name == "" || by.name == name) && v.isOfType(by.kind.Type)
 	})
 }
 
 func (g *Graph) unchecked(matches func(referrer) bool) []Unchecked {
 	g.mu.Lock()
-	why := g.mu.why
+	why := g.mu.explain
 	seen := map[*kind]bool{} // a kind can have two names
 	var out []Unchecked
 	for _, byName := range []map[typeName]*kind{g.mu.byKind, g.mu.byResource} {
@@ -70,7 +70,7 @@ func (g *Graph) unchecked(matches func(referrer) bool) []Unchecked {
 	}
 	g.mu.Unlock()
 	for i, u := range out {
-		if u.Why == unfollowed && why != nil {
+		if u.Why == reasonNotFollowed && why != nil {
 			out[i].Why = cmp.Or(why(u.Type), u.Why)
 		}
 	}
@@ -83,12 +83,12 @@ func (g *Graph) unchecked(matches func(referrer) bool) []Unchecked {
 
 // unchecked counts the uncheckable references of some referrers to the kind by reason.
 func (k *kind) unchecked(matches func(referrer) bool) (out []Unchecked) {
-	lack := k.incompleteReason()
-	if n := k.referred(func(by referrer) bool { return matches(by) && !by.noNamespace }); n > 0 &&
-		lack != "" {
-		out = append(out, Unchecked{Type: k.Type, References: n, Why: lack})
+	reason := k.incompleteReason()
+	if n := k.countReferences(func(by referrer) bool { return matches(by) && !by.noNamespace }); n > 0 &&
+		reason != "" {
+		out = append(out, Unchecked{Type: k.Type, References: n, Why: reason})
 	}
-	if n := k.referred(func(by referrer) bool { return matches(by) && by.noNamespace }); n > 0 {
+	if n := k.countReferences(func(by referrer) bool { return matches(by) && by.noNamespace }); n > 0 {
 		out = append(out, Unchecked{Type: k.Type, References: n, Why: reasonNoNamespace})
 	}
 	return out
@@ -97,17 +97,16 @@ func (k *kind) unchecked(matches func(referrer) bool) (out []Unchecked) {
 // reasonNoNamespace is the reason for references without namespace to a namespaced type.
 const reasonNoNamespace = "they name no namespace"
 
-// unfollowed is the reason for a type without sources.
-const unfollowed = "no informer follows them"
+const reasonNotFollowed = "no informer follows them"
 
 // incompleteReason returns why the existing objects are not all known, or "". Sources with some namespaces
 // count like sources with all.
 func (k *kind) incompleteReason() string {
-	why := unfollowed
+	why := reasonNotFollowed
 	for m := range k.sources {
 		switch {
 		case !m.synced:
-			why = notRead
+			why = reasonNotRead
 		case m.incompleteReason != "":
 			why = m.incompleteReason
 		case m.Selected:
@@ -121,11 +120,10 @@ func (k *kind) incompleteReason() string {
 	return why
 }
 
-// referred counts the references to the objects.
-func (k *kind) referred(matches func(referrer) bool) (n int) {
-	for by, some := range k.referrers {
+func (k *kind) countReferences(matches func(referrer) bool) (n int) {
+	for by, matching := range k.referrers {
 		if matches(by) {
-			n += some
+			n += matching
 		}
 	}
 	return n

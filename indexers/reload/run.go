@@ -32,8 +32,8 @@ func (w *Watcher) Run(ctx context.Context) error {
 		poll = ticker.C
 	}
 	// changes between New and the first watch
-	look := time.NewTimer(0)
-	defer look.Stop()
+	reload := time.NewTimer(0)
+	defer reload.Stop()
 	p := debounce{quiet: w.options.Quiet, retry: w.options.Retry}
 	for {
 		select {
@@ -41,18 +41,18 @@ func (w *Watcher) Run(ctx context.Context) error {
 			return nil
 		case <-notify.Events:
 			// any event in the folders, because links on the way to a file can be anywhere in them
-			look.Reset(p.delayAfterEvent(time.Now()))
+			reload.Reset(p.delayAfterEvent(time.Now()))
 		case <-notify.Errors: // events were lost
-			look.Reset(p.delayAfterEvent(time.Now()))
+			reload.Reset(p.delayAfterEvent(time.Now()))
 		case <-poll:
-			look.Reset(0)
-		case <-look.C:
+			reload.Reset(0)
+		case <-reload.C:
 			w.Reload(ctx)
 			if err := watched.follow(w.options.Files); err != nil {
 				return err
 			}
-			if again, ok := p.delayAfterRead(w.wasRejected() || watched.missing); ok {
-				look.Reset(again)
+			if again, ok := p.delayAfterRead(w.wasRejected() || watched.hasUnwatched); ok {
+				reload.Reset(again)
 			}
 		}
 	}
@@ -61,8 +61,8 @@ func (w *Watcher) Run(ctx context.Context) error {
 // debounce computes delays before the files are read.
 type debounce struct {
 	quiet, retry time.Duration
-	// since is the time of the first event since the last read; zero without events.
-	since time.Time
+	// firstEvent is the time of the first event since the last read; zero without events.
+	firstEvent time.Time
 	// failures is the number of consecutive failed reads.
 	failures int
 }
@@ -75,15 +75,15 @@ const (
 )
 
 func (p *debounce) delayAfterEvent(now time.Time) time.Duration {
-	if p.since.IsZero() {
-		p.since = now
+	if p.firstEvent.IsZero() {
+		p.firstEvent = now
 	}
-	return min(p.quiet, max(p.since.Add(maxQuiet*p.quiet).Sub(now), 0))
+	return min(p.quiet, max(p.firstEvent.Add(maxQuiet*p.quiet).Sub(now), 0))
 }
 
 // delayAfterRead returns the delay until the next read, if the last one failed.
 func (p *debounce) delayAfterRead(failed bool) (time.Duration, bool) {
-	p.since = time.Time{}
+	p.firstEvent = time.Time{}
 	if !failed {
 		p.failures = 0
 		return 0, false
@@ -98,8 +98,8 @@ func (p *debounce) delayAfterRead(failed bool) (time.Duration, bool) {
 type folders struct {
 	notify  *fsnotify.Watcher
 	watched map[string]bool
-	// missing is set if some folders cannot be watched now.
-	missing bool
+	// hasUnwatched is set if some folders cannot be watched now.
+	hasUnwatched bool
 }
 
 // follow watches exactly the current folders of the files.
@@ -110,7 +110,7 @@ func (f *folders) follow(files []string) error {
 			wanted[folder] = true
 		}
 	}
-	f.missing = false
+	f.hasUnwatched = false
 	for folder := range wanted {
 		// adding a folder again has no effect unless it was replaced
 		if err := f.notify.Add(folder); err != nil {
@@ -118,7 +118,7 @@ func (f *folders) follow(files []string) error {
 				return fmt.Errorf("reload: watching %s: %w", folder, err)
 			}
 			delete(wanted, folder)
-			f.missing = true
+			f.hasUnwatched = true
 		}
 	}
 	for folder := range f.watched {

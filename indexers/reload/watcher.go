@@ -82,12 +82,11 @@ func (o Outcome) String() string {
 }
 
 type Watcher struct {
-	options Options
-	// reading serializes reading and applying.
-	reading sync.Mutex
-	// lastRead is the content of the last read, under reading.
+	options    Options
+	reloadLock sync.Mutex
+	// lastRead is the content of the last read, under reloadLock.
 	lastRead []indexers.Source
-	// rejected is the error of Check or Apply for it, under reading.
+	// rejected is the error of Check or Apply for it, under reloadLock.
 	rejected error
 
 	mu struct {
@@ -163,8 +162,8 @@ func (w *Watcher) check(ctx context.Context, config *indexers.Config) error {
 // outcome that Report receives. For unchanged files it does nothing, unless Check or Apply failed: then it
 // retries.
 func (w *Watcher) Reload(ctx context.Context) Outcome {
-	w.reading.Lock()
-	defer w.reading.Unlock()
+	w.reloadLock.Lock()
+	defer w.reloadLock.Unlock()
 	sources := readTogether(w.options.Files)
 	same, before := slices.EqualFunc(sources, w.lastRead, sameSource), w.rejected
 	if same && before == nil {
@@ -184,8 +183,8 @@ func (w *Watcher) Reload(ctx context.Context) Outcome {
 
 // wasRejected reports whether Check or Apply rejected the last config.
 func (w *Watcher) wasRejected() bool {
-	w.reading.Lock()
-	defer w.reading.Unlock()
+	w.reloadLock.Lock()
+	defer w.reloadLock.Unlock()
 	return w.rejected != nil
 }
 

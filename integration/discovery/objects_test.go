@@ -136,7 +136,7 @@ func follow(t *testing.T, config *rest.Config,
 	if err := tracker.WaitForSync(ctx); err != nil {
 		t.Fatal(err)
 	}
-	e.until(func(event discovery.Event) bool { return event.Kind == discovery.Synced })
+	e.until(func(event discovery.Event) bool { return event.Action == discovery.Synced })
 	return tracker, e
 }
 
@@ -178,13 +178,13 @@ func (e *events) ofType(gr schema.GroupResource, done func(discovery.Event) bool
 	return out
 }
 
-func established(e discovery.Event) bool { return e.Kind != discovery.Removed && e.Type.Established }
-func removed(e discovery.Event) bool     { return e.Kind == discovery.Removed }
+func established(e discovery.Event) bool { return e.Action != discovery.Removed && e.Type.Established }
+func removed(e discovery.Event) bool     { return e.Action == discovery.Removed }
 
 func summary(list []discovery.Event) []string {
 	var out []string
 	for _, e := range list {
-		out = append(out, fmt.Sprintf("%s %s %s", e.Kind, e.Type.GroupResource, e.Changes))
+		out = append(out, fmt.Sprintf("%s %s %s", e.Action, e.Type.GroupResource, e.Changes))
 	}
 	return out
 }

@@ -55,7 +55,7 @@ func TestAsKubectl(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkSent(t, requests, "everything", "/api", "/apis")
-	if unknown := catalog.Unknown(); len(unknown) > 0 {
+	if unknown := catalog.FailedGroupVersions(); len(unknown) > 0 {
 		t.Errorf("unknown: %v", unknown)
 	}
 

@@ -119,7 +119,7 @@ func TestRecreated(t *testing.T) {
 	if got := last(gone); got.Type.UID != first.Type.UID {
 		t.Errorf("removed UID %s, want %s", got.Type.UID, first.Type.UID)
 	}
-	if second[0].Kind != discovery.Added {
+	if second[0].Action != discovery.Added {
 		t.Errorf("after the removal: %v, want it to begin with Added", summary(second))
 	}
 	if now := last(second).Type; now.UID == first.Type.UID || now.Scope != discovery.Cluster ||
@@ -179,7 +179,7 @@ func TestUnavailableAPIService(t *testing.T) {
 		},
 	}})
 	awaitUnknown(t, tracker, 1)
-	unknown := tracker.Status().Unknown
+	unknown := tracker.Status().FailedGroupVersions
 	if len(unknown) != 1 || unknown[0].GroupVersion.String() != "down.example.org/v1" {
 		t.Errorf("unknown = %v, want down.example.org/v1 alone", unknown)
 	}
@@ -197,7 +197,7 @@ func TestUnavailableAPIService(t *testing.T) {
 	// The removal, which follows all effects of the outage, must be the only event of a type.
 	remove(t, admin, crd.GVR, s.name())
 	for _, e := range events.until(removed) {
-		if e.Kind != discovery.Unknown && e.Type.GroupResource != s.resource() {
+		if e.Action != discovery.FailuresChanged && e.Type.GroupResource != s.resource() {
 			t.Errorf("an outage caused %v", summary([]discovery.Event{e}))
 		}
 	}
@@ -237,7 +237,7 @@ func TestNoRightToReadDefinitions(t *testing.T) {
 			Resource: gvr}, &unstructured.Unstructured{Object: o})
 	}
 	known := last(events.ofType(s.resource(), func(e discovery.Event) bool { return e.Type.UID != "" }))
-	if known.Kind != discovery.Changed || !known.Changes.Has(discovery.ChangeSource) {
+	if known.Action != discovery.Changed || !known.Changes.Has(discovery.ChangeSource) {
 		t.Errorf("the right came: %v, want the same type with a UID", summary([]discovery.Event{known}))
 	}
 	if s := tracker.Status(); s.Mode != discovery.Watching {
@@ -253,7 +253,7 @@ func last(list []discovery.Event) discovery.Event { return list[len(list)-1] }
 func awaitUnknown(t *testing.T, tracker *discovery.Tracker, n int) {
 	t.Helper()
 	harness.Eventually(t, func(context.Context) error {
-		if got := tracker.Status().Unknown; len(got) != n {
+		if got := tracker.Status().FailedGroupVersions; len(got) != n {
 			return fmt.Errorf("unknown are %v, want %d", got, n)
 		}
 		return nil

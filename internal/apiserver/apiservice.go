@@ -71,7 +71,7 @@ func apiService(group, version string, now time.Time) *unstructured.Unstructured
 		},
 		"spec": spec,
 		"status": map[string]any{"conditions": []any{
-			trueCondition("Available", "Local", "Local APIServices are always available", now),
+			newTrueCondition("Available", "Local", "Local APIServices are always available", now),
 		}},
 	}}
 }

@@ -78,6 +78,6 @@ func (c *servedCollection) Since(version uint64) readapi.Changes {
 	defer c.storage.mu.Unlock()
 	changes := c.collection.since(version)
 	// A watch of a removed type must not skip the first objects of the next type of that name.
-	changes.ResourceVersion = cmp.Or(c.collection.removedAt, c.storage.mu.version)
+	changes.ResourceVersion = cmp.Or(c.collection.removedAtVersion, c.storage.mu.version)
 	return changes
 }

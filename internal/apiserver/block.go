@@ -17,7 +17,7 @@ const blockSize = 16 << 10
 // storage; written text does not change. A full block is compressed, and decompressed by each read.
 type block struct {
 	uncompressed atomic.Pointer[[]byte] // the uncompressed text; nil once the block is full
-	wasRead      atomic.Bool            // a reader can still be using open
+	maybeInUse   atomic.Bool            // a reader can still be using open
 	size         int
 	compressed   []byte
 }
@@ -62,7 +62,7 @@ func (w *blockWriter) finish() {
 	}
 	w.block.compressed = bytes.Clone(s2.Encode(w.buffer, text[:w.block.size]))
 	w.block.uncompressed.Store(nil) // after compressed is set
-	if !w.block.wasRead.Load() {
+	if !w.block.maybeInUse.Load() {
 		w.spare = text
 	}
 	w.block = nil
@@ -80,7 +80,7 @@ var decompressed = sync.Pool{New: func() any { return new(decompressedBlock) }}
 // appendText appends a part of the text.
 func (b *block) appendText(dst []byte, offset, length uint32) ([]byte, error) {
 	if b.uncompressed.Load() != nil {
-		b.wasRead.Store(true) // before open is loaded again
+		b.maybeInUse.Store(true) // before open is loaded again
 	}
 	if text := b.uncompressed.Load(); text != nil {
 		return append(dst, (*text)[offset:offset+length]...), nil

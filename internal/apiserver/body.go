@@ -32,8 +32,7 @@ const (
 // acceptedMedia is the beginning of the error for other media types.
 const acceptedMedia = "the body of the request was in an unknown format - accepted media types include: "
 
-// alternative is the remedy in errors about missing features.
-const alternative = "use a real kube-apiserver for that, such as envtest's"
+const realServerHint = "use a real kube-apiserver for that, such as envtest's"
 
 // readBody returns a body in JSON or YAML as JSON.
 func readBody(r *http.Request) ([]byte, error) {
@@ -55,7 +54,7 @@ func readBody(r *http.Request) ([]byte, error) {
 		return body, nil
 	case string(types.ApplyYAMLPatchType), string(types.ApplyCBORPatchType):
 		return nil, unsupportedMediaType("server-side apply is not served here: use a merge patch, or " +
-			alternative)
+			realServerHint)
 	case "application/vnd.kubernetes.protobuf":
 		return nil, unsupportedMediaType(media +
 			" is not served here: set the ContentType of the client's rest.Config to " + mediaJSON)

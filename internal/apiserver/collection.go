@@ -17,9 +17,9 @@ type collection struct {
 	definition string
 	// terminating is set while the CustomResourceDefinition is being deleted. No objects are created then.
 	terminating bool
-	// removedAt is the resource version at which the type was removed. 0 if it exists.
-	removedAt uint64
-	objects   map[string]*object
+	// removedAtVersion is the resource version at which the type was removed. 0 if it exists.
+	removedAtVersion uint64
+	objects          map[string]*object
 
 	// sorted are the objects by key at the latest snapshot, and changed the changes since: nil for a removed
 	// object. Snapshots share sorted, which is immutable. Both are nil before the first snapshot.

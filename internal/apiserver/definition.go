@@ -87,8 +87,8 @@ func establish(u *unstructured.Unstructured, now time.Time) error {
 		"acceptedNames":  spec["names"],
 		"storedVersions": storedVersions(u, nil),
 		"conditions": []any{
-			trueCondition("NamesAccepted", "NoConflicts", "no conflicts found", now),
-			trueCondition("Established", "InitialNamesAccepted", "the initial names have been accepted", now),
+			newTrueCondition("NamesAccepted", "NoConflicts", "no conflicts found", now),
+			newTrueCondition("Established", "InitialNamesAccepted", "the initial names have been accepted", now),
 		},
 	}
 	return nil
@@ -105,7 +105,7 @@ func storedVersions(u *unstructured.Unstructured, stored []any) []any {
 	return stored
 }
 
-func trueCondition(kind, reason, message string, since time.Time) any {
+func newTrueCondition(kind, reason, message string, since time.Time) any {
 	return map[string]any{
 		"type": kind, "status": "True", "reason": reason, "message": message,
 		"lastTransitionTime": since.UTC().Format(time.RFC3339),

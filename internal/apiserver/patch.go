@@ -79,7 +79,7 @@ func (r *request) strategicPatch(body []byte) (patchFunc, error) {
 		message := acceptedMedia + patchTypes
 		if !custom {
 			message = "strategic merge patches are not served here without the Go type of " +
-				r.kind().Kind + ": give the cluster a scheme that has it, use a merge patch, or " + alternative
+				r.kind().Kind + ": give the cluster a scheme that has it, use a merge patch, or " + realServerHint
 		}
 		return nil, unsupportedMediaType(message)
 	}

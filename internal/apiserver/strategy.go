@@ -118,7 +118,7 @@ func (s *strategy) prepareForUpdate(old, u *unstructured.Unstructured) (removed 
 
 // checkVersion returns an error if an update is based on another state than old.
 func (s *strategy) checkVersion(old, u *unstructured.Unstructured) error {
-	version, err := givenVersion(u)
+	version, err := requestedVersion(u)
 	switch {
 	case err != nil:
 		return err
@@ -136,8 +136,8 @@ func (s *strategy) checkVersion(old, u *unstructured.Unstructured) error {
 	return nil
 }
 
-// givenVersion returns the resource version of an object, or 0.
-func givenVersion(u *unstructured.Unstructured) (uint64, error) {
+// requestedVersion returns the resource version of an object, or 0.
+func requestedVersion(u *unstructured.Unstructured) (uint64, error) {
 	given := u.GetResourceVersion()
 	if given == "" {
 		return 0, nil

@@ -35,7 +35,7 @@ func markDefinition(u *unstructured.Unstructured, options *metav1.DeleteOptions,
 		u.SetFinalizers(append(u.GetFinalizers(), cleanupFinalizer))
 	}
 	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
-	conditions = append(conditions, trueCondition("Terminating", "InstanceDeletionInProgress",
+	conditions = append(conditions, newTrueCondition("Terminating", "InstanceDeletionInProgress",
 		"CustomResource deletion is in progress", now))
 	// a status that is a string has no conditions
 	_ = unstructured.SetNestedSlice(u.Object, conditions, "status", "conditions")
@@ -88,7 +88,7 @@ func (s *Storage) admitCreate(c *collection, namespace, name string) error {
 
 // deleteContent deletes the content of a terminating owner.
 func (s *Storage) deleteContent(o owner, now time.Time) {
-	if _, begun := s.mu.terminating[o]; begun {
+	if _, startedAt := s.mu.terminating[o]; startedAt {
 		return
 	}
 	s.mu.terminating[o] = struct{}{}

@@ -95,7 +95,7 @@ func (s *Storage) removeType(gr schema.GroupResource, now time.Time) {
 	delete(s.mu.types, gr)
 	delete(s.mu.kinds, c.typ.GroupKind())
 	s.mu.typesVersion++
-	c.removedAt = s.mu.version
+	c.removedAtVersion = s.mu.version
 	c.end()
 	s.registerServices(gr.Group, now)
 }

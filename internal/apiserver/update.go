@@ -11,8 +11,9 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// maxNames is the number of names that are tried for an object with generateName, as on a kube-apiserver.
-const maxNames = 8
+// maxNameAttempts is the number of names that are tried for an object with generateName, as on a
+// kube-apiserver.
+const maxNameAttempts = 8
 
 // create stores a new object.
 func (r *request) create(body []byte) (result readapi.WriteResult, err error) {
@@ -21,7 +22,7 @@ func (r *request) create(body []byte) (result readapi.WriteResult, err error) {
 		return result, err
 	}
 	generated := u.GetName() == "" && u.GetGenerateName() != ""
-	for range maxNames {
+	for range maxNameAttempts {
 		if result, err = r.createOnce(u.DeepCopy()); !generated || !apierrors.IsAlreadyExists(err) {
 			return result, err
 		}
@@ -137,7 +138,7 @@ func (r *request) createOnUpdate(change changeFunc) (result readapi.WriteResult,
 	if u.GetUID() != "" {
 		return result, r.checkUID(&unstructured.Unstructured{}, u)
 	}
-	if _, err := givenVersion(u); err != nil {
+	if _, err := requestedVersion(u); err != nil {
 		return result, err
 	}
 	u.SetResourceVersion("")

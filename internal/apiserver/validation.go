@@ -100,8 +100,8 @@ func (s *strategy) validateMetadata(u, old *unstructured.Unstructured) field.Err
 }
 
 // validateName returns the validation of names. The name of an existing object was valid when it was created.
-func (s *strategy) validateName(creates bool) validation.ValidateNameFunc {
-	if creates && !s.collection.rules.AnyName {
+func (s *strategy) validateName(isCreate bool) validation.ValidateNameFunc {
+	if isCreate && !s.collection.rules.AnyName {
 		return validation.NameIsDNSSubdomain
 	}
 	return func(name string, prefix bool) []string {

@@ -34,8 +34,7 @@ type KnownNamespaces struct {
 // eachNamespace selects the namespaces to follow one by one. One goroutine uses it.
 type eachNamespace struct {
 	*plan
-	// all provides the existing namespaces.
-	all NamespaceList
+	namespaces NamespaceList
 	// listAllowed is closed when all namespaces may be listed at once.
 	listAllowed <-chan struct{}
 	// refusal is the error of listing all namespaces.
@@ -44,8 +43,7 @@ type eachNamespace struct {
 	changed chan struct{}
 }
 
-// notify is called when namespaces were created or deleted.
-func (e *eachNamespace) notify() {
+func (e *eachNamespace) namespacesChanged() {
 	select {
 	case e.changed <- struct{}{}:
 	default:
@@ -55,12 +53,12 @@ func (e *eachNamespace) notify() {
 // next waits for a different set of parts and returns it. It returns false when the parts have to end.
 func (e *eachNamespace) next(ctx context.Context) ([]informer.Partition, bool) {
 	for ctx.Err() == nil {
-		known, changed := e.all.Current()
+		known, changed := e.namespaces.Current()
 		names := e.selected(known)
-		became := (known.Listed || len(names) > 0) && e.update(names)
+		partsChanged := (known.Listed || len(names) > 0) && e.update(names)
 		e.report(known)
-		if became {
-			return e.set(), true
+		if partsChanged {
+			return e.partitions(), true
 		}
 		select {
 		case <-e.changed:

@@ -14,9 +14,9 @@ type transition struct {
 	state   *typeState
 }
 
-// incarnationEnder ends the incarnation of a version of a type when the type changes. It needs no goroutine,
-// because the source of the change calls it.
-type incarnationEnder struct {
+// incarnationWatcher ends the incarnation of a version of a type when the type changes. It needs no
+// goroutine, because the source of the change calls it.
+type incarnationWatcher struct {
 	*Follower
 	version string
 	cancel  context.CancelFunc // ends the incarnation
@@ -28,7 +28,7 @@ type incarnationEnder struct {
 }
 
 // changed is called after a change of the type.
-func (e *incarnationEnder) changed() {
+func (e *incarnationWatcher) changed() {
 	if !e.check() {
 		// The change may end the wait of the requests.
 		e.Requests.Retry()
@@ -36,7 +36,7 @@ func (e *incarnationEnder) changed() {
 }
 
 // check compares the type with the running incarnation, and reports whether the incarnation is over.
-func (e *incarnationEnder) check() bool {
+func (e *incarnationWatcher) check() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.ended {
@@ -50,7 +50,7 @@ func (e *incarnationEnder) check() bool {
 }
 
 // finish returns why the incarnation has ended. The result is empty if the informer ends.
-func (e *incarnationEnder) finish() transition {
+func (e *incarnationWatcher) finish() transition {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.ended = true // later checks do nothing
@@ -58,7 +58,7 @@ func (e *incarnationEnder) finish() transition {
 }
 
 // compare returns the transition that ends the incarnation, if any.
-func (e *incarnationEnder) compare(known *typeState) (transition, bool) {
+func (e *incarnationWatcher) compare(known *typeState) (transition, bool) {
 	if reason := known.endReason(e.identity); reason != requests.ReasonNone {
 		return transition{reason: reason}, true
 	}

@@ -87,7 +87,7 @@ type Health interface {
 	Begin(version string, uid types.UID) (incarnation int)
 	SetPartitions(parts []string, namespaces string, reason requests.Reason, err error)
 	Synced(incarnation int)
-	Gone(reason requests.Reason)
+	SetGone(reason requests.Reason)
 }
 
 // incarnation is a period in which a version of the type is followed.
@@ -106,11 +106,11 @@ func (f *Follower) Run(ctx context.Context) {
 		return
 	}
 	for ctx.Err() == nil {
-		known, news := f.observe()
+		known, changed := f.observe()
 		version, reason, cause := known.runnable(f.Type, f.Versions, f.Namespaces)
 		if reason != requests.ReasonNone {
 			f.Health.Pending(reason, cause)
-			waitForChange(ctx, news)
+			waitForChange(ctx, changed)
 			continue
 		}
 		if reason := f.versions(ctx, known, version); ctx.Err() == nil {
@@ -121,9 +121,9 @@ func (f *Follower) Run(ctx context.Context) {
 
 // observe returns the state of the type, and a channel that is closed when it changes.
 func (f *Follower) observe() (*typeState, <-chan struct{}) {
-	known, news := f.Types.get(f.Type.GroupResource())
+	known, changed := f.Types.get(f.Type.GroupResource())
 	f.Health.SetServed(known.exists, known.Terminating)
-	return known, news
+	return known, changed
 }
 
 // versions runs one incarnation for each version that takes over, until the type is gone, and returns the
@@ -136,7 +136,7 @@ func (f *Follower) observe() (*typeState, <-chan struct{}) {
 func (f *Follower) versions(ctx context.Context, known *typeState, version string) requests.Reason {
 	for {
 		running, cancel := context.WithCancel(ctx)
-		e := &incarnationEnder{Follower: f, identity: identityOf(&known.Type), version: version,
+		e := &incarnationWatcher{Follower: f, identity: identityOf(&known.Type), version: version,
 			cancel: cancel}
 		stop := f.Types.notify(f.Type.GroupResource(), e.changed)
 		e.check() // for changes before notify
@@ -162,12 +162,12 @@ func (f *Follower) runIncarnation(ctx context.Context, known *typeState, version
 func (f *Follower) typeGone(reason requests.Reason) {
 	// It fails only after a stop, when no deletions are delivered.
 	_ = f.Cache.Forget()
-	f.Health.Gone(reason)
+	f.Health.SetGone(reason)
 }
 
-func waitForChange(ctx context.Context, news <-chan struct{}) {
+func waitForChange(ctx context.Context, changed <-chan struct{}) {
 	select {
-	case <-news:
+	case <-changed:
 	case <-ctx.Done():
 	}
 }

@@ -41,7 +41,7 @@ func (d *diary) note(format string, args ...any) {
 func (d *diary) SetServed(bool, bool)                    {}
 func (d *diary) Pending(reason requests.Reason, _ error) { d.note("pending %s", reason) }
 func (d *diary) Synced(incarnation int)                  { d.note("synced %d", incarnation) }
-func (d *diary) Gone(reason requests.Reason)             { d.note("gone %s", reason) }
+func (d *diary) SetGone(reason requests.Reason)          { d.note("gone %s", reason) }
 func (d *diary) Begin(version string, uid types.UID) int {
 	d.incarnations++
 	d.note("begin %s of %q", version, uid)

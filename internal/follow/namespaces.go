@@ -89,15 +89,15 @@ func (n Namespaces) IsSet() bool { return n.kind != namespacesUnset }
 func (n Namespaces) IsAll() bool { return n.kind <= namespacesAll }
 
 // Single returns the namespace if the set is a single one.
-func (n Namespaces) Single() (namespace string, one bool) {
+func (n Namespaces) Single() (namespace string, ok bool) {
 	if n.kind != namespacesOnly || len(n.names) != 1 {
 		return "", false
 	}
 	return n.names[0], true
 }
 
-// Limited reports whether the set excludes cluster-scoped objects.
-func (n Namespaces) Limited() bool {
+// IsLimited reports whether the set excludes cluster-scoped objects.
+func (n Namespaces) IsLimited() bool {
 	return n.kind == namespacesOnly || n.kind == namespacesMatching && len(n.names) > 0
 }
 
@@ -161,7 +161,7 @@ func (n Namespaces) requested() []string {
 func (n Namespaces) fallsBack(known *typeState) bool {
 	switch n.kind {
 	case namespacesMatching, namespacesExcept:
-		return n.Limited() || known.exists && known.Namespaced
+		return n.IsLimited() || known.exists && known.Namespaced
 	}
 	return false
 }
@@ -175,7 +175,7 @@ func (n Namespaces) Has(namespace string) bool {
 	case n.kind == namespacesExcept:
 		return !slices.Contains(n.names, namespace)
 	case namespace == "":
-		return !n.Limited()
+		return !n.IsLimited()
 	}
 	return (len(n.names) == 0 || slices.ContainsFunc(n.names, matches)) &&
 		!slices.ContainsFunc(n.except, matches)

@@ -30,8 +30,8 @@ func TestMatchingNamespaces(t *testing.T) {
 		if got := n.Filter()(u); got != test.want {
 			t.Errorf("%s: %q: %v", n, test.namespace, got)
 		}
-		if n.Limited() != (test.include != nil) || len(n.requested()) != 1 || n.Validate() != nil {
-			t.Errorf("%s: limited %v, requested in %q", n, n.Limited(), n.requested())
+		if n.IsLimited() != (test.include != nil) || len(n.requested()) != 1 || n.Validate() != nil {
+			t.Errorf("%s: limited %v, requested in %q", n, n.IsLimited(), n.requested())
 		}
 	}
 	a, b := Matching([]string{"b*", "a*"}, []string{"c"}), Matching([]string{"a*", "b*", "a*"}, []string{"c"})

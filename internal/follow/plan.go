@@ -69,22 +69,22 @@ func (p *plan) update(namespaces []string) bool {
 // newPart returns a new part that replaces the parts of replaced. others are the other parts of the set.
 func (p *plan) newPart(key partKey, replaced []*requests.Selection,
 	others map[partKey]plannedPart) plannedPart {
-	described := p.describe(p.incarnation, key.namespace)
-	described.Selection = key.selection
+	description := p.describe(p.incarnation, key.namespace)
+	description.Selection = key.selection
 	if partIn(others, key.namespace) { // ranges have been added
-		described.Name = fmt.Sprintf("%s, hashes %v", cmp.Or(key.namespace, "all namespaces"),
+		description.Name = fmt.Sprintf("%s, hashes %v", cmp.Or(key.namespace, "all namespaces"),
 			key.selection.Ranges())
 	}
-	described.NamespaceIsNew = p.started && key.namespace != "" && !partIn(p.parts, key.namespace)
-	var joined []informer.Selection
+	description.NamespaceIsNew = p.started && key.namespace != "" && !partIn(p.parts, key.namespace)
+	var replacedSelections []informer.Selection
 	for _, selection := range replaced {
-		joined = append(joined, selection)
-		described.Replaces = append(described.Replaces, p.parts[partKey{key.namespace, selection}].name)
+		replacedSelections = append(replacedSelections, selection)
+		description.Replaces = append(description.Replaces, p.parts[partKey{key.namespace, selection}].name)
 	}
-	part := p.newPartition(described, p.forbidden)
-	part.Replaces = joined
+	part := p.newPartition(description, p.forbidden)
+	part.Replaces = replacedSelections
 	part.State = p.restoredState
-	return plannedPart{part, described.Name}
+	return plannedPart{part, description.Name}
 }
 
 // partIn reports whether one of the parts is in a namespace.
@@ -106,8 +106,8 @@ func (p *plan) names() []string {
 	return names
 }
 
-// set returns the parts.
-func (p *plan) set() []informer.Partition {
+// partitions returns the parts.
+func (p *plan) partitions() []informer.Partition {
 	parts := make([]informer.Partition, 0, len(p.parts))
 	for _, part := range p.parts {
 		parts = append(parts, part.Partition)

@@ -63,7 +63,7 @@ func (f *Follower) serveRanges(ctx context.Context, p *plan, listed func()) {
 			changed := p.update(f.Namespaces.requested())
 			f.Health.SetPartitions(p.names(), "", requests.ReasonNone, nil)
 			if changed {
-				return p.set(), true
+				return p.partitions(), true
 			}
 			select {
 			case <-f.Shard.changes():
@@ -85,9 +85,9 @@ func (f *Follower) parts(g *incarnation) []informer.Partition {
 		parts[0].Namespace = "" // it is the only part
 		return parts
 	}
-	past := f.restoredStateOfEach(g)
+	restored := f.restoredStateOfEach(g)
 	for k := range parts {
-		parts[k].State = past
+		parts[k].State = restored
 	}
 	return parts
 }
@@ -122,7 +122,7 @@ func (f *Follower) newPartition(p Part, forbidden func(error)) informer.Partitio
 	part := informer.Partition{Namespace: p.Namespace, ListerWatcher: f.Requests.ListWatch(p, forbidden)}
 	if p.Selection != nil {
 		part.Selection, part.OnListed = p.Selection,
-			func(ordered bool) { f.Shard.listed(p.Selection, ordered) }
+			func(ordered bool) { f.Shard.recordListed(p.Selection, ordered) }
 	}
 	return part
 }
@@ -173,10 +173,11 @@ func (f *Follower) serveEach(ctx context.Context, g *incarnation, listed func(),
 	defer namespaces.Release()
 	each := &eachNamespace{
 		plan: &plan{Follower: f, incarnation: g,
-			restoredState: f.restoredStateOfEach(g)}, all: namespaces, listAllowed: allowed, refusal: refusal,
+			restoredState: f.restoredStateOfEach(g)}, namespaces: namespaces, listAllowed: allowed,
+		refusal: refusal,
 		changed: make(chan struct{}, 1),
 	}
-	defer namespaces.Notify(each.notify)()
+	defer namespaces.Notify(each.namespacesChanged)()
 	if f.Shard != nil {
 		defer f.Shard.removeParts()
 	}

@@ -18,9 +18,8 @@ type Shard struct {
 	// notify is called, without locks, when the result of State changes.
 	notify func()
 	// changed has an element when the set of parts may have to change.
-	changed chan struct{}
-	// dropped counts received objects outside of the shard.
-	dropped atomic.Int64
+	changed        chan struct{}
+	droppedObjects atomic.Int64
 
 	mu struct {
 		sync.Mutex
@@ -87,7 +86,7 @@ func (s *Shard) changes() <-chan struct{} {
 }
 
 // Dropped returns the number of received objects outside of the shard.
-func (s *Shard) Dropped() int64 { return s.dropped.Load() }
+func (s *Shard) Dropped() int64 { return s.droppedObjects.Load() }
 
 // State returns the state of the shard.
 func (s *Shard) State() status.Shard {
@@ -116,16 +115,16 @@ func (s *Shard) State() status.Shard {
 	return state
 }
 
-// listed records that a part has been listed. ordered states that it can be joined with others.
-func (s *Shard) listed(selection *requests.Selection, ordered bool) {
+// recordListed records that a part has been listed. ordered states that it can be joined with others.
+func (s *Shard) recordListed(selection *requests.Selection, ordered bool) {
 	s.mu.Lock()
 	p, ok := s.mu.parts[selection]
-	news := ok && !p.listed
+	stateChanged := ok && !p.listed
 	if ok {
 		p.listed, p.ordered = true, ordered
 	}
 	s.mu.Unlock()
-	if news {
+	if stateChanged {
 		s.wake()
 		s.notify()
 	}
@@ -169,7 +168,7 @@ func (s *Shard) selections(namespaces []string) map[string]map[*requests.Selecti
 	}
 	for namespace, selections := range all {
 		if missing := desired.Minus(followed[namespace]); len(missing) > 0 {
-			selection := requests.NewSelection(s.key, missing, s.notify, &s.dropped)
+			selection := requests.NewSelection(s.key, missing, s.notify, &s.droppedObjects)
 			s.mu.parts[selection] = &shardPart{namespace: namespace}
 			selections[selection] = nil
 		}

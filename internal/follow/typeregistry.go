@@ -12,15 +12,14 @@ import (
 // TypeRegistry stores the types last reported by a source of types, and notifies waiters of changes of a
 // type. It is safe for concurrent use.
 type TypeRegistry struct {
-	// completed is called when the source has reported all types.
-	completed func()
+	onComplete func()
 
 	mu struct {
 		sync.Mutex
 		types map[schema.GroupResource]typesource.Type
 		// watchers are called after each change.
 		watchers map[schema.GroupResource][]*func()
-		news     map[schema.GroupResource]chan struct{} // closed and removed at the next change
+		changes  map[schema.GroupResource]chan struct{} // closed and removed at the next change
 		unknown  map[schema.GroupVersion]error          // group versions that could not be discovered
 		complete bool
 	}
@@ -28,13 +27,13 @@ type TypeRegistry struct {
 
 var _ typesource.Listener = (*TypeRegistry)(nil)
 
-// NewTypeRegistry returns an empty registry. completed is called, without locks, when the source has reported
-// all types.
+// NewTypeRegistry returns an empty registry. onComplete is called, without locks, when the source has
+// reported all types.
 func NewTypeRegistry(completed func()) *TypeRegistry {
-	b := &TypeRegistry{completed: completed}
+	b := &TypeRegistry{onComplete: completed}
 	b.mu.types = map[schema.GroupResource]typesource.Type{}
 	b.mu.watchers = map[schema.GroupResource][]*func(){}
-	b.mu.news = map[schema.GroupResource]chan struct{}{}
+	b.mu.changes = map[schema.GroupResource]chan struct{}{}
 	return b
 }
 
@@ -43,12 +42,12 @@ func (b *TypeRegistry) get(gr schema.GroupResource) (*typeState, <-chan struct{}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t, exists := b.mu.types[gr]
-	news, ok := b.mu.news[gr]
+	changed, ok := b.mu.changes[gr]
 	if !ok {
-		news = make(chan struct{})
-		b.mu.news[gr] = news
+		changed = make(chan struct{})
+		b.mu.changes[gr] = changed
 	}
-	return &typeState{Type: t, exists: exists, complete: b.mu.complete, unknown: b.mu.unknown}, news
+	return &typeState{Type: t, exists: exists, complete: b.mu.complete, unknown: b.mu.unknown}, changed
 }
 
 // notify calls changed, without locks, after each change of a type until stop is called. A call may be in
@@ -60,8 +59,8 @@ func (b *TypeRegistry) notify(gr schema.GroupResource, changed func()) (stop fun
 	return func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		left := slices.DeleteFunc(b.mu.watchers[gr], func(f *func()) bool { return f == &changed })
-		if b.mu.watchers[gr] = left; len(left) == 0 {
+		remaining := slices.DeleteFunc(b.mu.watchers[gr], func(f *func()) bool { return f == &changed })
+		if b.mu.watchers[gr] = remaining; len(remaining) == 0 {
 			delete(b.mu.watchers, gr)
 		}
 	}
@@ -84,7 +83,7 @@ func (b *TypeRegistry) SetUnknown(unknown map[schema.GroupVersion]error) {
 
 // SetComplete implements typesource.Listener.
 func (b *TypeRegistry) SetComplete() {
-	defer b.completed()
+	defer b.onComplete()
 	b.changeAll(func() { b.mu.complete = true })
 }
 
@@ -93,14 +92,14 @@ func (b *TypeRegistry) changeAll(set func()) {
 	b.mu.Lock()
 	set()
 	var changed []func()
-	for gr := range b.mu.news {
+	for gr := range b.mu.changes {
 		b.wakeLocked(gr)
 	}
 	for gr := range b.mu.watchers {
 		changed = append(changed, b.watchersLocked(gr)...)
 	}
 	b.mu.Unlock()
-	call(changed)
+	callAll(changed)
 }
 
 // change changes the state of a type and wakes its waiters.
@@ -110,13 +109,13 @@ func (b *TypeRegistry) change(gr schema.GroupResource, set func()) {
 	b.wakeLocked(gr)
 	changed := b.watchersLocked(gr)
 	b.mu.Unlock()
-	call(changed)
+	callAll(changed)
 }
 
 func (b *TypeRegistry) wakeLocked(gr schema.GroupResource) {
-	if news, ok := b.mu.news[gr]; ok {
-		close(news)
-		delete(b.mu.news, gr)
+	if changed, ok := b.mu.changes[gr]; ok {
+		close(changed)
+		delete(b.mu.changes, gr)
 	}
 }
 
@@ -128,7 +127,7 @@ func (b *TypeRegistry) watchersLocked(gr schema.GroupResource) []func() {
 	return watchers
 }
 
-func call(functions []func()) {
+func callAll(functions []func()) {
 	for _, f := range functions {
 		f()
 	}

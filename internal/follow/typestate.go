@@ -72,7 +72,7 @@ func (s *typeState) runnable(
 			return "", requests.ReasonGroupUnknown, cause
 		}
 	}
-	if waits == requests.ReasonNone && namespaces.Limited() && !s.Namespaced {
+	if waits == requests.ReasonNone && namespaces.IsLimited() && !s.Namespaced {
 		return "", requests.ReasonScopeConflict, nil
 	}
 	return version, waits, nil
@@ -80,11 +80,11 @@ func (s *typeState) runnable(
 
 // endReason returns why an incarnation must end, whatever its version. A type that is no longer established
 // still has its objects, so only permanent changes end an incarnation.
-func (s *typeState) endReason(was identity) requests.Reason {
+func (s *typeState) endReason(earlier identity) requests.Reason {
 	switch {
 	case !s.exists:
 		return requests.ReasonNotInstalled
-	case !identityOf(&s.Type).matches(was):
+	case !identityOf(&s.Type).matches(earlier):
 		return requests.ReasonReplaced
 	}
 	return requests.ReasonNone

@@ -33,10 +33,9 @@ type Aggregator struct {
 		// totals of the members, so that a change of one member does not visit all.
 		totals totals
 		// typesKnown is set once the source of types has reported all types, or if there is no source.
-		typesKnown bool
-		// reached is set after the first response of a server.
-		reached    bool
-		conditions map[ConditionType]Condition
+		typesKnown    bool
+		serverReached bool
+		conditions    map[ConditionType]Condition
 		// expected are the required types, including those without an informer.
 		expected []schema.GroupVersionResource
 	}
@@ -53,14 +52,14 @@ type member struct {
 	// required states that the factory is not ready without the type.
 	required bool
 	impact   impact
-	// counted states that it is one of the aggregator's members and included in the totals.
-	counted bool
+	// inTotals states that it is one of the aggregator's members and included in the totals.
+	inTotals bool
 }
 
 // totals counts the informers that affect conditions.
 type totals struct {
-	refused, unreachable, notReady int
-	types                          map[schema.GroupVersionResource]int
+	rejected, unreachable, notReady int
+	types                           map[schema.GroupVersionResource]int
 }
 
 var _ observer = (*member)(nil)
@@ -91,7 +90,7 @@ func (b *Aggregator) Join(h *Health) {
 	defer b.mu.Unlock()
 	at, _ := slices.BinarySearchFunc(b.mu.members, m, compareMembers)
 	b.mu.members = slices.Insert(b.mu.members, at, m)
-	m.counted = true
+	m.inTotals = true
 	m.addLocked(1)
 	b.notifyLocked(func(l *Listener) []func() { return stateChanged(l, m.unknown(), *m.status) })
 	b.updateConditionsLocked()
@@ -163,7 +162,7 @@ func (m *member) changed(before, after *Status) {
 	b.notifyLocked(func(l *Listener) []func() { return stateChanged(l, *before, *after) })
 	if after.State == StateStopped {
 		m.addLocked(-1)
-		m.counted = false
+		m.inTotals = false
 		b.mu.members = slices.DeleteFunc(b.mu.members, func(other *member) bool { return other == m })
 	}
 	b.updateConditionsLocked()
@@ -186,8 +185,8 @@ func (m *member) answered(verb requests.Verb, reason requests.Reason, err error)
 			Err: err, Time: b.now()}
 		b.notifyLocked(func(l *Listener) []func() { return requestFailed(l, f) })
 	}
-	if reason != requests.ReasonUnreachable && !b.mu.reached {
-		b.mu.reached = true
+	if reason != requests.ReasonUnreachable && !b.mu.serverReached {
+		b.mu.serverReached = true
 		b.updateConditionsLocked()
 	}
 }
@@ -216,12 +215,12 @@ func (m *member) changeLocked(change func()) {
 
 // addLocked adds an informer to the totals, or with times = -1 removes it.
 func (m *member) addLocked(times int) {
-	if !m.counted {
+	if !m.inTotals {
 		return
 	}
 	totals := &m.aggregator.mu.totals
-	if m.impact.refused.err != nil {
-		totals.refused += times
+	if m.impact.rejected.err != nil {
+		totals.rejected += times
 	}
 	if m.impact.unreachable.err != nil {
 		totals.unreachable += times

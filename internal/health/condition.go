@@ -52,18 +52,18 @@ func (b *Aggregator) updateConditionsLocked() {
 }
 
 func (b *Aggregator) authenticatedLocked() Condition {
-	c := Condition{Type: status.ConditionAuthenticated, Status: contacted(b.mu.reached)}
-	return falseIfAny(c, b.mu.totals.refused, b.mu.members,
-		func(m *member) problem { return m.impact.refused })
+	c := Condition{Type: status.ConditionAuthenticated, Status: contactStatus(b.mu.serverReached)}
+	return falseIfAny(c, b.mu.totals.rejected, b.mu.members,
+		func(m *member) problem { return m.impact.rejected })
 }
 
 func (b *Aggregator) reachableLocked() Condition {
-	c := Condition{Type: status.ConditionReachable, Status: contacted(b.mu.reached)}
+	c := Condition{Type: status.ConditionReachable, Status: contactStatus(b.mu.serverReached)}
 	return falseIfAny(c, b.mu.totals.unreachable, b.mu.members,
 		func(m *member) problem { return m.impact.unreachable })
 }
 
-func contacted(reached bool) metav1.ConditionStatus {
+func contactStatus(reached bool) metav1.ConditionStatus {
 	if reached {
 		return metav1.ConditionTrue
 	}

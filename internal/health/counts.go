@@ -22,12 +22,11 @@ type Counts struct {
 
 // counts is the compact form of Counts: without a map for the few verbs of a type.
 type counts struct {
-	requests []verbCount
-	failures map[status.RequestFailureKind]int64 // nil without failures
-	lists    int64
-	listTime time.Duration
-	// accepted counts the requests that the server accepted.
-	accepted int64
+	requests         []verbCount
+	failures         map[status.RequestFailureKind]int64 // nil without failures
+	lists            int64
+	listTime         time.Duration
+	acceptedRequests int64
 }
 
 type verbCount struct {
@@ -35,7 +34,7 @@ type verbCount struct {
 	sent int64
 }
 
-func (c *counts) sent(verb requests.Verb) {
+func (c *counts) countRequest(verb requests.Verb) {
 	name := verb.String()
 	for i := range c.requests {
 		if c.requests[i].verb == name {
@@ -46,7 +45,7 @@ func (c *counts) sent(verb requests.Verb) {
 	c.requests = append(c.requests, verbCount{name, 1})
 }
 
-func (c *counts) failed(verb requests.Verb, reason requests.Reason) {
+func (c *counts) countFailure(verb requests.Verb, reason requests.Reason) {
 	if c.failures == nil {
 		c.failures = map[status.RequestFailureKind]int64{}
 	}
@@ -70,7 +69,7 @@ func (c *counts) public() Counts {
 func (h *Health) AcceptedRequests() int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.mu.counts.accepted
+	return h.mu.counts.acceptedRequests
 }
 
 // Counts returns the counters.

@@ -37,10 +37,10 @@ type Health struct {
 		required bool
 		// watchers are called with each new status after the observer, in the same way.
 		watchers []*watcher
-		// timer calls check at armed, which is zero if the timer is not set. It may fire too early, but not
+		// timer calls check at timerAt, which is zero if the timer is not set. It may fire too early, but not
 		// too late.
-		timer *time.Timer
-		armed time.Time
+		timer   *time.Timer
+		timerAt time.Time
 	}
 }
 
@@ -129,8 +129,8 @@ func (h *Health) SetPartitions(parts []string, namespaces string, reason request
 		if !f.running {
 			return
 		}
-		f.parts.keep(known)
-		f.empty = len(known) == 0
+		f.parts.retain(known)
+		f.selectsNothing = len(known) == 0
 		if reason != requests.ReasonNone {
 			f.parts.recordUnknownNamespaces(namespaces, problem{reason: reason, since: h.now(), err: err})
 		}
@@ -146,8 +146,9 @@ func (h *Health) Synced(incarnation int) {
 	})
 }
 
-// Resuming records whether the cache serves restored objects before an incarnation has stored its first list.
-func (h *Health) Resuming(incarnation int, resuming bool) {
+// SetResuming records whether the cache serves restored objects before an incarnation has stored its first
+// list.
+func (h *Health) SetResuming(incarnation int, resuming bool) {
 	h.update(func(f *observations, s *Status) {
 		if s.Incarnation == incarnation {
 			f.resuming = resuming
@@ -164,10 +165,10 @@ func (h *Health) UpdateShard(now func() status.Shard) {
 	})
 }
 
-// Gone records that the incarnation has ended with its type.
-func (h *Health) Gone(reason requests.Reason) {
+// SetGone records that the incarnation has ended with its type.
+func (h *Health) SetGone(reason requests.Reason) {
 	h.update(func(f *observations, _ *Status) {
-		*f = observations{started: true, gone: true, reason: reason,
+		*f = observations{started: true, typeGone: true, reason: reason,
 			exists: f.exists}
 	})
 }
@@ -184,7 +185,7 @@ func (h *Health) Pending(reason requests.Reason, cause error) {
 func (h *Health) check() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.mu.armed = time.Time{}
+	h.mu.timerAt = time.Time{}
 	h.deriveLocked(h.now())
 }
 
@@ -209,12 +210,12 @@ func (h *Health) deriveLocked(now time.Time) {
 	s.Reason, s.LastError, s.Message, s.Stale = c.reason, c.err, f.message(c), f.stale(now)
 	s.Resuming = f.servesRestored()
 	h.armLocked(f.deadline(now), now)
-	if effect := f.impact(); effect.refused.differs(h.mu.impact.refused) ||
-		effect.unreachable.differs(h.mu.impact.unreachable) {
-		h.mu.impact = effect
-		h.observer.impactChanged(effect)
+	if impact := f.impact(); impact.rejected.differs(h.mu.impact.rejected) ||
+		impact.unreachable.differs(h.mu.impact.unreachable) {
+		h.mu.impact = impact
+		h.observer.impactChanged(impact)
 	}
-	if before := h.mu.published; changed(s, before) {
+	if before := h.mu.published; statusDiffers(s, before) {
 		h.publishLocked()
 		h.wakeLocked()
 		h.observer.changed(before, h.mu.published)
@@ -271,11 +272,11 @@ func (h *Health) armLocked(at, now time.Time) {
 	switch {
 	case h.mu.observations.stopped && h.mu.timer != nil:
 		h.mu.timer.Stop()
-	case at.IsZero(), !h.mu.armed.IsZero() && !h.mu.armed.After(at):
+	case at.IsZero(), !h.mu.timerAt.IsZero() && !h.mu.timerAt.After(at):
 	case h.mu.timer == nil:
-		h.mu.armed, h.mu.timer = at, time.AfterFunc(at.Sub(now), h.check)
+		h.mu.timerAt, h.mu.timer = at, time.AfterFunc(at.Sub(now), h.check)
 	default:
-		h.mu.armed = at
+		h.mu.timerAt = at
 		h.mu.timer.Reset(at.Sub(now))
 	}
 }
@@ -303,5 +304,5 @@ func (noObserver) requiredChanged(bool)                           {}
 func (h *Health) NextTimer() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.mu.armed
+	return h.mu.timerAt
 }

@@ -61,7 +61,7 @@ func TestState(t *testing.T) {
 		s.list, s.waitingSince = problem{reason: requests.ReasonRequestFailed, failures: 1, since: at}, at
 	}
 	opened := func(after time.Duration) func(*observations, *part) {
-		return func(_ *observations, s *part) { s.opened = begun.Add(after) }
+		return func(_ *observations, s *part) { s.watchOpenedAt = begun.Add(after) }
 	}
 	elsewhere := func(r requests.Reason) func(*observations, *part) {
 		return func(f *observations, _ *part) {
@@ -92,7 +92,7 @@ func TestState(t *testing.T) {
 		{"stopped", with(synced, stopped), 0, StateStopped, false, true, 0},
 		{"stopped while failing", with(synced, stopped, failed(9, requests.ReasonForbidden)), 0, StateStopped,
 			true, true, 0},
-		{"gone", observations{started: true, gone: true, reason: requests.ReasonNotInstalled}, 0, StateGone,
+		{"gone", observations{started: true, typeGone: true, reason: requests.ReasonNotInstalled}, 0, StateGone,
 			false, false, 0},
 
 		{"asked and not answered yet", with(waiting), 9 * time.Second, StateSyncing, false, false,
@@ -163,7 +163,7 @@ func TestState(t *testing.T) {
 			true, 10 * time.Second},
 		{"nothing is read", observations{started: true, running: true, synced: true}, 0, StateSyncing,
 			true, false, 0},
-		{"nothing is to be read", observations{started: true, running: true, synced: true, empty: true}, 0,
+		{"nothing is to be read", observations{started: true, running: true, synced: true, selectsNothing: true}, 0,
 			StateSynced, false, true, 0},
 		{"unknown namespaces", with(missing(requests.ReasonRequestFailed)), 0, StateSyncing, false, false,
 			10 * time.Second},
@@ -413,7 +413,7 @@ func TestLateReports(t *testing.T) {
 	h := New(widgets, "", time.Now)
 	h.Started()
 	first := h.Begin("", "1")
-	h.Gone(requests.ReasonNotInstalled)
+	h.SetGone(requests.ReasonNotInstalled)
 	r := h.Reporter(1, "")
 	r.RequestStarted(requests.VerbList)
 	r.RequestEnded(requests.VerbList, errRefused)

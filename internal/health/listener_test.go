@@ -99,7 +99,7 @@ func TestListenerOrder(t *testing.T) {
 	h.Synced(1)
 	r.RequestEnded(requests.VerbWatch, serverError(410))
 	r.RequestEnded(requests.VerbList, nil)
-	h.Gone(requests.ReasonNotInstalled)
+	h.SetGone(requests.ReasonNotInstalled)
 	h.Begin("", "2")
 	h.Stopped("")
 	e.expect("a life", d, l,
@@ -124,7 +124,7 @@ func TestResumingIncarnation(t *testing.T) {
 	d, l := e.listen()
 	h.Started()
 	h.Begin("", "1")
-	h.Resuming(1, true)
+	h.SetResuming(1, true)
 	e.expect("shown", d, l,
 		"widgets:  -> Pending ", "Authenticated:  -> Unknown ", "Reachable:  -> Unknown ", "Ready:  -> True ",
 		"TypesKnown:  -> True ",
@@ -272,12 +272,12 @@ func TestConditions(t *testing.T) {
 	waiting := "Ready=False : gadgets.v1.example.com: Syncing: waiting for the first list"
 	check("types known", "Authenticated=Unknown", "Reachable=Unknown", waiting, "TypesKnown=True")
 
-	for range FailuresUntilDegraded {
+	for range MinFailuresForDegraded {
 		second.RequestEnded(requests.VerbList, errRefused)
 	}
 	refused := "Reachable=False Unreachable: " + errRefused.Error()
 	check("one unreachable", "Authenticated=Unknown", refused, waiting, "TypesKnown=True")
-	for range FailuresUntilDegraded {
+	for range MinFailuresForDegraded {
 		first.RequestEnded(requests.VerbList, errRefused)
 	}
 	check("both unreachable", "Authenticated=Unknown", "Reachable=False Unreachable: 2 of 2 types: "+
@@ -302,7 +302,7 @@ func TestConditions(t *testing.T) {
 	second.RequestEnded(requests.VerbList, serverError(401))
 	check("refused", "Authenticated=False Unauthorized: "+denied, "Reachable=True", "Ready=True",
 		"TypesKnown=True")
-	two.Gone(requests.ReasonNotInstalled)
+	two.SetGone(requests.ReasonNotInstalled)
 	check("a type that is gone has no say", "Authenticated=True", "Reachable=True", "Ready=True",
 		"TypesKnown=True")
 	second.RequestEnded(requests.VerbList, serverError(401))
@@ -311,7 +311,7 @@ func TestConditions(t *testing.T) {
 	check("late news of an incarnation that is over has none", "Authenticated=True", "Reachable=True",
 		"Ready=True", "TypesKnown=True")
 	a, b := two.Reporter(2, "a"), two.Reporter(2, "b")
-	for range FailuresUntilDegraded {
+	for range MinFailuresForDegraded {
 		a.RequestEnded(requests.VerbWatch, errRefused)
 	}
 	b.RequestEnded(requests.VerbList, serverError(401))

@@ -14,15 +14,15 @@ import (
 // come once a minute at best, and from some servers never. The transport, or a silence that is too long, ends
 // a watch on a dead connection, and the next request fails.
 const (
-	// FailuresUntilDegraded is the number of consecutive failures that degrade an informer before its first
+	// MinFailuresForDegraded is the number of consecutive failures that degrade an informer before its first
 	// list.
-	FailuresUntilDegraded = 3
-	// SyncPatience is how long contact can be awaited before the first list.
-	SyncPatience = 10 * time.Second
-	// ContactPatience is how long contact can be awaited after the first list, and how long watches can fail
+	MinFailuresForDegraded = 3
+	// SyncTimeout is how long contact can be awaited before the first list.
+	SyncTimeout = 10 * time.Second
+	// ContactTimeout is how long contact can be awaited after the first list, and how long watches can fail
 	// while lists succeed. It is also how long a 404 for an existing type is explained by a lagging API
 	// server.
-	ContactPatience = 30 * time.Second
+	ContactTimeout = 30 * time.Second
 )
 
 // observations are the input from which a state is derived.
@@ -30,8 +30,8 @@ type observations struct {
 	started, stopped bool
 	// end is the message of Stopped.
 	end string
-	// running is set while an incarnation runs; gone between its end and the next state.
-	running, gone bool
+	// running is set while an incarnation runs; typeGone between its end and the next state.
+	running, typeGone bool
 	// reason is why no incarnation runs, or why the last one ended.
 	reason requests.Reason
 	// err is the cause of reason. Optional.
@@ -43,13 +43,13 @@ type observations struct {
 	// exists is set while a source of types reports the type.
 	exists bool
 	parts  parts
-	// empty is set if there is nothing to read, and thus no partition.
-	empty bool
+	// selectsNothing is set if there is nothing to read, and thus no partition.
+	selectsNothing bool
 }
 
-// covered reports whether everything selected is read. An incarnation without partitions is not synced unless
-// there is nothing to read, because its cache receives no events.
-func (f observations) covered() bool { return f.empty || f.parts.hasAny() }
+// hasPartitions reports whether everything selected is read. An incarnation without partitions is not synced
+// unless there is nothing to read, because its cache receives no events.
+func (f observations) hasPartitions() bool { return f.selectsNothing || f.parts.hasAny() }
 
 // problem is the current failure of one kind of request; zero without one.
 type problem struct {
@@ -73,13 +73,13 @@ func (f observations) state(now time.Time) State {
 	switch {
 	case f.stopped:
 		return StateStopped
-	case f.gone:
+	case f.typeGone:
 		return StateGone
 	case !f.started, !f.running:
 		return StatePending
 	case f.degraded(now):
 		return StateDegraded
-	case f.synced && f.covered():
+	case f.synced && f.hasPartitions():
 		return StateSynced
 	case !f.synced && f.resuming:
 		return StateResuming
@@ -113,7 +113,7 @@ func (f observations) degrades(p *part, now time.Time) bool {
 	case t.reason == requests.ReasonNotFound:
 		return false // another API server lags behind
 	}
-	return f.overdue(p, now) || !f.synced && t.failures >= FailuresUntilDegraded
+	return f.overdue(p, now) || !f.synced && t.failures >= MinFailuresForDegraded
 }
 
 // degradesImmediately reports whether a problem is not expected to pass soon.
@@ -127,13 +127,13 @@ func degradesImmediately(reason requests.Reason) bool {
 	return false
 }
 
-// hasLastingProblem reports whether a lasting problem of the partition is older than ContactPatience.
+// hasLastingProblem reports whether a lasting problem of the partition is older than ContactTimeout.
 func (p *part) hasLastingProblem(now time.Time) bool {
 	return slices.ContainsFunc(p.lastingProblems(now),
-		func(t problem) bool { return hasPassed(now, t.since.Add(ContactPatience)) })
+		func(t problem) bool { return hasPassed(now, t.since.Add(ContactTimeout)) })
 }
 
-// lastingProblems returns the problems that degrade the informer if they last for ContactPatience: the type
+// lastingProblems returns the problems that degrade the informer if they last for ContactTimeout: the type
 // is not found, or there is no watch. Lists do not make up for a missing watch.
 func (p *part) lastingProblems(now time.Time) []problem {
 	var lasting []problem
@@ -155,9 +155,9 @@ func (f observations) overdue(p *part, now time.Time) bool {
 
 func (f observations) contactTimeout() time.Duration {
 	if f.synced {
-		return ContactPatience
+		return ContactTimeout
 	}
-	return SyncPatience
+	return SyncTimeout
 }
 
 // stale reports whether a filled cache may be outdated.
@@ -167,7 +167,7 @@ func (f observations) stale(now time.Time) bool {
 		return false
 	case !f.synced:
 		return f.servesRestored()
-	case !f.covered():
+	case !f.hasPartitions():
 		return true
 	}
 	for _, p := range f.parts.withProblems {
@@ -193,8 +193,8 @@ func (p *part) problem(now time.Time) problem {
 // problems returns the problems of lists and of watches. A problem that ends watches soon is over when a
 // watch has lasted.
 func (p *part) problems(now time.Time) (list, watch problem) {
-	if requests.EndsWatches(p.watch.reason) && !p.opened.IsZero() &&
-		hasPassed(now, p.opened.Add(requests.ShortWatch)) {
+	if requests.EndsWatches(p.watch.reason) && !p.watchOpenedAt.IsZero() &&
+		hasPassed(now, p.watchOpenedAt.Add(requests.ShortWatch)) {
 		return p.list, problem{}
 	}
 	return p.list, p.watch
@@ -279,7 +279,7 @@ func (f observations) message(c requestProblem) string {
 		return requests.Explain(f.reason)
 	case c.reason != requests.ReasonNone:
 		return c.String()
-	case f.synced && f.covered():
+	case f.synced && f.hasPartitions():
 		return ""
 	case !f.synced && f.resuming:
 		return "serving restored objects until they are confirmed"
@@ -303,10 +303,10 @@ func (f observations) deadline(now time.Time) time.Time {
 	for _, p := range f.parts.withProblems {
 		consider(p.waitingSince, f.contactTimeout())
 		for _, t := range p.lastingProblems(now) {
-			consider(t.since, ContactPatience)
+			consider(t.since, ContactTimeout)
 		}
 		if requests.EndsWatches(p.watch.reason) {
-			consider(p.opened, requests.ShortWatch)
+			consider(p.watchOpenedAt, requests.ShortWatch)
 		}
 	}
 	return next
@@ -317,8 +317,8 @@ func hasPassed(now, at time.Time) bool { return !now.Before(at) }
 
 // impact is the effect of an informer's requests on the factory's conditions.
 type impact struct {
-	// unreachable and refused are problems with the connection and with the credentials; zero without one.
-	unreachable, refused problem
+	// unreachable and rejected are problems with the connection and with the credentials; zero without one.
+	unreachable, rejected problem
 }
 
 // impact returns the impact of the current partitions; the first by name wins.
@@ -329,8 +329,8 @@ func (f observations) impact() impact {
 		if t := p.unreachable(); t.err != nil && (s.unreachable.err == nil || name < unreachable) {
 			s.unreachable, unreachable = t, name
 		}
-		if t := p.refused(); t.err != nil && (s.refused.err == nil || name < refused) {
-			s.refused, refused = t, name
+		if t := p.accessRejected(); t.err != nil && (s.rejected.err == nil || name < refused) {
+			s.rejected, refused = t, name
 		}
 	}
 	return s
@@ -343,15 +343,15 @@ func (p *part) unreachable() problem {
 		if t.reason != requests.ReasonUnreachable {
 			continue
 		}
-		if failures += t.repeats; failures >= FailuresUntilDegraded {
+		if failures += t.repeats; failures >= MinFailuresForDegraded {
 			return t
 		}
 	}
 	return problem{}
 }
 
-// refused returns the problem of a partition if the server rejects its credentials.
-func (p *part) refused() problem {
+// accessRejected returns the problem of a partition if the server rejects its credentials.
+func (p *part) accessRejected() problem {
 	for _, t := range []problem{p.list, p.watch} {
 		if t.reason == requests.ReasonUnauthorized {
 			return t

@@ -27,9 +27,9 @@ type part struct {
 	relist requests.RelistReason
 	// listed is set after the first accepted list.
 	listed bool
-	// opened is the time since which a watch is open. It is zero after a watch failed or was closed
+	// watchOpenedAt is the time since which a watch is open. It is zero after a watch failed or was closed
 	// immediately.
-	opened time.Time
+	watchOpenedAt time.Time
 	// throttled is set after Throttled, because the same 429 may also be reported by RequestEnded.
 	throttled bool
 	// beforeWatch is the record before the last accepted watch, while that has not received an event;
@@ -37,8 +37,8 @@ type part struct {
 	beforeWatch *beforeWatch
 	// incomplete marks the partition that represents unknown namespaces.
 	incomplete bool
-	// sentBack counts consecutive answers that cause a relist, without an event of a watch in between.
-	sentBack streak
+	// relistAnswers counts consecutive answers that cause a relist, without an event of a watch in between.
+	relistAnswers streak
 }
 
 // beforeWatch is the record before a watch was accepted.
@@ -115,12 +115,12 @@ func (p *parts) update(one *part) {
 		p.withProblems[one.name] = one
 	case p.withProblems != nil:
 		delete(p.withProblems, one.name)
-		p.forgetWell()
+		p.forgetHealthy()
 	}
 }
 
-// forgetWell frees an empty map, because nearly all types have no problems.
-func (p *parts) forgetWell() {
+// forgetHealthy frees an empty map, because nearly all types have no problems.
+func (p *parts) forgetHealthy() {
 	if len(p.withProblems) == 0 {
 		p.withProblems = nil
 	}
@@ -140,13 +140,13 @@ func (p *parts) get(name string) *part {
 // has reports whether the partition is the current one with its name.
 func (p *parts) has(one *part) bool { return p.get(one.name) == one }
 
-// keep removes all partitions except those with these names.
-func (p *parts) keep(names map[string]bool) {
+// retain removes all partitions except those with these names.
+func (p *parts) retain(names map[string]bool) {
 	other := func(name string, _ *part) bool { return !names[name] }
 	if p.only != nil && !names[p.only.name] {
 		p.only = nil
 	}
 	maps.DeleteFunc(p.all, other)
 	maps.DeleteFunc(p.withProblems, other)
-	p.forgetWell()
+	p.forgetHealthy()
 }

@@ -55,7 +55,7 @@ func (r Reporter) countsLocked() bool {
 // waiting for limits of requests.
 func (r Reporter) RequestStarted(verb requests.Verb) {
 	r.update(func(p *part, _ *Status, now time.Time) {
-		r.mu.counts.sent(verb)
+		r.mu.counts.countRequest(verb)
 		if p.waitingSince.IsZero() {
 			p.waitingSince = now
 		}
@@ -70,11 +70,11 @@ func (r Reporter) RequestEnded(verb requests.Verb, err error) {
 	reason := requests.ReasonOf(err)
 	r.update(func(p *part, status *Status, now time.Time) {
 		if reason != requests.ReasonNone && !(p.throttled && reason == requests.ReasonThrottled) {
-			r.mu.counts.failed(verb, reason)
+			r.mu.counts.countFailure(verb, reason)
 		}
 		p.throttled = false
 		if err == nil {
-			r.mu.counts.accepted++
+			r.mu.counts.acceptedRequests++
 			p.beforeWatch = nil
 			if verb.Watches() {
 				p.beforeWatch = &beforeWatch{p.list, p.watch, p.waitingSince, status.LastContact, now}
@@ -120,7 +120,7 @@ func (r Reporter) acceptLocked(p *part, verb requests.Verb, now time.Time) {
 func (r Reporter) failLocked(p *part, verb requests.Verb, reason requests.Reason, err error, now time.Time) {
 	if reason == requests.ReasonNone {
 		p.relist = requests.RelistReasonOf(err)
-		if p.sentBack.count(now) < FailuresUntilDegraded {
+		if p.relistAnswers.count(now) < MinFailuresForDegraded {
 			p.waitingSince = time.Time{} // an answer that is part of the protocol
 			return
 		}
@@ -130,7 +130,7 @@ func (r Reporter) failLocked(p *part, verb requests.Verb, reason requests.Reason
 		p.relist = requests.RelistReasonOf(err)
 	}
 	if verb.Watches() {
-		p.opened = time.Time{}
+		p.watchOpenedAt = time.Time{}
 	}
 	p.clearListProblems(verb)
 	p.clearDisproved(reason)
@@ -138,7 +138,7 @@ func (r Reporter) failLocked(p *part, verb requests.Verb, reason requests.Reason
 	if t.reason != reason {
 		t.since, t.repeats = now, 0
 	}
-	t.failures = max(t.failures+1, p.sentBack.length)
+	t.failures = max(t.failures+1, p.relistAnswers.length)
 	t.repeats++
 	t.reason, t.err = reason, err
 	if p.waitingSince.IsZero() && reason != requests.ReasonWatchClosed { // which is contact
@@ -150,10 +150,10 @@ func (r Reporter) failLocked(p *part, verb requests.Verb, reason requests.Reason
 // watch did not fail, it has lasted, so that watches are no longer closed immediately.
 func (r Reporter) WatchOpened() {
 	r.update(func(p *part, _ *Status, now time.Time) {
-		if requests.EndsWatches(p.watch.reason) && !p.opened.IsZero() {
+		if requests.EndsWatches(p.watch.reason) && !p.watchOpenedAt.IsZero() {
 			p.watch = problem{}
 		}
-		p.opened = now
+		p.watchOpenedAt = now
 	})
 }
 
@@ -197,7 +197,7 @@ func (p *part) clearListProblems(verb requests.Verb) {
 // Throttled records that the server answered a request with 429, and that the client will repeat it.
 func (r Reporter) Throttled(verb requests.Verb) {
 	r.update(func(p *part, _ *Status, now time.Time) {
-		r.mu.counts.failed(verb, requests.ReasonThrottled)
+		r.mu.counts.countFailure(verb, requests.ReasonThrottled)
 		p.throttled = true
 		p.clearListProblems(verb)
 		if t := p.problemOf(verb); t.reason == requests.ReasonNone {
@@ -226,12 +226,13 @@ func (r Reporter) RecordContact(initial bool) {
 	now := r.now()
 	status, p := &r.mu.status, r.part
 	status.LastContact = now
-	p.sentBack.length, p.beforeWatch = 0, nil
+	p.relistAnswers.length, p.beforeWatch = 0, nil
 	if p.isHealthy() && !initial {
 		return
 	}
 	p.waitingSince, p.list = time.Time{}, problem{}
-	if !requests.EndsWatches(p.watch.reason) || !p.opened.IsZero() { // initial events come with every list
+	// initial events come with every list
+	if !requests.EndsWatches(p.watch.reason) || !p.watchOpenedAt.IsZero() {
 		p.watch = problem{}
 	}
 	if initial {

@@ -47,8 +47,8 @@ func countRelist(r *status.Relists, reason requests.RelistReason) {
 	}
 }
 
-// changed reports whether two statuses differ in more than the time of contact.
-func changed(s, other *Status) bool {
+// statusDiffers reports whether two statuses differ in more than the time of contact.
+func statusDiffers(s, other *Status) bool {
 	return s.State != other.State || s.Reason != other.Reason || s.Incarnation != other.Incarnation ||
 		s.Stale != other.Stale || s.Resuming != other.Resuming || s.Terminating != other.Terminating ||
 		s.Shard != other.Shard

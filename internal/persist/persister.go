@@ -25,17 +25,16 @@ import (
 
 // SharedState is the state that the persisters of a factory share.
 type SharedState struct {
-	backend  persistence.Backend
-	cluster  *cluster
-	interval time.Duration
-	// saving holds a token while an informer saves: one saves at a time.
-	saving chan struct{}
+	backend    persistence.Backend
+	cluster    *cluster
+	interval   time.Duration
+	saveTokens chan struct{} // capacity 1: one informer saves at a time
 }
 
 // NewShared returns the shared state for a backend. Content is saved after at most interval.
 func NewShared(backend persistence.Backend, client dynamic.Interface, interval time.Duration) *SharedState {
 	return &SharedState{backend: backend, cluster: newCluster(client), interval: interval,
-		saving: make(chan struct{}, 1)}
+		saveTokens: make(chan struct{}, 1)}
 }
 
 // Source is the informer whose objects are persisted.
@@ -63,10 +62,10 @@ type Persister struct {
 		// saved is the stored content; nil if unknown. restorer belongs to the incarnation that saved it.
 		saved    *content
 		restorer *restorer
-		// answered is the number of answered requests at the last check of the cluster.
-		answered int64
-		// retry is the time of the next attempt after a number of failures.
-		retry    time.Time
+		// answeredRequests is the number of answered requests at the last check of the cluster.
+		answeredRequests int64
+		// retryAt is the time of the next attempt after a number of failures.
+		retryAt  time.Time
 		failures int
 	}
 	// finished makes the holder of the token close the view.
@@ -82,8 +81,8 @@ type Persister struct {
 const (
 	// maxPause is the pause after many failures. After the first failure it is twice the interval.
 	maxPause = 5 * time.Minute
-	// relievePause is the pause after each block in compactBlocks, which takes less than a millisecond.
-	relievePause = 2 * time.Millisecond
+	// blockPause is the pause after each block in compactBlocks, which takes less than a millisecond.
+	blockPause = 2 * time.Millisecond
 )
 
 // DiskTimeout is the time that an informer waits for the backend. Then it continues without persistence until
@@ -149,7 +148,7 @@ func (p *Persister) save() {
 // then.
 func (p *Persister) compactBlocks() {
 	if !p.finished.Load() && p.source.Cache.Store().CompactBlocks() {
-		time.AfterFunc(relievePause, p.compactBlocks)
+		time.AfterFunc(blockPause, p.compactBlocks)
 		return
 	}
 	p.compacting.Store(false)
@@ -157,20 +156,20 @@ func (p *Persister) compactBlocks() {
 
 // release returns the token, and closes the view after Finish.
 func (p *Persister) release() {
-	p.closeFinished()
+	p.closeIfFinished()
 	<-p.token
 	if !p.finished.Load() {
 		return
 	}
 	select {
 	case p.token <- struct{}{}: // Finish may have found the token taken
-		p.closeFinished()
+		p.closeIfFinished()
 		<-p.token
 	default: // the new holder closes the view
 	}
 }
 
-func (p *Persister) closeFinished() {
+func (p *Persister) closeIfFinished() {
 	if !p.finished.Load() {
 		return
 	}
@@ -211,7 +210,7 @@ func (p *Persister) Finish() {
 	}
 	err := p.withToken(context.Background(), func(context.Context) {
 		p.finished.Store(true)
-		p.state.retry = time.Time{}
+		p.state.retryAt = time.Time{}
 		p.saveLocked(context.Background()) // continues in the background after a timeout
 	})
 	if err == nil {
@@ -238,9 +237,9 @@ func (p *Persister) Idle() bool { return len(p.token) == 0 }
 
 // SavedInMemory reports whether the saved content is in memory, for comparison with the next one. It is for
 // tests.
-func (p *Persister) SavedInMemory(ctx context.Context) (held bool, err error) {
-	err = p.withToken(ctx, func(context.Context) { held = p.state.saved != nil })
-	return held, err
+func (p *Persister) SavedInMemory(ctx context.Context) (inMemory bool, err error) {
+	err = p.withToken(ctx, func(context.Context) { inMemory = p.state.saved != nil })
+	return inMemory, err
 }
 
 func (p *Persister) saveLocked(ctx context.Context) {
@@ -251,7 +250,7 @@ func (p *Persister) saveLocked(ctx context.Context) {
 	}
 	// With one watch per namespace, some namespaces may be unconfirmed for long. They are saved as they are
 	// once the cluster is known to be the same.
-	if !ok || c.Resuming && !r.verified.Load() || time.Now().Before(p.state.retry) {
+	if !ok || c.Resuming && !r.verified.Load() || time.Now().Before(p.state.retryAt) {
 		return
 	}
 	now := &content{c.Snapshot, c.Namespaces}
@@ -261,13 +260,13 @@ func (p *Persister) saveLocked(ctx context.Context) {
 	}
 	// The requests that brought the content have been counted.
 	taken, answered := time.Now(), p.source.Health.AcceptedRequests()
-	p.saving <- struct{}{} // another informer's save returns it
-	defer func() { <-p.saving }()
+	p.saveTokens <- struct{}{} // another informer's save returns it
+	defer func() { <-p.saveTokens }()
 	at, err := p.write(ctx, now, r, answered, taken)
 	if err != nil {
 		p.state.failures++
 		pause := min(p.interval<<min(p.state.failures, 10), maxPause)
-		p.state.saved, p.state.retry = nil, time.Now().Add(pause)
+		p.state.saved, p.state.retryAt = nil, time.Now().Add(pause)
 		p.fail(p.errorf("persist", err))
 		return
 	}
@@ -282,14 +281,14 @@ func (p *Persister) saveLocked(ctx context.Context) {
 func (p *Persister) write(ctx context.Context, now *content, r *restorer, answered int64,
 	taken time.Time) (at persistence.Checkpoint, err error) {
 	since := taken
-	if p.state.answered == answered {
+	if p.state.answeredRequests == answered {
 		since = time.Time{} // no answer since the last check of the cluster
 	}
 	uid, err := p.cluster.id(ctx, since, 0)
 	if err != nil {
 		return at, err
 	}
-	p.state.answered = answered
+	p.state.answeredRequests = answered
 	if uid == "" && p.cluster.endpoint == "" {
 		return at, errUnknownCluster
 	}

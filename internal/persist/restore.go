@@ -24,8 +24,9 @@ type restorer struct {
 	verified atomic.Bool
 	// restored is the checkpoint of the loaded content; nil if none was loaded.
 	restored *persistence.Checkpoint
-	// returned is set once Load has returned the content. Content that arrives after the timeout is unused.
-	returned atomic.Bool
+	// itemsReturned is set once Load has returned the content. Content that arrives after the timeout is
+	// unused.
+	itemsReturned atomic.Bool
 }
 
 // Restore returns the persisted content for an incarnation of the informer: see
@@ -62,12 +63,12 @@ func (r *restorer) Load(ctx context.Context, answered bool) *informer.Restored {
 	if err != nil {
 		return nil
 	}
-	r.returned.Store(found.kept != nil)
+	r.itemsReturned.Store(found.kept != nil)
 	return found.kept
 }
 
 func (r *restorer) load(ctx context.Context, answered bool) (*informer.Restored, error) {
-	if answered && r.returned.Load() { // the cache shows it already
+	if answered && r.itemsReturned.Load() { // the cache shows it already
 		uid, err := r.cluster.id(ctx, time.Now(), clusterTolerance)
 		if err != nil || !r.cluster.matches(*r.restored, uid) {
 			return nil, err
@@ -98,15 +99,15 @@ func (r *restorer) load(ctx context.Context, answered bool) (*informer.Restored,
 	if err != nil {
 		return nil, err
 	}
-	kept := &informer.Restored{Items: items, ResourceVersion: at.ResourceVersion}
+	checkpointed := &informer.Restored{Items: items, ResourceVersion: at.ResourceVersion}
 	if at.Namespaces != "" {
-		if kept.Namespaces, err = parseVersions(at.Namespaces); err != nil {
+		if checkpointed.Namespaces, err = parseVersions(at.Namespaces); err != nil {
 			return nil, err
 		}
 	}
 	r.restored = &at
 	r.verified.Store(answered)
-	return kept, nil
+	return checkpointed, nil
 }
 
 // matchesType reports whether a checkpoint is of the incarnation's type. An unknown UID matches: the server
@@ -176,7 +177,7 @@ func loadBlocks(ctx context.Context, view persistence.BlockContent, packer *pack
 
 // Serving implements informer.PersistedState.
 func (r *restorer) Serving(unconfirmed bool) {
-	r.source.Health.Resuming(r.part.Incarnation, unconfirmed)
+	r.source.Health.SetResuming(r.part.Incarnation, unconfirmed)
 	if !unconfirmed && r.part.PerNamespace { // some of the namespaces; the others have been confirmed
 		return
 	}

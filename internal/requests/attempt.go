@@ -12,10 +12,10 @@ const (
 	// listPatience is the time to wait for the response headers of a list. API servers abort a list after a
 	// minute, and report that.
 	listPatience = 70 * time.Second
-	// mostDoublings limits how often the patience doubles while requests get no response headers. Slow
+	// maxDoublings limits how often the patience doubles while requests get no response headers. Slow
 	// servers, and proxies that buffer responses, do answer in the end. After that, a watch may take until
 	// its timeout.
-	mostDoublings = 2
+	maxDoublings = 2
 	// silenceGrace is the time after which a silent watch is aborted after its timeout. The server ends a
 	// watch at its timeout.
 	silenceGrace = 30 * time.Second
@@ -34,10 +34,10 @@ var errNoAnswer = errors.New("the server does not answer")
 // any.
 func patienceFor(verb Verb, timeoutSeconds *int64, unanswered int) time.Duration {
 	if !verb.Watches() {
-		return listPatience << min(unanswered, mostDoublings)
+		return listPatience << min(unanswered, maxDoublings)
 	}
-	patience := InitialEventsTimeout << min(unanswered, mostDoublings)
-	if unanswered > mostDoublings {
+	patience := InitialEventsTimeout << min(unanswered, maxDoublings)
+	if unanswered > maxDoublings {
 		patience = max(patience, untilTimeout(timeoutSeconds))
 	}
 	return patience
@@ -66,17 +66,15 @@ type attempt struct {
 	// http1 is set for a response over HTTP/1, closesWithContext if its body ends with the context.
 	http1, closesWithContext bool
 	// clientReads is set if the user's client reads the body, on its own goroutine.
-	clientReads bool
-	// waiting is set while the timer for silence runs.
-	waiting bool
-	// slow is set if the response headers came late.
-	slow bool
-	// maxSilence is the longest accepted silence of a watch; zero means no limit. last is the time when the
-	// request was sent, or when the watch or a part of it began. prompt is set if the first event or bookmark
-	// came soon after that.
-	maxSilence time.Duration
-	since      time.Time
-	prompt     bool
+	clientReads      bool
+	silenceTimerRuns bool
+	headersLate      bool
+	// maxSilence is the longest accepted silence of a watch; zero means no limit. silentSince is the time
+	// when the request was sent, or when the watch or a part of it began. promptFirstEvent is set if the
+	// first event or bookmark came soon after that.
+	maxSilence       time.Duration
+	silentSince      time.Time
+	promptFirstEvent bool
 }
 
 // attemptKey is the context key of an attempt.
@@ -92,7 +90,7 @@ func newAttempt(ctx context.Context, patience time.Duration, throttled func()) (
 
 // awaitHeaders starts to wait for response headers.
 func (a *attempt) awaitHeaders() {
-	a.since = time.Now()
+	a.silentSince = time.Now()
 	a.endAfter(a.headerTimeout)
 }
 
@@ -101,7 +99,7 @@ func (a *attempt) endAfter(patience time.Duration) {
 	if a.timer == nil {
 		// Do not capture a: the runtime retains a stopped timer and its function for a while.
 		cancel := a.cancel
-		// stopped by answered, received or end
+		// stopped by headersArrived, dataArrived or end
 		a.timer = time.AfterFunc(patience, func() { cancel(errNoAnswer) })
 		return
 	}
@@ -112,7 +110,7 @@ func (a *attempt) endAfter(patience time.Duration) {
 func (a *attempt) headersArrived() {
 	if a.timer != nil {
 		a.timer.Stop()
-		a.slow = time.Since(a.since) >= InitialEventsTimeout
+		a.headersLate = time.Since(a.silentSince) >= InitialEventsTimeout
 	}
 }
 
@@ -130,26 +128,28 @@ func (a *attempt) result(ctx context.Context, err error) error {
 
 // retriesWatch reports whether a watch that failed with err is requested again without a list.
 func (a *attempt) retriesWatch(err error) bool {
-	return reflectorRetries(err) || connectionFailed(err) || isConnectionError(err) || err != nil &&
+	return reflectorRetries(err) || isConnectionFailure(err) || isConnectionError(err) || err != nil &&
 		a.retryAfter > 0
 }
 
 // watchSilence aborts the watch when the server is silent for longer than silence; zero means never. Time
 // spent by the reader does not count.
-func (a *attempt) watchSilence(silence time.Duration) { a.maxSilence, a.since = silence, time.Now() }
+func (a *attempt) watchSilence(silence time.Duration) {
+	a.maxSilence, a.silentSince = silence, time.Now()
+}
 
 // awaitData starts to wait for the server.
 func (a *attempt) awaitData() {
-	if a.maxSilence > 0 && !a.waiting {
-		a.waiting = true
+	if a.maxSilence > 0 && !a.silenceTimerRuns {
+		a.silenceTimerRuns = true
 		a.endAfter(a.maxSilence)
 	}
 }
 
 // dataArrived stops waiting for the server.
 func (a *attempt) dataArrived() {
-	if a.waiting {
-		a.waiting = false
+	if a.silenceTimerRuns {
+		a.silenceTimerRuns = false
 		a.timer.Stop()
 	}
 }

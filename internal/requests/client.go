@@ -15,9 +15,8 @@ import (
 // Client is a dynamic client from which informers can read packed objects.
 type Client struct {
 	dynamic.Interface
-	config *rest.Config
-	// stock is the REST client of the dynamic client.
-	stock *rest.RESTClient
+	config      *rest.Config
+	defaultREST *rest.RESTClient
 }
 
 // NewClient returns a client for config. httpClient takes precedence over the transport settings of config;
@@ -41,7 +40,7 @@ func NewClient(config *rest.Config, httpClient *http.Client) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{Interface: dynamic.New(stock), config: config, stock: stock}, nil
+	return &Client{Interface: dynamic.New(stock), config: config, defaultREST: stock}, nil
 }
 
 // Endpoint identifies the server by its address and its certificate authority.

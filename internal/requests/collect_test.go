@@ -149,6 +149,6 @@ func ourInformer(t *testing.T, config *rest.Config) cache.SharedIndexInformer {
 	from := &Server{Client: client, Limiter: NewLimiter(1, time.Now), RestoreDetector: NewRestores()}
 	target := Target{GVR: gadgets, Namespace: "default", Form: packedForm,
 		Tweak: func(*metav1.ListOptions) {}}
-	lw := from.ListWatch(target, noReporter{}, NewPacer(false, false, NewRetrySignal()), nil)
+	lw := from.ListWatch(target, discardReporter{}, NewPacer(false, false, NewRetrySignal()), nil)
 	return informer.New(lw, informer.Options{Backoff: &wait.Backoff{Duration: time.Millisecond, Factor: 1}})
 }

@@ -39,7 +39,7 @@ func TestWrappedClient(t *testing.T) {
 	s := &Server{Client: wrapped{own}, Limiter: NewLimiter(1, time.Now), RestoreDetector: NewRestores()}
 	noTweak := func(*metav1.ListOptions) {}
 	target := Target{GVR: gadgets, Namespace: "default", Form: packedForm, Tweak: noTweak}
-	lw := s.ListWatch(target, noReporter{}, NewPacer(false, false, NewRetrySignal()), nil)
+	lw := s.ListWatch(target, discardReporter{}, NewPacer(false, false, NewRetrySignal()), nil)
 	seconds := int64(600)
 	w, err := lw.(lister).WatchWithContext(t.Context(), metav1.ListOptions{TimeoutSeconds: &seconds})
 	if err != nil {

@@ -22,11 +22,11 @@ func (c *Client) Resource(gvr schema.GroupVersionResource) dynamic.Namespaceable
 // allNamespaces is a type in all namespaces.
 type allNamespaces struct {
 	decodingResource
-	of dynamic.NamespaceableResourceInterface
+	resource dynamic.NamespaceableResourceInterface
 }
 
 func (a allNamespaces) Namespace(namespace string) dynamic.ResourceInterface {
-	return decodingResource{a.of.Namespace(namespace), a.client, a.gvr, namespace}
+	return decodingResource{a.resource.Namespace(namespace), a.client, a.gvr, namespace}
 }
 
 // decodingResource is client-go's resource with lists that are decoded in one pass.
@@ -43,7 +43,7 @@ func (d decodingResource) List(
 	if len(rest.IsValidPathSegmentName(d.namespace)) > 0 {
 		return d.ResourceInterface.List(ctx, options) // returns the validation error
 	}
-	answer := d.client.stock.Get().AbsPath(apiPath(d.gvr, d.namespace)...).
+	answer := d.client.defaultREST.Get().AbsPath(apiPath(d.gvr, d.namespace)...).
 		SpecificallyVersionedParams(&options, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"}).
 		Do(ctx)
 	list := &unstructured.UnstructuredList{}

@@ -12,7 +12,7 @@ import (
 // InitialEventsTimeout or end early.
 func (c *Continuity) Follow(ctx context.Context, w watch.Interface, initial bool) watch.Interface {
 	l := &listWatch{
-		continuity: c, reports: noReporter{},
+		continuity: c, reports: discardReporter{},
 		pacer: NewPacer(false, false, NewRetrySignal()), limiter: NewLimiter(1, time.Now),
 	}
 	return l.followDynamic(ctx, w, initial)
@@ -31,13 +31,12 @@ func (l *listWatch) followDynamic(ctx context.Context, w watch.Interface, initia
 	return l.follow(o)
 }
 
-// noReporter is a Reporter without effect.
-type noReporter struct{}
+type discardReporter struct{}
 
-func (noReporter) RequestStarted(Verb)         {}
-func (noReporter) RequestEnded(Verb, error)    {}
-func (noReporter) NoContact()                  {}
-func (noReporter) WatchOpened()                {}
-func (noReporter) ListCompleted(time.Duration) {}
-func (noReporter) Throttled(Verb)              {}
-func (noReporter) RecordContact(bool)          {}
+func (discardReporter) RequestStarted(Verb)         {}
+func (discardReporter) RequestEnded(Verb, error)    {}
+func (discardReporter) NoContact()                  {}
+func (discardReporter) WatchOpened()                {}
+func (discardReporter) ListCompleted(time.Duration) {}
+func (discardReporter) Throttled(Verb)              {}
+func (discardReporter) RecordContact(bool)          {}

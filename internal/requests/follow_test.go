@@ -16,7 +16,7 @@ import (
 
 // listener records the reports about a watch.
 type listener struct {
-	noReporter
+	discardReporter
 	heard []string
 }
 
@@ -175,7 +175,7 @@ func TestStreamFilters(t *testing.T) {
 func TestStreamStopsWithoutAReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // fails if the goroutine remains
 		source := watch.NewFakeWithChanSize(9, false)
-		s := following(t, source, false, noReporter{}, nil)
+		s := following(t, source, false, discardReporter{}, nil)
 		for range 9 {
 			source.Add(object("web", "a"))
 		}

@@ -29,16 +29,16 @@ func decompressUnrequested(request *http.Request, response *http.Response) {
 // gzipBody decompresses a body. It reads nothing before the first Read, because a watch may be idle.
 type gzipBody struct {
 	io.ReadCloser
-	plain *gzip.Reader
+	decompressed *gzip.Reader
 }
 
 func (b *gzipBody) Read(data []byte) (int, error) {
-	if b.plain == nil {
+	if b.decompressed == nil {
 		plain, err := gzip.NewReader(b.ReadCloser)
 		if err != nil {
 			return 0, err
 		}
-		b.plain = plain
+		b.decompressed = plain
 	}
-	return b.plain.Read(data)
+	return b.decompressed.Read(data)
 }

@@ -32,7 +32,7 @@ func inlineRequests(t *testing.T, config *rest.Config, client *http.Client, form
 	}
 	s := &Server{Client: own, Limiter: NewLimiter(1, time.Now), RestoreDetector: NewRestores()}
 	lw := s.ListWatch(Target{GVR: gadgets, Namespace: "default", Form: form,
-		Tweak: func(*metav1.ListOptions) {}}, noReporter{},
+		Tweak: func(*metav1.ListOptions) {}}, discardReporter{},
 		NewPacer(false, false, NewRetrySignal()), nil)
 	inline, ok := lw.(lister)
 	if !ok {

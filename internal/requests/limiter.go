@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Limiter bounds the number of concurrent lists. A 429 halves the bound; each later list that succeeds
+// Limiter limits the number of concurrent lists. A 429 halves the limit; each later list that succeeds
 // increases it by one. Waiting callers are served in order. It is safe for concurrent use.
 type Limiter struct {
 	limit int
@@ -15,21 +15,21 @@ type Limiter struct {
 
 	mu struct {
 		sync.Mutex
-		bound, active int
-		waiting       []chan struct{} // each is closed when its owner gets a slot
-		// eased is the time before which the bound does not change: a burst of 429s counts once, and the
-		// bound does not grow before the server's retry time.
-		eased time.Time
+		currentLimit, active int
+		waiting              []chan struct{} // each is closed when its owner gets a slot
+		// boundFixedUntil is the time before which the limit does not change: a burst of 429s counts once,
+		// and the limit does not grow before the server's retry time.
+		boundFixedUntil time.Time
 	}
 }
 
-// shrinkPause is the minimum time between two reductions of the bound.
+// shrinkPause is the minimum time between two reductions of the limit.
 const shrinkPause = time.Second
 
 // NewLimiter returns a limiter of at most limit concurrent lists.
 func NewLimiter(limit int, now func() time.Time) *Limiter {
 	l := &Limiter{limit: limit, now: now}
-	l.mu.bound = limit
+	l.mu.currentLimit = limit
 	return l
 }
 
@@ -42,17 +42,17 @@ func (l *Limiter) Acquire(ctx context.Context) (release func(), err error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	turn := l.queue()
+	granted := l.queue()
 	select {
-	case <-turn:
-		give := sync.OnceFunc(l.release)
-		timer := time.AfterFunc(SlotTimeout, give)
+	case <-granted:
+		releaseOnce := sync.OnceFunc(l.release)
+		timer := time.AfterFunc(SlotTimeout, releaseOnce)
 		return func() {
 			timer.Stop()
-			give()
+			releaseOnce()
 		}, nil
 	case <-ctx.Done():
-		l.leave(turn)
+		l.cancelWait(granted)
 		return nil, context.Cause(ctx)
 	}
 }
@@ -60,17 +60,17 @@ func (l *Limiter) Acquire(ctx context.Context) (release func(), err error) {
 func (l *Limiter) queue() chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	turn := make(chan struct{})
-	l.mu.waiting = append(l.mu.waiting, turn)
+	granted := make(chan struct{})
+	l.mu.waiting = append(l.mu.waiting, granted)
 	l.admitLocked()
-	return turn
+	return granted
 }
 
-// leave undoes queue, whether or not the slot was granted.
-func (l *Limiter) leave(turn chan struct{}) {
+// cancelWait undoes queue, whether or not the slot was granted.
+func (l *Limiter) cancelWait(granted chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if i := slices.Index(l.mu.waiting, turn); i >= 0 {
+	if i := slices.Index(l.mu.waiting, granted); i >= 0 {
 		l.mu.waiting = slices.Delete(l.mu.waiting, i, i+1)
 		return
 	}
@@ -86,7 +86,7 @@ func (l *Limiter) release() {
 }
 
 func (l *Limiter) admitLocked() {
-	for l.mu.active < l.mu.bound && len(l.mu.waiting) > 0 {
+	for l.mu.active < l.mu.currentLimit && len(l.mu.waiting) > 0 {
 		close(l.mu.waiting[0])
 		l.mu.waiting = slices.Delete(l.mu.waiting, 0, 1)
 		l.mu.active++
@@ -98,11 +98,11 @@ func (l *Limiter) throttled(retryAfter time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()
-	if !now.Before(l.mu.eased) {
-		l.mu.bound = max(l.mu.bound/2, 1)
+	if !now.Before(l.mu.boundFixedUntil) {
+		l.mu.currentLimit = max(l.mu.currentLimit/2, 1)
 	}
-	if until := now.Add(max(retryAfter, shrinkPause)); until.After(l.mu.eased) {
-		l.mu.eased = until
+	if until := now.Add(max(retryAfter, shrinkPause)); until.After(l.mu.boundFixedUntil) {
+		l.mu.boundFixedUntil = until
 	}
 }
 
@@ -110,15 +110,15 @@ func (l *Limiter) throttled(retryAfter time.Duration) {
 func (l *Limiter) succeeded() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.mu.bound < l.limit && !l.now().Before(l.mu.eased) {
-		l.mu.bound++
+	if l.mu.currentLimit < l.limit && !l.now().Before(l.mu.boundFixedUntil) {
+		l.mu.currentLimit++
 		l.admitLocked()
 	}
 }
 
-// Load returns the number of lists in progress, the number of waiting lists, and the current bound.
+// Load returns the number of lists in progress, the number of waiting lists, and the current limit.
 func (l *Limiter) Load() (active, waiting, bound int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.mu.active, len(l.mu.waiting), l.mu.bound
+	return l.mu.active, len(l.mu.waiting), l.mu.currentLimit
 }

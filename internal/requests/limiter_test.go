@@ -109,7 +109,7 @@ func TestLimiterGivesUp(t *testing.T) {
 		}
 		// A caller that gives up after it got a slot releases the slot.
 		(<-c.admitted)()
-		c.leave(c.queue())
+		c.cancelWait(c.queue())
 		c.expect("all are gone", 0, 0, 1)
 	})
 }

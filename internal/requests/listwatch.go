@@ -49,7 +49,7 @@ func (l *listWatch) record(o outcome) {
 	o.forbiddenHandled = l.forbidden != nil
 	l.continuity.Failed(o.err)
 	e := l.pacer.record(o)
-	if e.throttles {
+	if e.throttleLimiter {
 		l.limiter.throttled(e.wait)
 	}
 	if e.listSucceeded {
@@ -102,7 +102,7 @@ func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runti
 	list, err := l.resource.List(request, options, true)
 	release()
 	err = a.result(request, err)
-	l.record(outcome{verb: verb, err: err, retryAfter: a.retryAfter, slow: a.slow})
+	l.record(outcome{verb: verb, err: err, retryAfter: a.retryAfter, headersLate: a.headersLate})
 	if err != nil {
 		return nil, err
 	}

@@ -19,16 +19,16 @@ type Pacer struct {
 	mu struct {
 		sync.Mutex
 		state state
-		// woken is closed when the signal has been sent since the last request began.
-		woken <-chan struct{}
+		// retryRequested is closed when the signal has been sent since the last request began.
+		retryRequested <-chan struct{}
 	}
 }
 
-// NewPacer returns a pacer; retry interrupts its pauses. known states that a source of types reports the
+// NewPacer returns a pacer; retry interrupts its pauses. typeKnown states that a source of types reports the
 // type as served, newNamespace that the requests are for a namespace that was just created.
 func NewPacer(known, newNamespace bool, retry *RetrySignal) *Pacer {
-	p := &Pacer{policy: policy{known: known, newNamespace: newNamespace}, retry: retry, outage: &outage{}}
-	p.mu.woken = retry.next()
+	p := &Pacer{policy: policy{typeKnown: known, newNamespace: newNamespace}, retry: retry, outage: &outage{}}
+	p.mu.retryRequested = retry.next()
 	return p
 }
 
@@ -39,7 +39,7 @@ func (p *Pacer) record(o outcome) effect {
 	defer p.mu.Unlock()
 	next, e := p.policy.step(p.mu.state, o)
 	p.mu.state = next
-	if o.showsServer() {
+	if o.provesContact() {
 		p.outage.end()
 	}
 	return e
@@ -57,7 +57,7 @@ func (p *Pacer) maxSilence(a *attempt, timeoutSeconds *int64) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	silence := untilTimeout(timeoutSeconds)
-	if a.http1 && !p.mu.state.buffered {
+	if a.http1 && !p.mu.state.proxyBuffers {
 		silence = min(silence, silenceHTTP1)
 	}
 	return silence
@@ -67,7 +67,7 @@ func (p *Pacer) maxSilence(a *attempt, timeoutSeconds *int64) time.Duration {
 func (p *Pacer) watchEnded(silent, prompt bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mu.state.buffered = !prompt && (silent || p.mu.state.buffered)
+	p.mu.state.proxyBuffers = !prompt && (silent || p.mu.state.proxyBuffers)
 }
 
 // awaitRound waits until a round of list and watch may begin. The first may begin immediately.
@@ -82,8 +82,8 @@ func (p *Pacer) awaitRound(ctx context.Context) error {
 // awaitList is awaitRound, unless the list is the fallback for a failed watch-list.
 func (p *Pacer) awaitList(ctx context.Context) error {
 	p.mu.Lock()
-	fallback := p.mu.state.fallback
-	p.mu.state.fallback = false
+	fallback := p.mu.state.listIsFallback
+	p.mu.state.listIsFallback = false
 	p.mu.Unlock()
 	if fallback {
 		return nil
@@ -94,7 +94,7 @@ func (p *Pacer) awaitList(ctx context.Context) error {
 // awaitWatch waits until a watch may be requested again.
 func (p *Pacer) awaitWatch(ctx context.Context) error {
 	p.mu.Lock()
-	due := p.mu.state.due
+	due := p.mu.state.pauseEnd
 	p.mu.Unlock()
 	return p.sleep(ctx, due)
 }
@@ -103,14 +103,14 @@ func (p *Pacer) awaitWatch(ctx context.Context) error {
 func (p *Pacer) mustList() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.mu.state.lists
+	return p.mu.state.watchListStalled
 }
 
 // sleep waits until a time, or for the retry signal, including one sent since the last request began. While
 // the server cannot be reached, it waits for its turn, or until the server answers another type.
 func (p *Pacer) sleep(ctx context.Context, until time.Time) error {
 	p.mu.Lock()
-	woken, shared := p.mu.woken, p.mu.state.failures > 0 && p.mu.state.stage == connection
+	woken, shared := p.mu.retryRequested, p.mu.state.failures > 0 && p.mu.state.stage == connection
 	p.mu.Unlock()
 	if d := time.Until(until); d > 0 {
 		var answered <-chan struct{} // nil blocks forever
@@ -132,7 +132,7 @@ func (p *Pacer) sleep(ctx context.Context, until time.Time) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mu.woken = p.retry.next()
+	p.mu.retryRequested = p.retry.next()
 	return context.Cause(ctx)
 }
 
@@ -141,21 +141,21 @@ func (p *Pacer) reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := &p.mu.state
-	s.failures, s.reason, s.due, s.rounds, s.wakeFailures = 0, ReasonNone, time.Time{}, 0, 0
+	s.failures, s.reason, s.pauseEnd, s.rounds, s.wakeFailures = 0, ReasonNone, time.Time{}, 0, 0
 }
 
 // RetrySignal interrupts pauses. It is safe for concurrent use.
 type RetrySignal struct {
 	mu struct {
 		sync.Mutex
-		woken chan struct{} // closed and replaced by Send
+		sent chan struct{} // closed and replaced by Send
 	}
 }
 
 // NewRetrySignal returns a signal that has not been sent.
 func NewRetrySignal() *RetrySignal {
 	r := &RetrySignal{}
-	r.mu.woken = make(chan struct{})
+	r.mu.sent = make(chan struct{})
 	return r
 }
 
@@ -163,13 +163,13 @@ func NewRetrySignal() *RetrySignal {
 func (r *RetrySignal) Send() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	close(r.mu.woken)
-	r.mu.woken = make(chan struct{})
+	close(r.mu.sent)
+	r.mu.sent = make(chan struct{})
 }
 
 // next returns a channel that is closed by the next Send.
 func (r *RetrySignal) next() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.mu.woken
+	return r.mu.sent
 }

@@ -98,13 +98,13 @@ func TestPacerLagsForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, begun := NewPacer(true, false, NewRetrySignal()), time.Now()
 		requests := 0
-		for time.Since(begun) < laggingFor {
+		for time.Since(begun) < lagGracePeriod {
 			measure(t, p)
 			p.fail(serverError(404), 0)
 			requests++
 		}
 		if requests < 8 {
-			t.Errorf("%d requests in %v", requests, laggingFor)
+			t.Errorf("%d requests in %v", requests, lagGracePeriod)
 		}
 		if pause := measure(t, p); pause < absentPause.first || pause > 2*absentPause.first {
 			t.Errorf("then the pause is %v", pause)
@@ -135,7 +135,7 @@ func TestPacerRounds(t *testing.T) {
 func TestPacerRetriesForbiddenRarely(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, begun := NewPacer(false, false, NewRetrySignal()), time.Now()
-		for time.Since(begun) < grantingFor {
+		for time.Since(begun) < rbacGracePeriod {
 			measure(t, p)
 			p.fail(serverError(403), 0)
 		}

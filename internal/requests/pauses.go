@@ -38,21 +38,22 @@ var (
 )
 
 const (
-	// laggingFor is the time during which a 404 for a served type is explained by the lag of one API server.
-	laggingFor = 30 * time.Second
-	// grantingFor is the time during which a forbidden type is retried at the ordinary pace, because roles
-	// are often created together with their users.
-	grantingFor = 2 * time.Minute
-	// connectionWakes is how often a type can fail again after the server has answered another type, before
-	// it gets a backoff of its own.
-	connectionWakes = 3
+	// lagGracePeriod is the time during which a 404 for a served type is explained by the lag of one API
+	// server.
+	lagGracePeriod = 30 * time.Second
+	// rbacGracePeriod is the time during which a forbidden type is retried at the ordinary pace, because
+	// roles are often created together with their users.
+	rbacGracePeriod = 2 * time.Minute
+	// maxConnectionWakes is how often a type can fail again after the server has answered another type,
+	// before it gets a backoff of its own.
+	maxConnectionWakes = 3
 )
 
 // policy is information about a target that does not come from its requests.
 type policy struct {
-	// known states that a source of types reports the type as served. A 404 then comes from a lagging API
+	// typeKnown states that a source of types reports the type as served. A 404 then comes from a lagging API
 	// server.
-	known bool
+	typeKnown bool
 	// newNamespace states that the requests are for a new namespace, in which permissions may follow soon.
 	newNamespace bool
 }
@@ -73,12 +74,12 @@ const (
 // pauses returns the backoff for a reason that has lasted for some time.
 func (p policy) pauses(reason Reason, failing time.Duration) (stage, pauses) {
 	switch {
-	case reason == ReasonNotFound && p.known && failing < laggingFor,
-		reason == ReasonForbidden && p.newNamespace && failing < laggingFor:
+	case reason == ReasonNotFound && p.typeKnown && failing < lagGracePeriod,
+		reason == ReasonForbidden && p.newNamespace && failing < lagGracePeriod:
 		return lagging, laggingPause
-	case reason == ReasonNotFound && p.known:
+	case reason == ReasonNotFound && p.typeKnown:
 		return absent, absentPause
-	case reason == ReasonForbidden && failing >= grantingFor:
+	case reason == ReasonForbidden && failing >= rbacGracePeriod:
 		return forbidden, forbiddenPause
 	case reason == ReasonConversionFailed:
 		return conversion, conversionPause

@@ -118,11 +118,11 @@ func ReasonOf(err error) Reason {
 	var answer apierrors.APIStatus
 	switch {
 	case !errors.As(err, &answer):
-		if unreachable(err) {
+		if isUnreachable(err) {
 			return ReasonUnreachable
 		}
 		return ReasonRequestFailed
-	case conversionFailed(answer.Status()):
+	case isConversionFailure(answer.Status()):
 		return ReasonConversionFailed
 	case apierrors.IsTooManyRequests(err):
 		return ReasonThrottled
@@ -130,34 +130,34 @@ func ReasonOf(err error) Reason {
 	return ReasonRequestFailed
 }
 
-// unreachable reports whether an error that is not a server's answer is a network error, rather than an error
-// of decoding.
-func unreachable(err error) bool {
+// isUnreachable reports whether an error that is not a server's answer is a network error, rather than an
+// error of decoding.
+func isUnreachable(err error) bool {
 	var sent *url.Error
 	var network net.Error
 	return errors.As(err, &sent) || errors.As(err, &network) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// connectionFailed reports whether a request failed with its connection before response headers arrived.
-func connectionFailed(err error) bool {
+// isConnectionFailure reports whether a request failed with its connection before response headers arrived.
+func isConnectionFailure(err error) bool {
 	var sent *url.Error
 	var network *net.OpError
 	return errors.Is(err, errNoAnswer) || errors.As(err, &sent) &&
 		(errors.As(err, &network) || isConnectionError(err))
 }
 
-// conversionFailed reports whether an answer comes from a failing conversion webhook. The API server has no
-// reason for it. It answers 500 with the converter's message; while its watch cache cannot be filled, it
+// isConversionFailure reports whether an answer comes from a failing conversion webhook. The API server has
+// no reason for it. It answers 500 with the converter's message; while its watch cache cannot be filled, it
 // answers 429 with the same message at the end.
-func conversionFailed(s metav1.Status) bool {
+func isConversionFailure(s metav1.Status) bool {
 	return (s.Code >= http.StatusInternalServerError || s.Code == http.StatusTooManyRequests) &&
 		strings.Contains(s.Message, "conversion webhook for ")
 }
 
 // RelistReasonOf classifies the error that caused a relist.
 func RelistReasonOf(err error) RelistReason {
-	var restored *restoredError
+	var restored *restoredFromBackupError
 	switch {
 	case errors.As(err, &restored):
 		return RelistRestored

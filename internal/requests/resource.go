@@ -172,7 +172,7 @@ func (c *Client) packed(
 // request returns a request with an Accept header. The client does not retry it, because the Pacer decides
 // about retries.
 func (r *packedResource) request(content string, options *metav1.ListOptions) *rest.Request {
-	return r.owner.stock.Get().AbsPath(apiPath(r.gvr, r.namespace)...).
+	return r.owner.defaultREST.Get().AbsPath(apiPath(r.gvr, r.namespace)...).
 		SetHeader("Accept", content).MaxRetries(0).
 		SpecificallyVersionedParams(options, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"})
 }

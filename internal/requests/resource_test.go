@@ -344,7 +344,7 @@ func TestRateLimitIsShared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	limit := made.stock.GetRateLimiter()
+	limit := made.defaultREST.GetRateLimiter()
 	for range 4 {
 		if !limit.TryAccept() {
 			t.Fatal("the burst is smaller than configured")

@@ -50,17 +50,17 @@ func (r *RestoreDetector) Continuity(counterName string,
 	defer r.mu.Unlock()
 	n := r.counters[counterName]
 	if n == nil {
-		n = &counter{asking: make(chan struct{}, 1), watches: map[*Continuity]func(){}}
+		n = &counter{requestToken: make(chan struct{}, 1), watches: map[*Continuity]func(){}}
 		r.counters[counterName] = n
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return &Continuity{counter: n, ask: ask, outageSince: n.outageSince}
+	return &Continuity{counter: n, requestVersion: ask, outageSince: n.outageSince}
 }
 
 // counter is the state of the resource versions that some types share.
 type counter struct {
-	asking chan struct{} // holds a token during a request
+	requestToken chan struct{} // holds a token during a request
 
 	mu       sync.Mutex
 	latest   versionAnswer
@@ -80,8 +80,8 @@ type versionAnswer struct {
 }
 
 const (
-	// askPatience is the timeout of a list of one object.
-	askPatience = 10 * time.Second
+	// versionRequestTimeout is the timeout of a list of one object.
+	versionRequestTimeout = 10 * time.Second
 	// An answer can be shared if it is at most this much older than the outage: a failed request, or a watch
 	// that the server ended before its timeout. Restoring a backup takes longer, and requests fail in the
 	// meantime.
@@ -95,11 +95,11 @@ func (n *counter) current(ctx context.Context, since time.Time,
 	ask func(context.Context) (string, error)) (a versionAnswer, own bool) {
 	called := time.Now()
 	select {
-	case n.asking <- struct{}{}:
+	case n.requestToken <- struct{}{}:
 	case <-ctx.Done():
 		return versionAnswer{err: context.Cause(ctx)}, false
 	}
-	defer func() { <-n.asking }()
+	defer func() { <-n.requestToken }()
 	n.mu.Lock()
 	a = n.latest
 	n.mu.Unlock()
@@ -107,7 +107,7 @@ func (n *counter) current(ctx context.Context, since time.Time,
 		return a, false
 	}
 	a = versionAnswer{began: time.Now()}
-	asking, cancel := context.WithTimeout(ctx, askPatience)
+	asking, cancel := context.WithTimeout(ctx, versionRequestTimeout)
 	defer cancel()
 	a.version, a.err = ask(asking)
 	if ctx.Err() == nil {
@@ -119,8 +119,9 @@ func (n *counter) current(ctx context.Context, since time.Time,
 	return a, true
 }
 
-// restore records a restore detected by a target that had seen this many restores, and closes all watches.
-func (n *counter) restore(seen int) {
+// recordRestore records a restore detected by a target that had seen this many restores, and closes all
+// watches.
+func (n *counter) recordRestore(seen int) {
 	n.mu.Lock()
 	var open []func()
 	if n.restores == seen { // another target may have been first
@@ -147,8 +148,8 @@ func isAnswer(err error) bool {
 // Continuity decides whether a target can continue from its resource version. Its methods are safe for
 // concurrent use.
 type Continuity struct {
-	counter *counter
-	ask     func(context.Context) (string, error)
+	counter        *counter
+	requestVersion func(context.Context) (string, error)
 
 	// counter.mu guards the following fields.
 
@@ -179,10 +180,10 @@ func (c *Continuity) BeforeList(options *metav1.ListOptions) {
 		}
 	}
 	c.restores, c.outageSince, c.listed = c.counter.restores, time.Time{}, time.Now()
-	c.lastsLocked(options)
+	c.recordTimeoutLocked(options)
 }
 
-func (c *Continuity) lastsLocked(options *metav1.ListOptions) {
+func (c *Continuity) recordTimeoutLocked(options *metav1.ListOptions) {
 	c.timeoutAt = time.Time{}
 	if options.TimeoutSeconds != nil {
 		c.timeoutAt = time.Now().Add(time.Duration(*options.TimeoutSeconds) * time.Second)
@@ -194,7 +195,7 @@ func (c *Continuity) lastsLocked(options *metav1.ListOptions) {
 // request if that failed.
 func (c *Continuity) BeforeWatch(ctx context.Context, options *metav1.ListOptions) error {
 	c.counter.mu.Lock()
-	c.lastsLocked(options)
+	c.recordTimeoutLocked(options)
 	if !c.listed.IsZero() && time.Since(c.listed) > sharedAfterFailure {
 		c.startOutageLocked(c.listed) // an outage since then may not have affected a request
 	}
@@ -204,7 +205,7 @@ func (c *Continuity) BeforeWatch(ctx context.Context, options *metav1.ListOption
 	c.counter.mu.Unlock()
 	switch version := options.ResourceVersion; {
 	case restored:
-		return &restoredError{reached: version}
+		return &restoredFromBackupError{reached: version}
 	case since.IsZero() || !isNumber(version):
 		return nil
 	default:
@@ -213,12 +214,12 @@ func (c *Continuity) BeforeWatch(ctx context.Context, options *metav1.ListOption
 }
 
 func (c *Continuity) check(ctx context.Context, version string, seen int, since time.Time) error {
-	a, own := c.counter.current(ctx, since, c.ask)
+	a, own := c.counter.current(ctx, since, c.requestVersion)
 	if isBefore(a.version, version) && !own { // the answer may be older than the version
-		a, own = c.counter.current(ctx, time.Now(), c.ask)
+		a, own = c.counter.current(ctx, time.Now(), c.requestVersion)
 	}
 	if isBefore(a.version, version) && !own { // or the types do not share a counter
-		a.version, a.err = c.ask(ctx)
+		a.version, a.err = c.requestVersion(ctx)
 	}
 	switch {
 	case isRefusal(a.err):
@@ -226,8 +227,8 @@ func (c *Continuity) check(ctx context.Context, version string, seen int, since 
 	case a.err != nil:
 		return a.err
 	case isBefore(a.version, version):
-		c.counter.restore(seen)
-		return &restoredError{reached: version, current: a.version}
+		c.counter.recordRestore(seen)
+		return &restoredFromBackupError{reached: version, current: a.version}
 	}
 	c.counter.mu.Lock()
 	defer c.counter.mu.Unlock()
@@ -266,9 +267,9 @@ func (c *Continuity) EndedByServer() {
 }
 
 func (c *Continuity) startOutageLocked(since time.Time) {
-	for _, doubted := range [...]*time.Time{&c.outageSince, &c.counter.outageSince} {
-		if since.After(*doubted) {
-			*doubted = since
+	for _, outageStart := range [...]*time.Time{&c.outageSince, &c.counter.outageSince} {
+		if since.After(*outageStart) {
+			*outageStart = since
 		}
 	}
 }
@@ -291,10 +292,10 @@ func (c *Continuity) restored() bool {
 	return c.restores != c.counter.restores
 }
 
-// restoredError is the error of a watch after a restore.
-type restoredError struct{ reached, current string }
+// restoredFromBackupError is the error of a watch after a restore.
+type restoredFromBackupError struct{ reached, current string }
 
-func (e *restoredError) Error() string {
+func (e *restoredFromBackupError) Error() string {
 	current := ""
 	if e.current != "" {
 		current = fmt.Sprintf(" (it is at resource version %s, this cache was at %s)", e.current, e.reached)

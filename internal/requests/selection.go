@@ -30,8 +30,8 @@ func CombineFilters(a, b sharding.Filter) sharding.Filter {
 type Selection struct {
 	// Key is the hashed field.
 	Key sharding.Key
-	// changed is called when the result of Filter changes.
-	changed func()
+	// onChange is called when the result of Filter changes.
+	onChange func()
 	// ranges are the desired ranges, requested the ranges of the latest request.
 	ranges, requested atomic.Pointer[Ranges]
 	filter            atomic.Pointer[sharding.Filter]
@@ -41,10 +41,10 @@ type Selection struct {
 	unrequested atomic.Int64
 }
 
-// NewSelection returns a selection. changed is called, without locks, when the result of Filter changes.
+// NewSelection returns a selection. onChange is called, without locks, when the result of Filter changes.
 // Filtered objects are counted in dropped. Both can be nil.
 func NewSelection(key sharding.Key, ranges Ranges, changed func(), dropped *atomic.Int64) *Selection {
-	s := &Selection{Key: key, changed: changed, dropped: dropped}
+	s := &Selection{Key: key, onChange: changed, dropped: dropped}
 	s.ranges.Store(&ranges)
 	s.requested.Store(&ranges)
 	unknown := sharding.FilterUnknown
@@ -58,7 +58,7 @@ func (s *Selection) Join(others ...*Selection) *Selection {
 	for _, other := range others {
 		ranges, filter = ranges.Or(other.Ranges()), CombineFilters(filter, other.Filter())
 	}
-	joined := NewSelection(s.Key, ranges, s.changed, s.dropped)
+	joined := NewSelection(s.Key, ranges, s.onChange, s.dropped)
 	joined.filter.Store(&filter)
 	return joined
 }
@@ -127,8 +127,8 @@ func (s *Selection) recordFilter(by sharding.Filter) {
 	if s.Filter() == by {
 		return
 	}
-	if before := s.filter.Swap(&by); *before != by && s.changed != nil {
-		s.changed()
+	if before := s.filter.Swap(&by); *before != by && s.onChange != nil {
+		s.onChange()
 	}
 }
 
@@ -162,7 +162,7 @@ func (a *shardRequest) listed(list runtime.Object) {
 		return
 	}
 	switch echo := echoOf(list); {
-	case a.gotUnrequested():
+	case a.receivedUnrequested():
 	case echo == a.selector:
 		a.selection.recordFilter(sharding.FilterServer)
 	default:
@@ -172,13 +172,15 @@ func (a *shardRequest) listed(list runtime.Object) {
 
 // evaluateInitialEvents evaluates the initial events of a watch-list, which never contain the selector.
 func (a *shardRequest) evaluateInitialEvents() {
-	if a != nil && !a.gotUnrequested() {
+	if a != nil && !a.receivedUnrequested() {
 		a.selection.recordFilter(sharding.FilterUnknown)
 	}
 }
 
-// gotUnrequested reports whether objects outside of the selector arrived.
-func (a *shardRequest) gotUnrequested() bool { return a.selection.unrequested.Load() > a.unrequested }
+// receivedUnrequested reports whether objects outside of the selector arrived.
+func (a *shardRequest) receivedUnrequested() bool {
+	return a.selection.unrequested.Load() > a.unrequested
+}
 
 // echoOf returns the selector in the metadata of a list.
 func echoOf(list runtime.Object) string {

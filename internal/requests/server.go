@@ -111,7 +111,7 @@ func (s *Server) AwaitPermission(ctx context.Context, target Target, p *Pacer, r
 		if err == nil {
 			return true
 		}
-		if e := p.record(outcome{verb: VerbList, err: err, retryAfter: retryAfter}); e.throttles {
+		if e := p.record(outcome{verb: VerbList, err: err, retryAfter: retryAfter}); e.throttleLimiter {
 			s.Limiter.throttled(e.wait)
 		}
 	}

@@ -18,14 +18,14 @@ func selectorBounds(r sharding.Range) string {
 // lastHash returns the last hash of the range.
 func lastHash(r sharding.Range) uint64 { return r.End - 1 }
 
-func empty(r sharding.Range) bool { return r.Start > lastHash(r) }
+func isEmpty(r sharding.Range) bool { return r.Start > lastHash(r) }
 
 // Ranges are sorted, non-empty ranges of the hash space with gaps between them.
 type Ranges []sharding.Range
 
 // NewRanges returns the union of ranges. A range that ends at or before its start is empty.
 func NewRanges(ranges ...sharding.Range) Ranges {
-	sorted := slices.DeleteFunc(slices.Clone(ranges), empty)
+	sorted := slices.DeleteFunc(slices.Clone(ranges), isEmpty)
 	slices.SortFunc(sorted, func(a, b sharding.Range) int { return cmp.Compare(a.Start, b.Start) })
 	merged := Ranges{}
 	for _, next := range sorted {
@@ -83,12 +83,12 @@ func (r Ranges) complement() Ranges {
 	return gaps
 }
 
-// selectable is the maximum number of ranges in a selector, which is part of a URL of limited length.
-const selectable = 64
+// maxSelectorTerms is the maximum number of ranges in a selector, which is part of a URL of limited length.
+const maxSelectorTerms = 64
 
 // selectedBy returns the ranges to request: r, or if these are too many, r with its smallest gaps filled.
 func (r Ranges) selectedBy() Ranges {
-	if len(r) <= selectable {
+	if len(r) <= maxSelectorTerms {
 		return r
 	}
 	gaps := make([]int, len(r)-1) // gap i is before r[i+1]
@@ -98,7 +98,7 @@ func (r Ranges) selectedBy() Ranges {
 	slices.SortStableFunc(gaps,
 		func(a, b int) int { return cmp.Compare(r[a+1].Start-r[a].End, r[b+1].Start-r[b].End) })
 	filled := slices.Clone(r)
-	for _, gap := range gaps[:len(r)-selectable] {
+	for _, gap := range gaps[:len(r)-maxSelectorTerms] {
 		filled = append(filled, sharding.Range{Start: r[gap].End, End: r[gap+1].Start})
 	}
 	return NewRanges(filled...)

@@ -139,7 +139,7 @@ func TestManyRanges(t *testing.T) {
 	options := metav1.ListOptions{ResourceVersion: "0"}
 	selector := s.prepare(&options).selector
 	requested := *s.requested.Load()
-	if len(requested) != selectable || len(wanted.Minus(requested)) > 0 ||
+	if len(requested) != maxSelectorTerms || len(wanted.Minus(requested)) > 0 ||
 		selector != requested.Selector(shards.ByUID) || len(selector) > 6000 {
 		t.Errorf("%d ranges are requested for, %v are not, by %d bytes", len(requested), wanted.Minus(requested),
 			len(selector))

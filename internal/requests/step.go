@@ -33,8 +33,8 @@ type outcome struct {
 	verb  Verb
 	phase phase
 	err   error // nil if it succeeded
-	// slow states that the response headers came late. The next request has to wait as long.
-	slow bool
+	// headersLate states that the response headers came late. The next request has to wait as long.
+	headersLate bool
 	// retryAfter is the pause that the server asked for in a header; zero if it did not.
 	retryAfter time.Duration
 	// forbiddenHandled states that a forbidden type is handled otherwise, and is not a failure.
@@ -50,8 +50,8 @@ type outcome struct {
 	chance float64
 }
 
-// showsServer reports whether the outcome proves that the server works.
-func (o outcome) showsServer() bool {
+// provesContact reports whether the outcome proves that the server works.
+func (o outcome) provesContact() bool {
 	switch o.phase {
 	case answered, listed, flowing:
 		var answer apierrors.APIStatus
@@ -72,44 +72,44 @@ type effect struct {
 	watchOpened bool
 	// callForbidden: end the requests and call forbidden.
 	callForbidden bool
-	// throttles: the server wants fewer lists, and none for as long as wait. listSucceeded: a list has
+	// throttleLimiter: the server wants fewer lists, and none for as long as wait. listSucceeded: a list has
 	// succeeded.
-	throttles, listSucceeded bool
-	wait                     time.Duration
+	throttleLimiter, listSucceeded bool
+	wait                           time.Duration
 }
 
 // state summarizes the outcomes of the requests for one target.
 type state struct {
 	// The last failure: its verb and reason, the number of consecutive failures, the time of the first, the
 	// current backoff with its number of pauses, and the end of the current pause.
-	verb     Verb
-	reason   Reason
-	since    time.Time
-	failures int
-	stage    stage
-	pauses   int
-	due      time.Time
+	verb          Verb
+	reason        Reason
+	since         time.Time
+	failures      int
+	stage         stage
+	pausesAtStage int
+	pauseEnd      time.Time
 	// unanswered is the number of consecutive requests without response headers.
 	unanswered int
-	// buffered: a watch over HTTP/1 was silent from its beginning and was ended, because a proxy may hold
+	// proxyBuffers: a watch over HTTP/1 was silent from its beginning and was ended, because a proxy may hold
 	// back events.
-	buffered bool
+	proxyBuffers bool
 	// wakeFailures is how often this type failed again after the server had answered another type.
 	wakeFailures int
 
-	// rounds is the number of relists without an established watch in between; begun is set after the first
-	// round.
-	rounds int
-	begun  bool
+	// rounds is the number of relists without an established watch in between; firstRoundDone is set after
+	// the first round.
+	rounds         int
+	firstRoundDone bool
 	// hasListed and hasFailed describe the current round.
 	hasListed, hasFailed bool
-	// watching is the time since which a watch is open; zero if none is.
-	watching time.Time
+	// watchOpenSince is the time since which a watch is open; zero if none is.
+	watchOpenSince time.Time
 
-	// fallback: the reflector lists because a watch-list failed, as part of the same round.
-	fallback bool
-	// lists: a watch-list has stalled, and no other is requested.
-	lists bool
+	// listIsFallback: the reflector lists because a watch-list failed, as part of the same round.
+	listIsFallback bool
+	// watchListStalled: a watch-list has stalled, and no other is requested.
+	watchListStalled bool
 }
 
 // establishedAfter is the duration of a watch after which earlier failures are forgotten. client-go uses the
@@ -125,7 +125,7 @@ func (p policy) step(s state, o outcome) (state, effect) {
 	s = s.withoutOldFailures(o.now)
 	switch {
 	case o.phase == stalled:
-		s.lists, s.fallback = true, true
+		s.watchListStalled, s.listIsFallback = true, true
 		return s, effect{}
 	case o.phase == closed:
 		return p.watchClosed(s, o)
@@ -137,14 +137,14 @@ func (p policy) step(s state, o outcome) (state, effect) {
 		}
 	}
 	if o.verb.Watches() {
-		s.watching = time.Time{}
+		s.watchOpenSince = time.Time{}
 	}
 	reason := ReasonOf(o.err)
 	repeats := o.callerRetries || reflectorRetries(o.err) || o.verb == VerbWatchList &&
-		connectionFailed(o.err)
+		isConnectionFailure(o.err)
 	if errors.Is(o.err, errNoAnswer) {
 		s.unanswered++
-	} else if !o.slow {
+	} else if !o.headersLate {
 		s.unanswered = 0
 	}
 	switch {
@@ -154,14 +154,14 @@ func (p policy) step(s state, o outcome) (state, effect) {
 		return s, effect{reports: true, verb: o.verb, err: o.err}
 	case o.verb == VerbWatchList && o.phase == answered && !repeats:
 		// The list that follows immediately shows whether the type can be read, and its outcome is reported.
-		s.fallback = true
+		s.listIsFallback = true
 		return s, effect{}
 	}
 	e := effect{reports: true, verb: o.verb, err: o.err}
 	if reason == ReasonThrottled || reason == ReasonRequestFailed && o.retryAfter > 0 {
 		reason = ReasonThrottled
 		seconds, _ := apierrors.SuggestsClientDelay(o.err)
-		e.throttles, e.wait = true, max(o.retryAfter, time.Duration(seconds)*time.Second)
+		e.throttleLimiter, e.wait = true, max(o.retryAfter, time.Duration(seconds)*time.Second)
 		e.reports = o.retryAfter == 0 // already reported by Throttled, and not a failure
 	}
 	return p.failed(s, o, reason, e.wait), e
@@ -179,12 +179,12 @@ const closesUntilFailure = 3
 // otherwise.
 func (p policy) watchClosed(s state, o outcome) (state, effect) {
 	if s.reason == ReasonWatchClosed && (o.sawLiveEvent || o.openFor >= ShortWatch) {
-		s.failures, s.reason, s.due = 0, ReasonNone, time.Time{}
+		s.failures, s.reason, s.pauseEnd = 0, ReasonNone, time.Time{}
 	}
 	if o.openFor >= ShortWatch {
 		return s, effect{}
 	}
-	s.watching = time.Time{}
+	s.watchOpenSince = time.Time{}
 	s = p.failed(s, o, ReasonWatchClosed, 0)
 	if o.sawLiveEvent || s.failures < closesUntilFailure {
 		return s, effect{}
@@ -199,8 +199,8 @@ func reflectorRetries(err error) bool {
 
 // withoutOldFailures forgets failures before an established watch.
 func (s state) withoutOldFailures(now time.Time) state {
-	if !s.watching.IsZero() && now.Sub(s.watching) >= establishedAfter {
-		s.rounds, s.failures, s.reason, s.due = 0, 0, ReasonNone, time.Time{}
+	if !s.watchOpenSince.IsZero() && now.Sub(s.watchOpenSince) >= establishedAfter {
+		s.rounds, s.failures, s.reason, s.pauseEnd = 0, 0, ReasonNone, time.Time{}
 	}
 	return s
 }
@@ -209,11 +209,11 @@ func (s state) withoutOldFailures(now time.Time) state {
 // watches count until one receives an event.
 func (s state) succeeded(o outcome) state {
 	over := o.phase == flowing || o.phase == listed && s.reason != ReasonWatchClosed
-	if !o.slow {
+	if !o.headersLate {
 		s.unanswered = 0
 	}
 	if s.failures > 0 && s.stage == connection { // any answer ends the outage
-		s.failures, s.reason, s.due, s.wakeFailures = 0, ReasonNone, time.Time{}, 0
+		s.failures, s.reason, s.pauseEnd, s.wakeFailures = 0, ReasonNone, time.Time{}, 0
 	}
 	switch {
 	case !o.verb.Watches():
@@ -222,11 +222,11 @@ func (s state) succeeded(o outcome) state {
 	case o.phase == listed:
 		s.hasListed = true
 	}
-	if s.watching.IsZero() && (o.verb == VerbWatch || o.phase == listed) {
-		s.watching = o.now
+	if s.watchOpenSince.IsZero() && (o.verb == VerbWatch || o.phase == listed) {
+		s.watchOpenSince = o.now
 	}
 	if over {
-		s.failures, s.reason, s.due, s.wakeFailures = 0, ReasonNone, time.Time{}, 0
+		s.failures, s.reason, s.pauseEnd, s.wakeFailures = 0, ReasonNone, time.Time{}, 0
 	}
 	return s
 }
@@ -235,26 +235,26 @@ func (s state) succeeded(o outcome) state {
 func (p policy) failed(s state, o outcome, reason Reason, wait time.Duration) state {
 	s.hasFailed = true
 	if reason != s.reason || s.failures == 0 {
-		s.reason, s.failures, s.since, s.pauses = reason, 0, o.now, 0
+		s.reason, s.failures, s.since, s.pausesAtStage = reason, 0, o.now, 0
 	}
 	s.verb = o.verb
 	s.failures++
 	next, pauses := p.pauses(reason, o.now.Sub(s.since))
-	if connectionFailed(o.err) && s.wakeFailures < connectionWakes {
+	if isConnectionFailure(o.err) && s.wakeFailures < maxConnectionWakes {
 		next, pauses = connection, connectionPause
 	}
 	if next != s.stage {
-		s.stage, s.pauses = next, 0
+		s.stage, s.pausesAtStage = next, 0
 	}
-	d := pauses.after(s.pauses, o.chance)
-	s.pauses++
+	d := pauses.after(s.pausesAtStage, o.chance)
+	s.pausesAtStage++
 	if wait > 0 {
 		d = wait + time.Duration(o.chance*float64(wait)/10)
 	}
 	if next == connection && reason == ReasonNoAnswer {
 		d = 0 // the request took long enough; a pending request is answered as soon as the server works
 	}
-	s.due = o.now.Add(d)
+	s.pauseEnd = o.now.Add(d)
 	return s
 }
 
@@ -262,13 +262,13 @@ func (p policy) failed(s state, o outcome, reason Reason, wait time.Duration) st
 // immediately, a relist no earlier than client-go's.
 func (s state) nextRound(now time.Time, chance float64) (state, time.Time) {
 	s = s.withoutOldFailures(now)
-	due := s.due
-	if s.begun && (s.hasListed || !s.hasFailed) {
+	due := s.pauseEnd
+	if s.firstRoundDone && (s.hasListed || !s.hasFailed) {
 		if again := now.Add(relistPause.after(s.rounds, chance)); again.After(due) {
 			due = again
 		}
 		s.rounds++
 	}
-	s.begun, s.hasListed, s.hasFailed, s.watching = true, false, false, time.Time{}
+	s.firstRoundDone, s.hasListed, s.hasFailed, s.watchOpenSince = true, false, false, time.Time{}
 	return s, due
 }

@@ -24,7 +24,8 @@ func TestStep(t *testing.T) {
 	)
 	failure := serverError(500)
 	paused := func(verb Verb, reason Reason, pause time.Duration) state {
-		s := state{verb: verb, reason: reason, since: now, failures: 1, pauses: 1, due: now.Add(pause),
+		s := state{verb: verb, reason: reason, since: now, failures: 1, pausesAtStage: 1,
+			pauseEnd:  now.Add(pause),
 			hasFailed: true}
 		switch reason {
 		case ReasonConversionFailed:
@@ -41,7 +42,7 @@ func TestStep(t *testing.T) {
 	reported := func(verb Verb, err error) effect { return effect{reports: true, verb: verb, err: err} }
 	throttled := func(verb Verb, err error, wait time.Duration) effect {
 		return effect{reports: wait == 0, verb: verb, err: err,
-			throttles: true, wait: wait}
+			throttleLimiter: true, wait: wait}
 	}
 	tests := map[string]struct {
 		outcome outcome
@@ -52,13 +53,13 @@ func TestStep(t *testing.T) {
 			effect{reports: true, verb: VerbList, listSucceeded: true}},
 		"a further page": {outcome{verb: VerbListMore}, state{hasListed: true},
 			effect{reports: true, verb: VerbListMore, listSucceeded: true}},
-		"a watch": {outcome{verb: VerbWatch}, state{watching: now},
+		"a watch": {outcome{verb: VerbWatch}, state{watchOpenSince: now},
 			effect{reports: true, verb: VerbWatch, watchOpened: true}},
-		"its first event": {outcome{verb: VerbWatch, phase: flowing}, state{watching: now},
+		"its first event": {outcome{verb: VerbWatch, phase: flowing}, state{watchOpenSince: now},
 			effect{verb: VerbWatch}},
 		"a watch-list": {outcome{verb: VerbWatchList}, state{}, reported(VerbWatchList, nil)},
 		"its initial events": {outcome{verb: VerbWatchList, phase: listed},
-			state{hasListed: true, watching: now}, effect{verb: VerbWatchList, watchOpened: true,
+			state{hasListed: true, watchOpenSince: now}, effect{verb: VerbWatchList, watchOpened: true,
 				listSucceeded: true}},
 		"its end": {outcome{verb: VerbWatch, phase: closed, openFor: time.Second},
 			state{}, effect{}},
@@ -67,7 +68,7 @@ func TestStep(t *testing.T) {
 		"after an event": {outcome{verb: VerbWatch, phase: closed, sawLiveEvent: true},
 			paused(VerbWatch, ReasonWatchClosed, first), effect{}},
 		"they stall": {outcome{verb: VerbWatchList, phase: stalled},
-			state{lists: true, fallback: true}, effect{}},
+			state{watchListStalled: true, listIsFallback: true}, effect{}},
 		"a list fails": {outcome{verb: VerbList, err: failure}, paused(VerbList, ReasonRequestFailed,
 			first), reported(VerbList, failure)},
 		"a watch is refused": {outcome{verb: VerbWatch, err: failure},
@@ -75,7 +76,7 @@ func TestStep(t *testing.T) {
 		"a watch breaks": {outcome{verb: VerbWatch, phase: broken, err: failure},
 			paused(VerbWatch, ReasonRequestFailed, first), reported(VerbWatch, failure)},
 		"no watch-lists": {outcome{verb: VerbWatchList, err: serverError(422)},
-			state{fallback: true}, effect{}},
+			state{listIsFallback: true}, effect{}},
 		"no connection": {outcome{verb: VerbList, err: errRefused}, paused(VerbList, ReasonUnreachable,
 			soon), reported(VerbList, errRefused)},
 		"none, for a watch": {outcome{verb: VerbWatch, err: errRefused},
@@ -107,7 +108,7 @@ func TestStep(t *testing.T) {
 		"... after a list": {outcome{verb: VerbWatch, err: serverError(403), forbiddenHandled: true}, state{},
 			effect{callForbidden: true, err: serverError(403)}},
 		"... as the list says": {outcome{verb: VerbWatchList, err: serverError(403), forbiddenHandled: true},
-			state{fallback: true}, effect{}},
+			state{listIsFallback: true}, effect{}},
 		"throttled": {outcome{verb: VerbList, err: serverError(429)},
 			paused(VerbList, ReasonThrottled, first), throttled(VerbList, serverError(429), 0)},
 		"throttled, a watch": {outcome{verb: VerbWatch, err: serverError(429)},
@@ -152,8 +153,8 @@ func TestWatchesClosedAtOnce(t *testing.T) {
 			now = now.Add(lasted)
 			next, e := policy{}.step(s, outcome{verb: verb, phase: closed, now: now, openFor: lasted,
 				sawLiveEvent: brought})
-			if least := now.Add(ordinaryPause.first); lasted < ShortWatch && next.due.Before(least) {
-				t.Errorf("%s: after %v the next one may begin %v later", verb, lasted, next.due.Sub(now))
+			if least := now.Add(ordinaryPause.first); lasted < ShortWatch && next.pauseEnd.Before(least) {
+				t.Errorf("%s: after %v the next one may begin %v later", verb, lasted, next.pauseEnd.Sub(now))
 			}
 			s = next
 			return e.reports && e.verb == VerbWatch && ReasonOf(e.err) == ReasonWatchClosed
@@ -202,7 +203,7 @@ func TestOnlyWatchesProveWatches(t *testing.T) {
 		t.Errorf("after an established watch, %d failures and %d rounds count", s.failures, s.rounds)
 	}
 	record(outcome{verb: VerbWatch, phase: flowing})
-	if s.failures != 0 || !s.due.IsZero() {
-		t.Errorf("after an event, %d failures count, until %v", s.failures, s.due)
+	if s.failures != 0 || !s.pauseEnd.IsZero() {
+		t.Errorf("after an event, %d failures count, until %v", s.failures, s.pauseEnd)
 	}
 }

@@ -66,7 +66,7 @@ func (l *listWatch) askVersion(ctx context.Context) (string, error) {
 	defer a.end()
 	version, err := l.versionOf(request, true)
 	err = a.result(request, err)
-	l.record(outcome{verb: VerbListMore, err: err, retryAfter: a.retryAfter, slow: a.slow})
+	l.record(outcome{verb: VerbListMore, err: err, retryAfter: a.retryAfter, headersLate: a.headersLate})
 	return version, err
 }
 

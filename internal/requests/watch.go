@@ -95,7 +95,7 @@ func (l *listWatch) openWithRetry(ctx context.Context, options *metav1.ListOptio
 		}
 		o, err := l.open(ctx, VerbWatch, options)
 		again := o.retriesWatch(err)
-		l.record(outcome{verb: VerbWatch, err: err, retryAfter: o.retryAfter, slow: o.slow,
+		l.record(outcome{verb: VerbWatch, err: err, retryAfter: o.retryAfter, headersLate: o.headersLate,
 			callerRetries: again})
 		if err == nil {
 			o.watchSilence(l.pacer.maxSilence(o.attempt, options.TimeoutSeconds))
@@ -128,14 +128,14 @@ func (l *listWatch) openWatchList(ctx context.Context, options *metav1.ListOptio
 	if err != nil {
 		release()
 		o.end()
-		out := outcome{verb: VerbWatchList, err: err, retryAfter: o.retryAfter, slow: o.slow}
+		out := outcome{verb: VerbWatchList, err: err, retryAfter: o.retryAfter, headersLate: o.headersLate}
 		if err == errNoAnswer {
 			out, err = outcome{verb: VerbWatchList, phase: stalled}, errStalled
 		}
 		l.record(out)
 		return nil, err
 	}
-	l.record(outcome{verb: VerbWatchList, slow: o.slow})
+	l.record(outcome{verb: VerbWatchList, headersLate: o.headersLate})
 	silence := l.pacer.maxSilence(o.attempt, options.TimeoutSeconds)
 	o.initial = &initialList{shard: shard, release: release, maxSilence: silence}
 	o.watchSilence(InitialEventsTimeout)
@@ -197,7 +197,7 @@ func (l *listWatch) finish(o *openWatch) {
 	l.continuity.Closed()
 	if o.verb == VerbWatch {
 		l.interruption.closed()
-		l.pacer.watchEnded(silent, o.prompt)
+		l.pacer.watchEnded(silent, o.promptFirstEvent)
 	}
 	o.stop()
 	_ = o.Close()
@@ -242,7 +242,7 @@ func (l *listWatch) forward(o *openWatch, take func(watch.Event) bool) {
 func (l *listWatch) recordReceipt(o *openWatch) {
 	if !o.sawEvent {
 		o.sawEvent = true
-		o.prompt = time.Since(o.since) < silenceHTTP1
+		o.promptFirstEvent = time.Since(o.silentSince) < silenceHTTP1
 		if o.verb == VerbWatch {
 			l.record(outcome{verb: VerbWatch, phase: flowing})
 		}

@@ -51,7 +51,7 @@ func (s *Store) add(a newFunctions, replaced ...string) error {
 		for k := range some {
 			l := &some[k]
 			l.hash = hashOf(l.row.key)
-			l.values = slices.Clone(added.evaluate(l.row.key, l.row.item(), s.decodedOnce, &failures))
+			l.encoded = slices.Clone(added.evaluate(l.row.key, l.row.item(), s.decodedOnce, &failures))
 		}
 	}
 	// Functions that others announced since then are not complete and must not be removed.
@@ -84,9 +84,9 @@ func (s *Store) publishFunctions(a newFunctions, replaced []string) (functions, 
 
 // computedValues are the new values of a row that was stored without them.
 type computedValues struct {
-	row    *row
-	hash   uint64 // hash of the row's key
-	values []byte
+	row     *row
+	hash    uint64 // hash of the row's key
+	encoded []byte
 }
 
 // prefetchBatch is the number of objects to prefetch together. They fit into the processor's first-level
@@ -134,7 +134,7 @@ func (s *Store) publish(added functions, computed []computedValues, replaced fun
 	next.version++
 	next.remove(replaced)
 	for _, l := range computed {
-		l.row.setValues(l.row.values().only(next.functions), l.values)
+		l.row.setValues(l.row.values().only(next.functions), l.encoded)
 	}
 	rows := hashesOf(&next.rows, computed)
 	var scratch indexScratch

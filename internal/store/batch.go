@@ -51,7 +51,7 @@ func (s *Store) PrepareList(count int, at func(i int) Keyed) *Batch {
 				b.found++
 			}
 			r := had
-			if b.unchanged[i] = s.unchanged(now, had, o); !b.unchanged[i] {
+			if b.unchanged[i] = s.isUnchanged(now, had, o); !b.unchanged[i] {
 				r = s.newRow(now, o, &failures)
 			}
 			b.rows[i] = hashed[*row]{hash, r}
@@ -63,8 +63,8 @@ func (s *Store) PrepareList(count int, at func(i int) Keyed) *Batch {
 	}
 }
 
-// unchanged reports whether the existing row of an object, which can be nil, can be reused.
-func (s *Store) unchanged(now *Snapshot, had *row, o Keyed) bool {
+// isUnchanged reports whether the existing row of an object, which can be nil, can be reused.
+func (s *Store) isUnchanged(now *Snapshot, had *row, o Keyed) bool {
 	return had != nil && now.indexesComplete() && s.form.Same(had.item(), o.Item)
 }
 

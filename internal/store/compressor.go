@@ -13,12 +13,12 @@ import (
 const (
 	// samplesToTrain is the number of objects to train a compressor with; a total of bytesToTrain is enough
 	// too. Before that, and in smaller stores, objects remain uncompressed.
-	samplesToTrain = 200
-	bytesToTrain   = 1 << 20
-	// checkEvery is the number of objects between checks of the compression ratio.
-	checkEvery = 1000
-	// worseBy is the factor of the initial ratio, in percent, from which on another compressor is trained.
-	worseBy = 150
+	samplesToTrain     = 200
+	bytesToTrain       = 1 << 20
+	ratioCheckInterval = 1000
+	// worseRatioPercent is the factor of the initial ratio, in percent, from which on another compressor is
+	// trained.
+	worseRatioPercent = 150
 )
 
 // compressor compresses the objects of one type. It trains a packed.Compressor with the first objects, and
@@ -67,7 +67,7 @@ func (p *compressor) compress(o *packed.Object) *packed.Object {
 	small := codec.Compress(o)
 	p.bytesBefore.Add(int64(o.Len()))
 	p.bytesAfter.Add(int64(small.Len()))
-	if p.count.Add(1)%checkEvery == 0 {
+	if p.count.Add(1)%ratioCheckInterval == 0 {
 		p.checkRatio()
 	}
 	return small
@@ -129,7 +129,7 @@ func (p *compressor) checkRatio() {
 	switch {
 	case first == 0:
 		p.initialRatio.Store(max(percent, 1))
-	case percent*100 > first*worseBy:
+	case percent*100 > first*worseRatioPercent:
 		p.sampling.Store(true)
 	}
 }

@@ -92,7 +92,7 @@ func TestRetraining(t *testing.T) {
 	form := NewPacked(nil, trainer)
 	early := keyedCertificate(t, form, 0, 1).Item
 	var kept []Item
-	for n := range checkEvery + samplesToTrain {
+	for n := range ratioCheckInterval + samplesToTrain {
 		early = keyedCertificate(t, form, n, 1).Item
 		kept = append(kept, early)
 	}
@@ -108,7 +108,7 @@ func TestRetraining(t *testing.T) {
 		}}
 	}
 	before := form.Item(other(0)).(*packed.Object)
-	for n := range 2*checkEvery + samplesToTrain {
+	for n := range 2*ratioCheckInterval + samplesToTrain {
 		form.Item(other(n))
 	}
 	runtime.KeepAlive(kept)

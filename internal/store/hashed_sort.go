@@ -25,7 +25,7 @@ func sortHashed[T any](entries []hashed[T]) {
 // sort sorts entries by hash.
 func (b *buckets[T]) sort(entries []hashed[T]) {
 	if len(entries) < bucketsFrom {
-		sortFew(entries)
+		sortSmall(entries)
 		return
 	}
 	b.other = append(b.other[:0], entries...)
@@ -36,7 +36,7 @@ func (b *buckets[T]) sort(entries []hashed[T]) {
 func (b *buckets[T]) sortInto(to, entries []hashed[T]) {
 	if len(entries) < bucketsFrom {
 		copy(to, entries)
-		sortFew(to)
+		sortSmall(to)
 		return
 	}
 	shift := 64 - bits.Len(uint(len(entries)-1))
@@ -57,7 +57,7 @@ func (b *buckets[T]) sortInto(to, entries []hashed[T]) {
 	from := int32(0)
 	for _, end := range ends {
 		if end-from > 1 {
-			sortFew(to[from:end])
+			sortSmall(to[from:end])
 		}
 		from = end
 	}
@@ -73,8 +73,8 @@ func (b *buckets[T]) emptyEnds(count int) []int32 {
 	return b.ends
 }
 
-// sortFew sorts a bucket, which is short unless all its hashes are equal.
-func sortFew[T any](entries []hashed[T]) {
+// sortSmall sorts a bucket, which is short unless all its hashes are equal.
+func sortSmall[T any](entries []hashed[T]) {
 	if len(entries) > 12 {
 		slices.SortFunc(entries, func(a, b hashed[T]) int { return cmp.Compare(a.hash, b.hash) })
 		return

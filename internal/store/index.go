@@ -143,7 +143,8 @@ func (x *index) remove(value string, r *row) {
 		return
 	}
 	x.entryCount--
-	x.postings = x.postings.without(hashOf(value), func(have *posting) bool { return have.value == value },
+	x.postings = x.postings.withoutEntry(hashOf(value),
+		func(have *posting) bool { return have.value == value },
 		hashPosting)
 	if x.function.sorted {
 		x.sortedValues = x.sortedValues.without(value)

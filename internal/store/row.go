@@ -194,7 +194,7 @@ func withRow(rows *trie[row], r *row) trie[row] {
 
 // withoutRow returns rows without the row with that key.
 func withoutRow(rows *trie[row], key string) trie[row] {
-	return rows.without(hashOf(key), func(have *row) bool { return have.key == key }, hashRow)
+	return rows.withoutEntry(hashOf(key), func(have *row) bool { return have.key == key }, hashRow)
 }
 
 // findRow returns the row with that key, or nil.

@@ -98,8 +98,8 @@ func (t *trie[E]) with(h uint64, e *E, match func(*E) bool, hash func(*E) uint64
 	return next
 }
 
-// without returns a trie without the entry that matches.
-func (t *trie[E]) without(h uint64, match func(*E) bool, hash func(*E) uint64) trie[E] {
+// withoutEntry returns a trie without the entry that matches.
+func (t *trie[E]) withoutEntry(h uint64, match func(*E) bool, hash func(*E) uint64) trie[E] {
 	w := writing[E]{h: h, match: match, hash: hash}
 	n, l, found := w.remove(t.inner, t.leaf, 0)
 	if !found {

@@ -44,7 +44,7 @@ func TestTrieIsAMap(t *testing.T) {
 				key := fmt.Sprint(random.IntN(300))
 				match := func(p *pair) bool { return p.key == key }
 				if random.IntN(3) == 0 || step > 3500 {
-					now = now.without(hash(key), match, of)
+					now = now.withoutEntry(hash(key), match, of)
 					delete(model, key)
 				} else {
 					now = now.with(hash(key), &pair{key, step}, match, of)
@@ -85,7 +85,7 @@ func TestTrieRemovesAll(t *testing.T) {
 			}
 			for n := range 1000 {
 				key := fmt.Sprint(n)
-				now = now.without(hash(key), func(p *pair) bool { return p.key == key }, of)
+				now = now.withoutEntry(hash(key), func(p *pair) bool { return p.key == key }, of)
 				if now.len != 999-n {
 					t.Fatalf("%d entries are left of %d", now.len, 999-n)
 				}

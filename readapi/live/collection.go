@@ -31,7 +31,7 @@ func (c *collection) Type() readapi.Type { return c.typ }
 func (c *collection) Ended() <-chan struct{} { return c.ended }
 
 // ResourceVersion implements readapi.Collection.
-func (c *collection) ResourceVersion() uint64 { return c.complete(c.informer.History()) }
+func (c *collection) ResourceVersion() uint64 { return c.completeUntil(c.informer.History()) }
 
 // Get implements readapi.Collection.
 func (c *collection) Get(key string) readapi.Object {
@@ -47,7 +47,7 @@ func (c *collection) Get(key string) readapi.Object {
 func (c *collection) Snapshot(version uint64) readapi.Snapshot {
 	h := c.informer.History()
 	if version == 0 {
-		version = c.complete(h)
+		version = c.completeUntil(h)
 	}
 	if version < c.oldest(h) {
 		return nil
@@ -56,7 +56,7 @@ func (c *collection) Snapshot(version uint64) readapi.Snapshot {
 	s := &snapshot{Snapshot: readapi.NewSnapshot(version, base.objects, base.changesTo(c, h, version)),
 		base: base}
 	if version >= h.ResourceVersion {
-		s.indexed, s.of = h.Snapshot, c
+		s.indexedContent, s.collection = h.Snapshot, c
 	}
 	return s
 }
@@ -141,23 +141,23 @@ func (s *sorted) changesTo(c *collection, h dynamicinformer.History, version uin
 type snapshot struct {
 	readapi.Snapshot
 	base *sorted // keeps the list for the next page
-	// indexed is the cache at that version, or nil if the cache has changed since.
-	indexed *dynamicinformer.Snapshot
-	of      *collection
+	// indexedContent is the cache at that version, or nil if the cache has changed since.
+	indexedContent *dynamicinformer.Snapshot
+	collection     *collection
 }
 
 var _ readapi.FieldRange = (*snapshot)(nil)
 
 // RangeField implements readapi.FieldRange.
 func (s *snapshot) RangeField(field, value, from, to string) (iter.Seq[readapi.Object], bool) {
-	if s.indexed == nil {
+	if s.indexedContent == nil {
 		return nil, false
 	}
-	key, found, err := s.of.indexKey(field, value)
+	key, found, err := s.collection.indexKey(field, value)
 	if err != nil || !found {
 		return nil, false
 	}
-	keys, err := s.indexed.KeysByIndex(field, key)
+	keys, err := s.indexedContent.KeysByIndex(field, key)
 	if err != nil {
 		return nil, false
 	}
@@ -166,8 +166,8 @@ func (s *snapshot) RangeField(field, value, from, to string) (iter.Seq[readapi.O
 			if key < from || to != "" && key >= to {
 				continue
 			}
-			stored, _ := s.indexed.Stored(key)
-			if o := s.of.object(key, stored); o != (object{}) && !yield(o) {
+			stored, _ := s.indexedContent.Stored(key)
+			if o := s.collection.object(key, stored); o != (object{}) && !yield(o) {
 				return
 			}
 		}

@@ -18,9 +18,9 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// freshnessChecks coalesces consistency checks against the API server. A caller that arrives during a check
+// coalescedChecks coalesces consistency checks against the API server. A caller that arrives during a check
 // joins the next one, because the running check may predate its request.
-type freshnessChecks struct {
+type coalescedChecks struct {
 	timeout time.Duration
 	mu      struct {
 		sync.Mutex
@@ -42,15 +42,15 @@ func (c *collection) waitUntilFresh(ctx context.Context) error {
 	if s.mu.next == nil {
 		s.mu.next = &freshnessCheck{done: make(chan struct{})}
 	}
-	mine := s.mu.next
+	check := s.mu.next
 	if !s.mu.running {
 		s.mu.running = true
 		go c.runChecks() // ends after the last requested check; each check has a timeout
 	}
 	s.mu.Unlock()
 	select {
-	case <-mine.done:
-		return mine.err
+	case <-check.done:
+		return check.err
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -94,8 +94,8 @@ func (c *collection) runChecks() {
 	}
 }
 
-// listed is the metadata of a list.
-type listed struct {
+// listPage is the metadata of a list.
+type listPage struct {
 	Metadata struct {
 		ResourceVersion string `json:"resourceVersion"`
 		Continue        string `json:"continue"`
@@ -112,8 +112,7 @@ type item struct {
 }
 
 const (
-	// compared is the maximum number of objects that are compared one by one.
-	compared       = 500
+	maxCompared    = 500
 	acceptPartials = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
 	acceptPartial  = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json"
 )
@@ -129,15 +128,15 @@ const (
 // cache until a bookmark confirms the version, and blocks until the cache has the changes of that watch.
 func (c *collection) compare(ctx context.Context) error {
 	before := c.informer.History()
-	body, err := c.server.upstream.get(ctx, c.path(), url.Values{"limit": {strconv.Itoa(compared)}},
+	body, err := c.server.upstream.get(ctx, c.path(), url.Values{"limit": {strconv.Itoa(maxCompared)}},
 		acceptPartials)
 	if err != nil {
 		return err
 	}
 	defer body.Close()
-	var list listed
+	var list listPage
 	if err := json.NewDecoder(body).Decode(&list); err != nil {
-		return errUnreachable(err)
+		return unreachableError(err)
 	}
 	present, err := strconv.ParseUint(list.Metadata.ResourceVersion, 10, 64)
 	if err != nil {
@@ -156,22 +155,22 @@ func (c *collection) compare(ctx context.Context) error {
 			return nil
 		}
 		if list.Metadata.Continue == "" && sameVersions(h.Snapshot, list.Items) {
-			c.confirm(h, present)
+			c.recordConfirmed(h, present)
 			return nil
 		}
 		select {
 		case <-h.Next:
 		case <-ctx.Done():
-			return readapi.NewTooLargeError(present, c.complete(h))
+			return readapi.NewTooLargeError(present, c.completeUntil(h))
 		}
 	}
 }
 
 // awaitEpoch blocks until the type has been listed again.
-func (c *collection) awaitEpoch(ctx context.Context, before dynamicinformer.History) error {
+func (c *collection) awaitEpoch(ctx context.Context, earlier dynamicinformer.History) error {
 	for {
 		h := c.informer.History()
-		if h.Epoch != before.Epoch && h.Synced {
+		if h.Epoch != earlier.Epoch && h.Synced {
 			return nil
 		}
 		select {
@@ -237,7 +236,7 @@ func (c *collection) probe(ctx context.Context, begin dynamicinformer.History, p
 		if h.ResourceVersion >= desired || h.Epoch != begin.Epoch && h.Synced &&
 			h.ResourceVersion >= present {
 			if confirms && h.Epoch == begin.Epoch {
-				c.confirm(h, present)
+				c.recordConfirmed(h, present)
 			}
 			return nil
 		}
@@ -248,7 +247,7 @@ func (c *collection) probe(ctx context.Context, begin dynamicinformer.History, p
 		case err := <-failed:
 			return err
 		case <-ctx.Done():
-			return readapi.NewTooLargeError(present, c.complete(h))
+			return readapi.NewTooLargeError(present, c.completeUntil(h))
 		}
 	}
 }
@@ -292,7 +291,7 @@ func (c *collection) watchTo(ctx context.Context, from, to uint64) (uint64, erro
 			err = json.Unmarshal(event.Object, &of)
 		}
 		if err == io.EOF || err != nil {
-			return 0, errUnreachable(err)
+			return 0, unreachableError(err)
 		}
 		version, err := strconv.ParseUint(of.Metadata.ResourceVersion, 10, 64)
 		switch {

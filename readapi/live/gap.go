@@ -40,8 +40,8 @@ func (k *typeCache) oldest(h dynamicinformer.History) uint64 {
 	return h.Oldest
 }
 
-// isDecided reports whether it is known that a client can continue from a version, or that it cannot.
-func (k *typeCache) isDecided(h dynamicinformer.History, version uint64) bool {
+// isGapKnown reports whether it is known that a client can continue from a version, or that it cannot.
+func (k *typeCache) isGapKnown(h dynamicinformer.History, version uint64) bool {
 	if version >= k.oldest(h) || h.Oldest != h.Began {
 		return true
 	}
@@ -61,36 +61,36 @@ func (k *typeCache) isDecided(h dynamicinformer.History, version uint64) bool {
 func (c *collection) awaitGapCheck(ctx context.Context, version uint64) {
 	ctx, cancel := context.WithTimeout(ctx, c.checks.timeout)
 	defer cancel()
-	for h := c.informer.History(); h.Epoch == c.epoch && !c.isDecided(h, version); h = c.informer.History() {
+	for h := c.informer.History(); h.Epoch == c.epoch && !c.isGapKnown(h, version); h = c.informer.History() {
 		c.mu.Lock()
-		c.mu.bridging[version]++
+		c.mu.gapWaiters[version]++
 		c.mu.Unlock()
-		request := c.askInSlice(ctx, h, version)
+		answered := c.checkGap(ctx, h, version)
 		c.mu.Lock()
-		if c.mu.bridging[version]--; c.mu.bridging[version] == 0 {
-			delete(c.mu.bridging, version)
+		if c.mu.gapWaiters[version]--; c.mu.gapWaiters[version] == 0 {
+			delete(c.mu.gapWaiters, version)
 		}
 		c.mu.Unlock()
-		if !request {
+		if !answered {
 			return
 		}
 	}
 }
 
-// askInSlice asks about the gap unless another client has asked meanwhile. It returns false if there was no
+// checkGap asks about the gap unless another client has asked meanwhile. It returns false if there was no
 // answer.
-func (c *collection) askInSlice(ctx context.Context, h dynamicinformer.History, version uint64) bool {
+func (c *collection) checkGap(ctx context.Context, h dynamicinformer.History, version uint64) bool {
 	select {
-	case c.asking <- struct{}{}:
+	case c.gapCheckToken <- struct{}{}:
 	case <-ctx.Done():
 		return false
 	}
-	defer func() { <-c.asking }()
-	if c.isDecided(h, version) {
+	defer func() { <-c.gapCheckToken }()
+	if c.isGapKnown(h, version) {
 		return true
 	}
 	c.mu.Lock()
-	from, to := c.nextQuestionLocked(h, version)
+	from, to := c.nextGapCheckLocked(h, version)
 	c.mu.Unlock()
 	last, err := c.watchTo(ctx, from, to)
 	var ended *watchError
@@ -110,20 +110,20 @@ func (c *collection) askInSlice(ctx context.Context, h dynamicinformer.History, 
 	return true
 }
 
-// nextQuestionLocked returns the versions of the next question. It begins at the smallest awaited
+// nextGapCheckLocked returns the versions of the next question. It begins at the smallest awaited
 // version, because one question usually answers all. After the API server has forgotten a version, each
 // question halves the rest.
-func (c *collection) nextQuestionLocked(h dynamicinformer.History, version uint64) (from, to uint64) {
+func (c *collection) nextGapCheckLocked(h dynamicinformer.History, version uint64) (from, to uint64) {
 	g := c.gapLocked(h)
-	open := []uint64{version}
-	for waiting := range c.mu.bridging {
-		if waiting > g.lostVersion && waiting < g.unchangedSince {
-			open = append(open, waiting)
+	candidates := []uint64{version}
+	for awaited := range c.mu.gapWaiters {
+		if awaited > g.lostVersion && awaited < g.unchangedSince {
+			candidates = append(candidates, awaited)
 		}
 	}
-	slices.Sort(open)
+	slices.Sort(candidates)
 	if g.lostVersion == 0 {
-		return open[0], g.unchangedSince
+		return candidates[0], g.unchangedSince
 	}
-	return open[len(open)/2], g.unchangedSince
+	return candidates[len(candidates)/2], g.unchangedSince
 }

@@ -130,16 +130,16 @@ func cutType(text []byte) (kind, version, rest []byte, found bool) {
 
 // cutMember cuts a field with a plain string value, and the following comma, off the beginning of a text.
 func cutMember(text []byte, name string) (value, rest []byte, found bool) {
-	behind, found := bytes.CutPrefix(text, []byte(name+`"`))
+	after, found := bytes.CutPrefix(text, []byte(name+`"`))
 	if !found {
 		return nil, text, false
 	}
-	end := bytes.IndexAny(behind, `"\`)
-	if end < 0 || !bytes.HasPrefix(behind[end:], []byte(`",`)) {
+	end := bytes.IndexAny(after, `"\`)
+	if end < 0 || !bytes.HasPrefix(after[end:], []byte(`",`)) {
 		return nil, text, false
 	}
 	start := len(name)
-	return text[start : start+end+2], behind[end+2:], true
+	return text[start : start+end+2], after[end+2:], true
 }
 
 // indexKey returns the key of a value in an index. It returns false if the index does not exist or is
@@ -160,9 +160,9 @@ func (c *collection) Field(name, value string) (func(readapi.Object) bool, error
 	if err != nil || !found {
 		return nil, err
 	}
-	at := slices.Index(c.set.Names(), name)
+	at := slices.Index(c.indexSet.Names(), name)
 	return func(o readapi.Object) bool {
 		text, err := o.JSON()
-		return err == nil && slices.Contains(c.set.KeysJSON(text, nil)[at], key)
+		return err == nil && slices.Contains(c.indexSet.KeysJSON(text, nil)[at], key)
 	}, nil
 }

@@ -87,20 +87,20 @@ func (s *Server) query(w http.ResponseWriter, r *http.Request) error {
 		return apierrors.NewBadRequest(
 			fmt.Sprintf("fieldSelector is %q: a query has it for watches alone; say it in q", selector))
 	}
-	if !maxStale(r) {
+	if !allowsStale(r) {
 		if err := c.waitUntilFresh(r.Context()); err != nil {
 			return err
 		}
 	}
-	conceals := request.Namespace != "" && c.server.options.ConcealPlans
-	if conceals && params.Get("explain") == "true" {
+	concealPlan := request.Namespace != "" && c.server.options.ConcealPlans
+	if concealPlan && params.Get("explain") == "true" {
 		return apierrors.NewBadRequest("explain: plans count the objects of all namespaces, and so are not for queries in one: query all namespaces")
 	}
 	answer, err := c.answerInSlices(r.Context(), q, request.Namespace, params)
 	if err != nil {
 		return apiError(err)
 	}
-	if conceals {
+	if concealPlan {
 		answer.Plan, answer.Warnings = "", nil
 	}
 	c.typ.Warn(w.Header(), c.gvr.Version)
@@ -131,7 +131,7 @@ func (s *Server) queriedCollection(request readapi.Request) (*collection, error)
 	}
 	h, status := k.informer.History(), k.informer.Status()
 	switch {
-	case lostRights(status):
+	case mayHaveLostAccess(status):
 		return nil, apierrors.NewForbidden(gr, "", errors.New(status.Message))
 	case h.Namespace != "" && h.Namespace != request.Namespace:
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("query %s: the cache has only the namespace %s",

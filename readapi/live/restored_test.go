@@ -67,7 +67,7 @@ func TestRestoredServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var before listed
+	var before listPage
 	if err := json.Unmarshal(ask(t, server, path).Body.Bytes(), &before); err != nil ||
 		len(before.Items) != 3 {
 		t.Fatalf("there are %v, %v", before, err)
@@ -86,7 +86,7 @@ func TestRestoredServer(t *testing.T) {
 			t.Fatal("the informer does not list again")
 		}
 	}
-	var after listed
+	var after listPage
 	if err := json.Unmarshal(ask(t, server, path).Body.Bytes(), &after); err != nil || len(after.Items) != 1 {
 		t.Errorf("after the restore there are %v, %v", after, err)
 	}

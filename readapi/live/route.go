@@ -40,7 +40,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		readapi.WriteError(w, r, err)
 	case pathpkg.Clean(path) != "/"+strings.TrimRight(strings.TrimPrefix(path, "/"), "/"):
 		s.handler.ServeHTTP(w, r) // it answers unknown paths
-	case slices.Contains(asGoodAsWriting, subresource(path)):
+	case slices.Contains(writingSubresources, subresource(path)):
 		readapi.WriteError(w, r, apierrors.NewMethodNotSupported(schema.GroupResource{}, subresource(path)))
 	case ofType && s.serveCached(w, r, request):
 	default:
@@ -48,8 +48,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// asGoodAsWriting are subresources whose GET has side effects.
-var asGoodAsWriting = []string{"exec", "attach", "portforward", "proxy"}
+// writingSubresources are subresources whose GET has side effects.
+var writingSubresources = []string{"exec", "attach", "portforward", "proxy"}
 
 // subresource returns the part of a path after the name of an object.
 func subresource(path string) string {
@@ -104,21 +104,21 @@ func (c *collection) serves(r *http.Request, request readapi.Request) bool {
 		return false
 	case limit != "" && request.Namespace != limit:
 		return false
-	case lostRights(c.informer.Status()):
+	case mayHaveLostAccess(c.informer.Status()):
 		return false
 	case accept != "" && !isSupportedMediaType(accept):
 		return false
 	case !c.typ.Custom && strings.Contains(accept, "as=Table"):
 		return false
-	case request.Verb == "get" && query.Get("resourceVersion") == "" && !maxStale(r):
+	case request.Verb == "get" && query.Get("resourceVersion") == "" && !allowsStale(r):
 		return false // it costs as much as a freshness check
 	}
 	return c.selects(query.Get("fieldSelector"))
 }
 
-// lostRights reports whether the API server refuses the requests of an informer, and therefore those of its
-// clients.
-func lostRights(s status.Status) bool {
+// mayHaveLostAccess reports whether the API server refuses the requests of an informer, and therefore those
+// of its clients.
+func mayHaveLostAccess(s status.Status) bool {
 	return s.Reason == status.ReasonForbidden || s.Reason == status.ReasonUnauthorized
 }
 
@@ -144,8 +144,8 @@ func (c *collection) selects(selector string) bool {
 	})
 }
 
-// maxStale reports whether the client accepts a stale answer.
-func maxStale(r *http.Request) bool {
+// allowsStale reports whether the client accepts a stale answer.
+func allowsStale(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Cache-Control"), "max-stale")
 }
 
@@ -159,7 +159,7 @@ func (c *collection) awaitRequested(r *http.Request, request readapi.Request) er
 	switch {
 	case query.Get("continue") != "":
 		return c.waitForPage(r, request)
-	case text == "0" || text != "" && err != nil, maxStale(r):
+	case text == "0" || text != "" && err != nil, allowsStale(r):
 		return nil // the handler reports the error
 	case text != "" && request.Verb != "watch" && c.ResourceVersion() < version:
 		return c.waitForVersion(r.Context(), version)

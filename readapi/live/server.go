@@ -54,7 +54,7 @@ type Server struct {
 	upstream    *upstream
 	types       *typeRegistry
 	definitions *dynamicinformer.Handle
-	stops       []func()
+	cleanups    []func()
 
 	mu struct {
 		sync.Mutex
@@ -92,7 +92,7 @@ func New(options Options) (*Server, error) {
 		return nil, fmt.Errorf("live: following CustomResourceDefinitions: %w", err)
 	}
 	s.types = newTypeRegistry()
-	s.stops = []func(){
+	s.cleanups = []func(){
 		options.Types.Subscribe(s.types),
 		func() { _ = s.definitions.Informer().RemoveEventHandler(registration) }, // the handler is registered
 		s.definitions.Release,
@@ -102,7 +102,7 @@ func New(options Options) (*Server, error) {
 
 // Close releases the server's informer in the factory. Running requests continue.
 func (s *Server) Close() {
-	for _, stop := range s.stops {
+	for _, stop := range s.cleanups {
 		stop()
 	}
 }
@@ -117,10 +117,10 @@ func (s *Server) AddType(informer *dynamicinformer.Informer, indexes ...*indexer
 	}
 	k := &typeCache{
 		server: s, informer: informer, gvr: informer.GVR(), indexes: indexes,
-		set:   indexers.CompileIndexes(indexes...),
-		ended: make(chan struct{}), asking: make(chan struct{}, 1),
+		indexSet: indexers.CompileIndexes(indexes...),
+		ended:    make(chan struct{}), gapCheckToken: make(chan struct{}, 1),
 	}
-	k.mu.bridging = map[uint64]int{}
+	k.mu.gapWaiters = map[uint64]int{}
 	k.checks.timeout = s.options.FreshTimeout
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,7 +128,7 @@ func (s *Server) AddType(informer *dynamicinformer.Informer, indexes ...*indexer
 		defer before.stop()
 	}
 	s.mu.caches[k.gvr.GroupResource()] = k
-	go k.untilStopped() // ends with the informer, or with RemoveType
+	go k.endWithInformer() // ends with the informer, or with RemoveType
 	return nil
 }
 

@@ -13,13 +13,13 @@ import (
 
 // typeCache serves a type from an informer.
 type typeCache struct {
-	server   *Server
-	informer *dynamicinformer.Informer
-	gvr      schema.GroupVersionResource
-	indexes  []*indexers.Index
-	set      dynamicinformer.IndexSet // of indexes
-	checks   freshnessChecks
-	asking   chan struct{} // holds a token while a caller asks about the gap
+	server        *Server
+	informer      *dynamicinformer.Informer
+	gvr           schema.GroupVersionResource
+	indexes       []*indexers.Index
+	indexSet      dynamicinformer.IndexSet // of indexes
+	checks        coalescedChecks
+	gapCheckToken chan struct{} // holds a token while a caller asks about the gap
 
 	// ended is closed when the type is no longer served from the informer.
 	ended chan struct{}
@@ -39,8 +39,8 @@ type typeCache struct {
 			epoch         int
 		}
 		gap gap
-		// bridging counts the clients that wait in awaitGapCheck, by version.
-		bridging map[uint64]int
+		// gapWaiters counts the clients that wait in awaitGapCheck, by version.
+		gapWaiters map[uint64]int
 	}
 }
 
@@ -48,13 +48,13 @@ type typeCache struct {
 func (k *typeCache) stop() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if !k.isOver() {
+	if !k.hasEnded() {
 		close(k.ended)
 	}
-	k.redefineLocked()
+	k.resetDefinitionLocked()
 }
 
-func (k *typeCache) isOver() bool {
+func (k *typeCache) hasEnded() bool {
 	select {
 	case <-k.ended:
 		return true
@@ -63,8 +63,8 @@ func (k *typeCache) isOver() bool {
 	}
 }
 
-// untilStopped ends the type when the informer stops, because its cache is then no longer updated.
-func (k *typeCache) untilStopped() {
+// endWithInformer ends the type when the informer stops, because its cache is then no longer updated.
+func (k *typeCache) endWithInformer() {
 	select {
 	case <-k.informer.Stopped():
 		k.stop()
@@ -76,19 +76,19 @@ func (k *typeCache) untilStopped() {
 func (k *typeCache) resetDefinition() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.redefineLocked()
+	k.resetDefinitionLocked()
 }
 
-// redefineFrom is resetDefinition unless the definition is unchanged.
-func (k *typeCache) redefineFrom(spec string) {
+// resetIfChanged is resetDefinition unless the definition is unchanged.
+func (k *typeCache) resetIfChanged(spec string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.mu.spec != spec {
-		k.redefineLocked()
+		k.resetDefinitionLocked()
 	}
 }
 
-func (k *typeCache) redefineLocked() {
+func (k *typeCache) resetDefinitionLocked() {
 	if k.mu.typ != nil {
 		close(k.mu.ended)
 		k.mu.typ, k.mu.ended = nil, nil
@@ -100,7 +100,7 @@ func (k *typeCache) redefineLocked() {
 func (k *typeCache) served() (readapi.Type, <-chan struct{}, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.isOver() {
+	if k.hasEnded() {
 		return readapi.Type{}, nil, false
 	}
 	if k.mu.typ == nil {
@@ -126,8 +126,8 @@ func (k *typeCache) collection() *collection {
 	return &collection{typeCache: k, typ: typ, ended: ended, epoch: h.Epoch}
 }
 
-// complete returns the version up to which the cache is known to be complete.
-func (k *typeCache) complete(h dynamicinformer.History) uint64 {
+// completeUntil returns the version up to which the cache is known to be complete.
+func (k *typeCache) completeUntil(h dynamicinformer.History) uint64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if c := k.mu.confirmed; c.epoch == h.Epoch && c.from <= h.ResourceVersion {
@@ -136,8 +136,8 @@ func (k *typeCache) complete(h dynamicinformer.History) uint64 {
 	return h.ResourceVersion
 }
 
-// confirm records that a history is complete up to a version.
-func (k *typeCache) confirm(h dynamicinformer.History, version uint64) {
+// recordConfirmed records that a history is complete up to a version.
+func (k *typeCache) recordConfirmed(h dynamicinformer.History, version uint64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if c := &k.mu.confirmed; c.epoch < h.Epoch || c.epoch == h.Epoch && c.version < version {

@@ -85,7 +85,7 @@ func (r definitionHandler) OnDelete(obj any) {
 // changed ends the watches of a type if its definition has changed.
 func (r definitionHandler) changed(obj any) {
 	if k := r.cacheOfDefinition(obj); k != nil {
-		k.redefineFrom(specOf(obj))
+		k.resetIfChanged(specOf(obj))
 	}
 }
 
@@ -101,8 +101,8 @@ func (r definitionHandler) cacheOfDefinition(obj any) *typeCache {
 // specOf returns the UID and the JSON spec of a definition, or "" for other objects.
 func specOf(obj any) string {
 	o, ok := obj.(dynamicinformer.PackedObject)
-	m, also := obj.(metav1.Object)
-	if !ok || !also {
+	m, hasSpec := obj.(metav1.Object)
+	if !ok || !hasSpec {
 		return ""
 	}
 	var content struct {

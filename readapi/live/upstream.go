@@ -25,9 +25,9 @@ type upstream struct {
 	proxy  *httputil.ReverseProxy
 }
 
-// forwarded are the headers that are forwarded. The server uses its own credentials and does not impersonate
-// clients.
-var forwarded = []string{"Accept", "Accept-Encoding", "If-None-Match", "If-Modified-Since", "User-Agent"}
+// forwardedHeaders are the headers that are forwarded. The server uses its own credentials and does not
+// impersonate clients.
+var forwardedHeaders = []string{"Accept", "Accept-Encoding", "If-None-Match", "If-Modified-Since", "User-Agent"}
 
 func newUpstream(config *rest.Config) (*upstream, error) {
 	config = rest.CopyConfig(config)
@@ -50,7 +50,7 @@ func newUpstream(config *rest.Config) (*upstream, error) {
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			if r.Context().Err() == nil {
-				readapi.WriteError(w, r, errUnreachable(err))
+				readapi.WriteError(w, r, unreachableError(err))
 			}
 		},
 	}
@@ -64,7 +64,7 @@ func (u *upstream) rewrite(r *httputil.ProxyRequest) {
 	r.Out.URL = u.url(r.In.URL.Path, r.In.URL.RawQuery)
 	r.Out.Host = u.base.Host
 	r.Out.Header = http.Header{}
-	for _, name := range forwarded {
+	for _, name := range forwardedHeaders {
 		if values := r.In.Header.Values(name); len(values) > 0 {
 			r.Out.Header[name] = values
 		}
@@ -91,7 +91,7 @@ func (u *upstream) get(ctx context.Context, path string, query url.Values,
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		return nil, errUnreachable(err)
+		return nil, unreachableError(err)
 	}
 	if answer.StatusCode == http.StatusOK {
 		return answer.Body, nil
@@ -119,8 +119,8 @@ func statusError(answer *http.Response) error {
 	return &apierrors.StatusError{ErrStatus: status}
 }
 
-// errUnreachable returns the error of an API server that does not answer.
-func errUnreachable(err error) error {
+// unreachableError returns the error of an API server that does not answer.
+func unreachableError(err error) error {
 	var failed *url.Error
 	if errors.As(err, &failed) {
 		err = failed.Err // without the address, which clients must not learn

@@ -33,11 +33,11 @@ const (
 // admissionGroup is the group of webhook configurations and admission policies.
 const admissionGroup = "admissionregistration.k8s.io"
 
-// refusedAdmission is the reason why its objects cannot be written.
-const refusedAdmission = "nothing is admitted or mutated by webhooks and policies in a cluster in memory: leave them out, or use envtest"
+// admissionRejected is the reason why its objects cannot be written.
+const admissionRejected = "nothing is admitted or mutated by webhooks and policies in a cluster in memory: leave them out, or use envtest"
 
-// selectable are the fields for field selectors in addition to name and namespace.
-var selectable = map[string]string{
+// selectableFields are the fields for field selectors in addition to name and namespace.
+var selectableFields = map[string]string{
 	"pods":       ".spec.nodeName .spec.restartPolicy .spec.schedulerName .spec.serviceAccountName .status.phase .status.podIP .status.nominatedNodeName",
 	"nodes":      ".spec.unschedulable",
 	"namespaces": ".status.phase",
@@ -50,11 +50,11 @@ var selectable = map[string]string{
 
 func (b builtIn) has(f flags) bool { return b.flags&f != 0 }
 
-// definition returns the type and the rules for writing its objects.
-func (b builtIn) definition() (readapi.Type, apiserver.Rules) {
+// typeAndRules returns the type and the rules for writing its objects.
+func (b builtIn) typeAndRules() (readapi.Type, apiserver.Rules) {
 	version := readapi.Version{
 		Name: b.version, UnsupportedSubresources: strings.Fields(b.unsupportedSubresources),
-		SelectableFields: strings.Fields(selectable[b.plural]),
+		SelectableFields: strings.Fields(selectableFields[b.plural]),
 	}
 	if b.has(hasStatus) {
 		version.Subresources = []string{"status"}
@@ -72,7 +72,7 @@ func (b builtIn) definition() (readapi.Type, apiserver.Rules) {
 		AnyFinalizer: b.group == "coordination.k8s.io",
 	}
 	if b.group == admissionGroup {
-		rules.Refused = refusedAdmission
+		rules.Refused = admissionRejected
 	}
 	return readapi.Type{
 		Group: b.group, Names: names, Namespaced: b.has(namespaced), Versions: []readapi.Version{version},

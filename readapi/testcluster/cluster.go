@@ -80,7 +80,7 @@ func New(ctx context.Context, options Options) (*Cluster, error) {
 func (c *Cluster) addInitialObjects() error {
 	if !c.options.WithoutBuiltIns {
 		for _, b := range builtInTypes {
-			if err := c.storage.SetBuiltIn(b.definition()); err != nil {
+			if err := c.storage.SetBuiltIn(b.typeAndRules()); err != nil {
 				return err
 			}
 		}

@@ -125,21 +125,21 @@ func (c *Cluster) store(ctx context.Context, all []loadedObject) error {
 }
 
 func (c *Cluster) storeOne(u *unstructured.Unstructured) error {
-	what := strings.TrimPrefix(u.GetNamespace()+"/"+u.GetName(), "/")
+	operation := strings.TrimPrefix(u.GetNamespace()+"/"+u.GetName(), "/")
 	if u.GroupVersionKind().Group == admissionGroup && !c.options.WithoutBuiltIns {
-		return fmt.Errorf("%s %s: %s", u.GetKind(), what, refusedAdmission)
+		return fmt.Errorf("%s %s: %s", u.GetKind(), operation, admissionRejected)
 	}
 	if namespace := u.GetNamespace(); namespace != "" && !c.options.WithoutBuiltIns && !c.has(namespace) {
 		return fmt.Errorf("%s %s: the namespace %q does not exist: load it as well", u.GetKind(),
-			what, namespace)
+			operation, namespace)
 	}
 	_, err := c.storage.Apply(u)
 	var unknown *apiserver.UnknownTypeError
 	switch {
 	case errors.As(err, &unknown) && unknown.Served == nil:
-		return fmt.Errorf("%s %s: %w: load its CustomResourceDefinition as well", u.GetKind(), what, err)
+		return fmt.Errorf("%s %s: %w: load its CustomResourceDefinition as well", u.GetKind(), operation, err)
 	case err != nil:
-		return fmt.Errorf("%s %s: %w", u.GetKind(), what, err)
+		return fmt.Errorf("%s %s: %w", u.GetKind(), operation, err)
 	}
 	return nil
 }

@@ -238,7 +238,7 @@ func (c *logWriter) PutBlock([]byte, []byte) error { return errBlock }
 func (v *storedContent) Close() error {
 	v.store.mu.Lock()
 	defer v.store.mu.Unlock()
-	delete(v.store.mu.claimed, v.key)
+	delete(v.store.mu.openKeys, v.key)
 	return nil
 }
 

@@ -23,18 +23,17 @@ type engine struct {
 	fs  vfs.FS
 	// broken is closed when pebble fails.
 	broken chan struct{}
-	// using is read-locked by users of db, and locked to close it: pebble ends the process if db is used
+	// closeLock is read-locked by users of db, and locked to close it: pebble ends the process if db is used
 	// after that.
-	using  sync.RWMutex
-	closed bool // guarded by using
+	closeLock sync.RWMutex
+	closed    bool // guarded by closeLock
 
 	mu struct {
 		sync.Mutex
-		reported bool // broken is closed
-		why      error
-		damaged  error // corruption found in the background
-		// changing counts the running calls that write to the disk.
-		changing int
+		reported         bool // broken is closed
+		failure          error
+		damageErr        error // corruption found in the background
+		writesInProgress int
 	}
 }
 
@@ -183,8 +182,8 @@ var errEngineClosed = errors.New("the engine is closed")
 // withDB calls f with the store. It returns early if pebble fails.
 func (e *engine) withDB(f func(db *pebble.DB) error) error {
 	return e.run(func() error {
-		e.using.RLock()
-		defer e.using.RUnlock()
+		e.closeLock.RLock()
+		defer e.closeLock.RUnlock()
 		if e.closed {
 			return errEngineClosed
 		}
@@ -196,8 +195,8 @@ func (e *engine) withDB(f func(db *pebble.DB) error) error {
 // errEngineClosed.
 func (e *engine) close() error {
 	return e.run(func() error {
-		e.using.Lock()
-		defer e.using.Unlock()
+		e.closeLock.Lock()
+		defer e.closeLock.Unlock()
 		e.closed = true
 		return e.db.Close()
 	})
@@ -224,7 +223,7 @@ func (e *engine) run(f func() error) error {
 	case <-e.broken:
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		return e.mu.why
+		return e.mu.failure
 	}
 }
 
@@ -233,7 +232,7 @@ func (e *engine) fail(why error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.mu.reported {
-		e.mu.reported, e.mu.why = true, fmt.Errorf("the disk has failed: %w", why)
+		e.mu.reported, e.mu.failure = true, fmt.Errorf("the disk has failed: %w", why)
 		close(e.broken)
 	}
 }
@@ -243,7 +242,7 @@ func (e *engine) recordCorruption(err error) {
 	if errors.Is(err, pebble.ErrCorruption) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		e.mu.damaged = err
+		e.mu.damageErr = err
 	}
 }
 
@@ -254,7 +253,7 @@ func (e *engine) damage(err error) error {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.mu.damaged
+	return e.mu.damageErr
 }
 
 // errDamaged is the error for data that is valid for pebble, but not for this package.
@@ -270,7 +269,7 @@ func (e *engine) Errorf(string, ...any) {}
 func (e *engine) failure() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.mu.why
+	return e.mu.failure
 }
 
 // Fatalf implements pebble.Logger. It must neither return nor end the process.

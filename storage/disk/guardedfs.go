@@ -42,7 +42,7 @@ func (e *engine) beginWrite() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.mu.reported {
-		e.mu.changing++
+		e.mu.writesInProgress++
 	}
 	return !e.mu.reported
 }
@@ -50,14 +50,14 @@ func (e *engine) beginWrite() bool {
 func (e *engine) endWrite() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.mu.changing--
+	e.mu.writesInProgress--
 }
 
 // idle reports whether no write of a failed engine is running: disks may be slow.
 func (e *engine) idle() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.mu.changing == 0
+	return e.mu.writesInProgress == 0
 }
 
 func (p guardedFS) file(open func() (vfs.File, error)) (f vfs.File, err error) {

@@ -25,12 +25,12 @@ var decoder = sync.OnceValue(func() *zstd.Decoder {
 	return d
 })
 
-// window is the window size of the compression: the length of most blocks.
-const window = 128 << 10
+// zstdWindow is the window size of the compression: the length of most blocks.
+const zstdWindow = 128 << 10
 
 // encoder is shared like decoder.
 var encoder = sync.OnceValue(func() *zstd.Encoder {
-	e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(window),
+	e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(zstdWindow),
 		zstd.WithLowerEncoderMem(true),
 		// data without repetitions may still be hexadecimal or base64
 		zstd.WithAllLitEntropyCompression(true))

@@ -24,9 +24,9 @@ const (
 )
 
 // recordCipher encrypts and decrypts records. Without keys it does not change them.
-type recordCipher struct{ keys []cipherKey }
+type recordCipher struct{ keys []aeadKey }
 
-type cipherKey struct {
+type aeadKey struct {
 	id   []byte
 	aead cipher.AEAD
 }
@@ -47,7 +47,7 @@ func newRecordCipher(keys [][]byte) (*recordCipher, error) {
 			return nil, err
 		}
 		id := sha256.Sum256(append([]byte("crdcache storage/disk key\x00"), key...))
-		s.keys = append(s.keys, cipherKey{id[:keyIDLength], aead})
+		s.keys = append(s.keys, aeadKey{id[:keyIDLength], aead})
 	}
 	return s, nil
 }

@@ -65,20 +65,20 @@ type Store struct {
 
 	mu struct {
 		sync.Mutex
-		// running is the running operation, or nil. There is no engine while it runs.
-		running *operation
+		// currentOperation is the running operation, or nil. There is no engine while it runs.
+		currentOperation *operation
 		// lock is held from the first use.
 		lock *folder
 		// engine is nil before the first use, and after corruption.
 		engine *engine
-		// retry is the time of the next attempt after a failure of the disk, pause the pause after the next
+		// retryAt is the time of the next attempt after a failure of the disk, pause the pause after the next
 		// failure.
-		retry time.Time
-		pause time.Duration
+		retryAt time.Time
+		pause   time.Duration
 		// epoch is the number of engines so far.
-		epoch   int
-		closed  bool
-		claimed map[string]bool
+		epoch    int
+		closed   bool
+		openKeys map[string]bool
 	}
 }
 
@@ -101,7 +101,7 @@ func New(dir string, options Options) *Store {
 	s := &Store{dir: dir, options: options}
 	s.mu.pause = options.pause
 	s.cipher, s.keysErr = newRecordCipher(options.Keys)
-	s.mu.claimed = map[string]bool{}
+	s.mu.openKeys = map[string]bool{}
 	return s
 }
 
@@ -115,10 +115,10 @@ func (s *Store) Open(ctx context.Context, key string) (persistence.StoredContent
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mu.claimed[key] {
+	if s.mu.openKeys[key] {
 		return nil, ErrContentInUse
 	}
-	s.mu.claimed[key] = true
+	s.mu.openKeys[key] = true
 	hash := sha256.Sum256([]byte(key))
 	return &storedContent{store: s, key: key, id: string(hash[:idLength])}, nil
 }
@@ -130,7 +130,7 @@ var ErrBusy = errors.New("the disk does not answer: the folder stays in use unti
 // remains.
 func (s *Store) Close() error {
 	s.mu.Lock()
-	closed, w := s.mu.closed, s.mu.running
+	closed, w := s.mu.closed, s.mu.currentOperation
 	s.mu.closed = true
 	s.mu.Unlock()
 	if closed {
@@ -170,9 +170,9 @@ func (s *Store) closeEngine(w *operation) error {
 // operation opens or removes an engine. It runs in a goroutine without the lock of the Store, because a disk
 // may not answer.
 type operation struct {
-	began time.Time
-	done  chan struct{} // closed at the end
-	err   error         // read after done
+	startedAt time.Time
+	done      chan struct{} // closed at the end
+	err       error         // read after done
 }
 
 // errNoAnswer is the error for an operation that takes too long. The operation continues.
@@ -180,12 +180,12 @@ var errNoAnswer = errors.New("the disk does not answer")
 
 // startLocked starts an operation; only one runs at a time.
 func (s *Store) startLocked(f func() error) *operation {
-	w := &operation{began: time.Now(), done: make(chan struct{})}
-	s.mu.running = w
+	w := &operation{startedAt: time.Now(), done: make(chan struct{})}
+	s.mu.currentOperation = w
 	go func() { // returns when the disk answers
 		w.err = f()
 		s.mu.Lock()
-		s.mu.running = nil
+		s.mu.currentOperation = nil
 		s.mu.Unlock()
 		close(w.done)
 	}()
@@ -194,7 +194,7 @@ func (s *Store) startLocked(f func() error) *operation {
 
 // wait waits for the operation. It returns errNoAnswer if the operation takes longer than the timeout.
 func (w *operation) wait(timeout time.Duration) error {
-	timer := time.NewTimer(time.Until(w.began.Add(timeout)))
+	timer := time.NewTimer(time.Until(w.startedAt.Add(timeout)))
 	defer timer.Stop()
 	select {
 	case <-w.done:
@@ -232,8 +232,8 @@ func (s *Store) engineOrStartOpening() (*engine, int, *operation, error) {
 	if err := s.recoverLocked(); err != nil {
 		return nil, 0, nil, err
 	}
-	if s.mu.engine != nil || s.mu.running != nil {
-		return s.mu.engine, s.mu.epoch, s.mu.running, nil
+	if s.mu.engine != nil || s.mu.currentOperation != nil {
+		return s.mu.engine, s.mu.epoch, s.mu.currentOperation, nil
 	}
 	lock := s.mu.lock
 	return nil, 0, s.startLocked(func() error { return s.openFolder(lock) }), nil
@@ -281,17 +281,17 @@ func (s *Store) recoverLocked() error {
 		return nil
 	}
 	now := time.Now()
-	if s.mu.retry.IsZero() {
-		s.mu.retry = now.Add(s.mu.pause)
+	if s.mu.retryAt.IsZero() {
+		s.mu.retryAt = now.Add(s.mu.pause)
 		s.mu.pause = min(2*s.mu.pause, longestPause)
 	}
-	switch left := s.mu.retry.Sub(now); {
+	switch left := s.mu.retryAt.Sub(now); {
 	case left > 0:
 		return fmt.Errorf("%w (retry in %v)", failure, left.Round(time.Second))
 	case !e.idle():
 		return fmt.Errorf("%w (the disk does not answer)", failure)
 	}
-	s.mu.engine, s.mu.retry = nil, time.Time{}
+	s.mu.engine, s.mu.retryAt = nil, time.Time{}
 	return nil
 }
 

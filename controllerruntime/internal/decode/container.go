@@ -66,7 +66,7 @@ func (s *sliceCodec) decode(d *document, i int, p unsafe.Pointer) int {
 			return failed
 		}
 		list.len++
-		i, more = d.nextElement(end, ']')
+		i, more = d.hasNext(end, ']')
 	}
 	if list.len != last {
 		s.lastLength.Store(uint32(list.len))
@@ -137,7 +137,7 @@ func stringMap(d *document, i int, p unsafe.Pointer) int {
 			return failed
 		}
 		made[name] = text
-		i, more = d.nextElement(end, '}')
+		i, more = d.hasNext(end, '}')
 	}
 	if i >= 0 {
 		*(*map[string]string)(p) = made
@@ -161,7 +161,7 @@ func (d *document) members(i int, read func(name string, value int) int) int {
 		if end < 0 {
 			return failed
 		}
-		i, more = d.nextElement(end, '}')
+		i, more = d.hasNext(end, '}')
 	}
 	return i
 }

@@ -168,9 +168,9 @@ func (d *document) null(i int) int {
 	return failed
 }
 
-// nextElement reads the comma or the closing bracket at i. next is the offset of the next element, or of the
+// hasNext reads the comma or the closing bracket at i. next is the offset of the next element, or of the
 // end.
-func (d *document) nextElement(i int, closing byte) (next int, nextElement bool) {
+func (d *document) hasNext(i int, closing byte) (next int, hasNext bool) {
 	i = d.skipSpace(i)
 	switch d.byteAt(i) {
 	case ',':

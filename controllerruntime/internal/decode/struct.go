@@ -77,7 +77,7 @@ func (s *structCodec) decode(d *document, i int, p unsafe.Pointer) int {
 			i = end + 1
 			continue
 		}
-		i, more = d.nextElement(end, '}')
+		i, more = d.hasNext(end, '}')
 	}
 	return i
 }

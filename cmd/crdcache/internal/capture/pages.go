@@ -147,13 +147,13 @@ func (l *list) page() (*Page, error) {
 	}
 	page.Columns = l.Columns
 	for _, row := range l.Rows {
-		var about metav1.PartialObjectMetadata
-		if err := json.Unmarshal(row.Object, &about); err != nil {
+		var metadata metav1.PartialObjectMetadata
+		if err := json.Unmarshal(row.Object, &metadata); err != nil {
 			return nil, fmt.Errorf("a row of the server's table has no object: %w", err)
 		}
-		key := about.Namespace + "/" + about.Name
+		key := metadata.Namespace + "/" + metadata.Name
 		page.Items = append(page.Items, Item{Object: row.Object, Cells: row.Cells, key: key,
-			created: about.CreationTimestamp.Time})
+			created: metadata.CreationTimestamp.Time})
 	}
 	return page, nil
 }

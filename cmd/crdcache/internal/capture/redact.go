@@ -71,14 +71,14 @@ type Redactor struct {
 }
 
 // Add redacts the objects of types. Events are redacted in both of their API groups.
-func (r *Redactor) Add(what Redaction, types ...schema.GroupResource) {
+func (r *Redactor) Add(redaction Redaction, types ...schema.GroupResource) {
 	if r.types == nil {
 		r.types = map[schema.GroupResource][]Redaction{}
 	}
-	what, types = withEventTwins(what, types)
-	done := snapshot.Redaction{Type: what.Type, Paths: what.paths()}
+	redaction, types = withBothEventTypes(redaction, types)
+	done := snapshot.Redaction{Type: redaction.Type, Paths: redaction.paths()}
 	for _, gr := range types {
-		r.types[gr] = append(r.types[gr], what)
+		r.types[gr] = append(r.types[gr], redaction)
 		done.Resources = append(done.Resources, gr.String())
 	}
 	if len(types) > 0 {

@@ -33,15 +33,15 @@ type Saver struct {
 	Writer *snapshot.Writer
 	// Known are all types of the server. Types are the types to save, in addition to CRDs and APIServices.
 	Known, Types []discovery.Resource
-	// OneByOne reads one type after another, so that equal content gives equal files.
-	OneByOne bool
-	Redactor Redactor
+	// Sequential reads one type after another, so that equal content gives equal files.
+	Sequential bool
+	Redactor   Redactor
 	// Warn is called with warnings.
 	Warn func(text string)
 
-	defined map[string]bool // names of CRDs; nil if they cannot be read
-	done    atomic.Int64
-	all     int
+	crdNames map[string]bool // names of CRDs; nil if they cannot be read
+	done     atomic.Int64
+	all      int
 }
 
 // Progress returns the number of saved types.
@@ -58,7 +58,7 @@ func (s *Saver) Save(ctx context.Context) (failed bool, err error) {
 		about.Server = s.server(ctx)
 		about.Namespace, about.Redacted = s.Namespace, s.Redactor.all
 	})
-	types, asked := s.plan()
+	types, requested := s.plan()
 	s.all = len(types)
 	var mu sync.Mutex
 	var errs []error
@@ -70,7 +70,7 @@ func (s *Saver) Save(ctx context.Context) (failed bool, err error) {
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		if !asked[of.GVR] {
+		if !requested[of.GVR] {
 			s.Warn(err.Error())
 			return
 		}
@@ -81,7 +81,7 @@ func (s *Saver) Save(ctx context.Context) (failed bool, err error) {
 		types = types[1:]
 	}
 	slots := make(chan struct{}, parallel)
-	if s.OneByOne {
+	if s.Sequential {
 		slots = make(chan struct{}, 1)
 	}
 	var saving sync.WaitGroup
@@ -101,20 +101,20 @@ func (s *Saver) Save(ctx context.Context) (failed bool, err error) {
 			return true, status
 		}
 	}
-	return len(errs) > 0 && len(errs) == len(asked), errors.Join(errs...)
+	return len(errs) > 0 && len(errs) == len(requested), errors.Join(errs...)
 }
 
 // plan returns the types to save, CRDs first, and the requested ones among them. It records all other types
 // as not saved.
-func (s *Saver) plan() (types []discovery.Resource, asked map[schema.GroupVersionResource]bool) {
-	asked = map[schema.GroupVersionResource]bool{}
+func (s *Saver) plan() (types []discovery.Resource, requested map[schema.GroupVersionResource]bool) {
+	requested = map[schema.GroupVersionResource]bool{}
 	for _, of := range s.Types {
-		asked[of.GVR] = true
+		requested[of.GVR] = true
 	}
 	for _, of := range s.Known {
 		gr := of.GVR.GroupResource()
 		switch {
-		case asked[of.GVR]:
+		case requested[of.GVR]:
 		case !of.Preferred || !of.Watchable():
 		case gr == crd.GVR.GroupResource() || gr == apiServices:
 			types = append(types, of)
@@ -135,7 +135,7 @@ func (s *Saver) plan() (types []discovery.Resource, asked map[schema.GroupVersio
 		}
 		return 0
 	})
-	return types, asked
+	return types, requested
 }
 
 func forbidden(message string) metav1.Status {
@@ -146,8 +146,8 @@ func forbidden(message string) metav1.Status {
 var errWriting = errors.New("write the snapshot")
 
 // recordMissing records why a type is not in the file.
-func (s *Saver) recordMissing(resource discovery.Resource, why metav1.Status, unasked bool) {
-	_ = s.Writer.AddMissing(typeOf(resource), why, unasked) // the Writer keeps its error
+func (s *Saver) recordMissing(resource discovery.Resource, why metav1.Status, notRequested bool) {
+	_ = s.Writer.AddMissing(typeOf(resource), why, notRequested) // the Writer keeps its error
 }
 
 // save saves a type. If its objects cannot be read, it records the reason in the file and returns it.
@@ -177,7 +177,7 @@ func (s *Saver) saveType(ctx context.Context, resource discovery.Resource) error
 	section := s.Writer.BeginType(typeOf(resource))
 	version, columns := "", false
 	var defined map[string]bool
-	for page, err := range s.Pages(ctx, resource, !s.defined[gr.String()] && s.Redactor.keepsRows(gr)) {
+	for page, err := range s.Pages(ctx, resource, !s.crdNames[gr.String()] && s.Redactor.keepsRows(gr)) {
 		if err != nil {
 			return err
 		}
@@ -206,7 +206,7 @@ func (s *Saver) saveType(ctx context.Context, resource discovery.Resource) error
 		return s.writeError(err)
 	}
 	if resource.GVR == crd.GVR {
-		s.defined = defined
+		s.crdNames = defined
 	}
 	return nil
 }
@@ -223,9 +223,9 @@ func addName(names map[string]bool, object json.RawMessage) map[string]bool {
 	if names == nil {
 		names = map[string]bool{}
 	}
-	var about metav1.PartialObjectMetadata
-	if json.Unmarshal(object, &about) == nil {
-		names[about.Name] = true
+	var metadata metav1.PartialObjectMetadata
+	if json.Unmarshal(object, &metadata) == nil {
+		names[metadata.Name] = true
 	}
 	return names
 }
@@ -250,8 +250,8 @@ var (
 	}
 )
 
-// withEventTwins adds the other group of events and its names of the paths.
-func withEventTwins(what Redaction, types []schema.GroupResource) (Redaction, []schema.GroupResource) {
+// withBothEventTypes adds the other group of events and its names of the paths.
+func withBothEventTypes(what Redaction, types []schema.GroupResource) (Redaction, []schema.GroupResource) {
 	if !slices.ContainsFunc(types,
 		func(gr schema.GroupResource) bool { return slices.Contains(events, gr) }) {
 		return what, types
@@ -262,9 +262,9 @@ func withEventTwins(what Redaction, types []schema.GroupResource) (Redaction, []
 			types = append(types, gr)
 		}
 	}
-	given := what.Paths
-	what.Paths = slices.Clone(given)
-	for _, path := range given {
+	hasEvents := what.Paths
+	what.Paths = slices.Clone(hasEvents)
+	for _, path := range hasEvents {
 		if other := fieldOfOtherGroup(path); other != "" && !slices.Contains(what.Paths, other) {
 			what.Paths = append(what.Paths, other)
 		}
@@ -282,10 +282,10 @@ func fieldOfOtherGroup(path string) string {
 		return ""
 	}
 	name := path[at[4]:at[5]]
-	for _, both := range eventFields {
-		for i := range both {
-			if name == both[i] {
-				return path[:at[4]] + both[1-i] + path[at[5]:]
+	for _, inBoth := range eventFields {
+		for i := range inBoth {
+			if name == inBoth[i] {
+				return path[:at[4]] + inBoth[1-i] + path[at[5]:]
 			}
 		}
 	}

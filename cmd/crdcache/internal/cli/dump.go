@@ -140,20 +140,20 @@ func (o *dumpOptions) run(ctx context.Context) error {
 		return follow.Run(ctx, follow.Options{Reader: o.Reader, Style: o.style, Query: query.All()})
 	}
 	if len(o.named) > 0 {
-		waiting, cancel := o.Target.Limit(ctx)
+		syncCtx, cancel := o.Target.Limit(ctx)
 		defer cancel()
-		return o.printNamed(waiting, o.named)
+		return o.printNamed(syncCtx, o.named)
 	}
 	if done, err := o.printServerRows(ctx); done {
 		return err
 	}
 	return o.Sync(ctx, session.SyncCallbacks{
-		WithoutSync: func(waiting context.Context, types *session.Types, unresolved error) (bool, error) {
+		WithoutSync: func(syncCtx context.Context, types *session.Types, unresolved error) (bool, error) {
 			if unresolved != nil {
-				return o.getAsNames(waiting, types, unresolved)
+				return o.getAsNames(syncCtx, types, unresolved)
 			}
 			if o.canStream(types) {
-				return o.streamPages(ctx, waiting, types)
+				return o.streamPages(ctx, syncCtx, types)
 			}
 			return false, nil
 		},
@@ -193,7 +193,7 @@ func (o *dumpOptions) printServerRows(ctx context.Context) (done bool, err error
 		return false, nil
 	}
 	o.Notef("%s is read from the cache server, as rows", from.Resource)
-	options, err := from.Types.SectionOptions(o.style)
+	options, err := from.ResolvedTypes.SectionOptions(o.style)
 	if err != nil {
 		return true, err
 	}
@@ -203,19 +203,19 @@ func (o *dumpOptions) printServerRows(ctx context.Context) (done bool, err error
 
 // queryRows requests the rows from the local cache server. It returns nil if they are not usable.
 func (o *dumpOptions) queryRows(ctx context.Context) (*session.LocalServer, *session.Answer, error) {
-	waiting, cancel := o.Target.Limit(ctx)
+	limitedCtx, cancel := o.Target.Limit(ctx)
 	defer cancel()
-	from, err := o.LocalServerWithoutIndexes(waiting)
+	from, err := o.LocalServerWithoutIndexes(limitedCtx)
 	if err != nil || from.Resource.CRDUID == "" {
 		return nil, nil, err
 	}
-	namespace, asked := o.NamespaceFor(from.Resource), url.Values{"scan": {"true"}}
+	namespace, query := o.NamespaceFor(from.Resource), url.Values{"scan": {"true"}}
 	if o.Cached().LabelSelector != nil {
-		asked.Set("labelSelector", session.Selectors(o.Cached()).LabelSelector)
+		query.Set("labelSelector", session.Selectors(o.Cached()).LabelSelector)
 	}
 	if from.Objects > maxRows && print.IsPipe(o.Out) {
-		asked.Set("count", "true")
-		counted, err := from.Query(ctx, namespace, asked)
+		query.Set("count", "true")
+		counted, err := from.Query(ctx, namespace, query)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -223,10 +223,10 @@ func (o *dumpOptions) queryRows(ctx context.Context) (*session.LocalServer, *ses
 		if counted.Count == nil || *counted.Count > maxRows {
 			return nil, nil, nil
 		}
-		asked.Del("count")
+		query.Del("count")
 	}
-	asked.Set("rows", "true")
-	answer, err := from.Query(ctx, namespace, asked)
+	query.Set("rows", "true")
+	answer, err := from.Query(ctx, namespace, query)
 	return from, answer, err
 }
 
@@ -236,9 +236,9 @@ func (o *dumpOptions) printNamed(ctx context.Context, named []session.ObjectArg)
 	if o.ignoreNotFound {
 		err = errors.Join(slices.DeleteFunc(exit.Split(err), apierrors.IsNotFound)...)
 	}
-	asked, found := 0, 0
+	requested, found := 0, 0
 	for _, got := range all {
-		asked, found = asked+len(got.Names), found+len(got.Objects)
+		requested, found = requested+len(got.Names), found+len(got.Objects)
 	}
 	if found == 0 {
 		return err
@@ -247,7 +247,7 @@ func (o *dumpOptions) printNamed(ctx context.Context, named []session.ObjectArg)
 	if failed != nil {
 		return errors.Join(err, failed)
 	}
-	options.SingleObject, options.OmitEmptyMessage = asked == 1 && found == 1, true
+	options.SingleObject, options.OmitEmptyMessage = requested == 1 && found == 1, true
 	sections := make([]print.Section, len(all))
 	for i, got := range all {
 		options.Loader.LimitTo(got.Resource.GVR, got.Names)
@@ -259,8 +259,8 @@ func (o *dumpOptions) printNamed(ctx context.Context, named []session.ObjectArg)
 }
 
 // section returns named objects in the requested order, by default as named.
-func (o *dumpOptions) section(got session.GetResult) (print.Section, error) {
-	objects, err := got.Objects, error(nil)
+func (o *dumpOptions) section(result session.GetResult) (print.Section, error) {
+	objects, err := result.Objects, error(nil)
 	if o.order != nil {
 		decoded := func(object *unstructured.Unstructured) (*unstructured.Unstructured,
 			error) {
@@ -268,14 +268,15 @@ func (o *dumpOptions) section(got session.GetResult) (print.Section, error) {
 		}
 		objects, err = print.Sorted(o.order, objects, decoded)
 	}
-	return print.Section{Resource: got.Resource, Empty: len(objects) == 0, Each: func(w *print.Writer) error {
-		for _, object := range objects {
-			if err := w.Print(print.Decoded(object)); err != nil {
-				return err
+	return print.Section{Resource: result.Resource, Empty: len(objects) == 0,
+		Each: func(w *print.Writer) error {
+			for _, object := range objects {
+				if err := w.Print(print.Decoded(object)); err != nil {
+					return err
+				}
 			}
-		}
-		return nil
-	}}, err
+			return nil
+		}}, err
 }
 
 // getAsNames treats unknown types after a single type as object names, as kubectl does.

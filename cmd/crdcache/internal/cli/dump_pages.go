@@ -20,8 +20,8 @@ type pageStream struct {
 	*dumpOptions
 	types *session.Types
 
-	pages iter.Seq2[[]unstructured.Unstructured, error]
-	last  string // greatest printed key
+	pages   iter.Seq2[[]unstructured.Unstructured, error]
+	lastKey string // greatest printed key
 	// unordered is set if the pages are not sorted by key.
 	unordered bool
 }
@@ -35,26 +35,27 @@ func (o *dumpOptions) canStream(types *session.Types) bool {
 
 // streamPages prints the objects of a type page by page. It returns false, with no output, if the first page
 // fails: a sync retries and has better errors.
-func (o *dumpOptions) streamPages(ctx, waiting context.Context, types *session.Types) (done bool, err error) {
+func (o *dumpOptions) streamPages(ctx, firstPageCtx context.Context,
+	types *session.Types) (done bool, err error) {
 	options, err := types.SectionOptions(o.style)
 	if err != nil {
 		return true, err
 	}
 	options.OmitEmptyMessage = o.ignoreNotFound
-	client, rows, err := o.rowsOfPages(waiting, types, options.Loader)
+	client, rows, err := o.rowsOfPages(firstPageCtx, types, options.Loader)
 	if err != nil {
-		return o.retryBySync(waiting, types, "waiting for the columns of the table", err)
+		return o.retryBySync(firstPageCtx, types, "waiting for the columns of the table", err)
 	}
 	reading, stop := print.WhileRead(ctx, o.Out)
 	defer stop()
-	next, end := iter.Pull2(types.Pages(reading, waiting, client))
+	next, end := iter.Pull2(types.Pages(reading, firstPageCtx, client))
 	defer end()
 	first, err, ok := next()
 	switch {
 	case reading.Err() != nil:
 		err = context.Cause(reading)
 	case err != nil:
-		return o.retryBySync(waiting, types, "waiting for the first page of the list", err)
+		return o.retryBySync(firstPageCtx, types, "waiting for the first page of the list", err)
 	case ok:
 		f := &pageStream{dumpOptions: o, types: types, pages: withFirst(first, next)}
 		section := print.Section{Resource: types.Resources[0], Rows: rows(),
@@ -86,11 +87,11 @@ func (f *pageStream) each(ctx context.Context, w *print.Writer) error {
 		case err != nil:
 			return f.printRest(ctx, w, err)
 		}
-		before := f.last
+		before := f.lastKey
 		for i := range page {
 			object := print.Decoded(&page[i])
 			f.unordered = f.unordered || before != "" && object.Key <= before
-			f.last = max(f.last, object.Key)
+			f.lastKey = max(f.lastKey, object.Key)
 			if err := w.Print(object); err != nil {
 				return err
 			}
@@ -104,9 +105,9 @@ func (f *pageStream) each(ctx context.Context, w *print.Writer) error {
 
 // retryBySync returns false, so that a sync retries, unless the timeout has passed. Then the error states the
 // reason of the wait.
-func (o *dumpOptions) retryBySync(waiting context.Context, types *session.Types, wait string,
+func (o *dumpOptions) retryBySync(syncCtx context.Context, types *session.Types, wait string,
 	err error) (done bool, _ error) {
-	if waiting.Err() == nil {
+	if syncCtx.Err() == nil {
 		return false, nil
 	}
 	current := status.Status{
@@ -114,7 +115,7 @@ func (o *dumpOptions) retryBySync(waiting context.Context, types *session.Types,
 			print.Line(err.Error()), LastError: err,
 	}
 	return true, &dynamicinformer.NotSyncedError{NotSynced: []status.Status{current},
-		Cause: context.Cause(waiting)}
+		Cause: context.Cause(syncCtx)}
 }
 
 // rowsOfPages returns the client that lists the pages, and a function that returns their row formatter after
@@ -144,13 +145,13 @@ func (f *pageStream) printRest(ctx context.Context, w *print.Writer, why error) 
 	}
 	f.Warn(fmt.Sprintf(
 		"%s: the list expired after %s, the remaining objects are read in their current state: %s", resource,
-		print.Printable(f.last), print.Line(why.Error())))
+		print.Printable(f.lastKey), print.Line(why.Error())))
 	waiting, cancel := f.Target.Limit(ctx)
 	defer cancel()
 	return f.types.Sync(ctx, waiting, nil, func(synced []session.Cache) error {
 		w.Reload()
 		for _, one := range synced {
-			if err := one.Section(nil, f.last).Each(w); err != nil {
+			if err := one.Section(nil, f.lastKey).Each(w); err != nil {
 				return err
 			}
 		}

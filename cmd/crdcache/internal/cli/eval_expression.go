@@ -35,12 +35,12 @@ func compile(expr string, dialect jsonpath.Dialect) (expression, error) {
 		return conditionExpression{filter}, nil
 	}
 	what := "path"
-	var wrong *jsonpath.Error
-	if errors.As(err, &wrong) && operatorAt(expr, wrong.Offset) {
+	var syntaxErr *jsonpath.Error
+	if errors.As(err, &syntaxErr) && operatorAt(expr, syntaxErr.Offset) {
 		what, err = "condition", filterErr
 	}
-	if errors.As(err, &wrong) {
-		return nil, exit.UsageLines(fmt.Sprintf("invalid %s: %s\n%s", what, wrong.Text(), wrong.Caret()))
+	if errors.As(err, &syntaxErr) {
+		return nil, exit.UsageLines(fmt.Sprintf("invalid %s: %s\n%s", what, syntaxErr.Text(), syntaxErr.Caret()))
 	}
 	return nil, exit.Usagef("invalid %s: %v", what, err)
 }
@@ -191,8 +191,8 @@ func hintAt(step jsonpath.Step, value any) string {
 		case jsonpath.SelectElements:
 			return "[*] selects the elements of lists; write .* for the values of a map"
 		case jsonpath.SelectName:
-			if like := similarKey(selector.Name, v); like != "" {
-				return fmt.Sprintf("did you mean %s?", like)
+			if similar := similarKey(selector.Name, v); similar != "" {
+				return fmt.Sprintf("did you mean %s?", similar)
 			}
 		}
 	}

@@ -13,18 +13,18 @@ import (
 // answerWithReferences reads the referenced types as well, and answers the query. targets are the types whose
 // references the query needs.
 func (o *queryOptions) answerWithReferences(ctx context.Context, querier *query.Querier,
-	types *session.Types, one session.Cache, asked []references.Type) error {
+	types *session.Types, source session.Cache, followed []references.Type) error {
 	graph := references.New()
 	defer graph.Close()
 	cached := o.Cached()
 	selected := cached.LabelSelector != nil || cached.FieldSelector != nil
-	if err := o.addTo(graph, one, selected); err != nil {
+	if err := o.addTo(graph, source, selected); err != nil {
 		return err
 	}
 	if err := graph.WaitForSync(ctx); err != nil {
 		return err
 	}
-	wanted := append(graph.UnknownTypes(), asked...)
+	wanted := append(graph.UnknownTypes(), followed...)
 	unsynced := error(nil)
 	if len(wanted) > 0 {
 		shutdown, err := o.readReferencedTypes(ctx, graph, types, wanted)
@@ -34,7 +34,7 @@ func (o *queryOptions) answerWithReferences(ctx context.Context, querier *query.
 		defer shutdown()
 		unsynced = err
 	}
-	querier = querier.WithReferences(graph.ForType(referenceType(one.Resource)))
+	querier = querier.WithReferences(graph.ForType(referenceType(source.Resource)))
 	return errors.Join(unsynced, session.ExplainQuery(o.printResult(ctx, querier, types)))
 }
 
@@ -42,9 +42,9 @@ func (o *queryOptions) answerWithReferences(ctx context.Context, querier *query.
 // nil if nothing could be read. Otherwise err joins the errors of some types.
 func (o *queryOptions) readReferencedTypes(ctx context.Context, graph *references.Graph, types *session.Types,
 	wanted []references.Type) (shutdown func(), err error) {
-	waiting, cancel := o.Target.Limit(ctx)
+	syncCtx, cancel := o.Target.Limit(ctx)
 	defer cancel()
-	catalog, err := o.Target.Catalog(waiting)
+	catalog, err := o.Target.Catalog(syncCtx)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (o *queryOptions) readReferencedTypes(ctx context.Context, graph *reference
 		return nil, err
 	}
 	done := o.Target.Progress(caches.Progress)
-	unsynced := caches.Sync(waiting)
+	unsynced := caches.Sync(syncCtx)
 	done()
 	if ctx.Err() != nil {
 		caches.Close()
@@ -80,7 +80,7 @@ func (o *queryOptions) readReferencedTypes(ctx context.Context, graph *reference
 			return nil, err
 		}
 	}
-	return caches.Close, errors.Join(unsynced, graph.WaitForSync(waiting))
+	return caches.Close, errors.Join(unsynced, graph.WaitForSync(syncCtx))
 }
 
 func (o *queryOptions) addTo(graph *references.Graph, cached session.Cache, selected bool) error {

@@ -25,7 +25,7 @@ func (o *queryOptions) run(ctx context.Context) error {
 		return err
 	}
 	return o.Sync(ctx, session.SyncCallbacks{
-		Check: func(types *session.Types, indexes session.Indexes) error {
+		BeforeSync: func(types *session.Types, indexes session.Indexes) error {
 			if err := o.check(types, indexes); err != nil {
 				return err
 			}
@@ -39,8 +39,8 @@ func (o *queryOptions) run(ctx context.Context) error {
 			}
 			one := synced[0]
 			querier := query.New(query.ForInformer(one.Informer), indexes[one.Resource.GVR]...)
-			if follows, asked := query.UsesReferences(o.query); follows {
-				return o.answerWithReferences(ctx, querier, types, one, asked)
+			if follows, followed := query.UsesReferences(o.query); follows {
+				return o.answerWithReferences(ctx, querier, types, one, followed)
 			}
 			return session.ExplainQuery(o.printResult(ctx, querier, types))
 		},
@@ -190,31 +190,31 @@ func (o *queryOptions) answerFromServer(ctx context.Context) (done bool, err err
 	if !o.HasServer() {
 		return false, nil
 	}
-	answer, from, err := o.queryServer(ctx)
+	answer, server, err := o.queryServer(ctx)
 	if err != nil {
 		o.Notef("the cache server cannot answer the query, so the objects are read: %v", err)
 		return false, nil
 	}
 	defer answer.Close()
-	o.Notef("answered by the cache server for %s, at version %s", from.Resource, answer.ResourceVersion)
-	o.warnOfMismatches(ctx, from.Types)
+	o.Notef("answered by the cache server for %s, at version %s", server.Resource, answer.ResourceVersion)
+	o.warnOfMismatches(ctx, server.ResolvedTypes)
 	o.warn(answer.Warnings)
-	return true, o.printLocalAnswer(ctx, answer, from)
+	return true, o.printLocalAnswer(ctx, answer, server)
 }
 
 func (o *queryOptions) queryServer(ctx context.Context) (*session.Answer, *session.LocalServer, error) {
 	if follows, _ := query.UsesReferences(o.query); follows {
 		return nil, nil, fmt.Errorf("it does not support queries about references")
 	}
-	from, err := o.LocalServer(ctx)
+	server, err := o.LocalServer(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	if o.explain && (o.NamespaceFor(from.Resource) != "" || o.Cached().LabelSelector != nil) {
+	if o.explain && (o.NamespaceFor(server.Resource) != "" || o.Cached().LabelSelector != nil) {
 		return nil, nil, errors.New("its plans count all cached objects")
 	}
-	answer, err := from.Query(ctx, o.NamespaceFor(from.Resource), o.parameters())
-	return answer, from, err
+	answer, err := server.Query(ctx, o.NamespaceFor(server.Resource), o.parameters())
+	return answer, server, err
 }
 
 // parameters returns the query parameters of the request.
@@ -262,7 +262,7 @@ func (o *queryOptions) printLocalAnswer(ctx context.Context, answer *session.Ans
 		if len(answer.Columns) > 0 {
 			section = answer.RowSection(false)
 		}
-		err = o.print(ctx, from.Types, section)
+		err = o.print(ctx, from.ResolvedTypes, section)
 	}
 	if err == nil && answer.Continue != "" {
 		fmt.Fprintf(o.ErrOut, "there is more: --continue %s\n", answer.Continue)

@@ -109,10 +109,10 @@ func (o *resourcesOptions) run(ctx context.Context) error {
 
 // discover runs a tracker until it has synced.
 func (o *resourcesOptions) discover(ctx context.Context) (*discovery.Snapshot, error) {
-	waiting, cancel := o.target.Limit(ctx)
+	limitedCtx, cancel := o.target.Limit(ctx)
 	defer cancel()
 	// A tracker retries. Catalog fails immediately if the server cannot be reached or denies access.
-	if _, err := o.target.Catalog(waiting); err != nil {
+	if _, err := o.target.Catalog(limitedCtx); err != nil {
 		return nil, err
 	}
 	tracker, err := o.target.Tracker()
@@ -129,17 +129,17 @@ func (o *resourcesOptions) discover(ctx context.Context) (*discovery.Snapshot, e
 		stop()
 		<-ended
 	}()
-	if err := tracker.WaitForSync(waiting); err != nil {
+	if err := tracker.WaitForSync(limitedCtx); err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, o.target.Explain(waiting, err)
+		return nil, o.target.Explain(limitedCtx, err)
 	}
 	status := tracker.Status()
 	if status.Mode == discovery.Polling {
 		fmt.Fprintf(o.ErrOut, "warning: cannot read CustomResourceDefinitions: only the information from discovery is listed\n")
 	}
-	for _, failed := range status.Unknown {
+	for _, failed := range status.FailedGroupVersions {
 		fmt.Fprintf(o.ErrOut, "warning: %s may have types that could not be discovered: %v\n",
 			failed.GroupVersion, failed.Err)
 	}

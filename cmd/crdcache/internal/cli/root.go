@@ -64,12 +64,12 @@ func execute(ctx context.Context, root *cobra.Command) error {
 		return err
 	case <-ctx.Done():
 	}
-	late := time.NewTimer(shutdownGrace)
-	defer late.Stop()
+	timeout := time.NewTimer(shutdownGrace)
+	defer timeout.Stop()
 	select {
 	case err := <-done:
 		return err
-	case <-late.C:
+	case <-timeout.C:
 		return ctx.Err()
 	}
 }
@@ -82,15 +82,15 @@ func report(w io.Writer, err error) {
 	}
 	for _, e := range exit.Split(err) {
 		if exit.Lines(e) {
-			fmt.Fprintf(w, "error: %s\n", lines(e.Error()))
+			fmt.Fprintf(w, "error: %s\n", indentedLines(e.Error()))
 			continue
 		}
 		fmt.Fprintf(w, "error: %s\n", print.Line(e.Error()))
 	}
 }
 
-// lines removes control characters from a text of several lines, and limits their length.
-func lines(text string) string {
+// indentedLines removes control characters from a text of several lines, and limits their length.
+func indentedLines(text string) string {
 	all := strings.Split(text, "\n")
 	for i, one := range all {
 		all[i] = print.Truncate(print.Printable(one), print.MaxLine)
@@ -199,11 +199,11 @@ func rejectUnknownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	meant := ""
-	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
-		meant = fmt.Sprintf("; did you mean %s?", strings.Join(like, " or "))
+	suggestions := ""
+	if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
+		suggestions = fmt.Sprintf("; did you mean %s?", strings.Join(similar, " or "))
 	}
-	return exit.Usagef("unknown command %q for %q%s; see '%s --help'", args[0], cmd.CommandPath(), meant,
+	return exit.Usagef("unknown command %q for %q%s; see '%s --help'", args[0], cmd.CommandPath(), suggestions,
 		cmd.CommandPath())
 }
 

@@ -33,11 +33,11 @@ type cacheServer struct {
 	definitions *dynamicinformer.Informer
 	identity    string
 	started     time.Time
-	// known has the initial types, and absent the names that matched none: both were reported. Only the
-	// reconciler's callbacks use them.
-	known  map[schema.GroupVersionResource]bool
-	absent map[string]bool
-	ended  sync.Once
+	// announced has the initial types, and reportedAbsent the names that matched none: both were reported.
+	// Only the reconciler's callbacks use them.
+	announced      map[schema.GroupVersionResource]bool
+	reportedAbsent map[string]bool
+	shutdownOnce   sync.Once
 }
 
 // prepare creates the caches and their server. After an error nothing needs to be released.
@@ -88,21 +88,21 @@ func (s *cacheServer) informerOptions(r discovery.Resource) (options dynamicinfo
 }
 
 func (s *cacheServer) onCached(r discovery.Resource) {
-	if !s.known[r.GVR] {
+	if !s.announced[r.GVR] {
 		s.notef("%s is cached now", r)
 	}
 }
 
 func (s *cacheServer) onDropped(r discovery.Resource) {
-	delete(s.known, r.GVR)
+	delete(s.announced, r.GVR)
 	s.notef("%s is no longer cached: it was deleted or replaced", r)
 }
 
 func (s *cacheServer) onRejected(name string, why error) {
-	if !s.absent[name] { // resolveTypes has reported it
+	if !s.reportedAbsent[name] { // resolveTypes has reported it
 		s.notef("%s is not cached: %v", name, why)
 	}
-	delete(s.absent, name)
+	delete(s.reportedAbsent, name)
 }
 
 func (s *cacheServer) notef(format string, args ...any) {
@@ -111,7 +111,7 @@ func (s *cacheServer) notef(format string, args ...any) {
 
 // shutdown stops the informers and the server. It does not wait for handlers. It can be called again.
 func (s *cacheServer) shutdown() {
-	s.ended.Do(func() {
+	s.shutdownOnce.Do(func() {
 		if s.server != nil {
 			s.server.Close()
 		}
@@ -120,8 +120,8 @@ func (s *cacheServer) shutdown() {
 }
 
 func (s *cacheServer) cachedType(gvr schema.GroupVersionResource) (live.CachedType, bool) {
-	if kept, ok := s.reconciler.Type(gvr.GroupResource()); ok && kept.GVR == gvr {
-		return kept, true
+	if cached, ok := s.reconciler.Type(gvr.GroupResource()); ok && cached.GVR == gvr {
+		return cached, true
 	}
 	return live.CachedType{Resource: discovery.Resource{GVR: crd.GVR}, Informer: s.definitions},
 		gvr == crd.GVR
@@ -165,7 +165,7 @@ func (s *cacheServer) resolve(name string) ([]discovery.Resource, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(found.Alternatives)+len(found.Unknown) > 0 {
+	if len(found.Alternatives)+len(found.FailedGroupVersions) > 0 {
 		return nil, errors.New("the name is ambiguous, so the cluster resolves it")
 	}
 	return found.Resources, nil

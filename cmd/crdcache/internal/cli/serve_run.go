@@ -42,14 +42,14 @@ func (o *serveOptions) run(ctx context.Context) error {
 	}
 	ctx, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
-	following, end := context.WithCancel(ctx)
-	var tracked, kept sync.WaitGroup
+	followCtx, end := context.WithCancel(ctx)
+	var tracked, reconciled sync.WaitGroup
 	defer tracked.Wait()
 	defer end()
-	keeping, release := context.WithCancel(following)
+	reconcileCtx, release := context.WithCancel(followCtx)
 	stop := func() {
 		release()
-		kept.Wait()
+		reconciled.Wait()
 		s.shutdown()
 	}
 	defer stop()
@@ -64,15 +64,15 @@ func (o *serveOptions) run(ctx context.Context) error {
 		defer page.close()
 		options.Page = page.local()
 	}
-	if err := s.factory.Start(following); err != nil {
+	if err := s.factory.Start(followCtx); err != nil {
 		return err
 	}
-	tracked.Go(func() { _ = s.tracker.Run(following) }) // both ended by end
-	tracked.Go(func() { o.Target.Follow(following, s.tracker.Refresh) })
+	tracked.Go(func() { _ = s.tracker.Run(followCtx) }) // both ended by end
+	tracked.Go(func() { o.Target.Follow(followCtx, s.tracker.Refresh) })
 	if o.Target.Config.ExecProvider != nil {
-		tracked.Go(func() { s.watchAccount(following, leave) }) // ended by end
+		tracked.Go(func() { s.watchAccount(followCtx, leave) }) // ended by end
 	}
-	kept.Go(func() { s.reconciler.Run(keeping) }) // ended by stop
+	reconciled.Go(func() { s.reconciler.Run(reconcileCtx) }) // ended by stop
 	err = o.serve(ctx, options)
 	if cause := context.Cause(ctx); errors.Is(cause, errOtherAccount) {
 		return cause
@@ -128,12 +128,12 @@ func (o *serveOptions) serve(ctx context.Context, options localserver.Options) e
 // resolveTypes reports misspelled types as errors before anything is cached. Types of a config or a pattern
 // can be installed later.
 func (s *cacheServer) resolveTypes(ctx context.Context) error {
-	waiting, cancel := s.Target.Limit(ctx)
+	limitedCtx, cancel := s.Target.Limit(ctx)
 	defer cancel()
-	resources, unresolved := s.Target.Resolve(waiting, s.TypeNames())
-	s.known, s.absent = map[schema.GroupVersionResource]bool{}, map[string]bool{}
+	resources, unresolved := s.Target.Resolve(limitedCtx, s.TypeNames())
+	s.announced, s.reportedAbsent = map[schema.GroupVersionResource]bool{}, map[string]bool{}
 	for _, r := range resources {
-		s.known[r.GVR] = true
+		s.announced[r.GVR] = true
 	}
 	patterns := false
 	for _, err := range exit.Split(unresolved) {
@@ -149,7 +149,7 @@ func (s *cacheServer) resolveTypes(ctx context.Context) error {
 			return unresolved
 		}
 		patterns = patterns || pattern
-		s.absent[absent.Name] = true
+		s.reportedAbsent[absent.Name] = true
 		s.Warn(fmt.Sprintf("cached when it is installed: %s", print.Line(err.Error())))
 	}
 	if len(resources) == 0 && !patterns {

@@ -98,8 +98,8 @@ func (p *page) close() {
 // source returns the data of the page: the informers and the indexes and references of the config.
 func (s *cacheServer) source() web.Source {
 	of := func(gvr schema.GroupVersionResource) discovery.Resource { // the zero Resource matches no config
-		kept, _ := s.cachedType(gvr)
-		return kept.Resource
+		cached, _ := s.cachedType(gvr)
+		return cached.Resource
 	}
 	title, notice := cmp.Or(s.Target.Context, s.Target.Config.Host), ""
 	if s.Target.ReadsFiles() {

@@ -54,7 +54,7 @@ type comparison struct {
 // typeOf compares the objects of a type. Objects with equal JSON are not decoded.
 func (c *comparison) typeOf(ctx context.Context, gr schema.GroupResource) (typeDifference, error) {
 	d := typeDifference{Type: gr.String()}
-	without := c.ignoredFields(gr)
+	ignored := c.ignoredFields(gr)
 	before, stopBefore := iter.Pull2(c.records(c.before, gr))
 	defer stopBefore()
 	after, stopAfter := iter.Pull2(c.records(c.after, gr))
@@ -75,7 +75,7 @@ func (c *comparison) typeOf(ctx context.Context, gr schema.GroupResource) (typeD
 			b, errB, inB = after()
 		default:
 			if !bytes.Equal(a.JSON, b.JSON) {
-				changed, err := compareObjects(gr, a, b, without)
+				changed, err := compareObjects(gr, a, b, ignored)
 				if err != nil {
 					return d, fmt.Errorf("%s %s: %w", gr, a.Key, err)
 				}
@@ -117,16 +117,16 @@ var heartbeats = map[schema.GroupResource]string{
 // ignoredFields returns the fields of a type that are not compared: heartbeats, the fields of --ignore, and
 // the fields redacted in either snapshot.
 func (c *comparison) ignoredFields(gr schema.GroupResource) ignoredFields {
-	without := newIgnoredFields(c.ignored)
+	ignored := newIgnoredFields(c.ignored)
 	if path := heartbeats[gr]; path != "" {
-		without.prune.Paths = append(without.prune.Paths, path)
+		ignored.prune.Paths = append(ignored.prune.Paths, path)
 	}
 	for _, redacted := range slices.Concat(c.before.Contents().Redacted, c.after.Contents().Redacted) {
 		if slices.Contains(redacted.Resources, gr.String()) {
-			without.prune.Paths = append(without.prune.Paths, redacted.Paths...)
+			ignored.prune.Paths = append(ignored.prune.Paths, redacted.Paths...)
 		}
 	}
-	return without
+	return ignored
 }
 
 // ignoredFields are removed from objects before they are compared.
@@ -173,12 +173,12 @@ func (o ignoredFields) apply(object *unstructured.Unstructured) error {
 
 // compareObjects compares two states of an object by field.
 func compareObjects(of schema.GroupResource, a, b snapshot.Record,
-	without ignoredFields) (objectDifference, error) {
-	before, err := decodedWithout(a, without)
+	ignored ignoredFields) (objectDifference, error) {
+	before, err := decodedWithout(a, ignored)
 	if err != nil {
 		return objectDifference{}, err
 	}
-	after, err := decodedWithout(b, without)
+	after, err := decodedWithout(b, ignored)
 	if err != nil {
 		return objectDifference{}, err
 	}
@@ -200,10 +200,10 @@ func compareObjects(of schema.GroupResource, a, b snapshot.Record,
 	return d, nil
 }
 
-func decodedWithout(r snapshot.Record, without ignoredFields) (map[string]any, error) {
+func decodedWithout(r snapshot.Record, ignored ignoredFields) (map[string]any, error) {
 	var u unstructured.Unstructured
 	if err := utiljson.Unmarshal(r.JSON, &u.Object); err != nil {
 		return nil, err
 	}
-	return u.Object, without.apply(&u)
+	return u.Object, ignored.apply(&u)
 }

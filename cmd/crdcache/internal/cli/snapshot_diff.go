@@ -242,17 +242,17 @@ func (o *snapshotDiffOptions) plan(c *comparison) (types []schema.GroupResource,
 		if wanted != nil && !wanted[gr] || wanted == nil && events[gr] {
 			continue
 		}
-		lacking := false
+		missingIn := false
 		for _, f := range []*snapshot.File{c.before, c.after} {
 			if objects := f.Objects(gr); objects != nil && objects.Type().Missing != nil {
 				saved := objects.Type()
 				missing = append(missing, notCompared{gr.String(), saved.Missing.Message,
 					!saved.NotRequested || wanted != nil})
-				lacking = true
+				missingIn = true
 				break
 			}
 		}
-		if !lacking {
+		if !missingIn {
 			types = append(types, gr)
 		}
 	}
@@ -310,9 +310,9 @@ func (o *snapshotDiffOptions) selected(c *comparison) (map[schema.GroupResource]
 // live saves the cluster's current state of the snapshot's types in memory, or of all types if the snapshot
 // has all.
 func (o *snapshotDiffOptions) live(ctx context.Context, before *snapshot.File) (*snapshot.File, error) {
-	waiting, cancel := o.target.Limit(ctx)
+	limitedCtx, cancel := o.target.Limit(ctx)
 	defer cancel()
-	catalog, err := o.target.Catalog(waiting)
+	catalog, err := o.target.Catalog(limitedCtx)
 	if err != nil {
 		return nil, err
 	}

@@ -100,11 +100,11 @@ func (f *snapshotSaveFlags) toOptions(cmd *cobra.Command, args []string,
 		if err != nil {
 			return nil, exit.Usagef("--redact-config: %v", err)
 		}
-		more, err := capture.ParseRedactions(text)
+		paths, err := capture.ParseRedactions(text)
 		if err != nil {
 			return nil, exit.Usagef("--redact-config: %s: %v", f.config, err)
 		}
-		o.redactions = append(o.redactions, more...)
+		o.redactions = append(o.redactions, paths...)
 	}
 	if err := checkOverwrite(o.path); err != nil {
 		return nil, err
@@ -158,15 +158,15 @@ func (o *snapshotSaveOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	about := snapshot.Origin{Tool: "crdcache " + buildInfo().Version}
+	origin := snapshot.Origin{Tool: "crdcache " + buildInfo().Version}
 	if o.path == stdoutPath {
-		saver.Writer = snapshot.NewWriter(o.Out, about)
-	} else if saver.Writer, err = snapshot.Create(o.path, about); err != nil {
+		saver.Writer = snapshot.NewWriter(o.Out, origin)
+	} else if saver.Writer, err = snapshot.Create(o.path, origin); err != nil {
 		return err
 	}
 	defer saver.Writer.Abort()
-	if saver.OneByOne = o.target.ReadsFiles(); saver.OneByOne {
-		saver.Writer.SetOrigin(func(about *snapshot.Origin) { about.Created = o.target.SnapshotTime() })
+	if saver.Sequential = o.target.ReadsFiles(); saver.Sequential {
+		saver.Writer.SetOrigin(func(origin *snapshot.Origin) { origin.Created = o.target.SnapshotTime() })
 	}
 	done := o.target.Progress(saver.Progress)
 	failed, err := saver.Save(ctx)
@@ -185,18 +185,18 @@ func (o *snapshotSaveOptions) run(ctx context.Context) error {
 // newSaver resolves the types. Types that cannot be found are joined in unresolved and do not prevent saving
 // the others.
 func (o *snapshotSaveOptions) newSaver(ctx context.Context) (newSaver *capture.Saver, unresolved, err error) {
-	waiting, cancel := o.target.Limit(ctx)
+	limitedCtx, cancel := o.target.Limit(ctx)
 	defer cancel()
-	catalog, err := o.target.Catalog(waiting)
+	catalog, err := o.target.Catalog(limitedCtx)
 	if err != nil {
 		return nil, nil, err
 	}
 	newSaver = &capture.Saver{Known: catalog.Resources(), Warn: o.warn}
-	for _, group := range catalog.Unknown() {
+	for _, group := range catalog.FailedGroupVersions() {
 		o.warn(fmt.Sprintf("%v: types of this group may be missing", group))
 	}
 	if len(o.types) > 0 {
-		if newSaver.Types, unresolved = o.target.Resolve(waiting, o.types); len(newSaver.Types) == 0 {
+		if newSaver.Types, unresolved = o.target.Resolve(limitedCtx, o.types); len(newSaver.Types) == 0 {
 			return nil, nil, unresolved
 		}
 	} else {
@@ -207,7 +207,7 @@ func (o *snapshotSaveOptions) newSaver(ctx context.Context) (newSaver *capture.S
 		}
 		unresolved = o.target.Err()
 	}
-	if err := o.resolveRedactions(waiting, newSaver); err != nil {
+	if err := o.resolveRedactions(limitedCtx, newSaver); err != nil {
 		return nil, nil, err
 	}
 	newSaver.Reader, err = newReader(o.target, o.target.Namespace)

@@ -135,10 +135,10 @@ type valueCount struct {
 
 // run syncs the types and reports on the synced ones.
 func (o *statsOptions) run(ctx context.Context) error {
-	var begun time.Time
+	var started time.Time
 	return o.Sync(ctx, session.SyncCallbacks{
-		Check: func(*session.Types, session.Indexes) error {
-			begun = time.Now()
+		BeforeSync: func(*session.Types, session.Indexes) error {
+			started = time.Now()
 			return nil
 		},
 		AfterSync: func(ctx context.Context, _ *session.Types, indexes session.Indexes,
@@ -149,7 +149,7 @@ func (o *statsOptions) run(ctx context.Context) error {
 				if err != nil {
 					return err
 				}
-				r.SyncTime = c.Informer.Status().Since.Sub(begun).Round(time.Millisecond).String()
+				r.SyncTime = c.Informer.Status().Since.Sub(started).Round(time.Millisecond).String()
 				reports = append(reports, r)
 			}
 			return o.print(reports)
@@ -168,12 +168,12 @@ func (o *statsOptions) report(ctx context.Context, c session.Cache,
 		Bytes: s.Bytes(), Body: s.ObjectBytes, Table: s.TableBytes, Indexes: []indexReport{},
 	}
 	querier := query.New(query.ForInformer(c.Informer), indexes...)
-	troubles, err := findProblems(ctx, c, querier, indexes)
+	problems, err := findProblems(ctx, c, querier, indexes)
 	if err != nil {
 		return r, err
 	}
 	for _, x := range s.Indexes {
-		one := troubles[x.Name]
+		one := problems[x.Name]
 		one.Name, one.Values, one.Entries, one.Bytes = x.Name, x.Values, x.Entries, x.Bytes
 		if one.Objects, err = querier.Count(ctx, query.Exists(x.Name),
 			query.Options{AllowScan: true}); err != nil {
@@ -329,7 +329,7 @@ func printProblems(out *bufio.Writer, x indexReport) {
 		}
 		// the list of keys is incomplete
 		fmt.Fprintf(out, "    without a value: %s\n",
-			firstOf(keys, func(int) string { return " " + print.Ellipsis() }))
+			joinFitting(keys, func(int) string { return " " + print.Ellipsis() }))
 	}
 	if len(x.Duplicates) > 0 {
 		texts := make([]string, len(x.Duplicates))
@@ -337,12 +337,12 @@ func printProblems(out *bufio.Writer, x indexReport) {
 			texts[i] = fmt.Sprintf("%s (%d objects)", shortValue(v.Value), v.Count)
 		}
 		fmt.Fprintf(out, "    not unique: %s\n",
-			firstOf(texts, func(more int) string { return fmt.Sprintf(" and %d more", more) }))
+			joinFitting(texts, func(more int) string { return fmt.Sprintf(" and %d more", more) }))
 	}
 }
 
-// firstOf joins the first texts. more formats the number of the others.
-func firstOf(texts []string, more func(int) string) string {
+// joinFitting joins the first texts. more formats the number of the others.
+func joinFitting(texts []string, more func(int) string) string {
 	shown := texts[:min(len(texts), maxNamed)]
 	line := strings.Join(shown, ", ")
 	if left := len(texts) - len(shown); left > 0 {

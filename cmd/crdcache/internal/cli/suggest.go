@@ -322,9 +322,9 @@ func typesOfCatalog(catalog *discovery.Catalog) knownTypes {
 }
 
 // definitions returns all types except one.
-func (t knownTypes) definitions(but schema.GroupResource) []*crd.Definition {
+func (t knownTypes) definitions(except schema.GroupResource) []*crd.Definition {
 	return slices.DeleteFunc(slices.Clone(t),
-		func(d *crd.Definition) bool { return d.GroupResource() == but })
+		func(d *crd.Definition) bool { return d.GroupResource() == except })
 }
 
 func (t knownTypes) has(group, kind string) bool { return t.kindNamed(group, kind) == kind }
@@ -339,9 +339,9 @@ func (t knownTypes) kindNamed(group, base string) string {
 	return ""
 }
 
-// defaultOf returns the value for a missing field: the schema's default, otherwise fallback unless it is
+// defaultOf returns the value for a missing field: the schema's default, or fallback unless it is
 // empty.
-func defaultOf(s *crd.Schema, otherwise string) *string {
+func defaultOf(s *crd.Schema, fallback string) *string {
 	if text, ok := s.Default.(string); ok {
 		return &text
 	}
@@ -350,8 +350,8 @@ func defaultOf(s *crd.Schema, otherwise string) *string {
 			return &text
 		}
 	}
-	if otherwise == "" {
+	if fallback == "" {
 		return nil
 	}
-	return &otherwise
+	return &fallback
 }

@@ -67,10 +67,10 @@ func renderConfig(types []servedType, known knownTypes) (text []byte, warnings [
 	var all []suggestedResource
 	taken := map[string]bool{}
 	for _, t := range types {
-		one, doubts := suggestResource(t, uniqueName(t.Names.Plural, taken), known)
+		one, resourceWarnings := suggestResource(t, uniqueName(t.Names.Plural, taken), known)
 		all = append(all, one)
-		for _, doubt := range doubts {
-			warnings = append(warnings, t.GroupResource().String()+": "+doubt)
+		for _, warning := range resourceWarnings {
+			warnings = append(warnings, t.GroupResource().String()+": "+warning)
 		}
 	}
 	text, err = marshalConfig(all...)
@@ -213,7 +213,7 @@ func proposeFromColumns(version crd.Version) []suggestedIndex {
 		}
 		one := suggestedIndex{preferredName: camelCase(name), Type: types[path.String()]}
 		one.setPath(path)
-		if freeText(one.preferredName) || freeText(lastKey(path)) {
+		if isFreeText(one.preferredName) || isFreeText(lastKey(path)) {
 			return
 		}
 		if one.Type != "" {

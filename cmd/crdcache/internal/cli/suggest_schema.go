@@ -45,7 +45,7 @@ func schemaFields(version crd.Version) []schemaField {
 // children returns the fields of an object and of the elements of a list.
 func (f schemaField) children() []schemaField {
 	var out []schemaField
-	if podTemplate(f.schema) {
+	if isPodTemplate(f.schema) {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.schema.Properties)) {
@@ -58,9 +58,9 @@ func (f schemaField) children() []schemaField {
 	return out
 }
 
-// podTemplate reports whether a schema describes a pod or a part of one, whose hundreds of fields are not
+// isPodTemplate reports whether a schema describes a pod or a part of one, whose hundreds of fields are not
 // specific to the type.
-func podTemplate(s *crd.Schema) bool {
+func isPodTemplate(s *crd.Schema) bool {
 	return s.Properties["containers"] != nil || s.Properties["nodeAffinity"] != nil ||
 		s.Properties["matchExpressions"] != nil ||
 		s.EmbeddedResource || s.PreserveUnknown
@@ -73,7 +73,7 @@ func proposeFromSchema(fields []schemaField) []suggestedIndex {
 	var all []suggestedIndex
 	for _, f := range fields {
 		switch s := f.schema; {
-		case f.lists > 1 || freeText(f.name):
+		case f.lists > 1 || isFreeText(f.name):
 		case isConditions(f):
 			all = append(all, conditionIndex(f))
 		case s.Items != nil && s.Items.Type == "string" && len(s.Items.Properties) == 0:
@@ -88,8 +88,8 @@ func proposeFromSchema(fields []schemaField) []suggestedIndex {
 	return all
 }
 
-// freeText reports whether a name suggests text for people.
-func freeText(name string) bool {
+// isFreeText reports whether a name suggests text for people.
+func isFreeText(name string) bool {
 	for _, word := range []string{"message", "description", "comment", "note", "detail", "text", "reason",
 		"args", "command"} {
 		if strings.Contains(strings.ToLower(name), word) {

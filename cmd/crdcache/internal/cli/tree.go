@@ -170,12 +170,12 @@ func quoteAll(args []string) string {
 
 // run prints a tree for the named object, or for several objects of the name in different namespaces.
 func (o *treeOptions) run(ctx context.Context) error {
-	wood, err := o.readTypes(ctx)
-	if wood == nil {
+	tree, err := o.readTypes(ctx)
+	if tree == nil {
 		return err
 	}
-	defer wood.close()
-	return wood.print(ctx, err)
+	defer tree.close()
+	return tree.print(ctx, err)
 }
 
 // treeData has the named objects and the objects that can be related to them.
@@ -187,8 +187,8 @@ type treeData struct {
 	caches *session.Caches
 	// namespace is the namespace that was read. Empty means all.
 	namespace string
-	unread    []unreadType
-	failed    []failedType // the part of unread that should have been read
+	notRead   []unreadType
+	failed    []failedType // the part of notRead that should have been read
 }
 
 // unreadType is a type that was not read.
@@ -207,9 +207,9 @@ const (
 // readTypes reads the named objects and all types that can be related. It returns nil if there is no tree.
 // Otherwise the error names the types that could not be read.
 func (o *treeOptions) readTypes(ctx context.Context) (*treeData, error) {
-	waiting, cancel := o.Target.Limit(ctx)
+	syncCtx, cancel := o.Target.Limit(ctx)
 	defer cancel()
-	types, got, err := o.Get(waiting, []session.ObjectArg{o.named})
+	types, got, err := o.Get(syncCtx, []session.ObjectArg{o.named})
 	if err != nil || len(got) == 0 {
 		return nil, err
 	}
@@ -217,7 +217,7 @@ func (o *treeOptions) readTypes(ctx context.Context) (*treeData, error) {
 	if w.roots.Resource.Scope != discovery.Namespaced && !o.inNamespace {
 		w.namespace = "" // its dependents can be in any namespace
 	}
-	resources, unresolved, err := w.selectTypes(waiting)
+	resources, unresolved, err := w.selectTypes(syncCtx)
 	if err != nil {
 		return nil, err
 	}
@@ -228,7 +228,7 @@ func (o *treeOptions) readTypes(ctx context.Context) (*treeData, error) {
 		return nil, err
 	}
 	w.graph = references.New()
-	if err := w.syncAndLink(ctx, waiting); err != nil {
+	if err := w.syncAndLink(ctx, syncCtx); err != nil {
 		w.close()
 		return nil, err
 	}
@@ -267,17 +267,17 @@ func (w *treeData) selectTypes(ctx context.Context) (chosen []discovery.Resource
 		switch {
 		case !r.Preferred || name == root.GVR.GroupResource():
 		case name.Resource == "events" && (name.Group == "" || name.Group == "events.k8s.io"):
-			w.unread = append(w.unread, unreadType{name.String(), reasonNotRequested})
+			w.notRead = append(w.notRead, unreadType{name.String(), reasonNotRequested})
 		case !r.Watchable():
 			if r.HasVerbs("get") {
-				w.unread = append(w.unread, unreadType{name.String(), unwatchable})
+				w.notRead = append(w.notRead, unreadType{name.String(), unwatchable})
 			}
 		default:
 			add(r)
 		}
 	}
-	for _, failed := range catalog.Unknown() {
-		w.unread = append(w.unread, unreadType{"*." + failed.GroupVersion.String(),
+	for _, failed := range catalog.FailedGroupVersions() {
+		w.notRead = append(w.notRead, unreadType{"*." + failed.GroupVersion.String(),
 			fmt.Sprintf("could not be discovered: %v", failed.Err)})
 	}
 	return chosen, nil, nil
@@ -298,9 +298,9 @@ func (w *treeData) metadataOptions(
 }
 
 // syncAndLink syncs the caches and adds their objects to the graph.
-func (w *treeData) syncAndLink(ctx, waiting context.Context) error {
+func (w *treeData) syncAndLink(ctx, syncCtx context.Context) error {
 	done := w.Target.Progress(w.caches.Progress)
-	err := w.caches.Sync(waiting)
+	err := w.caches.Sync(syncCtx)
 	done()
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -382,7 +382,7 @@ func (w *treeData) recordUnsynced(err error) error {
 			one.Reason = "not synced in time"
 		}
 		w.failed = append(w.failed, one)
-		w.unread = append(w.unread, one.unreadType)
+		w.notRead = append(w.notRead, one.unreadType)
 	}
 	return nil
 }

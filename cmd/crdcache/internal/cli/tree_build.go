@@ -77,17 +77,17 @@ type visit struct {
 
 // trees returns the tree of each named object, and the nodes of objects without content by object without
 // UID.
-func (w *treeData) trees() (all []*treeNode, bodiless map[references.Object][]*treeNode) {
+func (w *treeData) trees() (all []*treeNode, withoutBody map[references.Object][]*treeNode) {
 	objects := map[schema.GroupResource]*dynamicinformer.Snapshot{}
 	for _, cached := range w.caches.Synced {
 		objects[cached.Resource.GVR.GroupResource()] = cached.Informer.Snapshot()
 	}
 	typ := referenceType(w.roots.Resource)
-	bodiless = map[references.Object][]*treeNode{}
+	withoutBody = map[references.Object][]*treeNode{}
 	for _, object := range w.roots.Objects {
 		g := treeBuilder{graph: w.graph, objects: objects, onType: w.Target.RecordUse, depth: w.depth,
 			limit:   w.limit,
-			visited: map[visit]bool{}, metadataOnly: bodiless}
+			visited: map[visit]bool{}, metadataOnly: withoutBody}
 		at := references.Object{
 			Group: typ.Group, Resource: typ.Resource, Kind: typ.Kind, Namespace: object.GetNamespace(),
 			Name: object.GetName(), UID: string(object.GetUID()),
@@ -96,10 +96,10 @@ func (w *treeData) trees() (all []*treeNode, bodiless map[references.Object][]*t
 		g.addRelated(root, at, upward|downward, 0)
 		root.treeState = stateOf(object)
 		at.UID = ""
-		bodiless[at] = slices.DeleteFunc(bodiless[at], func(n *treeNode) bool { return n == root })
+		withoutBody[at] = slices.DeleteFunc(withoutBody[at], func(n *treeNode) bool { return n == root })
 		all = append(all, root)
 	}
-	return all, bodiless
+	return all, withoutBody
 }
 
 func (g *treeBuilder) node(as relation, r references.Reference, o references.Object) *treeNode {
@@ -277,9 +277,9 @@ func stateOf(object *unstructured.Unstructured) *treeState {
 
 // readStates reads the objects behind metadata-only nodes for their states. Deleted objects lose their state.
 // The error names the types whose states are missing.
-func (w *treeData) readStates(ctx context.Context, bodiless map[references.Object][]*treeNode) error {
+func (w *treeData) readStates(ctx context.Context, withoutBody map[references.Object][]*treeNode) error {
 	nodes := map[schema.GroupResource]map[string][]*treeNode{}
-	for o, of := range bodiless {
+	for o, of := range withoutBody {
 		if len(of) == 0 {
 			continue
 		}

@@ -29,8 +29,8 @@ type treeRecord struct {
 // print writes the trees to stdout and their possible gaps to stderr. It joins incomplete with its own
 // errors.
 func (w *treeData) print(ctx context.Context, incomplete error) error {
-	trees, bodiless := w.trees()
-	incomplete = errors.Join(incomplete, w.readStates(ctx, bodiless))
+	trees, withoutBody := w.trees()
+	incomplete = errors.Join(incomplete, w.readStates(ctx, withoutBody))
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -41,7 +41,7 @@ func (w *treeData) print(ctx context.Context, incomplete error) error {
 		err = w.printTable(trees)
 	default:
 		err = writeStructured(w.Out, w.format, treeRecord{Trees: trees, Namespace: w.namespace,
-			Read: w.readTypes(), NotRead: w.unread})
+			Read: w.readTypes(), NotRead: w.notRead})
 	}
 	if err != nil {
 		err = fmt.Errorf("write the output: %w", err)
@@ -65,7 +65,7 @@ func (w *treeData) printScope() {
 	}
 	text := fmt.Sprintf("read %s %s", countOf(len(w.caches.Synced), "type"), where)
 	names, reasons := map[string][]string{}, []string{}
-	for _, u := range w.unread[:len(w.unread)-len(w.failed)] {
+	for _, u := range w.notRead[:len(w.notRead)-len(w.failed)] {
 		if names[u.Reason] == nil {
 			reasons = append(reasons, u.Reason)
 		}

@@ -17,7 +17,7 @@ import (
 var definitions = &kind{
 	GroupKind: definitionKind, typ: readapi.Type{Group: crd.GVR.Group,
 		Names: crd.Names{Plural: crd.GVR.Resource}},
-	definition: "built in",
+	definitionName: "built in",
 }
 
 // define adds a CustomResourceDefinition.
@@ -47,27 +47,27 @@ func (l *loader) define(f *manifest.File, e manifest.Entry, u *unstructured.Unst
 	if _, ok := l.origins[object{definitionKind, "", u.GetName()}]; !ok {
 		return
 	}
-	l.rereadRefused(gk)
+	l.markMismatchedFiles(gk)
 	t, ok := systemType(l.storage, gk)
 	if !ok {
 		delete(l.kinds, gk)
 		return // it is not established
 	}
 	if old := l.kinds[gk]; old != nil && !fits && (old.typ.Namespaced != t.Namespaced ||
-		old.definition == "") {
+		old.definitionName == "") {
 		l.forget(old) // the storage deleted its objects
 	}
 	if t.Converted && len(t.Versions) > 1 {
 		l.reader.Problem(f, e.Position, true, errors.New("the versions of "+t.GroupResource().String()+
 			" are converted by a webhook, which is not called: each object can be read only in its own version"))
 	}
-	l.kinds[gk] = &kind{GroupKind: gk, typ: t, definition: u.GetName()}
+	l.kinds[gk] = &kind{GroupKind: gk, typ: t, definitionName: u.GetName()}
 }
 
 // forget removes a kind and its objects, and marks their files to be read again.
 func (l *loader) forget(k *kind) {
 	delete(l.kinds, k.GroupKind)
-	l.rereadRefused(k.GroupKind)
+	l.markMismatchedFiles(k.GroupKind)
 	for o, c := range l.origins {
 		if o.GroupKind == k.GroupKind {
 			delete(l.origins, o)
@@ -98,7 +98,7 @@ func (l *loader) remove(o object) {
 	if o.GroupKind == definitionKind {
 		l.storage.Delete(definitions.typ.GroupResource(), "", o.name)
 		for _, k := range l.kinds {
-			if k.definition == o.name {
+			if k.definitionName == o.name {
 				l.forget(k) // its remaining objects now have no definition
 			}
 		}

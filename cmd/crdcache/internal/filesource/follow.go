@@ -84,7 +84,7 @@ func (l *changeWatcher) catchUp(ctx context.Context) bool {
 }
 
 // watch updates the watched directories and reports whether there were new ones.
-func (l *changeWatcher) watch(dirs []string) (news bool) {
+func (l *changeWatcher) watch(dirs []string) (newFolders bool) {
 	watched := l.watcher.WatchList()
 	for _, dir := range watched {
 		if !slices.Contains(dirs, dir) {
@@ -98,14 +98,14 @@ func (l *changeWatcher) watch(dirs []string) (news bool) {
 		}
 		switch err := l.watcher.Add(dir); {
 		case err == nil:
-			news = true
+			newFolders = true
 		case isGone(dir):
 			l.polling = true // it can be created again
 		default:
 			l.reportUnwatched(dir, err)
 		}
 	}
-	return news
+	return newFolders
 }
 
 func isGone(path string) bool {
@@ -115,7 +115,7 @@ func isGone(path string) bool {
 
 // await returns true after a change and a pause, or false when ctx ends.
 func (l *changeWatcher) await(ctx context.Context) bool {
-	var calm, enough, poll <-chan time.Time
+	var settled, maxWait, poll <-chan time.Time
 	var events chan fsnotify.Event
 	var failures chan error
 	if l.watcher != nil {
@@ -136,14 +136,14 @@ func (l *changeWatcher) await(ctx context.Context) bool {
 			// Events were lost. The next read finds the changes.
 		case <-poll:
 			return true
-		case <-calm:
+		case <-settled:
 			return true
-		case <-enough:
+		case <-maxWait:
 			return true
 		}
-		calm = time.After(settleTime)
-		if enough == nil {
-			enough = time.After(maxSettleTime)
+		settled = time.After(settleTime)
+		if maxWait == nil {
+			maxWait = time.After(maxSettleTime)
 		}
 	}
 }

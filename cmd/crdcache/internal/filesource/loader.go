@@ -30,26 +30,24 @@ type loader struct {
 	shadowed map[object][]*manifest.File
 	// mismatchedFiles has the paths of files with objects that do not match the type of their kind. If the
 	// type changes, these files are read again.
-	mismatchedFiles map[schema.GroupKind]map[string]bool
-	// pending are objects of unknown kinds.
-	pending []pendingObject
+	mismatchedFiles       map[schema.GroupKind]map[string]bool
+	objectsOfUnknownKinds []pendingObject
 	// filesToReread has the paths of files to read again because types changed.
 	filesToReread map[string]bool
 	// unreportedTypes are the inferred types without a warning yet.
 	unreportedTypes []inferredType
-	used            map[schema.GroupResource]bool // types that are read
-	// live is set when the storage is served and changes must be sent to watches.
-	live bool
-	// retyped is set when a type without a CustomResourceDefinition changes.
-	retyped bool
+	usedTypes       map[schema.GroupResource]bool // types that are read
+	// isServed is set when the storage is served and changes must be sent to watches.
+	isServed     bool
+	typesChanged bool
 }
 
 // kind is a kind with a type in the storage.
 type kind struct {
 	schema.GroupKind
-	typ        readapi.Type
-	definition string // name of the CRD, or empty
-	inferred   bool
+	typ            readapi.Type
+	definitionName string // name of the CRD, or empty
+	inferred       bool
 }
 
 // object identifies an object.
@@ -91,7 +89,7 @@ func newLoader(storage *apiserver.Storage, report func(*manifest.Problem)) *load
 		storage: storage, reader: manifest.NewReader(report), kinds: map[schema.GroupKind]*kind{},
 		origins:  map[object]origin{},
 		shadowed: map[object][]*manifest.File{}, filesToReread: map[string]bool{},
-		used:            map[schema.GroupResource]bool{},
+		usedTypes:       map[schema.GroupResource]bool{},
 		mismatchedFiles: map[schema.GroupKind]map[string]bool{},
 	}
 }
@@ -125,12 +123,13 @@ func (l *loader) add(f *manifest.File, e manifest.Entry) {
 	case err != nil:
 		l.reportMismatch(f, e.Position, gvk.GroupKind(), err)
 	case k == nil:
-		l.pending = append(l.pending, pendingObject{f, cloneEntry(e), gvk, u.GetNamespace() != ""})
+		l.objectsOfUnknownKinds = append(l.objectsOfUnknownKinds, pendingObject{f, cloneEntry(e), gvk,
+			u.GetNamespace() != ""})
 	case k.inferred && !k.typ.Namespaced && u.GetNamespace() != "":
 		// The inferred scope was wrong.
 		l.forget(k)
 		l.storage.RemoveType(k.typ.GroupResource())
-		l.pending = append(l.pending, pendingObject{f, cloneEntry(e), gvk, true})
+		l.objectsOfUnknownKinds = append(l.objectsOfUnknownKinds, pendingObject{f, cloneEntry(e), gvk, true})
 	default:
 		l.put(f, e, k, u)
 	}
@@ -139,7 +138,7 @@ func (l *loader) add(f *manifest.File, e manifest.Entry) {
 // addText is add without decoding. It reports whether that was possible.
 func (l *loader) addText(f *manifest.File, e manifest.Entry) bool {
 	gv, err := schema.ParseGroupVersion(e.APIVersion)
-	if l.live || err != nil || gv.Version == "" || e.Kind == "" || e.Name == "" ||
+	if l.isServed || err != nil || gv.Version == "" || e.Kind == "" || e.Name == "" ||
 		e.Kind == definitionKind.Kind {
 		return false
 	}
@@ -149,8 +148,9 @@ func (l *loader) addText(f *manifest.File, e manifest.Entry) bool {
 		// One namespaced object makes the type namespaced. A later definition can change the type, and
 		// standard input could not be read again then.
 		first := pendingObject{f, manifest.Entry{Position: e.Position}, gvk, true}
-		if i := slices.IndexFunc(l.pending, func(p pendingObject) bool { return p.gvk == gvk }); i >= 0 {
-			first = l.pending[i]
+		if i := slices.IndexFunc(l.objectsOfUnknownKinds,
+			func(p pendingObject) bool { return p.gvk == gvk }); i >= 0 {
+			first = l.objectsOfUnknownKinds[i]
 		}
 		k, err = l.infer(first, true)
 	}
@@ -201,14 +201,14 @@ func identify(u *unstructured.Unstructured) (schema.GroupVersionKind, error) {
 func (l *loader) kindOf(gvk schema.GroupVersionKind) (*kind, error) {
 	k := l.kinds[gvk.GroupKind()]
 	switch {
-	case k != nil && (k.definition != "" || k.typ.Version(gvk.Version) != nil):
+	case k != nil && (k.definitionName != "" || k.typ.Version(gvk.Version) != nil):
 		return k, nil
 	case k != nil:
-		return k, l.serveToo(k, gvk.Version)
+		return k, l.serveVersion(k, gvk.Version)
 	case gvk.GroupKind() == apiServiceKind:
 		// The storage has this kind built in.
 		t, _ := systemType(l.storage, apiServiceKind)
-		l.kinds[apiServiceKind] = &kind{GroupKind: apiServiceKind, typ: t, definition: "built in"}
+		l.kinds[apiServiceKind] = &kind{GroupKind: apiServiceKind, typ: t, definitionName: "built in"}
 		return l.kinds[apiServiceKind], nil
 	}
 	t, ok := knownType(gvk)
@@ -235,13 +235,13 @@ func (l *loader) setType(t readapi.Type, inferred bool) (*kind, error) {
 	}
 	k := &kind{GroupKind: t.GroupKind(), typ: t, inferred: inferred}
 	l.kinds[k.GroupKind] = k
-	l.retyped = true
+	l.typesChanged = true
 	return k, nil
 }
 
-// serveToo adds a version to a type without a definition. Its conversion is unknown, so objects are served
-// only in their own version.
-func (l *loader) serveToo(k *kind, name string) error {
+// serveVersion adds a version to a type without a definition. Its conversion is unknown, so objects are
+// served only in their own version.
+func (l *loader) serveVersion(k *kind, name string) error {
 	added := k.typ.Versions[0]
 	added.Name = name
 	t := k.typ
@@ -253,7 +253,7 @@ func (l *loader) serveToo(k *kind, name string) error {
 	if err := l.storage.SetType(t); err != nil {
 		return err
 	}
-	k.typ, l.retyped = t, true
+	k.typ, l.typesChanged = t, true
 	return nil
 }
 
@@ -267,7 +267,7 @@ func (l *loader) put(f *manifest.File, e manifest.Entry, k *kind, u *unstructure
 		return
 	}
 	write := l.storage.Restore
-	if l.live {
+	if l.isServed {
 		write = l.storage.Apply
 	}
 	if _, err := write(u); err != nil {
@@ -286,8 +286,8 @@ func (l *loader) reportMismatch(f *manifest.File, p manifest.Position, gk schema
 	l.reader.Problem(f, p, false, err)
 }
 
-// rereadRefused marks the files of refused objects to be read again, because the type changed.
-func (l *loader) rereadRefused(gk schema.GroupKind) {
+// markMismatchedFiles marks the files of refused objects to be read again, because the type changed.
+func (l *loader) markMismatchedFiles(gk schema.GroupKind) {
 	maps.Copy(l.filesToReread, l.mismatchedFiles[gk])
 	delete(l.mismatchedFiles, gk)
 }
@@ -321,8 +321,8 @@ func (l *loader) resolveDuplicate(f *manifest.File, e manifest.Entry, o object) 
 
 // inferTypes infers types for pending objects after all files are read.
 func (l *loader) inferTypes() {
-	pending := l.pending
-	l.pending = nil
+	pending := l.objectsOfUnknownKinds
+	l.objectsOfUnknownKinds = nil
 	namespaced := map[schema.GroupKind]bool{}
 	for _, p := range pending {
 		namespaced[p.gvk.GroupKind()] = namespaced[p.gvk.GroupKind()] || p.namespaced
@@ -366,7 +366,7 @@ func (l *loader) infer(p pendingObject, namespaced bool) (*kind, error) {
 func (l *loader) reportGuesses() {
 	l.unreportedTypes = slices.DeleteFunc(l.unreportedTypes, func(g inferredType) (done bool) {
 		gr := g.typ.GroupResource()
-		if l.kinds[g.GroupKind] != g.kind || !l.used[gr] {
+		if l.kinds[g.GroupKind] != g.kind || !l.usedTypes[gr] {
 			return l.kinds[g.GroupKind] != g.kind
 		}
 		scope := "cluster-scoped"

@@ -35,7 +35,7 @@ func ReadFiles(ctx context.Context, options manifest.ReadOptions, wanted func(sn
 		return manifest.ReadFiles(ctx, options, take)
 	}
 	var ended error
-	noted := func(object *unstructured.Unstructured, wrong func(error)) error {
+	problem := func(object *unstructured.Unstructured, wrong func(error)) error {
 		ended = take(object, wrong)
 		return ended
 	}
@@ -45,9 +45,9 @@ func ReadFiles(ctx context.Context, options manifest.ReadOptions, wanted func(sn
 		one.Paths = []string{path}
 		var err error
 		if open := snapshots[path]; open != nil {
-			err = readSnapshot(ctx, (&manifest.File{Path: path}).Name(), open, wanted, noted)
+			err = readSnapshot(ctx, (&manifest.File{Path: path}).Name(), open, wanted, problem)
 		} else {
-			err = manifest.ReadFiles(ctx, one, noted)
+			err = manifest.ReadFiles(ctx, one, problem)
 		}
 		switch {
 		case ended != nil:

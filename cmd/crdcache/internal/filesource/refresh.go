@@ -16,8 +16,8 @@ func (s *Source) Refresh(ctx context.Context) error {
 	s.reading.Lock()
 	err := s.refresh(ctx)
 	s.reading.loader.reader.Summarize()
-	retyped := s.reading.loader.retyped
-	s.reading.loader.retyped = false
+	retyped := s.reading.loader.typesChanged
+	s.reading.loader.typesChanged = false
 	s.reading.Unlock()
 	if retyped && s.options.TypesChanged != nil {
 		s.options.TypesChanged()
@@ -55,37 +55,37 @@ func (s *Source) refresh(ctx context.Context) error {
 		found.Files[i] = old
 	}
 	s.reading.files, s.reading.dirs = found.Files, found.Dirs
-	gone, anew := map[*manifest.File]bool{}, map[string]bool{}
+	gone, changedFiles := map[*manifest.File]bool{}, map[string]bool{}
 	for _, f := range before {
-		gone[f], anew[f.Name()] = true, true
+		gone[f], changedFiles[f.Name()] = true, true
 	}
 	for _, f := range changed {
-		anew[f.Name()] = true
+		changedFiles[f.Name()] = true
 	}
-	s.dropProblems(anew)
+	s.dropProblems(changedFiles)
 	if err := s.apply(ctx, changed, gone); err != nil {
 		return err
 	}
-	return s.rereadPending(ctx)
+	return s.rereadMarkedFiles(ctx)
 }
 
-// rereadPending reads the files in loader.filesToReread again. That can change more types, which marks more
-// files. It repeats until no file is marked, at most maxRereadRounds times.
-func (s *Source) rereadPending(ctx context.Context) error {
+// rereadMarkedFiles reads the files in loader.filesToReread again. That can change more types, which marks
+// more files. It repeats until no file is marked, at most maxRereadRounds times.
+func (s *Source) rereadMarkedFiles(ctx context.Context) error {
 	l := s.reading.loader
 	for round := 0; len(l.filesToReread) > 0 && round < maxRereadRounds; round++ {
-		wanted := l.filesToReread
+		marked := l.filesToReread
 		l.filesToReread = map[string]bool{}
 		var files []*manifest.File
-		anew := map[string]bool{}
+		rereadNames := map[string]bool{}
 		for _, f := range s.reading.files {
-			if wanted[f.Path] && f.Path != manifest.Stdin {
+			if marked[f.Path] && f.Path != manifest.Stdin {
 				files = append(files, f)
-				anew[f.Name()] = true
+				rereadNames[f.Name()] = true
 			}
 		}
-		if l.live {
-			s.dropProblems(anew)
+		if l.isServed {
+			s.dropProblems(rereadNames)
 		}
 		if err := s.apply(ctx, files, nil); err != nil {
 			return err
@@ -94,7 +94,7 @@ func (s *Source) rereadPending(ctx context.Context) error {
 	return nil
 }
 
-// maxRereadRounds limits how often rereadPending repeats.
+// maxRereadRounds limits how often rereadMarkedFiles repeats.
 const maxRereadRounds = 8
 
 var errEmpty = errors.New(

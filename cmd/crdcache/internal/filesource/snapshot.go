@@ -12,9 +12,9 @@ import (
 	"github.com/crdcache/crdcache/snapshot"
 )
 
-// openRecorded opens the snapshot among the paths, or returns nil. A snapshot must be the only path, because
-// its information about the cluster does not apply to other files.
-func openRecorded(ctx context.Context, options *Options) (*snapshot.File, error) {
+// openSnapshotOption opens the snapshot among the paths, or returns nil. A snapshot must be the only path,
+// because its information about the cluster does not apply to other files.
+func openSnapshotOption(ctx context.Context, options *Options) (*snapshot.File, error) {
 	for _, path := range options.Paths {
 		open, err := snapshotAt(ctx, path, options)
 		if err != nil || open == nil {

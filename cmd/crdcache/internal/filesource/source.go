@@ -59,7 +59,7 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 	if len(options.Paths) == 0 {
 		return nil, errors.New("no files are named")
 	}
-	file, err := openRecorded(ctx, &options)
+	file, err := openSnapshotOption(ctx, &options)
 	if err != nil {
 		return nil, err
 	}
@@ -90,12 +90,12 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 	}
 	l.inferTypes()
 	// A definition can follow objects of a built-in kind. Nothing else changes the objects.
-	if err := s.rereadPending(ctx); err != nil {
+	if err := s.rereadMarkedFiles(ctx); err != nil {
 		return nil, err
 	}
 	l.reader.Summarize()
-	l.live = true
-	l.retyped = false
+	l.isServed = true
+	l.typesChanged = false
 	return s, nil
 }
 
@@ -156,7 +156,7 @@ func (s *Source) RecordUse(types ...schema.GroupResource) {
 		return // a snapshot has all its types
 	}
 	for _, gr := range types {
-		l.used[gr] = true
+		l.usedTypes[gr] = true
 	}
 	l.reportGuesses()
 	l.reader.Summarize()

@@ -24,8 +24,8 @@ type feed struct {
 	screen      *screen
 	printer     printer
 	changesOnly bool
-	// complete adds the time and the managers to an event.
-	complete func(e query.Event, at time.Time) event
+	// withDetails adds the time and the managers to an event.
+	withDetails func(e query.Event, at time.Time) event
 	// events receives the informer's events.
 	events cache.ResourceEventHandler
 
@@ -43,7 +43,7 @@ type bufferedEvent struct {
 }
 
 func (o Options) newFeed(s *screen, p printer, matcher *query.Matcher) *feed {
-	f := &feed{screen: s, printer: p, changesOnly: o.ChangesOnly, complete: o.newEvent}
+	f := &feed{screen: s, printer: p, changesOnly: o.ChangesOnly, withDetails: o.newEvent}
 	// It fails as AddEventHandler does.
 	_, _ = query.Subscribe(feedSource{f}, matcher, f.handle)
 	return f
@@ -67,7 +67,7 @@ func (f *feed) handle(e query.Event) {
 	if unchanged(e) {
 		return
 	}
-	full := f.complete(e, time.Now())
+	full := f.withDetails(e, time.Now())
 	f.screen.withLock(func() {
 		if e.Initial && f.changesOnly {
 			return
@@ -87,11 +87,11 @@ func (f *feed) buffer(e event) {
 		f.screen.print(func() error { return err })
 		return
 	}
-	held := bufferedEvent{key: e.Key, initial: e.Initial, print: show}
+	buffered := bufferedEvent{key: e.Key, initial: e.Initial, print: show}
 	if e.Initial {
-		held.index = print.RowIndex(e.Object)
+		buffered.index = print.RowIndex(e.Object)
 	}
-	f.buffered = append(f.buffered, held)
+	f.buffered = append(f.buffered, buffered)
 }
 
 // markSynced marks the initial objects as complete.

@@ -21,9 +21,9 @@ import (
 // types as pending and follows them when they are installed. If no named type exists, it returns an error
 // unless Wait is set or a name is a wildcard.
 func Run(ctx context.Context, o Options) error {
-	waiting, cancel := o.Target.Limit(ctx)
+	syncCtx, cancel := o.Target.Limit(ctx)
 	defer cancel()
-	resources, unresolved := o.Target.Resolve(waiting, o.TypeNames())
+	resources, unresolved := o.Target.Resolve(syncCtx, o.TypeNames())
 	absent, failed := splitUnresolved(unresolved)
 	if len(resources) == 0 && (failed != nil || !o.Wait && !slices.ContainsFunc(absent, isWildcard)) {
 		return o.proposeWait(unresolved, absent, failed)
@@ -33,10 +33,10 @@ func Run(ctx context.Context, o Options) error {
 			return err
 		}
 	}
-	if err := o.warnOfMismatches(waiting, resources); err != nil {
+	if err := o.warnOfMismatches(syncCtx, resources); err != nil {
 		return err
 	}
-	err := o.run(ctx, waiting, resources, absent)
+	err := o.run(ctx, syncCtx, resources, absent)
 	if errors.Is(err, print.ErrHungUp) {
 		err = print.WriteHungUp(o.Out)
 	}
@@ -91,7 +91,7 @@ func (o Options) matcher(r discovery.Resource) (*query.Matcher, error) {
 }
 
 // run follows the existing types in resources and the missing names in absent.
-func (o Options) run(ctx, waiting context.Context, resources []discovery.Resource,
+func (o Options) run(ctx, syncCtx context.Context, resources []discovery.Resource,
 	absent []*discovery.NoMatchError) (err error) {
 	tracker, err := o.Target.Tracker()
 	if err != nil {
@@ -125,7 +125,7 @@ func (o Options) run(ctx, waiting context.Context, resources []discovery.Resourc
 		gone = print.Hangup(file, running.Done())
 	}
 	ended := make(chan error, 1)
-	tracking.Go(func() { ended <- r.follow(waiting) }) // ended by stop
+	tracking.Go(func() { ended <- r.follow(syncCtx) }) // ended by stop
 	select {
 	case err := <-ended:
 		return err

@@ -49,14 +49,14 @@ func (r *run) groups() ([]*informerGroup, error) {
 		}
 		r.columns.loader = print.NewDefinitionLoader(fetch, r.ErrOut)
 		r.columns.initialLoader = print.NewDefinitionLoader(r.Target.Definitions(client), r.ErrOut)
-		printed, err := print.NewTableClient(r.Target.Config, httpClient, client)
+		columns, err := print.NewTableClient(r.Target.Config, httpClient, client)
 		if err != nil {
 			return nil, err
 		}
-		kinds = []informerGroup{{custom: true}, {builtin: true, tables: printed}}
-		clients = append(clients, printed)
+		kinds = []informerGroup{{custom: true}, {builtin: true, tables: columns}}
+		clients = append(clients, columns)
 	}
-	var parts []*informerGroup
+	var groups []*informerGroup
 	for i, kind := range kinds {
 		kind.selector = r.typeSelector
 		if kind.factory, err = r.factory(clients[i]); err != nil {
@@ -64,10 +64,10 @@ func (r *run) groups() ([]*informerGroup, error) {
 		}
 		for _, version := range r.typeSelector.versions() {
 			kind.version = version
-			parts = append(parts, kind.scopes(r.Target.Namespace)...)
+			groups = append(groups, kind.scopes(r.Target.Namespace)...)
 		}
 	}
-	return parts, nil
+	return groups, nil
 }
 
 func (r *run) factory(client dynamic.Interface) (*dynamicinformer.Factory, error) {
@@ -112,14 +112,14 @@ type pendingInformer struct {
 }
 
 // acquire starts the informers of the initial types. The subscriptions share them.
-func (r *run) acquire(parts []*informerGroup) ([]pendingInformer, error) {
+func (r *run) acquire(groups []*informerGroup) ([]pendingInformer, error) {
 	var all []pendingInformer
 	snapshot := r.tracker.Snapshot()
 	for _, resource := range r.resources {
 		uid := typeOf(snapshot, resource).UID
 		t := typesource.Type{GroupResource: resource.GVR.GroupResource(),
 			Namespaced: resource.Scope == discovery.Namespaced, UID: uid}
-		for _, p := range parts {
+		for _, p := range groups {
 			if p.version != "" && p.version != resource.GVR.Version || !p.has(t) {
 				continue
 			}

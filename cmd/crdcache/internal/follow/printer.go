@@ -25,13 +25,13 @@ type printer interface {
 // eventName returns kubectl's name of the event type.
 func eventName(e event) string { return strings.ToUpper(string(e.Type)) }
 
-// leftQuery reports whether an object still exists but no longer matches the query.
-func leftQuery(e event) bool { return e.Type == query.Deleted && !e.Gone }
+// stoppedMatching reports whether an object still exists but no longer matches the query.
+func stoppedMatching(e event) bool { return e.Type == query.Deleted && !e.Gone }
 
-// described returns the event as kubectl get --output-watch-events prints it, with additional fields.
-func (o Options) described(e event) map[string]any {
+// eventObject returns the event as kubectl get --output-watch-events prints it, with additional fields.
+func (o Options) eventObject(e event) map[string]any {
 	all := map[string]any{"type": eventName(e), "object": e.Object.Object}
-	if leftQuery(e) {
+	if stoppedMatching(e) {
 		all["exists"] = true
 	}
 	if o.Timestamps {
@@ -52,7 +52,7 @@ func (o Options) newText(s *screen) (printer, error) {
 		encoder := json.NewEncoder(s)
 		encoder.SetEscapeHTML(false)
 		return eventPrinter{func(e event) error {
-			return encoder.Encode(o.described(e))
+			return encoder.Encode(o.eventObject(e))
 		}}, nil
 	}
 	single, err := print.New(o.Style.Format, s, print.EachSeparately, o.Style.NoHeaders)
@@ -97,7 +97,7 @@ type yamlEvents struct {
 }
 
 func (p yamlEvents) print(e event) error {
-	text, err := print.MarshalYAML(p.options.described(e))
+	text, err := print.MarshalYAML(p.options.eventObject(e))
 	if err != nil {
 		return fmt.Errorf("print %s: %w", e.Key, err)
 	}

@@ -48,33 +48,33 @@ type signal struct {
 }
 
 func newSignal() signal {
-	given := make(chan struct{})
-	return signal{given, sync.OnceFunc(func() { close(given) })}
+	done := make(chan struct{})
+	return signal{done, sync.OnceFunc(func() { close(done) })}
 }
 
 // follow follows the types until the context of the run ends.
-func (r *run) follow(waiting context.Context) error {
-	soon := r.status.unlessSoon("Pending: waiting for discovery")
-	err := r.tracker.WaitForSync(waiting)
-	soon()
+func (r *run) follow(syncCtx context.Context) error {
+	cancelMessage := r.status.printLater("Pending: waiting for discovery")
+	err := r.tracker.WaitForSync(syncCtx)
+	cancelMessage()
 	if err != nil {
-		return r.Target.Explain(waiting, err)
+		return r.Target.Explain(syncCtx, err)
 	}
-	parts, err := r.groups()
+	groups, err := r.groups()
 	if err != nil {
 		return err
 	}
 	defer func() {
-		ending, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), endTimeout)
+		shutdownCtx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), endTimeout)
 		defer cancel()
-		for _, p := range parts {
+		for _, p := range groups {
 			if p.subscription != nil {
 				p.subscription.Close() // Shutdown would print the queued events
 			}
 		}
-		for _, p := range parts {
+		for _, p := range groups {
 			// The requests in flight end immediately. Only a write can block, if nothing reads the output.
-			_ = p.factory.Shutdown(ending)
+			_ = p.factory.Shutdown(shutdownCtx)
 		}
 	}()
 	if !r.tables() {
@@ -84,14 +84,14 @@ func (r *run) follow(waiting context.Context) error {
 	} else {
 		r.columns.load(r.ctx, r.tracker.Snapshot(), r.resources)
 	}
-	first, err := r.acquire(parts)
+	pending, err := r.acquire(groups)
 	if err != nil {
 		return err
 	}
 	if r.Events {
 		r.screen.withLock(func() { r.screen.open = true })
 	}
-	for _, p := range parts {
+	for _, p := range groups {
 		if err := p.factory.Start(context.WithoutCancel(r.ctx)); err != nil {
 			return err
 		}
@@ -99,7 +99,7 @@ func (r *run) follow(waiting context.Context) error {
 			return err
 		}
 	}
-	if err := r.awaitInitial(waiting, first); err != nil {
+	if err := r.awaitInitial(syncCtx, pending); err != nil {
 		return err
 	}
 	r.status.markSynced()
@@ -121,16 +121,16 @@ func (r *run) stateChanged(before, after status.Status) {
 
 // wait returns when the context ends, or when no followed type can be watched.
 func (r *run) wait() error {
-	first := make([]schema.GroupVersionResource, len(r.resources))
+	initialTypes := make([]schema.GroupVersionResource, len(r.resources))
 	for i, resource := range r.resources {
-		first[i] = resource.GVR
+		initialTypes[i] = resource.GVR
 	}
 	for {
 		select {
 		case <-r.ctx.Done():
 			return r.ctx.Err()
 		case <-r.unwatchable.found:
-			if err := r.unwatchable.err(first); err != nil && !r.mayGainTypes {
+			if err := r.unwatchable.err(initialTypes); err != nil && !r.mayGainTypes {
 				return err
 			}
 		}
@@ -139,26 +139,26 @@ func (r *run) wait() error {
 
 // awaitInitial waits until each initial type has synced, or is known to be unreadable or rejected. It returns
 // an error if none has synced.
-func (r *run) awaitInitial(waiting context.Context, first []pendingInformer) error {
+func (r *run) awaitInitial(syncCtx context.Context, pending []pendingInformer) error {
 	if len(r.resources) == 0 {
-		return r.awaitAny(waiting)
+		return r.awaitAny(syncCtx)
 	}
 	done := func() {}
 	if !r.Events { // with events, rows are being printed
-		done = r.Target.Progress(func() (int, int) { return syncedCount(first), len(first) })
+		done = r.Target.Progress(func() (int, int) { return syncedCount(pending), len(pending) })
 	}
 	var unsynced error
-	for _, f := range first {
-		unsynced = errors.Join(unsynced, r.refusals.WaitForSync(waiting, f.group.factory, f.gvr))
+	for _, f := range pending {
+		unsynced = errors.Join(unsynced, r.refusals.WaitForSync(syncCtx, f.group.factory, f.gvr))
 	}
-	for _, f := range first {
+	for _, f := range pending {
 		if f.Informer().HasSynced() {
-			r.await(waiting, f.gvr)
+			r.await(syncCtx, f.gvr)
 		}
 	}
 	done()
-	synced := syncedCount(first)
-	for _, f := range first {
+	synced := syncedCount(pending)
+	for _, f := range pending {
 		f.Release()
 	}
 	if synced == 0 {
@@ -168,8 +168,8 @@ func (r *run) awaitInitial(waiting context.Context, first []pendingInformer) err
 }
 
 // syncedCount counts the synced types.
-func syncedCount(first []pendingInformer) (synced int) {
-	for _, f := range first {
+func syncedCount(pending []pendingInformer) (synced int) {
+	for _, f := range pending {
 		if f.Informer().HasSynced() {
 			synced++
 		}
@@ -178,22 +178,22 @@ func syncedCount(first []pendingInformer) (synced int) {
 }
 
 // await waits until the feed of a type has all initial objects.
-func (r *run) await(waiting context.Context, gvr schema.GroupVersionResource) {
+func (r *run) await(syncCtx context.Context, gvr schema.GroupVersionResource) {
 	select {
 	case <-r.ready[gvr].done:
-	case <-waiting.Done():
+	case <-syncCtx.Done():
 	}
 }
 
 // awaitAny waits for the first type. It returns immediately if the selector has patterns.
-func (r *run) awaitAny(waiting context.Context) error {
+func (r *run) awaitAny(syncCtx context.Context) error {
 	if r.typeSelector.hasPatterns() {
 		return nil
 	}
 	select {
 	case <-r.firstTypeStarted.done:
 		return nil
-	case <-waiting.Done():
+	case <-syncCtx.Done():
 	}
 	if err := r.ctx.Err(); err != nil {
 		return err

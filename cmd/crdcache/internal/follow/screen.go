@@ -24,10 +24,9 @@ type screen struct {
 	text bytes.Buffer
 	// open is set when feeds can print.
 	open bool
-	// ended is set when no more output is allowed.
-	ended bool
-	// began is set after the first output.
-	began bool
+	// closed is set when no more output is allowed.
+	closed bool
+	wrote  bool
 }
 
 func newScreen(out io.Writer, color bool) *screen {
@@ -67,7 +66,7 @@ const maxBuffered = 1 << 16
 
 // print calls f, which prints to the screen, unless output has ended. The caller must hold the lock.
 func (s *screen) print(f func() error) {
-	if s.err != nil || s.ended {
+	if s.err != nil || s.closed {
 		return
 	}
 	if err := f(); err != nil {
@@ -82,10 +81,10 @@ func (s *screen) print(f func() error) {
 // write writes the buffer. The caller must hold the lock.
 func (s *screen) write() {
 	defer s.text.Reset()
-	if s.err != nil || s.ended || s.text.Len() == 0 {
+	if s.err != nil || s.closed || s.text.Len() == 0 {
 		return
 	}
-	s.began = true
+	s.wrote = true
 	var err error
 	if s.color {
 		err = print.WriteControl(s.out, s.text.String())
@@ -112,7 +111,7 @@ func (s *screen) end() {
 	defer timer.Stop()
 	select {
 	case s.lock <- struct{}{}:
-		s.ended = true
+		s.closed = true
 		<-s.lock
 	case <-timer.C:
 	}

@@ -14,8 +14,8 @@ type selector struct {
 
 	mu struct {
 		sync.Mutex
-		of     *discovery.Snapshot
-		claims map[discovery.ResolvedType]bool // of that snapshot
+		claimsSnapshot *discovery.Snapshot
+		claims         map[discovery.ResolvedType]bool // of that snapshot
 	}
 }
 
@@ -46,8 +46,8 @@ func (s *selector) versions() []string {
 func (s *selector) has(c discovery.ResolvedType) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if now := s.snapshot(); now != s.mu.of {
-		s.mu.of, s.mu.claims = now, s.Claims(now.Catalog())
+	if now := s.snapshot(); now != s.mu.claimsSnapshot {
+		s.mu.claimsSnapshot, s.mu.claims = now, s.Claims(now.Catalog())
 	}
 	return s.mu.claims[c]
 }

@@ -26,28 +26,25 @@ type statusReporter struct {
 
 	mu struct {
 		sync.Mutex
-		// begun is set after the initial sync.
-		begun bool
-		// news has the types whose next sync is reported.
-		news map[schema.GroupVersionResource]bool
-		// waits has the timers of delayed messages.
-		waits map[schema.GroupVersionResource]*time.Timer
-		// failing counts the factories for which a condition is false. reasons has the latest reason of each
-		// condition, and missed the conditions that were reported as false.
-		failing map[status.ConditionType]int
-		reasons map[status.ConditionType]string
-		missed  map[status.ConditionType]bool
-		ended   bool
+		initialSyncDone bool
+		reportNextSync  map[schema.GroupVersionResource]bool
+		delayedMessages map[schema.GroupVersionResource]*time.Timer
+		// falseConditions counts the factories for which a condition is false. reasons has the latest reason
+		// of each condition, and reportedFalse the conditions that were reported as false.
+		falseConditions map[status.ConditionType]int
+		reasons         map[status.ConditionType]string
+		reportedFalse   map[status.ConditionType]bool
+		ended           bool
 	}
 }
 
 func newStatusReporter(w io.Writer) *statusReporter {
 	t := &statusReporter{w: w}
-	t.mu.news = map[schema.GroupVersionResource]bool{}
-	t.mu.waits = map[schema.GroupVersionResource]*time.Timer{}
-	t.mu.failing = map[status.ConditionType]int{}
+	t.mu.reportNextSync = map[schema.GroupVersionResource]bool{}
+	t.mu.delayedMessages = map[schema.GroupVersionResource]*time.Timer{}
+	t.mu.falseConditions = map[status.ConditionType]int{}
 	t.mu.reasons = map[status.ConditionType]string{}
-	t.mu.missed = map[status.ConditionType]bool{}
+	t.mu.reportedFalse = map[status.ConditionType]bool{}
 	return t
 }
 
@@ -55,9 +52,9 @@ func newStatusReporter(w io.Writer) *statusReporter {
 func (t *statusReporter) markSynced() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.mu.begun = true
+	t.mu.initialSyncDone = true
 	for of := range connectionTexts {
-		t.connectionLocked(of)
+		t.reportConnectionLocked(of)
 	}
 }
 
@@ -66,8 +63,8 @@ func (t *statusReporter) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mu.ended = true
-	for _, wait := range t.mu.waits {
-		wait.Stop()
+	for _, timer := range t.mu.delayedMessages {
+		timer.Stop()
 	}
 }
 
@@ -83,8 +80,8 @@ func (t *statusReporter) printLineLocked(format string, args ...any) {
 	}
 }
 
-// unlessSoon writes a line after statusDelay unless the returned function is called before.
-func (t *statusReporter) unlessSoon(format string, args ...any) (soon func()) {
+// printLater writes a line after statusDelay unless the returned function is called before.
+func (t *statusReporter) printLater(format string, args ...any) (cancel func()) {
 	timer := time.AfterFunc(statusDelay, func() { t.printLine(format, args...) })
 	return func() { timer.Stop() }
 }
@@ -97,27 +94,28 @@ func (t *statusReporter) changed(before, after status.Status) {
 	if after.State == before.State && after.Reason == before.Reason {
 		return
 	}
-	if wait := t.mu.waits[gvr]; wait != nil {
-		wait.Stop()
-		delete(t.mu.waits, gvr)
+	if timer := t.mu.delayedMessages[gvr]; timer != nil {
+		timer.Stop()
+		delete(t.mu.delayedMessages, gvr)
 	}
-	if before.State == "" && t.mu.begun {
-		t.mu.news[gvr] = true
+	if before.State == "" && t.mu.initialSyncDone {
+		t.mu.reportNextSync[gvr] = true
 	}
 	switch after.State {
 	case status.Pending:
 		// The removal was reported, and missing types are not awaited here.
 		if after.Reason != status.ReasonNotInstalled && after.Message != "" {
-			t.mu.waits[gvr] = time.AfterFunc(statusDelay, func() { t.printLine("%s", describe(after)) })
+			t.mu.delayedMessages[gvr] = time.AfterFunc(statusDelay,
+				func() { t.printLine("%s", describe(after)) })
 		}
 	case status.Degraded, status.Gone:
-		t.mu.news[gvr] = true
+		t.mu.reportNextSync[gvr] = true
 		t.printLineLocked("%s", describe(after))
 	case status.Synced:
-		if t.mu.news[gvr] {
+		if t.mu.reportNextSync[gvr] {
 			t.printLineLocked("%s", describe(after))
 		}
-		delete(t.mu.news, gvr)
+		delete(t.mu.reportNextSync, gvr)
 	}
 }
 
@@ -133,30 +131,30 @@ var connectionTexts = map[status.ConditionType]struct{ lost, back string }{
 
 // conditionChanged handles a condition of a factory. Before begin, errors report the condition.
 func (t *statusReporter) conditionChanged(before, after status.Condition) {
-	_, told := connectionTexts[after.Type]
-	failed, fails := before.Status == metav1.ConditionFalse, after.Status == metav1.ConditionFalse
-	if !told || failed == fails {
+	_, hasText := connectionTexts[after.Type]
+	wasFalse, isFalse := before.Status == metav1.ConditionFalse, after.Status == metav1.ConditionFalse
+	if !hasText || wasFalse == isFalse {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if fails {
-		t.mu.failing[after.Type]++
+	if isFalse {
+		t.mu.falseConditions[after.Type]++
 		t.mu.reasons[after.Type] = print.Printable(after.Message)
 	} else {
-		t.mu.failing[after.Type]--
+		t.mu.falseConditions[after.Type]--
 	}
-	t.connectionLocked(after.Type)
+	t.reportConnectionLocked(after.Type)
 }
 
-// connectionLocked reports a condition that changed since the last report.
-func (t *statusReporter) connectionLocked(of status.ConditionType) {
-	fails := t.mu.failing[of] > 0
-	if !t.mu.begun || fails == t.mu.missed[of] {
+// reportConnectionLocked reports a condition that changed since the last report.
+func (t *statusReporter) reportConnectionLocked(of status.ConditionType) {
+	isFalse := t.mu.falseConditions[of] > 0
+	if !t.mu.initialSyncDone || isFalse == t.mu.reportedFalse[of] {
 		return
 	}
-	t.mu.missed[of] = fails
-	if fails {
+	t.mu.reportedFalse[of] = isFalse
+	if isFalse {
 		t.printLineLocked("warning: %s: %s", connectionTexts[of].lost, t.mu.reasons[of])
 	} else {
 		t.printLineLocked("%s", connectionTexts[of].back)
@@ -194,19 +192,19 @@ func newUnwatchableTypes() *unwatchableTypes {
 
 // wrap records the successful requests of a transport.
 func (w *unwatchableTypes) wrap(client *http.Client) *http.Client {
-	noting := *client
+	wrapped := *client
 	next := client.Transport
 	if next == nil {
 		next = http.DefaultTransport
 	}
-	noting.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+	wrapped.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(r)
 		if err == nil && response.StatusCode == http.StatusOK {
 			w.record(r)
 		}
 		return response, err
 	})
-	return &noting
+	return &wrapped
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)

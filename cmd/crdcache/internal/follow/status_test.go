@@ -109,7 +109,7 @@ func TestUnlessSoon(t *testing.T) {
 	for want, pause := range map[string]time.Duration{"": statusDelay - 1, "slow\n": statusDelay + 1} {
 		synctest.Test(t, func(t *testing.T) {
 			var out bytes.Buffer
-			soon := newStatusReporter(&out).unlessSoon("slow")
+			soon := newStatusReporter(&out).printLater("slow")
 			time.Sleep(pause) // in fake time
 			soon()
 			time.Sleep(2 * statusDelay)

@@ -17,9 +17,8 @@ type subscriber struct {
 	*run
 	group *informerGroup
 	// feeds has the feed of each running informer. The factory does not call a subscriber concurrently.
-	feeds map[schema.GroupResource]*feed
-	// known are the types that were followed before. Their columns can have changed.
-	known map[schema.GroupVersionResource]bool
+	feeds          map[schema.GroupResource]*feed
+	followedBefore map[schema.GroupVersionResource]bool
 	// printers are the tables of followed types. They continue when a type is installed again.
 	printers map[tableKey]*tablePrinter
 }
@@ -34,7 +33,7 @@ type tableKey struct {
 func (r *run) subscribe(p *informerGroup) error {
 	s := &subscriber{
 		run: r, group: p, feeds: map[schema.GroupResource]*feed{},
-		known: map[schema.GroupVersionResource]bool{}, printers: map[tableKey]*tablePrinter{},
+		followedBefore: map[schema.GroupVersionResource]bool{}, printers: map[tableKey]*tablePrinter{},
 	}
 	var err error
 	p.subscription, err = p.factory.Subscribe(p.selection(), dynamicinformer.Subscriber{
@@ -106,10 +105,10 @@ func (s *subscriber) printer(r discovery.Resource) printer {
 	rows := func() print.RowFormatter { return s.group.tables.Rows(r.GVR) } // known after the first list
 	if s.group.tables == nil {
 		loaded := s.columns.loaded[r.GVR]
-		if loaded == nil || s.known[r.GVR] {
+		if loaded == nil || s.followedBefore[r.GVR] {
 			loaded = s.columns.loader.Load(s.ctx, []discovery.Resource{r})[0]
 		}
-		s.known[r.GVR] = true
+		s.followedBefore[r.GVR] = true
 		rows = func() print.RowFormatter { return loaded }
 	}
 	return s.table(r, rows)

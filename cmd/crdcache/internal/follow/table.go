@@ -19,8 +19,8 @@ import (
 // tablePrinter prints the rows of one type. The table continues if the type is removed and installed again.
 // The tab writer keeps the column widths from row to row.
 type tablePrinter struct {
-	screen *screen
-	of     schema.GroupResource
+	screen   *screen
+	resource schema.GroupResource
 	// rows returns the row formatter and the columns. They are known after the first object.
 	rows  func() (print.RowFormatter, []metav1.TableColumnDefinition)
 	style printers.PrintOptions
@@ -38,7 +38,7 @@ type tablePrinter struct {
 // newTable returns the printer of a type. With several the command can print other types as well.
 func (o Options) newTable(s *screen, r discovery.Resource, several bool) *tablePrinter {
 	style := o.Style.Table(r, o.Target.Namespace, several)
-	p := &tablePrinter{screen: s, of: r.GVR.GroupResource(), options: o, style: style,
+	p := &tablePrinter{screen: s, resource: r.GVR.GroupResource(), options: o, style: style,
 		table: print.NewTablePrinter(style)}
 	p.tabs = printers.GetNewTabWriter(&p.text)
 	return p
@@ -71,16 +71,16 @@ func (p *tablePrinter) prepare(e event) (func() error, error) {
 	identity.SetNamespace(e.Object.GetNamespace())
 	rows, heads := p.rows()
 	row := metav1.TableRow{Cells: rows.Cells(e.Object), Object: runtime.RawExtension{Object: identity}}
-	what, below := eventName(e), p.changedFields(e)
+	status, below := eventName(e), p.changedFields(e)
 	if p.options.Timestamps {
-		what = e.timestamp() + " " + what
+		status = e.timestamp() + " " + status
 	}
 	if p.options.Managers {
 		row.Cells = append(slices.Clone(row.Cells), make([]any, max(0, len(heads)-1-len(row.Cells)))...)
 		row.Cells = append(row.Cells, print.Printable(e.manager))
 	}
 	return func() error {
-		if err := p.printRow(what, heads, row); err != nil || below == "" {
+		if err := p.printRow(status, heads, row); err != nil || below == "" {
 			return err
 		}
 		if err := p.flush(); err != nil {
@@ -97,8 +97,8 @@ func (p *tablePrinter) changedFields(e event) string {
 	if !p.options.Diff || e.Old == nil || e.Gone {
 		return ""
 	}
-	text := print.ChangesText(print.Compare(p.of, e.Old.Object, e.Object.Object), p.options.Color)
-	if leftQuery(e) {
+	text := print.ChangesText(print.Compare(p.resource, e.Old.Object, e.Object.Object), p.options.Color)
+	if stoppedMatching(e) {
 		return "  still exists, but left the query:\n" + text
 	}
 	return text
@@ -127,7 +127,7 @@ func (p *tablePrinter) begin(heads []metav1.TableColumnDefinition) error {
 			return err
 		}
 	}
-	if (p.screen.began || p.currentColumns != nil) && !p.options.Style.NoHeaders {
+	if (p.screen.wrote || p.currentColumns != nil) && !p.options.Style.NoHeaders {
 		p.screen.writeRaw("\n") // separates it from the previous table
 	}
 	p.currentColumns, p.tabs = heads, printers.GetNewTabWriter(&p.text)

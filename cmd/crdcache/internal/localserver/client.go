@@ -69,8 +69,8 @@ func NewClientAt(ctx context.Context, config *rest.Config, socket string) (*Clie
 	return c, err
 }
 
-func newClient(config *rest.Config, identity string, place SocketDir) (*Client, error) {
-	c := &Client{dir: place, identity: identity, warnings: config.WarningHandler}
+func newClient(config *rest.Config, identity string, dir SocketDir) (*Client, error) {
+	c := &Client{dir: dir, identity: identity, warnings: config.WarningHandler}
 	if err := c.dir.check(); errors.Is(err, os.ErrNotExist) {
 		return nil, ErrNone
 	} else if err != nil {
@@ -89,7 +89,7 @@ func newClient(config *rest.Config, identity string, place SocketDir) (*Client, 
 
 func (c *Client) Info(ctx context.Context) (Info, error) {
 	var info Info
-	err := c.ask(ctx, http.MethodGet, "/crdcache/server", nil, &info)
+	err := c.request(ctx, http.MethodGet, "/crdcache/server", nil, &info)
 	if err == nil && info.Identity != c.identity {
 		err = errOtherIdentity
 	}
@@ -104,7 +104,7 @@ func (c *Client) Socket() string { return c.dir.Socket() }
 // Resolve resolves a type name.
 func (c *Client) Resolve(ctx context.Context, name string) (Resolution, error) {
 	var answer Resolution
-	err := c.ask(ctx, http.MethodGet, "/crdcache/types", url.Values{"name": {name}}, &answer)
+	err := c.request(ctx, http.MethodGet, "/crdcache/types", url.Values{"name": {name}}, &answer)
 	if err == nil && answer.Identity != c.identity {
 		err = errOtherIdentity
 	}
@@ -114,7 +114,7 @@ func (c *Client) Resolve(ctx context.Context, name string) (Resolution, error) {
 // LoginLink requests a new login link for the server's web page.
 func (c *Client) LoginLink(ctx context.Context) (string, error) {
 	var link string
-	return link, c.ask(ctx, http.MethodPost, "/crdcache/link", nil, &link)
+	return link, c.request(ctx, http.MethodPost, "/crdcache/link", nil, &link)
 }
 
 // Open requests a document. The caller can read it until ctx ends.
@@ -126,7 +126,7 @@ func (c *Client) Open(ctx context.Context, path string, query url.Values) (io.Re
 	return answer.Body, nil
 }
 
-func (c *Client) ask(ctx context.Context, method, path string, query url.Values, into any) error {
+func (c *Client) request(ctx context.Context, method, path string, query url.Values, into any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, controlTimeout, errNotResponding)
 	defer cancel()
 	err := c.send(ctx, method, path, query, into)
@@ -162,8 +162,8 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values) 
 		return nil, err
 	}
 	if c.warnings != nil {
-		told, _ := utilnet.ParseWarningHeaders(answer.Header["Warning"])
-		for _, w := range told {
+		reason, _ := utilnet.ParseWarningHeaders(answer.Header["Warning"])
+		for _, w := range reason {
 			c.warnings.HandleWarningHeader(w.Code, w.Agent, w.Text)
 		}
 	}

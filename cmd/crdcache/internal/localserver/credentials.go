@@ -59,11 +59,11 @@ func credentialsOf(config *rest.Config) (token, subject string, err error) {
 			subject = certificate.Leaf.Issuer.String() + " " + certificate.Leaf.Subject.String()
 		}
 	}
-	var sent roundTripper = func(r *http.Request) (*http.Response, error) {
+	var captured roundTripper = func(r *http.Request) (*http.Response, error) {
 		token = strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
 	}
-	wrapped, err := transport.HTTPWrappersForConfig(settings, sent)
+	wrapped, err := transport.HTTPWrappersForConfig(settings, captured)
 	if err != nil {
 		return "", "", err
 	}

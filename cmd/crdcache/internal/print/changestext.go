@@ -46,7 +46,7 @@ func ChangesText(changes []Change, color bool) string {
 	if len(changes) == 0 {
 		return "  only fields that change with every write\n"
 	}
-	var p painter
+	var p changeWriter
 	p.color = color
 	for _, c := range changes {
 		p.change(c)
@@ -54,13 +54,13 @@ func ChangesText(changes []Change, color bool) string {
 	return p.text.String()
 }
 
-type painter struct {
+type changeWriter struct {
 	text  strings.Builder
 	color bool
 }
 
 // line appends a line without control characters.
-func (p *painter) line(color Color, text string) {
+func (p *changeWriter) line(color Color, text string) {
 	text = Printable(text)
 	if p.color {
 		text = Colorize(text, color)
@@ -68,7 +68,7 @@ func (p *painter) line(color Color, text string) {
 	p.text.WriteString(text + "\n")
 }
 
-func (p *painter) change(c Change) {
+func (p *changeWriter) change(c Change) {
 	switch {
 	case c.HasOld && c.HasNew:
 		p.modified(c)
@@ -80,7 +80,7 @@ func (p *painter) change(c Change) {
 }
 
 // addedOrRemoved prints a value, on several lines if it is long.
-func (p *painter) addedOrRemoved(color Color, sign, path string, value any) {
+func (p *changeWriter) addedOrRemoved(color Color, sign, path string, value any) {
 	if text := encodeValue(value); len([]rune(text)) <= maxBrief {
 		p.line(color, fmt.Sprintf("  %s %s: %s", sign, path, text))
 		return
@@ -126,7 +126,7 @@ func (d *differ) addLeaves(path string, value any) {
 }
 
 // lines prints up to maxLines lines.
-func (p *painter) lines(color Color, indent string, lines []string) {
+func (p *changeWriter) lines(color Color, indent string, lines []string) {
 	for i, line := range lines {
 		if i == maxLines {
 			p.line(color, fmt.Sprintf("%s%s and %d more lines", indent, Ellipsis(), len(lines)-i))
@@ -137,7 +137,7 @@ func (p *painter) lines(color Color, indent string, lines []string) {
 }
 
 // modified prints a changed value.
-func (p *painter) modified(c Change) {
+func (p *changeWriter) modified(c Change) {
 	before, wasText := c.Old.(string)
 	after, isText := c.New.(string)
 	if !wasText || !isText {
@@ -155,13 +155,13 @@ func (p *painter) modified(c Change) {
 	p.oldNew(c.Path, before, after)
 }
 
-func (p *painter) oldNew(path string, before, after any) {
+func (p *changeWriter) oldNew(path string, before, after any) {
 	p.line(Yellow, fmt.Sprintf("  ~ %s: %s %s %s", path, briefValue(before), Symbol("→", "->"),
 		briefValue(after)))
 }
 
 // modifiedLines prints the differing lines of a text.
-func (p *painter) modifiedLines(path string, before, after []string) {
+func (p *changeWriter) modifiedLines(path string, before, after []string) {
 	p.line(Yellow, fmt.Sprintf("  ~ %s:", path))
 	for _, gap := range gaps(before, after) {
 		p.line("", fmt.Sprintf("      @ line %d", gap.after+1))

@@ -112,11 +112,11 @@ func (d *differ) lists(path string, before, after []any) {
 		old, now := before[gap.before:gap.beforeEnd], after[gap.after:gap.afterEnd]
 		for i := range max(len(old), len(now)) {
 			// The index of a removed element is its old index.
-			place := gap.after + i
+			index := gap.after + i
 			if i >= len(now) {
-				place = gap.before + i
+				index = gap.before + i
 			}
-			d.pair(fmt.Sprintf("%s[%d]", path, place), elementAt(old, i), i < len(old),
+			d.pair(fmt.Sprintf("%s[%d]", path, index), elementAt(old, i), i < len(old),
 				elementAt(now, i), i < len(now))
 		}
 	}

@@ -69,7 +69,7 @@ func newCustomColumnsPrinter(headers, paths []string, w io.Writer,
 	p := &customColumnsPrinter{cells: printers.GetNewTabWriter(w)}
 	for i, text := range paths {
 		path := jsonpath.New(headers[i]).AllowMissingKeys(true)
-		expression, err := relaxedPath(text)
+		expression, err := completePath(text)
 		if err != nil {
 			return nil, fmt.Errorf("a custom column: %w", err)
 		}
@@ -84,8 +84,8 @@ func newCustomColumnsPrinter(headers, paths []string, w io.Writer,
 	return p, nil
 }
 
-// relaxedPath adds the {} and the first dot that kubectl allows to omit.
-func relaxedPath(text string) (string, error) {
+// completePath adds the {} and the first dot that kubectl allows to omit.
+func completePath(text string) (string, error) {
 	inner := strings.TrimSuffix(strings.TrimPrefix(text, "{"), "}")
 	if strings.ContainsAny(inner, "{}") || strings.HasPrefix(text, "{") != strings.HasSuffix(text, "}") {
 		return "", fmt.Errorf("%q is not one path: write it as .metadata.name", text)

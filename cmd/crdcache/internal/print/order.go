@@ -20,7 +20,7 @@ type Order struct {
 
 // ParseOrder parses a JSONPath, with or without {} and the first dot.
 func ParseOrder(text string) (*Order, error) {
-	expression, err := relaxedPath(text)
+	expression, err := completePath(text)
 	if err != nil {
 		return nil, err
 	}

@@ -94,9 +94,9 @@ func SortKeys(keys []string) { slices.SortFunc(keys, strings.Compare) }
 // Writer prints the objects of one section.
 type Writer struct {
 	*sectionPrinter
-	of      discovery.Resource
-	rows    RowFormatter // nil for a list
-	printer Printer
+	resource discovery.Resource
+	rows     RowFormatter // nil for a list
+	printer  Printer
 }
 
 // Sort sorts keys in the order in which the API server prints them.
@@ -120,7 +120,7 @@ func (w *Writer) Print(o Object) error {
 		return err
 	}
 	w.printed++
-	o.Kind = w.of.GVK.GroupKind()
+	o.Kind = w.resource.GVK.GroupKind()
 	return w.printer.Print(o)
 }
 
@@ -150,12 +150,12 @@ func (w *Writer) Flush() error {
 // Reload replaces the rows of printed objects by newly loaded rows, if the columns are equal. The objects
 // that follow have no rows of their own.
 func (w *Writer) Reload() {
-	came, ok := w.rows.(printedRows)
+	arrived, ok := w.rows.(printedRows)
 	if !ok {
 		return
 	}
-	loaded := w.Loader.Load(w.ctx, []discovery.Resource{w.of})[0]
-	if len(loaded.Definitions()) != len(came.definitions) {
+	loaded := w.Loader.Load(w.ctx, []discovery.Resource{w.resource})[0]
+	if len(loaded.Definitions()) != len(arrived.definitions) {
 		return
 	}
 	w.rows = loaded

@@ -74,30 +74,33 @@ type ServerRow struct {
 type serverRows struct {
 	definitions []metav1.TableColumnDefinition
 	cells       map[string][]any
-	places      map[string]int
+	positions   map[string]int
 }
 
 // NewServerRows returns the formatter for rows that the API server printed, in the server's order. Newer
 // objects without a row come last and show only their name.
 func NewServerRows(definitions []metav1.TableColumnDefinition, printed []ServerRow) RowFormatter {
-	r := serverRows{definitions: definitions, cells: map[string][]any{}, places: map[string]int{}}
+	r := serverRows{definitions: definitions, cells: map[string][]any{}, positions: map[string]int{}}
 	for i, row := range printed {
 		for n, cell := range row.Cells {
 			row.Cells[n] = escapeCell(cell)
 		}
-		r.cells[row.Key], r.places[row.Key] = row.Cells, i
+		r.cells[row.Key], r.positions[row.Key] = row.Cells, i
 	}
 	return r
 }
 
 func (r serverRows) Sort(keys []string) {
-	place := func(key string) int {
-		if i, ok := r.places[key]; ok {
+	position := func(key string) int {
+		if i, ok := r.positions[key]; ok {
 			return i
 		}
-		return len(r.places)
+		return len(r.positions)
 	}
-	slices.SortFunc(keys, func(a, b string) int { return cmp.Or(place(a)-place(b), strings.Compare(a, b)) })
+	slices.SortFunc(keys, func(a, b string) int {
+		return cmp.Or(position(a)-position(b),
+			strings.Compare(a, b))
+	})
 }
 
 func (r serverRows) Definitions() []metav1.TableColumnDefinition { return r.definitions }
@@ -174,14 +177,14 @@ func (l labelled) Definitions() []metav1.TableColumnDefinition {
 }
 
 func (l labelled) Cells(obj *unstructured.Unstructured) []any {
-	return l.add(l.RowFormatter.Cells(obj), obj)
+	return l.appendLabels(l.RowFormatter.Cells(obj), obj)
 }
 
 func (l labelled) Values(obj *unstructured.Unstructured) []any {
-	return l.add(l.RowFormatter.Values(obj), obj)
+	return l.appendLabels(l.RowFormatter.Values(obj), obj)
 }
 
-func (l labelled) add(cells []any, obj *unstructured.Unstructured) []any {
+func (l labelled) appendLabels(cells []any, obj *unstructured.Unstructured) []any {
 	cells = append([]any(nil), cells...)
 	for len(cells) < len(l.RowFormatter.Definitions()) {
 		cells = append(cells, nil)

@@ -89,7 +89,7 @@ func (p *sectionPrinter) list(sections []Section) error {
 }
 
 func (p *sectionPrinter) section(s Section, rows RowFormatter, printer Printer) error {
-	return s.Each(&Writer{sectionPrinter: p, of: s.Resource, rows: rows, printer: printer})
+	return s.Each(&Writer{sectionPrinter: p, resource: s.Resource, rows: rows, printer: printer})
 }
 
 // tables writes a table for each type with objects, separated by empty lines if the tables have headers. CSV

@@ -16,11 +16,11 @@ type Stream struct {
 	w        io.Writer
 	terminal bool
 
-	mu     sync.Mutex
-	err    error
-	held   []byte // the start of a character that is not complete yet
-	buffer []byte
-	status bool // a status line is shown
+	mu          sync.Mutex
+	err         error
+	incomplete  []byte // the start of a character that is not complete yet
+	buffer      []byte
+	statusShown bool // a status line is shown
 }
 
 func NewStream(w io.Writer) *Stream {
@@ -36,8 +36,8 @@ func (s *Stream) Write(p []byte) (int, error) {
 	if s.terminal {
 		safe = s.visible(p)
 	}
-	if s.status {
-		s.status = false
+	if s.statusShown {
+		s.statusShown = false
 		_ = s.write([]byte(clearLine)) // the next write fails with the same error
 	}
 	if err := s.write(safe); err != nil {
@@ -65,7 +65,7 @@ func (s *Stream) write(p []byte) error {
 // visible replaces control characters and invalid UTF-8. The caller must hold mu. The result is valid until
 // the next call.
 func (s *Stream) visible(p []byte) []byte {
-	rest := append(s.held, p...)
+	rest := append(s.incomplete, p...)
 	out := s.buffer[:0]
 	for len(rest) > 0 && utf8.FullRune(rest) {
 		r, size := utf8.DecodeRune(rest)
@@ -74,7 +74,7 @@ func (s *Stream) visible(p []byte) []byte {
 		}
 		out, rest = utf8.AppendRune(out, r), rest[size:]
 	}
-	s.held, s.buffer = append([]byte(nil), rest...), out
+	s.incomplete, s.buffer = append([]byte(nil), rest...), out
 	return out
 }
 
@@ -106,10 +106,10 @@ func WriteStatus(w io.Writer, text string) {
 	case text != "":
 		// Terminals differ in their treatment of the last column.
 		_ = s.write([]byte(clearLine + Truncate(Printable(text), s.width()-1)))
-	case s.status:
+	case s.statusShown:
 		_ = s.write([]byte(clearLine))
 	}
-	s.status = text != ""
+	s.statusShown = text != ""
 }
 
 // defaultWidth is used for a terminal of unknown width.

@@ -83,14 +83,15 @@ type csvTable struct {
 	w                       *csv.Writer
 	withNamespace, withKind bool
 	header                  []string
-	// headed is set if the header is written or suppressed.
-	headed bool
-	names  []string // of the columns of all types
+	// headerWritten is set if the header is written or suppressed.
+	headerWritten bool
+	names         []string // of the columns of all types
 }
 
 // newCSV returns a table of the objects of types. Without objects it prints no header.
 func newCSV(w io.Writer, types []csvType, withNamespace, withKind, noHeaders bool) *csvTable {
-	t := &csvTable{w: csv.NewWriter(w), withNamespace: withNamespace, withKind: withKind, headed: noHeaders}
+	t := &csvTable{w: csv.NewWriter(w), withNamespace: withNamespace, withKind: withKind,
+		headerWritten: noHeaders}
 	for _, one := range types {
 		t.columnIndexes(one.Rows)
 	}
@@ -111,19 +112,19 @@ func (t *csvTable) printerFor(typ csvType) Printer {
 // columnIndexes maps the type's columns to the table's and appends missing ones. A type can have two columns
 // with one name.
 func (t *csvTable) columnIndexes(rows RowFormatter) []int {
-	var places []int
+	var indexes []int
 	for _, definition := range rows.Definitions() {
 		name := strings.ToUpper(definition.Name)
-		place := 0
-		for place < len(t.names) && (t.names[place] != name || slices.Contains(places, place)) {
-			place++
+		index := 0
+		for index < len(t.names) && (t.names[index] != name || slices.Contains(indexes, index)) {
+			index++
 		}
-		if place == len(t.names) {
+		if index == len(t.names) {
 			t.names = append(t.names, name)
 		}
-		places = append(places, place)
+		indexes = append(indexes, index)
 	}
-	return places
+	return indexes
 }
 
 // csvRows prints the objects of one type.
@@ -138,11 +139,11 @@ func (p *csvRows) Print(o Object) error {
 	if err != nil {
 		return err
 	}
-	if !p.headed {
+	if !p.headerWritten {
 		if err := p.w.Write(p.header); err != nil {
 			return err
 		}
-		p.headed = true
+		p.headerWritten = true
 	}
 	var row []string
 	if p.withKind {

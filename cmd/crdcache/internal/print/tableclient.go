@@ -77,22 +77,22 @@ func (p *TableClient) setColumns(gvr schema.GroupVersionResource, columns []meta
 // tableResource is a type in all namespaces.
 type tableResource struct {
 	*tableRequests
-	all dynamic.NamespaceableResourceInterface
+	resource dynamic.NamespaceableResourceInterface
 }
 
 // Namespace implements dynamic.NamespaceableResourceInterface.
 func (t tableResource) Namespace(name string) dynamic.ResourceInterface {
-	return &tableRequests{ResourceInterface: t.all.Namespace(name), client: t.client, gvr: t.gvr,
+	return &tableRequests{ResourceInterface: t.resource.Namespace(name), client: t.client, gvr: t.gvr,
 		namespace: name}
 }
 
 // tableRequests lists and watches a type as tables, or as objects if the server prints no tables.
 type tableRequests struct {
 	dynamic.ResourceInterface
-	client    *TableClient
-	gvr       schema.GroupVersionResource
-	namespace string
-	plain     atomic.Bool // the server prints no tables
+	client            *TableClient
+	gvr               schema.GroupVersionResource
+	namespace         string
+	tablesUnsupported atomic.Bool // the server prints no tables
 }
 
 func (r *tableRequests) request(options *metav1.ListOptions) *rest.Request {
@@ -113,23 +113,23 @@ func (r *tableRequests) List(ctx context.Context,
 		return nil, err
 	}
 	if page == nil {
-		r.plain.Store(true)
+		r.tablesUnsupported.Store(true)
 		return r.ResourceInterface.List(ctx, options)
 	}
-	r.plain.Store(false)
+	r.tablesUnsupported.Store(false)
 	r.client.setColumns(r.gvr, page.ColumnDefinitions)
 	list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": r.gvr.GroupVersion().String(),
 		"kind": "List"}}
 	list.SetResourceVersion(page.ResourceVersion)
 	list.SetContinue(page.Continue)
 	list.SetRemainingItemCount(page.RemainingItemCount)
-	whole := options.Continue == "" && page.Continue == ""
+	complete := options.Continue == "" && page.Continue == ""
 	for i, row := range page.Rows {
-		place := 0
-		if whole {
-			place = i + 1 // the server prints some types in a special order
+		index := 0
+		if complete {
+			index = i + 1 // the server prints some types in a special order
 		}
-		object, err := objectWithRow(row, place)
+		object, err := objectWithRow(row, index)
 		if err != nil {
 			return nil, err
 		}
@@ -139,7 +139,7 @@ func (r *tableRequests) List(ctx context.Context,
 }
 
 // objectWithRow returns the object of a row, with the row in RowField.
-func objectWithRow(row metav1.TableRow, place int) (*unstructured.Unstructured, error) {
+func objectWithRow(row metav1.TableRow, index int) (*unstructured.Unstructured, error) {
 	object := &unstructured.Unstructured{}
 	if err := utiljson.Unmarshal(row.Object.Raw, &object.Object); err != nil {
 		return nil, fmt.Errorf("a row of the server's table has no object: %w", err)
@@ -149,13 +149,13 @@ func objectWithRow(row metav1.TableRow, place int) (*unstructured.Unstructured, 
 	}
 	cells := make([]any, len(row.Cells))
 	copy(cells, row.Cells)
-	object.Object[RowField] = map[string]any{"cells": cells, "place": int64(place)}
+	object.Object[RowField] = map[string]any{"cells": cells, "place": int64(index)}
 	return object, nil
 }
 
 // Watch implements dynamic.ResourceInterface.
 func (r *tableRequests) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	if r.plain.Load() {
+	if r.tablesUnsupported.Load() {
 		return r.ResourceInterface.Watch(ctx, options)
 	}
 	options.Watch = true

@@ -90,13 +90,13 @@ func Symbol(unicode, ascii string) string {
 func Ellipsis() string { return Symbol("…", "...") }
 
 // OneOf validates a flag with a fixed set of values.
-func OneOf(what, given string, words []string) error {
+func OneOf(what, value string, words []string) error {
 	for _, word := range words {
-		if word == given {
+		if word == value {
 			return nil
 		}
 	}
-	return exit.Usagef("unknown %s %q: use one of %s", what, given, strings.Join(words, ", "))
+	return exit.Usagef("unknown %s %q: use one of %s", what, value, strings.Join(words, ", "))
 }
 
 // CompleteWords completes a flag with a fixed set of values. Values that end in "=..." need an argument.

@@ -61,7 +61,7 @@ func (w *yamlWriter) space() byte {
 	return 0
 }
 
-func (w *yamlWriter) take(c byte) bool {
+func (w *yamlWriter) consume(c byte) bool {
 	if w.broken || w.space() != c {
 		return false
 	}
@@ -93,7 +93,7 @@ func (w *yamlWriter) node(indent int, inItem bool) {
 // mapping writes a map. In a list item the first key follows the dash.
 func (w *yamlWriter) mapping(indent int, inItem bool) {
 	w.at++
-	if w.take('}') {
+	if w.consume('}') {
 		w.write("{}")
 		w.newline()
 		return
@@ -101,7 +101,7 @@ func (w *yamlWriter) mapping(indent int, inItem bool) {
 	var previous []byte
 	for first := true; ; first = false {
 		key, ok := w.text()
-		if !ok || !first && !inOrder(previous, key) {
+		if !ok || !first && !matchesInOrder(previous, key) {
 			w.broken = true
 			return
 		}
@@ -109,17 +109,17 @@ func (w *yamlWriter) mapping(indent int, inItem bool) {
 		if !first || !inItem {
 			w.indent(indent)
 		}
-		if w.string(key); !w.take(':') || len(w.out)-w.line > maxSimpleKey {
+		if w.string(key); !w.consume(':') || len(w.out)-w.line > maxSimpleKey {
 			w.broken = true
 			return
 		}
 		w.write(":")
 		w.value(indent)
-		if w.broken || !w.take(',') {
+		if w.broken || !w.consume(',') {
 			break
 		}
 	}
-	w.broken = w.broken || !w.take('}')
+	w.broken = w.broken || !w.consume('}')
 }
 
 // maxSimpleKey is below the length from which YAML writes keys differently.
@@ -129,7 +129,7 @@ const maxSimpleKey = 100
 func (w *yamlWriter) value(indent int) {
 	switch w.space() {
 	case '{', '[':
-		if w.emptyAhead() {
+		if w.isEmptyNext() {
 			w.write(" ")
 			w.node(indent+2, true)
 			return
@@ -147,8 +147,8 @@ func (w *yamlWriter) value(indent int) {
 	}
 }
 
-// emptyAhead reports whether the next map or list is empty.
-func (w *yamlWriter) emptyAhead() bool {
+// isEmptyNext reports whether the next map or list is empty.
+func (w *yamlWriter) isEmptyNext() bool {
 	next := jsontext.SkipSpace(w.raw, w.at+1)
 	return next < len(w.raw) && (w.raw[next] == '}' || w.raw[next] == ']')
 }
@@ -156,7 +156,7 @@ func (w *yamlWriter) emptyAhead() bool {
 // sequence writes a list with the dashes at indent.
 func (w *yamlWriter) sequence(indent int, inItem bool) {
 	w.at++
-	if w.take(']') {
+	if w.consume(']') {
 		w.write("[]")
 		w.newline()
 		return
@@ -167,11 +167,11 @@ func (w *yamlWriter) sequence(indent int, inItem bool) {
 		}
 		w.write("- ")
 		w.node(indent+2, true)
-		if !w.take(',') {
+		if !w.consume(',') {
 			break
 		}
 	}
-	w.broken = w.broken || !w.take(']')
+	w.broken = w.broken || !w.consume(']')
 }
 
 // scalar writes a string, number or word. Long text continues at indent.
@@ -226,12 +226,12 @@ func (w *yamlWriter) text() ([]byte, bool) {
 const deleteCharacter = 0x7f
 
 func needsNoQuotes(text []byte) bool {
-	if len(text) < minPlain || !letter(text[0]) || text[len(text)-1] == ' ' || text[len(text)-1] == ':' {
+	if len(text) < minPlain || !isLetter(text[0]) || text[len(text)-1] == ' ' || text[len(text)-1] == ':' {
 		return false
 	}
 	for i, c := range text {
 		switch {
-		case letter(c), '0' <= c && c <= '9', c == '.', c == '/', c == '-', c == '_', c == ',':
+		case isLetter(c), '0' <= c && c <= '9', c == '.', c == '/', c == '-', c == '_', c == ',':
 		case c == ' ' && text[i+1] != ' ' && text[i+1] != '#':
 		case c == ':' && text[i+1] != ' ':
 		default:
@@ -248,7 +248,7 @@ const (
 	maxWord = len("false")
 )
 
-func letter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
+func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
 
 // yamlWord reports whether YAML reads text as a boolean or null.
 func yamlWord(text []byte) bool {
@@ -284,7 +284,7 @@ func (w *yamlWriter) string(text []byte) {
 	case needsNoQuotes(text):
 		w.out = append(w.out, text...)
 		return
-	case timestamp(text):
+	case isTimestamp(text):
 		w.out = append(w.out, '"')
 		w.out = append(w.out, text...)
 		w.out = append(w.out, '"')
@@ -316,8 +316,8 @@ func (w *yamlWriter) quoted(text []byte) (string, bool) {
 	return quoted, true
 }
 
-// timestamp reports whether text is a Kubernetes timestamp, which the library quotes.
-func timestamp(text []byte) bool {
+// isTimestamp reports whether text is a Kubernetes timestamp, which the library quotes.
+func isTimestamp(text []byte) bool {
 	const form = "0000-00-00T00:00:00Z"
 	if len(text) != len(form) {
 		return false
@@ -331,15 +331,15 @@ func timestamp(text []byte) bool {
 	return err == nil
 }
 
-// inOrder reports whether key a sorts before b in both JSON and YAML. YAML compares digits within keys as
-// numbers.
-func inOrder(a, b []byte) bool {
+// matchesInOrder reports whether key a sorts before b in both JSON and YAML. YAML compares digits within keys
+// as numbers.
+func matchesInOrder(a, b []byte) bool {
 	for i := range min(len(a), len(b)) {
 		if a[i] == b[i] {
 			continue
 		}
 		simple := func(c byte) bool { return c == '.' || c == '/' || c == '-' }
-		al, bl := letter(a[i]), letter(b[i])
+		al, bl := isLetter(a[i]), isLetter(b[i])
 		as, bs := simple(a[i]), simple(b[i])
 		digitThenLetter := '0' <= a[i] && a[i] <= '9' && bl
 		return a[i] < b[i] && ((al || as) && (bl || bs) || digitThenLetter)

@@ -49,12 +49,12 @@ func completeFlag(cmd *cobra.Command, flag string, words func(ctx context.Contex
 		begun string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 		defer cancel()
-		return beginWith(words(ctx, begun), begun), cobra.ShellCompDirectiveNoFileComp
+		return withPrefix(words(ctx, begun), begun), cobra.ShellCompDirectiveNoFileComp
 	})
 }
 
-func beginWith(words []string, begun string) []string {
-	return slices.DeleteFunc(words, func(word string) bool { return !strings.HasPrefix(word, begun) })
+func withPrefix(words []string, prefix string) []string {
+	return slices.DeleteFunc(words, func(word string) bool { return !strings.HasPrefix(word, prefix) })
 }
 
 // CompleteTypes completes arguments that are types. With many it completes several arguments and
@@ -71,9 +71,9 @@ func (f *ServerFlags) CompleteTypes(many bool, first func() []string) cobra.Comp
 			words = append(first(), words...)
 		}
 		if many {
-			return beginListWith(words, begun), cobra.ShellCompDirectiveNoFileComp
+			return listWithPrefix(words, begun), cobra.ShellCompDirectiveNoFileComp
 		}
-		return beginWith(words, begun), cobra.ShellCompDirectiveNoFileComp
+		return withPrefix(words, begun), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
@@ -82,7 +82,7 @@ func (f *ServerFlags) CompleteDefinedTypes() cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 		defer cancel()
-		return beginListWith(f.definedTypeNames(ctx), begun), cobra.ShellCompDirectiveNoFileComp
+		return listWithPrefix(f.definedTypeNames(ctx), begun), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
@@ -102,12 +102,12 @@ func (f *ServerFlags) definedTypeNames(ctx context.Context) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(defined, name) })
 }
 
-// beginListWith completes the last word of a comma-separated list, without words that the list already has.
-func beginListWith(words []string, begun string) []string {
-	comma := strings.LastIndexByte(begun, ',') + 1
-	there, begun := begun[:comma], begun[comma:]
+// listWithPrefix completes the last word of a comma-separated list, without words that the list already has.
+func listWithPrefix(words []string, prefix string) []string {
+	comma := strings.LastIndexByte(prefix, ',') + 1
+	there, prefix := prefix[:comma], prefix[comma:]
 	taken := strings.Split(there, ",")
-	words = slices.DeleteFunc(beginWith(words, begun),
+	words = slices.DeleteFunc(withPrefix(words, prefix),
 		func(word string) bool { return slices.Contains(taken, word) })
 	for i, word := range words {
 		words[i] = there + word
@@ -199,7 +199,7 @@ func (f *ConfigFlags) complete(cmd *cobra.Command, suffix string, wanted func(*i
 	}
 }
 
-func (f *ConfigFlags) indexNames(args []string, begun, suffix string,
+func (f *ConfigFlags) indexNames(args []string, prefix, suffix string,
 	wanted func(*indexers.Index) bool) []string {
 	config, err := f.Load(func(string) {})
 	if err != nil {
@@ -212,7 +212,7 @@ func (f *ConfigFlags) indexNames(args []string, begun, suffix string,
 			continue
 		}
 		for _, index := range r.Indexes {
-			if word := index.Name + suffix; wanted(index) && strings.HasPrefix(word, begun) &&
+			if word := index.Name + suffix; wanted(index) && strings.HasPrefix(word, prefix) &&
 				!slices.Contains(names, word) {
 				names = append(names, word)
 			}

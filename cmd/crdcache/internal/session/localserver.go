@@ -24,8 +24,8 @@ import (
 type LocalServer struct {
 	*localserver.Client
 	localserver.CachedType
-	// Types has the cached type only. It prints the server's answers.
-	Types *Types
+	// ResolvedTypes has the cached type only. It prints the server's answers.
+	ResolvedTypes *Types
 
 	configDigest string // digest of the server's index configs
 }
@@ -68,15 +68,15 @@ func (r *Reader) LocalServerWithoutIndexes(ctx context.Context) (*LocalServer, e
 	if i < 0 {
 		return nil, fmt.Errorf("it does not cache %s", of)
 	}
-	kept := answer.Types[i]
+	cached := answer.Types[i]
 	switch {
-	case !kept.Live:
-		return nil, fmt.Errorf("its cache of %s may be out of date: %s", of, kept.State)
-	case kept.Namespace != "" && kept.Namespace != r.Target.Namespace:
-		return nil, fmt.Errorf("it caches %s only in the namespace %s", of, kept.Namespace)
+	case !cached.Live:
+		return nil, fmt.Errorf("its cache of %s may be out of date: %s", of, cached.State)
+	case cached.Namespace != "" && cached.Namespace != r.Target.Namespace:
+		return nil, fmt.Errorf("it caches %s only in the namespace %s", of, cached.Namespace)
 	}
 	types, err := r.typesOf([]discovery.Resource{of})
-	return &LocalServer{r.localServer, kept, types, answer.Config}, err
+	return &LocalServer{r.localServer, cached, types, answer.Config}, err
 }
 
 // NamespaceFor returns the namespace to read a type in, or "" for all.
@@ -90,18 +90,18 @@ func (r *Reader) NamespaceFor(resource discovery.Resource) string {
 // Query sends a query and waits for the start of the answer. An empty namespace means all. The caller must
 // close the answer.
 func (l *LocalServer) Query(ctx context.Context, namespace string, parameters url.Values) (*Answer, error) {
-	reading, cancel := context.WithCancel(ctx)
-	waiting, done := l.Types.reader.Target.Limit(ctx)
+	readCtx, cancel := context.WithCancel(ctx)
+	limitedCtx, done := l.ResolvedTypes.reader.Target.Limit(ctx)
 	defer done()
-	stop := context.AfterFunc(waiting, cancel)
+	stop := context.AfterFunc(limitedCtx, cancel)
 	defer stop()
 	path := live.QueryPath(l.Resource.GVR.Group, l.Resource.GVR.Version, namespace, l.Resource.GVR.Resource)
-	body, err := l.Open(reading, path, parameters)
+	body, err := l.Open(readCtx, path, parameters)
 	if err != nil {
 		cancel()
 		return nil, err
 	}
-	a := &Answer{body: body, cancel: cancel, of: l.Resource}
+	a := &Answer{body: body, cancel: cancel, resource: l.Resource}
 	if a.AnswerReader, err = live.ReadAnswer(body); err != nil {
 		a.Close()
 		return nil, err
@@ -112,9 +112,9 @@ func (l *LocalServer) Query(ctx context.Context, namespace string, parameters ur
 // Answer is a query result of the local cache server. Its objects or rows are read while they are printed.
 type Answer struct {
 	*live.AnswerReader
-	body   io.Closer
-	cancel context.CancelFunc
-	of     discovery.Resource
+	body     io.Closer
+	cancel   context.CancelFunc
+	resource discovery.Resource
 }
 
 // Close cancels the request.
@@ -125,7 +125,7 @@ func (a *Answer) Close() {
 
 // Section returns the objects of the answer. With strip it removes their managed fields.
 func (a *Answer) Section(strip bool) print.Section {
-	return print.Section{Resource: a.of, Each: func(w *print.Writer) error {
+	return print.Section{Resource: a.resource, Each: func(w *print.Writer) error {
 		if w.KeysOnly() {
 			return w.Keys(a.Keys)
 		}
@@ -145,7 +145,7 @@ func (a *Answer) each(take func(text []byte) error) error {
 	var failed error
 	err := a.Each(func(text []byte) error { failed = take(text); return failed })
 	if err != nil && failed == nil {
-		return fmt.Errorf("the cache server ended its answer for %s early: %w", a.of, err)
+		return fmt.Errorf("the cache server ended its answer for %s early: %w", a.resource, err)
 	}
 	return err
 }
@@ -163,7 +163,7 @@ func (a *Answer) RowSection(sorted bool) print.Section {
 		object.SetLabels(row.Labels)
 		return w.Print(print.Decoded(object))
 	}
-	return print.Section{Resource: a.of, Rows: rows, Each: func(w *print.Writer) error {
+	return print.Section{Resource: a.resource, Rows: rows, Each: func(w *print.Writer) error {
 		byKey := map[string]live.Row{}
 		err := a.each(func(text []byte) error {
 			var next live.Row

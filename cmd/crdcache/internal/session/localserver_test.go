@@ -29,7 +29,7 @@ func printAnswer(t *testing.T, ctx context.Context, body io.Reader) (string, err
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	answer := &Answer{AnswerReader: reader, of: gizmos}
+	answer := &Answer{AnswerReader: reader, resource: gizmos}
 	options := print.SectionOptions{IOStreams: genericiooptions.IOStreams{Out: &out},
 		Style: print.Style{Format: print.Format{Name: print.JSON}}}
 	err = print.Sections(ctx, []print.Section{answer.Section(true)}, options)

@@ -68,12 +68,12 @@ type definition struct {
 // Definitions returns a function that fetches each CRD at most once.
 func (t *Target) Definitions(client dynamic.Interface) print.Definitions {
 	return func(ctx context.Context, of schema.GroupResource) (*crd.Definition, error) {
-		if found, ok := t.fetched.Load(of); ok {
+		if found, ok := t.fetchedCRDs.Load(of); ok {
 			return found.(definition).Definition, found.(definition).err
 		}
 		fetched, err := crd.Fetch(ctx, client, of)
 		if err == nil || apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
-			t.fetched.Store(of, definition{fetched, err})
+			t.fetchedCRDs.Store(of, definition{fetched, err})
 		}
 		return fetched, err
 	}
@@ -125,13 +125,13 @@ func publishedVersion(ctx context.Context, client rest.Interface, r discovery.Re
 			r.GVR.GroupVersion(), err)
 	}
 	for _, text := range document.Components.Schemas {
-		var about struct {
+		var openAPI struct {
 			Kinds  []schema.GroupVersionKind `json:"x-kubernetes-group-version-kind"`
 			Fields []struct {
 				Path string `json:"fieldPath"`
 			} `json:"x-kubernetes-selectable-fields"`
 		}
-		if json.Unmarshal(text, &about) != nil || !slices.Contains(about.Kinds, r.GVK) {
+		if json.Unmarshal(text, &openAPI) != nil || !slices.Contains(openAPI.Kinds, r.GVK) {
 			continue
 		}
 		version.Schema = &crd.Schema{}
@@ -142,7 +142,7 @@ func publishedVersion(ctx context.Context, client rest.Interface, r discovery.Re
 		if version.Schema.Properties != nil {
 			version.Schema.Properties["metadata"] = &crd.Schema{Type: "object"}
 		}
-		for _, field := range about.Fields {
+		for _, field := range openAPI.Fields {
 			version.SelectableFields = append(version.SelectableFields, "."+field.Path)
 		}
 		return version, nil

@@ -119,54 +119,55 @@ func (r *Reader) Get(ctx context.Context, named []ObjectArg) (*Types, []GetResul
 	return on, all, errors.Join(errs...)
 }
 
-func (r *Reader) get(ctx context.Context, client dynamic.Interface, got GetResult) (GetResult, error) {
+func (r *Reader) get(ctx context.Context, client dynamic.Interface, request GetResult) (GetResult, error) {
 	switch {
 	case r.cached.LabelSelector != nil || r.cached.FieldSelector != nil:
-		return got, exit.Usagef("names and selectors cannot be used together: use one of them")
-	case got.Resource.Scope == discovery.Namespaced && r.Target.Namespace == "" && got.allNamespaces:
-		return r.findInAllNamespaces(ctx, client, got)
-	case got.Resource.Scope == discovery.Namespaced && r.Target.Namespace == "":
-		return got, exit.Usagef(
+		return request, exit.Usagef("names and selectors cannot be used together: use one of them")
+	case request.Resource.Scope == discovery.Namespaced && r.Target.Namespace == "" && request.allNamespaces:
+		return r.findInAllNamespaces(ctx, client, request)
+	case request.Resource.Scope == discovery.Namespaced && r.Target.Namespace == "":
+		return request, exit.Usagef(
 			"names need one namespace: use --namespace without --all-namespaces")
 	}
-	from := r.inNamespace(client, got.Resource)
+	from := r.inNamespace(client, request.Resource)
 	var errs []error
-	for _, name := range got.Names {
+	for _, name := range request.Names {
 		object, err := from.Get(ctx, name, metav1.GetOptions{})
 		if err == nil {
 			err = r.transform(object)
 		}
 		if err != nil {
-			errs = append(errs, r.explainGet(ctx, err, got.Resource, name))
+			errs = append(errs, r.explainGet(ctx, err, request.Resource, name))
 			continue
 		}
-		got.Objects = append(got.Objects, object)
+		request.Objects = append(request.Objects, object)
 	}
-	return got, errors.Join(errs...)
+	return request, errors.Join(errs...)
 }
 
 // findInAllNamespaces looks up names in all namespaces.
 func (r *Reader) findInAllNamespaces(ctx context.Context, client dynamic.Interface,
-	got GetResult) (GetResult, error) {
+	request GetResult) (GetResult, error) {
 	var errs []error
-	for _, name := range got.Names {
+	for _, name := range request.Names {
 		selector := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
-		list, err := client.Resource(got.Resource.GVR).List(ctx, metav1.ListOptions{FieldSelector: selector})
+		list, err := client.Resource(request.Resource.GVR).List(ctx,
+			metav1.ListOptions{FieldSelector: selector})
 		if err == nil && len(list.Items) == 0 {
-			err = apierrors.NewNotFound(got.Resource.GVR.GroupResource(), name)
+			err = apierrors.NewNotFound(request.Resource.GVR.GroupResource(), name)
 		}
 		if err != nil {
-			errs = append(errs, r.explainGet(ctx, err, got.Resource, name))
+			errs = append(errs, r.explainGet(ctx, err, request.Resource, name))
 			continue
 		}
 		for i := range list.Items {
 			if err := r.transform(&list.Items[i]); err != nil {
-				return got, err
+				return request, err
 			}
-			got.Objects = append(got.Objects, &list.Items[i])
+			request.Objects = append(request.Objects, &list.Items[i])
 		}
 	}
-	return got, errors.Join(errs...)
+	return request, errors.Join(errs...)
 }
 
 // transform removes the fields that are not printed.

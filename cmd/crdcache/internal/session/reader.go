@@ -118,8 +118,8 @@ type Indexes map[schema.GroupVersionResource][]*indexers.Index
 
 // SyncCallbacks are the callbacks of Sync.
 type SyncCallbacks struct {
-	// Check, if set, validates the command after the types are resolved and before objects are read.
-	Check func(types *Types, indexes Indexes) error
+	// BeforeSync, if set, validates the command after the types are resolved and before objects are read.
+	BeforeSync func(types *Types, indexes Indexes) error
 	// WithoutSync, if set, can complete the command without a sync. It returns done if it did.
 	WithoutSync func(ctx context.Context, types *Types, unresolved error) (done bool, err error)
 	// AfterSync processes the synced caches, possibly none.
@@ -129,24 +129,24 @@ type SyncCallbacks struct {
 // Sync resolves the types, syncs their caches with a progress line, and calls the steps. The returned error
 // joins the errors of the steps and of the types that failed. Failed types do not prevent AfterSync.
 func (r *Reader) Sync(ctx context.Context, steps SyncCallbacks) error {
-	waiting, cancel := r.Target.Limit(ctx)
+	syncCtx, cancel := r.Target.Limit(ctx)
 	defer cancel()
-	types, unresolved := r.Find(waiting)
+	types, unresolved := r.Find(syncCtx)
 	if types == nil {
 		return unresolved
 	}
 	indexes := types.Indexes()
-	if steps.Check != nil {
-		if err := steps.Check(types, indexes); err != nil {
+	if steps.BeforeSync != nil {
+		if err := steps.BeforeSync(types, indexes); err != nil {
 			return errors.Join(unresolved, err)
 		}
 	}
 	if steps.WithoutSync != nil {
-		if done, err := steps.WithoutSync(waiting, types, unresolved); done {
+		if done, err := steps.WithoutSync(syncCtx, types, unresolved); done {
 			return err
 		}
 	}
-	err := types.Sync(ctx, waiting, indexes,
+	err := types.Sync(ctx, syncCtx, indexes,
 		func(synced []Cache) error { return steps.AfterSync(ctx, types, indexes, synced) })
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -154,15 +154,15 @@ func (r *Reader) Sync(ctx context.Context, steps SyncCallbacks) error {
 	return errors.Join(unresolved, err)
 }
 
-// Sync syncs the types until waiting ends, then calls use with the synced caches.
-func (t *Types) Sync(ctx, waiting context.Context, indexes Indexes, use func(synced []Cache) error) error {
+// Sync syncs the types until syncCtx ends, then calls use with the synced caches.
+func (t *Types) Sync(ctx, syncCtx context.Context, indexes Indexes, use func(synced []Cache) error) error {
 	cached, err := t.Caches(indexes, CacheOptions{})
 	if err != nil {
 		return err
 	}
 	defer cached.Close()
 	done := t.reader.Target.Progress(cached.Progress)
-	unsynced := cached.Sync(waiting)
+	unsynced := cached.Sync(syncCtx)
 	done()
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -180,10 +180,10 @@ type page struct {
 }
 
 // Pages lists the first type in pages at one resource version, in the server's order. It prefetches one page,
-// so a slow reader slows down the server. The deadline of waiting applies to the first page, --timeout to
-// each other page. Iteration ends after an error. If ctx ends before the last page, its cause is the last
+// so a slow reader slows down the server. The deadline of firstPageCtx applies to the first page, --timeout
+// to each other page. Iteration ends after an error. If ctx ends before the last page, its cause is the last
 // error, so a partial list never looks complete.
-func (t *Types) Pages(ctx, waiting context.Context,
+func (t *Types) Pages(ctx, firstPageCtx context.Context,
 	client dynamic.Interface) iter.Seq2[[]unstructured.Unstructured, error] {
 	from := t.reader.inNamespace(client, t.Resources[0])
 	return func(yield func([]unstructured.Unstructured, error) bool) {
@@ -192,7 +192,7 @@ func (t *Types) Pages(ctx, waiting context.Context,
 		pages := make(chan page)
 		go func() { // ended by the last page, an error or cancel
 			defer close(pages)
-			limited, done := waiting, context.CancelFunc(func() {})
+			limited, done := firstPageCtx, context.CancelFunc(func() {})
 			for next := ""; ; {
 				read := t.reader.page(limited, from, next)
 				done()

@@ -89,14 +89,14 @@ func (r *RejectedTypes) waitForOne(ctx context.Context, factory *dynamicinformer
 	r.mu.Lock()
 	refused := r.channel(gvr)
 	r.mu.Unlock()
-	waiting, end := context.WithCancelCause(ctx)
+	syncCtx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	go func() { // ended by end
 		select {
 		case <-refused:
 			end(errRefused)
-		case <-waiting.Done():
+		case <-syncCtx.Done():
 		}
 	}()
-	return factory.WaitForSync(waiting, gvr)
+	return factory.WaitForSync(syncCtx, gvr)
 }

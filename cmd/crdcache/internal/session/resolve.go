@@ -104,17 +104,18 @@ func (t *Target) Explain(ctx context.Context, err error) error {
 	switch {
 	case errors.As(err, &noMatch), errors.Is(err, context.Canceled):
 		return err
-	case apierrors.IsTooManyRequests(err), errors.Is(err, context.DeadlineExceeded) && t.throttle.last.Load():
+	case apierrors.IsTooManyRequests(err), errors.Is(err, context.DeadlineExceeded) &&
+		t.throttle.lastThrottled.Load():
 		return t.explainThrottled(ctx, err)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		late := fmt.Errorf("%w: the API server at %s did not complete discovery within %v",
+		timeout := fmt.Errorf("%w: the API server at %s did not complete discovery within %v",
 			exit.ErrNotSynced, t.Config.Host, t.Timeout)
 		for _, cause := range exit.Split(err) {
 			if !errors.Is(cause, context.DeadlineExceeded) {
-				return fmt.Errorf("%w: %w", late, cause)
+				return fmt.Errorf("%w: %w", timeout, cause)
 			}
 		}
-		return late
+		return timeout
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("the API server at %s did not answer a request in time (--request-timeout): %w",
 			t.Config.Host, context.DeadlineExceeded)
@@ -137,12 +138,12 @@ func (t *Target) explainThrottled(ctx context.Context, err error) error {
 	if !errors.As(err, &status) {
 		status = apierrors.NewTooManyRequestsError("the server asks to try again later")
 	}
-	busy := fmt.Errorf("the API server at %s answers TooManyRequests: it is overloaded, or limits your requests by API priority and fairness; "+
+	throttled := fmt.Errorf("the API server at %s answers TooManyRequests: it is overloaded, or limits your requests by API priority and fairness; "+
 		"try again later, or wait longer with --timeout: %w", t.Config.Host, status)
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return fmt.Errorf("%w: %w", exit.ErrNotSynced, busy)
+		return fmt.Errorf("%w: %w", exit.ErrNotSynced, throttled)
 	}
-	return busy
+	return throttled
 }
 
 // hint suggests a kubeconfig if kubectl's default server was used.
@@ -161,7 +162,7 @@ const maxAlternatives = 5
 
 // warnAmbiguous warns about alternatives and types that could not be discovered.
 func (t *Target) warnAmbiguous(name string, r discovery.Resolution) {
-	for _, failed := range r.Unknown {
+	for _, failed := range r.FailedGroupVersions {
 		fmt.Fprintf(t.errOut, "warning: %s may have members that could not be discovered: %v\n", name, failed)
 	}
 	if len(r.Resources) == 0 {
@@ -211,13 +212,13 @@ func SplitTypes(args []string) ([]string, error) {
 
 // throttle records whether the last answer was 429: client-go retries such requests, and its timeout error
 // does not mention the cause. The zero value is ready to use. Its methods are safe for concurrent use.
-type throttle struct{ last atomic.Bool }
+type throttle struct{ lastThrottled atomic.Bool }
 
 func (t *throttle) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(r)
 		if err == nil {
-			t.last.Store(response.StatusCode == http.StatusTooManyRequests)
+			t.lastThrottled.Store(response.StatusCode == http.StatusTooManyRequests)
 		}
 		return response, err
 	})

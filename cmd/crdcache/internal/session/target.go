@@ -36,13 +36,13 @@ type Target struct {
 	errOut       io.Writer
 	traffic      Traffic
 	throttle     throttle
-	// fetched maps a schema.GroupResource to its fetched CRD.
-	fetched sync.Map
-	source  *filesource.Source // nil for a cluster
-	// following is set when the files are followed. Before that, Err returns the problems; after that, they
-	// are printed.
-	following bool
-	paths     []string // of the files
+	// fetchedCRDs maps a schema.GroupResource to its fetched CRD.
+	fetchedCRDs sync.Map
+	source      *filesource.Source // nil for a cluster
+	// followsFiles is set when the files are followed. Before that, Err returns the problems; after that,
+	// they are printed.
+	followsFiles bool
+	paths        []string // of the files
 	// typesChanged, if set, is called when Follow finds types without a CRD.
 	typesChanged func()
 }
@@ -66,7 +66,7 @@ func (t *Target) open(ctx context.Context, paths []string, streams genericioopti
 			switch {
 			case p.Warning:
 				fmt.Fprintf(streams.ErrOut, "warning: %s\n", print.Line(p.Error()))
-			case t.following:
+			case t.followsFiles:
 				fmt.Fprintf(streams.ErrOut, "error: %s\n", print.Line(p.Error()))
 			}
 		},
@@ -151,7 +151,7 @@ func (t *Target) Follow(ctx context.Context, typesChanged func()) {
 	if t.source == nil {
 		return
 	}
-	t.typesChanged, t.following = typesChanged, true
+	t.typesChanged, t.followsFiles = typesChanged, true
 	t.source.Follow(ctx)
 }
 

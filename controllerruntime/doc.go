@@ -22,8 +22,9 @@
 //
 // The typed, unstructured and metadata forms of a type share one informer and one watch, unless a transform
 // other than cache.TransformStripManagedFields changes them differently. If only metadata of a type is read,
-// only metadata is requested and stored. Nothing is decoded for handlers that queue keys, such as those of
-// Builder.For without predicates.
+// only metadata is requested and stored. Nothing is decoded for handlers and predicates that read only
+// metadata, such as those of Builder.For and Owns with predicate.GenerationChangedPredicate, and those of
+// [MetadataReader] and [OnlyMetadata].
 //
 // When a CRD is deleted, handlers receive a delete event for each of its objects, and reads find nothing. The
 // informer starts again when the CRD is recreated. The cache therefore watches CustomResourceDefinitions and

@@ -20,21 +20,19 @@ func (f *form) handler(inner toolscache.ResourceEventHandler,
 	if hasName, ok := inner.(interface{ HandlerName() string }); ok {
 		name = hasName.HandlerName()
 	}
-	keys, handles, onLeftShard := needsOnlyKeys(inner), handledEventsOf(inner), onLeftShardOf(inner)
+	reason, handles, onLeftShard := f.decodesBecause(inner), handledEventsOf(inner), onLeftShardOf(inner)
 	if record != nil {
 		inner, handles.delete = deletionRecorder{inner, record}, true
 	}
-	switch {
-	case keys:
-		inner = dynamicinformer.MetadataOnly(inner)
-	case f.kind == unstructuredForm && record == nil:
-		return inner
-	case f.kind != unstructuredForm:
-		d := &decodingHandler{form: f, inner: inner, handles: handles, innerOnLeftShard: onLeftShard}
+	if f.kind == unstructuredForm && reason != "" { // the informer decodes
+		inner = explained{inner, reason}
+	} else {
+		h := &formHandler{form: f, inner: inner, handles: handles, onlyMetadata: reason == "",
+			innerOnLeftShard: onLeftShard}
 		if onLeftShard != nil {
-			onLeftShard = d.onLeftShard
+			onLeftShard = h.onLeftShard
 		}
-		inner = dynamicinformer.MetadataOnly(d)
+		inner = dynamicinformer.MetadataOnly(explained{h, reason})
 	}
 	inner = dynamicinformer.Named(name, inner)
 	if onLeftShard == nil {
@@ -60,11 +58,12 @@ func onLeftShardOf(handler toolscache.ResourceEventHandler) func(object any) {
 	}
 }
 
-// decodingHandler wraps a handler that expects structs.
-type decodingHandler struct {
+// formHandler calls a handler with objects of a form.
+type formHandler struct {
 	form             *form
 	inner            toolscache.ResourceEventHandler
 	handles          handledEvents
+	onlyMetadata     bool             // the handler receives views
 	innerOnLeftShard func(object any) // nil if inner does not implement LeftShardHandler
 }
 
@@ -82,71 +81,78 @@ func handledEventsOf(handler toolscache.ResourceEventHandler) handledEvents {
 }
 
 // OnAdd implements toolscache.ResourceEventHandler.
-func (d *decodingHandler) OnAdd(stored any, inInitialList bool) {
-	if !d.handles.add {
+func (h *formHandler) OnAdd(stored any, inInitialList bool) {
+	if !h.handles.add {
 		return
 	}
-	if object, ok := d.object(stored); ok {
-		d.inner.OnAdd(object, inInitialList)
+	if object, ok := h.object(stored); ok {
+		h.inner.OnAdd(object, inInitialList)
 	}
 }
 
 // OnUpdate implements toolscache.ResourceEventHandler. If the previous state does not fit the form, the
 // handler receives an add.
-func (d *decodingHandler) OnUpdate(before, after any) {
-	if !d.handles.update {
+func (h *formHandler) OnUpdate(before, after any) {
+	if !h.handles.update {
 		return
 	}
-	object, ok := d.object(after)
+	object, ok := h.object(after)
 	if !ok {
 		return
 	}
-	previous, err := d.form.sharedObject(before)
+	previous, err := h.convert(before)
 	if err != nil {
-		d.inner.OnAdd(object, false)
+		h.inner.OnAdd(object, false)
 		return
 	}
-	d.inner.OnUpdate(previous, object)
+	h.inner.OnUpdate(previous, object)
 }
 
 // OnDelete implements toolscache.ResourceEventHandler.
-func (d *decodingHandler) OnDelete(stored any) {
-	if !d.handles.delete {
+func (h *formHandler) OnDelete(stored any) {
+	if !h.handles.delete {
 		return
 	}
 	tombstone, isTombstone := stored.(toolscache.DeletedFinalStateUnknown)
 	if isTombstone {
 		stored = tombstone.Obj
 	}
-	object := d.lastState(stored)
+	object := h.lastState(stored)
 	if object == nil {
 		return
 	}
 	if isTombstone {
-		d.inner.OnDelete(toolscache.DeletedFinalStateUnknown{Key: tombstone.Key, Obj: object})
+		h.inner.OnDelete(toolscache.DeletedFinalStateUnknown{Key: tombstone.Key, Obj: object})
 		return
 	}
-	d.inner.OnDelete(object)
+	h.inner.OnDelete(object)
 }
 
-func (d *decodingHandler) onLeftShard(stored any) {
-	if object := d.lastState(stored); object != nil {
-		d.innerOnLeftShard(object)
+func (h *formHandler) onLeftShard(stored any) {
+	if object := h.lastState(stored); object != nil {
+		h.innerOnLeftShard(object)
 	}
 }
 
 // lastState returns the last state of a deleted object. If it does not fit the form, it returns its metadata,
 // or nil if there is none.
-func (d *decodingHandler) lastState(stored any) client.Object {
-	if object, ok := d.object(stored); ok {
+func (h *formHandler) lastState(stored any) client.Object {
+	if object, ok := h.object(stored); ok {
 		return object
 	}
-	return d.form.skeleton(stored)
+	return h.form.skeleton(stored)
+}
+
+func (h *formHandler) convert(stored any) (client.Object, error) {
+	if h.onlyMetadata {
+		return h.form.view(stored)
+	}
+	return h.form.sharedObject(stored)
 }
 
 // object returns the object in the form. It reports an object that does not fit, and returns false.
-func (d *decodingHandler) object(stored any) (client.Object, bool) {
-	object, err := d.form.sharedObject(stored)
+func (h *formHandler) object(stored any) (client.Object, bool) {
+	object, err := h.convert(stored)
 	if err != nil {
 		utilruntime.HandleError(err) //nolint:staticcheck // a handler is called without a context
 		return nil, false

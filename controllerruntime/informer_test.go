@@ -23,19 +23,19 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// event is a call of a handler.
-type event struct {
+// handlerCall is a call of a handler.
+type handlerCall struct {
 	what    string
 	object  any
 	initial bool
 }
 
 // recorder sends the calls of a handler.
-type recorder chan event
+type recorder chan handlerCall
 
-func (r recorder) OnAdd(object any, initial bool) { r <- event{"add", object, initial} }
-func (r recorder) OnUpdate(_, object any)         { r <- event{"update", object, false} }
-func (r recorder) OnDelete(object any)            { r <- event{"delete", object, false} }
+func (r recorder) OnAdd(object any, initial bool) { r <- handlerCall{"add", object, initial} }
+func (r recorder) OnUpdate(_, object any)         { r <- handlerCall{"update", object, false} }
+func (r recorder) OnDelete(object any)            { r <- handlerCall{"delete", object, false} }
 
 // TestHandlersGetTheirForm: handlers receive objects of the requested form, all from one informer.
 func TestHandlersGetTheirForm(t *testing.T) {

@@ -47,7 +47,7 @@ var sizeLimits = []sizeLimit{
 	{"readapi/testcluster", 1040},
 	{"web", 3919},
 	{"cmd", 18590},
-	{"controllerruntime", 4580},
+	{"controllerruntime", 4900},
 	{"metrics", 481},
 	{"server", 2895},
 	{"shard", 1576},

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crdcache/crdcache/discovery/crd"
-	"github.com/crdcache/crdcache/internal/printcolumn"
+	"github.com/crdcache/crdcache/internal/display"
 )
 
 // tabulator builds the rows of a table. It serves one request, because columns are not safe for concurrent
@@ -18,7 +18,7 @@ type tabulator struct {
 	version string // the apiVersion of the table and of its metadata
 	include metav1.IncludeObjectPolicy
 	headers []metav1.TableColumnDefinition // nil after the first table
-	columns []printcolumn.Column
+	columns []display.Column
 	// tablePrinter replaces columns if it is set.
 	tablePrinter TablePrinter
 }
@@ -38,11 +38,11 @@ func newTabulator(columns []crd.Column, version, include string) (*tabulator, er
 			"must be 'Metadata', 'Object', 'None', or empty")
 		return nil, apierrors.NewBadRequest("Unable to convert to Table as requested: " + err.Error())
 	}
-	definitions := make([]printcolumn.Definition, len(columns))
+	definitions := make([]display.ColumnDefinition, len(columns))
 	for i, c := range columns {
-		definitions[i] = printcolumn.Definition(c)
+		definitions[i] = display.ColumnDefinition(c)
 	}
-	t.columns = printcolumn.New(definitions)
+	t.columns = display.NewColumns(definitions)
 	t.headers = []metav1.TableColumnDefinition{{Name: "Name", Type: "string", Format: "name",
 		Description: metaDocs["name"]}}
 	for _, c := range t.columns {

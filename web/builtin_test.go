@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdcache/crdcache/internal/printcolumn"
+	"github.com/crdcache/crdcache/internal/display"
 )
 
 // TestBuiltInColumns shows fields of types without a CRD.
@@ -49,11 +49,11 @@ func TestBuiltInColumns(t *testing.T) {
 // TestBuiltInPaths: all paths are valid.
 func TestBuiltInPaths(t *testing.T) {
 	for resource, columns := range builtIn {
-		var declared []printcolumn.Definition
+		var declared []display.ColumnDefinition
 		for _, c := range columns {
 			declared = append(declared, definitionOf(c))
 		}
-		if got := len(printcolumn.New(declared)); got != len(columns) {
+		if got := len(display.NewColumns(declared)); got != len(columns) {
 			t.Errorf("%d of %d columns of %s can be read", got, len(columns), resource)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdcache/crdcache/internal/redact"
+	"github.com/crdcache/crdcache/internal/display"
 	"github.com/crdcache/crdcache/web/internal/feed"
 	"github.com/crdcache/crdcache/web/internal/gate"
 )
@@ -35,7 +35,7 @@ type Handler struct {
 	visibleScopes func(r *http.Request, types []schema.GroupVersionResource) ([]Scope, error) // nil: all
 	knownScopes   func(r *http.Request, types []schema.GroupVersionResource) []Scope          // nil: visible
 	gate          *gate.Gate
-	redactor      *redact.Redactor
+	redactor      *display.Redactor
 	feed          *feed.Feed
 	figures       *figures
 	tables        *tables
@@ -55,7 +55,7 @@ func NewHandler(source Source, options Options) (*Handler, error) {
 	}
 	h := &Handler{
 		source: source, visibleScopes: options.Visible, knownScopes: options.Known,
-		redactor: redact.New(options.ShowSecrets), feed: feed.New(), figures: newFigures(source),
+		redactor: display.NewRedactor(options.ShowSecrets), feed: feed.New(), figures: newFigures(source),
 		tables: newTables(),
 		user:   options.User, limiter: newWorkLimiter(maxWork, maxAllWork),
 		streams: newWorkLimiter(maxStreams,

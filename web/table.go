@@ -15,7 +15,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/crdcache/crdcache/indexers/query"
-	"github.com/crdcache/crdcache/internal/printcolumn"
+	"github.com/crdcache/crdcache/internal/display"
 )
 
 const (
@@ -222,7 +222,7 @@ func (h *Handler) rows(r *http.Request) (any, error) {
 	if err != nil || from < 0 {
 		return nil, errors.New("from must be a row number")
 	}
-	columns := printcolumn.New(h.tableColumns(k))
+	columns := display.NewColumns(h.tableColumns(k))
 	from = min(from, len(table.keys))
 	out := rowsAnswer{From: from, Rows: []tableRow{}}
 	for _, key := range table.keys[from:min(from+maxRows, len(table.keys))] {
@@ -234,7 +234,7 @@ func (h *Handler) rows(r *http.Request) (any, error) {
 	return out, nil
 }
 
-func (h *Handler) tableRow(k *visibleType, key string, columns []printcolumn.Column) tableRow {
+func (h *Handler) tableRow(k *visibleType, key string, columns []display.Column) tableRow {
 	object := h.content(k, key)
 	if object == nil {
 		return tableRow{Key: key, Gone: true}
@@ -253,7 +253,7 @@ func cellText(value any) string {
 	if value == nil {
 		return ""
 	}
-	text := fmt.Sprint(printcolumn.Decoded(value))
+	text := fmt.Sprint(display.DecodedCell(value))
 	if len(text) > maxCell {
 		text = strings.ToValidUTF8(text[:maxCell], "") + "…"
 	}

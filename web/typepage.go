@@ -7,8 +7,8 @@ import (
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/internal/display"
 	"github.com/crdcache/crdcache/internal/jsonpath"
-	"github.com/crdcache/crdcache/internal/printcolumn"
 )
 
 // typePage has a type's declarations.
@@ -98,8 +98,8 @@ func types(i *indexers.Index) []string {
 }
 
 // tableColumns returns the columns after namespace and name: those of the CRD, and the age, as in kubectl.
-func (h *Handler) tableColumns(k *visibleType) []printcolumn.Definition {
-	var all []printcolumn.Definition
+func (h *Handler) tableColumns(k *visibleType) []display.ColumnDefinition {
+	var all []display.ColumnDefinition
 	aged := false
 	if !h.hidesValues(k) {
 		for _, c := range h.source.columns(k) {
@@ -108,14 +108,14 @@ func (h *Handler) tableColumns(k *visibleType) []printcolumn.Definition {
 		}
 	}
 	if !aged {
-		all = append(all, printcolumn.Definition{Name: "Age", Type: "date",
+		all = append(all, display.ColumnDefinition{Name: "Age", Type: "date",
 			JSONPath: ".metadata.creationTimestamp"})
 	}
 	return all
 }
 
-func definitionOf(c crd.Column) printcolumn.Definition {
-	return printcolumn.Definition{Name: c.Name, Type: c.Type, Format: c.Format, Description: c.Description,
+func definitionOf(c crd.Column) display.ColumnDefinition {
+	return display.ColumnDefinition{Name: c.Name, Type: c.Type, Format: c.Format, Description: c.Description,
 		Priority: c.Priority, JSONPath: c.JSONPath}
 }
 

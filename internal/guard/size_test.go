@@ -39,14 +39,14 @@ var sizeLimits = []sizeLimit{
 	{"internal/manifest", 1759},
 	{"internal/testkit", 1398},
 	{"internal/apiserver", 3090},
-	{"internal", 930},
+	{"internal", 1160},
 	{"snapshot", 1407},
 	{"storage", 2245},
 	{"readapi", 3666},
 	{"readapi/live", 2554},
 	{"readapi/testcluster", 1040},
-	{"web", 3919},
-	{"cmd", 18590},
+	{"web", 3788},
+	{"cmd", 18442},
 	{"controllerruntime", 4900},
 	{"metrics", 481},
 	{"server", 2895},
@@ -63,7 +63,7 @@ var sizeLimits = []sizeLimit{
 const (
 	// slack is the number of lines that a room may have below its limit.
 	slack       = 150
-	maxPackages = 93
+	maxPackages = 92
 	// maxTypes is the number of types that go doc dynamicinformer shows.
 	maxTypes = 30
 	// maxNames is the number of names that the public packages of the root module export, methods included.

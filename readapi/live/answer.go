@@ -10,7 +10,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/crdcache/crdcache/indexers/query"
-	"github.com/crdcache/crdcache/internal/printcolumn"
+	"github.com/crdcache/crdcache/internal/display"
 	"github.com/crdcache/crdcache/readapi"
 )
 
@@ -150,19 +150,19 @@ func (s *Server) write(w http.ResponseWriter, buf *[]byte) error {
 
 // rows builds the table rows of custom resources. It serves one request, because columns are not safe for
 // concurrent use.
-type rows struct{ columns []printcolumn.Column }
+type rows struct{ columns []display.Column }
 
 // newRows returns the rows for the cached version of a type.
 func newRows(c *collection) *rows {
-	var declared []printcolumn.Definition
+	var declared []display.ColumnDefinition
 	for _, version := range c.typ.Versions {
 		if version.Name == c.gvr.Version {
 			for _, column := range version.Columns {
-				declared = append(declared, printcolumn.Definition(column))
+				declared = append(declared, display.ColumnDefinition(column))
 			}
 		}
 	}
-	return &rows{printcolumn.New(declared)}
+	return &rows{display.NewColumns(declared)}
 }
 
 // definitions returns the columns, beginning with the name.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/crdcache/crdcache/internal/display"
 )
 
 // Manager is a field manager of an object.
@@ -69,10 +71,10 @@ func entries(object map[string]any) managers {
 // changedBy returns the managers that changed a field: managers that wrote, and own it or owned it before.
 // Entries have times in seconds, so the second of two quick writes may seem to have no writer. Then it
 // returns the owner that wrote last.
-func (m managers) changedBy(f Field) []Manager {
+func (m managers) changedBy(c display.Change) []Manager {
 	var wrote, own []Manager
 	for _, entry := range m {
-		owned := owns(entry.fields, f.steps) || f.Op == "removed" && owns(entry.earlier, f.steps)
+		owned := owns(entry.fields, c.Path) || !c.HasNew && owns(entry.earlier, c.Path)
 		switch {
 		case owned && entry.wrote:
 			wrote = append(wrote, entry.Manager)
@@ -100,7 +102,7 @@ func (m managers) changedBy(f Field) []Manager {
 }
 
 // owns reports whether a set of fields contains a path, or a parent of it that is owned atomically.
-func owns(fields map[string]any, path []step) bool {
+func owns(fields map[string]any, path []display.Step) bool {
 	if fields == nil {
 		return false
 	}
@@ -117,9 +119,9 @@ func owns(fields map[string]any, path []step) bool {
 	return true
 }
 
-func child(fields map[string]any, s step) (map[string]any, bool) {
-	if s.index < 0 {
-		next, ok := fields["f:"+s.key].(map[string]any)
+func child(fields map[string]any, s display.Step) (map[string]any, bool) {
+	if s.Index < 0 {
+		next, ok := fields["f:"+s.Key].(map[string]any)
 		return next, ok
 	}
 	for name, value := range fields {
@@ -134,16 +136,16 @@ func child(fields map[string]any, s step) (map[string]any, bool) {
 }
 
 // selects reports whether a part of a fieldsV1 path matches a list element.
-func selects(kind, text string, s step) bool {
+func selects(kind, text string, s display.Step) bool {
 	switch kind {
 	case "i":
-		return text == strconv.Itoa(s.index)
+		return text == strconv.Itoa(s.Index)
 	case "v":
-		out, err := json.Marshal(s.element)
+		out, err := json.Marshal(s.Element)
 		return err == nil && string(out) == text
 	case "k":
 		var keys map[string]any
-		element, ok := s.element.(map[string]any)
+		element, ok := s.Element.(map[string]any)
 		if !ok || json.Unmarshal([]byte(text), &keys) != nil {
 			return false
 		}

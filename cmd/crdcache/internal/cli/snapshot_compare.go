@@ -15,6 +15,7 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/internal/display"
 	"github.com/crdcache/crdcache/snapshot"
 )
 
@@ -32,7 +33,7 @@ func (d typeDifference) empty() bool { return len(d.Added)+len(d.Removed)+len(d.
 type objectDifference struct {
 	Key     string        `json:"key"`
 	Changes []fieldChange `json:"changes"`
-	changes []print.Change
+	changes []display.Change
 }
 
 // fieldChange is a changed field. An added field has no Old, a removed field no New.
@@ -184,7 +185,7 @@ func compareObjects(of schema.GroupResource, a, b snapshot.Record,
 	}
 	d := objectDifference{Key: strings.Clone(a.Key), changes: print.Compare(of, before, after)}
 	for _, change := range d.changes {
-		field := fieldChange{Path: change.Path}
+		field := fieldChange{Path: print.PathText(change.Path)}
 		if change.HasOld {
 			if field.Old, err = json.Marshal(change.Old); err != nil {
 				return d, err

@@ -4,12 +4,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/internal/display"
 )
 
 // Color is an ANSI escape sequence.
@@ -42,7 +45,7 @@ const (
 
 // ChangesText formats changes for a person, with long texts and large values on several lines. It replaces
 // control characters of objects.
-func ChangesText(changes []Change, color bool) string {
+func ChangesText(changes []display.Change, color bool) string {
 	if len(changes) == 0 {
 		return "  only fields that change with every write\n"
 	}
@@ -68,14 +71,14 @@ func (p *changeWriter) line(color Color, text string) {
 	p.text.WriteString(text + "\n")
 }
 
-func (p *changeWriter) change(c Change) {
+func (p *changeWriter) change(c display.Change) {
 	switch {
 	case c.HasOld && c.HasNew:
 		p.modified(c)
 	case c.HasNew:
-		p.addedOrRemoved(Green, "+", c.Path, c.New)
+		p.addedOrRemoved(Green, "+", PathText(c.Path), c.New)
 	default:
-		p.addedOrRemoved(Red, "-", c.Path, c.Old)
+		p.addedOrRemoved(Red, "-", PathText(c.Path), c.Old)
 	}
 }
 
@@ -88,11 +91,7 @@ func (p *changeWriter) addedOrRemoved(color Color, sign, path string, value any)
 	var lines []string
 	switch v := value.(type) {
 	case map[string]any, []any:
-		var d differ
-		d.addLeaves("", v)
-		for _, c := range d.changes {
-			lines = append(lines, strings.TrimPrefix(c.Path, ".")+": "+briefValue(c.New))
-		}
+		lines = leaves(nil, "", v)
 	case string:
 		lines = splitLines(v)
 	}
@@ -104,25 +103,23 @@ func (p *changeWriter) addedOrRemoved(color Color, sign, path string, value any)
 	p.lines(color, "      ", lines)
 }
 
-// addLeaves appends the leaf values below a value as added values.
-func (d *differ) addLeaves(path string, value any) {
+// leaves appends the leaf values below a value, with their paths.
+func leaves(lines []string, path string, value any) []string {
+	before := len(lines)
 	switch v := value.(type) {
 	case map[string]any:
-		for _, key := range union(v, nil) {
-			d.addLeaves(path+pathStep(key), v[key])
-		}
-		if len(v) > 0 {
-			return
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			lines = leaves(lines, path+pathStep(key), v[key])
 		}
 	case []any:
 		for i, element := range v {
-			d.addLeaves(fmt.Sprintf("%s[%d]", path, i), element)
-		}
-		if len(v) > 0 {
-			return
+			lines = leaves(lines, fmt.Sprintf("%s[%d]", path, i), element)
 		}
 	}
-	d.changes = append(d.changes, Change{Path: path, New: value, HasNew: true})
+	if len(lines) == before {
+		lines = append(lines, strings.TrimPrefix(path, ".")+": "+briefValue(value))
+	}
+	return lines
 }
 
 // lines prints up to maxLines lines.
@@ -137,22 +134,22 @@ func (p *changeWriter) lines(color Color, indent string, lines []string) {
 }
 
 // modified prints a changed value.
-func (p *changeWriter) modified(c Change) {
+func (p *changeWriter) modified(c display.Change) {
 	before, wasText := c.Old.(string)
 	after, isText := c.New.(string)
 	if !wasText || !isText {
-		p.oldNew(c.Path, c.Old, c.New)
+		p.oldNew(PathText(c.Path), c.Old, c.New)
 		return
 	}
 	if strings.Contains(strings.TrimSuffix(before, "\n"), "\n") ||
 		strings.Contains(strings.TrimSuffix(after, "\n"), "\n") {
-		p.modifiedLines(c.Path, splitLines(before), splitLines(after))
+		p.modifiedLines(PathText(c.Path), splitLines(before), splitLines(after))
 		return
 	}
 	if len([]rune(encodeValue(before))) > maxBrief || len([]rune(encodeValue(after))) > maxBrief {
 		before, after = differingWindow(before, after)
 	}
-	p.oldNew(c.Path, before, after)
+	p.oldNew(PathText(c.Path), before, after)
 }
 
 func (p *changeWriter) oldNew(path string, before, after any) {
@@ -163,10 +160,10 @@ func (p *changeWriter) oldNew(path string, before, after any) {
 // modifiedLines prints the differing lines of a text.
 func (p *changeWriter) modifiedLines(path string, before, after []string) {
 	p.line(Yellow, fmt.Sprintf("  ~ %s:", path))
-	for _, gap := range gaps(before, after) {
-		p.line("", fmt.Sprintf("      @ line %d", gap.after+1))
-		p.lines(Red, "      - ", before[gap.before:gap.beforeEnd])
-		p.lines(Green, "      + ", after[gap.after:gap.afterEnd])
+	for _, gap := range display.Gaps(before, after) {
+		p.line("", fmt.Sprintf("      @ line %d", gap.After+1))
+		p.lines(Red, "      - ", before[gap.Before:gap.BeforeEnd])
+		p.lines(Green, "      + ", after[gap.After:gap.AfterEnd])
 	}
 }
 

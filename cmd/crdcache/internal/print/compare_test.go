@@ -152,28 +152,3 @@ func TestHostileChange(t *testing.T) {
 		}
 	}
 }
-
-// FuzzGaps checks that the rest outside the gaps is equal in both lists.
-func FuzzGaps(f *testing.F) {
-	f.Add("abcabba", "cbabac")
-	f.Add("", "x")
-	f.Fuzz(func(t *testing.T, a, b string) {
-		if len(a)*len(b) > 1<<12 {
-			return
-		}
-		before, after := []byte(a), []byte(b)
-		i, j := 0, 0
-		var rebuilt []byte
-		for _, g := range append(gaps(before, after), gap{len(a), len(a), len(b), len(b)}) {
-			if string(before[i:g.before]) != string(after[j:g.after]) || g.before > g.beforeEnd ||
-				g.after > g.afterEnd {
-				t.Fatalf("%q and %q differ outside of the gaps", a, b)
-			}
-			rebuilt = append(append(rebuilt, before[i:g.before]...), after[g.after:g.afterEnd]...)
-			i, j = g.beforeEnd, g.afterEnd
-		}
-		if string(rebuilt) != b {
-			t.Errorf("%q with the gaps filled is %q, want %q", a, rebuilt, b)
-		}
-	})
-}

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/crdcache/crdcache/discovery/crd"
-	"github.com/crdcache/crdcache/internal/printcolumn"
+	"github.com/crdcache/crdcache/internal/display"
 )
 
 // RowFormatter defines the columns of a type and returns the cells of objects.
@@ -200,15 +200,15 @@ func (l labelled) appendLabels(cells []any, obj *unstructured.Unstructured) []an
 }
 
 // column is a printer column whose cells are safe for a terminal.
-type column struct{ printcolumn.Column }
+type column struct{ display.Column }
 
 func newColumns(declared []crd.Column) []column {
-	definitions := make([]printcolumn.Definition, len(declared))
+	definitions := make([]display.ColumnDefinition, len(declared))
 	for i, c := range declared {
-		definitions[i] = printcolumn.Definition(c)
+		definitions[i] = display.ColumnDefinition(c)
 	}
 	var columns []column
-	for _, c := range printcolumn.New(definitions) {
+	for _, c := range display.NewColumns(definitions) {
 		columns = append(columns, column{c})
 	}
 	return columns
@@ -224,7 +224,7 @@ func escapeCell(cell any) any {
 	if text, ok := cell.(string); ok {
 		return printable(text)
 	}
-	return printcolumn.Decoded(cell)
+	return display.DecodedCell(cell)
 }
 
 // printable replaces the control characters that the table printer does not handle, such as CSI. The printer

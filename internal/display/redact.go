@@ -1,5 +1,4 @@
-// Package redact replaces confidential values of objects.
-package redact
+package display
 
 import (
 	"crypto/hmac"
@@ -26,8 +25,8 @@ type Redactor struct {
 	disabled bool
 }
 
-// New returns a Redactor. With showEverything it changes nothing.
-func New(showEverything bool) *Redactor {
+// NewRedactor returns a Redactor. With showEverything it changes nothing.
+func NewRedactor(showEverything bool) *Redactor {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails
 	return &Redactor{key: key, disabled: showEverything}

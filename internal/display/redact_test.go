@@ -1,4 +1,4 @@
-package redact
+package display
 
 import (
 	"encoding/json"
@@ -31,7 +31,7 @@ func text(t *testing.T, object any) string {
 }
 
 func TestSecretsAreRedacted(t *testing.T) {
-	r := New(false)
+	r := NewRedactor(false)
 	before, after, other := secret("1", "aHVudGVyMg"), secret("1", "Y29ycmVjdA"), secret("2", "aHVudGVyMg")
 	untouched := text(t, before)
 	shown := r.Object(secrets, before)
@@ -51,17 +51,17 @@ func TestSecretsAreRedacted(t *testing.T) {
 	if value(before, "p") == value(other, "p") {
 		t.Error("the marks tell that two Secrets have the same value")
 	}
-	if New(false).Object(secrets, before)["surprise"] == shown["surprise"] {
+	if NewRedactor(false).Object(secrets, before)["surprise"] == shown["surprise"] {
 		t.Error("the marks are the same in another process, and can be computed")
 	}
 }
 
 func TestOtherTypesAreUnchanged(t *testing.T) {
 	object := secret("1", "x")
-	if got := New(true).Object(secrets, object); text(t, got) != text(t, object) {
+	if got := NewRedactor(true).Object(secrets, object); text(t, got) != text(t, object) {
 		t.Error("redacted although everything is to be shown")
 	}
-	if got := New(false).Object(schema.GroupResource{Group: "example.com", Resource: "secrets"},
+	if got := NewRedactor(false).Object(schema.GroupResource{Group: "example.com", Resource: "secrets"},
 		object); text(t, got) != text(t, object) {
 		t.Error("another group's type was redacted")
 	}
@@ -69,7 +69,7 @@ func TestOtherTypesAreUnchanged(t *testing.T) {
 
 // TestPair: the marks of two states differ where the values differ, even if the Secret was recreated.
 func TestPair(t *testing.T) {
-	before, after := New(false).Pair(secrets, secret("1", "aHVudGVyMg"), secret("2", "Y29ycmVjdA"))
+	before, after := NewRedactor(false).Pair(secrets, secret("1", "aHVudGVyMg"), secret("2", "Y29ycmVjdA"))
 	data := func(object map[string]any, key string) any { return object["data"].(map[string]any)[key] }
 	if data(before, "p") == data(after, "p") || data(before, "q") != data(after, "q") ||
 		data(after, "p") == "Y29ycmVjdA" {

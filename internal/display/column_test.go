@@ -1,4 +1,4 @@
-package printcolumn
+package display
 
 import (
 	"encoding/json"
@@ -41,13 +41,13 @@ func TestCell(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			columns := New([]Definition{{Name: "C", Type: tt.columnType, JSONPath: tt.path}})
+			columns := NewColumns([]ColumnDefinition{{Name: "C", Type: tt.columnType, JSONPath: tt.path}})
 			if diff := cmp.Diff(tt.want, columns[0].Cell(object)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
-	if got := New([]Definition{{Type: "date", JSONPath: ".when"}})[0].Value(object); got != born {
+	if got := NewColumns([]ColumnDefinition{{Type: "date", JSONPath: ".when"}})[0].Value(object); got != born {
 		t.Errorf("Value of a date = %v", got)
 	}
 }
@@ -59,12 +59,12 @@ func TestNew(t *testing.T) {
 		}
 		return names
 	}
-	broken := []Definition{{Name: "A", JSONPath: ".a"}, {Name: "B", JSONPath: ".b["},
+	broken := []ColumnDefinition{{Name: "A", JSONPath: ".a"}, {Name: "B", JSONPath: ".b["},
 		{Name: "C", JSONPath: ".c"}}
-	if diff := cmp.Diff([]string{"A"}, names(New(broken))); diff != "" {
+	if diff := cmp.Diff([]string{"A"}, names(NewColumns(broken))); diff != "" {
 		t.Errorf("with a broken path (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"Age"}, names(New(nil))); diff != "" {
+	if diff := cmp.Diff([]string{"Age"}, names(NewColumns(nil))); diff != "" {
 		t.Errorf("without any (-want +got):\n%s", diff)
 	}
 }
@@ -83,7 +83,7 @@ func TestDecoded(t *testing.T) {
 		if err := utiljson.Unmarshal(text, &want); err != nil {
 			t.Fatal(err)
 		}
-		if got := Decoded(cell); got != want {
+		if got := DecodedCell(cell); got != want {
 			t.Errorf("%v is %T %v, want %T %v", cell, got, got, want, want)
 		}
 	}

@@ -1,5 +1,6 @@
-// Package printcolumn evaluates the printer columns of CustomResourceDefinitions like a kube-apiserver.
-package printcolumn
+// Package display prepares objects for people: it evaluates the printer columns of CustomResourceDefinitions
+// like a kube-apiserver, replaces confidential values, and compares two states of an object.
+package display
 
 import (
 	"bytes"
@@ -11,8 +12,8 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// Definition is the declaration of a column in a CRD.
-type Definition struct {
+// ColumnDefinition is the declaration of a column in a CRD.
+type ColumnDefinition struct {
 	Name        string
 	Type        string // integer, number, string, boolean or date
 	Format      string
@@ -24,19 +25,19 @@ type Definition struct {
 // Column is a printer column. It uses client-go's jsonpath like a kube-apiserver, to reproduce its quirks. A
 // Column must not be used concurrently.
 type Column struct {
-	Definition
+	ColumnDefinition
 	path *jsonpath.JSONPath
 }
 
 // ageOnly are the columns of a version that declares none.
-var ageOnly = []Definition{{
+var ageOnly = []ColumnDefinition{{
 	Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp",
 	Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"],
 }}
 
-// New parses the paths. A column with an invalid path ends the columns, as in a kube-apiserver, which accepts
-// such definitions. Without declared columns, the only column is the age.
-func New(declared []Definition) []Column {
+// NewColumns parses the paths. A column with an invalid path ends the columns, as in a kube-apiserver, which
+// accepts such definitions. Without declared columns, the only column is the age.
+func NewColumns(declared []ColumnDefinition) []Column {
 	if len(declared) == 0 {
 		declared = ageOnly
 	}
@@ -46,7 +47,7 @@ func New(declared []Definition) []Column {
 		if err := path.Parse("{" + c.JSONPath + "}"); err != nil {
 			break
 		}
-		columns = append(columns, Column{Definition: c, path: path})
+		columns = append(columns, Column{ColumnDefinition: c, path: path})
 	}
 	return columns
 }
@@ -106,9 +107,9 @@ func typed(columnType string, value any) any {
 	return nil
 }
 
-// Decoded returns a cell as a client decodes it: a number without a fraction becomes an int64, if it is one
-// in JSON.
-func Decoded(cell any) any {
+// DecodedCell returns a cell as a client decodes it: a number without a fraction becomes an int64, if it is
+// one in JSON.
+func DecodedCell(cell any) any {
 	number, ok := cell.(float64)
 	if !ok {
 		return cell

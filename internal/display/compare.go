@@ -1,0 +1,229 @@
+package display
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+)
+
+// Comparison compares two states of an object.
+type Comparison struct {
+	// Identities are the fields that identify list elements, by preference.
+	Identities []string
+	// Ignore reports whether the comparison leaves out a field.
+	Ignore func(path []Step) bool
+}
+
+// Step is one step of a path: a key or a list element.
+type Step struct {
+	Key   string
+	Index int // of an element; -1 for a key
+	// Element is the list element after the change or, if it was removed, before it.
+	Element any
+	// Identity is the field that identifies the element; empty if none does.
+	Identity string
+}
+
+// Change is a changed field. HasOld is false for an added field, HasNew for a removed one.
+type Change struct {
+	Path           []Step
+	Old, New       any
+	HasOld, HasNew bool
+}
+
+// maxComparedDepth limits the depth of a comparison. A difference below it is one of the whole value.
+const maxComparedDepth = 60
+
+// Changes returns the fields that differ, ordered by keys and identities. It compares list elements by
+// identity if all have a unique one, and otherwise by position.
+func (c Comparison) Changes(before, after map[string]any) []Change {
+	d := &differ{Comparison: c}
+	d.maps(nil, before, after)
+	return d.changes
+}
+
+type differ struct {
+	Comparison
+	changes []Change
+}
+
+// values compares two optional values. Nil pointers are missing values.
+func (d *differ) values(path []Step, s Step, before, after *any) {
+	if before != nil && after != nil && reflect.DeepEqual(*before, *after) {
+		return
+	}
+	path = append(slices.Clip(path), s)
+	if d.Ignore(path) {
+		return
+	}
+	change := Change{Path: path, HasOld: before != nil, HasNew: after != nil}
+	if before != nil {
+		change.Old = *before
+	}
+	if after != nil {
+		change.New = *after
+	}
+	if len(path) < maxComparedDepth {
+		switch old := change.Old.(type) {
+		case map[string]any:
+			if value, ok := change.New.(map[string]any); ok {
+				d.maps(path, old, value)
+				return
+			}
+		case []any:
+			if value, ok := change.New.([]any); ok {
+				d.lists(path, old, value)
+				return
+			}
+		}
+	}
+	d.changes = append(d.changes, change)
+}
+
+func (d *differ) maps(path []Step, before, after map[string]any) {
+	for _, key := range sortedUnion(before, after) {
+		d.values(path, Step{Key: key, Index: -1}, find(before, key), find(after, key))
+	}
+}
+
+func find(values map[string]any, key string) *any {
+	value, ok := values[key]
+	if !ok {
+		return nil
+	}
+	return &value
+}
+
+func sortedUnion[V any](a, b map[string]V) []string {
+	keys := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+func (d *differ) lists(path []Step, before, after []any) {
+	for _, field := range d.Identities {
+		old, inBefore := byIdentity(before, field)
+		now, inAfter := byIdentity(after, field)
+		if !inBefore || !inAfter {
+			continue
+		}
+		for _, id := range sortedUnion(old, now) {
+			d.elements(path, field, before, after, indexOf(old, id), indexOf(now, id))
+		}
+		return
+	}
+	for _, gap := range Gaps(before, after) {
+		for i := range max(gap.BeforeEnd-gap.Before, gap.AfterEnd-gap.After) {
+			old, now := gap.Before+i, gap.After+i
+			if old >= gap.BeforeEnd {
+				old = -1
+			}
+			if now >= gap.AfterEnd {
+				now = -1
+			}
+			d.elements(path, "", before, after, old, now)
+		}
+	}
+}
+
+// elements compares two list elements. The index of a missing element is -1.
+func (d *differ) elements(path []Step, identity string, before, after []any, i, j int) {
+	var old, now *any
+	s := Step{Identity: identity}
+	if i >= 0 {
+		old, s.Index, s.Element = &before[i], i, before[i]
+	}
+	if j >= 0 {
+		now, s.Index, s.Element = &after[j], j, after[j]
+	}
+	d.values(path, s, old, now)
+}
+
+// byIdentity returns the indexes of elements by the value of a field. It returns false unless every element
+// has a unique text or integer.
+func byIdentity(list []any, field string) (map[string]int, bool) {
+	indexes := make(map[string]int, len(list))
+	for i, element := range list {
+		object, _ := element.(map[string]any)
+		switch object[field].(type) {
+		case string, int64:
+		default:
+			return nil, false
+		}
+		id := fmt.Sprint(object[field])
+		if _, taken := indexes[id]; taken {
+			return nil, false
+		}
+		indexes[id] = i
+	}
+	return indexes, true
+}
+
+func indexOf(indexes map[string]int, id string) int {
+	if i, ok := indexes[id]; ok {
+		return i
+	}
+	return -1
+}
+
+// Gap is a range of two lists in which they differ.
+type Gap struct{ Before, BeforeEnd, After, AfterEnd int }
+
+// maxTable bounds the effort for long lists. Above it, everything between the first and the last difference
+// is one gap.
+const maxTable = 1 << 18
+
+// Gaps returns the ranges outside the longest common subsequence of two lists.
+func Gaps[T any](before, after []T) []Gap {
+	same := func(i, j int) bool { return reflect.DeepEqual(before[i], after[j]) }
+	begin := 0
+	for begin < min(len(before), len(after)) && same(begin, begin) {
+		begin++
+	}
+	m, n := len(before), len(after)
+	for m > begin && n > begin && same(m-1, n-1) {
+		m, n = m-1, n-1
+	}
+	if m == begin && n == begin {
+		return nil
+	}
+	if (m-begin)*(n-begin) > maxTable {
+		return []Gap{{begin, m, begin, n}}
+	}
+	// common[i][j] is the length of the longest common subsequence of before[i:] and after[j:].
+	common := make([][]int, m-begin+1)
+	for i := range common {
+		common[i] = make([]int, n-begin+1)
+	}
+	for i := m - begin - 1; i >= 0; i-- {
+		for j := n - begin - 1; j >= 0; j-- {
+			if same(begin+i, begin+j) {
+				common[i][j] = common[i+1][j+1] + 1
+			} else {
+				common[i][j] = max(common[i+1][j], common[i][j+1])
+			}
+		}
+	}
+	var all []Gap
+	open := Gap{begin, begin, begin, begin}
+	for i, j := begin, begin; ; {
+		matched := i < m && j < n && same(i, j)
+		if matched || i == m && j == n {
+			if open.BeforeEnd, open.AfterEnd = i, j; open.Before < i || open.After < j {
+				all = append(all, open)
+			}
+			if !matched {
+				return all
+			}
+			i, j = i+1, j+1
+			open = Gap{i, i, j, j}
+			continue
+		}
+		if j == n || i < m && common[i-begin+1][j-begin] >= common[i-begin][j-begin+1] {
+			i++
+		} else {
+			j++
+		}
+	}
+}

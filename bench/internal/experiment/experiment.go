@@ -29,6 +29,9 @@ const (
 	// ManageUnstructured and ManageTyped run a manager that gets each object once in that form.
 	ManageUnstructured = "manage-unstructured"
 	ManageTyped        = "manage-typed"
+	// Operator runs a manager like that of a scaffolded operator: its type, two owned types with as many
+	// objects each, and updates that do not change the generation.
+	Operator = "operator"
 	// Queries runs queries on a cache and its reference graph.
 	Queries = "queries"
 	// Types fills caches of many types with few objects each.
@@ -98,6 +101,7 @@ var experiments = map[string]Func{
 
 	ManageUnstructured: manage,
 	ManageTyped:        manage,
+	Operator:           manage,
 }
 
 // Run runs a task in a child process.

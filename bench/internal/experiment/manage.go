@@ -4,33 +4,43 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
+	"maps"
 	"runtime"
 	"sync"
+	"time"
 
 	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/crdcache/crdcache/bench/internal/subject"
 	"github.com/crdcache/crdcache/controllerruntime"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/storage/s2"
 )
 
-// manage runs a manager with one controller until each object has been reconciled with one Get.
-func manage(ctx context.Context, task Task, _ func() error) (Outcome, error) {
+// manage runs a manager with one controller until each object has been reconciled with one Get. An operator
+// then receives updates.
+func manage(ctx context.Context, task Task, ready func() error) (Outcome, error) {
+	if task.Subject == subject.Stream {
+		return measureUpdates(ctx, task, ready)
+	}
 	before := liveHeap()
 	watch, err := startStopwatch()
 	if err != nil {
 		return Outcome{}, err
 	}
 	reconciled := newTally(task.Objects)
-	manager, err := newManager(task, reconciled)
+	updates := newSightings(task.Events)
+	manager, err := newManager(task, reconciled, updates)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -43,6 +53,9 @@ func manage(ctx context.Context, task Task, _ func() error) (Outcome, error) {
 	case err := <-ended:
 		return Outcome{}, fmt.Errorf("the manager ended after %d objects: %w", reconciled.count(), err)
 	}
+	if task.Experiment == Operator {
+		reconciled.awaitIdle()
+	}
 	cpu, wall, err := watch.Elapsed()
 	if err != nil {
 		return Outcome{}, err
@@ -52,17 +65,26 @@ func manage(ctx context.Context, task Task, _ func() error) (Outcome, error) {
 		return Outcome{}, err
 	}
 	heap := liveHeap() - before
+	var outcome Outcome
+	if task.Events > 0 {
+		if outcome, err = updates.receive(ctx, task, ready); err != nil {
+			return outcome, err
+		}
+	}
 	runtime.KeepAlive(manager)
-	return Outcome{Metrics: map[string]float64{
+	metrics := map[string]float64{
 		CPU:           cpu.Seconds(),
 		Wall:          wall.Seconds(),
 		HeapPerObject: float64(heap) / float64(task.Objects),
 		PeakRSS:       float64(peak),
-	}}, nil
+	}
+	maps.Copy(metrics, outcome.Metrics)
+	outcome.Metrics = metrics
+	return outcome, nil
 }
 
 // newManager returns a manager with the task's cache and a controller.
-func newManager(task Task, reconciled *reconciledCount) (ctrl.Manager, error) {
+func newManager(task Task, reconciled *reconciledCount, updates *eventTimes) (ctrl.Manager, error) {
 	config, err := config(task)
 	if err != nil {
 		return nil, err
@@ -89,12 +111,23 @@ func newManager(task Task, reconciled *reconciledCount) (ctrl.Manager, error) {
 				Compression: s2.New(s2.Options{})},
 		})
 	}
+	if task.Experiment == Operator {
+		setOperatorOptions(task, &options)
+	}
 	manager, err := ctrl.NewManager(config, options)
 	if err != nil {
 		return nil, err
 	}
 	object := func() client.Object { return managedObject(task.Experiment) }
-	err = ctrl.NewControllerManagedBy(manager).Named("bench").For(object()).Complete(
+	controller := ctrl.NewControllerManagedBy(manager).Named("bench")
+	if task.Experiment == Operator {
+		controller.For(object(), builder.WithPredicates(received{times: updates},
+			predicate.GenerationChangedPredicate{})).
+			Owns(&owned[first]{}).Owns(&owned[second]{})
+	} else {
+		controller.For(object())
+	}
+	err = controller.Complete(
 		reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 			if err := manager.GetClient().Get(ctx, request.NamespacedName, object()); err != nil {
 				return reconcile.Result{}, err
@@ -110,7 +143,7 @@ func newManager(task Task, reconciled *reconciledCount) (ctrl.Manager, error) {
 
 // managedObject returns an empty object in the form that the experiment reads.
 func managedObject(experiment string) client.Object {
-	if experiment == ManageTyped {
+	if experiment == ManageTyped || experiment == Operator {
 		return &certmanagerv1.Certificate{}
 	}
 	o := &unstructured.Unstructured{}
@@ -126,7 +159,8 @@ type reconciledCount struct {
 
 	mu struct {
 		sync.Mutex
-		seen map[uint64]struct{}
+		seen  map[uint64]struct{}
+		total int
 	}
 }
 
@@ -140,10 +174,24 @@ func (t *reconciledCount) add(request reconcile.Request) {
 	hash := maphash.Comparable(t.seed, request)
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.mu.total++
 	before := len(t.mu.seen)
 	t.mu.seen[hash] = struct{}{}
 	if before < t.want && len(t.mu.seen) == t.want {
 		close(t.complete)
+	}
+}
+
+// awaitIdle waits until nothing was reconciled for a second.
+func (t *reconciledCount) awaitIdle() {
+	for before := -1; ; time.Sleep(time.Second) {
+		t.mu.Lock()
+		total := t.mu.total
+		t.mu.Unlock()
+		if total == before {
+			return
+		}
+		before = total
 	}
 }
 

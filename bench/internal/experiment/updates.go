@@ -26,36 +26,41 @@ func measureUpdates(ctx context.Context, task Task, ready func() error) (Outcome
 	if err := cache.Sync(ctx); err != nil {
 		return Outcome{}, err
 	}
+	defer runtime.KeepAlive(cache)
+	return sightings.receive(ctx, task, ready)
+}
+
+// receive reports ready, and measures until all updates have been received.
+func (s *eventTimes) receive(ctx context.Context, task Task, ready func() error) (Outcome, error) {
 	runtime.GC()
 	allocated, _ := allocations()
 	watch, err := startStopwatch()
 	if err != nil {
 		return Outcome{}, err
 	}
-	sightings.begin()
+	s.begin()
 	if err := ready(); err != nil {
 		return Outcome{}, err
 	}
 	select {
-	case <-sightings.complete:
+	case <-s.complete:
 	case <-ctx.Done():
 		return Outcome{}, fmt.Errorf("waiting for updates: %w", context.Cause(ctx))
 	case <-time.After(updatesTimeout):
-		return Outcome{}, errors.New("the updates did not come: " + sightings.String())
+		return Outcome{}, errors.New("the updates did not come: " + s.String())
 	}
 	cpu, _, err := watch.Elapsed()
 	if err != nil {
 		return Outcome{}, err
 	}
 	allocatedAfter, _ := allocations()
-	runtime.KeepAlive(cache)
 	events := float64(task.Events)
 	return Outcome{
 		Metrics: map[string]float64{
 			CPUPerEvent:   cpu.Seconds() * 1e6 / events,
 			AllocPerEvent: float64(allocatedAfter-allocated) / events,
 		},
-		Seen: sightings.times(),
+		Seen: s.times(),
 	}, nil
 }
 

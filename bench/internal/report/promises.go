@@ -103,6 +103,12 @@ func promises() []Promise {
 		promiseLess("peak memory of a manager, typed", experiment.ManageTyped, experiment.PeakRSS,
 			ours, stock, 1.8, 0.9),
 
+		promiseLess("CPU of an operator until idle", experiment.Operator, experiment.CPU, ours, stock, 9, 3).headline(),
+		promiseLess("peak memory of an operator until idle", experiment.Operator, experiment.PeakRSS,
+			ours, stock, 5, 1.2).headline(),
+		promiseAtMost("CPU of an operator per update that it ignores", experiment.Operator, experiment.CPUPerEvent,
+			ours, subject.Stream, 1.3).headline(),
+
 		promiseAtMost("bytes received by a replica", experiment.Shard, experiment.Received,
 			share, whole, fair).headline(),
 		promiseAtMost("CPU of a replica until synced", experiment.Shard, experiment.CPU, share, whole, fair),

@@ -99,6 +99,14 @@ func sections() []section {
 				{"peak", experiment.ManageUnstructured, experiment.PeakRSS, ""},
 				{"typed: CPU", experiment.ManageTyped, experiment.CPU, ""},
 				{"peak", experiment.ManageTyped, experiment.PeakRSS, ""}}, "objects"},
+		{"Operators of controller-runtime",
+			"A manager with `For` and `GenerationChangedPredicate`, and with `Owns` for two types that have as many objects " +
+				"each: until it is idle, and each of 200 updates a second that do not change the generation.",
+			experiment.StockManager, experiment.Small,
+			[]string{subject.Stream, experiment.StockManager, experiment.OursManager}, []column{
+				{"CPU", experiment.Operator, experiment.CPU, ""},
+				{"peak", experiment.Operator, experiment.PeakRSS, ""},
+				{"CPU per update", experiment.Operator, experiment.CPUPerEvent, ""}}, "objects of each type"},
 		{"Sharded replicas", "One replica until synced, compared with one replica that caches all objects.",
 			experiment.OnlyReplica, experiment.Small,
 			[]string{experiment.OnlyReplica, experiment.ServerReplica, experiment.ClientReplica}, []column{

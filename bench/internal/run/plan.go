@@ -58,6 +58,7 @@ var (
 	read     = without(updated, subject.ClientGoMetadata, subject.Metadata)
 	readers  = append(without(read, subject.Stream), subject.AdaptiveTrimmed)
 	managers = []string{experiment.StockManager, experiment.OursManager, experiment.CompressedManager}
+	operator = []string{subject.Stream, experiment.StockManager, experiment.OursManager}
 	restarts = []string{subject.ClientGo, subject.Packed, experiment.Unchanged, experiment.Changed}
 	stock    = []string{experiment.Stock, experiment.Ours}
 	decoders = append(slices.Clone(stock), experiment.OursPacked)
@@ -99,6 +100,8 @@ func FullPlan() Plan {
 		{Experiment: experiment.Scale, Size: small, Objects: 1_000_000, Subjects: ours, Rounds: 1,
 			Events: 10_000,
 			Rate:   fastRate, Budget: budget},
+		{Experiment: experiment.Operator, Size: small, Objects: 50_000, Subjects: operator, Rounds: 3,
+			Events: 2_000, Rate: slowRate},
 		{Experiment: experiment.SyncList, Size: small, Objects: 10_000,
 			Subjects: without(large, subject.Stream), Rounds: 2},
 		{Experiment: experiment.UpdatesKey, Size: small, Objects: 10_000, Subjects: judged, Rounds: 3,
@@ -178,6 +181,8 @@ func CIPlan() Plan {
 			Budget: budget},
 		scale(10_000, 2),
 		scale(30_000, 1),
+		{Experiment: experiment.Operator, Size: small, Objects: 5_000, Subjects: operator, Rounds: 1,
+			Events: 1_000, Rate: slowRate},
 		{Experiment: experiment.ManageUnstructured, Size: small, Objects: 5_000,
 			Subjects: managers, Rounds: 1},
 		{Experiment: experiment.ManageTyped, Size: small, Objects: 5_000, Subjects: managers, Rounds: 1},
@@ -243,7 +248,8 @@ func (p Plan) Choose(c Choice) (Plan, error) {
 
 // synthetic reports whether the step needs the synthetic server.
 func (s Step) synthetic() bool {
-	return s.Experiment == experiment.Scale || s.Experiment == experiment.LatencySlow ||
+	return s.Experiment == experiment.Scale || s.Experiment == experiment.Operator ||
+		s.Experiment == experiment.LatencySlow ||
 		s.Experiment == experiment.LatencyFast
 }
 

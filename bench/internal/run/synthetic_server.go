@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/crdcache/crdcache/bench/internal/experiment"
@@ -26,20 +27,33 @@ func (r *runner) measureOnSyntheticServer(ctx context.Context, step Step) error 
 	if err := r.fill(ctx, recorded); err != nil {
 		return err
 	}
-	recording, err := r.record(ctx)
+	lines, err := r.record(ctx)
 	if err != nil {
 		return err
 	}
-	return r.measureCopies(ctx, step, recording)
+	return r.measureCopies(ctx, step, lines)
 }
 
 // measureCopies measures a step against a synthetic server with step.Objects objects, which are copies of the
-// recorded ones.
-func (r *runner) measureCopies(ctx context.Context, step Step, recording *synthetic.Recording) (err error) {
-	if r.api, err = synthetic.New(recording, certificatesPath, step.Objects); err != nil {
+// recorded ones. Operators also own as many objects of each of their types.
+func (r *runner) measureCopies(ctx context.Context, step Step, lines []byte) (err error) {
+	if r.api, err = newAPI(lines, certificatesPath, step.Objects); err != nil {
 		return err
 	}
-	if r.local, err = startLocalServer(r.api); err != nil {
+	server := http.NewServeMux()
+	server.Handle("/", r.api)
+	if step.Experiment == experiment.Operator {
+		r.api.KeepGenerations = true
+		for _, kind := range experiment.OwnedKinds {
+			path := "/apis/cert-manager.io/v1/" + experiment.ResourceOf(kind)
+			api, err := newAPI(synthetic.Owned(lines, kind), path, step.Objects)
+			if err != nil {
+				return err
+			}
+			server.Handle(path, api)
+		}
+	}
+	if r.local, err = startLocalServer(server); err != nil {
 		return err
 	}
 	defer func() {
@@ -49,8 +63,16 @@ func (r *runner) measureCopies(ctx context.Context, step Step, recording *synthe
 	return r.step(ctx, step)
 }
 
+func newAPI(lines []byte, path string, count int) (*synthetic.API, error) {
+	recording, err := synthetic.Record(lines)
+	if err != nil {
+		return nil, err
+	}
+	return synthetic.New(recording, path, count)
+}
+
 // record reads the watch-list of the sandbox.
-func (r *runner) record(ctx context.Context) (*synthetic.Recording, error) {
+func (r *runner) record(ctx context.Context) ([]byte, error) {
 	client, err := r.sandbox.Client()
 	if err != nil {
 		return nil, err
@@ -72,7 +94,7 @@ func (r *runner) record(ctx context.Context) (*synthetic.Recording, error) {
 			return nil, fmt.Errorf("recording a watch-list: %w", err)
 		}
 		if bytes.HasPrefix(line, []byte(`{"type":"BOOKMARK"`)) {
-			return synthetic.Record(all)
+			return all, nil
 		}
 		all = append(all, line...)
 	}

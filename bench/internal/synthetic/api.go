@@ -16,6 +16,8 @@ type API struct {
 	recording *Recording
 	path      string
 	count     int
+	// KeepGenerations makes updates change only the resource version. Set it before use.
+	KeepGenerations bool
 
 	mu struct {
 		sync.Mutex
@@ -191,7 +193,7 @@ const expiredEvent = `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1
 
 // initialEnd returns the bookmark after the initial events.
 func (a *API) initialEnd(version uint64) []byte {
-	return []byte(`{"type":"BOOKMARK","object":{"kind":"Certificate","apiVersion":"cert-manager.io/v1","metadata":{"resourceVersion":"` +
+	return []byte(`{"type":"BOOKMARK","object":{"kind":"` + a.recording.kind + `","apiVersion":"cert-manager.io/v1","metadata":{"resourceVersion":"` +
 		strconv.FormatUint(version, 10) +
 		`","creationTimestamp":null,"annotations":{"k8s.io/initial-events-end":"true"}},"spec":{}}}` + "\n")
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -182,5 +183,31 @@ func TestRefused(t *testing.T) {
 		if w.Code != want {
 			t.Errorf("%s is answered with %d, want %d", query, w.Code, want)
 		}
+	}
+}
+
+// TestOwned: objects of another kind belong to the original with the same number, and updates can keep the
+// generation.
+func TestOwned(t *testing.T) {
+	recording, err := Record(Owned([]byte(recordedLines), "Owned"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	api, err := New(recording, path, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	api.KeepGenerations = true
+	var o metav1.PartialObjectMetadata
+	if err := json.Unmarshal(recording.appendObject(nil, 2, 5, api.changeLocked(2).generation),
+		&o); err != nil {
+		t.Fatal(err)
+	}
+	if owner := metav1.GetControllerOf(&o); owner == nil || o.Kind != "Owned" || owner.Kind != "Certificate" ||
+		owner.Name != o.Name || o.Generation != 1 || api.revisionLocked(2).version != api.mu.version {
+		t.Errorf("%+v", o)
+	}
+	if end := string(api.initialEnd(1)); !strings.Contains(end, `"kind":"Owned"`) {
+		t.Error(end)
 	}
 }

@@ -41,7 +41,10 @@ func (a *API) change(n int) {
 
 func (a *API) changeLocked(n int) revision {
 	a.mu.version++
-	is := revision{version: a.mu.version, generation: a.revisionLocked(n).generation + 1}
+	is := revision{version: a.mu.version, generation: a.revisionLocked(n).generation}
+	if !a.KeepGenerations {
+		is.generation++
+	}
 	a.mu.changed[n] = is
 	a.mu.pieces[n/objectsPerPiece] = nil
 	return is

@@ -10,7 +10,10 @@ import (
 )
 
 // Recording has the objects of a watch-list as templates for copies.
-type Recording struct{ objects []splitObject }
+type Recording struct {
+	objects []splitObject
+	kind    string
+}
 
 // splitObject is the JSON of an object, split at the parts that differ between copies.
 type splitObject struct {
@@ -43,6 +46,7 @@ func Record(lines []byte) (*Recording, error) {
 			Type   string
 			Object json.RawMessage
 		}
+		var typed struct{ Kind string }
 		if err := json.Unmarshal(line, &event); err != nil {
 			return nil, fmt.Errorf("reading a recorded event: %w", err)
 		}
@@ -50,15 +54,38 @@ func Record(lines []byte) (*Recording, error) {
 			continue
 		}
 		o, err := splitJSON(event.Object)
-		if err != nil {
+		if err = errors.Join(err, json.Unmarshal(event.Object, &typed)); err != nil {
 			return nil, err
 		}
+		r.kind = typed.Kind
 		r.objects = append(r.objects, o)
 	}
 	if len(r.objects) == 0 {
 		return nil, errors.New("the recorded watch-list has no objects")
 	}
 	return r, nil
+}
+
+// Owned returns the lines of a watch-list with objects of another kind, each controlled by the original.
+func Owned(lines []byte, kind string) []byte {
+	var all []byte
+	for line := range bytes.Lines(lines) {
+		var event struct {
+			Object struct {
+				APIVersion, Kind string
+				Metadata         struct{ Name, UID string }
+			}
+		}
+		if json.Unmarshal(line, &event) != nil {
+			continue // Record reports it
+		}
+		o := event.Object
+		line = bytes.Replace(line, fmt.Appendf(nil, `"kind":%q`, o.Kind), fmt.Appendf(nil, `"kind":%q`, kind), 1)
+		owner := fmt.Appendf(nil, `"metadata":{"ownerReferences":[{"apiVersion":%q,"blockOwnerDeletion":true,"controller":true,"kind":%q,"name":%q,"uid":%q}],`,
+			o.APIVersion, o.Kind, o.Metadata.Name, o.Metadata.UID)
+		all = append(all, bytes.Replace(line, []byte(`"metadata":{`), owner, 1)...)
+	}
+	return all
 }
 
 // splitJSON splits an object at its name, UID, version and generation.

@@ -1,0 +1,50 @@
+package controllerruntime_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crdcache/crdcache/controllerruntime"
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+// TestConsistentClient reads its own writes through controller-runtime's client. Nothing is decoded for its
+// event handler. The client records writes of unstructured objects as writes of structs, so only structs are
+// tested.
+func TestConsistentClient(t *testing.T) {
+	w := widgets{schema.GroupVersion{Group: harness.Group(t), Version: "v1"}}
+	harness.InstallCRDs(t, harness.NewCRD(w.Group, "Widget"))
+	shared := runCache(t, cache.Options{Scheme: w.scheme()})
+	c, err := client.New(harness.Config(t), client.Options{Scheme: w.scheme(), Cache: &client.CacheOptions{
+		Reader: shared, EnableReadYourWritesConsistency: new(true)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := w.typed()
+	o.SetNamespace(harness.Namespace(t))
+	o.SetName("a")
+	if err := c.Create(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 20 {
+		o.SetAnnotations(map[string]string{"a": fmt.Sprint(n)})
+		if err := c.Update(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		read := w.typed()
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), read); err != nil ||
+			read.GetResourceVersion() != o.GetResourceVersion() {
+			t.Fatalf("read version %s after %s was written: %v", read.GetResourceVersion(),
+				o.GetResourceVersion(), err)
+		}
+	}
+	all := shared.(*controllerruntime.Cache).Factory().Informers()[0].Handlers()
+	if len(all) != 1 || !strings.Contains(all[0].Name, "ConsistencyHandler") || all[0].DecodesBecause != "" {
+		t.Errorf("the handlers are %+v", all)
+	}
+}

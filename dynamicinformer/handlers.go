@@ -16,7 +16,7 @@ func (i *Informer) Handlers() []status.Handler {
 	all := make([]status.Handler, 0, len(registrations))
 	for _, r := range registrations {
 		all = append(all, status.Handler{Name: r.Name(), Depth: r.Depth(), Lag: r.Lag(),
-			Synced: r.HasSynced(), DecodesBecause: r.DecodesBecause()})
+			Coalesced: r.Coalesced(), Synced: r.HasSynced(), DecodesBecause: r.DecodesBecause()})
 	}
 	return all
 }
@@ -30,8 +30,8 @@ func (i *Informer) Handlers() []status.Handler {
 func (i *Informer) Flush(ctx context.Context) error { return i.core.Flush(ctx) }
 
 // Named returns an event handler that forwards to handler and has a name, which appears in status.Handler and
-// in errors. The default name is the Go type, which several handlers may share. Named and MetadataOnly can be
-// combined in either order.
+// in errors. The default name is the Go type, which several handlers may share. Named, MetadataOnly, Coalesce
+// and EveryEvent can be combined in any order.
 func Named(name string, handler cache.ResourceEventHandler) cache.ResourceEventHandler {
 	if handler == nil {
 		return nil // informers reject nil
@@ -64,6 +64,10 @@ func (n namedHandler) Unwrap() cache.ResourceEventHandler { return n.ResourceEve
 // Reading the name, namespace, UID, resource version, labels and kind costs almost nothing. The other getters
 // parse only their field; the first one of a compressed object decompresses it. The results do not pin the
 // object in memory. Setters panic. With StorageObject the handler receives decoded objects.
+//
+// The events of an object are merged while they wait, see Coalesce. Wrap the handler in EveryEvent to prevent
+// it. In an informer with a shard they are merged only with Coalesce, so that the handler learns of deletions
+// of objects that another replica has handled.
 func MetadataOnly(handler cache.ResourceEventHandler) cache.ResourceEventHandler {
 	if handler == nil {
 		return nil // informers reject nil
@@ -84,10 +88,58 @@ func (metadataHandler) TakesUndecoded() {}
 // Unwrap implements informer.Wrapper.
 func (m metadataHandler) Unwrap() cache.ResourceEventHandler { return m.ResourceEventHandler }
 
+// Coalesce returns an event handler that forwards to handler, and whose queue has at most one event per
+// object. A slow handler then needs memory in proportion to the number of objects, not of events
+// (TestStalledHandlerIsBounded). It suits handlers that depend on the present state, such as controllers.
+//
+// An event that arrives while another of the object waits is merged with it:
+//   - Updates become one update, from the last state that the handler received to the latest.
+//   - An addition and updates become an addition of the latest state. It keeps isInInitialList.
+//   - An addition and a deletion cancel each other out: the handler receives neither.
+//   - An update and a deletion become the deletion.
+//   - A deletion and an addition of the same object (same UID), which left the selection and came back, become
+//     an update. If the addition has another UID or belongs to an initial list, both arrive.
+//
+// The order of different objects is that of their first waiting events. HasSynced, Flush and resyncs work as
+// without Coalesce. FuzzCoalesce compares handlers with and without it. status.Handler.Coalesced counts the
+// events that did not arrive.
+func Coalesce(handler cache.ResourceEventHandler) cache.ResourceEventHandler {
+	return coalescing(handler, true)
+}
+
+// EveryEvent returns an event handler that forwards to handler and receives every event, even if it is
+// MetadataOnly. Of several calls of Coalesce and EveryEvent around a handler the outermost applies.
+func EveryEvent(handler cache.ResourceEventHandler) cache.ResourceEventHandler {
+	return coalescing(handler, false)
+}
+
+func coalescing(handler cache.ResourceEventHandler, merge bool) cache.ResourceEventHandler {
+	if handler == nil {
+		return nil // informers reject nil
+	}
+	return coalesce{handler, merge}
+}
+
+type coalesce struct {
+	cache.ResourceEventHandler
+	merge bool
+}
+
+var (
+	_ informer.Coalescing = coalesce{}
+	_ informer.Wrapper    = coalesce{}
+)
+
+// CoalescesEvents implements informer.Coalescing.
+func (c coalesce) CoalescesEvents() bool { return c.merge }
+
+// Unwrap implements informer.Wrapper.
+func (c coalesce) Unwrap() cache.ResourceEventHandler { return c.ResourceEventHandler }
+
 // LeftShardHandler is an event handler that also receives objects that leave the shard (see Shard). Those
 // objects still exist on the server, so do not undo work that was done for them. OnLeftShard is called in
-// order with the other methods. The informer finds the method through Named and MetadataOnly; other wrappers
-// must forward it.
+// order with the other methods. The informer finds the method through the wrappers of this package; other
+// wrappers must forward it.
 type LeftShardHandler interface {
 	cache.ResourceEventHandler
 	// OnLeftShard receives the last observed state of an object that left the shard.

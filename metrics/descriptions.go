@@ -113,6 +113,10 @@ var (
 		name: "handler_lag_seconds", kind: prometheus.GaugeValue, labels: []string{"handler"},
 		help: "How far an event handler is behind the cache: the age of the oldest event that it has not handled.",
 	}
+	coalesced = metric{
+		name: "handler_coalesced_events_total", kind: prometheus.CounterValue, labels: []string{"handler"},
+		help: "How many events an event handler did not receive, because they were merged with later ones in its queue.",
+	}
 	reads = metric{
 		name: "reads_total", kind: prometheus.CounterValue, labels: []string{"result"},
 		help: "How often a packed object was read while a decoded copy was in memory (hit), or had to be decoded (miss).",
@@ -140,7 +144,7 @@ var all = []metric{
 	condition, informers, stale, lastContact, incarnations, objects, compressed, compressedBytes,
 	memory, memoryBudget,
 	memoryUsed, memoryCompressible, overBudget, indexValues, indexEntries, events,
-	relists, requestsSent, failures, lists, lastList, queueLength, lag, reads,
+	relists, requestsSent, failures, lists, lastList, queueLength, lag, coalesced, reads,
 	persisted, lastSave, saves, saveFailures,
 }
 

@@ -116,6 +116,7 @@ func (s sink) handlers(handlers []status.Handler) {
 	for _, h := range boundedHandlers(handlers) {
 		s.add(queueLength, float64(h.Depth), h.Name)
 		s.add(lag, h.Lag.Seconds(), h.Name)
+		s.add(coalesced, float64(h.Coalesced), h.Name)
 	}
 }
 

@@ -11,9 +11,12 @@ import (
 type Handler struct {
 	// Name is the name from Named or typed.Handler.Name, or the handler's Go type.
 	Name string
-	// Depth is the number of events in the handler's queue, including the one it is handling. It grows
-	// without bound if the handler is too slow.
+	// Depth is the number of events in the handler's queue, including the one it is handling. If the handler
+	// is too slow it grows without bound, unless events are merged (see dynamicinformer.Coalesce).
 	Depth int
+	// Coalesced is the number of events that the handler did not receive because they were merged with
+	// others.
+	Coalesced int64
 	// Lag is the age of the oldest event in the queue; zero if the queue is empty.
 	Lag time.Duration
 	// Synced reports whether the handler has handled the last object of the initial list.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/internal/newer"
+	"github.com/crdcache/crdcache/internal/packed"
 	"github.com/crdcache/crdcache/internal/store"
 )
 
@@ -74,19 +75,25 @@ var comparedInformers = []struct {
 	}},
 }
 
-// BenchmarkEvents measures one MODIFIED event from the watch to the last of n handlers.
+// BenchmarkEvents measures one MODIFIED event from the watch to the last of n handlers, which keep up, or
+// merge events (coalescing) if they do not.
 func BenchmarkEvents(b *testing.B) {
 	for _, handlers := range []int{0, 1, 5} {
 		for _, c := range comparedInformers {
 			b.Run(fmt.Sprintf("handlers=%d/%s", handlers, c.name), func(b *testing.B) {
 				b.ReportAllocs()
-				benchEvents(b, c.make, handlers)
+				benchEvents(b, c.make, handlers, false)
 			})
 		}
+		b.Run(fmt.Sprintf("handlers=%d/coalescing", handlers), func(b *testing.B) {
+			b.ReportAllocs()
+			benchEvents(b, comparedInformers[0].make, handlers, true)
+		})
 	}
 }
 
-func benchEvents(b *testing.B, build func(cache.ListerWatcher) cache.SharedIndexInformer, handlers int) {
+func benchEvents(b *testing.B, build func(cache.ListerWatcher) cache.SharedIndexInformer, handlers int,
+	coalesce bool) {
 	const objects = 1000
 	p := &benchmarkSource{list: benchItems(objects), events: make(chan watch.Event, 100)}
 	inf := build(p)
@@ -98,12 +105,17 @@ func benchEvents(b *testing.B, build func(cache.ListerWatcher) cache.SharedIndex
 	var delivered sync.WaitGroup
 	for range handlers {
 		delivered.Add(1)
-		_, err := inf.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(_, obj any) {
+		seen := func(obj any) {
 			if obj.(*unstructured.Unstructured).GetResourceVersion() == last {
 				delivered.Done()
 			}
-		}})
-		if err != nil {
+		}
+		var handler cache.ResourceEventHandler = cache.ResourceEventHandlerFuncs{AddFunc: seen,
+			UpdateFunc: func(_, obj any) { seen(obj) }}
+		if coalesce {
+			handler = coalescingHandler{handler, nil, true}
+		}
+		if _, err := inf.AddEventHandler(handler); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -300,4 +312,49 @@ func BenchmarkPartsList(b *testing.B) {
 			<-i.Stopped()
 		})
 	}
+}
+
+// BenchmarkQueue measures one update in the queue of a handler: keeping up, with a burst of 1,000 keys, and
+// merged with a pending update.
+func BenchmarkQueue(b *testing.B) {
+	const keys = 1000
+	var items [keys]Item
+	for k := range items {
+		items[k] = packedItem(b, k)
+	}
+	for _, coalesce := range []bool{false, true} {
+		for _, burst := range []int{1, keys, 2 * keys} {
+			b.Run(fmt.Sprintf("coalesce=%v/burst=%d", coalesce, burst), func(b *testing.B) {
+				b.ReportAllocs()
+				i := New(nil, Options{})
+				handle, err := i.AddEventHandler(coalescingHandler{cache.ResourceEventHandlerFuncs{}, nil, coalesce})
+				if err != nil {
+					b.Fatal(err)
+				}
+				r := handle.(*Registration)
+				turn, done := make(chan struct{}), make(chan struct{})
+				defer r.queue.Close()
+				r.start(func() {})
+				b.ResetTimer()
+				for n := 0; n < b.N; n += burst {
+					r.Mark(func() { <-turn })
+					for k := range burst {
+						r.push(updated(items[k%keys], items[k%keys], false))
+					}
+					r.Mark(func() { done <- struct{}{} })
+					turn <- struct{}{}
+					<-done
+				}
+			})
+		}
+	}
+}
+
+func packedItem(b *testing.B, n int) Item {
+	o, err := packed.NewPacker(nil).Pack(fmt.Appendf(nil, `{"apiVersion":"v1","kind":"A","metadata":{`+
+		`"name":"object-%d","namespace":"ns-%d","resourceVersion":"1","uid":"uid-%d"}}`, n, n%100, n))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return o
 }

@@ -26,7 +26,7 @@ func (i *Informer) StartFlush() Flush {
 	flush := make(Flush, 0, len(i.mu.handlers))
 	for _, r := range i.mu.handlers {
 		p := flushMark{handler: r, done: make(chan struct{})}
-		r.queue.Push(marker(func() { close(p.done) })) // a closed queue ignores it
+		r.push(marker(func() { close(p.done) })) // a closed queue ignores it
 		flush = append(flush, p)
 	}
 	return flush

@@ -24,11 +24,20 @@ type Decoding interface {
 }
 
 // Wrapper is implemented by event handlers that only add properties to another one, which is called in their
-// place: Undecoded, Named or LeftShardHandler.
+// place: Undecoded, Coalescing, Named or LeftShardHandler.
 type Wrapper interface {
 	cache.ResourceEventHandler
 	// Unwrap returns the other handler.
 	Unwrap() cache.ResourceEventHandler
+}
+
+// Coalescing is implemented by event handlers that choose whether events of an object are merged while they
+// wait in the handler's queue. The default is to merge them for Undecoded handlers of informers that do not
+// select objects.
+type Coalescing interface {
+	cache.ResourceEventHandler
+	// CoalescesEvents returns the choice.
+	CoalescesEvents() bool
 }
 
 // Named is implemented by event handlers with a name.
@@ -53,11 +62,13 @@ type unwrapped struct {
 	undecoded   bool
 	decodes     string        // reason why the handler needs decoded objects; empty if it does not
 	onLeftShard func(obj any) // may be nil
+	// coalescing is true if events are merged, byDefault if no wrapper has chosen.
+	coalescing, byDefault bool
 }
 
-// unwrap collects the properties of wrappers. The outermost name and OnLeftShard count.
+// unwrap collects the properties of wrappers. The outermost name, OnLeftShard and choice of Coalescing count.
 func unwrap(handler cache.ResourceEventHandler) unwrapped {
-	all := unwrapped{decodes: "it is not wrapped in MetadataOnly"}
+	all := unwrapped{decodes: "it is not wrapped in MetadataOnly", byDefault: true}
 	for {
 		if n, ok := handler.(Named); ok && all.name == "" {
 			all.name = n.HandlerName()
@@ -68,6 +79,9 @@ func unwrap(handler cache.ResourceEventHandler) unwrapped {
 		if d, ok := handler.(Decoding); ok {
 			all.decodes = d.DecodesBecause()
 		}
+		if c, ok := handler.(Coalescing); ok && all.byDefault {
+			all.coalescing, all.byDefault = c.CoalescesEvents(), false
+		}
 		if d, ok := handler.(LeftShardHandler); ok && all.onLeftShard == nil {
 			all.onLeftShard = d.OnLeftShard
 		}
@@ -77,6 +91,9 @@ func unwrap(handler cache.ResourceEventHandler) unwrapped {
 			break
 		}
 		handler = w.Unwrap()
+	}
+	if all.byDefault {
+		all.coalescing = all.decodes == ""
 	}
 	if all.name == "" {
 		all.name = fmt.Sprintf("%T", all.handler)

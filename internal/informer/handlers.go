@@ -52,6 +52,9 @@ func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler
 		resyncing: true,
 		requested: i.options.ResyncPeriod,
 	}
+	if how.coalescing && !(how.byDefault && i.options.SelectsObjects) {
+		r.coalescer = newCoalescer(r.queue, i.keyOf, i.clock.Now)
+	}
 	r.synced.Store(newSyncPoint())
 	r.SyncedChecker = newer.NewSyncedChecker(checker{name: r.syncName, current: &r.synced})
 	if options.Logger != nil {
@@ -96,13 +99,13 @@ func (i *Informer) joinLocked(r *Registration) {
 	var batch []notification
 	if n := content.Len(); n > 0 {
 		batch = append(batch, notification{kind: kindList,
-			current: &notificationCursor{listChanges: listChanges{changes: content, initial: true},
-				remaining: n}})
+			current: &notificationCursor{remaining: n,
+				listChanges: listChanges{changes: content, initial: true, additionsOnly: true}}})
 	}
 	if i.synced.Load().reached() {
 		batch = append(batch, marker(r.synced.Load().reach))
 	}
-	r.queue.Push(batch...)
+	r.push(batch...)
 	i.startLocked(r)
 }
 
@@ -174,6 +177,9 @@ func (i *Informer) RemoveEventHandler(handle cache.ResourceEventHandlerRegistrat
 // endLocked ends a handler, whether or not it was started.
 func (i *Informer) endLocked(r *Registration) {
 	r.queue.Close()
+	if r.coalescer != nil {
+		r.coalescer.close()
+	}
 	close(r.ending)
 	if i.mu.state == StateNew {
 		close(r.finished)
@@ -195,12 +201,23 @@ func (i *Informer) notifyLocked(notifications ...notification) {
 	}
 	i.events.count(notifications...)
 	for _, r := range i.mu.handlers {
-		if !r.resyncing {
-			notifications := withoutResyncs(notifications)
-			r.queue.Push(notifications...)
-			continue
+		if r.coalescer != nil {
+			r.coalescer.push(r.resyncing, notifications...)
 		}
-		r.queue.Push(notifications...)
+	}
+	for k := range notifications {
+		if notifications[k].kind == kindDelete {
+			notifications[k].current = nil
+		}
+	}
+	for _, r := range i.mu.handlers {
+		switch {
+		case r.coalescer != nil:
+		case r.resyncing:
+			r.queue.Push(notifications...)
+		default:
+			r.queue.Push(withoutResyncs(notifications)...)
+		}
 	}
 }
 
@@ -216,7 +233,7 @@ func (i *Informer) notifyListLocked(l listChanges) {
 			left -= resyncs
 		}
 		if left > 0 {
-			r.queue.Push(notification{kind: kindList, current: &notificationCursor{listChanges: l,
+			r.push(notification{kind: kindList, current: &notificationCursor{listChanges: l,
 				remaining:    left,
 				wantsResyncs: r.resyncing}})
 		}

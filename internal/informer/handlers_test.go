@@ -194,6 +194,7 @@ func TestTombstonesOwnTheirKeys(t *testing.T) {
 		DeleteFunc: func(obj any) { lost <- obj.(cache.DeletedFinalStateUnknown) },
 	}})
 	f.ok(err)
+	f.flush()
 	f.list(2)
 	f.flush()
 	tombstone := <-lost

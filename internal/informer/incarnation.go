@@ -165,7 +165,7 @@ func (g *incarnation) remove(key string, final Item, known bool, owner *partitio
 	switch {
 	case old == nil:
 	case known:
-		i.notifyLocked(deleted(final))
+		i.notifyLocked(deleted(final, old))
 	default:
 		i.notifyLocked(deletedUnobserved(key, old))
 	}

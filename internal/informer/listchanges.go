@@ -15,6 +15,8 @@ type listChanges struct {
 	initial, takeover bool
 	// oldUnseen is true if handlers have not seen the old objects of the changes.
 	oldUnseen bool
+	// additionsOnly is true if all notifications are additions. count sets it.
+	additionsOnly bool
 }
 
 type changes interface {
@@ -81,7 +83,7 @@ func (l *listChanges) notificationsFor(n int) (result [2]notification, count int
 }
 
 // count returns the number of notifications, and how many of them are resyncs. It adds the notifications to
-// events.
+// events, and sets additionsOnly.
 func (l *listChanges) count(events *eventCounts) (all, resyncs int) {
 	var sum eventTally
 	for n := range l.changes.Len() {
@@ -95,6 +97,7 @@ func (l *listChanges) count(events *eventCounts) (all, resyncs int) {
 		all += count
 	}
 	events.add(sum)
+	l.additionsOnly = sum.adds == int64(all)
 	return all, resyncs
 }
 
@@ -131,17 +134,20 @@ func (c *notificationCursor) next() notification {
 
 // next removes the first notification of a queue element, and reports whether there are more.
 func (n *notification) next() (notification, bool) {
-	if n.kind != kindList {
-		return *n, false
+	switch n.kind {
+	case kindList:
+		c := n.current.(*notificationCursor)
+		return c.next(), c.remaining > 0
+	case kindPending:
+		return n.current.(*coalescer).next()
 	}
-	c := n.current.(*notificationCursor)
-	return c.next(), c.remaining > 0
+	return *n, false
 }
 
 // count returns the number of events of a queue element.
 func (n *notification) count() int {
 	switch n.kind {
-	case kindMark:
+	case kindMark, kindPending: // the coalescer counts its notifications
 		return 0
 	case kindList:
 		return n.current.(*notificationCursor).remaining

@@ -15,7 +15,8 @@ const (
 	kindLost                  // previous is the *tombstone of a deleted object
 	kindLeftShard             // previous is the last known state of an object that left the shard
 	kindMark                  // mark is called in place of the handler
-	kindList                  // current is the *cursor of the notifications of a list
+	kindList                  // current is the *notificationCursor of a list
+	kindPending               // current is the *coalescer of the queue
 )
 
 // notification is one element of a handler's queue. It has store items. They are decoded when the handler is
@@ -25,7 +26,8 @@ type notification struct {
 	// initial is true if the object belongs to the initial list.
 	initial bool
 	// resync is true for an update without a change. Only handlers that take part in resyncs receive it.
-	resync            bool
+	resync bool
+	// A deletion has the stored state as its current item until it is in a queue that does not coalesce.
 	previous, current Item
 	mark              func()
 }
@@ -44,8 +46,8 @@ func updated(previous, current Item, resync bool) notification {
 	return notification{kind: kindUpdate, previous: previous, current: current, resync: resync}
 }
 
-func deleted(final Item) notification {
-	return notification{kind: kindDelete, previous: final}
+func deleted(final, stored Item) notification {
+	return notification{kind: kindDelete, previous: final, current: stored}
 }
 
 func deletedUnobserved(key string, last Item) notification {

@@ -24,6 +24,8 @@ type Registration struct {
 	project  projection
 	logger   klog.Logger
 	queue    *queue.Queue[notification]
+	// coalescer is nil if the handler receives every event.
+	coalescer *coalescer
 	// synced is replaced by Forget.
 	synced atomic.Pointer[syncPoint]
 	// ending is closed when the handler is removed or the informer stops, finished when the last call of the
@@ -85,10 +87,33 @@ func (r *Registration) Depth() int { return r.queue.Len() }
 
 // Mark queues a function, which the handler's goroutine calls in order with the notifications. It is
 // discarded if the handler is removed or the informer stops.
-func (r *Registration) Mark(mark func()) { r.queue.Push(marker(mark)) }
+func (r *Registration) Mark(mark func()) { r.push(marker(mark)) }
 
 // Lag returns the age of the oldest event that the handler has not processed, or 0.
-func (r *Registration) Lag() time.Duration { return r.queue.Lag() }
+func (r *Registration) Lag() time.Duration {
+	if r.coalescer != nil {
+		return r.coalescer.lag()
+	}
+	return r.queue.Lag()
+}
+
+// Coalesced returns the number of events that the handler does not receive, because they were merged with
+// others in its queue.
+func (r *Registration) Coalesced() int64 {
+	if r.coalescer == nil {
+		return 0
+	}
+	return r.coalescer.coalesced.Load()
+}
+
+// push queues notifications.
+func (r *Registration) push(notifications ...notification) {
+	if r.coalescer != nil {
+		r.coalescer.push(true, notifications...)
+		return
+	}
+	r.queue.Push(notifications...)
+}
 
 // Name returns the name of a Named handler, or its Go type.
 func (r *Registration) Name() string { return r.name }
@@ -105,6 +130,9 @@ func (r *Registration) start(ended func()) {
 	r.queue.Start(func(n notification) {
 		if !r.call(n) {
 			r.pause(time.Second)
+		}
+		if r.coalescer != nil {
+			r.coalescer.handled()
 		}
 	}, func() {
 		close(r.finished)

@@ -159,7 +159,7 @@ func (g *incarnation) recordListingLocked(l listChanges, first bool) {
 		synced.reach()
 		i.mu.log.notify()
 		for _, r := range i.mu.handlers {
-			r.queue.Push(marker(r.synced.Load().reach))
+			r.push(marker(r.synced.Load().reach))
 		}
 	}
 	i.releaseWaitsLocked()

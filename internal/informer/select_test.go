@@ -66,6 +66,8 @@ type keysOnly struct{ eventLog }
 
 func (*keysOnly) TakesUndecoded() {}
 
+func (*keysOnly) CoalescesEvents() bool { return false }
+
 func (k *keysOnly) OnAdd(obj any, initial bool) { k.write("add %s %v", keyAndVersion(obj), initial) }
 
 func (k *keysOnly) OnUpdate(before, after any) {

@@ -102,6 +102,14 @@ func (q *Queue[T]) Push(elements ...T) {
 // dropped elements.
 func (q *Queue[T]) Len() int { return int(q.length.Load()) }
 
+// AddLen adds to Len. The owner of an element that next expands calls it when their number changes after the
+// push.
+func (q *Queue[T]) AddLen(elements int) {
+	if elements != 0 {
+		q.length.Add(int64(elements))
+	}
+}
+
 // Lag returns the age of the oldest element that has not been handled, to about a millisecond. It is 0 if
 // there is none, and after Close.
 func (q *Queue[T]) Lag() time.Duration {

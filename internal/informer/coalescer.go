@@ -1,0 +1,371 @@
+package informer
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/crdcache/crdcache/internal/queue"
+)
+
+// coalescer is the content of a queue that keeps at most one pending notification per object: an entry per
+// key. The first pending notification of a key determines its position. A later one changes the entry:
+//
+//	pending          + next            = result
+//	add              + update          = add of the latest state
+//	add              + removal         = nothing: the handler does not know the object
+//	update(old, new) + update          = update(old, latest)
+//	update(old, new) + removal         = removal
+//	deletion         + add, same UID   = update(state that the handler knows, latest)
+//	removal          + add otherwise   = both
+//
+// A removal is a deletion, or that the object left the shard. Additions of an initial list are never merged
+// into an update, because the handler counts on isInInitialList.
+//
+// A pending list has one entry, as in other queues, and its notifications are made when the handler is
+// called. They are then merged with the entry of their key, which is later. This needs the list to precede
+// all entries with keys. A list that arrives while such entries are pending is split into entries.
+type coalescer struct {
+	// queue has one element for the coalescer, or none. Its length counts the pending notifications.
+	queue *queue.Queue[notification]
+	keyOf func(any) (string, error)
+	now   func() time.Time
+	began time.Time
+	// handling is the arrival time of the notification being handled, in nanoseconds since began, or 0.
+	handling  atomic.Int64
+	coalesced atomic.Int64
+
+	mu struct {
+		sync.Mutex
+		entries     map[string]*pendingEntry
+		first, last *pendingEntry
+		// lists is the number of pending lists; differing is set if one has more than additions.
+		lists     int
+		differing bool
+		scheduled bool // the queue has the element
+		closed    bool
+		// spare is for reuse; largest is the largest number of entries since entries was made.
+		spare   *pendingEntry
+		largest int
+	}
+}
+
+// pendingEntry has the pending notifications of a key: a removal, an addition or update, or a removal and an
+// addition. Without a key it has a list or a mark.
+type pendingEntry struct {
+	key string
+	// removal is pending if removed is set. Its current item is the state that the handler knows; nil if
+	// that is not known to differ from the final state.
+	removal, change  notification
+	removed, changed bool
+	list             *notificationCursor
+	at               int64 // arrival of the first, in nanoseconds since coalescer.began
+	previous, next   *pendingEntry
+}
+
+func newCoalescer(q *queue.Queue[notification], keyOf func(any) (string, error),
+	now func() time.Time) *coalescer {
+	c := &coalescer{queue: q, keyOf: keyOf, now: now, began: now().Add(-1)}
+	c.mu.entries = map[string]*pendingEntry{}
+	return c
+}
+
+// push adds notifications. It drops resyncs if the handler does not take part in them.
+func (c *coalescer) push(resyncing bool, notifications ...notification) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.closed || c.queue.Closed() {
+		return
+	}
+	for _, n := range notifications {
+		switch {
+		case n.resync && !resyncing:
+		case n.kind == kindMark:
+			c.appendLocked(&pendingEntry{change: n, at: c.elapsed()})
+		case n.kind == kindList:
+			c.pushListLocked(n.current.(*notificationCursor))
+		default:
+			c.putLocked(n)
+		}
+	}
+	if c.mu.first != nil && !c.mu.scheduled {
+		c.mu.scheduled = true
+		c.queue.Push(notification{kind: kindPending, current: c})
+	}
+}
+
+func (c *coalescer) pushListLocked(list *notificationCursor) {
+	if len(c.mu.entries) > 0 || c.mu.lists > 0 && (c.mu.differing || !list.additionsOnly) {
+		for list.remaining > 0 {
+			c.putLocked(list.next())
+		}
+		return
+	}
+	c.appendLocked(&pendingEntry{list: list, at: c.elapsed()})
+	c.mu.lists++
+	c.mu.differing = !list.additionsOnly
+	c.queue.AddLen(list.remaining)
+}
+
+// putLocked applies a notification of an object.
+func (c *coalescer) putLocked(n notification) {
+	key, err := c.keyOfNotification(n)
+	if err != nil { // it can be delivered, but not merged
+		c.appendLocked(&pendingEntry{change: n, changed: true, at: c.elapsed()})
+		c.queue.AddLen(1)
+		return
+	}
+	e := c.mu.entries[key]
+	if e == nil {
+		if e = c.mu.spare; e == nil {
+			e = &pendingEntry{}
+		}
+		c.mu.spare, e.key, e.at = nil, key, c.elapsed()
+		e.apply(n)
+		c.mu.entries[key] = e
+		c.mu.largest = max(c.mu.largest, len(c.mu.entries))
+		c.appendLocked(e)
+		c.queue.AddLen(1)
+		return
+	}
+	before := e.count()
+	e.apply(n)
+	after := e.count()
+	c.recordLocked(before+1, after)
+	c.queue.AddLen(after - before)
+	switch {
+	case after == 0:
+		c.removeLocked(e)
+	case e.changed && e.change.kind == kindAdd && !e.removed:
+		// The key is a part of the object's JSON. That of an earlier state would keep its memory.
+		e.key = key
+		c.mu.entries[key] = e
+	}
+}
+
+// recordLocked counts notifications that were merged.
+func (c *coalescer) recordLocked(before, after int) { c.coalesced.Add(int64(before - after)) }
+
+func (c *coalescer) keyOfNotification(n notification) (string, error) {
+	if n.kind == kindLost {
+		return n.previous.(*tombstone).key, nil
+	}
+	return c.keyOf(n.item())
+}
+
+// apply merges a later notification of the object into the entry.
+func (e *pendingEntry) apply(n notification) {
+	switch n.kind {
+	case kindAdd:
+		if e.changed {
+			e.change.current = n.current
+			return
+		}
+		if known := e.known(); known != nil && !n.initial && sameUID(known, n.current) {
+			n = updated(known, n.current, false)
+			e.removal, e.removed = notification{}, false
+		}
+		e.change, e.changed = n, true
+	case kindUpdate:
+		if e.changed {
+			e.change.current, e.change.resync = n.current, e.change.resync && n.resync
+			return
+		}
+		e.change, e.changed = n, true
+	default:
+		if e.changed && e.change.kind == kindAdd {
+			e.change, e.changed = notification{}, false
+			return
+		}
+		if e.changed {
+			n.current = e.change.previous
+		}
+		e.removal, e.removed = n, true
+		e.change, e.changed = notification{}, false
+	}
+}
+
+// known returns the state that the handler has of an object whose deletion is pending; nil if none is. An
+// object that left the shard is not that: the handler must learn that it left.
+func (e *pendingEntry) known() Item {
+	switch {
+	case !e.removed || e.removal.kind == kindLeftShard:
+		return nil
+	case e.removal.current != nil:
+		return e.removal.current
+	}
+	return e.removal.item()
+}
+
+// count returns the number of pending notifications. A mark is none.
+func (e *pendingEntry) count() int {
+	count := 0
+	if e.removed {
+		count++
+	}
+	if e.changed {
+		count++
+	}
+	return count
+}
+
+// take removes the first notification.
+func (e *pendingEntry) take() (n notification) {
+	if e.removed {
+		n, e.removal, e.removed = e.removal, notification{}, false
+		return n
+	}
+	n, e.change, e.changed = e.change, notification{}, false
+	return n
+}
+
+// next removes the first pending notification, and reports whether there are more. Only the queue's goroutine
+// calls it. If nothing is left, it returns a mark that does nothing.
+func (c *coalescer) next() (notification, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for {
+		e := c.mu.first
+		if e == nil || c.mu.closed {
+			c.mu.scheduled = false
+			return marker(func() {}), false
+		}
+		var n notification
+		c.handling.Store(e.at)
+		if e.list == nil {
+			if n = e.take(); e.count() == 0 {
+				c.removeLocked(e)
+			}
+		} else {
+			list, at := e.list, e.at
+			if n = c.nextOfListLocked(e); c.mu.closed || !list.hasPending && c.mergedLocked(n, at) {
+				continue
+			}
+		}
+		c.mu.scheduled = c.mu.first != nil
+		return n, c.mu.scheduled
+	}
+}
+
+// nextOfListLocked returns the next notification of a list. It unlocks for the time, because the first one of
+// a new handler takes as long as it takes to enumerate the cache.
+func (c *coalescer) nextOfListLocked(e *pendingEntry) notification {
+	c.mu.Unlock()
+	n := e.list.next()
+	c.mu.Lock()
+	if e.list.remaining == 0 && !c.mu.closed {
+		c.removeLocked(e)
+		c.mu.lists--
+	}
+	return n
+}
+
+// mergedLocked merges the last notification of a list about a key with the later ones, if there are any. They
+// become the first entry, with the arrival time of the list.
+func (c *coalescer) mergedLocked(n notification, at int64) bool {
+	if len(c.mu.entries) == 0 {
+		return false
+	}
+	key, err := c.keyOfNotification(n)
+	if err != nil {
+		return false
+	}
+	later := c.mu.entries[key]
+	if later == nil {
+		return false
+	}
+	merged := pendingEntry{}
+	merged.apply(n)
+	if later.removed {
+		merged.apply(later.removal)
+	}
+	if later.changed {
+		merged.apply(later.change)
+	}
+	before, after := 1+later.count(), merged.count()
+	c.recordLocked(before, after)
+	c.queue.AddLen(after - before)
+	if after == 0 {
+		c.removeLocked(later)
+		return true
+	}
+	c.unlinkLocked(later)
+	later.removal, later.removed, later.change, later.changed = merged.removal, merged.removed,
+		merged.change, merged.changed
+	later.at = at
+	if later.next = c.mu.first; later.next == nil {
+		c.mu.last = later
+	} else {
+		later.next.previous = later
+	}
+	c.mu.first = later
+	return true
+}
+
+// handled ends the age of the notification that next returned.
+func (c *coalescer) handled() { c.handling.Store(0) }
+
+// lag returns the age of the oldest pending notification.
+func (c *coalescer) lag() time.Duration {
+	at := c.handling.Load()
+	if at == 0 {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.mu.first == nil {
+			return 0
+		}
+		at = c.mu.first.at
+	}
+	return time.Duration(max(c.elapsed()-at, 0))
+}
+
+// close drops everything. The queue's length stays the number of dropped notifications.
+func (c *coalescer) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.closed = true
+	c.mu.entries, c.mu.first, c.mu.last, c.mu.spare = nil, nil, nil, nil
+	c.handling.Store(0)
+}
+
+// elapsed returns the time since began in nanoseconds.
+func (c *coalescer) elapsed() int64 { return int64(c.now().Sub(c.began)) }
+
+func (c *coalescer) appendLocked(e *pendingEntry) {
+	if e.previous = c.mu.last; e.previous == nil {
+		c.mu.first = e
+	} else {
+		e.previous.next = e
+	}
+	c.mu.last = e
+}
+
+func (c *coalescer) unlinkLocked(e *pendingEntry) {
+	if e.previous == nil {
+		c.mu.first = e.next
+	} else {
+		e.previous.next = e.next
+	}
+	if e.next == nil {
+		c.mu.last = e.previous
+	} else {
+		e.next.previous = e.previous
+	}
+	e.previous, e.next = nil, nil
+}
+
+// removeLocked removes an entry without notifications.
+func (c *coalescer) removeLocked(e *pendingEntry) {
+	c.unlinkLocked(e)
+	if c.mu.entries[e.key] == e {
+		delete(c.mu.entries, e.key)
+	}
+	if len(c.mu.entries) == 0 && c.mu.largest > maxRetainedEntries {
+		c.mu.entries, c.mu.largest = map[string]*pendingEntry{}, 0
+	}
+	*e = pendingEntry{}
+	c.mu.spare = e
+}
+
+// maxRetainedEntries is the largest size of the map of entries that is retained after a burst.
+const maxRetainedEntries = 1024

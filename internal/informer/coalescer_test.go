@@ -1,0 +1,476 @@
+package informer
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/store"
+)
+
+// coalescingHandler chooses whether its events are merged. It waits for a turn before each call if turns is
+// not nil.
+type coalescingHandler struct {
+	cache.ResourceEventHandler
+	turns    chan struct{}
+	coalesce bool
+}
+
+func (h coalescingHandler) CoalescesEvents() bool { return h.coalesce }
+
+func (h coalescingHandler) OnAdd(obj any, initial bool) {
+	h.wait()
+	h.ResourceEventHandler.OnAdd(obj, initial)
+}
+
+func (h coalescingHandler) OnUpdate(oldObj, newObj any) {
+	h.wait()
+	h.ResourceEventHandler.OnUpdate(oldObj, newObj)
+}
+
+func (h coalescingHandler) OnDelete(obj any) {
+	h.wait()
+	h.ResourceEventHandler.OnDelete(obj)
+}
+
+func (h coalescingHandler) wait() {
+	if h.turns != nil {
+		<-h.turns
+	}
+}
+
+// stalled is a feed with a handler that is stalled in its first call, the addition of x.
+type stalled struct {
+	*feed
+	log    *eventLog
+	handle *Registration
+	turns  chan struct{}
+}
+
+func newStalled(t *testing.T, options Options) *stalled {
+	s := &stalled{feed: newFeed(t, options), log: &eventLog{}, turns: make(chan struct{})}
+	handle, err := s.AddEventHandler(coalescingHandler{s.log, s.turns, true})
+	s.ok(err)
+	s.handle = handle.(*Registration)
+	s.list(1, object("x", 1))
+	synctest.Wait()
+	return s
+}
+
+// finish ends the stall and returns the events after the first.
+func (s *stalled) rest() []string {
+	close(s.turns)
+	s.flush()
+	return s.log.take()[1:]
+}
+
+func TestCoalesce(t *testing.T) {
+	type steps = func(s *stalled)
+	put := func(name string, version int) steps { return func(s *stalled) { s.put(object(name, version)) } }
+	remove := func(name string, version int) steps {
+		return func(s *stalled) { s.delete(object(name, version)) }
+	}
+	list := func(version int, objects ...*unstructured.Unstructured) steps {
+		return func(s *stalled) {
+			x := s.stored("x")
+			if x == nil {
+				x = object("x", 9)
+			}
+			s.list(version, append(objects, x)...)
+		}
+	}
+	known := func(s *stalled) { // the handler is stalled in the update of x instead
+		s.put(object("a", 2), object("x", 3))
+		s.turns <- struct{}{}
+		s.turns <- struct{}{}
+		synctest.Wait()
+		s.log.take()
+	}
+	restart := func(s *stalled) {
+		s.finish()
+		s.ok(s.Forget())
+		s.next()
+	}
+	for name, tt := range map[string]struct {
+		steps      []steps
+		want       []string
+		coalesced  int64
+		inAnyOrder bool // lists are in any order
+	}{
+		"updates":             {[]steps{known, put("a", 4), put("a", 5), put("a", 6)}, []string{"update a2 a6"}, 2, false},
+		"added":               {[]steps{put("a", 4), put("a", 5)}, []string{"add a5"}, 1, false},
+		"added and deleted":   {[]steps{put("a", 4), put("a", 5), remove("a", 6)}, nil, 3, false},
+		"updated and deleted": {[]steps{known, put("a", 4), remove("a", 6)}, []string{"delete a6"}, 1, false},
+		"updated and lost": {[]steps{known, put("a", 4), list(5)},
+			[]string{"lost ns/a a4", "update x3 x3"}, 1, true},
+		"deleted":  {[]steps{known, remove("a", 6)}, []string{"delete a6"}, 0, false},
+		"returned": {[]steps{known, remove("a", 4), put("a", 5)}, []string{"update a2 a5"}, 1, false},
+		"updated and returned": {[]steps{known, put("a", 4), remove("a", 5), put("a", 6)},
+			[]string{"update a2 a6"}, 2, false},
+		"returned and deleted": {[]steps{known, remove("a", 4), put("a", 5), remove("a", 6)},
+			[]string{"delete a6"}, 2, false},
+		"replaced": {[]steps{known, put("a@b", 4), put("a@b", 5)}, []string{"lost ns/a a2", "add a5"}, 1, false},
+		"deleted and replaced": {[]steps{known, remove("a", 4), put("a@b", 5)},
+			[]string{"delete a4", "add a5"}, 0, false},
+		"replaced twice":        {[]steps{known, put("a@b", 4), put("a@c", 5)}, []string{"lost ns/a a2", "add a5"}, 2, false},
+		"replaced and deleted":  {[]steps{known, put("a@b", 4), remove("a@b", 5)}, []string{"lost ns/a a2"}, 2, false},
+		"order of first events": {[]steps{put("a", 4), put("b", 5), put("a", 6)}, []string{"add a6", "add b5"}, 1, false},
+		"lists": {[]steps{known, list(4, object("a", 4)), list(5, object("a", 5))},
+			[]string{"update a2 a5", "update x3 x3"}, 2, true},
+		"a list after an addition": {[]steps{put("a", 4), list(5, object("a", 5), object("b", 5))},
+			[]string{"add a5", "add b5", "update x1 x1"}, 1, true},
+		"a list and later events": {[]steps{list(4, object("a", 4)), put("a", 5), put("b", 6), remove("b", 7)},
+			[]string{"add a5", "update x1 x1"}, 3, true},
+		"a list of a deleted object": {[]steps{list(4, object("a", 4)), remove("a", 5)},
+			[]string{"update x1 x1"}, 2, true},
+		"forgotten, not known": {[]steps{put("a", 4), restart, list(5)},
+			[]string{"lost ns/x x1", "initial x9"}, 2, false},
+		"forgotten and listed": {[]steps{known, restart, list(5, object("a", 2)), put("a", 6)},
+			[]string{"lost ns/a a2", "initial a6", "lost ns/x x3", "initial x9"}, 1, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStalled(t, Options{})
+				for _, step := range tt.steps {
+					step(s)
+				}
+				got := s.rest()
+				if tt.inAnyOrder { // of names; they are before the version
+					slices.SortStableFunc(got, func(a, b string) int { return int(a[len(a)-2]) - int(b[len(b)-2]) })
+				}
+				expect(t, "events", got, append([]string{}, tt.want...))
+				if n := s.handle.Coalesced(); n != tt.coalesced {
+					t.Errorf("%d events were merged, want %d", n, tt.coalesced)
+				}
+			})
+		})
+	}
+}
+
+// rebuilt is what a handler knows: a simple model of a controller's cache.
+type rebuilt struct {
+	t       *testing.T
+	objects map[string]*unstructured.Unstructured
+	// initial has the additions that belong to the initial list, by UID and version.
+	events int
+	// states are the states received, for each object in order.
+	states map[string][]string
+	// added has the objects whose additions had isInInitialList.
+	initial map[string]bool
+}
+
+func (r *rebuilt) receive(event string, u *unstructured.Unstructured) {
+	id := u.GetName() + "@" + string(u.GetUID())
+	r.events++
+	r.states[id] = append(r.states[id], event+u.GetResourceVersion())
+}
+
+func (r *rebuilt) OnAdd(obj any, initial bool) {
+	u := obj.(*unstructured.Unstructured)
+	if have := r.objects[u.GetName()]; have != nil {
+		r.t.Errorf("%s is added over %s", nameAndVersion(u), nameAndVersion(have))
+	}
+	r.objects[u.GetName()] = u
+	r.receive("", u)
+	if initial {
+		r.initial[u.GetName()+"@"+string(u.GetUID())] = true
+	}
+}
+
+func (r *rebuilt) OnUpdate(oldObj, newObj any) {
+	was, is := oldObj.(*unstructured.Unstructured), newObj.(*unstructured.Unstructured)
+	if r.objects[is.GetName()] != was {
+		r.t.Errorf("an update starts from %s, which was not the last state", nameAndVersion(was))
+	}
+	if was.GetUID() != is.GetUID() {
+		r.t.Errorf("%s becomes another object", nameAndVersion(was))
+	}
+	r.objects[is.GetName()] = is
+	r.receive("", is)
+}
+
+func (r *rebuilt) OnDelete(obj any) {
+	if lost, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = lost.Obj
+	}
+	u := obj.(*unstructured.Unstructured)
+	if have := r.objects[u.GetName()]; have == nil || have.GetUID() != u.GetUID() {
+		r.t.Errorf("%s is deleted but was never added", nameAndVersion(u))
+	}
+	delete(r.objects, u.GetName())
+	r.receive("deleted ", u)
+}
+
+func newRebuilt(t *testing.T) *rebuilt {
+	return &rebuilt{t: t, objects: map[string]*unstructured.Unstructured{}, states: map[string][]string{},
+		initial: map[string]bool{}}
+}
+
+// FuzzCoalesce plays a history of four names to a handler that coalesces, of which each byte is a step, and
+// compares it with a handler that gets every event: each update starts from the last state received, and additions and deletions alternate. In the end both
+// know the same. Of each object (name and UID) the received states are a subsequence of all states, and the
+// events that did not arrive were counted. When a mark is reached, all events before it have arrived.
+func FuzzCoalesce(f *testing.F) {
+	for n := range uint64(200) {
+		r := rand.New(rand.NewPCG(n, 1))
+		steps := make([]byte, 10+r.IntN(60))
+		for k := range steps {
+			steps[k] = byte(r.Uint32())
+		}
+		f.Add(steps)
+	}
+	f.Fuzz(func(t *testing.T, steps []byte) {
+		synctest.Test(t, func(t *testing.T) { playCoalesced(t, steps) })
+	})
+}
+
+func playCoalesced(t *testing.T, steps []byte) {
+	f := newIdleFeed(t, Options{})
+	all, merged, turns := newRebuilt(t), newRebuilt(t), make(chan struct{})
+	_, err := f.AddEventHandler(coalescingHandler{all, nil, false})
+	f.ok(err)
+	handle, err := f.AddEventHandler(coalescingHandler{merged, turns, true})
+	f.ok(err)
+	coalescing := handle.(*Registration)
+	f.next()
+	version, uids := 1, 0
+	world := map[string]*unstructured.Unstructured{}
+	deletions := map[string]int{} // by name
+	change := func(name string, another bool) *unstructured.Unstructured {
+		version++
+		uid := ""
+		if u := world[name]; u != nil && !another {
+			uid = string(u.GetUID())
+		} else {
+			uids++
+			uid = strconv.Itoa(uids)
+			deletions[name]++ // of the object that it replaces
+		}
+		world[name] = object(name+"@"+uid, version)
+		return world[name]
+	}
+	list := func() {
+		version++
+		f.list(version, slices.Collect(maps.Values(world))...)
+	}
+	left := map[string]*unstructured.Unstructured{}
+	for _, step := range steps {
+		synctest.Wait() // the handlers run only while the test waits
+		name, choice := string(rune('a'+step%4)), step/4%16
+		switch {
+		case choice < 5:
+			f.put(change(name, false))
+		case choice == 5:
+			f.put(change(name, true))
+		case choice <= 7 && world[name] != nil: // deleted, or leaves the selection
+			version++
+			if u := world[name]; choice == 7 {
+				left[name] = u
+			}
+			final := object(name+"@"+string(world[name].GetUID()), version)
+			delete(world, name)
+			deletions[name]++
+			f.delete(final)
+		case choice == 8 && left[name] != nil && world[name] == nil: // returns with its UID
+			version++
+			world[name] = object(name+"@"+string(left[name].GetUID()), version)
+			f.put(world[name])
+		case choice == 9: // a list after missed changes
+			change(name, step&64 != 0)
+			if step&128 != 0 {
+				delete(world, "b")
+				deletions["b"]++
+			}
+			list()
+		case choice == 10:
+			f.ok(f.g.Resync())
+		case choice == 11 && step&64 != 0:
+			f.finish()
+			f.ok(f.Forget())
+			f.next()
+			for name := range world {
+				deletions[name]++
+			}
+		case choice == 12:
+			list()
+		case choice == 13:
+			want, before := maps.Clone(all.objects), maps.Clone(deletions)
+			coalescing.Mark(func() {
+				for name, u := range want {
+					have := merged.objects[name]
+					if deletions[name] == before[name] && (have == nil ||
+						have.GetUID() == u.GetUID() && older(have.GetResourceVersion(), u.GetResourceVersion())) {
+						t.Errorf("at the mark %s is known, not %s", describe(merged.objects), nameAndVersion(u))
+					}
+				}
+			})
+			synctest.Wait()
+		default:
+			for range step % 4 {
+				synctest.Wait()
+				select {
+				case turns <- struct{}{}:
+				default:
+				}
+			}
+		}
+	}
+	synctest.Wait()
+	waiting, events := coalescing.Depth(), all.events
+	if got := merged.events + int(coalescing.Coalesced()) + waiting; got != events {
+		t.Errorf("%d events arrived, %d were merged and %d wait, of %d", merged.events, coalescing.Coalesced(),
+			waiting, events)
+	}
+	if most := 2*5 + 1; waiting > 4*most {
+		t.Errorf("%d events wait", waiting)
+	}
+	close(turns)
+	f.flush()
+	if merged.events+int(coalescing.Coalesced()) != all.events || coalescing.Depth() != 0 ||
+		coalescing.Lag() != 0 {
+		t.Errorf("%d events arrived and %d were merged of %d; %d wait for %v", merged.events,
+			coalescing.Coalesced(), all.events, coalescing.Depth(), coalescing.Lag())
+	}
+	if !maps.Equal(all.objects, merged.objects) {
+		t.Errorf("the handler knows %v, want %v", describe(merged.objects), describe(all.objects))
+	}
+	for id, states := range merged.states {
+		rest := all.states[id]
+		for _, state := range states {
+			at := slices.Index(rest, state)
+			if at < 0 {
+				t.Fatalf("%s: %q is invented or late: got %q of %q", id, state, states, all.states[id])
+			}
+			rest = rest[at+1:]
+		}
+	}
+	for id := range merged.initial {
+		if !all.initial[id] {
+			t.Errorf("%s is not of the initial list", id)
+		}
+	}
+	if handle.HasSynced() != f.HasSynced() {
+		t.Errorf("synced: %v, the informer %v", handle.HasSynced(), f.HasSynced())
+	}
+}
+
+func (f *feed) stored(name string) *unstructured.Unstructured {
+	obj, _, _ := f.GetStore().GetByKey("ns/" + name)
+	u, _ := obj.(*unstructured.Unstructured)
+	return u
+}
+
+// TestStalledHandlerIsBounded: with a stalled handler and 5,000 updates a second for an hour of virtual time,
+// one update per key waits, and memory does not grow. The 18 million updates are notifications of two states
+// for each of 1,000 keys, so that the test takes seconds. With -short or -race it plays a minute. A second part
+// sends updates, additions and deletions through the store.
+func TestStalledHandlerIsBounded(t *testing.T) {
+	const keys, perSecond = 1000, 5000
+	seconds := 3600
+	if testing.Short() || underRace {
+		seconds = 60
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := newStalled(t, Options{Form: store.NewPacked(nil, nil)})
+		s.ctx = t.Context() // the feed's ends after a minute
+		var states [2][keys]Item
+		for k := range keys {
+			for v := range states {
+				states[v][k] = packedNamed(t, fmt.Sprint("o", k), strconv.Itoa(v+2), fmt.Sprint("uid-o", k))
+			}
+		}
+		send := func(second int) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			for n := range perSecond {
+				turn := second*perSecond + n
+				s.notifyLocked(updated(states[turn/keys%2][turn%keys], states[(turn/keys+1)%2][turn%keys], false))
+			}
+		}
+		send(0)
+		before := heap()
+		for second := range seconds {
+			send(second + 1)
+			time.Sleep(time.Second)
+		}
+		if depth, lag := s.handle.Depth(), s.handle.Lag(); depth != keys+1 ||
+			lag != time.Duration(seconds)*time.Second {
+			t.Errorf("%d events wait, the oldest for %v", depth, lag)
+		}
+		if grown := int(heap()) - int(before); grown > 100*keys {
+			t.Errorf("%d updates took %d bytes", seconds*perSecond, grown)
+		}
+		if got, want := s.handle.Coalesced(), int64((seconds+1)*perSecond-keys); got != want {
+			t.Errorf("%d events were merged, want %d", got, want)
+		}
+		// objects that are added and deleted leave nothing behind
+		for n := range 10 * keys {
+			s.put(object(fmt.Sprint("short", n), n), object("long", n))
+			s.delete(object(fmt.Sprint("short", n), n+1))
+		}
+		if depth := s.handle.Depth(); depth != keys+2 {
+			t.Errorf("%d events wait", depth)
+		}
+		if grown := int(heap()) - int(before); grown > 1000*keys {
+			t.Errorf("additions and deletions took %d bytes", grown)
+		}
+		if got := s.rest(); len(got) != keys+1 {
+			t.Errorf("%d events arrived", len(got))
+		}
+	})
+}
+
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// TestCoalescingIsTheDefaultForKeys: for handlers that take undecoded objects, unless they choose or the
+// informer selects objects.
+func TestCoalescingIsTheDefaultForKeys(t *testing.T) {
+	keys := undecodedFuncs{}
+	for _, tt := range []struct {
+		handler cache.ResourceEventHandler
+		selects bool
+		want    bool
+	}{
+		{keys, false, true}, {keys, true, false}, {cache.ResourceEventHandlerFuncs{}, false, false},
+		{coalescingHandler{keys, nil, false}, false, false},
+		{coalescingHandler{&eventLog{}, nil, true}, true, true},
+	} {
+		i := New(nil, Options{SelectsObjects: tt.selects})
+		handle, err := i.AddEventHandler(tt.handler)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := handle.(*Registration).coalescer != nil; got != tt.want {
+			t.Errorf("%T coalesces: %v", tt.handler, got)
+		}
+	}
+}
+
+// TestRemovedWhileCoalescing: the queue's length is the number of discarded events.
+func TestRemovedWhileCoalescing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStalled(t, Options{})
+		s.put(object("a", 2), object("b", 3), object("a", 4))
+		s.ok(s.RemoveEventHandler(s.handle))
+		s.put(object("a", 5))
+		close(s.turns)
+		synctest.Wait()
+		if depth := s.handle.Depth(); depth != 2 || len(s.log.take()) != 1 || s.handle.Lag() != 0 {
+			t.Errorf("%d events were discarded, want 2", depth)
+		}
+	})
+}

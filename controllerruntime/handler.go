@@ -21,6 +21,7 @@ func (f *form) handler(inner toolscache.ResourceEventHandler,
 		name = hasName.HandlerName()
 	}
 	reason, handles, onLeftShard := f.decodesBecause(inner), handledEventsOf(inner), onLeftShardOf(inner)
+	coalescing := coalescingOf(inner)
 	if record != nil {
 		inner, handles.delete = deletionRecorder{inner, record}, true
 	}
@@ -34,6 +35,9 @@ func (f *form) handler(inner toolscache.ResourceEventHandler,
 		}
 		inner = dynamicinformer.MetadataOnly(explained{h, reason})
 	}
+	if coalescing != nil {
+		inner = coalescing(inner)
+	}
 	inner = dynamicinformer.Named(name, inner)
 	if onLeftShard == nil {
 		return inner
@@ -41,18 +45,44 @@ func (f *form) handler(inner toolscache.ResourceEventHandler,
 	return dynamicinformer.WithLeftShard(inner, onLeftShard)
 }
 
-// onLeftShardOf returns the method that a handler has for objects that leave the shard, or nil. It unwraps
-// wrappers, as informers do.
+// onLeftShardOf returns the method that a handler has for objects that leave the shard, or nil.
 func onLeftShardOf(handler toolscache.ResourceEventHandler) func(object any) {
+	if d, ok := find[dynamicinformer.LeftShardHandler](handler); ok {
+		return d.OnLeftShard
+	}
+	return nil
+}
+
+// coalescingOf returns the wrapper that a handler has chosen, or the one that it needs: a handler that reads
+// more than keys receives every event. controller-runtime's consistency handler, for instance, waits for
+// deletions even of objects that were added just before. It returns nil for the default.
+func coalescingOf(h toolscache.ResourceEventHandler) func(
+	toolscache.ResourceEventHandler) toolscache.ResourceEventHandler {
+	chosen, ok := find[interface{ CoalescesEvents() bool }](h)
+	switch {
+	case ok && chosen.CoalescesEvents():
+		return dynamicinformer.Coalesce
+	case ok:
+		return dynamicinformer.EveryEvent
+	}
+	if _, takesUndecoded := h.(interface{ TakesUndecoded() }); takesUndecoded || needsOnlyKeys(h) {
+		return nil
+	}
+	return dynamicinformer.EveryEvent
+}
+
+// find returns a handler or the outermost of its wrappers that implements an interface. It unwraps wrappers,
+// as informers do.
+func find[T any](handler toolscache.ResourceEventHandler) (found T, ok bool) {
 	for {
-		if d, ok := handler.(dynamicinformer.LeftShardHandler); ok {
-			return d.OnLeftShard
+		if found, ok = handler.(T); ok {
+			return found, true
 		}
-		w, ok := handler.(interface {
+		w, wraps := handler.(interface {
 			Unwrap() toolscache.ResourceEventHandler
 		})
-		if !ok {
-			return nil
+		if !wraps {
+			return found, false
 		}
 		handler = w.Unwrap()
 	}

@@ -77,6 +77,19 @@ func sourceDecodesBecause(source reflect.Value) string {
 		queues.Addr().UnsafePointer()).Elem().Interface())
 }
 
+// needsOnlyKeys reports whether a handler belongs to a source that queues keys and has no predicates, such as
+// that of Builder.For.
+func needsOnlyKeys(h toolscache.ResourceEventHandler) bool {
+	v := reflect.ValueOf(h)
+	if v.Kind() != reflect.Pointer || v.IsNil() || fullName(v.Type()) != sourceHandler {
+		return false
+	}
+	predicates, ok := unexported[[]predicate.Predicate](v.Elem(), "predicates")
+	queues := v.Elem().FieldByName("handler")
+	return ok && len(predicates) == 0 && queues.IsValid() && queues.Kind() == reflect.Interface &&
+		!queues.IsNil() && queues.Elem().Type() == reflect.TypeFor[*handler.EnqueueRequestForObject]()
+}
+
 // unexported returns a field of an addressable struct if it has the type T.
 func unexported[T any](v reflect.Value, name string) (value T, ok bool) {
 	field := v.FieldByName(name)

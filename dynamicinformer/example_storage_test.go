@@ -131,3 +131,55 @@ func ExampleOptions_memoryBudget() {
 
 	// Output: true 0
 }
+
+// Bound the queue of a slow handler: the updates that wait arrive as one.
+func ExampleCoalesce() {
+	server := cluster()
+	defer server.Close()
+	ctx := context.Background()
+
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{Host: server.URL}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer factory.Shutdown(ctx)
+	informer, err := factory.ForResource(widgets)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	handler := cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) {
+			if key, err := cache.MetaNamespaceKeyFunc(obj); err == nil {
+				fmt.Println("added:", key)
+			}
+		},
+		UpdateFunc: func(oldObj, newObj any) {
+			// oldObj is the state of the last call, however many updates there were.
+		},
+	}
+	if _, err := informer.AddEventHandler(dynamicinformer.Coalesce(handler)); err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := factory.Start(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := factory.WaitForSync(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := informer.Flush(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("merged:", informer.Handlers()[0].Coalesced)
+
+	// Unordered output:
+	// added: web/a
+	// added: web/b
+	// merged: 0
+}

@@ -97,7 +97,8 @@ func (m metadataHandler) Unwrap() cache.ResourceEventHandler { return m.Resource
 //   - An addition and updates become an addition of the latest state. It keeps isInInitialList.
 //   - An addition and a deletion cancel each other out: the handler receives neither.
 //   - An update and a deletion become the deletion.
-//   - A deletion and an addition of the same object (same UID), which left the selection and came back, become
+//   - A deletion and an addition of the same object (same UID), which left the selection and came back,
+//     become
 //     an update. If the addition has another UID or belongs to an initial list, both arrive.
 //
 // The order of different objects is that of their first waiting events. HasSynced, Flush and resyncs work as

@@ -1,6 +1,7 @@
 package dynamicinformer
 
 import (
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -82,4 +83,47 @@ func TestNamedHandlersAreCalledAsTheyAre(t *testing.T) {
 	if u, ok := (<-got).(*unstructured.Unstructured); !ok {
 		t.Errorf("the handler got a %T", u)
 	}
+}
+
+// TestCoalesceAndEveryEvent: the outermost choice applies, in any order with other wrappers.
+func TestCoalesceAndEveryEvent(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		server.Create(t, widgets, widget("web", "a"))
+		f := newVirtualFactory(t, server, Options{})
+		i := mustInformer(t, f, widgets)
+		release := make(chan struct{})
+		slow := cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-release },
+			UpdateFunc: func(any, any) {}}
+		for _, handler := range []cache.ResourceEventHandler{
+			slow, Coalesce(slow), MetadataOnly(slow), Named("n", EveryEvent(MetadataOnly(slow))),
+			MetadataOnly(Named("n", EveryEvent(Coalesce(slow)))), Coalesce(EveryEvent(slow)),
+		} {
+			if _, err := i.AddEventHandler(handler); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if Coalesce(nil) != nil || EveryEvent(nil) != nil {
+			t.Error("there is a handler where there was none")
+		}
+		start(t, f)
+		synctest.Wait()
+		for n := range 4 {
+			o := widget("web", "a")
+			o.SetAnnotations(map[string]string{"n": strconv.Itoa(n)})
+			server.Update(t, widgets, o)
+		}
+		synctest.Wait()
+		var depths []int
+		var merged []int64
+		for _, h := range i.Handlers() {
+			depths, merged = append(depths, h.Depth), append(merged, h.Coalesced)
+		}
+		if diff := cmp.Diff([]int{5, 2, 2, 5, 5, 2}, depths); diff != "" {
+			t.Errorf("events that wait (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]int64{0, 3, 3, 0, 0, 3}, merged); diff != "" {
+			t.Errorf("events that were merged (-want +got):\n%s", diff)
+		}
+		close(release)
+	})
 }

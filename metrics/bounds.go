@@ -56,8 +56,8 @@ func mergeBeyond[T any](all []T, most int, name func(*T) *string, merge func(int
 	return merged
 }
 
-// boundedHandlers merges handlers with equal names: the sums of their depths and merged events, and the longest
-// lag.
+// boundedHandlers merges handlers with equal names: the sums of their depths and merged events, and the
+// longest lag.
 func boundedHandlers(all []status.Handler) []status.Handler {
 	return mergeBeyond(all, maxHandlers, func(h *status.Handler) *string { return &h.Name },
 		func(into, more *status.Handler) {

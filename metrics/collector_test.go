@@ -93,6 +93,7 @@ func TestCollector(t *testing.T) {
 		{"list_duration_seconds", of{"resource": "widgets"}, 1},
 		{"handler_queue_length", of{"handler": "worker"}, 0},
 		{"handler_lag_seconds", of{"handler": "worker"}, 0},
+		{"handler_coalesced_events_total", of{"handler": "worker"}, 0},
 		{"reads_total", of{"resource": "widgets"}, 20},
 	} {
 		expect(t, func() (float64, bool) { return value(got, want.name, want.labels) },

@@ -20,7 +20,7 @@ type sizeLimit struct {
 // sizeLimits are the current limits. A commit that raises one states the reason. A commit that makes a room
 // smaller by more than slack lines lowers the limit, so that the room cannot grow again unnoticed.
 var sizeLimits = []sizeLimit{
-	{"dynamicinformer", 5400},
+	{"dynamicinformer", 5460},
 	{"discovery", 4274},
 	{"indexers", 8710},
 	{"indexers/query", 5315},
@@ -29,11 +29,11 @@ var sizeLimits = []sizeLimit{
 	{"internal/requests", 3230},
 	{"internal/packed", 2790},
 	{"internal/store", 4260},
-	{"internal/informer", 6690},
+	{"internal/informer", 7125},
 	{"internal/follow", 1378},
 	{"internal/health", 1700},
 	{"internal/persist", 865},
-	{"internal/queue", 463},
+	{"internal/queue", 470},
 	{"internal/jsonpath", 3826},
 	{"internal/jsontext", 2120},
 	{"internal/manifest", 1759},
@@ -47,8 +47,8 @@ var sizeLimits = []sizeLimit{
 	{"readapi/testcluster", 1040},
 	{"web", 3788},
 	{"cmd", 18442},
-	{"controllerruntime", 4900},
-	{"metrics", 481},
+	{"controllerruntime", 5000},
+	{"metrics", 482},
 	{"server", 2895},
 	{"shard", 1576},
 	{"compat", 360},
@@ -67,7 +67,7 @@ const (
 	// maxTypes is the number of types that go doc dynamicinformer shows.
 	maxTypes = 30
 	// maxNames is the number of names that the public packages of the root module export, methods included.
-	maxNames = 897
+	maxNames = 899
 )
 
 // roomOf returns the index of the room that a file belongs to, or -1.

@@ -327,7 +327,8 @@ func BenchmarkQueue(b *testing.B) {
 			b.Run(fmt.Sprintf("coalesce=%v/burst=%d", coalesce, burst), func(b *testing.B) {
 				b.ReportAllocs()
 				i := New(nil, Options{})
-				handle, err := i.AddEventHandler(coalescingHandler{cache.ResourceEventHandlerFuncs{}, nil, coalesce})
+				handle, err := i.AddEventHandler(coalescingHandler{cache.ResourceEventHandlerFuncs{},
+					nil, coalesce})
 				if err != nil {
 					b.Fatal(err)
 				}

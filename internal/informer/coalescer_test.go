@@ -66,7 +66,7 @@ func newStalled(t *testing.T, options Options) *stalled {
 	return s
 }
 
-// finish ends the stall and returns the events after the first.
+// rest ends the stall and returns the events after the first.
 func (s *stalled) rest() []string {
 	close(s.turns)
 	s.flush()
@@ -145,7 +145,8 @@ func TestCoalesce(t *testing.T) {
 				}
 				got := s.rest()
 				if tt.inAnyOrder { // of names; they are before the version
-					slices.SortStableFunc(got, func(a, b string) int { return int(a[len(a)-2]) - int(b[len(b)-2]) })
+					slices.SortStableFunc(got,
+						func(a, b string) int { return int(a[len(a)-2]) - int(b[len(b)-2]) })
 				}
 				expect(t, "events", got, append([]string{}, tt.want...))
 				if n := s.handle.Coalesced(); n != tt.coalesced {
@@ -160,11 +161,10 @@ func TestCoalesce(t *testing.T) {
 type rebuilt struct {
 	t       *testing.T
 	objects map[string]*unstructured.Unstructured
-	// initial has the additions that belong to the initial list, by UID and version.
-	events int
+	events  int
 	// states are the states received, for each object in order.
 	states map[string][]string
-	// added has the objects whose additions had isInInitialList.
+	// initial has the objects whose additions had isInInitialList.
 	initial map[string]bool
 }
 
@@ -216,9 +216,10 @@ func newRebuilt(t *testing.T) *rebuilt {
 }
 
 // FuzzCoalesce plays a history of four names to a handler that coalesces, of which each byte is a step, and
-// compares it with a handler that gets every event: each update starts from the last state received, and additions and deletions alternate. In the end both
-// know the same. Of each object (name and UID) the received states are a subsequence of all states, and the
-// events that did not arrive were counted. When a mark is reached, all events before it have arrived.
+// compares it with a handler that gets every event: each update starts from the last state received, and
+// additions and deletions alternate. In the end both know the same. Of each object (name and UID) the
+// received states are a subsequence of all states, and the events that did not arrive were counted. When a
+// mark is reached, all events before it have arrived.
 func FuzzCoalesce(f *testing.F) {
 	for n := range uint64(200) {
 		r := rand.New(rand.NewPCG(n, 1))
@@ -308,7 +309,8 @@ func playCoalesced(t *testing.T, steps []byte) {
 				for name, u := range want {
 					have := merged.objects[name]
 					if deletions[name] == before[name] && (have == nil ||
-						have.GetUID() == u.GetUID() && older(have.GetResourceVersion(), u.GetResourceVersion())) {
+						have.GetUID() == u.GetUID() &&
+							older(have.GetResourceVersion(), u.GetResourceVersion())) {
 						t.Errorf("at the mark %s is known, not %s", describe(merged.objects), nameAndVersion(u))
 					}
 				}
@@ -371,8 +373,8 @@ func (f *feed) stored(name string) *unstructured.Unstructured {
 
 // TestStalledHandlerIsBounded: with a stalled handler and 5,000 updates a second for an hour of virtual time,
 // one update per key waits, and memory does not grow. The 18 million updates are notifications of two states
-// for each of 1,000 keys, so that the test takes seconds. With -short or -race it plays a minute. A second part
-// sends updates, additions and deletions through the store.
+// for each of 1,000 keys, so that the test takes seconds. With -short or -race it plays a minute. A second
+// part sends updates, additions and deletions through the store.
 func TestStalledHandlerIsBounded(t *testing.T) {
 	const keys, perSecond = 1000, 5000
 	seconds := 3600
@@ -393,7 +395,8 @@ func TestStalledHandlerIsBounded(t *testing.T) {
 			defer s.mu.Unlock()
 			for n := range perSecond {
 				turn := second*perSecond + n
-				s.notifyLocked(updated(states[turn/keys%2][turn%keys], states[(turn/keys+1)%2][turn%keys], false))
+				s.notifyLocked(updated(states[turn/keys%2][turn%keys], states[(turn/keys+1)%2][turn%keys],
+					false))
 			}
 		}
 		send(0)

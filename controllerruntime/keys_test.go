@@ -12,10 +12,10 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/typed"
 )
 
-// TestKeysAreThoseOfTheStockCache gets objects by every pair of a namespace and a name from both caches,
+// TestKeysEqualStockCache gets objects by every pair of a namespace and a name from both caches,
 // since users may supply either. The stock cache answers {"", "db/admin"} with the object of another
 // namespace; ours returns NotFound.
-func TestKeysAreThoseOfTheStockCache(t *testing.T) {
+func TestKeysEqualStockCache(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a"), configMap("db", "admin"), configMap("db", "a"))
 	server.Create(t, namespaces, object(namespaceKind, "", "web"), object(namespaceKind, "", "a"))

@@ -54,8 +54,8 @@ func listOptions() map[string]*client.ListOptions {
 	return all
 }
 
-// TestListsAreThoseOfTheStockCache: both caches return the same objects and errors for all list options.
-func TestListsAreThoseOfTheStockCache(t *testing.T) {
+// TestListsEqualStockCache: both caches return the same objects and errors for all list options.
+func TestListsEqualStockCache(t *testing.T) {
 	server := newServer(t)
 	for _, namespace := range []string{"web", "we", "db"} {
 		for at, name := range []string{"a", "ab", "ba", "bb", "none", "empty", "c"} {

@@ -14,8 +14,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// TestReadsAreThoseOfTheStockCache compares Get and List in each form with the stock cache.
-func TestReadsAreThoseOfTheStockCache(t *testing.T) {
+// TestReadsEqualStockCache compares Get and List in each form with the stock cache.
+func TestReadsEqualStockCache(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, labelled(configMap("web", "a", "key", "value"),
 		map[string]string{"color": "red"}), configMap("web", "b"), configMap("db", "a"))
@@ -72,8 +72,8 @@ func TestReadsAreThoseOfTheStockCache(t *testing.T) {
 	}
 }
 
-// TestCopiesAreTheCallersOwn: a caller's changes are visible to others only with UnsafeDisableDeepCopy.
-func TestCopiesAreTheCallersOwn(t *testing.T) {
+// TestCallersOwnCopies: a caller's changes are visible to others only with UnsafeDisableDeepCopy.
+func TestCallersOwnCopies(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, labelled(configMap("web", "a"), map[string]string{"color": "red"}))
 	c := newCache(t, server, cache.Options{}, Options{})

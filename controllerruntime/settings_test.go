@@ -51,9 +51,9 @@ func optionSets() map[string]cache.Options {
 	}
 }
 
-// TestSettingsAreThoseOfTheStockCache: both caches return the same objects and errors for all settings,
+// TestSettingsEqualStockCache: both caches return the same objects and errors for all settings,
 // forms and namespaces.
-func TestSettingsAreThoseOfTheStockCache(t *testing.T) {
+func TestSettingsEqualStockCache(t *testing.T) {
 	server := newServer(t)
 	for _, namespace := range []string{"web", "db", "other"} {
 		server.Create(t, namespaces, object(namespaceKind, "", namespace))

@@ -21,7 +21,7 @@ import (
 // heldAssigner assigns shards on demand.
 type heldAssigner struct {
 	shard.Assigner
-	begin, begun chan struct{}
+	begin, started chan struct{}
 }
 
 func (a *heldAssigner) Run(ctx context.Context, h shard.Handler) error {
@@ -29,30 +29,30 @@ func (a *heldAssigner) Run(ctx context.Context, h shard.Handler) error {
 	acquired := h.Acquired
 	h.Acquired = func(ownerships []*shard.Ownership) {
 		acquired(ownerships)
-		close(a.begun)
+		close(a.started)
 	}
 	return a.Assigner.Run(ctx, h)
 }
 
-// slowSelector blocks its users once it is armed.
+// slowSelector blocks its users once blocks is set.
 type slowSelector struct {
 	labels.Selector
-	armed           atomic.Bool
-	looked, release chan struct{}
-	once            sync.Once
+	blocks           atomic.Bool
+	entered, release chan struct{}
+	once             sync.Once
 }
 
 func (s *slowSelector) String() string {
-	if s.armed.Load() {
-		s.once.Do(func() { close(s.looked) })
+	if s.blocks.Load() {
+		s.once.Do(func() { close(s.entered) })
 		<-s.release
 	}
 	return s.Selector.String()
 }
 
-// TestShardAwaitsWhatIsBeingMade: a new shard waits for informers that have synced with fewer ranges, even
-// if the resource that uses them, in several namespaces, is still being created.
-func TestShardAwaitsWhatIsBeingMade(t *testing.T) {
+// TestShardAwaitsInformersBeingCreated: a new shard waits for informers that have synced with fewer ranges,
+// even if the resource that uses them, in several namespaces, is still being created.
+func TestShardAwaitsInformersBeingCreated(t *testing.T) {
 	const path = "/api/v1/namespaces/a/configmaps"
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("a", "x"))
@@ -65,7 +65,7 @@ func TestShardAwaitsWhatIsBeingMade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	slow := &slowSelector{Selector: labels.SelectorFromSet(labels.Set{"k": "v"}), looked: make(chan struct{}),
+	slow := &slowSelector{Selector: labels.SelectorFromSet(labels.Set{"k": "v"}), entered: make(chan struct{}),
 		release: make(chan struct{})}
 	c := newCache(t, server, cache.Options{ByObject: map[client.Object]cache.ByObject{
 		&corev1.ConfigMap{}: {Namespaces: map[string]cache.Config{"a": {}, "b": {LabelSelector: slow}}},
@@ -74,21 +74,21 @@ func TestShardAwaitsWhatIsBeingMade(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 2)
 	go func() { ended <- sharding.Start(ctx) }() // ended by cancel
-	slow.armed.Store(true)
+	slow.blocks.Store(true)
 	go func() { // ended by release
 		_, err := c.GetInformer(ctx, &corev1.ConfigMap{}, cache.BlockUntilSynced(false))
 		ended <- err
 	}()
-	<-slow.looked
+	<-slow.entered
 	first := c.Factory().Informers()[0]
 	if err := first.WaitForSync(t.Context()); err != nil { // with no ranges
 		t.Fatal(err)
 	}
 	server.AddFaults(unansweredRequests(path))
 	close(assigner.begin)
-	<-assigner.begun
+	<-assigner.started
 	server.AwaitRequest(t, path)
-	slow.armed.Store(false)
+	slow.blocks.Store(false)
 	close(slow.release)
 	if err := <-ended; err != nil {
 		t.Fatal(err)

@@ -373,7 +373,7 @@ func run(t *testing.T, s *Sharding) {
 			t.Error(err)
 		}
 	})
-	<-assigner.begun
+	<-assigner.started
 	for _, h := range s.mu.heldShards {
 		<-h.ready
 	}
@@ -426,8 +426,8 @@ func TestShardingOptions(t *testing.T) {
 	}
 }
 
-// TestDeletionMemory: deletions that are not reconciled are forgotten eventually.
-func TestDeletionMemory(t *testing.T) {
+// TestDeletionRetention: deletions that are not reconciled are forgotten eventually.
+func TestDeletionRetention(t *testing.T) {
 	d := &recentDeletions{}
 	key := types.NamespacedName{Name: "a"}
 	d.add(key, "1")

@@ -302,8 +302,8 @@ func TestReadingGoesOn(t *testing.T) {
 	}
 }
 
-// TestDeparted: handlers of all forms receive the objects that leave the shard, in their form.
-func TestDeparted(t *testing.T) {
+// TestLeftShardHandlers: handlers of all forms receive the objects that leave the shard, in their form.
+func TestLeftShardHandlers(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a"))
 	part := dynamicinformer.NewShard(sharding.ByUID, sharding.Range{})

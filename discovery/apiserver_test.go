@@ -59,8 +59,8 @@ func (s *apiServer) set(change func(groups *[]group, fail map[string]int)) {
 	change(&s.mu.groups, s.mu.fail)
 }
 
-// took returns the requests since the last call, sorted, as "path status".
-func (s *apiServer) took() []string {
+// takeRequests returns the requests since the last call, sorted, as "path status".
+func (s *apiServer) takeRequests() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := s.mu.requests

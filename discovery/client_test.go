@@ -30,14 +30,14 @@ func TestRequestsOfAName(t *testing.T) {
 			server := newAPIServer(t, sampleGroups()...)
 			client := server.client(t, Options{})
 			_, _ = client.Resolve(t.Context(), tt.name)
-			if diff := cmp.Diff(tt.want, server.took(), cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(tt.want, server.takeRequests(), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("cold (-want +got):\n%s", diff)
 			}
 			if len(tt.want) == 0 || reason == "a miss, found out at once" {
 				return
 			}
 			_, _ = client.Resolve(t.Context(), tt.name)
-			if got := server.took(); len(got) != 0 {
+			if got := server.takeRequests(); len(got) != 0 {
 				t.Errorf("warm: requests %v", got)
 			}
 		})
@@ -50,7 +50,7 @@ func TestMissRefreshesOnce(t *testing.T) {
 	if _, err := client.Catalog(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	server.took()
+	server.takeRequests()
 	added := group{Name: "new.example.com", Versions: []version{{Name: "v1", Resources: []resource{
 		{Name: "widgets", Kind: "Widget", Verbs: readWrite},
 	}}}}
@@ -63,7 +63,7 @@ func TestMissRefreshesOnce(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	// The server answers that the core document is not modified.
-	if diff := cmp.Diff([]string{"/api 304", "/apis 200"}, server.took()); diff != "" {
+	if diff := cmp.Diff([]string{"/api 304", "/apis 200"}, server.takeRequests()); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 }

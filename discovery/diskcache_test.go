@@ -34,7 +34,7 @@ func TestDiskCache(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server.took()
+	server.takeRequests()
 	got, err := server.client(t, Options{CacheDir: dir}).Catalog(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func TestDiskCache(t *testing.T) {
 	if diff := cmp.Diff(want.Resources(), got.Resources()); diff != "" {
 		t.Errorf("from disk (-want +got):\n%s", diff)
 	}
-	if took := server.took(); len(took) != 0 {
+	if took := server.takeRequests(); len(took) != 0 {
 		t.Errorf("a warm disk cache cost %v", took)
 	}
 	// After the TTL, the ETag on disk is still valid.
@@ -50,7 +50,7 @@ func TestDiskCache(t *testing.T) {
 		Options{CacheDir: dir, TTL: time.Nanosecond}).Catalog(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"/api 304", "/apis 304"}, server.took()); diff != "" {
+	if diff := cmp.Diff([]string{"/api 304", "/apis 304"}, server.takeRequests()); diff != "" {
 		t.Errorf("expired (-want +got):\n%s", diff)
 	}
 }
@@ -91,7 +91,7 @@ func TestBadDiskCache(t *testing.T) {
 			if _, err := server.client(t, Options{CacheDir: dir}).Catalog(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			server.took()
+			server.takeRequests()
 			for _, file := range cacheFiles(t, dir) {
 				bad := strings.ReplaceAll(text, "SERVER", server.URL+"/")
 				if err := os.WriteFile(file, []byte(bad), 0o600); err != nil {
@@ -102,7 +102,7 @@ func TestBadDiskCache(t *testing.T) {
 				"certificates"); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff([]string{"/api 200", "/apis 200"}, server.took()); diff != "" {
+			if diff := cmp.Diff([]string{"/api 200", "/apis 200"}, server.takeRequests()); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)
 			}
 			// The file was replaced by a valid one.
@@ -110,7 +110,7 @@ func TestBadDiskCache(t *testing.T) {
 				"certificates"); err != nil {
 				t.Fatal(err)
 			}
-			if took := server.took(); len(took) != 0 {
+			if took := server.takeRequests(); len(took) != 0 {
 				t.Errorf("after repair: %v", took)
 			}
 		})

@@ -7,7 +7,7 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 )
 
-func TestReadingFits(t *testing.T) {
+func TestInterpretationMatches(t *testing.T) {
 	names, versions := []string{"widgets", "widget", "Widget", "wd"}, []string{"v2", "v1"}
 	for text, want := range map[string]bool{
 		"widgets": true, "Widget": true, "wd": true, "gadgets": false, "widgets.example.com": true,

@@ -13,17 +13,17 @@ import (
 
 // recorder is a fetch of fixed duration that records its start.
 type recorder struct {
-	mu     sync.Mutex
-	starts []time.Time
-	takes  time.Duration
-	err    error
+	mu        sync.Mutex
+	starts    []time.Time
+	fetchTime time.Duration
+	err       error
 }
 
 func (r *recorder) fetch(ctx context.Context, _ *content) (*content, error) {
 	r.mu.Lock()
 	r.starts = append(r.starts, time.Now())
 	r.mu.Unlock()
-	if err := sleep(ctx, r.takes); err != nil {
+	if err := sleep(ctx, r.fetchTime); err != nil {
 		return nil, err
 	}
 	return &content{}, r.err
@@ -33,7 +33,7 @@ func (r *recorder) fetch(ctx context.Context, _ *content) (*content, error) {
 // call, with at most one round a second.
 func TestBurstOfMisses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &recorder{takes: 100 * time.Millisecond}
+		r := &recorder{fetchTime: 100 * time.Millisecond}
 		s := &source{interval: time.Second, fetch: r.fetch}
 		var wg sync.WaitGroup
 		for range 1000 {
@@ -76,7 +76,7 @@ func TestFailedRounds(t *testing.T) {
 
 func TestLastWaiterCancelsTheRound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &recorder{takes: time.Hour}
+		r := &recorder{fetchTime: time.Hour}
 		s := &source{interval: time.Second, fetch: r.fetch}
 		first, cancelFirst := context.WithCancel(t.Context())
 		second, cancelSecond := context.WithCancel(t.Context())
@@ -101,7 +101,7 @@ func TestLastWaiterCancelsTheRound(t *testing.T) {
 		<-results
 		synctest.Wait()
 		if s.mu.inProgress != nil {
-			t.Error("the round goes on for nobody")
+			t.Error("the round continues without callers")
 		}
 	})
 }

@@ -170,7 +170,7 @@ func TestState(t *testing.T) {
 			{take(catalogAt(3*second, core, oneGroup("example.com", "ws"))),
 				[]string{"Added ws.example.com"}},
 		},
-		"somebody else takes a deleted CRD's place at once": {
+		"an aggregated API replaces a deleted CRD immediately": {
 			{list(w("1")), []string{"Added ws.example.com 1"}},
 			{take(catalogAt(0, core)), []string{"Added pods"}},
 			{drop(w("1")), []string{"Removed ws.example.com 1"}},
@@ -275,7 +275,7 @@ func TestStateAgainstModel(t *testing.T) {
 		now := epoch
 		for range 100 {
 			now = now.Add(time.Duration(random.IntN(20)) * time.Second)
-			for _, e := range randomNews(random, &s, now) {
+			for _, e := range randomChange(random, &s, now) {
 				if e.Action == FailuresChanged {
 					continue
 				}
@@ -302,7 +302,7 @@ func TestStateAgainstModel(t *testing.T) {
 	}
 }
 
-func randomNews(random *rand.Rand, s *state, now time.Time) []Event {
+func randomChange(random *rand.Rand, s *state, now time.Time) []Event {
 	pick := func() *crd.Definition {
 		return definition(fmt.Sprintf("r%02d", random.IntN(8)), fmt.Sprint(random.IntN(3)),
 			func(d *crd.Definition) {

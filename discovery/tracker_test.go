@@ -50,7 +50,7 @@ func TestTrackerFollowsCRDs(t *testing.T) {
 		!slices.Contains(got, "Added pods") {
 		t.Errorf("before sync: %v", got)
 	}
-	server.discovery.took()
+	server.discovery.takeRequests()
 
 	server.put(crdPath, crdObjectOf(workspaceCRD("1",
 		func(d *crd.Definition) { d.Versions = append(d.Versions, crd.Version{Name: "v2", Served: true}) })))
@@ -76,7 +76,7 @@ func TestTrackerFollowsCRDs(t *testing.T) {
 	server.remove(crdPath, "ws.example.com")
 	early.until("Removed ws.example.com 2")
 	late.until("Removed ws.example.com 2")
-	if took := server.discovery.took(); len(took) != 0 {
+	if took := server.discovery.takeRequests(); len(took) != 0 {
 		t.Errorf("CRD events cost discovery requests: %v", took)
 	}
 	if s := tracker.Status(); s.Mode != Watching || !s.Synced || s.Types != tracker.Snapshot().Len() {
@@ -135,11 +135,11 @@ func TestTrackerFollowsAPIServices(t *testing.T) {
 	l := listen(t, tracker)
 	l.until(syncedText)
 	// The server's own APIServices for CRDs and built-in types cause no discovery.
-	server.discovery.took()
+	server.discovery.takeRequests()
 	server.put(apiServicePath, apiServiceObject("v1.example.com", "1", false))
 	server.put(crdPath, crdObjectOf(workspaceCRD("1")))
 	l.until("Added ws.example.com 1")
-	if took := server.discovery.took(); len(took) != 0 {
+	if took := server.discovery.takeRequests(); len(took) != 0 {
 		t.Errorf("a local APIService cost %v", took)
 	}
 
@@ -173,9 +173,9 @@ func TestTrackerRetriesDiscovery(t *testing.T) {
 					*groups = append(*groups, *late)
 				})
 			}
-			server.discovery.took()
+			server.discovery.takeRequests()
 			server.put(apiServicePath, apiServiceObject("v1.agg.io", "1", true))
-			for len(server.discovery.took()) == 0 {
+			for len(server.discovery.takeRequests()) == 0 {
 				runtime.Gosched()
 			}
 			server.discovery.set(func(groups *[]group, _ map[string]int) {

@@ -9,8 +9,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// Several parts of a program follow a type for as long as each needs it. They share one watch; it ends when
-// the last of them has released it.
+// Several parts of a program follow a type, each for as long as it needs the type. They share one watch,
+// which ends with the last release.
 func ExampleFactory_Acquire() {
 	server := cluster()
 	defer server.Close()
@@ -18,7 +18,7 @@ func ExampleFactory_Acquire() {
 
 	factory, err := dynamicinformer.New(dynamicinformer.Options{
 		Config: &rest.Config{Host: server.URL},
-		Linger: -1, // do not wait for somebody to come back
+		Linger: -1, // stop immediately after the last release
 	})
 	if err != nil {
 		fmt.Println(err)

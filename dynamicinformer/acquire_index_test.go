@@ -10,7 +10,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestAcquireTogether: several who want the same new index of an informer that exists all get it, complete.
+// TestAcquireTogether: concurrent calls that add the same index to an existing informer all get the complete
+// index.
 func TestAcquireTogether(t *testing.T) {
 	for name, options := range map[string]func(gate func()) ResourceOptions{
 		"indexers": func(gate func()) ResourceOptions {
@@ -55,7 +56,7 @@ func TestAcquireTogether(t *testing.T) {
 	}
 }
 
-// gatedIndex is an IndexSet of one index that waits before it gives its value, its name.
+// gatedIndex is an IndexSet of one index that waits for gate before it returns its value, its name.
 type gatedIndex struct {
 	indexNames
 	gate func()
@@ -66,9 +67,8 @@ func (g gatedIndex) KeysJSON(json []byte, keys [][]string) [][]string {
 	return g.indexNames.KeysJSON(json, keys)
 }
 
-// TestReleaseTakesIndexesAlong: also where nobody else holds the informer, which lingers and is then
-// another's.
-func TestReleaseTakesIndexesAlong(t *testing.T) {
+// TestReleaseRemovesIndexes: a release removes the indexes of the handle, also from a lingering informer.
+func TestReleaseRemovesIndexes(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{})
 		start(t, f)

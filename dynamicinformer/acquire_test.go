@@ -88,8 +88,8 @@ func TestAcquireAndRelease(t *testing.T) {
 	})
 }
 
-// TestLingerIsCountedAnew: a release after another acquisition does not inherit the earlier one's time.
-func TestLingerIsCountedAnew(t *testing.T) {
+// TestLingerRestarts: each release starts a new linger period.
+func TestLingerRestarts(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{Linger: 10 * time.Second})
 		start(t, f)
@@ -105,9 +105,9 @@ func TestLingerIsCountedAnew(t *testing.T) {
 	})
 }
 
-// TestAcquireWhatIsEnding: after the context of one Start, that of the next counts, also while the informers
-// of the first have not ended yet.
-func TestAcquireWhatIsEnding(t *testing.T) {
+// TestAcquireWhileInformerEnds: after a second Start, Acquire uses its context, even while informers of the
+// first Start are ending.
+func TestAcquireWhileInformerEnds(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
 		busy := make(chan struct{})
@@ -146,7 +146,7 @@ func TestReleaseAtOnce(t *testing.T) {
 		expectState(t, "what was never started", idle.Informer(), status.Stopped)
 		start(t, f)
 
-		// Who waits is told.
+		// Waiters are notified.
 		h := acquire(t, f, gadgets)
 		waited := make(chan error, 2)
 		go func() { // ended by the release
@@ -203,7 +203,8 @@ func TestForResourceHolds(t *testing.T) {
 	})
 }
 
-// TestAcquireAfterStartEnded: an informer that is acquired then waits for the next Start.
+// TestAcquireAfterStartEnded: an informer that is acquired after the context of Start ended waits for the
+// next Start.
 func TestAcquireAfterStartEnded(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{})
@@ -225,8 +226,8 @@ func TestAcquireAfterStartEnded(t *testing.T) {
 	})
 }
 
-// TestAcquireWhatDoesNotExist succeeds as pending, and goes on when the type comes.
-func TestAcquireWhatDoesNotExist(t *testing.T) {
+// TestAcquireUnknownType: the informer of a missing type is pending, and syncs when the type is created.
+func TestAcquireUnknownType(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		types := &scriptedSource{}
 		f := newVirtualFactory(t, server, Options{Types: types})
@@ -276,8 +277,8 @@ func TestViews(t *testing.T) {
 	})
 }
 
-// TestEveryFieldIsPartOfTheView, except the fields that informers can share.
-func TestEveryFieldIsPartOfTheView(t *testing.T) {
+// TestEveryOptionIsPartOfTheKey: all options are part of the key, except the ones that informers can share.
+func TestEveryOptionIsPartOfTheKey(t *testing.T) {
 	shared := map[string]bool{"Resync": true, "PageSize": true, "MinWatchTimeout": true,
 		"WatchBookmarks": true, "Required": true, "Indexers": true,
 		"Indexes": true, "Persist": true}
@@ -295,7 +296,7 @@ func TestEveryFieldIsPartOfTheView(t *testing.T) {
 	}
 }
 
-// TestClosuresDiffer: the same code with other variables is another func.
+// TestClosuresDiffer: closures of the same code with different variables are different functions.
 func TestClosuresDiffer(t *testing.T) {
 	adding := func(label string) cache.TransformFunc {
 		return func(obj any) (any, error) { return label, nil }
@@ -314,7 +315,7 @@ func TestClosuresDiffer(t *testing.T) {
 	}
 }
 
-// TestAcquireAddsIndexers: an informer that is there already gets the indexes that are new to it.
+// TestAcquireAddsIndexers: Acquire adds missing indexes to an existing informer.
 func TestAcquireAddsIndexers(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
@@ -374,8 +375,8 @@ func TestAcquireFails(t *testing.T) {
 	}
 }
 
-// TestShutdownWaitsForWhatIsLeaving: a released informer whose handler has not returned is named.
-func TestShutdownWaitsForWhatIsLeaving(t *testing.T) {
+// TestShutdownWaitsForEndingInformers: Shutdown names a released informer whose handler has not returned.
+func TestShutdownWaitsForEndingInformers(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
 		f := newVirtualFactory(t, server, Options{Linger: -1})
@@ -399,7 +400,7 @@ func TestShutdownWaitsForWhatIsLeaving(t *testing.T) {
 	})
 }
 
-// TestAcquireReleaseChurn: a thousand cycles leave neither goroutines nor memory.
+// TestAcquireReleaseChurn: a thousand cycles leave neither goroutines nor memory behind.
 func TestAcquireReleaseChurn(t *testing.T) {
 	const cycles, warmUp = 1000, 200
 	virtual(t, func(t *testing.T, server *apitest.Server) {

@@ -15,7 +15,7 @@ import (
 
 var adaptive = Storage{Mode: StorageAdaptive, Compression: s2.New(s2.Options{})}
 
-// manyWidgets are enough for a compressor to learn from.
+// manyWidgets creates enough objects to train a compressor.
 func manyWidgets(t testing.TB, server *apitest.Server) (count int) {
 	t.Helper()
 	const widgetsToLearnFrom = 250
@@ -27,8 +27,7 @@ func manyWidgets(t testing.TB, server *apitest.Server) (count int) {
 	return widgetsToLearnFrom
 }
 
-// TestAdaptiveStorage compresses a cache that is read, watched and indexed meanwhile: nobody sees a
-// difference but in the figures.
+// TestAdaptiveStorage compresses a cache while it is read, watched and indexed. Only the statistics change.
 func TestAdaptiveStorage(t *testing.T) {
 	server := newServer(t)
 	count := manyWidgets(t, server)
@@ -37,7 +36,7 @@ func TestAdaptiveStorage(t *testing.T) {
 	registration, err := i.AddEventHandler(seen)
 	must(t, err)
 	if !cache.WaitForCacheSync(longContext(t).Done(), registration.HasSynced) || len(seen.take()) != count {
-		t.Fatal("the handler was not told of all")
+		t.Fatal("the handler did not receive all objects")
 	}
 	held, err := i.Lister().ByNamespace("web").Get("w7")
 	must(t, err)
@@ -63,14 +62,15 @@ func TestAdaptiveStorage(t *testing.T) {
 		}
 	}
 	if lines := seen.take(); len(lines) != 0 {
-		t.Errorf("a handler was told of it: %v", lines)
+		t.Errorf("a handler received it: %v", lines)
 	}
 	if m := i.core.Events(); m.Updates != 0 {
 		t.Errorf("%d updates were counted", m.Updates)
 	}
 }
 
-// TestMemoryBudget follows a type in two views, of which one can be compressed: it is, and the rest is told.
+// TestMemoryBudget follows a type with two sets of options. Only one cache can be compressed, and the
+// statistics report the rest.
 func TestMemoryBudget(t *testing.T) {
 	server := newServer(t)
 	count := manyWidgets(t, server)

@@ -29,7 +29,7 @@ const gadget = `{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"mana
 
 var gadgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"}
 
-// answer is what a server says to a get, list or watch.
+// answer is a server's response to a get, list or watch.
 type answer struct {
 	code        int
 	contentType string
@@ -39,7 +39,7 @@ type answer struct {
 func answers() map[string]answer {
 	const jsonType = "application/json"
 	const expired = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old","reason":"Expired","code":410}`
-	// Larger than any buffer that is kept, and no larger: the race detector makes bytes expensive.
+	// Larger than any retained buffer, but not more: the race detector makes bytes expensive.
 	large := strings.Replace(gadget, `"size":1`, `"size":"`+strings.Repeat("x", 5<<18)+`"`, 1)
 	event := func(kind, object string) string { return `{"type":"` + kind + `","object":` + object + "}\n" }
 	return map[string]answer{
@@ -85,7 +85,7 @@ func (a answer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(out, a.body)
 }
 
-// requestAll makes every kind of request and returns all that came of it.
+// requestAll makes every kind of request and returns all results.
 func requestAll(t *testing.T, client dynamic.Interface) []any {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
@@ -106,7 +106,7 @@ func requestAll(t *testing.T, client dynamic.Interface) []any {
 	if err == nil {
 		defer w.Stop()
 		for event := range w.ResultChan() {
-			// The words for broken syntax differ; that it is an error does not.
+			// The texts of syntax errors differ, but both results are errors.
 			if status, ok := event.Object.(*metav1.Status); ok &&
 				status.Reason == metav1.StatusReasonInternalError {
 				status.Message, status.Details = "", nil
@@ -155,8 +155,8 @@ func TestNewClientErrors(t *testing.T) {
 	}
 }
 
-// TestNewClientLeavesTheConfig checks that the caller's config stays as it is, and that the HTTP client is
-// used.
+// TestNewClientLeavesTheConfig checks that NewClient does not change the caller's config, and uses the HTTP
+// client.
 func TestNewClientLeavesTheConfig(t *testing.T) {
 	server := httptest.NewServer(answers()["object"])
 	defer server.Close()
@@ -183,8 +183,8 @@ type roundTripFunc func(*http.Request) (*http.Response, error)
 
 func (f roundTripFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestFactoryUsesTheClient fills a cache from a live server, by list and watch, and compares it with what the
-// stock client lists.
+// TestFactoryUsesTheClient fills a cache from a live server, by list and watch, and compares it with a list
+// of the stock client.
 func TestFactoryUsesTheClient(t *testing.T) {
 	server := apitest.New(t, apitest.ConfigMaps)
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)

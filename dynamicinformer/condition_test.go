@@ -8,13 +8,13 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 )
 
-// failingSource is a source of types that cannot tell any.
+// failingSource is a source of types that always fails.
 type failingSource struct{ err error }
 
 func (failingSource) Subscribe(typesource.Listener) (stop func()) { return func() {} }
 func (t failingSource) Err() error                                { return t.err }
 
-// TestConditionsExplainTheSource: why the types are not known is part of the message.
+// TestConditionsExplainTheSource: the condition's message contains the error of the source of types.
 func TestConditionsExplainTheSource(t *testing.T) {
 	want := "waiting to learn which types the server has"
 	for _, tt := range []struct {

@@ -21,8 +21,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestContractNamesRealTests fails when the contract on Informer refers to a test that does not exist, here
-// or where the cache and the delivery of events are made, and when a sentence of it has none.
+// TestContractNamesRealTests fails if the contract of Informer names a test that does not exist in this
+// package or in internal/informer, or has a sentence without a test.
 func TestContractNamesRealTests(t *testing.T) {
 	tests, contract := map[string]bool{}, ""
 	for _, dir := range []string{".", "../internal/informer", "../internal/store"} {
@@ -73,7 +73,7 @@ func TestContractNamesRealTests(t *testing.T) {
 	}
 }
 
-// TestObjectsAreShared: readers and handlers get one and the same object.
+// TestObjectsAreShared: readers and handlers get the same object.
 func TestObjectsAreShared(t *testing.T) {
 	for _, mode := range []StorageMode{StoragePacked, StorageObject} {
 		t.Run(mode.String(), func(t *testing.T) {
@@ -81,12 +81,12 @@ func TestObjectsAreShared(t *testing.T) {
 			server.Create(t, widgets, widget("web", "a"))
 			i := synced(t, newFactory(t, server,
 				Options{Defaults: ResourceOptions{Storage: Storage{Mode: mode}}}))
-			told := make(chan any, 1)
+			delivered := make(chan any, 1)
 			if _, err := i.AddEventHandler(
-				cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) { told <- obj }}); err != nil {
+				cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) { delivered <- obj }}); err != nil {
 				t.Fatal(err)
 			}
-			handled := <-told // held from here on
+			handled := <-delivered // held from here on
 			for range 2 {
 				read, err := i.Lister().ByNamespace("web").Get("a")
 				if err != nil {
@@ -135,7 +135,7 @@ func TestRelistSkipsStates(t *testing.T) {
 	})
 }
 
-// TestHandlerCannotAwaitShutdown: it would wait for its own return.
+// TestHandlerCannotAwaitShutdown: a handler that calls Shutdown would wait for its own return.
 func TestHandlerCannotAwaitShutdown(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
@@ -159,7 +159,7 @@ func TestHandlerCannotAwaitShutdown(t *testing.T) {
 	})
 }
 
-// TestHandlerCannotAwaitItself: the first list has not been handled before the handler returns.
+// TestHandlerCannotAwaitItself: a handler's registration does not sync before its first calls have returned.
 func TestHandlerCannotAwaitItself(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))

@@ -19,7 +19,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// startFor starts a factory with a context of its own.
+// startFor starts a factory with its own context.
 func startFor(t *testing.T, f *Factory) context.CancelFunc {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -30,8 +30,8 @@ func startFor(t *testing.T, f *Factory) context.CancelFunc {
 	return cancel
 }
 
-// TestStartAgain: after the context of one Start, the next one refuses to leave out what somebody holds, and
-// whoever asks again gets an informer that runs, the same one by every way.
+// TestStartAgain: after the context of a Start has ended, the next Start returns an error if callers hold
+// informers. A new request returns a running informer, the same for all functions.
 func TestStartAgain(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{})
@@ -56,21 +56,21 @@ func TestStartAgain(t *testing.T) {
 	})
 }
 
-// TestSubscriptionRevives: the end of the context of Start is told, and the next Start goes on with
-// everything.
-func TestSubscriptionRevives(t *testing.T) {
+// TestSubscriptionRenewsStoppedInformer: a subscriber is notified when the context of Start ends, and
+// receives everything again after the next Start.
+func TestSubscriptionRenewsStoppedInformer(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
 		f := newVirtualFactory(t, server, Options{})
-		var told []string
+		var events []string
 		s, err := f.Subscribe(Selection{Group: "example.com", Version: "v1", Resource: "widgets"}, Subscriber{
-			OnStarted: func(status.Incarnation) { told = append(told, "started") },
-			OnSynced:  func(status.Incarnation) { told = append(told, "synced") },
+			OnStarted: func(status.Incarnation) { events = append(events, "started") },
+			OnSynced:  func(status.Incarnation) { events = append(events, "synced") },
 			OnGone: func(_ status.Incarnation, reason status.Reason) {
-				told = append(told,
+				events = append(events,
 					"gone "+string(reason))
 			},
-			OnError: func(_ schema.GroupVersionResource, err error) { told = append(told, err.Error()) },
+			OnError: func(_ schema.GroupVersionResource, err error) { events = append(events, err.Error()) },
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -78,43 +78,43 @@ func TestSubscriptionRevives(t *testing.T) {
 		cancel := startFor(t, f)
 		synctest.Wait()
 		cancel()
-		cancel = startFor(t, f) // whether or not the end has been told
+		cancel = startFor(t, f) // whether or not the subscriber was notified of the end
 		synctest.Wait()
 		if diff := cmp.Diff([]string{"started", "synced", "gone Stopped", "started", "synced"},
-			told); diff != "" {
-			t.Errorf("the subscriber was told (-want +got):\n%s", diff)
+			events); diff != "" {
+			t.Errorf("the subscriber received (-want +got):\n%s", diff)
 		}
 		if types := s.Types(); len(types) != 1 || types[0].Status.State != status.Synced {
 			t.Errorf("it follows %+v", types)
 		}
-		told = nil
+		events = nil
 		cancel()
 		if err := f.Shutdown(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if slices.ContainsFunc(told, func(event string) bool { return event != "gone Stopped" }) {
-			t.Errorf("at the end, the subscriber was told %q", told)
+		if slices.ContainsFunc(events, func(event string) bool { return event != "gone Stopped" }) {
+			t.Errorf("at the end, the subscriber received %q", events)
 		}
 	})
 }
 
-// askedIndex is an IndexSet that calls asked whenever it is asked for its names.
-type askedIndex struct {
+// callbackIndex is an IndexSet that calls asked in Names.
+type callbackIndex struct {
 	indexNames
 	asked func()
 }
 
-func (x askedIndex) Names() []string {
+func (x callbackIndex) Names() []string {
 	x.asked()
 	return x.indexNames.Names()
 }
 
-// TestMakingAnInformerHoldsNoLock: user code that runs while an informer is made may call the factory.
+// TestMakingAnInformerHoldsNoLock: user code that runs while an informer is created can call the factory.
 func TestMakingAnInformerHoldsNoLock(t *testing.T) {
 	calls := 0
 	var f *Factory
-	f = newFactory(t, newServer(t), Options{Defaults: ResourceOptions{Indexes: askedIndex{"x", func() {
-		if f != nil { // it is asked while the factory is made, too
+	f = newFactory(t, newServer(t), Options{Defaults: ResourceOptions{Indexes: callbackIndex{"x", func() {
+		if f != nil { // Names is also called while the factory is created
 			calls++
 			f.Status()
 		}
@@ -124,13 +124,13 @@ func TestMakingAnInformerHoldsNoLock(t *testing.T) {
 	}
 }
 
-// newEndingInformer returns a factory with an informer that has one index, and ends with the context of its
-// Start as soon as somebody else has claimed it and is about to go on with it.
+// newEndingInformer returns a factory with an informer of one index. The informer stops with the context of
+// its Start when another caller has claimed it and continues.
 func newEndingInformer(t *testing.T, server *apitest.Server, index string) (*Factory, *Handle) {
 	t.Helper()
 	asked := func() {}
 	f := newVirtualFactory(t, server,
-		Options{Defaults: ResourceOptions{Indexes: askedIndex{"x", func() { asked() }}}})
+		Options{Defaults: ResourceOptions{Indexes: callbackIndex{"x", func() { asked() }}}})
 	held := acquire(t, f, widgets, ResourceOptions{Indexes: indexNames(index)})
 	cancel := startFor(t, f)
 	expectState(t, "started", held.Informer(), status.Synced)
@@ -146,7 +146,7 @@ func newEndingInformer(t *testing.T, server *apitest.Server, index string) (*Fac
 	return f, held
 }
 
-// TestEndWhileAsking: whoever asks for an informer that ends meanwhile gets another one.
+// TestEndWhileAsking: a caller whose informer stops during the request gets another one.
 func TestEndWhileAsking(t *testing.T) {
 	for name, ask := range map[string]func(*Factory) (*Informer, error){
 		"ForResource": func(f *Factory) (*Informer, error) { return f.ForResource(widgets) },
@@ -167,7 +167,7 @@ func TestEndWhileAsking(t *testing.T) {
 			expectState(t, name+": what was there", held.Informer(), status.Stopped)
 			held.Release()
 			startFor(t, f)
-			expectState(t, name+": what is given", i, status.Synced)
+			expectState(t, name+": the returned informer", i, status.Synced)
 			if i.GetIndexer().GetIndexers()["x"] == nil {
 				t.Errorf("%s: it lacks the index", name)
 			}
@@ -175,20 +175,20 @@ func TestEndWhileAsking(t *testing.T) {
 	}
 }
 
-// TestEndWhileSubscribing: an informer that ends before its indexes or its handler are added is replaced by
+// TestEndWhileSubscribing: an informer that stops before its indexes or handler are added is replaced by
 // another one.
 func TestEndWhileSubscribing(t *testing.T) {
-	for _, index := range []string{"other", "x"} { // the index that is asked for is missing, or there
+	for _, index := range []string{"other", "x"} { // the requested index is missing, or exists
 		virtual(t, func(t *testing.T, server *apitest.Server) {
 			f, held := newEndingInformer(t, server, index)
-			var told []string
+			var events []string
 			_, err := f.Subscribe(Selection{Group: "example.com", Version: "v1", Resource: "widgets"},
 				Subscriber{
-					OnStarted: func(status.Incarnation) { told = append(told, "started") },
-					OnSynced:  func(status.Incarnation) { told = append(told, "synced") },
+					OnStarted: func(status.Incarnation) { events = append(events, "started") },
+					OnSynced:  func(status.Incarnation) { events = append(events, "synced") },
 					OnError: func(_ schema.GroupVersionResource,
 						err error) {
-						told = append(told, err.Error())
+						events = append(events, err.Error())
 					},
 				})
 			if err != nil {
@@ -198,15 +198,15 @@ func TestEndWhileSubscribing(t *testing.T) {
 			held.Release()
 			startFor(t, f)
 			synctest.Wait()
-			if diff := cmp.Diff([]string{"started", "synced"}, told); diff != "" {
-				t.Errorf("with the index %s, the subscriber was told (-want +got):\n%s", index, diff)
+			if diff := cmp.Diff([]string{"started", "synced"}, events); diff != "" {
+				t.Errorf("with the index %s, the subscriber received (-want +got):\n%s", index, diff)
 			}
 		})
 	}
 }
 
-// TestNamespacesOutliveAStart: types of two Starts share the knowledge of namespaces, which does not end with
-// the context of either.
+// TestNamespacesOutliveAStart: informers of two Starts share the list of namespaces, which ends with neither
+// context.
 func TestNamespacesOutliveAStart(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		createNamespaces(t, server, "team-a")
@@ -214,7 +214,7 @@ func TestNamespacesOutliveAStart(t *testing.T) {
 		f := newVirtualFactory(t, server,
 			Options{Defaults: ResourceOptions{Namespaces: MatchingNamespaces([]string{"team-*"}, nil)}})
 		stays := mustInformer(t, f, widgets)
-		told := record(t, stays)
+		received := record(t, stays)
 		startFor(t, f)
 		synctest.Wait()
 		ends := mustInformer(t, f, gadgets)
@@ -224,16 +224,16 @@ func TestNamespacesOutliveAStart(t *testing.T) {
 		expectState(t, "after its end", ends, status.Stopped)
 		createNamespaces(t, server, "team-b")
 		server.Create(t, widgets, widget("team-b", "x"))
-		expectEvents(t, "a namespace comes", told, "add team-b/x")
+		expectEvents(t, "a namespace is created", received, "add team-b/x")
 	})
-	// It does not matter which of them has needed it first.
+	// The order of the informers does not matter.
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		createNamespaces(t, server, "team-a")
 		forbid(server, gadgetsPath)
 		f := newVirtualFactory(t, server,
 			Options{Defaults: ResourceOptions{Namespaces: MatchingNamespaces([]string{"team-*"}, nil)}})
 		stays := mustInformer(t, f, widgets)
-		told := record(t, stays)
+		received := record(t, stays)
 		startFor(t, f)
 		expectState(t, "of the first Start", stays, status.Synced)
 		ends := mustInformer(t, f, gadgets)
@@ -246,10 +246,10 @@ func TestNamespacesOutliveAStart(t *testing.T) {
 		expectState(t, "after its end", ends, status.Stopped)
 		createNamespaces(t, server, "team-b")
 		server.Create(t, widgets, widget("team-b", "x"))
-		expectEvents(t, "a namespace comes", told, "add team-b/x")
+		expectEvents(t, "a namespace is created", received, "add team-b/x")
 	})
-	// A user's own informer of namespaces, even in the same view, is another one, and ends with its Start
-	// alone.
+	// A user's own informer of namespaces is a separate one, even with equal options, and ends with its
+	// Start.
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		createNamespaces(t, server, "team-a")
 		forbid(server, widgetsPath)
@@ -259,18 +259,19 @@ func TestNamespacesOutliveAStart(t *testing.T) {
 		acquire(t, f, namespacesGVR, ResourceOptions{Storage: Storage{Mode: StorageMetadata}})
 		cancel := startFor(t, f)
 		synctest.Wait()
-		told := record(t, mustInformer(t, f, widgets))
+		received := record(t, mustInformer(t, f, widgets))
 		startFor(t, f)
 		synctest.Wait()
 		cancel()
 		synctest.Wait()
 		createNamespaces(t, server, "team-b")
 		server.Create(t, widgets, widget("team-b", "x"))
-		expectEvents(t, "a namespace comes", told, "add team-b/x")
+		expectEvents(t, "a namespace is created", received, "add team-b/x")
 	})
 }
 
-// TestRequiredCounts: whoever says so first or last, and before anybody has asked.
+// TestRequiredCounts: a type is required if any handle requires it, in any order, or before the first
+// request.
 func TestRequiredCounts(t *testing.T) {
 	required := ResourceOptions{Required: new(true)}
 	virtual(t, func(t *testing.T, server *apitest.Server) {
@@ -347,7 +348,7 @@ func TestForResourceAddsIndexes(t *testing.T) {
 	}
 }
 
-// TestSelectorsThatMatchNothing: an empty cache, synced without asking the server, and a view of its own.
+// TestSelectorsThatMatchNothing: the cache is empty and synced without a request, under its own key.
 func TestSelectorsThatMatchNothing(t *testing.T) {
 	none, err := metav1.LabelSelectorAsSelector(nil)
 	if err != nil {
@@ -385,7 +386,7 @@ func TestSelectorsThatMatchNothing(t *testing.T) {
 	}
 }
 
-// TestShutdownStopsTypesOnce, however often it is called.
+// TestShutdownStopsTypesOnce: repeated calls stop the source of types once.
 func TestShutdownStopsTypesOnce(t *testing.T) {
 	types := &scriptedSource{}
 	f := newFactory(t, newServer(t), Options{Types: types})

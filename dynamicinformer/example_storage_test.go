@@ -11,7 +11,7 @@ import (
 	"github.com/crdcache/crdcache/storage/s2"
 )
 
-// Leave out what nobody reads, and ask what the rest occupies.
+// Drop fields that are not read, and get the memory of the rest.
 func ExamplePrune() {
 	server := cluster()
 	defer server.Close()
@@ -95,7 +95,7 @@ func ExampleMetadataOnly() {
 	// decoded: 0
 }
 
-// Compress what nobody reads, and keep all caches together to 256 MB of heap.
+// Compress objects that are rarely read, and limit all caches together to 256 MB of heap.
 func ExampleOptions_memoryBudget() {
 	server := cluster()
 	defer server.Close()

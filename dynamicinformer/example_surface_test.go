@@ -53,7 +53,7 @@ func ExampleFactory_Shutdown() {
 	// [a b]
 }
 
-// Read the JSON of everything that is cached, without decoding any of it.
+// Read the JSON of all cached objects without decoding them.
 func ExampleSnapshot_AllJSON() {
 	server := cluster()
 	defer server.Close()

@@ -20,7 +20,7 @@ import (
 
 var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 
-// cluster is the least that looks like an API server: it has two widgets, and nobody may see its gadgets.
+// cluster is a minimal API server with two widgets. It forbids reading gadgets.
 func cluster() *httptest.Server {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -29,7 +29,7 @@ func cluster() *httptest.Server {
 			w.WriteHeader(http.StatusForbidden)
 			fmt.Fprint(
 				w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden","message":"you may not list gadgets"}`)
-		case r.URL.Query().Get("sendInitialEvents") != "": // as servers do that know no watch-lists
+		case r.URL.Query().Get("sendInitialEvents") != "": // as servers without watch-lists do
 			w.WriteHeader(http.StatusUnprocessableEntity)
 		case r.URL.Query().Get("watch") != "":
 			w.(http.Flusher).Flush()
@@ -91,7 +91,7 @@ func Example() {
 	// red: [web/a]
 }
 
-// A type that may not be read does not keep the others from being synced.
+// A type that cannot be read does not keep the others from syncing.
 func ExampleFactory_WaitForSync() {
 	server := cluster()
 	defer server.Close()
@@ -127,7 +127,7 @@ func ExampleFactory_WaitForSync() {
 	// not synced: gadgets.v1.example.com: Degraded (Forbidden): you may not list gadgets
 }
 
-// Be told what happens to informers, for metrics, logs and alarms.
+// Receive the events of informers, for metrics, logs and alerts.
 func ExampleListener() {
 	server := cluster()
 	defer server.Close()
@@ -160,7 +160,7 @@ func ExampleListener() {
 		fmt.Println(err)
 		return
 	}
-	if err := factory.Shutdown(ctx); err != nil { // returns when the listener has been told everything
+	if err := factory.Shutdown(ctx); err != nil { // returns when the listener has received all events
 		fmt.Println(err)
 	}
 
@@ -172,7 +172,7 @@ func ExampleListener() {
 	// widgets: Stopped
 }
 
-// catalog is a source of types that knows of widgets; a discovery.Tracker's Types is the real one.
+// catalog is a source of types with widgets only; use the Types of a discovery.Tracker instead.
 type catalog struct{}
 
 func (catalog) Subscribe(listener typesource.Listener) (stop func()) {
@@ -184,7 +184,7 @@ func (catalog) Subscribe(listener typesource.Listener) (stop func()) {
 	return func() {}
 }
 
-// Follow every type of a group, also those that are installed later.
+// Follow every type of a group, including types that are installed later.
 func ExampleFactory_Subscribe() {
 	server := cluster()
 	defer server.Close()

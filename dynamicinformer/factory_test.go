@@ -128,7 +128,7 @@ func TestStatusOrder(t *testing.T) {
 	}
 }
 
-// TestRequests proves that the namespace and the tweak reach lists and watches alike.
+// TestRequests checks that lists and watches have the namespace and the tweaked options.
 func TestRequests(t *testing.T) {
 	server := newServer(t)
 	odd, even, elsewhere := widget("web", "odd"), widget("web", "even"), widget("other", "odd")
@@ -163,7 +163,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestRequestsOfOldServer proves the same of a server without watch-lists.
+// TestRequestsOfOldServer checks the same with a server without watch-lists.
 func TestRequestsOfOldServer(t *testing.T) {
 	server := newServer(t)
 	server.AddFaults(fault("/apis/example.com/v1/namespaces/web/widgets", "watch-list", 422))
@@ -172,7 +172,7 @@ func TestRequestsOfOldServer(t *testing.T) {
 		LabelSelector: labels.SelectorFromSet(labels.Set{"pick": "me"}),
 	}})
 	i := synced(t, f)
-	// An event comes through the watch, so the watch is there.
+	// An event arrives through the watch, so the watch is open.
 	added := make(chan string, 1)
 	if _, err := i.AddEventHandler(
 		cache.ResourceEventHandlerFuncs{AddFunc: func(any) { added <- "" }}); err != nil {
@@ -211,8 +211,8 @@ func TestMustForResource(t *testing.T) {
 	f.MustForResource(schema.GroupVersionResource{})
 }
 
-// TestHandlerCallsFactory: callbacks run without locks, so they may ask the factory for anything but its
-// end.
+// TestHandlerCallsFactory: callbacks run without locks, so they can call all methods of the factory except
+// Shutdown.
 func TestHandlerCallsFactory(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, widgets, widget("web", "a"))

@@ -44,14 +44,14 @@ func gadget(namespace, name string) *unstructured.Unstructured {
 	return u
 }
 
-// longContext returns a context that ends long after any test should, and later than t.Context.
+// longContext returns a context that ends long after any test, and later than t.Context.
 func longContext(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// newFactory returns a factory on the server that is shut down with the test.
+// newFactory returns a factory on the server. The test's cleanup shuts it down.
 func newFactory(t testing.TB, server *apitest.Server, options Options) *Factory {
 	t.Helper()
 	ctx := longContext(t)
@@ -68,7 +68,7 @@ func newFactory(t testing.TB, server *apitest.Server, options Options) *Factory 
 	return f
 }
 
-// mustInformer asks for the informer of a type.
+// mustInformer returns the informer of a type.
 func mustInformer(t testing.TB, f *Factory, gvr schema.GroupVersionResource) *Informer {
 	t.Helper()
 	i, err := f.ForResource(gvr)
@@ -78,7 +78,7 @@ func mustInformer(t testing.TB, f *Factory, gvr schema.GroupVersionResource) *In
 	return i
 }
 
-// synced asks for the informer of widgets, starts it and waits until it is synced.
+// synced starts the informer of widgets and waits until it is synced.
 func synced(t testing.TB, f *Factory) *Informer {
 	t.Helper()
 	i := mustInformer(t, f, widgets)
@@ -91,7 +91,7 @@ func synced(t testing.TB, f *Factory) *Informer {
 	return i
 }
 
-// waitForStatuses calls WaitForSync, and returns the status of each informer that it waits for.
+// waitForStatuses calls WaitForSync and returns the status of each awaited informer.
 func waitForStatuses(ctx context.Context, f *Factory,
 	gvrs ...schema.GroupVersionResource) (all []status.Status, err error) {
 	err = f.WaitForSync(ctx, gvrs...)
@@ -126,7 +126,7 @@ func fault(path, verb string, status int) apitest.Fault {
 	return apitest.Fault{Path: path, Verb: verb, Status: status}
 }
 
-// unansweredRequests leaves requests without an answer.
+// unansweredRequests leaves requests without a response.
 func unansweredRequests(path string) apitest.Fault { return apitest.Fault{Path: path} }
 
 // diary records the events of a listener.

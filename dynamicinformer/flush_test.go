@@ -19,7 +19,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestShutdownDrains: handlers receive everything that was queued before, however slow they are.
+// TestShutdownDrains: handlers receive all queued events, however slow they are.
 func TestShutdownDrains(t *testing.T) {
 	const objects = 1000
 	virtual(t, func(t *testing.T, server *apitest.Server) {
@@ -31,7 +31,7 @@ func TestShutdownDrains(t *testing.T) {
 		}
 		f := newVirtualFactory(t, server, Options{})
 		var added atomic.Int64
-		gate := make(chan struct{}) // open after the shutdown has begun
+		gate := make(chan struct{}) // open after Shutdown was called
 		for _, i := range []*Informer{mustInformer(t, f, widgets), mustInformer(t, f, gadgets)} {
 			for range 2 {
 				_, err := i.AddEventHandler(
@@ -42,7 +42,7 @@ func TestShutdownDrains(t *testing.T) {
 		start(t, f)
 		synctest.Wait()
 		shut := make(chan error, 1)
-		go func() { shut <- f.Shutdown(t.Context()) }() // ends when all is delivered
+		go func() { shut <- f.Shutdown(t.Context()) }() // ends when all events are delivered
 		synctest.Wait()
 		if added.Load() != 0 || len(shut) != 0 {
 			t.Errorf("%d objects were handled, and %d shutdowns have ended", added.Load(), len(shut))
@@ -60,7 +60,7 @@ func TestShutdownDrains(t *testing.T) {
 }
 
 // TestShutdownGivesUp: when its context ends, Shutdown names the handlers that have not returned, and drops
-// the rest. So does Close, immediately.
+// the other events. Close does so immediately.
 func TestShutdownGivesUp(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"), widget("web", "b"), widget("web", "c"))
@@ -97,7 +97,8 @@ func TestShutdownGivesUp(t *testing.T) {
 	})
 }
 
-// TestShutdownIsCutShort: a Close drops the events that a running Shutdown waits for, which then says so.
+// TestShutdownIsCutShort: Close drops the events that a concurrent Shutdown waits for. Shutdown then returns
+// an error.
 func TestShutdownIsCutShort(t *testing.T) {
 	tests := map[string]func(t *testing.T, f *Factory, gate chan struct{}) string{
 		"handler": func(t *testing.T, f *Factory, gate chan struct{}) string {
@@ -148,7 +149,8 @@ func TestShutdownIsCutShort(t *testing.T) {
 	}
 }
 
-// TestFlushAfterTheEnd: what has been delivered before the stop was not thrown away.
+// TestFlushAfterTheEnd: a flush after the stop reports events as delivered if they were delivered before the
+// stop.
 func TestFlushAfterTheEnd(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
@@ -163,7 +165,7 @@ func TestFlushAfterTheEnd(t *testing.T) {
 	})
 }
 
-// TestStatsCountEvents: what is new is counted once, whoever hears of it.
+// TestStatsCountEvents: an event counts once, for any number of handlers.
 func TestStatsCountEvents(t *testing.T) {
 	for _, handlers := range []int{0, 2} {
 		virtual(t, func(t *testing.T, server *apitest.Server) {
@@ -200,8 +202,8 @@ func TestStatsCountEvents(t *testing.T) {
 	}
 }
 
-// TestShutdownReportsNoGone: a subscriber is not told that a type is gone while Shutdown waits for the
-// handler of another type.
+// TestShutdownReportsNoGone: a subscriber receives no OnGone while Shutdown waits for the handler of another
+// type.
 func TestShutdownReportsNoGone(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))

@@ -21,7 +21,7 @@ import (
 
 var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 
-// scriptedSource is a typesource.Source that says what a test tells it to.
+// scriptedSource is a typesource.Source that a test controls.
 type scriptedSource struct {
 	mu       sync.Mutex
 	listener typesource.Listener
@@ -48,7 +48,7 @@ func (s *scriptedSource) set(change func(*typesource.Type)) {
 	s.listener.SetType(t)
 }
 
-// scriptedFactory is a factory of one informer on a server, with a scripted source of types.
+// scriptedFactory is a factory with one informer and a scripted source of types.
 type scriptedFactory struct {
 	*testing.T
 	ctx      context.Context
@@ -59,7 +59,7 @@ type scriptedFactory struct {
 	events   chan string
 }
 
-func newStage(t *testing.T, options Options) *scriptedFactory {
+func newScriptedFactory(t *testing.T, options Options) *scriptedFactory {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // t.Context ends before the cleanup
 	server := newServer(t)
@@ -137,10 +137,10 @@ func (s *scriptedFactory) await(state status.State, reason status.Reason) status
 	}
 }
 
-// TestFollowUnknownGroup: a type in a group that could not be discovered is neither absent nor settled, and
-// its status has the error of discovery.
+// TestFollowUnknownGroup: a type whose group failed in discovery is neither absent nor settled, and its
+// status has the error of discovery.
 func TestFollowUnknownGroup(t *testing.T) {
-	s := newStage(t, Options{})
+	s := newScriptedFactory(t, Options{})
 	s.create("a")
 	failed := errors.New("the service is down")
 	s.types.listener.SetUnknown(map[schema.GroupVersion]error{widgets.GroupVersion(): failed})
@@ -158,8 +158,8 @@ func TestFollowUnknownGroup(t *testing.T) {
 	s.await(status.Synced, status.ReasonNone)
 }
 
-func TestFollowTypeThatComesGoesAndReturns(t *testing.T) {
-	s := newStage(t, Options{})
+func TestFollowDeletedAndRecreatedType(t *testing.T) {
+	s := newScriptedFactory(t, Options{})
 	s.create("a")
 	s.await(status.Pending, status.ReasonTypesUnknown)
 	s.types.listener.SetComplete()
@@ -197,7 +197,7 @@ func TestFollowReplacedType(t *testing.T) {
 	}
 	for name, change := range changes {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, Options{})
+			s := newScriptedFactory(t, Options{})
 			s.create("a")
 			s.types.set(nil)
 			s.expect("add a")
@@ -211,7 +211,7 @@ func TestFollowReplacedType(t *testing.T) {
 }
 
 func TestFollowKeepsIncarnation(t *testing.T) {
-	s := newStage(t, Options{})
+	s := newScriptedFactory(t, Options{})
 	s.create("a")
 	s.types.set(nil)
 	s.expect("add a")
@@ -225,7 +225,7 @@ func TestFollowKeepsIncarnation(t *testing.T) {
 }
 
 func TestFollowVersionWithdrawn(t *testing.T) {
-	s := newStage(t, Options{})
+	s := newScriptedFactory(t, Options{})
 	s.create("a")
 	s.types.set(nil)
 	s.expect("add a")
@@ -237,7 +237,7 @@ func TestFollowVersionWithdrawn(t *testing.T) {
 }
 
 func TestFollowScopeConflict(t *testing.T) {
-	s := newStage(t, Options{Defaults: ResourceOptions{Namespaces: InNamespaces("default")}})
+	s := newScriptedFactory(t, Options{Defaults: ResourceOptions{Namespaces: InNamespaces("default")}})
 	s.types.set(func(t *typesource.Type) { t.Namespaced = false })
 	s.await(status.Pending, status.ReasonScopeConflict)
 	s.types.set(nil)
@@ -245,7 +245,7 @@ func TestFollowScopeConflict(t *testing.T) {
 }
 
 func TestFollowSlowHandlerSeesIncarnationsInOrder(t *testing.T) {
-	s := newStage(t, Options{})
+	s := newScriptedFactory(t, Options{})
 	s.create("a")
 	s.types.set(nil)
 	s.expect("add a")
@@ -279,7 +279,7 @@ func TestFollowSlowHandlerSeesIncarnationsInOrder(t *testing.T) {
 }
 
 func TestFollowShutdownStopsSubscription(t *testing.T) {
-	s := newStage(t, Options{})
+	s := newScriptedFactory(t, Options{})
 	s.types.set(nil)
 	s.await(status.Synced, status.ReasonNone)
 	if err := s.factory.Shutdown(s.ctx); err != nil {
@@ -288,7 +288,7 @@ func TestFollowShutdownStopsSubscription(t *testing.T) {
 	s.types.mu.Lock()
 	defer s.types.mu.Unlock()
 	if s.types.stops == 0 {
-		t.Error("the subscription to the source of types goes on after Shutdown")
+		t.Error("the subscription to the source of types continues after Shutdown")
 	}
 	s.await(status.Stopped, status.ReasonNone)
 	if !s.informer.IsStopped() {

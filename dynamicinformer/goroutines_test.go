@@ -17,9 +17,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestQuietTypesHaveOneGoroutine: beside what the connection has for a request, that is what a type costs
-// once it has synced and nothing happens, with a handler, and with a source of types. A resync period costs
-// another one.
+// TestQuietTypesHaveOneGoroutine: a synced type without events costs one goroutine in addition to the
+// connection's, also with a handler and a source of types. A resync period costs another one.
 func TestQuietTypesHaveOneGoroutine(t *testing.T) {
 	resync := time.Hour
 	for name, test := range map[string]struct {
@@ -79,8 +78,8 @@ var engine = regexp.MustCompile(`crdcache/internal/(informer|follow|requests|cod
 // bubble matches the caller's synctest bubble, which is in the first line of a stack.
 var bubble = regexp.MustCompile(`synctest bubble \d+`)
 
-// ownGoroutines returns the stacks of the goroutines that run informers in the caller's bubble. Those of
-// other tests may be about to end.
+// ownGoroutines returns the stacks of the goroutines that run informers in the caller's bubble. Goroutines of
+// other tests may still be ending.
 func ownGoroutines() []string {
 	text := make([]byte, 1<<20)
 	stacks := strings.Split(string(text[:runtime.Stack(text, true)]), "\n\n") // the caller's is the first

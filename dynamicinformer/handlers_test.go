@@ -50,8 +50,9 @@ func TestHandlers(t *testing.T) {
 	})
 }
 
-// TestNamedHandlersAreCalledAsTheyAre: a name changes neither what a handler gets nor what is decoded for it.
-func TestNamedHandlersAreCalledAsTheyAre(t *testing.T) {
+// TestNamedHandlersAreUnwrapped: a name changes neither the arguments of a handler nor what is decoded
+// for it.
+func TestNamedHandlersAreUnwrapped(t *testing.T) {
 	if Named("n", nil) != nil {
 		t.Error("there is a handler where there was none")
 	}

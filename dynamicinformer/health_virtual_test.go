@@ -15,14 +15,14 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// brief is what the tests here look at of a status.
+// brief is the part of a status that these tests compare.
 type brief struct {
 	State  status.State
 	Reason status.Reason
 	Stale  bool
 }
 
-// observe lets time pass and compares what the status says then.
+// observe advances the clock and compares the status.
 func observe(t *testing.T, i *Informer, step string, after time.Duration, want brief) {
 	t.Helper()
 	time.Sleep(after)
@@ -33,7 +33,7 @@ func observe(t *testing.T, i *Informer, step string, after time.Duration, want b
 	}
 }
 
-// TestQuietWatchIsHealthy: a watch that brings nothing, not even a bookmark, is no loss of contact.
+// TestQuietWatchIsHealthy: a watch without events and bookmarks is not a loss of contact.
 func TestQuietWatchIsHealthy(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{})
@@ -54,7 +54,8 @@ func TestQuietWatchIsHealthy(t *testing.T) {
 	})
 }
 
-// TestNoAnswerDegrades: a request that nobody answers is noticed without being asked about.
+// TestNoAnswerDegrades: a request without a response degrades the status, and StatusChange notifies its
+// readers.
 func TestNoAnswerDegrades(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.AddFaults(unansweredRequests(widgetsPath))
@@ -67,12 +68,13 @@ func TestNoAnswerDegrades(t *testing.T) {
 		select {
 		case <-changed:
 		default:
-			t.Error("nobody was told")
+			t.Error("StatusChange did not notify")
 		}
 	})
 }
 
-// TestLossOfContact: failing requests degrade a synced informer after half a minute, and its cache stays.
+// TestLossOfContact: failing requests degrade a synced informer after half a minute. The cache keeps its
+// content.
 func TestLossOfContact(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
@@ -98,12 +100,12 @@ func TestLossOfContact(t *testing.T) {
 	})
 }
 
-// TestUnreachableIsOfTheFactory: a server that is away is a condition of the factory. Types keep their state,
-// and are marked stale.
-func TestUnreachableIsOfTheFactory(t *testing.T) {
+// TestUnreachableAffectsTheFactory: an unreachable server is a condition of the factory. Types keep their
+// states and become stale.
+func TestUnreachableAffectsTheFactory(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
-		server.AddFaults(fault(gadgetsPath, "", 503)) // not answered at all later
+		server.AddFaults(fault(gadgetsPath, "", 503)) // later, without any response
 		f := newVirtualFactory(t, server, Options{})
 		i, other := mustInformer(t, f, widgets), mustInformer(t, f, gadgets)
 		start(t, f)
@@ -127,7 +129,7 @@ func TestUnreachableIsOfTheFactory(t *testing.T) {
 	})
 }
 
-// TestConversionFailed: a failing webhook is told by its words, at once.
+// TestConversionFailed: a failing webhook degrades the status immediately, with the webhook's error.
 func TestConversionFailed(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		broken := fault(widgetsPath, "", 500)
@@ -142,8 +144,9 @@ func TestConversionFailed(t *testing.T) {
 	})
 }
 
-// TestThrottledShows: also while the client itself repeats the request, as it does ten times.
-func TestThrottledShows(t *testing.T) {
+// TestThrottledStatus: the status shows throttling even while the client itself repeats the request, up to
+// ten times.
+func TestThrottledStatus(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		busy := fault(widgetsPath, "", 429)
 		busy.RetryAfter = "1"
@@ -161,9 +164,8 @@ func TestThrottledShows(t *testing.T) {
 	})
 }
 
-// TestWatchesFailWhileListsSucceed: what is wrong with watches is told, and degrades the state after half a
-// minute: once, however often lists succeed, and until a watch has lasted. The cache is at most a minute
-// behind meanwhile.
+// TestWatchesFailWhileListsSucceed: failing watches degrade the status after half a minute, once, even if
+// lists succeed, until a watch has lasted. The cache is at most one minute behind.
 func TestWatchesFailWhileListsSucceed(t *testing.T) {
 	closes := apitest.Close("")
 	for name, tt := range map[string]struct {
@@ -220,7 +222,7 @@ func TestWatchesFailWhileListsSucceed(t *testing.T) {
 	}
 }
 
-// TestExpiredWatchIsNoFailure: it is counted as a relist, and nothing else.
+// TestExpiredWatchIsNoFailure: an expired watch counts as a relist and not as a failure.
 func TestExpiredWatchIsNoFailure(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		failures := 0
@@ -239,13 +241,14 @@ func TestExpiredWatchIsNoFailure(t *testing.T) {
 		if diff := cmp.Diff(status.Relists{Expired: 1}, i.Status().Relists); diff != "" || failures != 0 {
 			t.Errorf("relists (-want +got):\n%s\n%d failures", diff, failures)
 		}
-		if told := strings.Count(strings.Join(d.all(), "\n"), "widgets: relisted Expired"); told != 1 {
-			t.Errorf("a listener was told %q", d.all())
+		if relists := strings.Count(strings.Join(d.all(), "\n"), "widgets: relisted Expired"); relists != 1 {
+			t.Errorf("the listener received %q", d.all())
 		}
 	})
 }
 
-// TestForbiddenAndGranted: at once, with the verb, and back without a restart.
+// TestForbiddenAndGranted: a denial degrades the status immediately and names the verb. A grant ends it
+// without a restart.
 func TestForbiddenAndGranted(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.AddFaults(fault(widgetsPath, "", 403))
@@ -261,7 +264,8 @@ func TestForbiddenAndGranted(t *testing.T) {
 	})
 }
 
-// TestTerminatingStaysSynced: its deletions flow, and it is gone when it is gone.
+// TestTerminatingStaysSynced: a terminating type stays synced while its objects are deleted, and is gone when
+// its CRD is.
 func TestTerminatingStaysSynced(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		types := &scriptedSource{}
@@ -283,13 +287,13 @@ func TestTerminatingStaysSynced(t *testing.T) {
 	})
 }
 
-// TestOneTimerAtMost: an informer that is well has no appointment with time.
+// TestOneTimerAtMost: a healthy informer has no timer.
 func TestOneTimerAtMost(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{})
 		i := mustInformer(t, f, widgets)
 		start(t, f)
-		time.Sleep(health.SyncTimeout) // what was made for the first list
+		time.Sleep(health.SyncTimeout) // the timer of the first list
 		synctest.Wait()
 		if armed := i.health.NextTimer(); !armed.IsZero() {
 			t.Errorf("a quiet informer will be woken at %v", armed)

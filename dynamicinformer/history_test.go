@@ -20,8 +20,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestHistories lets objects change at random while the server fails at random, and then lets it recover: by
-// then the cache must hold what the server does, and what the handler was told must add up to the same.
+// TestHistories changes objects at random while the server fails at random. After the server has recovered,
+// the cache and the sum of the handler's events must equal the server's content.
 func TestHistories(t *testing.T) {
 	views := map[string]ResourceOptions{
 		"all":            {},
@@ -55,20 +55,20 @@ type history struct {
 	steps  []string
 
 	mu sync.Mutex
-	// told holds the UID and resource version of each object that the handler received, by key.
-	told map[string]string
+	// delivered holds the UID and resource version of each object that the handler received, by key.
+	delivered map[string]string
 }
 
 func newHistory(t *testing.T, server *apitest.Server, view ResourceOptions, seed uint64) *history {
 	h := &history{T: t, random: rand.New(rand.NewPCG(seed, 1)), server: server, view: view,
-		told: map[string]string{}}
+		delivered: map[string]string{}}
 	f := newVirtualFactory(t, server, Options{Defaults: view, ListConcurrency: 1 + int(seed%3)})
 	h.i = mustInformer(t, f, widgets)
 	if _, err := h.i.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) { h.hear("add", obj) }, UpdateFunc: func(_,
+		AddFunc: func(obj any) { h.record("add", obj) }, UpdateFunc: func(_,
 			obj any) {
-			h.hear("update", obj)
-		}, DeleteFunc: func(obj any) { h.hear("delete", obj) },
+			h.record("update", obj)
+		}, DeleteFunc: func(obj any) { h.record("delete", obj) },
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -80,8 +80,8 @@ func newHistory(t *testing.T, server *apitest.Server, view ResourceOptions, seed
 	return h
 }
 
-// hear checks that an event fits what the handler was told before.
-func (h *history) hear(event string, obj any) {
+// record checks that an event continues the handler's earlier events.
+func (h *history) record(event string, obj any) {
 	if lost, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = lost.Obj
 	}
@@ -89,15 +89,15 @@ func (h *history) hear(event string, obj any) {
 	key, identity := u.GetNamespace()+"/"+u.GetName(), string(u.GetUID())
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	known, exists := h.told[key]
+	known, exists := h.delivered[key]
 	if exists != (event != "add") || exists && known != identity {
-		h.Errorf("%s of %s %s, of which %q is known", event, key, identity, known)
+		h.Errorf("%s of %s with UID %s; the known UID is %q", event, key, identity, known)
 	}
 	if event == "delete" {
-		delete(h.told, key)
+		delete(h.delivered, key)
 		return
 	}
-	h.told[key] = identity
+	h.delivered[key] = identity
 }
 
 // pick returns one of a few values.
@@ -110,13 +110,13 @@ func (h *history) step() {
 	kind := h.random.IntN(12)
 	switch {
 	case kind < 4:
-		_, _ = objects.Create(ctx, widget(ns, name), metav1.CreateOptions{}) // or it is there
+		_, _ = objects.Create(ctx, widget(ns, name), metav1.CreateOptions{}) // fails if it exists
 	case kind < 6:
 		label := fmt.Appendf(nil, `{"metadata":{"labels":{"step":"%d"}}}`, len(h.steps))
-		// or it is not there
+		// fails if it does not exist
 		_, _ = objects.Patch(ctx, name, types.MergePatchType, label, metav1.PatchOptions{})
 	case kind < 8:
-		_ = objects.Delete(ctx, name, metav1.DeleteOptions{}) // or it is not there
+		_ = objects.Delete(ctx, name, metav1.DeleteOptions{}) // fails if it does not exist
 	case kind == 8:
 		h.server.AddFaults(apitest.Fault{
 			Path: pick(h, widgetsPath, inNamespace(ns)), Verb: pick(h, "list", "watch", "watch-list"),
@@ -135,10 +135,10 @@ func (h *history) step() {
 	time.Sleep(time.Duration(h.random.Int64N(int64(pick(h, time.Millisecond, time.Second, 2*time.Minute)))))
 }
 
-// recover lets the server be well again, and compares.
+// recover repairs the server, and compares the content.
 func (h *history) recover() {
 	h.server.Repair()
-	h.server.CloseClientConnections() // what nobody has answered
+	h.server.CloseClientConnections() // for unanswered requests
 	h.i.Retry()
 	time.Sleep(5 * time.Minute)
 	synctest.Wait()
@@ -146,11 +146,11 @@ func (h *history) recover() {
 	if err != nil {
 		h.Fatal(err)
 	}
-	want, told := map[string]string{}, map[string]string{}
+	want, delivered := map[string]string{}, map[string]string{}
 	for _, u := range list.Items {
 		if h.view.Namespaces.set.Has(u.GetNamespace()) {
 			want[u.GetNamespace()+"/"+u.GetName()] = u.GetResourceVersion()
-			told[u.GetNamespace()+"/"+u.GetName()] = string(u.GetUID())
+			delivered[u.GetNamespace()+"/"+u.GetName()] = string(u.GetUID())
 		}
 	}
 	got := map[string]string{}
@@ -163,8 +163,8 @@ func (h *history) recover() {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if diff := cmp.Diff(told, h.told); diff != "" {
-		h.Errorf("what the handler was told (-server +told):\n%s", diff)
+	if diff := cmp.Diff(delivered, h.delivered); diff != "" {
+		h.Errorf("what the handler received (-server +handler):\n%s", diff)
 	}
 	if s := h.i.Status(); s.State != status.Synced || s.Reason != status.ReasonNone || s.Stale {
 		h.Errorf("the status is %+v", s)

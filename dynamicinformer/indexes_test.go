@@ -51,9 +51,9 @@ func TestNamesOfIndexesAreUnique(t *testing.T) {
 	}
 }
 
-// TestIndexesComeAndGo adds and removes indexes of a filled cache. A snapshot keeps the indexes that existed
-// when it was made.
-func TestIndexesComeAndGo(t *testing.T) {
+// TestIndexesAreAddedAndRemoved adds and removes indexes of a filled cache. An earlier snapshot keeps its
+// indexes.
+func TestIndexesAreAddedAndRemoved(t *testing.T) {
 	for _, mode := range []StorageMode{StoragePacked, StorageObject} {
 		i, err := newInformer(dependencies{}, widgets, ResourceOptions{Storage: Storage{Mode: mode},
 			Indexes: indexNames("a")}, nil)

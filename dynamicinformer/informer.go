@@ -40,11 +40,11 @@ import (
 // informer that cannot sync does not delay others (TestWaitForSyncSettles). A cache that is known to lag is
 // marked Stale and stays readable (TestLossOfContact). Objects are shared: handlers, readers and index
 // functions must not change them (TestObjectsAreShared). The old and the new object of an update may share
-// unchanged parts (TestUpdatesShareWhatIsTheSame).
+// unchanged parts (TestUpdatesShareUnchangedParts).
 //
 // Handlers. One goroutine calls each handler, in the order in which the cache changed
 // (TestHandlersSeeEveryChangeInOrder). There is no order between handlers. A slow handler delays neither the
-// cache nor other handlers: its queue grows, as its Depth shows (TestSlowHandlerDelaysNobody). Intermediate
+// cache nor other handlers: its queue grows, as its Depth shows (TestSlowHandlerDelaysNoOther). Intermediate
 // states of an object may be skipped when a relist replaces events (TestRelistSkipsStates). A handler that is
 // added late first receives the existing objects, then every further change (TestLateHandlerMissesNothing). A
 // handler may be removed at any time, even by itself, and is not called again (TestRemoveFromInside). It may
@@ -70,19 +70,19 @@ import (
 // relists after a pause (TestPanickingRound).
 //
 // Incarnations. With Options.Types the informer watches its type from each creation to each deletion, and
-// restarts by itself (TestFollowTypeThatComesGoesAndReturns). Handlers and indexes stay, and an ended
-// incarnation cannot write (TestIncarnationsKeepHandlersAndIndexers). When a type is deleted, handlers
-// receive one deletion (cache.DeletedFinalStateUnknown) for each delivered object, after all queued events.
-// The cache is emptied and HasSynced returns false (TestForget). Two incarnations never interleave, however
-// slow a handler is (TestFollowSlowHandlerSeesIncarnationsInOrder). A type that is recreated with a new UID
-// begins a new incarnation (TestFollowReplacedType). Only a confirmed deletion of the type causes deletions.
-// Failed requests (TestLossOfContact), an unreachable server (TestUnreachableIsOfTheFactory), a terminating
-// type (TestTerminatingStaysSynced), and a new schema or other versions (TestFollowKeepsIncarnation) do not
-// end a incarnation.
+// restarts by itself (TestFollowDeletedAndRecreatedType). Handlers and indexes stay, and an ended incarnation
+// cannot write (TestIncarnationsKeepHandlersAndIndexers). When a type is deleted, handlers receive one
+// deletion (cache.DeletedFinalStateUnknown) for each delivered object, after all queued events. The cache is
+// emptied and HasSynced returns false (TestForget). Two incarnations never interleave, however slow a handler
+// is (TestFollowSlowHandlerSeesIncarnationsInOrder). A type that is recreated with a new UID begins a new
+// incarnation (TestFollowReplacedType). Only a confirmed deletion of the type causes deletions. Failed
+// requests (TestLossOfContact), an unreachable server (TestUnreachableAffectsTheFactory), a terminating type
+// (TestTerminatingStaysSynced), and a new schema or other versions (TestFollowKeepsIncarnation) do not end a
+// incarnation.
 //
 // End. A stopped informer cannot run again: a new request for its type returns another informer
 // (TestStartAgain). A stop deletes nothing, drops queued events, which Depth still counts, and leaves the
-// cache readable (TestStopThrowsAwayWhatWaits). It ends every wait for the informer (TestWaitForOneInformer).
+// cache readable (TestStopDropsQueuedEvents). It ends every wait for the informer (TestWaitForOneInformer).
 // It takes effect immediately, even while the server refuses connections (TestStopWhileRefused), and leaves
 // no goroutine (TestMain).
 type Informer struct {

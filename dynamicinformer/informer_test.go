@@ -122,7 +122,7 @@ func TestStripManagedFields(t *testing.T) {
 	}
 }
 
-// TestTransformAppliesToEvents: an object that comes later passes through the transform as well.
+// TestTransformAppliesToEvents: an object that is created later is also transformed.
 func TestTransformAppliesToEvents(t *testing.T) {
 	server := newServer(t)
 	f := newFactory(t, server, Options{Defaults: ResourceOptions{Transform: func(obj any) (any, error) {
@@ -173,7 +173,7 @@ func TestResync(t *testing.T) {
 			t.Error("a resync delivered an update of two different objects")
 		}
 	}
-	go func() { // ended by the range's end: the handler must not block Shutdown
+	go func() { // ended by the end of the loop: the handler must not block Shutdown
 		for range updates {
 		}
 	}()
@@ -183,7 +183,7 @@ func TestResync(t *testing.T) {
 	close(updates)
 }
 
-// TestRunWithStopChannel: an informer can be run as client-go's are, without the factory.
+// TestRunWithStopChannel: an informer can run without the factory, like client-go's.
 func TestRunWithStopChannel(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, widgets, widget("web", "a"))
@@ -211,14 +211,14 @@ func TestRunWithStopChannel(t *testing.T) {
 	}
 }
 
-// TestRunOnce: an informer that the factory has started, or will never start, can't be run besides.
+// TestRunOnce: an informer that the factory has started, or will never start, cannot be run separately.
 func TestRunOnce(t *testing.T) {
 	f := newFactory(t, newServer(t), Options{})
 	i := synced(t, f)
 	before := i.Status()
 	i.RunWithContext(t.Context())
 	after := i.Status()
-	after.LastContact = before.LastContact // the watch that follows the list may only just be open
+	after.LastContact = before.LastContact // the watch after the list may only just be open
 	if after != before {
 		t.Errorf("another run changed the status\nfrom %+v\n  to %+v", before, after)
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// virtual runs a test with a server in memory, on a clock that only moves while everything waits.
+// virtual runs a test with an in-memory server and a clock that advances only while all goroutines wait.
 func virtual(t *testing.T, test func(*testing.T, *apitest.Server)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -37,7 +37,7 @@ func virtual(t *testing.T, test func(*testing.T, *apitest.Server)) {
 // discardLog drops the log.
 var discardLog = klog.Logger{}
 
-// newVirtualFactory returns a factory on a server in memory that is shut down with the test.
+// newVirtualFactory returns a factory on an in-memory server. The test's cleanup shuts it down.
 func newVirtualFactory(t *testing.T, server *apitest.Server, options Options) *Factory {
 	t.Helper()
 	if options.Client == nil {
@@ -62,7 +62,7 @@ func newVirtualFactory(t *testing.T, server *apitest.Server, options Options) *F
 	return f
 }
 
-// start starts what has been asked for, and waits until everything rests.
+// start starts the factory and waits until all goroutines are idle.
 func start(t *testing.T, f *Factory) {
 	t.Helper()
 	if err := f.Start(context.Background()); err != nil {
@@ -71,7 +71,7 @@ func start(t *testing.T, f *Factory) {
 	synctest.Wait()
 }
 
-// count counts the requests so far that begin with a prefix.
+// count returns the number of requests with a prefix.
 func count(server *apitest.Server, prefix string) int {
 	n := 0
 	for _, r := range server.Requests() {
@@ -108,7 +108,7 @@ func TestListsAreBounded(t *testing.T) {
 				if held, waiting, _ := f.deps.Limiter.Load(); held != 2 || waiting != 1 {
 					t.Errorf("%d lists are admitted and %d wait", held, waiting)
 				}
-				// What nobody answers does not hold up the rest for ever.
+				// An unanswered list does not block the others forever.
 				time.Sleep(requests.SlotTimeout + time.Second)
 				if got := count(server, verb); got != 3 {
 					t.Errorf("%d %s were asked for after a minute, want 3", got, name)
@@ -118,7 +118,7 @@ func TestListsAreBounded(t *testing.T) {
 	}
 }
 
-// TestSlotIsFreeForHandlers: a handler may wait for another type while only one list may be under way.
+// TestSlotIsFreeForHandlers: a handler can wait for another type although lists have only one slot.
 func TestSlotIsFreeForHandlers(t *testing.T) {
 	for name, faults := range map[string][]apitest.Fault{
 		"watch-list": nil,
@@ -161,7 +161,7 @@ func TestSlotIsFreeForHandlers(t *testing.T) {
 	}
 }
 
-// TestThrottledListsShrink: a 429 halves the bound, and is not repeated before the server wants.
+// TestThrottledListsShrink: a 429 halves the limit. The list is not repeated before the server's retry time.
 func TestThrottledListsShrink(t *testing.T) {
 	for name, tt := range map[string]struct {
 		retryAfter string
@@ -198,8 +198,8 @@ func TestThrottledListsShrink(t *testing.T) {
 	}
 }
 
-// TestConversionFailsAsThrottling: while a conversion webhook keeps the server's cache from being filled, the
-// server answers 429, with the webhook's words. That is no throttling.
+// TestConversionFailsAsThrottling: if a conversion webhook prevents the server from filling its cache, the
+// server answers 429 with the webhook's error. That does not count as throttling.
 func TestConversionFailsAsThrottling(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.AddFaults(apitest.Fault{Path: widgetsPath, Status: 429, RetryAfter: "1",
@@ -217,7 +217,7 @@ func TestConversionFailsAsThrottling(t *testing.T) {
 	})
 }
 
-// TestStalledWatchListFallsBack: a watch-list that does not begin, or brings nothing, is given up for a list.
+// TestStalledWatchListFallsBack: a watch-list without a response or without events is replaced by a list.
 func TestStalledWatchListFallsBack(t *testing.T) {
 	t.Run("no answer", func(t *testing.T) { stalls(t, apitest.Fault{Path: widgetsPath, Verb: "watch-list"}) })
 	t.Run("no events", func(t *testing.T) { stalls(t, fault(widgetsPath, "watch-list", 200)) })
@@ -241,7 +241,7 @@ func stalls(t *testing.T, tt apitest.Fault) {
 		if held, _, _ := f.deps.Limiter.Load(); held != 0 || len(i.GetStore().ListKeys()) != 1 {
 			t.Errorf("%d slots are held, the keys are %v", held, i.GetStore().ListKeys())
 		}
-		// Another relist does not try the watch-list again.
+		// The next relist does not try a watch-list.
 		server.CloseClientConnections()
 		time.Sleep(time.Minute)
 		if got := count(server, "watch-list "+widgetsPath); got != 1 {
@@ -250,7 +250,7 @@ func stalls(t *testing.T, tt apitest.Fault) {
 	})
 }
 
-// TestForbiddenIsAskedRarely: every one to five minutes, or when told to.
+// TestForbiddenIsAskedRarely: a forbidden type is retried after one to five minutes, or by Retry.
 func TestForbiddenIsAskedRarely(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.AddFaults(fault(widgetsPath, "", 403))
@@ -270,8 +270,8 @@ func TestForbiddenIsAskedRarely(t *testing.T) {
 	})
 }
 
-// TestLaggingServer: a type that is said to be there and is not found yet is asked for often, and only after
-// a while counts as degraded.
+// TestLaggingServer: a 404 for a type that the source reports as served is retried often, and degrades the
+// status only after a while.
 func TestLaggingServer(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.AddFaults(fault(widgetsPath, "", 404))
@@ -292,7 +292,7 @@ func TestLaggingServer(t *testing.T) {
 			t.Errorf("the status is %+v", s)
 		}
 		time.Sleep(10 * time.Minute)
-		// News of the type end the pause.
+		// A change of the type ends the pause.
 		server.Repair()
 		before := count(server, "watch-list "+widgetsPath)
 		types.set(func(t *typesource.Type) { t.Versions = append(t.Versions, "v2") })
@@ -304,8 +304,8 @@ func TestLaggingServer(t *testing.T) {
 	})
 }
 
-// TestRequestFailed: a listener receives every failed request, and only these. The handlers of utilruntime
-// receive the failures after which client-go's reflector calls its watch error handler.
+// TestRequestFailed: a listener receives every failed request and nothing else. The handlers of utilruntime
+// receive the failures for which client-go's reflector calls its watch error handler.
 func TestRequestFailed(t *testing.T) {
 	var reported atomic.Int32
 	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{

@@ -9,9 +9,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit"
 )
 
-// TestMain fails the run when it leaves goroutines of a factory, an informer or a reflector behind. Errors
-// are not logged, because the default handler limits its rate with a clock that differs between synctest
-// bubbles.
+// TestMain fails if goroutines of a factory, an informer or a reflector remain. Errors are not logged,
+// because the default handler limits its rate with a clock that differs between synctest bubbles.
 func TestMain(m *testing.M) {
 	utilruntime.ErrorHandlers = nil
 	os.Exit(testkit.Main(m, "crdcache/", "tools/cache."))

@@ -47,8 +47,8 @@ func (p *peak) above() int64 {
 	return p.top
 }
 
-// largeType serves a type that it does not hold in memory. It measures the heap when the client has read the
-// last object, before it learns that the list is complete.
+// largeType serves a type that is larger than its own memory. It measures the heap when the client has read
+// the last object, but not the end of the list.
 type largeType struct {
 	watchLists bool
 	peak       *peak
@@ -85,11 +85,11 @@ func (l largeType) write(w http.ResponseWriter, before, after string) {
 		fmt.Fprint(w, before, largeWidget(n), after)
 	}
 	_ = http.NewResponseController(w).Flush()
-	synctest.Wait() // a client that is still reading makes garbage, which would count
+	synctest.Wait() // A client that is still reading makes garbage, which would count.
 	l.peak.measure()
 }
 
-// largeWidget returns an object of which a tenth differs from the others.
+// largeWidget returns an object; a tenth of it is unique.
 func largeWidget(n int) string {
 	r := rand.New(rand.NewPCG(uint64(n), 1))
 	var own strings.Builder
@@ -101,8 +101,8 @@ func largeWidget(n int) string {
 		strings.Repeat("common text; ", objectBytes*9/10/13))
 }
 
-// TestMemoryBudgetHoldsWhileListing measures the live heap while a cache is filled, at the moment before the
-// list is complete, and with a transform also while the list is being stored.
+// TestMemoryBudgetHoldsWhileListing measures the live heap just before the list is complete; with a
+// transform, also while the list is stored.
 func TestMemoryBudgetHoldsWhileListing(t *testing.T) {
 	transform := func(p *peak) cache.TransformFunc {
 		calls := 0
@@ -141,8 +141,8 @@ func TestMemoryBudgetHoldsWhileListing(t *testing.T) {
 				if count := len(i.Snapshot().Keys()); count < manyObjects {
 					t.Errorf("%d objects", count)
 				}
-				// Beside the cache there are the buffers of the stream, the first MB of the list and the
-				// dictionary.
+				// In addition to the cache there are the buffers of the stream, the first MB of the list and
+				// the dictionary.
 				const buffers = 4 << 20
 				t.Logf("the live heap grew by %d KB", p.above()>>10)
 				if most := int64(memoryBudget + buffers); p.above() > most {

@@ -11,13 +11,13 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// largeObjects and largeBody make what TestKeysOwnTheirMemory fills a cache with: 40 MB.
+// largeObjects and largeBody are the content of the cache in TestKeysOwnTheirMemory: 40 MB.
 const (
 	largeObjects = 2000
 	largeBody    = 20 << 10
 )
 
-// large returns many large objects, half of which have no namespace: then the name is the key.
+// large returns many large objects. Half of them have no namespace, so that their key is the name.
 func large() []any {
 	body := strings.Repeat("x", largeBody)
 	all := make([]any, largeObjects)
@@ -36,7 +36,7 @@ func large() []any {
 	return all
 }
 
-// heap is how much memory is in use after a collection.
+// heap returns the memory in use after a garbage collection.
 func heap() int64 {
 	runtime.GC()
 	runtime.GC()
@@ -45,8 +45,8 @@ func heap() int64 {
 	return int64(stats.HeapAlloc)
 }
 
-// TestKeysOwnTheirMemory keeps what readers and handlers take of objects, and then the objects go: they leave
-// memory.
+// TestKeysOwnTheirMemory keeps keys and names from readers and handlers, and deletes the objects: their
+// memory is freed.
 func TestKeysOwnTheirMemory(t *testing.T) {
 	takes := map[string]func(t *testing.T, i *Informer) any{
 		"ListKeys": func(_ *testing.T, i *Informer) any { return i.GetIndexer().ListKeys() },

@@ -15,7 +15,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// onlyMetrics returns the figures of the one view that a factory follows.
+// onlyMetrics returns the metrics of the only group of a factory.
 func onlyMetrics(t *testing.T, f *Factory) status.Metrics {
 	t.Helper()
 	all := f.Metrics()
@@ -25,7 +25,7 @@ func onlyMetrics(t *testing.T, f *Factory) status.Metrics {
 	return all[0]
 }
 
-// TestMetricsCount has one of everything happen.
+// TestMetricsCount causes each counted event once.
 func TestMetricsCount(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"), widget("web", "b"))
@@ -101,8 +101,7 @@ func TestMetricsCount(t *testing.T) {
 	})
 }
 
-// TestMetricsCountThrottling counts each 429 once, whether or not the server says for how long it wants to be
-// left alone.
+// TestMetricsCountThrottling counts each 429 once, with and without a retry time.
 func TestMetricsCountThrottling(t *testing.T) {
 	for _, wait := range []string{"", "20"} {
 		t.Run("Retry-After "+wait, func(t *testing.T) {
@@ -130,8 +129,8 @@ func TestMetricsCountThrottling(t *testing.T) {
 	}
 }
 
-// TestCountersOutliveInformers looks at the counters all the time while a type is released and acquired
-// again: they never go down, and what was counted before is there in the end.
+// TestCountersOutliveInformers reads the counters while a type is released and acquired again: they never
+// decrease.
 func TestCountersOutliveInformers(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
@@ -157,7 +156,7 @@ func TestCountersOutliveInformers(t *testing.T) {
 			<-h.Informer().Stopped()
 			synctest.Wait()
 			if left := f.Metrics(); len(left) != 0 {
-				t.Errorf("what nobody has acquired is there: %+v", left)
+				t.Errorf("there are metrics of released informers: %+v", left)
 			}
 		}
 		h := acquire(t, f, widgets)
@@ -169,8 +168,7 @@ func TestCountersOutliveInformers(t *testing.T) {
 	})
 }
 
-// TestCountersOutliveAStart is the same for informers that end with the context of Start, and are there until
-// they are replaced.
+// TestCountersOutliveAStart is the same for informers that end with the context of Start.
 func TestCountersOutliveAStart(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
@@ -189,8 +187,8 @@ func TestCountersOutliveAStart(t *testing.T) {
 	})
 }
 
-// TestViewsDescribedAlikeShareTheirFigures has two views that only differ in their transforms.
-func TestViewsDescribedAlikeShareTheirFigures(t *testing.T) {
+// TestEqualDescriptionsShareMetrics has two informers whose options differ only in their transforms.
+func TestEqualDescriptionsShareMetrics(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
 		f := newVirtualFactory(t, server, Options{})
@@ -217,8 +215,8 @@ func TestViewsDescribedAlikeShareTheirFigures(t *testing.T) {
 	})
 }
 
-// TestFewViewsAreRemembered asks for other views again and again.
-func TestFewViewsAreRemembered(t *testing.T) {
+// TestEndedCountersAreBounded requests ever new options.
+func TestEndedCountersAreBounded(t *testing.T) {
 	f := newFactory(t, newServer(t), Options{Linger: -1})
 	for n := range maxEndedCounters + 100 {
 		h, err := f.Acquire(schema.GroupVersionResource{Group: "example.com", Version: "v1",

@@ -18,7 +18,7 @@ import (
 
 const namespacesPath = "/api/v1/namespaces"
 
-// forbid has all lists and watches of a path forbidden.
+// forbid denies all lists and watches of a path.
 func forbid(server *apitest.Server, paths ...string) {
 	for _, path := range paths {
 		for _, verb := range []string{"list", "watch", "watch-list"} {
@@ -37,30 +37,30 @@ func createNamespaces(t *testing.T, server *apitest.Server, names ...string) {
 	}
 }
 
-// asks returns how often something was listed or watched since the last call.
-func (s *patternStage) asks(path string) int {
+// countRequests returns the number of lists and watches since the last call.
+func (s *patternStage) countRequests(path string) int {
 	n := 0
 	for _, verb := range []string{"list ", "watch-list "} {
 		n += count(s.server, verb+path+"?")
 	}
-	before := s.asked[path]
-	s.asked[path] = n
+	before := s.requestCounts[path]
+	s.requestCounts[path] = n
 	return n - before
 }
 
-// patternStage is an informer of widgets in the namespaces of patterns, on a server where they may not all be
-// listed.
+// patternStage is an informer of widgets in namespaces that match patterns, on a server that denies reading
+// all namespaces.
 type patternStage struct {
 	*testing.T
-	server   *apitest.Server
-	factory  *Factory
-	informer *Informer
-	events   *events
-	failures []string
-	asked    map[string]int
+	server        *apitest.Server
+	factory       *Factory
+	informer      *Informer
+	events        *events
+	failures      []string
+	requestCounts map[string]int
 }
 
-func onPatterns(t *testing.T, namespaces Namespaces, prepare func(*apitest.Server),
+func withPatterns(t *testing.T, namespaces Namespaces, prepare func(*apitest.Server),
 	test func(*patternStage)) {
 	t.Helper()
 	virtual(t, func(t *testing.T, server *apitest.Server) {
@@ -77,7 +77,8 @@ func onPatterns(t *testing.T, namespaces Namespaces, prepare func(*apitest.Serve
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &patternStage{T: t, server: server, factory: f, informer: h.Informer(), asked: map[string]int{}}
+		s := &patternStage{T: t, server: server, factory: f, informer: h.Informer(),
+			requestCounts: map[string]int{}}
 		s.events = record(t, s.informer)
 		_, err = f.AddListener(status.Listener{RequestFailed: func(f status.RequestFailure) {
 			s.failures = append(
@@ -107,20 +108,21 @@ func (s *patternStage) expectStatus(step string, state status.State, reason stat
 
 var teams = MatchingNamespaces([]string{"prod", "team-*"}, []string{"team-sandbox"})
 
-// TestPatternsWhereNotAllMayBeRead: each namespace that fits is followed by itself, as it comes and goes.
-func TestPatternsWhereNotAllMayBeRead(t *testing.T) {
-	onPatterns(t, teams, nil, func(s *patternStage) {
+// TestPatternsWithoutClusterAccess: each matching namespace is followed separately, from its creation to its
+// deletion.
+func TestPatternsWithoutClusterAccess(t *testing.T) {
+	withPatterns(t, teams, nil, func(s *patternStage) {
 		start(s.T, s.factory)
 		if err := s.factory.WaitForSync(s.Context(), widgets); err != nil {
 			s.Errorf("waiting ended with %v", err)
 		}
 		expectEvents(s.T, "what was there", s.events, "add prod/x", "add team-a/x", "add team-b/x")
 		s.expectStatus("at first", status.Synced, status.ReasonNone)
-		s.asks(inNamespace("team-a"))
+		s.countRequests(inNamespace("team-a"))
 
 		createNamespaces(s.T, s.server, "team-c", "others")
 		s.server.Create(s.T, widgets, widget("team-c", "x"), widget("others", "x"), widget("team-a", "y"))
-		expectEvents(s.T, "a namespace comes", s.events, "add team-a/y", "add team-c/x")
+		expectEvents(s.T, "a namespace is created", s.events, "add team-a/y", "add team-c/x")
 
 		namespaces := s.server.Client(s.T).Resource(namespacesGVR)
 		if err := namespaces.Delete(context.Background(), "team-b", metav1.DeleteOptions{}); err != nil {
@@ -128,33 +130,33 @@ func TestPatternsWhereNotAllMayBeRead(t *testing.T) {
 		}
 		expectEvents(s.T, "a namespace goes", s.events, "gone team-b/x")
 		s.server.Create(s.T, widgets, widget("team-b", "late"))
-		expectEvents(s.T, "nobody looks there", s.events)
+		expectEvents(s.T, "an unwatched namespace", s.events)
 		forbid(s.server, inNamespace("team-b"))
 		createNamespaces(s.T, s.server, "team-b")
-		s.expectStatus("it comes again, and its rights do not yet", status.Degraded, status.ReasonForbidden)
+		s.expectStatus("it is recreated without rights", status.Degraded, status.ReasonForbidden)
 		s.server.Repair()
 		forbid(s.server, widgetsPath)
 		time.Sleep(2 * time.Second)
-		expectEvents(s.T, "they are there", s.events, "add team-b/late", "add team-b/x")
+		expectEvents(s.T, "with rights", s.events, "add team-b/late", "add team-b/x")
 
 		status := s.expectStatus("at last", status.Synced, status.ReasonNone)
 		if status.Incarnation != 1 || status.Relists.Total() != 0 || len(s.failures) != 1 {
 			s.Errorf("incarnation %d, relists %+v, failures %v", status.Incarnation, status.Relists, s.failures)
 		}
-		if n := s.asks(inNamespace("team-a")); n != 0 {
+		if n := s.countRequests(inNamespace("team-a")); n != 0 {
 			s.Errorf("a namespace that stays was listed %d times again", n)
 		}
-		if n := s.asks(inNamespace("other")) + s.asks(inNamespace("team-sandbox")); n != 0 {
+		if n := s.countRequests(inNamespace("other")) + s.countRequests(inNamespace("team-sandbox")); n != 0 {
 			s.Errorf("what does not fit was listed %d times", n)
 		}
 	})
 }
 
-// TestPatternsWithoutNamespaces: where the namespaces are not to be read either, those of the set by name are
-// followed, and the rest from when they are.
+// TestPatternsWithoutNamespaces: if namespaces cannot be listed, the set's exact names are followed; the
+// others as soon as namespaces can be listed.
 func TestPatternsWithoutNamespaces(t *testing.T) {
 	forbidden := func(server *apitest.Server) { forbid(server, namespacesPath) }
-	onPatterns(t, teams, forbidden, func(s *patternStage) {
+	withPatterns(t, teams, forbidden, func(s *patternStage) {
 		start(s.T, s.factory)
 		expectEvents(s.T, "by name", s.events, "add prod/x")
 		current := s.expectStatus("by name", status.Degraded, status.ReasonForbidden)
@@ -172,7 +174,7 @@ func TestPatternsWithoutNamespaces(t *testing.T) {
 		expectEvents(s.T, "the namespaces may be read", s.events, "add team-a/x", "add team-b/x")
 		s.expectStatus("the namespaces may be read", status.Synced, status.ReasonNone)
 	})
-	onPatterns(t, MatchingNamespaces([]string{"team-*"}, nil), forbidden, func(s *patternStage) {
+	withPatterns(t, MatchingNamespaces([]string{"team-*"}, nil), forbidden, func(s *patternStage) {
 		start(s.T, s.factory)
 		expectEvents(s.T, "nothing by name", s.events)
 		s.expectStatus("nothing by name", status.Degraded, status.ReasonForbidden)
@@ -187,8 +189,7 @@ func TestPatternsWithoutNamespaces(t *testing.T) {
 	})
 }
 
-// TestPatternsWithUnknownNamespaces checks that an informer is not synced while nothing says which namespaces
-// to watch.
+// TestPatternsWithUnknownNamespaces: an informer is not synced while the namespaces to watch are unknown.
 func TestPatternsWithUnknownNamespaces(t *testing.T) {
 	namespacesFail := map[string]struct {
 		broken []apitest.Fault
@@ -201,7 +202,7 @@ func TestPatternsWithUnknownNamespaces(t *testing.T) {
 	for name, tt := range namespacesFail {
 		breakAll := func(server *apitest.Server) { server.AddFaults(tt.broken...) }
 		t.Run(name+" at startup", func(t *testing.T) {
-			onPatterns(t, teams, breakAll, func(s *patternStage) {
+			withPatterns(t, teams, breakAll, func(s *patternStage) {
 				start(s.T, s.factory)
 				time.Sleep(time.Minute)
 				status := s.expectStatus("unknown", status.Degraded, tt.reason)
@@ -214,7 +215,7 @@ func TestPatternsWithUnknownNamespaces(t *testing.T) {
 			})
 		})
 		t.Run(name+" once synced", func(t *testing.T) {
-			onPatterns(t, teams, func(server *apitest.Server) { server.Repair() }, func(s *patternStage) {
+			withPatterns(t, teams, func(server *apitest.Server) { server.Repair() }, func(s *patternStage) {
 				start(s.T, s.factory)
 				s.expectStatus("allowed", status.Synced, status.ReasonNone)
 				forbid(s.server, widgetsPath)
@@ -231,10 +232,9 @@ func TestPatternsWithUnknownNamespaces(t *testing.T) {
 	}
 }
 
-// TestPatternsWithOutdatedNamespaces checks that the status says so when new namespaces cannot be noticed any
-// more.
+// TestPatternsWithOutdatedNamespaces: the status reports that new namespaces may be missing.
 func TestPatternsWithOutdatedNamespaces(t *testing.T) {
-	onPatterns(t, teams, nil, func(s *patternStage) {
+	withPatterns(t, teams, nil, func(s *patternStage) {
 		start(s.T, s.factory)
 		s.expectStatus("at first", status.Synced, status.ReasonNone)
 		forbid(s.server, namespacesPath)
@@ -247,10 +247,10 @@ func TestPatternsWithOutdatedNamespaces(t *testing.T) {
 	})
 }
 
-// recover has the namespaces listed again, and checks that all of the set are watched.
+// recover allows listing namespaces, and checks that all of the set are watched.
 func (s *patternStage) recover() {
 	s.server.RepairPath(namespacesPath)
-	s.server.CloseClientConnections() // ends the requests that hang
+	s.server.CloseClientConnections() // ends the unanswered requests
 	time.Sleep(6 * time.Minute)
 	s.expectStatus("recovered", status.Synced, status.ReasonNone)
 	s.events.take()
@@ -258,10 +258,10 @@ func (s *patternStage) recover() {
 	expectEvents(s.T, "recovered", s.events, "add team-b/new")
 }
 
-// TestPatternsGrantedAndRevoked: what may be listed at once is, and the cache keeps its content while that
-// changes.
+// TestPatternsGrantedAndRevoked: the informer lists all namespaces at once while that is allowed. The cache
+// keeps its content when the permission changes.
 func TestPatternsGrantedAndRevoked(t *testing.T) {
-	onPatterns(t, teams, nil, func(s *patternStage) {
+	withPatterns(t, teams, nil, func(s *patternStage) {
 		start(s.T, s.factory)
 		expectEvents(s.T, "forbidden", s.events, "add prod/x", "add team-a/x", "add team-b/x")
 		s.server.Repair()
@@ -280,13 +280,13 @@ func TestPatternsGrantedAndRevoked(t *testing.T) {
 		s.server.CloseClientConnections()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if s.asks(inNamespace("team-a")) == 0 {
+		if s.countRequests(inNamespace("team-a")) == 0 {
 			t.Error("the namespaces are not listed one by one")
 		}
 		s.expectStatus("revoked", status.Synced, status.ReasonNone)
 		for _, event := range s.events.take() {
 			if !strings.HasPrefix(event, "update ") && event != "gone team-z/unheard-of" {
-				s.Errorf("told of %q", event)
+				s.Errorf("received %q", event)
 			}
 		}
 		if diff := cmp.Diff([]string{"prod/x", "team-a/x", "team-a/y", "team-b/x"},
@@ -296,32 +296,33 @@ func TestPatternsGrantedAndRevoked(t *testing.T) {
 	})
 }
 
-// TestPatternsWhereAllMayBeListedOnly: without the right to watch, nothing goes back and forth.
-func TestPatternsWhereAllMayBeListedOnly(t *testing.T) {
+// TestPatternsWithoutClusterWatch: with permission to list but not to watch, the informer does not
+// alternate between both ways.
+func TestPatternsWithoutClusterWatch(t *testing.T) {
 	watchDenied := func(server *apitest.Server) {
 		server.Repair()
 		server.AddFaults(fault(widgetsPath, "watch", 403), fault(widgetsPath, "watch-list", 403))
 	}
-	onPatterns(t, teams, watchDenied, func(s *patternStage) {
+	withPatterns(t, teams, watchDenied, func(s *patternStage) {
 		start(s.T, s.factory)
 		expectEvents(s.T, "all at once, then one by one", s.events, "add prod/x", "add team-a/x",
 			"add team-b/x",
 			"update prod/x", "update team-a/x", "update team-b/x")
 		time.Sleep(10 * time.Minute)
 		s.expectStatus("later", status.Synced, status.ReasonNone)
-		// After a silent watch the server is asked for its version, with a list of one object.
+		// After a silent watch, the informer requests the server's version with a list of one object.
 		versions := count(s.server, "list "+inNamespace("team-a")+"?limit=1")
-		if n := s.asks(inNamespace("team-a")) - versions; n != 1 {
+		if n := s.countRequests(inNamespace("team-a")) - versions; n != 1 {
 			s.Errorf("a namespace was listed %d times", n)
 		}
 		expectEvents(s.T, "later", s.events)
 	})
 }
 
-// TestPatternsWithAForbiddenNamespace: it is as with several namespaces by name.
+// TestPatternsWithAForbiddenNamespace: a forbidden namespace degrades the status, as with exact names.
 func TestPatternsWithAForbiddenNamespace(t *testing.T) {
 	forbidden := func(server *apitest.Server) { forbid(server, inNamespace("team-b")) }
-	onPatterns(t, teams, forbidden, func(s *patternStage) {
+	withPatterns(t, teams, forbidden, func(s *patternStage) {
 		start(s.T, s.factory)
 		expectEvents(s.T, "one is forbidden", s.events, "add prod/x", "add team-a/x")
 		current := s.expectStatus("one is forbidden", status.Degraded, status.ReasonForbidden)
@@ -336,9 +337,9 @@ func TestPatternsWithAForbiddenNamespace(t *testing.T) {
 	})
 }
 
-// TestPatternsWithoutStart: an informer that is run by itself gets to know the namespaces, too.
+// TestPatternsWithoutStart: an informer that runs without the factory also receives the namespaces.
 func TestPatternsWithoutStart(t *testing.T) {
-	onPatterns(t, teams, nil, func(s *patternStage) {
+	withPatterns(t, teams, nil, func(s *patternStage) {
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan struct{})
 		go func() { // ended by cancel
@@ -351,7 +352,7 @@ func TestPatternsWithoutStart(t *testing.T) {
 	})
 }
 
-// TestNamespacesAfterShutdown: nobody is waited for.
+// TestNamespacesAfterShutdown: no informer waits for namespaces after Shutdown.
 func TestNamespacesAfterShutdown(t *testing.T) {
 	f := newFactory(t, newServer(t), Options{})
 	if err := f.Shutdown(longContext(t)); err != nil {
@@ -362,15 +363,15 @@ func TestNamespacesAfterShutdown(t *testing.T) {
 	}
 }
 
-// TestProbeThatIsNotAnswered: asking whether everything may be read ends without an answer, too. Others list
-// meanwhile, and it is asked again.
-func TestProbeThatIsNotAnswered(t *testing.T) {
-	onPatterns(t, teams, nil, func(s *patternStage) {
+// TestUnansweredProbe: an unanswered probe of the cluster-wide permission ends, does not block lists
+// of other types, and is repeated.
+func TestUnansweredProbe(t *testing.T) {
+	withPatterns(t, teams, nil, func(s *patternStage) {
 		start(s.T, s.factory)
 		s.expectStatus("refused", status.Synced, status.ReasonNone)
 		s.server.RepairPath(widgetsPath)
 		s.server.AddFaults(unansweredRequests(widgetsPath))
-		s.asks(widgetsPath)
+		s.countRequests(widgetsPath)
 		busy := 0
 		for range 20 * 60 / 5 {
 			time.Sleep(5 * time.Second)
@@ -378,7 +379,7 @@ func TestProbeThatIsNotAnswered(t *testing.T) {
 				busy++
 			}
 		}
-		if asks := s.asks(widgetsPath); asks < 3 {
+		if asks := s.countRequests(widgetsPath); asks < 3 {
 			s.Errorf("asked %d times in 20 minutes without an answer", asks)
 		}
 		if busy > 20*60/5*9/10 {
@@ -394,8 +395,7 @@ func TestProbeThatIsNotAnswered(t *testing.T) {
 	})
 }
 
-// TestVersionOfSeveralNamespaces checks that the version of the store is one up to which it has every
-// namespace.
+// TestVersionOfSeveralNamespaces: the store's version is one that every namespace has reached.
 func TestVersionOfSeveralNamespaces(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("a", "x"))

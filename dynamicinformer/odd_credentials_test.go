@@ -35,7 +35,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// requireToken lets requests with one token in.
+// requireToken accepts requests with one token.
 func requireToken(valid *atomic.Value) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -52,7 +52,7 @@ func requireToken(valid *atomic.Value) func(http.Handler) http.Handler {
 }
 
 // TestTokenIsRefreshed: a token expires every hour, and its file has the next one some time later. Meanwhile
-// the factory says what is wrong; then it goes on by itself, with one list, as after any refusal of a watch.
+// the factory's condition reports the failure. Afterwards the informer continues with one list.
 func TestTokenIsRefreshed(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		file := filepath.Join(t.TempDir(), "token")
@@ -91,7 +91,7 @@ func TestTokenIsRefreshed(t *testing.T) {
 				t.Errorf("there are %d widgets, want %d", got, hour)
 			}
 		}
-		// After a silent watch the server is asked for its version, with a list of one object.
+		// After a silent watch, the informer requests the server's version with a list of one object.
 		versions := count(server, "list "+widgetsPath+"?limit=1")
 		if got := count(server, "list "+widgetsPath) +
 			count(server, "watch-list "+widgetsPath) - versions; got > 1+3 {
@@ -139,7 +139,7 @@ func (c *certificates) sign(template *x509.Certificate, key *ecdsa.PublicKey) *x
 	return signed
 }
 
-// issue puts the certificate of a name where the client has the last one.
+// issue writes a certificate of a name to the client's file.
 func (c *certificates) issue(name string) {
 	c.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -155,7 +155,7 @@ func (c *certificates) issue(name string) {
 		NotAfter:    time.Now().Add(time.Hour),
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}, &key.PublicKey)
-	// The key first: the client looks at both together, and tries again where they do not fit.
+	// The client reads both files, and retries if they do not match. So the key is written first.
 	c.write("key", "PRIVATE KEY", private)
 	c.write("cert", "CERTIFICATE", certificate.Raw)
 }
@@ -168,8 +168,8 @@ func (c *certificates) write(name, kind string, der []byte) {
 	}
 }
 
-// TestClientCertificateIsRotated: the next certificate is used as soon as client-go looks at the files and
-// closes the connections, and the informer goes on.
+// TestClientCertificateIsRotated: client-go uses a new certificate when it rereads the files and closes the
+// connections. The informer continues.
 func TestClientCertificateIsRotated(t *testing.T) {
 	defer func(was time.Duration) { transport.CertCallbackRefreshDuration = was }(
 		transport.CertCallbackRefreshDuration)
@@ -231,7 +231,7 @@ func TestClientCertificateIsRotated(t *testing.T) {
 	}
 }
 
-// TestCredentialPluginFailsAtFirst: the informer asks again, with what the plugin says then.
+// TestCredentialPluginFailsAtFirst: the informer retries with the plugin's next credentials.
 func TestCredentialPluginFailsAtFirst(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("needs sh")

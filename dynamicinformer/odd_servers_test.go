@@ -15,22 +15,21 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestOddServers: behind each of these an informer comes to be synced, stays so for hours, shows what
-// changes, and does not list over and over.
+// TestOddServers: with each of these servers, an informer syncs, stays synced for hours, shows changes, and
+// does not list repeatedly.
 func TestOddServers(t *testing.T) {
 	const (
 		watchEnds = 10*time.Minute + time.Second // at the latest
-		// The first watches that bring nothing are ended after this time in all.
+		// The first watches without events are ended after this time in total.
 		impatience = 210 * time.Second
 	)
 	for name, tt := range map[string]struct {
 		proxy func(http.Handler) http.Handler
-		// synced is how long the first list may take, and shown how long a change may take to show.
+		// synced is the maximum duration of the first list, and shown the maximum delay of a change.
 		synced, shown time.Duration
-		// lists is how many lists there may be in three hours, watch-lists included.
+		// lists is the maximum number of lists and watch-lists in three hours.
 		lists int
-		// unanswered says that watches are answered only when they end, so that the status tells now and then
-		// that what is shown may be minutes old.
+		// unanswered: watches are answered only when they end. Then the status is sometimes stale.
 		unanswered bool
 	}{
 		"buffers": {proxy: testkit.Buffer(true), synced: requests.InitialEventsTimeout,
@@ -64,7 +63,7 @@ func TestOddServers(t *testing.T) {
 						t.Errorf("an hour later the status is %+v", s)
 					}
 				}
-				// one each time that the watch is cut off
+				// one each time that the watch is aborted
 				checks := count(server, "list "+widgetsPath+"?limit=1")
 				lists := count(server, "list "+widgetsPath) - checks +
 					count(server, "watch-list "+widgetsPath)
@@ -76,7 +75,7 @@ func TestOddServers(t *testing.T) {
 	}
 }
 
-// newFactoryOver is newVirtualFactory over another client.
+// newFactoryOver is newVirtualFactory with another client.
 func newFactoryOver(t *testing.T, server *apitest.Server, client *http.Client) *Factory {
 	t.Helper()
 	f, err := New(Options{Config: server.Config(), HTTPClient: client,
@@ -92,8 +91,8 @@ func newFactoryOver(t *testing.T, server *apitest.Server, client *http.Client) *
 	return f
 }
 
-// TestThrottledForMinutes: a server that wants to be left alone for minutes is, and its informers go on when
-// they may.
+// TestThrottledForMinutes: requests pause for as long as the server asks, also for minutes, and then
+// continue.
 func TestThrottledForMinutes(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{})
@@ -133,9 +132,9 @@ func TestThrottledForMinutes(t *testing.T) {
 	})
 }
 
-// TestGarbageIsNoContact checks that answers that cannot be decoded, as those of a proxy's login page, do not
-// count as signs of life of the API server, although they have the status 200 and are labelled JSON.
-func TestGarbageIsNoContact(t *testing.T) {
+// TestInvalidResponseIsNoContact: a response that cannot be decoded, such as the login page of a proxy, is no
+// sign of life of the API server, even with status 200 and a JSON content type.
+func TestInvalidResponseIsNoContact(t *testing.T) {
 	for name, body := range map[string]string{"a page": "<html>\n<body>Log in\n</html>\n", "a line": "Log in",
 		"another object": `{"ok":true}` + "\n"} {
 		for _, from := range []string{"once synced", "at startup"} {

@@ -30,7 +30,7 @@ func TestNewChecksOptions(t *testing.T) {
 	}
 	tests := map[string]struct {
 		options Options
-		want    []string // parts of the error; none for no error
+		want    []string // parts of the error; empty if there is none
 	}{
 		"client":                 {Options{Client: client}, nil},
 		"config":                 {Options{Config: config}, nil},

@@ -13,13 +13,13 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// pages answers lists with one object a page, and watches with nothing.
+// pages answers lists with one object per page, and watches without events.
 func pages(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	w.Header().Set("Content-Type", "application/json")
 	switch {
 	case query.Get("sendInitialEvents") == "true":
-		w.WriteHeader(http.StatusBadRequest) // as servers that know no watch-lists
+		w.WriteHeader(http.StatusBadRequest) // as servers without watch-lists do
 		fmt.Fprint(
 			w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"BadRequest","code":400}`)
 	case query.Has("watch"):
@@ -39,7 +39,7 @@ func pages(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestListsInPages: servers may answer in pages, as those without a watch cache do.
+// TestListsInPages: servers without a watch cache answer in pages.
 func TestListsInPages(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(pages))
 	t.Cleanup(func() {
@@ -62,7 +62,8 @@ func TestListsInPages(t *testing.T) {
 	}
 }
 
-// TestPageSizeAndWatchTimeout: the server is asked for what the options say, of several namespaces too.
+// TestPageSizeAndWatchTimeout: requests have the page size and timeout of the options, also for several
+// namespaces.
 func TestPageSizeAndWatchTimeout(t *testing.T) {
 	for name, namespaces := range map[string]Namespaces{"all": AllNamespaces(),
 		"some": InNamespaces("web", "db")} {

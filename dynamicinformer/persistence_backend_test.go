@@ -10,43 +10,43 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 )
 
-// memoryBackend is a Persistence in memory.
+// memoryBackend is a persistence.Backend in memory.
 type memoryBackend struct {
-	mu    sync.Mutex
-	views map[string]*storedContent
-	// fails is what Save answers with, if anything; saves counts the others.
+	mu       sync.Mutex
+	contents map[string]*storedContent
+	// fails is the error of Save, or nil; saves counts the successful ones.
 	fails error
 	saves int
-	// texts says that each object is kept by itself, as JSON.
+	// texts stores each object separately, as JSON.
 	texts bool
 }
 
-// storedContent is what a backend keeps of a view.
+// storedContent is the stored content of one key.
 type storedContent struct {
-	shelf   *memoryBackend
+	backend *memoryBackend
 	at      persistence.Checkpoint
 	objects map[string][]byte
 	claimed bool
-	// blocks and log are there in place of objects.
+	// blocks and log replace objects.
 	blocks [][2][]byte
 	log    []loggedChange
 }
 
-// loggedChange is a change behind blocks.
+// loggedChange is a change after the blocks.
 type loggedChange struct {
 	key  string
 	json []byte
 }
 
-func newShelf() *memoryBackend { return &memoryBackend{views: map[string]*storedContent{}} }
+func newMemoryBackend() *memoryBackend { return &memoryBackend{contents: map[string]*storedContent{}} }
 
 func (s *memoryBackend) Open(_ context.Context, key string) (persistence.StoredContent, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v := s.views[key]
+	v := s.contents[key]
 	if v == nil {
-		v = &storedContent{shelf: s, objects: map[string][]byte{}}
-		s.views[key] = v
+		v = &storedContent{backend: s, objects: map[string][]byte{}}
+		s.contents[key] = v
 	}
 	if v.claimed {
 		return nil, errors.New("claimed")
@@ -58,20 +58,20 @@ func (s *memoryBackend) Open(_ context.Context, key string) (persistence.StoredC
 	return v, nil
 }
 
-// storedBlocks is a shelved that takes blocks.
+// storedBlocks is a storedContent that accepts blocks.
 type storedBlocks struct{ *storedContent }
 
 func (v storedBlocks) SaveBlocks(_ context.Context, at persistence.Checkpoint, whole bool,
 	write func(persistence.BlockWriter) error) error {
-	v.shelf.mu.Lock()
-	defer v.shelf.mu.Unlock()
-	if v.shelf.fails != nil {
-		return v.shelf.fails
+	v.backend.mu.Lock()
+	defer v.backend.mu.Unlock()
+	if v.backend.fails != nil {
+		return v.backend.fails
 	}
 	if whole {
 		v.blocks, v.log = nil, nil
 	}
-	v.shelf.saves++
+	v.backend.saves++
 	v.at = at
 	return write(v)
 }
@@ -118,15 +118,15 @@ func (v *storedContent) Load(_ context.Context, object func([]byte) error) error
 
 func (v *storedContent) Save(_ context.Context, at persistence.Checkpoint, whole bool,
 	write func(persistence.Writer) error) error {
-	v.shelf.mu.Lock()
-	defer v.shelf.mu.Unlock()
-	if v.shelf.fails != nil {
-		return v.shelf.fails
+	v.backend.mu.Lock()
+	defer v.backend.mu.Unlock()
+	if v.backend.fails != nil {
+		return v.backend.fails
 	}
 	if whole {
 		v.objects = map[string][]byte{}
 	}
-	v.shelf.saves++
+	v.backend.saves++
 	v.at = at
 	return write(v)
 }
@@ -142,16 +142,16 @@ func (v *storedContent) Delete(key string) error {
 }
 
 func (v *storedContent) Close() error {
-	v.shelf.mu.Lock()
-	defer v.shelf.mu.Unlock()
+	v.backend.mu.Lock()
+	defer v.backend.mu.Unlock()
 	v.claimed = false
 	return nil
 }
 
-// only returns what is kept of the only view.
+// only returns the only stored content.
 func (s *memoryBackend) only(t *testing.T) *storedContent {
 	t.Helper()
-	for _, v := range s.views {
+	for _, v := range s.contents {
 		return v
 	}
 	t.Fatal("nothing is kept")

@@ -14,12 +14,12 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestAnotherClusterTakesOver: while a process runs, another cluster takes over the address. Its objects are
-// not kept as those of the first one, where the next process would take them for what is there.
+// TestAnotherClusterTakesOver: another cluster gets the address while a process runs. Its objects are not
+// saved under the identity of the first one.
 func TestAnotherClusterTakesOver(t *testing.T) {
 	types := []apitest.Type{{GVR: widgets, Kind: "Widget", Namespaced: true},
 		{GVR: namespacesGVR, Kind: "Namespace"}}
-	first, second, s := apitest.New(t, types...), apitest.New(t, types...), newShelf()
+	first, second, s := apitest.New(t, types...), apitest.New(t, types...), newMemoryBackend()
 	for _, server := range []*apitest.Server{first, second} {
 		createNamespaces(t, server, metav1.NamespaceSystem)
 	}
@@ -46,7 +46,7 @@ func TestAnotherClusterTakesOver(t *testing.T) {
 	await(t, func() bool { return i.Persistence().Checkpoint.Objects == 1 })
 	current.Store(second)
 	await(t, func() bool {
-		faults.ExpireWatches() // again: the watch may only open now
+		faults.ExpireWatches() // a second time: the watch may only open now
 		return len(i.GetStore().ListKeys()) == 3
 	})
 	must(t, f.Shutdown(longContext(t)))

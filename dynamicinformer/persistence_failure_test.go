@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/internal/persist"
 )
 
-// hangingBackend is a backend that answers to nothing before it is freed.
+// hangingBackend is a backend that does not return before free is closed.
 type hangingBackend struct {
 	*memoryBackend
 	free chan struct{}
@@ -24,18 +24,18 @@ func (h hangingBackend) Open(ctx context.Context, key string) (persistence.Store
 	return h.memoryBackend.Open(ctx, key)
 }
 
-// shortenDiskTimeout has informers wait for the disk for a moment only.
+// shortenDiskTimeout reduces the time that informers wait for the disk.
 func shortenDiskTimeout(t *testing.T) {
 	was := persist.DiskTimeout
 	persist.DiskTimeout = 20 * time.Millisecond
 	t.Cleanup(func() { persist.DiskTimeout = was })
 }
 
-// TestHangingPersistence: an informer syncs and ends although what keeps its content does not answer, and
-// says so. The view is given up when it does.
+// TestHangingPersistence: an informer syncs and ends although its backend does not answer, and reports that.
+// When the backend answers, the content is closed.
 func TestHangingPersistence(t *testing.T) {
 	shortenDiskTimeout(t)
-	server, h := newServer(t), hangingBackend{newShelf(), make(chan struct{})}
+	server, h := newServer(t), hangingBackend{newMemoryBackend(), make(chan struct{})}
 	server.Create(t, widgets, widget("a", "one"))
 	f := newFactory(t, server, Options{Persistence: h, PersistenceInterval: time.Millisecond})
 	i := synced(t, f)
@@ -52,16 +52,16 @@ func TestHangingPersistence(t *testing.T) {
 	await(t, func() bool {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		v := h.views[i.options.persistenceKey(widgets)]
+		v := h.contents[i.options.persistenceKey(widgets)]
 		return v != nil && !v.claimed
 	})
 }
 
-// TestLateRecall: what a disk brings too late is not taken for what is shown already, which is nothing.
-func TestLateRecall(t *testing.T) {
+// TestLateLoad: content that a disk returns too late is ignored.
+func TestLateLoad(t *testing.T) {
 	for name, options := range storages {
 		t.Run(name, func(t *testing.T) {
-			server, h := newServer(t), hangingBackend{newShelf(), make(chan struct{})}
+			server, h := newServer(t), hangingBackend{newMemoryBackend(), make(chan struct{})}
 			h.texts = name == "texts"
 			server.Create(t, widgets, widget("a", "one"))
 			persistWidgets(t, server, h.memoryBackend, options)
@@ -85,9 +85,9 @@ func TestLateRecall(t *testing.T) {
 	}
 }
 
-// TestPersistenceRecovers: what fails is tried again by itself.
+// TestPersistenceRecovers: failed saves are retried.
 func TestPersistenceRecovers(t *testing.T) {
-	server, s := newServer(t), newShelf()
+	server, s := newServer(t), newMemoryBackend()
 	s.fails = errors.New("the disk is full")
 	server.Create(t, widgets, widget("a", "one"))
 	f := newFactory(t, server, Options{Persistence: s, PersistenceInterval: time.Millisecond})

@@ -14,30 +14,30 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// image returns a backend with what this one keeps now, as a process leaves it that is killed.
+// image returns a copy of the backend's current content, as a killed process would leave it.
 func (s *memoryBackend) image() *memoryBackend {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	image := newShelf()
+	image := newMemoryBackend()
 	image.texts = s.texts
-	for key, v := range s.views {
-		image.views[key] = &storedContent{shelf: image, at: v.at, objects: maps.Clone(v.objects),
+	for key, v := range s.contents {
+		image.contents[key] = &storedContent{backend: image, at: v.at, objects: maps.Clone(v.objects),
 			blocks: slices.Clone(v.blocks), log: slices.Clone(v.log)}
 	}
 	return image
 }
 
-// TestResumeHistory restarts informers again and again, while objects come, change and go. Some processes are
-// killed: the next one finds what was kept at any time before. Histories are compacted, and servers replaced.
-// Each time the cache and what the handler was told must be what the server has.
+// TestResumeHistory restarts informers repeatedly while objects change. Some processes are killed: the next
+// one finds the content of any earlier time. Histories are compacted, and servers replaced. Each time the
+// cache and the handler's events must equal the server's content.
 func TestResumeHistory(t *testing.T) {
 	for seed := range uint64(3) {
 		newResumeHistory(seed, ResourceOptions{}, "a").run(t, func() *apitest.Server { return newServer(t) })
 	}
 }
 
-// TestResumeHistoryOfNamespaces is TestResumeHistory for namespaces that are read one by one: those in which
-// nothing has changed wait for bookmarks.
+// TestResumeHistoryOfNamespaces is TestResumeHistory for namespaces that are read one by one. Namespaces
+// without changes wait for bookmarks.
 func TestResumeHistoryOfNamespaces(t *testing.T) {
 	for seed := range uint64(4) {
 		synctest.Test(t, func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestResumeHistoryOfNamespaces(t *testing.T) {
 			newResumeHistory(seed, options, "a", "b", "c").run(t, func() *apitest.Server {
 				server := apitest.NewInMemory(t, apitest.Type{GVR: widgets, Kind: "Widget", Namespaced: true},
 					apitest.Type{GVR: namespacesGVR, Kind: "Namespace"})
-				// by which servers in memory are told apart
+				// The UID of this namespace identifies a server in memory.
 				createNamespaces(t, server, metav1.NamespaceSystem)
 				return server
 			})
@@ -56,24 +56,23 @@ func TestResumeHistoryOfNamespaces(t *testing.T) {
 	}
 }
 
-// resumeHistory is what happens to the objects of some namespaces, and to what is kept of them.
+// resumeHistory is a random sequence of changes of some namespaces and of their persisted content.
 type resumeHistory struct {
 	random     *rand.Rand
 	options    ResourceOptions
 	namespaces []string
 	server     *apitest.Server
-	kept       *memoryBackend
-	there      map[string]bool
+	backend    *memoryBackend
+	existing   map[string]bool
 }
 
 func newResumeHistory(seed uint64, options ResourceOptions, namespaces ...string) *resumeHistory {
 	h := &resumeHistory{random: rand.New(rand.NewPCG(seed, 5)), options: options, namespaces: namespaces,
-		kept: newShelf(), there: map[string]bool{}}
-	h.kept.texts = seed == 0
+		backend: newMemoryBackend(), existing: map[string]bool{}}
+	h.backend.texts = seed == 0
 	return h
 }
 
-// change changes some objects.
 func (h *resumeHistory) change(t *testing.T) {
 	for range h.random.IntN(8) {
 		namespace := h.namespaces[h.random.IntN(len(h.namespaces))]
@@ -81,12 +80,12 @@ func (h *resumeHistory) change(t *testing.T) {
 		w := widget(namespace, name)
 		w.SetAnnotations(map[string]string{"round": fmt.Sprint(h.random.Uint64())})
 		switch {
-		case !h.there[name]:
+		case !h.existing[name]:
 			h.server.Create(t, widgets, w)
-			h.there[name] = true
+			h.existing[name] = true
 		case h.random.IntN(3) == 0:
 			h.server.Delete(t, widgets, namespace, name)
-			delete(h.there, name)
+			delete(h.existing, name)
 		default:
 			h.server.Update(t, widgets, w)
 		}
@@ -96,7 +95,7 @@ func (h *resumeHistory) change(t *testing.T) {
 func (h *resumeHistory) run(t *testing.T, newServer func() *apitest.Server) {
 	t.Helper()
 	h.server = newServer()
-	older := h.kept.image()
+	older := h.backend.image()
 	for range 40 {
 		h.change(t)
 		switch h.random.IntN(12) {
@@ -104,24 +103,25 @@ func (h *resumeHistory) run(t *testing.T, newServer func() *apitest.Server) {
 			h.server.Compact()
 		case 1:
 			h.server = newServer()
-			clear(h.there)
+			clear(h.existing)
 			h.change(t)
 		case 2:
-			h.kept = older
+			h.backend = older
 		}
-		older = runOnce(t, h.server, h.kept, h.options, h.random.IntN(2) == 0, func() { h.change(t) })
-		if h.random.IntN(3) == 0 { // a process that was killed
-			h.kept = older
+		older = runProcess(t, h.server, h.backend, h.options, h.random.IntN(2) == 0, func() { h.change(t) })
+		if h.random.IntN(3) == 0 { // a killed process
+			h.backend = older
 		}
 	}
 }
 
-// runOnce follows widgets through changes, and returns what was kept before the end. writes has it saved all
-// the time.
-func runOnce(t *testing.T, server *apitest.Server, kept *memoryBackend, view ResourceOptions, writes bool,
+// runProcess follows widgets during changes, and returns the persisted content before the end. writes saves
+// all the time.
+func runProcess(t *testing.T, server *apitest.Server, backend *memoryBackend,
+	view ResourceOptions, writes bool,
 	change func()) *memoryBackend {
 	t.Helper()
-	options := Options{Persistence: kept, Config: server.Config(), HTTPClient: server.HTTPClient(t),
+	options := Options{Persistence: backend, Config: server.Config(), HTTPClient: server.HTTPClient(t),
 		Defaults: view}
 	if writes {
 		options.PersistenceInterval = time.Millisecond
@@ -162,23 +162,23 @@ func runOnce(t *testing.T, server *apitest.Server, kept *memoryBackend, view Res
 	if err := i.Flush(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
-	told := map[string]bool{}
+	delivered := map[string]bool{}
 	for _, line := range d.all() {
 		var verb, name string
 		if _, err := fmt.Sscan(line, &verb, &name); err != nil {
 			t.Fatal(err)
 		}
-		if had := told[name]; had == (verb == "add") {
-			t.Fatalf("the handler was told %q of what it %v", line, had)
+		if had := delivered[name]; had == (verb == "add") {
+			t.Fatalf("the handler received %q although known is %v", line, had)
 		}
-		if told[name] = true; verb == "delete" {
-			delete(told, name)
+		if delivered[name] = true; verb == "delete" {
+			delete(delivered, name)
 		}
 	}
-	if len(told) != len(expected) {
-		t.Fatalf("the handler was told of %d objects of %d", len(told), len(expected))
+	if len(delivered) != len(expected) {
+		t.Fatalf("the handler received %d objects of %d", len(delivered), len(expected))
 	}
-	image := kept.image()
+	image := backend.image()
 	if err := f.Shutdown(longContext(t)); err != nil {
 		t.Fatal(err)
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/crdcache/crdcache/storage/s2"
 )
 
-// TestSavesAreNoReads: what is saved counts as read no more than before, or adaptive storage would take
-// everything that changes for in use.
-func TestSavesAreNoReads(t *testing.T) {
-	server, s := newServer(t), newShelf()
+// TestSavesDoNotCountAsReads: a save does not count as a read. Otherwise adaptive storage would treat every
+// changed object as in use.
+func TestSavesDoNotCountAsReads(t *testing.T) {
+	server, s := newServer(t), newMemoryBackend()
 	count := manyWidgets(t, server)
 	f := newFactory(t, server, Options{Persistence: s, PersistenceInterval: time.Millisecond,
 		Defaults: ResourceOptions{Storage: adaptive}})
@@ -27,9 +27,9 @@ func TestSavesAreNoReads(t *testing.T) {
 	}
 }
 
-// TestSavedIsNotHeld: what was saved is not held in memory once the cache is not kept any more.
-func TestSavedIsNotHeld(t *testing.T) {
-	server, s := newServer(t), newShelf()
+// TestSavedContentIsNotRetained: saved content is not retained in memory after the cache is dropped.
+func TestSavedContentIsNotRetained(t *testing.T) {
+	server, s := newServer(t), newMemoryBackend()
 	server.Create(t, widgets, widget("a", "one"))
 	f := newFactory(t, server, Options{Persistence: s, PersistenceInterval: time.Millisecond})
 	i := synced(t, f)
@@ -43,14 +43,13 @@ func TestSavedIsNotHeld(t *testing.T) {
 	await(t, func() bool { return !holds() })
 }
 
-// TestReplacedBlocksAreGivenUp: objects that came in blocks do not keep what they came with, once most of
-// that has been replaced.
-func TestReplacedBlocksAreGivenUp(t *testing.T) {
+// TestReplacedBlocksAreFreed: objects do not retain their block after most of it has been replaced.
+func TestReplacedBlocksAreFreed(t *testing.T) {
 	for name, storage := range map[string]Storage{
 		"compressed": {Mode: StorageCompressed, Compression: s2.New(s2.Options{})}, "adaptive": adaptive,
 	} {
 		t.Run(name, func(t *testing.T) {
-			server, s := newServer(t), newShelf()
+			server, s := newServer(t), newMemoryBackend()
 			options := ResourceOptions{Storage: storage}
 			count := manyWidgets(t, server)
 			persistWidgets(t, server, s, options)

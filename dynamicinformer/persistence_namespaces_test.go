@@ -18,14 +18,14 @@ import (
 // twoNamespaces are namespaces that are read one by one.
 var twoNamespaces = ResourceOptions{Namespaces: InNamespaces("a", "b")}
 
-// TestResumeWhereOneNamespaceIsForbidden: each namespace is confirmed by itself. What was kept of another one
-// that may not be read any more can be read, as stale, and no handler is told of it; and it stays kept.
+// TestResumeWhereOneNamespaceIsForbidden: each namespace is confirmed separately. The restored objects of a
+// namespace that is now forbidden can be read, as stale. No handler receives them, and they stay persisted.
 func TestResumeWhereOneNamespaceIsForbidden(t *testing.T) {
 	virtual(t, resumeWhereOneNamespaceIsForbidden)
 }
 
 func resumeWhereOneNamespaceIsForbidden(t *testing.T, server *apitest.Server) {
-	s := newShelf()
+	s := newMemoryBackend()
 	server.Create(t, widgets, widget("a", "one"), widget("b", "two"))
 	persistWidgets(t, server, s, twoNamespaces)
 	forbid(server, inNamespace("b"))
@@ -64,20 +64,20 @@ func resumeWhereOneNamespaceIsForbidden(t *testing.T, server *apitest.Server) {
 	if err := i.Flush(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
-	for _, told := range [][]string{d.all(), late.all()} {
-		if slices.Sort(told); len(told) != 3 || told[2] != "add two true" {
-			t.Errorf("the handler was told %v", told)
+	for _, events := range [][]string{d.all(), late.all()} {
+		if slices.Sort(events); len(events) != 3 || events[2] != "add two true" {
+			t.Errorf("the handler received %v", events)
 		}
 	}
 	await(t, func() bool { return i.Persistence().Resumed })
 }
 
-// TestNamespacesThatWent: what was kept of a namespace that is not there any more is neither shown nor told
-// of, and not kept either.
-func TestNamespacesThatWent(t *testing.T) { virtual(t, namespacesThatWent) }
+// TestDeletedNamespaces: restored objects of a deleted namespace are neither shown nor delivered, and are no
+// longer persisted.
+func TestDeletedNamespaces(t *testing.T) { virtual(t, deletedNamespaces) }
 
-func namespacesThatWent(t *testing.T, server *apitest.Server) {
-	s := newShelf()
+func deletedNamespaces(t *testing.T, server *apitest.Server) {
+	s := newMemoryBackend()
 	createNamespaces(t, server, "team-a", "team-b")
 	server.Create(t, widgets, widget("team-a", "one"), widget("team-b", "two"))
 	forbid(server, widgetsPath)
@@ -93,7 +93,7 @@ func namespacesThatWent(t *testing.T, server *apitest.Server) {
 	r := resume(t, server, s, options)
 	if got := r.diary.all(); !slices.Contains(got, "add one true") ||
 		!slices.Contains(got, "add three true") || len(got) != 2 {
-		t.Errorf("the handler was told %v", got)
+		t.Errorf("the handler received %v", got)
 	}
 	lists := 0
 	for _, request := range r.server.Requests()[r.before:] {
@@ -103,7 +103,7 @@ func namespacesThatWent(t *testing.T, server *apitest.Server) {
 		}
 	}
 	if lists != 0 {
-		t.Errorf("what is kept was listed %d times", lists)
+		t.Errorf("restored namespaces were listed %d times", lists)
 	}
 	if err := r.factory.Shutdown(longContext(t)); err != nil {
 		t.Fatal(err)
@@ -115,12 +115,12 @@ func namespacesThatWent(t *testing.T, server *apitest.Server) {
 	}
 }
 
-// TestNamespacesOfOneList: from what was listed and watched for all namespaces at once, each is gone on from
-// where that is not allowed any more; but not the other way round.
+// TestNamespacesOfOneList: state of a cluster-wide watch can be resumed by namespaces if the cluster-wide
+// watch is now forbidden, but not the other way round.
 func TestNamespacesOfOneList(t *testing.T) { virtual(t, namespacesOfOneList) }
 
 func namespacesOfOneList(t *testing.T, server *apitest.Server) {
-	s := newShelf()
+	s := newMemoryBackend()
 	createNamespaces(t, server, "team-a", "team-b", "other")
 	server.Create(t, widgets, widget("team-a", "one"), widget("team-b", "two"), widget("other", "not"))
 	options := ResourceOptions{Namespaces: teams}
@@ -129,7 +129,7 @@ func namespacesOfOneList(t *testing.T, server *apitest.Server) {
 	r := resume(t, server, s, options)
 	if got := r.diary.all(); !slices.Contains(got, "add one true") || !slices.Contains(got, "add two true") ||
 		len(got) != 2 {
-		t.Errorf("the handler was told %v", got)
+		t.Errorf("the handler received %v", got)
 	}
 	if !r.Persistence().Resumed {
 		t.Error("it has not resumed")
@@ -142,16 +142,16 @@ func namespacesOfOneList(t *testing.T, server *apitest.Server) {
 	server.Repair()
 	r = resume(t, server, s, options)
 	if got := r.diary.all(); len(got) != 3 || r.Persistence().Resumed {
-		t.Errorf("the handler was told %v, resumed: %v", got, r.Persistence().Resumed)
+		t.Errorf("the handler received %v, resumed: %v", got, r.Persistence().Resumed)
 	}
 }
 
-// TestWrittenNamespaces: what a user has written into the cache is not kept, until the namespace is listed
-// again.
+// TestWrittenNamespaces: objects that a user wrote to the cache are not persisted until the namespace is
+// listed again.
 func TestWrittenNamespaces(t *testing.T) { virtual(t, writtenNamespaces) }
 
 func writtenNamespaces(t *testing.T, server *apitest.Server) {
-	s := newShelf()
+	s := newMemoryBackend()
 	server.Create(t, widgets, widget("a", "one"), widget("b", "two"))
 	f := newFactory(t, server, Options{Persistence: s, Defaults: twoNamespaces})
 	i := synced(t, f)
@@ -164,17 +164,17 @@ func writtenNamespaces(t *testing.T, server *apitest.Server) {
 		t.Fatal(err)
 	}
 	if at := i.Persistence().Checkpoint; at.Objects != 0 {
-		t.Errorf("what is kept is %+v", at)
+		t.Errorf("the checkpoint is %+v", at)
 	}
 	r := resume(t, server, s, twoNamespaces)
 	r.check(t, "add one true", "add three true", "add two true")
 }
 
-// TestRefusedNamespace: a namespace whose history is gone is listed, and the others are not.
+// TestRefusedNamespace: a namespace whose history has expired is listed; the others are not.
 func TestRefusedNamespace(t *testing.T) { virtual(t, refusedNamespace) }
 
 func refusedNamespace(t *testing.T, server *apitest.Server) {
-	s := newShelf()
+	s := newMemoryBackend()
 	server.Create(t, widgets, widget("a", "one"), widget("b", "two"))
 	persistWidgets(t, server, s, twoNamespaces)
 	server.Create(t, widgets, widget("a", "three"), widget("b", "four"))
@@ -195,22 +195,22 @@ func refusedNamespace(t *testing.T, server *apitest.Server) {
 	if err := i.Flush(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
-	// It may have been listed more than once, as its watch still failed.
+	// It may have been listed more than once, because its watch still failed.
 	got := slices.DeleteFunc(d.all(), func(line string) bool { return strings.HasPrefix(line, "update ") })
 	if slices.Sort(got); !slices.Equal(got, []string{"add four true", "add one true", "add three true"}) {
-		t.Errorf("the handler was told %v", got)
+		t.Errorf("the handler received %v", got)
 	}
 	if i.Persistence().Resumed {
 		t.Error("it says that nothing was listed")
 	}
 }
 
-// TestShownNoMore: what was kept of everything is not shown where everything may not be read and it is not
-// known which namespaces there are, and the status does not say that it is.
-func TestShownNoMore(t *testing.T) { virtual(t, shownNoMore) }
+// TestRestoredObjectsAreDropped: restored objects are dropped if reading all namespaces is forbidden and the
+// namespaces are unknown. The status then does not report a restore.
+func TestRestoredObjectsAreDropped(t *testing.T) { virtual(t, restoredObjectsAreDropped) }
 
-func shownNoMore(t *testing.T, server *apitest.Server) {
-	s := newShelf()
+func restoredObjectsAreDropped(t *testing.T, server *apitest.Server) {
+	s := newMemoryBackend()
 	createNamespaces(t, server, "team-a")
 	server.Create(t, widgets, widget("team-a", "one"))
 	options := ResourceOptions{Namespaces: MatchingNamespaces([]string{"team-*"}, nil)}

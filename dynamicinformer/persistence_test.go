@@ -21,8 +21,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// persistWidgets has a factory follow widgets with these options until it is shut down, and their content
-// kept.
+// persistWidgets follows widgets with these options until the factory is shut down and the content saved.
 func persistWidgets(t *testing.T, server *apitest.Server, s persistence.Backend, options ResourceOptions) {
 	t.Helper()
 	f := newFactory(t, server, Options{Persistence: s, Defaults: options})
@@ -38,14 +37,14 @@ func persistWidgets(t *testing.T, server *apitest.Server, s persistence.Backend,
 // resumedInformer is an informer that has started from persisted objects.
 type resumedInformer struct {
 	*Informer
-	factory *Factory
-	server  *apitest.Server
-	before  int // requests
-	own     int // lists of the test
-	diary   *diary
+	factory   *Factory
+	server    *apitest.Server
+	before    int // requests
+	testLists int // lists of the test
+	diary     *diary
 }
 
-// resume has another factory follow widgets, with a handler.
+// resume follows widgets with another factory and a handler.
 func resume(t *testing.T, server *apitest.Server, s persistence.Backend,
 	options ResourceOptions) *resumedInformer {
 	t.Helper()
@@ -62,7 +61,7 @@ func resume(t *testing.T, server *apitest.Server, s persistence.Backend,
 	return r
 }
 
-// handler notes what it is told.
+// handler records its calls.
 func (d *diary) handler() cache.ResourceEventHandler {
 	name := func(obj any) string {
 		if last, ok := obj.(cache.DeletedFinalStateUnknown); ok {
@@ -77,34 +76,34 @@ func (d *diary) handler() cache.ResourceEventHandler {
 	}
 }
 
-// check compares what the handler was told, in any order, and what the cache shows.
-func (r *resumedInformer) check(t *testing.T, told ...string) {
+// check compares the handler's events, in any order, and the cache's content.
+func (r *resumedInformer) check(t *testing.T, want ...string) {
 	t.Helper()
 	got := r.diary.all()
 	slices.Sort(got)
-	if diff := cmp.Diff(told, got); diff != "" {
-		t.Errorf("the handler was told (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the handler received (-want +got):\n%s", diff)
 	}
-	shown := map[string]string{}
+	cached := map[string]string{}
 	for _, obj := range r.GetStore().List() {
 		o := obj.(*unstructured.Unstructured)
-		shown[o.GetName()] = o.GetResourceVersion()
+		cached[o.GetName()] = o.GetResourceVersion()
 	}
 	list, err := r.server.Client(t).Resource(widgets).List(t.Context(), metav1.ListOptions{})
-	r.own++
+	r.testLists++
 	if err != nil {
 		t.Fatal(err)
 	}
-	there := map[string]string{}
+	onServer := map[string]string{}
 	for _, o := range list.Items {
-		there[o.GetName()] = o.GetResourceVersion()
+		onServer[o.GetName()] = o.GetResourceVersion()
 	}
-	if diff := cmp.Diff(there, shown); diff != "" {
+	if diff := cmp.Diff(onServer, cached); diff != "" {
 		t.Errorf("the cache is not what the server has (-want +got):\n%s", diff)
 	}
 }
 
-// lists counts the lists of everything since the informer was asked for.
+// lists counts the lists of all objects since the informer was requested.
 func (r *resumedInformer) lists() int {
 	lists := 0
 	for _, request := range r.server.Requests()[r.before:] {
@@ -114,10 +113,10 @@ func (r *resumedInformer) lists() int {
 			lists++
 		}
 	}
-	return lists - r.own
+	return lists - r.testLists
 }
 
-// storages are the modes that differ in how an informer goes on.
+// storages are the storage modes that differ in resuming.
 var storages = map[string]ResourceOptions{
 	"inline": {}, "reflector": {Storage: Storage{Mode: StorageObject}},
 	"metadata":   {Storage: Storage{Mode: StorageMetadata}},
@@ -130,7 +129,7 @@ var storages = map[string]ResourceOptions{
 func TestResumeWithoutList(t *testing.T) {
 	for name, options := range storages {
 		t.Run(name, func(t *testing.T) {
-			server, s := newServer(t), newShelf()
+			server, s := newServer(t), newMemoryBackend()
 			s.texts = name == "texts"
 			server.Create(t, widgets, widget("a", "one"), widget("a", "two"), widget("b", "three"))
 			persistWidgets(t, server, s, options)
@@ -142,7 +141,7 @@ func TestResumeWithoutList(t *testing.T) {
 			if status := r.Persistence(); !status.Resumed || status.Err != nil {
 				t.Errorf("the status is %+v", status)
 			}
-			// It goes on from there.
+			// The watch continues.
 			server.Create(t, widgets, widget("b", "four"))
 			server.Delete(t, widgets, "a", "one")
 			await(t, func() bool { return len(r.diary.all()) == 5 })
@@ -151,7 +150,7 @@ func TestResumeWithoutList(t *testing.T) {
 	}
 }
 
-// await waits until something is so.
+// await waits for a condition.
 func await(t *testing.T, is func() bool) {
 	t.Helper()
 	for ctx := longContext(t); !is(); {
@@ -164,9 +163,9 @@ func await(t *testing.T, is func() bool) {
 
 func TestResumeWithChangesMeanwhile(t *testing.T) {
 	for name, options := range storages {
-		// A namespace in which nothing has changed waits for a bookmark.
+		// A namespace without changes waits for a bookmark.
 		virtual(t, func(t *testing.T, server *apitest.Server) {
-			s := newShelf()
+			s := newMemoryBackend()
 			server.Create(t, widgets, widget("a", "stays"), widget("a", "goes"), widget("b", "changes"))
 			persistWidgets(t, server, s, options)
 			server.Delete(t, widgets, "a", "goes")
@@ -184,7 +183,7 @@ func TestResumeWithChangesMeanwhile(t *testing.T) {
 }
 
 func TestResumeAfterCompaction(t *testing.T) {
-	server, s := newServer(t), newShelf()
+	server, s := newServer(t), newMemoryBackend()
 	server.Create(t, widgets, widget("a", "stays"), widget("a", "goes"))
 	persistWidgets(t, server, s, ResourceOptions{})
 	server.Delete(t, widgets, "a", "goes")
@@ -218,7 +217,7 @@ func TestResumeOfAnotherServer(t *testing.T) {
 		"more than it says of": func(at *persistence.Checkpoint) { at.Objects-- },
 	} {
 		t.Run(name, func(t *testing.T) {
-			server, s := newServer(t), newShelf()
+			server, s := newServer(t), newMemoryBackend()
 			server.Create(t, widgets, widget("a", "one"), widget("a", "gone"))
 			persistWidgets(t, server, s, ResourceOptions{})
 			server.Delete(t, widgets, "a", "gone")
@@ -234,7 +233,7 @@ func TestResumeOfAnotherServer(t *testing.T) {
 
 // TestResuming: restored objects stay unconfirmed while the server does not answer.
 func TestResuming(t *testing.T) {
-	server, s := newServer(t), newShelf()
+	server, s := newServer(t), newMemoryBackend()
 	server.Create(t, widgets, widget("a", "one"))
 	persistWidgets(t, server, s, ResourceOptions{})
 	server.AddFaults(fault(widgetsPath, "list", http.StatusServiceUnavailable))
@@ -260,8 +259,8 @@ func TestResuming(t *testing.T) {
 	if err := i.Flush(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
-	if told := append(early.all(), late.all()...); len(told) > 0 {
-		t.Errorf("handlers were told %v", told)
+	if events := append(early.all(), late.all()...); len(events) > 0 {
+		t.Errorf("handlers received %v", events)
 	}
 	server.Repair()
 	i.Retry()
@@ -277,7 +276,7 @@ func TestResuming(t *testing.T) {
 }
 
 func TestPersistenceFails(t *testing.T) {
-	server, s := newServer(t), newShelf()
+	server, s := newServer(t), newMemoryBackend()
 	s.fails = errors.New("the disk is full")
 	server.Create(t, widgets, widget("a", "one"))
 	f := newFactory(t, server, Options{Persistence: s, PersistenceInterval: time.Millisecond})
@@ -293,7 +292,7 @@ func TestPersistenceFails(t *testing.T) {
 
 // TestPersistedWrites: a user's write to the cache is not persisted, because the server does not have it.
 func TestPersistedWrites(t *testing.T) {
-	server, s := newServer(t), newShelf()
+	server, s := newServer(t), newMemoryBackend()
 	server.Create(t, widgets, widget("a", "one"))
 	f := newFactory(t, server, Options{Persistence: s})
 	i := synced(t, f)
@@ -312,7 +311,7 @@ func TestPersistedWrites(t *testing.T) {
 
 // TestPersistedInBatches counts the writes to the backend.
 func TestPersistedInBatches(t *testing.T) {
-	server, s := newServer(t), &memoryBackend{views: map[string]*storedContent{}, texts: true}
+	server, s := newServer(t), &memoryBackend{contents: map[string]*storedContent{}, texts: true}
 	for k := range 100 {
 		server.Create(t, widgets, widget("a", fmt.Sprint("w", k)))
 	}
@@ -333,7 +332,7 @@ func TestPersistedInBatches(t *testing.T) {
 	}
 }
 
-func TestWhyNotKept(t *testing.T) {
+func TestWhyNotPersisted(t *testing.T) {
 	yes, no := true, false
 	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 	for name, c := range map[string]struct {

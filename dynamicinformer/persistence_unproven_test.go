@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// TestPersistenceStatusAfterAList: no watch proves that what is kept is current, but the list that follows
-// says that it is. What is kept then need not be saved again, and is told of.
+// TestPersistenceStatusAfterAList: no watch confirms the restored content, but a list does. It is then
+// delivered, and not saved again.
 func TestPersistenceStatusAfterAList(t *testing.T) {
-	server, s := newServer(t), newShelf()
+	server, s := newServer(t), newMemoryBackend()
 	server.Create(t, widgets, widget("a", "one"))
 	persistWidgets(t, server, s, ResourceOptions{})
 	config := server.Config()
@@ -37,7 +37,7 @@ func TestPersistenceStatusAfterAList(t *testing.T) {
 	}
 	status, kept := i.Persistence(), s.only(t).at
 	if status.Resumed || status.Err != nil || status.Checkpoint != kept || kept.Objects != 1 {
-		t.Errorf("the status is %+v, what is kept %+v", status, kept)
+		t.Errorf("the status is %+v, the checkpoint %+v", status, kept)
 	}
 }
 
@@ -46,7 +46,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// response is a complete answer.
+// response is a complete response.
 func response(r *http.Request, body string) *http.Response {
 	return &http.Response{
 		StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,

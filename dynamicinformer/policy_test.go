@@ -20,8 +20,8 @@ import (
 
 var widgetsV2 = schema.GroupVersionResource{Group: "example.com", Version: "v2", Resource: "widgets"}
 
-// versions runs a test with a type in two versions of the same objects, which policy chooses from. A handler
-// writes down what it is told, with the version of the objects.
+// versions runs a test with a type in two versions, from which policy chooses. A handler records its events
+// with the objects' versions.
 func versions(t *testing.T, policy VersionPolicy, test func(s *versionStage)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -67,7 +67,7 @@ func nameAndVersion(obj any) string {
 	return u.GetName() + " " + u.GroupVersionKind().Version + gone
 }
 
-// serve tells which versions are served, the preferred one first.
+// serve sets the served versions, the preferred one first.
 func (s *versionStage) serve(versions ...string) {
 	s.types.set(func(t *typesource.Type) { t.Versions = versions })
 }
@@ -85,8 +85,8 @@ func (s *versionStage) expect(step string, state status.State, version string, e
 	}
 }
 
-// TestPreferredVersionTakesOver: when the version in use is no longer served, the next one is listed, and
-// what exists in both is delivered as updates.
+// TestPreferredVersionTakesOver: when the version in use is no longer served, the next one is listed. Objects
+// of both versions are delivered as updates.
 func TestPreferredVersionTakesOver(t *testing.T) {
 	versions(t, PreferredVersion(), func(s *versionStage) {
 		s.server.Create(s.T, widgets, widget("web", "a"), widget("web", "b"))
@@ -95,7 +95,7 @@ func TestPreferredVersionTakesOver(t *testing.T) {
 		s.serve("v2", "v1")
 		s.expect("v2 is preferred", status.Synced, "v1")
 
-		// The next version cannot be listed yet: what is known stays.
+		// The next version cannot be listed yet: the cache keeps its content.
 		s.server.AddFaults(fault("/apis/example.com/v2/widgets", "", 404))
 		s.server.Delete(s.T, widgets, "web", "b")
 		synctest.Wait()
@@ -118,9 +118,9 @@ func TestPreferredVersionTakesOver(t *testing.T) {
 	})
 }
 
-// TestVersionsAreNotLeftForNothing: other versions, another order, and a type that is not established for a
-// while change nothing.
-func TestVersionsAreNotLeftForNothing(t *testing.T) {
+// TestVersionIsKeptWhileServed: other versions, another order, and a type that is temporarily not
+// established change nothing.
+func TestVersionIsKeptWhileServed(t *testing.T) {
 	versions(t, VersionOrder("v2", "v1"), func(s *versionStage) {
 		s.server.Create(s.T, widgets, widget("web", "a"))
 		s.serve("v1", "v0")
@@ -135,9 +135,8 @@ func TestVersionsAreNotLeftForNothing(t *testing.T) {
 	})
 }
 
-// TestNoVersionIsLeft: the type is gone for who has no other version to go to, and comes back with the
-// version.
-func TestNoVersionIsLeft(t *testing.T) {
+// TestNoVersionRemains: without another version, the type is gone until the version is served again.
+func TestNoVersionRemains(t *testing.T) {
 	for name, policy := range map[string]VersionPolicy{"pinned": PinnedVersion(),
 		"in order": VersionOrder("v1", "v3"), "unset": {}} {
 		t.Run(name, func(t *testing.T) {
@@ -157,7 +156,8 @@ func TestNoVersionIsLeft(t *testing.T) {
 	}
 }
 
-// TestReplacedWhileSwitching: another CRD ends the incarnation even when its version changes with it.
+// TestReplacedWhileSwitching: a recreated CRD ends the incarnation, even if its version changes at the same
+// time.
 func TestReplacedWhileSwitching(t *testing.T) {
 	versions(t, PreferredVersion(), func(s *versionStage) {
 		s.server.Create(s.T, widgets, widget("web", "a"))
@@ -168,8 +168,8 @@ func TestReplacedWhileSwitching(t *testing.T) {
 	})
 }
 
-// TestUIDBecomesKnown: that of the CRD is learnt late where CRDs could not be read; it is no other type then,
-// and the next UID is.
+// TestUIDBecomesKnown: a UID that was unknown because CRDs could not be read does not start another
+// incarnation when it becomes known. Another UID does.
 func TestUIDBecomesKnown(t *testing.T) {
 	versions(t, PinnedVersion(), func(s *versionStage) {
 		s.server.Create(s.T, widgets, widget("web", "a"))

@@ -20,18 +20,18 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// smallStack is how many bytes the frames of a goroutine may take so that its stack shrinks to 8 KB: the
-// runtime halves one of 16 KB where less than a quarter is in use, and counts 800 bytes on top of what is
+// smallStack is the number of bytes that the frames of a goroutine can occupy so that its stack shrinks to 8
+// KB. The runtime halves a stack of 16 KB if less than a quarter is in use, and adds 800 bytes to the use
 // (see shrinkstack in runtime/stack.go).
 const smallStack = 16<<10/4 - 800
 
-// showsStacks is set for a process that shows the stacks of its goroutines with addresses, as only one does
-// that crashes.
+// showsStacks is set for the child process. It prints the stacks of its goroutines with addresses, which only
+// a crash does.
 const showsStacks = "CRDCACHE_TEST_SHOW_STACKS"
 
 // TestQuietWatchHasASmallStack: each quiet type has a goroutine that waits for events of its watch, over
-// HTTP/2. Most of what a type without objects costs is the stack of it, which is 8 KB or 16. How large the
-// frames are is up to the compiler and to the functions that wait in each other, and to nothing else.
+// HTTP/2. Its stack of 8 or 16 KB is most of the cost of a type without objects. The size of the frames
+// depends only on the compiler and on the waiting functions.
 func TestQuietWatchHasASmallStack(t *testing.T) {
 	if os.Getenv(showsStacks) != "" {
 		crashWhileQuiet(t)
@@ -74,8 +74,7 @@ func crashWhileQuiet(t *testing.T) {
 	select {}
 }
 
-// quietWatch returns the stack, of those in a text, of the goroutine that waits for the next event of a
-// watch; empty where there is none.
+// quietWatch returns the stack of the goroutine that waits for the next event of a watch, or "".
 func quietWatch(stacks string) string {
 	for stack := range strings.SplitSeq(stacks, "\n\n") {
 		if strings.Contains(stack, ".WatchInline(") && strings.Contains(stack,
@@ -86,10 +85,10 @@ func quietWatch(stacks string) string {
 	return ""
 }
 
-// addresses are where the frame of a function ends and begins.
+// addresses matches the addresses at which the frame of a function begins and ends.
 var addresses = regexp.MustCompile(` fp=0x([0-9a-f]+) sp=0x([0-9a-f]+) `)
 
-// frames returns how many bytes the frames of a goroutine take. The innermost comes first.
+// frames returns the number of bytes that the frames of a goroutine occupy. The innermost comes first.
 func frames(t *testing.T, stack string) int64 {
 	t.Helper()
 	all := addresses.FindAllStringSubmatch(stack, -1)

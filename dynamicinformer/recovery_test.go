@@ -13,8 +13,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestQuietTypesRecover: after an outage, however long, the status is well again as soon as a watch has been
-// open for as long as one is that is not closed at once. Here neither events nor bookmarks come.
+// TestQuietTypesRecover: after an outage of any length, the status is healthy as soon as a watch has been
+// open for the minimum time. There are no events or bookmarks.
 func TestQuietTypesRecover(t *testing.T) {
 	closes := apitest.Close("")
 	for name, tt := range map[string]struct {

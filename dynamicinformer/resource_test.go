@@ -59,7 +59,7 @@ func twoOf(t *testing.T, field reflect.StructField) (a, b reflect.Value) {
 	return a, b
 }
 
-// same compares two values of a field, funcs by address.
+// same compares two values of a field; functions by address.
 func same(a, b reflect.Value) bool {
 	if a.Kind() == reflect.Func {
 		return a.Pointer() == b.Pointer()
@@ -67,8 +67,8 @@ func same(a, b reflect.Value) bool {
 	return reflect.DeepEqual(a.Interface(), b.Interface())
 }
 
-// TestOverMergesEveryField sets each field on either side and on both, so that a new one cannot be forgotten.
-func TestOverMergesEveryField(t *testing.T) {
+// TestResourceMergesEveryField sets each field on either side and on both, so that no new field is forgotten.
+func TestResourceMergesEveryField(t *testing.T) {
 	of := reflect.TypeFor[ResourceOptions]()
 	for field := range of.Fields() {
 		t.Run(field.Name, func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestOverMergesEveryField(t *testing.T) {
 				t.Errorf("not set, and set by default: %v", got)
 			}
 			if field.Type == reflect.TypeFor[cache.Indexers]() {
-				return // these add up: TestIndexersAddUp
+				return // TestIndexersAddUp covers these
 			}
 			for _, both := range [][2]reflect.Value{{a, b}, {b, a}} {
 				if got := value(with(both[0]).withDefaults(with(both[1]))); !same(got, both[0]) {
@@ -119,7 +119,7 @@ func TestIndexersAddUp(t *testing.T) {
 	}
 }
 
-// TestResourcePrecedence: overrides count before the type's own options, and those before the defaults.
+// TestResourcePrecedence: overrides take precedence over the type's own options, and these over the defaults.
 func TestResourcePrecedence(t *testing.T) {
 	o := Options{
 		Defaults: ResourceOptions{Namespaces: InNamespaces("default"), LabelSelector: labels.Nothing(),

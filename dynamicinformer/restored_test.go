@@ -17,7 +17,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// journal is what a handler was called with.
+// journal records the calls of a handler.
 type journal struct {
 	mu     sync.Mutex
 	events []string
@@ -33,8 +33,8 @@ func (j *journal) note(event string, obj any) {
 	j.events = append(j.events, fmt.Sprintf("%s %s %v", event, o.GetName(), o.Object["spec"]))
 }
 
-// taken returns the events since the last call, in order of their text.
-func (j *journal) taken() []string {
+// take returns the events since the last call, in order of their text.
+func (j *journal) take() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	events := j.events
@@ -47,7 +47,7 @@ func handle(t *testing.T, i *Informer, j *journal) {
 	t.Helper()
 	_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) { j.note("add", obj) },
-		UpdateFunc: func(old, obj any) { // a list brings those of the same version, too
+		UpdateFunc: func(old, obj any) { // A list also returns objects with an unchanged version.
 			if old.(*unstructured.Unstructured).GetResourceVersion() != obj.(*unstructured.Unstructured).
 				GetResourceVersion() {
 				j.note("update", obj)
@@ -74,9 +74,8 @@ var restoredClients = map[string]func(*testing.T, *apitest.Server) Options{
 }
 
 // TestRestoredServer: a server that was restored from a backup accepts watches from versions that it has not
-// reached, and sends nothing. Each cache becomes the server's content by the ordinary difference of a list,
-// also that of a type whose version the server has passed again. One list of an object tells it for all
-// types.
+// reached, and sends nothing. Each cache gets the server's content by an ordinary relist, also for a type
+// whose version the server has passed again. One list of one object detects the restore for all types.
 func TestRestoredServer(t *testing.T) {
 	for name, options := range restoredClients {
 		t.Run(name, func(t *testing.T) {
@@ -102,8 +101,8 @@ func TestRestoredServer(t *testing.T) {
 				if len(i.GetStore().ListKeys()) != 12 || len(g.GetStore().ListKeys()) != 2 {
 					t.Fatal("the informers do not follow")
 				}
-				ofWidgets.taken()
-				ofGadgets.taken()
+				ofWidgets.take()
+				ofGadgets.take()
 
 				restore()
 				server.Create(t, gadgets, gadget("web", "new1"), gadget("web", "new2"), gadget("web", "new3"))
@@ -116,10 +115,10 @@ func TestRestoredServer(t *testing.T) {
 				for n := range 10 {
 					want = append(want, fmt.Sprintf("delete lost%d <nil>", n))
 				}
-				if got := ofWidgets.taken(); !slices.Equal(got, append(want, "update changed before")) {
+				if got := ofWidgets.take(); !slices.Equal(got, append(want, "update changed before")) {
 					t.Errorf("handlers of widgets got %q", got)
 				}
-				if got := ofGadgets.taken(); !slices.Equal(got, []string{"add new1 <nil>", "add new2 <nil>",
+				if got := ofGadgets.take(); !slices.Equal(got, []string{"add new1 <nil>", "add new2 <nil>",
 					"add new3 <nil>", "delete lost <nil>"}) {
 					t.Errorf("handlers of gadgets got %q", got)
 				}
@@ -137,7 +136,7 @@ func TestRestoredServer(t *testing.T) {
 				}
 				server.Create(t, widgets, widget("web", "newer"))
 				synctest.Wait()
-				if got := ofWidgets.taken(); !slices.Equal(got, []string{"add newer <nil>"}) {
+				if got := ofWidgets.take(); !slices.Equal(got, []string{"add newer <nil>"}) {
 					t.Errorf("handlers of widgets got %q after the restore", got)
 				}
 			})
@@ -145,7 +144,7 @@ func TestRestoredServer(t *testing.T) {
 	}
 }
 
-// TestOutagesCostOneCheck: of many types whose watches break, one asks for the server's version.
+// TestOutagesCostOneCheck: if the watches of many types break, one request gets the server's version for all.
 func TestOutagesCostOneCheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var types []apitest.Type
@@ -197,10 +196,10 @@ func awaitKeys(t *testing.T, i *Informer, want int) {
 	}
 }
 
-// TestRestoredServerAndPersistence: what is saved after a restore is what the server has. A process that was
-// away during the restore lists everything, because its version is larger than the server's.
+// TestRestoredServerAndPersistence: after a restore, the saved content is the server's. A process that was
+// not running during the restore lists everything, because its version is larger than the server's.
 func TestRestoredServerAndPersistence(t *testing.T) {
-	server, kept := newServer(t), newShelf()
+	server, kept := newServer(t), newMemoryBackend()
 	server.Create(t, widgets, widget("web", "same"), widget("web", "deleted"))
 	restore := server.Backup(t)
 	server.Delete(t, widgets, "web", "deleted")

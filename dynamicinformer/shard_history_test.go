@@ -19,18 +19,18 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 )
 
-// shardHistory plays a random history. It records the objects on the server and the events of a handler.
+// shardHistory plays a random history, and compares the objects on the server with the events of a handler.
 type shardHistory struct {
 	*shardStage
 	random *rand.Rand
 	serial int
-	// live are the objects on the server, by key; told what the handler was told, the versions by key and
-	// UID.
-	live map[string]*unstructured.Unstructured
-	told map[string]string
-	// deleted are the UIDs of what was deleted on the server, buried those of what the handler was told to be
-	// deleted.
-	deleted, buried sync.Map
+	// live are the objects on the server, by key. delivered are the resource versions that the handler
+	// received, by key and UID.
+	live      map[string]*unstructured.Unstructured
+	delivered map[string]string
+	// deleted are the UIDs of objects deleted on the server; deletedInHandler the UIDs that the handler
+	// received as deleted.
+	deleted, deletedInHandler sync.Map
 }
 
 func identity(obj any) string {
@@ -38,7 +38,7 @@ func identity(obj any) string {
 	return o.GetNamespace() + "/" + o.GetName() + " " + string(o.GetUID())
 }
 
-// version is that of an object; those of the server are numbers.
+// version returns the resource version, which is a number on this server.
 func (h *shardHistory) version(obj any) int {
 	version, err := strconv.Atoi(obj.(metav1.Object).GetResourceVersion())
 	if err != nil {
@@ -47,34 +47,34 @@ func (h *shardHistory) version(obj any) int {
 	return version
 }
 
-// handler checks that what it is told adds up: nothing twice, nothing older than before, and nothing deleted
-// that exists.
+// handler checks its events: no object is added twice or after its deletion, none becomes older, and no
+// existing one is deleted.
 func (h *shardHistory) handler() cache.ResourceEventHandler {
 	gone := func(what string, obj any) {
 		id := identity(obj)
-		if _, known := h.told[id]; !known {
-			h.Errorf("%s %s, of which nobody was told", what, id)
+		if _, known := h.delivered[id]; !known {
+			h.Errorf("%s %s without an earlier add", what, id)
 		}
-		delete(h.told, id)
+		delete(h.delivered, id)
 	}
 	return WithLeftShard(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
-			if _, known := h.told[identity(obj)]; known {
+			if _, known := h.delivered[identity(obj)]; known {
 				h.Errorf("added %s twice", identity(obj))
 			}
-			if _, buried := h.buried.Load(obj.(metav1.Object).GetUID()); buried {
+			if _, deletedBefore := h.deletedInHandler.Load(obj.(metav1.Object).GetUID()); deletedBefore {
 				h.Errorf("added %s, after it was deleted", identity(obj))
 			}
-			h.told[identity(obj)] = obj.(metav1.Object).GetResourceVersion()
+			h.delivered[identity(obj)] = obj.(metav1.Object).GetResourceVersion()
 		},
 		UpdateFunc: func(before, obj any) {
-			if h.told[identity(obj)] != before.(metav1.Object).GetResourceVersion() {
-				h.Errorf("updated %s, told of %s before", identity(obj), h.told[identity(obj)])
+			if h.delivered[identity(obj)] != before.(metav1.Object).GetResourceVersion() {
+				h.Errorf("updated %s, the previous version was %s", identity(obj), h.delivered[identity(obj)])
 			}
 			if h.version(obj) < h.version(before) {
 				h.Errorf("updated %s from %d to %d", identity(obj), h.version(before), h.version(obj))
 			}
-			h.told[identity(obj)] = obj.(metav1.Object).GetResourceVersion()
+			h.delivered[identity(obj)] = obj.(metav1.Object).GetResourceVersion()
 		},
 		DeleteFunc: func(obj any) {
 			if lost, ok := obj.(cache.DeletedFinalStateUnknown); ok {
@@ -84,12 +84,12 @@ func (h *shardHistory) handler() cache.ResourceEventHandler {
 			if _, deleted := h.deleted.Load(obj.(metav1.Object).GetUID()); !deleted {
 				h.Errorf("deleted %s, which exists", identity(obj))
 			}
-			h.buried.Store(obj.(metav1.Object).GetUID(), true)
+			h.deletedInHandler.Store(obj.(metav1.Object).GetUID(), true)
 		},
 	}, func(obj any) { gone("departed", obj) })
 }
 
-// key is one of few, so that names are used again.
+// key returns one of a few keys, so that names are reused.
 func (h *shardHistory) key() (namespace, name string) {
 	return string(rune('a' + h.random.IntN(3))), string(rune('p' + h.random.IntN(4)))
 }
@@ -101,7 +101,7 @@ func (h *shardHistory) change() {
 	switch old := h.live[key]; {
 	case old == nil:
 		h.serial++
-		u := inShard(fmt.Sprintf("%s%d", name, h.serial), h.random.IntN(4)) // whose UID is new
+		u := inShard(fmt.Sprintf("%s%d", name, h.serial), h.random.IntN(4)) // with a new UID
 		u.SetNamespace(namespace)
 		u.SetName(name)
 		h.server.Create(h.T, widgets, u)
@@ -116,7 +116,7 @@ func (h *shardHistory) change() {
 	}
 }
 
-// move has the shard consist of other ranges.
+// move sets other ranges.
 func (h *shardHistory) move() {
 	ranges := []sharding.Range{}
 	for _, r := range sharding.Split(16) {
@@ -128,7 +128,7 @@ func (h *shardHistory) move() {
 	h.inside("at once")
 }
 
-// inside checks that the cache has nothing from outside the shard.
+// inside checks that the cache has no object outside the shard.
 func (h *shardHistory) inside(when string) {
 	for _, obj := range h.informer.GetStore().List() {
 		if !h.shard.Contains(obj.(metav1.Object)) {
@@ -137,7 +137,7 @@ func (h *shardHistory) inside(when string) {
 	}
 }
 
-// settle waits until all is well, and compares.
+// settle waits until the informer has recovered, and compares.
 func (h *shardHistory) settle(step string) {
 	h.sharding.Disabled.Store(h.random.IntN(2) == 0)
 	time.Sleep(2 * time.Minute) // pauses after failures
@@ -159,8 +159,8 @@ func (h *shardHistory) settle(step string) {
 	if diff := cmp.Diff(want, has); diff != "" {
 		h.Errorf("%s: the cache (-want +got):\n%s", step, diff)
 	}
-	if !maps.Equal(want, h.told) {
-		h.Errorf("%s: what was told (-want +got):\n%s", step, cmp.Diff(want, h.told))
+	if !maps.Equal(want, h.delivered) {
+		h.Errorf("%s: handler events (-want +got):\n%s", step, cmp.Diff(want, h.delivered))
 	}
 	if err := h.informer.WaitForShard(context.Background()); err != nil {
 		h.Error(err)
@@ -187,14 +187,14 @@ func TestShardHistories(t *testing.T) {
 				options.Storage = Storage{Mode: StorageObject}
 			}
 			h := &shardHistory{random: rand.New(rand.NewPCG(seed, 7)),
-				live: map[string]*unstructured.Unstructured{}, told: map[string]string{}}
+				live: map[string]*unstructured.Unstructured{}, delivered: map[string]string{}}
 			prepare := func(s *shardStage) {
 				h.shardStage = s
 				for k := range fourShards {
 					s.server.Delete(s.T, widgets, "ns", fmt.Sprint("x", k))
 				}
 			}
-			onShard(t, options, prepare, func(s *shardStage) {
+			withShard(t, options, prepare, func(s *shardStage) {
 				if _, err := s.informer.AddEventHandler(h.handler()); err != nil {
 					t.Fatal(err)
 				}
@@ -210,7 +210,7 @@ func TestShardHistories(t *testing.T) {
 	}
 }
 
-// step has one thing happen.
+// step makes one random change.
 func (h *shardHistory) step() {
 	switch h.random.IntN(12) {
 	case 0, 1, 2:
@@ -218,7 +218,7 @@ func (h *shardHistory) step() {
 	case 3:
 		h.server.Compact()
 		h.server.CloseClientConnections()
-		synctest.Wait() // until nobody takes a closed connection for an idle one
+		synctest.Wait() // so that no closed connection counts as idle
 	case 4:
 		h.sharding.Disabled.Store(!h.sharding.Disabled.Load())
 	case 5:

@@ -20,13 +20,12 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestShardAsksForTheMostRecent: each list of a shard is of the most recent state, because another replica
-// may have worked on its objects a moment ago; and all ranges that are added at once are one list and one
-// watch.
-func TestShardAsksForTheMostRecent(t *testing.T) {
+// TestShardRequestsMostRecentVersion: a list for added ranges requests the most recent state, because another
+// replica may just have changed the objects. Ranges that are added together need one list and one watch.
+func TestShardRequestsMostRecentVersion(t *testing.T) {
 	prepare := func(s *shardStage) { s.server.AddFaults(fault(widgetsPath, "watch-list", 422)) }
-	onShard(t, ResourceOptions{}, prepare, func(s *shardStage) {
-		s.become(0, 1, 3)
+	withShard(t, ResourceOptions{}, prepare, func(s *shardStage) {
+		s.setQuarters(0, 1, 3)
 		synctest.Wait()
 		lists, watches := 0, 0
 		for _, request := range s.server.Requests() {
@@ -40,18 +39,18 @@ func TestShardAsksForTheMostRecent(t *testing.T) {
 				watches++
 			}
 		}
-		// The one that is left is of both. What was added may have become part of it before it had a watch of
-		// its own.
+		// The remaining watch covers both. The added ranges may have been joined before they had their own
+		// watch.
 		if open := s.sharding.Watches.Load(); lists != 2 || watches > 3 || open != 1 {
-			t.Errorf("%d lists and %d watches, of which %d are open", lists, watches, open)
+			t.Errorf("%d lists, %d watches, %d open watches", lists, watches, open)
 		}
 	}, 0)
 }
 
-// TestShardIsListedAgain: a relist covers one part, compares only its objects, and reports missed deletions.
-func TestShardIsListedAgain(t *testing.T) {
-	onShard(t, ResourceOptions{}, nil, func(s *shardStage) {
-		s.become(0, 1, 2)
+// TestShardRelist: a relist covers one part, compares only its objects, and reports missed deletions.
+func TestShardRelist(t *testing.T) {
+	withShard(t, ResourceOptions{}, nil, func(s *shardStage) {
+		s.setQuarters(0, 1, 2)
 		s.expect("2 is added", "add ns/x0", "add ns/x1", "add ns/x2")
 		s.server.AddFaults(fault(widgetsPath, "", 503))
 		s.server.CloseClientConnections()
@@ -60,14 +59,14 @@ func TestShardIsListedAgain(t *testing.T) {
 		s.server.Delete(s.T, widgets, "ns", "x2")
 		s.server.Delete(s.T, widgets, "ns", "x3")
 		s.server.Compact()
-		s.become(1, 2) // meanwhile
+		s.setQuarters(1, 2) // meanwhile
 		s.server.Repair()
 		time.Sleep(2 * time.Minute)
 		s.expect("listed again", "departed ns/x0", "gone ns/x1", "gone ns/x2")
 	}, 0, 1)
 }
 
-// TestServerBeginsToFilter: the answers show who filters, which may change with the server.
+// TestServerBeginsToFilter: responses show whether the server filters, which can change with the server.
 func TestServerBeginsToFilter(t *testing.T) {
 	filtering, silent := sharding.FilterServer, sharding.FilterUnknown
 	if !newer.HasShardSelector { // a client of 0.35 cannot send the selector
@@ -77,10 +76,10 @@ func TestServerBeginsToFilter(t *testing.T) {
 		s.sharding.Disabled.Store(true)
 		s.server.AddFaults(fault(widgetsPath, "watch-list", 422))
 	}
-	onShard(t, ResourceOptions{}, prepare, func(s *shardStage) {
+	withShard(t, ResourceOptions{}, prepare, func(s *shardStage) {
 		expect := func(step string, want sharding.Filter) {
 			t.Helper()
-			s.server.AddFaults(fault(widgetsPath, "watch", 410)) // so that all is listed again
+			s.server.AddFaults(fault(widgetsPath, "watch", 410)) // so that everything is listed again
 			s.server.CloseClientConnections()
 			time.Sleep(2 * time.Minute)
 			s.server.RepairPath(widgetsPath)
@@ -90,7 +89,7 @@ func TestServerBeginsToFilter(t *testing.T) {
 			if got := s.informer.Status().Shard.Filter; got != want {
 				t.Errorf("%s: who filters: %q, want %q", step, got, want)
 			}
-			s.shows(step, "x0", "x1")
+			s.expectCached(step, "x0", "x1")
 		}
 		expect("it does not", sharding.FilterClient)
 		s.sharding.Disabled.Store(false)
@@ -100,7 +99,7 @@ func TestServerBeginsToFilter(t *testing.T) {
 		s.sharding.Disabled.Store(false)
 		s.sharding.OmitFromLists.Store(true)
 		expect("it does, and is silent", silent)
-		// A watch shows it as well.
+		// A watch shows it, too.
 		s.sharding.Disabled.Store(true)
 		s.server.CloseClientConnections()
 		time.Sleep(2 * time.Minute)
@@ -112,8 +111,8 @@ func TestServerBeginsToFilter(t *testing.T) {
 	}, 0, 1)
 }
 
-// TestShardOfNamespaces: several namespaces are shared out, too, together with those of a pattern where not
-// all may be read.
+// TestShardOfNamespaces: several namespaces can be sharded, also the ones of a pattern without cluster-wide
+// access.
 func TestShardOfNamespaces(t *testing.T) {
 	for name, namespaces := range map[string]Namespaces{
 		"by name": InNamespaces("ns", "b",
@@ -134,9 +133,9 @@ func TestShardOfNamespaces(t *testing.T) {
 					forbid(s.server, widgetsPath)
 				}
 			}
-			onShard(t, ResourceOptions{Namespaces: namespaces}, prepare, func(s *shardStage) {
+			withShard(t, ResourceOptions{Namespaces: namespaces}, prepare, func(s *shardStage) {
 				s.expect("at first", "add b/x0", "add c/x0", "add ns/x0")
-				s.become(1)
+				s.setQuarters(1)
 				s.expect("another", "add b/x1", "add c/x1", "add ns/x1", "departed b/x0", "departed c/x0",
 					"departed ns/x0")
 				if err := s.informer.WaitForShard(s.Context(), fourShards[1]); err != nil {
@@ -183,8 +182,8 @@ func TestShardByNamespace(t *testing.T) {
 	})
 }
 
-// TestShardOfAType: a type that goes takes along what was shown, as deletions; when it is back, what is
-// wanted then is listed.
+// TestShardOfAType: when a type is deleted, its objects are delivered as deletions. When it is recreated, the
+// current ranges are listed.
 func TestShardOfAType(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		for k := range fourShards {
@@ -233,7 +232,7 @@ func TestShardAndTransform(t *testing.T) {
 		}
 		return obj, nil
 	}}
-	server := newServer(t) // what fails is logged, with a pause that no virtual clock is made for
+	server := newServer(t) // The failure is logged with a pause, which the virtual clock does not advance.
 	server.Create(t, widgets, inShard("x0", 0), inShard("x1", 1))
 	options.Shard = NewShard(sharding.ByUID, sharding.Range{})
 	i := synced(t, newFactory(t, server, Options{Defaults: options}))
@@ -242,12 +241,12 @@ func TestShardAndTransform(t *testing.T) {
 	}
 }
 
-// TestShardViews: each shard is a view of its own, and Unsharded is that of everything.
+// TestShardViews: each shard has its own informer, and Unsharded has the informer without a shard.
 func TestShardViews(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		shard := NewShard(sharding.ByUID, fourShards[0])
 		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Shard: shard}, Linger: -1,
-			Persistence: newShelf()})
+			Persistence: newMemoryBackend()})
 		acquire := func(options ...ResourceOptions) *Informer {
 			h, err := f.Acquire(widgets, options...)
 			if err != nil {
@@ -269,7 +268,7 @@ func TestShardViews(t *testing.T) {
 			t.Errorf("everything is %+v", all.Status())
 		}
 		if kept := first.Persistence(); kept.Enabled || !strings.Contains(kept.DisabledReason, "shard") {
-			t.Errorf("what is kept of a shard: %+v", kept)
+			t.Errorf("a shard is persisted: %+v", kept)
 		}
 		Unsharded().SetRanges()
 		if !Unsharded().Contains(inShard("x", 3)) || len(Unsharded().Ranges()) != 1 {
@@ -284,13 +283,13 @@ func TestShardViews(t *testing.T) {
 	})
 }
 
-// TestSetRangesFromHandlers: ranges may be set from anywhere, at any time.
+// TestSetRangesFromHandlers: ranges can be set from handlers.
 func TestSetRangesFromHandlers(t *testing.T) {
-	onShard(t, ResourceOptions{}, nil, func(s *shardStage) {
+	withShard(t, ResourceOptions{}, nil, func(s *shardStage) {
 		var calls atomic.Int32
 		set := func(quarter int) {
-			if calls.Add(1) <= 8 { // each set has handlers called again
-				s.become(quarter)
+			if calls.Add(1) <= 8 { // each set calls handlers again
+				s.setQuarters(quarter)
 			}
 		}
 		_, err := s.informer.AddEventHandler(WithLeftShard(cache.ResourceEventHandlerFuncs{
@@ -304,22 +303,22 @@ func TestSetRangesFromHandlers(t *testing.T) {
 		for k := range 4 {
 			go func() { // ends by itself
 				defer func() { done <- struct{}{} }()
-				s.become(k, (k+1)%4)
+				s.setQuarters(k, (k+1)%4)
 			}()
 		}
 		for range 4 {
 			<-done
 		}
-		s.become(0, 3)
+		s.setQuarters(0, 3)
 		synctest.Wait()
 		if err := s.informer.WaitForShard(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		s.shows("in the end", keysWithin(s)...)
+		s.expectCached("in the end", keysWithin(s)...)
 	}, 0, 1)
 }
 
-// keysWithin are the names of what is in the shard as it is set.
+// keysWithin returns the names of the objects in the shard's current ranges.
 func keysWithin(s *shardStage) (names []string) {
 	for k := range fourShards {
 		if s.shard.Contains(inShard(fmt.Sprint("x", k), k)) {
@@ -329,12 +328,13 @@ func keysWithin(s *shardStage) (names []string) {
 	return names
 }
 
-// TestShardIsListedAnew: where a pattern's namespaces may neither be read together nor told, nothing is
-// followed, and nothing counts as listed; nor does it when all may be read again, before it is.
+// TestShardIsListedAnew: if neither the namespaces of a pattern nor all namespaces can be listed, the
+// informer watches nothing, and no range counts as listed. The same applies between a new grant and the end
+// of the list.
 func TestShardIsListedAnew(t *testing.T) {
-	onShard(t, ResourceOptions{Namespaces: MatchingNamespaces([]string{"n*"}, nil)}, nil,
+	withShard(t, ResourceOptions{Namespaces: MatchingNamespaces([]string{"n*"}, nil)}, nil,
 		func(s *shardStage) {
-			s.become(0, 1)
+			s.setQuarters(0, 1)
 			s.expect("at first", "add ns/x0", "add ns/x1")
 			listed := func(step string, want int) {
 				t.Helper()
@@ -343,7 +343,7 @@ func TestShardIsListedAnew(t *testing.T) {
 					t.Errorf("%s: listed is %v", step, got)
 				}
 			}
-			listed("at first", 1) // two that are one
+			listed("at first", 1) // two adjacent ranges are joined
 			forbid(s.server, widgetsPath, namespacesPath)
 			s.server.CloseClientConnections()
 			time.Sleep(10 * time.Minute)
@@ -357,12 +357,12 @@ func TestShardIsListedAnew(t *testing.T) {
 			waiting, cancel := context.WithTimeout(context.Background(), time.Second)
 			defer cancel()
 			if err := s.informer.WaitForShard(waiting); err == nil {
-				t.Error("the shard is there, and the cache lacks an object of it")
+				t.Error("the shard is listed, but the cache lacks one of its objects")
 			}
 			s.server.Repair()
 			if err := s.informer.WaitForShard(context.Background()); err != nil {
 				t.Fatal(err)
 			}
-			s.shows("at last", "late", "x0", "x1")
+			s.expectCached("at last", "late", "x0", "x1")
 		}, 0)
 }

@@ -27,7 +27,7 @@ import (
 // fourShards are four shards.
 var fourShards = sharding.Split(4)
 
-// inShard is a widget of the namespace "ns" whose UID is in a quarter.
+// inShard returns a widget in namespace "ns" whose UID is in a quarter.
 func inShard(name string, quarter int) *unstructured.Unstructured {
 	u := widget("ns", name)
 	for k := 0; ; k++ {
@@ -38,7 +38,7 @@ func inShard(name string, quarter int) *unstructured.Unstructured {
 	}
 }
 
-// shardStage is an informer of a shard of widgets.
+// shardStage is a sharded informer of widgets.
 type shardStage struct {
 	*testing.T
 	server   *apitest.Server
@@ -49,8 +49,8 @@ type shardStage struct {
 	events   *events
 }
 
-// onShard runs a test on an informer of some quarters of the widgets x0 to x3, one of each quarter.
-func onShard(t *testing.T, options ResourceOptions, prepare func(*shardStage),
+// withShard runs a test with an informer of some quarters of the widgets x0 to x3, one in each quarter.
+func withShard(t *testing.T, options ResourceOptions, prepare func(*shardStage),
 	test func(*shardStage), of ...int) {
 	t.Helper()
 	virtual(t, func(t *testing.T, server *apitest.Server) {
@@ -62,7 +62,7 @@ func onShard(t *testing.T, options ResourceOptions, prepare func(*shardStage),
 		for k := range fourShards {
 			server.Create(t, widgets, inShard(fmt.Sprint("x", k), k))
 		}
-		s.become(of...)
+		s.setQuarters(of...)
 		if prepare != nil {
 			prepare(s)
 		}
@@ -101,8 +101,8 @@ func (s *shardStage) record(i *Informer) *events {
 	return e
 }
 
-// become has the shard consist of some quarters.
-func (s *shardStage) become(of ...int) {
+// setQuarters sets the shard to some quarters.
+func (s *shardStage) setQuarters(of ...int) {
 	ranges := []sharding.Range{}
 	for _, k := range of {
 		ranges = append(ranges, fourShards[k])
@@ -115,8 +115,8 @@ func (s *shardStage) expect(step string, want ...string) {
 	expectEvents(s.T, step, s.events, want...)
 }
 
-// shows checks what the cache has, and its index by namespace.
-func (s *shardStage) shows(step string, names ...string) {
+// expectCached compares the content of the cache, and of its index by namespace.
+func (s *shardStage) expectCached(step string, names ...string) {
 	s.Helper()
 	keys := []string{}
 	for _, name := range names {
@@ -139,14 +139,14 @@ func (s *shardStage) touch(name string, quarter int) {
 	s.server.Update(s.T, widgets, u)
 }
 
-// lists counts the lists and watch-lists so far.
+// lists returns the number of lists and watch-lists.
 func (s *shardStage) lists() int {
 	return count(s.server, "list "+widgetsPath) + count(s.server, "watch-list "+widgetsPath)
 }
 
 var shardServers = map[string]struct {
 	prepare func(*shardStage)
-	// filter is what the status says of lists; watch-lists say it only where it is the client.
+	// filter is the status for lists. Watch-lists set it only if the client filters.
 	filter sharding.Filter
 	sent   int64
 }{
@@ -176,9 +176,9 @@ func TestShard(t *testing.T) {
 					if mode == StorageAdaptive {
 						options.Storage = adaptive
 					}
-					onShard(t, options, prepare, func(s *shardStage) {
+					withShard(t, options, prepare, func(s *shardStage) {
 						s.expect("what was there", "add ns/x0", "add ns/x1")
-						s.shows("at first", "x0", "x1")
+						s.expectCached("at first", "x0", "x1")
 						want := server.filter
 						if watchList && want == sharding.FilterServer {
 							want = sharding.FilterUnknown
@@ -201,12 +201,12 @@ func TestShard(t *testing.T) {
 	}
 }
 
-// moves goes on from the quarters 0 and 1.
+// moves continues from the quarters 0 and 1.
 func (s *shardStage) moves(watchList bool) {
 	lists := s.lists()
-	s.become(1, 2)
+	s.setQuarters(1, 2)
 	s.expect("0 leaves, 2 comes", "add ns/x2", "departed ns/x0")
-	s.shows("0 leaves, 2 comes", "x1", "x2")
+	s.expectCached("0 leaves, 2 comes", "x1", "x2")
 	want := 1
 	if !watchList {
 		want = 2 // a watch-list is tried first
@@ -224,15 +224,15 @@ func (s *shardStage) moves(watchList bool) {
 	s.server.Create(s.T, widgets, inShard("y0", 0), inShard("y1", 1), inShard("y2", 2))
 	s.expect("some come", "add ns/y1", "add ns/y2")
 
-	s.become(0, 1, 2)
+	s.setQuarters(0, 1, 2)
 	s.expect("0 comes back", "add ns/y0")
-	s.become()
+	s.setQuarters()
 	s.expect("nothing is wanted", "departed ns/x2", "departed ns/y0", "departed ns/y1", "departed ns/y2")
-	s.shows("nothing is wanted")
+	s.expectCached("nothing is wanted")
 	if current := s.informer.Status(); current.State != status.Synced || !s.informer.HasSynced() {
 		s.Errorf("nothing is wanted: %+v", current)
 	}
-	s.become(0, 1, 2, 3)
+	s.setQuarters(0, 1, 2, 3)
 	s.expect("everything is wanted", "add ns/x2", "add ns/x3", "add ns/y0", "add ns/y1", "add ns/y2")
 	everything := []sharding.Range{{}}
 	current := s.informer.Status().Shard
@@ -240,36 +240,36 @@ func (s *shardStage) moves(watchList bool) {
 		Filter: current.Filter}, current); diff != "" {
 		s.Errorf("everything is wanted (-want +got):\n%s", diff)
 	}
-	s.shows("everything is wanted", "x2", "x3", "y0", "y1", "y2")
+	s.expectCached("everything is wanted", "x2", "x3", "y0", "y1", "y2")
 	if n := s.informer.Stats().Events; n.Deletes != 1 || n.LeftShard != 5 {
 		s.Errorf("counted: %+v", n)
 	}
 }
 
-// TestShardLeavesAtOnce: when SetRanges returns, nothing shows what has left, and what leaves and comes back
-// leaves the shard and is added.
+// TestShardLeavesAtOnce: after SetRanges returns, no reader sees a removed object. An object that leaves and
+// returns is delivered as left and added.
 func TestShardLeavesAtOnce(t *testing.T) {
-	onShard(t, ResourceOptions{}, nil, func(s *shardStage) {
+	withShard(t, ResourceOptions{}, nil, func(s *shardStage) {
 		s.expect("what was there", "add ns/x0", "add ns/x1")
-		s.become(1)
-		s.shows("0 leaves", "x1")
+		s.setQuarters(1)
+		s.expectCached("0 leaves", "x1")
 		if s.shard.Contains(inShard("x0", 0)) || !s.shard.Contains(inShard("x1", 1)) {
 			t.Error("the shard does not know what is in it")
 		}
 		s.server.AddFaults(fault(widgetsPath, "", 503)) // so that nothing is listed for now
-		s.become(0, 1)
-		s.shows("0 comes back, at first", "x1")
+		s.setQuarters(0, 1)
+		s.expectCached("0 comes back, at first", "x1")
 		s.server.Repair()
 		if err := s.informer.WaitForShard(s.Context()); err != nil {
 			t.Error(err)
 		}
-		s.shows("0 comes back", "x0", "x1")
+		s.expectCached("0 comes back", "x0", "x1")
 		s.expect("0 leaves and comes back", "add ns/x0", "departed ns/x0")
 		s.server.AddFaults(fault(widgetsPath, "", 503))
 		for k := range 5 {
-			s.become(k%2, 2+k%2)
+			s.setQuarters(k%2, 2+k%2)
 		}
-		s.become(0, 1)
+		s.setQuarters(0, 1)
 		s.server.Repair()
 		if err := s.informer.WaitForShard(s.Context()); err != nil {
 			t.Error(err)
@@ -280,9 +280,9 @@ func TestShardLeavesAtOnce(t *testing.T) {
 
 // TestWaitForShard: a wait ends when the ranges have been listed, or when they no longer can be.
 func TestWaitForShard(t *testing.T) {
-	onShard(t, ResourceOptions{}, nil, func(s *shardStage) {
+	withShard(t, ResourceOptions{}, nil, func(s *shardStage) {
 		s.server.AddFaults(unansweredRequests(widgetsPath))
-		s.become(0, 1, 2)
+		s.setQuarters(0, 1, 2)
 		waits := func(ranges ...sharding.Range) <-chan error {
 			result := make(chan error, 1)
 			// ended by the context, or before
@@ -300,19 +300,19 @@ func TestWaitForShard(t *testing.T) {
 		added, all := waits(fourShards[2]), waits()
 		select {
 		case err := <-added:
-			t.Errorf("listed although nobody answers: %v", err)
+			t.Errorf("listed without a response: %v", err)
 		case err := <-all:
-			t.Errorf("listed although nobody answers: %v", err)
+			t.Errorf("listed without a response: %v", err)
 		default:
 		}
-		s.become(0, 1)
+		s.setQuarters(0, 1)
 		if err := <-added; !errors.Is(err, ErrNotInShard) {
 			t.Errorf("a range that has left: %v", err)
 		}
 		if err := <-all; err != nil {
 			t.Error(err)
 		}
-		s.become(0, 3)
+		s.setQuarters(0, 3)
 		last := waits()
 		if err := s.factory.Shutdown(context.Background()); err != nil {
 			t.Fatal(err)
@@ -325,7 +325,7 @@ func TestWaitForShard(t *testing.T) {
 
 // TestShardHandlersWithoutOnLeftShard receive no event for objects that leave the shard.
 func TestShardHandlersWithoutOnLeftShard(t *testing.T) {
-	onShard(t, ResourceOptions{}, nil, func(s *shardStage) {
+	withShard(t, ResourceOptions{}, nil, func(s *shardStage) {
 		plain, named := record(t, s.informer), &events{}
 		handler := Named("n", MetadataOnly(WithLeftShard(cache.ResourceEventHandlerFuncs{}, func(obj any) {
 			named.note("departed",
@@ -337,17 +337,17 @@ func TestShardHandlersWithoutOnLeftShard(t *testing.T) {
 			t.Fatal(err)
 		}
 		expectEvents(t, "what was there", plain, "add ns/x0", "add ns/x1")
-		s.become(1)
+		s.setQuarters(1)
 		expectEvents(t, "0 leaves", plain)
 		expectEvents(t, "0 leaves, to who is wrapped", named, "departed ns/x0")
-		s.become(0, 1)
+		s.setQuarters(0, 1)
 		expectEvents(t, "0 comes back", plain, "add ns/x0")
 	}, 0, 1)
 }
 
-// TestWaitForShardOfWhatHasNotBegun: ranges that are set between the making of an informer and its start are
-// waited for.
-func TestWaitForShardOfWhatHasNotBegun(t *testing.T) {
+// TestWaitForShardBeforeStart: WaitForShard includes ranges that were set after the informer was
+// created and before it started.
+func TestWaitForShardBeforeStart(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, inShard("x0", 0))
 		shard := NewShard(sharding.ByUID)
@@ -371,7 +371,7 @@ func TestWaitForShardOfWhatHasNotBegun(t *testing.T) {
 	})
 }
 
-// TestShardOfNothing: where there is nothing to list, everything that is wanted is there.
+// TestShardOfNothing: if nothing needs to be listed, all ranges count as listed.
 func TestShardOfNothing(t *testing.T) {
 	for name, options := range map[string]ResourceOptions{
 		"a selector that matches nothing": {LabelSelector: labels.Nothing()},

@@ -38,7 +38,7 @@ func TestShutdownAgain(t *testing.T) {
 	}
 }
 
-func TestShutdownNamesWhatRuns(t *testing.T) {
+func TestShutdownNamesRunningInformers(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, widgets, widget("web", "a"))
 	f := newFactory(t, server, Options{})
@@ -59,7 +59,7 @@ func TestShutdownNamesWhatRuns(t *testing.T) {
 
 	why := errors.New("no time")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	// The rest ends first, so that only the handler is waited for.
+	// The rest ends first, so that Shutdown waits only for the handler.
 	ended := make(chan error)
 	// Ended by cancel.
 	go func() { ended <- f.Shutdown(ctx) }()
@@ -88,7 +88,7 @@ func TestShutdownNamesWhatRuns(t *testing.T) {
 	}
 }
 
-// TestShutdownWhileFailing: whatever the informers wait for, a request or a pause, a shutdown ends it.
+// TestShutdownWhileFailing: Shutdown ends requests and pauses.
 func TestShutdownWhileFailing(t *testing.T) {
 	tests := map[string]struct {
 		faults []apitest.Fault
@@ -128,8 +128,8 @@ func TestShutdownWhileFailing(t *testing.T) {
 	}
 }
 
-// TestShutdownWhileDown: with the server gone, before or after the first list, no pause outlasts the
-// shutdown, which newVirtualFactory measures.
+// TestShutdownWhileDown: with an unreachable server, before or after the first list, no pause outlasts
+// Shutdown, which newVirtualFactory measures.
 func TestShutdownWhileDown(t *testing.T) {
 	for _, downFor := range []time.Duration{0, 3 * time.Second, 10 * time.Minute} {
 		for name, namespaces := range map[string]Namespaces{"one reflector": AllNamespaces(),
@@ -158,8 +158,8 @@ func TestShutdownWhileDown(t *testing.T) {
 	}
 }
 
-// TestShutdownReleasesTheCache: after Shutdown nothing of the engine keeps what was cached. Time stands still
-// here, so that a timer would show.
+// TestShutdownReleasesTheCache: after Shutdown, no goroutine or timer retains the cached objects. The clock
+// stands still, so that a timer would show.
 func TestShutdownReleasesTheCache(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))

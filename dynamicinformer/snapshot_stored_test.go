@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// newStoredInformer returns an informer that nobody runs, with these objects and an index "a" of them all.
+// newStoredInformer returns an informer that is not running, with these objects and an index "a" of all.
 func newStoredInformer(t testing.TB, storage Storage, objects ...*unstructured.Unstructured) *Informer {
 	t.Helper()
 	i, err := newInformer(dependencies{}, widgets,
@@ -27,7 +27,7 @@ func newStoredInformer(t testing.TB, storage Storage, objects ...*unstructured.U
 	return i
 }
 
-// TestSnapshotJSON: the JSON of objects is read without decoding one, in every mode.
+// TestSnapshotJSON: JSON is read without decoding, in every mode.
 func TestSnapshotJSON(t *testing.T) {
 	x, y := widgetWithColor("web", "x", "red"), widgetWithColor("web", "y", "blue")
 	for _, storage := range wholeObjectModes {
@@ -72,7 +72,7 @@ func TestSnapshotJSON(t *testing.T) {
 	}
 }
 
-// TestSnapshotStored: what is kept can be looked into without being decoded.
+// TestSnapshotStored: stored objects can be read without decoding.
 func TestSnapshotStored(t *testing.T) {
 	x := widgetWithColor("web", "x", "red")
 	i := newStoredInformer(t, Storage{}, x)
@@ -101,7 +101,7 @@ func TestSnapshotStored(t *testing.T) {
 	}
 }
 
-// TestSnapshotIndex reads one index of a snapshot, of which later writes change nothing.
+// TestSnapshotIndex: later writes do not change the index of a snapshot.
 func TestSnapshotIndex(t *testing.T) {
 	i := newStoredInformer(t, Storage{}, widgetWithColor("web", "x", "red"), widgetWithColor("db", "y", "red"))
 	s := i.Snapshot()

@@ -36,9 +36,9 @@ func TestStatusInOneLine(t *testing.T) {
 	}
 }
 
-// TestPanickedRoundShows checks that a type whose lists cannot be handled is degraded until a watch has
-// lasted. The test changes process-wide settings and therefore runs alone.
-func TestPanickedRoundShows(t *testing.T) {
+// TestPanickedRoundSetsReason: a type whose lists cause panics is degraded until a watch has lasted. The test
+// changes process-wide settings and therefore runs alone.
+func TestPanickedRoundSetsReason(t *testing.T) {
 	crash, handlers := utilruntime.ReallyCrash, utilruntime.PanicHandlers
 	t.Cleanup(func() { utilruntime.ReallyCrash, utilruntime.PanicHandlers = crash, handlers })
 	utilruntime.ReallyCrash, utilruntime.PanicHandlers = false, nil

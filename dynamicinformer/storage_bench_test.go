@@ -19,16 +19,15 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit"
 )
 
-// benchCertificate is a custom resource of 2 KB, not quite half of it managed fields, as an API server sends
-// it.
+// benchCertificate is a custom resource of 2 KB as an API server sends it; nearly half of it is managed
+// fields.
 func benchCertificate(n, version int) []byte {
 	return fmt.Appendf(
 		nil, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"annotations":{"cert-manager.io/issue-temporary-certificate":"true","example.com/owner":"team-%[2]d@example.com","team":"team-%[2]d"},"creationTimestamp":"2026-11-20T10:%02[3]d:00Z","generation":1,"labels":{"app.kubernetes.io/managed-by":"Helm","app.kubernetes.io/name":"app-%[2]d","env":"prod"},"managedFields":[{"apiVersion":"cert-manager.io/v1","fieldsType":"FieldsV1","fieldsV1":{"f:metadata":{"f:annotations":{".":{},"f:cert-manager.io/issue-temporary-certificate":{},"f:team":{}},"f:labels":{".":{},"f:app.kubernetes.io/managed-by":{},"f:app.kubernetes.io/name":{},"f:env":{}}},"f:spec":{".":{},"f:dnsNames":{},"f:issuerRef":{},"f:secretName":{}}},"manager":"helm","operation":"Update","time":"2026-11-20T10:%02[3]d:00Z"},{"apiVersion":"cert-manager.io/v1","fieldsType":"FieldsV1","fieldsV1":{"f:status":{".":{},"f:conditions":{".":{},"k:{\"type\":\"Ready\"}":{".":{},"f:lastTransitionTime":{},"f:message":{},"f:observedGeneration":{},"f:reason":{},"f:status":{},"f:type":{}}},"f:notAfter":{},"f:notBefore":{},"f:renewalTime":{},"f:revision":{}}},"manager":"cert-manager-certificates-readiness","operation":"Update","subresource":"status","time":"2026-11-20T10:%02[3]d:05Z"}],"name":"certificate-%[1]d","namespace":"tenant-%[2]d","resourceVersion":"%[4]d","uid":"5f0c1c6e-7d21-4a8e-9d0b-%012[1]d"},"spec":{"dnsNames":["host-%[1]d.tenant-%[2]d.apps.example.com","www.host-%[1]d.tenant-%[2]d.apps.example.com"],"duration":"2160h0m0s","issuerRef":{"group":"cert-manager.io","kind":"ClusterIssuer","name":"letsencrypt"},"privateKey":{"algorithm":"ECDSA","rotationPolicy":"Always","size":256},"renewBefore":"360h0m0s","secretName":"tls-%[1]d","usages":["digital signature","key encipherment"]},"status":{"conditions":[{"lastTransitionTime":"2026-11-20T10:%02[3]d:05Z","message":"Certificate is up to date and has not expired","observedGeneration":1,"reason":"Ready","status":"True","type":"Ready"}],"notAfter":"2027-02-18T10:%02[3]d:04Z","notBefore":"2026-11-20T10:%02[3]d:04Z","renewalTime":"2027-02-03T10:%02[3]d:04Z","revision":1}}`,
 		n, n%100, n%60, version)
 }
 
-// eventSource is an API server that has objects and, once told to, sends updates of them as fast as they are
-// taken.
+// eventSource is an API server with objects. On request it sends updates as fast as the client reads them.
 type eventSource struct {
 	objects int
 	updates chan int // how many to send
@@ -38,7 +37,7 @@ func (s *eventSource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	flush := w.(http.Flusher).Flush
 	switch {
-	case r.URL.Query().Get("sendInitialEvents") != "": // as servers do that know no watch-lists
+	case r.URL.Query().Get("sendInitialEvents") != "": // as servers without watch-lists do
 		w.WriteHeader(http.StatusUnprocessableEntity)
 	case r.URL.Query().Get("watch") != "":
 		flush()
@@ -68,7 +67,7 @@ func (s *eventSource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// cpu is the processor time that the process has used.
+// cpu returns the processor time of the process.
 func cpu(b *testing.B) time.Duration {
 	used, err := testkit.CPUTime()
 	if err != nil {
@@ -77,8 +76,8 @@ func cpu(b *testing.B) time.Duration {
 	return used
 }
 
-// BenchmarkUpdates measures the processor time of an update from the server's bytes to a handler, the little
-// that the server takes included: of handlers that use the key, and of those that read a field of the new
+// BenchmarkUpdates measures the processor time of an update, from the server's bytes to a handler, including
+// the server's small share: for handlers that use the key, and for handlers that read a field of the new
 // object.
 func BenchmarkUpdates(b *testing.B) {
 	const objects = 2000

@@ -13,8 +13,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestMetadataWithoutWatchList fills a cache of metadata from a server without watch-lists, by list and
-// watch. Like API servers it refuses a list that is asked for as if it were one object.
+// TestMetadataWithoutWatchList fills a cache of metadata by list and watch. Like API servers, the server
+// rejects a list request with the media type of a single object.
 func TestMetadataWithoutWatchList(t *testing.T) {
 	for name, refuses := range map[string]bool{"given": false, "refused": true} {
 		t.Run(name, func(t *testing.T) {

@@ -22,7 +22,7 @@ import (
 	"github.com/crdcache/crdcache/storage/zstd"
 )
 
-// wholeObjectModes are the modes that keep objects whole.
+// wholeObjectModes are the modes that store whole objects.
 var wholeObjectModes = []Storage{
 	{}, {Mode: StoragePacked}, {Mode: StorageCompressed,
 		Compression: zstd.New(zstd.Options{})}, adaptive, {Mode: StorageObject},
@@ -78,7 +78,7 @@ func (d *eventNotes) OnAdd(obj any, _ bool)      { d.note("add", obj) }
 func (d *eventNotes) OnUpdate(before, after any) { d.note("update", before, after) }
 func (d *eventNotes) OnDelete(obj any)           { d.note("delete", obj) }
 
-// clients are the two ways to give a factory a server.
+// clients are the two ways to give a factory a client.
 var clients = map[string]func(testing.TB, *apitest.Server) Options{
 	"own client": func(_ testing.TB, s *apitest.Server) Options { return Options{Config: s.Config()} },
 	"user's client": func(t testing.TB, s *apitest.Server) Options {
@@ -107,8 +107,9 @@ func started(t testing.TB, options Options, resource ResourceOptions) *Informer 
 	return synced(t, f)
 }
 
-// TestModesShowTheSame does the same to informers of every mode, and expects all of them to show client-go's.
-func TestModesShowTheSame(t *testing.T) {
+// TestModesReturnEqualObjects makes the same requests to informers of every mode, and expects the objects of
+// client-go's.
+func TestModesReturnEqualObjects(t *testing.T) {
 	for with, options := range clients {
 		for _, storage := range wholeObjectModes {
 			t.Run(with+"/"+storage.Mode.String(), func(t *testing.T) {
@@ -174,7 +175,7 @@ func expectLines(t testing.TB, what string, got []string, want ...string) {
 	}
 }
 
-// awaitLines waits for as many events as are wanted.
+// awaitLines waits until enough events have arrived.
 func awaitLines(t testing.TB, d *eventNotes, want ...string) {
 	t.Helper()
 	pollFor(t, "the events", func() bool {
@@ -185,7 +186,7 @@ func awaitLines(t testing.TB, d *eventNotes, want ...string) {
 	expectLines(t, "events", d.take(), want...)
 }
 
-// pollFor polls for what no channel tells.
+// pollFor polls a condition that has no channel.
 func pollFor(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	ctx := longContext(t)
@@ -200,7 +201,7 @@ func pollFor(t testing.TB, what string, done func() bool) {
 	}
 }
 
-// TestMetadataMode keeps nothing but metadata.
+// TestMetadataMode stores only metadata.
 func TestMetadataMode(t *testing.T) {
 	for with, options := range clients {
 		t.Run(with, func(t *testing.T) {
@@ -220,7 +221,7 @@ func TestMetadataMode(t *testing.T) {
 	}
 }
 
-// TestPruneFields: a path is the same as text and taken apart, so that both make one view.
+// TestPruneFields: equal paths as text and as steps have the same key.
 func TestPruneFields(t *testing.T) {
 	text := ResourceOptions{Prune: Prune{Paths: []string{`.a["b.c"][*].d`}}}
 	steps := ResourceOptions{Prune: Prune{PathSteps: [][]PruneStep{{{Key: "a"}, {Key: "b.c"},
@@ -233,7 +234,7 @@ func TestPruneFields(t *testing.T) {
 	}
 }
 
-// TestPruneComesFirst: neither the cache nor a transform see pruned fields, with any client and in any mode.
+// TestPruneComesFirst: neither the cache nor a transform sees pruned fields, with any client and in any mode.
 func TestPruneComesFirst(t *testing.T) {
 	prune := Prune{
 		Presets: []PrunePreset{PruneManagedFields, PruneLastApplied}, Annotations: []string{"gone"},
@@ -251,7 +252,7 @@ func TestPruneComesFirst(t *testing.T) {
 						resource.Transform = func(obj any) (any, error) {
 							u := obj.(*unstructured.Unstructured)
 							if u.GetLabels()["color"] != "" {
-								t.Error("the transform sees what is left out")
+								t.Error("the transform sees pruned fields")
 							}
 							u.SetLabels(map[string]string{"transformed": "yes"})
 							return u, nil
@@ -284,7 +285,7 @@ func TestPruneComesFirst(t *testing.T) {
 	}
 }
 
-// TestStripManagedFieldsIsPruning: objects are not decoded for it.
+// TestStripManagedFieldsIsPruning: StripManagedFields decodes no objects.
 func TestStripManagedFieldsIsPruning(t *testing.T) {
 	form, transform, err := ResourceOptions{Transform: StripManagedFields,
 		Prune: Prune{Annotations: []string{"a"}}}.storeForm()
@@ -387,7 +388,7 @@ func testMetadataOnly(t *testing.T, storage Storage) {
 	}
 }
 
-// TestListersDecodeWhatTheyReturn counts.
+// TestListersDecodeWhatTheyReturn counts decoded objects.
 func TestListersDecodeWhatTheyReturn(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, widgets, widgetWithColor("web", "a", "red"), widgetWithColor("web", "b", "blue"),
@@ -508,7 +509,7 @@ func FuzzParsePrunePath(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		path, err := parsePrunePath(text)
 		if err != nil || strings.ContainsAny(path.String(), `'\`) {
-			return // what is written with escapes is not read
+			return // The parser does not accept escapes.
 		}
 		again, err := parsePrunePath(path.String())
 		if diff := cmp.Diff(path, again); diff != "" || err != nil {

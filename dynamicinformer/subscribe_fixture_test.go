@@ -16,7 +16,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// registry is a typesource.Source that several may subscribe to.
+// registry is a typesource.Source with several listeners.
 type registry struct {
 	mu        sync.Mutex
 	types     map[schema.GroupResource]typesource.Type
@@ -50,7 +50,7 @@ func (r *registry) Subscribe(listener typesource.Listener) (stop func()) {
 	}
 }
 
-// set makes a type of the group example.com exist, changed if change is not nil.
+// set creates or changes a type of the group example.com. change is optional.
 func (r *registry) set(resource string, change func(*typesource.Type)) {
 	t := typesource.Type{
 		GroupResource: schema.GroupResource{Group: "example.com",
@@ -93,7 +93,7 @@ type subscriberFixture struct {
 	events  chan string
 }
 
-func newTheatre(t *testing.T, resources ...string) *subscriberFixture {
+func newSubscriberFixture(t *testing.T, resources ...string) *subscriberFixture {
 	t.Helper()
 	var served []apitest.Type
 	for _, version := range []string{"v1", "v2"} {
@@ -118,7 +118,7 @@ func (th *subscriberFixture) start() {
 	}
 }
 
-// subscriber notes everything.
+// subscriber records all calls.
 func (th *subscriberFixture) subscriber() Subscriber {
 	tell := func(gvr schema.GroupVersionResource, format string, args ...any) {
 		th.events <- gvr.Resource + " " + gvr.Version + ": " + fmt.Sprintf(format, args...)
@@ -161,8 +161,8 @@ func (th *subscriberFixture) subscribe(selection Selection) *Subscription {
 	return s
 }
 
-// expect waits for as many events, and compares those of each type on their own: between types there is no
-// order.
+// expect waits for this number of events, and compares the events of each type separately: types have no
+// common order.
 func (th *subscriberFixture) expect(events ...string) {
 	th.Helper()
 	ctx := longContext(th.T)

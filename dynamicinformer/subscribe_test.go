@@ -23,8 +23,8 @@ import (
 
 var wholeGroup = Selection{Group: "example.com", Resource: "*"}
 
-func TestSubscribeFollowsTypesThatComeAndGo(t *testing.T) {
-	th := newTheatre(t, "widgets")
+func TestSubscribeFollowsCreatedAndDeletedTypes(t *testing.T) {
+	th := newSubscriberFixture(t, "widgets")
 	th.create(widgets, "a")
 	th.create(gadgets, "b")
 	s := th.subscribe(wholeGroup)
@@ -47,7 +47,7 @@ func TestSubscribeFollowsTypesThatComeAndGo(t *testing.T) {
 	th.types.remove("gadgets")
 	th.expect("gadgets v1: lost b", "gadgets v1: gone 1 NotInstalled")
 	th.types.set("gadgets", nil)
-	// The informer may be the same one, or another: it does not matter to a subscriber.
+	// A subscriber does not notice whether the informer is the same.
 	e := <-th.events
 	if !strings.HasPrefix(e, "gadgets v1: started ") {
 		t.Fatalf("after the type's return, the first event is %q", e)
@@ -57,7 +57,7 @@ func TestSubscribeFollowsTypesThatComeAndGo(t *testing.T) {
 }
 
 func TestSubscribeKeepsIncarnationsApart(t *testing.T) {
-	th := newTheatre(t, "widgets")
+	th := newSubscriberFixture(t, "widgets")
 	th.create(widgets, "a")
 	th.subscribe(wholeGroup)
 	th.expect("widgets v1: started 1 1", "widgets v1: initial a", "widgets v1: synced 1")
@@ -71,7 +71,7 @@ func TestSubscribeKeepsIncarnationsApart(t *testing.T) {
 
 // TestSubscribeLate: a late subscriber first receives the existing objects, in the same form.
 func TestSubscribeLate(t *testing.T) {
-	th := newTheatre(t, "widgets")
+	th := newSubscriberFixture(t, "widgets")
 	th.create(widgets, "a")
 	want := []string{"widgets v1: started 1 1", "widgets v1: initial a", "widgets v1: synced 1"}
 	for range 2 {
@@ -82,10 +82,10 @@ func TestSubscribeLate(t *testing.T) {
 	th.expect("widgets v1: add b", "widgets v1: add b")
 }
 
-// TestSubscribeResuming: what an earlier process kept is told once it is confirmed, in the incarnation that
-// has begun with it.
+// TestSubscribeResuming: restored objects are delivered after their confirmation, in the incarnation that
+// restored them.
 func TestSubscribeResuming(t *testing.T) {
-	th, kept := newTheatre(t, "widgets"), newShelf()
+	th, kept := newSubscriberFixture(t, "widgets"), newMemoryBackend()
 	th.create(widgets, "a")
 	persistWidgets(t, th.server, kept, ResourceOptions{})
 	th.server.AddFaults(fault(widgetsPath, "list", http.StatusServiceUnavailable))
@@ -103,9 +103,9 @@ func TestSubscribeResuming(t *testing.T) {
 	}
 }
 
-// TestSubscribeToEmptyType: an incarnation without objects is announced, and synced.
+// TestSubscribeToEmptyType: an incarnation without objects starts and syncs.
 func TestSubscribeToEmptyType(t *testing.T) {
-	th := newTheatre(t, "widgets")
+	th := newSubscriberFixture(t, "widgets")
 	for range 2 { // before the informer runs, and after
 		th.subscribe(wholeGroup)
 		th.expect("widgets v1: started 1 1", "widgets v1: synced 1")
@@ -113,7 +113,7 @@ func TestSubscribeToEmptyType(t *testing.T) {
 }
 
 func TestSubscribeTakesAnotherVersion(t *testing.T) {
-	th := newTheatre(t)
+	th := newSubscriberFixture(t)
 	th.create(widgets, "a")
 	th.types.set("widgets", func(t *typesource.Type) { t.Versions = []string{"v1", "v2"} })
 	th.subscribe(wholeGroup)
@@ -124,9 +124,10 @@ func TestSubscribeTakesAnotherVersion(t *testing.T) {
 	th.expect("widgets v2: started 1 1", "widgets v2: initial a", "widgets v2: synced 1")
 }
 
-// TestSubscribeFollowsTakeover: with a version policy, the informer stays and the objects live on.
+// TestSubscribeFollowsTakeover: with a version policy, the informer and the objects stay when the version
+// changes.
 func TestSubscribeFollowsTakeover(t *testing.T) {
-	th := newTheatre(t)
+	th := newSubscriberFixture(t)
 	th.create(widgets, "a")
 	th.types.set("widgets", func(t *typesource.Type) { t.Versions = []string{"v1", "v2"} })
 	s, err := th.factory.Subscribe(wholeGroup, th.subscriber(), ResourceOptions{Versions: PreferredVersion()})
@@ -143,9 +144,9 @@ func TestSubscribeFollowsTakeover(t *testing.T) {
 	}
 }
 
-// TestSubscribeLetsGo: a type that lives on and is no longer selected is gone without deletions.
-func TestSubscribeLetsGo(t *testing.T) {
-	th := newTheatre(t, "widgets", "gadgets")
+// TestSubscribeDeselectedType: an existing type that is no longer selected is gone without deletions.
+func TestSubscribeDeselectedType(t *testing.T) {
+	th := newSubscriberFixture(t, "widgets", "gadgets")
 	th.create(widgets, "a")
 	selection := wholeGroup
 	selection.Match = func(t typesource.Type) bool { return !t.Terminating }
@@ -161,10 +162,10 @@ func TestSubscribeLetsGo(t *testing.T) {
 	th.expect(start...)
 }
 
-// TestSlowSubscriberDelaysNobody: a slow subscriber delays neither caches nor other subscribers, and its
+// TestSlowSubscriberDelaysNoOther: a slow subscriber delays neither caches nor other subscribers, and its
 // depth grows.
-func TestSlowSubscriberDelaysNobody(t *testing.T) {
-	th := newTheatre(t, "widgets", "gadgets")
+func TestSlowSubscriberDelaysNoOther(t *testing.T) {
+	th := newSubscriberFixture(t, "widgets", "gadgets")
 	th.create(widgets, "a")
 	th.create(gadgets, "c")
 	entered, release := make(chan struct{}, 1), make(chan struct{})
@@ -197,7 +198,7 @@ func TestSlowSubscriberDelaysNobody(t *testing.T) {
 		"gadgets v1: started 1 1", "gadgets v1: initial c", "gadgets v1: synced 1")
 	th.create(widgets, "d")
 	th.expect("widgets v1: add d")
-	if err := slow.reconcileQueue.Drain(longContext(t)); err != nil { // it follows both types then
+	if err := slow.reconcileQueue.Drain(longContext(t)); err != nil { // It then follows both types.
 		t.Fatal(err)
 	}
 	if got := slow.Depth(); got < 3 {
@@ -217,7 +218,7 @@ func TestSlowSubscriberDelaysNobody(t *testing.T) {
 }
 
 func TestSubscriptionClose(t *testing.T) {
-	th := newTheatre(t, "widgets")
+	th := newSubscriberFixture(t, "widgets")
 	th.create(widgets, "a", "b")
 	before := th.types.listening()
 	var s *Subscription
@@ -227,7 +228,7 @@ func TestSubscriptionClose(t *testing.T) {
 		OnAdd: func(_ schema.GroupVersionResource, obj *unstructured.Unstructured, _ bool) {
 			<-ready
 			calls = append(calls, obj.GetName())
-			s.Close() // from inside
+			s.Close() // from a handler
 			s.Close()
 			close(called)
 		},
@@ -251,7 +252,7 @@ func TestSubscriptionClose(t *testing.T) {
 }
 
 func TestSubscribeAndShutdown(t *testing.T) {
-	th := newTheatre(t, "widgets")
+	th := newSubscriberFixture(t, "widgets")
 	s := th.subscribe(wholeGroup)
 	th.expect("widgets v1: started 1 1", "widgets v1: synced 1")
 	if err := th.factory.Shutdown(longContext(t)); err != nil {
@@ -266,9 +267,9 @@ func TestSubscribeAndShutdown(t *testing.T) {
 	}
 }
 
-// TestShutdownNamesSubscribers: a subscriber that does not return holds up Shutdown, which says so.
+// TestShutdownNamesSubscribers: Shutdown names a subscriber that does not return.
 func TestShutdownNamesSubscribers(t *testing.T) {
-	th := newTheatre(t, "widgets")
+	th := newSubscriberFixture(t, "widgets")
 	entered, release := make(chan struct{}), make(chan struct{})
 	_, err := th.factory.Subscribe(wholeGroup,
 		Subscriber{OnStarted: func(status.Incarnation) { close(entered); <-release }})
@@ -285,9 +286,9 @@ func TestShutdownNamesSubscribers(t *testing.T) {
 	close(release)
 }
 
-// TestSubscribeWithoutSource: one type, by its whole name, needs no source of types.
+// TestSubscribeWithoutSource: a single type with its full name needs no source of types.
 func TestSubscribeWithoutSource(t *testing.T) {
-	th := newTheatre(t)
+	th := newSubscriberFixture(t)
 	th.factory = newFactory(t, th.server, Options{})
 	th.start()
 	th.create(widgets, "a")
@@ -301,7 +302,7 @@ func TestSubscribeWithoutSource(t *testing.T) {
 }
 
 func TestSubscribeRefuses(t *testing.T) {
-	th := newTheatre(t)
+	th := newSubscriberFixture(t)
 	for _, tt := range []struct {
 		selection Selection
 		want      []string
@@ -405,7 +406,7 @@ func TestSubscribeReleases(t *testing.T) {
 // TestSubscribePassesOptions: the informers have the options of the subscription, and OnError receives the
 // error of a type.
 func TestSubscribePassesOptions(t *testing.T) {
-	th := newTheatre(t, "widgets")
+	th := newSubscriberFixture(t, "widgets")
 	th.create(widgets, "a")
 	elsewhere := ResourceOptions{Namespaces: InNamespaces("elsewhere")}
 	if _, err := th.factory.Subscribe(wholeGroup, th.subscriber(), elsewhere); err != nil {

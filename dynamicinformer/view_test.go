@@ -15,7 +15,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// events writes down what a handler is told.
+// events records the calls of a handler.
 type events struct {
 	mu  sync.Mutex
 	all []string
@@ -31,7 +31,7 @@ func (e *events) note(event string, obj any) {
 	e.all = append(e.all, event+" "+o.GetNamespace()+"/"+o.GetName())
 }
 
-// take returns what was told since the last take, sorted.
+// take returns the events since the last call, sorted.
 func (e *events) take() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -69,8 +69,8 @@ func keysOf(i *Informer) []string {
 	return keys
 }
 
-// TestNamespaces: each set of namespaces shows its objects, those that were there and those that come, for
-// servers with and without watch-lists.
+// TestNamespaces: each set of namespaces has its objects, existing and new ones, with servers with and
+// without watch-lists.
 func TestNamespaces(t *testing.T) {
 	tests := map[string]struct {
 		namespaces Namespaces
@@ -131,7 +131,8 @@ func TestNamespaces(t *testing.T) {
 
 func inNamespace(ns string) string { return "/apis/example.com/v1/namespaces/" + ns + "/widgets" }
 
-// TestOneOfSeveralNamespacesFails: the others are followed, and what is known of the failing one stays.
+// TestOneOfSeveralNamespacesFails: the others are followed, and the cache keeps the objects of the failing
+// one.
 func TestOneOfSeveralNamespacesFails(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("a", "x"), widget("b", "x"))
@@ -156,7 +157,7 @@ func TestOneOfSeveralNamespacesFails(t *testing.T) {
 			t.Errorf("the status is %+v, synced: %v", s, i.HasSynced())
 		}
 
-		// The watch of b ends, and b is denied again; a goes on.
+		// The watch of b ends, and b is denied again; a continues.
 		server.AddFaults(deny...)
 		server.CloseClientConnections()
 		time.Sleep(10 * time.Second)

@@ -25,7 +25,7 @@ func started(ctx context.Context, host string, options dynamicinformer.Options) 
 	return factory
 }
 
-// A part of a program waits for what it needs itself, whatever becomes of other types.
+// A part of a program waits for its own types, regardless of the others.
 func ExampleHandle_WaitForSync() {
 	server := cluster()
 	defer server.Close()
@@ -48,8 +48,7 @@ func ExampleHandle_WaitForSync() {
 	// gadgets: not synced: gadgets.v1.example.com: Degraded (Forbidden): you may not list gadgets
 }
 
-// What a program cannot do without is waited for, also until it is installed, and the right to read it
-// granted.
+// A required type is awaited, even if it must first be installed, or permission to read it granted.
 func ExampleInformer_WaitForSync() {
 	server := cluster()
 	defer server.Close()
@@ -70,7 +69,7 @@ func ExampleInformer_WaitForSync() {
 		return
 	}
 	if err := informer.WaitForSync(ctx); err != nil {
-		fmt.Println(err) // says why, and that the minute is over
+		fmt.Println(err) // the reason, and that the minute is over
 		return
 	}
 	fmt.Println(len(informer.GetStore().ListKeys()), "widgets")
@@ -79,7 +78,7 @@ func ExampleInformer_WaitForSync() {
 	// 2 widgets
 }
 
-// Who depends on an informer learns of its end.
+// Learn that an informer has stopped.
 func ExampleInformer_Stopped() {
 	server := cluster()
 	defer server.Close()

@@ -19,7 +19,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestWaitForSyncSettles: a type that may or can not be read ends the wait for it, and no other's.
+// TestWaitForSyncSettles: an unreadable type ends the wait for itself, but not for others.
 func TestWaitForSyncSettles(t *testing.T) {
 	tests := []struct {
 		status int
@@ -79,8 +79,8 @@ func TestWaitForSyncSettles(t *testing.T) {
 	}
 }
 
-// TestWatchNotAllowed: where a type may be listed and not watched, the cache is filled and known not to
-// follow the type.
+// TestWatchNotAllowed: with permission to list but not to watch, the cache is filled, and the status reports
+// that it does not follow the type.
 func TestWatchNotAllowed(t *testing.T) {
 	server := newServer(t)
 	server.AddFaults(fault(widgetsPath, "watch-list", 403), fault(widgetsPath, "watch", 403))
@@ -158,7 +158,7 @@ func TestWaitForSyncAfterShutdown(t *testing.T) {
 	}
 }
 
-// TestRecovery: a failure that passes does not end the wait, and leaves no trace.
+// TestRecovery: a temporary failure does not end the wait.
 func TestRecovery(t *testing.T) {
 	server := newServer(t)
 	server.AddFaults(fault(widgetsPath, "", 500))
@@ -189,9 +189,9 @@ func TestFormatGVR(t *testing.T) {
 	}
 }
 
-// TestWaitForSyncRequired: a required type that is absent is waited for, and an optional one is not.
+// TestWaitForSyncRequired: a required type that is absent is awaited; an optional one is not.
 func TestWaitForSyncRequired(t *testing.T) {
-	s := newStage(
+	s := newScriptedFactory(
 		t, Options{Resources: map[schema.GroupVersionResource]ResourceOptions{widgets: {Required: new(
 			true)}}})
 	mustInformer(t, s.factory, gadgets)
@@ -360,7 +360,7 @@ func TestRequiredWaitsForRights(t *testing.T) {
 			}
 		})
 	}
-	// What the program has to be changed for is not waited for.
+	// Types that need a change of the program are not awaited.
 	server := newServer(t)
 	server.AddFaults(fault(widgetsPath, "", 405))
 	f := newFactory(t, server, Options{Defaults: ResourceOptions{Required: new(true)}})

@@ -9,7 +9,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestWatchBookmarks: without bookmarks the type is listed, and the watch asks for none.
+// TestWatchBookmarks: without bookmarks the type is listed, and the watch requests none.
 func TestWatchBookmarks(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))

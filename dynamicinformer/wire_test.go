@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestWire checks how objects are asked for and packed, by what options say of their storage.
+// TestWire checks how the storage options determine requests and packing.
 func TestWire(t *testing.T) {
 	const object = `{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"managedFields":[{"manager":"m"}],"name":"g"}}`
 	managed := Prune{Presets: []PrunePreset{PruneManagedFields}}

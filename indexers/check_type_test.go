@@ -17,7 +17,7 @@ func TestTypesAgainstSchemas(t *testing.T) {
 		name   string
 		schema crd.Schema
 		values []any
-		either bool // text may be anything: that some of it is no value of the type is no news
+		either bool // text can be anything: a value that does not fit the type is not reported
 	}{
 		{"boolean", crd.Schema{Type: "boolean"}, []any{true, false}, false},
 		{"integer", crd.Schema{Type: "integer"}, []any{int64(1), int64(7)}, false},
@@ -63,7 +63,7 @@ func TestTypesAgainstSchemas(t *testing.T) {
 			switch {
 			case taken == 0:
 				want = "E307"
-			case left > 0 && !(kind.name == "int-or-string" && typ != "string"): // of these its text is meant
+			case left > 0 && !(kind.name == "int-or-string" && typ != "string"): // the text of these is used
 				want = "W306"
 				partly++
 			}

@@ -65,8 +65,8 @@ func cases(t *testing.T, folder string, least int, run func(t *testing.T, s inde
 	}
 }
 
-// extractionState formats an error after checking its diagnostics.
-func extractionState(t *testing.T, err error, s indexers.Source) string {
+// describeFindings formats an error after checking its diagnostics.
+func describeFindings(t *testing.T, err error, s indexers.Source) string {
 	t.Helper()
 	if err == nil {
 		return ""
@@ -90,7 +90,7 @@ func TestBrokenConfigs(t *testing.T) {
 		if err == nil || c != nil {
 			t.Fatalf("accepted: %v, %v", c, err)
 		}
-		return extractionState(t, err, s)
+		return describeFindings(t, err, s)
 	})
 }
 
@@ -102,7 +102,7 @@ func TestSchemaChecks(t *testing.T) {
 			t.Fatal(err)
 		}
 		warnings, err := c.Check(crds)
-		got := extractionState(t, err, s)
+		got := describeFindings(t, err, s)
 		for _, w := range warnings {
 			checkDiagnostic(t, w, s)
 			got += w.Text() + "\n"

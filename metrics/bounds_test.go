@@ -27,7 +27,7 @@ func TestShortened(t *testing.T) {
 	}
 }
 
-// TestHandlersAreBounded: those of one name share it, and so do those that are too many.
+// TestHandlersAreBounded: handlers of one name share a series, and so do handlers beyond the limit.
 func TestHandlersAreBounded(t *testing.T) {
 	var all []status.Handler
 	for n := range 3 * maxHandlers {

@@ -29,7 +29,7 @@ func expect(t *testing.T, s func() (float64, bool), what string, want float64) {
 	}
 }
 
-// TestCollector has a little of everything happen and reads it from a real handler.
+// TestCollector causes some of each event, and reads the metrics from a real handler.
 func TestCollector(t *testing.T) {
 	s := newServer(t)
 	s.apply(t, 0, 20, 1)
@@ -119,7 +119,7 @@ func TestCollector(t *testing.T) {
 	}
 }
 
-// TestSeveralViews: no two series are the same, whatever views, handlers and factories there are.
+// TestSeveralViews: no two series are equal, for any options, handlers and factories.
 func TestSeveralViews(t *testing.T) {
 	s := newServer(t)
 	s.apply(t, 0, 20, 1)
@@ -141,7 +141,7 @@ func TestSeveralViews(t *testing.T) {
 		{Transform: transform("one")},
 		{Transform: transform("two")},
 	} {
-		for range 2 { // whoever asks for the same view shares it
+		for range 2 { // equal options share the informer
 			h := acquireSynced(t, one, widgets, view)
 			for range 3 { // of the same Go type
 				if _, err := h.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{}); err != nil {
@@ -175,8 +175,9 @@ func TestSeveralViews(t *testing.T) {
 	}
 }
 
-// TestCountersGoOn releases a type and acquires it again: its series end, and then go on where they were.
-func TestCountersGoOn(t *testing.T) {
+// TestCountersContinue releases a type and acquires it again: its series end, and then continue from their
+// values.
+func TestCountersContinue(t *testing.T) {
 	s := newServer(t)
 	s.apply(t, 0, 20, 1)
 	f := newFactory(t, s, dynamicinformer.Options{Linger: -1})
@@ -184,13 +185,13 @@ func TestCountersGoOn(t *testing.T) {
 	added := func() (float64, bool) { return value(scrape(t, e), "events_total", of{"event": "add"}) }
 	for round := range 3 {
 		if _, found := added(); found {
-			t.Errorf("round %d: there are series of what nobody follows", round)
+			t.Errorf("round %d: there are series of released informers", round)
 		}
 		h := acquireSynced(t, f, widgets)
 		expect(t, added, fmt.Sprint("additions in round ", round), float64(20*(round+1)))
 		h.Release()
 		<-h.Informer().Stopped()
-		for { // the factory learns of the end a moment later
+		for { // the factory notices the end a moment later
 			if _, found := added(); !found {
 				break
 			}
@@ -198,8 +199,8 @@ func TestCountersGoOn(t *testing.T) {
 	}
 }
 
-// TestScrapeDuringWrites scrapes all the time while objects change and views come and go; counters never go
-// down.
+// TestScrapeDuringWrites scrapes while objects change and informers are created and released; counters never
+// decrease.
 func TestScrapeDuringWrites(t *testing.T) {
 	s := newServer(t)
 	s.apply(t, 0, 50, 0)

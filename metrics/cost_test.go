@@ -9,7 +9,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// registered returns the registry of a factory whose informer holds so many widgets.
+// registered returns the registry of a factory whose informer has this number of widgets.
 func registered(t testing.TB, widgetsHeld int) *prometheus.Registry {
 	s := newServer(t)
 	s.apply(t, 0, widgetsHeld, 1)
@@ -20,8 +20,8 @@ func registered(t testing.TB, widgetsHeld int) *prometheus.Registry {
 	return registry
 }
 
-// TestScrapeCostsTheSame counts allocations: time would be another one on each machine. A scrape that looked
-// at each object would differ by thousands.
+// TestScrapeCostsTheSame counts allocations, because times depend on the machine. A scrape that reads each
+// object would differ by thousands.
 func TestScrapeCostsTheSame(t *testing.T) {
 	allocations := func(objects int) float64 {
 		registry := registered(t, objects)

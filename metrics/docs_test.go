@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestDocs compares what docs/operations.md lists with what there is.
+// TestDocs compares the metrics in docs/operations.md with the collector.
 func TestDocs(t *testing.T) {
 	text, err := os.ReadFile("../docs/operations.md")
 	if err != nil {
@@ -42,7 +42,7 @@ func TestDocs(t *testing.T) {
 			t.Errorf("%s (-code +docs):\n%s", title, diff)
 		}
 	}
-	// Each metric's labels are what the second column says.
+	// The second column lists each metric's labels.
 	for _, m := range all {
 		line := regexp.MustCompile("(?m)^\\| `" + namespace + "_" + m.name +
 			"` \\|([^|]*)\\|").FindStringSubmatch(sections["Metrics"])
@@ -59,7 +59,7 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// firstCells returns what is in the first column of a table, between backquotes.
+// firstCells returns the words between backquotes in the first column of a table.
 func firstCells(section string) []string {
 	var cells []string
 	for _, match := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(section, -1) {
@@ -68,7 +68,7 @@ func firstCells(section string) []string {
 	return cells
 }
 
-// constants returns the values of the constants of a type that are not empty.
+// constants returns the values of the non-empty constants of a type.
 func constants(t *testing.T, file, typ string) []string {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)

@@ -57,7 +57,7 @@ func newServer(t testing.TB) *server {
 	return s
 }
 
-// apply stores widgets in ten namespaces, which differ from those of another version.
+// apply stores widgets of a version in ten namespaces.
 func (s *server) apply(t testing.TB, from, to, version int) {
 	t.Helper()
 	for n := from; n < to; n++ {
@@ -69,7 +69,7 @@ func (s *server) apply(t testing.TB, from, to, version int) {
 	}
 }
 
-// longContext returns a context that ends long after any test should.
+// longContext returns a context that ends long after any test.
 func longContext(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -143,7 +143,7 @@ func exporter(t testing.TB, collectors ...prometheus.Collector) *httptest.Server
 	return s
 }
 
-// scrape reads what an exporter has, by name.
+// scrape returns the metrics of an exporter by name.
 func scrape(t testing.TB, s *httptest.Server) map[string]*dto.MetricFamily {
 	t.Helper()
 	response, err := http.Get(s.URL)
@@ -162,7 +162,7 @@ func scrape(t testing.TB, s *httptest.Server) map[string]*dto.MetricFamily {
 	return families
 }
 
-// value adds up the values of the series that have these labels; false: there is none.
+// value adds up the series with these labels. It returns false if there is none.
 func value(families map[string]*dto.MetricFamily, name string,
 	labels map[string]string) (sum float64, found bool) {
 	for _, m := range families["crdcache_"+name].GetMetric() {

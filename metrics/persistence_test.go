@@ -43,8 +43,8 @@ func (s failingBackend) Delete(string) error { return nil }
 // Close implements persistence.StoredContent.
 func (s failingBackend) Close() error { return nil }
 
-// TestPersistence: what is kept, fails to be kept, and is not to be kept. Shutdown saves what has not been
-// saved by then.
+// TestPersistence: the metrics for content that is saved, that fails to be saved, and that is not persisted.
+// Shutdown saves the rest.
 func TestPersistence(t *testing.T) {
 	s := newServer(t)
 	s.apply(t, 0, 20, 1)

@@ -26,22 +26,22 @@ import (
 
 // cluster is a Backend like the cache of a cluster: it has the latest state and later changes.
 type cluster struct {
-	typ      readapi.Type
-	looked   atomic.Int64 // objects that were looked at
-	written  atomic.Int64 // and written
-	mu       sync.Mutex
-	version  uint64
-	objects  []clusterObject
-	changes  []readapi.Change
-	next     chan struct{}
-	ended    chan struct{}
-	onLooked func()
+	typ     readapi.Type
+	reads   atomic.Int64 // objects that were read
+	written atomic.Int64 // objects that were written
+	mu      sync.Mutex
+	version uint64
+	objects []clusterObject
+	changes []readapi.Change
+	next    chan struct{}
+	ended   chan struct{}
+	onRead  func()
 }
 
 type clusterObject struct {
-	of   *cluster
-	key  string
-	text string
+	cluster *cluster
+	key     string
+	text    string
 }
 
 func newCluster(n int) *cluster {
@@ -93,9 +93,9 @@ func (c *cluster) Range(from, to string) iter.Seq[readapi.Object] {
 			if o.key < from || to != "" && o.key >= to {
 				continue
 			}
-			c.looked.Add(1)
-			if c.onLooked != nil {
-				c.onLooked()
+			c.reads.Add(1)
+			if c.onRead != nil {
+				c.onRead()
 			}
 			if !yield(o) {
 				return
@@ -142,7 +142,7 @@ func (o clusterObject) Version() string       { return "v1" }
 func (o clusterObject) Labels() labels.Labels { return labels.Set{} }
 func (o clusterObject) JSON() ([]byte, error) { return []byte(o.text), nil }
 func (o clusterObject) AppendJSON(dst []byte, _ string) ([]byte, error) {
-	o.of.written.Add(1)
+	o.cluster.written.Add(1)
 	return append(dst, o.text...), nil
 }
 
@@ -176,17 +176,17 @@ func TestPageLooksAtPage(t *testing.T) {
 	c := newCluster(5000)
 	h := readapi.NewHandler(c, readapi.HandlerOptions{})
 	page := get(t, h, widgetsPath+"?limit=1")
-	if n := c.looked.Load(); n > 2 || !strings.Contains(page.body, `"remainingItemCount":4999`) {
+	if n := c.reads.Load(); n > 2 || !strings.Contains(page.body, `"remainingItemCount":4999`) {
 		t.Errorf("%d objects were looked at for a page of one", n)
 	}
-	c.looked.Store(0)
+	c.reads.Store(0)
 	ctx, leave := context.WithCancel(t.Context())
-	c.onLooked = leave
+	c.onRead = leave
 	for _, path := range []string{widgetsPath + "?labelSelector=a%3Db",
 		widgetsPath + "?labelSelector=a%3Db&watch=1"} {
-		c.looked.Store(0)
+		c.reads.Store(0)
 		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, path, nil))
-		if n := c.looked.Load(); n > 2*readapi.CheckEvery {
+		if n := c.reads.Load(); n > 2*readapi.CheckEvery {
 			t.Errorf("%s: %d objects were read for a disconnected client", path, n)
 		}
 	}
@@ -263,7 +263,7 @@ func TestStalledReader(t *testing.T) {
 					t.Fatal(err)
 				}
 				c.change(c.objects[0], false)
-				<-served // or synctest says that all are blocked
+				<-served // otherwise synctest reports a deadlock
 				if _, err := io.ReadAll(response.Body); err == nil {
 					t.Error("a cut answer looks complete")
 				}
@@ -273,7 +273,7 @@ func TestStalledReader(t *testing.T) {
 	}
 }
 
-// deadlines is an answer that notes the last write deadline.
+// deadlines is a response that records the last write deadline.
 type deadlines struct {
 	*httptest.ResponseRecorder
 
@@ -298,7 +298,7 @@ func (d *deadlines) Write(p []byte) (int, error) {
 	return d.ResponseRecorder.Write(p)
 }
 
-// noted returns how much was written, and the last deadline.
+// noted returns the number of written bytes, and the last deadline.
 func (d *deadlines) noted() (int, time.Time) {
 	d.lock.Lock()
 	defer d.lock.Unlock()
@@ -330,7 +330,7 @@ func TestIdleWatchHasNoWriteDeadline(t *testing.T) {
 	}
 }
 
-// TestHugeResourceVersion: an object may come with any version; lists go on.
+// TestHugeResourceVersion: an object can have any version; lists continue.
 func TestHugeResourceVersion(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{})
 	u := parse(t, widget("default", "huge", "red"))
@@ -348,7 +348,7 @@ func TestHugeResourceVersion(t *testing.T) {
 	}
 }
 
-// TestHostOfRoots: /api names the host that was asked, whoever asked before.
+// TestHostOfRoots: /api names the host of the request, also after requests to another host.
 func TestHostOfRoots(t *testing.T) {
 	h := handlerOf(newWidgets(t, apiserver.StorageOptions{}))
 	for _, host := range []string{"one.example.com", "two.example.com"} {
@@ -361,7 +361,7 @@ func TestHostOfRoots(t *testing.T) {
 	}
 }
 
-// TestLongSelector: a selector that would keep the server busy is refused.
+// TestLongSelector: a selector that is expensive to evaluate is rejected.
 func TestLongSelector(t *testing.T) {
 	h := handlerOf(newWidgets(t, apiserver.StorageOptions{}))
 	for _, name := range []string{"labelSelector", "fieldSelector"} {
@@ -373,7 +373,7 @@ func TestLongSelector(t *testing.T) {
 	}
 }
 
-// TestOldPage: a page of an older state costs no copy of the state.
+// TestOldPage: a page of an older state does not copy the state.
 func TestOldPage(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{})
 	for i := range 5000 {

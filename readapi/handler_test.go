@@ -94,7 +94,7 @@ func TestErrors(t *testing.T) {
 			`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"only the following media types are accepted: application/json, application/yaml","reason":"NotAcceptable","code":406}`, 406},
 		"no name": {inDefaultPath + "/a%25b", "",
 			bad(`Name parameter invalid: \"a%b\": may not contain '%'`), 400},
-		"watch goes on": {widgetsPath + "?watch=1&continue=abc", "",
+		"watch with continue": {widgetsPath + "?watch=1&continue=abc", "",
 			invalid("resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is provided", `{"reason":"FieldValueForbidden","message":"Forbidden: resourceVersionMatch is forbidden when continue is provided","field":"resourceVersionMatch"}`), 422},
 		"version with continue": {widgetsPath + "?resourceVersion=3&continue=" +
 			readapi.NewContinueToken(5, "",

@@ -128,7 +128,7 @@ func TestShardWatch(t *testing.T) {
 	}
 }
 
-func TestShardSelectorsThatAreWrong(t *testing.T) {
+func TestInvalidShardSelectors(t *testing.T) {
 	h := handlerOf(newWidgets(t, apiserver.StorageOptions{}))
 	for _, text := range []string{
 		"uid", "shardRange(object.metadata.name, '0x0000000000000000', '0x8000000000000000')",

@@ -38,13 +38,13 @@ func (o *oneSlice) Begin(ctx context.Context) (end func(), err error) {
 // recorder is a response writer that reports writes during a time slice.
 type recorder struct {
 	*httptest.ResponseRecorder
-	t     *testing.T
-	turns *oneSlice
+	t      *testing.T
+	slices *oneSlice
 }
 
 // Write implements http.ResponseWriter.
 func (r *recorder) Write(data []byte) (int, error) {
-	if r.turns.held {
+	if r.slices.held {
 		r.t.Error("the client is written to during a time slice")
 	}
 	return r.ResponseRecorder.Write(data)

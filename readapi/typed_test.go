@@ -66,7 +66,7 @@ type switchableHandler struct {
 	arrived chan struct{} // closed when a request waits
 }
 
-func newGate(h http.Handler) *switchableHandler {
+func newSwitchableHandler(h http.Handler) *switchableHandler {
 	open := make(chan struct{})
 	close(open)
 	return &switchableHandler{handler: h, cut: make(chan struct{}), open: open}
@@ -103,9 +103,9 @@ func (g *switchableHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.handler.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// shut shuts the gate. It returns a function that opens it, and a channel that is closed when a request
+// block shuts the gate. It returns a function that opens it, and a channel that is closed when a request
 // waits.
-func (g *switchableHandler) shut() (open func(), arrived <-chan struct{}) {
+func (g *switchableHandler) block() (open func(), arrived <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	close(g.cut)
@@ -137,7 +137,7 @@ func TestTypedInformers(t *testing.T) {
 			t.Run(transport+"/"+begin, func(t *testing.T) {
 				t.Parallel() // each waits for reflectors to try again
 				s := newKube(t)
-				g := newGate(handlerOf(s))
+				g := newSwitchableHandler(handlerOf(s))
 				config := readapi.Config(g)
 				if transport == "http" {
 					server := httptest.NewServer(g)
@@ -203,7 +203,7 @@ func typedInformers(t *testing.T, s *apiserver.Storage, g *switchableHandler,
 	expect("add default/c", "update default/c", "delete default/c")
 
 	// A client that has been away for longer than the history gets 410, lists, and finds the difference.
-	open, arrived := g.shut()
+	open, arrived := g.block()
 	<-arrived
 	s.Delete(configMaps, "default", "a")
 	s.Compact()

@@ -92,7 +92,7 @@ func (c *denyingCluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(review.Object) // the server has stopped
 }
 
-func (c *denyingCluster) asked() string {
+func (c *denyingCluster) lastReview() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.last
@@ -151,8 +151,8 @@ func TestUsersOfTheFirstMoment(t *testing.T) {
 		!strings.Contains(text, "[-]user-authorities") {
 		t.Errorf("ready without client CAs: %d %s", code, text)
 	}
-	if code, text := get("/metrics"); code != http.StatusForbidden || cluster.asked() != "system:anonymous" {
-		t.Errorf("user without client CAs is %q: %d %s", cluster.asked(), code, text)
+	if code, text := get("/metrics"); code != http.StatusForbidden || cluster.lastReview() != "system:anonymous" {
+		t.Errorf("user without client CAs is %q: %d %s", cluster.lastReview(), code, text)
 	}
 	close(known)
 	for t.Context().Err() == nil {
@@ -162,8 +162,8 @@ func TestUsersOfTheFirstMoment(t *testing.T) {
 		time.Sleep(5 * time.Millisecond) // between polls
 	}
 	if code, text := get("/metrics"); code != http.StatusForbidden ||
-		cluster.asked() != "alice" || dials != 1 {
-		t.Errorf("by connection %d alice is %q: %d %s", dials, cluster.asked(), code, text)
+		cluster.lastReview() != "alice" || dials != 1 {
+		t.Errorf("by connection %d alice is %q: %d %s", dials, cluster.lastReview(), code, text)
 	}
 }
 

@@ -61,7 +61,7 @@ func TestDeprecatedVersion(t *testing.T) {
 	}
 }
 
-func TestConfigsThatAreWrong(t *testing.T) {
+func TestInvalidConfigs(t *testing.T) {
 	for text, want := range map[string]string{
 		"types: [a]":                                               `apiVersion "" and kind ""`,
 		header + "type: [a]":                                       `unknown field "type"`,
@@ -126,7 +126,7 @@ func TestFlagsOverFile(t *testing.T) {
 	}
 }
 
-func TestFlagsThatAreWrong(t *testing.T) {
+func TestInvalidFlags(t *testing.T) {
 	for flag, want := range map[string]string{
 		"--storage=fast": "--storage:", "--memory-budget=much": "--memory-budget:",
 		"--config=/nowhere":          "no such file",
@@ -145,8 +145,8 @@ func TestFlagsThatAreWrong(t *testing.T) {
 	}
 }
 
-// TestEverythingWrongIsTold returns all errors, not only the first.
-func TestEverythingWrongIsTold(t *testing.T) {
+// TestAllErrorsAreReported returns all errors, not only the first.
+func TestAllErrorsAreReported(t *testing.T) {
 	_, err := LoadConfig(write(t,
 		header+"types: [a]\nmemoryBudget: lots\nlimits: {watches: many, burstBytes: 1 GB}\n"))
 	for _, want := range []string{"memoryBudget:", "limits.watches:", "limits.burstBytes:"} {
@@ -180,8 +180,8 @@ spec:
 	}
 }
 
-// TestCertificatesThatAreWrong returns an error that names the file.
-func TestCertificatesThatAreWrong(t *testing.T) {
+// TestInvalidCertificates returns an error that names the file.
+func TestInvalidCertificates(t *testing.T) {
 	options := NewOptions()
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
 	options.AddFlags(set)

@@ -85,13 +85,13 @@ func (d *deadlines) Accept() (net.Conn, error) {
 
 type timed struct {
 	net.Conn
-	of *deadlines
+	log *deadlines
 }
 
 func (c *timed) SetReadDeadline(t time.Time) error {
-	c.of.mu.Lock()
-	defer c.of.mu.Unlock()
-	c.of.set = append(c.of.set, t)
+	c.log.mu.Lock()
+	defer c.log.mu.Unlock()
+	c.log.set = append(c.log.set, t)
 	return c.Conn.SetReadDeadline(t)
 }
 

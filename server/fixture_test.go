@@ -29,8 +29,8 @@ type apiServer struct {
 	cluster *testcluster.Cluster
 	// audiences of the last TokenReview.
 	audiences atomic.Pointer[[]string]
-	// held delays discovery until it is closed; nil for no delay.
-	held chan struct{}
+	// blocked delays discovery until it is closed; nil for no delay.
+	blocked chan struct{}
 }
 
 func newAPIServer(t *testing.T) *apiServer {
@@ -68,9 +68,9 @@ func (a *apiServer) serve(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(review)
 	default:
-		if strings.HasPrefix(r.URL.Path, "/apis") && a.held != nil {
+		if strings.HasPrefix(r.URL.Path, "/apis") && a.blocked != nil {
 			select {
-			case <-a.held:
+			case <-a.blocked:
 			case <-r.Context().Done():
 				return
 			}

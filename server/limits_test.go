@@ -13,14 +13,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// blockingHandler blocks requests until leave is closed.
-type blockingHandler struct{ entered, leave chan struct{} }
+// blockingHandler blocks requests until release is closed.
+type blockingHandler struct{ entered, release chan struct{} }
 
-func newBlocked() *blockingHandler { return &blockingHandler{make(chan struct{}), make(chan struct{})} }
+func newBlockingHandler() *blockingHandler {
+	return &blockingHandler{make(chan struct{}), make(chan struct{})}
+}
 
 func (b *blockingHandler) ServeHTTP(http.ResponseWriter, *http.Request) {
 	b.entered <- struct{}{}
-	<-b.leave
+	<-b.release
 }
 
 // serve serves one request, and returns the response.
@@ -45,7 +47,7 @@ func TestLimitsOfUsers(t *testing.T) {
 		"totalWatches": {Limits{TotalWatches: 1}, true, http.StatusTooManyRequests, "totalWatches"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, b := newLimits(tt.limits, time.Second), newBlocked()
+			l, b := newLimits(tt.limits, time.Second), newBlockingHandler()
 			done := make(chan struct{})
 			go func() { defer close(done); serve(l, "a", tt.watch, b) }() // ended by leave
 			<-b.entered
@@ -62,7 +64,7 @@ func TestLimitsOfUsers(t *testing.T) {
 			if w := serve(l, "a", !tt.watch, nothing); w.Code != http.StatusOK {
 				t.Errorf("a request of another kind gets %d", w.Code)
 			}
-			close(b.leave)
+			close(b.release)
 			<-done
 			if w := serve(l, "a", tt.watch, nothing); w.Code != http.StatusOK {
 				t.Errorf("below the limit it gets %d", w.Code)

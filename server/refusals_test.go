@@ -16,7 +16,7 @@ const workloadsPath = "/apis/demo.crdcache.dev/v1/workloads"
 // TestTypesWithoutCache: an object of a type that is not cached is never reported as not found.
 func TestTypesWithoutCache(t *testing.T) {
 	a := newAPIServer(t)
-	a.held = make(chan struct{})
+	a.blocked = make(chan struct{})
 	d := start(t, a, cached("workloads.demo.crdcache.dev"))
 	for _, path := range []string{workloadsPath, "/api/v1/namespaces/default/configmaps/a"} {
 		got := d.ask("admin", http.MethodGet, path, "")
@@ -25,7 +25,7 @@ func TestTypesWithoutCache(t *testing.T) {
 			t.Errorf("%s before discovery is %d, %s", path, got.code, got.body)
 		}
 	}
-	close(a.held)
+	close(a.blocked)
 	d.awaitReady()
 	if got := d.ask("admin", http.MethodGet, workloadsPath+"?resourceVersion=0",
 		""); got.code != http.StatusOK {

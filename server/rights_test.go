@@ -20,24 +20,24 @@ import (
 
 // reviewer answers reviews after 5 ms: a user may list the resources named like the user.
 type reviewer struct {
-	mu      sync.Mutex
-	asked   int
-	under   int // concurrent reviews, and their maximum
-	most    int
-	refuses bool
+	mu            sync.Mutex
+	reviews       int
+	concurrent    int // concurrent reviews, and their maximum
+	maxConcurrent int
+	refuses       bool
 }
 
 func (v *reviewer) Authorize(_ context.Context,
 	a authorizer.Attributes) (authorizer.Decision, string, error) {
 	v.mu.Lock()
-	v.asked++
-	v.under++
-	v.most = max(v.most, v.under)
+	v.reviews++
+	v.concurrent++
+	v.maxConcurrent = max(v.maxConcurrent, v.concurrent)
 	v.mu.Unlock()
 	time.Sleep(5 * time.Millisecond)
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.under--
+	v.concurrent--
 	if !v.refuses && strings.HasPrefix(a.GetResource(), a.GetUser().GetName()) {
 		return authorizer.DecisionAllow, "", nil
 	}
@@ -47,7 +47,7 @@ func (v *reviewer) Authorize(_ context.Context,
 func (v *reviewer) count() int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.asked
+	return v.reviews
 }
 
 // TestStreamsShareReviews: three streams of a user, open for a minute, cause two reviews of each right.
@@ -143,8 +143,8 @@ func TestReviewsAreBounded(t *testing.T) {
 			t.Errorf("%d rights are unknown after a minute", unknown)
 		}
 		if most := reviewBurst + int(time.Since(began).Seconds()*reviewsPerSecond); asked.count() > most ||
-			asked.most > 2*maxReviewsOfUser {
-			t.Errorf("%d reviews, and %d at once", asked.count(), asked.most)
+			asked.maxConcurrent > 2*maxReviewsOfUser {
+			t.Errorf("%d reviews, and %d at once", asked.count(), asked.maxConcurrent)
 		}
 		asked.mu.Lock()
 		asked.refuses = true

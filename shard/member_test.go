@@ -14,7 +14,7 @@ import (
 )
 
 // The time until shares are fair. Each shard that moves is drained for up to 10 s.
-const settled = modelShards*11*time.Second + DefaultLeaseDuration + DefaultRetryPeriod
+const settleTime = modelShards*11*time.Second + DefaultLeaseDuration + DefaultRetryPeriod
 
 // TestModel plays random histories. Replicas start, end, are killed, slow or cut off from the API server, and
 // have wrong clocks with different speeds. The model checks each acquisition. In the end all shares are fair.
@@ -24,14 +24,14 @@ func TestModel(t *testing.T) {
 			run(t, seed, func(m *model) {
 				m.start(1, 0)
 				for range 40 {
-					m.trouble()
+					m.causeTrouble()
 					time.Sleep(m.between(time.Second, 20*time.Second))
 				}
 				for len(m.alive()) == 0 {
 					m.start(1, 0)
 				}
 				time.Sleep(2 * time.Minute) // the last cut is over
-				m.awaitFair(settled, "the last trouble")
+				m.awaitFair(settleTime, "the last trouble")
 				m.Logf("%d shards handed out, %d writes refused", m.mu.changes, m.mu.refused)
 			})
 		})
@@ -62,7 +62,7 @@ func TestDeadline(t *testing.T) {
 	run(t, 1, func(m *model) {
 		r := m.start(1, 0)
 		m.awaitFair(time.Second, "the start")
-		r.slow(func() time.Duration { return time.Second })
+		r.setLatency(func() time.Duration { return time.Second })
 		time.Sleep(time.Minute)
 		ownership := r.Ownerships()[0]
 		heal := r.partition(true)
@@ -75,9 +75,9 @@ func TestDeadline(t *testing.T) {
 			m.Errorf("the ownership ended at %v by %v, valid: %v; its deadline was %v", time.Now(),
 				context.Cause(ownership.Context()), ownership.Valid(), deadline)
 		}
-		r.slow(nil)
+		r.setLatency(nil)
 		heal()
-		m.awaitFair(settled, "the end of the partition")
+		m.awaitFair(settleTime, "the end of the partition")
 	})
 }
 
@@ -215,7 +215,7 @@ func TestLayouts(t *testing.T) {
 func TestCost(t *testing.T) {
 	run(t, 1, func(m *model) {
 		replicas := []*replica{m.start(1, 0), m.start(1, 0), m.start(1, 0)}
-		m.awaitFair(settled, "the start")
+		m.awaitFair(settleTime, "the start")
 		before := map[string]int{}
 		for _, r := range replicas {
 			for _, verb := range []string{"GET", "PUT", "POST"} {
@@ -256,8 +256,8 @@ func TestAbandonedLeases(t *testing.T) {
 	})
 }
 
-// trouble causes a random fault.
-func (m *model) trouble() {
+// causeTrouble causes a random fault.
+func (m *model) causeTrouble() {
 	alive := m.alive()
 	if len(alive) == 0 || len(alive) < 5 && m.random.IntN(4) == 0 {
 		m.start(0.9+0.2*m.random.Float64(), m.between(-time.Hour, time.Hour))
@@ -276,8 +276,8 @@ func (m *model) trouble() {
 		time.AfterFunc(m.between(time.Second, 100*time.Second), r.partition(m.random.IntN(2) == 0))
 	case 4:
 		most := m.between(time.Millisecond, 12*time.Second)
-		r.slow(func() time.Duration { return rand.N(most) })
-		time.AfterFunc(m.between(time.Second, 100*time.Second), func() { r.slow(nil) })
+		r.setLatency(func() time.Duration { return rand.N(most) })
+		time.AfterFunc(m.between(time.Second, 100*time.Second), func() { r.setLatency(nil) })
 	}
 }
 

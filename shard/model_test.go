@@ -116,7 +116,7 @@ func (m *model) start(rate float64, skew time.Duration) *replica {
 	m.group.Go(func() { // ended by stop
 		defer close(ended)
 		if err := member.Run(ctx, Handler{
-			Acquired: func(ownerships []*Ownership) { m.acquired(r, ownerships) },
+			Acquired: func(ownerships []*Ownership) { m.onAcquired(r, ownerships) },
 			Drain:    func(ctx context.Context, ownership *Ownership) { m.drain(ctx, r, ownership) },
 		}); err != nil {
 			m.Error(err)
@@ -138,8 +138,8 @@ func (m *model) start(rate float64, skew time.Duration) *replica {
 	return r
 }
 
-// acquired checks that no other replica works on the shard, and starts the work.
-func (m *model) acquired(r *replica, ownerships []*Ownership) {
+// onAcquired checks that no other replica works on the shard, and starts the work.
+func (m *model) onAcquired(r *replica, ownerships []*Ownership) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if r.dead {

@@ -23,12 +23,12 @@ type network struct {
 
 	mu struct {
 		sync.Mutex
-		// cut is nil unless the network is cut. It is closed when the network is healed.
-		cut chan struct{}
-		// deaf is true if only responses are lost during a cut.
-		deaf    bool
-		latency func() time.Duration
-		dead    bool
+		// healed is nil unless the network is cut. It is closed when the network is healed.
+		healed chan struct{}
+		// dropsResponsesOnly is true if only responses are lost during a cut.
+		dropsResponsesOnly bool
+		latency            func() time.Duration
+		killed             bool
 		// requests counts requests by verb.
 		requests map[string]int
 	}
@@ -47,29 +47,29 @@ func connect(config *rest.Config, n *network) *rest.Config {
 }
 
 // partition cuts the network until heal is called.
-func (n *network) partition(deaf bool) (heal func()) {
+func (n *network) partition(dropsResponsesOnly bool) (heal func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.mu.cut != nil {
+	if n.mu.healed != nil {
 		return func() {}
 	}
-	cut := make(chan struct{})
-	n.mu.cut, n.mu.deaf = cut, deaf
+	healed := make(chan struct{})
+	n.mu.healed, n.mu.dropsResponsesOnly = healed, dropsResponsesOnly
 	return sync.OnceFunc(func() {
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		n.mu.cut = nil
-		close(cut)
+		n.mu.healed = nil
+		close(healed)
 	})
 }
 
 func (n *network) kill() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.mu.dead = true
+	n.mu.killed = true
 }
 
-func (n *network) slow(latency func() time.Duration) {
+func (n *network) setLatency(latency func() time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.mu.latency = latency
@@ -81,13 +81,14 @@ func (n *network) count(verb string) int {
 	return n.mu.requests[verb]
 }
 
-// pass delays a request or response by the latency, and blocks while the network is cut. It returns an error
-// after a cut, because connections do not survive, and if the replica was killed.
-func (n *network) pass(ctx context.Context, isRequest bool) error {
+// delayOrBlock delays a request or response by the latency, and blocks while the network is cut. It returns
+// an error after a cut, because connections do not survive, and if the replica was killed.
+func (n *network) delayOrBlock(ctx context.Context, isRequest bool) error {
 	n.mu.Lock()
-	cut, dead, latency, deaf := n.mu.cut, n.mu.dead, n.mu.latency, n.mu.deaf
+	healed, killed, latency, dropsResponsesOnly := n.mu.healed, n.mu.killed, n.mu.latency,
+		n.mu.dropsResponsesOnly
 	n.mu.Unlock()
-	if dead {
+	if killed {
 		return errDead
 	}
 	if latency != nil {
@@ -97,9 +98,9 @@ func (n *network) pass(ctx context.Context, isRequest bool) error {
 			return ctx.Err()
 		}
 	}
-	if cut != nil && !(deaf && isRequest) {
+	if healed != nil && !(dropsResponsesOnly && isRequest) {
 		select {
-		case <-cut:
+		case <-healed:
 			return io.ErrUnexpectedEOF // connections do not survive
 		case <-ctx.Done():
 			return ctx.Err()
@@ -116,7 +117,7 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	n.mu.requests[r.Method]++
 	n.mu.Unlock()
-	if err := n.pass(r.Context(), true); err != nil {
+	if err := n.delayOrBlock(r.Context(), true); err != nil {
 		return nil, err
 	}
 	if n.skew != 0 && r.Body != nil && r.Method != http.MethodDelete {
@@ -128,7 +129,7 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := n.pass(r.Context(), false); err != nil {
+	if err := n.delayOrBlock(r.Context(), false); err != nil {
 		response.Body.Close()
 		return nil, err
 	}
@@ -167,8 +168,8 @@ type stream struct {
 // Read implements io.Reader.
 func (s *stream) Read(p []byte) (int, error) {
 	read, err := s.ReadCloser.Read(p)
-	if passing := s.network.pass(s.ctx, false); passing != nil {
-		return 0, passing
+	if networkErr := s.network.delayOrBlock(s.ctx, false); networkErr != nil {
+		return 0, networkErr
 	}
 	return read, err
 }

@@ -81,7 +81,7 @@ func TestStatic(t *testing.T) {
 			Drain: func(_ context.Context, ownership *Ownership) { drained <- ownership.Shard() },
 		})
 		if err != nil || got < 21 || got > 22 || len(drained) != got {
-			t.Errorf("replica %d: %v, %d shards, of which %d were drained", ordinal, err, got, len(drained))
+			t.Errorf("replica %d: %v, %d shards, %d drained", ordinal, err, got, len(drained))
 		}
 	}
 	for k := range 64 {

@@ -11,7 +11,7 @@ import (
 
 // TestBuiltInColumns shows fields of types without a CRD.
 func TestBuiltInColumns(t *testing.T) {
-	s := newScene(t, Options{})
+	s := newFixture(t, Options{})
 	s.load(map[string]any{
 		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "web",
 			"namespace": "default"},

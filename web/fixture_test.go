@@ -67,7 +67,7 @@ type fixture struct {
 	client  *http.Client
 }
 
-func newScene(t *testing.T, options Options) *fixture {
+func newFixture(t *testing.T, options Options) *fixture {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)

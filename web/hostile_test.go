@@ -16,7 +16,7 @@ import (
 
 // TestPaths requests paths that do not exist, with a client that does not clean them.
 func TestPaths(t *testing.T) {
-	s := newScene(t, Options{})
+	s := newFixture(t, Options{})
 	u, err := url.Parse(s.server.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func TestPaths(t *testing.T) {
 
 // TestStreamsAreBounded opens more streams than a user may have. Another user can still open one.
 func TestStreamsAreBounded(t *testing.T) {
-	s := newScene(t, Options{User: func(r *http.Request) string { return r.FormValue("user") }})
+	s := newFixture(t, Options{User: func(r *http.Request) string { return r.FormValue("user") }})
 	for range maxStreams {
 		s.listen("user", "a")
 	}
@@ -112,7 +112,7 @@ func TestShares(t *testing.T) {
 
 // TestWorkIsBounded: without a free slot, a request waits until its context ends.
 func TestWorkIsBounded(t *testing.T) {
-	s := newScene(t, Options{})
+	s := newFixture(t, Options{})
 	var release func()
 	for range maxWork {
 		release, _ = s.handler.limiter.acquire(t.Context(), "")
@@ -137,7 +137,7 @@ func TestWorkIsBounded(t *testing.T) {
 
 // TestSlowReadersAreCut: writes to a browser that does not read have a deadline.
 func TestSlowReadersAreCut(t *testing.T) {
-	s := newScene(t, Options{})
+	s := newFixture(t, Options{})
 	w := &slowWriter{header: http.Header{}}
 	r := httptest.NewRequest("GET", "/api/stream", nil)
 	s.handler.serveStream(w, r) // ends with the first failed write

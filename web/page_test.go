@@ -11,7 +11,7 @@ import (
 const workloadsID = "workloads.demo.crdcache.dev/v1"
 
 func TestTypes(t *testing.T) {
-	s := newScene(t, Options{})
+	s := newFixture(t, Options{})
 	var ids []string
 	for _, k := range s.handler.source.visibleTypes() {
 		ids = append(ids, k.id)
@@ -42,7 +42,7 @@ func TestTypes(t *testing.T) {
 }
 
 func TestTable(t *testing.T) {
-	s := newScene(t, Options{})
+	s := newFixture(t, Options{})
 	all := ask[tableAnswer](s, "table", "type", workloadsID, "sort", "namespace", "descending", "1")
 	found := ask[tableAnswer](s, "table", "type", workloadsID, "query", "team=ledger && where(.spec.env)",
 		"sort", ".spec.tier")
@@ -83,8 +83,8 @@ func TestTable(t *testing.T) {
 	s.get(address("rows", "type", workloadsID, "table", found.Table, "from", "-1"), http.StatusBadRequest)
 }
 
-func TestQueriesThatAreWrong(t *testing.T) {
-	s := newScene(t, Options{})
+func TestInvalidQueries(t *testing.T) {
+	s := newFixture(t, Options{})
 	tests := map[string]struct {
 		query  string
 		status int
@@ -106,7 +106,7 @@ func TestQueriesThatAreWrong(t *testing.T) {
 }
 
 func TestValues(t *testing.T) {
-	s := newScene(t, Options{})
+	s := newFixture(t, Options{})
 	all := ask[valuesAnswer](s, "values", "type", workloadsID, "index", "condition")
 	if len(all.Values) == 0 || !strings.Contains(all.Values[0].Text, " / ") ||
 		!strings.HasPrefix(all.Values[0].Query, "condition=") {
@@ -126,7 +126,7 @@ func TestValues(t *testing.T) {
 }
 
 func TestCompletion(t *testing.T) {
-	s := newScene(t, Options{})
+	s := newFixture(t, Options{})
 	tests := map[string]struct{ query, want string }{
 		"index":    {"te", "team"},
 		"operator": {"team ", "="},
@@ -145,7 +145,7 @@ func TestCompletion(t *testing.T) {
 }
 
 func TestObject(t *testing.T) {
-	s := newScene(t, Options{})
+	s := newFixture(t, Options{})
 	got := ask[objectAnswer](s, "object", "type", workloadsID, "key", "payments/ledger")
 	if got.Kind != "Workload" || len(got.Finalizers) != 1 || len(got.Conditions) == 0 ||
 		got.Conditions[0].Tone == "" {
@@ -176,7 +176,7 @@ func TestTone(t *testing.T) {
 }
 
 func TestRelated(t *testing.T) {
-	s := newScene(t, Options{})
+	s := newFixture(t, Options{})
 	ledger := ask[relatedAnswer](s, "related", "type", workloadsID, "key", "payments/ledger")
 	if len(ledger.Refers) != 1 || ledger.Refers[0].Key != "production-eu" ||
 		ledger.Refers[0].Type != "environments.demo.crdcache.dev/v1" || ledger.Refers[0].State != "Resolved" {
@@ -210,7 +210,7 @@ func keysOf(relations []relation) []string {
 }
 
 func TestChanges(t *testing.T) {
-	s := newScene(t, Options{})
+	s := newFixture(t, Options{})
 	all := s.listen("changes", "1")
 	one := s.listen("changes", "1", "type", workloadsID, "key", "payments/ledger")
 	matched := s.listen("changes", "1", "match", "LEDGER workloads")

@@ -13,7 +13,7 @@ func hasPassword(text string) bool {
 
 // TestSecretsStayInside requests a Secret in every possible way.
 func TestSecretsStayInside(t *testing.T) {
-	s := newScene(t, Options{})
+	s := newFixture(t, Options{})
 	const vault = "default/vault"
 	tests := map[string]struct {
 		path   string
@@ -74,7 +74,7 @@ func TestSecretsStayInside(t *testing.T) {
 
 // TestSecretsOnRequest: with ShowSecrets, the values are in the same responses.
 func TestSecretsOnRequest(t *testing.T) {
-	s := newScene(t, Options{ShowSecrets: true})
+	s := newFixture(t, Options{ShowSecrets: true})
 	for name, path := range map[string]string{
 		"object": address("object", "type", "secrets/v1", "key", "default/vault"),
 		"values": address("values", "type", "secrets/v1", "index", "password"),

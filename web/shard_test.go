@@ -10,9 +10,9 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// TestDepartures: an object that leaves the shard is not shown as deleted. The plan of a query mentions the
-// shard.
-func TestDepartures(t *testing.T) {
+// TestObjectsThatLeaveTheShard: an object that leaves the shard is not shown as deleted. The plan of a query
+// mentions the shard.
+func TestObjectsThatLeaveTheShard(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
 	cluster, err := testcluster.New(ctx,

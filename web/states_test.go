@@ -14,7 +14,7 @@ import (
 
 // TestStates shows the changes of a new type, and of one without access.
 func TestStates(t *testing.T) {
-	s := newScene(t, Options{})
+	s := newFixture(t, Options{})
 	s.cluster.Faults().Add(faults.Fault{Match: faults.Match{Resource: "services"},
 		Effect: faults.Status(http.StatusForbidden, metav1.StatusReasonForbidden, "not today")})
 	all := s.listen("changes", "1")
@@ -101,7 +101,7 @@ func TestTablesAreBounded(t *testing.T) {
 
 // TestRowsWithoutMemory requests rows of a result that is not stored, as on another replica.
 func TestRowsWithoutMemory(t *testing.T) {
-	s := newScene(t, Options{})
+	s := newFixture(t, Options{})
 	query := []string{"type", workloadsID, "query", "namespace=payments", "sort", "name", "descending", "1"}
 	table := ask[tableAnswer](s, "table", query...).Table
 	s.handler.tables = newTables()

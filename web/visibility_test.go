@@ -31,7 +31,7 @@ func tenantScopes(_ *http.Request, types []schema.GroupVersionResource) ([]Scope
 
 // TestVisibility requests invisible data in every possible way: objects, types, counts, and references.
 func TestVisibility(t *testing.T) {
-	s := newScene(t, Options{Visible: tenantScopes})
+	s := newFixture(t, Options{Visible: tenantScopes})
 	const own, envs = "workloads.demo.crdcache.dev/v1", "environments.demo.crdcache.dev/v1"
 	for _, endpoint := range []string{"type", "table", "rows", "values", "complete", "dangling",
 		"object", "related"} {
@@ -92,7 +92,7 @@ func TestVisibility(t *testing.T) {
 
 // TestVisibilityOfStreams: figures and changes cover only visible objects.
 func TestVisibilityOfStreams(t *testing.T) {
-	s := newScene(t, Options{Visible: tenantScopes})
+	s := newFixture(t, Options{Visible: tenantScopes})
 	events := s.listen("changes", "1")
 	rows := map[string]*sampled{}
 	await(t, events, "types", func(data string) bool {
@@ -126,7 +126,7 @@ func TestVisibilityOfStreams(t *testing.T) {
 // TestConditionsOfOthers: users without full access see failed conditions, but not their messages.
 func TestConditionsOfOthers(t *testing.T) {
 	for name, options := range map[string]Options{"all": {}, "some": {Visible: tenantScopes}} {
-		s := newScene(t, options)
+		s := newFixture(t, options)
 		s.cluster.Faults().Add(faults.Fault{Match: faults.Match{Resource: "services"},
 			Effect: faults.Status(http.StatusUnauthorized, "", "not for edge/dns")})
 		if _, err := s.factory.ForResource(schema.GroupVersionResource{Version: "v1",
@@ -153,7 +153,7 @@ func TestConditionsOfOthers(t *testing.T) {
 
 // TestTablesOfOthers: stored results are not shared with users who see other objects.
 func TestTablesOfOthers(t *testing.T) {
-	s := newScene(t, Options{Visible: func(r *http.Request,
+	s := newFixture(t, Options{Visible: func(r *http.Request,
 		types []schema.GroupVersionResource) ([]Scope, error) {
 		if r.Header.Get("Fails") != "" {
 			return nil, errors.New("nobody answers")

@@ -42,7 +42,7 @@ func TestSameAPI(t *testing.T) {
 	}
 }
 
-// TestExported proves that a change of any kind would be seen.
+// TestExported proves that the comparison detects changes of any kind.
 func TestExported(t *testing.T) {
 	const source = `package p
 import meta "k8s.io/meta"
@@ -69,7 +69,7 @@ func (i) N() {}
 		"S": "struct { F int g int }",
 		"I": "interface { M(a `k8s.io/meta`.T) (err error) }",
 		"F": "func(a, b int, m map[`k8s.io/meta`.T]string) <-chan `k8s.io/meta`.T",
-		// Methods of types that are not exported cannot be named.
+		// Methods of unexported types cannot be named.
 		"(*S) M": "func()",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

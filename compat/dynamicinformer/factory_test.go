@@ -30,7 +30,7 @@ func widget(namespace, name, color string) *unstructured.Unstructured {
 	}}
 }
 
-// clients are what a factory must work with: both start with the widgets that they are given.
+// clients are the supported kinds of clients. Both start with the given widgets.
 var clients = map[string]func(t *testing.T, objects ...*unstructured.Unstructured) dynamic.Interface{
 	"fake": func(_ *testing.T, objects ...*unstructured.Unstructured) dynamic.Interface {
 		list := make([]runtime.Object, len(objects))
@@ -47,8 +47,7 @@ var clients = map[string]func(t *testing.T, objects ...*unstructured.Unstructure
 	},
 }
 
-// onEach runs a test with each client, with this package and with client-go's: what holds for one holds for
-// the other.
+// onEach runs a test with each client, with this package and with client-go's: both must behave alike.
 func onEach(t *testing.T, test func(t *testing.T,
 	client func(...*unstructured.Unstructured) dynamic.Interface, api api)) {
 	for name, client := range clients {
@@ -208,7 +207,7 @@ func TestFactoryFiltersByNamespaceAndTweak(t *testing.T) {
 	})
 }
 
-// TestShutdownWaitsForStop: unlike our own factory's, Shutdown ends nothing.
+// TestShutdownWaitsForStop: unlike our own factory's Shutdown, this one stops nothing.
 func TestShutdownWaitsForStop(t *testing.T) {
 	onEach(t, func(t *testing.T, client func(...*unstructured.Unstructured) dynamic.Interface, api api) {
 		f := api.factory(client(), 0, "", nil)

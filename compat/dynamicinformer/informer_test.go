@@ -68,7 +68,7 @@ func TestInformerRefusesTakenIndex(t *testing.T) {
 	})
 }
 
-// TestBrokenInformer: what cannot work never syncs, and tells why.
+// TestBrokenInformer: an informer that cannot work never syncs, and reports the reason.
 func TestBrokenInformer(t *testing.T) {
 	client := clients["fake"](t)
 	tests := []struct {

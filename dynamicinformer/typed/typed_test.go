@@ -76,7 +76,7 @@ func informerOf(
 	return informer
 }
 
-// gizmoInformer returns an informer of two widgets that fit gizmo and one, named odd, that does not.
+// gizmoInformer returns an informer of three widgets. Two fit gizmo; the one named odd does not.
 func gizmoInformer(t *testing.T, options dynamicinformer.ResourceOptions) *dynamicinformer.Informer {
 	t.Helper()
 	options.Indexers = cache.Indexers{"all": func(any) ([]string, error) { return []string{"yes"}, nil }}
@@ -131,7 +131,7 @@ func TestTypedReads(t *testing.T) {
 		})
 	}
 	for range objects.All() {
-		break // must not go on
+		break // must not continue
 	}
 	if g, err := objects.Get("web", "b"); err != nil || g.Spec.Size != 2 {
 		t.Errorf("Get = %+v, %v", g, err)
@@ -159,7 +159,7 @@ func TestTypedReads(t *testing.T) {
 	}
 }
 
-// TestTypedIsTheCallers: what is returned may be changed, also where it is not typed.
+// TestTypedIsTheCallers: callers can change the results, also untyped ones.
 func TestTypedIsTheCallers(t *testing.T) {
 	decoded := dynamicinformer.Storage{Mode: dynamicinformer.StorageObject}
 	objects := As[gizmo](gizmoInformer(t, dynamicinformer.ResourceOptions{Storage: decoded}))
@@ -217,7 +217,7 @@ func TestStrict(t *testing.T) {
 	}
 }
 
-// TestConversionNeverPanics: what no object can be converted to is an error as well.
+// TestConversionNeverPanics: a type that no object can be converted to is an error.
 func TestConversionNeverPanics(t *testing.T) {
 	i := gizmoInformer(t, dynamicinformer.ResourceOptions{})
 	fails := func(name string, err error) {
@@ -325,7 +325,8 @@ func TestTypedHandler(t *testing.T) {
 	adapter.OnAdd(odd, true) // only logged
 }
 
-// TestTypedHandlerOfInformer: a real informer's events arrive converted, and misfits where they belong.
+// TestTypedHandlerOfInformer: the events of a real informer arrive converted. Objects that cannot be
+// converted go to the error function.
 func TestTypedHandlerOfInformer(t *testing.T) {
 	objects := As[gizmo](gizmoInformer(t, dynamicinformer.ResourceOptions{}))
 	events := make(chan string, 10)
@@ -369,7 +370,7 @@ func BenchmarkTyped(b *testing.B) {
 	})
 }
 
-// TestTypedAllDecodesOneAtATime: what has not been yielded yet has not been decoded either.
+// TestTypedAllDecodesOneAtATime: objects that were not yielded yet are not decoded.
 func TestTypedAllDecodesOneAtATime(t *testing.T) {
 	i := informerOf(t, dynamicinformer.ResourceOptions{}, sized("a", int64(1)), sized("b", int64(2)),
 		sized("c", int64(3)))
@@ -387,7 +388,7 @@ func TestTypedAllDecodesOneAtATime(t *testing.T) {
 			t.Fatal(err)
 		}
 		yielded++
-		if n := decoded(); n > yielded { // fewer when the collector has been
+		if n := decoded(); n > yielded { // fewer after garbage collections
 			t.Errorf("%d objects were decoded when %d had been yielded", n, yielded)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 
 // A type that is installed later is bound when it appears.
 func TestPatternBindsLaterType(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	b := s.follow(parse(t, anyExample))
 	if err := s.tracker.WaitForSync(s.ctx); err != nil {
 		t.Fatal(err)
@@ -45,7 +45,7 @@ func TestPatternBindsLaterType(t *testing.T) {
 // Follow binds the known types of a synced tracker before it returns.
 func TestFollowBindsKnownTypes(t *testing.T) {
 	for range 20 { // it must not depend on who is faster
-		s := newScene(t)
+		s := newFixture(t)
 		if err := s.tracker.WaitForSync(s.ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +62,7 @@ func TestFollowBindsKnownTypes(t *testing.T) {
 
 // Changes of indexes are applied to the running informer; others need a new one.
 func TestApply(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	b := s.follow(parse(t, widgetsByColor))
 	s.eventually("bound", func() bool { return queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") })
 	first, err := b.Target("widgets")
@@ -118,7 +118,7 @@ func TestApply(t *testing.T) {
 
 // A removed index is dropped immediately, and an invalid config changes nothing.
 func TestApplyRemovedAndInvalid(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	b := s.follow(parse(t, widgetsBySize))
 	s.eventually("bound", func() bool { return queryReturns(b, "widgets", "size>5", "home/lamp", "home/table") })
 	wrong := parse(t, strings.Replace(widgetsDecoded, "object", "compressed", 1))
@@ -150,7 +150,7 @@ func TestApplyRemovedAndInvalid(t *testing.T) {
 
 // A missing type is reported with its position in the config, and the others are bound.
 func TestResolve(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	client, err := discovery.NewClient(s.server, discovery.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -48,7 +48,7 @@ func (m *configMapMount) swap(files map[string]string) {
 
 // A binding follows the files of a ConfigMap and a replaced file; a resource moves between files.
 func TestBindingFollowsItsFiles(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	m := &configMapMount{T: t, dir: t.TempDir()}
 	local := filepath.Join(t.TempDir(), "local.yaml")
 	head := func(name string) string {

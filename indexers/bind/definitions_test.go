@@ -12,7 +12,7 @@ import (
 )
 
 func TestDefinitions(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	client, err := dynamic.NewForConfig(s.server)
 	if err != nil {
 		t.Fatal(err)

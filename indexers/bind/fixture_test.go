@@ -62,13 +62,13 @@ type fixture struct {
 	factory *dynamicinformer.Factory
 }
 
-func newScene(t *testing.T) *fixture {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	return newSceneBehind(t, func(server http.Handler) http.Handler { return server })
+	return newFixtureBehind(t, func(server http.Handler) http.Handler { return server })
 }
 
-// newSceneBehind is newScene with middleware before the server.
-func newSceneBehind(t *testing.T, before func(http.Handler) http.Handler) *fixture {
+// newFixtureBehind is newFixture with middleware before the server.
+func newFixtureBehind(t *testing.T, before func(http.Handler) http.Handler) *fixture {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	cluster := cluster()

@@ -14,7 +14,7 @@ var widgetsResource = schema.GroupVersionResource{Group: "example.com", Version:
 // Bindings of one informer can have the same names of resources and indexes: the later ones get a number in
 // the informer, and can be changed, counted and removed as usual.
 func TestNumberedNames(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	first := s.follow(parse(t, widgetsByColor))
 	s.eventually("bound", func() bool {
 		return queryReturns(first, "widgets", "color=red", "home/chair",

@@ -20,7 +20,7 @@ import (
 // granted.
 func TestPending(t *testing.T) {
 	var injector *faults.Injector
-	s := newSceneBehind(t, func(server http.Handler) http.Handler {
+	s := newFixtureBehind(t, func(server http.Handler) http.Handler {
 		injector = faults.New(server)
 		return injector
 	})
@@ -67,7 +67,7 @@ func TestPending(t *testing.T) {
 
 // A querier answers from the replacement of its target, and no query sees a released target.
 func TestQuerierFollowsItsResource(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	b := s.follow(parse(t, widgetsByColor))
 	s.eventually("bound", func() bool { return queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") })
 	querier, err := b.Querier("widgets")

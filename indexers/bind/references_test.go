@@ -23,7 +23,7 @@ const gadgetsAndWidgets = `  - name: widgets
 
 // The graph of a binding follows objects, types and configs.
 func TestReferences(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	b := s.follow(parse(t, gadgetsAndWidgets))
 	graph, err := b.References()
 	if err != nil {

@@ -131,7 +131,7 @@ func (y *concurrentLoad) query() error {
 
 // Concurrent readers, writers, queries, subscriptions and changes of the config.
 func TestReloadsWhileReading(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	b := s.follow(parse(t, widgetsBySize))
 	s.eventually("bound", func() bool { return queryReturns(b, "widgets", "size>5", "home/lamp", "home/table") })
 	y := &concurrentLoad{fixture: s, b: b, done: make(chan struct{})}
@@ -149,7 +149,7 @@ func TestReloadsWhileReading(t *testing.T) {
 
 // Changing an index fails no query: each uses either the old or the new declaration.
 func TestQueriesWhileRedefiningAnIndex(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	b := s.follow(parse(t, widgetsByColor))
 	s.eventually("bound", func() bool { return queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") })
 	querier, err := b.Querier("widgets")

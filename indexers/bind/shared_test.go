@@ -31,7 +31,7 @@ func indexNames(t *testing.T, target *bind.Target) []string {
 
 // Resources of one type have separate indexes with the same names.
 func TestResourcesOfOneTypeDoNotShareIndexes(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	b := s.follow(parse(t, twoOfOneType))
 	s.eventually("bound", func() bool { return queryReturns(b, "one", "k=red", "home/chair", "home/lamp") })
 	if !queryReturns(b, "two", "k=lamp", "home/lamp") || !queryReturns(b, "two", "size>5", "home/lamp", "home/table") {
@@ -61,7 +61,7 @@ func TestResourcesOfOneTypeDoNotShareIndexes(t *testing.T) {
 
 // A change of one resource does not affect the indexes of another.
 func TestApplyLeavesOtherResourcesAlone(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	b := s.follow(parse(t, twoOfOneType))
 	s.eventually("bound", func() bool { return queryReturns(b, "two", "k=lamp", "home/lamp") })
 	for _, change := range []*strings.Replacer{
@@ -88,7 +88,7 @@ func TestApplyLeavesOtherResourcesAlone(t *testing.T) {
 
 // A config that cannot be applied completely changes nothing.
 func TestApplyChangesNothingWhenItFails(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	before := parse(t, twoOfOneType)
 	b := s.follow(before)
 	s.eventually("bound", func() bool { return queryReturns(b, "two", "k=lamp", "home/lamp") })
@@ -118,7 +118,7 @@ func TestApplyChangesNothingWhenItFails(t *testing.T) {
 func TestApplyServesUntilTheNextHasSynced(t *testing.T) {
 	var held atomic.Bool
 	let := make(chan struct{})
-	s := newSceneBehind(t, func(server http.Handler) http.Handler {
+	s := newFixtureBehind(t, func(server http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if held.Load() && strings.HasSuffix(r.URL.Path, "/widgets") {
 				select {
@@ -163,7 +163,7 @@ func TestApplyServesUntilTheNextHasSynced(t *testing.T) {
 
 // A change that is reverted does not list again.
 func TestApplyRevertedBeforeSync(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	b := s.follow(parse(t, widgetsByColor))
 	s.eventually("bound", func() bool { return queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") })
 	for range 20 {
@@ -186,7 +186,7 @@ func TestApplyRevertedBeforeSync(t *testing.T) {
 
 // A closed binding removes its own indexes, but not an index of another binding that reused a name.
 func TestCloseKeepsReusedNames(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	first := s.follow(parse(t, widgetsByColor))
 	s.eventually("bound", func() bool {
 		return queryReturns(first, "widgets", "color=red", "home/chair",

@@ -10,7 +10,7 @@ import (
 )
 
 func TestDuplicates(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	b := s.follow(parse(t, `  - name: widgets
     match: {group: example.com, resource: widgets}
     indexes:
@@ -32,7 +32,7 @@ func TestDuplicates(t *testing.T) {
 
 // A subscription follows the objects of a query with a real informer.
 func TestSubscriptionOnAnInformer(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	b := s.follow(parse(t, widgetsBySize))
 	s.eventually("bound", func() bool { return len(b.Targets()) == 1 })
 	target, err := b.Target("widgets")

@@ -13,7 +13,7 @@ import (
 // References to a type that is not served, not in the config, or removed do not dangle: the graph returns the
 // types with the reason.
 func TestUncheckedTypes(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	b := s.follow(parse(t, gadgetsAndWidgets))
 	graph, err := b.References()
 	if err != nil {

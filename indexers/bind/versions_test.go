@@ -7,7 +7,7 @@ import (
 
 // A resource without version switches to another one when its version is no longer served.
 func TestRemovedVersion(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	b := s.follow(parse(t, widgetsByColor))
 	s.eventually("v1", func() bool { return queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") })
 	graph, err := b.References()

@@ -36,8 +36,8 @@ func (h *informerStub) Synced() <-chan struct{} {
 	return done
 }
 
-// linkedStock makes a querier over widgets that refer to gadgets, and their graph.
-func linkedStock(t *testing.T) (*query.Querier, *references.Graph, *informerStub) {
+// linkedQuerier makes a querier over widgets that refer to gadgets, and their graph.
+func linkedQuerier(t *testing.T) (*query.Querier, *references.Graph, *informerStub) {
 	t.Helper()
 	c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
   {name: w, match: {group: example.com, kind: Widget}, references: [{name: gadget, to: {group: example.com, kind: Gadget, name: .spec.class}}]}]}}`)})
@@ -74,7 +74,7 @@ func linkedStock(t *testing.T) (*query.Querier, *references.Graph, *informerStub
 }
 
 func TestQueriesAboutReferences(t *testing.T) {
-	querier, _, gadgets := linkedStock(t)
+	querier, _, gadgets := linkedQuerier(t)
 	ask := func(text string) ([]string, *query.Plan) {
 		t.Helper()
 		q, err := query.Parse(text)
@@ -121,7 +121,7 @@ func TestQueriesAboutReferences(t *testing.T) {
 
 // A reference query with a misnamed object warns.
 func TestUnknownObjectsWarn(t *testing.T) {
-	querier, _, _ := linkedStock(t)
+	querier, _, _ := linkedQuerier(t)
 	for text, want := range map[string]string{
 		"refersTo(Gadget.example.com, a/gold)":   "",
 		"refersTo(Gadget.example.com, a/none)":   "",
@@ -149,7 +149,7 @@ func TestUnknownObjectsWarn(t *testing.T) {
 }
 
 func TestUnknownReferences(t *testing.T) {
-	querier, _, _ := linkedStock(t)
+	querier, _, _ := linkedQuerier(t)
 	var unknown *query.UnknownReferenceError
 	if _, err := querier.Keys(t.Context(), query.Dangling("gadgte"), query.Options{}); !errors.As(err,
 		&unknown) || !slices.Equal(unknown.Known, []string{"gadget", "owners"}) {

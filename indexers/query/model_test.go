@@ -368,8 +368,8 @@ func sortedBy(keys []string, objects []*unstructured.Unstructured, by string, de
 	sorted := slices.Clone(keys)
 	slices.SortStableFunc(sorted, func(a, b string) int {
 		for _, term := range terms {
-			name, turned := strings.CutSuffix(term, " desc")
-			down := turned != descending
+			name, reversed := strings.CutSuffix(term, " desc")
+			down := reversed != descending
 			va, hasA := sortValueOf(byKey[a], name, down)
 			vb, hasB := sortValueOf(byKey[b], name, down)
 			c := strings.Compare(va, vb)

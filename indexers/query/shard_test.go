@@ -46,7 +46,7 @@ func TestShardStamp(t *testing.T) {
 	}
 	querier := query.New(query.ForInformer(informer))
 	if s := querier.Freshness(); !s.Synced {
-		t.Errorf("all of the shard is there: %+v", s)
+		t.Errorf("the shard is complete: %+v", s)
 	}
 	all, err := querier.Query(t.Context(), query.All(), query.Options{AllowScan: true})
 	if err != nil {

@@ -21,13 +21,13 @@ import (
 // handlerCaller calls handlers like an informer.
 type handlerCaller struct {
 	cache.ResourceEventHandler
-	refuses, removed bool
+	failsToAdd, removed bool
 }
 
 func (h *handlerCaller) AddEventHandler(
 	handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration,
 	error) {
-	if h.refuses {
+	if h.failsToAdd {
 		return nil, errors.New("stopped")
 	}
 	h.ResourceEventHandler = handler
@@ -260,7 +260,8 @@ func TestSubscriptionErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := query.Subscribe(&handlerCaller{refuses: true}, matcher, func(query.Event) {}); err == nil {
+	if _, err := query.Subscribe(&handlerCaller{failsToAdd: true}, matcher,
+		func(query.Event) {}); err == nil {
 		t.Error("no error of an informer that has stopped")
 	}
 }

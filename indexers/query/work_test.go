@@ -106,13 +106,13 @@ func TestUnproductiveWalksAreGivenUp(t *testing.T) {
 type workCountingContext struct {
 	context.Context
 	steps, most int
-	looks       int
-	patience    int // looks after which it ends; 0: never
+	checks      int
+	patience    int // checks after which it ends; 0: never
 }
 
 func (c *workCountingContext) Err() error {
 	c.most, c.steps = max(c.most, c.steps), 0
-	if c.looks++; c.patience > 0 && c.looks > c.patience {
+	if c.checks++; c.patience > 0 && c.checks > c.patience {
 		return context.DeadlineExceeded
 	}
 	return nil
@@ -253,7 +253,7 @@ func TestWorkBetweenContextChecks(t *testing.T) {
 		if ctx.Err(); ctx.most > bound {
 			t.Errorf("%s: %d steps between two looks at the context", name, ctx.most)
 		}
-		whole := ctx.looks
+		whole := ctx.checks
 		if strings.HasSuffix(name, "limited") || whole < 6 {
 			continue
 		}

@@ -49,18 +49,18 @@ func declared(t testing.TB) []*indexers.Reference {
 // handlerCaller calls handlers like an informer.
 type handlerCaller struct {
 	cache.ResourceEventHandlerRegistration
-	handler cache.ResourceEventHandler
-	synced  chan struct{}
-	refuses bool
-	removed int
+	handler    cache.ResourceEventHandler
+	synced     chan struct{}
+	failsToAdd bool
+	removed    int
 }
 
-func newFeed() *handlerCaller { return &handlerCaller{synced: make(chan struct{})} }
+func newHandlerCaller() *handlerCaller { return &handlerCaller{synced: make(chan struct{})} }
 
 func (f *handlerCaller) AddEventHandler(
 	handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration,
 	error) {
-	if f.refuses {
+	if f.failsToAdd {
 		return nil, errors.New("stopped")
 	}
 	f.handler = handler

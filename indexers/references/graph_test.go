@@ -22,7 +22,7 @@ func waitForSync(graph *references.Graph) {
 // add adds a source that has synced.
 func add(t testing.TB, graph *references.Graph, m references.InformerSource) (*handlerCaller, func()) {
 	t.Helper()
-	f := newFeed()
+	f := newHandlerCaller()
 	close(f.synced)
 	m.Informer = f
 	membership, err := graph.Add(m)
@@ -241,9 +241,9 @@ func TestReferencesWithSlashes(t *testing.T) {
 
 func TestGraphErrors(t *testing.T) {
 	graph := references.New()
-	for _, m := range []references.InformerSource{{Informer: newFeed()}, {Type: issuers},
-		{Type: references.Type{Resource: "issuers"}, Informer: newFeed()}, {Type: issuers,
-			Informer: &handlerCaller{refuses: true}}} {
+	for _, m := range []references.InformerSource{{Informer: newHandlerCaller()}, {Type: issuers},
+		{Type: references.Type{Resource: "issuers"}, Informer: newHandlerCaller()}, {Type: issuers,
+			Informer: &handlerCaller{failsToAdd: true}}} {
 		if _, err := graph.Add(m); err == nil {
 			t.Errorf("%+v has a source", m)
 		}
@@ -251,7 +251,8 @@ func TestGraphErrors(t *testing.T) {
 	if s := graph.Stats(); s != (references.Stats{}) {
 		t.Errorf("got %+v", s)
 	}
-	if _, err := graph.Add(references.InformerSource{Type: issuers, Informer: newFeed()}); err != nil {
+	if _, err := graph.Add(references.InformerSource{Type: issuers,
+		Informer: newHandlerCaller()}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -267,7 +268,8 @@ func TestGraphErrors(t *testing.T) {
 	if err := <-waiting; !errors.Is(err, references.ErrClosed) && err != nil {
 		t.Errorf("got %v", err)
 	}
-	if _, err := graph.Add(references.InformerSource{Type: issuers, Informer: newFeed()}); !errors.Is(err,
+	if _, err := graph.Add(references.InformerSource{Type: issuers,
+		Informer: newHandlerCaller()}); !errors.Is(err,
 		references.ErrClosed) {
 		t.Errorf("got %v", err)
 	}

@@ -18,16 +18,16 @@ import (
 
 // model computes the expected state of a graph by scanning all objects.
 type model struct {
-	views []*view
+	sources []*testSource
 }
 
-// view is a source with its objects.
-type view struct {
+// testSource is a source with its objects.
+type testSource struct {
 	references.InformerSource
-	feed    *handlerCaller
-	stop    func()
-	synced  bool
-	objects map[string]*unstructured.Unstructured // by namespace/name
+	handlers *handlerCaller
+	stop     func()
+	synced   bool
+	objects  map[string]*unstructured.Unstructured // by namespace/name
 }
 
 // target is an expected target.
@@ -37,7 +37,7 @@ type target struct {
 }
 
 // targets reads an object without an index.
-func (v *view) targets(u *unstructured.Unstructured) (all []target) {
+func (v *testSource) targets(u *unstructured.Unstructured) (all []target) {
 	for _, owner := range u.GetOwnerReferences() {
 		group := ""
 		if owner.APIVersion != "v1" {
@@ -69,7 +69,7 @@ func (m *model) resolve(to references.Object) (references.Object, references.Sta
 		if typ.Group != to.Group || typ.Kind != to.Kind && typ.Resource != to.Resource {
 			continue
 		}
-		for _, v := range m.views {
+		for _, v := range m.sources {
 			if v.Type != typ {
 				continue
 			}
@@ -82,13 +82,13 @@ func (m *model) resolve(to references.Object) (references.Object, references.Sta
 			switch {
 			case u != nil && (to.UID == "" || to.UID == string(u.GetUID())):
 				state = references.Resolved
-			case typ.Namespaced && at.Namespace == "": // it may lead to any namespace
+			case typ.Namespaced && at.Namespace == "": // the namespace is unknown
 			case state == references.Unknown && v.synced && !v.Selected &&
 				(v.Namespaces == nil || v.Namespaces(at.Namespace)):
 				state = references.Dangling
 			}
 		}
-		if known || m.was(typ) {
+		if known || m.isKnown(typ) {
 			to.Resource, to.Kind = typ.Resource, typ.Kind
 			if !typ.Namespaced {
 				to.Namespace = ""
@@ -98,13 +98,13 @@ func (m *model) resolve(to references.Object) (references.Object, references.Sta
 	return to, state
 }
 
-// meansOther reports whether a target has none of the UIDs of the objects of its name.
+// meansOther reports whether no object with the target's name has the UID of the reference.
 func (m *model) meansOther(to references.Object) bool {
 	if to.UID == "" {
 		return false
 	}
 	found := false
-	for _, v := range m.views {
+	for _, v := range m.sources {
 		if u := v.objects[to.Key()]; u != nil && v.Type.Group == to.Group &&
 			(v.Type.Kind == to.Kind || v.Type.Resource == to.Resource) {
 			if found = true; string(u.GetUID()) == to.UID {
@@ -115,15 +115,15 @@ func (m *model) meansOther(to references.Object) bool {
 	return found
 }
 
-// everKnown are types that ever had a source: they stay known.
-var everKnown map[references.Type]bool
+// knownTypes are the types that ever had a source.
+var knownTypes map[references.Type]bool
 
-func (m *model) was(typ references.Type) bool { return everKnown[typ] }
+func (m *model) isKnown(typ references.Type) bool { return knownTypes[typ] }
 
 // all returns every reference as text, without duplicates.
 func (m *model) all(wanted func(references.Reference) bool) []string {
 	found := map[string]bool{}
-	for _, v := range m.views {
+	for _, v := range m.sources {
 		for _, u := range v.objects {
 			from := references.Object{Group: v.Type.Group, Resource: v.Type.Resource, Kind: v.Type.Kind,
 				Namespace: u.GetNamespace(), Name: u.GetName()}
@@ -165,10 +165,10 @@ func TestModel(t *testing.T) {
 }
 
 func history(t *testing.T, random *rand.Rand) {
-	everKnown = map[references.Type]bool{}
+	knownTypes = map[references.Type]bool{}
 	graph := references.New()
 	defer graph.Close()
-	dangling := map[string]bool{} // as a subscription tells
+	dangling := map[string]bool{} // according to a subscription
 	wrong := []string{}
 	subscription, err := graph.Subscribe(func(e references.Event) {
 		id := fmt.Sprint(e.Reference.From, e.Reference.Name, e.Reference.To, e.Reference.To.UID)
@@ -199,7 +199,7 @@ func history(t *testing.T, random *rand.Rand) {
 				len(got), len(dangling))
 		}
 		if s := graph.Stats(); s.References < len(got) || s.References != len(h.all(everything)) ||
-			s.Dangling != len(got) || s.Informers != len(h.views) {
+			s.Dangling != len(got) || s.Informers != len(h.sources) {
 			t.Fatalf("step %d, %s: %+v", step, what, s)
 		}
 		o := h.anything()
@@ -229,7 +229,7 @@ type historyGenerator struct {
 
 func (h *historyGenerator) pick(list ...string) string { return list[h.random.IntN(len(list))] }
 
-// anything names an object that may be there.
+// anything returns an object that may exist.
 func (h *historyGenerator) anything() references.Object {
 	typ := []references.Type{certificates, issuers, clusterIssuers, secrets}[h.random.IntN(4)]
 	o := references.Object{Group: typ.Group, Resource: typ.Resource, Kind: typ.Kind,
@@ -242,34 +242,34 @@ func (h *historyGenerator) anything() references.Object {
 
 func (h *historyGenerator) step(t *testing.T) string {
 	switch n := h.random.IntN(20); {
-	case n == 0 && len(h.views) < 6, len(h.views) == 0:
+	case n == 0 && len(h.sources) < 6, len(h.sources) == 0:
 		return h.join(t)
 	case n == 1:
-		i := h.random.IntN(len(h.views))
-		v := h.views[i]
+		i := h.random.IntN(len(h.sources))
+		v := h.sources[i]
 		v.stop()
 		v.stop()
-		if v.feed.removed != 1 {
-			t.Errorf("removed %d times", v.feed.removed)
+		if v.handlers.removed != 1 {
+			t.Errorf("removed %d times", v.handlers.removed)
 		}
-		h.views = slices.Delete(h.views, i, i+1)
+		h.sources = slices.Delete(h.sources, i, i+1)
 		return "stop " + v.Type.Resource
 	case n < 5:
-		v := h.views[h.random.IntN(len(h.views))]
+		v := h.sources[h.random.IntN(len(h.sources))]
 		if !v.synced {
 			v.synced = true
-			close(v.feed.synced)
+			close(v.handlers.synced)
 		}
 		return "sync " + v.Type.Resource
 	default:
-		return h.write(h.views[h.random.IntN(len(h.views))])
+		return h.write(h.sources[h.random.IntN(len(h.sources))])
 	}
 }
 
 func (h *historyGenerator) join(t *testing.T) string {
-	v := &view{feed: newFeed(), objects: map[string]*unstructured.Unstructured{}}
+	v := &testSource{handlers: newHandlerCaller(), objects: map[string]*unstructured.Unstructured{}}
 	v.Type = []references.Type{certificates, certificates, issuers, clusterIssuers, secrets}[h.random.IntN(5)]
-	v.Informer = v.feed
+	v.Informer = v.handlers
 	if v.Type == certificates {
 		v.References = h.declared
 	}
@@ -282,13 +282,13 @@ func (h *historyGenerator) join(t *testing.T) string {
 		t.Fatal(err)
 	}
 	v.stop = membership.Stop
-	everKnown[v.Type] = true
-	h.views = append(h.views, v)
+	knownTypes[v.Type] = true
+	h.sources = append(h.sources, v)
 	return "join " + v.Type.Resource
 }
 
-// write changes an object of a source, as an informer tells of it.
-func (h *historyGenerator) write(v *view) string {
+// write changes an object of a source, and calls the handler.
+func (h *historyGenerator) write(v *testSource) string {
 	namespace := ""
 	if v.Type.Namespaced {
 		namespace = h.pick("a", "b")
@@ -301,9 +301,9 @@ func (h *historyGenerator) write(v *view) string {
 	if old != nil && h.random.IntN(3) == 0 {
 		delete(v.objects, at.Key())
 		if h.random.IntN(3) == 0 {
-			v.feed.handler.OnDelete(cache.DeletedFinalStateUnknown{Key: at.Key()})
+			v.handlers.handler.OnDelete(cache.DeletedFinalStateUnknown{Key: at.Key()})
 		} else {
-			v.feed.handler.OnDelete(old)
+			v.handlers.handler.OnDelete(old)
 		}
 		return fmt.Sprintf("delete %s %s", v.Type.Resource, at.Key())
 	}
@@ -325,9 +325,9 @@ func (h *historyGenerator) write(v *view) string {
 	}
 	v.objects[at.Key()] = next
 	if old == nil || h.random.IntN(6) == 0 {
-		v.feed.handler.OnAdd(next, !v.synced)
+		v.handlers.handler.OnAdd(next, !v.synced)
 	} else {
-		v.feed.handler.OnUpdate(old, next)
+		v.handlers.handler.OnUpdate(old, next)
 	}
 	return fmt.Sprintf("write %s %s", v.Type.Resource, at.Key())
 }

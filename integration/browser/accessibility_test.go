@@ -70,9 +70,9 @@ func (b *tab) tree() []accessibleElement {
 var named = []string{"button", "link", "textbox", "searchbox", "combobox", "grid", "region", "navigation",
 	"complementary", "dialog", "image", "columnheader"}
 
-// hears waits until the tree has an element with a role, a prefix of its name, and properties, given as
-// alternating names and values.
-func (b *tab) hears(role, name string, properties ...string) {
+// expectAccessible waits until the tree has an element with a role, a prefix of its name, and properties,
+// given as alternating names and values.
+func (b *tab) expectAccessible(role, name string, properties ...string) {
 	b.Helper()
 	var tree []accessibleElement
 	for b.ctx.Err() == nil {
@@ -104,43 +104,43 @@ func TestAccessibility(t *testing.T) {
 	}
 
 	b.has(".grid-row", "workloads")
-	b.hears("grid", "Types", "focused", "true")
-	b.hears("status", "", "live", "polite")
-	b.hears("searchbox", "Search types")
-	b.hears("columnheader", "State")
-	b.hears("group", "Only this state")
-	b.hears("heading", "Types")
+	b.expectAccessible("grid", "Types", "focused", "true")
+	b.expectAccessible("status", "", "live", "polite")
+	b.expectAccessible("searchbox", "Search types")
+	b.expectAccessible("columnheader", "State")
+	b.expectAccessible("group", "Only this state")
+	b.expectAccessible("heading", "Types")
 	whole("types")
 	b.key(kb.ArrowDown)
-	b.hears("grid", "Types", "focused", "true")
+	b.expectAccessible("grid", "Types", "focused", "true")
 	b.await(`document.getElementById(document.querySelector("[role=grid]").getAttribute("aria-activedescendant"))?.matches(".grid-row.active[aria-rowindex='3']")`)
 
 	b.goTo(workloadsPlace)
 	b.has(".grid-row", "ledger")
-	b.hears("grid", "Objects", "focused", "true")
-	b.hears("combobox", "")
-	b.hears("complementary", "Indexes and references")
-	b.hears("gridcell", "ledger")
+	b.expectAccessible("grid", "Objects", "focused", "true")
+	b.expectAccessible("combobox", "")
+	b.expectAccessible("complementary", "Indexes and references")
+	b.expectAccessible("gridcell", "ledger")
 	whole("type")
 
 	b.goTo("#/object?type=workloads.demo.crdcache.dev%2Fv1&key=payments%2Fledger")
 	b.has(".conditions", "Ready")
 	b.has(".graph .node", "production-eu")
-	b.hears("heading", "Workload payments/ledger")
-	b.hears("region", "Changes")
+	b.expectAccessible("heading", "Workload payments/ledger")
+	b.expectAccessible("region", "Changes")
 	whole("object")
 
 	b.goTo("#/events")
 	b.has(".log", "No events yet")
-	b.hears("region", "Events, the latest first", "focused", "true")
-	b.hears("button", "Pause", "pressed", "false")
-	b.hears("group", "Kinds of events")
+	b.expectAccessible("region", "Events, the latest first", "focused", "true")
+	b.expectAccessible("button", "Pause", "pressed", "false")
+	b.expectAccessible("group", "Kinds of events")
 	b.key("p")
-	b.hears("button", "Resume", "pressed", "true")
+	b.expectAccessible("button", "Resume", "pressed", "true")
 	whole("events")
 
 	b.key("?")
-	b.hears("dialog", "Keyboard", "modal", "true")
+	b.expectAccessible("dialog", "Keyboard", "modal", "true")
 	whole("help")
 	b.key(kb.Escape)
 	b.await(`!document.getElementById("help").open`)

@@ -66,9 +66,9 @@ func openAs(t *testing.T, address string, headers network.Headers, width, height
 	// waits until the browser has ended
 	t.Cleanup(func() { _ = chromedp.Cancel(ctx); cancelTime(); cancelTab() })
 	b := &tab{T: t, ctx: ctx}
-	chromedp.ListenTarget(ctx, b.hear)
+	chromedp.ListenTarget(ctx, b.onEvent)
 	b.run(cdplog.Enable(), network.Enable(), runtime.Enable(), network.SetExtraHTTPHeaders(headers))
-	t.Cleanup(b.judge)
+	t.Cleanup(b.checkErrors)
 	b.visit(address)
 	return b
 }
@@ -86,7 +86,7 @@ func (b *tab) visit(address string) {
 	b.run(chromedp.Navigate(address))
 }
 
-func (b *tab) hear(event any) {
+func (b *tab) onEvent(event any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch e := event.(type) {
@@ -112,7 +112,7 @@ func (b *tab) expect(text string) {
 	b.expected = append(b.expected, text)
 }
 
-func (b *tab) judge() {
+func (b *tab) checkErrors() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, message := range b.errors {

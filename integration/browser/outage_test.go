@@ -10,12 +10,12 @@ import (
 )
 
 // stoppableServer is a page whose server can be stopped.
-type stoppableServer struct{ now atomic.Pointer[http.Handler] }
+type stoppableServer struct{ handler atomic.Pointer[http.Handler] }
 
-func (a *stoppableServer) become(handler http.Handler) { a.now.Store(&handler) }
+func (a *stoppableServer) replaceHandler(handler http.Handler) { a.handler.Store(&handler) }
 
 func (a *stoppableServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	(*a.now.Load()).ServeHTTP(w, r)
+	(*a.handler.Load()).ServeHTTP(w, r)
 }
 
 // abortRequest aborts every request.
@@ -26,7 +26,7 @@ var abortRequest = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { p
 func TestConnectionLost(t *testing.T) {
 	s := serve(t, inMemory(t, 0).Config(), platform(t))
 	page := &stoppableServer{}
-	page.become(s.handler)
+	page.replaceHandler(s.handler)
 	server := httptest.NewServer(page)
 	t.Cleanup(server.Close)
 	t.Cleanup(s.handler.Close)
@@ -36,18 +36,18 @@ func TestConnectionLost(t *testing.T) {
 	b.has(".connection", "Live")
 	b.has(".grid-row", "workloads")
 
-	page.become(abortRequest)
+	page.replaceHandler(abortRequest)
 	server.CloseClientConnections()
 	b.has(".connection", "Connection lost")
 	b.has("#banner", "crdcache does not answer. The page shows the state at")
 	b.has(".grid-row", "workloads")
 	b.picture("lost")
-	page.become(s.handler)
+	page.replaceHandler(s.handler)
 	b.run(chromedp.Click("#banner button"))
 	b.has(".connection", "Live")
 	b.await(`document.getElementById("banner").hidden`)
 
-	page.become(serve(t, inMemory(t, 0).Config(), platform(t)).handler)
+	page.replaceHandler(serve(t, inMemory(t, 0).Config(), platform(t)).handler)
 	server.CloseClientConnections()
 	b.has("#banner", "this browser is not logged in")
 }

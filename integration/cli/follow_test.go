@@ -122,8 +122,8 @@ func TestFollowQuery(t *testing.T) {
 	}
 }
 
-// TestFollowUntilNobodyReads checks that a command ends when its output is closed, without another event.
-func TestFollowUntilNobodyReads(t *testing.T) {
+// TestFollowUntilReaderCloses checks that a command ends when its output is closed, without another event.
+func TestFollowUntilReaderCloses(t *testing.T) {
 	for _, args := range [][]string{{"watch", "namespaces"}, {"dump", "-w", "namespaces"},
 		{"watch", "namespaces", "-o", "json"}} {
 		cmd := command(t, harness.Crdcache(t), args...)

@@ -57,7 +57,7 @@ type attackedServer struct {
 
 const secretValue = "value-of-the-closed-namespace"
 
-func newVictim(t *testing.T) *attackedServer {
+func newAttackedServer(t *testing.T) *attackedServer {
 	t.Helper()
 	harness.InstallCRDs(t, harness.NewCRD("example.com", "Widget"))
 	v := &attackedServer{T: t, gvr: schema.GroupVersionResource{Group: "example.com", Version: "v1",
@@ -89,11 +89,11 @@ func (v *attackedServer) path(namespace string) string {
 // TestAttacks attacks crdcached in many ways. Each attack must be refused or bounded, and a bystander with a
 // watch must not miss an event.
 func TestAttacks(t *testing.T) {
-	v := newVictim(t)
-	bystander := followBystander(v)
+	v := newAttackedServer(t)
+	bystander := startUnaffectedReader(v)
 	before := memoryOf(t, v.PID())
-	t.Run("strangers", v.strangers)
-	t.Run("guests", v.guests)
+	t.Run("strangers", v.testStrangers)
+	t.Run("guests", v.testGuests)
 	t.Run("paths", v.paths)
 	t.Run("long requests", v.longRequests)
 	t.Run("lost rights", v.lostRights)
@@ -143,8 +143,8 @@ func (v *attackedServer) get(t *testing.T, config *rest.Config, path string,
 	return answer{got.StatusCode, string(text)}, err
 }
 
-// wants expects one of the codes, and nothing from the closed namespace in the answer.
-func (v *attackedServer) wants(t *testing.T, config *rest.Config, path string, header http.Header,
+// expectCodes expects one of the codes, and nothing from the closed namespace in the answer.
+func (v *attackedServer) expectCodes(t *testing.T, config *rest.Config, path string, header http.Header,
 	codes ...int) {
 	t.Helper()
 	got, err := v.get(t, config, path, header)
@@ -160,8 +160,8 @@ func (v *attackedServer) wants(t *testing.T, config *rest.Config, path string, h
 	}
 }
 
-// strangers have no token or an invalid one.
-func (v *attackedServer) strangers(t *testing.T) {
+// testStrangers have no token or an invalid one.
+func (v *attackedServer) testStrangers(t *testing.T) {
 	nobody := rest.AnonymousClientConfig(v.reader)
 	as := func(token string) *rest.Config {
 		config := rest.CopyConfig(nobody)
@@ -179,27 +179,27 @@ func (v *attackedServer) strangers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, path := range []string{v.path(v.open), "/query" + v.path(v.open) + "?q=*", "/apis",
 				"/openapi/v3", "/metrics", "/readyz/types", "/page/"} {
-				v.wants(t, as(token), path, nil, http.StatusUnauthorized)
+				v.expectCodes(t, as(token), path, nil, http.StatusUnauthorized)
 			}
 		})
 	}
 	for _, path := range []string{v.path(v.open), "/query" + v.path(v.open) + "?q=*", "/apis", "/openapi/v3",
 		"/metrics", "/readyz/types"} {
-		v.wants(t, nobody, path, nil, http.StatusUnauthorized, http.StatusForbidden)
+		v.expectCodes(t, nobody, path, nil, http.StatusUnauthorized, http.StatusForbidden)
 	}
 	// Only a front proxy may set identity headers.
-	v.wants(t, nobody, v.path(v.closed), http.Header{"X-Remote-User": {"system:admin"},
+	v.expectCodes(t, nobody, v.path(v.closed), http.Header{"X-Remote-User": {"system:admin"},
 		"X-Remote-Group": {"system:masters"}}, http.StatusUnauthorized, http.StatusForbidden)
 }
 
-// guests request more than the namespace that they may read.
-func (v *attackedServer) guests(t *testing.T) {
-	v.wants(t, v.guestConfig, v.path(v.open), nil, http.StatusOK)
+// testGuests request more than the namespace that they may read.
+func (v *attackedServer) testGuests(t *testing.T) {
+	v.expectCodes(t, v.guestConfig, v.path(v.open), nil, http.StatusOK)
 	all := "/apis/example.com/v1/widgets"
 	cluster := v.guest.Config(t)
 	for _, path := range []string{all, all + "?watch=true", all + "?fieldSelector=metadata.namespace%3D" +
 		v.open, v.path(v.closed), v.path(v.closed) + "/a", v.path(v.closed) + "/a?resourceVersion=0"} {
-		v.wants(t, v.guestConfig, path, nil, http.StatusForbidden)
+		v.expectCodes(t, v.guestConfig, path, nil, http.StatusForbidden)
 		ours, err := v.get(t, v.guestConfig, path, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -212,18 +212,18 @@ func (v *attackedServer) guests(t *testing.T) {
 	for _, path := range []string{"/query" + all + "?q=*", "/query" + v.path(v.closed) + "?q=*",
 		"/query" + all + "?q=*&watch=true", "/query" + all +
 			"?q=*&fieldSelector=metadata.name%3Da", "/metrics", "/readyz/types"} {
-		v.wants(t, v.guestConfig, path, nil, http.StatusForbidden)
+		v.expectCodes(t, v.guestConfig, path, nil, http.StatusForbidden)
 	}
 	for _, header := range []http.Header{
 		{"Impersonate-User": {"system:admin"},
 			"Impersonate-Group": {"system:masters"}}, {"X-Remote-User": {"system:admin"},
 			"X-Remote-Group": {"system:masters"}},
 	} {
-		v.wants(t, v.guestConfig, v.path(v.closed), header, http.StatusForbidden)
+		v.expectCodes(t, v.guestConfig, v.path(v.closed), header, http.StatusForbidden)
 	}
 	for _, path := range []string{"/api/v1/secrets", "/api/v1/namespaces/" + v.open + "/secrets",
 		"/api/v1/namespaces/" + v.open + "/pods/a/exec?command=sh", "/api/v1/nodes/a/proxy/run"} {
-		v.wants(t, v.guestConfig, path, nil, http.StatusForbidden)
+		v.expectCodes(t, v.guestConfig, path, nil, http.StatusForbidden)
 	}
 }
 
@@ -247,13 +247,13 @@ func (v *attackedServer) paths(t *testing.T) {
 			"/a/scale", "/APIS/example.com/v1/namespaces/" + v.closed + "/widgets",
 		"/version/.." + closed, "/livez/.." + closed, "/query" + closed + "/a?q=*",
 	} {
-		v.wants(t, v.guestConfig, path, nil, refused...)
+		v.expectCodes(t, v.guestConfig, path, nil, refused...)
 	}
 	for _, host := range []string{"evil.example.com", "localhost:1", "kubernetes.default.svc", "[::1]"} {
 		header := http.Header{"Host": {host}, "X-Forwarded-Host": {host}, "X-Forwarded-Uri": {closed},
 			"X-Original-Url": {closed}, "X-Http-Method-Override": {"DELETE"}}
-		v.wants(t, v.guestConfig, closed, header, http.StatusForbidden)
-		v.wants(t, v.guestConfig, open, header, http.StatusOK)
+		v.expectCodes(t, v.guestConfig, closed, header, http.StatusForbidden)
+		v.expectCodes(t, v.guestConfig, open, header, http.StatusOK)
 	}
 }
 
@@ -290,14 +290,14 @@ func (v *attackedServer) longRequests(t *testing.T) {
 		_ = r.ask(v.guestConfig.BearerToken, v.path(v.open)+"?labelSelector="+long)
 		harness.Eventually(t, func(context.Context) error {
 			if r.over.Load() < 1 {
-				return errors.New("the stream goes on")
+				return errors.New("the stream continues")
 			}
 			return nil
 		})
 	})
 	t.Run("many terms", func(t *testing.T) { // the longest allowed request, which is cheap
 		terms := url.QueryEscape(strings.TrimSuffix(strings.Repeat("a!=b,", 1<<13), ","))
-		v.wants(t, v.guestConfig, v.path(v.open)+"?labelSelector="+terms, nil, http.StatusOK)
+		v.expectCodes(t, v.guestConfig, v.path(v.open)+"?labelSelector="+terms, nil, http.StatusOK)
 	})
 }
 

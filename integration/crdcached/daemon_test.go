@@ -15,8 +15,8 @@ import (
 // daemon is a crdcached with a fixed address.
 type daemon struct {
 	*testing.T
-	kubeconfig, keeps, port string
-	server                  *running.Server
+	kubeconfig, cacheDir, port string
+	server                     *running.Server
 }
 
 // startDaemon starts a crdcached and returns when it serves the types.
@@ -30,9 +30,9 @@ func startDaemon(t *testing.T, gvrs ...schema.GroupVersionResource) *daemon {
 // newDaemon returns a daemon before its start.
 func newDaemon(t *testing.T, gvrs ...schema.GroupVersionResource) *daemon {
 	t.Helper()
-	d := &daemon{T: t, kubeconfig: running.Kubeconfig(t), keeps: "types:\n"}
+	d := &daemon{T: t, kubeconfig: running.Kubeconfig(t), cacheDir: "types:\n"}
 	for _, gvr := range gvrs {
-		d.keeps += fmt.Sprintf("- %s\n", gvr.GroupResource())
+		d.cacheDir += fmt.Sprintf("- %s\n", gvr.GroupResource())
 	}
 	_, port, err := net.SplitHostPort(reserve(t))
 	if err != nil {
@@ -45,7 +45,7 @@ func newDaemon(t *testing.T, gvrs ...schema.GroupVersionResource) *daemon {
 // restart implements server.
 func (d *daemon) restart() {
 	d.Helper()
-	d.server = running.StartIn(d, d.kubeconfig, d.keeps, "--secure-port="+d.port)
+	d.server = running.StartIn(d, d.kubeconfig, d.cacheDir, "--secure-port="+d.port)
 }
 
 // kill implements server.

@@ -22,9 +22,9 @@ type follower struct {
 	name string
 	mu   struct {
 		sync.Mutex
-		state    map[string]objectState
-		told     []entry
-		nonsense []string
+		state      map[string]objectState
+		delivered  []entry
+		violations []string
 	}
 }
 
@@ -102,7 +102,7 @@ func (f *follower) note(verb string, o metav1.Object) {
 	had, there := f.mu.state[key]
 	// After a list, an informer may report a replaced object as an update. Versions must never decrease.
 	if there == (verb == "add") || now.version < had.version {
-		f.mu.nonsense = append(f.mu.nonsense, fmt.Sprintf("%s: %s %s %+v, where there is %+v", f.name, verb,
+		f.mu.violations = append(f.mu.violations, fmt.Sprintf("%s: %s %s %+v, where there is %+v", f.name, verb,
 			key, now, had))
 	}
 	if verb == "delete" {
@@ -110,7 +110,7 @@ func (f *follower) note(verb string, o metav1.Object) {
 		return
 	}
 	f.mu.state[key] = now
-	f.mu.told = append(f.mu.told, entry{key, now})
+	f.mu.delivered = append(f.mu.delivered, entry{key, now})
 }
 
 func (f *follower) agrees(w *writer) error {
@@ -124,10 +124,10 @@ func (f *follower) check(t *testing.T, w *writer) {
 	t.Helper()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, line := range f.mu.nonsense {
+	for _, line := range f.mu.violations {
 		t.Error(line)
 	}
-	for _, e := range f.mu.told {
+	for _, e := range f.mu.delivered {
 		if w.log[e.version] != e {
 			t.Errorf("%s: %+v has never been written; that was %+v", f.name, e, w.log[e.version])
 		}

@@ -35,7 +35,7 @@ func testGracefulRestart(t *testing.T, changes bool) {
 	namespace := harness.Namespace(t)
 	server := newDaemon(t, widgets)
 	if changes {
-		server.keeps += fmt.Sprintf("persistenceDirectory: %q\n", t.TempDir())
+		server.cacheDir += fmt.Sprintf("persistenceDirectory: %q\n", t.TempDir())
 	}
 	server.restart()
 	objects := admin(t).Resource(widgets).Namespace(namespace)

@@ -74,7 +74,7 @@ func TestHistory(t *testing.T) {
 		}
 	}
 	for _, r := range readers {
-		t.Logf("%s listed %d times and was told %d events", r.name, len(r.segments), r.events())
+		t.Logf("%s listed %d times and received %d events", r.name, len(r.segments), r.events())
 	}
 }
 

@@ -93,9 +93,9 @@ func TestEndOfServer(t *testing.T) {
 	}
 }
 
-// TestTypesThatComeAndGo checks that a pattern includes types that are installed later, and that deleted
+// TestCreatedAndDeletedTypes checks that a pattern includes types that are installed later, and that deleted
 // types are not served.
-func TestTypesThatComeAndGo(t *testing.T) {
+func TestCreatedAndDeletedTypes(t *testing.T) {
 	late := harness.Group(t)
 	s := running.Start(t, "types: ['*."+late+"']\n")
 	admin := s.As(harness.Config(t))

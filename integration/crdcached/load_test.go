@@ -71,7 +71,7 @@ func TestLoad(t *testing.T) {
 	}
 	l.record("1,000 events", "ms", events...)
 	l.record("memory of a watch", "KiB", memory...)
-	l.tell()
+	l.writeReport()
 }
 
 func listName(version string, compressed bool) string {
@@ -116,8 +116,8 @@ func (l *load) record(what, unit string, figures ...float64) {
 	l.rows = append(l.rows, fmt.Sprintf("| %s | %s | %s |", what, strings.Join(cells, " | "), times))
 }
 
-// tell logs all figures and the other load of the machine, and writes them to the document.
-func (l *load) tell() {
+// writeReport logs all figures and the other load of the machine, and writes them to the document.
+func (l *load) writeReport() {
 	l.Helper()
 	busy, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

@@ -31,18 +31,18 @@ type reader struct {
 
 	mu struct {
 		sync.Mutex
-		state    map[string]objectState
-		segments []*listSegment
-		nonsense []string
+		state      map[string]objectState
+		segments   []*listSegment
+		violations []string
 	}
 	segments []*listSegment // as of the last check
 }
 
 // listSegment has the events after a list.
 type listSegment struct {
-	from, to uint64
-	told     map[uint64]entry
-	gone     map[uint64]entry
+	from, to  uint64
+	delivered map[uint64]entry
+	deleted   map[uint64]entry
 }
 
 func newReader(t *testing.T, name string, gvr schema.GroupVersionResource, configs servers) *reader {
@@ -104,8 +104,8 @@ func (r *reader) list(ctx context.Context) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.state = state
-	r.mu.segments = append(r.mu.segments, &listSegment{from: from, to: from, told: map[uint64]entry{},
-		gone: map[uint64]entry{}})
+	r.mu.segments = append(r.mu.segments, &listSegment{from: from, to: from, delivered: map[uint64]entry{},
+		deleted: map[uint64]entry{}})
 	return true
 }
 
@@ -145,7 +145,7 @@ func (r *reader) note(kind watch.EventType, o *unstructured.Unstructured) {
 	now, s := stateOf(o), r.mu.segments[len(r.mu.segments)-1]
 	told := fmt.Sprintf("%s: %s %s %+v after %d", r.name, kind, keyOf(o), now, s.to)
 	if now.version < s.to || now.version == s.to && kind != watch.Bookmark {
-		r.mu.nonsense = append(r.mu.nonsense, told+": it is late")
+		r.mu.violations = append(r.mu.violations, told+": it is late")
 	}
 	s.to = max(s.to, now.version)
 	if kind == watch.Bookmark {
@@ -153,15 +153,15 @@ func (r *reader) note(kind watch.EventType, o *unstructured.Unstructured) {
 	}
 	had, there := r.mu.state[keyOf(o)]
 	if there == (kind == watch.Added) || there && had.uid != now.uid {
-		r.mu.nonsense = append(r.mu.nonsense, fmt.Sprintf("%s: there is %+v", told, had))
+		r.mu.violations = append(r.mu.violations, fmt.Sprintf("%s: there is %+v", told, had))
 	}
 	if kind == watch.Deleted {
-		s.gone[now.version] = entry{keyOf(o), had}
+		s.deleted[now.version] = entry{keyOf(o), had}
 		delete(r.mu.state, keyOf(o))
 		return
 	}
 	r.mu.state[keyOf(o)] = now
-	s.told[now.version] = entry{keyOf(o), now}
+	s.delivered[now.version] = entry{keyOf(o), now}
 }
 
 // agrees compares the client's state with the written objects.
@@ -179,7 +179,7 @@ func (r *reader) agrees(w *writer) error {
 func (r *reader) check(w *writer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, line := range r.mu.nonsense {
+	for _, line := range r.mu.violations {
 		w.Error(line)
 	}
 	for _, s := range r.mu.segments {
@@ -190,16 +190,16 @@ func (r *reader) check(w *writer) {
 
 func (s *listSegment) check(w *writer, name string) {
 	for version, e := range w.log {
-		if told, ok := s.told[version]; version > s.from && version <= s.to && (!ok || told != e) {
-			w.Errorf("%s, from %d to %d: %+v is told as %+v", name, s.from, s.to, e, told)
+		if told, ok := s.delivered[version]; version > s.from && version <= s.to && (!ok || told != e) {
+			w.Errorf("%s, from %d to %d: %+v was received as %+v", name, s.from, s.to, e, told)
 		}
 	}
-	for version, told := range s.told {
+	for version, told := range s.delivered {
 		if w.log[version] != told {
 			w.Errorf("%s: %+v has never been written; that was %+v", name, told, w.log[version])
 		}
 	}
-	gone := maps.Clone(s.gone)
+	gone := maps.Clone(s.deleted)
 	for _, d := range w.gone {
 		at := uint64(0)
 		for version, e := range gone {
@@ -210,13 +210,13 @@ func (s *listSegment) check(w *writer, name string) {
 		delete(gone, at)
 		switch {
 		case at > 0 && (at <= d.after || d.before > 0 && at >= d.before):
-			w.Errorf("%s: the deletion %+v is told at %d", name, d, at)
+			w.Errorf("%s: the deletion %+v was received at %d", name, d, at)
 		case at == 0 && s.from <= d.after && d.before > 0 && s.to >= d.before:
 			w.Errorf("%s, from %d to %d: the deletion %+v is not told", name, s.from, s.to, d)
 		}
 	}
 	for version, e := range gone {
-		w.Errorf("%s: %+v is told to be deleted at %d, which it never was", name, e, version)
+		w.Errorf("%s: %+v was received as deleted at %d, but was not", name, e, version)
 	}
 }
 
@@ -224,7 +224,7 @@ func (s *listSegment) check(w *writer, name string) {
 func (r *reader) events() int {
 	n := 0
 	for _, s := range r.segments {
-		n += len(s.told) + len(s.gone)
+		n += len(s.delivered) + len(s.deleted)
 	}
 	return n
 }

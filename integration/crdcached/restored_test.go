@@ -40,7 +40,7 @@ func testRestoredEtcd(t *testing.T, runs bool) {
 		create(name)
 	}
 	server := newDaemon(t, widgets) // its account is in the backup
-	server.keeps += fmt.Sprintf("persistenceDirectory: %q\n", t.TempDir())
+	server.cacheDir += fmt.Sprintf("persistenceDirectory: %q\n", t.TempDir())
 	restore := harness.BackUpEtcd(t)
 
 	server.restart()

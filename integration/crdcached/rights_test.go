@@ -187,7 +187,7 @@ func testQueries(t *testing.T, s *running.Server) {
 		t.Errorf("a query in a namespace: %d, %s", got.Code, got.Body)
 	}
 	if strings.Contains(got.Body, `"plan"`) {
-		t.Errorf("the plan, which counts the objects of others, is told: %s", got.Body)
+		t.Errorf("the answer has the plan, which counts the objects of others: %s", got.Body)
 	}
 	got = ask(t, s.As(real), http.MethodGet, "/query"+demo+"/namespaces/payments/workloads?explain=true")
 	if got.Code != http.StatusBadRequest {

@@ -42,7 +42,7 @@ func (v *attackedServer) silentConnections(t *testing.T) {
 			_, _ = c.Write([]byte{0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01})
 		}
 	}
-	v.wants(t, v.guestConfig, v.path(v.open), nil, http.StatusOK)
+	v.expectCodes(t, v.guestConfig, v.path(v.open), nil, http.StatusOK)
 }
 
 // raw is an HTTP/2 connection with full control over its frames.
@@ -111,7 +111,7 @@ func (v *attackedServer) resets(t *testing.T) {
 			}
 		}
 		_ = r.conn.Close()
-		v.wants(t, v.guestConfig, v.path(v.open), nil, http.StatusOK)
+		v.expectCodes(t, v.guestConfig, v.path(v.open), nil, http.StatusOK)
 	}
 }
 
@@ -162,7 +162,7 @@ func (v *attackedServer) stalledWatches(t *testing.T) {
 	v.change(t, changes)
 	readers.Wait()
 	if want := int64(*attackWatches / 2 / perConnection * perConnection * changes); told.Load() != want {
-		t.Errorf("the watches that are read were told %d changes, want %d", told.Load(), want)
+		t.Errorf("the watches with readers received %d changes, want %d", told.Load(), want)
 	}
 	harness.Eventually(t, func(context.Context) error {
 		for _, r := range stalled {
@@ -264,13 +264,13 @@ func isCut(e watch.Event) bool {
 
 // unaffectedReader follows the open namespace during the attacks.
 type unaffectedReader struct {
-	cancel context.CancelFunc
-	ended  chan struct{}
-	from   string
-	told   []string
+	cancel   context.CancelFunc
+	ended    chan struct{}
+	from     string
+	received []string
 }
 
-func followBystander(v *attackedServer) *unaffectedReader {
+func startUnaffectedReader(v *attackedServer) *unaffectedReader {
 	v.Helper()
 	client, err := dynamic.NewForConfig(v.reader)
 	if err != nil {
@@ -293,12 +293,12 @@ func followBystander(v *attackedServer) *unaffectedReader {
 					break
 				}
 				if !ok {
-					b.told = append(b.told, fmt.Sprint(e.Object))
+					b.received = append(b.received, fmt.Sprint(e.Object))
 					w.Stop()
 					return
 				}
 				at = o.GetResourceVersion()
-				b.told = append(b.told, fmt.Sprint(e.Type, " ", o.GetName(), " ", at))
+				b.received = append(b.received, fmt.Sprint(e.Type, " ", o.GetName(), " ", at))
 				if o.GetName() == "last" {
 					w.Stop()
 					return
@@ -322,7 +322,7 @@ func (b *unaffectedReader) check(v *attackedServer) {
 	select {
 	case <-b.ended:
 	case <-time.After(time.Minute):
-		v.Fatal("the bystander is not told of the last change")
+		v.Fatal("the unaffected reader has not received the last change")
 	}
 	w, err := objects.Watch(v.Context(), metav1.ListOptions{ResourceVersion: b.from})
 	if err != nil {
@@ -337,8 +337,8 @@ func (b *unaffectedReader) check(v *attackedServer) {
 			break
 		}
 	}
-	if strings.Join(want, ",") != strings.Join(b.told, ",") {
-		v.Errorf("the bystander was told %d changes, the cluster tells %d:\n%v\n%v", len(b.told),
-			len(want), b.told, want)
+	if strings.Join(want, ",") != strings.Join(b.received, ",") {
+		v.Errorf("the unaffected reader received %d changes, the cluster has %d:\n%v\n%v", len(b.received),
+			len(want), b.received, want)
 	}
 }

@@ -44,7 +44,7 @@ type childOptions struct {
 // tracker of types, and once for each namespace without a tracker. net/rpc requires exported types.
 type Child struct {
 	childOptions
-	kept      *disk.Store
+	store     *disk.Store
 	factories []*dynamicinformer.Factory
 	informers []*childInformer
 	listeners []*incarnations
@@ -65,25 +65,25 @@ type childInformer struct {
 // Report has the state of a process's informers.
 type Report struct {
 	Informers []InformerReport
-	// Nonsense has the inconsistent events since the last report.
-	Nonsense []string
+	// Violations has the inconsistent events since the last report.
+	Violations []string
 }
 
 // InformerReport has the state of an informer.
 type InformerReport struct {
 	Name string
 	Type int
-	// Trouble is the reason why the informer cannot be compared with the server yet. It is empty if the
+	// Problem is the reason why the informer cannot be compared with the server yet. It is empty if the
 	// informer is synced and saved.
-	Trouble string
+	Problem string
 	Resumed bool
 	// UID is the UID of the definition if Tracked is set.
-	Tracked bool
-	UID     types.UID
-	Objects map[string]Shown
-	Told    []map[string]witness.Object
-	Last    []map[types.UID]int64
-	Events  int
+	Tracked   bool
+	UID       types.UID
+	Objects   map[string]Shown
+	Delivered []map[string]witness.Object
+	Last      []map[types.UID]int64
+	Events    int
 }
 
 // Shown is an object in a cache.
@@ -135,7 +135,7 @@ func (c *Child) begin() error {
 		cancel()
 		return <-tracked
 	}
-	c.kept = disk.New(c.Folder, disk.Options{})
+	c.store = disk.New(c.Folder, disk.Options{})
 	err = c.follow(c.Name, dynamicinformer.Options{Config: config, Types: tracker.Types(),
 		Resources: storages(c.Types, 2)})
 	return errors.Join(err, c.follow(c.Name+", by namespaces", dynamicinformer.Options{
@@ -148,7 +148,7 @@ func (c *Child) begin() error {
 func (c *Child) follow(name string, options dynamicinformer.Options) error {
 	g := newIncarnations(name)
 	c.listeners = append(c.listeners, g)
-	options.Listener, options.Persistence, options.PersistenceInterval = g.listener(), c.kept, saveInterval
+	options.Listener, options.Persistence, options.PersistenceInterval = g.listener(), c.store, saveInterval
 	factory, err := dynamicinformer.New(options)
 	if err != nil {
 		return err
@@ -178,11 +178,11 @@ func (c *Child) Look(whole bool, report *Report) error {
 	for _, i := range c.informers {
 		report.Informers = append(report.Informers, i.report(whole))
 		for _, w := range i.witnesses {
-			report.Nonsense = append(report.Nonsense, w.Violations()...)
+			report.Violations = append(report.Violations, w.Violations()...)
 		}
 	}
 	for _, g := range c.listeners {
-		report.Nonsense = append(report.Nonsense, g.takeNonsense()...)
+		report.Violations = append(report.Violations, g.takeViolations()...)
 	}
 	return nil
 }
@@ -193,13 +193,13 @@ func (i *childInformer) report(whole bool) InformerReport {
 		UID: current.UID, Objects: map[string]Shown{}}
 	switch {
 	case current.State != status.Synced || !i.HasSynced():
-		r.Trouble = fmt.Sprintf("it is synced: %v, with the status %+v", i.HasSynced(), current)
+		r.Problem = fmt.Sprintf("it is synced: %v, with the status %+v", i.HasSynced(), current)
 		i.Retry() // skips the pause before the next attempt
 	case kept.Err != nil || kept.Checkpoint == persistence.Checkpoint{}: // temporary: it tries again
-		r.Trouble = fmt.Sprintf("it is not kept: %+v", kept)
+		r.Problem = fmt.Sprintf("it is not kept: %+v", kept)
 	default:
 		if err := i.incarnations.checkStatus(current); err != nil {
-			r.Trouble = err.Error()
+			r.Problem = err.Error()
 		}
 	}
 	for _, obj := range i.GetStore().List() {
@@ -211,7 +211,7 @@ func (i *childInformer) report(whole bool) InformerReport {
 		r.Objects[o.GetNamespace()+"/"+o.GetName()] = shown
 	}
 	for _, w := range i.witnesses {
-		r.Told, r.Last = append(r.Told, w.Live()), append(r.Last, w.Last())
+		r.Delivered, r.Last = append(r.Delivered, w.Live()), append(r.Last, w.Last())
 		r.Events += w.Counts().Events
 	}
 	return r
@@ -251,5 +251,5 @@ func (c *Child) End(struct{}, *struct{}) error {
 		errs = append(errs, f.Shutdown(ctx))
 	}
 	c.ended = true
-	return errors.Join(append(errs, c.stop(), c.kept.Close())...)
+	return errors.Join(append(errs, c.stop(), c.store.Close())...)
 }

@@ -23,7 +23,7 @@ type switchableAddress struct {
 	current  atomic.Pointer[http.Handler]
 }
 
-func newFront(w *participants, clusters ...*cluster) *switchableAddress {
+func newSwitchableAddress(w *participants, clusters ...*cluster) *switchableAddress {
 	w.Helper()
 	f := &switchableAddress{link: conformance.NewFaults(nil), backends: map[*cluster]http.Handler{}}
 	for _, c := range clusters {
@@ -48,7 +48,7 @@ func newFront(w *participants, clusters ...*cluster) *switchableAddress {
 			ErrorLog:     log.New(io.Discard, "", 0),
 		}
 	}
-	f.lead(clusters[0])
+	f.pointTo(clusters[0])
 	f.TLSServer = harness.NewTLSServer(w, http.HandlerFunc(func(rw http.ResponseWriter,
 		r *http.Request) {
 		(*f.current.Load()).ServeHTTP(rw, r)
@@ -56,13 +56,13 @@ func newFront(w *participants, clusters ...*cluster) *switchableAddress {
 	return f
 }
 
-func (f *switchableAddress) lead(to *cluster) {
+func (f *switchableAddress) pointTo(to *cluster) {
 	handler := f.backends[to]
 	f.current.Store(&handler)
 }
 
 // swap switches to another cluster and breaks all connections.
 func (f *switchableAddress) swap(to *cluster) {
-	f.lead(to)
+	f.pointTo(to)
 	f.BreakConnections()
 }

@@ -56,7 +56,7 @@ func (w *participants) round(r *rand.Rand) {
 			unlucky.ExpireWatches()
 		})
 	}
-	w.elsewhere(r, at)
+	w.disruptOtherCluster(r, at)
 	w.restarts(r, at)
 	for step := range stepsPerRound {
 		if len(once[step]) > 0 {
@@ -73,8 +73,8 @@ func (w *participants) round(r *rand.Rand) {
 	w.settle()
 }
 
-// elsewhere applies some disruptions to the other cluster.
-func (w *participants) elsewhere(r *rand.Rand, at func(from, steps int, happen func()) int) {
+// disruptOtherCluster applies some disruptions to the other cluster.
+func (w *participants) disruptOtherCluster(r *rand.Rand, at func(from, steps int, happen func()) int) {
 	if r.IntN(2) == 0 {
 		victim := w.other.kinds[r.IntN(len(w.other.kinds))]
 		away := at(0, stepsPerRound/2, func() { w.other.uninstall(victim) })

@@ -15,8 +15,8 @@ type incarnations struct {
 
 	mu struct {
 		sync.Mutex
-		informers map[string]*informerState // by resource and view
-		nonsense  []string
+		informers  map[string]*informerState // by resource and view
+		violations []string
 	}
 }
 
@@ -73,7 +73,7 @@ func (g *incarnations) check(now status.Incarnation, what string, sensible func(
 	}
 	before := *c
 	if !sensible(c) {
-		g.mu.nonsense = append(g.mu.nonsense, fmt.Sprintf("%s: incarnation %d of %s %s after %+v", g.name,
+		g.mu.violations = append(g.mu.violations, fmt.Sprintf("%s: incarnation %d of %s %s after %+v", g.name,
 			now.Number, key, what, before))
 	}
 }
@@ -84,16 +84,16 @@ func (g *incarnations) checkStatus(status status.Status) error {
 	defer g.mu.Unlock()
 	want := informerState{number: status.Incarnation, running: true, synced: true}
 	if c := g.mu.informers[status.GVR.Resource+"|"+status.Options]; c == nil || *c != want {
-		return fmt.Errorf("the listener to %s was told of %+v, want %+v", g.name, c, want)
+		return fmt.Errorf("the listener to %s received %+v, want %+v", g.name, c, want)
 	}
 	return nil
 }
 
-// takeNonsense returns the contradictions, each once.
-func (g *incarnations) takeNonsense() []string {
+// takeViolations returns the contradictions, each once.
+func (g *incarnations) takeViolations() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	nonsense := g.mu.nonsense
-	g.mu.nonsense = nil
+	nonsense := g.mu.violations
+	g.mu.violations = nil
 	return nonsense
 }

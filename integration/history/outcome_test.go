@@ -22,7 +22,7 @@ func (w *participants) settle() {
 		s.GoOn()
 	}
 	for _, f := range w.followers {
-		harness.Eventually(w, func(ctx context.Context) error { return w.agrees(ctx, f) })
+		harness.Eventually(w, func(ctx context.Context) error { return w.compare(ctx, f) })
 		if f.handle == nil {
 			harness.Eventually(w,
 				func(context.Context) error { return f.incarnations.checkStatus(f.Status()) })
@@ -38,15 +38,15 @@ func (w *participants) settle() {
 		s.check(w)
 	}
 	for _, g := range w.incarnations {
-		for _, line := range g.takeNonsense() {
+		for _, line := range g.takeViolations() {
 			w.Error(line)
 		}
 	}
 	w.settleProcess(w.process)
 }
 
-// agrees compares the cache with the server's list, and the list with the written objects.
-func (w *participants) agrees(ctx context.Context, f *follower) error {
+// compare compares the cache with the server's list, and the list with the written objects.
+func (w *participants) compare(ctx context.Context, f *follower) error {
 	current := f.Status()
 	if current.State != status.Synced || !f.HasSynced() {
 		return fmt.Errorf("%s is synced: %v, with the status %+v", f.name, f.HasSynced(), current)

@@ -30,9 +30,9 @@ type process struct {
 	at *cluster
 	// running is nil while no process runs.
 	running *runningChild
-	// astray means that the process runs with another cluster than at its start. It may not detect that,
-	// because no watch does.
-	astray bool
+	// onOtherCluster means that the process runs with another cluster than at its start. It may not detect
+	// that, because no watch does.
+	onOtherCluster bool
 	// shown has the latest version of each object in the caches.
 	shown map[string]map[types.UID]uint64
 	tally lifeCounts
@@ -66,7 +66,7 @@ type runningChild struct {
 
 func newProcess(w *participants) *process {
 	w.Helper()
-	p := &process{dir: w.TempDir(), front: newFront(w, w.cluster, w.other), at: w.cluster}
+	p := &process{dir: w.TempDir(), front: newSwitchableAddress(w, w.cluster, w.other), at: w.cluster}
 	w.Cleanup(func() {
 		if c := p.running; c != nil { // the test has failed
 			_ = c.command.Process.Kill()
@@ -143,7 +143,7 @@ func (w *participants) end(p *process, killed bool) {
 	if err := c.command.Wait(); err != nil && !killed {
 		w.Errorf("the process: %v", err)
 	}
-	p.running, p.astray = nil, false
+	p.running, p.onOtherCluster = nil, false
 	p.tally.resumed += p.tally.latest.resumed
 	p.tally.events += p.tally.latest.events
 	p.tally.latest.resumed, p.tally.latest.events = 0, 0
@@ -185,7 +185,7 @@ func (w *participants) look(p *process, whole bool) *Report {
 			p.tally.latest.resumed++
 		}
 		p.tally.latest.events += i.Events
-		if p.astray { // its objects come from two clusters
+		if p.onOtherCluster { // its objects come from two clusters
 			continue
 		}
 		if p.shown[i.Name] == nil {
@@ -193,10 +193,10 @@ func (w *participants) look(p *process, whole bool) *Report {
 		}
 		w.checkShown(i, p.shown[i.Name])
 	}
-	if p.astray {
-		report.Nonsense = nil
+	if p.onOtherCluster {
+		report.Violations = nil
 	}
-	for _, line := range report.Nonsense {
+	for _, line := range report.Violations {
 		w.Error(line)
 	}
 	return report
@@ -218,7 +218,7 @@ func (w *participants) checkShown(i InformerReport, shown map[types.UID]uint64) 
 				o = w.other.kinds[i.Type].known[uid]
 			}
 			if o == nil || value > o.value {
-				w.Errorf("%s was told the value %d of %s, which was never written: %+v",
+				w.Errorf("%s received the value %d of %s, which was never written: %+v",
 					i.Name, value, uid, o)
 			}
 		}
@@ -229,7 +229,7 @@ func (w *participants) checkShown(i InformerReport, shown map[types.UID]uint64) 
 // swap only while the other cluster is there.
 func (w *participants) swap(p *process) {
 	w.Helper()
-	if p.astray {
+	if p.onOtherCluster {
 		w.end(p, true)
 	}
 	w.look(p, false)
@@ -245,7 +245,7 @@ func (w *participants) swap(p *process) {
 		p.tally.behind++
 	}
 	p.front.swap(next)
-	p.at, p.astray = next, p.running != nil
+	p.at, p.onOtherCluster = next, p.running != nil
 }
 
 // restarts stops, kills and starts a process, and swaps its server, at random steps of a round.
@@ -267,10 +267,10 @@ func (w *participants) restarts(r *rand.Rand, at func(from, steps int, happen fu
 	}
 }
 
-// settleProcess waits until the process agrees with the server, unless it is astray.
+// settleProcess waits until the process agrees with the server, unless it is on the other cluster.
 func (w *participants) settleProcess(p *process) {
 	w.Helper()
-	if p.astray {
+	if p.onOtherCluster {
 		w.end(p, true)
 	}
 	w.begin(p)
@@ -288,8 +288,8 @@ func (w *participants) settleProcess(p *process) {
 // agreesWith compares the objects and events of a process's informer with the cluster's list, and the list
 // with the written objects.
 func (c *cluster) agreesWith(ctx context.Context, i InformerReport) error {
-	if i.Trouble != "" {
-		return fmt.Errorf("%s: %s", i.Name, i.Trouble)
+	if i.Problem != "" {
+		return fmt.Errorf("%s: %s", i.Name, i.Problem)
 	}
 	k := c.kinds[i.Type]
 	list, err := c.list(ctx, k)
@@ -306,7 +306,7 @@ func (c *cluster) agreesWith(ctx context.Context, i InformerReport) error {
 	if diff := cmp.Diff(server, cached); diff != "" {
 		return fmt.Errorf("%s (-server +cache):\n%s", i.Name, diff)
 	}
-	for n, told := range i.Told {
+	for n, told := range i.Delivered {
 		if diff := cmp.Diff(k.expected(), withoutNil(told)); diff != "" {
 			return fmt.Errorf("handler %d of %s (-written +told):\n%s", n, i.Name, diff)
 		}

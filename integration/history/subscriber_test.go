@@ -24,7 +24,7 @@ func (s *subscriber) check(t *participants) int {
 	}
 	for uid, value := range s.Last() {
 		if o := s.follower.kind.known[uid]; o == nil || value > o.value {
-			t.Errorf("%s was told the value %d of %s, which was never written: %+v", s.Name(), value, uid, o)
+			t.Errorf("%s received the value %d of %s, which was never written: %+v", s.Name(), value, uid, o)
 		}
 	}
 	return s.Counts().Events

@@ -77,7 +77,7 @@ func TestLaggingAPIServer(t *testing.T) {
 	})
 	harness.Eventually(t, func(context.Context) error {
 		if refused.answers.Load() == 0 {
-			return fmt.Errorf("the lagging server has not said that the resource version is too large")
+			return fmt.Errorf("the lagging server has not rejected the resource version as too large")
 		}
 		return nil
 	})
@@ -188,14 +188,14 @@ func (f *fleet) agree() {
 	harness.Eventually(f, func(context.Context) error {
 		live := f.witness.Live()
 		if len(live) != len(list.Items) || len(f.informer.GetStore().ListKeys()) != len(list.Items) {
-			return fmt.Errorf("the handler was told of %d boats, the cache has %d, the server %d; the status is %+v",
+			return fmt.Errorf("the handler received %d boats, the cache has %d, the server %d; the status is %+v",
 				len(live), len(f.informer.GetStore().ListKeys()), len(list.Items), f.informer.Status())
 		}
 		for _, boat := range list.Items {
 			key := boat.GetNamespace() + "/" + boat.GetName()
 			value, _, _ := unstructured.NestedInt64(boat.Object, "spec", "value")
 			if want := (witness.Object{UID: boat.GetUID(), Value: value}); live[key] != want {
-				return fmt.Errorf("the handler was told of %s %+v, the server has %+v", key, live[key], want)
+				return fmt.Errorf("the handler received %s %+v, the server has %+v", key, live[key], want)
 			}
 			if cached, exists, err := f.informer.GetStore().GetByKey(key); err != nil || !exists ||
 				cached.(*unstructured.Unstructured).GetResourceVersion() != boat.GetResourceVersion() {

@@ -91,7 +91,7 @@ func (p *fixture) run(what string, meanwhile func(*process)) outcome {
 	for _, i := range r.informers {
 		status := i.Persistence()
 		if status.Err != nil || status.Checkpoint.Objects != len(i.GetStore().ListKeys()) {
-			p.Errorf("%s: what is kept: %+v", what, status)
+			p.Errorf("%s: the persistence status is %+v", what, status)
 		}
 		if status.Resumed {
 			o.resumed++
@@ -128,7 +128,7 @@ func (p *fixture) compare(what string, number int, i *dynamicinformer.Informer, 
 	told.mu.Lock()
 	defer told.mu.Unlock()
 	if diff := cmp.Diff(want, told.versions); diff != "" || len(told.wrong) > 0 {
-		p.Errorf("%s: the handler was told %v (-server +told): %.2000s", what, told.wrong, diff)
+		p.Errorf("%s: the handler received %v (-server +handler): %.2000s", what, told.wrong, diff)
 	}
 }
 

@@ -248,7 +248,7 @@ func TestScale(t *testing.T) {
 		t.Errorf("these were taken for deleted: %v", s.mu.deleted)
 	}
 	if third.stale > workers { // each worker may be suspended between its check and its report
-		t.Errorf("%d times something was told of shards that others have", third.stale)
+		t.Errorf("%d reports were about shards of other replicas", third.stale)
 	}
 	for how, took := range s.mu.took {
 		slices.Sort(took)

@@ -251,15 +251,15 @@ func (r *replica) moved(from sharding.Range) {
 			}
 		}
 		if len(r.deleted) > 0 {
-			r.Errorf("%d objects were told as deleted", len(r.deleted))
+			r.Errorf("%d objects were received as deleted", len(r.deleted))
 		}
 		r.mu.Unlock()
 	}
 }
 
-// TestServersOfWhichOneFilters follows a shard through a load balancer over both servers. The cache must be
+// TestOneServerFilters follows a shard through a load balancer over both servers. The cache must be
 // right whichever server answers, and the status must report the last answers.
-func TestServersOfWhichOneFilters(t *testing.T) {
+func TestOneServerFilters(t *testing.T) {
 	harness.Require(t, harness.Shards)
 	s := newStage(t)
 	balancer := faultproxy.Start(t, s.with)
@@ -289,6 +289,6 @@ func TestServersOfWhichOneFilters(t *testing.T) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.deleted) > 0 {
-		t.Errorf("%d objects were told as deleted", len(r.deleted))
+		t.Errorf("%d objects were received as deleted", len(r.deleted))
 	}
 }

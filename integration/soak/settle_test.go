@@ -181,11 +181,11 @@ func (w *participants) wasTold(ctx context.Context, h *handler) error {
 	for key, o := range server {
 		value, _, _ := unstructured.NestedInt64(o.Object, "spec", "value")
 		if want := (witness.Object{UID: o.GetUID(), Value: value}); live[key] != want {
-			return fmt.Errorf("%s was told of %s %+v, the server has %+v", h.Name(), key, live[key], want)
+			return fmt.Errorf("%s received %s %+v, the server has %+v", h.Name(), key, live[key], want)
 		}
 	}
 	if len(live) != len(server) {
-		return fmt.Errorf("%s was told of %d objects, the server has %d", h.Name(), len(live), len(server))
+		return fmt.Errorf("%s received %d objects, the server has %d", h.Name(), len(live), len(server))
 	}
 	return nil
 }

@@ -373,9 +373,9 @@ func parseLoosely(t testing.TB, text string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: yamlMap(t, text)}
 }
 
-// TestWatchOfATypeThatGoesDoesNotLeadIntoTheNext has the last bookmark of a watch be of when the type went:
+// TestWatchEndsWithDeletedType has the last bookmark of a watch be of when the type went:
 // another type of that name may have objects since.
-func TestWatchOfATypeThatGoesDoesNotLeadIntoTheNext(t *testing.T) {
+func TestWatchEndsWithDeletedType(t *testing.T) {
 	s := NewStorage(StorageOptions{})
 	gadget := readapi.Type{Group: "example.com", Names: crd.Names{Plural: "gadgets", Kind: "Gadget"},
 		Versions: []readapi.Version{{Name: "v1"}}}

@@ -183,7 +183,8 @@ func TestFollowerOrder(t *testing.T) {
 		})
 }
 
-// TestFollowerReadsNamespaces: one by one while not all may be read, and all at once when they may.
+// TestFollowerReadsNamespaces: namespaces are read one by one while reading all is forbidden, and at once
+// when it is allowed.
 func TestFollowerReadsNamespaces(t *testing.T) {
 	d := &diary{forbidden: errors.New("not for you"), namespaces: []string{"a1", "b"}}
 	follows(t, d, func(f *Follower) {

@@ -207,7 +207,7 @@ func TestSlowListener(t *testing.T) {
 	h.Begin("", "")
 	h.Stopped("")
 	if err := quick.queue.Drain(t.Context()); err != nil || len(d.lines) != 9 {
-		t.Errorf("the quick listener was told %q, %v", d.lines, err)
+		t.Errorf("the quick listener received %q, %v", d.lines, err)
 	}
 	if got := slow.Depth(); got != 3 {
 		t.Errorf("the slow listener's depth is %d, want 3", got)

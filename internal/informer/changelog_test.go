@@ -47,16 +47,16 @@ func TestHistoryHasEveryChangeOfTheWatch(t *testing.T) {
 	select {
 	case <-before.Next:
 	default:
-		t.Error("nobody was told of the changes")
+		t.Error("Next was not closed")
 	}
 	if len(before.Changes) != 0 || before.Version != 10 {
 		t.Errorf("a history that was asked for earlier has become %+v", before)
 	}
 }
 
-// TestHistoryEndsWhereTheOrderIsNotKnown: a change that is not an event of one watch discards the earlier
+// TestHistoryRestartsWithoutOrder: a change that is not an event of one watch discards the earlier
 // history.
-func TestHistoryEndsWhereTheOrderIsNotKnown(t *testing.T) {
+func TestHistoryRestartsWithoutOrder(t *testing.T) {
 	for name, happens := range map[string]func(*feed){
 		"relist":            func(f *feed) { f.list(30, object("a", 30)) },
 		"missed deletion":   func(f *feed) { f.put(object("a@other", 30)) },

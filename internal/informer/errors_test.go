@@ -93,7 +93,7 @@ func TestFailingTransform(t *testing.T) {
 	expect(t, "reports of the list", reports(),
 		[]string{`object "ns/b": transforming: version 2 is even [objects 1]`})
 	if err := f.g.Update(object("a", 6)); err == nil {
-		t.Error("the reflector was not told of the failure")
+		t.Error("the reflector did not receive the error")
 	}
 	f.list(8, object("a", 6), object("b", 7), object("c", 8))
 	reports()

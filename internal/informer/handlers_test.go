@@ -77,7 +77,7 @@ func TestCacheBeforeHandlers(t *testing.T) {
 	}
 }
 
-func TestSlowHandlerDelaysNobody(t *testing.T) {
+func TestSlowHandlerDelaysNoOther(t *testing.T) {
 	f := newFeed(t, Options{})
 	f.list(1)
 	gate := make(chan struct{})

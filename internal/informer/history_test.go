@@ -239,8 +239,8 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-// TestHandlersComeAndGoWhileEventsFlow adds and removes handlers, indexes and marks concurrently with events.
-func TestHandlersComeAndGoWhileEventsFlow(t *testing.T) {
+// TestHandlersChangeDuringEvents adds and removes handlers, indexes and marks concurrently with events.
+func TestHandlersChangeDuringEvents(t *testing.T) {
 	h := &history{feed: newFeed(t, Options{}), r: rand.New(rand.NewPCG(4, 4)),
 		model: map[string]*unstructured.Unstructured{}}
 	h.relist()

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-func TestStopThrowsAwayWhatWaits(t *testing.T) {
+func TestStopDropsQueuedEvents(t *testing.T) {
 	f := newFeed(t, Options{})
 	f.list(1)
 	gate := make(chan struct{})
@@ -77,7 +77,7 @@ func TestWaitersObeyTheirContext(t *testing.T) {
 	}
 }
 
-func TestStoppedRefuses(t *testing.T) {
+func TestStoppedReturnsErrors(t *testing.T) {
 	f := newFeed(t, Options{})
 	g := f.g
 	f.Stop()
@@ -232,7 +232,7 @@ func TestRunNeedsAListerWatcher(t *testing.T) {
 	}
 }
 
-func TestControllerOnlyShows(t *testing.T) {
+func TestControllerDoesNotRun(t *testing.T) {
 	f := newFeed(t, Options{})
 	c := f.GetController()
 	c.Run(nil)

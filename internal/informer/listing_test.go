@@ -50,8 +50,8 @@ func TestItemsHaveTheirKeys(t *testing.T) {
 	}
 }
 
-// TestListingsAreToldOneByOne: the notifications of a listing are those of its changes, and are counted.
-func TestListingsAreToldOneByOne(t *testing.T) {
+// TestListChangesAreNotifiedOneByOne: a list causes the notifications of its changes, and counts them.
+func TestListChangesAreNotifiedOneByOne(t *testing.T) {
 	old, same, next, other := packedNamed(t, "a", "1", "u"), packedNamed(t, "a", "1", "u"), packedNamed(t,
 		"a", "2", "u"), packedNamed(t, "a", "3", "v")
 	changes := changeSlice{{Key: "a", Old: old}, {Key: "a", New: next}, {Key: "a", Old: old, New: next},

@@ -229,9 +229,9 @@ func TestEveryOptionWorks(t *testing.T) {
 	}
 }
 
-// TestDefaultsKeepWhatIsSet: withDefaults keeps all values that are set, and sets all others but those whose
+// TestDefaultsKeepSetOptions: withDefaults keeps all values that are set, and sets all others but those whose
 // zero value has a meaning.
-func TestDefaultsKeepWhatIsSet(t *testing.T) {
+func TestDefaultsKeepSetOptions(t *testing.T) {
 	set := Options{
 		ExampleObject:     &unstructured.Unstructured{},
 		ObjectDescription: "d",

@@ -33,8 +33,8 @@ func (f *feed) arriving(u *unstructured.Unstructured) *packed.Object {
 	return o
 }
 
-// TestUpdatesShareWhatIsTheSame: the two objects of an update share equal fields.
-func TestUpdatesShareWhatIsTheSame(t *testing.T) {
+// TestUpdatesShareUnchangedParts: the two objects of an update share equal fields.
+func TestUpdatesShareUnchangedParts(t *testing.T) {
 	f := newIdleFeed(t, Options{Form: store.NewPacked(nil, nil)})
 	type update struct{ old, new *unstructured.Unstructured }
 	var seen []update
@@ -98,8 +98,8 @@ func TestChangedUpdatesLeaveTheCache(t *testing.T) {
 	}
 }
 
-// TestNothingIsDecodedForNobody: objects are not decoded for events that handlers ignore.
-func TestNothingIsDecodedForNobody(t *testing.T) {
+// TestNoDecodingWithoutReaders: objects are not decoded for events that handlers ignore.
+func TestNoDecodingWithoutReaders(t *testing.T) {
 	heard := map[string]int{}
 	hear := func(name string) func(any) {
 		return func(any) { heard[name]++ }

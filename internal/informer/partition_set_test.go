@@ -113,7 +113,7 @@ func TestChangingPartitions(t *testing.T) {
 		c.become(part("ab", free), part("c", blocked))
 		c.expect(t, "what comes later changes nothing", true, "ab/x")
 		c.become(part("ab", free), part("a", free), part("a", free))
-		c.expect(t, "a comes again", true, "a/x", "ab/x")
+		c.expect(t, "a returns", true, "a/x", "ab/x")
 		if *times["a"] != 2 || *times["ab"] != 1 || *times["b"]+*times["c"] != 0 {
 			t.Errorf("lists: a %d, ab %d, b %d, c %d", *times["a"], *times["ab"], *times["b"], *times["c"])
 		}
@@ -202,7 +202,7 @@ func TestChangingPartitionsResync(t *testing.T) {
 		time.Sleep(3*time.Minute + time.Second)
 		synctest.Wait()
 		if len(told) < 2 || len(told) > 3 || told[0] != "b/x" {
-			t.Errorf("told of %v", told)
+			t.Errorf("received %v", told)
 		}
 		c.end(t)
 	})

@@ -183,7 +183,7 @@ func TestTakeover(t *testing.T) {
 			f.flush()
 			expect(t, "events", log.take(), []string{"lost ns/b b1", "update a1 a1"})
 			if !told {
-				t.Error("nobody was told of the list")
+				t.Error("no handler received the list")
 			}
 			list()
 			f.flush()
@@ -258,8 +258,8 @@ func TestResumingNeedsInlineWatcher(t *testing.T) {
 	}
 }
 
-// TestRoomForAList: a watch-list allocates for the stored objects of its partition.
-func TestRoomForAList(t *testing.T) {
+// TestListCapacity: a watch-list allocates for the stored objects of its partition.
+func TestListCapacity(t *testing.T) {
 	f := newFeed(t, Options{Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}})
 	parts, _ := f.parts("a", "b")
 	f.listPart(parts[0], 1, inNamespace("a", object("x", 1)))

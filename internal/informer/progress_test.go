@@ -39,7 +39,7 @@ func TestReplacedPartitions(t *testing.T) {
 
 	j := f.join(ofInitials("ab"), a, b)
 	if j.version != "10" || j.latest() != "20" {
-		t.Fatalf("it goes on from %s, and has come to %s", j.version, j.latest())
+		t.Fatalf("it continues from %s and has reached %s", j.version, j.latest())
 	}
 	f.ok(j.Update(object("x@a1", 11))) // older than the object with its name
 	f.ok(j.Update(object("z@b1", 12)))
@@ -75,7 +75,7 @@ func TestReplacedTwice(t *testing.T) {
 	f.ok(ab.Update(object("x0@a1", 12)))
 	abc := f.join(ofInitials("abc"), ab, parts[2])
 	if abc.version != "12" || abc.latest() != "30" {
-		t.Fatalf("it goes on from %s, and has come to %s", abc.version, abc.latest())
+		t.Fatalf("it continues from %s and has reached %s", abc.version, abc.latest())
 	}
 	for version, name := range map[int]string{19: "x1@b1", 20: "x1@b1", 30: "x2@c1"} {
 		f.ok(abc.Update(object(name, version)))
@@ -99,7 +99,7 @@ func TestReplacedWithoutOrder(t *testing.T) {
 	log.take()
 	j := f.join(ofInitials("ab"), parts...)
 	if j.version != "" || j.latest() != "" {
-		t.Errorf("it goes on from %q", j.version)
+		t.Errorf("it continues from %q", j.version)
 	}
 	f.listPart(j, 20, object("x@a1", 10))
 	f.flush()

@@ -134,7 +134,7 @@ func TestTakeoverDoesNotResume(t *testing.T) {
 	slices.Sort(got)
 	expect(t, "events", got, []string{"add c9", "initial a5", "initial b6", "lost ns/b b6", "update a5 a5"})
 	if len(past.shown) > 0 {
-		t.Errorf("what is kept was %s", <-past.shown)
+		t.Errorf("the persisted content was %s", <-past.shown)
 	}
 }
 

@@ -151,7 +151,7 @@ func TestRunPartitionsIsEndedByStop(t *testing.T) {
 	<-i.Stopped()
 }
 
-func TestRunPartsTwice(t *testing.T) {
+func TestRunPartitionsTwice(t *testing.T) {
 	q := &requests{seen: make(chan metav1.ListOptions, 10)}
 	i := New(nil, Options{ExampleObject: &unstructured.Unstructured{}})
 	for n := range 2 {

@@ -65,7 +65,7 @@ func TestOneKeyInTwoPartitions(t *testing.T) {
 	f.listPart(a, 13, object("x@a1", 13))
 	f.listPart(a, 16)
 	f.flush()
-	expect(t, "what is late", log.take(), []string(nil))
+	expect(t, "late events", log.take(), []string(nil))
 	expect(t, "the keys", f.keys(), []string{"ns/x"})
 
 	f.ok(a.Add(object("x@a2", 30)))

@@ -38,7 +38,7 @@ func TestCuts(t *testing.T) {
 				item(bYAML) + tail,
 			[]string{"3 1/1: v1 A R &D *x", "6 1/2: v1 B b"},
 		},
-		"a string that goes on at the margin": {
+		"a string that continues at the margin": {
 			"apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: A\n  metadata: {name: a, x: \"b\n- c\n\nitems:\n\"}\n" + item(bYAML) + tail,
 			[]string{"1 1/1: v1 A a", "1 1/2: v1 B b"},
 		},

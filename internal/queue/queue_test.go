@@ -257,7 +257,7 @@ func TestLag(t *testing.T) {
 		q.Push(1, 2)
 		time.Sleep(2 * time.Second)
 		q.Push(3)
-		expect("while nobody works", 2*time.Second)
+		expect("without a consumer", 2*time.Second)
 		turn := make(chan struct{})
 		q.Start(func(int) { <-turn }, func() {})
 		synctest.Wait()
@@ -289,7 +289,7 @@ func TestLagWhileTheClockIsSet(t *testing.T) {
 		set(wallAhead(t, start.Add(2*time.Second), jump))
 		q.Push(2)
 		if got := q.Lag(); got != 2*time.Second {
-			t.Errorf("%v ahead, the lag is %v while nobody works, want 2s", jump, got)
+			t.Errorf("%v ahead, the lag is %v without a consumer, want 2s", jump, got)
 		}
 		entered, turn, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
 		q.Start(func(int) { entered <- struct{}{}; <-turn }, func() { close(ended) })

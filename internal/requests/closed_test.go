@@ -24,9 +24,9 @@ func TestClosedWatchesCauseNoMoreLists(t *testing.T) {
 			{Verb: "watch-list", Effect: apitest.Close(metav1.InitialEventsAnnotationKey)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			races(t, func(r *race) {
+			withBothWatches(t, func(r *race) {
 				for _, f := range faults {
-					r.breaks(f)
+					r.addFault(f)
 				}
 				r.start(false)
 				if took := r.awaitSync(gadgets); took > 2*ordinaryPause.first {
@@ -46,7 +46,7 @@ func TestClosedWatchesCauseNoMoreLists(t *testing.T) {
 						}
 					}
 				}
-				if failures := r.heard.failures(); len(failures) < 20 ||
+				if failures := r.reports.failures(); len(failures) < 20 ||
 					slices.ContainsFunc(failures, func(r Reason) bool { return r != ReasonWatchClosed }) {
 					t.Errorf("reported %q", failures)
 				}
@@ -63,8 +63,8 @@ func TestClosedWatchesCauseNoMoreLists(t *testing.T) {
 // TestWatchListsThatEndEarly checks that a watch-list closed during its initial events is followed by a list,
 // every time. client-go requests another watch-list without a pause, and never lists.
 func TestWatchListsThatEndEarly(t *testing.T) {
-	races(t, func(r *race) {
-		r.breaks(apitest.Fault{Verb: "watch-list", Effect: apitest.Close("ADDED")})
+	withBothWatches(t, func(r *race) {
+		r.addFault(apitest.Fault{Verb: "watch-list", Effect: apitest.Close("ADDED")})
 		r.startOurs(false)
 		if took := r.awaitSync(gadgets); took > time.Second {
 			t.Errorf("synced after %v", took)
@@ -76,8 +76,8 @@ func TestWatchListsThatEndEarly(t *testing.T) {
 			watchLists != 1 {
 			t.Errorf("%d lists and %d watch-lists, though the watch is well", lists, watchLists)
 		}
-		if len(r.heard.failures()) > 0 {
-			t.Errorf("reported %q", r.heard.failures())
+		if len(r.reports.failures()) > 0 {
+			t.Errorf("reported %q", r.reports.failures())
 		}
 	})
 }
@@ -85,9 +85,9 @@ func TestWatchListsThatEndEarly(t *testing.T) {
 // TestWatchesClosedAfterAnEvent checks that this is not a failure, but the next watch waits for a moment.
 // client-go does not wait.
 func TestWatchesClosedAfterAnEvent(t *testing.T) {
-	races(t, func(r *race) {
-		r.breaks(apitest.Fault{Verb: "watch-list", Status: 400})
-		r.breaks(apitest.Fault{Verb: "watch", Effect: apitest.Close("ADDED")})
+	withBothWatches(t, func(r *race) {
+		r.addFault(apitest.Fault{Verb: "watch-list", Status: 400})
+		r.addFault(apitest.Fault{Verb: "watch", Effect: apitest.Close("ADDED")})
 		r.startOurs(false)
 		r.awaitSync(gadgets)
 		for n := range 100 {
@@ -101,8 +101,8 @@ func TestWatchesClosedAfterAnEvent(t *testing.T) {
 			watches > 3*60*1000/int(ordinaryPause.first.Milliseconds()) {
 			t.Errorf("%d watches in three minutes", watches)
 		}
-		if lists := r.count(gadgets, "list"); lists != 1 || len(r.heard.failures()) > 0 {
-			t.Errorf("%d lists, reported %q", lists, r.heard.failures())
+		if lists := r.count(gadgets, "list"); lists != 1 || len(r.reports.failures()) > 0 {
+			t.Errorf("%d lists, reported %q", lists, r.reports.failures())
 		}
 	})
 }
@@ -115,13 +115,13 @@ func TestWatchesClosedAtOnceAfterAPause(t *testing.T) {
 		"after the server asked for time":      {Verb: "watch", Status: 429},
 	} {
 		t.Run(name, func(t *testing.T) {
-			races(t, func(r *race) {
-				r.breaks(apitest.Fault{Verb: "watch-list", Status: 400})
-				r.breaks(before)
+			withBothWatches(t, func(r *race) {
+				r.addFault(apitest.Fault{Verb: "watch-list", Status: 400})
+				r.addFault(before)
 				r.startOurs(false)
 				r.awaitSync(gadgets)
 				time.Sleep(10 * time.Second)
-				r.breaks(apitest.Fault{Verb: "watch", Effect: apitest.Close("")})
+				r.addFault(apitest.Fault{Verb: "watch", Effect: apitest.Close("")})
 				r.create("b") // which ends a watch that waits for it
 				time.Sleep(2 * time.Minute)
 				r.create("late")

@@ -83,7 +83,7 @@ func TestShortWatchOfOtherShards(t *testing.T) {
 	l.forward(o, func(e watch.Event) bool { got = append(got, e); return true })
 	l.finish(o)
 	if len(got) > 0 {
-		t.Errorf("the watch brings %v; reports are %v", got, reports.heard)
+		t.Errorf("the watch brings %v; reports are %v", got, reports.calls)
 	}
 }
 

@@ -17,11 +17,11 @@ import (
 // listener records the reports about a watch.
 type listener struct {
 	discardReporter
-	heard []string
+	calls []string
 }
 
 func (l *listener) note(format string, args ...any) {
-	l.heard = append(l.heard, fmt.Sprintf(format, args...))
+	l.calls = append(l.calls, fmt.Sprintf(format, args...))
 }
 
 func (l *listener) RequestEnded(_ Verb, err error) { l.note("%v", ReasonOf(err)) }
@@ -116,7 +116,7 @@ func TestStream(t *testing.T) {
 				}
 				<-fed
 				synctest.Wait()
-				if diff := cmp.Diff(tt.want, l.heard); diff != "" {
+				if diff := cmp.Diff(tt.want, l.calls); diff != "" {
 					t.Errorf("reports (-want +got):\n%s", diff)
 				}
 				if diff := cmp.Diff(tt.passed, passed); diff != "" {
@@ -143,9 +143,9 @@ func TestStreamAfterTheInitialEvents(t *testing.T) {
 		s.Stop()
 		s.Stop()
 		synctest.Wait()
-		if !slices.Equal(l.heard, []string{"contact initial=true", "contact initial=false", "opened",
+		if !slices.Equal(l.calls, []string{"contact initial=true", "contact initial=false", "opened",
 			"listed", "contact initial=false"}) || !source.IsStopped() {
-			t.Errorf("the reports are %v", l.heard)
+			t.Errorf("the reports are %v", l.calls)
 		}
 	})
 }

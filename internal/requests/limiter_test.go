@@ -15,7 +15,7 @@ type waitingLists struct {
 	admitted chan func()
 }
 
-func newCrowd(t *testing.T, most, lists int) *waitingLists {
+func newWaitingLists(t *testing.T, most, lists int) *waitingLists {
 	c := &waitingLists{T: t, Limiter: NewLimiter(most, time.Now), admitted: make(chan func(), lists)}
 	for range lists {
 		go func() { // ended by its slot
@@ -41,7 +41,7 @@ func (c *waitingLists) expect(step string, held, waiting, bound int) {
 
 func TestLimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd(t, 3, 5)
+		c := newWaitingLists(t, 3, 5)
 		c.expect("at first", 3, 2, 3)
 		release := <-c.admitted
 		release()
@@ -89,7 +89,7 @@ func TestLimiterIsFair(t *testing.T) {
 
 func TestLimiterGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd(t, 1, 1)
+		c := newWaitingLists(t, 1, 1)
 		c.expect("at first", 1, 0, 1)
 		why := errors.New("stopped")
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -116,7 +116,7 @@ func TestLimiterGivesUp(t *testing.T) {
 
 func TestLimiterShrinksAndRecovers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd(t, 8, 10)
+		c := newWaitingLists(t, 8, 10)
 		c.expect("at first", 8, 2, 8)
 		c.throttled(5 * time.Second)
 		c.throttled(0)

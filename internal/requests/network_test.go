@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// netFault is a way in which a network or a server fails.
-type netFault string
+// networkFault is a way in which a network or a server fails.
+type networkFault string
 
 const (
-	works   netFault = ""
-	refuses netFault = "connections are refused"
-	resets  netFault = "connections are reset"
-	closes  netFault = "connections are closed"
+	works   networkFault = ""
+	refuses networkFault = "connections are refused"
+	resets  networkFault = "connections are reset"
+	closes  networkFault = "connections are closed"
 	// loses drops all packets. Existing connections stay dead afterwards.
-	loses netFault = "packets are lost"
+	loses networkFault = "packets are lost"
 	// freezes delays all bytes until the server resumes, like a suspended server.
-	freezes netFault = "the server is suspended"
+	freezes networkFault = "the server is suspended"
 )
 
 const (
@@ -36,7 +36,7 @@ type network struct {
 	closed   chan struct{}
 
 	mu     sync.Mutex
-	fault  netFault
+	fault  networkFault
 	healed chan struct{} // closed when the fault is over
 	links  map[*link]bool
 }
@@ -80,8 +80,8 @@ func networkError(op string, errno syscall.Errno) error {
 	return &net.OpError{Op: op, Net: "tcp", Err: os.NewSyscallError(op, errno)}
 }
 
-// breaks starts a fault.
-func (n *network) breaks(how netFault) {
+// setFault starts a fault.
+func (n *network) setFault(how networkFault) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.fault, n.healed = how, make(chan struct{})
@@ -105,7 +105,7 @@ func (n *network) heal() {
 	close(n.healed)
 }
 
-func (n *network) state() (netFault, <-chan struct{}) {
+func (n *network) state() (networkFault, <-chan struct{}) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.fault, n.healed
@@ -119,9 +119,9 @@ func (n *network) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 		return nil, networkError("connect", syscall.ECONNREFUSED)
 	case resets, closes:
 		l := n.newLink()
-		l.doomed = io.EOF
+		l.pendingErr = io.EOF
 		if how == resets {
-			l.doomed = networkError("read", syscall.ECONNRESET)
+			l.pendingErr = networkError("read", syscall.ECONNRESET)
 		}
 		return l, nil
 	case loses:
@@ -148,9 +148,9 @@ func (n *network) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 // link is the client's end of a connection.
 type link struct {
 	net.Conn
-	network *network
-	server  net.Conn
-	doomed  error // error of reads after the first write
+	network    *network
+	server     net.Conn
+	pendingErr error // error of reads after the first write
 
 	mu     sync.Mutex
 	err    error // why it has ended
@@ -261,8 +261,8 @@ func (l *link) Read(data []byte) (int, error) {
 }
 
 func (l *link) Write(data []byte) (int, error) {
-	if l.doomed != nil {
-		l.kill(l.doomed)
+	if l.pendingErr != nil {
+		l.kill(l.pendingErr)
 		return len(data), nil
 	}
 	return l.Conn.Write(data)

@@ -37,9 +37,9 @@ func pathOf(gvr schema.GroupVersionResource) string { return "/" + strings.Join(
 // race follows one type with client-go's dynamic client and pauses, and another with this package.
 type race struct {
 	*testing.T
-	server *apitest.Server
-	stores map[schema.GroupVersionResource]cache.Store
-	heard  *reportCounter
+	server  *apitest.Server
+	stores  map[schema.GroupVersionResource]cache.Store
+	reports *reportCounter
 
 	limiter *Limiter
 	// config and http reach the server.
@@ -49,8 +49,8 @@ type race struct {
 	inline bool
 }
 
-// races runs a test with a virtual clock, for both ways to watch.
-func races(t *testing.T, test func(*race)) {
+// withBothWatches runs a test with a virtual clock, for both ways to watch.
+func withBothWatches(t *testing.T, test func(*race)) {
 	for name, inline := range map[string]bool{"by the reflector": false, "inline": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -67,7 +67,8 @@ func newRace(t *testing.T) *race {
 		apitest.Type{GVR: gadgets, Kind: "Gadget", Namespaced: true}, apitest.Type{GVR: clientGoType, Kind: "Gizmo",
 			Namespaced: true})
 	r := &race{
-		T: t, server: server, stores: map[schema.GroupVersionResource]cache.Store{}, heard: &reportCounter{},
+		T: t, server: server, stores: map[schema.GroupVersionResource]cache.Store{},
+		reports: &reportCounter{},
 		limiter: NewLimiter(1, time.Now), config: server.Config(), http: server.HTTPClient(t),
 	}
 	r.create("a")
@@ -107,7 +108,7 @@ func (r *race) startOurs(known bool) {
 	}
 	from := &Server{Client: own, Limiter: r.limiter, RestoreDetector: NewRestores()}
 	target := Target{GVR: gadgets, Form: packedForm, Tweak: func(*metav1.ListOptions) {}}
-	lw := from.ListWatch(target, r.heard, NewPacer(known, false, NewRetrySignal()), nil)
+	lw := from.ListWatch(target, r.reports, NewPacer(known, false, NewRetrySignal()), nil)
 	backoff := &wait.Backoff{Duration: time.Millisecond, Factor: 1}
 	if !r.inline {
 		r.reflect(gadgets, lw, backoff)
@@ -151,12 +152,12 @@ func (r *race) run(forever func(context.Context)) {
 // fault answers some verbs of both types with a status.
 func (r *race) fault(status int, verbs ...string) {
 	for _, verb := range verbs {
-		r.breaks(apitest.Fault{Verb: verb, Status: status})
+		r.addFault(apitest.Fault{Verb: verb, Status: status})
 	}
 }
 
-// breaks sets a fault for both.
-func (r *race) breaks(f apitest.Fault) {
+// addFault sets a fault for both.
+func (r *race) addFault(f apitest.Fault) {
 	for _, gvr := range []schema.GroupVersionResource{gadgets, clientGoType} {
 		f.Path = pathOf(gvr)
 		r.server.AddFaults(f)
@@ -240,7 +241,7 @@ func TestNoMoreListsThanClientGo(t *testing.T) {
 		"403": {status: 403}, "401": {status: 401},
 	} {
 		t.Run(name, func(t *testing.T) {
-			races(t, func(r *race) {
+			withBothWatches(t, func(r *race) {
 				r.fault(tt.status, "watch", "watch-list")
 				r.start(tt.known)
 				for _, after := range []time.Duration{10 * time.Minute, 20 * time.Minute} {
@@ -251,8 +252,8 @@ func TestNoMoreListsThanClientGo(t *testing.T) {
 						t.Errorf("%d lists, client-go sends %d", ours, others)
 					}
 				}
-				if r.heard.listed() != r.count(gadgets, "list") {
-					t.Errorf("%d of %d lists were reported", r.heard.listed(), r.count(gadgets, "list"))
+				if r.reports.listed() != r.count(gadgets, "list") {
+					t.Errorf("%d of %d lists were reported", r.reports.listed(), r.count(gadgets, "list"))
 				}
 				// An established watch ends the outage: the next one begins with short pauses.
 				r.server.Repair()
@@ -272,7 +273,7 @@ func TestNoMoreListsThanClientGo(t *testing.T) {
 // TestGrantedAfterTheStart grants a permission shortly after it was needed, as when a program is installed
 // with its role. It must work about as soon as with client-go.
 func TestGrantedAfterTheStart(t *testing.T) {
-	races(t, func(r *race) {
+	withBothWatches(t, func(r *race) {
 		r.fault(403, "list", "watch", "watch-list")
 		r.start(false)
 		time.Sleep(3 * time.Second)
@@ -281,7 +282,7 @@ func TestGrantedAfterTheStart(t *testing.T) {
 		if ours, others := r.awaitSync(gadgets), r.awaitSync(clientGoType); ours > 6500*time.Millisecond {
 			t.Errorf("synced %v after the right was granted, client-go %v later", ours, others)
 		}
-		if got := r.heard.failures(); len(got) < 2 || got[0] != ReasonForbidden {
+		if got := r.reports.failures(); len(got) < 2 || got[0] != ReasonForbidden {
 			t.Errorf("reported %q", got)
 		}
 	})
@@ -290,7 +291,7 @@ func TestGrantedAfterTheStart(t *testing.T) {
 // TestRecovery lets each verb fail with each status, and checks the recovery.
 func TestRecovery(t *testing.T) {
 	for _, status := range []int{401, 403, 404, 429, 500, 503} {
-		races(t, func(r *race) {
+		withBothWatches(t, func(r *race) {
 			r.fault(status, "list", "watch", "watch-list")
 			r.start(false)
 			time.Sleep(time.Minute)
@@ -308,7 +309,7 @@ func TestRecovery(t *testing.T) {
 // TestConsistencyIsChecked sets KUBE_WATCHLIST_INCONSISTENCY_DETECTOR, which compares the content with a list
 // of exactly that resource version.
 func TestConsistencyIsChecked(t *testing.T) {
-	races(t, func(r *race) {
+	withBothWatches(t, func(r *race) {
 		defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(true)()
 		r.startOurs(false)
 		if took := r.awaitSync(gadgets); took > time.Minute {
@@ -323,7 +324,7 @@ func TestConsistencyIsChecked(t *testing.T) {
 // TestRelistsAreNotOlderThanWatch checks that watched objects do not vanish after a list from a
 // lagging server.
 func TestRelistsAreNotOlderThanWatch(t *testing.T) {
-	races(t, func(r *race) {
+	withBothWatches(t, func(r *race) {
 		r.startOurs(false)
 		r.awaitSync(gadgets)
 		time.Sleep(time.Second)

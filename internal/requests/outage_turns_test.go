@@ -74,12 +74,12 @@ func TestSingleTypeBacksOff(t *testing.T) {
 // TestListsWithoutAnswer checks that such lists are aborted and reported, and that the type is listed when
 // the server answers.
 func TestListsWithoutAnswer(t *testing.T) {
-	races(t, func(r *race) {
-		r.breaks(apitest.Fault{Verb: "watch-list", Status: 400})
-		r.breaks(apitest.Fault{Verb: "list"})
+	withBothWatches(t, func(r *race) {
+		r.addFault(apitest.Fault{Verb: "watch-list", Status: 400})
+		r.addFault(apitest.Fault{Verb: "list"})
 		r.startOurs(false)
 		time.Sleep(listPatience + time.Second)
-		if failures := r.heard.failures(); !slices.Contains(failures, ReasonNoAnswer) {
+		if failures := r.reports.failures(); !slices.Contains(failures, ReasonNoAnswer) {
 			t.Errorf("after %v, reported %q", listPatience, failures)
 		}
 		r.server.Repair()

@@ -165,7 +165,7 @@ func TestRetrySignalEndsPause(t *testing.T) {
 		}
 		p.fail(serverError(429), time.Minute)
 		if pause := measure(t, p); pause < 60*time.Second || pause > 75*time.Second {
-			t.Errorf("the next pause is %v: the failures before the signal count, or it goes on", pause)
+			t.Errorf("the next pause is %v: the failures before the signal still count", pause)
 		}
 		retry.Send() // during a request
 		p.fail(serverError(429), time.Minute)

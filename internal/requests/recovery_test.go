@@ -47,17 +47,17 @@ func (r *race) through(n *network, http2 bool) {
 
 // outageOf is a kind of outage: of the network, or of the server, which closes its connections first.
 type outageOf struct {
-	network netFault
+	network networkFault
 	fault   apitest.Fault
 }
 
 func (o outageOf) begin(r *race, n *network) {
 	if o.network != works {
-		n.breaks(o.network)
+		n.setFault(o.network)
 		return
 	}
-	r.breaks(o.fault)
-	n.breaks(closes)
+	r.addFault(o.fault)
+	n.setFault(closes)
 	n.heal()
 }
 
@@ -82,7 +82,7 @@ func TestRecoveryIsNoSlowerThanClientGo(t *testing.T) {
 	}
 	experiments := map[string]experiment{"requests get no answer": {count: 20, spread: InitialEventsTimeout}}
 	// client-go pauses for a second, too, and can be faster if few outages end in a pause.
-	for how, spread := range map[netFault]time.Duration{
+	for how, spread := range map[networkFault]time.Duration{
 		refuses: 500 * time.Millisecond, resets: 500 * time.Millisecond, closes: 500 * time.Millisecond,
 		loses: time.Second, freezes: time.Second,
 	} {
@@ -143,7 +143,7 @@ func compareRecovery(r *race, outage outageOf, http2 bool, count int, spread tim
 			r.Errorf("the %s recovery takes %v, with client-go %v", which, ours[at], others[at])
 		}
 	}
-	if ours[count-1] >= givenUp {
+	if ours[count-1] >= maxRecovery {
 		r.Error("there is no recovery")
 	}
 	us, them := r.lists(gadgets), r.lists(clientGoType)
@@ -174,14 +174,14 @@ func (r *race) lists(gvr schema.GroupVersionResource) (n int) {
 	return n
 }
 
-// givenUp is the timeout of a recovery.
-const givenUp = 10 * time.Minute
+// maxRecovery is the timeout of a recovery.
+const maxRecovery = 10 * time.Minute
 
 // awaitBoth returns the times until both see an object.
 func (r *race) awaitBoth(key string) (ours, others time.Duration) {
 	begun := time.Now()
 	took := map[schema.GroupVersionResource]time.Duration{}
-	for time.Since(begun) < givenUp && len(took) < 2 {
+	for time.Since(begun) < maxRecovery && len(took) < 2 {
 		for gvr, store := range r.stores {
 			if _, found := took[gvr]; !found && slices.Contains(store.ListKeys(), key) {
 				took[gvr] = time.Since(begun)
@@ -191,7 +191,7 @@ func (r *race) awaitBoth(key string) (ours, others time.Duration) {
 	}
 	for gvr := range r.stores {
 		if _, found := took[gvr]; !found {
-			took[gvr] = givenUp
+			took[gvr] = maxRecovery
 		}
 	}
 	return took[gadgets], took[clientGoType]

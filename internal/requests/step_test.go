@@ -103,7 +103,7 @@ func TestStep(t *testing.T) {
 		"stopped": {outcome{verb: VerbList, err: context.Canceled}, state{}, effect{}},
 		"forbidden": {outcome{verb: VerbList, err: serverError(403)},
 			paused(VerbList, ReasonForbidden, first), reported(VerbList, serverError(403))},
-		"forbidden, goes on": {outcome{verb: VerbList, err: serverError(403), forbiddenHandled: true}, state{},
+		"forbidden, handled": {outcome{verb: VerbList, err: serverError(403), forbiddenHandled: true}, state{},
 			effect{callForbidden: true, err: serverError(403)}},
 		"... after a list": {outcome{verb: VerbWatch, err: serverError(403), forbiddenHandled: true}, state{},
 			effect{callForbidden: true, err: serverError(403)}},

@@ -62,7 +62,7 @@ func TestDifferences(t *testing.T) {
 		for n := range d.Len() {
 			c := d.At(n)
 			if (c.New == nil) != (n < removed) {
-				t.Fatalf("difference %d of %d, of which %d are deletions, is %v", n, d.Len(), removed, c)
+				t.Fatalf("difference %d of %d with %d deletions is %v", n, d.Len(), removed, c)
 			}
 			got[c.Key] = c
 		}

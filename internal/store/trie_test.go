@@ -150,7 +150,7 @@ func content(t *testing.T, tr trie[pair]) map[string]int {
 	held := map[string]int{}
 	for p := range tr.all {
 		if _, twice := held[p.key]; twice {
-			t.Errorf("%s is there twice", p.key)
+			t.Errorf("%s is duplicated", p.key)
 		}
 		held[p.key] = p.value
 	}

@@ -72,8 +72,8 @@ func TestValuesOfRemovedIndexes(t *testing.T) {
 	}
 }
 
-// TestValuesWhileIndexesComeAndGo reads values without a lock while rows change.
-func TestValuesWhileIndexesComeAndGo(t *testing.T) {
+// TestValuesWhileIndexesChange reads values without a lock while rows change.
+func TestValuesWhileIndexesChange(t *testing.T) {
 	s := newStore(t, cache.Indexers{"parity": byParity})
 	for n := range 200 {
 		s.Put(s.Prepare((&thing{key: fmt.Sprint("k", n), number: n,

@@ -9,10 +9,9 @@ import (
 	"testing"
 )
 
-// TestReadAnswer reads objects and rows one by one, and everything else at once, and detects where an answer
-// is cut.
+// TestReadAnswer reads objects and rows one by one, and the rest at once. It detects a truncated answer.
 func TestReadAnswer(t *testing.T) {
-	s := newScene(t, Options{})
+	s := newFixture(t, Options{})
 	for name, parameters := range map[string]string{"objects": "", "rows": "&rows=true", "keys": "&keys=true",
 		"count": "&count=true"} {
 		t.Run(name, func(t *testing.T) {
@@ -57,7 +56,7 @@ func TestReadAnswer(t *testing.T) {
 	}
 }
 
-// TestReadAnswerStreams reads an object before the next one has come.
+// TestReadAnswerStreams reads an object before the next one has arrived.
 func TestReadAnswerStreams(t *testing.T) {
 	body, server := io.Pipe()
 	defer body.Close()
@@ -83,7 +82,7 @@ func TestReadAnswerStreams(t *testing.T) {
 	}
 }
 
-// TestReadAnswerOfAnotherShape: text that is no answer is an error, not an answer without objects.
+// TestReadAnswerOfAnotherShape: text that is not an answer is an error, not an answer without objects.
 func TestReadAnswerOfAnotherShape(t *testing.T) {
 	for _, text := range []string{
 		`{"kind":"QueryAnswer","items":null`, `{"kind":"QueryAnswer","items":{"a":1}}`,

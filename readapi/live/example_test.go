@@ -16,8 +16,8 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// Example serves the namespaces of a cluster from a cache. A program would listen somewhere; here the client
-// calls the server within the process.
+// Example serves the namespaces of a cluster from a cache. A program would listen on an address; here the
+// client calls the server within the process.
 func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -39,9 +39,9 @@ type fixture struct {
 	server  *Server
 }
 
-// newScene serves workloads with indexes, environments, and the built-in type namespaces. prepare can inject
-// faults before.
-func newScene(t *testing.T, options Options, prepare ...func(*testcluster.Cluster)) *fixture {
+// newFixture serves workloads with indexes, environments, and the built-in type namespaces. prepare can
+// inject faults before that.
+func newFixture(t *testing.T, options Options, prepare ...func(*testcluster.Cluster)) *fixture {
 	t.Helper()
 	cluster, err := testcluster.New(t.Context(),
 		testcluster.Options{Paths: []string{"../../testdata/crds", "../../testdata/objects"}})
@@ -54,7 +54,7 @@ func newScene(t *testing.T, options Options, prepare ...func(*testcluster.Cluste
 	return restarted(t, cluster, options)
 }
 
-// restarted is newScene for a cluster that exists.
+// restarted is newFixture for an existing cluster.
 func restarted(t *testing.T, cluster *testcluster.Cluster, options Options) *fixture {
 	t.Helper()
 	s := &fixture{T: t, cluster: cluster}
@@ -117,7 +117,7 @@ func ask(t testing.TB, h http.Handler, path string, headers ...string) *httptest
 	return w
 }
 
-// content is the JSON of an answer, as far as two servers can have it in common: not how far they are.
+// content is the JSON of an answer without the parts that depend on the server's progress.
 func content(t testing.TB, text string) any {
 	t.Helper()
 	var value any
@@ -132,7 +132,7 @@ func content(t testing.TB, text string) any {
 		}
 		items, _ := object["items"].([]any)
 		for _, item := range items {
-			if object["kind"] == "NamespaceList" { // a kube-apiserver leaves these out, as the server does
+			if object["kind"] == "NamespaceList" { // a kube-apiserver omits these, and so does the server
 				delete(item.(map[string]any), "kind")
 				delete(item.(map[string]any), "apiVersion")
 			}
@@ -141,7 +141,7 @@ func content(t testing.TB, text string) any {
 	return value
 }
 
-// client is a client of the server.
+// client returns a client of the server.
 func (s *fixture) client(gvr schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
 	s.Helper()
 	client, err := dynamic.NewForConfig(readapi.Config(s.server))
@@ -210,7 +210,7 @@ type event struct {
 	}
 }
 
-// next reads an event; false at the end of the watch.
+// next reads an event. It returns false at the end of the watch.
 func (w *stream) next() (e event, more bool) {
 	w.t.Helper()
 	late := time.AfterFunc(time.Minute/2, func() { w.body.Close() })

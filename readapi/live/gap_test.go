@@ -25,8 +25,8 @@ func (s *fixture) unrelated(name string) {
 	}}))
 }
 
-// questionsTo counts the short watches of environments, and gives the answer to them if there is one.
-func questionsTo(cluster *testcluster.Cluster, answer faults.Effect) func() int {
+// answerGapChecks counts the short watches of environments. It answers them with answer, if that is set.
+func answerGapChecks(cluster *testcluster.Cluster, answer faults.Effect) func() int {
 	var n atomic.Int32
 	cluster.Faults().Add(faults.Fault{
 		Match: faults.Match{Verbs: []string{"watch"}, Resource: "environments"},
@@ -51,8 +51,8 @@ func watchFrom(version string) string {
 	return environmentsPath + "?watch=true&allowWatchBookmarks=true&resourceVersion=" + version
 }
 
-// watched returns the events of a short watch of environments.
-func (s *fixture) watched(version string) string {
+// watchResult returns the events of a short watch of environments.
+func (s *fixture) watchResult(version string) string {
 	s.Helper()
 	return ask(s.T, s.server, watchFrom(version)+"&timeoutSeconds=1").Body.String()
 }
@@ -73,10 +73,10 @@ func (s *fixture) page(query string) page {
 	return p
 }
 
-// TestClientsOfAnEarlierProcess: clients continue from versions that the server has never seen, with one
-// question to the API server, if no object of their type has changed since.
+// TestClientsOfAnEarlierProcess: clients continue from versions that the server has never seen if no object
+// of their type has changed since. One request to the API server is enough.
 func TestClientsOfAnEarlierProcess(t *testing.T) {
-	before := newScene(t, Options{})
+	before := newFixture(t, Options{})
 	for n := range 4 {
 		before.reached(before.put(fmt.Sprint("e", n), "dev"))
 	}
@@ -94,7 +94,7 @@ func TestClientsOfAnEarlierProcess(t *testing.T) {
 	if h.Oldest <= number(versions[2]) {
 		t.Fatalf("the history begins at %d, the clients are at %v", h.Oldest, versions)
 	}
-	questions := questionsTo(s.cluster, nil)
+	questions := answerGapChecks(s.cluster, nil)
 	var watches []*stream
 	var mu sync.Mutex
 	var group sync.WaitGroup
@@ -126,9 +126,9 @@ func TestClientsOfAnEarlierProcess(t *testing.T) {
 }
 
 // TestClientsThatMissedChanges: clients that have missed a change list again. The others continue, and pages
-// go on with the present objects if the client accepts that.
+// continue with the present objects if the client accepts that.
 func TestClientsThatMissedChanges(t *testing.T) {
-	before := newScene(t, Options{})
+	before := newFixture(t, Options{})
 	for n := range 4 {
 		before.reached(before.put(fmt.Sprint("e", n), "dev"))
 	}
@@ -139,8 +139,8 @@ func TestClientsThatMissedChanges(t *testing.T) {
 	before.unrelated("two")
 
 	s := restarted(t, before.cluster, Options{})
-	questions := questionsTo(s.cluster, nil)
-	if got := s.watched(missed); !strings.Contains(got, `"code":410`) {
+	questions := answerGapChecks(s.cluster, nil)
+	if got := s.watchResult(missed); !strings.Contains(got, `"code":410`) {
 		t.Errorf("a client that has missed a change gets %s", got)
 	}
 	s.watch(watchFrom(changed)).body.Close()
@@ -158,16 +158,16 @@ func TestClientsThatMissedChanges(t *testing.T) {
 	}
 }
 
-// TestClientsThatTheServerForgot: a version that the API server has forgotten is asked for once.
-func TestClientsThatTheServerForgot(t *testing.T) {
-	before := newScene(t, Options{})
+// TestClientsForgottenByServer: a version that the API server has forgotten is requested once.
+func TestClientsForgottenByServer(t *testing.T) {
+	before := newFixture(t, Options{})
 	old := before.put("e", "dev").GetResourceVersion()
 	before.reached(before.put("e", "prod"))
 	before.unrelated("one")
 	s := restarted(t, before.cluster, Options{})
-	questions := questionsTo(s.cluster, faults.ExpiredEvent())
+	questions := answerGapChecks(s.cluster, faults.ExpiredEvent())
 	for range 3 {
-		if got := s.watched(old); !strings.Contains(got, `"code":410`) {
+		if got := s.watchResult(old); !strings.Contains(got, `"code":410`) {
 			t.Errorf("a client of a forgotten version gets %s", got)
 		}
 	}

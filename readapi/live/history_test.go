@@ -25,11 +25,11 @@ import (
 func TestHistories(t *testing.T) {
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			s := newScene(t, Options{History: 20})
+			s := newFixture(t, Options{History: 20})
 			w := &writer{fixture: s, random: rand.New(rand.NewPCG(seed, 1)), written: map[uint64]string{}}
 			r := &reader{fixture: s, random: rand.New(rand.NewPCG(seed, 2))}
 			done := make(chan struct{})
-			go func() { defer close(done); r.run() }() // ended by the last object that is written
+			go func() { defer close(done); r.run() }() // ended by the last written object
 			for range 150 {
 				w.step()
 			}
@@ -87,12 +87,12 @@ func (w *writer) step() {
 func (w *writer) check(r *reader) {
 	for _, s := range r.segments {
 		for version, what := range w.written {
-			told, ok := s.told[version]
-			if version > s.from && version <= s.to && (!ok || told != what) {
-				w.Errorf("from %d to %d, %q of %d is reported as %q", s.from, s.to, what, version, told)
+			delivered, ok := s.delivered[version]
+			if version > s.from && version <= s.to && (!ok || delivered != what) {
+				w.Errorf("from %d to %d, %q of %d is reported as %q", s.from, s.to, what, version, delivered)
 			}
 		}
-		for version, what := range s.told {
+		for version, what := range s.delivered {
 			if w.written[version] != what && !strings.HasPrefix(what, lastName) &&
 				strings.HasPrefix(what, "w") {
 				w.Errorf("%q of %d has never been written", what, version)
@@ -112,8 +112,8 @@ func (w *writer) check(r *reader) {
 
 // listSegment is a list and the watches that continue it.
 type listSegment struct {
-	from, to uint64
-	told     map[uint64]string // stage by resource version
+	from, to  uint64
+	delivered map[uint64]string // stage by resource version
 }
 
 // reader lists and watches, as a client does.
@@ -134,7 +134,7 @@ type environment struct {
 func (r *reader) run() {
 	for r.Context().Err() == nil {
 		if !r.list() {
-			time.Sleep(time.Millisecond) // the type is not there: a client tries again
+			time.Sleep(time.Millisecond) // the type does not exist: a client tries again
 			continue
 		}
 		for r.watch() {
@@ -148,7 +148,7 @@ func (r *reader) run() {
 	}
 }
 
-// via is the server that the next request goes to.
+// via returns the server for the next request.
 func (r *reader) via() http.Handler {
 	if r.random.IntN(4) == 0 {
 		return r.cluster
@@ -171,11 +171,11 @@ func (r *reader) list() bool {
 		r.state[o.Metadata.Name] = o.Metadata.ResourceVersion
 	}
 	at := number(list.Metadata.ResourceVersion)
-	r.segments = append(r.segments, &listSegment{from: at, to: at, told: map[uint64]string{}})
+	r.segments = append(r.segments, &listSegment{from: at, to: at, delivered: map[uint64]string{}})
 	return true
 }
 
-// watch watches for some events, and reports whether the client can go on from there.
+// watch watches for some events, and reports whether the client can continue from there.
 func (r *reader) watch() bool {
 	now := r.segments[len(r.segments)-1]
 	path := fmt.Sprintf("%s?watch=true&allowWatchBookmarks=true&timeoutSeconds=1&resourceVersion=%d",
@@ -200,7 +200,7 @@ func (r *reader) watch() bool {
 			Object environment
 		}
 		if events.Decode(&e) != nil {
-			return true // it ends, and goes on from the last event
+			return true // the watch ends, and another one continues from the last event
 		}
 		if e.Type == "ERROR" {
 			return false
@@ -231,5 +231,5 @@ func (r *reader) apply(now *listSegment, kind string, o environment) {
 		return
 	}
 	r.state[name] = o.Metadata.ResourceVersion
-	now.told[version] = name + " " + o.Spec.Stage
+	now.delivered[version] = name + " " + o.Spec.Stage
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster/faults"
 )
 
-// eventDelay delays the watch events of a type while it is shut.
-type eventDelay struct{ shut atomic.Pointer[chan struct{}] }
+// eventDelay delays the watch events of a type while it is blocked.
+type eventDelay struct{ blocked atomic.Pointer[chan struct{}] }
 
-// watchesOf has the watches of a type of a cluster go through the valve.
+// watchesOf delays the watches of a type.
 func (v *eventDelay) watchesOf(resource string) func(*testcluster.Cluster) {
 	return func(cluster *testcluster.Cluster) {
 		cluster.Faults().Add(faults.Fault{
@@ -29,17 +29,17 @@ func (v *eventDelay) watchesOf(resource string) func(*testcluster.Cluster) {
 	}
 }
 
-// close shuts the valve, until open is called.
+// close delays events until open is called.
 func (v *eventDelay) close() (open func()) {
 	until := make(chan struct{})
-	v.shut.Store(&until)
+	v.blocked.Store(&until)
 	return func() {
-		v.shut.Store(nil)
+		v.blocked.Store(nil)
 		close(until)
 	}
 }
 
-// delayedWriter writes through a valve.
+// delayedWriter delays writes.
 type delayedWriter struct {
 	http.ResponseWriter
 	*eventDelay
@@ -51,7 +51,7 @@ func (w *delayedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // Write implements http.ResponseWriter.
 func (w *delayedWriter) Write(data []byte) (int, error) {
-	if until := w.shut.Load(); until != nil {
+	if until := w.blocked.Load(); until != nil {
 		select {
 		case <-*until:
 		case <-w.ctx.Done():
@@ -61,13 +61,12 @@ func (w *delayedWriter) Write(data []byte) (int, error) {
 	return w.ResponseWriter.Write(data)
 }
 
-// TestWatchTellsOfWhatComesLate: an object is created and deleted before the informer hears of it. That the
-// cache has all objects is right then, as a list shows. A watch that comes from the API server, or another
-// cache, where the object was, hears of its end all the same, and one that comes from before hears of all of
-// it.
-func TestWatchTellsOfWhatComesLate(t *testing.T) {
+// TestWatchReportsLateTypes: an object is created and deleted before the informer receives the events. A list
+// shows that the cache is complete. A watch that continues from the API server or another cache, where the
+// object existed, receives its deletion. A watch from an earlier version receives both events.
+func TestWatchReportsLateTypes(t *testing.T) {
 	var events eventDelay
-	s := newScene(t, Options{}, events.watchesOf("environments"))
+	s := newFixture(t, Options{}, events.watchesOf("environments"))
 	first := s.put("first", "a")
 	s.reached(first)
 	open := events.close()
@@ -95,10 +94,10 @@ func TestWatchTellsOfWhatComesLate(t *testing.T) {
 	}
 }
 
-// TestPagesOfOthers: a list that has begun at the API server, or another cache, goes on at one that has not
-// heard yet that it has got as far.
+// TestPagesOfOthers: a list that began at the API server or at another cache continues at a cache that does
+// not know yet that it has reached the version.
 func TestPagesOfOthers(t *testing.T) {
-	s := newScene(t, Options{})
+	s := newFixture(t, Options{})
 	s.reached(s.put("zz", "a"))
 	// another type: the version rises
 	s.ok(s.cluster.Load(t.Context(), &unstructured.Unstructured{Object: map[string]any{

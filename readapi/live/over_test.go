@@ -12,11 +12,11 @@ import (
 
 // TestStoppedInformer: a type whose informer has stopped is no longer served, and its watches end.
 func TestStoppedInformer(t *testing.T) {
-	s := newScene(t, Options{})
+	s := newFixture(t, Options{})
 	w := s.watch("/apis/" + demo + "/v1/environments?watch=true&resourceVersion=" + s.put("moon-1",
 		"dev").GetResourceVersion())
 	s.ok(s.factory.Shutdown(context.Background()))
-	for { // until its end
+	for { // until it ends
 		if _, ok := w.next(); !ok {
 			break
 		}
@@ -35,7 +35,7 @@ func TestStoppedInformer(t *testing.T) {
 // TestWaitingEnds: WaitForSync fails if its type is dropped, and waits for the new informer if it is
 // replaced.
 func TestWaitingEnds(t *testing.T) {
-	s := newScene(t, Options{})
+	s := newFixture(t, Options{})
 	absent := schema.GroupVersionResource{Group: demo, Version: "v1", Resource: "absents"}
 	informer, err := s.factory.ForResource(absent)
 	s.ok(err)

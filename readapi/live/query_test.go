@@ -17,7 +17,7 @@ var (
 	deleteOptions = metav1.DeleteOptions{}
 )
 
-// query asks for workloads; parameters are names and values in turn.
+// query requests workloads; parameters are names and values in turn.
 func (s *fixture) query(namespace string, parameters ...string) (Answer, string) {
 	s.Helper()
 	query := url.Values{}
@@ -38,9 +38,9 @@ func (s *fixture) query(namespace string, parameters ...string) (Answer, string)
 	return answer, ""
 }
 
-// TestQuery asks for objects, keys, numbers, values and groups.
+// TestQuery requests objects, keys, numbers, values and groups.
 func TestQuery(t *testing.T) {
-	s := newScene(t, Options{})
+	s := newFixture(t, Options{})
 	all, _ := s.query("", "q", "port=8080", "keys", "true")
 	if len(all.Keys) < 2 {
 		t.Fatalf("the keys are %q", all.Keys)
@@ -85,9 +85,9 @@ func TestQuery(t *testing.T) {
 	}
 }
 
-// TestQueriesThatAreWrong checks the errors of invalid queries.
-func TestQueriesThatAreWrong(t *testing.T) {
-	s := newScene(t, Options{})
+// TestInvalidQueries checks the errors of invalid queries.
+func TestInvalidQueries(t *testing.T) {
+	s := newFixture(t, Options{})
 	for want, parameters := range map[string][]string{
 		"port=\n":            {"q", "port="},
 		`no index "nothing"`: {"q", "nothing=1"},
@@ -115,9 +115,9 @@ func TestQueriesThatAreWrong(t *testing.T) {
 	}
 }
 
-// TestQueryIsFollowed has objects come into the answer of a query and leave it.
+// TestQueryIsFollowed: objects begin and cease to match a query.
 func TestQueryIsFollowed(t *testing.T) {
-	s := newScene(t, Options{})
+	s := newFixture(t, Options{})
 	s.put("in", "moon")
 	s.put("out", "earth")
 	watch := s.watch(QueryPath(demo, "v1", "", "environments") +

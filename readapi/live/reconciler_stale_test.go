@@ -20,7 +20,7 @@ import (
 // staleDiscovery is a cluster whose discovery reports all groups as stale while it is in doubt.
 type staleDiscovery struct {
 	http.Handler
-	doubts atomic.Bool
+	isStale atomic.Bool
 }
 
 func (d *staleDiscovery) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -34,7 +34,7 @@ func (d *staleDiscovery) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.Handler.ServeHTTP(answer, r)
 	w.Header().Set("Content-Type", answer.Header().Get("Content-Type"))
 	text := answer.Body.String()
-	if d.doubts.Load() {
+	if d.isStale.Load() {
 		text = strings.ReplaceAll(text, `"freshness":"Current"`, `"freshness":"Stale"`)
 	}
 	if !json.Valid([]byte(text)) {
@@ -55,7 +55,7 @@ func TestStaleDiscovery(t *testing.T) {
 		t.Fatal(err)
 	}
 	front := &staleDiscovery{Handler: cluster}
-	front.doubts.Store(true)
+	front.isStale.Store(true)
 	config := readapi.Config(front)
 	s := &fixture{T: t, cluster: cluster}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -101,7 +101,7 @@ func TestStaleDiscovery(t *testing.T) {
 	if _, ok := keeper.Type(crd.GVR.GroupResource()); ok {
 		t.Error("a type is kept that may not be there")
 	}
-	front.doubts.Store(false)
+	front.isStale.Store(false)
 	tracker.Refresh()
 	expect("customresourcedefinitions")
 }

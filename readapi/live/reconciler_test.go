@@ -109,7 +109,7 @@ func TestReconciler(t *testing.T) {
 	s.ok(s.server.WaitForSync(t.Context(), gr))
 	if kept, ok := keeper.Type(gr); !ok || kept.GVR.Version != "v1beta1" || len(keeper.Types()) != 5 ||
 		!keeper.Reconciled() {
-		t.Errorf("kept are %v, of which %+v", keeper.Types(), kept)
+		t.Errorf("served are %v; one is %+v", keeper.Types(), kept)
 	}
 	s.ok(cluster.Load(t.Context(), gadgets("v1beta1", "v1")))
 	expect("dropped gadgets.v1beta1.", "kept gadgets.v1.")

@@ -20,9 +20,9 @@ const (
 	asPartial = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json"
 )
 
-// TestAnswersAreThoseOfTheCluster asks both for the same, and looks who has answered.
-func TestAnswersAreThoseOfTheCluster(t *testing.T) {
-	s := newScene(t, Options{})
+// TestAnswersEqualThoseOfTheCluster sends the same requests to both, and checks who has answered.
+func TestAnswersEqualThoseOfTheCluster(t *testing.T) {
+	s := newFixture(t, Options{})
 	inPayments := "/apis/" + demo + "/v1/namespaces/payments/workloads"
 	for _, tt := range []struct{ path, accept, by string }{
 		{"/apis/" + demo + "/v1/workloads", "", servedByCache},
@@ -75,7 +75,7 @@ func TestAnswersAreThoseOfTheCluster(t *testing.T) {
 
 // TestNothingIsWritten: requests with side effects are refused.
 func TestNothingIsWritten(t *testing.T) {
-	s := newScene(t, Options{})
+	s := newFixture(t, Options{})
 	for _, r := range []struct{ method, path string }{
 		{http.MethodPost, "/apis/" + demo + "/v1/environments"},
 		{http.MethodDelete, "/apis/" + demo + "/v1/environments/nova"},
@@ -105,7 +105,7 @@ func TestNothingIsWritten(t *testing.T) {
 
 // TestListIsFresh: a list contains all changes before it, regardless of other changes in the cluster.
 func TestListIsFresh(t *testing.T) {
-	s := newScene(t, Options{})
+	s := newFixture(t, Options{})
 	names := func() string {
 		var list unstructured.UnstructuredList
 		s.ok(list.UnmarshalJSON(ask(t, s.server,
@@ -135,7 +135,7 @@ func TestListIsFresh(t *testing.T) {
 
 // TestIndexesAreFieldSelectors lists and watches by an index.
 func TestIndexesAreFieldSelectors(t *testing.T) {
-	s := newScene(t, Options{})
+	s := newFixture(t, Options{})
 	for selector, want := range map[string]int{
 		"port=8080": 0, "port!=8080": 0, "port=8080,metadata.namespace=payments": 0, "team=nobody": 0,
 		"port=none": 0,
@@ -179,9 +179,9 @@ func one(b bool) int {
 	return 0
 }
 
-// TestPrunedIsSaid: a header reports that parts of the objects are missing.
-func TestPrunedIsSaid(t *testing.T) {
-	s := newScene(t, Options{})
+// TestPrunedHeader: a header reports that parts of the objects are missing.
+func TestPrunedHeader(t *testing.T) {
+	s := newFixture(t, Options{})
 	handle, err := s.factory.Acquire(environments, dynamicinformer.ResourceOptions{
 		Prune: dynamicinformer.Prune{Presets: []dynamicinformer.PrunePreset{
 			dynamicinformer.PruneManagedFields}},
@@ -191,11 +191,11 @@ func TestPrunedIsSaid(t *testing.T) {
 	s.ok(handle.WaitForSync(t.Context()))
 	path := "/apis/" + demo + "/v1/environments"
 	if got := ask(t, s.server, path).Header().Get(prunedHeader); got != "" {
-		t.Errorf("objects that are whole are said to be pruned: %q", got)
+		t.Errorf("the header says pruned for whole objects: %q", got)
 	}
 	s.ok(s.server.AddType(handle.Informer()))
 	if got := ask(t, s.server, path).Header().Get(prunedHeader); got != "true" {
-		t.Errorf("objects that are pruned are not said to be: %q", got)
+		t.Errorf("the header is missing for pruned objects: %q", got)
 	}
 	s.server.RemoveType(environments.GroupResource())
 	if got := ask(t, s.server, path).Header().Get(ServedHeader); got != servedByCluster {
@@ -203,10 +203,10 @@ func TestPrunedIsSaid(t *testing.T) {
 	}
 }
 
-// TestViewsThatAreNoCopyAreRefused fails for informers that have a part of a type, in another form or without
-// an order.
-func TestViewsThatAreNoCopyAreRefused(t *testing.T) {
-	s := newScene(t, Options{})
+// TestPartialInformersAreRejected fails for informers with a part of a type, with another form, or without an
+// order.
+func TestPartialInformersAreRejected(t *testing.T) {
+	s := newFixture(t, Options{})
 	for name, options := range map[string]dynamicinformer.ResourceOptions{
 		"namespaces": {Namespaces: dynamicinformer.InNamespaces("payments", "media")},
 		"metadata":   {Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}},
@@ -226,7 +226,7 @@ func TestViewsThatAreNoCopyAreRefused(t *testing.T) {
 
 // TestDefinitionsAreNotSharded: all definitions are known even if the factory has only a shard of them.
 func TestDefinitionsAreNotSharded(t *testing.T) {
-	s := newScene(t, Options{})
+	s := newFixture(t, Options{})
 	options := dynamicinformer.Options{Config: s.cluster.Config()}
 	options.Defaults.Shard = dynamicinformer.NewShard(sharding.ByUID)
 	factory, err := dynamicinformer.New(options)
@@ -242,7 +242,7 @@ func TestDefinitionsAreNotSharded(t *testing.T) {
 
 // TestOneNamespace: requests for the cached namespace are answered, others are forwarded.
 func TestOneNamespace(t *testing.T) {
-	s := newScene(t, Options{})
+	s := newFixture(t, Options{})
 	handle, err := s.factory.Acquire(workloads,
 		dynamicinformer.ResourceOptions{Namespaces: dynamicinformer.InNamespaces("payments")})
 	s.ok(err)

@@ -21,7 +21,7 @@ func number(version string) uint64 {
 	return n
 }
 
-// reached waits until the cache of a type has got to an object of the cluster.
+// reached waits until the cache of a type has the version of an object.
 func (s *fixture) reached(o *unstructured.Unstructured) {
 	s.Helper()
 	version := number(o.GetResourceVersion())
@@ -39,10 +39,10 @@ func (s *fixture) reached(o *unstructured.Unstructured) {
 	}
 }
 
-// TestWatchGoesOnFromAnyVersionOfTheWindow begins watches at versions of the cluster, including those of
+// TestWatchContinuesFromAnyVersionOfTheWindow begins watches at versions of the cluster, including those of
 // other types.
-func TestWatchGoesOnFromAnyVersionOfTheWindow(t *testing.T) {
-	s := newScene(t, Options{})
+func TestWatchContinuesFromAnyVersionOfTheWindow(t *testing.T) {
+	s := newFixture(t, Options{})
 	first := s.put("w0", "a")
 	s.put("w1", "a")
 	s.put("w0", "b")
@@ -64,9 +64,9 @@ func TestWatchGoesOnFromAnyVersionOfTheWindow(t *testing.T) {
 	}
 }
 
-// TestWatchFromBeforeTheWindowIsExpired answers 410 to who asks for more than is remembered.
+// TestWatchFromBeforeTheWindowIsExpired answers 410 to watches from forgotten versions.
 func TestWatchFromBeforeTheWindowIsExpired(t *testing.T) {
-	s := newScene(t, Options{History: 2})
+	s := newFixture(t, Options{History: 2})
 	first := s.put("w", "0")
 	var last *unstructured.Unstructured
 	for i := range 8 {
@@ -87,7 +87,7 @@ func TestWatchFromBeforeTheWindowIsExpired(t *testing.T) {
 // TestRelistOfTheInformerExpiresWatches: when the API server ends the informer's watch with 410, watches
 // expire, because the changes before the next list are unordered.
 func TestRelistOfTheInformerExpiresWatches(t *testing.T) {
-	s := newScene(t, Options{})
+	s := newFixture(t, Options{})
 	o := s.put("w", "a")
 	s.reached(o)
 	watch := s.watch(environmentsPath + "?watch=true&resourceVersion=" + o.GetResourceVersion())
@@ -98,13 +98,13 @@ func TestRelistOfTheInformerExpiresWatches(t *testing.T) {
 		t.Errorf("got %+v", e)
 	}
 	if e, more := watch.next(); more {
-		t.Errorf("the watch goes on with %+v", e)
+		t.Errorf("the watch continues with %+v", e)
 	}
 }
 
 // TestRedefinitionEndsWatches: when the definition of a type changes, its watches end.
 func TestRedefinitionEndsWatches(t *testing.T) {
-	s := newScene(t, Options{})
+	s := newFixture(t, Options{})
 	watch := s.watch(environmentsPath + "?watch=true&allowWatchBookmarks=true&resourceVersion=" +
 		s.put("w", "a").GetResourceVersion())
 	definition, err := s.cluster.Client().Resource(crd.GVR).Get(t.Context(), "environments."+demo, getOptions)
@@ -130,7 +130,7 @@ func TestRedefinitionEndsWatches(t *testing.T) {
 
 // TestEventsHaveTheIdentityOfTheirObjects: all watches get the same objects, so that events are encoded once.
 func TestEventsHaveTheIdentityOfTheirObjects(t *testing.T) {
-	s := newScene(t, Options{})
+	s := newFixture(t, Options{})
 	before := s.put("w", "a")
 	s.reached(s.put("w", "b"))
 	version := number(before.GetResourceVersion())
@@ -142,9 +142,9 @@ func TestEventsHaveTheIdentityOfTheirObjects(t *testing.T) {
 	}
 }
 
-// TestTypeThatGoes no longer serves the objects of a type from the cache when its definition is deleted.
-func TestTypeThatGoes(t *testing.T) {
-	s := newScene(t, Options{})
+// TestDeletedType no longer serves the objects of a type from the cache when its definition is deleted.
+func TestDeletedType(t *testing.T) {
+	s := newFixture(t, Options{})
 	informer := s.server.cacheOf(environments.GroupResource()).informer
 	s.ok(s.cluster.Client().Resource(crd.GVR).Delete(t.Context(), "environments."+demo, deleteOptions))
 	for {

@@ -208,7 +208,7 @@ func TestFullDisk(t *testing.T) {
 			t.Logf("%d writes were enough for all", after)
 		}
 		full.Store(false)
-		recovers(t, v)
+		expectRecovery(t, v)
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -216,8 +216,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// recovers saves until the disk is retried.
-func recovers(t *testing.T, v persistence.StoredContent) {
+// expectRecovery saves until the disk is retried.
+func expectRecovery(t *testing.T, v persistence.StoredContent) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		err := saveAll(v, 20, numbered(30, 20))
@@ -235,7 +235,7 @@ type hangingFS struct {
 	vfs.FS
 	hangs   *atomic.Bool
 	waiting chan struct{}
-	free    chan struct{}
+	release chan struct{}
 }
 
 func (h hangingFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
@@ -251,7 +251,7 @@ type hangingFile struct {
 func (f hangingFile) hang() {
 	if f.fs.hangs.Load() {
 		f.fs.waiting <- struct{}{}
-		<-f.fs.free
+		<-f.fs.release
 	}
 }
 
@@ -284,7 +284,7 @@ func TestHangingDisk(t *testing.T) {
 		t.Error("another store can use the folder")
 	}
 	fs.hangs.Store(false)
-	close(fs.free)
+	close(fs.release)
 	if err := <-saved; err != nil {
 		t.Error(err)
 	}

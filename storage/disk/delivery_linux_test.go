@@ -163,27 +163,27 @@ func threadTime() time.Duration {
 
 // deliveryHandler reads the name of each object.
 type deliveryHandler struct {
-	feed  *feed
-	told  int
-	began time.Duration
-	spent time.Duration
-	took  [deliveredEvents]time.Duration
-	done  chan struct{}
+	feed      *feed
+	events    int
+	began     time.Duration
+	spent     time.Duration
+	durations [deliveredEvents]time.Duration
+	done      chan struct{}
 }
 
 func (*deliveryHandler) OnAdd(any, bool) {}
 func (*deliveryHandler) OnDelete(any)    {}
 
 func (h *deliveryHandler) OnUpdate(_, next any) {
-	if next.(metav1.Object).GetName() == "" || h.told == deliveredEvents {
+	if next.(metav1.Object).GetName() == "" || h.events == deliveredEvents {
 		panic("not what was expected")
 	}
-	if h.told == 0 {
+	if h.events == 0 {
 		runtime.LockOSThread() // until the goroutine ends
 		h.began = threadTime()
 	}
-	h.took[h.told] = time.Since(h.feed.sent[h.told])
-	if h.told++; h.told == deliveredEvents {
+	h.durations[h.events] = time.Since(h.feed.sent[h.events])
+	if h.events++; h.events == deliveredEvents {
 		h.spent = threadTime() - h.began
 		close(h.done)
 	}
@@ -191,8 +191,8 @@ func (h *deliveryHandler) OnUpdate(_, next any) {
 
 // latency returns the median
 func (h *deliveryHandler) latency() float64 {
-	slices.Sort(h.took[:])
-	return float64(h.took[deliveredEvents/2].Nanoseconds()) / 1e3
+	slices.Sort(h.durations[:])
+	return float64(h.durations[deliveredEvents/2].Nanoseconds()) / 1e3
 }
 
 // feed is an API server's list and watch of objects that change in turn.

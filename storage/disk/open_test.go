@@ -176,7 +176,7 @@ func TestRemovedFolder(t *testing.T) {
 			}
 		}
 		fs.taken.Store(false)
-		recovers(t, v)
+		expectRecovery(t, v)
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}

@@ -79,7 +79,7 @@ func TestSaveFails(t *testing.T) {
 	}
 }
 
-func TestOneClaimForEachView(t *testing.T) {
+func TestOneOpenContentPerKey(t *testing.T) {
 	s := newStore(t, vfs.NewMem())
 	v := openContent(t, s, "widgets")
 	if _, err := s.Open(context.Background(), "widgets"); !errors.Is(err, ErrContentInUse) {

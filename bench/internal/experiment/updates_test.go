@@ -2,7 +2,7 @@ package experiment
 
 import "testing"
 
-func TestSightings(t *testing.T) {
+func TestObservedLeases(t *testing.T) {
 	s := newSightings(2)
 	s.record("initial/object")
 	s.begin()

@@ -45,9 +45,9 @@ func newTestGate(t *testing.T, handler http.HandlerFunc) (g *gate, get func(path
 	}
 }
 
-// TestHeldBack closes the gate during a watch. No event passes, the server is not blocked, and all events
-// arrive after the gate is opened.
-func TestHeldBack(t *testing.T) {
+// TestGateHoldsEvents closes the gate during a watch. No event passes, the server is not blocked, and all
+// events arrive after the gate is opened.
+func TestGateHoldsEvents(t *testing.T) {
 	send := make(chan int)
 	done := make(chan struct{})
 	g, get := newTestGate(t, func(w http.ResponseWriter, r *http.Request) {

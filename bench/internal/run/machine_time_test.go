@@ -19,9 +19,9 @@ func TestParseMachine(t *testing.T) {
 	}
 }
 
-// TestOwnIsPartOfTheMachine checks that the process uses no more time than the machine, except for the
+// TestOwnTimeIsPartOfMachineTime checks that the process uses no more time than the machine, except for the
 // resolution of its clock.
-func TestOwnIsPartOfTheMachine(t *testing.T) {
+func TestOwnTimeIsPartOfMachineTime(t *testing.T) {
 	if load, err := loadAverage(); err != nil || load < 0 {
 		t.Errorf("the load is %v, %v", load, err)
 	}

@@ -44,7 +44,7 @@ func TestWarn(t *testing.T) {
 		var said string
 		q.warn(func(format string, arguments ...any) { said = fmt.Sprintf(format, arguments...) })
 		if !strings.Contains(said, want) {
-			t.Errorf("said is %q, want %q", said, want)
+			t.Errorf("printed %q, want %q", said, want)
 		}
 	}
 }

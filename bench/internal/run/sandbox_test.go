@@ -52,7 +52,7 @@ func TestSandbox(t *testing.T) {
 		t.Error("there can be fewer objects than before")
 	}
 	if err := b.Fill(t.Context(), 131); err == nil || !strings.Contains(err.Error(), "bad luck") {
-		t.Errorf("the error is %v, want what the sandbox said", err)
+		t.Errorf("the error is %v, want the sandbox's error", err)
 	}
 	if err := b.Stop(); err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func TestStartSandboxFailures(t *testing.T) {
 	broken, _ := program(t, "echo no port >&2; exit 125")
 	if _, err := startSandbox(t.Context(), broken, "crds", "small", ""); err == nil ||
 		!strings.Contains(err.Error(), "no port") {
-		t.Errorf("the error is %v, want what the sandbox said", err)
+		t.Errorf("the error is %v, want the sandbox's error", err)
 	}
 }
 

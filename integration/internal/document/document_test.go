@@ -13,7 +13,7 @@ func TestWriteSection(t *testing.T) {
 	for _, c := range []struct{ name, before, section, content, want, wantError string }{
 		{name: "a new section", before: "# Title\n", section: "One", content: "new\n",
 			want: "# Title\n\n### One\n\n<!-- begin One -->\nnew\n<!-- end One -->\n"},
-		{name: "one that is there", before: "a\n<!-- begin One -->\nold\n<!-- end One -->\nb\n",
+		{name: "an existing section", before: "a\n<!-- begin One -->\nold\n<!-- end One -->\nb\n",
 			section: "One", content: "new\n",
 			want: "a\n<!-- begin One -->\nnew\n<!-- end One -->\nb\n"},
 		{name: "one without an end", before: "<!-- begin One -->\nold\n", section: "One", content: "new\n",

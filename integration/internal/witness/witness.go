@@ -35,9 +35,9 @@ type Witness struct {
 		// lost counts the deletions with DeletedFinalStateUnknown of each object.
 		lost map[types.UID]int
 		// trail has the latest events of each key.
-		trail    map[string][]string
-		nonsense []string
-		counts   Counts
+		trail      map[string][]string
+		violations []string
+		counts     Counts
 	}
 }
 
@@ -113,7 +113,7 @@ func (w *Witness) record(verb, key string, before, obj any) {
 		complaint = err.Error()
 	}
 	if complaint != "" {
-		w.mu.nonsense = append(w.mu.nonsense, fmt.Sprintf("%s: %s of %s (UID %s, version %d) %s; earlier events:\n\t%s",
+		w.mu.violations = append(w.mu.violations, fmt.Sprintf("%s: %s of %s (UID %s, version %d) %s; earlier events:\n\t%s",
 			w.name, verb, key, now.UID, version,
 			complaint, strings.Join(w.mu.trail[key], "\n\t")))
 	}
@@ -234,8 +234,8 @@ func (w *Witness) Counts() Counts {
 func (w *Witness) Violations() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	nonsense := w.mu.nonsense
-	w.mu.nonsense = nil
+	nonsense := w.mu.violations
+	w.mu.violations = nil
 	return nonsense
 }
 

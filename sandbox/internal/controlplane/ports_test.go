@@ -36,7 +36,7 @@ func TestPortInUseIsRefused(t *testing.T) {
 	defer listener.Close()
 	port := listener.Addr().(*net.TCPAddr).Port
 	if _, err := leasePort(port); err == nil {
-		t.Errorf("port %d was leased though somebody listens on it", port)
+		t.Errorf("port %d was leased although a process listens on it", port)
 	}
 	// The failed attempt must not keep the reservation.
 	listener.Close()

@@ -82,7 +82,7 @@ func TestOneShapeHasOneSetOfFields(t *testing.T) {
 	}
 }
 
-func TestEncodeKeepsWhatTheServerAdded(t *testing.T) {
+func TestEncodeKeepsServerFields(t *testing.T) {
 	stored := `{"apiVersion":"cert-manager.io/v1","kind":"Certificate",
 		"metadata":{"name":"sample","uid":"x","managedFields":[
 			{"manager":"controller","operation":"Update","subresource":"status","time":"2020-01-01T00:00:00Z","fieldsType":"FieldsV1","fieldsV1":{"f:status":{}}},

@@ -101,7 +101,7 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-func TestTokenIsGoodOnce(t *testing.T) {
+func TestTokenIsValidOnce(t *testing.T) {
 	const host = "localhost:8080"
 	g := newGate()
 	link := g.Login()

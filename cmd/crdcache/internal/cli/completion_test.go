@@ -16,7 +16,7 @@ import (
 
 // TestCompletion completes types, config names, indexes, namespaces and contexts, without errors.
 func TestCompletion(t *testing.T) {
-	server := newShop(t)
+	server := newIndexedServer(t)
 	config := write(t, "c.yaml", gizmoIndexes)
 	kubeconfig := write(t, "kubeconfig",
 		`{"apiVersion":"v1","kind":"Config","contexts":[{"name":"one","context":{}},{"name":"two","context":{}}]}`)
@@ -95,7 +95,7 @@ func TestCompletion(t *testing.T) {
 // TestCompletionReadsMetadata checks that completion reads only metadata, and gives up on an unresponsive
 // server after some seconds.
 func TestCompletionReadsMetadata(t *testing.T) {
-	server := newShop(t)
+	server := newIndexedServer(t)
 	behind, err := url.Parse(server.URL)
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 // deprecation warnings.
 func TestServeDumpsRows(t *testing.T) {
 	shortRuntimeDir(t)
-	server := newShop(t)
+	server := newIndexedServer(t)
 	definition := &unstructured.Unstructured{}
 	deprecated := strings.Replace(roomCRD, "served: true",
 		"served: true\n    deprecated: true\n    deprecationWarning: rooms are no more", 1)

@@ -107,7 +107,7 @@ func TestManagedFields(t *testing.T) {
 			"--show-managed-fields=false": false} {
 			r := crdcache(t, "dump", "gizmos", "-A", "-o", format, flag, "-s", server.URL)
 			if got := strings.Contains(r.out, "managedFields"); r.code != exit.OK || got != want {
-				t.Errorf("%s %s: managedFields are there: %v, want %v", format, flag, got, want)
+				t.Errorf("%s %s: has managedFields: %v, want %v", format, flag, got, want)
 			}
 		}
 	}

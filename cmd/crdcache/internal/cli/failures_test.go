@@ -78,7 +78,7 @@ func TestWrongUsageAsksNoServer(t *testing.T) {
 	}
 }
 
-func TestNamespaceThatCannotBe(t *testing.T) {
+func TestInvalidNamespace(t *testing.T) {
 	code, out, errOut := run(t, "dump", "widgets", "-n", "../..")
 	if code != exit.Usage || out != "" ||
 		!strings.HasPrefix(errOut, `error: "../.." cannot be a namespace: `) {
@@ -146,7 +146,7 @@ func TestThrottledDiscovery(t *testing.T) {
 	}
 }
 
-func TestServerFailureIsSaidOnce(t *testing.T) {
+func TestServerFailureIsReportedOnce(t *testing.T) {
 	tests := map[string]struct {
 		status int
 		code   int

@@ -33,11 +33,11 @@ const gizmoDefinition = `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "Cust
 type pagedServer struct {
 	*httptest.Server
 	storage *apiserver.Storage
-	// held receives each continued list. The test closes its channel to answer it.
-	held chan *heldPage
+	// pendingPages receives each continued list. The test closes its channel to answer it.
+	pendingPages chan *pendingPage
 }
 
-type heldPage struct {
+type pendingPage struct {
 	request *http.Request
 	answer  chan struct{}
 }
@@ -47,7 +47,8 @@ const pagedObjects = 1200
 
 func newPagedServer(t *testing.T) *pagedServer {
 	t.Helper()
-	s := &pagedServer{storage: apiserver.NewStorage(apiserver.StorageOptions{}), held: make(chan *heldPage)}
+	s := &pagedServer{storage: apiserver.NewStorage(apiserver.StorageOptions{}),
+		pendingPages: make(chan *pendingPage)}
 	s.apply(t, gizmoDefinition)
 	widgets := readapi.Type{Group: "demo", Names: crd.Names{Plural: "widgets", Kind: "Widget"},
 		Namespaced: true, Versions: []readapi.Version{{Name: "v1"}}}
@@ -62,9 +63,9 @@ func newPagedServer(t *testing.T) *pagedServer {
 	handler := readapi.NewHandler(s.storage, readapi.HandlerOptions{})
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("continue") != "" {
-			page := &heldPage{r, make(chan struct{})}
+			page := &pendingPage{r, make(chan struct{})}
 			select {
-			case s.held <- page:
+			case s.pendingPages <- page:
 			case <-r.Context().Done():
 				return
 			}
@@ -96,12 +97,12 @@ func (s *pagedServer) gizmo(t *testing.T, i int, color string) {
 		t, fmt.Sprintf(`{"apiVersion": "example.com/v1", "kind": "Gizmo", "metadata": {"namespace": "web", "name": "g%04d", "creationTimestamp": "2001-01-01T00:00:00Z"}, "spec": {"color": "%s", "size": 3}}`, i, color))
 }
 
-// goOn answers held requests until the test ends.
-func (s *pagedServer) goOn(t *testing.T) {
+// answerPage answers pending pages until the test ends.
+func (s *pagedServer) answerPage(t *testing.T) {
 	go func() { // ended by the test
 		for {
 			select {
-			case page := <-s.held:
+			case page := <-s.pendingPages:
 				close(page.answer)
 			case <-t.Context().Done():
 				return
@@ -154,11 +155,11 @@ func (p *pipedCommand) read(t *testing.T, lines int) string {
 	return text
 }
 
-// held returns a held request.
-func (p *pipedCommand) held(t *testing.T, s *pagedServer) *heldPage {
+// nextPage returns a pending page.
+func (p *pipedCommand) nextPage(t *testing.T, s *pagedServer) *pendingPage {
 	t.Helper()
 	select {
-	case page := <-s.held:
+	case page := <-s.pendingPages:
 		return page
 	case code := <-p.code:
 		t.Fatalf("exit code %d, and no page was asked for; stderr:\n%s", code, p.errOut.String())
@@ -178,9 +179,9 @@ func (p *pipedCommand) rest(t *testing.T) string {
 var flowingFormats = []string{"table", "wide", "csv", "name", "jsonl",
 	"custom-columns=NAME:.metadata.name,COLOR:.spec.color"}
 
-// TestDumpFlows checks that a pipe gets the first objects while the server holds back the others, and finally
-// the same output as a file.
-func TestDumpFlows(t *testing.T) {
+// TestDumpStreamsWhileListing checks that a pipe gets the first objects while the server holds back the
+// others, and finally the same output as a file.
+func TestDumpStreamsWhileListing(t *testing.T) {
 	server := newPagedServer(t)
 	for _, name := range []string{"gizmos", "widgets"} {
 		for _, format := range flowingFormats {
@@ -188,8 +189,8 @@ func TestDumpFlows(t *testing.T) {
 				args := []string{"dump", name, "-A", "-o", format, "-s", server.URL}
 				p := pipeline(t, args...)
 				got := p.read(t, 100)
-				close(p.held(t, server).answer)
-				server.goOn(t)
+				close(p.nextPage(t, server).answer)
+				server.answerPage(t)
 				got += p.rest(t)
 				if code := <-p.code; code != exit.OK || p.errOut.Len() > 0 {
 					t.Errorf("exit code %d, stderr:\n%s", code, p.errOut.String())
@@ -203,15 +204,15 @@ func TestDumpFlows(t *testing.T) {
 	}
 }
 
-// TestDumpFlowsOn checks that each object is printed once after the list has expired.
-func TestDumpFlowsOn(t *testing.T) {
+// TestDumpContinuesAfterExpiry checks that each object is printed once after the list has expired.
+func TestDumpContinuesAfterExpiry(t *testing.T) {
 	for _, tt := range []struct{ name, format string }{{"gizmos", "name"}, {"gizmos", "table"},
 		{"gizmos", "csv"}, {"widgets", "table"}} {
 		t.Run(tt.name+" "+tt.format, func(t *testing.T) {
 			server := newPagedServer(t)
 			p := pipeline(t, "dump", tt.name, "-n", "web", "-o", tt.format,
 				"--no-headers="+fmt.Sprint(tt.format != "name"), "-s", server.URL)
-			held := p.held(t, server)
+			held := p.nextPage(t, server)
 			server.
 				apply(
 					t, `{"apiVersion": "example.com/v1", "kind": "Gizmo", "metadata": {"namespace": "web", "name": "g0001-late"}}`)
@@ -223,7 +224,7 @@ func TestDumpFlowsOn(t *testing.T) {
 			server.storage.Delete(resource, "web", "g1002")
 			server.storage.Compact()
 			close(held.answer)
-			server.goOn(t)
+			server.answerPage(t)
 			var got, want []string
 			for line := range strings.Lines(p.rest(t)) {
 				name, _, _ := strings.Cut(strings.TrimSpace(strings.NewReplacer("gizmo.example.com/", "", ",",
@@ -253,12 +254,12 @@ func TestDumpFlowsOn(t *testing.T) {
 	}
 }
 
-// TestDumpFlowsNoFurther checks that the pending request is cancelled when the reader closes the pipe.
-func TestDumpFlowsNoFurther(t *testing.T) {
+// TestDumpStopsWithPipe checks that the pending request is cancelled when the reader closes the pipe.
+func TestDumpStopsWithPipe(t *testing.T) {
 	server := newPagedServer(t)
 	p := pipeline(t, "dump", "gizmos", "-A", "-o", "name", "-s", server.URL)
 	p.read(t, 1)
-	held := p.held(t, server)
+	held := p.nextPage(t, server)
 	_ = p.out.Close()
 	<-held.request.Context().Done()
 	if code := <-p.code; code != exit.Failed || !strings.Contains(p.errOut.String(), "broken pipe") {
@@ -288,7 +289,7 @@ func TestDumpWithoutFirstPage(t *testing.T) {
 // TestQueryIsTheSameInPipe checks that the order of a query's result does not depend on the output.
 func TestQueryIsTheSameInPipe(t *testing.T) {
 	server := newPagedServer(t)
-	server.goOn(t)
+	server.answerPage(t)
 	for i := 0; i < pagedObjects; i += 3 {
 		server.gizmo(t, i, "blue")
 	}
@@ -335,7 +336,7 @@ func lastLine(text string) string {
 // TestDefinitionIsFetchedOnce counts the requests for the CRD of a type.
 func TestDefinitionIsFetchedOnce(t *testing.T) {
 	server := newPagedServer(t)
-	server.goOn(t)
+	server.answerPage(t)
 	var fetched atomic.Int32
 	inner := server.Config.Handler
 	server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

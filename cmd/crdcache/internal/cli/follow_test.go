@@ -15,7 +15,7 @@ func TestFollowInterrupted(t *testing.T) {
 	for name, path := range map[string]string{"while discovering": "/apis", "while syncing": gizmosPath} {
 		for _, args := range [][]string{{"watch"}, {"dump", "-w"}} {
 			t.Run(args[0]+" "+name, func(t *testing.T) {
-				server := newShop(t)
+				server := newIndexedServer(t)
 				server.AddFaults(apitest.Fault{Path: path})
 				ctx, cancel := context.WithCancel(t.Context())
 				var out, errOut bytes.Buffer

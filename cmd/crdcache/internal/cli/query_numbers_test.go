@@ -69,7 +69,7 @@ func TestQueryNumbers(t *testing.T) {
 
 // TestQueryByPaths sorts, groups and computes by paths without a config.
 func TestQueryByPaths(t *testing.T) {
-	server := newShop(t)
+	server := newIndexedServer(t)
 	args := []string{"query", "gz", "-A", "-s", server.URL}
 	sorted := append(args, "--sort-by", ".spec.color desc,.spec.size", "--keys-only")
 	want := crdcache(t, sorted...).out

@@ -24,8 +24,8 @@ spec:
     - {name: size, path: .spec.size, type: int, order: sorted}
 `
 
-// newShop serves four gizmos.
-func newShop(t *testing.T) *apitest.Server {
+// newIndexedServer serves four gizmos.
+func newIndexedServer(t *testing.T) *apitest.Server {
 	t.Helper()
 	server := newCluster(t)
 	server.Create(t, gizmos,
@@ -38,7 +38,7 @@ func newShop(t *testing.T) *apitest.Server {
 
 // TestQuery checks results, their order and all forms of output.
 func TestQuery(t *testing.T) {
-	server := newShop(t)
+	server := newIndexedServer(t)
 	config := write(t, "c.yaml", gizmoIndexes)
 	for name, tt := range map[string]struct {
 		args []string
@@ -102,7 +102,7 @@ func TestQueryWithoutSchema(t *testing.T) {
 	for name, status := range map[string]int{"no schema": 0, "forbidden": http.StatusForbidden,
 		"failing": http.StatusInternalServerError} {
 		t.Run(name, func(t *testing.T) {
-			server := newShop(t)
+			server := newIndexedServer(t)
 			if status != 0 {
 				server.AddFaults(
 					apitest.Fault{
@@ -120,7 +120,7 @@ func TestQueryWithoutSchema(t *testing.T) {
 
 // TestQueryPages continues after the last page.
 func TestQueryPages(t *testing.T) {
-	server := newShop(t)
+	server := newIndexedServer(t)
 	config := write(t, "c.yaml", gizmoIndexes)
 	args := []string{"query", "gz", "-A", "--config", config, "--sort-by", "size", "--limit", "3",
 		"--keys-only", "-s", server.URL}
@@ -138,7 +138,7 @@ func TestQueryPages(t *testing.T) {
 }
 
 func TestQueryExplain(t *testing.T) {
-	server := newShop(t)
+	server := newIndexedServer(t)
 	config := write(t, "c.yaml", gizmoIndexes)
 	r := crdcache(t, "query", "gz", "-A", "--config", config, "--index", "color=red", "--explain",
 		"-s", server.URL)
@@ -149,7 +149,7 @@ func TestQueryExplain(t *testing.T) {
 
 // TestQueryErrors reports invalid queries with the position before objects are read.
 func TestQueryErrors(t *testing.T) {
-	server := newShop(t)
+	server := newIndexedServer(t)
 	config := write(t, "c.yaml", gizmoIndexes)
 	for name, tt := range map[string]struct {
 		args []string
@@ -211,7 +211,7 @@ func TestQueryErrors(t *testing.T) {
 
 // TestQueryDangling also reads the referenced types.
 func TestQueryDangling(t *testing.T) {
-	server := newShop(t)
+	server := newIndexedServer(t)
 	config := write(t, "c.yaml", gizmoIndexes+`    references:
     - {name: zone, to: {group: example.com, kind: Zone, name: .spec.color}}
     - {name: none, to: {group: example.com, kind: Nothing, name: .spec.color}}
@@ -250,9 +250,9 @@ func TestQueryDangling(t *testing.T) {
 	}
 }
 
-// TestQueryDoubts prints warnings about results to stderr.
-func TestQueryDoubts(t *testing.T) {
-	server := newShop(t)
+// TestQueryWarnings prints warnings about results to stderr.
+func TestQueryWarnings(t *testing.T) {
+	server := newIndexedServer(t)
 	config := write(t, "c.yaml", strings.Replace(gizmoIndexes, "type: int, ", "", 1))
 	for _, args := range [][]string{{"--count"}, {"--keys-only"}, {"--group-by", "color"}} {
 		r := crdcache(t, append([]string{"query", "gz", "-A", "--config", config, "--index", "size<50", "-s",

@@ -198,7 +198,7 @@ func checkForm(t *testing.T, r *rand.Rand, args []string, found []thing) {
 		crdcache(t, append(args, "--count")...).expect(t, exit.OK, fmt.Sprintln(len(found)))
 	case 1:
 		crdcache(t, append(args, "--values", "tag")...).expect(t, exit.OK,
-			indentedLines(slices.Sorted(maps.Keys(tagCounts(found)))))
+			joinLines(slices.Sorted(maps.Keys(tagCounts(found)))))
 	case 2:
 		result, counts := crdcache(t, append(args, "--group-by", "tag", "--no-headers")...), tagCounts(found)
 		var got []string
@@ -279,7 +279,7 @@ func tagCounts(found []thing) map[string]int {
 	return counts
 }
 
-func indentedLines(words []string) string {
+func joinLines(words []string) string {
 	text := ""
 	for _, word := range words {
 		text += word + "\n"

@@ -47,8 +47,8 @@ func TestResourcesOfNoServer(t *testing.T) {
 	}
 }
 
-// TestResourcesSayWhyTheyWait prints the server's last error after a timeout.
-func TestResourcesSayWhyTheyWait(t *testing.T) {
+// TestResourcesReportWhyTheyWait prints the server's last error after a timeout.
+func TestResourcesReportWhyTheyWait(t *testing.T) {
 	server := newCluster(t)
 	server.AddFaults(apitest.Fault{Path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
 		Status: http.StatusInternalServerError, Message: "etcd is gone"})

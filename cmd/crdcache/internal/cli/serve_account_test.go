@@ -25,7 +25,7 @@ import (
 func TestServeEndsWithAccount(t *testing.T) {
 	shortRuntimeDir(t)
 	cli.SetAccountInterval(t, time.Millisecond)
-	address, err := url.Parse(newShop(t).URL)
+	address, err := url.Parse(newIndexedServer(t).URL)
 	if err != nil {
 		t.Fatal(err)
 	}

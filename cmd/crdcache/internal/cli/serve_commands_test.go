@@ -81,7 +81,7 @@ func TestServeAnswersCommands(t *testing.T) {
 // server stops.
 func TestServeAnswersWatch(t *testing.T) {
 	shortRuntimeDir(t)
-	server := newShop(t)
+	server := newIndexedServer(t)
 	stopped := serve(t, io.Discard, "gz", "-s", server.URL)
 	awaitServer(t, server.URL, 1)
 	breakReads(server)
@@ -113,7 +113,7 @@ func TestServeAnswersWatch(t *testing.T) {
 // TestCachePath selects a cache server by socket, which must exist and match the cluster and user.
 func TestCachePath(t *testing.T) {
 	shortRuntimeDir(t)
-	server, other := newShop(t), newShop(t)
+	server, other := newIndexedServer(t), newIndexedServer(t)
 	serve(t, io.Discard, "gz", "-s", server.URL)
 	awaitServer(t, server.URL, 1)
 	_, socket, _ := strings.Cut(crdcache(t, "serve", "status", "-s", server.URL).out, "socket: ")
@@ -143,7 +143,7 @@ func TestCachePath(t *testing.T) {
 // TestServerThatIsSuspended reads from the cluster if the cache server is suspended.
 func TestServerThatIsSuspended(t *testing.T) {
 	shortRuntimeDir(t)
-	server := newShop(t)
+	server := newIndexedServer(t)
 	stopped := serve(t, io.Discard, "gz", "-s", server.URL)
 	awaitServer(t, server.URL, 1)
 	_, socket, _ := strings.Cut(crdcache(t, "serve", "status", "-s", server.URL).out, "socket: ")
@@ -173,7 +173,7 @@ func TestServerThatIsSuspended(t *testing.T) {
 // has lost it.
 func TestServeEndsWatches(t *testing.T) {
 	shortRuntimeDir(t)
-	server := newShop(t)
+	server := newIndexedServer(t)
 	serve(t, io.Discard, "gz", "-s", server.URL)
 	awaitServer(t, server.URL, 1)
 	w := watchGizmos(t, "gz", "-n", "web", "--no-headers", "-v", "-s", server.URL)

@@ -14,7 +14,7 @@ import (
 // answers.
 func TestServeDetach(t *testing.T) {
 	shortRuntimeDir(t)
-	server := newShop(t)
+	server := newIndexedServer(t)
 	absent := "  - name: others\n    match: {group: example.com, version: v1, resource: others}\n"
 	config := write(t, "c.yaml", gizmoIndexes+absent)
 	detach := func(code int, args ...string) string {

@@ -64,7 +64,7 @@ func awaitServer(t *testing.T, url string, types int) {
 // TestServeAnswersQueries compares answers with and without the cache server in all forms.
 func TestServeAnswersQueries(t *testing.T) {
 	shortRuntimeDir(t)
-	server := newShop(t)
+	server := newIndexedServer(t)
 	large := object("Gizmo", "web", "large", map[string]any{"color": "no\tcolor", "size": int64(12345678)})
 	large.SetLabels(map[string]string{"app": "shop", "none": "y"})
 	server.Create(t, gizmos, large)
@@ -149,7 +149,7 @@ func TestServeAnswersQueries(t *testing.T) {
 
 func TestServeEndsWhenIdle(t *testing.T) {
 	shortRuntimeDir(t)
-	if code := <-serve(t, io.Discard, "gz", "--idle", "1ms", "-s", newShop(t).URL); code != exit.OK {
+	if code := <-serve(t, io.Discard, "gz", "--idle", "1ms", "-s", newIndexedServer(t).URL); code != exit.OK {
 		t.Errorf("it ends with %d", code)
 	}
 }
@@ -187,7 +187,7 @@ func TestServeShowsNumbers(t *testing.T) {
 // TestServeWarnsOfMisfits warns about misspelled fields, with and without the cache server.
 func TestServeWarnsOfMisfits(t *testing.T) {
 	shortRuntimeDir(t)
-	server := newHouse(t, false)
+	server := newTenantServer(t, false)
 	serve(t, io.Discard, "rooms", "-s", server.URL)
 	awaitServer(t, server.URL, 1)
 	args := []string{"query", "rooms", "-n", "web", "--where", "@.spec.flor == 7", "--group-by",
@@ -202,7 +202,7 @@ func TestServeWarnsOfMisfits(t *testing.T) {
 // lack recent writes.
 func TestServeOutOfContact(t *testing.T) {
 	shortRuntimeDir(t)
-	server := newShop(t)
+	server := newIndexedServer(t)
 	serve(t, io.Discard, "gz", "-s", server.URL)
 	awaitServer(t, server.URL, 1)
 	for !strings.Contains(crdcache(t, "query", "gz", "-A", "--count", "-v", "-s", server.URL).errOut,
@@ -231,7 +231,7 @@ func TestServeOutOfContact(t *testing.T) {
 // TestNamespaceWithoutName treats an empty --namespace as all namespaces.
 func TestNamespaceWithoutName(t *testing.T) {
 	shortRuntimeDir(t)
-	server := newShop(t)
+	server := newIndexedServer(t)
 	file := filepath.Join(t.TempDir(), "a.snapshot")
 	if r := crdcache(t, "snapshot", "save", file, "gz", "--namespace", "", "-s",
 		server.URL); r.code != exit.OK {
@@ -245,10 +245,10 @@ func TestNamespaceWithoutName(t *testing.T) {
 	}
 }
 
-// TestServeTellsWhatIsForbidden reports types that cannot be read.
-func TestServeTellsWhatIsForbidden(t *testing.T) {
+// TestServeReportsForbiddenTypes reports types that cannot be read.
+func TestServeReportsForbiddenTypes(t *testing.T) {
 	shortRuntimeDir(t)
-	server := newShop(t)
+	server := newIndexedServer(t)
 	server.AddFaults(apitest.Fault{Path: "/apis/example.com/v1/gizmos", Status: http.StatusForbidden,
 		Message: "eve may not"})
 	said, out := io.Pipe()
@@ -272,7 +272,7 @@ func TestServeTellsWhatIsForbidden(t *testing.T) {
 // TestServeFollowsTypes follows the types that match a pattern, also if there are none at the start.
 func TestServeFollowsTypes(t *testing.T) {
 	shortRuntimeDir(t)
-	server := newShop(t)
+	server := newIndexedServer(t)
 	var said bytes.Buffer
 	stopped := serve(t, &said, "*.example.com", "*.later.example", "-s", server.URL)
 	awaitServer(t, server.URL, 2)

@@ -106,7 +106,7 @@ func awaitEvent(t *testing.T, stream *bufio.Scanner, name string, holds func(dat
 // TestServeWeb checks types, indexes, references and changes on the page.
 func TestServeWeb(t *testing.T) {
 	shortRuntimeDir(t)
-	server := newShop(t)
+	server := newIndexedServer(t)
 	server.Create(t, zones, object("Zone", "", "north", nil))
 	server.Create(t, gizmos, object("Gizmo", "web", "e", map[string]any{"color": "green", "zone": "north"}),
 		object("Gizmo", "web", "f", map[string]any{"zone": "south"}))
@@ -202,7 +202,7 @@ func TestServeWeb(t *testing.T) {
 	}
 	if response, err := b.http.Get("http://" + b.at.Host + "/"); err == nil {
 		response.Body.Close()
-		t.Error("the page is there although the server has ended")
+		t.Error("the page is served after the server has ended")
 	}
 }
 
@@ -295,7 +295,7 @@ func TestServeWebOfFiles(t *testing.T) {
 	crdcache(t, query...).expect(t, exit.OK, "web/hall\n")
 
 	file := filepath.Join(t.TempDir(), "a.snapshot")
-	crdcache(t, "snapshot", "save", file, "gz", "-s", newShop(t).URL)
+	crdcache(t, "snapshot", "save", file, "gz", "-s", newIndexedServer(t).URL)
 	b, _ = showFiles(t, "gz", "--from", file, "--web")
 	stream = bufio.NewScanner(b.open("/api/stream").Body)
 	stream.Buffer(nil, 1<<20)

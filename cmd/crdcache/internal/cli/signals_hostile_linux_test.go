@@ -22,7 +22,7 @@ func TestHostileFilesOnTerminal(t *testing.T) {
 		} {
 			t.Run(name+"/"+args[0], func(t *testing.T) {
 				if _, shown := onTerminal(t, args...); shown == "" {
-					t.Errorf("%q: nothing is said", args)
+					t.Errorf("%q: stderr is empty", args)
 				}
 			})
 		}

@@ -10,7 +10,7 @@ import (
 
 // TestStats prints counts and distributions in each storage mode.
 func TestStats(t *testing.T) {
-	server := newShop(t)
+	server := newIndexedServer(t)
 	config := write(t, "c.yaml", gizmoIndexes)
 	for _, mode := range []string{"packed", "compressed", "adaptive", "object", "metadata"} {
 		r := crdcache(t, "stats", "things", "-A", "--config", config, "--storage", mode, "--top", "1",

@@ -44,16 +44,16 @@ const roomDocument = `{"openapi":"3.0.0","components":{"schemas":{
 	"x-kubernetes-group-version-kind":[{"group":"example.com","kind":"Room","version":"v1"}],
 	"x-kubernetes-selectable-fields":[{"fieldPath":"spec.owner"}]}}}}`
 
-// newHouse serves rooms to a user with or without permission to read their CRD.
-func newHouse(t *testing.T, tenant bool) *httptest.Server {
+// newTenantServer serves rooms to a user with or without permission to read their CRD.
+func newTenantServer(t *testing.T, tenant bool) *httptest.Server {
 	t.Helper()
-	return newGuardedHouse(t, func(r *http.Request) bool {
+	return newGuardedServer(t, func(r *http.Request) bool {
 		return !tenant || !strings.HasPrefix(r.URL.Path, "/apis/apiextensions.k8s.io/v1/")
 	})
 }
 
-// newGuardedHouse serves rooms and allows only some requests.
-func newGuardedHouse(t *testing.T, allowed func(*http.Request) bool) *httptest.Server {
+// newGuardedServer serves rooms and allows only some requests.
+func newGuardedServer(t *testing.T, allowed func(*http.Request) bool) *httptest.Server {
 	t.Helper()
 	storage := apiserver.NewStorage(apiserver.StorageOptions{})
 	for _, text := range []string{roomCRD,
@@ -90,7 +90,7 @@ func newGuardedHouse(t *testing.T, allowed func(*http.Request) bool) *httptest.S
 func TestTenant(t *testing.T) {
 	for name, tenant := range map[string]bool{"tenant": true, "owner": false} {
 		t.Run(name, func(t *testing.T) {
-			server := newHouse(t, tenant)
+			server := newTenantServer(t, tenant)
 			crdcacheSilently(t, "dump", "rooms", "-n", "web", "-s", server.URL).expect(t, exit.OK,
 				"NAME   FLOOR\nhall   7\n")
 			crdcacheSilently(t, "query", "rooms", "-n", "web", "--where", "@.spec.floor == 7", "-s",
@@ -110,7 +110,7 @@ func TestTenant(t *testing.T) {
 
 // TestGetOnly prints columns for a user who may get but not list objects.
 func TestGetOnly(t *testing.T) {
-	server := newGuardedHouse(t, func(r *http.Request) bool {
+	server := newGuardedServer(t, func(r *http.Request) bool {
 		return !strings.HasPrefix(r.URL.Path, "/apis/apiextensions.k8s.io/v1/") &&
 			!strings.HasSuffix(r.URL.Path, "/rooms")
 	})
@@ -125,7 +125,7 @@ func TestGetOnly(t *testing.T) {
 
 // TestSuggestAll skips types without a CRD for wildcards and in completion.
 func TestSuggestAll(t *testing.T) {
-	server := newHouse(t, false)
+	server := newTenantServer(t, false)
 	r := crdcacheSilently(t, "suggest", "*", "-s", server.URL)
 	if r.code != exit.OK || !strings.Contains(r.out, "resource: rooms") ||
 		strings.Contains(r.out, "customresourcedefinitions") {

@@ -24,8 +24,8 @@ func managed(entries ...[3]string) []any {
 	return all
 }
 
-// TestWatchTellsWhenAndWho prints the time and the manager of each event, without managed fields.
-func TestWatchTellsWhenAndWho(t *testing.T) {
+// TestWatchPrintsTimesAndManagers prints the time and the manager of each event, without managed fields.
+func TestWatchPrintsTimesAndManagers(t *testing.T) {
 	server := newCluster(t)
 	first := object("Gizmo", "web", "a", map[string]any{"color": "red"})
 	first.Object["metadata"].(map[string]any)["managedFields"] = managed([3]string{"helm", "",

@@ -23,7 +23,7 @@ type gizmoServer struct {
 	url string
 }
 
-func newShelf(t *testing.T) gizmoServer {
+func newGizmoServer(t *testing.T) gizmoServer {
 	t.Helper()
 	storage := apiserver.NewStorage(apiserver.StorageOptions{})
 	server := httptest.NewServer(readapi.NewHandler(storage, readapi.HandlerOptions{}))
@@ -123,7 +123,7 @@ func TestWatchListedAgain(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newShelf(t)
+			s := newGizmoServer(t)
 			if !tt.noCRD {
 				s.define("color")
 			} else if err := s.SetType(readapi.Type{
@@ -159,7 +159,7 @@ func TestWatchListedAgain(t *testing.T) {
 
 // TestWatchListedAgainJSON checks the same for JSON.
 func TestWatchListedAgainJSON(t *testing.T) {
-	s := newShelf(t)
+	s := newGizmoServer(t)
 	s.define()
 	s.restore(gizmo("a", "5", "red"))
 	s.restore(gizmo("b", "6", "red"))

@@ -17,7 +17,7 @@ func (w *runningWatch) expectWhole(want ...string) {
 // TestWatchTableGoesOn checks that the table continues when a type is installed again, unless its columns
 // differ, and that rows align with the header.
 func TestWatchTableGoesOn(t *testing.T) {
-	s := newShelf(t)
+	s := newGizmoServer(t)
 	s.define("color", "form")
 	s.apply(gizmo("a", "", "red"))
 	w := watchGizmos(t, "gizmos", "-A", "-s", s.url)
@@ -48,7 +48,7 @@ func TestWatchTableGoesOn(t *testing.T) {
 // TestDumpTableGoesOn checks the same for dump --watch, whose column widths depend on the first rows, as in
 // kubectl.
 func TestDumpTableGoesOn(t *testing.T) {
-	s := newShelf(t)
+	s := newGizmoServer(t)
 	s.define("color", "form")
 	s.apply(gizmo("a", "", "lavender"))
 	w := start(t, "dump", "gizmos", "-n", "web", "-w", "-s", s.url)

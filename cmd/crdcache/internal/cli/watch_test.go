@@ -110,7 +110,7 @@ func (w *runningWatch) interrupt() {
 
 // TestWatch prints the initial objects and then changes with differences.
 func TestWatch(t *testing.T) {
-	server := newShop(t)
+	server := newIndexedServer(t)
 	w := watchGizmos(t, "gz", "-n", "web", "--diff", "-s", server.URL)
 	w.expect("EVENT NAME COLOR", "ADDED a red", "ADDED b blue")
 	update(t, server, object("Gizmo", "web", "a", map[string]any{"color": "green", "size": int64(10),
@@ -125,7 +125,7 @@ func TestWatch(t *testing.T) {
 
 // TestWatchQuery prints changes relative to the query.
 func TestWatchQuery(t *testing.T) {
-	server := newShop(t)
+	server := newIndexedServer(t)
 	config := write(t, "c.yaml", gizmoIndexes)
 	w := watchGizmos(t, "things", "-A", "--config", config, "--index", "color=red", "-o",
 		"custom-columns=NAME:.metadata.name,COLOR:.spec.color", "-s", server.URL)
@@ -166,7 +166,7 @@ func TestWatchQuery(t *testing.T) {
 
 // TestWatchQueryDiff prints the differences that made an object enter or leave a query.
 func TestWatchQueryDiff(t *testing.T) {
-	server := newShop(t)
+	server := newIndexedServer(t)
 	w := watchGizmos(t, "gz", "-n", "db", "--where", "@.spec.size > 50", "--diff", "-s", server.URL)
 	resize := func(name string, size int) {
 		update(t, server, object("Gizmo", "db", name, map[string]any{"size": int64(size)}))
@@ -201,7 +201,7 @@ func update(t *testing.T, server *apitest.Server, obj *unstructured.Unstructured
 }
 
 func TestWatchErrors(t *testing.T) {
-	server := newShop(t)
+	server := newIndexedServer(t)
 	for name, tt := range map[string]struct {
 		args []string
 		want string

@@ -35,13 +35,13 @@ type fixture struct {
 	}
 }
 
-func newScene(t *testing.T, files map[string]string) *fixture {
+func newFixture(t *testing.T, files map[string]string) *fixture {
 	t.Helper()
-	return startScene(t, tree(t, files))
+	return startFixture(t, tree(t, files))
 }
 
-// startScene is newScene for a directory.
-func startScene(t *testing.T, dir string) *fixture {
+// startFixture is newFixture for a directory.
+func startFixture(t *testing.T, dir string) *fixture {
 	t.Helper()
 	s := &fixture{dir: dir}
 	s.mu.grown = make(chan struct{})
@@ -127,7 +127,7 @@ func (s *fixture) expect(t *testing.T, want ...string) {
 
 // TestFollow changes files under running informers.
 func TestFollow(t *testing.T) {
-	s := newScene(t, map[string]string{"a.yaml": widgetCRD, "b.yaml": widget("a", "red")})
+	s := newFixture(t, map[string]string{"a.yaml": widgetCRD, "b.yaml": widget("a", "red")})
 	at := func(name string) string { return filepath.Join(s.dir, name) }
 	s.expect(t, "add web/a")
 	save(t, at("b.yaml"), widget("a", "green"))
@@ -199,7 +199,7 @@ func (s *fixture) expectSet(t *testing.T, want ...string) {
 
 // TestFollowUnknownType finds a type without a definition when its first object is added.
 func TestFollowUnknownType(t *testing.T) {
-	s := newScene(t, map[string]string{"ns.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: web}\n"})
+	s := newFixture(t, map[string]string{"ns.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: web}\n"})
 	if err := s.tracker.WaitForSync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +219,7 @@ func TestFollowUnwatched(t *testing.T) {
 	before := newWatcher
 	newWatcher = func() (*fsnotify.Watcher, error) { return nil, syscall.EMFILE }
 	t.Cleanup(func() { newWatcher = before })
-	s := newScene(t, map[string]string{"a.yaml": widgetCRD, "b.yaml": widget("a", "red")})
+	s := newFixture(t, map[string]string{"a.yaml": widgetCRD, "b.yaml": widget("a", "red")})
 	s.expect(t, "add web/a")
 	save(t, filepath.Join(s.dir, "b.yaml"), widget("a", "green"))
 	s.expect(t, "update web/a")
@@ -236,7 +236,7 @@ func TestFollowLostDirectory(t *testing.T) {
 	deep := filepath.Join(t.TempDir(), "around", "deep")
 	fill := func() { save(t, filepath.Join(deep, "a.yaml"), widgetCRD+"---\n"+widget("a", "red")) }
 	fill()
-	s := startScene(t, deep)
+	s := startFixture(t, deep)
 	s.expect(t, "add web/a")
 	if err := os.RemoveAll(filepath.Dir(deep)); err != nil {
 		t.Fatal(err)

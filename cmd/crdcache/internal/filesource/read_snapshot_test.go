@@ -75,7 +75,7 @@ func TestReadSnapshot(t *testing.T) {
 	enough := errors.New("enough")
 	if names, err = read(nil, func(*unstructured.Unstructured) error { return enough }); len(names) != 1 ||
 		!errors.Is(err, enough) {
-		t.Errorf("until one is there: %q, %v", names, err)
+		t.Errorf("after the only object: %q, %v", names, err)
 	}
 	if err := os.Truncate(path, 100); err != nil {
 		t.Fatal(err)

@@ -109,7 +109,7 @@ func TestNoFiles(t *testing.T) {
 		"deeper": {manifest.ReadOptions{Paths: []string{dir + "/deep"}, Flat: true},
 			dir + "/deep" + none},
 		"deeper, and meant": {manifest.ReadOptions{Paths: []string{dir + "/deep"}}, ""},
-		"what is there":     {manifest.ReadOptions{Paths: []string{dir, dir + "/deep"}}, ""},
+		"all files":         {manifest.ReadOptions{Paths: []string{dir, dir + "/deep"}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, warnings, err := named(t, tt.options)

@@ -191,7 +191,7 @@ func TestKnownKindsTable(t *testing.T) {
 		gr, gk := schema.GroupResource{Group: k.Group, Resource: k.Plural}, schema.GroupKind{Group: k.Group,
 			Kind: k.Kind}
 		if plurals[gr] || kinds[gk] || strings.ToLower(k.Plural) != k.Plural {
-			t.Errorf("%s, %s is there twice or odd", gr, gk)
+			t.Errorf("%s, %s is a duplicate or unknown", gr, gk)
 		}
 		plurals[gr], kinds[gk] = true, true
 		if typ, ok := knownType(gk.WithVersion("v1")); !ok || typ.GroupResource() != gr ||

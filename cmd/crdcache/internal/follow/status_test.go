@@ -18,8 +18,8 @@ func statusIn(state status.State, reason status.Reason, message string) status.S
 	return status.Status{GVR: widgets, State: state, Reason: reason, Message: message}
 }
 
-// TestTeller reports only unusual states, and pending states after a delay.
-func TestTeller(t *testing.T) {
+// TestStatusReporter reports only unusual states, and pending states after a delay.
+func TestStatusReporter(t *testing.T) {
 	const waits = "waits for it"
 	none := status.Status{GVR: widgets}
 	pending := statusIn(status.Pending, status.ReasonTypesUnknown, waits)
@@ -42,7 +42,7 @@ func TestTeller(t *testing.T) {
 		"no such type": {states: []status.Status{none, absent}, pause: 2 * statusDelay},
 		"trouble and recovery": {states: []status.Status{none, syncing, degraded, synced},
 			want: name + "Degraded: no� right\n" + name + "Synced\n"},
-		"said once": {states: []status.Status{none, syncing, degraded, degraded},
+		"reported once": {states: []status.Status{none, syncing, degraded, degraded},
 			want: name + "Degraded: no� right\n"},
 		"gone and back": {states: []status.Status{none, synced, gone, absent, syncing, synced},
 			want: name + "Gone: no longer there\n" + name + "Synced\n"},
@@ -68,15 +68,15 @@ func TestTeller(t *testing.T) {
 				time.Sleep(2 * statusDelay)
 				synctest.Wait()
 				if out.String() != tt.want {
-					t.Errorf("said\n%swant\n%s", out.String(), tt.want)
+					t.Errorf("printed\n%swant\n%s", out.String(), tt.want)
 				}
 			})
 		})
 	}
 }
 
-// TestTellerOfConditions reports a condition of all types once.
-func TestTellerOfConditions(t *testing.T) {
+// TestStatusReporterConditions reports a condition of all types once.
+func TestStatusReporterConditions(t *testing.T) {
 	condition := func(of status.ConditionType, is metav1.ConditionStatus) status.Condition {
 		return status.Condition{Type: of, Status: is, Message: "401"}
 	}
@@ -100,12 +100,12 @@ func TestTellerOfConditions(t *testing.T) {
 		"the API server accepts the credentials again\n" +
 		"warning: the API server does not respond, changes are not shown: 401\n"
 	if out.String() != want {
-		t.Errorf("said\n%swant\n%s", out.String(), want)
+		t.Errorf("printed\n%swant\n%s", out.String(), want)
 	}
 }
 
-// TestUnlessSoon writes the line after the delay unless it is cancelled.
-func TestUnlessSoon(t *testing.T) {
+// TestPrintLater writes the line after the delay unless it is cancelled.
+func TestPrintLater(t *testing.T) {
 	for want, pause := range map[string]time.Duration{"": statusDelay - 1, "slow\n": statusDelay + 1} {
 		synctest.Test(t, func(t *testing.T) {
 			var out bytes.Buffer
@@ -115,7 +115,7 @@ func TestUnlessSoon(t *testing.T) {
 			time.Sleep(2 * statusDelay)
 			synctest.Wait()
 			if out.String() != want {
-				t.Errorf("after %v said %q, want %q", pause, out.String(), want)
+				t.Errorf("after %v printed %q, want %q", pause, out.String(), want)
 			}
 		})
 	}

@@ -147,8 +147,8 @@ func TestIdentityOfPrograms(t *testing.T) {
 	}
 }
 
-// TestPlacesOfOthersAreNotTrusted rejects files that other users could have created.
-func TestPlacesOfOthersAreNotTrusted(t *testing.T) {
+// TestSocketDirsOfOthersAreNotTrusted rejects files that other users could have created.
+func TestSocketDirsOfOthersAreNotTrusted(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, p SocketDir) error{
 		"folder is open": func(_ *testing.T, p SocketDir) error { return os.Chmod(p.Dir, 0o755) },
 		"parent is open": func(_ *testing.T,
@@ -193,8 +193,8 @@ func TestPlacesOfOthersAreNotTrusted(t *testing.T) {
 	}
 }
 
-// TestSocketThatWasLeftBehind handles the socket of a killed server.
-func TestSocketThatWasLeftBehind(t *testing.T) {
+// TestStaleSocket handles the socket of a killed server.
+func TestStaleSocket(t *testing.T) {
 	shortDir(t)
 	config := &rest.Config{Host: "https://a"}
 	id, _ := Identity(t.Context(), config)

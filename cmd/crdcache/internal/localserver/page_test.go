@@ -77,6 +77,6 @@ func TestPageEndsWithServer(t *testing.T) {
 	}
 	if answer, err := http.Get(link); err == nil {
 		answer.Body.Close()
-		t.Error("the page is there although the server has ended")
+		t.Error("the page is served after the server has ended")
 	}
 }

@@ -26,7 +26,7 @@ func TestHangup(t *testing.T) {
 	}
 	select {
 	case <-gone:
-		t.Fatal("the reader is there")
+		t.Fatal("the reader has not hung up")
 	default:
 	}
 	r.Close()

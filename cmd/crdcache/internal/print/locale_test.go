@@ -28,7 +28,7 @@ func TestUnicode(t *testing.T) {
 			t.Errorf("%+v: %v", tt, got)
 		}
 		if end := Ellipsis(); tt.want == (utf8.RuneCountInString(end) == len(end)) {
-			t.Errorf("%+v: %q stands for what is left out", tt, end)
+			t.Errorf("%+v: %q replaces the omitted text", tt, end)
 		}
 	}
 }

@@ -121,8 +121,8 @@ func TestPrintedWatch(t *testing.T) {
 	}
 }
 
-// TestPrintedByNone returns objects with name and age if the server prints no tables.
-func TestPrintedByNone(t *testing.T) {
+// TestServerPrintsNoTables returns objects with name and age if the server prints no tables.
+func TestServerPrintsNoTables(t *testing.T) {
 	printed, _ := printedBy(t,
 		`{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"}}]}`,
 		`{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"b"}}}`)

@@ -198,8 +198,9 @@ func predicateDecodesBecause(p predicate.Predicate) string {
 	return fmt.Sprintf("predicate %s is not a MetadataReader", name)
 }
 
-// funcsDecodeBecause is decodesBecause for functions. It knows the functions of LabelSelectorPredicate, by
-// their names. Sources send no generic events.
+// funcsDecodeBecause is decodesBecause for functions. It knows the functions of LabelSelectorPredicate by
+// their names, which they have if the compiler inlines predicate.NewPredicateFuncs. Sources send no generic
+// events.
 func funcsDecodeBecause(f predicate.Funcs) string {
 	for _, function := range []any{f.CreateFunc, f.UpdateFunc, f.DeleteFunc} {
 		code := reflect.ValueOf(function).Pointer()

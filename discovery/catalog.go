@@ -56,9 +56,6 @@ func (c *Catalog) Groups() []string {
 // of Resources, marked Stale.
 func (c *Catalog) FailedGroupVersions() []GroupFailure { return slices.Clone(c.failedGroupVersions) }
 
-// ConfirmedAt returns when the oldest part of the catalog was confirmed by the server.
-func (c *Catalog) ConfirmedAt() time.Time { return c.fetchedAt }
-
 // RefreshErr returns an error if the catalog has exceeded its TTL and could not be refreshed.
 func (c *Catalog) RefreshErr() error { return c.refreshErr }
 

@@ -13,6 +13,9 @@ const (
 	Kind       = config.Kind
 )
 
+// IsDeprecated reports whether an apiVersion is deprecated. It can still be read.
+func IsDeprecated(apiVersion string) bool { return config.IsDeprecated(apiVersion) }
+
 // Default limits of an index.
 const (
 	DefaultMaxValues     = config.DefaultMaxValues

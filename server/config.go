@@ -12,13 +12,13 @@ import (
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
-	"github.com/crdcache/crdcache/internal/configversion"
+	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/readapi/live"
 )
 
 // The apiVersion and kind of a config file.
 const (
-	ConfigAPIVersion = configversion.Current
+	ConfigAPIVersion = indexers.APIVersion
 	ConfigKind       = "ServerConfig"
 )
 
@@ -123,7 +123,7 @@ func LoadConfig(file string) (Config, error) {
 	if err := decode(text, &config); err != nil {
 		return config, fmt.Errorf("%s: %w", file, err)
 	}
-	if configversion.IsDeprecated(config.APIVersion) {
+	if indexers.IsDeprecated(config.APIVersion) {
 		klog.InfoS("The apiVersion of a config is deprecated", "file", file, "apiVersion", config.APIVersion,
 			"replacement", ConfigAPIVersion)
 		config.APIVersion = ConfigAPIVersion

@@ -1,23 +1,80 @@
 // Package builtin lists the types of Kubernetes 1.37 that can be listed and watched.
 package builtin
 
-import "slices"
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
 
 // Type is a type that every cluster has.
 type Type struct {
-	Group, Kind, Plural string
-	Namespaced          bool
-	// ShortNames are separated by spaces.
-	ShortNames string
-	// Fields are the selectable fields that kubectl itself uses, beside name and namespace, separated by
-	// spaces.
-	Fields string
+	Group, Version, Plural, Kind string
+	shortNames                   string // separated by spaces
+	flags                        Flags
+	subresources                 string // other than status, separated by spaces
 }
 
+// Flags describe how a type is served and written.
+type Flags int
+
+// The flags of types.
 const (
-	inNamespace = true
-	inCluster   = false
+	Namespaced Flags = 1 << iota
+	InAll
+	InExtensions
+	HasStatus       // has the status subresource
+	HasGeneration   // has a generation
+	Unconditional   // an update without a resource version is allowed
+	CreatedByUpdate // an update creates a missing object
+	AnyName
 )
+
+const eventFields = ".involvedObject.kind .involvedObject.namespace .involvedObject.name .involvedObject.uid " +
+	".involvedObject.apiVersion .involvedObject.resourceVersion .involvedObject.fieldPath .reason .type .reportingComponent"
+
+// selectableFields are the fields for field selectors in addition to name and namespace.
+var selectableFields = map[schema.GroupResource]string{
+	{Resource: "events"}:     eventFields,
+	{Resource: "namespaces"}: ".status.phase",
+	{Resource: "nodes"}:      ".spec.unschedulable",
+	{Resource: "pods"}: ".spec.nodeName .spec.restartPolicy .spec.schedulerName .spec.serviceAccountName .status.phase " +
+		".status.podIP .status.nominatedNodeName",
+	{Resource: "replicationcontrollers"}:                                   ".status.replicas",
+	{Resource: "secrets"}:                                                  ".type",
+	{Resource: "services"}:                                                 ".spec.clusterIP .spec.type",
+	{Group: "apps", Resource: "replicasets"}:                               ".status.replicas",
+	{Group: "batch", Resource: "jobs"}:                                     ".status.successful",
+	{Group: "certificates.k8s.io", Resource: "certificatesigningrequests"}: ".spec.signerName",
+	{Group: "certificates.k8s.io", Resource: "clustertrustbundles"}:        ".spec.signerName",
+	{Group: "events.k8s.io", Resource: "events"}:                           eventFields,
+}
+
+// Has reports whether a type has a flag.
+func (t Type) Has(f Flags) bool { return t.flags&f != 0 }
+
+// ShortNames returns the short names.
+func (t Type) ShortNames() []string { return strings.Fields(t.shortNames) }
+
+// Subresources returns the subresources other than status.
+func (t Type) Subresources() []string { return strings.Fields(t.subresources) }
+
+// Categories returns the categories.
+func (t Type) Categories() []string {
+	switch {
+	case t.Has(InAll):
+		return []string{"all"}
+	case t.Has(InExtensions):
+		return []string{"api-extensions"}
+	}
+	return nil
+}
+
+// SelectableFields returns the paths of the fields for field selectors, other than name and namespace.
+func (t Type) SelectableFields() []string {
+	return strings.Fields(selectableFields[schema.GroupResource{Group: t.Group, Resource: t.Plural}])
+}
 
 // Find returns the type of a group and kind or, with an empty kind, plural name.
 func Find(group, kind, plural string) (Type, bool) {
@@ -29,80 +86,3 @@ func Find(group, kind, plural string) (Type, bool) {
 	}
 	return Types[i], true
 }
-
-// Types are sorted by group and kind.
-var Types = []Type{
-	{"", "ConfigMap", "configmaps", inNamespace, "cm", ""},
-	{"", "Endpoints", "endpoints", inNamespace, "ep", ""},
-	{"", "Event", "events", inNamespace, "ev", eventFields},
-	{"", "LimitRange", "limitranges", inNamespace, "limits", ""},
-	{"", "Namespace", "namespaces", inCluster, "ns", ".status.phase"},
-	{"", "Node", "nodes", inCluster, "no", ".spec.unschedulable"},
-	{"", "PersistentVolume", "persistentvolumes", inCluster, "pv", ""},
-	{"", "PersistentVolumeClaim", "persistentvolumeclaims", inNamespace, "pvc", ""},
-	{"", "Pod", "pods", inNamespace, "po",
-		".spec.nodeName .spec.restartPolicy .spec.serviceAccountName .status.phase .status.podIP"},
-	{"", "PodTemplate", "podtemplates", inNamespace, "", ""},
-	{"", "ReplicationController", "replicationcontrollers", inNamespace, "rc", ".status.replicas"},
-	{"", "ResourceQuota", "resourcequotas", inNamespace, "quota", ""},
-	{"", "Secret", "secrets", inNamespace, "", ".type"},
-	{"", "Service", "services", inNamespace, "svc", ".spec.clusterIP .spec.type"},
-	{"", "ServiceAccount", "serviceaccounts", inNamespace, "sa", ""},
-	{"admissionregistration.k8s.io", "MutatingAdmissionPolicy", "mutatingadmissionpolicies",
-		inCluster, "", ""},
-	{"admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding", "mutatingadmissionpolicybindings",
-		inCluster, "", ""},
-	{"admissionregistration.k8s.io", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations",
-		inCluster, "", ""},
-	{"admissionregistration.k8s.io", "ValidatingAdmissionPolicy", "validatingadmissionpolicies",
-		inCluster, "", ""},
-	{"admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings",
-		inCluster, "", ""},
-	{"admissionregistration.k8s.io", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations",
-		inCluster, "", ""},
-	{"apps", "ControllerRevision", "controllerrevisions", inNamespace, "", ""},
-	{"apps", "DaemonSet", "daemonsets", inNamespace, "ds", ""},
-	{"apps", "Deployment", "deployments", inNamespace, "deploy", ""},
-	{"apps", "ReplicaSet", "replicasets", inNamespace, "rs", ".status.replicas"},
-	{"apps", "StatefulSet", "statefulsets", inNamespace, "sts", ""},
-	{"autoscaling", "HorizontalPodAutoscaler", "horizontalpodautoscalers", inNamespace, "hpa", ""},
-	{"batch", "CronJob", "cronjobs", inNamespace, "cj", ""},
-	{"batch", "Job", "jobs", inNamespace, "", ".status.successful"},
-	{"certificates.k8s.io", "CertificateSigningRequest", "certificatesigningrequests", inCluster, "csr",
-		".spec.signerName"},
-	{"certificates.k8s.io", "ClusterTrustBundle", "clustertrustbundles", inCluster, "", ".spec.signerName"},
-	{"certificates.k8s.io", "PodCertificateRequest", "podcertificaterequests", inNamespace, "", ""},
-	{"coordination.k8s.io", "Lease", "leases", inNamespace, "", ""},
-	{"discovery.k8s.io", "EndpointSlice", "endpointslices", inNamespace, "", ""},
-	{"events.k8s.io", "Event", "events", inNamespace, "ev", ""},
-	{"flowcontrol.apiserver.k8s.io", "FlowSchema", "flowschemas", inCluster, "", ""},
-	{"flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration", "prioritylevelconfigurations",
-		inCluster, "", ""},
-	{"networking.k8s.io", "IPAddress", "ipaddresses", inCluster, "ip", ""},
-	{"networking.k8s.io", "Ingress", "ingresses", inNamespace, "ing", ""},
-	{"networking.k8s.io", "IngressClass", "ingressclasses", inCluster, "", ""},
-	{"networking.k8s.io", "NetworkPolicy", "networkpolicies", inNamespace, "netpol", ""},
-	{"networking.k8s.io", "ServiceCIDR", "servicecidrs", inCluster, "", ""},
-	{"node.k8s.io", "RuntimeClass", "runtimeclasses", inCluster, "", ""},
-	{"policy", "PodDisruptionBudget", "poddisruptionbudgets", inNamespace, "pdb", ""},
-	{"rbac.authorization.k8s.io", "ClusterRole", "clusterroles", inCluster, "", ""},
-	{"rbac.authorization.k8s.io", "ClusterRoleBinding", "clusterrolebindings", inCluster, "", ""},
-	{"rbac.authorization.k8s.io", "Role", "roles", inNamespace, "", ""},
-	{"rbac.authorization.k8s.io", "RoleBinding", "rolebindings", inNamespace, "", ""},
-	{"resource.k8s.io", "DeviceClass", "deviceclasses", inCluster, "", ""},
-	{"resource.k8s.io", "DeviceTaintRule", "devicetaintrules", inCluster, "", ""},
-	{"resource.k8s.io", "ResourceClaim", "resourceclaims", inNamespace, "", ""},
-	{"resource.k8s.io", "ResourceClaimTemplate", "resourceclaimtemplates", inNamespace, "", ""},
-	{"resource.k8s.io", "ResourceSlice", "resourceslices", inCluster, "", ""},
-	{"scheduling.k8s.io", "PriorityClass", "priorityclasses", inCluster, "pc", ""},
-	{"storage.k8s.io", "CSIDriver", "csidrivers", inCluster, "", ""},
-	{"storage.k8s.io", "CSINode", "csinodes", inCluster, "", ""},
-	{"storage.k8s.io", "CSIStorageCapacity", "csistoragecapacities", inNamespace, "", ""},
-	{"storage.k8s.io", "StorageClass", "storageclasses", inCluster, "sc", ""},
-	{"storage.k8s.io", "VolumeAttachment", "volumeattachments", inCluster, "", ""},
-	{"storage.k8s.io", "VolumeAttributesClass", "volumeattributesclasses", inCluster, "vac", ""},
-	{"storagemigration.k8s.io", "StorageVersionMigration", "storageversionmigrations", inCluster, "", ""},
-}
-
-const eventFields = ".involvedObject.kind .involvedObject.namespace .involvedObject.name .involvedObject.uid " +
-	".involvedObject.apiVersion .involvedObject.resourceVersion .involvedObject.fieldPath .reason .type .reportingComponent"

@@ -39,12 +39,12 @@ var sizeLimits = []sizeLimit{
 	{"internal/manifest", 1759},
 	{"internal/testkit", 1398},
 	{"internal/apiserver", 3090},
-	{"internal", 1160},
+	{"internal", 1230},
 	{"snapshot", 1407},
 	{"storage", 2245},
 	{"readapi", 3666},
 	{"readapi/live", 2554},
-	{"readapi/testcluster", 1040},
+	{"readapi/testcluster", 897},
 	{"web", 3788},
 	{"cmd", 18442},
 	{"controllerruntime", 5000},
@@ -63,7 +63,7 @@ var sizeLimits = []sizeLimit{
 const (
 	// slack is the number of lines that a room may have below its limit.
 	slack       = 150
-	maxPackages = 92
+	maxPackages = 91
 	// maxTypes is the number of types that go doc dynamicinformer shows.
 	maxTypes = 30
 	// maxNames is the number of names that the public packages of the root module export, methods included.

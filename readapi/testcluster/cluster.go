@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/internal/apiserver"
+	"github.com/crdcache/crdcache/internal/builtin"
 	"github.com/crdcache/crdcache/readapi"
 	"github.com/crdcache/crdcache/readapi/testcluster/faults"
 )
@@ -79,8 +80,8 @@ func New(ctx context.Context, options Options) (*Cluster, error) {
 // addInitialObjects adds the initial types and namespaces.
 func (c *Cluster) addInitialObjects() error {
 	if !c.options.WithoutBuiltIns {
-		for _, b := range builtInTypes {
-			if err := c.storage.SetBuiltIn(b.typeAndRules()); err != nil {
+		for _, b := range builtin.Types {
+			if err := c.storage.SetBuiltIn(typeAndRules(b)); err != nil {
 				return err
 			}
 		}

@@ -40,7 +40,7 @@ func (k *checker) targets(definitions []*crd.Definition) {
 		}
 		if known, ok := builtin.Find(t.Group, t.Kind, t.Resource); ok && !found {
 			k.namespace(r, schema.GroupResource{Group: known.Group, Resource: known.Plural},
-				known.Namespaced, definitions)
+				known.Has(builtin.Namespaced), definitions)
 		}
 		if !found && (len(names) > 0 || !builtIn(t.Group)) {
 			k.noTarget(r, t, groups, names)
@@ -76,7 +76,7 @@ func (k *checker) clusterScoped(definitions []*crd.Definition) bool {
 		}
 	}
 	if known, ok := builtin.Find(m.Group, m.Kind, m.Resource); ok && !found {
-		return !known.Namespaced
+		return !known.Has(builtin.Namespaced)
 	}
 	return found
 }

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/crdcache/crdcache/internal/configversion"
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
@@ -98,7 +97,7 @@ func (d *decoder) reportForeign(n *yaml.Node) bool {
 // another meaning.
 func (d *decoder) checkVersion(f *configForm) bool {
 	good := true
-	if v := &f.APIVersion; configversion.IsDeprecated(v.value) {
+	if v := &f.APIVersion; IsDeprecated(v.value) {
 		d.failAt(CodeOldVersion, v.node, fmt.Sprintf("apiVersion %q is deprecated", v.value),
 			"write apiVersion: "+APIVersion+", or run 'crdcache validate --convert'")
 		v.value = APIVersion

@@ -10,8 +10,6 @@ import (
 	"sync"
 
 	yaml "go.yaml.in/yaml/v3"
-
-	"github.com/crdcache/crdcache/internal/configversion"
 )
 
 // formHeader is embedded in forms and holds their position in the file.
@@ -243,7 +241,7 @@ var layouts sync.Map // reflect.Type to *layout
 
 // versions fills the apiVersions into tags.
 var versions = strings.NewReplacer("VERSIONS", strings.Join(slices.Concat([]string{APIVersion},
-	configversion.Deprecated), ","), "VERSION", APIVersion)
+	deprecatedVersions), ","), "VERSION", APIVersion)
 
 func layoutOf(t reflect.Type) *layout {
 	if l, ok := layouts.Load(t); ok {

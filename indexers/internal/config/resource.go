@@ -7,16 +7,21 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/crdcache/crdcache/internal/configversion"
 	"github.com/crdcache/crdcache/internal/jsonpath"
 	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // The apiVersion and kind of a config.
 const (
-	APIVersion = configversion.Current
+	APIVersion = "crdcache.dev/v1beta1"
 	Kind       = "IndexConfig"
 )
+
+// deprecatedVersions are older versions that can be read. They have the fields of APIVersion.
+var deprecatedVersions = []string{"crdcache.dev/v1alpha1"}
+
+// IsDeprecated reports whether a version is deprecated.
+func IsDeprecated(apiVersion string) bool { return slices.Contains(deprecatedVersions, apiVersion) }
 
 // Default limits of an index.
 const (

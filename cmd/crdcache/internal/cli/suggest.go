@@ -303,7 +303,7 @@ func typesOfDefinitions(definitions []*crd.Definition) knownTypes {
 	known := slices.Clone(definitions)
 	for _, t := range builtin.Types {
 		known = append(known, &crd.Definition{Group: t.Group,
-			Names: crd.Names{Plural: t.Plural, Kind: t.Kind}, Namespaced: t.Namespaced})
+			Names: crd.Names{Plural: t.Plural, Kind: t.Kind}, Namespaced: t.Has(builtin.Namespaced)})
 	}
 	return known
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
-	"github.com/crdcache/crdcache/internal/configversion"
 	"github.com/crdcache/crdcache/internal/naming"
 )
 
@@ -199,7 +198,7 @@ func convert(w indexers.Diagnostic) error {
 	before, old, after := source[:w.Column-1], source[w.Column-1:][:w.Length], source[w.Column-1+w.Length:]
 	name := strings.Trim(string(old), `"'`)
 	if w.Line > len(lines) || !strings.Contains(lines[w.Line-1], w.Source) ||
-		!configversion.IsDeprecated(name) {
+		!indexers.IsDeprecated(name) {
 		return fmt.Errorf("cannot convert %s:%d: write apiVersion: %s there", w.File, w.Line,
 			indexers.APIVersion)
 	}

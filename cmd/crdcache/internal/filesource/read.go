@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -98,9 +97,6 @@ func readSnapshot(ctx context.Context, name string, open func() (*snapshot.File,
 	return errors.Join(failed...)
 }
 
-// inAll are the resources of the category "all".
-const inAll = " pods replicationcontrollers services daemonsets deployments replicasets statefulsets horizontalpodautoscalers cronjobs jobs "
-
 // knownType returns the type of a built-in kind in one version. Its short names, categories and scope cannot
 // be inferred from objects.
 func knownType(gvk schema.GroupVersionKind) (readapi.Type, bool) {
@@ -108,17 +104,14 @@ func knownType(gvk schema.GroupVersionKind) (readapi.Type, bool) {
 	if !ok {
 		return readapi.Type{}, false
 	}
-	t := readapi.Type{
-		Group: k.Group, Namespaced: k.Namespaced,
-		Names: crd.Names{Plural: k.Plural, Kind: k.Kind, ShortNames: strings.Fields(k.ShortNames)},
+	return readapi.Type{
+		Group: k.Group, Namespaced: k.Has(builtin.Namespaced),
+		Names: crd.Names{Plural: k.Plural, Kind: k.Kind, ShortNames: k.ShortNames(),
+			Categories: k.Categories()},
 		Versions: []readapi.Version{{
-			Name: gvk.Version, Subresources: []string{"status"}, SelectableFields: strings.Fields(k.Fields),
+			Name: gvk.Version, Subresources: []string{"status"}, SelectableFields: k.SelectableFields(),
 		}},
-	}
-	if strings.Contains(inAll, " "+k.Plural+" ") {
-		t.Names.Categories = []string{"all"}
-	}
-	return t, true
+	}, true
 }
 
 // inferType returns a type for a kind without a definition.

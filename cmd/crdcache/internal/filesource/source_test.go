@@ -195,7 +195,7 @@ func TestKnownKindsTable(t *testing.T) {
 		}
 		plurals[gr], kinds[gk] = true, true
 		if typ, ok := knownType(gk.WithVersion("v1")); !ok || typ.GroupResource() != gr ||
-			typ.Namespaced != k.Namespaced {
+			typ.Namespaced != k.Has(builtin.Namespaced) {
 			t.Errorf("%s: %v %+v", gk, ok, typ)
 		}
 	}

@@ -98,11 +98,8 @@ func (x indexer) Get(obj any) (item any, exists bool, err error) {
 
 // GetByKey looks up an object; the error is always nil.
 func (x indexer) GetByKey(key string) (item any, exists bool, err error) {
-	stored, exists := x.informer.store.Snapshot().Get(key)
-	if !exists {
-		return nil, false, nil
-	}
-	return x.informer.store.Form().Object(stored), true, nil
+	item, exists = x.informer.store.Object(key)
+	return item, exists, nil
 }
 
 // Index returns the objects that share a value of the index with obj, which can be a store item.

@@ -55,7 +55,7 @@ func (s *Store) add(a newFunctions, replaced ...string) error {
 		}
 	}
 	// Functions that others announced since then are not complete and must not be removed.
-	s.publish(added, computed, func(f *function) bool {
+	s.publishIndexes(added, computed, func(f *function) bool {
 		return slices.Contains(replaced, f.name) && slices.Contains(before.functions, f) &&
 			!slices.Contains(added, f)
 	})
@@ -124,10 +124,10 @@ func hashesOf(rows *trie[row], computed []computedValues) []hashed[*row] {
 	return list
 }
 
-// publish is the third step. computed has the values of the rows from before publishFunctions; later rows
-// already have them. It changes the version, because batches prepared in between lack the indexes. It drops
-// the values of removed indexes, which would otherwise accumulate with each reload of a config.
-func (s *Store) publish(added functions, computed []computedValues, replaced func(*function) bool) {
+// publishIndexes is the third step. computed has the values of the rows from before publishFunctions; later
+// rows already have them. It changes the version, because batches prepared in between lack the indexes. It
+// drops the values of removed indexes, which would otherwise accumulate with each reload of a config.
+func (s *Store) publishIndexes(added functions, computed []computedValues, replaced func(*function) bool) {
 	s.write.Lock()
 	defer s.write.Unlock()
 	next := s.current.Load().copy()

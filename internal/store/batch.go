@@ -184,7 +184,7 @@ func (s *Store) swap(now *Snapshot, b *Batch, resourceVersion string) bool {
 		s.count(b, now)
 	}
 	s.blocks = b.blocks
-	s.current.Store(b.next)
+	s.publish(b.next, "")
 	if f := s.Adaptive(); f != nil {
 		f.endList()
 	}

@@ -79,8 +79,8 @@ func BenchmarkGet(b *testing.B) {
 					hot[n] = form.Object(item)
 				}
 				for n := 0; b.Loop(); n++ {
-					item, found := s.Snapshot().Get(keys[n%count])
-					if !found || form.Object(item) != hot[n%count] {
+					object, found := s.Object(keys[n%count])
+					if !found || object != hot[n%count] {
 						b.Fatal("missing or not hot")
 					}
 				}

@@ -63,10 +63,15 @@ func (s *Store) Measure() Measure {
 
 // Decodes returns the hits and misses of Stats.
 func (s *Store) Decodes() (hits, misses int64) {
-	if f, ok := s.form.(*Packed); ok {
-		return f.Decodes()
+	f, ok := s.form.(*Packed)
+	if !ok {
+		return 0, 0
 	}
-	return 0, 0
+	hits, misses = f.Decodes()
+	if recent := s.recent.Load(); recent != nil {
+		hits += recent.countHits()
+	}
+	return hits, misses
 }
 
 // tableRowBytes estimates the size of all rows from the first ones.

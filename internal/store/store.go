@@ -41,6 +41,8 @@ type Store struct {
 	blocks blocks
 	// current is changed while holding write.
 	current atomic.Pointer[Snapshot]
+	// recent is nil until a read is repeated.
+	recent atomic.Pointer[recentReads]
 	// onFill is called after the content has been replaced, while holding write.
 	onFill atomic.Pointer[func()]
 	// decoded caches the average size of decoded objects for Measure.

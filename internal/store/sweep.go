@@ -159,6 +159,6 @@ func (s *Store) changeForms(changes []formChange) (saved int64) {
 		}
 	}
 	s.formChanges++
-	s.current.Store(&next)
+	s.publish(&next, "")
 	return now.sizes.packed - next.sizes.packed
 }

@@ -48,7 +48,7 @@ func (s *Store) Put(p Prepared) (old Item, ok bool) {
 	if p.ResourceVersion != "" {
 		next.resourceVersion = p.ResourceVersion
 	}
-	s.current.Store(next)
+	s.publish(next, p.Key)
 	return old, true
 }
 
@@ -67,7 +67,7 @@ func (s *Store) Remove(key, resourceVersion string) (old Item) {
 		next.reindex(had, nil)
 		s.blocks.replace(&next.sizes, had, nil)
 	}
-	s.current.Store(next)
+	s.publish(next, key)
 	return old
 }
 

@@ -1,0 +1,143 @@
+package store
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/storage/s2"
+)
+
+// versionOf returns the version that keyedCertificate was called with.
+func versionOf(t testing.TB, object any) int64 {
+	t.Helper()
+	version, err := strconv.ParseInt(object.(*unstructured.Unstructured).GetResourceVersion(), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return version - 1_000_000
+}
+
+// TestReadsAreCurrent changes an object in all ways while others read it. A read returns a version that was
+// current at a moment between its start and its end, and never an older one than the read before it.
+func TestReadsAreCurrent(t *testing.T) {
+	const versions = 2000
+	for name, form := range forms(t) {
+		t.Run(name, func(t *testing.T) {
+			s := New(Options{Form: form})
+			fill(t, s, 1, 0)
+			const key = "tenant-0/certificate-0"
+			var begun, done atomic.Int64
+			var readers sync.WaitGroup
+			for range 3 {
+				readers.Go(func() {
+					last := int64(0)
+					for last < versions {
+						from := max(done.Load(), last)
+						object, exists := s.Object(key)
+						if !exists {
+							continue
+						}
+						if last = versionOf(t, object); last < from || last > begun.Load() {
+							t.Errorf("version %d was read between %d and %d", last, from, begun.Load())
+							return
+						}
+					}
+				})
+			}
+			r := rand.New(rand.NewPCG(1, 2))
+			for version := range versions {
+				begun.Store(int64(version) + 1)
+				next := keyedCertificate(t, form, 0, version+1)
+				switch r.IntN(10) {
+				case 0:
+					s.Replace(s.PrepareAll([]Keyed{next}), "")
+				case 1:
+					s.Remove(key, "")
+					fallthrough
+				default:
+					s.Put(s.Prepare(next))
+				}
+				done.Store(int64(version) + 1)
+			}
+			readers.Wait()
+		})
+	}
+}
+
+// TestRecentReads reads more objects than the table of recent reads has places.
+func TestRecentReads(t *testing.T) {
+	const count = 4 * recentSets * recentWays
+	form := NewPacked(withoutManagedFields(t), nil)
+	s := New(Options{Form: form})
+	fill(t, s, count, 1)
+	reads := int64(0)
+	for range 5 {
+		for n := range count {
+			key := fmt.Sprintf("tenant-%d/certificate-%d", n%100, n)
+			object, exists := s.Object(key)
+			item, _ := s.Snapshot().Get(key)
+			if reads++; !exists || object != form.PeekObject(item) {
+				t.Fatalf("%s: got %v", key, object)
+			}
+			runtime.KeepAlive(object)
+		}
+	}
+	if hits, misses := s.Decodes(); hits+misses != 2*reads { // PeekObject counts, too
+		t.Errorf("%d hits and %d misses of %d reads", hits, misses, 2*reads)
+	}
+	if _, exists := s.Object("tenant-1/certificate-0"); exists {
+		t.Error("an unknown key exists")
+	}
+}
+
+// TestRecentReadsExpire: decoded copies are freed when they are no longer read.
+func TestRecentReadsExpire(t *testing.T) {
+	s := New(Options{Form: NewPacked(nil, nil)})
+	fill(t, s, 1, 1)
+	const key = "tenant-0/certificate-0"
+	read := func() {
+		object, _ := s.Object(key)
+		again, _ := s.Object(key)
+		s.Object(key)
+		if object != again {
+			t.Error("the reads return two copies")
+		}
+		runtime.KeepAlive(object)
+	}
+	for range 3 {
+		read()
+		if s.recent.Load().find(hashOf(key), key) == nil {
+			t.Fatal("not a recent read")
+		}
+		for s.lookup(key).Decoded() != nil { // freed by a collection after the cleanup
+			runtime.GC()
+		}
+	}
+}
+
+// TestRecentReadsFollowTheForm: a read marks the stored object as read, also after it was compressed.
+func TestRecentReadsFollowTheForm(t *testing.T) {
+	const key = "tenant-0/certificate-0"
+	form := NewAdaptive(nil, s2.New(s2.Options{}))
+	s := New(Options{Form: form})
+	fill(t, s, 500, 1)
+	for range 3 {
+		object, _ := s.Object(key)
+		runtime.KeepAlive(object)
+	}
+	for from := uint64(0); !s.lookup(key).Compressed(); {
+		from = s.Sweep(from, SweepAll).Next
+	}
+	object, _ := s.Object(key)
+	if !s.lookup(key).Usage().Read {
+		t.Error("the stored object is not marked as read")
+	}
+	runtime.KeepAlive(object)
+}

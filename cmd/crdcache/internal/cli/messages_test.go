@@ -72,7 +72,7 @@ func message(n ast.Node) string {
 		name = f.Name
 	}
 	if !slices.Contains([]string{"Errorf", "New", "Usagef", "UsageLines", "Fprintf", "Fprintln", "warn", "Warn",
-		"Notef", "notef", "printLine", "printLineLocked", "unlessSoon", "Sprintf"}, name) {
+		"Notef", "notef", "printLine", "printLineLocked", "printLater", "Sprintf"}, name) {
 		return ""
 	}
 	for _, arg := range call.Args {

@@ -169,6 +169,9 @@ func (c *Cache) makeFactory(config *rest.Config, options cache.Options) error {
 	if err != nil {
 		return err
 	}
+	if u, _, err := rest.DefaultServerUrlFor(config); err == nil && c.options.Name == "" {
+		c.options.Name = u.Host
+	}
 	types := c.options.Types
 	if types == nil {
 		if c.types, err = newTypeSource(config, options.HTTPClient, client); err != nil {
@@ -178,6 +181,7 @@ func (c *Cache) makeFactory(config *rest.Config, options cache.Options) error {
 	}
 	c.factory, err = dynamicinformer.New(dynamicinformer.Options{
 		Client: client, Types: types, Linger: -1,
+		MemoryBudget: c.options.MemoryBudget, Persistence: c.options.Persistence,
 		Defaults: dynamicinformer.ResourceOptions{Storage: c.options.defaultStorage()},
 	})
 	return err

@@ -163,7 +163,7 @@ func (c *Cache) WaitForCacheSync(ctx context.Context) bool {
 	c.mu.RUnlock()
 	for _, r := range resources {
 		for _, v := range r.informers {
-			err := awaitReadable(ctx, v.informer())
+			err := awaitReadable(ctx, v.informer(), false)
 			if errors.Is(err, dynamicinformer.ErrStopped) && r.informer.isClosed() && !c.ended() {
 				continue // removed meanwhile
 			}
@@ -175,10 +175,13 @@ func (c *Cache) WaitForCacheSync(ctx context.Context) bool {
 	return true
 }
 
+// errMissingType is returned for a type that the server does not have.
+var errMissingType = errors.New("the type does not exist")
+
 // awaitReadable waits until an informer can be read: until it has synced, or its type was removed from the
 // server with all its objects. It returns ErrStopped if the informer stops first, or the cause of the end of
-// ctx.
-func awaitReadable(ctx context.Context, informer *dynamicinformer.Informer) error {
+// ctx. With rejectMissing it returns errMissingType if the server does not have the type.
+func awaitReadable(ctx context.Context, informer *dynamicinformer.Informer, rejectMissing bool) error {
 	for {
 		if informer.HasSynced() {
 			return nil
@@ -187,6 +190,8 @@ func awaitReadable(ctx context.Context, informer *dynamicinformer.Informer) erro
 		switch {
 		case current.State == status.Stopped:
 			return dynamicinformer.ErrStopped
+		case rejectMissing && current.Reason.Absent() && !informer.HasSynced():
+			return errMissingType
 		case current.State == status.Pending && current.Incarnation > 0 &&
 			(current.Reason == status.ReasonNotInstalled || current.Reason == status.ReasonVersionNotServed):
 			return nil

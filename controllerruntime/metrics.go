@@ -3,7 +3,7 @@ package controllerruntime
 import (
 	"errors"
 	"fmt"
-	"strconv"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
@@ -12,8 +12,26 @@ import (
 	"github.com/crdcache/crdcache/metrics"
 )
 
-// maxNames is the number of caches in a process with distinct names in metrics.
-const maxNames = 100
+// usedNames are the names of the registered collectors of the process. They make the cost of a further name
+// independent of their number; a registry rejects a name that another package has used.
+var usedNames = struct {
+	sync.Mutex
+	names map[collectorName]bool
+}{names: map[collectorName]bool{}}
+
+// collectorName is a name in a registry, with a number from 2 on if the name was taken.
+type collectorName struct {
+	registry prometheus.Registerer
+	name     string
+	number   int
+}
+
+func (n collectorName) String() string {
+	if n.number == 1 {
+		return n.name
+	}
+	return fmt.Sprintf("%s (%d)", n.name, n.number)
+}
 
 // registerMetrics registers the metrics of the factory. It logs errors: a cache without metrics still
 // starts.
@@ -25,32 +43,44 @@ func (c *Cache) registerMetrics() (unregister func()) {
 		}
 		registerer = ctrlmetrics.Registry
 	}
-	collector, err := register(registerer, func(name string) prometheus.Collector {
+	unregister, err := register(registerer, func(name string) prometheus.Collector {
 		return metrics.NewCollector(c.factory, metrics.Options{Name: name})
 	}, c.options.Name)
 	if err != nil {
 		ctrllog.Log.WithName("cache").Error(err, "Failed to register the metrics of the cache")
 		return func() {}
 	}
-	return func() { registerer.Unregister(collector) }
+	return unregister
 }
+
+// maxRejections is how many names of other packages in a registry are skipped.
+const maxRejections = 100
 
 // register registers a collector under name, or under name with the first free number from 2 on.
 func register(registerer prometheus.Registerer, collector func(name string) prometheus.Collector,
-	name string) (prometheus.Collector, error) {
-	for number := 1; number <= maxNames; number++ {
-		tried := name
-		if number > 1 {
-			tried += strconv.Itoa(number)
+	name string) (unregister func(), err error) {
+	usedNames.Lock()
+	defer usedNames.Unlock()
+	rejected := 0
+	for n := (collectorName{registerer, name, 1}); ; n.number++ {
+		if usedNames.names[n] {
+			continue
 		}
-		made := collector(tried)
+		made := collector(n.String())
 		err := registerer.Register(made)
 		if err == nil {
-			return made, nil
+			usedNames.names[n] = true
+			return func() {
+				usedNames.Lock()
+				defer usedNames.Unlock()
+				registerer.Unregister(made)
+				delete(usedNames.names, n)
+			}, nil
 		}
-		if _, taken := errors.AsType[prometheus.AlreadyRegisteredError](err); !taken {
+		rejected++
+		if _, taken := errors.AsType[prometheus.AlreadyRegisteredError](err); !taken ||
+			rejected > maxRejections {
 			return nil, err
 		}
 	}
-	return nil, fmt.Errorf("%d caches have registered metrics under the name %q", maxNames, name)
 }

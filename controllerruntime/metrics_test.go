@@ -3,6 +3,7 @@ package controllerruntime
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -10,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
-// TestMetrics registers metrics from Start to the end of its context, under distinct names.
+// TestMetrics registers metrics from Start to the end of its context, under the host of the cluster.
 func TestMetrics(t *testing.T) {
 	server := newServer(t)
 	registry := prometheus.NewPedanticRegistry()
@@ -31,7 +32,8 @@ func TestMetrics(t *testing.T) {
 			}
 		})
 	}
-	if got := factories(t, registry); !slices.Equal(got, []string{"", "2"}) {
+	host := strings.TrimPrefix(server.URL, "http://")
+	if got := factories(t, registry); !slices.Equal(got, []string{host, host + " (2)"}) {
 		t.Errorf("metrics of %q", got)
 	}
 	for _, stop := range stops {
@@ -67,4 +69,39 @@ func factories(t *testing.T, registry *prometheus.Registry) []string {
 	}
 	slices.Sort(all)
 	return all
+}
+
+// TestManyNames: any number of caches has metrics under one name, and names are reused.
+func TestManyNames(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	made := func(name string) prometheus.Collector {
+		return prometheus.NewGauge(prometheus.GaugeOpts{Name: "g", ConstLabels: prometheus.Labels{"factory": name}})
+	}
+	if err := registry.Register(made("a (3)")); err != nil { // of another package
+		t.Fatal(err)
+	}
+	var second func()
+	for n := range 150 {
+		unregister, err := register(registry, made, "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n == 1 {
+			second = unregister
+		}
+	}
+	second()
+	if _, err := register(registry, made, "a"); err != nil {
+		t.Fatal(err)
+	}
+	got := factories(t, registry)
+	for _, name := range []string{"a", "a (2)", "a (151)"} {
+		if len(got) != 151 || !slices.Contains(got, name) {
+			t.Errorf("%q is missing in %q", name, got)
+		}
+	}
+	failing := func(string) prometheus.Collector { return made("a") }
+	if _, err := register(registry, failing, "b"); err == nil {
+		t.Error("a collector was registered twice")
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/storage/s2"
@@ -44,6 +45,20 @@ type Options struct {
 	// the context of Start ends.
 	Factory *dynamicinformer.Factory
 
+	// MemoryBudget is the number of heap bytes that the informers of the cache should not exceed: see
+	// dynamicinformer.Options.MemoryBudget. It cannot be combined with Factory. Default: no budget.
+	MemoryBudget int64
+
+	// Persistence stores the cached objects for the next process: see dynamicinformer.Options.Persistence.
+	// Close the store after Start has returned. It cannot be combined with Factory. Default: none.
+	Persistence persistence.Backend
+
+	// RejectMissingTypes makes reads and GetInformer return a *meta.NoKindMatchError at once for a type that
+	// the server is known not to have (TestMissingTypesAreRejected). Handlers and the informer stay, and
+	// work when the type is created. Default: reads wait for a type that was never there, and find no object
+	// of a type that was removed.
+	RejectMissingTypes bool
+
 	// Sharding restricts the cache to the objects of the shards that this replica owns. Default: all
 	// objects.
 	Sharding *Sharding
@@ -54,7 +69,8 @@ type Options struct {
 	Metrics prometheus.Registerer
 
 	// Name is the label "factory" in the metrics, which distinguishes the caches of a registry. If it is
-	// taken, a number is added. Default: none.
+	// taken, a number is added, as in "name (2)". Default: the host of the cluster's rest.Config, or none
+	// with Factory.
 	Name string
 }
 
@@ -77,7 +93,8 @@ func (o Options) defaultStorage() dynamicinformer.Storage {
 
 func (o Options) isSet() bool {
 	return o.Indexes != nil || o.Storage != (dynamicinformer.Storage{}) || o.hasPrune() || o.Types != nil ||
-		o.Factory != nil || o.Sharding != nil || o.Metrics != nil || o.Name != ""
+		o.Factory != nil || o.Sharding != nil || o.Metrics != nil || o.Name != "" || o.MemoryBudget != 0 ||
+		o.Persistence != nil || o.RejectMissingTypes
 }
 
 func (o Options) hasPrune() bool {
@@ -90,6 +107,9 @@ func (o Options) validate() error {
 	var errs []error
 	if o.Factory != nil && o.Types != nil {
 		errs = append(errs, errors.New("Options.Types: give them to the factory that Factory is, not beside it"))
+	}
+	if o.Factory != nil && (o.MemoryBudget != 0 || o.Persistence != nil) {
+		errs = append(errs, errors.New("Options.MemoryBudget, Persistence: set them in the options of Factory"))
 	}
 	if o.Storage.Mode == dynamicinformer.StorageMetadata {
 		errs = append(errs, errors.New("Options.Storage: objects of which only metadata is kept cannot be read whole; read metav1.PartialObjectMetadata instead, which keeps no more"))

@@ -43,6 +43,8 @@ type resource struct {
 	syncAwaited atomic.Bool
 	// recordDeletion is called before handlers receive a delete; nil if nothing needs it.
 	recordDeletion func(deleted any)
+	// rejectMissing is Options.RejectMissingTypes.
+	rejectMissing bool
 	// cacheEnded reports whether the cache was ended by Close or its context.
 	cacheEnded func() bool
 }
@@ -157,6 +159,7 @@ func (c *Cache) newResource(key resourceKey, mapping *meta.RESTMapping, form *fo
 	r := &resource{
 		key: key, gvr: mapping.Resource, namespaced: mapping.Scope.Name() == meta.RESTScopeNameNamespace,
 		form: form, informers: map[string]*scopedInformer{}, cacheEnded: c.ended,
+		rejectMissing: c.options.RejectMissingTypes,
 	}
 	r.recordDeletion = c.options.Sharding.deletionHandler(r)
 	r.informer, r.indexes.suffix = &Informer{resource: r}, suffixes[key.kind]+c.indexSuffix
@@ -296,10 +299,13 @@ func (r *resource) awaitInformers(ctx context.Context, object any, informers ...
 		}
 		err := context.Cause(ctx)
 		if !timedOut {
-			err = awaitReadable(ctx, v.informer())
+			err = awaitReadable(ctx, v.informer(), r.rejectMissing)
 		}
 		switch {
 		case err == nil:
+		case errors.Is(err, errMissingType):
+			return &meta.NoKindMatchError{GroupKind: r.key.gvk.GroupKind(),
+				SearchedVersions: []string{r.key.gvk.Version}}
 		case errors.Is(err, dynamicinformer.ErrStopped):
 			return fmt.Errorf("the informer of %s was stopped: %w", r.key.gvk, err)
 		default:

@@ -14,15 +14,15 @@ import (
 	"k8s.io/client-go/util/consistencydetector"
 )
 
-// collected has the objects of the initial events of a watch-list. A reflector would put them into a
+// collectedList has the objects of the initial events of a watch-list. A reflector would put them into a
 // temporary store and copy that to a list. Nearly always all events are ADDED, so a list is enough. The
 // reflector receives only the final bookmark, and inlineStore then replaces its empty list by this one.
-type collected struct {
+type collectedList struct {
 	items     []any
 	transform cache.TransformFunc // may be nil
 	keyOf     func(item any) (string, error)
-	// positions maps keys to positions in items. It is nil until an event changes an earlier one.
-	positions map[string]int
+	// indexByKey maps keys to positions in items. It is nil until an event changes an earlier one.
+	indexByKey map[string]int
 }
 
 // collect reads the initial events of a watch-list. It returns a watch with only their final bookmark or an
@@ -32,25 +32,25 @@ func (w *inline) collect(ctx context.Context, options *metav1.ListOptions) (watc
 		return nil, errListsOnly
 	}
 	// client-go's consistency check, which only tests enable, compares the reflector's own list.
-	compares := consistencydetector.IsDataConsistencyDetectionForWatchListEnabled()
-	c := &collected{transform: w.Transformer(), keyOf: w.informer.keyOf}
+	checksConsistency := consistencydetector.IsDataConsistencyDetectionForWatchListEnabled()
+	c := &collectedList{transform: w.Transformer(), keyOf: w.informer.keyOf}
 	c.items = make([]any, 0, w.sizeHint())
-	var passed []watch.Event
+	var forwarded []watch.Event
 	err := w.lw.WatchInline(ctx, options, func(event watch.Event) bool {
 		last := event.Type == watch.Error || w.collectEvent(ctx, c, event)
-		if last || compares {
-			passed = append(passed, event)
+		if last || checksConsistency {
+			forwarded = append(forwarded, event)
 		}
 		return !last && ctx.Err() == nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	if compares {
+	if checksConsistency {
 		w.collected = nil
 	}
-	events := make(chan watch.Event, len(passed))
-	for _, event := range passed {
+	events := make(chan watch.Event, len(forwarded))
+	for _, event := range forwarded {
 		events <- event
 	}
 	close(events)
@@ -62,7 +62,7 @@ func (w *inline) collect(ctx context.Context, options *metav1.ListOptions) (watc
 var errListsOnly = errors.New("the reflector only lists")
 
 // collectEvent collects an event, and reports whether it ends the initial events.
-func (w *inline) collectEvent(ctx context.Context, c *collected, event watch.Event) (last bool) {
+func (w *inline) collectEvent(ctx context.Context, c *collectedList, event watch.Event) (last bool) {
 	object, ok := w.metadataOf(ctx, event.Object)
 	if !ok {
 		return false
@@ -84,7 +84,7 @@ func (w *inline) sizeHint() int {
 	now := w.informer.store.Snapshot()
 	p, ok := w.target.(*partition)
 	switch {
-	case !ok, p.isWhole():
+	case !ok, p.isComplete():
 		return now.Len()
 	case p.selection != nil:
 		return 0
@@ -123,7 +123,7 @@ func (w *inline) metadataOf(ctx context.Context, event runtime.Object) (metav1.O
 var errUnknownEvent = errors.New("unknown watch event")
 
 // add applies an initial event.
-func (c *collected) add(event watch.Event) (err error) {
+func (c *collectedList) add(event watch.Event) (err error) {
 	switch event.Type {
 	case watch.Added, watch.Modified, watch.Deleted:
 	case watch.Bookmark:
@@ -141,23 +141,23 @@ func (c *collected) add(event watch.Event) (err error) {
 	if err != nil {
 		return err
 	}
-	if event.Type == watch.Added && c.positions == nil {
+	if event.Type == watch.Added && c.indexByKey == nil {
 		c.append(item)
 		return nil
 	}
 	if err := c.mapKeys(); err != nil {
 		return err
 	}
-	at, had := c.positions[key]
+	at, had := c.indexByKey[key]
 	switch {
 	case event.Type == watch.Deleted && had:
 		c.items[at] = nil
-		delete(c.positions, key)
+		delete(c.indexByKey, key)
 	case event.Type == watch.Deleted:
 	case had:
 		c.items[at] = item
 	default:
-		c.positions[key] = len(c.items)
+		c.indexByKey[key] = len(c.items)
 		c.append(item)
 	}
 	return nil
@@ -165,7 +165,7 @@ func (c *collected) add(event watch.Event) (err error) {
 
 // append doubles the capacity when it runs out. The builtin adds a quarter, and leaves four times as much
 // garbage.
-func (c *collected) append(item any) {
+func (c *collectedList) append(item any) {
 	if len(c.items) == cap(c.items) {
 		c.items = slices.Grow(c.items, len(c.items))
 	}
@@ -173,8 +173,8 @@ func (c *collected) append(item any) {
 }
 
 // mapKeys fills at. If several objects have one key, only the last one stays.
-func (c *collected) mapKeys() error {
-	if c.positions != nil {
+func (c *collectedList) mapKeys() error {
+	if c.indexByKey != nil {
 		return nil
 	}
 	at := make(map[string]int, len(c.items))
@@ -188,10 +188,10 @@ func (c *collected) mapKeys() error {
 		}
 		at[key] = n
 	}
-	c.positions = at
+	c.indexByKey = at
 	return nil
 }
 
-func (c *collected) list() []any {
+func (c *collectedList) list() []any {
 	return slices.DeleteFunc(c.items, func(item any) bool { return item == nil })
 }

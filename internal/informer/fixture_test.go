@@ -119,10 +119,10 @@ func (f *feed) handle() (*eventLog, *Registration) {
 	return f.handleWith(cache.HandlerOptions{}, nil)
 }
 
-// handleWith adds a handler that logs and then calls also.
+// handleWith adds a handler that logs and then calls onEvent.
 func (f *feed) handleWith(options cache.HandlerOptions, also func(event string)) (*eventLog, *Registration) {
 	f.Helper()
-	l := &eventLog{also: also}
+	l := &eventLog{onEvent: also}
 	handle, err := f.AddEventHandlerWithOptions(l, options)
 	f.ok(err)
 	return l, handle.(*Registration)
@@ -143,7 +143,7 @@ func (f *feed) keys() []string {
 
 // eventLog is a handler that records its events.
 type eventLog struct {
-	also func(event string)
+	onEvent func(event string)
 
 	mu     sync.Mutex
 	events []string
@@ -156,8 +156,8 @@ func (l *eventLog) write(format string, args ...any) {
 	l.mu.Lock()
 	l.events = append(l.events, event)
 	l.mu.Unlock()
-	if l.also != nil {
-		l.also(event)
+	if l.onEvent != nil {
+		l.onEvent(event)
 	}
 }
 

@@ -108,18 +108,20 @@ type projection struct {
 	pair func(before, after Item) (previous, current any)
 	// onLeftShard is optional.
 	onLeftShard func(obj any)
-	// ignored are the kinds of notification that the handler ignores.
-	ignored [kindMark]bool
+	// skippedKinds are the kinds of notification that the handler ignores.
+	skippedKinds [kindMark]bool
 	// decodes is the reason why objects are decoded for the handler; empty if they are not.
 	decodes string
 }
 
 func (i *Informer) projectionFor(how unwrapped) projection {
 	form := i.store.Form()
-	v := projection{object: form.PeekObject, ignored: ignoredBy(how.handler), onLeftShard: how.onLeftShard}
-	v.ignored[kindLeftShard] = how.onLeftShard == nil
+	v := projection{object: form.PeekObject, skippedKinds: skippedKindsOf(how.handler),
+		onLeftShard: how.onLeftShard}
+	v.skippedKinds[kindLeftShard] = how.onLeftShard == nil
 	packs, ok := form.(*store.Packed)
-	if (ok || how.undecoded) && !(v.ignored[kindAdd] && v.ignored[kindUpdate] && v.ignored[kindDelete]) {
+	if (ok || how.undecoded) && !(v.skippedKinds[kindAdd] && v.skippedKinds[kindUpdate] &&
+		v.skippedKinds[kindDelete]) {
 		v.decodes = how.decodes
 	}
 	if how.undecoded {
@@ -140,8 +142,8 @@ func undecoded(item Item) any {
 	return item
 }
 
-// ignoredBy returns the kinds of notification that a handler ignores. No objects are decoded for them.
-func ignoredBy(handler cache.ResourceEventHandler) (ignored [kindMark]bool) {
+// skippedKindsOf returns the kinds of notification that a handler ignores. No objects are decoded for them.
+func skippedKindsOf(handler cache.ResourceEventHandler) (ignored [kindMark]bool) {
 	switch h := handler.(type) {
 	case cache.ResourceEventHandlerFuncs:
 		ignored[kindAdd], ignored[kindUpdate], ignored[kindDelete] = h.AddFunc == nil, h.UpdateFunc == nil,

@@ -49,7 +49,7 @@ func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler
 		queue:     queue.New(i.clock.Now, (*notification).count, (*notification).next),
 		ending:    make(chan struct{}),
 		finished:  make(chan struct{}),
-		resyncing: true,
+		inResync:  true,
 		requested: i.options.ResyncPeriod,
 	}
 	if how.coalescing && !(how.byDefault && i.options.SelectsObjects) {
@@ -63,7 +63,7 @@ func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler
 	if options.ResyncPeriod != nil {
 		r.requested = *options.ResyncPeriod
 	}
-	if !i.admit(r) {
+	if !i.addHandler(r) {
 		text := fmt.Sprintf("handler %v was not added to shared informer because it has stopped already",
 			handler)
 		return nil, &refusal{text: text, cause: ErrStopped}
@@ -71,8 +71,8 @@ func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler
 	return r, nil
 }
 
-// admit adds a handler unless the informer has stopped.
-func (i *Informer) admit(r *Registration) bool {
+// addHandler adds a handler unless the informer has stopped.
+func (i *Informer) addHandler(r *Registration) bool {
 	now := i.clock.Now()
 	i.registering.Lock()
 	defer i.registering.Unlock()
@@ -85,13 +85,13 @@ func (i *Informer) admit(r *Registration) bool {
 	r.next = now.Add(r.period)
 	i.mu.handlers = append(i.mu.handlers, r)
 	if i.mu.state != StateNew {
-		i.joinLocked(r)
+		i.startHandlerLocked(r)
 	}
 	return true
 }
 
-// joinLocked starts a handler of a running informer, with the cached objects as its initial list.
-func (i *Informer) joinLocked(r *Registration) {
+// startHandlerLocked starts a handler of a running informer, with the cached objects as its initial list.
+func (i *Informer) startHandlerLocked(r *Registration) {
 	content := &initialContent{snapshot: i.store.Snapshot()}
 	if i.mu.unconfirmed.any() {
 		content = &initialContent{items: slices.DeleteFunc(content.snapshot.Items(), i.mu.unconfirmed.has)}
@@ -169,13 +169,13 @@ func (i *Informer) RemoveEventHandler(handle cache.ResourceEventHandlerRegistrat
 	}
 	i.mu.handlers = slices.Delete(i.mu.handlers, at, at+1)
 	if i.mu.state != StateStopped { // or Stop has ended it
-		i.endLocked(r)
+		i.endHandlerLocked(r)
 	}
 	return nil
 }
 
-// endLocked ends a handler, whether or not it was started.
-func (i *Informer) endLocked(r *Registration) {
+// endHandlerLocked ends a handler, whether or not it was started.
+func (i *Informer) endHandlerLocked(r *Registration) {
 	r.queue.Close()
 	if r.coalescer != nil {
 		r.coalescer.close()
@@ -202,7 +202,7 @@ func (i *Informer) notifyLocked(notifications ...notification) {
 	i.events.count(notifications...)
 	for _, r := range i.mu.handlers {
 		if r.coalescer != nil {
-			r.coalescer.push(r.resyncing, notifications...)
+			r.coalescer.push(r.inResync, notifications...)
 		}
 	}
 	for k := range notifications {
@@ -213,7 +213,7 @@ func (i *Informer) notifyLocked(notifications ...notification) {
 	for _, r := range i.mu.handlers {
 		switch {
 		case r.coalescer != nil:
-		case r.resyncing:
+		case r.inResync:
 			r.queue.Push(notifications...)
 		default:
 			r.queue.Push(withoutResyncs(notifications)...)
@@ -229,13 +229,13 @@ func (i *Informer) notifyListLocked(l listChanges) {
 	all, resyncs := l.count(&i.events)
 	for _, r := range i.mu.handlers {
 		left := all
-		if !r.resyncing {
+		if !r.inResync {
 			left -= resyncs
 		}
 		if left > 0 {
 			r.push(notification{kind: kindList, current: &notificationCursor{listChanges: l,
 				remaining:    left,
-				wantsResyncs: r.resyncing}})
+				wantsResyncs: r.inResync}})
 		}
 	}
 }

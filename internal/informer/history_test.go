@@ -22,8 +22,8 @@ type rebuildingHandler struct {
 
 	mu      sync.Mutex
 	objects map[string]*unstructured.Unstructured
-	// past is true after an event that is not of the initial list.
-	past bool
+	// ended is true after an event that is not of the initial list.
+	ended bool
 	// calls is the number of running calls.
 	calls int
 }
@@ -33,10 +33,10 @@ func (m *rebuildingHandler) enter(initial bool) func() {
 	if m.calls++; m.calls != 1 {
 		m.t.Error("two calls at a time")
 	}
-	if initial && m.past && !m.drained {
+	if initial && m.ended && !m.drained {
 		m.t.Error("an object of the initial list comes after other events")
 	}
-	m.past = m.past || !initial
+	m.ended = m.ended || !initial
 	return func() {
 		m.calls--
 		m.mu.Unlock()

@@ -214,8 +214,8 @@ func (g *incarnation) shouldResync() bool {
 	defer i.mu.Unlock()
 	due := false
 	for _, r := range i.mu.handlers {
-		r.resyncing = r.dueLocked(now)
-		due = due || r.resyncing
+		r.inResync = r.dueLocked(now)
+		due = due || r.inResync
 	}
 	return due
 }

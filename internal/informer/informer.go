@@ -176,7 +176,7 @@ func (i *Informer) storeVersion() string {
 // because the objects of a watch-list pass through it twice. If it fails, the error is reported and the
 // stored object stays unchanged. SetTransform fails with ErrStarted after the start.
 func (i *Informer) SetTransform(transform cache.TransformFunc) error {
-	return i.beforeStart(func() { i.mu.transform = transform })
+	return i.configure(func() { i.mu.transform = transform })
 }
 
 // SetWatchErrorHandler is SetWatchErrorHandlerWithContext for a handler without a context.
@@ -189,10 +189,10 @@ func (i *Informer) SetWatchErrorHandler(handler cache.WatchErrorHandler) error {
 // SetWatchErrorHandlerWithContext sets the handler of errors of lists and watches. The default logs them. It
 // fails with ErrStarted after the start.
 func (i *Informer) SetWatchErrorHandlerWithContext(handler cache.WatchErrorHandlerWithContext) error {
-	return i.beforeStart(func() { i.mu.watchFailure = handler })
+	return i.configure(func() { i.mu.watchFailure = handler })
 }
 
-func (i *Informer) beforeStart(set func()) error {
+func (i *Informer) configure(set func()) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.mu.state != StateNew {

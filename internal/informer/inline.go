@@ -45,21 +45,20 @@ type inline struct {
 	// version is the last observed resource version; empty before the first list. No list may be older than
 	// latest, if it is set.
 	version, latest string
-	// resumes is true if the first round watches from version without a list.
-	resumes bool
-	// ordered is true if events arrive in the order of resource versions.
-	ordered bool
+	// resumeWatch is true if the first round watches from version without a list.
+	resumeWatch    bool
+	inVersionOrder bool // events arrive in the order of resource versions
 	// endList ends the reflector's list; nil when the list has been stored.
 	endList context.CancelFunc
 	// collected has the objects of a complete watch-list; nil if the reflector has listed.
-	collected *collected
+	collected *collectedList
 	catchUp   catchUp // guarded by Informer.mu
 }
 
 // listAndWatch lists, and watches until another list is necessary or ctx ends.
 func (w *inline) listAndWatch(ctx context.Context, r *cache.Reflector) error {
-	if w.resumes {
-		w.resumes = false
+	if w.resumeWatch {
+		w.resumeWatch = false
 		return w.watch(ctx)
 	}
 	listing, cancel := context.WithCancel(ctx)
@@ -76,7 +75,7 @@ func (w *inline) listAndWatch(ctx context.Context, r *cache.Reflector) error {
 func (w *inline) watch(ctx context.Context) error {
 	for ctx.Err() == nil {
 		round := &inlineRound{inline: w}
-		w.ordered = !unordered(w.version)
+		w.inVersionOrder = !isUnordered(w.version)
 		if err := w.lw.WatchInline(ctx, w.options(), round.take(ctx)); err != nil {
 			return err
 		}
@@ -117,11 +116,11 @@ func (r *inlineRound) continues(ctx context.Context) bool {
 	return false
 }
 
-const leastWatch = 5 * time.Minute
+const minWatchDuration = 5 * time.Minute
 
 // options returns the options of a watch from the last observed version.
 func (w *inline) options() *metav1.ListOptions {
-	least := max(w.informer.options.MinWatchTimeout, leastWatch)
+	least := max(w.informer.options.MinWatchTimeout, minWatchDuration)
 	seconds := int64((least + rand.N(least)).Seconds())
 	if w.beginsCatchUp() {
 		seconds = catchUpSeconds
@@ -140,7 +139,7 @@ func (w *inline) apply(ctx context.Context, event watch.Event) {
 		utilruntime.HandleErrorWithContext(ctx, err, "Unable to apply watch event", "reflector",
 			w.informer.options.ObjectDescription, "type", event.Type)
 	}
-	if w.ordered = w.ordered || event.Type != watch.Added; w.ordered {
+	if w.inVersionOrder = w.inVersionOrder || event.Type != watch.Added; w.inVersionOrder {
 		w.version = version
 	}
 	if event.Type == watch.Bookmark {
@@ -163,8 +162,8 @@ func applyEvent(to target, event watch.Event, version string) error {
 	return nil
 }
 
-// unordered reports whether a watch from a resource version begins with the existing objects, in any order.
-func unordered(version string) bool { return version == "" || version == "0" }
+// isUnordered reports whether a watch from a resource version begins with the existing objects, in any order.
+func isUnordered(version string) bool { return version == "" || version == "0" }
 
 var errTable = errors.New("the server sent a Table")
 
@@ -226,7 +225,7 @@ func (l inlineLister) WatchWithContext(ctx context.Context,
 func (l inlineLister) renew(options *metav1.ListOptions) {
 	// A reflector begins with version 0, any state in the cache of a server, even if the store has objects.
 	oldest := options.ResourceVersion == "0" && l.version != ""
-	if (oldest || !unordered(options.ResourceVersion)) &&
+	if (oldest || !isUnordered(options.ResourceVersion)) &&
 		options.ResourceVersionMatch != metav1.ResourceVersionMatchExact {
 		options.ResourceVersion = laterVersion(l.version, l.latest)
 	}

@@ -9,12 +9,11 @@ import "github.com/crdcache/crdcache/internal/store"
 // as the compressed objects.
 type listChanges struct {
 	changes changes
-	// initial is true until the informer has synced. takeover is true for the first list of each later
-	// incarnation, see the type incarnation. With takeover, handlers are notified of objects with an
-	// unchanged resource version, because the type's version may have changed.
-	initial, takeover bool
-	// oldUnseen is true if handlers have not seen the old objects of the changes.
-	oldUnseen bool
+	// initial is true until the informer has synced. firstOfIncarnation is true for the first list of each
+	// later incarnation, see the type incarnation. Handlers are then notified of objects with an unchanged
+	// resource version, too, because the type's version may have changed.
+	initial, firstOfIncarnation bool
+	handlersLackOld             bool // handlers have not received the old objects of the changes
 	// additionsOnly is true if all notifications are additions. count sets it.
 	additionsOnly bool
 }
@@ -63,7 +62,7 @@ func (p *initialContent) At(n int) store.Change {
 // another.
 func (l *listChanges) notificationsFor(n int) (result [2]notification, count int) {
 	c := l.changes.At(n)
-	if l.oldUnseen {
+	if l.handlersLackOld {
 		c.Old = nil
 	}
 	switch {
@@ -74,7 +73,7 @@ func (l *listChanges) notificationsFor(n int) (result [2]notification, count int
 	case c.Old == nil:
 		result[0] = added(c.New, l.initial)
 	case sameUID(c.Old, c.New):
-		result[0] = updated(c.Old, c.New, !l.takeover && sameVersion(c.Old, c.New))
+		result[0] = updated(c.Old, c.New, !l.firstOfIncarnation && sameVersion(c.Old, c.New))
 	default:
 		result[0], result[1] = deletedUnobserved(c.Key, c.Old), added(c.New, l.initial)
 		return result, 2

@@ -64,9 +64,10 @@ func TestListChangesAreNotifiedOneByOne(t *testing.T) {
 		{listChanges{}, true, []kind{kindLost, kindAdd, kindUpdate, kindUpdate, kindLost,
 			kindAdd, kindUpdate}},
 		{listChanges{}, false, []kind{kindLost, kindAdd, kindUpdate, kindLost, kindAdd}},
-		{listChanges{takeover: true}, false, []kind{kindLost, kindAdd, kindUpdate, kindUpdate, kindLost,
+		{listChanges{firstOfIncarnation: true}, false, []kind{kindLost, kindAdd, kindUpdate,
+			kindUpdate, kindLost,
 			kindAdd, kindUpdate}},
-		{listChanges{oldUnseen: true, initial: true}, true,
+		{listChanges{handlersLackOld: true, initial: true}, true,
 			[]kind{kindAdd, kindAdd, kindAdd, kindAdd, kindAdd}},
 	} {
 		c.listing.changes = changes

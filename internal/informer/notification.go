@@ -62,7 +62,7 @@ func (n notification) isResync() bool { return n.resync }
 
 // deliver calls the handler, unless it ignores the notification.
 func (n notification) deliver(handler cache.ResourceEventHandler, to projection) {
-	if n.kind != kindMark && to.ignored[n.kind] {
+	if n.kind != kindMark && to.skippedKinds[n.kind] {
 		return
 	}
 	switch n.kind {

@@ -40,13 +40,14 @@ func (p *partition) namespace() string { return strings.TrimSuffix(p.prefix, "/"
 // isAll reports whether the partition has the objects of all namespaces.
 func (p *partition) isAll() bool { return p.prefix == "" && p.selection == nil }
 
-// isWholeLocked reports whether the partition is the only one. Its lists then replace the content atomically.
-func (p *partition) isWholeLocked() bool { return p.partitions == 1 }
+// isCompleteLocked reports whether the partition is the only one. Its lists then replace the content
+// atomically.
+func (p *partition) isCompleteLocked() bool { return p.partitions == 1 }
 
-func (p *partition) isWhole() bool {
+func (p *partition) isComplete() bool {
 	p.informer.mu.Lock()
 	defer p.informer.mu.Unlock()
-	return p.isWholeLocked()
+	return p.isCompleteLocked()
 }
 
 // Add implements cache.ReflectorStore.
@@ -98,7 +99,7 @@ func (p *partition) Replace(list []any, resourceVersion string) error {
 
 // replace stores a list. It returns false if the list has to be prepared again.
 func (p *partition) replace(all *items, resourceVersion string) (bool, error) {
-	if p.isWhole() {
+	if p.isComplete() {
 		all = all.selected(p.selection)
 		return p.commitWhole(all, p.informer.store.PrepareList(len(all.items), all.at), resourceVersion)
 	}
@@ -117,7 +118,7 @@ func (p *partition) commitWhole(all *items, batch *store.Batch, resourceVersion 
 	if i.mu.current != p.incarnation {
 		return false, ErrIncarnationOver
 	}
-	if !p.isWholeLocked() || !all.isSelected(p.selection) { // it was narrowed after the selection
+	if !p.isCompleteLocked() || !all.isSelected(p.selection) { // it was narrowed after the selection
 		return false, nil
 	}
 	changes, ok := i.store.ReplaceList(batch, resourceVersion)
@@ -165,11 +166,11 @@ func (p *partition) commitList(prepared []store.Prepared, resourceVersion string
 // recordListedLocked records the changes that a complete list has made.
 func (p *partition) recordListedLocked(changes changes, resourceVersion string) {
 	p.progress = progress{observed: p.informer.observedListLocked(p.observed, resourceVersion)}
-	if !unordered(resourceVersion) {
+	if !isUnordered(resourceVersion) {
 		p.version = resourceVersion
 	}
-	l := listChanges{changes: changes, oldUnseen: p.confirmLocked()}
-	if l.oldUnseen {
+	l := listChanges{changes: changes, handlersLackOld: p.confirmLocked()}
+	if l.handlersLackOld {
 		p.informer.mu.unconfirmed.listed = true
 	}
 	p.recordLocked(l, true)

@@ -70,19 +70,19 @@ func TestPartitionsSyncTogether(t *testing.T) {
 	}
 }
 
-// counted counts the keys that a snapshot returns.
-type counted struct {
+// countingContent counts the keys that a snapshot returns.
+type countingContent struct {
 	*store.Snapshot
 	keys int
 }
 
-func (c *counted) Keys() []string {
+func (c *countingContent) Keys() []string {
 	keys := c.Snapshot.Keys()
 	c.keys += len(keys)
 	return keys
 }
 
-func (c *counted) KeysByIndex(name, value string) ([]string, error) {
+func (c *countingContent) KeysByIndex(name, value string) ([]string, error) {
 	keys, err := c.Snapshot.KeysByIndex(name, value)
 	c.keys += len(keys)
 	return keys, err
@@ -115,7 +115,7 @@ func TestPartitionsCostNothingToOthers(t *testing.T) {
 			runtime.ReadMemStats(&after)
 			bytes = min(bytes, after.TotalAlloc-before.TotalAlloc)
 		}
-		c := &counted{Snapshot: f.Snapshot()}
+		c := &countingContent{Snapshot: f.Snapshot()}
 		if found := keysOf(c, namespaces[others]+"/"); len(found) != size {
 			t.Errorf("the namespace has the keys %q", found)
 		}
@@ -233,7 +233,7 @@ func TestRunPartitionsNeedsPartitions(t *testing.T) {
 
 // TestResumingNeedsInlineWatcher: a reflector would ignore the resource version of persisted objects.
 func TestResumingNeedsInlineWatcher(t *testing.T) {
-	resuming := Partition{ListerWatcher: newAsked("1"), State: newKept("1", nil)}
+	resuming := Partition{ListerWatcher: newFixedServer("1"), State: newPersistedObjects("1", nil)}
 	joining := Partition{ListerWatcher: &benchmarkSource{}, Namespace: "a",
 		Replaces: []Selection{ofInitials("a")}}
 	for name, run := range map[string]func(i *Informer) error{

@@ -34,8 +34,8 @@ type Registration struct {
 
 	// The rest is guarded by Informer.mu.
 
-	// resyncing is true if the handler takes part in the current resync, and before the first resync check.
-	resyncing bool
+	// inResync is true if the handler takes part in the current resync, and before the first resync check.
+	inResync bool
 	// requested is the requested resync period, period the effective one (0 means none).
 	requested, period time.Duration
 	// next is the time of the next resync.

@@ -150,7 +150,7 @@ func (g *incarnation) recordListingLocked(l listChanges, first bool) {
 	i := g.informer
 	synced := i.synced.Load()
 	initial := !synced.reached()
-	l.initial, l.takeover = initial, first && !initial
+	l.initial, l.firstOfIncarnation = initial, first && !initial
 	i.notifyListLocked(l)
 	if first {
 		g.pendingLists--

@@ -157,9 +157,9 @@ type restoration struct {
 	version, goal string
 }
 
-// confirmationWatches is the number of watches that may end without a confirmation before everything is
+// maxConfirmationWatches is the number of watches that may end without a confirmation before everything is
 // listed.
-const confirmationWatches = 4
+const maxConfirmationWatches = 4
 
 // resume has the server confirm the restored objects of a partition. It returns the resource version to
 // watch from, or "" if the partition is to be listed.
@@ -196,7 +196,7 @@ func (r *restoration) run(ctx context.Context) (why string, err error) {
 		r.dropRestored()
 		return "the objects belong to another cluster or type", nil
 	}
-	for range confirmationWatches {
+	for range maxConfirmationWatches {
 		order, err := compareVersions(r.version, r.goal)
 		switch {
 		case err != nil:
@@ -237,14 +237,14 @@ func (r *restoration) watch(ctx context.Context) (why string, err error) {
 	case refusal == nil:
 		return "", nil
 	case isTransient(refusal):
-		pause(ctx, clock.RealClock{}, refusalPause)
+		pause(ctx, clock.RealClock{}, rejectedWatchPause)
 		return "", context.Cause(ctx)
 	}
 	return refusal.Error(), nil
 }
 
-// refusalPause follows a watch that the server refuses for now. It is a variable for the sake of tests.
-var refusalPause = time.Second
+// rejectedWatchPause follows a watch that the server refuses for now. It is a variable for the sake of tests.
+var rejectedWatchPause = time.Second
 
 // isTransient reports whether the server refuses a watch because it is overloaded or has just started.
 // Listing everything would not be less work for it.
@@ -334,14 +334,14 @@ func (p *partition) dropRestored() {
 	p.reportRestoration()
 }
 
-// extractPause separates two slices of extractBlocks, which take less than a millisecond.
-const extractPause = 2 * time.Millisecond
+// blockPause separates two slices of extractBlocks, which take less than a millisecond.
+const blockPause = 2 * time.Millisecond
 
 // extractBlocks copies objects out of the blocks in which they were persisted, so that reading one does not
 // have to find it in its block. It returns when it is done or ctx ends.
 func (i *Informer) extractBlocks(ctx context.Context) {
 	for next := i.store.ExtractBlocks(0); next != 0; next = i.store.ExtractBlocks(next) {
-		if !pause(ctx, clock.RealClock{}, extractPause) {
+		if !pause(ctx, clock.RealClock{}, blockPause) {
 			return
 		}
 	}

@@ -24,7 +24,7 @@ type persistedObjects struct {
 	shown chan string
 }
 
-func newKept(version string, objects func() []*unstructured.Unstructured) *persistedObjects {
+func newPersistedObjects(version string, objects func() []*unstructured.Unstructured) *persistedObjects {
 	return &persistedObjects{version: version, objects: objects, shown: make(chan string, 10)}
 }
 
@@ -48,12 +48,12 @@ func (k *persistedObjects) Serving(shows bool) {
 
 func (k *persistedObjects) Confirmed() { k.shown <- "confirmed" }
 
-// fixedServer is an InlineWatcher of a server with these objects, which returns its version when free is
+// fixedServer is an InlineWatcher of a server with these objects, which returns its version when release is
 // closed.
 type fixedServer struct {
 	lists
 	version string
-	free    chan struct{}
+	release chan struct{}
 	// waits is closed when the version is requested.
 	waits chan struct{}
 }
@@ -61,15 +61,15 @@ type fixedServer struct {
 func (a *fixedServer) CurrentVersion(ctx context.Context) (string, error) {
 	close(a.waits)
 	select {
-	case <-a.free:
+	case <-a.release:
 		return a.version, nil
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
 	}
 }
 
-func newAsked(version string, objects ...*unstructured.Unstructured) *fixedServer {
-	return &fixedServer{version: version, free: make(chan struct{}), waits: make(chan struct{}),
+func newFixedServer(version string, objects ...*unstructured.Unstructured) *fixedServer {
+	return &fixedServer{version: version, release: make(chan struct{}), waits: make(chan struct{}),
 		lists: lists{cache.ListWatch{
 			ListWithContextFunc: func(context.Context, metav1.ListOptions) (apiruntime.Object, error) {
 				list := &unstructured.UnstructuredList{}
@@ -117,15 +117,15 @@ func (f *feed) await(news <-chan struct{}) {
 func TestTakeoverDoesNotResume(t *testing.T) {
 	f := newIdleFeed(t, Options{})
 	log, _ := f.handle()
-	first := newAsked("10", object("a", 5), object("b", 6))
+	first := newFixedServer("10", object("a", 5), object("b", 6))
 	listed, stop := f.resumes(nil, first)
 	f.await(listed)
 	stop()
-	past := newKept("8", func() []*unstructured.Unstructured {
+	past := newPersistedObjects("8", func() []*unstructured.Unstructured {
 		return []*unstructured.Unstructured{object("a", 4), object("old", 7)}
 	})
-	next := newAsked("8", object("a", 5), object("c", 9))
-	close(next.free)
+	next := newFixedServer("8", object("a", 5), object("c", 9))
+	close(next.release)
 	listed, stop = f.resumes(past, next)
 	defer stop()
 	f.await(listed)
@@ -141,9 +141,9 @@ func TestTakeoverDoesNotResume(t *testing.T) {
 // TestWritesWhileResuming: after a user has written to the cache, it has no checkpoint.
 func TestWritesWhileResuming(t *testing.T) {
 	f := newIdleFeed(t, Options{})
-	past := newKept(
+	past := newPersistedObjects(
 		"8", func() []*unstructured.Unstructured { return []*unstructured.Unstructured{object("a", 4)} })
-	from := newAsked("8")
+	from := newFixedServer("8")
 	listed, stop := f.resumes(past, from)
 	defer stop()
 	f.await(from.waits)
@@ -151,7 +151,7 @@ func TestWritesWhileResuming(t *testing.T) {
 		t.Errorf("what is not confirmed is of %v, resuming %v", c.State, c.Resuming)
 	}
 	f.ok(f.GetStore().Add(object("mine", 7)))
-	close(from.free)
+	close(from.release)
 	f.await(listed)
 	if c := f.PersistableContent(); c.State != nil || c.Resuming {
 		t.Errorf("what a user has written to is of %v, resuming %v", c.State, c.Resuming)
@@ -162,12 +162,12 @@ func TestWritesWhileResuming(t *testing.T) {
 func TestResumingHoldsNothingElse(t *testing.T) {
 	f := newIdleFeed(t, Options{})
 	var held weak.Pointer[unstructured.Unstructured]
-	past := newKept("8", func() []*unstructured.Unstructured {
+	past := newPersistedObjects("8", func() []*unstructured.Unstructured {
 		o := object("a", 4)
 		held = weak.Make(o)
 		return []*unstructured.Unstructured{o}
 	})
-	from := newAsked("8")
+	from := newFixedServer("8")
 	_, stop := f.resumes(past, from)
 	defer stop()
 	f.await(from.waits)
@@ -205,16 +205,16 @@ func TestListsAreNotOlder(t *testing.T) {
 
 // TestResumesWhenRefusedForNow: if a server refuses watches for a moment after its start, nothing is listed.
 func TestResumesWhenRefusedForNow(t *testing.T) {
-	was := refusalPause
-	refusalPause = time.Millisecond
-	t.Cleanup(func() { refusalPause = was })
-	for refused, lists := range map[int]bool{1: false, confirmationWatches - 1: false,
-		confirmationWatches: true} {
+	was := rejectedWatchPause
+	rejectedWatchPause = time.Millisecond
+	t.Cleanup(func() { rejectedWatchPause = was })
+	for refused, lists := range map[int]bool{1: false, maxConfirmationWatches - 1: false,
+		maxConfirmationWatches: true} {
 		f := newIdleFeed(t, Options{})
-		past := newKept(
+		past := newPersistedObjects(
 			"8", func() []*unstructured.Unstructured { return []*unstructured.Unstructured{object("a", 4)} })
-		from := newAsked("9", object("a", 4))
-		close(from.free)
+		from := newFixedServer("9", object("a", 4))
+		close(from.release)
 		var watches, listed int
 		list := from.ListWithContextFunc
 		from.ListWithContextFunc = func(ctx context.Context,

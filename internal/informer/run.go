@@ -136,7 +136,7 @@ func (i *Informer) reflect(ctx context.Context, g *incarnation, from source, res
 	if direct := i.inlineWatcher(from.lw); direct != nil {
 		i.reflectInline(ctx, g, &inline{
 			incarnation: g, lw: direct, target: from.target, version: from.version, latest: from.latest,
-			resumes: from.version != "",
+			resumeWatch: from.version != "",
 		}, resync)
 		return
 	}
@@ -144,7 +144,7 @@ func (i *Informer) reflect(ctx context.Context, g *incarnation, from source, res
 	if from.target == target(g) {
 		i.reflector.Store(r)
 	}
-	i.repeat(ctx, g, &rounds{Reflector: r, lw: from.lw, run: r.ListAndWatchWithContext})
+	i.repeat(ctx, g, &reflectorLoop{Reflector: r, lw: from.lw, run: r.ListAndWatchWithContext})
 }
 
 func (i *Informer) reflectInline(ctx context.Context, g *incarnation, w *inline, resync time.Duration) {
@@ -155,7 +155,7 @@ func (i *Informer) reflectInline(ctx context.Context, g *incarnation, w *inline,
 	i.addStream(w)
 	defer i.removeStream(w)
 	r := i.newReflector(ctx, g, inlineStore{w.target, w}, inlineLister{w.lw, w}, 0)
-	i.repeat(ctx, g, &rounds{Reflector: r, lw: w.lw,
+	i.repeat(ctx, g, &reflectorLoop{Reflector: r, lw: w.lw,
 		run: func(ctx context.Context) error { return w.listAndWatch(ctx, r) }})
 }
 
@@ -182,8 +182,8 @@ func (i *Informer) newReflector(ctx context.Context, g *incarnation, target cach
 	return r
 }
 
-// rounds repeats rounds of list and watch of a reflector.
-type rounds struct {
+// reflectorLoop repeats rounds of list and watch of a reflector.
+type reflectorLoop struct {
 	*cache.Reflector
 	lw  cache.ListerWatcher
 	run func(context.Context) error
@@ -192,14 +192,14 @@ type rounds struct {
 // PanicReporter is implemented by a ListerWatcher that is called after a panic in a round of list and watch.
 type PanicReporter interface{ Panicked(value any) }
 
-func (r *rounds) panicked(_ context.Context, value any) {
+func (r *reflectorLoop) panicked(_ context.Context, value any) {
 	if reporter, ok := r.lw.(PanicReporter); ok {
 		reporter.Panicked(value)
 	}
 }
 
 // repeat repeats rounds until ctx ends.
-func (i *Informer) repeat(ctx context.Context, g *incarnation, r *rounds) {
+func (i *Informer) repeat(ctx context.Context, g *incarnation, r *reflectorLoop) {
 	var delays delays
 	for {
 		panicked := !g.listAndWatch(ctx, r)
@@ -228,7 +228,7 @@ func (d *delays) next(i *Informer, panicked bool) time.Duration {
 // listAndWatch runs a round. It returns false if a function of the user (a key function or an error handler)
 // has panicked and utilruntime.ReallyCrash, which is on by default, is off. As in client-go the type is then
 // listed again. Panics of transforms and index functions only affect their object (see store.Recover).
-func (g *incarnation) listAndWatch(ctx context.Context, r *rounds) (ok bool) {
+func (g *incarnation) listAndWatch(ctx context.Context, r *reflectorLoop) (ok bool) {
 	defer utilruntime.HandleCrashWithContext(ctx, r.panicked)
 	// The end of the context is not a failure.
 	if err := r.run(ctx); err != nil && ctx.Err() == nil {
@@ -261,7 +261,7 @@ func (i *Informer) Stop() {
 		return
 	}
 	for _, r := range i.mu.handlers {
-		i.endLocked(r)
+		i.endHandlerLocked(r)
 	}
 	i.mu.state = next
 	if i.mu.current != nil {

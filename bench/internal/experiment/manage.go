@@ -38,8 +38,8 @@ func manage(ctx context.Context, task Task, ready func() error) (Outcome, error)
 	if err != nil {
 		return Outcome{}, err
 	}
-	reconciled := newTally(task.Objects)
-	updates := newSightings(task.Events)
+	reconciled := newReconciledCount(task.Objects)
+	updates := newEventTimes(task.Events)
 	manager, err := newManager(task, reconciled, updates)
 	if err != nil {
 		return Outcome{}, err
@@ -164,7 +164,7 @@ type reconciledCount struct {
 	}
 }
 
-func newTally(want int) *reconciledCount {
+func newReconciledCount(want int) *reconciledCount {
 	t := &reconciledCount{complete: make(chan struct{}), want: want, seed: maphash.MakeSeed()}
 	t.mu.seen = make(map[uint64]struct{}, want)
 	return t

@@ -16,8 +16,8 @@ import (
 // scaleCache fills a cache, receives updates, relists, adds an index and reads. It measures the cost of each
 // per object. It is ready twice: before the updates, and before the end of its watch.
 func scaleCache(ctx context.Context, task Task, ready func() error) (Outcome, error) {
-	s := &scaling{task: task, metrics: map[string]float64{}, updates: newSightings(task.Events),
-		relist: newSightings(1)}
+	s := &scaling{task: task, metrics: map[string]float64{}, updates: newEventTimes(task.Events),
+		relist: newEventTimes(1)}
 	cache, err := newCache(task, subject.KeyHandler, s.recordKey)
 	if err != nil {
 		return Outcome{}, err
@@ -133,7 +133,7 @@ func (s *scaling) measureRelist(ctx context.Context, ready func() error) error {
 	if err != nil {
 		return err
 	}
-	if err := forgetPeak(); err != nil {
+	if err := resetPeak(); err != nil {
 		return err
 	}
 	watch, err := startStopwatch()
@@ -188,5 +188,5 @@ func (s *scaling) read() error {
 	return nil
 }
 
-// forgetPeak resets the peak of peakRSS.
-func forgetPeak() error { return os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) }
+// resetPeak resets the peak of peakRSS.
+func resetPeak() error { return os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) }

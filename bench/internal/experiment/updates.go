@@ -18,8 +18,8 @@ func measureUpdates(ctx context.Context, task Task, ready func() error) (Outcome
 	if task.Experiment == UpdatesRead || task.Experiment == BurstRead {
 		handler = subject.ReadHandler
 	}
-	sightings := newSightings(task.Events)
-	cache, err := newCache(task, handler, sightings.record)
+	times := newEventTimes(task.Events)
+	cache, err := newCache(task, handler, times.record)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -27,7 +27,7 @@ func measureUpdates(ctx context.Context, task Task, ready func() error) (Outcome
 		return Outcome{}, err
 	}
 	defer runtime.KeepAlive(cache)
-	return sightings.receive(ctx, task, ready)
+	return times.receive(ctx, task, ready)
 }
 
 // receive reports ready, and measures until all updates have been received.
@@ -79,7 +79,7 @@ type eventTimes struct {
 	}
 }
 
-func newSightings(want int) *eventTimes {
+func newEventTimes(want int) *eventTimes {
 	s := &eventTimes{complete: make(chan struct{}), want: want}
 	s.mu.seen = make(map[string]time.Time, want)
 	return s

@@ -3,7 +3,7 @@ package experiment
 import "testing"
 
 func TestObservedLeases(t *testing.T) {
-	s := newSightings(2)
+	s := newEventTimes(2)
 	s.record("initial/object")
 	s.begin()
 	s.record("ns/a")

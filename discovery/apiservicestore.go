@@ -59,7 +59,6 @@ func shrinkAPIService(obj any) *apiService {
 	return &apiService{}
 }
 
-// availableStatus returns the status of the Available condition.
 func availableStatus(o *unstructured.Unstructured) string {
 	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 	for _, c := range conditions {

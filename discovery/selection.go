@@ -112,7 +112,6 @@ func (s *Selection) Types(catalog *Catalog) (types []Selected, absent map[string
 	return types, absent
 }
 
-// nameResult is the result of a name.
 type nameResult struct {
 	types []ResolvedType
 	many  bool

@@ -86,7 +86,6 @@ var (
 	terminatingVerbs = []string{"delete", "deletecollection", "get", "list", "watch"}
 )
 
-// typeOfCRD returns the type of a definition.
 func typeOfCRD(d *crd.Definition) Type {
 	t := Type{
 		GroupResource: d.GroupResource(), Kind: d.Names.Kind, Singular: d.Names.Singular,
@@ -125,7 +124,6 @@ func typeOfCRD(d *crd.Definition) Type {
 	return t
 }
 
-// typesOfCatalog groups the resources of a catalog by type.
 func typesOfCatalog(c *Catalog) map[schema.GroupResource]Type {
 	out := make(map[schema.GroupResource]Type, len(c.resources))
 	for _, r := range c.resources {

@@ -169,7 +169,6 @@ func (c *collector) read(e element, from location) {
 	})
 }
 
-// addMissing handles a missing value.
 func (c *collector) addMissing(p *config.Part) {
 	switch p.Missing.Kind {
 	case config.MissingNull:

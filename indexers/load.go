@@ -93,7 +93,6 @@ func newResource(d *config.Resource) *Resource {
 	return r
 }
 
-// splitFindings splits findings into warnings and errors.
 func splitFindings(all []config.Finding) (warnings []Diagnostic, err error) {
 	var errs []Diagnostic
 	for _, f := range all {

@@ -124,7 +124,6 @@ type partKey struct {
 	size int
 }
 
-// keyOf makes the key of a part.
 func keyOf(p *config.Part, s scalar, sorted bool) (partKey, outcome) {
 	switch s.kind {
 	case jsonpath.KindNull:

@@ -34,7 +34,6 @@ var groupOrder = []string{
 	"flowcontrol.apiserver.k8s.io",
 }
 
-// groupVersion is a version of a group with its types.
 type groupVersion struct {
 	schema.GroupVersion
 	types []Type
@@ -95,7 +94,6 @@ func aggregate(types []Type, core bool) any {
 	return list
 }
 
-// discovery describes a version of the type.
 func (t Type) discovery(version string) apidiscovery.APIResourceDiscovery {
 	kind := &metav1.GroupVersionKind{Group: t.Group, Version: version, Kind: t.Names.Kind}
 	d := apidiscovery.APIResourceDiscovery{

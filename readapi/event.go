@@ -40,7 +40,6 @@ type eventLine struct {
 	err  error
 }
 
-// line returns the encoded event of a change.
 func (c *eventCache) line(e *encoder, kind watch.EventType, o Object, version uint64) ([]byte, error) {
 	encode := func() ([]byte, error) {
 		if kind != watch.Deleted {

@@ -114,7 +114,6 @@ func (t *resource) list(ctx context.Context, options *listOptions,
 // checkEvery is the number of objects that are evaluated between two checks of the request's context.
 const checkEvery = 64
 
-// listState is the state that a list reads.
 type listState struct {
 	Snapshot
 	// pinned is the version in the next continue token.
@@ -122,7 +121,6 @@ type listState struct {
 	start  string
 }
 
-// stateFor returns the state that the options select.
 func (t *resource) stateFor(options *listOptions) (*listState, error) {
 	requested, err := parseResourceVersion(options.ResourceVersion)
 	pinned, start := int64(0), ""

@@ -13,7 +13,6 @@ const (
 	mediaYAML = "application/yaml"
 )
 
-// acceptedMediaType is a media type in an Accept header.
 type acceptedMediaType struct {
 	mediaType  string // mediaJSON or mediaYAML
 	parameters map[string]string
@@ -83,7 +82,6 @@ func (a *acceptedMediaType) parse(text string) {
 	}
 }
 
-// answerForm is the form of an answer.
 type answerForm struct {
 	mediaType string
 	kind      shapeKind

@@ -39,7 +39,6 @@ func (o *renderedObject) AppendJSON(dst []byte, apiVersion string) ([]byte, erro
 	return append(append(dst, ','), o.body[1:]...), nil
 }
 
-// splitKey returns the namespace and the name of a key.
 func splitKey(key string) (namespace, name string) {
 	at := strings.IndexByte(key, '/')
 	if at < 0 {

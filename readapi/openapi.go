@@ -53,7 +53,6 @@ func openAPIOf(types []Type, name string) any {
 	}
 }
 
-// describe adds the paths and schemas of a version of the type.
 func (t Type) describe(gv schema.GroupVersion, paths, schemas node) {
 	root := "/" + documentName(gv) + "/"
 	collection := root + t.Names.Plural
@@ -125,7 +124,6 @@ func schemaName(gv schema.GroupVersion, kind string) string {
 
 func reference(schema string) node { return node{"$ref": "#/components/schemas/" + schema} }
 
-// parameters returns the parameters in a path.
 func parameters(path string) []any {
 	all := []any{}
 	for _, name := range []string{"namespace", "name"} {

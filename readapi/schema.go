@@ -30,7 +30,6 @@ func itemSchema(s *crd.Schema) *crd.Schema {
 	return s.Items
 }
 
-// refusesNull reports whether a value is an invalid null.
 func refusesNull(value any, s *crd.Schema) bool { return value == nil && s != nil && !s.Nullable }
 
 // dropNulls removes invalid nulls, except where a default replaces them.

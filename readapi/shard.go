@@ -94,7 +94,6 @@ func newShardSelector(text string) (*ShardSelector, error) {
 	return s, nil
 }
 
-// has reports whether an object is in the shard.
 func (s *ShardSelector) has(o Object) bool {
 	return s == nil || s.Contains(sharding.Hash(s.valueOf(o)))
 }
@@ -121,7 +120,6 @@ type shardInfo struct {
 	Selector string `json:"selector"`
 }
 
-// info returns the shardInfo of a list.
 func (s *ShardSelector) info() *shardInfo {
 	if s == nil {
 		return nil

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// statusOf returns the Status of an error.
 func statusOf(err error) metav1.Status {
 	var known apierrors.APIStatus
 	var status metav1.Status

@@ -61,7 +61,6 @@ func ParseContinueToken(text, namespace string) (version int64, start string, er
 	return t.Version, prefixOf(namespace) + key[1:], nil
 }
 
-// prefixOf returns the prefix of all keys of a namespace.
 func prefixOf(namespace string) string {
 	if namespace == "" {
 		return ""

@@ -89,7 +89,6 @@ func (t *resource) watchStart(options *listOptions) (*watchStart, error) {
 	return b, nil
 }
 
-// watcher writes the events of one watch.
 type watcher struct {
 	resource     *resource
 	encoder      *encoder
@@ -260,7 +259,6 @@ func (e Change) event(matches func(Object) bool) (watch.EventType, Object) {
 	return "", nil
 }
 
-// sendChanges sends the selected changes.
 func (f *watcher) sendChanges(ctx context.Context, changes []Change) error {
 	for len(changes) > 0 {
 		evaluated, err := f.selectChanges(ctx, changes)

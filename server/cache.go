@@ -80,7 +80,6 @@ func newCache(serving context.Context, client *rest.Config, config *Config) (c *
 	return c, c.newReconciler()
 }
 
-// newReconciler creates the reconciler of the cached types.
 func (c *cache) newReconciler() error {
 	selected, err := discovery.NewSelection(c.selection.names...)
 	if err != nil {
@@ -124,7 +123,6 @@ func (c *cache) run(ctx context.Context) error {
 	return err
 }
 
-// informerOptions returns the informer options and the indexes of a type.
 func (c *cache) informerOptions(r discovery.Resource) (dynamicinformer.ResourceOptions, []*indexers.Index) {
 	return dynamicinformer.ResourceOptions{Storage: c.storage},
 		c.selection.indexes.IndexesOf(r.GVR, r.GVK.Kind)

@@ -72,7 +72,6 @@ func (l *addressListener) end(address string) {
 	}
 }
 
-// connection is a counted connection.
 type connection struct {
 	net.Conn
 	acceptedAt time.Time

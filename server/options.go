@@ -152,7 +152,6 @@ func (o *Options) Validate() error {
 	return errors.Join(problems...)
 }
 
-// clientConfig returns the REST config of the cluster.
 func (o *Options) clientConfig() (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
 	if err != nil {

@@ -34,7 +34,6 @@ const (
 
 func isPage(path string) bool { return strings.HasPrefix(path, pagePrefix+"/") }
 
-// splitPage returns the prefix of the page in a path, and its namespaces.
 func splitPage(path string) (prefix string, namespaces []string) {
 	rest, ok := strings.CutPrefix(path, namespacesPrefix)
 	names, _, whole := strings.Cut(rest, "/")
@@ -90,7 +89,6 @@ func (p *page) close() {
 	p.definitions.Release()
 }
 
-// userOf returns the user of a request.
 func userOf(r *http.Request) string {
 	user, ok := apirequest.UserFrom(r.Context())
 	if !ok {
@@ -159,7 +157,6 @@ func checkNamespaces(names []string) error {
 	return nil
 }
 
-// indexesOf returns the indexes of a cached type.
 func (c *cache) indexesOf(gvr schema.GroupVersionResource) []*indexers.Index {
 	if k, ok := c.cachedType(gvr); ok {
 		return k.Indexes
@@ -167,7 +164,6 @@ func (c *cache) indexesOf(gvr schema.GroupVersionResource) []*indexers.Index {
 	return nil
 }
 
-// referencesOf returns the references of a cached type.
 func (c *cache) referencesOf(gvr schema.GroupVersionResource) []*indexers.Reference {
 	if k, ok := c.cachedType(gvr); ok {
 		return c.selection.indexes.ReferencesOf(k.GVR, k.GVK.Kind)

@@ -76,7 +76,6 @@ func (p *page) knownScopes(r *http.Request, types []schema.GroupVersionResource)
 	}
 }
 
-// knownScope returns the scope of a type from the known rights of a user.
 func (p *page) knownScope(r *http.Request, gvr schema.GroupVersionResource, u *userRights) web.Scope {
 	all, missing := u.canList(listRight{gvr, ""})
 	var scope web.Scope

@@ -30,7 +30,6 @@ const (
 	maxReview = 64 << 10
 )
 
-// isReview reports whether a request creates a review.
 func isReview(r *http.Request) bool {
 	return r.Method == http.MethodPost && (r.URL.Path == accessReviewPath || r.URL.Path == userReviewPath)
 }

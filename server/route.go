@@ -69,7 +69,6 @@ func (h *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// isDiscovery reports whether a path belongs to discovery.
 func isDiscovery(path string) bool {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	switch parts[0] {

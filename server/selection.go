@@ -47,7 +47,6 @@ func newSelection(config *Config) (*selection, error) {
 	return s, nil
 }
 
-// nameOf returns a match as a name for discovery.
 func nameOf(m indexers.Match) string {
 	name := m.Resource
 	if name == "" {

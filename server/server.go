@@ -23,11 +23,10 @@ import (
 
 // Server serves the cache of a cluster. Create it with New.
 type Server struct {
-	cache   *cache
-	generic *genericserver.GenericAPIServer
-	config  *genericserver.Config
-	page    *page // nil if disabled
-	// endWatches ends the served watches.
+	cache      *cache
+	generic    *genericserver.GenericAPIServer
+	config     *genericserver.Config
+	page       *page // nil if disabled
 	endWatches context.CancelFunc
 }
 

@@ -45,7 +45,6 @@ func (t *watchTimes) limit(next http.Handler) http.Handler {
 // bookmarkTime is the time for the last bookmark of a watch when the server ends.
 const bookmarkTime = time.Second
 
-// randomDuration returns the duration of a watch.
 func (t *watchTimes) randomDuration() time.Duration { return t.min + rand.N(t.max-t.min+1) }
 
 // context returns a context that ends with its parent, after a time, or with the server.

@@ -69,7 +69,6 @@ func (f fencedLeaseClient) Update(
 	return f.LeaseInterface.Update(ctx, lease, options)
 }
 
-// writeToken writes the token on the Lease.
 func (l *lock) writeToken(lease *coordinationv1.Lease) {
 	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, annotationToken, strconv.FormatInt(l.token, 10))
 }

@@ -64,7 +64,6 @@ func (p *memberLease) report(ctx context.Context, err error) error {
 	return err
 }
 
-// remove deletes the Lease of a member.
 func (m *Member) remove(ctx context.Context, name string, options metav1.DeleteOptions) {
 	err := m.client.Leases(m.options.Namespace).Delete(ctx, name, options)
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {

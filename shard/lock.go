@@ -55,7 +55,6 @@ type holding struct {
 
 var _ resourcelock.Interface = (*lock)(nil)
 
-// Get returns the record for an elector.
 func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.LeaseLock.Get(ctx)
 	now := l.state()

@@ -169,7 +169,6 @@ func (m *Member) Run(ctx context.Context, handler Handler) error {
 	return nil
 }
 
-// wake wakes the loop.
 func (m *Member) wake() {
 	select {
 	case m.changed <- struct{}{}:
@@ -213,7 +212,6 @@ func (o Options) shardOf(lease string) int {
 	return shard
 }
 
-// leaseOf returns the name of the Lease of a shard.
 func (o Options) leaseOf(shard int) string { return fmt.Sprintf("%s-%03d", o.Name, shard) }
 
 // leaseLock returns the lock of a Lease of the group.

@@ -97,7 +97,6 @@ func (s *observedLeases) compatible(labels map[string]string) bool {
 	return labels[labelShards] == strconv.Itoa(s.options.Shards) && labels[labelLayout] == s.options.Layout
 }
 
-// planInput is the input of plan.
 type planInput struct {
 	self string
 	// members are the sorted running replicas, including self.

@@ -29,7 +29,6 @@ type shardLease struct {
 	released      bool // drained and released
 }
 
-// tryAcquire tries to acquire a shard.
 func (m *Member) tryAcquire(ctx context.Context, shard int) {
 	name := m.options.leaseOf(shard)
 	s := &shardLease{ownership: newOwnership(context.WithoutCancel(ctx), shard),

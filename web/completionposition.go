@@ -11,7 +11,6 @@ type completionKind int
 const (
 	// completeNothing is returned for free text.
 	completeNothing completionKind = iota
-	// completeCondition is the beginning of a condition.
 	completeCondition
 	// completeOperator follows an index.
 	completeOperator
@@ -21,7 +20,6 @@ const (
 	completeConnective
 )
 
-// completionPosition is a position in a query.
 type completionPosition struct {
 	Kind completionKind
 	// Word is the beginning of the completion that is already typed.

@@ -13,7 +13,6 @@ import (
 )
 
 const (
-	// sampleInterval is the sampling interval.
 	sampleInterval = 2 * time.Second
 	// maxRates is the number of stored rates per type: two minutes.
 	maxRates = 60
@@ -53,7 +52,6 @@ type sampled struct {
 	Rates []float64 `json:"rates,omitempty"`
 }
 
-// condition is a condition of the factory.
 type condition struct {
 	Type    string `json:"type"`
 	Status  string `json:"status"`

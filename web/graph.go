@@ -74,7 +74,6 @@ func (g *graph) update(source Source) (*references.Graph, error) {
 	return g.mu.graph, nil
 }
 
-// typeGraph returns the graph for the objects of a type.
 func (g *graph) typeGraph(ctx context.Context, source Source, k *visibleType) (*references.TypeGraph, error) {
 	found, err := g.syncedGraph(ctx, source)
 	if err != nil {

@@ -128,7 +128,6 @@ func notFound(text string) error { return &statusError{http.StatusNotFound, erro
 
 func forbidden(text string) error { return &statusError{http.StatusForbidden, errors.New(text)} }
 
-// jsonHandler returns a handler that writes the result of get as JSON.
 func jsonHandler(get func(r *http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		value, err := get(r)

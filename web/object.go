@@ -7,7 +7,6 @@ import (
 	"github.com/crdcache/crdcache/web/internal/outline"
 )
 
-// objectAnswer is the response with an object.
 type objectAnswer struct {
 	Type string `json:"type"`
 	Key  string `json:"key"`
@@ -22,7 +21,6 @@ type objectAnswer struct {
 	Lines           []outline.Line    `json:"lines"`
 }
 
-// statusCondition is a condition of an object.
 type statusCondition struct {
 	Type    string `json:"type"`
 	Status  string `json:"status"`

@@ -21,7 +21,6 @@ import (
 )
 
 const (
-	// keepAliveInterval is the interval of keep-alive events.
 	keepAliveInterval = 5 * time.Second
 	// batchInterval is the minimum time between batches of changes, maxBatch the maximum number of changes in
 	// one.
@@ -198,7 +197,6 @@ func (i *interest) follow(all []*visibleType) {
 	}
 }
 
-// changesEvent has changes
 type changesEvent struct {
 	// Ask is the index of the interest.
 	Ask     int      `json:"ask"`

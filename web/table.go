@@ -131,7 +131,6 @@ func (h *Handler) table(r *http.Request) (any, error) {
 	}, nil
 }
 
-// find runs the query of a request, and stores the result.
 func (h *Handler) find(r *http.Request, k *visibleType) (*tableKeys, *query.Result, error) {
 	q, asker, err := h.parseQuery(r, k, r.FormValue("query"))
 	if err != nil {
@@ -260,7 +259,6 @@ func cellText(value any) string {
 	return text
 }
 
-// addPosition adds the position of an error in a query.
 func (f *failure) addPosition(err error) {
 	var at *query.Error
 	if !errors.As(err, &at) || at.Offset > len(at.Text) {

@@ -66,5 +66,4 @@ func valueText(c query.ValueCount) string {
 	return strings.Join(parts, " / ")
 }
 
-// conditionFor returns the condition for a value of an index.
 func conditionFor(index string, parts []string) string { return query.Eq(index, parts...).String() }

@@ -98,7 +98,6 @@ func (h *Handler) requireAll(r *http.Request) error {
 
 var errNamespacedUser = forbidden("references are only for users who may list all types in all namespaces")
 
-// allVisible reports whether all objects of types are visible.
 func allVisible(all []*visibleType) bool {
 	return !slices.ContainsFunc(all, func(k *visibleType) bool { return !k.scope.All })
 }

@@ -15,7 +15,6 @@ type workLimiter struct {
 	}
 }
 
-// userSlots is the work of one user.
 type userSlots struct {
 	slots chan struct{}
 	refs  int // number of running and waiting calls

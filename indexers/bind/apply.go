@@ -76,7 +76,6 @@ func (b *Binding) prepare(p *plan, config *indexers.Config) error {
 	return nil
 }
 
-// changedSlot returns the new slot for a changed resource.
 func (b *Binding) changedSlot(p *plan, at slotKey, s slot, r *indexers.Resource) (slot, error) {
 	if s.replacement != nil {
 		if c := difference(s.replacement.Resource, r); c.InPlace() {
@@ -111,7 +110,6 @@ func difference(old, new *indexers.Resource) indexers.Change {
 	return changes[0]
 }
 
-// reindex changes the indexes of a target.
 func (p *plan) reindex(t *Target, r *indexers.Resource, c indexers.Change) (*Target, error) {
 	now, undo, dropRemoved, err := t.reindexed(r, c)
 	if err != nil {

@@ -86,7 +86,6 @@ func prune(p indexers.Prune) (dynamicinformer.Prune, error) {
 	return out, nil
 }
 
-// field converts a path.
 func field(p *jsonpath.Path) []dynamicinformer.PruneStep {
 	var steps []dynamicinformer.PruneStep
 	for _, step := range p.Steps() {

@@ -37,7 +37,6 @@ func (b *Binding) References() (*references.Graph, error) {
 	return b.graph, nil
 }
 
-// reasonWithoutTarget returns why a type has no target.
 func (b *Binding) reasonWithoutTarget(t references.Type) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

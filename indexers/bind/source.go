@@ -46,7 +46,6 @@ func (f *switchingSource) serving() *Target {
 	return f.target
 }
 
-// declaredSnapshot is a snapshot with the declarations of its indexes.
 type declaredSnapshot struct {
 	query.Snapshot
 	indexes []*indexers.Index

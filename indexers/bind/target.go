@@ -31,7 +31,6 @@ type Target struct {
 	released chan struct{}
 }
 
-// acquire acquires an informer for a resource.
 func (b *Binding) acquire(r *indexers.Resource, gvr schema.GroupVersionResource) (*Target, error) {
 	options, err := b.options.ResourceOptions(r)
 	if err != nil {
@@ -50,7 +49,6 @@ func (b *Binding) acquire(r *indexers.Resource, gvr schema.GroupVersionResource)
 		createdAt: time.Now(), released: make(chan struct{})}, nil
 }
 
-// release releases the target.
 func (t *Target) release() {
 	close(t.released)
 	t.handle.Release()

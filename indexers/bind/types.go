@@ -18,7 +18,6 @@ type kind struct {
 	versions []string
 }
 
-// kindsOf returns the types of a catalog.
 func kindsOf(catalog *discovery.Catalog) []kind {
 	var all []kind
 	at := map[schema.GroupResource]int{}

@@ -52,7 +52,6 @@ func ParseMeasure(text string) (Measure, error) {
 	return m, nil
 }
 
-// measuredTypes are the valid values of Measure.As.
 var measuredTypes = map[string]bool{"quantity": true, "duration": true, "number": true}
 
 var functionNames = []string{"sum", "min", "max", "avg"}

@@ -12,7 +12,6 @@ import (
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// cell is one value of a column.
 type cell struct {
 	// order is the sort key, text the displayed value.
 	order, text string

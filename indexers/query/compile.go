@@ -147,7 +147,6 @@ func (c *compiler) compileComparison(q *comparison) (cond, error) {
 	return k, nil
 }
 
-// exactKeys returns the distinct keys of values.
 func (c *compiler) exactKeys(index openedIndex, values []value) ([]string, error) {
 	keys := make([]string, 0, len(values))
 	seen := make(map[string]struct{}, len(values))

@@ -64,7 +64,6 @@ func (s indexerSnapshot) Index(name string) (Index, bool) {
 	return &listedIndex{indexer: s.Indexer, name: name}, true
 }
 
-// listedIndex caches the lists it has read.
 type listedIndex struct {
 	indexer cache.Indexer
 	name    string
@@ -88,7 +87,6 @@ func (x *listedIndex) listed() []string {
 	return x.mu.keys
 }
 
-// under returns the keys of the objects that have an index key.
 func (x *listedIndex) under(key string) sets.Set[string] {
 	x.mu.Lock()
 	defer x.mu.Unlock()

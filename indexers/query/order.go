@@ -92,7 +92,6 @@ func (o order) String() string {
 	return strings.Join(texts, ", ")
 }
 
-// compileOrder compiles Options.SortBy.
 func (c *compiler) compileOrder(options Options) (order, error) {
 	if strings.TrimSpace(options.SortBy) == "" {
 		if options.Descending {

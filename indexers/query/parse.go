@@ -99,7 +99,6 @@ func (p *parser) or(depth int) (Query, error) { return p.join(depth, p.and, true
 
 func (p *parser) and(depth int) (Query, error) { return p.join(depth, p.unary, false, "&&", ",") }
 
-// join parses operands between operators.
 func (p *parser) join(depth int, operand func(int) (Query, error), or bool,
 	operators ...string) (Query, error) {
 	first, err := operand(depth)
@@ -236,7 +235,6 @@ func (p *parser) comparison() (Query, error) {
 	return c, nil
 }
 
-// operand parses the value of a comparison.
 func (p *parser) operand(c *comparison) error {
 	v, err := p.value()
 	if err != nil {

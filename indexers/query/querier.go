@@ -47,7 +47,6 @@ type declarations struct {
 	schema  schema
 }
 
-// schemaOf returns the schema of a snapshot's indexes.
 func (q *Querier) schemaOf(s Snapshot) schema {
 	d, ok := s.(selfDescribing)
 	if !ok {

@@ -192,7 +192,6 @@ func (w *walk) withValues() bool {
 	return more
 }
 
-// withValue adds the objects with one value.
 func (w *walk) withValue(withValue string) bool {
 	var all []positioned
 	w.term.index.Objects(withValue, func(key string, item any) bool {

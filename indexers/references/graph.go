@@ -140,7 +140,6 @@ func (c *change) notify(e Event) {
 	}
 }
 
-// update makes one change.
 func (g *Graph) update(f func(c *change)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -92,7 +92,6 @@ func (n *node) object() Object {
 	return o
 }
 
-// link links an edge to its target in a kind.
 func (e *edge) link(k *kind) {
 	e.unlink()
 	e.node = k.nodeAt(k.targetKey(e.to.Namespace, e.to.Name))
@@ -104,7 +103,6 @@ func (e *edge) link(k *kind) {
 	e.node.firstIncoming = e
 }
 
-// unlink unlinks an edge from its target.
 func (e *edge) unlink() {
 	if e.node == nil {
 		return

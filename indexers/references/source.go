@@ -66,7 +66,6 @@ type source struct {
 	objects          map[objectKey]objectState
 }
 
-// objectState is an object of a source.
 type objectState struct {
 	uid      string
 	outgoing []edgeID
@@ -120,7 +119,6 @@ func (g *Graph) Add(m InformerSource) (*Registration, error) {
 	return &Registration{s}, nil
 }
 
-// isComplete reports whether the source has all objects of a namespace.
 func (m *source) isComplete(namespace string) bool {
 	return !m.Selected && !m.isSharded() && m.incompleteReason == "" &&
 		(m.Namespaces == nil || !m.Type.Namespaced ||

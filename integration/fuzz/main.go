@@ -13,7 +13,6 @@ import (
 	"github.com/crdcache/crdcache/integration/internal/document"
 )
 
-// options are the flags of a run.
 type options struct {
 	each       time.Duration
 	parallel   int

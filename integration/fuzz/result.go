@@ -57,7 +57,6 @@ func (r results) write(path string) error {
 	return os.Rename(path+".new", path)
 }
 
-// add adds the result of a run.
 func (r results) add(t target, run result) {
 	was := r[t.key()]
 	r[t.key()] = result{

@@ -136,7 +136,6 @@ func (p *programs) of(ctx context.Context, t target) (string, error) {
 	return path, nil
 }
 
-// fuzz runs a test for a duration.
 func (p *programs) fuzz(ctx context.Context, t target, each time.Duration, parallel int) (result, error) {
 	program, err := p.of(ctx, t)
 	if err != nil {

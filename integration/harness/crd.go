@@ -184,7 +184,6 @@ func hasResource(list *metav1.APIResourceList, name string) bool {
 	return false
 }
 
-// clients are the clients of the admin.
 type clients struct {
 	dynamic   dynamic.Interface
 	discovery *discovery.DiscoveryClient

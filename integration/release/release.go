@@ -44,10 +44,8 @@ type publishedModule struct {
 	zip    []byte
 }
 
-// pathOf returns the path of the module in a folder.
 func pathOf(folder string) string { return path.Join(library, folder) }
 
-// isOurs reports whether a module is in the repository.
 func isOurs(modulePath string) bool {
 	return modulePath == library || strings.HasPrefix(modulePath, library+"/")
 }

@@ -22,7 +22,6 @@ type block struct {
 	compressed   []byte
 }
 
-// blockText is text in a block.
 type blockText struct {
 	block          *block
 	offset, length uint32
@@ -68,7 +67,6 @@ func (w *blockWriter) finish() {
 	w.block = nil
 }
 
-// decompressedBlock is the text of a block.
 type decompressedBlock struct {
 	block *block
 	text  []byte
@@ -77,7 +75,6 @@ type decompressedBlock struct {
 // decompressed holds the blocks that were read last, for readers that read objects in their order.
 var decompressed = sync.Pool{New: func() any { return new(decompressedBlock) }}
 
-// appendText appends a part of the text.
 func (b *block) appendText(dst []byte, offset, length uint32) ([]byte, error) {
 	if b.uncompressed.Load() != nil {
 		b.maybeInUse.Store(true) // before open is loaded again

@@ -135,7 +135,6 @@ func parseDeleteOptions(r *http.Request, body []byte) (*metav1.DeleteOptions, er
 	return options, nil
 }
 
-// decodedObject is an object of a client.
 type decodedObject struct {
 	*unstructured.Unstructured
 	// problems are the errors of strict field validation.

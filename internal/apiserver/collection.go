@@ -63,7 +63,6 @@ func (c *collection) record(change readapi.Change, keep int) {
 	c.notify()
 }
 
-// dropHistory drops the history before a version.
 func (c *collection) dropHistory(version uint64) {
 	c.history, c.oldest = nil, version
 	c.notify()

@@ -80,7 +80,6 @@ func (o *object) content() (map[string]any, error) {
 	return content, nil
 }
 
-// splitKey returns the namespace and the name of a key.
 func splitKey(key string) (namespace, name string) {
 	if namespace, name, namespaced := strings.Cut(key, "/"); namespaced {
 		return namespace, name
@@ -119,7 +118,6 @@ func newLabelSet(from map[string]string) labelSet {
 	return labelSet(set)
 }
 
-// appendLabel appends a key or a value.
 func appendLabel[T string | []byte](set []byte, text T) []byte {
 	return append(binary.AppendUvarint(set, uint64(len(text))), text...)
 }

@@ -116,7 +116,6 @@ func (r *request) patch(body []byte) (result readapi.WriteResult, err error) {
 	return result, err
 }
 
-// applyTo returns the patched object.
 func (r *request) applyTo(old *unstructured.Unstructured,
 	patch patchFunc) (*unstructured.Unstructured, error) {
 	data, err := json.Marshal(old.Object)

@@ -18,7 +18,6 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// putOptions are the options of a write to the storage.
 type putOptions struct {
 	now time.Time
 	// restore keeps the resource version of the object, and drops the history of its type.

@@ -174,7 +174,6 @@ func (s *Storage) deleteLocked(c *collection, key string, now time.Time) {
 	s.finishDeletions(now)
 }
 
-// remove removes one object.
 func (s *Storage) remove(c *collection, key string) {
 	before := c.objects[key]
 	c.put(key, nil)

@@ -34,7 +34,6 @@ func (s *strategy) kind() schema.GroupVersionKind {
 	return s.GVR.GroupVersion().WithKind(s.collection.typ.Names.Kind)
 }
 
-// hasStatus reports whether the status is a subresource.
 func (s *strategy) hasStatus() bool { return slices.Contains(s.version.Subresources, "status") }
 
 // checkTarget returns an error unless an object has the type, the namespace and the name of the request. It

@@ -86,7 +86,6 @@ func (s *Storage) admitCreate(c *collection, namespace, name string) error {
 	return nil
 }
 
-// deleteContent deletes the content of a terminating owner.
 func (s *Storage) deleteContent(o owner, now time.Time) {
 	if _, startedAt := s.mu.terminating[o]; startedAt {
 		return

@@ -81,7 +81,6 @@ func (r *request) existsError(u *unstructured.Unstructured, existing *object) er
 // changeFunc returns the new state of an object. old is nil if the object does not exist.
 type changeFunc func(old *unstructured.Unstructured) (*unstructured.Unstructured, error)
 
-// update changes the object.
 func (r *request) update(change changeFunc) (result readapi.WriteResult, err error) {
 	key := objectKey(r.Namespace, r.Name)
 	before := r.collection.get(key)

@@ -56,7 +56,6 @@ func (w writer) Write(wr *readapi.WriteRequest) (readapi.WriteResult, error) {
 	return result, err
 }
 
-// request is a request that writes.
 type request struct {
 	strategy
 	requestOptions
@@ -106,7 +105,6 @@ func (r *request) execute(body []byte) (result readapi.WriteResult, err error) {
 	return result, apierrors.NewMethodNotSupported(r.resource(), r.Verb)
 }
 
-// decode returns the object of a body.
 func (r *request) decode(body []byte) (*unstructured.Unstructured, error) {
 	u, err := r.decodeTyped(body)
 	if err == nil && r.strict && len(u.problems) > 0 {

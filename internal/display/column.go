@@ -121,7 +121,6 @@ func DecodedCell(cell any) any {
 	return whole
 }
 
-// age returns the age of a timestamp.
 func age(timestamp string) string {
 	var t metav1.Time
 	if err := t.UnmarshalQueryParameter(timestamp); err != nil {

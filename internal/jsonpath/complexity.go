@@ -135,7 +135,6 @@ func (ev *evaluator) spend(values int) bool {
 	return ev.visited < ev.check || ev.checkContext()
 }
 
-// checkContext checks the context.
 func (ev *evaluator) checkContext() bool {
 	if ev.err == nil && ev.ctx.Err() != nil {
 		ev.err = fmt.Errorf("evaluate the expression: %w", context.Cause(ev.ctx))

@@ -53,7 +53,6 @@ func (p *parser) parseOr() (*condition, error) { return p.parseChain(condOr, "||
 
 func (p *parser) parseAnd() (*condition, error) { return p.parseChain(condAnd, "&&", p.parseUnary) }
 
-// parseChain parses conditions joined by an operator.
 func (p *parser) parseChain(kind condKind, operator string,
 	next func() (*condition, error)) (*condition, error) {
 	first, err := next()

@@ -123,7 +123,6 @@ func (p *Path) FindContext(ctx context.Context, obj any, yield func(v any) bool)
 	return p.evaluate(evaluator{ctx: ctx}, obj, yield)
 }
 
-// evaluate runs the program of the path.
 func (p *Path) evaluate(ev evaluator, obj any, yield func(v any) bool) error {
 	defer ev.release()
 	ev.walk(node{v: obj}, p.prog, func(n node) bool { return yield(n.v) })

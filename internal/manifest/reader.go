@@ -18,7 +18,6 @@ type Reader struct {
 	tallies map[*File]*problemCounts
 }
 
-// problemCounts counts the problems of a file.
 type problemCounts struct{ all, moreErrors, moreWarnings int }
 
 // NewReader returns a Reader that calls report for each problem.

@@ -175,7 +175,6 @@ func (r *rows) definitions() []metav1.TableColumnDefinition {
 	return all
 }
 
-// rowOf returns the row of an object.
 func (r *rows) rowOf(object *unstructured.Unstructured) Row {
 	row := Row{Namespace: object.GetNamespace(), Name: object.GetName(), Labels: object.GetLabels(),
 		Cells: []any{object.GetName()}}

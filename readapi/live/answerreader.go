@@ -74,7 +74,6 @@ func asObject(members []byte) []byte {
 	return append(append([]byte{'{'}, bytes.TrimPrefix(members, []byte{','})...), '}')
 }
 
-// end reads the end of the answer.
 func (r *AnswerReader) end() error {
 	if ok, err := r.stream.Take('}'); !ok {
 		return errors.Join(err, errNoAnswer)

@@ -94,7 +94,6 @@ func (c *collection) runChecks() {
 	}
 }
 
-// listPage is the metadata of a list.
 type listPage struct {
 	Metadata struct {
 		ResourceVersion string `json:"resourceVersion"`

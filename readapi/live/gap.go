@@ -22,7 +22,6 @@ type gap struct {
 	lostVersion uint64
 }
 
-// gapLocked returns the gap of a history.
 func (k *typeCache) gapLocked(h dynamicinformer.History) *gap {
 	if k.mu.gap.epoch != h.Epoch {
 		k.mu.gap = gap{epoch: h.Epoch, unchangedSince: h.Began, historyStart: h.Began}

@@ -16,7 +16,6 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// queryPrefix is the prefix of query paths.
 const queryPrefix = "/query"
 
 // QueryPath returns the path for queries of a type, such as "/query/apis/example.com/v1/widgets". An empty
@@ -122,7 +121,6 @@ func restrict(q query.Query, selector, namespace string) (query.Query, error) {
 	return q, nil
 }
 
-// queriedCollection returns the collection of a query.
 func (s *Server) queriedCollection(request readapi.Request) (*collection, error) {
 	gr := request.GVR.GroupResource()
 	k := s.cacheOf(gr)

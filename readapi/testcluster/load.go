@@ -175,7 +175,6 @@ func (c *Cluster) flatten(object runtime.Object) ([]*unstructured.Unstructured, 
 	return all, nil
 }
 
-// toUnstructured returns an object as an unstructured object with its kind.
 func (c *Cluster) toUnstructured(object runtime.Object) (*unstructured.Unstructured, error) {
 	if u, ok := object.(*unstructured.Unstructured); ok {
 		return u, nil

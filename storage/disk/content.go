@@ -113,7 +113,6 @@ func (v *storedContent) Checkpoint(context.Context) (persistence.Checkpoint, boo
 	return found.at, found.ok, nil
 }
 
-// checkpoint returns the value of a checkpoint.
 func (v *storedContent) checkpoint(at persistence.Checkpoint) ([]byte, error) {
 	text, err := json.Marshal(checkpointRecord{Key: v.key, Checkpoint: at})
 	if err != nil {

@@ -176,7 +176,6 @@ func (e *engine) pebbleOptions() *pebble.Options {
 	return o
 }
 
-// errEngineClosed is the error of a closed engine.
 var errEngineClosed = errors.New("the engine is closed")
 
 // withDB calls f with the store. It returns early if pebble fails.
@@ -227,7 +226,6 @@ func (e *engine) run(f func() error) error {
 	}
 }
 
-// fail marks the engine as failed.
 func (e *engine) fail(why error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -34,7 +34,6 @@ func (e *engine) mustWrite(f func() error) error {
 	return nil
 }
 
-// errWrite is the error of failed writes.
 var errWrite = errors.New("write")
 
 // beginWrite counts a write. It returns false if the engine has failed.
@@ -128,7 +127,6 @@ func (p guardedFS) Lock(string) (io.Closer, error) { return io.NopCloser(nil), n
 
 func (p guardedFS) Unwrap() vfs.FS { return p.FS }
 
-// guardedFile is a file of a guardedFS.
 type guardedFile struct {
 	vfs.File
 	engine *engine

@@ -83,7 +83,6 @@ func appendChange(to []byte, key string, json []byte) []byte {
 	return append(binary.AppendUvarint(to, uint64(len(json))+1), json...)
 }
 
-// readChanges calls changed for each change in a log record.
 func readChanges(record []byte, changed func(key string, json []byte) error) error {
 	text, err := decompress(record)
 	if err != nil {

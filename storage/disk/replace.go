@@ -53,7 +53,6 @@ func (v *storedContent) replace(e *engine, db *pebble.DB, checkpoint []byte,
 	return t.usage, nil
 }
 
-// hasData reports whether the content has data.
 func (v *storedContent) hasData(db *pebble.DB) (bool, error) {
 	_, closer, err := db.Get(v.checkpointKey())
 	if errors.Is(err, pebble.ErrNotFound) {
@@ -105,7 +104,6 @@ var errDelete = errors.New("a complete content cannot have deletions")
 // Delete implements persistence.Writer.
 func (t *tableWriter) Delete(string) error { return errDelete }
 
-// setLogRecord writes a log record.
 func (t *tableWriter) setLogRecord(key, value []byte) error {
 	if err := t.writeCheckpoint(); err != nil {
 		return err

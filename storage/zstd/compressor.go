@@ -26,7 +26,6 @@ type compressor struct {
 	decoders   sync.Pool
 }
 
-// newCompressor returns an error for an invalid dictionary.
 func newCompressor(level zstd.EncoderLevel, d dictionaryData) (*compressor, error) {
 	c := &compressor{dictionary: d, level: level}
 	encoder, err := c.newEncoder()

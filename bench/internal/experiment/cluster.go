@@ -12,7 +12,6 @@ import (
 var certificates = schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1",
 	Resource: "certificates"}
 
-// certificateKind is the kind of Certificates.
 const certificateKind = "Certificate"
 
 // config returns the configuration of a child's clients, without a client-side rate limit.
@@ -26,7 +25,6 @@ func config(task Task) (*rest.Config, error) {
 	return config, nil
 }
 
-// newCache returns the cache of the task's subject.
 func newCache(task Task, handler subject.Handler, seen func(string)) (subject.Cache, error) {
 	config, err := config(task)
 	if err != nil {

@@ -17,14 +17,12 @@ import (
 
 // decoder is a way to decode JSON.
 type decoder struct {
-	// object decodes one object.
 	object func(data []byte) error
 	// list decodes the response to a list request, as the subject's client does, and returns the number of
 	// items.
 	list func(data []byte) (int, error)
 }
 
-// newDecoder returns the decoder of a subject.
 func newDecoder(name string) (decoder, error) {
 	stock := dynamic.ConfigFor(&rest.Config{}).NegotiatedSerializer
 	switch name {

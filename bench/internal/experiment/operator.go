@@ -35,7 +35,6 @@ type (
 // DeepCopyObject implements runtime.Object.
 func (o *owned[kind]) DeepCopyObject() runtime.Object { return &owned[kind]{*o.DeepCopy()} }
 
-// ownedList is a list of an owned kind.
 type ownedList[kind any] struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata"`

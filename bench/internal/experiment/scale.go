@@ -61,7 +61,6 @@ func (s *scaling) recordKey(key string) {
 	current.record(key)
 }
 
-// fill fills the cache.
 func (s *scaling) fill(ctx context.Context) error {
 	before := liveHeap()
 	watch, err := startStopwatch()

@@ -82,7 +82,6 @@ func checkShare(task Task, objects int, dropped func() int64) error {
 	return nil
 }
 
-// countingDialer returns a dialer that counts received bytes.
 func countingDialer(received *atomic.Int64) func(context.Context, string, string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		connection, err := (&net.Dialer{}).DialContext(ctx, network, address)

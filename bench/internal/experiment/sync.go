@@ -38,7 +38,6 @@ type fillCost struct {
 	heap, peak int64
 }
 
-// fillCache creates and fills a cache.
 func fillCache(ctx context.Context, make func() (subject.Cache, error)) (f fillCost, err error) {
 	before := liveHeap()
 	watch, err := startStopwatch()

@@ -113,5 +113,4 @@ func (s *eventTimes) times() map[string]time.Time {
 	return s.mu.seen
 }
 
-// String returns the progress.
 func (s *eventTimes) String() string { return fmt.Sprintf("%d of %d", len(s.times()), s.want) }

@@ -32,7 +32,6 @@ var titles = map[string]string{
 	experiment.Changed:   "crdcache, restart, " + commas(experiment.RestartChanges) + " changes",
 }
 
-// title returns the name of a subject in the report.
 func title(name string) string {
 	if t, ok := titles[name]; ok {
 		return t

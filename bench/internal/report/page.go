@@ -46,7 +46,6 @@ func WriteMarkdown(path string, r *Result) error {
 	return os.WriteFile(path, text, 0o666)
 }
 
-// pageSection is a section with its cells.
 type pageSection struct {
 	Title, Text string
 	Objects     string

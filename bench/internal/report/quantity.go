@@ -82,7 +82,6 @@ func commas(n int64) string {
 	return commas(n/1000) + fmt.Sprintf(",%03d", n%1000)
 }
 
-// formatRatio writes a ratio.
 func formatRatio(ratio float64) string {
 	if ratio < 0.1 {
 		return strconv.FormatFloat(ratio, 'g', 2, 64) + "×"

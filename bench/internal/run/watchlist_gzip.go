@@ -56,7 +56,6 @@ func (w *gzipWriter) Write(data []byte) (int, error) {
 	return w.piece.Write(data)
 }
 
-// end ends a piece.
 func (w *gzipWriter) end() error {
 	if w.piece == nil {
 		return nil

@@ -24,7 +24,6 @@ type Type struct {
 
 // Fleet is caches of many types, which run until the context that was given to Sync ends.
 type Fleet struct {
-	// start starts all caches.
 	start func(ctx context.Context) error
 	// synced has a function for each cache that reports whether it is filled, and stores its content; both
 	// are complete once start has returned.

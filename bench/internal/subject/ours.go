@@ -100,7 +100,6 @@ func NewReplica(o Options, replicas int) (cache Cache, dropped func() int64, err
 	return cache, func() int64 { return informer.Stats().ShardDropped }, nil
 }
 
-// compiledIndexes returns the indexes of an index config.
 func compiledIndexes(o Options) (*indexers.Functions, error) {
 	config, err := indexers.Parse(indexers.Source{Name: "benchmark", Data: []byte(`
 apiVersion: crdcache.dev/v1beta1

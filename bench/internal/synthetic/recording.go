@@ -138,10 +138,8 @@ func splitJSON(object []byte) (splitObject, error) {
 	return o, nil
 }
 
-// template returns the template of object n.
 func (r *Recording) template(n int) *splitObject { return &r.objects[n%len(r.objects)] }
 
-// nameOf returns the name of object n.
 func (r *Recording) nameOf(n int) string {
 	name := r.template(n).name
 	return fmt.Sprintf("%s%0*x", name[:len(name)-nameDigits], nameDigits, n)
@@ -150,7 +148,6 @@ func (r *Recording) nameOf(n int) string {
 // keyOf returns the key of object n in caches.
 func (r *Recording) keyOf(n int) string { return r.template(n).namespace + "/" + r.nameOf(n) }
 
-// appendObject appends the JSON of object n.
 func (r *Recording) appendObject(dst []byte, n int, version uint64, generation int) []byte {
 	o, name := r.template(n), r.nameOf(n)
 	for i, piece := range o.pieces {

@@ -66,7 +66,6 @@ func (c cursor) field(name string) (cursor, bool) {
 // keyText formats a key in the path language.
 func keyText(name string) string { return jsonpath.FromSegments(name).String() }
 
-// elements returns the cursor of the elements of a list.
 func (c cursor) elements(selector string) (cursor, bool) {
 	return cursor{c.schema.Items, c.path + selector}, c.schema.Items != nil
 }

@@ -187,7 +187,6 @@ func (c cursor) scalarKind() string {
 	return ""
 }
 
-// typeHint suggests a type for a schema.
 func typeHint(s *crd.Schema) string {
 	switch {
 	case s.Type == "integer":

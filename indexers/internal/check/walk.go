@@ -76,7 +76,6 @@ func (k *checker) selector(steps []jsonpath.Step, i int, s jsonpath.Selector, fr
 	return out
 }
 
-// apply returns the results of a selector at one cursor.
 func apply(s jsonpath.Selector, c cursor) []cursor {
 	switch s.Kind {
 	case jsonpath.SelectName:

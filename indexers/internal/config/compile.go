@@ -169,7 +169,6 @@ func (d *decoder) resource(f *resourceForm) {
 	d.resources = append(d.resources, r)
 }
 
-// match compiles the match of a resource.
 func (d *decoder) match(f *matchForm, r *Resource) {
 	r.Match = Match{
 		Group: f.Group.value, Version: f.Version.value, Versions: f.Versions.value,

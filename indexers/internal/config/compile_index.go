@@ -36,7 +36,6 @@ func (d *decoder) index(f *indexForm, names map[string]string) *Index {
 	return index
 }
 
-// values compiles the values of an index.
 func (p paths) values(f *indexForm, index *Index) {
 	switch f.chosen[0] {
 	case "":

@@ -37,7 +37,6 @@ func definiteArticle(what string) string {
 	return what
 }
 
-// mapping decodes a map with known fields and returns its values.
 func (d *decoder) mapping(w *formHeader, n *yaml.Node, what string,
 	known []string) (map[string]*yaml.Node, bool) {
 	if !d.checkNodeKind(n, yaml.MappingNode, what, "a map", "write its fields as name: value") {
@@ -136,7 +135,6 @@ func (d *decoder) textOrEmpty(n *yaml.Node, what, hint string, empty bool) (stri
 	return d.text(n, what, hint)
 }
 
-// choice decodes one of several words.
 func (d *decoder) choice(n *yaml.Node, what string, words ...string) (string, bool) {
 	hint := "use one of " + strings.Join(words, ", ")
 	if len(words) == 1 {

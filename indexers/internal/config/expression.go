@@ -17,7 +17,6 @@ type paths struct {
 	within bool
 }
 
-// sources appends a source for the path at n.
 func (p paths) sources(to []Source, n *yaml.Node, what string) []Source {
 	path, at := p.path(n, what)
 	if path == nil {

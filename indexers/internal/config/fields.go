@@ -132,7 +132,6 @@ func (l *listField[T]) read(d *decoder, n *yaml.Node, at valueContext) bool {
 	return true
 }
 
-// textsOf returns the values of a list of texts.
 func textsOf(l listField[textField]) (all []string) {
 	for _, t := range l.items {
 		all = append(all, t.value)
@@ -199,7 +198,6 @@ func (d *decoder) reportConflict(w *formHeader, first, second, hint string) {
 	d.failAt(CodeContradict, w.keys[second], fmt.Sprintf("%q and %q cannot be combined", first, second), hint)
 }
 
-// rule checks one rule of a form.
 func (d *decoder) rule(w *formHeader, what string, rule reflect.StructTag, all []string) {
 	if hint := rule.Get("some"); hint != "" && len(w.keys) == 0 && !w.excuse(all) {
 		d.failAt(CodeEmpty, w.node, what+" is empty", hint)

@@ -80,7 +80,6 @@ func (f *File) Finding(code Code, at Position, message, hint string) Finding {
 	}
 }
 
-// from returns the rest of a line from a column on.
 func (f *File) from(line, column int) string {
 	rest := f.line(line)
 	if rest != "" && f.ascii[line-1] {

@@ -192,7 +192,6 @@ type keyForm struct {
 	Missing    missingForm              `json:"missing" doc:"The replacement of a missing value."`
 }
 
-// conditionForm is a condition on an object.
 type conditionForm struct{ raw }
 
 // pathForm is an expression, or a list of names.

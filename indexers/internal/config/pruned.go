@@ -105,7 +105,6 @@ type readPath struct {
 	operand [2]int
 }
 
-// place returns the place of the path.
 func (r readPath) place(f *File) Position {
 	if r.operand[1] > 0 {
 		return r.at.Position(f, len(r.steps), r.operand[0], r.operand[1])
@@ -113,7 +112,6 @@ func (r readPath) place(f *File) Position {
 	return f.PlaceOf(r.at.Node)
 }
 
-// pathCollector are collected for one expression.
 type pathCollector struct {
 	at  Origin
 	all []readPath

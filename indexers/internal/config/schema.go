@@ -25,7 +25,6 @@ func Schema() []byte {
 
 type schemaMap = map[string]any
 
-// fieldSchema returns the schema of a field by its type and tag.
 func fieldSchema(t reflect.Type, tag reflect.StructTag) schemaMap {
 	s := typeSchema(t, tag)
 	if doc := tag.Get("doc"); doc != "" {

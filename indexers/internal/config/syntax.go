@@ -50,7 +50,6 @@ func (f *File) syntaxError(err error) Finding {
 		"look at the indentation, the quotes and the brackets on and above this line")
 }
 
-// syntaxMistake is a common mistake.
 type syntaxMistake struct {
 	pattern       *regexp.Regexp // its group is the invalid part
 	message, hint string

@@ -52,7 +52,6 @@ func (s *Sharding) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// list answers a list request.
 func (s *Sharding) list(w http.ResponseWriter, r *http.Request, selector *readapi.ShardSelector) {
 	answer := httptest.NewRecorder()
 	r.Header.Del("Accept-Encoding")

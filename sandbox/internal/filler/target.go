@@ -27,7 +27,6 @@ func checkServed(ctx context.Context, dyn dynamic.Interface) error {
 	return err
 }
 
-// etcdKey returns the key of an object in etcd.
 func etcdKey(namespace, name string) string {
 	return strings.Join([]string{"/registry", certificateResource.Group, certificateResource.Resource,
 		namespace, name}, "/")

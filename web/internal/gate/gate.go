@@ -109,7 +109,6 @@ func (g *Gate) check(r *http.Request) (status int, err error) {
 	return 0, nil
 }
 
-// acceptsHost reports whether a Host is accepted.
 func (g *Gate) acceptsHost(host string) bool {
 	if len(g.hosts) > 0 {
 		return slices.ContainsFunc(g.hosts, func(h string) bool { return strings.EqualFold(h, host) })

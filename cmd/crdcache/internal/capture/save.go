@@ -171,7 +171,6 @@ func (s *Saver) save(ctx context.Context, resource discovery.Resource) error {
 	return fmt.Errorf("%s: %w", gr, err)
 }
 
-// saveType lists a type and writes it.
 func (s *Saver) saveType(ctx context.Context, resource discovery.Resource) error {
 	gr := resource.GVR.GroupResource()
 	section := s.Writer.BeginType(typeOf(resource))

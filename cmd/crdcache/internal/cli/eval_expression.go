@@ -51,7 +51,6 @@ func operatorAt(expr string, offset int) bool {
 	return offset < len(expr) && strings.IndexByte("=!<>&|(", expr[offset]) >= 0
 }
 
-// pathExpression evaluates to the values of a path.
 type pathExpression struct{ *jsonpath.Path }
 
 func (p pathExpression) find(object map[string]any, yield func(v any) bool) { p.Find(object, yield) }

@@ -14,7 +14,6 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 )
 
-// helpWidth is the width of help texts.
 const helpWidth = 80
 
 // Details is the annotation of a command with text that the reference has and --help omits.

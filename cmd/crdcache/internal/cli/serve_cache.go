@@ -78,7 +78,6 @@ func (s *cacheServer) prepare() (err error) {
 	return err
 }
 
-// informerOptions returns the options and indexes of a type.
 func (s *cacheServer) informerOptions(r discovery.Resource) (options dynamicinformer.ResourceOptions,
 	indexes []*indexers.Index) {
 	if s.namespace != "" && r.Scope == discovery.Namespaced {
@@ -159,7 +158,6 @@ func (s *cacheServer) isLive(k live.CachedType) bool {
 	return isWatching(k.Informer.Status()) && s.server.Serves(k.Informer.GVR().GroupResource())
 }
 
-// resolve resolves a type name.
 func (s *cacheServer) resolve(name string) ([]discovery.Resource, error) {
 	found, err := s.tracker.Snapshot().Catalog().Resolve(name)
 	if err != nil {
@@ -171,7 +169,6 @@ func (s *cacheServer) resolve(name string) ([]discovery.Resource, error) {
 	return found.Resources, nil
 }
 
-// info describes the server.
 func (s *cacheServer) info() localserver.Info {
 	i := localserver.Info{Identity: s.identity, Host: s.Target.Config.Host, PID: os.Getpid(),
 		Started: s.started,

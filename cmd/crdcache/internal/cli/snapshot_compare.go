@@ -161,7 +161,6 @@ func newIgnoredFields(ignored []string) ignoredFields {
 	return o
 }
 
-// apply removes the fields from an object.
 func (o ignoredFields) apply(object *unstructured.Unstructured) error {
 	if err := o.prune.Apply(object); err != nil {
 		return err

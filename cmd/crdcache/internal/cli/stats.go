@@ -101,7 +101,6 @@ type statsReport struct {
 	Indexes    []indexReport `json:"indexes"`
 }
 
-// indexReport is the statistics of an index.
 type indexReport struct {
 	Name    string `json:"name"`
 	Values  int    `json:"values"`

@@ -60,7 +60,6 @@ func newSuggest(streams genericiooptions.IOStreams) *cobra.Command {
 	return cmd
 }
 
-// servedType is a version of a type.
 type servedType struct {
 	*crd.Definition
 	crd.Version

@@ -317,7 +317,6 @@ func lastKey(path *jsonpath.Path) string {
 	return cmp.Or(name, "value")
 }
 
-// keysOf returns the names in a path.
 func keysOf(path *jsonpath.Path) []string {
 	var keys []string
 	for _, step := range path.Steps() {

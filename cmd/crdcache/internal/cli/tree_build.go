@@ -185,7 +185,6 @@ func (g *treeBuilder) addRelated(n *treeNode, o references.Object, follow direct
 	}
 }
 
-// relatedObject is an object that is related to another one.
 type relatedObject struct {
 	references.Reference
 	relation   relation
@@ -226,7 +225,6 @@ func (g *treeBuilder) related(o references.Object, follow directions) (all []rel
 	return all
 }
 
-// treeState is the state of an object.
 type treeState struct {
 	Condition   *treeCondition `json:"condition,omitempty"`
 	Phase       string         `json:"phase,omitempty"`

@@ -107,7 +107,6 @@ func countOf(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// treeTable prints trees as lines.
 type treeTable struct {
 	w io.Writer
 	// groups has the groups of each kind. Kinds of several groups are printed with their group.

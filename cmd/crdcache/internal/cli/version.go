@@ -98,7 +98,6 @@ func buildInfo() versionInfo {
 	return info
 }
 
-// serverVersion requests the version of the server.
 func serverVersion(ctx context.Context, on *session.Target) (*version.Info, error) {
 	ctx, cancel := on.Limit(ctx)
 	defer cancel()

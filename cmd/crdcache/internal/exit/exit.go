@@ -33,7 +33,6 @@ var ErrNotSynced = errors.New("not synced")
 // ErrDifferent is returned by a comparison that found differences. Nothing is printed for it.
 var ErrDifferent = errors.New("there are differences")
 
-// comparisonError is the failure of a comparison.
 type comparisonError struct{ error }
 
 func (e *comparisonError) Unwrap() error { return e.error }

@@ -347,7 +347,6 @@ func (l *loader) inferTypes() {
 	l.reportGuesses()
 }
 
-// infer creates a type from a pending object.
 func (l *loader) infer(p pendingObject, namespaced bool) (*kind, error) {
 	t := inferType(p.gvk, namespaced)
 	if _, taken := l.kindNamed(t.GroupResource()); taken {

@@ -76,7 +76,6 @@ func (b *snapshotBackend) defined(t snapshot.Type) (readapi.Type, bool) {
 	return served, err == nil
 }
 
-// newSnapshotHandler returns a handler that serves a snapshot.
 func newSnapshotHandler(file *snapshot.File) http.Handler {
 	served := readapi.NewHandler(newSnapshotBackend(file), readapi.HandlerOptions{WriteTimeout: -1})
 	server := file.Contents().Server

@@ -36,7 +36,6 @@ func (r *recentPages) add(records *[]snapshot.Record) {
 	r.next = (r.next + 1) % len(r.pages)
 }
 
-// read returns the records of the page.
 func (p *page) read() *[]snapshot.Record {
 	p.mu.Lock()
 	defer p.mu.Unlock()

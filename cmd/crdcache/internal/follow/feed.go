@@ -24,7 +24,6 @@ type feed struct {
 	screen      *screen
 	printer     printer
 	changesOnly bool
-	// withDetails adds the time and the managers to an event.
 	withDetails func(e query.Event, at time.Time) event
 	// events receives the informer's events.
 	events cache.ResourceEventHandler

@@ -90,12 +90,10 @@ func (p informerGroup) scopes(namespace string) []*informerGroup {
 	return []*informerGroup{&inside, &outside}
 }
 
-// selection returns the subscription of the group.
 func (p *informerGroup) selection() dynamicinformer.Selection {
 	return dynamicinformer.Selection{Group: "*", Resource: "*", Version: p.version, Match: p.has}
 }
 
-// has reports whether a type belongs to the group.
 func (p *informerGroup) has(t typesource.Type) bool {
 	if t.Namespaced && !p.namespaced || !t.Namespaced && !p.cluster || t.UID != "" && !p.custom ||
 		t.UID == "" && !p.builtin {

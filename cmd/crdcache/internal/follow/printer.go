@@ -90,7 +90,6 @@ func prepare(e event, show func(event) error) (func() error, error) {
 	}, nil
 }
 
-// yamlEvents prints a document for each event.
 type yamlEvents struct {
 	out     io.Writer
 	options Options

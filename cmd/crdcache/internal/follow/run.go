@@ -167,7 +167,6 @@ func (r *run) awaitInitial(syncCtx context.Context, pending []pendingInformer) e
 	return nil
 }
 
-// syncedCount counts the synced types.
 func syncedCount(pending []pendingInformer) (synced int) {
 	for _, f := range pending {
 		if f.Informer().HasSynced() {

@@ -86,7 +86,6 @@ func (t *statusReporter) printLater(format string, args ...any) (cancel func()) 
 	return func() { timer.Stop() }
 }
 
-// changed handles a status change of a type.
 func (t *statusReporter) changed(before, after status.Status) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -133,7 +133,6 @@ func (p *changeWriter) lines(color Color, indent string, lines []string) {
 	}
 }
 
-// modified prints a changed value.
 func (p *changeWriter) modified(c display.Change) {
 	before, wasText := c.Old.(string)
 	after, isText := c.New.(string)

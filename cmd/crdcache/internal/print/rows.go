@@ -70,7 +70,6 @@ type ServerRow struct {
 	Cells []any
 }
 
-// serverRows are rows that the API server printed.
 type serverRows struct {
 	definitions []metav1.TableColumnDefinition
 	cells       map[string][]any

@@ -55,7 +55,6 @@ func Sections(ctx context.Context, sections []Section, options SectionOptions) e
 	return err
 }
 
-// sectionPrinter prints the sections of one command.
 type sectionPrinter struct {
 	SectionOptions
 	ctx     context.Context

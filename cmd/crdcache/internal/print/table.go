@@ -70,7 +70,6 @@ func (t *TypeTable) Flush() error {
 // Close implements Printer.
 func (t *TypeTable) Close() error { return t.Flush() }
 
-// csvType is a type that is printed as CSV.
 type csvType struct {
 	Rows RowFormatter
 	// Kind is the value of the kind column.

@@ -170,7 +170,6 @@ func (k *kubeconfigFlags) validate() error {
 	return nil
 }
 
-// loader returns the kubeconfig with the overrides of the flags.
 func (k *kubeconfigFlags) loader() clientcmd.ClientConfig {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.DefaultClientConfig = &clientcmd.DefaultClientConfig

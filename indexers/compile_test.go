@@ -14,7 +14,6 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// compile compiles one index of a config.
 func compile(t testing.TB, index string) *indexers.Functions {
 	t.Helper()
 	text := strings.Replace(header("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes:\n    - "+

@@ -27,7 +27,6 @@ func compileAll(t testing.TB, list ...string) *indexers.Functions {
 	return indexers.Compile(c.Resources[0])
 }
 
-// manyIndexes have all forms.
 var manyIndexes = []string{
 	"{name: named, path: .metadata.name, order: sorted}",
 	"{name: label, label: example.com/team, missing: null}",
@@ -47,7 +46,6 @@ var manyIndexes = []string{
 	"{name: filter, path: '.spec.list[?(@.x==1)].y[*]'}",
 }
 
-// randomObject makes an object with values for these indexes.
 func randomObject(random *rand.Rand) map[string]any {
 	scalar := func() any {
 		return []any{nil, "", "a", "A ", "\x00", "10", "1Gi", int64(1), int64(2), 1.5, 2.0, true,
@@ -105,7 +103,6 @@ func TestDocumentsGiveTheSameKeys(t *testing.T) {
 	}
 }
 
-// compareKeys compares the keys of a document and the decoded object.
 func compareKeys(t *testing.T, decoded, raw *indexers.Functions, document []byte) {
 	t.Helper()
 	var object map[string]any

@@ -287,7 +287,6 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// completeConfig has every field of a config.
 const completeConfig = `apiVersion: crdcache.dev/v1beta1
 kind: IndexConfig
 metadata: {name: platform}

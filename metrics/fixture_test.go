@@ -111,7 +111,6 @@ func acquireSynced(t testing.TB, f *dynamicinformer.Factory, gvr schema.GroupVer
 	return h
 }
 
-// awaitStatus waits for a status.
 func awaitStatus(t testing.TB, i *dynamicinformer.Informer, is func(status.Status) bool) {
 	t.Helper()
 	ctx := longContext(t)

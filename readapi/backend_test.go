@@ -123,7 +123,6 @@ func (c *cluster) Since(version uint64) readapi.Changes {
 	return out
 }
 
-// change reports a change of an object, or its deletion.
 func (c *cluster) change(o clusterObject, deleted bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

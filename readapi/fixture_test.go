@@ -101,7 +101,6 @@ func newWidgets(t testing.TB, options apiserver.StorageOptions) *apiserver.Stora
 	return s
 }
 
-// answer is the answer to a request.
 type answer struct {
 	code   int
 	header http.Header
@@ -133,7 +132,6 @@ func handlerOf(s *apiserver.Storage) http.Handler {
 	return readapi.NewHandler(s, readapi.HandlerOptions{})
 }
 
-// decoded is an answer in JSON.
 func (a answer) decoded(t testing.TB) *unstructured.Unstructured {
 	t.Helper()
 	u := &unstructured.Unstructured{}

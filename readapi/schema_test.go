@@ -48,7 +48,6 @@ func TestConform(t *testing.T) {
 	}
 }
 
-// completeType returns a type with a schema.
 func completeType(t *testing.T, schema []byte) readapi.Type {
 	t.Helper()
 	typ := readapi.Type{Group: "example.com", Versions: []readapi.Version{{Name: "v1", Schema: schema}}}

@@ -19,7 +19,6 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// watchReader reads the events of one watch.
 type watchReader struct {
 	response *http.Response
 	decoder  *json.Decoder

@@ -52,7 +52,6 @@ func (s *signer) pem() string {
 		Bytes: s.certificate.Raw}))
 }
 
-// user signs a user's certificate.
 func (s *signer) user(t *testing.T, name string) tls.Certificate {
 	t.Helper()
 	template := &x509.Certificate{
@@ -194,7 +193,6 @@ func TestNoAuthorities(t *testing.T) {
 	}
 }
 
-// kubeconfig writes a kubeconfig for a server, and returns its path.
 func kubeconfig(t *testing.T, api *httptest.Server) string {
 	t.Helper()
 	return write(

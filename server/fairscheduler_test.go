@@ -14,7 +14,6 @@ import (
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// asUser returns a context with a user.
 func asUser(ctx context.Context, name string) context.Context {
 	return apirequest.WithUser(ctx, &user.DefaultInfo{Name: name})
 }

@@ -92,7 +92,6 @@ type daemon struct {
 	client *http.Client
 }
 
-// start runs a server for an API server.
 func start(t *testing.T, a *apiServer, config Config) *daemon {
 	t.Helper()
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
@@ -124,7 +123,6 @@ func start(t *testing.T, a *apiServer, config Config) *daemon {
 	return &daemon{t, s, &http.Client{Transport: transport}}
 }
 
-// cached returns a config that caches types.
 func cached(types ...string) Config {
 	config := DefaultConfig()
 	config.Types = types
@@ -138,7 +136,6 @@ type reply struct {
 	body   []byte
 }
 
-// status returns the Status of a response.
 func (r reply) status() (s metav1.Status) {
 	_ = json.Unmarshal(r.body, &s)
 	return s

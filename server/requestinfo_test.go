@@ -11,7 +11,6 @@ import (
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// resolver is the resolver of a server.
 var resolver = queryResolver{&apirequest.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"),
 	GrouplessAPIPrefixes: sets.NewString("api")}}
 

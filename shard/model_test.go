@@ -37,7 +37,6 @@ type model struct {
 	}
 }
 
-// replica is a process.
 type replica struct {
 	*Member
 	*network

@@ -48,7 +48,6 @@ func open(text []byte) (*snapshot.File, error) {
 	return snapshot.NewFile(bytes.NewReader(text), int64(len(text)))
 }
 
-// readAll reads all objects of a file.
 func readAll(f *snapshot.File) (map[string]string, error) {
 	all := map[string]string{}
 	for _, saved := range f.Contents().Types {

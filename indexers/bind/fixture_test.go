@@ -101,7 +101,6 @@ func newFixtureBehind(t *testing.T, before func(http.Handler) http.Handler) *fix
 	return &fixture{t, ctx, cluster, server, tracker, factory}
 }
 
-// delete deletes an object.
 func (s *fixture) delete(gvr schema.GroupVersionResource, namespace, name string) {
 	s.Helper()
 	resource := s.cluster.Client().Resource(gvr).Namespace(namespace)

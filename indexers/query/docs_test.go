@@ -17,7 +17,6 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// codeBlocks returns the code blocks of a language in the documentation.
 func codeBlocks(t *testing.T, docs, language string) (blocks []string) {
 	t.Helper()
 	for _, block := range fence.FindAllStringSubmatch(docs, -1) {

@@ -22,7 +22,6 @@ import (
 // predicate is the meaning of a query, evaluated without indexes.
 type predicate func(u *unstructured.Unstructured) bool
 
-// randomQuery makes a query and its predicate.
 func randomQuery(random *rand.Rand, depth int) (query.Query, predicate) {
 	if depth > 0 && random.IntN(3) > 0 {
 		switch random.IntN(5) {
@@ -337,7 +336,6 @@ func isScan(err error) bool {
 	return errors.As(err, &scan)
 }
 
-// pages returns the keys of all pages.
 func pages(t *testing.T, querier *query.Querier, q query.Query, options query.Options) []string {
 	t.Helper()
 	keys := []string{}

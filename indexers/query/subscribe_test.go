@@ -45,7 +45,6 @@ type registered struct {
 
 func (registered) HasSynced() bool { return true }
 
-// follow subscribes to a query.
 func follow(t testing.TB, q query.Query) (*handlerCaller, *[]query.Event) {
 	t.Helper()
 	matcher, err := query.NewMatcher(q, functions(t).Indexes()...)
@@ -65,7 +64,6 @@ func follow(t testing.TB, q query.Query) (*handlerCaller, *[]query.Event) {
 	return h, events
 }
 
-// summary formats events.
 func summary(events []query.Event) []string {
 	out := []string{}
 	for _, e := range events {

@@ -89,7 +89,6 @@ func object(typ references.Type, namespace, name, uid string, spec m) *unstructu
 	return u
 }
 
-// withOwner adds an owner.
 func withOwner(u *unstructured.Unstructured, typ references.Type, name,
 	uid string) *unstructured.Unstructured {
 	version := "v1"

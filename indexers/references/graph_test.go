@@ -19,7 +19,6 @@ func waitForSync(graph *references.Graph) {
 	}
 }
 
-// add adds a source that has synced.
 func add(t testing.TB, graph *references.Graph, m references.InformerSource) (*handlerCaller, func()) {
 	t.Helper()
 	f := newHandlerCaller()

@@ -21,7 +21,6 @@ type model struct {
 	sources []*testSource
 }
 
-// testSource is a source with its objects.
 type testSource struct {
 	references.InformerSource
 	handlers *handlerCaller
@@ -30,7 +29,6 @@ type testSource struct {
 	objects  map[string]*unstructured.Unstructured // by namespace/name
 }
 
-// target is an expected target.
 type target struct {
 	name string
 	to   references.Object
@@ -61,7 +59,6 @@ func (v *testSource) targets(u *unstructured.Unstructured) (all []target) {
 	return all
 }
 
-// resolve returns the target of a reference and its state.
 func (m *model) resolve(to references.Object) (references.Object, references.State) {
 	state := references.Unknown
 	known := false
@@ -219,7 +216,6 @@ func history(t *testing.T, random *rand.Rand) {
 	}
 }
 
-// historyGenerator makes a history.
 type historyGenerator struct {
 	model
 	random   *rand.Rand

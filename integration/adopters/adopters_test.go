@@ -14,7 +14,6 @@ import (
 	"testing"
 )
 
-// program is a published program.
 type program struct {
 	module, version, sum string
 	packages             []string

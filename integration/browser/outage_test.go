@@ -18,7 +18,6 @@ func (a *stoppableServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	(*a.handler.Load()).ServeHTTP(w, r)
 }
 
-// abortRequest aborts every request.
 var abortRequest = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 
 // TestConnectionLost stops the server and starts it again: first the same server, then a new one that does

@@ -13,7 +13,6 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// errorText returns the stderr of the command.
 func (f *runningCommand) errorText() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -36,7 +36,6 @@ func command(t *testing.T, program string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// run runs a program to its end.
 func run(t *testing.T, program string, args ...string) result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer

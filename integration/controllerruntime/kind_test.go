@@ -88,7 +88,6 @@ func TestScopeChanges(t *testing.T) {
 	}
 }
 
-// expect expects the next event.
 func expect(t *testing.T, events <-chan string, who, want string) {
 	t.Helper()
 	harness.Eventually(t, func(ctx context.Context) error {

@@ -25,7 +25,6 @@ func (w *widget) DeepCopyObject() runtime.Object {
 	return &out
 }
 
-// widgetList is a list of widgets.
 type widgetList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -54,7 +53,6 @@ func (w widgets) scheme() *runtime.Scheme {
 	return scheme
 }
 
-// new returns a widget.
 func (w widgets) new(namespace, name, color string) *unstructured.Unstructured {
 	o := w.unstructured().(*unstructured.Unstructured)
 	o.SetNamespace(namespace)

@@ -81,7 +81,6 @@ func newAttackedServer(t *testing.T) *attackedServer {
 	return v
 }
 
-// path returns the path of the widgets of a namespace.
 func (v *attackedServer) path(namespace string) string {
 	return "/apis/example.com/v1/namespaces/" + namespace + "/widgets"
 }
@@ -108,7 +107,6 @@ func TestAttacks(t *testing.T) {
 	bystander.check(v)
 }
 
-// answer is the answer to a GET.
 type answer struct {
 	code int
 	text string

@@ -169,7 +169,6 @@ type roundTripper func(*http.Request) (*http.Response, error)
 // RoundTrip implements http.RoundTripper.
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// installWidgets installs a type for this test.
 func installWidgets(t *testing.T) schema.GroupVersionResource {
 	t.Helper()
 	group := harness.Group(t)
@@ -187,7 +186,6 @@ func admin(t *testing.T) dynamic.Interface {
 	return client
 }
 
-// object returns a new object with a label value.
 func object(gvr schema.GroupVersionResource, name, value string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(gvr.GroupVersion().WithKind(map[string]string{"configmaps": "ConfigMap",

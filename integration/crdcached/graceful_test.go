@@ -124,7 +124,6 @@ func has(informer cache.SharedIndexInformer, key string) error {
 	return nil
 }
 
-// pages reads a list page by page.
 type pages struct {
 	*testing.T
 	config    *rest.Config
@@ -157,7 +156,6 @@ func (p *pages) next() {
 	}
 }
 
-// fetch returns the answer to a GET.
 func fetch(t *testing.T, config *rest.Config, path string) []byte {
 	t.Helper()
 	client, err := rest.HTTPClientFor(config)

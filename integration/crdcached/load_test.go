@@ -305,7 +305,6 @@ func countEvents(ctx context.Context, client *http.Client, path string, events i
 // tick is the kernel's unit of CPU time.
 const tick = time.Second / 100
 
-// cpuOf returns the CPU time of a process.
 func cpuOf(t *testing.T, pid int) time.Duration {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

@@ -170,7 +170,6 @@ func checkPods(t *testing.T, objects []*unstructured.Unstructured) {
 	}
 }
 
-// textAt returns the value at a path as text.
 func textAt(o map[string]any, path string) string {
 	value, _, _ := unstructured.NestedFieldNoCopy(o, strings.Split(path, ".")...)
 	return fmt.Sprint(value)

@@ -19,7 +19,6 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// servers is a set of servers for requests.
 type servers []*rest.Config
 
 // reader lists and then watches, each time at a random server, until its history has expired.

@@ -74,7 +74,6 @@ func readers(t *testing.T) map[string]*rest.Config {
 	}
 }
 
-// requests are the requests of each user.
 var requests = []string{
 	demo + "/workloads", demo + "/workloads?limit=2", demo + "/workloads?limit=two", demo +
 		"/workloads?labelSelector=,", demo + "/workloads?resourceVersion=0",

@@ -37,8 +37,7 @@ type writer struct {
 	log  map[uint64]entry
 	// order has the versions of log in the order of the writes.
 	order []uint64
-	// gone has all deletions.
-	gone []deletion
+	gone  []deletion
 }
 
 type entry struct {
@@ -116,7 +115,6 @@ func (w *writer) try(f func(context.Context) error) {
 	})
 }
 
-// note records a write.
 func (w *writer) note(key string, now objectState) {
 	w.live[key] = now
 	w.log[now.version] = entry{key, now}

@@ -30,7 +30,6 @@ const childVariable = "CRDCACHE_TEST_HISTORY_PROCESS"
 // saveInterval makes a process save several times in its life.
 const saveInterval = 200 * time.Millisecond
 
-// childOptions are the options of a process.
 type childOptions struct {
 	Name, Host string
 	Authority  []byte

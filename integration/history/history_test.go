@@ -32,7 +32,6 @@ func TestHistory(t *testing.T) {
 	t.Log(w.process.tally)
 }
 
-// round runs one round and checks its result.
 func (w *participants) round(r *rand.Rand) {
 	w.Helper()
 	once := map[int][]func(){}

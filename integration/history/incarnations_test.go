@@ -20,7 +20,6 @@ type incarnations struct {
 	}
 }
 
-// informerState is the state of an informer.
 type informerState struct {
 	number          int
 	running, synced bool

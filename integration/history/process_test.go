@@ -57,7 +57,6 @@ func (t lifeCounts) String() string {
 			t.latest.events, t.swaps, t.swapsAway, t.behind)
 }
 
-// runningChild is a running process.
 type runningChild struct {
 	*rpc.Client
 	command *exec.Cmd
@@ -157,7 +156,6 @@ func (w *participants) toggle(p *process, number int) {
 	}
 }
 
-// ask calls a method of the process.
 func (w *participants) ask(method string, argument, answer any) {
 	w.Helper()
 	select {

@@ -26,7 +26,6 @@ const (
 	maxVisitors = 3
 )
 
-// participants has all participants of a history.
 type participants struct {
 	*cluster
 	// other is a second cluster with types and objects of the same names.

@@ -88,7 +88,6 @@ func (s *fixture) follow(config *indexers.Config) *bind.Binding {
 	return b
 }
 
-// parse parses a config with these resources.
 func parse(t testing.TB, resources string) *indexers.Config {
 	t.Helper()
 	c, err := indexers.Parse(indexers.Source{Name: "c.yaml",

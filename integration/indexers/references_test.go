@@ -49,7 +49,6 @@ func (s *danglingReferences) now() (dangling []string, last string) {
 	return dangling, s.last
 }
 
-// widgetWithReferences returns a widget that refers to an issuer and has owners.
 func widgetWithReferences(group, namespace, issuer string,
 	owners ...*unstructured.Unstructured) *unstructured.Unstructured {
 	u := object(group, "Widget", namespace, "x", m{"color": "red"})

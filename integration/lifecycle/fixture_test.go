@@ -77,7 +77,6 @@ func (s *fixture) follow(gvr schema.GroupVersionResource) (*dynamicinformer.Info
 	return i, j
 }
 
-// await waits for a state and a reason.
 func (s *fixture) await(i *dynamicinformer.Informer, state status.State, reason status.Reason) status.Status {
 	s.Helper()
 	var current status.Status
@@ -111,7 +110,6 @@ func (s *fixture) awaitWatched(definition *unstructured.Unstructured, j *journal
 	j.expect("add watched")
 }
 
-// expectKeys expects these keys in the cache.
 func (s *fixture) expectKeys(i *dynamicinformer.Informer, want ...string) {
 	s.Helper()
 	got := i.GetStore().ListKeys()

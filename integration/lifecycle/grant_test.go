@@ -44,7 +44,6 @@ func TestRevoked(t *testing.T) {
 	j.expectNever("delete a", "add a")
 }
 
-// expectDenied checks that a status reports one of the verbs as denied.
 func expectDenied(t *testing.T, current status.Status, verbs ...string) {
 	t.Helper()
 	if current.State != status.Degraded || !apierrors.IsForbidden(current.LastError) {

@@ -16,7 +16,6 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// serve sets whether a version is served.
 func (s *fixture) serve(definition *unstructured.Unstructured, version int, served bool) {
 	s.Helper()
 	patch, err := json.Marshal([]any{map[string]any{

@@ -149,7 +149,6 @@ func (f *fleet) follow(config *rest.Config) {
 	f.agree()
 }
 
-// launch creates a boat.
 func (f *fleet) launch(name string) {
 	f.Helper()
 	boat := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"value": f.value}}}

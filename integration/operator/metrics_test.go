@@ -31,7 +31,6 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// cachedWorkloads returns the value of the metric.
 func cachedWorkloads(t *testing.T) (objects float64) {
 	t.Helper()
 	families, err := metrics.Registry.Gather()

@@ -70,7 +70,6 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// forSubtest returns the fixture for a subtest.
 func (s *fixture) forSubtest(t testing.TB) *fixture {
 	return &fixture{TB: t, Client: s.Client, namespace: s.namespace}
 }

@@ -152,7 +152,6 @@ func (r *WorkloadReconciler) applyStatus(ctx context.Context, workload *Workload
 	return client.IgnoreNotFound(err)
 }
 
-// status returns the desired status of a Workload.
 func (r *WorkloadReconciler) status(workload *Workload, environment *Environment) WorkloadStatus {
 	phase := "Running"
 	ready := metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Delivered",
@@ -197,7 +196,6 @@ func (r *WorkloadReconciler) workloadsIn(ctx context.Context, environment client
 	return requests
 }
 
-// workloadOf returns the Workload of a Release.
 func workloadOf(_ context.Context, object client.Object) []reconcile.Request {
 	release := object.(*Release)
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: release.Namespace,

@@ -81,7 +81,6 @@ func testRandomWrites(t *testing.T, r *rand.Rand) {
 	}
 }
 
-// kindsOf returns the types for the writes.
 func kindsOf(group, namespace string) []kind {
 	return []kind{
 		{

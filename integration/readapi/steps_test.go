@@ -9,7 +9,6 @@ import (
 	"strings"
 )
 
-// kind is a type for writes.
 type kind struct {
 	apiVersion, kind, collection string
 	namespace                    string
@@ -35,7 +34,6 @@ const (
 	mediaStrategic = "application/strategic-merge-patch+json"
 )
 
-// pick returns a random value.
 func pick[T any](r *rand.Rand, values ...T) T { return values[r.IntN(len(values))] }
 
 // mostly returns the first value most of the time.

@@ -42,7 +42,6 @@ const (
 // workers limits the concurrent reconciliations of a replica.
 const workers = 4
 
-// childOptions are the options of a replica.
 type childOptions struct {
 	Name, Namespace string
 	// Kubeconfig is a file. Host is the address of the API server.

@@ -50,7 +50,6 @@ type work struct {
 	token int64
 }
 
-// ownershipEnd is the end of an ownership.
 type ownershipEnd struct {
 	from *replica
 	at   time.Time

@@ -24,7 +24,6 @@ type requestCounts struct{ Lists, WatchLists, Watches int }
 // initial counts the requests for all objects.
 func (a requestCounts) initial() int { return a.Lists + a.WatchLists }
 
-// counting returns a copy of config whose requests are counted.
 func counting(config *rest.Config, types []*kind) (*rest.Config, *requests) {
 	r := &requests{resources: map[string]bool{}}
 	for _, k := range types {

@@ -29,7 +29,6 @@ var (
 // internedStacks interns the stacks of all measurements, which would otherwise count as growth of the heap.
 var internedStacks = map[string]string{}
 
-// intern returns the interned string.
 func intern(stack string) string {
 	if was, found := internedStacks[stack]; found {
 		return was

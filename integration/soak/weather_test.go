@@ -17,7 +17,6 @@ import (
 // pace is the time between two actions.
 const pace = 250 * time.Millisecond
 
-// fault is one kind of fault.
 type fault struct {
 	name string
 	// begin starts the fault. end, if it is not nil, ends it some seconds later.

@@ -24,7 +24,6 @@ import (
 	"github.com/crdcache/crdcache/storage/zstd"
 )
 
-// participants has all participants.
 type participants struct {
 	*testing.T
 	ctx        context.Context
@@ -55,7 +54,6 @@ type participants struct {
 	settled      []outcome
 }
 
-// kind is a type.
 type kind struct {
 	name       string
 	gvr        schema.GroupVersionResource
@@ -177,7 +175,6 @@ func (w *participants) storages() map[schema.GroupVersionResource]dynamicinforme
 	return all
 }
 
-// indexSet returns one of two sets of indexes.
 func indexSet(n int) *indexers.Functions {
 	config, err := indexers.Parse(indexers.Source{Name: "soak", Data: fmt.Appendf(nil, `
 apiVersion: crdcache.dev/v1beta1

@@ -80,7 +80,6 @@ func (w *participants) change(ctx context.Context, random *rand.Rand) error {
 	return err
 }
 
-// object returns a new object of the type.
 func (k *kind) object(name string, value int64) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"value": value, "bucket": value % buckets, "text": strings.Repeat(name+" of "+k.name+" ", 20),
@@ -90,7 +89,6 @@ func (k *kind) object(name string, value int64) *unstructured.Unstructured {
 	return object
 }
 
-// populate creates all objects.
 func (w *participants) populate() {
 	w.Helper()
 	var group sync.WaitGroup

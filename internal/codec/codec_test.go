@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// clientGoSerializer is the serializer of the dynamic client.
 func clientGoSerializer() runtime.NegotiatedSerializer {
 	return dynamic.ConfigFor(&rest.Config{}).NegotiatedSerializer
 }

@@ -142,7 +142,6 @@ func (e *Events) decodeFrame(frame []byte) (watch.Event, error) {
 	return e.decode(e.fallback)
 }
 
-// oneFrame is a stream of one frame.
 type oneFrame struct {
 	serializer runtime.Decoder
 	frame      []byte

@@ -72,7 +72,6 @@ func (r *lineReader) remainingStream(frame []byte) io.ReadCloser {
 	}{io.MultiReader(left, source), r.source}
 }
 
-// failedReader is a source that has failed.
 type failedReader struct{ err error }
 
 func (f failedReader) Read([]byte) (int, error) { return 0, f.err }
@@ -103,7 +102,6 @@ func (r *lineReader) bufferedFrame() ([]byte, error) {
 	return nil, nil
 }
 
-// consumeFrame consumes the frame that ends at end.
 func (r *lineReader) consumeFrame(end int) []byte {
 	frame := r.buffer[r.start:end]
 	r.start, r.scanned = end, end
@@ -119,7 +117,6 @@ func (r *lineReader) skipSpace() {
 	r.scanned = r.start
 }
 
-// lineBuffers is a pool of buffers.
 var lineBuffers = sync.Pool{New: func() any { return new([lineBuffer]byte) }}
 
 // fill makes room and reads more of the source.

@@ -109,7 +109,6 @@ func (l *listReader) object() error {
 	}
 }
 
-// member reads the value of a key of the list.
 func (l *listReader) member(name string) error {
 	if _, err := l.next(); err != nil {
 		return orUnsupported(err)

@@ -257,7 +257,6 @@ func TestUnusualEventDecodedAlone(t *testing.T) {
 	}
 }
 
-// countingSerializer counts the decoders that it creates.
 type countingSerializer struct {
 	runtime.NegotiatedSerializer
 	asked int

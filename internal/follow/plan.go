@@ -25,7 +25,6 @@ type plan struct {
 	started       bool                    // after the first set
 }
 
-// plannedPart is a part with its name in reports.
 type plannedPart struct {
 	informer.Partition
 	name string
@@ -66,7 +65,6 @@ func (p *plan) update(namespaces []string) bool {
 	return !same
 }
 
-// newPart returns a new part that replaces the parts of replaced. others are the other parts of the set.
 func (p *plan) newPart(key partKey, replaced []*requests.Selection,
 	others map[partKey]plannedPart) plannedPart {
 	description := p.describe(p.incarnation, key.namespace)
@@ -87,7 +85,6 @@ func (p *plan) newPart(key partKey, replaced []*requests.Selection,
 	return plannedPart{part, description.Name}
 }
 
-// partIn reports whether one of the parts is in a namespace.
 func partIn(parts map[partKey]plannedPart, namespace string) bool {
 	for key := range parts {
 		if key.namespace == namespace {
@@ -97,7 +94,6 @@ func partIn(parts map[partKey]plannedPart, namespace string) bool {
 	return false
 }
 
-// names returns the names of the parts in reports.
 func (p *plan) names() []string {
 	names := make([]string, 0, len(p.parts))
 	for _, part := range p.parts {
@@ -106,7 +102,6 @@ func (p *plan) names() []string {
 	return names
 }
 
-// partitions returns the parts.
 func (p *plan) partitions() []informer.Partition {
 	parts := make([]informer.Partition, 0, len(p.parts))
 	for _, part := range p.parts {

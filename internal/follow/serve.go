@@ -74,7 +74,6 @@ func (f *Follower) serveRanges(ctx context.Context, p *plan, listed func()) {
 	})
 }
 
-// parts returns the unchanging parts of an incarnation.
 func (f *Follower) parts(g *incarnation) []informer.Partition {
 	var parts []informer.Partition
 	for _, name := range f.Namespaces.requested() {
@@ -97,7 +96,6 @@ func (f *Follower) restoredState(g *incarnation, namespace string) informer.Pers
 	return f.restoredStateOf(g, f.describe(g, namespace))
 }
 
-// restoredStateOfEach returns the persisted state of namespaces that are read one by one.
 func (f *Follower) restoredStateOfEach(g *incarnation) informer.PersistedState {
 	all := f.describe(g, "")
 	all.PerNamespace = true
@@ -111,13 +109,11 @@ func (f *Follower) restoredStateOf(g *incarnation, p Part) informer.PersistedSta
 	return f.RestoredState(p, g.state.UID)
 }
 
-// describe describes the part of an incarnation in a namespace.
 func (f *Follower) describe(g *incarnation, namespace string) Part {
 	return Part{Incarnation: g.number, Version: g.version, Namespace: namespace, Name: namespace,
 		TypeKnown: g.state.exists, Custom: g.state.UID != ""}
 }
 
-// newPartition returns a part for the cache to run.
 func (f *Follower) newPartition(p Part, forbidden func(error)) informer.Partition {
 	part := informer.Partition{Namespace: p.Namespace, ListerWatcher: f.Requests.ListWatch(p, forbidden)}
 	if p.Selection != nil {

@@ -32,13 +32,11 @@ type Shard struct {
 	}
 }
 
-// shardPart is the state of a part of a shard.
 type shardPart struct {
 	namespace string
 	listed    bool
 	// ordered states that its resource versions are ordered, so that it can be joined with others.
-	ordered bool
-	// replaces are the selections of the parts that it replaces.
+	ordered  bool
 	replaces []*requests.Selection
 }
 
@@ -130,7 +128,6 @@ func (s *Shard) recordListed(selection *requests.Selection, ordered bool) {
 	}
 }
 
-// removeParts removes all parts.
 func (s *Shard) removeParts() {
 	s.mu.Lock()
 	clear(s.mu.parts)

@@ -30,7 +30,6 @@ func (i identity) matches(other identity) bool {
 	return i == other
 }
 
-// typeState is the state of one type in a TypeRegistry.
 type typeState struct {
 	typesource.Type
 	exists   bool

@@ -101,7 +101,6 @@ func leakingReplaces(workspace map[string]goMod) []string {
 	return violations
 }
 
-// readGoMod parses the go.mod in dir.
 func readGoMod(t *testing.T, dir string) goMod {
 	t.Helper()
 	var m goMod

@@ -237,7 +237,6 @@ func (m *member) addLocked(times int) {
 // blocksReady reports whether the type prevents the factory from being ready.
 func (m *member) blocksReady() bool { return m.required && m.status.State != StateSynced }
 
-// notifyLocked queues calls for every listener.
 func (b *Aggregator) notifyLocked(calls func(*Listener) []func()) {
 	for _, l := range b.mu.listeners {
 		l.queue.Push(calls(&l.listener)...)

@@ -52,7 +52,6 @@ func (c *counts) countFailure(verb requests.Verb, reason requests.Reason) {
 	c.failures[status.RequestFailureKind{Verb: verb.String(), Reason: reason}]++
 }
 
-// public returns the Counts.
 func (c *counts) public() Counts {
 	all := Counts{Requests: make(map[string]int64, len(c.requests)),
 		Failures: map[status.RequestFailureKind]int64{},

@@ -30,7 +30,6 @@ func (l *ListenerHandle) Done() <-chan struct{} { return l.queue.Done() }
 // Depth returns the number of pending events, including the one being handled.
 func (l *ListenerHandle) Depth() int { return l.queue.Pending() }
 
-// stateChanged returns the calls for a change of a status.
 func stateChanged(l *Listener, before, after Status) []func() {
 	var calls []func()
 	if l.StateChanged != nil {

@@ -13,7 +13,6 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// recordingListener records the events of a listener.
 type recordingListener struct{ lines []string }
 
 func (d *recordingListener) add(format string, args ...any) {
@@ -60,7 +59,6 @@ func (e *exchange) health(gvr schema.GroupVersionResource, required bool) *Healt
 	return h
 }
 
-// listen adds a diary.
 func (e *exchange) listen() (*recordingListener, *ListenerHandle) {
 	e.Helper()
 	d := &recordingListener{}

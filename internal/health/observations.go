@@ -200,7 +200,6 @@ func (p *part) problems(now time.Time) (list, watch problem) {
 	return p.list, p.watch
 }
 
-// problemOf returns the problem of a kind of request.
 func (p *part) problemOf(verb requests.Verb) *problem {
 	if verb.Watches() {
 		return &p.watch

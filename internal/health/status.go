@@ -33,7 +33,6 @@ func Absent(s Status) bool {
 	return (s.State == StatePending || s.State == StateDegraded) && s.Reason.Absent()
 }
 
-// countRelist adds a relist to the counters.
 func countRelist(r *status.Relists, reason requests.RelistReason) {
 	switch reason {
 	case requests.RelistExpired:

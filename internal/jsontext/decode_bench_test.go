@@ -11,7 +11,6 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit"
 )
 
-// decoderCase is a decoder to compare.
 type decoderCase struct {
 	name   string
 	decode func([]byte) (map[string]any, error)

@@ -43,7 +43,6 @@ func (d *Decoder) Decode(data []byte) (map[string]any, error) {
 	return p.parseObject()
 }
 
-// parseObject parses all data as one object.
 func (p *parser) parseObject() (map[string]any, error) {
 	value, _ := p.document()
 	switch object := value.(type) {
@@ -95,7 +94,6 @@ func (d *Decoder) parser(data []byte) *parser {
 	return p
 }
 
-// reset makes p parse data.
 func (p *parser) reset(data []byte) {
 	p.data, p.pos, p.depth, p.failure, p.lastKey = data, 0, 0, "", &p.decoder.strings.start
 }
@@ -131,7 +129,6 @@ func ShadowsTypeMeta(key string) bool {
 	return false
 }
 
-// hasShadowingKey reports whether an object has such a key.
 func hasShadowingKey(object map[string]any) bool {
 	for key := range object {
 		if ShadowsTypeMeta(key) {

@@ -13,7 +13,6 @@ func Duplicate(data []byte) (path string, offset int, found bool) {
 	return u.path, u.offset, u.found
 }
 
-// uniqueness checks one document.
 type uniqueness struct {
 	data []byte
 	// keys are the keys of the open objects, the outermost object first.
@@ -68,7 +67,6 @@ func (u *uniqueness) value(i int) int {
 	return i
 }
 
-// seen reports whether a key is among the keys from base on.
 func (u *uniqueness) seen(base int, key []byte, many map[string]bool) bool {
 	if many != nil {
 		return many[string(key)]

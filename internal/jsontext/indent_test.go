@@ -63,7 +63,6 @@ func checkMembers(t *testing.T, data []byte) {
 	}
 }
 
-// readMembers counts the members and checks their offsets.
 func readMembers(t *testing.T, data []byte) (count int, err error) {
 	t.Helper()
 	for m, err := range Members(data) {

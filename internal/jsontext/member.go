@@ -23,7 +23,6 @@ func AppendWithout(dst, data []byte, path ...string) []byte {
 	return append(append(dst, data[:start]...), data[end:]...)
 }
 
-// findMember returns the member with this name of the object at data[i].
 func findMember(data []byte, i int, name string) (f Field, found bool) {
 	if i = SkipSpace(data, i); i >= len(data) || data[i] != '{' {
 		return f, false

@@ -36,7 +36,6 @@ const (
 	twinShares           // parses the second text and reuses values of the first
 )
 
-// pairState is the state of DecodePair.
 type pairState struct {
 	mode  twinMode
 	first []byte
@@ -71,7 +70,6 @@ func (p *parser) element(key string, index int) any {
 	return p.value()
 }
 
-// parseRecorded parses the value and records it.
 func (p *parser) parseRecorded(key string, index int) any {
 	c := p.next()
 	t := &p.pair
@@ -138,7 +136,6 @@ func (t *pairState) find(key string, index int) int {
 	return -1
 }
 
-// reset removes the state of a pair.
 func (t *pairState) reset() {
 	if t.mode == twinNone {
 		return

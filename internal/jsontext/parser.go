@@ -253,7 +253,6 @@ func (p *parser) array() any {
 	return array
 }
 
-// stringValue parses the string at pos as a value.
 func (p *parser) stringValue() any {
 	if shared := predicted(&p.lastKey.usualValue, p.data[p.pos+1:]); shared != nil {
 		p.pos += len(shared.text) + len(`""`)
@@ -267,7 +266,6 @@ func (p *parser) stringValue() any {
 	return p.newString(text)
 }
 
-// newString returns text as a new string.
 func (p *parser) newString(text []byte) string {
 	p.owned++
 	if len(text) <= maxInterned {

@@ -142,7 +142,6 @@ type templateTable struct {
 	seed  maphash.Seed
 }
 
-// templateSlotState is one slot.
 type templateSlotState struct {
 	template atomic.Pointer[template]
 	seen     atomic.Uint64 // the hash of the last text that missed

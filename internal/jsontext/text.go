@@ -136,7 +136,6 @@ func asciiPrefix(data []byte, i int) int {
 	return i
 }
 
-// escape reads the escape at i.
 func escape(data []byte, i int) int {
 	if i+1 >= len(data) {
 		return ^(i + 1)

@@ -311,7 +311,6 @@ type yamlError struct {
 
 func (e *yamlError) Error() string { return e.text }
 
-// lineOf returns the line of an error, or else otherwise.
 func lineOf(err error, otherwise int) int {
 	var at *yamlError
 	if errors.As(err, &at) && at.line > 0 {

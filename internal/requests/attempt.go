@@ -77,7 +77,6 @@ type attempt struct {
 	promptFirstEvent bool
 }
 
-// attemptKey is the context key of an attempt.
 type attemptKey struct{}
 
 // newAttempt returns an attempt and the context of its request. The caller calls end after reading the

@@ -19,7 +19,6 @@ func (c *Client) Resource(gvr schema.GroupVersionResource) dynamic.Namespaceable
 	return allNamespaces{decodingResource{of, c, gvr, ""}, of}
 }
 
-// allNamespaces is a type in all namespaces.
 type allNamespaces struct {
 	decodingResource
 	resource dynamic.NamespaceableResourceInterface

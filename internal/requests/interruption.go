@@ -22,7 +22,6 @@ func (i *interruption) interrupt() {
 	}
 }
 
-// opened records an open watch.
 func (i *interruption) opened(closeWatch func()) {
 	i.mu.Lock()
 	i.closeWatch = closeWatch

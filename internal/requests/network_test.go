@@ -80,7 +80,6 @@ func networkError(op string, errno syscall.Errno) error {
 	return &net.OpError{Op: op, Net: "tcp", Err: os.NewSyscallError(op, errno)}
 }
 
-// setFault starts a fault.
 func (n *network) setFault(how networkFault) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -29,7 +29,6 @@ func (o *outage) nextAttempt(due time.Time) (at time.Time, over <-chan struct{})
 	return at, o.over
 }
 
-// end ends the outage.
 func (o *outage) end() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -85,7 +85,6 @@ func (r *race) create(name string) {
 	}
 }
 
-// start starts both.
 func (r *race) start(known bool) {
 	stock, err := dynamic.NewForConfigAndClient(r.config, r.http)
 	if err != nil {
@@ -156,7 +155,6 @@ func (r *race) fault(status int, verbs ...string) {
 	}
 }
 
-// addFault sets a fault for both.
 func (r *race) addFault(f apitest.Fault) {
 	for _, gvr := range []schema.GroupVersionResource{gadgets, clientGoType} {
 		f.Path = pathOf(gvr)
@@ -189,7 +187,6 @@ func (r *race) awaitSync(gvr schema.GroupVersionResource) time.Duration {
 	return time.Since(begun)
 }
 
-// reportCounter counts reports.
 type reportCounter struct {
 	mu       sync.Mutex
 	reported []Reason
@@ -216,7 +213,6 @@ func (h *reportCounter) ListCompleted(time.Duration) {
 	h.lists++
 }
 
-// failures returns the failures reported so far.
 func (h *reportCounter) failures() []Reason {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -63,7 +63,6 @@ func (p *Pacer) maxSilence(a *attempt, timeoutSeconds *int64) time.Duration {
 	return silence
 }
 
-// watchEnded records the end of a watch.
 func (p *Pacer) watchEnded(silent, prompt bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -136,7 +135,6 @@ func (p *Pacer) sleep(ctx context.Context, until time.Time) error {
 	return context.Cause(ctx)
 }
 
-// reset resets the failures.
 func (p *Pacer) reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

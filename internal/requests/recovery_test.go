@@ -174,7 +174,6 @@ func (r *race) lists(gvr schema.GroupVersionResource) (n int) {
 	return n
 }
 
-// maxRecovery is the timeout of a recovery.
 const maxRecovery = 10 * time.Minute
 
 // awaitBoth returns the times until both see an object.

@@ -149,7 +149,6 @@ func (s *Selection) prepare(options *metav1.ListOptions) *shardRequest {
 	return &shardRequest{selection: s, selector: selector, unrequested: s.unrequested.Load()}
 }
 
-// shardRequest is a request with a selector.
 type shardRequest struct {
 	selection   *Selection
 	selector    string

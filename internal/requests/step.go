@@ -28,7 +28,6 @@ const (
 	closed
 )
 
-// outcome is the outcome of a request.
 type outcome struct {
 	verb  Verb
 	phase phase

@@ -37,7 +37,6 @@ type openWatch struct {
 	sawEvent, sawLiveEvent bool
 }
 
-// initialList is the initial list of a watch-list.
 type initialList struct {
 	shard      *shardRequest
 	release    func() // releases the slot of the limiter
@@ -67,7 +66,6 @@ func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watc
 	return l.follow(o), nil
 }
 
-// follow reads an open watch on a goroutine.
 func (l *listWatch) follow(o *openWatch) watch.Interface {
 	return newPipe(o.attempt, func(take func(watch.Event) bool) {
 		defer l.finish(o)
@@ -264,7 +262,6 @@ func (l *listWatch) recordInitialList(o *openWatch) {
 	o.watchSilence(list.maxSilence)
 }
 
-// recordErrorEvent records an ERROR event.
 func (l *listWatch) recordErrorEvent(o *openWatch, event watch.Event) {
 	err := apierrors.FromObject(event.Object)
 	if !o.sawEvent && apierrors.HasStatusCause(err, undecodableCause) {
@@ -346,7 +343,6 @@ func (l *listWatch) recordServerClose(o *openWatch) error {
 	return errWatchClosed
 }
 
-// endsWatches reports whether err is the ordinary end of a watch.
 func endsWatches(err error) bool {
 	return err == io.EOF || err == io.ErrUnexpectedEOF || isConnectionError(err)
 }

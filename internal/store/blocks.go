@@ -5,8 +5,7 @@ import "github.com/crdcache/crdcache/internal/packed"
 // blocks tracks the blocks that contain objects of the content. A block stays in memory until all its objects
 // have been replaced. Changes are guarded by Store.write and update the sizes too. The zero value is empty.
 type blocks struct {
-	usage map[*packed.Block]*blockUsage
-	// sparse are the blocks for CompactBlocks.
+	usage  map[*packed.Block]*blockUsage
 	sparse map[*packed.Block]struct{}
 }
 
@@ -74,7 +73,6 @@ func (b *blocks) update(z *sizes, block *packed.Block, h *blockUsage) {
 	}
 }
 
-// countAll counts all rows of a content.
 func (b *blocks) countAll(z *sizes, rows []hashed[*row]) {
 	var last *packed.Block
 	var h *blockUsage

@@ -70,7 +70,6 @@ func deflated(t testing.TB, text []byte) []byte {
 	return bytes.Clone(small.Bytes())
 }
 
-// put stores a version of a certificate.
 func put(t testing.TB, s *Store, n, version int) {
 	t.Helper()
 	if _, ok := s.Put(s.Prepare(keyedCertificate(t, s.form, n, version))); !ok {

@@ -48,7 +48,6 @@ func newCompressor(trainer packed.Trainer) *compressor {
 	return p
 }
 
-// trained reports whether there is a Compressor.
 func (p *compressor) trained() bool { return p.codec.Load() != nil }
 
 // compress returns the object compressed. It returns the object itself if that saves nothing, or before

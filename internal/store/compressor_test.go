@@ -15,7 +15,6 @@ import (
 	"github.com/crdcache/crdcache/storage/zstd"
 )
 
-// countingTrainer is a Trainer that counts its calls.
 type countingTrainer struct {
 	trainings int
 	err       error

@@ -20,7 +20,6 @@ type Extractor interface {
 	KeysJSON(json []byte, keys [][]string) [][]string
 }
 
-// extractorFunctions adds the functions of an extractor.
 func extractorFunctions(e Extractor) newFunctions {
 	return func(next int) functions {
 		fs := make(functions, 0, len(e.Names()))

@@ -73,7 +73,6 @@ func byApp(obj any) ([]string, error) {
 	return []string{obj.(*unstructured.Unstructured).GetLabels()["app.kubernetes.io/name"]}, nil
 }
 
-// decode decodes an item.
 func decode(t testing.TB, item Item) *unstructured.Unstructured {
 	t.Helper()
 	u, err := item.(*packed.Object).Decode()

@@ -83,7 +83,6 @@ func (f *Packed) RestartList() {
 	}
 }
 
-// endList ends the current list.
 func (f *Packed) endList() { f.listed.Store(0) }
 
 // Packer implements Form.
@@ -167,7 +166,6 @@ func NewMetadata(pruner *packed.Pruner) *Packed {
 	return f
 }
 
-// metadataOf returns the metadata of an arriving object.
 func metadataOf(object any) any {
 	switch object := object.(type) {
 	case *packed.Object:

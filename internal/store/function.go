@@ -77,7 +77,6 @@ type functions []*function
 // newFunctions creates functions with ids starting with next.
 type newFunctions func(next int) functions
 
-// indexFunctions adds index functions by name.
 func indexFunctions(indexers cache.Indexers) newFunctions {
 	return func(next int) functions {
 		var fs functions

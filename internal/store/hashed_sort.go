@@ -16,13 +16,11 @@ type buckets[T any] struct {
 	other []hashed[T]
 }
 
-// sortHashed sorts entries by hash.
 func sortHashed[T any](entries []hashed[T]) {
 	var b buckets[T]
 	b.sort(entries)
 }
 
-// sort sorts entries by hash.
 func (b *buckets[T]) sort(entries []hashed[T]) {
 	if len(entries) < bucketsFrom {
 		sortSmall(entries)

@@ -131,7 +131,6 @@ func (x *index) insert(value string, r *row) {
 	}
 }
 
-// remove removes a row from a value.
 func (x *index) remove(value string, r *row) {
 	p := x.posting(value)
 	if p == nil {

@@ -181,7 +181,6 @@ type decodedSize struct {
 	}
 }
 
-// bytes returns the size of the decoded objects of a snapshot.
 func (d *decodedSize) bytes(now *Snapshot) int64 {
 	if now.sizes.decoded == 0 {
 		return 0

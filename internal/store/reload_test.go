@@ -7,7 +7,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// fixedIndexes is an Extractor with fixed values.
 type fixedIndexes struct{ names []string }
 
 func (f *fixedIndexes) Names() []string  { return f.names }

@@ -25,7 +25,6 @@ type row struct {
 	encoded atomic.Pointer[byte]
 }
 
-// item returns the stored item.
 func (r *row) item() Item {
 	if o := r.object.Load(); o != nil {
 		return o
@@ -33,7 +32,6 @@ func (r *row) item() Item {
 	return r.other
 }
 
-// setItem sets the item of an unpublished row.
 func (r *row) setItem(item Item) {
 	if o, ok := item.(*packed.Object); ok {
 		r.object.Store(o)
@@ -158,7 +156,6 @@ func (c *cursor) next() bool {
 	return true
 }
 
-// skip consumes a value.
 func (c *cursor) skip() string {
 	n := cutLength(&c.rest)
 	value := c.rest[:n]
@@ -212,7 +209,6 @@ func findHashed(rows *trie[row], hash uint64, key string) *row {
 	return nil
 }
 
-// hashRows returns rows with their hashes.
 func hashRows(rows []*row) []hashed[*row] {
 	list := make([]hashed[*row], len(rows))
 	for i, r := range rows {

@@ -73,7 +73,6 @@ func (s *Snapshot) Indexers() cache.Indexers {
 	return indexers
 }
 
-// index returns the complete index with that name.
 func (s *Snapshot) index(name string) (*index, error) {
 	for i := range s.indexes {
 		if s.indexes[i].function.name == name {

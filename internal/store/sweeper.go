@@ -26,7 +26,6 @@ type Sweeper struct {
 	}
 }
 
-// sweeperRun is one run of the goroutine.
 type sweeperRun struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
@@ -146,7 +145,6 @@ func (s *Sweeper) takeFilled() []*Store {
 	return filled
 }
 
-// members returns the stores that have joined.
 func (s *Sweeper) members() []*Store {
 	s.mu.Lock()
 	defer s.mu.Unlock()

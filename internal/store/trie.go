@@ -58,7 +58,6 @@ func (t *trie[E]) leafFrom(hash uint64) (l *leaf[E], next uint64) {
 	}
 }
 
-// find returns the entry with that hash that matches.
 func (t *trie[E]) find(hash uint64, match func(*E) bool) (found *E, ok bool) {
 	if l := t.leafOf(hash); l != nil {
 		if at := l.find(hash, match); at >= 0 {

@@ -117,7 +117,6 @@ func (n *inner[E]) collapsed() *leaf[E] {
 	return whole
 }
 
-// hashed is an entry with its hash.
 type hashed[T any] struct {
 	hash  uint64
 	entry T

@@ -109,7 +109,6 @@ func (l *leaf[E]) all(yield func(*E) bool) bool {
 	return true
 }
 
-// copy returns a copy with the given number of entries.
 func (l *leaf[E]) copy(entries int) *leaf[E] {
 	next := makeLeaf[E](entries)
 	next.tags = l.tags

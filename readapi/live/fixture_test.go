@@ -141,7 +141,6 @@ func content(t testing.TB, text string) any {
 	return value
 }
 
-// client returns a client of the server.
 func (s *fixture) client(gvr schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
 	s.Helper()
 	client, err := dynamic.NewForConfig(readapi.Config(s.server))
@@ -180,7 +179,6 @@ func (s *fixture) watch(path string) *stream {
 	return watchOf(s.T, s.server, path)
 }
 
-// watchOf begins a watch of a path of a handler.
 func watchOf(t *testing.T, h http.Handler, path string) *stream {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://server"+path, nil)
@@ -201,7 +199,6 @@ func watchOf(t *testing.T, h http.Handler, path string) *stream {
 	return &stream{t, answer.Body, lines}
 }
 
-// event is one of a watch.
 type event struct {
 	Type   string
 	Object struct {

@@ -124,7 +124,6 @@ type reader struct {
 	segments []*listSegment
 }
 
-// environment is the read part of an environment.
 type environment struct {
 	Code     int
 	Metadata struct{ Name, ResourceVersion, Continue string }

@@ -39,7 +39,6 @@ func (v *eventDelay) close() (open func()) {
 	}
 }
 
-// delayedWriter delays writes.
 type delayedWriter struct {
 	http.ResponseWriter
 	*eventDelay

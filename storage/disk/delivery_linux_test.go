@@ -152,7 +152,6 @@ func processTime(b *testing.B) time.Duration {
 	return used
 }
 
-// threadTime returns the CPU time of the thread.
 func threadTime() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_THREAD, &usage); err != nil {

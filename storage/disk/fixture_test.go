@@ -131,7 +131,6 @@ func load(v persistence.StoredContent) (version string, texts []string, err erro
 
 func (c content) texts() []string { return slices.Sorted(maps.Values(c)) }
 
-// numbered returns a content of n objects.
 func numbered(n, round int) content {
 	c := content{}
 	for k := range n {

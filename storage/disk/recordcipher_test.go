@@ -14,7 +14,6 @@ import (
 
 func key(n byte) []byte { return bytes.Repeat([]byte{n}, keyLength) }
 
-// openEncrypted opens a store with keys, and the content of widgets.
 func openEncrypted(t *testing.T, fs vfs.FS, keys ...[]byte) (*Store, *storedContent) {
 	t.Helper()
 	s := New("/state", Options{fs: fs, Keys: keys})

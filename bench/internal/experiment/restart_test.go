@@ -13,7 +13,6 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// certificateServer serves count Certificates. It returns the path of a kubeconfig.
 func certificateServer(t *testing.T, count int) (kubeconfig string) {
 	t.Helper()
 	storage := apiserver.NewStorage(apiserver.StorageOptions{Stamp: true})

@@ -17,7 +17,6 @@ func object(t *testing.T, text string) map[string]any {
 	return o
 }
 
-// formatChanges formats changes as lines.
 func formatChanges(before, after map[string]any) string {
 	fields, more := Fields(before, after)
 	var lines []string

@@ -69,7 +69,6 @@ func saveAndOpen(t *testing.T, gizmos int, wrap func(http.Handler) http.Handler)
 	return file, told
 }
 
-// onGizmos intercepts requests for gizmos.
 func onGizmos(answer func(http.ResponseWriter, *http.Request) bool) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -32,7 +32,6 @@ const (
 	zonesPath  = "/apis/example.com/v1/zones"
 )
 
-// newObjectAge matches the age of a new object.
 var newObjectAge = regexp.MustCompile(`\b\d+s\b`)
 
 // newCluster serves a namespaced type with printer columns and a cluster-scoped type.

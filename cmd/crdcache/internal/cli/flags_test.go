@@ -244,7 +244,6 @@ func TestFilesNeedNoCluster(t *testing.T) {
 	}
 }
 
-// settings returns the flags with their values as arguments.
 func (v flagVerb) settings(t *testing.T, set *pflag.FlagSet) []string {
 	cluster := clusterFlags()
 	var all []string

@@ -111,7 +111,6 @@ func (s *pagedServer) answerPage(t *testing.T) {
 	}()
 }
 
-// pipedCommand is a command that writes to a pipe.
 type pipedCommand struct {
 	out    *os.File
 	reader *bufio.Reader
@@ -141,7 +140,6 @@ func pipeline(t *testing.T, args ...string) *pipedCommand {
 	return p
 }
 
-// read returns the given number of lines.
 func (p *pipedCommand) read(t *testing.T, lines int) string {
 	t.Helper()
 	text := ""
@@ -155,7 +153,6 @@ func (p *pipedCommand) read(t *testing.T, lines int) string {
 	return text
 }
 
-// nextPage returns a pending page.
 func (p *pipedCommand) nextPage(t *testing.T, s *pagedServer) *pendingPage {
 	t.Helper()
 	select {

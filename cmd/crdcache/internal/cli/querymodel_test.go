@@ -190,7 +190,6 @@ func TestQueryModel(t *testing.T) {
 	}
 }
 
-// checkForm checks one of the forms of output.
 func checkForm(t *testing.T, r *rand.Rand, args []string, found []thing) {
 	t.Helper()
 	switch r.IntN(5) {
@@ -247,7 +246,6 @@ func bySize(r *rand.Rand, found []thing, args *[]string) {
 	})
 }
 
-// checkPages reads all pages.
 func checkPages(t *testing.T, args []string, found []thing, limit int) {
 	t.Helper()
 	args = append(args, "--keys-only", "--limit", fmt.Sprint(limit))

@@ -163,7 +163,6 @@ web  ├─Gizmo/b      dependent  -            -        -
 	}
 }
 
-// joinSpaces joins runs of spaces.
 func joinSpaces(text string) string {
 	var lines []string
 	for line := range strings.Lines(strings.TrimPrefix(text, "\n")) {

@@ -12,7 +12,6 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// managed returns managed fields.
 func managed(entries ...[3]string) []any {
 	var all []any
 	for _, e := range entries {

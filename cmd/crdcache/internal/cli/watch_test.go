@@ -19,7 +19,6 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// runningWatch is a running command.
 type runningWatch struct {
 	t      *testing.T
 	lines  chan string
@@ -28,7 +27,6 @@ type runningWatch struct {
 	errOut *bytes.Buffer // valid after code was received
 }
 
-// watchGizmos runs watch in the background.
 func watchGizmos(t *testing.T, args ...string) *runningWatch {
 	t.Helper()
 	return start(t, append([]string{"watch"}, args...)...)
@@ -64,7 +62,6 @@ func (w *runningWatch) next() string {
 	return strings.Join(strings.Fields(w.nextLine()), " ")
 }
 
-// nextLine waits for a line.
 func (w *runningWatch) nextLine() string {
 	w.t.Helper()
 	select {

@@ -9,7 +9,6 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// withRow returns an object with a row.
 func withRow(version, color, age string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"spec":         map[string]any{"color": color},

@@ -36,7 +36,6 @@ func printTable(t *testing.T, columns []crd.Column, options printers.PrintOption
 	return lines
 }
 
-// cellOf prints one value in a column of a type and returns the cell.
 func cellOf(t *testing.T, columnType string, value any) string {
 	t.Helper()
 	lines := printTable(t, []crd.Column{{Name: "X", Type: columnType, JSONPath: ".spec"}},

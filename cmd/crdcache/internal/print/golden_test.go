@@ -15,7 +15,6 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 )
 
-// listOf returns the list that kubectl get prints for objects.
 func listOf(objects []*unstructured.Unstructured) *unstructured.UnstructuredList {
 	list := &unstructured.UnstructuredList{Object: map[string]any{
 		"kind": "List", "apiVersion": "v1", "metadata": map[string]any{"resourceVersion": ""},
@@ -69,7 +68,6 @@ func compareRaw(t *testing.T, format string, objects []*unstructured.Unstructure
 	}
 }
 
-// printAllRaw prints objects from their JSON.
 func printAllRaw(format string, w io.Writer, objects []*unstructured.Unstructured) error {
 	printer, err := New(Format{Name: format}, w, List, false)
 	if err != nil {

@@ -29,7 +29,6 @@ users:
 - {name: bob, user: {username: bob, password: word, as: root, as-groups: [admins], as-uid: "7", as-user-extra: {scopes: [a]}}}
 `
 
-// comparableConfig returns the comparable parts of a client config.
 func comparableConfig(t *testing.T, config *rest.Config, err error, loader clientcmd.ClientConfig) string {
 	t.Helper()
 	if err != nil {

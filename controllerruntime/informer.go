@@ -132,6 +132,9 @@ func (i *Informer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHa
 	if handler == nil {
 		return nil, fmt.Errorf("%s: the event handler is nil", i.resource.key.gvk)
 	}
+	if err := i.resource.rejects(handler); err != nil {
+		return nil, err
+	}
 	r := &registration{informer: i}
 	r.syncedChecker = newer.NewSyncedChecker(&syncCheckers{name: r.name, conditions: r.conditions})
 	for _, v := range i.resource.sortedInformers() {

@@ -41,6 +41,7 @@ type resource struct {
 	indexes   indexes
 	// syncAwaited is set after a caller has successfully waited for the informers.
 	syncAwaited atomic.Bool
+	sharded     bool
 	// recordDeletion is called before handlers receive a delete; nil if nothing needs it.
 	recordDeletion func(deleted any)
 	// rejectMissing is Options.RejectMissingTypes.
@@ -161,6 +162,7 @@ func (c *Cache) newResource(key resourceKey, mapping *meta.RESTMapping, form *fo
 		form: form, informers: map[string]*scopedInformer{}, cacheEnded: c.ended,
 		rejectMissing: c.options.RejectMissingTypes,
 	}
+	r.sharded = c.options.Sharding.shardFor(r) != nil
 	r.recordDeletion = c.options.Sharding.deletionHandler(r)
 	r.informer, r.indexes.suffix = &Informer{resource: r}, suffixes[key.kind]+c.indexSuffix
 	r.informer.syncedChecker = r.informer.newSyncedChecker()

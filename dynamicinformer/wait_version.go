@@ -21,8 +21,9 @@ import (
 // The version may be of an object that the informer does not select, in another namespace or shard: no event
 // follows then. After 250 ms, one consistent list of one object, for all callers, compares the version with
 // the server's. The list does not prove that the watch is current, so the informer then requests a watch
-// that gets a bookmark after a second. If the server sends no bookmarks, the informer lists the type after
-// twelve seconds (TestWaitForVersionOfOtherObjects, TestWaitForVersionWithoutBookmarks).
+// that gets a bookmark after one to two seconds (TestWaitForVersionOfOtherObjects). If none arrives, because
+// nothing else is written or the server sends no bookmarks, it lists the type after six seconds
+// (TestWaitForVersionOnIdleServer, TestWaitForVersionWithoutBookmarks).
 //
 // The wait continues while the server cannot be reached, during a relist, and when the type is recreated. It
 // ends with

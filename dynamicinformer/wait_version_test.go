@@ -198,7 +198,7 @@ func TestWaitForVersion(t *testing.T) {
 		release := held.hold()
 		version = versionOf(t, server, widget("web", "b"))
 		late := waitForVersion(t, i, version)
-		late.waits("events are held back", 10*time.Second)
+		late.waits("events are held back", 5*time.Second)
 		if keys := i.GetStore().ListKeys(); len(keys) != 1 {
 			t.Fatalf("the cache has %v", keys)
 		}
@@ -237,6 +237,7 @@ func TestWaitForVersionOfOtherObjects(t *testing.T) {
 				start(t, f)
 				lists := count(server, "list ") + count(server, "watch-list ")
 				version := versionOf(t, server, widget("web", "other"))
+				server.Create(t, gadgets, gadget("web", "later"))
 				var all []*waiting
 				for range 5 {
 					all = append(all, waitForVersion(t, i, version))
@@ -268,11 +269,28 @@ func TestWaitForVersionInNamespaces(t *testing.T) {
 		versionOf(t, server, widget("two", "b"))
 		version := versionOf(t, server, widget("one", "a"))
 		w := waitForVersion(t, i, version)
-		w.waits("both are held back", 10*time.Second)
+		w.waits("both are held back", 5*time.Second)
 		release()
 		w.ends("both go on", 10*time.Second, nil)
 		if keys := i.GetStore().ListKeys(); len(keys) != 2 {
 			t.Errorf("the cache has %v", keys)
+		}
+	})
+}
+
+// TestWaitForVersionOnIdleServer: a kube-apiserver sends no bookmark until there is another write. Then the
+// type is listed.
+func TestWaitForVersionOnIdleServer(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Namespaces: InNamespaces("one")}})
+		i := mustInformer(t, f, widgets)
+		start(t, f)
+		lists := count(server, "list ") + count(server, "watch-list ")
+		w := waitForVersion(t, i, versionOf(t, server, widget("two", "a")))
+		w.waits("nothing is written", 5*time.Second)
+		w.ends("a list", 5*time.Second, nil)
+		if n := count(server, "list ") + count(server, "watch-list ") - lists - probes(server); n != 1 {
+			t.Errorf("%d lists", n)
 		}
 	})
 }
@@ -285,7 +303,7 @@ func TestWaitForVersionWithoutBookmarks(t *testing.T) {
 		i := mustInformer(t, f, widgets)
 		start(t, f)
 		w := waitForVersion(t, i, versionOf(t, server, widget("two", "b")))
-		w.waits("the watch shows nothing", 10*time.Second)
+		w.waits("the watch shows nothing", 5*time.Second)
 		w.ends("a list follows", 30*time.Second, nil)
 	})
 }
@@ -380,7 +398,7 @@ func TestAwaitDeletion(t *testing.T) {
 		release := held.hold()
 		server.Delete(t, widgets, "web", "b")
 		late := waitFor1(t, wait)
-		late.waits("events are held back", 10*time.Second)
+		late.waits("events are held back", 5*time.Second)
 		release()
 		late.ends("events go on", time.Minute, nil)
 		if n := len(i.GetStore().ListKeys()); n != 1 {
@@ -392,7 +410,7 @@ func TestAwaitDeletion(t *testing.T) {
 		wait = i.AwaitDeletion(name("new"), "")
 		server.Delete(t, widgets, "web", "new")
 		unknown := waitFor1(t, wait)
-		unknown.waits("its creation may follow", 10*time.Second)
+		unknown.waits("its creation may follow", 5*time.Second)
 	})
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Namespaces: InNamespaces("one")}})

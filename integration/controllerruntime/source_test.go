@@ -12,41 +12,92 @@ import (
 	"testing"
 )
 
-// suiteFiles are the files of controller-runtime's suite. The value says whether a file creates caches.
-var suiteFiles = map[string]bool{
+// suite is one of controller-runtime's suites.
+type suite struct {
+	// folder is below pkg. files are its files; the value says whether a file creates caches.
+	folder string
+	files  map[string]bool
+	// added are files to add, by name.
+	added map[string]string
+}
+
+var cacheSuite = suite{folder: "cache", files: map[string]bool{
 	"cache_suite_test.go":    false,
 	"cache_test.go":          true,
 	"informer_cache_test.go": true,
+}}
+
+// consistencySuite is the suite of EnableReadYourWritesConsistency. Its file with BeforeSuite also installs
+// types for other tests, so that it is replaced.
+var consistencySuite = suite{folder: "client", files: map[string]bool{"consistency_envtest_test.go": true},
+	added: map[string]string{"suite_test.go": `package client_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+var cfg *rest.Config
+
+func TestSource(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "Consistency Suite")
 }
+
+var _ = BeforeSuite(func() {
+	var err error
+	cfg, err = (&envtest.Environment{}).Start()
+	Expect(err).NotTo(HaveOccurred())
+})
+`}}
 
 // stockImport is the line after which our import is added.
 const stockImport = `"sigs.k8s.io/controller-runtime/pkg/cache"`
 
-// stockNew matches calls that create a cache.
-var stockNew = regexp.MustCompile(`\bcache\.New\b`)
+// stockNew matches calls that create a cache, stockNewClient those that create a client.
+var (
+	stockNew       = regexp.MustCompile(`\bcache\.New\b`)
+	stockNewClient = regexp.MustCompile(`\bclient\.New\(`)
+)
 
-// replaceNew makes a file of the suite create its caches with NewCache of another package.
+// replaceNew makes a file of the suite create its caches and clients with NewCache and NewClient of another
+// package.
 func replaceNew(source []byte, importPath string) ([]byte, error) {
 	if !bytes.Contains(source, []byte(stockImport)) || !stockNew.Match(source) {
 		return nil, fmt.Errorf("the file does not import %s, or never calls its New", stockImport)
 	}
 	source = bytes.Replace(source, []byte(stockImport),
 		[]byte(stockImport+"\n\treplaced "+`"`+importPath+`"`), 1)
+	source = stockNewClient.ReplaceAll(source, []byte("replaced.NewClient("))
 	return stockNew.ReplaceAll(source, []byte("replaced.NewCache")), nil
 }
 
-// buildSuite builds controller-runtime's suite with the caches of another package and returns the program.
+// build builds the suite with the caches and clients of another package and returns the program.
 // The sources are in the module cache. The go command treats them as a package of this module, whose go.mod
 // has their imports.
-func buildSuite(t *testing.T, importPath string) string {
+func (s suite) build(t *testing.T, importPath string) string {
 	t.Helper()
 	stock := filepath.Join(goOutput(t, "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/controller-runtime"),
-		"pkg", "cache")
+		"pkg", s.folder)
 	module := filepath.Dir(goOutput(t, "env", "GOMOD"))
 	temporary := t.TempDir()
 	var overlay struct{ Replace map[string]string }
 	overlay.Replace = map[string]string{}
-	for name, makesCaches := range suiteFiles {
+	place := func(name, source string) {
+		copied := filepath.Join(temporary, name)
+		if err := os.WriteFile(copied, []byte(source), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		overlay.Replace[filepath.Join(module, "controllerruntime", "stocksuite", name)] = copied
+	}
+	for name, source := range s.added {
+		place(name, source)
+	}
+	for name, makesCaches := range s.files {
 		source, err := os.ReadFile(filepath.Join(stock, name))
 		if err == nil && makesCaches {
 			source, err = replaceNew(source, importPath)
@@ -54,11 +105,7 @@ func buildSuite(t *testing.T, importPath string) string {
 		if err != nil {
 			t.Fatalf("%s of the suite: %v", name, err)
 		}
-		copied := filepath.Join(temporary, name)
-		if err := os.WriteFile(copied, source, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		overlay.Replace[filepath.Join(module, "controllerruntime", "stocksuite", name)] = copied
+		place(name, string(source))
 	}
 	description, err := json.Marshal(overlay)
 	if err != nil {
@@ -88,9 +135,9 @@ func goOutput(t *testing.T, args ...string) string {
 
 func TestReplaceNew(t *testing.T) {
 	source := "import (\n\t" + stockImport +
-		"\n)\nvar _ = cache.New\nvar _ = cache.NewInformer\nvar _ = cache.New(nil)\n"
+		"\n)\nvar _ = cache.New\nvar _ = cache.NewInformer\nvar _ = cache.New(nil)\nvar _ = client.New()\n"
 	want := "import (\n\t" + stockImport +
-		"\n\treplaced \"example.org/ours\"\n)\nvar _ = replaced.NewCache\nvar _ = cache.NewInformer\nvar _ = replaced.NewCache(nil)\n"
+		"\n\treplaced \"example.org/ours\"\n)\nvar _ = replaced.NewCache\nvar _ = cache.NewInformer\nvar _ = replaced.NewCache(nil)\nvar _ = replaced.NewClient()\n"
 	if got, err := replaceNew([]byte(source), "example.org/ours"); err != nil || string(got) != want {
 		t.Errorf("got %q, %v; want %q", got, err, want)
 	}

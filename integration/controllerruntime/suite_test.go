@@ -26,7 +26,7 @@ const minSpecs = 271
 
 // TestCacheSuite runs controller-runtime's tests of its cache with our cache.
 func TestCacheSuite(t *testing.T) {
-	program := buildSuite(t, "github.com/crdcache/crdcache/controllerruntime")
+	program := cacheSuite.build(t, "github.com/crdcache/crdcache/controllerruntime")
 	failures, passed, output := runSuite(t, program)
 	if total := len(failures) + len(passed); total < minSpecs {
 		t.Fatalf("%d specs ran, want at least %d:\n%s", total, minSpecs, output)
@@ -46,6 +46,19 @@ func TestCacheSuite(t *testing.T) {
 		}
 	}
 	t.Logf("%d specs passed, %d failed", len(passed), len(failures))
+}
+
+// TestConsistencySuite runs controller-runtime's tests of EnableReadYourWritesConsistency with our cache and
+// client.
+func TestConsistencySuite(t *testing.T) {
+	program := consistencySuite.build(t, "github.com/crdcache/crdcache/controllerruntime")
+	failures, passed, output := runSuite(t, program)
+	for name, why := range failures {
+		t.Errorf("%s\n\t%s", name, strings.ReplaceAll(why, "\n", "\n\t"))
+	}
+	if len(passed) < 13 {
+		t.Errorf("%d specs passed, want 13:\n%s", len(passed), output)
+	}
 }
 
 // runSuite runs the program of the suite against the API server. It returns the failures with their reasons,

@@ -20,7 +20,7 @@ type sizeLimit struct {
 // sizeLimits are the current limits. A commit that raises one states the reason. A commit that makes a room
 // smaller by more than slack lines lowers the limit, so that the room cannot grow again unnoticed.
 var sizeLimits = []sizeLimit{
-	{"dynamicinformer", 5460},
+	{"dynamicinformer", 5610},
 	{"discovery", 4274},
 	{"indexers", 8710},
 	{"indexers/query", 5315},
@@ -28,7 +28,7 @@ var sizeLimits = []sizeLimit{
 	{"internal/codec", 762},
 	{"internal/requests", 3230},
 	{"internal/packed", 2790},
-	{"internal/informer", 7125},
+	{"internal/informer", 7139},
 	{"internal/store", 4446},
 	{"internal/follow", 1378},
 	{"internal/health", 1700},
@@ -47,14 +47,14 @@ var sizeLimits = []sizeLimit{
 	{"readapi/testcluster", 897},
 	{"web", 3788},
 	{"cmd", 18442},
-	{"controllerruntime", 5010},
-	{"metrics", 482},
+	{"controllerruntime", 5626},
+	{"metrics", 543},
 	{"server", 2895},
 	{"shard", 1576},
 	{"compat", 360},
 	{"examples", 400},
 	{"bench", 7480},
-	{"integration", 4633},
+	{"integration", 4675},
 	{"sandbox", 3063},
 	{"packaging", 0},
 	{"testdata", 0},
@@ -63,11 +63,11 @@ var sizeLimits = []sizeLimit{
 const (
 	// slack is the number of lines that a room may have below its limit.
 	slack       = 150
-	maxPackages = 91
+	maxPackages = 92
 	// maxTypes is the number of types that go doc dynamicinformer shows.
 	maxTypes = 30
 	// maxNames is the number of names that the public packages of the root module export, methods included.
-	maxNames = 899
+	maxNames = 908
 )
 
 // roomOf returns the index of the room that a file belongs to, or -1.

@@ -12,12 +12,14 @@ const (
 	// probeDelay is the time after which a wait does not rely on the next events of the watch.
 	probeDelay   = 250 * time.Millisecond
 	probeTimeout = 10 * time.Second
-	// probePause is the least time between two probes.
-	probePause = 250 * time.Millisecond
-	// catchUpTimeout is the time between two probes for the same waits. A watch to catch up has then ended.
-	catchUpTimeout = 4 * time.Second
+	// probePause is the least time between two probes, and the time until the next one while the server is at
+	// the awaited version.
+	probePause = 500 * time.Millisecond
+	// catchUpTimeout is the time until the next probe for the same waits. The bookmark of a watch to catch up
+	// has then arrived, or will not.
+	catchUpTimeout = 3500 * time.Millisecond
 	// listAfter is the time after which the type is listed because no watch has reached the version.
-	listAfter = 3 * catchUpTimeout
+	listAfter = 6 * time.Second
 )
 
 // A server sends a bookmark two seconds before the end of a watch, and otherwise about once a minute. A watch
@@ -52,10 +54,13 @@ func (i *Informer) startProbes(w *versionWait) {
 // A consistent list that begins after a wait returns the server's version. If that is older than the awaited
 // version, the version is lost. Otherwise it does not prove that the watch has delivered the events up to it:
 // only the watch itself does, with an event or a bookmark. So streams that are behind are interrupted, and
-// continue with a short watch, which gets a bookmark after a second.
+// continue with a short watch, which gets a bookmark after one to two seconds. A kube-apiserver omits
+// bookmarks that are not newer than the last event of the type, also if that is not selected. So the server
+// must have passed the awaited version, as it does with any write. On an idle server, the type is listed.
 func (i *Informer) runProbes() {
 	ctx := wait.ContextForChannel(i.stopping)
 	for {
+		next := probePause
 		waits, lw, ok := i.waitsToProbe()
 		if !ok {
 			return
@@ -65,21 +70,22 @@ func (i *Informer) runProbes() {
 			version, err := lw.Probe(timed)
 			end()
 			if err == nil {
-				i.applyProbe(waits, version)
+				next = i.applyProbe(waits, version)
 			}
 		}
-		if !i.awaitNextProbe() {
+		if !i.awaitNextProbe(next) {
 			return
 		}
 	}
 }
 
-// awaitNextProbe waits until another probe is useful. It returns false after Stop.
-func (i *Informer) awaitNextProbe() bool {
+// awaitNextProbe waits until the next probe, which other waits can bring forward. It returns false after
+// Stop.
+func (i *Informer) awaitNextProbe(after time.Duration) bool {
 	for _, wake := range []struct {
 		after time.Duration
 		on    <-chan struct{}
-	}{{probePause, nil}, {catchUpTimeout - probePause, i.mu.waits.changed}} {
+	}{{probePause, nil}, {after - probePause, i.mu.waits.changed}} {
 		timer := time.NewTimer(wake.after)
 		defer timer.Stop()
 		select {
@@ -114,8 +120,9 @@ func (i *Informer) waitsToProbe() (all []*versionWait, lw InlineWatcher, ok bool
 	return slices.Clone(i.mu.waits.all), lw, true
 }
 
-// applyProbe applies the result of a probe that began after the waits.
-func (i *Informer) applyProbe(waits []*versionWait, version string) {
+// applyProbe applies the result of a probe that began after the waits. It returns the time until the next
+// probe.
+func (i *Informer) applyProbe(waits []*versionWait, version string) time.Duration {
 	var behind []*inline
 	i.mu.Lock()
 	i.failWaitsLocked(func(w *versionWait) error {
@@ -125,7 +132,7 @@ func (i *Informer) applyProbe(waits []*versionWait, version string) {
 		case !isVersion(version):
 			return ErrOpaqueVersion
 		case w.version == "":
-			w.version = version
+			w.version, w.deleted = version, true
 		case older(version, w.version):
 			return ErrVersionLost
 		}
@@ -135,14 +142,15 @@ func (i *Informer) applyProbe(waits []*versionWait, version string) {
 		return nil
 	})
 	i.releaseWaitsLocked()
-	lists := false
+	lists, passed := false, false
 	for _, w := range i.mu.waits.all {
+		passed = passed || w.version == version && w.deleted || older(w.version, version)
 		if !w.probed.IsZero() && time.Since(w.probed) > listAfter {
 			lists, w.probed = true, time.Now()
 		}
 	}
 	for _, s := range i.mu.streams {
-		if s.isBehindLocked() && (lists || !s.catchUp.bookmarkDue) {
+		if s.isBehindLocked() && (lists || passed && !s.catchUp.bookmarkDue) {
 			s.catchUp.lists = lists
 			behind = append(behind, s)
 		}
@@ -151,6 +159,10 @@ func (i *Informer) applyProbe(waits []*versionWait, version string) {
 	for _, s := range behind {
 		s.lw.Interrupt()
 	}
+	if !passed {
+		return probePause
+	}
+	return catchUpTimeout
 }
 
 func (i *Informer) addStream(w *inline) {

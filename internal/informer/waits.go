@@ -24,6 +24,8 @@ var (
 type versionWait struct {
 	// version is the resource version to reach. For a deletion it is empty until a probe has returned one.
 	version string
+	// deleted: the wait is for a deletion, and version is that of a probe.
+	deleted bool
 	// deletion, if not nil, also ends the wait.
 	deletion *deletion
 	// overdue is true if the watch did not deliver the state soon. The wait then needs a probe.
@@ -56,7 +58,7 @@ type waits struct {
 }
 
 // GiveUp returns an error if a wait is in vain, and otherwise a channel that is closed when that may have
-// changed.
+// changed. It is called when a wait is overdue.
 type GiveUp func() (changed <-chan struct{}, err error)
 
 // WaitForVersion waits until the cache has everything up to a resource version: until a list, an event or a
@@ -107,11 +109,8 @@ func (i *Informer) await(ctx context.Context, w *versionWait, giveUp GiveUp) err
 	defer i.removeWait(w)
 	overdue := time.NewTimer(probeDelay)
 	defer overdue.Stop()
+	var changed <-chan struct{} // nil, and giveUp not called, while the watch should deliver the state soon
 	for {
-		changed, err := giveUp()
-		if err != nil {
-			return err
-		}
 		select {
 		case <-w.done:
 			return w.err
@@ -122,6 +121,10 @@ func (i *Informer) await(ctx context.Context, w *versionWait, giveUp GiveUp) err
 		case <-overdue.C:
 			i.startProbes(w)
 		case <-changed:
+		}
+		var err error
+		if changed, err = giveUp(); err != nil {
+			return err
 		}
 	}
 }

@@ -3,6 +3,7 @@ package informer
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -97,14 +98,12 @@ func TestListsLoseVersions(t *testing.T) {
 	f := newFeed(t, Options{})
 	f.list(100)
 	result := make(chan error, 1)
-	registered := make(chan struct{})
-	go func() { // ends with the list
-		result <- f.WaitForVersion(f.ctx, "120", func() (<-chan struct{}, error) {
-			close(registered)
-			return nil, nil
-		})
-	}()
-	<-registered
+	go func() { result <- f.WaitForVersion(f.ctx, "120", never) }() // ends with the list
+	for waits := 0; waits == 0; runtime.Gosched() {
+		f.mu.Lock()
+		waits = len(f.mu.waits.all)
+		f.mu.Unlock()
+	}
 	f.list(50)
 	if err := <-result; !errors.Is(err, ErrVersionLost) {
 		t.Error(err)

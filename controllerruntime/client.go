@@ -1,0 +1,297 @@
+package controllerruntime
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// NewClient is a client.NewClientFunc: pass it as ctrl.Options.NewClient. It returns client.New, unless
+// client.CacheOptions.EnableReadYourWritesConsistency is set, which controller-runtime has since 0.25, and
+// the reader is a *Cache. Reads from the cache then wait until it shows all writes of the client that began
+// before the read (TestReadYourWrites).
+//
+// Unlike the client of controller-runtime, it decodes no events, waits for objects outside the selectors,
+// namespaces and shards of the cache for one to three seconds, six on an idle server
+// (TestReadYourWritesOfOtherObjects), and supports several namespaces and DeleteAllOf. A write in one form
+// (struct, unstructured, metadata) delays reads in every form. Reads of other clients, and of the cache
+// itself, do not wait. A write that fails is not waited for, although the server may have executed it.
+//
+// Sharding needs this function: the handler of controller-runtime's client would never see a deletion in
+// another shard, so that a sharded informer rejects it.
+func NewClient(config *rest.Config, options client.Options) (client.Client, error) {
+	if options.Cache == nil || !isTrue(options.Cache, "EnableReadYourWritesConsistency") ||
+		ptr.Deref(options.DryRun, false) {
+		return client.New(config, options)
+	}
+	c, ok := options.Cache.Reader.(*Cache)
+	if !ok {
+		return client.New(config, options)
+	}
+	from := *options.Cache
+	reflect.ValueOf(&from).Elem().FieldByName("EnableReadYourWritesConsistency").SetZero()
+	options.Cache = &from
+	return newConsistentClient(config, options, c)
+}
+
+// newConsistentClient returns a client whose reads from a cache wait for its writes.
+func newConsistentClient(config *rest.Config, options client.Options, c *Cache) (client.Client, error) {
+	written := newWrites(c)
+	options.Cache.Reader = &consistentReader{c, written}
+	upstream, err := client.New(config, options)
+	if err != nil {
+		return nil, err
+	}
+	return &consistentClient{upstream, written}, nil
+}
+
+// isTrue reports whether a struct has a field with this name that is true, or points to true. Options have
+// such fields only in later versions of controller-runtime.
+func isTrue(options any, field string) bool {
+	f := reflect.ValueOf(options).Elem().FieldByName(field)
+	for f.IsValid() && f.Kind() == reflect.Pointer {
+		f = f.Elem()
+	}
+	return f.IsValid() && f.Bool()
+}
+
+// ignoresWrites reports whether options disable the consistency of a request.
+func ignoresWrites(options any) bool { return isTrue(options, "DisableReadYourWritesConsistency") }
+
+// consistentReader waits for writes before it reads the cache.
+type consistentReader struct {
+	*Cache
+	written *writes
+}
+
+// Get implements client.Reader.
+func (r *consistentReader) Get(ctx context.Context, key client.ObjectKey, out client.Object,
+	opts ...client.GetOption) error {
+	if len(opts) == 0 || !ignoresWrites((&client.GetOptions{}).ApplyOptions(opts)) {
+		if err := r.written.await(ctx, out, "", &key); err != nil {
+			return err
+		}
+	}
+	return r.Cache.Get(ctx, key, out, opts...)
+}
+
+// List implements client.Reader.
+func (r *consistentReader) List(ctx context.Context, list client.ObjectList,
+	opts ...client.ListOption) error {
+	options := (&client.ListOptions{}).ApplyOptions(opts)
+	if !ignoresWrites(options) {
+		if err := r.written.await(ctx, list, options.Namespace, nil); err != nil {
+			return err
+		}
+	}
+	return r.Cache.List(ctx, list, opts...)
+}
+
+// consistentClient records the writes of a client. Its reads use a consistentReader.
+type consistentClient struct {
+	client.Client
+	written *writes
+}
+
+var _ client.Client = (*consistentClient)(nil)
+
+// write makes and records a write of an object. answer is the object or apply configuration that has the
+// resource version afterwards.
+func (c *consistentClient) write(object, options, answer any, do func() error) error {
+	if ignoresWrites(options) || isDryRun(options) {
+		return do()
+	}
+	gk, key, err := c.targetOf(object)
+	if err != nil {
+		return err
+	}
+	w := c.written.begin(gk, write{key: key})
+	err = do()
+	if err == nil {
+		_, w.key, err = c.targetOf(object) // the server may have generated the name
+		w.version = versionOf(answer)
+	}
+	c.written.end(gk, w, err == nil)
+	return err
+}
+
+// isDryRun reports whether options have a DryRun.
+func isDryRun(options any) bool {
+	f := reflect.ValueOf(options).Elem().FieldByName("DryRun")
+	return f.IsValid() && f.Len() > 0
+}
+
+// applied are the methods of generated apply configurations.
+type applied interface {
+	GetName() *string
+	GetNamespace() *string
+	GetKind() *string
+	GetAPIVersion() *string
+}
+
+// targetOf returns the type and key of an object or apply configuration.
+func (c *consistentClient) targetOf(object any) (schema.GroupKind, types.NamespacedName, error) {
+	switch o := object.(type) {
+	case client.Object:
+		gvk, err := apiutil.GVKForObject(o, c.Scheme())
+		return gvk.GroupKind(), client.ObjectKeyFromObject(o), err
+	case applied:
+		gvk := schema.FromAPIVersionAndKind(ptr.Deref(o.GetAPIVersion(), ""), ptr.Deref(o.GetKind(), ""))
+		return gvk.GroupKind(), types.NamespacedName{Namespace: ptr.Deref(o.GetNamespace(), ""),
+			Name: ptr.Deref(o.GetName(), "")}, nil
+	}
+	return schema.GroupKind{}, types.NamespacedName{},
+		fmt.Errorf("find the type of %T: it is neither an object nor a generated apply configuration", object)
+}
+
+// versionOf returns the resource version of an object or apply configuration; empty if it has none.
+func versionOf(object any) string {
+	if o, ok := object.(interface{ GetResourceVersion() string }); ok {
+		return o.GetResourceVersion()
+	}
+	v := reflect.Indirect(reflect.ValueOf(object))
+	if v.Kind() != reflect.Struct {
+		return ""
+	}
+	field, ok := v.Type().FieldByName("ResourceVersion")
+	if !ok {
+		return ""
+	}
+	version, err := v.FieldByIndexErr(field.Index) // err: an embedded pointer is nil
+	if err != nil {
+		return ""
+	}
+	text, _ := version.Interface().(*string)
+	return ptr.Deref(text, "")
+}
+
+// Create implements client.Writer.
+func (c *consistentClient) Create(ctx context.Context, object client.Object,
+	opts ...client.CreateOption) error {
+	return c.write(object, (&client.CreateOptions{}).ApplyOptions(opts), object,
+		func() error { return c.Client.Create(ctx, object, opts...) })
+}
+
+// Update implements client.Writer.
+func (c *consistentClient) Update(ctx context.Context, object client.Object,
+	opts ...client.UpdateOption) error {
+	return c.write(object, (&client.UpdateOptions{}).ApplyOptions(opts), object,
+		func() error { return c.Client.Update(ctx, object, opts...) })
+}
+
+// Patch implements client.Writer.
+func (c *consistentClient) Patch(ctx context.Context, object client.Object, patch client.Patch,
+	opts ...client.PatchOption) error {
+	return c.write(object, (&client.PatchOptions{}).ApplyOptions(opts), object,
+		func() error { return c.Client.Patch(ctx, object, patch, opts...) })
+}
+
+// Apply implements client.Writer.
+func (c *consistentClient) Apply(ctx context.Context, object runtime.ApplyConfiguration,
+	opts ...client.ApplyOption) error {
+	return c.write(object, (&client.ApplyOptions{}).ApplyOptions(opts), object,
+		func() error { return c.Client.Apply(ctx, object, opts...) })
+}
+
+// Delete implements client.Writer. The server does not return the resource version of a deletion.
+func (c *consistentClient) Delete(ctx context.Context, object client.Object,
+	opts ...client.DeleteOption) error {
+	options := (&client.DeleteOptions{}).ApplyOptions(opts)
+	uid := object.GetUID()
+	if p := options.Preconditions; p != nil && p.UID != nil {
+		uid = *p.UID
+	}
+	return c.delete(object, options, write{key: client.ObjectKeyFromObject(object), deletes: true, uid: uid},
+		func() error { return c.Client.Delete(ctx, object, opts...) })
+}
+
+// DeleteAllOf implements client.Writer.
+func (c *consistentClient) DeleteAllOf(ctx context.Context, object client.Object,
+	opts ...client.DeleteAllOfOption) error {
+	return c.delete(object, &(&client.DeleteAllOfOptions{}).ApplyOptions(opts).DeleteOptions,
+		write{ofAll: true}, func() error { return c.Client.DeleteAllOf(ctx, object, opts...) })
+}
+
+func (c *consistentClient) delete(object client.Object, options any, w write, do func() error) error {
+	if ignoresWrites(options) || isDryRun(options) {
+		return do()
+	}
+	gvk, err := apiutil.GVKForObject(object, c.Scheme())
+	if err != nil {
+		return err
+	}
+	running := c.written.begin(gvk.GroupKind(), w)
+	err = do()
+	c.written.end(gvk.GroupKind(), running, err == nil)
+	return err
+}
+
+// Status implements client.StatusClient.
+func (c *consistentClient) Status() client.SubResourceWriter { return c.SubResource("status") }
+
+// SubResource implements client.SubResourceClientConstructor.
+func (c *consistentClient) SubResource(name string) client.SubResourceClient {
+	return &consistentSubresource{c.Client.SubResource(name), c}
+}
+
+// consistentSubresource records the writes to a subresource. Create is not recorded: its result is another
+// object, such as an eviction or a token.
+type consistentSubresource struct {
+	client.SubResourceClient
+	client *consistentClient
+}
+
+// Update implements client.SubResourceWriter.
+func (s *consistentSubresource) Update(ctx context.Context, object client.Object,
+	opts ...client.SubResourceUpdateOption) error {
+	options := (&client.SubResourceUpdateOptions{}).ApplyOptions(opts)
+	answer := object
+	if options.SubResourceBody != nil {
+		answer = options.SubResourceBody
+	}
+	return s.client.write(object, options, answer,
+		func() error { return s.SubResourceClient.Update(ctx, object, opts...) })
+}
+
+// Patch implements client.SubResourceWriter.
+func (s *consistentSubresource) Patch(ctx context.Context, object client.Object, patch client.Patch,
+	opts ...client.SubResourcePatchOption) error {
+	options := (&client.SubResourcePatchOptions{}).ApplyOptions(opts)
+	answer := object
+	if options.SubResourceBody != nil {
+		answer = options.SubResourceBody
+	}
+	return s.client.write(object, options, answer,
+		func() error { return s.SubResourceClient.Patch(ctx, object, patch, opts...) })
+}
+
+// Apply implements client.SubResourceWriter.
+func (s *consistentSubresource) Apply(ctx context.Context, object runtime.ApplyConfiguration,
+	opts ...client.SubResourceApplyOption) error {
+	options := (&client.SubResourceApplyOptions{}).ApplyOpts(opts)
+	answer := object
+	if options.SubResourceBody != nil {
+		answer = options.SubResourceBody
+	}
+	return s.client.write(object, options, answer,
+		func() error { return s.SubResourceClient.Apply(ctx, object, opts...) })
+}
+
+// rejects returns an error for the handler with which the client of controller-runtime waits for its writes,
+// in a sharded informer: it would wait for deletions of other shards for ever.
+func (r *resource) rejects(handler any) error {
+	t := reflect.TypeOf(handler)
+	if !r.sharded || t.Kind() != reflect.Pointer || !strings.HasSuffix(t.Elem().PkgPath(), "/consistencyhandler") {
+		return nil
+	}
+	return fmt.Errorf("%s: EnableReadYourWritesConsistency with a sharded cache needs controllerruntime.NewClient: set it as ctrl.Options.NewClient", r.key.gvk)
+}

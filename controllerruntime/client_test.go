@@ -1,0 +1,253 @@
+package controllerruntime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crdcache/crdcache/dynamicinformer/sharding"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
+	"github.com/crdcache/crdcache/shard"
+)
+
+// newConsistent returns a started cache and a consistent client of it.
+func newConsistent(t *testing.T, server *apitest.Server, options cache.Options, ours Options) client.Client {
+	t.Helper()
+	c := newCache(t, server, options, ours)
+	start(t, c)
+	config := server.Config()
+	config.ContentType = "application/json"
+	consistent, err := newConsistentClient(config, client.Options{Mapper: newMapper(),
+		Cache: &client.CacheOptions{Unstructured: true}}, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return consistent
+}
+
+// whole returns a ConfigMap in a form that can be created.
+func whole(form, namespace, name string) client.Object {
+	if form == "typed" {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	}
+	return configMap(namespace, name)
+}
+
+// TestReadYourWrites makes each kind of write and reads at once, in each form. Objects read have the version
+// that was written.
+func TestReadYourWrites(t *testing.T) {
+	for form := range emptyForms() {
+		t.Run(form, func(t *testing.T) {
+			t.Parallel()
+			server := newServer(t)
+			c := newConsistent(t, server, cache.Options{}, Options{})
+			expect := func(step, name, version string) {
+				t.Helper()
+				got := emptyForms()[form]
+				err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: name}, got)
+				if version == "" != apierrors.IsNotFound(err) || err == nil &&
+					got.GetResourceVersion() != version {
+					t.Errorf("%s: got version %q (%v), want %q", step, got.GetResourceVersion(), err, version)
+				}
+				list := lists()[form]
+				if err := c.List(t.Context(), list, client.InNamespace("web")); err != nil {
+					t.Fatal(err)
+				}
+				if names(t, list)["web/"+name] != (version != "") {
+					t.Errorf("%s: the list is %v", step, names(t, list))
+				}
+			}
+			ok := func(err error) {
+				t.Helper()
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			for n := range 20 {
+				name := fmt.Sprint("a", n)
+				o := whole(form, "web", name)
+				ok(c.Create(t.Context(), o))
+				expect("create", name, o.GetResourceVersion())
+				o.SetLabels(map[string]string{"a": "1"})
+				ok(c.Update(t.Context(), o))
+				expect("update", name, o.GetResourceVersion())
+				partial := emptyForms()[form]
+				partial.SetNamespace("web")
+				partial.SetName(name)
+				ok(c.Patch(t.Context(), partial, client.RawPatch(types.MergePatchType,
+					[]byte(`{"metadata":{"labels":{"a":"2"}}}`))))
+				expect("patch", name, partial.GetResourceVersion())
+				ok(c.Delete(t.Context(), partial))
+				expect("delete", name, "")
+			}
+			o := whole(form, "web", "held")
+			o.SetFinalizers([]string{"example.com/hold"})
+			ok(c.Create(t.Context(), o))
+			ok(c.Delete(t.Context(), o))
+			got := emptyForms()[form]
+			ok(c.Get(t.Context(), client.ObjectKeyFromObject(o), got))
+			if got.GetDeletionTimestamp() == nil {
+				t.Error("the object has no deletion timestamp")
+			}
+			ok(c.Create(t.Context(), whole(form, "web", "last")))
+			ok(c.DeleteAllOf(t.Context(), whole(form, "web", ""), client.InNamespace("web")))
+			expect("delete all", "last", "")
+		})
+	}
+}
+
+// TestReadYourWritesOfOtherObjects: reads do not wait for ever for writes of objects that the cache does not
+// select, and they wait for the others.
+func TestReadYourWritesOfOtherObjects(t *testing.T) {
+	assigner, err := shard.Static(0, 64, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ofOneShard, err := NewSharding(ShardingOptions{Assigner: assigner, Key: sharding.ByUID,
+		Objects: []client.Object{&corev1.ConfigMap{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		options cache.Options
+		ours    Options
+	}{
+		"selector": {options: cache.Options{DefaultLabelSelector: labels.SelectorFromSet(
+			labels.Set{"app": "a"})}},
+		"namespaces": {options: cache.Options{DefaultNamespaces: map[string]cache.Config{"web": {},
+			"db": {LabelSelector: labels.SelectorFromSet(labels.Set{"app": "a"})}}}},
+		"shard": {ours: Options{Sharding: ofOneShard}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := newServer(t)
+			c := newConsistent(t, server, tt.options, tt.ours)
+			if s := tt.ours.Sharding; s != nil {
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
+				go func() { ended <- s.Start(ctx) }() // ended by the cleanup
+				t.Cleanup(func() {
+					cancel()
+					if err := <-ended; err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			for _, name := range []string{"a", "b"} { // one in 4,000 times both are in the shard
+				o := configMap("db", name)
+				if err := c.Create(ctx, o); err != nil {
+					t.Fatal(err)
+				}
+				if err := c.Delete(ctx, o); err != nil {
+					t.Fatal(err)
+				}
+				var list corev1.ConfigMapList
+				if err := c.List(ctx, &list); err != nil || len(list.Items) != 0 {
+					t.Fatalf("%d objects, %v", len(list.Items), err)
+				}
+				if err := c.Get(ctx, client.ObjectKeyFromObject(o),
+					&corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
+					t.Fatal(err)
+				}
+			}
+			if name != "shard" {
+				o := labelled(configMap("web", "b"), map[string]string{"app": "a"})
+				if err := c.Create(ctx, o); err != nil {
+					t.Fatal(err)
+				}
+				if err := c.Get(ctx, client.ObjectKeyFromObject(o), &corev1.ConfigMap{}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// TestConcurrentWrites: a read waits for a write that runs when it begins. A write that fails does not delay
+// reads.
+func TestConcurrentWrites(t *testing.T) {
+	server := newServer(t)
+	c := newConsistent(t, server, cache.Options{}, Options{})
+	o := configMap("web", "a")
+	if err := c.Create(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	l := c.(*consistentClient).written
+	running := l.begin(configMapKind.GroupKind(), write{key: client.ObjectKeyFromObject(o)})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := c.Get(ctx, client.ObjectKeyFromObject(o), &corev1.ConfigMap{}); !errors.Is(err,
+		context.Canceled) {
+		t.Errorf("a read beside a write: %v", err)
+	}
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "b"},
+		&corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
+		t.Errorf("a read of another object: %v", err)
+	}
+	l.end(configMapKind.GroupKind(), running, false)
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), &corev1.ConfigMap{}); err != nil {
+		t.Error(err)
+	}
+	stale := o.DeepCopy()
+	stale.SetResourceVersion("1")
+	if err := c.Update(t.Context(), stale); !apierrors.IsConflict(err) {
+		t.Errorf("got %v, want a conflict", err)
+	}
+	if err := c.Create(t.Context(), configMap("web", "dry"), client.DryRunAll); err != nil {
+		t.Fatal(err)
+	}
+	var list unstructured.UnstructuredList
+	list.SetGroupVersionKind(configMapKind)
+	if err := c.List(t.Context(), &list); err != nil || len(list.Items) != 1 {
+		t.Errorf("%d objects, %v", len(list.Items), err)
+	}
+}
+
+// TestWritesAreBounded: the record of writes has a limited size, and combined writes are still waited for.
+func TestWritesAreBounded(t *testing.T) {
+	l := newWrites(&Cache{})
+	gk := configMapKind.GroupKind()
+	for n := range 5 * maxWrites {
+		key := types.NamespacedName{Namespace: fmt.Sprint("n", n%7), Name: fmt.Sprint(n)}
+		l.end(gk, l.begin(gk, write{key: key, version: fmt.Sprint(n + 1)}), true)
+		l.end(gk, l.begin(gk, write{key: key}), true)
+	}
+	k := l.kinds[gk]
+	if len(k.versions) > maxWrites || len(k.unversioned) > maxWrites || len(k.running) != 0 {
+		t.Errorf("%d versions, %d without a version, %d running", len(k.versions), len(k.unversioned),
+			len(k.running))
+	}
+	all := func(*write) bool { return true }
+	version, unversioned := l.required(gk, nil, &types.NamespacedName{Namespace: "n1", Name: "1"}, all)
+	if len(version) < 4 || !unversioned[0].ofAll {
+		t.Errorf("a dropped write requires version %s and %+v", version, unversioned[0])
+	}
+	if version, _ = l.required(gk, nil, nil, all); version != fmt.Sprint(5*maxWrites) {
+		t.Errorf("a list requires version %s", version)
+	}
+}
+
+// TestShardedInformersRejectTheStockHandler: that would wait for ever.
+func TestShardedInformersRejectTheStockHandler(t *testing.T) {
+	if err := (&resource{sharded: true}).rejects(&apitest.Server{}); err != nil {
+		t.Error(err)
+	}
+	if err := (&resource{sharded: true}).rejects(resourceHandler{}); err != nil {
+		t.Error(err)
+	}
+}
+
+type resourceHandler struct{}

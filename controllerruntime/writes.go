@@ -1,0 +1,318 @@
+package controllerruntime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+)
+
+// maxWrites is the number of objects of a kind, and of their namespaces, whose last versions are recorded,
+// and the number of recorded deletions. Older ones are combined.
+const maxWrites = 1000
+
+// writes are the writes of a client that a cache may not show yet. It decides which states a read needs; the
+// informers decide whether they have reached them.
+type writes struct {
+	cache *Cache
+	mu    sync.Mutex
+	kinds map[schema.GroupKind]*kindWrites
+}
+
+// kindWrites are the writes of the objects of one kind. writes.mu guards it.
+type kindWrites struct {
+	running map[*write]struct{}
+	// versions are the latest resource versions of objects, and namespaces those of all objects in a
+	// namespace. floor is a version that is not older than those that were dropped.
+	versions   map[types.NamespacedName]string
+	namespaces map[string]string
+	floor      string
+	// unversioned are writes that have ended and whose version is not known: mostly deletions.
+	unversioned []*write
+}
+
+// write is one write, or several that were combined.
+type write struct {
+	key types.NamespacedName
+	// ofAll: the write is of unknown objects.
+	ofAll bool
+	// deletes: the write deletes the object with this UID, if that is not empty.
+	deletes bool
+	uid     types.UID
+	// version is the resource version that the server has returned; empty if it has returned none.
+	version string
+	done    chan struct{} // closed at the end
+	// waits wait until the cache of an informer that existed before the deletion shows it.
+	waits map[*dynamicinformer.Informer]func(context.Context) error
+	// shown are the informers whose caches show the write; guarded by writes.mu.
+	shown []*dynamicinformer.Informer
+}
+
+func newWrites(c *Cache) *writes {
+	return &writes{cache: c, kinds: map[schema.GroupKind]*kindWrites{}}
+}
+
+func (l *writes) kindLocked(gk schema.GroupKind) *kindWrites {
+	k := l.kinds[gk]
+	if k == nil {
+		k = &kindWrites{running: map[*write]struct{}{}}
+		k.clear()
+		l.kinds[gk] = k
+	}
+	return k
+}
+
+func (k *kindWrites) clear() {
+	k.versions, k.namespaces = map[types.NamespacedName]string{}, map[string]string{}
+}
+
+// begin records that a write begins.
+func (l *writes) begin(gk schema.GroupKind, started write) *write {
+	w := &started
+	w.done = make(chan struct{})
+	if w.deletes {
+		w.waits = l.cache.awaitDeletion(gk, w.key, w.uid)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.kindLocked(gk).running[w] = struct{}{}
+	return w
+}
+
+// end records that a write has ended.
+func (l *writes) end(gk schema.GroupKind, w *write, succeeded bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	k := l.kindLocked(gk)
+	delete(k.running, w)
+	close(w.done)
+	switch {
+	case !succeeded:
+	case w.version == "":
+		k.unversioned = append(k.unversioned, w)
+		if len(k.unversioned) > maxWrites {
+			k.unversioned = []*write{{ofAll: true}}
+		}
+	default:
+		k.raise(w.key, w.version)
+	}
+}
+
+// raise records the version of a write.
+func (k *kindWrites) raise(key types.NamespacedName, version string) {
+	if len(k.versions) >= maxWrites || len(k.namespaces) >= maxWrites {
+		for _, latest := range k.namespaces {
+			k.floor = newest(k.floor, latest)
+		}
+		k.clear()
+	}
+	k.versions[key] = newest(k.versions[key], version)
+	k.namespaces[key.Namespace] = newest(k.namespaces[key.Namespace], version)
+}
+
+// newest returns the larger of two versions, or the second if they are not numbers: reads then fail.
+func newest(a, b string) string {
+	if digits := strings.Trim(b, "0123456789") == ""; digits && (len(a) > len(b) || len(a) == len(b) && a > b) {
+		return a
+	}
+	return b
+}
+
+// await waits until the cache shows the writes that concern a read of an object, or of a list if key is nil.
+// An empty namespace means all.
+func (l *writes) await(ctx context.Context, read runtime.Object, namespace string,
+	key *types.NamespacedName) error {
+	gvk, err := apiutil.GVKForObject(read, l.cache.scheme)
+	if err != nil {
+		return err
+	}
+	item := read
+	if list, ok := read.(client.ObjectList); ok {
+		gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
+		if item, err = l.cache.itemOf(gvk, list); err != nil {
+			return err
+		}
+	}
+	gk := gvk.GroupKind()
+	l.mu.Lock()
+	_, known := l.kinds[gk]
+	l.mu.Unlock()
+	if !known {
+		return nil
+	}
+	r, started, err := l.cache.resourceToRead(ctx, gvk, item)
+	if err != nil || !started {
+		return err // nil: the read returns an error
+	}
+	if key != nil {
+		namespace = key.Namespace
+	}
+	views := r.sortedInformers()
+	if v := r.informerIn(namespace); r.namespaced && namespace != "" && v != nil {
+		views = []*scopedInformer{v}
+	}
+	concerns := func(w *write) bool {
+		return w.ofAll || key != nil && w.key == *key ||
+			key == nil && (namespace == "" || !r.namespaced || w.key.Namespace == namespace)
+	}
+	if err := l.awaitRunning(ctx, gk, concerns); err != nil {
+		return err
+	}
+	for _, v := range views {
+		inView := func(w *write) bool {
+			return concerns(w) &&
+				(w.ofAll || r.informerIn(w.key.Namespace) == v)
+		}
+		if err := l.awaitView(ctx, gk, v.informer(), key, inView); err != nil {
+			return fmt.Errorf("wait until the cache of %s shows the writes of this client: %w", gvk, err)
+		}
+	}
+	return nil
+}
+
+// awaitRunning waits for the running writes that concern a read.
+func (l *writes) awaitRunning(ctx context.Context, gk schema.GroupKind, concerns func(*write) bool) error {
+	l.mu.Lock()
+	var running []*write
+	for w := range l.kindLocked(gk).running {
+		if concerns(w) {
+			running = append(running, w)
+		}
+	}
+	l.mu.Unlock()
+	for _, w := range running {
+		select {
+		case <-w.done:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for a write of %s: %w", gk, context.Cause(ctx))
+		}
+	}
+	return nil
+}
+
+// required returns the writes that the cache of an informer has to show: the latest version, and writes
+// without a version. key is nil for a list.
+func (l *writes) required(gk schema.GroupKind, i *dynamicinformer.Informer, key *types.NamespacedName,
+	inView func(*write) bool) (version string, unversioned []*write) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	k := l.kindLocked(gk)
+	version = k.floor
+	if key != nil {
+		version = newest(version, k.versions[*key])
+	} else {
+		for namespace, latest := range k.namespaces {
+			if inView(&write{key: types.NamespacedName{Namespace: namespace}}) {
+				version = newest(version, latest)
+			}
+		}
+	}
+	for _, w := range k.unversioned {
+		if inView(w) && !slices.Contains(w.shown, i) {
+			unversioned = append(unversioned, w)
+		}
+	}
+	return version, unversioned
+}
+
+// awaitView waits until the cache of an informer shows writes, or its type does not exist.
+func (l *writes) awaitView(ctx context.Context, gk schema.GroupKind, i *dynamicinformer.Informer,
+	key *types.NamespacedName, inView func(*write) bool) error {
+	version, unversioned := l.required(gk, i, key, inView)
+	if version != "" {
+		err := i.WaitForVersion(ctx, version)
+		if errors.Is(err, dynamicinformer.ErrVersionLost) {
+			l.forgetVersions(gk)
+		}
+		if err != nil {
+			return unlessAbsent(err)
+		}
+	}
+	for _, w := range unversioned {
+		wait := w.waits[i]
+		if wait == nil { // the object is not known, or the informer is younger than the write
+			wait = i.AwaitDeletion(toolscache.ObjectName{}, "")
+		}
+		if err := wait(ctx); err != nil {
+			return unlessAbsent(err)
+		}
+		l.confirm(gk, w, i)
+	}
+	return nil
+}
+
+// unlessAbsent returns nil if err says that the type does not exist: then it has no objects.
+func unlessAbsent(err error) error {
+	var failure *dynamicinformer.NotSyncedError
+	if errors.As(err, &failure) && len(failure.NotSynced) == 1 && failure.NotSynced[0].Reason.Absent() {
+		return nil
+	}
+	return err
+}
+
+// forgetVersions forgets the versions that a restored server has lost. The read that noticed this fails.
+func (l *writes) forgetVersions(gk schema.GroupKind) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	k := l.kindLocked(gk)
+	k.clear()
+	k.floor = ""
+}
+
+// confirm records that the cache of an informer shows a write without a version. When all informers of the
+// kind show it, their resource version stands for it, for informers that are made later.
+func (l *writes) confirm(gk schema.GroupKind, w *write, i *dynamicinformer.Informer) {
+	version := i.LastSyncResourceVersion()
+	all := l.cache.informersOf(gk)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w.shown = append(w.shown, i)
+	if slices.ContainsFunc(all,
+		func(i *dynamicinformer.Informer) bool { return !slices.Contains(w.shown, i) }) {
+		return
+	}
+	k := l.kindLocked(gk)
+	k.unversioned = slices.DeleteFunc(k.unversioned, func(other *write) bool { return other == w })
+	switch {
+	case version == "":
+	case w.ofAll:
+		k.floor = newest(k.floor, version)
+	default:
+		k.raise(w.key, version)
+	}
+}
+
+// informersOf returns the informers of a kind, in all forms, versions and namespaces.
+func (c *Cache) informersOf(gk schema.GroupKind) (all []*dynamicinformer.Informer) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for key, r := range c.mu.resources {
+		if key.gvk.GroupKind() == gk {
+			for _, v := range r.informers {
+				all = append(all, v.informer())
+			}
+		}
+	}
+	return all
+}
+
+// awaitDeletion calls AwaitDeletion of all informers of a kind.
+func (c *Cache) awaitDeletion(gk schema.GroupKind, key types.NamespacedName,
+	uid types.UID) map[*dynamicinformer.Informer]func(context.Context) error {
+	waits := map[*dynamicinformer.Informer]func(context.Context) error{}
+	for _, i := range c.informersOf(gk) {
+		waits[i] = i.AwaitDeletion(toolscache.ObjectName(key), uid)
+	}
+	return waits
+}

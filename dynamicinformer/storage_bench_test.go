@@ -135,7 +135,7 @@ func BenchmarkUpdates(b *testing.B) {
 				}
 			}}
 			if bench.undecoded {
-				handler = MetadataOnly(handler)
+				handler = EveryEvent(MetadataOnly(handler))
 			}
 			handle, err := informer.AddEventHandler(handler)
 			if err != nil {

@@ -359,11 +359,11 @@ func testMetadataOnly(t *testing.T, storage Storage) {
 			m.GetAnnotations()["example.com/note"], m.GetUID() != "" && m.GetResourceVersion() != "" &&
 				m.GetCreationTimestamp() != (metav1.Time{}) && m.GetOwnerReferences() == nil))
 	}
-	_, err := i.AddEventHandler(MetadataOnly(cache.ResourceEventHandlerFuncs{
+	_, err := i.AddEventHandler(EveryEvent(MetadataOnly(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { note("add", obj) },
 		UpdateFunc: func(_, obj any) { note("update", obj) },
 		DeleteFunc: func(obj any) { note("delete", obj) },
-	}))
+	})))
 	must(t, err)
 	client, ctx := server.Client(t).Resource(widgets).Namespace("web"), longContext(t)
 	a := widgetWithColor("web", "a", "blue")

@@ -112,7 +112,8 @@ func deliver(b *testing.B, cluster *testcluster.Cluster, folder string) eventCos
 		b.Fatal(err)
 	}
 	handler := &deliveryHandler{feed: feed, done: make(chan struct{})}
-	if _, err := informer.AddEventHandler(dynamicinformer.MetadataOnly(handler)); err != nil {
+	if _, err := informer.AddEventHandler(
+		dynamicinformer.EveryEvent(dynamicinformer.MetadataOnly(handler))); err != nil {
 		b.Fatal(err)
 	}
 	if err := factory.Start(b.Context()); err != nil {

@@ -75,7 +75,7 @@ func inMode(way dynamicinformer.ResourceOptions, o Options) (Cache, *dynamicinfo
 	}
 	handler := o.handler()
 	if o.Handler == KeyHandler {
-		handler = dynamicinformer.MetadataOnly(handler)
+		handler = dynamicinformer.EveryEvent(dynamicinformer.MetadataOnly(handler)) // each event is measured
 	}
 	return &sharedInformer{
 		informer: informer,

@@ -77,7 +77,7 @@ func (r *Reader) Follow(informers ...*dynamicinformer.Informer) error {
 		}
 		// Existing objects cause events, too, which are ignored; nothing is decoded for that.
 		registration, err := informer.AddEventHandler(dynamicinformer.Named("web",
-			dynamicinformer.MetadataOnly(&handler{f, informer})))
+			dynamicinformer.EveryEvent(dynamicinformer.MetadataOnly(&handler{f, informer}))))
 		if err != nil {
 			return err
 		}

@@ -163,8 +163,8 @@ func (s *Snapshot) AllJSON(read func(key string, text []byte) error) error {
 
 // PackedObject is an object that is stored as JSON. Snapshot.Stored returns it in all modes except
 // StorageObject, and handlers receive it with MetadataOnly. It is also a metav1.Object and a runtime.Object,
-// so meta.Accessor reads its metadata. It is immutable and safe for concurrent use. It may get more methods:
-// do not implement it.
+// so meta.Accessor reads its metadata, without decoding. It is immutable and safe for concurrent use. It may
+// get more methods: do not implement it.
 type PackedObject interface {
 	// Labels returns metadata.labels without decoding the object. The strings share the object's memory:
 	// clone strings that you keep without the object.

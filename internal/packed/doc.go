@@ -10,7 +10,8 @@
 // # Forms
 //
 // The body of an Object is its JSON, its JSON compressed by a Codec, or a range of the bodies of a Block. The
-// key, the identity fields and the labels are readable without decompression in every form.
+// key, the identity fields and the labels are readable without decompression in every form. Getters of other
+// metadata parse one field of the JSON; a MetadataReader decompresses it at most once.
 //
 // # Semantics
 //

@@ -40,18 +40,7 @@ func TestPythonExample(t *testing.T) {
 		t.Errorf("a list that the user must not read prints\n%s", out)
 	}
 
-	follower := client(path)
-	stdout, err := follower.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := follower.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = follower.Process.Kill() // it runs until then
-		_ = follower.Wait()
-	})
+	stdout := startFollower(t, client(path))
 	workloads := dynamic.NewForConfigOrDie(harness.Config(t)).Resource(schema.GroupVersionResource{
 		Group: group, Version: "v1", Resource: "workloads"}).Namespace("payments")
 	all, err := workloads.List(t.Context(), metav1.ListOptions{})
@@ -123,18 +112,7 @@ func TestPythonExampleReconnects(t *testing.T) {
 	follower := exec.CommandContext(t.Context(), "python3", "../../examples/python/client.py", "--server", server.URL, "/things")
 	follower.Env = append(os.Environ(), "TOKEN=x")
 	follower.Stderr = os.Stderr
-	stdout, err := follower.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := follower.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = follower.Process.Kill() // it runs until then
-		_ = follower.Wait()
-	})
-	lines := bufio.NewScanner(stdout)
+	lines := bufio.NewScanner(startFollower(t, follower))
 	for _, want := range []string{"ADDED n/a", "ADDED n/b", "MODIFIED n/a", "DELETED n/b", "ADDED n/a", "DELETED n/a"} {
 		if !lines.Scan() || lines.Text() != want {
 			t.Fatalf("the line is %q (%v), want %q", lines.Text(), lines.Err(), want)
@@ -160,4 +138,21 @@ func pythonClient(t *testing.T, s *running.Server, user *rest.Config) func(args 
 		cmd.Stderr = os.Stderr
 		return cmd
 	}
+}
+
+// startFollower starts a command that runs until the end of the test, and returns its output.
+func startFollower(t *testing.T, follower *exec.Cmd) io.Reader {
+	t.Helper()
+	stdout, err := follower.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := follower.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = follower.Process.Kill() // it runs until then
+		_ = follower.Wait()
+	})
+	return stdout
 }

@@ -76,24 +76,21 @@ type consistentReader struct {
 // Get implements client.Reader.
 func (r *consistentReader) Get(ctx context.Context, key client.ObjectKey, out client.Object,
 	opts ...client.GetOption) error {
-	if len(opts) == 0 || !ignoresWrites((&client.GetOptions{}).ApplyOptions(opts)) {
-		if err := r.written.await(ctx, out, "", &key); err != nil {
-			return err
-		}
+	written := r.written
+	if len(opts) > 0 && ignoresWrites((&client.GetOptions{}).ApplyOptions(opts)) {
+		written = nil
 	}
-	return r.Cache.Get(ctx, key, out, opts...)
+	return r.get(ctx, written, key, out, opts)
 }
 
 // List implements client.Reader.
 func (r *consistentReader) List(ctx context.Context, list client.ObjectList,
 	opts ...client.ListOption) error {
-	options := (&client.ListOptions{}).ApplyOptions(opts)
-	if !ignoresWrites(options) {
-		if err := r.written.await(ctx, list, options.Namespace, nil); err != nil {
-			return err
-		}
+	written := r.written
+	if len(opts) > 0 && ignoresWrites((&client.ListOptions{}).ApplyOptions(opts)) {
+		written = nil
 	}
-	return r.Cache.List(ctx, list, opts...)
+	return r.list(ctx, written, list, opts)
 }
 
 // consistentClient records the writes of a client. Its reads use a consistentReader.

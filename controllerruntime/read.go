@@ -29,6 +29,12 @@ import (
 // Get does not wait for a type that was removed from the server: it returns NotFound.
 func (c *Cache) Get(ctx context.Context, key client.ObjectKey, out client.Object,
 	opts ...client.GetOption) error {
+	return c.get(ctx, nil, key, out, opts)
+}
+
+// get is Get, after the cache shows the writes.
+func (c *Cache) get(ctx context.Context, written *writes, key client.ObjectKey, out client.Object,
+	opts []client.GetOption) error {
 	gvk, err := apiutil.GVKForObject(out, c.scheme)
 	if err != nil {
 		return err
@@ -45,6 +51,9 @@ func (c *Cache) Get(ctx context.Context, key client.ObjectKey, out client.Object
 		return &cache.ErrCacheNotStarted{}
 	}
 	if err := r.awaitInformers(ctx, out, v); err != nil {
+		return err
+	}
+	if err := written.await(ctx, r, &key, "", v); err != nil {
 		return err
 	}
 	stored, err := r.stored(v, key)
@@ -100,6 +109,12 @@ var errContinue = errors.New("continue list option is not supported by the cache
 // The result is a consistent snapshot of each namespace with a watch of its own, or of all namespaces with
 // a common one. List waits like Get. It fails if a selected object does not fit the Go type.
 func (c *Cache) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	return c.list(ctx, nil, list, opts)
+}
+
+// list is List, after the cache shows the writes.
+func (c *Cache) list(ctx context.Context, written *writes, list client.ObjectList,
+	opts []client.ListOption) error {
 	gvk, err := apiutil.GVKForObject(list, c.scheme)
 	if err != nil {
 		return err
@@ -118,8 +133,9 @@ func (c *Cache) List(ctx context.Context, list client.ObjectList, opts ...client
 	if options.Continue != "" {
 		return errContinue
 	}
-	views := r.sortedInformers()
+	views, namespace := r.sortedInformers(), ""
 	if options.Namespace != "" && r.namespaced {
+		namespace = options.Namespace
 		v := r.informerIn(options.Namespace)
 		if v == nil {
 			return errUnknownNamespace("list", options.Namespace)
@@ -130,6 +146,9 @@ func (c *Cache) List(ctx context.Context, list client.ObjectList, opts ...client
 		return &cache.ErrCacheNotStarted{}
 	}
 	if err := r.awaitInformers(ctx, item, views...); err != nil {
+		return err
+	}
+	if err := written.await(ctx, r, nil, namespace, views...); err != nil {
 		return err
 	}
 	found, err := r.find(views, options)

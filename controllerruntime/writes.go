@@ -8,12 +8,9 @@ import (
 	"strings"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
@@ -129,53 +126,70 @@ func newest(a, b string) string {
 	return b
 }
 
-// await waits until the cache shows the writes that concern a read of an object, or of a list if key is nil.
-// An empty namespace means all.
-func (l *writes) await(ctx context.Context, read runtime.Object, namespace string,
-	key *types.NamespacedName) error {
-	gvk, err := apiutil.GVKForObject(read, l.cache.scheme)
-	if err != nil {
-		return err
-	}
-	item := read
-	if list, ok := read.(client.ObjectList); ok {
-		gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
-		if item, err = l.cache.itemOf(gvk, list); err != nil {
-			return err
-		}
-	}
-	gk := gvk.GroupKind()
-	l.mu.Lock()
-	_, known := l.kinds[gk]
-	l.mu.Unlock()
-	if !known {
+// await waits until the informers of a resource show the writes that concern a read of an object, or of a
+// list if key is nil. An empty namespace means all. A nil l waits for nothing.
+func (l *writes) await(ctx context.Context, r *resource, key *types.NamespacedName, namespace string,
+	informers ...*scopedInformer) error {
+	if l == nil {
 		return nil
 	}
-	r, started, err := l.cache.resourceToRead(ctx, gvk, item)
-	if err != nil || !started {
-		return err // nil: the read returns an error
+	gk := r.key.gvk.GroupKind()
+	version, known := l.onlyVersion(gk, key, namespace)
+	var err error
+	switch {
+	case known && version == "":
+		return nil
+	case known && len(informers) == 1:
+		err = l.awaitVersion(ctx, gk, informers[0].informer(), version)
+	default:
+		err = l.awaitAll(ctx, r, key, namespace, informers)
 	}
-	if key != nil {
-		namespace = key.Namespace
+	if err != nil {
+		return fmt.Errorf("wait until the cache of %s shows the writes of this client: %w", r.key.gvk, err)
 	}
-	views := r.sortedInformers()
-	if v := r.informerIn(namespace); r.namespaced && namespace != "" && v != nil {
-		views = []*scopedInformer{v}
+	return nil
+}
+
+// onlyVersion returns the version that a read needs if it needs nothing else: the frequent case, without
+// allocations.
+func (l *writes) onlyVersion(gk schema.GroupKind, key *types.NamespacedName,
+	namespace string) (version string, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	k := l.kinds[gk]
+	switch {
+	case k == nil:
+		return "", true
+	case len(k.running) > 0 || len(k.unversioned) > 0:
+		return "", false
+	case key != nil:
+		return newest(k.floor, k.versions[*key]), true
+	case namespace != "":
+		return newest(k.floor, k.namespaces[namespace]), true
 	}
+	version = k.floor
+	for _, latest := range k.namespaces {
+		version = newest(version, latest)
+	}
+	return version, true
+}
+
+func (l *writes) awaitAll(ctx context.Context, r *resource, key *types.NamespacedName, namespace string,
+	informers []*scopedInformer) error {
+	gk := r.key.gvk.GroupKind()
 	concerns := func(w *write) bool {
 		return w.ofAll || key != nil && w.key == *key ||
-			key == nil && (namespace == "" || !r.namespaced || w.key.Namespace == namespace)
+			key == nil && (namespace == "" || w.key.Namespace == namespace)
 	}
 	if err := l.awaitRunning(ctx, gk, concerns); err != nil {
 		return err
 	}
-	for _, v := range views {
+	for _, v := range informers {
 		inView := func(w *write) bool {
-			return concerns(w) &&
-				(w.ofAll || r.informerIn(w.key.Namespace) == v)
+			return concerns(w) && (w.ofAll || r.informerIn(w.key.Namespace) == v)
 		}
 		if err := l.awaitView(ctx, gk, v.informer(), key, inView); err != nil {
-			return fmt.Errorf("wait until the cache of %s shows the writes of this client: %w", gvk, err)
+			return err
 		}
 	}
 	return nil
@@ -231,12 +245,8 @@ func (l *writes) awaitView(ctx context.Context, gk schema.GroupKind, i *dynamici
 	key *types.NamespacedName, inView func(*write) bool) error {
 	version, unversioned := l.required(gk, i, key, inView)
 	if version != "" {
-		err := i.WaitForVersion(ctx, version)
-		if errors.Is(err, dynamicinformer.ErrVersionLost) {
-			l.forgetVersions(gk)
-		}
-		if err != nil {
-			return unlessAbsent(err)
+		if err := l.awaitVersion(ctx, gk, i, version); err != nil {
+			return err
 		}
 	}
 	for _, w := range unversioned {
@@ -250,6 +260,16 @@ func (l *writes) awaitView(ctx context.Context, gk schema.GroupKind, i *dynamici
 		l.confirm(gk, w, i)
 	}
 	return nil
+}
+
+// awaitVersion waits until the cache of an informer has reached a version, or its type does not exist.
+func (l *writes) awaitVersion(ctx context.Context, gk schema.GroupKind, i *dynamicinformer.Informer,
+	version string) error {
+	err := i.WaitForVersion(ctx, version)
+	if errors.Is(err, dynamicinformer.ErrVersionLost) {
+		l.forgetVersions(gk)
+	}
+	return unlessAbsent(err)
 }
 
 // unlessAbsent returns nil if err says that the type does not exist: then it has no objects.

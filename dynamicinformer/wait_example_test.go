@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
 // started returns a running factory.
@@ -120,4 +123,36 @@ func ExampleFactory_Informers() {
 	// Output:
 	// gadgets
 	// widgets
+}
+
+// Reading a cache after a write: the cache shows the write once it has reached its resource version.
+func ExampleInformer_WaitForVersion() {
+	ctx := context.Background()
+	api, err := testcluster.New(ctx, testcluster.Options{})
+	if err != nil {
+		panic(err)
+	}
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: api.Config()})
+	if err != nil {
+		panic(err)
+	}
+	defer factory.Shutdown(ctx)
+	configMaps := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	informer := factory.MustForResource(configMaps)
+	if err := factory.Start(ctx); err != nil {
+		panic(err)
+	}
+
+	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
+		"metadata": map[string]any{"name": "a"}}}
+	created, err := api.Client().Resource(configMaps).Namespace("default").Create(ctx, object,
+		metav1.CreateOptions{})
+	if err != nil {
+		panic(err)
+	}
+	if err := informer.WaitForVersion(ctx, created.GetResourceVersion()); err != nil {
+		panic(err)
+	}
+	fmt.Println(informer.GetStore().ListKeys())
+	// Output: [default/a]
 }

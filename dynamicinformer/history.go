@@ -22,9 +22,9 @@ type History struct {
 	ResourceVersion uint64
 	// Oldest is the resource version after which the changes are complete.
 	Oldest uint64
-	// Began is the resource version at which the epoch began. Oldest is larger once older changes were
+	// EpochStart is the resource version at which the epoch began. Oldest is larger once older changes were
 	// dropped.
-	Began uint64
+	EpochStart uint64
 	// Epoch changes whenever the history restarts. Changes of different epochs have no common order.
 	Epoch int
 	// Next is closed when there are more changes, or when the history restarts.
@@ -57,13 +57,13 @@ func (h History) At(i int) Change {
 }
 
 // KeepHistory makes the informer record the changes of its watch for History: at least the given number of
-// the newest changes, and at most twice as many, with the objects before and after. The largest number of all
-// calls applies; it must be positive. A relist, or a type that is deleted, restarts the history, because the
-// order of changes is unknown then.
+// the newest changes, and at most twice as many, with the objects before and after. The number must be
+// positive; the largest number of all calls applies. A relist, or a type that is deleted, restarts the
+// history, because the order of changes is unknown then.
 //
-// It returns an error for informers that are not a copy of the type: with selectors, TweakListOptions, a
-// Transform, or metadata only. It also returns an error with StorageObject, with several namespaces, whose
-// watches have no common order, and with a Shard, whose ranges may change.
+// It returns an error for informers that do not have whole objects of the type: with selectors,
+// TweakListOptions, a Transform, or metadata only. It also returns an error with StorageObject, with several
+// namespaces, whose watches have no common order, and with a Shard, whose ranges may change.
 func (i *Informer) KeepHistory(changes int) error {
 	o := i.options
 	_, one := o.Namespaces.set.Single()
@@ -96,7 +96,7 @@ func (i *Informer) History() History {
 	return History{
 		Snapshot: &Snapshot{h.Snapshot}, Synced: h.Synced, Namespace: namespace,
 		Pruned:          i.options.Prune.isSet(),
-		ResourceVersion: h.Version, Oldest: h.Oldest, Began: h.Began, Epoch: h.Epoch, Next: h.Next,
+		ResourceVersion: h.Version, Oldest: h.Oldest, EpochStart: h.EpochStart, Epoch: h.Epoch, Next: h.Next,
 		changes: h.Changes,
 	}
 }

@@ -58,8 +58,8 @@ func (a *adapter[T]) OnAdd(obj any, inInitialList bool) {
 	}
 }
 
-// OnUpdate implements cache.ResourceEventHandler. It does not report a
-// previous state that does not fit T, because it did so at that state's event.
+// OnUpdate implements cache.ResourceEventHandler. It does not
+// report a previous state that does not fit T again.
 func (a *adapter[T]) OnUpdate(before, after any) {
 	if a.handler.OnUpdate == nil {
 		return

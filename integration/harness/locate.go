@@ -66,8 +66,8 @@ func locateKubectl(getenv func(string) string, isProgram func(string) bool, root
 	return "", fmt.Errorf("no kubectl: there is no %s; run 'make sandbox' to build it", candidates[0])
 }
 
-// mustHave reports whether missing programs fail the tests instead of skipping them.
-func mustHave(getenv func(string) string) bool { return getenv(envRequire) == "1" }
+// isSandboxRequired reports whether missing programs fail the tests instead of skipping them.
+func isSandboxRequired(getenv func(string) string) bool { return getenv(envRequire) == "1" }
 
 // isProgram reports whether path is an executable file.
 func isProgram(path string) bool {

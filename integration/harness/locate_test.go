@@ -74,9 +74,9 @@ func TestLocateKubectl(t *testing.T) {
 	}
 }
 
-func TestMustHave(t *testing.T) {
+func TestIsSandboxRequired(t *testing.T) {
 	for value, want := range map[string]bool{"": false, "0": false, "1": true} {
-		if got := mustHave(lookup(map[string]string{envRequire: value})); got != want {
+		if got := isSandboxRequired(lookup(map[string]string{envRequire: value})); got != want {
 			t.Errorf("with %s=%q: %t, want %t", envRequire, value, got, want)
 		}
 	}

@@ -89,7 +89,7 @@ func plane(t testing.TB) *controlPlane {
 	})
 	switch {
 	case p.unavailable != nil:
-		if mustHave(os.Getenv) {
+		if isSandboxRequired(os.Getenv) {
 			t.Fatal(p.unavailable)
 		}
 		t.Skip(p.unavailable)

@@ -143,7 +143,7 @@ func (r *request) setWarnings(u decodedObject, when string) {
 	}
 }
 
-// addFinalizerWarnings adds each warning once, because an attempt with another generated name repeats them.
+// addFinalizerWarnings adds each warning once: attempts with other generated names repeat them.
 func (r *request) addFinalizerWarnings(u, old *unstructured.Unstructured) {
 	for _, text := range r.finalizerWarnings(u, old) {
 		if !slices.Contains(r.warnings, text) {
@@ -152,7 +152,7 @@ func (r *request) addFinalizerWarnings(u, old *unstructured.Unstructured) {
 	}
 }
 
-// store replaces a state by an object.
+// store replaces the object before by u.
 func (r *request) store(key string, before *object, u *unstructured.Unstructured,
 	code int) (readapi.WriteResult, error) {
 	result := readapi.WriteResult{Code: code}

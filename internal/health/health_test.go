@@ -63,13 +63,13 @@ func TestState(t *testing.T) {
 	opened := func(after time.Duration) func(*observations, *part) {
 		return func(_ *observations, s *part) { s.watchOpenedAt = begun.Add(after) }
 	}
-	elsewhere := func(r requests.Reason) func(*observations, *part) {
+	otherPart := func(r requests.Reason) func(*observations, *part) {
 		return func(f *observations, _ *part) {
 			f.parts.set(&part{name: "other", list: problem{reason: r, failures: 1, since: begun},
 				waitingSince: begun})
 		}
 	}
-	missing := func(r requests.Reason) func(*observations, *part) {
+	unknownNamespaces := func(r requests.Reason) func(*observations, *part) {
 		return func(f *observations, _ *part) {
 			f.parts.recordUnknownNamespaces("namespaces", problem{reason: r, since: begun})
 		}
@@ -80,7 +80,8 @@ func TestState(t *testing.T) {
 		after        time.Duration
 		want         State
 		stale        bool
-		// settled is whether waiters return, deadline when the state changes next; zero means never.
+		// settled is true if waiters return. deadline is the time of the next change of the state; zero for
+		// none.
 		settled  bool
 		deadline time.Duration
 	}{
@@ -159,20 +160,20 @@ func TestState(t *testing.T) {
 		{"unauthorized once synced", with(synced, failed(9, requests.ReasonUnauthorized)), time.Hour,
 			StateSynced, true, true, 0},
 
-		{"one of two parts is forbidden", with(elsewhere(requests.ReasonForbidden)), 0, StateDegraded, false,
+		{"one of two parts is forbidden", with(otherPart(requests.ReasonForbidden)), 0, StateDegraded, false,
 			true, 10 * time.Second},
 		{"nothing is read", observations{started: true, running: true, synced: true}, 0, StateSyncing,
 			true, false, 0},
 		{"nothing is to be read", observations{started: true, running: true, synced: true, selectsNothing: true}, 0,
 			StateSynced, false, true, 0},
-		{"unknown namespaces", with(missing(requests.ReasonRequestFailed)), 0, StateSyncing, false, false,
+		{"unknown namespaces", with(unknownNamespaces(requests.ReasonRequestFailed)), 0, StateSyncing, false, false,
 			10 * time.Second},
-		{"... for 10 s", with(missing(requests.ReasonRequestFailed)), 10 * time.Second, StateDegraded,
+		{"... for 10 s", with(unknownNamespaces(requests.ReasonRequestFailed)), 10 * time.Second, StateDegraded,
 			false, false, 0},
-		{"... once synced", with(synced, missing(requests.ReasonUnreachable)), 0, StateDegraded, true, false,
+		{"... once synced", with(synced, unknownNamespaces(requests.ReasonUnreachable)), 0, StateDegraded, true, false,
 			30 * time.Second},
 		{"worst part counts", with(failed(1, requests.ReasonUnreachable),
-			elsewhere(requests.ReasonForbidden)), 0, StateDegraded, false, true, 10 * time.Second},
+			otherPart(requests.ReasonForbidden)), 0, StateDegraded, false, true, 10 * time.Second},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -207,7 +208,7 @@ type clockedHealth struct {
 	clock time.Time
 }
 
-func newWatchman(t *testing.T) *clockedHealth {
+func newClockedHealth(t *testing.T) *clockedHealth {
 	w := &clockedHealth{T: t, clock: time.Unix(1000, 0)}
 	w.Health = New(widgets, "", func() time.Time { return w.clock })
 	w.Started()
@@ -215,8 +216,8 @@ func newWatchman(t *testing.T) *clockedHealth {
 	return w
 }
 
-// pass advances the clock and calls check.
-func (w *clockedHealth) pass(d time.Duration) {
+// advance moves the clock and calls check.
+func (w *clockedHealth) advance(d time.Duration) {
 	w.clock = w.clock.Add(d)
 	w.check()
 }
@@ -230,7 +231,7 @@ func (w *clockedHealth) expect(step string, want Status) {
 }
 
 func TestHealthRequests(t *testing.T) {
-	w := newWatchman(t)
+	w := newClockedHealth(t)
 	r := w.Reporter(1, "")
 	begun := w.clock
 	r.RequestStarted(requests.VerbList)
@@ -246,9 +247,9 @@ func TestHealthRequests(t *testing.T) {
 	default:
 	}
 
-	w.pass(9 * time.Second)
+	w.advance(9 * time.Second)
 	w.expect("short of patience", waiting)
-	w.pass(time.Second)
+	w.advance(time.Second)
 	w.expect("no answer", Status{State: StateDegraded, Reason: requests.ReasonNoAnswer,
 		Message: "the server does not answer", Since: w.clock})
 	r.RequestEnded(requests.VerbList, nil)
@@ -259,7 +260,7 @@ func TestHealthRequests(t *testing.T) {
 	r.RequestStarted(requests.VerbList)
 	boom := errors.New("two\n\tlines")
 	for range 5 {
-		w.pass(time.Second)
+		w.advance(time.Second)
 		r.RequestEnded(requests.VerbWatch, boom)
 	}
 	failing := Status{
@@ -267,15 +268,15 @@ func TestHealthRequests(t *testing.T) {
 		LastError: boom, LastContact: contact,
 	}
 	w.expect("failures", failing)
-	w.pass(25 * time.Second)
+	w.advance(25 * time.Second)
 	failing.State, failing.Stale, failing.Since = StateDegraded, true, w.clock
 	w.expect("contact lost", failing)
 
-	w.pass(time.Second)
+	w.advance(time.Second)
 	r.RequestEnded(requests.VerbWatch, nil)
 	w.expect("a watch", Status{State: StateSynced, Since: w.clock, LastContact: w.clock})
 	back := w.clock
-	w.pass(10 * time.Minute)
+	w.advance(10 * time.Minute)
 	w.expect("a quiet watch", Status{State: StateSynced, Since: back, LastContact: back})
 
 	r.RequestEnded(requests.VerbWatch, apierrors.NewResourceExpired("too old"))
@@ -285,14 +286,14 @@ func TestHealthRequests(t *testing.T) {
 	w.expect("a relist", Status{State: StateSynced, Since: back, LastContact: expired,
 		Relists: status.Relists{Expired: 1}})
 
-	w.pass(29 * time.Second)
+	w.advance(29 * time.Second)
 	r.RecordContact(true)
-	w.pass(29 * time.Second)
+	w.advance(29 * time.Second)
 	sign := w.clock.Add(-29 * time.Second)
 	w.expect("a long watch-list", Status{State: StateSynced, Since: back, LastContact: sign,
 		Relists: status.Relists{Expired: 1}})
 	r.RecordContact(false)
-	w.pass(time.Hour)
+	w.advance(time.Hour)
 	sign = w.clock.Add(-time.Hour)
 	w.expect("its end", Status{State: StateSynced, Since: back, LastContact: sign,
 		Relists: status.Relists{Expired: 1}})
@@ -304,7 +305,7 @@ func TestHealthRequests(t *testing.T) {
 
 // TestHealthForbidden: a successful list proves nothing about watches, and a watch resolves all problems.
 func TestHealthForbidden(t *testing.T) {
-	w := newWatchman(t)
+	w := newClockedHealth(t)
 	r := w.Reporter(1, "")
 	r.RequestEnded(requests.VerbList, nil)
 	w.Synced(1)
@@ -326,7 +327,7 @@ func TestHealthForbidden(t *testing.T) {
 
 // TestHealthThrottled: requests that the client repeats are shown, but are not failures.
 func TestHealthThrottled(t *testing.T) {
-	w := newWatchman(t)
+	w := newClockedHealth(t)
 	r := w.Reporter(1, "")
 	r.RequestStarted(requests.VerbList)
 	for range 9 {
@@ -339,9 +340,9 @@ func TestHealthThrottled(t *testing.T) {
 		LastContact: w.clock})
 }
 
-// TestHealthOfParts: a partition without problems does not hide another's.
+// TestHealthOfParts: a healthy partition does not hide the problem of another one.
 func TestHealthOfParts(t *testing.T) {
-	w := newWatchman(t)
+	w := newClockedHealth(t)
 	denied := serverError(403)
 	w.Reporter(1, "b").RequestEnded(requests.VerbList, denied)
 	w.Reporter(1, "a").RequestEnded(requests.VerbList, nil)
@@ -356,7 +357,7 @@ func TestHealthOfParts(t *testing.T) {
 func TestRelistReasons(t *testing.T) {
 	tooLarge := apierrors.NewTimeoutError("Too large resource version: 9, current: 1", 1)
 	tooLarge.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
-	w := newWatchman(t)
+	w := newClockedHealth(t)
 	r := w.Reporter(1, "")
 	r.RequestEnded(requests.VerbList, serverError(500)) // before the first list there is no relist
 	r.RequestEnded(requests.VerbList, nil)
@@ -377,13 +378,13 @@ func TestRelistReasons(t *testing.T) {
 // TestRepeatedRelists: a server that only causes relists is a problem, although each answer is part
 // of the protocol.
 func TestRepeatedRelists(t *testing.T) {
-	w := newWatchman(t)
+	w := newClockedHealth(t)
 	r := w.Reporter(1, "")
 	expired := serverError(410)
 	for range 2 {
 		r.RequestStarted(requests.VerbList)
 		r.RequestEnded(requests.VerbWatchList, expired)
-		w.pass(10 * time.Second)
+		w.advance(10 * time.Second)
 	}
 	if s, _ := w.Snapshot(); s.State != StateSyncing || s.Reason != requests.ReasonNone {
 		t.Errorf("after two: %+v", s)
@@ -398,7 +399,7 @@ func TestRepeatedRelists(t *testing.T) {
 	r.RecordContact(false)
 	w.Synced(1)
 	for range 5 { // as idle watches may end
-		w.pass(10 * time.Minute)
+		w.advance(10 * time.Minute)
 		r.RequestEnded(requests.VerbWatch, expired)
 		r.RequestEnded(requests.VerbWatchList, nil)
 		r.RequestEnded(requests.VerbWatch, nil)
@@ -429,7 +430,7 @@ func TestLateReports(t *testing.T) {
 }
 
 func TestHealthTerminating(t *testing.T) {
-	w := newWatchman(t)
+	w := newClockedHealth(t)
 	w.Reporter(1, "").RequestEnded(requests.VerbList, nil)
 	w.Synced(1)
 	w.SetServed(true, true)

@@ -18,8 +18,8 @@ type History struct {
 	// and immutable.
 	Oldest  uint64
 	Changes []Change
-	// Began is the resource version at which the epoch began.
-	Began uint64
+	// EpochStart is the resource version at which the epoch began.
+	EpochStart uint64
 	// Epoch changes whenever the changes so far are discarded.
 	Epoch int
 	// Next is closed when any of this changes.
@@ -37,8 +37,8 @@ type Change struct {
 type changeLog struct {
 	minChanges int // the least number of changes; 0 means no history
 	log        []Change
-	// oldest, version and began are those of History.
-	oldest, version, began uint64
+	// oldest, version and epochStart are those of History.
+	oldest, version, epochStart uint64
 
 	epoch   int
 	changed chan struct{} // nil while no caller waits
@@ -65,8 +65,9 @@ func (i *Informer) History() History {
 	}
 	return History{
 		Snapshot: i.store.Snapshot(), Synced: i.synced.Load().reached(),
-		Version: l.version, Oldest: l.oldest, Changes: l.log[:len(l.log):len(l.log)], Began: l.began,
-		Epoch: l.epoch, Next: l.changed,
+		Version: l.version, Oldest: l.oldest, Changes: l.log[:len(l.log):len(l.log)],
+		EpochStart: l.epochStart,
+		Epoch:      l.epoch, Next: l.changed,
 	}
 }
 
@@ -114,7 +115,7 @@ func (l *changeLog) advanceTo(version string) {
 // reset discards the changes before a list, because a list has no order of changes.
 func (l *changeLog) reset(version string) {
 	v, _ := strconv.ParseUint(version, 10, 64) // 0 if the cache is empty
-	l.log, l.oldest, l.version, l.began = nil, v, v, v
+	l.log, l.oldest, l.version, l.epochStart = nil, v, v, v
 	l.epoch++
 	l.notify()
 }

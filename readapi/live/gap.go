@@ -24,7 +24,7 @@ type gap struct {
 
 func (k *typeCache) gapLocked(h dynamicinformer.History) *gap {
 	if k.mu.gap.epoch != h.Epoch {
-		k.mu.gap = gap{epoch: h.Epoch, unchangedSince: h.Began, historyStart: h.Began}
+		k.mu.gap = gap{epoch: h.Epoch, unchangedSince: h.EpochStart, historyStart: h.EpochStart}
 	}
 	return &k.mu.gap
 }
@@ -41,7 +41,7 @@ func (k *typeCache) oldest(h dynamicinformer.History) uint64 {
 
 // isGapKnown reports whether it is known that a client can continue from a version, or that it cannot.
 func (k *typeCache) isGapKnown(h dynamicinformer.History, version uint64) bool {
-	if version >= k.oldest(h) || h.Oldest != h.Began {
+	if version >= k.oldest(h) || h.Oldest != h.EpochStart {
 		return true
 	}
 	if relists := k.informer.Status().Relists; relists.Restored+relists.TooLarge > 0 {

@@ -16,7 +16,7 @@ type callCost struct {
 // costOfOperation calls f repeatedly until the CPU time exceeds budget, and at least once. f gets the number
 // of the call.
 func costOfOperation(budget time.Duration, f func(n int) error) (callCost, error) {
-	if err := tryOut(budget, f); err != nil {
+	if err := warmUp(budget, f); err != nil {
 		return callCost{}, err
 	}
 	runtime.GC()
@@ -43,8 +43,8 @@ func costOfOperation(budget time.Duration, f func(n int) error) (callCost, error
 	return average(calls, spent, bytes, objects), nil
 }
 
-// tryOut calls f a few times, or once if it is slow, so that one-time costs are not measured.
-func tryOut(budget time.Duration, f func(n int) error) error {
+// warmUp calls f a few times, or once if it is slow, so that one-time costs are not measured.
+func warmUp(budget time.Duration, f func(n int) error) error {
 	before, err := cpuTime()
 	if err != nil {
 		return err

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestSpread(t *testing.T) {
+func TestSample(t *testing.T) {
 	all := []string{"a", "b", "c", "d", "e", "f"}
 	if diff := cmp.Diff([]string{"a", "c", "e"}, sample(all, 3)); diff != "" {
 		t.Errorf("three of six (-want +got):\n%s", diff)

@@ -2,7 +2,7 @@ package experiment
 
 import "testing"
 
-func TestObservedLeases(t *testing.T) {
+func TestEventTimes(t *testing.T) {
 	s := newEventTimes(2)
 	s.record("initial/object")
 	s.begin()

@@ -94,7 +94,7 @@ func (m managers) changedBy(c display.Change) []Manager {
 			writers = append(writers, entry.Manager)
 		}
 	}
-	// a server-set field without an owner changes with a write, such as the generation.
+	// The server changes fields without an owner, such as the generation, on a write.
 	if len(writers) == 1 {
 		return writers
 	}

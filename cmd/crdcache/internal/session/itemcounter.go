@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// itemCounter counts the objects of a list or watch in its JSON, and accepts any text.
+// itemCounter counts the objects of a list or watch in its JSON. It accepts invalid JSON.
 type itemCounter struct {
 	watch bool
 	// add is called for each object.
@@ -21,7 +21,7 @@ type itemCounter struct {
 	head []byte
 }
 
-// maxHead is more than the text before the items of a list.
+// maxHead limits head. The text before the items of a list is shorter.
 const maxHead = 4 << 10
 
 var (

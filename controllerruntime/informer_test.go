@@ -23,7 +23,6 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// handlerCall is a call of a handler.
 type handlerCall struct {
 	what    string
 	object  any

@@ -131,7 +131,6 @@ func compareLists(t *testing.T, what string, got, want client.ObjectList, err, w
 	}
 }
 
-// sorted returns the objects of a list sorted by name.
 func sorted(t *testing.T, list client.ObjectList) []runtime.Object {
 	t.Helper()
 	all, err := meta.ExtractList(list)

@@ -161,5 +161,4 @@ func (all fixedTypes) Subscribe(l typesource.Listener) (stop func()) {
 	return func() {}
 }
 
-// unansweredRequests is a fault that leaves requests unanswered.
 func unansweredRequests(path string) apitest.Fault { return apitest.Fault{Path: path} }

@@ -8,7 +8,6 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 )
 
-// failingSource is a source of types that always fails.
 type failingSource struct{ err error }
 
 func (failingSource) Subscribe(typesource.Listener) (stop func()) { return func() {} }

@@ -19,7 +19,6 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// startFor starts a factory with its own context.
 func startFor(t *testing.T, f *Factory) context.CancelFunc {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

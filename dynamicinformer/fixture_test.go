@@ -68,7 +68,6 @@ func newFactory(t testing.TB, server *apitest.Server, options Options) *Factory 
 	return f
 }
 
-// mustInformer returns the informer of a type.
 func mustInformer(t testing.TB, f *Factory, gvr schema.GroupVersionResource) *Informer {
 	t.Helper()
 	i, err := f.ForResource(gvr)
@@ -104,7 +103,6 @@ func waitForStatuses(ctx context.Context, f *Factory,
 	return all, err
 }
 
-// waitFor waits for a status.
 func waitFor(t testing.TB, i *Informer, is func(status.Status) bool) status.Status {
 	t.Helper()
 	ctx := longContext(t)

@@ -121,7 +121,6 @@ func (s *scriptedFactory) expect(events ...string) {
 	}
 }
 
-// await waits for a state and reason.
 func (s *scriptedFactory) await(state status.State, reason status.Reason) status.Status {
 	s.Helper()
 	for {

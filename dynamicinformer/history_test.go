@@ -45,7 +45,6 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-// history is one random history.
 type history struct {
 	*testing.T
 	random *rand.Rand
@@ -100,7 +99,6 @@ func (h *history) record(event string, obj any) {
 	h.delivered[key] = identity
 }
 
-// pick returns one of a few values.
 func pick[T any](h *history, values ...T) T { return values[h.random.IntN(len(values))] }
 
 func (h *history) step() {

@@ -34,7 +34,6 @@ func virtual(t *testing.T, test func(*testing.T, *apitest.Server)) {
 	})
 }
 
-// discardLog drops the log.
 var discardLog = klog.Logger{}
 
 // newVirtualFactory returns a factory on an in-memory server. The test's cleanup shuts it down.

@@ -40,7 +40,6 @@ func (p *peak) measure() {
 	p.top = max(p.top, heap()-p.begin)
 }
 
-// above returns the peak.
 func (p *peak) above() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -54,7 +53,6 @@ type largeType struct {
 	peak       *peak
 }
 
-// ServeHTTP implements http.Handler.
 func (l largeType) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	query := r.URL.Query()

@@ -15,7 +15,6 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// onlyMetrics returns the metrics of the only group of a factory.
 func onlyMetrics(t *testing.T, f *Factory) status.Metrics {
 	t.Helper()
 	all := f.Metrics()

@@ -10,7 +10,6 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 )
 
-// memoryBackend is a persistence.Backend in memory.
 type memoryBackend struct {
 	mu       sync.Mutex
 	contents map[string]*storedContent
@@ -21,7 +20,6 @@ type memoryBackend struct {
 	texts bool
 }
 
-// storedContent is the stored content of one key.
 type storedContent struct {
 	backend *memoryBackend
 	at      persistence.Checkpoint
@@ -58,7 +56,6 @@ func (s *memoryBackend) Open(_ context.Context, key string) (persistence.StoredC
 	return v, nil
 }
 
-// storedBlocks is a storedContent that accepts blocks.
 type storedBlocks struct{ *storedContent }
 
 func (v storedBlocks) SaveBlocks(_ context.Context, at persistence.Checkpoint, whole bool,
@@ -148,7 +145,6 @@ func (v *storedContent) Close() error {
 	return nil
 }
 
-// only returns the only stored content.
 func (s *memoryBackend) only(t *testing.T) *storedContent {
 	t.Helper()
 	for _, v := range s.contents {

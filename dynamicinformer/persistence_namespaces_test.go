@@ -15,7 +15,6 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// twoNamespaces are namespaces that are read one by one.
 var twoNamespaces = ResourceOptions{Namespaces: InNamespaces("a", "b")}
 
 // TestResumeWhereOneNamespaceIsForbidden: each namespace is confirmed separately. The restored objects of a

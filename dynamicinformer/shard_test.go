@@ -24,7 +24,6 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// fourShards are four shards.
 var fourShards = sharding.Split(4)
 
 // inShard returns a widget in namespace "ns" whose UID is in a quarter.
@@ -86,7 +85,6 @@ func withShard(t *testing.T, options ResourceOptions, prepare func(*shardStage),
 	})
 }
 
-// record is record for a LeftShardHandler.
 func (s *shardStage) record(i *Informer) *events {
 	s.Helper()
 	e := &events{}
@@ -101,7 +99,6 @@ func (s *shardStage) record(i *Informer) *events {
 	return e
 }
 
-// setQuarters sets the shard to some quarters.
 func (s *shardStage) setQuarters(of ...int) {
 	ranges := []sharding.Range{}
 	for _, k := range of {

@@ -22,13 +22,11 @@ import (
 	"github.com/crdcache/crdcache/storage/zstd"
 )
 
-// wholeObjectModes are the modes that store whole objects.
 var wholeObjectModes = []Storage{
 	{}, {Mode: StoragePacked}, {Mode: StorageCompressed,
 		Compression: zstd.New(zstd.Options{})}, adaptive, {Mode: StorageObject},
 }
 
-// widgetWithColor is a widget with a body.
 func widgetWithColor(namespace, name, color string) *unstructured.Unstructured {
 	u := widget(namespace, name)
 	u.SetLabels(map[string]string{"color": color})

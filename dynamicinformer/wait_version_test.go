@@ -37,7 +37,6 @@ func versionOf(t *testing.T, server *apitest.Server, o *unstructured.Unstructure
 	return created.GetResourceVersion()
 }
 
-// waiting is a running wait.
 type waiting struct {
 	*testing.T
 	result chan error

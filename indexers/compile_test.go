@@ -25,7 +25,6 @@ func compile(t testing.TB, index string) *indexers.Functions {
 	return indexers.Compile(c.Resources[0])
 }
 
-// call calls the only function.
 func call(t testing.TB, f *indexers.Functions, object any) []string {
 	t.Helper()
 	for _, fn := range f.Indexers() {

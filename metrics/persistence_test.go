@@ -13,34 +13,27 @@ import (
 // failingBackend stores nothing and fails as requested.
 type failingBackend struct{ err error }
 
-// Open implements persistence.Backend.
 func (s failingBackend) Open(context.Context, string) (persistence.StoredContent, error) {
 	return s, s.err
 }
 
-// Checkpoint implements persistence.StoredContent.
 func (s failingBackend) Checkpoint(context.Context) (at persistence.Checkpoint, ok bool, err error) {
 	return at, false, nil
 }
 
-// Load implements persistence.StoredContent.
 func (s failingBackend) Load(context.Context, func(json []byte) error) error {
 	return errors.New("there is nothing")
 }
 
-// Save implements persistence.StoredContent.
 func (s failingBackend) Save(_ context.Context, _ persistence.Checkpoint, _ bool,
 	write func(persistence.Writer) error) error {
 	return write(s)
 }
 
-// Put implements persistence.Writer.
 func (s failingBackend) Put(string, []byte) error { return nil }
 
-// Delete implements persistence.Writer.
 func (s failingBackend) Delete(string) error { return nil }
 
-// Close implements persistence.StoredContent.
 func (s failingBackend) Close() error { return nil }
 
 // TestPersistence: the metrics for content that is saved, that fails to be saved, and that is not persisted.

@@ -289,7 +289,6 @@ func (d *deadlines) SetWriteDeadline(deadline time.Time) error {
 	return nil
 }
 
-// Write implements http.ResponseWriter.
 func (d *deadlines) Write(p []byte) (int, error) {
 	d.lock.Lock()
 	defer d.lock.Unlock()

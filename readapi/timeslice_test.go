@@ -23,7 +23,6 @@ type oneSlice struct {
 
 func newOneSlice() *oneSlice { return &oneSlice{slot: make(chan struct{}, 1)} }
 
-// Begin implements Scheduler.
 func (o *oneSlice) Begin(ctx context.Context) (end func(), err error) {
 	select {
 	case o.slot <- struct{}{}:
@@ -42,7 +41,6 @@ type recorder struct {
 	slices *oneSlice
 }
 
-// Write implements http.ResponseWriter.
 func (r *recorder) Write(data []byte) (int, error) {
 	if r.slices.held {
 		r.t.Error("the client is written to during a time slice")

@@ -72,7 +72,6 @@ func newSwitchableHandler(h http.Handler) *switchableHandler {
 	return &switchableHandler{handler: h, cut: make(chan struct{}), open: open}
 }
 
-// ServeHTTP implements http.Handler.
 func (g *switchableHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.mu.Lock()
 	cut, open := g.cut, g.open

@@ -73,7 +73,6 @@ type denyingCluster struct {
 	last string
 }
 
-// ServeHTTP implements http.Handler.
 func (c *denyingCluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		c.Cluster.ServeHTTP(w, r)

@@ -25,7 +25,6 @@ func (b *blockingHandler) ServeHTTP(http.ResponseWriter, *http.Request) {
 	<-b.release
 }
 
-// serve serves one request, and returns the response.
 func serve(l *limits, user string, watch bool, next http.Handler) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	l.serve(w, httptest.NewRequest(http.MethodGet, "/", nil), user, watch, next)

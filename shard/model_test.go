@@ -82,7 +82,6 @@ type source struct {
 	inner rand.Source
 }
 
-// Uint64 implements rand.Source.
 func (s *source) Uint64() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

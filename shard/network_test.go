@@ -109,7 +109,6 @@ func (n *network) delayOrBlock(ctx context.Context, isRequest bool) error {
 	return nil
 }
 
-// RoundTrip implements http.RoundTripper.
 func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 	n.mu.Lock()
 	if n.mu.requests == nil {
@@ -165,7 +164,6 @@ type stream struct {
 	network *network
 }
 
-// Read implements io.Reader.
 func (s *stream) Read(p []byte) (int, error) {
 	read, err := s.ReadCloser.Read(p)
 	if networkErr := s.network.delayOrBlock(s.ctx, false); networkErr != nil {

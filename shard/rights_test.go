@@ -63,7 +63,6 @@ func (r *missingRights) grant() {
 	r.granted = true
 }
 
-// RoundTrip implements http.RoundTripper.
 func (r *missingRights) RoundTrip(request *http.Request) (*http.Response, error) {
 	r.mu.Lock()
 	granted := r.granted
@@ -108,13 +107,11 @@ func TestEndIsNoFailure(t *testing.T) {
 // endsTheContext ends a context before each request, and fails it.
 type endsTheContext func()
 
-// RoundTrip implements http.RoundTripper.
 func (end endsTheContext) RoundTrip(*http.Request) (*http.Response, error) {
 	end()
 	return nil, io.ErrUnexpectedEOF
 }
 
-// errorLog is a log that keeps errors.
 type errorLog struct {
 	mu    sync.Mutex
 	lines []string
@@ -132,24 +129,18 @@ func (l *errorLog) count(text string) (n int) {
 	return n
 }
 
-// Error implements klog.LogSink.
 func (l *errorLog) Error(err error, message string, _ ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lines = append(l.lines, fmt.Sprintf("%s: %v", message, err))
 }
 
-// Init implements klog.LogSink.
 func (l *errorLog) Init(klog.RuntimeInfo) {}
 
-// Enabled implements klog.LogSink.
 func (l *errorLog) Enabled(int) bool { return false }
 
-// Info implements klog.LogSink.
 func (l *errorLog) Info(int, string, ...any) {}
 
-// WithValues implements klog.LogSink.
 func (l *errorLog) WithValues(...any) klog.LogSink { return l }
 
-// WithName implements klog.LogSink.
 func (l *errorLog) WithName(string) klog.LogSink { return l }

@@ -109,7 +109,6 @@ type crdVersion struct {
 	}
 }
 
-// loadCRDs reads the CRDs.
 func loadCRDs(t *testing.T) []crd {
 	t.Helper()
 	var all []crd

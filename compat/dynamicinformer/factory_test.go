@@ -107,7 +107,6 @@ var (
 	}
 )
 
-// next returns the next event, or fails the test.
 func next(t *testing.T, events <-chan string) string {
 	t.Helper()
 	select {

@@ -11,7 +11,6 @@ import (
 // fixed is a Source whose types never change.
 type fixed []typesource.Type
 
-// Subscribe implements typesource.Source.
 func (f fixed) Subscribe(listener typesource.Listener) (stop func()) {
 	for _, t := range f {
 		listener.SetType(t)

@@ -247,7 +247,6 @@ func naiveGroups(objects []*unstructured.Unstructured, holds predicate, by []str
 	return out
 }
 
-// groupValues returns the values that an object is grouped by.
 func groupValues(u *unstructured.Unstructured, name string) (values []string) {
 	add := func(v string, ok bool) {
 		if ok && !slices.Contains(values, v) {

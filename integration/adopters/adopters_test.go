@@ -122,7 +122,6 @@ func (p program) edit(t *testing.T, folder string) {
 	write(t, sums, append(read(t, sums), read(t, filepath.Join(root, "go.sum"))...))
 }
 
-// add adds files of testdata.
 func (p program) add(t *testing.T, folder string, files map[string]string) {
 	t.Helper()
 	for name, source := range files {
@@ -140,7 +139,6 @@ type results struct {
 
 var heap = regexp.MustCompile(`heap per object: (\d+)`)
 
-// test runs the tests of the program.
 func (p program) test(t *testing.T, folder string) results {
 	t.Helper()
 	command := goIn(t, folder, append([]string{"test", "-json", "-vet=off", "-count=1", "-timeout=10m"}, p.packages...)...)

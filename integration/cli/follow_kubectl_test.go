@@ -30,7 +30,6 @@ type sink struct {
 	buffer *bytes.Buffer
 }
 
-// Write implements io.Writer.
 func (s sink) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,7 +8,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// widget is a type with a Go struct.
 type widget struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -18,7 +17,6 @@ type widget struct {
 	} `json:"spec"`
 }
 
-// DeepCopyObject implements runtime.Object.
 func (w *widget) DeepCopyObject() runtime.Object {
 	out := *w
 	w.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
@@ -32,7 +30,6 @@ type widgetList struct {
 	Items []widget `json:"items"`
 }
 
-// DeepCopyObject implements runtime.Object.
 func (l *widgetList) DeepCopyObject() runtime.Object {
 	out := *l
 	out.Items = make([]widget, len(l.Items))
@@ -42,7 +39,6 @@ func (l *widgetList) DeepCopyObject() runtime.Object {
 	return &out
 }
 
-// widgets are the widgets of an API group.
 type widgets struct{ schema.GroupVersion }
 
 func (w widgets) scheme() *runtime.Scheme {

@@ -166,7 +166,6 @@ func (a *servedBy) check(t *testing.T) {
 
 type roundTripper func(*http.Request) (*http.Response, error)
 
-// RoundTrip implements http.RoundTripper.
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func installWidgets(t *testing.T) schema.GroupVersionResource {

@@ -42,13 +42,11 @@ func newDaemon(t *testing.T, gvrs ...schema.GroupVersionResource) *daemon {
 	return d
 }
 
-// restart implements server.
 func (d *daemon) restart() {
 	d.Helper()
 	d.server = running.StartIn(d, d.kubeconfig, d.cacheDir, "--secure-port="+d.port)
 }
 
-// kill implements server.
 func (d *daemon) kill() { d.server.Kill() }
 
 // config implements server. It trusts all certificates that the daemon creates at its starts.

@@ -81,13 +81,10 @@ func alternating(t *testing.T, config, others *rest.Config) *rest.Config {
 	return config
 }
 
-// OnAdd implements cache.ResourceEventHandler.
 func (f *follower) OnAdd(obj any, _ bool) { f.note("add", obj.(metav1.Object)) }
 
-// OnUpdate implements cache.ResourceEventHandler.
 func (f *follower) OnUpdate(_, obj any) { f.note("update", obj.(metav1.Object)) }
 
-// OnDelete implements cache.ResourceEventHandler.
 func (f *follower) OnDelete(obj any) {
 	if lost, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = lost.Obj

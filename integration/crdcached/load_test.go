@@ -220,7 +220,6 @@ func (l *load) watched(server measured, watchers int, without time.Duration) (ev
 		float64(memoryOf(l.T, server.pid)-before) / 1024 / float64(watchers)
 }
 
-// changeCost is the CPU time and the duration of changes.
 type changeCost struct{ used, lasted time.Duration }
 
 // changes writes objects and waits until all watches have received the changes. It returns the server's CPU

@@ -124,7 +124,6 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 var _ transport.WrapperFunc = (&answerCounter{}).wrap
 
-// RoundTrip implements http.RoundTripper.
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // copier is a reconciler that copies a value within each ConfigMap.
@@ -134,7 +133,6 @@ type copier struct {
 	recorder events.EventRecorder
 }
 
-// Reconcile implements reconcile.Reconciler.
 func (c *copier) Reconcile(ctx context.Context, r ctrl.Request) (ctrl.Result, error) {
 	object := &corev1.ConfigMap{}
 	if err := c.Get(ctx, r.NamespacedName, object); err != nil {

@@ -54,7 +54,6 @@ func startProcess(t *testing.T, gvrs ...schema.GroupVersionResource) *process {
 	return p
 }
 
-// restart implements server.
 func (p *process) restart() {
 	p.Helper()
 	p.start()
@@ -82,7 +81,6 @@ func reserve(t *testing.T) string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(bound.(*syscall.SockaddrInet4).Port))
 }
 
-// config implements server.
 func (p *process) config() *rest.Config { return &rest.Config{Host: "http://" + p.address, QPS: -1} }
 
 func (p *process) start() {
@@ -125,7 +123,6 @@ func (p *process) await() {
 	})
 }
 
-// kill implements server.
 func (p *process) kill() {
 	p.Helper()
 	_ = p.command.Process.Kill()

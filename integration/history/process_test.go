@@ -50,7 +50,6 @@ type lifeCounts struct {
 	latest struct{ resumed, events int }
 }
 
-// String implements fmt.Stringer.
 func (t lifeCounts) String() string {
 	return fmt.Sprintf("%d processes, of which %d ended and %d were killed, in which %d informers resumed and %d events were delivered; %d swaps of the server, %d of them while there was no process, %d to lower resource versions",
 		t.begun, t.ended, t.killed, t.resumed+t.latest.resumed, t.events+

@@ -42,10 +42,8 @@ func newJournal(s *fixture) *journal {
 	return j
 }
 
-// OnAdd implements cache.ResourceEventHandler.
 func (j *journal) OnAdd(obj any, _ bool) { j.note("add", obj) }
 
-// OnUpdate implements cache.ResourceEventHandler.
 func (j *journal) OnUpdate(_, obj any) { j.note("update", obj) }
 
 // OnDelete implements cache.ResourceEventHandler. The deletion of a type and a missed deletion are recorded

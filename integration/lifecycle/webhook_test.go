@@ -80,7 +80,6 @@ func withConversion(definition *unstructured.Unstructured,
 // converter is a conversion webhook that only changes the version. It answers 500 while broken is set.
 type converter struct{ broken atomic.Bool }
 
-// ServeHTTP implements http.Handler.
 func (c *converter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if c.broken.Load() {
 		http.Error(w, "the converter is broken", http.StatusInternalServerError)

@@ -96,7 +96,6 @@ type counted struct {
 	next http.RoundTripper
 }
 
-// RoundTrip implements http.RoundTripper.
 func (c counted) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := c.next.RoundTrip(r)
 	if err != nil || response.StatusCode != http.StatusGatewayTimeout {

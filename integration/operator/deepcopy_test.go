@@ -22,20 +22,14 @@ func clone[T any](object *T) *T {
 // DeepCopy copies a Workload.
 func (w *Workload) DeepCopy() *Workload { return clone(w) }
 
-// DeepCopyObject implements runtime.Object.
 func (w *Workload) DeepCopyObject() runtime.Object { return clone(w) }
 
-// DeepCopyObject implements runtime.Object.
 func (l *WorkloadList) DeepCopyObject() runtime.Object { return clone(l) }
 
-// DeepCopyObject implements runtime.Object.
 func (e *Environment) DeepCopyObject() runtime.Object { return clone(e) }
 
-// DeepCopyObject implements runtime.Object.
 func (l *EnvironmentList) DeepCopyObject() runtime.Object { return clone(l) }
 
-// DeepCopyObject implements runtime.Object.
 func (r *Release) DeepCopyObject() runtime.Object { return clone(r) }
 
-// DeepCopyObject implements runtime.Object.
 func (l *ReleaseList) DeepCopyObject() runtime.Object { return clone(l) }

@@ -53,7 +53,6 @@ func (r *WorkloadReconciler) setup(mgr ctrl.Manager, sharding *controllerruntime
 		Complete(reconciler)
 }
 
-// Reconcile implements reconcile.Reconciler.
 func (r *WorkloadReconciler) Reconcile(ctx context.Context,
 	request reconcile.Request) (reconcile.Result, error) {
 	workload := &Workload{}

@@ -20,7 +20,6 @@ import (
 // Copier maintains a Secret with the data of each ConfigMap.
 type Copier struct{ client.Client }
 
-// Reconcile implements reconcile.Reconciler.
 func (c *Copier) Reconcile(ctx context.Context, r ctrl.Request) (ctrl.Result, error) {
 	var from corev1.ConfigMap
 	if err := c.Get(ctx, r.NamespacedName, &from); err != nil {

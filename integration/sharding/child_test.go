@@ -139,7 +139,6 @@ type reportingAssigner struct {
 	child *child
 }
 
-// Run implements shard.Assigner.
 func (t reportingAssigner) Run(ctx context.Context, handler shard.Handler) error {
 	return t.Member.Run(ctx, shard.Handler{
 		Acquired: func(ownerships []*shard.Ownership) {

@@ -45,7 +45,6 @@ type counter struct {
 	requests *requests
 }
 
-// RoundTrip implements http.RoundTripper.
 func (c counter) RoundTrip(request *http.Request) (*http.Response, error) {
 	path := request.URL.Path
 	visitors := strings.Contains(path, "/namespaces/") || strings.Contains(request.Header.Get("Accept"),

@@ -106,7 +106,6 @@ func newWidgets(t testing.TB, options StorageOptions) *Storage {
 	return s
 }
 
-// answer is the answer to a request.
 type answer struct {
 	code   int
 	header http.Header

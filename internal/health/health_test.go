@@ -201,7 +201,6 @@ func TestState(t *testing.T) {
 	}
 }
 
-// clockedHealth is a Health with a clock of its own.
 type clockedHealth struct {
 	*testing.T
 	*Health

@@ -91,7 +91,6 @@ type trainOnce struct {
 	failure    error
 }
 
-// Train implements packed.Trainer.
 func (o *trainOnce) Train(samples [][]byte) (packed.Compressor, error) {
 	o.train.Do(func() { o.compressor, o.failure = o.Trainer.Train(samples) })
 	return o.compressor, o.failure

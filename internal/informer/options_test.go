@@ -208,7 +208,6 @@ func (byFirstLetter) KeysJSON(json []byte, keys [][]string) [][]string {
 	return append(keys, []string{name[:1]})
 }
 
-// quiet returns a logger that discards.
 func quiet() *klog.Logger { return &klog.Logger{} }
 
 // TestEveryOptionWorks fails for a field of Options without an entry above.

@@ -240,13 +240,10 @@ func TestResumesWhenRefusedForNow(t *testing.T) {
 	}
 }
 
-// Probe implements InlineWatcher.
 func (a *fixedServer) Probe(context.Context) (string, error) { return a.version, nil }
 
-// Interrupt implements InlineWatcher.
 func (*fixedServer) Interrupt() {}
 
-// WatchInline implements InlineWatcher.
 func (a *fixedServer) WatchInline(ctx context.Context, options *metav1.ListOptions,
 	take func(watch.Event) bool) error {
 	w, err := a.WatchWithContext(ctx, *options)

@@ -13,7 +13,6 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// namesOf returns the sorted names of objects.
 func namesOf(objects []any) []string {
 	names := []string{}
 	for _, obj := range objects {

@@ -164,7 +164,6 @@ func TestBlocksRejectObjectsWithoutJSON(t *testing.T) {
 
 var errBodies = errors.New("no bodies")
 
-// damagedBlocks returns invalid indexes and bodies.
 func damagedBlocks(t testing.TB, read func(index, bodies []byte)) {
 	t.Helper()
 	var w packed.BlockWriter

@@ -86,7 +86,6 @@ func TestCompressedIdentity(t *testing.T) {
 	}
 }
 
-// enlargingCompressor is a Compressor that enlarges its input.
 type enlargingCompressor struct{}
 
 func (enlargingCompressor) Compress(dst, src []byte) []byte {
@@ -103,7 +102,6 @@ func TestCompressWithoutGain(t *testing.T) {
 	}
 }
 
-// failingCompressor is a Compressor that fails to decompress.
 type failingCompressor struct{}
 
 var errForgotten = errors.New("forgotten")

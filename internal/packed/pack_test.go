@@ -7,7 +7,6 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// pruners are the Pruners that tests use.
 func pruners(t testing.TB) map[string]*packed.Packer {
 	t.Helper()
 	all := map[string]*packed.Packer{"nothing": packed.NewPacker(nil)}

@@ -48,7 +48,6 @@ type delayedWriter struct {
 // Unwrap is for http.ResponseController.
 func (w *delayedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// Write implements http.ResponseWriter.
 func (w *delayedWriter) Write(data []byte) (int, error) {
 	if until := w.blocked.Load(); until != nil {
 		select {

@@ -142,7 +142,6 @@ func deliver(b *testing.B, cluster *testcluster.Cluster, folder string) eventCos
 	return d
 }
 
-// microseconds returns a duration per event.
 func microseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 / deliveredEvents }
 
 func processTime(b *testing.B) time.Duration {

@@ -35,7 +35,6 @@ var coldTypes = []struct {
 		`{"apiVersion":"demo.crdcache.dev/v1","kind":"Workload","metadata":{"creationTimestamp":"2026-11-20T10:%02[2]d:00Z","finalizers":["demo.crdcache.dev/delivery"],"generation":3,"labels":{"app":"object-%[1]d","team":"payments"},"name":"object-%[1]d","namespace":"tenant"},"spec":{"environment":"staging","image":"registry.example.com/payments/object-%[1]d:1.2.3","replicas":3,"tier":"standard"},"status":{"conditions":[{"lastTransitionTime":"2026-11-20T10:%02[2]d:05Z","message":"delivered to staging","observedGeneration":3,"reason":"Delivered","status":"True","type":"Delivered"},{"lastTransitionTime":"2026-11-20T10:%02[2]d:05Z","message":"no routes","observedGeneration":3,"reason":"NoRoutes","status":"False","type":"Routed"}],"observedGeneration":3,"phase":"Running"}}`},
 }
 
-// workload is the struct of the second type.
 type workload struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -184,7 +183,6 @@ func benchmarkCPU(b *testing.B) time.Duration {
 // fixedTypes is a type source without requests.
 type fixedTypes []apitest.Type
 
-// Subscribe implements typesource.Source.
 func (all fixedTypes) Subscribe(l typesource.Listener) (stop func()) {
 	for _, t := range all {
 		l.SetType(typesource.Type{GroupResource: t.GVR.GroupResource(), Kind: t.Kind,

@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/json"
 )
 
-// allKinds is a struct with fields of all kinds.
 type allKinds struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -35,7 +35,6 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// everyCommand returns all subcommands.
 func everyCommand(parent *cobra.Command) []*cobra.Command {
 	var all []*cobra.Command
 	for _, cmd := range parent.Commands() {

@@ -16,7 +16,7 @@ import (
 )
 
 // maxWrites is the number of objects of a kind, and of their namespaces, whose last versions are recorded,
-// and the number of recorded deletions. Older ones are combined.
+// and the number of recorded deletions. Older writes are combined.
 const maxWrites = 1000
 
 // writes are the writes of a client that a cache may not show yet. It decides which states a read needs; the
@@ -31,7 +31,7 @@ type writes struct {
 type kindWrites struct {
 	running map[*write]struct{}
 	// versions are the latest resource versions of objects, and namespaces those of all objects in a
-	// namespace. floor is a version that is not older than those that were dropped.
+	// namespace. floor is a version at least as late as every dropped version.
 	versions   map[types.NamespacedName]string
 	namespaces map[string]string
 	floor      string
@@ -291,7 +291,7 @@ func (l *writes) forgetVersions(gk schema.GroupKind) {
 }
 
 // confirm records that the cache of an informer shows a write without a version. When all informers of the
-// kind show it, their resource version stands for it, for informers that are made later.
+// kind show it, their resource version replaces it, for later informers.
 func (l *writes) confirm(gk schema.GroupKind, w *write, i *dynamicinformer.Informer) {
 	version := i.LastSyncResourceVersion()
 	all := l.cache.informersOf(gk)

@@ -35,7 +35,7 @@ type typeServer struct {
 		history  map[string][]watchEvent              // path → events
 		deny     map[string]int                       // path → status
 		lists    map[string]int                       // path → number of lists
-		blank    int                                  // number of lists of CRDs that are empty
+		blank    int                                  // number of next lists of CRDs to answer as empty
 	}
 }
 
@@ -61,7 +61,7 @@ func newTypeServer(t testing.TB, groups ...group) *typeServer {
 	return s
 }
 
-// tracker returns a tracker without a rate limit for rounds.
+// tracker returns a tracker without client-side rate limits.
 func (s *typeServer) tracker(t testing.TB, options TrackerOptions) *Tracker {
 	t.Helper()
 	config := &rest.Config{Host: s.URL, QPS: -1}
@@ -160,7 +160,7 @@ func (s *typeServer) hangUp() {
 	}
 }
 
-// backup returns a function that restores the server's current objects and version, like a restore of etcd.
+// backup saves the server's objects and version. The result restores them, like a restore of etcd.
 func (s *typeServer) backup() (restore func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -50,7 +50,8 @@ func (s *crdStore) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) { return shrinkCRD(obj), nil }
 }
 
-// shrinkCRD accepts its own results, because it is applied twice for a watch-list.
+// shrinkCRD decodes a definition without schemas. It accepts its own results, because it is applied twice to
+// the objects of a watch-list.
 func shrinkCRD(obj any) *crdObject {
 	switch o := obj.(type) {
 	case *crdObject:
@@ -71,8 +72,8 @@ func shrinkCRD(obj any) *crdObject {
 func (s *crdStore) Add(obj any) error { return s.Update(obj) }
 func (s *crdStore) Resync() error     { return nil }
 
-// Update processes an added or changed object. An object that cannot be decoded is not an error, which the
-// reflector would only log.
+// Update processes an added or changed object. It passes a decoding error to setUnreadable instead of
+// returning it, because the reflector would only log it.
 func (s *crdStore) Update(obj any) error {
 	if o := shrinkCRD(obj); o.err != nil {
 		s.setUnreadable(o.unreadable())

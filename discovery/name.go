@@ -11,11 +11,11 @@ import (
 const maxNameLength = 512
 
 // Name is a parsed resource name that has not been looked up. Whether "a.b.c" means version b of group c or
-// group b.c depends on the types of a server, so a Name contains every reading, the most specific first.
+// group b.c depends on the types of a server, so a Name contains every interpretation.
 type Name struct {
 	// Raw is the parsed text.
 	Raw string
-	// Interpretations are the possible meanings in the order in which they are tried. There is at least one.
+	// Interpretations are tried in this order, the most specific first. There is at least one.
 	Interpretations []Interpretation
 }
 
@@ -23,10 +23,9 @@ type Name struct {
 type Interpretation struct {
 	// Resource is a plural, singular, short name, kind, category or a pattern with "*".
 	Resource string
-	// Version is empty if the reading matches any version.
+	// Version is empty for any version.
 	Version string
-	// Group is a group name, a prefix of one, or a pattern with "*". It is empty if the reading matches any
-	// group.
+	// Group is a group name, a prefix of one, or a pattern with "*". It is empty for any group.
 	Group string
 }
 

@@ -14,9 +14,9 @@ import (
 // text of this one character is never indexed. Sorted indexes order it before everything but "".
 const Null = "\x00"
 
-// Value builds the value to look up in an index that has no types and is not sorted. Several parts, in the
-// order of [Index.Keys], are joined by "/"; "/" and "\" within a part are escaped with a backslash, so that
-// different parts give different values:
+// Value builds the value to look up in an index whose parts have no types and that is not sorted. Several
+// parts, in the order of [Index.Keys], are joined by "/". "/" and "\" within a part are escaped with a
+// backslash, so that different parts give different values:
 //
 //	Value("a", "b")   // a/b
 //	Value("a/b", "c") // a\/b/c
@@ -69,13 +69,13 @@ func SplitValue(value string) []string {
 	return append(parts, b.String())
 }
 
-// scalar is a value in an object: its kind, and its text if it is a text, number or boolean.
+// scalar is a value in an object: its kind, and its text if it is a string, number or boolean.
 type scalar struct {
 	kind jsonpath.Kind
 	text string
 }
 
-// scalarOf converts a decoded value. Types that JSON does not have get no kind.
+// scalarOf converts a decoded value. It returns the zero scalar for lists, maps and types that JSON lacks.
 func scalarOf(v any) scalar {
 	switch v := v.(type) {
 	case nil:
@@ -96,7 +96,7 @@ func scalarOf(v any) scalar {
 	return scalar{}
 }
 
-// scalarOfJSON converts a value of a document to the same scalar.
+// scalarOfJSON is scalarOf for a value in a scanned document. Lists and objects keep their kind.
 func scalarOfJSON(v jsonpath.Value) scalar {
 	switch k := v.Kind(); k {
 	case jsonpath.KindString, jsonpath.KindBool:
@@ -108,7 +108,7 @@ func scalarOfJSON(v jsonpath.Value) scalar {
 	}
 }
 
-// outcome is the result of making a key of a value.
+// outcome says whether a value gave a key, and if not, why.
 type outcome uint8
 
 const (

@@ -12,13 +12,13 @@ import (
 // reading one object decompresses a block.
 const blockSize = 256 << 10
 
-// maxObjects limits the objects of a block, so that a small file cannot claim a large number of empty ones.
+// maxObjects limits the objects of a block, so that a small file cannot cause large allocations.
 const maxObjects = 8 << 10
 
 // minObject is the minimum size of an object in a block: three lengths, a key, and JSON with a name.
 const minObject = 3 + len("a") + len(`{"metadata":{"name":"a"}}`)
 
-// minSlack allows a small block to have a few smaller objects.
+// minSlack is added to the size of a block for this check: a small block may have a few smaller objects.
 const minSlack = 256
 
 // blockBuilder collects the records of a block.
@@ -108,7 +108,7 @@ func parseBlock(content []byte) ([]Record, error) {
 	return records, nil
 }
 
-// encoders and the decoder are reused: each has buffers of several block sizes.
+// The encoders and the decoder are reused, because each has buffers as large as several blocks.
 var (
 	encoders = sync.Pool{New: func() any {
 		encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false),
@@ -139,8 +139,7 @@ func appendContent(dst []byte, kind byte, content []byte) []byte {
 	return appendFrame(dst, f, small)
 }
 
-// contentCost is the maximum memory in bytes of parsed content, allowedCost the limit for its size in the
-// file.
+// contentCost returns the maximum size of parsed content in memory, in bytes.
 func contentCost(kind byte, content []byte) uint64 {
 	cost := uint64(len(content)) * parsedCost
 	if kind == kindIndex {
@@ -149,6 +148,7 @@ func contentCost(kind byte, content []byte) uint64 {
 	return cost
 }
 
+// allowedCost returns the limit of contentCost for content that has the size stored in the file.
 func allowedCost(kind byte, stored int) uint64 {
 	allowed := uint64(stored) * maxCost
 	if kind == kindIndex {

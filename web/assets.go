@@ -50,7 +50,7 @@ func readAssets() assetHandler {
 	return files
 }
 
-// kindOf returns the MIME type of a file. It does not use the tables of the machine, which vary.
+// kindOf returns the MIME type of a file. It does not read the machine's MIME tables, which vary.
 func kindOf(name string) string {
 	switch path.Ext(name) {
 	case ".html":

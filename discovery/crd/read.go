@@ -19,7 +19,7 @@ import (
 type DocumentError struct {
 	// File is the name of the source, a path for ReadFile.
 	File string
-	// Line is the line of the document's start or of the error, from 1.
+	// Line is the line, from 1, at which the document starts or the error occurs.
 	Line int
 	// Document is the number of the document in the file from 1. Item is the number of the item in a List
 	// from 1, and 0 for other documents.
@@ -49,7 +49,7 @@ func Fetch(ctx context.Context, client dynamic.Interface, gr schema.GroupResourc
 	return FromUnstructured(object.Object)
 }
 
-// ReadFile is Read of the file at path.
+// ReadFile calls Read with the file at path.
 func ReadFile(path string) ([]*Definition, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -59,10 +59,11 @@ func ReadFile(path string) ([]*Definition, error) {
 	return Read(f, path)
 }
 
-// Read returns the definitions in YAML or JSON, which may be compressed with gzip or zstd: any number of
-// documents, each an object or a List of objects. It ignores other objects; a definition of the removed
-// v1beta1 is an error. It returns all readable definitions together with the joined errors, each a
-// *DocumentError that names the source as file. Without any definition or error, the error is ErrNone.
+// Read returns the definitions in YAML or JSON. The text may be compressed with gzip or zstd, and have any
+// number of documents, each an object or a List of objects. Read ignores other objects; a definition of the
+// removed v1beta1 is an error. It returns all readable definitions together with the joined errors: a
+// *DocumentError for each invalid object, and the error of reading r. Errors name the source as file. If
+// there is neither a definition nor an error, it returns ErrNone.
 func Read(r io.Reader, file string) ([]*Definition, error) {
 	var out []*Definition
 	var problems []error

@@ -1,14 +1,14 @@
 package jsonpath
 
 // node is a value under evaluation: a decoded Go value or a value in a scanned document. One evaluator
-// handles both, so that only these methods can make a difference.
+// handles both. Only the methods of node depend on the form of the value.
 type node struct {
 	v any   // set if t is nil
 	t *tape // the scanned document
 	i int32 // index of the value in t
 }
 
-// field returns the member of a name. The last of duplicate members counts, as in sigs.k8s.io/json.
+// field returns the member with a name. The last of duplicate members counts, as in sigs.k8s.io/json.
 func (n node) field(name string) (node, bool) {
 	if n.t == nil {
 		m, ok := n.v.(map[string]any)
@@ -119,7 +119,7 @@ func (n node) equalsString(text string) bool {
 	return e.kind == KindString && string(unquoted(n.t.raw[e.start:e.end], e.flags&encodedValue != 0)) == text
 }
 
-// scalar returns a null, bool, number or string; other values only get their kind.
+// scalar converts a null, bool, number or string. For other values it sets only the kind.
 func (n node) scalar() scalar {
 	if n.t != nil {
 		return n.t.scalar(n.i)

@@ -29,8 +29,8 @@ func (l lister) CurrentVersion(ctx context.Context) (string, error) {
 	return l.requests.currentVersion(ctx)
 }
 
-// Probe sends one request, beside an open watch. It neither reports nor paces the request, because the watch
-// shows the state of the server.
+// Probe returns the server's current resource version. It sends one request while a watch is open. The
+// request is not reported and does not change the pace of requests: the watch shows the server's health.
 func (l lister) Probe(ctx context.Context) (string, error) {
 	return l.requests.listVersion(ctx, false)
 }
@@ -76,8 +76,8 @@ func (l *listWatch) serverVersion(ctx context.Context) (string, error) {
 	return l.versionOf(ctx, false)
 }
 
-// versionOf returns the resource version of a list of one object. It is reported as a further page, because
-// the first list may still follow.
+// versionOf returns the resource version of a list of one object. It reports the request as a further page:
+// a reported list would count as the list of the type, which may still follow.
 func (l *listWatch) versionOf(ctx context.Context, limited bool) (string, error) {
 	l.reports.RequestStarted(VerbListMore)
 	return l.listVersion(ctx, limited)

@@ -18,7 +18,8 @@ const maxObjects = 8 << 10
 // minObject is the minimum size of an object in a block: three lengths, a key, and JSON with a name.
 const minObject = 3 + len("a") + len(`{"metadata":{"name":"a"}}`)
 
-// minSlack is added to the size of a block for this check: a small block may have a few smaller objects.
+// minSlack is added to the size of a block before its number of objects is checked, so that a small block can
+// have a few smaller objects.
 const minSlack = 256
 
 // blockBuilder collects the records of a block.

@@ -98,8 +98,8 @@ func (m metadataHandler) Unwrap() cache.ResourceEventHandler { return m.Resource
 //   - An addition and a deletion cancel each other out: the handler receives neither.
 //   - An update and a deletion become the deletion.
 //   - A deletion and an addition of the same object (same UID), which left the selection and came back,
-//     become
-//     an update. If the addition has another UID or belongs to an initial list, both arrive.
+//     become an update. If the addition has another UID or belongs to an initial list, both arrive.
+//   - An object that left the shard, came back and was deleted is only deleted.
 //
 // The order of different objects is that of their first waiting events. HasSynced, Flush and resyncs work as
 // without Coalesce. FuzzCoalesce compares handlers with and without it. status.Handler.Coalesced counts the

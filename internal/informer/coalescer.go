@@ -18,6 +18,7 @@ import (
 //	update(old, new) + removal         = removal
 //	deletion         + add, same UID   = update(state that the handler knows, latest)
 //	removal          + add otherwise   = both
+//	left + add       + deletion        = deletion, same UID
 //
 // A removal is a deletion, or that the object left the shard. Additions of an initial list are never merged
 // into an update, because the handler counts on isInInitialList.
@@ -175,6 +176,10 @@ func (e *pendingEntry) apply(n notification) {
 	default:
 		if e.changed && e.change.kind == kindAdd {
 			e.change, e.changed = notification{}, false
+			if e.removed && e.removal.kind == kindLeftShard && n.kind != kindLeftShard &&
+				sameUID(e.removal.previous, n.item()) {
+				n.current, e.removal = e.removal.previous, n
+			}
 			return
 		}
 		if e.changed {
@@ -328,7 +333,6 @@ func (c *coalescer) close() {
 	c.handling.Store(0)
 }
 
-// elapsed returns the time since began in nanoseconds.
 func (c *coalescer) elapsed() int64 { return int64(c.now().Sub(c.began)) }
 
 func (c *coalescer) appendLocked(e *pendingEntry) {

@@ -88,6 +88,13 @@ func TestCoalesce(t *testing.T) {
 			s.list(version, append(objects, x)...)
 		}
 	}
+	leave := func(name string) steps { // the shard
+		return func(s *stalled) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.notifyLocked(leftShard(s.store.Remove("ns/"+name, "")))
+		}
+	}
 	known := func(s *stalled) { // the handler is stalled in the update of x instead
 		s.put(object("a", 2), object("x", 3))
 		s.turns <- struct{}{}
@@ -118,7 +125,10 @@ func TestCoalesce(t *testing.T) {
 			[]string{"update a2 a6"}, 2, false},
 		"returned and deleted": {[]steps{known, remove("a", 4), put("a", 5), remove("a", 6)},
 			[]string{"delete a6"}, 2, false},
-		"replaced": {[]steps{known, put("a@b", 4), put("a@b", 5)}, []string{"lost ns/a a2", "add a5"}, 1, false},
+		"left, returned and deleted": {[]steps{known, leave("a"), put("a", 5), remove("a", 6)},
+			[]string{"delete a6"}, 2, false},
+		"left, replaced and deleted": {[]steps{known, leave("a"), put("a@b", 5), remove("a@b", 6)}, nil, 2, false},
+		"replaced":                   {[]steps{known, put("a@b", 4), put("a@b", 5)}, []string{"lost ns/a a2", "add a5"}, 1, false},
 		"deleted and replaced": {[]steps{known, remove("a", 4), put("a@b", 5)},
 			[]string{"delete a4", "add a5"}, 0, false},
 		"replaced twice":        {[]steps{known, put("a@b", 4), put("a@c", 5)}, []string{"lost ns/a a2", "add a5"}, 2, false},

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -111,14 +112,36 @@ func (c *consistentClient) write(object, options, answer any, do func() error) e
 	if err != nil {
 		return err
 	}
-	w := c.written.begin(gk, write{key: key})
-	err = do()
-	if err == nil {
-		_, w.key, err = c.targetOf(object) // the server may have generated the name
-		w.version = versionOf(answer)
+	start := write{key: key}
+	if o, ok := object.(client.Object); ok && removesObject(o) {
+		start.deletes, start.uid = true, o.GetUID()
 	}
-	c.written.end(gk, w, err == nil)
+	w, succeeded := c.written.begin(gk, start), false
+	defer func() { c.written.end(gk, w, succeeded) }() // also after a panic, or reads would wait for ever
+	if err := do(); err != nil {
+		return err
+	}
+	version := ""
+	if !removesObject(answer) {
+		version = versionOf(answer)
+	}
+	_, key, err = c.targetOf(object) // the server may have generated the name
+	c.written.mu.Lock()              // reads compare keys of running writes
+	w.key, w.version, succeeded = key, version, err == nil
+	c.written.mu.Unlock()
 	return err
+}
+
+// removesObject reports whether a server removes an object or apply configuration in this state: it is
+// terminating and has no finalizers. The server then answers with the version before the write.
+func removesObject(object any) bool {
+	if o, ok := object.(client.Object); ok {
+		return o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 &&
+			ptr.Deref(o.GetDeletionGracePeriodSeconds(), 0) == 0
+	}
+	return fieldOf[*metav1.Time](object, "DeletionTimestamp") != nil &&
+		len(fieldOf[[]string](object, "Finalizers")) == 0 &&
+		ptr.Deref(fieldOf[*int64](object, "DeletionGracePeriodSeconds"), 0) == 0
 }
 
 // isDryRun reports whether options have a DryRun.
@@ -155,20 +178,23 @@ func versionOf(object any) string {
 	if o, ok := object.(interface{ GetResourceVersion() string }); ok {
 		return o.GetResourceVersion()
 	}
+	return ptr.Deref(fieldOf[*string](object, "ResourceVersion"), "")
+}
+
+// fieldOf returns a field of an apply configuration, or zero if it has none of this type.
+func fieldOf[T any](object any, name string) (value T) {
 	v := reflect.Indirect(reflect.ValueOf(object))
 	if v.Kind() != reflect.Struct {
-		return ""
+		return value
 	}
-	field, ok := v.Type().FieldByName("ResourceVersion")
+	field, ok := v.Type().FieldByName(name)
 	if !ok {
-		return ""
+		return value
 	}
-	version, err := v.FieldByIndexErr(field.Index) // err: an embedded pointer is nil
-	if err != nil {
-		return ""
+	if f, err := v.FieldByIndexErr(field.Index); err == nil { // err: an embedded pointer is nil
+		value, _ = f.Interface().(T)
 	}
-	text, _ := version.Interface().(*string)
-	return ptr.Deref(text, "")
+	return value
 }
 
 // Create implements client.Writer.
@@ -226,9 +252,10 @@ func (c *consistentClient) delete(object client.Object, options any, w write, do
 	if err != nil {
 		return err
 	}
-	running := c.written.begin(gvk.GroupKind(), w)
+	running, succeeded := c.written.begin(gvk.GroupKind(), w), false
+	defer func() { c.written.end(gvk.GroupKind(), running, succeeded) }()
 	err = do()
-	c.written.end(gvk.GroupKind(), running, err == nil)
+	succeeded = err == nil
 	return err
 }
 

@@ -79,7 +79,11 @@ func (l *writes) begin(gk schema.GroupKind, started write) *write {
 	w := &started
 	w.done = make(chan struct{})
 	if w.deletes {
-		w.waits = l.cache.awaitDeletion(gk, w.key, w.uid)
+		l.mu.Lock()
+		k := l.kindLocked(gk)
+		latest := newest(k.floor, k.versions[w.key])
+		l.mu.Unlock()
+		w.waits = l.cache.awaitDeletion(gk, w, latest)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -290,11 +294,11 @@ func (l *writes) forgetVersions(gk schema.GroupKind) {
 	k.floor = ""
 }
 
-// confirm records that the cache of an informer shows a write without a version. When all informers of the
-// kind show it, their resource version replaces it, for later informers.
+// confirm records that the cache of an informer shows a write without a version. When all informers that can
+// have the object show it, their resource version replaces it, for later informers.
 func (l *writes) confirm(gk schema.GroupKind, w *write, i *dynamicinformer.Informer) {
 	version := i.LastSyncResourceVersion()
-	all := l.cache.informersOf(gk)
+	all := l.cache.informersOf(gk, w)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w.shown = append(w.shown, i)
@@ -313,13 +317,16 @@ func (l *writes) confirm(gk schema.GroupKind, w *write, i *dynamicinformer.Infor
 	}
 }
 
-// informersOf returns the informers of a kind, in all forms, versions and namespaces.
-func (c *Cache) informersOf(gk schema.GroupKind) (all []*dynamicinformer.Informer) {
+// informersOf returns the informers of a kind that can have the object of a write, in all forms and versions.
+func (c *Cache) informersOf(gk schema.GroupKind, w *write) (all []*dynamicinformer.Informer) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	for key, r := range c.mu.resources {
-		if key.gvk.GroupKind() == gk {
-			for _, v := range r.informers {
+		if key.gvk.GroupKind() != gk {
+			continue
+		}
+		for _, v := range r.informers {
+			if w.ofAll || r.informerIn(w.key.Namespace) == v {
 				all = append(all, v.informer())
 			}
 		}
@@ -327,12 +334,22 @@ func (c *Cache) informersOf(gk schema.GroupKind) (all []*dynamicinformer.Informe
 	return all
 }
 
-// awaitDeletion calls AwaitDeletion of all informers of a kind.
-func (c *Cache) awaitDeletion(gk schema.GroupKind, key types.NamespacedName,
-	uid types.UID) map[*dynamicinformer.Informer]func(context.Context) error {
+// awaitDeletion calls AwaitDeletion of all informers that can have the object of a deletion. latest is the
+// version of the last write of the object. Without a UID it omits caches that lack that write: they may have
+// an earlier object of the same name.
+func (c *Cache) awaitDeletion(gk schema.GroupKind, w *write,
+	latest string) map[*dynamicinformer.Informer]func(context.Context) error {
 	waits := map[*dynamicinformer.Informer]func(context.Context) error{}
-	for _, i := range c.informersOf(gk) {
-		waits[i] = i.AwaitDeletion(toolscache.ObjectName(key), uid)
+	key := toolscache.ObjectName(w.key)
+	for _, i := range c.informersOf(gk, w) {
+		if w.uid == "" && latest != "" {
+			stored, exists, err := i.GetStore().GetByKey(key.String())
+			if err != nil || !exists || newest(latest, versionOf(stored)) == latest &&
+				versionOf(stored) != latest {
+				continue
+			}
+		}
+		waits[i] = i.AwaitDeletion(key, w.uid)
 	}
 	return waits
 }

@@ -1,0 +1,167 @@
+package controllerruntime
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// TestReadYourFinalizerRemovals: an update that removes the last finalizer of a terminating object removes
+// the object, and the server answers with the version before.
+func TestReadYourFinalizerRemovals(t *testing.T) {
+	server := newServer(t)
+	c := newConsistent(t, server, cache.Options{}, Options{})
+	ok := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := range 60 {
+		o := whole("typed", "web", fmt.Sprint("a", n)).(*corev1.ConfigMap)
+		o.Finalizers = []string{"example.com/hold"}
+		ok(c.Create(t.Context(), o))
+		ok(c.Delete(t.Context(), o))
+		ok(c.Get(t.Context(), client.ObjectKeyFromObject(o), o))
+		began := time.Now()
+		switch n % 3 {
+		case 0:
+			o.Finalizers = nil
+			ok(c.Update(t.Context(), o))
+		case 1:
+			before := o.DeepCopy()
+			o.Finalizers = nil
+			ok(c.Patch(t.Context(), o, client.MergeFrom(before)))
+		default:
+			if n > 10 {
+				continue // it needs a probe
+			}
+			partial := whole("typed", "web", o.Name)
+			ok(c.Patch(t.Context(), partial, client.RawPatch(types.MergePatchType,
+				[]byte(`{"metadata":{"finalizers":null}}`))))
+			began = time.Now().Add(time.Hour)
+		}
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); !apierrors.IsNotFound(err) {
+			t.Errorf("write %d: the removed object is in the cache: %v", n, err)
+		}
+		if waited := time.Since(began); waited > time.Second {
+			t.Errorf("write %d: the read took %v", n, waited)
+		}
+	}
+	ac := corev1ac.ConfigMap("a", "web")
+	if removesObject(ac) {
+		t.Error("an apply configuration without a deletion timestamp removes the object")
+	}
+	now := metav1.Now()
+	ac.DeletionTimestamp = &now
+	if !removesObject(ac) || removesObject(ac.WithFinalizers("a")) {
+		t.Error("wrong result for an apply configuration")
+	}
+}
+
+// panickingPatch is a patch whose data cannot be computed.
+type panickingPatch struct{}
+
+func (panickingPatch) Type() types.PatchType              { return types.MergePatchType }
+func (panickingPatch) Data(client.Object) ([]byte, error) { panic("no data") }
+
+// TestWritePanics: reads do not wait for a write that has panicked, as in a reconcile that recovers.
+func TestWritePanics(t *testing.T) {
+	server := newServer(t)
+	c := newConsistent(t, server, cache.Options{}, Options{})
+	o := configMap("web", "a")
+	if err := c.Create(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	func() {
+		defer func() { _ = recover() }()
+		_ = c.Patch(t.Context(), o, panickingPatch{})
+	}()
+	if running := c.(*consistentClient).written.kinds[configMapKind.GroupKind()].running; len(running) > 0 {
+		t.Errorf("%d writes are running", len(running))
+	}
+}
+
+// TestGeneratedNames: with -race, reads run beside writes whose names the server generates.
+func TestGeneratedNames(t *testing.T) {
+	server := newServer(t)
+	c := newConsistent(t, server, cache.Options{}, Options{})
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() { // ends after its writes
+			for range 20 {
+				o := configMap("web", "")
+				o.SetGenerateName("a-")
+				if err := c.Create(t.Context(), o); err != nil {
+					t.Error(err)
+				}
+				if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), &corev1.ConfigMap{}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// TestDeletionsAreForgotten: the record of a deletion goes when the informers of its namespace show it.
+func TestDeletionsAreForgotten(t *testing.T) {
+	server := newServer(t)
+	c := newConsistent(t, server, cache.Options{DefaultNamespaces: map[string]cache.Config{"web": {}, "db": {}}},
+		Options{})
+	var all corev1.ConfigMapList
+	if err := c.List(t.Context(), &all); err != nil { // both informers exist
+		t.Fatal(err)
+	}
+	o := configMap("web", "a")
+	if err := c.Create(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Delete(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.List(t.Context(), &all); err != nil || len(all.Items) != 0 {
+		t.Fatal(err, len(all.Items))
+	}
+	for _, w := range c.(*consistentClient).written.kinds[configMapKind.GroupKind()].unversioned {
+		t.Errorf("the deletion of %s is still recorded", w.key)
+	}
+}
+
+// TestDeletionOfRecreatedObject: the cache may have an earlier object of the same name than the one that is
+// deleted by its name.
+func TestDeletionOfRecreatedObject(t *testing.T) {
+	server := newServer(t)
+	c := newConsistent(t, server, cache.Options{}, Options{})
+	o := whole("typed", "web", "a")
+	if err := c.Create(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+		t.Fatal(err)
+	}
+	l, gk, key := c.(*consistentClient).written, configMapKind.GroupKind(), client.ObjectKeyFromObject(o)
+	waits := func(uid types.UID) int {
+		w := l.begin(gk, write{key: key, deletes: true, uid: uid})
+		l.end(gk, w, false)
+		return len(w.waits)
+	}
+	if waits("") != 1 || waits(o.GetUID()) != 1 {
+		t.Error("a deletion of the cached object needs a probe")
+	}
+	recreated := l.begin(gk, write{key: key})
+	recreated.version = "1000000000"
+	l.end(gk, recreated, true)
+	if waits("") != 0 || waits("another") != 1 {
+		t.Error("the wait is for the removal of an earlier object")
+	}
+}

@@ -117,7 +117,7 @@ func queueingDecodesBecause(h any) string {
 
 // methodValue is the memory of a func value that was made from a method of a handler.
 type methodValue struct {
-	code     uintptr
+	_        uintptr // the code
 	receiver handler.EventHandler
 }
 

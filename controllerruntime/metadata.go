@@ -2,6 +2,7 @@ package controllerruntime
 
 import (
 	"context"
+	"encoding/json"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -32,8 +33,8 @@ type MetadataReader interface {
 //		handler.EnqueueRequestsFromMapFunc(toIngress), predicate.NewPredicateFuncs(hasAnnotation)))
 //
 // They receive objects with the getters of client.Object and the kind of the watched object, but of a Go type
-// of this package: a type assertion fails, and setters panic. DeepCopyObject decodes, and returns an object
-// of the watched Go type. Other caches call them with their usual objects.
+// of this package: a type assertion fails, and setters panic. DeepCopyObject and MarshalJSON decode; the
+// former returns an object of the watched Go type. Other caches call them with their usual objects.
 func OnlyMetadata[request comparable](inner handler.TypedEventHandler[client.Object, request],
 	predicates ...predicate.Predicate) handler.TypedEventHandler[client.Object, request] {
 	return onlyMetadata[request]{inner, predicate.And(predicates...)}
@@ -126,6 +127,9 @@ func (v *metadataView) DeepCopyObject() runtime.Object {
 	}
 	return object.DeepCopyObject()
 }
+
+// MarshalJSON implements json.Marshaler. It decodes.
+func (v *metadataView) MarshalJSON() ([]byte, error) { return json.Marshal(v.DeepCopyObject()) }
 
 // explained adds to a handler the reason why objects are decoded for it, for status.Handler.
 type explained struct {

@@ -279,7 +279,7 @@ func (v viewed) describe(call string, objects ...client.Object) {
 	for _, o := range objects {
 		copied := o.DeepCopyObject()
 		text, err := json.Marshal([]any{o.GetNamespace(), o.GetName(), o.GetUID(), o.GetLabels(),
-			o.GetAnnotations(),
+			o.GetAnnotations(), o,
 			o.GetOwnerReferences(), o.GetFinalizers(), o.GetGeneration(), o.GetCreationTimestamp(),
 			o.GetDeletionTimestamp(), o.GetDeletionGracePeriodSeconds(), o.GetGenerateName(), o.GetSelfLink(),
 			len(o.GetManagedFields()), o.GetObjectKind().GroupVersionKind(), o.GetResourceVersion(), copied})

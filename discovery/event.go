@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// EventAction says what happened to a type.
+// EventAction is the kind of change of a type.
 type EventAction string
 
 const (

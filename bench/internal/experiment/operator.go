@@ -24,7 +24,7 @@ var OwnedKinds = []string{"FirstOwned", "SecondOwned"}
 // ResourceOf returns the resource of a kind.
 func ResourceOf(kind string) string { return strings.ToLower(kind) + "s" }
 
-// owned is the Go type of an owned kind. The type argument tells the kinds apart.
+// owned is the Go type of an owned kind. Kinds differ by their type argument.
 type owned[kind any] struct{ certmanagerv1.Certificate }
 
 type (

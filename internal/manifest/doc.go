@@ -12,8 +12,6 @@
 //
 // # Memory
 //
-// JSON lists are read item by item, so a list can be larger than memory. A YAML list of more than 64 KiB is
-// also read item by item; its items cannot have aliases of each other's anchors. Any other document, and
-// every item, has at most MaxDocument bytes. Aliases can make a document at most ten times as large as its
-// text.
+// JSON lists are read item by item, so a list can be larger than memory. Any other document, and every item,
+// has at most MaxDocument bytes. Aliases can make a document at most ten times as large as its text.
 package manifest

@@ -17,14 +17,12 @@ const MaxDocument = 32 << 20
 
 var (
 	// ErrTooLarge is returned for a document, or an item of a list, of more than MaxDocument.
-	ErrTooLarge = fmt.Errorf("a document is larger than %d MiB: is this a file of manifests?",
-		MaxDocument>>20)
+	ErrTooLarge = fmt.Errorf("a document is larger than %d MiB: write large lists as JSON, which is read item "+
+		"by item", MaxDocument>>20)
 	// ErrNotObject is the error of an entry that is valid, but not a Kubernetes object.
 	ErrNotObject = errors.New("not a Kubernetes object")
 	// ErrNoKind is the error of a map without a kind or an apiVersion. It wraps ErrNotObject.
 	ErrNoKind = fmt.Errorf("%w: it has no apiVersion or no kind", ErrNotObject)
-
-	errUTF16 = errors.New("the text is UTF-16: convert it to UTF-8")
 )
 
 // Position is a position in a text. All fields count from 1. Zero means that the error has no line, or that
@@ -67,15 +65,11 @@ func Read(ctx context.Context, r io.Reader, yield func(Entry) bool) error {
 	defer plain.Close()
 	in := bufio.NewReaderSize(source{plain}, peekSize)
 	mark, _ := in.Peek(3) // a failed read fails again
-	switch {
-	case len(mark) >= 2 && (string(mark[:2]) == "\xff\xfe" || string(mark[:2]) == "\xfe\xff"):
-		return errUTF16
-	case string(mark) == "\xef\xbb\xbf":
+	if string(mark) == "\xef\xbb\xbf" {
 		_, _ = in.Discard(len(mark)) // it is buffered
 	}
 	t := &documentReader{in: in, compressed: compressed, line: 1, yield: func(e Entry) bool {
-		return yield(e) &&
-			ctx.Err() == nil
+		return yield(e) && ctx.Err() == nil
 	}}
 	for more := true; more && err == nil; {
 		more, err = t.next()

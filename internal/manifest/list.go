@@ -167,6 +167,37 @@ func (l *list) end() bool {
 	return l.duplicate == nil || l.yield(*l.duplicate)
 }
 
+// decoded yields a document that was decoded as one, or its items at the lines that lines returns. It returns
+// false to stop.
+func (l *list) decoded(data []byte, lines func() []int) bool {
+	fields, err := fieldsOf(data)
+	if err != nil {
+		return l.yield(Entry{Position: l.Position, Err: ErrNotObject})
+	}
+	var items []json.RawMessage
+	if value := fields["items"]; len(value) > 0 && value[0] == '[' {
+		_ = json.Unmarshal(value, &items) // an array
+		delete(fields, "items")
+		l.begin()
+	}
+	l.data = data
+	l.fields(fields)
+	var at []int
+	if len(items) > 0 {
+		at = lines()
+	}
+	for i, item := range items {
+		line := l.Line
+		if i < len(at) {
+			line = at[i]
+		}
+		if !l.item(line, item, nil) {
+			return false
+		}
+	}
+	return l.end()
+}
+
 // emitPending yields the items that waited for the kind of the list.
 func (l *list) emitPending() bool {
 	pending := l.pending

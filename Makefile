@@ -108,10 +108,10 @@ unit: ## Run the tests that need nothing but Go, those of the engine also in 32 
 
 integration: sandbox crdcached ## Run the tests against a real API server, with watch-list and without; Python is installed where missing
 	@command -v python3 >/dev/null || { apt-get -o Acquire::Retries=3 update && apt-get -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300 install -y --no-install-recommends python3; }
-	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -p $(AT_ONCE) -timeout 20m $$(go list ./... | grep -Ev '/(cli|crdcached|dump|operators|history|soak)$$')
-	@# The first four run a command that go's cache of test results can't see; the others are another history each time.
+	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -p $(AT_ONCE) -timeout 20m $$(go list ./... | grep -Ev '/(cli|crdcached|operators|history|soak)$$')
+	@# The first three run a command that go's cache of test results can't see; the others are another history each time.
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 CRDCACHE_CRDCACHED_BIN=$(BIN)/crdcached go test $(CLOCK_JUMPS) -p $(AT_ONCE) -count=1 -timeout 20m \
-	  ./cli ./crdcached ./dump ./operators ./history ./soak ./internal/wallclock
+	  ./cli ./crdcached ./operators ./history ./soak ./internal/wallclock
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 CRDCACHE_APISERVER_ARGS=feature-gates=WatchList=false \
 	  go test -p $(AT_ONCE) -timeout 20m $(WITHOUT_WATCH_LIST)
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 CRDCACHE_APISERVER_ARGS=feature-gates=WatchList=false \

@@ -1,8 +1,8 @@
-package dump_test
+package cli_test
 
 import (
 	"encoding/json"
-	"regexp"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/crdcache/crdcache/integration/harness"
+	"github.com/google/go-cmp/cmp"
 )
 
 // testdata has the project's own definitions and objects.
@@ -125,7 +126,7 @@ func expectSameTable(t *testing.T, args ...string) {
 	get := append([]string{"get"}, args...)
 	before := harness.Kubectl(t, get...)
 	r := dump(t, args...)
-	if r.code != exitOK {
+	if r.code != 0 {
 		t.Fatalf("exit code %d, stderr:\n%s", r.code, r.stderr)
 	}
 	if before == "" && !strings.HasPrefix(r.stderr, "No resources found") || before != "" && r.stderr != "" {
@@ -138,18 +139,7 @@ func expectSameTable(t *testing.T, args ...string) {
 		expectSame(t, "table", before, r.stdout)
 		return
 	}
-	expectSame(t, "table but for its ages and gaps", withoutAges(before), withoutAges(r.stdout))
-}
-
-var (
-	agePattern = regexp.MustCompile(`\b(\d+[ydhms])+\b`)
-	gapPattern = regexp.MustCompile(` +`)
-)
-
-// withoutAges makes tables comparable that were printed at different times. It replaces ages and the gaps
-// beside them.
-func withoutAges(table string) string {
-	return gapPattern.ReplaceAllString(agePattern.ReplaceAllString(table, "AGE"), " ")
+	expectSame(t, "table but for its ages and gaps", withoutAgeValues(before), withoutAgeValues(r.stdout))
 }
 
 // testSameAsAPI compares the output with a list of the API in the same order.
@@ -243,8 +233,69 @@ func testSeveralTypes(t *testing.T) {
 func testDeprecatedVersion(t *testing.T) {
 	args := []string{"routes.v1beta1.demo.crdcache.dev", "-A", "-o", "json"}
 	r := dump(t, args...)
-	if r.code != exitOK || strings.Count(r.stderr, "\n") != 1 || !strings.Contains(r.stderr, "deprecated") {
+	if r.code != 0 || strings.Count(r.stderr, "\n") != 1 || !strings.Contains(r.stderr, "deprecated") {
 		t.Errorf("exit code %d, stderr:\n%s\nwant one warning", r.code, r.stderr)
 	}
 	expectSame(t, "output", harness.Kubectl(t, append([]string{"get"}, args...)...), r.stdout)
+}
+
+// dump runs crdcache dump.
+func dump(t *testing.T, args ...string) result {
+	t.Helper()
+	return run(t, harness.Crdcache(t), append([]string{"dump"}, args...)...)
+}
+
+// mustDump expects success and an empty stderr, and returns stdout.
+func mustDump(t *testing.T, args ...string) string {
+	t.Helper()
+	r := dump(t, args...)
+	if r.code != 0 || r.stderr != "" {
+		t.Fatalf("dump %s: exit code %d, stderr:\n%s", strings.Join(args, " "), r.code, r.stderr)
+	}
+	return r.stdout
+}
+
+func expectSame(t *testing.T, what, want, got string) {
+	t.Helper()
+	if want == got {
+		return
+	}
+	t.Errorf("%s (-want +got):\n%s", what, cmp.Diff(strings.Split(want, "\n"), strings.Split(got, "\n")))
+}
+
+// installCertManager installs cert-manager's definitions and creates certificates in two namespaces, which it
+// returns.
+func installCertManager(t *testing.T) []string {
+	t.Helper()
+	harness.InstallCRDs(t, harness.Read(t, harness.CertManagerCRDs(t))...)
+	namespaces := []string{harness.Namespace(t), harness.Namespace(t)}
+	for _, ns := range namespaces {
+		for n := range 3 {
+			harness.Apply(t, numberedCertificate(ns, n))
+		}
+	}
+	return namespaces
+}
+
+// numberedCertificate returns a Certificate. Its status has the condition of a printer column only for some
+// n.
+func numberedCertificate(namespace string, n int) *unstructured.Unstructured {
+	conditions := []any{}
+	if n > 0 {
+		conditions = append(conditions, map[string]any{
+			"type": "Ready", "status": []string{"False", "True"}[n%2], "reason": "Tested",
+			"message": "a message of\ntwo lines", "lastTransitionTime": "2026-01-02T03:04:05Z",
+		})
+	}
+	name := fmt.Sprintf("web-%d", n)
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "cert-manager.io/v1", "kind": "Certificate",
+		"metadata": map[string]any{"namespace": namespace, "name": name,
+			"labels": map[string]any{"n": fmt.Sprint(n)}},
+		"spec": map[string]any{
+			"secretName": name + "-tls", "dnsNames": []any{name + ".example.org"},
+			"issuerRef": map[string]any{"name": "local"},
+		},
+		"status": map[string]any{"conditions": conditions},
+	}}
 }

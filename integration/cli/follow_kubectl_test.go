@@ -177,7 +177,7 @@ func (manifest) write(t *testing.T, kind, ns, name string) {
 }
 
 var (
-	agePattern = regexp.MustCompile(`\b(\d+[ydhms])+\b`)
+	agePattern = regexp.MustCompile(`\b(\d+[ydhms])+\b|<invalid>`)
 	gapPattern = regexp.MustCompile(` +`)
 )
 

@@ -8,10 +8,22 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/crdcache/crdcache/integration/harness"
 )
+
+var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+	Resource: "customresourcedefinitions"}
+
+func widget(group, namespace, name string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": group + "/v1", "kind": "Widget", "metadata": map[string]any{"namespace": namespace,
+			"name": name},
+	}}
+}
 
 func (f *runningCommand) errorText() string {
 	f.mu.Lock()
@@ -76,48 +88,6 @@ func TestFollowWildcard(t *testing.T) {
 			strings.Count(text, "widget."+group+"/a") != 2 {
 			t.Errorf("the output is\n%s", text)
 		}
-	}
-}
-
-// TestFollowNamed checks that an unknown name is an error if it is the only one, and pending otherwise.
-func TestFollowNamed(t *testing.T) {
-	group := harness.Group(t)
-	ns := harness.Namespace(t)
-	name := "widgets." + group
-	run(t, harness.Crdcache(t), "watch", name).expect(t, 1, "", "no resource type")
-	run(t, harness.Crdcache(t), "watch", name, "--wait", "--timeout", "1s").expect(t, 3, "",
-		"none of the types was installed within 1s")
-	all := []*runningCommand{
-		follow(t, harness.Crdcache(t), "watch", name, "--wait", "-n", ns, "-o", "name"),
-		follow(t, harness.Crdcache(t), "watch", name, "configmaps", "-n", ns, "-o", "name"),
-		follow(t, harness.Crdcache(t), "dump", "-w", name, "configmaps", "-n", ns, "-o", "name"),
-	}
-	for _, f := range all {
-		f.awaitError(t, name+": Pending: ")
-	}
-	harness.InstallCRDs(t, harness.NewCRD(group, "Widget"))
-	harness.Apply(t, widget(group, ns, "a"))
-	for _, f := range all {
-		f.await(t, "widget."+group+"/a\n")
-		if code := f.interrupt(t); code != 130 {
-			t.Errorf("exit code %d, stderr:\n%s", code, f.errorText())
-		}
-	}
-}
-
-// TestFollowQuery checks that events depend on the query: objects enter and leave its result.
-func TestFollowQuery(t *testing.T) {
-	ns := harness.Namespace(t)
-	configMap := manifest{text: `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: NS, name: NAME}}`}
-	configMap.apply(t, ns, "a")
-	f := follow(t, harness.Crdcache(t), "watch", "configmaps", "-n", ns, "--where",
-		`@.metadata.labels.tier == "gold"`)
-	harness.Kubectl(t, "label", "cm", "a", "-n", ns, "tier=gold")
-	f.await(t, "ADDED      a ")
-	harness.Kubectl(t, "label", "--overwrite", "cm", "a", "-n", ns, "tier=lead")
-	f.await(t, "DELETED    a ")
-	if code := f.interrupt(t); code != 130 {
-		t.Errorf("exit code %d, stderr:\n%s", code, f.errorText())
 	}
 }
 

@@ -1,5 +1,4 @@
-// Package cli_test runs every verb of the command against a real API server. Package dump_test has more tests
-// of dump.
+// Package cli_test runs every verb of the command against a real API server, and compares dump with kubectl.
 package cli_test
 
 import (

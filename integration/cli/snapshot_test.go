@@ -1,24 +1,15 @@
-package dump_test
+package cli_test
 
 import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/crdcache/crdcache/integration/harness"
 )
-
-// ages match the values in tables that change with time.
-var ages = regexp.MustCompile(`\b(\d+[smhdy])+\b|<invalid>`)
-
-// withoutAgesAndGaps returns output without ages, whose width changes the width of columns.
-func withoutAgesAndGaps(text string) string {
-	return strings.Join(strings.Fields(ages.ReplaceAllString(text, "AGE")), " ")
-}
 
 // TestSnapshotsAreLive compares the output for a snapshot of all types with the output for the cluster: every
 // format, by type and by name, and discovery.
@@ -76,7 +67,7 @@ func TestSnapshotsAreLive(t *testing.T) {
 	}
 	for i, args := range commands {
 		got := run(args, "--from", file)
-		if want, got := withoutAgesAndGaps(live[i]), withoutAgesAndGaps(got); want != got {
+		if want, got := withoutAgeValues(live[i]), withoutAgeValues(got); want != got {
 			t.Errorf("%q: the snapshot differs from the cluster\n%s", args, firstDifference(want, got))
 		}
 	}

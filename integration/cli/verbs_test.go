@@ -66,24 +66,6 @@ func TestVerbs(t *testing.T) {
 		"ShellCompDirectiveNoFileComp")
 }
 
-// TestRefusals checks the exit codes of each verb after a refusal and after a timeout.
-func TestRefusals(t *testing.T) {
-	crdcache := harness.Crdcache(t)
-	for name, args := range map[string][]string{
-		"dump": {"dump", "secrets", "-A"}, "query": {"query", "secrets", "-A"},
-		"watch": {"watch", "secrets", "-A"}, "stats": {"stats", "secrets", "-A"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			refused := run(t, crdcache, append(args, "--context", harness.UnprivilegedContext)...)
-			refused.expect(t, 4, "", "secrets")
-			late := run(t, crdcache, append(args, "--timeout", "1ms")...)
-			late.expect(t, 3, "", "error: not synced")
-		})
-	}
-	run(t, crdcache, "resources", "--timeout", "1ms").expect(t, 3, "", "error: not synced")
-	run(t, crdcache, "version", "--live", "--timeout", "1ns").expect(t, 3, "", "error: not synced")
-}
-
 // TestPlugin runs the command as a kubectl plugin.
 func TestPlugin(t *testing.T) {
 	plugin := filepath.Join(t.TempDir(), "kubectl-crdcache")

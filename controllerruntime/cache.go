@@ -54,7 +54,7 @@ type Cache struct {
 var _ cache.Cache = (*Cache)(nil)
 
 // NewCache is a cache.NewCacheFunc: pass it as ctrl.Options.NewCache. All of options works as in cache.New.
-// With options.NewInformer, whose informers have their own stores, it calls cache.New.
+// With options.NewInformer it calls cache.New, because such informers have their own stores.
 func NewCache(config *rest.Config, options cache.Options) (cache.Cache, error) {
 	return NewCacheFunc(Options{})(config, options)
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// NewCacheFrom returns a cache.NewCacheFunc whose caches list and watch some types from another server,
-// such as crdcached, and all other types from the cluster. Discovery, CRDs and client requests also use the
+// NewCacheFrom returns a cache.NewCacheFunc. Its caches list and watch some types from another server, such
+// as crdcached, and all other types from the cluster. Discovery, CRDs and client requests also use the
 // cluster.
 //
 // types are names such as "certificates.cert-manager.io" and patterns such as "*.example.com"; "pods" is in

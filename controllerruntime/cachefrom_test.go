@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestCacheFrom reads the named types from one server, whose URL has a path, and all others from the
-// cluster.
+// TestCacheFrom reads the named types from one server, and all others from the cluster. The server's URL has
+// a path.
 func TestCacheFrom(t *testing.T) {
 	cluster, cached := newServer(t), newServer(t)
 	cached.Create(t, configMaps, configMap("web", "cached"))

@@ -44,7 +44,7 @@ func NewClient(config *rest.Config, options client.Options) (client.Client, erro
 	return newConsistentClient(config, options, c)
 }
 
-// newConsistentClient returns a client whose reads from a cache wait for its writes.
+// newConsistentClient returns a client that waits for its own writes before it reads from a cache.
 func newConsistentClient(config *rest.Config, options client.Options, c *Cache) (client.Client, error) {
 	written := newWrites(c)
 	options.Cache.Reader = &consistentReader{c, written}

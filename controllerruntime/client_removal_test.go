@@ -68,7 +68,7 @@ func TestReadYourFinalizerRemovals(t *testing.T) {
 	}
 }
 
-// panickingPatch is a patch whose data cannot be computed.
+// panickingPatch is a patch that panics when its data is computed.
 type panickingPatch struct{}
 
 func (panickingPatch) Type() types.PatchType              { return types.MergePatchType }
@@ -91,7 +91,7 @@ func TestWritePanics(t *testing.T) {
 	}
 }
 
-// TestGeneratedNames: with -race, reads run beside writes whose names the server generates.
+// TestGeneratedNames: with -race, reads run beside writes of objects with generated names.
 func TestGeneratedNames(t *testing.T) {
 	server := newServer(t)
 	c := newConsistent(t, server, cache.Options{}, Options{})

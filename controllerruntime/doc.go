@@ -8,8 +8,8 @@
 //	manager, err := ctrl.NewManager(config, ctrl.Options{NewCache: controllerruntime.NewCache})
 //
 // All fields of cache.Options work as with the stock cache. [NewCacheFunc] adds the [Options] of this
-// package: indexes from a config, storage modes, pruning, a shared factory. [New] returns a *[Cache], whose
-// Factory has status, statistics and subscriptions; in a manager, use
+// package: indexes from a config, storage modes, pruning, a shared factory. [New] returns a *[Cache]. Its
+// Factory has status, statistics and subscriptions. In a manager, use
 // manager.GetCache().(*controllerruntime.Cache). Metrics are registered in controller-runtime's registry.
 // [NewInformer] is for programs that keep the stock cache.
 //

@@ -125,7 +125,7 @@ func (i *Informer) AddEventHandlerWithResyncPeriod(handler toolscache.ResourceEv
 
 // AddEventHandlerWithOptions adds a handler. One goroutine for each namespace with a watch of its own calls
 // it. An object that does not fit the form is reported, and the handler receives no event for it except its
-// delete, with metadata only. Nothing is decoded or reported for a source whose handler and predicates read
+// delete, with metadata only. Nothing is decoded or reported if the handler and predicates of a source read
 // only metadata; see MetadataReader.
 func (i *Informer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHandler,
 	options toolscache.HandlerOptions) (toolscache.ResourceEventHandlerRegistration, error) {

@@ -15,8 +15,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// maxWrites is the number of objects of a kind, and of their namespaces, whose last versions are recorded,
-// and the number of recorded deletions. Older writes are combined.
+// maxWrites limits the recorded versions of the objects of a kind, of their namespaces, and the recorded
+// deletions. Older writes are combined.
 const maxWrites = 1000
 
 // writes are the writes of a client that a cache may not show yet. It decides which states a read needs; the
@@ -35,7 +35,7 @@ type kindWrites struct {
 	versions   map[types.NamespacedName]string
 	namespaces map[string]string
 	floor      string
-	// unversioned are writes that have ended and whose version is not known: mostly deletions.
+	// unversioned are completed writes with unknown version: mostly deletions.
 	unversioned []*write
 }
 
@@ -52,7 +52,7 @@ type write struct {
 	done    chan struct{} // closed at the end
 	// waits wait until the cache of an informer that existed before the deletion shows it.
 	waits map[*dynamicinformer.Informer]func(context.Context) error
-	// shown are the informers whose caches show the write; guarded by writes.mu.
+	// shown are the informers that have the write in their caches; guarded by writes.mu.
 	shown []*dynamicinformer.Informer
 }
 

@@ -150,7 +150,7 @@ func (r Resolution) isCategory(n Name) bool {
 }
 
 // resolvedTypeOf returns the type that a name matches. The result has a version only if the name contains
-// that version, rather than a group whose name starts with it.
+// that version, rather than a group with a name that starts with it.
 func resolvedTypeOf(n Name, gvr schema.GroupVersionResource) ResolvedType {
 	for _, r := range n.Interpretations {
 		if r.Version != "" && r.Version == gvr.Version && !strings.HasPrefix(gvr.Group, r.Version) {

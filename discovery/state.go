@@ -38,8 +38,8 @@ type state struct {
 	listedAt              time.Time
 	catalogRemovalPending bool
 
-	// recentlyDeletedCRDs are types whose CRD was deleted, with the time. Until lag is over, they do not
-	// exist even if discovery still lists them. After that, another server serves the type.
+	// recentlyDeletedCRDs are types without their CRD, with the time of its deletion. Until lag is over, they
+	// do not exist even if discovery still lists them. After that, another server serves the type.
 	recentlyDeletedCRDs map[schema.GroupResource]time.Time
 	discoveryLag        time.Duration
 }
@@ -191,8 +191,8 @@ func (s *state) applyCatalog(c *Catalog) (events []Event, retry bool) {
 	return events, false
 }
 
-// nextDiscoveryCheck returns when to run discovery for types whose CRD was recently deleted, because its
-// results are then up to date. It is zero if there are none.
+// nextDiscoveryCheck returns when to run discovery for types after the deletion of their CRD. Its results are
+// up to date by then. It is zero if there are none.
 func (s *state) nextDiscoveryCheck() (at time.Time) {
 	for _, deletedAt := range s.recentlyDeletedCRDs {
 		if due := deletedAt.Add(s.discoveryLag + time.Millisecond); at.IsZero() || due.Before(at) {

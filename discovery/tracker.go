@@ -24,8 +24,8 @@ const (
 	DefaultPollInterval = 10 * time.Minute
 	// DefaultBlindPollInterval is the mean time while CustomResourceDefinitions cannot be watched.
 	DefaultBlindPollInterval = 30 * time.Second
-	// DefaultDiscoveryLag is the time after which discovery no longer lists a type whose CRD was deleted. It
-	// actually takes seconds.
+	// DefaultDiscoveryLag is the time after the deletion of a CRD at which discovery no longer lists its
+	// type. It actually takes seconds.
 	DefaultDiscoveryLag = time.Minute
 )
 
@@ -41,9 +41,9 @@ type TrackerOptions struct {
 	PollInterval time.Duration
 	// BlindPollInterval is the mean time in Polling mode. Default DefaultBlindPollInterval.
 	BlindPollInterval time.Duration
-	// DiscoveryLag is how long the Tracker ignores that discovery still lists a type whose CRD was deleted.
-	// After this time it runs discovery again; if that lists the type, another server serves it. Default
-	// DefaultDiscoveryLag. A negative value means no lag, as for a cluster of readapi/testcluster.
+	// DiscoveryLag is how long after the deletion of a CRD the Tracker ignores that discovery still lists its
+	// type. After this time it runs discovery again; if that lists the type, another server serves it.
+	// Default DefaultDiscoveryLag. A negative value means no lag, as for a cluster of readapi/testcluster.
 	DiscoveryLag time.Duration
 }
 

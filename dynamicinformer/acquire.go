@@ -39,8 +39,8 @@ type Handle struct {
 // informer that ForResource returned is held until Shutdown.
 //
 // A type that does not exist can be acquired: its informer is Pending. Acquire returns an error for
-// contradictory options, for a GVR without version or resource, and for Indexes of which only some exist
-// already. After Shutdown it returns ErrShutdown. Reads from the informer never start it.
+// contradictory options, for a GVR without version or resource, and if only some of Indexes already exist.
+// After Shutdown it returns ErrShutdown. Reads from the informer never start it.
 func (f *Factory) Acquire(gvr schema.GroupVersionResource, options ...ResourceOptions) (*Handle, error) {
 	return f.acquire(gvr, options, false)
 }

@@ -375,7 +375,7 @@ func TestAcquireFails(t *testing.T) {
 	}
 }
 
-// TestShutdownWaitsForEndingInformers: Shutdown names a released informer whose handler has not returned.
+// TestShutdownWaitsForEndingInformers: Shutdown names a released informer while its handler is running.
 func TestShutdownWaitsForEndingInformers(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))

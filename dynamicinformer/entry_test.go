@@ -145,7 +145,7 @@ func newEndingInformer(t *testing.T, server *apitest.Server, index string) (*Fac
 	return f, held
 }
 
-// TestEndWhileAsking: a caller whose informer stops during the request gets another one.
+// TestEndWhileAsking: if an informer stops during the request, the caller gets another one.
 func TestEndWhileAsking(t *testing.T) {
 	for name, ask := range map[string]func(*Factory) (*Informer, error){
 		"ForResource": func(f *Factory) (*Informer, error) { return f.ForResource(widgets) },

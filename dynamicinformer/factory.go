@@ -110,8 +110,8 @@ func New(options Options) (*Factory, error) {
 // informer that stopped with the context of its Start is replaced by a new one, which the next Start runs.
 //
 // ForResource does not check whether the server serves the type; Informer.Status reports that. It returns an
-// error for a GVR without version or resource, and for Indexes of which only some exist already. After
-// Shutdown it returns ErrShutdown.
+// error for a GVR without version or resource, and if only some of Indexes already exist. After Shutdown it
+// returns ErrShutdown.
 func (f *Factory) ForResource(gvr schema.GroupVersionResource) (*Informer, error) {
 	options := f.options.resource(gvr)
 	if err := f.options.checkType(gvr, options); err != nil {

@@ -136,7 +136,7 @@ func (s *scriptedFactory) await(state status.State, reason status.Reason) status
 	}
 }
 
-// TestFollowUnknownGroup: a type whose group failed in discovery is neither absent nor settled, and its
+// TestFollowUnknownGroup: after its group failed in discovery, a type is neither absent nor settled. Its
 // status has the error of discovery.
 func TestFollowUnknownGroup(t *testing.T) {
 	s := newScriptedFactory(t, Options{})

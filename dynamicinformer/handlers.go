@@ -88,8 +88,8 @@ func (metadataHandler) TakesUndecoded() {}
 // Unwrap implements informer.Wrapper.
 func (m metadataHandler) Unwrap() cache.ResourceEventHandler { return m.ResourceEventHandler }
 
-// Coalesce returns an event handler that forwards to handler, and whose queue has at most one event per
-// object. A slow handler then needs memory in proportion to the number of objects, not of events
+// Coalesce returns an event handler that forwards to handler. Its queue has at most one event per object. A
+// slow handler then needs memory in proportion to the number of objects, not of events
 // (TestStalledHandlerIsBounded). It suits handlers that depend on the present state, such as controllers.
 //
 // An event that arrives while another of the object waits is merged with it:

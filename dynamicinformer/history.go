@@ -63,7 +63,7 @@ func (h History) At(i int) Change {
 //
 // It returns an error for informers that do not have whole objects of the type: with selectors,
 // TweakListOptions, a Transform, or metadata only. It also returns an error with StorageObject, with several
-// namespaces, whose watches have no common order, and with a Shard, whose ranges may change.
+// namespaces, because their watches have no common order, and with a Shard, because its ranges may change.
 func (i *Informer) KeepHistory(changes int) error {
 	o := i.options
 	_, one := o.Namespaces.set.Single()

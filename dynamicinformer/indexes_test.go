@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// indexNames is an IndexSet whose indexes have their own names as values.
+// indexNames is an IndexSet. The only value of each index is its name.
 type indexNames string
 
 func (n indexNames) Names() []string { return strings.Split(string(n), ",") }

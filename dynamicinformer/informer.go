@@ -126,7 +126,7 @@ func reportFailure(ctx context.Context, r *cache.Reflector, err error) {
 	klog.FromContext(ctx).V(4).Info("Relisting", "type", r.TypeDescription(), "err", err)
 }
 
-// minimalBackoff is the backoff of a reflector whose requests a requests.Pacer paces.
+// minimalBackoff is the backoff of a reflector if a requests.Pacer paces its requests.
 var minimalBackoff = wait.Backoff{Duration: time.Millisecond, Factor: 1}
 
 func newInformer(from dependencies, gvr schema.GroupVersionResource, options ResourceOptions,

@@ -186,7 +186,7 @@ func TestCountersOutliveAStart(t *testing.T) {
 	})
 }
 
-// TestEqualDescriptionsShareMetrics has two informers whose options differ only in their transforms.
+// TestEqualDescriptionsShareMetrics has two informers with different transforms and otherwise equal options.
 func TestEqualDescriptionsShareMetrics(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))

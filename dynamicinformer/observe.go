@@ -222,7 +222,7 @@ func (f *Factory) informerGroups() []informerGroup {
 	return all
 }
 
-// maxEndedCounters is the number of released groups whose counters are remembered. It bounds the memory of
+// maxEndedCounters is the number of released groups that keep their counters. It bounds the memory of
 // programs that always request new options.
 const maxEndedCounters = 1000
 

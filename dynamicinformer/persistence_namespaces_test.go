@@ -169,7 +169,7 @@ func writtenNamespaces(t *testing.T, server *apitest.Server) {
 	r.check(t, "add one true", "add three true", "add two true")
 }
 
-// TestRefusedNamespace: a namespace whose history has expired is listed; the others are not.
+// TestRefusedNamespace: a namespace is listed after its history has expired; the others are not.
 func TestRefusedNamespace(t *testing.T) { virtual(t, refusedNamespace) }
 
 func refusedNamespace(t *testing.T, server *apitest.Server) {

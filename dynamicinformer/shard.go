@@ -24,9 +24,9 @@ var (
 	ErrNotInShard = errors.New("dynamicinformer: the ranges are not in the shard")
 )
 
-// Shard limits informers to the objects whose hashes are in some ranges. The ranges may change at any time,
-// when replicas of a program redistribute the work, and all informers of the shard adapt. All methods are
-// safe for concurrent use.
+// Shard limits informers to the objects with hashes in some ranges. The ranges may change at any time, when
+// replicas of a program redistribute the work, and all informers of the shard adapt. All methods are safe for
+// concurrent use.
 //
 // Each list and watch asks the server to filter (shardSelector, an API server feature named
 // ShardedListAndWatch), and the informer drops other objects on arrival. Status.Shard reports which of the

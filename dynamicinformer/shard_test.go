@@ -26,7 +26,7 @@ import (
 
 var fourShards = sharding.Split(4)
 
-// inShard returns a widget in namespace "ns" whose UID is in a quarter.
+// inShard returns a widget in namespace "ns" with a UID in a quarter.
 func inShard(name string, quarter int) *unstructured.Unstructured {
 	u := widget("ns", name)
 	for k := 0; ; k++ {

@@ -168,8 +168,8 @@ func (f *Factory) awaitEnd(ctx context.Context, e *entry) bool {
 // ShutdownError lists the informers and handlers that were not done when the context of Shutdown, or of
 // another call, ended.
 type ShutdownError struct {
-	// Running are the types whose informers have not ended or have dropped events, usually because a handler
-	// has not returned. It is empty if only a listener or subscriber was not done.
+	// Running are the types with informers that have not ended, or that have dropped events. The usual cause
+	// is a handler that has not returned. It is empty if only a listener or subscriber was not done.
 	Running []schema.GroupVersionResource
 	// Handlers are the event handlers that have not returned or have lost events, as "TYPE: NAME (N events)"
 	// with the name of status.Handler and the number of events that it has not handled.

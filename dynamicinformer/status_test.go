@@ -36,8 +36,8 @@ func TestStatusInOneLine(t *testing.T) {
 	}
 }
 
-// TestPanickedRoundSetsReason: a type whose lists cause panics is degraded until a watch has lasted. The test
-// changes process-wide settings and therefore runs alone.
+// TestPanickedRoundSetsReason: if its lists cause panics, a type is degraded until a watch has lasted. The
+// test changes process-wide settings and therefore runs alone.
 func TestPanickedRoundSetsReason(t *testing.T) {
 	crash, handlers := utilruntime.ReallyCrash, utilruntime.PanicHandlers
 	t.Cleanup(func() { utilruntime.ReallyCrash, utilruntime.PanicHandlers = crash, handlers })

@@ -42,7 +42,7 @@ const (
 	// are seldom read.
 	StorageCompressed
 	// StorageObject stores decoded objects, in at least eight times the memory of StoragePacked. It suits
-	// types whose objects are all read all the time.
+	// types with objects that are all read all the time.
 	StorageObject
 	// StorageMetadata stores only the metadata of objects, packed, as PartialObjectMetadata of
 	// meta.k8s.io/v1. With a client of this package the server sends only metadata.

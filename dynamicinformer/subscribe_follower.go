@@ -123,7 +123,7 @@ type follower struct {
 	informer     *Informer
 	registration *informer.Registration
 	unfollow     func() // ends calls of statusChanged
-	// running counts the incarnations whose end the subscriber has not received.
+	// running counts the incarnations without an end event to the subscriber so far.
 	running atomic.Int32
 
 	// incarnation is the incarnation of the current events; announced is set once the subscriber has received

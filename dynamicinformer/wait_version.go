@@ -48,9 +48,10 @@ func (f *Factory) WaitForVersion(ctx context.Context, gvr schema.GroupVersionRes
 	return errors.Join(errs...)
 }
 
-// AwaitDeletion is for a deletion, whose resource version the server does not return. Call it before the
-// request, and call the result afterwards: it waits until the cache shows the deletion, like WaitForVersion.
-// The object is then not cached, or has a deletion timestamp. An empty uid is that of the cached object.
+// AwaitDeletion is for a deletion, because the server does not return its resource version. Call it before
+// the request, and call the result afterwards: it waits until the cache shows the deletion, like
+// WaitForVersion. The object is then not cached, or has a deletion timestamp. An empty uid is that of the
+// cached object.
 //
 // If the object was not cached, for example because it is in another shard, the wait needs a probe
 // (TestAwaitDeletion). An object that leaves the selector counts as deleted, although it could return before

@@ -153,7 +153,7 @@ func (b *heldBody) Close() error {
 	return b.Closer.Close()
 }
 
-// withHeldWatches runs a test with a factory whose watches can be held back.
+// withHeldWatches runs a test with a factory that can hold back watches.
 func withHeldWatches(t *testing.T, options Options,
 	test func(*testing.T, *apitest.Server, *Factory, *heldWatches)) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {

@@ -14,9 +14,9 @@ import (
 // text of this one character is never indexed. Sorted indexes order it before everything but "".
 const Null = "\x00"
 
-// Value builds the value to look up in an index whose parts have no types and that is not sorted. Several
-// parts, in the order of [Index.Keys], are joined by "/". "/" and "\" within a part are escaped with a
-// backslash, so that different parts give different values:
+// Value builds the value to look up in an unsorted index without types. Several parts, in the order of
+// [Index.Keys], are joined by "/". "/" and "\" within a part are escaped with a backslash, so that different
+// parts give different values:
 //
 //	Value("a", "b")   // a/b
 //	Value("a/b", "c") // a\/b/c

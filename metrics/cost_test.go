@@ -9,7 +9,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// registered returns the registry of a factory whose informer has this number of widgets.
+// registered returns the registry of a factory with this number of widgets in its informer.
 func registered(t testing.TB, widgetsHeld int) *prometheus.Registry {
 	s := newServer(t)
 	s.apply(t, 0, widgetsHeld, 1)

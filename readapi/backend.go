@@ -49,8 +49,8 @@ type Object interface {
 	AppendJSON(dst []byte, apiVersion string) ([]byte, error)
 }
 
-// ListItem is an Object whose form in lists differs. A kube-apiserver omits kind and apiVersion of built-in
-// types in lists.
+// ListItem is an Object with a different form in lists. A kube-apiserver omits kind and apiVersion of
+// built-in types in lists.
 type ListItem interface {
 	Object
 	AppendItem(dst []byte) ([]byte, error)

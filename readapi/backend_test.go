@@ -236,7 +236,7 @@ func TestEncodedOnce(t *testing.T) {
 	})
 }
 
-// TestStalledReader: a watch whose client does not read ends at its timeout, and a list after WriteTimeout.
+// TestStalledReader: if the client does not read, a watch ends at its timeout and a list after WriteTimeout.
 func TestStalledReader(t *testing.T) {
 	for name, path := range map[string]string{
 		"initial objects": widgetsPath + "?watch=1&timeoutSeconds=30", "changes": widgetsPath +

@@ -8,7 +8,7 @@
 //	http.ListenAndServe("localhost:8001", readapi.NewHandler(backend, readapi.HandlerOptions{}))
 //
 // Then "kubectl --server http://localhost:8001 get widgets" works. Within a process no socket is needed:
-// [Config] returns a rest.Config whose transport calls the handler.
+// [Config] returns a rest.Config with a transport that calls the handler.
 //
 // Package live has a backend for a cache of a cluster, with the resource versions of the cluster. Package
 // testcluster has one in memory for tests, which clients can write to.

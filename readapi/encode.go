@@ -77,7 +77,7 @@ func (e *encoder) check(objects ...Object) error {
 	return nil
 }
 
-// appendListItem is appendItem for objects whose form in lists differs.
+// appendListItem is appendItem for objects with a different form in lists.
 func (e *encoder) appendListItem(dst []byte, o Object) ([]byte, error) {
 	if item, differs := o.(ListItem); differs && e.shape.kind == wholeObject {
 		return item.AppendItem(dst)

@@ -29,7 +29,7 @@ type HandlerOptions struct {
 	StopWatches <-chan struct{}
 	// Scheduler limits the number of requests that evaluate objects at the same time. Default: no limit.
 	Scheduler Scheduler
-	// Version is the content of /version. Default: the Kubernetes version whose API is served.
+	// Version is the content of /version. Default: the Kubernetes version of the served API.
 	Version *version.Info
 	// BookmarkInterval is the interval of bookmarks in watches that allow them. Default
 	// DefaultBookmarkInterval.

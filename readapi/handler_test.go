@@ -217,7 +217,7 @@ func TestGet(t *testing.T) {
 	}
 }
 
-// TestConverted reads objects of a type whose versions only a webhook can convert.
+// TestConverted reads objects of a type with versions that only a webhook can convert.
 func TestConverted(t *testing.T) {
 	s := apiserver.NewStorage(apiserver.StorageOptions{})
 	apply(t, s, strings.Replace(widgetCRD, "spec:\n", "spec:\n  conversion: {strategy: Webhook}\n", 1))

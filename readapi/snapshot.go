@@ -16,7 +16,7 @@ type snapshot[T comparableObject] struct {
 	changes []keyed[T]
 }
 
-// comparableObject is an Object whose zero value means no object.
+// comparableObject is an Object. Its zero value means no object.
 type comparableObject interface {
 	comparable
 	Object

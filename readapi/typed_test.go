@@ -118,7 +118,7 @@ func (g *switchableHandler) block() (open func(), arrived <-chan struct{}) {
 	}, g.arrived
 }
 
-// byLists and metadataByLists are clients whose informers list instead of using watch-lists.
+// byLists and metadataByLists are clients that make informers list instead of using watch-lists.
 type byLists struct{ kubernetes.Interface }
 
 func (byLists) IsWatchListSemanticsUnSupported() bool { return true }

@@ -341,7 +341,7 @@ func (f *watcher) write(line []byte) error {
 	return err
 }
 
-// flushResponse flushes the answer and resets the write deadline: HTTP/2 closes a stream whose deadline
+// flushResponse flushes the answer and resets the write deadline: HTTP/2 closes a stream when its deadline
 // passes, even if nothing is being written.
 func (f *watcher) flushResponse() error {
 	if err := f.flush.Flush(); err != nil {

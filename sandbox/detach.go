@@ -22,7 +22,7 @@ import (
 //	supervisor -> up          a supervisorReport, when ready or failed
 //	up         -> supervisor  goAhead, after the manifests are loaded
 //
-// A supervisor whose input ends before goAhead stops, because the starting process has died or failed.
+// If its input ends before goAhead, the supervisor stops, because the starting process has died or failed.
 // Afterwards the supervisor is independent.
 const superviseVerb = "__supervise"
 

@@ -155,7 +155,7 @@ func (c *cache) conditions() []condition {
 	return out
 }
 
-// errNotServed is the error of a cached type whose requests are still forwarded to the API server.
+// errNotServed is the error of a cached type while its requests are still forwarded to the API server.
 var errNotServed = errors.New("cannot serve the type: its CustomResourceDefinition cannot be read: allow crdcached to get, list and watch customresourcedefinitions.apiextensions.k8s.io")
 
 // ready returns an error until every type has settled: synced, or known to be unreadable. After that it

@@ -11,8 +11,8 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// fairScheduler shares the processors among users whose selectors and queries are evaluated. The next time
-// slice goes to the waiting user with the fewest running time slices; ties go to the user served least
+// fairScheduler shares the processors among users while it evaluates their selectors and queries. The next
+// time slice goes to the waiting user with the fewest running time slices; ties go to the user served least
 // recently. If there are several processors, a user gets at most half of them, because other work needs some,
 // too.
 type fairScheduler struct {

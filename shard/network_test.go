@@ -36,7 +36,7 @@ type network struct {
 
 var errDead = errors.New("the process was killed")
 
-// connect returns a config whose requests pass through n.
+// connect returns a config that sends requests through n.
 func connect(config *rest.Config, n *network) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(inner http.RoundTripper) http.RoundTripper {

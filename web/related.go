@@ -145,7 +145,7 @@ func (h *Handler) related(r *http.Request) (any, error) {
 type danglingAnswer struct {
 	References []danglingReference `json:"references"`
 	More       int                 `json:"more,omitempty"`
-	// Unchecked names the types whose references could not be checked, with the reasons.
+	// Unchecked names the types with unchecked references, with the reasons.
 	Unchecked []string `json:"unchecked,omitempty"`
 }
 

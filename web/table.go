@@ -83,7 +83,7 @@ func (t *tables) add(table *tableKeys) {
 	t.mu.newestFirst = remembered
 }
 
-// get returns a result of a user whose scope of the type is unchanged, or nil.
+// get returns a result of a user if the user's scope of the type is unchanged, or nil.
 func (t *tables) get(user, id string, k *visibleType) *tableKeys {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -14,7 +14,7 @@
 // # Usage
 //
 // The factory works like client-go's, with any dynamic.Interface: a real client, an instrumented one, or
-// k8s.io/client-go/dynamic/fake. Each informer is a *dynamicinformer.Informer of this project, whose Status
+// k8s.io/client-go/dynamic/fake. Each informer is a *dynamicinformer.Informer of this project. Its Status
 // reports why it is not synced:
 //
 //	if i, ok := factory.ForResource(gvr).(*crdcache.Informer); ok {

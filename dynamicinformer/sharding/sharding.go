@@ -13,9 +13,9 @@ type Key string
 const (
 	// ByUID hashes the UID. It spreads objects evenly and independently of each other.
 	ByUID Key = "metadata.uid"
-	// ByNamespace hashes the namespace, so that a shard holds all objects of a namespace, of all types.
-	// All cluster-scoped objects share one hash. Namespaces whose names differ only in their last
-	// characters have similar hashes, so few large ranges may be filled unevenly.
+	// ByNamespace hashes the namespace, so that a shard holds all objects of a namespace, of all types. All
+	// cluster-scoped objects share one hash. Similar names, such as team-1 and team-2, have similar hashes. A
+	// few large ranges may then be filled unevenly.
 	ByNamespace Key = "metadata.namespace"
 )
 
@@ -38,9 +38,9 @@ func Hash[T ~string | ~[]byte](value T) uint64 {
 	return hash
 }
 
-// Range is the part of the hash space from Start up to, but not including, End. An End of zero is the
-// end of the hash space, so the zero value is the whole space. A range whose End is not zero and not
-// greater than Start is empty.
+// Range is the part of the hash space from Start up to, but not including, End. An End of zero is the end of
+// the hash space, so the zero value is the whole space. A range is empty if its End is neither zero nor
+// greater than Start.
 type Range struct{ Start, End uint64 }
 
 // Contains reports whether the range contains the hash.

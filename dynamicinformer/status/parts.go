@@ -38,7 +38,7 @@ type FollowedType struct {
 type Shard struct {
 	// Key is the hashed field.
 	Key sharding.Key
-	// Desired are the desired ranges, Listed the ranges of them whose objects the cache has. Both are
+	// Desired are the desired ranges. Listed are the ranges of them that the cache has objects of. Both are
 	// ordered and disjoint.
 	Desired, Listed []sharding.Range
 	// Filter names the component that removes objects outside the shard, as far as the server's answers

@@ -8,7 +8,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 )
 
-// fixed is a Source whose types never change.
+// fixed is a Source of constant types.
 type fixed []typesource.Type
 
 func (f fixed) Subscribe(listener typesource.Listener) (stop func()) {

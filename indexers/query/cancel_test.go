@@ -10,7 +10,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// A query whose context ends while it reads one large object stops there.
+// If its context ends while it reads one large object, a query stops there.
 func TestCancelWithinOneObject(t *testing.T) {
 	large := simple("a/w", "edge", 1, "gold")
 	var list []any

@@ -97,8 +97,8 @@ func TestModelAfterChanges(t *testing.T) {
 	}
 }
 
-// A query reads one snapshot: an object whose value changes constantly has exactly one value in each result
-// and on each page.
+// A query reads one snapshot: an object that changes constantly has exactly one value in each result and on
+// each page.
 func TestQueriesReadOneSnapshot(t *testing.T) {
 	f := functions(t)
 	s := newCache(t, dynamicinformer.StoragePacked, f)

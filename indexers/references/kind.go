@@ -11,7 +11,7 @@ type kind struct {
 	referrers map[referrer]int
 }
 
-// referrer is a type whose objects have references of one name.
+// referrer is a type with a reference, by its name.
 type referrer struct {
 	kind *kind
 	name string

@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// stoppableServer is a page whose server can be stopped.
+// stoppableServer is a page with a server that can be stopped.
 type stoppableServer struct{ handler atomic.Pointer[http.Handler] }
 
 func (a *stoppableServer) replaceHandler(handler http.Handler) { a.handler.Store(&handler) }

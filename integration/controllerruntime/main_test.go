@@ -1,5 +1,5 @@
 // Package controllerruntime_test runs the cache for controller-runtime with a real API server. It runs
-// controller-runtime's own suite for caches, and controllers whose types are missing, deleted and created
+// controller-runtime's own suite for caches, and controllers for types that are missing, deleted and created
 // again.
 package controllerruntime_test
 

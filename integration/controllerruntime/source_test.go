@@ -76,9 +76,9 @@ func replaceNew(source []byte, importPath string) ([]byte, error) {
 	return stockNew.ReplaceAll(source, []byte("replaced.NewCache")), nil
 }
 
-// build builds the suite with the caches and clients of another package and returns the program.
-// The sources are in the module cache. The go command treats them as a package of this module, whose go.mod
-// has their imports.
+// build builds the suite with the caches and clients of another package and returns the program. The sources
+// are in the module cache. The go command treats them as a package of this module. Its go.mod has their
+// imports.
 func (s suite) build(t *testing.T, importPath string) string {
 	t.Helper()
 	stock := filepath.Join(goOutput(t, "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/controller-runtime"),

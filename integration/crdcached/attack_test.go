@@ -48,7 +48,7 @@ type attackedServer struct {
 	*testing.T
 	*running.Server
 	gvr schema.GroupVersionResource
-	// open is a namespace that the guest may read. closed is another one, whose object has a unique value.
+	// open is a namespace that the guest may read. closed is another one; its object has a unique value.
 	open, closed string
 	guest        *running.User
 	guestConfig  *rest.Config

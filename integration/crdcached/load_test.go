@@ -85,7 +85,7 @@ func listName(version string, compressed bool) string {
 	return name
 }
 
-// measured is a server whose process is measured.
+// measured is a server with measurements of its process.
 type measured struct {
 	name   string
 	config *rest.Config

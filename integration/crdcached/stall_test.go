@@ -56,7 +56,7 @@ type raw struct {
 	over atomic.Int64
 }
 
-// dial opens a connection whose flow-control window admits headers but hardly any body.
+// dial opens a connection. Its flow-control window admits headers but hardly any body.
 func (v *attackedServer) dial(t *testing.T, window uint32) *raw {
 	t.Helper()
 	conn, err := tls.Dial("tcp", strings.TrimPrefix(v.URL, "https://"), &tls.Config{InsecureSkipVerify: true,

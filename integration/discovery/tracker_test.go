@@ -160,7 +160,7 @@ func TestVersionWithdrawn(t *testing.T) {
 	}
 }
 
-// TestUnavailableAPIService registers an aggregated API whose server does not exist.
+// TestUnavailableAPIService registers an aggregated API without a server.
 func TestUnavailableAPIService(t *testing.T) {
 	config, admin := harness.Config(t), client(t)
 	s := spec{group: harness.Group(t), plural: "widgets", kind: "Widget", scope: "Namespaced",

@@ -31,7 +31,7 @@ var declaration = regexp.MustCompile(`(?m)^func (Fuzz\w*)\(\w+ \*testing\.F\)`)
 // key returns the key of the test in results.
 func (t target) key() string { return strings.TrimPrefix(t.path, project) + " " + t.name }
 
-// findAll returns the fuzz tests of modules whose keys match a regular expression. It reads the sources,
+// findAll returns the fuzz tests of modules with keys that match a regular expression. It reads the sources,
 // because go test -list would build all tests.
 func findAll(ctx context.Context, modules []string, only string) ([]target, error) {
 	wanted, err := regexp.Compile(only)
@@ -88,9 +88,9 @@ func find(ctx context.Context, module string) ([]target, error) {
 	return all, nil
 }
 
-// instrumented are the packages whose coverage guides the engine: the project's packages, and the packages
-// that read JSON and YAML. go test -fuzz also counts client-go. Its hundreds of thousands of counters then
-// take most of the time of an execution.
+// instrumented are the packages that guide the engine by their coverage: the project's packages, and the
+// packages that read JSON and YAML. go test -fuzz also counts client-go. Its hundreds of thousands of
+// counters then take most of the time of an execution.
 var instrumented = []string{project + "...", "encoding/json/...", "sigs.k8s.io/json/...",
 	"sigs.k8s.io/yaml/...", "go.yaml.in/..."}
 

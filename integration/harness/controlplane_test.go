@@ -117,7 +117,7 @@ func TestCRDs(t *testing.T) {
 	})
 }
 
-// TestHiddenObjects deletes a definition whose last object has a finalizer and a deleted namespace.
+// TestHiddenObjects deletes a definition. Its last object has a finalizer and a deleted namespace.
 func TestHiddenObjects(t *testing.T) {
 	group := Group(t)
 	gvr := schema.GroupVersionResource{Group: group, Version: "v1", Resource: "widgets"}

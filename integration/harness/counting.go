@@ -24,7 +24,7 @@ type Requests struct {
 	}
 }
 
-// Counting returns a copy of config whose requests are counted.
+// Counting returns a copy of config that counts requests.
 func Counting(config *rest.Config) (*rest.Config, *Requests) {
 	requests := &Requests{}
 	requests.mu.counts = map[Request]int{}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FreezeAPIServer suspends the API server, whose connections stay open. thaw resumes it, at the end of the
-// test at the latest. Tests must not restart the server before that.
+// FreezeAPIServer suspends the API server. Its connections stay open. thaw resumes it, at the end of the test
+// at the latest. Tests must not restart the server before that.
 func FreezeAPIServer(t testing.TB) (thaw func()) {
 	t.Helper()
 	pid := APIServerPID(t)

@@ -47,7 +47,7 @@ func newCluster(t *testing.T, ctx context.Context, config func() *rest.Config, g
 	return c
 }
 
-// kind is a type whose definition is deleted and created again. Its only writer knows all objects.
+// kind is a type that is deleted and created again with its definition. Its only writer knows all objects.
 type kind struct {
 	definition *unstructured.Unstructured
 	gvr        schema.GroupVersionResource

@@ -37,7 +37,7 @@ func newScene(t *testing.T) *fixture {
 	return newSceneAs(t, harness.Config(t))
 }
 
-// newSceneAs is newScene with a factory whose requests are sent as user.
+// newSceneAs is newScene with a factory that sends its requests as user.
 func newSceneAs(t *testing.T, user *rest.Config) *fixture {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

@@ -14,7 +14,7 @@ type cuttableConnection struct {
 	faults *conformance.Faults
 }
 
-// through returns a copy of the configuration whose requests use the link.
+// through returns a copy of the configuration that sends requests through the link.
 func (l *cuttableConnection) through(config *rest.Config) *rest.Config {
 	l.once.Do(func() { l.faults = conformance.NewFaults(nil) })
 	config.Wrap(l.faults.Wrap)

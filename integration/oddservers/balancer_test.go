@@ -24,7 +24,7 @@ import (
 	"github.com/crdcache/crdcache/internal/informer/conformance"
 )
 
-// TestLaggingAPIServer runs informers behind a load balancer over two API servers, one of which receives no
+// TestLaggingAPIServer runs informers behind a load balancer over two API servers. One of them receives no
 // changes. No informer may go back in time, neither with a watch on the lagging server nor with a list. That
 // server answers "resource version too large" until it has the requested version.
 func TestLaggingAPIServer(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 const (
 	// soakWorkloads is the number of workloads in a round.
 	soakWorkloads = 40
-	// judgedRounds is the first round whose memory is judged, because earlier rounds fill caches.
+	// judgedRounds is the first round with a memory check, because earlier rounds fill caches.
 	judgedRounds = 12
 	// spareGoroutines is the permitted increase over the first round, for idle connections.
 	spareGoroutines = 10

@@ -20,7 +20,7 @@ func startProxy(t testing.TB) faultproxy.Proxy {
 	return faultproxy.Start(t, server.Host)
 }
 
-// config returns a configuration whose connections use the proxy.
+// config returns a configuration that connects through the proxy.
 func (w *participants) config() *rest.Config {
 	w.Helper()
 	config := harness.Config(w)

@@ -52,7 +52,7 @@ func countStacks(profile string) map[string]int {
 	return counts
 }
 
-// moreOf logs the goroutines whose number has increased.
+// moreOf logs the goroutines that have increased in number.
 func moreOf(t testing.TB, before, after map[string]int) {
 	t.Helper()
 	for stack, n := range after {

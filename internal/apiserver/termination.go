@@ -42,7 +42,7 @@ func markDefinition(u *unstructured.Unstructured, options *metav1.DeleteOptions,
 	return false
 }
 
-// hasContent reports whether an object is a namespace whose content is not deleted.
+// hasContent reports whether an object is a namespace that still has content.
 func hasContent(u *unstructured.Unstructured) bool {
 	finalizers, _, _ := unstructured.NestedSlice(u.Object, "spec", "finalizers")
 	return u.GroupVersionKind().GroupKind() == namespaceKind && len(finalizers) > 0
@@ -156,7 +156,7 @@ func (s *Storage) rewrite(c *collection, u *unstructured.Unstructured, before *o
 	_, _, _ = s.store(c, u, before.stored, putOptions{now: now, client: true, before: before})
 }
 
-// finishDeletions removes the terminating owners whose content is gone.
+// finishDeletions removes the terminating owners without remaining content.
 func (s *Storage) finishDeletions(now time.Time) {
 	for progress := true; progress; {
 		progress = false

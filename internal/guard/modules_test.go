@@ -83,9 +83,10 @@ func (p modulePolicy) offences(m goMod) []string {
 	return violations
 }
 
-// leakingReplaces lists the modules of a workspace whose replace lines would apply to the whole workspace.
-// The sandbox replaces k8s.io/*, and is therefore not in the workspace: the library's tests would otherwise
-// use another client-go than the root go.mod. Replacing one of our modules by its folder is harmless.
+// leakingReplaces lists the modules of a workspace with replace lines that would apply to the whole
+// workspace. The sandbox replaces k8s.io/*, and is therefore not in the workspace: the library's tests would
+// otherwise use another client-go than the root go.mod. Replacing one of our modules by its folder is
+// harmless.
 func leakingReplaces(workspace map[string]goMod) []string {
 	var violations []string
 	for dir, m := range workspace {

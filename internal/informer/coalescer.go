@@ -190,8 +190,8 @@ func (e *pendingEntry) apply(n notification) {
 	}
 }
 
-// known returns the state that the handler has of an object whose deletion is pending; nil if none is. An
-// object that left the shard is not that: the handler must learn that it left.
+// known returns the state that the handler has of an object while its deletion is pending, and nil otherwise.
+// An object that left the shard is not that: the handler must learn that it left.
 func (e *pendingEntry) known() Item {
 	switch {
 	case !e.removed || e.removal.kind == kindLeftShard:

@@ -174,7 +174,7 @@ type rebuilt struct {
 	events  int
 	// states are the states received, for each object in order.
 	states map[string][]string
-	// initial has the objects whose additions had isInInitialList.
+	// initial has the objects that were added with isInInitialList.
 	initial map[string]bool
 }
 
@@ -225,8 +225,8 @@ func newRebuilt(t *testing.T) *rebuilt {
 		initial: map[string]bool{}}
 }
 
-// FuzzCoalesce plays a history of four names to a handler that coalesces, of which each byte is a step, and
-// compares it with a handler that gets every event: each update starts from the last state received, and
+// FuzzCoalesce plays a history of four names to a handler that coalesces. Each byte is a step. It compares
+// the handler with a handler that gets every event: each update starts from the last state received, and
 // additions and deletions alternate. In the end both know the same. Of each object (name and UID) the
 // received states are a subsequence of all states, and the events that did not arrive were counted. When a
 // mark is reached, all events before it have arrived.

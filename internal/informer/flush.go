@@ -42,8 +42,8 @@ func (f Flush) Wait(ctx context.Context) error {
 	return nil
 }
 
-// Unprocessed returns the handlers that have not processed their notifications. They include handlers whose
-// informer has stopped and discarded some, but not removed handlers.
+// Unprocessed returns the handlers that have not processed their notifications. They include handlers of a
+// stopped informer that discarded notifications, but not removed handlers.
 func (f Flush) Unprocessed() []*Registration {
 	var busy []*Registration
 	for _, p := range f {

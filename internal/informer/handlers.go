@@ -32,8 +32,8 @@ func (i *Informer) AddEventHandlerWithResyncPeriod(handler cache.ResourceEventHa
 // that is added while the informer runs first receives the cached objects as an initial list.
 //
 // Resync periods follow client-go's rules. The least is a second. A period shorter than the check period of
-// the informer shortens that before the start, and is raised to it afterwards. An informer whose default
-// period is zero does no resyncs.
+// the informer shortens that before the start, and is raised to it afterwards. An informer with a default
+// period of zero does no resyncs.
 func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler,
 	options cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
 	if handler == nil {

@@ -228,8 +228,8 @@ func TestEveryOptionWorks(t *testing.T) {
 	}
 }
 
-// TestDefaultsKeepSetOptions: withDefaults keeps all values that are set, and sets all others but those whose
-// zero value has a meaning.
+// TestDefaultsKeepSetOptions: withDefaults keeps all values that are set, and sets all others except where
+// the zero value has a meaning.
 func TestDefaultsKeepSetOptions(t *testing.T) {
 	set := Options{
 		ExampleObject:     &unstructured.Unstructured{},

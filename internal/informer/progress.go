@@ -15,7 +15,7 @@ type progress struct {
 	ahead []appliedRange
 }
 
-// appliedRange are selected objects whose events have been applied up to a resource version.
+// appliedRange describes selected objects. Their events have been applied up to a resource version.
 type appliedRange struct {
 	selects func(obj any) bool
 	version string

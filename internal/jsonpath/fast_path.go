@@ -90,7 +90,7 @@ func lookUp(v any, names []string) (any, bool) {
 }
 
 // find calls yield for each result until yield returns false. It returns false without a call if a filter
-// would be applied to a map, whose values have to be sorted first.
+// would be applied to a map, because its values have to be sorted first.
 func (d *fastPath) find(v any, yield func(v any) bool) bool {
 	v, ok := lookUp(v, d.before)
 	if !ok {

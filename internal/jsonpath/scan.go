@@ -172,7 +172,7 @@ func (s *scanner) object(i int, wanted *trie, depth int) int {
 	}
 }
 
-// array scans a list, whose entry is the last one, and records its elements.
+// array scans a list and records its elements. The entry of the list is the last one.
 func (s *scanner) array(i int, wanted *trie, depth int) int {
 	at := len(s.entries) - 1
 	raw := s.raw

@@ -216,7 +216,7 @@ type lineCounter struct {
 	read  int64
 	limit int64 // offset up to which the decoder may read
 	err   error
-	// breaks are the offsets of newlines after the byte whose line is line.
+	// breaks are the offsets of the newlines after the byte that line belongs to.
 	breaks      []int64
 	line        int
 	lastContent int64 // offset of the last byte that is not white space

@@ -13,7 +13,7 @@ const MaxRegexpInput = 64 << 10
 // character.
 const maxRegexpSize = 2000
 
-// RegexpTooLargeError is returned for an expression whose repetitions make the program too large.
+// RegexpTooLargeError is returned for an expression with repetitions that make the program too large.
 type RegexpTooLargeError struct {
 	// Size is the number of steps.
 	Size int

@@ -45,8 +45,8 @@ func SetLogger(o *cache.ReflectorOptions, logger *klog.Logger) {
 	with.Logger = logger
 }
 
-// pacedClock is a clock whose timers last for the delay. A reflector of client-go 0.35 uses timers for its
-// resync period, which stays, and for its backoff.
+// pacedClock is a clock with timers that last for the delay. A reflector of client-go 0.35 uses timers for
+// its resync period, which stays, and for its backoff.
 type pacedClock struct {
 	clock.WithTicker
 	resync time.Duration
@@ -113,8 +113,8 @@ func (s versionStore) Transformer() cache.TransformFunc {
 // storesHaveVersions is true since client-go 0.36.
 var _, storesHaveVersions = reflect.TypeFor[cache.Store]().MethodByName("LastStoreSyncResourceVersion")
 
-// StoreVersion returns the resource version of a store. It returns false with client-go 0.35, whose stores
-// have none.
+// StoreVersion returns the resource version of a store. It returns false with client-go 0.35, because its
+// stores have none.
 func StoreVersion(store cache.Store) (version string, ok bool) {
 	s, ok := store.(interface{ LastStoreSyncResourceVersion() string })
 	if !ok || !storesHaveVersions {

@@ -28,7 +28,7 @@ type noChecker struct{}
 
 func (noChecker) HasSyncedChecker() Checker { return nil }
 
-// NewSyncedChecker returns a SyncedChecker whose HasSyncedChecker returns the checker.
+// NewSyncedChecker returns a SyncedChecker that wraps the checker.
 func NewSyncedChecker(checker Checker) SyncedChecker {
 	return newSynced(registration.HasSyncedChecker, checker)
 }

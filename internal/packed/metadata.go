@@ -13,8 +13,8 @@ import (
 	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
-// MetadataReader is an Object whose getters decompress it at most once. It then holds a copy of the metadata,
-// and should not outlive the event that it was made for.
+// MetadataReader is an Object that decompresses at most once for all getters. It then holds a copy of the
+// metadata, and should not outlive its event.
 type MetadataReader struct {
 	*Object
 	decompressed atomic.Pointer[[]byte] // JSON of the metadata

@@ -37,7 +37,7 @@ func NewShared(backend persistence.Backend, client dynamic.Interface, interval t
 		saveTokens: make(chan struct{}, 1)}
 }
 
-// Source is the informer whose objects are persisted.
+// Source is the informer of the persisted objects.
 type Source struct {
 	GVR schema.GroupVersionResource
 	// Key identifies the informer's options beyond the process.

@@ -300,9 +300,9 @@ func (l *listWatch) handleReadError(o *openWatch, err error, take func(watch.Eve
 	}
 }
 
-// handleIncompleteList handles the end of a watch-list whose initial events are not complete. Its ERROR event
-// makes the reflector list. Without the event, the reflector would request watch-lists again, which may never
-// be complete.
+// handleIncompleteList handles the end of a watch-list before its initial events are complete. It sends an
+// ERROR event, which makes the reflector list. Without the event, the reflector would request watch-lists
+// again, which may never be complete.
 func (l *listWatch) handleIncompleteList(o *openWatch, err error, take func(watch.Event) bool) {
 	event := endedEvent("the watch-list ended before its initial events did")
 	switch {

@@ -15,9 +15,8 @@ type Batch struct {
 	// blocks are the blocks of next. formChanges is Store.formChanges when they were counted.
 	blocks      blocks
 	formChanges int
-	// base is the content for which the batch was prepared. found is the number of its rows whose keys are in
-	// the batch. unchanged reports for each row of the batch whether it is a row of base. It is nil if
-	// unknown.
+	// base is the content for which the batch was prepared. found is the number of its rows with keys in the
+	// batch. unchanged reports for each row of the batch whether it is a row of base. It is nil if unknown.
 	base      *Snapshot
 	found     int
 	unchanged []bool

@@ -85,8 +85,7 @@ func TestSweepsAfterFills(t *testing.T) {
 	})
 }
 
-// TestListsAreCompressedOnArrival lists many objects, the first of which train the compressor, and then a
-// few.
+// TestListsAreCompressedOnArrival lists many objects and then a few. The first objects train the compressor.
 func TestListsAreCompressedOnArrival(t *testing.T) {
 	form := store.NewAdaptive(nil, runs{}).CompressLists()
 	s := store.New(store.Options{Form: form})
@@ -173,7 +172,7 @@ func put(t testing.TB, s *store.Store, n, version int) {
 	}
 }
 
-// TestBudgetIsKept continuously writes and reads two stores, one of which cannot be compressed. They stay
+// TestBudgetIsKept continuously writes and reads two stores. One of them cannot be compressed. They stay
 // below the budget, although the objects in use alone would exceed it.
 func TestBudgetIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -52,8 +52,8 @@ func TestValuesOfAnObject(t *testing.T) {
 	}
 }
 
-// TestValuesOfRemovedIndexes reads an earlier snapshot whose rows have lost the values of a removed index.
-// The object must not appear to have no values.
+// TestValuesOfRemovedIndexes reads an earlier snapshot after its rows have lost the values of a removed
+// index. The object must not appear to have no values.
 func TestValuesOfRemovedIndexes(t *testing.T) {
 	s := newStore(t, cache.Indexers{"tags": byTags, "parity": byParity})
 	s.Put(s.Prepare((&thing{key: "k", number: 3, tags: []string{"x"}}).keyed()))

@@ -61,7 +61,7 @@ func (r *Row) UnmarshalJSON(text []byte) error {
 	return utiljson.Unmarshal(text, (*plain)(r))
 }
 
-// pendingAnswer is an Answer whose objects are not yet encoded.
+// pendingAnswer is an Answer before its objects are encoded.
 type pendingAnswer struct {
 	Answer
 	result *query.Result

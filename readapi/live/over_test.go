@@ -10,7 +10,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// TestStoppedInformer: a type whose informer has stopped is no longer served, and its watches end.
+// TestStoppedInformer: when its informer stops, a type is no longer served, and its watches end.
 func TestStoppedInformer(t *testing.T) {
 	s := newFixture(t, Options{})
 	w := s.watch("/apis/" + demo + "/v1/environments?watch=true&resourceVersion=" + s.put("moon-1",

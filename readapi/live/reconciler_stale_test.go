@@ -17,7 +17,7 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// staleDiscovery is a cluster whose discovery reports all groups as stale while it is in doubt.
+// staleDiscovery is a cluster. Its discovery reports all groups as stale while it is in doubt.
 type staleDiscovery struct {
 	http.Handler
 	isStale atomic.Bool

@@ -48,7 +48,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// writingSubresources are subresources whose GET has side effects.
+// writingSubresources are subresources with side effects of GET.
 var writingSubresources = []string{"exec", "attach", "portforward", "proxy"}
 
 // subresource returns the part of a path after the name of an object.

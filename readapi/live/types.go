@@ -63,7 +63,7 @@ func (b *typeRegistry) lookup(gr schema.GroupResource) (t typesource.Type, known
 	return t, known, b.changed
 }
 
-// definitionHandler ends the watches of a type whose definition changes, as a kube-apiserver does.
+// definitionHandler ends the watches of a type when its definition changes, as a kube-apiserver does.
 type definitionHandler struct{ *Server }
 
 // OnAdd implements cache.ResourceEventHandler.

@@ -11,7 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// privateFS is a file system whose files only their owner can access.
+// privateFS is a file system of files that only their owner can access.
 type privateFS struct{ vfs.FS }
 
 const privateMode = 0o600

@@ -113,7 +113,7 @@ func (p guardedFS) MkdirAll(dir string, mode os.FileMode) error {
 	return p.engine.tryWrite(func() error { return p.FS.MkdirAll(dir, mode) })
 }
 
-// tryWrite calls f, whose errors pebble tolerates.
+// tryWrite calls f. Pebble tolerates its errors.
 func (e *engine) tryWrite(f func() error) error {
 	if !e.beginWrite() {
 		select {}

@@ -71,7 +71,7 @@ const (
 	Changed   = "restart-changed"
 	// OursPacked is crdcache's packing of JSON without decoding.
 	OursPacked = "crdcache-pack"
-	// OnlyReplica has all objects. ServerReplica is one of Replicas whose server sends only its objects.
+	// OnlyReplica has all objects. ServerReplica is one of Replicas; its server sends only its objects.
 	// ClientReplica receives all objects and drops the others.
 	OnlyReplica   = "replica-of-all"
 	ServerReplica = "replica-server"

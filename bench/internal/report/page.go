@@ -118,7 +118,7 @@ func (s section) rows(r *Result) [][]string {
 	return rows
 }
 
-// markdownTable formats rows, of which the first is the header.
+// markdownTable formats rows. The first row is the header.
 func markdownTable(rows [][]string) string {
 	var b strings.Builder
 	for i, row := range rows {

@@ -57,8 +57,8 @@ func Judge(r *Result) []Outcome {
 	return outcomes
 }
 
-// BrokenPromises returns the outcomes whose margin is missed, or whose promise has a margin and was not
-// measured.
+// BrokenPromises returns the outcomes that miss their margin. An unmeasured promise with a margin counts as
+// broken too.
 func BrokenPromises(outcomes []Outcome) []Outcome {
 	var broken []Outcome
 	for _, o := range outcomes {

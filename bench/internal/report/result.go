@@ -22,7 +22,7 @@ type Result struct {
 	Failures []string `json:"failures,omitempty"`
 }
 
-// Duration is a time.Duration whose JSON form is text.
+// Duration is a time.Duration that is text in JSON.
 type Duration time.Duration
 
 // String implements fmt.Stringer.

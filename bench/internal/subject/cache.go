@@ -28,7 +28,7 @@ type Reader interface {
 	List() (int, error)
 	// ByNamespace returns the number of objects of a namespace in the library's index.
 	ByNamespace(namespace string) (int, error)
-	// AddIndex adds an index of a field whose values are unique.
+	// AddIndex adds an index of a field with unique values.
 	AddIndex() error
 	// ByIndex returns the only object with a value in that index.
 	ByIndex(value string) (any, error)

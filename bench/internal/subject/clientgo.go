@@ -31,7 +31,7 @@ func newClientGoTrimmed(o Options) (Cache, error) {
 	return c, c.(*sharedInformer).informer.SetTransform(dropManagedFields)
 }
 
-// newClientGoMetadata returns the informer of client-go's metadatainformer, whose objects lack spec and
+// newClientGoMetadata returns the informer of client-go's metadatainformer. Its objects have no spec and
 // status.
 func newClientGoMetadata(o Options) (Cache, error) {
 	client, err := metadata.NewForConfig(o.Config)

@@ -119,7 +119,7 @@ func (s *stream) event(line []byte, initial bool) {
 	}
 }
 
-// keyOf extracts the key from an event whose object has its metadata first, like the benchmark's custom
+// keyOf extracts the key from an event. The object must begin with its metadata, like the benchmark's custom
 // resources.
 func keyOf(event []byte) string {
 	return valueOf(event, `,"namespace":"`) + "/" + valueOf(event, `,"name":"`)

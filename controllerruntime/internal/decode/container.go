@@ -28,7 +28,7 @@ type sliceCodec struct {
 	lastLength atomic.Uint32
 }
 
-// firstElements and firstBytes limit the initial allocation, whose size is a guess.
+// firstElements and firstBytes limit the initial allocation. Its size is a guess.
 const (
 	firstElements = 8
 	firstBytes    = 1024

@@ -32,8 +32,8 @@ package config
 //	both      remedy if several of them are set
 //	some      remedy if no field at all is set
 //
-// [Schema] has special cases for types that accept more than a map, and for forms with raw, whose fields are
-// read later.
+// [Schema] has special cases for types that accept more than a map, and for forms with raw. The fields of
+// these are read later.
 
 type configForm struct {
 	formHeader

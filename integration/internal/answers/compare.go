@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Server is a server whose answers are compared.
+// Server is one of the compared servers.
 type Server struct {
 	Name   string
 	Config *rest.Config

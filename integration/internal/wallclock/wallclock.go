@@ -5,6 +5,6 @@
 //
 //	-tags clockjumps -ldflags=-checklinkname=0
 //
-// There Go reads both clocks through a function of the kernel, whose address is in a variable of the runtime.
-// The package replaces this address. The linker flag permits access to the variable.
+// There Go reads both clocks through a function of the kernel. The package replaces the address of this
+// function in a variable of the runtime. The linker flag permits access to the variable.
 package wallclock

@@ -107,7 +107,7 @@ func (t *Tokens) HasSession(r *http.Request) bool {
 	return false
 }
 
-// expiringSet is a bounded set whose members expire.
+// expiringSet is a bounded set of members that expire.
 type expiringSet struct {
 	lifetime time.Duration
 	limit    int

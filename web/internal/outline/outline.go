@@ -22,7 +22,7 @@ type Line struct {
 	// Text is the scalar as YAML; empty if the following lines have the value.
 	Text string `json:"t,omitempty"`
 	// Kind is s, n, b or z for strings, numbers, booleans and null, and c for maps, lists and multi-line
-	// strings, whose lines follow with a greater depth.
+	// strings. Their lines follow with a greater depth.
 	Kind string `json:"c"`
 	// Fold is the number of following lines that belong to this one.
 	Fold int `json:"f,omitempty"`

@@ -175,7 +175,7 @@ func (o *dumpOptions) print(ctx context.Context, types *session.Types, _ session
 	return print.Sections(ctx, sections, options)
 }
 
-// maxRows bounds the rows requested at once for a pipe, whose reader can stop early.
+// maxRows bounds the rows of one request for a pipe. The reader of a pipe can stop early.
 const maxRows = 5000
 
 // printServerRows prints a table from the rows of the local cache server, and reports whether it did. The

@@ -15,7 +15,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-// pageStream prints the objects of one type page by page to a pipe, whose reader can stop early.
+// pageStream prints the objects of one type page by page to a pipe. The reader of a pipe can stop early.
 type pageStream struct {
 	*dumpOptions
 	types *session.Types

@@ -147,7 +147,7 @@ func (f *queryFlags) toOptions(cmd *cobra.Command, args []string,
 	return o, err
 }
 
-// numericForms are the flags whose results are numbers. numericFormats are their output formats.
+// numericForms are the flags with numeric results. numericFormats are their output formats.
 var (
 	numericForms   = []string{"count", "group-by", "compute"}
 	numericFormats = []string{print.Table, print.JSON, print.CSV}

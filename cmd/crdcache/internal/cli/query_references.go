@@ -10,8 +10,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
-// answerWithReferences reads the referenced types as well, and answers the query. targets are the types whose
-// references the query needs.
+// answerWithReferences reads the referenced types as well, and answers the query. The query needs the
+// references of targets.
 func (o *queryOptions) answerWithReferences(ctx context.Context, querier *query.Querier,
 	types *session.Types, source session.Cache, followed []references.Type) error {
 	graph := references.New()

@@ -126,8 +126,8 @@ func (s *cacheServer) cachedType(gvr schema.GroupVersionResource) (live.CachedTy
 		gvr == crd.GVR
 }
 
-// stateChanged closes the watches of a type whose own watch is no longer live, so that clients continue at
-// the cluster. It reports types that cannot be read, such as forbidden ones.
+// stateChanged closes the clients' watches of a type when the server's own watch is no longer live. Clients
+// then continue at the cluster. It reports types that cannot be read, such as forbidden ones.
 func (s *cacheServer) stateChanged(before, after status.Status) {
 	if isWatching(before) && !isWatching(after) {
 		s.server.EndWatches(after.GVR.GroupResource())

@@ -25,7 +25,7 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// shortRuntimeDir sets a short directory for sockets, whose paths have a length limit.
+// shortRuntimeDir sets a short directory for sockets, because socket paths have a length limit.
 func shortRuntimeDir(t *testing.T) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "s")
@@ -198,7 +198,7 @@ func TestServeWarnsOfMisfits(t *testing.T) {
 	}
 }
 
-// TestServeOutOfContact checks that a server whose watch has ended stops answering at once, because it can
+// TestServeOutOfContact checks that a server stops answering as soon as its watch has ended, because it can
 // lack recent writes.
 func TestServeOutOfContact(t *testing.T) {
 	shortRuntimeDir(t)

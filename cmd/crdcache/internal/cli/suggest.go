@@ -204,7 +204,8 @@ var referenceTypes = []struct{ suffix, kind string }{
 	{"node", "Node"}, {"pod", "Pod"},
 }
 
-// proposeReferences returns references for fields such as issuerRef or parentRefs whose target type is known.
+// proposeReferences returns references for fields such as issuerRef or parentRefs if the target type is
+// known.
 func proposeReferences(group string, known knownTypes, fields []schemaField) []suggestedReference {
 	var all []suggestedReference
 	for _, f := range fields {

@@ -58,7 +58,7 @@ type suggestedKey struct {
 	Path string `yaml:"path"`
 }
 
-// sortedTypes are the column types whose indexes are sorted.
+// sortedTypes are the column types that get sorted indexes.
 var sortedTypes = map[string]string{"integer": "int", "number": "number", "date": "time"}
 
 // renderConfig returns a config for types and warnings about omissions. known are the possible targets of

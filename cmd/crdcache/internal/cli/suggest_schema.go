@@ -58,8 +58,8 @@ func (f schemaField) children() []schemaField {
 	return out
 }
 
-// isPodTemplate reports whether a schema describes a pod or a part of one, whose hundreds of fields are not
-// specific to the type.
+// isPodTemplate reports whether a schema describes a pod or a part of one. The hundreds of fields of a pod
+// are not specific to the type.
 func isPodTemplate(s *crd.Schema) bool {
 	return s.Properties["containers"] != nil || s.Properties["nodeAffinity"] != nil ||
 		s.Properties["matchExpressions"] != nil ||

@@ -274,7 +274,7 @@ func stateOf(object *unstructured.Unstructured) *treeState {
 }
 
 // readStates reads the objects behind metadata-only nodes for their states. Deleted objects lose their state.
-// The error names the types whose states are missing.
+// The error names the types without a state.
 func (w *treeData) readStates(ctx context.Context, withoutBody map[references.Object][]*treeNode) error {
 	nodes := map[schema.GroupResource]map[string][]*treeNode{}
 	for o, of := range withoutBody {

@@ -85,8 +85,8 @@ func (w *treeData) printScope() {
 	}
 }
 
-// warnOfOtherUIDs warns about dependents whose owner has the name of the object but another UID, for example
-// because it was deleted and created again.
+// warnOfOtherUIDs warns about dependents if their owner has the name of the object but another UID. This
+// happens, for example, after the owner was deleted and created again.
 func (w *treeData) warnOfOtherUIDs() {
 	typ := referenceType(w.roots.Resource)
 	for _, object := range w.roots.Objects {

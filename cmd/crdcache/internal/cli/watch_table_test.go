@@ -45,7 +45,7 @@ func TestWatchTableGoesOn(t *testing.T) {
 	w.interrupt()
 }
 
-// TestDumpTableGoesOn checks the same for dump --watch, whose column widths depend on the first rows, as in
+// TestDumpTableGoesOn checks the same for dump --watch. Its column widths depend on the first rows, as in
 // kubectl.
 func TestDumpTableGoesOn(t *testing.T) {
 	s := newGizmoServer(t)

@@ -66,7 +66,7 @@ type UsageError struct {
 	lines bool
 }
 
-// Usagef returns a UsageError whose text is printed on one line.
+// Usagef returns a UsageError with one line of text.
 func Usagef(format string, args ...any) error {
 	return &UsageError{text: fmt.Sprintf(format, args...)}
 }

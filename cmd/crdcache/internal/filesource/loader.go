@@ -26,7 +26,7 @@ type loader struct {
 	kinds map[schema.GroupKind]*kind
 	// origins has all objects of the storage.
 	origins map[object]origin
-	// shadowed has the files whose copy of an object is not used.
+	// shadowed has the files with an unused copy of an object.
 	shadowed map[object][]*manifest.File
 	// mismatchedFiles has the paths of files with objects that do not match the type of their kind. If the
 	// type changes, these files are read again.

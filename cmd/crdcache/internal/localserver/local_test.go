@@ -19,7 +19,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// shortDir sets a short directory for sockets, whose paths have a length limit.
+// shortDir sets a short directory for sockets, because socket paths have a length limit.
 func shortDir(t *testing.T) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "s")
@@ -73,8 +73,8 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// program returns a config whose exec plugin prints credentials from a file. They are expired, so the plugin
-// runs each time.
+// program returns a config with an exec plugin that prints credentials from a file. They are expired, so the
+// plugin runs each time.
 func program(t *testing.T, host, name string) (config *rest.Config, returns func(status string)) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name)

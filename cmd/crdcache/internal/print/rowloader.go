@@ -283,8 +283,8 @@ func rowKey(row metav1.TableRow) (string, error) {
 // columnPath starts the API server's description of a CRD column without a description.
 const columnPath = "Custom resource definition column (in JSONPath format): "
 
-// ServerColumns returns the columns of a type from the server's table. It includes only columns whose
-// description contains their path.
+// ServerColumns returns the columns of a type from the server's table. It includes only columns with their
+// path in the description.
 func ServerColumns(ctx context.Context, client rest.Interface, r discovery.Resource,
 	namespace string) ([]crd.Column, error) {
 	request := tableRequest(client, r.GVR, namespaceOf(r, namespace)).Param("limit",

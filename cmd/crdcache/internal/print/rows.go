@@ -198,7 +198,7 @@ func (l labelled) appendLabels(cells []any, obj *unstructured.Unstructured) []an
 	return cells
 }
 
-// column is a printer column whose cells are safe for a terminal.
+// column is a printer column. Its cells are safe for a terminal.
 type column struct{ display.Column }
 
 func newColumns(declared []crd.Column) []column {

@@ -24,9 +24,9 @@ import (
 // RowField is the field of an object that has its table row. Kubernetes objects have no field of this name.
 const RowField = "crdcache.dev/printed"
 
-// TableClient is a dynamic client whose lists and watches request tables: each object has its printed row in
-// RowField, including deleted objects. It sends one list and one watch per type, as without rows. If a server
-// prints no tables, the objects have no rows. It is safe for concurrent use.
+// TableClient is a dynamic client that requests tables in lists and watches: each object has its printed row
+// in RowField, including deleted objects. It sends one list and one watch per type, as without rows. If a
+// server prints no tables, the objects have no rows. It is safe for concurrent use.
 type TableClient struct {
 	dynamic.Interface
 	rest rest.Interface

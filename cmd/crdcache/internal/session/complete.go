@@ -86,8 +86,8 @@ func (f *ServerFlags) CompleteDefinedTypes() cobra.CompletionFunc {
 	}
 }
 
-// definedTypeNames returns the types with a CRD. Without permission to list CRDs it returns all types whose
-// group contains a dot.
+// definedTypeNames returns the types with a CRD. Without permission to list CRDs it returns all types with a
+// dot in the group.
 func (f *ServerFlags) definedTypeNames(ctx context.Context) []string {
 	names := slices.DeleteFunc(f.typeNames(ctx),
 		func(name string) bool { return strings.Count(name, ".") < 2 })

@@ -68,7 +68,7 @@ func ParseObjectArgs(args []string) ([]ObjectArg, error) {
 
 func isObjectArg(arg string) bool { return strings.Count(arg, "/") == 1 && !strings.Contains(arg, ",") }
 
-// isCRDType reports whether an argument names the type CustomResourceDefinition, whose object names look like
+// isCRDType reports whether an argument names the type CustomResourceDefinition. The names of CRDs look like
 // types.
 func isCRDType(arg string) bool {
 	resource, group, _ := strings.Cut(strings.ToLower(arg), ".")

@@ -240,7 +240,7 @@ func (r *Reader) inNamespace(client dynamic.Interface,
 	return client.Resource(resource.GVR)
 }
 
-// TableClient returns a client whose lists contain the server's table rows.
+// TableClient returns a client that lists objects with the server's table rows.
 func (t *Types) TableClient() (*print.TableClient, error) {
 	return print.NewTableClient(t.reader.Target.Config, t.httpClient, t.Client)
 }

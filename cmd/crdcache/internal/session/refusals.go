@@ -15,9 +15,9 @@ import (
 // errRefused ends a wait for a request that will fail again.
 var errRefused = errors.New("the server rejects the request")
 
-// RejectedTypes ends waits for types whose requests fail with status 400. Informers retry these requests, but
-// here the cause is the user's selector. The zero value is ready to use. Its methods are safe for concurrent
-// use.
+// RejectedTypes ends the wait for a type when its requests fail with status 400. Informers retry these
+// requests, but here the cause is the user's selector. The zero value is ready to use. Its methods are safe
+// for concurrent use.
 type RejectedTypes struct {
 	mu    sync.Mutex
 	types map[schema.GroupVersionResource]chan struct{} // closed when the type is refused

@@ -138,7 +138,7 @@ func (t *Target) Err() error {
 	return t.source.Err()
 }
 
-// RecordUse records that types are read, and warns about those whose definition was inferred from files.
+// RecordUse records that types are read. It warns about types with a definition that was inferred from files.
 func (t *Target) RecordUse(types ...schema.GroupResource) {
 	if t.source != nil {
 		t.source.RecordUse(types...)

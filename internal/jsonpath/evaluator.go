@@ -50,8 +50,8 @@ func (ev *evaluator) release() {
 	scratches.Put(s)
 }
 
-// runSingular runs the part of a program that has at most one result. rest is the first instruction that can
-// have several.
+// runSingular runs the leading instructions that have at most one result. rest is the first instruction that
+// can have several results.
 func runSingular(n node, o *op) (result node, rest *op, ok bool) {
 	for ok = true; ok && o != nil; o = o.next {
 		switch o.kind {

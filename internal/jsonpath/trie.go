@@ -1,7 +1,7 @@
 package jsonpath
 
 // trie selects the parts of a document that a set of paths can read, so that a scan records only these. A
-// value is recorded if a trie node leads to it; a nil node selects nothing. A trie can select more than
+// value is recorded if the trie has a node for it. A nil node selects nothing. A trie can select more than
 // necessary, never less.
 type trie struct {
 	all       bool             // selects all descendants

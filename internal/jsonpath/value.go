@@ -149,8 +149,8 @@ func scalarOf(v any) scalar {
 	return scalar{}
 }
 
-// compare orders two scalars. ordered is false if they are neither equal nor ordered: different kinds, a NaN,
-// or kinds without order.
+// compare orders two scalars. ordered is false for different kinds, for a NaN, and for unequal values of
+// kinds without order.
 func (a *scalar) compare(b *scalar) (result int, ordered bool) {
 	if a.kind != b.kind {
 		return 0, false

@@ -22,7 +22,7 @@ type uniqueness struct {
 	offset int
 }
 
-// manyKeys is the number of keys from which on a map replaces linear search.
+// manyKeys is the number of keys at which a map replaces linear search.
 const manyKeys = 16
 
 // value checks the value at i and returns its end. If it finds a duplicate, the offset is meaningless.

@@ -22,7 +22,7 @@ func AppendIndented(dst, data []byte, prefix, indent string) ([]byte, bool) {
 	return w.out, true
 }
 
-// maxIndented is the nesting depth from which on a value is left to a decoder. API servers accept far less.
+// maxIndented is the nesting depth at which a value is left to a decoder. API servers accept far less.
 const maxIndented = 1000
 
 // indenter formats data into out. Its methods return the offset after the value, or a negative number.

@@ -2,7 +2,7 @@ package jsontext
 
 // DecodePair is Decode for two similar texts, such as an object before and after an update. If the second
 // text repeats an object, array or string of the first one at the same place, both results share the value,
-// at the cost of a comparison. Changing one result may therefore change the other.
+// after a comparison. Changing one result may therefore change the other.
 func (d *Decoder) DecodePair(first, second []byte) (one, other map[string]any, err error) {
 	p := d.parser(first)
 	defer d.release(p)
@@ -39,11 +39,11 @@ const (
 type pairState struct {
 	mode  twinMode
 	first []byte
-	// values are the values of the first text, each before the values inside it. highest is the largest
-	// number of marks so far.
+	// values are the values of the first text, each before the values inside it. maxValues is the largest
+	// number of values so far.
 	values  []recordedValue
 	highest int
-	// level is the range of marks of the current object or array.
+	// expected are the recorded values of the current object or array.
 	level level
 }
 
@@ -53,13 +53,14 @@ type recordedValue struct {
 	value      any
 	start, end uint32 // range of its text
 	index      int32  // in an array
-	next       int32  // index of the mark after it and all inside it
+	next       int32  // index of the value after it and all inside it
 }
 
-// level is the range of marks directly in one object or array. The mark at the cursor is expected next.
+// recordedRange is the range of recorded values directly in one object or array. The value at the cursor is
+// expected next.
 type level struct{ cursor, end int }
 
-// element parses the value at pos, the member key of an object or the element index of an array.
+// element parses the value at pos. key is its key in an object, index its index in an array.
 func (p *parser) element(key string, index int) any {
 	switch p.pair.mode {
 	case twinRecords:
@@ -111,7 +112,7 @@ func (p *parser) parseShared(key string, index int) any {
 	return p.within(level{cursor: at + 1, end: int(m.next)})
 }
 
-// within parses the value at pos with l as the expected marks of its content.
+// within parses the value at pos. l has the recorded values that its content is expected to repeat.
 func (p *parser) within(l level) any {
 	outer := p.pair.level
 	p.pair.level = l
@@ -120,7 +121,7 @@ func (p *parser) within(l level) any {
 	return value
 }
 
-// find returns the mark of the member key or the element index, or -1.
+// find returns the index of the recorded value with the same key or array index, or -1.
 func (t *pairState) find(key string, index int) int {
 	at := t.level.cursor
 	for range maxAhead {

@@ -38,16 +38,16 @@ type member struct {
 type template struct {
 	text    string
 	nesting int // nesting depth including itself
-	// an object with nil in s of nested objects and arrays; nil if cloning is not worthwhile
+	// an object with nil instead of nested objects and arrays; nil if cloning is not worthwhile
 	cloned map[string]any
 	// members of an object that is not cloned, except nested objects and arrays
 	members []member
-	// an array with nil in s of nested objects and arrays; nil for objects
+	// an array with nil instead of nested objects and arrays; nil for objects
 	array []any
 	inner []inner // nested objects and arrays
 }
 
-// inner is a nested object or array: the member key of an object or the element index of an array.
+// inner is a nested object or array. key is its key in an object, index its index in an array.
 type inner struct {
 	key   string
 	index int

@@ -5,8 +5,8 @@ package packed
 const (
 	// flagRead is set if the object was read since the last call of Age.
 	flagRead = 1 << (17 + iota)
-	// flagSeen is set if it was read between two earlier calls; flagUsed if that happened in two periods, so
-	// that a single scan of all objects does not mark them as in use.
+	// flagSeen is set if it was read in an earlier period. flagUsed is set if it was read in two periods. A
+	// single scan of all objects thus does not mark them as in use.
 	flagSeen
 	flagUsed
 	// flagIncompressible is set if compressing the object saves no memory.

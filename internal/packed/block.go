@@ -27,10 +27,10 @@ type BlockWriter struct {
 }
 
 // Count returns the number of objects.
-//
-// Size returns the length of their bodies in bytes.
 func (w *BlockWriter) Count() int { return w.count }
-func (w *BlockWriter) Size() int  { return len(w.bodies) }
+
+// Size returns the length of the bodies in bytes.
+func (w *BlockWriter) Size() int { return len(w.bodies) }
 
 // Reset removes all objects and keeps the memory for the next block.
 func (w *BlockWriter) Reset() {
@@ -118,7 +118,8 @@ func (w *BlockWriter) Block() (index, bodies []byte) {
 	return append(index, w.records...), w.bodies
 }
 
-// field is a string of an object. at is its offset in the JSON, negative if the JSON does not contain it.
+// field is a string of an object. offset is its position in the JSON, and negative if the JSON does not
+// contain it.
 type field struct{ at, length int }
 
 // layout locates the parts of an object. A record of the index is a layout followed by the result of
@@ -204,7 +205,6 @@ func (l *layout) identityLen() int64 {
 	return length
 }
 
-// consumeVarint consumes a varint.
 func consumeVarint(text *string) (int, bool) {
 	n := uint64(0)
 	for i := 0; i < len(*text) && i < 5; i++ {
@@ -218,7 +218,7 @@ func consumeVarint(text *string) (int, bool) {
 	return 0, false
 }
 
-// consumeString consumes a varint and as many bytes as it says.
+// consumeString consumes a varint and a string of that length.
 func consumeString(text *string) (string, bool) {
 	n, ok := consumeVarint(text)
 	if !ok || n > len(*text) {
@@ -246,8 +246,8 @@ type Block struct {
 type openedBodies struct{ bodies []byte }
 
 // ReadBlock returns the objects of an index, which it copies. The objects count as compressed. bodies returns
-// the block's bodies; it is called while objects of the block are in use, and must be safe for concurrent
-// use. size is the memory that it retains, in bytes.
+// the block's bodies. It is called while objects of the block are in use, and must be safe for concurrent
+// use. size is the size in bytes of the memory that it retains.
 func ReadBlock(index []byte, bodies func() ([]byte, error), size int) ([]*Object, error) {
 	b := &Block{open: bodies, source: size}
 	rest := textOf(index)

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// decodedCopies are weak references to decoded copies of an object. A value never changes.
+// decodedCopies are weak references to decoded copies of an object. They are immutable.
 type decodedCopies struct {
 	unstructured weak.Pointer[unstructured.Unstructured]
 	structured   *structured // nil if there was none

@@ -16,19 +16,16 @@ type Labels struct{ object *Object }
 // Labels returns the object's labels without decoding the object.
 func (o *Object) Labels() labels.Labels { return Labels{o} }
 
-// Has implements labels.Labels.
 func (l Labels) Has(label string) bool {
 	_, found := l.Lookup(label)
 	return found
 }
 
-// Get implements labels.Labels.
 func (l Labels) Get(label string) string {
 	value, _ := l.Lookup(label)
 	return value
 }
 
-// Lookup implements labels.Labels.
 func (l Labels) Lookup(label string) (value string, found bool) {
 	if l.object.complexLabels() {
 		value, found = l.object.GetLabels()[label]

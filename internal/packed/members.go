@@ -13,7 +13,7 @@ type members struct {
 	end int
 }
 
-// first consumes the brace at i and returns the offset of the first member, or closed.
+// first consumes the brace at i and returns the offset of the first member. If there is none, closed is true.
 func (m *members) first(i int) (start int, closed bool) {
 	if m.depth >= maxDepth {
 		return m.unsupported(), false
@@ -22,8 +22,8 @@ func (m *members) first(i int) (start int, closed bool) {
 	return jsontext.First(m.data, i)
 }
 
-// next consumes the comma or brace after the member that ends at i. It returns the offset of the next member,
-// or closed.
+// next consumes the comma or brace after the member that ends at i. It returns the offset of the next member.
+// After the last one, closed is true.
 func (m *members) next(i int) (start int, closed bool) {
 	if i, closed = jsontext.Next(m.data, i, '}'); i < 0 {
 		return m.fail(^i), false

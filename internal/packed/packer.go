@@ -142,7 +142,7 @@ func (p *Packer) complete(data []byte, start, end int, apiVersion, kind string) 
 	return p.Unfiltered().TryPack(text)
 }
 
-// scan scans the object that begins at data[start] into s.found and returns the offset after it.
+// scan scans the object that begins at data[start] into s.identity and returns the offset after it.
 func (p *Packer) scan(s *scanner, data []byte, start int) int {
 	s.data = data
 	if p == nil || p.pruner == nil {
@@ -277,7 +277,6 @@ func (p *Packer) wrap(u *unstructured.Unstructured) *Object {
 // maxPooled is the largest capacity of a pooled buffer.
 const maxPooled = 1 << 20
 
-// buffer is a pooled byte slice.
 type buffer struct{ bytes []byte }
 
 var buffers = sync.Pool{New: func() any { return &buffer{bytes: make([]byte, 0, 4<<10)} }}

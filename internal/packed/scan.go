@@ -43,7 +43,6 @@ func (s *scanner) release() {
 	scanners.Put(s)
 }
 
-// span is a range of data.
 type span struct{ start, end int }
 
 func (s *scanner) fail(at int) int {

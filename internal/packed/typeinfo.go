@@ -19,8 +19,7 @@ type typeInfo struct {
 	decoder   *jsontext.Decoder
 	// compressor decompresses the bodies. It is nil if they are not compressed.
 	compressor Compressor
-	// block holds the bodies of its objects. It is nil for other objects. Each block has typeInfos of its
-	// own.
+	// block holds the bodies of its objects. It is nil for other objects. Blocks share no typeInfo.
 	block *Block
 	// original is an object that JSON cannot represent. Such an object has a typeInfo of its own.
 	original *unstructured.Unstructured

@@ -12,16 +12,16 @@ const (
 	// listPatience is the time to wait for the response headers of a list. API servers abort a list after a
 	// minute, and report that.
 	listPatience = 70 * time.Second
-	// maxDoublings limits how often the patience doubles while requests get no response headers. Slow
-	// servers, and proxies that buffer responses, do answer in the end. After that, a watch may take until
-	// its timeout.
+	// maxDoublings limits how often the header timeout doubles while requests get no response headers. Slow
+	// servers, and proxies that buffer responses, do answer in the end. After the last doubling, a watch
+	// waits until its timeout.
 	maxDoublings = 2
 	// silenceGrace is the time after which a silent watch is aborted after its timeout. The server ends a
 	// watch at its timeout.
 	silenceGrace = 30 * time.Second
 	// silenceHTTP1 is the time after which a silent watch over HTTP/1 is aborted. API servers send a bookmark
-	// each minute. HTTP/2 has pings, by which the transport detects a dead connection. If a watch was silent
-	// from its beginning, the next one can be silent until its timeout, because some proxies hold back all
+	// each minute. HTTP/2 has pings, by which the transport detects a dead connection. After a watch that was
+	// silent from its beginning, the next one can be silent until its timeout. Some proxies hold back all
 	// events until a watch ends.
 	silenceHTTP1 = 90 * time.Second
 )
@@ -71,7 +71,7 @@ type attempt struct {
 	headersLate      bool
 	// maxSilence is the longest accepted silence of a watch; zero means no limit. silentSince is the time
 	// when the request was sent, or when the watch or a part of it began. promptFirstEvent is set if the
-	// first event or bookmark came soon after that.
+	// first event or bookmark followed soon.
 	maxSilence       time.Duration
 	silentSince      time.Time
 	promptFirstEvent bool

@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Follow returns a watch of the events of w, which was opened with ctx, and records how the watch ends. If w
-// begins with initial events, the watch ends with an ERROR if these pause for longer than
-// InitialEventsTimeout or end early.
+// Follow returns a watch of the events of w, which was opened with ctx, and records how the watch ends.
+// initial states that w begins with initial events. The watch then ends with an ERROR if they pause for
+// longer than InitialEventsTimeout or end early.
 func (c *Continuity) Follow(ctx context.Context, w watch.Interface, initial bool) watch.Interface {
 	l := &listWatch{
 		continuity: c, reports: discardReporter{},

@@ -10,8 +10,8 @@ type interruption struct {
 	closeWatch func()
 }
 
-// interrupt closes the open watch, or the next one if none is open. The options of that may have been chosen
-// already.
+// interrupt closes the open watch, or the next one if none is open. The options of the next watch may have
+// been chosen already.
 func (i *interruption) interrupt() {
 	i.mu.Lock()
 	i.requested = true

@@ -40,8 +40,8 @@ type listWatch struct {
 	listStarted time.Time
 }
 
-// errStalled makes the reflector list instead of requesting a watch-list: after one has stalled, because a
-// proxy may not support it, and if bookmarks are disabled.
+// errStalled makes the reflector list instead of requesting a watch-list. It is used after a watch-list has
+// stalled, because a proxy may not support watch-lists, and if bookmarks are disabled.
 var errStalled = apierrors.NewTimeoutError("the initial events of a watch-list stopped before their end", 0)
 
 // record applies the effects of an outcome.

@@ -24,8 +24,8 @@ type Pacer struct {
 	}
 }
 
-// NewPacer returns a pacer; retry interrupts its pauses. typeKnown states that a source of types reports the
-// type as served, newNamespace that the requests are for a namespace that was just created.
+// NewPacer returns a pacer; retry interrupts its pauses. known states that a source of types reports the type
+// as served. newNamespace states that the requests are for a namespace that was just created.
 func NewPacer(known, newNamespace bool, retry *RetrySignal) *Pacer {
 	p := &Pacer{policy: policy{typeKnown: known, newNamespace: newNamespace}, retry: retry, outage: &outage{}}
 	p.mu.retryRequested = retry.next()

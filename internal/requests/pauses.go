@@ -2,14 +2,14 @@ package requests
 
 import "time"
 
-// pauses is an exponential backoff: from first, doubling each time, up to last. spread is the random part, as
-// a fraction of the pause, so that types and programs do not retry at the same time.
+// backoff is an exponential backoff: from first, doubling each time, up to last. jitter is the random part,
+// as a fraction of the pause. It prevents types and programs from retrying at the same time.
 type pauses struct {
 	first, last time.Duration
 	jitter      float64
 }
 
-// after returns the pause after a number of earlier ones. chance is random in [0, 1).
+// after returns the pause after a number of earlier pauses. chance is random in [0, 1).
 func (p pauses) after(earlier int, chance float64) time.Duration {
 	d := p.last
 	if earlier < 16 {

@@ -37,8 +37,8 @@ type resource interface {
 }
 
 // newResource returns the resource for gvr in a namespace; empty means all. With a Client, objects are packed
-// as they arrive, filtered by selection, and requested as metadata only if form says so. With other clients,
-// the store packs and filters the decoded objects. A nil selection selects everything.
+// as they arrive, filtered by selection, and requested as metadata only if form.Metadata is set. With other
+// clients, the store packs and filters the decoded objects. A nil selection selects everything.
 func newResource(
 	from dynamic.Interface, gvr schema.GroupVersionResource, namespace string, form Form,
 	selection *Selection,

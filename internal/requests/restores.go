@@ -43,7 +43,8 @@ func VersionCounter(gvr schema.GroupVersionResource, custom bool) string {
 	return gvr.Group
 }
 
-// Continuity returns the check of one target. ask returns the version of a most recent (consistent) list.
+// Continuity returns the check of one target. ask returns the resource version of a most recent (consistent)
+// list.
 func (r *RestoreDetector) Continuity(counterName string,
 	ask func(context.Context) (string, error)) *Continuity {
 	r.mu.Lock()
@@ -157,11 +158,11 @@ type Continuity struct {
 	// continues from another target's version, or from persisted state, is listed again if there was any
 	// restore.
 	restores int
-	// outageSince is the time since which the server may have been restored; zero if there was no outage
-	// since the list or check.
+	// outageSince is the earliest time at which the server may have been restored. It is zero if there was no
+	// outage since the list or check.
 	outageSince time.Time
-	// listed is the start of the list from which the next watch continues; zero if that continues from
-	// another watch.
+	// listed is the start of the list from which the next watch continues. It is zero if the next watch
+	// continues from another watch.
 	listed time.Time
 	// timeoutAt is when the server should end the watch. If it is zero, the watch has no timeout, and any end
 	// may be an outage.

@@ -35,8 +35,8 @@ type Selection struct {
 	// ranges are the desired ranges, requested the ranges of the latest request.
 	ranges, requested atomic.Pointer[Ranges]
 	filter            atomic.Pointer[sharding.Filter]
-	// dropped, if set, counts the filtered objects, also of other selections. unrequested counts the objects
-	// outside of asked.
+	// dropped, if set, counts the filtered objects of this and other selections. unrequested counts the
+	// received objects outside of requested.
 	dropped     *atomic.Int64
 	unrequested atomic.Int64
 }
@@ -72,7 +72,7 @@ func (s *Selection) Narrow(to Ranges) {
 	s.ranges.Store(&narrowed)
 }
 
-// Filter says who filters by shard.
+// Filter returns whether the server or the client filters by shard.
 func (s *Selection) Filter() sharding.Filter { return *s.filter.Load() }
 
 // Has reports whether an object is selected.
@@ -91,7 +91,7 @@ func (r Ranges) Has(key sharding.Key, object any) bool {
 	return err != nil || r.Contains(key.Hash(o))
 }
 
-// admitUnpacked is admitHash for an object that is not packed yet.
+// admitUnpacked is admitHash for an object before packing.
 func (s *Selection) admitUnpacked(namespace, uid []byte) bool {
 	value := uid
 	if s.Key == sharding.ByNamespace {
@@ -122,7 +122,7 @@ func (s *Selection) admitHash(hash uint64) bool {
 	return false
 }
 
-// recordFilter records who filtered a response.
+// recordFilter records whether the server or the client filtered a response.
 func (s *Selection) recordFilter(by sharding.Filter) {
 	if s.Filter() == by {
 		return

@@ -67,8 +67,8 @@ type Reporter interface {
 	ListCompleted(took time.Duration)
 	// Throttled is called when the server answered a request with 429.
 	Throttled(verb Verb)
-	// RecordContact is called for an event or bookmark of a watch. initial states that the initial list is
-	// not complete.
+	// RecordContact is called for an event or bookmark of a watch. initial is true until the initial list is
+	// complete.
 	RecordContact(initial bool)
 }
 
@@ -118,8 +118,8 @@ func (s *Server) AwaitPermission(ctx context.Context, target Target, p *Pacer, r
 	return false
 }
 
-// probe is mayRead with a slot of the limiter and the time limit of a slot, so that a missing response does
-// not prevent the next probe.
+// probe is mayRead with a slot of the limiter. It ends at the time limit of the slot, so that a missing
+// response does not prevent the next probe.
 func (s *Server) probe(ctx context.Context, resource resource,
 	tweak func(*metav1.ListOptions)) (retryAfter time.Duration, err error) {
 	release, err := s.Limiter.Acquire(ctx)

@@ -63,16 +63,16 @@ func (o outcome) provesContact() bool {
 
 // effect is the effect of an outcome, in addition to the next pause.
 type effect struct {
-	// reports: report the outcome with verb and err.
+	// reports is set if the outcome is reported, with verb and err.
 	reports bool
 	verb    Verb
 	err     error
-	// watchOpened: a watch is open and its initial events, if any, are complete.
+	// watchOpened is set when a watch is open and its initial events, if any, are complete.
 	watchOpened bool
-	// callForbidden: end the requests and call forbidden.
+	// callForbidden is set if the requests end with a call of forbidden.
 	callForbidden bool
-	// throttleLimiter: the server wants fewer lists, and none for as long as wait. listSucceeded: a list has
-	// succeeded.
+	// throttleLimiter is set if the server wants fewer lists, and none for the duration wait. listSucceeded is
+	// set after a list.
 	throttleLimiter, listSucceeded bool
 	wait                           time.Duration
 }
@@ -90,8 +90,8 @@ type state struct {
 	pauseEnd      time.Time
 	// unanswered is the number of consecutive requests without response headers.
 	unanswered int
-	// proxyBuffers: a watch over HTTP/1 was silent from its beginning and was ended, because a proxy may hold
-	// back events.
+	// proxyBuffers is set after a watch over HTTP/1 was silent from its beginning and was ended. A proxy may
+	// hold back its events.
 	proxyBuffers bool
 	// wakeFailures is how often this type failed again after the server had answered another type.
 	wakeFailures int
@@ -102,12 +102,12 @@ type state struct {
 	firstRoundDone bool
 	// hasListed and hasFailed describe the current round.
 	hasListed, hasFailed bool
-	// watchOpenSince is the time since which a watch is open; zero if none is.
+	// watchOpenSince is the time when the open watch began; zero if none is open.
 	watchOpenSince time.Time
 
-	// listIsFallback: the reflector lists because a watch-list failed, as part of the same round.
+	// listIsFallback is set while the reflector lists because a watch-list failed, as part of the same round.
 	listIsFallback bool
-	// watchListStalled: a watch-list has stalled, and no other is requested.
+	// watchListStalled is set after a watch-list has stalled. No other watch-list is then requested.
 	watchListStalled bool
 }
 

@@ -110,8 +110,8 @@ func prefetch(values []computedValues) {
 	runtime.KeepAlive(touched)
 }
 
-// hashesOf returns the rows of a trie with the hashes of their keys. It reuses the hashes of computed while
-// the trie has the same rows in the same order, because reading a key is a cache miss.
+// hashesOf returns the rows of a trie with the hashes of their keys. Reading a key is a cache miss. It
+// therefore reuses the hashes of computed while the trie has the same rows in the same order.
 func hashesOf(rows *trie[row], computed []computedValues) []hashed[*row] {
 	list := make([]hashed[*row], 0, rows.len)
 	for r := range rows.all {

@@ -13,7 +13,7 @@ type blocks struct {
 type blockUsage struct {
 	liveObjects   int // objects in the content
 	replacedBytes int // size of the other objects in bytes
-	// threshold is the value of replaced from which on the block is sparse.
+	// threshold is the number of replaced bytes at which the block becomes sparse.
 	threshold int
 }
 

@@ -16,8 +16,8 @@ const (
 	samplesToTrain     = 200
 	bytesToTrain       = 1 << 20
 	ratioCheckInterval = 1000
-	// worseRatioPercent is the factor of the initial ratio, in percent, from which on another compressor is
-	// trained.
+	// worseRatioPercent is the compression ratio, in percent of the initial one, at which another compressor
+	// is trained.
 	worseRatioPercent = 150
 )
 

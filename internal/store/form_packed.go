@@ -14,7 +14,7 @@ type Packed struct {
 	packer     *packed.Packer
 	compressor *compressor // nil if nothing is compressed
 	// adaptive forms compress objects that have not been read recently, by Store.Sweep. They compress
-	// arriving objects while eager is set.
+	// arriving objects while compressOnArrival is set.
 	adaptive          bool
 	compressOnArrival atomic.Bool
 	// compressLists makes an adaptive form compress listed objects when they arrive. listed is the

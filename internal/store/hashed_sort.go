@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// bucketsFrom is the number of entries from which on bucket sort is faster.
+// bucketsFrom is the number of entries at which bucket sort becomes faster.
 const bucketsFrom = 64
 
 // buckets sorts entries by hash, the order of a trie. Hashes are evenly distributed, so that with as many

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// sortedValues is an immutable sorted set of the values of a sorted index. A change returns a new order that
+// sortedValues is an immutable sorted set of the values of a sorted index. A change returns a new set that
 // shares all but one chunk with the old one. The zero value is empty.
 //
-// A change copies one chunk and the slice of chunks, some 8 KB for 100,000 values. The order changes only
-// when a value is added or removed, not for each object.
+// A change copies one chunk and the slice of chunks, some 8 KB for 100,000 values. The set changes only when
+// a value is added or removed, not for each object.
 type sortedValues struct {
 	// chunks are not empty and sorted. All values of a chunk are less than those of the next.
 	chunks [][]string
@@ -19,7 +19,7 @@ type sortedValues struct {
 // chunkMax is the length at which a chunk is split in two.
 const chunkMax = 256
 
-// buildOrder returns the order of sorted, distinct values.
+// buildOrder returns the set of sorted, distinct values.
 func buildOrder(values []string) sortedValues {
 	o := sortedValues{len: len(values)}
 	for part := range slices.Chunk(values, chunkMax/2) {
@@ -38,7 +38,7 @@ func (o *sortedValues) chunk(value string) int {
 	return at
 }
 
-// with returns the order with value added. The order must not contain it.
+// with returns the set with value added. The set must not contain it.
 func (o *sortedValues) with(value string) sortedValues {
 	if len(o.chunks) == 0 {
 		return sortedValues{chunks: [][]string{{value}}, len: 1}
@@ -55,7 +55,7 @@ func (o *sortedValues) with(value string) sortedValues {
 		o.len + 1}
 }
 
-// without returns the order without value. The order must contain it.
+// without returns the set without value. The set must contain it.
 func (o *sortedValues) without(value string) sortedValues {
 	k := o.chunk(value)
 	at, _ := slices.BinarySearch(o.chunks[k], value)

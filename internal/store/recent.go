@@ -15,8 +15,8 @@ const (
 	recentWays = 2
 	// maxRecentLength is the length in bytes above which a packed object does not become a recent read.
 	maxRecentLength = 4 << 10
-	// evictOneIn bounds the cost of programs that read more objects than fit: only one of so many reads
-	// replaces a recent read.
+	// evictOneIn is the number of reads for one replacement of a recent read. It bounds the cost of programs
+	// that read more objects than fit.
 	evictOneIn = 16
 )
 
@@ -37,7 +37,8 @@ type recentReads struct {
 	expires bool
 }
 
-// recentRead is a place for an object. The hash belongs to the object, unless it is being replaced.
+// recentRead is a slot for an object. hash is the hash of the object's key, unless the object is being
+// replaced.
 type recentRead struct {
 	hash   atomic.Uint64
 	object atomic.Pointer[readObject]

@@ -14,8 +14,8 @@ import (
 // row.
 type row struct {
 	key string
-	// object is the item if it is packed; other is any other item. Holders of Store.write can replace the
-	// object by another form of itself, unless key is a part of the object's memory.
+	// object is the item if it is packed; unpacked is any other item. Holders of Store.write can replace the
+	// object by another form of it, unless key shares the object's memory.
 	object atomic.Pointer[packed.Object]
 	other  Item
 	// encoded points to the object's index values, prefixed by their length. Keeping them avoids computing

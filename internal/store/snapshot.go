@@ -45,7 +45,7 @@ func (s *Snapshot) All(yield func(key string, item Item) bool) {
 	}
 }
 
-// Items returns all items in no particular order.
+// Items returns all items, unordered.
 func (s *Snapshot) Items() []Item {
 	list := make([]Item, 0, s.rows.len)
 	for r := range s.rows.all {
@@ -54,8 +54,7 @@ func (s *Snapshot) Items() []Item {
 	return list
 }
 
-// Keys returns all keys in no particular order. The keys, like those of KeysByIndex, do not share the
-// objects' memory.
+// Keys returns all keys, unordered. The keys, like those of KeysByIndex, do not share the objects' memory.
 func (s *Snapshot) Keys() []string {
 	list := make([]string, 0, s.rows.len)
 	for r := range s.rows.all {

@@ -18,7 +18,7 @@ const (
 	// reduces memory.
 	backgroundPause = 20 * time.Millisecond
 	urgentPause     = time.Millisecond
-	// minSavedBytes is the size in bytes from which on a type's objects are compressed while memory is not
+	// minSavedBytes is the minimum size in bytes of a type's objects for compression while memory is not
 	// short. A compressor's dictionary and tables need some hundred KB.
 	minSavedBytes = 1 << 20
 )

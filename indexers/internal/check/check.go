@@ -13,7 +13,7 @@ import (
 )
 
 // Config compares resources with CustomResourceDefinitions and returns findings in the order of the
-// resources. cluster means that the definitions are a whole cluster's.
+// resources. cluster means that the definitions are all of a cluster.
 func Config(resources []*config.Resource, definitions []*crd.Definition, cluster bool) []config.Finding {
 	var all []config.Finding
 	for _, r := range resources {

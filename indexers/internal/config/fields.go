@@ -16,7 +16,8 @@ import (
 type formHeader struct {
 	node *yaml.Node
 	keys map[string]*yaml.Node
-	// excused fields are probably present under a wrong name, or merged. An error was reported already.
+	// excused are missing fields that need no further error: they probably have a wrong name or are merged,
+	// and that was reported.
 	excused map[string]bool
 	// chosen is the field that is set for each oneOf rule, or "".
 	chosen []string
@@ -24,7 +25,7 @@ type formHeader struct {
 
 func (w *formHeader) header() *formHeader { return w }
 
-// excuse reports whether a reported error explains that all the fields are missing.
+// excuse reports whether an earlier error explains why all the fields are missing.
 func (w *formHeader) excuse(names []string) bool {
 	for _, name := range names {
 		if w.excused[name] {

@@ -106,14 +106,13 @@ func (p *Part) Transformed(s string) (value string, ok, long bool) {
 	return s, true, false
 }
 
-// Missing is the replacement of missing values.
+// Missing is the replacement for missing values.
 type Missing struct {
 	Kind  MissingKind
 	Value string     // for MissingValue, as written
 	At    *yaml.Node // for MissingValue
 }
 
-// MissingKind is the kind of a Missing.
 type MissingKind uint8
 
 // Values of missing: in a config.

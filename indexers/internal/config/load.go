@@ -144,7 +144,7 @@ func Sort(findings []Finding) {
 	})
 }
 
-// recordName records a name. It returns its earlier place if it is taken.
+// recordName records a name. If the name is taken, it returns the position of the earlier use.
 func recordName(names map[string]string, name string, f *File, at Position) (before string, taken bool) {
 	if before, taken = names[name]; !taken {
 		names[name] = fmt.Sprintf("%s:%s", f.name, at)

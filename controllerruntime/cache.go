@@ -138,7 +138,7 @@ func (c *Cache) reportFailures(handler toolscache.WatchErrorHandlerWithContext) 
 }
 
 // uses reports whether an informer of the factory belongs to the cache. It waits for resources that are being
-// created, because their informers may fail before that.
+// created, because the creation of their informers may fail.
 func (c *Cache) uses(gvr schema.GroupVersionResource, options string) bool {
 	c.mu.RLock()
 	pending := slices.Collect(maps.Values(c.mu.beingCreated))

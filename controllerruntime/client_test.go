@@ -107,8 +107,8 @@ func TestReadYourWrites(t *testing.T) {
 	}
 }
 
-// TestReadYourWritesOfOtherObjects: reads do not wait for ever for writes of objects that the cache does not
-// select, and they wait for the others.
+// TestReadYourWritesOfOtherObjects: reads wait for writes of objects that the cache selects. They do not wait
+// forever for other writes.
 func TestReadYourWritesOfOtherObjects(t *testing.T) {
 	assigner, err := shard.Static(0, 64, 64)
 	if err != nil {

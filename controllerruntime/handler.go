@@ -164,8 +164,8 @@ func (h *formHandler) onLeftShard(stored any) {
 	}
 }
 
-// lastState returns the last state of a deleted object. If it does not fit the form, it returns its metadata,
-// or nil if there is none.
+// lastState returns the last state of a deleted object. For an object that does not fit the form, it returns
+// the metadata, or nil if there is none.
 func (h *formHandler) lastState(stored any) client.Object {
 	if object, ok := h.object(stored); ok {
 		return object

@@ -123,7 +123,7 @@ func (i *Informer) AddEventHandlerWithResyncPeriod(handler toolscache.ResourceEv
 	return i.AddEventHandlerWithOptions(handler, toolscache.HandlerOptions{ResyncPeriod: &period})
 }
 
-// AddEventHandlerWithOptions adds a handler. One goroutine for each namespace with a watch of its own calls
+// AddEventHandlerWithOptions adds a handler. Each namespace with its own watch has one goroutine that calls
 // it. An object that does not fit the form is reported, and the handler receives no event for it except its
 // delete, with metadata only. Nothing is decoded or reported if the handler and predicates of a source read
 // only metadata; see MetadataReader.

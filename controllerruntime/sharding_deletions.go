@@ -20,7 +20,7 @@ import (
 const deletionRetention = time.Hour
 
 // recentDeletions are deleted objects that were not reconciled since. They distinguish deleted objects from
-// objects that left the shard: a sharded cache has neither.
+// objects that left the shard. A sharded cache contains neither kind.
 type recentDeletions struct {
 	mu    sync.Mutex
 	known map[types.NamespacedName]deletion

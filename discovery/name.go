@@ -25,7 +25,7 @@ type Interpretation struct {
 	Resource string
 	// Version is empty for any version.
 	Version string
-	// Group is a group name, a prefix of one, or a pattern with "*". It is empty for any group.
+	// Group is a group name, the beginning of a group name, or a pattern with "*". It is empty for any group.
 	Group string
 }
 

@@ -70,7 +70,7 @@ func (r Resource) String() string {
 type SkipReason string
 
 const (
-	// SkipSubresource marks a subresource: it has no list of its own.
+	// SkipSubresource marks a subresource, which cannot be listed.
 	SkipSubresource SkipReason = "subresource"
 	// SkipNoList marks a type that cannot be listed.
 	SkipNoList SkipReason = "no list verb"

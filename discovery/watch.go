@@ -28,7 +28,7 @@ type watchReports struct {
 	// a pause.
 	failed func(err error, list bool)
 	// denied is called for failed lists if the resource may not be read or does not exist. A failed watch
-	// does not prove that.
+	// does not prove that the server works.
 	denied func(error)
 }
 

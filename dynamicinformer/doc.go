@@ -41,8 +41,8 @@
 //
 // # Concurrency
 //
-// A Factory and its Informers are safe for concurrent use. Callbacks (event handlers, transforms, tweaks
-// of list options, listeners, subscribers) are called without locks and may call the factory, but they
-// must not wait for its Shutdown. Each handler, listener and subscriber has its own queue: a slow one
-// delays no other, and its Depth grows.
+// A Factory and its Informers are safe for concurrent use. Callbacks (event handlers, transforms, tweaks of
+// list options, listeners, subscribers) are called without locks and may call the factory, but they must not
+// wait for its Shutdown. Each handler, listener and subscriber has its own queue: a slow one does not delay
+// the others, and its Depth grows.
 package dynamicinformer

@@ -124,8 +124,8 @@ func (f *Factory) claim(c acquireRequest) (*Handle, error) {
 	return f.claimEntry(c, created)
 }
 
-// claimEntry counts a claim on the existing entry, or else on a new entry for created. It returns nil if
-// there is neither.
+// claimEntry counts a claim on the existing entry, or else on a new entry for created. It returns nil if both
+// are missing.
 func (f *Factory) claimEntry(c acquireRequest, created *Informer) (*Handle, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

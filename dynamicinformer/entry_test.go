@@ -204,8 +204,8 @@ func TestEndWhileSubscribing(t *testing.T) {
 	}
 }
 
-// TestNamespacesOutliveAStart: informers of two Starts share the list of namespaces, which ends with neither
-// context.
+// TestNamespacesOutliveAStart: informers of two Starts share the list of namespaces. It ends with neither
+// Start's context.
 func TestNamespacesOutliveAStart(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		createNamespaces(t, server, "team-a")

@@ -11,7 +11,7 @@ import (
 	"github.com/crdcache/crdcache/storage/s2"
 )
 
-// Drop fields that are not read, and get the memory of the rest.
+// Remove unread fields, and get the memory of the remaining ones.
 func ExamplePrune() {
 	server := cluster()
 	defer server.Close()

@@ -61,7 +61,7 @@ type Factory struct {
 		// runningEntries are the started entries that have not ended, including those that are no longer in
 		// entries.
 		runningEntries map[*entry]struct{}
-		// endedCounters holds the counters of informers that are in neither.
+		// endedCounters holds the counters of informers that are in neither map.
 		endedCounters map[typeOptions]status.Counters
 		// running is the context of the latest Start; nil before the first.
 		running  context.Context
@@ -109,9 +109,9 @@ func New(options Options) (*Factory, error) {
 // from the next Start on and is held until Shutdown; use Acquire for an informer that can be released. An
 // informer that stopped with the context of its Start is replaced by a new one, which the next Start runs.
 //
-// ForResource does not check whether the server serves the type; Informer.Status reports that. It returns an
-// error for a GVR without version or resource, and if only some of Indexes already exist. After Shutdown it
-// returns ErrShutdown.
+// ForResource does not check whether the server has the type; Informer.Status reports it. It returns an error
+// for a GVR without version or resource, and if only some of Indexes already exist. After Shutdown it returns
+// ErrShutdown.
 func (f *Factory) ForResource(gvr schema.GroupVersionResource) (*Informer, error) {
 	options := f.options.resource(gvr)
 	if err := f.options.checkType(gvr, options); err != nil {
@@ -141,7 +141,7 @@ func (f *Factory) MustForResource(gvr schema.GroupVersionResource) *Informer {
 // An informer that stopped with the context of an earlier Start cannot run again. While a caller holds one
 // (from ForResource, or a Handle that is not released), Start starts nothing and returns an ErrStopped that
 // names the types. ForResource and Acquire then return a new informer for Start to run. A Subscription
-// requests a new one by itself.
+// requests a new informer automatically.
 func (f *Factory) Start(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

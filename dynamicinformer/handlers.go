@@ -137,7 +137,7 @@ func (c coalesce) CoalescesEvents() bool { return c.merge }
 // Unwrap implements informer.Wrapper.
 func (c coalesce) Unwrap() cache.ResourceEventHandler { return c.ResourceEventHandler }
 
-// LeftShardHandler is an event handler that also receives objects that leave the shard (see Shard). Those
+// LeftShardHandler is an event handler that also receives objects that leave the shard (see Shard). Such
 // objects still exist on the server, so do not undo work that was done for them. OnLeftShard is called in
 // order with the other methods. The informer finds the method through the wrappers of this package; other
 // wrappers must forward it.

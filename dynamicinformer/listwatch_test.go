@@ -107,7 +107,7 @@ func TestListsAreBounded(t *testing.T) {
 				if held, waiting, _ := f.deps.Limiter.Load(); held != 2 || waiting != 1 {
 					t.Errorf("%d lists are admitted and %d wait", held, waiting)
 				}
-				// An unanswered list does not block the others forever.
+				// An unanswered list does not block other lists forever.
 				time.Sleep(requests.SlotTimeout + time.Second)
 				if got := count(server, verb); got != 3 {
 					t.Errorf("%d %s were asked for after a minute, want 3", got, name)
@@ -198,7 +198,7 @@ func TestThrottledListsShrink(t *testing.T) {
 }
 
 // TestConversionFailsAsThrottling: if a conversion webhook prevents the server from filling its cache, the
-// server answers 429 with the webhook's error. That does not count as throttling.
+// server answers 429 with the webhook's error. Such a response does not count as throttling.
 func TestConversionFailsAsThrottling(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.AddFaults(apitest.Fault{Path: widgetsPath, Status: 429, RetryAfter: "1",

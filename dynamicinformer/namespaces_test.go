@@ -152,8 +152,8 @@ func TestPatternsWithoutClusterAccess(t *testing.T) {
 	})
 }
 
-// TestPatternsWithoutNamespaces: if namespaces cannot be listed, the set's exact names are followed; the
-// others as soon as namespaces can be listed.
+// TestPatternsWithoutNamespaces: while namespaces cannot be listed, only the set's exact names are followed.
+// Patterns are followed as soon as namespaces can be listed.
 func TestPatternsWithoutNamespaces(t *testing.T) {
 	forbidden := func(server *apitest.Server) { forbid(server, namespacesPath) }
 	withPatterns(t, teams, forbidden, func(s *patternStage) {

@@ -155,7 +155,7 @@ func (c *certificates) issue(name string) {
 		NotAfter:    time.Now().Add(time.Hour),
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}, &key.PublicKey)
-	// The client reads both files, and retries if they do not match. So the key is written first.
+	// The client reads both files, and retries if they do not match. Therefore the key is written first.
 	c.write("key", "PRIVATE KEY", private)
 	c.write("cert", "CERTIFICATE", certificate.Raw)
 }

@@ -37,7 +37,8 @@ type ResourceOptions struct {
 	FieldSelector fields.Selector
 
 	// Shard limits the informer to a part of the hash space, which may change at any time, so that replicas
-	// of a program share the objects. Informers share the same *Shard only. Default: none, as with Unsharded.
+	// of a program share the objects. Informers with different *Shard values are not shared. Default: none,
+	// as with Unsharded.
 	Shard *Shard
 
 	// TweakListOptions adjusts the options of every list and watch request, after the selectors have been
@@ -80,8 +81,9 @@ type ResourceOptions struct {
 	// StripManagedFields is handled like Prune.
 	Transform cache.TransformFunc
 
-	// Indexers are index functions in addition to the index by namespace. Those of Defaults, Resources and
-	// Acquire are merged; the most specific one wins. An existing informer receives the ones with new names.
+	// Indexers are index functions in addition to the index by namespace. The options of Defaults, Resources
+	// and Acquire are merged; the most specific option wins. An existing informer receives the ones with new
+	// names.
 	Indexers cache.Indexers
 
 	// Required means that the program depends on the type. Factory.WaitForSync then waits until the CRD is

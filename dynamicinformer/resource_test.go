@@ -67,7 +67,8 @@ func same(a, b reflect.Value) bool {
 	return reflect.DeepEqual(a.Interface(), b.Interface())
 }
 
-// TestResourceMergesEveryField sets each field on either side and on both, so that no new field is forgotten.
+// TestResourceMergesEveryField sets each field in the options, in the defaults and in both, so that no new
+// field is forgotten.
 func TestResourceMergesEveryField(t *testing.T) {
 	of := reflect.TypeFor[ResourceOptions]()
 	for field := range of.Fields() {

@@ -18,9 +18,9 @@ var errDropped = errors.New("another call of Shutdown or Close has dropped event
 
 // Shutdown stops the factory. It first waits until event handlers, subscribers and listeners have handled all
 // events that were queued before the call, and then until all informers have ended. If ctx ends first,
-// Shutdown drops the remaining events, stops everything without waiting, and returns a *ShutdownError. So do
-// other running calls, after they have waited. An informer drops its events if the context of its Start has
-// ended, so call Shutdown before that.
+// Shutdown drops the remaining events, stops everything without waiting, and returns a *ShutdownError.
+// Concurrent calls then return a *ShutdownError too, after waiting. Call Shutdown before the context of Start
+// ends, because an informer drops its events at that time.
 //
 // The factory cannot be used again. Further calls wait again. Do not call Shutdown from an event handler, a
 // listener or a subscriber: it would wait for its own return.

@@ -187,7 +187,7 @@ func (s *Subscription) Types() []status.FollowedType {
 	return all
 }
 
-// call calls the subscriber when no other call runs, unless the subscription is closed first.
+// call runs f when no other call of the subscriber runs, unless the subscription is closed first.
 func (s *Subscription) call(f func()) {
 	select {
 	case <-s.closing:

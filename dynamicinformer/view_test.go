@@ -131,8 +131,8 @@ func TestNamespaces(t *testing.T) {
 
 func inNamespace(ns string) string { return "/apis/example.com/v1/namespaces/" + ns + "/widgets" }
 
-// TestOneOfSeveralNamespacesFails: the others are followed, and the cache keeps the objects of the failing
-// one.
+// TestOneOfSeveralNamespacesFails: the other namespaces are followed, and the cache keeps the objects of the
+// failing namespace.
 func TestOneOfSeveralNamespacesFails(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("a", "x"), widget("b", "x"))

@@ -28,7 +28,7 @@ func started(ctx context.Context, host string, options dynamicinformer.Options) 
 	return factory
 }
 
-// A part of a program waits for its own types, regardless of the others.
+// A part of a program waits only for its own types.
 func ExampleHandle_WaitForSync() {
 	server := cluster()
 	defer server.Close()

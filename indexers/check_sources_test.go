@@ -11,7 +11,7 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// brokenTwice has errors of its own, and others that only the schemas show.
+// brokenTwice has errors in the config itself, and errors that only the schemas reveal.
 const brokenTwice = `  - name: w
     match: {group: demo.crdcache.dev, resource: workloads}
     prune: {remove: [.spec.image]}

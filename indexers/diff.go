@@ -7,7 +7,7 @@ type Change struct {
 	Name string
 	// Old and New are the resource before and after; Old is nil if it was added, New if it was removed.
 	Old, New *Resource
-	// Added and Removed are the indexes that only New or Old has. A changed index is in both.
+	// Added and Removed are the indexes that only New or Old has. A changed index is in both lists.
 	Added, Removed []*Index
 	// Fields are the other fields that differ, such as "storage". Objects that are already cached do not
 	// reflect them.

@@ -13,11 +13,11 @@ import (
 // each user does not create a series for each.
 const (
 	// maxHandlers and maxIndexes are the numbers of handlers and indexes per type and options with their own
-	// series. The sum of the others is in the series others.
+	// series. The remaining values are summed in the series others.
 	maxHandlers = 20
 	maxIndexes  = 100
 	othersLabel = "(others)"
-	// maxOptionsLabel is the maximum length of an options label. A hash replaces the rest.
+	// maxOptionsLabel is the maximum length of an options label. A hash replaces the remaining text.
 	maxOptionsLabel = 120
 )
 

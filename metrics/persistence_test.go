@@ -37,7 +37,7 @@ func (s failingBackend) Delete(string) error { return nil }
 func (s failingBackend) Close() error { return nil }
 
 // TestPersistence: the metrics for content that is saved, that fails to be saved, and that is not persisted.
-// Shutdown saves the rest.
+// Shutdown saves the remaining changes.
 func TestPersistence(t *testing.T) {
 	s := newServer(t)
 	s.apply(t, 0, 20, 1)

@@ -91,7 +91,7 @@ func (s sink) content(m status.Metrics) {
 }
 
 // counters writes the counters. Counters that every informer can increase start at 0, so that the first event
-// shows as an increase. There are too many kinds of failures for that.
+// shows as an increase. There would be too many series for failures.
 func (s sink) counters(c status.Counters) {
 	s.add(events, float64(c.Adds), "add")
 	s.add(events, float64(c.Updates), "update")

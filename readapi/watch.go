@@ -243,8 +243,8 @@ type selectedEvent struct {
 }
 
 // event returns the change from the viewpoint of a selector: an object that no longer matches is deleted, one
-// that now matches is added. The type is empty if neither state matches. A deleted object has its last state,
-// with the version of that state.
+// that now matches is added. The type is empty if neither the old nor the new object matches. A deleted
+// object has its last state, with the version of that state.
 func (e Change) event(matches func(Object) bool) (watch.EventType, Object) {
 	was := e.Before != nil && matches(e.Before)
 	is := e.After != nil && matches(e.After)

@@ -25,8 +25,8 @@ const (
 	// pagePrefix is the path of the page; browsers open openPath.
 	pagePrefix = "/page"
 	openPath   = pagePrefix + "/open"
-	// namespacesPrefix precedes a list of namespaces. The page then also shows objects that the user may
-	// list only in these.
+	// namespacesPrefix precedes a list of namespaces. The page then also shows objects that the user may list
+	// only in these namespaces.
 	namespacesPrefix = pagePrefix + "/namespaces/"
 	// maxNamespaces limits that list, because each type needs an access review per namespace.
 	maxNamespaces = 16

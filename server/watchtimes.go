@@ -15,7 +15,7 @@ type watchTimes struct {
 	serving context.Context
 }
 
-// watchGrace is the delay after which a watch that has not ended by itself is cut.
+// watchGrace is the delay after its time limit at which a watch is cut if it has not ended.
 const watchGrace = 10 * time.Second
 
 // limit ends watches after a random time, or earlier if the client asks for it. They end like the watches of

@@ -22,8 +22,8 @@
 // Each shard has a Lease, which is held through client-go's tools/leaderelection. Each replica also renews a
 // member Lease as its heartbeat. All replicas watch these Leases and decide by the same rule. A replica with
 // less than a fair share takes free shards. A replica with more gives up a shard, but only while no shard is
-// free. So each replica releases at most one shard at a time. The handler drains a shard before it is given
-// up. A replica that ends drains all its shards.
+// free. Each replica therefore releases at most one shard at a time. The handler drains a shard before it is
+// given up. A replica that ends drains all its shards.
 //
 // # Safety
 //

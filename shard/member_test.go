@@ -184,7 +184,7 @@ func TestSuspension(t *testing.T) {
 	}
 }
 
-// TestLayouts: replicas with another layout wait until the others have ended.
+// TestLayouts: replicas with another layout wait until all replicas with the old layout have ended.
 func TestLayouts(t *testing.T) {
 	run(t, 1, func(m *model) {
 		first := m.start(1, 0)

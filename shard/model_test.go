@@ -43,7 +43,7 @@ type replica struct {
 	name string
 	stop func() // gracefully
 
-	// The model's lock guards the rest.
+	// The model's lock guards all other fields.
 	dead, leaving bool
 	held          map[int]*work
 }

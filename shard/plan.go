@@ -75,7 +75,7 @@ func (v planInput) mustGiveUp(counts map[string]int, least, missing int) bool {
 }
 
 // sortByDistance sorts shards by their distance from the replica's range if all replicas had adjacent ranges.
-// So the shards of a replica are mostly adjacent, and two replicas seldom try the same shard first.
+// The shards of a replica are therefore mostly adjacent, and two replicas seldom try the same shard first.
 func (v planInput) sortByDistance(shards []int) {
 	rank := slices.Index(v.members, v.self)
 	from, to := rank*len(v.holders)/len(v.members), (rank+1)*len(v.holders)/len(v.members)

@@ -31,8 +31,8 @@
 // # Damage
 //
 // Every byte is covered by a checksum. Reading a file that is truncated, modified or not a snapshot returns a
-// *FormatError with the position. So does reading a newer file with unsupported features. The cost of reading
-// is limited by the size of the file, whatever its content.
+// *FormatError with the position. A newer file with unsupported features causes the same error. The cost of
+// reading is limited by the size of the file, whatever its content.
 //
 // # Concurrency
 //

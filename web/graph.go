@@ -56,7 +56,7 @@ func (g *graph) update(source Source) (*references.Graph, error) {
 		if g.mu.registrations[k.informer] != nil || kind.Kind == "" {
 			continue // references need a kind, which is unknown while a type is empty
 		}
-		// If the informer selects some objects only, references to the others would seem to dangle.
+		// If the informer selects only some objects, references to all other objects would seem to dangle.
 		partial := k.informer.Status().Options != ""
 		member, err := g.mu.graph.Add(references.InformerSource{Type: kind, References: k.references,
 			Informer: k.informer, Selected: partial})

@@ -73,7 +73,8 @@ func (s *ConsistencyStore) WroteAt(owner types.NamespacedName, ownerUID types.UI
 
 // EnsureReady returns nil, and removes the record of the owner, if the stores have its writes. Otherwise it
 // returns a *ConsistencyError and counts a skip. As in Kubernetes, versions that cannot be compared do not
-// block, and neither does a store without a version. Do not call it while a write for the owner is running.
+// block. A store without a version does not block either. Do not call it while a write for the owner is
+// running.
 func (s *ConsistencyStore) EnsureReady(owner types.NamespacedName) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -44,7 +44,7 @@ func TestNumberedNames(t *testing.T) {
 		t.Errorf("values %v, %v", values, err)
 	}
 
-	// the numbers of the removed index are free; size is new and needs none
+	// the numbers of the removed index are free; the new index size needs no number
 	if err := second.Apply(parse(t, widgetsBySize)); err != nil {
 		t.Fatal(err)
 	}

@@ -28,8 +28,8 @@ func (c *compiler) labelConditions(selector labels.Selector) []*keyCond {
 	return out
 }
 
-// labelCondition returns the objects that one index has for a requirement, or nil if that might not be all of
-// them.
+// labelCondition returns the objects that an index has for a requirement, or nil if the index may not have
+// all of them.
 func (c *compiler) labelCondition(name string, r labels.Requirement) *keyCond {
 	k := &keyCond{exact: []string{}, meter: c.meter}
 	var values []value

@@ -23,7 +23,7 @@ type Query interface {
 type junction struct {
 	or   bool
 	subs []Query
-	// isNarrowed is set by Narrow: the first of subs is the query, the others restrict its objects.
+	// isNarrowed is set by Narrow: the first of subs is the query, the other elements restrict its objects.
 	isNarrowed bool
 }
 
@@ -292,8 +292,8 @@ const namespaceIndex = "namespace"
 func Namespace(namespaces ...string) Query { return In(namespaceIndex, namespaces...) }
 
 // Where matches objects by a condition of the path language, such as "@.spec.replicas > 2 && !@.spec.paused",
-// or by a path such as .spec.paused that has to exist. It reads the body of each object that the rest of the
-// query leaves.
+// or by a path such as .spec.paused that has to exist. It reads the body of each object that matches all
+// other conditions.
 func Where(condition string) Query { return where(condition) }
 
 func where(text string) *condition {

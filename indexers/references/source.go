@@ -125,8 +125,7 @@ func (m *source) isComplete(namespace string) bool {
 			m.Namespaces(namespace))
 }
 
-// isSharded reports whether the informer follows a shard, so that a missing object may exist. That can
-// change.
+// isSharded reports whether the informer follows a shard, so that a missing object may exist.
 func (m *source) isSharded() bool {
 	informer, ok := m.Informer.(*dynamicinformer.Informer)
 	return ok && informer.Shard() != nil

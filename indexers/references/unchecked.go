@@ -40,9 +40,9 @@ func (g *Graph) Explain(why func(Type) string) {
 	g.mu.explain = why
 }
 
-// Unchecked returns the target types with unknown objects, sorted. Programs that act on dangling
-// references should check it: there may be no dangling references because types are not followed. The cost is
-// linear in the number of types.
+// Unchecked returns the target types with unknown objects, sorted. Programs that act on dangling references
+// should check it, because references to unfollowed types are never dangling. The cost is linear in the
+// number of types.
 func (g *Graph) Unchecked() []Unchecked {
 	return g.unchecked(func(referrer) bool { return true })
 }

@@ -19,7 +19,8 @@ type program struct {
 	packages             []string
 	// edits are the changes by file: pairs of old and new text.
 	edits map[string][]string
-	// added are files of testdata by their path in the program. Those of measurement are added before, too.
+	// added are files of testdata by their path in the program. The files of measurement are added before its
+	// program runs, too.
 	added, measurement map[string]string
 	// fewest is the minimum number of tests, so that the test fails if tests did not run.
 	fewest int

@@ -249,7 +249,7 @@ func TestNoRightToReadDefinitions(t *testing.T) {
 
 func last(list []discovery.Event) discovery.Event { return list[len(list)-1] }
 
-// awaitUnknown waits until n group versions are unknown. No event reports this.
+// awaitUnknown waits until n group versions are unknown. It polls, because no event reports this.
 func awaitUnknown(t *testing.T, tracker *discovery.Tracker, n int) {
 	t.Helper()
 	harness.Eventually(t, func(context.Context) error {

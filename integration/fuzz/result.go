@@ -13,7 +13,7 @@ import (
 type result struct {
 	Executions int64   `json:"executions"`
 	Seconds    float64 `json:"seconds"`
-	// Corpus is the number of inputs that reached code no other input did.
+	// Corpus is the number of inputs that reached new code.
 	Corpus   int64 `json:"corpus"`
 	Failures int   `json:"failures"`
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // FreezeAPIServer suspends the API server. Its connections stay open. thaw resumes it, at the end of the test
-// at the latest. Tests must not restart the server before that.
+// at the latest. Tests must not restart the server while it is suspended.
 func FreezeAPIServer(t testing.TB) (thaw func()) {
 	t.Helper()
 	pid := APIServerPID(t)

@@ -31,7 +31,7 @@ type process struct {
 	// running is nil while no process runs.
 	running *runningChild
 	// onOtherCluster means that the process runs with another cluster than at its start. It may not detect
-	// that, because no watch does.
+	// the swap, because a watch does not reveal it.
 	onOtherCluster bool
 	// shown has the latest version of each object in the caches.
 	shown map[string]map[types.UID]uint64

@@ -37,7 +37,8 @@ type WorkloadReconciler struct {
 }
 
 // setup adds the controller to a manager. With sharding, it reconciles only the Workloads of the replica's
-// shards. Types that are not sharded enqueue Workloads of all shards, and the Sharding drops the others.
+// shards. Types that are not sharded enqueue Workloads of all shards, and the Sharding drops the Workloads of
+// other shards.
 func (r *WorkloadReconciler) setup(mgr ctrl.Manager, sharding *controllerruntime.Sharding) error {
 	var reconciler reconcile.Reconciler = r
 	if sharding != nil {

@@ -11,8 +11,8 @@ import (
 // autoManagedLabel is the label of the APIServices that a kube-apiserver manages.
 const autoManagedLabel = "kube-aggregator.kubernetes.io/automanaged"
 
-// registerServices creates an APIService for each served version of a group, and deletes the others that it
-// has created. Clients watch APIServices to notice new types.
+// registerServices creates an APIService for each served version of a group, and deletes its APIServices of
+// other versions. Clients watch APIServices to notice new types.
 func (s *Storage) registerServices(group string, now time.Time) {
 	services := s.mu.types[apiServices]
 	if services == nil || s.options.OnlyApplied {

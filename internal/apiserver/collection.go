@@ -30,7 +30,7 @@ type collection struct {
 	history []readapi.Change
 	// oldest is the resource version from which on the history is complete.
 	oldest uint64
-	// next is closed by the next change. Nil if no caller waits for one.
+	// next is closed by the next change. Nil if no caller waits.
 	next chan struct{}
 	// ended is closed and replaced when the type changes or is removed: watches end, as on a kube-apiserver.
 	ended chan struct{}

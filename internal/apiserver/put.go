@@ -262,7 +262,7 @@ func spec(content map[string]any, hasStatus bool) map[string]any {
 	return rest
 }
 
-// maxRestoredVersion is the largest resource version that is restored. It leaves room for later versions in
+// maxRestoredVersion limits the resource versions that can be restored. It leaves room for later versions in
 // the int64 of tokens and clients.
 const maxRestoredVersion = 1 << 62
 

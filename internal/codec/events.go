@@ -25,7 +25,7 @@ type Events struct {
 	packer          *packed.Packer
 	// gvk is the kind of the last packed object.
 	gvk schema.GroupVersionKind
-	// fallback reads the rest of the stream after a frame that is not a line. It is nil until then.
+	// fallback reads the stream from the first frame that is not a line. It is nil until then.
 	fallback *restwatch.Decoder
 }
 

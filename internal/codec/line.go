@@ -14,7 +14,8 @@ import (
 const (
 	// lineBuffer is the size of the buffer of a lineReader. Only long frames need more.
 	lineBuffer = 64 << 10
-	// firstBytes is the size of the first read of a frame, which needs no buffer. So an idle watch has none.
+	// firstBytes is the size of the first read of a frame, which needs no buffer. An idle watch therefore has
+	// no buffer.
 	firstBytes = 16
 	// maxFrame is the size of the largest frame that client-go accepts.
 	maxFrame = 16 << 20

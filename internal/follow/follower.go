@@ -33,7 +33,7 @@ type Follower struct {
 	Cache    Cache
 	Health   Health
 	// RestoredState returns the persisted state of a single part, or of several namespaces, for a type whose
-	// CRD has this UID; nil if there is none. Optional.
+	// CRD has this UID; nil if nothing is persisted. Optional.
 	RestoredState func(p Part, uid types.UID) informer.PersistedState
 	// AllNamespaces provides the existing namespaces, for sets of namespaces when not everything may be read
 	// at once.

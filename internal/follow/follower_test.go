@@ -163,7 +163,7 @@ func served(uid types.UID, versions ...string) typesource.Type {
 		Established: true}
 }
 
-// TestFollowerOrder: an incarnation ends before the cache is cleared, and the next starts after that.
+// TestFollowerOrder: an incarnation ends, then the cache is cleared, then the next incarnation starts.
 func TestFollowerOrder(t *testing.T) {
 	follows(t, &diary{}, func(f *Follower) { f.Versions = Preferred() },
 		func(b *TypeRegistry, expect func(string, ...string)) {

@@ -78,7 +78,7 @@ func (v Versions) accepts(requested, version string) bool {
 	return version == requested
 }
 
-// choose returns the version to follow for a requested one, or the reason why there is none.
+// choose returns the version to follow if a version is requested, or the reason why no version fits.
 func (v Versions) choose(requested string, t typesource.Type) (version string, none requests.Reason) {
 	candidates := []string{requested}
 	switch v.kind {

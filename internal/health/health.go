@@ -266,8 +266,8 @@ func (h *Health) Follow(changed func(before, after Status), join func(Status) er
 	}, nil
 }
 
-// armLocked sets the timer to call check at a time; the zero time means never. It does not move an earlier
-// time to a later one, because each event of a watch-list would do that.
+// armLocked sets the timer to call check at a time; the zero time means never. It never moves the timer to a
+// later time, because each event of a watch-list would do so.
 func (h *Health) armLocked(at, now time.Time) {
 	switch {
 	case h.mu.observations.stopped && h.mu.timer != nil:

@@ -278,8 +278,8 @@ func BenchmarkReadersWhileIndexing(b *testing.B) {
 	}
 }
 
-// BenchmarkPartsList lists each of many namespaces once. Its cost must not depend on the objects of the
-// others.
+// BenchmarkPartsList lists each of many namespaces once. Its cost must not depend on the objects of other
+// partitions.
 func BenchmarkPartsList(b *testing.B) {
 	for _, parts := range []int{100, 1000} {
 		b.Run(fmt.Sprint(parts), func(b *testing.B) {

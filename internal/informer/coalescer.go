@@ -138,7 +138,8 @@ func (c *coalescer) putLocked(n notification) {
 	case after == 0:
 		c.removeLocked(e)
 	case e.changed && e.change.kind == kindAdd && !e.removed:
-		// The key is a part of the object's JSON. That of an earlier state would keep its memory.
+		// The key is a part of the object's JSON. An older copy of the key would retain the memory of an
+		// older object.
 		e.key = key
 		c.mu.entries[key] = e
 	}
@@ -202,7 +203,7 @@ func (e *pendingEntry) known() Item {
 	return e.removal.item()
 }
 
-// count returns the number of pending notifications. A mark is none.
+// count returns the number of pending notifications. A mark is not an event.
 func (e *pendingEntry) count() int {
 	count := 0
 	if e.removed {

@@ -10,7 +10,7 @@ import (
 )
 
 // Undecoded is implemented by event handlers that only need the metadata of objects. They receive store
-// items. Getters of metav1.Object and runtime.Object work on these, setters do not.
+// items. The getters of metav1.Object and runtime.Object work on such objects; the setters panic.
 type Undecoded interface {
 	cache.ResourceEventHandler
 	// TakesUndecoded is never called.

@@ -28,13 +28,13 @@ type incarnation struct {
 	logger      klog.Logger
 
 	// pendingLists is the number of partitions that have not listed in this incarnation. onListed, if not
-	// nil, is called when there are none left. Both are guarded by Informer.mu, and so is partitions, the
-	// number of running partitions.
+	// nil, is called when there are none left. Informer.mu guards both, and partitions, the number of running
+	// partitions.
 	pendingLists int
 	onListed     func()
 	partitions   int
-	// reached is the progress.observed of the only stream. If partitioned is true, the partitions of the
-	// Informer have the progress; if there are none, nothing is selected. Guarded by Informer.mu.
+	// reached is the progress.observed of the only stream. If partitioned is true, the Informer's partitions
+	// have the progress. Without partitions, nothing is selected. Guarded by Informer.mu.
 	reached     string
 	partitioned bool
 }

@@ -78,7 +78,7 @@ func (x indexer) Bookmark(version string) {
 }
 
 // LastStoreSyncResourceVersion returns the resource version of the last list, event or bookmark stored; with
-// several partitions, the least of theirs.
+// several partitions, the smallest one.
 func (x indexer) LastStoreSyncResourceVersion() string { return x.informer.storeVersion() }
 
 // List returns all objects in no particular order.

@@ -144,7 +144,7 @@ func (i *Informer) WaitForSync(ctx context.Context) error {
 }
 
 // LastSyncResourceVersion returns the last resource version of the reflector; empty before the first list.
-// With several partitions it returns the least of theirs.
+// With several partitions it returns the smallest one.
 func (i *Informer) LastSyncResourceVersion() string {
 	if r := i.reflector.Load(); r != nil {
 		return r.LastSyncResourceVersion()

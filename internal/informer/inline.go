@@ -17,8 +17,8 @@ import (
 )
 
 // InlineWatcher is a ListerWatcher with watches that the caller's goroutine reads. A reflector has three
-// goroutines for a watch, with their stacks and buffers, which are most of the cost of a quiet type. So the
-// reflector of an InlineWatcher only lists.
+// goroutines for a watch, with their stacks and buffers, which are most of the cost of a quiet type. The
+// reflector of an InlineWatcher therefore only lists.
 type InlineWatcher interface {
 	cache.ListerWatcher
 	cache.ListerWatcherWithContext
@@ -37,7 +37,7 @@ type InlineWatcher interface {
 	Interrupt()
 }
 
-// inline lists with a reflector, and then watches by itself, by the rules of the reflector.
+// inline lists with a reflector, and then watches without it, by the same rules.
 type inline struct {
 	*incarnation
 	lw     InlineWatcher

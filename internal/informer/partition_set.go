@@ -19,7 +19,7 @@ import (
 // deleted; objects in these namespaces that no partition selects leave the shard.
 //
 // The informer has synced, and listed is called, when all partitions of the first set that are still in the
-// set have listed. Partitions that are added later change neither.
+// set have listed. Partitions that are added later affect neither.
 func (i *Informer) RunChangingPartitions(ctx context.Context, listed func(),
 	next func(context.Context) ([]Partition, bool)) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -188,8 +188,8 @@ func (s *partitionSet) commitSet(set []Partition, added map[partitionKey]*runnin
 	return nil
 }
 
-// removeOutsideLocked removes the objects that belong to none of the partitions. Those in the namespace of a
-// partition leave the shard; the result has the others, which are deleted.
+// removeOutsideLocked removes the objects that belong to none of the partitions. Objects in the namespace of
+// a partition leave the shard. The result has all other objects, which are deleted.
 func (i *Informer) removeOutsideLocked(partitions []Partition) []store.Change {
 	byPrefix := map[string][]Partition{}
 	for _, p := range partitions {

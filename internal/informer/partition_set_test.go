@@ -160,8 +160,8 @@ func TestChangingPartitionsAfterAnotherIncarnation(t *testing.T) {
 	}
 }
 
-// TestLatePartition: the incarnation does not wait for a partition that is added after the others have
-// listed. Its first list is not a takeover, so handlers are not notified of unchanged objects.
+// TestLatePartition: the incarnation does not wait for a partition that is added after all earlier partitions
+// have listed. Its first list is not a takeover, so handlers are not notified of unchanged objects.
 func TestLatePartition(t *testing.T) {
 	f := newFeed(t, Options{ResyncPeriod: time.Hour})
 	log, _ := f.handle()

@@ -248,7 +248,7 @@ func (i *Informer) removeLocked(prefix string, remove func(key string) bool) []s
 	return changes
 }
 
-// content returns keys. A *store.Snapshot is one.
+// content returns keys.
 type content interface {
 	Keys() []string
 	KeysByIndex(name, value string) ([]string, error)

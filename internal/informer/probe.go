@@ -26,7 +26,7 @@ const (
 // of less than three seconds gets none.
 var catchUpSeconds = int64(3)
 
-// catchUp is the state of a stream that overdue waits need.
+// catchUp is the state of a stream while overdue waits need its progress.
 type catchUp struct {
 	// bookmarkDue: the open watch, or the next one, gets a bookmark soon.
 	bookmarkDue bool
@@ -53,10 +53,11 @@ func (i *Informer) startProbes(w *versionWait) {
 //
 // A consistent list that begins after a wait returns the server's version. If that is older than the awaited
 // version, the version is lost. Otherwise it does not prove that the watch has delivered the events up to it:
-// only the watch itself does, with an event or a bookmark. So streams that are behind are interrupted, and
-// continue with a short watch, which gets a bookmark after one to two seconds. A kube-apiserver omits
-// bookmarks that are not newer than the last event of the type, also if that is not selected. So the server
-// must have passed the awaited version, as it does with any write. On an idle server, the type is listed.
+// only the watch itself does, with an event or a bookmark. Streams that are behind are therefore interrupted.
+// They continue with a short watch, which gets a bookmark after one to two seconds. A kube-apiserver omits
+// bookmarks that are not newer than the last event of the type, also if that is not selected. The server must
+// therefore have passed the awaited version, as it does with any write. On an idle server, the type is
+// listed.
 func (i *Informer) runProbes() {
 	ctx := wait.ContextForChannel(i.stopping)
 	for {

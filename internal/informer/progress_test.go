@@ -22,7 +22,7 @@ func (f *feed) join(selection Selection, parts ...*partition) *partition {
 }
 
 // TestReplacedPartitions: a partition that replaces two continues from the older version. Events that the
-// other one has applied are not applied again, and deleted objects do not return.
+// other partition has applied are not applied again, and deleted objects do not return.
 func TestReplacedPartitions(t *testing.T) {
 	f := newFeed(t, Options{})
 	log, parts := f.selected(ofInitials("a"), ofInitials("b"))

@@ -145,7 +145,7 @@ func (g *incarnation) recordListLocked(changes []store.Change, first bool) {
 }
 
 // recordListingLocked notifies the handlers of the changes of a list. first is true for the first list of a
-// partition in this incarnation. The informer has synced with the last of these.
+// partition in this incarnation. The informer has synced when the last of them is handled.
 func (g *incarnation) recordListingLocked(l listChanges, first bool) {
 	i := g.informer
 	synced := i.synced.Load()

@@ -39,7 +39,7 @@ type Restored struct {
 
 // restore loads the objects that an earlier process persisted of the first partitions of an incarnation, and
 // stores them. Readers see them at once; resume then has each partition confirmed. It does nothing if the
-// store has objects of an earlier incarnation, because handlers know of these.
+// store has objects of an earlier incarnation, because handlers know them.
 func (g *incarnation) restore(ctx context.Context, partitions []*partition) {
 	state, lw := restorable(partitions)
 	if state == nil || g.informer.hasContent() {
@@ -148,8 +148,8 @@ func (g *incarnation) commitRestored(batch *store.Batch, versions map[string]str
 }
 
 // restoration confirms the restored objects of a partition: the server has not advanced since they were
-// persisted, or a watch from their version has delivered an event or bookmark of the server's version. That
-// the server accepts the watch is not enough, because events may be on their way.
+// persisted, or a watch from their version has delivered an event or bookmark of the server's version. An
+// accepted watch is not sufficient, because its events may still arrive.
 type restoration struct {
 	*partition
 	lw InlineWatcher

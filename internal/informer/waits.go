@@ -199,7 +199,8 @@ func (i *Informer) failWaitsLocked(fails func(*versionWait) error) {
 	})
 }
 
-// isOverLocked reports whether the cache has reached the awaited state. It sets w.err if it never will.
+// isOverLocked reports whether the cache has reached the awaited state. It sets w.err if the version can
+// never be reached.
 func (i *Informer) isOverLocked(w *versionWait) bool {
 	if w.deletion != nil && w.deletion.seen(i) {
 		return true

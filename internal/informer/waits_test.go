@@ -30,8 +30,8 @@ func (f *feed) expectOver(step, version string, want bool) {
 	}
 }
 
-// TestOnlyStreamsReachVersions: neither a user's write, nor a bookmark before the list, nor an event of
-// another incarnation proves that the cache has reached a version.
+// TestOnlyStreamsReachVersions: three things do not prove that the cache has reached a version: a user's
+// write, a bookmark before the list, an event of another incarnation.
 func TestOnlyStreamsReachVersions(t *testing.T) {
 	f := newFeed(t, Options{})
 	f.expectOver("before the list", "1", false)

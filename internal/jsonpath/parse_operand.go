@@ -130,8 +130,8 @@ const (
 	quotedKey     = "a quoted key"
 )
 
-// parseString parses a quoted string with JSON escapes. Both quotes can be escaped in both kinds of string,
-// and a dot in a key, as in kubectl. The argument is the kind of string for messages.
+// parseString parses a quoted string with JSON escapes. Single and double quotes can be escaped in either
+// kind of string, and a dot in a key, as in kubectl. The argument is the kind of string for messages.
 func (p *parser) parseString(what string) (string, error) {
 	from, quote := p.pos, p.src[p.pos]
 	p.pos++

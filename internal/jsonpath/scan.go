@@ -240,7 +240,7 @@ func (s *scanner) number(i int) int {
 	return end
 }
 
-// skip scans an unselected value. That is most of a document: often half of it are managed fields.
+// skip scans an unselected value. Most values are unselected: managed fields are often half of a document.
 func (s *scanner) skip(i int, depth int) int {
 	end, deep := jsontext.Skip(s.raw, i, limitDocumentDepth-depth+1)
 	switch {

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// appendObject appends JSON from which decoding restores the same value. It returns false if there is none:
-// for types that decoding never yields, invalid UTF-8, nil maps and NaN.
+// appendObject appends JSON from which decoding restores the same value. It returns false for values without
+// such JSON: types that decoding never yields, invalid UTF-8, nil maps and NaN.
 func appendObject(dst []byte, content map[string]any) ([]byte, bool) {
 	if content == nil {
 		return dst, false

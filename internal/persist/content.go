@@ -49,8 +49,8 @@ func (c *content) count() int {
 	return count
 }
 
-// comparable reports whether the difference of the snapshots is the difference of the saved parts. It is not
-// if one content saves a namespace that the other one only has in its snapshot.
+// comparable reports whether the difference of the snapshots is the difference of the saved parts. They are
+// not comparable if one content saves a namespace that the other one only has in its snapshot.
 func (c *content) comparable(next *content) bool {
 	return (c.namespaces == nil) == (next.namespaces == nil) && c.hasNoneOfOthers(next) &&
 		next.hasNoneOfOthers(c)

@@ -307,7 +307,7 @@ func TestLagWhileTheClockIsSet(t *testing.T) {
 }
 
 // wallAhead returns a time with a later wall clock and the same monotonic clock. The time package has no
-// function for that: seconds are above the 30 bits of nanoseconds in the first word.
+// function to read it: seconds are above the 30 bits of nanoseconds in the first word.
 func wallAhead(t *testing.T, of time.Time, ahead time.Duration) time.Time {
 	t.Helper()
 	set := of

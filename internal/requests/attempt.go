@@ -10,7 +10,7 @@ import (
 
 const (
 	// listPatience is the time to wait for the response headers of a list. API servers abort a list after a
-	// minute, and report that.
+	// minute with an error.
 	listPatience = 70 * time.Second
 	// maxDoublings limits how often the header timeout doubles while requests get no response headers. Slow
 	// servers, and proxies that buffer responses, do answer in the end. After the last doubling, a watch

@@ -61,8 +61,8 @@ func inlineOutcomes(t *testing.T, w lister) []any {
 }
 
 // TestInlineWatchesAreStock compares inline watches with client-go's dynamic client. A response that is not
-// JSON is an error of client-go's request, but an event here. That a watch was closed immediately is detected
-// by client-go's reflector.
+// JSON is an error of client-go's request, but an event here. client-go's reflector detects watches that are
+// closed immediately.
 func TestInlineWatchesAreStock(t *testing.T) {
 	for name, reply := range replies() {
 		t.Run(name, func(t *testing.T) {

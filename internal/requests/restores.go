@@ -275,8 +275,8 @@ func (c *Continuity) startOutageLocked(since time.Time) {
 	}
 }
 
-// Failed records that a list or watch failed. That is an outage, unless the error is an answer of a working
-// server.
+// Failed records that a list or watch failed. The failure is an outage, unless the error is an answer of a
+// working server.
 func (c *Continuity) Failed(err error) {
 	if err == nil || errors.Is(err, context.Canceled) || isAnswer(err) {
 		return

@@ -20,7 +20,7 @@ import (
 // perBlock is the number of objects in a block.
 const perBlock = 40
 
-// restore fills a store with certificates in blocks, as after a restart. Those for which left returns true
+// restore fills a store with certificates in blocks, as after a restart. Objects for which left returns true
 // are in the blocks, but not in the store.
 func restore(t testing.TB, s *Store, objects, version int, left func(n int) bool) {
 	t.Helper()

@@ -8,8 +8,8 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// TestExtractBlocks fills a store with blocks, changes an object of each, and extracts the others. An earlier
-// snapshot is unaffected.
+// TestExtractBlocks fills a store with blocks, changes an object of each block, and extracts all other
+// objects. An earlier snapshot is unaffected.
 func TestExtractBlocks(t *testing.T) {
 	s := New(Options{Form: NewPacked(nil, nil)})
 	if !s.ExtractsBlocks() || New(Options{}).ExtractsBlocks() {

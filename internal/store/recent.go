@@ -25,8 +25,8 @@ const (
 // longer.
 //
 // A writer holds mu from before it removes a recent read until after it has published the new content. A
-// reader adds an object only if the content did not change since before the reader loaded it. So a recent
-// read is never outdated.
+// reader adds an object only if the content did not change since before the reader loaded it. A recent read
+// is therefore never outdated.
 type recentReads struct {
 	sets [recentSets][recentWays]recentRead
 	// mu guards changes of sets.
@@ -77,8 +77,8 @@ func (s *Store) Object(key string) (object any, exists bool) {
 	return object, true
 }
 
-// objectWithHash is Object without recent reads. It creates them if it reads an object that is already
-// decoded.
+// objectWithHash is Object without recent reads. If the object is already decoded, it creates the recent
+// reads.
 func (s *Store) objectWithHash(hash uint64, key string) (object any, exists bool) {
 	r := findHashed(&s.current.Load().rows, hash, key)
 	if r == nil {

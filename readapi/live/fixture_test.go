@@ -40,7 +40,7 @@ type fixture struct {
 }
 
 // newFixture serves workloads with indexes, environments, and the built-in type namespaces. prepare can
-// inject faults before that.
+// inject faults before the server starts.
 func newFixture(t *testing.T, options Options, prepare ...func(*testcluster.Cluster)) *fixture {
 	t.Helper()
 	cluster, err := testcluster.New(t.Context(),

@@ -12,7 +12,7 @@ import (
 )
 
 // gap is the time before the history of an epoch. Clients of an earlier process continue from there. The
-// cache does not know the changes in the gap, but the API server can say that there are none.
+// cache does not know the changes in the gap, but the API server can confirm that there are none.
 type gap struct {
 	epoch int
 	// No object changed after version quiet, until the history begins at version end.
@@ -109,9 +109,9 @@ func (c *collection) checkGap(ctx context.Context, h dynamicinformer.History, ve
 	return true
 }
 
-// nextGapCheckLocked returns the versions of the next question. It begins at the smallest awaited
-// version, because one question usually answers all. After the API server has forgotten a version, each
-// question halves the rest.
+// nextGapCheckLocked returns the versions of the next question. It begins at the smallest awaited version,
+// because one question usually answers all. After the API server has compacted a version, each request halves
+// the remaining gap.
 func (c *collection) nextGapCheckLocked(h dynamicinformer.History, version uint64) (from, to uint64) {
 	g := c.gapLocked(h)
 	candidates := []uint64{version}

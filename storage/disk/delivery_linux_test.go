@@ -35,7 +35,7 @@ const (
 // BenchmarkDelivery delivers events to a handler with and without persistence, alternately: -benchtime=10x
 // runs ten rounds of each. It measures the CPU time of the two goroutines that process events, each on a
 // thread of its own: one reads the watch and changes the cache, one calls the handler. The server's time is
-// excluded. Saving is part of the rest of the process.
+// excluded. The CPU time of saving is reported separately.
 func BenchmarkDelivery(b *testing.B) {
 	cluster, err := testcluster.New(b.Context(), testcluster.Options{})
 	if err != nil {

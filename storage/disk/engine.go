@@ -23,8 +23,8 @@ type engine struct {
 	fs  vfs.FS
 	// broken is closed when pebble fails.
 	broken chan struct{}
-	// closeLock is read-locked by users of db, and locked to close it: pebble ends the process if db is used
-	// after that.
+	// closeLock is read-locked by users of db, and locked to close it. pebble ends the process if db is used
+	// after Close.
 	closeLock sync.RWMutex
 	closed    bool // guarded by closeLock
 

@@ -2,7 +2,7 @@
 // with sigs.k8s.io/json, but it is several times faster.
 //
 // A Decoder is compiled once per struct type. It has fast paths for structs, strings, numbers, booleans,
-// pointers, slices, maps with string keys, and the types of apimachinery that implement json.Unmarshaler. A
-// value of another type is decoded by sigs.k8s.io/json. So is a whole object if anything in it is unusual: a
-// value of the wrong type, a duplicate key, an escape in a key.
+// pointers, slices, maps with string keys, and the types of apimachinery that implement json.Unmarshaler.
+// sigs.k8s.io/json decodes values of other types, and whole objects with an unusual part: a value of the
+// wrong type, a duplicate key, an escape in a key.
 package decode

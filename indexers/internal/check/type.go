@@ -47,7 +47,8 @@ func (k *checker) typed(index *config.Index, p config.Part, ends []cursor) {
 	}
 }
 
-// checkPartialType reports a type that only some values have: an index silently leaves out the others.
+// checkPartialType reports a type that only some values have, because an index silently omits all other
+// values.
 func (k *checker) checkPartialType(p config.Part, ends []cursor) {
 	for _, e := range ends {
 		_, which := e.acceptsType(p.Type)

@@ -86,7 +86,7 @@ func nextDoubleQuoted(raw string) (int, string) {
 		_, width := utf8.DecodeRuneInString(raw[1:])
 		size = 1 + width
 	}
-	// an escape is a scalar by itself, which the library can decode
+	// an escape is a valid scalar, which the library can decode
 	var text string
 	if err := yaml.Unmarshal([]byte(`"`+raw[:size]+`"`), &text); err != nil {
 		return 0, ""

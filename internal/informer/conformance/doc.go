@@ -6,9 +6,9 @@
 //	server := apitest.New(t, apitest.ConfigMaps, apitest.Namespaces)
 //	conformance.Run(t, server.Config(), conformance.Subject{Name: "mine", New: newInformer})
 //
-// The scenarios only need ConfigMaps and Namespaces, and break connections on the client's side. So they run
-// on any API server. RunOutages needs a server that can be killed, and exposes all informers to the same
-// outages.
+// The scenarios only need ConfigMaps and Namespaces, and break connections on the client's side. They
+// therefore run on any API server. RunOutages needs a server that can be killed, and exposes all informers to
+// the same outages.
 //
 // # Traces
 //

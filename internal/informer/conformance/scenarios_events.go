@@ -164,8 +164,8 @@ func transformRelist(s *Stage) {
 	s.NoteStore()
 }
 
-// markTransformed counts the calls of the transform: two for an object of a watch-list, one otherwise.
-// Idempotent transforms cannot notice that.
+// markTransformed counts the calls of the transform: two for an object of a watch-list, one otherwise. An
+// idempotent transform would not reveal a second call.
 func markTransformed(obj any) (any, error) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {

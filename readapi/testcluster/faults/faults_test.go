@@ -45,7 +45,7 @@ func newInjector(t testing.TB) *faults.Injector {
 	return faults.New(readapi.NewHandler(storage, readapi.HandlerOptions{}))
 }
 
-// transports are the two ways to a handler. A fault must look the same on both.
+// transports are the two ways to a handler. A fault must look the same on both servers.
 func transports(t *testing.T, i *faults.Injector) map[string]*rest.Config {
 	server := httptest.NewServer(i)
 	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
@@ -136,7 +136,7 @@ func TestReasonAndHeader(t *testing.T) {
 	}
 }
 
-// TestStall: the forwarded part arrives, and then neither more nor an end.
+// TestStall: the forwarded part arrives. Then no data follows, and the response does not end.
 func TestStall(t *testing.T) {
 	i := newInjector(t)
 	i.Add(faults.Fault{Effect: faults.Stall(1, 8)})

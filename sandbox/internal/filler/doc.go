@@ -5,5 +5,5 @@
 //
 // With an etcd client, [Fill] writes to etcd, which is faster. It first creates one object of each shape
 // through the API server. The stored form of that object, including managedFields and defaults, is the
-// template for all others. So clients cannot distinguish them from objects created through the API.
+// template for all others. Clients therefore cannot distinguish them from objects created through the API.
 package filler

@@ -75,7 +75,7 @@ func (r *Reader) Follow(informers ...*dynamicinformer.Informer) error {
 			known.readers[r] = true
 			continue
 		}
-		// Existing objects cause events, too, which are ignored; nothing is decoded for that.
+		// The events of existing objects are ignored without decoding.
 		registration, err := informer.AddEventHandler(dynamicinformer.Named("web",
 			dynamicinformer.EveryEvent(dynamicinformer.MetadataOnly(&handler{f, informer}))))
 		if err != nil {

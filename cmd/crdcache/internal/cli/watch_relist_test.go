@@ -72,7 +72,7 @@ func (s gizmoServer) apply(objects ...*unstructured.Unstructured) {
 	}
 }
 
-// restore adds an object with its resource version. Watches of the type start with a list after that.
+// restore adds an object with its resource version. After the relist, watches of the type start with a list.
 func (s gizmoServer) restore(o *unstructured.Unstructured) {
 	s.Helper()
 	if _, err := s.Restore(o); err != nil {

@@ -69,8 +69,8 @@ func (s *Source) refresh(ctx context.Context) error {
 	return s.rereadMarkedFiles(ctx)
 }
 
-// rereadMarkedFiles reads the files in loader.filesToReread again. That can change more types, which marks
-// more files. It repeats until no file is marked, at most maxRereadRounds times.
+// rereadMarkedFiles reads the files in loader.filesToReread again. Rereading files can change more types,
+// which marks more files. It repeats until no file is marked, at most maxRereadRounds times.
 func (s *Source) rereadMarkedFiles(ctx context.Context) error {
 	l := s.reading.loader
 	for round := 0; len(l.filesToReread) > 0 && round < maxRereadRounds; round++ {

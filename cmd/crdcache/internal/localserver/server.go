@@ -72,8 +72,8 @@ type Options struct {
 	Idle time.Duration
 	// Page is the web page, or nil.
 	Page *Page
-	// End, if set, is called after the last answer. The lock is held until it returns. Clients that stopped
-	// the server are notified after that.
+	// End, if set, is called after the last answer. The lock is held until it returns. Afterwards, the
+	// clients that stopped the server get their response.
 	End func()
 }
 

@@ -39,8 +39,8 @@ type Target struct {
 	// fetchedCRDs maps a schema.GroupResource to its fetched CRD.
 	fetchedCRDs sync.Map
 	source      *filesource.Source // nil for a cluster
-	// followsFiles is set when the files are followed. Before that, Err returns the problems; after that,
-	// they are printed.
+	// followsFiles is set when the files are followed. Problems before this are returned by Err; later
+	// problems are printed.
 	followsFiles bool
 	paths        []string // of the files
 	// typesChanged, if set, is called when Follow finds types without a CRD.

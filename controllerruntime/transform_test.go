@@ -112,7 +112,8 @@ func (a *addressed) DeepCopyObject() runtime.Object {
 	return &out
 }
 
-// TestConvertedIsDecoded: transformed objects and objects stored decoded convert to structs like JSON does.
+// TestConvertedIsDecoded: transformed objects, and objects that are stored decoded, become the same structs
+// as from JSON.
 func TestConvertedIsDecoded(t *testing.T) {
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypeWithName(widgetKind, &addressed{})

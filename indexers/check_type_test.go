@@ -8,8 +8,8 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// The findings about a type and a schema agree with the index: an error if it takes no value of that kind, a
-// warning if it leaves some out.
+// The findings about a type and a schema agree with the index: an error if the index takes no value of that
+// kind, a warning if it takes only some.
 func TestTypesAgainstSchemas(t *testing.T) {
 	text := []any{"x", "7", "true", "2026-01-01T00:00:00Z", "90m", "10.0.0.1", "1.2.3",
 		"2026-01-31", "10.0.0.0/8"}

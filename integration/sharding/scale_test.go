@@ -195,11 +195,10 @@ func (s *fixture) awaitShares(replicas ...*replica) {
 	})
 }
 
-// TestScale runs one to four replicas. One is killed, one is suspended for longer than its Leases, and one is
-// disconnected from the API server for as long. The latter two recover, and the first one ends. Objects
-// change all the time. The last state of each object must be reconciled, by one replica at a time, and no
-// object may appear deleted. The suspended replica is fenced: it must not start work in shards that others
-// have acquired.
+// TestScale runs one to four replicas. One is killed. One is suspended for longer than its Leases, and one is
+// disconnected from the API server for as long; both recover. Objects change all the time. The last state of
+// each object must be reconciled, by one replica at a time, and no object may appear deleted. The suspended
+// replica is fenced: it must not start work in shards that others have acquired.
 func TestScale(t *testing.T) {
 	s := newScene(t)
 	s.create()

@@ -238,7 +238,8 @@ func TestRefusedWrites(t *testing.T) {
 	}
 }
 
-// TestConcurrentWrites: of updates of the same version one wins, and patches all count.
+// TestConcurrentWrites: of concurrent updates of one version only one succeeds; concurrent patches all
+// succeed.
 func TestConcurrentWrites(t *testing.T) {
 	ctx := context.Background()
 	widgets, s, _ := writable(t)

@@ -56,8 +56,8 @@ func BenchmarkEventsWhileHandlersChange(b *testing.B) {
 	}
 }
 
-// TestLateHandlersCostAList: a new handler allocates a list of pointers, not of notifications, and without
-// the lock.
+// TestLateHandlersCostAList: for a new handler, the informer allocates a list of pointers instead of
+// notifications, outside of its lock.
 func TestLateHandlersCostAList(t *testing.T) {
 	const objects, pointer = 20_000, 16
 	f := newFeed(t, Options{})

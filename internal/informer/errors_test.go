@@ -64,7 +64,7 @@ func TestFailingIndexFunction(t *testing.T) {
 		[]string{"version 6 is even [index odd of objects objects 1 firstKey ns/a]"})
 	expect(t, "indexed after the events", values(), []string{"b"})
 	f.ok(f.AddIndexers(cache.Indexers{"odd2": oddVersionsOnly}))
-	// Which of the two comes first is up to the table.
+	// Either object can be reported first.
 	if got := reports(); len(got) != 1 ||
 		!strings.Contains(got[0], "index odd2 of objects objects 2 firstKey ns/") {
 		t.Errorf("reports of the new index: %q", got)

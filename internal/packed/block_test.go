@@ -99,7 +99,8 @@ func identityOf(o *packed.Object) []any {
 		o.GroupVersionKind(), o.GetLabels()}
 }
 
-// TestBlocksOfDecompressed uses objects that were compressed before, with their identity after the JSON.
+// TestBlocksOfDecompressed uses objects that were compressed before. Their slab has the identity fields after
+// the JSON.
 func TestBlocksOfDecompressed(t *testing.T) {
 	codec := packed.NewCodec(&deflate{dictionary: certificate(0)})
 	for n := range 5 {

@@ -57,7 +57,7 @@ func compareMeasure(t *testing.T, s *Store) {
 			t.Errorf("measured %+v, really %+v", m, x)
 		}
 	}
-	// With few objects, the difference between two of them matters.
+	// With few objects, their different sizes matter.
 	near := func(what string, got, want, percent int64) {
 		t.Helper()
 		if difference := max(got-want, want-got); difference*100 > want*percent {

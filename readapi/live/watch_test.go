@@ -142,7 +142,7 @@ func TestEventsHaveTheIdentityOfTheirObjects(t *testing.T) {
 	}
 }
 
-// TestDeletedType no longer serves the objects of a type from the cache when its definition is deleted.
+// TestDeletedType: after the deletion of its definition, a type is no longer served from the cache.
 func TestDeletedType(t *testing.T) {
 	s := newFixture(t, Options{})
 	informer := s.server.cacheOf(environments.GroupResource()).informer

@@ -124,7 +124,7 @@ func TestExpired(t *testing.T) {
 	}
 }
 
-// TestOtherMoment rejects a page of another resource version.
+// TestOtherMoment: a page of another resource version is rejected.
 func TestOtherMoment(t *testing.T) {
 	file, err := saveAndOpen(t, 25, onGizmos(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Query().Get("continue") == "" {

@@ -47,7 +47,7 @@ func TestResourcesOfNoServer(t *testing.T) {
 	}
 }
 
-// TestResourcesReportWhyTheyWait prints the server's last error after a timeout.
+// TestResourcesReportWhyTheyWait: after a timeout, the server's last error is printed.
 func TestResourcesReportWhyTheyWait(t *testing.T) {
 	server := newCluster(t)
 	server.AddFaults(apitest.Fault{Path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",

@@ -123,7 +123,7 @@ func TestGetOnly(t *testing.T) {
 	}
 }
 
-// TestSuggestAll skips types without a CRD for wildcards and in completion.
+// TestSuggestAll: wildcards and completion skip types without a CRD.
 func TestSuggestAll(t *testing.T) {
 	server := newTenantServer(t, false)
 	r := crdcacheSilently(t, "suggest", "*", "-s", server.URL)

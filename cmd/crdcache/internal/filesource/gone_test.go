@@ -44,7 +44,7 @@ func TestFileThatVanishes(t *testing.T) {
 	}
 }
 
-// TestProblemsOfNow returns only the problems of the latest read.
+// TestProblemsOfNow: only the problems of the latest read are returned.
 func TestProblemsOfNow(t *testing.T) {
 	dir := tree(t, map[string]string{"a.yaml": widgetCRD})
 	s := open(t, Options{Paths: []string{dir}})

@@ -30,7 +30,7 @@ func shortDir(t *testing.T) {
 	t.Setenv("XDG_RUNTIME_DIR", dir)
 }
 
-// TestIdentity changes with each field that selects another cluster or user.
+// TestIdentity: the identity changes with each field that selects another cluster or user.
 func TestIdentity(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ca")
 	if err := os.WriteFile(file, []byte("a"), 0o600); err != nil {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestOpenPageIsUse counts an open stream of the page as a request.
+// TestOpenPageIsUse: an open stream of the page counts as a request.
 func TestOpenPageIsUse(t *testing.T) {
 	asking := func(s *Server) int {
 		s.mu.Lock()

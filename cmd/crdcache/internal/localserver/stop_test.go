@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestStop returns after the server has released everything, so that another one can start.
+// TestStop: Stop returns after the server has released everything, so that another one can start.
 func TestStop(t *testing.T) {
 	shortDir(t)
 	config := &rest.Config{Host: "https://a"}

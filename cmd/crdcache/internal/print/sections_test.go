@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 )
 
-// TestPrintEndsLines completes the last line before an error.
+// TestPrintEndsLines: an error is printed after a completed line.
 func TestPrintEndsLines(t *testing.T) {
 	const objects = 1000 // more than the buffer
 	broken := errors.New("interrupted")

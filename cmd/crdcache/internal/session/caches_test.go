@@ -25,7 +25,7 @@ func TestWatchRefused(t *testing.T) {
 	const path = "/api/v1/componentstatuses"
 	server.AddFaults(apitest.Fault{Path: path, Verb: "watch-list", Status: http.StatusMethodNotAllowed},
 		apitest.Fault{Path: path, Verb: "watch", Status: http.StatusMethodNotAllowed})
-	// The other type is awaited first and listed after the watch of this one was refused.
+	// Lists of the other type fail until the watch of this type was refused.
 	server.AddFaults(apitest.Fault{Path: "/api/v1/others", Status: http.StatusServiceUnavailable})
 	refused := func(_, after status.Status) {
 		if after.GVR == statuses && after.State == status.Degraded {

@@ -138,8 +138,7 @@ func (c *coalescer) putLocked(n notification) {
 	case after == 0:
 		c.removeLocked(e)
 	case e.changed && e.change.kind == kindAdd && !e.removed:
-		// The key is a part of the object's JSON. An older copy of the key would retain the memory of an
-		// older object.
+		// The key is a part of the object's JSON. An older key would retain an older object.
 		e.key = key
 		c.mu.entries[key] = e
 	}

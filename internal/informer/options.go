@@ -31,8 +31,7 @@ type Options struct {
 	// Extractors have further initial indexes. Names must be unique.
 	Extractors []store.Extractor
 	// KeyFunc computes storage keys. Objects with different namespaces or names must have different keys,
-	// because reflectors collect watch-lists by namespace and name. Default:
-	// cache.DeletionHandlingMetaNamespaceKeyFunc.
+	// because reflectors collect watch-lists by both. Default: cache.DeletionHandlingMetaNamespaceKeyFunc.
 	KeyFunc cache.KeyFunc
 	// Clock is used for resyncs, backoff and timeouts. Default: the real one.
 	Clock clock.WithTicker

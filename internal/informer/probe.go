@@ -56,8 +56,7 @@ func (i *Informer) startProbes(w *versionWait) {
 // only the watch itself does, with an event or a bookmark. Streams that are behind are therefore interrupted.
 // They continue with a short watch, which gets a bookmark after one to two seconds. A kube-apiserver omits
 // bookmarks that are not newer than the last event of the type, also if that is not selected. The server must
-// therefore have passed the awaited version, as it does with any write. On an idle server, the type is
-// listed.
+// therefore have passed the awaited version, as with any write. On an idle server, the type is listed.
 func (i *Informer) runProbes() {
 	ctx := wait.ContextForChannel(i.stopping)
 	for {

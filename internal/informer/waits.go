@@ -199,8 +199,7 @@ func (i *Informer) failWaitsLocked(fails func(*versionWait) error) {
 	})
 }
 
-// isOverLocked reports whether the cache has reached the awaited state. It sets w.err if the version can
-// never be reached.
+// isOverLocked reports whether the cache has reached the awaited state. It sets w.err if that is impossible.
 func (i *Informer) isOverLocked(w *versionWait) bool {
 	if w.deletion != nil && w.deletion.seen(i) {
 		return true

@@ -23,9 +23,9 @@ const (
 type interned struct {
 	text  string
 	value any
-	// nextKey is the key that followed this one last time. Objects of one type have their keys in the same
-	// order, and comparing with a prediction is cheaper than searching. lastValue is the last shared value of
-	// this key. Many fields nearly always have the same value.
+	// next is the key that followed this one last time. Objects of one type have their keys in the same
+	// order, and comparing with a prediction is cheaper than searching. usualValue is the last shared value
+	// of this key. Many fields nearly always have the same value.
 	next, usualValue atomic.Pointer[interned]
 	slot             uint32
 	evicted          atomic.Bool // another string has its slot
@@ -36,8 +36,8 @@ type interned struct {
 // are replaced atomically, and losing a race only costs another copy of a string.
 type internTable struct {
 	slots [1 << internBits]atomic.Pointer[interned]
-	// missed holds the hash and the age of the last string that missed in each slot. A string gets the slot
-	// if it misses twice in succession within one age. Names and UIDs, which occur once in each object, thus
+	// seen holds the hash and the age of the last string that missed in each slot. A string gets the slot if
+	// it misses twice in succession within one age. Names and UIDs, which occur once in each object, thus
 	// neither evict common strings nor allocate entries, even if the same objects are read repeatedly.
 	seen [1 << internBits]atomic.Uint32
 	// documents is the number of decoded documents.

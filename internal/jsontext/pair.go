@@ -39,11 +39,11 @@ const (
 type pairState struct {
 	mode  twinMode
 	first []byte
-	// values are the values of the first text, each before the values inside it. maxValues is the largest
+	// values are the values of the first text, each before the values inside it. highest is the largest
 	// number of values so far.
 	values  []recordedValue
 	highest int
-	// expected are the recorded values of the current object or array.
+	// level is the range of recorded values of the current object or array.
 	level level
 }
 
@@ -56,8 +56,8 @@ type recordedValue struct {
 	next       int32  // index of the value after it and all inside it
 }
 
-// recordedRange is the range of recorded values directly in one object or array. The value at the cursor is
-// expected next.
+// level is the range of recorded values directly in one object or array. The value at the cursor is expected
+// next.
 type level struct{ cursor, end int }
 
 // element parses the value at pos. key is its key in an object, index its index in an array.

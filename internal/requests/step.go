@@ -71,8 +71,8 @@ type effect struct {
 	watchOpened bool
 	// callForbidden is set if the requests end with a call of forbidden.
 	callForbidden bool
-	// throttleLimiter is set if the server wants fewer lists, and none for the duration wait. listSucceeded is
-	// set after a list.
+	// throttleLimiter is set if the server wants fewer lists, and none for the duration wait. listSucceeded
+	// is set after a list.
 	throttleLimiter, listSucceeded bool
 	wait                           time.Duration
 }

@@ -33,8 +33,7 @@ type Store struct {
 	// write guards changes of the content, including the index values of its rows. It is not held while index
 	// functions run or objects are packed.
 	write sync.Mutex
-	// functionsAdded is the number of index functions ever added, and the next function's id. Guarded by
-	// write.
+	// ids is the number of index functions ever added, and the next function's id. Guarded by write.
 	ids int
 	// formChanges counts the calls that replaced objects by other forms of themselves. Guarded by write.
 	formChanges int

@@ -29,7 +29,8 @@ import (
 // ends with
 //   - ErrOpaqueVersion if the versions are not numbers (TestWaitForOpaqueVersion),
 //   - ErrVersionLost if the server has not reached the version (TestWaitForLostVersion). A server that was
-//     restored and has passed the version again is not noticed,
+//     restored and has passed the version again is not noticed. Until the informer has listed a restored
+//     server, the versions that the cache had before the restore count as reached,
 //   - a *NotSyncedError if the type cannot sync, as for WaitForSync: it was deleted, or must not be read. It
 //     wraps ErrStopped if the informer stops (TestWaitForVersionGivesUp),
 //   - the cause of ctx.

@@ -307,8 +307,21 @@ func (c *coalescer) mergedLocked(n notification, at int64) bool {
 	return true
 }
 
-// handled ends the age of the notification that next returned.
-func (c *coalescer) handled() { c.handling.Store(0) }
+// wrap returns handle with the end of the notification's age. If handle ends its goroutine (runtime.Goexit),
+// which closes the queue, the coalescer drops its entries.
+func (c *coalescer) wrap(handle func(notification)) func(notification) {
+	return func(n notification) {
+		returned := false
+		defer func() {
+			if !returned {
+				c.close()
+			}
+		}()
+		handle(n)
+		returned = true
+		c.handling.Store(0)
+	}
+}
 
 // lag returns the age of the oldest pending notification.
 func (c *coalescer) lag() time.Duration {

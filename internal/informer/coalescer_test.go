@@ -487,3 +487,21 @@ func TestRemovedWhileCoalescing(t *testing.T) {
 		}
 	})
 }
+
+// TestCoalescerGoexit: a handler that ends its goroutine leaves no pending events.
+func TestCoalescerGoexit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFeed(t, Options{})
+		handler := cache.ResourceEventHandlerFuncs{AddFunc: func(any) { runtime.Goexit() }}
+		handle, err := f.AddEventHandler(coalescingHandler{handler, nil, true})
+		f.ok(err)
+		f.list(1, object("x", 1), object("y", 1))
+		<-handle.(*Registration).ShutdownChan()
+		f.put(object("z", 2))
+		time.Sleep(time.Minute)
+		r := handle.(*Registration)
+		if lag := r.Lag(); lag != 0 || len(r.coalescer.mu.entries) > 0 || r.coalescer.mu.first != nil {
+			t.Errorf("events are pending for %v", lag)
+		}
+	})
+}

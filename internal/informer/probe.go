@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
@@ -59,8 +60,9 @@ func (i *Informer) startProbes(w *versionWait) {
 // therefore have passed the awaited version, as with any write. On an idle server, the type is listed.
 func (i *Informer) runProbes() {
 	ctx := wait.ContextForChannel(i.stopping)
+	backoff := standardBackoff()
 	for {
-		next := probePause
+		least, next := probePause, probePause
 		waits, lw, ok := i.waitsToProbe()
 		if !ok {
 			return
@@ -70,22 +72,32 @@ func (i *Informer) runProbes() {
 			version, err := lw.Probe(timed)
 			end()
 			if err == nil {
+				backoff = standardBackoff()
 				next = i.applyProbe(waits, version)
+			} else {
+				least = pauseAfter(err, backoff)
 			}
 		}
-		if !i.awaitNextProbe(next) {
+		if !i.awaitNextProbe(least, next) {
 			return
 		}
 	}
 }
 
-// awaitNextProbe waits until the next probe, which other waits can bring forward. It returns false after
-// Stop.
-func (i *Informer) awaitNextProbe(after time.Duration) bool {
+// pauseAfter returns the pause after a failed probe: the server's Retry-After, or the backoff if that is
+// longer.
+func pauseAfter(err error, backoff *wait.Backoff) time.Duration {
+	seconds, _ := apierrors.SuggestsClientDelay(err)
+	return max(backoff.Step(), time.Duration(seconds)*time.Second)
+}
+
+// awaitNextProbe waits until the next probe. Other waits can bring it forward, but not before least. It
+// returns false after Stop.
+func (i *Informer) awaitNextProbe(least, most time.Duration) bool {
 	for _, wake := range []struct {
 		after time.Duration
 		on    <-chan struct{}
-	}{{probePause, nil}, {after - probePause, i.mu.waits.changed}} {
+	}{{least, nil}, {most - least, i.mu.waits.changed}} {
 		timer := time.NewTimer(wake.after)
 		defer timer.Stop()
 		select {

@@ -127,14 +127,15 @@ func (r *Registration) ShutdownChan() <-chan struct{} { return r.finished }
 
 // start processes the queue until it is closed, and then calls ended.
 func (r *Registration) start(ended func()) {
-	r.queue.Start(func(n notification) {
+	handle := func(n notification) {
 		if !r.call(n) {
 			r.pause(time.Second)
 		}
-		if r.coalescer != nil {
-			r.coalescer.handled()
-		}
-	}, func() {
+	}
+	if r.coalescer != nil {
+		handle = r.coalescer.wrap(handle)
+	}
+	r.queue.Start(handle, func() {
 		close(r.finished)
 		ended()
 	})

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"runtime"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -148,4 +151,38 @@ func TestDeletionsAreSeen(t *testing.T) {
 			}
 		})
 	}
+}
+
+// overloaded is a server whose probes fail.
+type overloaded struct {
+	InlineWatcher
+	probes []time.Time
+}
+
+func (o *overloaded) Probe(context.Context) (string, error) {
+	o.probes = append(o.probes, time.Now())
+	return "", apierrors.NewTooManyRequests("overloaded", 7)
+}
+
+// TestFailingProbesBackOff: the server's Retry-After is the least pause, and pauses grow.
+func TestFailingProbesBackOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFeed(t, Options{})
+		f.list(10)
+		server := &overloaded{}
+		f.addStream(&inline{incarnation: f.g, lw: server})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute) // f.ctx ends after a minute
+		defer cancel()
+		if err := f.WaitForVersion(ctx, "20", never); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the wait returned %v", err)
+		}
+		for k := 1; k < len(server.probes); k++ {
+			if pause := server.probes[k].Sub(server.probes[k-1]); pause < 7*time.Second {
+				t.Errorf("pause %d is %v, shorter than Retry-After", k, pause)
+			}
+		}
+		if got := len(server.probes); got < 10 || got > 25 {
+			t.Errorf("%d probes in ten minutes, want one in about 30 seconds", got)
+		}
+	})
 }

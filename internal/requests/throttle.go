@@ -16,8 +16,11 @@ const (
 )
 
 // throttleWatcher is a transport that records the response in the attempt of a request's context, and
-// decompresses unrequested compression.
-type throttleWatcher struct{ next http.RoundTripper }
+// decompresses responses.
+type throttleWatcher struct {
+	next http.RoundTripper
+	gzip bool // next requests compressed responses
+}
 
 // watchThrottling returns a copy of a client that records responses in attempts.
 func watchThrottling(client *http.Client) *http.Client {
@@ -26,7 +29,7 @@ func watchThrottling(client *http.Client) *http.Client {
 	if next == nil {
 		next = http.DefaultTransport
 	}
-	observed.Transport = throttleWatcher{next}
+	observed.Transport = throttleWatcher{next, requestsGzip(next)}
 	return &observed
 }
 
@@ -36,7 +39,11 @@ func (t throttleWatcher) RoundTrip(r *http.Request) (*http.Response, error) {
 		a.awaitHeaders()
 		defer a.headersArrived()
 	}
-	response, err := t.next.RoundTrip(r)
+	sent := r
+	if t.gzip {
+		sent = withGzip(r)
+	}
+	response, err := t.next.RoundTrip(sent)
 	if err != nil {
 		if a != nil {
 			a.failure = &url.Error{Op: "Get", URL: r.URL.String(), Err: err}
@@ -44,7 +51,10 @@ func (t throttleWatcher) RoundTrip(r *http.Request) (*http.Response, error) {
 		return response, err
 	}
 	response = detachedCopy(response)
-	decompressUnrequested(r, response)
+	if a != nil {
+		a.closesWithContext = reflect.TypeOf(response.Body).PkgPath() == http2Package
+	}
+	decompress(r, response)
 	if a != nil {
 		a.record(response)
 	}
@@ -55,7 +65,6 @@ func (t throttleWatcher) RoundTrip(r *http.Request) (*http.Response, error) {
 // itself, and its caller would not notice.
 func (a *attempt) record(response *http.Response) {
 	a.failure, a.http1 = nil, response.ProtoMajor == 1
-	a.closesWithContext = reflect.TypeOf(response.Body).PkgPath() == http2Package
 	if !a.clientReads {
 		response.Body = watchedBody{response.Body, a}
 	}

@@ -1,0 +1,72 @@
+package requests
+
+import (
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+)
+
+const (
+	acceptEncodingHeader  = "Accept-Encoding"
+	contentEncodingHeader = "Content-Encoding"
+	// identity requests an uncompressed response.
+	identity = "identity"
+)
+
+// requestsGzip reports whether a transport requests compressed responses.
+func requestsGzip(transport http.RoundTripper) bool {
+	for {
+		switch t := transport.(type) {
+		case *http.Transport:
+			return !t.DisableCompression
+		case utilnet.RoundTripperWrapper:
+			transport = t.WrappedRoundTripper()
+		default:
+			return false
+		}
+	}
+}
+
+// withGzip returns a request like r that asks for compression explicitly, so that the transport leaves the
+// decompression to decompress. That takes half the time of the transport's (BenchmarkInflate).
+func withGzip(r *http.Request) *http.Request {
+	if r.Header.Get(acceptEncodingHeader) != "" {
+		return r
+	}
+	r = r.Clone(r.Context())
+	r.Header.Set(acceptEncodingHeader, "gzip")
+	return r
+}
+
+// decompress decompresses the response of a request for which the caller did not request compression. Some
+// proxies compress responses although the request asked for identity.
+func decompress(request *http.Request, response *http.Response) {
+	if asked := request.Header.Get(acceptEncodingHeader); asked != "" && asked != identity ||
+		!strings.EqualFold(response.Header.Get(contentEncodingHeader), "gzip") {
+		return
+	}
+	response.Header.Del(contentEncodingHeader)
+	response.Header.Del("Content-Length")
+	response.ContentLength, response.Uncompressed = -1, true
+	response.Body = &gzipBody{ReadCloser: response.Body}
+}
+
+// gzipBody decompresses a body. It reads nothing before the first Read, because a watch may be idle.
+type gzipBody struct {
+	io.ReadCloser
+	decompressed *gzip.Reader
+}
+
+func (b *gzipBody) Read(data []byte) (int, error) {
+	if b.decompressed == nil {
+		plain, err := gzip.NewReader(b.ReadCloser)
+		if err != nil {
+			return 0, err
+		}
+		b.decompressed = plain
+	}
+	return b.decompressed.Read(data)
+}

@@ -1,0 +1,115 @@
+package requests
+
+import (
+	"bytes"
+	stdgzip "compress/gzip"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+// compressed returns objects as a kube-apiserver compresses them.
+func compressed(b *testing.B) (plain, packed []byte) {
+	b.Helper()
+	for k := range 5000 {
+		plain = fmt.Appendf(plain, `{"metadata":{"name":"cert-%d","namespace":"ns-%d","uid":"%x","labels":{"app":"team-%d"}},`+
+			`"spec":{"dnsNames":["a-%d.example.com"],"secretName":"secret-%d"},"status":{"observedGeneration":%d}}`+"\n",
+			k, k%100, uint64(k)*0x9e3779b97f4a7c15, k%50, k, k, k%9)
+	}
+	var out bytes.Buffer
+	w, err := stdgzip.NewWriterLevel(&out, stdgzip.BestSpeed)
+	if err != nil {
+		b.Fatal(err)
+	}
+	_, _ = w.Write(plain)
+	_ = w.Close()
+	return plain, out.Bytes()
+}
+
+// BenchmarkInflate compares the decompression of responses with that of Go's HTTP transport.
+func BenchmarkInflate(b *testing.B) {
+	plain, packed := compressed(b)
+	bench := func(name string, open func(io.Reader) (io.Reader, error)) {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(plain)))
+			buffer := make([]byte, 64<<10)
+			for b.Loop() {
+				r, err := open(bytes.NewReader(packed))
+				if err != nil {
+					b.Fatal(err)
+				}
+				for err == nil {
+					_, err = r.Read(buffer)
+				}
+			}
+		})
+	}
+	bench("response", func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) })
+	bench("transport", func(r io.Reader) (io.Reader, error) { return stdgzip.NewReader(r) })
+}
+
+// TestCompressionOfResponses: responses are compressed if the client's transport would request that, and the
+// caller gets them decompressed, unless it asked for gzip itself.
+func TestCompressionOfResponses(t *testing.T) {
+	const text = `{"kind":"Status"}`
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked := r.Header.Get(acceptEncodingHeader)
+		w.Header().Set("Asked", asked)
+		if asked != "gzip" && r.URL.Path != "/always" {
+			io.WriteString(w, text)
+			return
+		}
+		w.Header().Set(contentEncodingHeader, "gzip")
+		zipped := stdgzip.NewWriter(w)
+		defer zipped.Close()
+		io.WriteString(zipped, text)
+	}))
+	defer server.Close()
+	for name, test := range map[string]struct {
+		path, request string
+		disabled      bool
+		asked         string
+		raw           bool
+	}{
+		"default":          {asked: "gzip"},
+		"disabled":         {disabled: true},
+		"identity":         {request: identity, asked: identity},
+		"ignored identity": {path: "/always", request: identity, asked: identity},
+		"own request":      {request: "gzip", asked: "gzip", raw: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := watchThrottling(&http.Client{Transport: throttleWatcher{
+				next: &http.Transport{DisableCompression: test.disabled}}})
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+test.path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if test.request != "" {
+				request.Header.Set(acceptEncodingHeader, test.request)
+			}
+			response, err := client.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer response.Body.Close()
+			body, err := io.ReadAll(response.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := response.Header.Get("Asked"); got != test.asked {
+				t.Errorf("the server was asked for %q, want %q", got, test.asked)
+			}
+			if raw := response.Header.Get(contentEncodingHeader) == "gzip"; raw != test.raw || !raw &&
+				string(body) != text {
+				t.Errorf("raw %v, want %v: %q", raw, test.raw, body)
+			}
+			if got := request.Header.Get(acceptEncodingHeader); got != test.request {
+				t.Errorf("the caller's request has %q", got)
+			}
+		})
+	}
+}

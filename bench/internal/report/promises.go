@@ -75,7 +75,7 @@ func promises() []Promise {
 		promiseAtMost("latency of 5,000 updates a second, 99.9 %", experiment.LatencyFast, experiment.LatencyP999,
 			trimmed, subject.ClientGo, 1),
 
-		promiseAtMost("Get, hot", experiment.Reads, experiment.GetHot, trimmed, subject.ClientGo, 2),
+		promiseAtMost("Get, hot", experiment.Reads, experiment.GetHot, trimmed, subject.ClientGo, 1.2),
 		promiseAtMost("Get, cold, against Get and DeepCopy", experiment.Reads, experiment.GetCold,
 			trimmed, subject.ClientGo, 1).peerMetric(experiment.GetCopy),
 		promiseAtMost("by namespace, hot", experiment.Reads, experiment.NamespaceHot, trimmed, subject.ClientGo, 1),
@@ -158,7 +158,7 @@ func promises() []Promise {
 			subject.AdaptiveTrimmed, subject.ClientGo, 20, 10),
 		promiseAtMost("client CPU until synced", experiment.Sync, experiment.CPU,
 			subject.AdaptiveTrimmed, subject.PackedTrimmed, 1.1).withMargin(2),
-		promiseAtMost("Get, hot", experiment.Reads, experiment.GetHot, subject.AdaptiveTrimmed, subject.ClientGo, 2),
+		promiseAtMost("Get, hot", experiment.Reads, experiment.GetHot, subject.AdaptiveTrimmed, subject.ClientGo, 1.2),
 		promiseLess("live heap of large objects", experiment.Sync, experiment.HeapPerObject,
 			subject.AdaptiveTrimmed, subject.ClientGo, 15, 0).large(),
 		promiseLess("client CPU until large objects are synced", experiment.Sync, experiment.CPU,

@@ -3,6 +3,7 @@ package requests
 import (
 	"io"
 	"net/http"
+	"reflect"
 	"strings"
 
 	"github.com/klauspost/compress/gzip"
@@ -16,18 +17,27 @@ const (
 	identity = "identity"
 )
 
-// requestsGzip reports whether a transport requests compressed responses.
+// requestsGzip reports whether a transport requests and decompresses compressed responses, unseen by any
+// wrapper but client-go's. Other wrappers may read responses.
 func requestsGzip(transport http.RoundTripper) bool {
 	for {
-		switch t := transport.(type) {
-		case *http.Transport:
+		if t, ok := transport.(*http.Transport); ok {
 			return !t.DisableCompression
-		case utilnet.RoundTripperWrapper:
-			transport = t.WrappedRoundTripper()
-		default:
+		}
+		wrapper, ok := transport.(utilnet.RoundTripperWrapper)
+		if !ok || !isClientGo(transport) {
 			return false
 		}
+		transport = wrapper.WrappedRoundTripper()
 	}
+}
+
+func isClientGo(transport http.RoundTripper) bool {
+	t := reflect.TypeOf(transport)
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return strings.HasPrefix(t.PkgPath(), "k8s.io/client-go/")
 }
 
 // withGzip returns a request like r that asks for compression explicitly, so that the transport leaves the

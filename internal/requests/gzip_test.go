@@ -3,6 +3,7 @@ package requests
 import (
 	"bytes"
 	stdgzip "compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/gzip"
+	"k8s.io/client-go/transport"
 )
 
 // compressed returns objects as a kube-apiserver compresses them.
@@ -52,6 +54,19 @@ func BenchmarkInflate(b *testing.B) {
 	bench("transport", func(r io.Reader) (io.Reader, error) { return stdgzip.NewReader(r) })
 }
 
+// bodyReader is a transport of a user that reads responses.
+type bodyReader struct{ http.RoundTripper }
+
+func (b bodyReader) WrappedRoundTripper() http.RoundTripper { return b.RoundTripper }
+
+func (b bodyReader) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := b.RoundTripper.RoundTrip(r)
+	if err == nil && response.Header.Get(contentEncodingHeader) != "" {
+		return nil, errors.New("the wrapper cannot read the response")
+	}
+	return response, err
+}
+
 // TestCompressionOfResponses: responses are compressed if the client's transport would request that, and the
 // caller gets them decompressed, unless it asked for gzip itself.
 func TestCompressionOfResponses(t *testing.T) {
@@ -71,19 +86,31 @@ func TestCompressionOfResponses(t *testing.T) {
 	defer server.Close()
 	for name, test := range map[string]struct {
 		path, request string
-		disabled      bool
+		wrap          func(*http.Transport) http.RoundTripper
 		asked         string
 		raw           bool
 	}{
-		"default":          {asked: "gzip"},
-		"disabled":         {disabled: true},
+		"default": {asked: "gzip"},
+		"wrapped by client-go": {asked: "gzip", wrap: func(t *http.Transport) http.RoundTripper {
+			return transport.NewUserAgentRoundTripper("test", t)
+		}},
+		"wrapped by a user": {asked: "gzip", wrap: func(t *http.Transport) http.RoundTripper {
+			return bodyReader{t}
+		}},
+		"disabled": {wrap: func(t *http.Transport) http.RoundTripper {
+			t.DisableCompression = true
+			return t
+		}},
 		"identity":         {request: identity, asked: identity},
 		"ignored identity": {path: "/always", request: identity, asked: identity},
 		"own request":      {request: "gzip", asked: "gzip", raw: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			client := watchThrottling(&http.Client{Transport: throttleWatcher{
-				next: &http.Transport{DisableCompression: test.disabled}}})
+			var next http.RoundTripper = &http.Transport{}
+			if test.wrap != nil {
+				next = test.wrap(&http.Transport{})
+			}
+			client := watchThrottling(&http.Client{Transport: next})
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+test.path, nil)
 			if err != nil {
 				t.Fatal(err)

@@ -1,11 +1,15 @@
 package discovery
 
 import (
+	"cmp"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	kubeversion "k8s.io/apimachinery/pkg/version"
 )
 
 // Snapshot is the state of a Tracker at one moment. It is immutable and safe for concurrent use.
@@ -44,3 +48,99 @@ func (s *Snapshot) Types() []Type {
 // Catalog returns the types in a Catalog to resolve names, with Resource.CRDUID set. Types that are not
 // established and versions that are not served are not included. The catalog is built once per snapshot.
 func (s *Snapshot) Catalog() *Catalog { return s.catalog() }
+
+// catalogOf converts the types of a snapshot to discovery documents and indexes them.
+func catalogOf(s *Snapshot) *Catalog {
+	groups := map[string]*group{}
+	named := func(name string) *group {
+		if groups[name] == nil {
+			groups[name] = &group{Name: name}
+		}
+		return groups[name]
+	}
+	uids := map[schema.GroupResource]types.UID{}
+	for _, t := range s.Types() {
+		if t.Established {
+			uids[t.GroupResource] = t.UID
+			named(t.GroupResource.Group).addType(t)
+		}
+	}
+	for _, f := range s.failedGroupVersions {
+		v := named(f.GroupVersion.Group).version(f.GroupVersion.Version)
+		v.Failure, v.Stale = f.Err.Error(), errors.Is(f.Err, ErrStale)
+	}
+	c := newCatalog(inOrder(groups, s.order))
+	for i := range c.resources {
+		c.resources[i].CRDUID = uids[c.resources[i].GVR.GroupResource()]
+	}
+	return c
+}
+
+// addType adds the served versions of a type.
+func (g *group) addType(t Type) {
+	for _, v := range t.Versions {
+		if !v.Served {
+			continue
+		}
+		existing := g.version(v.Name)
+		existing.Resources = append(existing.Resources, resource{
+			Name: t.GroupResource.Resource, Singular: t.Singular,
+			Kind: v.Kind.Kind, KindGroup: v.Kind.Group, KindVersion: v.Kind.Version,
+			Namespaced: t.Scope == Namespaced, Verbs: v.Verbs, ShortNames: t.ShortNames,
+			Categories: t.Categories, Subresources: v.Subresources,
+		})
+	}
+}
+
+// version returns the group's version with that name, and adds it if necessary.
+func (g *group) version(name string) *version {
+	i := slices.IndexFunc(g.Versions, func(v version) bool { return v.Name == name })
+	if i < 0 {
+		i = len(g.Versions)
+		g.Versions = append(g.Versions, version{Name: name})
+	}
+	return &g.Versions[i]
+}
+
+// inOrder sorts groups and versions in the server's order. Groups that are newer than the last discovery
+// round come last, by name.
+func inOrder(groups map[string]*group, order []group) []group {
+	position := map[string]int{"": -1}
+	for i, known := range order {
+		if known.Name != "" {
+			position[known.Name] = i
+		}
+		if g := groups[known.Name]; g != nil {
+			g.sortVersions(known)
+		}
+	}
+	out := make([]group, 0, len(groups))
+	for name, g := range groups {
+		if _, known := position[name]; !known {
+			position[name] = len(order)
+			g.sortVersions(group{})
+		}
+		out = append(out, *g)
+	}
+	slices.SortFunc(out, func(a, b group) int {
+		return cmp.Or(cmp.Compare(position[a.Name], position[b.Name]), cmp.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+// sortVersions sorts the versions as in known. If known lacks a version that a CRD has just added, it uses
+// the order of CRD versions.
+func (g *group) sortVersions(known group) {
+	position := map[string]int{}
+	for i, v := range known.Versions {
+		position[v.Name] = i
+	}
+	complete := !slices.ContainsFunc(g.Versions,
+		func(v version) bool { _, ok := position[v.Name]; return !ok })
+	slices.SortStableFunc(g.Versions, func(a, b version) int {
+		if complete {
+			return position[a.Name] - position[b.Name]
+		}
+		return kubeversion.CompareKubeAwareVersionStrings(b.Name, a.Name)
+	})
+}

@@ -11,14 +11,14 @@ import (
 	apiselection "k8s.io/apimachinery/pkg/selection"
 
 	"github.com/crdcache/crdcache/internal/jsonpath"
-	"github.com/crdcache/crdcache/internal/match"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // selection has the selectors of a list or watch.
 type selection struct {
 	namespace  string
 	namespaced bool // the type is namespaced
-	labels     *match.LabelMatcher
+	labels     *naming.LabelMatcher
 	fields     fields.Selector // nil selects all
 	// paths are the selectable fields in the field selector.
 	paths map[string]*jsonpath.Path
@@ -39,7 +39,7 @@ type condition struct {
 func newSelection(t *resource, options *listOptions) (*selection, error) {
 	s := &selection{
 		namespace: t.namespace, namespaced: t.typ.Namespaced,
-		labels: match.CompileLabels(options.LabelSelector), paths: map[string]*jsonpath.Path{},
+		labels: naming.CompileLabels(options.LabelSelector), paths: map[string]*jsonpath.Path{},
 	}
 	s.filter, _ = t.collection.(Filter)
 	var err error

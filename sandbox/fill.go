@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/crdcache/crdcache/sandbox/internal/controlplane"
-	"github.com/crdcache/crdcache/sandbox/internal/filler"
 )
 
 // serverOptions select the API server.
@@ -48,7 +47,7 @@ func (o *serverOptions) restConfig() (*rest.Config, *controlplane.Client, error)
 
 type fillOptions struct {
 	serverOptions
-	filler.FillOptions
+	FillOptions
 	size string
 	via  string
 }
@@ -79,7 +78,7 @@ have stored them; with --kubeconfig, or --via api, they go through the API.`,
 	c.Flags().IntVar(&o.Count, "count", 1000, "number of objects")
 	c.Flags().IntVar(&o.Namespaces, "namespaces", 10,
 		"number of namespaces to spread them over: team-000, team-001, …")
-	c.Flags().StringVar(&o.size, "size", string(filler.Small), "small or large")
+	c.Flags().StringVar(&o.size, "size", string(Small), "small or large")
 	c.Flags().Uint64Var(&o.Seed, "seed", 1, "determines names and contents")
 	c.Flags().StringVar(&o.via, "via", "",
 		"etcd or api; the default is etcd with --dir, and api with --kubeconfig")
@@ -88,7 +87,7 @@ have stored them; with --kubeconfig, or --via api, they go through the API.`,
 
 func (o *fillOptions) run(ctx context.Context) error {
 	var err error
-	if o.Size, err = filler.ParseSize(o.size); err != nil {
+	if o.Size, err = ParseSize(o.size); err != nil {
 		return err
 	}
 	config, sandbox, err := o.restConfig()
@@ -102,7 +101,7 @@ func (o *fillOptions) run(ctx context.Context) error {
 	if etcd != nil {
 		defer etcd.Close()
 	}
-	result, err := filler.Fill(ctx, config, etcd, o.FillOptions)
+	result, err := Fill(ctx, config, etcd, o.FillOptions)
 	if result.Created+result.Existing > 0 {
 		fmt.Fprintln(os.Stderr, fillSummary(result))
 	}
@@ -123,7 +122,7 @@ func (o *fillOptions) etcd(sandbox *controlplane.Client) (*clientv3.Client, erro
 	}
 }
 
-func fillSummary(r filler.FillResult) string {
+func fillSummary(r FillResult) string {
 	summary := fmt.Sprintf("wrote %d Certificates in %s (%.0f/s)", r.Created,
 		r.Elapsed.Round(10*time.Millisecond), float64(r.Created)/r.Elapsed.Seconds())
 	if r.Bytes > 0 && r.Created > 0 {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/klog/v2"
 )
 
 // The defaults of Options.
@@ -128,3 +129,35 @@ func (o Options) validate() error {
 
 // retryPeriod returns a random pause between two renewals or attempts.
 func (o Options) retryPeriod() time.Duration { return o.RetryPeriod - rand.N(o.RetryPeriod/5+1) }
+
+// debugLevel is the log level of electors. They log errors when two replicas want the same shard.
+const debugLevel = 4
+
+// debugLogger returns a logger that logs everything at the debug level. The Member logs the relevant errors.
+func debugLogger(logger klog.Logger) klog.Logger {
+	if logger.GetSink() == nil {
+		return logger
+	}
+	return klog.New(quietSink{logger.GetSink()}).V(debugLevel)
+}
+
+// quietSink logs errors at the debug level.
+type quietSink struct{ klog.LogSink }
+
+// Init implements klog.LogSink. The embedded sink has been initialized.
+func (quietSink) Init(klog.RuntimeInfo) {}
+
+// Error implements klog.LogSink.
+func (s quietSink) Error(err error, message string, keysAndValues ...any) {
+	if s.Enabled(debugLevel) {
+		s.Info(debugLevel, message, append(keysAndValues, "err", err)...)
+	}
+}
+
+// WithValues implements klog.LogSink.
+func (s quietSink) WithValues(keysAndValues ...any) klog.LogSink {
+	return quietSink{s.LogSink.WithValues(keysAndValues...)}
+}
+
+// WithName implements klog.LogSink.
+func (s quietSink) WithName(name string) klog.LogSink { return quietSink{s.LogSink.WithName(name)} }

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/crdcache/crdcache/indexers/references"
-	"github.com/crdcache/crdcache/internal/match"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // compiler compiles queries for one snapshot.
@@ -47,7 +47,7 @@ func (c *compiler) compile(q Query) (cond, error) {
 		if q.err != nil {
 			return nil, q.at.locate(q.err)
 		}
-		return labelCond{match.CompileLabels(q.selector), q.String(), c.meter,
+		return labelCond{naming.CompileLabels(q.selector), q.String(), c.meter,
 			func() []*keyCond { return c.labelConditions(q.selector) }}, nil
 	case *condition:
 		t, err := q.compile()

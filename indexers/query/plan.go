@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/crdcache/crdcache/indexers"
-	"github.com/crdcache/crdcache/internal/match"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // cond is a condition compiled for one snapshot.
@@ -192,7 +192,7 @@ func setOf(keys []string) map[string]struct{} {
 
 // labelCond matches objects by a label selector.
 type labelCond struct {
-	selector *match.LabelMatcher
+	selector *naming.LabelMatcher
 	query    string
 	meter    *meter
 	// indexed returns conditions on indexes that match at least the same objects.

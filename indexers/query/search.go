@@ -11,7 +11,7 @@ import (
 
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
-	"github.com/crdcache/crdcache/internal/match"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // searchedKeys tests all values of an index. Its cost grows with their number, not with the number of
@@ -53,8 +53,8 @@ func (c *compiler) searched(a openedIndex, q *comparison) (func(value string) bo
 		}
 	}
 	if q.op == opMatches {
-		expression, err := match.CompileRegexp(operand)
-		if large := (*match.RegexpTooLargeError)(nil); errors.As(err, &large) {
+		expression, err := naming.CompileRegexp(operand)
+		if large := (*naming.RegexpTooLargeError)(nil); errors.As(err, &large) {
 			return nil, err
 		}
 		if err != nil {

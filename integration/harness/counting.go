@@ -1,9 +1,15 @@
 package harness
 
 import (
+	"io"
+	"log"
 	"maps"
 	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"slices"
 	"sync"
+	"testing"
 
 	"k8s.io/client-go/rest"
 )
@@ -78,3 +84,27 @@ func (c *counter) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // WrappedRoundTripper implements net.RoundTripperWrapper for client-go.
 func (c *counter) WrappedRoundTripper() http.RoundTripper { return c.next }
+
+// ThroughProxy returns a configuration that reaches the API server through a reverse proxy for HTTP/1.1. The
+// handlers in boxes wrap the proxy, the first one outermost.
+func ThroughProxy(t testing.TB, boxes ...func(http.Handler) http.Handler) *rest.Config {
+	t.Helper()
+	config := Config(t)
+	target, err := url.Parse(config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var handler http.Handler = &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: transport,
+		FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0), // watches are interrupted often
+	}
+	for _, box := range slices.Backward(boxes) {
+		handler = box(handler)
+	}
+	front := NewTLSServer(t, handler)
+	return &rest.Config{Host: front.URL, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAData: front.CA}}
+}

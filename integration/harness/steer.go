@@ -2,6 +2,10 @@ package harness
 
 import (
 	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -83,4 +87,53 @@ func withControlTimeout(t testing.TB, f func(context.Context) error) {
 	if err := f(ctx); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// BackUpEtcd restarts etcd and copies its data. restore kills the API server and etcd, restores the copy and
+// starts both again. All later changes are lost, and resource versions decrease.
+func BackUpEtcd(t testing.TB) (restore func()) {
+	t.Helper()
+	p := plane(t)
+	backup := filepath.Join(t.TempDir(), "etcd")
+	KillEtcd(t)
+	copyFolder(t, backup, p.etcdData())
+	RestartEtcd(t)
+	return func() {
+		t.Helper()
+		withControlTimeout(t, p.killAPIServer)
+		KillEtcd(t)
+		if err := os.RemoveAll(p.etcdData()); err != nil {
+			t.Fatal(err)
+		}
+		copyFolder(t, p.etcdData(), backup)
+		RestartEtcd(t)
+		RestartAPIServer(t)
+	}
+}
+
+func copyFolder(t testing.TB, to, from string) {
+	t.Helper()
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(to, 0o700); err != nil { // etcd requires a private folder
+		t.Fatal(err)
+	}
+}
+
+// FreezeAPIServer suspends the API server. Its connections stay open. thaw resumes it, at the end of the test
+// at the latest. Tests must not restart the server while it is suspended.
+func FreezeAPIServer(t testing.TB) (thaw func()) {
+	t.Helper()
+	pid := APIServerPID(t)
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	thaw = sync.OnceFunc(func() {
+		if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(thaw)
+	return thaw
 }

@@ -19,7 +19,6 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/integration/harness"
-	"github.com/crdcache/crdcache/integration/internal/faultproxy"
 	"github.com/crdcache/crdcache/integration/internal/witness"
 	"github.com/crdcache/crdcache/internal/informer/conformance"
 )
@@ -42,9 +41,9 @@ func TestLaggingAPIServer(t *testing.T) {
 	f := &fleet{T: t, gvr: gvr, boats: admin.Resource(gvr).Namespace(harness.Namespace(t))}
 	f.launch("first")
 
-	etcd := faultproxy.Start(t, harness.EtcdAddress(t))
+	etcd := harness.StartFaultProxy(t, harness.EtcdAddress(t))
 	lagging := harness.AnotherAPIServer(t, etcd.Address())
-	balancer := faultproxy.Start(t, lagging)
+	balancer := harness.StartFaultProxy(t, lagging)
 	link := conformance.NewFaults(nil)
 	link.RefuseWatchList() // a lagging server accepts it and answers only later
 	refused := &tooLarge{}

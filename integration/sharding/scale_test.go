@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crdcache/crdcache/integration/harness"
-	"github.com/crdcache/crdcache/integration/internal/faultproxy"
 )
 
 // fixture is a namespace of objects, and the reports of the replicas.
@@ -207,7 +206,7 @@ func TestScale(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	link := faultproxy.Start(t, server.Host)
+	link := harness.StartFaultProxy(t, server.Host)
 	first := s.start("first", host)
 	s.awaitReconciled()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -19,7 +19,6 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 	"github.com/crdcache/crdcache/integration/harness"
-	"github.com/crdcache/crdcache/integration/internal/faultproxy"
 	"github.com/crdcache/crdcache/internal/informer/conformance"
 )
 
@@ -262,7 +261,7 @@ func (r *replica) moved(from sharding.Range) {
 func TestOneServerFilters(t *testing.T) {
 	harness.Require(t, harness.Shards)
 	s := newStage(t)
-	balancer := faultproxy.Start(t, s.with)
+	balancer := harness.StartFaultProxy(t, s.with)
 	config := harness.Config(t)
 	config.Host, config.QPS = "https://"+balancer.Address(), -1
 	link := conformance.NewFaults(nil)

@@ -7,17 +7,16 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/integration/harness"
-	"github.com/crdcache/crdcache/integration/internal/faultproxy"
 )
 
 // startProxy starts a proxy between informers and the API server.
-func startProxy(t testing.TB) faultproxy.Proxy {
+func startProxy(t testing.TB) harness.FaultProxy {
 	t.Helper()
 	server, err := url.Parse(harness.Config(t).Host)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return faultproxy.Start(t, server.Host)
+	return harness.StartFaultProxy(t, server.Host)
 }
 
 // config returns a configuration that connects through the proxy.

@@ -19,7 +19,6 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/integration/harness"
-	"github.com/crdcache/crdcache/integration/internal/faultproxy"
 	"github.com/crdcache/crdcache/integration/internal/witness"
 	"github.com/crdcache/crdcache/storage/zstd"
 )
@@ -31,7 +30,7 @@ type participants struct {
 	random     *rand.Rand
 	admin      dynamic.Interface
 	namespaces []string
-	proxy      faultproxy.Proxy
+	proxy      harness.FaultProxy
 	kinds      []*kind
 	factory    *dynamicinformer.Factory
 	types      typesource.Source

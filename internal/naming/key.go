@@ -1,8 +1,10 @@
 package naming
 
 import (
+	"cmp"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -14,4 +16,21 @@ func Key(name cache.ObjectName) (key string, ok bool) {
 		return "", false
 	}
 	return name.String(), true
+}
+
+// FormatType returns RESOURCE.VERSION.GROUP, without empty parts.
+func FormatType(gvr schema.GroupVersionResource) string {
+	name := gvr.Resource
+	for _, part := range []string{gvr.Version, gvr.Group} {
+		if part != "" {
+			name += "." + part
+		}
+	}
+	return name
+}
+
+// CompareTypes orders types by group, resource and version.
+func CompareTypes(a, b schema.GroupVersionResource) int {
+	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource),
+		cmp.Compare(a.Version, b.Version))
 }

@@ -45,3 +45,44 @@ func (p *Pruner) Pruned(u *unstructured.Unstructured) *unstructured.Unstructured
 	p.Apply(u)
 	return u
 }
+
+// reuse returns the cached object with the same key as the object at data[start:end] if it also has the same
+// JSON, or nil.
+func (s *scanner) reuse(start, end int, lookup func(key string) *Object) *Object {
+	found := &s.identity
+	s.key = s.key[:0]
+	if len(found.namespace.raw) > 0 {
+		s.key = append(append(s.key, found.namespace.raw...), '/')
+	}
+	s.key = append(s.key, found.name.raw...)
+	o := lookup(textOf(s.key))
+	if o == nil || o.info.original != nil || o.Version() != string(found.rv.raw) {
+		return nil // a changed object has another version
+	}
+	same := false
+	err := o.PeekJSON(func(json []byte) error {
+		same = s.equals(json, start, end)
+		return nil
+	})
+	if err != nil || !same {
+		return nil
+	}
+	return o
+}
+
+// equals reports whether text is data[start:end] without the cuts.
+func (s *scanner) equals(text []byte, start, end int) bool {
+	at, from := 0, start
+	for _, cut := range s.cuts {
+		if !hasAt(text, at, s.data[from:cut.start]) {
+			return false
+		}
+		at, from = at+cut.start-from, cut.end
+	}
+	return hasAt(text, at, s.data[from:end]) && at+end-from == len(text)
+}
+
+// hasAt reports whether text contains part at an offset.
+func hasAt(text []byte, at int, part []byte) bool {
+	return at+len(part) <= len(text) && string(text[at:at+len(part)]) == string(part)
+}

@@ -7,12 +7,17 @@ import (
 	"net/http"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	kjson "sigs.k8s.io/json"
 
+	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/internal/builtin"
 	"github.com/crdcache/crdcache/readapi"
@@ -134,3 +139,54 @@ func (c *Cluster) Faults() *faults.Injector { return c.faults }
 
 // ServeHTTP implements http.Handler, for clients in other processes such as kubectl.
 func (c *Cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.faults.ServeHTTP(w, r) }
+
+// admissionGroup is the group of webhook configurations and admission policies.
+const admissionGroup = "admissionregistration.k8s.io"
+
+// admissionRejected is the reason why its objects cannot be written.
+const admissionRejected = "nothing is admitted or mutated by webhooks and policies in a cluster in memory: leave them out, or use envtest"
+
+// typeAndRules returns a built-in type and the rules for writing its objects.
+func typeAndRules(b builtin.Type) (readapi.Type, apiserver.Rules) {
+	version := readapi.Version{
+		Name: b.Version, UnsupportedSubresources: b.Subresources(), SelectableFields: b.SelectableFields(),
+	}
+	if b.Has(builtin.HasStatus) {
+		version.Subresources = []string{"status"}
+	}
+	rules := apiserver.Rules{
+		NoGeneration: !b.Has(builtin.HasGeneration), UnconditionalUpdate: b.Has(builtin.Unconditional),
+		CreateOnUpdate: b.Has(builtin.CreatedByUpdate), AnyName: b.Has(builtin.AnyName),
+		AnyFinalizer: b.Group == "coordination.k8s.io",
+	}
+	if b.Group == admissionGroup {
+		rules.Refused = admissionRejected
+	}
+	return readapi.Type{
+		Group: b.Group, Namespaced: b.Has(builtin.Namespaced), Versions: []readapi.Version{version},
+		Names: crd.Names{Plural: b.Plural, Kind: b.Kind, ShortNames: b.ShortNames(),
+			Categories: b.Categories()},
+	}, rules
+}
+
+// decodable returns an error if an object cannot be decoded into its Go type in the scheme.
+func (c *Cluster) decodable(gvk schema.GroupVersionKind, object []byte) error {
+	typed, err := c.options.Scheme.New(gvk)
+	if err != nil {
+		return nil //nolint:nilerr // any object of a type outside the scheme is accepted
+	}
+	return kjson.UnmarshalCaseSensitivePreserveInts(object, typed)
+}
+
+// strategicMerge applies a strategic merge patch according to the tags of the Go type.
+func (c *Cluster) strategicMerge(gvk schema.GroupVersionKind, object, patch []byte) ([]byte, error) {
+	typed, err := c.options.Scheme.New(gvk)
+	if err != nil {
+		return nil, &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType,
+			Reason:  metav1.StatusReasonUnsupportedMediaType,
+			Message: fmt.Sprintf("the scheme of the cluster in memory has no %s, so that it cannot apply a strategic merge patch: add the type to the scheme, or use a merge patch", gvk),
+		}}
+	}
+	return strategicpatch.StrategicMergePatch(object, patch, typed)
+}

@@ -3,6 +3,8 @@ package experiment
 import (
 	"runtime"
 	"time"
+
+	"github.com/crdcache/crdcache/internal/testkit"
 )
 
 // callCost is the average cost of one call.
@@ -87,4 +89,46 @@ func average(calls int, spent time.Duration, bytes, objects uint64) callCost {
 		Allocations: float64(objectsAfter-objects) / float64(calls),
 		Bytes:       float64(bytesAfter-bytes) / float64(calls),
 	}
+}
+
+// liveHeap returns the live heap in bytes after garbage collection.
+func liveHeap() int64 {
+	// The second collection frees memory that finalizers, cleanups and pools retained during the first.
+	runtime.GC()
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
+}
+
+// allocations returns the bytes and the number of all allocations so far.
+func allocations() (bytes, objects uint64) {
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.TotalAlloc, stats.Mallocs
+}
+
+// peakRSS returns the peak of resident memory in bytes since the start of the program. getrusage is
+// unsuitable, because a process inherits the peak of its parent there.
+func peakRSS() (int64, error) { return statusBytes("VmHWM:") }
+
+// cpuTime returns the user and system time of this process so far.
+func cpuTime() (time.Duration, error) { return testkit.CPUTime() }
+
+// stopwatch measures CPU time and elapsed time since its start.
+type stopwatch struct {
+	cpu  time.Duration
+	wall time.Time
+}
+
+func startStopwatch() (stopwatch, error) {
+	cpu, err := cpuTime()
+	return stopwatch{cpu: cpu, wall: time.Now()}, err
+}
+
+// Elapsed returns the times since the start.
+func (s stopwatch) Elapsed() (cpu, wall time.Duration, err error) {
+	wall = time.Since(s.wall)
+	cpu, err = cpuTime()
+	return cpu - s.cpu, wall, err
 }

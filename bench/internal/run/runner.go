@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
+	"os/exec"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/crdcache/crdcache/bench/internal/experiment"
 	"github.com/crdcache/crdcache/bench/internal/report"
-	"github.com/crdcache/crdcache/bench/internal/synthetic"
 )
 
 // Options are the options of a run.
@@ -44,11 +46,11 @@ type runner struct {
 	result  *report.Result
 	crds    string
 	sandbox *sandbox
-	local   *localServer   // set during steps that do not use the sandbox
-	api     *synthetic.API // the handler of local, except for many types
-	size    string         // of the objects in sandbox
-	gates   string         // of its API server
-	settled int            // number of objects that the server is known to serve
+	local   *localServer  // set during steps that do not use the sandbox
+	api     *syntheticAPI // the handler of local, except for many types
+	size    string        // of the objects in sandbox
+	gates   string        // of its API server
+	settled int           // number of objects that the server is known to serve
 }
 
 func (r *runner) all(ctx context.Context, p Plan) (err error) {
@@ -148,4 +150,57 @@ func summary(metrics map[string]float64) string {
 		parts = append(parts, fmt.Sprintf("%s=%.4g", name, metrics[name]))
 	}
 	return strings.Join(parts, " ")
+}
+
+// restart measures a process that resumes from persisted objects, or starts without them.
+func (r *runner) restart(ctx context.Context, step Step, task experiment.Task) (_ measurement, err error) {
+	if task.Subject == experiment.Unchanged || task.Subject == experiment.Changed {
+		if task.Folder, err = os.MkdirTemp("", "kept-"); err != nil {
+			return measurement{}, err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(task.Folder)) }()
+		earlier := task
+		earlier.Profile, earlier.HeapProfile = "", ""
+		if _, err := startChild(ctx, earlier, nil); err != nil {
+			return measurement{}, fmt.Errorf("the earlier process: %w", err)
+		}
+		task.Resumes = true
+	}
+	if task.Subject == experiment.Changed {
+		client, err := r.sandbox.Client()
+		if err != nil {
+			return measurement{}, err
+		}
+		if _, err := updateObjects(ctx, client, min(experiment.RestartChanges, step.Objects), 0); err != nil {
+			return measurement{}, err
+		}
+	}
+	outcome, err := startChild(ctx, task, nil)
+	return measurement{metrics: outcome.Metrics}, err
+}
+
+// versions determines the versions of the measured software.
+func (r *runner) versions(ctx context.Context) error {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return fmt.Errorf("the program was built without module support")
+	}
+	for _, module := range info.Deps {
+		switch module.Path {
+		case "k8s.io/client-go":
+			r.result.Machine.ClientGo = module.Version
+		case "sigs.k8s.io/controller-runtime":
+			r.result.Machine.ControllerRuntime = module.Version
+		}
+	}
+	// A copy without git has no revision, which is permitted.
+	if revision, err := exec.CommandContext(ctx, "git", "rev-parse", "--short=12",
+		"HEAD").Output(); err == nil {
+		r.result.Machine.Commit = strings.TrimSpace(string(revision))
+		if changed, err := exec.CommandContext(ctx, "git", "status", "--porcelain", "--untracked-files=no",
+			"--", "..").Output(); err == nil && len(changed) > 0 {
+			r.result.Machine.Commit += "+"
+		}
+	}
+	return nil
 }

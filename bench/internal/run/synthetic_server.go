@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/crdcache/crdcache/bench/internal/experiment"
-	"github.com/crdcache/crdcache/bench/internal/synthetic"
 )
 
 // recordedObjects is the maximum number of recorded objects.
@@ -46,7 +45,7 @@ func (r *runner) measureCopies(ctx context.Context, step Step, lines []byte) (er
 		r.api.KeepGenerations = true
 		for _, kind := range experiment.OwnedKinds {
 			path := "/apis/cert-manager.io/v1/" + experiment.ResourceOf(kind)
-			api, err := newAPI(synthetic.Owned(lines, kind), path, step.Objects)
+			api, err := newAPI(owned(lines, kind), path, step.Objects)
 			if err != nil {
 				return err
 			}
@@ -63,12 +62,12 @@ func (r *runner) measureCopies(ctx context.Context, step Step, lines []byte) (er
 	return r.step(ctx, step)
 }
 
-func newAPI(lines []byte, path string, count int) (*synthetic.API, error) {
-	recording, err := synthetic.Record(lines)
+func newAPI(lines []byte, path string, count int) (*syntheticAPI, error) {
+	recording, err := recordAPI(lines)
 	if err != nil {
 		return nil, err
 	}
-	return synthetic.New(recording, path, count)
+	return newSyntheticAPI(recording, path, count)
 }
 
 // record reads the watch-list of the sandbox.

@@ -1,11 +1,15 @@
 package subject
 
 import (
+	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 )
 
 // The names of the subjects in reports and promises.
@@ -105,4 +109,97 @@ func Names(subjects []Subject) []string {
 		names[i] = s.Name
 	}
 	return names
+}
+
+// Cache is a cache of one type. Sync is called once, and the cache runs until its context ends.
+type Cache interface {
+	// Sync starts the cache. It returns when the cache has all objects and the handler has received them.
+	Sync(ctx context.Context) error
+	// Len returns the number of objects.
+	Len() int
+}
+
+// Settler is a cache with background work after its sync.
+type Settler interface {
+	Cache
+	// Settle waits for the end of the background work.
+	Settle(ctx context.Context) error
+}
+
+// Reader is a cache that can be read. Callers must not keep the objects.
+type Reader interface {
+	Cache
+	// Keys returns the keys of all objects.
+	Keys() []string
+	// Get returns the object of a key as the library returns it to users.
+	Get(key string) (any, error)
+	// List returns the number of objects in the library's lister.
+	List() (int, error)
+	// ByNamespace returns the number of objects of a namespace in the library's index.
+	ByNamespace(namespace string) (int, error)
+	// AddIndex adds an index of a field with unique values.
+	AddIndex() error
+	// ByIndex returns the only object with a value in that index.
+	ByIndex(value string) (any, error)
+}
+
+// indexName is the index of Reader.AddIndex. indexField is its field, which is unique.
+const indexName = "secret"
+
+var indexField = []string{"spec", "secretName"}
+
+// IndexValue returns an object's value in that index.
+func IndexValue(object *unstructured.Unstructured) string {
+	value, _, _ := unstructured.NestedString(object.Object, indexField...)
+	return value
+}
+
+// indexFunc is a hand-written index function.
+func indexFunc(object any) ([]string, error) {
+	if u, ok := object.(*unstructured.Unstructured); ok {
+		if value := IndexValue(u); value != "" {
+			return []string{value}, nil
+		}
+	}
+	return nil, nil
+}
+
+// readFields reads a field of spec and one of status. Its result keeps the compiler from removing the reads.
+func readFields(object any) int {
+	u, ok := object.(*unstructured.Unstructured)
+	if !ok {
+		return 0
+	}
+	conditions, _, _ := unstructured.NestedFieldNoCopy(u.Object, "status", "conditions")
+	list, _ := conditions.([]any)
+	return len(IndexValue(u)) + len(list)
+}
+
+// readSink receives the handlers' results.
+var readSink atomic.Int64
+
+// handler returns the event handler of the options, or nil.
+func (o Options) handler() cache.ResourceEventHandler {
+	var see func(object any)
+	switch o.Handler {
+	case KeyHandler:
+		see = func(object any) { o.seen(object) }
+	case ReadHandler:
+		see = func(object any) {
+			readSink.Add(int64(readFields(object)))
+			o.seen(object)
+		}
+	default:
+		return nil
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    see,
+		UpdateFunc: func(_, object any) { see(object) },
+	}
+}
+
+func (o Options) seen(object any) {
+	if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
+		o.Seen(key)
+	}
 }

@@ -129,3 +129,26 @@ func (k *checker) noTarget(r *config.Reference, t config.TargetType, groups, nam
 	}
 	k.fail(config.CodeNoTarget, r.At, message, hint)
 }
+
+// selectable reports a field selector over a field that custom resources cannot be selected by: the server
+// would reject every list.
+func (k *checker) selectable(version crd.Version) {
+	if k.resource.FieldSelector == nil {
+		return
+	}
+	fields := []string{"metadata.name", "metadata.namespace"}
+	for _, field := range version.SelectableFields {
+		fields = append(fields, strings.TrimPrefix(field, "."))
+	}
+	for _, r := range k.resource.FieldSelector.Requirements() {
+		if slices.Contains(fields, r.Field) {
+			continue
+		}
+		hint := "the server selects by " + strings.Join(fields, ", ") + "; use an index for others"
+		if near := config.Nearest(r.Field, fields); near != "" {
+			hint = fmt.Sprintf("did you mean %q?", near)
+		}
+		k.fail(config.CodeUnselectable, k.resource.At.Fields, fmt.Sprintf("%s has no selectable field %q",
+			k.name, r.Field), hint)
+	}
+}

@@ -7,9 +7,8 @@ import (
 	"regexp/syntax"
 	"strings"
 
+	"github.com/crdcache/crdcache/internal/naming"
 	yaml "go.yaml.in/yaml/v3"
-
-	"github.com/crdcache/crdcache/internal/match"
 )
 
 // Transform transforms a value.
@@ -57,7 +56,7 @@ func (d *decoder) regex(f *regexForm) Transform {
 	if text == "" {
 		return Transform{}
 	}
-	re, err := match.CompileRegexp(text)
+	re, err := naming.CompileRegexp(text)
 	if err != nil {
 		d.regexError(f.Match.node, text, err)
 		return Transform{}
@@ -73,13 +72,13 @@ func (d *decoder) regex(f *regexForm) Transform {
 		}
 		return strings.Clone(s[m[2*group]:m[2*group+1]]), true
 	}
-	return Transform{Name: fmt.Sprintf("regex %d %q", group, text), MaxInput: match.MaxRegexpInput, Apply: apply}
+	return Transform{Name: fmt.Sprintf("regex %d %q", group, text), MaxInput: naming.MaxRegexpInput, Apply: apply}
 }
 
 // regexError reports an invalid expression at the invalid part.
 func (d *decoder) regexError(n *yaml.Node, text string, err error) {
 	at, message := d.file.PlaceOf(n), err.Error()
-	if large := (*match.RegexpTooLargeError)(nil); errors.As(err, &large) {
+	if large := (*naming.RegexpTooLargeError)(nil); errors.As(err, &large) {
 		d.fail(CodeRegex, at, message, "match a part of the text")
 		return
 	}

@@ -2,12 +2,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/spf13/pflag"
@@ -72,4 +75,18 @@ func printHelp(w io.Writer, sections flag.NamedFlagSets) {
 			"  crdcached --config crdcached.yaml --tls-cert-file tls.crt --tls-private-key-file tls.key\n"+
 			"  crdcached --kubeconfig ~/.kube/config --type '*.example.com' --bind-address 127.0.0.1\n")
 	flag.PrintSections(w, sections, 0) // lines are not wrapped
+}
+
+// version returns the version, revision and platform of this program.
+func version() string {
+	text := "(devel)"
+	if built, ok := debug.ReadBuildInfo(); ok {
+		text = cmp.Or(built.Main.Version, text)
+		for _, setting := range built.Settings {
+			if setting.Key == "vcs.revision" {
+				text += " " + setting.Value
+			}
+		}
+	}
+	return fmt.Sprintf("crdcached %s %s %s/%s", text, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -1,4 +1,4 @@
-package synthetic
+package run
 
 import (
 	"bytes"
@@ -9,8 +9,8 @@ import (
 	"strconv"
 )
 
-// Recording has the objects of a watch-list as templates for copies.
-type Recording struct {
+// recording has the objects of a watch-list as templates for copies.
+type recording struct {
 	objects []splitObject
 	kind    string
 }
@@ -38,9 +38,9 @@ const (
 	uidDigits  = 12
 )
 
-// Record reads the initial events of a watch-list, one per line.
-func Record(lines []byte) (*Recording, error) {
-	r := &Recording{}
+// recordAPI reads the initial events of a watch-list, one per line.
+func recordAPI(lines []byte) (*recording, error) {
+	r := &recording{}
 	for line := range bytes.Lines(lines) {
 		var event struct {
 			Type   string
@@ -66,8 +66,8 @@ func Record(lines []byte) (*Recording, error) {
 	return r, nil
 }
 
-// Owned returns the lines of a watch-list with objects of another kind, each controlled by the original.
-func Owned(lines []byte, kind string) []byte {
+// owned returns the lines of a watch-list with objects of another kind, each controlled by the original.
+func owned(lines []byte, kind string) []byte {
 	var all []byte
 	for line := range bytes.Lines(lines) {
 		var event struct {
@@ -77,7 +77,7 @@ func Owned(lines []byte, kind string) []byte {
 			}
 		}
 		if json.Unmarshal(line, &event) != nil {
-			continue // Record reports it
+			continue // recordAPI reports it
 		}
 		o := event.Object
 		line = bytes.Replace(line, fmt.Appendf(nil, `"kind":%q`, o.Kind), fmt.Appendf(nil, `"kind":%q`, kind), 1)
@@ -138,17 +138,17 @@ func splitJSON(object []byte) (splitObject, error) {
 	return o, nil
 }
 
-func (r *Recording) template(n int) *splitObject { return &r.objects[n%len(r.objects)] }
+func (r *recording) template(n int) *splitObject { return &r.objects[n%len(r.objects)] }
 
-func (r *Recording) nameOf(n int) string {
+func (r *recording) nameOf(n int) string {
 	name := r.template(n).name
 	return fmt.Sprintf("%s%0*x", name[:len(name)-nameDigits], nameDigits, n)
 }
 
 // keyOf returns the key of object n in caches.
-func (r *Recording) keyOf(n int) string { return r.template(n).namespace + "/" + r.nameOf(n) }
+func (r *recording) keyOf(n int) string { return r.template(n).namespace + "/" + r.nameOf(n) }
 
-func (r *Recording) appendObject(dst []byte, n int, version uint64, generation int) []byte {
+func (r *recording) appendObject(dst []byte, n int, version uint64, generation int) []byte {
 	o, name := r.template(n), r.nameOf(n)
 	for i, piece := range o.pieces {
 		dst = append(dst, piece...)

@@ -1,4 +1,4 @@
-package synthetic
+package run
 
 import (
 	"bytes"
@@ -11,9 +11,11 @@ import (
 	"sync"
 )
 
-// API is the server's handler. It is safe for concurrent use.
-type API struct {
-	recording *Recording
+// syntheticAPI is an API server of one type with any number of objects, which are copies of a recorded
+// watch-list. It answers only watch-lists and watches. Its answers are prepared, so that it takes little CPU
+// time from the clients. It changes objects at a given rate. It is safe for concurrent use.
+type syntheticAPI struct {
+	recording *recording
 	path      string
 	count     int
 	// KeepGenerations makes updates change only the resource version. Set it before use.
@@ -47,13 +49,13 @@ const (
 	firstVersion = 1_000_000_000
 )
 
-// New returns an API with count objects at a path such as "/apis/example.com/v1/things". It builds their
-// initial events, which takes about 10 µs each.
-func New(recording *Recording, path string, count int) (*API, error) {
+// newSyntheticAPI returns the handler of count objects at a path such as "/apis/example.com/v1/things". It
+// builds their initial events, which takes about 10 µs each.
+func newSyntheticAPI(recording *recording, path string, count int) (*syntheticAPI, error) {
 	if count < 1 || count >= 1<<(4*nameDigits) {
 		return nil, errors.New("there must be at least one object, and fewer than 16 million")
 	}
-	a := &API{recording: recording, path: path, count: count}
+	a := &syntheticAPI{recording: recording, path: path, count: count}
 	a.mu.version = firstVersion + uint64(count)
 	a.mu.logged = a.mu.version
 	a.mu.changed = map[int]revision{}
@@ -64,10 +66,10 @@ func New(recording *Recording, path string, count int) (*API, error) {
 }
 
 // Key returns the key of object n, from 0, in the order of watch-lists.
-func (a *API) Key(n int) string { return a.recording.keyOf(n) }
+func (a *syntheticAPI) Key(n int) string { return a.recording.keyOf(n) }
 
 // restore rebuilds missing pieces on all CPUs. Objects must not change meanwhile.
-func (a *API) restore(pieces [][]byte) {
+func (a *syntheticAPI) restore(pieces [][]byte) {
 	next := make(chan int)
 	var working sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
@@ -93,14 +95,14 @@ func (a *API) restore(pieces [][]byte) {
 }
 
 // revisionLocked returns the current revision of object n.
-func (a *API) revisionLocked(n int) revision {
+func (a *syntheticAPI) revisionLocked(n int) revision {
 	if changed, ok := a.mu.changed[n]; ok {
 		return changed
 	}
 	return revision{version: firstVersion + uint64(n), generation: 1}
 }
 
-func (a *API) appendEvent(dst []byte, kind string, n int, is revision) []byte {
+func (a *syntheticAPI) appendEvent(dst []byte, kind string, n int, is revision) []byte {
 	dst = append(append(append(dst, `{"type":"`...), kind...), `","object":`...)
 	return append(a.recording.appendObject(dst, n, is.version, is.generation), '}', '\n')
 }
@@ -117,7 +119,7 @@ func compress(zip *gzip.Writer, text []byte) []byte {
 }
 
 // ServeHTTP implements http.Handler.
-func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (a *syntheticAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	if r.Method != http.MethodGet || r.URL.Path != a.path || query.Get("watch") == "" ||
 		query.Get("watch") == "false" {
@@ -151,7 +153,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // initial returns the initial events and their version.
-func (a *API) initial() ([][]byte, uint64) {
+func (a *syntheticAPI) initial() ([][]byte, uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.restore(a.mu.pieces)
@@ -159,7 +161,7 @@ func (a *API) initial() ([][]byte, uint64) {
 }
 
 // follow sends the events after a version.
-func (a *API) follow(s *stream, from uint64) {
+func (a *syntheticAPI) follow(s *stream, from uint64) {
 	for {
 		a.mu.Lock()
 		lost := from < a.mu.logged
@@ -192,7 +194,7 @@ const expiredEvent = `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1
 	`"message":"too old resource version","reason":"Expired","code":410}}` + "\n"
 
 // initialEnd returns the bookmark after the initial events.
-func (a *API) initialEnd(version uint64) []byte {
+func (a *syntheticAPI) initialEnd(version uint64) []byte {
 	return []byte(`{"type":"BOOKMARK","object":{"kind":"` + a.recording.kind + `","apiVersion":"cert-manager.io/v1","metadata":{"resourceVersion":"` +
 		strconv.FormatUint(version, 10) +
 		`","creationTimestamp":null,"annotations":{"k8s.io/initial-events-end":"true"}},"spec":{}}}` + "\n")

@@ -1,16 +1,71 @@
-package synthetic
+package run
 
 import (
 	"bytes"
 	"compress/gzip"
 	"context"
 	"io"
+	"net/http"
 	"time"
 )
 
+// stream is the answer to a watch.
+type stream struct {
+	w     http.ResponseWriter
+	flush *http.ResponseController
+	done  <-chan struct{}
+	zip   *gzip.Writer // nil without compression
+}
+
+// write sends events together. It returns false after the client has disconnected.
+func (s *stream) write(events ...[]byte) bool {
+	if s.zip != nil {
+		if len(events) == 0 {
+			return s.stillConnected(nil)
+		}
+		var text []byte
+		for _, event := range events {
+			text = append(text, event...)
+		}
+		return s.raw(compress(s.zip, text))
+	}
+	for _, event := range events {
+		if _, err := s.w.Write(event); err != nil {
+			return false
+		}
+	}
+	return s.stillConnected(s.flush.Flush())
+}
+
+// piece sends a compressed piece, decompressed if the client does not accept gzip.
+func (s *stream) piece(piece []byte) bool {
+	if s.zip != nil {
+		return s.raw(piece)
+	}
+	text, err := decompress(piece)
+	return err == nil && s.write(text)
+}
+
+func (s *stream) raw(bytes []byte) bool {
+	if _, err := s.w.Write(bytes); err != nil {
+		return false
+	}
+	return s.stillConnected(s.flush.Flush())
+}
+
+// stillConnected reports whether the client is still connected.
+func (s *stream) stillConnected(err error) bool {
+	select {
+	case <-s.done:
+		return false
+	default:
+		return err == nil
+	}
+}
+
 // Update changes the first count objects one after the other at the given rate per second. It returns a map
 // from the key of each object to the time immediately before its change.
-func (a *API) Update(ctx context.Context, count int, rate float64) (map[string]time.Time, error) {
+func (a *syntheticAPI) Update(ctx context.Context, count int, rate float64) (map[string]time.Time, error) {
 	sent := make(map[string]time.Time, count)
 	start := time.Now()
 	due := time.NewTimer(0)
@@ -30,7 +85,7 @@ func (a *API) Update(ctx context.Context, count int, rate float64) (map[string]t
 }
 
 // change creates a version of object n and its event.
-func (a *API) change(n int) {
+func (a *syntheticAPI) change(n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	is := a.changeLocked(n)
@@ -39,7 +94,7 @@ func (a *API) change(n int) {
 	a.mu.news = make(chan struct{})
 }
 
-func (a *API) changeLocked(n int) revision {
+func (a *syntheticAPI) changeLocked(n int) revision {
 	a.mu.version++
 	is := revision{version: a.mu.version, generation: a.revisionLocked(n).generation}
 	if !a.KeepGenerations {
@@ -52,7 +107,7 @@ func (a *API) changeLocked(n int) revision {
 
 // Expire changes the last object without an event and ends all watches, so that clients must relist, as after
 // a long disconnection. It returns the time immediately before the watches end.
-func (a *API) Expire() time.Time {
+func (a *syntheticAPI) Expire() time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.changeLocked(a.count - 1)

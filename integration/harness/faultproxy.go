@@ -1,5 +1,4 @@
-// Package faultproxy has a TCP proxy with network faults.
-package faultproxy
+package harness
 
 import (
 	"bytes"
@@ -11,15 +10,15 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Proxy forwards connections. It is not safe for concurrent use.
-type Proxy struct{ proxy *toxiproxy.Proxy }
+// FaultProxy forwards connections. It is not safe for concurrent use.
+type FaultProxy struct{ proxy *toxiproxy.Proxy }
 
-// Start starts a proxy to an address. It ends with the test.
-func Start(t testing.TB, upstream string) Proxy {
+// StartFaultProxy starts a proxy to an address. It ends with the test.
+func StartFaultProxy(t testing.TB, upstream string) FaultProxy {
 	t.Helper()
 	zerolog.SetGlobalLevel(zerolog.Disabled) // toxics cannot have a logger of their own
 	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
-	p := Proxy{toxiproxy.NewProxy(server, "proxy", "127.0.0.1:0", upstream)}
+	p := FaultProxy{toxiproxy.NewProxy(server, "proxy", "127.0.0.1:0", upstream)}
 	if err := p.proxy.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -28,10 +27,10 @@ func Start(t testing.TB, upstream string) Proxy {
 }
 
 // Address returns the host and port of the proxy.
-func (p Proxy) Address() string { return p.proxy.Listen }
+func (p FaultProxy) Address() string { return p.proxy.Listen }
 
 // Cut closes all connections and refuses new ones until restore is called.
-func (p Proxy) Cut(t testing.TB) (restore func()) {
+func (p FaultProxy) Cut(t testing.TB) (restore func()) {
 	p.proxy.Stop()
 	return func() {
 		if err := p.proxy.Start(); err != nil { // on the same port
@@ -41,7 +40,7 @@ func (p Proxy) Cut(t testing.TB) (restore func()) {
 }
 
 // Redirect closes all connections and forwards new ones to another address.
-func (p Proxy) Redirect(t testing.TB, upstream string) {
+func (p FaultProxy) Redirect(t testing.TB, upstream string) {
 	t.Helper()
 	if err := p.proxy.Update(&toxiproxy.Proxy{Listen: p.proxy.Listen, Upstream: upstream,
 		Enabled: true}); err != nil {
@@ -50,7 +49,7 @@ func (p Proxy) Redirect(t testing.TB, upstream string) {
 }
 
 // AddToxic applies a toxic of toxiproxy to all bytes from the server until restore is called.
-func (p Proxy) AddToxic(t testing.TB, kind string, attributes map[string]any) (restore func()) {
+func (p FaultProxy) AddToxic(t testing.TB, kind string, attributes map[string]any) (restore func()) {
 	t.Helper()
 	text, err := json.Marshal(map[string]any{"name": kind, "type": kind, "attributes": attributes})
 	if err != nil {

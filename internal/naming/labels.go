@@ -1,6 +1,4 @@
-// Package match matches label selectors and regular expressions of users in bounded time. The time of a label
-// selector does not depend on the number of its values.
-package match
+package naming
 
 import (
 	"cmp"

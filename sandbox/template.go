@@ -1,4 +1,4 @@
-package filler
+package main
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package synthetic
+package run
 
 import (
 	"bufio"
@@ -20,13 +20,13 @@ const recordedLines = `{"type":"ADDED","object":{"apiVersion":"cert-manager.io/v
 
 const path = "/apis/cert-manager.io/v1/certificates"
 
-func newAPI(t *testing.T, count int) *API {
+func newTestAPI(t *testing.T, count int) *syntheticAPI {
 	t.Helper()
-	recording, err := Record([]byte(recordedLines))
+	recording, err := recordAPI([]byte(recordedLines))
 	if err != nil {
 		t.Fatal(err)
 	}
-	api, err := New(recording, path, count)
+	api, err := newSyntheticAPI(recording, path, count)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ type event struct {
 
 // openWatch opens a watch and returns a function that reads its events. It closes the watch at the end of the
 // test.
-func openWatch(t *testing.T, api *API, query, encoding string) func() event {
+func openWatch(t *testing.T, api *syntheticAPI, query, encoding string) func() event {
 	t.Helper()
 	server := httptest.NewServer(api)
 	t.Cleanup(server.Close)
@@ -79,7 +79,7 @@ func openWatch(t *testing.T, api *API, query, encoding string) func() event {
 // TestObjectsDiffer reads a watch-list and expects the requested number of distinct objects.
 func TestObjectsDiffer(t *testing.T) {
 	const count = 3*objectsPerPiece + 1
-	api := newAPI(t, count)
+	api := newTestAPI(t, count)
 	for name, encoding := range map[string]string{"compressed": "", "plain": "identity"} {
 		t.Run(name, func(t *testing.T) {
 			next := openWatch(t, api, "sendInitialEvents=true", encoding)
@@ -114,7 +114,7 @@ func TestObjectsDiffer(t *testing.T) {
 
 // TestUpdates reads updates from both kinds of watches until they expire.
 func TestUpdates(t *testing.T) {
-	api := newAPI(t, 4)
+	api := newTestAPI(t, 4)
 	initial := openWatch(t, api, "sendInitialEvents=true", "")
 	var version string
 	for range 4 {
@@ -162,20 +162,20 @@ func TestRefused(t *testing.T) {
 		"no JSON":      "{",
 		"a short name": `{"type":"ADDED","object":{"metadata":{"name":"a","uid":"00000000-0000","resourceVersion":"1","generation":1}}}`,
 	} {
-		if _, err := Record([]byte(lines)); err == nil {
+		if _, err := recordAPI([]byte(lines)); err == nil {
 			t.Errorf("%s can be recorded", name)
 		}
 	}
-	recording, err := Record([]byte(recordedLines))
+	recording, err := recordAPI([]byte(recordedLines))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, count := range []int{0, 1 << 24} {
-		if _, err := New(recording, path, count); err == nil {
+		if _, err := newSyntheticAPI(recording, path, count); err == nil {
 			t.Errorf("there can be %d objects", count)
 		}
 	}
-	api := newAPI(t, 1)
+	api := newTestAPI(t, 1)
 	for query, want := range map[string]int{path: http.StatusNotFound,
 		path + "?watch=true": http.StatusBadRequest, "/other?watch=true": http.StatusNotFound} {
 		w := httptest.NewRecorder()
@@ -189,11 +189,11 @@ func TestRefused(t *testing.T) {
 // TestOwned: objects of another kind belong to the original with the same number, and updates can keep the
 // generation.
 func TestOwned(t *testing.T) {
-	recording, err := Record(Owned([]byte(recordedLines), "Owned"))
+	recording, err := recordAPI(owned([]byte(recordedLines), "Owned"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	api, err := New(recording, path, 3)
+	api, err := newSyntheticAPI(recording, path, 3)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,9 +27,9 @@ import (
 //
 // The returned function fails if a name is malformed, or if ours.Factory is set, because that factory has
 // its own client.
-func NewCacheFrom(cached *rest.Config, types []string, ours Options) cache.NewCacheFunc {
+func NewCacheFrom(cached *rest.Config, types []string, options Options) cache.NewCacheFunc {
 	return func(config *rest.Config, options cache.Options) (cache.Cache, error) {
-		if ours.Factory != nil {
+		if options.Factory != nil {
 			return nil, errors.New("controllerruntime: Options.Factory: a shared factory has a client of its own; use NewCacheFunc")
 		}
 		router, err := newRouter(config, cached, types)
@@ -45,7 +45,7 @@ func NewCacheFrom(cached *rest.Config, types []string, ours Options) cache.NewCa
 			router.cluster = http.DefaultTransport
 		}
 		options.HTTPClient = &client
-		return NewCacheFunc(ours)(config, options)
+		return NewCacheFunc(options)(config, options)
 	}
 }
 

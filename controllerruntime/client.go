@@ -71,13 +71,13 @@ func ignoresWrites(options any) bool { return isTrue(options, "DisableReadYourWr
 // consistentReader waits for writes before it reads the cache.
 type consistentReader struct {
 	*Cache
-	written *writes
+	writes *writes
 }
 
 // Get implements client.Reader.
 func (r *consistentReader) Get(ctx context.Context, key client.ObjectKey, out client.Object,
 	opts ...client.GetOption) error {
-	written := r.written
+	written := r.writes
 	if len(opts) > 0 && ignoresWrites((&client.GetOptions{}).ApplyOptions(opts)) {
 		written = nil
 	}
@@ -87,7 +87,7 @@ func (r *consistentReader) Get(ctx context.Context, key client.ObjectKey, out cl
 // List implements client.Reader.
 func (r *consistentReader) List(ctx context.Context, list client.ObjectList,
 	opts ...client.ListOption) error {
-	written := r.written
+	written := r.writes
 	if len(opts) > 0 && ignoresWrites((&client.ListOptions{}).ApplyOptions(opts)) {
 		written = nil
 	}
@@ -97,7 +97,7 @@ func (r *consistentReader) List(ctx context.Context, list client.ObjectList,
 // consistentClient records the writes of a client. Its reads use a consistentReader.
 type consistentClient struct {
 	client.Client
-	written *writes
+	writes *writes
 }
 
 var _ client.Client = (*consistentClient)(nil)
@@ -116,8 +116,8 @@ func (c *consistentClient) write(object, options, answer any, do func() error) e
 	if o, ok := object.(client.Object); ok && removesObject(o) {
 		start.deletes, start.uid = true, o.GetUID()
 	}
-	w, succeeded := c.written.begin(gk, start), false
-	defer func() { c.written.end(gk, w, succeeded) }() // also after a panic, or reads would wait for ever
+	w, succeeded := c.writes.begin(gk, start), false
+	defer func() { c.writes.end(gk, w, succeeded) }() // also after a panic, or reads would wait for ever
 	if err := do(); err != nil {
 		return err
 	}
@@ -126,9 +126,9 @@ func (c *consistentClient) write(object, options, answer any, do func() error) e
 		version = versionOf(answer)
 	}
 	_, key, err = c.targetOf(object) // the server may have generated the name
-	c.written.mu.Lock()              // reads compare keys of running writes
+	c.writes.mu.Lock()               // reads compare keys of running writes
 	w.key, w.version, succeeded = key, version, err == nil
-	c.written.mu.Unlock()
+	c.writes.mu.Unlock()
 	return err
 }
 
@@ -252,8 +252,8 @@ func (c *consistentClient) delete(object client.Object, options any, w write, do
 	if err != nil {
 		return err
 	}
-	running, succeeded := c.written.begin(gvk.GroupKind(), w), false
-	defer func() { c.written.end(gvk.GroupKind(), running, succeeded) }()
+	running, succeeded := c.writes.begin(gvk.GroupKind(), w), false
+	defer func() { c.writes.end(gvk.GroupKind(), running, succeeded) }()
 	err = do()
 	succeeded = err == nil
 	return err

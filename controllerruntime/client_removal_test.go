@@ -86,7 +86,7 @@ func TestWritePanics(t *testing.T) {
 		defer func() { _ = recover() }()
 		_ = c.Patch(t.Context(), o, panickingPatch{})
 	}()
-	if running := c.(*consistentClient).written.kinds[configMapKind.GroupKind()].running; len(running) > 0 {
+	if running := c.(*consistentClient).writes.kinds[configMapKind.GroupKind()].running; len(running) > 0 {
 		t.Errorf("%d writes are running", len(running))
 	}
 }
@@ -132,7 +132,7 @@ func TestDeletionsAreForgotten(t *testing.T) {
 	if err := c.List(t.Context(), &all); err != nil || len(all.Items) != 0 {
 		t.Fatal(err, len(all.Items))
 	}
-	for _, w := range c.(*consistentClient).written.kinds[configMapKind.GroupKind()].unversioned {
+	for _, w := range c.(*consistentClient).writes.kinds[configMapKind.GroupKind()].unversioned {
 		t.Errorf("the deletion of %s is still recorded", w.key)
 	}
 }
@@ -149,7 +149,7 @@ func TestDeletionOfRecreatedObject(t *testing.T) {
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 		t.Fatal(err)
 	}
-	l, gk, key := c.(*consistentClient).written, configMapKind.GroupKind(), client.ObjectKeyFromObject(o)
+	l, gk, key := c.(*consistentClient).writes, configMapKind.GroupKind(), client.ObjectKeyFromObject(o)
 	waits := func(uid types.UID) int {
 		w := l.begin(gk, write{key: key, deletes: true, uid: uid})
 		l.end(gk, w, false)

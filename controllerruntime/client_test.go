@@ -188,7 +188,7 @@ func TestConcurrentWrites(t *testing.T) {
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), &corev1.ConfigMap{}); err != nil {
 		t.Fatal(err) // later reads need no sync
 	}
-	l := c.(*consistentClient).written
+	l := c.(*consistentClient).writes
 	running := l.begin(configMapKind.GroupKind(), write{key: client.ObjectKeyFromObject(o)})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

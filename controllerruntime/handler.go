@@ -26,14 +26,14 @@ func (f *form) handler(inner toolscache.ResourceEventHandler,
 		inner, handles.delete = deletionRecorder{inner, record}, true
 	}
 	if f.kind == unstructuredForm && reason != "" { // the informer decodes
-		inner = explained{inner, reason}
+		inner = handlerWithReason{inner, reason}
 	} else {
 		h := &formHandler{form: f, inner: inner, handles: handles, onlyMetadata: reason == "",
 			innerOnLeftShard: onLeftShard}
 		if onLeftShard != nil {
 			onLeftShard = h.onLeftShard
 		}
-		inner = dynamicinformer.MetadataOnly(explained{h, reason})
+		inner = dynamicinformer.MetadataOnly(handlerWithReason{h, reason})
 	}
 	if coalescing != nil {
 		inner = coalescing(inner)

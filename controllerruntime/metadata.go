@@ -131,14 +131,14 @@ func (v *metadataView) DeepCopyObject() runtime.Object {
 // MarshalJSON implements json.Marshaler. It decodes.
 func (v *metadataView) MarshalJSON() ([]byte, error) { return json.Marshal(v.DeepCopyObject()) }
 
-// explained adds to a handler the reason why objects are decoded for it, for status.Handler.
-type explained struct {
+// handlerWithReason adds to a handler the reason why objects are decoded for it, for status.Handler.
+type handlerWithReason struct {
 	toolscache.ResourceEventHandler
 	reason string
 }
 
 // DecodesBecause implements an interface of the engine.
-func (e explained) DecodesBecause() string { return e.reason }
+func (e handlerWithReason) DecodesBecause() string { return e.reason }
 
 // Unwrap implements an interface of the engine.
-func (e explained) Unwrap() toolscache.ResourceEventHandler { return e.ResourceEventHandler }
+func (e handlerWithReason) Unwrap() toolscache.ResourceEventHandler { return e.ResourceEventHandler }

@@ -23,31 +23,31 @@ const deletionRetention = time.Hour
 // objects that left the shard. A sharded cache contains neither kind.
 type recentDeletions struct {
 	mu    sync.Mutex
-	known map[types.NamespacedName]deletion
+	byKey map[types.NamespacedName]deletion
 	// lastSweep is the time of the last removal of expired deletions.
 	lastSweep time.Time
 }
 
 type deletion struct {
-	uid types.UID
-	at  time.Time
+	uid       types.UID
+	deletedAt time.Time
 }
 
 func (d *recentDeletions) add(key types.NamespacedName, uid types.UID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Now()
-	if d.known == nil {
-		d.known, d.lastSweep = map[types.NamespacedName]deletion{}, now
+	if d.byKey == nil {
+		d.byKey, d.lastSweep = map[types.NamespacedName]deletion{}, now
 	}
-	d.known[key] = deletion{uid, now}
+	d.byKey[key] = deletion{uid, now}
 	if now.Sub(d.lastSweep) < deletionRetention {
 		return
 	}
 	d.lastSweep = now
-	for key, old := range d.known {
-		if now.Sub(old.at) > deletionRetention {
-			delete(d.known, key)
+	for key, old := range d.byKey {
+		if now.Sub(old.deletedAt) > deletionRetention {
+			delete(d.byKey, key)
 		}
 	}
 }
@@ -55,7 +55,7 @@ func (d *recentDeletions) add(key types.NamespacedName, uid types.UID) {
 func (d *recentDeletions) uid(key types.NamespacedName) (uid types.UID, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	known, ok := d.known[key]
+	known, ok := d.byKey[key]
 	return known.uid, ok
 }
 
@@ -63,8 +63,8 @@ func (d *recentDeletions) uid(key types.NamespacedName) (uid types.UID, ok bool)
 func (d *recentDeletions) remove(key types.NamespacedName, uid types.UID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if known, ok := d.known[key]; ok && known.uid == uid {
-		delete(d.known, key)
+	if known, ok := d.byKey[key]; ok && known.uid == uid {
+		delete(d.byKey, key)
 	}
 }
 

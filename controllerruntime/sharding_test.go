@@ -438,14 +438,14 @@ func TestDeletionRetention(t *testing.T) {
 	if _, ok := d.uid(key); !ok {
 		t.Error("removed the deletion of another object")
 	}
-	d.known[key] = deletion{"1", time.Now().Add(-2 * deletionRetention)}
+	d.byKey[key] = deletion{"1", time.Now().Add(-2 * deletionRetention)}
 	d.lastSweep = time.Now().Add(-2 * deletionRetention)
 	d.add(types.NamespacedName{Name: "b"}, "2")
 	if _, ok := d.uid(key); ok {
 		t.Error("an expired deletion is left")
 	}
 	d.remove(types.NamespacedName{Name: "b"}, "2")
-	if len(d.known) != 0 {
-		t.Errorf("%v", d.known)
+	if len(d.byKey) != 0 {
+		t.Errorf("%v", d.byKey)
 	}
 }

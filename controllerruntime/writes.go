@@ -34,7 +34,7 @@ type kindWrites struct {
 	// namespace. floor is a version at least as late as every dropped version.
 	versions   map[types.NamespacedName]string
 	namespaces map[string]string
-	floor      string
+	minVersion string
 	// unversioned are completed writes with unknown version: mostly deletions.
 	unversioned []*write
 }
@@ -81,7 +81,7 @@ func (l *writes) begin(gk schema.GroupKind, started write) *write {
 	if w.deletes {
 		l.mu.Lock()
 		k := l.kindLocked(gk)
-		latest := newest(k.floor, k.versions[w.key])
+		latest := newest(k.minVersion, k.versions[w.key])
 		l.mu.Unlock()
 		w.waits = l.cache.awaitDeletion(gk, w, latest)
 	}
@@ -106,15 +106,15 @@ func (l *writes) end(gk schema.GroupKind, w *write, succeeded bool) {
 			k.unversioned = []*write{{ofAll: true}}
 		}
 	default:
-		k.raise(w.key, w.version)
+		k.recordVersion(w.key, w.version)
 	}
 }
 
-// raise records the version of a write.
-func (k *kindWrites) raise(key types.NamespacedName, version string) {
+// recordVersion records the version of a write.
+func (k *kindWrites) recordVersion(key types.NamespacedName, version string) {
 	if len(k.versions) >= maxWrites || len(k.namespaces) >= maxWrites {
 		for _, latest := range k.namespaces {
-			k.floor = newest(k.floor, latest)
+			k.minVersion = newest(k.minVersion, latest)
 		}
 		k.clear()
 	}
@@ -167,11 +167,11 @@ func (l *writes) onlyVersion(gk schema.GroupKind, key *types.NamespacedName,
 	case len(k.running) > 0 || len(k.unversioned) > 0:
 		return "", false
 	case key != nil:
-		return newest(k.floor, k.versions[*key]), true
+		return newest(k.minVersion, k.versions[*key]), true
 	case namespace != "":
-		return newest(k.floor, k.namespaces[namespace]), true
+		return newest(k.minVersion, k.namespaces[namespace]), true
 	}
-	version = k.floor
+	version = k.minVersion
 	for _, latest := range k.namespaces {
 		version = newest(version, latest)
 	}
@@ -226,7 +226,7 @@ func (l *writes) required(gk schema.GroupKind, i *dynamicinformer.Informer, key 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	k := l.kindLocked(gk)
-	version = k.floor
+	version = k.minVersion
 	if key != nil {
 		version = newest(version, k.versions[*key])
 	} else {
@@ -291,7 +291,7 @@ func (l *writes) forgetVersions(gk schema.GroupKind) {
 	defer l.mu.Unlock()
 	k := l.kindLocked(gk)
 	k.clear()
-	k.floor = ""
+	k.minVersion = ""
 }
 
 // confirm records that the cache of an informer shows a write without a version. When all informers that can
@@ -311,9 +311,9 @@ func (l *writes) confirm(gk schema.GroupKind, w *write, i *dynamicinformer.Infor
 	switch {
 	case version == "":
 	case w.ofAll:
-		k.floor = newest(k.floor, version)
+		k.minVersion = newest(k.minVersion, version)
 	default:
-		k.raise(w.key, version)
+		k.recordVersion(w.key, version)
 	}
 }
 

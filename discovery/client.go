@@ -64,8 +64,8 @@ func (o Options) withDefaults() Options {
 // Client resolves names with a cached catalog of an API server. It is safe for concurrent use and needs no
 // closing: it has no goroutines between calls.
 type Client struct {
-	options     Options
-	core, named *source
+	options      Options
+	core, groups *source
 
 	mu struct {
 		sync.Mutex
@@ -75,7 +75,7 @@ type Client struct {
 }
 
 // catalogInputs identifies the contents a catalog was built from. core may be nil.
-type catalogInputs struct{ core, named *content }
+type catalogInputs struct{ core, groups *content }
 
 // NewClient returns a Client for the server of config. It does not contact the server.
 func NewClient(config *rest.Config, options Options) (*Client, error) {
@@ -88,11 +88,11 @@ func NewClient(config *rest.Config, options Options) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{options: options}
-	c.core, c.named = newSource(t, corePart, options), newSource(t, namedPart, options)
+	c.core, c.groups = newSource(t, coreEndpoint, options), newSource(t, groupsEndpoint, options)
 	return c, nil
 }
 
-func newSource(t *transport, p part, options Options) *source {
+func newSource(t *transport, p endpoint, options Options) *source {
 	s := &source{
 		interval: options.interval,
 		fetch: func(ctx context.Context, earlier *content) (*content, error) {
@@ -165,7 +165,7 @@ func (c *Client) cachedOrLatest(ctx context.Context, withCore bool) (*Catalog, e
 	if err == nil {
 		return catalog, nil
 	}
-	core, named := c.core.peek(), c.named.peek()
+	core, named := c.core.peek(), c.groups.peek()
 	if ctx.Err() != nil || withCore && core == nil || named == nil {
 		return nil, err
 	}
@@ -184,7 +184,7 @@ func (c *Client) fetchSince(ctx context.Context, withCore bool, t time.Time) (*C
 		// Concurrent with the other fetch. The goroutine ends with its fetch or ctx.
 		wg.Go(func() { core, coreErr = c.core.since(ctx, t) })
 	}
-	named, err := c.named.since(ctx, t)
+	named, err := c.groups.since(ctx, t)
 	wg.Wait()
 	if err := errors.Join(coreErr, err); err != nil {
 		return nil, err
@@ -195,7 +195,7 @@ func (c *Client) fetchSince(ctx context.Context, withCore bool, t time.Time) (*C
 // assemble builds the catalog of two snapshots; core can be nil. It reuses the last catalog if the contents
 // are the same, because the server answered "not modified".
 func (c *Client) assemble(core, named *snapshot) *Catalog {
-	key := catalogInputs{named: named.content}
+	key := catalogInputs{groups: named.content}
 	fetched := named.started
 	documents := [][]group{named.Groups}
 	if core != nil {

@@ -29,13 +29,13 @@ type typeServer struct {
 	discovery *apiServer
 	mu        struct {
 		sync.Mutex
-		version  int
-		objects  map[string]map[string]map[string]any // path → name → object
-		watchers map[chan watchEvent]string           // → path
-		history  map[string][]watchEvent              // path → events
-		deny     map[string]int                       // path → status
-		lists    map[string]int                       // path → number of lists
-		blank    int                                  // number of next lists of CRDs to answer as empty
+		version       int
+		objects       map[string]map[string]map[string]any // path → name → object
+		watchers      map[chan watchEvent]string           // → path
+		history       map[string][]watchEvent              // path → events
+		failWith      map[string]int                       // path → status
+		listCounts    map[string]int                       // path → number of lists
+		emptyCRDLists int                                  // number of next lists of CRDs to answer as empty
 	}
 }
 
@@ -52,10 +52,10 @@ func newTypeServer(t testing.TB, groups ...group) *typeServer {
 	s.mu.objects = map[string]map[string]map[string]any{crdPath: {}, apiServicePath: {}}
 	s.mu.watchers = map[chan watchEvent]string{}
 	s.mu.history = map[string][]watchEvent{}
-	s.mu.deny, s.mu.lists = map[string]int{}, map[string]int{}
+	s.mu.failWith, s.mu.listCounts = map[string]int{}, map[string]int{}
 	s.Server = httptest.NewServer(s)
 	t.Cleanup(func() {
-		s.hangUp()
+		s.endWatches()
 		s.Close()
 	})
 	return s
@@ -84,7 +84,7 @@ func (s *typeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.mu.Lock()
-	status := s.mu.deny[path]
+	status := s.mu.failWith[path]
 	s.mu.Unlock()
 	if r.URL.Query().Get("sendInitialEvents") != "" {
 		status = http.StatusUnprocessableEntity
@@ -106,13 +106,13 @@ func (s *typeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *typeServer) list(w http.ResponseWriter, path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.lists[path]++
+	s.mu.listCounts[path]++
 	items := []any{}
 	for _, o := range s.mu.objects[path] {
 		items = append(items, o)
 	}
-	if path == crdPath && s.mu.blank > 0 {
-		s.mu.blank--
+	if path == crdPath && s.mu.emptyCRDLists > 0 {
+		s.mu.emptyCRDLists--
 		items = nil
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -150,8 +150,8 @@ func (s *typeServer) watch(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// hangUp ends every watch.
-func (s *typeServer) hangUp() {
+// endWatches ends every watch.
+func (s *typeServer) endWatches() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.mu.watchers {
@@ -160,8 +160,8 @@ func (s *typeServer) hangUp() {
 	}
 }
 
-// backup saves the server's objects and version. The result restores them, like a restore of etcd.
-func (s *typeServer) backup() (restore func()) {
+// saveState saves the server's objects and version. The result restores them, like a restore of etcd.
+func (s *typeServer) saveState() (restore func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	version, objects := s.mu.version, map[string]map[string]map[string]any{}
@@ -260,10 +260,10 @@ func listen(t testing.TB, tracker *Tracker) *listener {
 	return l
 }
 
-// until returns the events up to and including the first with the text want.
-func (l *listener) until(want string) []string {
+// awaitEvent returns the events up to and including the first with the text want.
+func (l *listener) awaitEvent(want string) []string {
 	l.t.Helper()
-	patience, cancel := context.WithTimeout(l.t.Context(), time.Minute)
+	timeout, cancel := context.WithTimeout(l.t.Context(), time.Minute)
 	defer cancel()
 	var got []string
 	for {
@@ -274,7 +274,7 @@ func (l *listener) until(want string) []string {
 			if text == want {
 				return got
 			}
-		case <-patience.Done():
+		case <-timeout.Done():
 			l.t.Fatalf("no %q; got %v", want, got)
 		}
 	}

@@ -20,8 +20,8 @@ type crdObject struct {
 	err        error // why there is no definition
 }
 
-// unreadable is an existing CustomResourceDefinition that cannot be decoded.
-type unreadable struct {
+// unreadableCRD is an existing CustomResourceDefinition that cannot be decoded.
+type unreadableCRD struct {
 	gr  schema.GroupResource
 	uid types.UID
 	err error
@@ -29,24 +29,24 @@ type unreadable struct {
 
 // unreadable returns the identity of an object without a definition. The API server requires that the name of
 // a CustomResourceDefinition is its plural, a dot and its group.
-func (o *crdObject) unreadable() unreadable {
+func (o *crdObject) unreadable() unreadableCRD {
 	plural, group, _ := strings.Cut(o.Name, ".")
-	return unreadable{gr: schema.GroupResource{Group: group, Resource: plural}, uid: o.UID, err: o.err}
+	return unreadableCRD{gr: schema.GroupResource{Group: group, Resource: plural}, uid: o.UID, err: o.err}
 }
 
-// crdStore passes the events of a reflector to a Tracker. It stores nothing.
-type crdStore struct {
-	replace      func([]*crd.Definition, []unreadable) error
+// crdEvents passes the events of a reflector to a Tracker. It stores nothing.
+type crdEvents struct {
+	onList       func([]*crd.Definition, []unreadableCRD) error
 	onDefinition func(*crd.Definition)
 	onDeleted    func(schema.GroupResource)
 	// setUnreadable is called with an added or changed object that cannot be decoded.
-	setUnreadable func(unreadable)
+	setUnreadable func(unreadableCRD)
 }
 
-var _ cache.TransformingStore = (*crdStore)(nil)
+var _ cache.TransformingStore = (*crdEvents)(nil)
 
 // Transformer shrinks each object as it arrives, before a list is complete.
-func (s *crdStore) Transformer() cache.TransformFunc {
+func (s *crdEvents) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) { return shrinkCRD(obj), nil }
 }
 
@@ -69,12 +69,12 @@ func shrinkCRD(obj any) *crdObject {
 	return &crdObject{err: fmt.Errorf("unexpected object %T", obj)}
 }
 
-func (s *crdStore) Add(obj any) error { return s.Update(obj) }
-func (s *crdStore) Resync() error     { return nil }
+func (s *crdEvents) Add(obj any) error { return s.Update(obj) }
+func (s *crdEvents) Resync() error     { return nil }
 
 // Update processes an added or changed object. It passes a decoding error to setUnreadable instead of
 // returning it, because the reflector would only log it.
-func (s *crdStore) Update(obj any) error {
+func (s *crdEvents) Update(obj any) error {
 	if o := shrinkCRD(obj); o.err != nil {
 		s.setUnreadable(o.unreadable())
 	} else {
@@ -84,15 +84,15 @@ func (s *crdStore) Update(obj any) error {
 }
 
 // Delete processes the deletion of an object; its name is sufficient.
-func (s *crdStore) Delete(obj any) error {
+func (s *crdEvents) Delete(obj any) error {
 	s.onDeleted(shrinkCRD(obj).unreadable().gr)
 	return nil
 }
 
 // Replace processes a complete list. An error makes the reflector list again.
-func (s *crdStore) Replace(list []any, _ string) error {
+func (s *crdEvents) Replace(list []any, _ string) error {
 	definitions := make([]*crd.Definition, 0, len(list))
-	var unreadableCRDs []unreadable
+	var unreadableCRDs []unreadableCRD
 	for _, obj := range list {
 		if o := shrinkCRD(obj); o.err != nil {
 			unreadableCRDs = append(unreadableCRDs, o.unreadable())
@@ -100,5 +100,5 @@ func (s *crdStore) Replace(list []any, _ string) error {
 			definitions = append(definitions, o.definition)
 		}
 	}
-	return s.replace(definitions, unreadableCRDs)
+	return s.onList(definitions, unreadableCRDs)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 )
 
-// server answers discovery with two groups that both have certificates.
-func server() *httptest.Server {
+// newDiscoveryServer answers discovery with two groups that both have certificates.
+func newDiscoveryServer() *httptest.Server {
 	const apis = `{"kind":"APIGroupDiscoveryList","items":[
 	  {"metadata":{"name":"cert-manager.io"},"versions":[{"version":"v1","resources":[
 	    {"resource":"certificates","singularResource":"certificate","scope":"Namespaced","shortNames":["cert"],
@@ -34,7 +34,7 @@ func server() *httptest.Server {
 }
 
 func ExampleClient_Resolve() {
-	s := server()
+	s := newDiscoveryServer()
 	defer s.Close()
 	client, err := discovery.NewClient(&rest.Config{Host: s.URL}, discovery.Options{})
 	if err != nil {

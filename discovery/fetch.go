@@ -11,8 +11,8 @@ import (
 // per group version.
 const legacyParallel = 10
 
-// part is one of the two discovery documents of an API server.
-type part struct {
+// endpoint is one of the two discovery documents of an API server.
+type endpoint struct {
 	// path is the URL path of the document.
 	path string
 	// decodeGroups reads the legacy form of the document, which has groups and versions only.
@@ -22,8 +22,8 @@ type part struct {
 }
 
 var (
-	corePart  = part{path: "/api", decodeGroups: decodeLegacyVersions, optional: true}
-	namedPart = part{path: "/apis", decodeGroups: decodeLegacyGroups}
+	coreEndpoint   = endpoint{path: "/api", decodeGroups: decodeLegacyVersions, optional: true}
+	groupsEndpoint = endpoint{path: "/apis", decodeGroups: decodeLegacyGroups}
 )
 
 // content is a decoded document with its ETag.
@@ -34,7 +34,7 @@ type content struct {
 
 // fetch gets the document, conditionally on earlier. Failures of single group versions are part of the
 // result; the error is for the whole document.
-func (p part) fetch(ctx context.Context, t *transport, earlier *content) (*content, error) {
+func (p endpoint) fetch(ctx context.Context, t *transport, earlier *content) (*content, error) {
 	var etag string
 	if earlier != nil {
 		etag = earlier.ETag
@@ -64,7 +64,7 @@ func (p part) fetch(ctx context.Context, t *transport, earlier *content) (*conte
 }
 
 // fetchLegacy gets the resources of every group version that the legacy document names.
-func (p part) fetchLegacy(ctx context.Context, t *transport, body []byte) ([]group, error) {
+func (p endpoint) fetchLegacy(ctx context.Context, t *transport, body []byte) ([]group, error) {
 	groups, err := p.decodeGroups(body)
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (p part) fetchLegacy(ctx context.Context, t *transport, body []byte) ([]gro
 	return groups, ctx.Err()
 }
 
-func (p part) fetchVersion(ctx context.Context, t *transport, groupName string, v *version) {
+func (p endpoint) fetchVersion(ctx context.Context, t *transport, groupName string, v *version) {
 	path := p.path + "/" + v.Name
 	if groupName != "" {
 		path = p.path + "/" + groupName + "/" + v.Name

@@ -57,14 +57,14 @@ func ParseName(s string) (Name, error) {
 		// "*.*" is equivalent to "*": any version of any group.
 		n.add(resource, "", "*")
 	default:
-		version, group, three := strings.Cut(rest, ".")
-		if three {
+		version, group, hasVersion := strings.Cut(rest, ".")
+		if hasVersion {
 			n.add(resource, version, group)
 		}
-		if group != "" || !three {
+		if group != "" || !hasVersion {
 			n.add(resource, "", rest)
 		}
-		if !three && versionPattern.MatchString(rest) {
+		if !hasVersion && versionPattern.MatchString(rest) {
 			n.add(resource, rest, "")
 		}
 	}
@@ -79,9 +79,9 @@ func (n *Name) add(resource, version, group string) {
 		Interpretation{Resource: resource, Version: version, Group: group})
 }
 
-// Wildcard reports whether the resource or group is a pattern, so that the name can match any number of
+// HasWildcard reports whether the resource or group is a pattern, so that the name can match any number of
 // types.
-func (n Name) Wildcard() bool { return strings.Contains(n.Raw, "*") }
+func (n Name) HasWildcard() bool { return strings.Contains(n.Raw, "*") }
 
 // checkName returns an error for text that cannot be a resource name on any server.
 func checkName(s string) error {

@@ -28,7 +28,7 @@ func (c *Catalog) Resolve(name string) (Resolution, error) {
 
 // ResolveName is Resolve for a parsed name.
 func (c *Catalog) ResolveName(n Name) (Resolution, error) {
-	if n.Wildcard() {
+	if n.HasWildcard() {
 		return c.expandWildcard(n)
 	}
 	matches := c.matches(n)

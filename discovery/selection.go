@@ -130,14 +130,14 @@ func (s *Selection) nameResults(catalog *Catalog) []nameResult {
 		}
 		resolution, err := catalog.ResolveName(n)
 		if err != nil {
-			all[i] = nameResult{many: n.Wildcard(), err: err} // there may be a match later
+			all[i] = nameResult{many: n.HasWildcard(), err: err} // there may be a match later
 			continue
 		}
 		m := &all[i]
 		for _, r := range resolution.Resources {
 			m.types = append(m.types, resolvedTypeOf(n, r.GVR))
 		}
-		if m.many = n.Wildcard() || resolution.isCategory(n); !m.many {
+		if m.many = n.HasWildcard() || resolution.isCategory(n); !m.many {
 			s.mu.single[n.Raw] = m.types[0]
 		}
 	}

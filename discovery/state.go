@@ -25,7 +25,7 @@ type state struct {
 	crds              map[schema.GroupResource]*crd.Definition
 	crdsKnown         bool
 	crdsForbidden     bool
-	deniedAt          time.Time
+	forbiddenAt       time.Time
 	crdRemovalPending bool // a list was rejected with errMassRemoval
 	// unreadable are the existing definitions that cannot be decoded, and why. Their earlier definitions
 	// remain in crds.
@@ -62,7 +62,7 @@ func (s *state) synced() bool { return (s.crdsKnown || s.crdsForbidden) && s.lis
 func (s *state) crdsAuthoritative() bool { return s.crdsKnown && !s.crdsForbidden }
 
 // replaceCRDs processes a complete list: the definitions, and the unreadable ones, which are not absent.
-func (s *state) replaceCRDs(list []*crd.Definition, rest []unreadable, now time.Time) ([]Event, error) {
+func (s *state) replaceCRDs(list []*crd.Definition, rest []unreadableCRD, now time.Time) ([]Event, error) {
 	next := make(map[schema.GroupResource]*crd.Definition, len(list))
 	for _, u := range rest {
 		if known := s.crds[u.gr]; known != nil && u.couldBeSameCRD(known) {
@@ -78,7 +78,7 @@ func (s *state) replaceCRDs(list []*crd.Definition, rest []unreadable, now time.
 			lost++
 		}
 	}
-	if tooMany(lost, len(s.crds)) && !s.crdRemovalPending {
+	if isMassRemoval(lost, len(s.crds)) && !s.crdRemovalPending {
 		s.crdRemovalPending = true
 		return nil, errMassRemoval
 	}
@@ -100,13 +100,13 @@ func (s *state) replaceCRDs(list []*crd.Definition, rest []unreadable, now time.
 }
 
 // couldBeSameCRD reports whether the UIDs allow that an unreadable CRD is the known one.
-func (u unreadable) couldBeSameCRD(known *crd.Definition) bool {
+func (u unreadableCRD) couldBeSameCRD(known *crd.Definition) bool {
 	return u.uid == "" || known.UID == "" || u.uid == known.UID
 }
 
 // setCRDUnreadable processes an added or changed definition that cannot be decoded. Its earlier definition
 // remains, unless that was another CRD of the same name.
-func (s *state) setCRDUnreadable(u unreadable, now time.Time) []Event {
+func (s *state) setCRDUnreadable(u unreadableCRD, now time.Time) []Event {
 	var events []Event
 	if known := s.crds[u.gr]; known != nil && !u.couldBeSameCRD(known) {
 		events = s.dropCRD(u.gr, now)
@@ -124,8 +124,8 @@ func (s *state) unreadableError() error {
 	return errors.Join(errs...)
 }
 
-// tooMany reports whether a removal is so large that it needs confirmation.
-func tooMany(lost, known int) bool { return lost > 5 && lost*2 > known }
+// isMassRemoval reports whether a removal is so large that it needs confirmation.
+func isMassRemoval(lost, known int) bool { return lost > 5 && lost*2 > known }
 
 // putCRD processes an added or changed definition.
 func (s *state) putCRD(d *crd.Definition) []Event {
@@ -153,7 +153,7 @@ func (s *state) setCRDsForbidden(now time.Time) []Event {
 	if s.crdsForbidden {
 		return nil
 	}
-	s.crdsForbidden, s.deniedAt = true, now
+	s.crdsForbidden, s.forbiddenAt = true, now
 	return s.reconcileAll()
 }
 
@@ -171,7 +171,7 @@ func (s *state) applyCatalog(c *Catalog) (events []Event, retry bool) {
 			lost++
 		}
 	}
-	if tooMany(lost, known) && !s.catalogRemovalPending {
+	if isMassRemoval(lost, known) && !s.catalogRemovalPending {
 		s.catalogRemovalPending = true
 		return nil, true
 	}
@@ -287,7 +287,7 @@ func (s *state) combined(gr schema.GroupResource) (Type, presence) {
 	switch {
 	case groupFailed(s.failedGroupVersions, gr.Group):
 		return Type{}, unchanged
-	case s.types[gr].Source == FromCRD && !s.crdsAuthoritative() && !s.listedAt.After(s.deniedAt):
+	case s.types[gr].Source == FromCRD && !s.crdsAuthoritative() && !s.listedAt.After(s.forbiddenAt):
 		// The catalog is older than the last event of the CRD watch.
 		return Type{}, unchanged
 	}

@@ -100,13 +100,13 @@ func TestState(t *testing.T) {
 		}
 	}
 	deny := func(s *state) []Event { return s.setCRDsForbidden(epoch) }
-	odd := func(uid types.UID) unreadable {
-		return unreadable{gr: schema.GroupResource{Group: "example.com", Resource: "ws"}, uid: uid,
+	odd := func(uid types.UID) unreadableCRD {
+		return unreadableCRD{gr: schema.GroupResource{Group: "example.com", Resource: "ws"}, uid: uid,
 			err: errors.New("odd")}
 	}
 	listOdd := func(uid types.UID, defs ...*crd.Definition) func(s *state) []Event {
 		return func(s *state) []Event {
-			events, err := s.replaceCRDs(defs, []unreadable{odd(uid)}, epoch)
+			events, err := s.replaceCRDs(defs, []unreadableCRD{odd(uid)}, epoch)
 			if err != nil || s.unreadableError() == nil {
 				return []Event{{Action: "unreported"}}
 			}
@@ -313,7 +313,7 @@ func randomChange(random *rand.Rand, s *state, now time.Time) []Event {
 	switch random.IntN(7) {
 	case 6:
 		d := pick()
-		return s.setCRDUnreadable(unreadable{gr: d.GroupResource(), uid: d.UID, err: errors.New("odd")}, now)
+		return s.setCRDUnreadable(unreadableCRD{gr: d.GroupResource(), uid: d.UID, err: errors.New("odd")}, now)
 	case 0, 1:
 		return s.putCRD(pick())
 	case 2:

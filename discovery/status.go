@@ -29,7 +29,7 @@ type SourceStatus struct {
 	LastContact time.Time
 }
 
-func (s *SourceStatus) ok(now time.Time) {
+func (s *SourceStatus) recordSuccess(now time.Time) {
 	s.LastError, s.LastContact = nil, now
 }
 

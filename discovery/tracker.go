@@ -128,9 +128,9 @@ func (t *Tracker) Run(ctx context.Context) error {
 	t.mu.Unlock()
 
 	var wg sync.WaitGroup
-	restores := requests.NewRestores()
+	restores := requests.NewRestoreDetector()
 	// All three end with ctx.
-	wg.Go(func() { runReflector(ctx, t.options.Dynamic, restores, crd.GVR, t.crdStore(), t.crdReports()) })
+	wg.Go(func() { runReflector(ctx, t.options.Dynamic, restores, crd.GVR, t.crdEvents(), t.crdReports()) })
 	wg.Go(func() {
 		runReflector(ctx, t.options.Dynamic, restores, apiServiceGVR, t.apiServiceStore(),
 			t.apiServiceReports())
@@ -341,7 +341,7 @@ func (t *Tracker) round(ctx context.Context) (again bool) {
 		if err != nil {
 			status.Discovery.LastError = err
 		} else {
-			status.Discovery.ok(time.Now())
+			status.Discovery.recordSuccess(time.Now())
 			status.Discovery.Synced = true
 			events, again = s.applyCatalog(catalog)
 		}

@@ -46,7 +46,7 @@ func TestTrackerFollowsCRDs(t *testing.T) {
 	if err := tracker.WaitForSync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := early.until(syncedText); !slices.Contains(got, "Added ws.example.com 1") ||
+	if got := early.awaitEvent(syncedText); !slices.Contains(got, "Added ws.example.com 1") ||
 		!slices.Contains(got, "Added pods") {
 		t.Errorf("before sync: %v", got)
 	}
@@ -54,10 +54,10 @@ func TestTrackerFollowsCRDs(t *testing.T) {
 
 	server.put(crdPath, crdObjectOf(workspaceCRD("1",
 		func(d *crd.Definition) { d.Versions = append(d.Versions, crd.Version{Name: "v2", Served: true}) })))
-	early.until("Changed ws.example.com 1 versions")
+	early.awaitEvent("Changed ws.example.com 1 versions")
 	server.put(crdPath, crdObjectOf(workspaceCRD("2", func(d *crd.Definition) { d.Namespaced = false })))
 	if diff := cmp.Diff([]string{"Removed ws.example.com 1", "Added ws.example.com 2"},
-		early.until("Added ws.example.com 2")); diff != "" {
+		early.awaitEvent("Added ws.example.com 2")); diff != "" {
 		t.Errorf("another UID (-want +got):\n%s", diff)
 	}
 	got, ok := tracker.Snapshot().Lookup(schema.GroupResource{Group: "example.com", Resource: "ws"})
@@ -70,12 +70,12 @@ func TestTrackerFollowsCRDs(t *testing.T) {
 	}
 
 	late := listen(t, tracker)
-	if got := late.until(syncedText); len(got) != tracker.Snapshot().Len()+1 {
+	if got := late.awaitEvent(syncedText); len(got) != tracker.Snapshot().Len()+1 {
 		t.Errorf("a late listener got %d events for %d types", len(got), tracker.Snapshot().Len())
 	}
 	server.remove(crdPath, "ws.example.com")
-	early.until("Removed ws.example.com 2")
-	late.until("Removed ws.example.com 2")
+	early.awaitEvent("Removed ws.example.com 2")
+	late.awaitEvent("Removed ws.example.com 2")
 	if took := server.discovery.takeRequests(); len(took) != 0 {
 		t.Errorf("CRD events cost discovery requests: %v", took)
 	}
@@ -89,27 +89,27 @@ func TestTrackerFollowsCRDs(t *testing.T) {
 func TestTrackerOfARestoredServer(t *testing.T) {
 	server := newTypeServer(t, sampleGroups()...)
 	server.put(crdPath, crdObjectOf(workspaceCRD("1")))
-	restore := server.backup()
+	restore := server.saveState()
 	tracker := server.tracker(t, TrackerOptions{})
 	run(t, tracker)
 	l := listen(t, tracker)
-	l.until(syncedText)
+	l.awaitEvent(syncedText)
 	for _, name := range []string{"as", "bs", "cs"} {
 		server.put(crdPath, crdObjectOf(definition(name, "lost")))
-		l.until("Added " + name + ".example.com lost")
+		l.awaitEvent("Added " + name + ".example.com lost")
 	}
 	server.remove(crdPath, "ws.example.com")
-	l.until("Removed ws.example.com 1")
+	l.awaitEvent("Removed ws.example.com 1")
 	restore()
-	server.hangUp()
-	restored := l.until("Added ws.example.com 1")
+	server.endWatches()
+	restored := l.awaitEvent("Added ws.example.com 1")
 	for _, name := range []string{"as", "bs", "cs"} {
 		if !slices.Contains(restored, "Removed "+name+".example.com lost") {
 			t.Errorf("%s is still there after %v", name, restored)
 		}
 	}
 	server.put(crdPath, crdObjectOf(definition("ds", "1")))
-	l.until("Added ds.example.com 1")
+	l.awaitEvent("Added ds.example.com 1")
 }
 
 // TestTrackerUsesDiscoveryAfterLag: if discovery still lists a type after the lag since the deletion of its
@@ -121,9 +121,9 @@ func TestTrackerUsesDiscoveryAfterLag(t *testing.T) {
 	tracker := server.tracker(t, TrackerOptions{DiscoveryLag: -1})
 	run(t, tracker)
 	l := listen(t, tracker)
-	l.until(syncedText)
+	l.awaitEvent(syncedText)
 	server.remove(crdPath, "as.agg.io")
-	if got := l.until("Added as.agg.io"); !slices.Contains(got, "Removed as.agg.io 1") {
+	if got := l.awaitEvent("Added as.agg.io"); !slices.Contains(got, "Removed as.agg.io 1") {
 		t.Errorf("events %v", got)
 	}
 }
@@ -133,12 +133,12 @@ func TestTrackerFollowsAPIServices(t *testing.T) {
 	tracker := server.tracker(t, TrackerOptions{})
 	run(t, tracker)
 	l := listen(t, tracker)
-	l.until(syncedText)
+	l.awaitEvent(syncedText)
 	// The server's own APIServices for CRDs and built-in types cause no discovery.
 	server.discovery.takeRequests()
 	server.put(apiServicePath, apiServiceObject("v1.example.com", "1", false))
 	server.put(crdPath, crdObjectOf(workspaceCRD("1")))
-	l.until("Added ws.example.com 1")
+	l.awaitEvent("Added ws.example.com 1")
 	if took := server.discovery.takeRequests(); len(took) != 0 {
 		t.Errorf("a local APIService cost %v", took)
 	}
@@ -148,10 +148,10 @@ func TestTrackerFollowsAPIServices(t *testing.T) {
 			oneGroup("agg.io", "as"))
 	})
 	server.put(apiServicePath, apiServiceObject("v1.agg.io", "1", true))
-	l.until("Added as.agg.io")
+	l.awaitEvent("Added as.agg.io")
 	server.discovery.set(func(groups *[]group, _ map[string]int) { *groups = (*groups)[:len(*groups)-1] })
 	server.remove(apiServicePath, "v1.agg.io")
-	l.until("Removed as.agg.io")
+	l.awaitEvent("Removed as.agg.io")
 }
 
 // TestTrackerRetriesDiscovery: discovery is updated after the APIService, and the group is at first missing
@@ -166,7 +166,7 @@ func TestTrackerRetriesDiscovery(t *testing.T) {
 			tracker := server.tracker(t, TrackerOptions{PollInterval: time.Hour})
 			run(t, tracker)
 			l := listen(t, tracker)
-			l.until(syncedText)
+			l.awaitEvent(syncedText)
 			if late != nil {
 				server.discovery.set(func(groups *[]group,
 					_ map[string]int) {
@@ -181,7 +181,7 @@ func TestTrackerRetriesDiscovery(t *testing.T) {
 			server.discovery.set(func(groups *[]group, _ map[string]int) {
 				*groups = append(sampleGroups(), oneGroup("agg.io", "as"))
 			})
-			l.until("Added as.agg.io")
+			l.awaitEvent("Added as.agg.io")
 		})
 	}
 }
@@ -208,12 +208,12 @@ func TestPace(t *testing.T) {
 
 func TestTrackerWithoutRights(t *testing.T) {
 	server := newTypeServer(t, sampleGroups()...)
-	server.mu.deny[crdPath] = http.StatusForbidden
-	server.mu.deny[apiServicePath] = http.StatusForbidden
+	server.mu.failWith[crdPath] = http.StatusForbidden
+	server.mu.failWith[apiServicePath] = http.StatusForbidden
 	tracker := server.tracker(t, TrackerOptions{BlindPollInterval: time.Millisecond})
 	run(t, tracker)
 	l := listen(t, tracker)
-	l.until(syncedText)
+	l.awaitEvent(syncedText)
 	if s := tracker.Status(); s.Mode != Polling || !s.CRDs.Denied || s.CRDs.LastError == nil ||
 		!s.APIServices.Denied {
 		t.Errorf("status = %+v", s)
@@ -222,12 +222,12 @@ func TestTrackerWithoutRights(t *testing.T) {
 		*groups = append(*groups,
 			oneGroup("example.com", "ws"))
 	})
-	l.until("Added ws.example.com")
+	l.awaitEvent("Added ws.example.com")
 	server.put(crdPath, crdObjectOf(workspaceCRD("1")))
 	server.mu.Lock()
-	delete(server.mu.deny, crdPath)
+	delete(server.mu.failWith, crdPath)
 	server.mu.Unlock()
-	l.until("Changed ws.example.com 1 storage,source")
+	l.awaitEvent("Changed ws.example.com 1 storage,source")
 	if s := tracker.Status(); s.Mode != Watching || s.CRDs.Denied {
 		t.Errorf("the right came back: status = %+v", s)
 	}
@@ -242,17 +242,17 @@ func TestTrackerConfirmsMassRemoval(t *testing.T) {
 	tracker := server.tracker(t, TrackerOptions{})
 	run(t, tracker)
 	l := listen(t, tracker)
-	l.until(syncedText)
+	l.awaitEvent(syncedText)
 	server.waitForLists(t, 1)
 	server.mu.Lock()
-	server.mu.blank = 1
-	lists := server.mu.lists[crdPath]
+	server.mu.emptyCRDLists = 1
+	lists := server.mu.listCounts[crdPath]
 	server.mu.Unlock()
 	// An expired watch makes the reflector list again.
 	server.expire()
 	server.waitForLists(t, lists+2)
 	server.put(crdPath, crdObjectOf(workspaceCRD("1")))
-	if diff := cmp.Diff([]string{"Added ws.example.com 1"}, l.until("Added ws.example.com 1")); diff != "" {
+	if diff := cmp.Diff([]string{"Added ws.example.com 1"}, l.awaitEvent("Added ws.example.com 1")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -272,18 +272,18 @@ func TestTrackerKeepsUnreadableCRDs(t *testing.T) {
 	tracker := server.tracker(t, TrackerOptions{})
 	run(t, tracker)
 	l := listen(t, tracker)
-	if got := l.until(syncedText); !slices.Contains(got, "Added ws.example.com 1") {
+	if got := l.awaitEvent(syncedText); !slices.Contains(got, "Added ws.example.com 1") {
 		t.Errorf("got %v", got)
 	}
 	server.waitForLists(t, 1)
 	server.mu.Lock()
-	lists := server.mu.lists[crdPath]
+	lists := server.mu.listCounts[crdPath]
 	server.mu.Unlock()
 	server.put(crdPath, odd("ws.example.com", "1"))
 	server.expire()
 	server.waitForLists(t, lists+1)
 	server.put(crdPath, crdObjectOf(definition("zs", "z")))
-	if diff := cmp.Diff([]string{"Added zs.example.com z"}, l.until("Added zs.example.com z")); diff != "" {
+	if diff := cmp.Diff([]string{"Added zs.example.com z"}, l.awaitEvent("Added zs.example.com z")); diff != "" {
 		t.Errorf("after a list with what cannot be understood (-want +got):\n%s", diff)
 	}
 	if err := tracker.Status().CRDs.LastError; err == nil || !strings.Contains(err.Error(),
@@ -291,10 +291,10 @@ func TestTrackerKeepsUnreadableCRDs(t *testing.T) {
 		t.Errorf("the tracker reports %v", err)
 	}
 	server.remove(crdPath, "ws.example.com")
-	l.until("Removed ws.example.com 1")
+	l.awaitEvent("Removed ws.example.com 1")
 	server.remove(crdPath, "odd.example.com")
 	server.put(crdPath, crdObjectOf(definition("ys", "y")))
-	l.until("Added ys.example.com y")
+	l.awaitEvent("Added ys.example.com y")
 	if err := tracker.Status().CRDs.LastError; err != nil {
 		t.Errorf("with nothing left to report: %v", err)
 	}
@@ -307,7 +307,7 @@ func TestSlowListener(t *testing.T) {
 	hold := make(chan struct{})
 	slow := tracker.Subscribe(func(Event) { <-hold })
 	l := listen(t, tracker)
-	l.until(syncedText)
+	l.awaitEvent(syncedText)
 	if slow.Pending() == 0 {
 		t.Error("the queue of a listener that is stuck is empty")
 	}
@@ -345,7 +345,7 @@ func TestTrackerEnds(t *testing.T) {
 	tracker := server.tracker(t, TrackerOptions{})
 	stop := run(t, tracker)
 	l := listen(t, tracker)
-	l.until(syncedText)
+	l.awaitEvent(syncedText)
 	stop()
 	if err := tracker.Run(t.Context()); err == nil {
 		t.Error("a second Run was accepted")
@@ -422,7 +422,7 @@ func (s *typeServer) waitForLists(t *testing.T, n int) {
 		for _, path := range s.mu.watchers {
 			watching = watching || path == crdPath
 		}
-		done := s.mu.lists[crdPath] >= n && watching
+		done := s.mu.listCounts[crdPath] >= n && watching
 		s.mu.Unlock()
 		if done {
 			return

@@ -8,10 +8,10 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 )
 
-// crdStore connects the CRD watch to the state.
-func (t *Tracker) crdStore() *crdStore {
-	return &crdStore{
-		replace: func(list []*crd.Definition, rest []unreadable) error {
+// crdEvents connects the CRD watch to the state.
+func (t *Tracker) crdEvents() *crdEvents {
+	return &crdEvents{
+		onList: func(list []*crd.Definition, rest []unreadableCRD) error {
 			var err error
 			t.update(func(s *state, status *TrackerStatus) (events []Event) {
 				if events, err = s.replaceCRDs(list, rest, time.Now()); err != nil {
@@ -30,7 +30,7 @@ func (t *Tracker) crdStore() *crdStore {
 		onDeleted: func(gr schema.GroupResource) {
 			t.updateCRDs(func(s *state) []Event { return s.dropCRD(gr, time.Now()) })
 		},
-		setUnreadable: func(u unreadable) {
+		setUnreadable: func(u unreadableCRD) {
 			t.updateCRDs(func(s *state) []Event { return s.setCRDUnreadable(u, time.Now()) })
 		},
 	}
@@ -47,14 +47,14 @@ func (t *Tracker) updateCRDs(change func(s *state) []Event) {
 
 // recordCRDWatch records a success of the CRD watch, and the unreadable CRDs.
 func (status *TrackerStatus) recordCRDWatch(s *state) {
-	status.CRDs.ok(time.Now())
+	status.CRDs.recordSuccess(time.Now())
 	status.CRDs.LastError = s.unreadableError()
 }
 
 func (t *Tracker) crdReports() watchReports {
 	reports := t.reports(func(s *TrackerStatus) *SourceStatus { return &s.CRDs })
-	reports.ok = func() { t.updateCRDs(func(*state) []Event { return nil }) }
-	reports.denied = func(error) {
+	reports.onSuccess = func() { t.updateCRDs(func(*state) []Event { return nil }) }
+	reports.onForbidden = func(error) {
 		newlyForbidden := false
 		t.update(func(s *state, status *TrackerStatus) []Event {
 			newlyForbidden = !s.crdsForbidden
@@ -98,14 +98,14 @@ func (t *Tracker) apiServiceStore() *apiServiceStore {
 
 func (t *Tracker) apiServiceReports() watchReports {
 	reports := t.reports(func(s *TrackerStatus) *SourceStatus { return &s.APIServices })
-	failed := reports.failed
-	reports.failed = func(err error, list bool) {
+	failed := reports.onFailure
+	reports.onFailure = func(err error, list bool) {
 		failed(err, list)
 		if list {
 			t.onAPIServices()
 		}
 	}
-	reports.denied = func(error) {
+	reports.onForbidden = func(error) {
 		t.update(func(_ *state, status *TrackerStatus) []Event {
 			status.APIServices.Synced, status.APIServices.Denied = false, true
 			return nil
@@ -117,13 +117,13 @@ func (t *Tracker) apiServiceReports() watchReports {
 // reports records successes and failures of requests in the status of one source.
 func (t *Tracker) reports(source func(*TrackerStatus) *SourceStatus) watchReports {
 	return watchReports{
-		ok: func() {
+		onSuccess: func() {
 			t.update(func(_ *state, status *TrackerStatus) []Event {
-				source(status).ok(time.Now())
+				source(status).recordSuccess(time.Now())
 				return nil
 			})
 		},
-		failed: func(err error, _ bool) {
+		onFailure: func(err error, _ bool) {
 			t.update(func(_ *state, status *TrackerStatus) []Event {
 				source(status).LastError = err
 				return nil

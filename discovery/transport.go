@@ -46,15 +46,15 @@ func newTransport(config *rest.Config, options Options) (*transport, error) {
 			return nil, fmt.Errorf("discovery client: %w", err)
 		}
 	}
-	client, err := rest.UnversionedRESTClientForConfigAndClient(config, validating(httpClient, options))
+	client, err := rest.UnversionedRESTClientForConfigAndClient(config, withValidators(httpClient, options))
 	if err != nil {
 		return nil, fmt.Errorf("discovery client: %w", err)
 	}
 	return &transport{rest: client}, nil
 }
 
-// validating returns a copy of an HTTP client that handles ETags.
-func validating(httpClient *http.Client, options Options) *http.Client {
+// withValidators returns a copy of an HTTP client that handles ETags.
+func withValidators(httpClient *http.Client, options Options) *http.Client {
 	client := *httpClient
 	client.Timeout = options.Timeout
 	if client.Transport == nil {

@@ -91,13 +91,13 @@ func TestTypeSourceReportsUnknownGroups(t *testing.T) {
 			oneGroup("agg.io", "as"))
 	})
 	tracker.Refresh()
-	l.until("Added as.agg.io")
+	l.awaitEvent("Added as.agg.io")
 	server.discovery.set(func(groups *[]group, _ map[string]int) {
 		*groups = append(sampleGroups(),
 			group{Name: "agg.io", Versions: []version{{Name: "v1", Stale: true}}})
 	})
 	tracker.Refresh()
-	l.until("Unknown ")
+	l.awaitEvent("Unknown ")
 	resolved, err := tracker.Snapshot().Catalog().Resolve("*.agg.io")
 	if err != nil || len(resolved.Resources) != 1 || !resolved.Resources[0].Stale {
 		t.Errorf("the pattern resolves to %+v, %v", resolved, err)

@@ -23,13 +23,13 @@ import (
 
 // watchReports receives the outcomes of a reflector's requests.
 type watchReports struct {
-	ok func()
+	onSuccess func()
 	// failed is called for every failed request. A failed watch-list is followed by a list, a failed list by
 	// a pause.
-	failed func(err error, list bool)
+	onFailure func(err error, list bool)
 	// denied is called for failed lists if the resource may not be read or does not exist. A failed watch
 	// does not prove that the server works.
-	denied func(error)
+	onForbidden func(error)
 }
 
 // runReflector updates store from a resource of the kube-apiserver until ctx ends.
@@ -53,7 +53,7 @@ func runReflector(ctx context.Context, client dynamic.Interface, restores *reque
 				reports.report(ctx, err, true)
 				return nil, err
 			}
-			reports.ok()
+			reports.onSuccess()
 			return list, nil
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
@@ -63,7 +63,7 @@ func runReflector(ctx context.Context, client dynamic.Interface, restores *reque
 				reports.report(ctx, err, false)
 				return nil, interruptible(options, err)
 			}
-			reports.ok()
+			reports.onSuccess()
 			return w, nil
 		},
 	}
@@ -104,10 +104,10 @@ func (r watchReports) report(ctx context.Context, err error, list bool) {
 	if ctx.Err() != nil {
 		return
 	}
-	r.failed(err, list)
+	r.onFailure(err, list)
 	if list && (apierrors.IsForbidden(err) || apierrors.IsNotFound(err) ||
 		apierrors.IsMethodNotSupported(err)) {
-		r.denied(err)
+		r.onForbidden(err)
 	}
 }
 

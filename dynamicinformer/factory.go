@@ -80,7 +80,7 @@ func New(options Options) (*Factory, error) {
 		Server: &requests.Server{
 			Client:          client,
 			Limiter:         requests.NewLimiter(options.ListConcurrency, time.Now),
-			RestoreDetector: requests.NewRestores(),
+			RestoreDetector: requests.NewRestoreDetector(),
 		},
 		logger:  options.Logger,
 		sweeper: store.NewSweeper(options.MemoryBudget),

@@ -83,7 +83,7 @@ func (c *collector) tuples(e element) {
 	parts := c.index.parts
 	if len(parts) == 1 {
 		for _, k := range c.partKeys(e, 0) {
-			c.add(k.key, k.size)
+			c.add(k.key, k.valueLength)
 		}
 		return
 	}
@@ -99,7 +99,7 @@ func (c *collector) tuples(e element) {
 			return
 		}
 		c.tuple[i] = keys[0].key
-		size += keys[0].size
+		size += keys[0].valueLength
 	}
 	if many < 0 {
 		c.add(c.index.join(c.tuple), size)
@@ -107,7 +107,7 @@ func (c *collector) tuples(e element) {
 	}
 	for _, k := range c.partKeys(e, many) {
 		c.tuple[many] = k.key
-		c.add(c.index.join(c.tuple), size+k.size)
+		c.add(c.index.join(c.tuple), size+k.valueLength)
 	}
 }
 
@@ -148,7 +148,7 @@ func (c *collector) read(e element, from location) {
 		if from.root {
 			found = c.rootValues
 		}
-		for _, v := range found[from.at] {
+		for _, v := range found[from.resultIndex] {
 			c.scalars = append(c.scalars, scalarOfJSON(v))
 		}
 		return

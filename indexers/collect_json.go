@@ -43,7 +43,7 @@ type extractionState struct {
 	elements [][]jsonpath.Value
 }
 
-var findingsPool = sync.Pool{New: func() any { return new(extractionState) }}
+var statePool = sync.Pool{New: func() any { return new(extractionState) }}
 
 // resetLists empties lists and extends them to n.
 func resetLists(lists [][]jsonpath.Value, n int) [][]jsonpath.Value {
@@ -63,7 +63,7 @@ func (f *extractionState) release() {
 	clear(f.collector.keys[:cap(f.collector.keys)])
 	clear(f.tuple[:cap(f.tuple)])
 	f.collector = collector{scalars: f.scalars, keys: f.collector.keys, tuple: f.tuple}
-	findingsPool.Put(f)
+	statePool.Put(f)
 }
 
 // addResult is the callback for results of the set.

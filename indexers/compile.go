@@ -95,7 +95,7 @@ func (f *Functions) keysJSON(json []byte, keys [][]string, repeated bool) [][]st
 	if missing := len(f.functions) - len(keys); missing > 0 {
 		keys = append(keys, make([][]string, missing)...)
 	}
-	found := findingsPool.Get().(*extractionState)
+	found := statePool.Get().(*extractionState)
 	defer found.release()
 	found.values = resetLists(found.values, f.extraction.set.Len())
 	found.document, found.repeated = json, repeated

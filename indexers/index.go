@@ -59,9 +59,9 @@ func newIndex(d *config.Index) *Index {
 
 // location is a possible location of a part's values: path number at of Index.root or Index.inner.
 type location struct {
-	path *jsonpath.Path
-	root bool
-	at   int
+	path        *jsonpath.Path
+	root        bool
+	resultIndex int
 }
 
 // Types returns the types of the parts in order, such as "time"; "" means any scalar, compared as text. An

@@ -183,7 +183,7 @@ func (i *Index) LabelKey(label, value string) (string, bool) {
 		return "", false
 	}
 	key, outcome := keyOf(&i.parts[0], scalar{jsonpath.KindString, value}, i.Sorted)
-	return key.key, outcome == keyMade && key.size <= i.maxValueBytes
+	return key.key, outcome == keyMade && key.valueLength <= i.maxValueBytes
 }
 
 // labelOf returns the label that an index is over if it contains all objects with the label, otherwise "".

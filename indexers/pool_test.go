@@ -37,7 +37,7 @@ func TestKeysOfJSONDependOnNoPool(t *testing.T) {
 		"with leftovers": func() any { return &extractionState{values: lists(9), elements: lists(9)} },
 		"half used":      func() any { return &extractionState{values: lists(9)} },
 	}
-	defer func() { findingsPool = sync.Pool{New: states["new"]} }()
+	defer func() { statePool = sync.Pool{New: states["new"]} }()
 
 	indexes := []string{
 		"{name: i, path: .spec.c}",
@@ -57,7 +57,7 @@ func TestKeysOfJSONDependOnNoPool(t *testing.T) {
 		f := Compile(config.Resources[0])
 		want := f.Keys(object)[0]
 		for state, made := range states {
-			findingsPool = sync.Pool{New: made}
+			statePool = sync.Pool{New: made}
 			for range 2 { // the second call may reuse the first one's scratch space
 				if got := f.KeysJSON([]byte(document), nil)[0]; !slices.Equal(got, want) {
 					t.Errorf("%s, scratch space %s: %q, want %q", index, state, got, want)

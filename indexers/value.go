@@ -108,23 +108,23 @@ func scalarOfJSON(v jsonpath.Value) scalar {
 	}
 }
 
-// outcome says whether a value gave a key, and if not, why.
-type outcome uint8
+// keyResult says whether a value gave a key, and if not, why.
+type keyResult uint8
 
 const (
-	keyMade     outcome = iota
-	keyMissing          // there is no value
-	keyMistyped         // the value does not have the type of the index
-	keyTooLong          // the value is too long for a transform
+	keyMade     keyResult = iota
+	keyMissing            // there is no value
+	keyMistyped           // the value does not have the type of the index
+	keyTooLong            // the value is too long for a transform
 )
 
 // partKey is the key of a part with the length of the value before encoding.
 type partKey struct {
-	key  string
-	size int
+	key         string
+	valueLength int
 }
 
-func keyOf(p *config.Part, s scalar, sorted bool) (partKey, outcome) {
+func keyOf(p *config.Part, s scalar, sorted bool) (partKey, keyResult) {
 	switch s.kind {
 	case jsonpath.KindNull:
 		return partKey{}, keyMissing
@@ -135,9 +135,9 @@ func keyOf(p *config.Part, s scalar, sorted bool) (partKey, outcome) {
 	if s.text == Null || p.Type == sortkey.String && s.kind != jsonpath.KindString {
 		return partKey{}, keyMistyped
 	}
-	text, ok, long := p.Transformed(s.text)
+	text, ok, tooLong := p.Transformed(s.text)
 	switch {
-	case long:
+	case tooLong:
 		return partKey{}, keyTooLong
 	case !ok:
 		return partKey{}, keyMissing

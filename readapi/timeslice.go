@@ -14,7 +14,7 @@ type Scheduler interface {
 type TimeSlice struct {
 	scheduler Scheduler // nil: no limit
 	end       func()
-	left      int
+	remaining int
 }
 
 // workPerSlice is the work of one time slice: a simple selector for 64 objects.
@@ -28,7 +28,7 @@ func NewTimeSlice(scheduler Scheduler) *TimeSlice { return &TimeSlice{scheduler:
 
 // Begin waits for a time slice. It returns the error of the context.
 func (t *TimeSlice) Begin(ctx context.Context) (err error) {
-	t.left = workPerSlice
+	t.remaining = workPerSlice
 	if t.scheduler == nil {
 		return ctx.Err()
 	}
@@ -52,6 +52,6 @@ func (t *TimeSlice) Yield(ctx context.Context) error {
 
 // Spend adds work, and reports whether the time slice should end.
 func (t *TimeSlice) Spend(work int) (over bool) {
-	t.left -= work
-	return t.left <= 0
+	t.remaining -= work
+	return t.remaining <= 0
 }

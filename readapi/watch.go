@@ -20,7 +20,7 @@ func (h *handler) watch(w http.ResponseWriter, r *http.Request, e *encoder,
 	}
 	duration := h.watchTimeout(options.TimeoutSeconds)
 	f := &watcher{
-		resource: e.t, encoder: e, selected: selected, bookmarks: options.AllowWatchBookmarks,
+		resource: e.t, encoder: e, filter: selected, bookmarks: options.AllowWatchBookmarks,
 		events:    &h.events,
 		timeSlice: NewTimeSlice(h.options.Scheduler), out: w, flush: http.NewResponseController(w),
 		stopWatches: h.options.StopWatches, writeTimeout: h.options.WriteTimeout,
@@ -90,19 +90,19 @@ func (t *resource) watchStart(options *listOptions) (*watchStart, error) {
 }
 
 type watcher struct {
-	resource     *resource
-	encoder      *encoder
-	selected     *selection
-	bookmarks    bool
-	events       *eventCache
-	out          http.ResponseWriter
-	flush        *http.ResponseController
-	stopWatches  <-chan struct{}
-	timeSlice    *TimeSlice
-	selection    []selectedEvent // of the latest time slice
-	buf          []byte
-	writeTimeout time.Duration // for one write; not positive means no limit
-	end          time.Time     // of the watch
+	resource      *resource
+	encoder       *encoder
+	filter        *selection
+	bookmarks     bool
+	events        *eventCache
+	out           http.ResponseWriter
+	flush         *http.ResponseController
+	stopWatches   <-chan struct{}
+	timeSlice     *TimeSlice
+	pendingEvents []selectedEvent // of the latest time slice
+	buf           []byte
+	writeTimeout  time.Duration // for one write; not positive means no limit
+	end           time.Time     // of the watch
 }
 
 // run writes events until the client disconnects, the watch times out, the type changes, or the history is
@@ -190,9 +190,9 @@ func (f *watcher) appendInitial(ctx context.Context, b *watchStart) error {
 		selected = selected[:0]
 		return nil
 	}
-	work := f.selected.cost()
+	work := f.filter.cost()
 	for o := range b.objects {
-		if f.selected.matches(o) {
+		if f.filter.matches(o) {
 			selected = append(selected, o)
 		}
 		if !f.timeSlice.Spend(work) {
@@ -266,13 +266,13 @@ func (f *watcher) sendChanges(ctx context.Context, changes []Change) error {
 			return err
 		}
 		changes = changes[evaluated:]
-		for _, s := range f.selection {
+		for _, s := range f.pendingEvents {
 			if err := f.sendChange(s); err != nil {
 				return err
 			}
 		}
-		clear(f.selection) // do not pin the objects while the watch is idle
-		f.selection = f.selection[:0]
+		clear(f.pendingEvents) // do not pin the objects while the watch is idle
+		f.pendingEvents = f.pendingEvents[:0]
 	}
 	return nil
 }
@@ -283,11 +283,11 @@ func (f *watcher) selectChanges(ctx context.Context, changes []Change) (evaluate
 		return 0, err
 	}
 	defer f.timeSlice.End()
-	work := f.selected.cost()
+	work := f.filter.cost()
 	for _, c := range changes {
 		evaluated++
-		if kind, o := c.event(f.selected.matches); kind != "" {
-			f.selection = append(f.selection, selectedEvent{kind, o, c.ResourceVersion})
+		if kind, o := c.event(f.filter.matches); kind != "" {
+			f.pendingEvents = append(f.pendingEvents, selectedEvent{kind, o, c.ResourceVersion})
 		}
 		if f.timeSlice.Spend(work) {
 			break

@@ -131,7 +131,7 @@ func (c *cache) informerOptions(r discovery.Resource) (dynamicinformer.ResourceO
 // condition is the status of a type or of a name in the config.
 type condition struct {
 	name, text string
-	good       bool
+	holds      bool
 }
 
 // conditions returns the status of all cached types and of all names that could not be resolved.

@@ -33,7 +33,7 @@ func (c *cache) serveTypeChecks(w http.ResponseWriter) {
 	}
 	for _, condition := range c.conditions() {
 		sign := "-"
-		if condition.good {
+		if condition.holds {
 			sign = "+"
 		}
 		// errors mean that the client has disconnected.

@@ -67,11 +67,11 @@ type userRights struct {
 
 // accessAnswer is the result of an access review.
 type accessAnswer struct {
-	allowed  bool
-	at       time.Time // zero if there is none yet
-	failedAt time.Time // time of the last failure, with err
-	err      error
-	lastUsed time.Time
+	allowed    bool
+	answeredAt time.Time // zero if there is none yet
+	failedAt   time.Time // time of the last failure, with err
+	err        error
+	lastUsed   time.Time
 }
 
 func newRights(from authorizer.UnconditionalAuthorizer) *rights {
@@ -131,7 +131,7 @@ func (u *userRights) canList(right listRight) (bool, error) {
 	}
 	a.lastUsed = u.now
 	switch {
-	case !a.at.IsZero() && (!a.allowed || u.now.Sub(a.at) < maxAllowedReuseTime):
+	case !a.answeredAt.IsZero() && (!a.allowed || u.now.Sub(a.answeredAt) < maxAllowedReuseTime):
 		return a.allowed, nil
 	case a.err != nil:
 		return false, a.err
@@ -156,7 +156,7 @@ func (u *userRights) dueReviews(now time.Time) []listRight {
 		if a.allowed {
 			age = allowedReuseTime
 		}
-		if now.Sub(a.at) >= age && now.Sub(a.failedAt) >= failedReviewPause {
+		if now.Sub(a.answeredAt) >= age && now.Sub(a.failedAt) >= failedReviewPause {
 			all = append(all, right)
 		}
 	}
@@ -164,14 +164,14 @@ func (u *userRights) dueReviews(now time.Time) []listRight {
 		switch {
 		case a.allowed:
 			return 0
-		case a.at.IsZero():
+		case a.answeredAt.IsZero():
 			return 1
 		}
 		return 2
 	}
 	slices.SortFunc(all, func(x, y listRight) int {
 		a, b := u.answers[x], u.answers[y]
-		return cmp.Or(cmp.Compare(turn(a), turn(b)), a.at.Compare(b.at),
+		return cmp.Or(cmp.Compare(turn(a), turn(b)), a.answeredAt.Compare(b.answeredAt),
 			cmp.Compare(x.namespace, y.namespace), cmp.Compare(x.gvr.String(), y.gvr.String()))
 	})
 	return all[:min(len(all), maxReviewsPerRound)]
@@ -217,5 +217,5 @@ func (r *rights) review(u *userRights, right listRight) {
 		a.failedAt = time.Now()
 		return
 	}
-	a.allowed, a.at = allowed, time.Now()
+	a.allowed, a.answeredAt = allowed, time.Now()
 }

@@ -12,15 +12,15 @@ import (
 // reading one object decompresses a block.
 const blockSize = 256 << 10
 
-// maxObjects limits the objects of a block, so that a small file cannot cause large allocations.
-const maxObjects = 8 << 10
+// maxBlockObjects limits the objects of a block, so that a small file cannot cause large allocations.
+const maxBlockObjects = 8 << 10
 
-// minObject is the minimum size of an object in a block: three lengths, a key, and JSON with a name.
-const minObject = 3 + len("a") + len(`{"metadata":{"name":"a"}}`)
+// minObjectSize is the minimum size of an object in a block: three lengths, a key, and JSON with a name.
+const minObjectSize = 3 + len("a") + len(`{"metadata":{"name":"a"}}`)
 
-// minSlack is added to the size of a block before its number of objects is checked, so that a small block can
+// slackBytes is added to the size of a block before its number of objects is checked, so that a small block can
 // have a few smaller objects.
-const minSlack = 256
+const slackBytes = 256
 
 // blockBuilder collects the records of a block.
 type blockBuilder struct {
@@ -60,38 +60,38 @@ func (b *blockBuilder) reset() {
 // parseBlock returns the records of a block, which alias its content. Content, keys and records together
 // use at most parsedCost times the size of the content.
 func parseBlock(content []byte) ([]Record, error) {
-	count, at := binary.Uvarint(content)
-	if at <= 0 || count > maxObjects || count*uint64(minObject) > uint64(len(content)+minSlack) {
+	count, offset := binary.Uvarint(content)
+	if offset <= 0 || count > maxBlockObjects || count*uint64(minObjectSize) > uint64(len(content)+slackBytes) {
 		return nil, fmt.Errorf("invalid block: %d objects in %d bytes", count, len(content))
 	}
 	var total uint64
-	lengths := at
+	lengths := offset
 	for range 3 * count {
-		n, used := binary.Uvarint(content[at:])
+		n, used := binary.Uvarint(content[offset:])
 		if used <= 0 || n > uint64(len(content)) {
 			return nil, fmt.Errorf("invalid lengths in a block")
 		}
-		at += used
+		offset += used
 		total += n
 	}
-	if total != uint64(len(content)-at) {
+	if total != uint64(len(content)-offset) {
 		return nil, fmt.Errorf("invalid block: the objects have %d bytes, the block has %d", total,
-			len(content)-at)
+			len(content)-offset)
 	}
 	next := func() int {
 		n, used := binary.Uvarint(content[lengths:])
 		lengths += used
 		return int(n)
 	}
-	keys, begin := 0, lengths
+	keysLength, lengthsStart := 0, lengths
 	for range count {
-		keys += next()
+		keysLength += next()
 		next()
 		next()
 	}
-	lengths = begin
-	texts := string(content[at : at+keys]) // one allocation for all keys
-	rest := content[at+keys:]
+	lengths = lengthsStart
+	keyBytes := string(content[offset : offset+keysLength]) // one allocation for all keys
+	rest := content[offset+keysLength:]
 	cut := func(n int) []byte {
 		part := rest[:n:n]
 		rest = rest[n:]
@@ -100,7 +100,7 @@ func parseBlock(content []byte) ([]Record, error) {
 	records := make([]Record, count)
 	for i := range records {
 		key := next()
-		records[i].Key, texts = texts[:key], texts[key:]
+		records[i].Key, keyBytes = keyBytes[:key], keyBytes[key:]
 		records[i].JSON = cut(next())
 		if cells := next(); cells > 0 {
 			records[i].Cells = cut(cells)
@@ -132,12 +132,12 @@ var (
 func appendContent(dst []byte, kind byte, content []byte) []byte {
 	encoder := encoders.Get().(*zstd.Encoder)
 	defer encoders.Put(encoder)
-	small := encoder.EncodeAll(content, nil)
-	f := frame{kind: kind, coding: codingZstd, raw: uint32(len(content)), stored: uint32(len(small))}
-	if len(small) >= len(content) || contentCost(kind, content) > allowedCost(kind, len(small)) {
-		f.coding, f.stored, small = codingPlain, f.raw, content
+	compressed := encoder.EncodeAll(content, nil)
+	f := frame{kind: kind, coding: codingZstd, raw: uint32(len(content)), stored: uint32(len(compressed))}
+	if len(compressed) >= len(content) || contentCost(kind, content) > allowedCost(kind, len(compressed)) {
+		f.coding, f.stored, compressed = codingPlain, f.raw, content
 	}
-	return appendFrame(dst, f, small)
+	return appendFrame(dst, f, compressed)
 }
 
 // contentCost returns the maximum size of parsed content in memory, in bytes.
@@ -158,9 +158,9 @@ func allowedCost(kind byte, stored int) uint64 {
 	return allowed
 }
 
-// plainContent returns the uncompressed content of a frame. It may alias text.
-func plainContent(text []byte, kind byte, offset int64) ([]byte, error) {
-	f, content, err := parseFrame(text, offset)
+// decodeFrame returns the uncompressed content of a frame. It may alias text.
+func decodeFrame(frameBytes []byte, kind byte, offset int64) ([]byte, error) {
+	f, content, err := parseFrame(frameBytes, offset)
 	switch {
 	case err != nil:
 		return nil, err

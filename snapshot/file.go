@@ -108,7 +108,7 @@ func (f *File) content(kind byte, offset int64, length int) ([]byte, error) {
 	if err := f.read(text, offset); err != nil {
 		return nil, err
 	}
-	return plainContent(text, kind, offset)
+	return decodeFrame(text, kind, offset)
 }
 
 func (f *File) readIndex(offset int64, length int, size int64) error {
@@ -145,7 +145,7 @@ func (f *File) readIndex(offset int64, length int, size int64) error {
 func (e entry) check(offset int64) error {
 	objects := 0
 	for _, b := range e.Blocks {
-		if b.Objects <= 0 || b.Objects > maxObjects {
+		if b.Objects <= 0 || b.Objects > maxBlockObjects {
 			return damagedError(offset, "invalid block of %d objects in the index", b.Objects)
 		}
 		objects += b.Objects

@@ -59,7 +59,7 @@ func (s *TypeWriter) Add(object, cells []byte) error {
 	if s.entry.Objects > 0 && key <= s.block.last {
 		s.entry.Unsorted = true
 	}
-	if s.block.objects == maxObjects || s.block.objects > 0 && s.block.size()+len(s.text) > blockSize {
+	if s.block.objects == maxBlockObjects || s.block.objects > 0 && s.block.size()+len(s.text) > blockSize {
 		if err := s.flush(); err != nil {
 			return err
 		}

@@ -19,9 +19,9 @@ var embedded embed.FS
 var assets = readAssets()
 
 type asset struct {
-	content []byte
-	kind    string
-	tag     string
+	content     []byte
+	contentType string
+	etag        string
 }
 
 type assetHandler map[string]asset
@@ -39,7 +39,7 @@ func readAssets() assetHandler {
 				return err
 			}
 			hash := sha256.Sum256(content)
-			files["/"+name] = asset{content, kindOf(name), `"` + hex.EncodeToString(hash[:12]) + `"`}
+			files["/"+name] = asset{content, contentTypeOf(name), `"` + hex.EncodeToString(hash[:12]) + `"`}
 			return nil
 		})
 	}
@@ -50,8 +50,8 @@ func readAssets() assetHandler {
 	return files
 }
 
-// kindOf returns the MIME type of a file. It does not read the machine's MIME tables, which vary.
-func kindOf(name string) string {
+// contentTypeOf returns the MIME type of a file. It does not read the machine's MIME tables, which vary.
+func contentTypeOf(name string) string {
 	switch path.Ext(name) {
 	case ".html":
 		return "text/html; charset=utf-8"
@@ -71,9 +71,9 @@ func (a assetHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusNotFound, errNoPage)
 		return
 	}
-	w.Header().Set("Content-Type", file.kind)
+	w.Header().Set("Content-Type", file.contentType)
 	w.Header().Set("Cache-Control", "no-cache") // revalidate with the ETag
-	w.Header().Set("ETag", file.tag)
+	w.Header().Set("ETag", file.etag)
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(file.content))
 }
 

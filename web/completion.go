@@ -42,7 +42,7 @@ func (h *Handler) complete(r *http.Request) (any, error) {
 	if err != nil || at < 0 || at > len(units) {
 		at = len(units)
 	}
-	place := completionAt(string(utf16.Decode(units[:at])))
+	place := positionAt(string(utf16.Decode(units[:at])))
 	out := completeAnswer{From: at - len(utf16.Encode([]rune(place.Word))), To: at, Proposals: []proposal{}}
 	switch place.Kind {
 	case completeCondition:

@@ -43,8 +43,8 @@ var (
 	word         = regexp.MustCompile(`[A-Za-z_][\w./-]*(?:\([\w./-]*)?$`)
 )
 
-// completionAt returns the kind of completion at the end of text, which is a query up to the cursor.
-func completionAt(text string) completionPosition {
+// positionAt returns the kind of completion at the end of text, which is a query up to the cursor.
+func positionAt(text string) completionPosition {
 	if inFunction(text) {
 		return completionPosition{}
 	}

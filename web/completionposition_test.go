@@ -34,7 +34,7 @@ func TestAt(t *testing.T) {
 		{"condition=Ready/Tr", completionPosition{completeValue, "Ready/Tr", "condition"}},
 	}
 	for _, tt := range tests {
-		if got := completionAt(tt.text); got != tt.want {
+		if got := positionAt(tt.text); got != tt.want {
 			t.Errorf("%q: %+v, want %+v", tt.text, got, tt.want)
 		}
 	}

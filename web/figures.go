@@ -65,9 +65,9 @@ type figures struct {
 	source Source
 	mu     struct {
 		sync.Mutex
-		at      time.Time
-		rows    map[string]*sampled
-		changed chan struct{} // closed when there are newer ones
+		sampledAt time.Time
+		rows      map[string]*sampled
+		changed   chan struct{} // closed when there are newer ones
 	}
 }
 
@@ -99,7 +99,7 @@ func (f *figures) sample(now time.Time) {
 	rows := make(map[string]*sampled, len(metrics))
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	passed := now.Sub(f.mu.at).Seconds()
+	passed := now.Sub(f.mu.sampledAt).Seconds()
 	for _, k := range f.source.visibleTypes() {
 		status := k.informer.Status()
 		next := &sampled{row: rowOf(k, status, metrics[status.GVR.String()+"|"+status.Options])}
@@ -112,7 +112,7 @@ func (f *figures) sample(now time.Time) {
 		}
 		rows[k.id] = next
 	}
-	f.mu.at, f.mu.rows = now, rows
+	f.mu.sampledAt, f.mu.rows = now, rows
 	close(f.mu.changed)
 	f.mu.changed = make(chan struct{})
 }

@@ -37,8 +37,8 @@ func (e *DocumentError) Error() string {
 // Unwrap returns the cause.
 func (e *DocumentError) Unwrap() error { return e.Err }
 
-// ErrNone is the error for a file without any definition.
-var ErrNone = errors.New("no CustomResourceDefinition found")
+// ErrNoDefinitions is the error for a file without any definition.
+var ErrNoDefinitions = errors.New("no CustomResourceDefinition found")
 
 // Fetch gets one definition, with schemas, from a cluster.
 func Fetch(ctx context.Context, client dynamic.Interface, gr schema.GroupResource) (*Definition, error) {
@@ -82,7 +82,7 @@ func Read(r io.Reader, file string) ([]*Definition, error) {
 		problems = append(problems, fmt.Errorf("%s: %w", file, err))
 	}
 	if len(out) == 0 && len(problems) == 0 {
-		return nil, fmt.Errorf("%s: %w", file, ErrNone)
+		return nil, fmt.Errorf("%s: %w", file, ErrNoDefinitions)
 	}
 	return out, errors.Join(problems...)
 }

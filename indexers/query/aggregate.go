@@ -149,7 +149,7 @@ type grouping struct {
 }
 
 type group struct {
-	at     []cell
+	cells  []cell
 	count  int
 	totals []total
 }
@@ -222,7 +222,7 @@ func (g *grouping) group(cells []cell) *group {
 	}
 	id := indexers.Value(append(texts, "")...)
 	if g.groups[id] == nil {
-		g.groups[id] = &group{at: cells, totals: make([]total, len(g.measures))}
+		g.groups[id] = &group{cells: cells, totals: make([]total, len(g.measures))}
 	}
 	return g.groups[id]
 }
@@ -232,12 +232,12 @@ func (g *grouping) sorted() []Group {
 	for _, one := range g.groups {
 		all = append(all, one)
 	}
-	slices.SortFunc(all, func(a, b *group) int { return slices.CompareFunc(a.at, b.at, cell.compare) })
+	slices.SortFunc(all, func(a, b *group) int { return slices.CompareFunc(a.cells, b.cells, cell.compare) })
 	out := make([]Group, len(all))
 	for i, one := range all {
-		out[i] = Group{Values: make([]string, len(one.at)), Count: one.count,
+		out[i] = Group{Values: make([]string, len(one.cells)), Count: one.count,
 			Results: make([]MeasureResult, len(g.measures))}
-		for n, c := range one.at {
+		for n, c := range one.cells {
 			out[i].Values[n] = c.value()
 		}
 		for n, m := range g.measures {

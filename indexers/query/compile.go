@@ -42,19 +42,19 @@ func (c *compiler) compile(q Query) (cond, error) {
 		return notCond{sub}, nil
 	case *comparison:
 		k, err := c.compileComparison(q)
-		return k, q.at.locate(err)
+		return k, q.position.locate(err)
 	case *labelQuery:
 		if q.err != nil {
-			return nil, q.at.locate(q.err)
+			return nil, q.position.locate(q.err)
 		}
 		return labelCond{naming.CompileLabels(q.selector), q.String(), c.meter,
 			func() []*keyCond { return c.labelConditions(q.selector) }}, nil
 	case *condition:
 		t, err := q.compile()
-		return bodyCond{newProbe(t, c.meter), q.String(), c.meter}, q.at.locate(err)
+		return bodyCond{newItemTester(t, c.meter), q.String(), c.meter}, q.position.locate(err)
 	case *referenceQuery:
 		linked, err := c.compileLinking(q)
-		return linked, q.at.locate(err)
+		return linked, q.position.locate(err)
 	}
 	return nil, errNoQuery
 }

@@ -36,7 +36,7 @@ func (q *Querier) prepare(ctx context.Context, query Query, options Options) (*e
 	snapshot := q.source.Snapshot()
 	x := &execution{
 		meter: &meter{ctx: ctx, yield: options.Yield,
-			left: workBetweenChecks}, query: query, options: options,
+			remaining: workBetweenChecks}, query: query, options: options,
 		snapshot: snapshot, schema: q.schemaOf(snapshot), schemaWarnings: q.schemaWarnings,
 		pathType: q.pathType,
 	}

@@ -23,39 +23,39 @@ var foreignWords = map[string]string{
 // rejectWordOperator rejects "and" and "or".
 func (p *parser) rejectWordOperator() error {
 	p.skipBlanks()
-	start := p.at
+	start := p.pos
 	word := strings.ToLower(p.peekName())
 	instead := map[string]string{"and": "&&", "or": "||"}[word]
 	if instead == "" {
 		return nil
 	}
-	p.at += len(word)
-	return p.failAt(start, "%q is not allowed here; write %s", p.text[start:p.at], instead)
+	p.pos += len(word)
+	return p.failAt(start, "%q is not allowed here; write %s", p.text[start:p.pos], instead)
 }
 
 // rejectWordComparison rejects the foreignWords after an index.
 func (p *parser) rejectWordComparison(index string) error {
 	p.skipBlanks()
-	start := p.at
+	start := p.pos
 	word := p.peekName()
 	hint := foreignWords[strings.ToLower(word)]
 	if hint == "" {
 		return nil
 	}
-	p.at += len(word)
-	rest := strings.TrimLeft(p.text[p.at:], " \t\r\n(")
+	p.pos += len(word)
+	rest := strings.TrimLeft(p.text[p.pos:], " \t\r\n(")
 	if in, ok := strings.CutPrefix(rest, "in"); ok && strings.EqualFold(word, "not") &&
 		(in == "" || !isName(in[0])) {
-		p.at = len(p.text) - len(in)
+		p.pos = len(p.text) - len(in)
 		rest = strings.TrimLeft(in, " \t\r\n(")
 	}
-	end := p.at
-	p.at = len(p.text) - len(rest)
+	end := p.pos
+	p.pos = len(p.text) - len(rest)
 	value := "x"
 	if v, err := p.literal(); err == nil {
 		value = v
 	}
-	p.at = end
+	p.pos = end
 	if !needsNoQuotes(value) {
 		value = quoted(value)
 	}
@@ -70,7 +70,7 @@ func (p *parser) rejectNot(name string, start int) error {
 	if !strings.EqualFold(name, "not") {
 		return nil
 	}
-	rest := strings.TrimLeft(p.text[p.at:], " \t\r\n")
+	rest := strings.TrimLeft(p.text[p.pos:], " \t\r\n")
 	if rest == "" || rest[0] != '(' && (!isName(rest[0]) || p.wordFollows("in", "and", "or")) {
 		return nil // an index named "not"
 	}
@@ -80,15 +80,15 @@ func (p *parser) rejectNot(name string, start int) error {
 
 // rejectWildcard rejects a pattern such as prod*. text is the part before the star.
 func (p *parser) rejectWildcard(c *comparison, text string) error {
-	if !strings.HasPrefix(p.text[p.at:], "*") {
+	if !strings.HasPrefix(p.text[p.pos:], "*") {
 		return nil
 	}
-	start := p.at
-	p.at++
+	start := p.pos
+	p.pos++
 	switch {
 	case text == "":
 		return p.failAt(start, `"*" is not a wildcard; %s alone means that there is a value`, c.index)
-	case p.at == len(p.text) || !isBare(rune(p.text[p.at])):
+	case p.pos == len(p.text) || !isBare(rune(p.text[p.pos])):
 		return p.failAt(start, `"*" is not a wildcard; a prefix is written %s^=%s`, c.index, text)
 	}
 	return p.
@@ -98,17 +98,17 @@ func (p *parser) rejectWildcard(c *comparison, text string) error {
 
 // peekName returns the next word without consuming it.
 func (p *parser) peekName() string {
-	end := p.at
+	end := p.pos
 	for end < len(p.text) && isName(p.text[end]) {
 		end++
 	}
-	return p.text[p.at:end]
+	return p.text[p.pos:end]
 }
 
 // wordFollows reports whether one of some words comes next, after blanks.
 func (p *parser) wordFollows(words ...string) bool {
-	at := p.at
-	defer func() { p.at = at }()
+	at := p.pos
+	defer func() { p.pos = at }()
 	p.skipBlanks()
 	next := p.peekName()
 	for _, w := range words {
@@ -121,15 +121,15 @@ func (p *parser) wordFollows(words ...string) bool {
 
 // rejectForeignOperator rejects operators of other languages.
 func (p *parser) rejectForeignOperator(index string) error {
-	start := p.at
+	start := p.pos
 	for text, hint := range map[string]string{
 		"<>": "inequality is written %s!=x", "!~": "a negation is written !(%s=~\"x\")",
 		"===": "equality is written %s=x", "~": "a regular expression is written %s=~\"x\"",
 		"$=": "a regular expression is written %s=~\"x$\"",
 		"*=": "a substring is written %s contains x",
 	} {
-		if strings.HasPrefix(p.text[p.at:], text) {
-			p.at += len(text)
+		if strings.HasPrefix(p.text[p.pos:], text) {
+			p.pos += len(text)
 			return p.failAt(start, "%q is not allowed here; %s", text, fmt.Sprintf(hint, index))
 		}
 	}

@@ -8,10 +8,10 @@ import (
 // meter counts the work of one query and checks its context at intervals. A nil meter never stops a query. It
 // is not safe for concurrent use.
 type meter struct {
-	ctx   context.Context
-	yield func(context.Context) error // Options.Yield
-	left  int                         // work until the next check of ctx
-	err   error                       // cause of the end of ctx, or the error of yield
+	ctx       context.Context
+	yield     func(context.Context) error // Options.Yield
+	remaining int                         // work until the next check of ctx
+	err       error                       // cause of the end of ctx, or the error of yield
 }
 
 // workBetweenChecks is the number of cheap steps, such as index lookups, between two checks of the context.
@@ -26,8 +26,8 @@ func (m *meter) spend(steps int) bool {
 	if m == nil {
 		return true
 	}
-	if m.left -= steps; m.left <= 0 && m.err == nil {
-		m.left = workBetweenChecks
+	if m.remaining -= steps; m.remaining <= 0 && m.err == nil {
+		m.remaining = workBetweenChecks
 		if m.yield != nil {
 			m.err = m.yield(m.ctx)
 		}

@@ -134,7 +134,7 @@ type itemTester struct {
 	read  func(json []byte) error // matchJSON, allocated once
 }
 
-func newProbe(test tester, m *meter) *itemTester {
+func newItemTester(test tester, m *meter) *itemTester {
 	p := &itemTester{test: test, meter: m}
 	p.read = p.matchJSON
 	return p

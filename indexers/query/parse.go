@@ -49,7 +49,7 @@ func Parse(text string) (Query, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.skipBlanks(); p.at < len(text) {
+	if p.skipBlanks(); p.pos < len(text) {
 		return nil, p.unexpected("expected &&, || or the end")
 	}
 	return q, nil
@@ -57,13 +57,13 @@ func Parse(text string) (Query, error) {
 
 type parser struct {
 	text string
-	at   int
+	pos  int
 }
 
 // failAt returns an error about the text from start to the current position, or about the character at start
 // if that is empty.
 func (p *parser) failAt(start int, format string, args ...any) error {
-	end := p.at
+	end := p.pos
 	if end <= start {
 		_, size := utf8.DecodeRuneInString(p.text[start:])
 		end = start + size
@@ -72,23 +72,23 @@ func (p *parser) failAt(start int, format string, args ...any) error {
 }
 
 func (p *parser) unexpected(expected string) error {
-	if p.at >= len(p.text) {
+	if p.pos >= len(p.text) {
 		return p.failAt(len(p.text), "the query ends too early; %s", expected)
 	}
-	r, _ := utf8.DecodeRuneInString(p.text[p.at:])
-	return p.failAt(p.at, "%q is not allowed here; %s", r, expected)
+	r, _ := utf8.DecodeRuneInString(p.text[p.pos:])
+	return p.failAt(p.pos, "%q is not allowed here; %s", r, expected)
 }
 
 func (p *parser) skipBlanks() {
-	p.at = len(p.text) - len(strings.TrimLeft(p.text[p.at:], " \t\r\n"))
+	p.pos = len(p.text) - len(strings.TrimLeft(p.text[p.pos:], " \t\r\n"))
 }
 
 // take skips blanks and consumes the first matching token.
 func (p *parser) take(tokens ...string) (string, bool) {
 	p.skipBlanks()
 	for _, t := range tokens {
-		if strings.HasPrefix(p.text[p.at:], t) {
-			p.at += len(t)
+		if strings.HasPrefix(p.text[p.pos:], t) {
+			p.pos += len(t)
 			return t, true
 		}
 	}
@@ -127,7 +127,7 @@ func (p *parser) join(depth int, operand func(int) (Query, error), or bool,
 
 func (p *parser) unary(depth int) (Query, error) {
 	p.skipBlanks()
-	start := p.at
+	start := p.pos
 	if depth > maxNesting {
 		return nil, p.failAt(start, "the query is nested too deeply")
 	}
@@ -157,14 +157,14 @@ func (p *parser) unary(depth int) (Query, error) {
 // name parses the name of an index or function.
 func (p *parser) name() (string, error) {
 	p.skipBlanks()
-	start := p.at
-	for p.at < len(p.text) && isName(p.text[p.at]) {
-		p.at++
+	start := p.pos
+	for p.pos < len(p.text) && isName(p.text[p.pos]) {
+		p.pos++
 	}
-	if p.at == start {
+	if p.pos == start {
 		return "", p.unexpected("expected the name of an index")
 	}
-	return p.text[start:p.at], nil
+	return p.text[start:p.pos], nil
 }
 
 func isName(c byte) bool {
@@ -181,7 +181,7 @@ var comparisons = map[string]operator{
 // comparison parses an index with its operator and value, or a function call.
 func (p *parser) comparison() (Query, error) {
 	p.skipBlanks()
-	start := p.at
+	start := p.pos
 	name, err := p.name()
 	if err != nil {
 		return nil, err
@@ -189,7 +189,7 @@ func (p *parser) comparison() (Query, error) {
 	if err := p.rejectNot(name, start); err != nil {
 		return nil, err
 	}
-	if p.at < len(p.text) && p.text[p.at] == '(' {
+	if p.pos < len(p.text) && p.text[p.pos] == '(' {
 		return p.function(name, start)
 	}
 	p.skipBlanks()
@@ -226,9 +226,9 @@ func (p *parser) comparison() (Query, error) {
 			return nil, err
 		}
 		c.op = opExists
-		p.at = start + len(name) // without the trailing blanks
+		p.pos = start + len(name) // without the trailing blanks
 	}
-	c.at = textRange{p.text, start, p.at}
+	c.position = textRange{p.text, start, p.pos}
 	if text == "!=" {
 		return negation{c}, nil
 	}
@@ -254,18 +254,18 @@ func (p *parser) search(c *comparison) error {
 // takeWord consumes a whole word.
 func (p *parser) takeWord(w string) bool {
 	p.skipBlanks()
-	rest, ok := strings.CutPrefix(p.text[p.at:], w)
+	rest, ok := strings.CutPrefix(p.text[p.pos:], w)
 	if !ok || rest != "" && isName(rest[0]) {
 		return false
 	}
-	p.at += len(w)
+	p.pos += len(w)
 	return true
 }
 
 // in parses a list of values between parentheses, or a range between [ and ).
 func (p *parser) in(c *comparison) error {
 	p.skipBlanks()
-	open := p.at
+	open := p.pos
 	bracket, ok := p.take("(", "[")
 	if !ok {
 		if p.within(c) {
@@ -302,7 +302,7 @@ func (p *parser) in(c *comparison) error {
 
 // within parses an address range such as 10.0.0.0/8. It returns false if there is none.
 func (p *parser) within(c *comparison) bool {
-	start := p.at
+	start := p.pos
 	text, err := p.literal()
 	if err == nil {
 		if _, err = netip.ParsePrefix(text); err == nil {
@@ -310,14 +310,14 @@ func (p *parser) within(c *comparison) bool {
 			return true
 		}
 	}
-	p.at = start
+	p.pos = start
 	return false
 }
 
 // unclosedIn returns the error for a list or a range that is not closed correctly.
 func (p *parser) unclosedIn(c *comparison, bracket string) error {
 	switch {
-	case !strings.HasPrefix(p.text[p.at:], "]"):
+	case !strings.HasPrefix(p.text[p.pos:], "]"):
 		return p.unexpected(`expected "," or ")"`)
 	case bracket == "[" && len(c.values) == 2:
 		return p.unexpected(fmt.Sprintf(
@@ -330,7 +330,7 @@ func (p *parser) unclosedIn(c *comparison, bracket string) error {
 // value parses a word or a quoted text, or the parts of a value between parentheses.
 func (p *parser) value() (value, error) {
 	p.skipBlanks()
-	open := p.at
+	open := p.pos
 	if _, ok := p.take("("); !ok {
 		text, err := p.literal()
 		return value{parts: []string{text}, joined: true}, err
@@ -359,48 +359,48 @@ func (p *parser) value() (value, error) {
 
 func (p *parser) literal() (string, error) {
 	p.skipBlanks()
-	start := p.at
-	switch rest := p.text[p.at:]; {
+	start := p.pos
+	switch rest := p.text[p.pos:]; {
 	case strings.HasPrefix(rest, `"`):
 		return p.doubleQuoted()
 	case strings.HasPrefix(rest, "'"):
 		text, _, ok := strings.Cut(rest[1:], "'")
 		if !ok {
-			p.at = len(p.text)
+			p.pos = len(p.text)
 			return "", p.failAt(start, "the quote is never closed; add '")
 		}
-		p.at += len(text) + 2
+		p.pos += len(text) + 2
 		return text, nil
 	}
-	for p.at < len(p.text) {
-		r, size := utf8.DecodeRuneInString(p.text[p.at:])
+	for p.pos < len(p.text) {
+		r, size := utf8.DecodeRuneInString(p.text[p.pos:])
 		if !isBare(r) {
 			break
 		}
-		p.at += size
+		p.pos += size
 	}
-	if p.at == start {
+	if p.pos == start {
 		return "", p.unexpected("expected a value; put quotes around one with blanks or signs")
 	}
-	return p.text[start:p.at], nil
+	return p.text[start:p.pos], nil
 }
 
 // doubleQuoted parses a JSON string.
 func (p *parser) doubleQuoted() (string, error) {
-	start := p.at
+	start := p.pos
 	for i := start + 1; i < len(p.text); i++ {
 		switch p.text[i] {
 		case '\\':
 			i++
 		case '"':
-			p.at = i + 1
+			p.pos = i + 1
 			var text string
-			if err := json.Unmarshal([]byte(p.text[start:p.at]), &text); err != nil {
+			if err := json.Unmarshal([]byte(p.text[start:p.pos]), &text); err != nil {
 				return "", p.failAt(start, "this is not a valid JSON string; write \\\\ for a backslash")
 			}
 			return text, nil
 		}
 	}
-	p.at = len(p.text)
+	p.pos = len(p.text)
 	return "", p.failAt(start, `the quote is never closed; add "`)
 }

@@ -24,21 +24,21 @@ func (p *parser) function(name string, start int) (Query, error) {
 		return nil, p.failAt(start,
 			"there is no function %s; there are label, where, dangling, refersTo and referredBy", name)
 	}
-	p.at++
+	p.pos++
 	p.skipBlanks()
-	from := p.at
+	from := p.pos
 	text, err := p.literal()
 	if err != nil {
 		return nil, err
 	}
-	written := p.text[from:p.at]
+	written := p.text[from:p.pos]
 	if _, ok := p.take(")"); !ok {
 		return nil, p.unexpected(`expected ")"; put quotes around what is between the parentheses`)
 	}
-	at := textRange{p.text, start, p.at}
+	at := textRange{p.text, start, p.pos}
 	if name == "where" {
 		c := where(text)
-		c.at = at
+		c.position = at
 		_, err := c.compile()
 		if wrong := (*jsonpath.Error)(nil); errors.As(err, &wrong) {
 			start, end := offsetInLiteral(written, wrong.Offset),
@@ -52,7 +52,7 @@ func (p *parser) function(name string, start int) (Query, error) {
 	if err != nil {
 		return nil, at.locate(fmt.Errorf("this is not a label selector: %w", err))
 	}
-	return &labelQuery{selector: selector, text: text, at: at}, nil
+	return &labelQuery{selector: selector, text: text, position: at}, nil
 }
 
 // conditionError is an error in a condition within a query. Its text leaves out the position within the
@@ -102,7 +102,7 @@ func codeUnit(hex string) rune {
 // referenceFunction parses dangling(REFERENCE), refersTo(TYPE, KEY, REFERENCE) or referredBy(TYPE, KEY,
 // REFERENCE). The reference is optional.
 func (p *parser) referenceFunction(name string, start int) (Query, error) {
-	p.at++
+	p.pos++
 	var arguments []string
 	if _, ok := p.take(")"); !ok {
 		for {
@@ -119,7 +119,7 @@ func (p *parser) referenceFunction(name string, start int) (Query, error) {
 			return nil, p.unexpected(`expected "," or ")"`)
 		}
 	}
-	l := &referenceQuery{at: textRange{p.text, start, p.at}}
+	l := &referenceQuery{position: textRange{p.text, start, p.pos}}
 	if name == "dangling" {
 		if len(arguments) > 1 {
 			return nil, p.failAt(start,

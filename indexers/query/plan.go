@@ -208,13 +208,13 @@ func (l labelCond) text() string { return l.query }
 
 // bodyCond matches objects by a condition on their body.
 type bodyCond struct {
-	probe *itemTester
-	query string
-	meter *meter
+	tester *itemTester
+	query  string
+	meter  *meter
 }
 
 func (b bodyCond) holds(_ string, item any) bool {
-	return b.meter.spend(bodyWork) && b.probe.holds(item)
+	return b.meter.spend(bodyWork) && b.tester.holds(item)
 }
 func (b bodyCond) cost() cost   { return costBody }
 func (b bodyCond) text() string { return b.query }

@@ -47,8 +47,8 @@ type comparison struct {
 	op    operator
 	index string
 	// values has two elements for a range, any number for "in", and otherwise one or none.
-	values []value
-	at     textRange
+	values   []value
+	position textRange
 }
 
 // value is an operand, in parts if it is composite.
@@ -122,21 +122,21 @@ type labelQuery struct {
 	selector labels.Selector
 	err      error // of parsing the selector
 	text     string
-	at       textRange
+	position textRange
 }
 
 // condition tests the body of objects.
 type condition struct {
-	text    string
-	at      textRange
-	compile func() (tester, error) // called once
+	text     string
+	position textRange
+	compile  func() (tester, error) // called once
 }
 
 type referenceQuery struct {
 	kind      referenceKind
 	object    references.Object // the other end; not set for dangling
 	reference string            // reference name, or empty for any
-	at        textRange
+	position  textRange
 }
 
 type referenceKind uint8

@@ -15,7 +15,7 @@ type Graph struct {
 	mu struct {
 		sync.Mutex
 		kinds
-		members       map[*source]struct{}
+		sources       map[*source]struct{}
 		dangling      map[*edge]struct{}
 		edges         int
 		subscriptions map[*Subscription]struct{}
@@ -30,7 +30,7 @@ type Graph struct {
 func New() *Graph {
 	g := &Graph{}
 	g.mu.kinds = newKinds()
-	g.mu.members = map[*source]struct{}{}
+	g.mu.sources = map[*source]struct{}{}
 	g.mu.dangling = map[*edge]struct{}{}
 	g.mu.subscriptions = map[*Subscription]struct{}{}
 	g.mu.changed = make(chan struct{})
@@ -41,14 +41,14 @@ func New() *Graph {
 func (g *Graph) Close() {
 	g.mu.Lock()
 	g.mu.closed = true
-	members, subscriptions := slices.Collect(maps.Keys(g.mu.members)),
+	sources, subscriptions := slices.Collect(maps.Keys(g.mu.sources)),
 		slices.Collect(maps.Keys(g.mu.subscriptions))
 	clear(g.mu.subscriptions)
 	g.mu.Unlock()
 	for _, s := range subscriptions {
 		s.Stop()
 	}
-	for _, m := range members {
+	for _, m := range sources {
 		m.stop()
 	}
 }
@@ -79,13 +79,13 @@ func (c *change) addReference(from *node, id edgeID) {
 		e.link(c.mu.forTarget(id.to))
 		c.mu.edges++
 	}
-	e.holders++
+	e.sourceCount++
 	c.touched = append(c.touched, e)
 }
 
 func (c *change) removeReference(from *node, id edgeID) {
 	e := from.outgoing[id]
-	e.holders--
+	e.sourceCount--
 	c.touched = append(c.touched, e)
 }
 
@@ -93,8 +93,8 @@ func (c *change) removeReference(from *node, id edgeID) {
 func (c *change) evaluateTouched() {
 	for _, e := range c.touched {
 		switch {
-		case e.holders == 0 && e.node == nil: // settled already
-		case e.holders == 0:
+		case e.sourceCount == 0 && e.node == nil: // settled already
+		case e.sourceCount == 0:
 			c.resolve(e, ReferenceGone)
 			delete(e.from.outgoing, e.edgeID)
 			c.mu.edges--

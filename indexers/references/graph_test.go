@@ -221,7 +221,7 @@ func TestUnknownTypes(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if names := graph.ForType(certificates).Names(); !slices.Equal(names, []string{"issuer", "owners",
-		"secret"}) || !slices.Equal(names, references.NewView(declared(t)).Names()) {
+		"secret"}) || !slices.Equal(names, references.NewTypeGraph(declared(t)).Names()) {
 		t.Errorf("got %v", names)
 	}
 }

@@ -111,8 +111,8 @@ type Stats struct {
 func (g *Graph) Stats() Stats {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	s := Stats{Informers: len(g.mu.members), References: g.mu.edges, Dangling: len(g.mu.dangling)}
-	for m := range g.mu.members {
+	s := Stats{Informers: len(g.mu.sources), References: g.mu.edges, Dangling: len(g.mu.dangling)}
+	for m := range g.mu.sources {
 		if m.synced {
 			s.Synced++
 		}
@@ -126,7 +126,7 @@ func (g *Graph) WaitForSync(ctx context.Context) error {
 	for {
 		g.mu.Lock()
 		done, closed, changed := true, g.mu.closed, g.mu.changed
-		for m := range g.mu.members {
+		for m := range g.mu.sources {
 			done = done && m.synced
 		}
 		g.mu.Unlock()

@@ -6,7 +6,7 @@ type node struct {
 	objectKey
 	// present are the objects that sources have for the key. They can have different UIDs if there are
 	// several sources, or one has not yet received a replacement.
-	present []uidCount
+	uids []uidCount
 	// outgoing are the references of the object.
 	outgoing map[edgeID]*edge
 	// firstIncoming is the first reference to the object.
@@ -29,8 +29,8 @@ type edge struct {
 	edgeID
 	from, node *node // node is the target
 	// holders is the number of sources whose object has the reference.
-	holders  int
-	dangling bool
+	sourceCount int
+	dangling    bool
 	// referrer is the referrer under which the target's kind counts the reference.
 	referrer referrer
 	// next and previous link the references to the same node.
@@ -40,25 +40,25 @@ type edge struct {
 // addHolder adds a source that has the object, removeHolder removes it. They return false if present stays
 // the same.
 func (n *node) addHolder(uid string) bool {
-	for i := range n.present {
-		if n.present[i].uid == uid {
-			n.present[i].sources++
+	for i := range n.uids {
+		if n.uids[i].uid == uid {
+			n.uids[i].sources++
 			return false
 		}
 	}
-	n.present = append(n.present, uidCount{uid, 1})
+	n.uids = append(n.uids, uidCount{uid, 1})
 	return true
 }
 
 func (n *node) removeHolder(uid string) bool {
-	for i := range n.present {
-		if n.present[i].uid != uid {
+	for i := range n.uids {
+		if n.uids[i].uid != uid {
 			continue
 		}
-		if n.present[i].sources--; n.present[i].sources > 0 {
+		if n.uids[i].sources--; n.uids[i].sources > 0 {
 			return false
 		}
-		n.present = append(n.present[:i], n.present[i+1:]...)
+		n.uids = append(n.uids[:i], n.uids[i+1:]...)
 		return true
 	}
 	return false
@@ -66,7 +66,7 @@ func (n *node) removeHolder(uid string) bool {
 
 // has reports whether an object with the UID exists; "" means any UID.
 func (n *node) has(uid string) bool {
-	for _, p := range n.present {
+	for _, p := range n.uids {
 		if uid == "" || p.uid == uid {
 			return true
 		}
@@ -76,7 +76,7 @@ func (n *node) has(uid string) bool {
 
 // removeIfUnused removes the node if it has no object and no references.
 func (n *node) removeIfUnused() {
-	if n.firstIncoming == nil && len(n.present) == 0 && len(n.outgoing) == 0 &&
+	if n.firstIncoming == nil && len(n.uids) == 0 && len(n.outgoing) == 0 &&
 		n.kind.nodes[n.objectKey] == n {
 		delete(n.kind.nodes, n.objectKey)
 	}
@@ -86,8 +86,8 @@ func (n *node) removeIfUnused() {
 func (n *node) object() Object {
 	o := Object{Group: n.kind.Group, Resource: n.kind.Resource, Kind: n.kind.Kind,
 		Namespace: n.namespace, Name: n.name}
-	if len(n.present) == 1 {
-		o.UID = n.present[0].uid
+	if len(n.uids) == 1 {
+		o.UID = n.uids[0].uid
 	}
 	return o
 }
@@ -127,7 +127,7 @@ func (e *edge) unlink() {
 // objects at the node.
 func (e *edge) refersToOtherUID(uid string) bool {
 	if uid == "" {
-		return e.to.UID != "" && len(e.node.present) > 0 && !e.node.has(e.to.UID)
+		return e.to.UID != "" && len(e.node.uids) > 0 && !e.node.has(e.to.UID)
 	}
 	return e.to.UID != "" && e.to.UID != uid
 }

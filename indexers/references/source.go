@@ -97,7 +97,7 @@ func (g *Graph) Add(m InformerSource) (*Registration, error) {
 		s.kind, recheckedEdges = c.mu.register(m.Type)
 		c.touched = append(c.touched, recheckedEdges...)
 		s.kind.sources[s] = struct{}{}
-		c.mu.members[s] = struct{}{}
+		c.mu.sources[s] = struct{}{}
 	})
 	if closed {
 		return nil, ErrClosed
@@ -246,7 +246,7 @@ func (m *source) remove() (first bool) {
 		first, m.removed = true, true
 		close(m.stopped)
 		delete(m.kind.sources, m)
-		delete(c.mu.members, m)
+		delete(c.mu.sources, m)
 		for at := range m.objects {
 			m.setObject(c, at, nil)
 		}

@@ -15,8 +15,8 @@ type TypeGraph struct {
 	names  []string // known without a source
 }
 
-// NewView returns an empty view with the names of some references and [Owners], to check queries.
-func NewView(declared []*indexers.Reference) *TypeGraph {
+// NewTypeGraph returns an empty view with the names of some references and [Owners], to check queries.
+func NewTypeGraph(declared []*indexers.Reference) *TypeGraph {
 	return &TypeGraph{graph: New(), names: newExtractor(declared).names}
 }
 

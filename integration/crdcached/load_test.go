@@ -66,7 +66,7 @@ func TestLoad(t *testing.T) {
 	}
 	var events, memory []float64
 	for _, server := range servers {
-		event, watch := l.watched(server, *loadWatchers, l.changes(server, 0).used)
+		event, watch := l.measureWatches(server, *loadWatchers, l.changes(server, 0).used)
 		events, memory = append(events, event), append(memory, watch)
 	}
 	l.record("1,000 events", "ms", events...)
@@ -208,9 +208,9 @@ func (l *load) download(client *http.Client, config *rest.Config, version string
 	return size
 }
 
-// watched changes objects while a server has watches. It returns the CPU time for 1,000 events in
+// measureWatches changes objects while a server has watches. It returns the CPU time for 1,000 events in
 // milliseconds, less the cost without watches, and the memory for a watch in KiB.
-func (l *load) watched(server measured, watchers int, without time.Duration) (event, watch float64) {
+func (l *load) measureWatches(server measured, watchers int, without time.Duration) (event, watch float64) {
 	l.Helper()
 	before := memoryOf(l.T, server.pid)
 	with := l.changes(server, watchers)

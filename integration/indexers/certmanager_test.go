@@ -52,7 +52,7 @@ func certificate(namespace string, n int) *unstructured.Unstructured {
 // TestConfigFitsTheRealSchemas validates the config with cert-manager's schemas. Errors must suggest the
 // remedy.
 func TestConfigFitsTheRealSchemas(t *testing.T) {
-	crds := definitions(t, harness.Read(t, harness.CertManagerCRDs(t)))
+	crds := decodeDefinitions(t, harness.Read(t, harness.CertManagerCRDs(t)))
 	config, err := indexers.Load(configFile)
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +103,7 @@ func TestCertManager(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newScene(t)
+	s := newFixture(t)
 	crds, err := bind.Definitions(s.ctx, s.admin)
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestCertManager(t *testing.T) {
 	if warnings, err := config.Check(crds); err != nil || len(warnings) > 0 {
 		t.Errorf("the definitions of the server: %v, %v", warnings, err)
 	}
-	b := s.follow(config)
+	b := s.bindConfig(config)
 	keys := func(numbers ...int) (out []string) {
 		for _, n := range numbers {
 			out = append(out, fmt.Sprintf("%s/cert-%d", namespace, n))

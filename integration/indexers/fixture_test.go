@@ -20,8 +20,8 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// patience limits every wait.
-const patience = 2 * time.Minute
+// testTimeout limits every wait.
+const testTimeout = 2 * time.Minute
 
 // fixture is a tracker and a factory that run until the test ends.
 type fixture struct {
@@ -32,15 +32,15 @@ type fixture struct {
 	factory *dynamicinformer.Factory
 }
 
-func newScene(t *testing.T) *fixture {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	return newSceneAs(t, harness.Config(t))
+	return newFixtureAs(t, harness.Config(t))
 }
 
-// newSceneAs is newScene with a factory that sends its requests as user.
-func newSceneAs(t *testing.T, user *rest.Config) *fixture {
+// newFixtureAs is newScene with a factory that sends its requests as user.
+func newFixtureAs(t *testing.T, userConfig *rest.Config) *fixture {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	t.Cleanup(cancel)
 	config := harness.Config(t)
 	admin, err := dynamic.NewForConfig(config)
@@ -53,7 +53,7 @@ func newSceneAs(t *testing.T, user *rest.Config) *fixture {
 	}
 	done := make(chan error, 1)
 	go func() { done <- tracker.Run(ctx) }() // ended by cancel
-	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: user,
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: userConfig,
 		Types: tracker.Types(), Linger: -1})
 	if err != nil {
 		t.Fatal(err)
@@ -73,8 +73,8 @@ func newSceneAs(t *testing.T, user *rest.Config) *fixture {
 	return &fixture{t, ctx, admin, tracker, factory}
 }
 
-// follow binds a config to the tracker's types.
-func (s *fixture) follow(config *indexers.Config) *bind.Binding {
+// bindConfig binds a config to the tracker's types.
+func (s *fixture) bindConfig(config *indexers.Config) *bind.Binding {
 	s.Helper()
 	b, err := bind.New(s.factory, config, bind.Options{OnError: func(err error) { s.Error(err) }})
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *fixture) follow(config *indexers.Config) *bind.Binding {
 	return b
 }
 
-func parse(t testing.TB, resources string) *indexers.Config {
+func parseConfig(t testing.TB, resources string) *indexers.Config {
 	t.Helper()
 	c, err := indexers.Parse(indexers.Source{Name: "c.yaml",
 		Data: []byte("apiVersion: crdcache.dev/v1beta1\nkind: IndexConfig\nmetadata: {name: test}\nspec:\n  resources:\n" + resources)})
@@ -106,7 +106,7 @@ func (s *fixture) awaitQuery(b *bind.Binding, resource, text string, want ...str
 		s.Fatal(text, err)
 	}
 	var got []string
-	deadline, cancel := context.WithTimeout(s.ctx, patience/2)
+	deadline, cancel := context.WithTimeout(s.ctx, testTimeout/2)
 	defer cancel()
 	for {
 		querier, err := b.Querier(resource)
@@ -125,8 +125,8 @@ func (s *fixture) awaitQuery(b *bind.Binding, resource, text string, want ...str
 	}
 }
 
-// definitions decodes definitions from manifests.
-func definitions(t testing.TB, objects []*unstructured.Unstructured) []*crd.Definition {
+// decodeDefinitions decodes definitions from manifests.
+func decodeDefinitions(t testing.TB, objects []*unstructured.Unstructured) []*crd.Definition {
 	t.Helper()
 	var out []*crd.Definition
 	for _, o := range objects {

@@ -25,9 +25,9 @@ func object(group, kind, namespace, name string, spec m) *unstructured.Unstructu
 // run. Namespaces are selected by name as they are created.
 func TestPatternGetsATypeThatIsInstalledLater(t *testing.T) {
 	suffix := harness.Group(t)
-	s := newScene(t)
+	s := newFixture(t)
 	wanted, other := harness.Namespace(t), harness.Namespace(t)
-	b := s.follow(parse(t, `  - name: all
+	b := s.bindConfig(parseConfig(t, `  - name: all
     match: {group: "*.`+suffix+`", resource: "*"}
     optional: true
     namespaces: {include: ["*"], exclude: ["`+other[:len(other)-1]+`*"]}
@@ -78,7 +78,7 @@ func TestReload(t *testing.T) {
 		}
 	}
 	write("[{name: color, path: .spec.color}]")
-	s := newScene(t)
+	s := newFixture(t)
 	outcomes := make(chan reload.Outcome, 10)
 	var apply func(reload.Update) error
 	watcher, err := reload.New(s.ctx, reload.Options{
@@ -89,7 +89,7 @@ func TestReload(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := s.follow(watcher.Config())
+	b := s.bindConfig(watcher.Config())
 	apply = func(u reload.Update) error { return b.Apply(u.New) }
 	ctx, cancel := context.WithCancel(s.ctx)
 	done := make(chan error, 1)

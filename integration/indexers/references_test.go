@@ -70,8 +70,8 @@ func TestReferences(t *testing.T) {
 	group := harness.Group(t)
 	harness.InstallCRDs(t, harness.NewCRD(group, "Widget"), harness.NewCRD(group, "Issuer"))
 	namespace := harness.Namespace(t)
-	s := newScene(t)
-	b := s.follow(parse(t, `  - name: widgets
+	s := newFixture(t)
+	b := s.bindConfig(parseConfig(t, `  - name: widgets
     match: {group: `+group+`, kind: Widget}
     references: [{name: issuer, to: {group: `+group+`, kind: Issuer, name: .spec.issuer}}]
   - name: issuers

@@ -23,11 +23,11 @@ func TestPatternWithRightsInNamespaces(t *testing.T) {
 	harness.InstallCRDs(t, harness.NewCRD(group, "Widget"))
 	widgets := schema.GroupVersionResource{Group: group, Version: "v1", Resource: "widgets"}
 	harness.GrantRead(t, namespacesGVR)
-	s := newSceneAs(t, harness.UnprivilegedConfig(t))
+	s := newFixtureAs(t, harness.UnprivilegedConfig(t))
 	for _, suffix := range []string{"", "-a", "-b"} {
 		s.namespaceWithWidget(base+suffix, widgets)
 	}
-	b := s.follow(parse(t, `  - name: widgets
+	b := s.bindConfig(parseConfig(t, `  - name: widgets
     match: {group: `+group+`, resource: widgets}
     namespaces: {include: ["`+base+`-*"]}
     indexes: [{name: color, path: .spec.color}]

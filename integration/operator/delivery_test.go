@@ -18,7 +18,7 @@ import (
 // TestDelivers follows a workload from its creation to its deletion.
 func TestDelivers(t *testing.T) {
 	install(t, "workloads", "environments", "releases")
-	s := newScene(t)
+	s := newFixture(t)
 	o := s.run()
 	workload := s.workload("web", "here")
 	s.create(workload)
@@ -61,7 +61,7 @@ func TestDelivers(t *testing.T) {
 // TestRemaining checks that the operator's writes preserve fields that its Go types lack.
 func TestRemaining(t *testing.T) {
 	install(t, "workloads", "environments", "releases")
-	s := newScene(t)
+	s := newFixture(t)
 	s.environment("here", "north")
 	workload := s.workload("web", "here")
 	if err := unstructured.SetNestedField(workload.Object, "99.95", "metadata", "annotations",
@@ -92,7 +92,7 @@ func TestRemaining(t *testing.T) {
 // TestLeads checks that one replica works at a time, and that another takes over when it ends.
 func TestLeads(t *testing.T) {
 	install(t, "workloads", "environments", "releases")
-	s := newScene(t)
+	s := newFixture(t)
 	s.environment("here", "north")
 	first := s.run()
 	s.create(s.workload("one", "here"))

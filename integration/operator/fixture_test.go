@@ -27,7 +27,7 @@ type fixture struct {
 	namespace string
 }
 
-func newScene(t testing.TB) *fixture {
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, AddToScheme} {

@@ -14,7 +14,7 @@ import (
 // TestMetrics finds the metrics of the cache at controller-runtime's endpoint while the operator runs.
 func TestMetrics(t *testing.T) {
 	install(t, "workloads", "environments", "releases")
-	s := newScene(t)
+	s := newFixture(t)
 	s.environment("here", "north")
 	o := s.run()
 	s.create(s.workload("web", "here"), s.workload("api", "here"))

@@ -47,7 +47,7 @@ func (s *fixture) runSharded(name string) (member *shard.Member, stop func()) {
 // one ends.
 func TestSharded(t *testing.T) {
 	install(t, "workloads", "environments", "releases")
-	s := newScene(t)
+	s := newFixture(t)
 	s.environment("shared", "north")
 	for i := range 24 {
 		s.create(s.workload(fmt.Sprintf("web-%d", i), "shared"))

@@ -35,7 +35,7 @@ const (
 // at the beginning.
 func TestSoak(t *testing.T) {
 	install(t, "environments", "releases")
-	s := newScene(t)
+	s := newFixture(t)
 	o := s.run()
 	until := time.Now().Add(*duration)
 	var heaps []float64

@@ -11,7 +11,7 @@ import (
 // TestRoutesComeAndGo installs and deletes types of routes while the operator runs.
 func TestRoutesComeAndGo(t *testing.T) {
 	install(t, "workloads", "environments", "releases")
-	s := newScene(t)
+	s := newFixture(t)
 	s.environment("here", "north")
 	s.run()
 	s.create(s.workload("web", "here"))
@@ -35,7 +35,7 @@ func TestRoutesComeAndGo(t *testing.T) {
 
 // TestMissingAtStart starts the operator before its types are installed.
 func TestMissingAtStart(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	s.run()
 	install(t, "workloads", "environments", "releases")
 	s.environment("here", "north")

@@ -57,7 +57,7 @@ func (w *participants) compared(text *strings.Builder) {
 `, options.types, options.stock, allMedian, allLongest,
 		options.stock, oursMedian, oursLongest, theirsMedian, theirsLongest, options.stock,
 		ours.Lists, theirs.Lists, ours.WatchLists, theirs.WatchLists, ours.Watches, theirs.Watches,
-		ourEvents, ourRepeats, theirEvents, theirRepeats, w.stockNonsense)
+		ourEvents, ourRepeats, theirEvents, theirRepeats, w.stockInconsistencies)
 }
 
 func counts(handlers []*handler) (events, repeats int) {

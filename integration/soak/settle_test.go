@@ -56,7 +56,7 @@ func (w *participants) settle() {
 	}
 	for _, h := range w.stockWitnesses { // client-go reports a replaced object as an update
 		w.eventually(func(ctx context.Context) error { return w.wasTold(ctx, h) })
-		w.stockNonsense += len(h.Violations())
+		w.stockInconsistencies += len(h.Violations())
 		h.Forget()
 	}
 	if w.Failed() {

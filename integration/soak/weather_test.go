@@ -127,15 +127,15 @@ func (w *participants) weather() {
 		w.Logf("%s %s", time.Now().Format(time.TimeOnly), f.name)
 		end := f.begin(w)
 		if end != nil {
-			w.live(time.Duration(w.seconds()) * time.Second)
+			w.churnInformers(time.Duration(w.seconds()) * time.Second)
 			end()
 		}
-		w.live(time.Duration(w.seconds()) * time.Second / 2)
+		w.churnInformers(time.Duration(w.seconds()) * time.Second / 2)
 	}
 }
 
-// live acquires and releases informers, replaces indexes and blocks handlers for a while.
-func (w *participants) live(duration time.Duration) {
+// churnInformers acquires and releases informers, replaces indexes and blocks handlers for a while.
+func (w *participants) churnInformers(duration time.Duration) {
 	w.Helper()
 	for until := time.Now().Add(duration); time.Now().Before(until); time.Sleep(pace) {
 		k := w.kinds[w.random.IntN(len(w.kinds))]

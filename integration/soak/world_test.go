@@ -38,8 +38,8 @@ type participants struct {
 	// stock are client-go's informers of the first permanent types. stockWitnesses are their handlers.
 	stock          map[*kind]cache.SharedIndexInformer
 	stockWitnesses []*handler
-	// stockNonsense counts the inconsistent events of these handlers.
-	stockNonsense int
+	// stockInconsistencies counts the inconsistent events of these handlers.
+	stockInconsistencies int
 	// ours and theirs count the requests for the types that both libraries follow.
 	ours, theirs *requests
 	// visits are temporarily acquired informers.

@@ -113,7 +113,7 @@ func (f *Follower) Run(ctx context.Context) {
 			waitForChange(ctx, changed)
 			continue
 		}
-		if reason := f.versions(ctx, known, version); ctx.Err() == nil {
+		if reason := f.runVersions(ctx, known, version); ctx.Err() == nil {
 			f.typeGone(reason)
 		}
 	}
@@ -126,14 +126,14 @@ func (f *Follower) observe() (*typeState, <-chan struct{}) {
 	return known, changed
 }
 
-// versions runs one incarnation for each version that takes over, until the type is gone, and returns the
+// runVersions runs one incarnation for each version that takes over, until the type is gone, and returns the
 // reason, or until ctx ends.
 //
 // The reflector of one version ends before the next starts, because two must not write to one cache. No
 // events are lost, because a version that is not served any more sends none. The cache retains its content
 // until the next version has been listed. The content is then replaced as in a relist: objects that still
 // exist are delivered as updates.
-func (f *Follower) versions(ctx context.Context, known *typeState, version string) requests.Reason {
+func (f *Follower) runVersions(ctx context.Context, known *typeState, version string) requests.Reason {
 	for {
 		running, cancel := context.WithCancel(ctx)
 		e := &incarnationWatcher{Follower: f, identity: identityOf(&known.Type), version: version,

@@ -67,7 +67,7 @@ func (p *plan) update(namespaces []string) bool {
 
 func (p *plan) newPart(key partKey, replaced []*requests.Selection,
 	others map[partKey]plannedPart) plannedPart {
-	description := p.describe(p.incarnation, key.namespace)
+	description := p.partFor(p.incarnation, key.namespace)
 	description.Selection = key.selection
 	if partIn(others, key.namespace) { // ranges have been added
 		description.Name = fmt.Sprintf("%s, hashes %v", cmp.Or(key.namespace, "all namespaces"),

@@ -77,7 +77,7 @@ func (f *Follower) serveRanges(ctx context.Context, p *plan, listed func()) {
 func (f *Follower) parts(g *incarnation) []informer.Partition {
 	var parts []informer.Partition
 	for _, name := range f.Namespaces.requested() {
-		parts = append(parts, f.newPartition(f.describe(g, name), nil))
+		parts = append(parts, f.newPartition(f.partFor(g, name), nil))
 	}
 	if len(parts) == 1 {
 		parts[0].State = f.restoredState(g, parts[0].Namespace)
@@ -93,11 +93,11 @@ func (f *Follower) parts(g *incarnation) []informer.Partition {
 
 // restoredState returns the persisted state of a single part.
 func (f *Follower) restoredState(g *incarnation, namespace string) informer.PersistedState {
-	return f.restoredStateOf(g, f.describe(g, namespace))
+	return f.restoredStateOf(g, f.partFor(g, namespace))
 }
 
 func (f *Follower) restoredStateOfEach(g *incarnation) informer.PersistedState {
-	all := f.describe(g, "")
+	all := f.partFor(g, "")
 	all.PerNamespace = true
 	return f.restoredStateOf(g, all)
 }
@@ -109,7 +109,7 @@ func (f *Follower) restoredStateOf(g *incarnation, p Part) informer.PersistedSta
 	return f.RestoredState(p, g.state.UID)
 }
 
-func (f *Follower) describe(g *incarnation, namespace string) Part {
+func (f *Follower) partFor(g *incarnation, namespace string) Part {
 	return Part{Incarnation: g.number, Version: g.version, Namespace: namespace, Name: namespace,
 		TypeKnown: g.state.exists, Custom: g.state.UID != ""}
 }
@@ -137,7 +137,7 @@ func (f *Follower) serveAll(ctx context.Context, g *incarnation, listed func()) 
 		f.serveRanges(ctx, &plan{Follower: f, incarnation: g, forbidden: forbidden}, listed)
 		return refusal
 	}
-	all := f.newPartition(f.describe(g, ""), forbidden)
+	all := f.newPartition(f.partFor(g, ""), forbidden)
 	f.Health.SetPartitions([]string{""}, "", requests.ReasonNone, nil)
 	all.State = f.restoredState(g, "")
 	_ = f.Cache.RunPartitions(ctx, listed, all)
@@ -153,7 +153,7 @@ func (f *Follower) serveEach(ctx context.Context, g *incarnation, listed func(),
 	// ended by cancel
 	go func() {
 		defer close(probeEnded)
-		if f.Requests.AwaitPermission(ctx, f.describe(g, ""), refusal) {
+		if f.Requests.AwaitPermission(ctx, f.partFor(g, ""), refusal) {
 			close(allowed)
 		}
 	}()

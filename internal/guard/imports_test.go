@@ -11,11 +11,11 @@ import (
 type budget struct {
 	pkg    string
 	most   int // non-standard packages in the import graph, including the package itself
-	banned []bannedImport
+	banned []bannedPath
 }
 
-// bannedImport forbids packages, with the reason. It covers the path and everything below it.
-type bannedImport struct {
+// bannedPath forbids packages, with the reason. It covers the path and everything below it.
+type bannedPath struct {
 	path   string
 	reason string
 }
@@ -26,7 +26,7 @@ type bannedImport struct {
 var libraryBudget = budget{
 	pkg:  modulePath + "/dynamicinformer",
 	most: 137,
-	banned: []bannedImport{
+	banned: []bannedPath{
 		{"github.com/spf13/cobra", "a library is no command line"},
 		{"github.com/spf13/pflag", "a library is no command line, and must not add flags to somebody else's"},
 		{"k8s.io/cli-runtime", "printers and kubeconfig flags belong to the command line"},
@@ -55,7 +55,7 @@ var libraryBudget = budget{
 var commandBudget = budget{
 	pkg:  modulePath + "/cmd/crdcache",
 	most: 220,
-	banned: []bannedImport{
+	banned: []bannedPath{
 		{"k8s.io/cli-runtime/pkg/genericclioptions",
 			"brings kustomize, OpenAPI and all API groups: 240 packages, fifty megabytes, and as much time to build as all the rest"},
 		{"k8s.io/api/core", "nothing that is read has a Go type here"},
@@ -142,7 +142,7 @@ func TestCommandImportBudget(t *testing.T) {
 }
 
 func TestOverBudget(t *testing.T) {
-	b := budget{pkg: "a", most: 3, banned: []bannedImport{{"bad.example/x", "it is bad"}}}
+	b := budget{pkg: "a", most: 3, banned: []bannedPath{{"bad.example/x", "it is bad"}}}
 	tests := map[string]struct {
 		graph []dependency
 		want  []string

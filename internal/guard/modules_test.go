@@ -25,17 +25,17 @@ type goMod struct {
 
 // modulePolicy is the required content of the root go.mod.
 type modulePolicy struct {
-	path   string
-	goVer  string
-	direct []string       // modules that have to be direct requirements
-	banned []bannedImport // modules, or families of modules, that must not be required, not even indirectly
+	path      string
+	goVersion string
+	direct    []string     // modules that have to be direct requirements
+	banned    []bannedPath // modules, or families of modules, that must not be required, not even indirectly
 }
 
 var rootPolicy = modulePolicy{
-	path:   modulePath,
-	goVer:  "1.26.0",
-	direct: []string{"k8s.io/client-go", "k8s.io/apimachinery", "sigs.k8s.io/yaml", "github.com/spf13/pflag"},
-	banned: []bannedImport{
+	path:      modulePath,
+	goVersion: "1.26.0",
+	direct:    []string{"k8s.io/client-go", "k8s.io/apimachinery", "sigs.k8s.io/yaml", "github.com/spf13/pflag"},
+	banned: []bannedPath{
 		{"k8s.io/kubernetes", "the API server belongs to the sandbox module; it only builds with replace lines"},
 		{"k8s.io/apiserver", "a part of the sandbox module's API server"},
 		{"k8s.io/component-base", "a part of the sandbox module's API server"},
@@ -47,14 +47,14 @@ var rootPolicy = modulePolicy{
 	},
 }
 
-// offences lists where m differs from the policy.
-func (p modulePolicy) offences(m goMod) []string {
+// violations lists where m differs from the policy.
+func (p modulePolicy) violations(m goMod) []string {
 	var violations []string
 	if m.Module.Path != p.path {
 		violations = append(violations, fmt.Sprintf("module path is %q, want %q", m.Module.Path, p.path))
 	}
-	if m.Go != p.goVer {
-		violations = append(violations, fmt.Sprintf("go version is %q, want %q", m.Go, p.goVer))
+	if m.Go != p.goVersion {
+		violations = append(violations, fmt.Sprintf("go version is %q, want %q", m.Go, p.goVersion))
 	}
 	for _, r := range m.Replace {
 		violations = append(violations,
@@ -112,7 +112,7 @@ func readGoMod(t *testing.T, dir string) goMod {
 }
 
 func TestRootModule(t *testing.T) {
-	report(t, rootPolicy.offences(readGoMod(t, ".")))
+	report(t, rootPolicy.violations(readGoMod(t, ".")))
 }
 
 func TestWorkspace(t *testing.T) {
@@ -166,20 +166,20 @@ func TestOffences(t *testing.T) {
 		"similar name": {
 			`{"Module": {"Path": "m"}, "Go": "1.26.0", "Require": [{"Path": "need"}, {"Path": "bad.example/xy"}]}`, nil},
 	}
-	policy := modulePolicy{path: "m", goVer: "1.26.0", direct: []string{"need"},
-		banned: []bannedImport{{"bad.example/x", "too heavy"}}}
+	policy := modulePolicy{path: "m", goVersion: "1.26.0", direct: []string{"need"},
+		banned: []bannedPath{{"bad.example/x", "too heavy"}}}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			var m goMod
 			if err := json.Unmarshal([]byte(tt.goMod), &m); err != nil {
 				t.Fatal(err)
 			}
-			expectViolations(t, policy.offences(m), tt.want...)
+			expectViolations(t, policy.violations(m), tt.want...)
 		})
 	}
 }
 
-func TestLeaks(t *testing.T) {
+func TestLeakingReplaces(t *testing.T) {
 	modules := func(replaced string) map[string]goMod {
 		var m goMod
 		m.Replace = append(m.Replace, struct{ Old struct{ Path string } }{struct{ Path string }{replaced}})

@@ -214,22 +214,22 @@ func (m *member) changeLocked(change func()) {
 }
 
 // addLocked adds an informer to the totals, or with times = -1 removes it.
-func (m *member) addLocked(times int) {
+func (m *member) addLocked(sign int) {
 	if !m.inTotals {
 		return
 	}
 	totals := &m.aggregator.mu.totals
 	if m.impact.rejected.err != nil {
-		totals.rejected += times
+		totals.rejected += sign
 	}
 	if m.impact.unreachable.err != nil {
-		totals.unreachable += times
+		totals.unreachable += sign
 	}
 	if m.blocksReady() {
-		totals.notReady += times
+		totals.notReady += sign
 	}
 	gvr := m.status.GVR
-	if totals.types[gvr] += times; totals.types[gvr] == 0 {
+	if totals.types[gvr] += sign; totals.types[gvr] == 0 {
 		delete(totals.types, gvr)
 	}
 }

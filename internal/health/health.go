@@ -73,7 +73,7 @@ func (h *Health) Started() { h.update(func(f *observations, _ *Status) { f.start
 
 // Stopped records that the informer has ended permanently, and why, as a message.
 func (h *Health) Stopped(why string) {
-	h.update(func(f *observations, _ *Status) { f.running, f.stopped, f.end = false, true, why })
+	h.update(func(f *observations, _ *Status) { f.running, f.stopped, f.stopReason = false, true, why })
 }
 
 // Require records whether the factory is ready without the type. It wakes waiters.

@@ -29,7 +29,7 @@ const (
 type observations struct {
 	started, stopped bool
 	// end is the message of Stopped.
-	end string
+	stopReason string
 	// running is set while an incarnation runs; typeGone between its end and the next state.
 	running, typeGone bool
 	// reason is why no incarnation runs, or why the last one ended.
@@ -268,7 +268,7 @@ func (c requestProblem) String() string {
 func (f observations) message(c requestProblem) string {
 	switch {
 	case f.stopped:
-		return cmp.Or(f.end, "stopped")
+		return cmp.Or(f.stopReason, "stopped")
 	case !f.started:
 		return "not started"
 	case !f.running:

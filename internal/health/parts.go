@@ -12,8 +12,8 @@ import (
 // visiting a thousand partitions for each request of each would take seconds.
 type parts struct {
 	// the only partition, as for most types; if nil, all has the partitions
-	only         *part
-	all          map[string]*part // by name
+	single       *part
+	byName       map[string]*part // by name
 	withProblems map[string]*part // partitions with problems; nil without any
 }
 
@@ -46,7 +46,7 @@ type beforeWatch struct {
 	list, watch               problem
 	waitingSince, lastContact time.Time
 	// at is the time when the watch was accepted.
-	at time.Time
+	savedAt time.Time
 }
 
 // streak counts repeated events.
@@ -85,13 +85,13 @@ func (p *part) join(other *part) {
 // set adds a partition, or replaces the one with its name.
 func (p *parts) set(one *part) {
 	switch {
-	case p.all == nil && (p.only == nil || p.only.name == one.name):
-		p.only = one
-	case p.all == nil:
-		p.all = map[string]*part{p.only.name: p.only, one.name: one}
-		p.only = nil
+	case p.byName == nil && (p.single == nil || p.single.name == one.name):
+		p.single = one
+	case p.byName == nil:
+		p.byName = map[string]*part{p.single.name: p.single, one.name: one}
+		p.single = nil
 	default:
-		p.all[one.name] = one
+		p.byName[one.name] = one
 	}
 	p.update(one)
 }
@@ -127,14 +127,14 @@ func (p *parts) forgetHealthy() {
 }
 
 // hasAny reports whether there is a partition.
-func (p *parts) hasAny() bool { return p.only != nil || len(p.all) > 0 }
+func (p *parts) hasAny() bool { return p.single != nil || len(p.byName) > 0 }
 
 // get returns the partition with a name, or nil.
 func (p *parts) get(name string) *part {
-	if p.only != nil && p.only.name == name {
-		return p.only
+	if p.single != nil && p.single.name == name {
+		return p.single
 	}
-	return p.all[name]
+	return p.byName[name]
 }
 
 // has reports whether the partition is the current one with its name.
@@ -143,10 +143,10 @@ func (p *parts) has(one *part) bool { return p.get(one.name) == one }
 // retain removes all partitions except those with these names.
 func (p *parts) retain(names map[string]bool) {
 	other := func(name string, _ *part) bool { return !names[name] }
-	if p.only != nil && !names[p.only.name] {
-		p.only = nil
+	if p.single != nil && !names[p.single.name] {
+		p.single = nil
 	}
-	maps.DeleteFunc(p.all, other)
+	maps.DeleteFunc(p.byName, other)
 	maps.DeleteFunc(p.withProblems, other)
 	p.forgetHealthy()
 }

@@ -166,7 +166,7 @@ func (r Reporter) NoContact() {
 			return
 		}
 		p.list, p.watch, p.waitingSince, p.beforeWatch = u.list, u.watch, u.waitingSince, nil
-		if status.LastContact.Equal(u.at) {
+		if status.LastContact.Equal(u.savedAt) {
 			status.LastContact = u.lastContact
 		}
 	})

@@ -45,9 +45,9 @@ type coalescer struct {
 		differing bool
 		scheduled bool // the queue has the element
 		closed    bool
-		// spare is for reuse; largest is the largest number of entries since entries was made.
-		spare   *pendingEntry
-		largest int
+		// spare is for reuse; maxEntries is the largest number of entries since entries was made.
+		spare      *pendingEntry
+		maxEntries int
 	}
 }
 
@@ -60,7 +60,7 @@ type pendingEntry struct {
 	removal, change  notification
 	removed, changed bool
 	list             *notificationCursor
-	at               int64 // arrival of the first, in nanoseconds since coalescer.began
+	queuedAt         int64 // arrival of the first, in nanoseconds since coalescer.began
 	previous, next   *pendingEntry
 }
 
@@ -82,7 +82,7 @@ func (c *coalescer) push(resyncing bool, notifications ...notification) {
 		switch {
 		case n.resync && !resyncing:
 		case n.kind == kindMark:
-			c.appendLocked(&pendingEntry{change: n, at: c.elapsed()})
+			c.appendLocked(&pendingEntry{change: n, queuedAt: c.elapsed()})
 		case n.kind == kindList:
 			c.pushListLocked(n.current.(*notificationCursor))
 		default:
@@ -102,7 +102,7 @@ func (c *coalescer) pushListLocked(list *notificationCursor) {
 		}
 		return
 	}
-	c.appendLocked(&pendingEntry{list: list, at: c.elapsed()})
+	c.appendLocked(&pendingEntry{list: list, queuedAt: c.elapsed()})
 	c.mu.lists++
 	c.mu.differing = !list.additionsOnly
 	c.queue.AddLen(list.remaining)
@@ -112,7 +112,7 @@ func (c *coalescer) pushListLocked(list *notificationCursor) {
 func (c *coalescer) putLocked(n notification) {
 	key, err := c.keyOfNotification(n)
 	if err != nil { // it can be delivered, but not merged
-		c.appendLocked(&pendingEntry{change: n, changed: true, at: c.elapsed()})
+		c.appendLocked(&pendingEntry{change: n, changed: true, queuedAt: c.elapsed()})
 		c.queue.AddLen(1)
 		return
 	}
@@ -121,10 +121,10 @@ func (c *coalescer) putLocked(n notification) {
 		if e = c.mu.spare; e == nil {
 			e = &pendingEntry{}
 		}
-		c.mu.spare, e.key, e.at = nil, key, c.elapsed()
+		c.mu.spare, e.key, e.queuedAt = nil, key, c.elapsed()
 		e.apply(n)
 		c.mu.entries[key] = e
-		c.mu.largest = max(c.mu.largest, len(c.mu.entries))
+		c.mu.maxEntries = max(c.mu.maxEntries, len(c.mu.entries))
 		c.appendLocked(e)
 		c.queue.AddLen(1)
 		return
@@ -236,13 +236,13 @@ func (c *coalescer) next() (notification, bool) {
 			return marker(func() {}), false
 		}
 		var n notification
-		c.handling.Store(e.at)
+		c.handling.Store(e.queuedAt)
 		if e.list == nil {
 			if n = e.take(); e.count() == 0 {
 				c.removeLocked(e)
 			}
 		} else {
-			list, at := e.list, e.at
+			list, at := e.list, e.queuedAt
 			if n = c.nextOfListLocked(e); c.mu.closed || !list.hasPending && c.mergedLocked(n, at) {
 				continue
 			}
@@ -297,7 +297,7 @@ func (c *coalescer) mergedLocked(n notification, at int64) bool {
 	c.unlinkLocked(later)
 	later.removal, later.removed, later.change, later.changed = merged.removal, merged.removed,
 		merged.change, merged.changed
-	later.at = at
+	later.queuedAt = at
 	if later.next = c.mu.first; later.next == nil {
 		c.mu.last = later
 	} else {
@@ -332,7 +332,7 @@ func (c *coalescer) lag() time.Duration {
 		if c.mu.first == nil {
 			return 0
 		}
-		at = c.mu.first.at
+		at = c.mu.first.queuedAt
 	}
 	return time.Duration(max(c.elapsed()-at, 0))
 }
@@ -377,8 +377,8 @@ func (c *coalescer) removeLocked(e *pendingEntry) {
 	if c.mu.entries[e.key] == e {
 		delete(c.mu.entries, e.key)
 	}
-	if len(c.mu.entries) == 0 && c.mu.largest > maxRetainedEntries {
-		c.mu.entries, c.mu.largest = map[string]*pendingEntry{}, 0
+	if len(c.mu.entries) == 0 && c.mu.maxEntries > maxRetainedEntries {
+		c.mu.entries, c.mu.maxEntries = map[string]*pendingEntry{}, 0
 	}
 	*e = pendingEntry{}
 	c.mu.spare = e

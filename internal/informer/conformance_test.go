@@ -54,7 +54,7 @@ func sweptInformers(form func(testing.TB) store.Form) func(testing.TB,
 	conformance.Setup) cache.SharedIndexInformer {
 	return func(t testing.TB, setup conformance.Setup) cache.SharedIndexInformer {
 		adaptive := form(t).(*store.Packed)
-		adaptive.SetEager(false)
+		adaptive.SetCompressOnArrival(false)
 		i := informer.New(setup.ListWatch(t, conformance.DefaultClient), informer.Options{
 			Form: adaptive, ResyncPeriod: setup.Resync, Indexers: setup.Indexers,
 		})
@@ -101,7 +101,7 @@ func compressed(trainer packed.Trainer,
 	newForm func(*packed.Pruner, packed.Trainer) *store.Packed) func(testing.TB) store.Form {
 	return func(t testing.TB) store.Form {
 		form := newForm(nil, trainer)
-		form.SetEager(true)
+		form.SetCompressOnArrival(true)
 		var stored []store.Item
 		defer func() { runtime.KeepAlive(stored) }()
 		for n := range 1000 {

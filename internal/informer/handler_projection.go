@@ -55,29 +55,29 @@ type LeftShardHandler interface {
 	OnLeftShard(obj any)
 }
 
-// unwrapped is an event handler with the properties of its wrappers.
-type unwrapped struct {
-	handler     cache.ResourceEventHandler
-	name        string // its Go type by default
-	undecoded   bool
-	decodes     string        // reason why the handler needs decoded objects; empty if it does not
-	onLeftShard func(obj any) // may be nil
+// handlerTraits is an event handler with the properties of its wrappers.
+type handlerTraits struct {
+	handler        cache.ResourceEventHandler
+	name           string // its Go type by default
+	undecoded      bool
+	decodesBecause string        // reason why the handler needs decoded objects; empty if it does not
+	onLeftShard    func(obj any) // may be nil
 	// coalescing is true if events are merged, byDefault if no wrapper has chosen.
 	coalescing, byDefault bool
 }
 
 // unwrap collects the properties of wrappers. The outermost name, OnLeftShard and choice of Coalescing count.
-func unwrap(handler cache.ResourceEventHandler) unwrapped {
-	all := unwrapped{decodes: "it is not wrapped in MetadataOnly", byDefault: true}
+func unwrap(handler cache.ResourceEventHandler) handlerTraits {
+	all := handlerTraits{decodesBecause: "it is not wrapped in MetadataOnly", byDefault: true}
 	for {
 		if n, ok := handler.(Named); ok && all.name == "" {
 			all.name = n.HandlerName()
 		}
 		if _, ok := handler.(Undecoded); ok {
-			all.undecoded, all.decodes = true, ""
+			all.undecoded, all.decodesBecause = true, ""
 		}
 		if d, ok := handler.(Decoding); ok {
-			all.decodes = d.DecodesBecause()
+			all.decodesBecause = d.DecodesBecause()
 		}
 		if c, ok := handler.(Coalescing); ok && all.byDefault {
 			all.coalescing, all.byDefault = c.CoalescesEvents(), false
@@ -93,7 +93,7 @@ func unwrap(handler cache.ResourceEventHandler) unwrapped {
 		handler = w.Unwrap()
 	}
 	if all.byDefault {
-		all.coalescing = all.decodes == ""
+		all.coalescing = all.decodesBecause == ""
 	}
 	if all.name == "" {
 		all.name = fmt.Sprintf("%T", all.handler)
@@ -111,10 +111,10 @@ type projection struct {
 	// skippedKinds are the kinds of notification that the handler ignores.
 	skippedKinds [kindMark]bool
 	// decodes is the reason why objects are decoded for the handler; empty if they are not.
-	decodes string
+	decodesBecause string
 }
 
-func (i *Informer) projectionFor(how unwrapped) projection {
+func (i *Informer) projectionFor(how handlerTraits) projection {
 	form := i.store.Form()
 	v := projection{object: form.PeekObject, skippedKinds: skippedKindsOf(how.handler),
 		onLeftShard: how.onLeftShard}
@@ -122,7 +122,7 @@ func (i *Informer) projectionFor(how unwrapped) projection {
 	packs, ok := form.(*store.Packed)
 	if (ok || how.undecoded) && !(v.skippedKinds[kindAdd] && v.skippedKinds[kindUpdate] &&
 		v.skippedKinds[kindDelete]) {
-		v.decodes = how.decodes
+		v.decodesBecause = how.decodesBecause
 	}
 	if how.undecoded {
 		v.object = undecoded

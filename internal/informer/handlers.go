@@ -41,16 +41,16 @@ func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler
 	}
 	how := unwrap(handler)
 	r := &Registration{
-		informer:  i,
-		handler:   how.handler,
-		name:      how.name,
-		project:   i.projectionFor(how),
-		logger:    *i.options.Logger,
-		queue:     queue.New(i.clock.Now, (*notification).count, (*notification).next),
-		ending:    make(chan struct{}),
-		finished:  make(chan struct{}),
-		inResync:  true,
-		requested: i.options.ResyncPeriod,
+		informer:        i,
+		handler:         how.handler,
+		name:            how.name,
+		project:         i.projectionFor(how),
+		logger:          *i.options.Logger,
+		queue:           queue.New(i.clock.Now, (*notification).count, (*notification).next),
+		ending:          make(chan struct{}),
+		finished:        make(chan struct{}),
+		inResync:        true,
+		requestedPeriod: i.options.ResyncPeriod,
 	}
 	if how.coalescing && !(how.byDefault && i.options.SelectsObjects) {
 		r.coalescer = newCoalescer(r.queue, i.keyOf, i.clock.Now)
@@ -61,7 +61,7 @@ func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler
 		r.logger = *options.Logger
 	}
 	if options.ResyncPeriod != nil {
-		r.requested = *options.ResyncPeriod
+		r.requestedPeriod = *options.ResyncPeriod
 	}
 	if !i.addHandler(r) {
 		text := fmt.Sprintf("handler %v was not added to shared informer because it has stopped already",
@@ -82,7 +82,7 @@ func (i *Informer) addHandler(r *Registration) bool {
 		return false
 	}
 	i.planResyncsLocked(r)
-	r.next = now.Add(r.period)
+	r.nextResync = now.Add(r.period)
 	i.mu.handlers = append(i.mu.handlers, r)
 	if i.mu.state != StateNew {
 		i.startHandlerLocked(r)
@@ -117,24 +117,24 @@ func (i *Informer) startLocked(r *Registration) {
 
 // planResyncsLocked sets the resync period of a new handler and, before the start, the check period.
 func (i *Informer) planResyncsLocked(r *Registration) {
-	if r.requested > 0 && r.requested < minResyncPeriod {
-		r.logger.Info("Raising the resync period to the least that is allowed", "requested", r.requested,
+	if r.requestedPeriod > 0 && r.requestedPeriod < minResyncPeriod {
+		r.logger.Info("Raising the resync period to the least that is allowed", "requested", r.requestedPeriod,
 			"least", minResyncPeriod)
-		r.requested = minResyncPeriod
+		r.requestedPeriod = minResyncPeriod
 	}
-	if r.requested > 0 && r.requested < i.mu.resyncCheck {
+	if r.requestedPeriod > 0 && r.requestedPeriod < i.mu.resyncCheck {
 		if i.mu.state == StateNew {
-			i.mu.resyncCheck = r.requested
+			i.mu.resyncCheck = r.requestedPeriod
 			for _, other := range i.mu.handlers {
-				other.period = effectivePeriod(other.logger, other.requested, i.mu.resyncCheck)
+				other.period = effectivePeriod(other.logger, other.requestedPeriod, i.mu.resyncCheck)
 			}
 		} else {
 			r.logger.Info("Raising the resync period to the check period of the running informer", "requested",
-				r.requested, "check", i.mu.resyncCheck)
-			r.requested = i.mu.resyncCheck
+				r.requestedPeriod, "check", i.mu.resyncCheck)
+			r.requestedPeriod = i.mu.resyncCheck
 		}
 	}
-	r.period = effectivePeriod(r.logger, r.requested, i.mu.resyncCheck)
+	r.period = effectivePeriod(r.logger, r.requestedPeriod, i.mu.resyncCheck)
 }
 
 // effectivePeriod returns the resync period for a requested period and a check period.

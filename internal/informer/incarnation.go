@@ -214,7 +214,7 @@ func (g *incarnation) shouldResync() bool {
 	defer i.mu.Unlock()
 	due := false
 	for _, r := range i.mu.handlers {
-		r.inResync = r.dueLocked(now)
+		r.inResync = r.resyncDueLocked(now)
 		due = due || r.inResync
 	}
 	return due

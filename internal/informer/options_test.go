@@ -137,8 +137,8 @@ var optionEffects = map[string]func(t *testing.T){
 	"Clock": func(t *testing.T) {
 		clock := testclock.NewFakeClock(time.Unix(1000, 0))
 		f := newIdleFeed(t, Options{Clock: clock, ResyncPeriod: time.Minute})
-		if _, handle := f.handle(); !handle.next.Equal(time.Unix(1060, 0)) {
-			t.Errorf("the next resync is due at %v", handle.next)
+		if _, handle := f.handle(); !handle.nextResync.Equal(time.Unix(1060, 0)) {
+			t.Errorf("the next resync is due at %v", handle.nextResync)
 		}
 	},
 	"Logger": func(t *testing.T) {

@@ -32,7 +32,7 @@ type catchUp struct {
 	// bookmarkDue: the open watch, or the next one, gets a bookmark soon.
 	bookmarkDue bool
 	// lists: the watches have not reached the version, so a list has to.
-	lists bool
+	mustList bool
 }
 
 // startProbes marks a wait as overdue.
@@ -42,7 +42,7 @@ func (i *Informer) startProbes(w *versionWait) {
 	w.overdue = true
 	switch {
 	case i.mu.state == StateStopped:
-	case i.mu.waits.probing && !w.asked:
+	case i.mu.waits.probing && !w.probeSent:
 		i.mu.waits.notify()
 	case !i.mu.waits.probing:
 		i.mu.waits.probing, i.mu.waits.changed = true, make(chan struct{}, 1)
@@ -120,7 +120,7 @@ func (i *Informer) waitsToProbe() (all []*versionWait, lw InlineWatcher, ok bool
 		return nil, nil, false
 	}
 	for _, w := range i.mu.waits.all {
-		w.asked = true
+		w.probeSent = true
 	}
 	select {
 	case <-i.mu.waits.changed:
@@ -163,7 +163,7 @@ func (i *Informer) applyProbe(waits []*versionWait, version string) time.Duratio
 	}
 	for _, s := range i.mu.streams {
 		if s.isBehindLocked() && (lists || passed && !s.catchUp.bookmarkDue) {
-			s.catchUp.lists = lists
+			s.catchUp.mustList = lists
 			behind = append(behind, s)
 		}
 	}
@@ -236,7 +236,7 @@ func (w *inline) mustList() bool {
 	i := w.informer
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if !w.catchUp.lists {
+	if !w.catchUp.mustList {
 		return false
 	}
 	if goal := i.goalLocked(); w.latest == "" || older(w.latest, goal) {
@@ -249,5 +249,5 @@ func (w *inline) mustList() bool {
 func (w *inline) listed() {
 	w.informer.mu.Lock()
 	defer w.informer.mu.Unlock()
-	w.catchUp.lists, w.latest = false, ""
+	w.catchUp.mustList, w.latest = false, ""
 }

@@ -37,9 +37,9 @@ type Registration struct {
 	// inResync is true if the handler takes part in the current resync, and before the first resync check.
 	inResync bool
 	// requested is the requested resync period, period the effective one (0 means none).
-	requested, period time.Duration
+	requestedPeriod, period time.Duration
 	// next is the time of the next resync.
-	next time.Time
+	nextResync time.Time
 }
 
 var _ cache.ResourceEventHandlerRegistration = (*Registration)(nil)
@@ -119,7 +119,7 @@ func (r *Registration) push(notifications ...notification) {
 func (r *Registration) Name() string { return r.name }
 
 // DecodesBecause returns the reason why objects are decoded for the handler; empty if they are not.
-func (r *Registration) DecodesBecause() string { return r.project.decodes }
+func (r *Registration) DecodesBecause() string { return r.project.decodesBecause }
 
 // ShutdownChan is closed when the handler has been removed or the informer has stopped, and the last call of
 // the handler has returned. cache.ShutDownEventHandler waits for it.
@@ -159,11 +159,11 @@ func (r *Registration) pause(d time.Duration) {
 	}
 }
 
-// dueLocked reports whether a resync of the handler is due, and if so schedules the next one.
-func (r *Registration) dueLocked(now time.Time) bool {
-	if r.period == 0 || now.Before(r.next) {
+// resyncDueLocked reports whether a resync of the handler is due, and if so schedules the next one.
+func (r *Registration) resyncDueLocked(now time.Time) bool {
+	if r.period == 0 || now.Before(r.nextResync) {
 		return false
 	}
-	r.next = now.Add(r.period)
+	r.nextResync = now.Add(r.period)
 	return true
 }

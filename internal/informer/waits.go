@@ -31,7 +31,7 @@ type versionWait struct {
 	// overdue is true if the watch did not deliver the state soon. The wait then needs a probe.
 	overdue bool
 	// asked is true if a probe has begun since the wait.
-	asked bool
+	probeSent bool
 	// probed is the time of the first probe that showed that the server has reached version, or of the last
 	// request to list the type; zero before.
 	probed time.Time
@@ -45,7 +45,7 @@ type deletion struct {
 	uid types.UID
 	// terminating: the object had a deletion timestamp before, so only its removal counts.
 	terminating bool
-	last        Item // the object when seen was called last
+	lastItem    Item // the object when seen was called last
 }
 
 // waits are the waits of an informer. It is guarded by Informer.mu.
@@ -88,7 +88,7 @@ func (i *Informer) WaitForVersion(ctx context.Context, version string, giveUp Gi
 func (i *Informer) AwaitDeletion(key string, uid types.UID) func(context.Context, GiveUp) error {
 	var expected *deletion
 	if stored, found := i.store.Snapshot().Get(key); found && (uid == "" || uid == uidOf(stored)) {
-		expected = &deletion{key: key, uid: uidOf(stored), terminating: isTerminating(stored), last: stored}
+		expected = &deletion{key: key, uid: uidOf(stored), terminating: isTerminating(stored), lastItem: stored}
 	}
 	return func(ctx context.Context, giveUp GiveUp) error {
 		w := &versionWait{}
@@ -201,7 +201,7 @@ func (i *Informer) failWaitsLocked(fails func(*versionWait) error) {
 
 // isOverLocked reports whether the cache has reached the awaited state. It sets w.err if that is impossible.
 func (i *Informer) isOverLocked(w *versionWait) bool {
-	if w.deletion != nil && w.deletion.seen(i) {
+	if w.deletion != nil && w.deletion.isObserved(i) {
 		return true
 	}
 	reached, err := i.hasReachedLocked(w.version)
@@ -257,16 +257,16 @@ func (i *Informer) observedListLocked(before, listed string) string {
 	return listed
 }
 
-// seen reports whether the cache shows the deletion.
-func (d *deletion) seen(i *Informer) bool {
+// isObserved reports whether the cache shows the deletion.
+func (d *deletion) isObserved(i *Informer) bool {
 	stored, found := i.store.Snapshot().Get(d.key)
 	if !found || uidOf(stored) != d.uid {
 		return true
 	}
-	if stored == d.last {
+	if stored == d.lastItem {
 		return false
 	}
-	d.last = stored
+	d.lastItem = stored
 	return !d.terminating && isTerminating(stored)
 }
 

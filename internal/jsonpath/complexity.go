@@ -75,7 +75,7 @@ func (w complexity) condition(c *condition) error {
 		}
 	}
 	if c.kind == condCompare && c.left.isPath && c.right.isPath && w.recursive {
-		return w.parser.fail(CodeWork, c.left.from, c.right.to,
+		return w.parser.fail(CodeWork, c.left.offset, c.right.end,
 			"compare with a literal, or name the fields on the way",
 			`a comparison of two paths after ".." reads everything many times`)
 	}
@@ -126,13 +126,13 @@ func startsWithName(steps []Step) bool {
 // workBetweenChecks is the number of visited values between two checks of the context.
 const workBetweenChecks = 1 << 10
 
-// noChecks disables the checks.
-const noChecks = math.MaxInt
+// neverCheck disables the checks.
+const neverCheck = math.MaxInt
 
-// spend counts visited values. It returns false after the context has ended.
-func (ev *evaluator) spend(values int) bool {
+// countVisited counts visited values. It returns false after the context has ended.
+func (ev *evaluator) countVisited(values int) bool {
 	ev.visited += values
-	return ev.visited < ev.check || ev.checkContext()
+	return ev.visited < ev.nextCheck || ev.checkContext()
 }
 
 func (ev *evaluator) checkContext() bool {
@@ -142,6 +142,6 @@ func (ev *evaluator) checkContext() bool {
 	if ev.err != nil {
 		return false
 	}
-	ev.check = ev.visited + workBetweenChecks
+	ev.nextCheck = ev.visited + workBetweenChecks
 	return true
 }

@@ -22,12 +22,12 @@ const (
 
 // operand is one side of a comparison: a path relative to the tested value, or a literal.
 type operand struct {
-	isPath bool
-	steps  []Step
-	prog   *op // compiled steps; nil is the tested value itself
-	lit    scalar
+	isPath  bool
+	steps   []Step
+	prog    *op // compiled steps; nil is the tested value itself
+	literal scalar
 	// byte range in the expression, for operands of comparisons only
-	from, to int
+	offset, end int
 }
 
 type compareOp uint8

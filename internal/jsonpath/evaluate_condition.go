@@ -48,7 +48,7 @@ func (ev *evaluator) exists(n node, o *op) bool {
 func compareOperands(n node, c *condition) bool {
 	if c.left.isPath && !c.right.isPath {
 		m, _, ok := runSingular(n, c.left.prog)
-		return ok && compareLiteral(m, c.op, &c.right.lit)
+		return ok && compareLiteral(m, c.op, &c.right.literal)
 	}
 	left, ln, ok := c.left.resolve(n)
 	if !ok {
@@ -68,7 +68,7 @@ func compareOperands(n node, c *condition) bool {
 // resolve returns the value of an operand, and its node if it is a path.
 func (o *operand) resolve(n node) (value scalar, at node, ok bool) {
 	if !o.isPath {
-		return o.lit, node{}, true
+		return o.literal, node{}, true
 	}
 	at, _, ok = runSingular(n, o.prog)
 	if ok {

@@ -9,11 +9,11 @@ import (
 // evaluator is the state of one evaluation. Scratch space is fetched on first use; most paths over decoded
 // objects need none.
 type evaluator struct {
-	scratch *scratch
-	ctx     context.Context // nil if check is never
-	visited int             // number of visited values
-	check   int             // number of visited values at which ctx is checked next
-	err     error           // cause of an early end
+	scratch   *scratch
+	ctx       context.Context // nil if check is never
+	visited   int             // number of visited values
+	nextCheck int             // number of visited values at which ctx is checked next
+	err       error           // cause of an early end
 }
 
 // scratch is the heap memory of one evaluation.
@@ -101,7 +101,7 @@ func (ev *evaluator) descend(n node, o *op, depth int, yield func(node) bool) bo
 	s := ev.acquireScratch()
 	base := s.pushChildren(n)
 	top := len(s.stack)
-	if !ev.spend(top - base) {
+	if !ev.countVisited(top - base) {
 		return false
 	}
 	for i := base; i < top; i++ {
@@ -145,7 +145,7 @@ func (ev *evaluator) pickMembers(n node, p *pick, yield func(node) bool) bool {
 	top := len(s.stack)
 	for i := base; i < top; i++ {
 		m := s.stack[i]
-		if !ev.spend(1) {
+		if !ev.countVisited(1) {
 			return false
 		}
 		if (p.cond == nil || ev.holds(m, p.cond)) && !ev.walk(m, p.next, yield) {
@@ -162,7 +162,7 @@ func (ev *evaluator) pickElements(n node, p *pick, yield func(node) bool) bool {
 		if !ok {
 			return true
 		}
-		if !ev.spend(1) {
+		if !ev.countVisited(1) {
 			return false
 		}
 		if (p.cond == nil || ev.holds(m, p.cond)) && !ev.walk(m, p.next, yield) {
@@ -175,12 +175,12 @@ func (ev *evaluator) pickSlice(n node, p *pick, yield func(node) bool) bool {
 	s := ev.acquireScratch()
 	base := len(s.stack)
 	s.pushElements(n)
-	if !ev.spend(len(s.stack) - base) {
+	if !ev.countVisited(len(s.stack) - base) {
 		return false
 	}
 	first, stop, step := p.slice.bounds(len(s.stack) - base)
 	for i := first; step > 0 && i < stop || step < 0 && i > stop; i += step {
-		if !ev.spend(1) || !ev.walk(s.stack[base+i], p.next, yield) {
+		if !ev.countVisited(1) || !ev.walk(s.stack[base+i], p.next, yield) {
 			return false
 		}
 	}

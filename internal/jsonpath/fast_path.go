@@ -4,9 +4,9 @@ package jsonpath
 // results equal those of the path's program. It does little between map lookups, so that the CPU can overlap
 // the memory latency of consecutive lookups.
 type fastPath struct {
-	before []string
-	where  predicate
-	after  []string
+	namesBefore []string
+	filter      predicate
+	namesAfter  []string
 }
 
 // predicate is a condition that needs no scratch space.
@@ -23,15 +23,15 @@ type predicate struct {
 // newFastPath returns nil for paths of other forms.
 func newFastPath(o *op) *fastPath {
 	d := &fastPath{}
-	if d.before, o = leadingNames(o); o == nil || o.kind != opMany || len(o.sels) != 1 {
+	if d.namesBefore, o = leadingNames(o); o == nil || o.kind != opMany || len(o.sels) != 1 {
 		return nil
 	}
 	p := &o.sels[0]
 	if p.kind != SelectElements && p.kind != SelectFilter || p.cond != nil && !p.cond.isSingular() {
 		return nil
 	}
-	d.where = newPredicate(p.cond)
-	d.after, o = leadingNames(p.next)
+	d.filter = newPredicate(p.cond)
+	d.namesAfter, o = leadingNames(p.next)
 	if o != nil {
 		return nil
 	}
@@ -48,9 +48,9 @@ func leadingNames(o *op) (names []string, rest *op) {
 
 func newPredicate(c *condition) predicate {
 	if c != nil && c.kind == condCompare && c.op == opEqual && c.left.isPath && !c.right.isPath &&
-		c.right.lit.kind == KindString {
+		c.right.literal.kind == KindString {
 		if names, rest := leadingNames(c.left.prog); rest == nil {
-			return predicate{names: names, text: c.right.lit.s, equals: true}
+			return predicate{names: names, text: c.right.literal.s, equals: true}
 		}
 	}
 	return predicate{cond: c}
@@ -72,7 +72,7 @@ func (t *predicate) holds(v any) bool {
 		s, ok := v.(string)
 		return ok && s == t.text
 	}
-	ev := evaluator{check: noChecks}
+	ev := evaluator{nextCheck: neverCheck}
 	return t.cond == nil || ev.test(node{v: v}, t.cond)
 }
 
@@ -92,19 +92,19 @@ func lookUp(v any, names []string) (any, bool) {
 // find calls yield for each result until yield returns false. It returns false without a call if a filter
 // would be applied to a map, because its values have to be sorted first.
 func (d *fastPath) find(v any, yield func(v any) bool) bool {
-	v, ok := lookUp(v, d.before)
+	v, ok := lookUp(v, d.namesBefore)
 	if !ok {
 		return true
 	}
 	list, ok := v.([]any)
 	if !ok {
-		return !d.where.filters()
+		return !d.filter.filters()
 	}
 	for _, e := range list {
-		if !d.where.holds(e) {
+		if !d.filter.holds(e) {
 			continue
 		}
-		if e, ok = lookUp(e, d.after); ok && !yield(e) {
+		if e, ok = lookUp(e, d.namesAfter); ok && !yield(e) {
 			break
 		}
 	}

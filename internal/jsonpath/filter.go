@@ -11,11 +11,11 @@ import (
 //
 // It is immutable and safe for concurrent use.
 type Filter struct {
-	expr     string
-	dialect  Dialect
-	cond     *condition
-	warnings []Diagnostic
-	wanted   trie
+	expr      string
+	dialect   Dialect
+	cond      *condition
+	warnings  []Diagnostic
+	selection trie
 }
 
 // CompileFilter compiles a condition in the syntax of [?(...)]. "@" is the tested object. The error is an
@@ -38,7 +38,7 @@ func CompileFilter(expr string, options ...Option) (*Filter, error) {
 func newFilter(c *condition, d Dialect) *Filter {
 	f := &Filter{cond: c, dialect: d}
 	budget := trieBudget
-	f.wanted.addCondition(c, &budget)
+	f.selection.addCondition(c, &budget)
 	return f
 }
 
@@ -82,7 +82,7 @@ func (f *Filter) Existences() [][]Step {
 // Match reports whether the condition matches obj; see [Path.Find] for valid types of obj. A comparison with
 // a missing value is false.
 func (f *Filter) Match(obj any) bool {
-	ev := evaluator{check: noChecks}
+	ev := evaluator{nextCheck: neverCheck}
 	defer ev.release()
 	return ev.test(node{v: obj}, f.cond)
 }
@@ -101,7 +101,7 @@ func (f *Filter) MatchJSONContext(ctx context.Context, raw []byte) (bool, error)
 	ev := evaluator{ctx: ctx}
 	defer ev.release()
 	t := &ev.acquireScratch().tape
-	if err := t.scan(raw, &f.wanted); err != nil {
+	if err := t.scan(raw, &f.selection); err != nil {
 		return false, err
 	}
 	return ev.holds(node{t: t}, f.cond), ev.err

@@ -19,7 +19,7 @@ func (p *Path) FindJSONContext(ctx context.Context, raw []byte, yield func(v Val
 	ev := evaluator{ctx: ctx}
 	defer ev.release()
 	t := &ev.acquireScratch().tape
-	if err := t.scan(raw, &p.wanted); err != nil {
+	if err := t.scan(raw, &p.selection); err != nil {
 		return err
 	}
 	ev.walk(node{t: t}, p.prog, func(n node) bool { return yield(n.t.value(n.i)) })

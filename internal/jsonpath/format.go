@@ -162,7 +162,7 @@ func formatOperand(b *strings.Builder, o operand, d Dialect) {
 		formatSteps(b, "@", o.steps, d)
 		return
 	}
-	switch l := o.lit; l.kind {
+	switch l := o.literal; l.kind {
 	case KindString:
 		formatString(b, l.s)
 	case KindNumber:

@@ -23,7 +23,7 @@ func (n node) field(name string) (node, bool) {
 		return node{}, false
 	}
 	found := int32(-1)
-	for c := n.i + 1; c < e.skip; c = n.t.entries[c].skip {
+	for c := n.i + 1; c < e.nextSibling; c = n.t.entries[c].nextSibling {
 		if n.t.keyIs(c, name) {
 			found = c
 		}
@@ -45,7 +45,7 @@ func (n node) element(index int) (node, bool) {
 	}
 	c := n.i + 1
 	for ; index > 0; index-- {
-		c = n.t.entries[c].skip
+		c = n.t.entries[c].nextSibling
 	}
 	return node{t: n.t, i: c}, true
 }
@@ -84,7 +84,7 @@ func (n node) elements() cursor {
 	if e.kind != KindArray {
 		return cursor{t: n.t}
 	}
-	return cursor{t: n.t, i: n.i + 1, end: e.skip}
+	return cursor{t: n.t, i: n.i + 1, end: e.nextSibling}
 }
 
 type cursor struct {
@@ -106,7 +106,7 @@ func (c *cursor) next() (node, bool) {
 		return node{}, false
 	}
 	n := node{t: c.t, i: c.i}
-	c.i = c.t.entries[c.i].skip
+	c.i = c.t.entries[c.i].nextSibling
 	return n, true
 }
 

@@ -20,7 +20,7 @@ func (p *parser) parseBracketStep(start int, recursive bool) (Step, error) {
 		step.Selectors = append(step.Selectors, s)
 		p.skipBlanks()
 		switch {
-		case p.done():
+		case p.atEnd():
 			return Step{}, p.unclosed(open)
 		case p.peek() == ',':
 			p.pos++
@@ -30,7 +30,7 @@ func (p *parser) parseBracketStep(start int, recursive bool) (Step, error) {
 			step.End = p.pos
 			return step, nil
 		}
-		return Step{}, p.fail(CodeBracket, p.pos, p.hereEnd(), `expected "," or "]"`,
+		return Step{}, p.fail(CodeBracket, p.pos, p.charEnd(), `expected "," or "]"`,
 			"unexpected %s in brackets", p.currentChar())
 	}
 }
@@ -44,7 +44,7 @@ func (p *parser) parseSelector(open int) (Selector, error) {
 	var s Selector
 	var err error
 	switch c := p.peek(); {
-	case p.done():
+	case p.atEnd():
 		return s, p.unclosed(open)
 	case p.quoted && strings.IndexByte(`'"?`, c) >= 0:
 		return s, p.fail(CodeBracket, from, from+1, "write it outside the quotes",
@@ -70,7 +70,7 @@ func (p *parser) parseSelector(open int) (Selector, error) {
 	case startsName(c):
 		return s, p.unquotedKey(open)
 	default:
-		return s, p.fail(CodeBracket, from, p.hereEnd(), "", "unexpected %s in brackets", p.currentChar())
+		return s, p.fail(CodeBracket, from, p.charEnd(), "", "unexpected %s in brackets", p.currentChar())
 	}
 	s.Offset, s.End = from, p.pos
 	return s, err
@@ -83,15 +83,15 @@ func (p *parser) unquotedKey(open int) error {
 	}
 	name := strings.TrimRight(p.src[p.pos:to], " \t\r\n")
 	hint := "write ['" + strings.Trim(name, typographicQuotes) + "']"
-	if before := strings.TrimRight(p.src[:open], " \t\r\n"); conditionType(name) ||
+	if before := strings.TrimRight(p.src[:open], " \t\r\n"); looksLikeConditionType(name) ||
 		strings.HasSuffix(before, "onditions") {
 		hint = `write [?(@.type=="` + name + `")] for the element of that type, or ['` + name + `'] for a key`
 	}
 	return p.fail(CodeBracket, p.pos, p.pos+len(name), hint, "a key in brackets needs quotes")
 }
 
-// conditionType reports whether a name looks like a condition type, such as Ready, which is not a key.
-func conditionType(name string) bool {
+// looksLikeConditionType reports whether a name looks like a condition type, such as Ready, which is not a key.
+func looksLikeConditionType(name string) bool {
 	for i := range len(name) {
 		if !isLetter(name[i]) && (i == 0 || !isDigit(name[i])) {
 			return false
@@ -176,14 +176,14 @@ func (p *parser) parseQuotedSteps() ([]Step, error) {
 	case startsName(c):
 		first, err = p.parseNameStep(p.pos, false)
 	default:
-		return nil, p.fail(CodeName, p.pos, p.hereEnd(), "", "a quoted kubectl path cannot start with %s",
+		return nil, p.fail(CodeName, p.pos, p.charEnd(), "", "a quoted kubectl path cannot start with %s",
 			p.currentChar())
 	}
 	if err != nil {
 		return nil, err
 	}
 	steps, err := p.parseSteps([]Step{first})
-	if err == nil && !p.done() {
+	if err == nil && !p.atEnd() {
 		err = p.unexpected()
 	}
 	return steps, err
@@ -243,7 +243,7 @@ func (p *parser) parseBound() (n int, has bool, err error) {
 	case p.src[digits] == '0' && p.pos > digits+1:
 		return 0, false, p.fail(CodeIndex, from, p.pos, "", "%s starts with a zero", text)
 	case p.peek() == '.' || p.peek() != ':' && startsName(p.peek()):
-		return 0, false, p.fail(CodeIndex, from, p.hereEnd(), "quote it as ['...'] if it is a key",
+		return 0, false, p.fail(CodeIndex, from, p.charEnd(), "quote it as ['...'] if it is a key",
 			"an index is a whole number")
 	}
 	n, err = strconv.Atoi(text)

@@ -19,7 +19,7 @@ func (p *parser) parseFilterSelector() (Selector, error) {
 		return Selector{}, err
 	}
 	p.skipBlanks()
-	if k := p.peek(); !p.done() && k != ']' && k != ',' {
+	if k := p.peek(); !p.atEnd() && k != ']' && k != ',' {
 		return Selector{}, p.unexpectedInFilter()
 	}
 	f := newFilter(c, p.dialect)
@@ -43,7 +43,7 @@ func (p *parser) parseCondition() (*condition, error) {
 		return nil, err
 	}
 	p.skipBlanks()
-	if !p.done() {
+	if !p.atEnd() {
 		return nil, p.unexpectedInFilter()
 	}
 	return c, nil
@@ -176,7 +176,7 @@ func (p *parser) parseComparison() (*condition, error) {
 	if err := p.checkSingular(right, rightAt, p.pos, op); err != nil {
 		return nil, err
 	}
-	left.from, left.to, right.from, right.to = leftAt, leftEnd, rightAt, p.pos
+	left.offset, left.end, right.offset, right.end = leftAt, leftEnd, rightAt, p.pos
 	return &condition{kind: condCompare, op: op, left: left, right: right}, nil
 }
 
@@ -229,7 +229,7 @@ var wrongWords = map[string]string{"and": "&&", "or": "||", "AND": "&&", "OR": "
 // unexpectedInFilter returns the error for text after a complete condition.
 func (p *parser) unexpectedInFilter() error {
 	from := p.pos
-	if word := p.wordAt(); word != "" {
+	if word := p.peekWord(); word != "" {
 		hint := "write && or || between two conditions"
 		if op, ok := wrongWords[word]; ok {
 			hint = `use "` + op + `"`
@@ -250,9 +250,9 @@ func (p *parser) unexpectedInFilter() error {
 	case p.depth == 0 && (c == ']' || c == '}'):
 		return p.fail(CodeUnexpected, from, from+1, "a condition is written without [?()] and {}",
 			"unexpected %s", p.currentChar())
-	case c == '}' || p.done():
+	case c == '}' || p.atEnd():
 		return p.fail(CodeUnclosed, from, from, `add "]"`, "the filter is never closed")
 	}
-	return p.fail(CodeLogical, from, p.hereEnd(), "write && or || between two conditions",
+	return p.fail(CodeLogical, from, p.charEnd(), "write && or || between two conditions",
 		"unexpected %s in a filter", p.currentChar())
 }

@@ -14,7 +14,7 @@ func (p *parser) parseOperand() (operand, error) {
 	p.skipBlanks()
 	from := p.pos
 	switch c := p.peek(); {
-	case p.done() || c == ')' || c == ']':
+	case p.atEnd() || c == ')' || c == ']':
 		return operand{}, p.fail(CodeOperand, from, from, `write a path such as @.name, or a literal`,
 			"a value is missing before %s", p.currentChar())
 	case c == '.' && isDigit(p.peekAt(1)):
@@ -27,7 +27,7 @@ func (p *parser) parseOperand() (operand, error) {
 			`"$" is not available in a filter`)
 	case c == '"' || c == '\'':
 		s, err := p.parseString(literalString)
-		return operand{lit: scalar{kind: KindString, s: s}}, err
+		return operand{literal: scalar{kind: KindString, s: s}}, err
 	case c == '-' || c == '+' || isDigit(c):
 		return p.parseNumber()
 	case isLetter(c) || c == '_' || c >= utf8.RuneSelf:
@@ -40,7 +40,7 @@ func (p *parser) parseOperand() (operand, error) {
 		return operand{}, p.fail(CodeOperand, from, max(p.pos, from+1), "", `%q needs a value on its left`,
 			compareOps[op])
 	}
-	return operand{}, p.fail(CodeOperand, from, p.hereEnd(), "", "a value cannot start with %s", p.currentChar())
+	return operand{}, p.fail(CodeOperand, from, p.charEnd(), "", "a value cannot start with %s", p.currentChar())
 }
 
 // parseRelative parses a path relative to the tested value. As in kubectl, "@" is optional.
@@ -48,8 +48,8 @@ func (p *parser) parseRelative() (operand, error) {
 	from := p.pos
 	if p.peek() == '@' {
 		p.pos++
-		if !p.done() && startsName(p.peek()) {
-			return operand{}, p.fail(CodeUnexpected, p.pos, p.hereEnd(), `write "@."`,
+		if !p.atEnd() && startsName(p.peek()) {
+			return operand{}, p.fail(CodeUnexpected, p.pos, p.charEnd(), `write "@."`,
 				`%s directly after "@"`, p.currentChar())
 		}
 	}
@@ -69,7 +69,7 @@ func pathOperand(steps []Step) operand {
 
 func (p *parser) parseWord() (operand, error) {
 	from := p.pos
-	for !p.done() && (isLetter(p.peek()) || isDigit(p.peek()) || p.peek() == '_' || p.peek() == '-' ||
+	for !p.atEnd() && (isLetter(p.peek()) || isDigit(p.peek()) || p.peek() == '_' || p.peek() == '-' ||
 		p.peek() >= utf8.RuneSelf) {
 		p.pos++
 	}
@@ -82,9 +82,9 @@ func (p *parser) parseWord() (operand, error) {
 	hint := `quote a string as "` + plain + `", start a path as @.` + plain
 	switch word {
 	case "true", "false":
-		return operand{lit: scalar{kind: KindBool, b: word == "true"}}, nil
+		return operand{literal: scalar{kind: KindBool, b: word == "true"}}, nil
 	case "null":
-		return operand{lit: scalar{kind: KindNull}}, nil
+		return operand{literal: scalar{kind: KindNull}}, nil
 	case "nil", "None", "NULL", "Null", "undefined":
 		hint = "write null"
 	case "True", "TRUE", "False", "FALSE":
@@ -98,7 +98,7 @@ func (p *parser) parseWord() (operand, error) {
 // parseNumber parses a JSON number, with an optional leading "+" as in kubectl.
 func (p *parser) parseNumber() (operand, error) {
 	from := p.pos
-	for !p.done() {
+	for !p.atEnd() {
 		c := p.peek()
 		sign := (c == '-' || c == '+') && (p.pos == from || p.src[p.pos-1]|0x20 == 'e')
 		if !sign && c != '.' && !isDigit(c) && !isLetter(c) {
@@ -108,20 +108,20 @@ func (p *parser) parseNumber() (operand, error) {
 	}
 	text := p.src[from:p.pos]
 	digits := strings.TrimPrefix(text, "+")
-	if end, _ := jsontext.Number([]byte(digits), 0); end != len(digits) {
+	if end, _ := jsontext.ScanNumber([]byte(digits), 0); end != len(digits) {
 		return operand{}, p.fail(CodeNumber, from, p.pos, "write it as in JSON, for example -1, 2.5 or 1e3",
 			"%s is not a number", text)
 	}
 	if !strings.Contains(digits, ".") {
 		if i, err := strconv.ParseInt(digits, 10, 64); err == nil {
-			return operand{lit: scalar{kind: KindNumber, isInt: true, i: i}}, nil
+			return operand{literal: scalar{kind: KindNumber, isInt: true, i: i}}, nil
 		}
 	}
 	f, err := strconv.ParseFloat(digits, 64)
 	if err != nil {
 		return operand{}, p.fail(CodeNumber, from, p.pos, "", "%s is out of range", text)
 	}
-	return operand{lit: scalar{kind: KindNumber, f: f}}, nil
+	return operand{literal: scalar{kind: KindNumber, f: f}}, nil
 }
 
 // kinds of quoted strings in messages
@@ -132,13 +132,13 @@ const (
 
 // parseString parses a quoted string with JSON escapes. Single and double quotes can be escaped in either
 // kind of string, and a dot in a key, as in kubectl. The argument is the kind of string for messages.
-func (p *parser) parseString(what string) (string, error) {
+func (p *parser) parseString(kind string) (string, error) {
 	from, quote := p.pos, p.src[p.pos]
 	p.pos++
 	var b strings.Builder
 	for {
-		if p.done() {
-			return "", p.fail(CodeString, from, from+1, "", "%s is never closed", what)
+		if p.atEnd() {
+			return "", p.fail(CodeString, from, from+1, "", "%s is never closed", kind)
 		}
 		switch c := p.src[p.pos]; {
 		case c == quote:
@@ -146,9 +146,9 @@ func (p *parser) parseString(what string) (string, error) {
 			return b.String(), nil
 		case c < ' ':
 			return "", p.fail(CodeString, p.pos, p.pos+1, `write \n, \t or \u00XX`,
-				"a control character in %s", what)
+				"a control character in %s", kind)
 		case c == '\\':
-			r, err := p.parseEscape(what)
+			r, err := p.parseEscape(kind)
 			if err != nil {
 				return "", err
 			}
@@ -161,14 +161,14 @@ func (p *parser) parseString(what string) (string, error) {
 }
 
 // parseEscape parses one escape, including surrogate pairs.
-func (p *parser) parseEscape(what string) (rune, error) {
+func (p *parser) parseEscape(kind string) (rune, error) {
 	from := p.pos
 	c := p.peekAt(1)
 	if c == 'u' {
 		r, ok := jsontext.CodeUnit(p.src[:p.end], from+2)
 		if !ok {
 			return 0, p.fail(CodeString, from, min(from+6, p.end), `four hexadecimal digits must follow "\u"`,
-				"a broken escape in %s", what)
+				"a broken escape in %s", kind)
 		}
 		p.pos += 6
 		if !utf16.IsSurrogate(r) {
@@ -183,13 +183,13 @@ func (p *parser) parseEscape(what string) (rune, error) {
 			}
 		}
 		return 0, p.fail(CodeString, from, p.pos, "a pair of them makes one character",
-			"half a surrogate pair in %s", what)
+			"half a surrogate pair in %s", kind)
 	}
 	if i := strings.IndexByte(`bfnrt/\'"`, c); i >= 0 && c != 0 {
 		p.pos += 2
 		return rune("\b\f\n\r\t/\\'\""[i]), nil
 	}
-	if c == '.' && what == quotedKey {
+	if c == '.' && kind == quotedKey {
 		p.pos += 2
 		return '.', nil
 	}
@@ -198,8 +198,8 @@ func (p *parser) parseEscape(what string) (rune, error) {
 		hint = "a dot in a string needs no backslash"
 	}
 	to := from + 1
-	if p.pos++; !p.done() {
-		to = p.hereEnd()
+	if p.pos++; !p.atEnd() {
+		to = p.charEnd()
 	}
-	return 0, p.fail(CodeString, from, to, hint, "an unknown escape in %s", what)
+	return 0, p.fail(CodeString, from, to, hint, "an unknown escape in %s", kind)
 }

@@ -35,7 +35,7 @@ func (p *parser) parsePath() ([]Step, error) {
 		return nil, err
 	}
 	p.skipBlanks()
-	if p.done() {
+	if p.atEnd() {
 		return nil, p.fail(CodeUnclosed, open, open+1, `add "}" at the end`, `"{" is never closed`)
 	}
 	if p.peek() != '}' {
@@ -54,7 +54,7 @@ func (p *parser) parseBare() ([]Step, error) {
 	steps, err := p.parseRooted()
 	if err == nil {
 		p.skipBlanks()
-		if p.done() {
+		if p.atEnd() {
 			return steps, nil
 		}
 		err = p.unexpected()
@@ -77,7 +77,7 @@ func isExpression(before string) bool {
 func (p *parser) parseAfterBraces() error {
 	p.skipBlanks()
 	switch {
-	case p.done():
+	case p.atEnd():
 		return nil
 	case p.peek() == '{':
 		return p.fail(CodeManyTemplates, p.pos, p.pos+1, "give each path on its own", "more than one {...}")
@@ -89,7 +89,7 @@ func (p *parser) parseAfterBraces() error {
 // rejectRange rejects kubectl's loop keywords: "range " anywhere, "end" only if it cannot be the name of a
 // field.
 func (p *parser) rejectRange(braces bool) error {
-	word := p.wordAt()
+	word := p.peekWord()
 	next := p.peekAt(len(word))
 	loop := word == "range" && (isBlank(next) || braces && next == '}')
 	if !loop && !(word == "end" && braces && (isBlank(next) || next == '}')) {
@@ -105,8 +105,8 @@ func (p *parser) parseRooted() ([]Step, error) {
 	case c == '$' || c == '@':
 		p.rooted = c == '$'
 		p.pos++
-		if !p.done() && startsName(p.peek()) {
-			return nil, p.fail(CodeUnexpected, p.pos, p.hereEnd(), `write "`+string(c)+`."`,
+		if !p.atEnd() && startsName(p.peek()) {
+			return nil, p.fail(CodeUnexpected, p.pos, p.charEnd(), `write "`+string(c)+`."`,
 				`%s directly after %q`, p.currentChar(), string(c))
 		}
 		return p.parseSteps(nil)
@@ -117,7 +117,7 @@ func (p *parser) parseRooted() ([]Step, error) {
 		return p.parseSteps(nil)
 	case c == '*':
 		return nil, p.fail(CodeName, p.pos, p.pos+1, `write ".*"`, `"*" needs a dot before it`)
-	case p.done() || !startsName(c):
+	case p.atEnd() || !startsName(c):
 		return nil, p.unexpected()
 	}
 	first, err := p.parseNameStep(p.pos, false)
@@ -191,12 +191,12 @@ func (p *parser) parseDot() (Step, error) {
 		return Step{}, p.fail(CodeName, start, p.pos+1, "leave out the dot", `"." before "["`)
 	case c == '*':
 		p.pos++
-		if !p.done() && startsName(p.peek()) {
+		if !p.atEnd() && startsName(p.peek()) {
 			return Step{}, p.starInName(p.pos - 1)
 		}
 		return Step{recursive, []Selector{{Kind: SelectMembers, Offset: start, End: p.pos}},
 			start, p.pos}, nil
-	case p.done() || !startsName(c):
+	case p.atEnd() || !startsName(c):
 		dots, hint := ".", ""
 		if recursive {
 			dots, hint = "..", `follow it with a name, "*" or "[...]"`
@@ -211,15 +211,15 @@ func (p *parser) parseNameStep(start int, recursive bool) (Step, error) {
 	from := p.pos
 	var b strings.Builder
 	escaped := false
-	for !p.done() {
+	for !p.atEnd() {
 		c := p.src[p.pos]
 		if c == '\\' {
 			escaped = true
 			p.pos++
-			if p.done() {
+			if p.atEnd() {
 				return Step{}, p.fail(CodeName, p.pos-1, p.pos, "", `"\" at the end escapes nothing`)
 			}
-			next := p.hereEnd()
+			next := p.charEnd()
 			b.WriteString(p.src[p.pos:next])
 			p.pos = next
 			continue
@@ -228,7 +228,7 @@ func (p *parser) parseNameStep(start int, recursive bool) (Step, error) {
 			break
 		}
 		if what := describeLookalike(p.src[p.pos:]); what != "" {
-			p.warn(CodeLookalike, p.pos, p.hereEnd(),
+			p.warn(CodeLookalike, p.pos, p.charEnd(),
 				"remove it, or put the name in brackets and plain quotes",
 				"%s is read as part of a name", what)
 		}
@@ -282,10 +282,10 @@ func isNumber(s string) bool {
 
 // unexpected returns the error for the character at pos, which ends a path but is not allowed there.
 func (p *parser) unexpected() error {
-	at, to := p.pos, p.hereEnd()
+	at, to := p.pos, p.charEnd()
 	hint := ""
 	switch c := p.peek(); {
-	case p.done():
+	case p.atEnd():
 		return p.fail(CodeUnclosed, at, at, "", "the expression ends too early")
 	case c == '{':
 		hint = "braces go around the whole path"

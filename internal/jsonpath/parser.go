@@ -48,7 +48,7 @@ func (p *parser) peekAt(n int) byte {
 	return p.src[p.pos+n]
 }
 
-func (p *parser) done() bool { return p.pos >= p.end }
+func (p *parser) atEnd() bool { return p.pos >= p.end }
 
 func (p *parser) hasPrefix(prefix string) bool {
 	return strings.HasPrefix(p.src[p.pos:p.end], prefix)
@@ -57,14 +57,14 @@ func (p *parser) hasPrefix(prefix string) bool {
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
 func (p *parser) skipBlanks() {
-	for !p.done() && isBlank(p.src[p.pos]) {
+	for !p.atEnd() && isBlank(p.src[p.pos]) {
 		p.pos++
 	}
 }
 
 // currentChar formats the character at pos for messages, or "the end".
 func (p *parser) currentChar() string {
-	if p.done() {
+	if p.atEnd() {
 		return "the end"
 	}
 	r, _ := utf8.DecodeRuneInString(p.src[p.pos:p.end])
@@ -74,8 +74,8 @@ func (p *parser) currentChar() string {
 	return fmt.Sprintf("%q", string(r))
 }
 
-// hereEnd returns the offset after the character at pos.
-func (p *parser) hereEnd() int {
+// charEnd returns the offset after the character at pos.
+func (p *parser) charEnd() int {
 	_, size := utf8.DecodeRuneInString(p.src[p.pos:p.end])
 	return p.pos + size
 }
@@ -84,7 +84,7 @@ func (p *parser) hereEnd() int {
 func (p *parser) enter() error {
 	p.depth++
 	if p.depth > limitNesting {
-		return p.fail(CodeLimit, p.pos, p.hereEnd(), "",
+		return p.fail(CodeLimit, p.pos, p.charEnd(), "",
 			"filters and parentheses are nested more than %d deep", limitNesting)
 	}
 	return nil
@@ -106,14 +106,14 @@ func (p *parser) checkInput() error {
 		}
 	}
 	p.skipBlanks()
-	if p.done() {
+	if p.atEnd() {
 		return p.fail(CodeEmpty, 0, 0, `write "$" for the whole object`, "the expression is empty")
 	}
 	return nil
 }
 
-// wordAt returns the letters at pos.
-func (p *parser) wordAt() string {
+// peekWord returns the letters at pos.
+func (p *parser) peekWord() string {
 	i := p.pos
 	for i < p.end && isLetter(p.src[i]) {
 		i++

@@ -7,16 +7,16 @@ import (
 
 // Path is a compiled path. It is immutable and safe for concurrent use.
 type Path struct {
-	expr     string
-	dialect  Dialect
-	steps    []Step
-	prog     *op
-	names    []string  // set if the path consists of names only
-	fastPath *fastPath // for other common forms, otherwise nil
-	singular bool      // has at most one result
-	rooted   bool      // begins with $
-	warnings []Diagnostic
-	wanted   trie
+	expr      string
+	dialect   Dialect
+	steps     []Step
+	prog      *op
+	names     []string  // set if the path consists of names only
+	fastPath  *fastPath // for other common forms, otherwise nil
+	singular  bool      // has at most one result
+	rooted    bool      // begins with $
+	warnings  []Diagnostic
+	selection trie
 }
 
 // Compile compiles a path such as .spec.issuerRef.name or {.status.conditions[?(@.type=="Ready")]}. The error
@@ -65,7 +65,7 @@ func newPath(expr string, steps []Step, d Dialect, notes []Diagnostic) *Path {
 	} else {
 		p.fastPath = newFastPath(p.prog)
 	}
-	p.wanted.add(p.prog)
+	p.selection.add(p.prog)
 	return p
 }
 
@@ -110,7 +110,7 @@ func (p *Path) Find(obj any, yield func(v any) bool) {
 		return
 	}
 	if p.fastPath == nil || !p.fastPath.find(obj, yield) {
-		p.evaluate(evaluator{check: noChecks}, obj, yield)
+		p.evaluate(evaluator{nextCheck: neverCheck}, obj, yield)
 	}
 }
 

@@ -27,12 +27,12 @@ type scanner struct {
 }
 
 // scan fills the tape with the values that the trie selects. The tape is unusable after an error.
-func (t *tape) scan(raw []byte, wanted *trie) error {
+func (t *tape) scan(raw []byte, selected *trie) error {
 	if len(raw) > math.MaxInt32 {
 		return &SyntaxError{Offset: math.MaxInt32, Message: "the document is larger than 2 GiB"}
 	}
 	s := scanner{raw: raw, entries: t.entries[:0]}
-	end := s.value(jsontext.SkipSpace(raw, 0), wanted, 1)
+	end := s.value(jsontext.SkipSpace(raw, 0), selected, 1)
 	if end >= 0 {
 		if end = jsontext.SkipSpace(raw, end); end < len(raw) {
 			s.fail(end, "more after the top-level value")
@@ -56,10 +56,10 @@ func (s *scanner) fail(at int, message string) int {
 	return -1
 }
 
-// value scans the value at i and returns the offset after it. wanted selects the values to record; nil means
+// value scans the value at i and returns the offset after it. selected selects the values to record; nil means
 // none. depth is the number of enclosing containers, including the value.
-func (s *scanner) value(i int, wanted *trie, depth int) int {
-	if wanted == nil {
+func (s *scanner) value(i int, selected *trie, depth int) int {
+	if selected == nil {
 		return s.skip(i, depth)
 	}
 	if i >= len(s.raw) {
@@ -71,7 +71,7 @@ func (s *scanner) value(i int, wanted *trie, depth int) int {
 		if depth > limitDocumentDepth {
 			return s.fail(i, "exceeded max depth")
 		}
-		return s.recordContainer(i, wanted, depth, c)
+		return s.recordContainer(i, selected, depth, c)
 	case '"':
 		var encoded bool
 		kind = KindString
@@ -88,42 +88,42 @@ func (s *scanner) value(i int, wanted *trie, depth int) int {
 		kind, end = KindNumber, s.number(i)
 	}
 	if end >= 0 {
-		s.entries = append(s.entries, entry{start: int32(i), end: int32(end), skip: int32(len(s.entries) + 1),
+		s.entries = append(s.entries, entry{start: int32(i), end: int32(end), nextSibling: int32(len(s.entries) + 1),
 			kind: kind, flags: flags})
 	}
 	return end
 }
 
-func (s *scanner) recordContainer(i int, wanted *trie, depth int, open byte) int {
+func (s *scanner) recordContainer(i int, selected *trie, depth int, open byte) int {
 	at := len(s.entries)
 	e := entry{start: int32(i), kind: KindArray}
 	if open == '{' {
 		e.kind = KindObject
 	}
 	s.entries = append(s.entries, e)
-	end := s.container(i, wanted, depth, open)
+	end := s.container(i, selected, depth, open)
 	if end >= 0 {
 		s.entries[at].end = int32(end)
-		s.entries[at].skip = int32(len(s.entries))
+		s.entries[at].nextSibling = int32(len(s.entries))
 	}
 	return end
 }
 
-func (s *scanner) container(i int, wanted *trie, depth int, open byte) int {
+func (s *scanner) container(i int, selected *trie, depth int, open byte) int {
 	if open == '{' {
-		if members := wanted.forObject(); members != nil {
+		if members := selected.forObject(); members != nil {
 			return s.object(i, members, depth)
 		}
 		return s.skip(i, depth)
 	}
-	elements := wanted.forElements()
+	elements := selected.forElements()
 	if elements == nil {
 		return s.skip(i, depth)
 	}
 	return s.array(i, elements, depth)
 }
 
-func (s *scanner) object(i int, wanted *trie, depth int) int {
+func (s *scanner) object(i int, selected *trie, depth int) int {
 	raw := s.raw
 	if i = jsontext.SkipSpace(raw, i+1); i < len(raw) && raw[i] == '}' {
 		return i + 1
@@ -133,20 +133,20 @@ func (s *scanner) object(i int, wanted *trie, depth int) int {
 			return s.fail(i, "expected a key")
 		}
 		keyStart := i + 1
-		next, encoded := jsontext.EncodedText(raw, keyStart)
+		next, encoded := jsontext.ScanEncoded(raw, keyStart)
 		if next < 0 {
-			return s.fail(^next, jsontext.TextProblem(raw, ^next))
+			return s.fail(^next, jsontext.StringProblem(raw, ^next))
 		}
 		keyEnd := next - 1
 		if i = jsontext.SkipSpace(raw, next); i >= len(raw) || raw[i] != ':' {
 			return s.fail(i, "expected a colon after a key")
 		}
 		i = jsontext.SkipSpace(raw, i+1)
-		child := wanted.member(raw[keyStart:keyEnd], encoded)
+		child := selected.member(raw[keyStart:keyEnd], encoded)
 		at := len(s.entries)
 		if child == nil && i < len(raw) && raw[i] == '"' { // the most common unselected value
 			if i = jsontext.ScanString(raw, i+1); i < 0 {
-				return s.fail(^i, jsontext.TextProblem(raw, ^i))
+				return s.fail(^i, jsontext.StringProblem(raw, ^i))
 			}
 		} else if i = s.value(i, child, depth+1); i < 0 {
 			return -1
@@ -173,14 +173,14 @@ func (s *scanner) object(i int, wanted *trie, depth int) int {
 }
 
 // array scans a list and records its elements. The entry of the list is the last one.
-func (s *scanner) array(i int, wanted *trie, depth int) int {
+func (s *scanner) array(i int, selected *trie, depth int) int {
 	at := len(s.entries) - 1
 	raw := s.raw
 	if i = jsontext.SkipSpace(raw, i+1); i < len(raw) && raw[i] == ']' {
 		return i + 1
 	}
 	for n := int32(1); ; n++ {
-		if i = s.value(i, wanted, depth+1); i < 0 {
+		if i = s.value(i, selected, depth+1); i < 0 {
 			return -1
 		}
 		more := false
@@ -219,15 +219,15 @@ func (s *scanner) literal(i int, text string) int {
 // string scans a string from the byte after its opening quote and returns the offset after the closing one.
 // encoded reports whether the text has to be decoded.
 func (s *scanner) string(i int) (end int, encoded bool) {
-	if end, encoded = jsontext.EncodedText(s.raw, i); end < 0 {
-		return s.fail(^end, jsontext.TextProblem(s.raw, ^end)), false
+	if end, encoded = jsontext.ScanEncoded(s.raw, i); end < 0 {
+		return s.fail(^end, jsontext.StringProblem(s.raw, ^end)), false
 	}
 	return end, encoded
 }
 
 // number scans a number. A number out of the range of float64 fails, as in sigs.k8s.io/json.
 func (s *scanner) number(i int) int {
-	end, form := jsontext.Number(s.raw, i)
+	end, form := jsontext.ScanNumber(s.raw, i)
 	switch {
 	case end < 0:
 		return s.fail(^end, [...]string{
@@ -247,7 +247,7 @@ func (s *scanner) skip(i int, depth int) int {
 	case deep:
 		return s.fail(^end, "exceeded max depth")
 	case end < 0:
-		return s.fail(^end, jsontext.Problem(s.raw, ^end))
+		return s.fail(^end, jsontext.SkipProblem(s.raw, ^end))
 	}
 	return end
 }

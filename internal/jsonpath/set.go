@@ -20,8 +20,8 @@ type setProgram struct {
 
 // Set evaluates several expressions in one pass over a document. It is immutable and safe for concurrent use.
 type Set struct {
-	programs []setProgram
-	wanted   trie
+	programs  []setProgram
+	selection trie
 }
 
 // NewSet combines expressions. FindJSON identifies them by their index.
@@ -31,9 +31,9 @@ func NewSet(exprs ...Expr) *Set {
 	for i, e := range exprs {
 		s.programs[i] = e.program()
 		if c := s.programs[i].cond; c != nil {
-			s.wanted.addCondition(c, &budget)
+			s.selection.addCondition(c, &budget)
 		} else {
-			s.wanted.add(s.programs[i].prog)
+			s.selection.add(s.programs[i].prog)
 		}
 	}
 	return s
@@ -46,10 +46,10 @@ func (s *Set) Len() int { return len(s.programs) }
 // returns false. A filter yields the whole document if it matches. Validation, errors and lifetimes are those
 // of [Path.FindJSON].
 func (s *Set) FindJSON(raw []byte, yield func(i int, v Value) bool) error {
-	ev := evaluator{check: noChecks}
+	ev := evaluator{nextCheck: neverCheck}
 	defer ev.release()
 	t := &ev.acquireScratch().tape
-	if err := t.scan(raw, &s.wanted); err != nil {
+	if err := t.scan(raw, &s.selection); err != nil {
 		return err
 	}
 	root := node{t: t}

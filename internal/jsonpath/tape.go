@@ -18,7 +18,7 @@ type tape struct {
 type entry struct {
 	start, end       int32 // the bytes of the value
 	keyStart, keyEnd int32 // bytes of its key without quotes; equal for an empty key or an element
-	skip             int32 // index of the entry after this value and its descendants
+	nextSibling      int32 // index of the entry after this value and its descendants
 	elements         int32 // number of elements of a list
 	kind             Kind
 	flags            entryFlags
@@ -53,7 +53,7 @@ func (t *tape) keyIs(i int32, name string) bool {
 // sortedMembers appends the members of an object in the order of their keys, without members that a later
 // duplicate replaces.
 func (t *tape) sortedMembers(object int32, dst []int32) []int32 {
-	for c := object + 1; c < t.entries[object].skip; c = t.entries[c].skip {
+	for c := object + 1; c < t.entries[object].nextSibling; c = t.entries[c].nextSibling {
 		dst = append(dst, c)
 	}
 	slices.SortStableFunc(dst, func(a, b int32) int { return bytes.Compare(t.key(a), t.key(b)) })

@@ -94,13 +94,13 @@ func (t *tape) decode(i int32) any {
 	switch e.kind {
 	case KindArray:
 		list := make([]any, 0, e.elements)
-		for c := i + 1; c < e.skip; c = t.entries[c].skip {
+		for c := i + 1; c < e.nextSibling; c = t.entries[c].nextSibling {
 			list = append(list, t.decode(c))
 		}
 		return list
 	case KindObject:
 		m := make(map[string]any)
-		for c := i + 1; c < e.skip; c = t.entries[c].skip {
+		for c := i + 1; c < e.nextSibling; c = t.entries[c].nextSibling {
 			m[string(t.key(c))] = t.decode(c) // the last duplicate wins
 		}
 		return m
@@ -261,5 +261,5 @@ func appendUnquoted(dst, text []byte) []byte {
 	if dst == nil {
 		dst = make([]byte, 0, len(text))
 	}
-	return jsontext.AppendText(dst, text)
+	return jsontext.AppendUnescaped(dst, text)
 }

@@ -8,12 +8,12 @@ import (
 // Duplicate looks for an object with a duplicate key. It returns the offset of the second key, and its path
 // in the notation of sigs.k8s.io/json, such as spec.ports[0].name. The data must be valid JSON.
 func Duplicate(data []byte) (path string, offset int, found bool) {
-	u := uniqueness{data: data}
+	u := duplicateFinder{data: data}
 	u.value(SkipSpace(data, 0))
 	return u.path, u.offset, u.found
 }
 
-type uniqueness struct {
+type duplicateFinder struct {
 	data []byte
 	// keys are the keys of the open objects, the outermost object first.
 	keys   [][]byte
@@ -26,10 +26,10 @@ type uniqueness struct {
 const manyKeys = 16
 
 // value checks the value at i and returns its end. If it finds a duplicate, the offset is meaningless.
-func (u *uniqueness) value(i int) int {
+func (u *duplicateFinder) value(i int) int {
 	closing := u.data[i] + 2
 	if closing != '}' && closing != ']' {
-		end, _ := Number(u.data, i) // also for a number out of range
+		end, _ := ScanNumber(u.data, i) // also for a number out of range
 		if end < 0 {
 			end, _ = Skip(u.data, i, 0)
 		}
@@ -41,9 +41,9 @@ func (u *uniqueness) value(i int) int {
 	for index := 0; !closed; index++ {
 		step, value := []byte(nil), i
 		if closing == '}' {
-			end, start, encoded := Key(u.data, i)
+			end, start, encoded := ScanKey(u.data, i)
 			if step, value = u.data[i+1:end-1], start; encoded {
-				step = AppendText(nil, step)
+				step = AppendUnescaped(nil, step)
 			}
 			if u.seen(base, step, many) {
 				u.found, u.path, u.offset = true, string(step), i
@@ -67,7 +67,7 @@ func (u *uniqueness) value(i int) int {
 	return i
 }
 
-func (u *uniqueness) seen(base int, key []byte, many map[string]bool) bool {
+func (u *duplicateFinder) seen(base int, key []byte, many map[string]bool) bool {
 	if many != nil {
 		return many[string(key)]
 	}
@@ -80,7 +80,7 @@ func (u *uniqueness) seen(base int, key []byte, many map[string]bool) bool {
 }
 
 // index returns a map of an object's keys once there are many.
-func (u *uniqueness) index(base int, many map[string]bool) map[string]bool {
+func (u *duplicateFinder) index(base int, many map[string]bool) map[string]bool {
 	if many != nil || len(u.keys)-base < manyKeys {
 		return many
 	}
@@ -92,7 +92,7 @@ func (u *uniqueness) index(base int, many map[string]bool) map[string]bool {
 }
 
 // prependPath prepends a key or index to the path.
-func (u *uniqueness) prependPath(step string) {
+func (u *duplicateFinder) prependPath(step string) {
 	if u.path == "" || u.path[0] != '[' {
 		step += "."
 	}

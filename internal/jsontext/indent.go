@@ -15,26 +15,26 @@ import (
 // It returns dst and false if that requires decoding: for invalid JSON, and for objects with unsorted or
 // duplicate keys.
 func AppendIndented(dst, data []byte, prefix, indent string) ([]byte, bool) {
-	w := indenter{data: data, out: dst, line: "\n" + prefix, indent: indent}
+	w := indenter{data: data, out: dst, linePrefix: "\n" + prefix, indent: indent}
 	if end := w.value(SkipSpace(data, 0)); end < 0 || SkipSpace(data, end) != len(data) {
 		return dst, false
 	}
 	return w.out, true
 }
 
-// maxIndented is the nesting depth at which a value is left to a decoder. API servers accept far less.
-const maxIndented = 1000
+// maxIndentDepth is the nesting depth at which a value is left to a decoder. API servers accept far less.
+const maxIndentDepth = 1000
 
 // indenter formats data into out. Its methods return the offset after the value, or a negative number.
 type indenter struct {
-	data, out    []byte
-	line, indent string // line begins each line
-	depth        int
-	text         []byte // scratch
+	data, out          []byte
+	linePrefix, indent string // line begins each line
+	depth              int
+	text               []byte // scratch
 }
 
 func (w *indenter) newLine() {
-	w.out = append(w.out, w.line...)
+	w.out = append(w.out, w.linePrefix...)
 	for range w.depth {
 		w.out = append(w.out, w.indent...)
 	}
@@ -64,7 +64,7 @@ func (w *indenter) value(i int) int {
 
 // container formats the object or array at i.
 func (w *indenter) container(i int, closing byte) int {
-	if w.depth == maxIndented {
+	if w.depth == maxIndentDepth {
 		return -1
 	}
 	w.out = append(w.out, w.data[i])
@@ -111,10 +111,10 @@ func (w *indenter) key(i int) (key []byte, value int) {
 	}
 	key = w.data[i+1 : end-1]
 	if encoded {
-		key = AppendText(nil, key)
+		key = AppendUnescaped(nil, key)
 	}
 	w.out = append(w.out, ':', ' ')
-	return key, Colon(w.data, end)
+	return key, SkipColon(w.data, end)
 }
 
 // string formats the string at i. It returns its end and whether it has escapes or invalid UTF-8.
@@ -123,12 +123,12 @@ func (w *indenter) string(i int) (end int, encoded bool) {
 		w.out = append(w.out, w.data[i:end+1]...)
 		return end + 1, false
 	}
-	if end, encoded = EncodedText(w.data, i+1); end < 0 {
+	if end, encoded = ScanEncoded(w.data, i+1); end < 0 {
 		return end, false
 	}
 	text := w.data[i+1 : end-1]
 	if encoded {
-		w.text = AppendText(w.text[:0], text)
+		w.text = AppendUnescaped(w.text[:0], text)
 		text = w.text
 	}
 	w.out = appendQuoted(w.out, text)
@@ -141,7 +141,7 @@ func (w *indenter) literal(i int, literal string) int {
 }
 
 func (w *indenter) number(i int) int {
-	end, _ := Number(w.data, i)
+	end, _ := ScanNumber(w.data, i)
 	if end < 0 {
 		return end
 	}
@@ -196,8 +196,8 @@ func plainPrefix(data []byte, i int) int {
 	for i+8 <= len(data) {
 		word := binary.LittleEndian.Uint64(data[i:])
 		// < and > differ in one bit
-		angle, and := word&^(lowBits*2)^lowBits*'<', word^lowBits*'&'
-		if marks := interruptsASCII(word) | ((angle-lowBits)|(and-lowBits))&highBits; marks != 0 {
+		angleBracket, ampersand := word&^(lowBits*2)^lowBits*'<', word^lowBits*'&'
+		if marks := interruptsASCII(word) | ((angleBracket-lowBits)|(ampersand-lowBits))&highBits; marks != 0 {
 			return i + bits.TrailingZeros64(marks)/8
 		}
 		i += 8

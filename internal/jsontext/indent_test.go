@@ -20,8 +20,8 @@ var documents = []string{
 	`{"z":1,"é":"è"}`,
 	`{"<a&b>":"12345678<","\\":1,"]":2}`, `{"a":"\b\f\n\r\t\u001f\"\\ 日本"}`,
 	`{"a":{"":{"":[[],[{}],[[[]]]]}}}`,
-	strings.Repeat("[", maxIndented) + strings.Repeat("]", maxIndented), strings.Repeat("[", maxIndented+1) +
-		strings.Repeat("]", maxIndented+1),
+	strings.Repeat("[", maxIndentDepth) + strings.Repeat("]", maxIndentDepth), strings.Repeat("[", maxIndentDepth+1) +
+		strings.Repeat("]", maxIndentDepth+1),
 }
 
 // FuzzIndented compares indenting with decoding and encoding, and Members with encoding/json.
@@ -74,7 +74,7 @@ func readMembers(t *testing.T, data []byte) (count int, err error) {
 		var key string
 		if m.Key != nil {
 			end := ScanString(text, 1)
-			key = string(AppendText(nil, text[1:end-1]))
+			key = string(AppendUnescaped(nil, text[1:end-1]))
 		}
 		if !bytes.HasSuffix(text, m.Value) || key != string(m.Key) {
 			t.Errorf("%q: the member %q has the key %q and the value %q", data, text, m.Key, m.Value)

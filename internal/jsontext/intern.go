@@ -8,7 +8,7 @@ import (
 
 const (
 	// maxInterned is the maximum length of shared strings. Longer ones rarely recur.
-	maxInterned = 48
+	maxInternedLength = 48
 	// internBits is the logarithm of the number of shared strings. Together with maxInterned it limits the
 	// memory of a table to less than a megabyte, plus at most twice as much for evicted strings that others
 	// refer to.
@@ -23,23 +23,23 @@ const (
 type interned struct {
 	text  string
 	value any
-	// next is the key that followed this one last time. Objects of one type have their keys in the same
-	// order, and comparing with a prediction is cheaper than searching. usualValue is the last shared value
-	// of this key. Many fields nearly always have the same value.
-	next, usualValue atomic.Pointer[interned]
-	slot             uint32
-	evicted          atomic.Bool // another string has its slot
-	plain            bool        // its JSON has no escapes
+	// nextKey is the key that followed this one last time. Objects of one type have their keys in the same
+	// order, and comparing with a prediction is cheaper than searching. lastValue is the last shared value of
+	// this key. Many fields nearly always have the same value.
+	nextKey, lastValue atomic.Pointer[interned]
+	slot               uint32
+	evicted            atomic.Bool // another string has its slot
+	plain              bool        // its JSON has no escapes
 }
 
 // internTable caches recent strings, one for each slot. It is safe for concurrent use without locks: slots
 // are replaced atomically, and losing a race only costs another copy of a string.
 type internTable struct {
 	slots [1 << internBits]atomic.Pointer[interned]
-	// seen holds the hash and the age of the last string that missed in each slot. A string gets the slot if
-	// it misses twice in succession within one age. Names and UIDs, which occur once in each object, thus
+	// missed holds the hash and the age of the last string that missed in each slot. A string gets the slot
+	// if it misses twice in succession within one age. Names and UIDs, which occur once in each object, thus
 	// neither evict common strings nor allocate entries, even if the same objects are read repeatedly.
-	seen [1 << internBits]atomic.Uint32
+	missed [1 << internBits]atomic.Uint32
 	// documents is the number of decoded documents.
 	documents atomic.Uint32
 	// start is the predecessor of the first key of a document.
@@ -48,7 +48,7 @@ type internTable struct {
 
 // share returns the shared form of text, or nil if it is too long or has not occurred recently.
 func (t *internTable) share(text []byte) *interned {
-	if len(text) > maxInterned {
+	if len(text) > maxInternedLength {
 		return nil
 	}
 	hash := sampleHash(text)
@@ -56,8 +56,8 @@ func (t *internTable) share(text []byte) *interned {
 	if e := t.slots[slot].Load(); e != nil && e.text == string(text) {
 		return e
 	}
-	if mark := uint32(hash)<<8 | t.age(); t.seen[slot].Load() != mark {
-		t.seen[slot].Store(mark)
+	if mark := uint32(hash)<<8 | t.age(); t.missed[slot].Load() != mark {
+		t.missed[slot].Store(mark)
 		return nil
 	}
 	s := string(text)
@@ -71,8 +71,8 @@ func (t *internTable) share(text []byte) *interned {
 // evict removes the entry's links, so that it retains no other entries.
 func (e *interned) evict() {
 	e.evicted.Store(true)
-	e.next.Store(nil)
-	e.usualValue.Store(nil)
+	e.nextKey.Store(nil)
+	e.lastValue.Store(nil)
 }
 
 // age returns the low byte of the current age, a period of some hundred documents.

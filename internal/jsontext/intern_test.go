@@ -32,25 +32,25 @@ func collidingText(e *interned) string {
 func TestEvictedStrings(t *testing.T) {
 	table := &internTable{}
 	first, second, third := shareTwice(t, table, "first"), shareTwice(t, table, "second"), shareTwice(t, table, "third")
-	second.storeLink(&first.next, first)
-	third.storeLink(&second.next, second)
-	third.storeLink(&second.usualValue, second)
-	if predicted(&first.next, []byte(`second":`)) != second || predicted(&first.next, []byte(`second`)) != nil ||
-		predicted(&first.next, []byte(`seconds":`)) != nil {
+	second.storeLink(&first.nextKey, first)
+	third.storeLink(&second.nextKey, second)
+	third.storeLink(&second.lastValue, second)
+	if predicted(&first.nextKey, []byte(`second":`)) != second || predicted(&first.nextKey, []byte(`second`)) != nil ||
+		predicted(&first.nextKey, []byte(`seconds":`)) != nil {
 		t.Error("what came next is not guessed, or something else is")
 	}
 	shareTwice(t, table, collidingText(second))
-	if predicted(&first.next, []byte(`second":`)) != nil {
+	if predicted(&first.nextKey, []byte(`second":`)) != nil {
 		t.Error("an evicted string is guessed")
 	}
-	if second.next.Load() != nil || second.usualValue.Load() != nil {
+	if second.nextKey.Load() != nil || second.lastValue.Load() != nil {
 		t.Error("an evicted string refers to others")
 	}
-	if third.storeLink(&second.next, second); second.next.Load() != nil {
+	if third.storeLink(&second.nextKey, second); second.nextKey.Load() != nil {
 		t.Error("a reader links an evicted string to others")
 	}
 	again := shareTwice(t, table, "second")
-	if again.storeLink(&first.next, first); predicted(&first.next, []byte(`second":`)) != again {
+	if again.storeLink(&first.nextKey, first); predicted(&first.nextKey, []byte(`second":`)) != again {
 		t.Error("the string is not guessed that has the slot now")
 	}
 }

@@ -59,7 +59,7 @@ func skipAgrees(t *testing.T, data []byte) {
 		if ^end < start || ^end > len(data) {
 			t.Fatalf("%q: wrong at %d", data, ^end)
 		}
-		_ = jsontext.Problem(data, ^end)
+		_ = jsontext.SkipProblem(data, ^end)
 	}
 	whole, complete, more := jsontext.SkipValue(data, start)
 	if complete && !deep && whole != end {
@@ -105,7 +105,7 @@ func FuzzText(f *testing.F) {
 func textAgrees(t *testing.T, text []byte) {
 	data := append(append([]byte{'"'}, text...), '"')
 	end := jsontext.ScanString(data, 1)
-	again, encoded := jsontext.EncodedText(data, 1)
+	again, encoded := jsontext.ScanEncoded(data, 1)
 	if end != again {
 		t.Fatalf("%q: ends at %d and at %d", data, end, again)
 	}
@@ -115,15 +115,15 @@ func textAgrees(t *testing.T, text []byte) {
 		t.Fatalf("%q: the end is %d, encoding/json says %v", data, end, err)
 	}
 	if end < 0 {
-		_ = jsontext.TextProblem(data, ^end)
+		_ = jsontext.StringProblem(data, ^end)
 	}
-	plainEnd, plain := jsontext.PlainText(data, 1)
+	plainEnd, plain := jsontext.ScanPlain(data, 1)
 	if want := end > 0 && !encoded && !strings.ContainsFunc(string(data[:max(end, 0)]),
 		func(r rune) bool { return r >= utf8.RuneSelf }); plain != want || plain && plainEnd != end {
 		t.Fatalf("%q: plain up to %d: %v", data, plainEnd, plain)
 	}
 	copyAgrees(t, data, plainEnd-2, plain)
-	got := string(jsontext.AppendText(nil, text))
+	got := string(jsontext.AppendUnescaped(nil, text))
 	if err != nil {
 		return
 	}
@@ -165,7 +165,7 @@ func FuzzNumber(f *testing.F) {
 
 // numberAgrees compares numbers with sigs.k8s.io/json.
 func numberAgrees(t *testing.T, data []byte) {
-	end, form := jsontext.Number(data, 0)
+	end, form := jsontext.ScanNumber(data, 0)
 	if end != len(data) {
 		return // data after a number does not matter
 	}

@@ -35,19 +35,19 @@ func Next(data []byte, i int, closing byte) (next int, closed bool) {
 	return ^i, false
 }
 
-// Key reads the key and colon at i. It returns the end of the key including its closing quote, the offset of
+// ScanKey reads the key and colon at i. It returns the end of the key including its closing quote, the offset of
 // the value, and whether the key is encoded (see EncodedText).
-func Key(data []byte, i int) (end, value int, encoded bool) {
+func ScanKey(data []byte, i int) (end, value int, encoded bool) {
 	if i >= len(data) || data[i] != '"' {
 		return ^i, ^i, false
 	}
-	if end, encoded = EncodedText(data, i+1); end < 0 {
+	if end, encoded = ScanEncoded(data, i+1); end < 0 {
 		return end, end, false
 	}
 	if end+1 < len(data) && data[end] == ':' && data[end+1] > ' ' {
 		return end, end + 1, encoded
 	}
-	return end, Colon(data, end), encoded
+	return end, SkipColon(data, end), encoded
 }
 
 // Field is a member of an object.
@@ -84,17 +84,17 @@ func Members(data []byte) iter.Seq2[Field, error] {
 			}
 			i = ^i
 		}
-		yield(Field{}, &SyntaxError{Offset: ^i, Reason: Problem(data, ^i)})
+		yield(Field{}, &SyntaxError{Offset: ^i, Reason: SkipProblem(data, ^i)})
 	}
 }
 
 func readField(data []byte, i int) (m Field, end int) {
-	key, value, encoded := Key(data, i)
+	key, value, encoded := ScanKey(data, i)
 	if value < 0 {
 		return m, value
 	}
 	if m.Key = data[i+1 : key-1]; encoded {
-		m.Key = AppendText(nil, m.Key)
+		m.Key = AppendUnescaped(nil, m.Key)
 	}
 	end, deep := Skip(data, value, maxLevels)
 	if deep {

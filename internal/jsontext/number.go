@@ -15,9 +15,9 @@ const (
 // safeDigits is a number of decimal digits that always fits an int64.
 const safeDigits = 18
 
-// Number reads the number at i. After a leading zero, only a point or an exponent can follow. For an invalid
+// ScanNumber reads the number at i. After a leading zero, only a point or an exponent can follow. For an invalid
 // number, form is the part without digits.
-func Number(data []byte, i int) (end int, form Form) {
+func ScanNumber(data []byte, i int) (end int, form Form) {
 	if i < len(data) && data[i] == '-' {
 		i++
 	}

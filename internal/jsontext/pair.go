@@ -6,14 +6,14 @@ package jsontext
 func (d *Decoder) DecodePair(first, second []byte) (one, other map[string]any, err error) {
 	p := d.parser(first)
 	defer d.release(p)
-	p.pair.mode = twinRecords
+	p.pair.mode = pairRecords
 	if one, err = p.parseObject(); err != nil {
 		return nil, nil, err
 	}
 	p.reset(second)
 	p.pair.first = first
-	p.pair.mode = twinShares
-	p.pair.level = level{end: len(p.pair.values)}
+	p.pair.mode = pairShares
+	p.pair.expected = recordedRange{end: len(p.pair.values)}
 	if other, err = p.parseObject(); err != nil {
 		return nil, nil, err
 	}
@@ -23,28 +23,28 @@ func (d *Decoder) DecodePair(first, second []byte) (one, other map[string]any, e
 const (
 	// maxMarks limits the recorded values of the first text, and maxAhead the search for a mark, so that
 	// decoding unrelated texts costs little more than decoding them separately.
-	maxMarks = 4096
-	maxAhead = 8
+	maxRecorded  = 4096
+	maxLookahead = 8
 )
 
-// twinMode is the role of a parser in DecodePair.
-type twinMode uint8
+// pairMode is the role of a parser in DecodePair.
+type pairMode uint8
 
 const (
-	twinNone    twinMode = iota
-	twinRecords          // parses the first text and records its values
-	twinShares           // parses the second text and reuses values of the first
+	pairNone    pairMode = iota
+	pairRecords          // parses the first text and records its values
+	pairShares           // parses the second text and reuses values of the first
 )
 
 type pairState struct {
-	mode  twinMode
+	mode  pairMode
 	first []byte
-	// values are the values of the first text, each before the values inside it. highest is the largest
+	// values are the values of the first text, each before the values inside it. maxValues is the largest
 	// number of values so far.
-	values  []recordedValue
-	highest int
-	// level is the range of recorded values of the current object or array.
-	level level
+	values    []recordedValue
+	maxValues int
+	// expected are the recorded values of the current object or array.
+	expected recordedRange
 }
 
 // recordedValue is an object, an array, or a string that is not interned.
@@ -56,16 +56,16 @@ type recordedValue struct {
 	next       int32  // index of the value after it and all inside it
 }
 
-// level is the range of recorded values directly in one object or array. The value at the cursor is expected
-// next.
-type level struct{ cursor, end int }
+// recordedRange is the range of recorded values directly in one object or array. The value at the cursor is
+// expected next.
+type recordedRange struct{ cursor, end int }
 
 // element parses the value at pos. key is its key in an object, index its index in an array.
 func (p *parser) element(key string, index int) any {
 	switch p.pair.mode {
-	case twinRecords:
+	case pairRecords:
 		return p.parseRecorded(key, index)
-	case twinShares:
+	case pairShares:
 		return p.parseShared(key, index)
 	}
 	return p.value()
@@ -74,14 +74,14 @@ func (p *parser) element(key string, index int) any {
 func (p *parser) parseRecorded(key string, index int) any {
 	c := p.next()
 	t := &p.pair
-	if c != '"' && c != '{' && c != '[' || len(t.values) >= maxMarks {
+	if c != '"' && c != '{' && c != '[' || len(t.values) >= maxRecorded {
 		return p.value()
 	}
-	start, owned, at := p.pos, p.owned, len(t.values)
+	start, owned, at := p.pos, p.unsharedStrings, len(t.values)
 	t.values = append(t.values, recordedValue{key: key, index: int32(index), start: uint32(start)})
-	t.highest = max(t.highest, len(t.values))
+	t.maxValues = max(t.maxValues, len(t.values))
 	value := p.value()
-	if c == '"' && p.owned == owned {
+	if c == '"' && p.unsharedStrings == owned {
 		t.values = t.values[:at]
 		return value
 	}
@@ -100,32 +100,32 @@ func (p *parser) parseShared(key string, index int) any {
 	t := &p.pair
 	at := t.find(key, index)
 	if at < 0 {
-		return p.within(level{})
+		return p.within(recordedRange{})
 	}
 	m := &t.values[at]
 	text := t.first[m.start:m.end]
-	t.level.cursor = int(m.next)
+	t.expected.cursor = int(m.next)
 	if rest := p.data[p.pos:]; len(rest) >= len(text) && string(rest[:len(text)]) == string(text) {
 		p.pos += len(text)
 		return m.value
 	}
-	return p.within(level{cursor: at + 1, end: int(m.next)})
+	return p.within(recordedRange{cursor: at + 1, end: int(m.next)})
 }
 
 // within parses the value at pos. l has the recorded values that its content is expected to repeat.
-func (p *parser) within(l level) any {
-	outer := p.pair.level
-	p.pair.level = l
+func (p *parser) within(l recordedRange) any {
+	outer := p.pair.expected
+	p.pair.expected = l
 	value := p.value()
-	p.pair.level = outer
+	p.pair.expected = outer
 	return value
 }
 
 // find returns the index of the recorded value with the same key or array index, or -1.
 func (t *pairState) find(key string, index int) int {
-	at := t.level.cursor
-	for range maxAhead {
-		if at >= t.level.end {
+	at := t.expected.cursor
+	for range maxLookahead {
+		if at >= t.expected.end {
 			break
 		}
 		m := &t.values[at]
@@ -138,9 +138,9 @@ func (t *pairState) find(key string, index int) int {
 }
 
 func (t *pairState) reset() {
-	if t.mode == twinNone {
+	if t.mode == pairNone {
 		return
 	}
-	clear(t.values[:t.highest])
+	clear(t.values[:t.maxValues])
 	*t = pairState{values: t.values[:0]}
 }

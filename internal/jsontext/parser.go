@@ -18,9 +18,9 @@ type parser struct {
 	text     []byte    // scratch for unescaping
 	lastKey  *interned // the last shared key
 	// number of short strings that were not shared; containers with such strings do not recur
-	unshared int
-	owned    int       // number of strings that were not shared, of any length
-	pair     pairState // state of DecodePair
+	unsharedShort   int
+	unsharedStrings int       // number of strings that were not shared, of any length
+	pair            pairState // state of DecodePair
 }
 
 func (p *parser) fail(reason string) {
@@ -147,7 +147,7 @@ func (p *parser) container() any {
 		p.pos += len(t.text)
 		return t.copy()
 	}
-	unshared := p.unshared
+	unshared := p.unsharedShort
 	value := p.parseContainer(int(place.size.Load()))
 	if p.failure != "" {
 		return nil
@@ -155,7 +155,7 @@ func (p *parser) container() any {
 	if object, ok := value.(map[string]any); ok {
 		place.learnSize(len(object))
 	}
-	if p.unshared == unshared {
+	if p.unsharedShort == unshared {
 		p.decoder.templates.learn(slot, p.data[start:p.pos], value)
 	}
 	return value
@@ -188,7 +188,7 @@ func (p *parser) object(size int) (any, int) {
 	}
 	p.depth--
 	// a wrong estimate must not waste memory
-	if size > 0 && (len(object) <= smallMap || 2*len(object) < size) {
+	if size > 0 && (len(object) <= smallMapSize || 2*len(object) < size) {
 		right := make(map[string]any, len(object))
 		maps.Copy(right, object)
 		object = right
@@ -202,7 +202,7 @@ func (p *parser) key() string {
 		p.unexpected("a key")
 		return ""
 	}
-	if shared := predicted(&p.lastKey.next, p.data[p.pos+1:]); shared != nil {
+	if shared := predicted(&p.lastKey.nextKey, p.data[p.pos+1:]); shared != nil {
 		p.pos += len(shared.text) + len(`""`)
 		p.lastKey = shared
 		p.colon()
@@ -212,7 +212,7 @@ func (p *parser) key() string {
 	var key string
 	if shared := p.decoder.strings.share(text); shared != nil {
 		key = shared.text
-		shared.storeLink(&p.lastKey.next, p.lastKey)
+		shared.storeLink(&p.lastKey.nextKey, p.lastKey)
 		p.lastKey = shared
 	} else {
 		key = p.newString(text)
@@ -254,22 +254,22 @@ func (p *parser) array() any {
 }
 
 func (p *parser) stringValue() any {
-	if shared := predicted(&p.lastKey.usualValue, p.data[p.pos+1:]); shared != nil {
+	if shared := predicted(&p.lastKey.lastValue, p.data[p.pos+1:]); shared != nil {
 		p.pos += len(shared.text) + len(`""`)
 		return shared.value
 	}
 	text := p.quoted()
 	if shared := p.decoder.strings.share(text); shared != nil {
-		shared.storeLink(&p.lastKey.usualValue, p.lastKey)
+		shared.storeLink(&p.lastKey.lastValue, p.lastKey)
 		return shared.value
 	}
 	return p.newString(text)
 }
 
 func (p *parser) newString(text []byte) string {
-	p.owned++
-	if len(text) <= maxInterned {
-		p.unshared++
+	p.unsharedStrings++
+	if len(text) <= maxInternedLength {
+		p.unsharedShort++
 	}
 	return string(text)
 }
@@ -277,16 +277,16 @@ func (p *parser) newString(text []byte) string {
 // quoted parses the string at pos. The result is valid until the next call and may be part of the data.
 func (p *parser) quoted() []byte {
 	start := p.pos + 1
-	end, encoded := EncodedText(p.data, start)
+	end, encoded := ScanEncoded(p.data, start)
 	if end < 0 {
 		p.pos = min(^end, len(p.data))
-		p.fail(TextProblem(p.data, p.pos))
+		p.fail(StringProblem(p.data, p.pos))
 		return nil
 	}
 	p.pos = end
 	text := p.data[start : end-1]
 	if encoded {
-		p.text = AppendText(p.text[:0], text)
+		p.text = AppendUnescaped(p.text[:0], text)
 		return p.text
 	}
 	return text
@@ -296,7 +296,7 @@ func (p *parser) quoted() []byte {
 // a float64.
 func (p *parser) number() any {
 	start := p.pos
-	end, form := Number(p.data, start)
+	end, form := ScanNumber(p.data, start)
 	if end < 0 {
 		p.pos = ^end
 		p.unexpected([...]string{Integer: "a number", Fraction: "a fraction", Exponent: "an exponent"}[form])

@@ -12,8 +12,8 @@ func SkipSpace(data []byte, i int) int {
 	return i
 }
 
-// bitsOfDepth is the number of nesting levels that one call of Skip tracks.
-const bitsOfDepth = 64
+// trackedLevels is the number of nesting levels that one call of Skip tracks.
+const trackedLevels = 64
 
 // ScanLiteral reads the literal true, false or null at i.
 func ScanLiteral(data []byte, i int, word string) int {
@@ -25,8 +25,8 @@ func ScanLiteral(data []byte, i int, word string) int {
 	return i + len(word)
 }
 
-// Colon reads a colon and the white space around it.
-func Colon(data []byte, i int) int {
+// SkipColon reads a colon and the white space around it.
+func SkipColon(data []byte, i int) int {
 	if i < len(data) && data[i] <= ' ' {
 		i = SkipSpace(data, i)
 	}
@@ -53,7 +53,7 @@ value:
 	case '"':
 		i = ScanString(data, i+1)
 	case '{', '[':
-		if open == bitsOfDepth {
+		if open == trackedLevels {
 			if i, deep = Skip(data, i, levels-open); deep {
 				return i, true
 			}
@@ -122,7 +122,7 @@ key:
 	}
 	if i+1 < len(data) && data[i] == ':' && data[i+1] > ' ' {
 		i++
-	} else if i = Colon(data, i); i < 0 {
+	} else if i = SkipColon(data, i); i < 0 {
 		return i, false
 	}
 	goto value
@@ -147,7 +147,7 @@ func SkipValue(data []byte, start int) (end int, ok, more bool) {
 }
 
 func numberInRange(data []byte, i int) int {
-	end, form := Number(data, i)
+	end, form := ScanNumber(data, i)
 	if end >= 0 && !InRange(data[i:end], form) {
 		return ^i
 	}

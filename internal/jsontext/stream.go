@@ -13,7 +13,7 @@ const streamBuffer = 64 << 10
 type Stream struct {
 	source io.Reader
 	data   []byte // unread data, starting at at
-	at     int
+	offset int
 }
 
 // NewStream returns a stream of the text of source.
@@ -24,8 +24,8 @@ func NewStream(source io.Reader) *Stream {
 // Peek returns the next byte that is not white space. At the end of the text it returns io.ErrUnexpectedEOF.
 func (s *Stream) Peek() (byte, error) {
 	for {
-		if s.at = SkipSpace(s.data, s.at); s.at < len(s.data) {
-			return s.data[s.at], nil
+		if s.offset = SkipSpace(s.data, s.offset); s.offset < len(s.data) {
+			return s.data[s.offset], nil
 		}
 		if err := s.fill(); err != nil {
 			return 0, err
@@ -39,7 +39,7 @@ func (s *Stream) Take(c byte) (bool, error) {
 	if err != nil || next != c {
 		return false, err
 	}
-	s.at++
+	s.offset++
 	return true, nil
 }
 
@@ -49,20 +49,20 @@ func (s *Stream) Value() ([]byte, error) {
 		return nil, err
 	}
 	for e := (valueExtent{}); ; {
-		if !e.isComplete(s.data[s.at:]) {
+		if !e.isComplete(s.data[s.offset:]) {
 			if err := s.fill(); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		end, ok, more := SkipValue(s.data, s.at)
+		end, ok, more := SkipValue(s.data, s.offset)
 		if ok {
-			text := s.data[s.at:end]
-			s.at = end
+			text := s.data[s.offset:end]
+			s.offset = end
 			return text, nil
 		}
 		if !more {
-			return nil, errors.New(Problem(s.data, s.at))
+			return nil, errors.New(SkipProblem(s.data, s.offset))
 		}
 		if err := s.fill(); err != nil {
 			return nil, err
@@ -73,8 +73,8 @@ func (s *Stream) Value() ([]byte, error) {
 // valueExtent finds the end of an object, array or string that arrives in pieces. It inspects each byte
 // once.
 type valueExtent struct {
-	seen, open    int
-	text, escaped bool
+	scanned, depth    int
+	inString, escaped bool
 }
 
 // isComplete reports whether data may hold the complete value, which begins at data[0].
@@ -82,23 +82,23 @@ func (e *valueExtent) isComplete(data []byte) bool {
 	if c := data[0]; c != '{' && c != '[' && c != '"' {
 		return true
 	}
-	for e.seen < len(data) {
-		c := data[e.seen]
-		e.seen++
+	for e.scanned < len(data) {
+		c := data[e.scanned]
+		e.scanned++
 		switch {
 		case e.escaped:
 			e.escaped = false
-		case e.text && c == '\\':
+		case e.inString && c == '\\':
 			e.escaped = true
 		case c == '"':
-			e.text = !e.text
-		case e.text:
+			e.inString = !e.inString
+		case e.inString:
 		case c == '{', c == '[':
-			e.open++
+			e.depth++
 		case c == '}', c == ']':
-			e.open--
+			e.depth--
 		}
-		if e.open <= 0 && !e.text {
+		if e.depth <= 0 && !e.inString {
 			return true
 		}
 	}
@@ -107,8 +107,8 @@ func (e *valueExtent) isComplete(data []byte) bool {
 
 // fill reads more text. The buffer doubles when one value fills it, so that the total time is linear.
 func (s *Stream) fill() error {
-	s.data = s.data[:copy(s.data, s.data[s.at:])]
-	s.at = 0
+	s.data = s.data[:copy(s.data, s.data[s.offset:])]
+	s.offset = 0
 	if len(s.data) == cap(s.data) {
 		s.data = slices.Grow(s.data, cap(s.data))
 	}

@@ -17,9 +17,9 @@ const (
 	templatePrefix = 16
 	// minCloned is the number of scalar members from which on cloning a map is cheaper than filling a new
 	// one.
-	minCloned = 4
+	minClonedMembers = 4
 	// smallMap is the capacity of the smallest map.
-	smallMap = 8
+	smallMapSize = 8
 	// maxSizeGuess limits the size of preallocated maps.
 	maxSizeGuess = 64
 )
@@ -49,9 +49,9 @@ type template struct {
 
 // inner is a nested object or array. key is its key in an object, index its index in an array.
 type inner struct {
-	key   string
-	index int
-	of    *template
+	key      string
+	index    int
+	template *template
 }
 
 // newTemplate returns a template of an object or array, or nil if it has more than *parts objects and arrays.
@@ -62,34 +62,34 @@ func newTemplate(value any, parts *int) *template {
 	t := &template{nesting: 1}
 	switch value := value.(type) {
 	case map[string]any:
-		t.ofObject(value, parts)
+		t.setObject(value, parts)
 	case []any:
 		t.array = append(make([]any, 0, len(value)), value...)
 		for i, v := range value {
 			if isContainer(v) {
 				t.array[i] = nil
-				t.inner = append(t.inner, inner{index: i, of: newTemplate(v, parts)})
+				t.inner = append(t.inner, inner{index: i, template: newTemplate(v, parts)})
 			}
 		}
 	}
 	for _, in := range t.inner {
-		if in.of == nil {
+		if in.template == nil {
 			return nil
 		}
-		t.nesting = max(t.nesting, in.of.nesting+1)
+		t.nesting = max(t.nesting, in.template.nesting+1)
 	}
 	return t
 }
 
-func (t *template) ofObject(object map[string]any, parts *int) {
+func (t *template) setObject(object map[string]any, parts *int) {
 	for key, v := range object {
 		if isContainer(v) {
-			t.inner = append(t.inner, inner{key: key, of: newTemplate(v, parts)})
+			t.inner = append(t.inner, inner{key: key, template: newTemplate(v, parts)})
 		} else {
 			t.members = append(t.members, member{key, v})
 		}
 	}
-	if len(t.members) < minCloned {
+	if len(t.members) < minClonedMembers {
 		return
 	}
 	t.cloned, t.members = maps.Clone(object), nil
@@ -121,7 +121,7 @@ func (t *template) copy() any {
 		}
 	}
 	for i := range t.inner {
-		object[t.inner[i].key] = t.inner[i].of.copy()
+		object[t.inner[i].key] = t.inner[i].template.copy()
 	}
 	return object
 }
@@ -130,7 +130,7 @@ func (t *template) copyArray() any {
 	array := make([]any, len(t.array))
 	copy(array, t.array)
 	for i := range t.inner {
-		array[t.inner[i].index] = t.inner[i].of.copy()
+		array[t.inner[i].index] = t.inner[i].template.copy()
 	}
 	return array
 }
@@ -191,7 +191,7 @@ func (t *templateTable) learn(slot uint32, text []byte, value any) {
 // learnSize records the number of members of an object without a template.
 func (p *templateSlotState) learnSize(members int) {
 	size := uint32(min(members, maxSizeGuess))
-	if size <= smallMap {
+	if size <= smallMapSize {
 		size = 0
 	}
 	if p.size.Load() != size {

@@ -39,11 +39,11 @@ func ScanString(data []byte, i int) int {
 		}
 		break
 	}
-	return anyText(data, i)
+	return scanStringSlowly(data, i)
 }
 
-// anyText is ScanString for strings with special bytes, or near the end of the data.
-func anyText(data []byte, i int) int {
+// scanStringSlowly is ScanString for strings with special bytes, or near the end of the data.
+func scanStringSlowly(data []byte, i int) int {
 	for {
 		for i+8 <= len(data) {
 			if marks := interrupts(binary.LittleEndian.Uint64(data[i:])); marks != 0 {
@@ -71,9 +71,9 @@ func anyText(data []byte, i int) int {
 	}
 }
 
-// EncodedText is ScanString that also reports whether the string has escapes or invalid UTF-8, so that it has
+// ScanEncoded is ScanString that also reports whether the string has escapes or invalid UTF-8, so that it has
 // to be converted by AppendText.
-func EncodedText(data []byte, i int) (end int, encoded bool) {
+func ScanEncoded(data []byte, i int) (end int, encoded bool) {
 	start, ascii := i, true
 	for {
 		if i = asciiPrefix(data, i); i >= len(data) {
@@ -98,8 +98,8 @@ func EncodedText(data []byte, i int) (end int, encoded bool) {
 	}
 }
 
-// PlainText is ScanString for ASCII strings without escapes; it returns false for others.
-func PlainText(data []byte, i int) (end int, ok bool) {
+// ScanPlain is ScanString for ASCII strings without escapes; it returns false for others.
+func ScanPlain(data []byte, i int) (end int, ok bool) {
 	i = asciiPrefix(data, i)
 	return i + 1, i < len(data) && data[i] == '"'
 }
@@ -154,8 +154,8 @@ func escape(data []byte, i int) int {
 	return i + unitLength
 }
 
-// TextProblem describes why ScanString or EncodedText returned ^at.
-func TextProblem(data []byte, at int) string {
+// StringProblem describes why ScanString or EncodedText returned ^at.
+func StringProblem(data []byte, at int) string {
 	switch {
 	case at >= len(data):
 		return "the end of the data in a string"
@@ -168,12 +168,12 @@ func TextProblem(data []byte, at int) string {
 	}
 }
 
-// Problem describes why Skip returned ^at.
-func Problem(data []byte, at int) string {
+// SkipProblem describes why Skip returned ^at.
+func SkipProblem(data []byte, at int) string {
 	if at >= len(data) {
 		return "unexpected end"
 	}
-	if end, form := Number(data, at); end >= 0 && !InRange(data[at:end], form) {
+	if end, form := ScanNumber(data, at); end >= 0 && !InRange(data[at:end], form) {
 		return "a number out of range"
 	}
 	return "an unexpected character"

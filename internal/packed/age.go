@@ -7,13 +7,13 @@ const (
 	flagRead = 1 << (17 + iota)
 	// flagSeen is set if it was read in an earlier period. flagUsed is set if it was read in two periods. A
 	// single scan of all objects thus does not mark them as in use.
-	flagSeen
-	flagUsed
+	flagReadBefore
+	flagInUse
 	// flagIncompressible is set if compressing the object saves no memory.
 	flagIncompressible
 
 	// ageOne is the age of an object that was not read for one period.
-	ageOne  = 1 << 24
+	ageUnit = 1 << 24
 	maskAge = 0xff << 24
 )
 
@@ -45,39 +45,39 @@ func (o *Object) Usage() Usage { return usageOf(o.state.Load()) }
 
 func usageOf(state uint32) Usage {
 	return Usage{
-		Read: state&flagRead != 0, Repeated: state&flagRead != 0 && state&flagSeen != 0,
-		InUse: state&flagUsed != 0,
-		Age:   int(state & maskAge / ageOne), Incompressible: state&flagIncompressible != 0,
+		Read: state&flagRead != 0, Repeated: state&flagRead != 0 && state&flagReadBefore != 0,
+		InUse: state&flagInUse != 0,
+		Age:   int(state & maskAge / ageUnit), Incompressible: state&flagIncompressible != 0,
 	}
 }
 
-// Age returns the object's usage and starts a new period.
-func (o *Object) Age() Usage {
+// StartReadPeriod returns the object's usage and starts a new period.
+func (o *Object) StartReadPeriod() Usage {
 	for {
 		state := o.state.Load()
 		next := state
 		switch {
 		case state&flagRead != 0:
-			if state&flagSeen != 0 {
-				next |= flagUsed
+			if state&flagReadBefore != 0 {
+				next |= flagInUse
 			}
-			next = next&^(flagRead|maskAge) | flagSeen
-		case state&maskAge < MaxAge*ageOne:
-			next += ageOne
+			next = next&^(flagRead|maskAge) | flagReadBefore
+		case state&maskAge < MaxAge*ageUnit:
+			next += ageUnit
 		}
-		if next&maskAge == MaxAge*ageOne {
-			next &^= flagSeen | flagUsed
+		if next&maskAge == MaxAge*ageUnit {
+			next &^= flagReadBefore | flagInUse
 		}
 		if next == state || o.state.CompareAndSwap(state, next) {
 			use := usageOf(state)
-			use.InUse, use.Age = next&flagUsed != 0, int(next&maskAge/ageOne)
+			use.InUse, use.Age = next&flagInUse != 0, int(next&maskAge/ageUnit)
 			return use
 		}
 	}
 }
 
 // SetInUse marks the object as in use.
-func (o *Object) SetInUse() { o.state.Or(flagSeen | flagUsed) }
+func (o *Object) SetInUse() { o.state.Or(flagReadBefore | flagInUse) }
 
 // SetIncompressible records that compressing the object saves no memory.
 func (o *Object) SetIncompressible() { o.state.Or(flagIncompressible) }

@@ -30,7 +30,7 @@ func TestAge(t *testing.T) {
 		if step.read {
 			o.MarkRead()
 		}
-		if use := o.Age(); use != step.want {
+		if use := o.StartReadPeriod(); use != step.want {
 			t.Errorf("step %d: %+v, want %+v", n, use, step.want)
 		}
 	}

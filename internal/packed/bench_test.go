@@ -39,7 +39,7 @@ func BenchmarkPack(b *testing.B) {
 	for name, packer := range map[string]*packed.Packer{"all": nil, "pruned": withoutNoise(b)} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
-			defer cpu(b)()
+			defer measureCPU(b)()
 			b.SetBytes(int64(size))
 			for n := 0; b.Loop(); n++ {
 				if packer.TryPack(all[n%benchObjects]) == nil {
@@ -50,7 +50,7 @@ func BenchmarkPack(b *testing.B) {
 	}
 	b.Run("apimachinery", func(b *testing.B) {
 		b.ReportAllocs()
-		defer cpu(b)()
+		defer measureCPU(b)()
 		b.SetBytes(int64(size))
 		for n := 0; b.Loop(); n++ {
 			if err := new(unstructured.Unstructured).UnmarshalJSON(all[n%benchObjects]); err != nil {
@@ -67,13 +67,13 @@ func BenchmarkHeap(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				kept := make([]*packed.Object, 0, benchObjects)
-				before := heap()
+				before := heapSize()
 				size := 0
 				for _, data := range all {
 					kept = append(kept, packer.TryPack(data))
 					size += kept[len(kept)-1].Size()
 				}
-				b.ReportMetric(float64(heap()-before)/benchObjects, "B/object")
+				b.ReportMetric(float64(heapSize()-before)/benchObjects, "B/object")
 				b.ReportMetric(float64(size)/benchObjects, "B/Size()")
 				runtime.KeepAlive(kept)
 			}
@@ -81,14 +81,14 @@ func BenchmarkHeap(b *testing.B) {
 	}
 }
 
-// cpu reports the CPU time per operation, which is independent of other processes. The returned func ends the
+// measureCPU reports the CPU time per operation, which is independent of other processes. The returned func ends the
 // measurement.
-func cpu(b *testing.B) func() {
-	before := used()
-	return func() { b.ReportMetric(float64(used()-before)/float64(b.N), "cpu-ns/op") }
+func measureCPU(b *testing.B) func() {
+	before := cpuTime()
+	return func() { b.ReportMetric(float64(cpuTime()-before)/float64(b.N), "cpu-ns/op") }
 }
 
-func used() int64 {
+func cpuTime() int64 {
 	used, err := testkit.CPUTime()
 	if err != nil {
 		return 0
@@ -96,7 +96,7 @@ func used() int64 {
 	return int64(used)
 }
 
-func heap() int64 {
+func heapSize() int64 {
 	runtime.GC()
 	runtime.GC()
 	var stats runtime.MemStats
@@ -113,7 +113,7 @@ func BenchmarkUnstructured(b *testing.B) {
 	}
 	b.Run("cold", func(b *testing.B) {
 		b.ReportAllocs()
-		defer cpu(b)()
+		defer measureCPU(b)()
 		for n := 0; b.Loop(); n++ {
 			if _, err := objects[n%benchObjects].Decode(); err != nil {
 				b.Fatal(err)
@@ -122,7 +122,7 @@ func BenchmarkUnstructured(b *testing.B) {
 	})
 	b.Run("cold-cached", func(b *testing.B) {
 		b.ReportAllocs()
-		defer cpu(b)()
+		defer measureCPU(b)()
 		for n := 0; b.Loop(); n++ {
 			b.StopTimer()
 			o := packer.TryPack(all[n%benchObjects])
@@ -132,7 +132,7 @@ func BenchmarkUnstructured(b *testing.B) {
 	})
 	b.Run("hot", func(b *testing.B) {
 		b.ReportAllocs()
-		defer cpu(b)()
+		defer measureCPU(b)()
 		u := objects[0].Unstructured()
 		for b.Loop() {
 			objects[0].Unstructured()
@@ -145,7 +145,7 @@ func BenchmarkUnstructured(b *testing.B) {
 			texts[n], _ = o.AppendJSON(nil)
 		}
 		b.ReportAllocs()
-		defer cpu(b)()
+		defer measureCPU(b)()
 		for n := 0; b.Loop(); n++ {
 			if err := new(unstructured.Unstructured).UnmarshalJSON(texts[n%benchObjects]); err != nil {
 				b.Fatal(err)
@@ -168,17 +168,17 @@ func BenchmarkColdRead(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			var reads, copies int64
 			for b.Loop() {
-				start := used()
+				start := cpuTime()
 				for _, o := range objects {
 					if _, err := o.Decode(); err != nil {
 						b.Fatal(err)
 					}
 				}
-				middle := used()
+				middle := cpuTime()
 				for _, u := range decoded {
 					u.DeepCopy()
 				}
-				reads, copies = reads+middle-start, copies+used()-middle
+				reads, copies = reads+middle-start, copies+cpuTime()-middle
 			}
 			b.ReportMetric(float64(copies)/float64(reads), "times")
 			b.ReportMetric(float64(reads)/float64(b.N*benchObjects), "cpu-ns/object")
@@ -189,7 +189,7 @@ func BenchmarkColdRead(b *testing.B) {
 func BenchmarkLabels(b *testing.B) {
 	o := withoutNoise(b).TryPack(certificate(1))
 	b.ReportAllocs()
-	defer cpu(b)()
+	defer measureCPU(b)()
 	for b.Loop() {
 		if o.Labels().Get("env") != "prod" {
 			b.Fatal("wrong")
@@ -204,7 +204,7 @@ func BenchmarkFromUnstructured(b *testing.B) {
 	}
 	packer := withoutNoise(b)
 	b.ReportAllocs()
-	defer cpu(b)()
+	defer measureCPU(b)()
 	for b.Loop() {
 		if _, err := packer.FromUnstructured(u); err != nil {
 			b.Fatal(err)

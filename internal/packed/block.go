@@ -60,21 +60,21 @@ func (w *BlockWriter) Add(o *Object) (bool, error) {
 		return false, nil
 	}
 	l := layout{
-		typ: w.typeNumber(o.info), bodyAt: len(w.bodies), complex: o.state.Load()&flagComplexLabels != 0,
-		namespace: int(o.namespaceLen()), key: len(o.slab) - int(o.keyAt),
+		typeIndex: w.typeIndex(o.info), bodyAt: len(w.bodies), complexLabels: o.state.Load()&flagComplexLabels != 0,
+		namespaceLen: int(o.namespaceLen()), keyLen: len(o.slab) - int(o.keyAt),
 		labels: field{length: int(o.labelsLen)},
-		uid:    o.literal(o.uidAt, uint32(o.uidLen)), version: o.literal(o.versionAt, uint32(o.versionLen)),
+		uid:    o.fieldAt(o.uidAt, uint32(o.uidLen)), version: o.fieldAt(o.versionAt, uint32(o.versionLen)),
 	}
 	if o.labelsLen > 0 {
-		l.labels = o.literal(o.labelsAt, o.labelsLen)
+		l.labels = o.fieldAt(o.labelsAt, o.labelsLen)
 	}
 	from := 0
 	for _, cut := range l.cutFields() {
-		w.bodies = append(w.bodies, text[from:cut.at]...)
-		from = cut.at + cut.length
+		w.bodies = append(w.bodies, text[from:cut.offset]...)
+		from = cut.offset + cut.length
 	}
 	w.bodies = append(w.bodies, text[from:]...)
-	l.body = len(w.bodies) - l.bodyAt
+	l.bodyLen = len(w.bodies) - l.bodyAt
 	w.uids, l.binaryUID = appendBinaryUID(w.uids, string(o.UID()))
 	w.record = l.append(w.record[:0])
 	at := len(w.record)
@@ -88,16 +88,16 @@ func (w *BlockWriter) Add(o *Object) (bool, error) {
 	return true, nil
 }
 
-// literal returns the field at an offset of slab, with a negative offset if it is not part of the JSON.
-func (o *Object) literal(at, length uint32) field {
-	if length == 0 || at >= o.body {
-		return field{at: -1, length: int(length)}
+// fieldAt returns the field at an offset of slab, with a negative offset if it is not part of the JSON.
+func (o *Object) fieldAt(at, length uint32) field {
+	if length == 0 || at >= o.bodyLen {
+		return field{offset: -1, length: int(length)}
 	}
-	return field{at: int(at), length: int(length)}
+	return field{offset: int(at), length: int(length)}
 }
 
-// typeNumber returns the index of t in the block's list of types, and adds t if necessary.
-func (w *BlockWriter) typeNumber(t *typeInfo) int {
+// typeIndex returns the index of t in the block's list of types, and adds t if necessary.
+func (w *BlockWriter) typeIndex(t *typeInfo) int {
 	if at := slices.Index(w.types, t); at >= 0 {
 		return at
 	}
@@ -120,17 +120,17 @@ func (w *BlockWriter) Block() (index, bodies []byte) {
 
 // field is a string of an object. offset is its position in the JSON, and negative if the JSON does not
 // contain it.
-type field struct{ at, length int }
+type field struct{ offset, length int }
 
 // layout locates the parts of an object. A record of the index is a layout followed by the result of
 // appendIdentity, without the UID if that is stored in binary.
 type layout struct {
-	typ int
+	typeIndex int
 	// range of the object in the bodies
-	bodyAt, body         int
+	bodyAt, bodyLen      int
 	uid, version, labels field
-	namespace, key       int
-	complex              bool
+	namespaceLen, keyLen int
+	complexLabels        bool
 	binaryUID            bool // the UID is stored in binary
 }
 
@@ -138,11 +138,11 @@ type layout struct {
 func (l *layout) cutFields() []field {
 	cuts := make([]field, 0, 3)
 	for _, f := range [...]field{l.uid, l.version, l.labels} {
-		if f.at < 0 || f.length == 0 {
+		if f.offset < 0 || f.length == 0 {
 			continue
 		}
 		at := len(cuts)
-		for at > 0 && cuts[at-1].at > f.at {
+		for at > 0 && cuts[at-1].offset > f.offset {
 			at--
 		}
 		cuts = slices.Insert(cuts, at, f)
@@ -152,16 +152,16 @@ func (l *layout) cutFields() []field {
 
 func (l *layout) append(to []byte) []byte {
 	flags := 0
-	if l.complex {
+	if l.complexLabels {
 		flags |= 1
 	}
 	if l.binaryUID {
 		flags |= 2
 	}
 	for _, number := range [...]int{
-		l.typ, l.bodyAt, l.body, l.uid.at + 1, l.uid.length, l.version.at +
-			1, l.version.length, l.labels.at + 1, l.labels.length,
-		l.namespace<<2 | flags, l.key,
+		l.typeIndex, l.bodyAt, l.bodyLen, l.uid.offset + 1, l.uid.length, l.version.offset +
+			1, l.version.length, l.labels.offset + 1, l.labels.length,
+		l.namespaceLen<<2 | flags, l.keyLen,
 	} {
 		to = binary.AppendUvarint(to, uint64(number))
 	}
@@ -183,13 +183,13 @@ func readLayout(record string) (l layout, length int, err error) {
 		numbers[k] = number
 	}
 	l = layout{
-		typ: numbers[0], bodyAt: numbers[1], body: numbers[2], uid: field{numbers[3] - 1, numbers[4]},
+		typeIndex: numbers[0], bodyAt: numbers[1], bodyLen: numbers[2], uid: field{numbers[3] - 1, numbers[4]},
 		version: field{numbers[5] - 1, numbers[6]}, labels: field{numbers[7] - 1, numbers[8]},
-		namespace: numbers[9] >> 2, complex: numbers[9]&1 != 0, binaryUID: numbers[9]&2 != 0,
-		key: numbers[10],
+		namespaceLen: numbers[9] >> 2, complexLabels: numbers[9]&1 != 0, binaryUID: numbers[9]&2 != 0,
+		keyLen: numbers[10],
 	}
-	if l.uid.length > maxField || l.version.length > maxField || l.namespace > maxField ||
-		l.namespace >= l.key && l.namespace > 0 ||
+	if l.uid.length > maxField || l.version.length > maxField || l.namespaceLen > maxField ||
+		l.namespaceLen >= l.keyLen && l.namespaceLen > 0 ||
 		l.binaryUID && l.uid.length != uidLength {
 		return l, 0, errBlock
 	}
@@ -198,7 +198,7 @@ func readLayout(record string) (l layout, length int, err error) {
 
 // identityLen returns the length of the part of a record that follows the layout.
 func (l *layout) identityLen() int64 {
-	length := int64(l.version.length) + int64(l.labels.length) + int64(l.key)
+	length := int64(l.version.length) + int64(l.labels.length) + int64(l.keyLen)
 	if !l.binaryUID {
 		length += int64(l.uid.length)
 	}
@@ -232,10 +232,10 @@ func consumeString(text *string) (string, bool) {
 // Block holds the bodies of its objects and their identities. Both stay in memory until no object of the
 // block is referenced.
 type Block struct {
-	open func() ([]byte, error)
+	openBodies func() ([]byte, error)
 	// memory is the block's heap size in bytes; source is the part of it that open refers to. bodies is the
 	// length of the opened bodies.
-	memory, source, bodies int
+	heapSize, sourceSize, bodiesSize int
 	// unrounded is memory without the allocator's rounding.
 	unrounded int
 	// opened caches the result of open until the garbage collector frees it.
@@ -249,7 +249,7 @@ type openedBodies struct{ bodies []byte }
 // the block's bodies. It is called while objects of the block are in use, and must be safe for concurrent
 // use. size is the size in bytes of the memory that it retains.
 func ReadBlock(index []byte, bodies func() ([]byte, error), size int) ([]*Object, error) {
-	b := &Block{open: bodies, source: size}
+	b := &Block{openBodies: bodies, sourceSize: size}
 	rest := textOf(index)
 	count, ok := consumeVarint(&rest)
 	if !ok || count > len(rest) {
@@ -294,7 +294,7 @@ func (b *Block) read(rest string, types []*typeInfo) error {
 			return errBlock
 		}
 		l, length, err := readLayout(record)
-		if err != nil || l.typ >= len(types) || l.identityLen() != int64(len(record)-length) {
+		if err != nil || l.typeIndex >= len(types) || l.identityLen() != int64(len(record)-length) {
 			return errBlock
 		}
 		start := len(text)
@@ -307,22 +307,22 @@ func (b *Block) read(rest string, types []*typeInfo) error {
 			uids = uids[binaryUIDLength:]
 		}
 		text = append(text, record[length:]...)
-		b.objects[k].init(textOf(text[start:]), types[l.typ], &l, length)
-		b.bodies += l.body
+		b.objects[k].init(textOf(text[start:]), types[l.typeIndex], &l, length)
+		b.bodiesSize += l.bodyLen
 	}
 	if rest != "" || uids != "" {
 		return errBlock
 	}
 	objects := len(b.objects) * int(unsafe.Sizeof(Object{}))
-	b.memory = int(unsafe.Sizeof(*b)) + len(types)*int(unsafe.Sizeof(typeInfo{})) + Allocated(objects) +
-		Allocated(cap(text)) + Allocated(b.source)
-	b.unrounded = objects + len(text) + b.source
+	b.heapSize = int(unsafe.Sizeof(*b)) + len(types)*int(unsafe.Sizeof(typeInfo{})) + Allocated(objects) +
+		Allocated(cap(text)) + Allocated(b.sourceSize)
+	b.unrounded = objects + len(text) + b.sourceSize
 	return nil
 }
 
 // init sets the object's fields. slab begins with an encoded layout of the given length.
 func (o *Object) init(slab string, info *typeInfo, l *layout, length int) {
-	o.slab, o.info, o.body = slab, info, uint32(length)
+	o.slab, o.info, o.bodyLen = slab, info, uint32(length)
 	o.uidLen, o.versionLen, o.labelsLen = uint16(l.uid.length), uint16(l.version.length),
 		uint32(l.labels.length)
 	o.setIdentityOffsets()
@@ -330,20 +330,20 @@ func (o *Object) init(slab string, info *typeInfo, l *layout, length int) {
 }
 
 func (l *layout) state() uint32 {
-	if l.complex {
-		return uint32(l.namespace) | flagComplexLabels
+	if l.complexLabels {
+		return uint32(l.namespaceLen) | flagComplexLabels
 	}
-	return uint32(l.namespace)
+	return uint32(l.namespaceLen)
 }
 
-// bytes returns the opened bodies.
-func (b *Block) bytes() ([]byte, error) {
+// cachedBodies returns the opened bodies.
+func (b *Block) cachedBodies() ([]byte, error) {
 	if last := b.opened.Load(); last != nil {
 		if now := last.Value(); now != nil {
 			return now.bodies, nil
 		}
 	}
-	bodies, err := b.open()
+	bodies, err := b.openBodies()
 	if err != nil {
 		return nil, err
 	}
@@ -358,16 +358,16 @@ func (b *Block) appendBody(dst []byte, o *Object) ([]byte, layout, error) {
 	if err != nil {
 		return dst, l, err
 	}
-	bodies, err := b.bytes()
+	bodies, err := b.cachedBodies()
 	if err != nil {
 		return dst, l, fmt.Errorf("read %s: %w", o.Key(), err)
 	}
-	if l.body > len(bodies) || l.bodyAt > len(bodies)-l.body {
+	if l.bodyLen > len(bodies) || l.bodyAt > len(bodies)-l.bodyLen {
 		return dst, l, errBlock
 	}
-	body, start := bodies[l.bodyAt:l.bodyAt+l.body], len(dst)
+	body, start := bodies[l.bodyAt:l.bodyAt+l.bodyLen], len(dst)
 	for _, cut := range l.cutFields() {
-		before := cut.at - (len(dst) - start)
+		before := cut.offset - (len(dst) - start)
 		if before < 0 || before > len(body) {
 			return dst, l, errBlock
 		}
@@ -389,7 +389,7 @@ func (b *Block) appendBody(dst []byte, o *Object) ([]byte, layout, error) {
 func (o *Object) Block() *Block { return o.info.block }
 
 // Size returns the block's heap size in bytes, including its objects.
-func (b *Block) Size() int { return b.memory }
+func (b *Block) Size() int { return b.heapSize }
 
 // Len returns the number of objects.
 func (b *Block) Len() int { return len(b.objects) }
@@ -397,10 +397,10 @@ func (b *Block) Len() int { return len(b.objects) }
 // sizeOf returns an object's share of the block's memory, in bytes.
 func (b *Block) sizeOf(o *Object) int {
 	size := float64(int(unsafe.Sizeof(*o)) + len(o.slab))
-	if l, _, err := readLayout(o.slab); err == nil && b.bodies > 0 {
-		size += float64(b.source) * float64(l.body) / float64(b.bodies)
+	if l, _, err := readLayout(o.slab); err == nil && b.bodiesSize > 0 {
+		size += float64(b.sourceSize) * float64(l.bodyLen) / float64(b.bodiesSize)
 	}
-	return int(size / float64(b.unrounded) * float64(b.memory))
+	return int(size / float64(b.unrounded) * float64(b.heapSize))
 }
 
 // Objects calls yield for each object of the block with a function that copies the object out of the block.
@@ -422,21 +422,21 @@ func (o *Object) extract() (*Object, error) {
 		return nil, err
 	}
 	next := &Object{
-		info: plainType(bytesOf(o.info.apiVersion), bytesOf(o.info.kind)), body: uint32(len(text)),
+		info: plainType(bytesOf(o.info.apiVersion), bytesOf(o.info.kind)), bodyLen: uint32(len(text)),
 		uidLen: o.uidLen, versionLen: o.versionLen, labelsLen: o.labelsLen,
 	}
 	var slab strings.Builder
 	missing := 0 // length of the fields that are not in the JSON
 	for _, f := range []field{l.uid, l.version, l.labels} {
-		if f.at < 0 {
+		if f.offset < 0 {
 			missing += f.length
 		}
 	}
-	slab.Grow(len(text) + missing + l.key)
+	slab.Grow(len(text) + missing + l.keyLen)
 	slab.Write(text)
 	place := func(f field, value string) uint32 {
-		if f.at >= 0 || f.length == 0 {
-			return uint32(max(f.at, 0))
+		if f.offset >= 0 || f.length == 0 {
+			return uint32(max(f.offset, 0))
 		}
 		at := slab.Len()
 		slab.WriteString(value)

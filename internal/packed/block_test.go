@@ -78,11 +78,11 @@ func TestBlocks(t *testing.T) {
 					t.Error("not compressed, or not in a block")
 				}
 				own, err := o.Decompress()
-				if err != nil || !own.Same(want) {
+				if err != nil || !own.SameBytes(want) {
 					t.Fatalf("the extracted object differs from %s: %v", textOf(t, want), err)
 				}
 				for form, o := range map[string]*packed.Object{"in the block": o, "extracted": own} {
-					if diff := cmp.Diff(identityOf(want), identityOf(o)); diff != "" {
+					if diff := cmp.Diff(identityFields(want), identityFields(o)); diff != "" {
 						t.Errorf("%s (-want +got):\n%s", form, diff)
 					}
 				}
@@ -94,7 +94,7 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-func identityOf(o *packed.Object) []any {
+func identityFields(o *packed.Object) []any {
 	return []any{o.Key(), o.Name(), o.Namespace(), o.UID(), o.Version(), o.GetAPIVersion(), o.GetKind(),
 		o.GroupVersionKind(), o.GetLabels()}
 }
@@ -115,7 +115,7 @@ func TestBlocksOfDecompressed(t *testing.T) {
 			t.Fatal(err)
 		}
 		for form, o := range map[string]*packed.Object{"in the block": o, "extracted": extracted} {
-			if diff := cmp.Diff(identityOf(want), identityOf(o)); diff != "" {
+			if diff := cmp.Diff(identityFields(want), identityFields(o)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", form, diff)
 			}
 			if got := textOf(t, o); got != textOf(t, want) {
@@ -135,7 +135,7 @@ func TestExtract(t *testing.T) {
 	var got []*packed.Object
 	read[2].Block().Objects(func(o *packed.Object, extract func() (*packed.Object, error)) bool {
 		own, err := extract()
-		if err != nil || !own.Same(all[len(got)]) || own.Block() != nil {
+		if err != nil || !own.SameBytes(all[len(got)]) || own.Block() != nil {
 			t.Errorf("%s is extracted as %v: %v", o.Key(), own, err)
 		}
 		got = append(got, o)
@@ -192,7 +192,7 @@ func readAll(index, bodies []byte) {
 		return
 	}
 	for _, o := range objects {
-		_ = fmt.Sprint(identityOf(o)...)
+		_ = fmt.Sprint(identityFields(o)...)
 		_, _ = o.AppendJSON(nil)
 		_, _ = o.Decompress()
 		if size := o.Size(); size > o.Block().Size() {

@@ -60,7 +60,7 @@ func (o *Object) appendIdentity(slab []byte) []byte {
 // withBody returns the object with another body: slab is a body of the given length followed by the result of
 // appendIdentity. Both objects share their decoded copies.
 func (o *Object) withBody(info *typeInfo, slab string, body int) *Object {
-	next := &Object{slab: slab, info: info, body: uint32(body), uidLen: o.uidLen, versionLen: o.versionLen,
+	next := &Object{slab: slab, info: info, bodyLen: uint32(body), uidLen: o.uidLen, versionLen: o.versionLen,
 		labelsLen: o.labelsLen}
 	next.setIdentityOffsets()
 	next.state.Store(o.state.Load() & (maskNamespace | flagComplexLabels))
@@ -70,7 +70,7 @@ func (o *Object) withBody(info *typeInfo, slab string, body int) *Object {
 
 // setIdentityOffsets sets the offsets of the fields that appendIdentity appended after the body.
 func (o *Object) setIdentityOffsets() {
-	o.uidAt = o.body
+	o.uidAt = o.bodyLen
 	o.versionAt = o.uidAt + uint32(o.uidLen)
 	o.labelsAt = o.versionAt + uint32(o.versionLen)
 	o.keyAt = o.labelsAt + o.labelsLen

@@ -11,7 +11,7 @@ import (
 // decodedCopies are weak references to decoded copies of an object. They are immutable.
 type decodedCopies struct {
 	unstructured weak.Pointer[unstructured.Unstructured]
-	structured   *structured // nil if there was none
+	typed        *typedCopy // nil if there was none
 }
 
 // paddedCopy is a decoded copy with padding, so that only a few fit into one span of the runtime's allocator.
@@ -25,19 +25,19 @@ type paddedCopy struct {
 // newCopy returns an empty object with fast weak pointers to it.
 func newCopy() *unstructured.Unstructured { return &new(paddedCopy).Unstructured }
 
-// structured is a weak reference to a typed copy. It points to the first byte because the type is only known
+// typedCopy is a weak reference to a typed copy. It points to the first byte because the type is only known
 // at run time.
-type structured struct {
-	typ reflect.Type
-	at  weak.Pointer[byte]
+type typedCopy struct {
+	typ     reflect.Type
+	pointer weak.Pointer[byte]
 }
 
 // value returns a pointer to the struct. It returns nil if the struct was freed or has another type.
-func (s *structured) value(typ reflect.Type) any {
+func (s *typedCopy) value(typ reflect.Type) any {
 	if s == nil || s.typ != typ {
 		return nil
 	}
-	at := s.at.Value()
+	at := s.pointer.Value()
 	if at == nil {
 		return nil
 	}
@@ -53,7 +53,7 @@ func (o *Object) publish(u *unstructured.Unstructured) *unstructured.Unstructure
 			if other := before.unstructured.Value(); other != nil {
 				return other
 			}
-			next.structured = before.structured
+			next.typed = before.typed
 		}
 		if o.decoded.CompareAndSwap(before, next) {
 			return u
@@ -76,7 +76,7 @@ func (o *Object) Decoded() *unstructured.Unstructured {
 // in memory, or nil. It marks the object as read if it returns a copy.
 func (o *Object) DecodedAs(typ reflect.Type) any {
 	if last := o.decoded.Load(); last != nil {
-		if value := last.structured.value(typ); value != nil {
+		if value := last.typed.value(typ); value != nil {
 			o.MarkRead()
 			return value
 		}
@@ -94,11 +94,11 @@ func (o *Object) KeepDecoded(value any) any {
 	if typ.Kind() != reflect.Struct {
 		panic("packed: KeepDecoded of a " + v.Type().String())
 	}
-	next := &decodedCopies{structured: &structured{typ, weak.Make((*byte)(v.UnsafePointer()))}}
+	next := &decodedCopies{typed: &typedCopy{typ, weak.Make((*byte)(v.UnsafePointer()))}}
 	for {
 		before := o.decoded.Load()
 		if before != nil {
-			if other := before.structured.value(typ); other != nil {
+			if other := before.typed.value(typ); other != nil {
 				return other
 			}
 			next.unstructured = before.unstructured

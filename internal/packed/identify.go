@@ -6,16 +6,16 @@ import (
 	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
-// value is a string found by the scanner.
-type value struct {
-	raw []byte // unquoted and unescaped
-	at  int    // offset of raw in the data; -1 if it had escapes
+// scannedString is a string found by the scanner.
+type scannedString struct {
+	raw    []byte // unquoted and unescaped
+	offset int    // offset of raw in the data; -1 if it had escapes
 }
 
-// identityOf holds the fields of an object that the scanner extracts.
-type identityOf struct {
-	apiVersion, kind         value
-	name, namespace, uid, rv value
+// identityFields holds the fields of an object that the scanner extracts.
+type identityFields struct {
+	apiVersion, kind         scannedString
+	name, namespace, uid, rv scannedString
 	labels                   span // empty if there are no labels or complex ones
 	complexLabels            bool // labels have to be decoded
 
@@ -23,7 +23,7 @@ type identityOf struct {
 }
 
 // object scans the object at i and returns the offset after it.
-func (s *scanner) object(i int, found *identityOf, root *branch) int {
+func (s *scanner) object(i int, found *identityFields, root *branch) int {
 	if i >= len(s.data) || s.data[i] != '{' {
 		return s.fail(i)
 	}
@@ -67,7 +67,7 @@ func (s *scanner) object(i int, found *identityOf, root *branch) int {
 }
 
 // uniqueString scans the value of a key that must be a string and must not occur twice.
-func (m *members) uniqueString(seen *bool, start, at int, into *value) int {
+func (m *members) uniqueString(seen *bool, start, at int, into *scannedString) int {
 	if *seen || at >= len(m.data) {
 		if at >= len(m.data) {
 			return m.fail(at)
@@ -85,8 +85,8 @@ func (m *members) uniqueString(seen *bool, start, at int, into *value) int {
 }
 
 // string scans the value at i. Other values than strings leave into empty.
-func (s *scanner) string(i int, into *value) int {
-	*into = value{}
+func (s *scanner) string(i int, into *scannedString) int {
+	*into = scannedString{}
 	if i >= len(s.data) || s.data[i] != '"' {
 		return s.skip(i, 2)
 	}
@@ -95,15 +95,15 @@ func (s *scanner) string(i int, into *value) int {
 		return s.fail(^end)
 	}
 	raw := s.data[i+1 : end-1]
-	*into = value{raw: raw, at: i + 1}
+	*into = scannedString{raw: raw, offset: i + 1}
 	if !isPlain(raw) {
-		*into = value{raw: plainText(raw), at: -1}
+		*into = scannedString{raw: plainText(raw), offset: -1}
 	}
 	return end
 }
 
 // metadata scans the value at i as metadata.
-func (s *scanner) metadata(i int, found *identityOf, b *branch) int {
+func (s *scanner) metadata(i int, found *identityFields, b *branch) int {
 	if i >= len(s.data) || s.data[i] != '{' {
 		return s.skip(i, 1)
 	}
@@ -138,7 +138,7 @@ func (s *scanner) metadata(i int, found *identityOf, b *branch) int {
 }
 
 // field returns the destination of a metadata key, or nil.
-func (f *identityOf) field(key []byte) *value {
+func (f *identityFields) field(key []byte) *scannedString {
 	switch string(key) {
 	case "name":
 		return &f.name
@@ -153,7 +153,7 @@ func (f *identityOf) field(key []byte) *value {
 }
 
 // labels scans the labels and records their position unless they are complex.
-func (m *members) labels(start, at int, found *identityOf, b *branch) int {
+func (m *members) labels(start, at int, found *identityFields, b *branch) int {
 	found.labels, found.complexLabels = span{}, false
 	end := m.member(start, at, []byte("labels"), b)
 	below, pruned := b.member([]byte("labels"))
@@ -182,5 +182,5 @@ func plainText(text []byte) []byte {
 	if isPlain(text) {
 		return text
 	}
-	return jsontext.AppendText(nil, text)
+	return jsontext.AppendUnescaped(nil, text)
 }

@@ -10,7 +10,7 @@ type members struct {
 	droppedFrom int
 	// end is the end of the last kept member and the dropped ones after it, or 0 before the first kept
 	// member.
-	end int
+	keptEnd int
 }
 
 // first consumes the brace at i and returns the offset of the first member. If there is none, closed is true.
@@ -36,13 +36,13 @@ func (m *members) next(i int) (start int, closed bool) {
 
 // key reads the key and colon at i and returns the offset of the value.
 func (m *members) key(i int) (key []byte, value int) {
-	end, value, encoded := jsontext.Key(m.data, i)
+	end, value, encoded := jsontext.ScanKey(m.data, i)
 	if value < 0 {
 		return nil, m.fail(^value)
 	}
 	key = m.data[i+1 : end-1]
 	if encoded {
-		key = jsontext.AppendText(nil, key)
+		key = jsontext.AppendUnescaped(nil, key)
 	}
 	return key, value
 }
@@ -50,9 +50,9 @@ func (m *members) key(i int) (key []byte, value int) {
 // drop removes the member from start to end.
 func (m *members) drop(start, end int) {
 	switch {
-	case m.end > 0:
-		m.cut(m.end, end)
-		m.end = end
+	case m.keptEnd > 0:
+		m.cut(m.keptEnd, end)
+		m.keptEnd = end
 	case m.droppedFrom < 0:
 		m.droppedFrom = start
 	}
@@ -68,7 +68,7 @@ func (m *members) keepFrom(start int) {
 }
 
 // keepTo marks the end of a kept member.
-func (m *members) keepTo(end int) { m.end = end }
+func (m *members) keepTo(end int) { m.keptEnd = end }
 
 // cut removes a range of the data.
 func (s *scanner) cut(start, end int) {

@@ -18,8 +18,8 @@ type Object struct {
 	// decoded refers to the decoded copies that are still in memory.
 	decoded atomic.Pointer[decodedCopies]
 
-	body  uint32 // length of the body, which starts at offset 0 of slab
-	keyAt uint32 // offset of the key, which ends slab
+	bodyLen uint32 // length of the body, which starts at offset 0 of slab
+	keyAt   uint32 // offset of the key, which ends slab
 
 	uidAt, versionAt, labelsAt uint32
 	labelsLen                  uint32 // 0 if there are no labels
@@ -84,7 +84,7 @@ func (o *Object) JSON() (string, bool) {
 	if o.Compressed() || o.info.original != nil {
 		return "", false
 	}
-	return o.slab[:o.body], true
+	return o.slab[:o.bodyLen], true
 }
 
 // AppendJSON appends the object's JSON to dst and marks the object as read. It fails if the compressed body
@@ -99,12 +99,12 @@ func (o *Object) appendJSON(dst []byte) ([]byte, error) {
 	case o.info.original != nil:
 		return appendOriginal(dst, o.info.original)
 	case o.info.compressor != nil:
-		return o.info.compressor.Decompress(dst, bytesOf(o.slab[:o.body]))
+		return o.info.compressor.Decompress(dst, bytesOf(o.slab[:o.bodyLen]))
 	case o.info.block != nil:
 		dst, _, err := o.info.block.appendBody(dst, o)
 		return dst, err
 	}
-	return append(dst, o.slab[:o.body]...), nil
+	return append(dst, o.slab[:o.bodyLen]...), nil
 }
 
 // ReadJSON calls f with the object's JSON and marks the object as read. f must neither change nor retain the
@@ -140,7 +140,7 @@ func (o *Object) Prefetch() (sum byte) {
 }
 
 // Len returns the length of the body in bytes; it is the compressed length if the object is compressed.
-func (o *Object) Len() int { return int(o.body) }
+func (o *Object) Len() int { return int(o.bodyLen) }
 
 // Size returns the object's heap size in bytes, without decoded copies and without up to 24 bytes that refer
 // to them. For an object in a block it is a share of the block's memory.

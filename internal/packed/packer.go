@@ -25,10 +25,10 @@ type Packer struct {
 // NewPacker returns a Packer that removes the fields selected by pruner, which can be nil.
 func NewPacker(pruner *Pruner) *Packer { return &Packer{pruner: pruner} }
 
-// Reuse makes the Packer return the cached object if it has the same JSON as the new one. A relist then needs
+// SetLookup makes the Packer return the cached object if it has the same JSON as the new one. A relist then needs
 // no memory for unchanged objects. lookup returns the cached object with a key, or nil, and must not retain
 // the key. Call Reuse before using the Packer.
-func (p *Packer) Reuse(lookup func(key string) *Object) { p.lookup = lookup }
+func (p *Packer) SetLookup(lookup func(key string) *Object) { p.lookup = lookup }
 
 // SetListForm sets the conversion that ListForm applies. Call it before using the Packer.
 func (p *Packer) SetListForm(convert func(*Object) *Object) { p.listForm = convert }
@@ -105,7 +105,7 @@ func (p *Packer) TryItem(data []byte, start int, apiVersion, kind string) (o *Ob
 		return Filtered, end, false
 	}
 	if !found.hasKind && !found.hasVersion && kind != "" {
-		return p.complete(data, start, end, apiVersion, kind), end, false
+		return p.packWithType(data, start, end, apiVersion, kind), end, false
 	}
 	if !found.hasKind || !found.hasVersion {
 		return nil, end, false
@@ -122,8 +122,8 @@ func (p *Packer) TryItem(data []byte, start int, apiVersion, kind string) (o *Ob
 	return s.build(start, end, info), end, false
 }
 
-// complete packs the object at data[start:end] with apiVersion and kind added.
-func (p *Packer) complete(data []byte, start, end int, apiVersion, kind string) *Object {
+// packWithType packs the object at data[start:end] with apiVersion and kind added.
+func (p *Packer) packWithType(data []byte, start, end int, apiVersion, kind string) *Object {
 	members := jsontext.SkipSpace(data, start+1)
 	if data[members] == '}' {
 		return nil
@@ -169,8 +169,8 @@ func (s *scanner) build(start, end int, info *typeInfo) *Object {
 	if len(found.namespace.raw) == 0 {
 		size--
 	}
-	for _, field := range [...]*value{&found.uid, &found.rv} {
-		if field.at < 0 {
+	for _, field := range [...]*scannedString{&found.uid, &found.rv} {
+		if field.offset < 0 {
 			size += len(field.raw)
 		}
 		if len(field.raw) > maxField {
@@ -188,9 +188,9 @@ func (s *scanner) build(start, end int, info *typeInfo) *Object {
 	}
 	slab = append(slab, s.data[from:end]...)
 
-	o := &Object{info: info, body: uint32(body)}
-	o.uidAt, slab = s.placeField(start, &found.uid, slab)
-	o.versionAt, slab = s.placeField(start, &found.rv, slab)
+	o := &Object{info: info, bodyLen: uint32(body)}
+	o.uidAt, slab = s.fieldOffset(start, &found.uid, slab)
+	o.versionAt, slab = s.fieldOffset(start, &found.rv, slab)
 	o.uidLen, o.versionLen = uint16(len(found.uid.raw)), uint16(len(found.rv.raw))
 	if o.labelsLen = uint32(found.labels.end - found.labels.start); o.labelsLen > 0 {
 		o.labelsAt = s.slabOffset(start, found.labels.start)
@@ -209,37 +209,37 @@ func (s *scanner) build(start, end int, info *typeInfo) *Object {
 	return o
 }
 
-// placeField returns the offset of a field in the slab. It appends the field if the JSON does not contain it
+// fieldOffset returns the offset of a field in the slab. It appends the field if the JSON does not contain it
 // literally.
-func (s *scanner) placeField(start int, field *value, slab []byte) (uint32, []byte) {
-	if field.at < 0 {
+func (s *scanner) fieldOffset(start int, field *scannedString, slab []byte) (uint32, []byte) {
+	if field.offset < 0 {
 		return uint32(len(slab)), append(slab, field.raw...)
 	}
 	if len(field.raw) == 0 {
 		return 0, slab
 	}
-	return s.slabOffset(start, field.at), slab
+	return s.slabOffset(start, field.offset), slab
 }
 
 // slabOffset converts an offset of the data to an offset of the slab.
 func (s *scanner) slabOffset(start, at int) uint32 {
-	moved := at - start
+	offset := at - start
 	for _, cut := range s.cuts {
 		if cut.start > at {
 			break
 		}
-		moved -= cut.end - cut.start
+		offset -= cut.end - cut.start
 	}
-	return uint32(moved)
+	return uint32(offset)
 }
 
-var errNil = errors.New("pack object: it is nil")
+var errNilObject = errors.New("pack object: it is nil")
 
 // FromUnstructured packs a decoded object. If JSON cannot represent it, the Object refers to u, which must
 // not be changed afterwards. It fails only if u is nil.
 func (p *Packer) FromUnstructured(u *unstructured.Unstructured) (*Object, error) {
 	if u == nil {
-		return nil, errNil
+		return nil, errNilObject
 	}
 	buffer := buffers.Get().(*buffer)
 	defer buffer.release()

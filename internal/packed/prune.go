@@ -60,7 +60,7 @@ type Pruner struct{ root *branch }
 type branch struct {
 	keys []string
 	// below has an element for each key; nil removes the key.
-	below []*branch
+	children []*branch
 	// each applies to the elements of a list. Optional.
 	each *branch
 	// keepOnly, if set, removes every other key.
@@ -98,8 +98,8 @@ func NewPruner(p Prune) (*Pruner, error) {
 	return &Pruner{root: root}, nil
 }
 
-// identity are the fields that the cache needs.
-var identity = []string{
+// protectedPaths are the fields that the cache needs.
+var protectedPaths = []string{
 	".apiVersion", ".kind", ".metadata", ".metadata.name", ".metadata.namespace", ".metadata.uid",
 	".metadata.resourceVersion",
 	Path{{Key: "metadata"}, {Key: "annotations"}, {Key: metav1.InitialEventsAnnotationKey}}.String(),
@@ -118,7 +118,7 @@ func checkPath(path Path) error {
 		}
 	}
 	text := path.String()
-	for _, needed := range identity {
+	for _, needed := range protectedPaths {
 		if text == needed {
 			return errors.New("the field identifies the object")
 		}
@@ -142,10 +142,10 @@ func (b *branch) add(path Path) {
 	}
 	last := path[len(path)-1].Key
 	if i := slices.Index(b.keys, last); i >= 0 {
-		b.below[i] = nil
+		b.children[i] = nil
 		return
 	}
-	b.keys, b.below = append(b.keys, last), append(b.below, nil)
+	b.keys, b.children = append(b.keys, last), append(b.children, nil)
 }
 
 // child returns the branch of a key's value, or nil if the key is removed entirely.
@@ -153,9 +153,9 @@ func (b *branch) child(key string) *branch {
 	i := slices.Index(b.keys, key)
 	if i < 0 {
 		i = len(b.keys)
-		b.keys, b.below = append(b.keys, key), append(b.below, &branch{})
+		b.keys, b.children = append(b.keys, key), append(b.children, &branch{})
 	}
-	return b.below[i]
+	return b.children[i]
 }
 
 // member reports whether to remove something from the value of a key. A nil branch then removes the value.
@@ -168,7 +168,7 @@ func (b *branch) member(key []byte) (below *branch, found bool) {
 	}
 	for i, k := range b.keys {
 		if k == string(key) {
-			return b.below[i], true
+			return b.children[i], true
 		}
 	}
 	return nil, false
@@ -189,10 +189,10 @@ func (b *branch) apply(value any) {
 			return
 		}
 		for i, key := range b.keys {
-			if b.below[i] == nil {
+			if b.children[i] == nil {
 				delete(value, key)
 			} else {
-				b.below[i].apply(value[key])
+				b.children[i].apply(value[key])
 			}
 		}
 	case []any:

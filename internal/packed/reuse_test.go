@@ -12,7 +12,7 @@ import (
 // reusing returns a copy of the Packer with a lookup that returns one object for any key.
 func reusing(p *packed.Packer, held *packed.Object) *packed.Packer {
 	again := packed.NewPacker(p.Pruner())
-	again.Reuse(func(string) *packed.Object { return held })
+	again.SetLookup(func(string) *packed.Object { return held })
 	return again
 }
 
@@ -50,7 +50,7 @@ func TestReuse(t *testing.T) {
 func TestReuseLooksUpTheKey(t *testing.T) {
 	var keys []string
 	p := packed.NewPacker(nil)
-	p.Reuse(func(key string) *packed.Object {
+	p.SetLookup(func(key string) *packed.Object {
 		keys = append(keys, string([]byte(key)))
 		return nil
 	})

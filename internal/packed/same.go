@@ -6,9 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Same reports whether two objects have the same text in the same form. It returns false for different forms,
+// SameBytes reports whether two objects have the same text in the same form. It returns false for different forms,
 // because comparing them would require decompression.
-func (o *Object) Same(other *Object) bool {
+func (o *Object) SameBytes(other *Object) bool {
 	if o == other {
 		return true
 	}
@@ -18,7 +18,7 @@ func (o *Object) Same(other *Object) bool {
 // SameContent reports whether two objects have the same JSON in any form. It decompresses objects with equal
 // identity fields.
 func (o *Object) SameContent(other *Object) bool {
-	if o.Same(other) {
+	if o.SameBytes(other) {
 		return true
 	}
 	if o.info.original != nil || other.info.original != nil || o.Version() != other.Version() ||

@@ -14,7 +14,7 @@ const maxDepth = 5000
 type stopReason uint8
 
 const (
-	stopNever       stopReason = iota
+	stopNone        stopReason = iota
 	stopEnd                    // truncated data
 	stopSyntax                 // invalid JSON
 	stopUnsupported            // maybe valid, but for apimachinery's decoder
@@ -26,7 +26,7 @@ type scanner struct {
 	data     []byte
 	stopped  stopReason
 	cuts     []span // ranges of data to remove, in order and disjoint
-	identity identityOf
+	identity identityFields
 	key      []byte // scratch
 }
 
@@ -46,7 +46,7 @@ func (s *scanner) release() {
 type span struct{ start, end int }
 
 func (s *scanner) fail(at int) int {
-	if s.stopped == stopNever {
+	if s.stopped == stopNone {
 		s.stopped = stopSyntax
 		if at >= len(s.data) {
 			s.stopped = stopEnd
@@ -56,7 +56,7 @@ func (s *scanner) fail(at int) int {
 }
 
 func (s *scanner) unsupported() int {
-	if s.stopped == stopNever {
+	if s.stopped == stopNone {
 		s.stopped = stopUnsupported
 	}
 	return -1

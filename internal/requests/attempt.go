@@ -11,7 +11,7 @@ import (
 const (
 	// listPatience is the time to wait for the response headers of a list. API servers abort a list after a
 	// minute with an error.
-	listPatience = 70 * time.Second
+	listHeaderTimeout = 70 * time.Second
 	// maxDoublings limits how often the header timeout doubles while requests get no response headers. Slow
 	// servers, and proxies that buffer responses, do answer in the end. After the last doubling, a watch
 	// waits until its timeout.
@@ -30,21 +30,21 @@ const (
 // too long.
 var errNoAnswer = errors.New("the server does not answer")
 
-// patienceFor returns the time to wait for response headers after a number of consecutive requests without
+// headerTimeoutFor returns the time to wait for response headers after a number of consecutive requests without
 // any.
-func patienceFor(verb Verb, timeoutSeconds *int64, unanswered int) time.Duration {
+func headerTimeoutFor(verb Verb, timeoutSeconds *int64, unanswered int) time.Duration {
 	if !verb.Watches() {
-		return listPatience << min(unanswered, maxDoublings)
+		return listHeaderTimeout << min(unanswered, maxDoublings)
 	}
-	patience := InitialEventsTimeout << min(unanswered, maxDoublings)
+	timeout := InitialEventsTimeout << min(unanswered, maxDoublings)
 	if unanswered > maxDoublings {
-		patience = max(patience, untilTimeout(timeoutSeconds))
+		timeout = max(timeout, maxWatchSilence(timeoutSeconds))
 	}
-	return patience
+	return timeout
 }
 
-// untilTimeout returns the time that a watch with this timeout can be silent; zero means no limit.
-func untilTimeout(timeoutSeconds *int64) time.Duration {
+// maxWatchSilence returns the time that a watch with this timeout can be silent; zero means no limit.
+func maxWatchSilence(timeoutSeconds *int64) time.Duration {
 	if timeoutSeconds == nil || *timeoutSeconds <= 0 {
 		return 0
 	}
@@ -81,9 +81,9 @@ type attemptKey struct{}
 
 // newAttempt returns an attempt and the context of its request. The caller calls end after reading the
 // response.
-func newAttempt(ctx context.Context, patience time.Duration, throttled func()) (context.Context, *attempt) {
+func newAttempt(ctx context.Context, headerTimeout time.Duration, throttled func()) (context.Context, *attempt) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	a := &attempt{headerTimeout: patience, throttled: throttled, cancel: cancel}
+	a := &attempt{headerTimeout: headerTimeout, throttled: throttled, cancel: cancel}
 	return context.WithValue(ctx, attemptKey{}, a), a
 }
 
@@ -94,15 +94,15 @@ func (a *attempt) awaitHeaders() {
 }
 
 // endAfter aborts the request after a time, unless the timer is stopped before.
-func (a *attempt) endAfter(patience time.Duration) {
+func (a *attempt) endAfter(timeout time.Duration) {
 	if a.timer == nil {
 		// Do not capture a: the runtime retains a stopped timer and its function for a while.
 		cancel := a.cancel
 		// stopped by headersArrived, dataArrived or end
-		a.timer = time.AfterFunc(patience, func() { cancel(errNoAnswer) })
+		a.timer = time.AfterFunc(timeout, func() { cancel(errNoAnswer) })
 		return
 	}
-	a.timer.Reset(patience)
+	a.timer.Reset(timeout)
 }
 
 // headersArrived stops waiting for response headers.

@@ -36,7 +36,7 @@ func NewClient(config *rest.Config, httpClient *http.Client) (*Client, error) {
 			return nil, err
 		}
 	}
-	stock, err := rest.UnversionedRESTClientForConfigAndClient(config, watchThrottling(httpClient))
+	stock, err := rest.UnversionedRESTClientForConfigAndClient(config, recordResponses(httpClient))
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ func TestClosedWatchesCauseNoMoreLists(t *testing.T) {
 					r.addFault(f)
 				}
 				r.start(false)
-				if took := r.awaitSync(gadgets); took > 2*ordinaryPause.first {
+				if took := r.awaitSync(gadgets); took > 2*ordinaryBackoff.first {
 					t.Errorf("synced after %v", took)
 				}
 				for _, after := range []time.Duration{10 * time.Minute, 20 * time.Minute} {
@@ -51,7 +51,7 @@ func TestClosedWatchesCauseNoMoreLists(t *testing.T) {
 					t.Errorf("reported %q", failures)
 				}
 				r.create("late")
-				time.Sleep(relistPause.last)
+				time.Sleep(relistBackoff.last)
 				if keys := r.stores[gadgets].ListKeys(); len(keys) != 2 {
 					r.Errorf("a minute after another object was made there are %q", keys)
 				}
@@ -98,7 +98,7 @@ func TestWatchesClosedAfterAnEvent(t *testing.T) {
 			t.Errorf("%d objects", len(keys))
 		}
 		if watches := r.count(gadgets, "watch"); watches < 100 ||
-			watches > 3*60*1000/int(ordinaryPause.first.Milliseconds()) {
+			watches > 3*60*1000/int(ordinaryBackoff.first.Milliseconds()) {
 			t.Errorf("%d watches in three minutes", watches)
 		}
 		if lists := r.count(gadgets, "list"); lists != 1 || len(r.reports.failures()) > 0 {
@@ -125,7 +125,7 @@ func TestWatchesClosedAtOnceAfterAPause(t *testing.T) {
 				r.create("b") // which ends a watch that waits for it
 				time.Sleep(2 * time.Minute)
 				r.create("late")
-				time.Sleep(relistPause.last)
+				time.Sleep(relistBackoff.last)
 				if keys := r.stores[gadgets].ListKeys(); len(keys) != 3 {
 					r.Errorf("a minute after another object was made there are %q", keys)
 				}

@@ -146,7 +146,7 @@ func ourInformer(t *testing.T, config *rest.Config) cache.SharedIndexInformer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	from := &Server{Client: client, Limiter: NewLimiter(1, time.Now), RestoreDetector: NewRestores()}
+	from := &Server{Client: client, Limiter: NewLimiter(1, time.Now), RestoreDetector: NewRestoreDetector()}
 	target := Target{GVR: gadgets, Namespace: "default", Form: packedForm,
 		Tweak: func(*metav1.ListOptions) {}}
 	lw := from.ListWatch(target, discardReporter{}, NewPacer(false, false, NewRetrySignal()), nil)

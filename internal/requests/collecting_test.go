@@ -36,12 +36,12 @@ func TestWrappedClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{Client: wrapped{own}, Limiter: NewLimiter(1, time.Now), RestoreDetector: NewRestores()}
+	s := &Server{Client: wrapped{own}, Limiter: NewLimiter(1, time.Now), RestoreDetector: NewRestoreDetector()}
 	noTweak := func(*metav1.ListOptions) {}
 	target := Target{GVR: gadgets, Namespace: "default", Form: packedForm, Tweak: noTweak}
 	lw := s.ListWatch(target, discardReporter{}, NewPacer(false, false, NewRetrySignal()), nil)
 	seconds := int64(600)
-	w, err := lw.(lister).WatchWithContext(t.Context(), metav1.ListOptions{TimeoutSeconds: &seconds})
+	w, err := lw.(listerWatcher).WatchWithContext(t.Context(), metav1.ListOptions{TimeoutSeconds: &seconds})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func (f *fixedEvents) Close() error { return nil }
 func TestShortWatchOfOtherShards(t *testing.T) {
 	var reports listener
 	l := &listWatch{
-		continuity: NewRestores().Continuity("", nil), reports: &reports,
+		continuity: NewRestoreDetector().Continuity("", nil), reports: &reports,
 		pacer: NewPacer(false, false, NewRetrySignal()), limiter: NewLimiter(1, time.Now),
 	}
 	o := &openWatch{verb: VerbWatch, began: time.Now(), events: &fixedEvents{make([]watch.Event, 3)}}
@@ -97,7 +97,7 @@ func (b bodyTrip) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-func watchListOf(t *testing.T, body bodyTrip) lister {
+func watchListOf(t *testing.T, body bodyTrip) listerWatcher {
 	config := &rest.Config{Host: "http://server.test", QPS: -1}
 	return inlineRequests(t, config, &http.Client{Transport: body}, packedForm)
 }

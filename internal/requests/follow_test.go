@@ -35,7 +35,7 @@ func following(t *testing.T, w watch.Interface, initial bool, reports Reporter,
 	keep func(runtime.Object) bool) watch.Interface {
 	t.Helper()
 	l := &listWatch{
-		continuity: NewRestores().Continuity("", nil), reports: reports, filter: keep,
+		continuity: NewRestoreDetector().Continuity("", nil), reports: reports, filter: keep,
 		pacer: NewPacer(false, false, NewRetrySignal()), limiter: NewLimiter(1, time.Now),
 	}
 	return l.followDynamic(t.Context(), w, initial)

@@ -24,17 +24,17 @@ import (
 )
 
 // inlineRequests returns the inline watch of gadgets.
-func inlineRequests(t *testing.T, config *rest.Config, client *http.Client, form Form) lister {
+func inlineRequests(t *testing.T, config *rest.Config, client *http.Client, form Form) listerWatcher {
 	t.Helper()
 	own, err := NewClient(config, client)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{Client: own, Limiter: NewLimiter(1, time.Now), RestoreDetector: NewRestores()}
+	s := &Server{Client: own, Limiter: NewLimiter(1, time.Now), RestoreDetector: NewRestoreDetector()}
 	lw := s.ListWatch(Target{GVR: gadgets, Namespace: "default", Form: form,
 		Tweak: func(*metav1.ListOptions) {}}, discardReporter{},
 		NewPacer(false, false, NewRetrySignal()), nil)
-	inline, ok := lw.(lister)
+	inline, ok := lw.(listerWatcher)
 	if !ok {
 		t.Fatalf("got a %T", lw)
 	}
@@ -42,7 +42,7 @@ func inlineRequests(t *testing.T, config *rest.Config, client *http.Client, form
 }
 
 // inlineOutcomes runs an inline watch and returns its outcome like outcomes.
-func inlineOutcomes(t *testing.T, w lister) []any {
+func inlineOutcomes(t *testing.T, w listerWatcher) []any {
 	t.Helper()
 	var events []any
 	err := w.WatchInline(t.Context(), &metav1.ListOptions{}, func(event watch.Event) bool {
@@ -135,7 +135,7 @@ func TestInlineWatchesRetry(t *testing.T) {
 			&http.Client{Transport: lost}, packedForm)
 		start := time.Now()
 		err := w.WatchInline(t.Context(), &metav1.ListOptions{}, func(watch.Event) bool { return true })
-		if err == nil || asked != 4 || time.Since(start) < 3*connectionPause.first {
+		if err == nil || asked != 4 || time.Since(start) < 3*connectionBackoff.first {
 			t.Errorf("asked %d times in %v, and got %v", asked, time.Since(start), err)
 		}
 		asked = -1 << 20

@@ -17,9 +17,9 @@ type Limiter struct {
 		sync.Mutex
 		currentLimit, active int
 		waiting              []chan struct{} // each is closed when its owner gets a slot
-		// boundFixedUntil is the time before which the limit does not change: a burst of 429s counts once,
+		// limitFixedUntil is the time before which the limit does not change: a burst of 429s counts once,
 		// and the limit does not grow before the server's retry time.
-		boundFixedUntil time.Time
+		limitFixedUntil time.Time
 	}
 }
 
@@ -98,11 +98,11 @@ func (l *Limiter) throttled(retryAfter time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()
-	if !now.Before(l.mu.boundFixedUntil) {
+	if !now.Before(l.mu.limitFixedUntil) {
 		l.mu.currentLimit = max(l.mu.currentLimit/2, 1)
 	}
-	if until := now.Add(max(retryAfter, shrinkPause)); until.After(l.mu.boundFixedUntil) {
-		l.mu.boundFixedUntil = until
+	if until := now.Add(max(retryAfter, shrinkPause)); until.After(l.mu.limitFixedUntil) {
+		l.mu.limitFixedUntil = until
 	}
 }
 
@@ -110,14 +110,14 @@ func (l *Limiter) throttled(retryAfter time.Duration) {
 func (l *Limiter) succeeded() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.mu.currentLimit < l.limit && !l.now().Before(l.mu.boundFixedUntil) {
+	if l.mu.currentLimit < l.limit && !l.now().Before(l.mu.limitFixedUntil) {
 		l.mu.currentLimit++
 		l.admitLocked()
 	}
 }
 
 // Load returns the number of lists in progress, the number of waiting lists, and the current limit.
-func (l *Limiter) Load() (active, waiting, bound int) {
+func (l *Limiter) Load() (active, waiting, limit int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.mu.active, len(l.mu.waiting), l.mu.currentLimit

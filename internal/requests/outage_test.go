@@ -105,7 +105,7 @@ func (r *race) startOurs(known bool) {
 	if err != nil {
 		r.Fatal(err)
 	}
-	from := &Server{Client: own, Limiter: r.limiter, RestoreDetector: NewRestores()}
+	from := &Server{Client: own, Limiter: r.limiter, RestoreDetector: NewRestoreDetector()}
 	target := Target{GVR: gadgets, Form: packedForm, Tweak: func(*metav1.ListOptions) {}}
 	lw := from.ListWatch(target, r.reports, NewPacer(known, false, NewRetrySignal()), nil)
 	backoff := &wait.Backoff{Duration: time.Millisecond, Factor: 1}
@@ -253,7 +253,7 @@ func TestNoMoreListsThanClientGo(t *testing.T) {
 				}
 				// An established watch ends the outage: the next one begins with short pauses.
 				r.server.Repair()
-				time.Sleep(forbiddenPause.last + establishedAfter)
+				time.Sleep(forbiddenBackoff.last + establishedAfter)
 				before := r.count(gadgets, "list")
 				r.fault(tt.status, "watch", "watch-list")
 				r.server.CloseClientConnections()

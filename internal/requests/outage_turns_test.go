@@ -48,7 +48,7 @@ func TestOutageTurns(t *testing.T) {
 		down.Store(false)
 		begun := time.Now()
 		back.Wait()
-		if took := time.Since(begun); took > connectionPause.last {
+		if took := time.Since(begun); took > connectionBackoff.last {
 			t.Errorf("all types are back after %v", took)
 		}
 	})
@@ -78,12 +78,12 @@ func TestListsWithoutAnswer(t *testing.T) {
 		r.addFault(apitest.Fault{Verb: "watch-list", Status: 400})
 		r.addFault(apitest.Fault{Verb: "list"})
 		r.startOurs(false)
-		time.Sleep(listPatience + time.Second)
+		time.Sleep(listHeaderTimeout + time.Second)
 		if failures := r.reports.failures(); !slices.Contains(failures, ReasonNoAnswer) {
-			t.Errorf("after %v, reported %q", listPatience, failures)
+			t.Errorf("after %v, reported %q", listHeaderTimeout, failures)
 		}
 		r.server.Repair()
-		if took := r.awaitSync(gadgets); took > 2*listPatience {
+		if took := r.awaitSync(gadgets); took > 2*listHeaderTimeout {
 			t.Errorf("synced after %v", took)
 		}
 	})
@@ -93,11 +93,11 @@ func TestListsWithoutAnswer(t *testing.T) {
 func TestSilentWatchesEnd(t *testing.T) {
 	full := 5*time.Minute + silenceGrace
 	for protocol, want := range map[int]time.Duration{1: silenceHTTP1, 2: full} {
-		for name, watches := range map[string]func(*testing.T, lister, *metav1.ListOptions) error{
-			"inline": func(t *testing.T, w lister, options *metav1.ListOptions) error {
+		for name, watches := range map[string]func(*testing.T, listerWatcher, *metav1.ListOptions) error{
+			"inline": func(t *testing.T, w listerWatcher, options *metav1.ListOptions) error {
 				return w.WatchInline(t.Context(), options, func(watch.Event) bool { return true })
 			},
-			"by the reflector": func(t *testing.T, w lister, options *metav1.ListOptions) error {
+			"by the reflector": func(t *testing.T, w listerWatcher, options *metav1.ListOptions) error {
 				stream, err := w.WatchWithContext(t.Context(), *options)
 				if err != nil {
 					return err

@@ -49,14 +49,14 @@ func (p *Pacer) record(o outcome) effect {
 func (p *Pacer) headerTimeout(verb Verb, timeoutSeconds *int64) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return patienceFor(verb, timeoutSeconds, p.mu.state.unanswered)
+	return headerTimeoutFor(verb, timeoutSeconds, p.mu.state.unanswered)
 }
 
 // maxSilence returns the longest accepted silence of an open watch.
 func (p *Pacer) maxSilence(a *attempt, timeoutSeconds *int64) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	silence := untilTimeout(timeoutSeconds)
+	silence := maxWatchSilence(timeoutSeconds)
 	if a.http1 && !p.mu.state.proxyBuffers {
 		silence = min(silence, silenceHTTP1)
 	}
@@ -109,7 +109,7 @@ func (p *Pacer) mustList() bool {
 // the server cannot be reached, it waits for its turn, or until the server answers another type.
 func (p *Pacer) sleep(ctx context.Context, until time.Time) error {
 	p.mu.Lock()
-	woken, shared := p.mu.retryRequested, p.mu.state.failures > 0 && p.mu.state.stage == connection
+	woken, shared := p.mu.retryRequested, p.mu.state.failures > 0 && p.mu.state.stage == stageConnection
 	p.mu.Unlock()
 	if d := time.Until(until); d > 0 {
 		var answered <-chan struct{} // nil blocks forever

@@ -7,13 +7,13 @@ import (
 
 // backoff is an exponential backoff: from first, doubling each time, up to last. jitter is the random part,
 // as a fraction of the pause. It prevents types and programs from retrying at the same time.
-type pauses struct {
+type backoff struct {
 	first, last time.Duration
 	jitter      float64
 }
 
 // after returns the pause after a number of earlier pauses. chance is random in [0, 1).
-func (p pauses) after(earlier int, chance float64) time.Duration {
+func (p backoff) after(earlier int, chance float64) time.Duration {
 	d := p.last
 	if earlier < 16 {
 		d = min(p.first<<earlier, p.last)
@@ -26,18 +26,18 @@ func (p pauses) after(earlier int, chance float64) time.Duration {
 var (
 	// A server that cannot be reached is not harmed by requests; client-go repeats them each second. Here,
 	// all types of a factory take turns.
-	connectionPause = pauses{500 * time.Millisecond, time.Second, 1}
+	connectionBackoff = backoff{500 * time.Millisecond, time.Second, 1}
 	// ordinaryPause resembles client-go's, which grows to a minute and starts again after two.
-	ordinaryPause = pauses{800 * time.Millisecond, 30 * time.Second, 1}
+	ordinaryBackoff = backoff{800 * time.Millisecond, 30 * time.Second, 1}
 	// Repeated relists cost the server most, even if lists succeed.
-	relistPause = pauses{800 * time.Millisecond, time.Minute, 1}
+	relistBackoff = backoff{800 * time.Millisecond, time.Minute, 1}
 	// A lagging API server catches up soon.
-	laggingPause = pauses{250 * time.Millisecond, 5 * time.Second, 0.25}
-	absentPause  = pauses{5 * time.Second, time.Minute, 1}
+	laggingBackoff = backoff{250 * time.Millisecond, 5 * time.Second, 0.25}
+	absentBackoff  = backoff{5 * time.Second, time.Minute, 1}
 	// A person has to grant the permission.
-	forbiddenPause = pauses{time.Minute, 5 * time.Minute, 0.25}
+	forbiddenBackoff = backoff{time.Minute, 5 * time.Minute, 0.25}
 	// More requests do not help a failing webhook.
-	conversionPause = pauses{time.Second, time.Minute, 1}
+	conversionBackoff = backoff{time.Second, time.Minute, 1}
 )
 
 const (
@@ -65,29 +65,29 @@ type policy struct {
 type stage int
 
 const (
-	ordinary stage = iota
-	lagging
-	absent
-	forbidden
-	conversion
+	stageOrdinary stage = iota
+	stageLagging
+	stageAbsent
+	stageForbidden
+	stageConversion
 	// connection is for failures that affect all types of a factory, which take turns.
-	connection
+	stageConnection
 )
 
-// pauses returns the backoff for a reason that has lasted for some time.
-func (p policy) pauses(reason Reason, failing time.Duration) (stage, pauses) {
+// backoffFor returns the backoff for a reason that has lasted for some time.
+func (p policy) backoffFor(reason Reason, failing time.Duration) (stage, backoff) {
 	switch {
 	case reason == ReasonNotFound && p.typeKnown && failing < lagGracePeriod,
 		reason == ReasonForbidden && p.newNamespace && failing < lagGracePeriod:
-		return lagging, laggingPause
+		return stageLagging, laggingBackoff
 	case reason == ReasonNotFound && p.typeKnown:
-		return absent, absentPause
+		return stageAbsent, absentBackoff
 	case reason == ReasonForbidden && failing >= rbacGracePeriod:
-		return forbidden, forbiddenPause
+		return stageForbidden, forbiddenBackoff
 	case reason == ReasonConversionFailed:
-		return conversion, conversionPause
+		return stageConversion, conversionBackoff
 	}
-	return ordinary, ordinaryPause
+	return stageOrdinary, ordinaryBackoff
 }
 
 // outage spreads the requests to a server that does not answer: the types take turns. When one request is

@@ -43,7 +43,7 @@ func newResource(
 	from dynamic.Interface, gvr schema.GroupVersionResource, namespace string, form Form,
 	selection *Selection,
 ) (resource, error) {
-	own, ok := from.(*Client)
+	client, ok := from.(*Client)
 	if !ok {
 		if namespace != "" {
 			return decodedResource{from.Resource(gvr).Namespace(namespace)}, nil
@@ -53,16 +53,16 @@ func newResource(
 	if problems := rest.IsValidPathSegmentName(namespace); len(problems) > 0 {
 		return nil, fmt.Errorf("invalid namespace %q: %v", namespace, problems)
 	}
-	whole := own.packed(gvr, namespace, form.Packer)
+	full := client.packed(gvr, namespace, form.Packer)
 	if selection != nil {
-		whole.packer = form.Packer.WithFilter(selection.admitUnpacked)
+		full.packer = form.Packer.WithFilter(selection.admitUnpacked)
 	}
 	if !form.Metadata {
-		return whole, nil
+		return full, nil
 	}
-	metadata := *whole
+	metadata := *full
 	metadata.lists, metadata.events = metadataList, metadataOfEvents
-	return &metadataResource{metadata: &metadata, full: whole}, nil
+	return &metadataResource{metadata: &metadata, full: full}, nil
 }
 
 // decodedResource makes the requests with a dynamic client.
@@ -212,7 +212,7 @@ func (r *packedResource) Events(ctx context.Context, options metav1.ListOptions)
 	options.Watch = true
 	request := r.request(r.events, &options).Throttle(nil)
 	if !sendsInitialEvents(&options) {
-		request.SetHeader(acceptEncodingHeader, identity)
+		request.SetHeader(acceptEncodingHeader, identityEncoding)
 	}
 	body, err := request.Stream(ctx)
 	if err != nil {

@@ -27,8 +27,8 @@ type RestoreDetector struct {
 	counters map[string]*counter // by VersionCounter
 }
 
-// NewRestores returns the detector of a factory or tracker.
-func NewRestores() *RestoreDetector { return &RestoreDetector{counters: map[string]*counter{}} }
+// NewRestoreDetector returns the detector of a factory or tracker.
+func NewRestoreDetector() *RestoreDetector { return &RestoreDetector{counters: map[string]*counter{}} }
 
 // VersionCounter names the counter of a type's resource versions. Custom resources and the types of a
 // kube-apiserver share one, named "". A kube-apiserver often stores events in another etcd. A group with a

@@ -93,8 +93,8 @@ func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer,
 		target.Selection); err != nil {
 		l.resource = failedResource{err}
 	}
-	l.continuity = s.RestoreDetector.Continuity(VersionCounter(target.GVR, target.Custom), l.serverVersion)
-	return lister{&cache.ListWatch{ListWithContextFunc: l.list, WatchFuncWithContext: l.watch}, l, s.Client}
+	l.continuity = s.RestoreDetector.Continuity(VersionCounter(target.GVR, target.Custom), l.unlimitedVersion)
+	return listerWatcher{&cache.ListWatch{ListWithContextFunc: l.list, WatchFuncWithContext: l.watch}, l, s.Client}
 }
 
 // AwaitPermission waits until target may be listed and watched, after the error refusal, by periodic

@@ -15,17 +15,17 @@ type phase int
 
 const (
 	// answered: the server accepted or refused the request. Lists have no other phase.
-	answered phase = iota
+	phaseAnswered phase = iota
 	// listed: the initial events of a watch-list are complete.
-	listed
+	phaseListed
 	// stalled: the initial events paused for too long.
-	stalled
+	phaseStalled
 	// flowing: a watch received its first event.
-	flowing
+	phaseFlowing
 	// broken: an open watch ended with an error.
-	broken
+	phaseBroken
 	// closed: an open watch ended without an error.
-	closed
+	phaseClosed
 )
 
 type outcome struct {
@@ -52,7 +52,7 @@ type outcome struct {
 // provesContact reports whether the outcome proves that the server works.
 func (o outcome) provesContact() bool {
 	switch o.phase {
-	case answered, listed, flowing:
+	case phaseAnswered, phaseListed, phaseFlowing:
 		var answer apierrors.APIStatus
 		return o.err == nil ||
 			errors.As(o.err, &answer) && answer.Status().Code < http.StatusInternalServerError &&
@@ -123,16 +123,16 @@ func (p policy) step(s state, o outcome) (state, effect) {
 	}
 	s = s.withoutOldFailures(o.now)
 	switch {
-	case o.phase == stalled:
+	case o.phase == phaseStalled:
 		s.watchListStalled, s.listIsFallback = true, true
 		return s, effect{}
-	case o.phase == closed:
+	case o.phase == phaseClosed:
 		return p.watchClosed(s, o)
 	case o.err == nil:
 		return s.succeeded(o), effect{
-			reports: o.phase == answered, verb: o.verb,
-			watchOpened:   o.phase == listed || o.phase == answered && o.verb == VerbWatch,
-			listSucceeded: o.phase == listed || o.phase == answered && !o.verb.Watches(),
+			reports: o.phase == phaseAnswered, verb: o.verb,
+			watchOpened:   o.phase == phaseListed || o.phase == phaseAnswered && o.verb == VerbWatch,
+			listSucceeded: o.phase == phaseListed || o.phase == phaseAnswered && !o.verb.Watches(),
 		}
 	}
 	if o.verb.Watches() {
@@ -151,7 +151,7 @@ func (p policy) step(s state, o outcome) (state, effect) {
 		return s, effect{callForbidden: true, err: o.err}
 	case reason == ReasonNone: // part of the protocol: the reflector lists again
 		return s, effect{reports: true, verb: o.verb, err: o.err}
-	case o.verb == VerbWatchList && o.phase == answered && !repeats:
+	case o.verb == VerbWatchList && o.phase == phaseAnswered && !repeats:
 		// The list that follows immediately shows whether the type can be read, and its outcome is reported.
 		s.listIsFallback = true
 		return s, effect{}
@@ -207,21 +207,21 @@ func (s state) withoutOldFailures(now time.Time) state {
 // succeeded returns the state after a success. Successful lists do not prove that watches work: failures of
 // watches count until one receives an event.
 func (s state) succeeded(o outcome) state {
-	over := o.phase == flowing || o.phase == listed && s.reason != ReasonWatchClosed
+	over := o.phase == phaseFlowing || o.phase == phaseListed && s.reason != ReasonWatchClosed
 	if !o.headersLate {
 		s.unanswered = 0
 	}
-	if s.failures > 0 && s.stage == connection { // any answer ends the outage
+	if s.failures > 0 && s.stage == stageConnection { // any answer ends the outage
 		s.failures, s.reason, s.pauseEnd, s.wakeFailures = 0, ReasonNone, time.Time{}, 0
 	}
 	switch {
 	case !o.verb.Watches():
 		s.hasListed = true
 		over = !s.verb.Watches()
-	case o.phase == listed:
+	case o.phase == phaseListed:
 		s.hasListed = true
 	}
-	if s.watchOpenSince.IsZero() && (o.verb == VerbWatch || o.phase == listed) {
+	if s.watchOpenSince.IsZero() && (o.verb == VerbWatch || o.phase == phaseListed) {
 		s.watchOpenSince = o.now
 	}
 	if over {
@@ -238,9 +238,9 @@ func (p policy) failed(s state, o outcome, reason Reason, wait time.Duration) st
 	}
 	s.verb = o.verb
 	s.failures++
-	next, pauses := p.pauses(reason, o.now.Sub(s.since))
+	next, pauses := p.backoffFor(reason, o.now.Sub(s.since))
 	if isConnectionFailure(o.err) && s.wakeFailures < maxConnectionWakes {
-		next, pauses = connection, connectionPause
+		next, pauses = stageConnection, connectionBackoff
 	}
 	if next != s.stage {
 		s.stage, s.pausesAtStage = next, 0
@@ -250,7 +250,7 @@ func (p policy) failed(s state, o outcome, reason Reason, wait time.Duration) st
 	if wait > 0 {
 		d = wait + time.Duration(o.chance*float64(wait)/10)
 	}
-	if next == connection && reason == ReasonNoAnswer {
+	if next == stageConnection && reason == ReasonNoAnswer {
 		d = 0 // the request took long enough; a pending request is answered as soon as the server works
 	}
 	s.pauseEnd = o.now.Add(d)
@@ -263,7 +263,7 @@ func (s state) nextRound(now time.Time, chance float64) (state, time.Time) {
 	s = s.withoutOldFailures(now)
 	due := s.pauseEnd
 	if s.firstRoundDone && (s.hasListed || !s.hasFailed) {
-		if again := now.Add(relistPause.after(s.rounds, chance)); again.After(due) {
+		if again := now.Add(relistBackoff.after(s.rounds, chance)); again.After(due) {
 			due = again
 		}
 		s.rounds++

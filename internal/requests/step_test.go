@@ -29,13 +29,13 @@ func TestStep(t *testing.T) {
 			hasFailed: true}
 		switch reason {
 		case ReasonConversionFailed:
-			s.stage = conversion
+			s.stage = stageConversion
 		case ReasonUnreachable:
 			if pause == soon {
-				s.stage = connection
+				s.stage = stageConnection
 			}
 		case ReasonNoAnswer:
-			s.stage, s.unanswered = connection, 1
+			s.stage, s.unanswered = stageConnection, 1
 		}
 		return s
 	}
@@ -55,25 +55,25 @@ func TestStep(t *testing.T) {
 			effect{reports: true, verb: VerbListMore, listSucceeded: true}},
 		"a watch": {outcome{verb: VerbWatch}, state{watchOpenSince: now},
 			effect{reports: true, verb: VerbWatch, watchOpened: true}},
-		"its first event": {outcome{verb: VerbWatch, phase: flowing}, state{watchOpenSince: now},
+		"its first event": {outcome{verb: VerbWatch, phase: phaseFlowing}, state{watchOpenSince: now},
 			effect{verb: VerbWatch}},
 		"a watch-list": {outcome{verb: VerbWatchList}, state{}, reported(VerbWatchList, nil)},
-		"its initial events": {outcome{verb: VerbWatchList, phase: listed},
+		"its initial events": {outcome{verb: VerbWatchList, phase: phaseListed},
 			state{hasListed: true, watchOpenSince: now}, effect{verb: VerbWatchList, watchOpened: true,
 				listSucceeded: true}},
-		"its end": {outcome{verb: VerbWatch, phase: closed, openFor: time.Second},
+		"its end": {outcome{verb: VerbWatch, phase: phaseClosed, openFor: time.Second},
 			state{}, effect{}},
-		"closed at once": {outcome{verb: VerbWatch, phase: closed}, paused(VerbWatch, ReasonWatchClosed,
+		"closed at once": {outcome{verb: VerbWatch, phase: phaseClosed}, paused(VerbWatch, ReasonWatchClosed,
 			first), effect{}},
-		"after an event": {outcome{verb: VerbWatch, phase: closed, sawLiveEvent: true},
+		"after an event": {outcome{verb: VerbWatch, phase: phaseClosed, sawLiveEvent: true},
 			paused(VerbWatch, ReasonWatchClosed, first), effect{}},
-		"they stall": {outcome{verb: VerbWatchList, phase: stalled},
+		"they stall": {outcome{verb: VerbWatchList, phase: phaseStalled},
 			state{watchListStalled: true, listIsFallback: true}, effect{}},
 		"a list fails": {outcome{verb: VerbList, err: failure}, paused(VerbList, ReasonRequestFailed,
 			first), reported(VerbList, failure)},
 		"a watch is refused": {outcome{verb: VerbWatch, err: failure},
 			paused(VerbWatch, ReasonRequestFailed, first), reported(VerbWatch, failure)},
-		"a watch breaks": {outcome{verb: VerbWatch, phase: broken, err: failure},
+		"a watch breaks": {outcome{verb: VerbWatch, phase: phaseBroken, err: failure},
 			paused(VerbWatch, ReasonRequestFailed, first), reported(VerbWatch, failure)},
 		"no watch-lists": {outcome{verb: VerbWatchList, err: serverError(422)},
 			state{listIsFallback: true}, effect{}},
@@ -96,7 +96,7 @@ func TestStep(t *testing.T) {
 				serverError(503), time.Minute)},
 		"expired": {outcome{verb: VerbWatch, err: serverError(410)}, state{},
 			reported(VerbWatch, serverError(410))},
-		"expired, later": {outcome{verb: VerbWatch, phase: broken, err: serverError(410)}, state{},
+		"expired, later": {outcome{verb: VerbWatch, phase: phaseBroken, err: serverError(410)}, state{},
 			reported(VerbWatch, serverError(410))},
 		"expired, for both": {outcome{verb: VerbWatchList, err: serverError(410)}, state{},
 			reported(VerbWatchList, serverError(410))},
@@ -147,13 +147,13 @@ func TestWatchesClosedAtOnce(t *testing.T) {
 			o := outcome{verb: verb, now: now}
 			s, _ = policy{}.step(s, o)
 			if verb == VerbWatchList {
-				o.phase = listed
+				o.phase = phaseListed
 				s, _ = policy{}.step(s, o)
 			}
 			now = now.Add(lasted)
-			next, e := policy{}.step(s, outcome{verb: verb, phase: closed, now: now, openFor: lasted,
+			next, e := policy{}.step(s, outcome{verb: verb, phase: phaseClosed, now: now, openFor: lasted,
 				sawLiveEvent: brought})
-			if least := now.Add(ordinaryPause.first); lasted < ShortWatch && next.pauseEnd.Before(least) {
+			if least := now.Add(ordinaryBackoff.first); lasted < ShortWatch && next.pauseEnd.Before(least) {
 				t.Errorf("%s: after %v the next one may begin %v later", verb, lasted, next.pauseEnd.Sub(now))
 			}
 			s = next
@@ -198,11 +198,11 @@ func TestOnlyWatchesProveWatches(t *testing.T) {
 	}
 	s.rounds = 5
 	now = now.Add(establishedAfter)
-	record(outcome{verb: VerbWatch, phase: broken, err: serverError(500)})
+	record(outcome{verb: VerbWatch, phase: phaseBroken, err: serverError(500)})
 	if s.failures != 1 || s.rounds != 0 {
 		t.Errorf("after an established watch, %d failures and %d rounds count", s.failures, s.rounds)
 	}
-	record(outcome{verb: VerbWatch, phase: flowing})
+	record(outcome{verb: VerbWatch, phase: phaseFlowing})
 	if s.failures != 0 || !s.pauseEnd.IsZero() {
 		t.Errorf("after an event, %d failures count, until %v", s.failures, s.pauseEnd)
 	}

@@ -15,25 +15,25 @@ const (
 	http2Package = "golang.org/x/net/http2"
 )
 
-// throttleWatcher is a transport that records the response in the attempt of a request's context, and
+// responseRecorder is a transport that records the response in the attempt of a request's context, and
 // decompresses responses.
-type throttleWatcher struct {
+type responseRecorder struct {
 	next http.RoundTripper
 	gzip bool // next requests compressed responses
 }
 
-// watchThrottling returns a copy of a client that records responses in attempts.
-func watchThrottling(client *http.Client) *http.Client {
+// recordResponses returns a copy of a client that records responses in attempts.
+func recordResponses(client *http.Client) *http.Client {
 	observed := *client
 	next := client.Transport
 	if next == nil {
 		next = http.DefaultTransport
 	}
-	observed.Transport = throttleWatcher{next, requestsGzip(next)}
+	observed.Transport = responseRecorder{next, requestsGzip(next)}
 	return &observed
 }
 
-func (t throttleWatcher) RoundTrip(r *http.Request) (*http.Response, error) {
+func (t responseRecorder) RoundTrip(r *http.Request) (*http.Response, error) {
 	a, _ := r.Context().Value(attemptKey{}).(*attempt)
 	if a != nil {
 		a.awaitHeaders()
@@ -93,4 +93,4 @@ func detachedCopy(response *http.Response) *http.Response {
 }
 
 // WrappedRoundTripper implements the interface by which client-go finds the underlying transport.
-func (t throttleWatcher) WrappedRoundTripper() http.RoundTripper { return t.next }
+func (t responseRecorder) WrappedRoundTripper() http.RoundTripper { return t.next }

@@ -43,7 +43,7 @@ func TestTricklingWatchListReleasesItsSlot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		from := &Server{Client: own, Limiter: NewLimiter(1, time.Now), RestoreDetector: NewRestores()}
+		from := &Server{Client: own, Limiter: NewLimiter(1, time.Now), RestoreDetector: NewRestoreDetector()}
 		lw := from.ListWatch(Target{GVR: gadgets, Form: packedForm, Tweak: func(*metav1.ListOptions) {}},
 			&reportCounter{}, NewPacer(false, false, NewRetrySignal()), nil)
 		initial := true

@@ -11,52 +11,52 @@ import (
 	"k8s.io/client-go/util/watchlist"
 )
 
-// lister is the ListerWatcher of an informer.
-type lister struct {
+// listerWatcher is the ListerWatcher of an informer.
+type listerWatcher struct {
 	*cache.ListWatch
 	requests *listWatch
 	client   dynamic.Interface
 }
 
-func (l lister) Panicked(value any) { l.requests.panicked(value) }
+func (l listerWatcher) Panicked(value any) { l.requests.panicked(value) }
 
 // IsWatchListSemanticsUnSupported returns true if the client lacks watch-lists, like fake clients.
-func (l lister) IsWatchListSemanticsUnSupported() bool {
+func (l listerWatcher) IsWatchListSemanticsUnSupported() bool {
 	return watchlist.DoesClientNotSupportWatchListSemantics(l.client)
 }
 
-func (l lister) CurrentVersion(ctx context.Context) (string, error) {
-	return l.requests.currentVersion(ctx)
+func (l listerWatcher) CurrentVersion(ctx context.Context) (string, error) {
+	return l.requests.awaitVersion(ctx)
 }
 
 // Probe returns the server's current resource version. It sends one request while a watch is open. The
 // request is not reported and does not change the pace of requests: the watch shows the server's health.
-func (l lister) Probe(ctx context.Context) (string, error) {
+func (l listerWatcher) Probe(ctx context.Context) (string, error) {
 	return l.requests.listVersion(ctx, false)
 }
 
-func (l lister) Interrupt() { l.requests.interruption.interrupt() }
+func (l listerWatcher) Interrupt() { l.requests.interruption.interrupt() }
 
-func (l lister) WatchInline(ctx context.Context, options *metav1.ListOptions,
+func (l listerWatcher) WatchInline(ctx context.Context, options *metav1.ListOptions,
 	take func(watch.Event) bool) error {
 	return l.requests.watchInline(ctx, options, take)
 }
 
-// currentVersion returns the server's current resource version, from a consistent list of one object. It
+// awaitVersion returns the server's current resource version, from a consistent list of one object. It
 // retries with pauses until the server answers.
-func (l *listWatch) currentVersion(ctx context.Context) (string, error) {
+func (l *listWatch) awaitVersion(ctx context.Context) (string, error) {
 	for {
 		if err := l.pacer.awaitWatch(ctx); err != nil {
 			return "", err
 		}
-		version, err := l.askVersion(ctx)
+		version, err := l.attemptVersion(ctx)
 		if err == nil || ctx.Err() != nil {
 			return version, err
 		}
 	}
 }
 
-func (l *listWatch) askVersion(ctx context.Context) (string, error) {
+func (l *listWatch) attemptVersion(ctx context.Context) (string, error) {
 	release, err := l.limiter.Acquire(ctx)
 	if err != nil {
 		return "", err
@@ -64,21 +64,21 @@ func (l *listWatch) askVersion(ctx context.Context) (string, error) {
 	defer release()
 	request, a := l.attempt(ctx, VerbListMore, metav1.ListOptions{})
 	defer a.end()
-	version, err := l.versionOf(request, true)
+	version, err := l.reportedVersion(request, true)
 	err = a.result(request, err)
 	l.record(outcome{verb: VerbListMore, err: err, retryAfter: a.retryAfter, headersLate: a.headersLate})
 	return version, err
 }
 
-// serverVersion returns the resource version of a most recent (consistent) list of one object. It is not
+// unlimitedVersion returns the resource version of a most recent (consistent) list of one object. It is not
 // rate-limited, because watches wait for it.
-func (l *listWatch) serverVersion(ctx context.Context) (string, error) {
-	return l.versionOf(ctx, false)
+func (l *listWatch) unlimitedVersion(ctx context.Context) (string, error) {
+	return l.reportedVersion(ctx, false)
 }
 
-// versionOf returns the resource version of a list of one object. It reports the request as a further page:
+// reportedVersion returns the resource version of a list of one object. It reports the request as a further page:
 // a reported list would count as the list of the type, which may still follow.
-func (l *listWatch) versionOf(ctx context.Context, limited bool) (string, error) {
+func (l *listWatch) reportedVersion(ctx context.Context, limited bool) (string, error) {
 	l.reports.RequestStarted(VerbListMore)
 	return l.listVersion(ctx, limited)
 }

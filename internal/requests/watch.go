@@ -128,7 +128,7 @@ func (l *listWatch) openWatchList(ctx context.Context, options *metav1.ListOptio
 		o.end()
 		out := outcome{verb: VerbWatchList, err: err, retryAfter: o.retryAfter, headersLate: o.headersLate}
 		if err == errNoAnswer {
-			out, err = outcome{verb: VerbWatchList, phase: stalled}, errStalled
+			out, err = outcome{verb: VerbWatchList, phase: phaseStalled}, errStalled
 		}
 		l.record(out)
 		return nil, err
@@ -165,7 +165,7 @@ func (l *listWatch) open(ctx context.Context, verb Verb, options *metav1.ListOpt
 // closeOnEnd arranges that the watch is closed when its context ends, or when a restore of the server's data
 // is detected.
 func (l *listWatch) closeOnEnd(o *openWatch) {
-	o.stop = closeWith(o.ctx, o.attempt, o.events)
+	o.stop = closeWithContext(o.ctx, o.attempt, o.events)
 	events := o.events // do not capture o, which retains more
 	closeEvents := func() { _ = events.Close() }
 	l.continuity.Opened(closeEvents)
@@ -174,9 +174,9 @@ func (l *listWatch) closeOnEnd(o *openWatch) {
 	}
 }
 
-// closeWith arranges that e is closed when ctx ends. If the transport closes the response with its context,
+// closeWithContext arranges that e is closed when ctx ends. If the transport closes the response with its context,
 // there is nothing to do; this saves memory.
-func closeWith(ctx context.Context, a *attempt, e events) (stop func() bool) {
+func closeWithContext(ctx context.Context, a *attempt, e events) (stop func() bool) {
 	if a.closesWithContext {
 		return func() bool { return true }
 	}
@@ -242,7 +242,7 @@ func (l *listWatch) recordReceipt(o *openWatch) {
 		o.sawEvent = true
 		o.promptFirstEvent = time.Since(o.silentSince) < silenceHTTP1
 		if o.verb == VerbWatch {
-			l.record(outcome{verb: VerbWatch, phase: flowing})
+			l.record(outcome{verb: VerbWatch, phase: phaseFlowing})
 		}
 	}
 	l.reports.RecordContact(o.initial != nil)
@@ -254,7 +254,7 @@ func (l *listWatch) recordInitialList(o *openWatch) {
 	o.initial = nil
 	list.release()
 	l.reports.RecordContact(false)
-	l.record(outcome{verb: VerbWatchList, phase: listed})
+	l.record(outcome{verb: VerbWatchList, phase: phaseListed})
 	list.shard.evaluateInitialEvents()
 	now := time.Now()
 	l.reports.ListCompleted(now.Sub(o.began))
@@ -279,7 +279,7 @@ func (l *listWatch) recordFailure(o *openWatch, err error) {
 		return
 	}
 	if o.ctx.Err() == nil {
-		l.record(outcome{verb: VerbWatch, phase: broken, err: err})
+		l.record(outcome{verb: VerbWatch, phase: phaseBroken, err: err})
 	}
 }
 
@@ -308,7 +308,7 @@ func (l *listWatch) handleIncompleteList(o *openWatch, err error, take func(watc
 	switch {
 	case context.Cause(o.ctx) == errNoAnswer:
 		o.initial.release()
-		l.record(outcome{verb: VerbWatchList, phase: stalled})
+		l.record(outcome{verb: VerbWatchList, phase: phaseStalled})
 		event = endedEvent(fmt.Sprintf("the initial events of a watch-list stopped for %v", InitialEventsTimeout))
 	case o.ctx.Err() != nil:
 		return
@@ -336,7 +336,7 @@ func (l *listWatch) recordServerClose(o *openWatch) error {
 	if lasted < ShortWatch && !o.sawLiveEvent {
 		l.reports.NoContact()
 	}
-	l.record(outcome{verb: o.verb, phase: closed, openFor: lasted, sawLiveEvent: o.sawLiveEvent})
+	l.record(outcome{verb: o.verb, phase: phaseClosed, openFor: lasted, sawLiveEvent: o.sawLiveEvent})
 	if o.sawLiveEvent || lasted >= ShortWatch {
 		return nil
 	}

@@ -21,16 +21,16 @@ func (s *Store) AddIndexers(indexers cache.Indexers) error {
 	if len(indexers) == 0 {
 		return nil
 	}
-	return s.add(indexFunctions(indexers))
+	return s.addFunctions(indexFunctions(indexers))
 }
 
 // AddExtractor adds the indexes of an extractor like AddIndexers. It replaces the indexes with the given
 // names: readers see the old ones until the new ones are complete.
 func (s *Store) AddExtractor(e Extractor, replaced ...string) error {
-	return s.add(extractorFunctions(e), replaced...)
+	return s.addFunctions(extractorFunctions(e), replaced...)
 }
 
-func (s *Store) add(a newFunctions, replaced ...string) error {
+func (s *Store) addFunctions(a functionFactory, replaced ...string) error {
 	added, before, err := s.publishFunctions(a, replaced)
 	if err != nil {
 		return err
@@ -65,18 +65,18 @@ func (s *Store) add(a newFunctions, replaced ...string) error {
 }
 
 // publishFunctions is the first step. It returns the new functions, and the content written without them.
-func (s *Store) publishFunctions(a newFunctions, replaced []string) (functions, *Snapshot, error) {
+func (s *Store) publishFunctions(a functionFactory, replaced []string) (functions, *Snapshot, error) {
 	s.write.Lock()
 	defer s.write.Unlock()
 	next := s.current.Load().copy()
-	added := a(s.ids)
+	added := a(s.functionsAdded)
 	remaining := slices.DeleteFunc(slices.Clone(next.functions),
 		func(f *function) bool { return slices.Contains(replaced, f.name) })
 	if conflicts := remaining.conflicts(added); len(conflicts) > 0 {
 		return nil, nil, fmt.Errorf("indexer conflict: %v", conflicts)
 	}
 	next.functions = slices.Concat(next.functions, added)
-	s.ids += len(added)
+	s.functionsAdded += len(added)
 	next.version++
 	s.current.Store(next)
 	return added, next, nil
@@ -132,9 +132,9 @@ func (s *Store) publishIndexes(added functions, computed []computedValues, repla
 	defer s.write.Unlock()
 	next := s.current.Load().copy()
 	next.version++
-	next.remove(replaced)
+	next.dropIndexes(replaced)
 	for _, l := range computed {
-		l.row.setValues(l.row.values().only(next.functions), l.encoded)
+		l.row.setValues(l.row.values().selectFunctions(next.functions), l.encoded)
 	}
 	rows := hashesOf(&next.rows, computed)
 	var scratch indexScratch
@@ -155,12 +155,12 @@ func (s *Store) removeIndexes(match func(*function) bool) {
 	s.write.Lock()
 	defer s.write.Unlock()
 	next := s.current.Load().copy()
-	next.remove(match)
+	next.dropIndexes(match)
 	s.current.Store(next)
 }
 
-// remove removes indexes from an unpublished snapshot.
-func (s *Snapshot) remove(match func(*function) bool) {
+// dropIndexes removes indexes from an unpublished snapshot.
+func (s *Snapshot) dropIndexes(match func(*function) bool) {
 	if !slices.ContainsFunc(s.functions, match) {
 		return
 	}

@@ -10,16 +10,16 @@ import (
 type Batch struct {
 	// rows are in the order of the list. They include the hashes of their keys, to avoid cache misses when
 	// they are read again.
-	rows []hashed[*row]
-	next *Snapshot
+	rows     []hashed[*row]
+	snapshot *Snapshot
 	// blocks are the blocks of next. formChanges is Store.formChanges when they were counted.
 	blocks      blocks
 	formChanges int
 	// base is the content for which the batch was prepared. found is the number of its rows with keys in the
 	// batch. unchanged reports for each row of the batch whether it is a row of base. It is nil if unknown.
-	base      *Snapshot
-	found     int
-	unchanged []bool
+	base        *Snapshot
+	foundInBase int
+	unchanged   []bool
 }
 
 // Change is one difference made by a Replace. Old is nil for an added key, New is nil for a removed key.
@@ -47,7 +47,7 @@ func (s *Store) PrepareList(count int, at func(i int) Keyed) *Batch {
 			hash := hashOf(o.Key)
 			had := findHashed(&now.rows, hash, o.Key)
 			if had != nil {
-				b.found++
+				b.foundInBase++
 			}
 			r := had
 			if b.unchanged[i] = s.isUnchanged(now, had, o); !b.unchanged[i] {
@@ -84,8 +84,8 @@ func (s *Store) newRow(now *Snapshot, o Keyed, failures *Failures) *row {
 // indexesComplete reports whether no index is being built.
 func (s *Snapshot) indexesComplete() bool { return len(s.indexes) == len(s.functions) }
 
-// sorted returns the rows in trie order. The last of several rows with one key replaces the first.
-func (b *Batch) sorted(sorting *buckets[*row]) []hashed[*row] {
+// sortRows returns the rows in trie order. The last of several rows with one key replaces the first.
+func (b *Batch) sortRows(sorting *buckets[*row]) []hashed[*row] {
 	list := make([]hashed[*row], len(b.rows))
 	sorting.sortInto(list, b.rows)
 	for i := 1; i < len(list); i++ {
@@ -121,23 +121,23 @@ func (s *Store) build(b *Batch, now *Snapshot) bool {
 	if s.current.Load().version != now.version {
 		return false
 	}
-	b.next = &Snapshot{functions: now.functions, version: now.version}
+	b.snapshot = &Snapshot{functions: now.functions, version: now.version}
 	var scratch indexScratch
-	sorted := b.sorted(&scratch.sorting)
-	b.next.rows = buildTrie(sorted)
+	sorted := b.sortRows(&scratch.sorting)
+	b.snapshot.rows = buildTrie(sorted)
 	s.count(b, now) // after sorted has removed duplicates
 	scratch.entries = sorted
 	for i := range now.indexes {
 		x := &now.indexes[i]
-		b.next.indexes = append(b.next.indexes, buildIndex(x.function, b.rows, x, &scratch))
+		b.snapshot.indexes = append(b.snapshot.indexes, buildIndex(x.function, b.rows, x, &scratch))
 	}
 	return true
 }
 
 // count computes the sizes of a batch. The caller holds s.write.
 func (s *Store) count(b *Batch, now *Snapshot) {
-	b.next.sizes, b.blocks, b.formChanges = sizes{replaced: now.sizes.replaced}, blocks{}, s.formChanges
-	b.blocks.countAll(&b.next.sizes, b.rows)
+	b.snapshot.sizes, b.blocks, b.formChanges = sizes{replaced: now.sizes.replaced}, blocks{}, s.formChanges
+	b.blocks.countAll(&b.snapshot.sizes, b.rows)
 }
 
 // Replace replaces the whole content and returns the differences: first the removed keys, then the new
@@ -160,7 +160,7 @@ func (s *Store) ReplaceList(b *Batch, resourceVersion string) (d Differences, ok
 	s.write.Lock()
 	defer s.write.Unlock()
 	now := s.current.Load()
-	if !s.swap(now, b, resourceVersion) {
+	if !s.publishBatch(now, b, resourceVersion) {
 		return Differences{}, false
 	}
 	return newDifferences(now, b), true
@@ -170,20 +170,20 @@ func (s *Store) ReplaceList(b *Batch, resourceVersion string) (d Differences, ok
 func (s *Store) Restore(b *Batch, resourceVersion string) bool {
 	s.write.Lock()
 	defer s.write.Unlock()
-	return s.swap(s.current.Load(), b, resourceVersion)
+	return s.publishBatch(s.current.Load(), b, resourceVersion)
 }
 
-// swap replaces the content now with a batch. The caller holds s.write.
-func (s *Store) swap(now *Snapshot, b *Batch, resourceVersion string) bool {
-	if now.version != b.next.version {
+// publishBatch replaces the content now with a batch. The caller holds s.write.
+func (s *Store) publishBatch(now *Snapshot, b *Batch, resourceVersion string) bool {
+	if now.version != b.snapshot.version {
 		return false
 	}
-	b.next.resourceVersion = resourceVersion
+	b.snapshot.resourceVersion = resourceVersion
 	if b.formChanges != s.formChanges { // reused rows may have changed their form
 		s.count(b, now)
 	}
 	s.blocks = b.blocks
-	s.publish(b.next, "")
+	s.publish(b.snapshot, "")
 	if f := s.Adaptive(); f != nil {
 		f.endList()
 	}

@@ -113,8 +113,8 @@ func TestReplacedBlocksAreCompacted(t *testing.T) {
 				}
 			}
 			if s.Adaptive() != nil { // as its sweeper would
-				sweepAll(s, AfterFill)
-				sweepAll(s, AfterFill)
+				sweepAll(s, SweepAfterFill)
+				sweepAll(s, SweepAfterFill)
 			}
 			replaced := agrees("replaced")
 			compactAll(s)

@@ -30,10 +30,10 @@ type compressor struct {
 
 	// sampling is set while samples are being collected; training guards them. The references are weak, so
 	// that a type with too few objects does not retain replaced ones.
-	sampling atomic.Bool
-	training sync.Mutex
-	samples  []weak.Pointer[packed.Object]
-	bytes    int // length of the samples when they were taken
+	sampling    atomic.Bool
+	training    sync.Mutex
+	samples     []weak.Pointer[packed.Object]
+	sampleBytes int // length of the samples when they were taken
 	// retained are samples that have been compressed in the meantime.
 	retained []*packed.Object
 
@@ -48,7 +48,7 @@ func newCompressor(trainer packed.Trainer) *compressor {
 	return p
 }
 
-func (p *compressor) trained() bool { return p.codec.Load() != nil }
+func (p *compressor) isTrained() bool { return p.codec.Load() != nil }
 
 // compress returns the object compressed. It returns the object itself if that saves nothing, or before
 // training.
@@ -82,18 +82,18 @@ func (p *compressor) sample(o *packed.Object) {
 	if !p.sampling.Load() {
 		return
 	}
-	p.samples, p.bytes = append(p.samples, weak.Make(o)), p.bytes+o.Len()
+	p.samples, p.sampleBytes = append(p.samples, weak.Make(o)), p.sampleBytes+o.Len()
 	if p.codec.Load() != nil {
 		p.retained = append(p.retained, o)
 	}
-	if len(p.samples) < samplesToTrain && p.bytes < bytesToTrain {
+	if len(p.samples) < samplesToTrain && p.sampleBytes < bytesToTrain {
 		return
 	}
 	samples := p.liveSamples()
-	if len(samples) < samplesToTrain && p.bytes < bytesToTrain {
+	if len(samples) < samplesToTrain && p.sampleBytes < bytesToTrain {
 		return
 	}
-	p.samples, p.retained, p.bytes = nil, nil, 0
+	p.samples, p.retained, p.sampleBytes = nil, nil, 0
 	p.sampling.Store(false)
 	trained, err := p.trainer.Train(samples)
 	if err != nil {
@@ -108,14 +108,14 @@ func (p *compressor) sample(o *packed.Object) {
 func (p *compressor) liveSamples() [][]byte {
 	var samples [][]byte
 	remaining := p.samples[:0]
-	p.bytes = 0
+	p.sampleBytes = 0
 	for _, s := range p.samples {
 		o := s.Value()
 		if o == nil {
 			continue
 		}
 		text, _ := o.JSON()
-		samples, remaining, p.bytes = append(samples, []byte(text)), append(remaining, s), p.bytes+len(text)
+		samples, remaining, p.sampleBytes = append(samples, []byte(text)), append(remaining, s), p.sampleBytes+len(text)
 	}
 	p.samples = remaining
 	return samples

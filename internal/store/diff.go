@@ -8,7 +8,7 @@ package store
 // Keys may share the items' memory.
 func (s *Snapshot) Diff(before *Snapshot, changed func(key string, old, next Item) bool) {
 	d := snapshotDiff{changed: changed}
-	d.nodes(node{before.rows.inner, before.rows.leaf}, node{s.rows.inner, s.rows.leaf})
+	d.compareNodes(node{before.rows.inner, before.rows.leaf}, node{s.rows.inner, s.rows.leaf})
 }
 
 // node is an inner node, a leaf, or empty.
@@ -38,21 +38,21 @@ type snapshotDiff struct {
 	oldRows, newRows []*row
 }
 
-// nodes compares two nodes at the same position. It returns false if changed did.
-func (d *snapshotDiff) nodes(old, next node) bool {
+// compareNodes compares two nodes at the same position. It returns false if changed did.
+func (d *snapshotDiff) compareNodes(old, next node) bool {
 	switch {
 	case old == next:
 		return true
 	case old.inner != nil && next.inner != nil:
-		return d.children(old.inner, next.inner)
+		return d.compareChildren(old.inner, next.inner)
 	}
 	d.oldRows, d.newRows = old.appendTo(d.oldRows[:0]), next.appendTo(d.newRows[:0])
-	return d.rows()
+	return d.compareRows()
 }
 
-// children compares inner nodes slot by slot. If a leaf shares several slots, all these slots are compared
+// compareChildren compares inner nodes slot by slot. If a leaf shares several slots, all these slots are compared
 // together.
-func (d *snapshotDiff) children(oldNode, newNode *inner[row]) bool {
+func (d *snapshotDiff) compareChildren(oldNode, newNode *inner[row]) bool {
 	for k := 0; k < fanOut; {
 		if oldNode.children[k] == newNode.children[k] {
 			k++
@@ -61,7 +61,7 @@ func (d *snapshotDiff) children(oldNode, newNode *inner[row]) bool {
 		old, _ := oldNode.child(k)
 		next, _ := newNode.child(k)
 		if old != nil && next != nil {
-			if !d.children(old, next) {
+			if !d.compareChildren(old, next) {
 				return false
 			}
 			k++
@@ -77,7 +77,7 @@ func (d *snapshotDiff) children(oldNode, newNode *inner[row]) bool {
 		}
 		d.oldRows, d.newRows = appendSlots(oldNode, first, count, d.oldRows[:0]),
 			appendSlots(newNode, first, count, d.newRows[:0])
-		if !d.rows() {
+		if !d.compareRows() {
 			return false
 		}
 		k = first + count
@@ -99,8 +99,8 @@ func appendSlots(n *inner[row], first, count int, rows []*row) []*row {
 	return rows
 }
 
-// rows compares oldRows with newRows.
-func (d *snapshotDiff) rows() bool {
+// compareRows compares oldRows with newRows.
+func (d *snapshotDiff) compareRows() bool {
 	had := make(map[string]*row, len(d.oldRows))
 	for _, r := range d.oldRows {
 		had[r.key] = r

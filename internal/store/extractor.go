@@ -20,7 +20,7 @@ type Extractor interface {
 	KeysJSON(json []byte, keys [][]string) [][]string
 }
 
-func extractorFunctions(e Extractor) newFunctions {
+func extractorFunctions(e Extractor) functionFactory {
 	return func(next int) functions {
 		fs := make(functions, 0, len(e.Names()))
 		byName := e.Indexers()

@@ -30,21 +30,23 @@ type Form interface {
 
 // Objects returns the Form that stores objects decoded. It removes the fields that pruner selects, in a copy;
 // pruner can be nil. Objects that are neither packed nor unstructured are stored unchanged.
-func Objects(pruner *packed.Pruner) Form { return &objects{packer: packed.NewPacker(pruner)} }
+func Objects(pruner *packed.Pruner) Form { return &decodedForm{packer: packed.NewPacker(pruner)} }
 
-type objects struct{ packer *packed.Packer }
+type decodedForm struct{ packer *packed.Packer }
 
-func (f *objects) Packer() *packed.Packer      { return f.packer }
-func (f *objects) ForTransform(object any) any { return decodeForTransform(object, f.packer.Pruner()) }
-
-func (f *objects) Item(object any) Item {
+func (f *decodedForm) Packer() *packed.Packer { return f.packer }
+func (f *decodedForm) ForTransform(object any) any {
 	return decodeForTransform(object, f.packer.Pruner())
 }
 
-func (f *objects) ListForm(item Item) Item  { return item }
-func (f *objects) Object(item Item) any     { return item }
-func (f *objects) PeekObject(item Item) any { return item }
-func (f *objects) Same(Item, Item) bool     { return false }
+func (f *decodedForm) Item(object any) Item {
+	return decodeForTransform(object, f.packer.Pruner())
+}
+
+func (f *decodedForm) ListForm(item Item) Item  { return item }
+func (f *decodedForm) Object(item Item) any     { return item }
+func (f *decodedForm) PeekObject(item Item) any { return item }
+func (f *decodedForm) Same(Item, Item) bool     { return false }
 
 // decodedOnce returns an item decoded for one pass of index functions over all objects. It does not publish
 // the decoded copy, because the weak pointer would outlive it.

@@ -20,7 +20,7 @@ type Packed struct {
 	// compressLists makes an adaptive form compress listed objects when they arrive. listed is the
 	// uncompressed length of the current list in bytes.
 	compressLists bool
-	listed        atomic.Int64
+	listedBytes   atomic.Int64
 	// metadataOnly reduces objects to their metadata.
 	metadataOnly bool
 
@@ -66,7 +66,7 @@ func (f *Packed) compressListed(o *packed.Object) *packed.Object {
 		return o
 	case !f.adaptive:
 		return f.compressor.compress(o)
-	case !f.compressLists || f.listed.Add(int64(o.Len())) < minSavedBytes:
+	case !f.compressLists || f.listedBytes.Add(int64(o.Len())) < minSavedBytes:
 		return o
 	}
 	if use := o.Usage(); use.InUse || use.Incompressible {
@@ -78,12 +78,12 @@ func (f *Packed) compressListed(o *packed.Object) *packed.Object {
 // RestartList makes ListForm measure the current list from its first object again, unless it is already large
 // enough.
 func (f *Packed) RestartList() {
-	if f.listed.Load() < minSavedBytes {
-		f.listed.Store(0)
+	if f.listedBytes.Load() < minSavedBytes {
+		f.listedBytes.Store(0)
 	}
 }
 
-func (f *Packed) endList() { f.listed.Store(0) }
+func (f *Packed) endList() { f.listedBytes.Store(0) }
 
 // Packer implements Form.
 func (f *Packed) Packer() *packed.Packer { return f.packer }
@@ -148,7 +148,7 @@ func (f *Packed) Same(a, b Item) bool {
 		return false
 	}
 	y, ok := b.(*packed.Object)
-	return ok && (x.Same(y) || f.adaptive && x.SameContent(y))
+	return ok && (x.SameBytes(y) || f.adaptive && x.SameContent(y))
 }
 
 // Decodes returns how many reads found a decoded copy in memory (hits), and how many had to decode (misses).

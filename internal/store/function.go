@@ -41,12 +41,12 @@ func newFunction(name string, id int, fn cache.IndexFunc) *function {
 // valuesOf returns a cursor before the first value of a row.
 func (f *function) valuesOf(r *row) cursor {
 	if !f.byNamespace {
-		return r.values().of(f.id)
+		return r.values().cursor(f.id)
 	}
 	if o := r.object.Load(); o != nil {
 		return cursor{value: o.Namespace(), single: true}
 	}
-	m, err := meta.Accessor(r.other)
+	m, err := meta.Accessor(r.unpacked)
 	if err != nil {
 		return cursor{}
 	}
@@ -74,10 +74,10 @@ func (f *function) ownedValue(value string, r *row) string {
 // functions are the index functions of a store, in the order of addition.
 type functions []*function
 
-// newFunctions creates functions with ids starting with next.
-type newFunctions func(next int) functions
+// functionFactory creates functions with ids starting with next.
+type functionFactory func(next int) functions
 
-func indexFunctions(indexers cache.Indexers) newFunctions {
+func indexFunctions(indexers cache.Indexers) functionFactory {
 	return func(next int) functions {
 		var fs functions
 		for _, name := range slices.Sorted(maps.Keys(indexers)) {

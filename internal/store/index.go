@@ -212,7 +212,7 @@ func buildIndex(f *function, rows []hashed[*row], before *index, scratch *indexS
 			values[i] = p.entry.value
 		}
 		slices.Sort(values)
-		x.sortedValues = buildOrder(values)
+		x.sortedValues = buildSortedValues(values)
 	}
 	return x
 }

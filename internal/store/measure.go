@@ -9,9 +9,9 @@ import (
 
 // Sample sizes. Tries are in the order of hashes, so their first entries are a random sample.
 const (
-	measuredLeaves   = 32
-	measuredPostings = 64
-	measuredObjects  = 32
+	sampleLeaves   = 32
+	samplePostings = 64
+	sampleObjects  = 32
 	// measuredBytes is the total size of decoded objects at which sampling ends.
 	measuredBytes = 1 << 20
 )
@@ -80,7 +80,7 @@ func tableRowBytes(now *Snapshot) int64 {
 	measured := 0
 	for r := range now.rows.all {
 		bytes += rowBytes(r)
-		if measured++; measured == measuredObjects {
+		if measured++; measured == sampleObjects {
 			break
 		}
 	}
@@ -100,19 +100,19 @@ func nodeBytes[E any](t *trie[E]) int64 {
 	if t.inner == nil {
 		return trieBytes(t)
 	}
-	var m measuring[E]
+	var m nodeMeasurement[E]
 	m.node(t.inner)
 	return extrapolated(m.bytes, m.entries, t.len)
 }
 
-// measuring adds up the first leaves of a trie, and the inner nodes that lead only to them.
-type measuring[E any] struct {
+// nodeMeasurement adds up the first leaves of a trie, and the inner nodes that lead only to them.
+type nodeMeasurement[E any] struct {
 	bytes           int64
 	leaves, entries int
 }
 
 // node returns false after enough leaves.
-func (m *measuring[E]) node(n *inner[E]) bool {
+func (m *nodeMeasurement[E]) node(n *inner[E]) bool {
 	all := n.distinct(func(child *inner[E], l *leaf[E]) bool {
 		if child != nil {
 			return m.node(child)
@@ -120,7 +120,7 @@ func (m *measuring[E]) node(n *inner[E]) bool {
 		m.bytes += l.bytes()
 		m.entries += len(l.entries)
 		m.leaves++
-		return m.leaves < measuredLeaves
+		return m.leaves < sampleLeaves
 	})
 	if all {
 		m.bytes += int64(packed.Allocated(int(unsafe.Sizeof(*n))))
@@ -138,7 +138,7 @@ func (x *index) measure(perRow float64) int64 {
 		if n := p.len(); n <= leafMax {
 			few += n
 		}
-		if measured++; measured == measuredPostings {
+		if measured++; measured == samplePostings {
 			break
 		}
 	}
@@ -175,9 +175,9 @@ type decodedSize struct {
 	mu struct {
 		sync.Mutex
 		mean float64
-		// at is sizes.replaced when mean was computed; measured is set after the first time.
-		at       int64
-		measured bool
+		// replacedThen is sizes.replaced when mean was computed; measured is set after the first time.
+		replacedThen int64
+		measured     bool
 	}
 }
 
@@ -187,23 +187,23 @@ func (d *decodedSize) bytes(now *Snapshot) int64 {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if changed := now.sizes.replaced - d.mu.at; !d.mu.measured || changed < 0 ||
+	if changed := now.sizes.replaced - d.mu.replacedThen; !d.mu.measured || changed < 0 ||
 		changed > int64(now.sizes.decoded/8) {
-		d.mu.mean, d.mu.at, d.mu.measured = meanOfDecoded(now), now.sizes.replaced, true
+		d.mu.mean, d.mu.replacedThen, d.mu.measured = meanOfDecoded(now), now.sizes.replaced, true
 	}
 	return int64(d.mu.mean * float64(now.sizes.decoded))
 }
 
 func meanOfDecoded(now *Snapshot) float64 {
-	var walk walk
+	var walk sizeWalk
 	count, seen := 0, 0
 	for r := range now.rows.all {
 		if r.object.Load() == nil {
-			walk.object(r.other)
+			walk.object(r.unpacked)
 			count++
 		}
 		seen++ // a store with both kinds may have few decoded objects
-		if count == measuredObjects || walk.bytes > measuredBytes || seen == 32*measuredObjects {
+		if count == sampleObjects || walk.bytes > measuredBytes || seen == 32*sampleObjects {
 			break
 		}
 	}

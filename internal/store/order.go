@@ -19,8 +19,8 @@ type sortedValues struct {
 // chunkMax is the length at which a chunk is split in two.
 const chunkMax = 256
 
-// buildOrder returns the set of sorted, distinct values.
-func buildOrder(values []string) sortedValues {
+// buildSortedValues returns the set of sorted, distinct values.
+func buildSortedValues(values []string) sortedValues {
 	o := sortedValues{len: len(values)}
 	for part := range slices.Chunk(values, chunkMax/2) {
 		o.chunks = append(o.chunks, slices.Clip(part))

@@ -45,7 +45,7 @@ func TestOrder(t *testing.T) {
 		}
 		for _, m := range before {
 			checkOrder(t, random, &m.order, m.model)
-			built := buildOrder(m.model)
+			built := buildSortedValues(m.model)
 			checkOrder(t, random, &built, m.model)
 		}
 	}

@@ -16,8 +16,8 @@ type row struct {
 	key string
 	// object is the item if it is packed; unpacked is any other item. Holders of Store.write can replace the
 	// object by another form of it, unless key shares the object's memory.
-	object atomic.Pointer[packed.Object]
-	other  Item
+	object   atomic.Pointer[packed.Object]
+	unpacked Item
 	// encoded points to the object's index values, prefixed by their length. Keeping them avoids computing
 	// them again to remove the object or to sort by a value. Once the row is published, only holders of
 	// Store.write change them: an added index appends its values, and the values of a removed one can be
@@ -29,14 +29,14 @@ func (r *row) item() Item {
 	if o := r.object.Load(); o != nil {
 		return o
 	}
-	return r.other
+	return r.unpacked
 }
 
 func (r *row) setItem(item Item) {
 	if o, ok := item.(*packed.Object); ok {
 		r.object.Store(o)
 	} else {
-		r.other = item
+		r.unpacked = item
 	}
 }
 
@@ -96,14 +96,14 @@ func appendValues(to []byte, id int, list []string) []byte {
 	return to
 }
 
-// only returns the values that belong to one of the functions.
-func (vs values) only(fs functions) values {
+// selectFunctions returns the values that belong to one of the functions.
+func (vs values) selectFunctions(fs functions) values {
 	var selected []byte
 	for rest := string(vs); rest != ""; {
 		section := rest
-		id, count := cutLength(&rest), cutLength(&rest)
+		id, count := consumeLength(&rest), consumeLength(&rest)
 		for range count {
-			n := cutLength(&rest)
+			n := consumeLength(&rest)
 			rest = rest[n:]
 		}
 		if slices.ContainsFunc(fs, func(f *function) bool { return f.id == id }) {
@@ -127,8 +127,8 @@ type cursor struct {
 	single bool
 }
 
-// of returns a cursor before the first value of index id.
-func (vs values) of(id int) cursor { return cursor{rest: string(vs), id: id} }
+// cursor returns a cursor before the first value of index id.
+func (vs values) cursor(id int) cursor { return cursor{rest: string(vs), id: id} }
 
 // next advances to the next value and reports whether there is one.
 func (c *cursor) next() bool {
@@ -140,7 +140,7 @@ func (c *cursor) next() bool {
 		if c.rest == "" {
 			return false
 		}
-		section, count := cutLength(&c.rest), cutLength(&c.rest)
+		section, count := consumeLength(&c.rest), consumeLength(&c.rest)
 		if section == c.id {
 			c.count = count
 			break
@@ -157,14 +157,14 @@ func (c *cursor) next() bool {
 }
 
 func (c *cursor) skip() string {
-	n := cutLength(&c.rest)
+	n := consumeLength(&c.rest)
 	value := c.rest[:n]
 	c.rest = c.rest[n:]
 	return value
 }
 
-// cutLength consumes a varint.
-func cutLength(text *string) int {
+// consumeLength consumes a varint.
+func consumeLength(text *string) int {
 	number, shift := 0, 0
 	for i := 0; ; i++ {
 		b := (*text)[i]

@@ -14,7 +14,7 @@ const sampleSize = 500
 // sample extrapolates the size of decoded objects.
 type sample struct {
 	count, measured int
-	walk            walk
+	walk            sizeWalk
 }
 
 func (s *sample) add(item Item) {
@@ -32,14 +32,14 @@ func (s *sample) bytes() int64 {
 	return s.walk.bytes * int64(s.count) / int64(s.measured)
 }
 
-// walk adds up the heap size of values, counting shared ones once.
-type walk struct {
+// sizeWalk adds up the heap size of values, counting shared ones once.
+type sizeWalk struct {
 	bytes int64
 	seen  map[unsafe.Pointer]bool
 }
 
 // firstVisit reports whether p is visited for the first time.
-func (w *walk) firstVisit(p unsafe.Pointer) bool {
+func (w *sizeWalk) firstVisit(p unsafe.Pointer) bool {
 	if p == nil || w.seen[p] {
 		return false
 	}
@@ -51,7 +51,7 @@ func (w *walk) firstVisit(p unsafe.Pointer) bool {
 }
 
 // object adds an object. It ignores types other than *unstructured.Unstructured.
-func (w *walk) object(item Item) {
+func (w *sizeWalk) object(item Item) {
 	if u, ok := item.(*unstructured.Unstructured); ok && u != nil {
 		w.bytes += int64(packed.Allocated(int(unsafe.Sizeof(*u))))
 		w.content(u.Object)
@@ -62,7 +62,7 @@ func (w *walk) object(item Item) {
 // pointer type.
 func dataPointer(value any) unsafe.Pointer { return (*[2]unsafe.Pointer)(unsafe.Pointer(&value))[1] }
 
-func (w *walk) value(value any) {
+func (w *sizeWalk) value(value any) {
 	switch v := value.(type) {
 	case map[string]any:
 		w.content(v)
@@ -88,7 +88,7 @@ func (w *walk) value(value any) {
 	}
 }
 
-func (w *walk) text(text string) {
+func (w *sizeWalk) text(text string) {
 	if w.firstVisit(unsafe.Pointer(unsafe.StringData(text))) {
 		w.bytes += int64(packed.Allocated(len(text)))
 	}
@@ -97,13 +97,13 @@ func (w *walk) text(text string) {
 // Sizes of maps: a header, and groups of eight slots with a control word, at most seven eighths full. Large
 // maps also have a directory, which is neglected.
 const (
-	word       = int(unsafe.Sizeof(uintptr(0)))
-	mapHeader  = 16 + 4*word
-	mapTable   = 16 + 2*word
-	groupSlots = 8
+	pointerSize = int(unsafe.Sizeof(uintptr(0)))
+	mapHeader   = 16 + 4*pointerSize
+	mapTable    = 16 + 2*pointerSize
+	groupSlots  = 8
 )
 
-func (w *walk) content(m map[string]any) {
+func (w *sizeWalk) content(m map[string]any) {
 	if m == nil {
 		return
 	}

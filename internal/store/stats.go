@@ -58,7 +58,7 @@ func (s *Store) Stats() Stats {
 				stats.CompressedBytes += size
 			}
 		} else {
-			plain.add(r.other)
+			plain.add(r.unpacked)
 		}
 		stats.TableBytes += rowBytes(r)
 	}
@@ -109,9 +109,9 @@ func (vs values) divide(byID map[int]int64) {
 	allocated := packed.Allocated(prefix + len(vs))
 	for rest := string(vs); rest != ""; {
 		before := len(rest)
-		section, count := cutLength(&rest), cutLength(&rest)
+		section, count := consumeLength(&rest), consumeLength(&rest)
 		for range count {
-			rest = rest[cutLength(&rest):]
+			rest = rest[consumeLength(&rest):]
 		}
 		byID[section] += int64(allocated * (before - len(rest)) / len(vs))
 	}

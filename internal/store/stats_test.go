@@ -82,8 +82,8 @@ func TestStatsAgreeWithTheHeap(t *testing.T) {
 			before := heap()
 			fill(t, s, objects, 1)
 			if s.Adaptive() != nil {
-				sweepAll(s, AfterFill) // the first objects train the compressor
-				sweepAll(s, AfterFill)
+				sweepAll(s, SweepAfterFill) // the first objects train the compressor
+				sweepAll(s, SweepAfterFill)
 			}
 			grown := heap() - before
 			stats := s.Stats()

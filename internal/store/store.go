@@ -33,8 +33,9 @@ type Store struct {
 	// write guards changes of the content, including the index values of its rows. It is not held while index
 	// functions run or objects are packed.
 	write sync.Mutex
-	// ids is the number of index functions ever added, and the next function's id. Guarded by write.
-	ids int
+	// functionsAdded is the number of index functions ever added, and the next function's id. Guarded by
+	// write.
+	functionsAdded int
 	// formChanges counts the calls that replaced objects by other forms of themselves. Guarded by write.
 	formChanges int
 	// blocks are the blocks that contain objects of the content. Guarded by write.
@@ -55,13 +56,13 @@ func New(options Options) *Store {
 		s.form = Objects(nil)
 	}
 	if packs, ok := s.form.(*Packed); ok {
-		packs.packer.Reuse(s.lookup)
+		packs.packer.SetLookup(s.lookup)
 	}
 	first := &Snapshot{functions: indexFunctions(options.Indexers)(0)}
 	for _, e := range options.Extractors {
 		first.functions = append(first.functions, extractorFunctions(e)(len(first.functions))...)
 	}
-	s.ids = len(first.functions)
+	s.functionsAdded = len(first.functions)
 	for _, f := range first.functions {
 		first.indexes = append(first.indexes, index{function: f})
 	}

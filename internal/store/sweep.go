@@ -22,7 +22,7 @@ var (
 	// SweepFrugal is SweepPeriodic without decompression, for when memory is short.
 	SweepFrugal = Sweep{AdvanceAges: true, Compresses: SweepPeriodic.Compresses}
 	// AfterFill compresses objects that are not known to be in use.
-	AfterFill = Sweep{Compresses: func(use packed.Usage) bool { return !use.InUse }}
+	SweepAfterFill = Sweep{Compresses: func(use packed.Usage) bool { return !use.InUse }}
 	// SweepUnread compresses objects that were not read in this period, even if they are in use.
 	SweepUnread = Sweep{Compresses: func(use packed.Usage) bool { return !use.Read }}
 	// SweepAll compresses all objects.
@@ -66,8 +66,8 @@ func (m Measure) Compressible() int64 {
 	return m.PackedBytes
 }
 
-// SetEager sets whether objects are compressed on arrival.
-func (f *Packed) SetEager(eager bool) { f.compressOnArrival.Store(eager) }
+// SetCompressOnArrival sets whether objects are compressed on arrival.
+func (f *Packed) SetCompressOnArrival(eager bool) { f.compressOnArrival.Store(eager) }
 
 // Sweep visits some objects, starting at position from, and changes their form according to how. Zero is the
 // first position. Readers and handlers see no difference. Sweep works only on adaptive stores and must not be
@@ -113,7 +113,7 @@ func (f *Packed) sweep(r *row, how Sweep) (formChange, int) {
 	}
 	var use packed.Usage
 	if how.AdvanceAges {
-		use = o.Age()
+		use = o.StartReadPeriod()
 	} else {
 		use = o.Usage()
 	}
@@ -137,7 +137,7 @@ func (f *Packed) sweep(r *row, how Sweep) (formChange, int) {
 func (f *Packed) compressed(r *row, o *packed.Object) (formChange, int) {
 	next := f.compressor.compress(o)
 	if next == o {
-		if f.compressor.trained() {
+		if f.compressor.isTrained() {
 			o.SetIncompressible()
 		}
 		return formChange{}, o.Len()

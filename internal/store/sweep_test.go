@@ -85,8 +85,8 @@ func TestSweepCompressesUnreadObjects(t *testing.T) {
 		item, _ := s.Snapshot().Get(fmt.Sprintf("tenant-%d/certificate-%d", n%100, n))
 		return item.(*packed.Object).Compressed()
 	}
-	sweepAll(s, AfterFill) // some train the compressor
-	sweepAll(s, AfterFill)
+	sweepAll(s, SweepAfterFill) // some train the compressor
+	sweepAll(s, SweepAfterFill)
 	if m := s.Measure(); m.Compressed != objects || m.PackedBytes != 0 {
 		t.Fatalf("after the fill: %+v", m)
 	}
@@ -143,8 +143,8 @@ func TestSweepCompressesUnreadObjects(t *testing.T) {
 // compressed each time.
 func TestChangingObjectsStayUncompressed(t *testing.T) {
 	s := adaptiveStore(t, 300)
-	sweepAll(s, AfterFill)
-	sweepAll(s, AfterFill)
+	sweepAll(s, SweepAfterFill)
+	sweepAll(s, SweepAfterFill)
 	for version := range 5 {
 		if _, ok := s.Put(s.Prepare(keyedCertificate(t, s.form, 7, 2+version))); !ok {
 			t.Fatal("refused")
@@ -190,8 +190,8 @@ func TestSweptRowsDoNotRetainJSON(t *testing.T) {
 		text, _ := r.object.Load().JSON()
 		before[r] = text
 	}
-	sweepAll(s, AfterFill)
-	sweepAll(s, AfterFill)
+	sweepAll(s, SweepAfterFill)
+	sweepAll(s, SweepAfterFill)
 	within := func(part, whole string) bool {
 		at, from := uintptr(unsafe.Pointer(unsafe.StringData(part))),
 			uintptr(unsafe.Pointer(unsafe.StringData(whole)))
@@ -218,7 +218,7 @@ func TestSweptRowsDoNotRetainJSON(t *testing.T) {
 // TestRelistsKeepCompressedRows relists objects that are stored in all forms: rows remain.
 func TestRelistsKeepCompressedRows(t *testing.T) {
 	s := adaptiveStore(t, 300)
-	sweepAll(s, AfterFill)
+	sweepAll(s, SweepAfterFill)
 	before := s.Snapshot()
 	batch := make([]Keyed, 300)
 	for n := range batch {
@@ -251,7 +251,7 @@ func TestRelistsKeepCompressedRows(t *testing.T) {
 func TestSweepsInHistories(t *testing.T) {
 	const keys, steps = 250, 400
 	s := adaptiveStore(t, keys)
-	sweeps := []Sweep{SweepPeriodic, SweepFrugal, AfterFill, SweepUnread, SweepAll,
+	sweeps := []Sweep{SweepPeriodic, SweepFrugal, SweepAfterFill, SweepUnread, SweepAll,
 		{AdvanceAges: true, Decompresses: true, Compresses: func(packed.Usage) bool { return false }}}
 	stop, turn := make(chan struct{}), make(chan struct{})
 	var others sync.WaitGroup
@@ -308,7 +308,7 @@ func TestSweepsInHistories(t *testing.T) {
 			s.Remove(fmt.Sprintf("tenant-%d/certificate-%d", n%100, n), "")
 			delete(model, n)
 		case 8:
-			s.Adaptive().SetEager(random.IntN(2) == 0)
+			s.Adaptive().SetCompressOnArrival(random.IntN(2) == 0)
 		case 9:
 			if step%10 == 0 {
 				relist(t, s, model)

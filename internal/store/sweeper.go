@@ -62,7 +62,7 @@ func (s *Sweeper) Join(member *Store) (leave func()) {
 		s.startLocked()
 	}
 	if adaptive {
-		member.OnFill(func() { s.fill(member) })
+		member.OnFill(func() { s.recordFill(member) })
 	}
 	return func() { s.leave(member) }
 }
@@ -74,7 +74,7 @@ func (s *Sweeper) startLocked() {
 	s.mu.run = r
 	go func() { // ended by the last leave
 		defer close(r.ended)
-		(&round{sweeper: s, run: r}).loop(ctx)
+		(&sweepWorker{sweeper: s, run: r}).loop(ctx)
 	}()
 }
 
@@ -122,8 +122,8 @@ func (s *Sweeper) leave(member *Store) {
 	}
 }
 
-// fill records that a store has been filled. It does not block.
-func (s *Sweeper) fill(member *Store) {
+// recordFill records that a store has been filled. It does not block.
+func (s *Sweeper) recordFill(member *Store) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, joined := s.mu.members[member]; !joined {

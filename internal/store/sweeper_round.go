@@ -11,7 +11,7 @@ const (
 	// sweepPeriod is the time between sweeps of all objects. After a long sweep, the Sweeper pauses at least
 	// restShare times its duration.
 	sweepPeriod = 10 * time.Second
-	restShare   = 4
+	pauseFactor = 4
 	// budgetPeriod is the time between checks of the budget.
 	budgetPeriod = time.Second
 	// backgroundPause and urgentPause are the pauses between slices: of a periodic sweep, and of one that
@@ -23,8 +23,8 @@ const (
 	minSavedBytes = 1 << 20
 )
 
-// round is the state of a Sweeper's goroutine.
-type round struct {
+// sweepWorker is the state of a Sweeper's goroutine.
+type sweepWorker struct {
 	sweeper *Sweeper
 	run     *sweeperRun
 	// checks is nil without a budget.
@@ -32,11 +32,11 @@ type round struct {
 	// frugal is set while the size of the stores is near or above the budget.
 	frugal bool
 	// failedAt is the time when a sweep last failed to meet the budget.
-	failedAt time.Time
+	lastFailure time.Time
 }
 
 // loop sweeps until ctx ends.
-func (r *round) loop(ctx context.Context) {
+func (r *sweepWorker) loop(ctx context.Context) {
 	if r.sweeper.budget > 0 {
 		ticker := time.NewTicker(budgetPeriod)
 		defer ticker.Stop()
@@ -47,23 +47,23 @@ func (r *round) loop(ctx context.Context) {
 	for r.await(ctx, timer) {
 		started := time.Now()
 		r.compressEverything(ctx)
-		timer.Reset(max(sweepPeriod, restShare*time.Since(started)))
+		timer.Reset(max(sweepPeriod, pauseFactor*time.Since(started)))
 	}
 }
 
 // await waits for the timer and serves requests in the meantime. It returns false if ctx has ended.
-func (r *round) await(ctx context.Context, timer *time.Timer) bool {
+func (r *sweepWorker) await(ctx context.Context, timer *time.Timer) bool {
 	for {
 		select {
 		case <-ctx.Done():
 			return false
 		case <-r.run.wake:
-			r.afterFills(ctx)
+			r.compressFilled(ctx)
 		case request := <-r.run.requests:
 			r.compress(ctx, request.store)
 			close(request.done)
 		case <-r.checks:
-			r.keepBudget(ctx)
+			r.enforceBudget(ctx)
 		case <-timer.C:
 			return ctx.Err() == nil
 		}
@@ -71,7 +71,7 @@ func (r *round) await(ctx context.Context, timer *time.Timer) bool {
 }
 
 // compressEverything sweeps all objects and starts a new period for them.
-func (r *round) compressEverything(ctx context.Context) {
+func (r *sweepWorker) compressEverything(ctx context.Context) {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
 	var used int64
@@ -98,28 +98,28 @@ func (r *round) compressEverything(ctx context.Context) {
 	}
 }
 
-// afterFills compresses lists that just arrived, because few of their objects are usually read soon.
-func (r *round) afterFills(ctx context.Context) {
+// compressFilled compresses lists that just arrived, because few of their objects are usually read soon.
+func (r *sweepWorker) compressFilled(ctx context.Context) {
 	for _, s := range r.sweeper.takeFilled() {
 		if m := s.Measure(); m.PackedBytes < minSavedBytes && m.Compressed == 0 {
 			continue
 		}
-		r.sweepAll(ctx, s, AfterFill, func(int64) bool { return true })
+		r.sweepAll(ctx, s, SweepAfterFill, func(int64) bool { return true })
 	}
 }
 
 // compress compresses objects that are not known to be in use. It sweeps twice, because the first objects of
 // a new store serve to train the compressor.
-func (r *round) compress(ctx context.Context, s *Store) {
+func (r *sweepWorker) compress(ctx context.Context, s *Store) {
 	for range 2 {
 		if s.Measure().Compressible() > 0 {
-			r.sweepAll(ctx, s, AfterFill, func(int64) bool { return true })
+			r.sweepAll(ctx, s, SweepAfterFill, func(int64) bool { return true })
 		}
 	}
 }
 
 // sweepAll sweeps a store without waiting for the timer, until more returns false for the bytes saved last.
-func (r *round) sweepAll(ctx context.Context, s *Store, how Sweep, more func(saved int64) bool) {
+func (r *sweepWorker) sweepAll(ctx context.Context, s *Store, how Sweep, more func(saved int64) bool) {
 	for next := uint64(0); ; {
 		swept := s.Sweep(next, how)
 		if next = swept.Next; !more(swept.Saved) || next == 0 {
@@ -132,16 +132,16 @@ func (r *round) sweepAll(ctx context.Context, s *Store, how Sweep, more func(sav
 	}
 }
 
-// keepBudget compresses until the stores are below the budget: first objects that were not read recently,
+// enforceBudget compresses until the stores are below the budget: first objects that were not read recently,
 // then all. Near the budget, arriving objects are compressed immediately.
-func (r *round) keepBudget(ctx context.Context) {
+func (r *sweepWorker) enforceBudget(ctx context.Context) {
 	used, stores := r.measure()
 	budget := r.sweeper.budget
 	r.frugal = used > budget/10*9 || r.frugal && r.nearBudget(used)
 	for _, s := range stores {
-		s.Adaptive().SetEager(r.frugal)
+		s.Adaptive().SetCompressOnArrival(r.frugal)
 	}
-	if used <= budget || time.Since(r.failedAt) < sweepPeriod {
+	if used <= budget || time.Since(r.lastFailure) < sweepPeriod {
 		return
 	}
 	goal := budget / 100 * 95
@@ -157,18 +157,18 @@ func (r *round) keepBudget(ctx context.Context) {
 		}
 	}
 	if used > budget {
-		r.failedAt = time.Now()
+		r.lastFailure = time.Now()
 	}
 }
 
 // nearBudget reports whether the size is too close to the budget to decompress objects.
-func (r *round) nearBudget(used int64) bool {
+func (r *sweepWorker) nearBudget(used int64) bool {
 	return r.sweeper.budget > 0 && used > r.sweeper.budget/10*8
 }
 
 // measure returns the total size of all stores, and the adaptive stores, sorted by decreasing compressible
 // size.
-func (r *round) measure() (used int64, adaptive []*Store) {
+func (r *sweepWorker) measure() (used int64, adaptive []*Store) {
 	gain := map[*Store]int64{}
 	for _, s := range r.sweeper.members() {
 		m := s.Measure()

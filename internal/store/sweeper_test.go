@@ -42,11 +42,11 @@ func object(t testing.TB, s *store.Store, n, version int) store.Keyed {
 	return store.Keyed{Key: o.Key(), ResourceVersion: o.Version(), Item: s.Form().Item(o)}
 }
 
-const objects = 400 // 1.6 MB
+const decodedForm = 400 // 1.6 MB
 
 func fill(t testing.TB, s *store.Store) {
 	t.Helper()
-	all := make([]store.Keyed, objects)
+	all := make([]store.Keyed, decodedForm)
 	for n := range all {
 		all[n] = object(t, s, n, 1)
 	}
@@ -75,11 +75,11 @@ func TestSweepsAfterFills(t *testing.T) {
 		defer leave()
 		fill(t, s)
 		time.Sleep(store.SweepPeriod / 2)
-		if m := s.Measure(); m.Compressed < objects/2 {
+		if m := s.Measure(); m.Compressed < decodedForm/2 {
 			t.Errorf("soon after the fill, %+v", m)
 		}
 		time.Sleep(3 * store.SweepPeriod)
-		if m := s.Measure(); m.Compressed != objects {
+		if m := s.Measure(); m.Compressed != decodedForm {
 			t.Errorf("later, %+v", m)
 		}
 	})
@@ -131,18 +131,18 @@ func TestHotObjectsBecomePacked(t *testing.T) {
 		sweeper := store.NewSweeper(0)
 		defer sweeper.Join(s)()
 		fill(t, s)
-		if err := sweeper.Compress(t.Context(), s); err != nil || s.Measure().Compressed != objects {
+		if err := sweeper.Compress(t.Context(), s); err != nil || s.Measure().Compressed != decodedForm {
 			t.Fatalf("%v, %+v", err, s.Measure())
 		}
 		for range 6 {
 			read(t, s, 7)
 			time.Sleep(store.SweepPeriod / 2)
 		}
-		if m := s.Measure(); m.Compressed != objects-1 {
+		if m := s.Measure(); m.Compressed != decodedForm-1 {
 			t.Errorf("in use: %+v", m)
 		}
 		time.Sleep((packed.MaxAge + 2) * store.SweepPeriod)
-		if m := s.Measure(); m.Compressed != objects {
+		if m := s.Measure(); m.Compressed != decodedForm {
 			t.Errorf("a while after: %+v", m)
 		}
 	})
@@ -150,11 +150,11 @@ func TestHotObjectsBecomePacked(t *testing.T) {
 
 // TestSmallTypesStayPacked checks that small stores are only compressed if memory is short.
 func TestSmallTypesStayPacked(t *testing.T) {
-	for budget, want := range map[int64]int{0: 0, 1: objects} {
+	for budget, want := range map[int64]int{0: 0, 1: decodedForm} {
 		synctest.Test(t, func(t *testing.T) {
 			s := store.New(store.Options{Form: store.NewAdaptive(nil, runs{})})
 			defer store.NewSweeper(budget).Join(s)()
-			for n := range objects / 2 {
+			for n := range decodedForm / 2 {
 				put(t, s, n, 1)
 			}
 			time.Sleep(10 * store.SweepPeriod)
@@ -189,9 +189,9 @@ func TestBudgetIsKept(t *testing.T) {
 		time.Sleep(2 * store.BudgetCheck)
 		for version := range 60 {
 			for n := range 40 {
-				put(t, s, (version*17+n)%objects, 2+version)
+				put(t, s, (version*17+n)%decodedForm, 2+version)
 			}
-			for n := range objects {
+			for n := range decodedForm {
 				read(t, s, n)
 			}
 			time.Sleep(2 * store.BudgetCheck)
@@ -221,8 +221,8 @@ func TestUnreachableBudget(t *testing.T) {
 		if m := s.Measure(); m.Compressed != 0 {
 			t.Fatalf("%+v", m)
 		}
-		if n := tries.Load(); n > 2*objects {
-			t.Errorf("%d tries for %d objects", n, objects)
+		if n := tries.Load(); n > 2*decodedForm {
+			t.Errorf("%d tries for %d objects", n, decodedForm)
 		}
 	})
 }
@@ -255,7 +255,7 @@ func TestSweeperGoroutineEnds(t *testing.T) {
 		leaveB()
 		leave := sweeper.Join(b)
 		fill(t, b)
-		if err := sweeper.Compress(t.Context(), b); err != nil || b.Measure().Compressed != objects ||
+		if err := sweeper.Compress(t.Context(), b); err != nil || b.Measure().Compressed != decodedForm ||
 			a.Measure().Compressed != 0 {
 			t.Errorf("%v; %+v and %+v", err, a.Measure(), b.Measure())
 		}

@@ -78,7 +78,7 @@ func (t *trie[E]) all(yield func(*E) bool) {
 
 // with returns a trie with e added, or replacing the entry that matches. hash returns the hash of an entry.
 func (t *trie[E]) with(h uint64, e *E, match func(*E) bool, hash func(*E) uint64) trie[E] {
-	w := writing[E]{h: h, match: match, hash: hash}
+	w := trieChange[E]{newHash: h, match: match, hash: hash}
 	next := trie[E]{len: t.len}
 	switch {
 	case t.inner != nil:
@@ -99,7 +99,7 @@ func (t *trie[E]) with(h uint64, e *E, match func(*E) bool, hash func(*E) uint64
 
 // withoutEntry returns a trie without the entry that matches.
 func (t *trie[E]) withoutEntry(h uint64, match func(*E) bool, hash func(*E) uint64) trie[E] {
-	w := writing[E]{h: h, match: match, hash: hash}
+	w := trieChange[E]{newHash: h, match: match, hash: hash}
 	n, l, found := w.remove(t.inner, t.leaf, 0)
 	if !found {
 		return *t
@@ -110,19 +110,19 @@ func (t *trie[E]) withoutEntry(h uint64, match func(*E) bool, hash func(*E) uint
 	return trie[E]{inner: n, leaf: l, len: t.len - 1}
 }
 
-// writing is one change of a trie.
-type writing[E any] struct {
-	h     uint64
-	match func(*E) bool
-	hash  func(*E) uint64
+// trieChange is one change of a trie.
+type trieChange[E any] struct {
+	newHash uint64
+	match   func(*E) bool
+	hash    func(*E) uint64
 	// added is set if the change added an entry.
 	added bool
 }
 
 // putInner is trie.with for an inner node.
-func (w *writing[E]) putInner(n *inner[E], depth int, e *E) *inner[E] {
+func (w *trieChange[E]) putInner(n *inner[E], depth int, e *E) *inner[E] {
 	next := *n
-	k := slot(w.h, depth)
+	k := slot(w.newHash, depth)
 	child, l := n.child(k)
 	if child != nil {
 		next.setInner(k, w.putInner(child, depth+1, e))
@@ -138,8 +138,8 @@ func (w *writing[E]) putInner(n *inner[E], depth int, e *E) *inner[E] {
 }
 
 // putLeaf is trie.with for a leaf below depth levels of inner nodes. It returns nil if the leaf is full.
-func (w *writing[E]) putLeaf(l *leaf[E], depth int, e *E) *leaf[E] {
-	if at := l.find(w.h, w.match); at >= 0 {
+func (w *trieChange[E]) putLeaf(l *leaf[E], depth int, e *E) *leaf[E] {
+	if at := l.find(w.newHash, w.match); at >= 0 {
 		next := l.copy(len(l.entries))
 		next.entries[at] = e
 		return next
@@ -149,28 +149,28 @@ func (w *writing[E]) putLeaf(l *leaf[E], depth int, e *E) *leaf[E] {
 		return nil
 	}
 	next := l.copy(len(l.entries) + 1)
-	next.set(len(l.entries), w.h, e)
+	next.set(len(l.entries), w.newHash, e)
 	return next
 }
 
 // overflow returns the entries of a full leaf plus e, sorted.
-func (w *writing[E]) overflow(l *leaf[E], e *E) []hashed[*E] {
+func (w *trieChange[E]) overflow(l *leaf[E], e *E) []hashed[*E] {
 	entries := make([]hashed[*E], 0, leafMax+1)
 	for _, have := range l.entries {
 		entries = append(entries, hashed[*E]{w.hash(have), have})
 	}
-	entries = append(entries, hashed[*E]{w.h, e})
+	entries = append(entries, hashed[*E]{w.newHash, e})
 	sortHashed(entries)
 	return entries
 }
 
 // remove is trie.without for a node: at most one of n and l is set. It can return an empty leaf.
-func (w *writing[E]) remove(n *inner[E], l *leaf[E], depth int) (*inner[E], *leaf[E], bool) {
+func (w *trieChange[E]) remove(n *inner[E], l *leaf[E], depth int) (*inner[E], *leaf[E], bool) {
 	if n == nil {
 		l, found := w.removeFrom(l)
 		return nil, l, found
 	}
-	k := slot(w.h, depth)
+	k := slot(w.newHash, depth)
 	child, last := n.child(k)
 	below, rest, found := w.remove(child, last, depth+1)
 	if !found {
@@ -183,17 +183,17 @@ func (w *writing[E]) remove(n *inner[E], l *leaf[E], depth int) (*inner[E], *lea
 	}
 	first, count := n.sharedSlots(k)
 	next.setLeaf(first, count, rest)
-	if whole := next.collapsed(); whole != nil {
+	if whole := next.collapse(); whole != nil {
 		return nil, whole, true
 	}
 	return &next, nil, true
 }
 
-func (w *writing[E]) removeFrom(l *leaf[E]) (*leaf[E], bool) {
+func (w *trieChange[E]) removeFrom(l *leaf[E]) (*leaf[E], bool) {
 	if l == nil {
 		return nil, false
 	}
-	at := l.find(w.h, w.match)
+	at := l.find(w.newHash, w.match)
 	if at < 0 {
 		return l, false
 	}

@@ -87,15 +87,15 @@ func (n *inner[E]) fill(first, count int, sorted []hashed[*E], depth int) {
 		n.setInner(first, newInner(sorted, depth+1))
 	default:
 		half := first + count/2
-		end := firstFrom(sorted, func(hash uint64) bool { return slot(hash, depth) >= half })
+		end := searchHash(sorted, func(hash uint64) bool { return slot(hash, depth) >= half })
 		n.fill(first, count/2, sorted[:end], depth)
 		n.fill(half, count/2, sorted[end:], depth)
 	}
 }
 
-// collapsed returns a leaf to replace a node with few entries, or nil. The limit is half a leaf, so that a
+// collapse returns a leaf to replace a node with few entries, or nil. The limit is half a leaf, so that a
 // set of alternating size does not split and collapse each time.
-func (n *inner[E]) collapsed() *leaf[E] {
+func (n *inner[E]) collapse() *leaf[E] {
 	if n.leaves != 1<<fanOut-1 {
 		return nil
 	}
@@ -122,8 +122,8 @@ type hashed[T any] struct {
 	entry T
 }
 
-// firstFrom returns the index of the first of the sorted entries for which from returns true.
-func firstFrom[T any](sorted []hashed[T], from func(hash uint64) bool) int {
+// searchHash returns the index of the first of the sorted entries for which from returns true.
+func searchHash[T any](sorted []hashed[T], from func(hash uint64) bool) int {
 	return sort.Search(len(sorted), func(i int) bool { return from(sorted[i].hash) })
 }
 

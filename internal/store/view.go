@@ -93,7 +93,7 @@ func (v IndexView) Keys(from, to string, descending bool, yield func(value strin
 			}
 		}
 		slices.Sort(values)
-		o = buildOrder(values)
+		o = buildSortedValues(values)
 	}
 	walk := o.ascend
 	if descending {

@@ -24,7 +24,7 @@ func Config(resources []*config.Resource, definitions []*crd.Definition, cluster
 		}}
 		start := len(all)
 		k.check(definitions)
-		k.targets(definitions)
+		k.checkTargets(definitions)
 		config.Sort(all[start:])
 	}
 	return all
@@ -32,32 +32,32 @@ func Config(resources []*config.Resource, definitions []*crd.Definition, cluster
 
 // checker checks one resource of a config, or one condition or column of a query.
 type checker struct {
-	resource *config.Resource // nil for a query
-	cluster  bool             // the definitions are a whole cluster's
-	file     *config.File
-	report   func(config.Finding)
-	name     string        // name and version of the type for messages: certificates.cert-manager.io/v1
-	at       config.Origin // the expression being checked
-	whole    bool          // the expression is the path of an index without each
+	resource       *config.Resource // nil for a query
+	cluster        bool             // the definitions are a whole cluster's
+	file           *config.File
+	report         func(config.Finding)
+	name           string        // name and version of the type for messages: certificates.cert-manager.io/v1
+	origin         config.Origin // the expression being checked
+	plainIndexPath bool          // the expression is the path of an index without each
 }
 
 func (k *checker) fail(code config.Code, at config.Position, message, hint string) {
 	k.report(k.file.Finding(code, at, message, hint))
 }
 
-// expression returns the place of the whole expression being checked.
-func (k *checker) expression() config.Position {
-	return k.at.Position(k.file, 0, 0, len(k.at.Node.Value))
+// position returns the place of the whole expression being checked.
+func (k *checker) position() config.Position {
+	return k.origin.Position(k.file, 0, 0, len(k.origin.Node.Value))
 }
 
 func (k *checker) check(definitions []*crd.Definition) {
 	if k.resource.Match.Resource+k.resource.Match.Kind == "" {
 		return // reported by the decoder
 	}
-	meant := k.definitions(definitions)
+	meant := k.findDefinitions(definitions)
 	if !k.resource.Match.Pattern() || len(meant) < 2 {
 		for _, d := range meant {
-			k.definition(d)
+			k.checkDefinition(d)
 		}
 		return
 	}
@@ -79,7 +79,7 @@ func (k *checker) checkEach(meant []*crd.Definition) {
 				wrong[f.Position()] = true
 			}
 		}
-		k.definition(d)
+		k.checkDefinition(d)
 		for at := range wrong {
 			lacking[at]++
 		}
@@ -93,21 +93,21 @@ func (k *checker) checkEach(meant []*crd.Definition) {
 	}
 }
 
-// definition checks the resource against one CRD.
-func (k *checker) definition(d *crd.Definition) {
-	version, ok := k.version(d)
+// checkDefinition checks the resource against one CRD.
+func (k *checker) checkDefinition(d *crd.Definition) {
+	version, ok := k.findVersion(d)
 	if !ok {
 		return
 	}
 	k.name = typeName(d, version)
 	if version.Schema == nil {
-		k.fail(config.CodeNoSchema, k.resource.At.Name, k.name+" has no schema", "its paths are not checked")
+		k.fail(config.CodeNoSchema, k.resource.MatchPositions.Name, k.name+" has no schema", "its paths are not checked")
 		return
 	}
-	k.selectable(version)
+	k.checkFieldSelector(version)
 	root := withMetadata(version.Schema)
 	for _, index := range k.resource.AllIndexes() {
-		k.index(index, root)
+		k.checkIndex(index, root)
 	}
 }
 
@@ -116,12 +116,12 @@ func typeName(d *crd.Definition, version crd.Version) string {
 	return d.GroupResource().String() + "/" + version.Name
 }
 
-// definitions returns the CRDs of the resource, and reports if there are none.
-func (k *checker) definitions(definitions []*crd.Definition) []*crd.Definition {
+// findDefinitions returns the CRDs of the resource, and reports if there are none.
+func (k *checker) findDefinitions(findDefinitions []*crd.Definition) []*crd.Definition {
 	m := k.resource.Match
 	var found []*crd.Definition
 	var inGroup, groups []string
-	for _, d := range definitions {
+	for _, d := range findDefinitions {
 		groups = append(groups, d.Group)
 		if m.Matches(d.Group, d.Names.Plural, d.Names.Kind) {
 			found = append(found, d)
@@ -139,7 +139,7 @@ func (k *checker) definitions(definitions []*crd.Definition) []*crd.Definition {
 	if len(found) > 0 {
 		return found
 	}
-	at, asked := k.resource.At.Name, m.Resource+m.Kind
+	at, asked := k.resource.MatchPositions.Name, m.Resource+m.Kind
 	message, hint := k.missingCRD(schema.GroupResource{Group: m.Group, Resource: asked}.String())
 	switch near := config.Nearest(asked, inGroup); {
 	case m.Pattern(): // no suggestions for a pattern
@@ -149,7 +149,7 @@ func (k *checker) definitions(definitions []*crd.Definition) []*crd.Definition {
 		hint = fmt.Sprintf("the group has %s", strings.Join(slices.Sorted(slices.Values(inGroup)), ", "))
 	case builtIn(m.Group):
 		name := schema.GroupResource{Group: m.Group, Resource: asked}.String()
-		near, wrong := notBuiltIn(m)
+		near, wrong := lacksType(m)
 		if !wrong {
 			k.fail(config.CodeBuiltIn, at, name+" is built into Kubernetes", "its paths are not checked")
 			return nil
@@ -160,7 +160,7 @@ func (k *checker) definitions(definitions []*crd.Definition) []*crd.Definition {
 		}
 	default:
 		if near := config.Nearest(m.Group, groups); near != "" {
-			at, hint = k.resource.At.Group, fmt.Sprintf("did you mean the group %q?", near)
+			at, hint = k.resource.MatchPositions.Group, fmt.Sprintf("did you mean the group %q?", near)
 		}
 	}
 	if k.resource.Optional {
@@ -171,9 +171,9 @@ func (k *checker) definitions(definitions []*crd.Definition) []*crd.Definition {
 	return nil
 }
 
-// notBuiltIn reports whether a built-in group certainly lacks the type: a type of the group has a similar
+// lacksType reports whether a built-in group certainly lacks the type: a type of the group has a similar
 // name, or the group is the core group, which cannot be extended.
-func notBuiltIn(m config.Match) (near string, wrong bool) {
+func lacksType(m config.Match) (near string, wrong bool) {
 	if _, ok := builtin.Find(m.Group, m.Kind, m.Resource); ok {
 		return "", false
 	}
@@ -213,8 +213,8 @@ func builtIn(group string) bool {
 	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
 }
 
-// version returns the matching version, and reports one that is not served.
-func (k *checker) version(d *crd.Definition) (crd.Version, bool) {
+// findVersion returns the matching version, and reports one that is not served.
+func (k *checker) findVersion(d *crd.Definition) (crd.Version, bool) {
 	served := d.ServedVersions()
 	wanted := k.resource.Match.Version
 	if wanted == "" && len(served) > 0 {
@@ -223,9 +223,9 @@ func (k *checker) version(d *crd.Definition) (crd.Version, bool) {
 	if slices.Contains(served, wanted) {
 		return d.Version(wanted)
 	}
-	at := k.resource.At.Version
+	at := k.resource.MatchPositions.Version
 	if k.resource.Match.Version == "" {
-		at = k.resource.At.Name
+		at = k.resource.MatchPositions.Name
 	}
 	hint := "it serves no version at all"
 	if len(served) > 0 {
@@ -236,36 +236,36 @@ func (k *checker) version(d *crd.Definition) (crd.Version, bool) {
 	return crd.Version{}, false
 }
 
-func (k *checker) index(index *config.Index, root *crd.Schema) {
+func (k *checker) checkIndex(checkIndex *config.Index, root *crd.Schema) {
 	top := []cursor{{schema: root}}
-	if index.When != nil {
-		k.at = index.WhenAt
-		k.condition(index.When, top)
+	if checkIndex.When != nil {
+		k.origin = checkIndex.WhenOrigin
+		k.checkCondition(checkIndex.When, top)
 	}
-	if index.Unreadable {
+	if checkIndex.Unreadable {
 		return
 	}
-	if index.Each != nil {
-		k.at = index.EachAt
-		top = k.walk(index.Each.Steps(), top)
+	if checkIndex.Each != nil {
+		k.origin = checkIndex.EachOrigin
+		top = k.walk(checkIndex.Each.Steps(), top)
 	}
-	for _, p := range index.Parts {
+	for _, p := range checkIndex.Parts {
 		for _, s := range p.Sources {
 			from := top
 			if s.Root {
 				from = []cursor{{schema: root}}
 			}
-			k.at, k.whole = s.At, index.Each == nil && !s.Default
+			k.origin, k.plainIndexPath = s.Origin, checkIndex.Each == nil && !s.Default
 			ends := k.walk(s.Path.Steps(), from)
-			k.indexable(ends, "indexes hold text, numbers and booleans")
-			k.whole = false
-			k.typed(index, p, ends)
+			k.checkIndexable(ends, "indexes hold text, numbers and booleans")
+			k.plainIndexPath = false
+			k.checkType(checkIndex, p, ends)
 		}
 	}
 }
 
-// indexable reports a path that only leads to lists or maps.
-func (k *checker) indexable(ends []cursor, others string) {
+// checkIndexable reports a path that only leads to lists or maps.
+func (k *checker) checkIndexable(ends []cursor, others string) {
 	for _, e := range ends {
 		if !e.isList() && !e.isMap() && e.schema.Type != "object" { // an open object is a map, too
 			return
@@ -279,6 +279,6 @@ func (k *checker) indexable(ends []cursor, others string) {
 	if e.isList() {
 		what, hint = "a list", "add [*] for all elements"
 	}
-	k.fail(config.CodeNotIndexable, k.expression(), fmt.Sprintf("%s is %s, and %s", e.name(),
+	k.fail(config.CodeNotIndexable, k.position(), fmt.Sprintf("%s is %s, and %s", e.name(),
 		what, others), hint)
 }

@@ -16,7 +16,7 @@ func Condition(text string, d *crd.Definition, version string) []config.Finding 
 		return nil
 	}
 	if filter, err := jsonpath.CompileFilter(text); err == nil {
-		k.condition(filter, top)
+		k.checkCondition(filter, top)
 	} else if path, err := jsonpath.Compile(text); err == nil {
 		k.walk(path.Steps(), top)
 	}
@@ -30,7 +30,7 @@ func Column(text string, d *crd.Definition, version string) []config.Finding {
 		return nil
 	}
 	if path, err := jsonpath.Compile(text); err == nil {
-		k.indexable(k.walk(path.Steps(), top), "only text, numbers and booleans are values")
+		k.checkIndexable(k.walk(path.Steps(), top), "only text, numbers and booleans are values")
 	}
 	return *found
 }
@@ -66,9 +66,9 @@ func newQueryChecker(text string, d *crd.Definition, version string) (*checker, 
 	}
 	var found []config.Finding
 	k := &checker{
-		file: config.NewLine(text),
-		name: typeName(d, v),
-		at:   config.OfText(text),
+		file:   config.NewLine(text),
+		name:   typeName(d, v),
+		origin: config.OfText(text),
 		report: func(f config.Finding) {
 			if f.Code != config.CodeOpenField && !slices.Contains(found, f) {
 				found = append(found, f)
@@ -78,8 +78,8 @@ func newQueryChecker(text string, d *crd.Definition, version string) (*checker, 
 	return k, []cursor{{schema: withMetadata(v.Schema)}}, &found
 }
 
-// condition checks the paths in a condition and the literals compared with them.
-func (k *checker) condition(filter *jsonpath.Filter, cursors []cursor) {
+// checkCondition checks the paths in a condition and the literals compared with them.
+func (k *checker) checkCondition(filter *jsonpath.Filter, cursors []cursor) {
 	for _, steps := range filter.Operands() {
 		k.walk(steps, cursors)
 	}
@@ -87,7 +87,7 @@ func (k *checker) condition(filter *jsonpath.Filter, cursors []cursor) {
 		k.checkExistence(steps, cursors)
 	}
 	for _, c := range filter.Comparisons() {
-		k.literal(c, k.walk(c.Path, cursors)) // an invalid path is reported once
+		k.checkLiteral(c, k.walk(c.Path, cursors)) // an invalid path is reported once
 	}
 }
 
@@ -106,7 +106,7 @@ func (k *checker) checkExistence(steps []jsonpath.Step, cursors []cursor) {
 		return
 	}
 	from, to := steps[0].Offset, steps[len(steps)-1].End
-	k.fail(config.CodeExistence, k.at.Position(k.file, 0, from, to),
+	k.fail(config.CodeExistence, k.origin.Position(k.file, 0, from, to),
 		fmt.Sprintf("%s is a boolean, and the condition tests whether it exists, which is also true for false",
-			ends[0].name()), fmt.Sprintf("write @%s == true", k.at.Node.Value[from:to]))
+			ends[0].name()), fmt.Sprintf("write @%s == true", k.origin.Node.Value[from:to]))
 }

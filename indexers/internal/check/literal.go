@@ -11,8 +11,8 @@ import (
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// literal reports a comparison with the same result for all possible values.
-func (k *checker) literal(c jsonpath.Comparison, ends []cursor) {
+// checkLiteral reports a comparison with the same result for all possible values.
+func (k *checker) checkLiteral(c jsonpath.Comparison, ends []cursor) {
 	message, hint := "", ""
 	for _, e := range ends {
 		if message, hint = e.constantResult(c); message == "" {
@@ -26,7 +26,7 @@ func (k *checker) literal(c jsonpath.Comparison, ends []cursor) {
 	if c.Op == "!=" {
 		result = "the comparison holds for every value"
 	}
-	k.fail(config.CodeLiteral, k.at.Position(k.file, 0, c.Offset, c.End), message+": "+result, hint)
+	k.fail(config.CodeLiteral, k.origin.Position(k.file, 0, c.Offset, c.End), message+": "+result, hint)
 }
 
 // constantResult explains why a comparison has the same result for all non-null values at the cursor, with a
@@ -49,13 +49,13 @@ func (c cursor) constantResult(with jsonpath.Comparison) (message, hint string) 
 		return fmt.Sprintf("%s has no fraction, and %s has", c.name(), written),
 			"compare it with an integer, or by < or >"
 	case equality && len(c.schema.Enum) > 0:
-		return c.enumerated(written)
+		return c.explainEnum(written)
 	}
 	return "", ""
 }
 
-// enumerated explains a comparison with a literal that is not an enum value.
-func (c cursor) enumerated(written string) (message, hint string) {
+// explainEnum explains a comparison with a literal that is not an enum value.
+func (c cursor) explainEnum(written string) (message, hint string) {
 	values := make([]string, len(c.schema.Enum))
 	for i, v := range c.schema.Enum {
 		values[i] = literalText(v)

@@ -12,9 +12,9 @@ import (
 	"github.com/crdcache/crdcache/internal/builtin"
 )
 
-// targets checks the targets of references against the definitions. If objects name the type, it checks the
+// checkTargets checks the targets of references against the definitions. If objects name the type, it checks the
 // default.
-func (k *checker) targets(definitions []*crd.Definition) {
+func (k *checker) checkTargets(definitions []*crd.Definition) {
 	for _, r := range k.resource.References {
 		t, ok := targetOf(r)
 		if !ok {
@@ -36,30 +36,30 @@ func (k *checker) targets(definitions []*crd.Definition) {
 				continue
 			}
 			found = true
-			k.namespace(r, d.GroupResource(), d.Namespaced, definitions)
+			k.checkNamespace(r, d.GroupResource(), d.Namespaced, definitions)
 		}
 		if known, ok := builtin.Find(t.Group, t.Kind, t.Resource); ok && !found {
-			k.namespace(r, schema.GroupResource{Group: known.Group, Resource: known.Plural},
+			k.checkNamespace(r, schema.GroupResource{Group: known.Group, Resource: known.Plural},
 				known.Has(builtin.Namespaced), definitions)
 		}
 		if !found && (len(names) > 0 || !builtIn(t.Group)) {
-			k.noTarget(r, t, groups, names)
+			k.reportNoTarget(r, t, groups, names)
 		}
 	}
 }
 
-// namespace reports a reference without a namespace to a namespaced type.
-func (k *checker) namespace(r *config.Reference, to schema.GroupResource, namespaced bool,
+// checkNamespace reports a reference without a namespace to a namespaced type.
+func (k *checker) checkNamespace(r *config.Reference, to schema.GroupResource, namespaced bool,
 	definitions []*crd.Definition) {
 	const hint = "write namespace: with {value: NAME} for a namespace, or the path to it"
 	switch part := r.Part(config.PartNamespace); {
 	case !namespaced:
-	case part.Constant && part.Missing.Value == "" && part.Missing.At == nil:
-		k.fail(config.CodeNoNamespace, r.At,
+	case part.Constant && part.Missing.Value == "" && part.Missing.Node == nil:
+		k.fail(config.CodeNoNamespace, r.TargetPosition,
 			fmt.Sprintf("%s is namespaced, and the reference has no namespace", to), hint)
-	case r.To.IsFixed() && len(part.Sources) == 1 && part.Sources[0].At.Node == nil &&
+	case r.To.IsFixed() && len(part.Sources) == 1 && part.Sources[0].Origin.Node == nil &&
 		k.clusterScoped(definitions):
-		k.fail(config.CodeNoNamespace, r.At,
+		k.fail(config.CodeNoNamespace, r.TargetPosition,
 			fmt.Sprintf("%s is namespaced, and the referring objects are cluster-scoped",
 				to), hint)
 	}
@@ -97,15 +97,15 @@ func targetOf(r *config.Reference) (config.TargetType, bool) {
 		return r.To, true
 	}
 	group, kind := r.Part(config.PartGroup), r.Part(config.PartKind)
-	if group == nil || kind == nil || group.Missing.At == nil || kind.Missing.At == nil ||
+	if group == nil || kind == nil || group.Missing.Node == nil || kind.Missing.Node == nil ||
 		kind.Missing.Value == "" {
 		return config.TargetType{}, false
 	}
 	return config.TargetType{Group: group.Missing.Value, Kind: kind.Missing.Value}, true
 }
 
-// noTarget reports a target type without definition; groups and names are the known ones.
-func (k *checker) noTarget(r *config.Reference, t config.TargetType, groups, names []string) {
+// reportNoTarget reports a target type without definition; groups and names are the known ones.
+func (k *checker) reportNoTarget(r *config.Reference, t config.TargetType, groups, names []string) {
 	name := schema.GroupResource{Group: t.Group, Resource: t.Kind + t.Resource}.String()
 	message := name + " is the target of a reference and not in the given CRDs"
 	hint := "give the CRD of the type too, or correct its name"
@@ -127,7 +127,7 @@ func (k *checker) noTarget(r *config.Reference, t config.TargetType, groups, nam
 			hint = fmt.Sprintf("did you mean the group %q?", near)
 		}
 	}
-	k.fail(config.CodeNoTarget, r.At, message, hint)
+	k.fail(config.CodeNoTarget, r.TargetPosition, message, hint)
 }
 
 // selectable reports a field selector over a field that custom resources cannot be selected by: the server

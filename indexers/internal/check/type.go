@@ -10,8 +10,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
 )
 
-// typed reports an index type that no value or only some values at the path have, and numbers sorted as text.
-func (k *checker) typed(index *config.Index, p config.Part, ends []cursor) {
+// checkType reports an index type that no value or only some values at the path have, and numbers sorted as text.
+func (k *checker) checkType(index *config.Index, p config.Part, ends []cursor) {
 	if len(ends) == 0 || len(p.Transforms) > 0 {
 		return
 	}
@@ -28,20 +28,20 @@ func (k *checker) typed(index *config.Index, p config.Part, ends []cursor) {
 	}
 	e := ends[0]
 	if never {
-		k.fail(config.CodeTypeMismatch, k.file.PlaceOf(p.TypeAt),
-			fmt.Sprintf("%s is %s, which is never of type %s", e.name(), e.sort(),
+		k.fail(config.CodeTypeMismatch, k.file.PositionOf(p.TypeNode),
+			fmt.Sprintf("%s is %s, which is never of type %s", e.name(), e.describeValues(),
 				p.Type), typeHint(e.schema))
 		return
 	}
 	k.checkPartialType(p, ends)
 	if p.Type == sortkey.Any && e.isQuantity() {
-		k.fail(config.CodeTextQuantity, k.expression(),
+		k.fail(config.CodeTextQuantity, k.position(),
 			fmt.Sprintf("%s is a quantity and is compared as text, where 1Gi is not 1024Mi",
 				e.name()), "use type: quantity")
 		return
 	}
 	if index.Sorted && p.Type == sortkey.Any && (kinds[kindInteger] || kinds[kindNumber]) {
-		k.fail(config.CodeTextOrder, k.expression(),
+		k.fail(config.CodeTextOrder, k.position(),
 			fmt.Sprintf("%s is a number and is ordered as text, where 10 comes before 9",
 				e.name()), typeHint(e.schema))
 	}
@@ -53,8 +53,8 @@ func (k *checker) checkPartialType(p config.Part, ends []cursor) {
 	for _, e := range ends {
 		_, which := e.acceptsType(p.Type)
 		if left, hint := valuesWithoutType(p.Type, e.scalarKind(), which); left != "" {
-			k.fail(config.CodeTypePartly, k.file.PlaceOf(p.TypeAt),
-				fmt.Sprintf("%s is %s, and %s left out of an index of type %s", e.name(), e.sort(),
+			k.fail(config.CodeTypePartly, k.file.PositionOf(p.TypeNode),
+				fmt.Sprintf("%s is %s, and %s left out of an index of type %s", e.name(), e.describeValues(),
 					left, p.Type), hint)
 			return
 		}
@@ -127,7 +127,7 @@ var formats = map[string]struct {
 
 // acceptsType reports whether some value at the cursor can have a type. which are the enum values that
 // cannot.
-func (c cursor) acceptsType(typ sortkey.Type) (some bool, which []string) {
+func (c cursor) acceptsType(typ sortkey.Type) (some bool, rejected []string) {
 	kind := c.scalarKind()
 	if !slices.Contains(acceptedKinds[typ], kind) {
 		return false, nil
@@ -135,10 +135,10 @@ func (c cursor) acceptsType(typ sortkey.Type) (some bool, which []string) {
 	if len(c.schema.Enum) > 0 {
 		for _, v := range c.schema.Enum {
 			if _, ok := typ.Key(plainText(v)); !ok {
-				which = append(which, literalText(v))
+				rejected = append(rejected, literalText(v))
 			}
 		}
-		return len(which) < len(c.schema.Enum), which
+		return len(rejected) < len(c.schema.Enum), rejected
 	}
 	format, known := formats[c.schema.Format]
 	return kind != kindString || !known || slices.ContainsFunc(format.examples, func(text string) bool {
@@ -155,8 +155,8 @@ func plainText(v any) string {
 	return literalText(v)
 }
 
-// sort describes the values at the cursor as exactly as the schema does.
-func (c cursor) sort() string {
+// describeValues describes the values at the cursor as exactly as the schema does.
+func (c cursor) describeValues() string {
 	switch _, known := formats[c.schema.Format]; {
 	case len(c.schema.Enum) > 0:
 		values := make([]string, len(c.schema.Enum))

@@ -17,19 +17,19 @@ func (k *checker) walk(steps []jsonpath.Step, from []cursor) []cursor {
 			return nil
 		}
 		if step.Recursive {
-			from = allBelow(from)
+			from = withDescendants(from)
 		}
 		var next []cursor
 		for _, selector := range step.Selectors {
-			next = append(next, k.selector(steps, i, selector, from)...)
+			next = append(next, k.applySelector(steps, i, selector, from)...)
 		}
 		from = uniqueBySchema(next)
 	}
 	return from
 }
 
-// allBelow returns the cursors and their descendants.
-func allBelow(from []cursor) []cursor {
+// withDescendants returns the cursors and their descendants.
+func withDescendants(from []cursor) []cursor {
 	var out []cursor
 	for _, c := range from {
 		out = append(out, c.descendants()...)
@@ -50,8 +50,8 @@ func uniqueBySchema(cursors []cursor) []cursor {
 	return out
 }
 
-// selector applies one selector of step i to all cursors.
-func (k *checker) selector(steps []jsonpath.Step, i int, s jsonpath.Selector, from []cursor) []cursor {
+// applySelector applies one selector of step i to all cursors.
+func (k *checker) applySelector(steps []jsonpath.Step, i int, s jsonpath.Selector, from []cursor) []cursor {
 	step := steps[i]
 	if s.Kind == jsonpath.SelectPath {
 		return k.walk(s.Path, from)
@@ -65,13 +65,13 @@ func (k *checker) selector(steps []jsonpath.Step, i int, s jsonpath.Selector, fr
 		if len(step.Selectors) > 1 {
 			start, end = s.Offset, s.End
 		}
-		at := k.at.Position(k.file, i, start, end)
-		if !k.dottedKey(at, steps, i, from[0]) {
-			k.mismatch(at, step, s, from)
+		at := k.origin.Position(k.file, i, start, end)
+		if !k.reportDottedKey(at, steps, i, from[0]) {
+			k.reportMismatch(at, step, s, from)
 		}
 	}
 	if s.Kind == jsonpath.SelectFilter && len(out) > 0 {
-		k.condition(s.Filter, out)
+		k.checkCondition(s.Filter, out)
 	}
 	return out
 }
@@ -99,8 +99,8 @@ func selectorText(s jsonpath.Selector) string {
 	return "[*]"
 }
 
-// mismatch reports a selector that fits at none of the cursors.
-func (k *checker) mismatch(at config.Position, step jsonpath.Step, s jsonpath.Selector, from []cursor) {
+// reportMismatch reports a selector that fits at none of the cursors.
+func (k *checker) reportMismatch(at config.Position, step jsonpath.Step, s jsonpath.Selector, from []cursor) {
 	for _, c := range from {
 		if c.isOpen() {
 			k.fail(config.CodeOpenField, at, fmt.Sprintf("%s does not define the fields below %s", k.name, c.name()),
@@ -115,7 +115,7 @@ func (k *checker) mismatch(at config.Position, step jsonpath.Step, s jsonpath.Se
 		return
 	}
 	if s.Kind == jsonpath.SelectName {
-		k.nameMismatch(at, s.Name, from)
+		k.reportUnknownName(at, s.Name, from)
 		return
 	}
 	what := selectorText(s)
@@ -136,9 +136,9 @@ func (k *checker) mismatch(at config.Position, step jsonpath.Step, s jsonpath.Se
 	}
 }
 
-// dottedKey reports the most common mistake: the dots of a label or annotation name taken for fields.
+// reportDottedKey reports the most common mistake: the dots of a label or annotation name taken for fields.
 // .metadata.labels.app.kubernetes.io/name selects below the text of label app.
-func (k *checker) dottedKey(at config.Position, steps []jsonpath.Step, i int, on cursor) bool {
+func (k *checker) reportDottedKey(at config.Position, steps []jsonpath.Step, i int, on cursor) bool {
 	if i < 2 || !onlyNames(steps[i-2:]) {
 		return false
 	}
@@ -153,7 +153,7 @@ func (k *checker) dottedKey(at config.Position, steps []jsonpath.Step, i int, on
 	}
 	key, within := strings.Join(names, "."), strings.TrimSuffix(on.path, keyText(names[0]))
 	hint := fmt.Sprintf("for the %s %s write %s[%q]", field, key, within, key)
-	if k.whole && within == ".metadata."+field+"s" {
+	if k.plainIndexPath && within == ".metadata."+field+"s" {
 		hint = fmt.Sprintf("for the %s %s write %s: %s in place of the path", field, key, field, key)
 	}
 	k.fail(config.CodeScalar, at, fmt.Sprintf("%s on %s, which is %s", keyText(names[1]), on.name(),
@@ -187,8 +187,8 @@ func listHint(c cursor, name string) string {
 	return "use [*] for all elements, or a filter [?(...)] for some"
 }
 
-// nameMismatch reports an unknown field and suggests the nearest one.
-func (k *checker) nameMismatch(at config.Position, name string, from []cursor) {
+// reportUnknownName reports an unknown field and suggests the nearest one.
+func (k *checker) reportUnknownName(at config.Position, name string, from []cursor) {
 	c := from[0]
 	switch {
 	case c.isList():

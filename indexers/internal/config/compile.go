@@ -44,31 +44,31 @@ func (l limits) with(dialect textField, maxValues, maxValueBytes numberField) li
 	return l
 }
 
-// document decodes one IndexConfig.
-func (d *decoder) document(n *yaml.Node) {
+// decodeDocument decodes one IndexConfig.
+func (d *decoder) decodeDocument(n *yaml.Node) {
 	var f configForm
-	if d.reportForeign(n) || !d.form(&f, n, "an "+Kind) || !d.checkVersion(&f) {
+	if d.reportOtherKind(n) || !d.decodeForm(&f, n, "an "+Kind) || !d.checkVersion(&f) {
 		return
 	}
-	if m := &f.Metadata; m.node != nil && d.form(m, m.node, `"metadata"`) && m.Name.value != "" {
+	if m := &f.Metadata; m.node != nil && d.decodeForm(m, m.node, `"metadata"`) && m.Name.value != "" {
 		d.config = m.Name.value
 		d.checkUnique(d.configs, Kind, m.Name)
 	}
-	if f.Spec.node == nil || !d.form(&f.Spec, f.Spec.node, `"spec"`) {
+	if f.Spec.node == nil || !d.decodeForm(&f.Spec, f.Spec.node, `"spec"`) {
 		return
 	}
 	base := limits{maxValues: DefaultMaxValues, maxValueBytes: DefaultMaxValueBytes}
 	index := f.Spec.Defaults.Index
 	d.defaults = defaults{limits: base.with(index.Dialect, index.MaxValues, index.MaxValueBytes)}
-	d.storageAndPrune(&f.Spec.Defaults.Storage, &f.Spec.Defaults.Prune, &d.defaults.storage,
+	d.compileStorageAndPrune(&f.Spec.Defaults.Storage, &f.Spec.Defaults.Prune, &d.defaults.storage,
 		&d.defaults.prune)
 	for i := range f.Spec.Resources.items {
-		d.resource(&f.Spec.Resources.items[i])
+		d.compileResource(&f.Spec.Resources.items[i])
 	}
 }
 
-// reportForeign reports a manifest of another kind, to avoid an error for each of its fields.
-func (d *decoder) reportForeign(n *yaml.Node) bool {
+// reportOtherKind reports a manifest of another kind, to avoid an error for each of its fields.
+func (d *decoder) reportOtherKind(n *yaml.Node) bool {
 	values := map[string]*yaml.Node{}
 	if n.Kind == yaml.MappingNode {
 		for i := 0; i+1 < len(n.Content); i += 2 {
@@ -130,62 +130,62 @@ func (*textsForm) read(d *decoder, n *yaml.Node, at valueContext) bool {
 }
 
 // checkUnique records a name that must be unique.
-func (d *decoder) checkUnique(names map[string]string, what string, name textField) {
+func (d *decoder) checkUnique(names map[string]string, noun string, name textField) {
 	if name.value == "" {
 		return
 	}
-	at := d.file.PlaceOf(name.node)
+	at := d.file.PositionOf(name.node)
 	if before, taken := recordName(names, name.value, d.file, at); taken {
-		message := fmt.Sprintf("%s %q is already defined at %s", what, name.value, before)
+		message := fmt.Sprintf("%s %q is already defined at %s", noun, name.value, before)
 		d.fail(CodeDuplicateName, at, message, "choose another name for one of them")
 	}
 }
 
-func (d *decoder) resource(f *resourceForm) {
+func (d *decoder) compileResource(f *resourceForm) {
 	r := &Resource{
 		Config: d.config, Name: f.Name.value, File: d.file,
 		Optional: f.Optional.value, Storage: d.defaults.storage, Prune: d.defaults.prune,
 	}
 	d.checkUnique(d.names, "resource", f.Name)
-	d.match(&f.Match, r)
-	d.storageAndPrune(&f.Storage, &f.Prune, &r.Storage, &r.Prune)
-	d.namespaces(&f.Namespaces, r)
-	d.selectors(&f.Selectors, r)
+	d.compileMatch(&f.Match, r)
+	d.compileStorageAndPrune(&f.Storage, &f.Prune, &r.Storage, &r.Prune)
+	d.compileNamespaces(&f.Namespaces, r)
+	d.compileSelectors(&f.Selectors, r)
 	names := map[string]string{}
 	for i := range f.Indexes.items {
-		index := d.index(&f.Indexes.items[i], names)
+		index := d.compileIndex(&f.Indexes.items[i], names)
 		r.Indexes = append(r.Indexes, index)
 		d.warnIndexedPruned(r, index)
-		d.metadataOnly(r, index)
+		d.checkMetadataOnly(r, index)
 	}
 	names = map[string]string{}
 	for i := range f.References.items {
-		if reference, ok := d.reference(&f.References.items[i], names); ok {
+		if reference, ok := d.compileReference(&f.References.items[i], names); ok {
 			r.References = append(r.References, reference)
 			d.warnIndexedPruned(r, reference.Index)
-			d.metadataOnly(r, reference.Index)
+			d.checkMetadataOnly(r, reference.Index)
 		}
 	}
 	d.resources = append(d.resources, r)
 }
 
-func (d *decoder) match(f *matchForm, r *Resource) {
+func (d *decoder) compileMatch(f *matchForm, r *Resource) {
 	r.Match = Match{
 		Group: f.Group.value, Version: f.Version.value, Versions: f.Versions.value,
 		Resource: f.Resource.value, Kind: f.Kind.value,
 	}
 	for at, n := range map[*Position]*yaml.Node{
-		&r.At.Group: f.Group.node, &r.At.Version: f.Version.node, &r.At.Name: cmp.Or(f.Resource.node,
+		&r.MatchPositions.Group: f.Group.node, &r.MatchPositions.Version: f.Version.node, &r.MatchPositions.Name: cmp.Or(f.Resource.node,
 			f.Kind.node),
 	} {
 		if n != nil {
-			*at = d.file.PlaceOf(n)
+			*at = d.file.PositionOf(n)
 		}
 	}
 }
 
-// storageAndPrune compiles storage and prune. A field that is set replaces the default.
-func (d *decoder) storageAndPrune(storage *storageForm, prune *pruneForm, s *Storage, p *Prune) {
+// compileStorageAndPrune compiles storage and prune. A field that is set replaces the default.
+func (d *decoder) compileStorageAndPrune(storage *storageForm, prune *pruneForm, s *Storage, p *Prune) {
 	if storage.Mode.node != nil {
 		s.Mode = storage.Mode.value
 	}
@@ -195,7 +195,7 @@ func (d *decoder) storageAndPrune(storage *storageForm, prune *pruneForm, s *Sto
 	if prune.Remove.node != nil {
 		p.Remove = nil
 		for _, item := range prune.Remove.items {
-			if path := d.removal(item.node); path != nil {
+			if path := d.compilePrunePath(item.node); path != nil {
 				p.Remove = append(p.Remove, path)
 			}
 		}
@@ -204,23 +204,23 @@ func (d *decoder) storageAndPrune(storage *storageForm, prune *pruneForm, s *Sto
 		p.RemoveAnnotations = nil
 		for _, item := range prune.RemoveAnnotations.items {
 			path := jsonpath.FromSegments("metadata", "annotations", item.value)
-			if d.qualified(item.node, item.value, "annotation") && d.removable(item.node, path) {
+			if d.checkQualifiedName(item.node, item.value, "annotation") && d.checkPrunable(item.node, path) {
 				p.RemoveAnnotations = append(p.RemoveAnnotations, item.value)
 			}
 		}
 	}
 }
 
-// identity are the paths that identify objects or that a cache needs.
-var identity = [][]string{
+// protectedPaths are the paths that identify objects or that a cache needs.
+var protectedPaths = [][]string{
 	nil, {"apiVersion"}, {"kind"}, {"metadata"}, {"metadata", "name"}, {"metadata", "namespace"},
 	{"metadata", "uid"}, {"metadata", "resourceVersion"}, {"metadata", "labels"},
 	{"metadata", "annotations", metav1.InitialEventsAnnotationKey},
 }
 
-// removable reports paths that must not be pruned.
-func (d *decoder) removable(n *yaml.Node, p *jsonpath.Path) bool {
-	for _, keys := range identity {
+// checkPrunable reports paths that must not be pruned.
+func (d *decoder) checkPrunable(n *yaml.Node, p *jsonpath.Path) bool {
+	for _, keys := range protectedPaths {
 		if p.String() == jsonpath.FromSegments(keys...).String() {
 			hint := "a cache needs it to identify, select and watch objects"
 			d.failAt(CodeContradict, n, p.String()+" cannot be removed", hint)
@@ -230,10 +230,10 @@ func (d *decoder) removable(n *yaml.Node, p *jsonpath.Path) bool {
 	return true
 }
 
-// removal compiles a path to prune. The result has the dialect Literal.
-func (d *decoder) removal(n *yaml.Node) *jsonpath.Path {
-	p, at := paths{decoder: d, dialect: d.defaults.dialect}.path(n, "a path to remove")
-	if p == nil || !d.removable(n, p) {
+// compilePrunePath compiles a path to prune. The result has the dialect Literal.
+func (d *decoder) compilePrunePath(n *yaml.Node) *jsonpath.Path {
+	p, at := pathCompiler{decoder: d, dialect: d.defaults.dialect}.compilePath(n, "a path to remove")
+	if p == nil || !d.checkPrunable(n, p) {
 		return nil
 	}
 	steps, text := p.Steps(), "$"
@@ -262,7 +262,7 @@ func (d *decoder) removal(n *yaml.Node) *jsonpath.Path {
 	return nil
 }
 
-func (d *decoder) namespaces(f *namespacesForm, r *Resource) {
+func (d *decoder) compileNamespaces(f *namespacesForm, r *Resource) {
 	r.Namespaces.Include = textsOf(f.Include)
 	for _, item := range f.Exclude.items {
 		if strings.Trim(item.value, "*") == "" {
@@ -275,19 +275,19 @@ func (d *decoder) namespaces(f *namespacesForm, r *Resource) {
 	}
 }
 
-func (d *decoder) selectors(f *selectorsForm, r *Resource) {
-	r.Selectors.Labels, r.LabelSelector = selector(d, f.Labels, "labels",
+func (d *decoder) compileSelectors(f *selectorsForm, r *Resource) {
+	r.Selectors.Labels, r.LabelSelector = parseSelector(d, f.Labels, "labels",
 		func(s string) (labels.Selector, error) {
 			return labels.Parse(s)
 		})
 	if f.Fields.node != nil {
-		r.At.Fields = d.file.PlaceOf(f.Fields.node)
+		r.MatchPositions.Fields = d.file.PositionOf(f.Fields.node)
 	}
-	r.Selectors.Fields, r.FieldSelector = selector(d, f.Fields, "fields", fields.ParseSelector)
+	r.Selectors.Fields, r.FieldSelector = parseSelector(d, f.Fields, "fields", fields.ParseSelector)
 }
 
-// selector parses a selector; an empty one selects everything.
-func selector[S any](d *decoder, f textField, field string,
+// parseSelector parses a selector; an empty one selects everything.
+func parseSelector[S any](d *decoder, f textField, field string,
 	parse func(string) (S, error)) (_ string, none S) {
 	if f.value == "" {
 		return "", none

@@ -12,8 +12,8 @@ import (
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// index compiles one index; names holds the index names of the resource so far.
-func (d *decoder) index(f *indexForm, names map[string]string) *Index {
+// compileIndex compiles one index; names holds the index names of the resource so far.
+func (d *decoder) compileIndex(f *indexForm, names map[string]string) *Index {
 	limits := d.defaults.with(f.Dialect, f.MaxValues, f.MaxValueBytes)
 	index := &Index{
 		Name: f.Name.value, Sorted: f.Order.value == "sorted", Unique: f.Unique.value == "warn",
@@ -28,33 +28,33 @@ func (d *decoder) index(f *indexForm, names map[string]string) *Index {
 		message := fmt.Sprintf("%q is the name of a built-in sort order", name.value)
 		d.failAt(CodeDuplicateName, name.node, message, "choose another name")
 	}
-	p := paths{decoder: d, dialect: limits.dialect}
-	index.When, index.WhenAt = p.filter(f.When)
-	p.values(f, index)
-	d.missingValues(index)
+	p := pathCompiler{decoder: d, dialect: limits.dialect}
+	index.When, index.WhenOrigin = p.compileFilter(f.When)
+	p.compileValues(f, index)
+	d.checkMissingValues(index)
 	d.reportImpossible(index)
 	return index
 }
 
-func (p paths) values(f *indexForm, index *Index) {
+func (p pathCompiler) compileValues(f *indexForm, index *Index) {
 	switch f.chosen[0] {
 	case "":
 	case "key":
-		p.within = f.Each.node != nil
-		index.Each, index.EachAt = p.each(f.Each)
-		index.Unreadable = p.within && index.Each == nil
-		p.composite(f.Key.items, index)
+		p.relativeToEach = f.Each.node != nil
+		index.Each, index.EachOrigin = p.compileEach(f.Each)
+		index.Unreadable = p.relativeToEach && index.Each == nil
+		p.compileComposite(f.Key.items, index)
 	case "owner":
-		index.owner(f.Owner)
+		index.addOwnerParts(f.Owner)
 	default:
-		index.Parts = []Part{p.part(valueForms{
+		index.Parts = []Part{p.compilePart(valueForms{
 			f.chosen[0], f.Path, f.Paths, f.Label, f.Annotation, f.Type, f.Transform, f.Missing,
 		})}
 	}
 }
 
-// missingValues checks that replacements of missing values have the type of the part.
-func (d *decoder) missingValues(index *Index) {
+// checkMissingValues checks that replacements of missing values have the type of the part.
+func (d *decoder) checkMissingValues(index *Index) {
 	for n := range index.Parts {
 		p := &index.Parts[n]
 		if p.Missing.Kind != MissingValue {
@@ -62,7 +62,7 @@ func (d *decoder) missingValues(index *Index) {
 		}
 		if _, ok := p.Encode(p.Missing.Value, index.Sorted); !ok {
 			message, hint, _ := strings.Cut(p.Type.Mismatch(p.Missing.Value), "; ")
-			d.failAt(CodeValue, p.Missing.At, message, hint)
+			d.failAt(CodeValue, p.Missing.Node, message, hint)
 		}
 	}
 }
@@ -78,43 +78,43 @@ type valueForms struct {
 	missing           missingForm
 }
 
-// part compiles a plain index or an element of key.
-func (p paths) part(f valueForms) (part Part) {
+// compilePart compiles a plain index or an element of key.
+func (p pathCompiler) compilePart(f valueForms) (compilePart Part) {
 	switch f.chosen {
 	case "path":
-		part.Sources = p.sources(nil, f.path.node, `"path"`)
+		compilePart.Sources = p.compileSources(nil, f.path.node, `"path"`)
 	case "paths":
 		for _, item := range f.paths.items {
-			part.Sources = p.sources(part.Sources, item.node, "a path")
+			compilePart.Sources = p.compileSources(compilePart.Sources, item.node, "a path")
 		}
 	default:
 		if name := cmp.Or(f.label, f.annotation); name.value != "" &&
-			p.qualified(name.node, name.value, f.chosen) {
-			part.Sources = []Source{{
-				Path: jsonpath.FromSegments("metadata", f.chosen+"s", name.value), Root: p.within,
-				At: Origin{Node: name.node, whole: true},
+			p.checkQualifiedName(name.node, name.value, f.chosen) {
+			compilePart.Sources = []Source{{
+				Path: jsonpath.FromSegments("metadata", f.chosen+"s", name.value), Root: p.relativeToEach,
+				Origin: Origin{Node: name.node, whole: true},
 			}}
 		}
 	}
 	if f.kind.node != nil {
-		part.Type, _ = sortkey.TypeNamed(f.kind.value)
-		part.TypeAt = f.kind.node
+		compilePart.Type, _ = sortkey.TypeNamed(f.kind.value)
+		compilePart.TypeNode = f.kind.node
 	}
 	for i := range f.transform.items {
-		if t := p.transform(&f.transform.items[i]); t.Apply != nil {
-			part.Transforms = append(part.Transforms, t)
+		if t := p.compileTransform(&f.transform.items[i]); t.Apply != nil {
+			compilePart.Transforms = append(compilePart.Transforms, t)
 		}
 	}
 	if f.missing.node != nil {
 		var path []Source
-		part.Missing, path = p.missing(&f.missing)
-		part.Sources = append(part.Sources, path...)
+		compilePart.Missing, path = p.compileMissing(&f.missing)
+		compilePart.Sources = append(compilePart.Sources, path...)
 	}
-	return part
+	return compilePart
 }
 
-// composite compiles the parts of a composite index.
-func (p paths) composite(keys []keyForm, index *Index) {
+// compileComposite compiles the parts of a composite index.
+func (p pathCompiler) compileComposite(keys []keyForm, index *Index) {
 	names := map[string]string{}
 	var many *yaml.Node // the path of the first multi-valued key
 	for i := range keys {
@@ -123,15 +123,15 @@ func (p paths) composite(keys []keyForm, index *Index) {
 		if f.chosen[0] == "" {
 			continue
 		}
-		part := p.part(valueForms{
+		part := p.compilePart(valueForms{
 			f.chosen[0], f.Path, f.Paths, f.Label, f.Annotation, f.Type, f.Transform, f.Missing,
 		})
 		part.Name = f.Name.value
 		if !part.Singular() {
-			at := part.Sources[0].At.Node
+			at := part.Sources[0].Origin.Node
 			if many != nil {
 				p.failAt(CodeManyKeys, at,
-					fmt.Sprintf("this key and the one at %s can both have many values", p.file.PlaceOf(many)),
+					fmt.Sprintf("this key and the one at %s can both have many values", p.file.PositionOf(many)),
 					"use each: for values of the same element, or index by one value only")
 			}
 			many = at
@@ -140,23 +140,23 @@ func (p paths) composite(keys []keyForm, index *Index) {
 	}
 }
 
-// owner adds the parts that owner: is short for.
-func (index *Index) owner(f textField) {
+// addOwnerParts adds the parts that owner: is short for.
+func (index *Index) addOwnerParts(f textField) {
 	each := ".metadata.ownerReferences[*]"
 	if f.value == "controller" {
 		each = ".metadata.ownerReferences[?(@.controller==true)]"
 	}
 	at := Origin{Node: f.node, whole: true}
-	index.Each, index.EachAt = jsonpath.MustCompile(each), at
+	index.Each, index.EachOrigin = jsonpath.MustCompile(each), at
 	for _, key := range []string{"kind", "name"} {
 		index.Keys = append(index.Keys, key)
-		source := Source{Path: jsonpath.FromSegments(key), At: at}
+		source := Source{Path: jsonpath.FromSegments(key), Origin: at}
 		index.Parts = append(index.Parts, Part{Name: key, Sources: []Source{source}})
 	}
 }
 
-// missing compiles the replacement of missing values.
-func (p paths) missing(f *missingForm) (m Missing, path []Source) {
+// compileMissing compiles the replacement of missing values.
+func (p pathCompiler) compileMissing(f *missingForm) (m Missing, path []Source) {
 	const hint = "write skip, null, report, {value: X} or {path: X}"
 	n := f.node
 	switch {
@@ -166,20 +166,20 @@ func (p paths) missing(f *missingForm) (m Missing, path []Source) {
 		p.reportWrongKind(n, `"missing"`, "a word or a map", hint)
 		return m, nil
 	case n.Kind == yaml.MappingNode:
-		p.form(f, n, `"missing"`)
+		p.decodeForm(f, n, `"missing"`)
 		if f.Value.node != nil {
 			// Values are used as written: 1.10 stays 1.10.
-			return Missing{Kind: MissingValue, Value: f.Value.node.Value, At: f.Value.node}, nil
+			return Missing{Kind: MissingValue, Value: f.Value.node.Value, Node: f.Value.node}, nil
 		}
 		if f.keys["value"] == nil && f.Path.node != nil {
-			path = p.sources(nil, f.Path.node, `"path"`)
+			path = p.compileSources(nil, f.Path.node, `"path"`)
 		}
 		for i := range path {
 			path[i].Default = true
 		}
 		return m, path
 	}
-	switch s, _ := p.choiceOr(hint, n, `"missing"`, "skip", "null", "report"); s {
+	switch s, _ := p.decodeChoiceOr(hint, n, `"missing"`, "skip", "null", "report"); s {
 	case "null": // in quotes
 		m.Kind = MissingNull
 	case "report":

@@ -7,8 +7,8 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 )
 
-// reference compiles one reference; names holds the reference names of the resource so far.
-func (d *decoder) reference(f *referenceForm, names map[string]string) (*Reference, bool) {
+// compileReference compiles one reference; names holds the reference names of the resource so far.
+func (d *decoder) compileReference(f *referenceForm, names map[string]string) (*Reference, bool) {
 	r := &Reference{Name: f.Name.value}
 	d.checkUnique(names, "reference", f.Name)
 	if r.Name == OwnersName {
@@ -16,59 +16,59 @@ func (d *decoder) reference(f *referenceForm, names map[string]string) (*Referen
 			r.Name),
 			"choose another name, or use that reference")
 	}
-	p := paths{decoder: d, dialect: d.defaults.dialect, within: f.Each.node != nil}
-	each, eachAt := p.each(f.Each)
+	p := pathCompiler{decoder: d, dialect: d.defaults.dialect, relativeToEach: f.Each.node != nil}
+	each, eachAt := p.compileEach(f.Each)
 	if f.To.node == nil {
 		return nil, false
 	}
-	r.At = d.file.PlaceOf(f.To.node)
-	parts, ok := p.target(&f.To, r)
+	r.TargetPosition = d.file.PositionOf(f.To.node)
+	parts, ok := p.compileTarget(&f.To, r)
 	if !ok {
 		return nil, false
 	}
 	r.Index = newReferenceIndex(r.Name, parts...)
-	r.Index.Each, r.Index.EachAt = each, eachAt
-	r.Index.When, r.Index.WhenAt = p.filter(f.When)
+	r.Index.Each, r.Index.EachOrigin = each, eachAt
+	r.Index.When, r.Index.WhenOrigin = p.compileFilter(f.When)
 	d.reportImpossible(r.Index)
-	return r, r.Index.Complete() && (each != nil || !p.within)
+	return r, r.Index.Complete() && (each != nil || !p.relativeToEach)
 }
 
-// target compiles the parts of a reference, without a fixed type.
-func (p paths) target(f *targetForm, r *Reference) ([]Part, bool) {
-	group, kind, ok := p.targetType(f, r)
+// compileTarget compiles the parts of a reference, without a fixed type.
+func (p pathCompiler) compileTarget(f *targetForm, r *Reference) ([]Part, bool) {
+	group, kind, ok := p.compileTargetType(f, r)
 	if !ok {
 		return nil, false
 	}
 	name := Part{Name: PartName}
 	if f.Name.node != nil {
-		name.Sources = p.sources(nil, f.Name.node, `"name"`)
-		if !name.Singular() && !p.within {
-			p.manyTargets(f.Name.node, "name")
+		name.Sources = p.compileSources(nil, f.Name.node, `"name"`)
+		if !name.Singular() && !p.relativeToEach {
+			p.reportManyTargets(f.Name.node, "name")
 			return nil, false
 		}
 	}
-	parts := []Part{name, p.targetNamespace(&f.Namespace)}
+	parts := []Part{name, p.compileTargetNamespace(&f.Namespace)}
 	if r.To.IsFixed() {
 		return parts, true
 	}
 	return append([]Part{group, kind}, parts...), true
 }
 
-// manyTargets reports a path with many results.
-func (d *decoder) manyTargets(n *yaml.Node, field string) {
+// reportManyTargets reports a path with many results.
+func (d *decoder) reportManyTargets(n *yaml.Node, field string) {
 	d.failAt(CodeContradict, n, fmt.Sprintf("the path to the %s can have many results", field),
 		"set each: to the path of the elements, and write paths within an element")
 }
 
-// targetType compiles the target type: into r if it is fixed, and into parts otherwise.
-func (p paths) targetType(f *targetForm, r *Reference) (group, kind Part, ok bool) {
+// compileTargetType compiles the target type: into r if it is fixed, and into parts otherwise.
+func (p pathCompiler) compileTargetType(f *targetForm, r *Reference) (group, kind Part, ok bool) {
 	switch f.chosen[0] {
 	case "":
 		return group, kind, false
 	case "group":
-		group, ok = p.fixedOrField(&f.Group.fieldForm, PartGroup, "group")
+		group, ok = p.compileFixedOrField(&f.Group.fieldForm, PartGroup, "group")
 	default:
-		group, ok = p.fixedOrField(&f.APIVersion, PartGroup, "apiVersion")
+		group, ok = p.compileFixedOrField(&f.APIVersion, PartGroup, "apiVersion")
 		group.Transforms = []Transform{groupOf}
 		if group.Constant {
 			p.failAt(CodeContradict, f.APIVersion.node, `"apiVersion" is for a field of the object`,
@@ -88,40 +88,40 @@ func (p paths) targetType(f *targetForm, r *Reference) (group, kind Part, ok boo
 		}
 		return group, kind, ok && r.To.Resource != ""
 	}
-	kind, good := p.fixedOrField(&f.Kind.fieldForm, PartKind, "kind")
+	kind, good := p.compileFixedOrField(&f.Kind.fieldForm, PartKind, "kind")
 	if ok && good && group.Constant && kind.Constant {
 		r.To = TargetType{Group: group.Missing.Value, Kind: kind.Missing.Value}
 	}
 	return group, kind, ok && good
 }
 
-// fixedOrField compiles a fixed text, or the path to it.
-func (p paths) fixedOrField(f *fieldForm, part, field string) (out Part, ok bool) {
+// compileFixedOrField compiles a fixed text, or the path to it.
+func (p pathCompiler) compileFixedOrField(f *fieldForm, part, field string) (out Part, ok bool) {
 	out.Name = part
-	n, what := f.node, fmt.Sprintf("%q", field)
+	n, noun := f.node, fmt.Sprintf("%q", field)
 	if n.Kind != yaml.MappingNode {
-		s, ok := p.textOrEmpty(n, what, "write a text, or {path: ...}", field == "group")
-		out.Constant, out.Missing = true, Missing{Kind: MissingValue, Value: s, At: n}
+		s, ok := p.decodeOptionalText(n, noun, "write a text, or {path: ...}", field == "group")
+		out.Constant, out.Missing = true, Missing{Kind: MissingValue, Value: s, Node: n}
 		return out, ok
 	}
-	if !p.form(f, n, what) || f.Path.node == nil {
+	if !p.decodeForm(f, n, noun) || f.Path.node == nil {
 		return out, false
 	}
-	out.Sources = p.sources(nil, f.Path.node, `"path"`)
+	out.Sources = p.compileSources(nil, f.Path.node, `"path"`)
 	if !out.Singular() {
-		p.manyTargets(f.Path.node, field)
+		p.reportManyTargets(f.Path.node, field)
 		return out, false
 	}
 	if f.Missing.ok {
-		out.Missing = Missing{Kind: MissingValue, Value: f.Missing.value, At: f.Missing.node}
+		out.Missing = Missing{Kind: MissingValue, Value: f.Missing.value, Node: f.Missing.node}
 	}
 	return out, len(out.Sources) > 0
 }
 
-// targetNamespace compiles the namespace of targets. Default: the object's own.
-func (p paths) targetNamespace(f *targetNamespaceForm) Part {
+// compileTargetNamespace compiles the namespace of targets. Default: the object's own.
+func (p pathCompiler) compileTargetNamespace(f *targetNamespaceForm) Part {
 	own := ownNamespace()
-	own.Root = p.within
+	own.Root = p.relativeToEach
 	part, n := Part{Name: PartNamespace, Missing: Missing{Kind: MissingValue}}, f.node
 	switch {
 	case n == nil, n.Kind == yaml.ScalarNode && n.Value == "own":
@@ -129,9 +129,9 @@ func (p paths) targetNamespace(f *targetNamespaceForm) Part {
 	case n.Kind == yaml.ScalarNode && n.Value == "none":
 		part.Constant = true
 	case n.Kind == yaml.MappingNode:
-		if !p.unquoted(n, `"namespace"`) {
-			p.form(f, n, `"namespace"`)
-			part.Constant, part.Missing.At, part.Missing.Value = true, n, f.Value.value
+		if !p.reportUnquoted(n, `"namespace"`) {
+			p.decodeForm(f, n, `"namespace"`)
+			part.Constant, part.Missing.Node, part.Missing.Value = true, n, f.Value.value
 		}
 	case n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" && n.Value != "" &&
 		!strings.ContainsAny(n.Value[:1], ".$@{["):
@@ -139,7 +139,7 @@ func (p paths) targetNamespace(f *targetNamespaceForm) Part {
 			fmt.Sprintf("write {value: %s} for this namespace, or .%[1]s for a field",
 				n.Value))
 	default:
-		part.Sources = p.sources(nil, n, `"namespace"`)
+		part.Sources = p.compileSources(nil, n, `"namespace"`)
 		if !part.Singular() {
 			p.failAt(CodeContradict, n, "the path to the namespace can have many results",
 				"write own, none, or a path to one namespace")

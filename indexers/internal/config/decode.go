@@ -24,22 +24,22 @@ func (d *decoder) fail(code Code, at Position, message, hint string) {
 
 // failAt reports a finding about a whole node.
 func (d *decoder) failAt(code Code, n *yaml.Node, message, hint string) {
-	d.fail(code, d.file.PlaceOf(n), message, hint)
+	d.fail(code, d.file.PositionOf(n), message, hint)
 }
 
 // definiteArticle replaces the indefinite article: "an index" becomes "the index".
-func definiteArticle(what string) string {
+func definiteArticle(noun string) string {
 	for _, article := range []string{"a ", "an "} {
-		if rest, ok := strings.CutPrefix(what, article); ok {
+		if rest, ok := strings.CutPrefix(noun, article); ok {
 			return "the " + rest
 		}
 	}
-	return what
+	return noun
 }
 
-func (d *decoder) mapping(w *formHeader, n *yaml.Node, what string,
+func (d *decoder) decodeMapping(w *formHeader, n *yaml.Node, noun string,
 	known []string) (map[string]*yaml.Node, bool) {
-	if !d.checkNodeKind(n, yaml.MappingNode, what, "a map", "write its fields as name: value") {
+	if !d.checkNodeKind(n, yaml.MappingNode, noun, "a map", "write its fields as name: value") {
 		return nil, false
 	}
 	values := map[string]*yaml.Node{}
@@ -59,7 +59,7 @@ func (d *decoder) mapping(w *formHeader, n *yaml.Node, what string,
 			d.failAt(CodeUnknownField, key, fmt.Sprintf("unknown field %q", key.Value), hint)
 			w.excused[Nearest(key.Value, known)] = true
 		case w.keys[key.Value] != nil:
-			message := fmt.Sprintf("%q is already set at %s", key.Value, d.file.PlaceOf(w.keys[key.Value]))
+			message := fmt.Sprintf("%q is already set at %s", key.Value, d.file.PositionOf(w.keys[key.Value]))
 			d.failAt(CodeDuplicateKey, key, message, "keep one of them")
 		default:
 			w.keys[key.Value], values[key.Value] = key, value
@@ -80,7 +80,7 @@ func didYouMean(word string, candidates []string, otherwise string) string {
 	return otherwise
 }
 
-func (d *decoder) checkNodeKind(n *yaml.Node, kind yaml.Kind, what, wanted, hint string) bool {
+func (d *decoder) checkNodeKind(n *yaml.Node, kind yaml.Kind, noun, wanted, hint string) bool {
 	switch n.Kind {
 	case yaml.AliasNode:
 		d.failAt(CodeAlias, n, "aliases are not supported",
@@ -88,101 +88,101 @@ func (d *decoder) checkNodeKind(n *yaml.Node, kind yaml.Kind, what, wanted, hint
 	case kind:
 		return true
 	default:
-		d.reportWrongKind(n, what, wanted, hint)
+		d.reportWrongKind(n, noun, wanted, hint)
 	}
 	return false
 }
 
-func (d *decoder) reportWrongKind(n *yaml.Node, what, wanted, hint string) {
-	d.failAt(CodeWrongType, n, fmt.Sprintf("%s must be %s, not %s", what, wanted, kindOf(n)), hint)
+func (d *decoder) reportWrongKind(n *yaml.Node, noun, wanted, hint string) {
+	d.failAt(CodeWrongType, n, fmt.Sprintf("%s must be %s, not %s", noun, wanted, kindOf(n)), hint)
 }
 
-// list decodes a list that must not be empty.
-func (d *decoder) list(n *yaml.Node, what, hint string) ([]*yaml.Node, bool) {
-	if !d.checkNodeKind(n, yaml.SequenceNode, what, "a list", hint) {
+// decodeList decodes a list that must not be empty.
+func (d *decoder) decodeList(n *yaml.Node, noun, hint string) ([]*yaml.Node, bool) {
+	if !d.checkNodeKind(n, yaml.SequenceNode, noun, "a list", hint) {
 		return nil, false
 	}
 	if len(n.Content) == 0 {
-		d.failAt(CodeEmpty, n, what+" is empty", hint)
+		d.failAt(CodeEmpty, n, noun+" is empty", hint)
 	}
 	return n.Content, len(n.Content) > 0
 }
 
-// text decodes a text that must not be empty. A number or boolean is not accepted as text: "version: 1.10" is
+// decodeText decodes a text that must not be empty. A number or boolean is not accepted as text: "version: 1.10" is
 // ambiguous.
-func (d *decoder) text(n *yaml.Node, what, hint string) (string, bool) {
-	if !d.checkNodeKind(n, yaml.ScalarNode, what, "text", hint) {
+func (d *decoder) decodeText(n *yaml.Node, noun, hint string) (string, bool) {
+	if !d.checkNodeKind(n, yaml.ScalarNode, noun, "text", hint) {
 		return "", false
 	}
 	switch tag := n.ShortTag(); {
 	case tag == "!!null":
-		d.reportWrongKind(n, what, "text", hint)
+		d.reportWrongKind(n, noun, "text", hint)
 	case tag != "!!str":
-		d.reportWrongKind(n, what, "text", fmt.Sprintf("put quotes around it: %q", n.Value))
+		d.reportWrongKind(n, noun, "text", fmt.Sprintf("put quotes around it: %q", n.Value))
 	case strings.TrimSpace(n.Value) == "":
-		d.failAt(CodeEmpty, n, what+" is empty", hint)
+		d.failAt(CodeEmpty, n, noun+" is empty", hint)
 	default:
 		return n.Value, true
 	}
 	return "", false
 }
 
-// textOrEmpty decodes a text, which can be empty if allowed.
-func (d *decoder) textOrEmpty(n *yaml.Node, what, hint string, empty bool) (string, bool) {
+// decodeOptionalText decodes a text, which can be empty if allowed.
+func (d *decoder) decodeOptionalText(n *yaml.Node, noun, hint string, empty bool) (string, bool) {
 	if empty && n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" && n.Value == "" {
 		return "", true
 	}
-	return d.text(n, what, hint)
+	return d.decodeText(n, noun, hint)
 }
 
-func (d *decoder) choice(n *yaml.Node, what string, words ...string) (string, bool) {
+func (d *decoder) decodeChoice(n *yaml.Node, noun string, words ...string) (string, bool) {
 	hint := "use one of " + strings.Join(words, ", ")
 	if len(words) == 1 {
 		hint = "use " + words[0]
 	}
-	return d.choiceOr(hint, n, what, words...)
+	return d.decodeChoiceOr(hint, n, noun, words...)
 }
 
-// choiceOr is choice with a hint, for fields that also accept other values.
-func (d *decoder) choiceOr(hint string, n *yaml.Node, what string, words ...string) (string, bool) {
+// decodeChoiceOr is choice with a hint, for fields that also accept other values.
+func (d *decoder) decodeChoiceOr(hint string, n *yaml.Node, noun string, words ...string) (string, bool) {
 	if n.Kind == yaml.ScalarNode && n.ShortTag() != "!!str" && !isNull(n) {
-		d.failAt(CodeUnknownValue, n, fmt.Sprintf("%s cannot be %s", what, n.Value), hint)
+		d.failAt(CodeUnknownValue, n, fmt.Sprintf("%s cannot be %s", noun, n.Value), hint)
 		return "", false
 	}
-	s, ok := d.text(n, what, hint)
+	s, ok := d.decodeText(n, noun, hint)
 	if ok && !slices.Contains(words, s) {
-		d.failAt(CodeUnknownValue, n, fmt.Sprintf("%s cannot be %q", what, s), didYouMean(s, words, hint))
+		d.failAt(CodeUnknownValue, n, fmt.Sprintf("%s cannot be %q", noun, s), didYouMean(s, words, hint))
 		return "", false
 	}
 	return s, ok
 }
 
-// number decodes an integer within bounds.
-func (d *decoder) number(n *yaml.Node, what string, within numberRange) (int, bool) {
+// decodeNumber decodes an integer within bounds.
+func (d *decoder) decodeNumber(n *yaml.Node, noun string, within numberRange) (int, bool) {
 	least, most := within.min, within.max
 	hint := fmt.Sprintf("use an integer from %d to %d", least, most)
-	if !d.checkNodeKind(n, yaml.ScalarNode, what, "an integer", hint) {
+	if !d.checkNodeKind(n, yaml.ScalarNode, noun, "an integer", hint) {
 		return 0, false
 	}
 	if n.ShortTag() != "!!int" {
-		d.reportWrongKind(n, what, "an integer", hint)
+		d.reportWrongKind(n, noun, "an integer", hint)
 		return 0, false
 	}
 	i, err := strconv.Atoi(n.Value)
 	if err != nil || i < least || i > most {
-		d.failAt(CodeOutOfRange, n, fmt.Sprintf("%s cannot be %s", what, n.Value), hint)
+		d.failAt(CodeOutOfRange, n, fmt.Sprintf("%s cannot be %s", noun, n.Value), hint)
 		return 0, false
 	}
 	return i, true
 }
 
-// boolean decodes true or false.
-func (d *decoder) boolean(n *yaml.Node, what string) bool {
-	if !d.checkNodeKind(n, yaml.ScalarNode, what, "true or false", "write true or false") {
+// decodeBool decodes true or false.
+func (d *decoder) decodeBool(n *yaml.Node, noun string) bool {
+	if !d.checkNodeKind(n, yaml.ScalarNode, noun, "true or false", "write true or false") {
 		return false
 	}
 	if n.ShortTag() != "!!bool" {
-		d.reportWrongKind(n, what, "true or false", "write true or false, without quotes")
+		d.reportWrongKind(n, noun, "true or false", "write true or false, without quotes")
 		return false
 	}
 	return strings.EqualFold(n.Value, "true")

@@ -9,59 +9,59 @@ import (
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// paths compiles the expressions of one index or reference.
-type paths struct {
+// pathCompiler compiles the expressions of one index or reference.
+type pathCompiler struct {
 	*decoder
 	dialect jsonpath.Dialect
 	// within means that paths begin at an element of each.
-	within bool
+	relativeToEach bool
 }
 
-func (p paths) sources(to []Source, n *yaml.Node, what string) []Source {
-	path, at := p.path(n, what)
+func (p pathCompiler) compileSources(to []Source, n *yaml.Node, noun string) []Source {
+	path, at := p.compilePath(n, noun)
 	if path == nil {
 		return to
 	}
-	return append(to, Source{Path: path, Root: p.within && path.Rooted(), At: at})
+	return append(to, Source{Path: path, Root: p.relativeToEach && path.Rooted(), Origin: at})
 }
 
-// path compiles an expression or a list of names. It returns nil after reporting an error.
-func (p paths) path(n *yaml.Node, what string) (*jsonpath.Path, Origin) {
+// compilePath compiles an expression or a list of names. It returns nil after reporting an error.
+func (p pathCompiler) compilePath(n *yaml.Node, noun string) (*jsonpath.Path, Origin) {
 	at := Origin{Node: n}
 	const hint = "write a path such as .spec.name, or a list of names such as [spec, name]"
 	if n.Kind == yaml.SequenceNode {
-		items, ok := p.list(n, what, hint)
+		items, ok := p.decodeList(n, noun, hint)
 		names := make([]string, 0, len(items))
 		for _, item := range items {
-			s, good := p.text(item, "a name in a path", "write the name of a field")
+			s, good := p.decodeText(item, "a name in a path", "write the name of a field")
 			names, ok = append(names, s), ok && good
 		}
-		if !ok || p.pathAsName(items) {
+		if !ok || p.reportPathAsName(items) {
 			return nil, at
 		}
 		at.segments = items
 		return jsonpath.FromSegments(names...), at
 	}
-	return compiled(p, n, what, hint, jsonpath.Compile), at
+	return compileExpression(p, n, noun, hint, jsonpath.Compile), at
 }
 
-// filter compiles a condition. It returns nil after reporting an error.
-func (p paths) filter(f conditionForm) (*jsonpath.Filter, Origin) {
+// compileFilter compiles a condition. It returns nil after reporting an error.
+func (p pathCompiler) compileFilter(f conditionForm) (*jsonpath.Filter, Origin) {
 	if f.node == nil {
 		return nil, Origin{}
 	}
 	const hint = `write a condition such as '@.spec.paused == true'`
-	return compiled(p, f.node, `"when"`, hint, jsonpath.CompileFilter), Origin{Node: f.node}
+	return compileExpression(p, f.node, `"when"`, hint, jsonpath.CompileFilter), Origin{Node: f.node}
 }
 
-// compiled compiles the text of an expression, or returns nil.
-func compiled[E interface{ Warnings() []jsonpath.Diagnostic }](
-	p paths, n *yaml.Node, what, hint string, compile func(string, ...jsonpath.Option) (E, error),
+// compileExpression compiles the text of an expression, or returns nil.
+func compileExpression[E interface{ Warnings() []jsonpath.Diagnostic }](
+	p pathCompiler, n *yaml.Node, noun, hint string, compile func(string, ...jsonpath.Option) (E, error),
 ) (none E) {
-	if p.unquoted(n, what) {
+	if p.reportUnquoted(n, noun) {
 		return none
 	}
-	text, ok := p.text(n, what, hint)
+	text, ok := p.decodeText(n, noun, hint)
 	if !ok {
 		return none
 	}
@@ -69,20 +69,20 @@ func compiled[E interface{ Warnings() []jsonpath.Diagnostic }](
 	if err != nil {
 		var e *jsonpath.Error
 		if errors.As(err, &e) {
-			p.expression(n, e.Diagnostic)
+			p.reportExpression(n, e.Diagnostic)
 		} else {
 			p.failAt(CodeWrongType, n, err.Error(), "correct the expression")
 		}
 		return none
 	}
 	for _, w := range expression.Warnings() {
-		p.expression(n, w)
+		p.reportExpression(n, w)
 	}
 	return expression
 }
 
-// expression reports a finding about an expression at its place in the file.
-func (d *decoder) expression(n *yaml.Node, e jsonpath.Diagnostic) {
+// reportExpression reports a finding about an expression at its place in the file.
+func (d *decoder) reportExpression(n *yaml.Node, e jsonpath.Diagnostic) {
 	hint := e.Hint
 	if hint == "" {
 		hint = "correct the expression"
@@ -90,9 +90,9 @@ func (d *decoder) expression(n *yaml.Node, e jsonpath.Diagnostic) {
 	d.fail(Code(e.Code), d.file.Within(n, e.Offset, e.Offset+e.Length), e.Message, hint)
 }
 
-// unquoted reports an expression that YAML does not read as text without quotes: {.a} is a map, and !(@.a) a
+// reportUnquoted reports an expression that YAML does not read as text without quotes: {.a} is a map, and !(@.a) a
 // tag.
-func (d *decoder) unquoted(n *yaml.Node, what string) bool {
+func (d *decoder) reportUnquoted(n *yaml.Node, noun string) bool {
 	text := ""
 	switch {
 	case n.Kind == yaml.MappingNode && len(n.Content) == 2 && n.Content[0].Kind == yaml.ScalarNode &&
@@ -104,18 +104,18 @@ func (d *decoder) unquoted(n *yaml.Node, what string) bool {
 	default:
 		return false
 	}
-	d.failAt(CodeWrongType, n, what+" needs quotes around it",
+	d.failAt(CodeWrongType, n, noun+" needs quotes around it",
 		"write '"+strings.ReplaceAll(text, "'", "''")+"'")
 	return true
 }
 
-// each compiles the path to the elements. It must not contain "..", which would read nested elements many
+// compileEach compiles the path to the elements. It must not contain "..", which would read nested elements many
 // times.
-func (p paths) each(f pathForm) (*jsonpath.Path, Origin) {
+func (p pathCompiler) compileEach(f pathForm) (*jsonpath.Path, Origin) {
 	if f.node == nil {
 		return nil, Origin{}
 	}
-	path, at := p.path(f.node, `"each"`)
+	path, at := p.compilePath(f.node, `"each"`)
 	if path == nil {
 		return nil, at
 	}

@@ -72,13 +72,13 @@ func (t *textField) read(d *decoder, n *yaml.Node, at valueContext) bool {
 		if strings.EqualFold(n.Value, "false") {
 			hint = at.tag.Get("no")
 		}
-		t.value, t.ok = d.choiceOr(hint, n, at.name, words)
+		t.value, t.ok = d.decodeChoiceOr(hint, n, at.name, words)
 	case words != "":
-		t.value, t.ok = d.choice(n, at.name, strings.Split(words, ",")...)
+		t.value, t.ok = d.decodeChoice(n, at.name, strings.Split(words, ",")...)
 	case at.tag.Get("pattern") != "":
-		t.value, t.ok = d.patterned(n, at)
+		t.value, t.ok = d.decodePattern(n, at)
 	default:
-		t.value, t.ok = d.textOrEmpty(n, at.name, hint, at.mayBeEmpty())
+		t.value, t.ok = d.decodeOptionalText(n, at.name, hint, at.mayBeEmpty())
 	}
 	return t.ok
 }
@@ -90,14 +90,14 @@ func (s valueContext) mayBeEmpty() bool { return s.tag.Get("empty") == "true" &&
 type numberField struct{ value int }
 
 func (f *numberField) read(d *decoder, n *yaml.Node, at valueContext) (ok bool) {
-	f.value, ok = d.number(n, at.name, boundsOf(at.tag))
+	f.value, ok = d.decodeNumber(n, at.name, boundsOf(at.tag))
 	return ok
 }
 
 type boolField struct{ value bool }
 
 func (f *boolField) read(d *decoder, n *yaml.Node, at valueContext) bool {
-	f.value = d.boolean(n, at.name)
+	f.value = d.decodeBool(n, at.name)
 	return true
 }
 
@@ -122,7 +122,7 @@ func (l *listField[T]) read(d *decoder, n *yaml.Node, at valueContext) bool {
 		if hint == "" {
 			hint = at.tag.Get("hint")
 		}
-		nodes, _ = d.list(n, at.name, hint)
+		nodes, _ = d.decodeList(n, at.name, hint)
 	}
 	for _, node := range nodes {
 		var item T
@@ -145,15 +145,15 @@ func (d *decoder) read(into any, n *yaml.Node, at valueContext) bool {
 	if r, ok := into.(valueReader); ok {
 		return r.read(d, n, at)
 	}
-	return d.form(into, n, at.name)
+	return d.decodeForm(into, n, at.name)
 }
 
-// form decodes a map into a form and checks the constraints in the tags. It returns false if the node is not
+// decodeForm decodes a map into a form and checks the constraints in the tags. It returns false if the node is not
 // a map.
-func (d *decoder) form(form any, n *yaml.Node, what string) bool {
-	v, w := reflect.ValueOf(form).Elem(), form.(interface{ header() *formHeader }).header()
+func (d *decoder) decodeForm(decodeForm any, n *yaml.Node, noun string) bool {
+	v, w := reflect.ValueOf(decodeForm).Elem(), decodeForm.(interface{ header() *formHeader }).header()
 	l := layoutOf(v.Type())
-	values, ok := d.mapping(w, n, what, l.names)
+	values, ok := d.decodeMapping(w, n, noun, l.names)
 	if !ok {
 		return false
 	}
@@ -166,19 +166,19 @@ func (d *decoder) form(form any, n *yaml.Node, what string) bool {
 				at.name = strconv.Quote(name)
 			}
 			d.read(v.FieldByIndex(l.fields[i].Index).Addr().Interface(), value, at)
-			d.conflicts(w, name, tag, l)
+			d.checkConflicts(w, name, tag, l)
 		case tag.Get("required") == "true" && !w.excused[name]:
-			d.failAt(CodeRequired, n, fmt.Sprintf("%s has no %q", definiteArticle(what), name), tag.Get("hint"))
+			d.failAt(CodeRequired, n, fmt.Sprintf("%s has no %q", definiteArticle(noun), name), tag.Get("hint"))
 		}
 	}
 	for _, rule := range l.rules {
-		d.rule(w, what, rule, l.names)
+		d.checkRule(w, noun, rule, l.names)
 	}
 	return true
 }
 
-// conflicts reports fields that exclude or need each other.
-func (d *decoder) conflicts(w *formHeader, name string, tag reflect.StructTag, l *layout) {
+// checkConflicts reports fields that exclude or need each other.
+func (d *decoder) checkConflicts(w *formHeader, name string, tag reflect.StructTag, l *layout) {
 	if with := tag.Get("with"); with != "" && w.keys[with] == nil && !w.excused[with] {
 		message := fmt.Sprintf("%q without %q has no meaning", name, with)
 		d.failAt(CodeContradict, w.keys[name], message, tag.Get("conflict"))
@@ -199,11 +199,11 @@ func (d *decoder) reportConflict(w *formHeader, first, second, hint string) {
 	d.failAt(CodeContradict, w.keys[second], fmt.Sprintf("%q and %q cannot be combined", first, second), hint)
 }
 
-func (d *decoder) rule(w *formHeader, what string, rule reflect.StructTag, all []string) {
-	if hint := rule.Get("some"); hint != "" && len(w.keys) == 0 && !w.excuse(all) {
-		d.failAt(CodeEmpty, w.node, what+" is empty", hint)
+func (d *decoder) checkRule(w *formHeader, noun string, checkRule reflect.StructTag, all []string) {
+	if hint := checkRule.Get("some"); hint != "" && len(w.keys) == 0 && !w.excuse(all) {
+		d.failAt(CodeEmpty, w.node, noun+" is empty", hint)
 	}
-	names := strings.Split(rule.Get("oneOf"), "|")
+	names := strings.Split(checkRule.Get("oneOf"), "|")
 	chosen := ""
 	for _, name := range names {
 		switch {
@@ -211,11 +211,11 @@ func (d *decoder) rule(w *formHeader, what string, rule reflect.StructTag, all [
 		case chosen == "":
 			chosen = name
 		default:
-			d.reportConflict(w, chosen, name, rule.Get("both"))
+			d.reportConflict(w, chosen, name, checkRule.Get("both"))
 		}
 	}
-	if chosen == "" && rule.Get("none") != "" && !w.excuse(names) {
-		d.failAt(CodeRequired, w.node, rule.Get("none"), rule.Get("hint"))
+	if chosen == "" && checkRule.Get("none") != "" && !w.excuse(names) {
+		d.failAt(CodeRequired, w.node, checkRule.Get("none"), checkRule.Get("hint"))
 	}
 	w.chosen = append(w.chosen, chosen)
 }
@@ -303,8 +303,8 @@ var textRules = map[string]textRule{
 	},
 }
 
-// patterned decodes a text that must match the tag pattern.
-func (d *decoder) patterned(n *yaml.Node, at valueContext) (string, bool) {
+// decodePattern decodes a text that must match the tag pattern.
+func (d *decoder) decodePattern(n *yaml.Node, at valueContext) (string, bool) {
 	rule := textRules[at.tag.Get("pattern")]
 	hint := rule.hint
 	switch own := at.tag.Get("hint"); {
@@ -313,7 +313,7 @@ func (d *decoder) patterned(n *yaml.Node, at valueContext) (string, bool) {
 	case own != "" && at.tag.Get("required") == "":
 		hint = own
 	}
-	s, ok := d.textOrEmpty(n, at.name, hint, at.mayBeEmpty())
+	s, ok := d.decodeOptionalText(n, at.name, hint, at.mayBeEmpty())
 	if ok && s != "" && !rule.MatchString(s) {
 		d.failAt(CodeName, n, fmt.Sprintf("%s cannot be %q", at.name, s), hint)
 		return "", false

@@ -92,8 +92,8 @@ func (f *File) from(line, column int) string {
 	return rest
 }
 
-// PlaceOf returns the place of a node: a whole scalar if it is on one line, otherwise its start.
-func (f *File) PlaceOf(n *yaml.Node) Position {
+// PositionOf returns the place of a node: a whole scalar if it is on one line, otherwise its start.
+func (f *File) PositionOf(n *yaml.Node) Position {
 	at := Position{Line: n.Line, Column: n.Column, Length: 1}
 	if n.Kind != yaml.ScalarNode {
 		return at

@@ -10,8 +10,8 @@ import (
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// qualified checks the name of a label or an annotation.
-func (d *decoder) qualified(n *yaml.Node, name, field string) bool {
+// checkQualifiedName checks the name of a label or an annotation.
+func (d *decoder) checkQualifiedName(n *yaml.Node, name, field string) bool {
 	wrong := validation.IsQualifiedName(name)
 	if field == "annotation" { // like the server, which compares their names in lower case
 		wrong = validation.IsQualifiedName(strings.ToLower(name))
@@ -27,8 +27,8 @@ func (d *decoder) qualified(n *yaml.Node, name, field string) bool {
 	return false
 }
 
-// pathAsName reports a list of paths in place of the names of one path.
-func (d *decoder) pathAsName(items []*yaml.Node) bool {
+// reportPathAsName reports a list of paths in place of the names of one path.
+func (d *decoder) reportPathAsName(items []*yaml.Node) bool {
 	for _, item := range items {
 		path, err := jsonpath.Compile(item.Value)
 		if err != nil || len(path.Steps()) < 2 || !strings.ContainsAny(item.Value[:1], ".$@{") {
@@ -52,20 +52,20 @@ func (d *decoder) reportImpossible(index *Index) {
 	}
 	for _, p := range index.Parts {
 		for _, s := range p.Sources {
-			if s.At.Node == nil || s.At.whole { // label: and annotation: were checked before
+			if s.Origin.Node == nil || s.Origin.whole { // label: and annotation: were checked before
 				continue
 			}
 			steps, before := s.Path.Steps(), 0
 			if index.Each != nil && !s.Root {
 				steps, before = joinSteps(each, steps), len(each)
 			}
-			d.impossiblePath(s.At, steps, before)
+			d.checkPossible(s.Origin, steps, before)
 		}
 	}
 }
 
-// impossiblePath checks one path; its first steps are from each.
-func (d *decoder) impossiblePath(at Origin, steps []jsonpath.Step, before int) {
+// checkPossible checks one path; its first steps are from each.
+func (d *decoder) checkPossible(at Origin, steps []jsonpath.Step, before int) {
 	if len(steps) < 3 || before > 2 || !onlyName(steps[0], "metadata") || !onlyName(steps[2], "") {
 		return
 	}

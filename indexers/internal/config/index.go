@@ -22,9 +22,9 @@ type Index struct {
 	// Each is the path to the elements at which the parts' paths start; nil for an index over the whole
 	// object.
 	Each          *jsonpath.Path
-	EachAt        Origin
+	EachOrigin    Origin
 	When          *jsonpath.Filter
-	WhenAt        Origin
+	WhenOrigin    Origin
 	MaxValues     int
 	MaxValueBytes int
 }
@@ -43,12 +43,12 @@ func (i *Index) Complete() bool {
 func (i *Index) Origin() Origin {
 	for n := range i.Parts {
 		for _, s := range i.Parts[n].Sources {
-			if s.At.Node != nil {
-				return s.At
+			if s.Origin.Node != nil {
+				return s.Origin
 			}
 		}
 	}
-	return i.EachAt
+	return i.EachOrigin
 }
 
 // Part is one key of an index.
@@ -60,7 +60,7 @@ type Part struct {
 	// Constant means that the part has no sources, but the value of Missing for every object.
 	Constant   bool
 	Type       sortkey.Type
-	TypeAt     *yaml.Node
+	TypeNode   *yaml.Node
 	Transforms []Transform
 	Missing    Missing
 }
@@ -72,7 +72,7 @@ type Source struct {
 	Root bool
 	// Default means that the path is the replacement of a missing value.
 	Default bool
-	At      Origin
+	Origin  Origin
 }
 
 // Singular reports whether the part has at most one value in an object or element.
@@ -93,7 +93,7 @@ func (p *Part) Encode(text string, sorted bool) (string, bool) {
 
 // Transformed applies all transforms. ok is false if there is no value, long is true if the input is too long
 // for a transform.
-func (p *Part) Transformed(s string) (value string, ok, long bool) {
+func (p *Part) Transformed(s string) (value string, ok, tooLong bool) {
 	for i := range p.Transforms {
 		t := &p.Transforms[i]
 		if t.MaxInput > 0 && len(s) > t.MaxInput {
@@ -110,7 +110,7 @@ func (p *Part) Transformed(s string) (value string, ok, long bool) {
 type Missing struct {
 	Kind  MissingKind
 	Value string     // for MissingValue, as written
-	At    *yaml.Node // for MissingValue
+	Node  *yaml.Node // for MissingValue
 }
 
 type MissingKind uint8
@@ -140,9 +140,9 @@ func OfText(text string) Origin {
 func (o Origin) Position(f *File, step, offset, end int) Position {
 	switch {
 	case step < len(o.segments):
-		return f.PlaceOf(o.segments[step])
+		return f.PositionOf(o.segments[step])
 	case o.whole || o.segments != nil:
-		return f.PlaceOf(o.Node)
+		return f.PositionOf(o.Node)
 	case o.text:
 		text := o.Node.Value
 		return Position{Line: 1, Column: utf8.RuneCountInString(text[:offset]) + 1,

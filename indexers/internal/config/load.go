@@ -82,14 +82,14 @@ func (l *Loader) Add(name string, data []byte) {
 			break
 		}
 		if err != nil {
-			l.report(f.syntaxError(err))
+			l.report(f.syntaxFinding(err))
 			return
 		}
 		if len(document.Content) == 0 || isNull(document.Content[0]) {
 			continue
 		}
 		documents++
-		(&decoder{Loader: l, file: f}).document(document.Content[0])
+		(&decoder{Loader: l, file: f}).decodeDocument(document.Content[0])
 	}
 	if documents == 0 {
 		l.report(f.Finding(CodeEmpty, Position{}, "the file holds no "+Kind, "begin with apiVersion: "+

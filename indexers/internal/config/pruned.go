@@ -55,8 +55,8 @@ func (p Prune) Without(indexes []*Index) Prune {
 	return out
 }
 
-// metadataOnly reports an index that reads more than metadata if only metadata is stored.
-func (d *decoder) metadataOnly(r *Resource, index *Index) {
+// checkMetadataOnly reports an index that reads more than metadata if only metadata is stored.
+func (d *decoder) checkMetadataOnly(r *Resource, index *Index) {
 	if r.Storage.Mode != "metadata" || !index.Complete() {
 		return
 	}
@@ -65,7 +65,7 @@ func (d *decoder) metadataOnly(r *Resource, index *Index) {
 		first := read.steps
 		if len(first) == 0 || first[0].Recursive || !selectsAtOrAbove(metadata, first) ||
 			first[0].Selectors[0].Kind != jsonpath.SelectName {
-			d.fail(CodeContradict, read.place(d.file),
+			d.fail(CodeContradict, read.position(d.file),
 				"the index reads fields that storage mode metadata does not store",
 				"use another storage mode, or an index over metadata")
 			return
@@ -79,7 +79,7 @@ func (d *decoder) warnIndexedPruned(r *Resource, index *Index) {
 		return
 	}
 	if removed, by, ok := r.Prune.firstConflict(index); ok {
-		d.fail(CodePrunedFieldIndexed, by.place(d.file), fmt.Sprintf("the index reads %s, which prune removes",
+		d.fail(CodePrunedFieldIndexed, by.position(d.file), fmt.Sprintf("the index reads %s, which prune removes",
 			removed), "it is stored nevertheless; remove the index, or the path from prune")
 	}
 }
@@ -101,26 +101,26 @@ func (p Prune) firstConflict(index *Index) (*jsonpath.Path, readPath, bool) {
 type readPath struct {
 	steps []jsonpath.Step
 	// at is its expression. operand is its range of bytes in a condition, and zero for a whole path.
-	at      Origin
+	origin  Origin
 	operand [2]int
 }
 
-func (r readPath) place(f *File) Position {
+func (r readPath) position(f *File) Position {
 	if r.operand[1] > 0 {
-		return r.at.Position(f, len(r.steps), r.operand[0], r.operand[1])
+		return r.origin.Position(f, len(r.steps), r.operand[0], r.operand[1])
 	}
-	return f.PlaceOf(r.at.Node)
+	return f.PositionOf(r.origin.Node)
 }
 
 type pathCollector struct {
-	at  Origin
-	all []readPath
+	origin Origin
+	all    []readPath
 }
 
 func (i *Index) readPaths() []readPath {
 	var out []readPath
 	if i.When != nil {
-		r := pathCollector{at: i.WhenAt}
+		r := pathCollector{origin: i.WhenOrigin}
 		for _, operand := range i.When.Operands() {
 			r.add(nil, operand, true)
 		}
@@ -129,15 +129,15 @@ func (i *Index) readPaths() []readPath {
 	var base []jsonpath.Step
 	if i.Each != nil {
 		base = i.Each.Steps()
-		r := pathCollector{at: i.EachAt}
+		r := pathCollector{origin: i.EachOrigin}
 		r.add(nil, base, false)
 		out = append(out, r.all...)
 	}
 	for n := range i.Parts {
 		for _, s := range i.Parts[n].Sources {
-			r, from := pathCollector{at: s.At}, base
-			if s.At.Node == nil { // implied by the config
-				r.at = i.Origin()
+			r, from := pathCollector{origin: s.Origin}, base
+			if s.Origin.Node == nil { // implied by the config
+				r.origin = i.Origin()
 			}
 			if s.Root {
 				from = nil
@@ -151,7 +151,7 @@ func (i *Index) readPaths() []readPath {
 
 // add adds a path below base and the paths in its filters.
 func (r *pathCollector) add(base, steps []jsonpath.Step, operand bool) {
-	one := readPath{steps: joinSteps(base, steps), at: r.at}
+	one := readPath{steps: joinSteps(base, steps), origin: r.origin}
 	if n := len(steps); operand && n > 0 {
 		one.operand = [2]int{steps[0].Offset, steps[n-1].End}
 	}

@@ -13,7 +13,7 @@ type Reference struct {
 	// Index has the parts named below.
 	Index *Index
 	// At is the place of the target.
-	At Position
+	TargetPosition Position
 }
 
 // Part returns the part of a name, or nil.

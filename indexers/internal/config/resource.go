@@ -46,7 +46,7 @@ type Resource struct {
 
 	File *File
 	// At is the place of the match.
-	At MatchPlaces
+	MatchPositions MatchPositions
 }
 
 // AllIndexes returns the indexes, including the indexes of references, which are all that is read from an
@@ -62,8 +62,8 @@ func (r *Resource) AllIndexes() []*Index {
 // Match is indexers.Match.
 type Match struct{ Group, Version, Versions, Resource, Kind string }
 
-// MatchPlaces are the places of a match.
-type MatchPlaces struct {
+// MatchPositions are the places of a match.
+type MatchPositions struct {
 	Group, Version, Name Position
 	// Fields is the place of the field selector.
 	Fields Position

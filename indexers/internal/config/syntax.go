@@ -13,14 +13,14 @@ import (
 )
 
 var (
-	yamlPlace  = regexp.MustCompile(`^(?:yaml: (?:line (\d+): )?)?`) // always matches
-	yamlAnchor = regexp.MustCompile(`unknown anchor '([^']*)' referenced`)
+	yamlErrorPrefix = regexp.MustCompile(`^(?:yaml: (?:line (\d+): )?)?`) // always matches
+	yamlAnchor      = regexp.MustCompile(`unknown anchor '([^']*)' referenced`)
 )
 
-// syntaxError returns the place of an error of the YAML library, which only has a line, often that of the
+// syntaxFinding returns the place of an error of the YAML library, which only has a line, often that of the
 // enclosing map or list.
-func (f *File) syntaxError(err error) Finding {
-	text := yamlPlace.ReplaceAllString(err.Error(), "")
+func (f *File) syntaxFinding(err error) Finding {
+	text := yamlErrorPrefix.ReplaceAllString(err.Error(), "")
 	if m := yamlAnchor.FindStringSubmatch(text); m != nil {
 		for i, line := range f.lines {
 			if before, _, ok := strings.Cut(line, "*"+m[1]); ok {
@@ -30,12 +30,12 @@ func (f *File) syntaxError(err error) Finding {
 			}
 		}
 	}
-	if at, r, ok := f.control(); ok {
+	if at, r, ok := f.findControlCharacter(); ok {
 		return f.Finding(CodeYAML, at, fmt.Sprintf("the control character %U is not allowed", r), "remove it")
 	}
 	at := Position{Line: f.lineOf(err)}
 	for _, s := range syntaxMistakes {
-		for back := range 1 + s.above {
+		for back := range 1 + s.linesAbove {
 			if where, ok := s.find(f, at.Line-back); ok {
 				return f.Finding(CodeYAML, where, s.message, s.hint)
 			}
@@ -53,7 +53,7 @@ func (f *File) syntaxError(err error) Finding {
 type syntaxMistake struct {
 	pattern       *regexp.Regexp // its group is the invalid part
 	message, hint string
-	above         int // number of lines above the error to search
+	linesAbove    int // number of lines above the error to search
 }
 
 // syntaxMistakes explain most syntax errors better than the library does. They are only searched where an
@@ -84,8 +84,8 @@ func (s syntaxMistake) find(f *File, number int) (Position, bool) {
 		utf8.RuneCountInString(line[m[2]:m[3]])}, true
 }
 
-// control returns the first character that YAML does not allow.
-func (f *File) control() (Position, rune, bool) {
+// findControlCharacter returns the first character that YAML does not allow.
+func (f *File) findControlCharacter() (Position, rune, bool) {
 	for i, line := range f.lines {
 		for n, r := range line {
 			if r < ' ' && r != '\t' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == 0xfffe || r == 0xffff {
@@ -102,7 +102,7 @@ const manyLines = 5000
 // lineOf returns the line of an error: the first one that must be added for the error to occur.
 func (f *File) lineOf(err error) int {
 	if len(f.lines) > manyLines {
-		line, _ := strconv.Atoi(yamlPlace.FindStringSubmatch(err.Error())[1])
+		line, _ := strconv.Atoi(yamlErrorPrefix.FindStringSubmatch(err.Error())[1])
 		return line
 	}
 	// high lines have the error; low lines have none or another one

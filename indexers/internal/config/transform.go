@@ -21,47 +21,47 @@ type Transform struct {
 	MaxInput int
 }
 
-func infallible(name string, f func(string) string) Transform {
+func newTransform(name string, f func(string) string) Transform {
 	return Transform{Name: name, Apply: func(s string) (string, bool) { return f(s), true }}
 }
 
 var namedTransforms = map[string]Transform{
-	"lower": infallible("lower", strings.ToLower),
-	"upper": infallible("upper", strings.ToUpper),
+	"lower": newTransform("lower", strings.ToLower),
+	"upper": newTransform("upper", strings.ToUpper),
 	// copied, so that it does not pin a long text
-	"trim": infallible("trim", func(s string) string { return strings.Clone(strings.TrimSpace(s)) }),
+	"trim": newTransform("trim", func(s string) string { return strings.Clone(strings.TrimSpace(s)) }),
 }
 
-// transform compiles a word, or {regex: ...}.
-func (d *decoder) transform(f *transformForm) Transform {
+// compileTransform compiles a word, or {regex: ...}.
+func (d *decoder) compileTransform(f *transformForm) Transform {
 	switch n := f.node; {
 	case n.Kind == yaml.MappingNode:
-		if d.form(f, n, "a transform") {
-			return d.regex(&f.Regex)
+		if d.decodeForm(f, n, "a transform") {
+			return d.compileRegex(&f.Regex)
 		}
 	case n.Kind == yaml.ScalarNode && n.Value == "regex":
 		d.failAt(CodeWrongType, n, "regex needs an expression",
 			`write {regex: {match: '^https?://([^/]+)', group: 1}}`)
 	default:
 		const hint = "write lower, upper, trim or {regex: {match: ...}}"
-		name, _ := d.choiceOr(hint, n, "a transform", "lower", "upper", "trim")
+		name, _ := d.decodeChoiceOr(hint, n, "a transform", "lower", "upper", "trim")
 		return namedTransforms[name]
 	}
 	return Transform{}
 }
 
-// regex compiles {match, group}.
-func (d *decoder) regex(f *regexForm) Transform {
+// compileRegex compiles {match, group}.
+func (d *decoder) compileRegex(f *regexForm) Transform {
 	text := f.Match.value
 	if text == "" {
 		return Transform{}
 	}
 	re, err := naming.CompileRegexp(text)
 	if err != nil {
-		d.regexError(f.Match.node, text, err)
+		d.reportRegexError(f.Match.node, text, err)
 		return Transform{}
 	}
-	group, ok := d.group(f.Group.node, re)
+	group, ok := d.compileGroup(f.Group.node, re)
 	if !ok {
 		return Transform{}
 	}
@@ -75,9 +75,9 @@ func (d *decoder) regex(f *regexForm) Transform {
 	return Transform{Name: fmt.Sprintf("regex %d %q", group, text), MaxInput: naming.MaxRegexpInput, Apply: apply}
 }
 
-// regexError reports an invalid expression at the invalid part.
-func (d *decoder) regexError(n *yaml.Node, text string, err error) {
-	at, message := d.file.PlaceOf(n), err.Error()
+// reportRegexError reports an invalid expression at the invalid part.
+func (d *decoder) reportRegexError(n *yaml.Node, text string, err error) {
+	at, message := d.file.PositionOf(n), err.Error()
 	if large := (*naming.RegexpTooLargeError)(nil); errors.As(err, &large) {
 		d.fail(CodeRegex, at, message, "match a part of the text")
 		return
@@ -93,8 +93,8 @@ func (d *decoder) regexError(n *yaml.Node, text string, err error) {
 		"use the syntax of Go (RE2), which has no look-around and no back-references")
 }
 
-// group returns the group of a number or a name; 0 by default.
-func (d *decoder) group(n *yaml.Node, re *regexp.Regexp) (int, bool) {
+// compileGroup returns the group of a number or a name; 0 by default.
+func (d *decoder) compileGroup(n *yaml.Node, re *regexp.Regexp) (int, bool) {
 	if n == nil {
 		return 0, true
 	}
@@ -107,6 +107,6 @@ func (d *decoder) group(n *yaml.Node, re *regexp.Regexp) (int, bool) {
 		d.failAt(CodeUnknownValue, n, fmt.Sprintf("the expression has no group %q", n.Value), hint)
 		return 0, false
 	}
-	i, ok := d.number(n, `"group"`, numberRange{0, re.NumSubexp()})
+	i, ok := d.decodeNumber(n, `"group"`, numberRange{0, re.NumSubexp()})
 	return i, ok
 }

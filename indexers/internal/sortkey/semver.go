@@ -18,12 +18,12 @@ const maxDigits = 255
 // encodeSemVer also accepts a leading v, and versions of one or two numbers.
 func encodeSemVer(text string) (string, bool) {
 	text, build, hasBuild := strings.Cut(text, "+")
-	if hasBuild && !identifiers(build) {
+	if hasBuild && !areIdentifiers(build) {
 		return "", false
 	}
 	text, pre, hasPre := strings.Cut(strings.TrimPrefix(text, "v"), "-")
 	numbers := strings.Split(text, ".")
-	if len(numbers) > 3 || hasPre && !identifiers(pre) {
+	if len(numbers) > 3 || hasPre && !areIdentifiers(pre) {
 		return "", false
 	}
 	var b []byte
@@ -32,7 +32,7 @@ func encodeSemVer(text string) (string, bool) {
 		if i < len(numbers) {
 			n = numbers[i]
 		}
-		if !numeric(n) {
+		if !isNumeric(n) {
 			return "", false
 		}
 		b = appendNumber(b, n)
@@ -44,7 +44,7 @@ func encodeSemVer(text string) (string, bool) {
 		switch {
 		case strings.Trim(id, "0123456789") != "":
 			b = append(append(append(b, wordIdentifier), id...), 0)
-		case numeric(id):
+		case isNumeric(id):
 			b = appendNumber(append(b, numericIdentifier), id)
 		default:
 			return "", false
@@ -53,8 +53,8 @@ func encodeSemVer(text string) (string, bool) {
 	return string(append(b, endOfIdentifiers)), true
 }
 
-// identifiers reports whether s is a list of identifiers separated by dots.
-func identifiers(s string) bool {
+// areIdentifiers reports whether s is a list of identifiers separated by dots.
+func areIdentifiers(s string) bool {
 	for id := range strings.SplitSeq(s, ".") {
 		if id == "" || strings.Trim(id,
 			"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-") != "" {
@@ -64,8 +64,8 @@ func identifiers(s string) bool {
 	return true
 }
 
-// numeric reports whether s is a number without leading zeros.
-func numeric(s string) bool {
+// isNumeric reports whether s is a number without leading zeros.
+func isNumeric(s string) bool {
 	return s != "" && len(s) <= maxDigits && strings.Trim(s, "0123456789") == "" && (s == "0" || s[0] != '0')
 }
 

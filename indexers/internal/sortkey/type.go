@@ -35,20 +35,20 @@ const (
 	CIDR
 )
 
-var names = []string{"", "string", "int", "number", "bool", "quantity", "duration", "time", "ip", "semver",
+var typeNames = []string{"", "string", "int", "number", "bool", "quantity", "duration", "time", "ip", "semver",
 	"date", "cidr"}
 
 // Names returns the names of the types in configs, without Any.
-func Names() []string { return slices.Clone(names[1:]) }
+func Names() []string { return slices.Clone(typeNames[1:]) }
 
 // TypeNamed returns the type of a name.
 func TypeNamed(name string) (Type, bool) {
-	i := slices.Index(names, name)
+	i := slices.Index(typeNames, name)
 	return Type(max(i, 0)), i > 0
 }
 
 // String returns the name; "" for Any.
-func (t Type) String() string { return names[t] }
+func (t Type) String() string { return typeNames[t] }
 
 // Text reports whether values of the type are text that supports prefixes.
 func (t Type) Text() bool { return t == Any || t == String }

@@ -67,24 +67,24 @@ func Close(after string) faults.Effect {
 // closer ends a request after a line of its response.
 type closer struct {
 	http.ResponseWriter
-	after []byte
-	end   func()
-	held  []byte // an incomplete line
-	ended bool
+	after    []byte
+	end      func()
+	buffered []byte // an incomplete line
+	ended    bool
 }
 
 // Unwrap is for http.ResponseController.
 func (c *closer) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
 func (c *closer) Write(data []byte) (int, error) {
-	c.held = append(c.held, data...)
+	c.buffered = append(c.buffered, data...)
 	for !c.ended {
-		end := bytes.IndexByte(c.held, '\n')
+		end := bytes.IndexByte(c.buffered, '\n')
 		if end < 0 {
 			break
 		}
-		line := c.held[:end+1]
-		c.held = c.held[end+1:]
+		line := c.buffered[:end+1]
+		c.buffered = c.buffered[end+1:]
 		if _, err := c.ResponseWriter.Write(line); err != nil {
 			return 0, err
 		}

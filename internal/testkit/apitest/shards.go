@@ -101,7 +101,7 @@ type shardedWatch struct {
 	http.ResponseWriter
 	sharding *Sharding
 	selector *readapi.ShardSelector
-	held     []byte // an incomplete line
+	buffered []byte // an incomplete line
 }
 
 // Unwrap is for http.ResponseController.
@@ -112,12 +112,12 @@ func (w *shardedWatch) Flush() {
 }
 
 func (w *shardedWatch) Write(data []byte) (int, error) {
-	w.held = append(w.held, data...)
-	scanner := bufio.NewReader(bytes.NewReader(w.held))
+	w.buffered = append(w.buffered, data...)
+	scanner := bufio.NewReader(bytes.NewReader(w.buffered))
 	for {
 		line, err := scanner.ReadBytes('\n')
 		if err != nil {
-			w.held = line
+			w.buffered = line
 			return len(data), nil
 		}
 		var event struct {

@@ -24,9 +24,9 @@ type Manager struct {
 // managed is an entry of managedFields.
 type managed struct {
 	Manager
-	fields  map[string]any // fieldsV1
-	earlier map[string]any // fieldsV1 before the change
-	wrote   bool           // the entry has changed
+	fields         map[string]any // fieldsV1
+	previousFields map[string]any // fieldsV1 before the change
+	changed        bool           // the entry has changed
 }
 
 type managers []managed
@@ -40,11 +40,11 @@ func readManagers(before, after map[string]any) managers {
 			return o.Name == m.Name && o.Operation == m.Operation && o.Subresource == m.Subresource
 		})
 		if j < 0 {
-			news[i].wrote = true
+			news[i].changed = true
 			continue
 		}
-		news[i].earlier = olds[j].fields
-		news[i].wrote = olds[j].Time != m.Time || !reflect.DeepEqual(olds[j].fields, m.fields)
+		news[i].previousFields = olds[j].fields
+		news[i].changed = olds[j].Time != m.Time || !reflect.DeepEqual(olds[j].fields, m.fields)
 	}
 	return news
 }
@@ -74,9 +74,9 @@ func entries(object map[string]any) managers {
 func (m managers) changedBy(c display.Change) []Manager {
 	var wrote, own []Manager
 	for _, entry := range m {
-		owned := owns(entry.fields, c.Path) || !c.HasNew && owns(entry.earlier, c.Path)
+		owned := owns(entry.fields, c.Path) || !c.HasNew && owns(entry.previousFields, c.Path)
 		switch {
-		case owned && entry.wrote:
+		case owned && entry.changed:
 			wrote = append(wrote, entry.Manager)
 		case owned && (len(own) == 0 || entry.Time > own[0].Time):
 			own = []Manager{entry.Manager}
@@ -90,7 +90,7 @@ func (m managers) changedBy(c display.Change) []Manager {
 	}
 	var writers []Manager
 	for _, entry := range m {
-		if entry.wrote {
+		if entry.changed {
 			writers = append(writers, entry.Manager)
 		}
 	}

@@ -70,7 +70,7 @@ func (o *queryOptions) check(types *session.Types, found session.Indexes) error 
 	all := indexers.CompileIndexes(indexes...).Indexers()
 	all[cache.NamespaceIndex] = cache.MetaNamespaceIndexFunc // like every informer
 	none := cache.NewIndexer(cache.MetaNamespaceKeyFunc, all)
-	view := references.NewView(o.Config.References(types.Resources[0]))
+	view := references.NewTypeGraph(o.Config.References(types.Resources[0]))
 	empty := query.New(query.ForIndexer(none), indexes...).WithReferences(view)
 	if _, err := empty.Explain(o.query, query.Options{SortBy: o.options.SortBy,
 		Descending: o.options.Descending,

@@ -81,7 +81,7 @@ func splitUnresolved(unresolved error) (absent []*discovery.NoMatchError, failed
 
 func isWildcard(absent *discovery.NoMatchError) bool {
 	name, err := discovery.ParseName(absent.Name)
-	return err == nil && name.Wildcard()
+	return err == nil && name.HasWildcard()
 }
 
 // matcher compiles the query for a type.

@@ -26,7 +26,7 @@ func newSelector(names []string, snapshot func() *discovery.Snapshot) (*selector
 
 // hasPatterns reports whether a name is a wildcard or a category.
 func (s *selector) hasPatterns() bool {
-	return slices.ContainsFunc(s.Names(), discovery.Name.Wildcard)
+	return slices.ContainsFunc(s.Names(), discovery.Name.HasWildcard)
 }
 
 // versions returns the requested versions, starting with the empty one.

@@ -129,7 +129,7 @@ func (s *subscriber) table(r discovery.Resource, columns func() print.RowFormatt
 // printsSeveralTypes reports whether the command can print more than one type.
 func (r *run) printsSeveralTypes() bool {
 	plain := func(n discovery.Name) bool {
-		return !n.Wildcard() && !slices.ContainsFunc(r.resources,
+		return !n.HasWildcard() && !slices.ContainsFunc(r.resources,
 			func(one discovery.Resource) bool { return slices.Contains(one.Categories, n.Raw) })
 	}
 	return len(r.typeSelector.Names()) > 1 || len(r.resources) > 1 || !plain(r.typeSelector.Names()[0])

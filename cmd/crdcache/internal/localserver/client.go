@@ -26,8 +26,8 @@ type Client struct {
 	warnings rest.WarningHandler // nil: warnings are discarded
 }
 
-// ErrNone is returned if no server listens.
-var ErrNone = errors.New("no cache server runs for this cluster and user: start one with 'serve TYPE...'")
+// ErrNoServer is returned if no server listens.
+var ErrNoServer = errors.New("no cache server runs for this cluster and user: start one with 'serve TYPE...'")
 
 // controlTimeout bounds requests about the server itself.
 const controlTimeout = 2 * time.Second
@@ -44,7 +44,7 @@ var errNotResponding = fmt.Errorf("the cache server did not respond within %v: i
 // no socket, and an error if the socket is not trusted. It does not connect to the server.
 func NewClient(ctx context.Context, config *rest.Config) (*Client, error) {
 	if _, err := os.Stat(SocketDirFor("").Dir); errors.Is(err, os.ErrNotExist) {
-		return nil, ErrNone // no server was started yet: avoid running the exec plugin
+		return nil, ErrNoServer // no server was started yet: avoid running the exec plugin
 	}
 	identity, err := Identity(ctx, config)
 	if err != nil {
@@ -63,7 +63,7 @@ func NewClientAt(ctx context.Context, config *rest.Config, socket string) (*Clie
 	if err == nil {
 		_, err = c.Info(ctx)
 	}
-	if errors.Is(err, ErrNone) {
+	if errors.Is(err, ErrNoServer) {
 		return nil, fmt.Errorf("no cache server listens at %s", socket)
 	}
 	return c, err
@@ -72,7 +72,7 @@ func NewClientAt(ctx context.Context, config *rest.Config, socket string) (*Clie
 func newClient(config *rest.Config, identity string, dir SocketDir) (*Client, error) {
 	c := &Client{dir: dir, identity: identity, warnings: config.WarningHandler}
 	if err := c.dir.check(); errors.Is(err, os.ErrNotExist) {
-		return nil, ErrNone
+		return nil, ErrNoServer
 	} else if err != nil {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values) 
 	answer, err := c.http.Do(r)
 	var refused *net.OpError
 	if errors.As(err, &refused) && refused.Op == "dial" {
-		return nil, ErrNone // the server ended without removing its socket
+		return nil, ErrNoServer // the server ended without removing its socket
 	}
 	if err != nil {
 		return nil, err

@@ -186,7 +186,7 @@ func TestSocketDirsOfOthersAreNotTrusted(t *testing.T) {
 			if err := spoil(t, p); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := NewClient(t.Context(), config); err == nil || errors.Is(err, ErrNone) {
+			if _, err := NewClient(t.Context(), config); err == nil || errors.Is(err, ErrNoServer) {
 				t.Errorf("the error is %v", err)
 			}
 		})
@@ -199,7 +199,7 @@ func TestStaleSocket(t *testing.T) {
 	config := &rest.Config{Host: "https://a"}
 	id, _ := Identity(t.Context(), config)
 	p := SocketDirFor(id)
-	if _, err := NewClient(t.Context(), config); !errors.Is(err, ErrNone) {
+	if _, err := NewClient(t.Context(), config); !errors.Is(err, ErrNoServer) {
 		t.Errorf("without a server the error is %v", err)
 	}
 	if err := p.create(); err != nil {
@@ -217,7 +217,7 @@ func TestStaleSocket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.Info(t.Context()); !errors.Is(err, ErrNone) {
+	if _, err := client.Info(t.Context()); !errors.Is(err, ErrNoServer) {
 		t.Errorf("a socket without a server: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -35,11 +35,11 @@ type Transport struct {
 
 	mu struct {
 		sync.Mutex
-		// elsewhere has the reasons why types are read from the cluster. kept has the types that the server
+		// clusterOnly has the reasons why types are read from the cluster. reportedServed has the types that the server
 		// has answered for.
-		elsewhere map[schema.GroupVersionResource]error
-		kept      map[schema.GroupVersionResource]bool
-		ended     error // why the server is no longer used
+		clusterOnly    map[schema.GroupVersionResource]error
+		reportedServed map[schema.GroupVersionResource]bool
+		ended          error // why the server is no longer used
 	}
 }
 
@@ -53,7 +53,7 @@ func NewTransport(client *Client, config *rest.Config, note func(text string)) (
 	}
 	t := &Transport{client: client, base: strings.TrimSuffix(base.Path, "/"), note: note}
 	t.cluster = sync.OnceValues(func() (http.RoundTripper, error) { return rest.TransportFor(config) })
-	t.mu.elsewhere, t.mu.kept = map[schema.GroupVersionResource]error{},
+	t.mu.clusterOnly, t.mu.reportedServed = map[schema.GroupVersionResource]error{},
 		map[schema.GroupVersionResource]bool{}
 	host := config.Host
 	if !strings.Contains(host, "://") {
@@ -158,7 +158,7 @@ func (t *Transport) stopUsing(why error) {
 // usesCluster reports whether a type is read from the cluster.
 func (t *Transport) usesCluster(gvr schema.GroupVersionResource) bool {
 	t.mu.Lock()
-	why, ended := t.mu.elsewhere[gvr], t.mu.ended
+	why, ended := t.mu.clusterOnly[gvr], t.mu.ended
 	t.mu.Unlock()
 	if why == nil && ended != nil {
 		t.useCluster(gvr, ended)
@@ -169,8 +169,8 @@ func (t *Transport) usesCluster(gvr schema.GroupVersionResource) bool {
 // useCluster reads a type from the cluster from now on.
 func (t *Transport) useCluster(gvr schema.GroupVersionResource, why error) {
 	t.mu.Lock()
-	first := t.mu.elsewhere[gvr] == nil
-	t.mu.elsewhere[gvr] = why
+	first := t.mu.clusterOnly[gvr] == nil
+	t.mu.clusterOnly[gvr] = why
 	t.mu.Unlock()
 	if first && gvr != crd.GVR {
 		t.note(fmt.Sprintf("%s is read from the cluster: %v", name(gvr), why))
@@ -180,8 +180,8 @@ func (t *Transport) useCluster(gvr schema.GroupVersionResource, why error) {
 // noteServed records that the server answers for a type.
 func (t *Transport) noteServed(gvr schema.GroupVersionResource) {
 	t.mu.Lock()
-	first := !t.mu.kept[gvr]
-	t.mu.kept[gvr] = true
+	first := !t.mu.reportedServed[gvr]
+	t.mu.reportedServed[gvr] = true
 	t.mu.Unlock()
 	if first && gvr != crd.GVR { // read for the columns of tables
 		t.note(fmt.Sprintf("%s is read from the cache server", name(gvr)))

@@ -15,7 +15,7 @@ import (
 // library.
 type yamlWriter struct {
 	raw    []byte
-	at     int
+	pos    int
 	out    []byte
 	line   int // offset in out at which the current line starts
 	broken bool
@@ -35,7 +35,7 @@ func appendYAMLItem(dst, raw []byte, known quotes) ([]byte, bool) {
 	w.write("- ")
 	w.node(2, true)
 	w.space()
-	if w.broken || w.at != len(raw) {
+	if w.broken || w.pos != len(raw) {
 		return dst, false
 	}
 	return w.out, true
@@ -55,8 +55,8 @@ func (w *yamlWriter) indent(columns int) {
 }
 
 func (w *yamlWriter) space() byte {
-	if w.at = jsontext.SkipSpace(w.raw, w.at); w.at < len(w.raw) {
-		return w.raw[w.at]
+	if w.pos = jsontext.SkipSpace(w.raw, w.pos); w.pos < len(w.raw) {
+		return w.raw[w.pos]
 	}
 	return 0
 }
@@ -65,7 +65,7 @@ func (w *yamlWriter) consume(c byte) bool {
 	if w.broken || w.space() != c {
 		return false
 	}
-	w.at++
+	w.pos++
 	return true
 }
 
@@ -92,7 +92,7 @@ func (w *yamlWriter) node(indent int, inItem bool) {
 
 // mapping writes a map. In a list item the first key follows the dash.
 func (w *yamlWriter) mapping(indent int, inItem bool) {
-	w.at++
+	w.pos++
 	if w.consume('}') {
 		w.write("{}")
 		w.newline()
@@ -135,7 +135,7 @@ func (w *yamlWriter) value(indent int) {
 			return
 		}
 		w.newline()
-		if w.raw[w.at] == '[' {
+		if w.raw[w.pos] == '[' {
 			w.node(indent, false)
 		} else {
 			w.node(indent+2, false)
@@ -149,13 +149,13 @@ func (w *yamlWriter) value(indent int) {
 
 // isEmptyNext reports whether the next map or list is empty.
 func (w *yamlWriter) isEmptyNext() bool {
-	next := jsontext.SkipSpace(w.raw, w.at+1)
+	next := jsontext.SkipSpace(w.raw, w.pos+1)
 	return next < len(w.raw) && (w.raw[next] == '}' || w.raw[next] == ']')
 }
 
 // sequence writes a list with the dashes at indent.
 func (w *yamlWriter) sequence(indent int, inItem bool) {
-	w.at++
+	w.pos++
 	if w.consume(']') {
 		w.write("[]")
 		w.newline()
@@ -176,8 +176,8 @@ func (w *yamlWriter) sequence(indent int, inItem bool) {
 
 // scalar writes a string, number or word. Long text continues at indent.
 func (w *yamlWriter) scalar(indent int) {
-	start := w.at
-	if w.at < len(w.raw) && w.raw[w.at] == '"' {
+	start := w.pos
+	if w.pos < len(w.raw) && w.raw[w.pos] == '"' {
 		text, ok := w.text()
 		if !ok {
 			w.broken = true
@@ -192,16 +192,16 @@ func (w *yamlWriter) scalar(indent int) {
 	}
 	for _, word := range [...]string{"true", "false", "null"} {
 		if end := jsontext.ScanLiteral(w.raw, start, word); end >= 0 {
-			w.out, w.at = append(w.out, word...), end
+			w.out, w.pos = append(w.out, word...), end
 			return
 		}
 	}
-	end, form := jsontext.Number(w.raw, start)
+	end, form := jsontext.ScanNumber(w.raw, start)
 	if end < 0 || form != jsontext.Integer || end-start > safeDigits || string(w.raw[start:end]) == "-0" {
 		w.broken = true
 		return
 	}
-	w.out, w.at = append(w.out, w.raw[start:end]...), end
+	w.out, w.pos = append(w.out, w.raw[start:end]...), end
 }
 
 // safeDigits is the number of characters up to which an integer fits int64.
@@ -212,12 +212,12 @@ func (w *yamlWriter) text() ([]byte, bool) {
 	if w.space() != '"' {
 		return nil, false
 	}
-	start := w.at + 1
-	end, ok := jsontext.PlainText(w.raw, start)
+	start := w.pos + 1
+	end, ok := jsontext.ScanPlain(w.raw, start)
 	if !ok {
 		return nil, false
 	}
-	w.at = end
+	w.pos = end
 	text := w.raw[start : end-1]
 	return text, bytes.IndexByte(text, deleteCharacter) < 0
 }

@@ -39,7 +39,7 @@ func DefinitionsFromFiles(ctx context.Context, paths []string, in io.Reader) ([]
 			return nil
 		})
 	if len(all) == 0 && err == nil {
-		err = fmt.Errorf("%w in %s", crd.ErrNone, strings.Join(paths, ", "))
+		err = fmt.Errorf("%w in %s", crd.ErrNoDefinitions, strings.Join(paths, ", "))
 	}
 	return all, err
 }

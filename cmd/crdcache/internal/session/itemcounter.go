@@ -12,7 +12,7 @@ type itemCounter struct {
 	// add is called for each object.
 	add func()
 	// expect is called at the end of a list with the number of objects on later pages.
-	expect func(remaining int64)
+	onRemaining func(remaining int64)
 
 	depth           int
 	inItems         bool
@@ -73,7 +73,7 @@ func (c *itemCounter) close() {
 		c.head = c.head[:0]
 	} else if found := remainingItems.FindSubmatch(c.head); found != nil {
 		if n, err := strconv.ParseInt(string(found[1]), 10, 64); err == nil {
-			c.expect(n)
+			c.onRemaining(n)
 		}
 	}
 }

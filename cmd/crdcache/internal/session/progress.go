@@ -43,7 +43,7 @@ func (t *Traffic) Wrap(next http.RoundTripper) http.RoundTripper {
 		if t.counting.Load() && response.StatusCode == http.StatusOK {
 			path := r.URL.Path
 			body.items = &itemCounter{watch: r.URL.Query().Get("watch") != "", add: func() { t.add(path) },
-				expect: func(remaining int64) { t.expect(path, remaining) }}
+				onRemaining: func(remaining int64) { t.expect(path, remaining) }}
 		}
 		response.Body = body
 		return response, nil

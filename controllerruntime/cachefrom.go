@@ -25,11 +25,11 @@ import (
 // informers do not sync and report the reason in their status. Both servers must serve the same cluster.
 // cached holds the credentials for the other server; the token of a pod is valid for both.
 //
-// The returned function fails if a name is malformed, or if ours.Factory is set, because that factory has
+// The returned function fails if a name is malformed, or if own.Factory is set, because that factory has
 // its own client.
-func NewCacheFrom(cached *rest.Config, types []string, options Options) cache.NewCacheFunc {
+func NewCacheFrom(cached *rest.Config, types []string, own Options) cache.NewCacheFunc {
 	return func(config *rest.Config, options cache.Options) (cache.Cache, error) {
-		if options.Factory != nil {
+		if own.Factory != nil {
 			return nil, errors.New("controllerruntime: Options.Factory: a shared factory has a client of its own; use NewCacheFunc")
 		}
 		router, err := newRouter(config, cached, types)
@@ -45,7 +45,7 @@ func NewCacheFrom(cached *rest.Config, types []string, options Options) cache.Ne
 			router.cluster = http.DefaultTransport
 		}
 		options.HTTPClient = &client
-		return NewCacheFunc(options)(config, options)
+		return NewCacheFunc(own)(config, options)
 	}
 }
 

@@ -31,7 +31,7 @@ type writes struct {
 type kindWrites struct {
 	running map[*write]struct{}
 	// versions are the latest resource versions of objects, and namespaces those of all objects in a
-	// namespace. floor is a version at least as late as every dropped version.
+	// namespace. minVersion is a version at least as late as every dropped version.
 	versions   map[types.NamespacedName]string
 	namespaces map[string]string
 	minVersion string

@@ -24,11 +24,11 @@ import (
 // watchReports receives the outcomes of a reflector's requests.
 type watchReports struct {
 	onSuccess func()
-	// failed is called for every failed request. A failed watch-list is followed by a list, a failed list by
-	// a pause.
+	// onFailure is called for every failed request. A failed watch-list is followed by a list, a failed list
+	// by a pause.
 	onFailure func(err error, list bool)
-	// denied is called for failed lists if the resource may not be read or does not exist. A failed watch
-	// does not prove that the server works.
+	// onForbidden is called for failed lists if the resource may not be read or does not exist. A failed
+	// watch does not prove that the server works.
 	onForbidden func(error)
 }
 

@@ -57,7 +57,7 @@ func newIndex(d *config.Index) *Index {
 	return i
 }
 
-// location is a possible location of a part's values: path number at of Index.root or Index.inner.
+// location is a possible location of a part's values: path number resultIndex of Index.root or Index.inner.
 type location struct {
 	path        *jsonpath.Path
 	root        bool

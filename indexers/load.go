@@ -110,5 +110,6 @@ func splitFindings(all []config.Finding) (warnings []Diagnostic, err error) {
 
 // Finding makes a diagnostic at the position of the resource's match, for programs that look up resources.
 func (r *Resource) Finding(code Code, message, hint string) Diagnostic {
-	return newDiagnostic(r.declared.File.Finding(config.Code(code), r.declared.MatchPositions.Name, message, hint))
+	return newDiagnostic(r.declared.File.Finding(config.Code(code), r.declared.MatchPositions.Name,
+		message, hint))
 }

@@ -106,7 +106,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// Warnings of the path language have their place in the file.
+// Warnings of the path language have their position in the file.
 // TestDeprecatedVersion reads a config of the version before the current one, with one warning.
 func TestDeprecatedVersion(t *testing.T) {
 	text := strings.Replace(completeConfig, "v1beta1", "v1alpha1", 1)

@@ -18,8 +18,8 @@ const maxBlockObjects = 8 << 10
 // minObjectSize is the minimum size of an object in a block: three lengths, a key, and JSON with a name.
 const minObjectSize = 3 + len("a") + len(`{"metadata":{"name":"a"}}`)
 
-// slackBytes is added to the size of a block before its number of objects is checked, so that a small block can
-// have a few smaller objects.
+// slackBytes is added to the size of a block before its number of objects is checked, so that a small block
+// can have a few smaller objects.
 const slackBytes = 256
 
 // blockBuilder collects the records of a block.
@@ -61,7 +61,8 @@ func (b *blockBuilder) reset() {
 // use at most parsedCost times the size of the content.
 func parseBlock(content []byte) ([]Record, error) {
 	count, offset := binary.Uvarint(content)
-	if offset <= 0 || count > maxBlockObjects || count*uint64(minObjectSize) > uint64(len(content)+slackBytes) {
+	if offset <= 0 || count > maxBlockObjects ||
+		count*uint64(minObjectSize) > uint64(len(content)+slackBytes) {
 		return nil, fmt.Errorf("invalid block: %d objects in %d bytes", count, len(content))
 	}
 	var total uint64

@@ -63,7 +63,7 @@ func ReadFile(path string) ([]*Definition, error) {
 // number of documents, each an object or a List of objects. Read ignores other objects; a definition of the
 // removed v1beta1 is an error. It returns all readable definitions together with the joined errors: a
 // *DocumentError for each invalid object, and the error of reading r. Errors name the source as file. If
-// there is neither a definition nor an error, it returns ErrNone.
+// there is neither a definition nor an error, it returns ErrNoDefinitions.
 func Read(r io.Reader, file string) ([]*Definition, error) {
 	var out []*Definition
 	var problems []error

@@ -4,7 +4,7 @@ package references
 type node struct {
 	kind *kind
 	objectKey
-	// present are the objects that sources have for the key. They can have different UIDs if there are
+	// uids are the objects that sources have for the key. They can have different UIDs if there are
 	// several sources, or one has not yet received a replacement.
 	uids []uidCount
 	// outgoing are the references of the object.
@@ -28,7 +28,7 @@ type edgeID struct {
 type edge struct {
 	edgeID
 	from, node *node // node is the target
-	// holders is the number of sources whose object has the reference.
+	// sourceCount is the number of sources whose object has the reference.
 	sourceCount int
 	dangling    bool
 	// referrer is the referrer under which the target's kind counts the reference.
@@ -37,7 +37,7 @@ type edge struct {
 	next, previous *edge
 }
 
-// addHolder adds a source that has the object, removeHolder removes it. They return false if present stays
+// addHolder adds a source that has the object, removeHolder removes it. They return false if uids stays
 // the same.
 func (n *node) addHolder(uid string) bool {
 	for i := range n.uids {

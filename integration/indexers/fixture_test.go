@@ -37,7 +37,7 @@ func newFixture(t *testing.T) *fixture {
 	return newFixtureAs(t, harness.Config(t))
 }
 
-// newFixtureAs is newScene with a factory that sends its requests as user.
+// newFixtureAs is newFixture with a factory that sends its requests as user.
 func newFixtureAs(t *testing.T, userConfig *rest.Config) *fixture {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)

@@ -213,7 +213,7 @@ func (m *member) changeLocked(change func()) {
 	m.addLocked(1)
 }
 
-// addLocked adds an informer to the totals, or with times = -1 removes it.
+// addLocked adds an informer to the totals, or with sign = -1 removes it.
 func (m *member) addLocked(sign int) {
 	if !m.inTotals {
 		return

@@ -28,7 +28,7 @@ const (
 // observations are the input from which a state is derived.
 type observations struct {
 	started, stopped bool
-	// end is the message of Stopped.
+	// stopReason is the message of Stopped.
 	stopReason string
 	// running is set while an incarnation runs; typeGone between its end and the next state.
 	running, typeGone bool

@@ -11,7 +11,7 @@ import (
 // problems do not affect the state, and usually most have none. The others are stored separately, because
 // visiting a thousand partitions for each request of each would take seconds.
 type parts struct {
-	// the only partition, as for most types; if nil, all has the partitions
+	// the only partition, as for most types; if nil, byName has the partitions
 	single       *part
 	byName       map[string]*part // by name
 	withProblems map[string]*part // partitions with problems; nil without any
@@ -45,7 +45,7 @@ type part struct {
 type beforeWatch struct {
 	list, watch               problem
 	waitingSince, lastContact time.Time
-	// at is the time when the watch was accepted.
+	// savedAt is the time when the watch was accepted.
 	savedAt time.Time
 }
 

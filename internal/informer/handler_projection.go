@@ -110,7 +110,7 @@ type projection struct {
 	onLeftShard func(obj any)
 	// skippedKinds are the kinds of notification that the handler ignores.
 	skippedKinds [kindMark]bool
-	// decodes is the reason why objects are decoded for the handler; empty if they are not.
+	// decodesBecause is the reason why objects are decoded for the handler; empty if they are not.
 	decodesBecause string
 }
 

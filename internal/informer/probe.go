@@ -31,7 +31,7 @@ var catchUpSeconds = int64(3)
 type catchUp struct {
 	// bookmarkDue: the open watch, or the next one, gets a bookmark soon.
 	bookmarkDue bool
-	// lists: the watches have not reached the version, so a list has to.
+	// mustList: the watches have not reached the version, so a list has to.
 	mustList bool
 }
 

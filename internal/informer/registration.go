@@ -36,9 +36,9 @@ type Registration struct {
 
 	// inResync is true if the handler takes part in the current resync, and before the first resync check.
 	inResync bool
-	// requested is the requested resync period, period the effective one (0 means none).
+	// requestedPeriod is the requested resync period, period the effective one (0 means none).
 	requestedPeriod, period time.Duration
-	// next is the time of the next resync.
+	// nextResync is the time of the next resync.
 	nextResync time.Time
 }
 

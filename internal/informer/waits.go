@@ -30,7 +30,7 @@ type versionWait struct {
 	deletion *deletion
 	// overdue is true if the watch did not deliver the state soon. The wait then needs a probe.
 	overdue bool
-	// asked is true if a probe has begun since the wait.
+	// probeSent is true if a probe has begun since the wait.
 	probeSent bool
 	// probed is the time of the first probe that showed that the server has reached version, or of the last
 	// request to list the type; zero before.
@@ -45,7 +45,7 @@ type deletion struct {
 	uid types.UID
 	// terminating: the object had a deletion timestamp before, so only its removal counts.
 	terminating bool
-	lastItem    Item // the object when seen was called last
+	lastItem    Item // the object at the last call of isObserved
 }
 
 // waits are the waits of an informer. It is guarded by Informer.mu.
@@ -88,7 +88,8 @@ func (i *Informer) WaitForVersion(ctx context.Context, version string, giveUp Gi
 func (i *Informer) AwaitDeletion(key string, uid types.UID) func(context.Context, GiveUp) error {
 	var expected *deletion
 	if stored, found := i.store.Snapshot().Get(key); found && (uid == "" || uid == uidOf(stored)) {
-		expected = &deletion{key: key, uid: uidOf(stored), terminating: isTerminating(stored), lastItem: stored}
+		expected = &deletion{key: key, uid: uidOf(stored), terminating: isTerminating(stored),
+			lastItem: stored}
 	}
 	return func(ctx context.Context, giveUp GiveUp) error {
 		w := &versionWait{}

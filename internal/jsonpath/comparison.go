@@ -30,8 +30,9 @@ func (c *condition) comparisons(dst []Comparison) []Comparison {
 		path, literal, op = literal, path, swappedOperators[op]
 	}
 	return append(dst, Comparison{
-		Path: cloneSteps(path.steps), Op: compareOps[op], Literal: literal.literal.value(), Offset: literal.offset,
-		End: literal.end,
+		Path: cloneSteps(path.steps), Op: compareOps[op], Literal: literal.literal.value(),
+		Offset: literal.offset,
+		End:    literal.end,
 	})
 }
 

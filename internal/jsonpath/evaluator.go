@@ -10,7 +10,7 @@ import (
 // objects need none.
 type evaluator struct {
 	scratch   *scratch
-	ctx       context.Context // nil if check is never
+	ctx       context.Context // nil if nextCheck is neverCheck
 	visited   int             // number of visited values
 	nextCheck int             // number of visited values at which ctx is checked next
 	err       error           // cause of an early end

@@ -56,8 +56,8 @@ func (s *scanner) fail(at int, message string) int {
 	return -1
 }
 
-// value scans the value at i and returns the offset after it. selected selects the values to record; nil means
-// none. depth is the number of enclosing containers, including the value.
+// value scans the value at i and returns the offset after it. selected selects the values to record; nil
+// means none. depth is the number of enclosing containers, including the value.
 func (s *scanner) value(i int, selected *trie, depth int) int {
 	if selected == nil {
 		return s.skip(i, depth)
@@ -88,8 +88,9 @@ func (s *scanner) value(i int, selected *trie, depth int) int {
 		kind, end = KindNumber, s.number(i)
 	}
 	if end >= 0 {
-		s.entries = append(s.entries, entry{start: int32(i), end: int32(end), nextSibling: int32(len(s.entries) + 1),
-			kind: kind, flags: flags})
+		s.entries = append(s.entries, entry{start: int32(i), end: int32(end),
+			nextSibling: int32(len(s.entries) + 1),
+			kind:        kind, flags: flags})
 	}
 	return end
 }

@@ -28,7 +28,7 @@ const maxIndentDepth = 1000
 // indenter formats data into out. Its methods return the offset after the value, or a negative number.
 type indenter struct {
 	data, out          []byte
-	linePrefix, indent string // line begins each line
+	linePrefix, indent string // linePrefix begins each line
 	depth              int
 	text               []byte // scratch
 }
@@ -196,8 +196,8 @@ func plainPrefix(data []byte, i int) int {
 	for i+8 <= len(data) {
 		word := binary.LittleEndian.Uint64(data[i:])
 		// < and > differ in one bit
-		angleBracket, ampersand := word&^(lowBits*2)^lowBits*'<', word^lowBits*'&'
-		if marks := interruptsASCII(word) | ((angleBracket-lowBits)|(ampersand-lowBits))&highBits; marks != 0 {
+		bracket, ampersand := word&^(lowBits*2)^lowBits*'<', word^lowBits*'&'
+		if marks := interruptsASCII(word) | ((bracket-lowBits)|(ampersand-lowBits))&highBits; marks != 0 {
 			return i + bits.TrailingZeros64(marks)/8
 		}
 		i += 8

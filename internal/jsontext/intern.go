@@ -7,11 +7,11 @@ import (
 )
 
 const (
-	// maxInterned is the maximum length of shared strings. Longer ones rarely recur.
+	// maxInternedLength is the maximum length of shared strings. Longer ones rarely recur.
 	maxInternedLength = 48
-	// internBits is the logarithm of the number of shared strings. Together with maxInterned it limits the
-	// memory of a table to less than a megabyte, plus at most twice as much for evicted strings that others
-	// refer to.
+	// internBits is the logarithm of the number of shared strings. Together with maxInternedLength it limits
+	// the memory of a table to less than a megabyte, plus at most twice as much for evicted strings that
+	// others refer to.
 	internBits = 12
 	// ageBits is the logarithm of the number of documents within which a string has to recur.
 	ageBits = 8

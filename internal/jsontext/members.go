@@ -35,8 +35,8 @@ func Next(data []byte, i int, closing byte) (next int, closed bool) {
 	return ^i, false
 }
 
-// ScanKey reads the key and colon at i. It returns the end of the key including its closing quote, the offset of
-// the value, and whether the key is encoded (see EncodedText).
+// ScanKey reads the key and colon at i. It returns the end of the key including its closing quote, the offset
+// of the value, and whether the key is encoded (see ScanEncoded).
 func ScanKey(data []byte, i int) (end, value int, encoded bool) {
 	if i >= len(data) || data[i] != '"' {
 		return ^i, ^i, false

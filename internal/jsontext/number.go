@@ -15,8 +15,8 @@ const (
 // safeDigits is a number of decimal digits that always fits an int64.
 const safeDigits = 18
 
-// ScanNumber reads the number at i. After a leading zero, only a point or an exponent can follow. For an invalid
-// number, form is the part without digits.
+// ScanNumber reads the number at i. After a leading zero, only a point or an exponent can follow. For an
+// invalid number, form is the part without digits.
 func ScanNumber(data []byte, i int) (end int, form Form) {
 	if i < len(data) && data[i] == '-' {
 		i++

@@ -21,8 +21,8 @@ func (d *Decoder) DecodePair(first, second []byte) (one, other map[string]any, e
 }
 
 const (
-	// maxMarks limits the recorded values of the first text, and maxAhead the search for a mark, so that
-	// decoding unrelated texts costs little more than decoding them separately.
+	// maxRecorded limits the recorded values of the first text, and maxLookahead the search for a mark, so
+	// that decoding unrelated texts costs little more than decoding them separately.
 	maxRecorded  = 4096
 	maxLookahead = 8
 )

@@ -12,7 +12,7 @@ const streamBuffer = 64 << 10
 // Stream reads the values of a document one by one, with only one of them in memory.
 type Stream struct {
 	source io.Reader
-	data   []byte // unread data, starting at at
+	data   []byte // unread data, starting at offset
 	offset int
 }
 

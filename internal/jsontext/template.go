@@ -15,10 +15,10 @@ const (
 	templateBits     = 9
 	// templatePrefix is the length of the prefix that, together with the key before it, selects a slot.
 	templatePrefix = 16
-	// minCloned is the number of scalar members from which on cloning a map is cheaper than filling a new
-	// one.
+	// minClonedMembers is the number of scalar members from which on cloning a map is cheaper than filling a
+	// new one.
 	minClonedMembers = 4
-	// smallMap is the capacity of the smallest map.
+	// smallMapSize is the capacity of the smallest map.
 	smallMapSize = 8
 	// maxSizeGuess limits the size of preallocated maps.
 	maxSizeGuess = 64

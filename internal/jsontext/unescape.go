@@ -8,8 +8,8 @@ import (
 // unitLength is the length of an escape like \u00e9.
 const unitLength = 6
 
-// AppendUnescaped appends the unescaped content of a string. Invalid UTF-8 and lone surrogates become U+FFFD. The
-// result is unspecified for a text that ScanString has not validated.
+// AppendUnescaped appends the unescaped content of a string. Invalid UTF-8 and lone surrogates become U+FFFD.
+// The result is unspecified for a text that ScanString has not validated.
 func AppendUnescaped(dst, text []byte) []byte {
 	for i := 0; i < len(text); {
 		if n := asciiPrefix(text, i); n > i {

@@ -5,14 +5,14 @@ package packed
 const (
 	// flagRead is set if the object was read since the last call of Age.
 	flagRead = 1 << (17 + iota)
-	// flagSeen is set if it was read in an earlier period. flagUsed is set if it was read in two periods. A
-	// single scan of all objects thus does not mark them as in use.
+	// flagReadBefore is set if it was read in an earlier period. flagInUse is set if it was read in two
+	// periods. A single scan of all objects thus does not mark them as in use.
 	flagReadBefore
 	flagInUse
 	// flagIncompressible is set if compressing the object saves no memory.
 	flagIncompressible
 
-	// ageOne is the age of an object that was not read for one period.
+	// ageUnit is the age of an object that was not read for one period.
 	ageUnit = 1 << 24
 	maskAge = 0xff << 24
 )
@@ -22,12 +22,12 @@ const MaxAge = 6
 
 // Usage describes how an object is read.
 type Usage struct {
-	// Read is set if the object was read since the last call of Age, Repeated if it was also read in an
-	// earlier recent period.
+	// Read is set if the object was read since the last call of StartReadPeriod, Repeated if it was also read
+	// in an earlier recent period.
 	Read, Repeated bool
 	// InUse is set if the object was read in more than one recent period.
 	InUse bool
-	// Age is the number of calls of Age since the last read, at most MaxAge.
+	// Age is the number of periods since the last read, at most MaxAge.
 	Age int
 	// Incompressible is set by SetIncompressible.
 	Incompressible bool

@@ -81,8 +81,8 @@ func BenchmarkHeap(b *testing.B) {
 	}
 }
 
-// measureCPU reports the CPU time per operation, which is independent of other processes. The returned func ends the
-// measurement.
+// measureCPU reports the CPU time per operation, which is independent of other processes. The returned func
+// ends the measurement.
 func measureCPU(b *testing.B) func() {
 	before := cpuTime()
 	return func() { b.ReportMetric(float64(cpuTime()-before)/float64(b.N), "cpu-ns/op") }

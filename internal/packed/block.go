@@ -60,8 +60,9 @@ func (w *BlockWriter) Add(o *Object) (bool, error) {
 		return false, nil
 	}
 	l := layout{
-		typeIndex: w.typeIndex(o.info), bodyAt: len(w.bodies), complexLabels: o.state.Load()&flagComplexLabels != 0,
-		namespaceLen: int(o.namespaceLen()), keyLen: len(o.slab) - int(o.keyAt),
+		typeIndex: w.typeIndex(o.info), bodyAt: len(w.bodies),
+		complexLabels: o.state.Load()&flagComplexLabels != 0,
+		namespaceLen:  int(o.namespaceLen()), keyLen: len(o.slab) - int(o.keyAt),
 		labels: field{length: int(o.labelsLen)},
 		uid:    o.fieldAt(o.uidAt, uint32(o.uidLen)), version: o.fieldAt(o.versionAt, uint32(o.versionLen)),
 	}
@@ -183,7 +184,8 @@ func readLayout(record string) (l layout, length int, err error) {
 		numbers[k] = number
 	}
 	l = layout{
-		typeIndex: numbers[0], bodyAt: numbers[1], bodyLen: numbers[2], uid: field{numbers[3] - 1, numbers[4]},
+		typeIndex: numbers[0], bodyAt: numbers[1], bodyLen: numbers[2],
+		uid:     field{numbers[3] - 1, numbers[4]},
 		version: field{numbers[5] - 1, numbers[6]}, labels: field{numbers[7] - 1, numbers[8]},
 		namespaceLen: numbers[9] >> 2, complexLabels: numbers[9]&1 != 0, binaryUID: numbers[9]&2 != 0,
 		keyLen: numbers[10],
@@ -233,12 +235,12 @@ func consumeString(text *string) (string, bool) {
 // block is referenced.
 type Block struct {
 	openBodies func() ([]byte, error)
-	// memory is the block's heap size in bytes; source is the part of it that open refers to. bodies is the
-	// length of the opened bodies.
+	// heapSize is the block's heap size in bytes; sourceSize is the part of it that openBodies refers to.
+	// bodiesSize is the length of the opened bodies.
 	heapSize, sourceSize, bodiesSize int
-	// unrounded is memory without the allocator's rounding.
+	// unrounded is heapSize without the allocator's rounding.
 	unrounded int
-	// opened caches the result of open until the garbage collector frees it.
+	// opened caches the result of openBodies until the garbage collector frees it.
 	opened  atomic.Pointer[weak.Pointer[openedBodies]]
 	objects []Object
 }

@@ -8,7 +8,7 @@ type members struct {
 	depth int
 	// droppedFrom is the start of the dropped members before the first kept one, or -1.
 	droppedFrom int
-	// end is the end of the last kept member and the dropped ones after it, or 0 before the first kept
+	// keptEnd is the end of the last kept member and the dropped ones after it, or 0 before the first kept
 	// member.
 	keptEnd int
 }

@@ -24,7 +24,7 @@ type Object struct {
 	uidAt, versionAt, labelsAt uint32
 	labelsLen                  uint32 // 0 if there are no labels
 	uidLen, versionLen         uint16
-	// state holds the length of the namespace, flags and the age (see Age).
+	// state holds the length of the namespace, flags and the age (see StartReadPeriod).
 	state atomic.Uint32
 }
 

@@ -25,9 +25,9 @@ type Packer struct {
 // NewPacker returns a Packer that removes the fields selected by pruner, which can be nil.
 func NewPacker(pruner *Pruner) *Packer { return &Packer{pruner: pruner} }
 
-// SetLookup makes the Packer return the cached object if it has the same JSON as the new one. A relist then needs
-// no memory for unchanged objects. lookup returns the cached object with a key, or nil, and must not retain
-// the key. Call Reuse before using the Packer.
+// SetLookup makes the Packer return the cached object if it has the same JSON as the new one. A relist then
+// needs no memory for unchanged objects. lookup returns the cached object with a key, or nil, and must not
+// retain the key. Call SetLookup before using the Packer.
 func (p *Packer) SetLookup(lookup func(key string) *Object) { p.lookup = lookup }
 
 // SetListForm sets the conversion that ListForm applies. Call it before using the Packer.

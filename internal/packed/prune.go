@@ -59,7 +59,7 @@ type Pruner struct{ root *branch }
 // branch selects what to remove from a value.
 type branch struct {
 	keys []string
-	// below has an element for each key; nil removes the key.
+	// children has an element for each key; nil removes the key.
 	children []*branch
 	// each applies to the elements of a list. Optional.
 	each *branch

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// SameBytes reports whether two objects have the same text in the same form. It returns false for different forms,
-// because comparing them would require decompression.
+// SameBytes reports whether two objects have the same text in the same form. It returns false for different
+// forms, because comparing them would require decompression.
 func (o *Object) SameBytes(other *Object) bool {
 	if o == other {
 		return true

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// listPatience is the time to wait for the response headers of a list. API servers abort a list after a
-	// minute with an error.
+	// listHeaderTimeout is the time to wait for the response headers of a list. API servers abort a list
+	// after a minute with an error.
 	listHeaderTimeout = 70 * time.Second
 	// maxDoublings limits how often the header timeout doubles while requests get no response headers. Slow
 	// servers, and proxies that buffer responses, do answer in the end. After the last doubling, a watch
@@ -30,8 +30,8 @@ const (
 // too long.
 var errNoAnswer = errors.New("the server does not answer")
 
-// headerTimeoutFor returns the time to wait for response headers after a number of consecutive requests without
-// any.
+// headerTimeoutFor returns the time to wait for response headers after a number of consecutive requests
+// without any.
 func headerTimeoutFor(verb Verb, timeoutSeconds *int64, unanswered int) time.Duration {
 	if !verb.Watches() {
 		return listHeaderTimeout << min(unanswered, maxDoublings)
@@ -81,7 +81,8 @@ type attemptKey struct{}
 
 // newAttempt returns an attempt and the context of its request. The caller calls end after reading the
 // response.
-func newAttempt(ctx context.Context, headerTimeout time.Duration, throttled func()) (context.Context, *attempt) {
+func newAttempt(ctx context.Context, headerTimeout time.Duration,
+	throttled func()) (context.Context, *attempt) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	a := &attempt{headerTimeout: headerTimeout, throttled: throttled, cancel: cancel}
 	return context.WithValue(ctx, attemptKey{}, a), a

@@ -36,7 +36,8 @@ func TestWrappedClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{Client: wrapped{own}, Limiter: NewLimiter(1, time.Now), RestoreDetector: NewRestoreDetector()}
+	s := &Server{Client: wrapped{own}, Limiter: NewLimiter(1, time.Now),
+		RestoreDetector: NewRestoreDetector()}
 	noTweak := func(*metav1.ListOptions) {}
 	target := Target{GVR: gadgets, Namespace: "default", Form: packedForm, Tweak: noTweak}
 	lw := s.ListWatch(target, discardReporter{}, NewPacer(false, false, NewRetrySignal()), nil)

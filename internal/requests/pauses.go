@@ -27,7 +27,7 @@ var (
 	// A server that cannot be reached is not harmed by requests; client-go repeats them each second. Here,
 	// all types of a factory take turns.
 	connectionBackoff = backoff{500 * time.Millisecond, time.Second, 1}
-	// ordinaryPause resembles client-go's, which grows to a minute and starts again after two.
+	// ordinaryBackoff resembles client-go's, which grows to a minute and starts again after two.
 	ordinaryBackoff = backoff{800 * time.Millisecond, 30 * time.Second, 1}
 	// Repeated relists cost the server most, even if lists succeed.
 	relistBackoff = backoff{800 * time.Millisecond, time.Minute, 1}
@@ -70,7 +70,7 @@ const (
 	stageAbsent
 	stageForbidden
 	stageConversion
-	// connection is for failures that affect all types of a factory, which take turns.
+	// stageConnection is for failures that affect all types of a factory, which take turns.
 	stageConnection
 )
 

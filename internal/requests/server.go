@@ -94,7 +94,8 @@ func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer,
 		l.resource = failedResource{err}
 	}
 	l.continuity = s.RestoreDetector.Continuity(VersionCounter(target.GVR, target.Custom), l.unlimitedVersion)
-	return listerWatcher{&cache.ListWatch{ListWithContextFunc: l.list, WatchFuncWithContext: l.watch}, l, s.Client}
+	return listerWatcher{&cache.ListWatch{ListWithContextFunc: l.list, WatchFuncWithContext: l.watch}, l,
+		s.Client}
 }
 
 // AwaitPermission waits until target may be listed and watched, after the error refusal, by periodic

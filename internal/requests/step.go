@@ -14,17 +14,17 @@ import (
 type phase int
 
 const (
-	// answered: the server accepted or refused the request. Lists have no other phase.
+	// phaseAnswered: the server accepted or refused the request. Lists have no other phase.
 	phaseAnswered phase = iota
-	// listed: the initial events of a watch-list are complete.
+	// phaseListed: the initial events of a watch-list are complete.
 	phaseListed
-	// stalled: the initial events paused for too long.
+	// phaseStalled: the initial events paused for too long.
 	phaseStalled
-	// flowing: a watch received its first event.
+	// phaseFlowing: a watch received its first event.
 	phaseFlowing
-	// broken: an open watch ended with an error.
+	// phaseBroken: an open watch ended with an error.
 	phaseBroken
-	// closed: an open watch ended without an error.
+	// phaseClosed: an open watch ended without an error.
 	phaseClosed
 )
 

@@ -76,8 +76,8 @@ func (l *listWatch) unlimitedVersion(ctx context.Context) (string, error) {
 	return l.reportedVersion(ctx, false)
 }
 
-// reportedVersion returns the resource version of a list of one object. It reports the request as a further page:
-// a reported list would count as the list of the type, which may still follow.
+// reportedVersion returns the resource version of a list of one object. It reports the request as a further
+// page: a reported list would count as the list of the type, which may still follow.
 func (l *listWatch) reportedVersion(ctx context.Context, limited bool) (string, error) {
 	l.reports.RequestStarted(VerbListMore)
 	return l.listVersion(ctx, limited)

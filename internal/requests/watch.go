@@ -174,8 +174,8 @@ func (l *listWatch) closeOnEnd(o *openWatch) {
 	}
 }
 
-// closeWithContext arranges that e is closed when ctx ends. If the transport closes the response with its context,
-// there is nothing to do; this saves memory.
+// closeWithContext arranges that e is closed when ctx ends. If the transport closes the response with its
+// context, there is nothing to do; this saves memory.
 func closeWithContext(ctx context.Context, a *attempt, e events) (stop func() bool) {
 	if a.closesWithContext {
 		return func() bool { return true }

@@ -12,11 +12,12 @@ type Batch struct {
 	// they are read again.
 	rows     []hashed[*row]
 	snapshot *Snapshot
-	// blocks are the blocks of next. formChanges is Store.formChanges when they were counted.
+	// blocks are the blocks of snapshot. formChanges is Store.formChanges when they were counted.
 	blocks      blocks
 	formChanges int
-	// base is the content for which the batch was prepared. found is the number of its rows with keys in the
-	// batch. unchanged reports for each row of the batch whether it is a row of base. It is nil if unknown.
+	// base is the content for which the batch was prepared. foundInBase is the number of its rows with keys
+	// in the batch. unchanged reports for each row of the batch whether it is a row of base. It is nil if
+	// unknown.
 	base        *Snapshot
 	foundInBase int
 	unchanged   []bool
@@ -125,7 +126,7 @@ func (s *Store) build(b *Batch, now *Snapshot) bool {
 	var scratch indexScratch
 	sorted := b.sortRows(&scratch.sorting)
 	b.snapshot.rows = buildTrie(sorted)
-	s.count(b, now) // after sorted has removed duplicates
+	s.count(b, now) // after sortRows has removed duplicates
 	scratch.entries = sorted
 	for i := range now.indexes {
 		x := &now.indexes[i]

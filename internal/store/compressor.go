@@ -115,7 +115,8 @@ func (p *compressor) liveSamples() [][]byte {
 			continue
 		}
 		text, _ := o.JSON()
-		samples, remaining, p.sampleBytes = append(samples, []byte(text)), append(remaining, s), p.sampleBytes+len(text)
+		samples, remaining, p.sampleBytes = append(samples, []byte(text)), append(remaining, s),
+			p.sampleBytes+len(text)
 	}
 	p.samples = remaining
 	return samples

@@ -50,8 +50,8 @@ func (d *snapshotDiff) compareNodes(old, next node) bool {
 	return d.compareRows()
 }
 
-// compareChildren compares inner nodes slot by slot. If a leaf shares several slots, all these slots are compared
-// together.
+// compareChildren compares inner nodes slot by slot. If a leaf shares several slots, all these slots are
+// compared together.
 func (d *snapshotDiff) compareChildren(oldNode, newNode *inner[row]) bool {
 	for k := 0; k < fanOut; {
 		if oldNode.children[k] == newNode.children[k] {

@@ -17,7 +17,7 @@ type Packed struct {
 	// arriving objects while compressOnArrival is set.
 	adaptive          bool
 	compressOnArrival atomic.Bool
-	// compressLists makes an adaptive form compress listed objects when they arrive. listed is the
+	// compressLists makes an adaptive form compress listed objects when they arrive. listedBytes is the
 	// uncompressed length of the current list in bytes.
 	compressLists bool
 	listedBytes   atomic.Int64

@@ -4,7 +4,7 @@ import "github.com/crdcache/crdcache/internal/packed"
 
 // Sweep defines how Store.Sweep treats the objects that it visits.
 type Sweep struct {
-	// AdvanceAges starts a new period for each object; see packed.Object.Age.
+	// AdvanceAges starts a new period for each object; see packed.Object.StartReadPeriod.
 	AdvanceAges bool
 	// Compresses reports whether to compress an uncompressed object with this usage.
 	Compresses func(packed.Usage) bool
@@ -21,7 +21,7 @@ var (
 	}}
 	// SweepFrugal is SweepPeriodic without decompression, for when memory is short.
 	SweepFrugal = Sweep{AdvanceAges: true, Compresses: SweepPeriodic.Compresses}
-	// AfterFill compresses objects that are not known to be in use.
+	// SweepAfterFill compresses objects that are not known to be in use.
 	SweepAfterFill = Sweep{Compresses: func(use packed.Usage) bool { return !use.InUse }}
 	// SweepUnread compresses objects that were not read in this period, even if they are in use.
 	SweepUnread = Sweep{Compresses: func(use packed.Usage) bool { return !use.Read }}

@@ -9,7 +9,7 @@ import (
 
 const (
 	// sweepPeriod is the time between sweeps of all objects. After a long sweep, the Sweeper pauses at least
-	// restShare times its duration.
+	// pauseFactor times its duration.
 	sweepPeriod = 10 * time.Second
 	pauseFactor = 4
 	// budgetPeriod is the time between checks of the budget.
@@ -31,7 +31,7 @@ type sweepWorker struct {
 	checks <-chan time.Time
 	// frugal is set while the size of the stores is near or above the budget.
 	frugal bool
-	// failedAt is the time when a sweep last failed to meet the budget.
+	// lastFailure is the time when a sweep last failed to meet the budget.
 	lastFailure time.Time
 }
 

@@ -45,7 +45,7 @@ func (k *checker) fail(code config.Code, at config.Position, message, hint strin
 	k.report(k.file.Finding(code, at, message, hint))
 }
 
-// position returns the place of the whole expression being checked.
+// position returns the position of the whole expression being checked.
 func (k *checker) position() config.Position {
 	return k.origin.Position(k.file, 0, 0, len(k.origin.Node.Value))
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/crdcache/crdcache/internal/builtin"
 )
 
-// checkTargets checks the targets of references against the definitions. If objects name the type, it checks the
-// default.
+// checkTargets checks the targets of references against the definitions. If objects name the type, it checks
+// the default.
 func (k *checker) checkTargets(definitions []*crd.Definition) {
 	for _, r := range k.resource.References {
 		t, ok := targetOf(r)

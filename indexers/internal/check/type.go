@@ -10,7 +10,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
 )
 
-// checkType reports an index type that no value or only some values at the path have, and numbers sorted as text.
+// checkType reports an index type that no value or only some values at the path have, and numbers sorted as
+// text.
 func (k *checker) checkType(index *config.Index, p config.Part, ends []cursor) {
 	if len(ends) == 0 || len(p.Transforms) > 0 {
 		return
@@ -125,7 +126,7 @@ var formats = map[string]struct {
 	"uuid":     {[]string{"123e4567-e89b-12d3-a456-426614174000"}, sortkey.String},
 }
 
-// acceptsType reports whether some value at the cursor can have a type. which are the enum values that
+// acceptsType reports whether some value at the cursor can have a type. rejected are the enum values that
 // cannot.
 func (c cursor) acceptsType(typ sortkey.Type) (some bool, rejected []string) {
 	kind := c.scalarKind()

@@ -175,7 +175,8 @@ func (d *decoder) compileMatch(f *matchForm, r *Resource) {
 		Resource: f.Resource.value, Kind: f.Kind.value,
 	}
 	for at, n := range map[*Position]*yaml.Node{
-		&r.MatchPositions.Group: f.Group.node, &r.MatchPositions.Version: f.Version.node, &r.MatchPositions.Name: cmp.Or(f.Resource.node,
+		&r.MatchPositions.Group: f.Group.node, &r.MatchPositions.Version: f.Version.node,
+		&r.MatchPositions.Name: cmp.Or(f.Resource.node,
 			f.Kind.node),
 	} {
 		if n != nil {

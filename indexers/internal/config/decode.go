@@ -108,8 +108,8 @@ func (d *decoder) decodeList(n *yaml.Node, noun, hint string) ([]*yaml.Node, boo
 	return n.Content, len(n.Content) > 0
 }
 
-// decodeText decodes a text that must not be empty. A number or boolean is not accepted as text: "version: 1.10" is
-// ambiguous.
+// decodeText decodes a text that must not be empty. A number or boolean is not accepted as text: "version:
+// 1.10" is ambiguous.
 func (d *decoder) decodeText(n *yaml.Node, noun, hint string) (string, bool) {
 	if !d.checkNodeKind(n, yaml.ScalarNode, noun, "text", hint) {
 		return "", false

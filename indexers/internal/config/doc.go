@@ -1,4 +1,4 @@
 // Package config decodes index configs. form.go declares the fields and their constraints. fields.go decodes
-// a file into these forms and reports errors with their places. The compile functions convert the forms to
+// a file into these forms and reports errors with their positions. The compile functions convert the forms to
 // resources, indexes and references, which package indexers evaluates.
 package config

@@ -13,7 +13,7 @@ import (
 type pathCompiler struct {
 	*decoder
 	dialect jsonpath.Dialect
-	// within means that paths begin at an element of each.
+	// relativeToEach means that paths begin at an element of each.
 	relativeToEach bool
 }
 
@@ -81,7 +81,7 @@ func compileExpression[E interface{ Warnings() []jsonpath.Diagnostic }](
 	return expression
 }
 
-// reportExpression reports a finding about an expression at its place in the file.
+// reportExpression reports a finding about an expression at its position in the file.
 func (d *decoder) reportExpression(n *yaml.Node, e jsonpath.Diagnostic) {
 	hint := e.Hint
 	if hint == "" {
@@ -90,8 +90,8 @@ func (d *decoder) reportExpression(n *yaml.Node, e jsonpath.Diagnostic) {
 	d.fail(Code(e.Code), d.file.Within(n, e.Offset, e.Offset+e.Length), e.Message, hint)
 }
 
-// reportUnquoted reports an expression that YAML does not read as text without quotes: {.a} is a map, and !(@.a) a
-// tag.
+// reportUnquoted reports an expression that YAML does not read as text without quotes: {.a} is a map, and
+// !(@.a) a tag.
 func (d *decoder) reportUnquoted(n *yaml.Node, noun string) bool {
 	text := ""
 	switch {
@@ -109,8 +109,8 @@ func (d *decoder) reportUnquoted(n *yaml.Node, noun string) bool {
 	return true
 }
 
-// compileEach compiles the path to the elements. It must not contain "..", which would read nested elements many
-// times.
+// compileEach compiles the path to the elements. It must not contain "..", which would read nested elements
+// many times.
 func (p pathCompiler) compileEach(f pathForm) (*jsonpath.Path, Origin) {
 	if f.node == nil {
 		return nil, Origin{}

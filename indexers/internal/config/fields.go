@@ -148,8 +148,8 @@ func (d *decoder) read(into any, n *yaml.Node, at valueContext) bool {
 	return d.decodeForm(into, n, at.name)
 }
 
-// decodeForm decodes a map into a form and checks the constraints in the tags. It returns false if the node is not
-// a map.
+// decodeForm decodes a map into a form and checks the constraints in the tags. It returns false if the node
+// is not a map.
 func (d *decoder) decodeForm(decodeForm any, n *yaml.Node, noun string) bool {
 	v, w := reflect.ValueOf(decodeForm).Elem(), decodeForm.(interface{ header() *formHeader }).header()
 	l := layoutOf(v.Type())

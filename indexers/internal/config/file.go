@@ -58,7 +58,7 @@ func splitLines(text string) []string {
 // Position is a range of characters within a line. Line and Column count from 1.
 type Position struct{ Line, Column, Length int }
 
-// String formats the place as "line:column".
+// String formats the position as "line:column".
 func (p Position) String() string { return fmt.Sprintf("%d:%d", p.Line, p.Column) }
 
 // line returns a line by its number, or "".
@@ -69,7 +69,7 @@ func (f *File) line(n int) string {
 	return f.lines[n-1]
 }
 
-// Finding returns a finding about a place, which is moved into the file if necessary.
+// Finding returns a finding about a position, which is moved into the file if necessary.
 func (f *File) Finding(code Code, at Position, message, hint string) Finding {
 	at.Line = min(max(at.Line, 1), len(f.lines))
 	source := f.line(at.Line)
@@ -92,7 +92,7 @@ func (f *File) from(line, column int) string {
 	return rest
 }
 
-// PositionOf returns the place of a node: a whole scalar if it is on one line, otherwise its start.
+// PositionOf returns the position of a node: a whole scalar if it is on one line, otherwise its start.
 func (f *File) PositionOf(n *yaml.Node) Position {
 	at := Position{Line: n.Line, Column: n.Column, Length: 1}
 	if n.Kind != yaml.ScalarNode {
@@ -109,7 +109,7 @@ func (f *File) PositionOf(n *yaml.Node) Position {
 	return at
 }
 
-// Within returns the place of a range of bytes in a scalar's value.
+// Within returns the position of a range of bytes in a scalar's value.
 func (f *File) Within(n *yaml.Node, offset, end int) Position {
 	starts, ok := scalarColumns(f.from(n.Line, n.Column), n)
 	if !ok {

@@ -1,6 +1,6 @@
 package config
 
-// Finding is an error or a warning about a config with its place and a remedy. Lines, columns and lengths
+// Finding is an error or a warning about a config with its position and a remedy. Lines, columns and lengths
 // count from 1, in characters.
 type Finding struct {
 	File                 string
@@ -16,7 +16,7 @@ type Finding struct {
 // IsWarning reports whether the finding is a warning, not an error.
 func (f Finding) IsWarning() bool { return f.Code != "" && f.Code[0] == 'W' }
 
-// Position returns the place of the finding.
+// Position returns the position of the finding.
 func (f Finding) Position() Position { return Position{f.Line, f.Column, f.Length} }
 
 // Code identifies a kind of finding; see indexers.Code.

@@ -91,8 +91,8 @@ func (p *Part) Encode(text string, sorted bool) (string, bool) {
 	return p.Type.Canonical(text)
 }
 
-// Transformed applies all transforms. ok is false if there is no value, long is true if the input is too long
-// for a transform.
+// Transformed applies all transforms. ok is false if there is no value, tooLong is true if the input is too
+// long for a transform.
 func (p *Part) Transformed(s string) (value string, ok, tooLong bool) {
 	for i := range p.Transforms {
 		t := &p.Transforms[i]
@@ -136,7 +136,7 @@ func OfText(text string) Origin {
 	return Origin{Node: &yaml.Node{Kind: yaml.ScalarNode, Value: text, Line: 1, Column: 1}, text: true}
 }
 
-// Position returns the place of a range of bytes in the expression; step is the number of its step.
+// Position returns the position of a range of bytes in the expression; step is the number of its step.
 func (o Origin) Position(f *File, step, offset, end int) Position {
 	switch {
 	case step < len(o.segments):

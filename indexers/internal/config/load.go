@@ -24,16 +24,16 @@ type Loader struct {
 	resources []*Resource
 	findings  []Finding
 	files     int
-	configs   map[string]string // metadata.name to its place
-	names     map[string]string // names of resources to their places
+	configs   map[string]string // metadata.name to its position
+	names     map[string]string // names of resources to their positions
 }
 
 func NewLoader() *Loader {
 	return &Loader{configs: map[string]string{}, names: map[string]string{}}
 }
 
-// Finish returns the declared resources and all findings in the order of files and places. Invalid parts are
-// left out of the resources.
+// Finish returns the declared resources and all findings in the order of files and positions. Invalid parts
+// are left out of the resources.
 func (l *Loader) Finish() ([]*Resource, []Finding) {
 	Sort(l.findings)
 	return l.resources, l.findings
@@ -136,7 +136,7 @@ func validPrefix(data []byte) int {
 	return len(data)
 }
 
-// Sort sorts findings by files and places.
+// Sort sorts findings by files and positions.
 func Sort(findings []Finding) {
 	slices.SortStableFunc(findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.Line, b.Line),

@@ -100,7 +100,7 @@ func (p Prune) firstConflict(index *Index) (*jsonpath.Path, readPath, bool) {
 // readPath is a path that an index reads, relative to the object.
 type readPath struct {
 	steps []jsonpath.Step
-	// at is its expression. operand is its range of bytes in a condition, and zero for a whole path.
+	// origin is its expression. operand is its range of bytes in a condition, and zero for a whole path.
 	origin  Origin
 	operand [2]int
 }

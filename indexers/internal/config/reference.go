@@ -12,7 +12,7 @@ type Reference struct {
 	To   TargetType
 	// Index has the parts named below.
 	Index *Index
-	// At is the place of the target.
+	// TargetPosition is the position of the target.
 	TargetPosition Position
 }
 

@@ -29,7 +29,7 @@ const (
 	DefaultMaxValueBytes = 1024
 )
 
-// Resource is a declared resource with places for findings. See indexers.Resource for the fields.
+// Resource is a declared resource with positions for findings. See indexers.Resource for the fields.
 type Resource struct {
 	Config, Name string
 	Match        Match
@@ -45,7 +45,7 @@ type Resource struct {
 	References    []*Reference
 
 	File *File
-	// At is the place of the match.
+	// MatchPositions are the positions of the match.
 	MatchPositions MatchPositions
 }
 
@@ -62,10 +62,10 @@ func (r *Resource) AllIndexes() []*Index {
 // Match is indexers.Match.
 type Match struct{ Group, Version, Versions, Resource, Kind string }
 
-// MatchPositions are the places of a match.
+// MatchPositions are the positions of the fields of a match.
 type MatchPositions struct {
 	Group, Version, Name Position
-	// Fields is the place of the field selector.
+	// Fields is the position of the field selector.
 	Fields Position
 }
 

@@ -7,7 +7,7 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 )
 
-// longestScalar is the maximum length of a scalar with exact places.
+// longestScalar is the maximum length of a scalar with exact positions.
 const longestScalar = 64 << 10
 
 // scalarColumns returns the column of each byte of a scalar's value relative to the start of the scalar, and

@@ -40,8 +40,8 @@ const responseTimeout = 10 * time.Second
 var errNotResponding = fmt.Errorf("the cache server did not respond within %v: is it suspended?",
 	controlTimeout)
 
-// NewClient returns a client for the server of the config's cluster and user. It returns ErrNone if there is
-// no socket, and an error if the socket is not trusted. It does not connect to the server.
+// NewClient returns a client for the server of the config's cluster and user. It returns ErrNoServer if there
+// is no socket, and an error if the socket is not trusted. It does not connect to the server.
 func NewClient(ctx context.Context, config *rest.Config) (*Client, error) {
 	if _, err := os.Stat(SocketDirFor("").Dir); errors.Is(err, os.ErrNotExist) {
 		return nil, ErrNoServer // no server was started yet: avoid running the exec plugin

@@ -35,8 +35,8 @@ type Transport struct {
 
 	mu struct {
 		sync.Mutex
-		// clusterOnly has the reasons why types are read from the cluster. reportedServed has the types that the server
-		// has answered for.
+		// clusterOnly has the reasons why types are read from the cluster. reportedServed has the types that
+		// the server has answered for.
 		clusterOnly    map[schema.GroupVersionResource]error
 		reportedServed map[schema.GroupVersionResource]bool
 		ended          error // why the server is no longer used

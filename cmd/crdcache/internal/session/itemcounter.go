@@ -11,7 +11,7 @@ type itemCounter struct {
 	watch bool
 	// add is called for each object.
 	add func()
-	// expect is called at the end of a list with the number of objects on later pages.
+	// onRemaining is called at the end of a list with the number of objects on later pages.
 	onRemaining func(remaining int64)
 
 	depth           int

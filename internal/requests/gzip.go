@@ -13,8 +13,8 @@ import (
 const (
 	acceptEncodingHeader  = "Accept-Encoding"
 	contentEncodingHeader = "Content-Encoding"
-	// identity requests an uncompressed response.
-	identity = "identity"
+	// identityEncoding requests an uncompressed response.
+	identityEncoding = "identity"
 )
 
 // requestsGzip reports whether a transport requests and decompresses compressed responses, unseen by any
@@ -54,7 +54,7 @@ func withGzip(r *http.Request) *http.Request {
 // decompress decompresses the response of a request for which the caller did not request compression. Some
 // proxies compress responses although the request asked for identity.
 func decompress(request *http.Request, response *http.Response) {
-	if asked := request.Header.Get(acceptEncodingHeader); asked != "" && asked != identity ||
+	if asked := request.Header.Get(acceptEncodingHeader); asked != "" && asked != identityEncoding ||
 		!strings.EqualFold(response.Header.Get(contentEncodingHeader), "gzip") {
 		return
 	}

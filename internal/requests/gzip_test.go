@@ -101,8 +101,8 @@ func TestCompressionOfResponses(t *testing.T) {
 			t.DisableCompression = true
 			return t
 		}},
-		"identity":         {request: identity, asked: identity},
-		"ignored identity": {path: "/always", request: identity, asked: identity},
+		"identity":         {request: identityEncoding, asked: identityEncoding},
+		"ignored identity": {path: "/always", request: identityEncoding, asked: identityEncoding},
 		"own request":      {request: "gzip", asked: "gzip", raw: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -110,7 +110,7 @@ func TestCompressionOfResponses(t *testing.T) {
 			if test.wrap != nil {
 				next = test.wrap(&http.Transport{})
 			}
-			client := watchThrottling(&http.Client{Transport: next})
+			client := recordResponses(&http.Client{Transport: next})
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+test.path, nil)
 			if err != nil {
 				t.Fatal(err)

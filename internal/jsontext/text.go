@@ -72,7 +72,7 @@ func scanStringSlowly(data []byte, i int) int {
 }
 
 // ScanEncoded is ScanString that also reports whether the string has escapes or invalid UTF-8, so that it has
-// to be converted by AppendText.
+// to be converted by AppendUnescaped.
 func ScanEncoded(data []byte, i int) (end int, encoded bool) {
 	start, ascii := i, true
 	for {
@@ -154,7 +154,7 @@ func escape(data []byte, i int) int {
 	return i + unitLength
 }
 
-// StringProblem describes why ScanString or EncodedText returned ^at.
+// StringProblem describes why ScanString or ScanEncoded returned ^at.
 func StringProblem(data []byte, at int) string {
 	switch {
 	case at >= len(data):

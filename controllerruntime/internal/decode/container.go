@@ -172,7 +172,7 @@ func (d *document) member(i int) (name string, value int) {
 	if end < 0 {
 		return "", failed
 	}
-	value = jsontext.Colon(d.data, end)
+	value = jsontext.SkipColon(d.data, end)
 	if value < 0 {
 		return "", failed
 	}

@@ -14,16 +14,16 @@ func (d *document) unquote(i int) (text []byte, end int) {
 	if d.byteAt(i) != '"' {
 		return nil, failed
 	}
-	if end, ok := jsontext.PlainText(d.data, i+1); ok {
+	if end, ok := jsontext.ScanPlain(d.data, i+1); ok {
 		return d.data[i+1 : end-1], end
 	}
-	end, encoded := jsontext.EncodedText(d.data, i+1)
+	end, encoded := jsontext.ScanEncoded(d.data, i+1)
 	if end < 0 {
 		return nil, failed
 	}
 	text = d.data[i+1 : end-1]
 	if encoded {
-		d.unescaped = jsontext.AppendText(d.unescaped[:0], text)
+		d.unescaped = jsontext.AppendUnescaped(d.unescaped[:0], text)
 		text = d.unescaped
 	}
 	return text, end
@@ -90,7 +90,7 @@ func boolCodec(d *document, i int, p unsafe.Pointer) int {
 }
 
 func (d *document) integer(i int) (value int64, end int) {
-	end, form := jsontext.Number(d.data, i)
+	end, form := jsontext.ScanNumber(d.data, i)
 	if end < 0 || form != jsontext.Integer {
 		return 0, failed
 	}
@@ -131,7 +131,7 @@ func float[T float32 | float64](d *document, i int, p unsafe.Pointer) int {
 	if d.byteAt(i) == 'n' {
 		return d.null(i)
 	}
-	end, _ := jsontext.Number(d.data, i)
+	end, _ := jsontext.ScanNumber(d.data, i)
 	if end < 0 {
 		return failed
 	}

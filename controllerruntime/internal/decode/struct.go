@@ -93,11 +93,11 @@ func (s *structCodec) key(d *document, i int, guess *atomic.Uint32) (at, value i
 			return guessed, d.skipSpace(end)
 		}
 	}
-	end, ok := jsontext.PlainText(d.data, i+1)
+	end, ok := jsontext.ScanPlain(d.data, i+1)
 	if !ok {
 		return 0, failed
 	}
-	value = jsontext.Colon(d.data, end)
+	value = jsontext.SkipColon(d.data, end)
 	if value < 0 {
 		return 0, failed
 	}

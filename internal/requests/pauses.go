@@ -110,7 +110,7 @@ func (o *outage) nextAttempt(due time.Time) (at time.Time, over <-chan struct{})
 		o.next = due
 	}
 	at = o.next
-	o.next = at.Add(connectionPause.first)
+	o.next = at.Add(connectionBackoff.first)
 	return at, o.over
 }
 

@@ -140,7 +140,7 @@ func newDifferences(old *Snapshot, b *Batch) Differences {
 		return d
 	}
 	for r := range old.rows.all {
-		if findRow(&b.next.rows, r.key) == nil {
+		if findRow(&b.snapshot.rows, r.key) == nil {
 			d.removed = append(d.removed, r)
 		}
 	}
@@ -170,7 +170,7 @@ func (d Differences) At(n int) Change {
 // noneRemoved reports whether the new content is known to have all keys of the old one.
 func (d Differences) noneRemoved() bool {
 	b := d.batch
-	return b.unchanged != nil && b.base == d.old && b.found == d.old.rows.len
+	return b.unchanged != nil && b.base == d.old && b.foundInBase == d.old.rows.len
 }
 
 // unchanged reports whether row n of the batch is known to be a row of the old content.

@@ -130,9 +130,9 @@ func (k *checker) reportNoTarget(r *config.Reference, t config.TargetType, group
 	k.fail(config.CodeNoTarget, r.TargetPosition, message, hint)
 }
 
-// selectable reports a field selector over a field that custom resources cannot be selected by: the server
-// would reject every list.
-func (k *checker) selectable(version crd.Version) {
+// checkFieldSelector reports a field selector over a field that custom resources cannot be selected by: the
+// server would reject every list.
+func (k *checker) checkFieldSelector(version crd.Version) {
 	if k.resource.FieldSelector == nil {
 		return
 	}
@@ -148,7 +148,7 @@ func (k *checker) selectable(version crd.Version) {
 		if near := config.Nearest(r.Field, fields); near != "" {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
-		k.fail(config.CodeUnselectable, k.resource.At.Fields, fmt.Sprintf("%s has no selectable field %q",
+		k.fail(config.CodeUnselectable, k.resource.MatchPositions.Fields, fmt.Sprintf("%s has no selectable field %q",
 			k.name, r.Field), hint)
 	}
 }

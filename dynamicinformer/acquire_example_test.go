@@ -20,30 +20,15 @@ func ExampleFactory_Acquire() {
 		Config: &rest.Config{Host: server.URL},
 		Linger: -1, // stop immediately after the last release
 	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	defer factory.Shutdown(ctx)
-	if err := factory.Start(ctx); err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(factory.Start(ctx))
 
 	first, err := factory.Acquire(widgets)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	second, err := factory.Acquire(widgets)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	if err := first.WaitForSync(ctx); err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
+	must(first.WaitForSync(ctx))
 	fmt.Println("shared:", first.Informer() == second.Informer())
 	first.Release()
 	fmt.Println("after the first release:", second.Informer().Status().State)

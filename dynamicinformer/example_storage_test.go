@@ -25,24 +25,12 @@ func ExamplePrune() {
 			Paths: []string{".status.history[*].log"},
 		}},
 	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	defer factory.Shutdown(ctx)
 	informer, err := factory.ForResource(widgets)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	if err := factory.Start(ctx); err != nil {
-		fmt.Println(err)
-		return
-	}
-	if err := factory.WaitForSync(ctx); err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
+	must(factory.Start(ctx))
+	must(factory.WaitForSync(ctx))
 
 	stats := informer.Stats()
 	fmt.Println(stats.Objects, "objects,", stats.Storage, stats.ObjectBytes < 1000)
@@ -57,16 +45,10 @@ func ExampleMetadataOnly() {
 	ctx := context.Background()
 
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{Host: server.URL}})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	defer factory.Shutdown(ctx)
 	informer, err := factory.ForResource(widgets)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 
 	keys := make(chan string, 10)
 	_, err = informer.AddEventHandler(dynamicinformer.MetadataOnly(cache.ResourceEventHandlerFuncs{
@@ -76,14 +58,8 @@ func ExampleMetadataOnly() {
 			}
 		},
 	}))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	if err := factory.Start(ctx); err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
+	must(factory.Start(ctx))
 
 	fmt.Println(<-keys)
 	fmt.Println(<-keys)
@@ -108,23 +84,14 @@ func ExampleOptions_memoryBudget() {
 			Mode: dynamicinformer.StorageAdaptive, Compression: s2.New(s2.Options{}),
 		}},
 	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	defer factory.Shutdown(ctx)
 	if _, err := factory.ForResource(widgets); err != nil {
 		fmt.Println(err)
 		return
 	}
-	if err := factory.Start(ctx); err != nil {
-		fmt.Println(err)
-		return
-	}
-	if err := factory.WaitForSync(ctx); err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(factory.Start(ctx))
+	must(factory.WaitForSync(ctx))
 
 	memory := factory.MemoryStats()
 	fmt.Println(memory.Used < memory.Budget, memory.OverBudget)
@@ -139,16 +106,10 @@ func ExampleCoalesce() {
 	ctx := context.Background()
 
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{Host: server.URL}})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	defer factory.Shutdown(ctx)
 	informer, err := factory.ForResource(widgets)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 
 	handler := cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
@@ -164,18 +125,9 @@ func ExampleCoalesce() {
 		fmt.Println(err)
 		return
 	}
-	if err := factory.Start(ctx); err != nil {
-		fmt.Println(err)
-		return
-	}
-	if err := factory.WaitForSync(ctx); err != nil {
-		fmt.Println(err)
-		return
-	}
-	if err := informer.Flush(ctx); err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(factory.Start(ctx))
+	must(factory.WaitForSync(ctx))
+	must(informer.Flush(ctx))
 	fmt.Println("merged:", informer.Handlers()[0].Coalesced)
 
 	// Unordered output:

@@ -20,32 +20,17 @@ func ExampleFactory_Shutdown() {
 	ctx := context.Background()
 
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{Host: server.URL}})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	informer := factory.MustForResource(widgets)
 	var names []string // of one handler, which is called by one goroutine
 	_, err = informer.AddEventHandler(dynamicinformer.Named("names", cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) { names = append(names, obj.(*unstructured.Unstructured).GetName()) },
 	}))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	if err := factory.Start(ctx); err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
+	must(factory.Start(ctx))
 
-	if err := factory.WaitForSync(ctx); err != nil {
-		fmt.Println(err)
-		return
-	}
-	if err := factory.Shutdown(ctx); err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(factory.WaitForSync(ctx))
+	must(factory.Shutdown(ctx))
 	slices.Sort(names)
 	fmt.Println(names)
 
@@ -60,24 +45,12 @@ func ExampleSnapshot_AllJSON() {
 	ctx := context.Background()
 
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{Host: server.URL}})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	defer factory.Shutdown(ctx)
 	informer, err := factory.ForResource(widgets)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	if err := factory.Start(ctx); err != nil {
-		fmt.Println(err)
-		return
-	}
-	if err := factory.WaitForSync(ctx); err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
+	must(factory.Start(ctx))
+	must(factory.WaitForSync(ctx))
 
 	err = informer.Snapshot().AllJSON(func(key string, text []byte) error {
 		_, spec, _ := strings.Cut(string(text), `"spec":`)

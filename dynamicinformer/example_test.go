@@ -61,25 +61,13 @@ func Example() {
 			}}},
 		},
 	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	defer factory.Shutdown(ctx)
 
 	informer, err := factory.ForResource(widgets)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	if err := factory.Start(ctx); err != nil {
-		fmt.Println(err)
-		return
-	}
-	if err := factory.WaitForSync(ctx); err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
+	must(factory.Start(ctx))
+	must(factory.WaitForSync(ctx))
 
 	all, _ := informer.Lister().ByNamespace("web").List(labels.Everything())
 	fmt.Println(len(all), "widgets")
@@ -98,10 +86,7 @@ func ExampleFactory_WaitForSync() {
 	ctx := context.Background()
 
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{Host: server.URL}})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	defer factory.Shutdown(ctx)
 	for _, resource := range []string{"gadgets", "widgets"} {
 		if _, err := factory.ForResource(widgets.GroupVersion().WithResource(resource)); err != nil {
@@ -109,10 +94,7 @@ func ExampleFactory_WaitForSync() {
 			return
 		}
 	}
-	if err := factory.Start(ctx); err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(factory.Start(ctx))
 
 	var missing *dynamicinformer.NotSyncedError
 	if err := factory.WaitForSync(ctx); errors.As(err, &missing) {
@@ -144,22 +126,13 @@ func ExampleListener() {
 			IncarnationSynced: func(g status.Incarnation) { fmt.Println("incarnation", g.Number, "is synced") },
 		},
 	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	if _, err := factory.ForResource(widgets); err != nil {
 		fmt.Println(err)
 		return
 	}
-	if err := factory.Start(ctx); err != nil {
-		fmt.Println(err)
-		return
-	}
-	if err := factory.WaitForSync(ctx); err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(factory.Start(ctx))
+	must(factory.WaitForSync(ctx))
 	if err := factory.Shutdown(ctx); err != nil { // returns when the listener has received all events
 		fmt.Println(err)
 	}
@@ -192,14 +165,8 @@ func ExampleFactory_Subscribe() {
 
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{Host: server.URL},
 		Types: catalog{}})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	if err := factory.Start(ctx); err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
+	must(factory.Start(ctx))
 	synced := make(chan struct{})
 	objects := 0
 	_, err = factory.Subscribe(dynamicinformer.Selection{Group: "*example.com", Resource: "*"},
@@ -210,10 +177,7 @@ func ExampleFactory_Subscribe() {
 				close(synced)
 			},
 		})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	<-synced
 	if err := factory.Shutdown(ctx); err != nil {
 		fmt.Println(err)
@@ -221,4 +185,11 @@ func ExampleFactory_Subscribe() {
 
 	// Output:
 	// 2 widgets
+}
+
+// must panics on an error.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
 }

@@ -38,10 +38,7 @@ func ExampleHandle_WaitForSync() {
 
 	for _, gvr := range []schema.GroupVersionResource{widgets, gadgets} {
 		handle, err := factory.Acquire(gvr)
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
+		must(err)
 		defer handle.Release()
 		fmt.Printf("%s: %v\n", gvr.Resource, handle.WaitForSync(ctx))
 	}
@@ -63,14 +60,8 @@ func ExampleInformer_WaitForSync() {
 	defer factory.Shutdown(ctx)
 
 	informer, err := factory.ForResource(widgets)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	if err := factory.Start(ctx); err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
+	must(factory.Start(ctx))
 	if err := informer.WaitForSync(ctx); err != nil {
 		fmt.Println(err) // the reason, and that the minute is over
 		return
@@ -90,10 +81,7 @@ func ExampleInformer_Stopped() {
 	defer factory.Shutdown(ctx)
 
 	handle, err := factory.Acquire(widgets)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	informer := handle.Informer()
 	handle.Release()
 	<-informer.Stopped()

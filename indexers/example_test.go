@@ -26,10 +26,7 @@ spec:
 // The functions of a config work with any cache.Indexer, and so with any informer.
 func Example() {
 	config, err := indexers.Parse(indexers.Source{Name: "indexes.yaml", Data: []byte(exampleConfig)})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	certs, _ := config.Resource("certs")
 	functions := indexers.Compile(certs)
 	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, functions.Indexers())
@@ -109,10 +106,7 @@ spec:
     indexes:
     - {name: replicas, path: .spec.replicas, type: int, order: sorted}
 `)})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	resource, _ := config.Resource("workloads")
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers.Compile(resource).Indexers())
 	_ = indexer.Add(&unstructured.Unstructured{Object: map[string]any{
@@ -135,4 +129,11 @@ spec:
 	// 0
 	// [8]
 	// index "replicas": "eight" is not of type int; write it like 42
+}
+
+// must panics on an error.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
 }

@@ -42,10 +42,7 @@ func Example() {
 	defer server.Close()
 	ctx := context.Background()
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{Host: server.URL}})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	defer factory.Shutdown(ctx)
 	registry := prometheus.NewRegistry() // or prometheus.DefaultRegisterer
 	registry.MustRegister(metrics.NewCollector(factory))
@@ -55,20 +52,11 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	if err := factory.Start(ctx); err != nil {
-		fmt.Println(err)
-		return
-	}
-	if err := factory.WaitForSync(ctx); err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(factory.Start(ctx))
+	must(factory.WaitForSync(ctx))
 
 	families, err := registry.Gather()
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	for _, family := range families {
 		if family.GetName() == "crdcache_objects" {
 			fmt.Println(family.GetName(), family.GetMetric()[0].GetGauge().GetValue())
@@ -77,4 +65,11 @@ func Example() {
 
 	// Output:
 	// crdcache_objects 2
+}
+
+// must panics on an error.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
 }

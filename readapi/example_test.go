@@ -50,10 +50,7 @@ func Example() {
 	gvr := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 	list, err := client.Resource(gvr).List(context.Background(),
 		metav1.ListOptions{FieldSelector: "spec.color=red"})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	for _, widget := range list.Items {
 		fmt.Println(widget.GetNamespace(), widget.GetName())
 	}
@@ -72,24 +69,22 @@ func ExampleConfig() {
 	gvr := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 	client := dynamic.NewForConfigOrDie(readapi.Config(newWidgetCluster(ctx))).Resource(gvr).Namespace("web")
 	widget, err := client.Get(ctx, "a", metav1.GetOptions{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	watch, err := client.Watch(ctx, metav1.ListOptions{ResourceVersion: widget.GetResourceVersion(),
 		FieldSelector: "metadata.name=a"})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	defer watch.Stop()
-	if err := client.Delete(ctx, "a", metav1.DeleteOptions{}); err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(client.Delete(ctx, "a", metav1.DeleteOptions{}))
 	event := <-watch.ResultChan()
 	fmt.Println(event.Type, event.Object.GetObjectKind().GroupVersionKind().Kind)
 
 	// Output:
 	// DELETED Widget
+}
+
+// must panics on an error.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
 }

@@ -14,15 +14,9 @@ import (
 // Without the link of Login, the page shows nothing.
 func Example() {
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{Host: "https://cluster.example"}})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	page, err := web.NewHandler(web.Source{Title: "example", Factory: factory}, web.Options{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	defer page.Close()
 
 	ask := func(path string, cookies ...*http.Cookie) *http.Response {
@@ -39,4 +33,11 @@ func Example() {
 	// Output:
 	// 401
 	// 200
+}
+
+// must panics on an error.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
 }

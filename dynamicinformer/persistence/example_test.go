@@ -72,21 +72,22 @@ func Example() {
 	ctx := context.Background()
 	var backend persistence.Backend = memory{}
 	v, err := backend.Open(ctx, "widgets")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	err = v.Save(ctx, persistence.Checkpoint{ResourceVersion: "7", Objects: 1}, true,
 		func(w persistence.Writer) error {
 			return w.Put("web/a", []byte(`{"kind":"Widget"}`))
 		})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	at, ok, err := v.Checkpoint(ctx)
 	fmt.Println(at.Objects, "object at version", at.ResourceVersion, ok, err)
 
 	// Output:
 	// 1 object at version 7 true <nil>
+}
+
+// must panics on an error.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
 }

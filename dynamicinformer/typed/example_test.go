@@ -25,10 +25,7 @@ type Account struct {
 func Example() {
 	ctx := context.Background()
 	cluster, err := testcluster.New(ctx, testcluster.Options{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	accounts := schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
 	_, err = cluster.Client().Resource(accounts).Namespace("default").Create(ctx, &unstructured.Unstructured{
 		Object: map[string]any{
@@ -36,37 +33,26 @@ func Example() {
 			"secrets": []any{map[string]any{"name": "registry"}},
 		},
 	}, metav1.CreateOptions{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Client: cluster.Client()})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	defer factory.Shutdown(ctx)
 	informer, err := factory.ForResource(accounts)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	if err := factory.Start(ctx); err != nil {
-		fmt.Println(err)
-		return
-	}
-	if err := informer.WaitForSync(ctx); err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
+	must(factory.Start(ctx))
+	must(informer.WaitForSync(ctx))
 	account, err := typed.As[Account](informer).Get("default", "builder")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	fmt.Println(account.Name, "uses", account.Secrets[0].Name)
 
 	// Output:
 	// builder uses registry
+}
+
+// must panics on an error.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
 }

@@ -76,46 +76,22 @@ func Example() {
 	server := cluster().Config()
 
 	config, err := indexers.Parse(indexers.Source{Name: "indexes.yaml", Data: []byte(exampleConfig)})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	client, err := discovery.NewClient(server, discovery.Options{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	catalog, err := client.Catalog(ctx)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	defer factory.Shutdown(context.Background())
 	binding, err := bind.New(factory, config, bind.Options{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	if err := binding.Resolve(catalog); err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
+	must(binding.Resolve(catalog))
 	_ = factory.Start(ctx)
-	if err := factory.WaitForSync(ctx); err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(factory.WaitForSync(ctx))
 
 	widgets, err := binding.Querier("widgets")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	red, err := widgets.ByIndex("color", "red")
 	fmt.Println(red.Keys(), err)
 	large, err := widgets.Keys(context.Background(), query.Range("size", "5", ""), query.Options{SortBy: "size"})
@@ -131,45 +107,31 @@ func ExampleBinding_Follow() {
 	defer cancel()
 	server := cluster().Config()
 	config, err := indexers.Parse(indexers.Source{Name: "indexes.yaml", Data: []byte(exampleConfig)})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 
 	tracker, err := discovery.NewTracker(server, discovery.TrackerOptions{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	go tracker.Run(ctx) // ended by cancel
-	if err := tracker.WaitForSync(ctx); err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(tracker.WaitForSync(ctx))
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server, Types: tracker.Types()})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	defer factory.Shutdown(context.Background())
 	binding, err := bind.New(factory, config, bind.Options{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	defer binding.Follow(tracker)()
 	_ = factory.Start(ctx)
-	if err := factory.WaitForSync(ctx); err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(factory.WaitForSync(ctx))
 
 	widgets, err := binding.Querier("widgets")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	red, err := widgets.ByIndex("color", "red")
 	fmt.Println(red.Keys(), err)
 	// Output: [home/chair home/lamp] <nil>
+}
+
+// must panics on an error.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
 }

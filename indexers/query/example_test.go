@@ -49,10 +49,7 @@ func Example() {
 	querier := exampleQuerier()
 	q := query.And(query.Eq("issuer", "letsencrypt"), query.Less("expiry", "2026-12-31T00:00:00Z"))
 	result, err := querier.Query(context.Background(), q, query.Options{SortBy: "expiry"})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	for key, object := range result.All() {
 		notAfter, _, _ := unstructured.NestedString(object.Object, "status", "notAfter")
 		fmt.Println(key, notAfter)
@@ -89,10 +86,7 @@ func ExampleQuerier_Values() {
 func ExampleQuerier_Explain() {
 	q, _ := query.Parse(`expiry<2027-01-01T00:00:00Z && issuer=internal && where("@.spec.issuerRef")`)
 	plan, err := exampleQuerier().Explain(q, query.Options{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	fmt.Print(plan)
 	// Output:
 	// query  expiry<2027-01-01T00:00:00Z && issuer=internal && where("@.spec.issuerRef")
@@ -100,4 +94,11 @@ func ExampleQuerier_Explain() {
 	// check  expiry<2027-01-01T00:00:00Z
 	// read   where("@.spec.issuerRef")
 	// order  namespace, name
+}
+
+// must panics on an error.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
 }

@@ -11,10 +11,7 @@ import (
 
 func Example() {
 	dir, err := os.MkdirTemp("", "reload")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "indexes.yaml")
 	_ = os.WriteFile(file, []byte(configWith("color")), 0o600)
@@ -31,14 +28,18 @@ func Example() {
 			return nil
 		},
 	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	go watcher.Run(ctx) // ended by cancel
 
 	_ = os.WriteFile(file+".new", []byte(configWith("color", "size")), 0o600)
 	_ = os.Rename(file+".new", file)
 	fmt.Println(<-applied)
 	// Output: w: 1 new indexes, in place true
+}
+
+// must panics on an error.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
 }

@@ -10,10 +10,7 @@ import (
 
 func Example() {
 	path, err := jsonpath.Compile(`{.status.conditions[?(@.type=="Ready")].status}`)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	object := map[string]any{
 		"status": map[string]any{
 			"conditions": []any{
@@ -46,10 +43,7 @@ func ExampleWithDialect() {
 	object := map[string]any{"a": map[string]any{"b": "two keys"}, "a.b": "one key"}
 	for _, dialect := range []jsonpath.Dialect{jsonpath.Literal, jsonpath.Kubectl} {
 		path, err := jsonpath.Compile(`$['a.b']`, jsonpath.WithDialect(dialect))
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
+		must(err)
 		v, _ := path.First(object)
 		fmt.Println(dialect, "reads", v, path.Warnings())
 	}
@@ -66,10 +60,7 @@ func ExampleFromSegments() {
 
 func ExampleCompileFilter() {
 	notReady, err := jsonpath.CompileFilter(`!(@.status.conditions[?(@.type=="Ready" && @.status=="True")])`)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	for _, raw := range []string{
 		`{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`,
 		`{"status":{}}`,
@@ -99,10 +90,7 @@ func ExamplePath_AppendJSON() {
 // One scan of the document evaluates all expressions.
 func ExampleSet() {
 	several, err := jsonpath.CompileFilter("@.spec.replicas > 1")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	set := jsonpath.NewSet(
 		jsonpath.MustCompile(".metadata.name"),
 		jsonpath.MustCompile(".spec.dnsNames[*]"),
@@ -145,4 +133,11 @@ func ExampleValue_Raw() {
 	// [Ready True]
 	// [Issuing False]
 	// <nil>
+}
+
+// must panics on an error.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
 }

@@ -23,20 +23,14 @@ func Example() {
 	defer cancel()
 	objects := fstest.MapFS{"a.yaml": {Data: []byte("{apiVersion: v1, kind: Namespace, metadata: {name: moon}}")}}
 	cluster, err := testcluster.New(ctx, testcluster.Options{FS: objects, Paths: []string{"a.yaml"}})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	tracker, _ := discovery.NewTracker(cluster.Config(), discovery.TrackerOptions{})
 	ended := make(chan error)
 	go func() { ended <- tracker.Run(ctx) }() // ended by cancel
 	factory, _ := dynamicinformer.New(dynamicinformer.Options{Config: cluster.Config(),
 		Types: tracker.Types()})
 	server, err := live.New(live.Options{Factory: factory, Types: tracker.Types(), Config: cluster.Config()})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 	informer, _ := factory.ForResource(namespaces)
 	err = server.AddType(informer)
@@ -46,17 +40,11 @@ func Example() {
 	if err == nil {
 		err = server.WaitForSync(ctx, namespaces.GroupResource())
 	}
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 
 	client, _ := dynamic.NewForConfig(readapi.Config(server))
 	moon, err := client.Resource(namespaces).Get(ctx, "moon", metav1.GetOptions{ResourceVersion: "0"})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	fmt.Println(moon.GetKind(), moon.GetName())
 
 	server.Close()
@@ -64,4 +52,11 @@ func Example() {
 	cancel()
 	<-ended
 	// Output: Namespace moon
+}
+
+// must panics on an error.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
 }

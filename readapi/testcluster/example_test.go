@@ -49,26 +49,17 @@ func newWidget(name string) *unstructured.Unstructured {
 func Example() {
 	ctx := context.Background()
 	cluster, err := testcluster.New(ctx, testcluster.Options{FS: files, Paths: []string{"crds"}})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	client := cluster.Client().Resource(widgets).Namespace("default")
 
 	created, err := client.Create(ctx, newWidget("a"), metav1.CreateOptions{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	fmt.Println("created with", created.Object["spec"])
 
 	stale := created.DeepCopy()
 	created.Object["status"] = map[string]any{"ready": true}
 	updated, err := client.UpdateStatus(ctx, created, metav1.UpdateOptions{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	fmt.Println("ready:", updated.Object["status"], "in generation", updated.GetGeneration())
 	_, err = client.Update(ctx, stale, metav1.UpdateOptions{})
 	fmt.Println("conflict:", apierrors.IsConflict(err))
@@ -88,10 +79,7 @@ func ExampleCluster_Faults() {
 	ctx := context.Background()
 	cluster, err := testcluster.New(ctx,
 		testcluster.Options{FS: files, Paths: []string{"crds"}, Objects: nil})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	cluster.Faults().Add(faults.Fault{
 		Match: faults.Match{Verbs: []string{"create"}, Resource: "widgets"}, Times: 1,
 		Effect: faults.Status(403, metav1.StatusReasonForbidden, "no widgets for you"),
@@ -111,10 +99,7 @@ func ExampleCluster_Faults() {
 func ExampleCluster_LoadFS() {
 	ctx := context.Background()
 	cluster, err := testcluster.New(ctx, testcluster.Options{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	fmt.Println(cluster.LoadFS(ctx, fstest.MapFS{"a.yaml": {Data: []byte(`
 apiVersion: v1
 kind: ConfigMap
@@ -130,4 +115,11 @@ metadata: {name: b}
 	// a.yaml:2: document 1: ConfigMap web/a: the namespace "web" does not exist: load it as well
 	// a.yaml:6: document 2: Widget b: no type has the kind Widget.example.com: load its CustomResourceDefinition as well
 	// <nil> <nil>
+}
+
+// must panics on an error.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
 }

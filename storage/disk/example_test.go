@@ -17,21 +17,12 @@ import (
 func Example() {
 	ctx := context.Background()
 	cluster, err := testcluster.New(ctx, testcluster.Options{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	settings := &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "settings"}}
-	if err := cluster.Load(ctx, settings); err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(cluster.Load(ctx, settings))
 	dir, err := os.MkdirTemp("", "kept")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	defer os.RemoveAll(dir)
 	for range 2 {
 		if err := run(ctx, cluster, dir); err != nil {
@@ -65,4 +56,11 @@ func run(ctx context.Context, cluster *testcluster.Cluster, dir string) error {
 		fmt.Printf("%s, resumed: %v\n", key, configMaps.Persistence().Resumed)
 	}
 	return factory.Shutdown(ctx) // saves unsaved changes
+}
+
+// must panics on an error.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
 }

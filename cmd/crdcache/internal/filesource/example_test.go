@@ -25,10 +25,7 @@ items:
 `)
 	source, err := filesource.Open(context.Background(), filesource.Options{Paths: []string{manifest.Stdin},
 		In: manifests})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	widgets := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 	source.RecordUse(widgets.GroupResource())
 	for _, problem := range source.Problems() {
@@ -37,10 +34,7 @@ items:
 
 	client := dynamic.NewForConfigOrDie(source.Config())
 	list, err := client.Resource(widgets).List(context.Background(), metav1.ListOptions{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	for _, widget := range list.Items {
 		fmt.Println(widget.GetNamespace(), widget.GetName())
 	}
@@ -50,4 +44,11 @@ items:
 	// stdin:5: document 1, item 1: no CustomResourceDefinition defines Widget.example.com: assuming it is namespaced and named widgets.example.com, without short names and columns; 'kubectl get crd widgets.example.com -o yaml > crd.yaml' and --from crd.yaml add them
 	// web a
 	// web b
+}
+
+// must panics on an error.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
 }

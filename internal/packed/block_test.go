@@ -153,7 +153,7 @@ func TestExtract(t *testing.T) {
 
 // TestBlocksRejectObjectsWithoutJSON uses an object without JSON.
 func TestBlocksRejectObjectsWithoutJSON(t *testing.T) {
-	o, err := packed.FromUnstructured(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1",
+	o, err := (*packed.Packer)(nil).FromUnstructured(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1",
 		"kind": "K", "odd": struct{}{}}})
 	if err != nil {
 		t.Fatal(err)

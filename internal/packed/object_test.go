@@ -228,7 +228,7 @@ func TestFromUnstructured(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			u := &unstructured.Unstructured{Object: content(test.value)}
-			o, err := packed.FromUnstructured(u)
+			o, err := (*packed.Packer)(nil).FromUnstructured(u)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -254,7 +254,7 @@ func TestFromUnstructured(t *testing.T) {
 			}
 		})
 	}
-	if _, err := packed.FromUnstructured(nil); err == nil {
+	if _, err := (*packed.Packer)(nil).FromUnstructured(nil); err == nil {
 		t.Error("nothing was packed")
 	}
 }
@@ -265,7 +265,8 @@ func TestOriginalJSON(t *testing.T) {
 		value any
 		want  string
 	}{{1, `"value":1`}, {[]string{"a"}, `"value":["a"]`}, {make(chan int), ""}} {
-		o, err := packed.FromUnstructured(&unstructured.Unstructured{Object: content(test.value)})
+		o, err := (*packed.Packer)(nil).FromUnstructured(
+			&unstructured.Unstructured{Object: content(test.value)})
 		if err != nil {
 			t.Fatal(err)
 		}

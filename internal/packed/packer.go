@@ -259,11 +259,6 @@ func (p *Packer) FromUnstructured(u *unstructured.Unstructured) (*Object, error)
 	return p.wrap(u), nil
 }
 
-// FromUnstructured packs a decoded object with all its fields; see Packer.FromUnstructured.
-func FromUnstructured(u *unstructured.Unstructured) (*Object, error) {
-	return (*Packer)(nil).FromUnstructured(u)
-}
-
 // wrap returns an Object that refers to a decoded object that cannot be packed.
 func (p *Packer) wrap(u *unstructured.Unstructured) *Object {
 	if p != nil && p.pruner != nil {

@@ -39,7 +39,7 @@ func checkAgreement(t *testing.T, p *packed.Packer, data []byte) {
 	}
 	p.Pruner().Apply(want)
 	same(t, want, got)
-	repacked, err := packed.FromUnstructured(got.Unstructured())
+	repacked, err := (*packed.Packer)(nil).FromUnstructured(got.Unstructured())
 	if err != nil {
 		t.Fatal(err)
 	}

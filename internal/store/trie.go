@@ -58,15 +58,6 @@ func (t *trie[E]) leafFrom(hash uint64) (l *leaf[E], next uint64) {
 	}
 }
 
-func (t *trie[E]) find(hash uint64, match func(*E) bool) (found *E, ok bool) {
-	if l := t.leafOf(hash); l != nil {
-		if at := l.find(hash, match); at >= 0 {
-			return l.entries[at], true
-		}
-	}
-	return found, false
-}
-
 // all calls yield for each entry until it returns false, in the same order each time.
 func (t *trie[E]) all(yield func(*E) bool) {
 	if t.inner != nil {

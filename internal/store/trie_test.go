@@ -218,3 +218,12 @@ func TestLeafNext(t *testing.T) {
 		t.Errorf("%d places were looked at in vain", vain)
 	}
 }
+
+func (t *trie[E]) find(hash uint64, match func(*E) bool) (found *E, ok bool) {
+	if l := t.leafOf(hash); l != nil {
+		if at := l.find(hash, match); at >= 0 {
+			return l.entries[at], true
+		}
+	}
+	return found, false
+}

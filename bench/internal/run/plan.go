@@ -253,17 +253,6 @@ func (s Step) synthetic() bool {
 		s.Experiment == experiment.LatencyFast
 }
 
-// inSandbox returns the number of objects that the sandbox must have.
-func (s Step) inSandbox() int {
-	switch {
-	case s.synthetic():
-		return s.recordedCount()
-	case !s.sandboxed():
-		return 0
-	}
-	return s.Objects
-}
-
 // sandboxed reports whether the step needs a sandbox.
 func (s Step) sandboxed() bool { return s.Experiment != experiment.Types }
 

@@ -77,3 +77,14 @@ func TestChoose(t *testing.T) {
 		}
 	}
 }
+
+// inSandbox returns the number of objects that the sandbox must have.
+func (s Step) inSandbox() int {
+	switch {
+	case s.synthetic():
+		return s.recordedCount()
+	case !s.sandboxed():
+		return 0
+	}
+	return s.Objects
+}

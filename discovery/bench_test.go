@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// largeServer is a server with the sample groups and 1,000 custom resources in 50 groups.
-func largeServer() []group {
+// manyGroups returns the sample groups and 50 groups with 1,000 custom resources.
+func manyGroups() []group {
 	groups := sampleGroups()
 	for g := range 50 {
 		out := group{Name: fmt.Sprintf("group%02d.example.com", g),
@@ -27,7 +27,7 @@ func largeServer() []group {
 }
 
 func BenchmarkResolve(b *testing.B) {
-	c := newCatalog(largeServer())
+	c := newCatalog(manyGroups())
 	for _, name := range []string{"things25x10s", "Things25X10", "t2510",
 		"things25x10s.v1.group25.example.com", "things", "*.group25.example.com", "*"} {
 		b.Run(name, func(b *testing.B) {
@@ -51,7 +51,7 @@ func BenchmarkResolve(b *testing.B) {
 }
 
 func BenchmarkClientResolve(b *testing.B) {
-	server := newAPIServer(b, largeServer()...)
+	server := newAPIServer(b, manyGroups()...)
 	b.Run("warm", func(b *testing.B) {
 		client := server.client(b, Options{})
 		if _, err := client.Catalog(b.Context()); err != nil {
@@ -77,7 +77,7 @@ func BenchmarkClientResolve(b *testing.B) {
 }
 
 func BenchmarkNewCatalog(b *testing.B) {
-	groups := largeServer()
+	groups := manyGroups()
 	b.ReportAllocs()
 	for b.Loop() {
 		newCatalog(groups)
@@ -90,14 +90,14 @@ func BenchmarkTrackerState(b *testing.B) {
 	if _, err := s.replaceCRDs(defs, nil, epoch); err != nil {
 		b.Fatal(err)
 	}
-	s.applyCatalog(catalogAt(0, largeServer()...))
+	s.applyCatalog(catalogAt(0, manyGroups()...))
 	b.Run("one CRD event", func(b *testing.B) {
 		for i := 0; b.Loop(); i++ {
 			s.putCRD(definition("r500", fmt.Sprint(i)))
 		}
 	})
 	b.Run("discovery round", func(b *testing.B) {
-		c := catalogAt(0, largeServer()...)
+		c := catalogAt(0, manyGroups()...)
 		for b.Loop() {
 			s.applyCatalog(c)
 		}

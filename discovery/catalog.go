@@ -23,11 +23,11 @@ type Catalog struct {
 	refreshErr          error
 
 	// The indexes hold positions in resources, ascending.
-	byGVR      map[schema.GroupVersionResource]int
-	byName     map[string][]int // plural and singular
-	byShort    map[string][]int
-	byKind     map[string][]int // lower case
-	byCategory map[string][]int // preferred versions only
+	byGVR       map[schema.GroupVersionResource]int
+	byName      map[string][]int // plural and singular
+	byShortName map[string][]int
+	byKind      map[string][]int // lower case
+	byCategory  map[string][]int // preferred versions only
 }
 
 // Resources returns every version of every type, the most preferred first. Subresources are listed in
@@ -62,11 +62,11 @@ func (c *Catalog) RefreshErr() error { return c.refreshErr }
 // newCatalog indexes the groups of documents, which come in order of preference.
 func newCatalog(documents ...[]group) *Catalog {
 	c := &Catalog{
-		byGVR:      map[schema.GroupVersionResource]int{},
-		byName:     map[string][]int{},
-		byShort:    map[string][]int{},
-		byKind:     map[string][]int{},
-		byCategory: map[string][]int{},
+		byGVR:       map[schema.GroupVersionResource]int{},
+		byName:      map[string][]int{},
+		byShortName: map[string][]int{},
+		byKind:      map[string][]int{},
+		byCategory:  map[string][]int{},
 	}
 	for _, merged := range documents {
 		for _, g := range merged {
@@ -143,7 +143,7 @@ func (c *Catalog) index(i int) {
 		c.byName[r.Singular] = append(c.byName[r.Singular], i)
 	}
 	for _, s := range r.ShortNames {
-		c.byShort[s] = append(c.byShort[s], i)
+		c.byShortName[s] = append(c.byShortName[s], i)
 	}
 	kind := strings.ToLower(r.GVK.Kind)
 	c.byKind[kind] = append(c.byKind[kind], i)

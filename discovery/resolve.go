@@ -62,7 +62,7 @@ func (c *Catalog) matches(n Name) []int {
 // matchNames compares plurals, singulars and short names: first in exactly the given group, and if there is
 // no match in the groups with that prefix.
 func (c *Catalog) matchNames(r Interpretation) []int {
-	names, shorts := c.byName[strings.ToLower(r.Resource)], c.byShort[r.Resource]
+	names, shorts := c.byName[strings.ToLower(r.Resource)], c.byShortName[r.Resource]
 	out := append(c.filter(names, r, exactGroup), c.filter(shorts, r, exactGroup)...)
 	if len(out) == 0 && r.Group != "" {
 		out = append(c.filter(shorts, r, groupPrefix), c.filter(names, r, groupPrefix)...)
@@ -73,7 +73,7 @@ func (c *Catalog) matchNames(r Interpretation) []int {
 func exactGroup(group, requested string) bool  { return requested == "" || group == requested }
 func groupPrefix(group, requested string) bool { return strings.HasPrefix(group, requested) }
 
-// filter returns the positions that fit the version and group of the reading.
+// filter returns the positions that fit the version and group of the interpretation.
 func (c *Catalog) filter(positions []int, r Interpretation, groupFits func(group, given string) bool) []int {
 	var out []int
 	for _, i := range positions {

@@ -130,21 +130,21 @@ func prune(content map[string]any, s *crd.Schema) { (&pruner{}).object(content, 
 
 // unknownFields is prune that returns the sorted paths of the removed fields.
 func unknownFields(content map[string]any, s *crd.Schema) []string {
-	p := &pruner{track: true}
+	p := &pruner{recordUnknown: true}
 	p.object(content, s, true)
 	slices.Sort(p.unknown)
 	return p.unknown
 }
 
 type pruner struct {
-	track   bool // record unknown
-	path    []string
-	unknown []string
+	recordUnknown bool
+	path          []string
+	unknown       []string
 }
 
 // within calls f with a longer path.
 func (p *pruner) within(part string, f func()) {
-	if p.track {
+	if p.recordUnknown {
 		p.path = append(p.path, part)
 		defer func() { p.path = p.path[:len(p.path)-1] }()
 	}
@@ -166,7 +166,7 @@ func (p *pruner) object(content map[string]any, s *crd.Schema, resource bool) {
 				p.value(value, field)
 			case !s.PreserveUnknown:
 				delete(content, name)
-				if p.track {
+				if p.recordUnknown {
 					p.unknown = append(p.unknown, strings.TrimPrefix(strings.Join(p.path, ""), "."))
 				}
 			}

@@ -66,7 +66,7 @@ func parseBlock(content []byte) ([]Record, error) {
 		return nil, fmt.Errorf("invalid block: %d objects in %d bytes", count, len(content))
 	}
 	var total uint64
-	lengths := offset
+	lengthOffset := offset
 	for range 3 * count {
 		n, used := binary.Uvarint(content[offset:])
 		if used <= 0 || n > uint64(len(content)) {
@@ -79,18 +79,18 @@ func parseBlock(content []byte) ([]Record, error) {
 		return nil, fmt.Errorf("invalid block: the objects have %d bytes, the block has %d", total,
 			len(content)-offset)
 	}
-	next := func() int {
-		n, used := binary.Uvarint(content[lengths:])
-		lengths += used
+	nextLength := func() int {
+		n, used := binary.Uvarint(content[lengthOffset:])
+		lengthOffset += used
 		return int(n)
 	}
-	keysLength, lengthsStart := 0, lengths
+	keysLength, lengthsStart := 0, lengthOffset
 	for range count {
-		keysLength += next()
-		next()
-		next()
+		keysLength += nextLength()
+		nextLength()
+		nextLength()
 	}
-	lengths = lengthsStart
+	lengthOffset = lengthsStart
 	keyBytes := string(content[offset : offset+keysLength]) // one allocation for all keys
 	rest := content[offset+keysLength:]
 	cut := func(n int) []byte {
@@ -100,10 +100,10 @@ func parseBlock(content []byte) ([]Record, error) {
 	}
 	records := make([]Record, count)
 	for i := range records {
-		key := next()
+		key := nextLength()
 		records[i].Key, keyBytes = keyBytes[:key], keyBytes[key:]
-		records[i].JSON = cut(next())
-		if cells := next(); cells > 0 {
+		records[i].JSON = cut(nextLength())
+		if cells := nextLength(); cells > 0 {
 			records[i].Cells = cut(cells)
 		}
 	}

@@ -55,9 +55,9 @@ func (t *Objects[T]) List(namespace string, selector labels.Selector) ([]*T, err
 	return convertAll(t.convert, objects)
 }
 
-// ByIndex returns the objects with the value in the index, as List does. It fails if the index does not
-// exist. The value must be as the index function returns it: for sorted, composite and typed indexes of
-// a config, use Key of the indexers.Index.
+// ByIndex returns the objects with a value in an index, with the errors of List. It fails if the index does
+// not exist. The value must be as the index function returns it: for sorted, composite and typed indexes of a
+// config, use Key of the indexers.Index.
 func (t *Objects[T]) ByIndex(index, value string) ([]*T, error) {
 	objects, err := t.informer.GetIndexer().ByIndex(index, value)
 	if err != nil {

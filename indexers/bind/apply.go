@@ -111,12 +111,12 @@ func difference(old, new *indexers.Resource) indexers.Change {
 }
 
 func (p *plan) reindex(t *Target, r *indexers.Resource, c indexers.Change) (*Target, error) {
-	now, undo, dropRemoved, err := t.reindexed(r, c)
+	reindexed, undo, dropRemoved, err := t.reindexed(r, c)
 	if err != nil {
 		return nil, err
 	}
 	p.onAbandon, p.onCommit = append(p.onAbandon, undo), append(p.onCommit, dropRemoved)
-	return now, nil
+	return reindexed, nil
 }
 
 // releaseOnCommit releases targets when the change is committed.
@@ -128,7 +128,7 @@ func (p *plan) releaseOnCommit(targets ...*Target) {
 	}
 }
 
-// commit makes a prepared change, which cannot fail. Callers hold changing.
+// commit applies a prepared change. It cannot fail. Callers hold changing.
 func (b *Binding) commit(p *plan, config *indexers.Config) {
 	b.publish(config, p.slots)
 	for _, do := range p.onCommit {

@@ -34,7 +34,7 @@ func newDaemon(t *testing.T, gvrs ...schema.GroupVersionResource) *daemon {
 	for _, gvr := range gvrs {
 		d.cacheDir += fmt.Sprintf("- %s\n", gvr.GroupResource())
 	}
-	_, port, err := net.SplitHostPort(reserve(t))
+	_, port, err := net.SplitHostPort(reserveAddress(t))
 	if err != nil {
 		t.Fatal(err)
 	}

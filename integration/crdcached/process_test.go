@@ -48,7 +48,7 @@ type process struct {
 // startProcess starts a server and returns when it serves the types.
 func startProcess(t *testing.T, gvrs ...schema.GroupVersionResource) *process {
 	t.Helper()
-	p := &process{T: t, address: reserve(t), gvrs: gvrs}
+	p := &process{T: t, address: reserveAddress(t), gvrs: gvrs}
 	p.restart()
 	t.Cleanup(p.kill)
 	return p
@@ -60,9 +60,9 @@ func (p *process) restart() {
 	p.await()
 }
 
-// reserve returns an address on loopback that is bound until the test ends. Connections are refused unless a
-// server listens.
-func reserve(t *testing.T) string {
+// reserveAddress returns an address on loopback that is bound until the test ends. Connections are refused
+// unless a server listens.
+func reserveAddress(t *testing.T) string {
 	t.Helper()
 	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 	if err != nil {

@@ -15,7 +15,8 @@ type collection struct {
 	rules Rules
 	// definition is the name of the CustomResourceDefinition of the type. Empty if it has none.
 	definition string
-	// terminating is set while the CustomResourceDefinition is being deleted. No objects are created then.
+	// terminating is set while the CustomResourceDefinition is being deleted. Objects can then not be
+	// created.
 	terminating bool
 	// removedAtVersion is the resource version at which the type was removed. 0 if it exists.
 	removedAtVersion uint64

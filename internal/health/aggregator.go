@@ -64,7 +64,7 @@ type totals struct {
 
 var _ observer = (*member)(nil)
 
-// NewAggregator returns a Aggregator. typesKnown states that there is no source of types to wait for.
+// NewAggregator returns an Aggregator. typesKnown is true if it need not wait for a source of types.
 func NewAggregator(typesKnown bool, now func() time.Time) *Aggregator {
 	b := &Aggregator{now: now}
 	b.mu.typesKnown = typesKnown

@@ -58,11 +58,11 @@ type observer interface {
 	requiredChanged(required bool)
 }
 
-// New returns the Health of an informer of gvr that has not been started. view describes the informer's view
-// of the type.
-func New(gvr schema.GroupVersionResource, view string, now func() time.Time) *Health {
+// New returns the Health of an informer of gvr that has not been started. options describes the informer's
+// options.
+func New(gvr schema.GroupVersionResource, options string, now func() time.Time) *Health {
 	h := &Health{gvr: gvr, now: now, observer: noObserver{}}
-	h.mu.status = Status{GVR: gvr, Options: view, State: StatePending, Message: "not started", Since: now()}
+	h.mu.status = Status{GVR: gvr, Options: options, State: StatePending, Message: "not started", Since: now()}
 	h.publishLocked()
 	h.mu.changed = make(chan struct{})
 	return h

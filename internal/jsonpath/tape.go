@@ -57,13 +57,13 @@ func (t *tape) sortedMembers(object int32, dst []int32) []int32 {
 		dst = append(dst, c)
 	}
 	slices.SortStableFunc(dst, func(a, b int32) int { return bytes.Compare(t.key(a), t.key(b)) })
-	kept := dst[:0]
+	unique := dst[:0]
 	for i, c := range dst {
 		if i+1 == len(dst) || !bytes.Equal(t.key(c), t.key(dst[i+1])) {
-			kept = append(kept, c)
+			unique = append(unique, c)
 		}
 	}
-	return kept
+	return unique
 }
 
 func (t *tape) scalar(i int32) scalar {

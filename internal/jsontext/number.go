@@ -16,7 +16,7 @@ const (
 const safeDigits = 18
 
 // ScanNumber reads the number at i. After a leading zero, only a point or an exponent can follow. For an
-// invalid number, form is the part without digits.
+// invalid number, form is the part that lacks digits.
 func ScanNumber(data []byte, i int) (end int, form Form) {
 	if i < len(data) && data[i] == '-' {
 		i++

@@ -6,7 +6,7 @@ import (
 	"regexp/syntax"
 )
 
-// MaxRegexpInput is the maximum length of a text in bytes that an index function matches.
+// MaxRegexpInput is the maximum length in bytes of a text to match in an index function.
 const MaxRegexpInput = 64 << 10
 
 // maxRegexpSize is the maximum number of steps of a program. A match takes at most this number of steps per

@@ -31,7 +31,7 @@ type SharedState struct {
 	saveTokens chan struct{} // capacity 1: one informer saves at a time
 }
 
-// NewShared returns the shared state for a backend. Content is saved after at most interval.
+// NewShared returns the shared state for a backend. Changed content is saved within interval.
 func NewShared(backend persistence.Backend, client dynamic.Interface, interval time.Duration) *SharedState {
 	return &SharedState{backend: backend, cluster: newCluster(client), interval: interval,
 		saveTokens: make(chan struct{}, 1)}

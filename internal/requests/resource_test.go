@@ -190,12 +190,12 @@ func TestRequestsAreStock(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/gzip=%v", name, compressed), func(t *testing.T) {
 				server := httptest.NewServer(reply)
 				defer server.Close()
-				stock, err := dynamic.NewForConfig(&rest.Config{Host: server.URL, QPS: -1,
+				stockClient, err := dynamic.NewForConfig(&rest.Config{Host: server.URL, QPS: -1,
 					DisableCompression: !compressed})
 				if err != nil {
 					t.Fatal(err)
 				}
-				want := outcomes(t, decodedResource{stock.Resource(gadgets).Namespace("default")})
+				want := outcomes(t, decodedResource{stockClient.Resource(gadgets).Namespace("default")})
 				got := outcomes(t, ownRequests(t, server.URL, compressed, packedForm))
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("(-stock +packed)\n%.3000s", diff)

@@ -54,7 +54,8 @@ func (s *Store) addFunctions(a functionFactory, replaced ...string) error {
 			l.encoded = slices.Clone(added.evaluate(l.row.key, l.row.item(), s.decodedOnce, &failures))
 		}
 	}
-	// Functions that others announced since then are not complete and must not be removed.
+	// Concurrent calls may have announced functions since then. These are not complete and must not be
+	// removed.
 	s.publishIndexes(added, computed, func(f *function) bool {
 		return slices.Contains(replaced, f.name) && slices.Contains(before.functions, f) &&
 			!slices.Contains(added, f)

@@ -134,14 +134,14 @@ func TestClientsThatMissedChanges(t *testing.T) {
 	}
 	first := before.page("?limit=3")
 	before.unrelated("one")
-	missed := before.page("").Metadata.ResourceVersion
+	missedVersion := before.page("").Metadata.ResourceVersion
 	changed := before.put("e0", "prod").GetResourceVersion()
 	before.unrelated("two")
 
 	s := restarted(t, before.cluster, Options{})
 	questions := answerGapChecks(s.cluster, nil)
-	if got := s.watchResult(missed); !strings.Contains(got, `"code":410`) {
-		t.Errorf("a client that has missed a change gets %s", got)
+	if got := s.watchResult(missedVersion); !strings.Contains(got, `"code":410`) {
+		t.Errorf("a client that has missedVersion a change gets %s", got)
 	}
 	s.watch(watchFrom(changed)).body.Close()
 	got := ask(t, s.server, environmentsPath+"?continue="+url.QueryEscape(first.Metadata.Continue))

@@ -149,8 +149,8 @@ func allowsStale(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Cache-Control"), "max-stale")
 }
 
-// awaitRequested blocks until the cache has reached the requested version, and until it is known whether the
-// client can continue.
+// awaitRequested blocks until the cache has reached the requested version. For a watch or a further page, it
+// also waits until it is known whether the client can continue.
 func (c *collection) awaitRequested(r *http.Request, request readapi.Request) error {
 	query := r.URL.Query()
 	text := query.Get("resourceVersion")

@@ -50,7 +50,8 @@ type flagVerb struct {
 	noFiles []string
 	// needs has the required companions of flags.
 	needs map[string][]string
-	// endless is the flag with which the command runs until it is interrupted, or "" if it always does.
+	// endless is the flag that makes the command run until it is interrupted. It is "" for commands that
+	// always do.
 	endless string
 }
 

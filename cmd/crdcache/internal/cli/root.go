@@ -38,7 +38,7 @@ func Main(ctx context.Context, args []string, in io.Reader, out, errOut io.Write
 	root := newRoot(commandName(args[0]), genericiooptions.IOStreams{In: in, Out: stdout, ErrOut: stderr})
 	root.SetArgs(args[1:])
 	err := execute(context.WithValue(ctx, commandLine{}, args), root)
-	if err == nil { // an abandoned command can hold the lock of the stream
+	if err == nil { // after an error, an abandoned command may hold the lock of stdout
 		if failed := stdout.Err(); failed != nil { // cobra ignores write errors of help
 			err = fmt.Errorf("write the output: %w", failed)
 		}

@@ -20,7 +20,7 @@ func answer(code int) error {
 		"", "", 0, false)
 }
 
-// notSynced returns the error of a wait that ended by cause, or because all types are settled.
+// notSynced returns the error of a wait for sync. cause ended the wait; it is nil if all types were settled.
 func notSynced(cause error, last ...error) *dynamicinformer.NotSyncedError {
 	e := &dynamicinformer.NotSyncedError{Cause: cause}
 	for _, err := range last {

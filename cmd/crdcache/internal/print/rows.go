@@ -115,7 +115,7 @@ func (r serverRows) Cells(obj *unstructured.Unstructured) []any {
 	return cells
 }
 
-// Values implements RowFormatter. The server prints ages only.
+// Values implements RowFormatter. Rows of the server have ages instead of times.
 func (r serverRows) Values(obj *unstructured.Unstructured) []any { return r.Cells(obj) }
 
 // printedRows formats rows that came with the objects.

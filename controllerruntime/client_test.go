@@ -243,7 +243,7 @@ func TestWritesAreBounded(t *testing.T) {
 	}
 }
 
-// TestShardedInformersRejectTheStockHandler: that would wait for ever.
+// TestShardedInformersRejectTheStockHandler: with this handler, reads of a sharded cache would wait forever.
 func TestShardedInformersRejectTheStockHandler(t *testing.T) {
 	if err := (&resource{sharded: true}).rejects(&apitest.Server{}); err != nil {
 		t.Error(err)

@@ -38,7 +38,8 @@ var (
 	errFactoryShut = errors.New("the factory was shut down")
 )
 
-// entryKey identifies an entry. The options are interned because they are large and few.
+// entryKey identifies an entry. The options are interned, because few large values are shared by many
+// entries.
 type entryKey struct {
 	gvr     schema.GroupVersionResource
 	options unique.Handle[optionsKey]

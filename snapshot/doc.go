@@ -42,6 +42,6 @@
 // # Memory
 //
 // A Writer buffers one block for each open TypeWriter, about 256 KB, and stores an index entry for each
-// block. Reading needs one block, too. A type with objects that were not added in the order of their keys is
-// read completely; lists of custom resources have that order.
+// block. Reading needs one block, too. If the objects of a type were not added in the order of their keys,
+// the type is read completely. Lists of custom resources are in this order.
 package snapshot

@@ -135,7 +135,7 @@ func (x *execution) column(name, as string) (column, error) {
 	return c, nil
 }
 
-// setType sets the type if it is unknown, and reports whether it did.
+// setType sets the type of a column without a type, and reports whether it did.
 func (c *column) setType(as string) bool {
 	if as == "" || c.valueType != sortkey.Any {
 		return false

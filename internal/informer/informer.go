@@ -28,7 +28,7 @@ type Informer struct {
 	clock   clock.WithTicker
 	// mutations finds handlers that change cached objects, if KUBE_CACHE_MUTATION_DETECTOR is set.
 	mutations cache.MutationDetector
-	// synced is replaced by Forget.
+	// synced is reached after the first list. Forget replaces it.
 	synced atomic.Pointer[syncPoint]
 	// reflector is the latest one; nil if the store has the last resource version.
 	reflector atomic.Pointer[cache.Reflector]

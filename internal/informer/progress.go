@@ -21,9 +21,9 @@ type appliedRange struct {
 	version string
 }
 
-// joinProgress returns the progress of a partition that replaces others, which have ended: the least of their
-// versions, and the later objects of each. If their resource versions are not ordered, it returns no
-// version, and everything has to be listed.
+// joinProgress returns the progress of a partition that replaces ended ones: their smallest version, and the
+// objects that each has applied after it. If their resource versions are not ordered, it returns no version,
+// and everything has to be listed.
 func joinProgress(replaced []*runningPartition) progress {
 	var p progress
 	for _, from := range replaced {

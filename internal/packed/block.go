@@ -11,10 +11,9 @@ import (
 	"weak"
 )
 
-// A block stores many objects as two texts. The index holds the identity and labels of each object, the
-// bodies hold the rest of their JSON, from which the fields in the index are cut out. Reading the index
-// restores all objects; the bodies are opened when one of them is read. UIDs do not compress, so the index
-// stores them separately, in binary.
+// A block stores many objects as two texts. The index has the identity and labels of each object. The bodies
+// have their JSON without the fields in the index. Reading the index restores all objects; the bodies are
+// opened when an object is read. UIDs do not compress, so the index stores them separately, in binary.
 
 // BlockWriter collects the objects of a block. The zero value is ready to use.
 type BlockWriter struct {

@@ -203,8 +203,8 @@ func TestPrunedHeader(t *testing.T) {
 	}
 }
 
-// TestPartialInformersAreRejected fails for informers with a part of a type, with another form, or without an
-// order.
+// TestPartialInformersAreRejected: a server rejects informers that select objects, change their form, or have
+// no order of versions.
 func TestPartialInformersAreRejected(t *testing.T) {
 	s := newFixture(t, Options{})
 	for name, options := range map[string]dynamicinformer.ResourceOptions{

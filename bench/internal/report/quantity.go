@@ -41,9 +41,9 @@ func byteCount(value float64) string {
 	return scaled(value, 1, 1<<10, "B", "KiB", "MiB", "GiB")
 }
 
-// scaled writes value with the largest unit that leaves at least 1 before the decimal point. The first unit
-// is worth base, each other step times the one before. Bytes stay bytes up to 100,000 of them: those of an
-// object are easier to compare so.
+// scaled writes value with the largest unit that leaves at least 1 before the decimal point. base is the
+// value of the first unit, step the factor from one unit to the next. Up to 100,000 bytes are written as
+// bytes, because sizes of objects are then easier to compare.
 func scaled(value, base, step float64, units ...string) string {
 	amount := value / base
 	for i, unit := range units {

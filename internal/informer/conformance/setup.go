@@ -19,7 +19,7 @@ import (
 type Setup struct {
 	// Config is the configuration of a client with the scenario's faults.
 	Config *rest.Config
-	// GVR is that of ConfigMaps.
+	// GVR is the GVR of ConfigMaps.
 	GVR schema.GroupVersionResource
 	// Namespace is the namespace; empty for all.
 	Namespace string

@@ -147,8 +147,8 @@ func (w *Writer) Flush() error {
 	return w.flush()
 }
 
-// Reload replaces the rows of printed objects by newly loaded rows, if the columns are equal. The objects
-// that follow have no rows of their own.
+// Reload replaces the rows of printed objects by newly loaded rows, if the columns are equal. Later objects
+// arrive without rows.
 func (w *Writer) Reload() {
 	arrived, ok := w.rows.(printedRows)
 	if !ok {

@@ -317,8 +317,12 @@ func TestAddIndexersWhileWriting(t *testing.T) {
 	model.check(t, store, funcs)
 }
 
-func TestReplaceWhileAnIndexIsAdded(t *testing.T) {
-	entered, gate := make(chan struct{}), make(chan struct{})
+// addIndexSlowly returns a store of one object, and adds an index until gate is closed. added then receives
+// the error.
+func addIndexSlowly(t *testing.T) (store *Store, gate chan struct{}, added chan error) {
+	t.Helper()
+	entered := make(chan struct{})
+	gate, added = make(chan struct{}), make(chan error, 1)
 	slow := func(obj any) ([]string, error) {
 		if obj.(*thing).key == "old" {
 			close(entered)
@@ -326,11 +330,15 @@ func TestReplaceWhileAnIndexIsAdded(t *testing.T) {
 		}
 		return byParity(obj)
 	}
-	store := newStore(t, nil)
+	store = newStore(t, nil)
 	store.Put(store.Prepare((&thing{key: "old", number: 2}).keyed()))
-	added := make(chan error, 1)
 	go func() { added <- store.AddIndexers(cache.Indexers{"parity": slow}) }() // ended by the gate
 	<-entered
+	return store, gate, added
+}
+
+func TestReplaceWhileAnIndexIsAdded(t *testing.T) {
+	store, gate, added := addIndexSlowly(t)
 	model := contents{"new": {key: "new", number: 4}}
 	if _, ok := store.Replace(store.PrepareAll([]Keyed{model["new"].keyed()}), "1"); !ok {
 		t.Error("refused")
@@ -379,19 +387,7 @@ func TestRelistsAreAtomic(t *testing.T) {
 // TestReplaceRejectsMissingIndex prepares a content while an index is being built: Replace must reject it
 // afterwards.
 func TestReplaceRejectsMissingIndex(t *testing.T) {
-	entered, gate := make(chan struct{}), make(chan struct{})
-	slow := func(obj any) ([]string, error) {
-		if obj.(*thing).key == "old" {
-			close(entered)
-			<-gate
-		}
-		return byParity(obj)
-	}
-	store := newStore(t, nil)
-	store.Put(store.Prepare((&thing{key: "old", number: 2}).keyed()))
-	added := make(chan error, 1)
-	go func() { added <- store.AddIndexers(cache.Indexers{"parity": slow}) }() // ended by the gate
-	<-entered
+	store, gate, added := addIndexSlowly(t)
 	late := (&thing{key: "new", number: 4}).keyed()
 	batch := store.PrepareAll([]Keyed{late})
 	close(gate)

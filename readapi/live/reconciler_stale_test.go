@@ -12,7 +12,6 @@ import (
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
-	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/readapi"
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
@@ -57,14 +56,8 @@ func TestStaleDiscovery(t *testing.T) {
 	front := &staleDiscovery{Handler: cluster}
 	front.isStale.Store(true)
 	config := readapi.Config(front)
-	s := &fixture{T: t, cluster: cluster}
+	s, tracker := newTrackedFixture(t, cluster, config)
 	ctx, cancel := context.WithCancel(context.Background())
-	tracker, err := discovery.NewTracker(config, discovery.TrackerOptions{})
-	s.ok(err)
-	s.factory, err = dynamicinformer.New(dynamicinformer.Options{Config: config, Types: tracker.Types()})
-	s.ok(err)
-	s.server, err = New(Options{Factory: s.factory, Types: tracker.Types(), Config: config})
-	s.ok(err)
 	selection, err := discovery.NewSelection("*."+demo, "*.apiextensions.k8s.io")
 	s.ok(err)
 	told := make(chan string, 100)
@@ -73,17 +66,7 @@ func TestStaleDiscovery(t *testing.T) {
 		OnServed: func(r discovery.Resource) { told <- r.GVR.Resource },
 	})
 	s.ok(err)
-	s.ok(s.factory.Start(ctx))
-	ended := make(chan struct{}, 2)
-	go func() { _ = tracker.Run(ctx); ended <- struct{}{} }() // both ended by cancel
-	go func() { keeper.Run(ctx); ended <- struct{}{} }()
-	t.Cleanup(func() {
-		cancel()
-		<-ended
-		<-ended
-		s.server.Close()
-		s.ok(s.factory.Shutdown(context.Background()))
-	})
+	s.runReconciler(ctx, cancel, tracker, keeper)
 	expect := func(wants ...string) {
 		t.Helper()
 		for _, want := range wants {

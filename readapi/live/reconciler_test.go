@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
@@ -44,15 +45,8 @@ func TestReconciler(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &fixture{T: t, cluster: cluster}
+	s, tracker := newTrackedFixture(t, cluster, cluster.Config())
 	ctx, cancel := context.WithCancel(context.Background())
-	tracker, err := discovery.NewTracker(cluster.Config(), discovery.TrackerOptions{})
-	s.ok(err)
-	s.factory, err = dynamicinformer.New(dynamicinformer.Options{Config: cluster.Config(),
-		Types: tracker.Types()})
-	s.ok(err)
-	s.server, err = New(Options{Factory: s.factory, Types: tracker.Types(), Config: cluster.Config()})
-	s.ok(err)
 	selection, err := discovery.NewSelection("*."+demo, "namespaces", "secrets", "later.example.com")
 	s.ok(err)
 	told := make(chan string)
@@ -77,17 +71,7 @@ func TestReconciler(t *testing.T) {
 		OnRejected: func(name string, why error) { tell("refused " + name + ": " + why.Error()) },
 	})
 	s.ok(err)
-	s.ok(s.factory.Start(ctx))
-	ended := make(chan struct{}, 2)
-	go func() { _ = tracker.Run(ctx); ended <- struct{}{} }() // both ended by cancel
-	go func() { keeper.Run(ctx); ended <- struct{}{} }()
-	t.Cleanup(func() {
-		cancel()
-		<-ended
-		<-ended
-		s.server.Close()
-		s.ok(s.factory.Shutdown(context.Background()))
-	})
+	s.runReconciler(ctx, cancel, tracker, keeper)
 	expect := func(wants ...string) {
 		t.Helper()
 		for _, want := range wants {
@@ -124,4 +108,35 @@ func TestReconciler(t *testing.T) {
 	if _, err := NewReconciler(ReconcilerOptions{Server: s.server}); err == nil {
 		t.Error("a Reconciler without a tracker and a selection is valid")
 	}
+}
+
+// newTrackedFixture returns a fixture whose server has the types of a tracker.
+func newTrackedFixture(t *testing.T, cluster *testcluster.Cluster,
+	config *rest.Config) (*fixture, *discovery.Tracker) {
+	t.Helper()
+	s := &fixture{T: t, cluster: cluster}
+	tracker, err := discovery.NewTracker(config, discovery.TrackerOptions{})
+	s.ok(err)
+	s.factory, err = dynamicinformer.New(dynamicinformer.Options{Config: config, Types: tracker.Types()})
+	s.ok(err)
+	s.server, err = New(Options{Factory: s.factory, Types: tracker.Types(), Config: config})
+	s.ok(err)
+	return s, tracker
+}
+
+// runReconciler runs a tracker and a reconciler until the test ends.
+func (s *fixture) runReconciler(ctx context.Context, cancel func(), tracker *discovery.Tracker,
+	keeper *Reconciler) {
+	s.Helper()
+	s.ok(s.factory.Start(ctx))
+	ended := make(chan struct{}, 2)
+	go func() { _ = tracker.Run(ctx); ended <- struct{}{} }() // both ended by cancel
+	go func() { keeper.Run(ctx); ended <- struct{}{} }()
+	s.Cleanup(func() {
+		cancel()
+		<-ended
+		<-ended
+		s.server.Close()
+		s.ok(s.factory.Shutdown(context.Background()))
+	})
 }

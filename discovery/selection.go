@@ -85,7 +85,7 @@ func (s *Selection) Types(catalog *Catalog) (types []Selected, absent map[string
 	seen := map[schema.GroupResource]int{}
 	for i, m := range s.nameResults(catalog) {
 		name := s.names[i]
-		exists := m.many && m.err == nil
+		exists := m.matchesMany && m.err == nil
 		for _, c := range m.types {
 			r, ok := preferred[c.GroupResource]
 			if c.Version != "" {
@@ -97,8 +97,8 @@ func (s *Selection) Types(catalog *Catalog) (types []Selected, absent map[string
 			case !ok:
 			case !known:
 				seen[c.GroupResource] = len(types)
-				types = append(types, Selected{r, name.Raw, m.many})
-			case types[previous].FromPattern && !m.many:
+				types = append(types, Selected{r, name.Raw, m.matchesMany})
+			case types[previous].FromPattern && !m.matchesMany:
 				types[previous].Name, types[previous].FromPattern = name.Raw, false
 			}
 		}
@@ -113,9 +113,9 @@ func (s *Selection) Types(catalog *Catalog) (types []Selected, absent map[string
 }
 
 type nameResult struct {
-	types []ResolvedType
-	many  bool
-	err   error // why it has no match
+	types       []ResolvedType
+	matchesMany bool
+	err         error // why it has no match
 }
 
 // nameResults returns the results of the names, in order.
@@ -130,14 +130,14 @@ func (s *Selection) nameResults(catalog *Catalog) []nameResult {
 		}
 		resolution, err := catalog.ResolveName(n)
 		if err != nil {
-			all[i] = nameResult{many: n.HasWildcard(), err: err} // there may be a match later
+			all[i] = nameResult{matchesMany: n.HasWildcard(), err: err} // there may be a match later
 			continue
 		}
 		m := &all[i]
 		for _, r := range resolution.Resources {
 			m.types = append(m.types, resolvedTypeOf(n, r.GVR))
 		}
-		if m.many = n.HasWildcard() || resolution.isCategory(n); !m.many {
+		if m.matchesMany = n.HasWildcard() || resolution.isCategory(n); !m.matchesMany {
 			s.mu.single[n.Raw] = m.types[0]
 		}
 	}

@@ -66,8 +66,8 @@ func (w *waiting) waits(step string, d time.Duration) {
 	}
 }
 
-// ends checks that the wait ends within some time.
-func (w *waiting) ends(step string, within time.Duration, want error) {
+// expectEnd checks that the wait ends within some time.
+func (w *waiting) expectEnd(step string, within time.Duration, want error) {
 	w.Helper()
 	select {
 	case err := <-w.result:
@@ -187,7 +187,7 @@ func TestWaitForVersion(t *testing.T) {
 		i := mustInformer(t, f, widgets)
 		start(t, f)
 		version := versionOf(t, server, widget("web", "a"))
-		waitForVersion(t, i, version).ends("an event", 0, nil)
+		waitForVersion(t, i, version).expectEnd("an event", 0, nil)
 		if err := f.WaitForVersion(t.Context(), widgets, version); err != nil {
 			t.Error(err)
 		}
@@ -202,7 +202,7 @@ func TestWaitForVersion(t *testing.T) {
 			t.Fatalf("the cache has %v", keys)
 		}
 		release()
-		late.ends("events go on", time.Minute, nil)
+		late.expectEnd("events go on", time.Minute, nil)
 		if keys := i.GetStore().ListKeys(); len(keys) != 2 {
 			t.Errorf("the cache has %v", keys)
 		}
@@ -242,7 +242,7 @@ func TestWaitForVersionOfOtherObjects(t *testing.T) {
 					all = append(all, waitForVersion(t, i, version))
 				}
 				for _, w := range all {
-					w.ends("an object that is not selected", 4*time.Second, nil)
+					w.expectEnd("an object that is not selected", 4*time.Second, nil)
 				}
 				selectsNothing := name == "matches nothing" || name == "no shard yet"
 				if n := probes(server); n > 1 || n == 0 && !selectsNothing && name != "pattern" {
@@ -270,7 +270,7 @@ func TestWaitForVersionInNamespaces(t *testing.T) {
 		w := waitForVersion(t, i, version)
 		w.waits("both are held back", 5*time.Second)
 		release()
-		w.ends("both go on", 10*time.Second, nil)
+		w.expectEnd("both go on", 10*time.Second, nil)
 		if keys := i.GetStore().ListKeys(); len(keys) != 2 {
 			t.Errorf("the cache has %v", keys)
 		}
@@ -287,7 +287,7 @@ func TestWaitForVersionOnIdleServer(t *testing.T) {
 		lists := count(server, "list ") + count(server, "watch-list ")
 		w := waitForVersion(t, i, versionOf(t, server, widget("two", "a")))
 		w.waits("nothing is written", 5*time.Second)
-		w.ends("a list", 5*time.Second, nil)
+		w.expectEnd("a list", 5*time.Second, nil)
 		if n := count(server, "list ") + count(server, "watch-list ") - lists - probes(server); n != 1 {
 			t.Errorf("%d lists", n)
 		}
@@ -303,7 +303,7 @@ func TestWaitForVersionWithoutBookmarks(t *testing.T) {
 		start(t, f)
 		w := waitForVersion(t, i, versionOf(t, server, widget("two", "b")))
 		w.waits("the watch shows nothing", 5*time.Second)
-		w.ends("a list follows", 30*time.Second, nil)
+		w.expectEnd("a list follows", 30*time.Second, nil)
 	})
 }
 
@@ -328,7 +328,7 @@ func TestWaitForLostVersion(t *testing.T) {
 		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Namespaces: InNamespaces("one")}})
 		i := mustInformer(t, f, widgets)
 		start(t, f)
-		waitForVersion(t, i, "1000000000000").ends("a version of another server", time.Second, ErrVersionLost)
+		waitForVersion(t, i, "1000000000000").expectEnd("a version of another server", time.Second, ErrVersionLost)
 
 		restore := server.Backup(t)
 		var version string
@@ -341,9 +341,9 @@ func TestWaitForLostVersion(t *testing.T) {
 		w := waitForVersion(t, i, version)
 		w.waits("the server is down", time.Minute)
 		restore() // without faults
-		w.ends("a restored server", 2*time.Minute, ErrVersionLost)
+		w.expectEnd("a restored server", 2*time.Minute, ErrVersionLost)
 		version = versionOf(t, server, widget("two", "new"))
-		waitForVersion(t, i, version).ends("a version of the restored server", time.Minute, nil)
+		waitForVersion(t, i, version).expectEnd("a version of the restored server", time.Minute, nil)
 	})
 }
 
@@ -358,20 +358,20 @@ func TestWaitForVersionGivesUp(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		unstarted := waitFor1(t, func(context.Context) error { return i.WaitForVersion(ctx, "1") })
 		cancel(errors.New("enough"))
-		unstarted.ends("an informer that was not started", 0, context.Cause(ctx))
+		unstarted.expectEnd("an informer that was not started", 0, context.Cause(ctx))
 		start(t, f)
 		deleted := waitForVersion(t, i, "100")
 		types.listener.RemoveType(widgets.GroupResource())
-		deleted.ends("a deleted type", time.Second, errNotSynced{})
+		deleted.expectEnd("a deleted type", time.Second, errNotSynced{})
 		types.set(nil)
 		version := versionOf(t, server, widget("web", "a"))
-		waitForVersion(t, i, version).ends("a type that returns", time.Minute, nil)
+		waitForVersion(t, i, version).expectEnd("a type that returns", time.Minute, nil)
 		later := waitForVersion(t, i, version+"0")
 		if err := f.Shutdown(t.Context()); err != nil {
 			t.Error(err)
 		}
-		later.ends("after the shutdown", 0, ErrStopped)
-		waitForVersion(t, i, version).ends("a stopped informer", 0, ErrStopped)
+		later.expectEnd("after the shutdown", 0, ErrStopped)
+		waitForVersion(t, i, version).expectEnd("a stopped informer", 0, ErrStopped)
 	})
 }
 
@@ -391,7 +391,7 @@ func TestAwaitDeletion(t *testing.T) {
 		wait := i.AwaitDeletion(name("a"), "")
 		server.Delete(t, widgets, "web", "a")
 		synctest.Wait()
-		waitFor1(t, wait).ends("a deletion that was delivered", 0, nil)
+		waitFor1(t, wait).expectEnd("a deletion that was delivered", 0, nil)
 
 		wait = i.AwaitDeletion(name("b"), "")
 		release := held.hold()
@@ -399,7 +399,7 @@ func TestAwaitDeletion(t *testing.T) {
 		late := waitFor1(t, wait)
 		late.waits("events are held back", 5*time.Second)
 		release()
-		late.ends("events go on", time.Minute, nil)
+		late.expectEnd("events go on", time.Minute, nil)
 		if n := len(i.GetStore().ListKeys()); n != 1 {
 			t.Errorf("the cache has %d objects", n)
 		}
@@ -418,6 +418,6 @@ func TestAwaitDeletion(t *testing.T) {
 		start(t, f)
 		wait := i.AwaitDeletion(cache.ObjectName{Namespace: "two", Name: "b"}, "uid")
 		server.Delete(t, widgets, "two", "b")
-		waitFor1(t, wait).ends("an object that is not selected", 10*time.Second, nil)
+		waitFor1(t, wait).expectEnd("an object that is not selected", 10*time.Second, nil)
 	})
 }

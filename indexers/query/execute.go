@@ -15,7 +15,7 @@ type execution struct {
 	schema         schema
 	schemaWarnings func(query Query, columns []string) []string
 	pathType       func(path string) string // of the schema, or nil
-	from           cursor                   // position to continue from
+	start          cursor                   // position to continue from
 	order          order
 
 	cond      cond
@@ -55,7 +55,7 @@ func (q *Querier) prepare(ctx context.Context, query Query, options Options) (*e
 	if options.Limit < 0 {
 		return nil, errors.New("the limit is negative")
 	}
-	if x.from, err = readCursor(options.Continue, query, options, len(x.order)); err != nil {
+	if x.start, err = readCursor(options.Continue, query, options, len(x.order)); err != nil {
 		return nil, err
 	}
 	x.driver, x.hasDriver = chooseDriver(x.cond)

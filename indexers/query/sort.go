@@ -21,7 +21,7 @@ func (x *execution) sortInto(out *output) {
 	w.run()
 	if w.exhausted && x.err == nil { // too few objects along the index match
 		if len(out.entries) > 0 {
-			x.from = cursor{position: out.last, set: true}
+			x.start = cursor{position: out.last, set: true}
 		}
 		x.gather(out)
 	}
@@ -54,7 +54,7 @@ func (x *execution) gather(out *output) {
 	var all []positioned
 	x.candidates(func(key string, item any) bool {
 		at := of(key, item)
-		if !x.from.set || x.order.compare(at, x.from.position) > 0 {
+		if !x.start.set || x.order.compare(at, x.start.position) > 0 {
 			all = append(all, positioned{entry{key, item}, at})
 		}
 		return true
@@ -168,8 +168,8 @@ func (w *walk) run() {
 // withValues adds the objects that have a value. It returns false if out is full.
 func (w *walk) withValues() bool {
 	low, high := "", ""
-	if w.from.set {
-		last := w.from.values[0]
+	if w.start.set {
+		last := w.start.values[0]
 		if !last.present {
 			return true
 		}
@@ -205,7 +205,7 @@ func (w *walk) withValue(withValue string) bool {
 			w.seen[key] = struct{}{}
 		}
 		at := position{[]sortValue{{withValue, true}}, key}
-		if w.from.set && w.order.compare(at, w.from.position) <= 0 {
+		if w.start.set && w.order.compare(at, w.start.position) <= 0 {
 			return true // on an earlier page
 		}
 		if w.accepts(key, item) {
@@ -248,7 +248,7 @@ func (w *walk) withoutValue() {
 	var all []positioned
 	add := func(key string, item any) bool {
 		at := position{[]sortValue{{}}, key}
-		if _, has := have[key]; !has && (!w.from.set || w.order.compare(at, w.from.position) > 0) {
+		if _, has := have[key]; !has && (!w.start.set || w.order.compare(at, w.start.position) > 0) {
 			all = append(all, positioned{entry{key, item}, at})
 		}
 		return w.spend(1)

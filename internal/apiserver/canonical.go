@@ -62,7 +62,7 @@ const maxDepth = 500
 func (c *canonicalizer) read(src, out []byte) bool {
 	*c = canonicalizer{src: src, out: out, labels: c.labels[:0]}
 	c.space()
-	ok := c.object(c.top)
+	ok := c.object(c.topLevelMember)
 	c.space()
 	return ok && c.pos == len(c.src) && c.named && len(c.apiVersion) > 0 && len(c.kind) > 0 &&
 		bytes.Count(c.apiVersion, []byte("/")) <= 1
@@ -155,8 +155,8 @@ func (c *canonicalizer) array(element func() bool) bool {
 	}
 }
 
-// top copies a top-level field.
-func (c *canonicalizer) top(key []byte) (ok bool) {
+// topLevelMember copies a top-level field.
+func (c *canonicalizer) topLevelMember(key []byte) (ok bool) {
 	switch string(key) {
 	case "apiVersion":
 		before := len(c.out)
@@ -204,16 +204,16 @@ func (c *canonicalizer) metadata(key []byte) (ok bool) {
 	case "finalizers":
 		return c.array(func() bool { return c.stringField(nil) })
 	case "ownerReferences":
-		return c.array(func() bool { return c.object(c.owner) })
+		return c.array(func() bool { return c.object(c.ownerMember) })
 	case "managedFields":
-		return c.array(func() bool { return c.object(c.managed) })
+		return c.array(func() bool { return c.object(c.managedFieldsMember) })
 	}
 	return c.value(key)
 }
 
 func (c *canonicalizer) stringField([]byte) bool { _, ok := c.string(); return ok }
 
-func (c *canonicalizer) owner(key []byte) bool {
+func (c *canonicalizer) ownerMember(key []byte) bool {
 	switch string(key) {
 	case "apiVersion", "kind", "name", "uid":
 		return c.stringField(key)
@@ -224,7 +224,7 @@ func (c *canonicalizer) owner(key []byte) bool {
 	return false
 }
 
-func (c *canonicalizer) managed(key []byte) bool {
+func (c *canonicalizer) managedFieldsMember(key []byte) bool {
 	switch string(key) {
 	case "manager", "operation", "apiVersion", "fieldsType", "subresource":
 		return c.stringField(key)

@@ -210,8 +210,8 @@ func (p *part) problemOf(verb requests.Verb) *problem {
 // requestProblem is a problem of a request that explains the state.
 type requestProblem struct {
 	problem
-	verb requests.Verb
-	part string
+	verb     requests.Verb
+	partName string
 }
 
 // worstRequestProblem returns the most severe complaint of all partitions, or the first one by name. Its
@@ -220,7 +220,7 @@ func (f observations) worstRequestProblem(now time.Time) requestProblem {
 	var worst requestProblem
 	weight := 0
 	for name, p := range f.parts.withProblems {
-		c := requestProblem{problem: p.problem(now), verb: requests.VerbList, part: name}
+		c := requestProblem{problem: p.problem(now), verb: requests.VerbList, partName: name}
 		if p.list.reason == requests.ReasonNone {
 			c.verb = requests.VerbWatch
 		}
@@ -237,7 +237,7 @@ func (f observations) worstRequestProblem(now time.Time) requestProblem {
 		default:
 			w = 2
 		}
-		if w > weight || w == weight && w > 0 && name < worst.part {
+		if w > weight || w == weight && w > 0 && name < worst.partName {
 			worst, weight = c, w
 		}
 	}
@@ -258,8 +258,8 @@ func (c requestProblem) String() string {
 	case c.verb == requests.VerbWatch && c.err != nil && c.reason != requests.ReasonPanicked:
 		text = string(c.verb) + ": " + text
 	}
-	if c.part != "" {
-		text = "in " + c.part + ": " + text
+	if c.partName != "" {
+		text = "in " + c.partName + ": " + text
 	}
 	return text
 }

@@ -40,7 +40,7 @@ func TestItemsHaveTheirKeys(t *testing.T) {
 			add(fmt.Sprint("other-", n), item)
 		}
 		for n := range want {
-			if got := all.at(n); got != want[n] {
+			if got := all.keyedAt(n); got != want[n] {
 				t.Errorf("item %d is %v, want %v", n, got, want[n])
 			}
 		}

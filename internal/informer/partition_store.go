@@ -101,11 +101,11 @@ func (p *partition) Replace(list []any, resourceVersion string) error {
 func (p *partition) replace(all *items, resourceVersion string) (bool, error) {
 	if p.isComplete() {
 		all = all.selected(p.selection)
-		return p.commitWhole(all, p.informer.store.PrepareList(len(all.items), all.at), resourceVersion)
+		return p.commitWhole(all, p.informer.store.PrepareList(len(all.items), all.keyedAt), resourceVersion)
 	}
 	prepared := make([]store.Prepared, len(all.items))
 	for k := range prepared {
-		prepared[k] = p.informer.store.Prepare(all.at(k))
+		prepared[k] = p.informer.store.Prepare(all.keyedAt(k))
 	}
 	return p.commitList(prepared, resourceVersion)
 }

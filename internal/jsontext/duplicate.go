@@ -45,7 +45,7 @@ func (u *duplicateFinder) value(i int) int {
 			if step, value = u.data[i+1:end-1], start; encoded {
 				step = AppendUnescaped(nil, step)
 			}
-			if u.seen(base, step, many) {
+			if u.isDuplicate(base, step, many) {
 				u.found, u.path, u.offset = true, string(step), i
 				return i
 			}
@@ -67,7 +67,7 @@ func (u *duplicateFinder) value(i int) int {
 	return i
 }
 
-func (u *duplicateFinder) seen(base int, key []byte, many map[string]bool) bool {
+func (u *duplicateFinder) isDuplicate(base int, key []byte, many map[string]bool) bool {
 	if many != nil {
 		return many[string(key)]
 	}

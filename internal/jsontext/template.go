@@ -143,8 +143,8 @@ type templateTable struct {
 }
 
 type templateSlotState struct {
-	template atomic.Pointer[template]
-	seen     atomic.Uint64 // the hash of the last text that missed
+	template   atomic.Pointer[template]
+	missedHash atomic.Uint64 // the hash of the last text that missed
 	// size is the number of members of the last object, or 0 for small objects. Objects with the same
 	// beginning tend to be of one type, so their maps are preallocated with this size.
 	size atomic.Uint32
@@ -177,8 +177,8 @@ func (t *templateTable) learn(slot uint32, text []byte, value any) {
 		return
 	}
 	s, hash := &t.slots[slot], maphash.Bytes(t.seed, text)
-	if s.seen.Load() != hash {
-		s.seen.Store(hash)
+	if s.missedHash.Load() != hash {
+		s.missedHash.Store(hash)
 		return
 	}
 	parts := maxTemplateParts

@@ -13,18 +13,18 @@ func TestPausesGrow(t *testing.T) {
 		"ordinary": ordinaryBackoff, "lagging": laggingBackoff, "absent": absentBackoff,
 		"forbidden": forbiddenBackoff, "relist": relistBackoff, "conversion": conversionBackoff,
 	} {
-		if got := p.after(0, 0); got != p.first {
+		if got := p.pauseAfter(0, 0); got != p.first {
 			t.Errorf("%s: the first pause is %v, want %v", name, got, p.first)
 		}
 		before := time.Duration(0)
 		for n := range 40 {
-			least, most := p.after(n, 0), p.after(n, 1)
+			least, most := p.pauseAfter(n, 0), p.pauseAfter(n, 1)
 			if least < before || least < p.first || most > p.last || most <= least {
 				t.Errorf("%s: pause %d is between %v and %v, after one of %v", name, n, least, most, before)
 			}
 			before = least
 		}
-		if most := p.after(40, 1); most < p.last*99/100 {
+		if most := p.pauseAfter(40, 1); most < p.last*99/100 {
 			t.Errorf("%s: the longest pause is %v, want %v", name, most, p.last)
 		}
 	}

@@ -12,8 +12,8 @@ type backoff struct {
 	jitter      float64
 }
 
-// after returns the pause after a number of earlier pauses. chance is random in [0, 1).
-func (p backoff) after(earlier int, chance float64) time.Duration {
+// pauseAfter returns the pause after a number of earlier pauses. chance is random in [0, 1).
+func (p backoff) pauseAfter(earlier int, chance float64) time.Duration {
 	d := p.last
 	if earlier < 16 {
 		d = min(p.first<<earlier, p.last)

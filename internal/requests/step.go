@@ -245,7 +245,7 @@ func (p policy) failed(s state, o outcome, reason Reason, wait time.Duration) st
 	if next != s.stage {
 		s.stage, s.pausesAtStage = next, 0
 	}
-	d := pauses.after(s.pausesAtStage, o.chance)
+	d := pauses.pauseAfter(s.pausesAtStage, o.chance)
 	s.pausesAtStage++
 	if wait > 0 {
 		d = wait + time.Duration(o.chance*float64(wait)/10)
@@ -263,7 +263,7 @@ func (s state) nextRound(now time.Time, chance float64) (state, time.Time) {
 	s = s.withoutOldFailures(now)
 	due := s.pauseEnd
 	if s.firstRoundDone && (s.hasListed || !s.hasFailed) {
-		if again := now.Add(relistBackoff.after(s.rounds, chance)); again.After(due) {
+		if again := now.Add(relistBackoff.pauseAfter(s.rounds, chance)); again.After(due) {
 			due = again
 		}
 		s.rounds++

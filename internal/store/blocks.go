@@ -40,15 +40,15 @@ func (b *blocks) count(z *sizes, item Item, by int) {
 		z.countPacked(o, by)
 		return
 	}
-	h := b.track(z, block)
+	h := b.usageOf(z, block)
 	h.liveObjects += by
 	h.replacedBytes -= by * o.Size()
 	z.compressed += by
 	b.update(z, block, h)
 }
 
-// track returns the usage of a block, and adds the block to the sizes if it is new.
-func (b *blocks) track(z *sizes, block *packed.Block) *blockUsage {
+// usageOf returns the usage of a block, and adds the block to the sizes if it is new.
+func (b *blocks) usageOf(z *sizes, block *packed.Block) *blockUsage {
 	h := b.usage[block]
 	if h == nil {
 		if b.usage == nil {
@@ -83,7 +83,7 @@ func (b *blocks) countAll(z *sizes, rows []hashed[*row]) {
 			continue
 		}
 		if block := o.Block(); block != last { // objects of a block are adjacent
-			last, h = block, b.track(z, block)
+			last, h = block, b.usageOf(z, block)
 		}
 		h.liveObjects++
 		z.compressed++

@@ -12,8 +12,8 @@ const bucketsFrom = 64
 // buckets sorts entries by hash, the order of a trie. Hashes are evenly distributed, so that with as many
 // buckets as entries each bucket has about one. Its memory is reused.
 type buckets[T any] struct {
-	ends  []int32
-	other []hashed[T]
+	ends    []int32
+	scratch []hashed[T]
 }
 
 func sortHashed[T any](entries []hashed[T]) {
@@ -26,8 +26,8 @@ func (b *buckets[T]) sort(entries []hashed[T]) {
 		sortSmall(entries)
 		return
 	}
-	b.other = append(b.other[:0], entries...)
-	b.sortInto(entries, b.other)
+	b.scratch = append(b.scratch[:0], entries...)
+	b.sortInto(entries, b.scratch)
 }
 
 // sortInto sorts entries by hash into to, which has the same length.

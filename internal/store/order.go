@@ -84,13 +84,13 @@ func spliceChunks(chunks [][]string, k int, by ...[]string) [][]string {
 func (o *sortedValues) count(from, to string) int {
 	high := o.len
 	if to != "" {
-		high = o.before(to)
+		high = o.countBefore(to)
 	}
-	return max(high-o.before(from), 0)
+	return max(high-o.countBefore(from), 0)
 }
 
-// before returns the number of values less than value.
-func (o *sortedValues) before(value string) int {
+// countBefore returns the number of values less than value.
+func (o *sortedValues) countBefore(value string) int {
 	if len(o.chunks) == 0 {
 		return 0
 	}

@@ -153,13 +153,13 @@ func TestIndexesAreFieldSelectors(t *testing.T) {
 			team := o.GetLabels()["demo.crdcache.dev/team"]
 			switch selector {
 			case "port=8080":
-				want += one(has)
+				want += countTrue(has)
 			case "port!=8080":
-				want += one(!has)
+				want += countTrue(!has)
 			case "port=8080,metadata.namespace=payments":
-				want += one(has && o.GetNamespace() == "payments")
+				want += countTrue(has && o.GetNamespace() == "payments")
 			case "team=nobody":
-				want += one(team == "" || team == "nobody")
+				want += countTrue(team == "" || team == "nobody")
 			}
 		}
 		if len(list.Items) != want || selector == "port=8080" && want == 0 {
@@ -172,7 +172,7 @@ func TestIndexesAreFieldSelectors(t *testing.T) {
 	}
 }
 
-func one(b bool) int {
+func countTrue(b bool) int {
 	if b {
 		return 1
 	}

@@ -92,7 +92,7 @@ func (p pathCompiler) compilePart(f valueForms) (compilePart Part) {
 			p.checkQualifiedName(name.node, name.value, f.chosen) {
 			compilePart.Sources = []Source{{
 				Path: jsonpath.FromSegments("metadata", f.chosen+"s", name.value), Root: p.relativeToEach,
-				Origin: Origin{Node: name.node, whole: true},
+				Origin: Origin{Node: name.node, wholeNodeOnly: true},
 			}}
 		}
 	}
@@ -146,7 +146,7 @@ func (index *Index) addOwnerParts(f textField) {
 	if f.value == "controller" {
 		each = ".metadata.ownerReferences[?(@.controller==true)]"
 	}
-	at := Origin{Node: f.node, whole: true}
+	at := Origin{Node: f.node, wholeNodeOnly: true}
 	index.Each, index.EachOrigin = jsonpath.MustCompile(each), at
 	for _, key := range []string{"kind", "name"} {
 		index.Keys = append(index.Keys, key)

@@ -80,7 +80,7 @@ func (f *File) Finding(code Code, at Position, message, hint string) Finding {
 	}
 }
 
-func (f *File) from(line, column int) string {
+func (f *File) lineFrom(line, column int) string {
 	rest := f.line(line)
 	if rest != "" && f.ascii[line-1] {
 		return rest[min(max(column-1, 0), len(rest)):]
@@ -98,7 +98,7 @@ func (f *File) PositionOf(n *yaml.Node) Position {
 	if n.Kind != yaml.ScalarNode {
 		return at
 	}
-	starts, ok := scalarColumns(f.from(n.Line, n.Column), n)
+	starts, ok := scalarColumns(f.lineFrom(n.Line, n.Column), n)
 	if !ok {
 		return at
 	}
@@ -111,7 +111,7 @@ func (f *File) PositionOf(n *yaml.Node) Position {
 
 // Within returns the position of a range of bytes in a scalar's value.
 func (f *File) Within(n *yaml.Node, offset, end int) Position {
-	starts, ok := scalarColumns(f.from(n.Line, n.Column), n)
+	starts, ok := scalarColumns(f.lineFrom(n.Line, n.Column), n)
 	if !ok {
 		return Position{Line: n.Line, Column: n.Column, Length: 1}
 	}

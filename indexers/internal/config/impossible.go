@@ -52,7 +52,7 @@ func (d *decoder) reportImpossible(index *Index) {
 	}
 	for _, p := range index.Parts {
 		for _, s := range p.Sources {
-			if s.Origin.Node == nil || s.Origin.whole { // label: and annotation: were checked before
+			if s.Origin.Node == nil || s.Origin.wholeNodeOnly { // label: and annotation: were checked before
 				continue
 			}
 			steps, before := s.Path.Steps(), 0

@@ -125,15 +125,15 @@ const (
 
 // Origin is the origin of an expression in a file.
 type Origin struct {
-	Node     *yaml.Node
-	segments []*yaml.Node // for a path written as a list
-	whole    bool         // the expression is derived; only the whole node can be shown
-	text     bool         // the expression is the whole file of one line, not YAML
+	Node          *yaml.Node
+	segments      []*yaml.Node // for a path written as a list
+	wholeNodeOnly bool         // the expression is derived; only the whole node can be shown
+	plainFile     bool         // the expression is the whole file of one line, not YAML
 }
 
 // OfText returns the origin of an expression that is a whole file; see [NewLine].
 func OfText(text string) Origin {
-	return Origin{Node: &yaml.Node{Kind: yaml.ScalarNode, Value: text, Line: 1, Column: 1}, text: true}
+	return Origin{Node: &yaml.Node{Kind: yaml.ScalarNode, Value: text, Line: 1, Column: 1}, plainFile: true}
 }
 
 // Position returns the position of a range of bytes in the expression; step is the number of its step.
@@ -141,9 +141,9 @@ func (o Origin) Position(f *File, step, offset, end int) Position {
 	switch {
 	case step < len(o.segments):
 		return f.PositionOf(o.segments[step])
-	case o.whole || o.segments != nil:
+	case o.wholeNodeOnly || o.segments != nil:
 		return f.PositionOf(o.Node)
-	case o.text:
+	case o.plainFile:
 		text := o.Node.Value
 		return Position{Line: 1, Column: utf8.RuneCountInString(text[:offset]) + 1,
 			Length: utf8.RuneCountInString(text[offset:end])}

@@ -109,18 +109,18 @@ func (f *Faults) Hold() (release func()) {
 }
 
 // EndWatches ends all watches between two events without an error, as a timeout does.
-func (f *Faults) EndWatches() { f.each(func(s *stream) { s.inject(part{end: io.EOF}) }) }
+func (f *Faults) EndWatches() { f.each(func(s *stream) { s.inject(streamChunk{end: io.EOF}) }) }
 
 // BreakWatches ends all watches in the middle of an event.
 func (f *Faults) BreakWatches() {
 	f.each(func(s *stream) {
-		s.inject(part{text: []byte(`{"type":"MODIFIED","obj`), end: io.ErrUnexpectedEOF})
+		s.inject(streamChunk{text: []byte(`{"type":"MODIFIED","obj`), end: io.ErrUnexpectedEOF})
 	})
 }
 
 // ExpireWatches ends all watches with the ERROR event of an expired resource version.
 func (f *Faults) ExpireWatches() {
-	f.each(func(s *stream) { s.inject(part{text: frame("ERROR", expiredStatus()), end: io.EOF}) })
+	f.each(func(s *stream) { s.inject(streamChunk{text: frame("ERROR", expiredStatus()), end: io.EOF}) })
 }
 
 // Bookmark sends a bookmark in all watches.
@@ -130,7 +130,7 @@ func (f *Faults) Bookmark(resourceVersion string) {
 		"apiVersion": "v1",
 		"metadata":   map[string]any{"resourceVersion": resourceVersion},
 	}
-	f.each(func(s *stream) { s.inject(part{text: frame("BOOKMARK", object)}) })
+	f.each(func(s *stream) { s.inject(streamChunk{text: frame("BOOKMARK", object)}) })
 }
 
 // Requests returns the number of requests of a verb: list (or get), check (a list of one object), watch,
@@ -273,21 +273,21 @@ func failure(r *http.Request, status int) *http.Response {
 type stream struct {
 	body   io.ReadCloser
 	reader *io.PipeReader
-	parts  chan part
+	parts  chan streamChunk
 	done   chan struct{}
 	stop   func()
 	closed func()
 }
 
-// part is the next part of a stream.
-type part struct {
+// streamChunk is the next part of a stream.
+type streamChunk struct {
 	text []byte
 	end  error // ends the stream, if it is not nil
 }
 
 func newStream(body io.ReadCloser) *stream {
 	reader, writer := io.Pipe()
-	s := &stream{body: body, reader: reader, parts: make(chan part, 64), done: make(chan struct{})}
+	s := &stream{body: body, reader: reader, parts: make(chan streamChunk, 64), done: make(chan struct{})}
 	s.stop = sync.OnceFunc(func() { close(s.done) })
 	go s.receive()    // ended by the end of the body, or by Close
 	go s.send(writer) // ended by Close, or by a part with an end
@@ -303,12 +303,12 @@ func (s *stream) receive() {
 		pending.Write(buffer[:n])
 		if cut := strings.LastIndexByte(pending.String(), '\n'); cut >= 0 {
 			whole, rest := pending.String()[:cut+1], pending.String()[cut+1:]
-			s.inject(part{text: []byte(whole)})
+			s.inject(streamChunk{text: []byte(whole)})
 			pending.Reset()
 			pending.WriteString(rest)
 		}
 		if err != nil {
-			s.inject(part{end: err})
+			s.inject(streamChunk{end: err})
 			return
 		}
 	}
@@ -334,7 +334,7 @@ func (s *stream) send(writer *io.PipeWriter) {
 	}
 }
 
-func (s *stream) inject(p part) {
+func (s *stream) inject(p streamChunk) {
 	select {
 	case s.parts <- p:
 	case <-s.done:

@@ -52,12 +52,12 @@ func (p *page) read() *[]snapshot.Record {
 }
 
 type storedObject struct {
-	key      string
-	page     *page // nil if whole is set
-	index    int   // index in the page
-	position int
-	loaded   *snapshot.Record
-	from     *snapshotCollection
+	key        string
+	page       *page // nil if loaded is set
+	index      int   // index in the page
+	position   int
+	loaded     *snapshot.Record
+	collection *snapshotCollection
 }
 
 func (o *storedObject) record() snapshot.Record {
@@ -69,7 +69,7 @@ func (o *storedObject) record() snapshot.Record {
 
 func (o *storedObject) Key() string { return o.key }
 
-func (o *storedObject) Version() string { return o.from.saved.Version }
+func (o *storedObject) Version() string { return o.collection.saved.Version }
 
 func (o *storedObject) JSON() ([]byte, error) { return o.record().JSON, nil }
 
@@ -143,7 +143,7 @@ func (c *snapshotCollection) objects(from, to string) iter.Seq[readapi.Object] {
 					c.fail(err)
 				}
 				if within(r.Key) &&
-					!yield(&storedObject{key: r.Key, loaded: &r, position: r.Position, from: c}) {
+					!yield(&storedObject{key: r.Key, loaded: &r, position: r.Position, collection: c}) {
 					return
 				}
 			}
@@ -158,7 +158,8 @@ func (c *snapshotCollection) objects(from, to string) iter.Seq[readapi.Object] {
 					return
 				}
 				if within(r.Key) &&
-					!yield(&storedObject{key: r.Key, page: p, index: at, position: r.Position, from: c}) {
+					!yield(&storedObject{key: r.Key, page: p, index: at, position: r.Position,
+						collection: c}) {
 					return
 				}
 			}

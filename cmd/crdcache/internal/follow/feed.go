@@ -136,15 +136,15 @@ func (f *feed) flush() {
 // event is a change with its time and field managers.
 type event struct {
 	query.Event
-	// at is the time of arrival.
-	at time.Time
+	// arrivedAt is the time of arrival.
+	arrivedAt time.Time
 	// manager lists the field managers of the latest write, separated by commas.
 	manager string
 }
 
 // newEvent completes a change. It removes managed fields that were needed only for the manager.
 func (o Options) newEvent(e query.Event, at time.Time) event {
-	full := event{Event: e, at: at}
+	full := event{Event: e, arrivedAt: at}
 	if !o.Managers {
 		return full
 	}
@@ -214,7 +214,7 @@ func withoutManagedFields(object *unstructured.Unstructured) *unstructured.Unstr
 // timestampLayout has a fixed width and sorts as text.
 const timestampLayout = "2006-01-02T15:04:05.000Z"
 
-func (e event) timestamp() string { return e.at.UTC().Format(timestampLayout) }
+func (e event) timestamp() string { return e.arrivedAt.UTC().Format(timestampLayout) }
 
 // unchanged reports whether an update changes only the printed row, such as the age of an object that is
 // listed again after a broken connection.

@@ -149,6 +149,7 @@ func newInformer(from dependencies, gvr schema.GroupVersionResource, options Res
 		WatchListPageSize: options.PageSize,
 		MinWatchTimeout:   options.MinWatchTimeout,
 		SelectsObjects:    options.Shard.orNil() != nil,
+		Selects:           alternatives(options.AnyOf).filter(),
 	})
 	if transform != nil {
 		if err := core.SetTransform(transform); err != nil {
@@ -297,6 +298,7 @@ func (r requester) target(p follow.Part) requests.Target {
 	return requests.Target{
 		GVR: gvr, Namespace: p.Namespace, Form: r.requestForm,
 		Tweak: r.options.requestTweaker(gvr), Filter: r.options.Namespaces.set.Filter(),
+		Selects:   alternatives(r.options.AnyOf).filter(),
 		Selection: p.Selection, Custom: p.Custom, NoBookmarks: r.options.noBookmarks(),
 	}
 }

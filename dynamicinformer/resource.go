@@ -36,6 +36,16 @@ type ResourceOptions struct {
 	LabelSelector labels.Selector
 	FieldSelector fields.Selector
 
+	// AnyOf limits the objects further, to those that at least one of the alternatives selects. An object is
+	// cached once; if it leaves one alternative and matches another, handlers receive an update (TestAnyOf).
+	//
+	// One list and watch serves all alternatives. The server applies the requirements that they have in
+	// common; values of one label are merged: "team=a" and "team=b" become "team in (a,b)". The informer
+	// drops other objects on arrival, so it receives more than it caches if the alternatives have different
+	// labels. Field selectors of single alternatives are limited to metadata.name and metadata.namespace.
+	// Prune must not drop labels that the alternatives use. Default: none.
+	AnyOf []Selector
+
 	// Shard limits the informer to a part of the hash space, which may change at any time, so that replicas
 	// of a program share the objects. Informers with different *Shard values are not shared. Default: none,
 	// as with Unsharded.
@@ -118,6 +128,9 @@ func (o ResourceOptions) withDefaults(defaults ResourceOptions) ResourceOptions 
 	if o.FieldSelector == nil {
 		o.FieldSelector = defaults.FieldSelector
 	}
+	if o.AnyOf == nil {
+		o.AnyOf = defaults.AnyOf
+	}
 	if o.Shard == nil {
 		o.Shard = defaults.Shard
 	}
@@ -176,6 +189,9 @@ func (o ResourceOptions) validate() []error {
 	if err := o.Versions.versions.Validate(); err != nil {
 		errs = append(errs, err)
 	}
+	if err := alternatives(o.AnyOf).validate(); err != nil {
+		errs = append(errs, err)
+	}
 	if err := o.Shard.validate(); err != nil {
 		errs = append(errs, err)
 	}
@@ -224,7 +240,8 @@ func (o ResourceOptions) resync() time.Duration {
 // a server, it would select everything.
 func (o ResourceOptions) matchesNothing() bool {
 	return o.LabelSelector != nil && !o.LabelSelector.Empty() && o.LabelSelector.String() == "" ||
-		o.FieldSelector != nil && !o.FieldSelector.Empty() && o.FieldSelector.String() == ""
+		o.FieldSelector != nil && !o.FieldSelector.Empty() && o.FieldSelector.String() == "" ||
+		alternatives(o.AnyOf).matchesNothing()
 }
 
 func (o ResourceOptions) required() bool { return o.Required != nil && *o.Required }
@@ -234,7 +251,7 @@ func (o ResourceOptions) noBookmarks() bool { return o.WatchBookmarks != nil && 
 // requestTweaker returns a function that completes the options of each request.
 func (o ResourceOptions) requestTweaker(gvr schema.GroupVersionResource) func(*metav1.ListOptions) {
 	// Capture single fields: o is large, and the closure lives as long as the type.
-	labels, fields, tweak := o.LabelSelector, o.FieldSelector, o.TweakListOptions
+	labels, fields, tweak := o.serverSelectors()
 	if labels == nil && fields == nil && tweak == nil {
 		return func(*metav1.ListOptions) {}
 	}
@@ -249,6 +266,26 @@ func (o ResourceOptions) requestTweaker(gvr schema.GroupVersionResource) func(*m
 			tweak(gvr, request)
 		}
 	}
+}
+
+// serverSelectors returns the selectors that the server applies.
+func (o ResourceOptions) serverSelectors() (label labels.Selector, field fields.Selector,
+	tweak func(schema.GroupVersionResource, *metav1.ListOptions)) {
+	label, field = o.LabelSelector, o.FieldSelector
+	if any := alternatives(o.AnyOf); len(any.possible()) > 0 {
+		common := any.commonLabels()
+		if label != nil {
+			requirements, _ := label.Requirements()
+			common = common.Add(requirements...)
+		}
+		label = common
+		if common := any.commonFields(); field == nil {
+			field = common
+		} else if !common.Empty() {
+			field = fields.AndSelectors(field, common)
+		}
+	}
+	return label, field, o.TweakListOptions
 }
 
 // VersionPolicy selects the API version that an informer watches, also when the server stops serving it. The
@@ -276,7 +313,7 @@ func (p VersionPolicy) String() string { return p.versions.String() }
 
 // optionsKey identifies the options that distinguish informers of a type.
 type optionsKey struct {
-	namespaces, labels, fields, versions, prune string
+	namespaces, labels, fields, anyOf, versions, prune string
 	// selectsNothing is set for selectors that match nothing: their text is empty, like that of no selector.
 	selectsNothing   bool
 	tweak, transform unsafe.Pointer
@@ -289,6 +326,7 @@ func (o ResourceOptions) key() optionsKey {
 	key := optionsKey{
 		namespaces:     o.Namespaces.set.Key(),
 		selectsNothing: o.matchesNothing(),
+		anyOf:          alternatives(o.AnyOf).key(),
 		versions:       o.Versions.String(),
 		prune:          o.Prune.key(),
 		tweak:          identityOf(o.TweakListOptions),
@@ -333,6 +371,7 @@ func (o ResourceOptions) describe() string {
 	}
 	add("labels: ", key.labels)
 	add("fields: ", key.fields)
+	add("any of: ", key.anyOf)
 	if key.shard != nil {
 		add("shard by ", string(key.shard.key))
 	}

@@ -33,6 +33,8 @@ func twoOf(t *testing.T, field reflect.StructField) (a, b reflect.Value) {
 		return pair(Prune{Presets: []PrunePreset{}}, Prune{Annotations: []string{"a"}})
 	case *labels.Selector:
 		return pair(labels.SelectorFromSet(labels.Set{"a": "b"}), labels.Everything())
+	case *[]Selector:
+		return pair([]Selector{{Label: labels.SelectorFromSet(labels.Set{"a": "b"})}}, []Selector{})
 	case *fields.Selector:
 		return pair(fields.OneTermEqualSelector("a", "b"), fields.Everything())
 	case **time.Duration:

@@ -39,9 +39,22 @@ func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler
 	if handler == nil {
 		return nil, ErrNilHandler
 	}
+	r := i.newRegistration(handler, options)
+	if !i.addHandler(r) {
+		text := fmt.Sprintf("handler %v was not added to shared informer because it has stopped already",
+			handler)
+		return nil, &refusal{text: text, cause: ErrStopped}
+	}
+	return r, nil
+}
+
+func (i *Informer) newRegistration(handler cache.ResourceEventHandler,
+	options cache.HandlerOptions) *Registration {
 	how := unwrap(handler)
 	r := &Registration{
 		informer:        i,
+		added:           handler,
+		options:         options,
 		handler:         how.handler,
 		name:            how.name,
 		project:         i.projectionFor(how),
@@ -63,17 +76,11 @@ func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler
 	if options.ResyncPeriod != nil {
 		r.requestedPeriod = *options.ResyncPeriod
 	}
-	if !i.addHandler(r) {
-		text := fmt.Sprintf("handler %v was not added to shared informer because it has stopped already",
-			handler)
-		return nil, &refusal{text: text, cause: ErrStopped}
-	}
-	return r, nil
+	return r
 }
 
 // addHandler adds a handler unless the informer has stopped.
 func (i *Informer) addHandler(r *Registration) bool {
-	now := i.clock.Now()
 	i.registering.Lock()
 	defer i.registering.Unlock()
 	i.mu.Lock()
@@ -81,13 +88,17 @@ func (i *Informer) addHandler(r *Registration) bool {
 	if i.mu.state == StateStopped {
 		return false
 	}
-	i.planResyncsLocked(r)
-	r.nextResync = now.Add(r.period)
-	i.mu.handlers = append(i.mu.handlers, r)
+	i.addLocked(r)
 	if i.mu.state != StateNew {
 		i.startHandlerLocked(r)
 	}
 	return true
+}
+
+func (i *Informer) addLocked(r *Registration) {
+	i.planResyncsLocked(r)
+	r.nextResync = i.clock.Now().Add(r.period)
+	i.mu.handlers = append(i.mu.handlers, r)
 }
 
 // startHandlerLocked starts a handler of a running informer, with the cached objects as its initial list.
@@ -176,13 +187,25 @@ func (i *Informer) RemoveEventHandler(handle cache.ResourceEventHandlerRegistrat
 
 // endHandlerLocked ends a handler, whether or not it was started.
 func (i *Informer) endHandlerLocked(r *Registration) {
-	r.queue.Close()
-	if r.coalescer != nil {
-		r.coalescer.close()
-	}
-	close(r.ending)
+	r.end()
 	if i.mu.state == StateNew {
 		close(r.finished)
+	}
+}
+
+// end discards the queues of the handler and of the registrations that it continues. It is idempotent.
+func (r *Registration) end() {
+	r.ended.Do(func() {
+		r.queue.Close()
+		if r.coalescer != nil {
+			r.coalescer.close()
+		}
+		close(r.ending)
+	})
+	if previous := r.previous.Load(); previous != nil {
+		for _, p := range *previous {
+			p.end()
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
@@ -134,7 +135,9 @@ func (g *incarnation) delete(obj any, owner *partition) error {
 	if err != nil {
 		return err
 	}
-	if err := g.remove(key, item, failure == nil, owner); err != nil {
+	object, ok := obj.(runtime.Object)
+	left := ok && !i.options.Selects(object)
+	if err := g.remove(key, item, failure == nil, left, owner); err != nil {
 		return err
 	}
 	if failure != nil {
@@ -144,7 +147,9 @@ func (g *incarnation) delete(obj any, owner *partition) error {
 	return nil
 }
 
-func (g *incarnation) remove(key string, final Item, known bool, owner *partition) error {
+// remove removes an object. known states that final is its final state, and left that it has left the
+// selection.
+func (g *incarnation) remove(key string, final Item, known, left bool, owner *partition) error {
 	i := g.informer
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -164,6 +169,8 @@ func (g *incarnation) remove(key string, final Item, known bool, owner *partitio
 	}
 	switch {
 	case old == nil:
+	case left:
+		i.notifyLocked(deleted(old, old))
 	case known:
 		i.notifyLocked(deleted(final, old))
 	default:

@@ -47,6 +47,10 @@ type Options struct {
 	Backoff *wait.Backoff
 	// Form is the storage format of objects. Default: unchanged.
 	Form store.Form
+	// Selects reports whether an arriving object is selected. A deletion of an object that is not means that
+	// the object has left the selection: handlers receive its stored state, as from a server that selects.
+	// Default: all objects are selected.
+	Selects func(runtime.Object) bool
 	// SelectsObjects is true if partitions have selections by UID or namespace. A transform that changes
 	// these then fails.
 	SelectsObjects bool
@@ -82,6 +86,9 @@ func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		logger := klog.Background()
 		o.Logger = &logger
+	}
+	if o.Selects == nil {
+		o.Selects = func(runtime.Object) bool { return true }
 	}
 	if o.Backoff == nil {
 		o.Backoff = standardBackoff()

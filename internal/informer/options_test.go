@@ -172,6 +172,17 @@ var optionEffects = map[string]func(t *testing.T){
 			t.Errorf("the store holds a %T", item)
 		}
 	},
+	"Selects": func(t *testing.T) {
+		f := newFeed(t, Options{Selects: func(o runtime.Object) bool {
+			return o.(*unstructured.Unstructured).GetResourceVersion() != "3"
+		}})
+		log, _ := f.handle()
+		f.list(1, object("a", 1), object("b", 1))
+		f.delete(object("a", 2))
+		f.delete(object("b", 3))
+		f.flush()
+		expect(t, "events", log.sorted(), []string{"delete a2", "delete b1", "initial a1", "initial b1"})
+	},
 	"SelectsObjects": func(t *testing.T) {
 		for _, selects := range []bool{true, false} {
 			f := newIdleFeed(t, Options{SelectsObjects: selects})
@@ -244,6 +255,7 @@ func TestDefaultsKeepSetOptions(t *testing.T) {
 		WatchListPageSize: 1,
 		Backoff:           &wait.Backoff{},
 		Form:              store.NewPacked(nil, nil),
+		Selects:           func(runtime.Object) bool { return true },
 		SelectsObjects:    true,
 	}
 	zeroIsFine := map[string]bool{

@@ -3,6 +3,7 @@ package informer
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,11 +20,14 @@ import (
 type Registration struct {
 	newer.SyncedChecker
 	informer *Informer
-	handler  cache.ResourceEventHandler
-	name     string
-	project  projection
-	logger   klog.Logger
-	queue    *queue.Queue[notification]
+	// added and options are the arguments of AddEventHandlerWithOptions; handler is added without wrappers.
+	added   cache.ResourceEventHandler
+	options cache.HandlerOptions
+	handler cache.ResourceEventHandler
+	name    string
+	project projection
+	logger  klog.Logger
+	queue   *queue.Queue[notification]
 	// coalescer is nil if the handler receives every event.
 	coalescer *coalescer
 	// synced is replaced by Forget.
@@ -31,6 +35,9 @@ type Registration struct {
 	// ending is closed when the handler is removed or the informer stops, finished when the last call of the
 	// handler has returned.
 	ending, finished chan struct{}
+	ended            sync.Once
+	// previous are the registrations that Attach continues, until they have finished.
+	previous atomic.Pointer[[]*Registration]
 
 	// The rest is guarded by Informer.mu.
 

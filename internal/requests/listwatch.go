@@ -23,6 +23,8 @@ type listWatch struct {
 	resource resource
 	tweak    func(*metav1.ListOptions)
 	filter   func(runtime.Object) bool // nil accepts all
+	// selects is Target.Selects: it rejects objects of lists, and turns events into deletions.
+	selects func(runtime.Object) bool
 	// selection is the part of a shard to read. Nil means everything.
 	selection *Selection
 	// noBookmarks disables bookmarks, and thereby watch-lists.
@@ -109,20 +111,20 @@ func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runti
 	if m, err := meta.ListAccessor(list); err == nil && m.GetContinue() == "" {
 		l.reports.ListCompleted(time.Since(l.listStarted))
 	}
-	if l.filter != nil {
-		l.filterList(list)
+	if accepts := conjunction(l.filter, l.selects); accepts != nil {
+		filterList(list, accepts)
 	}
 	shard.listed(list)
 	return list, nil
 }
 
-// filterList removes objects that keep rejects.
-func (l *listWatch) filterList(list runtime.Object) {
+// filterList removes the objects that are not accepted.
+func filterList(list runtime.Object, accepts func(runtime.Object) bool) {
 	switch list := list.(type) {
 	case *unstructured.UnstructuredList:
 		list.Items = slices.DeleteFunc(list.Items,
-			func(u unstructured.Unstructured) bool { return !l.filter(&u) })
+			func(u unstructured.Unstructured) bool { return !accepts(&u) })
 	case *packed.List:
-		list.Items = slices.DeleteFunc(list.Items, func(o *packed.Object) bool { return !l.filter(o) })
+		list.Items = slices.DeleteFunc(list.Items, func(o *packed.Object) bool { return !accepts(o) })
 	}
 }

@@ -34,6 +34,8 @@ type Target struct {
 	Tweak func(*metav1.ListOptions)
 	// Filter filters the objects. Optional.
 	Filter func(runtime.Object) bool
+	// Selects reports whether an object is selected, which may change with each event. Optional.
+	Selects func(runtime.Object) bool
 	// Selection is the part of a shard to read. Nil means everything.
 	Selection *Selection
 	// Custom states that the type is known to have a CRD.
@@ -80,6 +82,7 @@ func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer,
 	l := &listWatch{
 		tweak:   target.Tweak,
 		filter:  target.filter(),
+		selects: target.Selects,
 		reports: reports,
 		limiter: s.Limiter,
 		pacer:   p,

@@ -229,6 +229,13 @@ func (l *listWatch) forward(o *openWatch, take func(watch.Event) bool) {
 		if l.filter != nil && event.Type != watch.Bookmark && !l.filter(event.Object) {
 			continue
 		}
+		if l.selects != nil && (event.Type == watch.Added || event.Type == watch.Modified) &&
+			!l.selects(event.Object) {
+			if o.initial != nil && event.Type == watch.Added {
+				continue
+			}
+			event.Type = watch.Deleted // it may have been selected before
+		}
 		if !take(event) {
 			return
 		}

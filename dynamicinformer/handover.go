@@ -1,0 +1,164 @@
+package dynamicinformer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/informer"
+)
+
+// handoverTimeout bounds the time during which MoveHandlers holds back events.
+const handoverTimeout = 15 * time.Second
+
+// HandlerMove moves event handlers from some informers of a type to others: see MoveHandlers.
+type HandlerMove struct {
+	// From are the informers that the handlers were added to. To are the informers that replace them, which
+	// may include some of From. No two of From, and no two of To, may select the same object.
+	From, To []*Informer
+	// Owner returns the index in To of the informer for the objects of a namespace, and any index if none
+	// selects them. It is required if To has several informers.
+	Owner func(namespace string) int
+	// Handlers has the registrations of each handler: one with each informer of From, in order. MoveHandlers
+	// replaces them, with one for each informer of To, or of From if it fails.
+	Handlers [][]cache.ResourceEventHandlerRegistration
+}
+
+// MoveHandlers moves event handlers to informers with other options, as if the informers of From had relisted
+// with these options. Each handler first receives the events that are queued for it, then an addition,
+// update or deletion (cache.DeletedFinalStateUnknown) for each object that differs in its resource version,
+// and then the events of To. It misses, repeats and reorders none (TestMoveHandlers).
+//
+// While MoveHandlers runs, it holds back new events, until the informers of To have reached the resource
+// versions of From. It waits up to 15 seconds for that, and not at all for an informer of From that has not
+// synced. Then it calls ready, and moves the handlers; reads should use To from then on. It does not wait
+// for handlers, so they can call it. The caller must not add or remove these handlers meanwhile.
+//
+// If the wait fails, MoveHandlers returns the error of WaitForVersion without calling ready, and the handlers
+// continue with the informers of From (TestMoveHandlersFails). It returns ErrStopped if an informer of To has
+// stopped.
+func MoveHandlers(ctx context.Context, ready func(), moves ...*HandlerMove) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, handoverTimeout,
+		errors.New("the new informers are not as recent as the old ones"))
+	defer cancel()
+	handovers := make([]*handover, len(moves))
+	for k, m := range moves {
+		handovers[k] = m.detach()
+	}
+	var failure error
+	for _, h := range handovers {
+		failure = errors.Join(failure, h.await(ctx))
+	}
+	if failure == nil {
+		ready()
+	}
+	for _, h := range handovers {
+		if failure == nil {
+			h.finishErr = h.attach(h.To, func(k int, key string) bool { return h.ownerOf(key) == k }, nil)
+		} else {
+			h.finishErr = h.attach(h.From, func(int, string) bool { return true }, h.detached)
+		}
+	}
+	for _, h := range handovers {
+		failure = errors.Join(failure, h.finishErr)
+	}
+	if failure != nil {
+		return fmt.Errorf("dynamicinformer: move handlers: %w", failure)
+	}
+	return nil
+}
+
+// handover is a HandlerMove with detached handlers.
+type handover struct {
+	*HandlerMove
+	detached  []*informer.Detached // of From
+	previous  [][]*informer.Registration
+	finishErr error
+}
+
+func (m *HandlerMove) detach() *handover {
+	h := &handover{HandlerMove: m}
+	of := make([][]*informer.Registration, len(m.From))
+	for _, handles := range m.Handlers {
+		var all []*informer.Registration
+		for k, handle := range handles {
+			if r, ok := handle.(*informer.Registration); ok {
+				all, of[k] = append(all, r), append(of[k], r)
+			}
+		}
+		h.previous = append(h.previous, all)
+	}
+	for k, i := range m.From {
+		h.detached = append(h.detached, i.core.Detach(of[k]))
+	}
+	return h
+}
+
+// await waits until the informers of To are not older than those of From.
+func (h *handover) await(ctx context.Context) error {
+	for _, d := range h.detached {
+		for _, i := range h.To {
+			if !d.Synced || d.Version == "" {
+				continue
+			}
+			if i.Shard() != nil {
+				if err := i.WaitForShard(ctx); err != nil {
+					return err
+				}
+			}
+			var notSynced *NotSyncedError
+			err := i.WaitForVersion(ctx, d.Version)
+			switch {
+			case err == nil, errors.Is(err, ErrOpaqueVersion):
+			case errors.As(err, &notSynced) && notSynced.NotSynced[0].Reason.Absent(): // it has no objects
+			default:
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// attach continues the handlers at some informers. owns reports whether informer k is responsible for a key.
+// A nil each means that every informer continues all that were detached, otherwise only its own.
+func (h *handover) attach(to []*Informer, owns func(k int, key string) bool,
+	each []*informer.Detached) error {
+	next := make([][]cache.ResourceEventHandlerRegistration, len(h.previous))
+	h.Handlers = next
+	for k, i := range to {
+		from := informer.Handover{From: h.detached, LeftShard: i.leftShard,
+			Owns: func(key string) bool { return owns(k, key) }}
+		if each != nil {
+			from.From = each[k : k+1]
+		}
+		attached, err := i.core.Attach(from, h.previous)
+		if err != nil {
+			return err
+		}
+		for n, r := range attached {
+			next[n] = append(next[n], r)
+		}
+	}
+	return nil
+}
+
+func (h *handover) ownerOf(key string) int {
+	if len(h.To) == 1 {
+		return 0
+	}
+	namespace, _, found := strings.Cut(key, "/")
+	if !found {
+		namespace = ""
+	}
+	return h.Owner(namespace)
+}
+
+// leftShard reports whether a stored object is outside of the shard.
+func (i *Informer) leftShard(item any) bool {
+	s := i.Shard()
+	return s != nil && !s.currentRanges().Has(s.key, item)
+}

@@ -1,0 +1,172 @@
+package dynamicinformer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/dynamicinformer/sharding"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
+)
+
+// acquireSynced returns synced informers of widgets, one for each set of options.
+func acquireSynced(t *testing.T, f *Factory, options ...ResourceOptions) (all []*Informer) {
+	t.Helper()
+	for _, o := range options {
+		h, err := f.Acquire(widgets, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := h.WaitForSync(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, h.Informer())
+	}
+	return all
+}
+
+// recordAll adds one handler to several informers.
+func recordAll(t *testing.T, informers []*Informer) (*events, []cache.ResourceEventHandlerRegistration) {
+	t.Helper()
+	e := &events{}
+	var all []cache.ResourceEventHandlerRegistration
+	for _, i := range informers {
+		r, err := i.AddEventHandler(WithLeftShard(cache.ResourceEventHandlerFuncs{
+			AddFunc: func(obj any) { e.note("add", obj) },
+			UpdateFunc: func(before, obj any) { // a relist resyncs
+				if before.(metav1.Object).GetResourceVersion() != obj.(metav1.Object).GetResourceVersion() {
+					e.note("update", obj)
+				}
+			},
+			DeleteFunc: func(obj any) { e.note("delete", obj) },
+		}, func(obj any) { e.note("left", obj) }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, r)
+	}
+	return e, all
+}
+
+func withLabel(value int, u *unstructured.Unstructured) *unstructured.Unstructured {
+	u.SetLabels(map[string]string{"changed": fmt.Sprint(value)})
+	return u
+}
+
+// TestMoveHandlers moves a handler from two namespaces to all objects, and to other namespaces, in all
+// storage modes. It receives the differences and then the events.
+func TestMoveHandlers(t *testing.T) {
+	for _, mode := range []StorageMode{StoragePacked, StorageObject, StorageMetadata} {
+		t.Run(mode.String(), func(t *testing.T) {
+			virtual(t, func(t *testing.T, server *apitest.Server) {
+				server.Create(t, widgets, widget("a", "x"), widget("b", "x"), widget("c", "x"))
+				f := newFactory(t, server, Options{})
+				if err := f.Start(longContext(t)); err != nil {
+					t.Fatal(err)
+				}
+				first := acquireSynced(t, f, ResourceOptions{Namespaces: InNamespaces("a")},
+					ResourceOptions{Namespaces: InNamespaces("b")})
+				e, registrations := recordAll(t, first)
+				expectEvents(t, "start", e, "add a/x", "add b/x")
+				move := &HandlerMove{From: first,
+					Handlers: [][]cache.ResourceEventHandlerRegistration{registrations},
+					To:       acquireSynced(t, f, ResourceOptions{Storage: Storage{Mode: mode}})}
+				server.Update(t, widgets, withLabel(1, widget("b", "x")))
+				calls := 0
+				if err := MoveHandlers(t.Context(), func() { calls++ }, move); err != nil || calls != 1 {
+					t.Fatal(calls, err)
+				}
+				expectEvents(t, "all", e, "add c/x", "update b/x")
+				server.Delete(t, widgets, "a", "x")
+				server.Create(t, widgets, widget("a", "y"))
+				expectEvents(t, "later", e, "add a/y", "delete a/x")
+				move.From, move.To = move.To,
+					acquireSynced(t, f, ResourceOptions{Namespaces: InNamespaces("a")},
+						ResourceOptions{Namespaces: InNamespaces("b")})
+				move.Owner = func(namespace string) int {
+					return max(slices.Index([]string{"a", "b"},
+						namespace), 0)
+				}
+				if err := MoveHandlers(t.Context(), func() {}, move); err != nil {
+					t.Fatal(err)
+				}
+				expectEvents(t, "two namespaces", e, "gone c/x")
+				server.Update(t, widgets, withLabel(2, widget("b", "x")), widget("c", "x"))
+				expectEvents(t, "at the end", e, "update b/x")
+				if all := move.Handlers[0]; len(all) != 2 || !all[0].HasSynced() ||
+					len(move.From[0].Handlers()) != 0 {
+					t.Errorf("%d registrations", len(all))
+				}
+			})
+		})
+	}
+}
+
+// TestMoveHandlersFails: if the new informer does not catch up, the handler continues with the old one.
+func TestMoveHandlersFails(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		server.Create(t, widgets, widget("a", "x"), widget("b", "x"))
+		f := newFactory(t, server, Options{})
+		if err := f.Start(longContext(t)); err != nil {
+			t.Fatal(err)
+		}
+		from := acquireSynced(t, f, ResourceOptions{})
+		to := acquireSynced(t, f, ResourceOptions{Namespaces: InNamespaces("a")})
+		e, registrations := recordAll(t, from)
+		expectEvents(t, "start", e, "add a/x", "add b/x")
+		server.AddFaults(unansweredRequests(inNamespace("a")))
+		server.Create(t, widgets, widget("b", "y"))
+		expectEvents(t, "before", e, "add b/y")
+		move := &HandlerMove{From: from, To: to,
+			Handlers: [][]cache.ResourceEventHandlerRegistration{registrations}}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		ended := make(chan error, 1)
+		go func() {
+			ended <- MoveHandlers(ctx, func() { t.Error("ready was called") }, move)
+		}()
+		synctest.Wait()
+		server.Create(t, widgets, widget("b", "z")) // while events are held back
+		if err := <-ended; !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		expectEvents(t, "after the failure", e, "add b/z")
+		server.Update(t, widgets, withLabel(3, widget("b", "x")))
+		expectEvents(t, "at the end", e, "update b/x")
+		if all := move.Handlers[0]; len(all) != 1 || from[0].RemoveEventHandler(all[0]) != nil ||
+			len(from[0].Handlers()) != 0 {
+			t.Errorf("%d registrations", len(all))
+		}
+		server.Repair()
+	})
+}
+
+// TestMoveHandlersOfShard: objects that leave the shard during a move are not reported as deleted.
+func TestMoveHandlersOfShard(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		server.Create(t, widgets, inShard("x0", 0), inShard("x1", 1))
+		shard := NewShard(sharding.ByUID, fourShards...)
+		f := newFactory(t, server, Options{Defaults: ResourceOptions{Shard: shard}})
+		if err := f.Start(longContext(t)); err != nil {
+			t.Fatal(err)
+		}
+		from := acquireSynced(t, f, ResourceOptions{})
+		e, registrations := recordAll(t, from)
+		expectEvents(t, "start", e, "add ns/x0", "add ns/x1")
+		move := &HandlerMove{From: from, Handlers: [][]cache.ResourceEventHandlerRegistration{registrations},
+			To: acquireSynced(t, f,
+				ResourceOptions{Prune: Prune{Presets: []PrunePreset{PruneManagedFields}}})}
+		if err := MoveHandlers(t.Context(), func() { shard.SetRanges(fourShards[0]) }, move); err != nil {
+			t.Fatal(err)
+		}
+		expectEvents(t, "moved", e, "left ns/x1")
+	})
+}

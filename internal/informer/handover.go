@@ -1,0 +1,161 @@
+package informer
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/crdcache/crdcache/internal/store"
+)
+
+// Detached is the state of an informer when handlers were detached from it. The handlers have received it, or
+// have it in their queues.
+type Detached struct {
+	knownContent
+	// Version is the resource version that the streams of the informer have reached; empty if there is none.
+	Version string
+	// Synced is HasSynced of the informer.
+	Synced bool
+}
+
+// knownContent is the content that handlers are notified of: without unconfirmed objects.
+type knownContent struct {
+	snapshot *store.Snapshot
+	hidden   unconfirmed
+}
+
+func (i *Informer) knownContentLocked() knownContent {
+	return knownContent{i.store.Snapshot(),
+		unconfirmed{namespaces: maps.Clone(i.mu.unconfirmed.namespaces)}}
+}
+
+func (c *knownContent) get(key string) Item {
+	if item, found := c.snapshot.Get(key); found && !c.hidden.has(item) {
+		return item
+	}
+	return nil
+}
+
+func (c *knownContent) all(yield func(key string, item Item) bool) {
+	c.snapshot.All(func(key string, item Item) bool { return c.hidden.has(item) || yield(key, item) })
+}
+
+// Detach removes handlers from the informer so that Attach can continue them. Each handler processes its
+// queue, and then its registration ends.
+func (i *Informer) Detach(handlers []*Registration) *Detached {
+	i.registering.Lock()
+	defer i.registering.Unlock()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.mu.handlers = slices.DeleteFunc(i.mu.handlers, func(r *Registration) bool {
+		if !slices.Contains(handlers, r) {
+			return false
+		}
+		switch i.mu.state {
+		case StateStopped:
+		case StateNew:
+			i.endHandlerLocked(r)
+		default:
+			r.push(marker(r.end))
+		}
+		return true
+	})
+	d := &Detached{knownContent: i.knownContentLocked(), Synced: i.synced.Load().reached()}
+	if g := i.mu.current; g != nil {
+		d.Version = g.reached
+	}
+	for _, p := range i.mu.partitions {
+		if d.Version == "" || older(d.Version, p.observed) {
+			d.Version = p.observed
+		}
+	}
+	return d
+}
+
+// Handover is the content that the previous registrations of handlers have, as seen by one of the informers
+// that continue them.
+type Handover struct {
+	From []*Detached
+	// Owns reports whether the informer is responsible for a key.
+	Owns func(key string) bool
+	// LeftShard reports whether a missing object has left the shard, rather than the selection.
+	LeftShard func(Item) bool
+}
+
+// Attach adds handlers that were detached. previous has the registrations of each handler. When these have
+// finished, the handler receives the difference between their content and that of the informer, and then
+// further events. It fails after the stop.
+func (i *Informer) Attach(h Handover, previous [][]*Registration) ([]*Registration, error) {
+	next := make([]*Registration, len(previous))
+	for k, p := range previous {
+		next[k] = i.newRegistration(p[0].added, p[0].options)
+		next[k].previous.Store(&p)
+	}
+	i.registering.Lock()
+	defer i.registering.Unlock()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.mu.state == StateStopped {
+		return nil, ErrStopped
+	}
+	var l listChanges
+	var leaving []notification
+	if len(next) > 0 {
+		l.changes, leaving = i.differencesLocked(h)
+		l.initial = slices.ContainsFunc(h.From, func(d *Detached) bool { return !d.Synced })
+	}
+	for k, r := range next {
+		i.addLocked(r)
+		r.push(marker(r.awaitPrevious))
+		r.push(leaving...)
+		if count, _ := l.count(&eventCounts{}); count > 0 {
+			r.push(notification{kind: kindList,
+				current: &notificationCursor{listChanges: l, remaining: count}})
+		}
+		switch {
+		case !slices.ContainsFunc(previous[k], func(p *Registration) bool { return !p.HasSynced() }):
+			r.synced.Load().reach()
+		case i.synced.Load().reached():
+			r.push(marker(r.synced.Load().reach))
+		}
+		if i.mu.state != StateNew {
+			i.startLocked(r)
+		}
+	}
+	return next, nil
+}
+
+// awaitPrevious waits until the previous registrations of the handler have finished, or the handler ends.
+func (r *Registration) awaitPrevious() {
+	for _, p := range *r.previous.Load() {
+		select {
+		case <-p.finished:
+		case <-r.ending:
+			return
+		}
+	}
+	r.previous.Store(nil)
+}
+
+// differencesLocked returns the changes from the content of the previous informers, and the objects that have
+// left the shard. Objects with an unchanged resource version do not count.
+func (i *Informer) differencesLocked(h Handover) (changes changeSlice, leaving []notification) {
+	form, now := i.store.Form(), i.knownContentLocked()
+	for _, from := range h.From {
+		for key, old := range from.all {
+			switch next := now.get(key); {
+			case !h.Owns(key) || next != nil && sameVersion(old, next):
+			case next == nil && h.LeftShard(old):
+				leaving = append(leaving, leftShard(form.Item(old)))
+			default: // the informers may have different forms
+				changes = append(changes, store.Change{Key: key, Old: form.Item(old), New: next})
+			}
+		}
+	}
+	for key, next := range now.all {
+		known := func(d *Detached) bool { return d.get(key) != nil }
+		if !slices.ContainsFunc(h.From, known) {
+			changes = append(changes, store.Change{Key: key, New: next})
+		}
+	}
+	return changes, leaving
+}

@@ -25,7 +25,7 @@ import (
 type Cache struct {
 	scheme   *runtime.Scheme
 	mapper   meta.RESTMapper
-	settings settings
+	settings settings // mu guards byKind
 	options  Options
 	// failOnMissing: reads do not start informers.
 	failOnMissing bool
@@ -49,6 +49,8 @@ type Cache struct {
 		beingCreated map[resourceKey]chan struct{}
 		state        cacheState
 	}
+	// changesSettings has an element while SetTypeSettings runs.
+	changesSettings chan struct{}
 }
 
 var _ cache.Cache = (*Cache)(nil)
@@ -95,7 +97,7 @@ func New(config *rest.Config, options cache.Options, own Options) (*Cache, error
 	c := &Cache{
 		scheme: options.Scheme, mapper: options.Mapper, settings: settled, options: own,
 		failOnMissing: options.ReaderFailOnMissingInformer, factory: own.Factory,
-		started: make(chan struct{}),
+		started: make(chan struct{}), changesSettings: make(chan struct{}, 1),
 	}
 	c.ctx, c.close = context.WithCancel(context.Background())
 	c.mu.resources, c.mu.beingCreated = map[resourceKey]*resource{}, map[resourceKey]chan struct{}{}
@@ -149,7 +151,7 @@ func (c *Cache) uses(gvr schema.GroupVersionResource, options string) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	for _, r := range c.mu.resources {
-		for _, v := range r.informers {
+		for _, v := range r.allInformers() {
 			if s := v.informer().Status(); s.GVR == gvr && s.Options == options {
 				return true
 			}

@@ -11,7 +11,8 @@
 // package: indexes from a config, storage modes, pruning, a shared factory. [New] returns a *[Cache]. Its
 // Factory has status, statistics and subscriptions. In a manager, use
 // manager.GetCache().(*controllerruntime.Cache). Metrics are registered in controller-runtime's registry.
-// [NewInformer] is for programs that keep the stock cache.
+// [NewInformer] is for programs that keep the stock cache. [Cache.SetTypeSettings] changes selectors and
+// other settings of a type while the cache runs.
 //
 // # Several replicas
 //

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/crdcache/crdcache/controllerruntime"
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/readapi"
@@ -98,6 +100,37 @@ spec:
 	}
 	fmt.Println(len(blue.Items), blue.Items[0].Name)
 	// Output: 1 blue
+}
+
+// The cache has one ConfigMap, and two after a change of its settings.
+func ExampleCache_SetTypeSettings() {
+	of := func(color string) dynamicinformer.Selector {
+		return dynamicinformer.Selector{Field: fields.OneTermEqualSelector("metadata.name", color)}
+	}
+	c, err := controllerruntime.New(newCluster().Config(),
+		cache.Options{ByObject: map[client.Object]cache.ByObject{
+			&corev1.ConfigMap{}: {Field: of("blue").Field}}}, controllerruntime.Options{})
+	if err != nil {
+		panic(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go c.Start(ctx) // ended by cancel
+	c.WaitForCacheSync(ctx)
+
+	var all corev1.ConfigMapList
+	err = c.List(ctx, &all)
+	fmt.Println(len(all.Items), err)
+	err = c.SetTypeSettings(ctx, &corev1.ConfigMap{}, controllerruntime.TypeSettings{
+		AnyOf: []dynamicinformer.Selector{of("blue"), of("green")}})
+	if err != nil {
+		panic(err)
+	}
+	err = c.List(ctx, &all)
+	fmt.Println(len(all.Items), err)
+	// Output:
+	// 1 <nil>
+	// 2 <nil>
 }
 
 // The second of two replicas of a StatefulSet has half of the shards. With a shard.Member as Assigner, the

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -24,8 +23,7 @@ type indexes struct {
 	// not changed.
 	names atomic.Pointer[map[string]string]
 
-	addLock sync.Mutex
-	// set has the functions so far, or is nil; guarded by addLock.
+	// set has the functions so far, or is nil; guarded by resource.changing.
 	set *indexFunctions
 }
 
@@ -68,9 +66,9 @@ var suffixes = map[formKind]string{typedForm: "", unstructuredForm: " (unstructu
 	metadataForm: " (metadata)"}
 
 func (r *resource) addIndexers(added toolscache.Indexers) error {
+	r.changing.Lock()
+	defer r.changing.Unlock()
 	x := &r.indexes
-	x.addLock.Lock()
-	defer x.addLock.Unlock()
 	names := map[string]string{}
 	if before := x.names.Load(); before != nil {
 		names = maps.Clone(*before)
@@ -88,9 +86,13 @@ func (r *resource) addIndexers(added toolscache.Indexers) error {
 		names[name] = name + x.suffix
 		next.names, next.functions = append(next.names, names[name]), append(next.functions, added[name])
 	}
-	for k, v := range r.sortedInformers() {
+	all := r.allInformers()
+	for k, v := range all {
+		if slices.ContainsFunc(all[:k], func(o *scopedInformer) bool { return o.handle == v.handle }) {
+			continue
+		}
 		if err := v.handle.AddIndexes(next, replaced...); err != nil {
-			for _, done := range r.sortedInformers()[:k] {
+			for _, done := range all[:k] {
 				done.handle.RemoveIndexes(next.names[len(replaced):]...)
 			}
 			return err

@@ -3,6 +3,7 @@ package controllerruntime
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -66,7 +67,8 @@ func (c *Cache) getInformer(ctx context.Context, gvk schema.GroupVersionKind, ob
 		option(&options)
 	}
 	if started && ptr.Deref(options.BlockUntilSynced, true) {
-		if err := r.awaitInformers(ctx, object, r.sortedInformers()...); err != nil {
+		err := r.read(func(s *informerSet) error { return r.awaitInformers(ctx, object, s.scoped...) })
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -137,14 +139,19 @@ func (i *Informer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHa
 	}
 	r := &registration{informer: i}
 	r.syncedChecker = newer.NewSyncedChecker(&syncCheckers{name: r.name, conditions: r.conditions})
-	for _, v := range i.resource.sortedInformers() {
-		part, err := v.informer().AddEventHandlerWithOptions(i.resource.form.handler(handler,
+	i.resource.changing.Lock()
+	defer i.resource.changing.Unlock()
+	set := i.resource.current.Load()
+	var parts []toolscache.ResourceEventHandlerRegistration
+	for _, informer := range set.informers() {
+		part, err := informer.AddEventHandlerWithOptions(i.resource.form.handler(handler,
 			i.resource.recordDeletion), options)
 		if err != nil {
 			r.remove()
 			return nil, err
 		}
-		r.scoped = append(r.scoped, scopedRegistration{v.informer(), part})
+		parts = append(parts, part)
+		r.setParts(set, parts)
 	}
 	if !i.addRegistration(r) {
 		r.remove()
@@ -174,6 +181,8 @@ func (i *Informer) RemoveEventHandler(handle toolscache.ResourceEventHandlerRegi
 	if !ok || r.informer != i {
 		return fmt.Errorf("%s: a %T is not a registration of this informer", i.resource.key.gvk, handle)
 	}
+	i.resource.changing.Lock()
+	defer i.resource.changing.Unlock()
 	i.mu.Lock()
 	delete(i.mu.registrations, r)
 	i.mu.Unlock()
@@ -181,7 +190,7 @@ func (i *Informer) RemoveEventHandler(handle toolscache.ResourceEventHandlerRegi
 	return nil
 }
 
-// close removes all handlers, and rejects new ones.
+// close removes all handlers, and rejects new ones. The caller holds resource.changing.
 func (i *Informer) close() {
 	i.mu.Lock()
 	registrations := i.mu.registrations
@@ -194,12 +203,11 @@ func (i *Informer) close() {
 
 // HasSynced reports whether the informer has received its first list of every namespace.
 func (i *Informer) HasSynced() bool {
-	for _, v := range i.resource.informers {
-		if !v.informer().HasSynced() {
-			return false
-		}
-	}
-	return true
+	return i.resource.current.Load().hasSynced()
+}
+
+func (s *informerSet) hasSynced() bool {
+	return !slices.ContainsFunc(s.scoped, func(v *scopedInformer) bool { return !v.informer().HasSynced() })
 }
 
 // newSyncedChecker returns HasSynced as a channel, which stays open if the informer stops first.
@@ -207,8 +215,9 @@ func (i *Informer) newSyncedChecker() syncedChecker {
 	return newer.NewSyncedChecker(&syncCheckers{
 		name: func() string { return "informer of " + i.resource.key.gvk.String() },
 		conditions: func() (all []waitCondition) {
-			for _, v := range i.resource.sortedInformers() {
-				all = append(all, waitCondition{v.informer().Synced(), v.informer().Stopped()})
+			set := i.resource.current.Load()
+			for _, informer := range set.informers() {
+				all = append(all, waitCondition{informer.Synced(), informer.Stopped(), set.replaced})
 			}
 			return all
 		},
@@ -220,12 +229,8 @@ func (i *Informer) IsStopped() bool {
 	if i.isClosed() {
 		return true
 	}
-	for _, v := range i.resource.informers {
-		if !v.informer().IsStopped() {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(i.resource.current.Load().scoped,
+		func(v *scopedInformer) bool { return !v.informer().IsStopped() })
 }
 
 func (i *Informer) isClosed() bool {

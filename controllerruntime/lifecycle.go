@@ -162,14 +162,17 @@ func (c *Cache) WaitForCacheSync(ctx context.Context) bool {
 	resources := c.resourcesLocked()
 	c.mu.RUnlock()
 	for _, r := range resources {
-		for _, v := range r.informers {
-			err := awaitReadable(ctx, v.informer(), false)
-			if errors.Is(err, dynamicinformer.ErrStopped) && r.informer.isClosed() && !c.ended() {
-				continue // removed meanwhile
+		err := r.read(func(s *informerSet) error {
+			for _, informer := range s.informers() {
+				if err := awaitReadable(ctx, informer, false); err != nil {
+					return err
+				}
 			}
-			if err != nil {
-				return false
-			}
+			return nil
+		})
+		removed := errors.Is(err, dynamicinformer.ErrStopped) && r.informer.isClosed() && !c.ended()
+		if err != nil && !removed {
+			return false
 		}
 	}
 	return true

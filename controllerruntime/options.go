@@ -92,15 +92,17 @@ func (o Options) defaultStorage() dynamicinformer.Storage {
 }
 
 func (o Options) isSet() bool {
-	return o.Indexes != nil || o.Storage != (dynamicinformer.Storage{}) || o.hasPrune() || o.Types != nil ||
+	return o.Indexes != nil || o.Storage != (dynamicinformer.Storage{}) || hasPrune(o.Prune) ||
+		o.Types != nil ||
 		o.Factory != nil || o.Sharding != nil || o.Metrics != nil || o.Name != "" || o.MemoryBudget != 0 ||
 		o.Persistence != nil || o.RejectMissingTypes
 }
 
-func (o Options) hasPrune() bool {
-	return o.Prune.Presets != nil || o.Prune.Paths != nil || o.Prune.PathSteps != nil ||
-		o.Prune.Annotations != nil
+func hasPrune(p dynamicinformer.Prune) bool {
+	return p.Presets != nil || p.Paths != nil || p.PathSteps != nil || p.Annotations != nil
 }
+
+var errStorageMetadata = errors.New("Options.Storage: objects of which only metadata is kept cannot be read whole; read metav1.PartialObjectMetadata instead, which keeps no more")
 
 // validate checks the options without contacting the server.
 func (o Options) validate() error {
@@ -112,7 +114,7 @@ func (o Options) validate() error {
 		errs = append(errs, errors.New("Options.MemoryBudget, Persistence: set them in the options of Factory"))
 	}
 	if o.Storage.Mode == dynamicinformer.StorageMetadata {
-		errs = append(errs, errors.New("Options.Storage: objects of which only metadata is kept cannot be read whole; read metav1.PartialObjectMetadata instead, which keeps no more"))
+		errs = append(errs, errStorageMetadata)
 	}
 	if o.Indexes == nil {
 		return errors.Join(errs...)

@@ -43,17 +43,20 @@ func (c *Cache) get(ctx context.Context, written *writes, key client.ObjectKey, 
 	if err != nil {
 		return err
 	}
-	v := r.informerIn(key.Namespace)
-	if v == nil {
-		return errUnknownNamespace("get", key)
-	}
-	if !started {
-		return &cache.ErrCacheNotStarted{}
-	}
-	if err := r.awaitInformers(ctx, out, v); err != nil {
-		return err
-	}
-	if err := written.await(ctx, r, &key, "", v); err != nil {
+	var v *scopedInformer
+	err = r.read(func(s *informerSet) error {
+		if v = s.in(key.Namespace); v == nil {
+			return errUnknownNamespace("get", key)
+		}
+		if !started {
+			return &cache.ErrCacheNotStarted{}
+		}
+		if err := r.awaitInformers(ctx, out, v); err != nil {
+			return err
+		}
+		return written.await(ctx, r, &key, "", v)
+	})
+	if err != nil {
 		return err
 	}
 	stored, err := r.stored(v, key)
@@ -133,22 +136,27 @@ func (c *Cache) list(ctx context.Context, written *writes, list client.ObjectLis
 	if options.Continue != "" {
 		return errContinue
 	}
-	views, namespace := r.sortedInformers(), ""
-	if options.Namespace != "" && r.namespaced {
-		namespace = options.Namespace
-		v := r.informerIn(options.Namespace)
-		if v == nil {
-			return errUnknownNamespace("list", options.Namespace)
+	var views []*scopedInformer
+	err = r.read(func(s *informerSet) error {
+		namespace := ""
+		views = s.scoped
+		if options.Namespace != "" && r.namespaced {
+			namespace = options.Namespace
+			v := s.in(options.Namespace)
+			if v == nil {
+				return errUnknownNamespace("list", options.Namespace)
+			}
+			views = []*scopedInformer{v}
 		}
-		views = []*scopedInformer{v}
-	}
-	if !started {
-		return &cache.ErrCacheNotStarted{}
-	}
-	if err := r.awaitInformers(ctx, item, views...); err != nil {
-		return err
-	}
-	if err := written.await(ctx, r, nil, namespace, views...); err != nil {
+		if !started {
+			return &cache.ErrCacheNotStarted{}
+		}
+		if err := r.awaitInformers(ctx, item, views...); err != nil {
+			return err
+		}
+		return written.await(ctx, r, nil, namespace, views...)
+	})
+	if err != nil {
 		return err
 	}
 	found, err := r.find(views, options)

@@ -3,6 +3,7 @@ package controllerruntime
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	toolscache "k8s.io/client-go/tools/cache"
 
@@ -14,20 +15,45 @@ import (
 type registration struct {
 	syncedChecker
 	informer *Informer
-	scoped   []scopedRegistration
+	// scoped is changed with resource.changing held.
+	scoped atomic.Pointer[[]scopedRegistration]
 }
 
-// scopedRegistration is a handler's registration with the informer of one view.
+// scopedRegistration is a handler's registration with one of the informers of a set.
 type scopedRegistration struct {
+	set      *informerSet
 	informer *dynamicinformer.Informer
 	toolscache.ResourceEventHandlerRegistration
 }
 
 var _ toolscache.ResourceEventHandlerRegistration = (*registration)(nil)
 
-// remove removes the handler from all views. It is idempotent.
+// parts returns the registrations with the informers of a set, in order.
+func (r *registration) parts() (all []toolscache.ResourceEventHandlerRegistration) {
+	for _, p := range r.all() {
+		all = append(all, p.ResourceEventHandlerRegistration)
+	}
+	return all
+}
+
+func (r *registration) setParts(set *informerSet, parts []toolscache.ResourceEventHandlerRegistration) {
+	all := make([]scopedRegistration, len(parts))
+	for k, part := range parts {
+		all[k] = scopedRegistration{set, set.scoped[k].informer(), part}
+	}
+	r.scoped.Store(&all)
+}
+
+func (r *registration) all() []scopedRegistration {
+	if all := r.scoped.Load(); all != nil {
+		return *all
+	}
+	return nil
+}
+
+// remove removes the handler from all informers. It is idempotent.
 func (r *registration) remove() {
-	for _, p := range r.scoped {
+	for _, p := range r.all() {
 		// it fails only for a registration of another type.
 		_ = p.informer.RemoveEventHandler(p.ResourceEventHandlerRegistration)
 	}
@@ -35,7 +61,7 @@ func (r *registration) remove() {
 
 // HasSynced reports whether the handler has processed the initial list of every namespace.
 func (r *registration) HasSynced() bool {
-	for _, p := range r.scoped {
+	for _, p := range r.all() {
 		if !p.HasSynced() {
 			return false
 		}
@@ -49,8 +75,9 @@ func (r *registration) name() string {
 
 // conditions returns HasSynced of each part. They are never met if the handler is removed first.
 func (r *registration) conditions() (all []waitCondition) {
-	for _, p := range r.scoped {
-		all = append(all, waitCondition{newer.Done(p.ResourceEventHandlerRegistration, p.ended()), p.ended()})
+	for _, p := range r.all() {
+		all = append(all, waitCondition{newer.Done(p.ResourceEventHandlerRegistration, p.ended()), p.ended(),
+			p.set.replaced})
 	}
 	return all
 }
@@ -77,16 +104,14 @@ type syncCheckers struct {
 	done chan struct{} // of last
 }
 
-// waitCondition is a condition to wait for; ended aborts the wait.
-type waitCondition struct{ done, ended <-chan struct{} }
+// waitCondition is a condition to wait for. ended aborts the wait; replaced is closed when there is another
+// condition.
+type waitCondition struct{ done, ended, replaced <-chan struct{} }
 
 func (c *syncCheckers) Name() string { return c.name() }
 
 func (c *syncCheckers) Done() <-chan struct{} {
 	all := c.conditions()
-	if len(all) == 1 {
-		return all[0].done
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.done != nil && slices.Equal(all, c.last) {
@@ -96,7 +121,7 @@ func (c *syncCheckers) Done() <-chan struct{} {
 	if allDone(all) { // the channel of a single part is closed already, too
 		close(c.done)
 	} else {
-		go await(all, c.done) // returns when all parts are done, or one has ended
+		go c.await(all, c.done) // returns when all parts are done, or one has ended
 	}
 	return c.done
 }
@@ -112,13 +137,19 @@ func allDone(all []waitCondition) bool {
 	return true
 }
 
-func await(all []waitCondition, done chan<- struct{}) {
-	for _, p := range all {
+func (c *syncCheckers) await(all []waitCondition, done chan<- struct{}) {
+	for k := 0; k < len(all); k++ {
 		select {
-		case <-p.done:
-		case <-p.ended:
+		case <-all[k].done:
+			continue
+		case <-all[k].replaced:
+		case <-all[k].ended:
+		}
+		next := c.conditions()
+		if slices.Equal(next, all) {
 			return
 		}
+		all, k = next, -1
 	}
 	close(done)
 }

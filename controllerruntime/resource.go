@@ -1,12 +1,14 @@
 package controllerruntime
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -34,11 +36,12 @@ type resource struct {
 	gvr        schema.GroupVersionResource
 	namespaced bool
 	form       *form
-	// informers by namespace; that of cache.AllNamespaces has the objects of all namespaces without another
-	// one.
-	informers map[string]*scopedInformer
-	informer  *Informer
-	indexes   indexes
+	// current are the informers that are read, incoming those that will replace them; nil if there are none.
+	current, incoming atomic.Pointer[informerSet]
+	// changing is held while handlers, indexes or informers change.
+	changing sync.Mutex
+	informer *Informer
+	indexes  indexes
 	// syncAwaited is set after a caller has successfully waited for the informers.
 	syncAwaited atomic.Bool
 	sharded     bool
@@ -50,9 +53,21 @@ type resource struct {
 	cacheEnded func() bool
 }
 
+// informerSet has the informers of a resource. It is immutable.
+type informerSet struct {
+	settings *typeSettings
+	// scoped has the informers by namespace, sorted. That of cache.AllNamespaces has the objects of all
+	// namespaces without another one.
+	scoped []*scopedInformer
+	// replaced is closed when other informers have replaced these.
+	replaced chan struct{}
+}
+
 // scopedInformer is a resource in one namespace or all.
 type scopedInformer struct {
-	handle *dynamicinformer.Handle
+	set       *informerSet
+	namespace string
+	handle    *dynamicinformer.Handle
 	// mayShareObjects: readers get shared objects, not copies.
 	mayShareObjects bool
 }
@@ -159,39 +174,78 @@ func (c *Cache) makeResource(key resourceKey, mapping *meta.RESTMapping,
 func (c *Cache) newResource(key resourceKey, mapping *meta.RESTMapping, form *form) (*resource, error) {
 	r := &resource{
 		key: key, gvr: mapping.Resource, namespaced: mapping.Scope.Name() == meta.RESTScopeNameNamespace,
-		form: form, informers: map[string]*scopedInformer{}, cacheEnded: c.ended,
+		form: form, cacheEnded: c.ended,
 		rejectMissing: c.options.RejectMissingTypes,
 	}
 	r.sharded = c.options.Sharding.shardFor(r) != nil
 	r.recordDeletion = c.options.Sharding.deletionHandler(r)
 	r.informer, r.indexes.suffix = &Informer{resource: r}, suffixes[key.kind]+c.indexSuffix
 	r.informer.syncedChecker = r.informer.newSyncedChecker()
-	settings := c.settings.forType(key.gvk, r.namespaced)
-	for _, namespace := range slices.Sorted(maps.Keys(settings)) {
-		options, err := c.informerOptions(r, namespace, settings[namespace])
-		if err == nil {
-			var handle *dynamicinformer.Handle
-			if handle, err = c.factory.Acquire(r.gvr, options); err == nil {
-				r.informers[namespace] = &scopedInformer{handle: handle,
-					mayShareObjects: ptr.Deref(settings[namespace].UnsafeDisableDeepCopy, false)}
-			}
-		}
-		if err != nil {
-			r.close()
-			return nil, err
-		}
+	configured, err := configurationOf(c.options.Indexes, r, c.options.compression())
+	if err != nil {
+		return nil, err
 	}
+	r.indexes.configured = configured.indexes
+	c.mu.RLock()
+	settings := c.settings.forType(key.gvk)
+	c.mu.RUnlock()
+	set, err := c.acquireInformers(r, settings)
+	if err != nil {
+		return nil, err
+	}
+	r.current.Store(set)
 	return r, nil
 }
 
+// acquireInformers acquires the informers of a resource for settings.
+func (c *Cache) acquireInformers(r *resource, settings *typeSettings) (*informerSet, error) {
+	set := &informerSet{settings: settings, replaced: make(chan struct{})}
+	byNamespace := settings.byNamespace(r.namespaced)
+	for _, namespace := range slices.Sorted(maps.Keys(byNamespace)) {
+		options, err := c.informerOptions(r, settings, namespace)
+		if err == nil {
+			var handle *dynamicinformer.Handle
+			if handle, err = c.factory.Acquire(r.gvr, options); err == nil {
+				set.scoped = append(set.scoped, &scopedInformer{set: set, namespace: namespace,
+					handle:          handle,
+					mayShareObjects: ptr.Deref(byNamespace[namespace].UnsafeDisableDeepCopy, false)})
+			}
+		}
+		if err != nil {
+			set.release(nil)
+			return nil, err
+		}
+	}
+	return set, nil
+}
+
+// release releases the informers that are not also in another set, which can be nil.
+func (s *informerSet) release(kept *informerSet) {
+	for _, v := range s.scoped {
+		if kept == nil || !slices.ContainsFunc(kept.scoped,
+			func(other *scopedInformer) bool { return other.handle == v.handle }) {
+			v.handle.Release()
+		}
+	}
+}
+
+func (s *informerSet) informers() (all []*dynamicinformer.Informer) {
+	for _, v := range s.scoped {
+		all = append(all, v.informer())
+	}
+	return all
+}
+
 // informerOptions returns the informer options of a resource in one namespace, or in all.
-func (c *Cache) informerOptions(r *resource, namespace string,
-	config cache.Config) (dynamicinformer.ResourceOptions, error) {
-	options, err := c.storage(r)
+func (c *Cache) informerOptions(r *resource, settings *typeSettings,
+	namespace string) (dynamicinformer.ResourceOptions, error) {
+	config := settings.byNamespace(r.namespaced)[namespace]
+	options, err := c.storage(r, settings)
 	if err != nil {
 		return options, err
 	}
 	options.Shard = c.options.Sharding.shardFor(r)
+	options.AnyOf = settings.anyOf
 	options.LabelSelector, options.FieldSelector = config.LabelSelector, config.FieldSelector
 	if options.LabelSelector == nil {
 		options.LabelSelector = labels.Everything()
@@ -230,20 +284,25 @@ func jittered(period time.Duration) time.Duration {
 
 // storage returns the storage options of a resource. They are StorageMetadata if only metadata of the type
 // is read and nothing else is configured.
-func (c *Cache) storage(r *resource) (dynamicinformer.ResourceOptions, error) {
+func (c *Cache) storage(r *resource, settings *typeSettings) (dynamicinformer.ResourceOptions, error) {
 	options := dynamicinformer.ResourceOptions{Storage: c.options.Storage, Prune: c.options.Prune}
+	if settings.storage.Mode != 0 {
+		options.Storage = settings.storage
+	}
+	if hasPrune(settings.prune) {
+		options.Prune = settings.prune
+	}
 	configured, err := configurationOf(c.options.Indexes, r, c.options.compression())
 	if err != nil {
 		return options, err
 	}
-	r.indexes.configured = configured.indexes
 	if configured.set != nil {
 		options.Indexes = configured.set
 	}
 	if options.Storage.Mode == 0 {
 		options.Storage = configured.storage
 	}
-	if !c.options.hasPrune() {
+	if !hasPrune(options.Prune) {
 		options.Prune = configured.prune
 	}
 	// An index may need more than metadata.
@@ -268,10 +327,10 @@ func (c *Cache) readsFullObjects(gvk schema.GroupVersionKind) bool {
 
 // close releases the informers
 func (r *resource) close() {
+	r.changing.Lock()
+	defer r.changing.Unlock()
 	r.informer.close()
-	for _, v := range r.informers {
-		v.handle.Release()
-	}
+	r.current.Load().release(nil)
 }
 
 // errUnknownNamespace returns the error for a namespace that the settings exclude.
@@ -279,12 +338,37 @@ func errUnknownNamespace(verb string, what any) error {
 	return fmt.Errorf("unable to %s: %v because of unknown namespace for the cache", verb, what)
 }
 
-// informerIn returns the view with the objects of a namespace, or nil.
-func (r *resource) informerIn(namespace string) *scopedInformer {
-	if v, ok := r.informers[namespace]; ok {
-		return v
+// in returns the informer with the objects of a namespace, or nil.
+func (s *informerSet) in(namespace string) *scopedInformer {
+	k, found := slices.BinarySearchFunc(s.scoped, namespace,
+		func(v *scopedInformer, namespace string) int { return cmp.Compare(v.namespace, namespace) })
+	if found {
+		return s.scoped[k]
 	}
-	return r.informers[cache.AllNamespaces]
+	if len(s.scoped) > 0 && s.scoped[0].namespace == cache.AllNamespaces { // it sorts first
+		return s.scoped[0]
+	}
+	return nil
+}
+
+// read calls f with the current informers, and again if others have replaced these and stopped them.
+func (r *resource) read(f func(*informerSet) error) error {
+	for {
+		set := r.current.Load()
+		err := f(set)
+		if r.current.Load() == set || !errors.Is(err, dynamicinformer.ErrStopped) {
+			return err
+		}
+	}
+}
+
+// allInformers returns the current and the incoming informers.
+func (r *resource) allInformers() []*scopedInformer {
+	all := slices.Clone(r.current.Load().scoped)
+	if incoming := r.incoming.Load(); incoming != nil {
+		all = append(all, incoming.scoped...)
+	}
+	return all
 }
 
 // awaitInformers waits until informers can be read. As in controller-runtime, the error is a timeout, and it
@@ -333,13 +417,4 @@ func (r *resource) stoppedUnexpectedly(v *scopedInformer) bool {
 	default:
 		return false
 	}
-}
-
-// sortedInformers returns the informers sorted by namespace.
-func (r *resource) sortedInformers() []*scopedInformer {
-	all := make([]*scopedInformer, 0, len(r.informers))
-	for _, namespace := range slices.Sorted(maps.Keys(r.informers)) {
-		all = append(all, r.informers[namespace])
-	}
-	return all
 }

@@ -15,6 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
 // defaultSyncPeriod is the default of controller-runtime.
@@ -22,26 +24,35 @@ const defaultSyncPeriod = 10 * time.Hour
 
 // settings are cache.Options with all defaults filled in, by the rules of cache.New.
 type settings struct {
-	// byKind has the settings from ByObject.
-	byKind   map[schema.GroupVersionKind]typeSettings
-	defaults typeSettings
+	// options are the options, without ByObject.
+	options cache.Options
+	// byKind has the settings from ByObject and SetTypeSettings.
+	byKind   map[schema.GroupVersionKind]*typeSettings
+	defaults *typeSettings
 }
 
+// typeSettings are TypeSettings with all defaults filled in.
 type typeSettings struct {
 	// namespaces has the settings by namespace; cache.AllNamespaces has the settings of all other namespaces.
 	// Empty if one watch follows all of them.
 	namespaces map[string]cache.Config
 	// allNamespaces has the settings of a watch on all namespaces.
 	allNamespaces cache.Config
+	anyOf         []dynamicinformer.Selector
+	storage       dynamicinformer.Storage
+	prune         dynamicinformer.Prune
 }
 
-// forType returns the settings of a type by namespace. The key "" has the settings of all namespaces without
-// a key.
-func (s settings) forType(gvk schema.GroupVersionKind, namespaced bool) map[string]cache.Config {
-	t, ok := s.byKind[gvk]
-	if !ok {
-		t = s.defaults
+// forType returns the settings of a type.
+func (s settings) forType(gvk schema.GroupVersionKind) *typeSettings {
+	if t, ok := s.byKind[gvk]; ok {
+		return t
 	}
+	return s.defaults
+}
+
+// byNamespace returns the settings by namespace. The key "" has the settings of all namespaces without a key.
+func (t *typeSettings) byNamespace(namespaced bool) map[string]cache.Config {
 	if namespaced && len(t.namespaces) > 0 {
 		return t.namespaces
 	}
@@ -75,60 +86,68 @@ func withDefaults(config *rest.Config, options cache.Options) (*rest.Config, cac
 // resolveSettings resolves the settings of all types. The most specific setting applies: the namespace in
 // ByObject, then ByObject, then the namespace in DefaultNamespaces, then the defaults.
 func resolveSettings(options cache.Options) (settings, error) {
-	defaults := cache.Config{
-		LabelSelector: options.DefaultLabelSelector, FieldSelector: options.DefaultFieldSelector,
-		Transform: options.DefaultTransform, UnsafeDisableDeepCopy: options.DefaultUnsafeDisableDeepCopy,
-		EnableWatchBookmarks: options.DefaultEnableWatchBookmarks, SyncPeriod: options.SyncPeriod,
-	}
+	defaults := defaultConfig(options)
 	s := settings{
-		byKind: map[schema.GroupVersionKind]typeSettings{},
-		defaults: typeSettings{allNamespaces: defaults, namespaces: withFallbacks(options.DefaultNamespaces,
+		options: options, byKind: map[schema.GroupVersionKind]*typeSettings{},
+		defaults: &typeSettings{allNamespaces: defaults, namespaces: withFallbacks(options.DefaultNamespaces,
 			func(string) []cache.Config { return []cache.Config{defaults} })},
 	}
+	s.options.ByObject = nil
 	for object, by := range options.ByObject {
-		gvk, t, err := resolveObject(options, object, by, defaults)
+		gvk, t, err := s.resolveObject(object, TypeSettings{ByObject: by})
 		if err != nil {
 			return settings{}, err
 		}
 		s.byKind[gvk] = t
 	}
-	return s, s.validate()
+	return s, s.defaults.validate()
 }
 
-func (s settings) validate() error {
-	all := slices.Collect(maps.Values(s.byKind))
-	for _, t := range append(all, s.defaults) {
-		for _, config := range append(slices.Collect(maps.Values(t.namespaces)), t.allNamespaces) {
-			if p := config.SyncPeriod; p != nil && *p < 0 {
-				return fmt.Errorf("the SyncPeriod is %v; it must not be negative", *p)
-			}
+func defaultConfig(options cache.Options) cache.Config {
+	return cache.Config{
+		LabelSelector: options.DefaultLabelSelector, FieldSelector: options.DefaultFieldSelector,
+		Transform: options.DefaultTransform, UnsafeDisableDeepCopy: options.DefaultUnsafeDisableDeepCopy,
+		EnableWatchBookmarks: options.DefaultEnableWatchBookmarks, SyncPeriod: options.SyncPeriod,
+	}
+}
+
+func (t *typeSettings) validate() error {
+	for _, config := range append(slices.Collect(maps.Values(t.namespaces)), t.allNamespaces) {
+		if p := config.SyncPeriod; p != nil && *p < 0 {
+			return fmt.Errorf("the SyncPeriod is %v; it must not be negative", *p)
 		}
+	}
+	if t.storage.Mode == dynamicinformer.StorageMetadata {
+		return errStorageMetadata
 	}
 	return nil
 }
 
 // resolveObject resolves the settings for an object of ByObject.
-func resolveObject(options cache.Options, object client.Object, by cache.ByObject,
-	defaults cache.Config) (schema.GroupVersionKind, typeSettings, error) {
+func (s settings) resolveObject(object client.Object,
+	by TypeSettings) (schema.GroupVersionKind, *typeSettings, error) {
+	options := s.options
 	namespaced, err := apiutil.IsObjectNamespaced(object, options.Scheme, options.Mapper)
 	if err != nil {
-		return schema.GroupVersionKind{}, typeSettings{},
+		return schema.GroupVersionKind{}, nil,
 			fmt.Errorf("failed to determine if %T is namespaced: %w", object, err)
 	}
 	if !namespaced && by.Namespaces != nil {
-		return schema.GroupVersionKind{}, typeSettings{},
+		return schema.GroupVersionKind{}, nil,
 			fmt.Errorf("type %T is not namespaced, but its ByObject.Namespaces setting is not nil", object)
 	}
 	gvk, err := apiutil.GVKForObject(object, options.Scheme)
 	if err != nil {
-		return gvk, typeSettings{}, fmt.Errorf("failed to get GVK for type %T: %w", object, err)
+		return gvk, nil, fmt.Errorf("failed to get GVK for type %T: %w", object, err)
 	}
+	defaults := defaultConfig(options)
 	own := cache.Config{
 		LabelSelector: by.Label, FieldSelector: by.Field, Transform: by.Transform,
 		UnsafeDisableDeepCopy: by.UnsafeDisableDeepCopy, EnableWatchBookmarks: by.EnableWatchBookmarks,
 		SyncPeriod: by.SyncPeriod,
 	}
-	t := typeSettings{allNamespaces: withFallback(own, defaults)}
+	t := &typeSettings{allNamespaces: withFallback(own, defaults), anyOf: by.AnyOf, storage: by.Storage,
+		prune: by.Prune}
 	if namespaced {
 		namespaces := by.Namespaces
 		if namespaces == nil {
@@ -138,7 +157,7 @@ func resolveObject(options cache.Options, object client.Object, by cache.ByObjec
 			return []cache.Config{own, options.DefaultNamespaces[namespace], defaults}
 		})
 	}
-	return gvk, t, nil
+	return gvk, t, t.validate()
 }
 
 // withFallbacks merges the settings of each namespace with less specific ones. The settings of all namespaces

@@ -115,11 +115,14 @@ func (c *Cache) uidOf(ctx context.Context, key client.ObjectKey, object client.O
 	if err != nil {
 		return "", err
 	}
-	v := r.informerIn(key.Namespace)
-	if v == nil {
-		return "", errUnknownNamespace("get", key)
-	}
-	if err := r.awaitInformers(ctx, object, v); err != nil {
+	var v *scopedInformer
+	err = r.read(func(s *informerSet) error {
+		if v = s.in(key.Namespace); v == nil {
+			return errUnknownNamespace("get", key)
+		}
+		return r.awaitInformers(ctx, object, v)
+	})
+	if err != nil {
 		return "", err
 	}
 	stored, err := r.stored(v, key)

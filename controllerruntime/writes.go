@@ -190,7 +190,7 @@ func (l *writes) awaitAll(ctx context.Context, r *resource, key *types.Namespace
 	}
 	for _, v := range informers {
 		inView := func(w *write) bool {
-			return concerns(w) && (w.ofAll || r.informerIn(w.key.Namespace) == v)
+			return concerns(w) && (w.ofAll || v.set.in(w.key.Namespace) == v)
 		}
 		if err := l.awaitView(ctx, gk, v.informer(), key, inView); err != nil {
 			return err
@@ -325,8 +325,8 @@ func (c *Cache) informersOf(gk schema.GroupKind, w *write) (all []*dynamicinform
 		if key.gvk.GroupKind() != gk {
 			continue
 		}
-		for _, v := range r.informers {
-			if w.ofAll || r.informerIn(w.key.Namespace) == v {
+		for _, v := range r.allInformers() {
+			if w.ofAll || v.set.in(w.key.Namespace) == v {
 				all = append(all, v.informer())
 			}
 		}

@@ -28,7 +28,7 @@ var sizeLimits = []sizeLimit{
 	{"internal/codec", 762},
 	{"internal/requests", 3230},
 	{"internal/packed", 2790},
-	{"internal/informer", 7370},
+	{"internal/informer", 7371},
 	{"internal/store", 4446},
 	{"internal/follow", 1378},
 	{"internal/health", 1700},

@@ -1,0 +1,250 @@
+package controllerruntime
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
+)
+
+// TypeSettings are the settings of one type for SetTypeSettings.
+type TypeSettings struct {
+	// ByObject has the selectors, namespaces and transforms. As in cache.Options.ByObject, the defaults of
+	// cache.Options apply to unset fields.
+	cache.ByObject
+	// AnyOf limits the objects further, to those that at least one alternative selects: see
+	// dynamicinformer.ResourceOptions.AnyOf.
+	AnyOf []dynamicinformer.Selector
+	// Storage and Prune override the fields of Options with these names.
+	Storage dynamicinformer.Storage
+	Prune   dynamicinformer.Prune
+}
+
+// SetTypeSettings changes the settings of the type of an object, in all of its forms, before or after Start.
+// They replace those of cache.Options.ByObject and of earlier calls; unset fields have their defaults.
+//
+// A running cache first lists and watches the type with the new settings, next to the old ones. When that has
+// synced, it takes over (TestSetTypeSettings): reads return the new objects, and each handler receives, after
+// its queued events, an addition, update or deletion for each object that differs in its resource version.
+// Handlers miss, repeat and reorder no event, registrations and informers stay valid, and indexes are
+// carried over. New events wait while the new watch catches up with the old one: usually milliseconds, up to
+// a few seconds if the settings select few objects. If the old settings have not synced, the new ones apply
+// immediately.
+//
+// SetTypeSettings returns when reads use the new settings. If it fails, the old settings stay in effect
+// (TestSetTypeSettingsFails): if ctx ends, if the server rejects the new requests, if the type does not
+// exist, or if the cache stops (dynamicinformer.ErrStopped). Concurrent calls take effect one after the
+// other. Event handlers can call it. Meanwhile the type is in memory twice.
+func (c *Cache) SetTypeSettings(ctx context.Context, object client.Object, settings TypeSettings) error {
+	gvk, next, err := c.settings.resolveObject(object, settings)
+	if err != nil {
+		return fmt.Errorf("controllerruntime: set the settings of %T: %w", object, err)
+	}
+	select {
+	case c.changesSettings <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-c.changesSettings }()
+	for err == nil {
+		var all []*resource
+		if all, err = c.resourcesWithout(ctx, gvk, next); err == nil && len(all) == 0 {
+			return nil
+		}
+		if err == nil {
+			err = c.takeOver(ctx, gvk, next, all)
+		}
+	}
+	return fmt.Errorf("controllerruntime: set the settings of %s, the old ones stay in effect: %w", gvk, err)
+}
+
+// resourcesWithout returns the resources of a type that do not have the given settings. If there are none, it
+// sets them for new resources.
+func (c *Cache) resourcesWithout(ctx context.Context, gvk schema.GroupVersionKind,
+	settings *typeSettings) ([]*resource, error) {
+	for {
+		all, created := c.resourcesOnceWithout(gvk, settings)
+		if created == nil {
+			return all, nil
+		}
+		select {
+		case <-created:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// resourcesOnceWithout is resourcesWithout, or returns a channel to wait for.
+func (c *Cache) resourcesOnceWithout(gvk schema.GroupVersionKind,
+	settings *typeSettings) (all []*resource, created <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, kind := range []formKind{typedForm, unstructuredForm, metadataForm} {
+		key := resourceKey{gvk, kind}
+		if created := c.mu.beingCreated[key]; created != nil {
+			return nil, created
+		}
+		if r := c.mu.resources[key]; r != nil && r.current.Load().settings != settings {
+			all = append(all, r)
+		}
+	}
+	if len(all) == 0 {
+		c.settings.byKind[gvk] = settings
+	}
+	return all, nil
+}
+
+// takeOver replaces the informers of all forms of a type.
+func (c *Cache) takeOver(ctx context.Context, gvk schema.GroupVersionKind, settings *typeSettings,
+	all []*resource) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(c.ctx, func() { cancel(dynamicinformer.ErrStopped) })()
+	defer func() {
+		for _, r := range all {
+			r.discardIncoming()
+		}
+	}()
+	for _, r := range all {
+		if err := c.prepareIncoming(r, settings); err != nil {
+			return err
+		}
+	}
+	for _, r := range all {
+		if !slices.ContainsFunc(r.current.Load().informers(), (*dynamicinformer.Informer).HasSynced) {
+			continue
+		}
+		for _, informer := range r.incoming.Load().informers() {
+			if err := awaitAccepted(ctx, informer); err != nil {
+				return err
+			}
+		}
+	}
+	return c.commitIncoming(ctx, gvk, settings, all)
+}
+
+// prepareIncoming acquires the informers that will replace those of a resource. It keeps informers whose
+// options do not change.
+func (c *Cache) prepareIncoming(r *resource, settings *typeSettings) error {
+	set, err := c.acquireInformers(r, settings)
+	if err != nil {
+		return err
+	}
+	r.changing.Lock()
+	defer r.changing.Unlock()
+	for _, v := range set.scoped {
+		for _, current := range r.current.Load().scoped {
+			if current.informer() == v.informer() {
+				v.handle.Release()
+				v.handle = current.handle
+			}
+		}
+	}
+	r.incoming.Store(set)
+	for _, v := range set.scoped {
+		shared := func(current *scopedInformer) bool { return current.handle == v.handle }
+		if r.indexes.set == nil || slices.ContainsFunc(r.current.Load().scoped, shared) {
+			continue
+		}
+		if err := v.handle.AddIndexes(r.indexes.set); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// discardIncoming releases the incoming informers, if there are any.
+func (r *resource) discardIncoming() {
+	r.changing.Lock()
+	defer r.changing.Unlock()
+	if incoming := r.incoming.Swap(nil); incoming != nil {
+		current := r.current.Load()
+		if r.informer.isClosed() {
+			current = nil
+		}
+		incoming.release(current)
+	}
+}
+
+// awaitAccepted waits until an informer has synced. It returns an error as soon as the server rejects its
+// requests.
+func awaitAccepted(ctx context.Context, informer *dynamicinformer.Informer) error {
+	for !informer.HasSynced() {
+		current, changed := informer.StatusChange()
+		failure := &dynamicinformer.NotSyncedError{NotSynced: []status.Status{current}}
+		if current.Settled() && !informer.HasSynced() || apierrors.IsBadRequest(current.LastError) {
+			return failure
+		}
+		select {
+		case <-informer.Synced():
+		case <-changed:
+		case <-ctx.Done():
+			failure.Cause = context.Cause(ctx)
+			return failure
+		}
+	}
+	return nil
+}
+
+// commitIncoming makes the incoming informers the current ones, and moves all handlers to them.
+func (c *Cache) commitIncoming(ctx context.Context, gvk schema.GroupVersionKind, settings *typeSettings,
+	all []*resource) error {
+	moves := make([]*dynamicinformer.HandlerMove, len(all))
+	handlers := make([][]*registration, len(all))
+	for k, r := range all {
+		r.changing.Lock() // only calls that hold Cache.changesSettings lock several
+		defer r.changing.Unlock()
+		if r.informer.isClosed() {
+			return fmt.Errorf("the informer was removed: %w", dynamicinformer.ErrStopped)
+		}
+		incoming := r.incoming.Load()
+		handlers[k] = r.informer.allRegistrations()
+		moves[k] = &dynamicinformer.HandlerMove{From: r.current.Load().informers(), To: incoming.informers(),
+			Owner: incoming.indexOf}
+		for _, h := range handlers[k] {
+			moves[k].Handlers = append(moves[k].Handlers, h.parts())
+		}
+	}
+	replaced := make([]*informerSet, len(all))
+	err := dynamicinformer.MoveHandlers(ctx, func() {
+		c.mu.Lock()
+		c.settings.byKind[gvk] = settings
+		c.mu.Unlock()
+		for k, r := range all {
+			replaced[k] = r.current.Swap(r.incoming.Swap(nil))
+			close(replaced[k].replaced)
+		}
+	}, moves...)
+	for k, r := range all {
+		set := r.current.Load()
+		for n, h := range handlers[k] {
+			h.setParts(set, moves[k].Handlers[n])
+		}
+		if replaced[k] != nil {
+			replaced[k].release(set)
+		}
+	}
+	return err
+}
+
+// indexOf returns the index of the informer with the objects of a namespace, or 0.
+func (s *informerSet) indexOf(namespace string) int {
+	return max(slices.Index(s.scoped, s.in(namespace)), 0)
+}
+
+// allRegistrations returns the registrations, except those that an earlier failure has ended.
+func (i *Informer) allRegistrations() []*registration {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return slices.DeleteFunc(slices.Collect(maps.Keys(i.mu.registrations)),
+		func(r *registration) bool { return len(r.all()) == 0 })
+}

@@ -1,0 +1,452 @@
+package controllerruntime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
+)
+
+func colored(u *unstructured.Unstructured, color string) *unstructured.Unstructured {
+	return labelled(u, map[string]string{"color": color})
+}
+
+func withColor(color string) cache.ByObject {
+	return cache.ByObject{Label: labels.SelectorFromSet(labels.Set{"color": color})}
+}
+
+// ledger is a handler that checks that events are neither lost, repeated nor reordered: it knows the objects
+// that it has received.
+type ledger struct {
+	t    *testing.T
+	form reflect.Type
+	mu   sync.Mutex
+	all  map[string]client.Object
+	// gate, if not nil, blocks the handler.
+	gate chan struct{}
+}
+
+func newLedger(t *testing.T, form client.Object) *ledger {
+	return &ledger{t: t, form: reflect.TypeOf(form), all: map[string]client.Object{}}
+}
+
+func (l *ledger) apply(what string, object any, known bool, set bool) {
+	if l.gate != nil {
+		<-l.gate
+	}
+	if tombstone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
+		object = tombstone.Obj
+	}
+	o := object.(client.Object)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key := client.ObjectKeyFromObject(o).String()
+	before := l.all[key]
+	switch {
+	case reflect.TypeOf(object) != l.form:
+		l.t.Errorf("%s %s: a %T", what, key, object)
+	case (before != nil) != known:
+		l.t.Errorf("%s %s: the handler knows %v", what, key, before)
+	case what == "update" && newest(before.GetResourceVersion(), o.GetResourceVersion()) ==
+		before.GetResourceVersion():
+		l.t.Errorf("update %s from version %s to %s", key, before.GetResourceVersion(), o.GetResourceVersion())
+	case before != nil && before.GetUID() != o.GetUID():
+		l.t.Errorf("%s %s: the object is another one", what, key)
+	}
+	delete(l.all, key)
+	if set {
+		l.all[key] = o
+	}
+}
+
+func (l *ledger) OnAdd(object any, _ bool) { l.apply("add", object, false, true) }
+func (l *ledger) OnUpdate(_, object any)   { l.apply("update", object, true, true) }
+func (l *ledger) OnDelete(object any)      { l.apply("delete", object, true, false) }
+
+// versions returns the known objects with their resource versions.
+func (l *ledger) versions() map[string]string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return versionsOf(l.all)
+}
+
+func versionsOf[O client.Object](all map[string]O) map[string]string {
+	versions := map[string]string{}
+	for key, o := range all {
+		versions[key] = o.GetResourceVersion()
+	}
+	return versions
+}
+
+// stored returns the ConfigMaps of the server that accepts selects, with their resource versions.
+func stored(t *testing.T, server *apitest.Server,
+	accepts func(*unstructured.Unstructured) bool) map[string]string {
+	t.Helper()
+	list, err := server.Client(t).Resource(configMaps).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]*unstructured.Unstructured{}
+	for k := range list.Items {
+		if o := &list.Items[k]; accepts(o) {
+			all[client.ObjectKeyFromObject(o).String()] = o
+		}
+	}
+	return versionsOf(all)
+}
+
+// awaitEqual waits until got returns want.
+func awaitEqual(t *testing.T, what string, want, got func() map[string]string) {
+	t.Helper()
+	var diff string
+	for range 500 {
+		if diff = cmp.Diff(want(), got()); diff == "" {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Fatalf("%s (-want +got):\n%s", what, diff)
+}
+
+// churn writes random ConfigMaps in three namespaces until stop is called.
+func churn(t *testing.T, server *apitest.Server) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var writing sync.WaitGroup
+	for n, namespace := range []string{"web", "db", "other"} {
+		resource := server.Client(t).Resource(configMaps).Namespace(namespace)
+		random := rand.New(rand.NewPCG(1, uint64(n)))
+		writing.Go(func() {
+			for ctx.Err() == nil {
+				o := colored(configMap(namespace, fmt.Sprint("o", random.IntN(8))),
+					[]string{"red", "blue", "green"}[random.IntN(3)])
+				var err error
+				switch now, notFound := resource.Get(ctx, o.GetName(), metav1.GetOptions{}); {
+				case notFound != nil:
+					_, err = resource.Create(ctx, o, metav1.CreateOptions{})
+				case random.IntN(4) == 0:
+					err = resource.Delete(ctx, o.GetName(), metav1.DeleteOptions{})
+				default:
+					o.SetResourceVersion(now.GetResourceVersion())
+					_, err = resource.Update(ctx, o, metav1.UpdateOptions{})
+				}
+				if err != nil && ctx.Err() == nil {
+					t.Error(err)
+				}
+				time.Sleep(time.Millisecond)
+			}
+		})
+	}
+	return func() {
+		cancel()
+		writing.Wait()
+	}
+}
+
+// TestSetTypeSettings changes the settings of a type while its objects change. Handlers of each form receive
+// exactly the differences, indexes and registrations stay.
+func TestSetTypeSettings(t *testing.T) {
+	server := newServer(t)
+	for _, namespace := range []string{"web", "db", "other"} {
+		server.Create(t, configMaps, colored(configMap(namespace, "fixed"), "red"))
+	}
+	c := newCache(t, server, cache.Options{}, Options{})
+	if err := c.SetTypeSettings(t.Context(), &corev1.ConfigMap{},
+		TypeSettings{ByObject: withColor("red")}); err != nil {
+		t.Fatal("before any use:", err)
+	}
+	if err := c.IndexField(t.Context(), &corev1.ConfigMap{}, "name",
+		func(o client.Object) []string { return []string{o.GetName()} }); err != nil {
+		t.Fatal(err)
+	}
+	ledgers := map[string]*ledger{}
+	registrations := map[string]toolscache.ResourceEventHandlerRegistration{}
+	informers := map[string]cache.Informer{}
+	for name, form := range emptyForms() {
+		i, err := c.GetInformer(t.Context(), form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ledgers[name], informers[name] = newLedger(t, form), i
+		if registrations[name], err = i.AddEventHandler(ledgers[name]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hasColor := func(color string) func(*unstructured.Unstructured) bool {
+		return func(o *unstructured.Unstructured) bool { return o.GetLabels()["color"] == color }
+	}
+	annotate := func(in any) (any, error) {
+		in.(client.Object).SetAnnotations(map[string]string{"transformed": "true"})
+		return in, nil
+	}
+	steps := []struct {
+		name     string
+		settings TypeSettings
+		selects  func(*unstructured.Unstructured) bool
+	}{
+		{"before the start", TypeSettings{ByObject: withColor("blue")}, hasColor("blue")},
+		{"label", TypeSettings{ByObject: withColor("red")}, hasColor("red")},
+		{"another label", TypeSettings{ByObject: withColor("green")}, hasColor("green")},
+		{"field", TypeSettings{ByObject: cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", "o1")}},
+			func(o *unstructured.Unstructured) bool { return o.GetName() == "o1" }},
+		{"namespaces", TypeSettings{ByObject: cache.ByObject{Namespaces: map[string]cache.Config{"web": {},
+			"db": {LabelSelector: withColor("red").Label}}}}, func(o *unstructured.Unstructured) bool {
+			return o.GetNamespace() == "web" || o.GetNamespace() == "db" && hasColor("red")(o)
+		}},
+		{"one namespace stays", TypeSettings{ByObject: cache.ByObject{Namespaces: map[string]cache.Config{"web": {},
+			"other": {}}}}, func(o *unstructured.Unstructured) bool { return o.GetNamespace() != "db" }},
+		{"any of", TypeSettings{AnyOf: []dynamicinformer.Selector{{Label: withColor("red").Label},
+			{Field: fields.OneTermEqualSelector("metadata.name", "o1")}}}, func(o *unstructured.Unstructured) bool {
+			return hasColor("red")(o) || o.GetName() == "o1"
+		}},
+		{"transform", TypeSettings{ByObject: cache.ByObject{Transform: annotate}},
+			func(*unstructured.Unstructured) bool { return true }},
+		{"storage", TypeSettings{Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageObject}},
+			func(*unstructured.Unstructured) bool { return true }},
+		{"defaults", TypeSettings{}, func(*unstructured.Unstructured) bool { return true }},
+		{"the same", TypeSettings{}, func(*unstructured.Unstructured) bool { return true }},
+	}
+	for k, step := range steps {
+		stop := churn(t, server)
+		err := c.SetTypeSettings(t.Context(), &corev1.ConfigMap{}, step.settings)
+		time.Sleep(20 * time.Millisecond)
+		stop()
+		if err != nil {
+			t.Fatalf("%s: %v", step.name, err)
+		}
+		if k == 0 {
+			start(t, c)
+		}
+		want := func() map[string]string { return stored(t, server, step.selects) }
+		for name, l := range ledgers {
+			awaitEqual(t, step.name+": handler of "+name, want, l.versions)
+			if !registrations[name].HasSynced() || !informers[name].HasSynced() ||
+				informers[name].IsStopped() {
+				t.Errorf("%s: the informer or handler of %s is not synced", step.name, name)
+			}
+		}
+		var named corev1.ConfigMapList
+		if err := c.List(t.Context(), &named, client.MatchingFields{"name": "o1"}); err != nil {
+			t.Error(err)
+		}
+		all := map[string]client.Object{}
+		for k := range named.Items {
+			o := &named.Items[k]
+			all[client.ObjectKeyFromObject(o).String()] = o
+			if transformed := o.Annotations["transformed"] == "true"; transformed != (step.name == "transform") {
+				t.Errorf("%s: %s is transformed: %v", step.name, o.Name, transformed)
+			}
+		}
+		expected := stored(t, server, func(o *unstructured.Unstructured) bool {
+			return o.GetName() == "o1" && step.selects(o)
+		})
+		if diff := cmp.Diff(expected, versionsOf(all)); diff != "" {
+			t.Errorf("%s: index (-want +got):\n%s", step.name, diff)
+		}
+	}
+	if all := c.Factory().Informers(); len(all) != 1 {
+		t.Errorf("%d informers are left, want one for all forms", len(all))
+	}
+	if err := informers["typed"].RemoveEventHandler(registrations["typed"]); err != nil {
+		t.Fatal(err)
+	}
+	server.Create(t, configMaps, configMap("web", "late"))
+	all := func() map[string]string {
+		return stored(t, server, func(*unstructured.Unstructured) bool { return true })
+	}
+	awaitEqual(t, "after a removal", all, ledgers["unstructured"].versions)
+	if ledgers["typed"].versions()["web/late"] != "" {
+		t.Error("the removed handler was called")
+	}
+}
+
+// TestSetTypeSettingsFails: the old settings stay if the server rejects the new ones, or the context ends.
+func TestSetTypeSettingsFails(t *testing.T) {
+	server := newServer(t)
+	server.Create(t, configMaps, colored(configMap("web", "a"), "red"), colored(configMap("web", "b"), "blue"))
+	c := newCache(t, server, cache.Options{ByObject: map[client.Object]cache.ByObject{
+		&corev1.ConfigMap{}: withColor("red")}}, Options{})
+	start(t, c)
+	i, err := c.GetInformer(t.Context(), &corev1.ConfigMap{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLedger(t, &corev1.ConfigMap{})
+	registration, err := i.AddEventHandler(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	red := func() map[string]string {
+		return stored(t, server, func(o *unstructured.Unstructured) bool { return o.GetLabels()["color"] == "red" })
+	}
+	set := func(ctx context.Context) error {
+		return c.SetTypeSettings(ctx, &corev1.ConfigMap{}, TypeSettings{ByObject: withColor("blue")})
+	}
+	path := "/api/v1/configmaps"
+	server.AwaitRequest(t, path, "watch")
+	for what, tt := range map[string]struct {
+		fault apitest.Fault
+		ctx   func() (context.Context, context.CancelFunc)
+		is    func(error) bool
+	}{
+		"rejected": {apitest.Fault{Path: path, Status: http.StatusBadRequest, Message: "no such field"},
+			func() (context.Context, context.CancelFunc) { return context.WithCancel(t.Context()) },
+			apierrors.IsBadRequest},
+		"no answer": {unansweredRequests(path),
+			func() (context.Context, context.CancelFunc) {
+				return context.WithTimeout(t.Context(), 300*time.Millisecond)
+			},
+			func(err error) bool { return errors.Is(err, context.DeadlineExceeded) }},
+	} {
+		server.AddFaults(tt.fault)
+		ctx, cancel := tt.ctx()
+		err := set(ctx)
+		cancel()
+		server.Repair()
+		if !tt.is(err) || !strings.Contains(err.Error(), "the old ones stay in effect") {
+			t.Errorf("%s: %v", what, err)
+		}
+		server.Create(t, configMaps, colored(configMap("web", strings.ReplaceAll(what, " ", "-")), "red"))
+		awaitEqual(t, what, red, l.versions)
+		var list corev1.ConfigMapList
+		if err := c.List(t.Context(), &list); err != nil {
+			t.Error(err)
+		}
+		if n := len(c.Factory().Informers()); n != 1 {
+			t.Errorf("%s: %d informers", what, n)
+		}
+	}
+	if err := set(t.Context()); err != nil || !registration.HasSynced() {
+		t.Fatal(err)
+	}
+	awaitEqual(t, "after the failures", func() map[string]string {
+		return stored(t, server, func(o *unstructured.Unstructured) bool { return o.GetLabels()["color"] == "blue" })
+	}, l.versions)
+	for what, settings := range map[string]TypeSettings{
+		"must not be negative":  {ByObject: cache.ByObject{SyncPeriod: new(-time.Second)}},
+		"only metadata is kept": {Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}},
+	} {
+		if err := c.SetTypeSettings(t.Context(), &corev1.ConfigMap{}, settings); err == nil ||
+			!strings.Contains(err.Error(), what) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// TestSetTypeSettingsWithSlowHandler: a slow handler receives all events of the old settings first, in order.
+// It does not delay the change, and can be removed meanwhile.
+func TestSetTypeSettingsWithSlowHandler(t *testing.T) {
+	server := newServer(t)
+	server.Create(t, configMaps, colored(configMap("web", "a"), "red"))
+	c := newCache(t, server, cache.Options{ByObject: map[client.Object]cache.ByObject{
+		&corev1.ConfigMap{}: withColor("red")}}, Options{})
+	start(t, c)
+	i, err := c.GetInformer(t.Context(), &corev1.ConfigMap{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slow, removed := newLedger(t, &corev1.ConfigMap{}), newLedger(t, &corev1.ConfigMap{})
+	slow.gate, removed.gate = make(chan struct{}), make(chan struct{})
+	var registrations []toolscache.ResourceEventHandlerRegistration
+	for _, l := range []*ledger{slow, removed} {
+		r, err := i.AddEventHandler(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		registrations = append(registrations, r)
+	}
+	for n, color := range []string{"blue", "red", "blue"} {
+		server.Update(t, configMaps, colored(configMap("web", "a", "n", fmt.Sprint(n)), color))
+		if err := c.SetTypeSettings(t.Context(), &corev1.ConfigMap{}, TypeSettings{
+			ByObject: withColor(color)}); err != nil {
+			t.Fatal(err)
+		}
+		var got corev1.ConfigMap
+		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, &got); err != nil ||
+			got.Data["n"] != fmt.Sprint(n) {
+			t.Errorf("%v, %v", got.Data, err)
+		}
+	}
+	if slow.versions()["web/a"] != "" || registrations[0].HasSynced() {
+		t.Error("the slow handler was not slow")
+	}
+	if err := i.RemoveEventHandler(registrations[1]); err != nil {
+		t.Fatal(err)
+	}
+	close(removed.gate)
+	close(slow.gate)
+	awaitEqual(t, "slow handler", func() map[string]string {
+		return stored(t, server, func(*unstructured.Unstructured) bool { return true })
+	}, slow.versions)
+	if len(removed.versions()) > 1 { // the running call ends
+		t.Error("the removed handler was called")
+	}
+}
+
+// TestSetTypeSettingsInParallel: calls from several goroutines, reads, and a removed informer.
+func TestSetTypeSettingsInParallel(t *testing.T) {
+	server := newServer(t)
+	server.Create(t, configMaps, colored(configMap("web", "a"), "red"), colored(configMap("web", "b"), "red"))
+	c := newCache(t, server, cache.Options{}, Options{})
+	start(t, c)
+	defer churn(t, server)()
+	var changing, reading sync.WaitGroup
+	done := make(chan struct{})
+	reading.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			var list corev1.ConfigMapList
+			err := c.List(t.Context(), &list)
+			if err == nil {
+				err = client.IgnoreNotFound(c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"},
+					&corev1.ConfigMap{}))
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for _, color := range []string{"red", "blue"} {
+		changing.Go(func() {
+			for range 4 {
+				err := c.SetTypeSettings(t.Context(), &corev1.ConfigMap{}, TypeSettings{
+					ByObject: withColor(color)})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	changing.Wait()
+	close(done)
+	reading.Wait()
+	if err := c.RemoveInformer(t.Context(), &corev1.ConfigMap{}); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(c.Factory().Informers()); n != 0 {
+		t.Errorf("%d informers are left", n)
+	}
+}

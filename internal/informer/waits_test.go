@@ -176,6 +176,7 @@ func TestFailingProbesBackOff(t *testing.T) {
 		if err := f.WaitForVersion(ctx, "20", never); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("the wait returned %v", err)
 		}
+		synctest.Wait() // the last probe has ended
 		for k := 1; k < len(server.probes); k++ {
 			if pause := server.probes[k].Sub(server.probes[k-1]); pause < 7*time.Second {
 				t.Errorf("pause %d is %v, shorter than Retry-After", k, pause)

@@ -176,8 +176,8 @@ func TestReadYourWritesOfOtherObjects(t *testing.T) {
 	}
 }
 
-// TestConcurrentWrites: a read waits for a write that runs when it begins. A write that fails does not delay
-// reads.
+// TestConcurrentWrites: a read waits for writes of its object that are in flight when the read begins. A
+// write that fails does not delay reads.
 func TestConcurrentWrites(t *testing.T) {
 	server := newServer(t)
 	c := newConsistent(t, server, cache.Options{}, Options{})

@@ -338,7 +338,7 @@ func errUnknownNamespace(verb string, what any) error {
 	return fmt.Errorf("unable to %s: %v because of unknown namespace for the cache", verb, what)
 }
 
-// in returns the informer with the objects of a namespace, or nil.
+// in returns the informer for a namespace, or else the informer for all namespaces; nil if there is neither.
 func (s *informerSet) in(namespace string) *scopedInformer {
 	k, found := slices.BinarySearchFunc(s.scoped, namespace,
 		func(v *scopedInformer, namespace string) int { return cmp.Compare(v.namespace, namespace) })

@@ -56,9 +56,9 @@ type ResourceOptions struct {
 	// continue, shardSelector and the watch options.
 	TweakListOptions func(gvr schema.GroupVersionResource, options *metav1.ListOptions)
 
-	// Resync is the period after which each handler receives all objects as updates. Up to a tenth is added
-	// to spread the types. The first request for an informer decides. Default: never, as with a pointer to
-	// zero.
+	// Resync is the period after which each handler receives all objects as updates. A random jitter of up to
+	// 10 % is added, so that informers do not resync at the same time. The first request for an informer
+	// decides. Default: never, as with a pointer to zero.
 	Resync *time.Duration
 
 	// PageSize is the number of objects in a page of a list, if the type is not listed by a watch. The first

@@ -375,7 +375,7 @@ func TestWaitForVersionGivesUp(t *testing.T) {
 	})
 }
 
-// errNotSynced makes ends expect any NotSyncedError.
+// errNotSynced, passed to expectEnd, matches any *NotSyncedError.
 type errNotSynced struct{}
 
 func (errNotSynced) Error() string { return "a NotSyncedError" }

@@ -76,8 +76,8 @@ func CheckCondition(text string, d *crd.Definition, version string) []Diagnostic
 	return diagnostics(check.Condition(text, d, version))
 }
 
-// CheckColumn compares the path of a column, which is sorted by, grouped or computed with, with the schema of
-// a version: unknown fields, and paths to lists or maps. See [CheckCondition].
+// CheckColumn checks a path that a query sorts by, groups by or computes with against a version's schema. It
+// reports unknown fields, and paths that end at a list or map. See [CheckCondition].
 func CheckColumn(path string, d *crd.Definition, version string) []Diagnostic {
 	return diagnostics(check.Column(path, d, version))
 }

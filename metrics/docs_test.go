@@ -32,7 +32,7 @@ func TestDocs(t *testing.T) {
 	for title, want := range map[string][]string{
 		"States":     constants(t, "../dynamicinformer/status/status.go", "State"),
 		"Reasons":    constants(t, "../dynamicinformer/status/reason.go", "Reason"),
-		"Conditions": constants(t, "../dynamicinformer/status/condition.go", "ConditionType"),
+		"Conditions": constants(t, "../dynamicinformer/status/status.go", "ConditionType"),
 		"Metrics":    names,
 	} {
 		got := firstCells(sections[title])

@@ -31,7 +31,7 @@ type node struct {
 	PreserveUnknown bool `json:"x-kubernetes-preserve-unknown-fields"`
 }
 
-// problems lists what in value does not fit the schema, each with the path it was found at.
+// problems returns the schema violations in value, each prefixed with its path.
 func (n *node) problems(path string, value any) []string {
 	if value == nil {
 		if n.Nullable {

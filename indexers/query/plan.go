@@ -195,7 +195,7 @@ type labelCond struct {
 	selector *naming.LabelMatcher
 	query    string
 	meter    *meter
-	// indexed returns conditions on indexes that match at least the same objects.
+	// indexed returns index conditions that match a superset of the selector's objects.
 	indexed func() []*keyCond
 }
 

@@ -290,7 +290,7 @@ func TestInIsLinear(t *testing.T) {
 	}
 }
 
-// totalContext counts the steps between all checks.
+// totalContext sums the steps over all calls of Err.
 type totalContext struct {
 	workCountingContext
 	all int

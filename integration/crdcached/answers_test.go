@@ -12,8 +12,8 @@ import (
 	"github.com/crdcache/crdcache/integration/internal/answers"
 )
 
-// byDesign lists where crdcached answers an administrator differently from the API server. Other users get
-// 403 first, with the text of the API server: see testAnswers.
+// byDesign lists where crdcached answers an administrator differently from the API server. Users without the
+// right get the API server's 403 before any of these differences apply: see testAnswers.
 var byDesign = []answers.Difference{
 	answers.FutureWatches,
 	{

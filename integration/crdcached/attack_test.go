@@ -190,7 +190,7 @@ func (v *attackedServer) testStrangers(t *testing.T) {
 		"X-Remote-Group": {"system:masters"}}, http.StatusUnauthorized, http.StatusForbidden)
 }
 
-// testGuests request more than the namespace that they may read.
+// testGuests sends a guest's requests for objects outside its only permitted namespace, and expects 403.
 func (v *attackedServer) testGuests(t *testing.T) {
 	v.expectCodes(t, v.guestConfig, v.path(v.open), nil, http.StatusOK)
 	all := "/apis/example.com/v1/widgets"

@@ -14,7 +14,7 @@ type cuttableConnection struct {
 	faults *conformance.Faults
 }
 
-// through returns a copy of the configuration that sends requests through the link.
+// through makes config send its requests through the connection, and returns config.
 func (l *cuttableConnection) through(config *rest.Config) *rest.Config {
 	l.once.Do(func() { l.faults = conformance.NewFaults(nil) })
 	config.Wrap(l.faults.Wrap)

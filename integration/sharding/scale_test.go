@@ -43,7 +43,8 @@ type fixture struct {
 	}
 }
 
-// work is a reconciliation in an ownership.
+// work is a reconciliation in progress: the replica that runs it, and the fencing token of its ownership of
+// the shard.
 type work struct {
 	by    *replica
 	token int64

@@ -11,7 +11,7 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 )
 
-// until retries until try succeeds or the context ends.
+// until calls try until it succeeds or the context ends.
 func (w *participants) until(try func(context.Context) error) error {
 	for {
 		ctx, cancel := context.WithTimeout(w.ctx, requestTimeout)

@@ -32,8 +32,8 @@ type StorageOptions struct {
 	// clients write always conform. Default: objects are stored unchanged.
 	Conform bool
 	// Namespaces gives namespaces the life cycle of a cluster: clients can create objects only in existing
-	// namespaces that are not terminating, and deleting a namespace deletes its objects. The type of
-	// namespaces must be set. Default: a namespace is an object like any other.
+	// namespaces that are not terminating, and deleting a namespace deletes its objects. The Namespace type
+	// must be registered with SetType or SetBuiltIn. Default: a namespace is an object like any other.
 	Namespaces bool
 	// Now is the clock. Default time.Now.
 	Now func() time.Time

@@ -70,8 +70,8 @@ func contactStatus(reached bool) metav1.ConditionStatus {
 	return metav1.ConditionUnknown
 }
 
-// falseIfAny returns c, or c with status False if some informers have the problem that of returns. The
-// message is that of the first of them.
+// falseIfAny returns c, or c with status False if some informers have the problem that of returns. The reason
+// and message come from the first affected informer.
 func falseIfAny(c Condition, affected int, members []*member, of func(*member) problem) Condition {
 	if affected == 0 {
 		return c

@@ -60,7 +60,7 @@ type pendingEntry struct {
 	removal, change  notification
 	removed, changed bool
 	list             *notificationCursor
-	queuedAt         int64 // arrival of the first, in nanoseconds since coalescer.began
+	queuedAt         int64 // arrival of the first notification, in nanoseconds since coalescer.began
 	previous, next   *pendingEntry
 }
 

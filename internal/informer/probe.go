@@ -231,7 +231,7 @@ func (w *inline) bookmarked() {
 	w.catchUp.bookmarkDue = false
 }
 
-// mustList reports whether the target has to be listed, not older than the goal.
+// mustList reports whether the target must be listed. If so, it raises w.latest to the goal.
 func (w *inline) mustList() bool {
 	i := w.informer
 	i.mu.Lock()

@@ -196,7 +196,7 @@ func TestEndsWithContext(t *testing.T) {
 	}
 }
 
-// endlessUntil repeats a text forever, and calls then after a number of bytes.
+// endlessUntil is an io.Reader that repeats text forever. Every Read after a number of bytes calls then.
 type endlessUntil struct {
 	text     string
 	at, read int

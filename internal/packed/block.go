@@ -246,9 +246,9 @@ type Block struct {
 
 type openedBodies struct{ bodies []byte }
 
-// ReadBlock returns the objects of an index, which it copies. The objects count as compressed. bodies returns
-// the block's bodies. It is called while objects of the block are in use, and must be safe for concurrent
-// use. size is the size in bytes of the memory that it retains.
+// ReadBlock returns the objects described by a block's index, and copies the index. The objects count as
+// compressed. bodies returns the block's bodies. It is called while objects of the block are in use, and must
+// be safe for concurrent use. size is the size in bytes of the memory that it retains.
 func ReadBlock(index []byte, bodies func() ([]byte, error), size int) ([]*Object, error) {
 	b := &Block{openBodies: bodies, sourceSize: size}
 	rest := textOf(index)

@@ -70,7 +70,7 @@ func (s *scanner) reuse(start, end int, lookup func(key string) *Object) *Object
 	return o
 }
 
-// equals reports whether text is data[start:end] without the cuts.
+// equals reports whether text equals s.data[start:end] after removing the ranges in s.cuts.
 func (s *scanner) equals(text []byte, start, end int) bool {
 	at, from := 0, start
 	for _, cut := range s.cuts {

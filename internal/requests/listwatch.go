@@ -38,7 +38,8 @@ type listWatch struct {
 	// forbidden, if set, is called when a list or watch is forbidden. The failure is then not reported, and
 	// ends the requests.
 	forbidden func(error)
-	// listStarted is the start of the current list. The reflector lists one page after the other.
+	// listStarted is the start of the current list. One field is enough, because the reflector requests pages
+	// one at a time.
 	listStarted time.Time
 }
 

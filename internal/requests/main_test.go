@@ -9,8 +9,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit"
 )
 
-// TestMain fails if goroutines of a reflector remain. Errors are not logged, because the default handler
-// limits its rate with a clock that tests in synctest bubbles set years ahead.
+// TestMain fails if goroutines of a reflector remain. Error handlers are disabled: the default one limits its
+// rate by time, and the clock of a synctest bubble is years away from the real one.
 func TestMain(m *testing.M) {
 	utilruntime.ErrorHandlers = nil
 	os.Exit(testkit.Main(m, "crdcache/", "tools/cache."))

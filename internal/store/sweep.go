@@ -15,7 +15,8 @@ type Sweep struct {
 // The kinds of sweeps.
 var (
 	// SweepPeriodic compresses objects that were not read for a full period, or for packed.MaxAge periods if
-	// they had been in use. It decompresses objects that were read in two periods.
+	// they had been in use. It decompresses objects that were read in this period and in an earlier recent
+	// one.
 	SweepPeriodic = Sweep{AdvanceAges: true, Decompresses: true, Compresses: func(use packed.Usage) bool {
 		return !use.Read && !use.InUse && use.Age >= idlePeriods
 	}}

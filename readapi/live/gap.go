@@ -76,8 +76,8 @@ func (c *collection) awaitGapCheck(ctx context.Context, version uint64) {
 	}
 }
 
-// checkGap asks about the gap unless another client has asked meanwhile. It returns false if there was no
-// answer.
+// checkGap asks the API server whether objects changed during the gap. It skips the request if another
+// client's check has already answered. It returns false if there was no answer.
 func (c *collection) checkGap(ctx context.Context, h dynamicinformer.History, version uint64) bool {
 	select {
 	case c.gapCheckToken <- struct{}{}:

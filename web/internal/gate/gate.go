@@ -28,9 +28,9 @@ type Gate struct {
 	refused func(w http.ResponseWriter, r *http.Request, status int, err error)
 }
 
-// New returns a gate for a handler, with links and cookies. hosts are the accepted Host headers, with or
-// without ports. By default, loopback addresses and localhost are accepted, with any port. refused writes
-// the responses to rejected requests.
+// New returns a Gate that admits a browser by a one-time link, which it exchanges for a cookie. hosts are the
+// accepted Host headers, with or without ports. By default, loopback addresses and localhost are accepted,
+// with any port. refused writes the responses to rejected requests.
 func New(next http.Handler, hosts []string, refused func(w http.ResponseWriter, r *http.Request, status int,
 	err error)) *Gate {
 	return &Gate{hosts: hosts, next: next, tokens: NewTokens(time.Now), refused: refused}

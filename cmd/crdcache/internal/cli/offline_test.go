@@ -193,7 +193,7 @@ name: .spec.gadget, namespace: .metadata.namespace}}]}]}}`
 	file, references := write(t, "a.yaml", objects), write(t, "c.yaml", config)
 	for name, tt := range map[string]struct {
 		args string
-		want []string // kinds of the warnings
+		want []string // the kinds of objects for which a missing-CRD warning is expected
 	}{
 		"one type":   {"dump doohickeies", []string{"Doohickey"}},
 		"two types":  {"dump gizmos,gadgets", []string{"Gizmo", "Gadget"}},

@@ -193,8 +193,8 @@ func (f *queryFlags) validate(set *pflag.FlagSet) error {
 	return nil
 }
 
-// tableFlag returns a given flag that has no effect with form. The tables of --group-by and --compute also
-// have headers.
+// tableFlag returns a given flag that has no effect with form. --group-by and --compute print a table, so
+// they accept --no-headers.
 func tableFlag(set *pflag.FlagSet, form string) string {
 	for _, name := range []string{"show-kind", "show-labels", "label-columns", "no-headers"} {
 		if set.Changed(name) && (name != "no-headers" || form != "group-by" && form != "compute") {

@@ -22,15 +22,6 @@ func resourceOf(definition *unstructured.Unstructured) schema.GroupVersionResour
 	return schema.GroupVersionResource{Group: group, Version: "v1", Resource: plural}
 }
 
-// withScope returns a copy of a definition with another scope.
-func withScope(definition *unstructured.Unstructured, scope string) *unstructured.Unstructured {
-	definition = definition.DeepCopy()
-	if err := unstructured.SetNestedField(definition.Object, scope, "spec", "scope"); err != nil {
-		panic(err) // impossible with a definition of the harness
-	}
-	return definition
-}
-
 // withSecondVersion returns a copy of a definition that also serves v2.
 func withSecondVersion(definition *unstructured.Unstructured) *unstructured.Unstructured {
 	definition = definition.DeepCopy()
@@ -112,16 +103,6 @@ func (s *fixture) touch(definition *unstructured.Unstructured, name string) {
 func (s *fixture) delete(definition *unstructured.Unstructured, name string) {
 	s.Helper()
 	if err := s.objects(definition).Delete(s.ctx, name, metav1.DeleteOptions{}); err != nil {
-		s.Fatal(err)
-	}
-}
-
-// release removes the finalizers of an object.
-func (s *fixture) release(definition *unstructured.Unstructured, name string) {
-	s.Helper()
-	patch := []byte(`{"metadata":{"finalizers":null}}`)
-	if _, err := s.objects(definition).Patch(s.ctx, name, types.MergePatchType, patch,
-		metav1.PatchOptions{}); err != nil {
 		s.Fatal(err)
 	}
 }

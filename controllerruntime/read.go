@@ -136,10 +136,9 @@ func (c *Cache) list(ctx context.Context, written *writes, list client.ObjectLis
 	if options.Continue != "" {
 		return errContinue
 	}
-	var views []*scopedInformer
-	err = r.read(func(s *informerSet) error {
-		namespace := ""
-		views = s.scoped
+	var found []result
+	err = r.read(func(s *informerSet) (err error) {
+		namespace, views := "", s.scoped
 		if options.Namespace != "" && r.namespaced {
 			namespace = options.Namespace
 			v := s.in(options.Namespace)
@@ -154,12 +153,12 @@ func (c *Cache) list(ctx context.Context, written *writes, list client.ObjectLis
 		if err := r.awaitInformers(ctx, item, views...); err != nil {
 			return err
 		}
-		return written.await(ctx, r, nil, namespace, views...)
-	})
-	if err != nil {
+		if err := written.await(ctx, r, nil, namespace, views...); err != nil {
+			return err
+		}
+		found, err = r.find(views, options)
 		return err
-	}
-	found, err := r.find(views, options)
+	})
 	if err != nil {
 		return err
 	}

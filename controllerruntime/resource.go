@@ -351,12 +351,12 @@ func (s *informerSet) in(namespace string) *scopedInformer {
 	return nil
 }
 
-// read calls f with the current informers, and again if others have replaced these and stopped them.
+// read calls f with the current informers, and again if f fails and others have replaced these.
 func (r *resource) read(f func(*informerSet) error) error {
 	for {
 		set := r.current.Load()
 		err := f(set)
-		if r.current.Load() == set || !errors.Is(err, dynamicinformer.ErrStopped) {
+		if err == nil || r.current.Load() == set {
 			return err
 		}
 	}

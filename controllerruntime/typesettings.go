@@ -18,7 +18,8 @@ import (
 // TypeSettings are the settings of one type for SetTypeSettings.
 type TypeSettings struct {
 	// ByObject has the selectors, namespaces and transforms. As in cache.Options.ByObject, the defaults of
-	// cache.Options apply to unset fields.
+	// cache.Options apply to unset fields. A change of only SyncPeriod or EnableWatchBookmarks has no effect
+	// on a running informer.
 	cache.ByObject
 	// AnyOf limits the objects further, to those that at least one alternative selects: see
 	// dynamicinformer.ResourceOptions.AnyOf.

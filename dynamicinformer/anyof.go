@@ -107,6 +107,9 @@ func (all alternatives) commonLabels() labels.Selector {
 		all, _ := s.Label.Requirements()
 		return all
 	}
+	if only := all.possible(); len(only) == 1 && only[0].Label != nil {
+		return only[0].Label // filter leaves it to the server
+	}
 	common := labels.NewSelector()
 	for _, r := range requirements(all.possible()[0]) {
 		values, in := sets.New[string](), false

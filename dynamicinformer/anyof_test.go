@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
@@ -125,7 +126,9 @@ func TestAnyOfRequests(t *testing.T) {
 		options       ResourceOptions
 		labels, field string
 	}{
-		"one":    {ResourceOptions{AnyOf: []Selector{selector(t, "a=b,c!=d", "spec.x=y"), nothing}}, "a=b,c!=d", "spec.x=y"},
+		"one": {ResourceOptions{AnyOf: []Selector{selector(t, "a=b,c!=d", "spec.x=y"), nothing}}, "a=b,c!=d", "spec.x=y"},
+		"one label twice": {ResourceOptions{AnyOf: []Selector{selector(t, "a in (b,c),a in (c,d)", ""), nothing}},
+			"a in (b,c),a in (c,d)", ""},
 		"values": {ResourceOptions{AnyOf: []Selector{selector(t, "a=b", ""), selector(t, "a in (c,d)", "")}}, "a in (b,c,d)", ""},
 		"common": {ResourceOptions{AnyOf: []Selector{selector(t, "a=b,c", "spec.x=y,metadata.name=n"),
 			selector(t, "c,d", "spec.x=y")}}, "c", "spec.x=y"},
@@ -150,6 +153,12 @@ func TestAnyOfRequests(t *testing.T) {
 	one, other := ResourceOptions{AnyOf: []Selector{a, b}}, ResourceOptions{AnyOf: []Selector{b, a, a}}
 	if one.key() != other.key() || one.key() == (ResourceOptions{}).key() {
 		t.Error("the order of alternatives matters, or they do not")
+	}
+	labelled := ResourceOptions{LabelSelector: a.Label, AnyOf: []Selector{b, selector(t, "c", "")}}
+	unlabelled := ResourceOptions{AnyOf: []Selector{selector(t, "ab", "metadata.name=x"), selector(t, "c", "")}}
+	if gvr := (schema.GroupVersionResource{}); labelled.persistenceKey(gvr) == unlabelled.
+		persistenceKey(gvr) {
+		t.Error("different selections share persisted content")
 	}
 	if text := one.describe(); text != "any of: a | b with fields metadata.name=x" {
 		t.Errorf("described as %q", text)

@@ -138,7 +138,8 @@ func (i *Informer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHa
 		return nil, err
 	}
 	r := &registration{informer: i}
-	r.syncedChecker = newer.NewSyncedChecker(&syncCheckers{name: r.name, conditions: r.conditions})
+	r.syncedChecker = newer.NewSyncedChecker(&syncCheckers{name: r.name, conditions: r.conditions,
+		resource: i.resource})
 	i.resource.changing.Lock()
 	defer i.resource.changing.Unlock()
 	set := i.resource.current.Load()
@@ -213,7 +214,8 @@ func (s *informerSet) hasSynced() bool {
 // newSyncedChecker returns HasSynced as a channel, which stays open if the informer stops first.
 func (i *Informer) newSyncedChecker() syncedChecker {
 	return newer.NewSyncedChecker(&syncCheckers{
-		name: func() string { return "informer of " + i.resource.key.gvk.String() },
+		resource: i.resource,
+		name:     func() string { return "informer of " + i.resource.key.gvk.String() },
 		conditions: func() (all []waitCondition) {
 			set := i.resource.current.Load()
 			for _, informer := range set.informers() {

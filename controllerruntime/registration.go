@@ -98,6 +98,7 @@ type syncedChecker = newer.SyncedChecker
 type syncCheckers struct {
 	name       func() string
 	conditions func() []waitCondition
+	resource   *resource
 
 	mu   sync.Mutex
 	last []waitCondition
@@ -145,11 +146,16 @@ func (c *syncCheckers) await(all []waitCondition, done chan<- struct{}) {
 		case <-all[k].replaced:
 		case <-all[k].ended:
 		}
-		next := c.conditions()
-		if slices.Equal(next, all) {
+		c.resource.awaitChange()
+		if next := c.conditions(); !slices.Equal(next, all) {
+			all, k = next, -1
+			continue
+		}
+		select {
+		case <-all[k].done:
+		default:
 			return
 		}
-		all, k = next, -1
 	}
 	close(done)
 }

@@ -362,6 +362,12 @@ func (r *resource) read(f func(*informerSet) error) error {
 	}
 }
 
+// awaitChange waits until handlers, indexes or informers are not being changed.
+func (r *resource) awaitChange() {
+	r.changing.Lock()
+	defer r.changing.Unlock()
+}
+
 // allInformers returns the current and the incoming informers.
 func (r *resource) allInformers() []*scopedInformer {
 	all := slices.Clone(r.current.Load().scoped)

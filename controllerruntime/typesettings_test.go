@@ -353,7 +353,45 @@ func TestSetTypeSettingsFails(t *testing.T) {
 }
 
 // TestSetTypeSettingsWithSlowHandler: a slow handler receives all events of the old settings first, in order.
-// It does not delay the change, and can be removed meanwhile.
+// It does not delay the change, and can be removed meanwhile. TestSetTypeSettingsClosesChannels: a channel
+// from before the change is closed when the handler has synced with the new informers, although an old one
+// never synced.
+func TestSetTypeSettingsClosesChannels(t *testing.T) {
+	server := newServer(t)
+	server.Create(t, configMaps, configMap("a", "x"), configMap("c", "x"))
+	within := func(namespaces ...string) cache.ByObject {
+		all := map[string]cache.Config{}
+		for _, n := range namespaces {
+			all[n] = cache.Config{}
+		}
+		return cache.ByObject{Namespaces: all}
+	}
+	server.AddFaults(unansweredRequests("/api/v1/namespaces/b/configmaps"))
+	defer server.Repair()
+	c := newCache(t, server, cache.Options{ByObject: map[client.Object]cache.ByObject{
+		&corev1.ConfigMap{}: within("a", "b")}}, Options{})
+	start(t, c)
+	i, err := c.GetInformer(t.Context(), &corev1.ConfigMap{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	handle, err := i.AddEventHandler(newLedger(t, &corev1.ConfigMap{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := handle.(*registration)
+	done := (&syncCheckers{name: r.name, conditions: r.conditions, resource: r.informer.resource}).Done()
+	if err := c.SetTypeSettings(t.Context(), &corev1.ConfigMap{},
+		TypeSettings{ByObject: within("a", "c")}); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second):
+		t.Errorf("the channel stays open; HasSynced is %v", handle.HasSynced())
+	}
+}
+
 func TestSetTypeSettingsWithSlowHandler(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, colored(configMap("web", "a"), "red"))

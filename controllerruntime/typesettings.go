@@ -35,10 +35,10 @@ type TypeSettings struct {
 // A running cache first lists and watches the type with the new settings, next to the old ones. When that has
 // synced, it takes over (TestSetTypeSettings): reads return the new objects, and each handler receives, after
 // its queued events, an addition, update or deletion for each object that differs in its resource version.
-// Handlers miss, repeat and reorder no event, registrations and informers stay valid, and indexes are
-// carried over. New events wait while the new watch catches up with the old one: usually milliseconds, up to
-// a few seconds if the settings select few objects. If the old settings have not synced, the new ones apply
-// immediately.
+// Handlers miss, repeat and reorder no event, registrations and informers stay valid, and indexes are carried
+// over. A resync period of a handler that is shorter than the SyncPeriod is raised to it. New events wait
+// while the new watch catches up with the old one: usually milliseconds, up to a few seconds if the settings
+// select few objects. If the old settings have not synced, the new ones apply immediately.
 //
 // SetTypeSettings returns when reads use the new settings. If it fails, the old settings stay in effect
 // (TestSetTypeSettingsFails): if ctx ends, if the server rejects the new requests, if the type does not

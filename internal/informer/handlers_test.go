@@ -418,3 +418,14 @@ func TestPanicCrashesByDefault(t *testing.T) {
 	r.call(added(&unstructured.Unstructured{}, false))
 	t.Error("the panic was swallowed")
 }
+
+// TestDetachBetweenIncarnations: the content has a version while no watch runs.
+func TestDetachBetweenIncarnations(t *testing.T) {
+	f := newFeed(t, Options{})
+	f.list(10, object("a", 5))
+	f.put(object("a", 12))
+	f.finish()
+	if d := f.Detach(nil); d.Version != "12" || !d.Synced {
+		t.Errorf("the version is %q, synced %v", d.Version, d.Synced)
+	}
+}

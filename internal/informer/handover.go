@@ -11,10 +11,9 @@ import (
 // have it in their queues.
 type Detached struct {
 	knownContent
-	// Version is the resource version that the streams of the informer have reached; empty if there is none.
+	// Version is the resource version of the content; empty if there is none.
 	Version string
-	// Synced is HasSynced of the informer.
-	Synced bool
+	Synced  bool // HasSynced of the informer
 }
 
 // knownContent is the content that handlers are notified of: without unconfirmed objects.
@@ -60,7 +59,8 @@ func (i *Informer) Detach(handlers []*Registration) *Detached {
 		return true
 	})
 	d := &Detached{knownContent: i.knownContentLocked(), Synced: i.synced.Load().reached()}
-	if g := i.mu.current; g != nil {
+	d.Version = d.snapshot.ResourceVersion() // also between two incarnations
+	if g := i.mu.current; g != nil && (d.Version == "" || older(d.Version, g.reached)) {
 		d.Version = g.reached
 	}
 	for _, p := range i.mu.partitions {

@@ -120,7 +120,7 @@ func (t *typeSettings) validate() error {
 	if t.storage.Mode == dynamicinformer.StorageMetadata {
 		return errStorageMetadata
 	}
-	return nil
+	return dynamicinformer.ResourceOptions{AnyOf: t.anyOf, Storage: t.storage, Prune: t.prune}.Validate()
 }
 
 // resolveObject resolves the settings for an object of ByObject.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,6 +49,7 @@ func MoveHandlers(ctx context.Context, ready func(), moves ...*HandlerMove) erro
 	handovers := make([]*handover, len(moves))
 	for k, m := range moves {
 		handovers[k] = m.detach()
+		defer handovers[k].recorder.stop()
 	}
 	var failure error
 	for _, h := range handovers {
@@ -77,11 +79,15 @@ type handover struct {
 	*HandlerMove
 	detached  []*informer.Detached // of From
 	previous  [][]*informer.Registration
+	recorder  *removalRecorder // of the shard of To, if any
 	finishErr error
 }
 
 func (m *HandlerMove) detach() *handover {
 	h := &handover{HandlerMove: m}
+	if k := slices.IndexFunc(m.To, func(i *Informer) bool { return i.Shard() != nil }); k >= 0 {
+		h.recorder = m.To[k].Shard().recordRemovals()
+	}
 	of := make([][]*informer.Registration, len(m.From))
 	for _, handles := range m.Handlers {
 		var all []*informer.Registration
@@ -130,7 +136,7 @@ func (h *handover) attach(to []*Informer, owns func(k int, key string) bool,
 	next := make([][]cache.ResourceEventHandlerRegistration, len(h.previous))
 	h.Handlers = next
 	for k, i := range to {
-		from := informer.Handover{From: h.detached, LeftShard: i.leftShard,
+		from := informer.Handover{From: h.detached, LeftShard: h.leftShard, Regained: h.regained,
 			Owns: func(key string) bool { return owns(k, key) }}
 		if each != nil {
 			from.From = each[k : k+1]
@@ -157,8 +163,14 @@ func (h *handover) ownerOf(key string) int {
 	return h.Owner(namespace)
 }
 
-// leftShard reports whether a stored object is outside of the shard.
-func (i *Informer) leftShard(item any) bool {
-	s := i.Shard()
-	return s != nil && !s.currentRanges().Has(s.key, item)
+// leftShard reports whether a stored object has left the shard.
+func (h *handover) leftShard(item any) bool {
+	s := h.recorder
+	return s != nil && (!s.currentRanges().Has(s.key, item) || s.removed().Has(s.key, item))
+}
+
+// regained reports whether a stored object has left the shard since the start of the recorder, and returned.
+func (h *handover) regained(item any) bool {
+	s := h.recorder
+	return s != nil && s.removed().Has(s.key, item) && s.currentRanges().Has(s.key, item)
 }

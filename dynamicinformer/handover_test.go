@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -149,7 +150,8 @@ func TestMoveHandlersFails(t *testing.T) {
 	})
 }
 
-// TestMoveHandlersOfShard: objects that leave the shard during a move are not reported as deleted.
+// TestMoveHandlersOfShard: objects that leave the shard during a move are not reported as deleted, also if
+// the shard regains them.
 func TestMoveHandlersOfShard(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, inShard("x0", 0), inShard("x1", 1))
@@ -161,12 +163,69 @@ func TestMoveHandlersOfShard(t *testing.T) {
 		from := acquireSynced(t, f, ResourceOptions{})
 		e, registrations := recordAll(t, from)
 		expectEvents(t, "start", e, "add ns/x0", "add ns/x1")
-		move := &HandlerMove{From: from, Handlers: [][]cache.ResourceEventHandlerRegistration{registrations},
-			To: acquireSynced(t, f,
-				ResourceOptions{Prune: Prune{Presets: []PrunePreset{PruneManagedFields}}})}
+		to := acquireSynced(t, f, ResourceOptions{Prune: Prune{Presets: []PrunePreset{PruneManagedFields}}})
+		move := &HandlerMove{From: from, To: to,
+			Handlers: [][]cache.ResourceEventHandlerRegistration{registrations}}
 		if err := MoveHandlers(t.Context(), func() { shard.SetRanges(fourShards[0]) }, move); err != nil {
 			t.Fatal(err)
 		}
 		expectEvents(t, "moved", e, "left ns/x1")
+		shard.SetRanges(fourShards...)
+		expectEvents(t, "regained", e, "add ns/x1")
+		move.From, move.To = to, from
+		if err := MoveHandlers(t.Context(), func() {
+			shard.SetRanges()
+			shard.SetRanges(fourShards...)
+			if err := from[0].WaitForShard(t.Context(), fourShards[1]); err != nil {
+				t.Error(err)
+			}
+			shard.SetRanges(fourShards[1:]...)
+		}, move); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		e.mu.Lock()
+		if slices.Index(e.all, "left ns/x1") > slices.Index(e.all, "add ns/x1") {
+			t.Errorf("wrong order: %v", e.all)
+		}
+		e.mu.Unlock()
+		expectEvents(t, "moved back", e, "add ns/x1", "left ns/x0", "left ns/x1")
+		if n := len(shard.mu.recorders); n != 0 {
+			t.Errorf("%d recorders are left", n)
+		}
+	})
+}
+
+// TestMoveHandlersKeepsResyncs: a handler keeps its own resync period at an informer with a longer one. A
+// handler without one has the period of each informer.
+func TestMoveHandlersKeepsResyncs(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		server.Create(t, widgets, widget("a", "x"))
+		f := newFactory(t, server, Options{})
+		if err := f.Start(longContext(t)); err != nil {
+			t.Fatal(err)
+		}
+		short, long := 2*time.Second, 20*time.Second
+		from := acquireSynced(t, f, ResourceOptions{Resync: &short})
+		to := acquireSynced(t, f, ResourceOptions{Resync: &long, Namespaces: InNamespaces("a")})
+		move := &HandlerMove{From: from, To: to}
+		var resyncs [2]atomic.Int64
+		for k, period := range []*time.Duration{nil, &short} {
+			r, err := from[0].AddEventHandlerWithOptions(cache.ResourceEventHandlerFuncs{
+				UpdateFunc: func(any, any) { resyncs[k].Add(1) }}, cache.HandlerOptions{ResyncPeriod: period})
+			if err != nil {
+				t.Fatal(err)
+			}
+			move.Handlers = append(move.Handlers, []cache.ResourceEventHandlerRegistration{r})
+		}
+		if err := MoveHandlers(t.Context(), func() {}, move); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(50 * time.Second) // virtual
+		synctest.Wait()
+		if without, with := resyncs[0].Load(), resyncs[1].Load(); without != 2 || with < 20 || with > 25 {
+			t.Errorf("%d resyncs without an own period, want 2; %d with an own period, want 20 to 25",
+				without, with)
+		}
 	})
 }

@@ -1,6 +1,7 @@
 package dynamicinformer
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -180,7 +181,9 @@ func (o ResourceOptions) withDefaults(defaults ResourceOptions) ResourceOptions 
 	return o
 }
 
-// validate returns everything that is wrong with the options, independently of a type.
+// Validate returns an error for options that are invalid for every type.
+func (o ResourceOptions) Validate() error { return errors.Join(o.validate()...) }
+
 func (o ResourceOptions) validate() []error {
 	var errs []error
 	if err := o.Namespaces.set.Validate(); err != nil {

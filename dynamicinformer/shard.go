@@ -50,6 +50,7 @@ type Shard struct {
 		sync.Mutex
 		// informers are the running informers.
 		informers map[*Informer]struct{}
+		recorders []*removalRecorder
 	}
 }
 
@@ -104,12 +105,55 @@ func (s *Shard) SetRanges(ranges ...sharding.Range) {
 	s.setRangesLock.Lock()
 	defer s.setRangesLock.Unlock()
 	next := requests.NewRanges(ranges...)
+	s.recordRemoved(s.currentRanges().Minus(next))
 	s.ranges.Store(&next)
 	for _, i := range s.runningInformers() {
 		i.core.EvictOutOfShard(i.shard.Narrow, func(item any) bool { return next.Has(s.key, item) })
 	}
 	for _, i := range s.runningInformers() {
 		i.shard.Changed()
+	}
+}
+
+// removalRecorder records the ranges that SetRanges removes.
+type removalRecorder struct {
+	*Shard
+	ranges requests.Ranges // guarded by Shard.mu
+}
+
+// recordRemovals starts a recorder, between two calls of SetRanges.
+func (s *Shard) recordRemovals() *removalRecorder {
+	s.setRangesLock.Lock()
+	defer s.setRangesLock.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := &removalRecorder{Shard: s}
+	s.mu.recorders = append(s.mu.recorders, r)
+	return r
+}
+
+// stop ends the recorder, which may be nil.
+func (r *removalRecorder) stop() {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.recorders = slices.DeleteFunc(r.mu.recorders,
+		func(other *removalRecorder) bool { return other == r })
+}
+
+func (r *removalRecorder) removed() requests.Ranges {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ranges
+}
+
+func (s *Shard) recordRemoved(removed requests.Ranges) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.mu.recorders {
+		r.ranges = r.ranges.Or(removed)
 	}
 }
 

@@ -20,7 +20,7 @@ type sizeLimit struct {
 // sizeLimits are the current limits. A commit that raises one states the reason. A commit that makes a room
 // smaller by more than slack lines lowers the limit, so that the room cannot grow again unnoticed.
 var sizeLimits = []sizeLimit{
-	{"dynamicinformer", 6000},
+	{"dynamicinformer", 6056},
 	{"discovery", 4274},
 	{"indexers", 8710},
 	{"indexers/query", 5315},
@@ -28,7 +28,7 @@ var sizeLimits = []sizeLimit{
 	{"internal/codec", 762},
 	{"internal/requests", 3230},
 	{"internal/packed", 2790},
-	{"internal/informer", 7371},
+	{"internal/informer", 7401},
 	{"internal/store", 4446},
 	{"internal/follow", 1378},
 	{"internal/health", 1700},
@@ -67,7 +67,7 @@ const (
 	// maxTypes is the number of types that go doc dynamicinformer shows.
 	maxTypes = 30
 	// maxNames is the number of names that the public packages of the root module export, methods included.
-	maxNames = 911
+	maxNames = 912
 )
 
 // roomOf returns the index of the room that a file belongs to, or -1.

@@ -64,7 +64,7 @@ func newIdleFeed(t *testing.T, options Options) *feed {
 func (f *feed) next() {
 	f.Helper()
 	ctx, cancel := context.WithCancel(f.ctx)
-	g, err := f.beginIncarnation(ctx, cancel, StateNew, StateIdle)
+	g, _, err := f.makeCurrent(ctx, cancel, []State{StateNew, StateIdle}) // without periodic resyncs
 	if err != nil {
 		f.Fatal(err)
 	}

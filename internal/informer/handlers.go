@@ -6,14 +6,10 @@ import (
 	"time"
 
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
 
 	"github.com/crdcache/crdcache/internal/newer"
 	"github.com/crdcache/crdcache/internal/queue"
 )
-
-// minResyncPeriod is the shortest resync period of a handler.
-const minResyncPeriod = time.Second
 
 // AddEventHandler adds a handler with the informer's default resync period. See AddEventHandlerWithOptions.
 func (i *Informer) AddEventHandler(
@@ -124,42 +120,6 @@ func (i *Informer) startHandlerLocked(r *Registration) {
 func (i *Informer) startLocked(r *Registration) {
 	i.workers.Add(1)
 	r.start(i.workers.Done)
-}
-
-// planResyncsLocked sets the resync period of a new handler and, before the start, the check period.
-func (i *Informer) planResyncsLocked(r *Registration) {
-	if r.requestedPeriod > 0 && r.requestedPeriod < minResyncPeriod {
-		r.logger.Info("Raising the resync period to the least that is allowed", "requested", r.requestedPeriod,
-			"least", minResyncPeriod)
-		r.requestedPeriod = minResyncPeriod
-	}
-	if r.requestedPeriod > 0 && r.requestedPeriod < i.mu.resyncCheck {
-		if i.mu.state == StateNew {
-			i.mu.resyncCheck = r.requestedPeriod
-			for _, other := range i.mu.handlers {
-				other.period = effectivePeriod(other.logger, other.requestedPeriod, i.mu.resyncCheck)
-			}
-		} else {
-			r.logger.Info("Raising the resync period to the check period of the running informer", "requested",
-				r.requestedPeriod, "check", i.mu.resyncCheck)
-			r.requestedPeriod = i.mu.resyncCheck
-		}
-	}
-	r.period = effectivePeriod(r.logger, r.requestedPeriod, i.mu.resyncCheck)
-}
-
-// effectivePeriod returns the resync period for a requested period and a check period.
-func effectivePeriod(logger klog.Logger, requested, check time.Duration) time.Duration {
-	switch {
-	case requested == 0:
-		return 0
-	case check == 0:
-		logger.Info("Ignoring the resync period, because this informer does no resyncs",
-			"requested", requested)
-		return 0
-	default:
-		return max(requested, check)
-	}
 }
 
 // RemoveEventHandler removes a handler and discards its queue. It does not wait for a running call of the

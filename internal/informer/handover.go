@@ -77,8 +77,9 @@ type Handover struct {
 	From []*Detached
 	// Owns reports whether the informer is responsible for a key.
 	Owns func(key string) bool
-	// LeftShard reports whether a missing object has left the shard, rather than the selection.
-	LeftShard func(Item) bool
+	// LeftShard reports whether a missing object has left the shard, rather than the selection. Regained
+	// reports whether an object has left the shard and returned since Detach.
+	LeftShard, Regained func(Item) bool
 }
 
 // Attach adds handlers that were detached. previous has the registrations of each handler. When these have
@@ -89,6 +90,9 @@ func (i *Informer) Attach(h Handover, previous [][]*Registration) ([]*Registrati
 	for k, p := range previous {
 		next[k] = i.newRegistration(p[0].added, p[0].options)
 		next[k].previous.Store(&p)
+		if p[0].options.ResyncPeriod != nil {
+			next[k].requestedPeriod = p[0].period
+		}
 	}
 	i.registering.Lock()
 	defer i.registering.Unlock()
@@ -137,16 +141,20 @@ func (r *Registration) awaitPrevious() {
 }
 
 // differencesLocked returns the changes from the content of the previous informers, and the objects that have
-// left the shard. Objects with an unchanged resource version do not count.
+// left the shard, which precede the changes. Objects with an unchanged resource version do not count.
 func (i *Informer) differencesLocked(h Handover) (changes changeSlice, leaving []notification) {
 	form, now := i.store.Form(), i.knownContentLocked()
 	for _, from := range h.From {
 		for key, old := range from.all {
-			switch next := now.get(key); {
-			case !h.Owns(key) || next != nil && sameVersion(old, next):
-			case next == nil && h.LeftShard(old):
-				leaving = append(leaving, leftShard(form.Item(old)))
-			default: // the informers may have different forms
+			next, regained := now.get(key), h.Regained(old)
+			switch {
+			case !h.Owns(key):
+			case regained, next == nil && h.LeftShard(old):
+				leaving = append(leaving, leftShard(form.Item(old))) // the informers may have different forms
+				if next != nil {
+					changes = append(changes, store.Change{Key: key, New: next})
+				}
+			case next == nil || !sameVersion(old, next):
 				changes = append(changes, store.Change{Key: key, Old: form.Item(old), New: next})
 			}
 		}

@@ -2,7 +2,6 @@ package informer
 
 import (
 	"context"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,9 +23,7 @@ type incarnation struct {
 	transform cache.TransformFunc
 	// onError is called when a list or watch ends with an error.
 	onError cache.WatchErrorHandlerWithContext
-	// resyncCheck is the period of looking for handlers that are due for a resync; zero means never.
-	resyncCheck time.Duration
-	logger      klog.Logger
+	logger  klog.Logger
 
 	// pendingLists is the number of partitions that have not listed in this incarnation. onListed, if not
 	// nil, is called when there are none left. Informer.mu guards both, and partitions, the number of running
@@ -193,38 +190,6 @@ func (g *incarnation) bookmark(resourceVersion string, owner *partition) error {
 	g.advanceLocked(owner, resourceVersion)
 	i.mu.log.advanceTo(resourceVersion)
 	return nil
-}
-
-// Resync implements cache.ReflectorStore. The handlers that are due receive an update without a change for
-// each object.
-func (g *incarnation) Resync() error {
-	i := g.informer
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.mu.current != g {
-		return ErrIncarnationOver
-	}
-	items := i.store.Snapshot().Items()
-	batch := make([]notification, len(items))
-	for k, item := range items {
-		batch[k] = updated(item, item, true)
-	}
-	i.notifyLocked(batch...)
-	return nil
-}
-
-// shouldResync determines the handlers that are due for a resync, and reports whether there are any.
-func (g *incarnation) shouldResync() bool {
-	i := g.informer
-	now := i.clock.Now()
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	due := false
-	for _, r := range i.mu.handlers {
-		r.inResync = r.resyncDueLocked(now)
-		due = due || r.inResync
-	}
-	return due
 }
 
 // sameUID reports whether two items with one key are the same object. A missing UID equals all others.

@@ -52,10 +52,12 @@ type Informer struct {
 		// far.
 		current      *incarnation
 		incarnations int
-		// resyncCheck is the period of looking for handlers that are due for a resync.
-		resyncCheck time.Duration
-		transform   cache.TransformFunc
-		unconfirmed unconfirmed
+		// resyncCheck is the period of looking for handlers that are due for a resync; zero means never.
+		// resyncCheckChanged, if not nil, is closed when it changes.
+		resyncCheck        time.Duration
+		resyncCheckChanged chan struct{}
+		transform          cache.TransformFunc
+		unconfirmed        unconfirmed
 		// partitions are the partitions of the running incarnation, if it has partitions.
 		partitions   []*partition
 		watchFailure cache.WatchErrorHandlerWithContext

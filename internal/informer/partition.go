@@ -3,7 +3,6 @@ package informer
 import (
 	"context"
 	"errors"
-	"time"
 
 	"k8s.io/client-go/tools/cache"
 )
@@ -82,7 +81,7 @@ func (i *Informer) RunPartitions(ctx context.Context, listed func(), partitions 
 		i.reflectPersisted(ctx, g, &partitions[0])
 		return nil
 	}
-	i.reflect(ctx, g, source{target: g, lw: partitions[0].ListerWatcher}, g.resyncCheck)
+	i.reflect(ctx, g, source{target: g, lw: partitions[0].ListerWatcher})
 	return nil
 }
 
@@ -131,11 +130,11 @@ func (i *Informer) reflectPersisted(ctx context.Context, g *incarnation, part *P
 	}
 	i.mu.Unlock()
 	p.restore(ctx, []*partition{p})
-	i.reflectPartition(ctx, p, p.resyncCheck)
+	i.reflectPartition(ctx, p)
 }
 
 // reflectPartition is reflect for a partition, which may have objects already.
-func (i *Informer) reflectPartition(ctx context.Context, p *partition, resync time.Duration) {
+func (i *Informer) reflectPartition(ctx context.Context, p *partition) {
 	i.mu.Lock()
 	from := source{target: p, lw: p.lw, version: p.version, latest: p.latest()}
 	restored := i.mu.unconfirmed.namespaces[p.namespace()]
@@ -143,7 +142,7 @@ func (i *Informer) reflectPartition(ctx context.Context, p *partition, resync ti
 	if restored {
 		from.version = p.resume(ctx)
 	}
-	i.reflect(ctx, p.incarnation, from, resync)
+	i.reflect(ctx, p.incarnation, from)
 }
 
 // RunEmpty is RunPartitions for a type that is known to have no objects. It sends no requests, removes the

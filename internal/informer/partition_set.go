@@ -34,7 +34,6 @@ func (i *Informer) RunChangingPartitions(ctx context.Context, listed func(),
 	s := &partitionSet{incarnation: g, running: map[partitionKey]*runningPartition{}}
 	defer s.workers.Wait()
 	defer cancel()
-	s.workers.Go(func() { g.resyncs(ctx) }) // ended by cancel
 	for {
 		partitions, ok := next(ctx)
 		if !ok {
@@ -137,7 +136,7 @@ func (s *partitionSet) start(ctx context.Context, r *runningPartition) {
 	// Ended by run, or with the incarnation.
 	s.workers.Go(func() {
 		defer close(r.done)
-		s.informer.reflectPartition(ctx, r.partition, 0)
+		s.informer.reflectPartition(ctx, r.partition)
 	})
 }
 
@@ -216,26 +215,4 @@ func (i *Informer) removeOutsideLocked(partitions []Partition) []store.Change {
 	i.notifyLocked(leaving...)
 	i.mu.log.reset(i.store.Snapshot().ResourceVersion())
 	return deleted
-}
-
-// resyncs notifies the handlers that are due for a resync, until ctx ends. It stands in for the resyncs of a
-// reflector, because a partition may end, or never list.
-func (g *incarnation) resyncs(ctx context.Context) {
-	if g.resyncCheck <= 0 {
-		return
-	}
-	ticker := g.informer.clock.NewTicker(g.resyncCheck)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C():
-		}
-		if g.shouldResync() {
-			if err := g.Resync(); err != nil { // the incarnation is over
-				return
-			}
-		}
-	}
 }

@@ -165,12 +165,3 @@ func (r *Registration) pause(d time.Duration) {
 	case <-r.ending:
 	}
 }
-
-// resyncDueLocked reports whether a resync of the handler is due, and if so schedules the next one.
-func (r *Registration) resyncDueLocked(now time.Time) bool {
-	if r.period == 0 || now.Before(r.nextResync) {
-		return false
-	}
-	r.nextResync = now.Add(r.period)
-	return true
-}

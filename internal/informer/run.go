@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -44,7 +43,7 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 		<-i.stopped
 	}()
 	defer i.endIncarnation(g)
-	i.reflect(ctx, g, source{target: g, lw: i.lw}, g.resyncCheck)
+	i.reflect(ctx, g, source{target: g, lw: i.lw})
 }
 
 // beginIncarnation starts an incarnation if the informer is in one of the given states. The first one starts
@@ -54,6 +53,9 @@ func (i *Informer) beginIncarnation(ctx context.Context, cancel context.CancelFu
 	g, hidden, err := i.makeCurrent(ctx, cancel, from)
 	if hidden != nil {
 		hidden.Serving(false)
+	}
+	if err == nil {
+		g.startResyncs(ctx)
 	}
 	return g, err
 }
@@ -79,7 +81,6 @@ func (i *Informer) makeCurrent(ctx context.Context, cancel context.CancelFunc,
 		cancel:       cancel,
 		transform:    i.mu.transform,
 		onError:      i.mu.watchFailure,
-		resyncCheck:  i.mu.resyncCheck,
 		logger:       klog.FromContext(ctx),
 		pendingLists: 1,
 	}
@@ -132,52 +133,40 @@ type target interface {
 }
 
 // reflect lists and watches, with growing pauses, until the context ends.
-func (i *Informer) reflect(ctx context.Context, g *incarnation, from source, resync time.Duration) {
+func (i *Informer) reflect(ctx context.Context, g *incarnation, from source) {
 	if direct := i.inlineWatcher(from.lw); direct != nil {
 		i.reflectInline(ctx, g, &inline{
 			incarnation: g, lw: direct, target: from.target, version: from.version, latest: from.latest,
 			resumeWatch: from.version != "",
-		}, resync)
+		})
 		return
 	}
-	r := i.newReflector(ctx, g, from.target, from.lw, resync)
+	r := i.newReflector(ctx, g, from.target, from.lw)
 	if from.target == target(g) {
 		i.reflector.Store(r)
 	}
 	i.repeat(ctx, g, &reflectorLoop{Reflector: r, lw: from.lw, run: r.ListAndWatchWithContext})
 }
 
-func (i *Informer) reflectInline(ctx context.Context, g *incarnation, w *inline, resync time.Duration) {
-	if resync > 0 {
-		defer g.startResyncs(ctx)()
-	}
+func (i *Informer) reflectInline(ctx context.Context, g *incarnation, w *inline) {
 	i.reflector.Store(nil)
 	i.addStream(w)
 	defer i.removeStream(w)
-	r := i.newReflector(ctx, g, inlineStore{w.target, w}, inlineLister{w.lw, w}, 0)
+	r := i.newReflector(ctx, g, inlineStore{w.target, w}, inlineLister{w.lw, w})
 	i.repeat(ctx, g, &reflectorLoop{Reflector: r, lw: w.lw,
 		run: func(ctx context.Context) error { return w.listAndWatch(ctx, r) }})
 }
 
-// startResyncs runs resyncs until ctx ends. It returns a function that waits for their end.
-func (g *incarnation) startResyncs(ctx context.Context) (wait func()) {
-	var resyncing sync.WaitGroup
-	resyncing.Go(func() { g.resyncs(ctx) }) // ended by ctx
-	return resyncing.Wait
-}
-
 func (i *Informer) newReflector(ctx context.Context, g *incarnation, target cache.ReflectorStore,
-	lw cache.ListerWatcher, resync time.Duration) *cache.Reflector {
+	lw cache.ListerWatcher) *cache.Reflector {
 	options := cache.ReflectorOptions{
 		Name:            i.options.ObjectDescription,
 		TypeDescription: i.options.ObjectDescription,
-		ResyncPeriod:    resync,
 		MinWatchTimeout: i.options.MinWatchTimeout,
 	}
 	newer.SetLogger(&options, &g.logger)
 	newer.SetBackoff(&options, i.options.Backoff, untilDone(ctx, i.clock))
 	r := cache.NewReflectorWithOptions(lw, i.options.ExampleObject, newer.ReflectorStore(target), options)
-	r.ShouldResync = g.shouldResync
 	r.WatchListPageSize = i.options.WatchListPageSize
 	return r
 }

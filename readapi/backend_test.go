@@ -21,6 +21,7 @@ import (
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/apiserver"
+	"github.com/crdcache/crdcache/internal/testkit"
 	"github.com/crdcache/crdcache/readapi"
 )
 
@@ -149,23 +150,23 @@ func (o clusterObject) AppendJSON(dst []byte, _ string) ([]byte, error) {
 func TestBackend(t *testing.T) {
 	c := newCluster(3)
 	h := readapi.NewHandler(c, readapi.HandlerOptions{})
-	list := get(t, h, widgetsPath).decoded(t)
+	list := get(h, widgetsPath).Decoded(t)
 	if version, _ := list.Object["metadata"].(map[string]any)["resourceVersion"].(string); version != "1000" {
 		t.Errorf("the version of the list is %q", version)
 	}
-	if a := get(t, h, inDefaultPath+"/w000001"); a.code != http.StatusOK ||
-		!strings.Contains(a.body, `"w000001"`) {
+	if a := get(h, inDefaultPath+"/w000001"); a.Code != http.StatusOK ||
+		!strings.Contains(a.Body, `"w000001"`) {
 		t.Errorf("got %+v", a)
 	}
-	if a := get(t, h, widgetsPath+
-		"?resourceVersion=990&resourceVersionMatch=Exact"); a.code != http.StatusGone {
+	if a := get(h, widgetsPath+
+		"?resourceVersion=990&resourceVersionMatch=Exact"); a.Code != http.StatusGone {
 		t.Errorf("an older state: %+v", a)
 	}
-	if a := get(t, h, "/apis/example.com/v1"); !strings.Contains(a.body, `"widgets"`) {
+	if a := get(h, "/apis/example.com/v1"); !strings.Contains(a.Body, `"widgets"`) {
 		t.Errorf("discovery: %+v", a)
 	}
-	if a := get(t, h, "/apis/example.com/v1/gadgets"); a.code != http.StatusNotFound ||
-		a.body != "404 page not found" {
+	if a := get(h, "/apis/example.com/v1/gadgets"); a.Code != http.StatusNotFound ||
+		a.Body != "404 page not found" {
 		t.Errorf("another type: %+v", a)
 	}
 }
@@ -174,8 +175,8 @@ func TestBackend(t *testing.T) {
 func TestPageLooksAtPage(t *testing.T) {
 	c := newCluster(5000)
 	h := readapi.NewHandler(c, readapi.HandlerOptions{})
-	page := get(t, h, widgetsPath+"?limit=1")
-	if n := c.reads.Load(); n > 2 || !strings.Contains(page.body, `"remainingItemCount":4999`) {
+	page := get(h, widgetsPath+"?limit=1")
+	if n := c.reads.Load(); n > 2 || !strings.Contains(page.Body, `"remainingItemCount":4999`) {
 		t.Errorf("%d objects were looked at for a page of one", n)
 	}
 	c.reads.Store(0)
@@ -331,17 +332,17 @@ func TestIdleWatchHasNoWriteDeadline(t *testing.T) {
 // TestHugeResourceVersion: an object can have any version; lists continue.
 func TestHugeResourceVersion(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{})
-	u := parse(t, widget("default", "huge", "red"))
+	u := testkit.Parse(t, testkit.Widget("default", "huge", "red"))
 	u.SetResourceVersion("9223372036854775807")
 	if _, err := s.Restore(u); err != nil {
 		t.Fatal(err)
 	}
-	apply(t, s, widget("default", "later", "red"))
+	apply(t, s, testkit.Widget("default", "later", "red"))
 	h := handlerOf(s)
-	first := get(t, h, widgetsPath+"?limit=2")
-	token := first.decoded(t).Object["metadata"].(map[string]any)["continue"]
-	if a := get(t, h, widgetsPath+"?limit=10&continue="+fmt.Sprint(token)); a.code != http.StatusOK ||
-		len(first.keys(t))+len(a.keys(t)) != 6 {
+	first := get(h, widgetsPath+"?limit=2")
+	token := first.Decoded(t).Object["metadata"].(map[string]any)["continue"]
+	if a := get(h, widgetsPath+"?limit=10&continue="+fmt.Sprint(token)); a.Code != http.StatusOK ||
+		len(first.Keys(t))+len(a.Keys(t)) != 6 {
 		t.Errorf("got %+v and %+v", first, a)
 	}
 }
@@ -364,9 +365,9 @@ func TestLongSelector(t *testing.T) {
 	h := handlerOf(newWidgets(t, apiserver.StorageOptions{}))
 	for _, name := range []string{"labelSelector", "fieldSelector"} {
 		long := strings.TrimSuffix(strings.Repeat("metadata.name!%3Dx,", readapi.MaxSelector/10), ",")
-		if a := get(t, h, widgetsPath+"?"+name+"="+long); a.code != http.StatusBadRequest ||
-			!strings.Contains(a.body, name+" has") {
-			t.Errorf("%s: %d %.200s", name, a.code, a.body)
+		if a := get(h, widgetsPath+"?"+name+"="+long); a.Code != http.StatusBadRequest ||
+			!strings.Contains(a.Body, name+" has") {
+			t.Errorf("%s: %d %.200s", name, a.Code, a.Body)
 		}
 	}
 }
@@ -375,13 +376,13 @@ func TestLongSelector(t *testing.T) {
 func TestOldPage(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{})
 	for i := range 5000 {
-		apply(t, s, widget("default", fmt.Sprint("w", i), "red"))
+		apply(t, s, testkit.Widget("default", fmt.Sprint("w", i), "red"))
 	}
 	version := s.ResourceVersion()
-	apply(t, s, widget("default", "a", "blue"))
+	apply(t, s, testkit.Widget("default", "a", "blue"))
 	h := handlerOf(s)
 	path := widgetsPath + "?limit=1&resourceVersionMatch=Exact&resourceVersion=" + version
-	get(t, h, path) // sorts
+	get(h, path) // sorts
 	const pages = 100
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/tools/pager"
 
 	"github.com/crdcache/crdcache/internal/apiserver"
+	"github.com/crdcache/crdcache/internal/testkit"
 	"github.com/crdcache/crdcache/readapi"
 )
 
@@ -81,35 +82,35 @@ func TestDiscoveryClient(t *testing.T) {
 func TestDocumentsFollowTypes(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{})
 	h := handlerOf(s)
-	first := get(t, h, "/apis", "Accept", readapi.AggregatedMedia)
-	etag := first.header.Get("ETag")
-	if got := get(t, h, "/apis", "Accept", readapi.AggregatedMedia, "If-None-Match", etag); got.code != 304 ||
-		got.body != "" {
-		t.Errorf("the same once more: %d %s", got.code, got.body)
+	first := get(h, "/apis", "Accept", readapi.AggregatedMedia)
+	etag := first.Header.Get("ETag")
+	if got := get(h, "/apis", "Accept", readapi.AggregatedMedia, "If-None-Match", etag); got.Code != 304 ||
+		got.Body != "" {
+		t.Errorf("the same once more: %d %s", got.Code, got.Body)
 	}
-	apply(t, s, strings.ReplaceAll(strings.ReplaceAll(widgetCRD, "widget", "gadget"), "Widget", "Gadget"))
-	if got := get(t, h, "/apis", "Accept", readapi.AggregatedMedia, "If-None-Match", etag); got.code != 200 ||
-		!strings.Contains(got.body, "gadgets") {
-		t.Errorf("after a new type: %d %s", got.code, got.body)
+	apply(t, s, strings.ReplaceAll(strings.ReplaceAll(testkit.WidgetCRD, "widget", "gadget"), "Widget", "Gadget"))
+	if got := get(h, "/apis", "Accept", readapi.AggregatedMedia, "If-None-Match", etag); got.Code != 200 ||
+		!strings.Contains(got.Body, "gadgets") {
+		t.Errorf("after a new type: %d %s", got.Code, got.Body)
 	}
-	if got := get(t, h, "/apis").body; !strings.HasPrefix(got, `{"kind":"APIGroupList"`) {
+	if got := get(h, "/apis").Body; !strings.HasPrefix(got, `{"kind":"APIGroupList"`) {
 		t.Errorf("the other form: %s", got)
 	}
 }
 
 func TestOpenAPI(t *testing.T) {
 	h := handlerOf(newWidgets(t, apiserver.StorageOptions{}))
-	paths := get(t, h, "/openapi/v3").decoded(t).Object["paths"].(map[string]any)
+	paths := get(h, "/openapi/v3").Decoded(t).Object["paths"].(map[string]any)
 	for name := range paths {
 		url := paths[name].(map[string]any)["serverRelativeURL"].(string)
-		if got := get(t, h, url); got.code != 200 || !strings.HasPrefix(got.body, `{"components":`) {
-			t.Errorf("%s: %d %s", url, got.code, got.body)
+		if got := get(h, url); got.Code != 200 || !strings.HasPrefix(got.Body, `{"components":`) {
+			t.Errorf("%s: %d %s", url, got.Code, got.Body)
 		}
 	}
 	if len(paths) != 4 || paths["apis/example.com/v1"] == nil {
 		t.Errorf("documents: %v", paths)
 	}
-	document := get(t, h, "/openapi/v3/apis/example.com/v1").body
+	document := get(h, "/openapi/v3/apis/example.com/v1").Body
 	for _, want := range []string{
 		`"com.example.v1.Widget":{`, `"description":"Its color."`,
 		`"/apis/example.com/v1/namespaces/{namespace}/widgets/{name}/status":{`,
@@ -119,8 +120,8 @@ func TestOpenAPI(t *testing.T) {
 			t.Errorf("no %s in %s", want, document)
 		}
 	}
-	if got := get(t, h, "/openapi/v3/apis/example.org/v1"); got.code != 404 {
-		t.Errorf("no such document: %d", got.code)
+	if got := get(h, "/openapi/v3/apis/example.org/v1"); got.Code != 404 {
+		t.Errorf("no such document: %d", got.Code)
 	}
 }
 
@@ -215,8 +216,8 @@ func TestInformers(t *testing.T) {
 			if len(informer.GetStore().ListKeys()) != s.Len(widgetResource) {
 				t.Fatalf("keys %v", informer.GetStore().ListKeys())
 			}
-			apply(t, s, widget("default", "fresh", "red"))
-			apply(t, s, widget("default", "fresh", "green"))
+			apply(t, s, testkit.Widget("default", "fresh", "red"))
+			apply(t, s, testkit.Widget("default", "fresh", "green"))
 			s.Delete(widgetResource, "default", "fresh")
 			j.await(t, "add default/fresh", "update default/fresh", "delete default/fresh")
 		})

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/crdcache/crdcache/internal/apiserver"
+	"github.com/crdcache/crdcache/internal/testkit"
 	"github.com/crdcache/crdcache/readapi"
 )
 
@@ -106,14 +107,14 @@ func TestErrors(t *testing.T) {
 			if tt.accept != "" {
 				headers = []string{"Accept", tt.accept}
 			}
-			got := get(t, h, tt.path, headers...)
-			if got.code != tt.code {
-				t.Errorf("code %d, want %d", got.code, tt.code)
+			got := get(h, tt.path, headers...)
+			if got.Code != tt.code {
+				t.Errorf("code %d, want %d", got.Code, tt.code)
 			}
-			if diff := cmp.Diff(tt.want, got.body); diff != "" {
+			if diff := cmp.Diff(tt.want, got.Body); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if retry := got.header.Get("Retry-After"); (retry == "1") != (tt.code == 504) {
+			if retry := got.Header.Get("Retry-After"); (retry == "1") != (tt.code == 504) {
 				t.Errorf("Retry-After = %q", retry)
 			}
 		})
@@ -140,19 +141,19 @@ func TestNothingCanBeWritten(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := ask(t, h, tt.method, tt.path)
+			got := testkit.Ask(h, tt.method, tt.path)
 			want := `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"` +
 				tt.verb +
 				` is not supported on resources of kind \"widgets.example.com\"","reason":"MethodNotAllowed","details":{"group":"example.com","kind":"widgets"},"code":405}`
-			if diff := cmp.Diff(want, got.body); got.code != 405 || diff != "" {
-				t.Errorf("code %d (-want +got):\n%s", got.code, diff)
+			if diff := cmp.Diff(want, got.Body); got.Code != 405 || diff != "" {
+				t.Errorf("code %d (-want +got):\n%s", got.Code, diff)
 			}
 		})
 	}
 	for _, path := range []string{"/version", "/api", "/apis", "/apis/example.com/v1", "/openapi/v3"} {
-		if got := ask(t, h, http.MethodPost, path); got.code != 405 ||
-			!strings.Contains(got.body, "the server does not allow this method") {
-			t.Errorf("%s: %d %s", path, got.code, got.body)
+		if got := testkit.Ask(h, http.MethodPost, path); got.Code != 405 ||
+			!strings.Contains(got.Body, "the server does not allow this method") {
+			t.Errorf("%s: %d %s", path, got.Code, got.Body)
 		}
 	}
 }
@@ -160,12 +161,12 @@ func TestNothingCanBeWritten(t *testing.T) {
 func TestHealthAndVersion(t *testing.T) {
 	h := handlerOf(apiserver.NewStorage(apiserver.StorageOptions{}))
 	for _, path := range []string{"/healthz", "/readyz", "/livez"} {
-		if got := get(t, h, path); got.code != 200 || got.body != "ok" {
-			t.Errorf("%s: %d %s", path, got.code, got.body)
+		if got := get(h, path); got.Code != 200 || got.Body != "ok" {
+			t.Errorf("%s: %d %s", path, got.Code, got.Body)
 		}
 	}
 	var v struct{ Major, GitVersion string }
-	if err := json.Unmarshal([]byte(get(t, h, "/version").body), &v); err != nil || v.Major != "1" ||
+	if err := json.Unmarshal([]byte(get(h, "/version").Body), &v); err != nil || v.Major != "1" ||
 		!strings.HasPrefix(v.GitVersion, "v1.") {
 		t.Errorf("%+v, %v", v, err)
 	}
@@ -173,7 +174,7 @@ func TestHealthAndVersion(t *testing.T) {
 
 func TestGet(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{})
-	apply(t, s, strings.Replace(widget("default", "a", "red"), "spec:", "status: {ready: true}, spec:", 1))
+	apply(t, s, strings.Replace(testkit.Widget("default", "a", "red"), "spec:", "status: {ready: true}, spec:", 1))
 	h := handlerOf(s)
 	const object = `"kind":"Widget","metadata":{"labels":{"color":"red"},"name":"a","namespace":"default","resourceVersion":"11"},"spec":{"color":"red"},"status":{"ready":true}}`
 	tests := map[string]struct{ path, accept, want string }{
@@ -199,42 +200,42 @@ func TestGet(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := get(t, h, tt.path, "Accept", tt.accept)
+			got := get(h, tt.path, "Accept", tt.accept)
 			if tt.accept == "" {
-				got = get(t, h, tt.path)
+				got = get(h, tt.path)
 			}
-			if diff := cmp.Diff(tt.want, got.body); got.code != 200 || diff != "" {
-				t.Errorf("code %d (-want +got):\n%s", got.code, diff)
+			if diff := cmp.Diff(tt.want, got.Body); got.Code != 200 || diff != "" {
+				t.Errorf("code %d (-want +got):\n%s", got.Code, diff)
 			}
 			deprecated := strings.Contains(tt.path, "v1beta1")
-			if want := `299 - "example.com/v1beta1 Widget is deprecated"`; (got.header.Get("Warning") == want) != deprecated {
-				t.Errorf("Warning: %s", got.header.Get("Warning"))
+			if want := `299 - "example.com/v1beta1 Widget is deprecated"`; (got.Header.Get("Warning") == want) != deprecated {
+				t.Errorf("Warning: %s", got.Header.Get("Warning"))
 			}
 		})
 	}
-	if got := get(t, h, inDefaultPath+"/a?resourceVersion=99999"); got.code != 504 {
-		t.Errorf("a version to come: %d", got.code)
+	if got := get(h, inDefaultPath+"/a?resourceVersion=99999"); got.Code != 504 {
+		t.Errorf("a version to come: %d", got.Code)
 	}
 }
 
 // TestConverted reads objects of a type with versions that only a webhook can convert.
 func TestConverted(t *testing.T) {
 	s := apiserver.NewStorage(apiserver.StorageOptions{})
-	apply(t, s, strings.Replace(widgetCRD, "spec:\n", "spec:\n  conversion: {strategy: Webhook}\n", 1))
-	apply(t, s, widget("default", "a", "red"))
+	apply(t, s, strings.Replace(testkit.WidgetCRD, "spec:\n", "spec:\n  conversion: {strategy: Webhook}\n", 1))
+	apply(t, s, testkit.Widget("default", "a", "red"))
 	h := handlerOf(s)
-	if got := get(t, h, inDefaultPath+"/a"); got.code != 200 {
-		t.Errorf("in its own version: %d %s", got.code, got.body)
+	if got := get(h, inDefaultPath+"/a"); got.Code != 200 {
+		t.Errorf("in its own version: %d %s", got.Code, got.Body)
 	}
 	const other = "/apis/example.com/v1beta1/namespaces/default/widgets"
 	for _, path := range []string{other + "/a", other} {
-		if got := get(t, h, path); got.code != 500 ||
-			!strings.Contains(got.body, "conversion webhook for example.com/v1beta1, Kind=Widget failed") {
-			t.Errorf("%s: %d %s", path, got.code, got.body)
+		if got := get(h, path); got.Code != 500 ||
+			!strings.Contains(got.Body, "conversion webhook for example.com/v1beta1, Kind=Widget failed") {
+			t.Errorf("%s: %d %s", path, got.Code, got.Body)
 		}
 	}
-	if got := get(t, h, other+"?watch=1"); !strings.HasPrefix(got.body, `{"type":"ERROR"`) ||
-		!strings.Contains(got.body, "conversion webhook") {
-		t.Errorf("watch: %s", got.body)
+	if got := get(h, other+"?watch=1"); !strings.HasPrefix(got.Body, `{"type":"ERROR"`) ||
+		!strings.Contains(got.Body, "conversion webhook") {
+		t.Errorf("watch: %s", got.Body)
 	}
 }

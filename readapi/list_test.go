@@ -12,6 +12,7 @@ import (
 
 	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/internal/jsonpath"
+	"github.com/crdcache/crdcache/internal/testkit"
 	"github.com/crdcache/crdcache/readapi"
 )
 
@@ -42,7 +43,7 @@ func TestSelect(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			query := url.Values{"labelSelector": {tt.labels}, "fieldSelector": {tt.fields}}
-			if diff := cmp.Diff(tt.want, get(t, h, tt.path+"?"+query.Encode()).keys(t)); diff != "" {
+			if diff := cmp.Diff(tt.want, get(h, tt.path+"?"+query.Encode()).Keys(t)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -93,7 +94,7 @@ func TestListForms(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, get(t, h, tt.path, "Accept", tt.accept).body); diff != "" {
+			if diff := cmp.Diff(tt.want, get(h, tt.path, "Accept", tt.accept).Body); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -104,14 +105,14 @@ func TestPages(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{})
 	h := handlerOf(s)
 	page := func(query string) (keys []string, next, version string, left any) {
-		a := get(t, h, widgetsPath+"?"+query)
-		if a.code != 200 {
-			t.Fatalf("%s: %d %s", query, a.code, a.body)
+		a := get(h, widgetsPath+"?"+query)
+		if a.Code != 200 {
+			t.Fatalf("%s: %d %s", query, a.Code, a.Body)
 		}
-		u := a.decoded(t)
+		u := a.Decoded(t)
 		next, _, _ = unstructured.NestedString(u.Object, "metadata", "continue")
 		left, _, _ = unstructured.NestedFieldNoCopy(u.Object, "metadata", "remainingItemCount")
-		return a.keys(t), next, u.GetResourceVersion(), left
+		return a.Keys(t), next, u.GetResourceVersion(), left
 	}
 	keys, next, version, left := page("limit=2")
 	if diff := cmp.Diff([]string{"default/a", "default/b"}, keys); diff != "" || left != int64(2) {
@@ -119,7 +120,7 @@ func TestPages(t *testing.T) {
 	}
 	// Changes between pages do not appear in the list.
 	s.Delete(widgetResource, "other", "a")
-	apply(t, s, widget("other", "z", "red"))
+	apply(t, s, testkit.Widget("other", "z", "red"))
 	keys, next, again, left := page("limit=2&continue=" + next)
 	if diff := cmp.Diff([]string{"other-one/c", "other/a"}, keys); diff != "" || next != "" || left != nil ||
 		again != version {
@@ -132,12 +133,12 @@ func TestPages(t *testing.T) {
 	// The history of the first page goes.
 	_, next, _, _ = page("limit=2")
 	s.Compact()
-	apply(t, s, widget("default", "bb", "red"))
+	apply(t, s, testkit.Widget("default", "bb", "red"))
 	s.Compact()
-	expired := get(t, h, widgetsPath+"?limit=2&continue="+next)
-	rest, _, _ := unstructured.NestedString(expired.decoded(t).Object, "metadata", "continue")
-	if expired.code != 410 || !strings.Contains(expired.body, `"reason":"Expired"`) || rest == "" {
-		t.Fatalf("%d %s", expired.code, expired.body)
+	expired := get(h, widgetsPath+"?limit=2&continue="+next)
+	rest, _, _ := unstructured.NestedString(expired.Decoded(t).Object, "metadata", "continue")
+	if expired.Code != 410 || !strings.Contains(expired.Body, `"reason":"Expired"`) || rest == "" {
+		t.Fatalf("%d %s", expired.Code, expired.Body)
 	}
 	if keys, _, _, _ = page("continue=" + rest); fmt.Sprint(keys) != "[default/bb other-one/c other/z]" {
 		t.Errorf("the rest as it is now: %v", keys)
@@ -152,9 +153,9 @@ func TestTokenErrors(t *testing.T) {
 	}{"future": {99, 504}, "zero": {0, 400}, "Latest": {readapi.Latest, 200}, "any negative": {-2, 200}}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := get(t, h, widgetsPath+"?continue="+readapi.NewContinueToken(tt.version, "",
-				"default/a")); got.code != tt.code {
-				t.Errorf("%d %s", got.code, got.body)
+			if got := get(h, widgetsPath+"?continue="+readapi.NewContinueToken(tt.version, "",
+				"default/a")); got.Code != tt.code {
+				t.Errorf("%d %s", got.Code, got.Body)
 			}
 		})
 	}
@@ -163,7 +164,7 @@ func TestTokenErrors(t *testing.T) {
 func TestResourceVersionOfLists(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{})
 	before := s.ResourceVersion()
-	apply(t, s, widget("default", "new", "red"))
+	apply(t, s, testkit.Widget("default", "new", "red"))
 	s.Delete(widgetResource, "default", "a")
 	now := s.ResourceVersion()
 	h := handlerOf(s)
@@ -178,17 +179,17 @@ func TestResourceVersionOfLists(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			a := get(t, h, widgetsPath+"?"+tt.query)
-			if got := fmt.Sprint(a.keys(t)); got != tt.keys ||
-				a.decoded(t).GetResourceVersion() != tt.version {
-				t.Errorf("got %s at %s, want %s at %s", got, a.decoded(t).GetResourceVersion(),
+			a := get(h, widgetsPath+"?"+tt.query)
+			if got := fmt.Sprint(a.Keys(t)); got != tt.keys ||
+				a.Decoded(t).GetResourceVersion() != tt.version {
+				t.Errorf("got %s at %s, want %s at %s", got, a.Decoded(t).GetResourceVersion(),
 					tt.keys, tt.version)
 			}
 		})
 	}
 	s.Compact()
-	if got := get(t, h, widgetsPath+"?resourceVersionMatch=Exact&resourceVersion="+before); got.code != 410 ||
-		!strings.Contains(got.body, "The resourceVersion for the provided list is too old.") {
-		t.Errorf("%d %s", got.code, got.body)
+	if got := get(h, widgetsPath+"?resourceVersionMatch=Exact&resourceVersion="+before); got.Code != 410 ||
+		!strings.Contains(got.Body, "The resourceVersion for the provided list is too old.") {
+		t.Errorf("%d %s", got.Code, got.Body)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crdcache/crdcache/internal/apiserver"
+	"github.com/crdcache/crdcache/internal/testkit"
 	"github.com/crdcache/crdcache/readapi"
 )
 
@@ -28,9 +29,9 @@ func halves(field string) []string {
 func newManyWidgets(t *testing.T) *apiserver.Storage {
 	t.Helper()
 	s := apiserver.NewStorage(apiserver.StorageOptions{})
-	apply(t, s, widgetCRD)
+	apply(t, s, testkit.WidgetCRD)
 	for i := range 40 {
-		apply(t, s, widget(string(rune('a'+i%4)), fmt.Sprintf("w%02d", i), []string{"red", "green"}[i/4%2]))
+		apply(t, s, testkit.Widget(string(rune('a'+i%4)), fmt.Sprintf("w%02d", i), []string{"red", "green"}[i/4%2]))
 	}
 	return s
 }
@@ -39,7 +40,7 @@ func newManyWidgets(t *testing.T) *apiserver.Storage {
 func TestShardSelector(t *testing.T) {
 	s := newManyWidgets(t)
 	h := handlerOf(s)
-	items, _, _ := unstructured.NestedSlice(get(t, h, widgetsPath).decoded(t).Object, "items")
+	items, _, _ := unstructured.NestedSlice(get(h, widgetsPath).Decoded(t).Object, "items")
 	for _, field := range []string{"metadata.uid", "metadata.namespace"} {
 		two := halves(field)
 		for _, text := range append(two, two[1]+" || "+two[0], `shardRange(object.`+field+
@@ -58,9 +59,9 @@ func TestShardSelector(t *testing.T) {
 			var got []string
 			query := url.Values{"shardSelector": {text}, "labelSelector": {"color=red"}, "limit": {"3"}}
 			for pages := 0; pages == 0 || query.Get("continue") != ""; pages++ {
-				page := get(t, h, widgetsPath+"?"+query.Encode())
-				got = append(got, page.keys(t)...)
-				list := page.decoded(t)
+				page := get(h, widgetsPath+"?"+query.Encode())
+				got = append(got, page.Keys(t)...)
+				list := page.Decoded(t)
 				query.Set("continue", list.GetContinue())
 				if info, _, _ := unstructured.NestedString(list.Object, "metadata", "shardInfo",
 					"selector"); info != selector.String() {
@@ -79,8 +80,8 @@ func TestShardForms(t *testing.T) {
 	h := handlerOf(newManyWidgets(t))
 	for _, kind := range []string{"Table", "PartialObjectMetadataList"} {
 		text := halves("metadata.uid")[0]
-		list := get(t, h, widgetsPath+"?"+url.Values{"shardSelector": {text}}.Encode(), "Accept",
-			"application/json;as="+kind+";v=v1;g=meta.k8s.io").decoded(t)
+		list := get(h, widgetsPath+"?"+url.Values{"shardSelector": {text}}.Encode(), "Accept",
+			"application/json;as="+kind+";v=v1;g=meta.k8s.io").Decoded(t)
 		if info, _, _ := unstructured.NestedString(list.Object, "metadata", "shardInfo",
 			"selector"); list.GetKind() != kind || info != text {
 			t.Errorf("a %s says it is of %q", list.GetKind(), info)
@@ -93,9 +94,9 @@ func TestShardWatch(t *testing.T) {
 	s := newManyWidgets(t)
 	server := httptest.NewServer(handlerOf(s))
 	defer server.Close()
-	from := get(t, handlerOf(s), widgetsPath).decoded(t).GetResourceVersion()
+	from := get(handlerOf(s), widgetsPath).Decoded(t).GetResourceVersion()
 	for i := range 20 {
-		apply(t, s, widget("a", fmt.Sprintf("w%02d", 4*(i%10)), fmt.Sprint("c", i))) // changes
+		apply(t, s, testkit.Widget("a", fmt.Sprintf("w%02d", 4*(i%10)), fmt.Sprint("c", i))) // changes
 	}
 	told := map[string]int{}
 	for _, text := range halves("metadata.uid") {
@@ -140,9 +141,9 @@ func TestInvalidShardSelectors(t *testing.T) {
 		halves("metadata.uid")[0] + " && " + halves("metadata.uid")[1], "!" + halves("metadata.uid")[0],
 	} {
 		for _, verb := range []string{"", "&watch=1"} {
-			if got := get(t, h, widgetsPath+"?shardSelector="+url.QueryEscape(text)+
-				verb); got.code != http.StatusBadRequest {
-				t.Errorf("%q%s: %d %s", text, verb, got.code, got.body)
+			if got := get(h, widgetsPath+"?shardSelector="+url.QueryEscape(text)+
+				verb); got.Code != http.StatusBadRequest {
+				t.Errorf("%q%s: %d %s", text, verb, got.Code, got.Body)
 			}
 		}
 	}

@@ -12,28 +12,29 @@ import (
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/apiserver"
+	"github.com/crdcache/crdcache/internal/testkit"
 	"github.com/crdcache/crdcache/readapi"
 )
 
-func tableOf(t *testing.T, a answer) metav1.Table {
+func tableOf(t *testing.T, a testkit.Answer) metav1.Table {
 	t.Helper()
 	var got metav1.Table
-	if err := json.Unmarshal([]byte(a.body), &got); err != nil || got.Kind != "Table" ||
+	if err := json.Unmarshal([]byte(a.Body), &got); err != nil || got.Kind != "Table" ||
 		got.APIVersion != "meta.k8s.io/v1" {
-		t.Fatalf("%v in %s", err, a.body)
+		t.Fatalf("%v in %s", err, a.Body)
 	}
 	return got
 }
 
 func TestTable(t *testing.T) {
 	s := apiserver.NewStorage(apiserver.StorageOptions{})
-	apply(t, s, widgetCRD)
+	apply(t, s, testkit.WidgetCRD)
 	born := time.Now().Add(-61 * time.Minute).UTC().Format(time.RFC3339)
 	apply(t, s, fmt.Sprintf("{apiVersion: example.com/v1, kind: Widget, metadata: {name: full, creationTimestamp: %q}, spec: {color: red, size: 3, weight: 2, born: %q}, status: {ready: true}}", born, born))
 	apply(t, s, `{apiVersion: example.com/v1, kind: Widget, metadata: {name: odd}, spec: {color: {a: [1]}, size: "3", weight: 0.5, born: never}, status: {ready: "true"}}`)
 	apply(t, s, `{apiVersion: example.com/v1, kind: Widget, metadata: {name: void}}`)
 	h := handlerOf(s)
-	got := tableOf(t, get(t, h, widgetsPath, "Accept", asTable))
+	got := tableOf(t, get(h, widgetsPath, "Accept", asTable))
 	var columns []string
 	for _, c := range got.ColumnDefinitions {
 		columns = append(columns, fmt.Sprint(c.Name, " ", c.Type, " ", c.Priority))
@@ -59,16 +60,16 @@ func TestTable(t *testing.T) {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
 
-	one := tableOf(t, get(t, h, inDefaultPath+"/full?includeObject=None", "Accept", asTable))
+	one := tableOf(t, get(h, inDefaultPath+"/full?includeObject=None", "Accept", asTable))
 	if len(one.Rows) != 1 || len(one.Rows[0].Object.Raw) != 0 || one.ResourceVersion == "" {
 		t.Errorf("one without object: %+v", one)
 	}
-	one = tableOf(t, get(t, h, inDefaultPath+"/full?includeObject=Object", "Accept", asTable))
+	one = tableOf(t, get(h, inDefaultPath+"/full?includeObject=Object", "Accept", asTable))
 	if len(one.Rows) != 1 || !strings.Contains(string(one.Rows[0].Object.Raw),
 		`"apiVersion":"example.com/v1"`) {
 		t.Errorf("one with object: %+v", one)
 	}
-	if other := tableOf(t, get(t, h, "/apis/example.com/v1beta1/widgets", "Accept",
+	if other := tableOf(t, get(h, "/apis/example.com/v1beta1/widgets", "Accept",
 		asTable)); len(other.ColumnDefinitions) != 2 || other.ColumnDefinitions[1].Name != "Age" ||
 		other.Rows[0].Cells[1] != "61m" {
 		t.Errorf("a version without columns: %+v", other)
@@ -84,7 +85,7 @@ func TestBrokenColumn(t *testing.T) {
 		Versions: []readapi.Version{{Name: "v1", Columns: columns}}}); err != nil {
 		t.Fatal(err)
 	}
-	got := tableOf(t, get(t, handlerOf(s), "/apis/example.com/v1/gadgets", "Accept", asTable))
+	got := tableOf(t, get(handlerOf(s), "/apis/example.com/v1/gadgets", "Accept", asTable))
 	if len(got.ColumnDefinitions) != 2 {
 		t.Errorf("got %+v", got.ColumnDefinitions)
 	}

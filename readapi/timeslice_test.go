@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/crdcache/crdcache/internal/apiserver"
+	"github.com/crdcache/crdcache/internal/testkit"
 	"github.com/crdcache/crdcache/readapi"
 )
 
@@ -62,10 +63,10 @@ func TestTimeSlices(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			storage := apiserver.NewStorage(apiserver.StorageOptions{})
-			apply(t, storage, widgetCRD)
+			apply(t, storage, testkit.WidgetCRD)
 			const objects = 4 * readapi.CheckEvery
 			for i := range objects {
-				apply(t, storage, widget("default", "w"+strings.Repeat("x", i), "red"))
+				apply(t, storage, testkit.Widget("default", "w"+strings.Repeat("x", i), "red"))
 			}
 			turns := newOneSlice()
 			h := readapi.NewHandler(storage, readapi.HandlerOptions{Scheduler: turns})

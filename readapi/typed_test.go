@@ -261,7 +261,7 @@ func versions(t *testing.T, informer cache.SharedIndexInformer) map[string]strin
 func stored(t *testing.T, s *apiserver.Storage) map[string]string {
 	t.Helper()
 	there := map[string]string{}
-	items := get(t, handlerOf(s), "/api/v1/configmaps").decoded(t)
+	items := get(handlerOf(s), "/api/v1/configmaps").Decoded(t)
 	if err := items.EachListItem(func(item runtime.Object) error {
 		o := item.(metav1.Object)
 		there[o.GetName()] = o.GetResourceVersion()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/apiserver"
+	"github.com/crdcache/crdcache/internal/testkit"
 	"github.com/crdcache/crdcache/readapi"
 )
 
@@ -92,10 +93,10 @@ func TestWatch(t *testing.T) {
 	partial := startWatch(t, h, inDefaultPath, "resourceVersion="+begin, "Accept", asPartial)
 	initial.expect(t, "ADDED default/a red", "ADDED default/b green")
 
-	apply(t, s, widget("default", "a", "green")) // leaves the selections
-	apply(t, s, widget("default", "b", "red"))   // enters them
-	apply(t, s, widget("default", "b", "red"))   // nothing
-	apply(t, s, widget("other", "new", "red"))
+	apply(t, s, testkit.Widget("default", "a", "green")) // leaves the selections
+	apply(t, s, testkit.Widget("default", "b", "red"))   // enters them
+	apply(t, s, testkit.Widget("default", "b", "red"))   // nothing
+	apply(t, s, testkit.Widget("other", "new", "red"))
 	last := s.ResourceVersion()
 	s.Delete(widgetResource, "default", "b")
 
@@ -140,7 +141,7 @@ func TestWatchList(t *testing.T) {
 	startWatch(t, h, inDefaultPath, list+"&resourceVersion=999").expect(t,
 		"ERROR Timeout504Timeout: Too large resource version: 999, current: "+s.ResourceVersion(), "EOF")
 	none := startWatch(t, h, inDefaultPath, "sendInitialEvents=false&resourceVersionMatch=NotOlderThan")
-	apply(t, s, widget("default", "new", "red"))
+	apply(t, s, testkit.Widget("default", "new", "red"))
 	w.expect(t, "ADDED default/new red")
 	none.expect(t, "ADDED default/new red")
 }
@@ -181,10 +182,10 @@ func TestWatchExpires(t *testing.T) {
 
 	// One that keeps up does not expire.
 	w := startWatch(t, h, widgetsPath, "resourceVersion="+s.ResourceVersion())
-	apply(t, s, widget("default", "a", "blue"))
+	apply(t, s, testkit.Widget("default", "a", "blue"))
 	w.expect(t, "MODIFIED default/a blue")
 	s.Compact()
-	apply(t, s, widget("default", "a", "red"))
+	apply(t, s, testkit.Widget("default", "a", "red"))
 	w.expect(t, "MODIFIED default/a red")
 }
 
@@ -192,14 +193,14 @@ func TestWatchExpires(t *testing.T) {
 func TestStalledWatchExpires(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{History: 2})
 	w := startWatch(t, handlerOf(s), widgetsPath, "resourceVersion="+s.ResourceVersion())
-	apply(t, s, widget("default", "a", "blue"))
+	apply(t, s, testkit.Widget("default", "a", "blue"))
 	begun := make([]byte, 1)
 	if _, err := io.ReadFull(w.response.Body, begun); err != nil {
 		t.Fatal(err)
 	}
 	behind := "ERROR Expired410too old resource version: " + s.ResourceVersion()
 	for n := range 10 {
-		apply(t, s, widget("default", "a", fmt.Sprint("color-", n)))
+		apply(t, s, testkit.Widget("default", "a", fmt.Sprint("color-", n)))
 	}
 	w.decoder = json.NewDecoder(io.MultiReader(bytes.NewReader(begun), w.response.Body))
 	w.expect(t, "MODIFIED default/a blue")
@@ -222,7 +223,7 @@ func TestBookmarks(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{})
 	h := readapi.NewHandler(s, readapi.HandlerOptions{BookmarkInterval: time.Millisecond})
 	// Bookmarks have the versions of other types' changes.
-	apply(t, s, strings.Replace(widgetCRD, "[all]", "[all, some]", 1))
+	apply(t, s, strings.Replace(testkit.WidgetCRD, "[all]", "[all, some]", 1))
 	begin := s.ResourceVersion()
 	apply(t, s, "{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1.elsewhere}}")
 	startWatch(t, h, widgetsPath, "allowWatchBookmarks=true&resourceVersion="+begin).expect(t,
@@ -247,18 +248,18 @@ func TestWatchEndsWithChange(t *testing.T) {
 	h := handlerOf(s)
 	begin := s.ResourceVersion()
 	w := startWatch(t, h, inDefaultPath, "resourceVersion="+begin)
-	apply(t, s, strings.Replace(widgetCRD, "[all]", "[all, some]", 1))
+	apply(t, s, strings.Replace(testkit.WidgetCRD, "[all]", "[all, some]", 1))
 	w.expect(t, "EOF")
-	apply(t, s, widget("default", "new", "red"))
+	apply(t, s, testkit.Widget("default", "new", "red"))
 	startWatch(t, h, inDefaultPath, "resourceVersion="+begin).expect(t, "ADDED default/new red")
 }
 
 func TestWatchRefuses(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{})
-	got := get(t, handlerOf(s), widgetsPath+"?watch=1", "Accept", "application/yaml")
-	if got.code != 406 || !strings.Contains(got.body,
+	got := get(handlerOf(s), widgetsPath+"?watch=1", "Accept", "application/yaml")
+	if got.Code != 406 || !strings.Contains(got.Body,
 		"only the following media types are accepted: application/json") {
-		t.Errorf("%d %s", got.code, got.body)
+		t.Errorf("%d %s", got.Code, got.Body)
 	}
 }
 
@@ -281,9 +282,9 @@ func TestEndingWatches(t *testing.T) {
 	ending := make(chan struct{})
 	h := readapi.NewHandler(s, readapi.HandlerOptions{StopWatches: ending})
 	w := startWatch(t, h, widgetsPath, "allowWatchBookmarks=true&resourceVersion="+s.ResourceVersion())
-	apply(t, s, widget("other", "new", "red"))
+	apply(t, s, testkit.Widget("other", "new", "red"))
 	w.expect(t, "ADDED other/new red")
-	apply(t, s, widget("other", "new", "green"))
+	apply(t, s, testkit.Widget("other", "new", "green"))
 	close(ending)
 	w.expect(t, "MODIFIED other/new green", "BOOKMARK "+s.ResourceVersion()+"map[]", "EOF")
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/crdcache/crdcache/internal/testkit"
 	"github.com/crdcache/crdcache/readapi"
 )
 
@@ -26,7 +27,7 @@ func (d *countingWriter) Write(data []byte) (int, error) {
 // BenchmarkRead reads 10,000 objects of 2 KB in the ways that clients do.
 func BenchmarkRead(b *testing.B) {
 	s := NewStorage(StorageOptions{})
-	apply(b, s, widgetCRD)
+	apply(b, s, testkit.WidgetCRD)
 	for i := range 10000 {
 		data := fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w%d","namespace":"ns%d","labels":{"color":"c%d"}},"spec":{"color":"c%d","text":%q}}`,
 			i, i%50, i%10, i%10, strings.Repeat("x", 1900))

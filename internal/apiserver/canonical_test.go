@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/crdcache/crdcache/internal/testkit"
 )
 
 // typicalObject is an object as an API server sends it.
@@ -99,7 +101,7 @@ func TestRestoreJSON(t *testing.T) {
 	for _, compress := range []bool{false, true} {
 		for _, asText := range []bool{false, true} {
 			s := NewStorage(StorageOptions{Compress: compress})
-			apply(t, s, widgetCRD)
+			apply(t, s, testkit.WidgetCRD)
 			for i := range 300 {
 				text := strings.NewReplacer(`"name":"n"`, fmt.Sprintf(`"name":"n%03d"`, i), `"70"`,
 					fmt.Sprintf(`"%d"`, 70+i), " <", "").Replace(typicalObject)
@@ -131,17 +133,17 @@ func TestRestoreJSON(t *testing.T) {
 				t.Errorf("%v, %v", outcome, err)
 			}
 			h := handlerOf(s)
-			body := get(t, h, widgetsPath).body
+			body := get(h, widgetsPath).Body
 			if want == "" {
 				want = body
 			}
 			if body != want {
 				t.Errorf("compressed %v, as text %v: %s", compress, asText, cmp.Diff(want, body))
 			}
-			if a := get(t, h, inDefaultPath+"/n100"); !strings.Contains(a.body, `"n100"`) {
+			if a := get(h, inDefaultPath+"/n100"); !strings.Contains(a.Body, `"n100"`) {
 				t.Errorf("got %+v", a)
 			}
-			if keys := get(t, h, widgetsPath+"?labelSelector=color%3Dred&limit=2").keys(t); len(keys) != 2 {
+			if keys := get(h, widgetsPath+"?labelSelector=color%3Dred&limit=2").Keys(t); len(keys) != 2 {
 				t.Errorf("by label: %q", keys)
 			}
 		}

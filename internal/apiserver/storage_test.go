@@ -16,22 +16,23 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/internal/testkit"
 	"github.com/crdcache/crdcache/readapi"
 )
 
 func TestApply(t *testing.T) {
 	s := newWidgets(t, StorageOptions{})
 	before := s.ResourceVersion()
-	if got := apply(t, s, widget("default", "a", "red")); got != Unchanged || s.ResourceVersion() != before {
+	if got := apply(t, s, testkit.Widget("default", "a", "red")); got != Unchanged || s.ResourceVersion() != before {
 		t.Errorf("the same once more is %s, version %s → %s", got, before, s.ResourceVersion())
 	}
-	if got := apply(t, s, widget("default", "a", "blue")); got != Updated || s.ResourceVersion() == before {
+	if got := apply(t, s, testkit.Widget("default", "a", "blue")); got != Updated || s.ResourceVersion() == before {
 		t.Errorf("another color is %s, version %s → %s", got, before, s.ResourceVersion())
 	}
-	if got := apply(t, s, widget("default", "new", "blue")); got != Added {
+	if got := apply(t, s, testkit.Widget("default", "new", "blue")); got != Added {
 		t.Errorf("a new one is %s", got)
 	}
-	got := get(t, handlerOf(s), inDefaultPath+"/a").decoded(t)
+	got := get(handlerOf(s), inDefaultPath+"/a").Decoded(t)
 	if color, _, _ := unstructured.NestedString(got.Object, "spec", "color"); color != "blue" {
 		t.Errorf("color = %q", color)
 	}
@@ -47,8 +48,8 @@ func TestApply(t *testing.T) {
 func TestApplyLeavesItsArgument(t *testing.T) {
 	s := newWidgets(t, StorageOptions{Stamp: true})
 	for _, text := range []string{"{apiVersion: example.com/v1, kind: Widget, metadata: {name: x}}",
-		widgetCRD} {
-		u := parse(t, text)
+		testkit.WidgetCRD} {
+		u := testkit.Parse(t, text)
 		want := u.DeepCopy()
 		if _, err := s.Apply(u); err != nil {
 			t.Fatal(err)
@@ -82,11 +83,11 @@ func TestApplyRefuses(t *testing.T) {
 		"cluster-scoped": {
 			"{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: a, namespace: b}}",
 			"cluster-scoped"},
-		"misnamed CRD": {strings.Replace(widgetCRD, "widgets.example.com", "w.example.com", 1),
+		"misnamed CRD": {strings.Replace(testkit.WidgetCRD, "widgets.example.com", "w.example.com", 1),
 			`want plural and group, "widgets.example.com"`},
-		"CRD without kind": {strings.Replace(widgetCRD, "kind: Widget,", "", 1),
+		"CRD without kind": {strings.Replace(testkit.WidgetCRD, "kind: Widget,", "", 1),
 			"spec.names.kind is missing"},
-		"CRD with its kind": {strings.ReplaceAll(widgetCRD, "widgets", "wodgets"),
+		"CRD with its kind": {strings.ReplaceAll(testkit.WidgetCRD, "widgets", "wodgets"),
 			"already has the kind Widget"},
 	}
 	for name, tt := range tests {
@@ -109,29 +110,29 @@ func TestApplyRefuses(t *testing.T) {
 func TestDefaultNamespace(t *testing.T) {
 	s := newWidgets(t, StorageOptions{})
 	apply(t, s, "{apiVersion: example.com/v1, kind: Widget, metadata: {name: homeless}}")
-	if got := get(t, handlerOf(s), inDefaultPath+"/homeless").decoded(t).GetNamespace(); got != "default" {
+	if got := get(handlerOf(s), inDefaultPath+"/homeless").Decoded(t).GetNamespace(); got != "default" {
 		t.Errorf("namespace = %q", got)
 	}
 }
 
 func TestStamp(t *testing.T) {
 	s := newWidgets(t, StorageOptions{Stamp: true, Now: func() time.Time { return hourAgo }})
-	read := func() *unstructured.Unstructured { return get(t, handlerOf(s), inDefaultPath+"/a").decoded(t) }
+	read := func() *unstructured.Unstructured { return get(handlerOf(s), inDefaultPath+"/a").Decoded(t) }
 	first := read()
 	if first.GetUID() == "" || first.GetGeneration() != 1 ||
 		first.GetCreationTimestamp().Unix() != hourAgo.Unix() {
 		t.Errorf("metadata = %v", first.Object["metadata"])
 	}
-	apply(t, s, strings.Replace(widget("default", "a", "red"), "spec:", "status: {ready: true}, spec:", 1))
+	apply(t, s, strings.Replace(testkit.Widget("default", "a", "red"), "spec:", "status: {ready: true}, spec:", 1))
 	if second := read(); second.GetUID() != first.GetUID() || second.GetGeneration() != 1 {
 		t.Errorf("after a change of the status: %v", second.Object["metadata"])
 	}
-	apply(t, s, widget("default", "a", "blue"))
+	apply(t, s, testkit.Widget("default", "a", "blue"))
 	if third := read(); third.GetUID() != first.GetUID() || third.GetGeneration() != 2 {
 		t.Errorf("after a change of the spec: %v", third.Object["metadata"])
 	}
 	s.Delete(widgetResource, "default", "a")
-	apply(t, s, widget("default", "a", "blue"))
+	apply(t, s, testkit.Widget("default", "a", "blue"))
 	if fourth := read(); fourth.GetUID() == first.GetUID() || fourth.GetGeneration() != 1 {
 		t.Errorf("when it is made again: %v", fourth.Object["metadata"])
 	}
@@ -139,16 +140,16 @@ func TestStamp(t *testing.T) {
 
 func TestRestore(t *testing.T) {
 	s := NewStorage(StorageOptions{})
-	apply(t, s, widgetCRD)
+	apply(t, s, testkit.WidgetCRD)
 	for version, want := range map[string]string{"900": "900", "70": "70", "007": "", "x": "",
 		"0": "", "": ""} {
 		name := "v" + version
 		data := fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":%q,"resourceVersion":%q}}`,
 			name, version)
-		if _, err := s.Restore(parse(t, data)); err != nil {
+		if _, err := s.Restore(testkit.Parse(t, data)); err != nil {
 			t.Fatal(err)
 		}
-		got := get(t, handlerOf(s), inDefaultPath+"/"+name).decoded(t).GetResourceVersion()
+		got := get(handlerOf(s), inDefaultPath+"/"+name).Decoded(t).GetResourceVersion()
 		if got == "" || want != "" && got != want || want == "" && got == version {
 			t.Errorf("resource version %q became %q", version, got)
 		}
@@ -162,10 +163,10 @@ func TestRestore(t *testing.T) {
 		before := s.ResourceVersion()
 		if data == "" {
 			before = "899"
-		} else if _, err := s.Restore(parse(t, data)); err != nil {
+		} else if _, err := s.Restore(testkit.Parse(t, data)); err != nil {
 			t.Fatal(err)
 		}
-		got := get(t, handlerOf(s), widgetsPath+"?watch=1&timeoutSeconds=1&resourceVersion="+before).body
+		got := get(handlerOf(s), widgetsPath+"?watch=1&timeoutSeconds=1&resourceVersion="+before).Body
 		if !strings.Contains(got, `"code":410`) {
 			t.Errorf("a watch from %s gets %s", before, got)
 		}
@@ -181,7 +182,7 @@ func TestDelete(t *testing.T) {
 		t.Error("an unknown type had an object")
 	}
 	if diff := cmp.Diff([]string{"default/b", "other-one/c", "other/a"},
-		get(t, handlerOf(s), widgetsPath).keys(t)); diff != "" {
+		get(handlerOf(s), widgetsPath).Keys(t)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -189,16 +190,16 @@ func TestDelete(t *testing.T) {
 // TestDefinitionLifecycle follows a type from its definition's coming to its going.
 func TestDefinitionLifecycle(t *testing.T) {
 	s := newWidgets(t, StorageOptions{})
-	served := func(path string) int { return get(t, handlerOf(s), path).code }
+	served := func(path string) int { return get(handlerOf(s), path).Code }
 	services := func() string {
-		return strings.Join(get(t, handlerOf(s), "/apis/apiregistration.k8s.io/v1/apiservices?labelSelector="+
-			autoManagedLabel).keys(t), " ")
+		return strings.Join(get(handlerOf(s), "/apis/apiregistration.k8s.io/v1/apiservices?labelSelector="+
+			autoManagedLabel).Keys(t), " ")
 	}
 	const system = "v1.apiextensions.k8s.io v1.apiregistration.k8s.io"
 	if got := services(); got != system+" v1.example.com v1beta1.example.com" {
 		t.Errorf("APIServices: %s", got)
 	}
-	apply(t, s, strings.Replace(widgetCRD, "served: true\n    storage: false",
+	apply(t, s, strings.Replace(testkit.WidgetCRD, "served: true\n    storage: false",
 		"served: false\n    storage: false", 1))
 	if served("/apis/example.com/v1beta1/widgets") != 404 || served(widgetsPath) != 200 ||
 		s.Len(widgetResource) != 4 {
@@ -207,21 +208,21 @@ func TestDefinitionLifecycle(t *testing.T) {
 	if got := services(); got != system+" v1.example.com" {
 		t.Errorf("APIServices: %s", got)
 	}
-	apply(t, s, strings.Replace(widgetCRD, "Namespaced", "Cluster", 1))
+	apply(t, s, strings.Replace(testkit.WidgetCRD, "Namespaced", "Cluster", 1))
 	if n := s.Len(widgetResource); n != 0 {
 		t.Errorf("%d objects survived a change of scope", n)
 	}
-	apply(t, s, widgetCRD+"status: {conditions: [{type: Established, status: 'False'}]}\n")
+	apply(t, s, testkit.WidgetCRD+"status: {conditions: [{type: Established, status: 'False'}]}\n")
 	if served(widgetsPath) != 404 {
 		t.Error("a type that is not established is served")
 	}
-	apply(t, s, widgetCRD)
-	apply(t, s, widget("default", "a", "red"))
+	apply(t, s, testkit.WidgetCRD)
+	apply(t, s, testkit.Widget("default", "a", "red"))
 	s.Delete(definitions, "", "widgets.example.com")
 	if served(widgetsPath) != 404 || served("/apis/example.com") != 404 || services() != system {
 		t.Errorf("after the definition went: %d, APIServices %s", served(widgetsPath), services())
 	}
-	apply(t, s, widgetCRD)
+	apply(t, s, testkit.WidgetCRD)
 	if n := s.Len(widgetResource); n != 0 {
 		t.Errorf("%d objects came back with the definition", n)
 	}
@@ -263,7 +264,7 @@ func TestHistoryBound(t *testing.T) {
 	s := newWidgets(t, StorageOptions{History: history})
 	c := s.mu.types[widgetResource]
 	for i := range 30 {
-		apply(t, s, widget("default", "a", fmt.Sprint("c", i)))
+		apply(t, s, testkit.Widget("default", "a", fmt.Sprint("c", i)))
 		if len(c.history) > 2*history {
 			t.Fatalf("%d changes are kept", len(c.history))
 		}
@@ -281,7 +282,7 @@ func TestEndlessHistory(t *testing.T) {
 	s := newWidgets(t, StorageOptions{History: math.MaxInt})
 	from := s.mu.version
 	for i := range 3 {
-		apply(t, s, widget("default", "a", fmt.Sprint("c", i)))
+		apply(t, s, testkit.Widget("default", "a", fmt.Sprint("c", i)))
 	}
 	if got := len(s.mu.types[widgetResource].since(from).List); got != 3 {
 		t.Errorf("%d changes are known", got)
@@ -301,13 +302,13 @@ func TestSnapshotAt(t *testing.T) {
 	for i := range 20 {
 		switch i % 4 {
 		case 0:
-			apply(t, s, widget("default", fmt.Sprint("n", i), "red"))
+			apply(t, s, testkit.Widget("default", fmt.Sprint("n", i), "red"))
 		case 1:
-			apply(t, s, widget("default", fmt.Sprint("n", i-1), "green"))
+			apply(t, s, testkit.Widget("default", fmt.Sprint("n", i-1), "green"))
 		case 2:
 			s.Delete(widgetResource, "default", fmt.Sprint("n", i-2))
 		case 3:
-			apply(t, s, widget("other", fmt.Sprint("n", i-3), "red"))
+			apply(t, s, testkit.Widget("other", fmt.Sprint("n", i-3), "red"))
 		}
 		step()
 	}
@@ -347,17 +348,17 @@ func TestConcurrentUse(t *testing.T) {
 			for i := range 50 {
 				name := fmt.Sprint("w", worker, "-", i%3)
 				if _, err := s.Apply(parseLoosely(t,
-					widget("default", name, fmt.Sprint("c", i)))); err != nil {
+					testkit.Widget("default", name, fmt.Sprint("c", i)))); err != nil {
 					t.Error(err)
 				}
 				s.Delete(widgetResource, "default", fmt.Sprint("w", worker, "-", (i+1)%3))
-				get(t, h, widgetsPath+"?limit=2")
-				get(t, h, "/apis", "Accept", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
+				get(h, widgetsPath+"?limit=2")
+				get(h, "/apis", "Accept", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
 			}
 		})
 		wg.Go(func() {
 			for range 10 {
-				if _, err := s.Apply(parseLoosely(t, strings.Replace(widgetCRD, "[all]",
+				if _, err := s.Apply(parseLoosely(t, strings.Replace(testkit.WidgetCRD, "[all]",
 					fmt.Sprintf("[all, c%d]", worker), 1))); err != nil {
 					t.Error(err)
 				}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/crdcache/crdcache/internal/testkit"
 	"github.com/crdcache/crdcache/readapi"
 )
 
@@ -26,7 +27,7 @@ var widgetsGVR = schema.GroupVersionResource{Group: "example.com", Version: "v1"
 func writable(t *testing.T) (dynamic.ResourceInterface, *Storage, http.Handler) {
 	t.Helper()
 	s := NewStorage(StorageOptions{})
-	apply(t, s, widgetCRD)
+	apply(t, s, testkit.WidgetCRD)
 	h := readapi.NewHandler(s.Writer(WriterOptions{}), readapi.HandlerOptions{})
 	client, err := dynamic.NewForConfig(readapi.Config(h))
 	if err != nil {
@@ -67,7 +68,7 @@ func TestWrites(t *testing.T) {
 	}
 
 	created := step(ok(widgets.Create(ctx,
-		parse(
+		testkit.Parse(
 			t, "{apiVersion: example.com/v1, kind: Widget, metadata: {generateName: w-, finalizers: [example.com/f]}, spec: {color: red}, status: {ready: true}}"), metav1.CreateOptions{})))
 	name := created.GetName()
 	if !strings.HasPrefix(name, "w-") || len(name) != 7 || created.GetUID() == "" ||
@@ -138,8 +139,8 @@ func TestWrites(t *testing.T) {
 func TestRefusedWrites(t *testing.T) {
 	ctx := t.Context()
 	widgets, s, h := writable(t)
-	apply(t, s, widget("default", "a", "red"))
-	object := func(text string) *unstructured.Unstructured { return parse(t, text) }
+	apply(t, s, testkit.Widget("default", "a", "red"))
+	object := func(text string) *unstructured.Unstructured { return testkit.Parse(t, text) }
 	create := func(text string) func() error {
 		return func() error {
 			_, err := widgets.Create(ctx, object(text),
@@ -158,8 +159,8 @@ func TestRefusedWrites(t *testing.T) {
 		do     func() error
 		reason metav1.StatusReason
 	}{
-		"there already":     {create(widget("default", "a", "red")), metav1.StatusReasonAlreadyExists},
-		"another namespace": {create(widget("other", "b", "red")), metav1.StatusReasonBadRequest},
+		"there already":     {create(testkit.Widget("default", "a", "red")), metav1.StatusReasonAlreadyExists},
+		"another namespace": {create(testkit.Widget("other", "b", "red")), metav1.StatusReasonBadRequest},
 		"another kind": {create("{apiVersion: example.com/v1, kind: Gadget, metadata: {name: b}}"),
 			metav1.StatusReasonInvalid},
 		"no name": {create("{apiVersion: example.com/v1, kind: Widget, metadata: {labels: {a: b}}}"),
@@ -169,11 +170,11 @@ func TestRefusedWrites(t *testing.T) {
 		"odd labels": {create("{apiVersion: example.com/v1, kind: Widget, metadata: {name: b, labels: {a: 1}}}"),
 			metav1.StatusReasonBadRequest},
 		"update of nothing": {func() error {
-			_, err := widgets.Update(ctx, object(widget("default", "none", "red")), metav1.UpdateOptions{})
+			_, err := widgets.Update(ctx, object(testkit.Widget("default", "none", "red")), metav1.UpdateOptions{})
 			return err
 		}, metav1.StatusReasonNotFound},
 		"update without a version": {func() error {
-			_, err := widgets.Update(ctx, object(widget("default", "a", "red")), metav1.UpdateOptions{})
+			_, err := widgets.Update(ctx, object(testkit.Widget("default", "a", "red")), metav1.UpdateOptions{})
 			return err
 		}, metav1.StatusReasonInvalid},
 		"deletion of another": {func() error {
@@ -187,7 +188,7 @@ func TestRefusedWrites(t *testing.T) {
 				metav1.ListOptions{FieldSelector: "spec.none=a"})
 		}, metav1.StatusReasonBadRequest},
 		"odd dryRun": {func() error {
-			_, err := widgets.Create(ctx, object(widget("default", "b", "red")),
+			_, err := widgets.Create(ctx, object(testkit.Widget("default", "b", "red")),
 				metav1.CreateOptions{DryRun: []string{"Some"}})
 			return err
 		}, metav1.StatusReasonInvalid},
@@ -195,7 +196,7 @@ func TestRefusedWrites(t *testing.T) {
 			return widgets.Delete(ctx, "a",
 				metav1.DeleteOptions{DryRun: []string{"Some"}})
 		}, metav1.StatusReasonInvalid},
-		"server-side apply": {patch(types.ApplyPatchType, widget("default", "a", "blue")),
+		"server-side apply": {patch(types.ApplyPatchType, testkit.Widget("default", "a", "blue")),
 			metav1.StatusReasonUnsupportedMediaType},
 		"strategic merge": {patch(types.StrategicMergePatchType, "{}"),
 			metav1.StatusReasonUnsupportedMediaType},
@@ -220,7 +221,7 @@ func TestRefusedWrites(t *testing.T) {
 	t.Run("dry run", func(t *testing.T) {
 		before := s.ResourceVersion()
 		all := []string{metav1.DryRunAll}
-		if u, err := widgets.Create(ctx, object(widget("default", "dry", "red")),
+		if u, err := widgets.Create(ctx, object(testkit.Widget("default", "dry", "red")),
 			metav1.CreateOptions{DryRun: all}); err != nil || u.GetUID() == "" {
 			t.Errorf("%v, %v", u, err)
 		}
@@ -229,12 +230,12 @@ func TestRefusedWrites(t *testing.T) {
 			t.Errorf("%v, or something was written", err)
 		}
 	})
-	if a := ask(t, handlerOf(s), http.MethodDelete,
-		inDefaultPath+"/a"); a.code != http.StatusMethodNotAllowed {
+	if a := testkit.Ask(handlerOf(s), http.MethodDelete,
+		inDefaultPath+"/a"); a.Code != http.StatusMethodNotAllowed {
 		t.Errorf("a handler without writes: %+v", a)
 	}
-	if a := get(t, h, "/apis/example.com/v1"); !strings.Contains(a.body, `"update"`) {
-		t.Errorf("discovery names no way to write: %s", a.body)
+	if a := get(h, "/apis/example.com/v1"); !strings.Contains(a.Body, `"update"`) {
+		t.Errorf("discovery names no way to write: %s", a.Body)
 	}
 }
 
@@ -243,7 +244,7 @@ func TestRefusedWrites(t *testing.T) {
 func TestConcurrentWrites(t *testing.T) {
 	ctx := context.Background()
 	widgets, s, _ := writable(t)
-	apply(t, s, widget("default", "a", "red"))
+	apply(t, s, testkit.Widget("default", "a", "red"))
 	base := must(t)(widgets.Get(ctx, "a", metav1.GetOptions{}))
 	var wg sync.WaitGroup
 	results := make([]error, 8)
@@ -292,11 +293,11 @@ func TestWrittenDefinitions(t *testing.T) {
 	}
 	crds := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
 		Resource: "customresourcedefinitions"})
-	if _, err := crds.Create(ctx, parse(t, widgetCRD), metav1.CreateOptions{}); err != nil {
+	if _, err := crds.Create(ctx, testkit.Parse(t, testkit.WidgetCRD), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	widgets := client.Resource(widgetsGVR).Namespace("default")
-	if _, err := widgets.Create(ctx, parse(t, widget("default", "a", "red")),
+	if _, err := widgets.Create(ctx, testkit.Parse(t, testkit.Widget("default", "a", "red")),
 		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -336,10 +337,10 @@ func TestDeleteCollection(t *testing.T) {
 	ctx := t.Context()
 	widgets, s, _ := writable(t)
 	for name, color := range map[string]string{"a": "red", "b": "red", "c": "green"} {
-		apply(t, s, widget("default", name, color))
+		apply(t, s, testkit.Widget("default", name, color))
 	}
 	apply(t, s, "{apiVersion: example.com/v1, kind: Widget, metadata: {name: d, namespace: default, labels: {color: red}, finalizers: [example.com/f]}}")
-	apply(t, s, widget("other", "a", "red"))
+	apply(t, s, testkit.Widget("other", "a", "red"))
 	before := s.ResourceVersion()
 	selected := metav1.ListOptions{LabelSelector: "color=red"}
 	if err := widgets.DeleteCollection(ctx, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}},

@@ -7,11 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/discovery"
@@ -99,64 +97,6 @@ func checkRequests(t *testing.T, requests *harness.Requests, watches int) {
 	}
 	if n := requests.Count("GET", "/apis"); n > 3 {
 		t.Errorf("%d discovery rounds", n)
-	}
-}
-
-// TestRecreated deletes a CRD and creates it with another scope.
-func TestRecreated(t *testing.T) {
-	config, admin := harness.Config(t), client(t)
-	_, events := follow(t, config, discovery.TrackerOptions{})
-	s := spec{group: harness.Group(t), plural: "widgets", kind: "Widget", scope: "Namespaced",
-		versions: []string{"v1"}}
-	create(t, admin, crd.GVR, s.object())
-	first := last(events.ofType(s.resource(), established))
-	remove(t, admin, crd.GVR, s.name())
-	s.scope = "Cluster"
-	// The name is free only after the deletion of the old definition.
-	gone := events.ofType(s.resource(), removed)
-	create(t, admin, crd.GVR, s.object())
-	second := events.ofType(s.resource(), established)
-	if got := last(gone); got.Type.UID != first.Type.UID {
-		t.Errorf("removed UID %s, want %s", got.Type.UID, first.Type.UID)
-	}
-	if second[0].Action != discovery.Added {
-		t.Errorf("after the removal: %v, want it to begin with Added", summary(second))
-	}
-	if now := last(second).Type; now.UID == first.Type.UID || now.Scope != discovery.Cluster ||
-		first.Type.Scope != discovery.Namespaced {
-		t.Errorf("first %+v, now %+v", first.Type, now)
-	}
-}
-
-// TestVersionWithdrawn stops serving a version.
-func TestVersionWithdrawn(t *testing.T) {
-	config, admin := harness.Config(t), client(t)
-	tracker, events := follow(t, config, discovery.TrackerOptions{})
-	s := spec{group: harness.Group(t), plural: "widgets", kind: "Widget", scope: "Namespaced",
-		versions: []string{"v1", "v1beta1", "v2alpha1"}}
-	create(t, admin, crd.GVR, s.object())
-	first := last(events.ofType(s.resource(), established))
-	if diff := cmp.Diff([]string{"v1", "v1beta1", "v2alpha1"}, first.Type.ServedVersions()); diff != "" {
-		t.Errorf("served (-want +got):\n%s", diff)
-	}
-	patch := `[{"op":"replace","path":"/spec/versions/1/served","value":false}]`
-	if _, err := admin.Resource(crd.GVR).Patch(t.Context(), s.name(), types.JSONPatchType, []byte(patch),
-		metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	changed := last(events.ofType(s.resource(),
-		func(e discovery.Event) bool { return e.Changes.Has(discovery.ChangeVersions) }))
-	if diff := cmp.Diff([]string{"v1", "v2alpha1"}, changed.Type.ServedVersions()); diff != "" {
-		t.Errorf("served (-want +got):\n%s", diff)
-	}
-	if changed.Type.UID != first.Type.UID {
-		t.Error("a change of versions changed the UID")
-	}
-	if v, ok := changed.Type.Version("v1beta1"); !ok || v.Served {
-		t.Errorf("v1beta1 = %+v, %v, want it not served", v, ok)
-	}
-	if _, err := tracker.Snapshot().Catalog().Resolve("widgets.v1beta1." + s.group); err == nil {
-		t.Error("the withdrawn version still resolves")
 	}
 }
 

@@ -138,3 +138,10 @@ func decodeDefinitions(t testing.TB, objects []*unstructured.Unstructured) []*cr
 	}
 	return out
 }
+
+func object(group, kind, namespace, name string, spec m) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: m{
+		"apiVersion": group + "/v1", "kind": kind, "metadata": m{"namespace": namespace,
+			"name": name}, "spec": spec,
+	}}
+}

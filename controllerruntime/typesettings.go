@@ -2,6 +2,7 @@ package controllerruntime
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -55,17 +56,21 @@ func (c *Cache) SetTypeSettings(ctx context.Context, object client.Object, setti
 		return context.Cause(ctx)
 	}
 	defer func() { <-c.changesSettings }()
-	for err == nil {
+	err = errFormsChanged
+	for errors.Is(err, errFormsChanged) {
 		var all []*resource
-		if all, err = c.resourcesWithout(ctx, gvk, next); err == nil && len(all) == 0 {
-			return nil
-		}
-		if err == nil {
+		if all, err = c.resourcesWithout(ctx, gvk, next); err == nil && len(all) > 0 {
 			err = c.takeOver(ctx, gvk, next, all)
 		}
 	}
-	return fmt.Errorf("controllerruntime: set the settings of %s, the old ones stay in effect: %w", gvk, err)
+	if err != nil {
+		return fmt.Errorf("controllerruntime: set the settings of %s, the old ones stay in effect: %w", gvk, err)
+	}
+	return nil
 }
+
+// errFormsChanged is returned if a form of the type was first used, or removed, during the change.
+var errFormsChanged = errors.New("the forms of the type have changed")
 
 // resourcesWithout returns the resources of a type that do not have the given settings. If there are none, it
 // sets them for new resources.
@@ -89,8 +94,7 @@ func (c *Cache) resourcesOnceWithout(gvk schema.GroupVersionKind,
 	settings *typeSettings) (all []*resource, created <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, kind := range []formKind{typedForm, unstructuredForm, metadataForm} {
-		key := resourceKey{gvk, kind}
+	for _, key := range formsOf(gvk) {
 		if created := c.mu.beingCreated[key]; created != nil {
 			return nil, created
 		}
@@ -102,6 +106,39 @@ func (c *Cache) resourcesOnceWithout(gvk schema.GroupVersionKind,
 		c.settings.byKind[gvk] = settings
 	}
 	return all, nil
+}
+
+func formsOf(gvk schema.GroupVersionKind) []resourceKey {
+	return []resourceKey{{gvk, typedForm}, {gvk, unstructuredForm}, {gvk, metadataForm}}
+}
+
+// reserveForms makes callers that first use a form of the type wait until release is called. It fails if
+// not all of the forms, and only these, are in use.
+func (c *Cache) reserveForms(gvk schema.GroupVersionKind, all []*resource) (release func(), err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var unused []resourceKey
+	for _, key := range formsOf(gvk) {
+		r, index := c.mu.resources[key], slices.IndexFunc(all, func(r *resource) bool { return r.key == key })
+		switch {
+		case c.mu.beingCreated[key] != nil, r == nil && index >= 0, r != nil && index < 0,
+			r != nil && all[index] != r:
+			return nil, errFormsChanged
+		case r == nil:
+			unused = append(unused, key)
+		}
+	}
+	for _, key := range unused {
+		c.mu.beingCreated[key] = make(chan struct{})
+	}
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, key := range unused {
+			close(c.mu.beingCreated[key])
+			delete(c.mu.beingCreated, key)
+		}
+	}, nil
 }
 
 // takeOver replaces the informers of all forms of a type.
@@ -205,7 +242,7 @@ func (c *Cache) commitIncoming(ctx context.Context, gvk schema.GroupVersionKind,
 		r.changing.Lock() // only calls that hold Cache.changesSettings lock several
 		defer r.changing.Unlock()
 		if r.informer.isClosed() {
-			return fmt.Errorf("the informer was removed: %w", dynamicinformer.ErrStopped)
+			return errFormsChanged
 		}
 		incoming := r.incoming.Load()
 		handlers[k] = r.informer.allRegistrations()
@@ -215,8 +252,13 @@ func (c *Cache) commitIncoming(ctx context.Context, gvk schema.GroupVersionKind,
 			moves[k].Handlers = append(moves[k].Handlers, h.parts())
 		}
 	}
+	release, err := c.reserveForms(gvk, all)
+	if err != nil {
+		return err
+	}
+	defer release()
 	replaced := make([]*informerSet, len(all))
-	err := dynamicinformer.MoveHandlers(ctx, func() {
+	err = dynamicinformer.MoveHandlers(ctx, func() {
 		c.mu.Lock()
 		c.settings.byKind[gvk] = settings
 		c.mu.Unlock()

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
@@ -128,10 +129,11 @@ func awaitEqual(t *testing.T, what string, want, got func() map[string]string) {
 	t.Fatalf("%s (-want +got):\n%s", what, diff)
 }
 
-// churn writes random ConfigMaps in three namespaces until stop is called.
+// churn writes random ConfigMaps in three namespaces until stop is called, and then some more.
 func churn(t *testing.T, server *apitest.Server) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var writing sync.WaitGroup
+	written := make(chan struct{})
 	for n, namespace := range []string{"web", "db", "other"} {
 		resource := server.Client(t).Resource(configMaps).Namespace(namespace)
 		random := rand.New(rand.NewPCG(1, uint64(n)))
@@ -152,11 +154,17 @@ func churn(t *testing.T, server *apitest.Server) (stop func()) {
 				if err != nil && ctx.Err() == nil {
 					t.Error(err)
 				}
-				time.Sleep(time.Millisecond)
+				select {
+				case written <- struct{}{}:
+				case <-time.After(time.Millisecond): // bounds the rate
+				}
 			}
 		})
 	}
 	return func() {
+		for range 20 {
+			<-written
+		}
 		cancel()
 		writing.Wait()
 	}
@@ -228,7 +236,6 @@ func TestSetTypeSettings(t *testing.T) {
 	for k, step := range steps {
 		stop := churn(t, server)
 		err := c.SetTypeSettings(t.Context(), &corev1.ConfigMap{}, step.settings)
-		time.Sleep(20 * time.Millisecond)
 		stop()
 		if err != nil {
 			t.Fatalf("%s: %v", step.name, err)
@@ -344,6 +351,9 @@ func TestSetTypeSettingsFails(t *testing.T) {
 	for what, settings := range map[string]TypeSettings{
 		"must not be negative":  {ByObject: cache.ByObject{SyncPeriod: new(-time.Second)}},
 		"only metadata is kept": {Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}},
+		"cannot combine": {AnyOf: []dynamicinformer.Selector{{},
+			{Field: fields.OneTermEqualSelector("spec.x", "y")}}},
+		"status[": {Prune: dynamicinformer.Prune{Paths: []string{"status["}}},
 	} {
 		if err := c.SetTypeSettings(t.Context(), &corev1.ConfigMap{}, settings); err == nil ||
 			!strings.Contains(err.Error(), what) {
@@ -352,10 +362,52 @@ func TestSetTypeSettingsFails(t *testing.T) {
 	}
 }
 
-// TestSetTypeSettingsWithSlowHandler: a slow handler receives all events of the old settings first, in order.
-// It does not delay the change, and can be removed meanwhile. TestSetTypeSettingsClosesChannels: a channel
-// from before the change is closed when the handler has synced with the new informers, although an old one
-// never synced.
+// TestSetTypeSettingsWithChangingForms: a form that is first used during a change has the new settings
+// afterwards, and a form that is removed meanwhile stays removed.
+func TestSetTypeSettingsWithChangingForms(t *testing.T) {
+	server := newServer(t)
+	server.Create(t, configMaps, configMap("a", "x"), configMap("b", "x"))
+	c := newCache(t, server, cache.Options{}, Options{})
+	start(t, c)
+	list := func(l client.ObjectList, want int) {
+		t.Helper()
+		if err := c.List(t.Context(), l); err != nil || meta.LenList(l) != want {
+			t.Errorf("%T has %d objects, want %d: %v", l, meta.LenList(l), want, err)
+		}
+	}
+	unstructuredList := &unstructured.UnstructuredList{}
+	unstructuredList.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMapList"))
+	metadataList := &metav1.PartialObjectMetadataList{}
+	metadataList.SetGroupVersionKind(unstructuredList.GroupVersionKind())
+	list(&corev1.ConfigMapList{}, 2)
+	list(unstructuredList, 2)
+	path := "/api/v1/namespaces/a/configmaps"
+	server.AddFaults(apitest.Fault{Path: path, Status: http.StatusServiceUnavailable})
+	changed := make(chan error, 1)
+	go func() {
+		changed <- c.SetTypeSettings(t.Context(), &corev1.ConfigMap{}, TypeSettings{
+			ByObject: cache.ByObject{Namespaces: map[string]cache.Config{"a": {}}}})
+	}()
+	server.AwaitRequest(t, path)
+	list(metadataList, 2)
+	removed := configMap("a", "x")
+	if err := c.RemoveInformer(t.Context(), removed); err != nil {
+		t.Fatal(err)
+	}
+	server.Repair()
+	if err := <-changed; err != nil {
+		t.Fatal(err)
+	}
+	if n := len(c.mu.resources); n != 2 {
+		t.Errorf("%d forms are in use, want 2", n)
+	}
+	list(metadataList, 1)
+	list(&corev1.ConfigMapList{}, 1)
+	list(unstructuredList, 1)
+}
+
+// TestSetTypeSettingsClosesChannels: a channel from before the change is closed when the handler has synced
+// with the new informers, although an old one never synced.
 func TestSetTypeSettingsClosesChannels(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("a", "x"), configMap("c", "x"))
@@ -392,6 +444,8 @@ func TestSetTypeSettingsClosesChannels(t *testing.T) {
 	}
 }
 
+// TestSetTypeSettingsWithSlowHandler: a slow handler receives all events of the old settings first, in order.
+// It does not delay the change, and can be removed meanwhile.
 func TestSetTypeSettingsWithSlowHandler(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, colored(configMap("web", "a"), "red"))
@@ -440,11 +494,15 @@ func TestSetTypeSettingsWithSlowHandler(t *testing.T) {
 	}
 }
 
-// TestSetTypeSettingsInParallel: calls from several goroutines, reads, and a removed informer.
+// TestSetTypeSettingsInParallel: calls from several goroutines, reads, also by field, and a removed informer.
 func TestSetTypeSettingsInParallel(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, colored(configMap("web", "a"), "red"), colored(configMap("web", "b"), "red"))
 	c := newCache(t, server, cache.Options{}, Options{})
+	if err := c.IndexField(t.Context(), &corev1.ConfigMap{}, "name",
+		func(o client.Object) []string { return []string{o.GetName()} }); err != nil {
+		t.Fatal(err)
+	}
 	start(t, c)
 	defer churn(t, server)()
 	var changing, reading sync.WaitGroup
@@ -457,7 +515,7 @@ func TestSetTypeSettingsInParallel(t *testing.T) {
 			default:
 			}
 			var list corev1.ConfigMapList
-			err := c.List(t.Context(), &list)
+			err := c.List(t.Context(), &list, client.MatchingFields{"name": "a"})
 			if err == nil {
 				err = client.IgnoreNotFound(c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"},
 					&corev1.ConfigMap{}))
@@ -467,11 +525,11 @@ func TestSetTypeSettingsInParallel(t *testing.T) {
 			}
 		}
 	})
-	for _, color := range []string{"red", "blue"} {
+	for _, by := range []cache.ByObject{withColor("red"),
+		{Namespaces: map[string]cache.Config{"web": {}, "db": {}}}} {
 		changing.Go(func() {
-			for range 4 {
-				err := c.SetTypeSettings(t.Context(), &corev1.ConfigMap{}, TypeSettings{
-					ByObject: withColor(color)})
+			for range 20 {
+				err := c.SetTypeSettings(t.Context(), &corev1.ConfigMap{}, TypeSettings{ByObject: by})
 				if err != nil {
 					t.Error(err)
 				}

@@ -47,7 +47,7 @@ var sizeLimits = []sizeLimit{
 	{"readapi/testcluster", 897},
 	{"web", 3788},
 	{"cmd", 18442},
-	{"controllerruntime", 6125},
+	{"controllerruntime", 6162},
 	{"metrics", 543},
 	{"server", 2895},
 	{"shard", 1576},

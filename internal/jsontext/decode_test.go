@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdcache/crdcache/internal/jsontext"
@@ -335,4 +336,11 @@ func FuzzDecode(f *testing.F) {
 		checkAgreement(t, d, data)
 		checkAgreement(t, d, data)
 	})
+}
+
+// reference is the decoder with the expected results.
+func reference(data []byte) (map[string]any, error) {
+	object := map[string]any{}
+	err := kjson.UnmarshalCaseSensitivePreserveInts(data, &object)
+	return object, err
 }

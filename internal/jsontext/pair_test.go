@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/crdcache/crdcache/internal/jsontext"
+	"github.com/crdcache/crdcache/internal/testkit"
 )
 
 // pairAgrees fails unless DecodePair returns the results of Decode.
@@ -179,4 +180,12 @@ func BenchmarkPair(b *testing.B) {
 			})
 		}
 	}
+}
+
+func used(b *testing.B) int64 {
+	used, err := testkit.CPUTime()
+	if err != nil {
+		b.Fatal(err)
+	}
+	return int64(used)
 }

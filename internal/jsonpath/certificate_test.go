@@ -4,9 +4,6 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/util/json"
-	kubectl "k8s.io/client-go/util/jsonpath"
-
-	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
 // certificate is a typical object of 2 KB.
@@ -30,95 +27,4 @@ const (
 var eightPaths = []string{
 	".metadata.namespace", ".metadata.name", fieldPath, listPath, ".status.notAfter",
 	`.metadata.labels.example\.io/team`, ".spec.secretName", filterPath,
-}
-
-// BenchmarkMap evaluates many objects, because a single one stays in the CPU's cache. Compare only results of
-// the same run.
-func BenchmarkMap(b *testing.B) {
-	objects := make([]map[string]any, 500)
-	for i := range objects {
-		objects[i] = decoded(b, certificate)
-	}
-	for _, bc := range []struct{ name, expr string }{{"field", fieldPath}, {"list", listPath},
-		{"filter", filterPath}} {
-		b.Run(bc.name, func(b *testing.B) {
-			p := jsonpath.MustCompile(bc.expr)
-			b.ReportAllocs()
-			for i := 0; b.Loop(); i++ {
-				n := 0
-				p.Find(objects[i%len(objects)], func(any) bool { n++; return true })
-				if n == 0 {
-					b.Fatal("nothing found")
-				}
-			}
-		})
-		b.Run(bc.name+"/client-go", func(b *testing.B) {
-			p := kubectl.New("bench").AllowMissingKeys(true)
-			if err := p.Parse("{" + bc.expr + "}"); err != nil {
-				b.Fatal(err)
-			}
-			b.ReportAllocs()
-			for i := 0; b.Loop(); i++ {
-				found, err := p.FindResults(objects[i%len(objects)])
-				if err != nil || len(found[0]) == 0 {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
-func BenchmarkMapFilterMatch(b *testing.B) {
-	obj := decoded(b, certificate)
-	f := jsonpath.MustCompileFilter(`!(@.status.conditions[?(@.type=="Ready" && @.status=="True")])`)
-	b.ReportAllocs()
-	for b.Loop() {
-		if f.Match(obj) {
-			b.Fatal("the certificate is ready")
-		}
-	}
-}
-
-func BenchmarkJSON(b *testing.B) {
-	raw := []byte(certificate)
-	b.Run("field", func(b *testing.B) {
-		p := jsonpath.MustCompile(fieldPath)
-		b.ReportAllocs()
-		b.SetBytes(int64(len(raw)))
-		for b.Loop() {
-			if _, ok, err := p.FirstJSON(raw); !ok || err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("set8", func(b *testing.B) {
-		exprs := make([]jsonpath.Expr, len(eightPaths))
-		for i, e := range eightPaths {
-			exprs[i] = jsonpath.MustCompile(e)
-		}
-		s := jsonpath.NewSet(exprs...)
-		b.ReportAllocs()
-		b.SetBytes(int64(len(raw)))
-		for b.Loop() {
-			n := 0
-			err := s.FindJSON(raw, func(int, jsonpath.Value) bool { n++; return true })
-			if err != nil || n != 10 {
-				b.Fatal(n, err)
-			}
-		}
-	})
-	b.Run("unmarshal", func(b *testing.B) {
-		b.ReportAllocs()
-		b.SetBytes(int64(len(raw)))
-		for b.Loop() {
-			decoded(b, certificate)
-		}
-	})
-}
-
-func BenchmarkCompile(b *testing.B) {
-	b.ReportAllocs()
-	for b.Loop() {
-		jsonpath.MustCompile(filterPath)
-	}
 }

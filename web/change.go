@@ -2,7 +2,6 @@ package web
 
 import (
 	"github.com/crdcache/crdcache/dynamicinformer"
-	"github.com/crdcache/crdcache/web/internal/feed"
 	"github.com/crdcache/crdcache/web/internal/outline"
 )
 
@@ -14,7 +13,7 @@ type change struct {
 	// Key of the object; empty for a change of the type.
 	Key string `json:"key"`
 	// Op is added, changed, deleted or departed (left the shard, but exists). For types it is
-	// feed.State.Op.
+	// stateUpdate.Op.
 	Op string `json:"op"`
 	// Reason and Message explain the status of a type.
 	Reason  string          `json:"reason,omitempty"`
@@ -26,11 +25,11 @@ type change struct {
 	ResourceVersion string `json:"resourceVersion,omitempty"`
 }
 
-func stateChange(id string, s feed.State) change {
+func stateChange(id string, s stateUpdate) change {
 	return change{Time: s.Time.UnixMilli(), Type: id, Op: s.Op, Reason: s.Reason, Message: s.Message}
 }
 
-func (h *Handler) changeOf(id string, c feed.Change) change {
+func (h *Handler) changeOf(id string, c objectChange) change {
 	result := change{Time: c.Time.UnixMilli(), Type: id, Key: c.Key, Op: "changed"}
 	before, after := h.visibleState(c.Informer, c.Before), h.visibleState(c.Informer, c.After)
 	switch {

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/internal/display"
-	"github.com/crdcache/crdcache/web/internal/feed"
 	"github.com/crdcache/crdcache/web/internal/gate"
 )
 
@@ -36,7 +35,7 @@ type Handler struct {
 	knownScopes   func(r *http.Request, types []schema.GroupVersionResource) []Scope          // nil: visible
 	gate          *gate.Gate
 	redactor      *display.Redactor
-	feed          *feed.Feed
+	feed          *feed
 	figures       *figures
 	tables        *tables
 	graph         graph
@@ -55,7 +54,7 @@ func NewHandler(source Source, options Options) (*Handler, error) {
 	}
 	h := &Handler{
 		source: source, visibleScopes: options.Visible, knownScopes: options.Known,
-		redactor: display.NewRedactor(options.ShowSecrets), feed: feed.New(), figures: newFigures(source),
+		redactor: display.NewRedactor(options.ShowSecrets), feed: newFeed(), figures: newFigures(source),
 		tables: newTables(),
 		user:   options.User, limiter: newWorkLimiter(maxWork, maxAllWork),
 		streams: newWorkLimiter(maxStreams,

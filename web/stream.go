@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
-	"github.com/crdcache/crdcache/web/internal/feed"
 )
 
 const (
@@ -45,7 +44,7 @@ type stream struct {
 type interest struct {
 	typeID string   // the type; empty for all
 	match  []string // words that the names of a change contain, in any order
-	reader *feed.Reader
+	reader *feedReader
 	// shown has the visible types at the last update, by informer and by view.
 	shown           atomic.Pointer[map[*dynamicinformer.Informer]*visibleType]
 	typesByInformer map[informerID]*visibleType
@@ -247,7 +246,7 @@ func (i *interest) addStates(event *changesEvent) {
 
 // idOf returns the id of the type of a state. A type that is not cached any more, or not yet, is visible
 // only to users who see everything.
-func (i *interest) idOf(state feed.State) (id string, seen bool) {
+func (i *interest) idOf(state stateUpdate) (id string, seen bool) {
 	if k := i.typesByInformer[informerID{state.GVR, state.Options}]; k != nil {
 		return k.id, true
 	}

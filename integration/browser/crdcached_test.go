@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/crdcache/crdcache/integration/crdcached/running"
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
@@ -28,13 +27,13 @@ func TestCrdcached(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := running.Start(t, fmt.Sprintf("types: ['*.demo.crdcache.dev', namespaces]\nindexConfigs: [%s]\npage: {enabled: true}\n", indexes))
+	s := harness.StartCrdcached(t, fmt.Sprintf("types: ['*.demo.crdcache.dev', namespaces]\nindexConfigs: [%s]\npage: {enabled: true}\n", indexes))
 	t.Run("administrator", func(t *testing.T) { testAdministrator(t, s) })
 	t.Run("tenant", func(t *testing.T) { testTenant(t, s) })
 }
 
 // visit opens the page of crdcached as a user.
-func visit(t *testing.T, s *running.Server, user *running.User, path string) *tab {
+func visit(t *testing.T, s *harness.CrdcachedServer, user *harness.User, path string) *tab {
 	t.Helper()
 	headers := network.Headers{"Authorization": "Bearer " + user.Config(t).BearerToken}
 	return openAs(t, s.URL+path, headers, 1280, 800, chromedp.Flag("ignore-certificate-errors", true))
@@ -42,8 +41,8 @@ func visit(t *testing.T, s *running.Server, user *running.User, path string) *ta
 
 var pageRight = rbacv1.PolicyRule{NonResourceURLs: []string{"/page/*"}, Verbs: []string{"get"}}
 
-func testAdministrator(t *testing.T, s *running.Server) {
-	user := running.NewUser(t, "administrator")
+func testAdministrator(t *testing.T, s *harness.CrdcachedServer) {
+	user := harness.NewUser(t, "administrator")
 	user.Grant(t, "", pageRight, rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"},
 		Verbs: []string{"*"}})
 	b := visit(t, s, user, "/page/open")
@@ -61,8 +60,8 @@ func testAdministrator(t *testing.T, s *running.Server) {
 	b.picture("object")
 }
 
-func testTenant(t *testing.T, s *running.Server) {
-	user := running.NewUser(t, "tenant")
+func testTenant(t *testing.T, s *harness.CrdcachedServer) {
+	user := harness.NewUser(t, "tenant")
 	user.Grant(t, "", pageRight)
 	user.Grant(t, "payments", rbacv1.PolicyRule{APIGroups: []string{workloads.Group},
 		Resources: []string{"workloads"}, Verbs: []string{"list"}})

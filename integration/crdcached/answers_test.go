@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/crdcache/crdcache/integration/crdcached/running"
 	"github.com/crdcache/crdcache/integration/harness"
 	"github.com/crdcache/crdcache/integration/internal/answers"
 )
@@ -50,7 +49,7 @@ func TestAnswers(t *testing.T) {
 	harness.Require(t, harness.WatchList, harness.SelectableFields, harness.ErrorWording)
 	harness.InstallCRDs(t, harness.Read(t, testdata+"crds")...)
 	harness.Apply(t, harness.Read(t, testdata+"objects")...)
-	s := running.Start(
+	s := harness.StartCrdcached(
 		t, "types: ['*.demo.crdcache.dev', namespaces, customresourcedefinitions]\nlimits: {requests: 0, watches: 0, bytesPerSecond: 0}\n")
 	admin := harness.Config(t)
 	ours := answers.Server{Name: "crdcached", Config: s.As(admin), Differs: byDesign}

@@ -21,7 +21,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/crdcache/crdcache/integration/crdcached/running"
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
@@ -46,11 +45,11 @@ var mayRead = rbacv1.PolicyRule{APIGroups: []string{"example.com"}, Resources: [
 // attackedServer is the attacked crdcached with the rights from its manifests, and its users.
 type attackedServer struct {
 	*testing.T
-	*running.Server
+	*harness.CrdcachedServer
 	gvr schema.GroupVersionResource
 	// open is a namespace that the guest may read. closed is another one; its object has a unique value.
 	open, closed string
-	guest        *running.User
+	guest        *harness.User
 	guestConfig  *rest.Config
 	reader       *rest.Config // may read all namespaces
 }
@@ -69,13 +68,13 @@ func newAttackedServer(t *testing.T) *attackedServer {
 			t.Fatal(err)
 		}
 	}
-	v.Server = running.StartIn(t, packagedKubeconfig(t), victimConfig,
+	v.CrdcachedServer = harness.StartCrdcachedIn(t, packagedKubeconfig(t), victimConfig,
 		"--authorization-webhook-cache-authorized-ttl=1s",
 		"--authorization-webhook-cache-unauthorized-ttl=1s", "--authentication-token-webhook-cache-ttl=1s")
-	v.guest = running.NewUser(t, "guest")
+	v.guest = harness.NewUser(t, "guest")
 	v.guest.Grant(t, v.open, mayRead)
 	v.guestConfig = v.As(v.guest.Config(t))
-	reader := running.NewUser(t, "reader")
+	reader := harness.NewUser(t, "reader")
 	reader.Grant(t, "", mayRead)
 	v.reader = v.As(reader.Config(t))
 	return v
@@ -166,7 +165,7 @@ func (v *attackedServer) testStrangers(t *testing.T) {
 		config.BearerToken = token
 		return config
 	}
-	left := running.NewUser(t, "left")
+	left := harness.NewUser(t, "left")
 	left.Grant(t, "", mayRead)
 	good := left.Config(t).BearerToken
 	parts := strings.Split(good, ".")
@@ -301,7 +300,7 @@ func (v *attackedServer) longRequests(t *testing.T) {
 
 // lostRights revokes a right during a watch. The watch must end, and a new one must be refused.
 func (v *attackedServer) lostRights(t *testing.T) {
-	user := running.NewUser(t, "former")
+	user := harness.NewUser(t, "former")
 	revoke := user.Grant(t, v.open, mayRead)
 	config := v.As(user.Config(t))
 	client, err := dynamic.NewForConfig(config)

@@ -24,7 +24,6 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/keyutil"
 
-	"github.com/crdcache/crdcache/integration/crdcached/running"
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
@@ -83,7 +82,7 @@ func TestClientCertificates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := running.Start(t, "types: [namespaces]\n")
+	s := harness.StartCrdcached(t, "types: [namespaces]\n")
 	const name = "certified"
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName,

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/crdcache/crdcache/integration/crdcached/running"
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
@@ -16,7 +15,7 @@ import (
 type daemon struct {
 	*testing.T
 	kubeconfig, cacheDir, port string
-	server                     *running.Server
+	server                     *harness.CrdcachedServer
 }
 
 // startDaemon starts a crdcached and returns when it serves the types.
@@ -30,7 +29,7 @@ func startDaemon(t *testing.T, gvrs ...schema.GroupVersionResource) *daemon {
 // newDaemon returns a daemon before its start.
 func newDaemon(t *testing.T, gvrs ...schema.GroupVersionResource) *daemon {
 	t.Helper()
-	d := &daemon{T: t, kubeconfig: running.Kubeconfig(t), cacheDir: "types:\n"}
+	d := &daemon{T: t, kubeconfig: harness.CrdcachedKubeconfig(t), cacheDir: "types:\n"}
 	for _, gvr := range gvrs {
 		d.cacheDir += fmt.Sprintf("- %s\n", gvr.GroupResource())
 	}
@@ -44,7 +43,7 @@ func newDaemon(t *testing.T, gvrs ...schema.GroupVersionResource) *daemon {
 
 func (d *daemon) restart() {
 	d.Helper()
-	d.server = running.StartIn(d, d.kubeconfig, d.cacheDir, "--secure-port="+d.port)
+	d.server = harness.StartCrdcachedIn(d, d.kubeconfig, d.cacheDir, "--secure-port="+d.port)
 }
 
 func (d *daemon) kill() { d.server.Kill() }

@@ -22,7 +22,6 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
-	"github.com/crdcache/crdcache/integration/crdcached/running"
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
@@ -48,9 +47,9 @@ func open(t *testing.T, config *rest.Config, path string) *http.Response {
 // TestLostRights checks that a watch ends after its server-side lifetime, and that a new one is refused after
 // the right was revoked.
 func TestLostRights(t *testing.T) {
-	s := running.Start(t, "types: [namespaces]\nwatches: {min: 1s, max: 2s}\n",
+	s := harness.StartCrdcached(t, "types: [namespaces]\nwatches: {min: 1s, max: 2s}\n",
 		"--authorization-webhook-cache-authorized-ttl=1s")
-	user := running.NewUser(t, "leaver")
+	user := harness.NewUser(t, "leaver")
 	revoke := user.Grant(t, "", rule("watch", "namespaces"))
 	config := s.As(user.Config(t))
 	const path = "/api/v1/namespaces?watch=true&timeoutSeconds=86400"
@@ -75,7 +74,7 @@ func TestLostRights(t *testing.T) {
 
 // TestEndOfServer checks that a graceful stop ends watches properly, so that clients can continue elsewhere.
 func TestEndOfServer(t *testing.T) {
-	s := running.Start(t, "types: [namespaces]\n")
+	s := harness.StartCrdcached(t, "types: [namespaces]\n")
 	watch := open(t, s.As(harness.Config(t)), "/api/v1/namespaces?watch=true&allowWatchBookmarks=true")
 	events := bufio.NewScanner(watch.Body)
 	if !events.Scan() {
@@ -97,7 +96,7 @@ func TestEndOfServer(t *testing.T) {
 // types are not served.
 func TestCreatedAndDeletedTypes(t *testing.T) {
 	late := harness.Group(t)
-	s := running.Start(t, "types: ['*."+late+"']\n")
+	s := harness.StartCrdcached(t, "types: ['*."+late+"']\n")
 	admin := s.As(harness.Config(t))
 	path := "/apis/" + late + "/v1/widgets"
 	if got := ask(t, admin, http.MethodGet, path); got.Code != http.StatusMisdirectedRequest {
@@ -133,7 +132,7 @@ func TestCertificateReload(t *testing.T) {
 		}
 	}
 	replace("127.0.0.1")
-	s := running.Start(t, "types: [namespaces]\n", "--tls-cert-file", cert, "--tls-private-key-file", key)
+	s := harness.StartCrdcached(t, "types: [namespaces]\n", "--tls-cert-file", cert, "--tls-private-key-file", key)
 	replace("replaced.example")
 	harness.Eventually(t, func(ctx context.Context) error {
 		dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
@@ -158,8 +157,8 @@ func TestAudit(t *testing.T) {
 	if err := os.WriteFile(policy, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := running.Start(t, "types: [namespaces]\n", "--audit-policy-file", policy, "--audit-log-path", log)
-	user := running.NewUser(t, "watched")
+	s := harness.StartCrdcached(t, "types: [namespaces]\n", "--audit-policy-file", policy, "--audit-log-path", log)
+	user := harness.NewUser(t, "watched")
 	if got := ask(t, s.As(user.Config(t)), http.MethodGet,
 		"/query/api/v1/namespaces"); got.Code != http.StatusForbidden {
 		t.Errorf("the answer is %d", got.Code)
@@ -191,7 +190,7 @@ func TestAudit(t *testing.T) {
 
 // TestTooManyWatches checks that a user with too many watches gets a retriable refusal.
 func TestTooManyWatches(t *testing.T) {
-	s := running.Start(t, "types: [namespaces]\nlimits: {watches: 1}\n")
+	s := harness.StartCrdcached(t, "types: [namespaces]\nlimits: {watches: 1}\n")
 	config := s.As(harness.Config(t))
 	open(t, config, "/api/v1/namespaces?watch=true")
 	got := ask(t, config, http.MethodGet, "/api/v1/namespaces?watch=true")
@@ -199,7 +198,7 @@ func TestTooManyWatches(t *testing.T) {
 		!strings.Contains(got.Body, `"retryAfterSeconds":1`) {
 		t.Errorf("the second watch: %d, %v, %s", got.Code, got.Header, got.Body)
 	}
-	other := running.NewUser(t, "other")
+	other := harness.NewUser(t, "other")
 	other.Grant(t, "", rule("watch", "namespaces"))
 	if watch := open(t, s.As(other.Config(t)),
 		"/api/v1/namespaces?watch=true"); watch.StatusCode != http.StatusOK {
@@ -219,8 +218,8 @@ func TestTooManyWatches(t *testing.T) {
 // TestOutage checks that the server stays ready during an outage of the API server, and that its clients
 // recover.
 func TestOutage(t *testing.T) {
-	s := running.Start(t, "types: [serviceaccounts]\n")
-	user := running.NewUser(t, "changed")
+	s := harness.StartCrdcached(t, "types: [serviceaccounts]\n")
+	user := harness.NewUser(t, "changed")
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: s.As(harness.Config(t))})
 	if err != nil {
 		t.Fatal(err)
@@ -271,7 +270,7 @@ func TestFolderThatCannotBeUsed(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := running.Start(t, "types: [namespaces]\npersistenceDirectory: "+file+"\n")
+	s := harness.StartCrdcached(t, "types: [namespaces]\npersistenceDirectory: "+file+"\n")
 	admin := s.As(harness.Config(t))
 	if got := ask(t, admin, http.MethodGet,
 		"/api/v1/namespaces?resourceVersion=0"); got.Code != http.StatusOK ||

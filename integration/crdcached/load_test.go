@@ -21,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
-	"github.com/crdcache/crdcache/integration/crdcached/running"
 	"github.com/crdcache/crdcache/integration/harness"
 	"github.com/crdcache/crdcache/integration/internal/document"
 )
@@ -48,7 +47,7 @@ func TestLoad(t *testing.T) {
 	l := &load{T: t, gvr: schema.GroupVersionResource{Group: "example.com", Version: "v1",
 		Resource: "widgets"}, namespace: harness.Namespace(t)}
 	l.fill()
-	s := running.StartIn(t, packagedKubeconfig(t), loadConfig)
+	s := harness.StartCrdcachedIn(t, packagedKubeconfig(t), loadConfig)
 	cluster := harness.Config(t)
 	servers := []measured{
 		{"kube-apiserver", cluster, harness.APIServerPID(t)}, {"crdcached", s.As(cluster), s.PID()},

@@ -13,7 +13,7 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/crdcache/crdcache/integration/crdcached/running"
+	"github.com/crdcache/crdcache/integration/harness"
 )
 
 // trustedAuthority signs client certificates that the API server trusts.
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	}
 	flag.Parse()
 	ctrl.SetLogger(klog.Background())
-	running.Main(m, func(folder string) (err error) {
+	harness.Main(m, func(folder string) (err error) {
 		if trustedAuthority, err = newAuthority(folder, "client-ca.crt"); err != nil {
 			return err
 		}

@@ -19,16 +19,15 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/crdcache/crdcache/controllerruntime"
-	"github.com/crdcache/crdcache/integration/crdcached/running"
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
 // TestManagers runs a scaffolded manager that reads ConfigMaps from crdcached. Its leader election, events,
 // APIReader, writes and other types use the cluster.
 func TestManagers(t *testing.T) {
-	s := running.Start(t, "types: [configmaps]")
+	s := harness.StartCrdcached(t, "types: [configmaps]")
 	namespace := harness.Namespace(t)
-	user := running.NewUser(t, "manager")
+	user := harness.NewUser(t, "manager")
 	user.Grant(t, namespace, verbs("configmaps", "", "list", "watch", "get", "update"),
 		verbs("serviceaccounts", "", "list", "watch"),
 		verbs("leases", "coordination.k8s.io", "get", "create", "update"), verbs("events", "events.k8s.io",

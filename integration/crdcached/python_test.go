@@ -18,7 +18,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/crdcache/crdcache/integration/crdcached/running"
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
@@ -26,8 +25,8 @@ import (
 func TestPythonExample(t *testing.T) {
 	harness.InstallCRDs(t, harness.Read(t, testdata+"crds")...)
 	harness.Apply(t, harness.Read(t, testdata+"objects")...)
-	s := running.Start(t, "indexConfigs: ['"+testdata+"indexes/platform.yaml']")
-	user := running.NewUser(t, "python")
+	s := harness.StartCrdcached(t, "indexConfigs: ['"+testdata+"indexes/platform.yaml']")
+	user := harness.NewUser(t, "python")
 	user.Grant(t, "payments", rule("get,list,watch", "workloads"))
 	client := pythonClient(t, s, user.Config(t))
 	const path = demo + "/namespaces/payments/workloads"
@@ -121,7 +120,8 @@ func TestPythonExampleReconnects(t *testing.T) {
 }
 
 // pythonClient returns a function that makes a command of the client.
-func pythonClient(t *testing.T, s *running.Server, user *rest.Config) func(args ...string) *exec.Cmd {
+func pythonClient(t *testing.T, s *harness.CrdcachedServer,
+	user *rest.Config) func(args ...string) *exec.Cmd {
 	t.Helper()
 	python, err := exec.LookPath("python3")
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/crdcache/crdcache/integration/crdcached/running"
 	"github.com/crdcache/crdcache/integration/harness"
 	"github.com/crdcache/crdcache/integration/internal/answers"
 )
@@ -28,8 +27,8 @@ func TestRights(t *testing.T) {
 	harness.Require(t, harness.WatchList, harness.SelectableFields, harness.ErrorWording)
 	harness.InstallCRDs(t, harness.Read(t, testdata+"crds")...)
 	harness.Apply(t, harness.Read(t, testdata+"objects")...)
-	s := running.Start(t, "types: ['*.demo.crdcache.dev', namespaces, configmaps]\npage: {enabled: true}\n")
-	for name, test := range map[string]func(*testing.T, *running.Server){
+	s := harness.StartCrdcached(t, "types: ['*.demo.crdcache.dev', namespaces, configmaps]\npage: {enabled: true}\n")
+	for name, test := range map[string]func(*testing.T, *harness.CrdcachedServer){
 		"answers": testAnswers, "watches": testWatches, "queries": testQueries, "writing": testWriting,
 		"paths": testPaths, "page": testPage,
 	} {
@@ -50,7 +49,7 @@ func rule(verbs, resource string, names ...string) rbacv1.PolicyRule {
 func readers(t *testing.T) map[string]*rest.Config {
 	t.Helper()
 	user := func(name, namespace string, rules ...rbacv1.PolicyRule) *rest.Config {
-		u := running.NewUser(t, name)
+		u := harness.NewUser(t, name)
 		if len(rules) > 0 {
 			u.Grant(t, namespace, rules...)
 		}
@@ -97,7 +96,7 @@ var requests = []string{
 }
 
 // testAnswers expects the API server's answer to each request of each user.
-func testAnswers(t *testing.T, s *running.Server) {
+func testAnswers(t *testing.T, s *harness.CrdcachedServer) {
 	for name, real := range readers(t) {
 		t.Run(name, func(t *testing.T) {
 			for _, path := range requests {
@@ -119,7 +118,7 @@ func testAnswers(t *testing.T, s *running.Server) {
 }
 
 // compare sends a request to both servers and compares the answers.
-func compare(t *testing.T, s *running.Server, real *rest.Config, method, path, accept string) {
+func compare(t *testing.T, s *harness.CrdcachedServer, real *rest.Config, method, path, accept string) {
 	t.Helper()
 	want, got := ask(t, real, method, path, "Accept", accept), ask(t, s.As(real), method, path,
 		"Accept", accept)
@@ -141,8 +140,8 @@ func compare(t *testing.T, s *running.Server, real *rest.Config, method, path, a
 }
 
 // testWatches checks that a watch requires the right to watch; the right to list is not enough.
-func testWatches(t *testing.T, s *running.Server) {
-	lister := running.NewUser(t, "lister")
+func testWatches(t *testing.T, s *harness.CrdcachedServer) {
+	lister := harness.NewUser(t, "lister")
 	lister.Grant(t, "", rule("list", "workloads"))
 	for _, query := range []string{"watch=true", "watch=1", "watch=",
 		"watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan", "watch=true&watch=false"} {
@@ -157,10 +156,10 @@ func testWatches(t *testing.T, s *running.Server) {
 
 // testQueries checks that a query requires the right to list its type, and that the refusal has the API
 // server's text.
-func testQueries(t *testing.T, s *running.Server) {
-	tenant := running.NewUser(t, "tenant")
+func testQueries(t *testing.T, s *harness.CrdcachedServer) {
+	tenant := harness.NewUser(t, "tenant")
 	tenant.Grant(t, "payments", rule("get,list,watch", "workloads"))
-	named := running.NewUser(t, "named")
+	named := harness.NewUser(t, "named")
 	named.Grant(t, "", rule("get,list,watch", "workloads", "ledger"))
 	real := tenant.Config(t)
 	for _, path := range []string{demo + "/workloads", demo + "/namespaces/storefront/workloads",
@@ -199,7 +198,7 @@ func testQueries(t *testing.T, s *running.Server) {
 }
 
 // testWriting checks that no user can write, including users with all rights.
-func testWriting(t *testing.T, s *running.Server) {
+func testWriting(t *testing.T, s *harness.CrdcachedServer) {
 	admin := s.As(harness.Config(t))
 	for _, path := range []string{"/namespaces/payments/workloads", "/namespaces/payments/workloads/ledger"} {
 		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch,
@@ -225,7 +224,7 @@ func testWriting(t *testing.T, s *running.Server) {
 // TestSecretsAreNotServed checks that patterns, names and references do not expose Secrets unless the config
 // selects them.
 func TestSecretsAreNotServed(t *testing.T) {
-	s := running.Start(t, "types: ['*', secrets]\n")
+	s := harness.StartCrdcached(t, "types: ['*', secrets]\n")
 	admin := harness.Config(t)
 	for _, path := range []string{"/api/v1/secrets", "/api/v1/namespaces/default/secrets",
 		"/api/v1/namespaces/default/secrets/a", "/api/v1/secrets?watch=true", "/query/api/v1/secrets"} {
@@ -239,13 +238,13 @@ func TestSecretsAreNotServed(t *testing.T) {
 		!strings.Contains(got.Body, "[+]configmaps.v1. ") {
 		t.Errorf("the types: %d, %s", got.Code, got.Body)
 	}
-	allowed := running.Start(t, "types: [secrets]\nsecrets: true\n")
+	allowed := harness.StartCrdcached(t, "types: [secrets]\nsecrets: true\n")
 	compare(t, allowed, admin, http.MethodGet, "/api/v1/secrets", "application/json")
 }
 
 // testPaths checks that no path bypasses authorization.
-func testPaths(t *testing.T, s *running.Server) {
-	tenant := running.NewUser(t, "tenant")
+func testPaths(t *testing.T, s *harness.CrdcachedServer) {
+	tenant := harness.NewUser(t, "tenant")
 	tenant.Grant(t, "payments", rule("get,list,watch", "workloads"))
 	config := s.As(tenant.Config(t))
 	for _, path := range []string{
@@ -276,17 +275,17 @@ func testPaths(t *testing.T, s *running.Server) {
 
 // testPage checks that a user needs the right to get the path of the page. The page shows the types that the
 // user may list, in all namespaces or in named ones.
-func testPage(t *testing.T, s *running.Server) {
+func testPage(t *testing.T, s *harness.CrdcachedServer) {
 	pages := rbacv1.PolicyRule{NonResourceURLs: []string{"/page/*"}, Verbs: []string{"get"}}
 	user := func(name, namespace string, rules ...rbacv1.PolicyRule) *rest.Config {
-		u := running.NewUser(t, name)
+		u := harness.NewUser(t, name)
 		u.Grant(t, "", pages)
 		if len(rules) > 0 {
 			u.Grant(t, namespace, rules...)
 		}
 		return s.As(u.Config(t))
 	}
-	stranger := running.NewUser(t, "stranger")
+	stranger := harness.NewUser(t, "stranger")
 	stranger.Grant(t, "", rule("list", "workloads"))
 	const (
 		workloads, routes = "/api/type?type=workloads.demo.crdcache.dev%2Fv1",

@@ -20,7 +20,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
-	"github.com/crdcache/crdcache/integration/internal/witness"
+	"github.com/crdcache/crdcache/integration/harness"
 	"github.com/crdcache/crdcache/storage/disk"
 )
 
@@ -58,7 +58,7 @@ type childInformer struct {
 	number       int // of the type
 	tracked      bool
 	incarnations *incarnations
-	witnesses    []*witness.Witness
+	witnesses    []*harness.Witness
 }
 
 // Report has the state of a process's informers.
@@ -80,7 +80,7 @@ type InformerReport struct {
 	Tracked   bool
 	UID       types.UID
 	Objects   map[string]Shown
-	Delivered []map[string]witness.Object
+	Delivered []map[string]harness.WitnessedObject
 	Last      []map[types.UID]int64
 	Events    int
 }
@@ -161,7 +161,7 @@ func (c *Child) follow(name string, options dynamicinformer.Options) error {
 		i := &childInformer{Informer: informer, name: gvr.Resource + " over " + name, number: number,
 			tracked: options.Types != nil, incarnations: g}
 		for n := range 2 {
-			i.witnesses = append(i.witnesses, witness.New(fmt.Sprintf("handler %d of %s", n, i.name),
+			i.witnesses = append(i.witnesses, harness.NewWitness(fmt.Sprintf("handler %d of %s", n, i.name),
 				func() int { return informer.Status().Incarnation }))
 			if _, err := informer.AddEventHandler(i.witnesses[n]); err != nil {
 				return err

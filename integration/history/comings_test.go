@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
-	"github.com/crdcache/crdcache/integration/internal/witness"
+	"github.com/crdcache/crdcache/integration/harness"
 )
 
 // excludedNamespace is the namespace that visitors exclude, which gives them another view.
@@ -15,7 +15,7 @@ func (w *participants) subscribeTo(f *follower, late bool) *subscriber {
 	w.Helper()
 	w.joined++
 	s := &subscriber{follower: f, late: late,
-		Witness: witness.New(fmt.Sprintf("subscriber %d of %s", w.joined, f.name),
+		Witness: harness.NewWitness(fmt.Sprintf("subscriber %d of %s", w.joined, f.name),
 			func() int { return f.Status().Incarnation })}
 	var err error
 	if s.handle, err = f.AddEventHandler(s); err != nil {

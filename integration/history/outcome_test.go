@@ -12,7 +12,6 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/integration/harness"
-	"github.com/crdcache/crdcache/integration/internal/witness"
 )
 
 // settle unblocks all handlers and waits until all informers agree with the server.
@@ -75,12 +74,12 @@ func (c *cluster) list(ctx context.Context, k *kind) ([]*unstructured.Unstructur
 	if err != nil {
 		return nil, err
 	}
-	objects, listed := []*unstructured.Unstructured{}, map[string]witness.Object{}
+	objects, listed := []*unstructured.Unstructured{}, map[string]harness.WitnessedObject{}
 	for n := range list.Items {
 		o := &list.Items[n]
 		objects = append(objects, o)
 		value, _, _ := unstructured.NestedInt64(o.Object, "spec", "value")
-		listed[o.GetNamespace()+"/"+o.GetName()] = witness.Object{UID: o.GetUID(), Value: value}
+		listed[o.GetNamespace()+"/"+o.GetName()] = harness.WitnessedObject{UID: o.GetUID(), Value: value}
 	}
 	if diff := cmp.Diff(k.expected(), listed); diff != "" {
 		return nil, fmt.Errorf("%s on the server (-written +listed):\n%s", k.name, diff)
@@ -102,10 +101,10 @@ func (c *cluster) follows(ctx context.Context, k *kind, informer string, uid typ
 }
 
 // expected returns the existing objects of a type.
-func (k *kind) expected() map[string]witness.Object {
-	all := map[string]witness.Object{}
+func (k *kind) expected() map[string]harness.WitnessedObject {
+	all := map[string]harness.WitnessedObject{}
 	for key, o := range k.live {
-		all[key] = witness.Object{UID: o.uid, Value: o.value}
+		all[key] = harness.WitnessedObject{UID: o.uid, Value: o.value}
 	}
 	return all
 }

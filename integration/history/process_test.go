@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crdcache/crdcache/integration/harness"
-	"github.com/crdcache/crdcache/integration/internal/witness"
 )
 
 // process is a Child and its successors. It ends or is killed, and starts again on the same folder with new
@@ -315,9 +314,9 @@ func (c *cluster) agreesWith(ctx context.Context, i InformerReport) error {
 }
 
 // withoutNil restores an empty map, which encoding turns into nil.
-func withoutNil(m map[string]witness.Object) map[string]witness.Object {
+func withoutNil(m map[string]harness.WitnessedObject) map[string]harness.WitnessedObject {
 	if m == nil {
-		return map[string]witness.Object{}
+		return map[string]harness.WitnessedObject{}
 	}
 	return m
 }

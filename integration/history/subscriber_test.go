@@ -3,12 +3,12 @@ package history_test
 import (
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/crdcache/crdcache/integration/internal/witness"
+	"github.com/crdcache/crdcache/integration/harness"
 )
 
 // subscriber is a witness of an informer.
 type subscriber struct {
-	*witness.Witness
+	*harness.Witness
 	follower *follower
 	handle   cache.ResourceEventHandlerRegistration
 	// late marks a subscriber that joined during the history.

@@ -19,7 +19,6 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/integration/harness"
-	"github.com/crdcache/crdcache/integration/internal/witness"
 	"github.com/crdcache/crdcache/internal/informer/conformance"
 )
 
@@ -118,7 +117,7 @@ type fleet struct {
 	boats    dynamic.ResourceInterface
 	gvr      schema.GroupVersionResource
 	informer *dynamicinformer.Informer
-	witness  *witness.Witness
+	witness  *harness.Witness
 	value    int64
 }
 
@@ -137,7 +136,7 @@ func (f *fleet) follow(config *rest.Config) {
 	if f.informer, err = factory.ForResource(f.gvr); err != nil {
 		f.Fatal(err)
 	}
-	f.witness = witness.New("the informer", nil)
+	f.witness = harness.NewWitness("the informer", nil)
 	if _, err := f.informer.AddEventHandler(f.witness); err != nil {
 		f.Fatal(err)
 	}
@@ -191,7 +190,7 @@ func (f *fleet) agree() {
 		for _, boat := range list.Items {
 			key := boat.GetNamespace() + "/" + boat.GetName()
 			value, _, _ := unstructured.NestedInt64(boat.Object, "spec", "value")
-			if want := (witness.Object{UID: boat.GetUID(), Value: value}); live[key] != want {
+			if want := (harness.WitnessedObject{UID: boat.GetUID(), Value: value}); live[key] != want {
 				return fmt.Errorf("the handler received %s %+v, the server has %+v", key, live[key], want)
 			}
 			if cached, exists, err := f.informer.GetStore().GetByKey(key); err != nil || !exists ||

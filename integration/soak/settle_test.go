@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
-	"github.com/crdcache/crdcache/integration/internal/witness"
+	"github.com/crdcache/crdcache/integration/harness"
 )
 
 // patience limits every wait after the faults have ended. It is far longer than the longest pause between two
@@ -180,7 +180,7 @@ func (w *participants) wasTold(ctx context.Context, h *handler) error {
 	live := h.Live()
 	for key, o := range server {
 		value, _, _ := unstructured.NestedInt64(o.Object, "spec", "value")
-		if want := (witness.Object{UID: o.GetUID(), Value: value}); live[key] != want {
+		if want := (harness.WitnessedObject{UID: o.GetUID(), Value: value}); live[key] != want {
 			return fmt.Errorf("%s received %s %+v, the server has %+v", h.Name(), key, live[key], want)
 		}
 	}

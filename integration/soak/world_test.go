@@ -19,7 +19,6 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/integration/harness"
-	"github.com/crdcache/crdcache/integration/internal/witness"
 	"github.com/crdcache/crdcache/storage/zstd"
 )
 
@@ -69,7 +68,7 @@ type kind struct {
 
 // handler is a witness of a type's informer.
 type handler struct {
-	*witness.Witness
+	*harness.Witness
 	kind   *kind
 	handle cache.ResourceEventHandlerRegistration
 }
@@ -129,7 +128,7 @@ func (w *participants) follow() {
 	}
 	for i := range options.handlers {
 		k := w.kinds[i%len(w.kinds)]
-		h := &handler{kind: k, Witness: witness.New(fmt.Sprintf("handler %d of %s", i, k.name),
+		h := &handler{kind: k, Witness: harness.NewWitness(fmt.Sprintf("handler %d of %s", i, k.name),
 			func() int { return k.informer.Status().Incarnation })}
 		if h.handle, err = k.informer.AddEventHandler(h.Witness); err != nil {
 			w.Fatal(err)
@@ -208,7 +207,7 @@ func (w *participants) followStock() {
 	factory := stock.NewDynamicSharedInformerFactory(client, 0)
 	for _, k := range w.shared() {
 		informer := factory.ForResource(k.gvr).Informer()
-		h := &handler{kind: k, Witness: witness.New("client-go's of "+k.name, nil)}
+		h := &handler{kind: k, Witness: harness.NewWitness("client-go's of "+k.name, nil)}
 		if h.handle, err = informer.AddEventHandler(h.Witness); err != nil {
 			w.Fatal(err)
 		}

@@ -63,7 +63,7 @@ var sizeLimits = []sizeLimit{
 const (
 	// slack is the number of lines that a room may have below its limit.
 	slack       = 150
-	maxPackages = 88
+	maxPackages = 85
 	// maxTypes is the number of types that go doc dynamicinformer shows.
 	maxTypes = 30
 	// maxNames is the number of names that the public packages of the root module export, methods included.

@@ -1,5 +1,4 @@
-// Package witness has an event handler that checks its events.
-package witness
+package harness
 
 import (
 	"fmt"
@@ -37,24 +36,24 @@ type Witness struct {
 		// trail has the latest events of each key.
 		trail      map[string][]string
 		violations []string
-		counts     Counts
+		counts     EventCounts
 	}
 }
 
-// Object is the observed state of an object.
-type Object struct {
+// WitnessedObject is the observed state of an object.
+type WitnessedObject struct {
 	UID   types.UID
 	Value int64
 }
 
 // seenVersion is an object at a resource version.
 type seenVersion struct {
-	Object
+	WitnessedObject
 	version uint64
 }
 
-// Counts are the numbers of received events.
-type Counts struct {
+// EventCounts are the numbers of received events.
+type EventCounts struct {
 	Events int
 	// Repeats are updates with an unchanged resource version.
 	Repeats int
@@ -62,9 +61,9 @@ type Counts struct {
 
 var _ cache.ResourceEventHandler = (*Witness)(nil)
 
-// New returns a witness. incarnation returns the informer's status.Status.Incarnation; it is nil for
+// NewWitness returns a witness. incarnation returns the informer's status.Status.Incarnation; it is nil for
 // informers that do not have one.
-func New(name string, incarnation func() int) *Witness {
+func NewWitness(name string, incarnation func() int) *Witness {
 	if incarnation == nil {
 		incarnation = func() int { return 0 }
 	}
@@ -104,7 +103,7 @@ func (w *Witness) record(verb, key string, before, obj any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.mu.counts.Events++
-	now := seenVersion{Object: Object{UID: u.GetUID()}}
+	now := seenVersion{WitnessedObject: WitnessedObject{UID: u.GetUID()}}
 	now.Value, _, _ = unstructured.NestedInt64(u.Object, "spec", "value")
 	version, err := strconv.ParseUint(u.GetResourceVersion(), 10, 64)
 	now.version = version
@@ -202,12 +201,12 @@ func (w *Witness) GoOn() {
 }
 
 // Live returns the existing objects by key, according to the events.
-func (w *Witness) Live() map[string]Object {
+func (w *Witness) Live() map[string]WitnessedObject {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	live := make(map[string]Object, len(w.mu.live))
+	live := make(map[string]WitnessedObject, len(w.mu.live))
 	for key, o := range w.mu.live {
-		live[key] = o.Object
+		live[key] = o.WitnessedObject
 	}
 	return live
 }
@@ -224,7 +223,7 @@ func (w *Witness) Last() map[types.UID]int64 {
 }
 
 // Counts returns the numbers of received events.
-func (w *Witness) Counts() Counts {
+func (w *Witness) Counts() EventCounts {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.mu.counts

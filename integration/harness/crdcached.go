@@ -1,4 +1,4 @@
-package running
+package harness
 
 import (
 	"bufio"
@@ -20,12 +20,10 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-
-	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// Server is a running crdcached.
-type Server struct {
+// CrdcachedServer is a running crdcached.
+type CrdcachedServer struct {
 	// URL is the address of the server.
 	URL string
 	// CA signed the server's certificate, in PEM.
@@ -36,15 +34,15 @@ type Server struct {
 	err     error
 }
 
-// Start runs a server and returns when it is ready. config is the text of the config file without apiVersion
-// and kind. The server stops when the test ends.
-func Start(t testing.TB, config string, flags ...string) *Server {
+// StartCrdcached runs crdcached with the rights that docs/crdcached.md names, and returns when it is ready.
+// config is the text of the config file without apiVersion and kind. The server stops when the test ends.
+func StartCrdcached(t testing.TB, config string, flags ...string) *CrdcachedServer {
 	t.Helper()
-	return StartIn(t, Kubeconfig(t), config, flags...)
+	return StartCrdcachedIn(t, CrdcachedKubeconfig(t), config, flags...)
 }
 
-// StartIn is Start with a kubeconfig.
-func StartIn(t testing.TB, kubeconfig, config string, flags ...string) *Server {
+// StartCrdcachedIn is StartCrdcached with a kubeconfig.
+func StartCrdcachedIn(t testing.TB, kubeconfig, config string, flags ...string) *CrdcachedServer {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	text := "apiVersion: crdcache.dev/v1beta1\nkind: ServerConfig\n" + config
@@ -53,7 +51,7 @@ func StartIn(t testing.TB, kubeconfig, config string, flags ...string) *Server {
 	}
 	flags = append([]string{"--kubeconfig", kubeconfig, "--config", file, "--bind-address=127.0.0.1",
 		"--secure-port=0"}, flags...)
-	s := &Server{command: exec.Command(harness.Crdcached(t), flags...), ended: make(chan struct{})}
+	s := &CrdcachedServer{command: exec.Command(Crdcached(t), flags...), ended: make(chan struct{})}
 	said, err := s.command.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -87,12 +85,12 @@ var serving = regexp.MustCompile(`Serving securely on (127\.0\.0\.1:\d+)`)
 // follow forwards the server's log, and sends its address.
 func follow(said io.Reader, address chan<- string) {
 	defer close(address)
-	lines, told := bufio.NewScanner(said), false
+	lines, found := bufio.NewScanner(said), false
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		if found := serving.FindStringSubmatch(lines.Text()); found != nil && !told {
-			address <- found[1]
-			told = true
+		if match := serving.FindStringSubmatch(lines.Text()); match != nil && !found {
+			address <- match[1]
+			found = true
 		}
 		if os.Getenv("CRDCACHED_LOG") != "" {
 			fmt.Fprintln(os.Stderr, lines.Text())
@@ -102,17 +100,17 @@ func follow(said io.Reader, address chan<- string) {
 }
 
 // PID returns the process ID of the server.
-func (s *Server) PID() int { return s.command.Process.Pid }
+func (s *CrdcachedServer) PID() int { return s.command.Process.Pid }
 
 // Kill kills the server.
-func (s *Server) Kill() {
+func (s *CrdcachedServer) Kill() {
 	_ = s.command.Process.Kill() // it may have ended
 	<-s.ended
 }
 
 // Stop terminates the server as Kubernetes does, and returns an error unless it exits with success. It may be
 // called repeatedly, and after Kill.
-func (s *Server) Stop() error {
+func (s *CrdcachedServer) Stop() error {
 	_ = s.command.Process.Signal(syscall.SIGTERM) // it may have ended
 	<-s.ended
 	var exit *exec.ExitError
@@ -123,13 +121,13 @@ func (s *Server) Stop() error {
 }
 
 // AwaitReady waits until every type is settled.
-func (s *Server) AwaitReady(t testing.TB) {
+func (s *CrdcachedServer) AwaitReady(t testing.TB) {
 	t.Helper()
 	client, err := rest.HTTPClientFor(s.As(&rest.Config{}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	harness.Eventually(t, func(ctx context.Context) error {
+	Eventually(t, func(ctx context.Context) error {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/readyz", nil)
 		if err != nil {
 			return err
@@ -147,7 +145,7 @@ func (s *Server) AwaitReady(t testing.TB) {
 }
 
 // As returns a configuration for the server with the credentials of another configuration.
-func (s *Server) As(user *rest.Config) *rest.Config {
+func (s *CrdcachedServer) As(user *rest.Config) *rest.Config {
 	config := rest.CopyConfig(user)
 	config.Host, config.QPS = s.URL, -1
 	config.TLSClientConfig.CAData, config.TLSClientConfig.CAFile, config.TLSClientConfig.Insecure = s.CA,
@@ -159,7 +157,7 @@ func (s *Server) As(user *rest.Config) *rest.Config {
 // certificateOf returns the server's certificate without verification.
 func certificateOf(t testing.TB, address string) (authorities []byte) {
 	t.Helper()
-	harness.Eventually(t, func(ctx context.Context) error {
+	Eventually(t, func(ctx context.Context) error {
 		dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
 		c, err := dialer.DialContext(ctx, "tcp", address)
 		if err != nil {
@@ -176,9 +174,9 @@ func certificateOf(t testing.TB, address string) (authorities []byte) {
 	return authorities
 }
 
-// Kubeconfig returns the path of a file with which crdcached reads the cluster. Its service account has only
-// the rights to cache any type except Secrets.
-func Kubeconfig(t testing.TB) string {
+// CrdcachedKubeconfig returns the path of a file with which crdcached reads the cluster. Its service account
+// has only the rights to cache any type except Secrets.
+func CrdcachedKubeconfig(t testing.TB) string {
 	t.Helper()
 	account := NewUser(t, "crdcached")
 	account.Grant(t, "", rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"},

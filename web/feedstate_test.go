@@ -1,4 +1,4 @@
-package feed
+package web
 
 import (
 	"slices"
@@ -42,7 +42,7 @@ func TestOpOf(t *testing.T) {
 }
 
 func TestQueueIsBounded(t *testing.T) {
-	var q queue[int]
+	var q boundedQueue[int]
 	for i := range maxQueue + 3 {
 		q.put(i)
 	}
@@ -57,10 +57,10 @@ func TestQueueIsBounded(t *testing.T) {
 
 // TestStatesWaitApart: changes above the limit do not displace states.
 func TestStatesWaitApart(t *testing.T) {
-	r := New().Read(make(chan struct{}, 1), nil)
-	r.putState(State{Op: "degraded"})
+	r := newFeed().Read(make(chan struct{}, 1), nil)
+	r.putState(stateUpdate{Op: "degraded"})
 	for range maxQueue + 1 {
-		r.put(Change{})
+		r.put(objectChange{})
 	}
 	if states, skipped := r.TakeStates(); len(states) != 1 || skipped != 0 {
 		t.Errorf("%d states waiting, %d skipped", len(states), skipped)

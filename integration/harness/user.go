@@ -1,8 +1,9 @@
-package running
+package harness
 
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -12,8 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-
-	"github.com/crdcache/crdcache/integration/harness"
 )
 
 // accountNamespace is the namespace of the users' service accounts.
@@ -29,7 +28,7 @@ type User struct {
 // NewUser creates a user with this prefix. It is deleted at the end of the test.
 func NewUser(t testing.TB, name string) *User {
 	t.Helper()
-	admin, err := kubernetes.NewForConfig(harness.Config(t))
+	admin, err := kubernetes.NewForConfig(Config(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +56,7 @@ func (u *User) Config(t testing.TB) *rest.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := rest.AnonymousClientConfig(harness.Config(t))
+	config := rest.AnonymousClientConfig(Config(t))
 	config.BearerToken, config.QPS, config.WarningHandler = request.Status.Token, -1, rest.NoWarnings{}
 	return config
 }
@@ -139,7 +138,7 @@ func (u *User) await(t testing.TB, namespace string, rules []rbacv1.PolicyRule, 
 			spec.NonResourceAttributes = &authorizationv1.NonResourceAttributes{Path: rule.NonResourceURLs[0],
 				Verb: rule.Verbs[0]}
 		} else {
-			resource, subresource := splitResource(rule.Resources[0])
+			resource, subresource, _ := strings.Cut(rule.Resources[0], "/")
 			spec.ResourceAttributes = &authorizationv1.ResourceAttributes{
 				Namespace: namespace, Verb: rule.Verbs[0], Group: rule.APIGroups[0], Resource: resource,
 				Subresource: subresource,
@@ -148,7 +147,7 @@ func (u *User) await(t testing.TB, namespace string, rules []rbacv1.PolicyRule, 
 				spec.ResourceAttributes.Name = rule.ResourceNames[0]
 			}
 		}
-		harness.Eventually(t, func(ctx context.Context) error {
+		Eventually(t, func(ctx context.Context) error {
 			review, err := u.admin.AuthorizationV1().SubjectAccessReviews().Create(ctx,
 				&authorizationv1.SubjectAccessReview{Spec: spec}, metav1.CreateOptions{})
 			if err != nil {

@@ -1,6 +1,4 @@
-// Package feed distributes the changes of informers, and of the status of their types, to any number of
-// readers with bounded queues.
-package feed
+package web
 
 import (
 	"sync"
@@ -11,8 +9,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// Change is a change of an object. It is immutable, and has both states as they are cached.
-type Change struct {
+// objectChange is a change of an object. It is immutable, and has both states as they are cached.
+type objectChange struct {
 	Time     time.Time
 	Informer *dynamicinformer.Informer
 	Key      string
@@ -22,29 +20,30 @@ type Change struct {
 	LeftShard bool
 }
 
-// Feed watches informers while they have readers. Create it with New. It is safe for concurrent use.
-type Feed struct {
+// feed distributes the changes of informers and of their status to readers with bounded queues. It watches
+// informers while they have readers. It is safe for concurrent use.
+type feed struct {
 	mu struct {
 		sync.Mutex
-		follows map[*dynamicinformer.Informer]*subscription
+		follows map[*dynamicinformer.Informer]*feedSubscription
 	}
 }
 
-// subscription is an informer with readers.
-type subscription struct {
-	readers      map[*Reader]bool
+// feedSubscription is an informer with readers.
+type feedSubscription struct {
+	readers      map[*feedReader]bool
 	registration cache.ResourceEventHandlerRegistration
 }
 
-func New() *Feed {
-	f := &Feed{}
-	f.mu.follows = map[*dynamicinformer.Informer]*subscription{}
+func newFeed() *feed {
+	f := &feed{}
+	f.mu.follows = map[*dynamicinformer.Informer]*feedSubscription{}
 	return f
 }
 
-// Reader receives changes from a feed. It is safe for concurrent use.
-type Reader struct {
-	feed *Feed
+// feedReader receives changes from a feed. It is safe for concurrent use.
+type feedReader struct {
+	feed *feed
 	// selects reports whether the reader wants an object.
 	selects func(informer *dynamicinformer.Informer, key string) bool
 	ready   chan<- struct{}
@@ -52,21 +51,21 @@ type Reader struct {
 	listener *dynamicinformer.ListenerHandle
 	mu       struct {
 		sync.Mutex
-		changes queue[Change]
-		states  queue[State]
+		changes boundedQueue[objectChange]
+		states  boundedQueue[stateUpdate]
 	}
 }
 
 // Read returns a reader of the objects for which selects returns true. selects is called concurrently,
 // without locks. The reader receives nothing before Follow. When changes or states are waiting, it sends to
 // ready, unless the buffer of ready is full; several readers may share one channel.
-func (f *Feed) Read(ready chan<- struct{}, wants func(informer *dynamicinformer.Informer,
-	key string) bool) *Reader {
-	return &Reader{feed: f, selects: wants, ready: ready}
+func (f *feed) Read(ready chan<- struct{}, wants func(informer *dynamicinformer.Informer,
+	key string) bool) *feedReader {
+	return &feedReader{feed: f, selects: wants, ready: ready}
 }
 
 // Follow adds informers to the reader.
-func (r *Reader) Follow(informers ...*dynamicinformer.Informer) error {
+func (r *feedReader) Follow(informers ...*dynamicinformer.Informer) error {
 	f := r.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -77,17 +76,17 @@ func (r *Reader) Follow(informers ...*dynamicinformer.Informer) error {
 		}
 		// The events of existing objects are ignored without decoding.
 		registration, err := informer.AddEventHandler(dynamicinformer.Named("web",
-			dynamicinformer.EveryEvent(dynamicinformer.MetadataOnly(&handler{f, informer}))))
+			dynamicinformer.EveryEvent(dynamicinformer.MetadataOnly(&feedHandler{f, informer}))))
 		if err != nil {
 			return err
 		}
-		f.mu.follows[informer] = &subscription{map[*Reader]bool{r: true}, registration}
+		f.mu.follows[informer] = &feedSubscription{map[*feedReader]bool{r: true}, registration}
 	}
 	return nil
 }
 
 // Close ends the reader. Informers without readers are no longer watched.
-func (r *Reader) Close() {
+func (r *feedReader) Close() {
 	if r.listener != nil {
 		r.listener.Close()
 	}
@@ -104,63 +103,66 @@ func (r *Reader) Close() {
 }
 
 // Take returns the waiting changes, and the number of changes dropped since the last call.
-func (r *Reader) Take() (changes []Change, skipped int) {
+func (r *feedReader) Take() (changes []objectChange, skipped int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.mu.changes.take()
 }
 
-func (r *Reader) put(c Change) {
+func (r *feedReader) put(c objectChange) {
 	r.mu.Lock()
 	r.mu.changes.put(c)
 	r.mu.Unlock()
 	r.wake()
 }
 
-func (r *Reader) wake() {
+func (r *feedReader) wake() {
 	select {
 	case r.ready <- struct{}{}:
 	default:
 	}
 }
 
-// handler receives the events of one informer.
-type handler struct {
-	feed     *Feed
+// feedHandler receives the events of one informer.
+type feedHandler struct {
+	feed     *feed
 	informer *dynamicinformer.Informer
 }
 
 // OnAdd implements cache.ResourceEventHandler.
-func (h *handler) OnAdd(object any, isInInitialList bool) {
+func (h *feedHandler) OnAdd(object any, isInInitialList bool) {
 	if !isInInitialList {
-		h.publish(object, Change{After: object})
+		h.publish(object, objectChange{After: object})
 	}
 }
 
 // OnUpdate implements cache.ResourceEventHandler.
-func (h *handler) OnUpdate(before, after any) {
-	h.publish(after, Change{Before: before, After: after})
+func (h *feedHandler) OnUpdate(before, after any) {
+	h.publish(after, objectChange{Before: before, After: after})
 }
 
 // OnDelete implements cache.ResourceEventHandler.
-func (h *handler) OnDelete(object any) {
+func (h *feedHandler) OnDelete(object any) {
 	if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		object = gone.Obj
 	}
-	h.publish(object, Change{Before: object})
+	h.publish(object, objectChange{Before: object})
 }
 
 // OnLeftShard implements dynamicinformer.LeftShardHandler.
-func (h *handler) OnLeftShard(object any) { h.publish(object, Change{Before: object, LeftShard: true}) }
+func (h *feedHandler) OnLeftShard(object any) {
+	h.publish(object,
+		objectChange{Before: object, LeftShard: true})
+}
 
-func (h *handler) publish(object any, c Change) {
+func (h *feedHandler) publish(object any, c objectChange) {
 	key, err := cache.MetaNamespaceKeyFunc(object)
 	if err != nil {
 		return // not an API object
 	}
 	c.Time, c.Informer, c.Key = time.Now(), h.informer, key
 	h.feed.mu.Lock()
-	var readers []*Reader
+	var readers []*feedReader
 	if known := h.feed.mu.follows[h.informer]; known != nil {
 		for r := range known.readers {
 			readers = append(readers, r)
@@ -177,13 +179,13 @@ func (h *handler) publish(object any, c Change) {
 // maxQueue limits the waiting items of a reader; the oldest are dropped and counted.
 const maxQueue = 1000
 
-// queue has the waiting items. It is not safe for concurrent use.
-type queue[T any] struct {
+// boundedQueue has the waiting items. It is not safe for concurrent use.
+type boundedQueue[T any] struct {
 	waiting []T
 	skipped int
 }
 
-func (q *queue[T]) put(value T) {
+func (q *boundedQueue[T]) put(value T) {
 	if len(q.waiting) >= maxQueue {
 		var none T
 		q.waiting[0] = none // release the objects
@@ -193,7 +195,7 @@ func (q *queue[T]) put(value T) {
 	q.waiting = append(q.waiting, value)
 }
 
-func (q *queue[T]) take() (waiting []T, skipped int) {
+func (q *boundedQueue[T]) take() (waiting []T, skipped int) {
 	waiting, skipped = q.waiting, q.skipped
 	q.waiting, q.skipped = nil, 0
 	return waiting, skipped

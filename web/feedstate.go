@@ -1,4 +1,4 @@
-package feed
+package web
 
 import (
 	"strings"
@@ -10,8 +10,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-// State is a change of the status of a type.
-type State struct {
+// stateUpdate is a change of the status of a type.
+type stateUpdate struct {
 	Time time.Time
 	GVR  schema.GroupVersionResource
 	// Options is Status.Options of the informer.
@@ -47,16 +47,16 @@ func opOf(before, after status.Status) string {
 }
 
 // Listen adds the status changes of a factory's types to the reader.
-func (r *Reader) Listen(factory *dynamicinformer.Factory) error {
+func (r *feedReader) Listen(factory *dynamicinformer.Factory) error {
 	handle, err := factory.AddListener(status.Listener{
 		StateChanged: func(before, after status.Status) {
 			if op := opOf(before, after); op != "" {
-				r.putState(State{Time: time.Now(), GVR: after.GVR, Options: after.Options, Op: op,
+				r.putState(stateUpdate{Time: time.Now(), GVR: after.GVR, Options: after.Options, Op: op,
 					Reason: string(after.Reason), Message: after.Message})
 			}
 		},
 		Relisted: func(g status.Incarnation, reason status.RelistReason) {
-			r.putState(State{Time: time.Now(), GVR: g.GVR, Options: g.Options, Op: "relisted",
+			r.putState(stateUpdate{Time: time.Now(), GVR: g.GVR, Options: g.Options, Op: "relisted",
 				Reason: string(reason)})
 		},
 	})
@@ -67,15 +67,15 @@ func (r *Reader) Listen(factory *dynamicinformer.Factory) error {
 	return nil
 }
 
-// TakeStates returns the waiting states, and the number of dropped ones. They have their own queue, so that
-// many changes of objects cannot displace them.
-func (r *Reader) TakeStates() (states []State, skipped int) {
+// TakeStates returns the waiting states, and the number of dropped ones. They have their own boundedQueue, so
+// that many changes of objects cannot displace them.
+func (r *feedReader) TakeStates() (states []stateUpdate, skipped int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.mu.states.take()
 }
 
-func (r *Reader) putState(s State) {
+func (r *feedReader) putState(s stateUpdate) {
 	r.mu.Lock()
 	r.mu.states.put(s)
 	r.mu.Unlock()

@@ -1,4 +1,4 @@
-package witness
+package harness
 
 import (
 	"strings"
@@ -69,7 +69,7 @@ func TestWitness(t *testing.T) {
 			want: "invalid syntax"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := New("w", func() int { return 2 })
+			w := NewWitness("w", func() int { return 2 })
 			c.tell(w)
 			got := strings.Join(w.Violations(), "\n")
 			if (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
@@ -83,7 +83,7 @@ func TestWitness(t *testing.T) {
 }
 
 func TestForget(t *testing.T) {
-	w := New("w", nil)
+	w := NewWitness("w", nil)
 	w.OnAdd(object("a", "1", 1), true)
 	w.OnDelete(object("a", "2", 1))
 	w.OnAdd(object("b", "3", 5), true)
@@ -91,10 +91,10 @@ func TestForget(t *testing.T) {
 	if diff := cmp.Diff(map[types.UID]int64{"b": 5}, w.Last()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]Object{"n/o": {UID: "b", Value: 5}}, w.Live()); diff != "" {
+	if diff := cmp.Diff(map[string]WitnessedObject{"n/o": {UID: "b", Value: 5}}, w.Live()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(Counts{Events: 3}, w.Counts()); diff != "" {
+	if diff := cmp.Diff(EventCounts{Events: 3}, w.Counts()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

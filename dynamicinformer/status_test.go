@@ -1,6 +1,7 @@
 package dynamicinformer
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -70,4 +72,29 @@ func TestPanickedRoundSetsReason(t *testing.T) {
 			t.Errorf("afterwards the status is %+v", s)
 		}
 	})
+}
+
+type failingSource struct{ err error }
+
+func (failingSource) Subscribe(typesource.Listener) (stop func()) { return func() {} }
+func (t failingSource) Err() error                                { return t.err }
+
+// TestConditionsExplainTheSource: the condition's message contains the error of the source of types.
+func TestConditionsExplainTheSource(t *testing.T) {
+	want := "waiting to learn which types the server has"
+	for _, tt := range []struct {
+		source typesource.Source
+		want   string
+	}{{failingSource{errors.New("no\nway")}, want + ": no way"}, {failingSource{}, want}, {&scriptedSource{}, want}} {
+		f := newFactory(t, newServer(t), Options{Types: tt.source})
+		for _, c := range f.Conditions() {
+			if (c.Type == status.ConditionReady || c.Type == status.ConditionTypesKnown) &&
+				c.Message != tt.want {
+				t.Errorf("%T: the message of %s is %q, want %q", tt.source, c.Type, c.Message, tt.want)
+			}
+			if other := f.Condition(c.Type); other != c {
+				t.Errorf("Condition returns %+v, Conditions %+v", other, c)
+			}
+		}
+	}
 }

@@ -1,6 +1,8 @@
 package query
 
 import (
+	"slices"
+	"testing"
 	"time"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
@@ -18,4 +20,27 @@ func (s CacheSource) Snapshot() Snapshot {
 func (m *Matcher) At(now time.Time) *Matcher {
 	m.clock = func() time.Time { return now }
 	return m
+}
+
+func TestSplitTerms(t *testing.T) {
+	for text, want := range map[string][]string{
+		"":                                {""},
+		"a, b desc":                       {"a", " b desc"},
+		".a['x,y'],b":                     {".a['x,y']", "b"},
+		`.a["x\",],y"],b`:                 {`.a["x\",],y"]`, "b"},
+		".a[?(@.b == 1, 2)] desc,.c[0,1]": {".a[?(@.b == 1, 2)] desc", ".c[0,1]"},
+		"$.a]],b":                         {"$.a]]", "b"},
+	} {
+		if got := splitTerms(text); !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+	}
+	for text, want := range map[string][2]string{
+		"size desc": {"size", "desc"}, "size  up": {"size", "up"}, ".a desc": {".a",
+			"desc"}, ".a['b desc']": {".a['b desc']", ""}, ".a[?(@.b == 1)] asc": {".a[?(@.b == 1)]", "asc"},
+	} {
+		if name, direction := splitDirection(text); name != want[0] || direction != want[1] {
+			t.Errorf("%s: got %q and %q, want %q", text, name, direction, want)
+		}
+	}
 }

@@ -3,10 +3,12 @@ package discovery_test
 import (
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientdiscovery "k8s.io/client-go/discovery"
@@ -227,4 +229,18 @@ func kubectlMapping(mapper meta.RESTMapper, name string) (*meta.RESTMapping, err
 		return mapping, nil
 	}
 	return mapper.RESTMapping(kind, "")
+}
+
+// firstResultCache answers with its first result. client-go's mappers repeat the requests for every name.
+type firstResultCache struct {
+	clientdiscovery.DiscoveryInterface
+	once      sync.Once
+	groups    []*metav1.APIGroup
+	resources []*metav1.APIResourceList
+	err       error
+}
+
+func (f *firstResultCache) ServerGroupsAndResources() ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {
+	f.once.Do(func() { f.groups, f.resources, f.err = f.DiscoveryInterface.ServerGroupsAndResources() })
+	return f.groups, f.resources, f.err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -72,4 +73,24 @@ func (s *CacheServer) Close(ctx context.Context) error {
 	err := s.factory.Shutdown(ctx)
 	s.stopTracker()
 	return err
+}
+
+// RunTracker returns a tracker that runs until the end of the test. Later cleanups of the caller run before
+// it stops.
+func RunTracker(t testing.TB, config *rest.Config) *discovery.Tracker {
+	t.Helper()
+	tracker, err := discovery.NewTracker(config, discovery.TrackerOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- tracker.Run(ctx) }() // ends when cancel is called
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return tracker
 }

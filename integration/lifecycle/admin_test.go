@@ -2,6 +2,7 @@ package lifecycle_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -114,4 +115,15 @@ func (s *fixture) objects(definition *unstructured.Unstructured) dynamic.Resourc
 		return resource.Namespace(metav1.NamespaceDefault)
 	}
 	return resource
+}
+
+func (s *fixture) serve(definition *unstructured.Unstructured, version int, served bool) {
+	s.Helper()
+	patch, err := json.Marshal([]any{map[string]any{
+		"op": "replace", "path": fmt.Sprintf("/spec/versions/%d/served", version), "value": served,
+	}})
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.patchDefinition(definition, patch)
 }

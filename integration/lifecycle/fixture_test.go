@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/integration/harness"
+	"github.com/crdcache/crdcache/internal/informer/conformance"
 )
 
 // patience limits every wait.
@@ -125,4 +127,24 @@ func (s *fixture) expectEmpty(i *dynamicinformer.Informer) {
 	if keys := i.GetStore().ListKeys(); len(keys) != 0 || i.HasSynced() {
 		s.Errorf("the cache of a type that is not there holds %v, synced: %v", keys, i.HasSynced())
 	}
+}
+
+// cuttableConnection is a connection that can be cut. The zero value is usable.
+type cuttableConnection struct {
+	once   sync.Once
+	faults *conformance.Faults
+}
+
+// through makes config send its requests through the connection, and returns config.
+func (l *cuttableConnection) through(config *rest.Config) *rest.Config {
+	l.once.Do(func() { l.faults = conformance.NewFaults(nil) })
+	config.Wrap(l.faults.Wrap)
+	return config
+}
+
+// cut ends all watches so that they cannot be resumed, and blocks all requests.
+func (l *cuttableConnection) cut() (release func()) {
+	release = l.faults.Hold()
+	l.faults.ExpireWatches()
+	return release
 }

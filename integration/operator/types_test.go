@@ -3,6 +3,8 @@ package operator_test
 import (
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/crdcache/crdcache/integration/harness"
@@ -41,4 +43,29 @@ func TestMissingAtStart(t *testing.T) {
 	s.environment("here", "north")
 	s.create(s.workload("web", "here"))
 	s.awaitCondition("web", "Ready", metav1.ConditionTrue)
+}
+
+// date sets the transition times of the conditions. A condition that did not change keeps its time.
+func (s *WorkloadStatus) date(present WorkloadStatus) {
+	for i := range s.Conditions {
+		c := &s.Conditions[i]
+		c.LastTransitionTime = metav1.Now()
+		if was := meta.FindStatusCondition(present.Conditions, c.Type); was != nil && was.Status == c.Status {
+			c.LastTransitionTime = was.LastTransitionTime
+		}
+	}
+}
+
+// is reports whether the present status has the same content. It may have further conditions.
+func (s *WorkloadStatus) is(present WorkloadStatus) bool {
+	if s.ObservedGeneration != present.ObservedGeneration || s.Phase != present.Phase {
+		return false
+	}
+	for _, c := range s.Conditions {
+		if was := meta.FindStatusCondition(present.Conditions, c.Type); was == nil ||
+			!equality.Semantic.DeepEqual(*was, c) {
+			return false
+		}
+	}
+	return true
 }

@@ -3,12 +3,16 @@ package soak_test
 import (
 	"fmt"
 	"math"
+	"net/url"
 	"os"
 	"os/exec"
 	"runtime"
 	"runtime/debug"
 	"strconv"
+	"testing"
 	"time"
+
+	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/integration/harness"
 	"github.com/crdcache/crdcache/integration/internal/wallclock"
@@ -171,3 +175,21 @@ func (w *participants) reindex(k *kind) {
 
 // bucketIndex returns the name of the informer's current index.
 func (k *kind) bucketIndex() string { return fmt.Sprintf("bucket%d", k.index) }
+
+// startProxy starts a proxy between informers and the API server.
+func startProxy(t testing.TB) harness.FaultProxy {
+	t.Helper()
+	server, err := url.Parse(harness.Config(t).Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return harness.StartFaultProxy(t, server.Host)
+}
+
+// config returns a configuration that connects through the proxy.
+func (w *participants) config() *rest.Config {
+	w.Helper()
+	config := harness.Config(w)
+	config.Host = "https://" + w.proxy.Address()
+	return config
+}

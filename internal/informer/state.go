@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 )
@@ -109,3 +110,28 @@ func (c checker) Name() string { return c.name() }
 
 // Done implements newer.Checker.
 func (c checker) Done() <-chan struct{} { return c.current.Load().done }
+
+var (
+	// ErrStopped is returned if the informer has stopped.
+	ErrStopped = errors.New("the informer has stopped")
+	// ErrStarted is returned by settings that are only possible before the first run.
+	ErrStarted = errors.New("the informer has already started")
+	// ErrRunning is returned by methods that are only possible between two incarnations.
+	ErrRunning = errors.New("an incarnation is running")
+	// ErrHandlerRemoved is returned by waiting for a handler that is removed.
+	ErrHandlerRemoved = errors.New("the event handler was removed")
+	// ErrIncarnationOver is returned to a reflector that writes after its incarnation has ended.
+	ErrIncarnationOver = errors.New("the incarnation is over")
+	// ErrNilHandler is returned when a nil event handler is added.
+	ErrNilHandler = errors.New("the event handler is nil")
+)
+
+// refusal has the text of client-go's error, and wraps one of the errors above.
+type refusal struct {
+	text  string
+	cause error
+}
+
+func (r *refusal) Error() string { return r.text }
+
+func (r *refusal) Unwrap() error { return r.cause }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
 // certificate is a custom resource of about 2 KB, half of it managed fields, as an API server sends it.
@@ -55,5 +57,26 @@ func TestObjectSizes(t *testing.T) {
 	}
 	if n := len(workload(1)); n < 9000 || n > 11000 {
 		t.Errorf("the 10 KB object has %d bytes", n)
+	}
+}
+
+func TestAppendWithout(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"a":{"b":1}}`:                              `{"a":{}}`,
+		`{"a":{"b":[1,{"b":2}],"c":3}}`:              `{"a":{"c":3}}`,
+		`{"a":{"c":3,"b":"x"},"b":4}`:                `{"a":{"c":3},"b":4}`,
+		`{"a":{"c":3,"b":"x","d":5}}`:                `{"a":{"c":3,"d":5}}`,
+		` { "x" : "{" , "a" : { "b" : 1 , "c":2 } }`: ` { "x" : "{" , "a" : { "c":2 } }`,
+		`{ "a": { "c": 2 , "b": 1 } }`:               `{ "a": { "c": 2  } }`,
+		`{"b":1,"a":{"c":{"b":1}}}`:                  `{"b":1,"a":{"c":{"b":1}}}`,
+		`{"a":[{"b":1}]}`:                            `{"a":[{"b":1}]}`,
+		`{}`:                                         `{}`,
+		`[]`:                                         `[]`,
+		``:                                           ``,
+		`{"a":{"b":`:                                 `{"a":{"b":`,
+	} {
+		if got := string(jsontext.AppendWithout(nil, []byte(text), "a", "b")); got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
 	}
 }

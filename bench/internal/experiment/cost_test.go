@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestParseStatus(t *testing.T) {
@@ -112,5 +114,31 @@ func TestLongestCall(t *testing.T) {
 	}
 	if took < time.Millisecond || longest < time.Millisecond {
 		t.Errorf("the work took %v and the longest read %v, want at least 1ms both", took, longest)
+	}
+}
+
+func TestQueriesAreMeasured(t *testing.T) {
+	for _, objects := range []int{1000, 3000} {
+		outcome, err := measureQueries(t.Context(), Task{Objects: objects, Subject: Ours,
+			Budget: time.Millisecond}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, metric := range []string{QueryFew, QuerySorted, QueryKeys, QuerySortedKeys, QueryFirst,
+			QueryDangling} {
+			if outcome.Metrics[metric] <= 0 {
+				t.Errorf("%s is not measured", metric)
+			}
+		}
+	}
+}
+
+func TestSample(t *testing.T) {
+	all := []string{"a", "b", "c", "d", "e", "f"}
+	if diff := cmp.Diff([]string{"a", "c", "e"}, sample(all, 3)); diff != "" {
+		t.Errorf("three of six (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(all, sample(all, 10)); diff != "" {
+		t.Errorf("ten of six (-want +got):\n%s", diff)
 	}
 }

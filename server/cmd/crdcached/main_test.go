@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -28,5 +29,15 @@ func TestUnknownFlag(t *testing.T) {
 	if err := run(t.Context(), []string{"--typ", "a"}); err == nil ||
 		err.Error() != "unknown flag: --typ; see crdcached --help" {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+// TestVersion prints the build information.
+func TestVersion(t *testing.T) {
+	if err := run(t.Context(), []string{"--version"}); err != nil {
+		t.Error(err)
+	}
+	if got := version(); !strings.HasPrefix(got, "crdcached ") || !strings.Contains(got, runtime.Version()) {
+		t.Errorf("the version is %q", got)
 	}
 }

@@ -176,3 +176,50 @@ func TestTableAlignment(t *testing.T) {
 		}
 	}
 }
+
+// TestCompareValues compares each value with the next.
+func TestCompareValues(t *testing.T) {
+	values := []any{
+		nil, false, true, int64(-1), 0.5, int64(1), int64(1<<53) + 1, int64(1<<53) + 2, 1e300,
+		"", "100m", "1", "1Ki", "2Gi", "3G", "node-9", "node-10", "node-10a", "node-010", "web",
+	}
+	for i, a := range values {
+		for j, b := range values {
+			got := compareValues(a, b)
+			if got < 0 != (i < j) || got > 0 != (i > j) {
+				t.Errorf("%v and %v compare as %d", a, b, got)
+			}
+		}
+	}
+}
+
+func TestTableOfColumnsThatCannotBeParsed(t *testing.T) {
+	good := crd.Column{Name: "Good", Type: "string", JSONPath: ".spec.text"}
+	bad := crd.Column{Name: "Bad", Type: "string", JSONPath: ".spec["}
+	tests := map[string]struct {
+		columns []crd.Column
+		want    string
+	}{
+		"first":      {[]crd.Column{bad, good}, "NAME\nx\n"},
+		"in between": {[]crd.Column{good, bad, good}, "NAME   GOOD\nx      some\n"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			table := NewTypeTable(&out, NewRows(tt.columns), printers.PrintOptions{})
+			obj := &unstructured.Unstructured{Object: map[string]any{
+				"metadata": map[string]any{"name": "x"},
+				"spec":     map[string]any{"text": "some"},
+			}}
+			if err := table.Print(Decoded(obj)); err != nil {
+				t.Fatal(err)
+			}
+			if err := table.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, out.String()); diff != "" {
+				t.Errorf("output (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

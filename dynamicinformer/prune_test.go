@@ -1,0 +1,143 @@
+package dynamicinformer
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/internal/packed"
+)
+
+// TestPruneFields: equal paths as text and as steps have the same key.
+func TestPruneFields(t *testing.T) {
+	text := ResourceOptions{Prune: Prune{Paths: []string{`.a["b.c"][*].d`}}}
+	steps := ResourceOptions{Prune: Prune{PathSteps: [][]PruneStep{{{Key: "a"}, {Key: "b.c"},
+		{Each: true}, {Key: "d"}}}}}
+	other := ResourceOptions{Prune: Prune{PathSteps: [][]PruneStep{{{Key: "a"}, {Key: "b"}, {Key: "c"},
+		{Each: true}, {Key: "d"}}}}}
+	if text.key() != steps.key() || steps.key() == other.key() {
+		t.Errorf("the views are %+v, %+v and %+v, want the first two alike and the third another one",
+			text.key(), steps.key(), other.key())
+	}
+}
+
+// TestPruneComesFirst: neither the cache nor a transform sees pruned fields, with any client and in any mode.
+func TestPruneComesFirst(t *testing.T) {
+	prune := Prune{
+		Presets: []PrunePreset{PruneManagedFields, PruneLastApplied}, Annotations: []string{"gone"},
+		Paths: []string{".spec.layers[*].secret"}, PathSteps: [][]PruneStep{{{Key: "metadata"}, {Key: "labels"},
+			{Key: "color"}}},
+	}
+	for with, options := range clients {
+		for _, storage := range wholeObjectModes {
+			for _, transformed := range []bool{false, true} {
+				t.Run(fmt.Sprint(with, "/", storage.Mode, "/transform=", transformed), func(t *testing.T) {
+					server := newServer(t)
+					server.Create(t, widgets, widgetWithColor("web", "a", "red"))
+					resource := ResourceOptions{Storage: storage, Prune: prune}
+					if transformed {
+						resource.Transform = func(obj any) (any, error) {
+							u := obj.(*unstructured.Unstructured)
+							if u.GetLabels()["color"] != "" {
+								t.Error("the transform sees pruned fields")
+							}
+							u.SetLabels(map[string]string{"transformed": "yes"})
+							return u, nil
+						}
+					}
+					i := started(t, options(t, server), resource)
+					obj, err := i.Lister().ByNamespace("web").Get("a")
+					must(t, err)
+					u := obj.(*unstructured.Unstructured)
+					labels := map[string]any{}
+					if transformed {
+						labels["transformed"] = "yes"
+					}
+					want := map[string]any{"color": "red", "layers": []any{map[string]any{"name": "base"},
+						map[string]any{"name": "top"}}}
+					if diff := cmp.Diff(want, u.Object["spec"]); diff != "" {
+						t.Errorf("the body (-want +got):\n%s", diff)
+					}
+					metadata := u.Object["metadata"].(map[string]any)
+					if diff := cmp.Diff(map[string]any{"example.com/note": "kept"},
+						metadata["annotations"]); diff != "" {
+						t.Errorf("the annotations (-want +got):\n%s", diff)
+					}
+					if diff := cmp.Diff(any(labels), metadata["labels"]); diff != "" {
+						t.Errorf("the labels (-want +got):\n%s", diff)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestStripManagedFieldsIsPruning: StripManagedFields decodes no objects.
+func TestStripManagedFieldsIsPruning(t *testing.T) {
+	form, transform, err := ResourceOptions{Transform: StripManagedFields,
+		Prune: Prune{Annotations: []string{"a"}}}.storeForm()
+	if err != nil || transform != nil {
+		t.Fatalf("there is a transform left, or %v", err)
+	}
+	o, err := form.Packer().Pack(
+		[]byte(`{"apiVersion":"v1","kind":"A","metadata":{"annotations":{"a":"b"},"managedFields":[{}],"name":"n"}}`))
+	must(t, err)
+	if text, _ := o.JSON(); text != `{"apiVersion":"v1","kind":"A","metadata":{"annotations":{},"name":"n"}}` {
+		t.Errorf("kept: %s", text)
+	}
+}
+
+func TestParsePrunePath(t *testing.T) {
+	each := packed.Step{Each: true}
+	key := func(k string) packed.Step { return packed.Step{Key: k} }
+	for text, want := range map[string]packed.Path{
+		".a":            {key("a")},
+		"a.b":           {key("a"), key("b")},
+		".a[*].b":       {key("a"), each, key("b")},
+		`.a["x.y/z"].b`: {key("a"), key("x.y/z"), key("b")},
+		`['it"s']`:      {key(`it"s`)},
+		".a[*][*].b":    {key("a"), each, each, key("b")},
+		".kubectl-x/y":  {key("kubectl-x/y")},
+		"":              nil,
+		".":             nil,
+		"..a":           nil,
+		".a.":           nil,
+		".a[0]":         nil,
+		".a[":           nil,
+		`.a["b`:         nil,
+		`.a["b"]c`:      nil,
+		".a.*":          nil,
+		".a]":           nil,
+	} {
+		path, err := parsePrunePath(text)
+		if want == nil && text != "" {
+			if err == nil {
+				t.Errorf("%q is read as %v", text, path)
+			}
+			continue
+		}
+		if diff := cmp.Diff(want, path); diff != "" || err != nil {
+			t.Errorf("%q: %v %s", text, err, diff)
+		}
+	}
+}
+
+// FuzzParsePrunePath: a parsed path that is formatted parses to the same path.
+func FuzzParsePrunePath(f *testing.F) {
+	for _, text := range []string{".a.b", `.a["x.y"]`, ".a[*].b", "a", ".a[", `["`} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		path, err := parsePrunePath(text)
+		if err != nil || strings.ContainsAny(path.String(), `'\`) {
+			return // The parser does not accept escapes.
+		}
+		again, err := parsePrunePath(path.String())
+		if diff := cmp.Diff(path, again); diff != "" || err != nil {
+			t.Errorf("%q is written as %q: %v %s", text, path, err, diff)
+		}
+	})
+}

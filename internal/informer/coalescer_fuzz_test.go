@@ -1,0 +1,227 @@
+package informer
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+	"testing/synctest"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+)
+
+// rebuilt is what a handler knows: a simple model of a controller's cache.
+type rebuilt struct {
+	t       *testing.T
+	objects map[string]*unstructured.Unstructured
+	events  int
+	// states are the states received, for each object in order.
+	states map[string][]string
+	// initial has the objects that were added with isInInitialList.
+	initial map[string]bool
+}
+
+func (r *rebuilt) receive(event string, u *unstructured.Unstructured) {
+	id := u.GetName() + "@" + string(u.GetUID())
+	r.events++
+	r.states[id] = append(r.states[id], event+u.GetResourceVersion())
+}
+
+func (r *rebuilt) OnAdd(obj any, initial bool) {
+	u := obj.(*unstructured.Unstructured)
+	if have := r.objects[u.GetName()]; have != nil {
+		r.t.Errorf("%s is added over %s", nameAndVersion(u), nameAndVersion(have))
+	}
+	r.objects[u.GetName()] = u
+	r.receive("", u)
+	if initial {
+		r.initial[u.GetName()+"@"+string(u.GetUID())] = true
+	}
+}
+
+func (r *rebuilt) OnUpdate(oldObj, newObj any) {
+	was, is := oldObj.(*unstructured.Unstructured), newObj.(*unstructured.Unstructured)
+	if r.objects[is.GetName()] != was {
+		r.t.Errorf("an update starts from %s, which was not the last state", nameAndVersion(was))
+	}
+	if was.GetUID() != is.GetUID() {
+		r.t.Errorf("%s becomes another object", nameAndVersion(was))
+	}
+	r.objects[is.GetName()] = is
+	r.receive("", is)
+}
+
+func (r *rebuilt) OnDelete(obj any) {
+	if lost, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = lost.Obj
+	}
+	u := obj.(*unstructured.Unstructured)
+	if have := r.objects[u.GetName()]; have == nil || have.GetUID() != u.GetUID() {
+		r.t.Errorf("%s is deleted but was never added", nameAndVersion(u))
+	}
+	delete(r.objects, u.GetName())
+	r.receive("deleted ", u)
+}
+
+func newRebuilt(t *testing.T) *rebuilt {
+	return &rebuilt{t: t, objects: map[string]*unstructured.Unstructured{}, states: map[string][]string{},
+		initial: map[string]bool{}}
+}
+
+// FuzzCoalesce plays a history of four names to a handler that coalesces. Each byte is a step. It compares
+// the handler with a handler that gets every event: each update starts from the last state received, and
+// additions and deletions alternate. In the end both know the same. Of each object (name and UID) the
+// received states are a subsequence of all states, and the events that did not arrive were counted. When a
+// mark is reached, all events before it have arrived.
+func FuzzCoalesce(f *testing.F) {
+	for n := range uint64(200) {
+		r := rand.New(rand.NewPCG(n, 1))
+		steps := make([]byte, 10+r.IntN(60))
+		for k := range steps {
+			steps[k] = byte(r.Uint32())
+		}
+		f.Add(steps)
+	}
+	f.Fuzz(func(t *testing.T, steps []byte) {
+		synctest.Test(t, func(t *testing.T) { playCoalesced(t, steps) })
+	})
+}
+
+func playCoalesced(t *testing.T, steps []byte) {
+	f := newIdleFeed(t, Options{})
+	all, merged, turns := newRebuilt(t), newRebuilt(t), make(chan struct{})
+	_, err := f.AddEventHandler(coalescingHandler{all, nil, false})
+	f.ok(err)
+	handle, err := f.AddEventHandler(coalescingHandler{merged, turns, true})
+	f.ok(err)
+	coalescing := handle.(*Registration)
+	f.next()
+	version, uids := 1, 0
+	world := map[string]*unstructured.Unstructured{}
+	deletions := map[string]int{} // by name
+	change := func(name string, another bool) *unstructured.Unstructured {
+		version++
+		uid := ""
+		if u := world[name]; u != nil && !another {
+			uid = string(u.GetUID())
+		} else {
+			uids++
+			uid = strconv.Itoa(uids)
+			deletions[name]++ // of the object that it replaces
+		}
+		world[name] = object(name+"@"+uid, version)
+		return world[name]
+	}
+	list := func() {
+		version++
+		f.list(version, slices.Collect(maps.Values(world))...)
+	}
+	left := map[string]*unstructured.Unstructured{}
+	for _, step := range steps {
+		synctest.Wait() // the handlers run only while the test waits
+		name, choice := string(rune('a'+step%4)), step/4%16
+		switch {
+		case choice < 5:
+			f.put(change(name, false))
+		case choice == 5:
+			f.put(change(name, true))
+		case choice <= 7 && world[name] != nil: // deleted, or leaves the selection
+			version++
+			if u := world[name]; choice == 7 {
+				left[name] = u
+			}
+			final := object(name+"@"+string(world[name].GetUID()), version)
+			delete(world, name)
+			deletions[name]++
+			f.delete(final)
+		case choice == 8 && left[name] != nil && world[name] == nil: // returns with its UID
+			version++
+			world[name] = object(name+"@"+string(left[name].GetUID()), version)
+			f.put(world[name])
+		case choice == 9: // a list after missed changes
+			change(name, step&64 != 0)
+			if step&128 != 0 {
+				delete(world, "b")
+				deletions["b"]++
+			}
+			list()
+		case choice == 10:
+			f.ok(f.g.Resync())
+		case choice == 11 && step&64 != 0:
+			f.finish()
+			f.ok(f.Forget())
+			f.next()
+			for name := range world {
+				deletions[name]++
+			}
+		case choice == 12:
+			list()
+		case choice == 13:
+			want, before := maps.Clone(all.objects), maps.Clone(deletions)
+			coalescing.Mark(func() {
+				for name, u := range want {
+					have := merged.objects[name]
+					if deletions[name] == before[name] && (have == nil ||
+						have.GetUID() == u.GetUID() &&
+							older(have.GetResourceVersion(), u.GetResourceVersion())) {
+						t.Errorf("at the mark %s is known, not %s", describe(merged.objects), nameAndVersion(u))
+					}
+				}
+			})
+			synctest.Wait()
+		default:
+			for range step % 4 {
+				synctest.Wait()
+				select {
+				case turns <- struct{}{}:
+				default:
+				}
+			}
+		}
+	}
+	synctest.Wait()
+	waiting, events := coalescing.Depth(), all.events
+	if got := merged.events + int(coalescing.Coalesced()) + waiting; got != events {
+		t.Errorf("%d events arrived, %d were merged and %d wait, of %d", merged.events, coalescing.Coalesced(),
+			waiting, events)
+	}
+	if most := 2*5 + 1; waiting > 4*most {
+		t.Errorf("%d events wait", waiting)
+	}
+	close(turns)
+	f.flush()
+	if merged.events+int(coalescing.Coalesced()) != all.events || coalescing.Depth() != 0 ||
+		coalescing.Lag() != 0 {
+		t.Errorf("%d events arrived and %d were merged of %d; %d wait for %v", merged.events,
+			coalescing.Coalesced(), all.events, coalescing.Depth(), coalescing.Lag())
+	}
+	if !maps.Equal(all.objects, merged.objects) {
+		t.Errorf("the handler knows %v, want %v", describe(merged.objects), describe(all.objects))
+	}
+	for id, states := range merged.states {
+		rest := all.states[id]
+		for _, state := range states {
+			at := slices.Index(rest, state)
+			if at < 0 {
+				t.Fatalf("%s: %q is invented or late: got %q of %q", id, state, states, all.states[id])
+			}
+			rest = rest[at+1:]
+		}
+	}
+	for id := range merged.initial {
+		if !all.initial[id] {
+			t.Errorf("%s is not of the initial list", id)
+		}
+	}
+	if handle.HasSynced() != f.HasSynced() {
+		t.Errorf("synced: %v, the informer %v", handle.HasSynced(), f.HasSynced())
+	}
+}
+
+func (f *feed) stored(name string) *unstructured.Unstructured {
+	obj, _, _ := f.GetStore().GetByKey("ns/" + name)
+	u, _ := obj.(*unstructured.Unstructured)
+	return u
+}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // legacyParallel limits concurrent requests to a server that only supports the legacy form, with one request
@@ -43,7 +45,7 @@ func (p endpoint) fetch(ctx context.Context, t *transport, earlier *content) (*c
 	switch {
 	case errors.Is(err, errNotModified) && earlier != nil:
 		return earlier, nil
-	case isNotFound(err) && p.optional:
+	case apierrors.IsNotFound(err) && p.optional:
 		return &content{}, nil
 	case err != nil:
 		return nil, err

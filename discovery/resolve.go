@@ -65,13 +65,12 @@ func (c *Catalog) matchNames(r Interpretation) []int {
 	names, shorts := c.byName[strings.ToLower(r.Resource)], c.byShortName[r.Resource]
 	out := append(c.filter(names, r, exactGroup), c.filter(shorts, r, exactGroup)...)
 	if len(out) == 0 && r.Group != "" {
-		out = append(c.filter(shorts, r, groupPrefix), c.filter(names, r, groupPrefix)...)
+		out = append(c.filter(shorts, r, strings.HasPrefix), c.filter(names, r, strings.HasPrefix)...)
 	}
 	return out
 }
 
-func exactGroup(group, requested string) bool  { return requested == "" || group == requested }
-func groupPrefix(group, requested string) bool { return strings.HasPrefix(group, requested) }
+func exactGroup(group, requested string) bool { return requested == "" || group == requested }
 
 // filter returns the positions that fit the version and group of the interpretation.
 func (c *Catalog) filter(positions []int, r Interpretation, groupFits func(group, given string) bool) []int {

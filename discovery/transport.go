@@ -7,7 +7,6 @@ import (
 	"mime"
 	"net/http"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -143,6 +142,3 @@ func (v validatorTransport) RoundTrip(req *http.Request) (*http.Response, error)
 
 // WrappedRoundTripper implements the interface by which client-go finds the underlying transport.
 func (v validatorTransport) WrappedRoundTripper() http.RoundTripper { return v.next }
-
-// isNotFound reports whether the server answered 404.
-func isNotFound(err error) bool { return apierrors.IsNotFound(err) }

@@ -151,13 +151,3 @@ func (t *fairScheduler) forgetLocked(u *slicesOfUser) {
 		delete(t.mu.users, u.name)
 	}
 }
-
-// counts returns the numbers of running and waiting time slices of a user.
-func (t *fairScheduler) counts(user string) (running, waiting int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if u := t.mu.users[user]; u != nil {
-		return u.running, u.queue.Len()
-	}
-	return 0, 0
-}

@@ -91,9 +91,6 @@ func TestSummary(t *testing.T) {
 	if diff := cmp.Diff([]string{"v1", "v1alpha1"}, got.ServedVersions()); diff != "" {
 		t.Errorf("served (-want +got):\n%s", diff)
 	}
-	if got.StorageVersion() != "v1" {
-		t.Errorf("storage version = %q", got.StorageVersion())
-	}
 }
 
 func TestFromUnstructured(t *testing.T) {

@@ -112,13 +112,3 @@ func (d *Definition) ServedVersions() []string {
 	slices.SortStableFunc(out, func(a, b string) int { return version.CompareKubeAwareVersionStrings(b, a) })
 	return out
 }
-
-// StorageVersion returns the name of the storage version, or "".
-func (d *Definition) StorageVersion() string {
-	for _, v := range d.Versions {
-		if v.Storage {
-			return v.Name
-		}
-	}
-	return ""
-}

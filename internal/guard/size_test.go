@@ -53,7 +53,7 @@ var sizeLimits = []sizeLimit{
 	{"shard", 1576},
 	{"compat", 360},
 	{"examples", 400},
-	{"bench", 7480},
+	{"bench", 7356},
 	{"integration", 4675},
 	{"sandbox", 3063},
 	{"packaging", 0},

@@ -79,8 +79,8 @@ func TestFailures(t *testing.T) {
 	good := func(int) error { return nil }
 	_, operation := costOfOperation(time.Millisecond, fail)
 	_, calls := costOfCalls(1, fail)
-	_, _, reader := longestCall(fail, func() error { return nil })
-	_, _, work := longestCall(good, func() error { return errBroken })
+	_, _, reader := longestCall(0, fail, func() error { return nil })
+	_, _, work := longestCall(0, good, func() error { return errBroken })
 	for name, err := range map[string]error{"Operation": operation, "Calls": calls, "reader": reader,
 		"work": work} {
 		if !errors.Is(err, errBroken) {
@@ -93,7 +93,7 @@ func TestFailures(t *testing.T) {
 func TestLongestCall(t *testing.T) {
 	blocked := make(chan struct{})
 	release := make(chan struct{})
-	took, longest, err := longestCall(
+	took, longest, err := longestCall(0,
 		func(n int) error {
 			if n == 1 {
 				close(blocked)

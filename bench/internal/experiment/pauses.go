@@ -29,49 +29,14 @@ func longestPause() time.Duration {
 	return 0
 }
 
-// readInterval is the time between two reads of longestReadOf. It is long enough to make their cost
-// negligible.
+// readInterval is a pause between reads that makes their cost negligible.
 const readInterval = 20 * time.Millisecond
 
-// longestReadOf calls read periodically on its own goroutine while f runs, and returns the duration of the
-// longest call.
-func longestReadOf(read func(n int) error, f func() error) (time.Duration, error) {
-	stop := make(chan struct{})
-	type outcome struct {
-		longest time.Duration
-		err     error
-	}
-	done := make(chan outcome, 1)
-	go func() { // ends when stop is closed
-		var o outcome
-		ticker := time.NewTicker(readInterval)
-		defer ticker.Stop()
-		for n := 0; o.err == nil; n++ {
-			start := time.Now()
-			o.err = read(n)
-			o.longest = max(o.longest, time.Since(start))
-			select {
-			case <-ticker.C:
-				continue
-			case <-stop:
-			}
-			break
-		}
-		done <- o
-	}()
-	err := f()
-	close(stop)
-	o := <-done
-	if err == nil {
-		err = o.err
-	}
-	return o.longest, err
-}
-
-// longestCall calls read continuously on its own goroutine while f runs. It returns the duration of f and of
+// longestCall calls read with pauses on its own goroutine while f runs. It returns the duration of f and of
 // the longest call. A call may also wait for a CPU, so the result is an upper bound of the time that f
 // blocked a reader.
-func longestCall(read func(n int) error, f func() error) (took, longest time.Duration, err error) {
+func longestCall(pause time.Duration, read func(n int) error, f func() error) (took, longest time.Duration,
+	err error) {
 	var stop atomic.Bool
 	warm := make(chan struct{})
 	type outcome struct {
@@ -89,6 +54,7 @@ func longestCall(read func(n int) error, f func() error) (took, longest time.Dur
 			start := time.Now()
 			o.err = read(n)
 			o.longest = max(o.longest, time.Since(start))
+			time.Sleep(pause)
 		}
 		done <- o
 	}()

@@ -161,7 +161,7 @@ func (r *reading) measureMany(hotMetric, coldMetric string, list func() (int, er
 func (r *reading) addIndex() error {
 	before := liveHeap()
 	keys := sample(r.keys, hotObjects)
-	took, longest, err := longestCall(
+	took, longest, err := longestCall(0,
 		func(n int) error {
 			_, err := r.reader.Get(keys[n%len(keys)])
 			return err

@@ -140,7 +140,7 @@ func (s *scaling) measureRelist(ctx context.Context, ready func() error) error {
 		return err
 	}
 	var cpu, wall time.Duration
-	longest, err := longestReadOf(read, func() error {
+	_, longest, err := longestCall(readInterval, read, func() error {
 		if err := s.await(ctx, s.relist, ready); err != nil {
 			return err
 		}

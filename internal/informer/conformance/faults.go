@@ -25,8 +25,6 @@ type Faults struct {
 		// failures is the number of requests to answer with status.
 		failures int
 		status   int
-		// retryAfter, unless empty, is the Retry-After header of 429s to all requests.
-		retryAfter string
 		// noWatchList refuses watch-lists, as old servers do.
 		noWatchList bool
 		// gate is closed to release requests; nil if they are not held.
@@ -80,18 +78,6 @@ func (f *Faults) Fail(n, status int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mu.failures, f.mu.status = n, status
-}
-
-// Throttle answers every request with 429 and a Retry-After header, until lift is called.
-func (f *Faults) Throttle(seconds int) (lift func()) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.mu.retryAfter = strconv.Itoa(seconds)
-	return func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.mu.retryAfter = ""
-	}
 }
 
 // Hold holds new requests until release is called.
@@ -168,7 +154,7 @@ func (f *Faults) RoundTrip(r *http.Request) (*http.Response, error) { return f.r
 
 func (f *Faults) roundTrip(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 	verb := verbOf(r)
-	gate, status, retryAfter := f.admit(verb)
+	gate, status := f.admit(verb)
 	if gate != nil {
 		select {
 		case <-gate:
@@ -177,11 +163,7 @@ func (f *Faults) roundTrip(r *http.Request, next http.RoundTripper) (*http.Respo
 		}
 	}
 	if status != 0 {
-		response := failure(r, status)
-		if retryAfter != "" {
-			response.Header.Set("Retry-After", retryAfter)
-		}
-		return response, nil
+		return failure(r, status), nil
 	}
 	response, err := next.RoundTrip(f.shortened(r, verb))
 	if err != nil || !strings.HasPrefix(verb, "watch") || response.StatusCode != http.StatusOK {
@@ -232,20 +214,18 @@ func verbOf(r *http.Request) string {
 
 // admit counts a request. The request has to wait for gate, if that is not nil, and is answered with status,
 // if that is not zero.
-func (f *Faults) admit(verb string) (gate chan struct{}, status int, retryAfter string) {
+func (f *Faults) admit(verb string) (gate chan struct{}, status int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mu.requests[verb]++
 	switch {
 	case f.mu.failures > 0:
 		f.mu.failures--
-		return f.mu.gate, f.mu.status, ""
-	case f.mu.retryAfter != "":
-		return f.mu.gate, http.StatusTooManyRequests, f.mu.retryAfter
+		return f.mu.gate, f.mu.status
 	case verb == "watch-list" && f.mu.noWatchList:
-		return f.mu.gate, http.StatusUnprocessableEntity, ""
+		return f.mu.gate, http.StatusUnprocessableEntity
 	}
-	return f.mu.gate, 0, ""
+	return f.mu.gate, 0
 }
 
 func failure(r *http.Request, status int) *http.Response {

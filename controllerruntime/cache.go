@@ -126,7 +126,7 @@ func New(config *rest.Config, options cache.Options, own Options) (*Cache, error
 // that has only a name and a type.
 func (c *Cache) reportFailures(handler toolscache.WatchErrorHandlerWithContext) error {
 	handle, err := c.factory.AddListener(status.Listener{RequestFailed: func(f status.RequestFailure) {
-		if !c.uses(f.GVR, f.Options) {
+		if !c.ownsInformer(f.GVR, f.Options) {
 			return
 		}
 		reflector := toolscache.NewReflectorWithOptions(&toolscache.ListWatch{}, nil, nil,
@@ -139,9 +139,9 @@ func (c *Cache) reportFailures(handler toolscache.WatchErrorHandlerWithContext) 
 	return err
 }
 
-// uses reports whether an informer of the factory belongs to the cache. It waits for resources that are being
-// created, because the creation of their informers may fail.
-func (c *Cache) uses(gvr schema.GroupVersionResource, options string) bool {
+// ownsInformer reports whether an informer of the factory belongs to the cache. It waits for resources that
+// are being created, because the creation of their informers may fail.
+func (c *Cache) ownsInformer(gvr schema.GroupVersionResource, options string) bool {
 	c.mu.RLock()
 	pending := slices.Collect(maps.Values(c.mu.beingCreated))
 	c.mu.RUnlock()

@@ -54,8 +54,8 @@ type router struct {
 	types           []string
 	cluster, cached http.RoundTripper
 	// prefix is the path of the cluster's URL; base is the URL of the caching server.
-	prefix string
-	base   *url.URL
+	prefix  string
+	baseURL *url.URL
 }
 
 var _ http.RoundTripper = (*router)(nil)
@@ -85,7 +85,7 @@ func newRouter(config, cached *rest.Config, types []string) (*router, error) {
 		return nil, fmt.Errorf("NewCacheFrom: make a client for %s: %w", base, err)
 	}
 	r := &router{types: slices.Clone(types), cached: client.Transport,
-		prefix: strings.TrimSuffix(cluster.Path, "/"), base: base}
+		prefix: strings.TrimSuffix(cluster.Path, "/"), baseURL: base}
 	if r.cached == nil {
 		r.cached = http.DefaultTransport
 	}
@@ -104,12 +104,11 @@ func (r *router) RoundTrip(request *http.Request) (*http.Response, error) {
 		!r.isCached(target.GVR.GroupResource()) {
 		return r.cluster.RoundTrip(request)
 	}
-	copied.URL.Scheme, copied.URL.Host, copied.Host = r.base.Scheme, r.base.Host, ""
-	copied.URL.Path = path.Join("/", r.base.Path, below)
+	copied.URL.Scheme, copied.URL.Host, copied.Host = r.baseURL.Scheme, r.baseURL.Host, ""
+	copied.URL.Path = path.Join("/", r.baseURL.Path, below)
 	return r.cached.RoundTrip(copied)
 }
 
-// isCached reports whether a type is read from the caching server.
 func (r *router) isCached(gr schema.GroupResource) bool {
 	return slices.ContainsFunc(r.types, func(name string) bool {
 		ok, _ := path.Match(name, gr.String()) // newRouter has validated the patterns

@@ -44,7 +44,6 @@ func NewClient(config *rest.Config, options client.Options) (client.Client, erro
 	return newConsistentClient(config, options, c)
 }
 
-// newConsistentClient returns a client that waits for its own writes before it reads from a cache.
 func newConsistentClient(config *rest.Config, options client.Options, c *Cache) (client.Client, error) {
 	written := newWrites(c)
 	options.Cache.Reader = &consistentReader{c, written}
@@ -65,7 +64,6 @@ func isTrue(options any, field string) bool {
 	return f.IsValid() && f.Bool()
 }
 
-// ignoresWrites reports whether options disable the consistency of a request.
 func ignoresWrites(options any) bool { return isTrue(options, "DisableReadYourWritesConsistency") }
 
 // consistentReader waits for writes before it reads the cache.
@@ -139,32 +137,29 @@ func removesObject(object any) bool {
 		return o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 &&
 			ptr.Deref(o.GetDeletionGracePeriodSeconds(), 0) == 0
 	}
-	return fieldOf[*metav1.Time](object, "DeletionTimestamp") != nil &&
-		len(fieldOf[[]string](object, "Finalizers")) == 0 &&
-		ptr.Deref(fieldOf[*int64](object, "DeletionGracePeriodSeconds"), 0) == 0
+	return applyField[*metav1.Time](object, "DeletionTimestamp") != nil &&
+		len(applyField[[]string](object, "Finalizers")) == 0 &&
+		ptr.Deref(applyField[*int64](object, "DeletionGracePeriodSeconds"), 0) == 0
 }
 
-// isDryRun reports whether options have a DryRun.
 func isDryRun(options any) bool {
 	f := reflect.ValueOf(options).Elem().FieldByName("DryRun")
 	return f.IsValid() && f.Len() > 0
 }
 
-// applied are the methods of generated apply configurations.
-type applied interface {
+type appliedObject interface {
 	GetName() *string
 	GetNamespace() *string
 	GetKind() *string
 	GetAPIVersion() *string
 }
 
-// targetOf returns the type and key of an object or apply configuration.
 func (c *consistentClient) targetOf(object any) (schema.GroupKind, types.NamespacedName, error) {
 	switch o := object.(type) {
 	case client.Object:
 		gvk, err := apiutil.GVKForObject(o, c.Scheme())
 		return gvk.GroupKind(), client.ObjectKeyFromObject(o), err
-	case applied:
+	case appliedObject:
 		gvk := schema.FromAPIVersionAndKind(ptr.Deref(o.GetAPIVersion(), ""), ptr.Deref(o.GetKind(), ""))
 		return gvk.GroupKind(), types.NamespacedName{Namespace: ptr.Deref(o.GetNamespace(), ""),
 			Name: ptr.Deref(o.GetName(), "")}, nil
@@ -178,11 +173,11 @@ func versionOf(object any) string {
 	if o, ok := object.(interface{ GetResourceVersion() string }); ok {
 		return o.GetResourceVersion()
 	}
-	return ptr.Deref(fieldOf[*string](object, "ResourceVersion"), "")
+	return ptr.Deref(applyField[*string](object, "ResourceVersion"), "")
 }
 
-// fieldOf returns a field of an apply configuration, or zero if it has none of this type.
-func fieldOf[T any](object any, name string) (value T) {
+// applyField returns a field of an apply configuration, or zero if it has none of this type.
+func applyField[T any](object any, name string) (value T) {
 	v := reflect.Indirect(reflect.ValueOf(object))
 	if v.Kind() != reflect.Struct {
 		return value
@@ -241,7 +236,10 @@ func (c *consistentClient) Delete(ctx context.Context, object client.Object,
 func (c *consistentClient) DeleteAllOf(ctx context.Context, object client.Object,
 	opts ...client.DeleteAllOfOption) error {
 	return c.delete(object, &(&client.DeleteAllOfOptions{}).ApplyOptions(opts).DeleteOptions,
-		write{ofAll: true}, func() error { return c.Client.DeleteAllOf(ctx, object, opts...) })
+		write{affectsUnknownObjects: true}, func() error {
+			return c.Client.DeleteAllOf(ctx,
+				object, opts...)
+		})
 }
 
 func (c *consistentClient) delete(object client.Object, options any, w write, do func() error) error {

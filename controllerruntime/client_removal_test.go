@@ -86,7 +86,8 @@ func TestWritePanics(t *testing.T) {
 		defer func() { _ = recover() }()
 		_ = c.Patch(t.Context(), o, panickingPatch{})
 	}()
-	if running := c.(*consistentClient).writes.kinds[configMapKind.GroupKind()].running; len(running) > 0 {
+	if running := c.(*consistentClient).writes.kinds[configMapKind.GroupKind()].runningWrites; len(
+		running) > 0 {
 		t.Errorf("%d writes are running", len(running))
 	}
 }

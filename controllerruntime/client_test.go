@@ -229,13 +229,13 @@ func TestWritesAreBounded(t *testing.T) {
 		l.end(gk, l.begin(gk, write{key: key}), true)
 	}
 	k := l.kinds[gk]
-	if len(k.versions) > maxWrites || len(k.unversioned) > maxWrites || len(k.running) != 0 {
+	if len(k.versions) > maxWrites || len(k.unversioned) > maxWrites || len(k.runningWrites) != 0 {
 		t.Errorf("%d versions, %d without a version, %d running", len(k.versions), len(k.unversioned),
-			len(k.running))
+			len(k.runningWrites))
 	}
 	all := func(*write) bool { return true }
 	version, unversioned := l.required(gk, nil, &types.NamespacedName{Namespace: "n1", Name: "1"}, all)
-	if len(version) < 4 || !unversioned[0].ofAll {
+	if len(version) < 4 || !unversioned[0].affectsUnknownObjects {
 		t.Errorf("a dropped write requires version %s and %+v", version, unversioned[0])
 	}
 	if version, _ = l.required(gk, nil, nil, all); version != fmt.Sprint(5*maxWrites) {

@@ -28,7 +28,7 @@ func (f *form) fillList(list client.ObjectList, all []result, shares bool) error
 	return nil
 }
 
-// fillPointers is fill for lists of pointers, interfaces and raw extensions.
+// fillPointers is fillList for lists of pointers, interfaces and raw extensions.
 func (f *form) fillPointers(list client.ObjectList, all []result, shares bool) error {
 	objects := make([]runtime.Object, len(all))
 	for k, one := range all {

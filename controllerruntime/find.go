@@ -16,7 +16,6 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// result is a stored object that a list selects.
 type result struct {
 	stored any
 	// shared: readers get the stored object itself, not a copy.
@@ -79,18 +78,18 @@ func preallocate(all []result, more int, options client.ListOptions) []result {
 	return make([]result, 0, more)
 }
 
-// lookup is a value that objects must have in an index.
-type lookup struct {
+type indexLookup struct {
 	index dynamicinformer.SnapshotIndex
 	value string
 }
 
 // lookups translates a field selector.
-func (r *resource) lookups(content *dynamicinformer.Snapshot, selector fields.Selector) ([]lookup, error) {
-	var all []lookup
+func (r *resource) lookups(content *dynamicinformer.Snapshot,
+	selector fields.Selector) ([]indexLookup, error) {
+	var all []indexLookup
 	for _, required := range selector.Requirements() {
 		if required.Operator != selection.Equals && required.Operator != selection.DoubleEquals {
-			return nil, errInexact
+			return nil, errInexactFieldSelector
 		}
 		name, value, err := r.indexes.find(required.Field, required.Value)
 		if err != nil {
@@ -100,19 +99,19 @@ func (r *resource) lookups(content *dynamicinformer.Snapshot, selector fields.Se
 		if !ok {
 			return nil, errNoIndex(required.Field)
 		}
-		all = append(all, lookup{index, value})
+		all = append(all, indexLookup{index, value})
 	}
 	if len(all) == 0 {
-		return nil, errInexact
+		return nil, errInexactFieldSelector
 	}
 	return all, nil
 }
 
-var errInexact = errors.New("non-exact field matches are not supported by the cache")
+var errInexactFieldSelector = errors.New("non-exact field matches are not supported by the cache")
 
 // searchIndexes yields the objects that match all lookups, in one namespace or all. It walks the shortest
 // result.
-func searchIndexes(wanted []lookup, content *dynamicinformer.Snapshot, namespace string,
+func searchIndexes(wanted []indexLookup, content *dynamicinformer.Snapshot, namespace string,
 	yield func(string, any) bool) {
 	shortest := 0
 	for k := range wanted {
@@ -124,7 +123,7 @@ func searchIndexes(wanted []lookup, content *dynamicinformer.Snapshot, namespace
 	if namespace != "" {
 		if by, ok := content.Index(toolscache.NamespaceIndex); ok &&
 			by.Count(namespace) < walk.index.Count(walk.value) {
-			walk = lookup{by, namespace}
+			walk = indexLookup{by, namespace}
 		}
 	}
 	yieldAll(walk.index.Objects(walk.value), func(key string, stored any) bool {

@@ -15,7 +15,6 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// formKind is a form in which controller-runtime reads objects.
 type formKind int
 
 const (
@@ -49,7 +48,6 @@ type form struct {
 	apiVersion   string
 }
 
-// formOf returns the form of a resource; object is an example of it.
 func (c *Cache) formOf(key resourceKey, object runtime.Object) (*form, error) {
 	f := &form{kind: key.kind, gvk: key.gvk, apiVersion: key.gvk.GroupVersion().String()}
 	switch key.kind {
@@ -92,7 +90,7 @@ func (f *form) sharedObject(stored any) (client.Object, error) {
 		if isPacked {
 			return packed.Unstructured(), nil
 		}
-		return f.asIs(stored)
+		return f.inSameForm(stored)
 	}
 	if !isPacked {
 		return f.convert(stored)
@@ -142,7 +140,7 @@ func (f *form) parse(json []byte) (client.Object, error) {
 func (f *form) convert(stored any) (client.Object, error) {
 	u, ok := stored.(*unstructured.Unstructured)
 	if !ok {
-		return f.asIs(stored)
+		return f.inSameForm(stored)
 	}
 	text, err := json.Marshal(u.Object)
 	if err != nil {
@@ -155,8 +153,8 @@ func (f *form) convert(stored any) (client.Object, error) {
 	return object, nil
 }
 
-// asIs returns an object that is in this form already.
-func (f *form) asIs(stored any) (client.Object, error) {
+// inSameForm returns an object that is in this form already.
+func (f *form) inSameForm(stored any) (client.Object, error) {
 	object, ok := stored.(client.Object)
 	if !ok {
 		return nil, fmt.Errorf("cache contained %T, which is not an Object", stored)

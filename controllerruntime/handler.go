@@ -45,9 +45,8 @@ func (f *form) handler(inner toolscache.ResourceEventHandler,
 	return dynamicinformer.WithLeftShard(inner, onLeftShard)
 }
 
-// onLeftShardOf returns the method that a handler has for objects that leave the shard, or nil.
 func onLeftShardOf(handler toolscache.ResourceEventHandler) func(object any) {
-	if d, ok := find[dynamicinformer.LeftShardHandler](handler); ok {
+	if d, ok := unwrapAs[dynamicinformer.LeftShardHandler](handler); ok {
 		return d.OnLeftShard
 	}
 	return nil
@@ -58,7 +57,7 @@ func onLeftShardOf(handler toolscache.ResourceEventHandler) func(object any) {
 // deletions even of objects that were added just before. It returns nil for the default.
 func coalescingOf(h toolscache.ResourceEventHandler) func(
 	toolscache.ResourceEventHandler) toolscache.ResourceEventHandler {
-	chosen, ok := find[interface{ CoalescesEvents() bool }](h)
+	chosen, ok := unwrapAs[interface{ CoalescesEvents() bool }](h)
 	switch {
 	case ok && chosen.CoalescesEvents():
 		return dynamicinformer.Coalesce
@@ -71,9 +70,9 @@ func coalescingOf(h toolscache.ResourceEventHandler) func(
 	return dynamicinformer.EveryEvent
 }
 
-// find returns a handler or the outermost of its wrappers that implements an interface. It unwraps wrappers,
-// as informers do.
-func find[T any](handler toolscache.ResourceEventHandler) (found T, ok bool) {
+// unwrapAs returns a handler or the outermost of its wrappers that implements an interface. It unwraps
+// wrappers, as informers do.
+func unwrapAs[T any](handler toolscache.ResourceEventHandler) (found T, ok bool) {
 	for {
 		if found, ok = handler.(T); ok {
 			return found, true
@@ -97,7 +96,6 @@ type formHandler struct {
 	innerOnLeftShard func(object any) // nil if inner does not implement LeftShardHandler
 }
 
-// handledEvents has the events that a handler does not ignore.
 type handledEvents struct{ add, update, delete bool }
 
 func handledEventsOf(handler toolscache.ResourceEventHandler) handledEvents {
@@ -175,7 +173,7 @@ func (h *formHandler) lastState(stored any) client.Object {
 
 func (h *formHandler) convert(stored any) (client.Object, error) {
 	if h.onlyMetadata {
-		return h.form.view(stored)
+		return h.form.metadataOf(stored)
 	}
 	return h.form.sharedObject(stored)
 }

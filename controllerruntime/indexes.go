@@ -23,17 +23,15 @@ type indexes struct {
 	// not changed.
 	names atomic.Pointer[map[string]string]
 
-	// set has the functions so far, or is nil; guarded by resource.changing.
-	set *indexFunctions
+	// currentFunctions has the functions so far, or is nil; guarded by resource.changing.
+	currentFunctions *indexFunctions
 }
 
-// configuredIndex is an index from the config.
 type configuredIndex struct {
 	name  string // in the informers
 	index *indexers.Index
 }
 
-// fieldIndexName returns controller-runtime's name for the index over a field.
 func fieldIndexName(field string) string { return "field:" + field }
 
 // find returns the name of an index in the informers, and the key for a value.
@@ -61,8 +59,8 @@ func errNoIndex(field string) error {
 	return fmt.Errorf("Index with name %s does not exist", fieldIndexName(field))
 }
 
-// suffixes distinguish the functions of forms that share an informer.
-var suffixes = map[formKind]string{typedForm: "", unstructuredForm: " (unstructured)",
+// indexSuffixes distinguish the functions of forms that share an informer.
+var indexSuffixes = map[formKind]string{typedForm: "", unstructuredForm: " (unstructured)",
 	metadataForm: " (metadata)"}
 
 func (r *resource) addIndexers(added toolscache.Indexers) error {
@@ -75,9 +73,10 @@ func (r *resource) addIndexers(added toolscache.Indexers) error {
 	}
 	next := &indexFunctions{form: r.form}
 	var replaced []string
-	if x.set != nil {
-		next.names, next.functions, replaced = slices.Clone(x.set.names), slices.Clone(x.set.functions),
-			x.set.names
+	if x.currentFunctions != nil {
+		next.names, next.functions, replaced = slices.Clone(x.currentFunctions.names),
+			slices.Clone(x.currentFunctions.functions),
+			x.currentFunctions.names
 	}
 	for _, name := range slices.Sorted(maps.Keys(added)) {
 		if names[name] != "" {
@@ -88,17 +87,18 @@ func (r *resource) addIndexers(added toolscache.Indexers) error {
 	}
 	all := r.allInformers()
 	for k, v := range all {
-		if slices.ContainsFunc(all[:k], func(o *scopedInformer) bool { return o.handle == v.handle }) {
+		if slices.ContainsFunc(all[:k],
+			func(o *scopedInformer) bool { return o.factoryHandle == v.factoryHandle }) {
 			continue
 		}
-		if err := v.handle.AddIndexes(next, replaced...); err != nil {
+		if err := v.factoryHandle.AddIndexes(next, replaced...); err != nil {
 			for _, done := range all[:k] {
-				done.handle.RemoveIndexes(next.names[len(replaced):]...)
+				done.factoryHandle.RemoveIndexes(next.names[len(replaced):]...)
 			}
 			return err
 		}
 	}
-	x.set = next
+	x.currentFunctions = next
 	x.names.Store(&names)
 	return nil
 }

@@ -67,7 +67,10 @@ func (c *Cache) getInformer(ctx context.Context, gvk schema.GroupVersionKind, ob
 		option(&options)
 	}
 	if started && ptr.Deref(options.BlockUntilSynced, true) {
-		err := r.read(func(s *informerSet) error { return r.awaitInformers(ctx, object, s.scoped...) })
+		err := r.read(func(s *informerSet) error {
+			return r.awaitInformers(ctx, object,
+				s.informersByNamespace...)
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -208,7 +211,8 @@ func (i *Informer) HasSynced() bool {
 }
 
 func (s *informerSet) hasSynced() bool {
-	return !slices.ContainsFunc(s.scoped, func(v *scopedInformer) bool { return !v.informer().HasSynced() })
+	return !slices.ContainsFunc(s.informersByNamespace,
+		func(v *scopedInformer) bool { return !v.informer().HasSynced() })
 }
 
 // newSyncedChecker returns HasSynced as a channel, which stays open if the informer stops first.
@@ -231,7 +235,7 @@ func (i *Informer) IsStopped() bool {
 	if i.isClosed() {
 		return true
 	}
-	return !slices.ContainsFunc(i.resource.current.Load().scoped,
+	return !slices.ContainsFunc(i.resource.current.Load().informersByNamespace,
 		func(v *scopedInformer) bool { return !v.informer().IsStopped() })
 }
 

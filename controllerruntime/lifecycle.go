@@ -9,7 +9,6 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-// cacheState is a state in the lifecycle of a Cache.
 type cacheState int
 
 const (
@@ -178,7 +177,6 @@ func (c *Cache) WaitForCacheSync(ctx context.Context) bool {
 	return true
 }
 
-// errMissingType is returned for a type that the server does not have.
 var errMissingType = errors.New("the type does not exist")
 
 // awaitReadable waits until an informer can be read: until it has synced, or its type was removed from the

@@ -96,15 +96,15 @@ type packedObject interface {
 	GetObjectKind() schema.ObjectKind
 }
 
-// view returns a stored object for a handler that reads only metadata.
-func (f *form) view(stored any) (client.Object, error) {
+// metadataOf returns a stored object for a handler that reads only metadata.
+func (f *form) metadataOf(stored any) (client.Object, error) {
 	switch stored := stored.(type) {
 	case packedObject:
 		return &metadataView{stored, f}, nil
 	case client.Object:
 		return stored, nil
 	}
-	return f.asIs(stored)
+	return f.inSameForm(stored)
 }
 
 // GetObjectKind implements runtime.Object. As in the stock cache, typed objects have no kind.

@@ -45,7 +45,7 @@ func (c *Cache) get(ctx context.Context, written *writes, key client.ObjectKey, 
 	}
 	var v *scopedInformer
 	err = r.read(func(s *informerSet) error {
-		if v = s.in(key.Namespace); v == nil {
+		if v = s.forNamespace(key.Namespace); v == nil {
 			return errUnknownNamespace("get", key)
 		}
 		if !started {
@@ -86,7 +86,6 @@ func (c *Cache) resourceToRead(ctx context.Context, gvk schema.GroupVersionKind,
 	return c.resource(ctx, key, object)
 }
 
-// stored returns a stored object, or a NotFound error.
 func (r *resource) stored(v *scopedInformer, key client.ObjectKey) (any, error) {
 	content, name := v.informer().Snapshot(), toolscache.ObjectName(key)
 	stored, ok := content.Lookup(name)
@@ -138,10 +137,10 @@ func (c *Cache) list(ctx context.Context, written *writes, list client.ObjectLis
 	}
 	var found []result
 	err = r.read(func(s *informerSet) (err error) {
-		namespace, views := "", s.scoped
+		namespace, views := "", s.informersByNamespace
 		if options.Namespace != "" && r.namespaced {
 			namespace = options.Namespace
-			v := s.in(options.Namespace)
+			v := s.forNamespace(options.Namespace)
 			if v == nil {
 				return errUnknownNamespace("list", options.Namespace)
 			}

@@ -17,11 +17,11 @@ import (
 // Types of controller-runtime that are not exported are recognized by reflection. If a later version changes
 // them, their handlers get decoded objects, and TestRecognition fails.
 const (
-	controllerRuntime = "sigs.k8s.io/controller-runtime/pkg/"
-	sourceHandler     = controllerRuntime + "internal/source.EventHandler"
-	consistency       = controllerRuntime + "client/internal/consistencyhandler.ConsistencyHandler"
-	ownerHandler      = controllerRuntime + "handler.enqueueRequestForOwner"
-	labelSelector     = controllerRuntime + "predicate.LabelSelectorPredicate."
+	controllerRuntime  = "sigs.k8s.io/controller-runtime/pkg/"
+	sourceHandler      = controllerRuntime + "internal/source.EventHandler"
+	consistencyHandler = controllerRuntime + "client/internal/consistencyhandler.ConsistencyHandler"
+	ownerHandler       = controllerRuntime + "handler.enqueueRequestForOwner"
+	labelSelector      = controllerRuntime + "predicate.LabelSelectorPredicate."
 )
 
 // fullName returns the name of a type, or of the type that a pointer refers to, without type arguments.
@@ -46,7 +46,7 @@ func (f *form) decodesBecause(h toolscache.ResourceEventHandler) string {
 	v := reflect.ValueOf(h)
 	switch {
 	case v.Kind() != reflect.Pointer || v.IsNil():
-	case fullName(v.Type()) == consistency:
+	case fullName(v.Type()) == consistencyHandler:
 		return ""
 	case fullName(v.Type()) == sourceHandler:
 		return sourceDecodesBecause(v.Elem())
@@ -63,7 +63,7 @@ func hasObjectMeta(typ reflect.Type) bool {
 }
 
 func sourceDecodesBecause(source reflect.Value) string {
-	predicates, ok := unexported[[]predicate.Predicate](source, "predicates")
+	predicates, ok := unexportedField[[]predicate.Predicate](source, "predicates")
 	queues := source.FieldByName("handler")
 	if !ok || !queues.IsValid() || queues.Kind() != reflect.Interface || queues.IsNil() {
 		return fmt.Sprintf("%s receives objects of a Go type", source.Type())
@@ -84,14 +84,14 @@ func needsOnlyKeys(h toolscache.ResourceEventHandler) bool {
 	if v.Kind() != reflect.Pointer || v.IsNil() || fullName(v.Type()) != sourceHandler {
 		return false
 	}
-	predicates, ok := unexported[[]predicate.Predicate](v.Elem(), "predicates")
+	predicates, ok := unexportedField[[]predicate.Predicate](v.Elem(), "predicates")
 	queues := v.Elem().FieldByName("handler")
 	return ok && len(predicates) == 0 && queues.IsValid() && queues.Kind() == reflect.Interface &&
 		!queues.IsNil() && queues.Elem().Type() == reflect.TypeFor[*handler.EnqueueRequestForObject]()
 }
 
-// unexported returns a field of an addressable struct if it has the type T.
-func unexported[T any](v reflect.Value, name string) (value T, ok bool) {
+// unexportedField returns a field of an addressable struct if it has the type T.
+func unexportedField[T any](v reflect.Value, name string) (value T, ok bool) {
 	field := v.FieldByName(name)
 	if !field.IsValid() || field.Type() != reflect.TypeFor[T]() {
 		return value, false
@@ -132,8 +132,9 @@ func receiverOf[F any](f *F) [2]uintptr {
 func unchangedHandler(f handler.Funcs) handler.EventHandler {
 	var probe handler.EventHandler = &handler.EnqueueRequestForObject{}
 	known, ok := handler.WithLowPriorityWhenUnchanged(probe).(handler.Funcs)
-	if !ok || !sameCode(f.CreateFunc, known.CreateFunc) || !sameCode(f.UpdateFunc, known.UpdateFunc) ||
-		!sameCode(f.DeleteFunc, known.DeleteFunc) {
+	if !ok || !haveSameCode(f.CreateFunc, known.CreateFunc) ||
+		!haveSameCode(f.UpdateFunc, known.UpdateFunc) ||
+		!haveSameCode(f.DeleteFunc, known.DeleteFunc) {
 		return nil
 	}
 	receiver := receiverOf(&f.CreateFunc)
@@ -144,8 +145,8 @@ func unchangedHandler(f handler.Funcs) handler.EventHandler {
 	return (*(**methodValue)(unsafe.Pointer(&f.CreateFunc))).receiver
 }
 
-// sameCode reports whether two functions, which may be nil, have the same code.
-func sameCode(a, b any) bool {
+// haveSameCode reports whether two functions, which may be nil, have the same code.
+func haveSameCode(a, b any) bool {
 	code := reflect.ValueOf(a).Pointer()
 	return code != 0 && code == reflect.ValueOf(b).Pointer()
 }
@@ -181,8 +182,8 @@ func predicateDecodesBecause(p predicate.Predicate) string {
 		controllerRuntime + "predicate.not":
 		operands := reflect.New(v.Type()).Elem()
 		operands.Set(v)
-		all, ok := unexported[[]predicate.Predicate](operands, "predicates")
-		one, also := unexported[predicate.Predicate](operands, "predicate")
+		all, ok := unexportedField[[]predicate.Predicate](operands, "predicates")
+		one, also := unexportedField[predicate.Predicate](operands, "predicate")
 		if also {
 			all = append(all, one)
 		}

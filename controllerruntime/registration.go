@@ -39,7 +39,7 @@ func (r *registration) parts() (all []toolscache.ResourceEventHandlerRegistratio
 func (r *registration) setParts(set *informerSet, parts []toolscache.ResourceEventHandlerRegistration) {
 	all := make([]scopedRegistration, len(parts))
 	for k, part := range parts {
-		all[k] = scopedRegistration{set, set.scoped[k].informer(), part}
+		all[k] = scopedRegistration{set, set.informersByNamespace[k].informer(), part}
 	}
 	r.scoped.Store(&all)
 }

@@ -56,23 +56,22 @@ type resource struct {
 // informerSet has the informers of a resource. It is immutable.
 type informerSet struct {
 	settings *typeSettings
-	// scoped has the informers by namespace, sorted. That of cache.AllNamespaces has the objects of all
-	// namespaces without another one.
-	scoped []*scopedInformer
+	// informersByNamespace has the informers by namespace, sorted. That of cache.AllNamespaces has the
+	// objects of all namespaces without another one.
+	informersByNamespace []*scopedInformer
 	// replaced is closed when other informers have replaced these.
 	replaced chan struct{}
 }
 
-// scopedInformer is a resource in one namespace or all.
 type scopedInformer struct {
-	set       *informerSet
-	namespace string
-	handle    *dynamicinformer.Handle
+	set           *informerSet
+	namespace     string
+	factoryHandle *dynamicinformer.Handle
 	// mayShareObjects: readers get shared objects, not copies.
 	mayShareObjects bool
 }
 
-func (v *scopedInformer) informer() *dynamicinformer.Informer { return v.handle.Informer() }
+func (v *scopedInformer) informer() *dynamicinformer.Informer { return v.factoryHandle.Informer() }
 
 // lookup returns a resource, or nil if it was not requested before, and the state of the cache.
 func (c *Cache) lookup(key resourceKey) (*resource, cacheState) {
@@ -179,7 +178,7 @@ func (c *Cache) newResource(key resourceKey, mapping *meta.RESTMapping, form *fo
 	}
 	r.sharded = c.options.Sharding.shardFor(r) != nil
 	r.recordDeletion = c.options.Sharding.deletionHandler(r)
-	r.informer, r.indexes.suffix = &Informer{resource: r}, suffixes[key.kind]+c.indexSuffix
+	r.informer, r.indexes.suffix = &Informer{resource: r}, indexSuffixes[key.kind]+c.indexSuffix
 	r.informer.syncedChecker = r.informer.newSyncedChecker()
 	configured, err := configurationOf(c.options.Indexes, r, c.options.compression())
 	if err != nil {
@@ -206,9 +205,10 @@ func (c *Cache) acquireInformers(r *resource, settings *typeSettings) (*informer
 		if err == nil {
 			var handle *dynamicinformer.Handle
 			if handle, err = c.factory.Acquire(r.gvr, options); err == nil {
-				set.scoped = append(set.scoped, &scopedInformer{set: set, namespace: namespace,
-					handle:          handle,
-					mayShareObjects: ptr.Deref(byNamespace[namespace].UnsafeDisableDeepCopy, false)})
+				set.informersByNamespace = append(set.informersByNamespace,
+					&scopedInformer{set: set, namespace: namespace,
+						factoryHandle:   handle,
+						mayShareObjects: ptr.Deref(byNamespace[namespace].UnsafeDisableDeepCopy, false)})
 			}
 		}
 		if err != nil {
@@ -221,16 +221,16 @@ func (c *Cache) acquireInformers(r *resource, settings *typeSettings) (*informer
 
 // release releases the informers that are not also in another set, which can be nil.
 func (s *informerSet) release(kept *informerSet) {
-	for _, v := range s.scoped {
-		if kept == nil || !slices.ContainsFunc(kept.scoped,
-			func(other *scopedInformer) bool { return other.handle == v.handle }) {
-			v.handle.Release()
+	for _, v := range s.informersByNamespace {
+		if kept == nil || !slices.ContainsFunc(kept.informersByNamespace,
+			func(other *scopedInformer) bool { return other.factoryHandle == v.factoryHandle }) {
+			v.factoryHandle.Release()
 		}
 	}
 }
 
 func (s *informerSet) informers() (all []*dynamicinformer.Informer) {
-	for _, v := range s.scoped {
+	for _, v := range s.informersByNamespace {
 		all = append(all, v.informer())
 	}
 	return all
@@ -260,7 +260,7 @@ func (c *Cache) informerOptions(r *resource, settings *typeSettings,
 	if namespace != "" {
 		options.Namespaces = dynamicinformer.InNamespaces(namespace)
 	}
-	period := jittered(ptr.Deref(config.SyncPeriod, defaultSyncPeriod))
+	period := shortenWithJitter(ptr.Deref(config.SyncPeriod, defaultSyncPeriod))
 	options.Resync, options.WatchBookmarks = &period, config.EnableWatchBookmarks
 	switch {
 	case config.Transform == nil:
@@ -273,9 +273,9 @@ func (c *Cache) informerOptions(r *resource, settings *typeSettings,
 	return options, nil
 }
 
-// jittered shortens a period by up to 10 %. The informer lengthens it by up to 10 %, so the result has the
-// jitter of controller-runtime.
-func jittered(period time.Duration) time.Duration {
+// shortenWithJitter shortens a period by up to 10 %. The informer lengthens it by up to 10 %, so the result
+// has the jitter of controller-runtime.
+func shortenWithJitter(period time.Duration) time.Duration {
 	if period <= 0 {
 		return period
 	}
@@ -338,15 +338,17 @@ func errUnknownNamespace(verb string, what any) error {
 	return fmt.Errorf("unable to %s: %v because of unknown namespace for the cache", verb, what)
 }
 
-// in returns the informer for a namespace, or else the informer for all namespaces; nil if there is neither.
-func (s *informerSet) in(namespace string) *scopedInformer {
-	k, found := slices.BinarySearchFunc(s.scoped, namespace,
+// forNamespace returns the informer for a namespace, or else the informer for all namespaces; nil if there is
+// neither.
+func (s *informerSet) forNamespace(namespace string) *scopedInformer {
+	k, found := slices.BinarySearchFunc(s.informersByNamespace, namespace,
 		func(v *scopedInformer, namespace string) int { return cmp.Compare(v.namespace, namespace) })
 	if found {
-		return s.scoped[k]
+		return s.informersByNamespace[k]
 	}
-	if len(s.scoped) > 0 && s.scoped[0].namespace == cache.AllNamespaces { // it sorts first
-		return s.scoped[0]
+	if len(s.informersByNamespace) > 0 &&
+		s.informersByNamespace[0].namespace == cache.AllNamespaces { // it sorts first
+		return s.informersByNamespace[0]
 	}
 	return nil
 }
@@ -370,9 +372,9 @@ func (r *resource) awaitChange() {
 
 // allInformers returns the current and the incoming informers.
 func (r *resource) allInformers() []*scopedInformer {
-	all := slices.Clone(r.current.Load().scoped)
+	all := slices.Clone(r.current.Load().informersByNamespace)
 	if incoming := r.incoming.Load(); incoming != nil {
-		all = append(all, incoming.scoped...)
+		all = append(all, incoming.informersByNamespace...)
 	}
 	return all
 }

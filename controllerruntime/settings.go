@@ -43,7 +43,6 @@ type typeSettings struct {
 	prune         dynamicinformer.Prune
 }
 
-// forType returns the settings of a type.
 func (s settings) forType(gvk schema.GroupVersionKind) *typeSettings {
 	if t, ok := s.byKind[gvk]; ok {
 		return t
@@ -178,7 +177,6 @@ func withFallbacks(namespaces map[string]cache.Config,
 	return all
 }
 
-// excludeNamespaces adds a selector that excludes namespaces.
 func excludeNamespaces(namespaces []string, selector fields.Selector) fields.Selector {
 	var all []fields.Selector
 	for _, namespace := range namespaces {

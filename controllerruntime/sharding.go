@@ -78,7 +78,6 @@ func NewSharding(options ShardingOptions) (*Sharding, error) {
 	return s, nil
 }
 
-// setCache sets the cache, once.
 func (s *Sharding) setCache(c *Cache) error {
 	var kinds []schema.GroupVersionKind
 	for _, object := range s.options.Objects {

@@ -117,7 +117,7 @@ func (c *Cache) uidOf(ctx context.Context, key client.ObjectKey, object client.O
 	}
 	var v *scopedInformer
 	err = r.read(func(s *informerSet) error {
-		if v = s.in(key.Namespace); v == nil {
+		if v = s.forNamespace(key.Namespace); v == nil {
 			return errUnknownNamespace("get", key)
 		}
 		return r.awaitInformers(ctx, object, v)

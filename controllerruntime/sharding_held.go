@@ -39,17 +39,17 @@ func (h *heldShard) isReady() bool {
 	}
 }
 
-// admission is the answer to a request to work in a shard.
-type admission int
+// shardAdmission is the answer to a request to work in a shard.
+type shardAdmission int
 
 const (
-	admitted admission = iota
-	notReady           // the caches have not synced
-	draining           // the shard is being released, or is lost
+	admitted shardAdmission = iota
+	notReady                // the caches have not synced
+	draining                // the shard is being released, or is lost
 )
 
 // enter asks for permission to work. If admitted, the caller must call exit.
-func (h *heldShard) enter() admission {
+func (h *heldShard) enter() shardAdmission {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {

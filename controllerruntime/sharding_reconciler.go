@@ -17,8 +17,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 )
 
-// earlyRetry is the minimum delay before an object of a newly acquired shard is retried.
-const earlyRetry = 250 * time.Millisecond
+// minRetryDelay is the minimum delay before an object of a newly acquired shard is retried.
+const minRetryDelay = 250 * time.Millisecond
 
 // Reconciler wraps a reconciler of objects of a sharded type. It drops requests for objects of other
 // replicas, which reconcile all of their objects when they acquire a shard. When the shard is lost or must be
@@ -81,7 +81,7 @@ func (r *shardedReconciler) Reconcile(ctx context.Context,
 	case draining:
 		return reconcile.Result{}, nil
 	case notReady:
-		return reconcile.Result{RequeueAfter: earlyRetry + rand.N(earlyRetry)}, nil
+		return reconcile.Result{RequeueAfter: minRetryDelay + rand.N(minRetryDelay)}, nil
 	case admitted:
 	}
 	defer h.exit()

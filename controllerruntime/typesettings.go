@@ -179,21 +179,22 @@ func (c *Cache) prepareIncoming(r *resource, settings *typeSettings) error {
 	}
 	r.changing.Lock()
 	defer r.changing.Unlock()
-	for _, v := range set.scoped {
-		for _, current := range r.current.Load().scoped {
+	for _, v := range set.informersByNamespace {
+		for _, current := range r.current.Load().informersByNamespace {
 			if current.informer() == v.informer() {
-				v.handle.Release()
-				v.handle = current.handle
+				v.factoryHandle.Release()
+				v.factoryHandle = current.factoryHandle
 			}
 		}
 	}
 	r.incoming.Store(set)
-	for _, v := range set.scoped {
-		shared := func(current *scopedInformer) bool { return current.handle == v.handle }
-		if r.indexes.set == nil || slices.ContainsFunc(r.current.Load().scoped, shared) {
+	for _, v := range set.informersByNamespace {
+		shared := func(current *scopedInformer) bool { return current.factoryHandle == v.factoryHandle }
+		if r.indexes.currentFunctions == nil ||
+			slices.ContainsFunc(r.current.Load().informersByNamespace, shared) {
 			continue
 		}
-		if err := v.handle.AddIndexes(r.indexes.set); err != nil {
+		if err := v.factoryHandle.AddIndexes(r.indexes.currentFunctions); err != nil {
 			return err
 		}
 	}
@@ -281,7 +282,7 @@ func (c *Cache) commitIncoming(ctx context.Context, gvk schema.GroupVersionKind,
 
 // indexOf returns the index of the informer with the objects of a namespace, or 0.
 func (s *informerSet) indexOf(namespace string) int {
-	return max(slices.Index(s.scoped, s.in(namespace)), 0)
+	return max(slices.Index(s.informersByNamespace, s.forNamespace(namespace)), 0)
 }
 
 // allRegistrations returns the registrations, except those that an earlier failure has ended.

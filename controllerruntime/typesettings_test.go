@@ -68,7 +68,7 @@ func (l *ledger) apply(what string, object any, known bool, set bool) {
 		l.t.Errorf("%s %s: a %T", what, key, object)
 	case (before != nil) != known:
 		l.t.Errorf("%s %s: the handler knows %v", what, key, before)
-	case what == "update" && newest(before.GetResourceVersion(), o.GetResourceVersion()) ==
+	case what == "update" && newestVersion(before.GetResourceVersion(), o.GetResourceVersion()) ==
 		before.GetResourceVersion():
 		l.t.Errorf("update %s from version %s to %s", key, before.GetResourceVersion(), o.GetResourceVersion())
 	case before != nil && before.GetUID() != o.GetUID():

@@ -29,7 +29,7 @@ type writes struct {
 
 // kindWrites are the writes of the objects of one kind. writes.mu guards it.
 type kindWrites struct {
-	running map[*write]struct{}
+	runningWrites map[*write]struct{}
 	// versions are the latest resource versions of objects, and namespaces those of all objects in a
 	// namespace. minVersion is a version at least as late as every dropped version.
 	versions   map[types.NamespacedName]string
@@ -42,8 +42,8 @@ type kindWrites struct {
 // write is one write, or several that were combined.
 type write struct {
 	key types.NamespacedName
-	// ofAll: the write is of unknown objects.
-	ofAll bool
+	// affectsUnknownObjects: the write is of unknown objects.
+	affectsUnknownObjects bool
 	// deletes: the write deletes the object with this UID, if that is not empty.
 	deletes bool
 	uid     types.UID
@@ -52,8 +52,8 @@ type write struct {
 	done    chan struct{} // closed at the end
 	// waits wait until the cache of an informer that existed before the deletion shows it.
 	waits map[*dynamicinformer.Informer]func(context.Context) error
-	// shown are the informers that have the write in their caches; guarded by writes.mu.
-	shown []*dynamicinformer.Informer
+	// cachedBy are the informers that have the write in their caches; guarded by writes.mu.
+	cachedBy []*dynamicinformer.Informer
 }
 
 func newWrites(c *Cache) *writes {
@@ -63,7 +63,7 @@ func newWrites(c *Cache) *writes {
 func (l *writes) kindLocked(gk schema.GroupKind) *kindWrites {
 	k := l.kinds[gk]
 	if k == nil {
-		k = &kindWrites{running: map[*write]struct{}{}}
+		k = &kindWrites{runningWrites: map[*write]struct{}{}}
 		k.clear()
 		l.kinds[gk] = k
 	}
@@ -81,13 +81,13 @@ func (l *writes) begin(gk schema.GroupKind, started write) *write {
 	if w.deletes {
 		l.mu.Lock()
 		k := l.kindLocked(gk)
-		latest := newest(k.minVersion, k.versions[w.key])
+		latest := newestVersion(k.minVersion, k.versions[w.key])
 		l.mu.Unlock()
 		w.waits = l.cache.awaitDeletion(gk, w, latest)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.kindLocked(gk).running[w] = struct{}{}
+	l.kindLocked(gk).runningWrites[w] = struct{}{}
 	return w
 }
 
@@ -96,14 +96,14 @@ func (l *writes) end(gk schema.GroupKind, w *write, succeeded bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	k := l.kindLocked(gk)
-	delete(k.running, w)
+	delete(k.runningWrites, w)
 	close(w.done)
 	switch {
 	case !succeeded:
 	case w.version == "":
 		k.unversioned = append(k.unversioned, w)
 		if len(k.unversioned) > maxWrites {
-			k.unversioned = []*write{{ofAll: true}}
+			k.unversioned = []*write{{affectsUnknownObjects: true}}
 		}
 	default:
 		k.recordVersion(w.key, w.version)
@@ -114,16 +114,16 @@ func (l *writes) end(gk schema.GroupKind, w *write, succeeded bool) {
 func (k *kindWrites) recordVersion(key types.NamespacedName, version string) {
 	if len(k.versions) >= maxWrites || len(k.namespaces) >= maxWrites {
 		for _, latest := range k.namespaces {
-			k.minVersion = newest(k.minVersion, latest)
+			k.minVersion = newestVersion(k.minVersion, latest)
 		}
 		k.clear()
 	}
-	k.versions[key] = newest(k.versions[key], version)
-	k.namespaces[key.Namespace] = newest(k.namespaces[key.Namespace], version)
+	k.versions[key] = newestVersion(k.versions[key], version)
+	k.namespaces[key.Namespace] = newestVersion(k.namespaces[key.Namespace], version)
 }
 
-// newest returns the larger of two versions, or the second if they are not numbers: reads then fail.
-func newest(a, b string) string {
+// newestVersion returns the larger of two versions, or the second if they are not numbers: reads then fail.
+func newestVersion(a, b string) string {
 	if digits := strings.Trim(b, "0123456789") == ""; digits && (len(a) > len(b) || len(a) == len(b) && a > b) {
 		return a
 	}
@@ -164,16 +164,16 @@ func (l *writes) onlyVersion(gk schema.GroupKind, key *types.NamespacedName,
 	switch {
 	case k == nil:
 		return "", true
-	case len(k.running) > 0 || len(k.unversioned) > 0:
+	case len(k.runningWrites) > 0 || len(k.unversioned) > 0:
 		return "", false
 	case key != nil:
-		return newest(k.minVersion, k.versions[*key]), true
+		return newestVersion(k.minVersion, k.versions[*key]), true
 	case namespace != "":
-		return newest(k.minVersion, k.namespaces[namespace]), true
+		return newestVersion(k.minVersion, k.namespaces[namespace]), true
 	}
 	version = k.minVersion
 	for _, latest := range k.namespaces {
-		version = newest(version, latest)
+		version = newestVersion(version, latest)
 	}
 	return version, true
 }
@@ -182,7 +182,7 @@ func (l *writes) awaitAll(ctx context.Context, r *resource, key *types.Namespace
 	informers []*scopedInformer) error {
 	gk := r.key.gvk.GroupKind()
 	concerns := func(w *write) bool {
-		return w.ofAll || key != nil && w.key == *key ||
+		return w.affectsUnknownObjects || key != nil && w.key == *key ||
 			key == nil && (namespace == "" || w.key.Namespace == namespace)
 	}
 	if err := l.awaitRunning(ctx, gk, concerns); err != nil {
@@ -190,7 +190,7 @@ func (l *writes) awaitAll(ctx context.Context, r *resource, key *types.Namespace
 	}
 	for _, v := range informers {
 		inView := func(w *write) bool {
-			return concerns(w) && (w.ofAll || v.set.in(w.key.Namespace) == v)
+			return concerns(w) && (w.affectsUnknownObjects || v.set.forNamespace(w.key.Namespace) == v)
 		}
 		if err := l.awaitView(ctx, gk, v.informer(), key, inView); err != nil {
 			return err
@@ -203,7 +203,7 @@ func (l *writes) awaitAll(ctx context.Context, r *resource, key *types.Namespace
 func (l *writes) awaitRunning(ctx context.Context, gk schema.GroupKind, concerns func(*write) bool) error {
 	l.mu.Lock()
 	var running []*write
-	for w := range l.kindLocked(gk).running {
+	for w := range l.kindLocked(gk).runningWrites {
 		if concerns(w) {
 			running = append(running, w)
 		}
@@ -228,16 +228,16 @@ func (l *writes) required(gk schema.GroupKind, i *dynamicinformer.Informer, key 
 	k := l.kindLocked(gk)
 	version = k.minVersion
 	if key != nil {
-		version = newest(version, k.versions[*key])
+		version = newestVersion(version, k.versions[*key])
 	} else {
 		for namespace, latest := range k.namespaces {
 			if inView(&write{key: types.NamespacedName{Namespace: namespace}}) {
-				version = newest(version, latest)
+				version = newestVersion(version, latest)
 			}
 		}
 	}
 	for _, w := range k.unversioned {
-		if inView(w) && !slices.Contains(w.shown, i) {
+		if inView(w) && !slices.Contains(w.cachedBy, i) {
 			unversioned = append(unversioned, w)
 		}
 	}
@@ -259,7 +259,7 @@ func (l *writes) awaitView(ctx context.Context, gk schema.GroupKind, i *dynamici
 			wait = i.AwaitDeletion(toolscache.ObjectName{}, "")
 		}
 		if err := wait(ctx); err != nil {
-			return unlessAbsent(err)
+			return ignoreAbsentType(err)
 		}
 		l.confirm(gk, w, i)
 	}
@@ -273,11 +273,11 @@ func (l *writes) awaitVersion(ctx context.Context, gk schema.GroupKind, i *dynam
 	if errors.Is(err, dynamicinformer.ErrVersionLost) {
 		l.forgetVersions(gk)
 	}
-	return unlessAbsent(err)
+	return ignoreAbsentType(err)
 }
 
-// unlessAbsent returns nil if err says that the type does not exist: then it has no objects.
-func unlessAbsent(err error) error {
+// ignoreAbsentType returns nil if err says that the type does not exist: then it has no objects.
+func ignoreAbsentType(err error) error {
 	var failure *dynamicinformer.NotSyncedError
 	if errors.As(err, &failure) && len(failure.NotSynced) == 1 && failure.NotSynced[0].Reason.Absent() {
 		return nil
@@ -301,17 +301,17 @@ func (l *writes) confirm(gk schema.GroupKind, w *write, i *dynamicinformer.Infor
 	all := l.cache.informersOf(gk, w)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	w.shown = append(w.shown, i)
+	w.cachedBy = append(w.cachedBy, i)
 	if slices.ContainsFunc(all,
-		func(i *dynamicinformer.Informer) bool { return !slices.Contains(w.shown, i) }) {
+		func(i *dynamicinformer.Informer) bool { return !slices.Contains(w.cachedBy, i) }) {
 		return
 	}
 	k := l.kindLocked(gk)
 	k.unversioned = slices.DeleteFunc(k.unversioned, func(other *write) bool { return other == w })
 	switch {
 	case version == "":
-	case w.ofAll:
-		k.minVersion = newest(k.minVersion, version)
+	case w.affectsUnknownObjects:
+		k.minVersion = newestVersion(k.minVersion, version)
 	default:
 		k.recordVersion(w.key, version)
 	}
@@ -326,7 +326,7 @@ func (c *Cache) informersOf(gk schema.GroupKind, w *write) (all []*dynamicinform
 			continue
 		}
 		for _, v := range r.allInformers() {
-			if w.ofAll || v.set.in(w.key.Namespace) == v {
+			if w.affectsUnknownObjects || v.set.forNamespace(w.key.Namespace) == v {
 				all = append(all, v.informer())
 			}
 		}
@@ -344,7 +344,7 @@ func (c *Cache) awaitDeletion(gk schema.GroupKind, w *write,
 	for _, i := range c.informersOf(gk, w) {
 		if w.uid == "" && latest != "" {
 			stored, exists, err := i.GetStore().GetByKey(key.String())
-			if err != nil || !exists || newest(latest, versionOf(stored)) == latest &&
+			if err != nil || !exists || newestVersion(latest, versionOf(stored)) == latest &&
 				versionOf(stored) != latest {
 				continue
 			}

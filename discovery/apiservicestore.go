@@ -18,8 +18,8 @@ var apiServiceGVR = schema.GroupVersionResource{Group: "apiregistration.k8s.io",
 // apiService contains the fields of an APIService that decide whether discovery has to be repeated.
 type apiService struct {
 	metav1.ObjectMeta
-	// remote is true if another server serves the group version, false for CRDs and built-in types.
-	remote bool
+	// isAggregated is true if another server serves the group version, false for CRDs and built-in types.
+	isAggregated bool
 	// digest changes when the discovery document may change.
 	digest string
 }
@@ -48,8 +48,8 @@ func shrinkAPIService(obj any) *apiService {
 	case *unstructured.Unstructured:
 		spec, _, _ := unstructured.NestedMap(o.Object, "spec")
 		return &apiService{
-			ObjectMeta: metav1.ObjectMeta{Name: o.GetName(), ResourceVersion: o.GetResourceVersion()},
-			remote:     spec["service"] != nil,
+			ObjectMeta:   metav1.ObjectMeta{Name: o.GetName(), ResourceVersion: o.GetResourceVersion()},
+			isAggregated: spec["service"] != nil,
 			digest: fmt.Sprint(o.GetUID(), spec["service"], spec["groupPriorityMinimum"],
 				spec["versionPriority"], availableStatus(o)),
 		}
@@ -78,7 +78,7 @@ func (s *apiServiceStore) upsert(obj any) error {
 	old := s.known[now.Name]
 	s.known[now.Name] = now
 	if old == nil || old.digest != now.digest {
-		s.onChange(now.remote || old != nil && old.remote)
+		s.onChange(now.isAggregated || old != nil && old.isAggregated)
 	}
 	return nil
 }
@@ -87,7 +87,7 @@ func (s *apiServiceStore) Delete(obj any) error {
 	o := shrinkAPIService(obj)
 	if s.known[o.Name] != nil {
 		delete(s.known, o.Name)
-		s.onChange(o.remote)
+		s.onChange(o.isAggregated)
 	}
 	return nil
 }

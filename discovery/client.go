@@ -75,7 +75,7 @@ type Client struct {
 }
 
 // catalogInputs identifies the contents a catalog was built from. core may be nil.
-type catalogInputs struct{ core, groups *content }
+type catalogInputs struct{ core, groups *cachedDocument }
 
 // NewClient returns a Client for the server of config. It does not contact the server.
 func NewClient(config *rest.Config, options Options) (*Client, error) {
@@ -95,7 +95,7 @@ func NewClient(config *rest.Config, options Options) (*Client, error) {
 func newSource(t *transport, p endpoint, options Options) *source {
 	s := &source{
 		interval: options.interval,
-		fetch: func(ctx context.Context, earlier *content) (*content, error) {
+		fetch: func(ctx context.Context, earlier *cachedDocument) (*cachedDocument, error) {
 			return p.fetch(ctx, t, earlier)
 		},
 	}
@@ -106,9 +106,9 @@ func newSource(t *transport, p endpoint, options Options) *source {
 	return s
 }
 
-// needsCore reports whether resolving n requires the core document. Names with a group are not in the core
-// group (its name is empty), so one request is enough for them.
-func needsCore(n Name) bool {
+// needsCoreDocument reports whether resolving n requires the core document. Names with a group are not in the
+// core group (its name is empty), so one request is enough for them.
+func needsCoreDocument(n Name) bool {
 	for _, r := range n.Interpretations {
 		if r.Group == "" || naming.Match(r.Group, "") {
 			return true
@@ -140,7 +140,7 @@ func (c *Client) Resolve(ctx context.Context, name string) (Resolution, error) {
 		return Resolution{}, err
 	}
 	startedAt := time.Now()
-	withCore := needsCore(n)
+	withCore := needsCoreDocument(n)
 	catalog, err := c.cachedOrLatest(ctx, withCore)
 	if err != nil {
 		return Resolution{}, err
@@ -165,7 +165,7 @@ func (c *Client) cachedOrLatest(ctx context.Context, withCore bool) (*Catalog, e
 	if err == nil {
 		return catalog, nil
 	}
-	core, named := c.core.peek(), c.groups.peek()
+	core, named := c.core.latest(), c.groups.latest()
 	if ctx.Err() != nil || withCore && core == nil || named == nil {
 		return nil, err
 	}
@@ -177,14 +177,14 @@ func (c *Client) cachedOrLatest(ctx context.Context, withCore bool) (*Catalog, e
 // fetchSince returns a catalog of documents fetched at or after t. Without withCore the catalog
 // includes a cached core document, if any.
 func (c *Client) fetchSince(ctx context.Context, withCore bool, t time.Time) (*Catalog, error) {
-	core := c.core.peek()
+	core := c.core.latest()
 	var coreErr error
 	var wg sync.WaitGroup
 	if withCore {
 		// Concurrent with the other fetch. The goroutine ends with its fetch or ctx.
-		wg.Go(func() { core, coreErr = c.core.since(ctx, t) })
+		wg.Go(func() { core, coreErr = c.core.fetchedSince(ctx, t) })
 	}
-	named, err := c.groups.since(ctx, t)
+	named, err := c.groups.fetchedSince(ctx, t)
 	wg.Wait()
 	if err := errors.Join(coreErr, err); err != nil {
 		return nil, err
@@ -195,11 +195,11 @@ func (c *Client) fetchSince(ctx context.Context, withCore bool, t time.Time) (*C
 // assemble builds the catalog of two snapshots; core can be nil. It reuses the last catalog if the contents
 // are the same, because the server answered "not modified".
 func (c *Client) assemble(core, named *snapshot) *Catalog {
-	key := catalogInputs{groups: named.content}
+	key := catalogInputs{groups: named.cachedDocument}
 	fetched := named.started
 	documents := [][]group{named.Groups}
 	if core != nil {
-		key.core = core.content
+		key.core = core.cachedDocument
 		documents = [][]group{core.Groups, named.Groups}
 		if core.started.Before(fetched) {
 			fetched = core.started

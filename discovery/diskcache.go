@@ -22,11 +22,11 @@ type diskFile struct {
 
 // diskRecord is the content of a file.
 type diskRecord struct {
-	Format   int       `json:"format"`
-	Server   string    `json:"server"`
-	Document string    `json:"document"`
-	Started  time.Time `json:"started"`
-	Content  *content  `json:"content"`
+	Format   int             `json:"format"`
+	Server   string          `json:"server"`
+	Document string          `json:"document"`
+	Started  time.Time       `json:"started"`
+	Content  *cachedDocument `json:"content"`
 }
 
 // newDiskFile returns the file for a document ("/apis") of a server (its URL) below dir.
@@ -65,7 +65,7 @@ func (f diskFile) load(now time.Time) *snapshot {
 	if err := json.Unmarshal(data, &r); err != nil || !f.accepts(r, now) {
 		return nil
 	}
-	return &snapshot{content: r.Content, started: r.Started}
+	return &snapshot{cachedDocument: r.Content, started: r.Started}
 }
 
 // accepts rejects other formats and servers, and times in the future, which would never expire.
@@ -77,7 +77,8 @@ func (f diskFile) accepts(r diskRecord, now time.Time) bool {
 // store writes s. It ignores errors, because the cache is optional.
 func (f diskFile) store(s snapshot) {
 	data, err := json.Marshal(diskRecord{
-		Format: diskFormat, Server: f.server, Document: f.document, Started: s.started, Content: s.content,
+		Format: diskFormat, Server: f.server, Document: f.document, Started: s.started,
+		Content: s.cachedDocument,
 	})
 	if err != nil {
 		return

@@ -130,17 +130,17 @@ func TestDiskCacheThatCannotBeWritten(t *testing.T) {
 
 func TestConcurrentWriters(t *testing.T) {
 	file := newDiskFile(t.TempDir(), "https://example.com:6443/k8s/c-1", "/apis")
-	c := &content{Groups: sampleGroups()[1:]}
-	file.store(snapshot{content: c, started: time.Now()})
+	c := &cachedDocument{Groups: sampleGroups()[1:]}
+	file.store(snapshot{cachedDocument: c, started: time.Now()})
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
 			for range 20 {
-				file.store(snapshot{content: c, started: time.Now()})
+				file.store(snapshot{cachedDocument: c, started: time.Now()})
 				got := file.load(time.Now().Add(time.Minute))
 				if got == nil {
 					t.Error("a reader saw no whole file")
-				} else if diff := cmp.Diff(c, got.content); diff != "" {
+				} else if diff := cmp.Diff(c, got.cachedDocument); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
 			}

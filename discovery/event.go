@@ -90,7 +90,8 @@ func compare(a, b Type) Change {
 	set(a.Scope != b.Scope, ChangeScope)
 	set(a.Kind != b.Kind, ChangeKind)
 	set(!slices.EqualFunc(a.Versions, b.Versions, sameVersion), ChangeVersions)
-	set(storage(a) != storage(b) || !slices.Equal(a.StoredVersions, b.StoredVersions), ChangeStorage)
+	set(storageVersion(a) != storageVersion(b) || !slices.Equal(a.StoredVersions, b.StoredVersions),
+		ChangeStorage)
 	set(a.Singular != b.Singular || !slices.Equal(a.ShortNames, b.ShortNames) ||
 		!slices.Equal(a.Categories, b.Categories), ChangeNames)
 	set(a.Established != b.Established || a.Terminating != b.Terminating, ChangeConditions)
@@ -101,11 +102,11 @@ func compare(a, b Type) Change {
 
 func sameVersion(a, b TypeVersion) bool {
 	return a.Name == b.Name && a.Served == b.Served && a.Kind == b.Kind &&
-		sameSet(a.Verbs, b.Verbs) && sameSet(a.Subresources, b.Subresources)
+		equalSets(a.Verbs, b.Verbs) && equalSets(a.Subresources, b.Subresources)
 }
 
-// sameSet compares without order, because the discovery forms sort verbs differently.
-func sameSet(a, b []string) bool {
+// equalSets compares without order, because the discovery forms sort verbs differently.
+func equalSets(a, b []string) bool {
 	if slices.Equal(a, b) {
 		return true
 	}
@@ -113,7 +114,7 @@ func sameSet(a, b []string) bool {
 	return slices.Equal(a, b)
 }
 
-func storage(t Type) string {
+func storageVersion(t Type) string {
 	for _, v := range t.Versions {
 		if v.Storage {
 			return v.Name

@@ -28,15 +28,15 @@ var (
 	groupsEndpoint = endpoint{path: "/apis", decodeGroups: decodeLegacyGroups}
 )
 
-// content is a decoded document with its ETag.
-type content struct {
+// cachedDocument is a decoded document with its ETag.
+type cachedDocument struct {
 	Groups []group `json:"groups"`
 	ETag   string  `json:"etag,omitempty"`
 }
 
 // fetch gets the document, conditionally on earlier. Failures of single group versions are part of the
 // result; the error is for the whole document.
-func (p endpoint) fetch(ctx context.Context, t *transport, earlier *content) (*content, error) {
+func (p endpoint) fetch(ctx context.Context, t *transport, earlier *cachedDocument) (*cachedDocument, error) {
 	var etag string
 	if earlier != nil {
 		etag = earlier.ETag
@@ -46,11 +46,11 @@ func (p endpoint) fetch(ctx context.Context, t *transport, earlier *content) (*c
 	case errors.Is(err, errNotModified) && earlier != nil:
 		return earlier, nil
 	case apierrors.IsNotFound(err) && p.optional:
-		return &content{}, nil
+		return &cachedDocument{}, nil
 	case err != nil:
 		return nil, err
 	}
-	out := &content{ETag: r.etag}
+	out := &cachedDocument{ETag: r.etag}
 	if r.aggregated {
 		out.Groups, err = decodeAggregated(r.body)
 	} else {

@@ -43,7 +43,7 @@ func FuzzParseName(f *testing.F) {
 			if again, err := catalog.Resolve(r.String()); err != nil || again.Resources[0].GVR != r.GVR {
 				t.Errorf("%q gave %s, which resolves to %v, %v", s, r, again.Resources, err)
 			}
-			if !n.HasWildcard() && !needsCore(n) && r.GVR.Group == "" {
+			if !n.HasWildcard() && !needsCoreDocument(n) && r.GVR.Group == "" {
 				t.Errorf("%q needs no core document and yet gave %s", s, r)
 			}
 		}

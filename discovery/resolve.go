@@ -33,7 +33,7 @@ func (c *Catalog) ResolveName(n Name) (Resolution, error) {
 	}
 	matches := c.matches(n)
 	if members := c.byCategory[n.Raw]; len(members) > 0 {
-		res := c.expand(members)
+		res := c.divideWatchable(members)
 		res.Alternatives = c.alternatives(matches, members)
 		return res, nil
 	}
@@ -101,8 +101,8 @@ func (c *Catalog) alternatives(positions, chosen []int) []Resource {
 	return out
 }
 
-// expand divides the members of a category or wildcard into watchable and skipped ones.
-func (c *Catalog) expand(members []int) Resolution {
+// divideWatchable divides the members of a category or wildcard into watchable and skipped ones.
+func (c *Catalog) divideWatchable(members []int) Resolution {
 	res := Resolution{FailedGroupVersions: c.FailedGroupVersions()}
 	for _, i := range members {
 		r := c.resources[i]
@@ -128,7 +128,7 @@ func (c *Catalog) expandWildcard(n Name) (Resolution, error) {
 	if len(members) == 0 {
 		return Resolution{}, c.noMatch(n)
 	}
-	res := c.expand(members)
+	res := c.divideWatchable(members)
 	for _, i := range members {
 		r := c.resources[i]
 		for _, sub := range r.Subresources {

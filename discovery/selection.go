@@ -45,9 +45,9 @@ func NewSelection(names ...string) (*Selection, error) {
 // Names returns the names in the given order.
 func (s *Selection) Names() []Name { return slices.Clone(s.names) }
 
-// Claims returns the types that the names match in a catalog. It includes types of groups with failed
+// MatchedTypes returns the types that the names match in a catalog. It includes types of groups with failed
 // discovery.
-func (s *Selection) Claims(catalog *Catalog) map[ResolvedType]bool {
+func (s *Selection) MatchedTypes(catalog *Catalog) map[ResolvedType]bool {
 	claims := map[ResolvedType]bool{}
 	for _, m := range s.nameResults(catalog) {
 		for _, c := range m.types {

@@ -69,7 +69,7 @@ func catalogOf(s *Snapshot) *Catalog {
 		v := named(f.GroupVersion.Group).version(f.GroupVersion.Version)
 		v.Failure, v.Stale = f.Err.Error(), errors.Is(f.Err, ErrStale)
 	}
-	c := newCatalog(inOrder(groups, s.order))
+	c := newCatalog(sortGroups(groups, s.order))
 	for i := range c.resources {
 		c.resources[i].CRDUID = uids[c.resources[i].GVR.GroupResource()]
 	}
@@ -102,9 +102,9 @@ func (g *group) version(name string) *version {
 	return &g.Versions[i]
 }
 
-// inOrder sorts groups and versions in the server's order. Groups that are newer than the last discovery
+// sortGroups sorts groups and versions in the server's order. Groups that are newer than the last discovery
 // round come last, by name.
-func inOrder(groups map[string]*group, order []group) []group {
+func sortGroups(groups map[string]*group, order []group) []group {
 	position := map[string]int{"": -1}
 	for i, known := range order {
 		if known.Name != "" {

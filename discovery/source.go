@@ -8,7 +8,7 @@ import (
 
 // snapshot is a document with the time of its request. It is immutable.
 type snapshot struct {
-	*content
+	*cachedDocument
 	// started is the start of the request that confirmed the document, which includes the server's state at
 	// that time.
 	started time.Time
@@ -18,7 +18,7 @@ type snapshot struct {
 // least interval apart, so that a burst of misses or CRD events costs at most one round a second.
 type source struct {
 	interval time.Duration
-	fetch    func(ctx context.Context, earlier *content) (*content, error)
+	fetch    func(ctx context.Context, earlier *cachedDocument) (*cachedDocument, error)
 	// load returns the snapshot of another process. It is called once, before the first fetch. Optional.
 	load func() *snapshot
 	// onStored is called with each new snapshot, without locks and before callers see it. Optional.
@@ -56,17 +56,17 @@ func (s *source) loadOnce() {
 	})
 }
 
-// peek returns the latest snapshot, or nil, without contacting the server.
-func (s *source) peek() *snapshot {
+// latest returns the latest snapshot, or nil, without contacting the server.
+func (s *source) latest() *snapshot {
 	s.loadOnce()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.latest
 }
 
-// since returns a snapshot fetched at or after t. It waits for a fetch in progress, starts one,
+// fetchedSince returns a snapshot fetched at or after t. It waits for a fetch in progress, starts one,
 // or waits until one may start.
-func (s *source) since(ctx context.Context, t time.Time) (*snapshot, error) {
+func (s *source) fetchedSince(ctx context.Context, t time.Time) (*snapshot, error) {
 	s.loadOnce()
 	for {
 		s.mu.Lock()
@@ -84,7 +84,7 @@ func (s *source) since(ctx context.Context, t time.Time) (*snapshot, error) {
 		}
 		f := s.joinLocked()
 		s.mu.Unlock()
-		if err := s.await(ctx, f); err != nil {
+		if err := s.awaitFetch(ctx, f); err != nil {
 			return nil, err
 		}
 		if f.err != nil && !f.started.Before(t) {
@@ -109,14 +109,14 @@ func (s *source) joinLocked() *fetchInProgress {
 
 func (s *source) run(ctx context.Context, f *fetchInProgress, earlier *snapshot) {
 	defer f.cancel()
-	var before *content
+	var before *cachedDocument
 	if earlier != nil {
-		before = earlier.content
+		before = earlier.cachedDocument
 	}
 	c, err := s.fetch(ctx, before)
 	var next *snapshot
 	if err == nil {
-		next = &snapshot{content: c, started: f.started}
+		next = &snapshot{cachedDocument: c, started: f.started}
 		if s.onStored != nil {
 			s.onStored(*next)
 		}
@@ -133,8 +133,8 @@ func (s *source) run(ctx context.Context, f *fetchInProgress, earlier *snapshot)
 	close(f.done)
 }
 
-// await waits for f or ctx, and cancels f if there is no other waiter.
-func (s *source) await(ctx context.Context, f *fetchInProgress) error {
+// awaitFetch waits for f or ctx, and cancels f if there is no other waiter.
+func (s *source) awaitFetch(ctx context.Context, f *fetchInProgress) error {
 	select {
 	case <-f.done:
 		return nil

@@ -19,14 +19,14 @@ type recorder struct {
 	err       error
 }
 
-func (r *recorder) fetch(ctx context.Context, _ *content) (*content, error) {
+func (r *recorder) fetch(ctx context.Context, _ *cachedDocument) (*cachedDocument, error) {
 	r.mu.Lock()
 	r.starts = append(r.starts, time.Now())
 	r.mu.Unlock()
 	if err := sleep(ctx, r.fetchTime); err != nil {
 		return nil, err
 	}
-	return &content{}, r.err
+	return &cachedDocument{}, r.err
 }
 
 // TestBurstOfMisses simulates 100 calls a second for ten seconds: each gets a document requested after its
@@ -39,7 +39,7 @@ func TestBurstOfMisses(t *testing.T) {
 		for range 1000 {
 			wg.Go(func() {
 				called := time.Now()
-				got, err := s.since(t.Context(), called)
+				got, err := s.fetchedSince(t.Context(), called)
 				if err != nil || got.started.Before(called) {
 					t.Errorf("called at %v, got %v, %v", called, got, err)
 				}
@@ -64,7 +64,7 @@ func TestFailedRounds(t *testing.T) {
 		r := &recorder{err: broken}
 		s := &source{interval: time.Second, fetch: r.fetch}
 		for range 3 {
-			if _, err := s.since(t.Context(), time.Now()); !errors.Is(err, broken) {
+			if _, err := s.fetchedSince(t.Context(), time.Now()); !errors.Is(err, broken) {
 				t.Errorf("got %v", err)
 			}
 		}
@@ -82,7 +82,7 @@ func TestLastWaiterCancelsTheRound(t *testing.T) {
 		second, cancelSecond := context.WithCancel(t.Context())
 		results := make(chan string, 2)
 		wait := func(name string, ctx context.Context) {
-			if _, err := s.since(ctx, time.Time{}); errors.Is(err, context.Canceled) {
+			if _, err := s.fetchedSince(ctx, time.Time{}); errors.Is(err, context.Canceled) {
 				results <- name
 			}
 		}

@@ -167,7 +167,7 @@ func (s *state) applyCatalog(c *Catalog) (events []Event, retry bool) {
 			continue // the CRD watch is authoritative
 		}
 		known++
-		if _, ok := next[gr]; !ok && !groupFailed(c.failedGroupVersions, gr.Group) {
+		if _, ok := next[gr]; !ok && !hasFailedGroup(c.failedGroupVersions, gr.Group) {
 			lost++
 		}
 	}
@@ -208,7 +208,7 @@ func (s *state) knownCRD(gr schema.GroupResource) bool {
 	return recentlyDeleted || s.crds[gr] != nil
 }
 
-func groupFailed(failures []GroupFailure, group string) bool {
+func hasFailedGroup(failures []GroupFailure, group string) bool {
 	return slices.ContainsFunc(failures, func(f GroupFailure) bool { return f.GroupVersion.Group == group })
 }
 
@@ -238,8 +238,8 @@ func compareGroupResource(a, b schema.GroupResource) int {
 // reconcile updates one type from the sources, and appends the events.
 func (s *state) reconcile(events []Event, gr schema.GroupResource) []Event {
 	old, existed := s.types[gr]
-	now, presence := s.combined(gr)
-	if presence == unchanged || presence == absent && !existed {
+	now, presence := s.combineSources(gr)
+	if presence == leaveUnchanged || presence == absent && !existed {
 		return events
 	}
 	if presence == absent {
@@ -259,17 +259,17 @@ func (s *state) reconcile(events []Event, gr schema.GroupResource) []Event {
 	return events
 }
 
-// presence is the combined information of the sources about a type.
-type presence int
+// combinedPresence is the combined information of the sources about a type.
+type combinedPresence int
 
 const (
-	absent    presence = iota
-	present            // as returned
-	unchanged          // leave the type unchanged
+	absent         combinedPresence = iota
+	present                         // as returned
+	leaveUnchanged                  // leave the type unchanged
 )
 
-// combined returns the combined information of the sources about gr.
-func (s *state) combined(gr schema.GroupResource) (Type, presence) {
+// combineSources returns the combined information of the sources about gr.
+func (s *state) combineSources(gr schema.GroupResource) (Type, combinedPresence) {
 	if s.crdsAuthoritative() {
 		if d := s.crds[gr]; d != nil {
 			return typeOfCRD(d), present
@@ -279,17 +279,17 @@ func (s *state) combined(gr schema.GroupResource) (Type, presence) {
 		}
 	}
 	if !s.synced() {
-		return Type{}, unchanged
+		return Type{}, leaveUnchanged
 	}
 	if t, ok := s.listed[gr]; ok {
 		return s.withCRD(t), present
 	}
 	switch {
-	case groupFailed(s.failedGroupVersions, gr.Group):
-		return Type{}, unchanged
+	case hasFailedGroup(s.failedGroupVersions, gr.Group):
+		return Type{}, leaveUnchanged
 	case s.types[gr].Source == FromCRD && !s.crdsAuthoritative() && !s.listedAt.After(s.forbiddenAt):
 		// The catalog is older than the last event of the CRD watch.
-		return Type{}, unchanged
+		return Type{}, leaveUnchanged
 	}
 	return Type{}, absent
 }

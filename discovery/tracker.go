@@ -288,7 +288,7 @@ func (t *Tracker) discover(ctx context.Context) {
 	t.mu.discovering = true
 	t.mu.Unlock()
 	for {
-		again := t.round(ctx)
+		again := t.runRound(ctx)
 		if ctx.Err() != nil {
 			return
 		}
@@ -331,8 +331,8 @@ func (t *Tracker) nextDiscoveryCheck() time.Time {
 	return t.mu.state.nextDiscoveryCheck()
 }
 
-// round runs one discovery round, and reports whether another must follow immediately.
-func (t *Tracker) round(ctx context.Context) (again bool) {
+// runRound runs one discovery round, and reports whether another must follow immediately.
+func (t *Tracker) runRound(ctx context.Context) (again bool) {
 	catalog, err := t.options.Client.Refresh(ctx)
 	if ctx.Err() != nil {
 		return false

@@ -73,8 +73,8 @@ var statusCodecs = func() runtime.NegotiatedSerializer {
 	return serializer.NewCodecFactory(scheme).WithoutConversion()
 }()
 
-// reply is a successful answer.
-type reply struct {
+// fetchResponse is a successful answer.
+type fetchResponse struct {
 	body []byte
 	// aggregated distinguishes the aggregated form from the legacy one.
 	aggregated bool
@@ -85,22 +85,22 @@ type reply struct {
 var errNotModified = errors.New("not modified")
 
 // get fetches path. With an etag it returns errNotModified if the document has not changed.
-func (t *transport) get(ctx context.Context, path, accept, etag string) (reply, error) {
+func (t *transport) get(ctx context.Context, path, accept, etag string) (fetchResponse, error) {
 	x := &etagExchange{ifNoneMatch: etag}
 	var contentType string
 	result := t.rest.Get().AbsPath(path).SetHeader("Accept", accept).
 		Do(context.WithValue(ctx, exchangeKey{}, x)).ContentType(&contentType)
 	if x.notModified {
-		return reply{}, errNotModified
+		return fetchResponse{}, errNotModified
 	}
 	body, err := result.Raw()
 	if err != nil {
 		err = result.Error() // unlike Raw, it decodes the server's message
 	}
 	if err != nil {
-		return reply{}, fmt.Errorf("get %s: %w", path, err)
+		return fetchResponse{}, fmt.Errorf("get %s: %w", path, err)
 	}
-	return reply{body: body, aggregated: isAggregated(contentType), etag: x.etag}, nil
+	return fetchResponse{body: body, aggregated: isAggregated(contentType), etag: x.etag}, nil
 }
 
 // isAggregated ignores the order of parameters and additional ones.

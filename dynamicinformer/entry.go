@@ -145,7 +145,7 @@ func (f *Factory) claimEntry(c acquireRequest, created *Informer) (*Handle, erro
 		e = f.addLocked(c, created)
 	}
 	h := &Handle{factory: f, entry: e, required: c.options.required(), reacquires: c.reacquires}
-	e.count(h, 1)
+	e.addClaim(h, 1)
 	e.stopLinger()
 	if c.key.forFactory || c.start && f.mu.running != nil && f.mu.running.Err() == nil {
 		f.startLocked(e)
@@ -153,8 +153,8 @@ func (f *Factory) claimEntry(c acquireRequest, created *Informer) (*Handle, erro
 	return h, nil
 }
 
-// count adds a claim, or removes it if by is -1.
-func (e *entry) count(h *Handle, by int) {
+// addClaim adds a claim, or removes it if by is -1.
+func (e *entry) addClaim(h *Handle, by int) {
 	e.handles += by
 	if h.reacquires {
 		e.reacquiring += by
@@ -207,7 +207,7 @@ func (f *Factory) release(h *Handle) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	e := h.entry
-	e.count(h, -1)
+	e.addClaim(h, -1)
 	if e.handles > 0 || f.mu.shutdown || f.mu.entries[e.key] != e {
 		return
 	}

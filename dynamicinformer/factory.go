@@ -38,7 +38,7 @@ var (
 // Factory makes and runs informers, one for each type and combination of options. It is safe for concurrent
 // use.
 type Factory struct {
-	deps    dependencies
+	deps    factoryDependencies
 	options Options
 	// typeRegistry holds the types that Options.Types reports; stopTypes ends the reports. Both are nil
 	// without Options.Types.
@@ -52,8 +52,8 @@ type Factory struct {
 	cancel context.CancelCauseFunc
 	// done is closed when Shutdown is called.
 	done chan struct{}
-	// drops is how often a call of Shutdown has dropped events.
-	drops atomic.Int64
+	// droppedShutdowns is how often a call of Shutdown has dropped events.
+	droppedShutdowns atomic.Int64
 
 	mu struct {
 		sync.Mutex
@@ -76,7 +76,7 @@ func New(options Options) (*Factory, error) {
 		return nil, fmt.Errorf("dynamicinformer: %w", err)
 	}
 	options = options.withDefaults()
-	f := &Factory{options: options, deps: dependencies{
+	f := &Factory{options: options, deps: factoryDependencies{
 		Server: &requests.Server{
 			Client:          client,
 			Limiter:         requests.NewLimiter(options.ListConcurrency, time.Now),

@@ -55,7 +55,7 @@ func TestNamesOfIndexesAreUnique(t *testing.T) {
 // indexes.
 func TestIndexesAreAddedAndRemoved(t *testing.T) {
 	for _, mode := range []StorageMode{StoragePacked, StorageObject} {
-		i, err := newInformer(dependencies{}, widgets, ResourceOptions{Storage: Storage{Mode: mode},
+		i, err := newInformer(factoryDependencies{}, widgets, ResourceOptions{Storage: Storage{Mode: mode},
 			Indexes: indexNames("a")}, nil)
 		if err != nil {
 			t.Fatal(err)

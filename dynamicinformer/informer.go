@@ -90,7 +90,7 @@ type Informer struct {
 
 	gvr          schema.GroupVersionResource
 	options      ResourceOptions
-	deps         dependencies
+	deps         factoryDependencies
 	typeRegistry *follow.TypeRegistry // nil: every type is assumed to exist
 	health       *health.Health
 	requestForm  requests.Form
@@ -105,8 +105,8 @@ type Informer struct {
 	addIndexesToken chan struct{}
 }
 
-// dependencies holds the parts that the informers of a factory share.
-type dependencies struct {
+// factoryDependencies holds the parts that the informers of a factory share.
+type factoryDependencies struct {
 	*requests.Server
 	logger *klog.Logger // may be nil
 	// namespaces returns the shared list of namespaces.
@@ -129,7 +129,7 @@ func reportFailure(ctx context.Context, r *cache.Reflector, err error) {
 // minimalBackoff is the backoff of a reflector if a requests.Pacer paces its requests.
 var minimalBackoff = wait.Backoff{Duration: time.Millisecond, Factor: 1}
 
-func newInformer(from dependencies, gvr schema.GroupVersionResource, options ResourceOptions,
+func newInformer(from factoryDependencies, gvr schema.GroupVersionResource, options ResourceOptions,
 	board *follow.TypeRegistry) (*Informer, error) {
 	form, transform, err := options.storeForm()
 	if err != nil {

@@ -40,7 +40,7 @@ func (p *peak) measure() {
 	p.top = max(p.top, heap()-p.begin)
 }
 
-func (p *peak) above() int64 {
+func (p *peak) maxGrowth() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.top
@@ -142,9 +142,9 @@ func TestMemoryBudgetHoldsWhileListing(t *testing.T) {
 				// In addition to the cache there are the buffers of the stream, the first MB of the list and
 				// the dictionary.
 				const buffers = 4 << 20
-				t.Logf("the live heap grew by %d KB", p.above()>>10)
-				if most := int64(memoryBudget + buffers); p.above() > most {
-					t.Errorf("the live heap grew by %d bytes, at most %d are within the budget", p.above(), most)
+				t.Logf("the live heap grew by %d KB", p.maxGrowth()>>10)
+				if most := int64(memoryBudget + buffers); p.maxGrowth() > most {
+					t.Errorf("the live heap grew by %d bytes, at most %d are within the budget", p.maxGrowth(), most)
 				}
 				runtime.KeepAlive(i)
 			})

@@ -135,7 +135,7 @@ func parsePrunePath(text string) (packed.Path, error) {
 		case strings.HasPrefix(rest, "[*]"):
 			step, rest = packed.Step{Each: true}, rest[len("[*]"):]
 		case rest[0] == '[':
-			step.Key, rest, err = cutQuoted(rest[1:])
+			step.Key, rest, err = cutQuotedKey(rest[1:])
 		case rest[0] == '.':
 			end := strings.IndexAny(rest[1:], ".[") + 1
 			if end == 0 {
@@ -156,8 +156,8 @@ func parsePrunePath(text string) (packed.Path, error) {
 	return path, nil
 }
 
-// cutQuoted cuts a quoted key and the closing bracket off the front.
-func cutQuoted(text string) (key, rest string, err error) {
+// cutQuotedKey cuts a quoted key and the closing bracket off the front.
+func cutQuotedKey(text string) (key, rest string, err error) {
 	if text == "" || text[0] != '"' && text[0] != '\'' {
 		return "", "", errors.New(`expected * or a quoted key in brackets`)
 	}

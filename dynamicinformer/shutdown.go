@@ -25,7 +25,7 @@ var errDropped = errors.New("another call of Shutdown or Close has dropped event
 // The factory cannot be used again. Further calls wait again. Do not call Shutdown from an event handler, a
 // listener or a subscriber: it would wait for its own return.
 func (f *Factory) Shutdown(ctx context.Context) error {
-	drops := f.drops.Load()
+	drops := f.droppedShutdowns.Load()
 	all := f.markShutdown()
 	busy := f.drain(ctx, all)
 	subscriptions := f.subscriptions.closeAll()
@@ -49,11 +49,11 @@ func (f *Factory) Shutdown(ctx context.Context) error {
 	}
 	notified := f.aggregator.Drain(ctx)
 	if notified != nil {
-		f.drops.Add(1)
+		f.droppedShutdowns.Add(1)
 	}
 	f.aggregator.Close()
 	notified = cmp.Or(notified, awaitAll(ctx, subscriptions))
-	if len(failure.Running) > 0 || notified != nil || f.drops.Load() != drops {
+	if len(failure.Running) > 0 || notified != nil || f.droppedShutdowns.Load() != drops {
 		failure.Cause = cmp.Or(context.Cause(ctx), errDropped)
 		return failure
 	}
@@ -122,7 +122,7 @@ func (f *Factory) drain(ctx context.Context, all []*entry) [][]*informer.Registr
 			err := flush.Wait(ctx)
 			if err != nil && (e.ctx.Err() == nil || context.Cause(e.ctx) == errFactoryShut) {
 				if busy[k] = flush.Unprocessed(); len(busy[k]) > 0 {
-					f.drops.Add(1)
+					f.droppedShutdowns.Add(1)
 				}
 			}
 			e.cancel(errFactoryShut)

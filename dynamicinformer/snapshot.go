@@ -40,14 +40,14 @@ func (s *Snapshot) Keys() []string { return s.content.Keys() }
 // Get returns the object with the key, and whether it exists.
 func (s *Snapshot) Get(key string) (object runtime.Object, ok bool) {
 	object, ok = s.Stored(key)
-	return decoded(object), ok
+	return decodedForReaders(object), ok
 }
 
 // All yields each object with its key, in no particular order. It decodes one object at a time.
 func (s *Snapshot) All() iter.Seq2[string, runtime.Object] {
 	return func(yield func(string, runtime.Object) bool) {
-		for key, object := range objects(s.content.All) {
-			if !yield(strings.Clone(key), decoded(object)) {
+		for key, object := range objectsOnly(s.content.All) {
+			if !yield(strings.Clone(key), decodedForReaders(object)) {
 				return
 			}
 		}
@@ -75,14 +75,14 @@ func (s *Snapshot) ByIndex(index, value string) ([]runtime.Object, error) {
 	objects := make([]runtime.Object, 0, len(items))
 	for _, item := range items {
 		if object, ok := runtimeObject(item); ok {
-			objects = append(objects, decoded(object))
+			objects = append(objects, decodedForReaders(object))
 		}
 	}
 	return objects, nil
 }
 
-// decoded returns the form of a stored object that readers receive.
-func decoded(object runtime.Object) runtime.Object {
+// decodedForReaders returns the form of a stored object that readers receive.
+func decodedForReaders(object runtime.Object) runtime.Object {
 	if o, ok := object.(*packed.Object); ok {
 		return o.Unstructured()
 	}
@@ -102,8 +102,8 @@ func runtimeObject(item store.Item) (runtime.Object, bool) {
 	return nil, false
 }
 
-// objects yields the items that are objects.
-func objects(all func(func(string, store.Item) bool)) iter.Seq2[string, runtime.Object] {
+// objectsOnly yields the items that are objects.
+func objectsOnly(all func(func(string, store.Item) bool)) iter.Seq2[string, runtime.Object] {
 	return func(yield func(string, runtime.Object) bool) {
 		all(func(key string, item store.Item) bool {
 			object, ok := runtimeObject(item)
@@ -134,7 +134,7 @@ func (s *Snapshot) Lookup(name cache.ObjectName) (object runtime.Object, ok bool
 
 // AllStored yields each object in its stored form (see Stored) with its key, in no particular order. The key
 // may share the object's memory: clone keys that you keep without the object.
-func (s *Snapshot) AllStored() iter.Seq2[string, runtime.Object] { return objects(s.content.All) }
+func (s *Snapshot) AllStored() iter.Seq2[string, runtime.Object] { return objectsOnly(s.content.All) }
 
 // JSON returns a copy of the JSON of the object with the key, without surrounding white space, and whether
 // the object exists. Objects that are stored as JSON have the server's text, without the fields that Prune
@@ -230,7 +230,7 @@ func (x SnapshotIndex) AppendValues(to []string, key string) (values []string, k
 // Objects yields each object with the value, with its key, in no particular order. Objects and keys are as in
 // Snapshot.AllStored: not decoded.
 func (x SnapshotIndex) Objects(value string) iter.Seq2[string, runtime.Object] {
-	return objects(func(yield func(string, store.Item) bool) { x.view.Objects(value, yield) })
+	return objectsOnly(func(yield func(string, store.Item) bool) { x.view.Objects(value, yield) })
 }
 
 // Range yields each value from from (inclusive) to to (exclusive) with its number of objects, in ascending or

@@ -14,7 +14,7 @@ import (
 // newStoredInformer returns an informer that is not running, with these objects and an index "a" of all.
 func newStoredInformer(t testing.TB, storage Storage, objects ...*unstructured.Unstructured) *Informer {
 	t.Helper()
-	i, err := newInformer(dependencies{}, widgets,
+	i, err := newInformer(factoryDependencies{}, widgets,
 		ResourceOptions{Storage: storage, Indexes: indexNames("a")}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -14,8 +14,9 @@ import (
 func TestSnapshot(t *testing.T) {
 	for _, mode := range []StorageMode{StoragePacked, StorageObject} {
 		t.Run(mode.String(), func(t *testing.T) {
-			i, err := newInformer(dependencies{}, widgets, ResourceOptions{Storage: Storage{Mode: mode},
-				Indexes: indexNames("a")}, nil)
+			i, err := newInformer(factoryDependencies{}, widgets,
+				ResourceOptions{Storage: Storage{Mode: mode},
+					Indexes: indexNames("a")}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -294,9 +294,9 @@ func (s Selection) validate() error {
 	return errors.Join(errs...)
 }
 
-// choose returns the version to watch, or false if the type does not match. It keeps current while that is
-// possible.
-func (s Selection) choose(t typesource.Type, current string) (string, bool) {
+// chooseVersion returns the version to watch, or false if the type does not match. It keeps current while
+// that is possible.
+func (s Selection) chooseVersion(t typesource.Type, current string) (string, bool) {
 	if !naming.MatchGlob(s.Group, t.GroupResource.Group) ||
 		!naming.MatchGlob(s.Resource, t.GroupResource.Resource) {
 		return "", false

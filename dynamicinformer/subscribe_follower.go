@@ -58,7 +58,7 @@ func (s *Subscription) reconcile(gr schema.GroupResource) {
 	}
 	version, wanted := "", false
 	if exists && t.Established {
-		version, wanted = s.selection.choose(t, current)
+		version, wanted = s.selection.chooseVersion(t, current)
 	}
 	switch {
 	case f != nil && f.stopped() && s.factory.isShutDown(): // Close follows
@@ -155,7 +155,7 @@ func (s *Subscription) follow(gvr schema.GroupVersionResource) (*follower, error
 // addHandler adds the handler, which first receives the existing objects. The caller holds the status, so no
 // incarnation begins or ends meanwhile.
 func (f *follower) addHandler(now health.Status) error {
-	if health.Runs(now) {
+	if health.IsRunning(now) {
 		f.incarnation = health.IncarnationOf(now)
 		f.running.Add(1)
 	}
@@ -164,7 +164,7 @@ func (f *follower) addHandler(now health.Status) error {
 		return err
 	}
 	f.registration = registration.(*informer.Registration)
-	if health.Runs(now) {
+	if health.IsRunning(now) {
 		f.registration.Mark(f.announce) // for a type without objects
 	}
 	if health.IsFilled(now) {
@@ -194,7 +194,7 @@ func (f *follower) statusChanged(before, after health.Status) {
 	if synced {
 		f.registration.Mark(f.synced)
 	}
-	if !health.Runs(after) {
+	if !health.IsRunning(after) {
 		f.requestReconcile()
 	}
 }

@@ -355,7 +355,7 @@ func TestChoose(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			got, ok := tt.selection.withDefaults().choose(bucket, tt.current)
+			got, ok := tt.selection.withDefaults().chooseVersion(bucket, tt.current)
 			if got != tt.want || ok != (tt.want != "") {
 				t.Errorf("choose = %q, %v; want %q", got, ok, tt.want)
 			}

@@ -22,11 +22,11 @@ type collector struct {
 	object   map[string]any // decoded object; nil if document is set
 	document []byte         // the object's JSON; nil if object is set
 	// in a document: the values of the paths that begin at the object although the index has "each"
-	rootValues   [][]jsonpath.Value
-	keysFound    []string        // initial content, then the keys of the object
-	alreadyFound int             // length of the initial content
-	seen         map[string]bool // set of the object's keys; nil while the list is short
-	repeated     bool            // do not remove duplicate keys
+	rootValues    [][]jsonpath.Value
+	keysFound     []string        // initial content, then the keys of the object
+	initialLength int             // length of the initial content
+	seen          map[string]bool // set of the object's keys; nil while the list is short
+	repeated      bool            // do not remove duplicate keys
 
 	// Buffers for one element.
 	scalars []scalar
@@ -36,29 +36,29 @@ type collector struct {
 
 // begin resets the collector for an index.
 func (c *collector) begin(f *function, found []string) {
-	c.function, c.keysFound, c.alreadyFound, c.seen, c.rootValues = f, found, len(found), nil, nil
+	c.function, c.keysFound, c.initialLength, c.seen, c.rootValues = f, found, len(found), nil, nil
 }
 
 // objectKey returns namespace/name.
 func (c *collector) objectKey() string {
 	if c.document != nil {
-		return documentKey(c.document)
+		return objectKeyOfJSON(c.document)
 	}
 	return objectKey(c.object)
 }
 
-// decoded collects the keys of a decoded object.
-func (c *collector) decoded() {
-	c.function.seen.Add(1)
+// collectDecoded collects the keys of a decoded object.
+func (c *collector) collectDecoded() {
+	c.function.calls.Add(1)
 	if c.index.when != nil && !c.index.when.Match(c.object) {
 		c.notSelected.Add(1)
 		return
 	}
-	if c.index.each == nil {
+	if c.index.elementPath == nil {
 		c.tuples(element{decoded: c.object})
 	} else {
 		elements := 0
-		c.index.each.Find(c.object, func(v any) bool {
+		c.index.elementPath.Find(c.object, func(v any) bool {
 			elements++
 			c.tuples(element{decoded: v})
 			return true
@@ -71,7 +71,7 @@ func (c *collector) decoded() {
 }
 
 func (c *collector) count() {
-	if n := len(c.keysFound) - c.alreadyFound; n > 0 {
+	if n := len(c.keysFound) - c.initialLength; n > 0 {
 		c.matched.Add(1)
 		c.counters.values.Add(uint64(n))
 	}
@@ -83,7 +83,7 @@ func (c *collector) tuples(e element) {
 	parts := c.index.parts
 	if len(parts) == 1 {
 		for _, k := range c.partKeys(e, 0) {
-			c.add(k.key, k.valueLength)
+			c.addKey(k.key, k.valueLength)
 		}
 		return
 	}
@@ -102,12 +102,12 @@ func (c *collector) tuples(e element) {
 		size += keys[0].valueLength
 	}
 	if many < 0 {
-		c.add(c.index.join(c.tuple), size)
+		c.addKey(c.index.joinKey(c.tuple), size)
 		return
 	}
 	for _, k := range c.partKeys(e, many) {
 		c.tuple[many] = k.key
-		c.add(c.index.join(c.tuple), size+k.valueLength)
+		c.addKey(c.index.joinKey(c.tuple), size+k.valueLength)
 	}
 }
 
@@ -117,11 +117,11 @@ func (c *collector) partKeys(e element, n int) []partKey {
 	p := &c.index.parts[n]
 	c.keys = c.keys[:0]
 	for _, from := range c.index.sources[n] {
-		c.read(e, from)
+		c.readSource(e, from)
 		there := false
 		for _, s := range c.scalars {
 			switch key, outcome := keyOf(p, s, c.index.Sorted); outcome {
-			case keyMade:
+			case keyComplete:
 				c.keys = append(c.keys, key)
 				there = true
 			case keyMistyped:
@@ -141,7 +141,7 @@ func (c *collector) partKeys(e element, n int) []partKey {
 	return c.keys
 }
 
-func (c *collector) read(e element, from location) {
+func (c *collector) readSource(e element, from valueLocation) {
 	c.scalars = c.scalars[:0]
 	if c.document != nil { // found may be nil: an index can have only root paths
 		found := e.values
@@ -188,9 +188,9 @@ func (c *collector) addMissing(p *config.Part) {
 // manyValues is the number of keys from which a map is faster than a list.
 const manyValues = 16
 
-// add adds a key unless it is a duplicate or exceeds a limit. size is the length of the value.
-func (c *collector) add(key string, size int) {
-	own := c.keysFound[c.alreadyFound:]
+// addKey adds a key unless it is a duplicate or exceeds a limit. size is the length of the value.
+func (c *collector) addKey(key string, size int) {
+	own := c.keysFound[c.initialLength:]
 	switch {
 	case size > c.index.maxValueBytes:
 		c.overLimit.Add(1)
@@ -209,7 +209,7 @@ func (c *collector) add(key string, size int) {
 		c.seen[key] = true
 	} else if len(own)+1 >= manyValues {
 		c.seen = make(map[string]bool, 2*manyValues)
-		for _, k := range c.keysFound[c.alreadyFound:] {
+		for _, k := range c.keysFound[c.initialLength:] {
 			c.seen[k] = true
 		}
 	}

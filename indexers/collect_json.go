@@ -25,11 +25,11 @@ func newExtraction(functions []*function) extraction {
 		if f.index.when != nil {
 			exprs = append(exprs, f.index.when)
 		}
-		if f.index.each != nil {
-			exprs = append(append(exprs, f.index.each), f.index.root...)
+		if f.index.elementPath != nil {
+			exprs = append(append(exprs, f.index.elementPath), f.index.rootPaths...)
 			continue
 		}
-		exprs = append(exprs, f.index.inner...)
+		exprs = append(exprs, f.index.elementPaths...)
 	}
 	x.set = jsonpath.NewSet(exprs...)
 	return x
@@ -45,8 +45,8 @@ type extractionState struct {
 
 var statePool = sync.Pool{New: func() any { return new(extractionState) }}
 
-// resetLists empties lists and extends them to n.
-func resetLists(lists [][]jsonpath.Value, n int) [][]jsonpath.Value {
+// emptyLists empties lists and extends them to n.
+func emptyLists(lists [][]jsonpath.Value, n int) [][]jsonpath.Value {
 	for len(lists) < n {
 		lists = append(lists, nil)
 	}
@@ -58,7 +58,7 @@ func resetLists(lists [][]jsonpath.Value, n int) [][]jsonpath.Value {
 }
 
 func (f *extractionState) release() {
-	f.values, f.elements = resetLists(f.values, 0), resetLists(f.elements, 0)
+	f.values, f.elements = emptyLists(f.values, 0), emptyLists(f.elements, 0)
 	clear(f.scalars[:cap(f.scalars)])
 	clear(f.collector.keys[:cap(f.collector.keys)])
 	clear(f.tuple[:cap(f.tuple)])
@@ -80,7 +80,7 @@ func (f *extractionState) noteElement(i int, v jsonpath.Value) bool {
 
 // collect collects the keys of one index. first is the number of its first expression.
 func (f *extractionState) collect(first int) {
-	f.function.seen.Add(1)
+	f.function.calls.Add(1)
 	if f.index.when != nil {
 		if len(f.values[first]) == 0 {
 			f.notSelected.Add(1)
@@ -88,10 +88,10 @@ func (f *extractionState) collect(first int) {
 		}
 		first++
 	}
-	if f.index.each == nil {
-		f.tuples(element{values: f.values[first : first+len(f.index.inner)]})
+	if f.index.elementPath == nil {
+		f.tuples(element{values: f.values[first : first+len(f.index.elementPaths)]})
 	} else {
-		f.rootValues = f.values[first+1 : first+1+len(f.index.root)]
+		f.rootValues = f.values[first+1 : first+1+len(f.index.rootPaths)]
 		f.each(f.values[first])
 	}
 	f.count()
@@ -100,7 +100,7 @@ func (f *extractionState) collect(first int) {
 // each collects the keys of all elements.
 func (f *extractionState) each(elements []jsonpath.Value) {
 	for _, e := range elements {
-		f.elements = resetLists(f.elements, len(f.index.inner))
+		f.elements = emptyLists(f.elements, len(f.index.elementPaths))
 		// part of a document that was valid
 		_ = f.index.elements.FindJSON(e.Raw(), f.noteElement)
 		f.tuples(element{values: f.elements})
@@ -110,8 +110,8 @@ func (f *extractionState) each(elements []jsonpath.Value) {
 	}
 }
 
-// documentKey is objectKey for JSON.
-func documentKey(json []byte) string {
+// objectKeyOfJSON is objectKey for JSON.
+func objectKeyOfJSON(json []byte) string {
 	text := func(p *jsonpath.Path) string {
 		v, _, _ := p.FirstJSON(json)
 		b, _ := v.Text()
@@ -129,12 +129,12 @@ type storedObject interface {
 
 // StoredKeys returns the keys of an object as a cache stores it: [Functions.KeysJSON] for JSON, which is not
 // decoded, otherwise [Functions.Keys].
-func (f *Functions) StoredKeys(object any) [][]string { return f.stored(object, false) }
+func (f *Functions) StoredKeys(object any) [][]string { return f.storedKeysAndValues(object, false) }
 
 // StoredValues is StoredKeys with repeated keys for repeated values. maxValues does not apply.
-func (f *Functions) StoredValues(object any) [][]string { return f.stored(object, true) }
+func (f *Functions) StoredValues(object any) [][]string { return f.storedKeysAndValues(object, true) }
 
-func (f *Functions) stored(object any, repeated bool) [][]string {
+func (f *Functions) storedKeysAndValues(object any, repeated bool) [][]string {
 	o, ok := object.(storedObject)
 	if !ok {
 		return f.decodedKeys(object, repeated)

@@ -97,12 +97,12 @@ func (f *Functions) keysJSON(json []byte, keys [][]string, repeated bool) [][]st
 	}
 	found := statePool.Get().(*extractionState)
 	defer found.release()
-	found.values = resetLists(found.values, f.extraction.set.Len())
+	found.values = emptyLists(found.values, f.extraction.set.Len())
 	found.document, found.repeated = json, repeated
 	err := f.extraction.set.FindJSON(json, found.addResult)
 	for i, fn := range f.functions {
 		if err != nil {
-			fn.seen.Add(1)
+			fn.calls.Add(1)
 			fn.failed.Add(1)
 			continue
 		}
@@ -142,32 +142,32 @@ func (f *function) collect(obj any, repeated bool) (keys []string, err error) {
 	defer func() {
 		// converting a typed object calls its own methods, which can panic
 		if recover() != nil {
-			f.seen.Add(1)
+			f.calls.Add(1)
 			f.failed.Add(1)
 			keys, err = nil, nil
 		}
 	}()
-	content, ok := contentOf(obj)
+	content, ok := decodedContent(obj)
 	if !ok {
-		f.seen.Add(1)
+		f.calls.Add(1)
 		f.failed.Add(1)
 		return nil, nil
 	}
 	c := collector{object: content, repeated: repeated}
 	c.begin(f, nil)
-	c.decoded()
+	c.collectDecoded()
 	return slices.Clip(c.keysFound), nil
 }
 
-// contentOf returns an object as decoded JSON.
-func contentOf(obj any) (map[string]any, bool) {
+// decodedContent returns an object as decoded JSON.
+func decodedContent(obj any) (map[string]any, bool) {
 	switch o := obj.(type) {
 	case nil:
 		return nil, false
 	case map[string]any:
 		return o, o != nil
 	case cache.DeletedFinalStateUnknown:
-		return contentOf(o.Obj)
+		return decodedContent(o.Obj)
 	case interface{ UnstructuredContent() map[string]any }:
 		return o.UnstructuredContent(), true
 	}

@@ -7,7 +7,7 @@ import (
 
 // Same reports whether two indexes have the same name and the same definition.
 func (i *Index) Same(other *Index) bool {
-	return i.Name == other.Name && i.definition() == other.definition()
+	return i.Name == other.Name && i.fingerprint() == other.fingerprint()
 }
 
 // Renamed returns a copy of the index under another name, for caches with indexes of several configs.
@@ -17,16 +17,16 @@ func (i *Index) Renamed(name string) *Index {
 	return &renamed
 }
 
-// definition returns a text that is equal for indexes with the same content. It is not for display.
-func (i *Index) definition() string {
+// fingerprint returns a text that is equal for indexes with the same content. It is not for display.
+func (i *Index) fingerprint() string {
 	var b strings.Builder
 	add := func(name string, value any) { fmt.Fprintf(&b, "%s=%q;", name, fmt.Sprint(value)) }
 	add("keys", i.Keys)
 	add("sorted", i.Sorted)
 	add("unique", i.Unique)
 	add("limits", [2]int{i.maxValues, i.maxValueBytes})
-	if i.each != nil {
-		add("each", i.each)
+	if i.elementPath != nil {
+		add("each", i.elementPath)
 	}
 	if i.when != nil {
 		add("when", i.when)

@@ -64,17 +64,17 @@ func compareResources(old, new *Resource) Change {
 			c.Fields = append(c.Fields, before[i][0])
 		}
 	}
-	c.Removed, c.Added = missingFrom(old, new), missingFrom(new, old)
+	c.Removed, c.Added = indexesMissingIn(old, new), indexesMissingIn(new, old)
 	c.References = !slices.EqualFunc(old.References, new.References, func(a, b *Reference) bool {
-		return a.Name == b.Name && a.To == b.To && a.Index.definition() == b.Index.definition()
+		return a.Name == b.Name && a.To == b.To && a.Index.fingerprint() == b.Index.fingerprint()
 	})
 	return c
 }
 
-// missingFrom returns the indexes of a that b does not have with the same definition.
-func missingFrom(a, b *Resource) (only []*Index) {
+// indexesMissingIn returns the indexes of a that b does not have with the same definition.
+func indexesMissingIn(a, b *Resource) (only []*Index) {
 	for _, index := range a.Indexes {
-		if other, ok := b.Index(index.Name); !ok || other.definition() != index.definition() {
+		if other, ok := b.Index(index.Name); !ok || other.fingerprint() != index.fingerprint() {
 			only = append(only, index)
 		}
 	}

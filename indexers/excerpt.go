@@ -40,7 +40,7 @@ func (d Diagnostic) excerpt() excerpt {
 			break
 		}
 		if n >= first {
-			b.WriteRune(printable(r))
+			b.WriteRune(replaceControl(r))
 		}
 		n++
 	}
@@ -55,8 +55,8 @@ func (d Diagnostic) excerpt() excerpt {
 	return e
 }
 
-// printable replaces control characters, which would move the caret or change the terminal.
-func printable(r rune) rune {
+// replaceControl replaces control characters, which would move the caret or change the terminal.
+func replaceControl(r rune) rune {
 	switch {
 	case r == '\t':
 		return ' '

@@ -16,49 +16,51 @@ type Index struct {
 	// Unique means that no two objects should have the same value.
 	Unique bool
 
-	parts []config.Part
-	each  *jsonpath.Path // nil for an index over the whole object
-	// inner are the paths within the element, which is the object unless each is set. root are the paths
-	// within the object if each is set. sources maps the paths to the parts.
-	inner, root     []jsonpath.Expr
-	sources         [][]location
-	elements        *jsonpath.Set // of inner, with each
-	multiValuedPart int           // the multi-valued part, or -1
-	when            *jsonpath.Filter
-	label           string // see labelOf
-	maxValues       int
-	maxValueBytes   int
+	parts       []config.Part
+	elementPath *jsonpath.Path // nil for an index over the whole object
+	// elementPaths are the paths within the element, which is the object unless each is set. root are the
+	// paths within the object if each is set. sources maps the paths to the parts.
+	elementPaths, rootPaths []jsonpath.Expr
+	sources                 [][]valueLocation
+	elements                *jsonpath.Set // of inner, with each
+	multiValuedPart         int           // the multi-valued part, or -1
+	when                    *jsonpath.Filter
+	label                   string // see indexedLabel
+	maxValues               int
+	maxValueBytes           int
 }
 
 // newIndex makes an index from a valid declaration.
 func newIndex(d *config.Index) *Index {
 	i := &Index{
 		Name: d.Name, Keys: d.Keys, Sorted: d.Sorted, Unique: d.Unique,
-		parts: d.Parts, each: d.Each, when: d.When, maxValues: d.MaxValues, maxValueBytes: d.MaxValueBytes,
+		parts: d.Parts, elementPath: d.Each, when: d.When, maxValues: d.MaxValues,
+		maxValueBytes: d.MaxValueBytes,
 	}
-	i.multiValuedPart, i.sources = -1, make([][]location, len(i.parts))
+	i.multiValuedPart, i.sources = -1, make([][]valueLocation, len(i.parts))
 	for n := range i.parts {
 		if !i.parts[n].Singular() {
 			i.multiValuedPart = n
 		}
 		for _, s := range i.parts[n].Sources {
-			paths := &i.inner
+			paths := &i.elementPaths
 			if s.Root {
-				paths = &i.root
+				paths = &i.rootPaths
 			}
-			i.sources[n] = append(i.sources[n], location{s.Path, s.Root, len(*paths)})
+			i.sources[n] = append(i.sources[n], valueLocation{s.Path, s.Root, len(*paths)})
 			*paths = append(*paths, s.Path)
 		}
 	}
-	if i.each != nil {
-		i.elements = jsonpath.NewSet(i.inner...)
+	if i.elementPath != nil {
+		i.elements = jsonpath.NewSet(i.elementPaths...)
 	}
-	i.label = labelOf(i)
+	i.label = indexedLabel(i)
 	return i
 }
 
-// location is a possible location of a part's values: path number resultIndex of Index.root or Index.inner.
-type location struct {
+// valueLocation is a possible location of a part's values: path number resultIndex of Index.root or
+// Index.inner.
+type valueLocation struct {
 	path        *jsonpath.Path
 	root        bool
 	resultIndex int
@@ -77,7 +79,8 @@ func (i *Index) Types() []string {
 // TypeAt returns the type of an index over exactly this path, in its canonical form and without transforms;
 // "" for other indexes.
 func (i *Index) TypeAt(path string) string {
-	if len(i.parts) != 1 || i.each != nil || len(i.sources[0]) != 1 || len(i.parts[0].Transforms) > 0 ||
+	if len(i.parts) != 1 || i.elementPath != nil || len(i.sources[0]) != 1 ||
+		len(i.parts[0].Transforms) > 0 ||
 		i.sources[0][0].path.String() != path {
 		return ""
 	}
@@ -89,5 +92,5 @@ func (i *Index) Composite() bool { return len(i.parts) > 1 }
 
 // Single reports whether an object has at most one value.
 func (i *Index) Single() bool {
-	return i.multiValuedPart < 0 && (i.each == nil || i.each.Singular())
+	return i.multiValuedPart < 0 && (i.elementPath == nil || i.elementPath.Singular())
 }

@@ -29,13 +29,13 @@ func (e *OperandError) Error() string { return fmt.Sprintf("index %q: %s", e.Ind
 // is an [*OperandError]: a wrong number of parts, or a part of another type.
 func (i *Index) Key(parts ...string) (string, error) {
 	if len(parts) != len(i.parts) {
-		return "", i.wrongParts(len(parts), strconv.Itoa(len(i.parts)))
+		return "", i.partCountError(len(parts), strconv.Itoa(len(i.parts)))
 	}
-	encoded, err := i.encode(parts)
+	encoded, err := i.encodeParts(parts)
 	if err != nil {
 		return "", err
 	}
-	return i.join(encoded), nil
+	return i.joinKey(encoded), nil
 }
 
 // Prefix returns the common prefix of the keys of all values with these first parts. If all parts are given,
@@ -43,7 +43,7 @@ func (i *Index) Key(parts ...string) (string, error) {
 // [Index.Key].
 func (i *Index) Prefix(parts ...string) (string, error) {
 	if len(parts) == 0 || len(parts) > len(i.parts) {
-		return "", i.wrongParts(len(parts), fmt.Sprintf("1 to %d", len(i.parts)))
+		return "", i.partCountError(len(parts), fmt.Sprintf("1 to %d", len(i.parts)))
 	}
 	last := len(parts) - 1
 	open := len(parts) == len(i.parts)
@@ -51,7 +51,7 @@ func (i *Index) Prefix(parts ...string) (string, error) {
 		return "", &OperandError{i.Name, last,
 			fmt.Sprintf("a value of type %s has no prefixes; use a range", typ)}
 	}
-	encoded, err := i.encode(parts)
+	encoded, err := i.encodeParts(parts)
 	if err != nil {
 		return "", err
 	}
@@ -108,7 +108,7 @@ func (i *Index) Parts(key string) []string {
 	return out
 }
 
-func (i *Index) encode(parts []string) ([]string, error) {
+func (i *Index) encodeParts(parts []string) ([]string, error) {
 	encoded := make([]string, len(parts))
 	for n, text := range parts {
 		encoded[n] = text
@@ -124,8 +124,8 @@ func (i *Index) encode(parts []string) ([]string, error) {
 	return encoded, nil
 }
 
-// join makes one key of encoded parts.
-func (i *Index) join(encoded []string) string {
+// joinKey makes one key of encoded parts.
+func (i *Index) joinKey(encoded []string) string {
 	if len(encoded) == 1 {
 		return encoded[0]
 	}
@@ -139,7 +139,7 @@ func (i *Index) join(encoded []string) string {
 	return string(key)
 }
 
-func (i *Index) wrongParts(got int, want string) error {
+func (i *Index) partCountError(got int, want string) error {
 	names := ""
 	if i.Composite() {
 		names = " (" + strings.Join(i.Keys, ", ") + ")"
@@ -183,12 +183,13 @@ func (i *Index) LabelKey(label, value string) (string, bool) {
 		return "", false
 	}
 	key, outcome := keyOf(&i.parts[0], scalar{jsonpath.KindString, value}, i.Sorted)
-	return key.key, outcome == keyMade && key.valueLength <= i.maxValueBytes
+	return key.key, outcome == keyComplete && key.valueLength <= i.maxValueBytes
 }
 
-// labelOf returns the label that an index is over if it contains all objects with the label, otherwise "".
-func labelOf(i *Index) string {
-	if i.each != nil || i.when != nil || len(i.inner) != 1 {
+// indexedLabel returns the label that an index is over if it contains all objects with the label, otherwise
+// "".
+func indexedLabel(i *Index) string {
+	if i.elementPath != nil || i.when != nil || len(i.elementPaths) != 1 {
 		return ""
 	}
 	path := i.sources[0][0].path

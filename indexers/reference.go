@@ -61,7 +61,7 @@ func (r *Reference) Target(key string) ReferenceTarget {
 
 // OwnerReferences returns the reference to owners, which all objects have without a config: by group, kind,
 // name and UID. The namespace of a target is that of the object.
-func OwnerReferences() *Reference { return newReference(config.Owners()) }
+func OwnerReferences() *Reference { return newReference(config.OwnerReferences()) }
 
 func newReference(d *config.Reference) *Reference {
 	return &Reference{Name: d.Name, To: TargetType(d.To), Index: newIndex(d.Index)}

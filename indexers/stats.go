@@ -55,8 +55,8 @@ func (s Stats) String() string {
 }
 
 type counters struct {
-	seen, matched, values, notSelected, missingValues, mistyped, overLimit, failed atomic.Uint64
-	reported                                                                       struct {
+	calls, matched, values, notSelected, missingValues, mistyped, overLimit, failed atomic.Uint64
+	reported                                                                        struct {
 		sync.Mutex
 		keys []string
 	}
@@ -83,7 +83,7 @@ func (c *counters) stats(index string) Stats {
 	reported := slices.Clone(c.reported.keys)
 	c.reported.Unlock()
 	return Stats{
-		Index: index, Seen: c.seen.Load(), Matched: c.matched.Load(), Values: c.values.Load(),
+		Index: index, Seen: c.calls.Load(), Matched: c.matched.Load(), Values: c.values.Load(),
 		SkippedWhen: c.notSelected.Load(), SkippedMissing: c.missingValues.Load(),
 		SkippedType:  c.mistyped.Load(),
 		SkippedLimit: c.overLimit.Load(), Failed: c.failed.Load(), Reported: reported,

@@ -112,7 +112,7 @@ func scalarOfJSON(v jsonpath.Value) scalar {
 type keyResult uint8
 
 const (
-	keyMade     keyResult = iota
+	keyComplete keyResult = iota
 	keyMissing            // there is no value
 	keyMistyped           // the value does not have the type of the index
 	keyTooLong            // the value is too long for a transform
@@ -135,7 +135,7 @@ func keyOf(p *config.Part, s scalar, sorted bool) (partKey, keyResult) {
 	if s.text == Null || p.Type == sortkey.String && s.kind != jsonpath.KindString {
 		return partKey{}, keyMistyped
 	}
-	text, ok, tooLong := p.Transformed(s.text)
+	text, ok, tooLong := p.ApplyTransforms(s.text)
 	switch {
 	case tooLong:
 		return partKey{}, keyTooLong
@@ -146,7 +146,7 @@ func keyOf(p *config.Part, s scalar, sorted bool) (partKey, keyResult) {
 	if !ok || key == Null {
 		return partKey{}, keyMistyped
 	}
-	return partKey{key, len(text)}, keyMade
+	return partKey{key, len(text)}, keyComplete
 }
 
 // formatFloat formats a float like the JSON encoder of Kubernetes.

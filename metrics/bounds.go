@@ -21,8 +21,8 @@ const (
 	maxOptionsLabel = 120
 )
 
-// shortened returns the description of options as a label. Different options stay different.
-func shortened(options string) string {
+// shortenOptions returns the description of options as a label. Different options stay different.
+func shortenOptions(options string) string {
 	if len(options) <= maxOptionsLabel && utf8.ValidString(options) {
 		return options
 	}
@@ -39,7 +39,7 @@ func mergeBeyond[T any](all []T, most int, name func(*T) *string, merge func(int
 	at := map[string]int{}
 	for _, one := range all {
 		n := name(&one)
-		if *n = valid(*n); *n == "" {
+		if *n = validUTF8(*n); *n == "" {
 			*n = othersLabel
 		}
 		if _, known := at[*n]; !known && len(at) >= most {

@@ -13,7 +13,7 @@ func TestShortened(t *testing.T) {
 	long := strings.Repeat("é", maxOptionsLabel)
 	seen := map[string]string{}
 	for _, view := range []string{"", "pruned", long, long + "a", long + "b", "\xff", "\xfe"} {
-		got := shortened(view)
+		got := shortenOptions(view)
 		if len(got) > maxOptionsLabel+30 || strings.ToValidUTF8(got, "") != got {
 			t.Errorf("%q becomes %q", view, got)
 		}
@@ -22,7 +22,7 @@ func TestShortened(t *testing.T) {
 		}
 		seen[got] = view
 	}
-	if got := shortened("pruned"); got != "pruned" {
+	if got := shortenOptions("pruned"); got != "pruned" {
 		t.Errorf("pruned becomes %q", got)
 	}
 }

@@ -32,37 +32,38 @@ func NewCollector(factory *dynamicinformer.Factory, options ...Options) *Collect
 		name = options[len(options)-1].Name
 	}
 	c := &Collector{factory: factory, descriptions: map[string]*prometheus.Desc{}}
-	for _, m := range all {
-		c.descriptions[m.name] = m.describe(valid(name))
+	for _, m := range allMetrics {
+		c.descriptions[m.name] = m.describe(validUTF8(name))
 	}
 	return c
 }
 
 // Describe implements prometheus.Collector.
 func (c *Collector) Describe(descriptions chan<- *prometheus.Desc) {
-	for _, m := range all {
+	for _, m := range allMetrics {
 		descriptions <- c.descriptions[m.name]
 	}
 }
 
 // Collect implements prometheus.Collector.
 func (c *Collector) Collect(metrics chan<- prometheus.Metric) {
-	perFactory := sink{collector: c, metrics: metrics}
+	perFactory := metricWriter{collector: c, metrics: metrics}
 	for _, state := range c.factory.Conditions() {
 		perFactory.condition(state)
 	}
 	perFactory.memory(c.factory.MemoryStats())
 	for _, m := range c.factory.Metrics() {
-		options := sink{collector: c, metrics: metrics, labels: []string{
-			valid(m.GVR.Group), valid(m.GVR.Version), valid(m.GVR.Resource), shortened(m.Options),
+		options := metricWriter{collector: c, metrics: metrics, labels: []string{
+			validUTF8(m.GVR.Group), validUTF8(m.GVR.Version), validUTF8(m.GVR.Resource),
+			shortenOptions(m.Options),
 		}}
 		options.status(m.Status)
-		options.content(m)
+		options.writeContent(m)
 		options.counters(m.Counters)
 		options.handlers(m.Handlers)
 		options.persistence(m)
 	}
 }
 
-// valid returns text with invalid UTF-8 replaced, as Prometheus requires.
-func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
+// validUTF8 returns text with invalid UTF-8 replaced, as Prometheus requires.
+func validUTF8(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }

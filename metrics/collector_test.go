@@ -108,7 +108,7 @@ func TestCollector(t *testing.T) {
 	if _, found := value(got, "last_contact_timestamp_seconds", of{"resource": "gadgets"}); found {
 		t.Error("there was contact for what is forbidden")
 	}
-	for _, m := range all {
+	for _, m := range allMetrics {
 		if got["crdcache_"+m.name] == nil {
 			t.Errorf("%s is missing", m.name)
 		}

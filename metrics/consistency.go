@@ -43,7 +43,7 @@ func (c *consistencyCollector) Describe(descriptions chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (c *consistencyCollector) Collect(metrics chan<- prometheus.Metric) {
 	for _, s := range c.store.Stats() {
-		group, resource := valid(s.GroupResource.Group), valid(s.GroupResource.Resource)
+		group, resource := validUTF8(s.GroupResource.Group), validUTF8(s.GroupResource.Resource)
 		metrics <- prometheus.MustNewConstMetric(c.skips, prometheus.CounterValue,
 			float64(s.StaleSyncSkips), group,
 			resource)

@@ -29,7 +29,7 @@ var (
 		name: "informers", kind: prometheus.GaugeValue, labels: []string{"state", "reason"},
 		help: "How many informers are in this state, for this reason; a view of a type has one as a rule.",
 	}
-	stale = metric{
+	staleMetric = metric{
 		name: "stale_informers", kind: prometheus.GaugeValue,
 		help: "How many informers have a cache that may be behind the API server.",
 	}
@@ -117,7 +117,7 @@ var (
 		name: "handler_coalesced_events_total", kind: prometheus.CounterValue, labels: []string{"handler"},
 		help: "How many events an event handler did not receive, because they were merged with later ones in its queue.",
 	}
-	reads = metric{
+	readsMetric = metric{
 		name: "reads_total", kind: prometheus.CounterValue, labels: []string{"result"},
 		help: "How often a packed object was read while a decoded copy was in memory (hit), or had to be decoded (miss).",
 	}
@@ -129,7 +129,7 @@ var (
 		name: "last_save_timestamp_seconds", kind: prometheus.GaugeValue,
 		help: "When the content that is kept was saved, as a Unix time; missing while nothing is kept.",
 	}
-	saves = metric{
+	savesMetric = metric{
 		name: "saves_total", kind: prometheus.CounterValue,
 		help: "Number of times that the content or its changes were persisted.",
 	}
@@ -139,13 +139,13 @@ var (
 	}
 )
 
-// all are the metrics in the order of docs/operations.md.
-var all = []metric{
-	condition, informers, stale, lastContact, incarnations, objects, compressed, compressedBytes,
+// allMetrics are the metrics in the order of docs/operations.md.
+var allMetrics = []metric{
+	condition, informers, staleMetric, lastContact, incarnations, objects, compressed, compressedBytes,
 	memory, memoryBudget,
 	memoryUsed, memoryCompressible, overBudget, indexValues, indexEntries, events,
-	relists, requestsSent, failures, lists, lastList, queueLength, lag, coalesced, reads,
-	persisted, lastSave, saves, saveFailures,
+	relists, requestsSent, failures, lists, lastList, queueLength, lag, coalesced, readsMetric,
+	persisted, lastSave, savesMetric, saveFailures,
 }
 
 func (m metric) describe(factory string) *prometheus.Desc {

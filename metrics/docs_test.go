@@ -26,7 +26,7 @@ func TestDocs(t *testing.T) {
 		sections[title] = body
 	}
 	var names []string
-	for _, m := range all {
+	for _, m := range allMetrics {
 		names = append(names, namespace+"_"+m.name)
 	}
 	for title, want := range map[string][]string{
@@ -43,7 +43,7 @@ func TestDocs(t *testing.T) {
 		}
 	}
 	// The second column lists each metric's labels.
-	for _, m := range all {
+	for _, m := range allMetrics {
 		line := regexp.MustCompile("(?m)^\\| `" + namespace + "_" + m.name +
 			"` \\|([^|]*)\\|").FindStringSubmatch(sections["Metrics"])
 		if line == nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-// sink writes the metrics of one view, or of the factory.
-type sink struct {
+// metricWriter writes the metrics of one view, or of the factory.
+type metricWriter struct {
 	collector *Collector
 	metrics   chan<- prometheus.Metric
 	// labels are the values of typeLabels.
@@ -19,14 +19,14 @@ type sink struct {
 }
 
 // add writes one value. labels follow typeLabels.
-func (s sink) add(m metric, value float64, labels ...string) {
+func (s metricWriter) add(m metric, value float64, labels ...string) {
 	s.metrics <- prometheus.MustNewConstMetric(s.collector.descriptions[m.name], m.kind, value,
 		slices.Concat(s.labels, labels)...)
 }
 
 var statuses = []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown}
 
-func (s sink) condition(state status.Condition) {
+func (s metricWriter) condition(state status.Condition) {
 	for _, status := range statuses {
 		value := 0.0
 		if state.Status == status {
@@ -36,7 +36,7 @@ func (s sink) condition(state status.Condition) {
 	}
 }
 
-func (s sink) memory(m status.MemoryStats) {
+func (s metricWriter) memory(m status.MemoryStats) {
 	s.add(memoryBudget, float64(m.Budget))
 	s.add(memoryUsed, float64(m.Used))
 	s.add(memoryCompressible, float64(m.Compressible))
@@ -44,7 +44,7 @@ func (s sink) memory(m status.MemoryStats) {
 }
 
 // status writes the number of informers in each state, and the worst time of each kind.
-func (s sink) status(statuses []status.Status) {
+func (s metricWriter) status(statuses []status.Status) {
 	type kind struct {
 		state  status.State
 		reason status.Reason
@@ -67,7 +67,7 @@ func (s sink) status(statuses []status.Status) {
 	for k, n := range counts {
 		s.add(informers, float64(n), string(k.state), string(k.reason))
 	}
-	s.add(stale, float64(behind))
+	s.add(staleMetric, float64(behind))
 	s.add(incarnations, float64(incarnation))
 	if !oldest.IsZero() {
 		s.add(lastContact, float64(oldest.UnixNano())/1e9)
@@ -77,7 +77,7 @@ func (s sink) status(statuses []status.Status) {
 	}
 }
 
-func (s sink) content(m status.Metrics) {
+func (s metricWriter) writeContent(m status.Metrics) {
 	s.add(objects, float64(m.Objects))
 	s.add(compressed, float64(m.Compressed))
 	s.add(compressedBytes, float64(m.CompressedBytes))
@@ -92,7 +92,7 @@ func (s sink) content(m status.Metrics) {
 
 // counters writes the counters. Counters that every informer can increase start at 0, so that the first event
 // shows as an increase. There would be too many series for failures.
-func (s sink) counters(c status.Counters) {
+func (s metricWriter) counters(c status.Counters) {
 	s.add(events, float64(c.Adds), "add")
 	s.add(events, float64(c.Updates), "update")
 	s.add(events, float64(c.Deletes), "delete")
@@ -108,11 +108,11 @@ func (s sink) counters(c status.Counters) {
 	}
 	s.metrics <- prometheus.MustNewConstSummary(s.collector.descriptions[lists.name], uint64(c.Lists),
 		c.ListTime.Seconds(), nil, s.labels...)
-	s.add(reads, float64(c.Hits), "hit")
-	s.add(reads, float64(c.Misses), "miss")
+	s.add(readsMetric, float64(c.Hits), "hit")
+	s.add(readsMetric, float64(c.Misses), "miss")
 }
 
-func (s sink) handlers(handlers []status.Handler) {
+func (s metricWriter) handlers(handlers []status.Handler) {
 	for _, h := range boundedHandlers(handlers) {
 		s.add(queueLength, float64(h.Depth), h.Name)
 		s.add(lag, h.Lag.Seconds(), h.Name)
@@ -122,7 +122,7 @@ func (s sink) handlers(handlers []status.Handler) {
 
 // persistence writes the state of persistence, if it is enabled. The oldest save of several informers
 // determines the time.
-func (s sink) persistence(m status.Metrics) {
+func (s metricWriter) persistence(m status.Metrics) {
 	if len(m.Persistence) == 0 {
 		return
 	}
@@ -148,6 +148,6 @@ func (s sink) persistence(m status.Metrics) {
 	if !oldest.IsZero() {
 		s.add(lastSave, float64(oldest.UnixNano())/1e9)
 	}
-	s.add(saves, float64(m.Saves))
+	s.add(savesMetric, float64(m.Saves))
 	s.add(saveFailures, float64(m.SaveFailures))
 }

@@ -130,7 +130,7 @@ func (t *resource) tablePrinter() (TablePrinter, bool) {
 	return p, ok && len(p.TableColumns()) > 0
 }
 
-func (t *resource) refused() error {
+func (t *resource) refusedError() error {
 	if r, ok := t.collection.(Refuser); ok {
 		return r.Refused(t.gv.Version)
 	}

@@ -69,8 +69,9 @@ func groupVersions(types []Type) []groupVersion {
 	return all
 }
 
-// aggregate returns the document of aggregated discovery for the core group or for all other groups.
-func aggregate(types []Type, core bool) any {
+// aggregatedDiscovery returns the document of aggregated discovery for the core group or for all other
+// groups.
+func aggregatedDiscovery(types []Type, core bool) any {
 	list := apidiscovery.APIGroupDiscoveryList{
 		TypeMeta: metav1.TypeMeta{Kind: "APIGroupDiscoveryList", APIVersion: "apidiscovery.k8s.io/v2"},
 		Items:    []apidiscovery.APIGroupDiscovery{},

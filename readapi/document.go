@@ -17,11 +17,12 @@ type document struct {
 	etag      string
 }
 
-// builder returns the content of a document, or nil if it does not exist.
-type builder func(types []Type) any
+// documentBuilder returns the content of a document, or nil if it does not exist.
+type documentBuilder func(types []Type) any
 
-// builderOf returns the builder of a path without trailing slash, or nil if it is not the path of a document.
-func builderOf(path string, r *http.Request, aggregated bool) builder {
+// builderForPath returns the builder of a path without trailing slash, or nil if it is not the path of a
+// document.
+func builderForPath(path string, r *http.Request, aggregated bool) documentBuilder {
 	parts := strings.Split(path, "/")
 	switch {
 	case path == "/openapi/v3":
@@ -29,7 +30,7 @@ func builderOf(path string, r *http.Request, aggregated bool) builder {
 	case strings.HasPrefix(path, "/openapi/v3/"):
 		return func(types []Type) any { return openAPIOf(types, strings.TrimPrefix(path, "/openapi/v3/")) }
 	case isRoot(path) && aggregated:
-		return func(types []Type) any { return aggregate(types, path == "/api") }
+		return func(types []Type) any { return aggregatedDiscovery(types, path == "/api") }
 	case isRoot(path):
 		return func(types []Type) any { return legacyRoot(types, path == "/api", r.Host) }
 	case len(parts) == 3 && parts[1] == "api":
@@ -48,7 +49,7 @@ func isRoot(path string) bool { return path == "/api" || path == "/apis" }
 func (h *handler) serveDocument(w http.ResponseWriter, r *http.Request) bool {
 	path := strings.TrimSuffix(r.URL.Path, "/")
 	aggregated := isRoot(path) && wantsAggregated(r.Header)
-	build := builderOf(path, r, aggregated)
+	build := builderForPath(path, r, aggregated)
 	if build == nil {
 		return false
 	}
@@ -96,7 +97,7 @@ func wantsAggregated(header http.Header) bool {
 }
 
 // document returns a document for the current types. Its data is nil if it does not exist.
-func (h *handler) document(path, media string, build builder) (document, error) {
+func (h *handler) document(path, media string, build documentBuilder) (document, error) {
 	types, generation := h.backend.ServedTypes()
 	key := media + " " + path
 	// /api contains the host of the request and is not cached

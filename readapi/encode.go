@@ -41,7 +41,7 @@ func (e *encoder) prepare(list bool, objects ...Object) error {
 			"you requested PartialObjectMetadata, but the requested object is a list (*unstructured.UnstructuredList)")
 	case e.shape.kind == partialList && !list:
 		return errInternal("content is not a list")
-	case e.shape.kind == table:
+	case e.shape.kind == tableShape:
 		if err := e.tabulate(); err != nil {
 			return err
 		}
@@ -49,7 +49,7 @@ func (e *encoder) prepare(list bool, objects ...Object) error {
 			e.table.tablePrinter.Sort(objects)
 		}
 	}
-	return e.check(objects...)
+	return e.checkConversion(objects...)
 }
 
 func (e *encoder) tabulate() (err error) {
@@ -62,8 +62,8 @@ func (e *encoder) tabulate() (err error) {
 	return nil
 }
 
-// check returns an error for objects that need a conversion webhook.
-func (e *encoder) check(objects ...Object) error {
+// checkConversion returns an error for objects that need a conversion webhook.
+func (e *encoder) checkConversion(objects ...Object) error {
 	if !e.t.typ.Converted {
 		return nil
 	}
@@ -87,12 +87,12 @@ func (e *encoder) appendListItem(dst []byte, o Object) ([]byte, error) {
 
 // appendItem appends an object, or its row in a table.
 func (e *encoder) appendItem(dst []byte, o Object) ([]byte, error) {
-	prunes := o.Version() != e.t.gv.Version && e.t.version.structure != nil
+	prunes := o.Version() != e.t.gv.Version && e.t.version.parsedSchema != nil
 	if e.shape.kind == wholeObject && !prunes {
 		return o.AppendJSON(dst, e.apiVersion)
 	}
 	if e.shape.kind == partialObject || e.shape.kind == partialList {
-		m, err := partialOf(o)
+		m, err := partialMetadataOf(o)
 		if err != nil {
 			return nil, err
 		}
@@ -105,10 +105,10 @@ func (e *encoder) appendItem(dst []byte, o Object) ([]byte, error) {
 	}
 	if prunes {
 		// drop the fields that the requested version does not have
-		prune(content, e.t.version.structure)
+		prune(content, e.t.version.parsedSchema)
 	}
 	content["apiVersion"] = e.t.gv.String()
-	if e.shape.kind == table {
+	if e.shape.kind == tableShape {
 		return e.table.appendRow(dst, o, content)
 	}
 	return appendValue(dst, content)
@@ -116,7 +116,7 @@ func (e *encoder) appendItem(dst []byte, o Object) ([]byte, error) {
 
 // appendObject appends a single object, or a table with one row.
 func (e *encoder) appendObject(dst []byte, o Object) ([]byte, error) {
-	if e.shape.kind != table {
+	if e.shape.kind != tableShape {
 		return e.appendItem(dst, o)
 	}
 	dst, err := e.appendHead(dst, listMeta{ListMeta: metav1.ListMeta{ResourceVersion: resourceVersionOf(o)}})
@@ -136,7 +136,7 @@ func (e *encoder) appendHead(dst []byte, m listMeta) ([]byte, error) {
 		dst = append(dst, `{"apiVersion":`...)
 		dst = append(dst, e.apiVersion...)
 		return append(dst, `,"items":[`...), nil
-	case table:
+	case tableShape:
 		return e.table.appendHead(dst, m)
 	}
 	dst = append(append(dst, `{"kind":"PartialObjectMetadataList","apiVersion":"`...), e.shape.version...)
@@ -180,8 +180,8 @@ func (e *encoder) bookmark(version uint64, annotations map[string]string) (Objec
 	return &renderedObject{version: e.t.gv.Version, body: body}, err
 }
 
-// partial returns the metadata of an object, or an error if it does not fit into ObjectMeta.
-func partial(content map[string]any) (*metav1.PartialObjectMetadata, error) {
+// partialObjectMetadata returns the metadata of an object, or an error if it does not fit into ObjectMeta.
+func partialObjectMetadata(content map[string]any) (*metav1.PartialObjectMetadata, error) {
 	m := &metav1.PartialObjectMetadata{}
 	metadata := map[string]any{"metadata": content["metadata"]}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(metadata, m); err != nil {
@@ -193,8 +193,8 @@ func partial(content map[string]any) (*metav1.PartialObjectMetadata, error) {
 
 var metadataPath = jsonpath.FromSegments("metadata")
 
-// partialOf is partial without decoding the whole object.
-func partialOf(o Object) (*metav1.PartialObjectMetadata, error) {
+// partialMetadataOf is partial without decoding the whole object.
+func partialMetadataOf(o Object) (*metav1.PartialObjectMetadata, error) {
 	m := &metav1.PartialObjectMetadata{TypeMeta: partialType}
 	body, err := o.JSON()
 	if err != nil {

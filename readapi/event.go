@@ -13,15 +13,15 @@ func (e *encoder) appendEvent(dst []byte, kind watch.EventType, o Object) ([]byt
 	return append(dst, "}\n"...), err
 }
 
-// cachedEvents is the number of encoded events that are cached for all watches. Watches that lag behind
+// maxCachedEvents is the number of encoded events that are cached for all watches. Watches that lag behind
 // encode again.
-const cachedEvents = 128
+const maxCachedEvents = 128
 
 // eventCache encodes each event once for all watches of a type.
 type eventCache struct {
 	sync.Mutex
 	lines          map[eventKey]*eventLine
-	insertionOrder [cachedEvents]eventKey // a ring buffer
+	insertionOrder [maxCachedEvents]eventKey // a ring buffer
 	next           int
 }
 
@@ -51,7 +51,7 @@ func (c *eventCache) line(e *encoder, kind watch.EventType, o Object, version ui
 		}
 		return e.appendEvent(nil, kind, last)
 	}
-	if e.shape.kind == table {
+	if e.shape.kind == tableShape {
 		return encode() // only the first table of a watch has headers
 	}
 	line := c.entry(eventKey{o, kind, version, e.t.version, e.shape})
@@ -71,7 +71,7 @@ func (c *eventCache) entry(key eventKey) *eventLine {
 	}
 	delete(c.lines, c.insertionOrder[c.next])
 	c.insertionOrder[c.next] = key
-	c.next = (c.next + 1) % cachedEvents
+	c.next = (c.next + 1) % maxCachedEvents
 	line := &eventLine{}
 	c.lines[key] = line
 	return line

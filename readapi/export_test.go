@@ -3,8 +3,8 @@ package readapi
 // Names that tests of package readapi_test use.
 const (
 	AggregatedMedia = aggregatedMedia
-	CheckEvery      = checkEvery
-	Latest          = latest
+	CheckEvery      = contextCheckInterval
+	Latest          = continueFromLatest
 	MaxSelector     = maxSelector
 	MediaJSON       = mediaJSON
 	ShardEnd        = shardEnd
@@ -17,5 +17,5 @@ var (
 	NewContinueToken = newContinueToken
 	ObjectKey        = objectKey
 	PrefixOf         = prefixOf
-	Scalar           = scalar
+	Scalar           = scalarField
 )

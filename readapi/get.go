@@ -56,7 +56,7 @@ func (t *resource) get(notOlderThan string) (Object, error) {
 }
 
 func resourceVersionOf(o Object) string {
-	m, err := partialOf(o)
+	m, err := partialMetadataOf(o)
 	if err != nil {
 		return ""
 	}

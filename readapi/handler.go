@@ -91,7 +91,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // resource is the target of a request, with its type as it was when the request arrived.
 type resource struct {
-	target
+	requestTarget
 	collection Collection
 	typ        Type
 	version    *Version
@@ -178,7 +178,7 @@ func (h *handler) resolve(path string) (*resource, error) {
 	}
 	_, writable := h.backend.(Writer)
 	if c := h.backend.Collection(schema.GroupResource{Group: t.gv.Group, Resource: t.resource}); c != nil {
-		found := &resource{target: t, collection: c, typ: c.Type()}
+		found := &resource{requestTarget: t, collection: c, typ: c.Type()}
 		found.version = found.typ.Version(t.gv.Version)
 		switch {
 		case found.version == nil || t.hasWrongNamespace(found.typ):
@@ -187,7 +187,7 @@ func (h *handler) resolve(path string) (*resource, error) {
 		case t.subresource != "" && !slices.Contains(found.version.Subresources, t.subresource):
 			return nil, apierrors.NewNotFound(found.typ.GroupResource(), t.name)
 		default:
-			return found, found.refused()
+			return found, found.refusedError()
 		}
 	}
 	if h.builtIn(t.gv.Group) {
@@ -197,7 +197,7 @@ func (h *handler) resolve(path string) (*resource, error) {
 }
 
 // hasWrongNamespace reports whether the path has an unexpected namespace, or lacks one.
-func (t target) hasWrongNamespace(typ Type) bool {
+func (t requestTarget) hasWrongNamespace(typ Type) bool {
 	if typ.Namespaced {
 		return t.name != "" && !t.namespaced
 	}

@@ -96,7 +96,7 @@ func (t *resource) list(ctx context.Context, options *listOptions,
 			}
 		}
 		// Whether any remaining object is selected is found on the next page, which can be empty.
-		if limit > 0 && !selected.atMostOne() && int64(len(p.objects)) == limit {
+		if limit > 0 && !selected.selectsAtMostOne() && int64(len(p.objects)) == limit {
 			p.meta.Continue = newContinueToken(state.pinned, t.namespace, p.objects[limit-1].Key())
 			if selected.selectsAll() {
 				left := int64(state.Count(o.Key(), end))
@@ -111,8 +111,9 @@ func (t *resource) list(ctx context.Context, options *listOptions,
 	return p, nil
 }
 
-// checkEvery is the number of objects that are evaluated between two checks of the request's context.
-const checkEvery = 64
+// contextCheckInterval is the number of objects that are evaluated between two checks of the request's
+// context.
+const contextCheckInterval = 64
 
 type listState struct {
 	Snapshot
@@ -152,7 +153,7 @@ func (t *resource) stateFor(options *listOptions) (*listState, error) {
 		return &listState{Snapshot: s, pinned: int64(s.ResourceVersion()), start: start}, nil
 	}
 	if options.Continue != "" {
-		return nil, errContinueTooOld(newContinueToken(latest, t.namespace,
+		return nil, errContinueTooOld(newContinueToken(continueFromLatest, t.namespace,
 			strings.TrimSuffix(start, "\x00")))
 	}
 	return nil, apierrors.NewResourceExpired("The resourceVersion for the provided list is too old.")

@@ -95,11 +95,11 @@ const (
 	wholeObject shapeKind = iota
 	partialObject
 	partialList
-	table
+	tableShape
 )
 
 var shapes = map[string]shapeKind{
-	"PartialObjectMetadata": partialObject, "PartialObjectMetadataList": partialList, "Table": table,
+	"PartialObjectMetadata": partialObject, "PartialObjectMetadataList": partialList, "Table": tableShape,
 }
 
 // negotiate returns the first supported form.

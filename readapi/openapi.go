@@ -63,7 +63,7 @@ func (t Type) describe(gv schema.GroupVersion, paths, schemas node) {
 				t.Names.Kind), "operationId": operationID(action, path),
 			"x-kubernetes-action": action, "x-kubernetes-group-version-kind": gvk,
 			"responses": node{"200": node{"description": "OK",
-				"content": node{mediaJSON: node{"schema": reference(schema)}}}},
+				"content": node{mediaJSON: node{"schema": schemaReference(schema)}}}},
 		}
 		paths[path] = node{"get": operation, "parameters": parameters(path)}
 		for _, sub := range subresources {
@@ -85,7 +85,7 @@ func (t Type) describe(gv schema.GroupVersion, paths, schemas node) {
 		"properties": node{
 			"apiVersion": node{"type": "string"}, "kind": node{"type": "string"},
 			"metadata": node{"type": "object"},
-			"items":    node{"type": "array", "items": reference(object)},
+			"items":    node{"type": "array", "items": schemaReference(object)},
 		},
 		"x-kubernetes-group-version-kind": []any{node{"group": gv.Group, "version": gv.Version,
 			"kind": t.Names.ListKind}},
@@ -122,7 +122,7 @@ func schemaName(gv schema.GroupVersion, kind string) string {
 	return strings.Join(append(parts, gv.Version, kind), ".")
 }
 
-func reference(schema string) node { return node{"$ref": "#/components/schemas/" + schema} }
+func schemaReference(schema string) node { return node{"$ref": "#/components/schemas/" + schema} }
 
 func parameters(path string) []any {
 	all := []any{}

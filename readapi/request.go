@@ -44,15 +44,15 @@ func ParseRequest(r *http.Request) (Request, bool) {
 	return out, true
 }
 
-func (t target) request(verb string) Request {
+func (t requestTarget) request(verb string) Request {
 	return Request{
 		Verb: verb, GVR: t.gv.WithResource(t.resource),
 		Namespace: t.namespace, Name: t.name, Subresource: t.subresource,
 	}
 }
 
-// target is the type and the object in the path of a request.
-type target struct {
+// requestTarget is the type and the object in the path of a request.
+type requestTarget struct {
 	gv                                     schema.GroupVersion
 	namespace, resource, name, subresource string
 	// namespaced is set if the path has a namespace in addition to the requested object.
@@ -60,9 +60,9 @@ type target struct {
 }
 
 // parsePath parses /api/v1/… and /apis/GROUP/VERSION/…, and reports whether the path has a type.
-func parsePath(path string) (target, bool) {
+func parsePath(path string) (requestTarget, bool) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
-	var t target
+	var t requestTarget
 	switch {
 	case len(parts) > 2 && parts[0] == "api":
 		t.gv.Version, parts = parts[1], parts[2:]

@@ -75,8 +75,8 @@ func writeBytes(w http.ResponseWriter, media string, code int, data []byte) {
 
 var errClientGone = errors.New("the client has gone")
 
-// chunk is the number of bytes of a list that are written at a time.
-const chunk = 1 << 16
+// writeChunk is the number of bytes of a list that are written at a time.
+const writeChunk = 1 << 16
 
 // stream writes an answer in chunks. YAML is written at the end, because it is converted from the complete
 // JSON.
@@ -96,7 +96,7 @@ func newStream(w http.ResponseWriter, media string) *stream {
 // setBuffer stores the extended buffer, and writes it if it is large enough.
 func (s *stream) setBuffer(buf []byte) error {
 	s.buf = buf
-	if len(s.buf) < chunk || s.media == mediaYAML {
+	if len(s.buf) < writeChunk || s.media == mediaYAML {
 		return nil
 	}
 	return s.flush()

@@ -115,12 +115,12 @@ func normalizeDefaults(s *crd.Schema) error {
 // fields and invalid nulls, and sets defaults. It returns the paths of the unknown fields. Without a schema
 // it does nothing.
 func (v *Version) Conform(content map[string]any) (unknown []string) {
-	if v.structure == nil {
+	if v.parsedSchema == nil {
 		return nil
 	}
-	unknown = unknownFields(content, v.structure)
-	dropNulls(content, v.structure)
-	fillDefaults(content, v.structure)
+	unknown = unknownFields(content, v.parsedSchema)
+	dropNulls(content, v.parsedSchema)
+	fillDefaults(content, v.parsedSchema)
 	return unknown
 }
 
@@ -142,8 +142,8 @@ type pruner struct {
 	unknown       []string
 }
 
-// within calls f with a longer path.
-func (p *pruner) within(part string, f func()) {
+// withPath calls f with a longer path.
+func (p *pruner) withPath(part string, f func()) {
 	if p.recordUnknown {
 		p.path = append(p.path, part)
 		defer func() { p.path = p.path[:len(p.path)-1] }()
@@ -160,7 +160,7 @@ func (p *pruner) object(content map[string]any, s *crd.Schema, resource bool) {
 		if field == nil {
 			field = s.AdditionalProperties
 		}
-		p.within("."+name, func() {
+		p.withPath("."+name, func() {
 			switch {
 			case field != nil:
 				p.value(value, field)
@@ -183,7 +183,7 @@ func (p *pruner) value(value any, s *crd.Schema) {
 			return
 		}
 		for i, element := range v {
-			p.within("["+strconv.Itoa(i)+"]", func() { p.value(element, s.Items) })
+			p.withPath("["+strconv.Itoa(i)+"]", func() { p.value(element, s.Items) })
 		}
 	}
 }

@@ -56,7 +56,7 @@ func newSelection(t *resource, options *listOptions) (*selection, error) {
 			return nil, err
 		}
 		if !own {
-			others = append(others, requirement(r))
+			others = append(others, decodedRequirement(r))
 		}
 		switch {
 		case own:
@@ -75,7 +75,7 @@ func newSelection(t *resource, options *listOptions) (*selection, error) {
 	return s, nil
 }
 
-func requirement(r fields.Requirement) fields.Selector {
+func decodedRequirement(r fields.Requirement) fields.Selector {
 	if r.Operator == apiselection.NotEquals {
 		return fields.OneTermNotEqualSelector(r.Field, r.Value)
 	}
@@ -120,8 +120,8 @@ func (s *selection) selectsAll() bool {
 	return s.fields == nil && len(s.conditions) == 0 && s.labels.Empty() && s.shard == nil && s.filter == nil
 }
 
-// atMostOne reports whether at most one object can be selected. A kube-apiserver reads it by name.
-func (s *selection) atMostOne() bool {
+// selectsAtMostOne reports whether at most one object can be selected. A kube-apiserver reads it by name.
+func (s *selection) selectsAtMostOne() bool {
 	if s.fields == nil {
 		return false
 	}
@@ -175,14 +175,14 @@ func (s *selection) fieldsMatch(o Object) bool {
 			return false
 		}
 		for name, path := range s.paths {
-			set[name] = scalar(body, path)
+			set[name] = scalarField(body, path)
 		}
 	}
 	return s.fields.Matches(set)
 }
 
-// scalar returns the value of a field as a string. It is empty if the field is missing or not a scalar.
-func scalar(body []byte, path *jsonpath.Path) string {
+// scalarField returns the value of a field as a string. It is empty if the field is missing or not a scalar.
+func scalarField(body []byte, path *jsonpath.Path) string {
 	value, ok, err := path.FirstJSON(body)
 	if !ok || err != nil {
 		return ""

@@ -108,7 +108,7 @@ func (s *ShardSelector) valueOf(o Object) string {
 	if identified, ok := o.(ObjectWithUID); ok {
 		return string(identified.GetUID())
 	}
-	m, err := partialOf(o)
+	m, err := partialMetadataOf(o)
 	if err != nil {
 		return ""
 	}

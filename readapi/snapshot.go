@@ -13,7 +13,7 @@ type snapshot[T comparableObject] struct {
 	version uint64
 	sorted  []T
 	// changes are sorted by key. The zero value means that there is no object.
-	changes []keyed[T]
+	changes []keyedObject[T]
 }
 
 // comparableObject is an Object. Its zero value means no object.
@@ -22,13 +22,15 @@ type comparableObject interface {
 	Object
 }
 
-type keyed[T comparableObject] struct {
+type keyedObject[T comparableObject] struct {
 	key    string
 	object T
 }
 
-func compareKey[T comparableObject](o T, key string) int          { return strings.Compare(o.Key(), key) }
-func compareKeyed[T comparableObject](k keyed[T], key string) int { return strings.Compare(k.key, key) }
+func compareKey[T comparableObject](o T, key string) int { return strings.Compare(o.Key(), key) }
+func compareKeyed[T comparableObject](k keyedObject[T], key string) int {
+	return strings.Compare(k.key, key)
+}
 
 // NewSnapshot returns a snapshot of sorted with changes applied. A change adds or replaces an object, or
 // removes it if the value is the zero value of T. sorted is sorted by key. The caller does not modify the
@@ -36,7 +38,7 @@ func compareKeyed[T comparableObject](k keyed[T], key string) int { return strin
 func NewSnapshot[T comparableObject](version uint64, sorted []T, changes map[string]T) Snapshot {
 	s := &snapshot[T]{version: version, sorted: sorted}
 	for _, key := range slices.Sorted(maps.Keys(changes)) {
-		s.changes = append(s.changes, keyed[T]{key, changes[key]})
+		s.changes = append(s.changes, keyedObject[T]{key, changes[key]})
 	}
 	return s
 }
@@ -45,7 +47,7 @@ func NewSnapshot[T comparableObject](version uint64, sorted []T, changes map[str
 func (s *snapshot[T]) ResourceVersion() uint64 { return s.version }
 
 // cut returns the objects with from <= key < to.
-func (s *snapshot[T]) cut(from, to string) (sorted []T, changes []keyed[T]) {
+func (s *snapshot[T]) cut(from, to string) (sorted []T, changes []keyedObject[T]) {
 	begin, _ := slices.BinarySearchFunc(s.sorted, from, compareKey[T])
 	first, _ := slices.BinarySearchFunc(s.changes, from, compareKeyed[T])
 	end, last := len(s.sorted), len(s.changes)

@@ -94,7 +94,7 @@ func (t *tabulator) appendRow(dst []byte, o Object, content map[string]any) ([]b
 	}
 	switch t.include {
 	case metav1.IncludeMetadata:
-		m, err := partial(content)
+		m, err := partialObjectMetadata(content)
 		if err != nil {
 			return nil, err
 		}

@@ -18,7 +18,7 @@ type TimeSlice struct {
 }
 
 // workPerSlice is the work of one time slice: a simple selector for 64 objects.
-const workPerSlice = checkEvery * workPerObject
+const workPerSlice = contextCheckInterval * workPerObject
 
 // workPerObject is the work of evaluating an object. Each condition of a selector adds 1.
 const workPerObject = 16

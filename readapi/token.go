@@ -20,8 +20,8 @@ type token struct {
 
 const (
 	tokenVersion = "meta.k8s.io/v1"
-	// latest continues an expired list with the latest state.
-	latest = -1
+	// continueFromLatest continues an expired list with the latest state.
+	continueFromLatest = -1
 )
 
 // newContinueToken returns the token that continues a list after the object with the key. The namespace is

@@ -55,7 +55,7 @@ type Version struct {
 	// it. Default: an object with any fields.
 	Schema json.RawMessage
 
-	structure *crd.Schema // parsed from Schema
+	parsedSchema *crd.Schema // parsed from Schema
 }
 
 // GroupResource returns the group and the plural.
@@ -149,13 +149,13 @@ func (t *Type) Complete() error {
 	t.Versions = slices.Clone(t.Versions)
 	for i := range t.Versions {
 		v := &t.Versions[i]
-		if len(v.Schema) == 0 || v.structure != nil {
+		if len(v.Schema) == 0 || v.parsedSchema != nil {
 			continue
 		}
-		if err := json.Unmarshal(v.Schema, &v.structure); err != nil {
+		if err := json.Unmarshal(v.Schema, &v.parsedSchema); err != nil {
 			return fmt.Errorf("type %s: the schema of %s: %w", t.GroupResource(), v.Name, err)
 		}
-		if err := normalizeDefaults(v.structure); err != nil {
+		if err := normalizeDefaults(v.parsedSchema); err != nil {
 			return fmt.Errorf("type %s: the defaults of %s: %w", t.GroupResource(), v.Name, err)
 		}
 	}

@@ -38,7 +38,7 @@ func (h *handler) watch(w http.ResponseWriter, r *http.Request, e *encoder,
 // prepareWatch validates a watch in the order of a kube-apiserver.
 func (h *handler) prepareWatch(e *encoder,
 	options *listOptions) (*selection, *watchStart, error) {
-	if e.shape.kind == table {
+	if e.shape.kind == tableShape {
 		if err := e.tabulate(); err != nil {
 			return nil, nil, err
 		}
@@ -215,7 +215,7 @@ const initialBatch = 32 << 10
 // full.
 func (f *watcher) appendSelected(o Object) error {
 	before := len(f.buf)
-	err := f.encoder.check(o)
+	err := f.encoder.checkConversion(o)
 	if err == nil {
 		var longer []byte
 		if longer, err = f.encoder.appendEvent(f.buf, watch.Added, o); err == nil {
@@ -297,7 +297,7 @@ func (f *watcher) selectChanges(ctx context.Context, changes []Change) (evaluate
 }
 
 func (f *watcher) sendChange(s selectedEvent) error {
-	if err := f.encoder.check(s.object); err != nil {
+	if err := f.encoder.checkConversion(s.object); err != nil {
 		return f.fail(err)
 	}
 	line, err := f.events.line(f.encoder, s.kind, s.object, s.version)

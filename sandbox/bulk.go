@@ -18,9 +18,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// writers limits the concurrent writes. This number saturates two cores, and stays below the API server's
-// limit of streams per connection.
-const writers = 64
+// parallelWrites limits the concurrent writes. This number saturates two cores, and stays below the API
+// server's limit of streams per connection.
+const parallelWrites = 64
 
 // FillOptions are the options of Fill. All fields except Seed are required.
 type FillOptions struct {
@@ -45,7 +45,7 @@ type FillResult struct {
 var errExists = errors.New("already exists")
 
 // writeFunc writes one object and returns its size.
-type writeFunc func(ctx context.Context, id identity, c content) (int, error)
+type writeFunc func(ctx context.Context, id objectIdentity, c objectContent) (int, error)
 
 // Fill writes objects to etcd, or through the API server if etcd is nil. It returns when the API server
 // serves all objects.
@@ -107,7 +107,7 @@ func writeAll(ctx context.Context, write writeFunc, o FillOptions) (FillResult, 
 	var next, created, existing, bytes atomic.Int64
 	start := time.Now()
 	var running sync.WaitGroup
-	for range min(writers, o.Count) {
+	for range min(parallelWrites, o.Count) {
 		running.Go(func() { // ends after the last index or the first error
 			for ctx.Err() == nil {
 				i := int(next.Add(1)) - 1
@@ -138,7 +138,7 @@ func writeAll(ctx context.Context, write writeFunc, o FillOptions) (FillResult, 
 }
 
 func writeToAPI(dyn dynamic.Interface) writeFunc {
-	return func(ctx context.Context, id identity, c content) (int, error) {
+	return func(ctx context.Context, id objectIdentity, c objectContent) (int, error) {
 		err := createThroughAPI(ctx, dyn, buildObject(id, c))
 		if apierrors.IsAlreadyExists(err) {
 			return 0, errExists
@@ -150,7 +150,7 @@ func writeToAPI(dyn dynamic.Interface) writeFunc {
 // writeToEtcd writes each object in its own transaction, like the API server. Objects of one transaction
 // would have the same resource version.
 func writeToEtcd(etcd *clientv3.Client, ts *templates) writeFunc {
-	return func(ctx context.Context, id identity, c content) (int, error) {
+	return func(ctx context.Context, id objectIdentity, c objectContent) (int, error) {
 		tmpl, err := ts.get(ctx, id, c)
 		if err != nil {
 			return 0, err
@@ -202,7 +202,7 @@ const (
 )
 
 // buildObject combines identity and content.
-func buildObject(id identity, c content) *unstructured.Unstructured {
+func buildObject(id objectIdentity, c objectContent) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: map[string]any{}}
 	for name, value := range c.body {
 		object.Object[name] = value

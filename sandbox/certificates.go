@@ -24,7 +24,7 @@ var issuers = []struct{ kind, name string }{
 	{"Issuer", "vault-pki"},
 }
 
-func (g certificates) content(id identity) content {
+func (g certificates) content(id objectIdentity) objectContent {
 	domain := fmt.Sprintf("%s.%s.example.com", id.name, id.namespace)
 	application, _, _ := strings.Cut(id.name, "-")
 	ready := id.rng.IntN(unreadyOneIn) != 0
@@ -32,7 +32,7 @@ func (g certificates) content(id identity) content {
 	if !ready {
 		shape = "unready"
 	}
-	return content{
+	return objectContent{
 		shape: shape,
 		labels: map[string]any{
 			"app.kubernetes.io/name":     application,
@@ -47,7 +47,7 @@ func (g certificates) content(id identity) content {
 	}
 }
 
-func (g certificates) annotations(id identity, application string) map[string]any {
+func (g certificates) annotations(id objectIdentity, application string) map[string]any {
 	annotations := map[string]any{"meta.helm.sh/release-name": application}
 	if g.size == Large {
 		for i := range 14 {
@@ -60,9 +60,9 @@ func (g certificates) annotations(id identity, application string) map[string]an
 	return annotations
 }
 
-func (g certificates) spec(id identity, domain string) map[string]any {
-	issuer := pick(id.rng, issuers)
-	algorithm, size := "RSA", pick(id.rng, []int64{2048, 4096})
+func (g certificates) spec(id objectIdentity, domain string) map[string]any {
+	issuer := randomElement(id.rng, issuers)
+	algorithm, size := "RSA", randomElement(id.rng, []int64{2048, 4096})
 	if id.rng.IntN(3) == 0 {
 		algorithm, size = "ECDSA", 256
 	}
@@ -84,7 +84,7 @@ func (g certificates) spec(id identity, domain string) map[string]any {
 	}
 }
 
-func (g certificates) status(id identity, ready bool) map[string]any {
+func (g certificates) status(id objectIdentity, ready bool) map[string]any {
 	issued := id.created.Add(time.Duration(20+id.rng.IntN(300)) * time.Second)
 	if !ready {
 		return map[string]any{

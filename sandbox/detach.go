@@ -20,13 +20,13 @@ import (
 //
 //	up         -> supervisor  the configuration
 //	supervisor -> up          a supervisorReport, when ready or failed
-//	up         -> supervisor  goAhead, after the manifests are loaded
+//	up         -> supervisor  goAheadMessage, after the manifests are loaded
 //
-// If its input ends before goAhead, the supervisor stops, because the starting process has died or failed.
-// Afterwards the supervisor is independent.
+// If its input ends before goAheadMessage, the supervisor stops, because the starting process has died or
+// failed. Afterwards the supervisor is independent.
 const superviseVerb = "__supervise"
 
-var goAhead = []byte("\"go\"\n")
+var goAheadMessage = []byte("\"go\"\n")
 
 type supervisorReport struct {
 	Kubeconfig string `json:"kubeconfig,omitempty"`
@@ -64,7 +64,7 @@ func startDetached(ctx context.Context, config controlplane.Config,
 		supervisor.giveUp()
 		return err
 	}
-	if _, err := supervisor.in.Write(goAhead); err != nil {
+	if _, err := supervisor.in.Write(goAheadMessage); err != nil {
 		return err
 	}
 	fmt.Println(report.Kubeconfig)
@@ -162,8 +162,8 @@ func supervise(ctx context.Context) error {
 	if err := json.Unmarshal(line, &config); err != nil {
 		return err
 	}
-	go func() { // ends when the starting process sends goAhead or ends
-		if line, _ := input.ReadBytes('\n'); string(line) != string(goAhead) {
+	go func() { // ends when the starting process sends goAheadMessage or ends
+		if line, _ := input.ReadBytes('\n'); string(line) != string(goAheadMessage) {
 			cancel()
 		}
 	}()

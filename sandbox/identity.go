@@ -26,8 +26,8 @@ func ParseSize(s string) (Size, error) {
 	}
 }
 
-// content is an object without its identity.
-type content struct {
+// objectContent is an object without its identity.
+type objectContent struct {
 	// shape is the name of the set of fields that the object has. Objects with the same shape have the same
 	// managedFields.
 	shape       string
@@ -37,8 +37,8 @@ type content struct {
 	body map[string]any
 }
 
-// identity has the values that distinguish one object from another.
-type identity struct {
+// objectIdentity has the values that distinguish one object from another.
+type objectIdentity struct {
 	name      string
 	namespace string
 	uid       string
@@ -56,10 +56,10 @@ var (
 )
 
 // newIdentity derives the identity of object i from a seed.
-func newIdentity(seed uint64, i, namespaces int) identity {
+func newIdentity(seed uint64, i, namespaces int) objectIdentity {
 	rng := rand.New(rand.NewPCG(seed, uint64(i)))
-	return identity{
-		name: fmt.Sprintf("%s-%s-%06x-%05d", pick(rng, applications), pick(rng, roles),
+	return objectIdentity{
+		name: fmt.Sprintf("%s-%s-%06x-%05d", randomElement(rng, applications), randomElement(rng, roles),
 			seed&0xffffff, i),
 		namespace: namespaceName(i % namespaces),
 		uid:       newUID(rng),
@@ -70,7 +70,7 @@ func newIdentity(seed uint64, i, namespaces int) identity {
 
 func namespaceName(n int) string { return fmt.Sprintf("team-%03d", n) }
 
-func pick[T any](rng *rand.Rand, from []T) T { return from[rng.IntN(len(from))] }
+func randomElement[T any](rng *rand.Rand, from []T) T { return from[rng.IntN(len(from))] }
 
 // newUID returns a version 4 UUID.
 func newUID(rng *rand.Rand) string {

@@ -93,7 +93,7 @@ func TestEncodeKeepsServerFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := newIdentity(1, 1, 4)
-	data, err := tmpl.encode(id, content{body: map[string]any{
+	data, err := tmpl.encode(id, objectContent{body: map[string]any{
 		"spec": map[string]any{"secretName": "mine", "privateKey": map[string]any{"size": int64(2048)}},
 	}})
 	if err != nil {

@@ -49,7 +49,7 @@ func newTemplates(dyn dynamic.Interface, etcd *clientv3.Client) *templates {
 
 // get returns the template for the shape of c. Concurrent callers wait for each other, which is cheap because
 // there are few shapes.
-func (ts *templates) get(ctx context.Context, id identity, c content) (template, error) {
+func (ts *templates) get(ctx context.Context, id objectIdentity, c objectContent) (template, error) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	if t, ok := ts.mu.byShape[c.shape]; ok {
@@ -64,7 +64,8 @@ func (ts *templates) get(ctx context.Context, id identity, c content) (template,
 }
 
 // sample creates an object, reads the stored form and deletes the object.
-func (ts *templates) sample(ctx context.Context, id identity, c content) (tmpl template, err error) {
+func (ts *templates) sample(ctx context.Context, id objectIdentity,
+	c objectContent) (tmpl template, err error) {
 	id.name = "sample-" + id.uid
 	if err := createThroughAPI(ctx, ts.dynamic, buildObject(id, c)); err != nil {
 		return template{}, err
@@ -117,7 +118,7 @@ func subresource(entry any) string {
 }
 
 // encode returns the object as the API server would store it.
-func (t template) encode(id identity, c content) ([]byte, error) {
+func (t template) encode(id objectIdentity, c objectContent) ([]byte, error) {
 	object := buildObject(id, c)
 	for name, stored := range t.body {
 		object.Object[name] = withDefaults(object.Object[name], stored)

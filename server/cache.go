@@ -158,9 +158,9 @@ func (c *cache) conditions() []condition {
 // errNotServed is the error of a cached type while its requests are still forwarded to the API server.
 var errNotServed = errors.New("cannot serve the type: its CustomResourceDefinition cannot be read: allow crdcached to get, list and watch customresourcedefinitions.apiextensions.k8s.io")
 
-// ready returns an error until every type has settled: synced, or known to be unreadable. After that it
+// readyError returns an error until every type has settled: synced, or known to be unreadable. After that it
 // always returns nil. Later failures affect all replicas, and cached objects can still be served.
-func (c *cache) ready() error {
+func (c *cache) readyError() error {
 	switch {
 	case c.initialSyncDone.Load():
 		return nil

@@ -166,7 +166,7 @@ func (d *daemon) ask(user, method, path, body string) reply {
 
 func (d *daemon) awaitReady() {
 	d.Helper()
-	for d.server.cache.ready() != nil {
+	for d.server.cache.readyError() != nil {
 		if d.Context().Err() != nil {
 			d.Fatal("the types are not cached in time")
 		}

@@ -20,14 +20,14 @@ const typesPath = "/readyz/types"
 // readiness returns a check that fails until every type has synced or is known to be unreadable. The reasons
 // are logged, and shown at typesPath.
 func (c *cache) readiness() healthz.HealthChecker {
-	return healthz.NamedCheck("caches", func(*http.Request) error { return c.ready() })
+	return healthz.NamedCheck("caches", func(*http.Request) error { return c.readyError() })
 }
 
 // serveTypeChecks writes a line for each type, in the format of kube-apiserver's health checks.
 func (c *cache) serveTypeChecks(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	err := c.ready()
+	err := c.readyError()
 	if err != nil {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}

@@ -23,13 +23,13 @@ type limits struct {
 
 	mu struct {
 		sync.Mutex
-		accounts map[string]*account
+		accounts map[string]*userUsage
 		watches  int // of all users
 	}
 }
 
-// account is the usage of a user. The lock of limits guards its numbers.
-type account struct {
+// userUsage is the usage of a user. The lock of limits guards its numbers.
+type userUsage struct {
 	requests, watches int
 	// bytes limits the written bytes; it is negative above the limit.
 	bytes *rate.Limiter
@@ -41,14 +41,14 @@ func newLimits(config Limits, writeTimeout time.Duration) *limits {
 			Name: "crdcached_refused_requests_total",
 			Help: "Requests that were refused because a user, or all of them, took too much, by the limit.",
 		}, []string{"limit"})}
-	l.mu.accounts = map[string]*account{}
+	l.mu.accounts = map[string]*userUsage{}
 	return l
 }
 
 const maxIdleAccounts = 1000
 
 // accountLocked returns the account of a user, creating it if necessary.
-func (l *limits) accountLocked(user string) *account {
+func (l *limits) accountLocked(user string) *userUsage {
 	if a := l.mu.accounts[user]; a != nil {
 		return a
 	}
@@ -59,7 +59,7 @@ func (l *limits) accountLocked(user string) *account {
 			}
 		}
 	}
-	a := &account{bytes: rate.NewLimiter(rate.Inf, math.MaxInt)}
+	a := &userUsage{bytes: rate.NewLimiter(rate.Inf, math.MaxInt)}
 	if per := l.config.BytesPerSecond.Value(); per > 0 {
 		a.bytes = rate.NewLimiter(rate.Limit(per), int(l.config.BurstBytes.Value()))
 	}
@@ -70,8 +70,8 @@ func (l *limits) accountLocked(user string) *account {
 // retryAfter is the default delay in seconds before clients should retry.
 const retryAfter = 1
 
-// begin counts a request, or returns a 429 error that names the exceeded limit.
-func (l *limits) begin(user string, watch bool) (*account, error) {
+// beginRequest counts a request, or returns a 429 error that names the exceeded limit.
+func (l *limits) beginRequest(user string, watch bool) (*userUsage, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a := l.accountLocked(user)
@@ -113,7 +113,7 @@ func (l *limits) counts() (watches, accounts int) {
 	return l.mu.watches, len(l.mu.accounts)
 }
 
-func (l *limits) end(a *account, watch bool) {
+func (l *limits) endRequest(a *userUsage, watch bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if watch {
@@ -125,12 +125,12 @@ func (l *limits) end(a *account, watch bool) {
 }
 
 func (l *limits) serve(w http.ResponseWriter, r *http.Request, user string, watch bool, next http.Handler) {
-	a, err := l.begin(user, watch)
+	a, err := l.beginRequest(user, watch)
 	if err != nil {
 		readapi.WriteError(w, r, err)
 		return
 	}
-	defer l.end(a, watch)
+	defer l.endRequest(a, watch)
 	next.ServeHTTP(&meteredWriter{ResponseWriter: w, request: r, account: a, waitsForBudget: watch,
 		writeTimeout: l.writeTimeout}, r)
 }
@@ -139,7 +139,7 @@ func (l *limits) serve(w http.ResponseWriter, r *http.Request, user string, watc
 type meteredWriter struct {
 	http.ResponseWriter
 	request *http.Request
-	account *account
+	account *userUsage
 	// waitsForBudget: writes wait while the user is above the limit, as for watches.
 	waitsForBudget bool
 	// writeTimeout is the write timeout for forwarded answers; answers from the cache have their own.
@@ -154,7 +154,7 @@ func (w *meteredWriter) Write(data []byte) (n int, err error) {
 	if err := w.reserve(len(data)); err != nil {
 		return 0, err
 	}
-	err = w.inTime(func() error {
+	err = w.writeWithDeadline(func() error {
 		n, err = w.ResponseWriter.Write(data)
 		return err
 	})
@@ -163,12 +163,12 @@ func (w *meteredWriter) Write(data []byte) (n int, err error) {
 
 // FlushError is for http.ResponseController.
 func (w *meteredWriter) FlushError() error {
-	return w.inTime(http.NewResponseController(w.ResponseWriter).Flush)
+	return w.writeWithDeadline(http.NewResponseController(w.ResponseWriter).Flush)
 }
 
-// inTime writes with a deadline, unless the cache has set one. It removes the deadline, because HTTP/2 ends
-// a stream when a deadline passes, even if nothing is being written.
-func (w *meteredWriter) inTime(write func() error) error {
+// writeWithDeadline writes with a deadline, unless the cache has set one. It removes the deadline, because
+// HTTP/2 ends a stream when a deadline passes, even if nothing is being written.
+func (w *meteredWriter) writeWithDeadline(write func() error) error {
 	if w.Header().Get(servedHeader) == servedByCache {
 		return write()
 	}

@@ -34,7 +34,7 @@ func (p *page) visibleScopes(r *http.Request, types []schema.GroupVersionResourc
 			if failed != nil {
 				return false
 			}
-			may, err := canList(r.Context(), p.authorizer, u, listRight{gvr, namespace})
+			may, err := canList(r.Context(), p.authorizer, u, listAccess{gvr, namespace})
 			failed = err
 			return may
 		})
@@ -59,7 +59,7 @@ func (p *page) knownScopes(r *http.Request, types []schema.GroupVersionResource)
 	defer cancel()
 	for {
 		unknown := false
-		changed := p.rights.withRights(u, func(of *userRights) {
+		changed := p.rights.withRights(u, func(of *accessAnswers) {
 			for i, gvr := range types {
 				scopes[i] = p.knownScope(r, gvr, of)
 				unknown = unknown || scopes[i].Unknown
@@ -76,15 +76,15 @@ func (p *page) knownScopes(r *http.Request, types []schema.GroupVersionResource)
 	}
 }
 
-func (p *page) knownScope(r *http.Request, gvr schema.GroupVersionResource, u *userRights) web.Scope {
-	all, missing := u.canList(listRight{gvr, ""})
+func (p *page) knownScope(r *http.Request, gvr schema.GroupVersionResource, u *accessAnswers) web.Scope {
+	all, missing := u.canList(listAccess{gvr, ""})
 	var scope web.Scope
 	if missing == nil {
 		scope = p.scope(r, gvr, func(namespace string) bool {
 			if namespace == "" {
 				return all
 			}
-			may, err := u.canList(listRight{gvr, namespace})
+			may, err := u.canList(listAccess{gvr, namespace})
 			missing = cmp.Or(missing, err)
 			return may
 		})
@@ -125,7 +125,7 @@ func (p *page) scope(r *http.Request, gvr schema.GroupVersionResource,
 
 // canList asks an authorizer whether a user may list objects.
 func canList(ctx context.Context, from authorizer.UnconditionalAuthorizer, u user.Info,
-	right listRight) (bool, error) {
+	right listAccess) (bool, error) {
 	gvr := right.gvr
 	decision, _, err := from.Authorize(ctx, authorizer.AttributesRecord{
 		User: u, Verb: "list", Namespace: right.namespace, APIGroup: gvr.Group, APIVersion: gvr.Version,

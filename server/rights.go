@@ -46,20 +46,20 @@ type rights struct {
 	reviewsInFlight sync.WaitGroup
 	mu              struct {
 		sync.Mutex
-		users map[string]*userRights
+		users map[string]*accessAnswers
 	}
 }
 
-// listRight is the right to list a type in one namespace, or in all ("").
-type listRight struct {
+// listAccess is the right to list a type in one namespace, or in all ("").
+type listAccess struct {
 	gvr       schema.GroupVersionResource
 	namespace string
 }
 
-// userRights are the answers for one user, guarded by the lock of rights.
-type userRights struct {
+// accessAnswers are the answers for one user, guarded by the lock of rights.
+type accessAnswers struct {
 	user      user.Info
-	answers   map[listRight]*accessAnswer
+	answers   map[listAccess]*accessAnswer
 	reviewing bool
 	changed   chan struct{} // closed when there are new answers
 	now       time.Time     // time of the current look
@@ -77,7 +77,7 @@ type accessAnswer struct {
 func newRights(from authorizer.UnconditionalAuthorizer) *rights {
 	r := &rights{authorizer: from, limiter: rate.NewLimiter(reviewsPerSecond, reviewBurst)}
 	r.ctx, r.end = context.WithCancel(context.Background())
-	r.mu.users = map[string]*userRights{}
+	r.mu.users = map[string]*accessAnswers{}
 	return r
 }
 
@@ -89,7 +89,7 @@ func (r *rights) close() {
 
 // withRights calls read with the rights of a user; read must not block. It requests missing and old rights.
 // The returned channel is closed when there are new answers.
-func (r *rights) withRights(u user.Info, read func(*userRights)) <-chan struct{} {
+func (r *rights) withRights(u user.Info, read func(*accessAnswers)) <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
@@ -101,7 +101,7 @@ func (r *rights) withRights(u user.Info, read func(*userRights)) <-chan struct{}
 				delete(r.mu.users, old)
 			}
 		}
-		of = &userRights{user: u, answers: map[listRight]*accessAnswer{}, changed: make(chan struct{})}
+		of = &accessAnswers{user: u, answers: map[listAccess]*accessAnswer{}, changed: make(chan struct{})}
 		r.mu.users[id] = of
 	}
 	of.now = now
@@ -123,7 +123,7 @@ func userID(u user.Info) string {
 var errNotAskedYet = errors.New("not asked yet")
 
 // canList returns whether the user has a right. The error says why the right is unknown.
-func (u *userRights) canList(right listRight) (bool, error) {
+func (u *accessAnswers) canList(right listAccess) (bool, error) {
 	a := u.answers[right]
 	if a == nil {
 		a = &accessAnswer{}
@@ -139,7 +139,7 @@ func (u *userRights) canList(right listRight) (bool, error) {
 	return false, errNotAskedYet
 }
 
-func (u *userRights) forgetUnused(now time.Time) {
+func (u *accessAnswers) forgetUnused(now time.Time) {
 	for right, a := range u.answers {
 		if now.Sub(a.lastUsed) > forgetUnusedAfter {
 			delete(u.answers, right)
@@ -148,9 +148,9 @@ func (u *userRights) forgetUnused(now time.Time) {
 }
 
 // dueReviews returns the rights to review next: first granted ones, then unknown ones, then denied ones.
-func (u *userRights) dueReviews(now time.Time) []listRight {
+func (u *accessAnswers) dueReviews(now time.Time) []listAccess {
 	u.forgetUnused(now)
-	var all []listRight
+	var all []listAccess
 	for right, a := range u.answers {
 		age := deniedReuseTime
 		if a.allowed {
@@ -169,7 +169,7 @@ func (u *userRights) dueReviews(now time.Time) []listRight {
 		}
 		return 2
 	}
-	slices.SortFunc(all, func(x, y listRight) int {
+	slices.SortFunc(all, func(x, y listAccess) int {
 		a, b := u.answers[x], u.answers[y]
 		return cmp.Or(cmp.Compare(turn(a), turn(b)), a.answeredAt.Compare(b.answeredAt),
 			cmp.Compare(x.namespace, y.namespace), cmp.Compare(x.gvr.String(), y.gvr.String()))
@@ -178,7 +178,7 @@ func (u *userRights) dueReviews(now time.Time) []listRight {
 }
 
 // reviewDue reviews the due rights of a user until there are none.
-func (r *rights) reviewDue(u *userRights) {
+func (r *rights) reviewDue(u *accessAnswers) {
 	defer r.reviewsInFlight.Done()
 	for {
 		r.mu.Lock()
@@ -192,7 +192,7 @@ func (r *rights) reviewDue(u *userRights) {
 		var group errgroup.Group
 		group.SetLimit(maxReviewsOfUser)
 		for _, right := range due {
-			group.Go(func() error { r.review(u, right); return nil })
+			group.Go(func() error { r.reviewAccess(u, right); return nil })
 		}
 		_ = group.Wait()
 		r.mu.Lock()
@@ -202,7 +202,7 @@ func (r *rights) reviewDue(u *userRights) {
 	}
 }
 
-func (r *rights) review(u *userRights, right listRight) {
+func (r *rights) reviewAccess(u *accessAnswers, right listAccess) {
 	if r.limiter.Wait(r.ctx) != nil {
 		return
 	}

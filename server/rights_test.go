@@ -96,11 +96,11 @@ func TestReviewsAreBounded(t *testing.T) {
 		// look returns the number of types known in all namespaces, and the user's granted and unknown
 		// rights.
 		look := func(name string, namespaces int) (known, granted, unknown int) {
-			r.withRights(&user.DefaultInfo{Name: name}, func(of *userRights) {
+			r.withRights(&user.DefaultInfo{Name: name}, func(of *accessAnswers) {
 				for i := range 258 {
 					gvr := schema.GroupVersionResource{Group: "many.example", Version: "v1",
 						Resource: fmt.Sprintf("%c%d", "abc"[i%3], i)}
-					all, err := of.canList(listRight{gvr, ""})
+					all, err := of.canList(listAccess{gvr, ""})
 					if err != nil {
 						unknown++
 						continue
@@ -111,7 +111,7 @@ func TestReviewsAreBounded(t *testing.T) {
 						continue
 					}
 					for n := range namespaces {
-						if _, err := of.canList(listRight{gvr, fmt.Sprintf("ns-%d", n)}); err != nil {
+						if _, err := of.canList(listAccess{gvr, fmt.Sprintf("ns-%d", n)}); err != nil {
 							unknown++
 						}
 					}

@@ -15,14 +15,14 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// component is the server's name in metrics.
-const component = "crdcached"
+// metricsComponent is the server's name in metrics.
+const metricsComponent = "crdcached"
 
 // maxURI is the maximum length of a request's URL: two selectors of 64 KB each.
 const maxURI = 128 << 10
 
-// refuseLong rejects requests with a longer URL before they are parsed.
-func refuseLong(next http.Handler) http.Handler {
+// refuseLongURLs rejects requests with a longer URL before they are parsed.
+func refuseLongURLs(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if len(r.RequestURI) > maxURI {
 			http.Error(w, fmt.Sprintf("the URL has %d bytes; the limit is %d",
@@ -113,14 +113,14 @@ func (h *router) serveType(w http.ResponseWriter, r *http.Request,
 	}
 	instrumented := metrics.InstrumentHandlerFunc(strings.ToUpper(info.Verb), gr.Group, measured.APIVersion,
 		gr.Resource, measured.Subresource,
-		metrics.CleanScope(info), component, false, "", func(w http.ResponseWriter, r *http.Request) {
+		metrics.CleanScope(info), metricsComponent, false, "", func(w http.ResponseWriter, r *http.Request) {
 			h.limits.serve(w, r, user, isLong, served)
 		})
 	if !isLong {
 		instrumented(w, r)
 		return
 	}
-	metrics.RecordLongRunning(r, measured, component, func() { instrumented(w, r) })
+	metrics.RecordLongRunning(r, measured, metricsComponent, func() { instrumented(w, r) })
 }
 
 // otherLabel replaces versions and subresources of clients in metrics.

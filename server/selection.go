@@ -38,7 +38,7 @@ func newSelection(config *Config) (*selection, error) {
 		return nil, err
 	}
 	for _, r := range s.indexes.Resources {
-		name := nameOf(r.Match)
+		name := typeNameOf(r.Match)
 		if _, err := discovery.ParseName(name); err != nil {
 			return nil, fmt.Errorf("resolve resource %q of an index config: %w", r.Name, err)
 		}
@@ -47,7 +47,7 @@ func newSelection(config *Config) (*selection, error) {
 	return s, nil
 }
 
-func nameOf(m indexers.Match) string {
+func typeNameOf(m indexers.Match) string {
 	name := m.Resource
 	if name == "" {
 		name = m.Kind

@@ -42,8 +42,8 @@ func (t *watchTimes) limit(next http.Handler) http.Handler {
 	})
 }
 
-// bookmarkTime is the time for the last bookmark of a watch when the server ends.
-const bookmarkTime = time.Second
+// lastBookmarkTimeout is the time for the last bookmark of a watch when the server ends.
+const lastBookmarkTimeout = time.Second
 
 func (t *watchTimes) randomDuration() time.Duration { return t.min + rand.N(t.max-t.min+1) }
 
@@ -51,6 +51,6 @@ func (t *watchTimes) randomDuration() time.Duration { return t.min + rand.N(t.ma
 func (t *watchTimes) context(parent context.Context,
 	duration time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(parent, duration)
-	unlink := context.AfterFunc(t.serving, func() { time.AfterFunc(bookmarkTime, cancel) })
+	unlink := context.AfterFunc(t.serving, func() { time.AfterFunc(lastBookmarkTimeout, cancel) })
 	return ctx, func() { unlink(); cancel() }
 }

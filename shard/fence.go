@@ -63,7 +63,7 @@ func (f fencedLeaseClient) Update(
 	ctx context.Context, lease *coordinationv1.Lease, options metav1.UpdateOptions,
 ) (*coordinationv1.Lease, error) {
 	if !f.lock.state().held {
-		f.lock.token = max(f.lock.greatest, greatestToken(lease)) + 1
+		f.lock.token = max(f.lock.greatestToken, greatestToken(lease)) + 1
 	}
 	f.lock.writeToken(lease)
 	return f.LeaseInterface.Update(ctx, lease, options)

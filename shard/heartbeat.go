@@ -26,7 +26,7 @@ func (m *Member) heartbeat(ctx context.Context, started chan<- struct{}) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.options.RetryPeriod)
 	defer cancel()
-	m.remove(ctx, name, metav1.DeleteOptions{})
+	m.deleteLease(ctx, name, metav1.DeleteOptions{})
 }
 
 // memberLease is the Lock of an elector for a member Lease. It logs failures, because a replica without one
@@ -64,7 +64,7 @@ func (p *memberLease) report(ctx context.Context, err error) error {
 	return err
 }
 
-func (m *Member) remove(ctx context.Context, name string, options metav1.DeleteOptions) {
+func (m *Member) deleteLease(ctx context.Context, name string, options metav1.DeleteOptions) {
 	err := m.client.Leases(m.options.Namespace).Delete(ctx, name, options)
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		klog.FromContext(ctx).Info("Cannot remove a member Lease", "lease", name, "err", err)
@@ -99,7 +99,7 @@ func (m *Member) removeAbandoned(ctx context.Context, name string) {
 	ctx, cancel := context.WithTimeout(ctx, m.options.RetryPeriod)
 	defer cancel()
 	if known != nil && known.resourceVersion != "" {
-		m.remove(
+		m.deleteLease(
 			ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{
 				ResourceVersion: &known.resourceVersion}})
 	}

@@ -26,28 +26,29 @@ var errHeldByOther = errors.New("another replica holds the Lease")
 type lock struct {
 	resourcelock.LeaseLock
 	ownership *Ownership
-	// expired reports whether a record was observed unchanged for its duration.
-	expired func(*resourcelock.LeaderElectionRecord) bool
+	// isExpired reports whether a record was observed unchanged for its duration.
+	isExpired func(*resourcelock.LeaderElectionRecord) bool
 	// lastRecord is the last record of the Lease, or nil. A deleted Lease may still be held. Only the elector
 	// uses it.
 	lastRecord *resourcelock.LeaderElectionRecord
-	// greatest is the greatest observed token, and token that of the ownership. Only the elector uses them.
-	greatest, token int64
+	// greatestToken is the greatest observed token, and token that of the ownership. Only the elector uses
+	// them.
+	greatestToken, token int64
 	// deadline is the duration of an ownership after a renewal.
 	deadline time.Duration
 	// endOwnership ends the ownership, and the elector with it.
 	endOwnership func(cause error)
-	// acquired is called when the Lease has been written for the first time.
-	acquired func()
+	// onAcquired is called when the Lease has been written for the first time.
+	onAcquired func()
 
 	mu struct {
 		sync.Mutex
-		holding
+		leaseHolding
 	}
 }
 
-// holding is the state of the Lease: whether the replica holds it, and its number of transitions.
-type holding struct {
+// leaseHolding is the state of the Lease: whether the replica holds it, and its number of transitions.
+type leaseHolding struct {
 	held        bool
 	transitions int
 }
@@ -63,7 +64,7 @@ func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	switch {
 	case apierrors.IsNotFound(err):
 		if !now.held && l.lastRecord != nil && l.lastRecord.HolderIdentity != "" &&
-			l.lastRecord.HolderIdentity != l.Identity() && !l.expired(l.lastRecord) {
+			l.lastRecord.HolderIdentity != l.Identity() && !l.isExpired(l.lastRecord) {
 			l.endOwnership(errHeldByOther) // its holder will create it again, or was killed
 			return nil, nil, errHeldByOther
 		}
@@ -74,7 +75,7 @@ func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	case now.held && (record.HolderIdentity != l.Identity() || record.LeaderTransitions != now.transitions):
 		l.endOwnership(ErrLost)
 	case !now.held && record.HolderIdentity != "" && record.HolderIdentity != l.Identity():
-		if !l.expired(record) {
+		if !l.isExpired(record) {
 			l.endOwnership(errHeldByOther)
 			break
 		}
@@ -106,19 +107,19 @@ func (l *lock) write(ctx context.Context, record resourcelock.LeaderElectionReco
 		return err
 	}
 	l.mu.Lock()
-	l.mu.holding = holding{true, record.LeaderTransitions}
+	l.mu.leaseHolding = leaseHolding{true, record.LeaderTransitions}
 	l.mu.Unlock()
 	l.ownership.renewed(l.token, began.Add(l.deadline))
 	if !before.held {
-		l.acquired()
+		l.onAcquired()
 	}
 	return nil
 }
 
-func (l *lock) state() holding {
+func (l *lock) state() leaseHolding {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.mu.holding
+	return l.mu.leaseHolding
 }
 
 // failElectionUnlessHeld ends a failed election. Renewals are repeated.

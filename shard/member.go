@@ -164,7 +164,7 @@ func (m *Member) Run(ctx context.Context, handler Handler) error {
 	group.Go(func() { m.heartbeat(ctx, started) }) // ended by ctx
 	group.Go(func() { m.observe(ctx, started) })   // ended by ctx
 	group.Go(func() { m.sweep(ctx) })              // ended by ctx
-	m.loop(ctx)
+	m.runPlans(ctx)
 	group.Wait()
 	return nil
 }
@@ -176,8 +176,8 @@ func (m *Member) wake() {
 	}
 }
 
-// loop carries out the plan until ctx has ended and no shard is held.
-func (m *Member) loop(ctx context.Context) {
+// runPlans carries out the plan until ctx has ended and no shard is held.
+func (m *Member) runPlans(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	done := ctx.Done()

@@ -98,7 +98,7 @@ func (s *observedLeases) compatible(labels map[string]string) bool {
 }
 
 type planInput struct {
-	self string
+	identity string
 	// members are the sorted running replicas, including self.
 	members []string
 	// holders has the holder of each shard; "" if it has none.
@@ -110,7 +110,7 @@ type planInput struct {
 }
 
 func (s *observedLeases) planInput(self string, now time.Time) planInput {
-	v := planInput{self: self, members: []string{self}, holders: make([]string, s.options.Shards)}
+	v := planInput{identity: self, members: []string{self}, holders: make([]string, s.options.Shards)}
 	for name, lease := range s.leases {
 		record := lease.record()
 		holder := lease.holder(now)

@@ -67,18 +67,18 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	o.Shards = orDefault(o.Shards, DefaultShards)
-	o.LeaseDuration = orDefault(o.LeaseDuration, DefaultLeaseDuration)
-	o.RenewDeadline = orDefault(o.RenewDeadline, DefaultRenewDeadline)
-	o.RetryPeriod = orDefault(o.RetryPeriod, DefaultRetryPeriod)
-	o.DrainTimeout = orDefault(o.DrainTimeout, DefaultDrainTimeout)
+	o.Shards = valueOrDefault(o.Shards, DefaultShards)
+	o.LeaseDuration = valueOrDefault(o.LeaseDuration, DefaultLeaseDuration)
+	o.RenewDeadline = valueOrDefault(o.RenewDeadline, DefaultRenewDeadline)
+	o.RetryPeriod = valueOrDefault(o.RetryPeriod, DefaultRetryPeriod)
+	o.DrainTimeout = valueOrDefault(o.DrainTimeout, DefaultDrainTimeout)
 	if o.Identity == "" {
 		o.Identity, _ = os.Hostname() // the suffix alone is unique
 	}
 	return o
 }
 
-func orDefault[T comparable](value, defaultValue T) T {
+func valueOrDefault[T comparable](value, defaultValue T) T {
 	var zero T
 	if value == zero {
 		return defaultValue

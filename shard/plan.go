@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// plan returns the shards to take and the shard to give up (-1 for none).
+// decide returns the shards to take and the shard to give up (-1 for none).
 //
 // All replicas decide by the same rule over about the same situation, but need not agree. If two replicas
 // want a shard, the first write wins. A surplus shard is given up later.
-func (v planInput) plan() (take []int, give int) {
+func (v planInput) decide() (take []int, give int) {
 	give = -1
 	if v.otherLayout {
 		return nil, give
@@ -26,7 +26,7 @@ func (v planInput) plan() (take []int, give int) {
 		default:
 			orphaned++
 		}
-		if holder == v.self {
+		if holder == v.identity {
 			own = append(own, shard)
 		}
 	}
@@ -56,7 +56,7 @@ func (v planInput) mayHaveOneMore(counts map[string]int, least, spare int) bool 
 		if spare <= 0 {
 			return false
 		}
-		if m == v.self {
+		if m == v.identity {
 			return true
 		}
 		if counts[m] <= least {
@@ -71,13 +71,13 @@ func (v planInput) mayHaveOneMore(counts map[string]int, least, spare int) bool 
 func (v planInput) mustGiveUp(counts map[string]int, least, missing int) bool {
 	givers := slices.DeleteFunc(slices.Clone(v.members), func(m string) bool { return counts[m] <= least })
 	slices.SortStableFunc(givers, func(a, b string) int { return cmp.Compare(counts[b], counts[a]) })
-	return slices.Index(givers, v.self) >= 0 && slices.Index(givers, v.self) < missing
+	return slices.Index(givers, v.identity) >= 0 && slices.Index(givers, v.identity) < missing
 }
 
 // sortByDistance sorts shards by their distance from the replica's range if all replicas had adjacent ranges.
 // The shards of a replica are therefore mostly adjacent, and two replicas seldom try the same shard first.
 func (v planInput) sortByDistance(shards []int) {
-	rank := slices.Index(v.members, v.self)
+	rank := slices.Index(v.members, v.identity)
 	from, to := rank*len(v.holders)/len(v.members), (rank+1)*len(v.holders)/len(v.members)
 	distance := func(shard int) int { return max(0, from-shard, shard-to+1) }
 	slices.SortStableFunc(shards, func(a, b int) int { return cmp.Compare(distance(a), distance(b)) })

@@ -35,7 +35,7 @@ func TestPlan(t *testing.T) {
 			}
 			before := slices.Clone(holders)
 			for _, m := range names {
-				take, give := planInput{self: m, members: names, holders: slices.Clone(before)}.plan()
+				take, give := planInput{identity: m, members: names, holders: slices.Clone(before)}.decide()
 				for _, k := range take {
 					if holders[k] == "" { // otherwise another replica was faster
 						holders[k] = m
@@ -107,8 +107,8 @@ func TestPlanAlone(t *testing.T) {
 			holders: []string{"a", "a", "a", "a", ""}}, nil, -1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tt.self = "a"
-			take, give := tt.plan()
+			tt.identity = "a"
+			take, give := tt.decide()
 			if !slices.Equal(take, tt.take) || give != tt.give {
 				t.Errorf("take %v, give %d; want %v, %d", take, give, tt.take, tt.give)
 			}

@@ -11,9 +11,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// announceDelay is the time that an acquired shard waits for others. Announced together, their objects are
+// acquireDelay is the time that an acquired shard waits for others. Announced together, their objects are
 // listed with one request.
-const announceDelay = 250 * time.Millisecond
+const acquireDelay = 250 * time.Millisecond
 
 // shardLease is a shard of this replica, from the attempt to acquire it to its release.
 type shardLease struct {
@@ -36,12 +36,12 @@ func (m *Member) tryAcquire(ctx context.Context, shard int) {
 	s.lock = &lock{
 		LeaseLock: m.leaseLock(name, map[string]string{labelShard: name[len(m.options.Name)+1:]}),
 		ownership: s.ownership, deadline: m.options.RenewDeadline, endOwnership: s.ownership.end,
-		expired:  func(record *resourcelock.LeaderElectionRecord) bool { return m.expired(name, record) },
-		acquired: func() { m.recordAcquired(s) },
+		isExpired:  func(record *resourcelock.LeaderElectionRecord) bool { return m.expired(name, record) },
+		onAcquired: func() { m.recordAcquired(s) },
 	}
 	s.lock.Client = fencedLeases{m.client, s.lock}
 	if observed := m.mu.observed.leases[name]; observed != nil {
-		s.lock.lastRecord, s.lock.greatest = observed.record(), observed.token
+		s.lock.lastRecord, s.lock.greatestToken = observed.record(), observed.token
 	}
 	m.mu.shards[shard] = s
 	go func() { // ended with the ownership
@@ -139,7 +139,7 @@ func (m *Member) release(ctx context.Context, s *shardLease) {
 	}
 }
 
-// notifyAcquired calls Acquired with the acquired shards, if the first of them has waited for announceDelay.
+// notifyAcquired calls Acquired with the acquired shards, if the first of them has waited for acquireDelay.
 func (m *Member) notifyAcquired() {
 	m.mu.Lock()
 	var acquired []*Ownership
@@ -150,7 +150,7 @@ func (m *Member) notifyAcquired() {
 			continue
 		}
 		acquired = append(acquired, s.ownership)
-		due = due || time.Since(s.acquired) >= announceDelay
+		due = due || time.Since(s.acquired) >= acquireDelay
 	}
 	if !due {
 		acquired = nil
@@ -183,13 +183,13 @@ func (m *Member) applyPlan(ctx context.Context) time.Duration {
 			v.holders[shard] = m.identity
 			giving = giving || s.draining
 			if !s.acquired.IsZero() && !s.handlerCalled {
-				wait = min(wait, announceDelay)
+				wait = min(wait, acquireDelay)
 			}
 		} else if holder == m.identity {
 			v.holders[shard] = "" // it was lost or released
 		}
 	}
-	take, give := v.plan()
+	take, give := v.decide()
 	for _, shard := range take {
 		if pause := time.Until(m.mu.retryAt[shard]); pause > 0 {
 			wait = min(wait, pause)

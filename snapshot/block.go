@@ -18,9 +18,9 @@ const maxBlockObjects = 8 << 10
 // minObjectSize is the minimum size of an object in a block: three lengths, a key, and JSON with a name.
 const minObjectSize = 3 + len("a") + len(`{"metadata":{"name":"a"}}`)
 
-// slackBytes is added to the size of a block before its number of objects is checked, so that a small block
-// can have a few smaller objects.
-const slackBytes = 256
+// blockSizeTolerance is added to the size of a block before its number of objects is checked, so that a small
+// block can have a few smaller objects.
+const blockSizeTolerance = 256
 
 // blockBuilder collects the records of a block.
 type blockBuilder struct {
@@ -62,7 +62,7 @@ func (b *blockBuilder) reset() {
 func parseBlock(content []byte) ([]Record, error) {
 	count, offset := binary.Uvarint(content)
 	if offset <= 0 || count > maxBlockObjects ||
-		count*uint64(minObjectSize) > uint64(len(content)+slackBytes) {
+		count*uint64(minObjectSize) > uint64(len(content)+blockSizeTolerance) {
 		return nil, fmt.Errorf("invalid block: %d objects in %d bytes", count, len(content))
 	}
 	var total uint64
@@ -121,7 +121,8 @@ var (
 		return encoder
 	}}
 	decoder = sync.OnceValue(func() *zstd.Decoder {
-		decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxRaw))
+		decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0),
+			zstd.WithDecoderMaxMemory(maxContentSize))
 		if err != nil {
 			panic(err) // the options are constant
 		}
@@ -134,15 +135,16 @@ func appendContent(dst []byte, kind byte, content []byte) []byte {
 	encoder := encoders.Get().(*zstd.Encoder)
 	defer encoders.Put(encoder)
 	compressed := encoder.EncodeAll(content, nil)
-	f := frame{kind: kind, coding: codingZstd, raw: uint32(len(content)), stored: uint32(len(compressed))}
-	if len(compressed) >= len(content) || contentCost(kind, content) > allowedCost(kind, len(compressed)) {
+	f := contentFrame{kind: kind, coding: codingZstd, raw: uint32(len(content)),
+		stored: uint32(len(compressed))}
+	if len(compressed) >= len(content) || maxParsedSize(kind, content) > allowedCost(kind, len(compressed)) {
 		f.coding, f.stored, compressed = codingPlain, f.raw, content
 	}
 	return appendFrame(dst, f, compressed)
 }
 
-// contentCost returns the maximum size of parsed content in memory, in bytes.
-func contentCost(kind byte, content []byte) uint64 {
+// maxParsedSize returns the maximum size of parsed content in memory, in bytes.
+func maxParsedSize(kind byte, content []byte) uint64 {
 	cost := uint64(len(content)) * parsedCost
 	if kind == kindIndex {
 		cost += indexCost(content)
@@ -150,7 +152,7 @@ func contentCost(kind byte, content []byte) uint64 {
 	return cost
 }
 
-// allowedCost returns the limit of contentCost for content that has the size stored in the file.
+// allowedCost returns the limit of maxParsedSize for content that has the size stored in the file.
 func allowedCost(kind byte, stored int) uint64 {
 	allowed := uint64(stored) * maxCost
 	if kind == kindIndex {

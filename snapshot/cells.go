@@ -26,15 +26,15 @@ func Cells(columns []metav1.TableColumnDefinition, cells []json.RawMessage,
 	for i, cell := range cells {
 		row[i] = cell
 		if i < len(columns) && columns[i].Description == ageDescription && !created.IsZero() &&
-			showsAge(cell) {
+			isAgeCell(cell) {
 			row[i] = relativeTime{&created}
 		}
 	}
 	return json.Marshal(row)
 }
 
-// showsAge reports whether a cell is a string that is not a time.
-func showsAge(cell json.RawMessage) bool {
+// isAgeCell reports whether a cell is a string that is not a time.
+func isAgeCell(cell json.RawMessage) bool {
 	var text string
 	if json.Unmarshal(cell, &text) != nil {
 		return false

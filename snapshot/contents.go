@@ -105,12 +105,12 @@ type Contents struct {
 type index struct {
 	Origin
 	// Requires lists features that readers need, in addition to the version of the format.
-	Requires []string `json:"requires,omitempty"`
-	Types    []entry  `json:"types"`
+	Requires []string    `json:"requires,omitempty"`
+	Types    []typeEntry `json:"types"`
 }
 
-// entry is a type in the index.
-type entry struct {
+// typeEntry is a type in the index.
+type typeEntry struct {
 	SavedType
 	// Unsorted: the objects are not sorted by key.
 	Unsorted bool        `json:"unsorted,omitempty"`

@@ -16,7 +16,7 @@ func SealHeader(text []byte) {
 // Frame returns a frame with uncompressed content.
 func Frame(kind byte, content []byte) []byte {
 	size := uint32(len(content))
-	return appendFrame(nil, frame{kind: kind, coding: codingPlain, raw: size, stored: size}, content)
+	return appendFrame(nil, contentFrame{kind: kind, coding: codingPlain, raw: size, stored: size}, content)
 }
 
 // Bomb returns a frame of size zeros, compressed.
@@ -24,16 +24,16 @@ func Bomb(size int) []byte {
 	encoder := encoders.Get().(interface{ EncodeAll(src, dst []byte) []byte })
 	defer encoders.Put(encoder)
 	small := encoder.EncodeAll(make([]byte, size), nil)
-	return appendFrame(nil, frame{kind: kindObjects, coding: codingZstd, raw: uint32(size),
+	return appendFrame(nil, contentFrame{kind: kindObjects, coding: codingZstd, raw: uint32(size),
 		stored: uint32(len(small))}, small)
 }
 
 // Assemble returns a file with a frame and an index.
 func Assemble(frame, index []byte) []byte {
-	text := append(header(), frame...)
+	text := append(formatHeader(), frame...)
 	at := len(text)
 	last := appendContent(nil, kindIndex, index)
-	return append(append(text, last...), trailer(int64(at), len(last))...)
+	return append(append(text, last...), formatTrailer(int64(at), len(last))...)
 }
 
 // Squeeze returns a file with a compressed index. Noise in it keeps the compression ratio below the limit.
@@ -44,10 +44,10 @@ func Squeeze(index []byte) []byte {
 	encoder := encoders.Get().(interface{ EncodeAll(src, dst []byte) []byte })
 	defer encoders.Put(encoder)
 	small := encoder.EncodeAll(index, nil)
-	last := appendFrame(nil, frame{kind: kindIndex, coding: codingZstd, raw: uint32(len(index)),
+	last := appendFrame(nil, contentFrame{kind: kindIndex, coding: codingZstd, raw: uint32(len(index)),
 		stored: uint32(len(small))}, small)
-	text := header()
-	return append(append(text, last...), trailer(int64(len(text)), len(last))...)
+	text := formatHeader()
+	return append(append(text, last...), formatTrailer(int64(len(text)), len(last))...)
 }
 
 // Raw returns texts as cells.

@@ -116,7 +116,7 @@ func (f *File) readIndex(offset int64, length int, size int64) error {
 	if err != nil {
 		return err
 	}
-	if cost := contentCost(kindIndex, text); cost > allowedCost(kindIndex, length-frameSize) {
+	if cost := maxParsedSize(kindIndex, text); cost > allowedCost(kindIndex, length-frameSize) {
 		return damagedError(offset, "the index of %d bytes would need %d bytes of memory", length, cost)
 	}
 	var read index
@@ -142,7 +142,7 @@ func (f *File) readIndex(offset int64, length int, size int64) error {
 }
 
 // check returns an error if an entry is inconsistent.
-func (e entry) check(offset int64) error {
+func (e typeEntry) check(offset int64) error {
 	objects := 0
 	for _, b := range e.Blocks {
 		if b.Objects <= 0 || b.Objects > maxBlockObjects {

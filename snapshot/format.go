@@ -38,8 +38,8 @@ const (
 )
 
 const (
-	// maxRaw is the maximum size of content in bytes.
-	maxRaw = 64 << 20
+	// maxContentSize is the maximum size of content in bytes.
+	maxContentSize = 64 << 20
 	// maxCost is the maximum memory per byte of the file. A Writer stores content uncompressed if it would
 	// need more.
 	maxCost = 1024
@@ -69,7 +69,7 @@ func damagedError(offset int64, format string, args ...any) error {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-func header() []byte {
+func formatHeader() []byte {
 	text := []byte(magic)
 	text = binary.LittleEndian.AppendUint16(text, major)
 	text = binary.LittleEndian.AppendUint16(text, minor)
@@ -91,13 +91,13 @@ func checkHeader(text []byte) error {
 	return nil
 }
 
-// frame is the header of content.
-type frame struct {
+// contentFrame is the header of content.
+type contentFrame struct {
 	kind, coding byte
 	raw, stored  uint32
 }
 
-func appendFrame(dst []byte, f frame, content []byte) []byte {
+func appendFrame(dst []byte, f contentFrame, content []byte) []byte {
 	at := len(dst)
 	dst = append(dst, f.kind, f.coding, 0, 0)
 	dst = binary.LittleEndian.AppendUint32(dst, f.raw)
@@ -108,11 +108,11 @@ func appendFrame(dst []byte, f frame, content []byte) []byte {
 }
 
 // parseFrame checks a frame, and returns its stored content.
-func parseFrame(text []byte, offset int64) (frame, []byte, error) {
+func parseFrame(text []byte, offset int64) (contentFrame, []byte, error) {
 	if len(text) < frameSize {
-		return frame{}, nil, damagedError(offset, "a block of %d bytes is too short", len(text))
+		return contentFrame{}, nil, damagedError(offset, "a block of %d bytes is too short", len(text))
 	}
-	f := frame{kind: text[0], coding: text[1], raw: binary.LittleEndian.Uint32(text[4:]),
+	f := contentFrame{kind: text[0], coding: text[1], raw: binary.LittleEndian.Uint32(text[4:]),
 		stored: binary.LittleEndian.Uint32(text[8:])}
 	content := text[frameSize:]
 	sum := crc32.Update(crc32.Checksum(text[:frameSize-4], castagnoli), castagnoli, content)
@@ -123,15 +123,15 @@ func parseFrame(text []byte, offset int64) (frame, []byte, error) {
 }
 
 // check returns an error if the content is larger than the limits allow.
-func (f frame) check(offset int64) error {
-	if f.raw > maxRaw || uint64(f.raw)*parsedCost > uint64(f.stored)*maxCost {
+func (f contentFrame) check(offset int64) error {
+	if f.raw > maxContentSize || uint64(f.raw)*parsedCost > uint64(f.stored)*maxCost {
 		return damagedError(offset, "invalid block: %d bytes, compressed to %d", f.raw, f.stored)
 	}
 	return nil
 }
 
-// trailer returns the last bytes of a file, which locate the index.
-func trailer(offset int64, size int) []byte {
+// formatTrailer returns the last bytes of a file, which locate the index.
+func formatTrailer(offset int64, size int) []byte {
 	text := binary.LittleEndian.AppendUint64(nil, uint64(offset))
 	text = binary.LittleEndian.AppendUint32(text, uint32(size))
 	text = binary.LittleEndian.AppendUint32(text, crc32.Checksum(text, castagnoli))

@@ -10,7 +10,7 @@ import (
 // Objects are the objects of one type in a file. It is safe for concurrent use.
 type Objects struct {
 	file  *File
-	entry entry
+	entry typeEntry
 
 	// sortedAll has all records sorted by key, for a type with an Unsorted entry.
 	sortedAll struct {

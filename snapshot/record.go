@@ -55,8 +55,8 @@ type identity struct {
 	begin, end int
 }
 
-// identify parses an object's JSON without surrounding white space.
-func identify(object []byte) (identity, error) {
+// parseIdentity parses an object's JSON without surrounding white space.
+func parseIdentity(object []byte) (identity, error) {
 	var id identity
 	var metadata []byte
 	for m, err := range jsontext.Members(object) {

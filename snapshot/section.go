@@ -15,7 +15,7 @@ import (
 // TypeWriter writes the objects of one type. It is not safe for concurrent use.
 type TypeWriter struct {
 	writer   *Writer
-	entry    entry
+	entry    typeEntry
 	block    blockBuilder
 	kindJSON []byte // the JSON member with a comma
 	err      error
@@ -26,7 +26,7 @@ type TypeWriter struct {
 // BeginType begins a type. The file contains it after TypeWriter.Close.
 func (w *Writer) BeginType(t Type) *TypeWriter {
 	kind, err := json.Marshal(t.Kind)
-	return &TypeWriter{writer: w, entry: entry{SavedType: SavedType{Type: t}},
+	return &TypeWriter{writer: w, entry: typeEntry{SavedType: SavedType{Type: t}},
 		kindJSON: append(append([]byte(`"kind":`), kind...), ','), err: err}
 }
 
@@ -38,8 +38,8 @@ func (s *TypeWriter) Add(object, cells []byte) error {
 		return s.err
 	}
 	object = bytes.TrimSpace(object)
-	id, err := identify(object)
-	if err == nil && len(object)+len(cells) > maxRaw/2 {
+	id, err := parseIdentity(object)
+	if err == nil && len(object)+len(cells) > maxContentSize/2 {
 		err = fmt.Errorf("the object is too large: %d bytes", len(object))
 	}
 	if err != nil {

@@ -26,7 +26,7 @@ type Writer struct {
 		sync.Mutex
 		out    *bufio.Writer
 		at     int64
-		types  []entry
+		types  []typeEntry
 		err    error // the first error
 		closed bool
 	}
@@ -56,7 +56,7 @@ func newWriter(out io.Writer, origin Origin) *Writer {
 	w.mu.out = bufio.NewWriterSize(out, 1<<20)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.writeLocked(header())
+	w.writeLocked(formatHeader())
 	return w
 }
 
@@ -87,13 +87,13 @@ func (w *Writer) append(frame []byte) (int64, error) {
 }
 
 // addEntry adds a type to the file, or replaces it.
-func (w *Writer) addEntry(e entry) error {
+func (w *Writer) addEntry(e typeEntry) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.mu.closed {
 		return errClosed
 	}
-	w.mu.types = slices.DeleteFunc(w.mu.types, func(other entry) bool {
+	w.mu.types = slices.DeleteFunc(w.mu.types, func(other typeEntry) bool {
 		return other.Group == e.Group && other.Resource == e.Resource
 	})
 	w.mu.types = append(w.mu.types, e)
@@ -103,7 +103,7 @@ func (w *Writer) addEntry(e entry) error {
 // AddMissing adds a type without its objects, which were not requested or could not be read. Readers get why
 // as the response.
 func (w *Writer) AddMissing(t Type, why metav1.Status, notRequested bool) error {
-	return w.addEntry(entry{SavedType: SavedType{Type: t, Missing: &why, NotRequested: notRequested}})
+	return w.addEntry(typeEntry{SavedType: SavedType{Type: t, Missing: &why, NotRequested: notRequested}})
 }
 
 // SetOrigin changes the description of the origin.
@@ -133,7 +133,7 @@ func (w *Writer) Contents() Contents {
 }
 
 func (w *Writer) sortLocked() {
-	slices.SortFunc(w.mu.types, func(a, b entry) int {
+	slices.SortFunc(w.mu.types, func(a, b typeEntry) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
 	})
 }
@@ -173,7 +173,7 @@ func (w *Writer) complete() error {
 	at := w.mu.at
 	frame := appendContent(nil, kindIndex, text)
 	w.writeLocked(frame)
-	w.writeLocked(trailer(at, len(frame)))
+	w.writeLocked(formatTrailer(at, len(frame)))
 	if w.mu.err != nil {
 		return w.mu.err
 	}

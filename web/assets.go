@@ -68,7 +68,7 @@ func contentTypeOf(name string) string {
 func (a assetHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	file, ok := a[r.URL.Path]
 	if !ok {
-		fail(w, http.StatusNotFound, errNoPage)
+		writeError(w, http.StatusNotFound, errNoPage)
 		return
 	}
 	w.Header().Set("Content-Type", file.contentType)

@@ -46,7 +46,7 @@ func (h *Handler) complete(r *http.Request) (any, error) {
 	out := completeAnswer{From: at - len(utf16.Encode([]rune(place.Word))), To: at, Proposals: []proposal{}}
 	switch place.Kind {
 	case completeCondition:
-		out.Proposals, err = h.terms(r, k, place)
+		out.Proposals, err = h.conditionProposals(r, k, place)
 	case completeOperator:
 		for _, i := range h.indexes(k) {
 			if i.Name == place.Index {
@@ -61,8 +61,9 @@ func (h *Handler) complete(r *http.Request) (any, error) {
 	return out, err
 }
 
-// terms returns the beginnings of conditions.
-func (h *Handler) terms(r *http.Request, k *visibleType, place completionPosition) ([]proposal, error) {
+// conditionProposals returns the beginnings of conditions.
+func (h *Handler) conditionProposals(r *http.Request, k *visibleType,
+	place completionPosition) ([]proposal, error) {
 	out := []proposal{}
 	add := func(text, note string) {
 		if strings.HasPrefix(strings.ToLower(text), strings.ToLower(place.Word)) && len(out) < maxProposals {
@@ -110,7 +111,7 @@ func (h *Handler) proposedValues(r *http.Request, k *visibleType,
 	out := []proposal{}
 	for _, c := range counts[:min(len(counts), maxProposals)] {
 		_, written, _ := strings.Cut(conditionFor(place.Index, c.Parts), "=")
-		out = append(out, proposal{written, plural(c.Count, "object")})
+		out = append(out, proposal{written, formatCount(c.Count, "object")})
 	}
 	return out, nil
 }

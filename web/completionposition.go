@@ -40,7 +40,7 @@ var (
 	operatorStart = regexp.MustCompile(`(?:^|[\s(!,&|])([A-Za-z_][\w./-]*)\s+(c?o?n?t?a?i?n?s?|i?n?|[!=<>^]?)$`)
 	// conditionEnd matches a condition with a value and a blank after it.
 	conditionEnd = regexp.MustCompile(`(?:` + operator + `\s*(?:[^\s&|()"']+|"[^"]*"|'[^']*')|\))\s+([&|]?)$`)
-	word         = regexp.MustCompile(`[A-Za-z_][\w./-]*(?:\([\w./-]*)?$`)
+	wordPattern  = regexp.MustCompile(`[A-Za-z_][\w./-]*(?:\([\w./-]*)?$`)
 )
 
 // positionAt returns the kind of completion at the end of text, which is a query up to the cursor.
@@ -63,13 +63,13 @@ func positionAt(text string) completionPosition {
 	if m := operatorStart.FindStringSubmatch(text); m != nil {
 		return completionPosition{Kind: completeOperator, Index: m[1], Word: m[2]}
 	}
-	return completionPosition{Kind: completeCondition, Word: word.FindString(text)}
+	return completionPosition{Kind: completeCondition, Word: wordPattern.FindString(text)}
 }
 
-var function = regexp.MustCompile(`\b(label|where|refersTo|referredBy)\([^)]*$`)
+var referenceFunctionPattern = regexp.MustCompile(`\b(label|where|refersTo|referredBy)\([^)]*$`)
 
 // inFunction reports whether text ends between the parentheses of a function with free text.
-func inFunction(text string) bool { return function.MatchString(text) }
+func inFunction(text string) bool { return referenceFunctionPattern.MatchString(text) }
 
 // operatorChoices returns the operators of an index.
 func operatorChoices(sorted bool) []proposal {

@@ -46,8 +46,8 @@ type row struct {
 	Rate   float64 `json:"rate"`
 }
 
-// sampled is a row with its rates, the oldest first.
-type sampled struct {
+// sampledRow is a row with its rates, the oldest first.
+type sampledRow struct {
 	row
 	Rates []float64 `json:"rates,omitempty"`
 }
@@ -60,25 +60,25 @@ type condition struct {
 	Since   int64  `json:"since"`
 }
 
-// figures samples the figures of all types.
-type figures struct {
+// typeFigures samples the figures of all types.
+type typeFigures struct {
 	source Source
 	mu     struct {
 		sync.Mutex
 		sampledAt time.Time
-		rows      map[string]*sampled
+		rows      map[string]*sampledRow
 		changed   chan struct{} // closed when there are newer ones
 	}
 }
 
-func newFigures(source Source) *figures {
-	f := &figures{source: source}
-	f.mu.rows, f.mu.changed = map[string]*sampled{}, make(chan struct{})
+func newFigures(source Source) *typeFigures {
+	f := &typeFigures{source: source}
+	f.mu.rows, f.mu.changed = map[string]*sampledRow{}, make(chan struct{})
 	return f
 }
 
 // run samples until closed is closed.
-func (f *figures) run(closed <-chan struct{}) {
+func (f *typeFigures) run(closed <-chan struct{}) {
 	ticker := time.NewTicker(sampleInterval)
 	defer ticker.Stop()
 	for {
@@ -91,18 +91,18 @@ func (f *figures) run(closed <-chan struct{}) {
 	}
 }
 
-func (f *figures) sample(now time.Time) {
+func (f *typeFigures) sample(now time.Time) {
 	metrics := map[string]status.Metrics{}
 	for _, m := range f.source.Factory.Metrics() {
 		metrics[m.GVR.String()+"|"+m.Options] = m
 	}
-	rows := make(map[string]*sampled, len(metrics))
+	rows := make(map[string]*sampledRow, len(metrics))
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	passed := now.Sub(f.mu.sampledAt).Seconds()
 	for _, k := range f.source.visibleTypes() {
 		status := k.informer.Status()
-		next := &sampled{row: rowOf(k, status, metrics[status.GVR.String()+"|"+status.Options])}
+		next := &sampledRow{row: rowOf(k, status, metrics[status.GVR.String()+"|"+status.Options])}
 		if old := f.mu.rows[k.id]; old != nil {
 			if grown := next.Events - old.Events; grown > 0 && passed > 0 {
 				next.Rate = float64(grown) / passed
@@ -122,7 +122,7 @@ func rowOf(k *visibleType, status status.Status, m status.Metrics) row {
 		ID: k.id, Group: status.GVR.Group, Version: status.GVR.Version, Resource: status.GVR.Resource,
 		Options: status.Options,
 		State:   string(status.State), Reason: string(status.Reason), Message: status.Message,
-		Since: milliseconds(status.Since), Contact: milliseconds(status.LastContact),
+		Since: unixMilliseconds(status.Since), Contact: unixMilliseconds(status.LastContact),
 		Stale: status.Stale, Terminating: status.Terminating, Incarnation: status.Incarnation,
 		Objects: k.informer.Snapshot().Len(), Bytes: m.ObjectBytes + m.TableBytes + m.IndexBytes,
 		Relists: status.Relists.Total(), Events: m.Adds + m.Updates + m.Deletes,
@@ -136,16 +136,17 @@ func rowOf(k *visibleType, status status.Status, m status.Metrics) row {
 	return r
 }
 
-// stateHidden is the state of types that the user may not see, stateChecking the state while this is
+// stateWithheld is the state of types that the user may not see, stateChecking the state while this is
 // unknown.
 const (
-	stateHidden   = "Withheld"
+	stateWithheld = "Withheld"
 	stateChecking = "Checking"
 )
 
 // rowsFor returns the rows as the sender of a request may see them. For partly visible types they have the
 // figures of the visible objects only.
-func (h *Handler) rowsFor(ctx context.Context, all []*visibleType, rows []*sampled) ([]*sampled, error) {
+func (h *Handler) rowsFor(ctx context.Context, all []*visibleType,
+	rows []*sampledRow) ([]*sampledRow, error) {
 	if h.visibleScopes == nil {
 		return rows, nil
 	}
@@ -153,7 +154,7 @@ func (h *Handler) rowsFor(ctx context.Context, all []*visibleType, rows []*sampl
 	for _, k := range all {
 		byID[k.id] = k
 	}
-	out := make([]*sampled, 0, len(rows))
+	out := make([]*sampledRow, 0, len(rows))
 	for _, r := range rows {
 		k := byID[r.ID]
 		if k == nil {
@@ -168,18 +169,18 @@ func (h *Handler) rowsFor(ctx context.Context, all []*visibleType, rows []*sampl
 	return out, nil
 }
 
-func (h *Handler) rowFor(ctx context.Context, k *visibleType, r *sampled) (*sampled, error) {
+func (h *Handler) rowFor(ctx context.Context, k *visibleType, r *sampledRow) (*sampledRow, error) {
 	if k.scope.All {
 		return r, nil
 	}
-	visible := &sampled{row: row{ID: r.ID, Group: r.Group, Version: r.Version,
+	visible := &sampledRow{row: row{ID: r.ID, Group: r.Group, Version: r.Version,
 		Resource: r.Resource, Options: r.Options}}
 	if k.scope.Unknown {
 		visible.State, visible.Message = stateChecking, cmp.Or(k.scope.Reason, "your access rights are being checked")
 		return visible, nil
 	}
 	if k.scope.empty() {
-		visible.State, visible.Message = stateHidden, k.scope.Reason
+		visible.State, visible.Message = stateWithheld, k.scope.Reason
 		return visible, nil
 	}
 	visible.State, visible.Reason, visible.Since, visible.Contact, visible.Stale,
@@ -191,7 +192,7 @@ func (h *Handler) rowFor(ctx context.Context, k *visibleType, r *sampled) (*samp
 	return visible, err
 }
 
-func milliseconds(t time.Time) int64 {
+func unixMilliseconds(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
 	}
@@ -200,21 +201,21 @@ func milliseconds(t time.Time) int64 {
 
 // latest returns the rows sorted by id, and a channel that is closed when there are newer ones. The rows must
 // not be changed.
-func (f *figures) latest() ([]*sampled, <-chan struct{}) {
+func (f *typeFigures) latest() ([]*sampledRow, <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	rows := make([]*sampled, 0, len(f.mu.rows))
+	rows := make([]*sampledRow, 0, len(f.mu.rows))
 	for _, id := range slices.Sorted(maps.Keys(f.mu.rows)) {
 		rows = append(rows, f.mu.rows[id])
 	}
 	return rows, f.mu.changed
 }
 
-func (f *figures) conditions() []condition {
+func (f *typeFigures) conditions() []condition {
 	var all []condition
 	for _, c := range f.source.Factory.Conditions() {
 		all = append(all, condition{string(c.Type), string(c.Status), string(c.Reason), c.Message,
-			milliseconds(c.Since)})
+			unixMilliseconds(c.Since)})
 	}
 	return all
 }

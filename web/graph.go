@@ -59,7 +59,7 @@ func (g *graph) update(source Source) (*references.Graph, error) {
 		// If the informer selects only some objects, references to all other objects would seem to dangle.
 		partial := k.informer.Status().Options != ""
 		member, err := g.mu.graph.Add(references.InformerSource{Type: kind, References: k.references,
-			Informer: k.informer, Selected: partial})
+			Informer: k.informer, HasSelector: partial})
 		if err != nil {
 			continue // it has stopped
 		}

@@ -36,7 +36,7 @@ type Handler struct {
 	gate          *gate.Gate
 	redactor      *display.Redactor
 	feed          *feed
-	figures       *figures
+	figures       *typeFigures
 	tables        *tables
 	graph         graph
 	user          func(*http.Request) string // the user of a request
@@ -69,7 +69,7 @@ func NewHandler(source Source, options Options) (*Handler, error) {
 	}
 	h.gate = newGate(h.routes(), options.Hosts, func(w http.ResponseWriter, _ *http.Request, status int,
 		err error) {
-		fail(w, status, err)
+		writeError(w, status, err)
 	})
 	go h.figures.run(h.closed) // ended by Close
 	return h, nil
@@ -103,13 +103,13 @@ func (h *Handler) routes() http.Handler {
 	mux.Handle("GET /", assets)
 	mux.HandleFunc("GET /api/stream", h.serveStream)
 	mux.HandleFunc("GET /api/type", jsonHandler(h.typeOf))
-	mux.HandleFunc("GET /api/table", h.limited(h.table))
-	mux.HandleFunc("GET /api/rows", h.limited(h.rows))
-	mux.HandleFunc("GET /api/values", h.limited(h.values))
-	mux.HandleFunc("GET /api/complete", h.limited(h.complete))
-	mux.HandleFunc("GET /api/dangling", h.limited(h.dangling))
-	mux.HandleFunc("GET /api/object", h.limited(h.object))
-	mux.HandleFunc("GET /api/related", h.limited(h.related))
+	mux.HandleFunc("GET /api/table", h.limitConcurrency(h.table))
+	mux.HandleFunc("GET /api/rows", h.limitConcurrency(h.rows))
+	mux.HandleFunc("GET /api/values", h.limitConcurrency(h.values))
+	mux.HandleFunc("GET /api/complete", h.limitConcurrency(h.complete))
+	mux.HandleFunc("GET /api/dangling", h.limitConcurrency(h.dangling))
+	mux.HandleFunc("GET /api/object", h.limitConcurrency(h.object))
+	mux.HandleFunc("GET /api/related", h.limitConcurrency(h.related))
 	return mux
 }
 
@@ -125,13 +125,13 @@ func (p *statusError) Unwrap() error { return p.err }
 
 func notFound(text string) error { return &statusError{http.StatusNotFound, errors.New(text)} }
 
-func forbidden(text string) error { return &statusError{http.StatusForbidden, errors.New(text)} }
+func forbiddenError(text string) error { return &statusError{http.StatusForbidden, errors.New(text)} }
 
 func jsonHandler(get func(r *http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		value, err := get(r)
 		if err != nil {
-			fail(w, statusOf(err), err)
+			writeError(w, statusOf(err), err)
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
@@ -139,8 +139,8 @@ func jsonHandler(get func(r *http.Request) (any, error)) http.HandlerFunc {
 	}
 }
 
-// limited is answer for expensive requests.
-func (h *Handler) limited(get func(r *http.Request) (any, error)) http.HandlerFunc {
+// limitConcurrency is answer for expensive requests.
+func (h *Handler) limitConcurrency(get func(r *http.Request) (any, error)) http.HandlerFunc {
 	return jsonHandler(func(r *http.Request) (any, error) {
 		ctx, cancel := context.WithTimeoutCause(r.Context(), workTimeout,
 			&statusError{http.StatusGatewayTimeout,
@@ -175,7 +175,7 @@ type failure struct {
 	Length int `json:"length,omitempty"`
 }
 
-func fail(w http.ResponseWriter, status int, err error) {
+func writeError(w http.ResponseWriter, status int, err error) {
 	f := failure{Error: err.Error()}
 	f.addPosition(err)
 	w.Header().Set("Content-Type", "application/json")

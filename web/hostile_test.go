@@ -105,8 +105,8 @@ func TestShares(t *testing.T) {
 	a = <-waiting
 	b()
 	a()
-	if len(s.mu.users)+len(s.all) != 0 {
-		t.Errorf("%d users have %d slots", len(s.mu.users), len(s.all))
+	if len(s.mu.users)+len(s.totalSlots) != 0 {
+		t.Errorf("%d users have %d slots", len(s.mu.users), len(s.totalSlots))
 	}
 }
 
@@ -121,7 +121,7 @@ func TestWorkIsBounded(t *testing.T) {
 	cancel()
 	ask := func() *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
-		s.handler.limited(s.handler.table)(w, httptest.NewRequestWithContext(ctx, "GET",
+		s.handler.limitConcurrency(s.handler.table)(w, httptest.NewRequestWithContext(ctx, "GET",
 			address("table", "type", workloadsID), nil))
 		return w
 	}
@@ -144,7 +144,7 @@ func TestSlowReadersAreCut(t *testing.T) {
 	if w.deadline.IsZero() || w.writes != 1 {
 		t.Errorf("%d writes, with the deadline %v", w.writes, w.deadline)
 	}
-	if len(s.handler.streams.all) != 0 {
+	if len(s.handler.streams.totalSlots) != 0 {
 		t.Error("the slot of the stream is still taken")
 	}
 }

@@ -44,8 +44,8 @@ func (h *Handler) object(r *http.Request) (any, error) {
 	out := objectAnswer{
 		Type: k.id, Key: key, Kind: object.GetKind(), Hidden: h.hidesValues(k),
 		ResourceVersion: object.GetResourceVersion(),
-		Created:         nested(object.Object, "metadata", "creationTimestamp"),
-		Deleted: nested(object.Object,
+		Created:         nestedString(object.Object, "metadata", "creationTimestamp"),
+		Deleted: nestedString(object.Object,
 			"metadata", "deletionTimestamp"),
 		Finalizers: object.GetFinalizers(), Conditions: conditionsOf(object.Object),
 		Lines: outline.Lines(object.Object),
@@ -53,8 +53,8 @@ func (h *Handler) object(r *http.Request) (any, error) {
 	return out, nil
 }
 
-// nested returns the string at a path, or "".
-func nested(object map[string]any, path ...string) string {
+// nestedString returns the string at a path, or "".
+func nestedString(object map[string]any, path ...string) string {
 	for _, key := range path[:len(path)-1] {
 		object, _ = object[key].(map[string]any)
 	}
@@ -68,12 +68,12 @@ func conditionsOf(object map[string]any) []statusCondition {
 	var all []statusCondition
 	for _, item := range list {
 		c, _ := item.(map[string]any)
-		kind := nested(c, "type")
+		kind := nestedString(c, "type")
 		if kind == "" {
 			continue
 		}
-		s := statusCondition{Type: kind, Status: nested(c, "status"), Reason: nested(c, "reason"),
-			Message: nested(c, "message"), Since: nested(c, "lastTransitionTime")}
+		s := statusCondition{Type: kind, Status: nestedString(c, "status"), Reason: nestedString(c, "reason"),
+			Message: nestedString(c, "message"), Since: nestedString(c, "lastTransitionTime")}
 		s.Tone = guessTone(s.Type, s.Status)
 		all = append(all, s)
 	}

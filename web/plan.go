@@ -12,7 +12,7 @@ func describePlan(seen Scope, p *query.Plan) []string {
 	if seen.All {
 		return planSentences(p)
 	}
-	return []string{fmt.Sprintf("Visible to you: %s in %s.", plural(p.Objects, "object"),
+	return []string{fmt.Sprintf("Visible to you: %s in %s.", formatCount(p.Objects, "object"),
 		strings.Join(seen.Namespaces, ", "))}
 }
 
@@ -27,14 +27,14 @@ func planSentences(p *query.Plan) []string {
 	case len(p.Start) > 0:
 		var starts []string
 		for _, s := range p.Start {
-			starts = append(starts, fmt.Sprintf("%s (%s)", s.Query, plural(s.Objects, "object")))
+			starts = append(starts, fmt.Sprintf("%s (%s)", s.Query, formatCount(s.Objects, "object")))
 		}
 		out = append(out, fmt.Sprintf("Starts with %s, out of %d.", strings.Join(starts, " together with "),
 			p.Objects))
 	case p.Scan && p.Query != query.All().String():
-		out = append(out, fmt.Sprintf("No index applies: scans all %s.", plural(p.Objects, "object")))
+		out = append(out, fmt.Sprintf("No index applies: scans all %s.", formatCount(p.Objects, "object")))
 	default:
-		out = append(out, fmt.Sprintf("Takes all %s.", plural(p.Objects, "object")))
+		out = append(out, fmt.Sprintf("Takes all %s.", formatCount(p.Objects, "object")))
 	}
 	if len(p.Checks) > 0 {
 		out = append(out, "Filters them by the indexes: "+strings.Join(p.Checks, " and ")+".")
@@ -49,10 +49,10 @@ func planSentences(p *query.Plan) []string {
 		}
 		out = append(out, order+".")
 	}
-	return append(out, fmt.Sprintf("Found %d with %s.", p.Found, plural(p.Examined, "test")))
+	return append(out, fmt.Sprintf("Found %d with %s.", p.Found, formatCount(p.Examined, "test")))
 }
 
-func plural(n int, what string) string {
+func formatCount(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}

@@ -65,10 +65,10 @@ func (i typeLookup) typeOf(o references.Object) *visibleType {
 	return i.byKind[schema.GroupResource{Group: o.Group, Resource: o.Kind}]
 }
 
-// sees reports whether an object is visible, or its type is not cached.
-func (i typeLookup) sees(o references.Object) bool {
+// isVisibleOrUncached reports whether an object is visible, or its type is not cached.
+func (i typeLookup) isVisibleOrUncached(o references.Object) bool {
 	k := i.typeOf(o)
-	return k == nil || k.scope.sees(o.Key())
+	return k == nil || k.scope.allows(o.Key())
 }
 
 func (i typeLookup) relation(r references.Reference, other references.Object) relation {
@@ -76,7 +76,7 @@ func (i typeLookup) relation(r references.Reference, other references.Object) re
 		State: string(r.State)}
 	switch k := i.typeOf(other); {
 	case k == nil:
-	case k.scope.sees(other.Key()):
+	case k.scope.allows(other.Key()):
 		out.Type = k.id
 	default:
 		out.State = string(references.Unknown)
@@ -131,7 +131,7 @@ func (h *Handler) related(r *http.Request) (any, error) {
 	}
 	for _, reference := range graph.To(at) {
 		switch {
-		case !known.sees(reference.From):
+		case !known.isVisibleOrUncached(reference.From):
 		case reference.Name == references.Owners:
 			add(&out.Owned, reference, reference.From)
 		case h.mayShow(reference):

@@ -35,18 +35,18 @@ type stream struct {
 	h         *Handler
 	w         http.ResponseWriter
 	r         *http.Request
-	sent      map[string]row // the browser's rows
+	sentRows  map[string]row // the browser's rows
 	ready     chan struct{}  // receives a value when a reader has changes or states
-	interests []*interest
+	interests []*pageInterest
 }
 
-// interest selects the changes that one page of the browser shows.
-type interest struct {
+// pageInterest selects the changes that one page of the browser shows.
+type pageInterest struct {
 	typeID string   // the type; empty for all
 	match  []string // words that the names of a change contain, in any order
 	reader *feedReader
-	// shown has the visible types at the last update, by informer and by view.
-	shown           atomic.Pointer[map[*dynamicinformer.Informer]*visibleType]
+	// visibleTypes has the visible types at the last update, by informer and by view.
+	visibleTypes    atomic.Pointer[map[*dynamicinformer.Informer]*visibleType]
 	typesByInformer map[informerID]*visibleType
 	matchesAll      bool // everything is visible
 }
@@ -65,14 +65,14 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
 	cancel() // fail immediately if no slot is free
 	release, ok := h.streams.acquire(now, h.user(r))
 	if !ok {
-		fail(w, http.StatusServiceUnavailable, errors.New("too many pages are open; close some"))
+		writeError(w, http.StatusServiceUnavailable, errors.New("too many pages are open; close some"))
 		return
 	}
 	defer release()
-	s := &stream{h: h, w: w, r: r, sent: map[string]row{}, ready: make(chan struct{}, 1)}
+	s := &stream{h: h, w: w, r: r, sentRows: map[string]row{}, ready: make(chan struct{}, 1)}
 	asked := r.URL.Query()["ask"]
 	if len(asked) > maxInterests {
-		fail(w, http.StatusBadRequest, fmt.Errorf("%d pages share a stream; the limit is %d",
+		writeError(w, http.StatusBadRequest, fmt.Errorf("%d pages share a stream; the limit is %d",
 			len(asked), maxInterests))
 		return
 	}
@@ -87,10 +87,10 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *stream) newInterest(ask string) *interest {
+func (s *stream) newInterest(ask string) *pageInterest {
 	values, _ := url.ParseQuery(ask) // malformed values are ignored
-	i := &interest{typeID: values.Get("type"), match: strings.Fields(strings.ToLower(values.Get("match")))}
-	i.shown.Store(&map[*dynamicinformer.Informer]*visibleType{})
+	i := &pageInterest{typeID: values.Get("type"), match: strings.Fields(strings.ToLower(values.Get("match")))}
+	i.visibleTypes.Store(&map[*dynamicinformer.Informer]*visibleType{})
 	key := values.Get("key")
 	i.reader = s.h.feed.Read(s.ready, func(informer *dynamicinformer.Informer, k string) bool {
 		return (key == "" || k == key) && i.wasVisible(informer, k)
@@ -102,9 +102,9 @@ func (s *stream) newInterest(ask string) *interest {
 }
 
 // wasVisible reports whether an object was visible at the last update of the types.
-func (i *interest) wasVisible(informer *dynamicinformer.Informer, key string) bool {
-	k := (*i.shown.Load())[informer]
-	return k != nil && k.scope.sees(key)
+func (i *pageInterest) wasVisible(informer *dynamicinformer.Informer, key string) bool {
+	k := (*i.visibleTypes.Load())[informer]
+	return k != nil && k.scope.allows(key)
 }
 
 func (s *stream) run() error {
@@ -112,11 +112,11 @@ func (s *stream) run() error {
 	defer alive.Stop()
 	ready := s.ready
 	var pause <-chan time.Time
-	figuresChanged, err := s.types()
+	figuresChanged, err := s.sendTypes()
 	for err == nil {
 		select {
 		case <-figuresChanged:
-			figuresChanged, err = s.types()
+			figuresChanged, err = s.sendTypes()
 		case <-ready:
 			err = s.changes()
 			ready, pause = nil, time.After(batchInterval)
@@ -135,17 +135,17 @@ func (s *stream) run() error {
 
 // typesEvent has the types that changed since the last event, and the rates of types with changes.
 type typesEvent struct {
-	Title      string      `json:"title"`
-	Notice     string      `json:"notice,omitempty"`
-	Interval   int64       `json:"interval"` // milliseconds between two points of a rate
-	All        bool        `json:"all,omitempty"`
-	Rows       []*sampled  `json:"rows,omitempty"`
-	Gone       []string    `json:"gone,omitempty"`
-	Conditions []condition `json:"conditions"`
+	Title      string        `json:"title"`
+	Notice     string        `json:"notice,omitempty"`
+	Interval   int64         `json:"interval"` // milliseconds between two points of a rate
+	All        bool          `json:"all,omitempty"`
+	Rows       []*sampledRow `json:"rows,omitempty"`
+	Gone       []string      `json:"gone,omitempty"`
+	Conditions []condition   `json:"conditions"`
 }
 
-// types sends changed types. It returns a channel that is closed when there are newer ones.
-func (s *stream) types() (<-chan struct{}, error) {
+// sendTypes sends changed types. It returns a channel that is closed when there are newer ones.
+func (s *stream) sendTypes() (<-chan struct{}, error) {
 	rows, changed := s.h.figures.latest()
 	all, err := s.h.scopedTypes(s.r)
 	if err != nil {
@@ -156,22 +156,22 @@ func (s *stream) types() (<-chan struct{}, error) {
 	}
 	event := typesEvent{Title: s.h.source.Title, Notice: s.h.source.Notice,
 		Interval: sampleInterval.Milliseconds(),
-		All:      len(s.sent) == 0, Conditions: conditionsFor(all, s.h.figures.conditions())}
+		All:      len(s.sentRows) == 0, Conditions: conditionsFor(all, s.h.figures.conditions())}
 	now := make(map[string]row, len(rows))
 	for _, r := range rows {
 		now[r.ID] = r.row
-		if old, known := s.sent[r.ID]; !known {
+		if old, known := s.sentRows[r.ID]; !known {
 			event.Rows = append(event.Rows, r)
 		} else if old != r.row {
-			event.Rows = append(event.Rows, &sampled{row: r.row}) // the browser has the earlier rates
+			event.Rows = append(event.Rows, &sampledRow{row: r.row}) // the browser has the earlier rates
 		}
 	}
-	for id := range s.sent {
+	for id := range s.sentRows {
 		if _, ok := now[id]; !ok {
 			event.Gone = append(event.Gone, id)
 		}
 	}
-	s.sent = now
+	s.sentRows = now
 	for _, i := range s.interests {
 		i.follow(all)
 	}
@@ -179,7 +179,7 @@ func (s *stream) types() (<-chan struct{}, error) {
 }
 
 // follow subscribes the reader to new informers with visible objects.
-func (i *interest) follow(all []*visibleType) {
+func (i *pageInterest) follow(all []*visibleType) {
 	shown := map[*dynamicinformer.Informer]*visibleType{}
 	i.typesByInformer, i.matchesAll = map[informerID]*visibleType{}, true
 	for _, k := range all {
@@ -190,23 +190,23 @@ func (i *interest) follow(all []*visibleType) {
 		shown[k.informer] = k
 		i.typesByInformer[informerID{k.informer.GVR(), k.informer.Status().Options}] = k
 	}
-	i.shown.Store(&shown)
+	i.visibleTypes.Store(&shown)
 	for informer := range shown {
 		_ = i.reader.Follow(informer) // fails only if it has stopped
 	}
 }
 
 type changesEvent struct {
-	// Ask is the index of the interest.
-	Ask     int      `json:"ask"`
-	Changes []change `json:"changes"`
+	// InterestIndex is the index of the interest.
+	InterestIndex int      `json:"ask"`
+	Changes       []change `json:"changes"`
 	// Skipped is the number of dropped changes.
 	Skipped int `json:"skipped,omitempty"`
 }
 
 func (s *stream) changes() error {
 	for number, i := range s.interests {
-		event := changesEvent{Ask: number, Changes: []change{}}
+		event := changesEvent{InterestIndex: number, Changes: []change{}}
 		i.addStates(&event)
 		i.addChanges(&event, s.h)
 		if len(event.Changes) == 0 && event.Skipped == 0 {
@@ -221,7 +221,7 @@ func (s *stream) changes() error {
 }
 
 // addStates adds changes of types; their limit is separate from that of objects.
-func (i *interest) addStates(event *changesEvent) {
+func (i *pageInterest) addStates(event *changesEvent) {
 	taken, skipped := i.reader.TakeStates()
 	if i.matchesAll {
 		event.Skipped += skipped
@@ -246,14 +246,14 @@ func (i *interest) addStates(event *changesEvent) {
 
 // idOf returns the id of the type of a state. A type that is not cached any more, or not yet, is visible
 // only to users who see everything.
-func (i *interest) idOf(state stateUpdate) (id string, seen bool) {
+func (i *pageInterest) idOf(state stateUpdate) (id string, seen bool) {
 	if k := i.typesByInformer[informerID{state.GVR, state.Options}]; k != nil {
 		return k.id, true
 	}
 	return idOf(state.GVR), i.matchesAll
 }
 
-func (i *interest) addChanges(event *changesEvent, h *Handler) {
+func (i *pageInterest) addChanges(event *changesEvent, h *Handler) {
 	taken, skipped := i.reader.Take()
 	event.Skipped += skipped
 	added := 0
@@ -261,7 +261,7 @@ func (i *interest) addChanges(event *changesEvent, h *Handler) {
 		if !i.wasVisible(c.Informer, c.Key) { // not visible any more
 			continue
 		}
-		id := (*i.shown.Load())[c.Informer].id
+		id := (*i.visibleTypes.Load())[c.Informer].id
 		if !containsAll(strings.ToLower(id+" "+c.Key), i.match) {
 			continue
 		}

@@ -142,7 +142,7 @@ func (h *Handler) find(r *http.Request, k *visibleType) (*tableKeys, *query.Resu
 		options.Descending = false
 	}
 	if h.hidesValues(k) && !plainSortKeys[options.SortBy] {
-		return nil, nil, forbidden("cannot sort by hidden values")
+		return nil, nil, forbiddenError("cannot sort by hidden values")
 	}
 	result, err := asker.query(r.Context(), q, options)
 	if err != nil {
@@ -173,7 +173,7 @@ func (h *Handler) parseQuery(r *http.Request, k *visibleType, text string) (quer
 	}
 	follows, _ := query.UsesReferences(q)
 	if h.hidesValues(k) && (follows || query.UsesWhere(q)) {
-		return nil, asker, forbidden("cannot query hidden values")
+		return nil, asker, forbiddenError("cannot query hidden values")
 	}
 	if follows {
 		if err := h.requireAll(r); err != nil {

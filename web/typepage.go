@@ -52,7 +52,7 @@ func (h *Handler) requestedType(r *http.Request) (*visibleType, error) {
 		return nil, err
 	}
 	if k.scope.empty() {
-		return nil, forbidden(cmp.Or(k.scope.Reason, "you are not allowed to see this type"))
+		return nil, forbiddenError(cmp.Or(k.scope.Reason, "you are not allowed to see this type"))
 	}
 	return k, nil
 }
@@ -84,13 +84,13 @@ func (h *Handler) indexes(k *visibleType) []index {
 		return all
 	}
 	for _, i := range k.indexes {
-		all = append(all, index{Name: i.Name, Parts: i.Keys, Types: types(i), Sorted: i.Sorted,
+		all = append(all, index{Name: i.Name, Parts: i.Keys, Types: typeNames(i), Sorted: i.Sorted,
 			Unique: i.Unique})
 	}
 	return all
 }
 
-func types(i *indexers.Index) []string {
+func typeNames(i *indexers.Index) []string {
 	if strings.Join(i.Types(), "") == "" {
 		return nil
 	}

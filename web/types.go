@@ -109,7 +109,7 @@ func (s Source) kind(k *visibleType) references.Type {
 	for key, object := range k.informer.Snapshot().AllStored() {
 		if named, ok := object.(interface{ GetKind() string }); ok {
 			t.Kind = named.GetKind()
-		} else if o := decoded(object); o != nil {
+		} else if o := decodedObject(object); o != nil {
 			t.Kind = o.GetKind()
 		}
 		t.Namespaced = strings.Contains(key, "/")
@@ -134,8 +134,8 @@ func (s Source) columns(k *visibleType) []crd.Column {
 	return v.Columns
 }
 
-// decoded returns a stored object decoded, or nil if it is not an API object. It is shared.
-func decoded(object any) *unstructured.Unstructured {
+// decodedObject returns a stored object decoded, or nil if it is not an API object. It is shared.
+func decodedObject(object any) *unstructured.Unstructured {
 	switch object := object.(type) {
 	case *unstructured.Unstructured:
 		return object
@@ -149,7 +149,7 @@ func decoded(object any) *unstructured.Unstructured {
 
 // content returns the visible content of an object, or nil if it does not exist or is not visible.
 func (h *Handler) content(k *visibleType, key string) *unstructured.Unstructured {
-	if !k.scope.sees(key) {
+	if !k.scope.allows(key) {
 		return nil
 	}
 	object, ok := k.informer.Snapshot().Stored(key)
@@ -161,7 +161,7 @@ func (h *Handler) content(k *visibleType, key string) *unstructured.Unstructured
 
 // visibleContent returns the visible content of an object. Everything in a response passes it.
 func (h *Handler) visibleContent(informer *dynamicinformer.Informer, object any) *unstructured.Unstructured {
-	o := decoded(object)
+	o := decodedObject(object)
 	if o == nil {
 		return nil
 	}

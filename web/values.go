@@ -10,8 +10,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// mostFrequent limits the values of a response.
-const mostFrequent = 12
+// maxFrequentValues limits the values of a response.
+const maxFrequentValues = 12
 
 // valuesAnswer has the most frequent values of an index among the results of a query.
 type valuesAnswer struct {
@@ -45,7 +45,7 @@ func (h *Handler) values(r *http.Request) (any, error) {
 	slices.SortStableFunc(counts, func(a, b query.ValueCount) int { return cmp.Compare(b.Count, a.Count) })
 	out := valuesAnswer{Values: []valueCount{}}
 	for i, c := range counts {
-		if i >= mostFrequent {
+		if i >= maxFrequentValues {
 			out.More++
 			out.Rest += c.Count
 			continue

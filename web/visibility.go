@@ -28,8 +28,8 @@ type Scope struct {
 
 func (s Scope) empty() bool { return !s.All && len(s.Namespaces) == 0 }
 
-// sees reports whether the object with a key is visible.
-func (s Scope) sees(key string) bool {
+// allows reports whether the object with a key is visible.
+func (s Scope) allows(key string) bool {
 	namespace, _, namespaced := strings.Cut(key, "/")
 	return s.All || namespaced && slices.Contains(s.Namespaces, namespace)
 }
@@ -96,7 +96,7 @@ func (h *Handler) requireAll(r *http.Request) error {
 		errors.New("your access rights to some types are not known yet: try again in a few seconds")}
 }
 
-var errNamespacedUser = forbidden("references are only for users who may list all types in all namespaces")
+var errNamespacedUser = forbiddenError("references are only for users who may list all types in all namespaces")
 
 func allVisible(all []*visibleType) bool {
 	return !slices.ContainsFunc(all, func(k *visibleType) bool { return !k.scope.All })

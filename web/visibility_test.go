@@ -94,14 +94,14 @@ func TestVisibility(t *testing.T) {
 func TestVisibilityOfStreams(t *testing.T) {
 	s := newFixture(t, Options{Visible: tenantScopes})
 	events := s.listen("changes", "1")
-	rows := map[string]*sampled{}
+	rows := map[string]*sampledRow{}
 	await(t, events, "types", func(data string) bool {
 		for _, r := range typesOf(t, data).Rows {
 			rows[r.Resource] = r
 		}
 		return len(rows) > 4
 	})
-	if got := rows["routes"].row; got.State != stateHidden || got.Message != "ask for it" ||
+	if got := rows["routes"].row; got.State != stateWithheld || got.Message != "ask for it" ||
 		got.Objects != 0 || got.Bytes != 0 || got.Since != 0 {
 		t.Errorf("row of an invisible type: %+v", got)
 	}

@@ -7,9 +7,9 @@ import (
 
 // workLimiter limits concurrent work, per user and in total.
 type workLimiter struct {
-	perUser int           // maximum per user
-	all     chan struct{} // its capacity is the maximum in total
-	mu      struct {
+	perUser    int           // maximum per user
+	totalSlots chan struct{} // its capacity is the maximum in total
+	mu         struct {
 		sync.Mutex
 		users map[string]*userSlots // with running or waiting work
 	}
@@ -21,7 +21,7 @@ type userSlots struct {
 }
 
 func newWorkLimiter(perUser, all int) *workLimiter {
-	s := &workLimiter{perUser: perUser, all: make(chan struct{}, all)}
+	s := &workLimiter{perUser: perUser, totalSlots: make(chan struct{}, all)}
 	s.mu.users = map[string]*userSlots{}
 	return s
 }
@@ -34,13 +34,13 @@ func (s *workLimiter) acquire(ctx context.Context, user string) (release func(),
 		s.releaseUser(user, own)
 		return nil, false
 	}
-	if !acquire(ctx, s.all) {
+	if !acquire(ctx, s.totalSlots) {
 		<-own.slots
 		s.releaseUser(user, own)
 		return nil, false
 	}
 	return func() {
-		<-s.all
+		<-s.totalSlots
 		<-own.slots
 		s.releaseUser(user, own)
 	}, true

@@ -36,7 +36,7 @@ func BenchmarkFactories(b *testing.B) {
 		client dynamic.Interface
 	}{
 		{"client-go", stock, server.Client(b)}, {"ours", drop, server.Client(b)},
-		{"packed", packed, server.Client(b)}, {"packed with NewClient", packed, own},
+		{"packed", packedClient, server.Client(b)}, {"packed with NewClient", packedClient, own},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			var heap, cpu float64

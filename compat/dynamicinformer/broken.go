@@ -24,7 +24,7 @@ type failedInformer struct {
 
 var _ informers.GenericInformer = (*failedInformer)(nil)
 
-func newBroken(gvr schema.GroupVersionResource, err error) *failedInformer {
+func newFailedInformer(gvr schema.GroupVersionResource, err error) *failedInformer {
 	listWatch := &cache.ListWatch{
 		ListWithContextFunc: func(context.Context,
 			metav1.ListOptions) (runtime.Object, error) {

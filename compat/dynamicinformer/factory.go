@@ -57,8 +57,8 @@ type factory struct {
 	namespace string
 	tweak     TweakListOptionsFunc
 
-	running sync.WaitGroup
-	mu      struct {
+	runningInformers sync.WaitGroup
+	mu               struct {
 		sync.Mutex
 		entries  map[schema.GroupVersionResource]*entry
 		shutdown bool
@@ -95,7 +95,7 @@ func (f *factory) Start(stopCh <-chan struct{}) {
 			continue
 		}
 		e.started = true
-		f.running.Go(func() { e.informer.Informer().Run(stopCh) }) // ended by stopCh
+		f.runningInformers.Go(func() { e.informer.Informer().Run(stopCh) }) // ended by stopCh
 	}
 }
 
@@ -129,5 +129,5 @@ func (f *factory) Shutdown() {
 	f.mu.Lock()
 	f.mu.shutdown = true
 	f.mu.Unlock()
-	f.running.Wait()
+	f.runningInformers.Wait()
 }

@@ -51,7 +51,7 @@ var clients = map[string]func(t *testing.T, objects ...*unstructured.Unstructure
 func onEach(t *testing.T, test func(t *testing.T,
 	client func(...*unstructured.Unstructured) dynamic.Interface, api api)) {
 	for name, client := range clients {
-		for _, api := range []api{stock, drop, packed} {
+		for _, api := range []api{stock, drop, packedClient} {
 			t.Run(name+"/"+api.name, func(t *testing.T) {
 				test(t, func(objects ...*unstructured.Unstructured) dynamic.Interface {
 					return client(t,
@@ -83,7 +83,7 @@ var (
 			return clientgo.NewFilteredDynamicInformer(c, gvr, ns, d, x, tweak)
 		},
 	}
-	packed = api{
+	packedClient = api{
 		name: "packed",
 		factory: func(c dynamic.Interface, d time.Duration, ns string,
 			tweak func(*metav1.ListOptions)) dynamicinformer.DynamicSharedInformerFactory {

@@ -23,7 +23,7 @@ func NewFilteredDynamicInformer(client dynamic.Interface, gvr schema.GroupVersio
 	tweakListOptions TweakListOptionsFunc) informers.GenericInformer {
 	given, byNamespace := indexers[cache.NamespaceIndex]
 	if byNamespace && !isNamespaceIndex(given) {
-		return newBroken(gvr, fmt.Errorf("making the informer of %s: the index %q has another function than cache.MetaNamespaceIndexFunc", gvr, cache.NamespaceIndex))
+		return newFailedInformer(gvr, fmt.Errorf("making the informer of %s: the index %q has another function than cache.MetaNamespaceIndexFunc", gvr, cache.NamespaceIndex))
 	}
 	others := maps.Clone(indexers)
 	delete(others, cache.NamespaceIndex)
@@ -31,19 +31,19 @@ func NewFilteredDynamicInformer(client dynamic.Interface, gvr schema.GroupVersio
 	// which would decode packed objects each time. Objects of a fake client may contain values without a JSON
 	// form, or be compared by address.
 	storage := crdcache.Storage{Mode: crdcache.StorageObject}
-	if p, ok := client.(packed); ok {
+	if p, ok := client.(packedClient); ok {
 		client, storage.Mode = p.Interface, crdcache.StoragePacked
 	}
 	informer, err := newInformer(gvr, crdcache.Options{Client: client, Defaults: crdcache.ResourceOptions{
 		Namespaces:       namespacesOf(namespace),
 		Resync:           new(max(resyncPeriod, 0)),
 		Indexers:         others,
-		TweakListOptions: forAll(tweakListOptions),
+		TweakListOptions: ignoreType(tweakListOptions),
 		Storage:          storage,
 	}})
 	switch {
 	case err != nil:
-		return newBroken(gvr, fmt.Errorf("making the informer of %s: %w", gvr, err))
+		return newFailedInformer(gvr, fmt.Errorf("making the informer of %s: %w", gvr, err))
 	case byNamespace:
 		return informer
 	default:
@@ -54,9 +54,9 @@ func NewFilteredDynamicInformer(client dynamic.Interface, gvr schema.GroupVersio
 // Packed returns a client for the functions of this package. Their informers then store objects as JSON,
 // which takes less memory; an object is decoded when it is read. Lists and watches also take less CPU time
 // with a client from NewClient of this project's own package.
-func Packed(client dynamic.Interface) dynamic.Interface { return packed{client} }
+func Packed(client dynamic.Interface) dynamic.Interface { return packedClient{client} }
 
-type packed struct{ dynamic.Interface }
+type packedClient struct{ dynamic.Interface }
 
 // newInformer makes one informer. Its factory runs nothing and need not be stopped.
 func newInformer(gvr schema.GroupVersionResource, options crdcache.Options) (*crdcache.Informer, error) {
@@ -75,8 +75,8 @@ func namespacesOf(namespace string) crdcache.Namespaces {
 	return crdcache.InNamespaces(namespace)
 }
 
-// forAll adapts a function that ignores the type.
-func forAll(tweak TweakListOptionsFunc) func(schema.GroupVersionResource, *metav1.ListOptions) {
+// ignoreType adapts a function that ignores the type.
+func ignoreType(tweak TweakListOptionsFunc) func(schema.GroupVersionResource, *metav1.ListOptions) {
 	if tweak == nil {
 		return nil
 	}

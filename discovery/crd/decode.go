@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// wire is the JSON form of a CustomResourceDefinition. V is the form of its versions.
-type wire[V any] struct {
+// wireDefinition is the JSON form of a CustomResourceDefinition. V is the form of its versions.
+type wireDefinition[V any] struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Metadata   struct {
@@ -67,11 +67,11 @@ var ErrNotCRD = errors.New("not a CustomResourceDefinition of apiextensions.k8s.
 
 // Decode decodes one definition, with schemas, from JSON.
 func Decode(data []byte) (*Definition, error) {
-	var w wire[wireFullVersion]
+	var w wireDefinition[wireFullVersion]
 	if err := json.Unmarshal(data, &w); err != nil {
 		return nil, fmt.Errorf("decode CustomResourceDefinition: %w", err)
 	}
-	return define(&w, wireFullVersion.version)
+	return convertDefinition(&w, wireFullVersion.version)
 }
 
 // FromUnstructured converts a decoded object, such as unstructured.Unstructured.Object, with schemas. It
@@ -87,15 +87,15 @@ func FromUnstructured(object map[string]any) (*Definition, error) {
 // Summary is FromUnstructured without schemas, columns and selectable fields, which are the largest parts of
 // a CRD. The result shares only strings with the object.
 func Summary(object map[string]any) (*Definition, error) {
-	var w wire[wireVersion]
+	var w wireDefinition[wireVersion]
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, &w); err != nil {
 		return nil, fmt.Errorf("decode CustomResourceDefinition: %w", err)
 	}
-	return define(&w, wireVersion.version)
+	return convertDefinition(&w, wireVersion.version)
 }
 
-// define validates and converts the wire form.
-func define[V any](w *wire[V], convert func(V) Version) (*Definition, error) {
+// convertDefinition validates and converts the wire form.
+func convertDefinition[V any](w *wireDefinition[V], convert func(V) Version) (*Definition, error) {
 	if w.APIVersion != GVR.GroupVersion().String() || w.Kind != "CustomResourceDefinition" {
 		return nil, fmt.Errorf("%w: it is %q of %q", ErrNotCRD, w.Kind, w.APIVersion)
 	}

@@ -106,10 +106,10 @@ func readObject(e manifest.Entry) (*Definition, error) {
 	if e.APIVersion == "apiextensions.k8s.io/v1beta1" {
 		return nil, fmt.Errorf("%w: v1beta1 was removed in Kubernetes 1.22, convert it to v1", ErrNotCRD)
 	}
-	var w wire[wireFullVersion]
+	var w wireDefinition[wireFullVersion]
 	if err := json.Unmarshal(e.Data, &w); err != nil {
 		return nil, fmt.Errorf("decode CustomResourceDefinition: %w", err)
 	}
 	w.APIVersion, w.Kind = e.APIVersion, e.Kind
-	return define(&w, wireFullVersion.version)
+	return convertDefinition(&w, wireFullVersion.version)
 }

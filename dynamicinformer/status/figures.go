@@ -74,8 +74,8 @@ func (c *Counters) Add(other Counters) {
 	c.Relists.TooLarge += other.Relists.TooLarge
 	c.Relists.Restored += other.Relists.Restored
 	c.Relists.Failed += other.Relists.Failed
-	c.Requests = sum(c.Requests, other.Requests)
-	c.Failures = sum(c.Failures, other.Failures)
+	c.Requests = addCounts(c.Requests, other.Requests)
+	c.Failures = addCounts(c.Failures, other.Failures)
 	c.Lists += other.Lists
 	c.ListTime += other.ListTime
 	c.Hits += other.Hits
@@ -84,8 +84,8 @@ func (c *Counters) Add(other Counters) {
 	c.SaveFailures += other.SaveFailures
 }
 
-// sum adds numbers to the map to, or returns a copy of numbers if to is nil.
-func sum[K comparable](to, numbers map[K]int64) map[K]int64 {
+// addCounts adds numbers to the map to, or returns a copy of numbers if to is nil.
+func addCounts[K comparable](to, numbers map[K]int64) map[K]int64 {
 	if to == nil {
 		return maps.Clone(numbers)
 	}

@@ -13,8 +13,8 @@ import (
 // Objects reads an informer's objects as values of T. An object that does not fit T is reported with a
 // *ConversionError; it neither panics nor hides other objects. Objects is safe for concurrent use.
 type Objects[T any] struct {
-	informer *dynamicinformer.Informer
-	convert  converter[T]
+	informer  *dynamicinformer.Informer
+	converter converter[T]
 }
 
 // Option changes the conversion.
@@ -28,7 +28,7 @@ func Strict() Option { return func(o *options) { o.strict = true } }
 
 // As returns typed access to the informer's cache.
 func As[T any](informer *dynamicinformer.Informer, opts ...Option) *Objects[T] {
-	return &Objects[T]{informer: informer, convert: newConverter[T](informer.GVR(), opts)}
+	return &Objects[T]{informer: informer, converter: newConverter[T](informer.GVR(), opts)}
 }
 
 // Informer returns the informer.
@@ -41,7 +41,7 @@ func (t *Objects[T]) Get(namespace, name string) (*T, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.convert.object(obj)
+	return t.converter.object(obj)
 }
 
 // List returns the objects that match the selector, in the namespace or, if it is empty, in all
@@ -52,7 +52,7 @@ func (t *Objects[T]) List(namespace string, selector labels.Selector) ([]*T, err
 	if err != nil {
 		return nil, err
 	}
-	return convertAll(t.convert, objects)
+	return convertAll(t.converter, objects)
 }
 
 // ByIndex returns the objects with a value in an index, with the errors of List. It fails if the index does
@@ -63,7 +63,7 @@ func (t *Objects[T]) ByIndex(index, value string) ([]*T, error) {
 	if err != nil {
 		return nil, err
 	}
-	return convertAll(t.convert, objects)
+	return convertAll(t.converter, objects)
 }
 
 // All yields each object of a snapshot, in no particular order, or an error for an object that does not
@@ -71,7 +71,7 @@ func (t *Objects[T]) ByIndex(index, value string) ([]*T, error) {
 func (t *Objects[T]) All() iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		for _, obj := range t.informer.Snapshot().All() {
-			if !yield(t.convert.object(obj)) {
+			if !yield(t.converter.object(obj)) {
 				return
 			}
 		}
@@ -113,7 +113,7 @@ func (l NamespaceLister[T]) Get(name string) (*T, error) { return l.objects.Get(
 // AddEventHandler adds a handler, as cache.SharedInformer.AddEventHandler does. RemoveEventHandler of the
 // informer takes the result.
 func (t *Objects[T]) AddEventHandler(handler Handler[T]) (cache.ResourceEventHandlerRegistration, error) {
-	return t.informer.AddEventHandler(&adapter[T]{handler: handler, convert: t.convert})
+	return t.informer.AddEventHandler(&adapter[T]{handler: handler, convert: t.converter})
 }
 
 // convertAll converts objects and joins the errors.

@@ -278,7 +278,7 @@ func TestTypedHandler(t *testing.T) {
 	if err := objects.Informer().RemoveEventHandler(registration); err != nil {
 		t.Fatal(err)
 	}
-	adapter := &adapter[gizmo]{convert: objects.convert}
+	adapter := &adapter[gizmo]{convert: objects.converter}
 	adapter.OnAdd(sized("a", int64(1)), false) // has no function to call
 	adapter.OnLeftShard(sized("a", int64(1)))
 	adapter.OnUpdate(sized("a", int64(1)), sized("a", int64(2)))

@@ -23,7 +23,7 @@ func (b *Binding) Apply(config *indexers.Config) error {
 	}
 	p := &plan{slots: b.cloneSlots()}
 	if err := b.prepare(p, config); err != nil {
-		p.undo()
+		p.rollBack()
 		return err
 	}
 	b.commit(p, config)
@@ -32,14 +32,14 @@ func (b *Binding) Apply(config *indexers.Config) error {
 
 // plan is a prepared change of a binding.
 type plan struct {
-	slots map[slotKey]slot
+	slots map[slotKey]resourceBinding
 	// onAbandon and cleaned run when the change is abandoned or committed.
 	onAbandon, onCommit []func()
 	switchAfterSync     map[slotKey]*Target
 }
 
-// undo reverts the prepared changes in reverse order.
-func (p *plan) undo() {
+// rollBack reverts the prepared changes in reverse order.
+func (p *plan) rollBack() {
 	for _, do := range slices.Backward(p.onAbandon) {
 		do()
 	}
@@ -69,25 +69,26 @@ func (b *Binding) prepare(p *plan, config *indexers.Config) error {
 			}
 			if t != nil {
 				p.onAbandon = append(p.onAbandon, t.release)
-				p.slots[slotKey{r.Name, k.GroupResource}] = slot{serving: t}
+				p.slots[slotKey{r.Name, k.GroupResource}] = resourceBinding{serving: t}
 			}
 		}
 	}
 	return nil
 }
 
-func (b *Binding) changedSlot(p *plan, at slotKey, s slot, r *indexers.Resource) (slot, error) {
+func (b *Binding) changedSlot(p *plan, at slotKey, s resourceBinding,
+	r *indexers.Resource) (resourceBinding, error) {
 	if s.replacement != nil {
-		if c := difference(s.replacement.Resource, r); c.InPlace() {
+		if c := compareResources(s.replacement.Resource, r); c.InPlace() {
 			next, err := p.reindex(s.replacement, r, c)
 			p.switchAfterSync[at] = next
-			return slot{s.serving, next}, err
+			return resourceBinding{s.serving, next}, err
 		}
 	}
-	if c := difference(s.serving.Resource, r); c.InPlace() {
+	if c := compareResources(s.serving.Resource, r); c.InPlace() {
 		serving, err := p.reindex(s.serving, r, c)
 		p.releaseOnCommit(s.replacement)
-		return slot{serving: serving}, err
+		return resourceBinding{serving: serving}, err
 	}
 	gvr, _ := b.kinds[at.GroupResource].gvr(r.Match)
 	t, err := b.acquire(r, gvr)
@@ -97,11 +98,11 @@ func (b *Binding) changedSlot(p *plan, at slotKey, s slot, r *indexers.Resource)
 	p.onAbandon = append(p.onAbandon, t.release)
 	p.releaseOnCommit(s.replacement)
 	p.switchAfterSync[at] = t
-	return slot{s.serving, t}, nil
+	return resourceBinding{s.serving, t}, nil
 }
 
-// difference compares two resources of the same name.
-func difference(old, new *indexers.Resource) indexers.Change {
+// compareResources compares two resources of the same name.
+func compareResources(old, new *indexers.Resource) indexers.Change {
 	changes := indexers.Diff(&indexers.Config{Resources: []*indexers.Resource{old}},
 		&indexers.Config{Resources: []*indexers.Resource{new}})
 	if len(changes) == 0 {
@@ -111,7 +112,7 @@ func difference(old, new *indexers.Resource) indexers.Change {
 }
 
 func (p *plan) reindex(t *Target, r *indexers.Resource, c indexers.Change) (*Target, error) {
-	reindexed, undo, dropRemoved, err := t.reindexed(r, c)
+	reindexed, undo, dropRemoved, err := t.withIndexesOf(r, c)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +157,7 @@ func (b *Binding) switchAfterSync(at slotKey, t *Target) {
 	if b.closed || s.replacement == nil || s.replacement.handle != t.handle { // superseded or abandoned
 		return
 	}
-	slots[at] = slot{serving: s.replacement}
+	slots[at] = resourceBinding{serving: s.replacement}
 	b.publish(b.config(), slots)
 	s.serving.release()
 }

@@ -25,8 +25,8 @@ type Binding struct {
 
 	changeLock sync.Mutex
 	// kinds are the known types. It is written under both locks and read under either.
-	kinds  map[schema.GroupResource]kind // nil before Follow or Resolve
-	closed bool                          // under changeLock
+	kinds  map[schema.GroupResource]serverType // nil before Follow or Resolve
+	closed bool                                // under changeLock
 
 	// graph has the references between the targets; nil until the first call of References. It is written
 	// under both locks and read under either. graphTargets are its sources, under changeLock.
@@ -37,12 +37,12 @@ type Binding struct {
 		sync.Mutex
 		config *indexers.Config
 		// slots is replaced, never changed.
-		slots map[slotKey]slot
+		slots map[slotKey]resourceBinding
 	}
 }
 
-// slot binds a resource to a type.
-type slot struct {
+// resourceBinding binds a resource to a type.
+type resourceBinding struct {
 	serving *Target
 	// replacement takes over when it has synced; nil if no change is pending.
 	replacement *Target
@@ -64,7 +64,7 @@ var ErrClosed = errors.New("bind: the binding has been closed")
 // error if options lack something that the config needs.
 func New(factory *dynamicinformer.Factory, config *indexers.Config, options Options) (*Binding, error) {
 	b := &Binding{factory: factory, options: options}
-	b.mu.config, b.mu.slots = config, map[slotKey]slot{}
+	b.mu.config, b.mu.slots = config, map[slotKey]resourceBinding{}
 	return b, b.check(config)
 }
 
@@ -119,7 +119,7 @@ func (b *Binding) config() *indexers.Config {
 }
 
 // addKinds stores new or changed types and binds their resources.
-func (b *Binding) addKinds(kinds ...kind) error {
+func (b *Binding) addKinds(kinds ...serverType) error {
 	b.changeLock.Lock()
 	defer b.changeLock.Unlock()
 	if b.closed {
@@ -130,11 +130,11 @@ func (b *Binding) addKinds(kinds ...kind) error {
 }
 
 // setKinds stores types. Callers hold changing.
-func (b *Binding) setKinds(kinds []kind) {
+func (b *Binding) setKinds(kinds []serverType) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.kinds == nil {
-		b.kinds = map[schema.GroupResource]kind{}
+		b.kinds = map[schema.GroupResource]serverType{}
 	}
 	for _, k := range kinds {
 		b.kinds[k.GroupResource] = k
@@ -142,7 +142,7 @@ func (b *Binding) setKinds(kinds []kind) {
 }
 
 // bindAll binds the config to types. Callers hold changing.
-func (b *Binding) bindAll(kinds ...kind) error {
+func (b *Binding) bindAll(kinds ...serverType) error {
 	if b.closed {
 		return ErrClosed
 	}
@@ -155,7 +155,7 @@ func (b *Binding) bindAll(kinds ...kind) error {
 			t, err := b.newTargetIfMissing(slots, r, k)
 			errs = append(errs, err)
 			if t != nil {
-				slots[at] = slot{serving: t}
+				slots[at] = resourceBinding{serving: t}
 			}
 			t, err = b.replacementFor(slots[at], r, k)
 			errs = append(errs, err)
@@ -163,7 +163,7 @@ func (b *Binding) bindAll(kinds ...kind) error {
 				if resolved := slots[at].replacement; resolved != nil {
 					defer resolved.release()
 				}
-				slots[at], awaited[at] = slot{slots[at].serving, t}, t
+				slots[at], awaited[at] = resourceBinding{slots[at].serving, t}, t
 			}
 		}
 	}
@@ -177,7 +177,7 @@ func (b *Binding) bindAll(kinds ...kind) error {
 
 // replacementFor returns a replacement for a slot with a version that is no longer served, if the config does
 // not set the version and another one is served. Otherwise it returns nil.
-func (b *Binding) replacementFor(s slot, r *indexers.Resource, k kind) (*Target, error) {
+func (b *Binding) replacementFor(s resourceBinding, r *indexers.Resource, k serverType) (*Target, error) {
 	if s.serving == nil || r.Match.Version != "" || r.Match.Versions != "" {
 		return nil, nil
 	}
@@ -193,7 +193,7 @@ func (b *Binding) replacementFor(s slot, r *indexers.Resource, k kind) (*Target,
 }
 
 // publish makes a change visible. Callers hold changing.
-func (b *Binding) publish(config *indexers.Config, slots map[slotKey]slot) {
+func (b *Binding) publish(config *indexers.Config, slots map[slotKey]resourceBinding) {
 	b.mu.Lock()
 	b.mu.config, b.mu.slots = config, slots
 	b.mu.Unlock()
@@ -201,7 +201,8 @@ func (b *Binding) publish(config *indexers.Config, slots map[slotKey]slot) {
 }
 
 // newTargetIfMissing returns a target of a resource for a type if it matches and has none, otherwise nil.
-func (b *Binding) newTargetIfMissing(slots map[slotKey]slot, r *indexers.Resource, k kind) (*Target, error) {
+func (b *Binding) newTargetIfMissing(slots map[slotKey]resourceBinding, r *indexers.Resource,
+	k serverType) (*Target, error) {
 	if _, ok := slots[slotKey{r.Name, k.GroupResource}]; ok || !matches(r, k) {
 		return nil, nil
 	}
@@ -210,12 +211,12 @@ func (b *Binding) newTargetIfMissing(slots map[slotKey]slot, r *indexers.Resourc
 }
 
 // matches reports whether a resource matches a type in a served version.
-func matches(r *indexers.Resource, k kind) bool {
+func matches(r *indexers.Resource, k serverType) bool {
 	_, served := k.gvr(r.Match)
 	return served && r.Match.Matches(k.Group, k.Resource, k.kind)
 }
 
-func (b *Binding) cloneSlots() map[slotKey]slot {
+func (b *Binding) cloneSlots() map[slotKey]resourceBinding {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return maps.Clone(b.mu.slots)

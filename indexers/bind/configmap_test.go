@@ -70,7 +70,7 @@ func TestBindingFollowsItsFiles(t *testing.T) {
 	var b *bind.Binding
 	watcher, err := reload.New(s.ctx, reload.Options{
 		Files: []string{filepath.Join(m.dir, "first.yaml"), filepath.Join(m.dir, "second.yaml"),
-			local}, Quiet: time.Millisecond, Poll: -1,
+			local}, QuietPeriod: time.Millisecond, PollInterval: -1,
 		Apply: func(_ context.Context, u reload.Update) error { return b.Apply(u.New) },
 		Report: func(o reload.Outcome) {
 			if o.Err != nil {

@@ -25,7 +25,7 @@ func (o Options) ResourceOptions(r *indexers.Resource) (dynamicinformer.Resource
 		return dynamicinformer.ResourceOptions{}, fmt.Errorf("resource %q: %w", r.Name, err)
 	}
 	var err error
-	if out.Prune, err = prune(r.EffectivePrune()); err != nil {
+	if out.Prune, err = pruneOptions(r.EffectivePrune()); err != nil {
 		return fail(fmt.Errorf("compile a path to prune: %w", err))
 	}
 	if r.Storage.Mode != "" {
@@ -71,7 +71,7 @@ func namespaces(n indexers.Namespaces) dynamicinformer.Namespaces {
 	return dynamicinformer.InNamespaces(names...)
 }
 
-func prune(p indexers.Prune) (dynamicinformer.Prune, error) {
+func pruneOptions(p indexers.Prune) (dynamicinformer.Prune, error) {
 	out := dynamicinformer.Prune{Annotations: p.RemoveAnnotations}
 	for _, preset := range p.Presets {
 		out.Presets = append(out.Presets, dynamicinformer.PrunePreset(preset))
@@ -81,12 +81,12 @@ func prune(p indexers.Prune) (dynamicinformer.Prune, error) {
 		if err != nil {
 			return out, err
 		}
-		out.PathSteps = append(out.PathSteps, field(path))
+		out.PathSteps = append(out.PathSteps, pruneSteps(path))
 	}
 	return out, nil
 }
 
-func field(p *jsonpath.Path) []dynamicinformer.PruneStep {
+func pruneSteps(p *jsonpath.Path) []dynamicinformer.PruneStep {
 	var steps []dynamicinformer.PruneStep
 	for _, step := range p.Steps() {
 		selector := step.Selectors[0]

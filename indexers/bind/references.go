@@ -76,7 +76,7 @@ func (b *Binding) syncGraphSources() {
 		var err error
 		next.Registration, err = b.graph.Add(references.InformerSource{
 			Type: next.typ, References: r.References, Informer: next.target.Informer,
-			Namespaces: r.Namespaces.Matches, Selected: r.Selectors != (indexers.Selectors{}),
+			Namespaces: r.Namespaces.Matches, HasSelector: r.Selectors != (indexers.Selectors{}),
 		})
 		if err != nil {
 			b.report(fmt.Errorf("bind: resource %q: %w", r.Name, err))
@@ -98,7 +98,7 @@ func (b *Binding) syncGraphSources() {
 func (m graphSource) canKeep(next graphSource) bool {
 	return m.target.handle == next.target.handle && m.typ == next.typ &&
 		(m.target.Resource == next.target.Resource ||
-			!difference(m.target.Resource, next.target.Resource).References)
+			!compareResources(m.target.Resource, next.target.Resource).References)
 }
 
 // stopAfterSync removes a source from the graph after its replacement has synced, so that no reference
@@ -111,6 +111,6 @@ func (m graphSource) stopAfterSync(by graphSource) {
 	m.Stop()
 }
 
-func (k kind) referenceType() references.Type {
+func (k serverType) referenceType() references.Type {
 	return references.Type{Group: k.Group, Resource: k.Resource, Kind: k.kind, Namespaced: k.namespaced}
 }

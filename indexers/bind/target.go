@@ -54,9 +54,10 @@ func (t *Target) release() {
 	t.handle.Release()
 }
 
-// reindexed adds new indexes and returns the target with these and without the removed ones. dropRemoved
+// withIndexesOf adds new indexes and returns the target with these and without the removed ones. dropRemoved
 // removes the latter from the informer; undo removes the added ones.
-func (t *Target) reindexed(to *indexers.Resource, c indexers.Change) (now *Target, undo, dropRemoved func(),
+func (t *Target) withIndexesOf(to *indexers.Resource,
+	c indexers.Change) (now *Target, undo, dropRemoved func(),
 	err error) {
 	indexes, err := addIndexes(t.handle, to.Name, c.Added)
 	if err != nil {

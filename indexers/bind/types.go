@@ -14,8 +14,8 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// kind is a type of the server.
-type kind struct {
+// serverType is a type of the server.
+type serverType struct {
 	schema.GroupResource
 	kind       string
 	namespaced bool
@@ -23,8 +23,8 @@ type kind struct {
 	versions []string
 }
 
-func kindsOf(catalog *discovery.Catalog) []kind {
-	var all []kind
+func kindsOf(catalog *discovery.Catalog) []serverType {
+	var all []serverType
 	at := map[schema.GroupResource]int{}
 	for _, r := range catalog.Resources() {
 		gr := r.GVR.GroupResource()
@@ -32,7 +32,7 @@ func kindsOf(catalog *discovery.Catalog) []kind {
 		if !ok {
 			i = len(all)
 			at[gr] = i
-			all = append(all, kind{GroupResource: gr, kind: r.GVK.Kind,
+			all = append(all, serverType{GroupResource: gr, kind: r.GVK.Kind,
 				namespaced: r.Scope == discovery.Namespaced})
 		}
 		if r.Watchable() {
@@ -43,15 +43,15 @@ func kindsOf(catalog *discovery.Catalog) []kind {
 	return all
 }
 
-func (k *kind) sortVersions(preference []string) {
+func (k *serverType) sortVersions(preference []string) {
 	slices.SortStableFunc(k.versions, func(a, b string) int {
 		return slices.Index(preference, a) - slices.Index(preference, b)
 	})
 }
 
 // kindOf converts a type of a tracker.
-func kindOf(t discovery.Type) kind {
-	k := kind{GroupResource: t.GroupResource, kind: t.Kind, namespaced: t.Scope == discovery.Namespaced}
+func kindOf(t discovery.Type) serverType {
+	k := serverType{GroupResource: t.GroupResource, kind: t.Kind, namespaced: t.Scope == discovery.Namespaced}
 	for _, v := range t.Versions {
 		if v.Served && slices.Contains(v.Verbs, "list") && slices.Contains(v.Verbs, "watch") {
 			k.versions = append(k.versions, v.Name)
@@ -61,7 +61,7 @@ func kindOf(t discovery.Type) kind {
 }
 
 // gvr returns the version that a match selects; false if the type does not serve it.
-func (k kind) gvr(m indexers.Match) (schema.GroupVersionResource, bool) {
+func (k serverType) gvr(m indexers.Match) (schema.GroupVersionResource, bool) {
 	if m.Version != "" {
 		return k.WithVersion(m.Version), slices.Contains(k.versions, m.Version)
 	}

@@ -23,8 +23,8 @@ type Aggregation struct {
 type Measure struct {
 	// Function is sum, min, max or avg.
 	Function string
-	// Of is the name of an index or a path.
-	Of string
+	// Operand is the name of an index or a path.
+	Operand string
 	// As is the type of the values at a path, or in an index without a type: quantity, duration or number.
 	// Default: the type of an index over the same path, or of the schema; see [Querier.WithDefinition].
 	As string
@@ -33,28 +33,28 @@ type Measure struct {
 // String formats the measure for [ParseMeasure].
 func (m Measure) String() string {
 	if m.As != "" {
-		return m.Function + "(" + m.Of + " as " + m.As + ")"
+		return m.Function + "(" + m.Operand + " as " + m.As + ")"
 	}
-	return m.Function + "(" + m.Of + ")"
+	return m.Function + "(" + m.Operand + ")"
 }
 
 // ParseMeasure parses a measure such as "sum(weight)", "max(.spec.replicas)" or "sum(.spec.cpu as quantity)".
 func ParseMeasure(text string) (Measure, error) {
 	function, rest, ok := strings.Cut(strings.TrimSpace(text), "(")
 	of, closed := strings.CutSuffix(rest, ")")
-	m := Measure{Function: strings.ToLower(strings.TrimSpace(function)), Of: strings.TrimSpace(of)}
-	if i := strings.LastIndex(m.Of, " as "); i >= 0 && measuredTypes[m.Of[i+4:]] {
-		m.Of, m.As = strings.TrimSpace(m.Of[:i]), m.Of[i+4:]
+	m := Measure{Function: strings.ToLower(strings.TrimSpace(function)), Operand: strings.TrimSpace(of)}
+	if i := strings.LastIndex(m.Operand, " as "); i >= 0 && measureTypes[m.Operand[i+4:]] {
+		m.Operand, m.As = strings.TrimSpace(m.Operand[:i]), m.Operand[i+4:]
 	}
-	if !ok || !closed || m.Of == "" || !slices.Contains(functionNames, m.Function) {
+	if !ok || !closed || m.Operand == "" || !slices.Contains(measureFunctions, m.Function) {
 		return Measure{}, fmt.Errorf("%q is not a measure; write one of sum, min, max and avg with an index or a path, as in sum(.spec.replicas)", text)
 	}
 	return m, nil
 }
 
-var measuredTypes = map[string]bool{"quantity": true, "duration": true, "number": true}
+var measureTypes = map[string]bool{"quantity": true, "duration": true, "number": true}
 
-var functionNames = []string{"sum", "min", "max", "avg"}
+var measureFunctions = []string{"sum", "min", "max", "avg"}
 
 // AggregateResult is the result of [Querier.Aggregate].
 type AggregateResult struct {
@@ -111,7 +111,7 @@ func (q *Querier) Aggregate(ctx context.Context, query Query, a Aggregation,
 		if err != nil {
 			return nil, err
 		}
-		g.by = append(g.by, c)
+		g.columns = append(g.columns, c)
 	}
 	for _, m := range a.Measures {
 		c, err := x.openMeasure(m)
@@ -120,7 +120,7 @@ func (q *Querier) Aggregate(ctx context.Context, query Query, a Aggregation,
 		}
 		g.measures = append(g.measures, c)
 	}
-	if len(g.by) == 0 {
+	if len(g.columns) == 0 {
 		g.group(nil) // one group even without objects
 	}
 	found := 0
@@ -143,21 +143,21 @@ func (q *Querier) Aggregate(ctx context.Context, query Query, a Aggregation,
 
 type grouping struct {
 	*execution
-	by       []column
+	columns  []column
 	measures []measureColumn
 	groups   map[string]*group
 }
 
 type group struct {
-	cells  []cell
-	count  int
-	totals []total
+	cells         []cell
+	count         int
+	measureTotals []measureTotal
 }
 
 func (g *grouping) add(key string, item any) error {
 	combinations := [][]cell{nil}
-	for _, c := range g.by {
-		cells := distinct(c.cells(key, item))
+	for _, c := range g.columns {
+		cells := distinctCells(c.cells(key, item))
 		if len(cells) == 0 {
 			cells = []cell{{missing: true}}
 		}
@@ -181,7 +181,7 @@ func (g *grouping) add(key string, item any) error {
 		into.count++
 		for i, m := range g.measures {
 			for _, v := range values[i] {
-				if err := into.totals[i].add(m, v); err != nil {
+				if err := into.measureTotals[i].add(m, v); err != nil {
 					return err
 				}
 			}
@@ -193,8 +193,8 @@ func (g *grouping) add(key string, item any) error {
 	return nil
 }
 
-// distinct removes cells with repeated values.
-func distinct(cells []cell) []cell {
+// distinctCells removes cells with repeated values.
+func distinctCells(cells []cell) []cell {
 	if len(cells) < 2 {
 		return cells
 	}
@@ -207,8 +207,8 @@ func distinct(cells []cell) []cell {
 }
 
 func (g *grouping) names() string {
-	names := make([]string, len(g.by))
-	for i, c := range g.by {
+	names := make([]string, len(g.columns))
+	for i, c := range g.columns {
 		names[i] = c.name
 	}
 	return strings.Join(names, ", ")
@@ -222,7 +222,7 @@ func (g *grouping) group(cells []cell) *group {
 	}
 	id := indexers.Value(append(texts, "")...)
 	if g.groups[id] == nil {
-		g.groups[id] = &group{cells: cells, totals: make([]total, len(g.measures))}
+		g.groups[id] = &group{cells: cells, measureTotals: make([]measureTotal, len(g.measures))}
 	}
 	return g.groups[id]
 }
@@ -241,7 +241,7 @@ func (g *grouping) sorted() []Group {
 			out[i].Values[n] = c.value()
 		}
 		for n, m := range g.measures {
-			out[i].Results[n] = one.totals[n].result(m)
+			out[i].Results[n] = one.measureTotals[n].result(m)
 		}
 	}
 	return out

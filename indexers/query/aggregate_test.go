@@ -114,7 +114,7 @@ func TestAggregateErrors(t *testing.T) {
 	}
 	for _, ask := range []query.Aggregation{
 		{GroupBy: []string{".spec["}}, {Measures: []query.Measure{{Function: "sum",
-			Of: "expiry"}}}, {Measures: []query.Measure{{Function: "median", Of: "weight"}}},
+			Operand: "expiry"}}}, {Measures: []query.Measure{{Function: "median", Operand: "weight"}}},
 		{Measures: []query.Measure{{Function: "sum"}}},
 	} {
 		if _, err := querier.Aggregate(t.Context(), query.All(), ask, query.Options{}); err == nil {

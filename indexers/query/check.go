@@ -35,7 +35,7 @@ func Columns(options Options, a Aggregation) (paths []string) {
 		add(name)
 	}
 	for _, m := range a.Measures {
-		add(m.Of)
+		add(m.Operand)
 	}
 	return paths
 }

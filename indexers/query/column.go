@@ -13,8 +13,8 @@ import (
 )
 
 type cell struct {
-	// order is the sort key, text the displayed value.
-	order, text string
+	// sortKey is the sort key, text the displayed value.
+	sortKey, text string
 	// missing marks an object without a value.
 	missing bool
 	// mistyped marks a value that does not have the column's type.
@@ -35,7 +35,7 @@ func (c cell) compare(other cell) int {
 		}
 		return -1
 	}
-	return strings.Compare(c.order, other.order)
+	return strings.Compare(c.sortKey, other.sortKey)
 }
 
 // column reads the values that objects have in an index or at a path.
@@ -46,9 +46,9 @@ type column struct {
 	cells     func(key string, item any) []cell
 }
 
-// multiply makes an index column return a value as often as the object has it. An index stores each value of
-// an object once.
-func (x *execution) multiply(c *column) error {
+// repeatValues makes an index column return a value as often as the object has it. An index stores each value
+// of an object once.
+func (x *execution) repeatValues(c *column) error {
 	if isPath(c.name) {
 		return nil
 	}
@@ -60,14 +60,14 @@ func (x *execution) multiply(c *column) error {
 		return errors.
 			New("the index stores each value of an object once, and no config declares its paths; " +
 				"name a path instead")
-	case a.single():
+	case a.isSingleValued():
 		return nil
 	}
 	c.cells = func(_ string, item any) (cells []cell) {
 		x.spend(bodyWork)
 		for _, key := range a.functions.StoredValues(item)[0] {
 			if key != indexers.Null || a.composite() {
-				cells = append(cells, cell{order: key, text: a.displayKey(key)})
+				cells = append(cells, cell{sortKey: key, text: a.displayKey(key)})
 			}
 		}
 		return cells
@@ -102,7 +102,7 @@ func (x *execution) column(name, as string) (column, error) {
 		c.setType(as)
 		c.cells = func(_ string, item any) (cells []cell) {
 			x.spend(bodyWork)
-			for _, text := range textsOf(x.meter, item, path) {
+			for _, text := range textsOf(x.workMeter, item, path) {
 				cells = append(cells, c.cellOf(text))
 			}
 			return cells
@@ -124,7 +124,7 @@ func (x *execution) column(name, as string) (column, error) {
 			if key == indexers.Null && !a.composite() {
 				continue
 			}
-			one := cell{order: key, text: a.displayKey(key)}
+			one := cell{sortKey: key, text: a.displayKey(key)}
 			if taken || !a.sorted() {
 				one = c.cellOf(one.text)
 			}
@@ -148,14 +148,14 @@ func (c *column) setType(as string) bool {
 func (c *column) cellOf(text string) cell {
 	switch c.valueType {
 	case sortkey.Any:
-		return cell{order: naturalOrderKey(text), text: text}
+		return cell{sortKey: naturalOrderKey(text), text: text}
 	case sortkey.String:
-		return cell{order: text, text: text}
+		return cell{sortKey: text, text: text}
 	}
 	if key, ok := c.valueType.Key(text); ok {
-		return cell{order: key, text: text}
+		return cell{sortKey: key, text: text}
 	}
-	return cell{order: "\xff" + text, text: text, mistyped: true}
+	return cell{sortKey: "\xff" + text, text: text, mistyped: true}
 }
 
 // naturalOrderKey returns a sort key: numbers and quantities before times, and times before other text.
@@ -199,7 +199,7 @@ func (x *execution) openMeasure(m Measure) (measureColumn, error) {
 	if _, err := ParseMeasure(m.String()); err != nil {
 		return measureColumn{}, err
 	}
-	c, err := x.column(m.Of, m.As)
+	c, err := x.column(m.Operand, m.As)
 	if err != nil {
 		return measureColumn{}, err
 	}
@@ -208,14 +208,14 @@ func (x *execution) openMeasure(m Measure) (measureColumn, error) {
 			m, c.valueType)
 	}
 	if m.Function == "sum" || m.Function == "avg" {
-		if err := x.multiply(&c); err != nil {
+		if err := x.repeatValues(&c); err != nil {
 			return measureColumn{}, fmt.Errorf("cannot compute %s: %w", m, err)
 		}
 		switch c.valueType {
 		case sortkey.Any, sortkey.Int, sortkey.Number, sortkey.Quantity, sortkey.Duration:
 		default:
 			return measureColumn{}, fmt.Errorf("index %q: there is no %s of values of type %s; use min or max",
-				m.Of, m.Function, c.valueType)
+				m.Operand, m.Function, c.valueType)
 		}
 	}
 	return measureColumn{c, m.Function}, nil

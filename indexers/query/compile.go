@@ -14,11 +14,11 @@ type compiler struct {
 	snapshot   Snapshot
 	references *references.TypeGraph // optional
 	now        time.Time
-	meter      *meter
+	meter      *workMeter
 	warnings   []string
 }
 
-func (c *compiler) compile(q Query) (cond, error) {
+func (c *compiler) compile(q Query) (compiledCondition, error) {
 	switch q := q.(type) {
 	case everything:
 		return constant(true), nil
@@ -36,10 +36,10 @@ func (c *compiler) compile(q Query) (cond, error) {
 		switch sub := sub.(type) {
 		case constant:
 			return !sub, nil
-		case notCond:
+		case negatedCondition:
 			return sub.sub, nil
 		}
-		return notCond{sub}, nil
+		return negatedCondition{sub}, nil
 	case *comparison:
 		k, err := c.compileComparison(q)
 		return k, q.position.locate(err)
@@ -47,11 +47,11 @@ func (c *compiler) compile(q Query) (cond, error) {
 		if q.err != nil {
 			return nil, q.position.locate(q.err)
 		}
-		return labelCond{naming.CompileLabels(q.selector), q.String(), c.meter,
-			func() []*keyCond { return c.labelConditions(q.selector) }}, nil
+		return labelCondition{naming.CompileLabels(q.selector), q.String(), c.meter,
+			func() []*indexCondition { return c.labelConditions(q.selector) }}, nil
 	case *condition:
 		t, err := q.compile()
-		return bodyCond{newItemTester(t, c.meter), q.String(), c.meter}, q.position.locate(err)
+		return bodyCondition{newItemTester(t, c.meter), q.String(), c.meter}, q.position.locate(err)
 	case *referenceQuery:
 		linked, err := c.compileLinking(q)
 		return linked, q.position.locate(err)
@@ -60,8 +60,8 @@ func (c *compiler) compile(q Query) (cond, error) {
 }
 
 // compileJunction compiles, flattens and simplifies a junction.
-func (c *compiler) compileJunction(q junction) (cond, error) {
-	out := groupCond{any: q.or}
+func (c *compiler) compileJunction(q junction) (compiledCondition, error) {
+	out := groupCondition{any: q.or}
 	isConstant := false
 	for _, sub := range q.subs {
 		part, err := c.compile(sub)
@@ -72,7 +72,7 @@ func (c *compiler) compileJunction(q junction) (cond, error) {
 		case constant:
 			isConstant = isConstant || bool(part) == q.or
 			continue
-		case groupCond:
+		case groupCondition:
 			if part.any == q.or {
 				out.subs = append(out.subs, part.subs...)
 				continue
@@ -92,18 +92,18 @@ func (c *compiler) compileJunction(q junction) (cond, error) {
 		return out.subs[0], nil
 	}
 	out.query = q.String()
-	slices.SortStableFunc(out.subs, func(a, b cond) int { return int(a.cost()) - int(b.cost()) })
+	slices.SortStableFunc(out.subs, func(a, b compiledCondition) int { return int(a.cost()) - int(b.cost()) })
 	return out, nil
 }
 
 // joinSpans intersects spans of the same index if an object has at most one value there. With several values,
 // each could be in a different span.
-func (c *compiler) joinSpans(subs []cond) []cond {
+func (c *compiler) joinSpans(subs []compiledCondition) []compiledCondition {
 	at := map[string]int{}
 	out := subs[:0:0]
 	for _, sub := range subs {
-		k, ok := sub.(*keyCond)
-		if !ok || k.exact != nil || !k.index.single() {
+		k, ok := sub.(*indexCondition)
+		if !ok || k.exact != nil || !k.index.isSingleValued() {
 			out = append(out, sub)
 			continue
 		}
@@ -113,8 +113,9 @@ func (c *compiler) joinSpans(subs []cond) []cond {
 			out = append(out, k)
 			continue
 		}
-		first := out[i].(*keyCond)
-		both := &keyCond{index: k.index, meter: c.meter, method: testSet, span: first.span.intersect(k.span),
+		first := out[i].(*indexCondition)
+		both := &indexCondition{index: k.index, meter: c.meter, method: testSet,
+			span:  first.span.intersect(k.span),
 			query: first.query + " && " + k.query}
 		both.estimate(c.snapshot.Len())
 		out[i] = both
@@ -122,13 +123,13 @@ func (c *compiler) joinSpans(subs []cond) []cond {
 	return out
 }
 
-func (c *compiler) compileComparison(q *comparison) (cond, error) {
+func (c *compiler) compileComparison(q *comparison) (compiledCondition, error) {
 	index, err := c.schema.open(c.snapshot, q.index)
 	if err != nil {
 		return nil, err
 	}
 	index.now = c.now
-	k := &keyCond{index: index, query: q.String(), meter: c.meter}
+	k := &indexCondition{index: index, query: q.String(), meter: c.meter}
 	switch q.op {
 	case opEqual, opIn:
 		k.exact, err = c.exactKeys(index, q.values)

@@ -2,7 +2,7 @@ package query
 
 // candidateSource is a condition that can list its objects.
 type candidateSource interface {
-	cond
+	compiledCondition
 	// size is an upper bound or an estimate of the number of objects.
 	size() int
 	// objects calls yield for each object until it returns false. repeats reports whether it can yield an
@@ -28,11 +28,11 @@ func (d driver) count() int {
 }
 
 // chooseDriver finds the smallest driver of a condition. It returns false if there is none.
-func chooseDriver(c cond) (best driver, found bool) {
+func chooseDriver(c compiledCondition) (best driver, found bool) {
 	switch c := c.(type) {
 	case candidateSource:
 		return driver{[]candidateSource{c}, true}, true
-	case labelCond:
+	case labelCondition:
 		for _, k := range c.indexed() {
 			if !found || k.count < best.count() {
 				best, found = driver{parts: []candidateSource{k}}, true
@@ -40,9 +40,9 @@ func chooseDriver(c cond) (best driver, found bool) {
 		}
 	case constant:
 		return driver{exact: true}, !bool(c)
-	case groupCond:
+	case groupCondition:
 		if c.any {
-			return union(c.subs)
+			return unionDriver(c.subs)
 		}
 		for _, sub := range c.subs {
 			d, ok := chooseDriver(sub)
@@ -54,8 +54,8 @@ func chooseDriver(c cond) (best driver, found bool) {
 	return best, found
 }
 
-// union combines the drivers of several conditions.
-func union(subs []cond) (driver, bool) {
+// unionDriver combines the drivers of several conditions.
+func unionDriver(subs []compiledCondition) (driver, bool) {
 	all := driver{exact: true}
 	for _, sub := range subs {
 		d, ok := chooseDriver(sub)
@@ -92,19 +92,19 @@ func (d driver) objects(yield func(object string, item any) bool) {
 }
 
 // covers reports whether the driver lists exactly the objects of c.
-func (d driver) covers(c cond) bool {
+func (d driver) covers(c compiledCondition) bool {
 	k, ok := c.(candidateSource)
 	return ok && len(d.parts) == 1 && d.parts[0] == k
 }
 
 // remaining returns the conditions that the candidates have to be tested by: cheap ones, and expensive ones
 // that read bodies.
-func (d driver) remaining(c cond) (cheap, expensive []cond) {
+func (d driver) remaining(c compiledCondition) (cheap, expensive []compiledCondition) {
 	if d.exact {
 		return nil, nil
 	}
-	subs := []cond{c}
-	if s, ok := c.(groupCond); ok && !s.any {
+	subs := []compiledCondition{c}
+	if s, ok := c.(groupCondition); ok && !s.any {
 		subs = s.subs
 	}
 	for _, sub := range subs {
@@ -119,7 +119,7 @@ func (d driver) remaining(c cond) (cheap, expensive []cond) {
 	return cheap, expensive
 }
 
-func allHold(conds []cond, key string, item any) bool {
+func allHold(conds []compiledCondition, key string, item any) bool {
 	for _, c := range conds {
 		if !c.holds(key, item) {
 			return false

@@ -8,7 +8,7 @@ import (
 
 // execution is one run of a query on one snapshot.
 type execution struct {
-	*meter
+	*workMeter
 	query          Query
 	options        Options
 	snapshot       Snapshot
@@ -18,11 +18,11 @@ type execution struct {
 	start          cursor                   // position to continue from
 	order          order
 
-	cond      cond
+	cond      compiledCondition
 	driver    driver
 	hasDriver bool // false if all objects are scanned
-	cheap     []cond
-	expensive []cond
+	cheap     []compiledCondition
+	expensive []compiledCondition
 	plan      *Plan
 
 	examined int
@@ -35,13 +35,13 @@ func (q *Querier) prepare(ctx context.Context, query Query, options Options) (*e
 	}
 	snapshot := q.source.Snapshot()
 	x := &execution{
-		meter: &meter{ctx: ctx, yield: options.Yield,
+		workMeter: &workMeter{ctx: ctx, yield: options.Yield,
 			remaining: workBetweenChecks}, query: query, options: options,
 		snapshot: snapshot, schema: q.schemaOf(snapshot), schemaWarnings: q.schemaWarnings,
 		pathType: q.pathType,
 	}
 	c := compiler{schema: x.schema, snapshot: x.snapshot, references: q.references, now: options.Now,
-		meter: x.meter}
+		meter: x.workMeter}
 	if c.now.IsZero() {
 		c.now = time.Now()
 	}
@@ -82,14 +82,14 @@ func (x *execution) candidateCount() int {
 }
 
 // planTests chooses how conditions on indexes are tested.
-func planTests(conds []cond, objects int) {
+func planTests(conds []compiledCondition, objects int) {
 	for _, c := range conds {
 		switch c := c.(type) {
-		case *keyCond:
+		case *indexCondition:
 			c.chooseTest(objects)
-		case notCond:
-			planTests([]cond{c.sub}, objects)
-		case groupCond:
+		case negatedCondition:
+			planTests([]compiledCondition{c.sub}, objects)
+		case groupCondition:
 			planTests(c.subs, objects)
 		}
 	}
@@ -102,15 +102,15 @@ func (x *execution) candidates(yield func(key string, item any) bool) {
 		all = x.driver.objects
 	}
 	all(func(key string, item any) bool {
-		if !x.step() {
+		if !x.countTested() {
 			return false
 		}
 		return (!allHold(x.cheap, key, item) || yield(key, item)) && !x.ended()
 	})
 }
 
-// step counts a tested object. It returns false if the query was cancelled.
-func (x *execution) step() bool {
+// countTested counts a tested object. It returns false if the query was cancelled.
+func (x *execution) countTested() bool {
 	x.examined++
 	return x.spend(1)
 }
@@ -147,7 +147,7 @@ type output struct {
 
 // add adds an object that passes. It returns false if the output is full or the query was cancelled.
 func (o *output) add(e entry, at position) bool {
-	if !o.step() {
+	if !o.countTested() {
 		return false
 	}
 	if !allHold(o.expensive, e.key, e.item) || o.ended() {

@@ -90,19 +90,20 @@ func countOf(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// notes appends how != treats objects without a value, which differs between an index and a condition.
-func notes(q Query, negated bool, dst []string) []string {
+// appendNullNotes appends how != treats objects without a value, which differs between an index and a
+// condition.
+func appendNullNotes(q Query, negated bool, dst []string) []string {
 	switch q := q.(type) {
 	case junction:
 		for _, sub := range q.subs {
-			dst = notes(sub, negated, dst)
+			dst = appendNullNotes(sub, negated, dst)
 		}
 	case negation:
 		if c, ok := q.sub.(*comparison); ok && c.op == opEqual && !negated {
 			dst = append(dst, fmt.Sprintf("%s also holds for objects without a value in %s; add && %s to leave them out", q,
 				c.index, c.index))
 		}
-		dst = notes(q.sub, !negated, dst)
+		dst = appendNullNotes(q.sub, !negated, dst)
 	case *condition:
 		filter, err := jsonpath.CompileFilter(q.text)
 		if err == nil && slices.ContainsFunc(filter.Comparisons(),
@@ -118,7 +119,7 @@ func (x *execution) makePlan(warnings []string) *Plan {
 		Query: x.query.String(), Shard: x.snapshot.Freshness().Shard, Objects: x.snapshot.Len(),
 		Scan:  !x.hasDriver,
 		Order: x.order.String(), Sort: x.sortText(), Warnings: warnings,
-		Notes: notes(x.query, false, nil),
+		Notes: appendNullNotes(x.query, false, nil),
 	}
 	for _, k := range x.driver.parts {
 		p.Start = append(p.Start, Step{k.text(), k.size()})

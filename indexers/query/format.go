@@ -128,7 +128,7 @@ func quoteIfNeeded(text string) string {
 func (v value) String() string {
 	text := strings.Join(v.parts, "")
 	exact := false
-	if !v.joined {
+	if !v.isJoinedText {
 		exact = len(v.parts) == 0 || len(v.parts) == 1 && strings.ContainsAny(text, `/\`)
 		text = indexers.Value(v.parts...)
 	}

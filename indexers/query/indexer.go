@@ -87,7 +87,7 @@ func (x *listedIndex) listed() []string {
 	return x.mu.keys
 }
 
-func (x *listedIndex) under(key string) sets.Set[string] {
+func (x *listedIndex) objectsWithKey(key string) sets.Set[string] {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if set, ok := x.mu.objects[key]; ok {
@@ -105,12 +105,12 @@ func (x *listedIndex) under(key string) sets.Set[string] {
 	return set
 }
 
-func (x *listedIndex) Count(key string) int { return len(x.under(key)) }
+func (x *listedIndex) Count(key string) int { return len(x.objectsWithKey(key)) }
 
-func (x *listedIndex) Has(key, object string) bool { return x.under(key).Has(object) }
+func (x *listedIndex) Has(key, object string) bool { return x.objectsWithKey(key).Has(object) }
 
 func (x *listedIndex) Objects(key string, yield func(object string, item any) bool) {
-	for object := range x.under(key) {
+	for object := range x.objectsWithKey(key) {
 		item, ok, err := x.indexer.GetByKey(object)
 		if ok && err == nil && !yield(object, item) {
 			return

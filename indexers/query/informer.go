@@ -21,7 +21,7 @@ func (s informerSource) Snapshot() Snapshot {
 	content := s.informer.Snapshot()
 	return informerSnapshot{content, Freshness{
 		ResourceVersion: content.ResourceVersion(),
-		Contact:         current.LastContact,
+		LastContact:     current.LastContact,
 		Synced:          s.informer.HasSynced() && isComplete(current.State) && shardComplete(current.Shard),
 		Stale:           current.Stale || current.State == status.Stopped,
 		Shard:           describeShard(current.Shard),
@@ -69,10 +69,12 @@ func (s informerSnapshot) Freshness() Freshness { return s.freshness }
 
 func (s informerSnapshot) Get(key string) (any, bool) { return s.Stored(key) }
 
-func (s informerSnapshot) All(yield func(key string, item any) bool) { each(s.AllStored(), yield) }
+func (s informerSnapshot) All(yield func(key string, item any) bool) {
+	yieldItems(s.AllStored(), yield)
+}
 
-// each calls yield for each object until it returns false.
-func each(objects iter.Seq2[string, runtime.Object], yield func(key string, item any) bool) {
+// yieldItems calls yield for each object until it returns false.
+func yieldItems(objects iter.Seq2[string, runtime.Object], yield func(key string, item any) bool) {
 	objects(func(key string, object runtime.Object) bool { return yield(key, object) })
 }
 
@@ -85,7 +87,7 @@ func (s informerSnapshot) Index(name string) (Index, bool) {
 type informerIndex struct{ dynamicinformer.SnapshotIndex }
 
 func (x informerIndex) Objects(key string, yield func(object string, item any) bool) {
-	each(x.SnapshotIndex.Objects(key), yield)
+	yieldItems(x.SnapshotIndex.Objects(key), yield)
 }
 
 func (x informerIndex) Keys(from, to string, descending bool, yield func(key string, count int) bool) {

@@ -10,8 +10,8 @@ import (
 
 // labelConditions returns a condition for each index that can narrow a selector. Each one matches all objects
 // that the selector selects, and possibly others.
-func (c *compiler) labelConditions(selector labels.Selector) []*keyCond {
-	var out []*keyCond
+func (c *compiler) labelConditions(selector labels.Selector) []*indexCondition {
+	var out []*indexCondition
 	requirements, _ := selector.Requirements() // there are none if the selector selects nothing
 	for _, r := range requirements {
 		switch r.Operator() {
@@ -30,8 +30,8 @@ func (c *compiler) labelConditions(selector labels.Selector) []*keyCond {
 
 // labelCondition returns the objects that an index has for a requirement, or nil if the index may not have
 // all of them.
-func (c *compiler) labelCondition(name string, r labels.Requirement) *keyCond {
-	k := &keyCond{exact: []string{}, meter: c.meter}
+func (c *compiler) labelCondition(name string, r labels.Requirement) *indexCondition {
+	k := &indexCondition{exact: []string{}, meter: c.meter}
 	var values []value
 	seen := map[string]struct{}{}
 	for _, v := range r.Values().List() {

@@ -2,27 +2,27 @@ package query
 
 import "slices"
 
-// referenceCond matches objects by the keys that the reference graph returned.
-type referenceCond struct {
+// referenceCondition matches objects by the keys that the reference graph returned.
+type referenceCondition struct {
 	keys     []string
 	set      map[string]struct{}
 	snapshot Snapshot
 	query    string
-	meter    *meter
+	meter    *workMeter
 }
 
-func (l *referenceCond) cost() cost    { return costLookup }
-func (l *referenceCond) text() string  { return l.query }
-func (l *referenceCond) size() int     { return len(l.keys) }
-func (l *referenceCond) repeats() bool { return false }
+func (l *referenceCondition) cost() cost    { return costLookup }
+func (l *referenceCondition) text() string  { return l.query }
+func (l *referenceCondition) size() int     { return len(l.keys) }
+func (l *referenceCondition) repeats() bool { return false }
 
-func (l *referenceCond) holds(object string, _ any) bool {
+func (l *referenceCondition) holds(object string, _ any) bool {
 	_, ok := l.set[object]
 	return ok && l.meter.spend(1)
 }
 
 // objects skips keys that the snapshot does not have: the graph can be ahead of it or behind.
-func (l *referenceCond) objects(yield func(object string, item any) bool) {
+func (l *referenceCondition) objects(yield func(object string, item any) bool) {
 	for _, key := range l.keys {
 		item, ok := l.snapshot.Get(key)
 		if !l.meter.spend(1) || ok && !yield(key, item) {
@@ -31,7 +31,7 @@ func (l *referenceCond) objects(yield func(object string, item any) bool) {
 	}
 }
 
-func (c *compiler) compileLinking(q *referenceQuery) (cond, error) {
+func (c *compiler) compileLinking(q *referenceQuery) (compiledCondition, error) {
 	if c.references == nil {
 		return nil, ErrNoReferences
 	}
@@ -39,7 +39,7 @@ func (c *compiler) compileLinking(q *referenceQuery) (cond, error) {
 		!slices.Contains(names, q.reference) {
 		return nil, &UnknownReferenceError{Name: q.reference, Known: names}
 	}
-	l := &referenceCond{snapshot: c.snapshot, query: q.String(), meter: c.meter}
+	l := &referenceCondition{snapshot: c.snapshot, query: q.String(), meter: c.meter}
 	switch q.kind {
 	case linkDangling:
 		l.keys = c.references.Dangling(q.reference)
@@ -47,20 +47,20 @@ func (c *compiler) compileLinking(q *referenceQuery) (cond, error) {
 			c.warn("%s: %s, so that they do not count as dangling", q, u)
 		}
 	case linkTo:
-		l.keys = c.references.RefersTo(q.object, q.reference)
+		l.keys = c.references.KeysReferringTo(q.object, q.reference)
 		if n := c.references.CountRecreated(q.object, q.reference); n > 0 {
 			c.warn("%s: %d more refer to another object of that name, with another UID", q, n)
 		}
 	case linkFrom:
-		l.keys = c.references.ReferredBy(q.object, q.reference)
+		l.keys = c.references.KeysReferredBy(q.object, q.reference)
 	}
 	if q.kind != linkDangling && len(l.keys) == 0 {
 		if why := c.references.WhyNothing(q.object, q.kind == linkFrom); why != "" {
 			c.warn("%s: %s", q, why)
 		}
 	}
-	l.set = setOf(l.keys)
+	l.set = keySet(l.keys)
 	return l, nil
 }
 
-var _ candidateSource = (*referenceCond)(nil)
+var _ candidateSource = (*referenceCondition)(nil)

@@ -48,7 +48,7 @@ func (m *Matcher) Warnings() []string {
 func keyOf(object *unstructured.Unstructured) string { return cache.MetaObjectToName(object).String() }
 
 // compile compiles the query for one object, which is the whole snapshot.
-func (m *Matcher) compile(object *unstructured.Unstructured) (cond, error) {
+func (m *Matcher) compile(object *unstructured.Unstructured) (compiledCondition, error) {
 	c := compiler{schema: m.schema, snapshot: objectSnapshot{m, object}, now: m.clock()}
 	return c.compile(m.query)
 }

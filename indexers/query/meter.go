@@ -5,9 +5,9 @@ import (
 	"context"
 )
 
-// meter counts the work of one query and checks its context at intervals. A nil meter never stops a query. It
-// is not safe for concurrent use.
-type meter struct {
+// workMeter counts the work of one query and checks its context at intervals. A nil meter never stops a
+// query. It is not safe for concurrent use.
+type workMeter struct {
 	ctx       context.Context
 	yield     func(context.Context) error // Options.Yield
 	remaining int                         // work until the next check of ctx
@@ -22,7 +22,7 @@ const workBetweenChecks = 256
 const bodyWork = workBetweenChecks
 
 // spend counts steps. It returns false if the query was cancelled.
-func (m *meter) spend(steps int) bool {
+func (m *workMeter) spend(steps int) bool {
 	if m == nil {
 		return true
 	}
@@ -38,7 +38,7 @@ func (m *meter) spend(steps int) bool {
 	return m.err == nil
 }
 
-func (m *meter) context() context.Context {
+func (m *workMeter) context() context.Context {
 	if m == nil {
 		return context.Background()
 	}
@@ -47,7 +47,7 @@ func (m *meter) context() context.Context {
 
 // stopOn reports whether err is not nil. It stops the query with the first such error, or with the cause if
 // the context has ended.
-func (m *meter) stopOn(err error) bool {
+func (m *workMeter) stopOn(err error) bool {
 	if err != nil && m != nil && m.err == nil {
 		m.err = cmp.Or(context.Cause(m.ctx), err)
 	}
@@ -55,4 +55,4 @@ func (m *meter) stopOn(err error) bool {
 }
 
 // ended reports whether the query was cancelled, without counting.
-func (m *meter) ended() bool { return m != nil && m.err != nil }
+func (m *workMeter) ended() bool { return m != nil && m.err != nil }

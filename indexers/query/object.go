@@ -44,7 +44,7 @@ func labelsOf(item any) labels.Labels {
 
 // textsOf returns the strings, numbers and booleans at a path, as text. It is incomplete if the meter's
 // context ends.
-func textsOf(m *meter, item any, path *jsonpath.Path) (texts []string) {
+func textsOf(m *workMeter, item any, path *jsonpath.Path) (texts []string) {
 	ctx := m.context()
 	if o, ok := item.(dynamicinformer.PackedObject); ok && o.Decoded() == nil {
 		err := o.ReadJSON(func(json []byte) error {
@@ -87,9 +87,9 @@ func textOf(v any) (string, bool) {
 	return "", false
 }
 
-// tester tests a condition on an object. The error is the cause of the context's end, or a
+// conditionTester tests a condition on an object. The error is the cause of the context's end, or a
 // *jsonpath.SyntaxError.
-type tester interface {
+type conditionTester interface {
 	MatchContext(ctx context.Context, obj any) (bool, error)
 	MatchJSONContext(ctx context.Context, raw []byte) (bool, error)
 }
@@ -114,7 +114,7 @@ func (e existence) MatchJSONContext(ctx context.Context, raw []byte) (found bool
 }
 
 // compileCondition compiles a condition or a path. If both fail, it returns the condition's error.
-func compileCondition(text string) (tester, error) {
+func compileCondition(text string) (conditionTester, error) {
 	filter, err := jsonpath.CompileFilter(text)
 	if err == nil {
 		return filter, nil
@@ -128,13 +128,13 @@ func compileCondition(text string) (tester, error) {
 
 // itemTester tests one item after the other without allocations per item.
 type itemTester struct {
-	test  tester
-	meter *meter
+	test  conditionTester
+	meter *workMeter
 	match bool
 	read  func(json []byte) error // matchJSON, allocated once
 }
 
-func newItemTester(test tester, m *meter) *itemTester {
+func newItemTester(test conditionTester, m *workMeter) *itemTester {
 	p := &itemTester{test: test, meter: m}
 	p.read = p.matchJSON
 	return p

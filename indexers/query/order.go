@@ -114,10 +114,10 @@ func (c *compiler) compileOrder(options Options) (order, error) {
 // reverse inverts the direction.
 func (c *compiler) compileTerm(text string, reversed bool) (term, error) {
 	name, direction := splitDirection(text)
-	if direction != "" && directions[direction] == 0 {
+	if direction != "" && sortDirections[direction] == 0 {
 		return term{}, &SortError{Text: text}
 	}
-	t := term{name: name, descending: (directions[direction] < 0) != reversed}
+	t := term{name: name, descending: (sortDirections[direction] < 0) != reversed}
 	if isPath(name) {
 		return t, t.compilePath(c.meter)
 	}
@@ -170,11 +170,11 @@ var builtin = map[string]func(key string, item any) sortValue{
 // Configs cannot declare an index of such a name.
 func IsBuiltinOrder(name string) bool { return builtin[name] != nil }
 
-var creation = jsonpath.FromSegments("metadata", "creationTimestamp")
+var creationTimestamp = jsonpath.FromSegments("metadata", "creationTimestamp")
 
 // ageOf sorts the youngest object first.
 func ageOf(_ string, item any) sortValue {
-	for _, text := range textsOf(nil, item, creation) {
+	for _, text := range textsOf(nil, item, creationTimestamp) {
 		if created, err := time.Parse(time.RFC3339, text); err == nil {
 			key, ok := sortkey.Int.Key(strconv.FormatInt(-created.Unix(), 10))
 			return sortValue{key, ok}

@@ -43,18 +43,18 @@ func splitDirection(text string) (name, direction string) {
 		return name, strings.TrimSpace(direction)
 	}
 	if i := strings.LastIndexByte(text, ' '); i >= 0 {
-		if last := text[i+1:]; directions[last] != 0 {
+		if last := text[i+1:]; sortDirections[last] != 0 {
 			return strings.TrimSpace(text[:i]), last
 		}
 	}
 	return text, ""
 }
 
-// directions maps the words for a direction to 1 (ascending) or -1.
-var directions = map[string]int{"asc": 1, "ascending": 1, "desc": -1, "descending": -1}
+// sortDirections maps the words for a direction to 1 (ascending) or -1.
+var sortDirections = map[string]int{"asc": 1, "ascending": 1, "desc": -1, "descending": -1}
 
 // compilePath sorts a term by the first value at its path, in the natural order.
-func (t *term) compilePath(m *meter) error {
+func (t *term) compilePath(m *workMeter) error {
 	path, err := jsonpath.Compile(t.name)
 	if err != nil {
 		return &SortError{Text: t.name, Err: err}

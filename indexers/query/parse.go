@@ -218,7 +218,7 @@ func (p *parser) comparison() (Query, error) {
 			return nil, err
 		}
 	case p.takeWord("in"):
-		if err := p.in(c); err != nil {
+		if err := p.parseIn(c); err != nil {
 			return nil, err
 		}
 	default:
@@ -247,7 +247,7 @@ func (p *parser) operand(c *comparison) error {
 // search parses a search text, which is never split into parts.
 func (p *parser) search(c *comparison) error {
 	text, err := p.literal()
-	c.values = []value{{parts: []string{text}, joined: true}}
+	c.values = []value{{parts: []string{text}, isJoinedText: true}}
 	return err
 }
 
@@ -262,13 +262,13 @@ func (p *parser) takeWord(w string) bool {
 	return true
 }
 
-// in parses a list of values between parentheses, or a range between [ and ).
-func (p *parser) in(c *comparison) error {
+// parseIn parses a list of values between parentheses, or a range between [ and ).
+func (p *parser) parseIn(c *comparison) error {
 	p.skipBlanks()
 	open := p.pos
 	bracket, ok := p.take("(", "[")
 	if !ok {
-		if p.within(c) {
+		if p.parseAddressRange(c) {
 			return nil
 		}
 		return p.unexpected(`expected "(" and the values, or "[" and a range`)
@@ -300,13 +300,13 @@ func (p *parser) in(c *comparison) error {
 	return nil
 }
 
-// within parses an address range such as 10.0.0.0/8. It returns false if there is none.
-func (p *parser) within(c *comparison) bool {
+// parseAddressRange parses an address range such as 10.0.0.0/8. It returns false if there is none.
+func (p *parser) parseAddressRange(c *comparison) bool {
 	start := p.pos
 	text, err := p.literal()
 	if err == nil {
 		if _, err = netip.ParsePrefix(text); err == nil {
-			c.op, c.values = opWithin, []value{{parts: []string{text}, joined: true}}
+			c.op, c.values = opWithin, []value{{parts: []string{text}, isJoinedText: true}}
 			return true
 		}
 	}
@@ -333,7 +333,7 @@ func (p *parser) value() (value, error) {
 	open := p.pos
 	if _, ok := p.take("("); !ok {
 		text, err := p.literal()
-		return value{parts: []string{text}, joined: true}, err
+		return value{parts: []string{text}, isJoinedText: true}, err
 	}
 	var v value
 	for {

@@ -83,7 +83,7 @@ func offsetInLiteral(literal string, offset int) int {
 				size = 6
 			}
 			if size == 6 && at+12 < len(literal) && literal[at+6:at+8] == `\u` &&
-				utf16.IsSurrogate(codeUnit(literal[at+2:at+6])) {
+				utf16.IsSurrogate(parseCodeUnit(literal[at+2:at+6])) {
 				size = 12
 			}
 		}
@@ -94,7 +94,7 @@ func offsetInLiteral(literal string, offset int) int {
 	return at
 }
 
-func codeUnit(hex string) rune {
+func parseCodeUnit(hex string) rune {
 	n, _ := strconv.ParseUint(hex, 16, 16)
 	return rune(n)
 }

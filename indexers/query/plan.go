@@ -7,8 +7,8 @@ import (
 	"github.com/crdcache/crdcache/internal/naming"
 )
 
-// cond is a condition compiled for one snapshot.
-type cond interface {
+// compiledCondition is a condition compiled for one snapshot.
+type compiledCondition interface {
 	// holds tests one object.
 	holds(key string, item any) bool
 	// cost ranks conditions: cheap ones are tested first.
@@ -40,15 +40,15 @@ func (c constant) text() string {
 	return "!*"
 }
 
-// keyCond matches objects with certain keys in an index.
-type keyCond struct {
+// indexCondition matches objects with certain keys in an index.
+type indexCondition struct {
 	index  openedIndex
 	exact  []string // the keys, if not nil
 	span   span     // otherwise the range of keys, without indexers.Null
 	count  int      // number of matching objects: an upper bound, or an estimate
 	query  string
 	method keyTest
-	meter  *meter
+	meter  *workMeter
 	// set and exactSet are built on first use, by testSet and testOwnKeys.
 	set, exactSet map[string]struct{}
 }
@@ -62,11 +62,11 @@ const (
 	testOwnKeys                // compare the object's own keys
 )
 
-func (k *keyCond) text() string  { return k.query }
-func (k *keyCond) size() int     { return k.count }
-func (k *keyCond) repeats() bool { return !k.index.single() && len(k.exact) != 1 }
+func (k *indexCondition) text() string  { return k.query }
+func (k *indexCondition) size() int     { return k.count }
+func (k *indexCondition) repeats() bool { return !k.index.isSingleValued() && len(k.exact) != 1 }
 
-func (k *keyCond) cost() cost {
+func (k *indexCondition) cost() cost {
 	if k.exact != nil && len(k.exact) <= maxLookups {
 		return costLookup
 	}
@@ -77,7 +77,7 @@ func (k *keyCond) cost() cost {
 const maxLookups = 16
 
 // keys calls yield for each matching key in the index with the number of its objects.
-func (k *keyCond) keys(yield func(key string, count int) bool) {
+func (k *indexCondition) keys(yield func(key string, count int) bool) {
 	for _, key := range k.exact {
 		if n := k.index.Count(key); !k.meter.spend(1) || n > 0 && !yield(key, n) {
 			return
@@ -97,15 +97,15 @@ func (k *keyCond) keys(yield func(key string, count int) bool) {
 	k.index.Keys(k.span.low, k.span.high, false, each)
 }
 
-// minEstimated is the number of keys above which objects are estimated instead of counted.
-const minEstimated = 128
+// maxCountedKeys is the number of keys above which objects are estimated instead of counted.
+const maxCountedKeys = 128
 
-func (k *keyCond) estimate(objects int) {
+func (k *indexCondition) estimate(objects int) {
 	counter, ok := k.index.Index.(interface {
 		CountKeys(from, to string) (int, bool)
 	})
 	if ok && k.exact == nil && !k.span.empty {
-		if n, ok := counter.CountKeys(k.span.low, k.span.high); ok && n > minEstimated {
+		if n, ok := counter.CountKeys(k.span.low, k.span.high); ok && n > maxCountedKeys {
 			// the average number per key, but not more than all objects
 			k.count = min(n*(objects/max(k.index.Len(), 1)+1), max(objects, n))
 			return
@@ -118,7 +118,7 @@ func (k *keyCond) estimate(objects int) {
 }
 
 // chooseTest chooses the cheapest test for a number of objects.
-func (k *keyCond) chooseTest(objects int) {
+func (k *indexCondition) chooseTest(objects int) {
 	k.method = testSet
 	best := k.count + len(k.exact)
 	if k.exact != nil && (len(k.exact) <= maxLookups || objects*len(k.exact) < best) {
@@ -132,7 +132,7 @@ func (k *keyCond) chooseTest(objects int) {
 	}
 }
 
-func (k *keyCond) matchesKey(key string) bool {
+func (k *indexCondition) matchesKey(key string) bool {
 	if k.exact != nil {
 		_, ok := k.exactSet[key]
 		return ok
@@ -144,7 +144,7 @@ func (k *keyCond) matchesKey(key string) bool {
 }
 
 // objects calls yield for each object, once for each matching key that it has.
-func (k *keyCond) objects(yield func(object string, item any) bool) {
+func (k *indexCondition) objects(yield func(object string, item any) bool) {
 	more := true
 	k.keys(func(key string, _ int) bool {
 		k.index.Objects(key, func(object string, item any) bool {
@@ -155,14 +155,14 @@ func (k *keyCond) objects(yield func(object string, item any) bool) {
 	})
 }
 
-func (k *keyCond) holds(object string, item any) bool {
+func (k *indexCondition) holds(object string, item any) bool {
 	switch k.method {
 	case testOwnKeys:
 		if !k.meter.spend(k.index.keyCost()) {
 			return false
 		}
 		if k.exactSet == nil {
-			k.exactSet = setOf(k.exact)
+			k.exactSet = keySet(k.exact)
 		}
 		return slices.ContainsFunc(k.index.keysOf(nil, object, item), k.matchesKey)
 	case testSet:
@@ -182,7 +182,7 @@ func (k *keyCond) holds(object string, item any) bool {
 	})
 }
 
-func setOf(keys []string) map[string]struct{} {
+func keySet(keys []string) map[string]struct{} {
 	set := make(map[string]struct{}, len(keys))
 	for _, key := range keys {
 		set[key] = struct{}{}
@@ -190,49 +190,49 @@ func setOf(keys []string) map[string]struct{} {
 	return set
 }
 
-// labelCond matches objects by a label selector.
-type labelCond struct {
+// labelCondition matches objects by a label selector.
+type labelCondition struct {
 	selector *naming.LabelMatcher
 	query    string
-	meter    *meter
+	meter    *workMeter
 	// indexed returns index conditions that match a superset of the selector's objects.
-	indexed func() []*keyCond
+	indexed func() []*indexCondition
 }
 
-func (l labelCond) holds(_ string, item any) bool {
+func (l labelCondition) holds(_ string, item any) bool {
 	return l.meter.spend(1+l.selector.Len()) && l.selector.Matches(labelsOf(item))
 }
 
-func (l labelCond) cost() cost   { return costLabels }
-func (l labelCond) text() string { return l.query }
+func (l labelCondition) cost() cost   { return costLabels }
+func (l labelCondition) text() string { return l.query }
 
-// bodyCond matches objects by a condition on their body.
-type bodyCond struct {
+// bodyCondition matches objects by a condition on their body.
+type bodyCondition struct {
 	tester *itemTester
 	query  string
-	meter  *meter
+	meter  *workMeter
 }
 
-func (b bodyCond) holds(_ string, item any) bool {
+func (b bodyCondition) holds(_ string, item any) bool {
 	return b.meter.spend(bodyWork) && b.tester.holds(item)
 }
-func (b bodyCond) cost() cost   { return costBody }
-func (b bodyCond) text() string { return b.query }
+func (b bodyCondition) cost() cost   { return costBody }
+func (b bodyCondition) text() string { return b.query }
 
-type notCond struct{ sub cond }
+type negatedCondition struct{ sub compiledCondition }
 
-func (n notCond) holds(key string, item any) bool { return !n.sub.holds(key, item) }
-func (n notCond) cost() cost                      { return n.sub.cost() }
-func (n notCond) text() string                    { return "!(" + n.sub.text() + ")" }
+func (n negatedCondition) holds(key string, item any) bool { return !n.sub.holds(key, item) }
+func (n negatedCondition) cost() cost                      { return n.sub.cost() }
+func (n negatedCondition) text() string                    { return "!(" + n.sub.text() + ")" }
 
-// groupCond matches objects that all of subs match, or any.
-type groupCond struct {
+// groupCondition matches objects that all of subs match, or any.
+type groupCondition struct {
 	any   bool
-	subs  []cond // cheapest first
+	subs  []compiledCondition // cheapest first
 	query string
 }
 
-func (s groupCond) holds(key string, item any) bool {
+func (s groupCondition) holds(key string, item any) bool {
 	for _, sub := range s.subs {
 		if sub.holds(key, item) == s.any {
 			return s.any
@@ -241,7 +241,7 @@ func (s groupCond) holds(key string, item any) bool {
 	return !s.any
 }
 
-func (s groupCond) cost() cost {
+func (s groupCondition) cost() cost {
 	most := costNothing
 	for _, sub := range s.subs {
 		most = max(most, sub.cost())
@@ -249,4 +249,4 @@ func (s groupCond) cost() cost {
 	return most
 }
 
-func (s groupCond) text() string { return s.query }
+func (s groupCondition) text() string { return s.query }

@@ -37,8 +37,8 @@ func New(source Source, indexes ...*indexers.Index) *Querier {
 	return &Querier{source: source, schema: newSchema(indexes), latest: &atomic.Pointer[declarations]{}}
 }
 
-// selfDescribing is a snapshot that declares its indexes. Its declarations replace the indexes of [New].
-type selfDescribing interface {
+// declaringSnapshot is a snapshot that declares its indexes. Its declarations replace the indexes of [New].
+type declaringSnapshot interface {
 	Declared() []*indexers.Index
 }
 
@@ -48,7 +48,7 @@ type declarations struct {
 }
 
 func (q *Querier) schemaOf(s Snapshot) schema {
-	d, ok := s.(selfDescribing)
+	d, ok := s.(declaringSnapshot)
 	if !ok {
 		return q.schema
 	}

@@ -341,7 +341,7 @@ func TestReadResults(t *testing.T) {
 		t.Errorf("got %v, %v", r, err)
 	}
 	now := time.Now()
-	if age := (query.Freshness{Contact: now.Add(-time.Minute)}).Age(now); age != time.Minute {
+	if age := (query.Freshness{LastContact: now.Add(-time.Minute)}).Age(now); age != time.Minute {
 		t.Errorf("got %v", age)
 	}
 	if age := (query.Freshness{}).Age(now); age != 0 {

@@ -54,9 +54,9 @@ type comparison struct {
 // value is an operand, in parts if it is composite.
 type value struct {
 	parts []string
-	// joined is set for a value from text, with parts joined by "/". Only the index shows whether it is
+	// isJoinedText is set for a value from text, with parts joined by "/". Only the index shows whether it is
 	// composite.
-	joined bool
+	isJoinedText bool
 }
 
 // operands iterates over the texts that a query compares with.
@@ -129,7 +129,7 @@ type labelQuery struct {
 type condition struct {
 	text     string
 	position textRange
-	compile  func() (tester, error) // called once
+	compile  func() (conditionTester, error) // called once
 }
 
 type referenceQuery struct {
@@ -298,12 +298,12 @@ func Where(condition string) Query { return where(condition) }
 
 func where(text string) *condition {
 	return &condition{text: text,
-		compile: sync.OnceValues(func() (tester, error) { return compileCondition(text) })}
+		compile: sync.OnceValues(func() (conditionTester, error) { return compileCondition(text) })}
 }
 
 // search returns a comparison with one text that is never split into parts.
 func search(op operator, index, text string) Query {
-	return &comparison{op: op, index: index, values: []value{{parts: []string{text}, joined: true}}}
+	return &comparison{op: op, index: index, values: []value{{parts: []string{text}, isJoinedText: true}}}
 }
 
 func compare(op operator, index string, parts []string) Query {

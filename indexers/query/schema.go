@@ -55,8 +55,8 @@ func (a openedIndex) sorted() bool { return a.declared != nil && a.declared.Sort
 
 func (a openedIndex) composite() bool { return a.declared != nil && a.declared.Composite() }
 
-// single reports whether an object has at most one key.
-func (a openedIndex) single() bool { return a.declared != nil && a.declared.Single() }
+// isSingleValued reports whether an object has at most one key.
+func (a openedIndex) isSingleValued() bool { return a.declared != nil && a.declared.Single() }
 
 // each calls yield for each key with the number of its objects, in any order, until it returns false.
 func (a openedIndex) each(yield func(key string, count int) bool) {
@@ -69,15 +69,15 @@ func (a openedIndex) each(yield func(key string, count int) bool) {
 	a.Keys("", "", false, yield)
 }
 
-// keyAppender is an index that stores the keys of each object.
-type keyAppender interface {
+// storedKeyIndex is an index that stores the keys of each object.
+type storedKeyIndex interface {
 	// AppendValues appends the keys of an object and reports whether they are known.
 	AppendValues(to []string, object string) ([]string, bool)
 }
 
 // keysOf appends the keys of an object, stored or computed.
 func (a openedIndex) keysOf(dst []string, object string, item any) []string {
-	if x, ok := a.Index.(keyAppender); ok {
+	if x, ok := a.Index.(storedKeyIndex); ok {
 		if keys, known := x.AppendValues(dst, object); known {
 			return keys
 		}
@@ -88,7 +88,7 @@ func (a openedIndex) keysOf(dst []string, object string, item any) []string {
 // keyCost is the cost of getting and sorting the keys of an object, relative to reading one object from an
 // index. Stored keys are cheaper than computed ones.
 func (a openedIndex) keyCost() int {
-	if _, ok := a.Index.(keyAppender); ok {
+	if _, ok := a.Index.(storedKeyIndex); ok {
 		return 4
 	}
 	return 16
@@ -97,7 +97,7 @@ func (a openedIndex) keyCost() int {
 // parts returns the canonical parts of an operand. If open is set, the last part is a text prefix.
 func (a openedIndex) parts(v value, open bool) []string {
 	parts := v.parts
-	if v.joined && a.composite() {
+	if v.isJoinedText && a.composite() {
 		parts = indexers.SplitValue(v.parts[0])
 	}
 	if a.declared == nil || len(parts) > len(a.declared.Types()) {
@@ -127,7 +127,7 @@ func (a openedIndex) key(v value) (string, error) {
 
 // suggestPrefix adds to an error about an incomplete composite value how to query its first parts.
 func (a openedIndex) suggestPrefix(v value, err error) error {
-	if parts := a.parts(v, false); v.joined && a.composite() && len(parts) < len(a.declared.Types()) {
+	if parts := a.parts(v, false); v.isJoinedText && a.composite() && len(parts) < len(a.declared.Types()) {
 		return fmt.Errorf("%w; %s^=%s finds all with these first parts", err, a.name, v)
 	}
 	return err
@@ -196,8 +196,8 @@ func (a openedIndex) prefix(v value) (span, error) {
 	return span{low: prefix, high: sortkey.PrefixEnd(prefix)}, err
 }
 
-// bounds returns the span of the keys with a value, or with these first parts. purpose is for the error.
-func (a openedIndex) bounds(v value, purpose string) (span, error) {
+// valueSpan returns the span of the keys with a value, or with these first parts. purpose is for the error.
+func (a openedIndex) valueSpan(v value, purpose string) (span, error) {
 	if !a.sorted() {
 		return span{}, &UnsortedError{a.name, purpose}
 	}
@@ -216,11 +216,11 @@ func (a openedIndex) span(c *comparison) (span, error) {
 	case opPrefix:
 		return a.prefix(c.values[0])
 	case opRange:
-		return a.between(c.values[0], c.values[1])
+		return a.rangeSpan(c.values[0], c.values[1])
 	case opExists:
 		return span{}, nil
 	}
-	s, err := a.bounds(c.values[0], "a comparison")
+	s, err := a.valueSpan(c.values[0], "a comparison")
 	switch c.op {
 	case opLess:
 		return span{high: s.low, empty: s.low == ""}, err
@@ -233,7 +233,7 @@ func (a openedIndex) span(c *comparison) (span, error) {
 	}
 }
 
-func (a openedIndex) between(from, to value) (s span, err error) {
+func (a openedIndex) rangeSpan(from, to value) (s span, err error) {
 	if !a.sorted() {
 		return s, &UnsortedError{a.name, "a range"}
 	}
@@ -244,7 +244,7 @@ func (a openedIndex) between(from, to value) (s span, err error) {
 		if len(bound.v.parts) == 1 && bound.v.parts[0] == "" {
 			continue
 		}
-		b, err := a.bounds(bound.v, "a range")
+		b, err := a.valueSpan(bound.v, "a range")
 		if err != nil {
 			return s, err
 		}

@@ -17,7 +17,7 @@ import (
 // searchedKeys tests all values of an index. Its cost grows with their number, not with the number of
 // objects.
 func (c *compiler) searchedKeys(index openedIndex, q *comparison) ([]string, error) {
-	test, err := c.searched(index, q)
+	test, err := c.searchTest(index, q)
 	if err != nil {
 		return nil, err
 	}
@@ -39,10 +39,10 @@ func (c *compiler) searchedKeys(index openedIndex, q *comparison) ([]string, err
 	return keys, nil
 }
 
-func (c *compiler) searched(a openedIndex, q *comparison) (func(value string) bool, error) {
+func (c *compiler) searchTest(a openedIndex, q *comparison) (func(value string) bool, error) {
 	operand := q.values[0].parts[0]
 	if q.op == opWithin {
-		return a.within(operand)
+		return a.addressTest(operand)
 	}
 	if a.declared != nil {
 		for _, typ := range a.declared.Types() {
@@ -70,7 +70,7 @@ func (c *compiler) searched(a openedIndex, q *comparison) (func(value string) bo
 const longText = 1 << 10
 
 // matches tests a text. The result is undefined if the context ends.
-func (m *meter) matches(e *regexp.Regexp, text string) bool {
+func (m *workMeter) matches(e *regexp.Regexp, text string) bool {
 	if len(text) < longText {
 		return m.spend(1+len(text)/8) && e.MatchString(text)
 	}
@@ -80,7 +80,7 @@ func (m *meter) matches(e *regexp.Regexp, text string) bool {
 // meteredText ends early if the meter's context ends.
 type meteredText struct {
 	*strings.Reader
-	meter *meter
+	meter *workMeter
 }
 
 func (t *meteredText) ReadRune() (r rune, size int, err error) {
@@ -103,8 +103,8 @@ func (a openedIndex) foldCase(text string) string {
 
 var errNoRange = errors.New("within needs an address range; write one such as 10.0.0.0/8 or 2001:db8::/32")
 
-// within returns a test for addresses and address ranges.
-func (a openedIndex) within(operand string) (func(value string) bool, error) {
+// addressTest returns a test for addresses and address ranges.
+func (a openedIndex) addressTest(operand string) (func(value string) bool, error) {
 	typ := a.addressType()
 	if typ == sortkey.Any {
 		return nil, &indexers.OperandError{Index: a.name,

@@ -6,7 +6,7 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-type positioned struct {
+type positionedEntry struct {
 	entry
 	position
 }
@@ -51,11 +51,11 @@ func (x *execution) walksIndex() bool {
 
 func (x *execution) gather(out *output) {
 	of := x.positions()
-	var all []positioned
+	var all []positionedEntry
 	x.candidates(func(key string, item any) bool {
 		at := of(key, item)
 		if !x.start.set || x.order.compare(at, x.start.position) > 0 {
-			all = append(all, positioned{entry{key, item}, at})
+			all = append(all, positionedEntry{entry{key, item}, at})
 		}
 		return true
 	})
@@ -63,8 +63,8 @@ func (x *execution) gather(out *output) {
 }
 
 // emit sorts objects and adds them to out. It returns false if out is full.
-func (x *execution) emit(out *output, all []positioned) bool {
-	slices.SortFunc(all, func(a, b positioned) int {
+func (x *execution) emit(out *output, all []positionedEntry) bool {
+	slices.SortFunc(all, func(a, b positionedEntry) int {
 		if !x.spend(1) {
 			return 0 // cancelled: the order does not matter
 		}
@@ -141,8 +141,9 @@ type walk struct {
 	// budget is the number of objects to test before walking is given up; exhausted is set then.
 	budget    int
 	exhausted bool
-	gathered  map[string]any      // all candidates, if gathered before; otherwise each object is tested
-	seen      map[string]struct{} // objects seen so far, if one can have several values
+	// all candidates, if gathered before; otherwise each object is tested
+	gatheredCandidates map[string]any
+	seen               map[string]struct{} // objects seen so far, if one can have several values
 }
 
 func (w *walk) run() {
@@ -151,13 +152,13 @@ func (w *walk) run() {
 	}
 	// gather few candidates first; otherwise test each object along the index
 	if w.hasDriver && w.options.Limit == 0 && w.driver.count() < w.snapshot.Len()/2 {
-		w.gathered = map[string]any{}
+		w.gatheredCandidates = map[string]any{}
 		w.candidates(func(key string, item any) bool {
-			w.gathered[key] = item
+			w.gatheredCandidates[key] = item
 			return true
 		})
 	}
-	if !w.term.index.single() {
+	if !w.term.index.isSingleValued() {
 		w.seen = map[string]struct{}{}
 	}
 	if w.withValues() && w.err == nil {
@@ -193,9 +194,9 @@ func (w *walk) withValues() bool {
 }
 
 func (w *walk) withValue(withValue string) bool {
-	var all []positioned
+	var all []positionedEntry
 	w.term.index.Objects(withValue, func(key string, item any) bool {
-		if !w.step() || w.overBudget() {
+		if !w.countTested() || w.overBudget() {
 			return false
 		}
 		if w.seen != nil {
@@ -209,7 +210,7 @@ func (w *walk) withValue(withValue string) bool {
 			return true // on an earlier page
 		}
 		if w.accepts(key, item) {
-			all = append(all, positioned{entry{key, item}, at})
+			all = append(all, positionedEntry{entry{key, item}, at})
 		}
 		return !w.ended()
 	})
@@ -223,8 +224,8 @@ func (w *walk) overBudget() bool {
 }
 
 func (w *walk) accepts(key string, item any) bool {
-	if w.gathered != nil {
-		_, ok := w.gathered[key]
+	if w.gatheredCandidates != nil {
+		_, ok := w.gatheredCandidates[key]
 		return ok
 	}
 	switch parts := w.driver.parts; {
@@ -245,18 +246,18 @@ func (w *walk) withoutValue() {
 	if len(have) == w.snapshot.Len() {
 		return
 	}
-	var all []positioned
+	var all []positionedEntry
 	add := func(key string, item any) bool {
 		at := position{[]sortValue{{}}, key}
 		if _, has := have[key]; !has && (!w.start.set || w.order.compare(at, w.start.position) > 0) {
-			all = append(all, positioned{entry{key, item}, at})
+			all = append(all, positionedEntry{entry{key, item}, at})
 		}
 		return w.spend(1)
 	}
-	if w.gathered == nil {
+	if w.gatheredCandidates == nil {
 		w.candidates(add)
 	}
-	for key, item := range w.gathered {
+	for key, item := range w.gatheredCandidates {
 		add(key, item)
 	}
 	w.emit(w.out, all)

@@ -29,9 +29,9 @@ type Snapshot interface {
 type Freshness struct {
 	// ResourceVersion is the resource version of the content; empty if unknown.
 	ResourceVersion string
-	// Contact is the time at which the server last confirmed the content; zero if it never has or if that is
-	// unknown.
-	Contact time.Time
+	// LastContact is the time at which the server last confirmed the content; zero if it never has or if that
+	// is unknown.
+	LastContact time.Time
 	// Synced reports whether the content, or its shard, is complete.
 	Synced bool
 	// Stale reports whether content that was complete once may be behind now.
@@ -43,10 +43,10 @@ type Freshness struct {
 
 // Age returns the time since the server last confirmed the content; 0 if unknown.
 func (s Freshness) Age(now time.Time) time.Duration {
-	if s.Contact.IsZero() {
+	if s.LastContact.IsZero() {
 		return 0
 	}
-	return max(now.Sub(s.Contact), 0)
+	return max(now.Sub(s.LastContact), 0)
 }
 
 // Index finds objects by keys, as returned by indexers.Index.Key or an index function.

@@ -10,15 +10,15 @@ import (
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
 )
 
-// total accumulates the values of a measure.
-type total struct {
+// measureTotal accumulates the values of a measure.
+type measureTotal struct {
 	sum             *big.Rat
 	extreme         cell // for min and max
 	values, skipped int
 }
 
 // add adds a value. It fails if the value's type is ambiguous.
-func (t *total) add(m measureColumn, c cell) error {
+func (t *measureTotal) add(m measureColumn, c cell) error {
 	if m.valueType == sortkey.Any && hasSeveralTypes(c.text) {
 		return fmt.Errorf("cannot compute %s(%s): %s may be a quantity or a duration; write %[1]s(%[2]s as quantity) or %[1]s(%[2]s as duration), or name an index with a type",
 			m.function, m.name, c.text)
@@ -72,7 +72,7 @@ func (m measureColumn) number(text string) (*big.Rat, bool) {
 	return new(big.Rat).SetString(canonical)
 }
 
-func (t *total) result(m measureColumn) MeasureResult {
+func (t *measureTotal) result(m measureColumn) MeasureResult {
 	out := MeasureResult{Values: t.values, Skipped: t.skipped}
 	switch {
 	case t.values == 0:

@@ -63,7 +63,7 @@ func (x *execution) countAmong(a openedIndex, key string, found map[string]struc
 	n := 0
 	if len(found) < a.Count(key) {
 		for object := range found {
-			if x.step() && a.Has(key, object) {
+			if x.countTested() && a.Has(key, object) {
 				n++
 			}
 		}
@@ -73,7 +73,7 @@ func (x *execution) countAmong(a openedIndex, key string, found map[string]struc
 		if _, ok := found[object]; ok {
 			n++
 		}
-		return x.step()
+		return x.countTested()
 	})
 	return n
 }

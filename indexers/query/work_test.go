@@ -280,12 +280,12 @@ func TestInIsLinear(t *testing.T) {
 		query.And(query.Exists("weight"), query.Not(query.In("host", values...))),
 		query.And(query.Eq("team", "many"), query.Or(query.In("host", values...), query.Where(".spec.nope"))),
 	} {
-		total.all = 0
+		total.totalSteps = 0
 		if _, err := querier.Count(total, q, query.Options{}); err != nil {
 			t.Fatal(err)
 		}
-		if total.all+total.steps > 4*(len(values)+5000) {
-			t.Errorf("%d steps", total.all+total.steps)
+		if total.totalSteps+total.steps > 4*(len(values)+5000) {
+			t.Errorf("%d steps", total.totalSteps+total.steps)
 		}
 	}
 }
@@ -293,11 +293,11 @@ func TestInIsLinear(t *testing.T) {
 // totalContext sums the steps over all calls of Err.
 type totalContext struct {
 	workCountingContext
-	all int
+	totalSteps int
 }
 
 func (c *totalContext) Err() error {
-	c.all += c.steps
+	c.totalSteps += c.steps
 	c.steps = 0
 	return nil
 }

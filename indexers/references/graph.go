@@ -14,7 +14,7 @@ var ErrClosed = errors.New("references: the graph has been closed")
 type Graph struct {
 	mu struct {
 		sync.Mutex
-		kinds
+		typeNodes
 		sources       map[*source]struct{}
 		dangling      map[*edge]struct{}
 		edges         int
@@ -29,7 +29,7 @@ type Graph struct {
 // New returns a graph without sources.
 func New() *Graph {
 	g := &Graph{}
-	g.mu.kinds = newKinds()
+	g.mu.typeNodes = newTypeNodes()
 	g.mu.sources = map[*source]struct{}{}
 	g.mu.dangling = map[*edge]struct{}{}
 	g.mu.subscriptions = map[*Subscription]struct{}{}
@@ -53,22 +53,22 @@ func (g *Graph) Close() {
 	}
 }
 
-// change is one change of the graph under its lock. Touched references are evaluated at the end, so that
+// graphChange is one change of the graph under its lock. Touched references are evaluated at the end, so that
 // intermediate states cause no events.
-type change struct {
+type graphChange struct {
 	*Graph
 	touched []*edge
 }
 
 // touch marks all references to a node.
-func (c *change) touch(n *node) {
+func (c *graphChange) touch(n *node) {
 	for e := n.firstIncoming; e != nil; e = e.next {
 		c.touched = append(c.touched, e)
 	}
 }
 
 // addReference adds a reference of an object for one more source.
-func (c *change) addReference(from *node, id edgeID) {
+func (c *graphChange) addReference(from *node, id edgeID) {
 	e := from.outgoing[id]
 	if e == nil {
 		e = &edge{edgeID: id, from: from}
@@ -83,14 +83,14 @@ func (c *change) addReference(from *node, id edgeID) {
 	c.touched = append(c.touched, e)
 }
 
-func (c *change) removeReference(from *node, id edgeID) {
+func (c *graphChange) removeReference(from *node, id edgeID) {
 	e := from.outgoing[id]
 	e.sourceCount--
 	c.touched = append(c.touched, e)
 }
 
 // evaluateTouched evaluates the touched references and notifies subscriptions.
-func (c *change) evaluateTouched() {
+func (c *graphChange) evaluateTouched() {
 	for _, e := range c.touched {
 		switch {
 		case e.sourceCount == 0 && e.node == nil: // settled already
@@ -107,7 +107,7 @@ func (c *change) evaluateTouched() {
 }
 
 // evaluate compares the state of a reference with the last event.
-func (c *change) evaluate(e *edge) {
+func (c *graphChange) evaluate(e *edge) {
 	switch state := e.state(); {
 	case state == Dangling && !e.dangling:
 		e.dangling = true
@@ -121,7 +121,7 @@ func (c *change) evaluate(e *edge) {
 }
 
 // resolve sends the end of dangling, if the reference dangles.
-func (c *change) resolve(e *edge, reason Reason) {
+func (c *graphChange) resolve(e *edge, reason Reason) {
 	if !e.dangling {
 		return
 	}
@@ -134,16 +134,16 @@ func (c *change) resolve(e *edge, reason Reason) {
 	c.notify(Event{Type: Stopped, Reason: reason, Reference: r})
 }
 
-func (c *change) notify(e Event) {
+func (c *graphChange) notify(e Event) {
 	for s := range c.mu.subscriptions {
 		s.push(e)
 	}
 }
 
-func (g *Graph) update(f func(c *change)) {
+func (g *Graph) update(f func(c *graphChange)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	c := change{Graph: g}
+	c := graphChange{Graph: g}
 	f(&c)
 	c.evaluateTouched()
 }

@@ -67,13 +67,13 @@ func TestOwnersAreOfOneUID(t *testing.T) {
 	// an owner reference with a stale UID dangles, so the current object of that name is not the owner
 	ca := references.Object{Group: "cert-manager.io", Kind: "Issuer", Namespace: "a", Name: "ca"}
 	view := graph.ForType(secrets)
-	if to, from := graph.To(ca), view.RefersTo(ca, ""); len(to) > 0 || len(from) > 0 {
+	if to, from := graph.To(ca), view.KeysReferringTo(ca, ""); len(to) > 0 || len(from) > 0 {
 		t.Errorf("another UID: the references to %v are %v, from %v", ca, to, from)
 	}
 	if others := graph.ToOtherUIDs(ca); len(others) != 1 || view.CountRecreated(ca, "") != 1 {
 		t.Errorf("another UID: the references that are left out are %v", others)
 	}
-	if to := graph.ForType(issuers).ReferredBy(references.Object{Kind: "Secret", Namespace: "a", Name: "s"},
+	if to := graph.ForType(issuers).KeysReferredBy(references.Object{Kind: "Secret", Namespace: "a", Name: "s"},
 		""); len(to) > 0 {
 		t.Errorf("another UID: the owners are %v", to)
 	}
@@ -142,7 +142,7 @@ func TestUnknownIsNotDangling(t *testing.T) {
 			references.Dangling},
 		{"other namespaces are followed", &references.InformerSource{Type: issuers, Namespaces: inNamespaces("b", "c")},
 			references.Unknown},
-		{"some are selected", &references.InformerSource{Type: issuers, Selected: true}, references.Unknown},
+		{"some are selected", &references.InformerSource{Type: issuers, HasSelector: true}, references.Unknown},
 	} {
 		graph := references.New()
 		certs, _ := add(t, graph, references.InformerSource{Type: certificates, References: declared(t)})
@@ -233,7 +233,7 @@ func TestReferencesWithSlashes(t *testing.T) {
 	from, _ := add(t, graph, references.InformerSource{Type: clusterIssuers, References: declared(t)})
 	from.handler.OnAdd(object(clusterIssuers, "", "ci", "u", m{"secretName": "a/s"}), false)
 	at := references.Object{Group: clusterIssuers.Group, Kind: clusterIssuers.Kind, Name: "ci"}
-	if got := graph.ForType(secrets).ReferredBy(at, ""); len(got) != 0 {
+	if got := graph.ForType(secrets).KeysReferredBy(at, ""); len(got) != 0 {
 		t.Errorf("got %v", got)
 	}
 }

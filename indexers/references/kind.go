@@ -1,7 +1,7 @@
 package references
 
-// kind is the type of objects or of reference targets.
-type kind struct {
+// typeNode is the type of objects or of reference targets.
+type typeNode struct {
 	Type
 	// known is set when a source has provided the whole Type; before, only Resource or Kind is set.
 	known   bool
@@ -13,15 +13,15 @@ type kind struct {
 
 // referrer is a type with a reference, by its name.
 type referrer struct {
-	kind *kind
+	kind *typeNode
 	name string
 	// noNamespace is set for references without namespace to a namespaced type: the namespace of the target
 	// is unknown.
 	noNamespace bool
 }
 
-func newKind(t Type) *kind {
-	return &kind{Type: t, nodes: map[objectKey]*node{}, sources: map[*source]struct{}{},
+func newTypeNode(t Type) *typeNode {
+	return &typeNode{Type: t, nodes: map[objectKey]*node{}, sources: map[*source]struct{}{},
 		referrers: map[referrer]int{}}
 }
 
@@ -31,18 +31,18 @@ type objectKey struct{ namespace, name string }
 // typeName is a group with a plural name or a kind.
 type typeName struct{ group, name string }
 
-// kinds finds types by either of their names.
-type kinds struct {
-	byResource, byKind map[typeName]*kind
+// typeNodes finds types by either of their names.
+type typeNodes struct {
+	byResource, byKind map[typeName]*typeNode
 }
 
-func newKinds() kinds {
-	return kinds{map[typeName]*kind{}, map[typeName]*kind{}}
+func newTypeNodes() typeNodes {
+	return typeNodes{map[typeName]*typeNode{}, map[typeName]*typeNode{}}
 }
 
 // find returns the possible kinds of an object: two only if it is unknown that both names are of the same
 // type.
-func (ks kinds) find(o Object) (found []*kind) {
+func (ks typeNodes) find(o Object) (found []*typeNode) {
 	byKind, byResource := ks.byKind[typeName{o.Group, o.Kind}], ks.byResource[typeName{o.Group, o.Resource}]
 	if byKind != nil {
 		found = append(found, byKind)
@@ -54,11 +54,11 @@ func (ks kinds) find(o Object) (found []*kind) {
 }
 
 // forTarget returns the kind of a reference target and creates it if necessary.
-func (ks kinds) forTarget(o Object) *kind {
+func (ks typeNodes) forTarget(o Object) *typeNode {
 	if found := ks.find(o); len(found) > 0 {
 		return found[0]
 	}
-	k := newKind(Type{Group: o.Group, Resource: o.Resource, Kind: o.Kind})
+	k := newTypeNode(Type{Group: o.Group, Resource: o.Resource, Kind: o.Kind})
 	if o.Kind != "" {
 		ks.byKind[typeName{o.Group, o.Kind}] = k
 	} else {
@@ -69,17 +69,17 @@ func (ks kinds) forTarget(o Object) *kind {
 
 // register returns the kind of a type that is now known. Incomplete kinds with one of its names are merged
 // into it. It returns all references to the kind, because their state can change.
-func (ks kinds) register(t Type) (k *kind, rechecked []*edge) {
+func (ks typeNodes) register(t Type) (k *typeNode, rechecked []*edge) {
 	byKind, byResource := ks.byKind[typeName{t.Group, t.Kind}], ks.byResource[typeName{t.Group, t.Resource}]
 	if byResource != nil && byResource.known && byResource.Type == t {
 		return byResource, nil
 	}
 	k = byResource
 	if k == nil || !k.known {
-		k = newKind(t)
+		k = newTypeNode(t)
 	}
 	k.Type, k.known = t, true
-	for _, old := range []*kind{byKind, byResource} {
+	for _, old := range []*typeNode{byKind, byResource} {
 		if old != nil && (old == k || !old.known) {
 			rechecked = append(rechecked, old.incoming()...)
 		}
@@ -95,7 +95,7 @@ func (ks kinds) register(t Type) (k *kind, rechecked []*edge) {
 }
 
 // incoming returns all references to objects of the kind.
-func (k *kind) incoming() []*edge {
+func (k *typeNode) incoming() []*edge {
 	var all []*edge
 	for _, n := range k.nodes {
 		for e := n.firstIncoming; e != nil; e = e.next {
@@ -106,7 +106,7 @@ func (k *kind) incoming() []*edge {
 }
 
 // targetKey returns the key of a reference target. The namespace is ignored for cluster-scoped types.
-func (k *kind) targetKey(namespace, name string) objectKey {
+func (k *typeNode) targetKey(namespace, name string) objectKey {
 	if k.known && !k.Namespaced {
 		namespace = ""
 	}
@@ -114,7 +114,7 @@ func (k *kind) targetKey(namespace, name string) objectKey {
 }
 
 // nodeAt returns the node of a key and creates it if necessary.
-func (k *kind) nodeAt(at objectKey) *node {
+func (k *typeNode) nodeAt(at objectKey) *node {
 	n := k.nodes[at]
 	if n == nil {
 		n = &node{kind: k, objectKey: at}
@@ -124,7 +124,7 @@ func (k *kind) nodeAt(at objectKey) *node {
 }
 
 // complete reports whether a missing object of a namespace is known not to exist.
-func (k *kind) complete(namespace string) bool {
+func (k *typeNode) complete(namespace string) bool {
 	for m := range k.sources {
 		if m.synced && m.isComplete(namespace) {
 			return true

@@ -25,7 +25,7 @@ func (g *Graph) referencesTo(o Object, others bool) []Reference {
 			}
 		}
 	}
-	return sorted(all)
+	return sortReferences(all)
 }
 
 // From returns the references of an object, sorted.
@@ -45,7 +45,7 @@ func (g *Graph) referencesFrom(o Object, fits func(*edge) bool) []Reference {
 			}
 		}
 	}
-	return sorted(all)
+	return sortReferences(all)
 }
 
 // Dangling returns all dangling references, sorted. The cost is linear in their number.
@@ -60,10 +60,10 @@ func (g *Graph) allDangling() []Reference {
 	for e := range g.mu.dangling {
 		all = append(all, e.reference())
 	}
-	return sorted(all)
+	return sortReferences(all)
 }
 
-func sorted(all []Reference) []Reference {
+func sortReferences(all []Reference) []Reference {
 	slices.SortFunc(all, Reference.compare)
 	return all
 }
@@ -85,7 +85,7 @@ func (g *Graph) UnknownTypes() []Type {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var all []Type
-	for _, byName := range []map[typeName]*kind{g.mu.byKind, g.mu.byResource} {
+	for _, byName := range []map[typeName]*typeNode{g.mu.byKind, g.mu.byResource} {
 		for _, k := range byName {
 			if !k.known && len(k.nodes) > 0 {
 				all = append(all, k.Type)

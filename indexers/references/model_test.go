@@ -80,7 +80,7 @@ func (m *model) resolve(to references.Object) (references.Object, references.Sta
 			case u != nil && (to.UID == "" || to.UID == string(u.GetUID())):
 				state = references.Resolved
 			case typ.Namespaced && at.Namespace == "": // the namespace is unknown
-			case state == references.Unknown && v.synced && !v.Selected &&
+			case state == references.Unknown && v.synced && !v.HasSelector &&
 				(v.Namespaces == nil || v.Namespaces(at.Namespace)):
 				state = references.Dangling
 			}
@@ -269,7 +269,7 @@ func (h *historyGenerator) join(t *testing.T) string {
 	if v.Type == certificates {
 		v.References = h.declared
 	}
-	v.Selected = h.random.IntN(5) == 0
+	v.HasSelector = h.random.IntN(5) == 0
 	if h.random.IntN(4) == 0 && v.Type.Namespaced {
 		v.Namespaces = inNamespaces("a")
 	}

@@ -2,7 +2,7 @@ package references
 
 // node is an existing object or a reference target.
 type node struct {
-	kind *kind
+	kind *typeNode
 	objectKey
 	// uids are the objects that sources have for the key. They can have different UIDs if there are
 	// several sources, or one has not yet received a replacement.
@@ -64,8 +64,8 @@ func (n *node) removeHolder(uid string) bool {
 	return false
 }
 
-// has reports whether an object with the UID exists; "" means any UID.
-func (n *node) has(uid string) bool {
+// hasUID reports whether an object with the UID exists; "" means any UID.
+func (n *node) hasUID(uid string) bool {
 	for _, p := range n.uids {
 		if uid == "" || p.uid == uid {
 			return true
@@ -92,7 +92,7 @@ func (n *node) object() Object {
 	return o
 }
 
-func (e *edge) link(k *kind) {
+func (e *edge) link(k *typeNode) {
 	e.unlink()
 	e.node = k.nodeAt(k.targetKey(e.to.Namespace, e.to.Name))
 	e.referrer = referrer{e.from.kind, e.name, k.known && k.Namespaced && e.to.Namespace == ""}
@@ -127,7 +127,7 @@ func (e *edge) unlink() {
 // objects at the node.
 func (e *edge) refersToOtherUID(uid string) bool {
 	if uid == "" {
-		return e.to.UID != "" && len(e.node.uids) > 0 && !e.node.has(e.to.UID)
+		return e.to.UID != "" && len(e.node.uids) > 0 && !e.node.hasUID(e.to.UID)
 	}
 	return e.to.UID != "" && e.to.UID != uid
 }
@@ -135,7 +135,7 @@ func (e *edge) refersToOtherUID(uid string) bool {
 // state returns whether the reference resolves.
 func (e *edge) state() State {
 	switch {
-	case e.node.has(e.to.UID):
+	case e.node.hasUID(e.to.UID):
 		return Resolved
 	case e.referrer.noNamespace:
 		return Unknown

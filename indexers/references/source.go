@@ -32,9 +32,9 @@ type InformerSource struct {
 	// and is called with a lock held. A missing object does not count as deleted while a
 	// *dynamicinformer.Informer is Degraded because it may not read every namespace.
 	Namespaces func(namespace string) bool
-	// Selected is set if the informer has a selector, so that a missing object may exist. It need not be set
-	// for a shard of a *dynamicinformer.Informer.
-	Selected bool
+	// HasSelector is set if the informer has a selector, so that a missing object may exist. It need not be
+	// set for a shard of a *dynamicinformer.Informer.
+	HasSelector bool
 }
 
 // Registration is a source that was added to a graph.
@@ -58,7 +58,7 @@ type source struct {
 	stopped  chan struct{} // closed by stop
 
 	registration     cache.ResourceEventHandlerRegistration // nil until AddEventHandler returns
-	kind             *kind
+	kind             *typeNode
 	synced           bool
 	incarnation      int    // incarnation of the informer whose objects the handler has received completely
 	incompleteReason string // why objects may be missing; empty if complete
@@ -89,7 +89,7 @@ func (g *Graph) Add(m InformerSource) (*Registration, error) {
 		syncedCh: make(chan struct{}),
 		stopped:  make(chan struct{}), objects: map[objectKey]objectState{}}
 	closed := false
-	g.update(func(c *change) {
+	g.update(func(c *graphChange) {
 		if closed = c.mu.closed; closed {
 			return
 		}
@@ -111,7 +111,7 @@ func (g *Graph) Add(m InformerSource) (*Registration, error) {
 		s.remove()
 		return nil, fmt.Errorf("references: %s: %w", m.Type.Resource, err)
 	}
-	if !s.registered(registration) {
+	if !s.setRegistration(registration) {
 		_ = m.Informer.RemoveEventHandler(registration)
 		return nil, ErrClosed
 	}
@@ -120,7 +120,7 @@ func (g *Graph) Add(m InformerSource) (*Registration, error) {
 }
 
 func (m *source) isComplete(namespace string) bool {
-	return !m.Selected && !m.isSharded() && m.incompleteReason == "" &&
+	return !m.HasSelector && !m.isSharded() && m.incompleteReason == "" &&
 		(m.Namespaces == nil || !m.Type.Namespaced ||
 			m.Namespaces(namespace))
 }
@@ -138,7 +138,7 @@ func (m *source) follow(synced <-chan struct{}) {
 		return
 	case <-synced:
 	}
-	m.graph.update(func(c *change) {
+	m.graph.update(func(c *graphChange) {
 		if m.removed {
 			return
 		}
@@ -175,7 +175,7 @@ func (m *source) followStatus(informer *dynamicinformer.Informer) {
 			informer.Flush(ctx) == nil {
 			flushedIncarnation = current.Incarnation
 		}
-		m.graph.update(func(c *change) {
+		m.graph.update(func(c *graphChange) {
 			m.incarnation = flushedIncarnation
 			m.updateCompleteness(c)
 		})
@@ -192,7 +192,7 @@ func (m *source) followStatus(informer *dynamicinformer.Informer) {
 // updateCompleteness records whether the informer has all objects that it should follow. If the informer may
 // not read every namespace, it continues with the readable ones. If its type is not served, it has no
 // objects. In both cases missing objects do not count as deleted.
-func (m *source) updateCompleteness(c *change) {
+func (m *source) updateCompleteness(c *graphChange) {
 	informer, ok := m.Informer.(*dynamicinformer.Informer)
 	if !ok || m.removed {
 		return
@@ -215,13 +215,13 @@ func (m *source) updateCompleteness(c *change) {
 const reasonNotRead = "they have not been read yet"
 
 // wakeWaiters wakes up WaitForSync.
-func (c *change) wakeWaiters() {
+func (c *graphChange) wakeWaiters() {
 	close(c.mu.changed)
 	c.mu.changed = make(chan struct{})
 }
 
-// registered stores a registration, for stop. It returns false if the source was removed.
-func (m *source) registered(r cache.ResourceEventHandlerRegistration) bool {
+// setRegistration stores a registration, for stop. It returns false if the source was removed.
+func (m *source) setRegistration(r cache.ResourceEventHandlerRegistration) bool {
 	m.graph.mu.Lock()
 	defer m.graph.mu.Unlock()
 	if !m.removed {
@@ -239,7 +239,7 @@ func (m *source) stop() {
 
 // remove removes the source and its objects from the graph. It returns false if that has been done.
 func (m *source) remove() (first bool) {
-	m.graph.update(func(c *change) {
+	m.graph.update(func(c *graphChange) {
 		if m.removed {
 			return
 		}
@@ -257,7 +257,7 @@ func (m *source) remove() (first bool) {
 }
 
 // setObject sets the source's object of a key; nil removes it.
-func (m *source) setObject(c *change, at objectKey, next *objectState) {
+func (m *source) setObject(c *graphChange, at objectKey, next *objectState) {
 	old, had := m.objects[at]
 	n := m.kind.nodeAt(at)
 	if next != nil {
@@ -293,7 +293,7 @@ func (m *source) upsert(obj any) {
 	if !ok {
 		return
 	}
-	m.graph.update(func(c *change) {
+	m.graph.update(func(c *graphChange) {
 		if !m.removed {
 			m.setObject(c, object.objectKey, &object.objectState)
 		}
@@ -306,7 +306,7 @@ func (m *source) OnDelete(obj any) {
 	if !ok {
 		return
 	}
-	m.graph.update(func(c *change) {
+	m.graph.update(func(c *graphChange) {
 		if _, known := m.objects[at]; known && !m.removed {
 			m.updateCompleteness(c) // the deletion may be caused by losing access to the namespace
 			m.setObject(c, at, nil)

@@ -44,21 +44,21 @@ func (v *TypeGraph) Dangling(name string) []string {
 	return v.keys(v.graph.Dangling(), name, func(r Reference) Object { return r.From })
 }
 
-// RefersTo returns the objects that refer to o, by the reference of one name, or by any if it is empty. Like
-// [Graph.To], it leaves out references to another object of that name.
-func (v *TypeGraph) RefersTo(o Object, name string) []string {
+// KeysReferringTo returns the objects that refer to o, by the reference of one name, or by any if it is
+// empty. Like [Graph.To], it leaves out references to another object of that name.
+func (v *TypeGraph) KeysReferringTo(o Object, name string) []string {
 	return v.keys(v.graph.To(o), name, func(r Reference) Object { return r.From })
 }
 
-// CountRecreated counts the references that RefersTo leaves out because they are to another object of that
-// name.
+// CountRecreated counts the references that KeysReferringTo leaves out because they are to another object of
+// that name.
 func (v *TypeGraph) CountRecreated(o Object, name string) int {
 	return len(v.keys(v.graph.ToOtherUIDs(o), name, func(r Reference) Object { return r.From }))
 }
 
-// ReferredBy returns the objects that o refers to, existing or not. It leaves out references with the UID of
-// another object than the existing one.
-func (v *TypeGraph) ReferredBy(o Object, name string) []string {
+// KeysReferredBy returns the objects that o refers to, existing or not. It leaves out references with the UID
+// of another object than the existing one.
+func (v *TypeGraph) KeysReferredBy(o Object, name string) []string {
 	return v.keys(v.graph.referencesFrom(o, func(e *edge) bool { return !e.refersToOtherUID("") }), name,
 		func(r Reference) Object { return r.To })
 }
@@ -83,22 +83,22 @@ func (v *TypeGraph) isOfType(t Type) bool {
 		t.Resource == v.target.Resource)
 }
 
-// WhyNothing returns why RefersTo or, with from, ReferredBy can be empty for an existing object: an unknown
-// type name, no source for the type, or a missing namespace. It returns "" otherwise.
+// WhyNothing returns why KeysReferringTo or, with from, KeysReferredBy can be empty for an existing object:
+// an unknown type name, no source for the type, or a missing namespace. It returns "" otherwise.
 func (v *TypeGraph) WhyNothing(o Object, from bool) string {
 	v.graph.mu.Lock()
 	defer v.graph.mu.Unlock()
 	name := Object{Group: o.Group, Resource: o.Resource, Kind: o.Kind}.String()
 	name = strings.TrimSpace(name)
 	found := v.graph.mu.find(o)
-	followed := slices.ContainsFunc(found, func(k *kind) bool { return len(k.sources) > 0 })
+	followed := slices.ContainsFunc(found, func(k *typeNode) bool { return len(k.sources) > 0 })
 	switch {
 	case from && !followed:
 		return "no informer follows objects of type " + name + ", so their references are unknown"
-	case !followed && !slices.ContainsFunc(found, func(k *kind) bool { return len(k.nodes) > 0 }):
+	case !followed && !slices.ContainsFunc(found, func(k *typeNode) bool { return len(k.nodes) > 0 }):
 		return "nothing refers to objects of type " + name +
 			", and no informer follows them; a type is written as its kind or plural name with its group, as in Issuer.cert-manager.io"
-	case o.Namespace == "" && slices.ContainsFunc(found, func(k *kind) bool {
+	case o.Namespace == "" && slices.ContainsFunc(found, func(k *typeNode) bool {
 		return k.known &&
 			k.Namespaced
 	}):

@@ -15,8 +15,8 @@ type Unchecked struct {
 	Type Type
 	// References is the number of such references.
 	References int
-	// Why is the reason.
-	Why string
+	// Reason is the reason.
+	Reason string
 }
 
 // String describes the references and the reason in one line.
@@ -29,7 +29,7 @@ func (u Unchecked) String() string {
 	if u.References == 1 {
 		verb, s = "is", ""
 	}
-	return fmt.Sprintf("%d reference%s to %s %s not checked: %s", u.References, s, name, verb, u.Why)
+	return fmt.Sprintf("%d reference%s to %s %s not checked: %s", u.References, s, name, verb, u.Reason)
 }
 
 // Explain sets a function that returns why a type has no source, for example that the server does not serve
@@ -58,9 +58,9 @@ func (v *TypeGraph) Unchecked(name string) []Unchecked {
 func (g *Graph) unchecked(matches func(referrer) bool) []Unchecked {
 	g.mu.Lock()
 	why := g.mu.explain
-	seen := map[*kind]bool{} // a kind can have two names
+	seen := map[*typeNode]bool{} // a kind can have two names
 	var out []Unchecked
-	for _, byName := range []map[typeName]*kind{g.mu.byKind, g.mu.byResource} {
+	for _, byName := range []map[typeName]*typeNode{g.mu.byKind, g.mu.byResource} {
 		for _, k := range byName {
 			if !seen[k] {
 				out = append(out, k.unchecked(matches)...)
@@ -70,26 +70,26 @@ func (g *Graph) unchecked(matches func(referrer) bool) []Unchecked {
 	}
 	g.mu.Unlock()
 	for i, u := range out {
-		if u.Why == reasonNotFollowed && why != nil {
-			out[i].Why = cmp.Or(why(u.Type), u.Why)
+		if u.Reason == reasonNotFollowed && why != nil {
+			out[i].Reason = cmp.Or(why(u.Type), u.Reason)
 		}
 	}
 	slices.SortFunc(out, func(a, b Unchecked) int {
 		return cmp.Or(strings.Compare(a.Type.Group, b.Type.Group), strings.Compare(a.Type.Kind, b.Type.Kind),
-			strings.Compare(a.Type.Resource, b.Type.Resource), strings.Compare(a.Why, b.Why))
+			strings.Compare(a.Type.Resource, b.Type.Resource), strings.Compare(a.Reason, b.Reason))
 	})
 	return out
 }
 
 // unchecked counts the uncheckable references of some referrers to the kind by reason.
-func (k *kind) unchecked(matches func(referrer) bool) (out []Unchecked) {
+func (k *typeNode) unchecked(matches func(referrer) bool) (out []Unchecked) {
 	reason := k.incompleteReason()
 	if n := k.countReferences(func(by referrer) bool { return matches(by) && !by.noNamespace }); n > 0 &&
 		reason != "" {
-		out = append(out, Unchecked{Type: k.Type, References: n, Why: reason})
+		out = append(out, Unchecked{Type: k.Type, References: n, Reason: reason})
 	}
 	if n := k.countReferences(func(by referrer) bool { return matches(by) && by.noNamespace }); n > 0 {
-		out = append(out, Unchecked{Type: k.Type, References: n, Why: reasonNoNamespace})
+		out = append(out, Unchecked{Type: k.Type, References: n, Reason: reasonNoNamespace})
 	}
 	return out
 }
@@ -101,7 +101,7 @@ const reasonNotFollowed = "no informer follows them"
 
 // incompleteReason returns why the existing objects are not all known, or "". Sources with some namespaces
 // count like sources with all.
-func (k *kind) incompleteReason() string {
+func (k *typeNode) incompleteReason() string {
 	why := reasonNotFollowed
 	for m := range k.sources {
 		switch {
@@ -109,7 +109,7 @@ func (k *kind) incompleteReason() string {
 			why = reasonNotRead
 		case m.incompleteReason != "":
 			why = m.incompleteReason
-		case m.Selected:
+		case m.HasSelector:
 			why = "only a selection of them is followed"
 		case m.isSharded():
 			why = "only a shard of them is followed"
@@ -120,7 +120,7 @@ func (k *kind) incompleteReason() string {
 	return why
 }
 
-func (k *kind) countReferences(matches func(referrer) bool) (n int) {
+func (k *typeNode) countReferences(matches func(referrer) bool) (n int) {
 	for by, matching := range k.referrers {
 		if matches(by) {
 			n += matching

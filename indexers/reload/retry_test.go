@@ -17,9 +17,9 @@ import (
 func run(t *testing.T, options reload.Options) *fixture {
 	t.Helper()
 	s := &fixture{T: t, outcomes: make(chan reload.Outcome, 1000)}
-	options.Quiet, options.Retry = max(options.Quiet, time.Millisecond), time.Millisecond
-	if options.Poll == 0 {
-		options.Poll = -1
+	options.QuietPeriod, options.Retry = max(options.QuietPeriod, time.Millisecond), time.Millisecond
+	if options.PollInterval == 0 {
+		options.PollInterval = -1
 	}
 	options.Report = func(o reload.Outcome) { s.outcomes <- o }
 	var err error
@@ -98,7 +98,7 @@ func TestBusyNeighbour(t *testing.T) {
 	file := filepath.Join(dir, "indexes.yaml")
 	write(t, file, configWith("a"))
 	// far longer than the neighbour is quiet
-	s := run(t, reload.Options{Files: []string{file}, Quiet: 20 * time.Millisecond})
+	s := run(t, reload.Options{Files: []string{file}, QuietPeriod: 20 * time.Millisecond})
 	write(t, file, configWith("b"))
 	s.has("b") // so that the first look, for which nothing has to be quiet, is over
 	stop, stopped := make(chan struct{}), make(chan struct{})
@@ -163,7 +163,7 @@ func forbiddenFolder(t *testing.T, dir string, forbid, allow func()) {
 	file := filepath.Join(dir, "indexes.yaml")
 	write(t, file, configWith("a"))
 	// there is no event for it
-	s := run(t, reload.Options{Files: []string{file}, Poll: 5 * time.Millisecond})
+	s := run(t, reload.Options{Files: []string{file}, PollInterval: 5 * time.Millisecond})
 	forbid()
 	s.until("an unreadable file", func(o reload.Outcome) bool { return o.Err != nil })
 	allow()

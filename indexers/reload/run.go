@@ -21,20 +21,20 @@ func (w *Watcher) Run(ctx context.Context) error {
 		return fmt.Errorf("reload: watching files: %w", err)
 	}
 	defer notify.Close()
-	watched := &folders{notify: notify}
+	watched := &folderWatcher{notify: notify}
 	if err := watched.follow(w.options.Files); err != nil {
 		return err
 	}
 	var poll <-chan time.Time
-	if w.options.Poll > 0 {
-		ticker := time.NewTicker(w.options.Poll)
+	if w.options.PollInterval > 0 {
+		ticker := time.NewTicker(w.options.PollInterval)
 		defer ticker.Stop()
 		poll = ticker.C
 	}
 	// changes between New and the first watch
 	reload := time.NewTimer(0)
 	defer reload.Stop()
-	p := debounce{quiet: w.options.Quiet, retry: w.options.Retry}
+	p := debounce{quiet: w.options.QuietPeriod, retry: w.options.Retry}
 	for {
 		select {
 		case <-ctx.Done():
@@ -93,9 +93,9 @@ func (p *debounce) delayAfterRead(failed bool) (time.Duration, bool) {
 	return wait, true
 }
 
-// folders are the watched folders: of the files and of all links on the way. A watch on a file would
+// folderWatcher are the watched folders: of the files and of all links on the way. A watch on a file would
 // end when the file is replaced.
-type folders struct {
+type folderWatcher struct {
 	notify  *fsnotify.Watcher
 	watched map[string]bool
 	// hasUnwatched is set if some folders cannot be watched now.
@@ -103,7 +103,7 @@ type folders struct {
 }
 
 // follow watches exactly the current folders of the files.
-func (f *folders) follow(files []string) error {
+func (f *folderWatcher) follow(files []string) error {
 	wanted := map[string]bool{}
 	for _, name := range files {
 		for _, folder := range foldersOf(name) {
@@ -114,7 +114,7 @@ func (f *folders) follow(files []string) error {
 	for folder := range wanted {
 		// adding a folder again has no effect unless it was replaced
 		if err := f.notify.Add(folder); err != nil {
-			if isOutOfWatches(err) {
+			if isWatchLimitError(err) {
 				return fmt.Errorf("reload: watching %s: %w", folder, err)
 			}
 			delete(wanted, folder)
@@ -130,8 +130,8 @@ func (f *folders) follow(files []string) error {
 	return nil
 }
 
-// isOutOfWatches reports whether the system's resources for watching are exhausted.
-func isOutOfWatches(err error) bool {
+// isWatchLimitError reports whether the system's resources for watching are exhausted.
+func isWatchLimitError(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 

@@ -14,9 +14,9 @@ import (
 
 // Defaults of Options.
 const (
-	// DefaultQuiet is the default of Options.Quiet.
+	// DefaultQuiet is the default of Options.QuietPeriod.
 	DefaultQuiet = 100 * time.Millisecond
-	// DefaultPoll is the default of Options.Poll.
+	// DefaultPoll is the default of Options.PollInterval.
 	DefaultPoll = time.Minute
 	// DefaultRetry is the default of Options.Retry.
 	DefaultRetry = time.Second
@@ -37,14 +37,15 @@ type Options struct {
 	// Report is called after changed files were read, and when a retry has another result than the previous
 	// try. Optional.
 	Report func(Outcome)
-	// Quiet is the time without events in the folders before the files are read. In a busy folder they are
-	// read after twenty times as long. Default: DefaultQuiet.
-	Quiet time.Duration
+	// QuietPeriod is the time without events in the folders before the files are read. In a busy folder they
+	// are read after twenty times as long. Default: DefaultQuiet.
+	QuietPeriod time.Duration
 	// Retry is the first interval before a rejected config is tried again. It doubles with each failure, up
 	// to a minute. Default: DefaultRetry.
 	Retry time.Duration
-	// Poll is the interval of reading files without events; negative disables it. Default: DefaultPoll.
-	Poll time.Duration
+	// PollInterval is the interval of reading files without events; negative disables it. Default:
+	// DefaultPoll.
+	PollInterval time.Duration
 }
 
 // Update is a config to apply.
@@ -101,17 +102,17 @@ func New(ctx context.Context, options Options) (*Watcher, error) {
 	if len(options.Files) == 0 {
 		return nil, errors.New("reload: no files; set Options.Files")
 	}
-	if options.Quiet <= 0 {
-		options.Quiet = DefaultQuiet
+	if options.QuietPeriod <= 0 {
+		options.QuietPeriod = DefaultQuiet
 	}
-	if options.Poll == 0 {
-		options.Poll = DefaultPoll
+	if options.PollInterval == 0 {
+		options.PollInterval = DefaultPoll
 	}
 	if options.Retry <= 0 {
 		options.Retry = DefaultRetry
 	}
 	w := &Watcher{options: options}
-	w.lastRead = readTogether(options.Files)
+	w.lastRead = readConsistently(options.Files)
 	config, err := indexers.Parse(w.lastRead...)
 	if err == nil {
 		err = w.check(ctx, config)
@@ -133,9 +134,9 @@ func (w *Watcher) Config() *indexers.Config {
 // maxReads is the maximum number of reads of files that change constantly.
 const maxReads = 5
 
-// readTogether reads files until two reads agree: a ConfigMap swaps all its files at once, possibly between
-// two reads.
-func readTogether(files []string) []indexers.Source {
+// readConsistently reads files until two reads agree: a ConfigMap swaps all its files at once, possibly
+// between two reads.
+func readConsistently(files []string) []indexers.Source {
 	sources := indexers.ReadSources(files...)
 	for reads := 1; len(files) > 1 && reads < maxReads; reads++ {
 		again := indexers.ReadSources(files...)
@@ -164,7 +165,7 @@ func (w *Watcher) check(ctx context.Context, config *indexers.Config) error {
 func (w *Watcher) Reload(ctx context.Context) Outcome {
 	w.reloadLock.Lock()
 	defer w.reloadLock.Unlock()
-	sources := readTogether(w.options.Files)
+	sources := readConsistently(w.options.Files)
 	same, before := slices.EqualFunc(sources, w.lastRead, sameSource), w.rejected
 	if same && before == nil {
 		return Outcome{Config: w.Config()}

@@ -44,7 +44,7 @@ func watch(t *testing.T, files ...string) *fixture {
 	s := &fixture{T: t, updates: make(chan reload.Update, 100), outcomes: make(chan reload.Outcome, 100)}
 	var err error
 	s.watcher, err = reload.New(t.Context(), reload.Options{
-		Files: files, Quiet: time.Millisecond, Poll: -1,
+		Files: files, QuietPeriod: time.Millisecond, PollInterval: -1,
 		Apply: func(_ context.Context, u reload.Update) error {
 			s.updates <- u
 			return nil
@@ -276,8 +276,9 @@ func TestPoll(t *testing.T) {
 		t.Fatal(err)
 	}
 	outcomes := make(chan reload.Outcome, 100)
-	w, err := reload.New(t.Context(), reload.Options{Files: []string{file}, Poll: 10 * time.Millisecond,
-		Report: func(o reload.Outcome) { outcomes <- o }})
+	w, err := reload.New(t.Context(), reload.Options{Files: []string{file},
+		PollInterval: 10 * time.Millisecond,
+		Report:       func(o reload.Outcome) { outcomes <- o }})
 	if err != nil {
 		t.Fatal(err)
 	}

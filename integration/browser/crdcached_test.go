@@ -21,8 +21,8 @@ const workloadsID = "workloads.demo.crdcache.dev/v1"
 // TestCrdcached tests the page of crdcached with a user who may list everything, and with a user who may list
 // one type in one namespace.
 func TestCrdcached(t *testing.T) {
-	harness.InstallCRDs(t, harness.Read(t, testdata+"/crds")...)
-	harness.Apply(t, harness.Read(t, testdata+"/objects")...)
+	harness.InstallCRDs(t, harness.ReadManifests(t, testdata+"/crds")...)
+	harness.Apply(t, harness.ReadManifests(t, testdata+"/objects")...)
 	indexes, err := filepath.Abs(testdata + "/indexes/platform.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -16,8 +16,8 @@ import (
 // TestRealServer follows a real API server, the only source of field managers.
 func TestRealServer(t *testing.T) {
 	config := harness.Config(t)
-	harness.InstallCRDs(t, harness.Read(t, testdata+"/crds")...)
-	harness.Apply(t, harness.Read(t, testdata+"/objects")...)
+	harness.InstallCRDs(t, harness.ReadManifests(t, testdata+"/crds")...)
+	harness.Apply(t, harness.ReadManifests(t, testdata+"/objects")...)
 	admin, err := dynamic.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)

@@ -22,8 +22,8 @@ const testdata = "../../testdata/"
 // TestSameAsKubectl compares tables and JSON for every type, and every output format for one type.
 func TestSameAsKubectl(t *testing.T) {
 	namespaces := installCertManager(t)
-	harness.InstallCRDs(t, harness.Read(t, testdata+"crds")...)
-	harness.Apply(t, harness.Read(t, testdata+"objects")...)
+	harness.InstallCRDs(t, harness.ReadManifests(t, testdata+"crds")...)
+	harness.Apply(t, harness.ReadManifests(t, testdata+"objects")...)
 	for name, ns := range map[string]string{ // with the namespace to list
 		"certificates.cert-manager.io":      namespaces[0],
 		"issuers.cert-manager.io":           namespaces[0], // no objects
@@ -267,7 +267,7 @@ func expectSame(t *testing.T, what, want, got string) {
 // returns.
 func installCertManager(t *testing.T) []string {
 	t.Helper()
-	harness.InstallCRDs(t, harness.Read(t, harness.CertManagerCRDs(t))...)
+	harness.InstallCRDs(t, harness.ReadManifests(t, harness.CertManagerCRDs(t))...)
 	namespaces := []string{harness.Namespace(t), harness.Namespace(t)}
 	for _, ns := range namespaces {
 		for n := range 3 {

@@ -14,8 +14,8 @@ import (
 // TestSnapshotsAreLive compares the output for a snapshot of all types with the output for the cluster: every
 // format, by type and by name, and discovery.
 func TestSnapshotsAreLive(t *testing.T) {
-	harness.InstallCRDs(t, harness.Read(t, testdata+"crds")...)
-	harness.Apply(t, harness.Read(t, testdata+"objects")...)
+	harness.InstallCRDs(t, harness.ReadManifests(t, testdata+"crds")...)
+	harness.Apply(t, harness.ReadManifests(t, testdata+"objects")...)
 	file := filepath.Join(t.TempDir(), "all.snapshot")
 	var types []string
 	for name := range strings.FieldsSeq(harness.Kubectl(t, "api-resources", "--verbs=list,watch",

@@ -30,8 +30,8 @@ func withoutAges(text string) string {
 // has more types.
 func TestTour(t *testing.T) {
 	const data = "../../testdata"
-	harness.InstallCRDs(t, harness.Read(t, data+"/crds")...)
-	harness.Apply(t, harness.Read(t, data+"/objects")...)
+	harness.InstallCRDs(t, harness.ReadManifests(t, data+"/crds")...)
+	harness.Apply(t, harness.ReadManifests(t, data+"/objects")...)
 	bin, home := t.TempDir(), t.TempDir()
 	if err := os.Symlink(harness.Crdcache(t), filepath.Join(bin, "crdcache")); err != nil {
 		t.Fatal(err)

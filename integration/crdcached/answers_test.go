@@ -23,32 +23,32 @@ var byDesign = []answers.Difference{
 	{
 		Why:    "the 405 for a write has crdcached's own text",
 		Writes: true, Path: regexp.MustCompile("^" + demo +
-			"/environments(/[^/]+)?$"), Code: http.StatusMethodNotAllowed, Says: "crdcached only reads",
+			"/environments(/[^/]+)?$"), Code: http.StatusMethodNotAllowed, ExpectedText: "crdcached only reads",
 	},
 	{
 		Why:  "a type that is not cached gets 421, whether or not the cluster has it",
 		Path: regexp.MustCompile("/v[19]/(nope(/x(/y)?)?|namespace|environment|Environments|apiservices/none|namespaces/payments/nope(/x)?)$"),
-		Code: http.StatusMisdirectedRequest, Says: "crdcached does not cache",
+		Code: http.StatusMisdirectedRequest, ExpectedText: "crdcached does not cache",
 	},
 	{
 		Why: "namespaces in a group, and an empty version, count as types that are not cached",
 		Path: regexp.MustCompile("^" + demo +
 			"/namespaces(/edge(/|/status|/namespaces/x|%2Fx/workloads)?)?$|^/apis/" + group + "//v1$"),
-		Code: http.StatusMisdirectedRequest, Says: "crdcached does not cache",
+		Code: http.StatusMisdirectedRequest, ExpectedText: "crdcached does not cache",
 	},
 	{
 		Why: "an ambiguous path gets 400 instead of 404",
 		Path: regexp.MustCompile("^(/apis//v1/x|" + demo +
 			"//environments|/apis/nope/v1/x/y/z/a/b|/api/v1/nope/x/y/z)$"),
-		Code: http.StatusBadRequest, Says: "is not an address that is served here",
+		Code: http.StatusBadRequest, ExpectedText: "is not an address that is served here",
 	},
 }
 
 // TestAnswers compares the answers of crdcached and the API server to an administrator, except byDesign.
 func TestAnswers(t *testing.T) {
 	harness.Require(t, harness.WatchList, harness.SelectableFields, harness.ErrorWording)
-	harness.InstallCRDs(t, harness.Read(t, testdata+"crds")...)
-	harness.Apply(t, harness.Read(t, testdata+"objects")...)
+	harness.InstallCRDs(t, harness.ReadManifests(t, testdata+"crds")...)
+	harness.Apply(t, harness.ReadManifests(t, testdata+"objects")...)
 	s := harness.StartCrdcached(
 		t, "types: ['*.demo.crdcache.dev', namespaces, customresourcedefinitions]\nlimits: {requests: 0, watches: 0, bytesPerSecond: 0}\n")
 	admin := harness.Config(t)

@@ -28,7 +28,7 @@ func TestManifests(t *testing.T) {
 		filepath.Join(certificates, "cert-manager.io_certificates.yaml"), filepath.Join(certificates,
 			"cert-manager.io_issuers.yaml"),
 	} {
-		harness.InstallCRDs(t, harness.Read(t, file)...)
+		harness.InstallCRDs(t, harness.ReadManifests(t, file)...)
 	}
 	for _, name := range []string{"base", "example"} {
 		t.Run(name, func(t *testing.T) {

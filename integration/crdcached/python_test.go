@@ -23,8 +23,8 @@ import (
 
 // TestPythonExample runs examples/python as a user of one namespace. make integration installs Python.
 func TestPythonExample(t *testing.T) {
-	harness.InstallCRDs(t, harness.Read(t, testdata+"crds")...)
-	harness.Apply(t, harness.Read(t, testdata+"objects")...)
+	harness.InstallCRDs(t, harness.ReadManifests(t, testdata+"crds")...)
+	harness.Apply(t, harness.ReadManifests(t, testdata+"objects")...)
 	s := harness.StartCrdcached(t, "indexConfigs: ['"+testdata+"indexes/platform.yaml']")
 	user := harness.NewUser(t, "python")
 	user.Grant(t, "payments", rule("get,list,watch", "workloads"))

@@ -25,8 +25,8 @@ const (
 // TestRights checks what users can read from a server that caches the objects of testdata.
 func TestRights(t *testing.T) {
 	harness.Require(t, harness.WatchList, harness.SelectableFields, harness.ErrorWording)
-	harness.InstallCRDs(t, harness.Read(t, testdata+"crds")...)
-	harness.Apply(t, harness.Read(t, testdata+"objects")...)
+	harness.InstallCRDs(t, harness.ReadManifests(t, testdata+"crds")...)
+	harness.Apply(t, harness.ReadManifests(t, testdata+"objects")...)
 	s := harness.StartCrdcached(t, "types: ['*.demo.crdcache.dev', namespaces, configmaps]\npage: {enabled: true}\n")
 	for name, test := range map[string]func(*testing.T, *harness.CrdcachedServer){
 		"answers": testAnswers, "watches": testWatches, "queries": testQueries, "writing": testWriting,

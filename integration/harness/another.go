@@ -87,7 +87,7 @@ func AnotherAPIServer(t testing.TB, etcd string, flags ...string) (address strin
 func APIServerPID(t testing.TB) (pid int) {
 	t.Helper()
 	withControlTimeout(t, func(ctx context.Context) (err error) {
-		pid, err = plane(t).apiServerPID(ctx)
+		pid, err = requireControlPlane(t).apiServerPID(ctx)
 		return err
 	})
 	return pid
@@ -110,7 +110,7 @@ type Cluster struct{ plane *controlPlane }
 // the beginning.
 func AnotherCluster(t testing.TB) *Cluster {
 	t.Helper()
-	plane(t) // skips the test if there are no binaries
+	requireControlPlane(t) // skips the test if there are no binaries
 	dir, err := os.MkdirTemp(currentSuite(t).dir, "another-")
 	if err != nil {
 		t.Fatal(err)

@@ -102,7 +102,7 @@ func (c *clients) cleanUp(t testing.TB, gvr schema.GroupVersionResource, object 
 	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 	defer cancel()
 	resource := c.resource(gvr, object.GetNamespace())
-	err := release(ctx, resource, object.GetName())
+	err := removeFinalizers(ctx, resource, object.GetName())
 	if err == nil && isNamespace(object) {
 		err = c.removeNamespace(ctx, object.GetName())
 	} else if err == nil {
@@ -138,8 +138,8 @@ func remove(ctx context.Context, resource dynamic.ResourceInterface, name string
 	return awaitGone(ctx, resource, name)
 }
 
-// release removes the finalizers of an object, because their controllers do not run.
-func release(ctx context.Context, resource dynamic.ResourceInterface, name string) error {
+// removeFinalizers removes the finalizers of an object, because their controllers do not run.
+func removeFinalizers(ctx context.Context, resource dynamic.ResourceInterface, name string) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": nil}})
 	if err != nil {
 		return err
@@ -163,17 +163,17 @@ func (c *clients) releaseAll(ctx context.Context, crd *unstructured.Unstructured
 		if err != nil || len(accessor.GetFinalizers()) == 0 {
 			return err
 		}
-		err = release(ctx, c.resource(served[0], accessor.GetNamespace()), accessor.GetName())
+		err = removeFinalizers(ctx, c.resource(served[0], accessor.GetNamespace()), accessor.GetName())
 		if isMissingNamespace(err) {
-			err = c.releaseHidden(ctx, served[0], accessor)
+			err = c.removeHiddenFinalizers(ctx, served[0], accessor)
 		}
 		return ignoreNotFound(err)
 	})
 }
 
-// releaseHidden removes the finalizers of an object in a deleted namespace. Kubernetes 1.30 refuses this
-// change, so the namespace is created again for it.
-func (c *clients) releaseHidden(ctx context.Context, gvr schema.GroupVersionResource,
+// removeHiddenFinalizers removes the finalizers of an object in a deleted namespace. Kubernetes 1.30 refuses
+// this change, so the namespace is created again for it.
+func (c *clients) removeHiddenFinalizers(ctx context.Context, gvr schema.GroupVersionResource,
 	object metav1.Object) error {
 	namespace := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": object.GetNamespace()},
@@ -181,7 +181,7 @@ func (c *clients) releaseHidden(ctx context.Context, gvr schema.GroupVersionReso
 	if err := c.apply(ctx, namespaceResource, namespace); err != nil {
 		return err
 	}
-	return errors.Join(release(ctx, c.resource(gvr, object.GetNamespace()), object.GetName()),
+	return errors.Join(removeFinalizers(ctx, c.resource(gvr, object.GetNamespace()), object.GetName()),
 		c.removeNamespace(ctx, object.GetNamespace()))
 }
 

@@ -89,7 +89,7 @@ func TestCRDs(t *testing.T) {
 
 	t.Run("installed", func(t *testing.T) {
 		InstallCRDs(t, NewCRD(group, "Widget"))
-		if known, err := c.discovered(gvr); err != nil || !known {
+		if known, err := c.isDiscovered(gvr); err != nil || !known {
 			t.Errorf("discovered: %t, %v; want it to be there", known, err)
 		}
 		Apply(t, &unstructured.Unstructured{Object: map[string]any{
@@ -107,7 +107,7 @@ func TestCRDs(t *testing.T) {
 		}
 	})
 	t.Run("gone", func(t *testing.T) {
-		if known, err := c.discovered(gvr); err != nil || known {
+		if known, err := c.isDiscovered(gvr); err != nil || known {
 			t.Errorf("discovered: %t, %v; want it to be gone", known, err)
 		}
 		if _, err := c.dynamic.Resource(gvr).List(t.Context(),
@@ -178,7 +178,7 @@ func TestNamespaceIsRemoved(t *testing.T) {
 }
 
 func TestCertManagerCRDs(t *testing.T) {
-	crds := Read(t, CertManagerCRDs(t))
+	crds := ReadManifests(t, CertManagerCRDs(t))
 	if len(crds) != 6 {
 		t.Errorf("there are %d definitions, want 6", len(crds))
 	}

@@ -85,7 +85,7 @@ func removeCRD(t testing.TB, c *clients, name string) {
 	}
 	for _, gvr := range servedResources(crd) {
 		err := eventually(ctx, func(context.Context) error {
-			if known, err := c.discovered(gvr); err != nil || known {
+			if known, err := c.isDiscovered(gvr); err != nil || known {
 				return fmt.Errorf("%s is still in discovery (%v)", gvr, err)
 			}
 			return nil
@@ -111,7 +111,7 @@ func (c *clients) awaitServed(ctx context.Context, crd *unstructured.Unstructure
 			return err
 		}
 		err = eventually(ctx, func(context.Context) error {
-			if known, err := c.discovered(gvr); err != nil || !known {
+			if known, err := c.isDiscovered(gvr); err != nil || !known {
 				return fmt.Errorf("%s is not in discovery (%v)", gvr, err)
 			}
 			return nil
@@ -154,9 +154,9 @@ func servedResources(crd *unstructured.Unstructured) []schema.GroupVersionResour
 	return served
 }
 
-// discovered reports whether discovery has gvr. It returns an error if aggregated discovery and the document
-// of the group version disagree.
-func (c *clients) discovered(gvr schema.GroupVersionResource) (bool, error) {
+// isDiscovered reports whether discovery has gvr. It returns an error if aggregated discovery and the
+// document of the group version disagree.
+func (c *clients) isDiscovered(gvr schema.GroupVersionResource) (bool, error) {
 	aggregated := false
 	_, lists, _, err := c.discovery.GroupsAndMaybeResources()
 	if err != nil {

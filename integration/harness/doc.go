@@ -6,8 +6,8 @@
 //
 //	func TestSomething(t *testing.T) {
 //		client := dynamic.NewForConfigOrDie(harness.Config(t))
-//		harness.InstallCRDs(t, harness.Read(t, "../../testdata/crds")...)
-//		harness.Apply(t, harness.Read(t, "../../testdata/objects")...)
+//		harness.InstallCRDs(t, harness.ReadManifests(t, "../../testdata/crds")...)
+//		harness.Apply(t, harness.ReadManifests(t, "../../testdata/objects")...)
 //		...
 //	}
 //

@@ -48,7 +48,7 @@ func eventually(ctx context.Context, check func(context.Context) error) error {
 	}
 }
 
-func ready(t testing.TB) bool {
+func isAPIServerReady(t testing.TB) bool {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 	defer cancel()

@@ -34,17 +34,17 @@ func run(m *testing.M, prepare []func(folder string) error) int {
 			return 1
 		}
 	}
-	shared = &suite{dir: dir}
+	sharedSuite = &suite{dir: dir}
 	code := testkit.Main(m, "crdcache/", "tools/cache.")
-	if err := shared.stop(); err != nil {
+	if err := sharedSuite.stop(); err != nil {
 		fmt.Fprintln(os.Stderr, "stopping the control plane:", err)
 		return max(code, 1)
 	}
 	return code
 }
 
-// shared is the state that all tests of this process use. Main creates it.
-var shared *suite
+// sharedSuite is the state that all tests of this process use. Main creates it.
+var sharedSuite *suite
 
 type suite struct {
 	dir string
@@ -72,15 +72,15 @@ type program struct {
 
 func currentSuite(t testing.TB) *suite {
 	t.Helper()
-	if shared == nil {
+	if sharedSuite == nil {
 		t.Fatal("call harness.Main from TestMain")
 	}
-	return shared
+	return sharedSuite
 }
 
-// plane returns the running control plane. The first call starts it. Without binaries it skips or fails the
-// test.
-func plane(t testing.TB) *controlPlane {
+// requireControlPlane returns the running control plane. The first call starts it. Without binaries it skips
+// or fails the test.
+func requireControlPlane(t testing.TB) *controlPlane {
 	t.Helper()
 	s := currentSuite(t)
 	p := &s.plane

@@ -23,9 +23,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Read returns the objects in files and folders. Folders are read recursively; only .yaml, .yml and .json
-// files count. Read fails the test if a document is not an object.
-func Read(t testing.TB, paths ...string) []*unstructured.Unstructured {
+// ReadManifests returns the objects in files and folders. Folders are read recursively; only .yaml, .yml and
+// .json files count. ReadManifests fails the test if a document is not an object.
+func ReadManifests(t testing.TB, paths ...string) []*unstructured.Unstructured {
 	t.Helper()
 	objects, err := read(paths)
 	if err != nil {

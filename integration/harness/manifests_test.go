@@ -70,7 +70,7 @@ func TestReadKeepsLargeIntegers(t *testing.T) {
 		0o600); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(any(int64(large)), Read(t, path)[0].Object["size"]); diff != "" {
+	if diff := cmp.Diff(any(int64(large)), ReadManifests(t, path)[0].Object["size"]); diff != "" {
 		t.Errorf("size (-want +got):\n%s", diff)
 	}
 }

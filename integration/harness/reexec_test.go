@@ -16,7 +16,7 @@ import (
 
 // TestKubebuilderAssets uses programs that fail, and expects their error.
 func TestKubebuilderAssets(t *testing.T) {
-	plane(t) // skips without a sandbox
+	requireControlPlane(t) // skips without a sandbox
 	assets := t.TempDir()
 	for _, name := range []string{"etcd", "kube-apiserver"} {
 		script := "#!/bin/sh\necho 'not today'\nexit 1\n"
@@ -62,7 +62,7 @@ func TestSandboxEndsWithTestProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	plane(t)
+	requireControlPlane(t)
 	out, err := runAlone(t, "TestSandboxEndsWithTestProcess", envSuicide+"=1")
 	_, address, found := strings.Cut(out, "server=https://")
 	if err == nil || !found {

@@ -64,7 +64,7 @@ func Require(t testing.TB, features ...Feature) {
 func Has(t testing.TB, feature Feature) bool {
 	t.Helper()
 	config, s := Config(t), &currentSuite(t).server
-	s.once.Do(func() { s.server, s.err = inspect(t.Context(), config) })
+	s.once.Do(func() { s.server, s.err = inspectServer(t.Context(), config) })
 	if s.err != nil {
 		t.Fatalf("ask the API server for its features: %v", s.err)
 	}
@@ -87,8 +87,9 @@ type server struct {
 	watchList bool
 }
 
-// inspect queries the version of an API server, and sends a minimal watch-list to see whether it is refused.
-func inspect(ctx context.Context, config *rest.Config) (server, error) {
+// inspectServer queries the version of an API server, and sends a minimal watch-list to see whether it is
+// refused.
+func inspectServer(ctx context.Context, config *rest.Config) (server, error) {
 	ctx, cancel := context.WithTimeout(ctx, waitLimit)
 	defer cancel()
 	client, err := rest.UnversionedRESTClientFor(unversioned(config))

@@ -25,7 +25,7 @@ func TestFeatures(t *testing.T) {
 // TestWithoutWatchList runs TestFeatures on an API server without watch-lists. A test that needs them must be
 // skipped with the reason.
 func TestWithoutWatchList(t *testing.T) {
-	plane(t) // skips without binaries
+	requireControlPlane(t) // skips without binaries
 	gate := envAPIServerArgs + "=feature-gates=WatchList=false"
 	out, err := runAlone(t, "TestFeatures", gate)
 	if err != nil || !strings.Contains(out, "--- PASS: TestFeatures") {

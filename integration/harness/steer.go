@@ -14,10 +14,10 @@ import (
 // called. The end of the test restarts it too.
 func KillAPIServer(t testing.TB) {
 	t.Helper()
-	p := plane(t)
+	p := requireControlPlane(t)
 	withControlTimeout(t, p.killAPIServer)
 	t.Cleanup(func() {
-		if !ready(t) {
+		if !isAPIServerReady(t) {
 			withControlTimeout(t, p.restartAPIServer)
 		}
 	})
@@ -27,41 +27,41 @@ func KillAPIServer(t testing.TB) {
 // is ready.
 func RestartAPIServer(t testing.TB) {
 	t.Helper()
-	withControlTimeout(t, plane(t).restartAPIServer)
+	withControlTimeout(t, requireControlPlane(t).restartAPIServer)
 }
 
 // KillEtcd kills etcd. The test must call RestartEtcd, which restores the data.
 func KillEtcd(t testing.TB) {
 	t.Helper()
-	withControlTimeout(t, plane(t).killEtcd)
+	withControlTimeout(t, requireControlPlane(t).killEtcd)
 }
 
 // RestartEtcd restarts etcd with its data. It returns when etcd and the API server, if it runs, are ready.
 func RestartEtcd(t testing.TB) {
 	t.Helper()
-	withControlTimeout(t, plane(t).restartEtcd)
+	withControlTimeout(t, requireControlPlane(t).restartEtcd)
 }
 
 // RestartAPIServerWithin is RestartAPIServer with a longer deadline, for busy servers.
 func RestartAPIServerWithin(t testing.TB, patience time.Duration) {
 	t.Helper()
-	within(t, patience, plane(t).restartAPIServer)
+	runWithTimeout(t, patience, requireControlPlane(t).restartAPIServer)
 }
 
 // RestartEtcdWithin is RestartEtcd with a longer deadline.
 func RestartEtcdWithin(t testing.TB, patience time.Duration) {
 	t.Helper()
-	within(t, patience, plane(t).restartEtcd)
+	runWithTimeout(t, patience, requireControlPlane(t).restartEtcd)
 }
 
-// within ignores a timeout of f if the API server is ready in the end.
-func within(t testing.TB, patience time.Duration, f func(context.Context) error) {
+// runWithTimeout ignores a timeout of f if the API server is ready in the end.
+func runWithTimeout(t testing.TB, patience time.Duration, f func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if failure := f(ctx); failure != nil {
 		err := eventually(ctx, func(context.Context) error {
-			if !ready(t) {
+			if !isAPIServerReady(t) {
 				return failure
 			}
 			return nil
@@ -76,7 +76,7 @@ func within(t testing.TB, patience time.Duration, f func(context.Context) error)
 // Watches expire only after a restart of the API server, because its watch caches keep more history.
 func Compact(t testing.TB) {
 	t.Helper()
-	withControlTimeout(t, plane(t).compact)
+	withControlTimeout(t, requireControlPlane(t).compact)
 }
 
 // The deadline does not derive from the test's context, which has ended when cleanups run.
@@ -93,7 +93,7 @@ func withControlTimeout(t testing.TB, f func(context.Context) error) {
 // starts both again. All later changes are lost, and resource versions decrease.
 func BackUpEtcd(t testing.TB) (restore func()) {
 	t.Helper()
-	p := plane(t)
+	p := requireControlPlane(t)
 	backup := filepath.Join(t.TempDir(), "etcd")
 	KillEtcd(t)
 	copyFolder(t, backup, p.etcdData())

@@ -174,12 +174,12 @@ func (w *Witness) waitIfBlocked() {
 	gate := w.mu.gate
 	w.mu.Unlock()
 	if gate != nil {
-		<-gate // closed by Toggle or GoOn
+		<-gate // closed by ToggleBlocking or Unblock
 	}
 }
 
-// Toggle makes a witness block at its next event, or unblocks it.
-func (w *Witness) Toggle() {
+// ToggleBlocking makes a witness block at its next event, or unblocks it.
+func (w *Witness) ToggleBlocking() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.mu.gate == nil {
@@ -190,8 +190,8 @@ func (w *Witness) Toggle() {
 	w.mu.gate = nil
 }
 
-// GoOn unblocks a witness.
-func (w *Witness) GoOn() {
+// Unblock unblocks a witness.
+func (w *Witness) Unblock() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.mu.gate != nil {
@@ -200,8 +200,8 @@ func (w *Witness) GoOn() {
 	}
 }
 
-// Live returns the existing objects by key, according to the events.
-func (w *Witness) Live() map[string]WitnessedObject {
+// LiveObjects returns the existing objects by key, according to the events.
+func (w *Witness) LiveObjects() map[string]WitnessedObject {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	live := make(map[string]WitnessedObject, len(w.mu.live))
@@ -211,8 +211,8 @@ func (w *Witness) Live() map[string]WitnessedObject {
 	return live
 }
 
-// Last returns the latest state of each object since Forget, including deleted objects.
-func (w *Witness) Last() map[types.UID]int64 {
+// LastStates returns the latest state of each object since Forget, including deleted objects.
+func (w *Witness) LastStates() map[types.UID]int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	last := make(map[types.UID]int64, len(w.mu.last))

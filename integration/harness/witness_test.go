@@ -88,10 +88,10 @@ func TestForget(t *testing.T) {
 	w.OnDelete(object("a", "2", 1))
 	w.OnAdd(object("b", "3", 5), true)
 	w.Forget()
-	if diff := cmp.Diff(map[types.UID]int64{"b": 5}, w.Last()); diff != "" {
+	if diff := cmp.Diff(map[types.UID]int64{"b": 5}, w.LastStates()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]WitnessedObject{"n/o": {UID: "b", Value: 5}}, w.Live()); diff != "" {
+	if diff := cmp.Diff(map[string]WitnessedObject{"n/o": {UID: "b", Value: 5}}, w.LiveObjects()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(EventCounts{Events: 3}, w.Counts()); diff != "" {

@@ -210,7 +210,7 @@ func (i *childInformer) report(whole bool) InformerReport {
 		r.Objects[o.GetNamespace()+"/"+o.GetName()] = shown
 	}
 	for _, w := range i.witnesses {
-		r.Delivered, r.Last = append(r.Delivered, w.Live()), append(r.Last, w.Last())
+		r.Delivered, r.Last = append(r.Delivered, w.LiveObjects()), append(r.Last, w.LastStates())
 		r.Events += w.Counts().Events
 	}
 	return r
@@ -227,7 +227,7 @@ func jsonOf(o *unstructured.Unstructured) string {
 
 // Toggle makes a handler block at its next event, or unblocks it.
 func (c *Child) Toggle(n int, _ *struct{}) error {
-	c.informers[n%len(c.informers)].witnesses[1].Toggle()
+	c.informers[n%len(c.informers)].witnesses[1].ToggleBlocking()
 	return nil
 }
 
@@ -235,7 +235,7 @@ func (c *Child) Toggle(n int, _ *struct{}) error {
 func (c *Child) GoOn(struct{}, *struct{}) error {
 	for _, i := range c.informers {
 		for _, w := range i.witnesses {
-			w.GoOn()
+			w.Unblock()
 		}
 	}
 	return nil

@@ -32,7 +32,7 @@ func (w *participants) subscribe(f *follower, slow bool) {
 		return
 	}
 	if s := w.subscribeTo(f, true); slow {
-		s.Toggle()
+		s.ToggleBlocking()
 	}
 }
 
@@ -61,7 +61,7 @@ func (w *participants) unsubscribe(s *subscriber) {
 // dismiss forgets a subscriber that gets no more events.
 func (w *participants) dismiss(s *subscriber) {
 	w.Helper()
-	s.GoOn()
+	s.Unblock()
 	w.left += s.check(w)
 	w.subscribers = slices.DeleteFunc(w.subscribers, func(other *subscriber) bool { return other == s })
 }
@@ -75,7 +75,7 @@ func (w *participants) visit(factory int, k *kind) {
 			here++
 		}
 	}
-	if here >= maxVisitors {
+	if here >= maxTemporaryInformers {
 		return
 	}
 	view := dynamicinformer.ResourceOptions{Namespaces: dynamicinformer.ExceptNamespaces(excludedNamespace)}

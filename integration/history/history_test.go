@@ -104,7 +104,7 @@ func (w *participants) step(r *rand.Rand) {
 	case n < 91:
 		w.link(r).ExpireWatches()
 	case n < 94:
-		w.subscriber(r).Toggle()
+		w.subscriber(r).ToggleBlocking()
 	case n < 96:
 		w.toggle(w.process, r.IntN(1000))
 	case n < 98:

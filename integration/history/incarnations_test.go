@@ -116,7 +116,7 @@ func (s *subscriber) check(t *participants) int {
 	for _, line := range s.Violations() {
 		t.Error(line)
 	}
-	for uid, value := range s.Last() {
+	for uid, value := range s.LastStates() {
 		if o := s.follower.kind.known[uid]; o == nil || value > o.value {
 			t.Errorf("%s received the value %d of %s, which was never written: %+v", s.Name(), value, uid, o)
 		}

@@ -18,7 +18,7 @@ import (
 func (w *participants) settle() {
 	w.Helper()
 	for _, s := range w.subscribers {
-		s.GoOn()
+		s.Unblock()
 	}
 	for _, f := range w.followers {
 		harness.Eventually(w, func(ctx context.Context) error { return w.compare(ctx, f) })
@@ -29,7 +29,7 @@ func (w *participants) settle() {
 	}
 	for _, s := range w.subscribers {
 		harness.Eventually(w, func(context.Context) error {
-			if diff := cmp.Diff(s.follower.kind.expected(), s.Live()); diff != "" {
+			if diff := cmp.Diff(s.follower.kind.expected(), s.LiveObjects()); diff != "" {
 				return fmt.Errorf("%s (-written +told):\n%s", s.Name(), diff)
 			}
 			return nil

@@ -22,8 +22,8 @@ import (
 const (
 	// lateSubscribers limits the late subscribers of all informers.
 	lateSubscribers = 12
-	// maxVisitors limits the informers that are acquired and released during the history.
-	maxVisitors = 3
+	// maxTemporaryInformers limits the informers that are acquired and released during the history.
+	maxTemporaryInformers = 3
 )
 
 type participants struct {
@@ -138,7 +138,7 @@ func (w *participants) stay(name string, link *conformance.Faults, options dynam
 	w.factories = append(w.factories, factory)
 	w.Cleanup(func() {
 		for _, s := range w.subscribers {
-			s.GoOn()
+			s.Unblock()
 		}
 		if err := factory.Shutdown(w.ctx); err != nil {
 			w.Error(err)

@@ -52,7 +52,7 @@ func certificate(namespace string, n int) *unstructured.Unstructured {
 // TestConfigFitsTheRealSchemas validates the config with cert-manager's schemas. Errors must suggest the
 // remedy.
 func TestConfigFitsTheRealSchemas(t *testing.T) {
-	crds := decodeDefinitions(t, harness.Read(t, harness.CertManagerCRDs(t)))
+	crds := decodeDefinitions(t, harness.ReadManifests(t, harness.CertManagerCRDs(t)))
 	config, err := indexers.Load(configFile)
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func TestConfigFitsTheRealSchemas(t *testing.T) {
 }
 
 func TestCertManager(t *testing.T) {
-	harness.InstallCRDs(t, harness.Read(t, harness.CertManagerCRDs(t))...)
+	harness.InstallCRDs(t, harness.ReadManifests(t, harness.CertManagerCRDs(t))...)
 	namespace := harness.Namespace(t)
 	var objects []*unstructured.Unstructured
 	for n := range 8 {
@@ -163,7 +163,7 @@ func checkAgainstTheServer(s *fixture, querier *query.Querier, namespace string)
 	result, err := querier.Query(s.ctx, query.Namespace(namespace), query.Options{})
 	if err != nil || result.Len() != 8 || !result.Freshness.Synced ||
 		result.Freshness.ResourceVersion == "" ||
-		result.Freshness.Contact.IsZero() {
+		result.Freshness.LastContact.IsZero() {
 		s.Fatalf("got %+v, %v", result, err)
 	}
 	certificates := s.admin.Resource(schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1",

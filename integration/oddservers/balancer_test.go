@@ -182,7 +182,7 @@ func (f *fleet) agree() {
 		f.Fatal(err)
 	}
 	harness.Eventually(f, func(context.Context) error {
-		live := f.witness.Live()
+		live := f.witness.LiveObjects()
 		if len(live) != len(list.Items) || len(f.informer.GetStore().ListKeys()) != len(list.Items) {
 			return fmt.Errorf("the handler received %d boats, the cache has %d, the server %d; the status is %+v",
 				len(live), len(f.informer.GetStore().ListKeys()), len(list.Items), f.informer.Status())

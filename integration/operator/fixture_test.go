@@ -46,7 +46,7 @@ func newFixture(t testing.TB) *fixture {
 func install(t testing.TB, names ...string) {
 	t.Helper()
 	for _, name := range names {
-		harness.InstallCRDs(t, harness.Read(t, "../../testdata/crds/"+name+".yaml")...)
+		harness.InstallCRDs(t, harness.ReadManifests(t, "../../testdata/crds/"+name+".yaml")...)
 	}
 }
 

@@ -33,8 +33,8 @@ type pair struct {
 func fill(t *testing.T) {
 	t.Helper()
 	harness.Require(t, harness.WatchList, harness.SelectableFields, harness.ErrorWording)
-	harness.InstallCRDs(t, harness.Read(t, testdata+"crds")...)
-	harness.Apply(t, harness.Read(t, testdata+"objects")...)
+	harness.InstallCRDs(t, harness.ReadManifests(t, testdata+"crds")...)
+	harness.Apply(t, harness.ReadManifests(t, testdata+"objects")...)
 }
 
 // newPair loads the project's manifests into both servers.

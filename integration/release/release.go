@@ -21,11 +21,11 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// library is the path of the root module. All other modules are in folders of it.
-const library = "github.com/crdcache/crdcache"
+// rootModule is the path of the root module. All other modules are in folders of it.
+const rootModule = "github.com/crdcache/crdcache"
 
-// published are the folders of the published modules. Each requires only earlier ones.
-var published = []string{".", "metrics", "storage/disk", "controllerruntime", "server"}
+// publishedFolders are the folders of the published modules. Each requires only earlier ones.
+var publishedFolders = []string{".", "metrics", "storage/disk", "controllerruntime", "server"}
 
 // release is a version of the modules in a work tree.
 type release struct {
@@ -44,10 +44,10 @@ type publishedModule struct {
 	zip    []byte
 }
 
-func pathOf(folder string) string { return path.Join(library, folder) }
+func pathOf(folder string) string { return path.Join(rootModule, folder) }
 
-func isOurs(modulePath string) bool {
-	return modulePath == library || strings.HasPrefix(modulePath, library+"/")
+func isOwnModule(modulePath string) bool {
+	return modulePath == rootModule || strings.HasPrefix(modulePath, rootModule+"/")
 }
 
 // newRelease renders the modules of the work tree in root.
@@ -60,8 +60,8 @@ func newRelease(root, version string) (*release, error) {
 		return nil, err
 	}
 	r := &release{root: root, version: version}
-	for _, folder := range published {
-		m, err := r.render(folder, files)
+	for _, folder := range publishedFolders {
+		m, err := r.renderModule(folder, files)
 		if err != nil {
 			return nil, fmt.Errorf("module %s: %w", folder, err)
 		}
@@ -81,8 +81,8 @@ func trackedFiles(root string) ([]string, error) {
 	return strings.Split(strings.Trim(string(out), "\x00"), "\x00"), nil
 }
 
-// render returns a module as it is published, and adds its sums.
-func (r *release) render(folder string, tracked []string) (*publishedModule, error) {
+// renderModule returns a module as it is published, and adds its sums.
+func (r *release) renderModule(folder string, tracked []string) (*publishedModule, error) {
 	m := &publishedModule{folder: folder, path: pathOf(folder)}
 	var err error
 	if m.goMod, err = r.goMod(folder, false); err != nil {
@@ -113,14 +113,14 @@ func (r *release) goMod(folder string, replace bool) ([]byte, error) {
 		return nil, err
 	}
 	for _, replaced := range slices.Clone(f.Replace) {
-		if isOurs(replaced.Old.Path) {
+		if isOwnModule(replaced.Old.Path) {
 			if err := f.DropReplace(replaced.Old.Path, replaced.Old.Version); err != nil {
 				return nil, err
 			}
 		}
 	}
 	for _, required := range f.Require {
-		if !isOurs(required.Mod.Path) {
+		if !isOwnModule(required.Mod.Path) {
 			continue
 		}
 		if err := f.AddRequire(required.Mod.Path, r.version); err != nil {
@@ -153,7 +153,7 @@ func (r *release) goSum(folder string, goMod []byte) ([]byte, error) {
 	}
 	lines := slices.DeleteFunc(strings.SplitAfter(string(text), "\n"), func(line string) bool {
 		name, _, _ := strings.Cut(line, " ")
-		return line == "" || isOurs(name)
+		return line == "" || isOwnModule(name)
 	})
 	f, err := modfile.ParseLax("go.mod", goMod, nil)
 	if err != nil {
@@ -218,7 +218,7 @@ func (r *release) filesOf(m *publishedModule, tracked []string) []zip.File {
 	if m.folder == "." {
 		prefix = ""
 	}
-	files := []zip.File{text{"go.mod", m.goMod}, text{"go.sum", m.goSum}}
+	files := []zip.File{renderedFile{"go.mod", m.goMod}, renderedFile{"go.sum", m.goSum}}
 	licensed := false
 	for _, name := range tracked {
 		inside, ok := strings.CutPrefix(name, prefix)
@@ -229,36 +229,38 @@ func (r *release) filesOf(m *publishedModule, tracked []string) []zip.File {
 			continue // deleted in the work tree
 		}
 		licensed = licensed || inside == "LICENSE"
-		files = append(files, source{inside, filepath.Join(r.root, filepath.FromSlash(name))})
+		files = append(files, sourceFile{inside, filepath.Join(r.root, filepath.FromSlash(name))})
 	}
 	if !licensed {
-		files = append(files, source{"LICENSE", filepath.Join(r.root, "LICENSE")})
+		files = append(files, sourceFile{"LICENSE", filepath.Join(r.root, "LICENSE")})
 	}
 	return files
 }
 
-// source is a file of the work tree.
-type source struct{ name, file string }
+// sourceFile is a file of the work tree.
+type sourceFile struct{ name, file string }
 
-func (s source) Path() string                 { return s.name }
-func (s source) Lstat() (fs.FileInfo, error)  { return os.Lstat(s.file) }
-func (s source) Open() (io.ReadCloser, error) { return os.Open(s.file) }
+func (s sourceFile) Path() string                 { return s.name }
+func (s sourceFile) Lstat() (fs.FileInfo, error)  { return os.Lstat(s.file) }
+func (s sourceFile) Open() (io.ReadCloser, error) { return os.Open(s.file) }
 
-// text is a rendered file.
-type text struct {
+// renderedFile is a rendered file.
+type renderedFile struct {
 	name    string
 	content []byte
 }
 
-func (t text) Path() string                 { return t.name }
-func (t text) Lstat() (fs.FileInfo, error)  { return t, nil }
-func (t text) Open() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(t.content)), nil }
-func (t text) Name() string                 { return t.name }
-func (t text) Size() int64                  { return int64(len(t.content)) }
-func (t text) Mode() fs.FileMode            { return 0o644 }
-func (t text) ModTime() time.Time           { return time.Time{} }
-func (t text) IsDir() bool                  { return false }
-func (t text) Sys() any                     { return nil }
+func (t renderedFile) Path() string                { return t.name }
+func (t renderedFile) Lstat() (fs.FileInfo, error) { return t, nil }
+func (t renderedFile) Open() (io.ReadCloser, error) {
+	return io.NopCloser(bytes.NewReader(t.content)), nil
+}
+func (t renderedFile) Name() string       { return t.name }
+func (t renderedFile) Size() int64        { return int64(len(t.content)) }
+func (t renderedFile) Mode() fs.FileMode  { return 0o644 }
+func (t renderedFile) ModTime() time.Time { return time.Time{} }
+func (t renderedFile) IsDir() bool        { return false }
+func (t renderedFile) Sys() any           { return nil }
 
 // publish writes the go.mod and go.sum files to tag.
 func (r *release) publish() error {
@@ -295,7 +297,7 @@ func (r *release) develop() error {
 		if err := os.WriteFile(filepath.Join(r.root, name), goMod, 0o644); err != nil {
 			return err
 		}
-		if !slices.Contains(published, folder) {
+		if !slices.Contains(publishedFolders, folder) {
 			continue
 		}
 		goSum, err := (&release{root: r.root}).goSum(folder, nil)

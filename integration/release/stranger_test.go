@@ -40,7 +40,7 @@ func newRegistry(t *testing.T) *registry {
 		t.Fatal(err)
 	}
 	g := &registry{t: t, version: version}
-	g.env = append(os.Environ(), "GOWORK=off", "GONOSUMDB="+library, "GONOSUMCHECK=1",
+	g.env = append(os.Environ(), "GOWORK=off", "GONOSUMDB="+rootModule, "GONOSUMCHECK=1",
 		"GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod -modcacherw",
 		"GOPROXY=file://"+filepath.ToSlash(proxy)+","+g.run(".", "go", "env", "GOPROXY"))
 	cache := g.run(".", "go", "env", "GOMODCACHE")
@@ -50,7 +50,7 @@ func newRegistry(t *testing.T) *registry {
 
 // forget removes the release from the module cache.
 func (g *registry) forget(cache string) {
-	for _, folder := range published {
+	for _, folder := range publishedFolders {
 		unpacked := filepath.Join(cache, filepath.FromSlash(pathOf(folder))+"@"+g.version)
 		downloads, err := filepath.Glob(filepath.Join(cache, "cache", "download",
 			filepath.FromSlash(pathOf(folder)), "@v", g.version+".*"))

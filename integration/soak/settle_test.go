@@ -27,7 +27,7 @@ func (w *participants) settle() {
 	w.Helper()
 	start := time.Now()
 	for _, h := range w.witnesses {
-		h.GoOn()
+		h.Unblock()
 	}
 	w.leave()
 	took := func(agrees func(context.Context, *kind) error) chan time.Duration {
@@ -177,7 +177,7 @@ func (w *participants) wasTold(ctx context.Context, h *handler) error {
 	if err != nil {
 		return err
 	}
-	live := h.Live()
+	live := h.LiveObjects()
 	for key, o := range server {
 		value, _, _ := unstructured.NestedInt64(o.Object, "spec", "value")
 		if want := (harness.WitnessedObject{UID: o.GetUID(), Value: value}); live[key] != want {

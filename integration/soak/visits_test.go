@@ -7,8 +7,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// maxVisitors limits the temporary informers.
-const maxVisitors = 5
+// maxTemporaryHandles limits the temporary informers.
+const maxTemporaryHandles = 5
 
 // visit acquires an informer with another view of a type, and releases the oldest one.
 func (w *participants) visit(k *kind) {
@@ -24,7 +24,7 @@ func (w *participants) visit(k *kind) {
 		return
 	}
 	w.visits = append(w.visits, handle)
-	if len(w.visits) > maxVisitors {
+	if len(w.visits) > maxTemporaryHandles {
 		w.visits[0].Release()
 		w.visits = w.visits[1:]
 	}

@@ -146,7 +146,7 @@ func (w *participants) churnInformers(duration time.Duration) {
 		switch n := w.random.IntN(10); {
 		case n < 3:
 			w.tally["handlers stalled or let go"]++
-			w.witnesses[w.random.IntN(len(w.witnesses))].Toggle()
+			w.witnesses[w.random.IntN(len(w.witnesses))].ToggleBlocking()
 		case n < 5 && options.coming > 0:
 			w.tally["types gone or come"]++
 			w.turn(w.kinds[w.random.IntN(options.coming)])

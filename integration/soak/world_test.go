@@ -149,7 +149,7 @@ func (w *participants) newFactory(options dynamicinformer.Options) *dynamicinfor
 	}
 	w.Cleanup(func() {
 		for _, h := range w.witnesses {
-			h.GoOn()
+			h.Unblock()
 		}
 		if err := factory.Shutdown(w.ctx); err != nil {
 			w.Error(err)

@@ -57,7 +57,7 @@ func (c *servedCollection) ResourceVersion() uint64 {
 }
 
 // Get implements readapi.Collection.
-func (c *servedCollection) Get(key string) readapi.Object { return asObject(c.get(key)) }
+func (c *servedCollection) Get(key string) readapi.Object { return objectOrNil(c.get(key)) }
 
 func (c *servedCollection) get(key string) *object {
 	c.storage.mu.Lock()

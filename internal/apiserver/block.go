@@ -17,7 +17,7 @@ const blockSize = 16 << 10
 // storage; written text does not change. A full block is compressed, and decompressed by each read.
 type block struct {
 	uncompressed atomic.Pointer[[]byte] // the uncompressed text; nil once the block is full
-	maybeInUse   atomic.Bool            // a reader can still be using open
+	hasReaders   atomic.Bool            // a reader can still be using open
 	size         int
 	compressed   []byte
 }
@@ -29,9 +29,9 @@ type blockText struct {
 
 // blockWriter fills blocks. The lock of the storage protects it.
 type blockWriter struct {
-	block  *block // nil if none is open
-	spare  []byte // memory for the next block; nil if a reader can be using it
-	buffer []byte
+	block          *block // nil if none is open
+	reusableBuffer []byte // memory for the next block; nil if a reader can be using it
+	buffer         []byte
 }
 
 // add copies a text that is smaller than a block.
@@ -40,11 +40,11 @@ func (w *blockWriter) add(text []byte) blockText {
 		w.finish()
 	}
 	if w.block == nil {
-		if w.spare == nil {
-			w.spare = make([]byte, blockSize)
+		if w.reusableBuffer == nil {
+			w.reusableBuffer = make([]byte, blockSize)
 		}
-		memory := w.spare
-		w.block, w.spare = &block{}, nil
+		memory := w.reusableBuffer
+		w.block, w.reusableBuffer = &block{}, nil
 		w.block.uncompressed.Store(&memory)
 	}
 	offset := w.block.size
@@ -61,8 +61,8 @@ func (w *blockWriter) finish() {
 	}
 	w.block.compressed = bytes.Clone(s2.Encode(w.buffer, text[:w.block.size]))
 	w.block.uncompressed.Store(nil) // after compressed is set
-	if !w.block.maybeInUse.Load() {
-		w.spare = text
+	if !w.block.hasReaders.Load() {
+		w.reusableBuffer = text
 	}
 	w.block = nil
 }
@@ -77,7 +77,7 @@ var decompressed = sync.Pool{New: func() any { return new(decompressedBlock) }}
 
 func (b *block) appendText(dst []byte, offset, length uint32) ([]byte, error) {
 	if b.uncompressed.Load() != nil {
-		b.maybeInUse.Store(true) // before open is loaded again
+		b.hasReaders.Store(true) // before open is loaded again
 	}
 	if text := b.uncompressed.Load(); text != nil {
 		return append(dst, (*text)[offset:offset+length]...), nil

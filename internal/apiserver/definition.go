@@ -52,7 +52,7 @@ func systemTypes() []readapi.Type {
 // typeOfDefinition sets the status of a CustomResourceDefinition if it has none, and returns the type that it
 // defines. The type is nil if it is not established or serves no version.
 func typeOfDefinition(u *unstructured.Unstructured, now time.Time) (*readapi.Type, error) {
-	if err := establish(u, now); err != nil {
+	if err := setEstablished(u, now); err != nil {
 		return nil, err
 	}
 	data, err := json.Marshal(u.Object)
@@ -73,8 +73,8 @@ func typeOfDefinition(u *unstructured.Unstructured, now time.Time) (*readapi.Typ
 	return &t, err
 }
 
-// establish sets the status of a definition that has no conditions, as in a manifest.
-func establish(u *unstructured.Unstructured, now time.Time) error {
+// setEstablished sets the status of a definition that has no conditions, as in a manifest.
+func setEstablished(u *unstructured.Unstructured, now time.Time) error {
 	conditions, _, err := unstructured.NestedSlice(u.Object, "status", "conditions")
 	if err != nil || len(conditions) > 0 {
 		return err

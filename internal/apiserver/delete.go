@@ -22,7 +22,7 @@ func (r *request) delete(options *metav1.DeleteOptions) (result readapi.WriteRes
 		if before == nil {
 			return result, apierrors.NewNotFound(r.resource(), r.Name)
 		}
-		old, err := r.current(before)
+		old, err := r.currentInVersion(before)
 		if err != nil {
 			return result, err
 		}
@@ -46,7 +46,7 @@ func (r *request) delete(options *metav1.DeleteOptions) (result readapi.WriteRes
 			}
 			result, err = r.store(key, before, u, code)
 		}
-		if !errors.Is(err, errChanged) {
+		if !errors.Is(err, errConcurrentChange) {
 			return result, err
 		}
 	}

@@ -32,8 +32,8 @@ type object struct {
 
 var _ readapi.Object = (*object)(nil)
 
-// asObject converts a nil *object to a nil Object.
-func asObject(o *object) readapi.Object {
+// objectOrNil converts a nil *object to a nil Object.
+func objectOrNil(o *object) readapi.Object {
 	if o == nil {
 		return nil
 	}

@@ -22,13 +22,13 @@ type putOptions struct {
 	now time.Time
 	// restore keeps the resource version of the object, and drops the history of its type.
 	restore bool
-	// client marks a write over the API. It fails with errChanged unless before is the stored state.
-	client bool
-	before *object
+	// client marks a write over the API. It fails with errConcurrentChange unless before is the stored state.
+	client   bool
+	expected *object
 }
 
-// errChanged is the error of a client's write if the stored state is not the expected one.
-var errChanged = errors.New("the object has changed in the meantime")
+// errConcurrentChange is the error of a client's write if the stored state is not the expected one.
+var errConcurrentChange = errors.New("the object has changed in the meantime")
 
 func (s *Storage) put(content map[string]any, o putOptions) (Outcome, error) {
 	_, outcome, err := s.putObject(content, o)
@@ -75,7 +75,7 @@ func (s *Storage) putObject(content map[string]any, o putOptions) (*object, Outc
 	}
 	switch {
 	case defines && defined == nil:
-		s.undefine(u.GetName(), o.now)
+		s.removeDefinedType(u.GetName(), o.now)
 	case defines:
 		err = s.setType(*defined, Rules{}, u.GetName(), o.now)
 	}
@@ -90,14 +90,14 @@ func (s *Storage) replace(gr schema.GroupResource, key string, before *object,
 	content map[string]any) (*object, error) {
 	now := s.options.Now()
 	if content != nil {
-		after, _, err := s.putObject(content, putOptions{now: now, client: true, before: before})
+		after, _, err := s.putObject(content, putOptions{now: now, client: true, expected: before})
 		return after, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.mu.types[gr]
 	if c == nil || c.objects[key] != before {
-		return nil, errChanged
+		return nil, errConcurrentChange
 	}
 	s.deleteLocked(c, key, now)
 	return nil, nil
@@ -140,8 +140,8 @@ func (s *Storage) store(c *collection, u *unstructured.Unstructured, version str
 	o putOptions) (*object, Outcome, error) {
 	key := objectKey(u.GetNamespace(), u.GetName())
 	before := c.objects[key]
-	if o.client && before != o.before {
-		return nil, "", errChanged
+	if o.client && before != o.expected {
+		return nil, "", errConcurrentChange
 	}
 	if before == nil && o.client {
 		if err := s.admitCreate(c, u.GetNamespace(), u.GetName()); err != nil {
@@ -150,7 +150,7 @@ func (s *Storage) store(c *collection, u *unstructured.Unstructured, version str
 	}
 	stamps := s.options.Stamp && !o.client
 	if before != nil {
-		same, err := completeFrom(before, u, stamps, c.rules)
+		same, err := completeFromStored(before, u, stamps, c.rules)
 		if err != nil {
 			return nil, "", err
 		}
@@ -181,7 +181,7 @@ func (s *Storage) store(c *collection, u *unstructured.Unstructured, version str
 	if o.restore {
 		c.dropHistory(s.mu.version)
 	} else {
-		c.record(readapi.Change{ResourceVersion: next, Before: asObject(before), After: after},
+		c.record(readapi.Change{ResourceVersion: next, Before: objectOrNil(before), After: after},
 			s.options.History)
 	}
 	if before != nil {
@@ -199,9 +199,10 @@ func (s *Storage) setText(o *object, text []byte) {
 	o.body, o.blockText = nil, s.mu.blocks.add(text)
 }
 
-// completeFrom sets the missing fields of u from the stored state if stamps is set, and reports whether u is
-// equal to that state except for the resource version.
-func completeFrom(before *object, u *unstructured.Unstructured, stamps bool, rules Rules) (bool, error) {
+// completeFromStored sets the missing fields of u from the stored state if stamps is set, and reports whether
+// u is equal to that state except for the resource version.
+func completeFromStored(before *object, u *unstructured.Unstructured, stamps bool,
+	rules Rules) (bool, error) {
 	content, err := before.content()
 	if err != nil {
 		return false, err
@@ -244,15 +245,15 @@ func setUpdatedFields(u, old *unstructured.Unstructured, rules Rules) {
 	}
 	if u.GetGeneration() == 0 && !rules.NoGeneration {
 		u.SetGeneration(old.GetGeneration())
-		if !reflect.DeepEqual(spec(u.Object, true), spec(old.Object, true)) {
+		if !reflect.DeepEqual(withoutMetadata(u.Object, true), withoutMetadata(old.Object, true)) {
 			u.SetGeneration(old.GetGeneration() + 1)
 		}
 	}
 }
 
-// spec returns the fields that a generation counts: all except metadata and, if it has its own subresource,
-// the status.
-func spec(content map[string]any, hasStatus bool) map[string]any {
+// withoutMetadata returns the fields that a generation counts: all except metadata and, if it has its own
+// subresource, the status.
+func withoutMetadata(content map[string]any, hasStatus bool) map[string]any {
 	rest := map[string]any{}
 	for key, value := range content {
 		if key != "apiVersion" && key != "metadata" && !(key == "status" && hasStatus) {

@@ -169,7 +169,7 @@ func (s *Storage) Delete(gr schema.GroupResource, namespace, name string) bool {
 func (s *Storage) deleteLocked(c *collection, key string, now time.Time) {
 	s.remove(c, key)
 	if c.typ.GroupResource() == definitions {
-		s.undefine(key, now)
+		s.removeDefinedType(key, now)
 	}
 	s.finishDeletions(now)
 }
@@ -178,7 +178,7 @@ func (s *Storage) remove(c *collection, key string) {
 	before := c.objects[key]
 	c.put(key, nil)
 	s.mu.version++
-	c.record(readapi.Change{ResourceVersion: s.mu.version, Before: asObject(before)}, s.options.History)
+	c.record(readapi.Change{ResourceVersion: s.mu.version, Before: objectOrNil(before)}, s.options.History)
 }
 
 // ResourceVersion returns the resource version of the latest change.

@@ -184,7 +184,8 @@ func (s *strategy) copyImmutable(old, u *unstructured.Unstructured) {
 	}
 	u.SetGeneration(old.GetGeneration())
 	if !s.collection.rules.NoGeneration &&
-		!apiequality.Semantic.DeepEqual(spec(old.Object, s.hasStatus()), spec(u.Object, s.hasStatus())) {
+		!apiequality.Semantic.DeepEqual(withoutMetadata(old.Object, s.hasStatus()),
+			withoutMetadata(u.Object, s.hasStatus())) {
 		u.SetGeneration(old.GetGeneration() + 1)
 	}
 }

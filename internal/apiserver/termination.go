@@ -91,7 +91,7 @@ func (s *Storage) deleteContent(o owner, now time.Time) {
 		return
 	}
 	s.mu.terminating[o] = struct{}{}
-	for _, content := range s.contentOf(o) {
+	for _, content := range s.contentOwnedBy(o) {
 		if o.kind == definitionKind {
 			content.collection.terminating = true
 		}
@@ -108,8 +108,8 @@ type ownedObjects struct {
 	keys       []string
 }
 
-// contentOf returns the content of an owner, sorted by type and key. It scans all candidates.
-func (s *Storage) contentOf(o owner) []ownedObjects {
+// contentOwnedBy returns the content of an owner, sorted by type and key. It scans all candidates.
+func (s *Storage) contentOwnedBy(o owner) []ownedObjects {
 	var all []ownedObjects
 	for _, c := range s.mu.types {
 		owned := ownedObjects{collection: c}
@@ -153,7 +153,7 @@ func (s *Storage) markOrRemove(c *collection, key string, now time.Time) {
 
 // rewrite stores a state that differs from the stored one only in metadata, which cannot fail.
 func (s *Storage) rewrite(c *collection, u *unstructured.Unstructured, before *object, now time.Time) {
-	_, _, _ = s.store(c, u, before.stored, putOptions{now: now, client: true, before: before})
+	_, _, _ = s.store(c, u, before.stored, putOptions{now: now, client: true, expected: before})
 }
 
 // finishDeletions removes the terminating owners without remaining content.
@@ -163,7 +163,8 @@ func (s *Storage) finishDeletions(now time.Time) {
 		for _, o := range slices.SortedFunc(maps.Keys(s.mu.terminating), func(a, b owner) int {
 			return cmp.Or(cmp.Compare(a.kind.Kind, b.kind.Kind), cmp.Compare(a.name, b.name))
 		}) {
-			if !slices.ContainsFunc(s.contentOf(o), func(c ownedObjects) bool { return len(c.keys) > 0 }) {
+			if !slices.ContainsFunc(s.contentOwnedBy(o),
+				func(c ownedObjects) bool { return len(c.keys) > 0 }) {
 				delete(s.mu.terminating, o)
 				s.finishDeletion(o, now)
 				progress = true
@@ -196,6 +197,6 @@ func (s *Storage) finishDeletion(o owner, now time.Time) {
 	}
 	s.remove(c, o.name)
 	if o.kind == definitionKind {
-		s.undefine(o.name, now)
+		s.removeDefinedType(o.name, now)
 	}
 }

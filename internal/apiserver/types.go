@@ -100,8 +100,8 @@ func (s *Storage) removeType(gr schema.GroupResource, now time.Time) {
 	s.registerServices(gr.Group, now)
 }
 
-// undefine removes the type of a CustomResourceDefinition with its objects.
-func (s *Storage) undefine(definition string, now time.Time) {
+// removeDefinedType removes the type of a CustomResourceDefinition with its objects.
+func (s *Storage) removeDefinedType(definition string, now time.Time) {
 	for gr, c := range s.mu.types {
 		if c.definition == definition {
 			s.removeType(gr, now)

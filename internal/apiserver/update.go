@@ -45,7 +45,7 @@ func (r *request) createOnce(u *unstructured.Unstructured) (result readapi.Write
 	}
 	u.SetResourceVersion("")
 	result, err = r.store(key, nil, u, http.StatusCreated)
-	if errors.Is(err, errChanged) {
+	if errors.Is(err, errConcurrentChange) {
 		err = r.existsError(u, nil)
 	}
 	return result, err
@@ -87,7 +87,7 @@ func (r *request) update(change changeFunc) (result readapi.WriteResult, err err
 	if before == nil {
 		return r.createOnUpdate(change)
 	}
-	old, err := r.current(before)
+	old, err := r.currentInVersion(before)
 	if err != nil {
 		return result, err
 	}
@@ -109,14 +109,14 @@ func (r *request) update(change changeFunc) (result readapi.WriteResult, err err
 	} else {
 		result, err = r.store(key, before, u, http.StatusOK)
 	}
-	if errors.Is(err, errChanged) {
+	if errors.Is(err, errConcurrentChange) {
 		err = apierrors.NewConflict(r.resource(), r.Name, err)
 	}
 	return result, err
 }
 
-// current returns a stored object in the version of the request.
-func (r *request) current(o *object) (*unstructured.Unstructured, error) {
+// currentInVersion returns a stored object in the version of the request.
+func (r *request) currentInVersion(o *object) (*unstructured.Unstructured, error) {
 	content, err := o.content()
 	if err != nil {
 		return nil, err

@@ -166,10 +166,10 @@ func (r *request) store(key string, before *object, u *unstructured.Unstructured
 	}
 	after, err := r.writer.replace(r.resource(), key, before, u.Object)
 	var known apierrors.APIStatus
-	if err != nil && !errors.Is(err, errChanged) && !errors.As(err, &known) {
+	if err != nil && !errors.Is(err, errConcurrentChange) && !errors.As(err, &known) {
 		err = r.invalid(u, err)
 	}
-	result.Object = asObject(after)
+	result.Object = objectOrNil(after)
 	return result, err
 }
 

@@ -29,8 +29,8 @@ type Column struct {
 	path *jsonpath.JSONPath
 }
 
-// ageOnly are the columns of a version that declares none.
-var ageOnly = []ColumnDefinition{{
+// defaultColumns are the columns of a version that declares none.
+var defaultColumns = []ColumnDefinition{{
 	Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp",
 	Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"],
 }}
@@ -39,7 +39,7 @@ var ageOnly = []ColumnDefinition{{
 // accepts such definitions. Without declared columns, the only column is the age.
 func NewColumns(declared []ColumnDefinition) []Column {
 	if len(declared) == 0 {
-		declared = ageOnly
+		declared = defaultColumns
 	}
 	var columns []Column
 	for _, c := range declared {
@@ -76,10 +76,10 @@ func (c Column) Value(object map[string]any) any {
 		}
 		return text.String()
 	}
-	return typed(c.Type, value)
+	return parseColumnValue(c.Type, value)
 }
 
-func typed(columnType string, value any) any {
+func parseColumnValue(columnType string, value any) any {
 	switch v := value.(type) {
 	case int64:
 		switch columnType {

@@ -39,7 +39,7 @@ const maxComparedDepth = 60
 // identity if all have a unique one, and otherwise by position.
 func (c Comparison) Changes(before, after map[string]any) []Change {
 	d := &differ{Comparison: c}
-	d.maps(nil, before, after)
+	d.compareMaps(nil, before, after)
 	return d.changes
 }
 
@@ -48,8 +48,8 @@ type differ struct {
 	changes []Change
 }
 
-// values compares two optional values. Nil pointers are missing values.
-func (d *differ) values(path []Step, s Step, before, after *any) {
+// compareValues compares two optional values. Nil pointers are missing values.
+func (d *differ) compareValues(path []Step, s Step, before, after *any) {
 	if before != nil && after != nil && reflect.DeepEqual(*before, *after) {
 		return
 	}
@@ -68,12 +68,12 @@ func (d *differ) values(path []Step, s Step, before, after *any) {
 		switch old := change.Old.(type) {
 		case map[string]any:
 			if value, ok := change.New.(map[string]any); ok {
-				d.maps(path, old, value)
+				d.compareMaps(path, old, value)
 				return
 			}
 		case []any:
 			if value, ok := change.New.([]any); ok {
-				d.lists(path, old, value)
+				d.compareLists(path, old, value)
 				return
 			}
 		}
@@ -81,13 +81,13 @@ func (d *differ) values(path []Step, s Step, before, after *any) {
 	d.changes = append(d.changes, change)
 }
 
-func (d *differ) maps(path []Step, before, after map[string]any) {
+func (d *differ) compareMaps(path []Step, before, after map[string]any) {
 	for _, key := range sortedUnion(before, after) {
-		d.values(path, Step{Key: key, Index: -1}, find(before, key), find(after, key))
+		d.compareValues(path, Step{Key: key, Index: -1}, fieldPointer(before, key), fieldPointer(after, key))
 	}
 }
 
-func find(values map[string]any, key string) *any {
+func fieldPointer(values map[string]any, key string) *any {
 	value, ok := values[key]
 	if !ok {
 		return nil
@@ -101,7 +101,7 @@ func sortedUnion[V any](a, b map[string]V) []string {
 	return slices.Compact(keys)
 }
 
-func (d *differ) lists(path []Step, before, after []any) {
+func (d *differ) compareLists(path []Step, before, after []any) {
 	for _, field := range d.Identities {
 		old, inBefore := byIdentity(before, field)
 		now, inAfter := byIdentity(after, field)
@@ -109,7 +109,7 @@ func (d *differ) lists(path []Step, before, after []any) {
 			continue
 		}
 		for _, id := range sortedUnion(old, now) {
-			d.elements(path, field, before, after, indexOf(old, id), indexOf(now, id))
+			d.compareElements(path, field, before, after, indexOf(old, id), indexOf(now, id))
 		}
 		return
 	}
@@ -122,13 +122,13 @@ func (d *differ) lists(path []Step, before, after []any) {
 			if now >= gap.AfterEnd {
 				now = -1
 			}
-			d.elements(path, "", before, after, old, now)
+			d.compareElements(path, "", before, after, old, now)
 		}
 	}
 }
 
-// elements compares two list elements. The index of a missing element is -1.
-func (d *differ) elements(path []Step, identity string, before, after []any, i, j int) {
+// compareElements compares two list elements. The index of a missing element is -1.
+func (d *differ) compareElements(path []Step, identity string, before, after []any, i, j int) {
 	var old, now *any
 	s := Step{Identity: identity}
 	if i >= 0 {
@@ -137,7 +137,7 @@ func (d *differ) elements(path []Step, identity string, before, after []any, i, 
 	if j >= 0 {
 		now, s.Index, s.Element = &after[j], j, after[j]
 	}
-	d.values(path, s, old, now)
+	d.compareValues(path, s, old, now)
 }
 
 // byIdentity returns the indexes of elements by the value of a field. It returns false unless every element

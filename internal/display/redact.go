@@ -45,9 +45,9 @@ func (r *Redactor) Object(gr schema.GroupResource, object map[string]any) map[st
 	return r.redacted(uidOf(object), object)
 }
 
-// Pair redacts two states of an object. Equal values have equal marks, even if the object was recreated in
-// between.
-func (r *Redactor) Pair(gr schema.GroupResource, before, after map[string]any) (_, _ map[string]any) {
+// RedactPair redacts two states of an object. Equal values have equal marks, even if the object was recreated
+// in between.
+func (r *Redactor) RedactPair(gr schema.GroupResource, before, after map[string]any) (_, _ map[string]any) {
 	if !r.Redacts(gr) {
 		return before, after
 	}

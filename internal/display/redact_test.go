@@ -69,7 +69,7 @@ func TestOtherTypesAreUnchanged(t *testing.T) {
 
 // TestPair: the marks of two states differ where the values differ, even if the Secret was recreated.
 func TestPair(t *testing.T) {
-	before, after := NewRedactor(false).Pair(secrets, secret("1", "aHVudGVyMg"), secret("2", "Y29ycmVjdA"))
+	before, after := NewRedactor(false).RedactPair(secrets, secret("1", "aHVudGVyMg"), secret("2", "Y29ycmVjdA"))
 	data := func(object map[string]any, key string) any { return object["data"].(map[string]any)[key] }
 	if data(before, "p") == data(after, "p") || data(before, "q") != data(after, "q") ||
 		data(after, "p") == "Y29ycmVjdA" {

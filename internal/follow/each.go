@@ -31,8 +31,8 @@ type KnownNamespaces struct {
 	Err    error
 }
 
-// eachNamespace selects the namespaces to follow one by one. One goroutine uses it.
-type eachNamespace struct {
+// namespaceSelector selects the namespaces to follow one by one. One goroutine uses it.
+type namespaceSelector struct {
 	*plan
 	namespaces NamespaceList
 	// listAllowed is closed when all namespaces may be listed at once.
@@ -43,7 +43,7 @@ type eachNamespace struct {
 	changed chan struct{}
 }
 
-func (e *eachNamespace) namespacesChanged() {
+func (e *namespaceSelector) namespacesChanged() {
 	select {
 	case e.changed <- struct{}{}:
 	default:
@@ -51,7 +51,7 @@ func (e *eachNamespace) namespacesChanged() {
 }
 
 // next waits for a different set of parts and returns it. It returns false when the parts have to end.
-func (e *eachNamespace) next(ctx context.Context) ([]informer.Partition, bool) {
+func (e *namespaceSelector) next(ctx context.Context) ([]informer.Partition, bool) {
 	for ctx.Err() == nil {
 		known, changed := e.namespaces.Current()
 		names := e.selected(known)
@@ -73,7 +73,7 @@ func (e *eachNamespace) next(ctx context.Context) ([]informer.Partition, bool) {
 }
 
 // selected returns the namespaces to read. If the server lists none, these are the names in the set.
-func (e *eachNamespace) selected(known KnownNamespaces) []string {
+func (e *namespaceSelector) selected(known KnownNamespaces) []string {
 	switch {
 	case known.Listed:
 		return slices.DeleteFunc(known.Names, func(name string) bool { return !e.Namespaces.Has(name) })
@@ -84,7 +84,7 @@ func (e *eachNamespace) selected(known KnownNamespaces) []string {
 }
 
 // report records the parts, and why there may be others.
-func (e *eachNamespace) report(known KnownNamespaces) {
+func (e *namespaceSelector) report(known KnownNamespaces) {
 	var err error
 	switch {
 	case known.Reason == requests.ReasonNone && !known.Listed:

@@ -7,8 +7,8 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// transition is why an incarnation ends: the type is gone, or another version takes over.
-type transition struct {
+// incarnationEnd is why an incarnation ends: the type is gone, or another version takes over.
+type incarnationEnd struct {
 	reason  requests.Reason
 	version string // empty if the type is gone
 	state   *typeState
@@ -24,7 +24,7 @@ type incarnationWatcher struct {
 	mu         sync.Mutex // serializes check
 	identity   identity
 	ended      bool
-	transition transition // valid if over is set
+	transition incarnationEnd // valid if over is set
 }
 
 // changed is called after a change of the type.
@@ -42,7 +42,7 @@ func (e *incarnationWatcher) check() bool {
 	if e.ended {
 		return true
 	}
-	known, _ := e.observe()
+	known, _ := e.observeType()
 	if e.transition, e.ended = e.compare(known); e.ended {
 		e.cancel()
 	}
@@ -50,7 +50,7 @@ func (e *incarnationWatcher) check() bool {
 }
 
 // finish returns why the incarnation has ended. The result is empty if the informer ends.
-func (e *incarnationWatcher) finish() transition {
+func (e *incarnationWatcher) finish() incarnationEnd {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.ended = true // later checks do nothing
@@ -58,19 +58,19 @@ func (e *incarnationWatcher) finish() transition {
 }
 
 // compare returns the transition that ends the incarnation, if any.
-func (e *incarnationWatcher) compare(known *typeState) (transition, bool) {
+func (e *incarnationWatcher) compare(known *typeState) (incarnationEnd, bool) {
 	if reason := known.endReason(e.identity); reason != requests.ReasonNone {
-		return transition{reason: reason}, true
+		return incarnationEnd{reason: reason}, true
 	}
 	if !known.serves(e.version) {
 		next, reason := e.Versions.choose(e.Type.Version, known.Type)
 		if reason != requests.ReasonNone {
-			return transition{reason: requests.ReasonVersionNotServed}, true
+			return incarnationEnd{reason: requests.ReasonVersionNotServed}, true
 		}
-		return transition{version: next, state: known}, true
+		return incarnationEnd{version: next, state: known}, true
 	}
 	if e.identity.uid == "" {
 		e.identity.uid = known.UID // the UID of the same type became known
 	}
-	return transition{}, false
+	return incarnationEnd{}, false
 }

@@ -106,7 +106,7 @@ func (f *Follower) Run(ctx context.Context) {
 		return
 	}
 	for ctx.Err() == nil {
-		known, changed := f.observe()
+		known, changed := f.observeType()
 		version, reason, cause := known.runnable(f.Type, f.Versions, f.Namespaces)
 		if reason != requests.ReasonNone {
 			f.Health.Pending(reason, cause)
@@ -119,8 +119,8 @@ func (f *Follower) Run(ctx context.Context) {
 	}
 }
 
-// observe returns the state of the type, and a channel that is closed when it changes.
-func (f *Follower) observe() (*typeState, <-chan struct{}) {
+// observeType returns the state of the type, and a channel that is closed when it changes.
+func (f *Follower) observeType() (*typeState, <-chan struct{}) {
 	known, changed := f.Types.get(f.Type.GroupResource())
 	f.Health.SetServed(known.exists, known.Terminating)
 	return known, changed

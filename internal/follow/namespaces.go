@@ -157,8 +157,8 @@ func (n Namespaces) requested() []string {
 	return []string{""}
 }
 
-// fallsBack reports whether to follow each namespace of the set separately if all may not be read.
-func (n Namespaces) fallsBack(known *typeState) bool {
+// canFollowSeparately reports whether to follow each namespace of the set separately if all may not be read.
+func (n Namespaces) canFollowSeparately(known *typeState) bool {
 	switch n.kind {
 	case namespacesMatching, namespacesExcept:
 		return n.IsLimited() || known.exists && known.Namespaced

@@ -57,7 +57,7 @@ func TestFallsBack(t *testing.T) {
 		{Except("kube-system"), namespaced, true},
 		{Except("kube-system"), typeState{}, false},
 	} {
-		if got := test.namespaces.fallsBack(&test.known); got != test.want {
+		if got := test.namespaces.canFollowSeparately(&test.known); got != test.want {
 			t.Errorf("%s of %+v: %v", test.namespaces, test.known, got)
 		}
 	}

@@ -69,11 +69,11 @@ func (p *plan) newPart(key partKey, replaced []*requests.Selection,
 	others map[partKey]plannedPart) plannedPart {
 	description := p.partFor(p.incarnation, key.namespace)
 	description.Selection = key.selection
-	if partIn(others, key.namespace) { // ranges have been added
+	if hasPartIn(others, key.namespace) { // ranges have been added
 		description.Name = fmt.Sprintf("%s, hashes %v", cmp.Or(key.namespace, "all namespaces"),
 			key.selection.Ranges())
 	}
-	description.NamespaceIsNew = p.started && key.namespace != "" && !partIn(p.parts, key.namespace)
+	description.NamespaceIsNew = p.started && key.namespace != "" && !hasPartIn(p.parts, key.namespace)
 	var replacedSelections []informer.Selection
 	for _, selection := range replaced {
 		replacedSelections = append(replacedSelections, selection)
@@ -85,7 +85,7 @@ func (p *plan) newPart(key partKey, replaced []*requests.Selection,
 	return plannedPart{part, description.Name}
 }
 
-func partIn(parts map[partKey]plannedPart, namespace string) bool {
+func hasPartIn(parts map[partKey]plannedPart, namespace string) bool {
 	for key := range parts {
 		if key.namespace == namespace {
 			return true

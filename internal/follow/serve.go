@@ -15,7 +15,7 @@ func (f *Follower) serve(ctx context.Context, g *incarnation) {
 	switch {
 	case f.SelectsNothing:
 		f.serveNothing(ctx, listed)
-	case f.Namespaces.fallsBack(g.state):
+	case f.Namespaces.canFollowSeparately(g.state):
 		f.servePermitted(ctx, g, listed)
 	default:
 		f.servePart(ctx, g, listed)
@@ -167,7 +167,7 @@ func (f *Follower) serveEach(ctx context.Context, g *incarnation, listed func(),
 		return
 	}
 	defer namespaces.Release()
-	each := &eachNamespace{
+	each := &namespaceSelector{
 		plan: &plan{Follower: f, incarnation: g,
 			restoredState: f.restoredStateOfEach(g)}, namespaces: namespaces, listAllowed: allowed,
 		refusal: refusal,

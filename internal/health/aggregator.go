@@ -51,7 +51,7 @@ type member struct {
 	status *Status
 	// required states that the factory is not ready without the type.
 	required bool
-	impact   impact
+	impact   factoryImpact
 	// inTotals states that it is one of the aggregator's members and included in the totals.
 	inTotals bool
 }
@@ -168,7 +168,7 @@ func (m *member) changed(before, after *Status) {
 	b.updateConditionsLocked()
 }
 
-func (m *member) impactChanged(i impact) {
+func (m *member) impactChanged(i factoryImpact) {
 	b := m.aggregator
 	b.mu.Lock()
 	defer b.mu.Unlock()

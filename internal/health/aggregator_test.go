@@ -39,7 +39,7 @@ func TestTotals(t *testing.T) {
 		m := members[at]
 		switch random.IntN(4) {
 		case 0:
-			m.impactChanged(impact{rejected: some(), unreachable: some()})
+			m.impactChanged(factoryImpact{rejected: some(), unreachable: some()})
 		case 1:
 			m.requiredChanged(random.IntN(2) == 0)
 		default:
@@ -48,7 +48,7 @@ func TestTotals(t *testing.T) {
 			m.changed(m.status, &after)
 			if after.State == StateStopped {
 				members = slices.Delete(members, at, at+1)
-				m.impactChanged(impact{rejected: some()}) // no further effect
+				m.impactChanged(factoryImpact{rejected: some()}) // no further effect
 			}
 		}
 		for condition, holds := range map[ConditionType]bool{

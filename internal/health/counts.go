@@ -52,7 +52,7 @@ func (c *counts) countFailure(verb requests.Verb, reason requests.Reason) {
 	c.failures[status.RequestFailureKind{Verb: verb.String(), Reason: reason}]++
 }
 
-func (c *counts) public() Counts {
+func (c *counts) toPublic() Counts {
 	all := Counts{Requests: make(map[string]int64, len(c.requests)),
 		Failures: map[status.RequestFailureKind]int64{},
 		Lists:    c.lists, ListTime: c.listTime}
@@ -75,7 +75,7 @@ func (h *Health) AcceptedRequests() int64 {
 func (h *Health) Counts() Counts {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	c := h.mu.counts.public()
+	c := h.mu.counts.toPublic()
 	c.Relists = h.mu.status.Relists
 	return c
 }

@@ -32,7 +32,7 @@ type Health struct {
 		// published is the status of the last notification. It is immutable and shared with its receivers.
 		// impact is the last impact sent to the observer.
 		published *Status
-		impact    impact
+		impact    factoryImpact
 		// required states that the factory is not ready without the type.
 		required bool
 		// watchers are called with each new status after the observer, in the same way.
@@ -49,7 +49,7 @@ type observer interface {
 	// changed is called with the last and the new status.
 	changed(before, after *Status)
 	// impactChanged is called with the effect of the current requests on the factory's conditions.
-	impactChanged(i impact)
+	impactChanged(i factoryImpact)
 	// answered is called with the outcome of a request; err is nil if the server accepted it.
 	answered(verb requests.Verb, reason requests.Reason, err error)
 	// relisted is called after a relist.
@@ -61,7 +61,7 @@ type observer interface {
 // New returns the Health of an informer of gvr that has not been started. options describes the informer's
 // options.
 func New(gvr schema.GroupVersionResource, options string, now func() time.Time) *Health {
-	h := &Health{gvr: gvr, now: now, observer: noObserver{}}
+	h := &Health{gvr: gvr, now: now, observer: discardObserver{}}
 	h.mu.status = Status{GVR: gvr, Options: options, State: StatePending, Message: "not started", Since: now()}
 	h.publishLocked()
 	h.mu.changed = make(chan struct{})
@@ -129,7 +129,7 @@ func (h *Health) SetPartitions(parts []string, namespaces string, reason request
 		if !f.running {
 			return
 		}
-		f.parts.retain(known)
+		f.parts.retainOnly(known)
 		f.selectsNothing = len(known) == 0
 		if reason != requests.ReasonNone {
 			f.parts.recordUnknownNamespaces(namespaces, problem{reason: reason, since: h.now(), err: err})
@@ -291,14 +291,14 @@ func (h *Health) Snapshot() (Status, <-chan struct{}) {
 
 func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// noObserver is the observer of an informer without a factory.
-type noObserver struct{}
+// discardObserver is the observer of an informer without a factory.
+type discardObserver struct{}
 
-func (noObserver) impactChanged(impact)                           {}
-func (noObserver) changed(*Status, *Status)                       {}
-func (noObserver) answered(requests.Verb, requests.Reason, error) {}
-func (noObserver) relisted(Status, requests.RelistReason)         {}
-func (noObserver) requiredChanged(bool)                           {}
+func (discardObserver) impactChanged(factoryImpact)                    {}
+func (discardObserver) changed(*Status, *Status)                       {}
+func (discardObserver) answered(requests.Verb, requests.Reason, error) {}
+func (discardObserver) relisted(Status, requests.RelistReason)         {}
+func (discardObserver) requiredChanged(bool)                           {}
 
 // NextTimer returns when the timer fires next; zero if it is not set.
 func (h *Health) NextTimer() time.Time {

@@ -49,23 +49,27 @@ func TestState(t *testing.T) {
 	waiting := func(_ *observations, s *part) { s.waitingSince = begun }
 	failed := func(n int, r requests.Reason) func(*observations, *part) {
 		return func(_ *observations, s *part) {
-			s.list = problem{reason: r, failures: n, since: begun}
+			s.listProblem = problem{reason: r, failures: n, since: begun}
 			s.waitingSince = begun
 		}
 	}
 	unwatched := func(n int, r requests.Reason) func(*observations, *part) {
-		return func(_ *observations, s *part) { s.watch = problem{reason: r, failures: n, since: begun} }
+		return func(_ *observations, s *part) {
+			s.watchProblem = problem{reason: r, failures: n,
+				since: begun}
+		}
 	}
 	recently := func(_ *observations, s *part) {
 		at := begun.Add(29 * time.Second)
-		s.list, s.waitingSince = problem{reason: requests.ReasonRequestFailed, failures: 1, since: at}, at
+		s.listProblem, s.waitingSince = problem{reason: requests.ReasonRequestFailed,
+			failures: 1, since: at}, at
 	}
 	opened := func(after time.Duration) func(*observations, *part) {
 		return func(_ *observations, s *part) { s.watchOpenedAt = begun.Add(after) }
 	}
 	otherPart := func(r requests.Reason) func(*observations, *part) {
 		return func(f *observations, _ *part) {
-			f.parts.set(&part{name: "other", list: problem{reason: r, failures: 1, since: begun},
+			f.parts.set(&part{name: "other", listProblem: problem{reason: r, failures: 1, since: begun},
 				waitingSince: begun})
 		}
 	}

@@ -52,8 +52,8 @@ func stateChanged(l *Listener, before, after Status) []func() {
 // before has ended, with the reason, and whether the incarnation of after has started and synced.
 func IncarnationsBetween(before, after Status) (ended bool, reason requests.Reason, started, synced bool) {
 	same := before.Incarnation == after.Incarnation
-	ended = Runs(before) && (!Runs(after) || !same)
-	started = Runs(after) && (!Runs(before) || !same)
+	ended = IsRunning(before) && (!IsRunning(after) || !same)
+	started = IsRunning(after) && (!IsRunning(before) || !same)
 	synced = IsFilled(after) && (!IsFilled(before) || !same)
 	reason = after.Reason
 	if ended && started {
@@ -62,8 +62,8 @@ func IncarnationsBetween(before, after Status) (ended bool, reason requests.Reas
 	return ended, reason, started, synced
 }
 
-// Runs reports whether an incarnation runs.
-func Runs(s Status) bool {
+// IsRunning reports whether an incarnation runs.
+func IsRunning(s Status) bool {
 	return s.State == StateSyncing || s.State == StateResuming || s.State == StateSynced ||
 		s.State == StateDegraded
 }

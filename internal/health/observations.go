@@ -60,8 +60,8 @@ type problem struct {
 	err      error
 }
 
-// older returns the older of two problems.
-func (t problem) older(other problem) problem {
+// olderOf returns the older of two problems.
+func (t problem) olderOf(other problem) problem {
 	if t.reason == requests.ReasonNone || other.reason != requests.ReasonNone && other.since.Before(t.since) {
 		return other
 	}
@@ -130,7 +130,7 @@ func degradesImmediately(reason requests.Reason) bool {
 // hasLastingProblem reports whether a lasting problem of the partition is older than ContactTimeout.
 func (p *part) hasLastingProblem(now time.Time) bool {
 	return slices.ContainsFunc(p.lastingProblems(now),
-		func(t problem) bool { return hasPassed(now, t.since.Add(ContactTimeout)) })
+		func(t problem) bool { return isDue(now, t.since.Add(ContactTimeout)) })
 }
 
 // lastingProblems returns the problems that degrade the informer if they last for ContactTimeout: the type
@@ -150,7 +150,7 @@ func (p *part) lastingProblems(now time.Time) []problem {
 
 // overdue reports whether a partition has waited too long for contact.
 func (f observations) overdue(p *part, now time.Time) bool {
-	return !p.waitingSince.IsZero() && hasPassed(now, p.waitingSince.Add(f.contactTimeout()))
+	return !p.waitingSince.IsZero() && isDue(now, p.waitingSince.Add(f.contactTimeout()))
 }
 
 func (f observations) contactTimeout() time.Duration {
@@ -193,18 +193,18 @@ func (p *part) problem(now time.Time) problem {
 // problems returns the problems of lists and of watches. A problem that ends watches soon is over when a
 // watch has lasted.
 func (p *part) problems(now time.Time) (list, watch problem) {
-	if requests.EndsWatches(p.watch.reason) && !p.watchOpenedAt.IsZero() &&
-		hasPassed(now, p.watchOpenedAt.Add(requests.ShortWatch)) {
-		return p.list, problem{}
+	if requests.EndsWatches(p.watchProblem.reason) && !p.watchOpenedAt.IsZero() &&
+		isDue(now, p.watchOpenedAt.Add(requests.ShortWatch)) {
+		return p.listProblem, problem{}
 	}
-	return p.list, p.watch
+	return p.listProblem, p.watchProblem
 }
 
 func (p *part) problemOf(verb requests.Verb) *problem {
 	if verb.Watches() {
-		return &p.watch
+		return &p.watchProblem
 	}
-	return &p.list
+	return &p.listProblem
 }
 
 // requestProblem is a problem of a request that explains the state.
@@ -221,7 +221,7 @@ func (f observations) worstRequestProblem(now time.Time) requestProblem {
 	weight := 0
 	for name, p := range f.parts.withProblems {
 		c := requestProblem{problem: p.problem(now), verb: requests.VerbList, partName: name}
-		if p.list.reason == requests.ReasonNone {
+		if p.listProblem.reason == requests.ReasonNone {
 			c.verb = requests.VerbWatch
 		}
 		if c.reason == requests.ReasonNone && f.overdue(p, now) {
@@ -295,7 +295,7 @@ func (f observations) deadline(now time.Time) time.Time {
 	var next time.Time
 	consider := func(since time.Time, patience time.Duration) {
 		at := since.Add(patience)
-		if !since.IsZero() && !hasPassed(now, at) && (next.IsZero() || at.Before(next)) {
+		if !since.IsZero() && !isDue(now, at) && (next.IsZero() || at.Before(next)) {
 			next = at
 		}
 	}
@@ -304,25 +304,25 @@ func (f observations) deadline(now time.Time) time.Time {
 		for _, t := range p.lastingProblems(now) {
 			consider(t.since, ContactTimeout)
 		}
-		if requests.EndsWatches(p.watch.reason) {
+		if requests.EndsWatches(p.watchProblem.reason) {
 			consider(p.watchOpenedAt, requests.ShortWatch)
 		}
 	}
 	return next
 }
 
-// hasPassed reports whether now is not before at.
-func hasPassed(now, at time.Time) bool { return !now.Before(at) }
+// isDue reports whether now is not before at.
+func isDue(now, at time.Time) bool { return !now.Before(at) }
 
-// impact is the effect of an informer's requests on the factory's conditions.
-type impact struct {
+// factoryImpact is the effect of an informer's requests on the factory's conditions.
+type factoryImpact struct {
 	// unreachable and rejected are problems with the connection and with the credentials; zero without one.
 	unreachable, rejected problem
 }
 
 // impact returns the impact of the current partitions; the first by name wins.
-func (f observations) impact() impact {
-	var s impact
+func (f observations) impact() factoryImpact {
+	var s factoryImpact
 	var unreachable, refused string // names of the partitions
 	for name, p := range f.parts.withProblems {
 		if t := p.unreachable(); t.err != nil && (s.unreachable.err == nil || name < unreachable) {
@@ -338,7 +338,7 @@ func (f observations) impact() impact {
 // unreachable returns the problem of a partition that repeatedly failed to reach the server.
 func (p *part) unreachable() problem {
 	failures := 0
-	for _, t := range []problem{p.list, p.watch} {
+	for _, t := range []problem{p.listProblem, p.watchProblem} {
 		if t.reason != requests.ReasonUnreachable {
 			continue
 		}
@@ -351,7 +351,7 @@ func (p *part) unreachable() problem {
 
 // accessRejected returns the problem of a partition if the server rejects its credentials.
 func (p *part) accessRejected() problem {
-	for _, t := range []problem{p.list, p.watch} {
+	for _, t := range []problem{p.listProblem, p.watchProblem} {
 		if t.reason == requests.ReasonUnauthorized {
 			return t
 		}

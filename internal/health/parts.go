@@ -12,21 +12,21 @@ import (
 // visiting a thousand partitions for each request of each would take seconds.
 type parts struct {
 	// the only partition, as for most types; if nil, byName has the partitions
-	single       *part
+	onlyPart     *part
 	byName       map[string]*part // by name
 	withProblems map[string]*part // partitions with problems; nil without any
 }
 
 // part is the record of one partition.
 type part struct {
-	name        string
-	list, watch problem
+	name                      string
+	listProblem, watchProblem problem
 	// waitingSince is the time since which contact with the server is awaited; zero if none is.
 	waitingSince time.Time
-	// relist is the reason of the next list if that is a relist; otherwise empty.
-	relist requests.RelistReason
-	// listed is set after the first accepted list.
-	listed bool
+	// relistReason is the reason of the next list if that is a relist; otherwise empty.
+	relistReason requests.RelistReason
+	// hasListed is set after the first accepted list.
+	hasListed bool
 	// watchOpenedAt is the time since which a watch is open. It is zero after a watch failed or was closed
 	// immediately.
 	watchOpenedAt time.Time
@@ -34,15 +34,15 @@ type part struct {
 	throttled bool
 	// beforeWatch is the record before the last accepted watch, while that has not received an event;
 	// otherwise nil.
-	beforeWatch *beforeWatch
+	beforeWatch *preWatchState
 	// incomplete marks the partition that represents unknown namespaces.
 	incomplete bool
 	// relistAnswers counts consecutive answers that cause a relist, without an event of a watch in between.
 	relistAnswers streak
 }
 
-// beforeWatch is the record before a watch was accepted.
-type beforeWatch struct {
+// preWatchState is the record before a watch was accepted.
+type preWatchState struct {
 	list, watch               problem
 	waitingSince, lastContact time.Time
 	// savedAt is the time when the watch was accepted.
@@ -69,27 +69,28 @@ func (s *streak) count(now time.Time) int {
 
 // isHealthy reports whether the partition has no problem and waits for nothing.
 func (p *part) isHealthy() bool {
-	return p.waitingSince.IsZero() && p.list.reason == requests.ReasonNone &&
-		p.watch.reason == requests.ReasonNone
+	return p.waitingSince.IsZero() && p.listProblem.reason == requests.ReasonNone &&
+		p.watchProblem.reason == requests.ReasonNone
 }
 
-// join adds the problems of another partition, keeping older ones.
-func (p *part) join(other *part) {
-	p.listed = p.listed || other.listed
+// addProblems adds the problems of another partition, keeping older ones.
+func (p *part) addProblems(other *part) {
+	p.hasListed = p.hasListed || other.hasListed
 	if p.waitingSince.IsZero() || !other.waitingSince.IsZero() && other.waitingSince.Before(p.waitingSince) {
 		p.waitingSince = other.waitingSince
 	}
-	p.list, p.watch = p.list.older(other.list), p.watch.older(other.watch)
+	p.listProblem, p.watchProblem = p.listProblem.olderOf(other.listProblem),
+		p.watchProblem.olderOf(other.watchProblem)
 }
 
 // set adds a partition, or replaces the one with its name.
 func (p *parts) set(one *part) {
 	switch {
-	case p.byName == nil && (p.single == nil || p.single.name == one.name):
-		p.single = one
+	case p.byName == nil && (p.onlyPart == nil || p.onlyPart.name == one.name):
+		p.onlyPart = one
 	case p.byName == nil:
-		p.byName = map[string]*part{p.single.name: p.single, one.name: one}
-		p.single = nil
+		p.byName = map[string]*part{p.onlyPart.name: p.onlyPart, one.name: one}
+		p.onlyPart = nil
 	default:
 		p.byName[one.name] = one
 	}
@@ -102,7 +103,7 @@ func (p *parts) recordUnknownNamespaces(namespaces string, t problem) {
 	if before := p.get(namespaces); before != nil {
 		since = before.waitingSince
 	}
-	p.set(&part{name: namespaces, incomplete: true, waitingSince: since, list: t})
+	p.set(&part{name: namespaces, incomplete: true, waitingSince: since, listProblem: t})
 }
 
 // update must be called after each change of a partition.
@@ -127,12 +128,12 @@ func (p *parts) forgetHealthy() {
 }
 
 // hasAny reports whether there is a partition.
-func (p *parts) hasAny() bool { return p.single != nil || len(p.byName) > 0 }
+func (p *parts) hasAny() bool { return p.onlyPart != nil || len(p.byName) > 0 }
 
 // get returns the partition with a name, or nil.
 func (p *parts) get(name string) *part {
-	if p.single != nil && p.single.name == name {
-		return p.single
+	if p.onlyPart != nil && p.onlyPart.name == name {
+		return p.onlyPart
 	}
 	return p.byName[name]
 }
@@ -140,11 +141,11 @@ func (p *parts) get(name string) *part {
 // has reports whether the partition is the current one with its name.
 func (p *parts) has(one *part) bool { return p.get(one.name) == one }
 
-// retain removes all partitions except those with these names.
-func (p *parts) retain(names map[string]bool) {
+// retainOnly removes all partitions except those with these names.
+func (p *parts) retainOnly(names map[string]bool) {
 	other := func(name string, _ *part) bool { return !names[name] }
-	if p.single != nil && !names[p.single.name] {
-		p.single = nil
+	if p.onlyPart != nil && !names[p.onlyPart.name] {
+		p.onlyPart = nil
 	}
 	maps.DeleteFunc(p.byName, other)
 	maps.DeleteFunc(p.withProblems, other)

@@ -27,7 +27,7 @@ func (h *Health) Reporter(incarnation int, name string, joins ...string) Reporte
 		if f.running && s.Incarnation == incarnation {
 			for _, joined := range joins {
 				if other := f.parts.get(joined); other != nil {
-					p.join(other)
+					p.addProblems(other)
 				}
 			}
 			f.parts.set(p)
@@ -77,7 +77,8 @@ func (r Reporter) RequestEnded(verb requests.Verb, err error) {
 			r.mu.counts.acceptedRequests++
 			p.beforeWatch = nil
 			if verb.Watches() {
-				p.beforeWatch = &beforeWatch{p.list, p.watch, p.waitingSince, status.LastContact, now}
+				p.beforeWatch = &preWatchState{p.listProblem, p.watchProblem, p.waitingSince,
+					status.LastContact, now}
 			}
 			r.acceptLocked(p, verb, now)
 		} else {
@@ -94,10 +95,11 @@ func (r Reporter) RequestEnded(verb requests.Verb, err error) {
 // accepted list only problems of lists.
 func (r Reporter) acceptLocked(p *part, verb requests.Verb, now time.Time) {
 	p.waitingSince = time.Time{}
-	p.list = problem{}
+	p.listProblem = problem{}
 	// If watches end soon, an accepted one proves nothing.
-	if verb.Watches() && !requests.EndsWatches(p.watch.reason) || requests.AffectsFactory(p.watch.reason) {
-		p.watch = problem{}
+	if verb.Watches() && !requests.EndsWatches(p.watchProblem.reason) ||
+		requests.AffectsFactory(p.watchProblem.reason) {
+		p.watchProblem = problem{}
 	}
 	if verb == requests.VerbWatch || verb == requests.VerbListMore {
 		return
@@ -105,29 +107,30 @@ func (r Reporter) acceptLocked(p *part, verb requests.Verb, now time.Time) {
 	if verb == requests.VerbWatchList {
 		p.waitingSince = now // the list is still to come
 	}
-	if p.relist == "" && r.mu.observations.synced && p.listed {
-		p.relist = requests.RelistFailed
+	if p.relistReason == "" && r.mu.observations.synced && p.hasListed {
+		p.relistReason = requests.RelistFailed
 	}
-	if p.relist != "" {
-		countRelist(&r.mu.status.Relists, p.relist)
-		r.observer.relisted(r.mu.status, p.relist)
-		p.relist = ""
+	if p.relistReason != "" {
+		countRelist(&r.mu.status.Relists, p.relistReason)
+		r.observer.relisted(r.mu.status, p.relistReason)
+		p.relistReason = ""
 	}
-	p.listed = true
+	p.hasListed = true
 }
 
 // failLocked records that a request failed or a watch broke off.
 func (r Reporter) failLocked(p *part, verb requests.Verb, reason requests.Reason, err error, now time.Time) {
 	if reason == requests.ReasonNone {
-		p.relist = requests.RelistReasonOf(err)
+		p.relistReason = requests.RelistReasonOf(err)
 		if p.relistAnswers.count(now) < MinFailuresForDegraded {
 			p.waitingSince = time.Time{} // an answer that is part of the protocol
 			return
 		}
 		reason = requests.ReasonRequestFailed // repeated without progress
 	}
-	if (p.relist == "" || reason == requests.ReasonRestored) && r.mu.observations.synced && p.listed {
-		p.relist = requests.RelistReasonOf(err)
+	if (p.relistReason == "" || reason == requests.ReasonRestored) &&
+		r.mu.observations.synced && p.hasListed {
+		p.relistReason = requests.RelistReasonOf(err)
 	}
 	if verb.Watches() {
 		p.watchOpenedAt = time.Time{}
@@ -150,8 +153,8 @@ func (r Reporter) failLocked(p *part, verb requests.Verb, reason requests.Reason
 // watch did not fail, it has lasted, so that watches are no longer closed immediately.
 func (r Reporter) WatchOpened() {
 	r.update(func(p *part, _ *Status, now time.Time) {
-		if requests.EndsWatches(p.watch.reason) && !p.watchOpenedAt.IsZero() {
-			p.watch = problem{}
+		if requests.EndsWatches(p.watchProblem.reason) && !p.watchOpenedAt.IsZero() {
+			p.watchProblem = problem{}
 		}
 		p.watchOpenedAt = now
 	})
@@ -165,7 +168,7 @@ func (r Reporter) NoContact() {
 		if u == nil {
 			return
 		}
-		p.list, p.watch, p.waitingSince, p.beforeWatch = u.list, u.watch, u.waitingSince, nil
+		p.listProblem, p.watchProblem, p.waitingSince, p.beforeWatch = u.list, u.watch, u.waitingSince, nil
 		if status.LastContact.Equal(u.savedAt) {
 			status.LastContact = u.lastContact
 		}
@@ -178,7 +181,7 @@ func (p *part) clearDisproved(reason requests.Reason) {
 	if reason == requests.ReasonUnreachable {
 		return
 	}
-	for _, t := range []*problem{&p.list, &p.watch} {
+	for _, t := range []*problem{&p.listProblem, &p.watchProblem} {
 		if t.reason == requests.ReasonUnreachable || t.reason == requests.ReasonUnauthorized &&
 			reason != requests.ReasonUnauthorized {
 			*t = problem{}
@@ -190,7 +193,7 @@ func (p *part) clearDisproved(reason requests.Reason) {
 // list will follow to clear them.
 func (p *part) clearListProblems(verb requests.Verb) {
 	if verb == requests.VerbWatchList {
-		p.list = problem{}
+		p.listProblem = problem{}
 	}
 }
 
@@ -230,10 +233,10 @@ func (r Reporter) RecordContact(initial bool) {
 	if p.isHealthy() && !initial {
 		return
 	}
-	p.waitingSince, p.list = time.Time{}, problem{}
+	p.waitingSince, p.listProblem = time.Time{}, problem{}
 	// initial events come with every list
-	if !requests.EndsWatches(p.watch.reason) || !p.watchOpenedAt.IsZero() {
-		p.watch = problem{}
+	if !requests.EndsWatches(p.watchProblem.reason) || !p.watchOpenedAt.IsZero() {
+		p.watchProblem = problem{}
 	}
 	if initial {
 		p.waitingSince = now // the timer is already set to an earlier time

@@ -200,7 +200,7 @@ func BenchmarkQueue(b *testing.B) {
 				for n := 0; n < b.N; n += burst {
 					r.Mark(func() { <-turn })
 					for k := range burst {
-						r.push(updated(items[k%keys], items[k%keys], false))
+						r.push(newUpdate(items[k%keys], items[k%keys], false))
 					}
 					r.Mark(func() { done <- struct{}{} })
 					turn <- struct{}{}

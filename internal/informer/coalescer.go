@@ -91,7 +91,7 @@ func (c *coalescer) push(resyncing bool, notifications ...notification) {
 	}
 	if c.mu.first != nil && !c.mu.scheduled {
 		c.mu.scheduled = true
-		c.queue.Push(notification{kind: kindPending, current: c})
+		c.queue.Push(notification{kind: kindCoalesced, current: c})
 	}
 }
 
@@ -108,7 +108,6 @@ func (c *coalescer) pushListLocked(list *notificationCursor) {
 	c.queue.AddLen(list.remaining)
 }
 
-// putLocked applies a notification of an object.
 func (c *coalescer) putLocked(n notification) {
 	key, err := c.keyOfNotification(n)
 	if err != nil { // it can be delivered, but not merged
@@ -148,7 +147,7 @@ func (c *coalescer) putLocked(n notification) {
 func (c *coalescer) recordLocked(before, after int) { c.coalesced.Add(int64(before - after)) }
 
 func (c *coalescer) keyOfNotification(n notification) (string, error) {
-	if n.kind == kindLost {
+	if n.kind == kindLostDeletion {
 		return n.previous.(*tombstone).key, nil
 	}
 	return c.keyOf(n.item())
@@ -162,8 +161,8 @@ func (e *pendingEntry) apply(n notification) {
 			e.change.current = n.current
 			return
 		}
-		if known := e.known(); known != nil && !n.initial && sameUID(known, n.current) {
-			n = updated(known, n.current, false)
+		if known := e.handlerItem(); known != nil && !n.initial && sameUID(known, n.current) {
+			n = newUpdate(known, n.current, false)
 			e.removal, e.removed = notification{}, false
 		}
 		e.change, e.changed = n, true
@@ -190,9 +189,9 @@ func (e *pendingEntry) apply(n notification) {
 	}
 }
 
-// known returns the state that the handler has of an object while its deletion is pending, and nil otherwise.
-// An object that left the shard is not that: the handler must learn that it left.
-func (e *pendingEntry) known() Item {
+// handlerItem returns the state that the handler has of an object while its deletion is pending, and nil
+// otherwise. An object that left the shard is not that: the handler must learn that it left.
+func (e *pendingEntry) handlerItem() Item {
 	switch {
 	case !e.removed || e.removal.kind == kindLeftShard:
 		return nil
@@ -214,8 +213,7 @@ func (e *pendingEntry) count() int {
 	return count
 }
 
-// take removes the first notification.
-func (e *pendingEntry) take() (n notification) {
+func (e *pendingEntry) removeFirst() (n notification) {
 	if e.removed {
 		n, e.removal, e.removed = e.removal, notification{}, false
 		return n
@@ -233,12 +231,12 @@ func (c *coalescer) next() (notification, bool) {
 		e := c.mu.first
 		if e == nil || c.mu.closed {
 			c.mu.scheduled = false
-			return marker(func() {}), false
+			return newMark(func() {}), false
 		}
 		var n notification
 		c.handling.Store(e.queuedAt)
 		if e.list == nil {
-			if n = e.take(); e.count() == 0 {
+			if n = e.removeFirst(); e.count() == 0 {
 				c.removeLocked(e)
 			}
 		} else {

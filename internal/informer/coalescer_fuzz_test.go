@@ -165,7 +165,7 @@ func playCoalesced(t *testing.T, steps []byte) {
 					have := merged.objects[name]
 					if deletions[name] == before[name] && (have == nil ||
 						have.GetUID() == u.GetUID() &&
-							older(have.GetResourceVersion(), u.GetResourceVersion())) {
+							isOlder(have.GetResourceVersion(), u.GetResourceVersion())) {
 						t.Errorf("at the mark %s is known, not %s", describe(merged.objects), nameAndVersion(u))
 					}
 				}

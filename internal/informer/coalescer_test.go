@@ -90,7 +90,7 @@ func TestCoalesce(t *testing.T) {
 		return func(s *stalled) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			s.notifyLocked(leftShard(s.store.Remove("ns/"+name, "")))
+			s.notifyLocked(newShardExit(s.store.Remove("ns/"+name, "")))
 		}
 	}
 	known := func(s *stalled) { // the handler is stalled in the update of x instead
@@ -189,7 +189,7 @@ func TestStalledHandlerIsBounded(t *testing.T) {
 			defer s.mu.Unlock()
 			for n := range perSecond {
 				turn := second*perSecond + n
-				s.notifyLocked(updated(states[turn/keys%2][turn%keys], states[(turn/keys+1)%2][turn%keys],
+				s.notifyLocked(newUpdate(states[turn/keys%2][turn%keys], states[(turn/keys+1)%2][turn%keys],
 					false))
 			}
 		}

@@ -27,7 +27,7 @@ type collectedList struct {
 
 // collect reads the initial events of a watch-list. It returns a watch with only their final bookmark or an
 // ERROR event, for the reflector to handle.
-func (w *inline) collect(ctx context.Context, options *metav1.ListOptions) (watch.Interface, error) {
+func (w *inlineWatch) collect(ctx context.Context, options *metav1.ListOptions) (watch.Interface, error) {
 	if !sendsInitialEvents(options) {
 		return nil, errListsOnly
 	}
@@ -47,7 +47,7 @@ func (w *inline) collect(ctx context.Context, options *metav1.ListOptions) (watc
 		return nil, err
 	}
 	if checksConsistency {
-		w.collected = nil
+		w.collectedObjects = nil
 	}
 	events := make(chan watch.Event, len(forwarded))
 	for _, event := range forwarded {
@@ -62,13 +62,13 @@ func (w *inline) collect(ctx context.Context, options *metav1.ListOptions) (watc
 var errListsOnly = errors.New("the reflector only lists")
 
 // collectEvent collects an event, and reports whether it ends the initial events.
-func (w *inline) collectEvent(ctx context.Context, c *collectedList, event watch.Event) (last bool) {
+func (w *inlineWatch) collectEvent(ctx context.Context, c *collectedList, event watch.Event) (last bool) {
 	object, ok := w.metadataOf(ctx, event.Object)
 	if !ok {
 		return false
 	}
 	if endsInitialEvents(event, object) {
-		w.collected = c
+		w.collectedObjects = c
 		return true
 	}
 	if err := c.add(event); err != nil {
@@ -80,7 +80,7 @@ func (w *inline) collectEvent(ctx context.Context, c *collectedList, event watch
 
 // sizeHint returns the number of stored objects of the target, or 0 if counting them is expensive. Objects of
 // other partitions do not count: each partition would allocate space for all.
-func (w *inline) sizeHint() int {
+func (w *inlineWatch) sizeHint() int {
 	now := w.informer.store.Snapshot()
 	p, ok := w.target.(*partition)
 	switch {
@@ -107,7 +107,7 @@ func endsInitialEvents(event watch.Event, object metav1.Object) bool {
 
 // metadataOf returns the metadata of the object of an event. It reports an error and returns false if that is
 // not an object that can be stored.
-func (w *inline) metadataOf(ctx context.Context, event runtime.Object) (metav1.Object, bool) {
+func (w *inlineWatch) metadataOf(ctx context.Context, event runtime.Object) (metav1.Object, bool) {
 	object, err := meta.Accessor(event)
 	if err == nil && isTable(event) {
 		err = errTable

@@ -39,7 +39,7 @@ func (t *eventTally) add(n *notification) {
 		t.adds++
 	case n.kind == kindUpdate && !n.resync:
 		t.updates++
-	case n.kind == kindDelete || n.kind == kindLost:
+	case n.kind == kindDelete || n.kind == kindLostDeletion:
 		t.deletes++
 	case n.kind == kindLeftShard:
 		t.leftShard++
@@ -47,13 +47,13 @@ func (t *eventTally) add(n *notification) {
 }
 
 func (c *eventCounts) add(t eventTally) {
-	add(&c.adds, t.adds)
-	add(&c.updates, t.updates)
-	add(&c.deletes, t.deletes)
-	add(&c.leftShard, t.leftShard)
+	addIfNonZero(&c.adds, t.adds)
+	addIfNonZero(&c.updates, t.updates)
+	addIfNonZero(&c.deletes, t.deletes)
+	addIfNonZero(&c.leftShard, t.leftShard)
 }
 
-func add(to *atomic.Int64, n int64) {
+func addIfNonZero(to *atomic.Int64, n int64) {
 	if n > 0 {
 		to.Add(n)
 	}

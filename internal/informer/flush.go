@@ -10,7 +10,6 @@ func (i *Informer) Flush(ctx context.Context) error { return i.StartFlush().Wait
 // Flush waits for the notifications that were queued when it was started.
 type Flush []flushMark
 
-// flushMark is a mark in a handler's queue.
 type flushMark struct {
 	handler *Registration
 	done    chan struct{}
@@ -26,7 +25,7 @@ func (i *Informer) StartFlush() Flush {
 	flush := make(Flush, 0, len(i.mu.handlers))
 	for _, r := range i.mu.handlers {
 		p := flushMark{handler: r, done: make(chan struct{})}
-		r.push(marker(func() { close(p.done) })) // a closed queue ignores it
+		r.push(newMark(func() { close(p.done) })) // a closed queue ignores it
 		flush = append(flush, p)
 	}
 	return flush

@@ -66,8 +66,9 @@ type handlerTraits struct {
 	coalescing, byDefault bool
 }
 
-// unwrap collects the properties of wrappers. The outermost name, OnLeftShard and choice of Coalescing count.
-func unwrap(handler cache.ResourceEventHandler) handlerTraits {
+// collectTraits collects the properties of wrappers. The outermost name, OnLeftShard and choice of Coalescing
+// count.
+func collectTraits(handler cache.ResourceEventHandler) handlerTraits {
 	all := handlerTraits{decodesBecause: "it is not wrapped in MetadataOnly", byDefault: true}
 	for {
 		if n, ok := handler.(Named); ok && all.name == "" {
@@ -101,8 +102,8 @@ func unwrap(handler cache.ResourceEventHandler) handlerTraits {
 	return all
 }
 
-// projection turns items into the arguments of a handler.
-type projection struct {
+// handlerView turns items into the arguments of a handler.
+type handlerView struct {
 	object func(Item) any
 	// pair is object for the items before and after an update.
 	pair func(before, after Item) (previous, current any)
@@ -114,9 +115,9 @@ type projection struct {
 	decodesBecause string
 }
 
-func (i *Informer) projectionFor(how handlerTraits) projection {
+func (i *Informer) projectionFor(how handlerTraits) handlerView {
 	form := i.store.Form()
-	v := projection{object: form.PeekObject, skippedKinds: skippedKindsOf(how.handler),
+	v := handlerView{object: form.PeekObject, skippedKinds: skippedKindsOf(how.handler),
 		onLeftShard: how.onLeftShard}
 	v.skippedKinds[kindLeftShard] = how.onLeftShard == nil
 	packs, ok := form.(*store.Packed)
@@ -152,6 +153,6 @@ func skippedKindsOf(handler cache.ResourceEventHandler) (ignored [kindMark]bool)
 		ignored[kindAdd], ignored[kindUpdate], ignored[kindDelete] = h.AddFunc == nil, h.UpdateFunc == nil,
 			h.DeleteFunc == nil
 	}
-	ignored[kindLost] = ignored[kindDelete]
+	ignored[kindLostDeletion] = ignored[kindDelete]
 	return ignored
 }

@@ -39,14 +39,14 @@ func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler
 	if !i.addHandler(r) {
 		text := fmt.Sprintf("handler %v was not added to shared informer because it has stopped already",
 			handler)
-		return nil, &refusal{text: text, cause: ErrStopped}
+		return nil, &explainedError{text: text, cause: ErrStopped}
 	}
 	return r, nil
 }
 
 func (i *Informer) newRegistration(handler cache.ResourceEventHandler,
 	options cache.HandlerOptions) *Registration {
-	how := unwrap(handler)
+	how := collectTraits(handler)
 	r := &Registration{
 		informer:        i,
 		added:           handler,
@@ -110,7 +110,7 @@ func (i *Informer) startHandlerLocked(r *Registration) {
 				listChanges: listChanges{changes: content, initial: true, additionsOnly: true}}})
 	}
 	if i.synced.Load().reached() {
-		batch = append(batch, marker(r.synced.Load().reach))
+		batch = append(batch, newMark(r.synced.Load().markReached))
 	}
 	r.push(batch...)
 	i.startLocked(r)

@@ -408,14 +408,15 @@ func TestPanicCrashesByDefault(t *testing.T) {
 	utilruntime.PanicHandlers = nil
 	i := New(nil, Options{})
 	handler := cache.ResourceEventHandlerFuncs{AddFunc: func(any) { panic("handler trouble") }}
-	r := &Registration{informer: i, logger: *i.options.Logger, project: i.projectionFor(unwrap(handler)),
+	r := &Registration{informer: i, logger: *i.options.Logger,
+		project: i.projectionFor(collectTraits(handler)),
 		handler: handler}
 	defer func() {
 		if recovered := recover(); recovered != "handler trouble" {
 			t.Errorf("recovered %v", recovered)
 		}
 	}()
-	r.call(added(&unstructured.Unstructured{}, false))
+	r.call(newAddition(&unstructured.Unstructured{}, false))
 	t.Error("the panic was swallowed")
 }
 

@@ -19,12 +19,12 @@ type Detached struct {
 // knownContent is the content that handlers are notified of: without unconfirmed objects.
 type knownContent struct {
 	snapshot *store.Snapshot
-	hidden   unconfirmed
+	hidden   unconfirmedRestore
 }
 
 func (i *Informer) knownContentLocked() knownContent {
 	return knownContent{i.store.Snapshot(),
-		unconfirmed{namespaces: maps.Clone(i.mu.unconfirmed.namespaces)}}
+		unconfirmedRestore{namespaces: maps.Clone(i.mu.unconfirmed.namespaces)}}
 }
 
 func (c *knownContent) get(key string) Item {
@@ -54,17 +54,17 @@ func (i *Informer) Detach(handlers []*Registration) *Detached {
 		case StateNew:
 			i.endHandlerLocked(r)
 		default:
-			r.push(marker(r.end))
+			r.push(newMark(r.end))
 		}
 		return true
 	})
 	d := &Detached{knownContent: i.knownContentLocked(), Synced: i.synced.Load().reached()}
 	d.Version = d.snapshot.ResourceVersion() // also between two incarnations
-	if g := i.mu.current; g != nil && (d.Version == "" || older(d.Version, g.reached)) {
+	if g := i.mu.current; g != nil && (d.Version == "" || isOlder(d.Version, g.reached)) {
 		d.Version = g.reached
 	}
 	for _, p := range i.mu.partitions {
-		if d.Version == "" || older(d.Version, p.observed) {
+		if d.Version == "" || isOlder(d.Version, p.observed) {
 			d.Version = p.observed
 		}
 	}
@@ -109,7 +109,7 @@ func (i *Informer) Attach(h Handover, previous [][]*Registration) ([]*Registrati
 	}
 	for k, r := range next {
 		i.addLocked(r)
-		r.push(marker(r.awaitPrevious))
+		r.push(newMark(r.awaitPrevious))
 		r.push(leaving...)
 		if count, _ := l.count(&eventCounts{}); count > 0 {
 			r.push(notification{kind: kindList,
@@ -117,9 +117,9 @@ func (i *Informer) Attach(h Handover, previous [][]*Registration) ([]*Registrati
 		}
 		switch {
 		case !slices.ContainsFunc(previous[k], func(p *Registration) bool { return !p.HasSynced() }):
-			r.synced.Load().reach()
+			r.synced.Load().markReached()
 		case i.synced.Load().reached():
-			r.push(marker(r.synced.Load().reach))
+			r.push(newMark(r.synced.Load().markReached))
 		}
 		if i.mu.state != StateNew {
 			i.startLocked(r)
@@ -150,7 +150,8 @@ func (i *Informer) differencesLocked(h Handover) (changes changeSlice, leaving [
 			switch {
 			case !h.Owns(key):
 			case regained, next == nil && h.LeftShard(old):
-				leaving = append(leaving, leftShard(form.Item(old))) // the informers may have different forms
+				leaving = append(leaving,
+					newShardExit(form.Item(old))) // the informers may have different forms
 				if next != nil {
 					changes = append(changes, store.Change{Key: key, New: next})
 				}

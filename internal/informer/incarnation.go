@@ -28,9 +28,9 @@ type incarnation struct {
 	// pendingLists is the number of partitions that have not listed in this incarnation. onListed, if not
 	// nil, is called when there are none left. Informer.mu guards both, and partitions, the number of running
 	// partitions.
-	pendingLists int
-	onListed     func()
-	partitions   int
+	pendingLists      int
+	onListed          func()
+	runningPartitions int
 	// reached is the progress.observed of the only stream. If partitioned is true, the Informer's partitions
 	// have the progress. Without partitions, nothing is selected. Guarded by Informer.mu.
 	reached     string
@@ -65,10 +65,8 @@ func (g *incarnation) Transformer() cache.TransformFunc {
 	}
 }
 
-// Add implements cache.ReflectorStore.
 func (g *incarnation) Add(obj any) error { return g.put(obj, nil) }
 
-// Update implements cache.ReflectorStore.
 func (g *incarnation) Update(obj any) error { return g.put(obj, nil) }
 
 // put stores an object if the partition admits it. A nil partition admits all.
@@ -77,7 +75,7 @@ func (g *incarnation) put(obj any, owner *partition) error {
 	if err != nil {
 		return err
 	}
-	keyed, err := g.informer.keyed(item)
+	keyed, err := g.informer.withKey(item)
 	if err != nil {
 		return err
 	}
@@ -109,11 +107,11 @@ func (g *incarnation) commit(p store.Prepared, owner *partition) (bool, error) {
 	i.mu.log.recordPut(p, old)
 	switch {
 	case old == nil:
-		i.notifyLocked(added(p.Item, false))
+		i.notifyLocked(newAddition(p.Item, false))
 	case sameUID(old, p.Item):
-		i.notifyLocked(updated(old, p.Item, sameVersion(old, p.Item)))
+		i.notifyLocked(newUpdate(old, p.Item, sameVersion(old, p.Item)))
 	default:
-		i.notifyLocked(deletedUnobserved(p.Key, old), added(p.Item, false))
+		i.notifyLocked(deletedUnobserved(p.Key, old), newAddition(p.Item, false))
 	}
 	return true, nil
 }
@@ -167,9 +165,9 @@ func (g *incarnation) remove(key string, final Item, known, left bool, owner *pa
 	switch {
 	case old == nil:
 	case left:
-		i.notifyLocked(deleted(old, old))
+		i.notifyLocked(newDeletion(old, old))
 	case known:
-		i.notifyLocked(deleted(final, old))
+		i.notifyLocked(newDeletion(final, old))
 	default:
 		i.notifyLocked(deletedUnobserved(key, old))
 	}

@@ -25,10 +25,9 @@ func (x indexer) objects(items []Item) []any {
 	return items
 }
 
-// Add stores an object without notifying handlers.
 func (x indexer) Add(obj any) error {
 	i := x.informer
-	keyed, err := i.keyed(i.store.Form().Item(obj))
+	keyed, err := i.withKey(i.store.Form().Item(obj))
 	if err != nil {
 		return err
 	}
@@ -39,10 +38,8 @@ func (x indexer) Add(obj any) error {
 	return nil
 }
 
-// Update is Add.
 func (x indexer) Update(obj any) error { return x.Add(obj) }
 
-// Delete removes an object without notifying handlers.
 func (x indexer) Delete(obj any) error {
 	key, err := x.informer.keyOf(obj)
 	if err != nil {
@@ -52,13 +49,12 @@ func (x indexer) Delete(obj any) error {
 	return nil
 }
 
-// Replace replaces the content without notifying handlers.
 func (x indexer) Replace(list []any, version string) error {
 	i := x.informer
 	all := make([]store.Keyed, len(list))
 	for k, obj := range list {
 		var err error
-		if all[k], err = i.keyed(i.store.Form().Item(obj)); err != nil {
+		if all[k], err = i.withKey(i.store.Form().Item(obj)); err != nil {
 			return err
 		}
 	}
@@ -69,10 +65,8 @@ func (x indexer) Replace(list []any, version string) error {
 	return nil
 }
 
-// Resync does nothing.
 func (x indexer) Resync() error { return nil }
 
-// Bookmark sets the resource version.
 func (x indexer) Bookmark(version string) {
 	x.informer.writeDirectly(func() { x.informer.store.SetResourceVersion(version) })
 }

@@ -57,14 +57,14 @@ type Informer struct {
 		resyncCheck        time.Duration
 		resyncCheckChanged chan struct{}
 		transform          cache.TransformFunc
-		unconfirmed        unconfirmed
+		unconfirmed        unconfirmedRestore
 		// partitions are the partitions of the running incarnation, if it has partitions.
 		partitions   []*partition
 		watchFailure cache.WatchErrorHandlerWithContext
 		log          changeLog
-		waits        waits
+		waits        versionWaits
 		// streams are the running inline watches.
-		streams []*inline
+		streams []*inlineWatch
 	}
 }
 
@@ -167,7 +167,7 @@ func (i *Informer) storeVersion() string {
 		if p.version == "" {
 			return ""
 		}
-		if older(p.version, least) {
+		if isOlder(p.version, least) {
 			least = p.version
 		}
 	}
@@ -198,7 +198,7 @@ func (i *Informer) configure(set func()) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.mu.state != StateNew {
-		return &refusal{text: "informer has already started", cause: ErrStarted}
+		return &explainedError{text: "informer has already started", cause: ErrStarted}
 	}
 	set()
 	return nil
@@ -216,7 +216,7 @@ func (i *Informer) GetIndexer() cache.Indexer { return indexer{informer: i} }
 // stopped.
 func (i *Informer) AddIndexers(indexers cache.Indexers) error {
 	if i.IsStopped() {
-		return &refusal{text: "indexer was not added because it has stopped already", cause: ErrStopped}
+		return &explainedError{text: "indexer was not added because it has stopped already", cause: ErrStopped}
 	}
 	return i.store.AddIndexers(indexers)
 }
@@ -237,7 +237,7 @@ func (controller) RunWithContext(context.Context) {}
 // when the new ones are complete.
 func (i *Informer) AddExtractor(e store.Extractor, replaced ...string) error {
 	if i.IsStopped() {
-		return &refusal{text: "indexes were not added because it has stopped already", cause: ErrStopped}
+		return &explainedError{text: "indexes were not added because it has stopped already", cause: ErrStopped}
 	}
 	return i.store.AddExtractor(e, replaced...)
 }

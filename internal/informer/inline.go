@@ -37,11 +37,11 @@ type InlineWatcher interface {
 	Interrupt()
 }
 
-// inline lists with a reflector, and then watches without it, by the same rules.
-type inline struct {
+// inlineWatch lists with a reflector, and then watches without it, by the same rules.
+type inlineWatch struct {
 	*incarnation
 	lw     InlineWatcher
-	target target
+	target reflectorStore
 	// version is the last observed resource version; empty before the first list. No list may be older than
 	// latest, if it is set.
 	version, latest string
@@ -50,13 +50,13 @@ type inline struct {
 	inVersionOrder bool // events arrive in the order of resource versions
 	// endList ends the reflector's list; nil when the list has been stored.
 	endList context.CancelFunc
-	// collected has the objects of a complete watch-list; nil if the reflector has listed.
-	collected *collectedList
-	catchUp   catchUp // guarded by Informer.mu
+	// collectedObjects has the objects of a complete watch-list; nil if the reflector has listed.
+	collectedObjects *collectedList
+	catchUp          catchUpState // guarded by Informer.mu
 }
 
 // listAndWatch lists, and watches until another list is necessary or ctx ends.
-func (w *inline) listAndWatch(ctx context.Context, r *cache.Reflector) error {
+func (w *inlineWatch) listAndWatch(ctx context.Context, r *cache.Reflector) error {
 	if w.resumeWatch {
 		w.resumeWatch = false
 		return w.watch(ctx)
@@ -72,11 +72,11 @@ func (w *inline) listAndWatch(ctx context.Context, r *cache.Reflector) error {
 
 // watch repeats watches until another list is necessary. It calls short functions while it waits, for the
 // sake of the stack size of quiet types.
-func (w *inline) watch(ctx context.Context) error {
+func (w *inlineWatch) watch(ctx context.Context) error {
 	for ctx.Err() == nil {
-		round := &inlineRound{inline: w}
+		round := &inlineRound{inlineWatch: w}
 		w.inVersionOrder = !isUnordered(w.version)
-		if err := w.lw.WatchInline(ctx, w.options(), round.take(ctx)); err != nil {
+		if err := w.lw.WatchInline(ctx, w.options(), round.eventHandler(ctx)); err != nil {
 			return err
 		}
 		if !round.continues(ctx) || w.mustList() {
@@ -88,12 +88,12 @@ func (w *inline) watch(ctx context.Context) error {
 
 // inlineRound is one watch.
 type inlineRound struct {
-	*inline
+	*inlineWatch
 	failure error // of an ERROR event
 }
 
-// take returns the event handler. It returns false to end the watch.
-func (r *inlineRound) take(ctx context.Context) func(watch.Event) bool {
+// eventHandler returns the event handler. It returns false to end the watch.
+func (r *inlineRound) eventHandler(ctx context.Context) func(watch.Event) bool {
 	return func(event watch.Event) bool {
 		if event.Type == watch.Error {
 			r.failure = apierrors.FromObject(event.Object)
@@ -119,7 +119,7 @@ func (r *inlineRound) continues(ctx context.Context) bool {
 const minWatchDuration = 5 * time.Minute
 
 // options returns the options of a watch from the last observed version.
-func (w *inline) options() *metav1.ListOptions {
+func (w *inlineWatch) options() *metav1.ListOptions {
 	least := max(w.informer.options.MinWatchTimeout, minWatchDuration)
 	seconds := int64((least + rand.N(least)).Seconds())
 	if w.beginsCatchUp() {
@@ -129,7 +129,7 @@ func (w *inline) options() *metav1.ListOptions {
 		AllowWatchBookmarks: true}
 }
 
-func (w *inline) apply(ctx context.Context, event watch.Event) {
+func (w *inlineWatch) apply(ctx context.Context, event watch.Event) {
 	object, ok := w.metadataOf(ctx, event.Object)
 	if !ok {
 		return
@@ -143,12 +143,12 @@ func (w *inline) apply(ctx context.Context, event watch.Event) {
 		w.version = version
 	}
 	if event.Type == watch.Bookmark {
-		w.bookmarked()
+		w.recordBookmark()
 	}
 }
 
 // applyEvent writes an event to the target; version is that of its object.
-func applyEvent(to target, event watch.Event, version string) error {
+func applyEvent(to reflectorStore, event watch.Event, version string) error {
 	switch event.Type {
 	case watch.Added:
 		return to.Add(event.Object)
@@ -175,20 +175,20 @@ func isTable(object runtime.Object) bool {
 // inlineStore is the store of an inline's reflector, which only lists.
 type inlineStore struct {
 	cache.ReflectorStore
-	*inline
+	*inlineWatch
 }
 
 // Replace implements cache.ReflectorStore, and ends the reflector's round.
 func (s inlineStore) Replace(list []any, resourceVersion string) error {
-	if c := s.collected; c != nil {
-		s.collected = nil
+	if c := s.collectedObjects; c != nil {
+		s.collectedObjects = nil
 		list = c.list()
 	}
 	if err := s.ReflectorStore.Replace(list, resourceVersion); err != nil {
 		return err
 	}
 	s.version = resourceVersion
-	s.listed()
+	s.recordList()
 	s.endList()
 	s.endList = nil
 	return nil
@@ -198,7 +198,7 @@ func (s inlineStore) Replace(list []any, resourceVersion string) error {
 // the last list, which the reflector does not know.
 type inlineLister struct {
 	InlineWatcher
-	*inline
+	*inlineWatch
 }
 
 // IsWatchListSemanticsUnSupported returns true if the ListerWatcher has no watch-lists.
@@ -209,7 +209,7 @@ func (l inlineLister) IsWatchListSemanticsUnSupported() bool {
 // ListWithContext implements cache.ListerWithContext.
 func (l inlineLister) ListWithContext(ctx context.Context,
 	options metav1.ListOptions) (runtime.Object, error) {
-	l.collected = nil
+	l.collectedObjects = nil
 	l.renew(&options)
 	return l.lw.ListWithContext(ctx, options)
 }
@@ -217,7 +217,7 @@ func (l inlineLister) ListWithContext(ctx context.Context,
 // WatchWithContext implements cache.WatcherWithContext.
 func (l inlineLister) WatchWithContext(ctx context.Context,
 	options metav1.ListOptions) (watch.Interface, error) {
-	l.collected = nil
+	l.collectedObjects = nil
 	l.renew(&options)
 	return l.collect(ctx, &options)
 }

@@ -25,10 +25,10 @@ func (g *incarnation) item(obj any) (Item, error) {
 	if g.transform != nil {
 		opened := form.ForTransform(obj) // decodes packed objects
 		if _, packs := obj.(*packed.Object); !packs {
-			opened = copyOf(opened)
+			opened = deepCopy(opened)
 		}
 		var err error
-		if obj, err = g.transformed(opened); err != nil {
+		if obj, err = g.applyTransform(opened); err != nil {
 			return nil, fmt.Errorf("transforming: %w", err)
 		}
 	}
@@ -44,17 +44,17 @@ func (g *incarnation) listedItem(obj any) (Item, error) {
 	return g.informer.store.Form().ListForm(item), nil
 }
 
-func copyOf(obj any) any {
+func deepCopy(obj any) any {
 	if o, ok := obj.(runtime.Object); ok {
 		return o.DeepCopyObject()
 	}
 	return obj
 }
 
-// transformed calls the transform. If partitions select objects, the transform must not change the fields by
-// which they do.
-func (g *incarnation) transformed(obj any) (next any, err error) {
-	defer store.Recover(&err)
+// applyTransform calls the transform. If partitions select objects, the transform must not change the fields
+// by which they do.
+func (g *incarnation) applyTransform(obj any) (next any, err error) {
+	defer store.RecoverError(&err)
 	if !g.informer.options.SelectsObjects {
 		return g.transform(obj)
 	}
@@ -76,7 +76,7 @@ func namespaceOf(item Item) string {
 	return ""
 }
 
-func (i *Informer) keyed(item Item) (store.Keyed, error) {
+func (i *Informer) withKey(item Item) (store.Keyed, error) {
 	key, err := i.keyOf(item)
 	return store.Keyed{Key: key, ResourceVersion: resourceVersion(item), Item: item}, err
 }

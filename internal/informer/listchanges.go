@@ -8,7 +8,7 @@ import "github.com/crdcache/crdcache/internal/store"
 // the handler is called. The notifications of a million objects would take as much memory, for each handler,
 // as the compressed objects.
 type listChanges struct {
-	changes changes
+	changes changeList
 	// initial is true until the informer has synced. firstOfIncarnation is true for the first list of each
 	// later incarnation, see the type incarnation. Handlers are then notified of objects with an unchanged
 	// resource version, too, because the type's version may have changed.
@@ -18,12 +18,12 @@ type listChanges struct {
 	additionsOnly bool
 }
 
-type changes interface {
+type changeList interface {
 	Len() int
 	At(n int) store.Change
 }
 
-var _ changes = store.Differences{}
+var _ changeList = store.Differences{}
 
 type changeSlice []store.Change
 
@@ -71,11 +71,11 @@ func (l *listChanges) notificationsFor(n int) (result [2]notification, count int
 	case c.New == nil:
 		result[0] = deletedUnobserved(c.Key, c.Old)
 	case c.Old == nil:
-		result[0] = added(c.New, l.initial)
+		result[0] = newAddition(c.New, l.initial)
 	case sameUID(c.Old, c.New):
-		result[0] = updated(c.Old, c.New, !l.firstOfIncarnation && sameVersion(c.Old, c.New))
+		result[0] = newUpdate(c.Old, c.New, !l.firstOfIncarnation && sameVersion(c.Old, c.New))
 	default:
-		result[0], result[1] = deletedUnobserved(c.Key, c.Old), added(c.New, l.initial)
+		result[0], result[1] = deletedUnobserved(c.Key, c.Old), newAddition(c.New, l.initial)
 		return result, 2
 	}
 	return result, 1
@@ -137,7 +137,7 @@ func (n *notification) next() (notification, bool) {
 	case kindList:
 		c := n.current.(*notificationCursor)
 		return c.next(), c.remaining > 0
-	case kindPending:
+	case kindCoalesced:
 		return n.current.(*coalescer).next()
 	}
 	return *n, false
@@ -146,7 +146,7 @@ func (n *notification) next() (notification, bool) {
 // count returns the number of events of a queue element.
 func (n *notification) count() int {
 	switch n.kind {
-	case kindMark, kindPending: // the coalescer counts its notifications
+	case kindMark, kindCoalesced: // the coalescer counts its notifications
 		return 0
 	case kindList:
 		return n.current.(*notificationCursor).remaining

@@ -40,7 +40,7 @@ func TestItemsHaveTheirKeys(t *testing.T) {
 			add(fmt.Sprint("other-", n), item)
 		}
 		for n := range want {
-			if got := all.keyedAt(n); got != want[n] {
+			if got := all.itemWithKey(n); got != want[n] {
 				t.Errorf("item %d is %v, want %v", n, got, want[n])
 			}
 		}
@@ -61,11 +61,11 @@ func TestListChangesAreNotifiedOneByOne(t *testing.T) {
 		resyncs bool
 		want    []kind
 	}{
-		{listChanges{}, true, []kind{kindLost, kindAdd, kindUpdate, kindUpdate, kindLost,
+		{listChanges{}, true, []kind{kindLostDeletion, kindAdd, kindUpdate, kindUpdate, kindLostDeletion,
 			kindAdd, kindUpdate}},
-		{listChanges{}, false, []kind{kindLost, kindAdd, kindUpdate, kindLost, kindAdd}},
-		{listChanges{firstOfIncarnation: true}, false, []kind{kindLost, kindAdd, kindUpdate,
-			kindUpdate, kindLost,
+		{listChanges{}, false, []kind{kindLostDeletion, kindAdd, kindUpdate, kindLostDeletion, kindAdd}},
+		{listChanges{firstOfIncarnation: true}, false, []kind{kindLostDeletion, kindAdd, kindUpdate,
+			kindUpdate, kindLostDeletion,
 			kindAdd, kindUpdate}},
 		{listChanges{handlersLackOld: true, initial: true}, true,
 			[]kind{kindAdd, kindAdd, kindAdd, kindAdd, kindAdd}},

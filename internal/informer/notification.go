@@ -9,14 +9,14 @@ import (
 type kind uint8
 
 const (
-	kindAdd       kind = iota // current was added
-	kindUpdate                // previous was updated to current
-	kindDelete                // previous is the final state of a deleted object
-	kindLost                  // previous is the *tombstone of a deleted object
-	kindLeftShard             // previous is the last known state of an object that left the shard
-	kindMark                  // mark is called in place of the handler
-	kindList                  // current is the *notificationCursor of a list
-	kindPending               // current is the *coalescer of the queue
+	kindAdd          kind = iota // current was added
+	kindUpdate                   // previous was updated to current
+	kindDelete                   // previous is the final state of a deleted object
+	kindLostDeletion             // previous is the *tombstone of a deleted object
+	kindLeftShard                // previous is the last known state of an object that left the shard
+	kindMark                     // mark is called in place of the handler
+	kindList                     // current is the *notificationCursor of a list
+	kindCoalesced                // current is the *coalescer of the queue
 )
 
 // notification is one element of a handler's queue. It has store items. They are decoded when the handler is
@@ -34,34 +34,34 @@ type notification struct {
 
 // tombstone has the last known state of an object that was deleted unobserved.
 type tombstone struct {
-	key  string
-	last Item
+	key      string
+	lastItem Item
 }
 
-func added(item Item, initial bool) notification {
+func newAddition(item Item, initial bool) notification {
 	return notification{kind: kindAdd, current: item, initial: initial}
 }
 
-func updated(previous, current Item, resync bool) notification {
+func newUpdate(previous, current Item, resync bool) notification {
 	return notification{kind: kindUpdate, previous: previous, current: current, resync: resync}
 }
 
-func deleted(final, stored Item) notification {
+func newDeletion(final, stored Item) notification {
 	return notification{kind: kindDelete, previous: final, current: stored}
 }
 
 func deletedUnobserved(key string, last Item) notification {
-	return notification{kind: kindLost, previous: &tombstone{key: key, last: last}}
+	return notification{kind: kindLostDeletion, previous: &tombstone{key: key, lastItem: last}}
 }
 
-func leftShard(last Item) notification { return notification{kind: kindLeftShard, previous: last} }
+func newShardExit(last Item) notification { return notification{kind: kindLeftShard, previous: last} }
 
-func marker(mark func()) notification { return notification{kind: kindMark, mark: mark} }
+func newMark(mark func()) notification { return notification{kind: kindMark, mark: mark} }
 
 func (n notification) isResync() bool { return n.resync }
 
 // deliver calls the handler, unless it ignores the notification.
-func (n notification) deliver(handler cache.ResourceEventHandler, to projection) {
+func (n notification) deliver(handler cache.ResourceEventHandler, to handlerView) {
 	if n.kind != kindMark && to.skippedKinds[n.kind] {
 		return
 	}
@@ -72,9 +72,10 @@ func (n notification) deliver(handler cache.ResourceEventHandler, to projection)
 		handler.OnUpdate(to.pair(n.previous, n.current))
 	case kindDelete:
 		handler.OnDelete(to.object(n.previous))
-	case kindLost:
+	case kindLostDeletion:
 		t := n.previous.(*tombstone)
-		handler.OnDelete(cache.DeletedFinalStateUnknown{Key: strings.Clone(t.key), Obj: to.object(t.last)})
+		handler.OnDelete(cache.DeletedFinalStateUnknown{Key: strings.Clone(t.key),
+			Obj: to.object(t.lastItem)})
 	case kindLeftShard:
 		to.onLeftShard(to.object(n.previous))
 	case kindMark:

@@ -63,7 +63,7 @@ func (i *Informer) RunPartitions(ctx context.Context, listed func(), partitions 
 	if len(partitions) == 0 {
 		return errNoPartitions
 	}
-	if err := i.check(partitions); err != nil {
+	if err := i.checkPartitions(partitions); err != nil {
 		return err
 	}
 	if len(partitions) > 1 || partitions[0].Namespace != "" {
@@ -85,7 +85,7 @@ func (i *Informer) RunPartitions(ctx context.Context, listed func(), partitions 
 	return nil
 }
 
-func (i *Informer) check(partitions []Partition) error {
+func (i *Informer) checkPartitions(partitions []Partition) error {
 	for _, p := range partitions {
 		if p.ListerWatcher == nil {
 			return errNoListerWatcher
@@ -124,7 +124,7 @@ func staticPartitions(partitions []Partition) func(context.Context) ([]Partition
 func (i *Informer) reflectPersisted(ctx context.Context, g *incarnation, part *Partition) {
 	p := g.partition(*part)
 	i.mu.Lock()
-	g.partitions, g.partitioned = 1, true
+	g.runningPartitions, g.partitioned = 1, true
 	if i.mu.current == g {
 		i.mu.partitions = []*partition{p}
 	}
@@ -179,7 +179,7 @@ func (i *Informer) EvictOutOfShard(narrow func(), inShard func(Item) bool) {
 	for key, item := range i.store.Snapshot().All {
 		if !inShard(item) {
 			i.store.Remove(key, "")
-			leaving = append(leaving, leftShard(item))
+			leaving = append(leaving, newShardExit(item))
 		}
 	}
 	if len(leaving) > 0 {

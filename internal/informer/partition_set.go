@@ -39,7 +39,7 @@ func (i *Informer) RunChangingPartitions(ctx context.Context, listed func(),
 		if !ok {
 			return nil
 		}
-		if err := i.check(partitions); err != nil {
+		if err := i.checkPartitions(partitions); err != nil {
 			return err
 		}
 		if err := s.run(ctx, partitions); err != nil {
@@ -158,7 +158,7 @@ func (s *partitionSet) commitSet(set []Partition, added map[partitionKey]*runnin
 		return ErrIncarnationOver
 	}
 	i.mu.partitions = append(partitionsOf(s.running), partitionsOf(added)...)
-	s.partitions = len(i.mu.partitions)
+	s.runningPartitions = len(i.mu.partitions)
 	for _, r := range added {
 		if s.pendingLists == 0 {
 			r.hasListed = true // the incarnation does not wait for it
@@ -206,7 +206,7 @@ func (i *Informer) removeOutsideLocked(partitions []Partition) []store.Change {
 		case slices.ContainsFunc(within, selects):
 			continue
 		case len(within) > 0:
-			leaving = append(leaving, leftShard(item))
+			leaving = append(leaving, newShardExit(item))
 		default:
 			deleted = append(deleted, store.Change{Key: key, Old: item})
 		}

@@ -42,7 +42,7 @@ func (p *partition) isAll() bool { return p.prefix == "" && p.selection == nil }
 
 // isCompleteLocked reports whether the partition is the only one. Its lists then replace the content
 // atomically.
-func (p *partition) isCompleteLocked() bool { return p.partitions == 1 }
+func (p *partition) isCompleteLocked() bool { return p.runningPartitions == 1 }
 
 func (p *partition) isComplete() bool {
 	p.informer.mu.Lock()
@@ -101,11 +101,12 @@ func (p *partition) Replace(list []any, resourceVersion string) error {
 func (p *partition) replace(all *items, resourceVersion string) (bool, error) {
 	if p.isComplete() {
 		all = all.selected(p.selection)
-		return p.commitWhole(all, p.informer.store.PrepareList(len(all.items), all.keyedAt), resourceVersion)
+		return p.commitWhole(all, p.informer.store.PrepareList(len(all.items), all.itemWithKey),
+			resourceVersion)
 	}
 	prepared := make([]store.Prepared, len(all.items))
 	for k := range prepared {
-		prepared[k] = p.informer.store.Prepare(all.keyedAt(k))
+		prepared[k] = p.informer.store.Prepare(all.itemWithKey(k))
 	}
 	return p.commitList(prepared, resourceVersion)
 }
@@ -164,7 +165,7 @@ func (p *partition) commitList(prepared []store.Prepared, resourceVersion string
 }
 
 // recordListedLocked records the changes that a complete list has made.
-func (p *partition) recordListedLocked(changes changes, resourceVersion string) {
+func (p *partition) recordListedLocked(changes changeList, resourceVersion string) {
 	p.progress = progress{observed: p.informer.observedListLocked(p.observed, resourceVersion)}
 	if !isUnordered(resourceVersion) {
 		p.version = resourceVersion
@@ -207,13 +208,13 @@ func (p *partition) admitsLocked(next store.Prepared) bool {
 		return false
 	}
 	old, found := p.informer.store.Snapshot().Get(next.Key)
-	return !found || p.hasDelivered(old) || !older(resourceVersion(next.Item), resourceVersion(old))
+	return !found || p.hasDelivered(old) || !isOlder(resourceVersion(next.Item), resourceVersion(old))
 }
 
 // hasDelivered reports whether the partition's own stream has delivered a stored object. Its next event is
 // then newer.
 func (p *partition) hasDelivered(stored Item) bool {
-	return p.selection.Has(stored) && len(p.ahead) == 0
+	return p.selection.Has(stored) && len(p.aheadRanges) == 0
 }
 
 // ownsLocked reports whether the object that is stored under a key belongs to the partition.
@@ -233,7 +234,7 @@ func (p *partition) deletesLocked(key, version string) bool {
 	}
 	stored, found := p.informer.store.Snapshot().Get(key)
 	return !found || p.hasDelivered(stored) || p.selection.Has(stored) &&
-		!older(version, resourceVersion(stored))
+		!isOlder(version, resourceVersion(stored))
 }
 
 // removeLocked removes the objects with the prefix in their keys for which remove returns true.
@@ -248,15 +249,15 @@ func (i *Informer) removeLocked(prefix string, remove func(key string) bool) []s
 	return changes
 }
 
-// content returns keys.
-type content interface {
+// keySource returns keys.
+type keySource interface {
 	Keys() []string
 	KeysByIndex(name, value string) ([]string, error)
 }
 
 // keysOf returns the keys with a prefix of prefixOf. If there is an index by namespace, the cost does not
 // depend on the number of objects in other namespaces.
-func keysOf(now content, prefix string) []string {
+func keysOf(now keySource, prefix string) []string {
 	if prefix == "" {
 		return now.Keys()
 	}

@@ -266,17 +266,17 @@ func TestListCapacity(t *testing.T) {
 	f.listPart(parts[1], 1, inNamespace("b", object("x", 1)), inNamespace("b", object("y", 1)))
 	shard := &partition{incarnation: f.g, selection: ofInitials("a")}
 	for what, tt := range map[string]struct {
-		target target
+		target reflectorStore
 		want   int
 	}{
 		"everything": {f.g, 3}, "a": {parts[0], 1}, "b": {parts[1], 2}, "one of several ranges": {shard, 0},
 	} {
-		if got := (&inline{incarnation: f.g, target: tt.target}).sizeHint(); got != tt.want {
+		if got := (&inlineWatch{incarnation: f.g, target: tt.target}).sizeHint(); got != tt.want {
 			t.Errorf("%s: room for %d objects, want %d", what, got, tt.want)
 		}
 	}
-	f.g.partitions = 1
-	if got := (&inline{incarnation: f.g, target: shard}).sizeHint(); got != 3 {
+	f.g.runningPartitions = 1
+	if got := (&inlineWatch{incarnation: f.g, target: shard}).sizeHint(); got != 3 {
 		t.Errorf("the only range: room for %d objects", got)
 	}
 }

@@ -27,8 +27,8 @@ const (
 // of less than three seconds gets none.
 var catchUpSeconds = int64(3)
 
-// catchUp is the state of a stream while overdue waits need its progress.
-type catchUp struct {
+// catchUpState is the state of a stream while overdue waits need its progress.
+type catchUpState struct {
 	// bookmarkDue: the open watch, or the next one, gets a bookmark soon.
 	bookmarkDue bool
 	// mustList: the watches have not reached the version, so a list has to.
@@ -119,7 +119,7 @@ func (i *Informer) waitsToProbe() (all []*versionWait, lw InlineWatcher, ok bool
 		i.mu.waits.probing = false
 		return nil, nil, false
 	}
-	for _, w := range i.mu.waits.all {
+	for _, w := range i.mu.waits.pending {
 		w.probeSent = true
 	}
 	select {
@@ -129,13 +129,13 @@ func (i *Informer) waitsToProbe() (all []*versionWait, lw InlineWatcher, ok bool
 	if len(i.mu.streams) > 0 {
 		lw = i.mu.streams[0].lw
 	}
-	return slices.Clone(i.mu.waits.all), lw, true
+	return slices.Clone(i.mu.waits.pending), lw, true
 }
 
 // applyProbe applies the result of a probe that began after the waits. It returns the time until the next
 // probe.
 func (i *Informer) applyProbe(waits []*versionWait, version string) time.Duration {
-	var behind []*inline
+	var behind []*inlineWatch
 	i.mu.Lock()
 	i.failWaitsLocked(func(w *versionWait) error {
 		switch {
@@ -145,7 +145,7 @@ func (i *Informer) applyProbe(waits []*versionWait, version string) time.Duratio
 			return ErrOpaqueVersion
 		case w.version == "":
 			w.version, w.deleted = version, true
-		case older(version, w.version):
+		case isOlder(version, w.version):
 			return ErrVersionLost
 		}
 		if w.probed.IsZero() {
@@ -155,8 +155,8 @@ func (i *Informer) applyProbe(waits []*versionWait, version string) time.Duratio
 	})
 	i.releaseWaitsLocked()
 	lists, passed := false, false
-	for _, w := range i.mu.waits.all {
-		passed = passed || w.version == version && w.deleted || older(w.version, version)
+	for _, w := range i.mu.waits.pending {
+		passed = passed || w.version == version && w.deleted || isOlder(w.version, version)
 		if !w.probed.IsZero() && time.Since(w.probed) > listAfter {
 			lists, w.probed = true, time.Now()
 		}
@@ -177,24 +177,24 @@ func (i *Informer) applyProbe(waits []*versionWait, version string) time.Duratio
 	return catchUpTimeout
 }
 
-func (i *Informer) addStream(w *inline) {
+func (i *Informer) addStream(w *inlineWatch) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.mu.streams = append(i.mu.streams, w)
 }
 
-func (i *Informer) removeStream(w *inline) {
+func (i *Informer) removeStream(w *inlineWatch) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.mu.streams = slices.DeleteFunc(i.mu.streams, func(other *inline) bool { return other == w })
+	i.mu.streams = slices.DeleteFunc(i.mu.streams, func(other *inlineWatch) bool { return other == w })
 }
 
 // goalLocked returns the version that the streams have to reach for waits that were probed; empty if there is
 // none.
 func (i *Informer) goalLocked() string {
 	goal := ""
-	for _, w := range i.mu.waits.all {
-		if !w.probed.IsZero() && (goal == "" || older(goal, w.version)) {
+	for _, w := range i.mu.waits.pending {
+		if !w.probed.IsZero() && (goal == "" || isOlder(goal, w.version)) {
 			goal = w.version
 		}
 	}
@@ -202,7 +202,7 @@ func (i *Informer) goalLocked() string {
 }
 
 // isBehindLocked reports whether the stream has not reached the goal.
-func (w *inline) isBehindLocked() bool {
+func (w *inlineWatch) isBehindLocked() bool {
 	goal := w.informer.goalLocked()
 	if goal == "" {
 		return false
@@ -216,37 +216,37 @@ func (w *inline) isBehindLocked() bool {
 }
 
 // beginsCatchUp reports whether the next watch has to get a bookmark soon.
-func (w *inline) beginsCatchUp() bool {
+func (w *inlineWatch) beginsCatchUp() bool {
 	i := w.informer
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	w.catchUp.bookmarkDue = len(i.mu.waits.all) > 0 && w.isBehindLocked()
+	w.catchUp.bookmarkDue = len(i.mu.waits.pending) > 0 && w.isBehindLocked()
 	return w.catchUp.bookmarkDue
 }
 
-// bookmarked records that the watch got a bookmark. The next one may follow after a minute.
-func (w *inline) bookmarked() {
+// recordBookmark records that the watch got a bookmark. The next one may follow after a minute.
+func (w *inlineWatch) recordBookmark() {
 	w.informer.mu.Lock()
 	defer w.informer.mu.Unlock()
 	w.catchUp.bookmarkDue = false
 }
 
 // mustList reports whether the target must be listed. If so, it raises w.latest to the goal.
-func (w *inline) mustList() bool {
+func (w *inlineWatch) mustList() bool {
 	i := w.informer
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if !w.catchUp.mustList {
 		return false
 	}
-	if goal := i.goalLocked(); w.latest == "" || older(w.latest, goal) {
+	if goal := i.goalLocked(); w.latest == "" || isOlder(w.latest, goal) {
 		w.latest = goal
 	}
 	return true
 }
 
-// listed records that the target was listed.
-func (w *inline) listed() {
+// recordList records that the target was listed.
+func (w *inlineWatch) recordList() {
 	w.informer.mu.Lock()
 	defer w.informer.mu.Unlock()
 	w.catchUp.mustList, w.latest = false, ""

@@ -10,9 +10,9 @@ type progress struct {
 	// observed is the version that the stream has reached. Unlike version it stays when a user writes to the
 	// cache. It is empty before the first list, and after one without a version "0".
 	observed string
-	// ahead are objects that are newer than version. A partition that has replaced others has some until its
-	// watch has caught up.
-	ahead []appliedRange
+	// aheadRanges are objects that are newer than version. A partition that has replaced others has some
+	// until its watch has caught up.
+	aheadRanges []appliedRange
 }
 
 // appliedRange describes selected objects. Their events have been applied up to a resource version.
@@ -30,13 +30,13 @@ func joinProgress(replaced []*runningPartition) progress {
 		if !isVersion(from.version) {
 			return progress{}
 		}
-		if p.version == "" || older(from.version, p.version) {
+		if p.version == "" || isOlder(from.version, p.version) {
 			p.version = from.version
 		}
 		selects := from.selection.Has
-		p.ahead = append(p.ahead, appliedRange{selects, from.version})
-		for _, a := range from.ahead {
-			p.ahead = append(p.ahead,
+		p.aheadRanges = append(p.aheadRanges, appliedRange{selects, from.version})
+		for _, a := range from.aheadRanges {
+			p.aheadRanges = append(p.aheadRanges,
 				appliedRange{func(obj any) bool { return selects(obj) && a.selects(obj) }, a.version})
 		}
 	}
@@ -48,12 +48,12 @@ func joinProgress(replaced []*runningPartition) progress {
 // hasApplied reports whether an event of an object has been applied already. Only the partition's reflector
 // may call it, because it takes no lock.
 func (p *progress) hasApplied(obj any) bool {
-	if len(p.ahead) == 0 {
+	if len(p.aheadRanges) == 0 {
 		return false
 	}
 	version := resourceVersion(obj)
-	return isVersion(version) && slices.ContainsFunc(p.ahead, func(a appliedRange) bool {
-		return !older(a.version, version) && a.selects(obj)
+	return isVersion(version) && slices.ContainsFunc(p.aheadRanges, func(a appliedRange) bool {
+		return !isOlder(a.version, version) && a.selects(obj)
 	})
 }
 
@@ -75,27 +75,28 @@ func (g *incarnation) advanceLocked(owner *partition, version string) {
 // prune removes the objects that are no longer ahead. Objects at the partition's version stay ahead, because
 // several events can have one version.
 func (p *progress) prune() {
-	p.ahead = slices.DeleteFunc(p.ahead, func(a appliedRange) bool { return older(a.version, p.version) })
+	p.aheadRanges = slices.DeleteFunc(p.aheadRanges,
+		func(a appliedRange) bool { return isOlder(a.version, p.version) })
 }
 
 // latest returns the latest version of any object of the partition; empty if none is known.
 func (p *progress) latest() string {
 	latest := p.version
-	for _, a := range p.ahead {
+	for _, a := range p.aheadRanges {
 		latest = laterVersion(latest, a.version)
 	}
 	return latest
 }
 
-// older reports whether a resource version precedes another. It returns false if they are not ordered.
-func older(a, b string) bool {
+// isOlder reports whether a resource version precedes another. It returns false if they are not ordered.
+func isOlder(a, b string) bool {
 	order, err := compareVersions(a, b)
 	return err == nil && order < 0
 }
 
 // laterVersion returns the later version, or a if they are not ordered.
 func laterVersion(a, b string) string {
-	if older(a, b) {
+	if isOlder(a, b) {
 		return b
 	}
 	return a

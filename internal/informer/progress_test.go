@@ -56,8 +56,8 @@ func TestReplacedPartitions(t *testing.T) {
 	f.ok(j.Delete(object("x@b2", 22)))
 	f.flush()
 	expect(t, "news", log.take(), []string{"update y8 y18", "update z12 z21", "delete x22"})
-	if len(j.ahead) != 0 || j.version != "22" {
-		t.Errorf("it has come to %s, and some of it to %v", j.version, j.ahead)
+	if len(j.aheadRanges) != 0 || j.version != "22" {
+		t.Errorf("it has come to %s, and some of it to %v", j.version, j.aheadRanges)
 	}
 }
 

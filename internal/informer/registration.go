@@ -25,7 +25,7 @@ type Registration struct {
 	options cache.HandlerOptions
 	handler cache.ResourceEventHandler
 	name    string
-	project projection
+	project handlerView
 	logger  klog.Logger
 	queue   *queue.Queue[notification]
 	// coalescer is nil if the handler receives every event.
@@ -94,7 +94,7 @@ func (r *Registration) Depth() int { return r.queue.Len() }
 
 // Mark queues a function, which the handler's goroutine calls in order with the notifications. It is
 // discarded if the handler is removed or the informer stops.
-func (r *Registration) Mark(mark func()) { r.push(marker(mark)) }
+func (r *Registration) Mark(mark func()) { r.push(newMark(mark)) }
 
 // Lag returns the age of the oldest event that the handler has not processed, or 0.
 func (r *Registration) Lag() time.Duration {

@@ -22,7 +22,7 @@ func (g *incarnation) Replace(list []any, resourceVersion string) error {
 		g.informer.mutations.AddObject(item)
 	}
 	for {
-		batch := g.informer.store.PrepareList(len(all.items), all.keyedAt)
+		batch := g.informer.store.PrepareList(len(all.items), all.itemWithKey)
 		done, err := g.commitAll(batch, resourceVersion)
 		if err != nil {
 			return err
@@ -40,8 +40,8 @@ type items struct {
 	keys  []string // nil if all items are packed objects with their own keys
 }
 
-// keyedAt returns item n with its key.
-func (l *items) keyedAt(n int) store.Keyed {
+// itemWithKey returns item n with its key.
+func (l *items) itemWithKey(n int) store.Keyed {
 	if l.keys != nil {
 		return store.Keyed{Key: l.keys[n], Item: l.items[n]}
 	}
@@ -68,7 +68,7 @@ func (l *items) selected(selection Selection) *items {
 	}
 	selected := &items{items: make([]Item, 0, len(l.items))}
 	for n := range l.items {
-		if k := l.keyedAt(n); selection.Has(k.Item) {
+		if k := l.itemWithKey(n); selection.Has(k.Item) {
 			selected.add(k.Key, k.Item)
 		}
 	}
@@ -156,10 +156,10 @@ func (g *incarnation) recordListingLocked(l listChanges, first bool) {
 		g.pendingLists--
 	}
 	if initial && g.pendingLists == 0 {
-		synced.reach()
+		synced.markReached()
 		i.mu.log.notify()
 		for _, r := range i.mu.handlers {
-			r.push(marker(r.synced.Load().reach))
+			r.push(newMark(r.synced.Load().markReached))
 		}
 	}
 	i.releaseWaitsLocked()

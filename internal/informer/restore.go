@@ -42,7 +42,7 @@ type Restored struct {
 // store has objects of an earlier incarnation, because handlers know them.
 func (g *incarnation) restore(ctx context.Context, partitions []*partition) {
 	state, lw := restorable(partitions)
-	if state == nil || g.informer.hasContent() {
+	if state == nil || g.informer.isSyncedOrNonEmpty() {
 		return
 	}
 	// If an index function panics, the partitions are listed.
@@ -76,8 +76,8 @@ func restorable(partitions []*partition) (state PersistedState, lw InlineWatcher
 	return state, lw
 }
 
-// hasContent reports whether the informer has synced or stores objects.
-func (i *Informer) hasContent() bool {
+// isSyncedOrNonEmpty reports whether the informer has synced or stores objects.
+func (i *Informer) isSyncedOrNonEmpty() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.synced.Load().reached() || i.store.Snapshot().Len() > 0
@@ -136,7 +136,7 @@ func (g *incarnation) commitRestored(batch *store.Batch, versions map[string]str
 	if !i.store.Restore(batch, versions[""]) {
 		return false, nil
 	}
-	i.mu.unconfirmed = unconfirmed{namespaces: map[string]bool{}, state: state}
+	i.mu.unconfirmed = unconfirmedRestore{namespaces: map[string]bool{}, state: state}
 	for _, p := range partitions {
 		if version := versions[p.namespace()]; version != "" {
 			p.version = version
@@ -237,7 +237,7 @@ func (r *restoration) watch(ctx context.Context) (why string, err error) {
 	case refusal == nil:
 		return "", nil
 	case isTransient(refusal):
-		pause(ctx, clock.RealClock{}, rejectedWatchPause)
+		waitOrDone(ctx, clock.RealClock{}, rejectedWatchPause)
 		return "", context.Cause(ctx)
 	}
 	return refusal.Error(), nil
@@ -341,7 +341,7 @@ const blockPause = 2 * time.Millisecond
 // have to find it in its block. It returns when it is done or ctx ends.
 func (i *Informer) extractBlocks(ctx context.Context) {
 	for next := i.store.ExtractBlocks(0); next != 0; next = i.store.ExtractBlocks(next) {
-		if !pause(ctx, clock.RealClock{}, blockPause) {
+		if !waitOrDone(ctx, clock.RealClock{}, blockPause) {
 			return
 		}
 	}

@@ -106,7 +106,7 @@ func (g *incarnation) Resync() error {
 	items := i.store.Snapshot().Items()
 	batch := make([]notification, len(items))
 	for k, item := range items {
-		batch[k] = updated(item, item, true)
+		batch[k] = newUpdate(item, item, true)
 	}
 	i.notifyLocked(batch...)
 	return nil

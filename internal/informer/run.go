@@ -109,14 +109,14 @@ func (i *Informer) endIncarnation(g *incarnation) {
 	if i.mu.current == g {
 		i.mu.current = nil
 	}
-	if next, err := nextState(i.mu.state, inputEnd); err == nil {
+	if next, err := nextState(i.mu.state, inputIncarnationEnd); err == nil {
 		i.mu.state = next
 	}
 }
 
 // source has the parameters of a reflector.
 type source struct {
-	target target // the incarnation or a partition
+	target reflectorStore // the incarnation or a partition
 	lw     cache.ListerWatcher
 	// version is the resource version to watch from; only possible with an InlineWatcher. If it is empty, the
 	// target is listed first.
@@ -126,8 +126,8 @@ type source struct {
 	latest string
 }
 
-// target is the store of a reflector.
-type target interface {
+// reflectorStore is the store of a reflector.
+type reflectorStore interface {
 	cache.TransformingStore
 	newer.BookmarkStore
 }
@@ -135,20 +135,20 @@ type target interface {
 // reflect lists and watches, with growing pauses, until the context ends.
 func (i *Informer) reflect(ctx context.Context, g *incarnation, from source) {
 	if direct := i.inlineWatcher(from.lw); direct != nil {
-		i.reflectInline(ctx, g, &inline{
+		i.reflectInline(ctx, g, &inlineWatch{
 			incarnation: g, lw: direct, target: from.target, version: from.version, latest: from.latest,
 			resumeWatch: from.version != "",
 		})
 		return
 	}
 	r := i.newReflector(ctx, g, from.target, from.lw)
-	if from.target == target(g) {
+	if from.target == reflectorStore(g) {
 		i.reflector.Store(r)
 	}
 	i.repeat(ctx, g, &reflectorLoop{Reflector: r, lw: from.lw, run: r.ListAndWatchWithContext})
 }
 
-func (i *Informer) reflectInline(ctx context.Context, g *incarnation, w *inline) {
+func (i *Informer) reflectInline(ctx context.Context, g *incarnation, w *inlineWatch) {
 	i.reflector.Store(nil)
 	i.addStream(w)
 	defer i.removeStream(w)
@@ -165,7 +165,7 @@ func (i *Informer) newReflector(ctx context.Context, g *incarnation, target cach
 		MinWatchTimeout: i.options.MinWatchTimeout,
 	}
 	newer.SetLogger(&options, &g.logger)
-	newer.SetBackoff(&options, i.options.Backoff, untilDone(ctx, i.clock))
+	newer.SetBackoff(&options, i.options.Backoff, newBoundClock(ctx, i.clock))
 	r := cache.NewReflectorWithOptions(lw, i.options.ExampleObject, newer.ReflectorStore(target), options)
 	r.WatchListPageSize = i.options.WatchListPageSize
 	return r
@@ -189,21 +189,21 @@ func (r *reflectorLoop) panicked(_ context.Context, value any) {
 
 // repeat repeats rounds until ctx ends.
 func (i *Informer) repeat(ctx context.Context, g *incarnation, r *reflectorLoop) {
-	var delays delays
+	var delays roundPauses
 	for {
 		panicked := !g.listAndWatch(ctx, r)
-		if !pause(ctx, i.clock, delays.next(i, panicked)) {
+		if !waitOrDone(ctx, i.clock, delays.next(i, panicked)) {
 			return
 		}
 	}
 }
 
-// delays has the pauses after rounds that end and after rounds that panic. They are created when they are
-// needed, because the first round of most types lasts.
-type delays struct{ afterEnd, afterPanic wait.DelayFunc }
+// roundPauses has the pauses after rounds that end and after rounds that panic. They are created when they
+// are needed, because the first round of most types lasts.
+type roundPauses struct{ afterEnd, afterPanic wait.DelayFunc }
 
 // next returns the pause after a round.
-func (d *delays) next(i *Informer, panicked bool) time.Duration {
+func (d *roundPauses) next(i *Informer, panicked bool) time.Duration {
 	of, backoff := &d.afterEnd, i.options.Backoff
 	if panicked {
 		of, backoff = &d.afterPanic, standardBackoff()
@@ -216,7 +216,7 @@ func (d *delays) next(i *Informer, panicked bool) time.Duration {
 
 // listAndWatch runs a round. It returns false if a function of the user (a key function or an error handler)
 // has panicked and utilruntime.ReallyCrash, which is on by default, is off. As in client-go the type is then
-// listed again. Panics of transforms and index functions only affect their object (see store.Recover).
+// listed again. Panics of transforms and index functions only affect their object (see store.RecoverError).
 func (g *incarnation) listAndWatch(ctx context.Context, r *reflectorLoop) (ok bool) {
 	defer utilruntime.HandleCrashWithContext(ctx, r.panicked)
 	// The end of the context is not a failure.
@@ -226,8 +226,8 @@ func (g *incarnation) listAndWatch(ctx context.Context, r *reflectorLoop) (ok bo
 	return true
 }
 
-// pause waits, and returns false if the context ends.
-func pause(ctx context.Context, c clock.Clock, d time.Duration) bool {
+// waitOrDone waits, and returns false if the context ends.
+func waitOrDone(ctx context.Context, c clock.Clock, d time.Duration) bool {
 	timer := c.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -306,7 +306,7 @@ type boundClock struct {
 	ctx context.Context
 }
 
-func untilDone(ctx context.Context, c clock.WithTicker) boundClock {
+func newBoundClock(ctx context.Context, c clock.WithTicker) boundClock {
 	return boundClock{WithTicker: c, ctx: ctx}
 }
 

@@ -13,7 +13,7 @@ import (
 
 // Select returns the objects that a selector matches, in no particular order. It decodes only these.
 func (i *Informer) Select(selector labels.Selector) []any {
-	return i.matching(i.store.Snapshot().Items(), selector)
+	return i.selectedBy(i.store.Snapshot().Items(), selector)
 }
 
 // SelectIn is Select for the objects of a namespace.
@@ -24,10 +24,10 @@ func (i *Informer) SelectIn(namespace string, selector labels.Selector) []any {
 		items = slices.DeleteFunc(now.Items(),
 			func(item Item) bool { return namespaceOf(item) != namespace })
 	}
-	return i.matching(items, selector)
+	return i.selectedBy(items, selector)
 }
 
-func (i *Informer) matching(items []Item, selector labels.Selector) []any {
+func (i *Informer) selectedBy(items []Item, selector labels.Selector) []any {
 	object := i.store.Form().Object
 	matching := items[:0]
 	everything := selector.Empty()

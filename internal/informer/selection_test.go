@@ -152,7 +152,7 @@ func TestListOfOnlyPartition(t *testing.T) {
 	if len(seen) != 1 || !seen[100] {
 		t.Errorf("handlers see caches of %v objects", seen)
 	}
-	parts[0].partitions = 2
+	parts[0].runningPartitions = 2
 	f.ok(parts[0].Replace(list[:50], "2"))
 	if n := len(f.keys()); n != 50 {
 		t.Errorf("%d objects after another list", n)

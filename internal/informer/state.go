@@ -40,10 +40,10 @@ func (s State) String() string {
 type input int
 
 const (
-	inputRun    input = iota // an incarnation is to begin
-	inputEnd                 // the running incarnation has ended
-	inputForget              // Forget was called
-	inputStop                // Stop was called
+	inputRun            input = iota // an incarnation is to begin
+	inputIncarnationEnd              // the running incarnation has ended
+	inputForget                      // Forget was called
+	inputStop                        // Stop was called
 )
 
 // nextState is the life cycle of an Informer as a pure function. It returns the next state, or the unchanged
@@ -56,7 +56,7 @@ const (
 func nextState(s State, in input) (State, error) {
 	if s == StateStopped {
 		switch in {
-		case inputStop, inputEnd:
+		case inputStop, inputIncarnationEnd:
 			return StateStopped, nil
 		default:
 			return s, ErrStopped
@@ -68,7 +68,7 @@ func nextState(s State, in input) (State, error) {
 			return s, ErrRunning
 		}
 		return StateRunning, nil
-	case inputEnd:
+	case inputIncarnationEnd:
 		return StateIdle, nil
 	case inputForget:
 		if s == StateRunning {
@@ -88,7 +88,7 @@ type syncPoint struct {
 
 func newSyncPoint() *syncPoint { return &syncPoint{done: make(chan struct{})} }
 
-func (p *syncPoint) reach() { p.once.Do(func() { close(p.done) }) }
+func (p *syncPoint) markReached() { p.once.Do(func() { close(p.done) }) }
 
 func (p *syncPoint) reached() bool {
 	select {
@@ -126,12 +126,12 @@ var (
 	ErrNilHandler = errors.New("the event handler is nil")
 )
 
-// refusal has the text of client-go's error, and wraps one of the errors above.
-type refusal struct {
+// explainedError has the text of client-go's error, and wraps one of the errors above.
+type explainedError struct {
 	text  string
 	cause error
 }
 
-func (r *refusal) Error() string { return r.text }
+func (r *explainedError) Error() string { return r.text }
 
-func (r *refusal) Unwrap() error { return r.cause }
+func (r *explainedError) Unwrap() error { return r.cause }

@@ -2,8 +2,9 @@ package informer
 
 import "slices"
 
-// unconfirmed describes the restored objects that the server has not confirmed. Handlers do not know of them.
-type unconfirmed struct {
+// unconfirmedRestore describes the restored objects that the server has not confirmed. Handlers do not know
+// of them.
+type unconfirmedRestore struct {
 	// namespaces are the namespaces with unconfirmed objects; "" means everything.
 	namespaces map[string]bool
 	// state has loaded the objects. It is nil if reportRestoration has reported the result.
@@ -12,19 +13,19 @@ type unconfirmed struct {
 	listed bool
 }
 
-func (u *unconfirmed) any() bool { return len(u.namespaces) > 0 }
+func (u *unconfirmedRestore) any() bool { return len(u.namespaces) > 0 }
 
-func (u *unconfirmed) has(item Item) bool {
+func (u *unconfirmedRestore) has(item Item) bool {
 	return u.any() && (u.namespaces[""] || u.namespaces[namespaceOf(item)])
 }
 
 // filter returns the notifications about confirmed objects, in the same slice.
-func (u *unconfirmed) filter(notifications []notification) []notification {
+func (u *unconfirmedRestore) filter(notifications []notification) []notification {
 	return slices.DeleteFunc(notifications, func(n notification) bool { return u.has(n.item()) })
 }
 
 // filterChanges returns the changes of confirmed objects.
-func (u *unconfirmed) filterChanges(all changes) changeSlice {
+func (u *unconfirmedRestore) filterChanges(all changeList) changeSlice {
 	var confirmed changeSlice
 	for n := range all.Len() {
 		c := all.At(n)
@@ -41,7 +42,7 @@ func (n notification) item() Item {
 	case nil:
 		return n.current
 	case *tombstone:
-		return last.last
+		return last.lastItem
 	default:
 		return last
 	}
@@ -65,7 +66,7 @@ func (g *incarnation) reportRestoration() {
 	u, unsynced := i.mu.unconfirmed, g.pendingLists > 0
 	done := u.state != nil && !u.any()
 	if done {
-		i.mu.unconfirmed = unconfirmed{}
+		i.mu.unconfirmed = unconfirmedRestore{}
 	}
 	i.mu.Unlock()
 	if !done {
@@ -83,7 +84,7 @@ func (g *incarnation) reportRestoration() {
 // them to the result, if that is not nil, with no lock held.
 func (i *Informer) dropUnconfirmedLocked() PersistedState {
 	u := i.mu.unconfirmed
-	i.mu.unconfirmed = unconfirmed{}
+	i.mu.unconfirmed = unconfirmedRestore{}
 	if !u.any() {
 		return nil
 	}

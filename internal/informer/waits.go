@@ -27,7 +27,7 @@ type versionWait struct {
 	// deleted: the wait is for a deletion, and version is that of a probe.
 	deleted bool
 	// deletion, if not nil, also ends the wait.
-	deletion *deletion
+	deletion *expectedDeletion
 	// overdue is true if the watch did not deliver the state soon. The wait then needs a probe.
 	overdue bool
 	// probeSent is true if a probe has begun since the wait.
@@ -39,8 +39,8 @@ type versionWait struct {
 	err    error         // the result, when done is closed
 }
 
-// deletion is the expected deletion of a cached object.
-type deletion struct {
+// expectedDeletion is the expected deletion of a cached object.
+type expectedDeletion struct {
 	key string
 	uid types.UID
 	// terminating: the object had a deletion timestamp before, so only its removal counts.
@@ -48,9 +48,9 @@ type deletion struct {
 	lastItem    Item // the object at the last call of isObserved
 }
 
-// waits are the waits of an informer. It is guarded by Informer.mu.
-type waits struct {
-	all []*versionWait
+// versionWaits are the waits of an informer. It is guarded by Informer.mu.
+type versionWaits struct {
+	pending []*versionWait
 	// probing is true while runProbes runs. changed receives a value when a wait becomes overdue or an
 	// overdue wait ends.
 	probing bool
@@ -86,9 +86,9 @@ func (i *Informer) WaitForVersion(ctx context.Context, version string, giveUp Gi
 // The wait ends when the cache no longer has the object, or has it with a deletion timestamp. If the object
 // was not cached before, or had a deletion timestamp, only its removal or a probe ends the wait.
 func (i *Informer) AwaitDeletion(key string, uid types.UID) func(context.Context, GiveUp) error {
-	var expected *deletion
+	var expected *expectedDeletion
 	if stored, found := i.store.Snapshot().Get(key); found && (uid == "" || uid == uidOf(stored)) {
-		expected = &deletion{key: key, uid: uidOf(stored), terminating: isTerminating(stored),
+		expected = &expectedDeletion{key: key, uid: uidOf(stored), terminating: isTerminating(stored),
 			lastItem: stored}
 	}
 	return func(ctx context.Context, giveUp GiveUp) error {
@@ -137,21 +137,22 @@ func (i *Informer) addWait(w *versionWait) bool {
 	if i.isOverLocked(w) {
 		return true
 	}
-	i.mu.waits.all = append(i.mu.waits.all, w)
+	i.mu.waits.pending = append(i.mu.waits.pending, w)
 	return false
 }
 
 func (i *Informer) removeWait(w *versionWait) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.mu.waits.all = slices.DeleteFunc(i.mu.waits.all, func(other *versionWait) bool { return other == w })
+	i.mu.waits.pending = slices.DeleteFunc(i.mu.waits.pending,
+		func(other *versionWait) bool { return other == w })
 	if !i.mu.waits.anyOverdue() {
 		i.mu.waits.notify()
 	}
 }
 
-func (w *waits) anyOverdue() bool {
-	return slices.ContainsFunc(w.all, func(one *versionWait) bool { return one.overdue })
+func (w *versionWaits) anyOverdue() bool {
+	return slices.ContainsFunc(w.pending, func(one *versionWait) bool { return one.overdue })
 }
 
 func (i *Informer) describeWait(w *versionWait) string {
@@ -164,7 +165,7 @@ func (i *Informer) describeWait(w *versionWait) string {
 }
 
 // notify wakes runProbes.
-func (w *waits) notify() {
+func (w *versionWaits) notify() {
 	if !w.probing {
 		return
 	}
@@ -176,10 +177,10 @@ func (w *waits) notify() {
 
 // releaseWaitsLocked ends the waits for states that the cache has reached.
 func (i *Informer) releaseWaitsLocked() {
-	if len(i.mu.waits.all) == 0 {
+	if len(i.mu.waits.pending) == 0 {
 		return
 	}
-	i.mu.waits.all = slices.DeleteFunc(i.mu.waits.all, func(w *versionWait) bool {
+	i.mu.waits.pending = slices.DeleteFunc(i.mu.waits.pending, func(w *versionWait) bool {
 		over := i.isOverLocked(w)
 		if over {
 			close(w.done)
@@ -190,7 +191,7 @@ func (i *Informer) releaseWaitsLocked() {
 
 // failWaitsLocked ends the waits for which fails returns an error.
 func (i *Informer) failWaitsLocked(fails func(*versionWait) error) {
-	i.mu.waits.all = slices.DeleteFunc(i.mu.waits.all, func(w *versionWait) bool {
+	i.mu.waits.pending = slices.DeleteFunc(i.mu.waits.pending, func(w *versionWait) bool {
 		err := fails(w)
 		if err != nil {
 			w.err = fmt.Errorf("wait for resource version %s: %w", w.version, err)
@@ -238,15 +239,15 @@ func hasReached(observed, version string) (bool, error) {
 	case !isVersion(observed):
 		return false, ErrOpaqueVersion
 	}
-	return !older(observed, version), nil
+	return !isOlder(observed, version), nil
 }
 
 // observedListLocked returns the version that a stream has reached with a list, and ends the waits for
 // versions that a restored server has lost.
 func (i *Informer) observedListLocked(before, listed string) string {
-	if older(listed, before) {
+	if isOlder(listed, before) {
 		i.failWaitsLocked(func(w *versionWait) error {
-			if older(listed, w.version) {
+			if isOlder(listed, w.version) {
 				return ErrVersionLost
 			}
 			return nil
@@ -259,7 +260,7 @@ func (i *Informer) observedListLocked(before, listed string) string {
 }
 
 // isObserved reports whether the cache shows the deletion.
-func (d *deletion) isObserved(i *Informer) bool {
+func (d *expectedDeletion) isObserved(i *Informer) bool {
 	stored, found := i.store.Snapshot().Get(d.key)
 	if !found || uidOf(stored) != d.uid {
 		return true

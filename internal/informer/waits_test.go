@@ -65,7 +65,7 @@ func TestPartitionsReachVersions(t *testing.T) {
 	f.g.partitioned = true
 	f.g.pendingLists = 2
 	a, b := f.g.partition(Partition{Namespace: "a"}), f.g.partition(Partition{Namespace: "b"})
-	f.mu.partitions, f.g.partitions = []*partition{a, b}, 2
+	f.mu.partitions, f.g.runningPartitions = []*partition{a, b}, 2
 	f.ok(a.Replace(nil, "10"))
 	f.expectOver("one has listed", "5", false)
 	f.ok(b.Replace(nil, "8"))
@@ -104,7 +104,7 @@ func TestListsLoseVersions(t *testing.T) {
 	go func() { result <- f.WaitForVersion(f.ctx, "120", never) }() // ends with the list
 	for waits := 0; waits == 0; runtime.Gosched() {
 		f.mu.Lock()
-		waits = len(f.mu.waits.all)
+		waits = len(f.mu.waits.pending)
 		f.mu.Unlock()
 	}
 	f.list(50)
@@ -170,7 +170,7 @@ func TestFailingProbesBackOff(t *testing.T) {
 		f := newFeed(t, Options{})
 		f.list(10)
 		server := &overloaded{}
-		f.addStream(&inline{incarnation: f.g, lw: server})
+		f.addStream(&inlineWatch{incarnation: f.g, lw: server})
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute) // f.ctx ends after a minute
 		defer cancel()
 		if err := f.WaitForVersion(ctx, "20", never); !errors.Is(err, context.DeadlineExceeded) {

@@ -16,18 +16,21 @@ const maxWays = 16
 // Two kinds of steps could multiply the work: a second "..", which visits a value once for each of its
 // ancestors, and unions that select one value several times. All other steps visit a value at most once.
 type complexity struct {
-	parser *parser
-	ways   int
+	parser       *parser
+	alternatives int
 	// recursive is set after "..".
 	recursive bool
 }
 
 func (p *parser) checkPath(steps []Step) error {
-	_, err := complexity{parser: p, ways: 1}.path(steps)
+	_, err := complexity{parser: p, alternatives: 1}.path(steps)
 	return err
 }
 
-func (p *parser) checkFilter(c *condition) error { return complexity{parser: p, ways: 1}.condition(c) }
+func (p *parser) checkFilter(c *condition) error {
+	return complexity{parser: p,
+		alternatives: 1}.condition(c)
+}
 
 // path checks steps and returns the state after them.
 func (w complexity) path(steps []Step) (complexity, error) {
@@ -47,7 +50,7 @@ func (w complexity) step(s Step) (complexity, error) {
 			`a second ".." visits everything many times`)
 	}
 	w.recursive = w.recursive || s.Recursive
-	if w.ways *= overlap(s.Selectors, w.recursive); w.ways > maxWays {
+	if w.alternatives *= overlap(s.Selectors, w.recursive); w.alternatives > maxWays {
 		return w, w.parser.fail(CodeWork, s.Offset, s.End, "leave out selectors that select the same",
 			"unions can select one value more than %d times", maxWays)
 	}
@@ -62,7 +65,8 @@ func (w complexity) step(s Step) (complexity, error) {
 		if err != nil {
 			return w, err
 		}
-		after.ways, after.recursive = max(after.ways, inner.ways), after.recursive || inner.recursive
+		after.alternatives, after.recursive = max(after.alternatives, inner.alternatives), after.recursive ||
+			inner.recursive
 	}
 	return after, nil
 }

@@ -24,7 +24,7 @@ const (
 type operand struct {
 	isPath  bool
 	steps   []Step
-	prog    *op // compiled steps; nil is the tested value itself
+	prog    *instruction // compiled steps; nil is the tested value itself
 	literal scalar
 	// byte range in the expression, for operands of comparisons only
 	offset, end int

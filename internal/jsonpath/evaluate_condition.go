@@ -29,7 +29,7 @@ func (ev *evaluator) test(n node, c *condition) bool {
 // holds is test, but returns false after the context has ended.
 func (ev *evaluator) holds(n node, c *condition) bool { return ev.test(n, c) && ev.err == nil }
 
-func (ev *evaluator) exists(n node, o *op) bool {
+func (ev *evaluator) exists(n node, o *instruction) bool {
 	n, o, ok := runSingular(n, o)
 	if !ok || o == nil {
 		return ok

@@ -9,30 +9,30 @@ import (
 // evaluator is the state of one evaluation. Scratch space is fetched on first use; most paths over decoded
 // objects need none.
 type evaluator struct {
-	scratch   *scratch
+	scratch   *evaluationMemory
 	ctx       context.Context // nil if nextCheck is neverCheck
 	visited   int             // number of visited values
 	nextCheck int             // number of visited values at which ctx is checked next
 	err       error           // cause of an early end
 }
 
-// scratch is the heap memory of one evaluation.
-type scratch struct {
+// evaluationMemory is the heap memory of one evaluation.
+type evaluationMemory struct {
 	tape  tape     // the scanned document
 	stack []node   // children that the enclosing steps are visiting
 	keys  []string // for sorting the keys of one decoded map
 	order []int32  // for sorting the members of one scanned object
 }
 
-var scratches = sync.Pool{New: func() any { return new(scratch) }}
+var scratches = sync.Pool{New: func() any { return new(evaluationMemory) }}
 
 // maxPooledScratch is the maximum size of pooled scratch space in entries, so that one huge object does not
 // pin memory.
 const maxPooledScratch = 1 << 13
 
-func (ev *evaluator) acquireScratch() *scratch {
+func (ev *evaluator) acquireScratch() *evaluationMemory {
 	if ev.scratch == nil {
-		ev.scratch = scratches.Get().(*scratch)
+		ev.scratch = scratches.Get().(*evaluationMemory)
 	}
 	return ev.scratch
 }
@@ -52,7 +52,7 @@ func (ev *evaluator) release() {
 
 // runSingular runs the leading instructions that have at most one result. rest is the first instruction that
 // can have several results.
-func runSingular(n node, o *op) (result node, rest *op, ok bool) {
+func runSingular(n node, o *instruction) (result node, rest *instruction, ok bool) {
 	for ok = true; ok && o != nil; o = o.next {
 		switch o.kind {
 		case opName:
@@ -68,7 +68,7 @@ func runSingular(n node, o *op) (result node, rest *op, ok bool) {
 
 // walk calls yield for each result of program o on n, in order. It returns false if yield does, or when the
 // context has ended. Its loops count the visited values.
-func (ev *evaluator) walk(n node, o *op, yield func(node) bool) bool {
+func (ev *evaluator) walk(n node, o *instruction, yield func(node) bool) bool {
 	n, o, ok := runSingular(n, o)
 	switch {
 	case !ok:
@@ -81,7 +81,7 @@ func (ev *evaluator) walk(n node, o *op, yield func(node) bool) bool {
 	return ev.pickAll(n, o, yield)
 }
 
-func (ev *evaluator) pickAll(n node, o *op, yield func(node) bool) bool {
+func (ev *evaluator) pickAll(n node, o *instruction, yield func(node) bool) bool {
 	for i := range o.sels {
 		if !ev.pick(n, &o.sels[i], yield) {
 			return false
@@ -91,7 +91,7 @@ func (ev *evaluator) pickAll(n node, o *op, yield func(node) bool) bool {
 }
 
 // descend applies the selectors of o to n and its descendants, parents before children.
-func (ev *evaluator) descend(n node, o *op, depth int, yield func(node) bool) bool {
+func (ev *evaluator) descend(n node, o *instruction, depth int, yield func(node) bool) bool {
 	if !ev.pickAll(n, o, yield) {
 		return false
 	}
@@ -114,7 +114,7 @@ func (ev *evaluator) descend(n node, o *op, depth int, yield func(node) bool) bo
 	return true
 }
 
-func (ev *evaluator) pick(n node, p *pick, yield func(node) bool) bool {
+func (ev *evaluator) pick(n node, p *branchOp, yield func(node) bool) bool {
 	switch p.kind {
 	case SelectName:
 		m, ok := n.field(p.name)
@@ -139,7 +139,7 @@ func (ev *evaluator) pick(n node, p *pick, yield func(node) bool) bool {
 }
 
 // pickMembers visits the values of a map in the order of their keys.
-func (ev *evaluator) pickMembers(n node, p *pick, yield func(node) bool) bool {
+func (ev *evaluator) pickMembers(n node, p *branchOp, yield func(node) bool) bool {
 	s := ev.acquireScratch()
 	base := s.pushChildren(n)
 	top := len(s.stack)
@@ -156,7 +156,7 @@ func (ev *evaluator) pickMembers(n node, p *pick, yield func(node) bool) bool {
 	return true
 }
 
-func (ev *evaluator) pickElements(n node, p *pick, yield func(node) bool) bool {
+func (ev *evaluator) pickElements(n node, p *branchOp, yield func(node) bool) bool {
 	for c := n.elements(); ; {
 		m, ok := c.next()
 		if !ok {
@@ -171,7 +171,7 @@ func (ev *evaluator) pickElements(n node, p *pick, yield func(node) bool) bool {
 	}
 }
 
-func (ev *evaluator) pickSlice(n node, p *pick, yield func(node) bool) bool {
+func (ev *evaluator) pickSlice(n node, p *branchOp, yield func(node) bool) bool {
 	s := ev.acquireScratch()
 	base := len(s.stack)
 	s.pushElements(n)
@@ -190,7 +190,7 @@ func (ev *evaluator) pickSlice(n node, p *pick, yield func(node) bool) bool {
 
 // pushChildren pushes the elements of a list, or the values of a map in the order of their keys, and returns
 // the previous height of the stack. The caller pops them unless the evaluation ends.
-func (s *scratch) pushChildren(n node) (base int) {
+func (s *evaluationMemory) pushChildren(n node) (base int) {
 	base = len(s.stack)
 	switch {
 	case n.t != nil && n.kind() == KindObject:
@@ -215,7 +215,7 @@ func (s *scratch) pushChildren(n node) (base int) {
 	return base
 }
 
-func (s *scratch) pushElements(n node) {
+func (s *evaluationMemory) pushElements(n node) {
 	for c := n.elements(); ; {
 		m, ok := c.next()
 		if !ok {
@@ -226,7 +226,7 @@ func (s *scratch) pushElements(n node) {
 }
 
 // popTo cuts the stack and clears the rest, so that the pool does not pin user data.
-func (s *scratch) popTo(base int) {
+func (s *evaluationMemory) popTo(base int) {
 	clear(s.stack[base:])
 	s.stack = s.stack[:base]
 }

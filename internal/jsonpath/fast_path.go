@@ -21,7 +21,7 @@ type predicate struct {
 }
 
 // newFastPath returns nil for paths of other forms.
-func newFastPath(o *op) *fastPath {
+func newFastPath(o *instruction) *fastPath {
 	d := &fastPath{}
 	if d.namesBefore, o = leadingNames(o); o == nil || o.kind != opMany || len(o.sels) != 1 {
 		return nil
@@ -39,7 +39,7 @@ func newFastPath(o *op) *fastPath {
 }
 
 // leadingNames returns the leading names of a program and the rest of it.
-func leadingNames(o *op) (names []string, rest *op) {
+func leadingNames(o *instruction) (names []string, rest *instruction) {
 	for ; o != nil && o.kind == opName; o = o.next {
 		names = append(names, o.name)
 	}

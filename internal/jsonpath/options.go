@@ -19,19 +19,19 @@ func (d Dialect) String() string {
 }
 
 // Option configures [Compile] and [CompileFilter].
-type Option func(*config)
+type Option func(*compileOptions)
 
-type config struct {
+type compileOptions struct {
 	dialect Dialect
 }
 
 // WithDialect selects the dialect. Default: [Literal].
 func WithDialect(d Dialect) Option {
-	return func(c *config) { c.dialect = d }
+	return func(c *compileOptions) { c.dialect = d }
 }
 
-func newConfig(options []Option) config {
-	var c config
+func newConfig(options []Option) compileOptions {
+	var c compileOptions
 	for _, o := range options {
 		o(&c)
 	}

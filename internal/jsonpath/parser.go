@@ -18,7 +18,7 @@ type parser struct {
 	warnings []Diagnostic
 }
 
-func newParser(src string, c config) *parser {
+func newParser(src string, c compileOptions) *parser {
 	return &parser{src: src, end: len(src), dialect: c.dialect}
 }
 

@@ -10,7 +10,7 @@ type Path struct {
 	expr      string
 	dialect   Dialect
 	steps     []Step
-	prog      *op
+	prog      *instruction
 	names     []string  // set if the path consists of names only
 	fastPath  *fastPath // for other common forms, otherwise nil
 	singular  bool      // has at most one result

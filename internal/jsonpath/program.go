@@ -1,13 +1,13 @@
 package jsonpath
 
-// op is one instruction of a compiled path. A nil op means that the value is a result. Programs are
+// instruction is one instruction of a compiled path. A nil op means that the value is a result. Programs are
 // immutable; alternatives of a union can share their tails.
-type op struct {
+type instruction struct {
 	kind  opKind
-	name  string // opName
-	index int    // opIndex
-	sels  []pick // opMany, opRecursive
-	next  *op    // opName, opIndex
+	name  string       // opName
+	index int          // opIndex
+	sels  []branchOp   // opMany, opRecursive
+	next  *instruction // opName, opIndex
 }
 
 type opKind uint8
@@ -19,37 +19,37 @@ const (
 	opRecursive
 )
 
-// pick is one selector with its own continuation, so that a union of paths of different lengths (kubectl
+// branchOp is one selector with its own continuation, so that a union of paths of different lengths (kubectl
 // dialect) needs no stack.
-type pick struct {
+type branchOp struct {
 	kind  SelectorKind // SelectPath continues with the value itself
 	name  string
 	index int
 	slice Slice
 	cond  *condition
-	next  *op
+	next  *instruction
 }
 
-func compile(steps []Step) *op { return compileBefore(steps, nil) }
+func compile(steps []Step) *instruction { return compileBefore(steps, nil) }
 
 // compileBefore compiles steps that continue with next.
-func compileBefore(steps []Step, next *op) *op {
+func compileBefore(steps []Step, next *instruction) *instruction {
 	for i := len(steps) - 1; i >= 0; i-- {
 		next = compileStep(steps[i], next)
 	}
 	return next
 }
 
-func compileStep(s Step, next *op) *op {
+func compileStep(s Step, next *instruction) *instruction {
 	if !s.Recursive && len(s.Selectors) == 1 {
 		switch sel := s.Selectors[0]; sel.Kind {
 		case SelectName:
-			return &op{kind: opName, name: sel.Name, next: next}
+			return &instruction{kind: opName, name: sel.Name, next: next}
 		case SelectIndex:
-			return &op{kind: opIndex, index: sel.Index, next: next}
+			return &instruction{kind: opIndex, index: sel.Index, next: next}
 		}
 	}
-	o := &op{kind: opMany}
+	o := &instruction{kind: opMany}
 	if s.Recursive {
 		o.kind = opRecursive
 	}
@@ -59,9 +59,9 @@ func compileStep(s Step, next *op) *op {
 	return o
 }
 
-func compileSelector(sel Selector, next *op) pick {
+func compileSelector(sel Selector, next *instruction) branchOp {
 	if sel.Kind != SelectPath {
-		p := pick{kind: sel.Kind, name: sel.Name, index: sel.Index, slice: sel.Slice, next: next}
+		p := branchOp{kind: sel.Kind, name: sel.Name, index: sel.Index, slice: sel.Slice, next: next}
 		if sel.Filter != nil {
 			p.cond = sel.Filter.cond
 		}
@@ -70,9 +70,9 @@ func compileSelector(sel Selector, next *op) pick {
 	first := compileBefore(sel.Path, next)
 	switch first.kind {
 	case opName:
-		return pick{kind: SelectName, name: first.name, next: first.next}
+		return branchOp{kind: SelectName, name: first.name, next: first.next}
 	case opIndex:
-		return pick{kind: SelectIndex, index: first.index, next: first.next}
+		return branchOp{kind: SelectIndex, index: first.index, next: first.next}
 	}
-	return pick{kind: SelectPath, next: first}
+	return branchOp{kind: SelectPath, next: first}
 }

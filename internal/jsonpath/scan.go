@@ -235,7 +235,7 @@ func (s *scanner) number(i int) int {
 			jsontext.Integer: "expected a value", jsontext.Fraction: "expected digits after the point",
 			jsontext.Exponent: "expected digits in the exponent",
 		}[form])
-	case !jsontext.InRange(s.raw[i:end], form):
+	case !jsontext.IsFloat64(s.raw[i:end], form):
 		return s.fail(i, "the number is out of range")
 	}
 	return end

@@ -14,7 +14,7 @@ func (p *Path) program() setProgram   { return setProgram{prog: p.prog} }
 func (f *Filter) program() setProgram { return setProgram{cond: f.cond} }
 
 type setProgram struct {
-	prog *op
+	prog *instruction
 	cond *condition // set for a filter, otherwise nil
 }
 

@@ -64,12 +64,12 @@ func (t *trie) member(key []byte, encoded bool) *trie {
 }
 
 // add extends the selection by the values that program o can read.
-func (t *trie) add(o *op) {
+func (t *trie) add(o *instruction) {
 	budget := trieBudget
 	t.addWithin(o, &budget)
 }
 
-func (t *trie) addWithin(o *op, budget *int) {
+func (t *trie) addWithin(o *instruction, budget *int) {
 	for ; o != nil && !t.all; o = o.next {
 		if *budget--; *budget < 0 {
 			t.all = true
@@ -91,7 +91,7 @@ func (t *trie) addWithin(o *op, budget *int) {
 	}
 }
 
-func (t *trie) addPick(s *pick, budget *int) {
+func (t *trie) addPick(s *branchOp, budget *int) {
 	switch s.kind {
 	case SelectName:
 		t.field(s.name).addWithin(s.next, budget)

@@ -37,7 +37,7 @@ func (u *duplicateFinder) value(i int) int {
 	}
 	base := len(u.keys)
 	var many map[string]bool
-	i, closed := First(u.data, i)
+	i, closed := EnterContainer(u.data, i)
 	for index := 0; !closed; index++ {
 		step, value := []byte(nil), i
 		if closing == '}' {
@@ -61,7 +61,7 @@ func (u *duplicateFinder) value(i int) int {
 			u.prependPath(string(step))
 			return i
 		}
-		i, closed = Next(u.data, i, closing)
+		i, closed = NextMember(u.data, i, closing)
 	}
 	u.keys = u.keys[:base]
 	return i

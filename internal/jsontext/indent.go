@@ -68,7 +68,7 @@ func (w *indenter) container(i int, closing byte) int {
 		return -1
 	}
 	w.out = append(w.out, w.data[i])
-	i, closed := First(w.data, i)
+	i, closed := EnterContainer(w.data, i)
 	if closed {
 		w.out = append(w.out, closing)
 		return i
@@ -90,7 +90,7 @@ func (w *indenter) container(i int, closing byte) int {
 		if i = w.value(i); i < 0 {
 			return -1
 		}
-		if i, closed = Next(w.data, i, closing); i < 0 {
+		if i, closed = NextMember(w.data, i, closing); i < 0 {
 			return -1
 		}
 	}
@@ -197,7 +197,8 @@ func plainPrefix(data []byte, i int) int {
 		word := binary.LittleEndian.Uint64(data[i:])
 		// < and > differ in one bit
 		bracket, ampersand := word&^(lowBits*2)^lowBits*'<', word^lowBits*'&'
-		if marks := interruptsASCII(word) | ((bracket-lowBits)|(ampersand-lowBits))&highBits; marks != 0 {
+		marks := stringEndOrNonASCIIBits(word) | ((bracket-lowBits)|(ampersand-lowBits))&highBits
+		if marks != 0 {
 			return i + bits.TrailingZeros64(marks)/8
 		}
 		i += 8

@@ -17,16 +17,16 @@ const (
 	ageBits = 8
 )
 
-// interned is a string shared by many objects, also as an interface value, because the conversion to an
+// internedString is a string shared by many objects, also as an interface value, because the conversion to an
 // interface allocates too. Its size is 64 bytes, one cache line. If objects are decoded rarely, reading these
 // entries takes longer than using them.
-type interned struct {
+type internedString struct {
 	text  string
 	value any
 	// nextKey is the key that followed this one last time. Objects of one type have their keys in the same
 	// order, and comparing with a prediction is cheaper than searching. lastValue is the last shared value of
 	// this key. Many fields nearly always have the same value.
-	nextKey, lastValue atomic.Pointer[interned]
+	nextKey, lastValue atomic.Pointer[internedString]
 	slot               uint32
 	evicted            atomic.Bool // another string has its slot
 	plain              bool        // its JSON has no escapes
@@ -35,7 +35,7 @@ type interned struct {
 // internTable caches recent strings, one for each slot. It is safe for concurrent use without locks: slots
 // are replaced atomically, and losing a race only costs another copy of a string.
 type internTable struct {
-	slots [1 << internBits]atomic.Pointer[interned]
+	slots [1 << internBits]atomic.Pointer[internedString]
 	// missed holds the hash and the age of the last string that missed in each slot. A string gets the slot
 	// if it misses twice in succession within one age. Names and UIDs, which occur once in each object, thus
 	// neither evict common strings nor allocate entries, even if the same objects are read repeatedly.
@@ -43,11 +43,11 @@ type internTable struct {
 	// documents is the number of decoded documents.
 	documents atomic.Uint32
 	// start is the predecessor of the first key of a document.
-	start interned
+	start internedString
 }
 
-// share returns the shared form of text, or nil if it is too long or has not occurred recently.
-func (t *internTable) share(text []byte) *interned {
+// intern returns the shared form of text, or nil if it is too long or has not occurred recently.
+func (t *internTable) intern(text []byte) *internedString {
 	if len(text) > maxInternedLength {
 		return nil
 	}
@@ -56,12 +56,12 @@ func (t *internTable) share(text []byte) *interned {
 	if e := t.slots[slot].Load(); e != nil && e.text == string(text) {
 		return e
 	}
-	if mark := uint32(hash)<<8 | t.age(); t.missed[slot].Load() != mark {
+	if mark := uint32(hash)<<8 | t.currentAge(); t.missed[slot].Load() != mark {
 		t.missed[slot].Store(mark)
 		return nil
 	}
 	s := string(text)
-	e := &interned{text: s, value: s, slot: slot, plain: isPlain(text)}
+	e := &internedString{text: s, value: s, slot: slot, plain: isPlain(text)}
 	if old := t.slots[slot].Swap(e); old != nil {
 		old.evict()
 	}
@@ -69,18 +69,18 @@ func (t *internTable) share(text []byte) *interned {
 }
 
 // evict removes the entry's links, so that it retains no other entries.
-func (e *interned) evict() {
+func (e *internedString) evict() {
 	e.evicted.Store(true)
 	e.nextKey.Store(nil)
 	e.lastValue.Store(nil)
 }
 
-// age returns the low byte of the current age, a period of some hundred documents.
-func (t *internTable) age() uint32 { return t.documents.Load() >> ageBits & 0xff }
+// currentAge returns the low byte of the current age, a period of some hundred documents.
+func (t *internTable) currentAge() uint32 { return t.documents.Load() >> ageBits & 0xff }
 
-// predicted returns the string that link refers to, or nil if data does not begin with that string and a
-// quote.
-func predicted(link *atomic.Pointer[interned], data []byte) *interned {
+// predictedString returns the string that link refers to, or nil if data does not begin with that string and
+// a quote.
+func predictedString(link *atomic.Pointer[internedString], data []byte) *internedString {
 	e := link.Load()
 	if e == nil || !e.plain || len(data) <= len(e.text) || data[len(e.text)] != '"' ||
 		string(data[:len(e.text)]) != e.text || e.evicted.Load() {
@@ -90,7 +90,7 @@ func predicted(link *atomic.Pointer[interned], data []byte) *interned {
 }
 
 // storeLink stores e in link, a link of the entry of, unless that has been evicted.
-func (e *interned) storeLink(link *atomic.Pointer[interned], entry *interned) {
+func (e *internedString) storeLink(link *atomic.Pointer[internedString], entry *internedString) {
 	if link.Load() != e && !entry.evicted.Load() {
 		link.Store(e)
 	}

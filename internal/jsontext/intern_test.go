@@ -10,10 +10,10 @@ import (
 )
 
 // shareTwice lets a table share text, and returns the entry.
-func shareTwice(t *testing.T, table *internTable, text string) *interned {
+func shareTwice(t *testing.T, table *internTable, text string) *internedString {
 	t.Helper()
-	table.share([]byte(text))
-	e := table.share([]byte(text))
+	table.intern([]byte(text))
+	e := table.intern([]byte(text))
 	if e == nil || e.text != text {
 		t.Fatalf("%q is not shared when it occurs again", text)
 	}
@@ -21,7 +21,7 @@ func shareTwice(t *testing.T, table *internTable, text string) *interned {
 }
 
 // collidingText returns another text with the slot of e.
-func collidingText(e *interned) string {
+func collidingText(e *internedString) string {
 	for n := 0; ; n++ {
 		text := fmt.Sprint("rival-", n)
 		if uint32(sampleHash([]byte(text))>>(64-internBits)) == e.slot {
@@ -38,12 +38,13 @@ func TestEvictedStrings(t *testing.T) {
 	second.storeLink(&first.nextKey, first)
 	third.storeLink(&second.nextKey, second)
 	third.storeLink(&second.lastValue, second)
-	if predicted(&first.nextKey, []byte(`second":`)) != second || predicted(&first.nextKey, []byte(`second`)) != nil ||
-		predicted(&first.nextKey, []byte(`seconds":`)) != nil {
+	if predictedString(&first.nextKey, []byte(`second":`)) != second ||
+		predictedString(&first.nextKey, []byte(`second`)) != nil ||
+		predictedString(&first.nextKey, []byte(`seconds":`)) != nil {
 		t.Error("what came next is not guessed, or something else is")
 	}
 	shareTwice(t, table, collidingText(second))
-	if predicted(&first.nextKey, []byte(`second":`)) != nil {
+	if predictedString(&first.nextKey, []byte(`second":`)) != nil {
 		t.Error("an evicted string is guessed")
 	}
 	if second.nextKey.Load() != nil || second.lastValue.Load() != nil {
@@ -53,14 +54,14 @@ func TestEvictedStrings(t *testing.T) {
 		t.Error("a reader links an evicted string to others")
 	}
 	again := shareTwice(t, table, "second")
-	if again.storeLink(&first.nextKey, first); predicted(&first.nextKey, []byte(`second":`)) != again {
+	if again.storeLink(&first.nextKey, first); predictedString(&first.nextKey, []byte(`second":`)) != again {
 		t.Error("the string is not guessed that has the slot now")
 	}
 }
 
 // TestLine limits the size of an entry to a cache line.
 func TestLine(t *testing.T) {
-	if size := unsafe.Sizeof(interned{}); size > 64 {
+	if size := unsafe.Sizeof(internedString{}); size > 64 {
 		t.Errorf("an entry has %d bytes, want no more than 64", size)
 	}
 }

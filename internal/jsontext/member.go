@@ -27,13 +27,13 @@ func findMember(data []byte, i int, name string) (f Field, found bool) {
 	if i = SkipSpace(data, i); i >= len(data) || data[i] != '{' {
 		return f, false
 	}
-	i, closed := First(data, i)
+	i, closed := EnterContainer(data, i)
 	for !closed && i >= 0 {
 		if f, i = readField(data, i); i >= 0 {
 			if string(f.Key) == name {
 				return f, true
 			}
-			i, closed = Next(data, i, '}')
+			i, closed = NextMember(data, i, '}')
 		}
 	}
 	return f, false

@@ -2,9 +2,9 @@ package jsontext
 
 import "iter"
 
-// First consumes the opening bracket at i. It returns the offset of the first member or element, or the end
-// of an empty object or array.
-func First(data []byte, i int) (next int, closed bool) {
+// EnterContainer consumes the opening bracket at i. It returns the offset of the first member or element, or
+// the end of an empty object or array.
+func EnterContainer(data []byte, i int) (next int, closed bool) {
 	closing := data[i] + 2 // } and ] follow { and [ after one other character
 	if i++; i < len(data) && data[i] <= ' ' {
 		i = SkipSpace(data, i)
@@ -15,9 +15,9 @@ func First(data []byte, i int) (next int, closed bool) {
 	return i, false
 }
 
-// Next consumes the comma or closing bracket after the member or element that ends at i. It returns the
+// NextMember consumes the comma or closing bracket after the member or element that ends at i. It returns the
 // offset of the next one, or the end of the object or array.
-func Next(data []byte, i int, closing byte) (next int, closed bool) {
+func NextMember(data []byte, i int, closing byte) (next int, closed bool) {
 	if i >= len(data) || data[i] <= ' ' {
 		if i = SkipSpace(data, i); i >= len(data) {
 			return ^i, false
@@ -64,7 +64,7 @@ func Members(data []byte) iter.Seq2[Field, error] {
 	return func(yield func(Field, error) bool) {
 		i, closed := SkipSpace(data, 0), false
 		if i < len(data) && data[i] == '{' {
-			i, closed = First(data, i)
+			i, closed = EnterContainer(data, i)
 		} else {
 			i = ^i
 		}
@@ -76,7 +76,7 @@ func Members(data []byte) iter.Seq2[Field, error] {
 			if !yield(m, nil) {
 				return
 			}
-			i, closed = Next(data, end, '}')
+			i, closed = NextMember(data, end, '}')
 		}
 		if i >= 0 {
 			if i = SkipSpace(data, i); i == len(data) {

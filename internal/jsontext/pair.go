@@ -68,19 +68,19 @@ func (p *parser) element(key string, index int) any {
 	case pairShares:
 		return p.parseShared(key, index)
 	}
-	return p.value()
+	return p.parseValue()
 }
 
 func (p *parser) parseRecorded(key string, index int) any {
 	c := p.next()
 	t := &p.pair
 	if c != '"' && c != '{' && c != '[' || len(t.values) >= maxRecorded {
-		return p.value()
+		return p.parseValue()
 	}
 	start, owned, at := p.pos, p.unsharedStrings, len(t.values)
 	t.values = append(t.values, recordedValue{key: key, index: int32(index), start: uint32(start)})
 	t.maxValues = max(t.maxValues, len(t.values))
-	value := p.value()
+	value := p.parseValue()
 	if c == '"' && p.unsharedStrings == owned {
 		t.values = t.values[:at]
 		return value
@@ -95,12 +95,12 @@ func (p *parser) parseRecorded(key string, index int) any {
 func (p *parser) parseShared(key string, index int) any {
 	c := p.next()
 	if c != '"' && c != '{' && c != '[' {
-		return p.value()
+		return p.parseValue()
 	}
 	t := &p.pair
 	at := t.find(key, index)
 	if at < 0 {
-		return p.within(recordedRange{})
+		return p.parseExpecting(recordedRange{})
 	}
 	m := &t.values[at]
 	text := t.first[m.start:m.end]
@@ -109,14 +109,14 @@ func (p *parser) parseShared(key string, index int) any {
 		p.pos += len(text)
 		return m.value
 	}
-	return p.within(recordedRange{cursor: at + 1, end: int(m.next)})
+	return p.parseExpecting(recordedRange{cursor: at + 1, end: int(m.next)})
 }
 
-// within parses the value at pos. l has the recorded values that its content is expected to repeat.
-func (p *parser) within(l recordedRange) any {
+// parseExpecting parses the value at pos. l has the recorded values that its content is expected to repeat.
+func (p *parser) parseExpecting(l recordedRange) any {
 	outer := p.pair.expected
 	p.pair.expected = l
-	value := p.value()
+	value := p.parseValue()
 	p.pair.expected = outer
 	return value
 }

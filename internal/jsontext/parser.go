@@ -15,8 +15,8 @@ type parser struct {
 	failure  string // reason of the syntax error; "" without one
 	failedAt int
 	elements []any
-	text     []byte    // scratch for unescaping
-	lastKey  *interned // the last shared key
+	text     []byte          // scratch for unescaping
+	lastKey  *internedString // the last shared key
 	// number of short strings that were not shared; containers with such strings do not recur
 	unsharedShort   int
 	unsharedStrings int       // number of strings that were not shared, of any length
@@ -42,7 +42,7 @@ func (p *parser) document() (value any, members int) {
 	if p.next() == '{' {
 		value, members = p.object(0)
 	} else {
-		value = p.value()
+		value = p.parseValue()
 	}
 	if p.failure == "" && p.next() != 0 {
 		p.fail("data after the value")
@@ -71,8 +71,8 @@ func (p *parser) afterSpace() byte {
 	return 0
 }
 
-// value parses the value at pos.
-func (p *parser) value() any {
+// parseValue parses the value at pos.
+func (p *parser) parseValue() any {
 	switch c := p.next(); c {
 	case '"':
 		return p.stringValue()
@@ -113,8 +113,8 @@ func (p *parser) literal(word string) {
 	p.unexpected("a value")
 }
 
-// enter consumes an opening bracket.
-func (p *parser) enter() {
+// enterContainer consumes an opening bracket.
+func (p *parser) enterContainer() {
 	p.pos++
 	if p.depth++; p.depth > maxDepth {
 		p.fail("nested too deeply")
@@ -172,7 +172,7 @@ func (p *parser) parseContainer(size int) any {
 // object parses the object at pos and returns the number of its members, including duplicates. size is the
 // expected number of members.
 func (p *parser) object(size int) (any, int) {
-	p.enter()
+	p.enterContainer()
 	object, members := make(map[string]any, size), 0
 	if p.next() == '}' {
 		p.pos++
@@ -202,7 +202,7 @@ func (p *parser) key() string {
 		p.unexpected("a key")
 		return ""
 	}
-	if shared := predicted(&p.lastKey.nextKey, p.data[p.pos+1:]); shared != nil {
+	if shared := predictedString(&p.lastKey.nextKey, p.data[p.pos+1:]); shared != nil {
 		p.pos += len(shared.text) + len(`""`)
 		p.lastKey = shared
 		p.colon()
@@ -210,7 +210,7 @@ func (p *parser) key() string {
 	}
 	text := p.quoted()
 	var key string
-	if shared := p.decoder.strings.share(text); shared != nil {
+	if shared := p.decoder.strings.intern(text); shared != nil {
 		key = shared.text
 		shared.storeLink(&p.lastKey.nextKey, p.lastKey)
 		p.lastKey = shared
@@ -233,7 +233,7 @@ func (p *parser) colon() {
 
 // array parses the array at pos.
 func (p *parser) array() any {
-	p.enter()
+	p.enterContainer()
 	base := len(p.elements)
 	if p.next() == ']' {
 		p.pos++
@@ -254,12 +254,12 @@ func (p *parser) array() any {
 }
 
 func (p *parser) stringValue() any {
-	if shared := predicted(&p.lastKey.lastValue, p.data[p.pos+1:]); shared != nil {
+	if shared := predictedString(&p.lastKey.lastValue, p.data[p.pos+1:]); shared != nil {
 		p.pos += len(shared.text) + len(`""`)
 		return shared.value
 	}
 	text := p.quoted()
-	if shared := p.decoder.strings.share(text); shared != nil {
+	if shared := p.decoder.strings.intern(text); shared != nil {
 		shared.storeLink(&p.lastKey.lastValue, p.lastKey)
 		return shared.value
 	}

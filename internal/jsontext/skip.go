@@ -148,7 +148,7 @@ func SkipValue(data []byte, start int) (end int, ok, more bool) {
 
 func numberInRange(data []byte, i int) int {
 	end, form := ScanNumber(data, i)
-	if end >= 0 && !InRange(data[i:end], form) {
+	if end >= 0 && !IsFloat64(data[i:end], form) {
 		return ^i
 	}
 	return end

@@ -44,11 +44,11 @@ type template struct {
 	members []member
 	// an array with nil instead of nested objects and arrays; nil for objects
 	array []any
-	inner []inner // nested objects and arrays
+	inner []nestedContainer // nested objects and arrays
 }
 
-// inner is a nested object or array. key is its key in an object, index its index in an array.
-type inner struct {
+// nestedContainer is a nested object or array. key is its key in an object, index its index in an array.
+type nestedContainer struct {
 	key      string
 	index    int
 	template *template
@@ -68,7 +68,7 @@ func newTemplate(value any, parts *int) *template {
 		for i, v := range value {
 			if isContainer(v) {
 				t.array[i] = nil
-				t.inner = append(t.inner, inner{index: i, template: newTemplate(v, parts)})
+				t.inner = append(t.inner, nestedContainer{index: i, template: newTemplate(v, parts)})
 			}
 		}
 	}
@@ -84,7 +84,7 @@ func newTemplate(value any, parts *int) *template {
 func (t *template) setObject(object map[string]any, parts *int) {
 	for key, v := range object {
 		if isContainer(v) {
-			t.inner = append(t.inner, inner{key: key, template: newTemplate(v, parts)})
+			t.inner = append(t.inner, nestedContainer{key: key, template: newTemplate(v, parts)})
 		} else {
 			t.members = append(t.members, member{key, v})
 		}

@@ -12,15 +12,15 @@ const (
 	highBits = 0x8080808080808080
 )
 
-// interrupts marks, in the top bit of each byte, which of eight bytes end or interrupt a string: quotes,
+// stringEndBits marks, in the top bit of each byte, which of eight bytes end or interrupt a string: quotes,
 // backslashes and control characters. The lowest mark is exact; borrows can only affect higher ones.
-func interrupts(w uint64) uint64 {
+func stringEndBits(w uint64) uint64 {
 	quote, slash := w^lowBits*'"', w^lowBits*'\\'
 	return ((w-lowBits*' ')&^w | (quote-lowBits)&^quote | (slash-lowBits)&^slash) & highBits
 }
 
-// interruptsASCII is interrupts that also marks bytes that are not ASCII.
-func interruptsASCII(w uint64) uint64 {
+// stringEndOrNonASCIIBits is interrupts that also marks bytes that are not ASCII.
+func stringEndOrNonASCIIBits(w uint64) uint64 {
 	quote, slash := w^lowBits*'"', w^lowBits*'\\'
 	return (w | (w - lowBits*' ') | (quote - lowBits) | (slash - lowBits)) & highBits
 }
@@ -29,7 +29,7 @@ func interruptsASCII(w uint64) uint64 {
 // without special bytes needs fewer instructions for eight bytes, and no call.
 func ScanString(data []byte, i int) int {
 	for i+8 <= len(data) {
-		marks := interruptsASCII(binary.LittleEndian.Uint64(data[i:]))
+		marks := stringEndOrNonASCIIBits(binary.LittleEndian.Uint64(data[i:]))
 		if marks == 0 {
 			i += 8
 			continue
@@ -46,7 +46,7 @@ func ScanString(data []byte, i int) int {
 func scanStringSlowly(data []byte, i int) int {
 	for {
 		for i+8 <= len(data) {
-			if marks := interrupts(binary.LittleEndian.Uint64(data[i:])); marks != 0 {
+			if marks := stringEndBits(binary.LittleEndian.Uint64(data[i:])); marks != 0 {
 				i += bits.TrailingZeros64(marks) / 8
 				break
 			}
@@ -111,7 +111,7 @@ func CopyPlainText(dst, data []byte, i int) (n int, ok bool) {
 	for n+8 <= len(dst) && i+8 <= len(data) {
 		word := binary.LittleEndian.Uint64(data[i:])
 		binary.LittleEndian.PutUint64(dst[n:], word)
-		if marks := interruptsASCII(word); marks != 0 {
+		if marks := stringEndOrNonASCIIBits(word); marks != 0 {
 			k := bits.TrailingZeros64(marks) / 8
 			return n + k, data[i+k] == '"'
 		}
@@ -125,7 +125,7 @@ func CopyPlainText(dst, data []byte, i int) (n int, ok bool) {
 // character or not ASCII.
 func asciiPrefix(data []byte, i int) int {
 	for i+8 <= len(data) {
-		if marks := interruptsASCII(binary.LittleEndian.Uint64(data[i:])); marks != 0 {
+		if marks := stringEndOrNonASCIIBits(binary.LittleEndian.Uint64(data[i:])); marks != 0 {
 			return i + bits.TrailingZeros64(marks)/8
 		}
 		i += 8
@@ -173,7 +173,7 @@ func SkipProblem(data []byte, at int) string {
 	if at >= len(data) {
 		return "unexpected end"
 	}
-	if end, form := ScanNumber(data, at); end >= 0 && !InRange(data[at:end], form) {
+	if end, form := ScanNumber(data, at); end >= 0 && !IsFloat64(data[at:end], form) {
 		return "a number out of range"
 	}
 	return "an unexpected character"

@@ -65,7 +65,7 @@ func Read(ctx context.Context, r io.Reader, yield func(Entry) bool) error {
 		return err
 	}
 	defer plain.Close()
-	in := bufio.NewReaderSize(source{plain}, peekSize)
+	in := bufio.NewReaderSize(readErrorMarker{plain}, peekSize)
 	mark, _ := in.Peek(3) // a failed read fails again
 	if string(mark) == "\xef\xbb\xbf" {
 		_, _ = in.Discard(len(mark)) // it is buffered
@@ -83,10 +83,10 @@ func Read(ctx context.Context, r io.Reader, yield func(Entry) bool) error {
 // errors.
 var errTruncated = errors.New("the data ends too early: is it complete?")
 
-// source separates errors of reading from errors of the text.
-type source struct{ r io.Reader }
+// readErrorMarker separates errors of reading from errors of the text.
+type readErrorMarker struct{ r io.Reader }
 
-func (s source) Read(p []byte) (int, error) {
+func (s readErrorMarker) Read(p []byte) (int, error) {
 	n, err := s.r.Read(p)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		err = errTruncated

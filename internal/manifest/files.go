@@ -20,12 +20,13 @@ const Stdin = "-"
 // File is a file to read, identified by its path.
 type File struct {
 	Path string
-	// Argument is the index of the given path that led to the file; Named is true if it is that path.
-	Argument int
-	Named    bool
-	Stamp    Stamp
-	// Reads is the number of times that it was read; HadErrors is set if the last time had errors.
-	Reads     int
+	// Argument is the index of the given path that led to the file; NamedAsArgument is true if it is that
+	// path.
+	Argument        int
+	NamedAsArgument bool
+	Stamp           Stamp
+	// ReadCount is the number of times that it was read; HadErrors is set if the last time had errors.
+	ReadCount int
 	HadErrors bool
 
 	files fs.FS // nil means the operating system's
@@ -73,16 +74,16 @@ func (f *File) Open(ctx context.Context, stdin io.Reader) (io.ReadCloser, error)
 		_ = in.CloseWithError(err) // never fails
 	}()
 	stop := context.AfterFunc(ctx, func() { _ = in.CloseWithError(ctx.Err()) })
-	return stoppable{out, stop}, nil
+	return cancelablePipe{out, stop}, nil
 }
 
-// stoppable is a pipe that ends with a context.
-type stoppable struct {
+// cancelablePipe is a pipe that ends with a context.
+type cancelablePipe struct {
 	*io.PipeReader
 	stop func() bool
 }
 
-func (s stoppable) Close() error {
+func (s cancelablePipe) Close() error {
 	s.stop()
 	return s.PipeReader.Close()
 }
@@ -149,7 +150,7 @@ func List(ctx context.Context, paths []string, options ListOptions) (l Listing, 
 		case path == Stdin && options.FS == nil:
 			if !seen[path] {
 				seen[path] = true
-				l.Files = append(l.Files, &File{Path: Stdin, Argument: i, Named: true})
+				l.Files = append(l.Files, &File{Path: Stdin, Argument: i, NamedAsArgument: true})
 			}
 			continue
 		}
@@ -161,7 +162,7 @@ func List(ctx context.Context, paths []string, options ListOptions) (l Listing, 
 			empty = false
 			if !seen[at] {
 				seen[at] = true
-				l.Files = append(l.Files, &File{Path: at, Argument: i, Named: at == path,
+				l.Files = append(l.Files, &File{Path: at, Argument: i, NamedAsArgument: at == path,
 					Stamp: Stamp{info.Size(), info.ModTime()}, files: options.FS})
 			}
 		})

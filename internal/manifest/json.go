@@ -53,7 +53,7 @@ func (j *jsonReader) setLimit() { j.in.limit = j.InputOffset() + MaxDocument }
 // errStopped is returned if yield returned false.
 var errStopped = errors.New("stopped")
 
-func stoppedUnless(more bool) error {
+func errStoppedUnless(more bool) error {
 	if more {
 		return nil
 	}
@@ -136,7 +136,7 @@ func (j *jsonReader) object(l *list) error {
 	if _, err := j.Token(); err != nil { // the brace
 		return err
 	}
-	return stoppedUnless(l.end())
+	return errStoppedUnless(l.end())
 }
 
 // value reads the value of a field and checks for duplicate keys.

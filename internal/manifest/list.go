@@ -34,7 +34,7 @@ type member struct {
 
 // field adds a field other than an array of items. line is the line of its key.
 func (l *list) field(name string, value json.RawMessage, line int) {
-	if l.get(name) != nil || name == "items" && l.hasItems {
+	if l.fieldValue(name) != nil || name == "items" && l.hasItems {
 		l.noteDuplicate(name, line)
 	}
 	l.members = append(l.members, member{name, value})
@@ -42,7 +42,7 @@ func (l *list) field(name string, value json.RawMessage, line int) {
 
 // begin starts the array of items.
 func (l *list) begin() {
-	if l.hasItems || l.get("items") != nil {
+	if l.hasItems || l.fieldValue("items") != nil {
 		l.noteDuplicate("items", l.Line)
 	}
 	l.hasItems = true
@@ -58,8 +58,8 @@ func (l *list) noteDuplicate(path string, line int) {
 
 func duplicateError(path string) error { return fmt.Errorf("duplicate key %q", path) }
 
-// get returns the value of a field, or nil.
-func (l *list) get(name string) json.RawMessage {
+// fieldValue returns the value of a field, or nil.
+func (l *list) fieldValue(name string) json.RawMessage {
 	for _, m := range l.members {
 		if m.name == name {
 			return m.value
@@ -68,8 +68,8 @@ func (l *list) get(name string) json.RawMessage {
 	return nil
 }
 
-func (l *list) kind() string       { return stringOf(l.get("kind")) }
-func (l *list) apiVersion() string { return stringOf(l.get("apiVersion")) }
+func (l *list) kind() string       { return stringOf(l.fieldValue("kind")) }
+func (l *list) apiVersion() string { return stringOf(l.fieldValue("apiVersion")) }
 
 // item adds an item. It returns false to stop.
 func (l *list) item(line int, data json.RawMessage, err error) bool {
@@ -148,7 +148,7 @@ func (l *list) end() bool {
 	switch {
 	case len(l.members) == 0 && !l.hasItems:
 		return true
-	case !isSet(l.get("kind")) || !isSet(l.get("apiVersion")), l.hasItems &&
+	case !isSet(l.fieldValue("kind")) || !isSet(l.fieldValue("apiVersion")), l.hasItems &&
 		(kind == "" || l.apiVersion() == ""):
 		return fail(ErrNoKind)
 	case isList(kind) && l.hasItems:
@@ -157,9 +157,9 @@ func (l *list) end() bool {
 		}
 	case l.hasItems && l.yielded > 0:
 		return fail(fmt.Errorf("kind %s is not a list, but has items", kind))
-	case isList(kind) && string(l.get("items")) == "null":
+	case isList(kind) && string(l.fieldValue("items")) == "null":
 		return true
-	case isList(kind) && l.get("items") != nil:
+	case isList(kind) && l.fieldValue("items") != nil:
 		return fail(errors.New("items is not an array"))
 	case l.duplicate == nil && !l.failed:
 		return l.emitDocument()
@@ -212,7 +212,7 @@ func (l *list) emitPending() bool {
 
 // emitTyped yields an item with the list's kind and version as defaults.
 func (l *list) emitTyped(e Entry) bool {
-	data, err := l.typed(e.Data)
+	data, err := l.withListType(e.Data)
 	e.Data, e.Err = data, err
 	if err == nil {
 		e.APIVersion = cmp.Or(e.APIVersion, l.apiVersion())
@@ -221,8 +221,8 @@ func (l *list) emitTyped(e Entry) bool {
 	return l.emit(e)
 }
 
-// typed adds the kind and version of a typed list to an item without them.
-func (l *list) typed(data json.RawMessage) (json.RawMessage, error) {
+// withListType adds the kind and version of a typed list to an item without them.
+func (l *list) withListType(data json.RawMessage) (json.RawMessage, error) {
 	fields, err := fieldsOf(data)
 	if err != nil {
 		return nil, err
@@ -237,7 +237,7 @@ func (l *list) typed(data json.RawMessage) (json.RawMessage, error) {
 		fields["kind"], _ = json.Marshal(kind) // a string
 	}
 	if fields["apiVersion"] == nil {
-		fields["apiVersion"] = l.get("apiVersion")
+		fields["apiVersion"] = l.fieldValue("apiVersion")
 	}
 	return json.Marshal(fields)
 }

@@ -28,21 +28,21 @@ func NewReader(report func(*Problem)) *Reader {
 }
 
 var (
-	// errNothing is the warning for a given file without documents.
-	errNothing = errors.New("the file is empty")
-	errLink    = errors.New("the symbolic link is broken: its target does not exist")
-	errGone    = errors.New("the file was removed before it could be read")
+	// errEmptyFile is the warning for a given file without documents.
+	errEmptyFile   = errors.New("the file is empty")
+	errBrokenLink  = errors.New("the symbolic link is broken: its target does not exist")
+	errFileRemoved = errors.New("the file was removed before it could be read")
 )
 
 // Read reads a file and passes each object to take. It reports unreadable documents, and files of a directory
 // that were removed in the meantime. It returns errors of opening or reading.
 func (r *Reader) Read(ctx context.Context, f *File, stdin io.Reader, take func(Entry)) error {
 	in, err := f.Open(ctx, stdin)
-	if errors.Is(err, fs.ErrNotExist) && !f.Named {
+	if errors.Is(err, fs.ErrNotExist) && !f.NamedAsArgument {
 		if info, err := os.Lstat(f.Path); err == nil && info.Mode().Type() == fs.ModeSymlink {
-			r.Problem(f, Position{}, false, errLink)
+			r.Problem(f, Position{}, false, errBrokenLink)
 		} else {
-			r.Problem(f, Position{}, true, errGone)
+			r.Problem(f, Position{}, true, errFileRemoved)
 		}
 		return nil
 	}
@@ -50,14 +50,14 @@ func (r *Reader) Read(ctx context.Context, f *File, stdin io.Reader, take func(E
 		return err
 	}
 	defer in.Close()
-	f.Reads++
+	f.ReadCount++
 	f.HadErrors = false
 	empty := true
 	err = Read(ctx, in, func(e Entry) bool {
 		empty = false
 		if e.Err != nil {
 			// A directory may contain other files; a given file should not.
-			foreign := errors.Is(e.Err, ErrNotObject) && !f.Named
+			foreign := errors.Is(e.Err, ErrNotObject) && !f.NamedAsArgument
 			if foreign {
 				e.Err = fmt.Errorf("ignored: %w", e.Err)
 			}
@@ -75,8 +75,8 @@ func (r *Reader) Read(ctx context.Context, f *File, stdin io.Reader, take func(E
 		return nil
 	case err != nil:
 		return fmt.Errorf("read %s: %w", f.Name(), err)
-	case empty && f.Named:
-		r.Problem(f, Position{}, true, errNothing)
+	case empty && f.NamedAsArgument:
+		r.Problem(f, Position{}, true, errEmptyFile)
 	}
 	return nil
 }
@@ -186,7 +186,7 @@ func ReadFiles(ctx context.Context, options ReadOptions, take ObjectHandler) err
 		err := r.Read(reading, f, options.In, func(e Entry) {
 			u, err := e.Decode()
 			if err != nil {
-				r.Problem(f, e.Position, !f.Named, err)
+				r.Problem(f, e.Position, !f.NamedAsArgument, err)
 				return
 			}
 			if err := take(u, func(err error) { r.Problem(f, e.Position, false, err) }); err != nil {

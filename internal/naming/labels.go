@@ -13,7 +13,7 @@ import (
 // LabelMatcher matches the same labels as the selector that it was compiled from. It is safe for concurrent
 // use.
 type LabelMatcher struct {
-	nothing bool
+	matchesNothing bool
 	// conditions are on different keys. Those that need a label come first, because most labels fail them.
 	conditions []*condition
 }
@@ -21,17 +21,17 @@ type LabelMatcher struct {
 // condition joins the requirements of a selector on one key.
 type condition struct {
 	key string
-	// needed says that the label must exist, excluded that it must not.
-	needed, excluded bool
-	in               sets.Set[string] // nil: any value
-	notIn            sets.Set[string]
-	above, below     *int64
+	// mustExist says that the label must exist, excluded that it must not.
+	mustExist, mustNotExist bool
+	in                      sets.Set[string] // nil: any value
+	notIn                   sets.Set[string]
+	above, below            *int64
 }
 
 // CompileLabels returns the matcher of a selector.
 func CompileLabels(selector labels.Selector) *LabelMatcher {
 	requirements, selectable := selector.Requirements()
-	m := &LabelMatcher{nothing: !selectable}
+	m := &LabelMatcher{matchesNothing: !selectable}
 	byKey := map[string]*condition{}
 	for _, r := range requirements {
 		c := byKey[r.Key()]
@@ -41,7 +41,7 @@ func CompileLabels(selector labels.Selector) *LabelMatcher {
 			m.conditions = append(m.conditions, c)
 		}
 		if !c.add(r) {
-			m.nothing = true
+			m.matchesNothing = true
 		}
 	}
 	slices.SortStableFunc(m.conditions, func(a, b *condition) int { return cmp.Compare(a.rank(), b.rank()) })
@@ -49,7 +49,7 @@ func CompileLabels(selector labels.Selector) *LabelMatcher {
 }
 
 func (c *condition) rank() int {
-	if c.needed {
+	if c.mustExist {
 		return 0
 	}
 	return 1
@@ -59,7 +59,7 @@ func (c *condition) rank() int {
 func (c *condition) add(r labels.Requirement) bool {
 	switch values := r.ValuesUnsorted(); r.Operator() {
 	case selection.In, selection.Equals, selection.DoubleEquals:
-		c.needed = true
+		c.mustExist = true
 		if in := sets.New(values...); c.in == nil {
 			c.in = in
 		} else {
@@ -71,9 +71,9 @@ func (c *condition) add(r labels.Requirement) bool {
 		}
 		c.notIn.Insert(values...)
 	case selection.Exists:
-		c.needed = true
+		c.mustExist = true
 	case selection.DoesNotExist:
-		c.excluded = true
+		c.mustNotExist = true
 	case selection.GreaterThan, selection.LessThan:
 		return c.bound(r.Operator(), values)
 	default:
@@ -91,7 +91,7 @@ func (c *condition) bound(operator selection.Operator, values []string) bool {
 	if err != nil {
 		return false
 	}
-	c.needed = true
+	c.mustExist = true
 	switch {
 	case operator == selection.GreaterThan && (c.above == nil || *c.above < bound):
 		c.above = &bound
@@ -105,11 +105,11 @@ func (c *condition) bound(operator selection.Operator, values []string) bool {
 func (m *LabelMatcher) Len() int { return len(m.conditions) }
 
 // Empty reports whether the selector selects everything.
-func (m *LabelMatcher) Empty() bool { return !m.nothing && len(m.conditions) == 0 }
+func (m *LabelMatcher) Empty() bool { return !m.matchesNothing && len(m.conditions) == 0 }
 
 // Matches reports whether the selector selects labels.
 func (m *LabelMatcher) Matches(l labels.Labels) bool {
-	if m.nothing {
+	if m.matchesNothing {
 		return false
 	}
 	for _, c := range m.conditions {
@@ -123,8 +123,8 @@ func (m *LabelMatcher) Matches(l labels.Labels) bool {
 func (c *condition) holds(value string, found bool) bool {
 	switch {
 	case !found:
-		return !c.needed
-	case c.excluded, c.in != nil && !c.in.Has(value), c.notIn.Has(value):
+		return !c.mustExist
+	case c.mustNotExist, c.in != nil && !c.in.Has(value), c.notIn.Has(value):
 		return false
 	case c.above == nil && c.below == nil:
 		return true

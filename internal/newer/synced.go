@@ -34,14 +34,14 @@ func NewSyncedChecker(checker Checker) SyncedChecker {
 }
 
 func newSynced[T any](_ func(registration) T, checker Checker) SyncedChecker {
-	var s any = synced[T]{checker}
+	var s any = syncedAdapter[T]{checker}
 	return s.(SyncedChecker)
 }
 
-// synced implements SyncedChecker if T is the result of its HasSyncedChecker.
-type synced[T any] struct{ checker Checker }
+// syncedAdapter implements SyncedChecker if T is the result of its HasSyncedChecker.
+type syncedAdapter[T any] struct{ checker Checker }
 
-func (s synced[T]) HasSynced() bool {
+func (s syncedAdapter[T]) HasSynced() bool {
 	select {
 	case <-s.checker.Done():
 		return true
@@ -50,7 +50,7 @@ func (s synced[T]) HasSynced() bool {
 	}
 }
 
-func (s synced[T]) HasSyncedChecker() T { return any(s.checker).(T) }
+func (s syncedAdapter[T]) HasSyncedChecker() T { return any(s.checker).(T) }
 
 // pollPeriod is client-go's period of polling HasSynced.
 const pollPeriod = 100 * time.Millisecond

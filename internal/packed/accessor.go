@@ -23,7 +23,7 @@ func (o *Object) DeepCopyObject() runtime.Object { return o }
 
 // GroupVersionKind implements schema.ObjectKind.
 func (o *Object) GroupVersionKind() schema.GroupVersionKind {
-	if original := o.info.original; original != nil {
+	if original := o.info.unpackableObject; original != nil {
 		return original.GroupVersionKind()
 	}
 	return o.info.gvk

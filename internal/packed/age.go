@@ -22,9 +22,9 @@ const MaxAge = 6
 
 // Usage describes how an object is read.
 type Usage struct {
-	// Read is set if the object was read since the last call of StartReadPeriod, Repeated if it was also read
-	// in an earlier recent period.
-	Read, Repeated bool
+	// Read is set if the object was read since the last call of StartReadPeriod, ReadBefore if it was also
+	// read in an earlier recent period.
+	Read, ReadBefore bool
 	// InUse is set if the object was read in more than one recent period.
 	InUse bool
 	// Age is the number of periods since the last read, at most MaxAge.
@@ -45,7 +45,7 @@ func (o *Object) Usage() Usage { return usageOf(o.state.Load()) }
 
 func usageOf(state uint32) Usage {
 	return Usage{
-		Read: state&flagRead != 0, Repeated: state&flagRead != 0 && state&flagReadBefore != 0,
+		Read: state&flagRead != 0, ReadBefore: state&flagRead != 0 && state&flagReadBefore != 0,
 		InUse: state&flagInUse != 0,
 		Age:   int(state & maskAge / ageUnit), Incompressible: state&flagIncompressible != 0,
 	}

@@ -16,7 +16,7 @@ func TestAge(t *testing.T) {
 		{true, Usage{Read: true}},
 		{false, Usage{Age: 1}},
 		{false, Usage{Age: 2}},
-		{true, Usage{Read: true, Repeated: true, InUse: true}},
+		{true, Usage{Read: true, ReadBefore: true, InUse: true}},
 		{false, Usage{InUse: true, Age: 1}},
 		{false, Usage{InUse: true, Age: 2}},
 		{false, Usage{InUse: true, Age: 3}},

@@ -62,7 +62,7 @@ func (w *BlockWriter) Add(o *Object) (bool, error) {
 		typeIndex: w.typeIndex(o.info), bodyAt: len(w.bodies),
 		complexLabels: o.state.Load()&flagComplexLabels != 0,
 		namespaceLen:  int(o.namespaceLen()), keyLen: len(o.slab) - int(o.keyAt),
-		labels: field{length: int(o.labelsLen)},
+		labels: fieldRange{length: int(o.labelsLen)},
 		uid:    o.fieldAt(o.uidAt, uint32(o.uidLen)), version: o.fieldAt(o.versionAt, uint32(o.versionLen)),
 	}
 	if o.labelsLen > 0 {
@@ -89,11 +89,11 @@ func (w *BlockWriter) Add(o *Object) (bool, error) {
 }
 
 // fieldAt returns the field at an offset of slab, with a negative offset if it is not part of the JSON.
-func (o *Object) fieldAt(at, length uint32) field {
+func (o *Object) fieldAt(at, length uint32) fieldRange {
 	if length == 0 || at >= o.bodyLen {
-		return field{offset: -1, length: int(length)}
+		return fieldRange{offset: -1, length: int(length)}
 	}
-	return field{offset: int(at), length: int(length)}
+	return fieldRange{offset: int(at), length: int(length)}
 }
 
 // typeIndex returns the index of t in the block's list of types, and adds t if necessary.
@@ -118,9 +118,9 @@ func (w *BlockWriter) Block() (index, bodies []byte) {
 	return append(index, w.records...), w.bodies
 }
 
-// field is a string of an object. offset is its position in the JSON, and negative if the JSON does not
+// fieldRange is a string of an object. offset is its position in the JSON, and negative if the JSON does not
 // contain it.
-type field struct{ offset, length int }
+type fieldRange struct{ offset, length int }
 
 // layout locates the parts of an object. A record of the index is a layout followed by the result of
 // appendIdentity, without the UID if that is stored in binary.
@@ -128,16 +128,16 @@ type layout struct {
 	typeIndex int
 	// range of the object in the bodies
 	bodyAt, bodyLen      int
-	uid, version, labels field
+	uid, version, labels fieldRange
 	namespaceLen, keyLen int
 	complexLabels        bool
 	binaryUID            bool // the UID is stored in binary
 }
 
 // cutFields returns the fields that are cut out of the JSON, in the order of their offsets.
-func (l *layout) cutFields() []field {
-	cuts := make([]field, 0, 3)
-	for _, f := range [...]field{l.uid, l.version, l.labels} {
+func (l *layout) cutFields() []fieldRange {
+	cuts := make([]fieldRange, 0, 3)
+	for _, f := range [...]fieldRange{l.uid, l.version, l.labels} {
 		if f.offset < 0 || f.length == 0 {
 			continue
 		}
@@ -168,7 +168,7 @@ func (l *layout) append(to []byte) []byte {
 	return to
 }
 
-var errBlock = errors.New("the block is damaged")
+var errDamagedBlock = errors.New("the block is damaged")
 
 // readLayout decodes the layout at the start of a record and returns its encoded length. The caller checks
 // the length of the rest.
@@ -178,21 +178,21 @@ func readLayout(record string) (l layout, length int, err error) {
 	for k := range numbers {
 		number, ok := consumeVarint(&rest)
 		if !ok {
-			return l, 0, errBlock
+			return l, 0, errDamagedBlock
 		}
 		numbers[k] = number
 	}
 	l = layout{
 		typeIndex: numbers[0], bodyAt: numbers[1], bodyLen: numbers[2],
-		uid:     field{numbers[3] - 1, numbers[4]},
-		version: field{numbers[5] - 1, numbers[6]}, labels: field{numbers[7] - 1, numbers[8]},
+		uid:     fieldRange{numbers[3] - 1, numbers[4]},
+		version: fieldRange{numbers[5] - 1, numbers[6]}, labels: fieldRange{numbers[7] - 1, numbers[8]},
 		namespaceLen: numbers[9] >> 2, complexLabels: numbers[9]&1 != 0, binaryUID: numbers[9]&2 != 0,
 		keyLen: numbers[10],
 	}
 	if l.uid.length > maxField || l.version.length > maxField || l.namespaceLen > maxField ||
 		l.namespaceLen >= l.keyLen && l.namespaceLen > 0 ||
 		l.binaryUID && l.uid.length != uidLength {
-		return l, 0, errBlock
+		return l, 0, errDamagedBlock
 	}
 	return l, len(record) - len(rest), nil
 }
@@ -237,8 +237,8 @@ type Block struct {
 	// heapSize is the block's heap size in bytes; sourceSize is the part of it that openBodies refers to.
 	// bodiesSize is the length of the opened bodies.
 	heapSize, sourceSize, bodiesSize int
-	// unrounded is heapSize without the allocator's rounding.
-	unrounded int
+	// unroundedHeapSize is heapSize without the allocator's rounding.
+	unroundedHeapSize int
 	// opened caches the result of openBodies until the garbage collector frees it.
 	opened  atomic.Pointer[weak.Pointer[openedBodies]]
 	objects []Object
@@ -254,21 +254,21 @@ func ReadBlock(index []byte, bodies func() ([]byte, error), size int) ([]*Object
 	rest := textOf(index)
 	count, ok := consumeVarint(&rest)
 	if !ok || count > len(rest) {
-		return nil, errBlock
+		return nil, errDamagedBlock
 	}
 	types := make([]*typeInfo, count)
 	for k := range types {
 		apiVersion, ok := consumeString(&rest)
 		kind, also := consumeString(&rest)
 		if !ok || !also {
-			return nil, errBlock
+			return nil, errDamagedBlock
 		}
 		c := *plainType(bytesOf(apiVersion), bytesOf(kind))
 		c.block = b
 		types[k] = &c
 	}
 	if count, ok = consumeVarint(&rest); !ok || count > len(rest) {
-		return nil, errBlock
+		return nil, errDamagedBlock
 	}
 	b.objects = make([]Object, count)
 	if err := b.read(rest, types); err != nil {
@@ -285,24 +285,24 @@ func ReadBlock(index []byte, bodies func() ([]byte, error), size int) ([]*Object
 func (b *Block) read(rest string, types []*typeInfo) error {
 	uids, ok := consumeString(&rest)
 	if !ok {
-		return errBlock
+		return errDamagedBlock
 	}
 	// All slabs are parts of one allocation, so it must not grow while they are cut out of it.
 	text := make([]byte, 0, len(rest)+len(uids)/binaryUIDLength*uidLength)
 	for k := range b.objects {
 		record, ok := consumeString(&rest)
 		if !ok {
-			return errBlock
+			return errDamagedBlock
 		}
 		l, length, err := readLayout(record)
 		if err != nil || l.typeIndex >= len(types) || l.identityLen() != int64(len(record)-length) {
-			return errBlock
+			return errDamagedBlock
 		}
 		start := len(text)
 		text = append(text, record[:length]...)
 		if l.binaryUID {
 			if len(uids) < binaryUIDLength {
-				return errBlock
+				return errDamagedBlock
 			}
 			text = appendUID(text, uids[:binaryUIDLength])
 			uids = uids[binaryUIDLength:]
@@ -312,12 +312,13 @@ func (b *Block) read(rest string, types []*typeInfo) error {
 		b.bodiesSize += l.bodyLen
 	}
 	if rest != "" || uids != "" {
-		return errBlock
+		return errDamagedBlock
 	}
 	objects := len(b.objects) * int(unsafe.Sizeof(Object{}))
-	b.heapSize = int(unsafe.Sizeof(*b)) + len(types)*int(unsafe.Sizeof(typeInfo{})) + Allocated(objects) +
-		Allocated(cap(text)) + Allocated(b.sourceSize)
-	b.unrounded = objects + len(text) + b.sourceSize
+	b.heapSize = int(unsafe.Sizeof(*b)) + len(types)*int(unsafe.Sizeof(typeInfo{})) +
+		AllocationSize(objects) +
+		AllocationSize(cap(text)) + AllocationSize(b.sourceSize)
+	b.unroundedHeapSize = objects + len(text) + b.sourceSize
 	return nil
 }
 
@@ -364,13 +365,13 @@ func (b *Block) appendBody(dst []byte, o *Object) ([]byte, layout, error) {
 		return dst, l, fmt.Errorf("read %s: %w", o.Key(), err)
 	}
 	if l.bodyLen > len(bodies) || l.bodyAt > len(bodies)-l.bodyLen {
-		return dst, l, errBlock
+		return dst, l, errDamagedBlock
 	}
 	body, start := bodies[l.bodyAt:l.bodyAt+l.bodyLen], len(dst)
 	for _, cut := range l.cutFields() {
 		before := cut.offset - (len(dst) - start)
 		if before < 0 || before > len(body) {
-			return dst, l, errBlock
+			return dst, l, errDamagedBlock
 		}
 		dst = append(dst, body[:before]...)
 		body = body[before:]
@@ -401,7 +402,7 @@ func (b *Block) sizeOf(o *Object) int {
 	if l, _, err := readLayout(o.slab); err == nil && b.bodiesSize > 0 {
 		size += float64(b.sourceSize) * float64(l.bodyLen) / float64(b.bodiesSize)
 	}
-	return int(size / float64(b.unrounded) * float64(b.heapSize))
+	return int(size / float64(b.unroundedHeapSize) * float64(b.heapSize))
 }
 
 // Objects calls yield for each object of the block with a function that copies the object out of the block.
@@ -416,7 +417,7 @@ func (b *Block) Objects(yield func(o *Object, extract func() (*Object, error)) b
 
 // extract returns the object as the Packer would have made it, without a reference to the block.
 func (o *Object) extract() (*Object, error) {
-	buffer := buffers.Get().(*buffer)
+	buffer := buffers.Get().(*pooledBuffer)
 	defer buffer.release()
 	text, l, err := o.info.block.appendBody(buffer.bytes, o)
 	if err != nil {
@@ -428,14 +429,14 @@ func (o *Object) extract() (*Object, error) {
 	}
 	var slab strings.Builder
 	missing := 0 // length of the fields that are not in the JSON
-	for _, f := range []field{l.uid, l.version, l.labels} {
+	for _, f := range []fieldRange{l.uid, l.version, l.labels} {
 		if f.offset < 0 {
 			missing += f.length
 		}
 	}
 	slab.Grow(len(text) + missing + l.keyLen)
 	slab.Write(text)
-	place := func(f field, value string) uint32 {
+	place := func(f fieldRange, value string) uint32 {
 		if f.offset >= 0 || f.length == 0 {
 			return uint32(max(f.offset, 0))
 		}

@@ -38,12 +38,12 @@ func (c *Codec) Compress(o *Object) *Object {
 	if !ok || len(text) > maxCompressed {
 		return o
 	}
-	buffer := buffers.Get().(*buffer)
+	buffer := buffers.Get().(*pooledBuffer)
 	defer buffer.release()
 	buffer.bytes = c.compressor.Compress(buffer.bytes, bytesOf(text))
 	body := len(buffer.bytes)
 	buffer.bytes = o.appendIdentity(buffer.bytes)
-	if Allocated(len(buffer.bytes)) >= Allocated(len(o.slab)) {
+	if AllocationSize(len(buffer.bytes)) >= AllocationSize(len(o.slab)) {
 		return o
 	}
 	return o.withBody(c.typeFor(o.info), string(buffer.bytes), body)
@@ -85,7 +85,7 @@ func (o *Object) Decompress() (*Object, error) {
 	if o.Block() != nil {
 		return o.extract()
 	}
-	buffer := buffers.Get().(*buffer)
+	buffer := buffers.Get().(*pooledBuffer)
 	defer buffer.release()
 	var err error
 	if buffer.bytes, err = o.appendJSON(buffer.bytes); err != nil {

@@ -63,7 +63,7 @@ func (o *Object) publish(u *unstructured.Unstructured) *unstructured.Unstructure
 
 // Decoded returns the last result of Unstructured if it is still in memory, or nil.
 func (o *Object) Decoded() *unstructured.Unstructured {
-	if original := o.info.original; original != nil {
+	if original := o.info.unpackableObject; original != nil {
 		return original
 	}
 	if last := o.decoded.Load(); last != nil {

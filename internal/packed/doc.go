@@ -24,6 +24,6 @@
 // # Concurrency
 //
 // Objects are immutable and safe for concurrent use, and so are Packers. The result of Unstructured is shared
-// and must not be changed; changing it does not change the packed object. The two results of Pair share maps,
-// lists and strings, so changing one may change the other.
+// and must not be changed; changing it does not change the packed object. The two results of PeekPair share
+// maps, lists and strings, so changing one may change the other.
 package packed

@@ -16,18 +16,18 @@ type scannedString struct {
 type identityFields struct {
 	apiVersion, kind         scannedString
 	name, namespace, uid, rv scannedString
-	labels                   span // empty if there are no labels or complex ones
-	complexLabels            bool // labels have to be decoded
+	labels                   byteRange // empty if there are no labels or complex ones
+	complexLabels            bool      // labels have to be decoded
 
 	hasVersion, hasKind, hasMeta bool
 }
 
 // object scans the object at i and returns the offset after it.
-func (s *scanner) object(i int, found *identityFields, root *branch) int {
+func (s *scanner) object(i int, found *identityFields, root *pruneNode) int {
 	if i >= len(s.data) || s.data[i] != '{' {
 		return s.fail(i)
 	}
-	m := members{scanner: s}
+	m := memberCutter{scanner: s}
 	i, closed := m.first(i)
 	for !closed {
 		if i < 0 {
@@ -49,9 +49,9 @@ func (s *scanner) object(i int, found *identityFields, root *branch) int {
 			}
 			found.hasMeta = true
 			below, _ := root.member(key)
-			m.keepFrom(start)
+			m.markKeptStart(start)
 			i = s.metadata(at, found, below)
-			m.keepTo(i)
+			m.markKeptEnd(i)
 		default:
 			if jsontext.ShadowsTypeMeta(textOf(key)) {
 				return s.unsupported()
@@ -67,7 +67,7 @@ func (s *scanner) object(i int, found *identityFields, root *branch) int {
 }
 
 // uniqueString scans the value of a key that must be a string and must not occur twice.
-func (m *members) uniqueString(seen *bool, start, at int, into *scannedString) int {
+func (m *memberCutter) uniqueString(seen *bool, start, at int, into *scannedString) int {
 	if *seen || at >= len(m.data) {
 		if at >= len(m.data) {
 			return m.fail(at)
@@ -78,9 +78,9 @@ func (m *members) uniqueString(seen *bool, start, at int, into *scannedString) i
 	if m.data[at] != '"' {
 		return m.unsupported()
 	}
-	m.keepFrom(start)
+	m.markKeptStart(start)
 	end := m.string(at, into)
-	m.keepTo(end)
+	m.markKeptEnd(end)
 	return end
 }
 
@@ -103,11 +103,11 @@ func (s *scanner) string(i int, into *scannedString) int {
 }
 
 // metadata scans the value at i as metadata.
-func (s *scanner) metadata(i int, found *identityFields, b *branch) int {
+func (s *scanner) metadata(i int, found *identityFields, b *pruneNode) int {
 	if i >= len(s.data) || s.data[i] != '{' {
 		return s.skip(i, 1)
 	}
-	m := members{scanner: s, depth: 1}
+	m := memberCutter{scanner: s, depth: 1}
 	i, closed := m.first(i)
 	for !closed {
 		if i < 0 {
@@ -121,9 +121,9 @@ func (s *scanner) metadata(i int, found *identityFields, b *branch) int {
 		into := found.field(key)
 		switch {
 		case into != nil:
-			m.keepFrom(start)
+			m.markKeptStart(start)
 			i = s.string(at, into)
-			m.keepTo(i)
+			m.markKeptEnd(i)
 		case string(key) == "labels":
 			i = m.labels(start, at, found, b)
 		default:
@@ -153,14 +153,14 @@ func (f *identityFields) field(key []byte) *scannedString {
 }
 
 // labels scans the labels and records their position unless they are complex.
-func (m *members) labels(start, at int, found *identityFields, b *branch) int {
-	found.labels, found.complexLabels = span{}, false
+func (m *memberCutter) labels(start, at int, found *identityFields, b *pruneNode) int {
+	found.labels, found.complexLabels = byteRange{}, false
 	end := m.member(start, at, []byte("labels"), b)
 	below, pruned := b.member([]byte("labels"))
 	switch {
 	case end < 0, pruned && below == nil, m.data[at] != '{':
 	case !pruned && plainLabels(m.data[at:end]):
-		found.labels = span{at, end}
+		found.labels = byteRange{at, end}
 	default:
 		found.complexLabels = true
 	}

@@ -31,7 +31,7 @@ func (l Labels) Lookup(label string) (value string, found bool) {
 		value, found = l.object.GetLabels()[label]
 		return value, found
 	}
-	for k, v := range pairs(l.object.plainLabels()) {
+	for k, v := range labelPairs(l.object.plainLabels()) {
 		if k == label {
 			value, found = v, true // the last duplicate wins
 		}
@@ -48,21 +48,21 @@ func (o *Object) GetLabels() map[string]string {
 		return nil
 	}
 	all := map[string]string{}
-	for k, v := range pairs(strings.Clone(o.plainLabels())) {
+	for k, v := range labelPairs(strings.Clone(o.plainLabels())) {
 		all[k] = v
 	}
 	return all
 }
 
 func (o *Object) complexLabels() bool {
-	return o.state.Load()&flagComplexLabels != 0 || o.info.original != nil
+	return o.state.Load()&flagComplexLabels != 0 || o.info.unpackableObject != nil
 }
 
 // plainLabels returns the JSON of labels that are not complex.
 func (o *Object) plainLabels() string { return o.slab[o.labelsAt : o.labelsAt+o.labelsLen] }
 
-// pairs iterates over the JSON of labels that are not complex. A key can occur twice.
-func pairs(text string) iter.Seq2[string, string] {
+// labelPairs iterates over the JSON of labels that are not complex. A key can occur twice.
+func labelPairs(text string) iter.Seq2[string, string] {
 	return func(yield func(key, value string) bool) {
 		left := text
 		for {

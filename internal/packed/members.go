@@ -2,40 +2,40 @@ package packed
 
 import "github.com/crdcache/crdcache/internal/jsontext"
 
-// members iterates over the members of an object and cuts out the dropped ones, with the commas.
-type members struct {
+// memberCutter iterates over the members of an object and cuts out the dropped ones, with the commas.
+type memberCutter struct {
 	*scanner
 	depth int
-	// droppedFrom is the start of the dropped members before the first kept one, or -1.
-	droppedFrom int
-	// keptEnd is the end of the last kept member and the dropped ones after it, or 0 before the first kept
-	// member.
-	keptEnd int
+	// firstDroppedStart is the start of the dropped members before the first kept one, or -1.
+	firstDroppedStart int
+	// lastKeptEnd is the end of the last kept member and the dropped ones after it, or 0 before the first
+	// kept member.
+	lastKeptEnd int
 }
 
 // first consumes the brace at i and returns the offset of the first member. If there is none, closed is true.
-func (m *members) first(i int) (start int, closed bool) {
+func (m *memberCutter) first(i int) (start int, closed bool) {
 	if m.depth >= maxDepth {
 		return m.unsupported(), false
 	}
-	m.droppedFrom = -1
-	return jsontext.First(m.data, i)
+	m.firstDroppedStart = -1
+	return jsontext.EnterContainer(m.data, i)
 }
 
 // next consumes the comma or brace after the member that ends at i. It returns the offset of the next member.
 // After the last one, closed is true.
-func (m *members) next(i int) (start int, closed bool) {
-	if i, closed = jsontext.Next(m.data, i, '}'); i < 0 {
+func (m *memberCutter) next(i int) (start int, closed bool) {
+	if i, closed = jsontext.NextMember(m.data, i, '}'); i < 0 {
 		return m.fail(^i), false
 	}
-	if closed && m.droppedFrom >= 0 {
-		m.cut(m.droppedFrom, i-1)
+	if closed && m.firstDroppedStart >= 0 {
+		m.removeRange(m.firstDroppedStart, i-1)
 	}
 	return i, closed
 }
 
 // key reads the key and colon at i and returns the offset of the value.
-func (m *members) key(i int) (key []byte, value int) {
+func (m *memberCutter) key(i int) (key []byte, value int) {
 	end, value, encoded := jsontext.ScanKey(m.data, i)
 	if value < 0 {
 		return nil, m.fail(^value)
@@ -48,39 +48,39 @@ func (m *members) key(i int) (key []byte, value int) {
 }
 
 // drop removes the member from start to end.
-func (m *members) drop(start, end int) {
+func (m *memberCutter) drop(start, end int) {
 	switch {
-	case m.keptEnd > 0:
-		m.cut(m.keptEnd, end)
-		m.keptEnd = end
-	case m.droppedFrom < 0:
-		m.droppedFrom = start
+	case m.lastKeptEnd > 0:
+		m.removeRange(m.lastKeptEnd, end)
+		m.lastKeptEnd = end
+	case m.firstDroppedStart < 0:
+		m.firstDroppedStart = start
 	}
 }
 
-// keepFrom marks the start of a kept member. Call it before making cuts inside the member, to keep cuts in
-// order.
-func (m *members) keepFrom(start int) {
-	if m.droppedFrom >= 0 {
-		m.cut(m.droppedFrom, start)
-		m.droppedFrom = -1
+// markKeptStart marks the start of a kept member. Call it before making cuts inside the member, to keep cuts
+// in order.
+func (m *memberCutter) markKeptStart(start int) {
+	if m.firstDroppedStart >= 0 {
+		m.removeRange(m.firstDroppedStart, start)
+		m.firstDroppedStart = -1
 	}
 }
 
-// keepTo marks the end of a kept member.
-func (m *members) keepTo(end int) { m.keptEnd = end }
+// markKeptEnd marks the end of a kept member.
+func (m *memberCutter) markKeptEnd(end int) { m.lastKeptEnd = end }
 
-// cut removes a range of the data.
-func (s *scanner) cut(start, end int) {
-	if n := len(s.cuts); n > 0 && s.cuts[n-1].end == start {
-		s.cuts[n-1].end = end
+// removeRange removes a range of the data.
+func (s *scanner) removeRange(start, end int) {
+	if n := len(s.removedRanges); n > 0 && s.removedRanges[n-1].end == start {
+		s.removedRanges[n-1].end = end
 		return
 	}
-	s.cuts = append(s.cuts, span{start, end})
+	s.removedRanges = append(s.removedRanges, byteRange{start, end})
 }
 
 // prune scans the value at i and cuts the fields selected by b.
-func (s *scanner) prune(i, depth int, b *branch) int {
+func (s *scanner) prune(i, depth int, b *pruneNode) int {
 	if i < len(s.data) {
 		switch {
 		case s.data[i] == '{' && (len(b.keys) > 0 || b.keepOnly != ""):
@@ -92,8 +92,8 @@ func (s *scanner) prune(i, depth int, b *branch) int {
 	return s.skip(i, depth)
 }
 
-func (s *scanner) pruneObject(i, depth int, b *branch) int {
-	m := members{scanner: s, depth: depth}
+func (s *scanner) pruneObject(i, depth int, b *pruneNode) int {
+	m := memberCutter{scanner: s, depth: depth}
 	i, closed := m.first(i)
 	for !closed {
 		if i < 0 {
@@ -113,7 +113,7 @@ func (s *scanner) pruneObject(i, depth int, b *branch) int {
 }
 
 // member scans the value of a key and cuts it, entirely or in part.
-func (m *members) member(start, value int, key []byte, b *branch) int {
+func (m *memberCutter) member(start, value int, key []byte, b *pruneNode) int {
 	below, found := b.member(key)
 	if found && below == nil {
 		end := m.skip(value, m.depth+1)
@@ -122,27 +122,27 @@ func (m *members) member(start, value int, key []byte, b *branch) int {
 		}
 		return end
 	}
-	m.keepFrom(start)
+	m.markKeptStart(start)
 	var end int
 	if found {
 		end = m.prune(value, m.depth+1, below)
 	} else {
 		end = m.skip(value, m.depth+1)
 	}
-	m.keepTo(end)
+	m.markKeptEnd(end)
 	return end
 }
 
-func (s *scanner) pruneList(i, depth int, each *branch) int {
+func (s *scanner) pruneList(i, depth int, each *pruneNode) int {
 	if depth >= maxDepth {
 		return s.unsupported()
 	}
-	i, closed := jsontext.First(s.data, i)
+	i, closed := jsontext.EnterContainer(s.data, i)
 	for !closed {
 		if i = s.prune(i, depth+1, each); i < 0 {
 			return -1
 		}
-		if i, closed = jsontext.Next(s.data, i, ']'); i < 0 {
+		if i, closed = jsontext.NextMember(s.data, i, ']'); i < 0 {
 			return s.fail(^i)
 		}
 	}

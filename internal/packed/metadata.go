@@ -56,7 +56,7 @@ func metadataOf(json []byte) []byte {
 // metadataField calls a getter of unstructured objects on an object that has only one field of the metadata.
 // The getter defines the result for unexpected values, and must not retain the object.
 func metadataField[T any](m *MetadataReader, name string, get func(*unstructured.Unstructured) T) (value T) {
-	if original := m.info.original; original != nil {
+	if original := m.info.unpackableObject; original != nil {
 		return get(original)
 	}
 	m.read(func(metadata []byte) {

@@ -42,7 +42,7 @@ func (o *Object) Key() string { return o.slab[o.keyAt:] }
 
 // Name returns metadata.name. The string shares the object's memory, as do Namespace, UID and Version.
 func (o *Object) Name() string {
-	if original := o.info.original; original != nil {
+	if original := o.info.unpackableObject; original != nil {
 		return original.GetName()
 	}
 	n := o.namespaceLen()
@@ -54,7 +54,7 @@ func (o *Object) Name() string {
 
 // Namespace returns metadata.namespace.
 func (o *Object) Namespace() string {
-	if original := o.info.original; original != nil {
+	if original := o.info.unpackableObject; original != nil {
 		return original.GetNamespace()
 	}
 	return o.slab[o.keyAt : o.keyAt+o.namespaceLen()]
@@ -62,7 +62,7 @@ func (o *Object) Namespace() string {
 
 // UID returns metadata.uid.
 func (o *Object) UID() types.UID {
-	if original := o.info.original; original != nil {
+	if original := o.info.unpackableObject; original != nil {
 		return original.GetUID()
 	}
 	return types.UID(o.slab[o.uidAt : o.uidAt+uint32(o.uidLen)])
@@ -70,7 +70,7 @@ func (o *Object) UID() types.UID {
 
 // Version returns metadata.resourceVersion.
 func (o *Object) Version() string {
-	if original := o.info.original; original != nil {
+	if original := o.info.unpackableObject; original != nil {
 		return original.GetResourceVersion()
 	}
 	return o.slab[o.versionAt : o.versionAt+uint32(o.versionLen)]
@@ -81,7 +81,7 @@ func (o *Object) Compressed() bool { return o.info.compressor != nil || o.info.b
 
 // JSON returns the JSON without copying it. It returns "", false if the object is compressed or has no JSON.
 func (o *Object) JSON() (string, bool) {
-	if o.Compressed() || o.info.original != nil {
+	if o.Compressed() || o.info.unpackableObject != nil {
 		return "", false
 	}
 	return o.slab[:o.bodyLen], true
@@ -96,8 +96,8 @@ func (o *Object) AppendJSON(dst []byte) ([]byte, error) {
 
 func (o *Object) appendJSON(dst []byte) ([]byte, error) {
 	switch {
-	case o.info.original != nil:
-		return appendOriginal(dst, o.info.original)
+	case o.info.unpackableObject != nil:
+		return appendOriginal(dst, o.info.unpackableObject)
 	case o.info.compressor != nil:
 		return o.info.compressor.Decompress(dst, bytesOf(o.slab[:o.bodyLen]))
 	case o.info.block != nil:
@@ -120,7 +120,7 @@ func (o *Object) PeekJSON(f func(json []byte) error) error {
 	if text, ok := o.JSON(); ok {
 		return f(bytesOf(text))
 	}
-	buffer := buffers.Get().(*buffer)
+	buffer := buffers.Get().(*pooledBuffer)
 	defer buffer.release()
 	var err error
 	if buffer.bytes, err = o.appendJSON(buffer.bytes); err != nil {
@@ -148,9 +148,9 @@ func (o *Object) Size() int {
 	if b := o.info.block; b != nil {
 		return b.sizeOf(o)
 	}
-	size := int(unsafe.Sizeof(*o)) + Allocated(len(o.slab))
-	if o.info.original != nil {
-		size += sizeOfValue(o.info.original.Object)
+	size := int(unsafe.Sizeof(*o)) + AllocationSize(len(o.slab))
+	if o.info.unpackableObject != nil {
+		size += sizeOfValue(o.info.unpackableObject.Object)
 	}
 	return size
 }

@@ -132,7 +132,7 @@ func TestMemory(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { o = packer.TryPack(data) }); n > 2 {
 		t.Errorf("packing allocates %v times", n)
 	}
-	if beside := o.Size() - packed.Allocated(o.Len()+len(o.Key())); beside > 64 {
+	if beside := o.Size() - packed.AllocationSize(o.Len()+len(o.Key())); beside > 64 {
 		t.Errorf("%d bytes beside the text and the key", beside)
 	}
 	for name, f := range map[string]func(){

@@ -115,7 +115,7 @@ func (p *Packer) TryItem(data []byte, start int, apiVersion, kind string) (o *Ob
 		return nil, end, false
 	}
 	if p != nil && p.lookup != nil {
-		if o := s.reuse(start, end, p.lookup); o != nil {
+		if o := s.reuseCached(start, end, p.lookup); o != nil {
 			return o, end, false
 		}
 	}
@@ -128,7 +128,7 @@ func (p *Packer) packWithType(data []byte, start, end int, apiVersion, kind stri
 	if data[members] == '}' {
 		return nil
 	}
-	buffer := buffers.Get().(*buffer)
+	buffer := buffers.Get().(*pooledBuffer)
 	defer buffer.release()
 	text := append(buffer.bytes, `{"apiVersion":`...)
 	text, ok := appendString(text, apiVersion)
@@ -161,7 +161,7 @@ const maxField = math.MaxUint16
 func (s *scanner) build(start, end int, info *typeInfo) *Object {
 	found := &s.identity
 	size := end - start
-	for _, cut := range s.cuts {
+	for _, cut := range s.removedRanges {
 		size -= cut.end - cut.start
 	}
 	body := size
@@ -182,7 +182,7 @@ func (s *scanner) build(start, end int, info *typeInfo) *Object {
 	}
 	slab := make([]byte, 0, size)
 	from := start
-	for _, cut := range s.cuts {
+	for _, cut := range s.removedRanges {
 		slab = append(slab, s.data[from:cut.start]...)
 		from = cut.end
 	}
@@ -224,7 +224,7 @@ func (s *scanner) fieldOffset(start int, field *scannedString, slab []byte) (uin
 // slabOffset converts an offset of the data to an offset of the slab.
 func (s *scanner) slabOffset(start, at int) uint32 {
 	offset := at - start
-	for _, cut := range s.cuts {
+	for _, cut := range s.removedRanges {
 		if cut.start > at {
 			break
 		}
@@ -241,7 +241,7 @@ func (p *Packer) FromUnstructured(u *unstructured.Unstructured) (*Object, error)
 	if u == nil {
 		return nil, errNilObject
 	}
-	buffer := buffers.Get().(*buffer)
+	buffer := buffers.Get().(*pooledBuffer)
 	defer buffer.release()
 	text, ok := appendObject(buffer.bytes, u.Object)
 	buffer.bytes = text
@@ -265,18 +265,19 @@ func (p *Packer) wrap(u *unstructured.Unstructured) *Object {
 		u = copyOf(u)
 		p.pruner.Apply(u)
 	}
-	c := &typeInfo{apiVersion: u.GetAPIVersion(), kind: u.GetKind(), decoder: sharedDecoder(), original: u}
+	c := &typeInfo{apiVersion: u.GetAPIVersion(), kind: u.GetKind(), decoder: sharedDecoder(),
+		unpackableObject: u}
 	return &Object{info: c, slab: keyOf(u.GetNamespace(), u.GetName())}
 }
 
 // maxPooled is the largest capacity of a pooled buffer.
 const maxPooled = 1 << 20
 
-type buffer struct{ bytes []byte }
+type pooledBuffer struct{ bytes []byte }
 
-var buffers = sync.Pool{New: func() any { return &buffer{bytes: make([]byte, 0, 4<<10)} }}
+var buffers = sync.Pool{New: func() any { return &pooledBuffer{bytes: make([]byte, 0, 4<<10)} }}
 
-func (b *buffer) release() {
+func (b *pooledBuffer) release() {
 	if cap(b.bytes) > maxPooled {
 		return
 	}

@@ -27,7 +27,7 @@ func sameMap(a, b *unstructured.Unstructured, key string) bool {
 func TestPair(t *testing.T) {
 	oldText, newText := updatedTexts()
 	before, after := pack(t, oldText), pack(t, newText)
-	previous, current := packed.Pair(before, after)
+	previous, current := packed.PeekPair(before, after)
 	if previous != before.Unstructured() || current != after.Unstructured() {
 		t.Error("later readers get different copies")
 	}
@@ -39,7 +39,7 @@ func TestPair(t *testing.T) {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
 	}
-	if again, same := packed.Pair(after, after); again != current || same != current {
+	if again, same := packed.PeekPair(after, after); again != current || same != current {
 		t.Error("an object paired with itself differs")
 	}
 	runtime.KeepAlive([]any{previous, current})
@@ -51,7 +51,7 @@ func TestPairSharesOnlyNewCopies(t *testing.T) {
 	before, after := pack(t, oldText), pack(t, newText)
 	damaged := before.Unstructured()
 	clear(damaged.Object["spec"].(map[string]any))
-	previous, current := packed.Pair(before, after)
+	previous, current := packed.PeekPair(before, after)
 	if previous != damaged {
 		t.Error("the copy in memory was not used")
 	}
@@ -66,7 +66,7 @@ func TestPairSharesOnlyNewCopies(t *testing.T) {
 func TestPairsAreIndependentOfObjects(t *testing.T) {
 	oldText, newText := updatedTexts()
 	before, after := pack(t, oldText), pack(t, newText)
-	previous, _ := packed.Pair(before, after)
+	previous, _ := packed.PeekPair(before, after)
 	clear(previous.Object["spec"].(map[string]any))
 	clear(previous.Object["metadata"].(map[string]any)["labels"].(map[string]any))
 	for text, o := range map[string]*packed.Object{oldText: before, newText: after} {
@@ -87,7 +87,7 @@ func TestPairConcurrently(t *testing.T) {
 	var got [8][2]*unstructured.Unstructured
 	var handlers sync.WaitGroup
 	for i := range got {
-		handlers.Go(func() { got[i][0], got[i][1] = packed.Pair(before, after) })
+		handlers.Go(func() { got[i][0], got[i][1] = packed.PeekPair(before, after) })
 	}
 	handlers.Wait()
 	for _, pair := range got {
@@ -104,7 +104,7 @@ func TestPairOfOtherForms(t *testing.T) {
 		t.Fatal("not compressed")
 	}
 	after := pack(t, newText)
-	previous, current := packed.Pair(compressed, after)
+	previous, current := packed.PeekPair(compressed, after)
 	if !sameMap(previous, current, "spec") {
 		t.Error("a compressed object is not paired")
 	}
@@ -114,7 +114,7 @@ func TestPairOfOtherForms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if previous, current := packed.Pair(kept, after); previous != odd || current != after.Unstructured() {
+	if previous, current := packed.PeekPair(kept, after); previous != odd || current != after.Unstructured() {
 		t.Errorf("got %v and %v of an object that has no JSON and one that has", previous, current)
 	}
 	runtime.KeepAlive(current)
@@ -151,7 +151,7 @@ func FuzzPair(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			previous, current := packed.Pair(before, after)
+			previous, current := packed.PeekPair(before, after)
 			if !reflect.DeepEqual(wantPrevious, previous) || !reflect.DeepEqual(wantCurrent, current) {
 				t.Fatalf("%q and %q: (-want +got)\n%s\n%s", first, second, cmp.Diff(wantPrevious, previous),
 					cmp.Diff(wantCurrent, current))

@@ -54,15 +54,15 @@ func (p Path) String() string {
 }
 
 // Pruner removes the fields that a Prune selects. It is immutable. A nil *Pruner removes nothing.
-type Pruner struct{ root *branch }
+type Pruner struct{ root *pruneNode }
 
-// branch selects what to remove from a value.
-type branch struct {
+// pruneNode selects what to remove from a value.
+type pruneNode struct {
 	keys []string
 	// children has an element for each key; nil removes the key.
-	children []*branch
+	children []*pruneNode
 	// each applies to the elements of a list. Optional.
-	each *branch
+	each *pruneNode
 	// keepOnly, if set, removes every other key.
 	keepOnly string
 }
@@ -84,7 +84,7 @@ func NewPruner(p Prune) (*Pruner, error) {
 	if len(paths) == 0 {
 		return nil, nil
 	}
-	root := &branch{}
+	root := &pruneNode{}
 	for _, path := range paths {
 		if err := checkPath(path); err != nil {
 			return nil, fmt.Errorf("remove field %q: %w", path, err)
@@ -126,7 +126,7 @@ func checkPath(path Path) error {
 	return nil
 }
 
-func (b *branch) add(path Path) {
+func (b *pruneNode) add(path Path) {
 	for _, step := range path[:len(path)-1] {
 		switch {
 		case !step.Each:
@@ -134,7 +134,7 @@ func (b *branch) add(path Path) {
 				return // an ancestor is already removed
 			}
 		case b.each == nil:
-			b.each = &branch{}
+			b.each = &pruneNode{}
 			fallthrough
 		default:
 			b = b.each
@@ -149,17 +149,17 @@ func (b *branch) add(path Path) {
 }
 
 // child returns the branch of a key's value, or nil if the key is removed entirely.
-func (b *branch) child(key string) *branch {
+func (b *pruneNode) child(key string) *pruneNode {
 	i := slices.Index(b.keys, key)
 	if i < 0 {
 		i = len(b.keys)
-		b.keys, b.children = append(b.keys, key), append(b.children, &branch{})
+		b.keys, b.children = append(b.keys, key), append(b.children, &pruneNode{})
 	}
 	return b.children[i]
 }
 
 // member reports whether to remove something from the value of a key. A nil branch then removes the value.
-func (b *branch) member(key []byte) (below *branch, found bool) {
+func (b *pruneNode) member(key []byte) (below *pruneNode, found bool) {
 	if b == nil {
 		return nil, false
 	}
@@ -181,7 +181,7 @@ func (p *Pruner) Apply(u *unstructured.Unstructured) {
 	}
 }
 
-func (b *branch) apply(value any) {
+func (b *pruneNode) apply(value any) {
 	switch value := value.(type) {
 	case map[string]any:
 		if b.keepOnly != "" {

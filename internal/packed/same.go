@@ -12,7 +12,7 @@ func (o *Object) SameBytes(other *Object) bool {
 	if o == other {
 		return true
 	}
-	return o.info == other.info && o.info.original == nil && o.slab == other.slab
+	return o.info == other.info && o.info.unpackableObject == nil && o.slab == other.slab
 }
 
 // SameContent reports whether two objects have the same JSON in any form. It decompresses objects with equal
@@ -21,7 +21,8 @@ func (o *Object) SameContent(other *Object) bool {
 	if o.SameBytes(other) {
 		return true
 	}
-	if o.info.original != nil || other.info.original != nil || o.Version() != other.Version() ||
+	if o.info.unpackableObject != nil || other.info.unpackableObject != nil ||
+		o.Version() != other.Version() ||
 		o.UID() != other.UID() || o.Key() != other.Key() ||
 		o.info.apiVersion != other.info.apiVersion || o.info.kind != other.info.kind {
 		return false
@@ -46,9 +47,9 @@ func (p *Pruner) Pruned(u *unstructured.Unstructured) *unstructured.Unstructured
 	return u
 }
 
-// reuse returns the cached object with the same key as the object at data[start:end] if it also has the same
-// JSON, or nil.
-func (s *scanner) reuse(start, end int, lookup func(key string) *Object) *Object {
+// reuseCached returns the cached object with the same key as the object at data[start:end] if it also has the
+// same JSON, or nil.
+func (s *scanner) reuseCached(start, end int, lookup func(key string) *Object) *Object {
 	found := &s.identity
 	s.key = s.key[:0]
 	if len(found.namespace.raw) > 0 {
@@ -56,7 +57,7 @@ func (s *scanner) reuse(start, end int, lookup func(key string) *Object) *Object
 	}
 	s.key = append(s.key, found.name.raw...)
 	o := lookup(textOf(s.key))
-	if o == nil || o.info.original != nil || o.Version() != string(found.rv.raw) {
+	if o == nil || o.info.unpackableObject != nil || o.Version() != string(found.rv.raw) {
 		return nil // a changed object has another version
 	}
 	same := false
@@ -73,16 +74,16 @@ func (s *scanner) reuse(start, end int, lookup func(key string) *Object) *Object
 // equals reports whether text equals s.data[start:end] after removing the ranges in s.cuts.
 func (s *scanner) equals(text []byte, start, end int) bool {
 	at, from := 0, start
-	for _, cut := range s.cuts {
-		if !hasAt(text, at, s.data[from:cut.start]) {
+	for _, cut := range s.removedRanges {
+		if !containsAt(text, at, s.data[from:cut.start]) {
 			return false
 		}
 		at, from = at+cut.start-from, cut.end
 	}
-	return hasAt(text, at, s.data[from:end]) && at+end-from == len(text)
+	return containsAt(text, at, s.data[from:end]) && at+end-from == len(text)
 }
 
-// hasAt reports whether text contains part at an offset.
-func hasAt(text []byte, at int, part []byte) bool {
+// containsAt reports whether text contains part at an offset.
+func containsAt(text []byte, at int, part []byte) bool {
 	return at+len(part) <= len(text) && string(text[at:at+len(part)]) == string(part)
 }

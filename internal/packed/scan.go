@@ -23,11 +23,11 @@ const (
 // scanner checks the syntax of JSON and extracts the identity. Its methods take the offset of a value and
 // return the offset after it. They return -1 after setting stopped.
 type scanner struct {
-	data     []byte
-	stopped  stopReason
-	cuts     []span // ranges of data to remove, in order and disjoint
-	identity identityFields
-	key      []byte // scratch
+	data          []byte
+	stopped       stopReason
+	removedRanges []byteRange // ranges of data to remove, in order and disjoint
+	identity      identityFields
+	key           []byte // scratch
 }
 
 // maxCuts is the largest capacity of cuts that a pooled scanner retains.
@@ -36,14 +36,14 @@ const maxCuts = 1 << 10
 var scanners = sync.Pool{New: func() any { return new(scanner) }}
 
 func (s *scanner) release() {
-	if cap(s.cuts) > maxCuts {
+	if cap(s.removedRanges) > maxCuts {
 		return
 	}
-	*s = scanner{cuts: s.cuts[:0], key: s.key[:0]}
+	*s = scanner{removedRanges: s.removedRanges[:0], key: s.key[:0]}
 	scanners.Put(s)
 }
 
-type span struct{ start, end int }
+type byteRange struct{ start, end int }
 
 func (s *scanner) fail(at int) int {
 	if s.stopped == stopNone {

@@ -20,8 +20,8 @@ var sizeClasses = sync.OnceValue(func() []int {
 // pageSize is the granularity of large allocations.
 const pageSize = 8 << 10
 
-// Allocated returns the heap size of an allocation of n bytes without pointers.
-func Allocated(n int) int {
+// AllocationSize returns the heap size of an allocation of n bytes without pointers.
+func AllocationSize(n int) int {
 	classes := sizeClasses()
 	if i, _ := slices.BinarySearch(classes, n); i < len(classes) {
 		if n == 0 {
@@ -40,15 +40,15 @@ func sizeOfValue(value any) int {
 	)
 	switch value := value.(type) {
 	case string:
-		return word + Allocated(len(value))
+		return word + AllocationSize(len(value))
 	case map[string]any:
 		size := group * max(1, (len(value)+7)/8)
 		for k, v := range value {
-			size += Allocated(len(k)) + sizeOfValue(v)
+			size += AllocationSize(len(k)) + sizeOfValue(v)
 		}
 		return size
 	case []any:
-		size := 24 + Allocated(word*len(value))
+		size := 24 + AllocationSize(word*len(value))
 		for _, v := range value {
 			size += sizeOfValue(v)
 		}

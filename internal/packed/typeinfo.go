@@ -21,8 +21,8 @@ type typeInfo struct {
 	compressor Compressor
 	// block holds the bodies of its objects. It is nil for other objects. Blocks share no typeInfo.
 	block *Block
-	// original is an object that JSON cannot represent. Such an object has a typeInfo of its own.
-	original *unstructured.Unstructured
+	// unpackableObject is an object that JSON cannot represent. Such an object has a typeInfo of its own.
+	unpackableObject *unstructured.Unstructured
 }
 
 // maxTypes limits the size of a typeCache. API servers have hundreds of kinds; the limit protects against
@@ -59,12 +59,12 @@ func (c *typeCache) get(apiVersion, kind []byte, build func(apiVersion, kind str
 	return found
 }
 
-// plainTypes holds the types of uncompressed objects.
-var plainTypes typeCache
+// uncompressedTypes holds the types of uncompressed objects.
+var uncompressedTypes typeCache
 
 // plainType returns the typeInfo of uncompressed objects with this apiVersion and kind.
 func plainType(apiVersion, kind []byte) *typeInfo {
-	return plainTypes.get(apiVersion, kind, func(apiVersion, kind string) *typeInfo {
+	return uncompressedTypes.get(apiVersion, kind, func(apiVersion, kind string) *typeInfo {
 		gv, err := schema.ParseGroupVersion(apiVersion)
 		if err != nil {
 			return &typeInfo{apiVersion: apiVersion, kind: kind, decoder: sharedDecoder()}

@@ -22,7 +22,7 @@ func (o *Object) Unstructured() *unstructured.Unstructured {
 // PeekUnstructured is Unstructured without marking the object as read. The cache uses it for handlers and
 // index functions.
 func (o *Object) PeekUnstructured() *unstructured.Unstructured {
-	if original := o.info.original; original != nil {
+	if original := o.info.unpackableObject; original != nil {
 		return original
 	}
 	if u := o.Decoded(); u != nil {
@@ -38,7 +38,7 @@ func (o *Object) PeekUnstructured() *unstructured.Unstructured {
 
 // Decode returns a decoded copy that the caller owns. It fails if a compressed body is damaged.
 func (o *Object) Decode() (*unstructured.Unstructured, error) {
-	if original := o.info.original; original != nil {
+	if original := o.info.unpackableObject; original != nil {
 		return copyOf(original), nil
 	}
 	u := newCopy()
@@ -97,12 +97,12 @@ func copyValue(value any) any {
 	return value
 }
 
-// Pair returns the results of PeekUnstructured for an object before and after an update. If neither is in
+// PeekPair returns the results of PeekUnstructured for an object before and after an update. If neither is in
 // memory, it decodes them together: maps, lists and strings with the same text are decoded once and shared. A
 // copy that is already in memory is returned as it is. New copies never share with it, so that a handler that
 // changes it by mistake does no lasting damage.
-func Pair(before, after *Object) (previous, current *unstructured.Unstructured) {
-	if !before.canPair(after) {
+func PeekPair(before, after *Object) (previous, current *unstructured.Unstructured) {
+	if !before.canDecodeWith(after) {
 		return before.PeekUnstructured(), after.PeekUnstructured()
 	}
 	previous, current = newCopy(), newCopy()
@@ -118,9 +118,9 @@ func Pair(before, after *Object) (previous, current *unstructured.Unstructured) 
 	return before.publish(previous), after.publish(current)
 }
 
-// canPair reports whether both objects need decoding and can be decoded together.
-func (o *Object) canPair(other *Object) bool {
-	return o != other && o.info.original == nil && other.info.original == nil &&
+// canDecodeWith reports whether both objects need decoding and can be decoded together.
+func (o *Object) canDecodeWith(other *Object) bool {
+	return o != other && o.info.unpackableObject == nil && other.info.unpackableObject == nil &&
 		o.info.decoder == other.info.decoder &&
 		o.Decoded() == nil && other.Decoded() == nil
 }

@@ -13,22 +13,22 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// content is the part of a snapshot that is saved: everything, or the namespaces with their own watches and
-// the resource version of each.
-type content struct {
+// persistedSnapshot is the part of a snapshot that is saved: everything, or the namespaces with their own
+// watches and the resource version of each.
+type persistedSnapshot struct {
 	*store.Snapshot
 	namespaces map[string]string // nil: everything
 }
 
 // equal reports whether two contents of one incarnation have the same resource versions.
-func (c *content) equal(other *content) bool {
+func (c *persistedSnapshot) equal(other *persistedSnapshot) bool {
 	if c.namespaces == nil && other.namespaces == nil {
 		return c.ResourceVersion() == other.ResourceVersion()
 	}
 	return c.namespaces != nil && other.namespaces != nil && maps.Equal(c.namespaces, other.namespaces)
 }
 
-func (c *content) includes(key string) bool {
+func (c *persistedSnapshot) includesKey(key string) bool {
 	if c.namespaces == nil {
 		return true
 	}
@@ -36,28 +36,28 @@ func (c *content) includes(key string) bool {
 	return c.namespaces[namespace] != ""
 }
 
-func (c *content) count() int {
+func (c *persistedSnapshot) count() int {
 	if c.namespaces == nil {
 		return c.Len()
 	}
 	count := 0
 	for key := range c.All {
-		if c.includes(key) {
+		if c.includesKey(key) {
 			count++
 		}
 	}
 	return count
 }
 
-// comparable reports whether the difference of the snapshots is the difference of the saved parts. They are
+// isComparable reports whether the difference of the snapshots is the difference of the saved parts. They are
 // not comparable if one content saves a namespace that the other one only has in its snapshot.
-func (c *content) comparable(next *content) bool {
+func (c *persistedSnapshot) isComparable(next *persistedSnapshot) bool {
 	return (c.namespaces == nil) == (next.namespaces == nil) && c.hasNoneOfOthers(next) &&
 		next.hasNoneOfOthers(c)
 }
 
 // hasNoneOfOthers reports whether the snapshot has no object of the namespaces that only other saves.
-func (c *content) hasNoneOfOthers(other *content) bool {
+func (c *persistedSnapshot) hasNoneOfOthers(other *persistedSnapshot) bool {
 	for namespace := range other.namespaces {
 		if c.namespaces[namespace] == "" && c.hasObjectsIn(namespace) {
 			return false
@@ -66,7 +66,7 @@ func (c *content) hasNoneOfOthers(other *content) bool {
 	return true
 }
 
-func (c *content) hasObjectsIn(namespace string) bool {
+func (c *persistedSnapshot) hasObjectsIn(namespace string) bool {
 	keys, err := c.KeysByIndex(cache.NamespaceIndex, namespace)
 	if err != nil { // the index does not exist
 		keys = c.Keys()
@@ -102,10 +102,10 @@ type entry struct {
 
 // sorted returns the saved objects in the order of their keys. Neighbours have much in common, which
 // compresses well.
-func (c *content) sorted() []entry {
+func (c *persistedSnapshot) sorted() []entry {
 	all := make([]entry, 0, c.Len())
 	for key, item := range c.All {
-		if c.includes(key) {
+		if c.includesKey(key) {
 			all = append(all, entry{key, item})
 		}
 	}
@@ -131,7 +131,7 @@ func writeAll(w persistence.Writer, entries []entry) error {
 const blockSize = 64 << 10
 
 // writeBlocks writes a content as blocks, followed by the objects that do not fit into blocks.
-func writeBlocks(w persistence.BlockWriter, now *content) error {
+func writeBlocks(w persistence.BlockWriter, now *persistedSnapshot) error {
 	var block packed.BlockWriter
 	var others []entry
 	for _, e := range now.sorted() {
@@ -173,10 +173,10 @@ func (e entry) addTo(block *packed.BlockWriter) (added bool, err error) {
 }
 
 // writeChanges writes the difference between two contents.
-func writeChanges(w persistence.Writer, form store.Form, saved, now *content) (err error) {
+func writeChanges(w persistence.Writer, form store.Form, saved, now *persistedSnapshot) (err error) {
 	now.Diff(saved.Snapshot, func(key string, old, next store.Item) bool {
 		switch {
-		case !now.includes(key) && !saved.includes(key):
+		case !now.includesKey(key) && !saved.includesKey(key):
 		case next == nil:
 			err = w.Delete(key)
 		case old == nil || !form.Same(old, next):

@@ -60,7 +60,7 @@ type Persister struct {
 	state struct {
 		view persistence.StoredContent // nil before it is opened
 		// saved is the stored content; nil if unknown. restorer belongs to the incarnation that saved it.
-		saved    *content
+		saved    *persistedSnapshot
 		restorer *restorer
 		// answeredRequests is the number of answered requests at the last check of the cluster.
 		answeredRequests int64
@@ -117,9 +117,9 @@ func (p *Persister) Start() {
 }
 
 // schedule plans the next tick, a part of the interval ahead, because saving takes time as well.
-func (p *Persister) schedule() { time.AfterFunc(p.interval*4/5, p.tick) } // ended by finished
+func (p *Persister) schedule() { time.AfterFunc(p.interval*4/5, p.saveIfDue) } // ended by finished
 
-func (p *Persister) tick() {
+func (p *Persister) saveIfDue() {
 	if p.finished.Load() {
 		return
 	}
@@ -174,7 +174,7 @@ func (p *Persister) closeIfFinished() {
 		return
 	}
 	if p.state.view != nil {
-		p.fail(p.state.view.Close())
+		p.recordFailure(p.state.view.Close())
 	}
 	p.state.view, p.state.saved = nil, nil
 }
@@ -216,7 +216,7 @@ func (p *Persister) Finish() {
 	if err == nil {
 		return
 	}
-	p.fail(p.errorf("persist", err))
+	p.recordFailure(p.errorf("persist", err))
 	p.finished.Store(true)
 	select {
 	case p.token <- struct{}{}: // the holder has just returned it
@@ -253,7 +253,7 @@ func (p *Persister) saveLocked(ctx context.Context) {
 	if !ok || c.Resuming && !r.verified.Load() || time.Now().Before(p.state.retryAt) {
 		return
 	}
-	now := &content{c.Snapshot, c.Namespaces}
+	now := &persistedSnapshot{c.Snapshot, c.Namespaces}
 	if saved := p.state.saved; saved != nil && saved.equal(now) && p.state.restorer == r {
 		p.reportRestored(r)
 		return
@@ -267,7 +267,7 @@ func (p *Persister) saveLocked(ctx context.Context) {
 		p.state.failures++
 		pause := min(p.interval<<min(p.state.failures, 10), maxPause)
 		p.state.saved, p.state.retryAt = nil, time.Now().Add(pause)
-		p.fail(p.errorf("persist", err))
+		p.recordFailure(p.errorf("persist", err))
 		return
 	}
 	p.state.saved, p.state.restorer, p.state.failures = now, r, 0
@@ -278,7 +278,7 @@ func (p *Persister) saveLocked(ctx context.Context) {
 }
 
 // write saves a content that was read at taken, when the server had answered that many requests.
-func (p *Persister) write(ctx context.Context, now *content, r *restorer, answered int64,
+func (p *Persister) write(ctx context.Context, now *persistedSnapshot, r *restorer, answered int64,
 	taken time.Time) (at persistence.Checkpoint, err error) {
 	since := taken
 	if p.state.answeredRequests == answered {
@@ -303,7 +303,7 @@ func (p *Persister) write(ctx context.Context, now *content, r *restorer, answer
 		at.ResourceVersion, at.Namespaces = "", formatVersions(now.namespaces)
 	}
 	saved := p.state.saved
-	if saved != nil && (!p.state.restorer.sameType(r) || !saved.comparable(now)) {
+	if saved != nil && (!p.state.restorer.sameType(r) || !saved.isComparable(now)) {
 		saved = nil
 	}
 	form := p.source.Cache.Form()
@@ -349,8 +349,8 @@ func (p *Persister) errorf(verb string, err error) error {
 	return fmt.Errorf("%s %s: %w", verb, naming.FormatType(p.source.GVR), err)
 }
 
-// fail reports an error, if there is one. It logs only the first of consecutive errors.
-func (p *Persister) fail(err error) {
+// recordFailure reports an error, if there is one. It logs only the first of consecutive errors.
+func (p *Persister) recordFailure(err error) {
 	if err == nil {
 		return
 	}

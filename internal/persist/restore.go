@@ -58,7 +58,7 @@ func (r *restorer) Load(ctx context.Context, answered bool) *informer.Restored {
 		err = found.err
 	}
 	if err != nil && ctx.Err() == nil {
-		r.fail(r.errorf("restore", err))
+		r.recordFailure(r.errorf("restore", err))
 	}
 	if err != nil {
 		return nil
@@ -181,10 +181,10 @@ func (r *restorer) Serving(unconfirmed bool) {
 	if !unconfirmed && r.part.PerNamespace { // some of the namespaces; the others have been confirmed
 		return
 	}
-	var saved *content
+	var saved *persistedSnapshot
 	// A user may have written to the cache, or it may have only a part of the stored content.
 	if c := r.source.Cache.PersistableContent(); c.Resuming && c.Snapshot.Len() == r.restored.Objects {
-		saved = &content{c.Snapshot, c.Namespaces}
+		saved = &persistedSnapshot{c.Snapshot, c.Namespaces}
 	}
 	// If the disk does not answer, the next save is a whole one.
 	_ = r.withToken(context.Background(), func(context.Context) {

@@ -91,11 +91,11 @@ func newAttempt(ctx context.Context, headerTimeout time.Duration,
 // awaitHeaders starts to wait for response headers.
 func (a *attempt) awaitHeaders() {
 	a.silentSince = time.Now()
-	a.endAfter(a.headerTimeout)
+	a.abortAfter(a.headerTimeout)
 }
 
-// endAfter aborts the request after a time, unless the timer is stopped before.
-func (a *attempt) endAfter(timeout time.Duration) {
+// abortAfter aborts the request after a time, unless the timer is stopped before.
+func (a *attempt) abortAfter(timeout time.Duration) {
 	if a.timer == nil {
 		// Do not capture a: the runtime retains a stopped timer and its function for a while.
 		cancel := a.cancel
@@ -114,9 +114,9 @@ func (a *attempt) headersArrived() {
 	}
 }
 
-// result returns the error of the request. err is the error of the client, which treats some failures as an
-// empty watch.
-func (a *attempt) result(ctx context.Context, err error) error {
+// resultError returns the error of the request. err is the error of the client, which treats some failures as
+// an empty watch.
+func (a *attempt) resultError(ctx context.Context, err error) error {
 	switch {
 	case context.Cause(ctx) == errNoAnswer:
 		return errNoAnswer
@@ -142,7 +142,7 @@ func (a *attempt) watchSilence(silence time.Duration) {
 func (a *attempt) awaitData() {
 	if a.maxSilence > 0 && !a.silenceTimerRuns {
 		a.silenceTimerRuns = true
-		a.endAfter(a.maxSilence)
+		a.abortAfter(a.maxSilence)
 	}
 }
 

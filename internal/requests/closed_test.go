@@ -24,7 +24,7 @@ func TestClosedWatchesCauseNoMoreLists(t *testing.T) {
 			{Verb: "watch-list", Effect: apitest.Close(metav1.InitialEventsAnnotationKey)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			withBothWatches(t, func(r *race) {
+			withBothWatches(t, func(r *clientComparison) {
 				for _, f := range faults {
 					r.addFault(f)
 				}
@@ -63,7 +63,7 @@ func TestClosedWatchesCauseNoMoreLists(t *testing.T) {
 // TestWatchListsThatEndEarly checks that a watch-list closed during its initial events is followed by a list,
 // every time. client-go requests another watch-list without a pause, and never lists.
 func TestWatchListsThatEndEarly(t *testing.T) {
-	withBothWatches(t, func(r *race) {
+	withBothWatches(t, func(r *clientComparison) {
 		r.addFault(apitest.Fault{Verb: "watch-list", Effect: apitest.Close("ADDED")})
 		r.startOurs(false)
 		if took := r.awaitSync(gadgets); took > time.Second {
@@ -85,7 +85,7 @@ func TestWatchListsThatEndEarly(t *testing.T) {
 // TestWatchesClosedAfterAnEvent checks that this is not a failure, but the next watch waits for a moment.
 // client-go does not wait.
 func TestWatchesClosedAfterAnEvent(t *testing.T) {
-	withBothWatches(t, func(r *race) {
+	withBothWatches(t, func(r *clientComparison) {
 		r.addFault(apitest.Fault{Verb: "watch-list", Status: 400})
 		r.addFault(apitest.Fault{Verb: "watch", Effect: apitest.Close("ADDED")})
 		r.startOurs(false)
@@ -115,7 +115,7 @@ func TestWatchesClosedAtOnceAfterAPause(t *testing.T) {
 		"after the server asked for time":      {Verb: "watch", Status: 429},
 	} {
 		t.Run(name, func(t *testing.T) {
-			withBothWatches(t, func(r *race) {
+			withBothWatches(t, func(r *clientComparison) {
 				r.addFault(apitest.Fault{Verb: "watch-list", Status: 400})
 				r.addFault(before)
 				r.startOurs(false)

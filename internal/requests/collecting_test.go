@@ -82,7 +82,7 @@ func TestShortWatchOfOtherShards(t *testing.T) {
 	l.closeOnEnd(o)
 	var got []watch.Event
 	l.forward(o, func(e watch.Event) bool { got = append(got, e); return true })
-	l.finish(o)
+	l.endWatch(o)
 	if len(got) > 0 {
 		t.Errorf("the watch brings %v; reports are %v", got, reports.calls)
 	}

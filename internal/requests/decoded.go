@@ -55,11 +55,11 @@ func (d decodingResource) List(
 	return list, nil
 }
 
-var lists = jsontext.NewDecoder()
+var listDecoder = jsontext.NewDecoder()
 
 // decodeList decodes a typical list. It returns false for any other.
 func decodeList(data []byte, into *unstructured.UnstructuredList) bool {
-	content, items, ok := lists.DecodeList(data)
+	content, items, ok := listDecoder.DecodeList(data)
 	version, _ := content["apiVersion"].(string)
 	kind, _ := content["kind"].(string)
 	gv, invalid := schema.ParseGroupVersion(version)

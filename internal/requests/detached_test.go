@@ -50,7 +50,7 @@ func TestDetached(t *testing.T) {
 		request := &http.Request{}
 		response := &http.Response{ProtoMajor: major, StatusCode: http.StatusOK,
 			Header: http.Header{"A": {"b"}}, Request: request, Body: http.NoBody}
-		own := detachedCopy(response)
+		own := detachResponse(response)
 		if own.StatusCode != http.StatusOK || own.Header.Get("A") != "b" || own.Request != request ||
 			own.Body != http.NoBody || own.ProtoMajor != major {
 			t.Errorf("HTTP/%d: got %+v", major, own)

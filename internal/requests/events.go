@@ -43,16 +43,16 @@ func (c *clientEvents) Close() error {
 	return nil
 }
 
-// pipe is a watch that a goroutine reads.
-type pipe struct {
+// watchPipe is a watch that a goroutine reads.
+type watchPipe struct {
 	events chan watch.Event
 	stop   func()
 }
 
 // newPipe returns a watch of the events that read passes to its argument. a is the attempt of the request.
-func newPipe(a *attempt, read func(take func(watch.Event) bool)) *pipe {
+func newPipe(a *attempt, read func(take func(watch.Event) bool)) *watchPipe {
 	ctx, cancel := context.WithCancel(context.Background())
-	p := &pipe{events: make(chan watch.Event), stop: func() {
+	p := &watchPipe{events: make(chan watch.Event), stop: func() {
 		cancel()
 		a.cancel(nil)
 	}}
@@ -71,8 +71,8 @@ func newPipe(a *attempt, read func(take func(watch.Event) bool)) *pipe {
 	return p
 }
 
-func (p *pipe) ResultChan() <-chan watch.Event { return p.events }
-func (p *pipe) Stop()                          { p.stop() }
+func (p *watchPipe) ResultChan() <-chan watch.Event { return p.events }
+func (p *watchPipe) Stop()                          { p.stop() }
 
 // Follow returns a watch of the events of w, which was opened with ctx, and records how the watch ends.
 // initial states that w begins with initial events. The watch then ends with an ERROR if they pause for

@@ -104,7 +104,7 @@ func TestInlineWatchesAreNotCompressed(t *testing.T) {
 	defer server.Close()
 	metadata := packedForm
 	metadata.Metadata = true
-	for want, form := range map[string]Form{wholeContent: packedForm, metadataOfEvents: metadata} {
+	for want, form := range map[string]Form{wholeObjectContent: packedForm, metadataOfEvents: metadata} {
 		w := inlineRequests(t, &rest.Config{Host: server.URL, QPS: 1e-6, Burst: 1}, nil, form)
 		for range 2 {
 			err := w.WatchInline(t.Context(), &metav1.ListOptions{ResourceVersion: "7",

@@ -48,7 +48,7 @@ type listWatch struct {
 var errStalled = apierrors.NewTimeoutError("the initial events of a watch-list stopped before their end", 0)
 
 // record applies the effects of an outcome.
-func (l *listWatch) record(o outcome) {
+func (l *listWatch) record(o requestOutcome) {
 	o.forbiddenHandled = l.forbidden != nil
 	l.continuity.Failed(o.err)
 	e := l.pacer.record(o)
@@ -104,15 +104,15 @@ func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runti
 	defer a.end()
 	list, err := l.resource.List(request, options, true)
 	release()
-	err = a.result(request, err)
-	l.record(outcome{verb: verb, err: err, retryAfter: a.retryAfter, headersLate: a.headersLate})
+	err = a.resultError(request, err)
+	l.record(requestOutcome{verb: verb, err: err, retryAfter: a.retryAfter, headersLate: a.headersLate})
 	if err != nil {
 		return nil, err
 	}
 	if m, err := meta.ListAccessor(list); err == nil && m.GetContinue() == "" {
 		l.reports.ListCompleted(time.Since(l.listStarted))
 	}
-	if accepts := conjunction(l.filter, l.selects); accepts != nil {
+	if accepts := acceptBoth(l.filter, l.selects); accepts != nil {
 		filterList(list, accepts)
 	}
 	shard.listed(list)

@@ -34,8 +34,9 @@ var clientGoType = schema.GroupVersionResource{Group: "example.com", Version: "v
 
 func pathOf(gvr schema.GroupVersionResource) string { return "/" + strings.Join(apiPath(gvr, ""), "/") }
 
-// race follows one type with client-go's dynamic client and pauses, and another with this package.
-type race struct {
+// clientComparison follows one type with client-go's dynamic client and pauses, and another with this
+// package.
+type clientComparison struct {
 	*testing.T
 	server  *apitest.Server
 	stores  map[schema.GroupVersionResource]cache.Store
@@ -50,11 +51,11 @@ type race struct {
 }
 
 // withBothWatches runs a test with a virtual clock, for both ways to watch.
-func withBothWatches(t *testing.T, test func(*race)) {
+func withBothWatches(t *testing.T, test func(*clientComparison)) {
 	for name, inline := range map[string]bool{"by the reflector": false, "inline": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRace(t)
+				r := newClientComparison(t)
 				r.inline = inline
 				test(r)
 			})
@@ -62,11 +63,11 @@ func withBothWatches(t *testing.T, test func(*race)) {
 	}
 }
 
-func newRace(t *testing.T) *race {
+func newClientComparison(t *testing.T) *clientComparison {
 	server := apitest.NewInMemory(t,
 		apitest.Type{GVR: gadgets, Kind: "Gadget", Namespaced: true}, apitest.Type{GVR: clientGoType, Kind: "Gizmo",
 			Namespaced: true})
-	r := &race{
+	r := &clientComparison{
 		T: t, server: server, stores: map[schema.GroupVersionResource]cache.Store{},
 		reports: &reportCounter{},
 		limiter: NewLimiter(1, time.Now), config: server.Config(), http: server.HTTPClient(t),
@@ -76,7 +77,7 @@ func newRace(t *testing.T) *race {
 }
 
 // create creates an object of each type.
-func (r *race) create(name string) {
+func (r *clientComparison) create(name string) {
 	for gvr, kind := range map[schema.GroupVersionResource]string{gadgets: "Gadget", clientGoType: "Gizmo"} {
 		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": kind}}
 		u.SetNamespace("default")
@@ -85,7 +86,7 @@ func (r *race) create(name string) {
 	}
 }
 
-func (r *race) start(known bool) {
+func (r *clientComparison) start(known bool) {
 	stock, err := dynamic.NewForConfigAndClient(r.config, r.http)
 	if err != nil {
 		r.Fatal(err)
@@ -100,7 +101,7 @@ func (r *race) start(known bool) {
 }
 
 // startOurs starts this package's reflector only.
-func (r *race) startOurs(known bool) {
+func (r *clientComparison) startOurs(known bool) {
 	own, err := NewClient(r.config, r.http)
 	if err != nil {
 		r.Fatal(err)
@@ -118,7 +119,8 @@ func (r *race) startOurs(known bool) {
 	r.run(i.RunWithContext)
 }
 
-func (r *race) reflect(gvr schema.GroupVersionResource, lw cache.ListerWatcher, backoff *wait.Backoff) {
+func (r *clientComparison) reflect(gvr schema.GroupVersionResource, lw cache.ListerWatcher,
+	backoff *wait.Backoff) {
 	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
 	r.stores[gvr] = store
 	options := cache.ReflectorOptions{Name: gvr.Resource}
@@ -135,7 +137,7 @@ func allowed(others int) int {
 }
 
 // run runs until the end of the test.
-func (r *race) run(forever func(context.Context)) {
+func (r *clientComparison) run(forever func(context.Context)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan struct{})
 	go func() { // ended by the end of the test
@@ -149,13 +151,13 @@ func (r *race) run(forever func(context.Context)) {
 }
 
 // fault answers some verbs of both types with a status.
-func (r *race) fault(status int, verbs ...string) {
+func (r *clientComparison) fault(status int, verbs ...string) {
 	for _, verb := range verbs {
 		r.addFault(apitest.Fault{Verb: verb, Status: status})
 	}
 }
 
-func (r *race) addFault(f apitest.Fault) {
+func (r *clientComparison) addFault(f apitest.Fault) {
 	for _, gvr := range []schema.GroupVersionResource{gadgets, clientGoType} {
 		f.Path = pathOf(gvr)
 		r.server.AddFaults(f)
@@ -163,7 +165,7 @@ func (r *race) addFault(f apitest.Fault) {
 }
 
 // count returns the number of requests of a type with one of some verbs, or a prefix of one.
-func (r *race) count(gvr schema.GroupVersionResource, verbs ...string) (n int) {
+func (r *clientComparison) count(gvr schema.GroupVersionResource, verbs ...string) (n int) {
 	for _, request := range r.server.Requests() {
 		verb, uri, _ := strings.Cut(request, " ")
 		for _, v := range verbs {
@@ -179,7 +181,7 @@ func (r *race) count(gvr schema.GroupVersionResource, verbs ...string) (n int) {
 }
 
 // awaitSync returns the time until the object of a type is cached.
-func (r *race) awaitSync(gvr schema.GroupVersionResource) time.Duration {
+func (r *clientComparison) awaitSync(gvr schema.GroupVersionResource) time.Duration {
 	begun := time.Now()
 	for len(r.stores[gvr].ListKeys()) == 0 && time.Since(begun) < time.Hour {
 		time.Sleep(100 * time.Millisecond)
@@ -237,7 +239,7 @@ func TestNoMoreListsThanClientGo(t *testing.T) {
 		"403": {status: 403}, "401": {status: 401},
 	} {
 		t.Run(name, func(t *testing.T) {
-			withBothWatches(t, func(r *race) {
+			withBothWatches(t, func(r *clientComparison) {
 				r.fault(tt.status, "watch", "watch-list")
 				r.start(tt.known)
 				for _, after := range []time.Duration{10 * time.Minute, 20 * time.Minute} {
@@ -269,7 +271,7 @@ func TestNoMoreListsThanClientGo(t *testing.T) {
 // TestGrantedAfterTheStart grants a permission shortly after it was needed, as when a program is installed
 // with its role. It must work about as soon as with client-go.
 func TestGrantedAfterTheStart(t *testing.T) {
-	withBothWatches(t, func(r *race) {
+	withBothWatches(t, func(r *clientComparison) {
 		r.fault(403, "list", "watch", "watch-list")
 		r.start(false)
 		time.Sleep(3 * time.Second)
@@ -287,7 +289,7 @@ func TestGrantedAfterTheStart(t *testing.T) {
 // TestRecovery lets each verb fail with each status, and checks the recovery.
 func TestRecovery(t *testing.T) {
 	for _, status := range []int{401, 403, 404, 429, 500, 503} {
-		withBothWatches(t, func(r *race) {
+		withBothWatches(t, func(r *clientComparison) {
 			r.fault(status, "list", "watch", "watch-list")
 			r.start(false)
 			time.Sleep(time.Minute)
@@ -305,7 +307,7 @@ func TestRecovery(t *testing.T) {
 // TestConsistencyIsChecked sets KUBE_WATCHLIST_INCONSISTENCY_DETECTOR, which compares the content with a list
 // of exactly that resource version.
 func TestConsistencyIsChecked(t *testing.T) {
-	withBothWatches(t, func(r *race) {
+	withBothWatches(t, func(r *clientComparison) {
 		defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(true)()
 		r.startOurs(false)
 		if took := r.awaitSync(gadgets); took > time.Minute {
@@ -320,7 +322,7 @@ func TestConsistencyIsChecked(t *testing.T) {
 // TestRelistsAreNotOlderThanWatch checks that watched objects do not vanish after a list from a
 // lagging server.
 func TestRelistsAreNotOlderThanWatch(t *testing.T) {
-	withBothWatches(t, func(r *race) {
+	withBothWatches(t, func(r *clientComparison) {
 		r.startOurs(false)
 		r.awaitSync(gadgets)
 		time.Sleep(time.Second)

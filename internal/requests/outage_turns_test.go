@@ -22,7 +22,7 @@ import (
 func TestOutageTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const types = 100
-		shared := &outage{}
+		shared := &sharedOutage{}
 		var requests atomic.Int64
 		var down atomic.Bool
 		down.Store(true)
@@ -34,7 +34,7 @@ func TestOutageTurns(t *testing.T) {
 				for p.awaitRound(t.Context()) == nil {
 					requests.Add(1)
 					if !down.Load() {
-						p.record(outcome{verb: VerbList})
+						p.record(requestOutcome{verb: VerbList})
 						return
 					}
 					p.fail(errRefused, 0)
@@ -74,7 +74,7 @@ func TestSingleTypeBacksOff(t *testing.T) {
 // TestListsWithoutAnswer checks that such lists are aborted and reported, and that the type is listed when
 // the server answers.
 func TestListsWithoutAnswer(t *testing.T) {
-	withBothWatches(t, func(r *race) {
+	withBothWatches(t, func(r *clientComparison) {
 		r.addFault(apitest.Fault{Verb: "watch-list", Status: 400})
 		r.addFault(apitest.Fault{Verb: "list"})
 		r.startOurs(false)

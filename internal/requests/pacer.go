@@ -11,14 +11,14 @@ import (
 // It replaces the reflector's backoff, which does not distinguish failures, misses most of them, and cannot
 // be interrupted. It is safe for concurrent use.
 type Pacer struct {
-	policy policy
+	policy targetPolicy
 	retry  *RetrySignal
 	// outage is shared by the pacers of a Server.
-	outage *outage
+	outage *sharedOutage
 
 	mu struct {
 		sync.Mutex
-		state state
+		state targetState
 		// retryRequested is closed when the signal has been sent since the last request began.
 		retryRequested <-chan struct{}
 	}
@@ -27,14 +27,15 @@ type Pacer struct {
 // NewPacer returns a pacer; retry interrupts its pauses. known states that a source of types reports the type
 // as served. newNamespace states that the requests are for a namespace that was just created.
 func NewPacer(known, newNamespace bool, retry *RetrySignal) *Pacer {
-	p := &Pacer{policy: policy{typeKnown: known, newNamespace: newNamespace}, retry: retry, outage: &outage{}}
+	p := &Pacer{policy: targetPolicy{typeKnown: known, newNamespace: newNamespace}, retry: retry,
+		outage: &sharedOutage{}}
 	p.mu.retryRequested = retry.next()
 	return p
 }
 
 // record updates the state after an outcome, and returns the outcome's effect.
-func (p *Pacer) record(o outcome) effect {
-	o.now, o.chance = time.Now(), rand.Float64()
+func (p *Pacer) record(o requestOutcome) outcomeEffect {
+	o.now, o.random = time.Now(), rand.Float64()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	next, e := p.policy.step(p.mu.state, o)
@@ -49,7 +50,7 @@ func (p *Pacer) record(o outcome) effect {
 func (p *Pacer) headerTimeout(verb Verb, timeoutSeconds *int64) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return headerTimeoutFor(verb, timeoutSeconds, p.mu.state.unanswered)
+	return headerTimeoutFor(verb, timeoutSeconds, p.mu.state.unansweredRequests)
 }
 
 // maxSilence returns the longest accepted silence of an open watch.

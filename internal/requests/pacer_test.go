@@ -65,7 +65,7 @@ func TestPacerPauses(t *testing.T) {
 						t.Errorf("pause %d is %v, want %v to %v", i, pause, tt.least[i], tt.most[i])
 					}
 				}
-				p.record(outcome{verb: VerbList})
+				p.record(requestOutcome{verb: VerbList})
 				p.fail(tt.err, tt.asked)
 				if pause := measure(t, p); pause > max(tt.most[0], 2*relistBackoff.first) {
 					t.Errorf("the pause after a success is %v", pause)
@@ -118,12 +118,12 @@ func TestPacerRounds(t *testing.T) {
 		p := NewPacer(false, false, NewRetrySignal())
 		measure(t, p)
 		for _, least := range seconds(0.8, 1.6, 3.2) {
-			p.record(outcome{verb: VerbList})
+			p.record(requestOutcome{verb: VerbList})
 			if pause := measure(t, p); pause < least || pause > 2*least {
 				t.Errorf("a round begins after %v, want %v at least", pause, least)
 			}
 		}
-		p.record(outcome{verb: VerbWatch})
+		p.record(requestOutcome{verb: VerbWatch})
 		time.Sleep(establishedAfter)
 		if pause := measure(t, p); pause > ordinaryBackoff.first*2 {
 			t.Errorf("after a quiet time a round begins after %v", pause)
@@ -150,7 +150,7 @@ func TestPacerRetriesForbiddenRarely(t *testing.T) {
 
 // fail records the failure of a list.
 func (p *Pacer) fail(err error, asked time.Duration) {
-	p.record(outcome{verb: VerbList, err: err, retryAfter: asked})
+	p.record(requestOutcome{verb: VerbList, err: err, retryAfter: asked})
 }
 
 func TestRetrySignalEndsPause(t *testing.T) {

@@ -52,8 +52,8 @@ const (
 	maxConnectionWakes = 3
 )
 
-// policy is information about a target that does not come from its requests.
-type policy struct {
+// targetPolicy is information about a target that does not come from its requests.
+type targetPolicy struct {
 	// typeKnown states that a source of types reports the type as served. A 404 then comes from a lagging API
 	// server.
 	typeKnown bool
@@ -75,7 +75,7 @@ const (
 )
 
 // backoffFor returns the backoff for a reason that has lasted for some time.
-func (p policy) backoffFor(reason Reason, failing time.Duration) (stage, backoff) {
+func (p targetPolicy) backoffFor(reason Reason, failing time.Duration) (stage, backoff) {
 	switch {
 	case reason == ReasonNotFound && p.typeKnown && failing < lagGracePeriod,
 		reason == ReasonForbidden && p.newNamespace && failing < lagGracePeriod:
@@ -90,35 +90,35 @@ func (p policy) backoffFor(reason Reason, failing time.Duration) (stage, backoff
 	return stageOrdinary, ordinaryBackoff
 }
 
-// outage spreads the requests to a server that does not answer: the types take turns. When one request is
-// answered, all types continue immediately. The zero value is ready to use. It is safe for concurrent use.
-type outage struct {
-	mu   sync.Mutex
-	next time.Time     // of the next turn
-	over chan struct{} // closed when a request is answered; nil if no type waits
+// sharedOutage spreads the requests to a server that does not answer: the types take turns. When one request
+// is answered, all types continue immediately. The zero value is ready to use. It is safe for concurrent use.
+type sharedOutage struct {
+	mu    sync.Mutex
+	next  time.Time     // of the next turn
+	ended chan struct{} // closed when a request is answered; nil if no type waits
 }
 
 // nextAttempt returns when a request that is due may be sent, and a channel that is closed if the server
 // answers another request before.
-func (o *outage) nextAttempt(due time.Time) (at time.Time, over <-chan struct{}) {
+func (o *sharedOutage) nextAttempt(due time.Time) (at time.Time, over <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.over == nil {
-		o.over, o.next = make(chan struct{}), time.Time{}
+	if o.ended == nil {
+		o.ended, o.next = make(chan struct{}), time.Time{}
 	}
 	if o.next.Before(due) {
 		o.next = due
 	}
 	at = o.next
 	o.next = at.Add(connectionBackoff.first)
-	return at, o.over
+	return at, o.ended
 }
 
-func (o *outage) end() {
+func (o *sharedOutage) end() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.over != nil {
-		close(o.over)
-		o.over = nil
+	if o.ended != nil {
+		close(o.ended)
+		o.ended = nil
 	}
 }

@@ -23,7 +23,7 @@ import (
 )
 
 // through connects both to the server through a network, over HTTP/1.1 or HTTP/2, with client-go's transport.
-func (r *race) through(n *network, http2 bool) {
+func (r *clientComparison) through(n *network, http2 bool) {
 	front := &httptest.Server{Listener: n, EnableHTTP2: http2, Config: &http.Server{
 		Handler: r.server.Server.Config.Handler, ErrorLog: log.New(io.Discard, "", 0),
 	}}
@@ -51,7 +51,7 @@ type outageOf struct {
 	fault   apitest.Fault
 }
 
-func (o outageOf) begin(r *race, n *network) {
+func (o outageOf) begin(r *clientComparison, n *network) {
 	if o.network != works {
 		n.setFault(o.network)
 		return
@@ -61,7 +61,7 @@ func (o outageOf) begin(r *race, n *network) {
 	n.heal()
 }
 
-func (o outageOf) end(r *race, n *network) {
+func (o outageOf) end(r *clientComparison, n *network) {
 	if o.network != works {
 		n.heal()
 		return
@@ -103,7 +103,7 @@ func TestRecoveryIsNoSlowerThanClientGo(t *testing.T) {
 	for name, e := range experiments {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRace(t)
+				r := newClientComparison(t)
 				r.inline = true
 				compareRecovery(r, e.outageOf, e.http2, e.count, e.spread)
 			})
@@ -111,7 +111,7 @@ func TestRecoveryIsNoSlowerThanClientGo(t *testing.T) {
 	}
 }
 
-func compareRecovery(r *race, outage outageOf, http2 bool, count int, spread time.Duration) {
+func compareRecovery(r *clientComparison, outage outageOf, http2 bool, count int, spread time.Duration) {
 	n := newNetwork()
 	r.through(n, http2)
 	r.start(false)
@@ -155,7 +155,7 @@ func compareRecovery(r *race, outage outageOf, http2 bool, count int, spread tim
 }
 
 // awaitSteady waits until no watch is younger than ShortWatch. If an outage closed it then, both would list.
-func (r *race) awaitSteady() {
+func (r *clientComparison) awaitSteady() {
 	watches := func() int { return r.count(gadgets, "watch") + r.count(clientGoType, "watch") }
 	for before := -1; before != watches(); {
 		before = watches()
@@ -164,7 +164,7 @@ func (r *race) awaitSteady() {
 }
 
 // lists returns the number of list requests of a type for all objects.
-func (r *race) lists(gvr schema.GroupVersionResource) (n int) {
+func (r *clientComparison) lists(gvr schema.GroupVersionResource) (n int) {
 	for _, request := range r.server.Requests() {
 		verb, uri, _ := strings.Cut(request, " ")
 		if strings.HasPrefix(uri, pathOf(gvr)+"?") && verb != "watch" && !strings.Contains(uri, "limit=1") {
@@ -177,7 +177,7 @@ func (r *race) lists(gvr schema.GroupVersionResource) (n int) {
 const maxRecovery = 10 * time.Minute
 
 // awaitBoth returns the times until both see an object.
-func (r *race) awaitBoth(key string) (ours, others time.Duration) {
+func (r *clientComparison) awaitBoth(key string) (ours, others time.Duration) {
 	begun := time.Now()
 	took := map[schema.GroupVersionResource]time.Duration{}
 	for time.Since(begun) < maxRecovery && len(took) < 2 {

@@ -103,9 +103,9 @@ func (f failedResource) Events(context.Context, metav1.ListOptions) (events, err
 
 // Accept headers. A server that cannot reduce a type to its metadata sends whole objects.
 const (
-	wholeContent     = "application/json"
-	metadataList     = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
-	metadataOfEvents = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+	wholeObjectContent = "application/json"
+	metadataList       = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+	metadataOfEvents   = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 )
 
 // metadataResource requests metadata only, and whole objects after the server has refused that with 406,
@@ -165,7 +165,8 @@ func (c *Client) packed(
 	gvr schema.GroupVersionResource, namespace string, packer *packed.Packer,
 ) *packedResource {
 	return &packedResource{
-		owner: c, gvr: gvr, namespace: namespace, packer: packer, lists: wholeContent, events: wholeContent,
+		owner: c, gvr: gvr, namespace: namespace, packer: packer, lists: wholeObjectContent,
+		events: wholeObjectContent,
 	}
 }
 

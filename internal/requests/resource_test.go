@@ -221,7 +221,7 @@ func TestRequestsPack(t *testing.T) {
 		form        Form
 		list, watch string // Accept headers
 	}{
-		"packed": {form: packedForm, list: wholeContent, watch: wholeContent},
+		"packed": {form: packedForm, list: wholeObjectContent, watch: wholeObjectContent},
 		"metadata": {form: Form{Packer: packed.NewPacker(nil), Metadata: true}, list: metadataList,
 			watch: metadataOfEvents},
 	}

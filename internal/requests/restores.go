@@ -138,10 +138,10 @@ func (n *counter) recordRestore(seen int) {
 }
 
 // isRefusal reports whether an error is an answer about one type only.
-func isRefusal(err error) bool { return isAnswer(err) && !apierrors.IsTooManyRequests(err) }
+func isRefusal(err error) bool { return isServerAnswer(err) && !apierrors.IsTooManyRequests(err) }
 
-// isAnswer reports whether an error is an answer of a working server.
-func isAnswer(err error) bool {
+// isServerAnswer reports whether an error is an answer of a working server.
+func isServerAnswer(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && status.Status().Code < http.StatusInternalServerError
 }
@@ -278,7 +278,7 @@ func (c *Continuity) startOutageLocked(since time.Time) {
 // Failed records that a list or watch failed. The failure is an outage, unless the error is an answer of a
 // working server.
 func (c *Continuity) Failed(err error) {
-	if err == nil || errors.Is(err, context.Canceled) || isAnswer(err) {
+	if err == nil || errors.Is(err, context.Canceled) || isServerAnswer(err) {
 		return
 	}
 	c.counter.mu.Lock()

@@ -100,8 +100,8 @@ func (s *Selection) admitUnpacked(namespace, uid []byte) bool {
 	return s.admitHash(sharding.Hash(value))
 }
 
-// admit is admitHash for an object.
-func (s *Selection) admit(object runtime.Object) bool {
+// admitsObject is admitHash for an object.
+func (s *Selection) admitsObject(object runtime.Object) bool {
 	o, err := meta.Accessor(object)
 	return err != nil || s.admitHash(s.Key.Hash(o))
 }
@@ -160,7 +160,7 @@ func (a *shardRequest) listed(list runtime.Object) {
 	if a == nil {
 		return
 	}
-	switch echo := echoOf(list); {
+	switch echo := selectorEcho(list); {
 	case a.receivedUnrequested():
 	case echo == a.selector:
 		a.selection.recordFilter(sharding.FilterServer)
@@ -181,8 +181,8 @@ func (a *shardRequest) receivedUnrequested() bool {
 	return a.selection.unrequested.Load() > a.unrequested
 }
 
-// echoOf returns the selector in the metadata of a list.
-func echoOf(list runtime.Object) string {
+// selectorEcho returns the selector in the metadata of a list.
+func selectorEcho(list runtime.Object) string {
 	switch list := list.(type) {
 	case *packed.List:
 		return newer.ShardInfo(&list.ListMeta)
@@ -193,8 +193,8 @@ func echoOf(list runtime.Object) string {
 	return ""
 }
 
-// conjunction returns the conjunction of two filters; a nil filter accepts all.
-func conjunction(a, b func(runtime.Object) bool) func(runtime.Object) bool {
+// acceptBoth returns the conjunction of two filters; a nil filter accepts all.
+func acceptBoth(a, b func(runtime.Object) bool) func(runtime.Object) bool {
 	switch {
 	case a == nil:
 		return b

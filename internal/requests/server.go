@@ -22,7 +22,7 @@ type Server struct {
 	// RestoreDetector detects that a server was restored from a backup.
 	RestoreDetector *RestoreDetector
 
-	outage outage
+	outage sharedOutage
 }
 
 // Target describes the objects that one reflector reads.
@@ -49,7 +49,7 @@ func (t Target) filter() func(runtime.Object) bool {
 	if t.Selection == nil {
 		return t.Filter
 	}
-	return conjunction(t.Filter, t.Selection.admit)
+	return acceptBoth(t.Filter, t.Selection.admitsObject)
 }
 
 // Reporter receives the outcomes of the requests for one target.
@@ -109,13 +109,14 @@ func (s *Server) AwaitPermission(ctx context.Context, target Target, p *Pacer, r
 		return false
 	}
 	p.outage = &s.outage
-	p.record(outcome{verb: VerbList, err: refusal})
+	p.record(requestOutcome{verb: VerbList, err: refusal})
 	for p.awaitRound(ctx) == nil {
 		retryAfter, err := s.probe(ctx, resource, target.Tweak)
 		if err == nil {
 			return true
 		}
-		if e := p.record(outcome{verb: VerbList, err: err, retryAfter: retryAfter}); e.throttleLimiter {
+		if e := p.record(requestOutcome{verb: VerbList, err: err,
+			retryAfter: retryAfter}); e.throttleLimiter {
 			s.Limiter.throttled(e.wait)
 		}
 	}

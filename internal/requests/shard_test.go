@@ -50,7 +50,7 @@ func FuzzShardHash(f *testing.F) {
 			packer := packed.NewPacker(nil)
 			came := packer.WithFilter(s.admitUnpacked).TryPack(text) != packed.Filtered
 			if kept := packer.TryPack(text); came != want || s.Has(decoded) != want || kept != nil &&
-				s.Has(kept) != want || s.admit(decoded) != want {
+				s.Has(kept) != want || s.admitsObject(decoded) != want {
 				t.Errorf("%s of %s in %v: %v as it comes, %v decoded; want %v", key, text, ranges, came,
 					s.Has(decoded), want)
 			}
@@ -150,8 +150,8 @@ func TestManyRanges(t *testing.T) {
 	for i := range 1000 {
 		u := &unstructured.Unstructured{Object: map[string]any{}}
 		u.SetUID(types.UID(string(rune('a' + i))))
-		if s.admit(u) != wanted.Contains(shards.Hash(string(u.GetUID()))) {
-			t.Errorf("%s is kept: %v", u.GetUID(), s.admit(u))
+		if s.admitsObject(u) != wanted.Contains(shards.Hash(string(u.GetUID()))) {
+			t.Errorf("%s is kept: %v", u.GetUID(), s.admitsObject(u))
 		}
 	}
 	if dropped.Load() == 0 || s.Filter() != shards.FilterUnknown && s.unrequested.Load() == 0 {

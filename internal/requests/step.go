@@ -10,12 +10,12 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// phase is the progress of a request at the time of an outcome.
-type phase int
+// requestPhase is the progress of a request at the time of an outcome.
+type requestPhase int
 
 const (
 	// phaseAnswered: the server accepted or refused the request. Lists have no other phase.
-	phaseAnswered phase = iota
+	phaseAnswered requestPhase = iota
 	// phaseListed: the initial events of a watch-list are complete.
 	phaseListed
 	// phaseStalled: the initial events paused for too long.
@@ -28,9 +28,9 @@ const (
 	phaseClosed
 )
 
-type outcome struct {
+type requestOutcome struct {
 	verb  Verb
-	phase phase
+	phase requestPhase
 	err   error // nil if it succeeded
 	// headersLate states that the response headers came late. The next request has to wait as long.
 	headersLate bool
@@ -45,12 +45,12 @@ type outcome struct {
 	openFor      time.Duration
 	sawLiveEvent bool
 	now          time.Time
-	// chance is random in [0, 1) and spreads pauses.
-	chance float64
+	// random is random in [0, 1) and spreads pauses.
+	random float64
 }
 
 // provesContact reports whether the outcome proves that the server works.
-func (o outcome) provesContact() bool {
+func (o requestOutcome) provesContact() bool {
 	switch o.phase {
 	case phaseAnswered, phaseListed, phaseFlowing:
 		var answer apierrors.APIStatus
@@ -61,8 +61,8 @@ func (o outcome) provesContact() bool {
 	return false
 }
 
-// effect is the effect of an outcome, in addition to the next pause.
-type effect struct {
+// outcomeEffect is the effect of an outcome, in addition to the next pause.
+type outcomeEffect struct {
 	// reports is set if the outcome is reported, with verb and err.
 	reports bool
 	verb    Verb
@@ -77,19 +77,19 @@ type effect struct {
 	wait                           time.Duration
 }
 
-// state summarizes the outcomes of the requests for one target.
-type state struct {
+// targetState summarizes the outcomes of the requests for one target.
+type targetState struct {
 	// The last failure: its verb and reason, the number of consecutive failures, the time of the first, the
 	// current backoff with its number of pauses, and the end of the current pause.
 	verb          Verb
 	reason        Reason
-	since         time.Time
+	failingSince  time.Time
 	failures      int
 	stage         stage
 	pausesAtStage int
 	pauseEnd      time.Time
-	// unanswered is the number of consecutive requests without response headers.
-	unanswered int
+	// unansweredRequests is the number of consecutive requests without response headers.
+	unansweredRequests int
 	// proxyBuffers is set after a watch over HTTP/1 was silent from its beginning and was ended. A proxy may
 	// hold back its events.
 	proxyBuffers bool
@@ -117,19 +117,19 @@ const establishedAfter = 2 * time.Minute
 
 // step returns the next state and the effect of an outcome. It is a pure function, and the only place that
 // decides about kinds of outcomes.
-func (p policy) step(s state, o outcome) (state, effect) {
+func (p targetPolicy) step(s targetState, o requestOutcome) (targetState, outcomeEffect) {
 	if errors.Is(o.err, context.Canceled) {
-		return s, effect{} // the informer is being stopped
+		return s, outcomeEffect{} // the informer is being stopped
 	}
 	s = s.withoutOldFailures(o.now)
 	switch {
 	case o.phase == phaseStalled:
 		s.watchListStalled, s.listIsFallback = true, true
-		return s, effect{}
+		return s, outcomeEffect{}
 	case o.phase == phaseClosed:
 		return p.watchClosed(s, o)
 	case o.err == nil:
-		return s.succeeded(o), effect{
+		return s.succeeded(o), outcomeEffect{
 			reports: o.phase == phaseAnswered, verb: o.verb,
 			watchOpened:   o.phase == phaseListed || o.phase == phaseAnswered && o.verb == VerbWatch,
 			listSucceeded: o.phase == phaseListed || o.phase == phaseAnswered && !o.verb.Watches(),
@@ -142,21 +142,21 @@ func (p policy) step(s state, o outcome) (state, effect) {
 	repeats := o.callerRetries || reflectorRetries(o.err) || o.verb == VerbWatchList &&
 		isConnectionFailure(o.err)
 	if errors.Is(o.err, errNoAnswer) {
-		s.unanswered++
+		s.unansweredRequests++
 	} else if !o.headersLate {
-		s.unanswered = 0
+		s.unansweredRequests = 0
 	}
 	switch {
 	case reason == ReasonForbidden && o.forbiddenHandled && o.verb != VerbWatchList:
-		return s, effect{callForbidden: true, err: o.err}
+		return s, outcomeEffect{callForbidden: true, err: o.err}
 	case reason == ReasonNone: // part of the protocol: the reflector lists again
-		return s, effect{reports: true, verb: o.verb, err: o.err}
+		return s, outcomeEffect{reports: true, verb: o.verb, err: o.err}
 	case o.verb == VerbWatchList && o.phase == phaseAnswered && !repeats:
 		// The list that follows immediately shows whether the type can be read, and its outcome is reported.
 		s.listIsFallback = true
-		return s, effect{}
+		return s, outcomeEffect{}
 	}
-	e := effect{reports: true, verb: o.verb, err: o.err}
+	e := outcomeEffect{reports: true, verb: o.verb, err: o.err}
 	if reason == ReasonThrottled || reason == ReasonRequestFailed && o.retryAfter > 0 {
 		reason = ReasonThrottled
 		seconds, _ := apierrors.SuggestsClientDelay(o.err)
@@ -176,19 +176,19 @@ const closesUntilFailure = 3
 // watchClosed handles a watch that was closed without an error, as each is in the end. If it was closed
 // immediately, there is a pause. The reflector then starts another watch if it received an event, and lists
 // otherwise.
-func (p policy) watchClosed(s state, o outcome) (state, effect) {
+func (p targetPolicy) watchClosed(s targetState, o requestOutcome) (targetState, outcomeEffect) {
 	if s.reason == ReasonWatchClosed && (o.sawLiveEvent || o.openFor >= ShortWatch) {
 		s.failures, s.reason, s.pauseEnd = 0, ReasonNone, time.Time{}
 	}
 	if o.openFor >= ShortWatch {
-		return s, effect{}
+		return s, outcomeEffect{}
 	}
 	s.watchOpenSince = time.Time{}
 	s = p.failed(s, o, ReasonWatchClosed, 0)
 	if o.sawLiveEvent || s.failures < closesUntilFailure {
-		return s, effect{}
+		return s, outcomeEffect{}
 	}
-	return s, effect{reports: true, verb: VerbWatch, err: errWatchClosed}
+	return s, outcomeEffect{reports: true, verb: VerbWatch, err: errWatchClosed}
 }
 
 // reflectorRetries reports whether the reflector itself retries a watch or watch-list that failed with err.
@@ -197,7 +197,7 @@ func reflectorRetries(err error) bool {
 }
 
 // withoutOldFailures forgets failures before an established watch.
-func (s state) withoutOldFailures(now time.Time) state {
+func (s targetState) withoutOldFailures(now time.Time) targetState {
 	if !s.watchOpenSince.IsZero() && now.Sub(s.watchOpenSince) >= establishedAfter {
 		s.rounds, s.failures, s.reason, s.pauseEnd = 0, 0, ReasonNone, time.Time{}
 	}
@@ -206,10 +206,10 @@ func (s state) withoutOldFailures(now time.Time) state {
 
 // succeeded returns the state after a success. Successful lists do not prove that watches work: failures of
 // watches count until one receives an event.
-func (s state) succeeded(o outcome) state {
+func (s targetState) succeeded(o requestOutcome) targetState {
 	over := o.phase == phaseFlowing || o.phase == phaseListed && s.reason != ReasonWatchClosed
 	if !o.headersLate {
-		s.unanswered = 0
+		s.unansweredRequests = 0
 	}
 	if s.failures > 0 && s.stage == stageConnection { // any answer ends the outage
 		s.failures, s.reason, s.pauseEnd, s.wakeFailures = 0, ReasonNone, time.Time{}, 0
@@ -231,24 +231,24 @@ func (s state) succeeded(o outcome) state {
 }
 
 // failed returns the state after a failure, with the pause that the server asked for, if any.
-func (p policy) failed(s state, o outcome, reason Reason, wait time.Duration) state {
+func (p targetPolicy) failed(s targetState, o requestOutcome, reason Reason, wait time.Duration) targetState {
 	s.hasFailed = true
 	if reason != s.reason || s.failures == 0 {
-		s.reason, s.failures, s.since, s.pausesAtStage = reason, 0, o.now, 0
+		s.reason, s.failures, s.failingSince, s.pausesAtStage = reason, 0, o.now, 0
 	}
 	s.verb = o.verb
 	s.failures++
-	next, pauses := p.backoffFor(reason, o.now.Sub(s.since))
+	next, pauses := p.backoffFor(reason, o.now.Sub(s.failingSince))
 	if isConnectionFailure(o.err) && s.wakeFailures < maxConnectionWakes {
 		next, pauses = stageConnection, connectionBackoff
 	}
 	if next != s.stage {
 		s.stage, s.pausesAtStage = next, 0
 	}
-	d := pauses.pauseAfter(s.pausesAtStage, o.chance)
+	d := pauses.pauseAfter(s.pausesAtStage, o.random)
 	s.pausesAtStage++
 	if wait > 0 {
-		d = wait + time.Duration(o.chance*float64(wait)/10)
+		d = wait + time.Duration(o.random*float64(wait)/10)
 	}
 	if next == stageConnection && reason == ReasonNoAnswer {
 		d = 0 // the request took long enough; a pending request is answered as soon as the server works
@@ -259,7 +259,7 @@ func (p policy) failed(s state, o outcome, reason Reason, wait time.Duration) st
 
 // nextRound returns the state of the next round of list and watch, and when it may begin. The first may begin
 // immediately, a relist no earlier than client-go's.
-func (s state) nextRound(now time.Time, chance float64) (state, time.Time) {
+func (s targetState) nextRound(now time.Time, chance float64) (targetState, time.Time) {
 	s = s.withoutOldFailures(now)
 	due := s.pauseEnd
 	if s.firstRoundDone && (s.hasListed || !s.hasFailed) {

@@ -23,8 +23,8 @@ func TestStep(t *testing.T) {
 		soon  = 500 * time.Millisecond
 	)
 	failure := serverError(500)
-	paused := func(verb Verb, reason Reason, pause time.Duration) state {
-		s := state{verb: verb, reason: reason, since: now, failures: 1, pausesAtStage: 1,
+	paused := func(verb Verb, reason Reason, pause time.Duration) targetState {
+		s := targetState{verb: verb, reason: reason, failingSince: now, failures: 1, pausesAtStage: 1,
 			pauseEnd:  now.Add(pause),
 			hasFailed: true}
 		switch reason {
@@ -35,101 +35,105 @@ func TestStep(t *testing.T) {
 				s.stage = stageConnection
 			}
 		case ReasonNoAnswer:
-			s.stage, s.unanswered = stageConnection, 1
+			s.stage, s.unansweredRequests = stageConnection, 1
 		}
 		return s
 	}
-	reported := func(verb Verb, err error) effect { return effect{reports: true, verb: verb, err: err} }
-	throttled := func(verb Verb, err error, wait time.Duration) effect {
-		return effect{reports: wait == 0, verb: verb, err: err,
+	reported := func(verb Verb, err error) outcomeEffect {
+		return outcomeEffect{reports: true,
+			verb: verb, err: err}
+	}
+	throttled := func(verb Verb, err error, wait time.Duration) outcomeEffect {
+		return outcomeEffect{reports: wait == 0, verb: verb, err: err,
 			throttleLimiter: true, wait: wait}
 	}
 	tests := map[string]struct {
-		outcome outcome
-		state   state
-		effect  effect
+		outcome requestOutcome
+		state   targetState
+		effect  outcomeEffect
 	}{
-		"a list": {outcome{verb: VerbList}, state{hasListed: true},
-			effect{reports: true, verb: VerbList, listSucceeded: true}},
-		"a further page": {outcome{verb: VerbListMore}, state{hasListed: true},
-			effect{reports: true, verb: VerbListMore, listSucceeded: true}},
-		"a watch": {outcome{verb: VerbWatch}, state{watchOpenSince: now},
-			effect{reports: true, verb: VerbWatch, watchOpened: true}},
-		"its first event": {outcome{verb: VerbWatch, phase: phaseFlowing}, state{watchOpenSince: now},
-			effect{verb: VerbWatch}},
-		"a watch-list": {outcome{verb: VerbWatchList}, state{}, reported(VerbWatchList, nil)},
-		"its initial events": {outcome{verb: VerbWatchList, phase: phaseListed},
-			state{hasListed: true, watchOpenSince: now}, effect{verb: VerbWatchList, watchOpened: true,
+		"a list": {requestOutcome{verb: VerbList}, targetState{hasListed: true},
+			outcomeEffect{reports: true, verb: VerbList, listSucceeded: true}},
+		"a further page": {requestOutcome{verb: VerbListMore}, targetState{hasListed: true},
+			outcomeEffect{reports: true, verb: VerbListMore, listSucceeded: true}},
+		"a watch": {requestOutcome{verb: VerbWatch}, targetState{watchOpenSince: now},
+			outcomeEffect{reports: true, verb: VerbWatch, watchOpened: true}},
+		"its first event": {requestOutcome{verb: VerbWatch, phase: phaseFlowing}, targetState{watchOpenSince: now},
+			outcomeEffect{verb: VerbWatch}},
+		"a watch-list": {requestOutcome{verb: VerbWatchList}, targetState{}, reported(VerbWatchList, nil)},
+		"its initial events": {requestOutcome{verb: VerbWatchList, phase: phaseListed},
+			targetState{hasListed: true, watchOpenSince: now}, outcomeEffect{verb: VerbWatchList,
+				watchOpened:   true,
 				listSucceeded: true}},
-		"its end": {outcome{verb: VerbWatch, phase: phaseClosed, openFor: time.Second},
-			state{}, effect{}},
-		"closed at once": {outcome{verb: VerbWatch, phase: phaseClosed}, paused(VerbWatch, ReasonWatchClosed,
-			first), effect{}},
-		"after an event": {outcome{verb: VerbWatch, phase: phaseClosed, sawLiveEvent: true},
-			paused(VerbWatch, ReasonWatchClosed, first), effect{}},
-		"they stall": {outcome{verb: VerbWatchList, phase: phaseStalled},
-			state{watchListStalled: true, listIsFallback: true}, effect{}},
-		"a list fails": {outcome{verb: VerbList, err: failure}, paused(VerbList, ReasonRequestFailed,
+		"its end": {requestOutcome{verb: VerbWatch, phase: phaseClosed, openFor: time.Second},
+			targetState{}, outcomeEffect{}},
+		"closed at once": {requestOutcome{verb: VerbWatch, phase: phaseClosed}, paused(VerbWatch, ReasonWatchClosed,
+			first), outcomeEffect{}},
+		"after an event": {requestOutcome{verb: VerbWatch, phase: phaseClosed, sawLiveEvent: true},
+			paused(VerbWatch, ReasonWatchClosed, first), outcomeEffect{}},
+		"they stall": {requestOutcome{verb: VerbWatchList, phase: phaseStalled},
+			targetState{watchListStalled: true, listIsFallback: true}, outcomeEffect{}},
+		"a list fails": {requestOutcome{verb: VerbList, err: failure}, paused(VerbList, ReasonRequestFailed,
 			first), reported(VerbList, failure)},
-		"a watch is refused": {outcome{verb: VerbWatch, err: failure},
+		"a watch is refused": {requestOutcome{verb: VerbWatch, err: failure},
 			paused(VerbWatch, ReasonRequestFailed, first), reported(VerbWatch, failure)},
-		"a watch breaks": {outcome{verb: VerbWatch, phase: phaseBroken, err: failure},
+		"a watch breaks": {requestOutcome{verb: VerbWatch, phase: phaseBroken, err: failure},
 			paused(VerbWatch, ReasonRequestFailed, first), reported(VerbWatch, failure)},
-		"no watch-lists": {outcome{verb: VerbWatchList, err: serverError(422)},
-			state{listIsFallback: true}, effect{}},
-		"no connection": {outcome{verb: VerbList, err: errRefused}, paused(VerbList, ReasonUnreachable,
+		"no watch-lists": {requestOutcome{verb: VerbWatchList, err: serverError(422)},
+			targetState{listIsFallback: true}, outcomeEffect{}},
+		"no connection": {requestOutcome{verb: VerbList, err: errRefused}, paused(VerbList, ReasonUnreachable,
 			soon), reported(VerbList, errRefused)},
-		"none, for a watch": {outcome{verb: VerbWatch, err: errRefused},
+		"none, for a watch": {requestOutcome{verb: VerbWatch, err: errRefused},
 			paused(VerbWatch, ReasonUnreachable, soon), reported(VerbWatch, errRefused)},
-		"none, for both": {outcome{verb: VerbWatchList, err: errRefused},
+		"none, for both": {requestOutcome{verb: VerbWatchList, err: errRefused},
 			paused(VerbWatchList, ReasonUnreachable, soon), reported(VerbWatchList, errRefused)},
-		"connection lost": {outcome{verb: VerbList, err: errLost}, paused(VerbList, ReasonUnreachable,
+		"connection lost": {requestOutcome{verb: VerbList, err: errLost}, paused(VerbList, ReasonUnreachable,
 			soon), reported(VerbList, errLost)},
-		"lost, for both": {outcome{verb: VerbWatchList, err: errLost},
+		"lost, for both": {requestOutcome{verb: VerbWatchList, err: errLost},
 			paused(VerbWatchList, ReasonUnreachable, soon), reported(VerbWatchList, errLost)},
-		"lost in the answer": {outcome{verb: VerbList, err: io.ErrUnexpectedEOF},
+		"lost in the answer": {requestOutcome{verb: VerbList, err: io.ErrUnexpectedEOF},
 			paused(VerbList, ReasonUnreachable, first), reported(VerbList, io.ErrUnexpectedEOF)},
-		"no answer": {outcome{verb: VerbList, err: errNoAnswer},
+		"no answer": {requestOutcome{verb: VerbList, err: errNoAnswer},
 			paused(VerbList, ReasonNoAnswer, 0), reported(VerbList, errNoAnswer)},
-		"503 for a time": {outcome{verb: VerbList, err: serverError(503), retryAfter: time.Minute},
+		"503 for a time": {requestOutcome{verb: VerbList, err: serverError(503), retryAfter: time.Minute},
 			paused(VerbList, ReasonThrottled, time.Minute), throttled(VerbList,
 				serverError(503), time.Minute)},
-		"expired": {outcome{verb: VerbWatch, err: serverError(410)}, state{},
+		"expired": {requestOutcome{verb: VerbWatch, err: serverError(410)}, targetState{},
 			reported(VerbWatch, serverError(410))},
-		"expired, later": {outcome{verb: VerbWatch, phase: phaseBroken, err: serverError(410)}, state{},
+		"expired, later": {requestOutcome{verb: VerbWatch, phase: phaseBroken, err: serverError(410)}, targetState{},
 			reported(VerbWatch, serverError(410))},
-		"expired, for both": {outcome{verb: VerbWatchList, err: serverError(410)}, state{},
+		"expired, for both": {requestOutcome{verb: VerbWatchList, err: serverError(410)}, targetState{},
 			reported(VerbWatchList, serverError(410))},
-		"stopped": {outcome{verb: VerbList, err: context.Canceled}, state{}, effect{}},
-		"forbidden": {outcome{verb: VerbList, err: serverError(403)},
+		"stopped": {requestOutcome{verb: VerbList, err: context.Canceled}, targetState{}, outcomeEffect{}},
+		"forbidden": {requestOutcome{verb: VerbList, err: serverError(403)},
 			paused(VerbList, ReasonForbidden, first), reported(VerbList, serverError(403))},
-		"forbidden, handled": {outcome{verb: VerbList, err: serverError(403), forbiddenHandled: true}, state{},
-			effect{callForbidden: true, err: serverError(403)}},
-		"... after a list": {outcome{verb: VerbWatch, err: serverError(403), forbiddenHandled: true}, state{},
-			effect{callForbidden: true, err: serverError(403)}},
-		"... as the list says": {outcome{verb: VerbWatchList, err: serverError(403), forbiddenHandled: true},
-			state{listIsFallback: true}, effect{}},
-		"throttled": {outcome{verb: VerbList, err: serverError(429)},
+		"forbidden, handled": {requestOutcome{verb: VerbList, err: serverError(403), forbiddenHandled: true}, targetState{},
+			outcomeEffect{callForbidden: true, err: serverError(403)}},
+		"... after a list": {requestOutcome{verb: VerbWatch, err: serverError(403), forbiddenHandled: true}, targetState{},
+			outcomeEffect{callForbidden: true, err: serverError(403)}},
+		"... as the list says": {requestOutcome{verb: VerbWatchList, err: serverError(403), forbiddenHandled: true},
+			targetState{listIsFallback: true}, outcomeEffect{}},
+		"throttled": {requestOutcome{verb: VerbList, err: serverError(429)},
 			paused(VerbList, ReasonThrottled, first), throttled(VerbList, serverError(429), 0)},
-		"throttled, a watch": {outcome{verb: VerbWatch, err: serverError(429)},
+		"throttled, a watch": {requestOutcome{verb: VerbWatch, err: serverError(429)},
 			paused(VerbWatch, ReasonThrottled, first), throttled(VerbWatch, serverError(429), 0)},
-		"for a time": {outcome{verb: VerbList, err: serverError(429), retryAfter: time.Minute},
+		"for a time": {requestOutcome{verb: VerbList, err: serverError(429), retryAfter: time.Minute},
 			paused(VerbList, ReasonThrottled, time.Minute), throttled(VerbList,
 				serverError(429), time.Minute)},
-		"for both": {outcome{verb: VerbWatchList, err: serverError(429), retryAfter: time.Minute},
+		"for both": {requestOutcome{verb: VerbWatchList, err: serverError(429), retryAfter: time.Minute},
 			paused(VerbWatchList, ReasonThrottled, time.Minute), throttled(VerbWatchList,
 				serverError(429), time.Minute)},
-		"conversion": {outcome{verb: VerbList, err: conversionError(500)},
+		"conversion": {requestOutcome{verb: VerbList, err: conversionError(500)},
 			paused(VerbList, ReasonConversionFailed, time.Second), reported(VerbList, conversionError(500))},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			tt.outcome.now = now
-			next, e := policy{}.step(state{}, tt.outcome)
-			if diff := cmp.Diff(tt.state, next, cmp.AllowUnexported(state{})); diff != "" {
+			next, e := targetPolicy{}.step(targetState{}, tt.outcome)
+			if diff := cmp.Diff(tt.state, next, cmp.AllowUnexported(targetState{})); diff != "" {
 				t.Errorf("the state (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(tt.effect, e, cmp.AllowUnexported(effect{}),
+			if diff := cmp.Diff(tt.effect, e, cmp.AllowUnexported(outcomeEffect{}),
 				cmp.Comparer(sameText)); diff != "" {
 				t.Errorf("the effect (-want +got):\n%s", diff)
 			}
@@ -142,16 +146,17 @@ func TestStep(t *testing.T) {
 func TestWatchesClosedAtOnce(t *testing.T) {
 	for _, verb := range []Verb{VerbWatch, VerbWatchList} {
 		now := time.Unix(1000, 0)
-		s := state{}
+		s := targetState{}
 		closes := func(lasted time.Duration, brought bool) bool {
-			o := outcome{verb: verb, now: now}
-			s, _ = policy{}.step(s, o)
+			o := requestOutcome{verb: verb, now: now}
+			s, _ = targetPolicy{}.step(s, o)
 			if verb == VerbWatchList {
 				o.phase = phaseListed
-				s, _ = policy{}.step(s, o)
+				s, _ = targetPolicy{}.step(s, o)
 			}
 			now = now.Add(lasted)
-			next, e := policy{}.step(s, outcome{verb: verb, phase: phaseClosed, now: now, openFor: lasted,
+			next, e := targetPolicy{}.step(s, requestOutcome{verb: verb, phase: phaseClosed, now: now,
+				openFor:      lasted,
 				sawLiveEvent: brought})
 			if least := now.Add(ordinaryBackoff.first); lasted < ShortWatch && next.pauseEnd.Before(least) {
 				t.Errorf("%s: after %v the next one may begin %v later", verb, lasted, next.pauseEnd.Sub(now))
@@ -180,29 +185,29 @@ func sameText(a, b error) bool {
 // TestOnlyWatchesProveWatches: a list that succeeds does not reset failures of watches.
 func TestOnlyWatchesProveWatches(t *testing.T) {
 	now := time.Unix(1000, 0)
-	s := state{}
-	record := func(o outcome) {
+	s := targetState{}
+	record := func(o requestOutcome) {
 		o.now = now
-		s, _ = policy{}.step(s, o)
+		s, _ = targetPolicy{}.step(s, o)
 	}
 	for range 3 {
-		record(outcome{verb: VerbList})
-		record(outcome{verb: VerbWatch, err: serverError(500)})
+		record(requestOutcome{verb: VerbList})
+		record(requestOutcome{verb: VerbWatch, err: serverError(500)})
 	}
 	if s.failures != 3 {
 		t.Errorf("%d failures count", s.failures)
 	}
-	record(outcome{verb: VerbWatch})
+	record(requestOutcome{verb: VerbWatch})
 	if s.failures != 3 {
 		t.Errorf("a watch that has brought nothing yet leaves %d failures", s.failures)
 	}
 	s.rounds = 5
 	now = now.Add(establishedAfter)
-	record(outcome{verb: VerbWatch, phase: phaseBroken, err: serverError(500)})
+	record(requestOutcome{verb: VerbWatch, phase: phaseBroken, err: serverError(500)})
 	if s.failures != 1 || s.rounds != 0 {
 		t.Errorf("after an established watch, %d failures and %d rounds count", s.failures, s.rounds)
 	}
-	record(outcome{verb: VerbWatch, phase: phaseFlowing})
+	record(requestOutcome{verb: VerbWatch, phase: phaseFlowing})
 	if s.failures != 0 || !s.pauseEnd.IsZero() {
 		t.Errorf("after an event, %d failures count, until %v", s.failures, s.pauseEnd)
 	}

@@ -50,7 +50,7 @@ func (t responseRecorder) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return response, err
 	}
-	response = detachedCopy(response)
+	response = detachResponse(response)
 	if a != nil {
 		a.closesWithContext = reflect.TypeOf(response.Body).PkgPath() == http2Package
 	}
@@ -81,9 +81,10 @@ func (a *attempt) record(response *http.Response) {
 	a.throttled()
 }
 
-// detachedCopy returns a copy of an HTTP/2 response and clears the original. The stream retains the original
-// as long as the body is read, with the request and both headers, which are not needed while a watch is open.
-func detachedCopy(response *http.Response) *http.Response {
+// detachResponse returns a copy of an HTTP/2 response and clears the original. The stream retains the
+// original as long as the body is read, with the request and both headers, which are not needed while a watch
+// is open.
+func detachResponse(response *http.Response) *http.Response {
 	if response.ProtoMajor != 2 {
 		return response
 	}

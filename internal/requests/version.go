@@ -65,8 +65,9 @@ func (l *listWatch) attemptVersion(ctx context.Context) (string, error) {
 	request, a := l.attempt(ctx, VerbListMore, metav1.ListOptions{})
 	defer a.end()
 	version, err := l.reportedVersion(request, true)
-	err = a.result(request, err)
-	l.record(outcome{verb: VerbListMore, err: err, retryAfter: a.retryAfter, headersLate: a.headersLate})
+	err = a.resultError(request, err)
+	l.record(requestOutcome{verb: VerbListMore, err: err, retryAfter: a.retryAfter,
+		headersLate: a.headersLate})
 	return version, err
 }
 

@@ -52,7 +52,7 @@ func (l *listWatch) watchInline(
 	if err != nil {
 		return err
 	}
-	defer l.finish(o)
+	defer l.endWatch(o)
 	l.forward(o, take)
 	return nil
 }
@@ -68,7 +68,7 @@ func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watc
 
 func (l *listWatch) follow(o *openWatch) watch.Interface {
 	return newPipe(o.attempt, func(take func(watch.Event) bool) {
-		defer l.finish(o)
+		defer l.endWatch(o)
 		l.forward(o, take)
 	})
 }
@@ -93,7 +93,8 @@ func (l *listWatch) openWithRetry(ctx context.Context, options *metav1.ListOptio
 		}
 		o, err := l.open(ctx, VerbWatch, options)
 		again := o.retriesWatch(err)
-		l.record(outcome{verb: VerbWatch, err: err, retryAfter: o.retryAfter, headersLate: o.headersLate,
+		l.record(requestOutcome{verb: VerbWatch, err: err, retryAfter: o.retryAfter,
+			headersLate:   o.headersLate,
 			callerRetries: again})
 		if err == nil {
 			o.watchSilence(l.pacer.maxSilence(o.attempt, options.TimeoutSeconds))
@@ -126,14 +127,15 @@ func (l *listWatch) openWatchList(ctx context.Context, options *metav1.ListOptio
 	if err != nil {
 		release()
 		o.end()
-		out := outcome{verb: VerbWatchList, err: err, retryAfter: o.retryAfter, headersLate: o.headersLate}
+		out := requestOutcome{verb: VerbWatchList, err: err, retryAfter: o.retryAfter,
+			headersLate: o.headersLate}
 		if err == errNoAnswer {
-			out, err = outcome{verb: VerbWatchList, phase: phaseStalled}, errStalled
+			out, err = requestOutcome{verb: VerbWatchList, phase: phaseStalled}, errStalled
 		}
 		l.record(out)
 		return nil, err
 	}
-	l.record(outcome{verb: VerbWatchList, headersLate: o.headersLate})
+	l.record(requestOutcome{verb: VerbWatchList, headersLate: o.headersLate})
 	silence := l.pacer.maxSilence(o.attempt, options.TimeoutSeconds)
 	o.initial = &initialList{shard: shard, release: release, maxSilence: silence}
 	o.watchSilence(InitialEventsTimeout)
@@ -152,7 +154,7 @@ func (l *listWatch) open(ctx context.Context, verb Verb, options *metav1.ListOpt
 	if err == nil {
 		o.events, err = l.resource.Events(o.ctx, *options)
 	}
-	if failure := o.result(o.ctx, err); failure != nil {
+	if failure := o.resultError(o.ctx, err); failure != nil {
 		if err == nil {
 			_ = o.Close() // the headers arrived too late
 		}
@@ -183,8 +185,8 @@ func closeWithContext(ctx context.Context, a *attempt, e events) (stop func() bo
 	return context.AfterFunc(ctx, func() { _ = e.Close() })
 }
 
-// finish ends a watch. It is one function because each deferred call enlarges the stack of an idle watch.
-func (l *listWatch) finish(o *openWatch) {
+// endWatch ends a watch. It is one function because each deferred call enlarges the stack of an idle watch.
+func (l *listWatch) endWatch(o *openWatch) {
 	if o.initial != nil {
 		o.initial.release()
 	}
@@ -249,7 +251,7 @@ func (l *listWatch) recordReceipt(o *openWatch) {
 		o.sawEvent = true
 		o.promptFirstEvent = time.Since(o.silentSince) < silenceHTTP1
 		if o.verb == VerbWatch {
-			l.record(outcome{verb: VerbWatch, phase: phaseFlowing})
+			l.record(requestOutcome{verb: VerbWatch, phase: phaseFlowing})
 		}
 	}
 	l.reports.RecordContact(o.initial != nil)
@@ -261,7 +263,7 @@ func (l *listWatch) recordInitialList(o *openWatch) {
 	o.initial = nil
 	list.release()
 	l.reports.RecordContact(false)
-	l.record(outcome{verb: VerbWatchList, phase: phaseListed})
+	l.record(requestOutcome{verb: VerbWatchList, phase: phaseListed})
 	list.shard.evaluateInitialEvents()
 	now := time.Now()
 	l.reports.ListCompleted(now.Sub(o.began))
@@ -282,11 +284,11 @@ func (l *listWatch) recordErrorEvent(o *openWatch, event watch.Event) {
 func (l *listWatch) recordFailure(o *openWatch, err error) {
 	if o.initial != nil {
 		o.initial.release()
-		l.record(outcome{verb: VerbWatchList, err: err})
+		l.record(requestOutcome{verb: VerbWatchList, err: err})
 		return
 	}
 	if o.ctx.Err() == nil {
-		l.record(outcome{verb: VerbWatch, phase: phaseBroken, err: err})
+		l.record(requestOutcome{verb: VerbWatch, phase: phaseBroken, err: err})
 	}
 }
 
@@ -315,7 +317,7 @@ func (l *listWatch) handleIncompleteList(o *openWatch, err error, take func(watc
 	switch {
 	case context.Cause(o.ctx) == errNoAnswer:
 		o.initial.release()
-		l.record(outcome{verb: VerbWatchList, phase: phaseStalled})
+		l.record(requestOutcome{verb: VerbWatchList, phase: phaseStalled})
 		event = endedEvent(fmt.Sprintf("the initial events of a watch-list stopped for %v", InitialEventsTimeout))
 	case o.ctx.Err() != nil:
 		return
@@ -343,7 +345,7 @@ func (l *listWatch) recordServerClose(o *openWatch) error {
 	if lasted < ShortWatch && !o.sawLiveEvent {
 		l.reports.NoContact()
 	}
-	l.record(outcome{verb: o.verb, phase: phaseClosed, openFor: lasted, sawLiveEvent: o.sawLiveEvent})
+	l.record(requestOutcome{verb: o.verb, phase: phaseClosed, openFor: lasted, sawLiveEvent: o.sawLiveEvent})
 	if o.sawLiveEvent || lasted >= ShortWatch {
 		return nil
 	}

@@ -85,7 +85,7 @@ func (s *Store) publishFunctions(a functionFactory, replaced []string) (function
 
 // computedValues are the new values of a row that was stored without them.
 type computedValues struct {
-	row     *row
+	row     *storedRow
 	hash    uint64 // hash of the row's key
 	encoded []byte
 }
@@ -113,13 +113,13 @@ func prefetch(values []computedValues) {
 
 // hashesOf returns the rows of a trie with the hashes of their keys. Reading a key is a cache miss. It
 // therefore reuses the hashes of computed while the trie has the same rows in the same order.
-func hashesOf(rows *trie[row], computed []computedValues) []hashed[*row] {
-	list := make([]hashed[*row], 0, rows.len)
+func hashesOf(rows *trie[storedRow], computed []computedValues) []hashedEntry[*storedRow] {
+	list := make([]hashedEntry[*storedRow], 0, rows.len)
 	for r := range rows.all {
 		if k := len(list); k < len(computed) && computed[k].row == r {
-			list = append(list, hashed[*row]{computed[k].hash, r})
+			list = append(list, hashedEntry[*storedRow]{computed[k].hash, r})
 		} else {
-			list = append(list, hashed[*row]{hashOf(r.key), r})
+			list = append(list, hashedEntry[*storedRow]{hashOf(r.key), r})
 		}
 	}
 	return list

@@ -10,7 +10,7 @@ import (
 type Batch struct {
 	// rows are in the order of the list. They include the hashes of their keys, to avoid cache misses when
 	// they are read again.
-	rows     []hashed[*row]
+	rows     []hashedEntry[*storedRow]
 	snapshot *Snapshot
 	// blocks are the blocks of snapshot. formChanges is Store.formChanges when they were counted.
 	blocks      blocks
@@ -41,7 +41,7 @@ func (s *Store) PrepareAll(objects []Keyed) *Batch {
 func (s *Store) PrepareList(count int, at func(i int) Keyed) *Batch {
 	for {
 		now := s.current.Load()
-		b := &Batch{rows: make([]hashed[*row], count), base: now, unchanged: make([]bool, count)}
+		b := &Batch{rows: make([]hashedEntry[*storedRow], count), base: now, unchanged: make([]bool, count)}
 		var failures Failures
 		for i := range count {
 			o := at(i)
@@ -54,7 +54,7 @@ func (s *Store) PrepareList(count int, at func(i int) Keyed) *Batch {
 			if b.unchanged[i] = s.isUnchanged(now, had, o); !b.unchanged[i] {
 				r = s.newRow(now, o, &failures)
 			}
-			b.rows[i] = hashed[*row]{hash, r}
+			b.rows[i] = hashedEntry[*storedRow]{hash, r}
 		}
 		if s.build(b, now) {
 			failures.reportTo(s.report)
@@ -64,14 +64,14 @@ func (s *Store) PrepareList(count int, at func(i int) Keyed) *Batch {
 }
 
 // isUnchanged reports whether the existing row of an object, which can be nil, can be reused.
-func (s *Store) isUnchanged(now *Snapshot, had *row, o Keyed) bool {
+func (s *Store) isUnchanged(now *Snapshot, had *storedRow, o Keyed) bool {
 	return had != nil && now.indexesComplete() && s.form.Same(had.item(), o.Item)
 }
 
 // newRow returns an unpublished row. Its key shares the memory of a packed object, unless the object's form
 // can change later; then the key is copied.
-func (s *Store) newRow(now *Snapshot, o Keyed, failures *Failures) *row {
-	r := &row{key: o.Key}
+func (s *Store) newRow(now *Snapshot, o Keyed, failures *Failures) *storedRow {
+	r := &storedRow{key: o.Key}
 	r.setItem(o.Item)
 	r.setValues("", now.functions.evaluate(o.Key, o.Item, s.form.PeekObject, failures))
 	if p, ok := o.Item.(*packed.Object); ok && (s.Adaptive() != nil || p.Block() != nil) {
@@ -86,12 +86,12 @@ func (s *Store) newRow(now *Snapshot, o Keyed, failures *Failures) *row {
 func (s *Snapshot) indexesComplete() bool { return len(s.indexes) == len(s.functions) }
 
 // sortRows returns the rows in trie order. The last of several rows with one key replaces the first.
-func (b *Batch) sortRows(sorting *buckets[*row]) []hashed[*row] {
-	list := make([]hashed[*row], len(b.rows))
+func (b *Batch) sortRows(sorting *bucketSort[*storedRow]) []hashedEntry[*storedRow] {
+	list := make([]hashedEntry[*storedRow], len(b.rows))
 	sorting.sortInto(list, b.rows)
 	for i := 1; i < len(list); i++ {
 		if list[i].hash == list[i-1].hash {
-			b.rows, b.unchanged = lastOfEach(b.rows), nil
+			b.rows, b.unchanged = lastPerKey(b.rows), nil
 			list = list[:len(b.rows)]
 			sorting.sortInto(list, b.rows)
 			break
@@ -100,9 +100,9 @@ func (b *Batch) sortRows(sorting *buckets[*row]) []hashed[*row] {
 	return list
 }
 
-func lastOfEach(rows []hashed[*row]) []hashed[*row] {
+func lastPerKey(rows []hashedEntry[*storedRow]) []hashedEntry[*storedRow] {
 	at := make(map[string]int, len(rows))
-	distinct := make([]hashed[*row], 0, len(rows))
+	distinct := make([]hashedEntry[*storedRow], 0, len(rows))
 	for _, r := range rows {
 		if i, twice := at[r.entry.key]; twice {
 			distinct[i] = r
@@ -137,7 +137,8 @@ func (s *Store) build(b *Batch, now *Snapshot) bool {
 
 // count computes the sizes of a batch. The caller holds s.write.
 func (s *Store) count(b *Batch, now *Snapshot) {
-	b.snapshot.sizes, b.blocks, b.formChanges = sizes{replaced: now.sizes.replaced}, blocks{}, s.formChanges
+	b.snapshot.sizes, b.blocks, b.formChanges = objectSizes{replaced: now.sizes.replaced},
+		blocks{}, s.formChanges
 	b.blocks.countAll(&b.snapshot.sizes, b.rows)
 }
 

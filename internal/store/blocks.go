@@ -18,7 +18,7 @@ type blockUsage struct {
 }
 
 // replace updates the sizes for the replacement of old by next. Either can be nil.
-func (b *blocks) replace(z *sizes, old, next *row) {
+func (b *blocks) replace(z *objectSizes, old, next *storedRow) {
 	if next != nil { // first, because it may be in the same block
 		b.count(z, next.item(), 1)
 	}
@@ -29,7 +29,7 @@ func (b *blocks) replace(z *sizes, old, next *row) {
 }
 
 // count adds an item to the sizes (by = 1) or removes it (by = -1).
-func (b *blocks) count(z *sizes, item Item, by int) {
+func (b *blocks) count(z *objectSizes, item Item, by int) {
 	o, ok := item.(*packed.Object)
 	if !ok {
 		z.decoded += by
@@ -48,7 +48,7 @@ func (b *blocks) count(z *sizes, item Item, by int) {
 }
 
 // usageOf returns the usage of a block, and adds the block to the sizes if it is new.
-func (b *blocks) usageOf(z *sizes, block *packed.Block) *blockUsage {
+func (b *blocks) usageOf(z *objectSizes, block *packed.Block) *blockUsage {
 	h := b.usage[block]
 	if h == nil {
 		if b.usage == nil {
@@ -62,7 +62,7 @@ func (b *blocks) usageOf(z *sizes, block *packed.Block) *blockUsage {
 }
 
 // update removes an unused block and marks a sparse one.
-func (b *blocks) update(z *sizes, block *packed.Block, h *blockUsage) {
+func (b *blocks) update(z *objectSizes, block *packed.Block, h *blockUsage) {
 	switch {
 	case h.liveObjects == 0:
 		delete(b.usage, block)
@@ -73,7 +73,7 @@ func (b *blocks) update(z *sizes, block *packed.Block, h *blockUsage) {
 	}
 }
 
-func (b *blocks) countAll(z *sizes, rows []hashed[*row]) {
+func (b *blocks) countAll(z *objectSizes, rows []hashedEntry[*storedRow]) {
 	var last *packed.Block
 	var h *blockUsage
 	for _, r := range rows {
@@ -95,7 +95,7 @@ func (b *blocks) countAll(z *sizes, rows []hashed[*row]) {
 }
 
 // countReplaced computes the size of the replaced objects of all blocks. rows are the content.
-func (b *blocks) countReplaced(z *sizes, rows []hashed[*row]) {
+func (b *blocks) countReplaced(z *objectSizes, rows []hashedEntry[*storedRow]) {
 	whole := true
 	for block, h := range b.usage {
 		if h.liveObjects == block.Len() { // the usual case

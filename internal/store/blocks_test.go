@@ -160,12 +160,12 @@ func wantBlocks(t testing.TB, s *Store) {
 	s.write.Lock()
 	defer s.write.Unlock()
 	now := s.current.Load()
-	var rows []hashed[*row]
+	var rows []hashedEntry[*storedRow]
 	for r := range now.rows.all {
-		rows = append(rows, hashed[*row]{entry: r})
+		rows = append(rows, hashedEntry[*storedRow]{entry: r})
 	}
 	var want blocks
-	sums := sizes{replaced: now.sizes.replaced - int64(len(rows))}
+	sums := objectSizes{replaced: now.sizes.replaced - int64(len(rows))}
 	want.countAll(&sums, rows)
 	if sums != now.sizes {
 		t.Fatalf("the sums are %+v, want %+v", now.sizes, sums)

@@ -13,12 +13,12 @@ func (s *Snapshot) Diff(before *Snapshot, changed func(key string, old, next Ite
 
 // node is an inner node, a leaf, or empty.
 type node struct {
-	inner *inner[row]
-	leaf  *leaf[row]
+	inner *innerNode[storedRow]
+	leaf  *leafNode[storedRow]
 }
 
-func (n node) appendTo(rows []*row) []*row {
-	take := func(r *row) bool {
+func (n node) appendTo(rows []*storedRow) []*storedRow {
+	take := func(r *storedRow) bool {
 		rows = append(rows, r)
 		return true
 	}
@@ -35,7 +35,7 @@ func (n node) appendTo(rows []*row) []*row {
 type snapshotDiff struct {
 	changed func(key string, old, next Item) bool
 	// oldRows and newRows are scratch.
-	oldRows, newRows []*row
+	oldRows, newRows []*storedRow
 }
 
 // compareNodes compares two nodes at the same position. It returns false if changed did.
@@ -52,7 +52,7 @@ func (d *snapshotDiff) compareNodes(old, next node) bool {
 
 // compareChildren compares inner nodes slot by slot. If a leaf shares several slots, all these slots are
 // compared together.
-func (d *snapshotDiff) compareChildren(oldNode, newNode *inner[row]) bool {
+func (d *snapshotDiff) compareChildren(oldNode, newNode *innerNode[storedRow]) bool {
 	for k := 0; k < fanOut; {
 		if oldNode.children[k] == newNode.children[k] {
 			k++
@@ -68,7 +68,7 @@ func (d *snapshotDiff) compareChildren(oldNode, newNode *inner[row]) bool {
 			continue
 		}
 		first, count := k, 1
-		for _, n := range []*inner[row]{oldNode, newNode} {
+		for _, n := range []*innerNode[storedRow]{oldNode, newNode} {
 			if _, l := n.child(k); l != nil {
 				if from, slots := n.sharedSlots(k); slots > count {
 					first, count = from, slots
@@ -86,7 +86,7 @@ func (d *snapshotDiff) compareChildren(oldNode, newNode *inner[row]) bool {
 }
 
 // appendSlots appends the rows of count slots starting with first.
-func appendSlots(n *inner[row], first, count int, rows []*row) []*row {
+func appendSlots(n *innerNode[storedRow], first, count int, rows []*storedRow) []*storedRow {
 	for k := first; k < first+count; {
 		child, l := n.child(k)
 		rows = node{child, l}.appendTo(rows)
@@ -101,7 +101,7 @@ func appendSlots(n *inner[row], first, count int, rows []*row) []*row {
 
 // compareRows compares oldRows with newRows.
 func (d *snapshotDiff) compareRows() bool {
-	had := make(map[string]*row, len(d.oldRows))
+	had := make(map[string]*storedRow, len(d.oldRows))
 	for _, r := range d.oldRows {
 		had[r.key] = r
 	}
@@ -131,7 +131,7 @@ type Differences struct {
 	old   *Snapshot
 	batch *Batch
 	// removed are the rows of keys that are not in the new content.
-	removed []*row
+	removed []*storedRow
 }
 
 func newDifferences(old *Snapshot, b *Batch) Differences {

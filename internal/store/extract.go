@@ -15,7 +15,7 @@ func (s *Store) ExtractsBlocks() bool {
 func (s *Store) ExtractBlocks(from uint64) (next uint64) {
 	now := s.current.Load()
 	for work := 0; work < sweepRows; {
-		var l *leaf[row]
+		var l *leafNode[storedRow]
 		l, from = now.rows.leafFrom(from)
 		if l != nil {
 			work += len(l.entries)

@@ -50,7 +50,7 @@ func (x *extraction) extractItem(e Extractor, item Item) bool {
 	}
 	x.extractor, x.values = e, nil
 	err := o.PeekJSON(func(json []byte) (err error) {
-		defer Recover(&err)
+		defer RecoverError(&err)
 		x.values = e.KeysJSON(json, nil)
 		return nil
 	})

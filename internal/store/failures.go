@@ -7,9 +7,9 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
-// Recover is deferred around a user function that gets one object. It returns a panic as an error, so that
-// one object never stops its type. If utilruntime.ReallyCrash is set, the panic continues.
-func Recover(err *error) {
+// RecoverError is deferred around a user function that gets one object. It returns a panic as an error, so
+// that one object never stops its type. If utilruntime.ReallyCrash is set, the panic continues.
+func RecoverError(err *error) {
 	if utilruntime.ReallyCrash {
 		return
 	}

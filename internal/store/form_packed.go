@@ -192,7 +192,7 @@ func (f *Packed) Pair(before, after Item) (previous, current any) {
 	}
 	f.count(x)
 	f.count(y)
-	return packed.Pair(x, y)
+	return packed.PeekPair(x, y)
 }
 
 // count counts a read as a hit or a miss.

@@ -39,7 +39,7 @@ func newFunction(name string, id int, fn cache.IndexFunc) *function {
 }
 
 // valuesOf returns a cursor before the first value of a row.
-func (f *function) valuesOf(r *row) cursor {
+func (f *function) valuesOf(r *storedRow) cursor {
 	if !f.byNamespace {
 		return r.values().cursor(f.id)
 	}
@@ -53,7 +53,7 @@ func (f *function) valuesOf(r *row) cursor {
 	return cursor{value: m.GetNamespace(), single: true}
 }
 
-func (f *function) has(r *row, value string) bool {
+func (f *function) has(r *storedRow, value string) bool {
 	for c := f.valuesOf(r); c.next(); {
 		if c.value == value {
 			return true
@@ -64,7 +64,7 @@ func (f *function) has(r *row, value string) bool {
 
 // ownedValue returns a row's value for an index to retain. It copies the value if it would retain much more
 // memory than itself.
-func (f *function) ownedValue(value string, r *row) string {
+func (f *function) ownedValue(value string, r *storedRow) string {
 	if f.byNamespace || len(r.values()) > 2*len(value)+32 {
 		return strings.Clone(value)
 	}
@@ -132,7 +132,7 @@ func (fs functions) evaluate(key string, item Item, decode func(Item) any, failu
 
 // call calls the function and recovers from panics.
 func (f *function) call(object any) (values []string, err error) {
-	defer Recover(&err)
+	defer RecoverError(&err)
 	return f.fn(object)
 }
 

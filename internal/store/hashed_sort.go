@@ -6,23 +6,23 @@ import (
 	"slices"
 )
 
-// bucketsFrom is the number of entries at which bucket sort becomes faster.
-const bucketsFrom = 64
+// minBucketSort is the number of entries at which bucket sort becomes faster.
+const minBucketSort = 64
 
-// buckets sorts entries by hash, the order of a trie. Hashes are evenly distributed, so that with as many
+// bucketSort sorts entries by hash, the order of a trie. Hashes are evenly distributed, so that with as many
 // buckets as entries each bucket has about one. Its memory is reused.
-type buckets[T any] struct {
+type bucketSort[T any] struct {
 	ends    []int32
-	scratch []hashed[T]
+	scratch []hashedEntry[T]
 }
 
-func sortHashed[T any](entries []hashed[T]) {
-	var b buckets[T]
+func sortHashed[T any](entries []hashedEntry[T]) {
+	var b bucketSort[T]
 	b.sort(entries)
 }
 
-func (b *buckets[T]) sort(entries []hashed[T]) {
-	if len(entries) < bucketsFrom {
+func (b *bucketSort[T]) sort(entries []hashedEntry[T]) {
+	if len(entries) < minBucketSort {
 		sortSmall(entries)
 		return
 	}
@@ -31,8 +31,8 @@ func (b *buckets[T]) sort(entries []hashed[T]) {
 }
 
 // sortInto sorts entries by hash into to, which has the same length.
-func (b *buckets[T]) sortInto(to, entries []hashed[T]) {
-	if len(entries) < bucketsFrom {
+func (b *bucketSort[T]) sortInto(to, entries []hashedEntry[T]) {
+	if len(entries) < minBucketSort {
 		copy(to, entries)
 		sortSmall(to)
 		return
@@ -62,7 +62,7 @@ func (b *buckets[T]) sortInto(to, entries []hashed[T]) {
 }
 
 // emptyEnds returns count zeros.
-func (b *buckets[T]) emptyEnds(count int) []int32 {
+func (b *bucketSort[T]) emptyEnds(count int) []int32 {
 	if cap(b.ends) < count {
 		b.ends = make([]int32, count)
 	}
@@ -72,9 +72,9 @@ func (b *buckets[T]) emptyEnds(count int) []int32 {
 }
 
 // sortSmall sorts a bucket, which is short unless all its hashes are equal.
-func sortSmall[T any](entries []hashed[T]) {
+func sortSmall[T any](entries []hashedEntry[T]) {
 	if len(entries) > 12 {
-		slices.SortFunc(entries, func(a, b hashed[T]) int { return cmp.Compare(a.hash, b.hash) })
+		slices.SortFunc(entries, func(a, b hashedEntry[T]) int { return cmp.Compare(a.hash, b.hash) })
 		return
 	}
 	for i := 1; i < len(entries); i++ {

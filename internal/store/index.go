@@ -22,23 +22,23 @@ type index struct {
 // set. If singleRow is nil, the posting is the first field of a manyPosting.
 type posting struct {
 	value     string
-	singleRow *row
+	singleRow *storedRow
 }
 
 // manyPosting is a posting of two or more rows.
 type manyPosting struct {
 	posting // with singleRow == nil
-	rows    trie[row]
+	rows    trie[storedRow]
 }
 
 func hashPosting(p *posting) uint64 { return hashOf(p.value) }
 
-func postingOf(value string, rows trie[row]) *posting {
+func postingOf(value string, rows trie[storedRow]) *posting {
 	return &(&manyPosting{posting{value: value}, rows}).posting
 }
 
 // rowSet returns the set of rows, or nil if there is one row.
-func (p *posting) rowSet() *trie[row] {
+func (p *posting) rowSet() *trie[storedRow] {
 	if p.singleRow != nil {
 		return nil
 	}
@@ -58,7 +58,7 @@ func (p *posting) len() int {
 }
 
 // all calls yield for each row until it returns false; p can be nil.
-func (p *posting) all(yield func(*row) bool) {
+func (p *posting) all(yield func(*storedRow) bool) {
 	switch {
 	case p == nil:
 	case p.singleRow != nil:
@@ -68,20 +68,21 @@ func (p *posting) all(yield func(*row) bool) {
 	}
 }
 
-// with returns the posting with r added, or replacing the row with the same key. value is equal to p.value.
-func (p *posting) with(r *row, value string) *posting {
+// withRow returns the posting with r added, or replacing the row with the same key. value is equal to
+// p.value.
+func (p *posting) withRow(r *storedRow, value string) *posting {
 	switch {
 	case p.singleRow == nil:
 		return postingOf(value, withRow(p.rowSet(), r))
 	case p.singleRow.key == r.key:
 		return &posting{value, r}
 	default:
-		return postingOf(value, buildTrie(hashedRows([]*row{p.singleRow, r})))
+		return postingOf(value, buildTrie(hashedRows([]*storedRow{p.singleRow, r})))
 	}
 }
 
-// without returns the posting without the row with that key, or nil if no row remains.
-func (p *posting) without(key string) *posting {
+// withoutRow returns the posting without the row with that key, or nil if no row remains.
+func (p *posting) withoutRow(key string) *posting {
 	if p.singleRow != nil {
 		if p.singleRow.key == key {
 			return nil
@@ -113,7 +114,7 @@ func (x *index) posting(value string) *posting {
 }
 
 // insert adds a row under a value, or replaces the row with the same key.
-func (x *index) insert(value string, r *row) {
+func (x *index) insert(value string, r *storedRow) {
 	switch p := x.posting(value); {
 	case p == nil:
 		value = x.function.ownedValue(value, r)
@@ -123,20 +124,20 @@ func (x *index) insert(value string, r *row) {
 		x.set(&posting{value, r})
 		x.entryCount++
 	case p.singleRow != nil && p.singleRow.key == r.key: // do not retain the old row's memory for the value
-		x.set(p.with(r, x.function.ownedValue(value, r)))
+		x.set(p.withRow(r, x.function.ownedValue(value, r)))
 	default:
-		next := p.with(r, p.value)
+		next := p.withRow(r, p.value)
 		x.set(next)
 		x.entryCount += next.len() - p.len()
 	}
 }
 
-func (x *index) remove(value string, r *row) {
+func (x *index) remove(value string, r *storedRow) {
 	p := x.posting(value)
 	if p == nil {
 		return
 	}
-	if less := p.without(r.key); less != nil {
+	if less := p.withoutRow(r.key); less != nil {
 		x.set(less)
 		x.entryCount += less.len() - p.len()
 		return
@@ -156,7 +157,7 @@ func (x *index) set(p *posting) {
 }
 
 // replace replaces old with next; either can be nil. Both have the same key.
-func (x *index) replace(old, next *row) {
+func (x *index) replace(old, next *storedRow) {
 	f := x.function
 	if old != nil && (next == nil || f.byNamespace || old.values() != next.values()) {
 		for c := f.valuesOf(old); c.next(); {
@@ -180,18 +181,18 @@ type valueRun struct {
 
 // indexScratch is memory for building an index, reused for the next index to reduce garbage.
 type indexScratch struct {
-	entries, gathered, sorted []hashed[*row]
-	sorting                   buckets[*row]
+	entries, gathered, sorted []hashedEntry[*storedRow]
+	sorting                   bucketSort[*storedRow]
 }
 
 // buildIndex returns the index of rows with distinct keys. before is the index that it replaces, which serves
 // to estimate sizes; it can be nil.
-func buildIndex(f *function, rows []hashed[*row], before *index, scratch *indexScratch) index {
-	var runs []hashed[valueRun]
-	var postings []hashed[*posting]
+func buildIndex(f *function, rows []hashedEntry[*storedRow], before *index, scratch *indexScratch) index {
+	var runs []hashedEntry[valueRun]
+	var postings []hashedEntry[*posting]
 	if before != nil {
-		runs = make([]hashed[valueRun], 0, before.runCount)
-		postings = make([]hashed[*posting], 0, before.postings.len)
+		runs = make([]hashedEntry[valueRun], 0, before.runCount)
+		postings = make([]hashedEntry[*posting], 0, before.postings.len)
 	}
 	entries, runs := valueRuns(f, rows, scratch.entries[:0], runs)
 	scratch.entries = entries
@@ -220,8 +221,8 @@ func buildIndex(f *function, rows []hashed[*row], before *index, scratch *indexS
 // valueRuns returns the rows once for each of their values, and the runs of rows with the same value. Lists
 // are sorted by namespace, so adjacent rows often have the same value. Results are appended to entries and
 // runs.
-func valueRuns(f *function, rows, entries []hashed[*row],
-	runs []hashed[valueRun]) ([]hashed[*row], []hashed[valueRun]) {
+func valueRuns(f *function, rows, entries []hashedEntry[*storedRow],
+	runs []hashedEntry[valueRun]) ([]hashedEntry[*storedRow], []hashedEntry[valueRun]) {
 	entries = slices.Grow(entries, len(rows))
 	for _, r := range rows {
 		for c := f.valuesOf(r.entry); c.next(); {
@@ -229,7 +230,7 @@ func valueRuns(f *function, rows, entries []hashed[*row],
 				runs[last].entry.to++
 			} else {
 				runs = append(runs,
-					hashed[valueRun]{hashOf(c.value), valueRun{c.value, len(entries), len(entries) + 1}})
+					hashedEntry[valueRun]{hashOf(c.value), valueRun{c.value, len(entries), len(entries) + 1}})
 			}
 			entries = append(entries, r)
 		}
@@ -239,12 +240,12 @@ func valueRuns(f *function, rows, entries []hashed[*row],
 
 // appendPostings appends the postings of runs with the same hash. They nearly always have the
 // same value.
-func appendPostings(f *function, to []hashed[*posting], runs []hashed[valueRun],
-	scratch *indexScratch) []hashed[*posting] {
+func appendPostings(f *function, to []hashedEntry[*posting], runs []hashedEntry[valueRun],
+	scratch *indexScratch) []hashedEntry[*posting] {
 	for len(runs) > 0 {
 		first := runs[0].entry
 		rows := scratch.entries[first.from:first.to]
-		var others []hashed[valueRun]
+		var others []hashedEntry[valueRun]
 		if len(runs) > 1 {
 			rows = append(scratch.gathered[:0], rows...)
 			for _, r := range runs[1:] {
@@ -256,13 +257,13 @@ func appendPostings(f *function, to []hashed[*posting], runs []hashed[valueRun],
 			}
 			scratch.gathered = rows
 		}
-		to = append(to, hashed[*posting]{runs[0].hash, newPosting(f, first.value, rows, scratch)})
+		to = append(to, hashedEntry[*posting]{runs[0].hash, newPosting(f, first.value, rows, scratch)})
 		runs = others
 	}
 	return to
 }
 
-func newPosting(f *function, value string, rows []hashed[*row], scratch *indexScratch) *posting {
+func newPosting(f *function, value string, rows []hashedEntry[*storedRow], scratch *indexScratch) *posting {
 	first := rows[0].entry
 	value = f.ownedValue(value, first)
 	if len(rows) == 1 {

@@ -24,7 +24,7 @@ func ReadJSON(key string, item Item, view func(*packed.Object, func([]byte) erro
 		}
 		return err
 	}
-	text, err := marshal(item)
+	text, err := encodeItem(item)
 	if err != nil {
 		return fmt.Errorf("%s: %w", key, err)
 	}
@@ -36,12 +36,12 @@ func AppendJSON(text []byte, item Item) ([]byte, error) {
 	if o, ok := item.(*packed.Object); ok {
 		return o.AppendJSON(text)
 	}
-	encoded, err := marshal(item)
+	encoded, err := encodeItem(item)
 	return append(text, encoded...), err
 }
 
-// marshal encodes an item that is stored decoded.
-func marshal(item Item) ([]byte, error) {
+// encodeItem encodes an item that is stored decoded.
+func encodeItem(item Item) ([]byte, error) {
 	if u, ok := item.(*unstructured.Unstructured); ok && u != nil {
 		return json.Marshal(u.Object)
 	}

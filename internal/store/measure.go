@@ -84,11 +84,11 @@ func tableRowBytes(now *Snapshot) int64 {
 			break
 		}
 	}
-	return extrapolated(bytes, measured, now.rows.len)
+	return extrapolate(bytes, measured, now.rows.len)
 }
 
-// extrapolated scales bytes, the size of some of all entries.
-func extrapolated(bytes int64, some, all int) int64 {
+// extrapolate scales bytes, the size of some of all entries.
+func extrapolate(bytes int64, some, all int) int64 {
 	if some == 0 {
 		return 0
 	}
@@ -102,7 +102,7 @@ func nodeBytes[E any](t *trie[E]) int64 {
 	}
 	var m nodeMeasurement[E]
 	m.node(t.inner)
-	return extrapolated(m.bytes, m.entries, t.len)
+	return extrapolate(m.bytes, m.entries, t.len)
 }
 
 // nodeMeasurement adds up the first leaves of a trie, and the inner nodes that lead only to them.
@@ -112,8 +112,8 @@ type nodeMeasurement[E any] struct {
 }
 
 // node returns false after enough leaves.
-func (m *nodeMeasurement[E]) node(n *inner[E]) bool {
-	all := n.distinct(func(child *inner[E], l *leaf[E]) bool {
+func (m *nodeMeasurement[E]) node(n *innerNode[E]) bool {
+	all := n.distinct(func(child *innerNode[E], l *leafNode[E]) bool {
 		if child != nil {
 			return m.node(child)
 		}
@@ -123,7 +123,7 @@ func (m *nodeMeasurement[E]) node(n *inner[E]) bool {
 		return m.leaves < sampleLeaves
 	})
 	if all {
-		m.bytes += int64(packed.Allocated(int(unsafe.Sizeof(*n))))
+		m.bytes += int64(packed.AllocationSize(int(unsafe.Sizeof(*n))))
 	}
 	return all
 }
@@ -142,16 +142,16 @@ func (x *index) measure(perRow float64) int64 {
 			break
 		}
 	}
-	total := nodeBytes(&x.postings) + extrapolated(bytes, measured, x.postings.len) + x.sortedValues.measure()
-	many := int64(x.entryCount) - extrapolated(int64(few), measured, x.postings.len)
+	total := nodeBytes(&x.postings) + extrapolate(bytes, measured, x.postings.len) + x.sortedValues.measure()
+	many := int64(x.entryCount) - extrapolate(int64(few), measured, x.postings.len)
 	return total + int64(float64(max(many, 0))*perRow)
 }
 
 // postingBytes returns the size of a posting, without the rows of a large one.
 func (x *index) postingBytes(p *posting) int64 {
-	bytes := packed.Allocated(int(unsafe.Sizeof(*p)))
+	bytes := packed.AllocationSize(int(unsafe.Sizeof(*p)))
 	if rows := p.rowSet(); rows != nil {
-		bytes = packed.Allocated(int(unsafe.Sizeof(manyPosting{})))
+		bytes = packed.AllocationSize(int(unsafe.Sizeof(manyPosting{})))
 		if rows.len <= leafMax {
 			bytes += int(trieBytes(rows))
 		}
@@ -160,12 +160,12 @@ func (x *index) postingBytes(p *posting) int64 {
 	if !x.function.byNamespace {
 		value += 3 // its encoding in the row's values
 	}
-	return int64(bytes + packed.Allocated(value))
+	return int64(bytes + packed.AllocationSize(value))
 }
 
 // measure is bytes, calculated from the numbers of chunks and values.
 func (o *sortedValues) measure() int64 {
-	return int64(withPointers(cap(o.chunks)*int(unsafe.Sizeof([]string(nil))))) +
+	return int64(pointerAllocationSize(cap(o.chunks)*int(unsafe.Sizeof([]string(nil))))) +
 		int64(o.len)*int64(unsafe.Sizeof(""))
 }
 
@@ -189,12 +189,12 @@ func (d *decodedSize) bytes(now *Snapshot) int64 {
 	defer d.mu.Unlock()
 	if changed := now.sizes.replaced - d.mu.replacedThen; !d.mu.measured || changed < 0 ||
 		changed > int64(now.sizes.decoded/8) {
-		d.mu.mean, d.mu.replacedThen, d.mu.measured = meanOfDecoded(now), now.sizes.replaced, true
+		d.mu.mean, d.mu.replacedThen, d.mu.measured = meanDecodedSize(now), now.sizes.replaced, true
 	}
 	return int64(d.mu.mean * float64(now.sizes.decoded))
 }
 
-func meanOfDecoded(now *Snapshot) float64 {
+func meanDecodedSize(now *Snapshot) float64 {
 	var walk sizeWalk
 	count, seen := 0, 0
 	for r := range now.rows.all {

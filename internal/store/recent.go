@@ -135,13 +135,13 @@ func (t *recentReads) add(hash, changes uint64, key string, stored *packed.Objec
 	set[way].object.Store(&readObject{key, stored, object})
 	if !t.expires {
 		t.expires = true
-		runtime.AddCleanup(new(garbage), expireRecent, weak.Make(t))
+		runtime.AddCleanup(new(collectionProbe), expireRecent, weak.Make(t))
 	}
 }
 
-// garbage is never used, so that its cleanup runs after the next garbage collection. The pointer prevents an
-// allocation together with other small objects.
-type garbage struct{ _ *byte }
+// collectionProbe is never used, so that its cleanup runs after the next garbage collection. The pointer
+// prevents an allocation together with other small objects.
+type collectionProbe struct{ _ *byte }
 
 func expireRecent(of weak.Pointer[recentReads]) {
 	if t := of.Value(); t != nil {

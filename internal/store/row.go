@@ -10,9 +10,9 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// row is one stored object. The content that readers see never changes; a new version of the object is a new
-// row.
-type row struct {
+// storedRow is one stored object. The content that readers see never changes; a new version of the object is
+// a new row.
+type storedRow struct {
 	key string
 	// object is the item if it is packed; unpacked is any other item. Holders of Store.write can replace the
 	// object by another form of it, unless key shares the object's memory.
@@ -25,14 +25,14 @@ type row struct {
 	encoded atomic.Pointer[byte]
 }
 
-func (r *row) item() Item {
+func (r *storedRow) item() Item {
 	if o := r.object.Load(); o != nil {
 		return o
 	}
 	return r.unpacked
 }
 
-func (r *row) setItem(item Item) {
+func (r *storedRow) setItem(item Item) {
 	if o, ok := item.(*packed.Object); ok {
 		r.object.Store(o)
 	} else {
@@ -41,7 +41,7 @@ func (r *row) setItem(item Item) {
 }
 
 // values returns the object's current index values.
-func (r *row) values() values {
+func (r *storedRow) values() indexValues {
 	p := r.encoded.Load()
 	if p == nil {
 		return ""
@@ -52,14 +52,14 @@ func (r *row) values() values {
 		p = (*byte)(unsafe.Add(unsafe.Pointer(p), 1))
 		length |= int(b&0x7f) << shift
 		if b < 0x80 {
-			return values(unsafe.String(p, length))
+			return indexValues(unsafe.String(p, length))
 		}
 		shift += 7
 	}
 }
 
 // setValues sets the index values to the concatenation of vs and more.
-func (r *row) setValues(vs values, more []byte) {
+func (r *storedRow) setValues(vs indexValues, more []byte) {
 	length := len(vs) + len(more)
 	if length == 0 {
 		r.encoded.Store(nil)
@@ -75,12 +75,12 @@ func (r *row) setValues(vs values, more []byte) {
 }
 
 // shareValues makes the row refer to the equal values of another row.
-func (r *row) shareValues(other *row) { r.encoded.Store(other.encoded.Load()) }
+func (r *storedRow) shareValues(other *storedRow) { r.encoded.Store(other.encoded.Load()) }
 
-// values are the encoded index values of one object: for each index that has any, its id, the number of
+// indexValues are the encoded index values of one object: for each index that has any, its id, the number of
 // values, and each value with its length. One string needs a quarter of the memory of slices, and objects can
 // share it.
-type values string
+type indexValues string
 
 // appendValues appends the values of the index id.
 func appendValues(to []byte, id int, list []string) []byte {
@@ -97,7 +97,7 @@ func appendValues(to []byte, id int, list []string) []byte {
 }
 
 // selectFunctions returns the values that belong to one of the functions.
-func (vs values) selectFunctions(fs functions) values {
+func (vs indexValues) selectFunctions(fs functions) indexValues {
 	var selected []byte
 	for rest := string(vs); rest != ""; {
 		section := rest
@@ -113,22 +113,22 @@ func (vs values) selectFunctions(fs functions) values {
 	if len(selected) == len(vs) {
 		return vs
 	}
-	return values(selected)
+	return indexValues(selected)
 }
 
 // cursor iterates over the values of one index. It is a value type, because iterators that are not inlined
 // allocate for each object and index.
 type cursor struct {
-	rest  string
-	id    int
-	count int // values left in the current section
-	value string
+	rest       string
+	functionID int
+	count      int // values left in the current section
+	value      string
 	// single is set if value is the only value and comes next.
 	single bool
 }
 
 // cursor returns a cursor before the first value of index id.
-func (vs values) cursor(id int) cursor { return cursor{rest: string(vs), id: id} }
+func (vs indexValues) cursor(id int) cursor { return cursor{rest: string(vs), functionID: id} }
 
 // next advances to the next value and reports whether there is one.
 func (c *cursor) next() bool {
@@ -141,7 +141,7 @@ func (c *cursor) next() bool {
 			return false
 		}
 		section, count := consumeLength(&c.rest), consumeLength(&c.rest)
-		if section == c.id {
+		if section == c.functionID {
 			c.count = count
 			break
 		}
@@ -182,23 +182,23 @@ var seed = maphash.MakeSeed()
 
 func hashOf(text string) uint64 { return maphash.String(seed, text) }
 
-func hashRow(r *row) uint64 { return hashOf(r.key) }
+func hashRow(r *storedRow) uint64 { return hashOf(r.key) }
 
 // withRow returns rows with r added, or replacing the row with the same key.
-func withRow(rows *trie[row], r *row) trie[row] {
-	return rows.with(hashOf(r.key), r, func(have *row) bool { return have.key == r.key }, hashRow)
+func withRow(rows *trie[storedRow], r *storedRow) trie[storedRow] {
+	return rows.with(hashOf(r.key), r, func(have *storedRow) bool { return have.key == r.key }, hashRow)
 }
 
 // withoutRow returns rows without the row with that key.
-func withoutRow(rows *trie[row], key string) trie[row] {
-	return rows.withoutEntry(hashOf(key), func(have *row) bool { return have.key == key }, hashRow)
+func withoutRow(rows *trie[storedRow], key string) trie[storedRow] {
+	return rows.withoutEntry(hashOf(key), func(have *storedRow) bool { return have.key == key }, hashRow)
 }
 
 // findRow returns the row with that key, or nil.
-func findRow(rows *trie[row], key string) *row { return findHashed(rows, hashOf(key), key) }
+func findRow(rows *trie[storedRow], key string) *storedRow { return findHashed(rows, hashOf(key), key) }
 
 // findHashed is findRow for a known hash. It avoids the callback of trie.find, which is not inlined.
-func findHashed(rows *trie[row], hash uint64, key string) *row {
+func findHashed(rows *trie[storedRow], hash uint64, key string) *storedRow {
 	if l := rows.leafOf(hash); l != nil {
 		for at := l.next(0, hash); at >= 0; at = l.next(at+1, hash) {
 			if r := l.entries[at]; r.key == key {
@@ -209,16 +209,16 @@ func findHashed(rows *trie[row], hash uint64, key string) *row {
 	return nil
 }
 
-func hashRows(rows []*row) []hashed[*row] {
-	list := make([]hashed[*row], len(rows))
+func hashRows(rows []*storedRow) []hashedEntry[*storedRow] {
+	list := make([]hashedEntry[*storedRow], len(rows))
 	for i, r := range rows {
-		list[i] = hashed[*row]{hashOf(r.key), r}
+		list[i] = hashedEntry[*storedRow]{hashOf(r.key), r}
 	}
 	return list
 }
 
 // hashedRows returns rows for buildTrie.
-func hashedRows(rows []*row) []hashed[*row] {
+func hashedRows(rows []*storedRow) []hashedEntry[*storedRow] {
 	list := hashRows(rows)
 	sortHashed(list)
 	return list

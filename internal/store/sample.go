@@ -11,13 +11,13 @@ import (
 // sampleSize is the number of decoded objects to measure. They come in the random order of their hashes.
 const sampleSize = 500
 
-// sample extrapolates the size of decoded objects.
-type sample struct {
+// sizeSample extrapolates the size of decoded objects.
+type sizeSample struct {
 	count, measured int
 	walk            sizeWalk
 }
 
-func (s *sample) add(item Item) {
+func (s *sizeSample) add(item Item) {
 	s.count++
 	if s.measured < sampleSize {
 		s.measured++
@@ -25,7 +25,7 @@ func (s *sample) add(item Item) {
 	}
 }
 
-func (s *sample) bytes() int64 {
+func (s *sizeSample) bytes() int64 {
 	if s.measured == 0 {
 		return 0
 	}
@@ -53,7 +53,7 @@ func (w *sizeWalk) firstVisit(p unsafe.Pointer) bool {
 // object adds an object. It ignores types other than *unstructured.Unstructured.
 func (w *sizeWalk) object(item Item) {
 	if u, ok := item.(*unstructured.Unstructured); ok && u != nil {
-		w.bytes += int64(packed.Allocated(int(unsafe.Sizeof(*u))))
+		w.bytes += int64(packed.AllocationSize(int(unsafe.Sizeof(*u))))
 		w.content(u.Object)
 	}
 }
@@ -68,13 +68,13 @@ func (w *sizeWalk) value(value any) {
 		w.content(v)
 	case string:
 		if w.firstVisit(dataPointer(value)) {
-			w.bytes += int64(packed.Allocated(int(unsafe.Sizeof(v))))
+			w.bytes += int64(packed.AllocationSize(int(unsafe.Sizeof(v))))
 		}
 		w.text(v)
 	case []any:
 		if w.firstVisit(dataPointer(value)) {
-			w.bytes += int64(packed.Allocated(int(unsafe.Sizeof(v))) +
-				withPointers(cap(v)*int(unsafe.Sizeof(value))))
+			w.bytes += int64(packed.AllocationSize(int(unsafe.Sizeof(v))) +
+				pointerAllocationSize(cap(v)*int(unsafe.Sizeof(value))))
 		}
 		for _, element := range v {
 			w.value(element)
@@ -90,7 +90,7 @@ func (w *sizeWalk) value(value any) {
 
 func (w *sizeWalk) text(text string) {
 	if w.firstVisit(unsafe.Pointer(unsafe.StringData(text))) {
-		w.bytes += int64(packed.Allocated(len(text)))
+		w.bytes += int64(packed.AllocationSize(len(text)))
 	}
 }
 
@@ -112,13 +112,14 @@ func (w *sizeWalk) content(m map[string]any) {
 	case len(m) == 0:
 		w.bytes += int64(mapHeader)
 	case len(m) <= groupSlots:
-		w.bytes += int64(mapHeader + withPointers(8+groupSlots*slot))
+		w.bytes += int64(mapHeader + pointerAllocationSize(8+groupSlots*slot))
 	default:
 		slots := 2 * groupSlots
 		for len(m) > slots/8*7 {
 			slots *= 2
 		}
-		w.bytes += int64(mapHeader + mapTable + 8 + withPointers(slots/groupSlots*(8+groupSlots*slot)))
+		w.bytes += int64(mapHeader + mapTable + 8 +
+			pointerAllocationSize(slots/groupSlots*(8+groupSlots*slot)))
 	}
 	for key, value := range m {
 		w.text(key)

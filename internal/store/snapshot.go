@@ -10,7 +10,7 @@ import (
 // Snapshot is the content of a Store at one moment, with its indexes. It is immutable and needs no lock. It
 // retains its objects while it is referenced.
 type Snapshot struct {
-	rows trie[row]
+	rows trie[storedRow]
 	// indexes are the complete indexes; functions also include indexes that are still being built.
 	indexes   []index
 	functions functions
@@ -18,7 +18,7 @@ type Snapshot struct {
 	version         int
 	resourceVersion string
 	// sizes are the totals of the rows.
-	sizes sizes
+	sizes objectSizes
 }
 
 // Len returns the number of objects.
@@ -130,7 +130,7 @@ func (s *Snapshot) ItemsByIndexOf(name string, object any) ([]Item, error) {
 	if len(values) == 1 {
 		return s.ItemsByIndex(name, values[0])
 	}
-	seen := map[*row]bool{}
+	seen := map[*storedRow]bool{}
 	list := []Item{}
 	for _, value := range values {
 		for r := range x.posting(value).all {

@@ -47,7 +47,7 @@ func (s Stats) Bytes() int64 {
 func (s *Store) Stats() Stats {
 	now := s.current.Load()
 	stats := Stats{Objects: now.rows.len}
-	var plain sample
+	var plain sizeSample
 	blocks := map[*packed.Block]bool{}
 	for r := range now.rows.all {
 		if o := r.object.Load(); o != nil {
@@ -68,7 +68,7 @@ func (s *Store) Stats() Stats {
 		vs := r.values()
 		if at := unsafe.StringData(string(vs)); vs != "" && !counted[at] {
 			counted[at] = true
-			vs.divide(byID)
+			vs.addSizesTo(byID)
 		}
 	}
 	stats.ObjectBytes += plain.bytes()
@@ -95,18 +95,18 @@ func sizeOf(o *packed.Object, known map[*packed.Block]bool) int {
 }
 
 // rowBytes returns the size of a row without its values. The key may share the object's memory.
-func rowBytes(r *row) int64 {
-	bytes := packed.Allocated(int(unsafe.Sizeof(*r)))
+func rowBytes(r *storedRow) int64 {
+	bytes := packed.AllocationSize(int(unsafe.Sizeof(*r)))
 	if o := r.object.Load(); o == nil || unsafe.StringData(o.Key()) != unsafe.StringData(r.key) {
-		bytes += packed.Allocated(len(r.key))
+		bytes += packed.AllocationSize(len(r.key))
 	}
 	return int64(bytes)
 }
 
-// divide adds the size of the values to their indexes, in proportion to their lengths.
-func (vs values) divide(byID map[int]int64) {
+// addSizesTo adds the size of the values to their indexes, in proportion to their lengths.
+func (vs indexValues) addSizesTo(byID map[int]int64) {
 	prefix := (bits.Len(uint(len(vs))) + 6) / 7
-	allocated := packed.Allocated(prefix + len(vs))
+	allocated := packed.AllocationSize(prefix + len(vs))
 	for rest := string(vs); rest != ""; {
 		before := len(rest)
 		section, count := consumeLength(&rest), consumeLength(&rest)
@@ -123,12 +123,12 @@ func (x *index) stats(values int64) IndexStats {
 	for p := range x.postings.all {
 		stats.Entries += p.len()
 		if rows := p.rowSet(); rows != nil {
-			stats.Bytes += int64(packed.Allocated(int(unsafe.Sizeof(manyPosting{})))) + trieBytes(rows)
+			stats.Bytes += int64(packed.AllocationSize(int(unsafe.Sizeof(manyPosting{})))) + trieBytes(rows)
 		} else {
-			stats.Bytes += int64(packed.Allocated(int(unsafe.Sizeof(*p))))
+			stats.Bytes += int64(packed.AllocationSize(int(unsafe.Sizeof(*p))))
 		}
 		if x.function.byNamespace {
-			stats.Bytes += int64(packed.Allocated(len(p.value)))
+			stats.Bytes += int64(packed.AllocationSize(len(p.value)))
 		}
 	}
 	return stats
@@ -136,9 +136,9 @@ func (x *index) stats(values int64) IndexStats {
 
 // bytes returns the size of the chunks. They share the values of the postings.
 func (o *sortedValues) bytes() int64 {
-	bytes := withPointers(cap(o.chunks) * int(unsafe.Sizeof([]string(nil))))
+	bytes := pointerAllocationSize(cap(o.chunks) * int(unsafe.Sizeof([]string(nil))))
 	for _, chunk := range o.chunks {
-		bytes += withPointers(cap(chunk) * int(unsafe.Sizeof("")))
+		bytes += pointerAllocationSize(cap(chunk) * int(unsafe.Sizeof("")))
 	}
 	return int64(bytes)
 }
@@ -154,9 +154,9 @@ func trieBytes[E any](t *trie[E]) int64 {
 	return 0
 }
 
-func (n *inner[E]) bytes() int64 {
-	bytes := int64(packed.Allocated(int(unsafe.Sizeof(*n))))
-	n.distinct(func(child *inner[E], l *leaf[E]) bool {
+func (n *innerNode[E]) bytes() int64 {
+	bytes := int64(packed.AllocationSize(int(unsafe.Sizeof(*n))))
+	n.distinct(func(child *innerNode[E], l *leafNode[E]) bool {
 		if child != nil {
 			bytes += child.bytes()
 		} else {
@@ -167,25 +167,25 @@ func (n *inner[E]) bytes() int64 {
 	return bytes
 }
 
-func (l *leaf[E]) bytes() int64 {
+func (l *leafNode[E]) bytes() int64 {
 	size, entries := int(unsafe.Sizeof(*l)), cap(l.entries)*int(unsafe.Sizeof(l.entries[0]))
 	if len(l.entries) <= leafMax {
-		return int64(packed.Allocated(size + entries)) // see makeLeaf
+		return int64(packed.AllocationSize(size + entries)) // see makeLeaf
 	}
-	return int64(packed.Allocated(size) + withPointers(entries))
+	return int64(packed.AllocationSize(size) + pointerAllocationSize(entries))
 }
 
-// withPointers returns the heap size of an allocation of n bytes with pointers. Above 512 bytes the allocator
-// adds a header.
-func withPointers(n int) int {
+// pointerAllocationSize returns the heap size of an allocation of n bytes with pointers. Above 512 bytes the
+// allocator adds a header.
+func pointerAllocationSize(n int) int {
 	if n > 512 {
 		n += 8
 	}
-	return packed.Allocated(n)
+	return packed.AllocationSize(n)
 }
 
-// sizes are totals of a snapshot's objects, updated with each change of a row.
-type sizes struct {
+// objectSizes are totals of a snapshot's objects, updated with each change of a row.
+type objectSizes struct {
 	// packed is the size of packed objects and of complete blocks with such objects, in bytes.
 	// compressedBytes is the size of the compressed ones.
 	packed, compressedBytes int64
@@ -197,10 +197,10 @@ type sizes struct {
 }
 
 // uncompressed returns the size of packed, uncompressed objects in bytes.
-func (z *sizes) uncompressed() int64 { return z.packed - z.compressedBytes }
+func (z *objectSizes) uncompressed() int64 { return z.packed - z.compressedBytes }
 
 // countPacked counts a packed object that is not in a block.
-func (z *sizes) countPacked(o *packed.Object, by int) {
+func (z *objectSizes) countPacked(o *packed.Object, by int) {
 	size := int64(by * o.Size())
 	z.packed += size
 	if o.Compressed() {
@@ -210,7 +210,7 @@ func (z *sizes) countPacked(o *packed.Object, by int) {
 }
 
 // countBlock counts the memory of a block, but not its objects.
-func (z *sizes) countBlock(b *packed.Block, by int) {
+func (z *objectSizes) countBlock(b *packed.Block, by int) {
 	size := int64(by * b.Size())
 	z.packed += size
 	z.compressedBytes += size

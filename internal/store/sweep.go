@@ -102,12 +102,12 @@ func (s *Store) Sweep(from uint64, how Sweep) SweepResult {
 
 // formChange replaces an object with another form of itself.
 type formChange struct {
-	row       *row
+	row       *storedRow
 	old, next *packed.Object
 }
 
 // sweep returns the form change for a row, if any, and the number of bytes read.
-func (f *Packed) sweep(r *row, how Sweep) (formChange, int) {
+func (f *Packed) sweep(r *storedRow, how Sweep) (formChange, int) {
 	o := r.object.Load()
 	if o == nil {
 		return formChange{}, 0
@@ -119,7 +119,7 @@ func (f *Packed) sweep(r *row, how Sweep) (formChange, int) {
 		use = o.Usage()
 	}
 	if o.Compressed() {
-		if !how.Decompresses || !use.Repeated {
+		if !how.Decompresses || !use.ReadBefore {
 			return formChange{}, 0
 		}
 		next, err := o.Decompress()
@@ -135,7 +135,7 @@ func (f *Packed) sweep(r *row, how Sweep) (formChange, int) {
 	return f.compressed(r, o)
 }
 
-func (f *Packed) compressed(r *row, o *packed.Object) (formChange, int) {
+func (f *Packed) compressed(r *storedRow, o *packed.Object) (formChange, int) {
 	next := f.compressor.compress(o)
 	if next == o {
 		if f.compressor.isTrained() {

@@ -53,8 +53,8 @@ func sweepAll(s *Store, how Sweep) (saved int64) {
 }
 
 // sizesOf computes the expected sizes of a snapshot from its rows.
-func sizesOf(s *Snapshot) sizes {
-	all := sizes{replaced: s.sizes.replaced}
+func sizesOf(s *Snapshot) objectSizes {
+	all := objectSizes{replaced: s.sizes.replaced}
 	var b blocks
 	for r := range s.rows.all {
 		b.count(&all, r.item(), 1)
@@ -185,7 +185,7 @@ func TestHandlersAndIndexesDoNotCountAsReads(t *testing.T) {
 // objects' JSON.
 func TestSweptRowsDoNotRetainJSON(t *testing.T) {
 	s := adaptiveStore(t, 300)
-	before := map[*row]string{}
+	before := map[*storedRow]string{}
 	for r := range s.Snapshot().rows.all {
 		text, _ := r.object.Load().JSON()
 		before[r] = text

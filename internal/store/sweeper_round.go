@@ -29,8 +29,8 @@ type sweepWorker struct {
 	run     *sweeperRun
 	// checks is nil without a budget.
 	checks <-chan time.Time
-	// frugal is set while the size of the stores is near or above the budget.
-	frugal bool
+	// isNearBudget is set while the size of the stores is near or above the budget.
+	isNearBudget bool
 	// lastFailure is the time when a sweep last failed to meet the budget.
 	lastFailure time.Time
 }
@@ -88,7 +88,7 @@ func (r *sweepWorker) compressEverything(ctx context.Context) {
 				return
 			}
 			how := SweepPeriodic
-			if r.frugal || r.nearBudget(used) {
+			if r.isNearBudget || r.nearBudget(used) {
 				how = SweepFrugal
 			}
 			swept := s.Sweep(next, how)
@@ -137,9 +137,9 @@ func (r *sweepWorker) sweepAll(ctx context.Context, s *Store, how Sweep, more fu
 func (r *sweepWorker) enforceBudget(ctx context.Context) {
 	used, stores := r.measure()
 	budget := r.sweeper.budget
-	r.frugal = used > budget/10*9 || r.frugal && r.nearBudget(used)
+	r.isNearBudget = used > budget/10*9 || r.isNearBudget && r.nearBudget(used)
 	for _, s := range stores {
-		s.Adaptive().SetCompressOnArrival(r.frugal)
+		s.Adaptive().SetCompressOnArrival(r.isNearBudget)
 	}
 	if used <= budget || time.Since(r.lastFailure) < sweepPeriod {
 		return

@@ -8,8 +8,8 @@ package store
 // of entries. Entries with nearly equal hashes do not occur in practice, but work.
 type trie[E any] struct {
 	// At most one of inner and leaf is set: the root.
-	inner *inner[E]
-	leaf  *leaf[E]
+	inner *innerNode[E]
+	leaf  *leafNode[E]
 	len   int
 }
 
@@ -20,11 +20,11 @@ const (
 	maxDepth = (64 - tagBits) / fanBits
 )
 
-// slot returns the child that a hash selects at a depth.
-func slot(hash uint64, depth int) int { return int(hash>>(64-fanBits*(depth+1))) & (fanOut - 1) }
+// childIndex returns the child that a hash selects at a depth.
+func childIndex(hash uint64, depth int) int { return int(hash>>(64-fanBits*(depth+1))) & (fanOut - 1) }
 
 // leafOf returns the leaf for entries with that hash, which can be nil.
-func (t *trie[E]) leafOf(hash uint64) *leaf[E] {
+func (t *trie[E]) leafOf(hash uint64) *leafNode[E] {
 	n := t.inner
 	if n == nil {
 		return t.leaf
@@ -41,13 +41,13 @@ func (t *trie[E]) leafOf(hash uint64) *leaf[E] {
 // leafFrom returns the leaf for entries with that hash, and the first hash after the leaf, which is zero
 // after the last leaf. Iterating with next, in this trie or in a later version, visits all entries that both
 // have.
-func (t *trie[E]) leafFrom(hash uint64) (l *leaf[E], next uint64) {
+func (t *trie[E]) leafFrom(hash uint64) (l *leafNode[E], next uint64) {
 	n := t.inner
 	if n == nil {
 		return t.leaf, 0
 	}
 	for depth := 0; ; depth++ {
-		k := slot(hash, depth)
+		k := childIndex(hash, depth)
 		child, l := n.child(k)
 		if child == nil {
 			first, count := n.sharedSlots(k)
@@ -75,7 +75,7 @@ func (t *trie[E]) with(h uint64, e *E, match func(*E) bool, hash func(*E) uint64
 	case t.inner != nil:
 		next.inner = w.putInner(t.inner, 0, e)
 	case t.leaf == nil:
-		next.leaf = newLeaf([]hashed[*E]{{h, e}})
+		next.leaf = newLeaf([]hashedEntry[*E]{{h, e}})
 		w.added = true
 	default:
 		if next.leaf = w.putLeaf(t.leaf, 0, e); next.leaf == nil {
@@ -111,9 +111,9 @@ type trieChange[E any] struct {
 }
 
 // putInner is trie.with for an inner node.
-func (w *trieChange[E]) putInner(n *inner[E], depth int, e *E) *inner[E] {
+func (w *trieChange[E]) putInner(n *innerNode[E], depth int, e *E) *innerNode[E] {
 	next := *n
-	k := slot(w.newHash, depth)
+	k := childIndex(w.newHash, depth)
 	child, l := n.child(k)
 	if child != nil {
 		next.setInner(k, w.putInner(child, depth+1, e))
@@ -129,7 +129,7 @@ func (w *trieChange[E]) putInner(n *inner[E], depth int, e *E) *inner[E] {
 }
 
 // putLeaf is trie.with for a leaf below depth levels of inner nodes. It returns nil if the leaf is full.
-func (w *trieChange[E]) putLeaf(l *leaf[E], depth int, e *E) *leaf[E] {
+func (w *trieChange[E]) putLeaf(l *leafNode[E], depth int, e *E) *leafNode[E] {
 	if at := l.find(w.newHash, w.match); at >= 0 {
 		next := l.copy(len(l.entries))
 		next.entries[at] = e
@@ -145,23 +145,24 @@ func (w *trieChange[E]) putLeaf(l *leaf[E], depth int, e *E) *leaf[E] {
 }
 
 // overflow returns the entries of a full leaf plus e, sorted.
-func (w *trieChange[E]) overflow(l *leaf[E], e *E) []hashed[*E] {
-	entries := make([]hashed[*E], 0, leafMax+1)
+func (w *trieChange[E]) overflow(l *leafNode[E], e *E) []hashedEntry[*E] {
+	entries := make([]hashedEntry[*E], 0, leafMax+1)
 	for _, have := range l.entries {
-		entries = append(entries, hashed[*E]{w.hash(have), have})
+		entries = append(entries, hashedEntry[*E]{w.hash(have), have})
 	}
-	entries = append(entries, hashed[*E]{w.newHash, e})
+	entries = append(entries, hashedEntry[*E]{w.newHash, e})
 	sortHashed(entries)
 	return entries
 }
 
 // remove is trie.without for a node: at most one of n and l is set. It can return an empty leaf.
-func (w *trieChange[E]) remove(n *inner[E], l *leaf[E], depth int) (*inner[E], *leaf[E], bool) {
+func (w *trieChange[E]) remove(n *innerNode[E], l *leafNode[E],
+	depth int) (*innerNode[E], *leafNode[E], bool) {
 	if n == nil {
 		l, found := w.removeFrom(l)
 		return nil, l, found
 	}
-	k := slot(w.newHash, depth)
+	k := childIndex(w.newHash, depth)
 	child, last := n.child(k)
 	below, rest, found := w.remove(child, last, depth+1)
 	if !found {
@@ -180,7 +181,7 @@ func (w *trieChange[E]) remove(n *inner[E], l *leaf[E], depth int) (*inner[E], *
 	return &next, nil, true
 }
 
-func (w *trieChange[E]) removeFrom(l *leaf[E]) (*leaf[E], bool) {
+func (w *trieChange[E]) removeFrom(l *leafNode[E]) (*leafNode[E], bool) {
 	if l == nil {
 		return nil, false
 	}

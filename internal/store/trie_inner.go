@@ -5,9 +5,9 @@ import (
 	"unsafe"
 )
 
-// inner is an inner node with one child for each slot. A leaf can be the child of 2, 4, 8 or 16 slots with a
-// common prefix of bits.
-type inner[E any] struct {
+// innerNode is an inner node with one child for each slot. A leaf can be the child of 2, 4, 8 or 16 slots
+// with a common prefix of bits.
+type innerNode[E any] struct {
 	// leaves has a bit for each slot with a leaf.
 	leaves uint16
 	// children are *leaf[E] if the bit is set, otherwise *inner[E]. One array makes a node half as large as
@@ -16,21 +16,21 @@ type inner[E any] struct {
 }
 
 // child returns the child of slot k, either an inner node or a leaf.
-func (n *inner[E]) child(k int) (*inner[E], *leaf[E]) {
+func (n *innerNode[E]) child(k int) (*innerNode[E], *leafNode[E]) {
 	c := n.children[k&(fanOut-1)]
 	if n.leaves>>k&1 == 0 {
-		return (*inner[E])(c), nil
+		return (*innerNode[E])(c), nil
 	}
-	return nil, (*leaf[E])(c)
+	return nil, (*leafNode[E])(c)
 }
 
-func (n *inner[E]) setInner(k int, child *inner[E]) {
+func (n *innerNode[E]) setInner(k int, child *innerNode[E]) {
 	n.leaves &^= 1 << k
 	n.children[k] = unsafe.Pointer(child)
 }
 
 // setLeaf sets the leaf of count slots starting with first.
-func (n *inner[E]) setLeaf(first, count int, l *leaf[E]) {
+func (n *innerNode[E]) setLeaf(first, count int, l *leafNode[E]) {
 	for k := first; k < first+count; k++ {
 		n.leaves |= 1 << k
 		n.children[k] = unsafe.Pointer(l)
@@ -38,7 +38,7 @@ func (n *inner[E]) setLeaf(first, count int, l *leaf[E]) {
 }
 
 // sharedSlots returns the range of slots with the same leaf as slot k.
-func (n *inner[E]) sharedSlots(k int) (first, count int) {
+func (n *innerNode[E]) sharedSlots(k int) (first, count int) {
 	count = 1
 	for count < fanOut && n.children[k^count] == n.children[k] {
 		count *= 2
@@ -47,7 +47,7 @@ func (n *inner[E]) sharedSlots(k int) (first, count int) {
 }
 
 // distinct calls yield for each distinct child until it returns false.
-func (n *inner[E]) distinct(yield func(*inner[E], *leaf[E]) bool) bool {
+func (n *innerNode[E]) distinct(yield func(*innerNode[E], *leafNode[E]) bool) bool {
 	for k := 0; k < fanOut; {
 		child, l := n.child(k)
 		if !yield(child, l) {
@@ -62,8 +62,8 @@ func (n *inner[E]) distinct(yield func(*inner[E], *leaf[E]) bool) bool {
 	return true
 }
 
-func (n *inner[E]) all(yield func(*E) bool) bool {
-	return n.distinct(func(child *inner[E], l *leaf[E]) bool {
+func (n *innerNode[E]) all(yield func(*E) bool) bool {
+	return n.distinct(func(child *innerNode[E], l *leafNode[E]) bool {
 		if child != nil {
 			return child.all(yield)
 		}
@@ -72,14 +72,14 @@ func (n *inner[E]) all(yield func(*E) bool) bool {
 }
 
 // newInner returns an inner node with sorted entries.
-func newInner[E any](sorted []hashed[*E], depth int) *inner[E] {
-	n := &inner[E]{}
+func newInner[E any](sorted []hashedEntry[*E], depth int) *innerNode[E] {
+	n := &innerNode[E]{}
 	n.fill(0, fanOut, sorted, depth)
 	return n
 }
 
 // fill creates children with sorted entries for count slots starting with first: one leaf if the entries fit.
-func (n *inner[E]) fill(first, count int, sorted []hashed[*E], depth int) {
+func (n *innerNode[E]) fill(first, count int, sorted []hashedEntry[*E], depth int) {
 	switch {
 	case len(sorted) <= leafMax || count == 1 && depth+1 == maxDepth:
 		n.setLeaf(first, count, newLeaf(sorted))
@@ -87,7 +87,7 @@ func (n *inner[E]) fill(first, count int, sorted []hashed[*E], depth int) {
 		n.setInner(first, newInner(sorted, depth+1))
 	default:
 		half := first + count/2
-		end := searchHash(sorted, func(hash uint64) bool { return slot(hash, depth) >= half })
+		end := searchHash(sorted, func(hash uint64) bool { return childIndex(hash, depth) >= half })
 		n.fill(first, count/2, sorted[:end], depth)
 		n.fill(half, count/2, sorted[end:], depth)
 	}
@@ -95,12 +95,12 @@ func (n *inner[E]) fill(first, count int, sorted []hashed[*E], depth int) {
 
 // collapse returns a leaf to replace a node with few entries, or nil. The limit is half a leaf, so that a
 // set of alternating size does not split and collapse each time.
-func (n *inner[E]) collapse() *leaf[E] {
+func (n *innerNode[E]) collapse() *leafNode[E] {
 	if n.leaves != 1<<fanOut-1 {
 		return nil
 	}
 	count := 0
-	n.distinct(func(_ *inner[E], l *leaf[E]) bool {
+	n.distinct(func(_ *innerNode[E], l *leafNode[E]) bool {
 		count += len(l.entries)
 		return count <= leafMax/2
 	})
@@ -109,7 +109,7 @@ func (n *inner[E]) collapse() *leaf[E] {
 	}
 	whole := makeLeaf[E](count)
 	whole.entries = whole.entries[:0]
-	n.distinct(func(_ *inner[E], l *leaf[E]) bool {
+	n.distinct(func(_ *innerNode[E], l *leafNode[E]) bool {
 		copy(whole.tags[len(whole.entries):], l.tags[:len(l.entries)])
 		whole.entries = append(whole.entries, l.entries...)
 		return true
@@ -117,18 +117,18 @@ func (n *inner[E]) collapse() *leaf[E] {
 	return whole
 }
 
-type hashed[T any] struct {
+type hashedEntry[T any] struct {
 	hash  uint64
 	entry T
 }
 
 // searchHash returns the index of the first of the sorted entries for which from returns true.
-func searchHash[T any](sorted []hashed[T], from func(hash uint64) bool) int {
+func searchHash[T any](sorted []hashedEntry[T], from func(hash uint64) bool) int {
 	return sort.Search(len(sorted), func(i int) bool { return from(sorted[i].hash) })
 }
 
 // buildTrie returns the trie of sorted, distinct entries.
-func buildTrie[E any](sorted []hashed[*E]) trie[E] {
+func buildTrie[E any](sorted []hashedEntry[*E]) trie[E] {
 	switch {
 	case len(sorted) == 0:
 		return trie[E]{}

@@ -13,55 +13,55 @@ const (
 	tagBits = 8
 )
 
-// leaf holds unordered entries. tags are the lowest bits of the hashes of the first leafMax entries, so that
-// most entries that do not match need not be read.
-type leaf[E any] struct {
+// leafNode holds unordered entries. tags are the lowest bits of the hashes of the first leafMax entries, so
+// that most entries that do not match need not be read.
+type leafNode[E any] struct {
 	tags    [leafMax]byte
 	entries []*E
 }
 
-func tag(hash uint64) byte { return byte(hash) }
+func hashTag(hash uint64) byte { return byte(hash) }
 
 // makeLeaf returns a leaf with the given number of nil entries. Leaf and entries are one allocation, to save
 // work for writers and a cache miss for readers.
-func makeLeaf[E any](entries int) *leaf[E] {
+func makeLeaf[E any](entries int) *leafNode[E] {
 	switch {
 	case entries <= 4:
 		l := &inlineLeaf[E, [4]*E]{}
 		l.entries = l.array[:entries]
-		return &l.leaf
+		return &l.leafNode
 	case entries <= 8:
 		l := &inlineLeaf[E, [8]*E]{}
 		l.entries = l.array[:entries]
-		return &l.leaf
+		return &l.leafNode
 	case entries <= 12:
 		l := &inlineLeaf[E, [12]*E]{}
 		l.entries = l.array[:entries]
-		return &l.leaf
+		return &l.leafNode
 	case entries <= 16:
 		l := &inlineLeaf[E, [16]*E]{}
 		l.entries = l.array[:entries]
-		return &l.leaf
+		return &l.leafNode
 	case entries <= 20:
 		l := &inlineLeaf[E, [20]*E]{}
 		l.entries = l.array[:entries]
-		return &l.leaf
+		return &l.leafNode
 	case entries <= leafMax:
 		l := &inlineLeaf[E, [leafMax]*E]{}
 		l.entries = l.array[:entries]
-		return &l.leaf
+		return &l.leafNode
 	default:
-		return &leaf[E]{entries: make([]*E, entries)}
+		return &leafNode[E]{entries: make([]*E, entries)}
 	}
 }
 
 // inlineLeaf is a leaf allocated together with its entries.
 type inlineLeaf[E, Array any] struct {
-	leaf[E]
+	leafNode[E]
 	array Array
 }
 
-func newLeaf[E any](entries []hashed[*E]) *leaf[E] {
+func newLeaf[E any](entries []hashedEntry[*E]) *leafNode[E] {
 	l := makeLeaf[E](len(entries))
 	for i, e := range entries {
 		l.set(i, e.hash, e.entry)
@@ -70,7 +70,7 @@ func newLeaf[E any](entries []hashed[*E]) *leaf[E] {
 }
 
 // find returns the index of the entry that matches, or -1.
-func (l *leaf[E]) find(hash uint64, match func(*E) bool) int {
+func (l *leafNode[E]) find(hash uint64, match func(*E) bool) int {
 	for at := l.next(0, hash); at >= 0; at = l.next(at+1, hash) {
 		if match(l.entries[at]) {
 			return at
@@ -82,9 +82,9 @@ func (l *leaf[E]) find(hash uint64, match func(*E) bool) int {
 // next returns the first index >= at of an entry that may have that hash, or -1. It compares eight tags at a
 // time: equal tags become zero bytes, which borrow when one is subtracted. A byte of value one after a zero
 // byte is also found, which only costs a look at its entry.
-func (l *leaf[E]) next(at int, hash uint64) int {
+func (l *leafNode[E]) next(at int, hash uint64) int {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
-	pattern := uint64(tag(hash)) * ones
+	pattern := uint64(hashTag(hash)) * ones
 	for ; at < leafMax; at = at&^7 + 8 {
 		word := binary.LittleEndian.Uint64(l.tags[at&^7:]) ^ pattern
 		found := (word - ones) &^ word & tops >> (at & 7 * 8) << (at & 7 * 8)
@@ -100,7 +100,7 @@ func (l *leaf[E]) next(at int, hash uint64) int {
 }
 
 // all calls yield for each entry until it returns false.
-func (l *leaf[E]) all(yield func(*E) bool) bool {
+func (l *leafNode[E]) all(yield func(*E) bool) bool {
 	for _, e := range l.entries {
 		if !yield(e) {
 			return false
@@ -109,16 +109,16 @@ func (l *leaf[E]) all(yield func(*E) bool) bool {
 	return true
 }
 
-func (l *leaf[E]) copy(entries int) *leaf[E] {
+func (l *leafNode[E]) copy(entries int) *leafNode[E] {
 	next := makeLeaf[E](entries)
 	next.tags = l.tags
 	copy(next.entries, l.entries)
 	return next
 }
 
-func (l *leaf[E]) set(at int, h uint64, e *E) {
+func (l *leafNode[E]) set(at int, h uint64, e *E) {
 	l.entries[at] = e
 	if at < leafMax {
-		l.tags[at] = tag(h)
+		l.tags[at] = hashTag(h)
 	}
 }

@@ -104,10 +104,10 @@ func TestBuildTrie(t *testing.T) {
 			of := func(p *pair) uint64 { return hash(p.key) }
 			for _, size := range []int{0, 1, 2, leafMax, leafMax + 1, 200, 1000} {
 				var grown trie[pair]
-				var entries []hashed[*pair]
+				var entries []hashedEntry[*pair]
 				for n := range size {
 					p := &pair{fmt.Sprint(n), n}
-					entries = append(entries, hashed[*pair]{of(p), p})
+					entries = append(entries, hashedEntry[*pair]{of(p), p})
 					grown = grown.with(of(p), p, func(have *pair) bool { return *have == *p }, of)
 				}
 				sortHashed(entries)
@@ -171,8 +171,8 @@ func TestLeavesAreFilled(t *testing.T) {
 			continue
 		}
 		leaves := 0
-		var count func(*inner[pair], *leaf[pair]) bool
-		count = func(child *inner[pair], l *leaf[pair]) bool {
+		var count func(*innerNode[pair], *leafNode[pair]) bool
+		count = func(child *innerNode[pair], l *leafNode[pair]) bool {
 			if child != nil {
 				return child.distinct(count)
 			}
@@ -204,12 +204,12 @@ func TestLeafNext(t *testing.T) {
 				t.Fatalf("place %d of %d comes twice or is none", at, size)
 			}
 			seen[at] = true
-			if at < leafMax && l.tags[at] != tag(hash) {
+			if at < leafMax && l.tags[at] != hashTag(hash) {
 				vain++
 			}
 		}
 		for at := range size {
-			if (at >= leafMax || l.tags[at] == tag(hash)) && !seen[at] {
+			if (at >= leafMax || l.tags[at] == hashTag(hash)) && !seen[at] {
 				t.Fatalf("place %d of %d was passed over", at, size)
 			}
 		}

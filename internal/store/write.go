@@ -11,7 +11,7 @@ type Keyed struct {
 // Prepared is an object prepared for Put. Its index functions have already run.
 type Prepared struct {
 	Keyed
-	row     *row
+	row     *storedRow
 	version int
 }
 
@@ -88,7 +88,7 @@ func (s *Snapshot) copy() *Snapshot {
 }
 
 // reindex replaces a row in all indexes. Either row can be nil.
-func (s *Snapshot) reindex(old, next *row) {
+func (s *Snapshot) reindex(old, next *storedRow) {
 	for i := range s.indexes {
 		s.indexes[i].replace(old, next)
 	}

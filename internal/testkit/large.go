@@ -35,12 +35,15 @@ func (f LargeFamily) Objects(count int) [][]byte {
 	return all
 }
 
-// source generates the differences between objects; equal seeds generate equal values.
-type source struct{ *rand.Rand }
+// valueSource generates the differences between objects; equal seeds generate equal values.
+type valueSource struct{ *rand.Rand }
 
-func sourceOf(family uint64, n int) source { return source{rand.New(rand.NewPCG(family, uint64(n)))} }
+func newValueSource(family uint64,
+	n int) valueSource {
+	return valueSource{rand.New(rand.NewPCG(family, uint64(n)))}
+}
 
-func (s source) hex(digits int) string {
+func (s valueSource) hex(digits int) string {
 	const alphabet = "0123456789abcdef"
 	var text strings.Builder
 	for range digits {
@@ -49,16 +52,16 @@ func (s source) hex(digits int) string {
 	return text.String()
 }
 
-func (s source) uid() string {
+func (s valueSource) uid() string {
 	return s.hex(8) + "-" + s.hex(4) + "-4" + s.hex(3) + "-a" + s.hex(3) + "-" + s.hex(12)
 }
 
-func (s source) time() string {
+func (s valueSource) time() string {
 	return fmt.Sprintf("2026-%02d-%02dT%02d:%02d:%02dZ", 1+s.IntN(11), 1+s.IntN(28), s.IntN(24),
 		s.IntN(60), s.IntN(60))
 }
 
-func (s source) word() string { return words[s.IntN(len(words))] }
+func (s valueSource) word() string { return words[s.IntN(len(words))] }
 
 var words = strings.Fields(`checkout payments catalog search identity billing gateway inventory orders shipping pricing
 	recommendations sessions notifications audit ledger media thumbnails exports imports scheduler metrics traces events`)
@@ -72,8 +75,8 @@ func list(count int, one func(n int) string) string {
 	return strings.Join(all, ",")
 }
 
-// managed is one entry of managedFields.
-func managed(manager, apiVersion, subresource, at, fields string) string {
+// managedFieldsEntry is one entry of managedFields.
+func managedFieldsEntry(manager, apiVersion, subresource, at, fields string) string {
 	if subresource != "" {
 		subresource = fmt.Sprintf(`,"subresource":%q`, subresource)
 	}

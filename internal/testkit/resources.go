@@ -4,7 +4,7 @@ import "fmt"
 
 // policyReport is a Kyverno report about one resource. Many reports contain results of the same policies.
 func policyReport(n int) []byte {
-	s := sourceOf(5, n)
+	s := newValueSource(5, n)
 	target, created := s.uid(), s.time()
 	seconds := 1_760_000_000 + s.IntN(10_000_000)
 	results := list(18+s.IntN(10), func(k int) string {
@@ -13,7 +13,7 @@ func policyReport(n int) []byte {
 			policy, words[policy%len(words)], []string{"pass", "pass", "pass", "fail",
 				"skip"}[s.IntN(5)], seconds+k%2)
 	})
-	fields := managed("reports-controller", "wgpolicyk8s.io/v1alpha2", "", created,
+	fields := managedFieldsEntry("reports-controller", "wgpolicyk8s.io/v1alpha2", "", created,
 		`{"f:metadata":{"f:labels":`+keys("app.kubernetes.io/managed-by", "audit.kyverno.io/resource.uid")+
 			`,"f:ownerReferences":{".":{},"k:{\"uid\":\"`+target+
 			`\"}":{}}},"f:results":{},"f:scope":{},"f:summary":`+keys("error", "fail", "pass",
@@ -26,7 +26,7 @@ func policyReport(n int) []byte {
 // workflow is a run of one of 50 Argo workflow templates.
 func workflow(n int) []byte {
 	template := n % 50
-	t, s := sourceOf(6, template), sourceOf(7, n)
+	t, s := newValueSource(6, template), newValueSource(7, n)
 	name := fmt.Sprintf("%s-%d-%s", t.word(), template, s.hex(5))
 	steps := 5 + t.IntN(5)
 	templates := list(steps, func(k int) string {
@@ -37,10 +37,10 @@ func workflow(n int) []byte {
 		return fmt.Sprintf(`%[1]q:{"boundaryID":%[2]q,"displayName":"step-%[3]d","finishedAt":%[4]q,"hostNodeName":"node-%[5]d.example.com","id":%[1]q,"inputs":{"parameters":[{"name":"input","value":"s3://data/%[6]s/part-%[7]d"}]},"name":"%[2]s.step-%[3]d","outputs":{"artifacts":[{"name":"main-logs","s3":{"key":"%[2]s/%[1]s/main.log"}}],"exitCode":"0"},"phase":"Succeeded","progress":"1/1","resourcesDuration":{"cpu":%[8]d,"memory":%[9]d},"startedAt":%[4]q,"templateName":"step-%[3]d","templateScope":"local/%[2]s","type":"Pod"}`,
 			id, name, k, s.time(), s.IntN(400), s.word(), s.IntN(10_000), s.IntN(300), s.IntN(900))
 	})
-	fields := managed("argo", "argoproj.io/v1alpha1", "", s.time(),
+	fields := managedFieldsEntry("argo", "argoproj.io/v1alpha1", "", s.time(),
 		`{"f:metadata":{"f:generateName":{},"f:labels":`+keys("workflows.argoproj.io/workflow-template")+
 			`},"f:spec":{}}`) +
-		"," + managed("workflow-controller", "argoproj.io/v1alpha1", "", s.time(),
+		"," + managedFieldsEntry("workflow-controller", "argoproj.io/v1alpha1", "", s.time(),
 		`{"f:metadata":{"f:labels":`+keys("workflows.argoproj.io/completed", "workflows.argoproj.io/phase")+
 			`},"f:status":`+keys("artifactRepositoryRef", "conditions", "finishedAt", "nodes", "phase",
 			"progress", "resourcesDuration", "startedAt", "storedTemplates")+`}`)
@@ -53,7 +53,7 @@ func workflow(n int) []byte {
 
 // certificate has many names and a long history in its status.
 func certificate(n int) []byte {
-	s := sourceOf(8, n)
+	s := newValueSource(8, n)
 	name, created := fmt.Sprintf("%s-%d", s.word(), n), s.time()
 	names := list(90+s.IntN(30), func(k int) string {
 		return fmt.Sprintf(`"%s-%d.%s.team-%d.example.com"`,
@@ -63,9 +63,9 @@ func certificate(n int) []byte {
 		return fmt.Sprintf(`{"lastTransitionTime":%q,"message":"Certificate is up to date and has not expired: the secret %s-tls holds revision %d of it","observedGeneration":%d,"reason":"Ready","status":"True","type":"Ready%d"}`, s.time(), name, s.IntN(90), 1+s.IntN(9), k)
 	})
 	condition := keys("lastTransitionTime", "message", "observedGeneration", "reason", "status", "type")
-	fields := managed("helm", "cert-manager.io/v1", "", created, `{"f:spec":`+keys("commonName", "dnsNames",
+	fields := managedFieldsEntry("helm", "cert-manager.io/v1", "", created, `{"f:spec":`+keys("commonName", "dnsNames",
 		"duration", "issuerRef", "privateKey", "renewBefore", "secretName", "usages")+`}`) +
-		"," + managed("cert-manager-certificates-readiness", "cert-manager.io/v1", "status", s.time(),
+		"," + managedFieldsEntry("cert-manager-certificates-readiness", "cert-manager.io/v1", "status", s.time(),
 		`{"f:status":{".":{},"f:conditions":{`+list(12, func(k int) string {
 			return fmt.Sprintf(`"k:{\"type\":\"Ready%d\"}":%s`, k, condition)
 		})+`},"f:notAfter":{},"f:notBefore":{},"f:renewalTime":{},"f:revision":{}}}`)
@@ -76,7 +76,7 @@ func certificate(n int) []byte {
 
 // definition is a CustomResourceDefinition; its schema shares parts with others.
 func definition(n int) []byte {
-	s := sourceOf(9, n)
+	s := newValueSource(9, n)
 	kind, group := fmt.Sprintf("%s%d", s.word(), n), fmt.Sprintf("%s.example.com", words[n%len(words)])
 	property := func(k int) string {
 		switch s.IntN(4) {
@@ -89,9 +89,9 @@ func definition(n int) []byte {
 		}
 	}
 	created := s.time()
-	fields := managed("helm", "apiextensions.k8s.io/v1", "", created, `{"f:spec":`+keys("conversion", "group",
+	fields := managedFieldsEntry("helm", "apiextensions.k8s.io/v1", "", created, `{"f:spec":`+keys("conversion", "group",
 		"names", "scope", "versions")+`}`) +
-		"," + managed("kube-apiserver", "apiextensions.k8s.io/v1", "status", created,
+		"," + managedFieldsEntry("kube-apiserver", "apiextensions.k8s.io/v1", "status", created,
 		`{"f:status":`+keys("acceptedNames", "conditions", "storedVersions")+`}`)
 	return fmt.Appendf(
 		nil, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"creationTimestamp":%[1]q,"generation":1,"managedFields":[%[2]s],"name":"%[3]ss.%[4]s","resourceVersion":"%[5]d","uid":%[6]q},"spec":{"conversion":{"strategy":"None"},"group":%[4]q,"names":{"kind":%[3]q,"listKind":"%[3]sList","plural":"%[3]ss","singular":%[3]q},"scope":"Namespaced","versions":[{"name":"v1","schema":{"openAPIV3Schema":{"description":"%[3]s is the Schema for the %[3]ss API.","properties":{"apiVersion":{"description":"APIVersion defines the versioned schema of this representation of an object.\nServers should convert recognized schemas to the latest internal value, and\nmay reject unrecognized values.\nMore info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources","type":"string"},"kind":{"description":"Kind is a string value representing the REST resource this object represents.\nServers may infer this from the endpoint the client submits requests to.\nCannot be updated.\nIn CamelCase.\nMore info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds","type":"string"},"metadata":{"type":"object"},"spec":{"properties":{%[7]s},"type":"object"},"status":{"properties":{"conditions":{"items":%[8]s,"type":"array","x-kubernetes-list-map-keys":["type"],"x-kubernetes-list-type":"map"}},"type":"object"}},"type":"object"}},"served":true,"storage":true,"subresources":{"status":{}}}]},"status":{"acceptedNames":{"kind":%[3]q,"plural":"%[3]ss"},"conditions":[{"lastTransitionTime":%[1]q,"message":"no conflicts found","reason":"NoConflicts","status":"True","type":"NamesAccepted"},{"lastTransitionTime":%[1]q,"message":"the initial names have been accepted","reason":"InitialNamesAccepted","status":"True","type":"Established"}],"storedVersions":["v1"]}}`,

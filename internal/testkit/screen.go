@@ -21,7 +21,7 @@ func Screen(output string, columns int) ([]string, error) {
 		case r == '\r':
 			at = 0
 		case r == '\x1b':
-			length, known := sequence(runes[i:])
+			length, known := parseEscapeSequence(runes[i:])
 			if !known {
 				return nil, fmt.Errorf("a control sequence: %q", string(runes[i:min(i+20, len(runes))]))
 			}
@@ -48,8 +48,8 @@ func Screen(output string, columns int) ([]string, error) {
 	return shown, nil
 }
 
-// sequence parses "ESC [ numbers letter".
-func sequence(runes []rune) (length int, known bool) {
+// parseEscapeSequence parses "ESC [ numbers letter".
+func parseEscapeSequence(runes []rune) (length int, known bool) {
 	if len(runes) < 3 || runes[1] != '[' {
 		return 0, false
 	}

@@ -8,7 +8,7 @@ import (
 // containers returns the containers of an application: main, and two sidecars that all applications have. All
 // objects of one application have the same.
 func containers(app int, revision int) string {
-	s := sourceOf(10, app)
+	s := newValueSource(10, app)
 	name := s.word()
 	env := list(8+s.IntN(14), func(n int) string {
 		if n%4 == 3 {
@@ -30,7 +30,7 @@ const sidecars = `{"args":["proxy","sidecar","--domain","$(POD_NAMESPACE).svc.cl
 
 // deployment returns the Deployment of an application.
 func deployment(n int) []byte {
-	s := sourceOf(1, n)
+	s := newValueSource(1, n)
 	namespace, name := fmt.Sprintf("team-%d", n%40), fmt.Sprintf("%s-%d", s.word(), n)
 	created, updated := s.time(), s.time()
 	spec := fmt.Sprintf(`{"progressDeadlineSeconds":600,"replicas":%[1]d,"revisionHistoryLimit":10,"selector":{"matchLabels":{"app":%[2]q}},"strategy":{"rollingUpdate":{"maxSurge":"25%%","maxUnavailable":"25%%"},"type":"RollingUpdate"},"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":%[3]q},"labels":{"app":%[2]q,"version":"v1"}},"spec":{"containers":[%[4]s],"dnsPolicy":"ClusterFirst","restartPolicy":"Always","schedulerName":"default-scheduler","serviceAccountName":%[2]q,"terminationGracePeriodSeconds":30,"volumes":[{"configMap":{"defaultMode":420,"name":"%[5]s-config"},"name":"config"},{"emptyDir":{},"name":"tmp"}]}}}`,
@@ -48,12 +48,12 @@ func deployment(n int) []byte {
 		"httpGet", "periodSeconds", "timeoutSeconds") + `,"f:resources":` + keys("limits", "requests") +
 		`,"f:securityContext":` + keys("allowPrivilegeEscalation", "capabilities", "readOnlyRootFilesystem",
 		"runAsNonRoot") + `,"f:volumeMounts":` + keys("config", "tmp") + `}`
-	fields := managed("kubectl-client-side-apply", "apps/v1", "", created, `{"f:metadata":{"f:annotations":`+
+	fields := managedFieldsEntry("kubectl-client-side-apply", "apps/v1", "", created, `{"f:metadata":{"f:annotations":`+
 		keys("kubectl.kubernetes.io/last-applied-configuration")+
 		`},"f:spec":{"f:replicas":{},"f:selector":{},"f:strategy":`+keys("rollingUpdate", "type")+
 		`,"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"main\"}":`+container+
 		`,"k:{\"name\":\"istio-proxy\"}":`+container+`}}}}}`) +
-		"," + managed("kube-controller-manager", "apps/v1", "status", updated,
+		"," + managedFieldsEntry("kube-controller-manager", "apps/v1", "status", updated,
 		`{"f:status":`+keys("availableReplicas", "conditions", "observedGeneration", "readyReplicas",
 			"replicas", "updatedReplicas")+`}`)
 	return fmt.Appendf(
@@ -65,7 +65,7 @@ func deployment(n int) []byte {
 // pod returns one of twenty Pods of an application.
 func pod(n int) []byte {
 	app := n / 20
-	a, s := sourceOf(2, app), sourceOf(3, n)
+	a, s := newValueSource(2, app), newValueSource(3, n)
 	owner := fmt.Sprintf("%s-%d-%s", a.word(), app, a.hex(10))
 	namespace, ownerUID := fmt.Sprintf("team-%d", app%40), a.uid()
 	name, created, node, token := owner+"-"+s.hex(5), s.time(), fmt.Sprintf("node-%d.example.com",
@@ -77,15 +77,15 @@ func pod(n int) []byte {
 	}
 	status := func(container string) string {
 		return fmt.Sprintf(`{"containerID":"containerd://%s","image":"registry.example.com/%s:v1","imageID":"registry.example.com/%s@sha256:%s","lastState":{},"name":%q,"ready":true,"restartCount":0,"started":true,"state":{"running":{"startedAt":%q}},"volumeMounts":[{"mountPath":"/tmp","name":"tmp"},{"mountPath":"/var/run/secrets/kubernetes.io/serviceaccount","name":"kube-api-access-%s","readOnly":true,"recursiveReadOnly":"Disabled"}]}`,
-			s.hex(64), container, container, sourceOf(4, app).hex(64), container, created, token)
+			s.hex(64), container, container, newValueSource(4, app).hex(64), container, created, token)
 	}
-	fields := managed("kube-controller-manager", "v1", "", created,
+	fields := managedFieldsEntry("kube-controller-manager", "v1", "", created,
 		`{"f:metadata":{"f:generateName":{},"f:labels":`+keys("app", "pod-template-hash", "version")+
 			`,"f:ownerReferences":{".":{},"k:{\"uid\":\"`+ownerUID+
 			`\"}":{}}},"f:spec":{"f:containers":{"k:{\"name\":\"main\"}":`+keys("args", "env", "image",
 			"imagePullPolicy", "livenessProbe", "name", "ports", "readinessProbe",
 			"resources", "securityContext", "terminationMessagePath", "terminationMessagePolicy", "volumeMounts")+`,"k:{\"name\":\"istio-proxy\"}":`+keys("args", "env", "image", "imagePullPolicy", "name", "ports", "readinessProbe", "resources", "securityContext", "terminationMessagePath", "terminationMessagePolicy", "volumeMounts")+`},"f:dnsPolicy":{},"f:enableServiceLinks":{},"f:restartPolicy":{},"f:schedulerName":{},"f:securityContext":{},"f:serviceAccount":{},"f:serviceAccountName":{},"f:terminationGracePeriodSeconds":{},"f:volumes":`+keys("config", "tmp")+`}}`) +
-		"," + managed("kubelet", "v1", "status", created,
+		"," + managedFieldsEntry("kubelet", "v1", "status", created,
 		`{"f:status":{"f:conditions":{"k:{\"type\":\"ContainersReady\"}":`+keys("lastProbeTime",
 			"lastTransitionTime", "status", "type")+`,"k:{\"type\":\"Initialized\"}":`+
 			keys("lastProbeTime", "lastTransitionTime", "status", "type")+`,"k:{\"type\":\"Ready\"}":`+

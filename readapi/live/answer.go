@@ -65,19 +65,19 @@ func (r *Row) UnmarshalJSON(text []byte) error {
 type pendingAnswer struct {
 	Answer
 	result *query.Result
-	rows   *rows // nil for complete objects
+	rows   *rowBuilder // nil for complete objects
 }
 
 // setState sets the state, the plan and the warnings. plan can be nil.
 func (a *pendingAnswer) setState(s query.Freshness, plan *query.Plan) {
-	a.ResourceVersion, a.Contact, a.Stale = s.ResourceVersion, s.Contact, s.Stale
+	a.ResourceVersion, a.Contact, a.Stale = s.ResourceVersion, s.LastContact, s.Stale
 	if plan != nil {
 		a.Plan, a.Warnings = plan.String(), plan.Warnings
 	}
 }
 
-// chunk is the number of bytes of an answer that are written at a time.
-const chunk = 1 << 16
+// writeChunk is the number of bytes of an answer that are written at a time.
+const writeChunk = 1 << 16
 
 // writeAnswer writes an answer in chunks, so that it is never completely in memory.
 func (s *Server) writeAnswer(w http.ResponseWriter, a *pendingAnswer) error {
@@ -98,7 +98,7 @@ func (s *Server) writeAnswer(w http.ResponseWriter, a *pendingAnswer) error {
 				buf = append(buf, ',')
 			}
 			first = false
-			if buf = append(buf, text...); len(buf) < chunk {
+			if buf = append(buf, text...); len(buf) < writeChunk {
 				return nil
 			}
 			return s.write(w, &buf)
@@ -148,12 +148,12 @@ func (s *Server) write(w http.ResponseWriter, buf *[]byte) error {
 	return err
 }
 
-// rows builds the table rows of custom resources. It serves one request, because columns are not safe for
-// concurrent use.
-type rows struct{ columns []display.Column }
+// rowBuilder builds the table rows of custom resources. It serves one request, because columns are not safe
+// for concurrent use.
+type rowBuilder struct{ columns []display.Column }
 
 // newRows returns the rows for the cached version of a type.
-func newRows(c *collection) *rows {
+func newRows(c *collection) *rowBuilder {
 	var declared []display.ColumnDefinition
 	for _, version := range c.typ.Versions {
 		if version.Name == c.gvr.Version {
@@ -162,11 +162,11 @@ func newRows(c *collection) *rows {
 			}
 		}
 	}
-	return &rows{display.NewColumns(declared)}
+	return &rowBuilder{display.NewColumns(declared)}
 }
 
 // definitions returns the columns, beginning with the name.
-func (r *rows) definitions() []metav1.TableColumnDefinition {
+func (r *rowBuilder) definitions() []metav1.TableColumnDefinition {
 	all := []metav1.TableColumnDefinition{{Name: "Name", Type: "string", Format: "name"}}
 	for _, c := range r.columns {
 		all = append(all, metav1.TableColumnDefinition{Name: c.Name, Type: c.Type, Format: c.Format,
@@ -175,7 +175,7 @@ func (r *rows) definitions() []metav1.TableColumnDefinition {
 	return all
 }
 
-func (r *rows) rowOf(object *unstructured.Unstructured) Row {
+func (r *rowBuilder) rowOf(object *unstructured.Unstructured) Row {
 	row := Row{Namespace: object.GetNamespace(), Name: object.GetName(), Labels: object.GetLabels(),
 		Cells: []any{object.GetName()}}
 	for _, c := range r.columns {

@@ -84,8 +84,8 @@ func (c *collection) Since(version uint64) readapi.Changes {
 	return changes
 }
 
-// sorted are the objects at one version by key.
-type sorted struct {
+// sortedObjects are the objects at one version by key.
+type sortedObjects struct {
 	objects []object
 	// version and epoch identify the state.
 	version uint64
@@ -97,7 +97,7 @@ type sorted struct {
 const changesDivisor = 8
 
 // sorted returns a sorted list that differs little from the current state.
-func (c *collection) sorted(h dynamicinformer.History) *sorted {
+func (c *collection) sorted(h dynamicinformer.History) *sortedObjects {
 	c.mu.Lock()
 	had := c.mu.sorted.Value()
 	c.mu.Unlock()
@@ -107,7 +107,8 @@ func (c *collection) sorted(h dynamicinformer.History) *sorted {
 			return had
 		}
 	}
-	list := &sorted{version: h.ResourceVersion, epoch: h.Epoch, objects: make([]object, 0, h.Snapshot.Len())}
+	list := &sortedObjects{version: h.ResourceVersion, epoch: h.Epoch,
+		objects: make([]object, 0, h.Snapshot.Len())}
 	for key, stored := range h.Snapshot.AllStored() {
 		if o := c.object(key, stored); o != (object{}) {
 			list.objects = append(list.objects, o)
@@ -122,7 +123,8 @@ func (c *collection) sorted(h dynamicinformer.History) *sorted {
 
 // changesTo returns the changes from the list to another version of the same history, by key. The zero object
 // means that the object is deleted.
-func (s *sorted) changesTo(c *collection, h dynamicinformer.History, version uint64) map[string]object {
+func (s *sortedObjects) changesTo(c *collection, h dynamicinformer.History,
+	version uint64) map[string]object {
 	changes := map[string]object{}
 	for i := range h.Len() {
 		if change := h.At(i); change.ResourceVersion > s.version && change.ResourceVersion <= version {
@@ -140,7 +142,7 @@ func (s *sorted) changesTo(c *collection, h dynamicinformer.History, version uin
 // snapshot holds the objects at a version.
 type snapshot struct {
 	readapi.Snapshot
-	base *sorted // keeps the list for the next page
+	base *sortedObjects // keeps the list for the next page
 	// indexedContent is the cache at that version, or nil if the cache has changed since.
 	indexedContent *dynamicinformer.Snapshot
 	collection     *collection

@@ -127,7 +127,7 @@ const (
 // cache until a bookmark confirms the version, and blocks until the cache has the changes of that watch.
 func (c *collection) compare(ctx context.Context) error {
 	before := c.informer.History()
-	body, err := c.server.upstream.get(ctx, c.path(), url.Values{"limit": {strconv.Itoa(maxCompared)}},
+	body, err := c.server.upstream.get(ctx, c.listPath(), url.Values{"limit": {strconv.Itoa(maxCompared)}},
 		acceptPartials)
 	if err != nil {
 		return err
@@ -180,8 +180,8 @@ func (c *collection) awaitEpoch(ctx context.Context, earlier dynamicinformer.His
 	}
 }
 
-// path is the path of lists of the type.
-func (c *collection) path() string {
+// listPath is the path of lists of the type.
+func (c *collection) listPath() string {
 	path := "/apis/" + c.gvr.Group + "/" + c.gvr.Version
 	if c.gvr.Group == "" {
 		path = "/api/" + c.gvr.Version
@@ -266,7 +266,7 @@ func newWatchError(text json.RawMessage) error {
 
 // watchTo watches from one version to another. It returns the version of the last change in between, or from.
 func (c *collection) watchTo(ctx context.Context, from, to uint64) (uint64, error) {
-	body, err := c.server.upstream.get(ctx, c.path(), url.Values{
+	body, err := c.server.upstream.get(ctx, c.listPath(), url.Values{
 		"watch": {"true"}, "allowWatchBookmarks": {"true"}, "timeoutSeconds": {probeSeconds},
 		"resourceVersion": {strconv.FormatUint(from, 10)},
 	}, acceptPartial)

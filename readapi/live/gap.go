@@ -11,9 +11,9 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// gap is the time before the history of an epoch. Clients of an earlier process continue from there. The
-// cache does not know the changes in the gap, but the API server can confirm that there are none.
-type gap struct {
+// historyGap is the time before the history of an epoch. Clients of an earlier process continue from there.
+// The cache does not know the changes in the gap, but the API server can confirm that there are none.
+type historyGap struct {
 	epoch int
 	// No object changed after version quiet, until the history begins at version end.
 	unchangedSince, historyStart uint64
@@ -22,9 +22,9 @@ type gap struct {
 	lostVersion uint64
 }
 
-func (k *typeCache) gapLocked(h dynamicinformer.History) *gap {
+func (k *typeCache) gapLocked(h dynamicinformer.History) *historyGap {
 	if k.mu.gap.epoch != h.Epoch {
-		k.mu.gap = gap{epoch: h.Epoch, unchangedSince: h.EpochStart, historyStart: h.EpochStart}
+		k.mu.gap = historyGap{epoch: h.Epoch, unchangedSince: h.EpochStart, historyStart: h.EpochStart}
 	}
 	return &k.mu.gap
 }

@@ -75,7 +75,7 @@ func (o object) AppendJSON(dst []byte, _ string) ([]byte, error) {
 			dst = append(dst, text...)
 			return
 		}
-		kind, version, rest, found := cutType(text)
+		kind, version, rest, found := cutTypeMeta(text)
 		if !found {
 			dst = append(dst, text...)
 			return
@@ -94,7 +94,7 @@ func (o object) AppendItem(dst []byte) ([]byte, error) {
 			dst = append(dst, text...)
 			return
 		}
-		_, _, rest, found := cutType(text)
+		_, _, rest, found := cutTypeMeta(text)
 		if !found {
 			dst = append(dst, text...)
 			return
@@ -113,9 +113,9 @@ func (o object) readJSON(see func(text []byte)) error {
 	return nil
 }
 
-// cutType cuts kind and apiVersion off the beginning of an object if they are in the order of a
+// cutTypeMeta cuts kind and apiVersion off the beginning of an object if they are in the order of a
 // kube-apiserver's built-in types or of the informer. rest begins after their comma.
-func cutType(text []byte) (kind, version, rest []byte, found bool) {
+func cutTypeMeta(text []byte) (kind, version, rest []byte, found bool) {
 	rest, found = bytes.CutPrefix(text, []byte{'{'})
 	if !found {
 		return nil, nil, nil, false

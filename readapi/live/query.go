@@ -106,8 +106,8 @@ func (s *Server) query(w http.ResponseWriter, r *http.Request) error {
 	return c.server.writeAnswer(w, answer)
 }
 
-// restrict restricts a query to a selector and a namespace. Both can be empty.
-func restrict(q query.Query, selector, namespace string) (query.Query, error) {
+// restrictQuery restricts a query to a selector and a namespace. Both can be empty.
+func restrictQuery(q query.Query, selector, namespace string) (query.Query, error) {
 	if selector != "" {
 		parsed, err := labels.Parse(selector)
 		if err != nil {
@@ -185,7 +185,7 @@ func (c *collection) answerInSlices(ctx context.Context, q query.Query, namespac
 	}
 	defer timeSlice.End()
 	options.Yield = timeSlice.Yield
-	if q, err = restrict(q, params.Get("labelSelector"), namespace); err != nil {
+	if q, err = restrictQuery(q, params.Get("labelSelector"), namespace); err != nil {
 		return nil, err
 	}
 	return c.answer(ctx, q, params, options)

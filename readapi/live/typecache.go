@@ -31,14 +31,14 @@ type typeCache struct {
 		spec  string // of the CustomResourceDefinition
 		ended chan struct{}
 		// sorted is the list that was sorted last.
-		sorted weak.Pointer[sorted]
+		sorted weak.Pointer[sortedObjects]
 		// confirmed is the version up to which a freshness check found the cache complete, beyond the events
 		// of its watch. It applies from one version of an epoch on.
 		confirmed struct {
 			from, version uint64
 			epoch         int
 		}
-		gap gap
+		gap historyGap
 		// gapWaiters counts the clients that wait in awaitGapCheck, by version.
 		gapWaiters map[uint64]int
 	}
@@ -95,9 +95,9 @@ func (k *typeCache) resetDefinitionLocked() {
 	}
 }
 
-// served returns how the type is served, and a channel that is closed when that changes. It returns false
-// while that is unknown.
-func (k *typeCache) served() (readapi.Type, <-chan struct{}, bool) {
+// currentType returns how the type is served, and a channel that is closed when that changes. It returns
+// false while that is unknown.
+func (k *typeCache) currentType() (readapi.Type, <-chan struct{}, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.hasEnded() {
@@ -115,7 +115,7 @@ func (k *typeCache) served() (readapi.Type, <-chan struct{}, bool) {
 
 // collection returns the current objects, or nil if the cache cannot serve them.
 func (k *typeCache) collection() *collection {
-	typ, ended, ok := k.served()
+	typ, ended, ok := k.currentType()
 	if !ok {
 		return nil
 	}

@@ -72,7 +72,7 @@ func (c *Cluster) loadFiles(ctx context.Context, found manifest.Listing, listed 
 		failed = append(failed, reader.Read(ctx, f, nil, func(e manifest.Entry) {
 			u, err := e.Decode()
 			if err != nil {
-				reader.Problem(f, e.Position, !f.Named, err)
+				reader.Problem(f, e.Position, !f.NamedAsArgument, err)
 				return
 			}
 			place := e.Position
@@ -96,8 +96,8 @@ type loadedObject struct {
 	addPosition func(error) error
 }
 
-// rank returns the position of the object's kind in the order of storing.
-func (l loadedObject) rank() int {
+// kindRank returns the position of the object's kind in the order of storing.
+func (l loadedObject) kindRank() int {
 	switch l.object.GroupVersionKind().GroupKind() {
 	case schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
 		return 0
@@ -111,7 +111,7 @@ var namespaceKind = schema.GroupKind{Kind: "Namespace"}
 
 // store stores objects and joins their errors.
 func (c *Cluster) store(ctx context.Context, all []loadedObject) error {
-	slices.SortStableFunc(all, func(a, b loadedObject) int { return a.rank() - b.rank() })
+	slices.SortStableFunc(all, func(a, b loadedObject) int { return a.kindRank() - b.kindRank() })
 	var problems []error
 	for _, l := range all {
 		if ctx.Err() != nil {
@@ -129,7 +129,8 @@ func (c *Cluster) storeOne(u *unstructured.Unstructured) error {
 	if u.GroupVersionKind().Group == admissionGroup && !c.options.WithoutBuiltIns {
 		return fmt.Errorf("%s %s: %s", u.GetKind(), operation, admissionRejected)
 	}
-	if namespace := u.GetNamespace(); namespace != "" && !c.options.WithoutBuiltIns && !c.has(namespace) {
+	if namespace := u.GetNamespace(); namespace != "" && !c.options.WithoutBuiltIns &&
+		!c.hasNamespace(namespace) {
 		return fmt.Errorf("%s %s: the namespace %q does not exist: load it as well", u.GetKind(),
 			operation, namespace)
 	}
@@ -144,7 +145,7 @@ func (c *Cluster) storeOne(u *unstructured.Unstructured) error {
 	return nil
 }
 
-func (c *Cluster) has(namespace string) bool {
+func (c *Cluster) hasNamespace(namespace string) bool {
 	return c.storage.Has(schema.GroupResource{Resource: "namespaces"}, "", namespace)
 }
 

@@ -87,7 +87,8 @@ func TestBlocks(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	if err := v.Load(context.Background(), func([]byte) error { return nil }); !errors.Is(err, errBlocks) {
+	if err := v.Load(context.Background(), func([]byte) error { return nil }); !errors.Is(err,
+		errStoredInBlocks) {
 		t.Errorf("objects are loaded one by one: %v", err)
 	}
 	var bodies func() ([]byte, error)
@@ -160,7 +161,7 @@ func TestBlocksComeFirst(t *testing.T) {
 		func(w persistence.BlockWriter) error {
 			return errors.Join(w.Put("a", big), w.PutBlock([]byte("head"), nil))
 		})
-	if !errors.Is(err, errOrder) {
+	if !errors.Is(err, errWriteOrder) {
 		t.Errorf("a block behind an object: %v", err)
 	}
 	saveBlocks(t, v, map[string]string{"a head": "some bodies"})

@@ -122,16 +122,16 @@ func (v *storedContent) checkpoint(at persistence.Checkpoint) ([]byte, error) {
 	return append(value, v.store.cipher.seal(v.checkpointKey(), text)...), nil
 }
 
-// smallLog is the size below which a log is never full, logShare the inverse of the maximum ratio of log
+// minFullLog is the size below which a log is never full, logShare the inverse of the maximum ratio of log
 // and blocks.
 const (
-	smallLog = 64 << 10
-	logShare = 4
+	minFullLog = 64 << 10
+	logShare   = 4
 )
 
 // NeedsRewrite implements persistence.BlockContent.
 func (v *storedContent) NeedsRewrite() bool {
-	return v.usage.hasOldKey || v.usage.log > max(smallLog, v.usage.blocks/logShare)
+	return v.usage.hasOldKey || v.usage.log > max(minFullLog, v.usage.blocks/logShare)
 }
 
 // Save implements persistence.StoredContent.
@@ -241,8 +241,8 @@ func (v *storedContent) Close() error {
 	return nil
 }
 
-// expire removes the contents saved last before a time.
-func expire(db *pebble.DB, before time.Time) error {
+// removeExpired removes the contents saved last before a time.
+func removeExpired(db *pebble.DB, before time.Time) error {
 	all, err := db.NewIter(&pebble.IterOptions{LowerBound: []byte(checkpointPrefix),
 		UpperBound: prefixEnd(checkpointPrefix)})
 	if err != nil {

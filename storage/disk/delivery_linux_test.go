@@ -130,9 +130,9 @@ func deliver(b *testing.B, cluster *testcluster.Cluster, folder string) eventCos
 	close(feed.begin)
 	<-handler.done
 	<-feed.end
-	d := eventCost{reading: microseconds(feed.spent), handling: microseconds(handler.spent),
+	d := eventCost{reading: microseconds(feed.processingCPU), handling: microseconds(handler.processingCPU),
 		latency: handler.latency()}
-	d.others = microseconds(processTime(b)-before-feed.all) - d.handling
+	d.others = microseconds(processTime(b)-before-feed.goroutineCPU) - d.handling
 	if err := factory.Shutdown(context.Background()); err != nil {
 		b.Error(err)
 	}
@@ -162,12 +162,12 @@ func threadTime() time.Duration {
 
 // deliveryHandler reads the name of each object.
 type deliveryHandler struct {
-	feed      *feed
-	events    int
-	began     time.Duration
-	spent     time.Duration
-	durations [deliveredEvents]time.Duration
-	done      chan struct{}
+	feed          *feed
+	events        int
+	began         time.Duration
+	processingCPU time.Duration
+	durations     [deliveredEvents]time.Duration
+	done          chan struct{}
 }
 
 func (*deliveryHandler) OnAdd(any, bool) {}
@@ -183,7 +183,7 @@ func (h *deliveryHandler) OnUpdate(_, next any) {
 	}
 	h.durations[h.events] = time.Since(h.feed.sent[h.events])
 	if h.events++; h.events == deliveredEvents {
-		h.spent = threadTime() - h.began
+		h.processingCPU = threadTime() - h.began
 		close(h.done)
 	}
 }
@@ -200,10 +200,10 @@ type feed struct {
 	begin, end chan struct{}
 	// sent has the time when each event was sent, spent the CPU time of processing on the reading
 	// goroutine.
-	sent  [deliveredEvents]time.Time
-	spent time.Duration
-	// all is the total CPU time of that goroutine.
-	all time.Duration
+	sent          [deliveredEvents]time.Time
+	processingCPU time.Duration
+	// goroutineCPU is the total CPU time of that goroutine.
+	goroutineCPU time.Duration
 }
 
 func newFeed(objects int) *feed {
@@ -283,12 +283,12 @@ func (f *feedBody) Read(to []byte) (int, error) {
 		}
 		runtime.LockOSThread() // until the goroutine ends
 		f.began = time.Now()
-		f.all = -threadTime()
+		f.goroutineCPU = -threadTime()
 	} else if f.counts {
-		f.spent += threadTime() - f.left
+		f.processingCPU += threadTime() - f.left
 	}
 	if len(f.text) == 0 && !f.make() {
-		f.all += threadTime()
+		f.goroutineCPU += threadTime()
 		close(f.end)
 		<-f.ended
 		return 0, errWatchEnded

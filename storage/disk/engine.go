@@ -126,7 +126,7 @@ func isEnvironmentError(err error) bool {
 
 func openWithoutRepair(dir string, options Options) (*engine, error) {
 	e := &engine{dir: options.fs.PathJoin(dir, "db"), fs: options.fs, broken: make(chan struct{})}
-	return e, e.run(func() error { return e.open(time.Now().Add(-options.MaxAge)) })
+	return e, e.runGuarded(func() error { return e.open(time.Now().Add(-options.MaxAge)) })
 }
 
 // open opens the store, and removes the contents saved last before a time.
@@ -141,7 +141,7 @@ func (e *engine) open(oldest time.Time) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := expire(e.db, oldest); err != nil {
+	if err := removeExpired(e.db, oldest); err != nil {
 		return errors.Join(err, e.db.Close())
 	}
 	return nil
@@ -180,7 +180,7 @@ var errEngineClosed = errors.New("the engine is closed")
 
 // withDB calls f with the store. It returns early if pebble fails.
 func (e *engine) withDB(f func(db *pebble.DB) error) error {
-	return e.run(func() error {
+	return e.runGuarded(func() error {
 		e.closeLock.RLock()
 		defer e.closeLock.RUnlock()
 		if e.closed {
@@ -193,7 +193,7 @@ func (e *engine) withDB(f func(db *pebble.DB) error) error {
 // close closes the store after all calls of do have returned, unless pebble fails. Later calls return
 // errEngineClosed.
 func (e *engine) close() error {
-	return e.run(func() error {
+	return e.runGuarded(func() error {
 		e.closeLock.Lock()
 		defer e.closeLock.Unlock()
 		e.closed = true
@@ -201,13 +201,13 @@ func (e *engine) close() error {
 	})
 }
 
-func (e *engine) run(f func() error) error {
+func (e *engine) runGuarded(f func() error) error {
 	done := make(chan error, 1)
 	// Ended by f, or blocked until the process ends if pebble fails.
 	go func() {
 		defer func() {
 			if reason := recover(); reason != nil {
-				e.fail(fmt.Errorf("pebble: %v", reason))
+				e.endWithError(fmt.Errorf("pebble: %v", reason))
 			}
 		}()
 		select {
@@ -226,7 +226,7 @@ func (e *engine) run(f func() error) error {
 	}
 }
 
-func (e *engine) fail(why error) {
+func (e *engine) endWithError(why error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.mu.reported {
@@ -244,8 +244,8 @@ func (e *engine) recordCorruption(err error) {
 	}
 }
 
-// damage returns the error if data is corrupted, or corruption found in the background.
-func (e *engine) damage(err error) error {
+// corruptionError returns the error if data is corrupted, or corruption found in the background.
+func (e *engine) corruptionError(err error) error {
 	if errors.Is(err, pebble.ErrCorruption) || errors.Is(err, errDamaged) {
 		return err
 	}
@@ -263,8 +263,8 @@ func (e *engine) Infof(string, ...any) {}
 // Errorf implements pebble.Logger. It does nothing, because errors are returned, too.
 func (e *engine) Errorf(string, ...any) {}
 
-// failure returns the error that ended the engine, or nil.
-func (e *engine) failure() error {
+// endError returns the error that ended the engine, or nil.
+func (e *engine) endError() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.mu.failure
@@ -272,7 +272,7 @@ func (e *engine) failure() error {
 
 // Fatalf implements pebble.Logger. It must neither return nor end the process.
 func (e *engine) Fatalf(format string, args ...any) {
-	e.fail(fmt.Errorf(format, args...))
+	e.endWithError(fmt.Errorf(format, args...))
 	select {}
 }
 

@@ -25,7 +25,7 @@ func (e *engine) mustWrite(f func() error) error {
 	}
 	err := f()
 	if err != nil {
-		e.fail(fmt.Errorf("%w: %w", errWrite, err))
+		e.endWithError(fmt.Errorf("%w: %w", errWrite, err))
 	}
 	e.endWrite()
 	if err != nil {
@@ -52,8 +52,8 @@ func (e *engine) endWrite() {
 	e.mu.writesInProgress--
 }
 
-// idle reports whether no write of a failed engine is running: disks may be slow.
-func (e *engine) idle() bool {
+// isIdle reports whether no write of a failed engine is running: disks may be slow.
+func (e *engine) isIdle() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.mu.writesInProgress == 0

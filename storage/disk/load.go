@@ -9,8 +9,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// errBlocks is the error of Load for a stored content with blocks.
-var errBlocks = errors.New("the persisted data is in blocks")
+// errStoredInBlocks is the error of Load for a stored content with blocks.
+var errStoredInBlocks = errors.New("the persisted data is in blocks")
 
 // Load implements persistence.StoredContent, for data of Save.
 func (v *storedContent) Load(ctx context.Context, object func(json []byte) error) error {
@@ -22,7 +22,7 @@ func (v *storedContent) Load(ctx context.Context, object func(json []byte) error
 		}
 		last[key] = slices.Clone(json)
 		return nil
-	}, func([]byte, func() ([]byte, error), int) error { return errBlocks })
+	}, func([]byte, func() ([]byte, error), int) error { return errStoredInBlocks })
 	if err != nil {
 		return err
 	}

@@ -84,12 +84,12 @@ type tableWriter struct {
 	buffer     []byte // buffer
 }
 
-var errOrder = errors.New("blocks must be written before single objects")
+var errWriteOrder = errors.New("blocks must be written before single objects")
 
 // PutBlock implements persistence.BlockWriter.
 func (t *tableWriter) PutBlock(head, bodies []byte) error {
 	if t.checkpoint == nil {
-		return errOrder
+		return errWriteOrder
 	}
 	key := t.content.numberedKey(blockPrefix, t.blocks)
 	t.buffer = appendBlock(t.buffer[:0], head, bodies)

@@ -66,7 +66,7 @@ type Store struct {
 	mu struct {
 		sync.Mutex
 		// currentOperation is the running operation, or nil. There is no engine while it runs.
-		currentOperation *operation
+		currentOperation *engineOperation
 		// lock is held from the first use.
 		lock *folder
 		// engine is nil before the first use, and after corruption.
@@ -147,7 +147,7 @@ func (s *Store) Close() error {
 }
 
 // closeEngine waits for w, closes the engine and unlocks the folder.
-func (s *Store) closeEngine(w *operation) error {
+func (s *Store) closeEngine(w *engineOperation) error {
 	if w != nil {
 		<-w.done
 	}
@@ -157,7 +157,7 @@ func (s *Store) closeEngine(w *operation) error {
 	s.mu.Unlock()
 	var err error
 	if e != nil {
-		if err = e.close(); !e.idle() {
+		if err = e.close(); !e.isIdle() {
 			return errors.Join(err, ErrBusy)
 		}
 	}
@@ -167,9 +167,9 @@ func (s *Store) closeEngine(w *operation) error {
 	return err
 }
 
-// operation opens or removes an engine. It runs in a goroutine without the lock of the Store, because a disk
-// may not answer.
-type operation struct {
+// engineOperation opens or removes an engine. It runs in a goroutine without the lock of the Store, because a
+// disk may not answer.
+type engineOperation struct {
 	startedAt time.Time
 	done      chan struct{} // closed at the end
 	err       error         // read after done
@@ -179,8 +179,8 @@ type operation struct {
 var errNoAnswer = errors.New("the disk does not answer")
 
 // startLocked starts an operation; only one runs at a time.
-func (s *Store) startLocked(f func() error) *operation {
-	w := &operation{startedAt: time.Now(), done: make(chan struct{})}
+func (s *Store) startLocked(f func() error) *engineOperation {
+	w := &engineOperation{startedAt: time.Now(), done: make(chan struct{})}
 	s.mu.currentOperation = w
 	go func() { // returns when the disk answers
 		w.err = f()
@@ -193,7 +193,7 @@ func (s *Store) startLocked(f func() error) *operation {
 }
 
 // wait waits for the operation. It returns errNoAnswer if the operation takes longer than the timeout.
-func (w *operation) wait(timeout time.Duration) error {
+func (w *engineOperation) wait(timeout time.Duration) error {
 	timer := time.NewTimer(time.Until(w.startedAt.Add(timeout)))
 	defer timer.Stop()
 	select {
@@ -220,7 +220,7 @@ func (s *Store) open() (*engine, int, error) {
 
 // engineOrStartOpening returns the engine and its epoch, or the operation to wait for. It starts to open an
 // engine if there is none.
-func (s *Store) engineOrStartOpening() (*engine, int, *operation, error) {
+func (s *Store) engineOrStartOpening() (*engine, int, *engineOperation, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.closed {
@@ -263,7 +263,7 @@ func (s *Store) openFolder(lock *folder) (err error) {
 	if err == nil {
 		s.mu.epoch++
 	}
-	if err == nil || e.failure() != nil {
+	if err == nil || e.endError() != nil {
 		s.mu.engine = e
 	}
 	return err
@@ -276,7 +276,7 @@ func (s *Store) recoverLocked() error {
 	if e == nil {
 		return nil
 	}
-	failure := e.failure()
+	failure := e.endError()
 	if failure == nil {
 		return nil
 	}
@@ -288,7 +288,7 @@ func (s *Store) recoverLocked() error {
 	switch left := s.mu.retryAt.Sub(now); {
 	case left > 0:
 		return fmt.Errorf("%w (retry in %v)", failure, left.Round(time.Second))
-	case !e.idle():
+	case !e.isIdle():
 		return fmt.Errorf("%w (the disk does not answer)", failure)
 	}
 	s.mu.engine, s.mu.retryAt = nil, time.Time{}
@@ -319,7 +319,7 @@ func (s *Store) withEngine(epoch int, f func(e *engine, db *pebble.DB) error) (u
 	if errors.Is(err, errEngineClosed) { // another caller closed it meanwhile
 		return s.withEngine(epoch, f)
 	}
-	if damage := e.damage(err); damage != nil {
+	if damage := e.corruptionError(err); damage != nil {
 		s.discard(e)
 		return used, fmt.Errorf("removed the damaged %s: %w", s.dir, damage)
 	}
@@ -337,7 +337,7 @@ func (s *Store) checkFolder(e *engine) error {
 	err := lock.check()
 	if errors.Is(err, errFolderRemoved) {
 		err = fmt.Errorf("%s: %w", s.dir, err)
-		e.fail(err)
+		e.endWithError(err)
 	}
 	return err
 }

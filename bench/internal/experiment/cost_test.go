@@ -135,10 +135,10 @@ func TestQueriesAreMeasured(t *testing.T) {
 
 func TestSample(t *testing.T) {
 	all := []string{"a", "b", "c", "d", "e", "f"}
-	if diff := cmp.Diff([]string{"a", "c", "e"}, sample(all, 3)); diff != "" {
+	if diff := cmp.Diff([]string{"a", "c", "e"}, selectEvenly(all, 3)); diff != "" {
 		t.Errorf("three of six (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(all, sample(all, 10)); diff != "" {
+	if diff := cmp.Diff(all, selectEvenly(all, 10)); diff != "" {
 		t.Errorf("ten of six (-want +got):\n%s", diff)
 	}
 }

@@ -94,7 +94,7 @@ func packingDecoder() (decoder, error) {
 
 // decodeObjects measures the decoding of single objects and of a list.
 func decodeObjects(ctx context.Context, task Task, _ func() error) (Outcome, error) {
-	list, items, err := samples(ctx, task)
+	list, items, err := fetchSamples(ctx, task)
 	if err != nil {
 		return Outcome{}, err
 	}

@@ -121,7 +121,7 @@ func newManager(task Task, reconciled *reconciledCount, updates *eventTimes) (ct
 	object := func() client.Object { return managedObject(task.Experiment) }
 	controller := ctrl.NewControllerManagedBy(manager).Named("bench")
 	if task.Experiment == Operator {
-		controller.For(object(), builder.WithPredicates(received{times: updates},
+		controller.For(object(), builder.WithPredicates(updateRecorder{times: updates},
 			predicate.GenerationChangedPredicate{})).
 			Owns(&owned[first]{}).Owns(&owned[second]{})
 	} else {
@@ -153,9 +153,9 @@ func managedObject(experiment string) client.Object {
 
 // reconciledCount counts the reconciled objects. It stores their hashes to use little memory.
 type reconciledCount struct {
-	complete chan struct{} // closed after the last object
-	want     int
-	seed     maphash.Seed
+	complete  chan struct{} // closed after the last object
+	wantCount int
+	seed      maphash.Seed
 
 	mu struct {
 		sync.Mutex
@@ -165,7 +165,7 @@ type reconciledCount struct {
 }
 
 func newReconciledCount(want int) *reconciledCount {
-	t := &reconciledCount{complete: make(chan struct{}), want: want, seed: maphash.MakeSeed()}
+	t := &reconciledCount{complete: make(chan struct{}), wantCount: want, seed: maphash.MakeSeed()}
 	t.mu.seen = make(map[uint64]struct{}, want)
 	return t
 }
@@ -177,7 +177,7 @@ func (t *reconciledCount) add(request reconcile.Request) {
 	t.mu.total++
 	before := len(t.mu.seen)
 	t.mu.seen[hash] = struct{}{}
-	if before < t.want && len(t.mu.seen) == t.want {
+	if before < t.wantCount && len(t.mu.seen) == t.wantCount {
 		close(t.complete)
 	}
 }

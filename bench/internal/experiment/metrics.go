@@ -121,8 +121,8 @@ func Latencies() map[string]float64 {
 // sampleCount is the number of objects for experiments that measure one operation, such as decoding.
 const sampleCount = 500
 
-// samples returns the JSON of a list from the API server, and that of its items.
-func samples(ctx context.Context, task Task) (list []byte, items [][]byte, err error) {
+// fetchSamples returns the JSON of a list from the API server, and that of its items.
+func fetchSamples(ctx context.Context, task Task) (list []byte, items [][]byte, err error) {
 	config, err := config(task)
 	if err != nil {
 		return nil, nil, err

@@ -84,17 +84,17 @@ func setOperatorOptions(task Task, options *ctrl.Options) {
 	}
 }
 
-// received is a predicate that records the updates of an operator's objects, and accepts all events.
-type received struct {
+// updateRecorder is a predicate that records the updates of an operator's objects, and accepts all events.
+type updateRecorder struct {
 	predicate.Funcs
 	times *eventTimes
 }
 
 // ReadsOnlyMetadata implements controllerruntime.MetadataReader.
-func (received) ReadsOnlyMetadata() {}
+func (updateRecorder) ReadsOnlyMetadata() {}
 
 // Update implements predicate.Predicate.
-func (r received) Update(e event.UpdateEvent) bool {
+func (r updateRecorder) Update(e event.UpdateEvent) bool {
 	r.times.record(e.ObjectNew.GetNamespace() + "/" + e.ObjectNew.GetName())
 	return true
 }

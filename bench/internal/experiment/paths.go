@@ -31,7 +31,7 @@ type evaluator func(object map[string]any) error
 
 // evaluatePaths measures single expressions over decoded objects, and eight expressions over JSON.
 func evaluatePaths(ctx context.Context, task Task, _ func() error) (Outcome, error) {
-	_, items, err := samples(ctx, task)
+	_, items, err := fetchSamples(ctx, task)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -41,9 +41,9 @@ func evaluatePaths(ctx context.Context, task Task, _ func() error) (Outcome, err
 			return Outcome{}, err
 		}
 	}
-	compile, eight := stockEvaluator, stockEight
+	compile, eight := stockEvaluator, newStockEightPaths
 	if task.Subject == Ours {
-		compile, eight = ourEvaluator, ourEight
+		compile, eight = ourEvaluator, newOurEightPaths
 	}
 	metrics := map[string]float64{}
 	for _, p := range []struct {
@@ -107,8 +107,8 @@ func ourEvaluator(expression string) (evaluator, error) {
 	}, nil
 }
 
-// stockEight decodes the object first, as client-go requires.
-func stockEight() (func(raw []byte) error, error) {
+// newStockEightPaths decodes the object first, as client-go requires.
+func newStockEightPaths() (func(raw []byte) error, error) {
 	var all []evaluator
 	for _, expression := range eightPaths {
 		evaluate, err := stockEvaluator(expression)
@@ -131,7 +131,7 @@ func stockEight() (func(raw []byte) error, error) {
 	}, nil
 }
 
-func ourEight() (func(raw []byte) error, error) {
+func newOurEightPaths() (func(raw []byte) error, error) {
 	var all []jsonpath.Expr
 	for _, expression := range eightPaths {
 		path, err := jsonpath.Compile(expression)

@@ -36,7 +36,7 @@ func readCache(ctx context.Context, task Task, _ func() error) (Outcome, error) 
 	if err := awaitBackgroundWork(ctx, cache); err != nil {
 		return Outcome{}, err
 	}
-	r := &reading{reader: reader, budget: task.Budget, metrics: map[string]float64{},
+	r := &readMeasurement{reader: reader, budget: task.Budget, metrics: map[string]float64{},
 		copies: task.Subject == subject.ControllerRuntime}
 	r.keys = reader.Keys()
 	slices.Sort(r.keys) // equal for all subjects
@@ -49,8 +49,8 @@ func readCache(ctx context.Context, task Task, _ func() error) (Outcome, error) 
 	return Outcome{Metrics: r.metrics}, nil
 }
 
-// reading is the state of readCache.
-type reading struct {
+// readMeasurement is the state of readCache.
+type readMeasurement struct {
 	reader  subject.Reader
 	budget  time.Duration
 	keys    []string
@@ -59,8 +59,8 @@ type reading struct {
 	copies bool
 }
 
-// sample returns up to count elements at equal distances.
-func sample(all []string, count int) []string {
+// selectEvenly returns up to count elements at equal distances.
+func selectEvenly(all []string, count int) []string {
 	if len(all) <= count {
 		return all
 	}
@@ -71,7 +71,7 @@ func sample(all []string, count int) []string {
 	return picked
 }
 
-func (r *reading) measureGets() error {
+func (r *readMeasurement) measureGets() error {
 	get := func(key string) error {
 		_, err := r.reader.Get(key)
 		return err
@@ -82,7 +82,7 @@ func (r *reading) measureGets() error {
 	if r.copies {
 		return nil
 	}
-	names := sample(r.keys, coldObjects)
+	names := selectEvenly(r.keys, coldObjects)
 	runtime.GC()
 	runtime.GC()
 	copied, err := costOfCalls(len(names), func(n int) error {
@@ -98,15 +98,16 @@ func (r *reading) measureGets() error {
 
 // measureSingle measures reads of single objects: hot reads repeat a few objects, cold reads read many
 // objects once after garbage collection.
-func (r *reading) measureSingle(hotMetric, coldMetric string, names []string, read func(string) error) error {
-	coldNames := sample(names, coldObjects)
+func (r *readMeasurement) measureSingle(hotMetric, coldMetric string, names []string,
+	read func(string) error) error {
+	coldNames := selectEvenly(names, coldObjects)
 	runtime.GC()
 	runtime.GC()
 	cold, err := costOfCalls(len(coldNames), func(n int) error { return read(coldNames[n]) })
 	if err != nil {
 		return err
 	}
-	hotNames := sample(names, hotObjects)
+	hotNames := selectEvenly(names, hotObjects)
 	hot, err := costOfOperation(r.budget, func(n int) error { return read(hotNames[n%len(hotNames)]) })
 	if err != nil {
 		return err
@@ -115,12 +116,12 @@ func (r *reading) measureSingle(hotMetric, coldMetric string, names []string, re
 	return nil
 }
 
-func (r *reading) lists() error {
+func (r *readMeasurement) lists() error {
 	return r.measureMany(ListHot, ListCold, func() (int, error) { return r.reader.List() }, len(r.keys))
 }
 
 // namespaces reads all objects of the first namespace.
-func (r *reading) namespaces() error {
+func (r *readMeasurement) namespaces() error {
 	namespace, _, _ := strings.Cut(r.keys[0], "/")
 	want := 0
 	for _, key := range r.keys {
@@ -134,7 +135,8 @@ func (r *reading) namespaces() error {
 
 // measureMany measures a read of many objects, cold and then hot. If reads decode objects, the hot read finds
 // the decoded objects of the cold one unless they were collected.
-func (r *reading) measureMany(hotMetric, coldMetric string, list func() (int, error), want int) error {
+func (r *readMeasurement) measureMany(hotMetric, coldMetric string, list func() (int, error),
+	want int) error {
 	read := func(int) error {
 		got, err := list()
 		if err == nil && got != want {
@@ -158,9 +160,9 @@ func (r *reading) measureMany(hotMetric, coldMetric string, list func() (int, er
 }
 
 // addIndex adds an index while another goroutine reads.
-func (r *reading) addIndex() error {
+func (r *readMeasurement) addIndex() error {
 	before := liveHeap()
-	keys := sample(r.keys, hotObjects)
+	keys := selectEvenly(r.keys, hotObjects)
 	took, longest, err := longestCall(0,
 		func(n int) error {
 			_, err := r.reader.Get(keys[n%len(keys)])
@@ -177,9 +179,9 @@ func (r *reading) addIndex() error {
 }
 
 // lookups reads by the added index.
-func (r *reading) lookups() error {
+func (r *readMeasurement) lookups() error {
 	var values []string
-	for _, key := range sample(r.keys, coldObjects) {
+	for _, key := range selectEvenly(r.keys, coldObjects) {
 		object, err := r.reader.Get(key)
 		if err != nil {
 			return err

@@ -63,14 +63,14 @@ func restart(ctx context.Context, task Task, _ func() error) (_ Outcome, err err
 	}}, nil
 }
 
-// fleet has the caches of all types.
-type fleet interface {
+// typeCaches has the caches of all types.
+type typeCaches interface {
 	Sync(ctx context.Context, readable func()) error
 	Len() int
 }
 
 // restartFleet returns the caches. For crdcache it is a *subject.PersistedCaches, also without persistence.
-func restartFleet(task Task, config *rest.Config) (fleet, error) {
+func restartFleet(task Task, config *rest.Config) (typeCaches, error) {
 	if task.Subject == subject.ClientGo {
 		return subject.NewFleet(task.Subject, config, restartTypes)
 	}

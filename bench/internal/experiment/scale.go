@@ -16,7 +16,7 @@ import (
 // scaleCache fills a cache, receives updates, relists, adds an index and reads. It measures the cost of each
 // per object. It is ready twice: before the updates, and before the end of its watch.
 func scaleCache(ctx context.Context, task Task, ready func() error) (Outcome, error) {
-	s := &scaling{task: task, metrics: map[string]float64{}, updates: newEventTimes(task.Events),
+	s := &scaleMeasurement{task: task, metrics: map[string]float64{}, updates: newEventTimes(task.Events),
 		relist: newEventTimes(1)}
 	cache, err := newCache(task, subject.KeyHandler, s.recordKey)
 	if err != nil {
@@ -29,7 +29,7 @@ func scaleCache(ctx context.Context, task Task, ready func() error) (Outcome, er
 	s.reader = reader
 	for _, step := range []func() error{
 		func() error { return s.fill(ctx) },
-		func() error { return s.follow(ctx, ready) },
+		func() error { return s.receiveUpdates(ctx, ready) },
 		func() error { return s.measureRelist(ctx, ready) },
 		s.read,
 	} {
@@ -42,8 +42,8 @@ func scaleCache(ctx context.Context, task Task, ready func() error) (Outcome, er
 	return Outcome{Metrics: s.metrics, Seen: s.updates.times()}, nil
 }
 
-// scaling is the state of scaleCache.
-type scaling struct {
+// scaleMeasurement is the state of scaleCache.
+type scaleMeasurement struct {
 	task    Task
 	reader  subject.Reader
 	metrics map[string]float64
@@ -53,7 +53,7 @@ type scaling struct {
 }
 
 // recordKey is called by the handler. In a list, only the last object counts.
-func (s *scaling) recordKey(key string) {
+func (s *scaleMeasurement) recordKey(key string) {
 	current := s.current.Load()
 	if current == nil || current == s.relist && key != s.task.Last {
 		return
@@ -61,7 +61,7 @@ func (s *scaling) recordKey(key string) {
 	current.record(key)
 }
 
-func (s *scaling) fill(ctx context.Context) error {
+func (s *scaleMeasurement) fill(ctx context.Context) error {
 	before := liveHeap()
 	watch, err := startStopwatch()
 	if err != nil {
@@ -88,12 +88,12 @@ func (s *scaling) fill(ctx context.Context) error {
 }
 
 // perObject converts a duration to microseconds per object.
-func (s *scaling) perObject(d time.Duration) float64 {
+func (s *scaleMeasurement) perObject(d time.Duration) float64 {
 	return d.Seconds() * 1e6 / float64(s.task.Objects)
 }
 
-// follow receives updates.
-func (s *scaling) follow(ctx context.Context, ready func() error) error {
+// receiveUpdates receives updates.
+func (s *scaleMeasurement) receiveUpdates(ctx context.Context, ready func() error) error {
 	watch, err := startStopwatch()
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ func (s *scaling) follow(ctx context.Context, ready func() error) error {
 }
 
 // await reports ready and waits until the handler has seen everything.
-func (s *scaling) await(ctx context.Context, what *eventTimes, ready func() error) error {
+func (s *scaleMeasurement) await(ctx context.Context, what *eventTimes, ready func() error) error {
 	what.begin()
 	s.current.Store(what)
 	defer s.current.Store(nil)
@@ -126,7 +126,7 @@ func (s *scaling) await(ctx context.Context, what *eventTimes, ready func() erro
 
 // measureRelist measures a relist: its duration, its peak memory relative to rest, and the longest read
 // meanwhile.
-func (s *scaling) measureRelist(ctx context.Context, ready func() error) error {
+func (s *scaleMeasurement) measureRelist(ctx context.Context, ready func() error) error {
 	read := s.sampleRead() // the list of keys is not part of the cache
 	rest, err := takeFootprint()
 	if err != nil {
@@ -163,8 +163,8 @@ func (s *scaling) measureRelist(ctx context.Context, ready func() error) error {
 }
 
 // sampleRead returns a function that reads one of a few objects.
-func (s *scaling) sampleRead() func(n int) error {
-	keys := sample(s.reader.Keys(), hotObjects)
+func (s *scaleMeasurement) sampleRead() func(n int) error {
+	keys := selectEvenly(s.reader.Keys(), hotObjects)
 	return func(n int) error {
 		_, err := s.reader.Get(keys[n%len(keys)])
 		return err
@@ -172,8 +172,8 @@ func (s *scaling) sampleRead() func(n int) error {
 }
 
 // read adds an index, and reads by it and in other ways.
-func (s *scaling) read() error {
-	r := &reading{reader: s.reader, budget: s.task.Budget, metrics: s.metrics, keys: s.reader.Keys()}
+func (s *scaleMeasurement) read() error {
+	r := &readMeasurement{reader: s.reader, budget: s.task.Budget, metrics: s.metrics, keys: s.reader.Keys()}
 	slices.Sort(r.keys)
 	if err := r.addIndex(); err != nil {
 		return err

@@ -69,8 +69,8 @@ const updatesTimeout = 3 * time.Minute
 
 // eventTimes has the time of a handler's first call for each key.
 type eventTimes struct {
-	complete chan struct{} // closed after the last key
-	want     int
+	complete  chan struct{} // closed after the last key
+	wantCount int
 
 	mu struct {
 		sync.Mutex
@@ -80,7 +80,7 @@ type eventTimes struct {
 }
 
 func newEventTimes(want int) *eventTimes {
-	s := &eventTimes{complete: make(chan struct{}), want: want}
+	s := &eventTimes{complete: make(chan struct{}), wantCount: want}
 	s.mu.seen = make(map[string]time.Time, want)
 	return s
 }
@@ -95,14 +95,14 @@ func (s *eventTimes) begin() {
 func (s *eventTimes) record(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.mu.begun || len(s.mu.seen) == s.want {
+	if !s.mu.begun || len(s.mu.seen) == s.wantCount {
 		return
 	}
 	if _, again := s.mu.seen[key]; again {
 		return
 	}
 	s.mu.seen[key] = time.Now()
-	if len(s.mu.seen) == s.want {
+	if len(s.mu.seen) == s.wantCount {
 		close(s.complete)
 	}
 }
@@ -113,4 +113,4 @@ func (s *eventTimes) times() map[string]time.Time {
 	return s.mu.seen
 }
 
-func (s *eventTimes) String() string { return fmt.Sprintf("%d of %d", len(s.times()), s.want) }
+func (s *eventTimes) String() string { return fmt.Sprintf("%d of %d", len(s.times()), s.wantCount) }

@@ -38,18 +38,18 @@ const (
 func (s section) draw(r *Result, c column) (chart, bool) {
 	most := 0.0
 	for _, name := range s.subjects {
-		value, _ := s.value(r, name, c)
+		value, _ := s.cellFigure(r, name, c)
 		most = max(most, value)
 	}
 	var bars []bar
 	for _, name := range s.subjects {
-		value, ok := s.value(r, name, c)
+		value, ok := s.cellFigure(r, name, c)
 		if !ok {
 			continue
 		}
 		found, _ := subject.Find([]string{name})
 		bars = append(bars, bar{
-			Name: title(name), Text: s.cell(r, name, c), Ours: len(found) > 0 && found[0].Ours,
+			Name: title(name), Text: s.formatCell(r, name, c), Ours: len(found) > 0 && found[0].Ours,
 			Y: barsTop + barRow*len(bars), Width: int(barsWidth * value / most),
 		})
 	}

@@ -29,10 +29,10 @@ type Machine struct {
 type Noise struct {
 	// Load is how many processes wanted to run on average in the minute before the run.
 	Load float64 `json:"load"`
-	// Others is the CPU time of processes that the run did not start, and Stolen the CPU time that the host
-	// gave to other machines, as fractions of the time of all cores.
-	Others float64 `json:"others"`
-	Stolen float64 `json:"stolen"`
+	// OtherCPU is the CPU time of processes that the run did not start, and StolenCPU the CPU time that the
+	// host gave to other machines, as fractions of the time of all cores.
+	OtherCPU  float64 `json:"others"`
+	StolenCPU float64 `json:"stolen"`
 }
 
 // ThisMachine describes the machine, as far as it is known without asking a server.

@@ -46,9 +46,9 @@ func title(name string) string {
 func WriteOutcomes(w io.Writer, outcomes []Outcome) {
 	for _, o := range outcomes {
 		fmt.Fprintf(w, "%-8s %s, %s against %s: promised %s, measured %s",
-			o.verdict(), o.Title, title(o.Subject), o.peer(), o.bound(o.Target), o.measured())
+			o.verdict(), o.Title, title(o.Subject), o.peer(), o.formatBound(o.Target), o.measured())
 		if o.Margin != 0 {
-			fmt.Fprintf(w, " (margin %s)", o.bound(o.Margin))
+			fmt.Fprintf(w, " (margin %s)", o.formatBound(o.Margin))
 		}
 		fmt.Fprintln(w)
 	}
@@ -61,7 +61,7 @@ func promiseRows(outcomes []Outcome) [][]string {
 		if o.Measured && (o.Headline || !o.Met) {
 			rows = append(rows, []string{o.Title + ", " + title(o.Subject), o.peer(),
 				commas(int64(o.Objects)),
-				o.bound(o.Target), o.measured(), o.verdict()})
+				o.formatBound(o.Target), o.measured(), o.verdict()})
 		}
 	}
 	return rows
@@ -78,19 +78,19 @@ func (o Outcome) peer() string {
 	return title(o.Peer)
 }
 
-// amount formats a ratio, or the figure of an absolute promise.
-func (o Outcome) amount(value float64) string {
+// formatFigure formats a ratio, or the figure of an absolute promise.
+func (o Outcome) formatFigure(value float64) string {
 	if o.Absolute {
-		return quantity(o.Over.Metric, value)
+		return formatQuantity(o.Over.Metric, value)
 	}
 	return formatRatio(value)
 }
 
-func (o Outcome) bound(value float64) string {
+func (o Outcome) formatBound(value float64) string {
 	if o.AtMost {
-		return "≤ " + o.amount(value)
+		return "≤ " + o.formatFigure(value)
 	}
-	return "≥ " + o.amount(value)
+	return "≥ " + o.formatFigure(value)
 }
 
 // measured formats the ratio, followed by the extremes of single rounds.
@@ -99,10 +99,10 @@ func (o Outcome) measured() string {
 		return missingCell
 	}
 	if o.High == 0 {
-		return o.amount(o.Ratio)
+		return o.formatFigure(o.Ratio)
 	}
-	low, high := strings.TrimSuffix(o.amount(o.Low), "×"), strings.TrimSuffix(o.amount(o.High), "×")
-	return o.amount(o.Ratio) + " (" + low + "–" + high + ")"
+	low, high := strings.TrimSuffix(o.formatFigure(o.Low), "×"), strings.TrimSuffix(o.formatFigure(o.High), "×")
+	return o.formatFigure(o.Ratio) + " (" + low + "–" + high + ")"
 }
 
 func (o Outcome) verdict() string {

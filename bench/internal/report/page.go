@@ -22,7 +22,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 		return text
 	},
 	"bytes":   func(n int64) string { return byteCount(float64(n)) },
-	"percent": func(share float64) string { return digits(100*share) + " %" },
+	"percent": func(share float64) string { return formatDigits(100*share) + " %" },
 	"table":   markdownTable,
 	"line":    func(text string) string { first, _, _ := strings.Cut(text, "\n"); return first },
 }).Parse(pageText))
@@ -31,7 +31,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 // name without the extension.
 func WriteMarkdown(path string, r *Result) error {
 	folder := strings.TrimSuffix(path, filepath.Ext(path))
-	text, charts, err := page(r, filepath.Base(folder))
+	text, charts, err := renderPage(r, filepath.Base(folder))
 	if err != nil {
 		return err
 	}
@@ -53,8 +53,8 @@ type pageSection struct {
 	Charts      []chart
 }
 
-// page returns the text and the charts of a result. folder is the path from the page to its charts.
-func page(r *Result, folder string) ([]byte, []chart, error) {
+// renderPage returns the text and the charts of a result. folder is the path from the page to its charts.
+func renderPage(r *Result, folder string) ([]byte, []chart, error) {
 	data := struct {
 		*Result
 		Folder   string
@@ -66,7 +66,7 @@ func page(r *Result, folder string) ([]byte, []chart, error) {
 		data.Promises = slices.Insert(rows, 0, header)
 	}
 	var charts []chart
-	for _, s := range sections() {
+	for _, s := range pageSections() {
 		rows := s.rows(r)
 		if len(rows) == 0 {
 			continue
@@ -96,7 +96,7 @@ func page(r *Result, folder string) ([]byte, []chart, error) {
 func (s section) rows(r *Result) [][]string {
 	columns := slices.DeleteFunc(slices.Clone(s.columns), func(c column) bool {
 		return !slices.ContainsFunc(s.subjects,
-			func(name string) bool { _, ok := s.value(r, name, c); return ok })
+			func(name string) bool { _, ok := s.cellFigure(r, name, c); return ok })
 	})
 	if len(columns) == 0 {
 		return nil
@@ -109,7 +109,7 @@ func (s section) rows(r *Result) [][]string {
 	for _, name := range s.subjects {
 		row := []string{title(name)}
 		for _, c := range columns {
-			row = append(row, s.cell(r, name, c))
+			row = append(row, s.formatCell(r, name, c))
 		}
 		if slices.ContainsFunc(row[1:], func(cell string) bool { return cell != missingCell }) {
 			rows = append(rows, row)

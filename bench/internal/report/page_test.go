@@ -48,14 +48,14 @@ func TestSectionRows(t *testing.T) {
 // without figures.
 func TestPage(t *testing.T) {
 	r := &Result{
-		Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Noise: &Noise{Load: 0.25, Others: 0.015},
+		Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Noise: &Noise{Load: 0.25, OtherCPU: 0.015},
 		Machine: Machine{CPU: "a processor", Cores: 2,
 			Kubernetes: "v1.2.3"}, Failures: []string{"sync: broken\nwith details"},
 	}
 	for name, cpu := range map[string]float64{subject.ClientGo: 30, subject.PackedTrimmed: 2} {
 		r.Add(experiment.Sync, experiment.Small, 1_000, name, map[string]float64{experiment.CPU: cpu})
 	}
-	text, charts, err := page(r, "charts")
+	text, charts, err := renderPage(r, "charts")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,22 +28,22 @@ func promises() []Promise {
 			compressed, subject.ClientGo, 20, 10).headline(),
 		promiseLess("peak memory", experiment.Sync, experiment.PeakRSS,
 			trimmed, subject.ClientGo, 5, 1.5).headline(),
-		flat("client CPU per object until synced", experiment.Scale, experiment.CPUPerObject,
+		promiseFlat("client CPU per object until synced", experiment.Scale, experiment.CPUPerObject,
 			trimmed, 1.15).withMargin(2.5),
-		flat("client CPU per object until synced", experiment.Scale, experiment.CPUPerObject,
+		promiseFlat("client CPU per object until synced", experiment.Scale, experiment.CPUPerObject,
 			compressed, 1.15).withMargin(2.5),
-		flat("live heap per object", experiment.Scale, experiment.HeapPerObject, trimmed, 1.15).withMargin(1.5),
-		flat("live heap per object", experiment.Scale, experiment.HeapPerObject,
+		promiseFlat("live heap per object", experiment.Scale, experiment.HeapPerObject, trimmed, 1.15).withMargin(1.5),
+		promiseFlat("live heap per object", experiment.Scale, experiment.HeapPerObject,
 			compressed, 1.15).withMargin(1.5),
-		flat("client CPU per object of a relist", experiment.Scale, experiment.RelistCPU, trimmed, 1.15),
-		flat("client CPU per object of a relist", experiment.Scale, experiment.RelistCPU, compressed, 1.15),
-		flat("client CPU per update, 5,000 in a second", experiment.Scale, experiment.CPUPerEvent,
+		promiseFlat("client CPU per object of a relist", experiment.Scale, experiment.RelistCPU, trimmed, 1.15),
+		promiseFlat("client CPU per object of a relist", experiment.Scale, experiment.RelistCPU, compressed, 1.15),
+		promiseFlat("client CPU per update, 5,000 in a second", experiment.Scale, experiment.CPUPerEvent,
 			trimmed, 1.15),
-		flat("time per object to add an index", experiment.Scale, experiment.IndexAddPerObject,
+		promiseFlat("time per object to add an index", experiment.Scale, experiment.IndexAddPerObject,
 			trimmed, 1.15),
-		absolute("peak memory of a relist, against memory at rest", experiment.Scale, experiment.RelistPeak,
+		promiseAbsolute("peak memory of a relist, against memory at rest", experiment.Scale, experiment.RelistPeak,
 			trimmed, 1.3).withMargin(2.2),
-		absolute("peak memory of a relist, against memory at rest", experiment.Scale, experiment.RelistPeak,
+		promiseAbsolute("peak memory of a relist, against memory at rest", experiment.Scale, experiment.RelistPeak,
 			compressed, 1.3).withMargin(2.2),
 
 		promiseLess("client CPU per update, taking the key", experiment.UpdatesKey, experiment.CPUPerEvent,
@@ -58,10 +58,10 @@ func promises() []Promise {
 
 		promiseLess("client CPU per update beyond the stream, taking the key", experiment.UpdatesKey,
 			experiment.CPUPerEvent,
-			trimmed, subject.ClientGo, 8, 0).minusStream(experiment.UpdatesKey),
+			trimmed, subject.ClientGo, 8, 0).withoutStreamCost(experiment.UpdatesKey),
 		promiseLess("client CPU per update beyond the stream, reading the object", experiment.UpdatesRead,
 			experiment.CPUPerEvent,
-			trimmed, subject.ClientGo, 4, 0).minusStream(experiment.UpdatesRead),
+			trimmed, subject.ClientGo, 4, 0).withoutStreamCost(experiment.UpdatesRead),
 		promiseAtMost("latency of 200 updates a second, median", experiment.LatencySlow, experiment.LatencyP50,
 			trimmed, subject.ClientGo, 1),
 		promiseAtMost("latency of 200 updates a second, 99 %", experiment.LatencySlow, experiment.LatencyP99,
@@ -80,7 +80,7 @@ func promises() []Promise {
 			trimmed, subject.ClientGo, 1).peerMetric(experiment.GetCopy),
 		promiseAtMost("by namespace, hot", experiment.Reads, experiment.NamespaceHot, trimmed, subject.ClientGo, 1),
 		promiseAtMost("by a unique value, hot", experiment.Reads, experiment.IndexHot, trimmed, subject.ClientGo, 1),
-		absolute("longest read while an index is added", experiment.Reads, experiment.IndexPause,
+		promiseAbsolute("longest read while an index is added", experiment.Reads, experiment.IndexPause,
 			trimmed, 10),
 		promiseLess("live heap of an index of unique values", experiment.Reads, experiment.IndexHeap,
 			trimmed, subject.ClientGo, 2, 1.5),
@@ -93,7 +93,7 @@ func promises() []Promise {
 			experiment.Ours, experiment.Stock, 10, 3),
 		promiseLess("a path with a filter", experiment.Paths, experiment.PathFilter,
 			experiment.Ours, experiment.Stock, 8, 2.5),
-		absolute("eight paths over JSON", experiment.Paths, experiment.PathEight, experiment.Ours, 4000),
+		promiseAbsolute("eight paths over JSON", experiment.Paths, experiment.PathEight, experiment.Ours, 4000),
 
 		promiseLess("CPU of a manager, unstructured", experiment.ManageUnstructured, experiment.CPU,
 			ours, stock, 4, 1.5).headline(),
@@ -120,7 +120,7 @@ func promises() []Promise {
 			experiment.Unchanged, subject.Packed, 0.1).withMargin(0.8).headline(),
 		promiseAtMost("bytes that a restart reads from the server", experiment.Restart, experiment.Received,
 			experiment.Unchanged, subject.Packed, 0.1).withMargin(0.3),
-		absolute("time of a restart until synced", experiment.Restart, experiment.Wall,
+		promiseAbsolute("time of a restart until synced", experiment.Restart, experiment.Wall,
 			experiment.Unchanged, 0.5),
 
 		promiseLess("CPU of printing JSON", experiment.DumpJSON, experiment.CPU,
@@ -158,7 +158,8 @@ func promises() []Promise {
 			subject.AdaptiveTrimmed, subject.ClientGo, 20, 10),
 		promiseAtMost("client CPU until synced", experiment.Sync, experiment.CPU,
 			subject.AdaptiveTrimmed, subject.PackedTrimmed, 1.1).withMargin(2),
-		promiseAtMost("Get, hot", experiment.Reads, experiment.GetHot, subject.AdaptiveTrimmed, subject.ClientGo, 1.2),
+		promiseAtMost("Get, hot", experiment.Reads, experiment.GetHot, subject.AdaptiveTrimmed,
+			subject.ClientGo, 1.2),
 		promiseLess("live heap of large objects", experiment.Sync, experiment.HeapPerObject,
 			subject.AdaptiveTrimmed, subject.ClientGo, 15, 0).large(),
 		promiseLess("client CPU until large objects are synced", experiment.Sync, experiment.CPU,
@@ -191,7 +192,7 @@ func promises() []Promise {
 			experiment.Ours, experiment.Ours, 2).peerMetric(experiment.QueryFew),
 		promiseAtMost("a sorted query for few keys, against unsorted", experiment.Queries, experiment.QuerySortedKeys,
 			experiment.Ours, experiment.Ours, 2).peerMetric(experiment.QueryKeys),
-		flat("finding dangling references", experiment.Queries, experiment.QueryDangling,
+		promiseFlat("finding dangling references", experiment.Queries, experiment.QueryDangling,
 			experiment.Ours, 1.5),
 	}
 }
@@ -214,16 +215,16 @@ func promiseAtMost(title, name, metric, subject, peer string, target float64) Pr
 	return p
 }
 
-// flat promises that the cost of one object grows at most by target with the number of objects.
-func flat(title, name, metric, subject string, target float64) Promise {
+// promiseFlat promises that the cost of one object grows at most by target with the number of objects.
+func promiseFlat(title, name, metric, subject string, target float64) Promise {
 	p := promiseAtMost(title, name, metric, subject, subject, target)
 	p.Flat = true
 	return p
 }
 
-// absolute promises at most target, in the unit of the metric. It has no margin unless guarded adds one,
-// because the figure depends on the machine.
-func absolute(title, name, metric, subject string, target float64) Promise {
+// promiseAbsolute promises at most target, in the unit of the metric. It has no margin unless guarded adds
+// one, because the figure depends on the machine.
+func promiseAbsolute(title, name, metric, subject string, target float64) Promise {
 	return Promise{
 		Title: title, Subject: subject, Absolute: true, AtMost: true, Target: target,
 		Over: Key{Experiment: name, Metric: metric, Subject: subject},
@@ -254,8 +255,8 @@ func (p Promise) headline() Promise {
 	return p
 }
 
-// minusStream subtracts the cost of the bare stream in an experiment.
-func (p Promise) minusStream(experiment string) Promise {
+// withoutStreamCost subtracts the cost of the bare stream in an experiment.
+func (p Promise) withoutStreamCost(experiment string) Promise {
 	p.Floor = Key{Experiment: experiment, Subject: subject.Stream, Metric: p.Over.Metric}
 	return p
 }

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// quantity writes a figure for people, by the unit that its metric is named for: three digits, and a prefix
-// that keeps them short.
-func quantity(metric string, value float64) string {
+// formatQuantity writes a figure for people, by the unit that its metric is named for: three digits, and a
+// prefix that keeps them short.
+func formatQuantity(metric string, value float64) string {
 	unit := metric
 	for _, per := range []string{"_per_object", "_per_event"} {
 		unit = strings.TrimSuffix(unit, per)
@@ -29,35 +29,35 @@ func quantity(metric string, value float64) string {
 	case "times":
 		return formatRatio(value)
 	default:
-		return digits(value)
+		return formatDigits(value)
 	}
 }
 
 func seconds(value float64) string {
-	return scaled(value, 1e-9, 1000, "ns", "µs", "ms", "s")
+	return formatScaled(value, 1e-9, 1000, "ns", "µs", "ms", "s")
 }
 
 func byteCount(value float64) string {
-	return scaled(value, 1, 1<<10, "B", "KiB", "MiB", "GiB")
+	return formatScaled(value, 1, 1<<10, "B", "KiB", "MiB", "GiB")
 }
 
-// scaled writes value with the largest unit that leaves at least 1 before the decimal point. base is the
-// value of the first unit, step the factor from one unit to the next. Up to 100,000 bytes are written as
+// formatScaled writes value with the largest unit that leaves at least 1 before the decimal point. base is
+// the value of the first unit, step the factor from one unit to the next. Up to 100,000 bytes are written as
 // bytes, because sizes of objects are then easier to compare.
-func scaled(value, base, step float64, units ...string) string {
+func formatScaled(value, base, step float64, units ...string) string {
 	amount := value / base
 	for i, unit := range units {
 		last := i == len(units)-1
 		if last || math.Abs(amount) < step-0.5 || unit == "B" && math.Abs(amount) < 1e5 {
-			return digits(amount) + " " + unit
+			return formatDigits(amount) + " " + unit
 		}
 		amount /= step
 	}
 	return "" // there are always units
 }
 
-// digits writes a number with three significant digits, or all of a larger one, with commas.
-func digits(value float64) string {
+// formatDigits writes a number with three significant digits, or all of a larger one, with commas.
+func formatDigits(value float64) string {
 	magnitude := math.Abs(value)
 	switch {
 	case magnitude < 0.005:
@@ -86,5 +86,5 @@ func formatRatio(ratio float64) string {
 	if ratio < 0.1 {
 		return strconv.FormatFloat(ratio, 'g', 2, 64) + "×"
 	}
-	return digits(ratio) + "×"
+	return formatDigits(ratio) + "×"
 }

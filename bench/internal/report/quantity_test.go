@@ -26,7 +26,7 @@ func TestQuantity(t *testing.T) {
 		{"list_allocs_per_object", 1234567, "1,234,567"},
 	}
 	for _, tt := range tests {
-		if got := quantity(tt.metric, tt.value); got != tt.want {
+		if got := formatQuantity(tt.metric, tt.value); got != tt.want {
 			t.Errorf("%s %v is written %q, want %q", tt.metric, tt.value, got, tt.want)
 		}
 	}

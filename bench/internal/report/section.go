@@ -28,8 +28,8 @@ type column struct {
 	chart string
 }
 
-// sections returns the tables of the page.
-func sections() []section {
+// pageSections returns the tables of the page.
+func pageSections() []section {
 	var caches []string
 	for _, s := range subject.All() {
 		caches = append(caches, s.Name)
@@ -152,24 +152,24 @@ func (s section) tableSize(r *Result) int {
 	return 0
 }
 
-// value returns the figure of a cell. It chooses the number of objects for each column, because the columns'
-// experiments may have used different numbers.
-func (s section) value(r *Result, name string, c column) (float64, bool) {
+// cellFigure returns the figure of a cell. It chooses the number of objects for each column, because the
+// columns' experiments may have used different numbers.
+func (s section) cellFigure(r *Result, name string, c column) (float64, bool) {
 	objectCount := section{size: s.size, subjects: s.subjects, columns: []column{c}}.tableSize(r)
 	f, ok := r.Get(Key{Experiment: c.experiment, Size: s.size, Objects: objectCount, Subject: name,
 		Metric: c.metric})
 	return f.Median, ok
 }
 
-// cell formats a figure and its ratio to the base's.
-func (s section) cell(r *Result, name string, c column) string {
-	value, ok := s.value(r, name, c)
+// formatCell formats a figure and its ratio to the base's.
+func (s section) formatCell(r *Result, name string, c column) string {
+	value, ok := s.cellFigure(r, name, c)
 	if !ok {
 		return missingCell
 	}
-	text := quantity(c.metric, value)
-	base, ok := s.value(r, s.base, c)
-	if !ok || name == s.base || digits(base) == "0" || digits(value) == "0" {
+	text := formatQuantity(c.metric, value)
+	base, ok := s.cellFigure(r, s.base, c)
+	if !ok || name == s.base || formatDigits(base) == "0" || formatDigits(value) == "0" {
 		return text
 	}
 	return text + " (" + formatRatio(base/value) + ")"

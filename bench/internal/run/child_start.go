@@ -46,7 +46,7 @@ func startCommand(ctx context.Context, command *exec.Cmd, task experiment.Task,
 	if err := command.Start(); err != nil {
 		return experiment.Outcome{}, err
 	}
-	outcome, err := converse(ctx, append(line, '\n'), stdin, json.NewDecoder(stdout), ready)
+	outcome, err := exchangeMessages(ctx, append(line, '\n'), stdin, json.NewDecoder(stdout), ready)
 	if err != nil {
 		_ = command.Process.Kill() // it may be busy
 	}
@@ -60,8 +60,8 @@ func startCommand(ctx context.Context, command *exec.Cmd, task experiment.Task,
 	return outcome, nil
 }
 
-// converse sends the task and reads messages until the result.
-func converse(ctx context.Context, task []byte, stdin io.Writer, messages *json.Decoder,
+// exchangeMessages sends the task and reads messages until the result.
+func exchangeMessages(ctx context.Context, task []byte, stdin io.Writer, messages *json.Decoder,
 	ready func(context.Context) error) (experiment.Outcome, error) {
 	if _, err := stdin.Write(task); err != nil {
 		return experiment.Outcome{}, err

@@ -18,9 +18,9 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// gate is an HTTP proxy on loopback before an API server. It is open at first. A closed gate still reads from
-// the server, but holds the events back.
-type gate struct {
+// eventGate is an HTTP proxy on loopback before an API server. It is open at first. A closed gate still reads
+// from the server, but holds the events back.
+type eventGate struct {
 	server     *http.Server
 	dir        string
 	kubeconfig string
@@ -37,7 +37,7 @@ type gate struct {
 
 // startGate starts a gate before the API server of a kubeconfig. Requests use that kubeconfig's credentials.
 // Stop ends the gate.
-func startGate(kubeconfig string) (*gate, error) {
+func startGate(kubeconfig string) (*eventGate, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func startGate(kubeconfig string) (*gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &gate{}
+	g := &eventGate{}
 	g.mu.changed = make(chan struct{})
 	if g.dir, err = os.MkdirTemp("", "gate-"); err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func writeGateConfig(path, address string) error {
 	return clientcmd.WriteToFile(*config, path)
 }
 
-func (g *gate) proxy(target *url.URL, transport http.RoundTripper) http.Handler {
+func (g *eventGate) proxy(target *url.URL, transport http.RoundTripper) http.Handler {
 	return &httputil.ReverseProxy{
 		Transport:     transport,
 		FlushInterval: -1,
@@ -94,28 +94,28 @@ func (g *gate) proxy(target *url.URL, transport http.RoundTripper) http.Handler 
 }
 
 // Kubeconfig returns the path of a file with the gate's address.
-func (g *gate) Kubeconfig() string { return g.kubeconfig }
+func (g *eventGate) Kubeconfig() string { return g.kubeconfig }
 
 // Hold holds back later events.
-func (g *gate) Hold() { g.set(true) }
+func (g *eventGate) Hold() { g.set(true) }
 
 // Open releases all events.
-func (g *gate) Open() { g.set(false) }
+func (g *eventGate) Open() { g.set(false) }
 
-func (g *gate) set(closed bool) {
+func (g *eventGate) set(closed bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.mu.closed, g.mu.events = closed, 0
 	g.notifyLocked()
 }
 
-func (g *gate) notifyLocked() {
+func (g *eventGate) notifyLocked() {
 	close(g.mu.changed)
 	g.mu.changed = make(chan struct{})
 }
 
 // addHeld adds to the number of events held back, if the gate is closed.
-func (g *gate) addHeld(events int) {
+func (g *eventGate) addHeld(events int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.mu.closed && events > 0 {
@@ -126,14 +126,14 @@ func (g *gate) addHeld(events int) {
 
 // state returns whether the gate is closed, the number of waiting events, and a channel that is closed when
 // either changes.
-func (g *gate) state() (closed bool, events int, changed <-chan struct{}) {
+func (g *eventGate) state() (closed bool, events int, changed <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.mu.closed, g.mu.events, g.mu.changed
 }
 
 // Wait waits until the closed gate holds back the given number of events.
-func (g *gate) Wait(ctx context.Context, events int) error {
+func (g *eventGate) Wait(ctx context.Context, events int) error {
 	for {
 		_, waiting, changed := g.state()
 		if waiting >= events {
@@ -148,7 +148,7 @@ func (g *gate) Wait(ctx context.Context, events int) error {
 }
 
 // Stop ends the gate and all its connections.
-func (g *gate) Stop() error {
+func (g *eventGate) Stop() error {
 	err := g.server.Close()
 	if removed := os.RemoveAll(g.dir); err == nil {
 		err = removed
@@ -158,7 +158,7 @@ func (g *gate) Stop() error {
 
 // heldBody is the body of a watch. While the gate is closed, it buffers the server's data.
 type heldBody struct {
-	gate *gate
+	gate *eventGate
 	body io.ReadCloser
 
 	mu struct {
@@ -172,7 +172,7 @@ type heldBody struct {
 }
 
 // wrapBody returns the body of a watch behind the gate.
-func (g *gate) wrapBody(body io.ReadCloser) io.ReadCloser {
+func (g *eventGate) wrapBody(body io.ReadCloser) io.ReadCloser {
 	h := &heldBody{gate: g, body: body, closed: make(chan struct{})}
 	h.mu.more = make(chan struct{})
 	go h.pump() // ends with the body, which Close closes
@@ -202,7 +202,7 @@ func (h *heldBody) Read(p []byte) (int, error) {
 		closed, _, changed := h.gate.state()
 		n, more, err := 0, (<-chan struct{})(nil), error(nil)
 		if !closed {
-			n, more, err = h.take(p)
+			n, more, err = h.readBuffered(p)
 		}
 		if n > 0 || err != nil {
 			return n, err
@@ -216,8 +216,8 @@ func (h *heldBody) Read(p []byte) (int, error) {
 	}
 }
 
-// take reads buffered data. If there is none, it returns a channel that is closed when there is more.
-func (h *heldBody) take(p []byte) (n int, more <-chan struct{}, err error) {
+// readBuffered reads buffered data. If there is none, it returns a channel that is closed when there is more.
+func (h *heldBody) readBuffered(p []byte) (n int, more <-chan struct{}, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if n, _ = h.mu.waiting.Read(p); n > 0 {

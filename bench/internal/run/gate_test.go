@@ -14,7 +14,7 @@ import (
 )
 
 // newTestGate starts a gate before a handler and returns a client for it.
-func newTestGate(t *testing.T, handler http.HandlerFunc) (g *gate, get func(path string) *bufio.Reader) {
+func newTestGate(t *testing.T, handler http.HandlerFunc) (g *eventGate, get func(path string) *bufio.Reader) {
 	t.Helper()
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)

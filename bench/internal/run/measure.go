@@ -13,8 +13,8 @@ import (
 	"github.com/crdcache/crdcache/bench/internal/report"
 )
 
-// attempts is the maximum number of tries for one measurement.
-const attempts = 5
+// maxAttempts is the maximum number of tries for one measurement.
+const maxAttempts = 5
 
 // measurement is the result of one round for one subject. latencies has the latency of each update.
 type measurement struct {
@@ -38,11 +38,11 @@ func quantiles(latencies []time.Duration) map[string]float64 {
 // close connections early.
 func (r *runner) measureWithRetries(ctx context.Context, step Step,
 	subjectName string) (m measurement, err error) {
-	for n := range attempts {
+	for n := range maxAttempts {
 		if m, err = r.measure(ctx, step, subjectName); err == nil || ctx.Err() != nil {
 			break
 		}
-		if n < attempts-1 {
+		if n < maxAttempts-1 {
 			r.logf("  again, %s could not be measured: %v", subjectName, err)
 		}
 	}

@@ -47,27 +47,28 @@ const (
 
 // The subjects that most steps compare.
 var (
-	judged = []string{subject.Stream, subject.ClientGo, subject.PackedTrimmed}
-	large  = append(slices.Clone(judged), subject.Packed, subject.CompressedTrimmed,
+	judgedSubjects = []string{subject.Stream, subject.ClientGo, subject.PackedTrimmed}
+	largeSubjects  = append(slices.Clone(judgedSubjects), subject.Packed, subject.CompressedTrimmed,
 		subject.AdaptiveTrimmed)
-	ours     = []string{subject.PackedTrimmed, subject.CompressedTrimmed}
-	scaled   = append([]string{subject.ClientGo}, ours...)
-	burst    = append([]string{subject.Stream, subject.Packed}, scaled...)
-	latency  = append([]string{subject.Stream}, scaled...)
-	updated  = without(subject.Names(subject.All()), subject.AdaptiveTrimmed, subject.ClientGoTrimmed)
-	read     = without(updated, subject.ClientGoMetadata, subject.Metadata)
-	readers  = append(without(read, subject.Stream), subject.AdaptiveTrimmed)
-	managers = []string{experiment.StockManager, experiment.OursManager, experiment.CompressedManager}
-	operator = []string{subject.Stream, experiment.StockManager, experiment.OursManager}
-	restarts = []string{subject.ClientGo, subject.Packed, experiment.Unchanged, experiment.Changed}
-	stock    = []string{experiment.Stock, experiment.Ours}
-	decoders = append(slices.Clone(stock), experiment.OursPacked)
-	dumps    = []string{experiment.Kubectl, experiment.Ours}
-	printed  = append(slices.Clone(dumps), experiment.OursQuery, experiment.ServedDump,
+	ourSubjects     = []string{subject.PackedTrimmed, subject.CompressedTrimmed}
+	scaledSubjects  = append([]string{subject.ClientGo}, ourSubjects...)
+	burstSubjects   = append([]string{subject.Stream, subject.Packed}, scaledSubjects...)
+	latencySubjects = append([]string{subject.Stream}, scaledSubjects...)
+	updatedSubjects = excludeNames(subject.Names(subject.All()), subject.AdaptiveTrimmed,
+		subject.ClientGoTrimmed)
+	readSubjects     = excludeNames(updatedSubjects, subject.ClientGoMetadata, subject.Metadata)
+	readerSubjects   = append(excludeNames(readSubjects, subject.Stream), subject.AdaptiveTrimmed)
+	managerSubjects  = []string{experiment.StockManager, experiment.OursManager, experiment.CompressedManager}
+	operatorSubjects = []string{subject.Stream, experiment.StockManager, experiment.OursManager}
+	restartSubjects  = []string{subject.ClientGo, subject.Packed, experiment.Unchanged, experiment.Changed}
+	stockSubjects    = []string{experiment.Stock, experiment.Ours}
+	decoders         = append(slices.Clone(stockSubjects), experiment.OursPacked)
+	dumpSubjects     = []string{experiment.Kubectl, experiment.Ours}
+	printSubjects    = append(slices.Clone(dumpSubjects), experiment.OursQuery, experiment.ServedDump,
 		experiment.ServedQuery)
 )
 
-func without(names []string, excluded ...string) []string {
+func excludeNames(names []string, excluded ...string) []string {
 	return slices.DeleteFunc(slices.Clone(names),
 		func(name string) bool { return slices.Contains(excluded, name) })
 }
@@ -76,70 +77,77 @@ func without(names []string, excluded ...string) []string {
 func FullPlan() Plan {
 	const small, budget = experiment.Small, 400 * time.Millisecond
 	all := subject.Names(subject.All())
-	filled := append(slices.Clone(large), subject.ClientGoTrimmed, subject.Object, subject.Metadata)
+	filled := append(slices.Clone(largeSubjects), subject.ClientGoTrimmed, subject.Object, subject.Metadata)
 	return Plan{
 		{Experiment: experiment.Types, Size: small, Objects: 1_000, PerType: experiment.ObjectsPerType,
 			Subjects: subject.Fleets(), Rounds: 1, Idle: 10 * time.Second},
 
-		{Experiment: experiment.Queries, Size: small, Objects: 1_000, Subjects: stock[1:], Rounds: 2,
+		{Experiment: experiment.Queries, Size: small, Objects: 1_000, Subjects: stockSubjects[1:], Rounds: 2,
 			Budget: budget},
 		{Experiment: experiment.Decode, Size: small, Objects: 1_000, Subjects: decoders, Rounds: 2,
 			Budget: budget},
-		{Experiment: experiment.Paths, Size: small, Objects: 1_000, Subjects: stock, Rounds: 2,
+		{Experiment: experiment.Paths, Size: small, Objects: 1_000, Subjects: stockSubjects, Rounds: 2,
 			Budget: budget},
-		{Experiment: experiment.LatencySlow, Size: small, Objects: 10_000, Subjects: latency, Rounds: 2,
+		{Experiment: experiment.LatencySlow, Size: small, Objects: 10_000,
+			Subjects: latencySubjects, Rounds: 2,
 			Events: 2_000, Rate: slowRate},
-		{Experiment: experiment.LatencyFast, Size: small, Objects: 10_000, Subjects: latency, Rounds: 2,
+		{Experiment: experiment.LatencyFast, Size: small, Objects: 10_000,
+			Subjects: latencySubjects, Rounds: 2,
 			Events: 10_000, Rate: fastRate},
-		{Experiment: experiment.Scale, Size: small, Objects: 10_000, Subjects: scaled, Rounds: 3,
+		{Experiment: experiment.Scale, Size: small, Objects: 10_000, Subjects: scaledSubjects, Rounds: 3,
 			Events: 10_000,
 			Rate:   fastRate, Budget: budget},
-		{Experiment: experiment.Scale, Size: small, Objects: 100_000, Subjects: scaled, Rounds: 1,
+		{Experiment: experiment.Scale, Size: small, Objects: 100_000, Subjects: scaledSubjects, Rounds: 1,
 			Events: 10_000,
 			Rate:   fastRate, Budget: budget},
-		{Experiment: experiment.Scale, Size: small, Objects: 1_000_000, Subjects: ours, Rounds: 1,
+		{Experiment: experiment.Scale, Size: small, Objects: 1_000_000, Subjects: ourSubjects, Rounds: 1,
 			Events: 10_000,
 			Rate:   fastRate, Budget: budget},
-		{Experiment: experiment.Operator, Size: small, Objects: 50_000, Subjects: operator, Rounds: 3,
+		{Experiment: experiment.Operator, Size: small, Objects: 50_000, Subjects: operatorSubjects, Rounds: 3,
 			Events: 2_000, Rate: slowRate},
 		{Experiment: experiment.SyncList, Size: small, Objects: 10_000,
-			Subjects: without(large, subject.Stream), Rounds: 2},
-		{Experiment: experiment.UpdatesKey, Size: small, Objects: 10_000, Subjects: judged, Rounds: 3,
+			Subjects: excludeNames(largeSubjects, subject.Stream), Rounds: 2},
+		{Experiment: experiment.UpdatesKey, Size: small, Objects: 10_000, Subjects: judgedSubjects, Rounds: 3,
 			Events: 500, Rate: slowRate},
 		{Experiment: experiment.UpdatesKey, Size: small, Objects: 10_000,
-			Subjects: without(updated, judged...), Rounds: 1,
+			Subjects: excludeNames(updatedSubjects, judgedSubjects...), Rounds: 1,
 			Events: 500, Rate: slowRate},
-		{Experiment: experiment.UpdatesRead, Size: small, Objects: 10_000, Subjects: judged, Rounds: 3,
+		{Experiment: experiment.UpdatesRead, Size: small, Objects: 10_000,
+			Subjects: judgedSubjects, Rounds: 3,
 			Events: 500, Rate: slowRate},
-		{Experiment: experiment.UpdatesRead, Size: small, Objects: 10_000, Subjects: without(read, judged...),
-			Rounds: 1,
-			Events: 500, Rate: slowRate},
-		{Experiment: experiment.BurstKey, Size: small, Objects: 10_000, Subjects: burst, Rounds: 1,
+		{Experiment: experiment.UpdatesRead, Size: small, Objects: 10_000,
+			Subjects: excludeNames(readSubjects, judgedSubjects...),
+			Rounds:   1,
+			Events:   500, Rate: slowRate},
+		{Experiment: experiment.BurstKey, Size: small, Objects: 10_000, Subjects: burstSubjects, Rounds: 1,
 			Events: 2_000},
-		{Experiment: experiment.BurstRead, Size: small, Objects: 10_000, Subjects: burst[1:], Rounds: 1,
+		{Experiment: experiment.BurstRead, Size: small, Objects: 10_000,
+			Subjects: burstSubjects[1:], Rounds: 1,
 			Events: 2_000},
-		{Experiment: experiment.Queries, Size: small, Objects: 10_000, Subjects: stock[1:], Rounds: 2,
+		{Experiment: experiment.Queries, Size: small, Objects: 10_000, Subjects: stockSubjects[1:], Rounds: 2,
 			Budget: budget},
-		{Experiment: experiment.DumpJSON, Size: small, Objects: 20_000, Subjects: printed, Rounds: 2},
-		{Experiment: experiment.DumpYAML, Size: small, Objects: 20_000, Subjects: dumps, Rounds: 1},
+		{Experiment: experiment.DumpJSON, Size: small, Objects: 20_000, Subjects: printSubjects, Rounds: 2},
+		{Experiment: experiment.DumpYAML, Size: small, Objects: 20_000, Subjects: dumpSubjects, Rounds: 1},
 		{Experiment: experiment.Sync, Size: small, Objects: 50_000, Subjects: filled, Rounds: 3},
-		{Experiment: experiment.Sync, Size: small, Objects: 50_000, Subjects: without(all, filled...),
+		{Experiment: experiment.Sync, Size: small, Objects: 50_000, Subjects: excludeNames(all, filled...),
 			Rounds: 1},
-		{Experiment: experiment.Queries, Size: small, Objects: 50_000, Subjects: stock[1:], Rounds: 2,
+		{Experiment: experiment.Queries, Size: small, Objects: 50_000, Subjects: stockSubjects[1:], Rounds: 2,
 			Budget: budget},
-		{Experiment: experiment.Reads, Size: small, Objects: 50_000, Subjects: readers, Rounds: 1,
+		{Experiment: experiment.Reads, Size: small, Objects: 50_000, Subjects: readerSubjects, Rounds: 1,
 			Budget: budget},
 		{Experiment: experiment.ManageUnstructured, Size: small, Objects: 50_000,
-			Subjects: managers, Rounds: 1},
-		{Experiment: experiment.ManageTyped, Size: small, Objects: 50_000, Subjects: managers, Rounds: 1},
-		{Experiment: experiment.Restart, Size: small, Objects: 50_000, Subjects: restarts, Rounds: 2},
+			Subjects: managerSubjects, Rounds: 1},
+		{Experiment: experiment.ManageTyped, Size: small, Objects: 50_000,
+			Subjects: managerSubjects, Rounds: 1},
+		{Experiment: experiment.Restart, Size: small, Objects: 50_000, Subjects: restartSubjects, Rounds: 2},
 		{Experiment: experiment.Shard, Size: small, Objects: 100_000, Rounds: 1,
 			Subjects: []string{subject.ClientGo, experiment.OnlyReplica, experiment.ClientReplica}},
 		{Experiment: experiment.Shard, Size: small, Objects: 100_000, Rounds: 1,
 			Gates:    experiment.ShardingGate,
 			Subjects: []string{experiment.ServerReplica}},
 
-		{Experiment: experiment.Sync, Size: experiment.Large, Objects: 5_000, Subjects: large, Rounds: 1},
+		{Experiment: experiment.Sync, Size: experiment.Large, Objects: 5_000,
+			Subjects: largeSubjects, Rounds: 1},
 		{Experiment: experiment.Decode, Size: experiment.Large, Objects: 5_000, Subjects: decoders, Rounds: 2,
 			Budget: budget},
 	}
@@ -148,13 +156,13 @@ func FullPlan() Plan {
 // CIPlan returns the short plan that checks the margins of promises on a busy machine.
 func CIPlan() Plan {
 	const small, budget = experiment.Small, 200 * time.Millisecond
-	filled := without(subject.Names(subject.All()), subject.ControllerRuntime)
+	filled := excludeNames(subject.Names(subject.All()), subject.ControllerRuntime)
 	update := func(name string, subjects []string) Step {
 		return Step{Experiment: name, Size: small, Objects: 5_000, Subjects: subjects, Rounds: 1, Events: 300,
 			Rate: slowRate}
 	}
 	scale := func(objects, rounds int) Step {
-		return Step{Experiment: experiment.Scale, Size: small, Objects: objects, Subjects: ours,
+		return Step{Experiment: experiment.Scale, Size: small, Objects: objects, Subjects: ourSubjects,
 			Rounds: rounds, Events: 5_000,
 			Rate: fastRate, Budget: budget}
 	}
@@ -162,31 +170,33 @@ func CIPlan() Plan {
 		{Experiment: experiment.Types, Size: small, Objects: 200, PerType: experiment.ObjectsPerType,
 			Subjects: []string{subject.ClientGo, subject.Packed}, Rounds: 1},
 
-		{Experiment: experiment.DumpJSON, Size: small, Objects: 3_000, Subjects: printed, Rounds: 2},
-		{Experiment: experiment.DumpYAML, Size: small, Objects: 3_000, Subjects: dumps, Rounds: 1},
+		{Experiment: experiment.DumpJSON, Size: small, Objects: 3_000, Subjects: printSubjects, Rounds: 2},
+		{Experiment: experiment.DumpYAML, Size: small, Objects: 3_000, Subjects: dumpSubjects, Rounds: 1},
 		{Experiment: experiment.Sync, Size: small, Objects: 5_000, Subjects: filled, Rounds: 3},
 		{Experiment: experiment.SyncList, Size: small, Objects: 5_000,
-			Subjects: without(large, subject.Stream), Rounds: 2},
-		update(experiment.UpdatesKey, judged),
-		update(experiment.UpdatesRead, judged),
-		{Experiment: experiment.BurstKey, Size: small, Objects: 5_000, Subjects: burst, Rounds: 1,
+			Subjects: excludeNames(largeSubjects, subject.Stream), Rounds: 2},
+		update(experiment.UpdatesKey, judgedSubjects),
+		update(experiment.UpdatesRead, judgedSubjects),
+		{Experiment: experiment.BurstKey, Size: small, Objects: 5_000, Subjects: burstSubjects, Rounds: 1,
 			Events: 1_000},
-		{Experiment: experiment.BurstRead, Size: small, Objects: 5_000, Subjects: burst[1:], Rounds: 1,
+		{Experiment: experiment.BurstRead, Size: small, Objects: 5_000,
+			Subjects: burstSubjects[1:], Rounds: 1,
 			Events: 1_000},
-		{Experiment: experiment.Reads, Size: small, Objects: 5_000, Subjects: scaled, Rounds: 1,
+		{Experiment: experiment.Reads, Size: small, Objects: 5_000, Subjects: scaledSubjects, Rounds: 1,
 			Budget: budget},
 		{Experiment: experiment.Decode, Size: small, Objects: 5_000, Subjects: decoders, Rounds: 3,
 			Budget: budget},
-		{Experiment: experiment.Paths, Size: small, Objects: 5_000, Subjects: stock, Rounds: 3,
+		{Experiment: experiment.Paths, Size: small, Objects: 5_000, Subjects: stockSubjects, Rounds: 3,
 			Budget: budget},
 		scale(10_000, 2),
 		scale(30_000, 1),
-		{Experiment: experiment.Operator, Size: small, Objects: 5_000, Subjects: operator, Rounds: 1,
+		{Experiment: experiment.Operator, Size: small, Objects: 5_000, Subjects: operatorSubjects, Rounds: 1,
 			Events: 1_000, Rate: slowRate},
 		{Experiment: experiment.ManageUnstructured, Size: small, Objects: 5_000,
-			Subjects: managers, Rounds: 1},
-		{Experiment: experiment.ManageTyped, Size: small, Objects: 5_000, Subjects: managers, Rounds: 1},
-		{Experiment: experiment.Restart, Size: small, Objects: 5_000, Subjects: restarts, Rounds: 2},
+			Subjects: managerSubjects, Rounds: 1},
+		{Experiment: experiment.ManageTyped, Size: small, Objects: 5_000,
+			Subjects: managerSubjects, Rounds: 1},
+		{Experiment: experiment.Restart, Size: small, Objects: 5_000, Subjects: restartSubjects, Rounds: 2},
 	}
 }
 
@@ -246,15 +256,15 @@ func (p Plan) Choose(c Choice) (Plan, error) {
 	return chosen, nil
 }
 
-// synthetic reports whether the step needs the synthetic server.
-func (s Step) synthetic() bool {
+// needsSyntheticServer reports whether the step needs the synthetic server.
+func (s Step) needsSyntheticServer() bool {
 	return s.Experiment == experiment.Scale || s.Experiment == experiment.Operator ||
 		s.Experiment == experiment.LatencySlow ||
 		s.Experiment == experiment.LatencyFast
 }
 
-// sandboxed reports whether the step needs a sandbox.
-func (s Step) sandboxed() bool { return s.Experiment != experiment.Types }
+// needsSandbox reports whether the step needs a sandbox.
+func (s Step) needsSandbox() bool { return s.Experiment != experiment.Types }
 
 // String names the step in messages.
 func (s Step) String() string {

@@ -19,7 +19,7 @@ func TestOrder(t *testing.T) {
 		var used []kind
 		objects := 0
 		for _, s := range plan {
-			if !s.sandboxed() {
+			if !s.needsSandbox() {
 				if len(used) > 0 {
 					t.Errorf("%s: %s comes after a step with a sandbox", name, s)
 				}
@@ -81,9 +81,9 @@ func TestChoose(t *testing.T) {
 // inSandbox returns the number of objects that the sandbox must have.
 func (s Step) inSandbox() int {
 	switch {
-	case s.synthetic():
+	case s.needsSyntheticServer():
 		return s.recordedCount()
-	case !s.sandboxed():
+	case !s.needsSandbox():
 		return 0
 	}
 	return s.Objects

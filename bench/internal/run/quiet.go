@@ -21,7 +21,7 @@ const busyLoad = 0.5
 type otherLoad struct {
 	load    float64
 	machine machineTime
-	own     time.Duration
+	ownCPU  time.Duration
 	err     error // the first error: some systems lack these figures
 }
 
@@ -34,7 +34,7 @@ func listen() otherLoad {
 	if q.machine, q.err = readMachineTime(); q.err != nil {
 		return q
 	}
-	q.own, q.err = ownCPU()
+	q.ownCPU, q.err = ownCPU()
 	return q
 }
 
@@ -57,11 +57,11 @@ func (q otherLoad) noise(took time.Duration) *report.Noise {
 		return nil
 	}
 	all := float64(took) * float64(runtime.NumCPU())
-	others := (after.machine.Busy - q.machine.Busy) - (after.own - q.own)
+	others := (after.machine.Busy - q.machine.Busy) - (after.ownCPU - q.ownCPU)
 	return &report.Noise{
-		Load:   q.load,
-		Others: max(float64(others), 0) / all,
-		Stolen: float64(after.machine.Stolen-q.machine.Stolen) / all,
+		Load:      q.load,
+		OtherCPU:  max(float64(others), 0) / all,
+		StolenCPU: float64(after.machine.Stolen-q.machine.Stolen) / all,
 	}
 }
 

@@ -14,7 +14,7 @@ func TestNoise(t *testing.T) {
 		t.Fatal(before.err)
 	}
 	n := before.noise(time.Hour)
-	if n == nil || n.Load != before.load || n.Others < 0 || n.Others > 0.5 {
+	if n == nil || n.Load != before.load || n.OtherCPU < 0 || n.OtherCPU > 0.5 {
 		t.Errorf("the noise is %+v, want next to nothing of an hour", n)
 	}
 	before.err = fmt.Errorf("not told")
@@ -28,9 +28,9 @@ func TestNoiseOfOthers(t *testing.T) {
 	before := listen()
 	before.machine = machineTime{Busy: before.machine.Busy - time.Hour,
 		Stolen: before.machine.Stolen - time.Hour}
-	before.own -= 30 * time.Minute
+	before.ownCPU -= 30 * time.Minute
 	n := before.noise(time.Duration(float64(10*time.Hour) / float64(runtime.NumCPU())))
-	if n == nil || n.Others < 0.049 || n.Others > 0.06 || n.Stolen < 0.099 || n.Stolen > 0.11 {
+	if n == nil || n.OtherCPU < 0.049 || n.OtherCPU > 0.06 || n.StolenCPU < 0.099 || n.StolenCPU > 0.11 {
 		t.Errorf("the noise is %+v, want 5 %% of others and 10 %% stolen", n)
 	}
 }

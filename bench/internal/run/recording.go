@@ -19,14 +19,14 @@ type recording struct {
 type splitObject struct {
 	namespace, name, uid string
 	pieces               [][]byte
-	parts                []part // between the pieces
+	parts                []variablePart // between the pieces
 }
 
-// part is a part that differs between copies of an object.
-type part int
+// variablePart is a part that differs between copies of an object.
+type variablePart int
 
 const (
-	partName part = iota
+	partName variablePart = iota
 	partUID
 	partVersion
 	partGeneration
@@ -108,10 +108,10 @@ func splitJSON(object []byte) (splitObject, error) {
 	o := splitObject{namespace: m.Namespace, name: m.Name, uid: m.UID}
 	type place struct {
 		start, end int
-		part       part
+		part       variablePart
 	}
 	var places []place
-	find := func(before, text, after string, p part) {
+	find := func(before, text, after string, p variablePart) {
 		sought := []byte(before + text + after)
 		for from := 0; ; {
 			at := bytes.Index(object[from:], sought)

@@ -55,7 +55,7 @@ type runner struct {
 
 func (r *runner) all(ctx context.Context, p Plan) (err error) {
 	// Check the sandbox first, although steps without a sandbox run before the others.
-	if slices.ContainsFunc(p, func(s Step) bool { return s.sandboxed() }) {
+	if slices.ContainsFunc(p, func(s Step) bool { return s.needsSandbox() }) {
 		if err := checkSandbox(r.options.Sandbox); err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func (r *runner) all(ctx context.Context, p Plan) (err error) {
 			}
 			continue
 		}
-		if step.synthetic() {
+		if step.needsSyntheticServer() {
 			if err := r.measureOnSyntheticServer(ctx, step); err != nil {
 				return err
 			}

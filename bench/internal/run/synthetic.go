@@ -24,7 +24,7 @@ type syntheticAPI struct {
 	mu struct {
 		sync.Mutex
 		version uint64
-		changed map[int]revision // by number, for objects that have changed
+		changed map[int]objectRevision // by number, for objects that have changed
 		// pieces are the initial events, objectsPerPiece in each, compressed separately. A nil piece must be
 		// rebuilt.
 		pieces [][]byte
@@ -36,8 +36,8 @@ type syntheticAPI struct {
 	}
 }
 
-// revision is the current version of an object.
-type revision struct {
+// objectRevision is the current version of an object.
+type objectRevision struct {
 	version    uint64
 	generation int
 }
@@ -58,7 +58,7 @@ func newSyntheticAPI(recording *recording, path string, count int) (*syntheticAP
 	a := &syntheticAPI{recording: recording, path: path, count: count}
 	a.mu.version = firstVersion + uint64(count)
 	a.mu.logged = a.mu.version
-	a.mu.changed = map[int]revision{}
+	a.mu.changed = map[int]objectRevision{}
 	a.mu.news, a.mu.expired = make(chan struct{}), make(chan struct{})
 	a.mu.pieces = make([][]byte, (count+objectsPerPiece-1)/objectsPerPiece)
 	a.restore(a.mu.pieces)
@@ -95,14 +95,14 @@ func (a *syntheticAPI) restore(pieces [][]byte) {
 }
 
 // revisionLocked returns the current revision of object n.
-func (a *syntheticAPI) revisionLocked(n int) revision {
+func (a *syntheticAPI) revisionLocked(n int) objectRevision {
 	if changed, ok := a.mu.changed[n]; ok {
 		return changed
 	}
-	return revision{version: firstVersion + uint64(n), generation: 1}
+	return objectRevision{version: firstVersion + uint64(n), generation: 1}
 }
 
-func (a *syntheticAPI) appendEvent(dst []byte, kind string, n int, is revision) []byte {
+func (a *syntheticAPI) appendEvent(dst []byte, kind string, n int, is objectRevision) []byte {
 	dst = append(append(append(dst, `{"type":"`...), kind...), `","object":`...)
 	return append(a.recording.appendObject(dst, n, is.version, is.generation), '}', '\n')
 }
@@ -141,19 +141,19 @@ func (a *syntheticAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
 		s.zip, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed)
 	}
-	pieces, version := a.initial()
+	pieces, version := a.initialEvents()
 	for _, piece := range pieces {
 		if !s.piece(piece) {
 			return
 		}
 	}
-	if s.write(a.initialEnd(version)) {
+	if s.write(a.initialEventsEnd(version)) {
 		a.follow(s, version)
 	}
 }
 
-// initial returns the initial events and their version.
-func (a *syntheticAPI) initial() ([][]byte, uint64) {
+// initialEvents returns the initial events and their version.
+func (a *syntheticAPI) initialEvents() ([][]byte, uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.restore(a.mu.pieces)
@@ -193,8 +193,8 @@ func (a *syntheticAPI) follow(s *stream, from uint64) {
 const expiredEvent = `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",` +
 	`"message":"too old resource version","reason":"Expired","code":410}}` + "\n"
 
-// initialEnd returns the bookmark after the initial events.
-func (a *syntheticAPI) initialEnd(version uint64) []byte {
+// initialEventsEnd returns the bookmark after the initial events.
+func (a *syntheticAPI) initialEventsEnd(version uint64) []byte {
 	return []byte(`{"type":"BOOKMARK","object":{"kind":"` + a.recording.kind + `","apiVersion":"cert-manager.io/v1","metadata":{"resourceVersion":"` +
 		strconv.FormatUint(version, 10) +
 		`","creationTimestamp":null,"annotations":{"k8s.io/initial-events-end":"true"}},"spec":{}}}` + "\n")

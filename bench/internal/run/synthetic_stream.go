@@ -94,9 +94,9 @@ func (a *syntheticAPI) change(n int) {
 	a.mu.news = make(chan struct{})
 }
 
-func (a *syntheticAPI) changeLocked(n int) revision {
+func (a *syntheticAPI) changeLocked(n int) objectRevision {
 	a.mu.version++
-	is := revision{version: a.mu.version, generation: a.revisionLocked(n).generation}
+	is := objectRevision{version: a.mu.version, generation: a.revisionLocked(n).generation}
 	if !a.KeepGenerations {
 		is.generation++
 	}

@@ -207,7 +207,7 @@ func TestOwned(t *testing.T) {
 		owner.Name != o.Name || o.Generation != 1 || api.revisionLocked(2).version != api.mu.version {
 		t.Errorf("%+v", o)
 	}
-	if end := string(api.initialEnd(1)); !strings.Contains(end, `"kind":"Owned"`) {
+	if end := string(api.initialEventsEnd(1)); !strings.Contains(end, `"kind":"Owned"`) {
 		t.Error(end)
 	}
 }

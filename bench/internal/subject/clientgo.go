@@ -18,7 +18,7 @@ func newClientGo(o Options) (Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fromGeneric(dynamicinformer.NewFilteredDynamicInformer(client, o.Type, "", 0,
+	return newSharedInformer(dynamicinformer.NewFilteredDynamicInformer(client, o.Type, "", 0,
 		namespaceIndex(), nil), o), nil
 }
 
@@ -38,11 +38,11 @@ func newClientGoMetadata(o Options) (Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fromGeneric(metadatainformer.NewFilteredMetadataInformer(client, o.Type, "", 0,
+	return newSharedInformer(metadatainformer.NewFilteredMetadataInformer(client, o.Type, "", 0,
 		namespaceIndex(), nil), o), nil
 }
 
-func fromGeneric(generic informers.GenericInformer, o Options) *sharedInformer {
+func newSharedInformer(generic informers.GenericInformer, o Options) *sharedInformer {
 	informer := generic.Informer()
 	return &sharedInformer{
 		informer: informer,

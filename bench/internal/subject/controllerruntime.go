@@ -33,7 +33,7 @@ func newControllerRuntime(o Options) (Cache, error) {
 
 // Sync implements Cache.
 func (c *controllerRuntime) Sync(ctx context.Context) error {
-	informer, err := c.cache.GetInformer(ctx, c.example(), ctrlcache.BlockUntilSynced(false))
+	informer, err := c.cache.GetInformer(ctx, c.exampleObject(), ctrlcache.BlockUntilSynced(false))
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (c *controllerRuntime) Sync(ctx context.Context) error {
 	}
 }
 
-func (c *controllerRuntime) example() *unstructured.Unstructured {
+func (c *controllerRuntime) exampleObject() *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(c.kind)
 	return u
@@ -79,7 +79,7 @@ func (c *controllerRuntime) Get(key string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := c.example()
+	u := c.exampleObject()
 	return u, c.cache.Get(context.Background(), client.ObjectKey{Namespace: namespace, Name: name}, u)
 }
 
@@ -105,7 +105,7 @@ func (c *controllerRuntime) exampleList() *unstructured.UnstructuredList {
 
 // AddIndex implements Reader.
 func (c *controllerRuntime) AddIndex() error {
-	return c.cache.IndexField(context.Background(), c.example(), indexName,
+	return c.cache.IndexField(context.Background(), c.exampleObject(), indexName,
 		func(object client.Object) []string {
 			values, _ := indexFunc(object)
 			return values
@@ -118,5 +118,5 @@ func (c *controllerRuntime) ByIndex(value string) (any, error) {
 	if err := c.cache.List(context.Background(), list, client.MatchingFields{indexName: value}); err != nil {
 		return nil, err
 	}
-	return single(list.Items, value)
+	return onlyElement(list.Items, value)
 }

@@ -27,8 +27,8 @@ var (
 		dynamicinformer.PruneManagedFields}}
 )
 
-// ours returns crdcache's storage modes.
-func ours() []Subject {
+// storageModes returns crdcache's storage modes.
+func storageModes() []Subject {
 	object := dynamicinformer.Storage{Mode: dynamicinformer.StorageObject}
 	compressed := dynamicinformer.Storage{Mode: dynamicinformer.StorageCompressed,
 		Compression: s2.New(s2.Options{})}
@@ -37,30 +37,31 @@ func ours() []Subject {
 	metadata := dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}
 	return []Subject{
 		{Name: Object, Title: "crdcache, object", Ours: true,
-			New: mode(dynamicinformer.ResourceOptions{Storage: object})},
+			New: constructorFor(dynamicinformer.ResourceOptions{Storage: object})},
 		{Name: Packed, Title: "crdcache, packed", Ours: true,
-			New: mode(dynamicinformer.ResourceOptions{Storage: packed})},
+			New: constructorFor(dynamicinformer.ResourceOptions{Storage: packed})},
 		{Name: PackedTrimmed, Title: "crdcache, packed, without managedFields", Ours: true,
-			New: mode(dynamicinformer.ResourceOptions{Storage: packed, Prune: trimmed})},
+			New: constructorFor(dynamicinformer.ResourceOptions{Storage: packed, Prune: trimmed})},
 		{Name: CompressedTrimmed, Title: "crdcache, compressed, without managedFields", Ours: true,
-			New: mode(dynamicinformer.ResourceOptions{Storage: compressed, Prune: trimmed})},
+			New: constructorFor(dynamicinformer.ResourceOptions{Storage: compressed, Prune: trimmed})},
 		{Name: AdaptiveTrimmed, Title: "crdcache, adaptive, without managedFields", Ours: true,
-			New: mode(dynamicinformer.ResourceOptions{Storage: adaptive, Prune: trimmed})},
+			New: constructorFor(dynamicinformer.ResourceOptions{Storage: adaptive, Prune: trimmed})},
 		{Name: Metadata, Title: "crdcache, metadata", Ours: true,
-			New: mode(dynamicinformer.ResourceOptions{Storage: metadata, Prune: trimmed})},
+			New: constructorFor(dynamicinformer.ResourceOptions{Storage: metadata, Prune: trimmed})},
 	}
 }
 
-// mode returns a constructor for a factory's informer with these options.
-func mode(way dynamicinformer.ResourceOptions) func(Options) (Cache, error) {
+// constructorFor returns a constructor for a factory's informer with these options.
+func constructorFor(way dynamicinformer.ResourceOptions) func(Options) (Cache, error) {
 	return func(o Options) (Cache, error) {
-		cache, _, err := inMode(way, o)
+		cache, _, err := newModeInformer(way, o)
 		return cache, err
 	}
 }
 
-// inMode returns a factory's informer with these options, also as a cache.
-func inMode(way dynamicinformer.ResourceOptions, o Options) (Cache, *dynamicinformer.Informer, error) {
+// newModeInformer returns a factory's informer with these options, also as a cache.
+func newModeInformer(way dynamicinformer.ResourceOptions,
+	o Options) (Cache, *dynamicinformer.Informer, error) {
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: o.Config, Defaults: way})
 	if err != nil {
 		return nil, nil, err
@@ -90,7 +91,7 @@ func inMode(way dynamicinformer.ResourceOptions, o Options) (Cache, *dynamicinfo
 // NewReplica returns the PackedTrimmed cache of the first of several replicas that share the objects by UID.
 // dropped returns the number of received objects of other replicas.
 func NewReplica(o Options, replicas int) (cache Cache, dropped func() int64, err error) {
-	cache, informer, err := inMode(dynamicinformer.ResourceOptions{
+	cache, informer, err := newModeInformer(dynamicinformer.ResourceOptions{
 		Storage: packed, Prune: trimmed,
 		Shard: dynamicinformer.NewShard(sharding.ByUID, sharding.Split(replicas)[0]),
 	}, o)

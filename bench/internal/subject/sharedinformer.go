@@ -81,11 +81,11 @@ func (s *sharedInformer) ByIndex(value string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return single(objects, value)
+	return onlyElement(objects, value)
 }
 
-// single returns the only object of a list.
-func single[T any](objects []T, value string) (any, error) {
+// onlyElement returns the only object of a list.
+func onlyElement[T any](objects []T, value string) (any, error) {
 	if len(objects) != 1 {
 		return nil, fmt.Errorf("the index has %d objects for %q, want 1", len(objects), value)
 	}

@@ -13,9 +13,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// stream reads a watch-list and discards it: the minimal work of any cache. It finds the ends of events to
-// count the objects and to detect the end of the initial events.
-type stream struct {
+// watchStream reads a watch-list and discards it: the minimal work of any cache. It finds the ends of events
+// to count the objects and to detect the end of the initial events.
+type watchStream struct {
 	client  *http.Client
 	url     string
 	seen    func(key string) // nil without a handler
@@ -27,7 +27,7 @@ func newStream(o Options) (Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &stream{client: client, url: strings.TrimSuffix(o.Config.Host, "/") +
+	s := &watchStream{client: client, url: strings.TrimSuffix(o.Config.Host, "/") +
 		"/apis/" + o.Type.Group + "/" + o.Type.Version + "/" + o.Type.Resource +
 		"?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"}
 	if o.Handler != NoHandler {
@@ -37,7 +37,7 @@ func newStream(o Options) (Cache, error) {
 }
 
 // Sync implements Cache.
-func (s *stream) Sync(ctx context.Context) error {
+func (s *watchStream) Sync(ctx context.Context) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, nil)
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func (s *stream) Sync(ctx context.Context) error {
 }
 
 // Len implements Cache.
-func (s *stream) Len() int { return int(s.objects.Load()) }
+func (s *watchStream) Len() int { return int(s.objects.Load()) }
 
 // Markers of events in the API server's encoding.
 var (
@@ -75,7 +75,7 @@ var (
 )
 
 // follow reads the stream to its end and closes synced after the initial events.
-func (s *stream) follow(body io.Reader, synced chan<- struct{}) error {
+func (s *watchStream) follow(body io.Reader, synced chan<- struct{}) error {
 	buffer := make([]byte, 64<<10)
 	held := 0 // length of the unfinished event at the start of the buffer
 	initial := true
@@ -110,7 +110,7 @@ func (s *stream) follow(body io.Reader, synced chan<- struct{}) error {
 	}
 }
 
-func (s *stream) event(line []byte, initial bool) {
+func (s *watchStream) event(line []byte, initial bool) {
 	if initial {
 		s.objects.Add(1)
 	}
@@ -122,10 +122,10 @@ func (s *stream) event(line []byte, initial bool) {
 // keyOf extracts the key from an event. The object must begin with its metadata, like the benchmark's custom
 // resources.
 func keyOf(event []byte) string {
-	return valueOf(event, `,"namespace":"`) + "/" + valueOf(event, `,"name":"`)
+	return stringField(event, `,"namespace":"`) + "/" + stringField(event, `,"name":"`)
 }
 
-func valueOf(event []byte, field string) string {
+func stringField(event []byte, field string) string {
 	_, after, _ := bytes.Cut(event, []byte(field))
 	value, _, _ := bytes.Cut(after, []byte{'"'})
 	return string(value)

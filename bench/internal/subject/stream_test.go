@@ -32,7 +32,7 @@ func TestFollow(t *testing.T) {
 	for name, body := range readers {
 		t.Run(name, func(t *testing.T) {
 			var keys []string
-			s := &stream{}
+			s := &watchStream{}
 			synced := make(chan struct{})
 			s.seen = func(key string) {
 				select {

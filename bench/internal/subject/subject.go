@@ -69,7 +69,7 @@ func All() []Subject {
 		{Name: ControllerRuntime, Title: "controller-runtime unstructured cache", New: newControllerRuntime},
 		{Name: ClientGoMetadata, Title: "client-go metadata informer", New: newClientGoMetadata},
 	}
-	return append(peers, ours()...)
+	return append(peers, storageModes()...)
 }
 
 // Find returns the named subjects in the order of the report.

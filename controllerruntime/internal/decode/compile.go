@@ -14,13 +14,13 @@ import (
 // compiler has the structs being compiled by type, because types can be recursive.
 type compiler struct {
 	structs map[reflect.Type]*structCodec
-	// enclosing has the slices, maps and pointers around the type being compiled. Types that contain
+	// enclosingTypes has the slices, maps and pointers around the type being compiled. Types that contain
 	// themselves without a struct in between are rare, and use the general decoder.
-	enclosing map[reflect.Type]bool
+	enclosingTypes map[reflect.Type]bool
 }
 
 func newCompiler() *compiler {
-	return &compiler{structs: map[reflect.Type]*structCodec{}, enclosing: map[reflect.Type]bool{}}
+	return &compiler{structs: map[reflect.Type]*structCodec{}, enclosingTypes: map[reflect.Type]bool{}}
 }
 
 var (
@@ -32,8 +32,8 @@ func (c *compiler) codec(typ reflect.Type) codec {
 	if known, ok := knownTypes[typ]; ok {
 		return known
 	}
-	if c.enclosing[typ] {
-		return fallback(typ)
+	if c.enclosingTypes[typ] {
+		return fallbackCodec(typ)
 	}
 	pointer := reflect.PointerTo(typ)
 	switch {
@@ -42,11 +42,11 @@ func (c *compiler) codec(typ reflect.Type) codec {
 	case typ.Kind() == reflect.Pointer:
 		return c.pointer(typ)
 	case typ.Kind() == reflect.Interface:
-		return fallback(typ)
+		return fallbackCodec(typ)
 	case pointer.Implements(unmarshaler):
 		return unmarshalCopy(typ)
 	case pointer.Implements(textUnmarshaler):
-		return fallback(typ)
+		return fallbackCodec(typ)
 	}
 	if scalar, ok := scalars[typ.Kind()]; ok {
 		return scalar
@@ -59,7 +59,7 @@ func (c *compiler) codec(typ reflect.Type) codec {
 	case reflect.Struct:
 		return c.structure(typ)
 	}
-	return fallback(typ)
+	return fallbackCodec(typ)
 }
 
 // isText reports whether a type is a string without an unmarshaler.
@@ -70,18 +70,18 @@ func isText(typ reflect.Type) bool {
 }
 
 func (c *compiler) element(typ reflect.Type) codec {
-	c.enclosing[typ] = true
-	defer delete(c.enclosing, typ)
+	c.enclosingTypes[typ] = true
+	defer delete(c.enclosingTypes, typ)
 	return c.codec(typ.Elem())
 }
 
-// fallback returns a codec that calls sigs.k8s.io/json with a copy of the JSON.
-func fallback(typ reflect.Type) codec {
+// fallbackCodec returns a codec that calls sigs.k8s.io/json with a copy of the JSON.
+func fallbackCodec(typ reflect.Type) codec {
 	return func(d *document, i int, p unsafe.Pointer) int {
 		end := d.skip(i)
 		if end < 0 || json.UnmarshalCaseSensitivePreserveInts(bytes.Clone(d.data[i:end]),
 			reflect.NewAt(typ, p).Interface()) != nil {
-			return failed
+			return failedOffset
 		}
 		return end
 	}
@@ -93,11 +93,11 @@ func unmarshalCopy(typ reflect.Type) codec {
 	return func(d *document, i int, p unsafe.Pointer) int {
 		end := d.skip(i)
 		if end < 0 {
-			return failed
+			return failedOffset
 		}
 		value := reflect.NewAt(typ, p).Interface().(stdjson.Unmarshaler)
 		if value.UnmarshalJSON(bytes.Clone(d.data[i:end])) != nil {
-			return failed
+			return failedOffset
 		}
 		return end
 	}
@@ -117,7 +117,7 @@ func (c *compiler) pointer(typ reflect.Type) codec {
 		made := room()
 		end := inner(d, i, made)
 		if end < 0 {
-			return failed
+			return failedOffset
 		}
 		*(*unsafe.Pointer)(p) = made
 		return end
@@ -148,13 +148,13 @@ func (c *compiler) structure(typ reflect.Type) codec {
 	c.structs[typ] = s
 	fields, ok := fieldsOf(typ)
 	if !ok {
-		s.fallback = fallback(typ)
+		s.fallback = fallbackCodec(typ)
 		return s.decode
 	}
 	// a struct is compiled only once, so its codec must not depend on the enclosing types
-	around := c.enclosing
-	c.enclosing = map[reflect.Type]bool{}
-	defer func() { c.enclosing = around }()
+	around := c.enclosingTypes
+	c.enclosingTypes = map[reflect.Type]bool{}
+	defer func() { c.enclosingTypes = around }()
 	for _, f := range fields {
 		s.add(f, c.codec(f.typ))
 	}

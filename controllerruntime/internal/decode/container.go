@@ -14,8 +14,8 @@ type sliceHeader struct {
 	len, cap int
 }
 
-// empty is the data pointer of empty slices.
-var empty [1]byte
+// emptyArray is the data pointer of empty slices.
+var emptyArray [1]byte
 
 // sliceCodec decodes a slice.
 type sliceCodec struct {
@@ -52,7 +52,7 @@ func (s *sliceCodec) decode(d *document, i int, p unsafe.Pointer) int {
 	list := (*sliceHeader)(p)
 	i = d.skipSpace(i + 1)
 	if d.byteAt(i) == ']' {
-		list.data = unsafe.Pointer(&empty)
+		list.data = unsafe.Pointer(&emptyArray)
 		return i + 1
 	}
 	last := int(s.lastLength.Load())
@@ -63,7 +63,7 @@ func (s *sliceCodec) decode(d *document, i int, p unsafe.Pointer) int {
 		}
 		end := s.elem(d, i, unsafe.Add(list.data, uintptr(list.len)*s.size))
 		if end < 0 {
-			return failed
+			return failedOffset
 		}
 		list.len++
 		i, more = d.hasNext(end, ']')
@@ -92,7 +92,7 @@ func (s *sliceCodec) grow(list *sliceHeader) {
 func (c *compiler) mapping(typ reflect.Type) codec {
 	switch {
 	case typ.Key().Kind() != reflect.String || reflect.PointerTo(typ.Key()).Implements(textUnmarshaler):
-		return fallback(typ)
+		return fallbackCodec(typ)
 	case typ.Key() == reflect.TypeFor[string]() && typ.Elem() == reflect.TypeFor[string]():
 		return stringMap
 	}
@@ -134,7 +134,7 @@ func stringMap(d *document, i int, p unsafe.Pointer) int {
 		var text string
 		end := stringCodec(d, value, unsafe.Pointer(&text))
 		if end < 0 {
-			return failed
+			return failedOffset
 		}
 		made[name] = text
 		i, more = d.hasNext(end, '}')
@@ -155,11 +155,11 @@ func (d *document) members(i int, read func(name string, value int) int) int {
 	for more := true; more; {
 		name, value := d.member(i)
 		if value < 0 {
-			return failed
+			return failedOffset
 		}
 		end := read(name, value)
 		if end < 0 {
-			return failed
+			return failedOffset
 		}
 		i, more = d.hasNext(end, '}')
 	}
@@ -170,11 +170,11 @@ func (d *document) members(i int, read func(name string, value int) int) int {
 func (d *document) member(i int) (name string, value int) {
 	name, end := d.string(i)
 	if end < 0 {
-		return "", failed
+		return "", failedOffset
 	}
 	value = jsontext.SkipColon(d.data, end)
 	if value < 0 {
-		return "", failed
+		return "", failedOffset
 	}
 	return name, value
 }

@@ -15,16 +15,16 @@ import (
 // Decoder decodes JSON into one struct type. It is safe for concurrent use.
 type Decoder struct {
 	codec codec
-	// outermost is the struct that codec decodes, or nil if the type decodes itself.
-	outermost *structCodec
+	// rootStruct is the struct that codec decodes, or nil if the type decodes itself.
+	rootStruct *structCodec
 }
 
 // codec decodes the value at i into the zero value at p, and returns the end of the JSON. It returns failed
 // if the caller has to use sigs.k8s.io/json instead.
 type codec func(d *document, i int, p unsafe.Pointer) int
 
-// failed replaces an offset. It stays negative when something is added to it.
-const failed = -1 << 30
+// failedOffset replaces an offset. It stays negative when something is added to it.
+const failedOffset = -1 << 30
 
 var decoders sync.Map
 
@@ -56,12 +56,12 @@ type JSONReader interface {
 func (d *Decoder) DecodeView(from JSONReader, out reflect.Value) error {
 	doc := documents.Get().(*document)
 	defer doc.release()
-	doc.decoder, doc.out = d, out
+	doc.decoder, doc.target = d, out
 	return from.ReadJSON(doc.view)
 }
 
 func (d *Decoder) decode(doc *document, data []byte, out reflect.Value) error {
-	doc.data, doc.outermost = data, d.outermost
+	doc.data, doc.outermost = data, d.rootStruct
 	if end := d.codec(doc, doc.skipSpace(0), out.UnsafePointer()); end >= 0 &&
 		doc.skipSpace(end) == len(data) {
 		return nil
@@ -79,13 +79,13 @@ type document struct {
 	// view calls decoder.decode with out. It is created once, so that DecodeView does not allocate.
 	view    func(json []byte) error
 	decoder *Decoder
-	out     reflect.Value
+	target  reflect.Value
 
 	// arena is memory for short strings: several share one allocation. It is small, because each string pins
 	// all of it.
 	arena []byte
-	// times is memory for values of *metav1.Time, shared in the same way.
-	times     []metav1.Time
+	// timePool is memory for values of *metav1.Time, shared in the same way.
+	timePool  []metav1.Time
 	unescaped []byte // an unescaped string
 }
 
@@ -99,13 +99,13 @@ const (
 
 var documents = sync.Pool{New: func() any {
 	d := &document{}
-	d.view = func(json []byte) error { return d.decoder.decode(d, json, d.out) }
+	d.view = func(json []byte) error { return d.decoder.decode(d, json, d.target) }
 	return d
 }}
 
 // release returns a document to the pool, without references to the caller's data.
 func (d *document) release() {
-	d.data, d.outermost, d.decoder, d.out = nil, nil, nil, reflect.Value{}
+	d.data, d.outermost, d.decoder, d.target = nil, nil, nil, reflect.Value{}
 	if cap(d.unescaped) > maxUnescaped {
 		d.unescaped = nil
 	}
@@ -151,11 +151,11 @@ func (d *document) copyText(text []byte) string {
 func (d *document) skip(i int) int {
 	const levels = 10000
 	if i < 0 {
-		return failed
+		return failedOffset
 	}
 	end, deep := jsontext.Skip(d.data, i, levels)
 	if deep || end < 0 {
-		return failed
+		return failedOffset
 	}
 	return end
 }
@@ -165,7 +165,7 @@ func (d *document) null(i int) int {
 	if end := jsontext.ScanLiteral(d.data, i, "null"); end >= 0 {
 		return end
 	}
-	return failed
+	return failedOffset
 }
 
 // hasNext reads the comma or the closing bracket at i. next is the offset of the next element, or of the
@@ -178,5 +178,5 @@ func (d *document) hasNext(i int, closing byte) (next int, hasNext bool) {
 	case closing:
 		return i + 1, false
 	}
-	return failed, false
+	return failedOffset, false
 }

@@ -18,7 +18,7 @@ type jsonField struct {
 // included, and the least nested field of a name wins. It returns false for structs that need the general
 // decoder: with ambiguous names, options, or embedded pointers.
 func fieldsOf(typ reflect.Type) (fields []jsonField, ok bool) {
-	all, ok := collect(nil, typ, 0, 0)
+	all, ok := collectFields(nil, typ, 0, 0)
 	if !ok {
 		return nil, false
 	}
@@ -38,7 +38,7 @@ func fieldsOf(typ reflect.Type) (fields []jsonField, ok bool) {
 	return fields, len(fields) <= maxFields
 }
 
-func collect(all []jsonField, typ reflect.Type, offset uintptr, depth int) ([]jsonField, bool) {
+func collectFields(all []jsonField, typ reflect.Type, offset uintptr, depth int) ([]jsonField, bool) {
 	for f := range typ.Fields() {
 		tag, tagged := f.Tag.Lookup("json")
 		if tag == "-" {
@@ -54,7 +54,7 @@ func collect(all []jsonField, typ reflect.Type, offset uintptr, depth int) ([]js
 				return nil, false
 			}
 			if ok {
-				if all, ok = collect(all, f.Type, offset+f.Offset, depth+1); !ok {
+				if all, ok = collectFields(all, f.Type, offset+f.Offset, depth+1); !ok {
 					return nil, false
 				}
 			}

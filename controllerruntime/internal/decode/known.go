@@ -27,7 +27,7 @@ var knownTypes = map[reflect.Type]codec{
 func unmarshalAliased[T any](d *document, i int, p unsafe.Pointer) int {
 	end := d.skip(i)
 	if end < 0 || any((*T)(p)).(json.Unmarshaler).UnmarshalJSON(d.data[i:end:end]) != nil {
-		return failed
+		return failedOffset
 	}
 	return end
 }
@@ -50,13 +50,13 @@ func timePointer(d *document, i int, p unsafe.Pointer) int {
 	if d.byteAt(i) == 'n' {
 		return d.null(i)
 	}
-	if len(d.times) == 0 {
-		d.times = make([]metav1.Time, timesSize)
+	if len(d.timePool) == 0 {
+		d.timePool = make([]metav1.Time, timesSize)
 	}
-	made := &d.times[0]
+	made := &d.timePool[0]
 	end := timeCodec(d, i, unsafe.Pointer(made))
 	if end >= 0 {
-		d.times = d.times[1:]
+		d.timePool = d.timePool[1:]
 		*(**metav1.Time)(p) = made
 	}
 	return end
@@ -118,7 +118,7 @@ func durationCodec(d *document, i int, p unsafe.Pointer) int {
 	}
 	duration, err := time.ParseDuration(string(text))
 	if err != nil {
-		return failed
+		return failedOffset
 	}
 	(*metav1.Duration)(p).Duration = duration
 	return end

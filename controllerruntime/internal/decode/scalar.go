@@ -12,14 +12,14 @@ import (
 // unquote returns the unescaped string at i. It is valid until the next call.
 func (d *document) unquote(i int) (text []byte, end int) {
 	if d.byteAt(i) != '"' {
-		return nil, failed
+		return nil, failedOffset
 	}
 	if end, ok := jsontext.ScanPlain(d.data, i+1); ok {
 		return d.data[i+1 : end-1], end
 	}
 	end, encoded := jsontext.ScanEncoded(d.data, i+1)
 	if end < 0 {
-		return nil, failed
+		return nil, failedOffset
 	}
 	text = d.data[i+1 : end-1]
 	if encoded {
@@ -42,7 +42,7 @@ func stringCodec(d *document, i int, p unsafe.Pointer) int {
 // same pass that searches their end.
 func (d *document) string(i int) (text string, end int) {
 	if i < 0 || i >= len(d.data) || d.data[i] != '"' {
-		return "", failed
+		return "", failedOffset
 	}
 	if n, ok := jsontext.CopyPlainText(d.arena, d.data, i+1); ok {
 		text, d.arena = unsafe.String(unsafe.SliceData(d.arena), n), d.arena[n:]
@@ -50,7 +50,7 @@ func (d *document) string(i int) (text string, end int) {
 	}
 	plain, end := d.unquote(i)
 	if end < 0 {
-		return "", failed
+		return "", failedOffset
 	}
 	return d.copyText(plain), end
 }
@@ -61,12 +61,12 @@ func bytesCodec(d *document, i int, p unsafe.Pointer) int {
 	}
 	text, end := d.unquote(i)
 	if end < 0 {
-		return failed
+		return failedOffset
 	}
 	decoded := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
 	n, err := base64.StdEncoding.Decode(decoded, text)
 	if err != nil {
-		return failed
+		return failedOffset
 	}
 	*(*[]byte)(p) = decoded[:n]
 	return end
@@ -86,42 +86,43 @@ func boolCodec(d *document, i int, p unsafe.Pointer) int {
 	case 'n':
 		return d.null(i)
 	}
-	return failed
+	return failedOffset
 }
 
 func (d *document) integer(i int) (value int64, end int) {
 	end, form := jsontext.ScanNumber(d.data, i)
 	if end < 0 || form != jsontext.Integer {
-		return 0, failed
+		return 0, failedOffset
 	}
 	value, ok := jsontext.ParseInteger(d.data[i:end])
 	if !ok {
-		return 0, failed
+		return 0, failedOffset
 	}
 	return value, end
 }
 
-// signed decodes signed integers
-func signed[T int | int8 | int16 | int32 | int64](d *document, i int, p unsafe.Pointer) int {
+// decodeSigned decodes signed integers
+func decodeSigned[T int | int8 | int16 | int32 | int64](d *document, i int, p unsafe.Pointer) int {
 	if d.byteAt(i) == 'n' {
 		return d.null(i)
 	}
 	value, end := d.integer(i)
 	if end < 0 || int64(T(value)) != value {
-		return failed
+		return failedOffset
 	}
 	*(*T)(p) = T(value)
 	return end
 }
 
-// unsigned decodes unsigned integers that fit int64; larger ones fail and use the general decoder.
-func unsigned[T uint | uint8 | uint16 | uint32 | uint64 | uintptr](d *document, i int, p unsafe.Pointer) int {
+// decodeUnsigned decodes unsigned integers that fit int64; larger ones fail and use the general decoder.
+func decodeUnsigned[T uint | uint8 | uint16 | uint32 | uint64 | uintptr](d *document, i int,
+	p unsafe.Pointer) int {
 	if d.byteAt(i) == 'n' {
 		return d.null(i)
 	}
 	value, end := d.integer(i)
 	if end < 0 || d.byteAt(i) == '-' || uint64(T(value)) != uint64(value) {
-		return failed
+		return failedOffset
 	}
 	*(*T)(p) = T(value)
 	return end
@@ -133,11 +134,11 @@ func float[T float32 | float64](d *document, i int, p unsafe.Pointer) int {
 	}
 	end, _ := jsontext.ScanNumber(d.data, i)
 	if end < 0 {
-		return failed
+		return failedOffset
 	}
 	value, err := strconv.ParseFloat(string(d.data[i:end]), int(unsafe.Sizeof(T(0)))*8)
 	if err != nil {
-		return failed
+		return failedOffset
 	}
 	*(*T)(p) = T(value)
 	return end
@@ -145,10 +146,11 @@ func float[T float32 | float64](d *document, i int, p unsafe.Pointer) int {
 
 var scalars = map[reflect.Kind]codec{
 	reflect.Bool: boolCodec,
-	reflect.Int:  signed[int], reflect.Int8: signed[int8], reflect.Int16: signed[int16],
-	reflect.Int32: signed[int32], reflect.Int64: signed[int64],
-	reflect.Uint: unsigned[uint], reflect.Uint8: unsigned[uint8], reflect.Uint16: unsigned[uint16],
-	reflect.Uint32: unsigned[uint32],
-	reflect.Uint64: unsigned[uint64], reflect.Uintptr: unsigned[uintptr],
+	reflect.Int:  decodeSigned[int], reflect.Int8: decodeSigned[int8], reflect.Int16: decodeSigned[int16],
+	reflect.Int32: decodeSigned[int32], reflect.Int64: decodeSigned[int64],
+	reflect.Uint: decodeUnsigned[uint], reflect.Uint8: decodeUnsigned[uint8],
+	reflect.Uint16: decodeUnsigned[uint16],
+	reflect.Uint32: decodeUnsigned[uint32],
+	reflect.Uint64: decodeUnsigned[uint64], reflect.Uintptr: decodeUnsigned[uintptr],
 	reflect.Float32: float[float32], reflect.Float64: float[float64],
 }

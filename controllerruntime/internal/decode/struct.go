@@ -48,7 +48,7 @@ func (s *structCodec) decode(d *document, i int, p unsafe.Pointer) int {
 	for more := true; more; {
 		at, value := s.key(d, i, guess)
 		if value < 0 {
-			return failed
+			return failedOffset
 		}
 		var end int
 		if at < 0 {
@@ -56,7 +56,7 @@ func (s *structCodec) decode(d *document, i int, p unsafe.Pointer) int {
 		} else {
 			bit := uint64(1) << (at % 64)
 			if seen[at/64]&bit != 0 {
-				return failed
+				return failedOffset
 			}
 			seen[at/64] |= bit
 			f := &s.fields[at]
@@ -71,7 +71,7 @@ func (s *structCodec) decode(d *document, i int, p unsafe.Pointer) int {
 			}
 		}
 		if end < 0 {
-			return failed
+			return failedOffset
 		}
 		if end < len(d.data)-1 && d.data[end] == ',' && d.data[end+1] == '"' { // no white space
 			i = end + 1
@@ -86,7 +86,7 @@ func (s *structCodec) decode(d *document, i int, p unsafe.Pointer) int {
 // the value.
 func (s *structCodec) key(d *document, i int, guess *atomic.Uint32) (at, value int) {
 	if d.byteAt(i) != '"' {
-		return 0, failed
+		return 0, failedOffset
 	}
 	if guessed := int(guess.Load()); guessed < len(s.fields) {
 		if end := s.fields[guessed].match(d.data, i+1); end >= 0 {
@@ -95,11 +95,11 @@ func (s *structCodec) key(d *document, i int, guess *atomic.Uint32) (at, value i
 	}
 	end, ok := jsontext.ScanPlain(d.data, i+1)
 	if !ok {
-		return 0, failed
+		return 0, failedOffset
 	}
 	value = jsontext.SkipColon(d.data, end)
 	if value < 0 {
-		return 0, failed
+		return 0, failedOffset
 	}
 	at, ok = s.byName[string(d.data[i+1:end-1])]
 	if !ok {

@@ -17,7 +17,7 @@ import (
 func Config(resources []*config.Resource, definitions []*crd.Definition, cluster bool) []config.Finding {
 	var all []config.Finding
 	for _, r := range resources {
-		k := checker{resource: r, file: r.File, cluster: cluster, report: func(f config.Finding) {
+		k := checker{resource: r, file: r.File, hasWholeCluster: cluster, report: func(f config.Finding) {
 			if !slices.Contains(all, f) {
 				all = append(all, f)
 			}
@@ -32,13 +32,13 @@ func Config(resources []*config.Resource, definitions []*crd.Definition, cluster
 
 // checker checks one resource of a config, or one condition or column of a query.
 type checker struct {
-	resource       *config.Resource // nil for a query
-	cluster        bool             // the definitions are a whole cluster's
-	file           *config.File
-	report         func(config.Finding)
-	name           string        // name and version of the type for messages: certificates.cert-manager.io/v1
-	origin         config.Origin // the expression being checked
-	plainIndexPath bool          // the expression is the path of an index without each
+	resource        *config.Resource // nil for a query
+	hasWholeCluster bool             // the definitions are complete
+	file            *config.File
+	report          func(config.Finding)
+	name            string        // the type in messages: certificates.cert-manager.io/v1
+	origin          config.Origin // the expression being checked
+	plainIndexPath  bool          // the expression is the path of an index without each
 }
 
 func (k *checker) fail(code config.Code, at config.Position, message, hint string) {
@@ -141,15 +141,15 @@ func (k *checker) findDefinitions(findDefinitions []*crd.Definition) []*crd.Defi
 	}
 	at, asked := k.resource.MatchPositions.Name, m.Resource+m.Kind
 	message, hint := k.missingCRD(schema.GroupResource{Group: m.Group, Resource: asked}.String())
-	switch near := config.Nearest(asked, inGroup); {
+	switch near := config.NearestSpelling(asked, inGroup); {
 	case m.Pattern(): // no suggestions for a pattern
 	case near != "":
 		hint = fmt.Sprintf("did you mean %q?", near)
 	case len(inGroup) > 0:
 		hint = fmt.Sprintf("the group has %s", strings.Join(slices.Sorted(slices.Values(inGroup)), ", "))
-	case builtIn(m.Group):
+	case isBuiltInGroup(m.Group):
 		name := schema.GroupResource{Group: m.Group, Resource: asked}.String()
-		near, wrong := lacksType(m)
+		near, wrong := isUnknownBuiltInType(m)
 		if !wrong {
 			k.fail(config.CodeBuiltIn, at, name+" is built into Kubernetes", "its paths are not checked")
 			return nil
@@ -159,7 +159,7 @@ func (k *checker) findDefinitions(findDefinitions []*crd.Definition) []*crd.Defi
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
 	default:
-		if near := config.Nearest(m.Group, groups); near != "" {
+		if near := config.NearestSpelling(m.Group, groups); near != "" {
 			at, hint = k.resource.MatchPositions.Group, fmt.Sprintf("did you mean the group %q?", near)
 		}
 	}
@@ -171,9 +171,9 @@ func (k *checker) findDefinitions(findDefinitions []*crd.Definition) []*crd.Defi
 	return nil
 }
 
-// lacksType reports whether a built-in group certainly lacks the type: a type of the group has a similar
-// name, or the group is the core group, which cannot be extended.
-func lacksType(m config.Match) (near string, wrong bool) {
+// isUnknownBuiltInType reports whether a built-in group certainly lacks the type: a type of the group has a
+// similar name, or the group is the core group, which cannot be extended.
+func isUnknownBuiltInType(m config.Match) (near string, wrong bool) {
 	if _, ok := builtin.Find(m.Group, m.Kind, m.Resource); ok {
 		return "", false
 	}
@@ -187,29 +187,29 @@ func lacksType(m config.Match) (near string, wrong bool) {
 			names = append(names, t.Plural)
 		}
 	}
-	near = config.Nearest(m.Kind+m.Resource, names)
+	near = config.NearestSpelling(m.Kind+m.Resource, names)
 	return near, near != "" || m.Group == ""
 }
 
 // missingCRD returns the message and the default hint for a resource without CRD.
 func (k *checker) missingCRD(name string) (message, hint string) {
 	switch pattern := k.resource.Match.Pattern(); {
-	case pattern && k.cluster:
+	case pattern && k.hasWholeCluster:
 		return "no CRD of the cluster fits " + name,
 			"correct the pattern, or write optional: true if there may be none"
 	case pattern:
 		return "no given CRD fits " + name,
 			"correct the pattern, or write optional: true if there may be none"
-	case k.cluster:
+	case k.hasWholeCluster:
 		return name + " is not in the cluster",
 			"correct its name, or write optional: true if it may be installed later"
 	}
 	return name + " is not in the given CRDs", "give the CRD of the resource too, or correct its name"
 }
 
-// builtIn reports whether a group belongs to Kubernetes: groups without a dot and below k8s.io. CRDs below
-// k8s.io were found before.
-func builtIn(group string) bool {
+// isBuiltInGroup reports whether a group belongs to Kubernetes: groups without a dot and below k8s.io. CRDs
+// below k8s.io were found before.
+func isBuiltInGroup(group string) bool {
 	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
 }
 

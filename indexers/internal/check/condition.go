@@ -68,7 +68,7 @@ func newQueryChecker(text string, d *crd.Definition, version string) (*checker, 
 	k := &checker{
 		file:   config.NewLine(text),
 		name:   typeName(d, v),
-		origin: config.OfText(text),
+		origin: config.OriginOfText(text),
 		report: func(f config.Finding) {
 			if f.Code != config.CodeOpenField && !slices.Contains(found, f) {
 				found = append(found, f)

@@ -45,7 +45,7 @@ func (c cursor) constantResult(with jsonpath.Comparison) (message, hint string) 
 			wrongKindHint(with.Literal, kinds[0])
 	case kinds[0] == jsonpath.KindBool && (with.Op == "<" || with.Op == ">"):
 		return is + ", which has no order", "compare it by == or !="
-	case equality && c.scalarKind() == kindInteger && fractional(with.Literal):
+	case equality && c.scalarKind() == kindInteger && isFractional(with.Literal):
 		return fmt.Sprintf("%s has no fraction, and %s has", c.name(), written),
 			"compare it with an integer, or by < or >"
 	case equality && len(c.schema.Enum) > 0:
@@ -64,7 +64,7 @@ func (c cursor) explainEnum(written string) (message, hint string) {
 		return "", ""
 	}
 	hint = "its values are " + strings.Join(values, ", ")
-	if near := config.Nearest(written, values); near != "" && written[0] == '"' {
+	if near := config.NearestSpelling(written, values); near != "" && written[0] == '"' {
 		hint = fmt.Sprintf("did you mean %s?", near)
 	}
 	return fmt.Sprintf("%s is never %s", c.name(), written), hint
@@ -118,7 +118,7 @@ func wrongKindHint(literal any, wanted jsonpath.Kind) string {
 	return "compare it with " + kindNames[wanted]
 }
 
-func fractional(v any) bool {
+func isFractional(v any) bool {
 	f, ok := v.(float64)
 	return ok && f != math.Trunc(f)
 }

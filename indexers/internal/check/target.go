@@ -42,7 +42,7 @@ func (k *checker) checkTargets(definitions []*crd.Definition) {
 			k.checkNamespace(r, schema.GroupResource{Group: known.Group, Resource: known.Plural},
 				known.Has(builtin.Namespaced), definitions)
 		}
-		if !found && (len(names) > 0 || !builtIn(t.Group)) {
+		if !found && (len(names) > 0 || !isBuiltInGroup(t.Group)) {
 			k.reportNoTarget(r, t, groups, names)
 		}
 	}
@@ -109,11 +109,11 @@ func (k *checker) reportNoTarget(r *config.Reference, t config.TargetType, group
 	name := schema.GroupResource{Group: t.Group, Resource: t.Kind + t.Resource}.String()
 	message := name + " is the target of a reference and not in the given CRDs"
 	hint := "give the CRD of the type too, or correct its name"
-	if k.cluster {
+	if k.hasWholeCluster {
 		message, hint = name+" is the target of a reference and not in the cluster",
 			"install its CRD, or correct its name"
 	}
-	near := config.Nearest(t.Kind+t.Resource, names)
+	near := config.NearestSpelling(t.Kind+t.Resource, names)
 	switch {
 	case near != "":
 		hint = fmt.Sprintf("did you mean %q?", near)
@@ -123,7 +123,7 @@ func (k *checker) reportNoTarget(r *config.Reference, t config.TargetType, group
 		hint = fmt.Sprintf("the group has %s",
 			strings.Join(slices.Compact(slices.Sorted(slices.Values(names))), ", "))
 	default:
-		if near := config.Nearest(t.Group, groups); near != "" {
+		if near := config.NearestSpelling(t.Group, groups); near != "" {
 			hint = fmt.Sprintf("did you mean the group %q?", near)
 		}
 	}
@@ -145,7 +145,7 @@ func (k *checker) checkFieldSelector(version crd.Version) {
 			continue
 		}
 		hint := "the server selects by " + strings.Join(fields, ", ") + "; use an index for others"
-		if near := config.Nearest(r.Field, fields); near != "" {
+		if near := config.NearestSpelling(r.Field, fields); near != "" {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
 		k.fail(config.CodeUnselectable, k.resource.MatchPositions.Fields, fmt.Sprintf("%s has no selectable field %q",

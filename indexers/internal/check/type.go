@@ -110,9 +110,9 @@ var acceptedKinds = map[sortkey.Type][]string{
 	sortkey.CIDR:     {kindString, kindEither},
 }
 
-// formats are text formats with values of one form: an example of each form and the best type. Other formats
-// can have any text.
-var formats = map[string]struct {
+// textFormats are text formats with values of one form: an example of each form and the best type. Other
+// formats can have any text.
+var textFormats = map[string]struct {
 	examples []string
 	typ      sortkey.Type
 }{
@@ -135,21 +135,21 @@ func (c cursor) acceptsType(typ sortkey.Type) (some bool, rejected []string) {
 	}
 	if len(c.schema.Enum) > 0 {
 		for _, v := range c.schema.Enum {
-			if _, ok := typ.Key(plainText(v)); !ok {
+			if _, ok := typ.Key(indexedText(v)); !ok {
 				rejected = append(rejected, literalText(v))
 			}
 		}
 		return len(rejected) < len(c.schema.Enum), rejected
 	}
-	format, known := formats[c.schema.Format]
+	format, known := textFormats[c.schema.Format]
 	return kind != kindString || !known || slices.ContainsFunc(format.examples, func(text string) bool {
 		_, ok := typ.Key(text)
 		return ok
 	}), nil
 }
 
-// plainText formats a value as an index reads it.
-func plainText(v any) string {
+// indexedText formats a value as an index reads it.
+func indexedText(v any) string {
 	if s, ok := v.(string); ok {
 		return s
 	}
@@ -158,7 +158,7 @@ func plainText(v any) string {
 
 // describeValues describes the values at the cursor as exactly as the schema does.
 func (c cursor) describeValues() string {
-	switch _, known := formats[c.schema.Format]; {
+	switch _, known := textFormats[c.schema.Format]; {
 	case len(c.schema.Enum) > 0:
 		values := make([]string, len(c.schema.Enum))
 		for i, v := range c.schema.Enum {
@@ -200,7 +200,7 @@ func typeHint(s *crd.Schema) string {
 	case s.Format == kindTime:
 		return "use type: time"
 	}
-	if format, known := formats[s.Format]; known && s.Type == kindString && len(s.Enum) == 0 {
+	if format, known := textFormats[s.Format]; known && s.Type == kindString && len(s.Enum) == 0 {
 		return "use type: " + format.typ.String()
 	}
 	return "use type: string, or none"

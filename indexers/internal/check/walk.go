@@ -139,7 +139,7 @@ func (k *checker) reportMismatch(at config.Position, step jsonpath.Step, s jsonp
 // reportDottedKey reports the most common mistake: the dots of a label or annotation name taken for fields.
 // .metadata.labels.app.kubernetes.io/name selects below the text of label app.
 func (k *checker) reportDottedKey(at config.Position, steps []jsonpath.Step, i int, on cursor) bool {
-	if i < 2 || !onlyNames(steps[i-2:]) {
+	if i < 2 || !hasOnlyNames(steps[i-2:]) {
 		return false
 	}
 	field, ok := map[string]string{"labels": "label",
@@ -161,7 +161,7 @@ func (k *checker) reportDottedKey(at config.Position, steps []jsonpath.Step, i i
 	return true
 }
 
-func onlyNames(steps []jsonpath.Step) bool {
+func hasOnlyNames(steps []jsonpath.Step) bool {
 	for _, step := range steps {
 		if step.Recursive || len(step.Selectors) != 1 || step.Selectors[0].Kind != jsonpath.SelectName {
 			return false
@@ -202,7 +202,7 @@ func (k *checker) reportUnknownName(at config.Position, name string, from []curs
 	}
 	fields := c.schema.Fields()
 	hint := "the schema has no fields there"
-	if near := config.Nearest(name, fields); near != "" {
+	if near := config.NearestSpelling(name, fields); near != "" {
 		hint = fmt.Sprintf("did you mean %s?", c.path+keyText(near))
 	} else if len(fields) > 0 {
 		hint = "the fields there are " + strings.Join(fields, ", ")

@@ -15,20 +15,20 @@ import (
 
 // defaults is spec.defaults.
 type defaults struct {
-	limits
+	indexLimits
 	storage Storage
 	prune   Prune
 }
 
-// limits is spec.defaults.index.
-type limits struct {
+// indexLimits is spec.defaults.index.
+type indexLimits struct {
 	dialect       jsonpath.Dialect
 	maxValues     int
 	maxValueBytes int
 }
 
-// with returns the limits with the given fields replaced.
-func (l limits) with(dialect textField, maxValues, maxValueBytes numberField) limits {
+// override returns the limits with the given fields replaced.
+func (l indexLimits) override(dialect textField, maxValues, maxValueBytes numberField) indexLimits {
 	switch dialect.value {
 	case "literal":
 		l.dialect = jsonpath.Literal
@@ -57,9 +57,9 @@ func (d *decoder) decodeDocument(n *yaml.Node) {
 	if f.Spec.node == nil || !d.decodeForm(&f.Spec, f.Spec.node, `"spec"`) {
 		return
 	}
-	base := limits{maxValues: DefaultMaxValues, maxValueBytes: DefaultMaxValueBytes}
+	base := indexLimits{maxValues: DefaultMaxValues, maxValueBytes: DefaultMaxValueBytes}
 	index := f.Spec.Defaults.Index
-	d.defaults = defaults{limits: base.with(index.Dialect, index.MaxValues, index.MaxValueBytes)}
+	d.defaults = defaults{indexLimits: base.override(index.Dialect, index.MaxValues, index.MaxValueBytes)}
 	d.compileStorageAndPrune(&f.Spec.Defaults.Storage, &f.Spec.Defaults.Prune, &d.defaults.storage,
 		&d.defaults.prune)
 	for i := range f.Spec.Resources.items {
@@ -77,7 +77,7 @@ func (d *decoder) reportOtherKind(n *yaml.Node) bool {
 	}
 	version, kind := values["apiVersion"], values["kind"]
 	if version == nil || kind == nil || version.Value == "" || kind.Value == "" ||
-		Nearest(kind.Value, []string{Kind}) != "" {
+		NearestSpelling(kind.Value, []string{Kind}) != "" {
 		return false
 	}
 	group, _, _ := strings.Cut(APIVersion, "/")

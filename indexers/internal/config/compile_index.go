@@ -14,7 +14,7 @@ import (
 
 // compileIndex compiles one index; names holds the index names of the resource so far.
 func (d *decoder) compileIndex(f *indexForm, names map[string]string) *Index {
-	limits := d.defaults.with(f.Dialect, f.MaxValues, f.MaxValueBytes)
+	limits := d.defaults.override(f.Dialect, f.MaxValues, f.MaxValueBytes)
 	index := &Index{
 		Name: f.Name.value, Sorted: f.Order.value == "sorted", Unique: f.Unique.value == "warn",
 		MaxValues: limits.maxValues, MaxValueBytes: limits.maxValueBytes,
@@ -37,7 +37,7 @@ func (d *decoder) compileIndex(f *indexForm, names map[string]string) *Index {
 }
 
 func (p pathCompiler) compileValues(f *indexForm, index *Index) {
-	switch f.chosen[0] {
+	switch f.chosenFields[0] {
 	case "":
 	case "key":
 		p.relativeToEach = f.Each.node != nil
@@ -48,7 +48,7 @@ func (p pathCompiler) compileValues(f *indexForm, index *Index) {
 		index.addOwnerParts(f.Owner)
 	default:
 		index.Parts = []Part{p.compilePart(valueForms{
-			f.chosen[0], f.Path, f.Paths, f.Label, f.Annotation, f.Type, f.Transform, f.Missing,
+			f.chosenFields[0], f.Path, f.Paths, f.Label, f.Annotation, f.Type, f.Transform, f.Missing,
 		})}
 	}
 }
@@ -120,11 +120,11 @@ func (p pathCompiler) compileComposite(keys []keyForm, index *Index) {
 	for i := range keys {
 		f := &keys[i]
 		p.checkUnique(names, "key", f.Name)
-		if f.chosen[0] == "" {
+		if f.chosenFields[0] == "" {
 			continue
 		}
 		part := p.compilePart(valueForms{
-			f.chosen[0], f.Path, f.Paths, f.Label, f.Annotation, f.Type, f.Transform, f.Missing,
+			f.chosenFields[0], f.Path, f.Paths, f.Label, f.Annotation, f.Type, f.Transform, f.Missing,
 		})
 		part.Name = f.Name.value
 		if !part.Singular() {

@@ -62,7 +62,7 @@ func (d *decoder) reportManyTargets(n *yaml.Node, field string) {
 
 // compileTargetType compiles the target type: into r if it is fixed, and into parts otherwise.
 func (p pathCompiler) compileTargetType(f *targetForm, r *Reference) (group, kind Part, ok bool) {
-	switch f.chosen[0] {
+	switch f.chosenFields[0] {
 	case "":
 		return group, kind, false
 	case "group":
@@ -76,7 +76,7 @@ func (p pathCompiler) compileTargetType(f *targetForm, r *Reference) (group, kin
 			ok = false
 		}
 	}
-	switch f.chosen[1] {
+	switch f.chosenFields[1] {
 	case "":
 		return group, kind, false
 	case "resource":
@@ -112,7 +112,7 @@ func (p pathCompiler) compileFixedOrField(f *fieldForm, part, field string) (out
 		p.reportManyTargets(f.Path.node, field)
 		return out, false
 	}
-	if f.Missing.ok {
+	if f.Missing.isSet {
 		out.Missing = Missing{Kind: MissingValue, Value: f.Missing.value, Node: f.Missing.node}
 	}
 	return out, len(out.Sources) > 0

@@ -43,21 +43,21 @@ func (d *decoder) decodeMapping(w *formHeader, n *yaml.Node, noun string,
 		return nil, false
 	}
 	values := map[string]*yaml.Node{}
-	w.node, w.keys, w.excused = n, map[string]*yaml.Node{}, map[string]bool{}
+	w.node, w.keys, w.excusedFields = n, map[string]*yaml.Node{}, map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		switch {
 		case key.Kind == yaml.AliasNode || key.ShortTag() == "!!merge":
 			d.failAt(CodeAlias, key, "aliases and merge keys are not supported", "write the fields out")
 			for _, name := range known {
-				w.excused[name] = true
+				w.excusedFields[name] = true
 			}
 		case key.Kind != yaml.ScalarNode:
 			d.failAt(CodeWrongType, key, "a field name must be text, not "+kindOf(key), fieldList(known))
 		case !slices.Contains(known, key.Value):
 			hint := didYouMean(key.Value, known, fieldList(known))
 			d.failAt(CodeUnknownField, key, fmt.Sprintf("unknown field %q", key.Value), hint)
-			w.excused[Nearest(key.Value, known)] = true
+			w.excusedFields[NearestSpelling(key.Value, known)] = true
 		case w.keys[key.Value] != nil:
 			message := fmt.Sprintf("%q is already set at %s", key.Value, d.file.PositionOf(w.keys[key.Value]))
 			d.failAt(CodeDuplicateKey, key, message, "keep one of them")
@@ -74,7 +74,7 @@ func fieldList(known []string) string {
 
 // didYouMean returns the hint for a word that is not one of the candidates.
 func didYouMean(word string, candidates []string, otherwise string) string {
-	if near := Nearest(word, candidates); near != "" {
+	if near := NearestSpelling(word, candidates); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	return otherwise

@@ -16,11 +16,11 @@ import (
 type formHeader struct {
 	node *yaml.Node
 	keys map[string]*yaml.Node
-	// excused are missing fields that need no further error: they probably have a wrong name or are merged,
-	// and that was reported.
-	excused map[string]bool
-	// chosen is the field that is set for each oneOf rule, or "".
-	chosen []string
+	// excusedFields are missing fields that need no further error: they probably have a wrong name or are
+	// merged, and that was reported.
+	excusedFields map[string]bool
+	// chosenFields is the field that is set for each oneOf rule, or "".
+	chosenFields []string
 }
 
 func (w *formHeader) header() *formHeader { return w }
@@ -28,17 +28,17 @@ func (w *formHeader) header() *formHeader { return w }
 // excuse reports whether an earlier error explains why all the fields are missing.
 func (w *formHeader) excuse(names []string) bool {
 	for _, name := range names {
-		if w.excused[name] {
+		if w.excusedFields[name] {
 			return true
 		}
 	}
 	return false
 }
 
-// raw is embedded in the types of fields that are compiled from their nodes.
-type raw struct{ formHeader }
+// rawField is embedded in the types of fields that are compiled from their nodes.
+type rawField struct{ formHeader }
 
-func (r *raw) read(_ *decoder, n *yaml.Node, _ valueContext) bool {
+func (r *rawField) read(_ *decoder, n *yaml.Node, _ valueContext) bool {
 	r.node = n
 	return true
 }
@@ -60,7 +60,7 @@ type valueReader interface {
 type textField struct {
 	node  *yaml.Node
 	value string
-	ok    bool
+	isSet bool
 }
 
 func (t *textField) read(d *decoder, n *yaml.Node, at valueContext) bool {
@@ -72,15 +72,15 @@ func (t *textField) read(d *decoder, n *yaml.Node, at valueContext) bool {
 		if strings.EqualFold(n.Value, "false") {
 			hint = at.tag.Get("no")
 		}
-		t.value, t.ok = d.decodeChoiceOr(hint, n, at.name, words)
+		t.value, t.isSet = d.decodeChoiceOr(hint, n, at.name, words)
 	case words != "":
-		t.value, t.ok = d.decodeChoice(n, at.name, strings.Split(words, ",")...)
+		t.value, t.isSet = d.decodeChoice(n, at.name, strings.Split(words, ",")...)
 	case at.tag.Get("pattern") != "":
-		t.value, t.ok = d.decodePattern(n, at)
+		t.value, t.isSet = d.decodePattern(n, at)
 	default:
-		t.value, t.ok = d.decodeOptionalText(n, at.name, hint, at.mayBeEmpty())
+		t.value, t.isSet = d.decodeOptionalText(n, at.name, hint, at.mayBeEmpty())
 	}
-	return t.ok
+	return t.isSet
 }
 
 // mayBeEmpty reports whether an empty text is allowed.
@@ -167,7 +167,7 @@ func (d *decoder) decodeForm(decodeForm any, n *yaml.Node, noun string) bool {
 			}
 			d.read(v.FieldByIndex(l.fields[i].Index).Addr().Interface(), value, at)
 			d.checkConflicts(w, name, tag, l)
-		case tag.Get("required") == "true" && !w.excused[name]:
+		case tag.Get("required") == "true" && !w.excusedFields[name]:
 			d.failAt(CodeRequired, n, fmt.Sprintf("%s has no %q", definiteArticle(noun), name), tag.Get("hint"))
 		}
 	}
@@ -179,7 +179,7 @@ func (d *decoder) decodeForm(decodeForm any, n *yaml.Node, noun string) bool {
 
 // checkConflicts reports fields that exclude or need each other.
 func (d *decoder) checkConflicts(w *formHeader, name string, tag reflect.StructTag, l *layout) {
-	if with := tag.Get("with"); with != "" && w.keys[with] == nil && !w.excused[with] {
+	if with := tag.Get("with"); with != "" && w.keys[with] == nil && !w.excusedFields[with] {
 		message := fmt.Sprintf("%q without %q has no meaning", name, with)
 		d.failAt(CodeContradict, w.keys[name], message, tag.Get("conflict"))
 	}
@@ -217,7 +217,7 @@ func (d *decoder) checkRule(w *formHeader, noun string, checkRule reflect.Struct
 	if chosen == "" && checkRule.Get("none") != "" && !w.excuse(names) {
 		d.failAt(CodeRequired, w.node, checkRule.Get("none"), checkRule.Get("hint"))
 	}
-	w.chosen = append(w.chosen, chosen)
+	w.chosenFields = append(w.chosenFields, chosen)
 }
 
 // layout holds the fields and rules of a form.

@@ -76,7 +76,7 @@ func (f *File) Finding(code Code, at Position, message, hint string) Finding {
 	at.Column = min(max(at.Column, 1), utf8.RuneCountInString(source)+1)
 	return Finding{
 		File: f.name, Line: at.Line, Column: at.Column, Length: max(at.Length, 1),
-		Code: code, Message: message, Hint: hint, Source: source, order: f.number,
+		Code: code, Message: message, Hint: hint, Source: source, fileNumber: f.number,
 	}
 }
 

@@ -10,7 +10,7 @@ type Finding struct {
 	// Source is the line of the file without its end.
 	Source string
 
-	order int // number of the file in the config
+	fileNumber int // number of the file in the config
 }
 
 // IsWarning reports whether the finding is a warning, not an error.

@@ -44,7 +44,7 @@ type configForm struct {
 }
 
 type metaForm struct {
-	raw
+	rawField
 	Name textField `json:"name" doc:"A name, unique among all configs that are loaded together." required:"true" hint:"add metadata: {name: ...}" pattern:"name" what:"the name"`
 	// added by tools such as kustomize
 	Labels      textsForm `json:"labels" doc:"Labels of the config; crdcache ignores them."`
@@ -55,7 +55,7 @@ type metaForm struct {
 type textsForm struct{}
 
 type specForm struct {
-	raw
+	rawField
 	Defaults  defaultsForm            `json:"defaults" doc:"Defaults for all resources of the document."`
 	Resources listField[resourceForm] `json:"resources" doc:"The resources and their indexes." required:"true" hint:"add at least one resource, with name, match and indexes" each:"a resource"`
 }
@@ -123,14 +123,14 @@ type targetForm struct {
 type fixedOrFieldForm struct{ fieldForm }
 
 type fieldForm struct {
-	raw
+	rawField
 	Path    pathForm  `json:"path" doc:"The path to the text." required:"true" hint:"add path: with the path to the field"`
 	Missing textField `json:"missing" doc:"The default if the field is missing." empty:"true" hint:"write the default text"`
 }
 
 // targetNamespaceForm is a word, a path, or a map with its fields.
 type targetNamespaceForm struct {
-	raw
+	rawField
 	Value textField `json:"value" doc:"The name of the namespace." required:"true" hint:"add value: with the name of a namespace" pattern:"label" what:"the name of a namespace"`
 }
 
@@ -192,14 +192,14 @@ type keyForm struct {
 	Missing    missingForm              `json:"missing" doc:"The replacement of a missing value."`
 }
 
-type conditionForm struct{ raw }
+type conditionForm struct{ rawField }
 
 // pathForm is an expression, or a list of names.
-type pathForm struct{ raw }
+type pathForm struct{ rawField }
 
 // transformForm is a word, or a map with its fields.
 type transformForm struct {
-	raw
+	rawField
 	Regex regexForm `json:"regex" doc:"A regular expression (RE2); the value becomes the match." required:"true" hint:"write lower, upper, trim or {regex: {match: ...}}"`
 }
 
@@ -210,15 +210,15 @@ type regexForm struct {
 }
 
 // groupForm is the number or the name of a group.
-type groupForm struct{ raw }
+type groupForm struct{ rawField }
 
 // missingForm is a word, null, or a map with its fields.
 type missingForm struct {
-	raw
+	rawField
 	_     struct{}  `oneOf:"value|path" none:"\"missing\" has no \"value\"" hint:"write skip, null, report, {value: X} or {path: X}" both:"keep one of them"`
 	Value valueForm `json:"value" doc:"The value."`
 	Path  pathForm  `json:"path" doc:"The path to the value. With each, a path that begins with $ starts at the object."`
 }
 
 // valueForm is a text, a number or a boolean.
-type valueForm struct{ raw }
+type valueForm struct{ rawField }

@@ -66,12 +66,12 @@ func (d *decoder) reportImpossible(index *Index) {
 
 // checkPossible checks one path; its first steps are from each.
 func (d *decoder) checkPossible(at Origin, steps []jsonpath.Step, before int) {
-	if len(steps) < 3 || before > 2 || !onlyName(steps[0], "metadata") || !onlyName(steps[2], "") {
+	if len(steps) < 3 || before > 2 || !selectsOnlyName(steps[0], "metadata") || !selectsOnlyName(steps[2], "") {
 		return
 	}
 	field := ""
 	for _, name := range []string{"label", "annotation"} {
-		if onlyName(steps[1], name+"s") {
+		if selectsOnlyName(steps[1], name+"s") {
 			field = name
 		}
 	}
@@ -80,7 +80,7 @@ func (d *decoder) checkPossible(at Origin, steps []jsonpath.Step, before int) {
 	}
 	var names []string
 	for _, step := range steps[2:] {
-		if !onlyName(step, "") {
+		if !selectsOnlyName(step, "") {
 			names = nil
 			break
 		}
@@ -103,8 +103,8 @@ func (d *decoder) checkPossible(at Origin, steps []jsonpath.Step, before int) {
 	}
 }
 
-// onlyName reports whether a step selects this name, or any name for "".
-func onlyName(step jsonpath.Step, name string) bool {
+// selectsOnlyName reports whether a step selects this name, or any name for "".
+func selectsOnlyName(step jsonpath.Step, name string) bool {
 	return !step.Recursive && len(step.Selectors) == 1 && step.Selectors[0].Kind == jsonpath.SelectName &&
 		(name == "" || step.Selectors[0].Name == name)
 }

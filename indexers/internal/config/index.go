@@ -91,9 +91,9 @@ func (p *Part) Encode(text string, sorted bool) (string, bool) {
 	return p.Type.Canonical(text)
 }
 
-// Transformed applies all transforms. ok is false if there is no value, tooLong is true if the input is too
-// long for a transform.
-func (p *Part) Transformed(s string) (value string, ok, tooLong bool) {
+// ApplyTransforms applies all transforms. ok is false if there is no value, tooLong is true if the input is
+// too long for a transform.
+func (p *Part) ApplyTransforms(s string) (value string, ok, tooLong bool) {
 	for i := range p.Transforms {
 		t := &p.Transforms[i]
 		if t.MaxInput > 0 && len(s) > t.MaxInput {
@@ -131,8 +131,8 @@ type Origin struct {
 	plainFile     bool         // the expression is the whole file of one line, not YAML
 }
 
-// OfText returns the origin of an expression that is a whole file; see [NewLine].
-func OfText(text string) Origin {
+// OriginOfText returns the origin of an expression that is a whole file; see [NewLine].
+func OriginOfText(text string) Origin {
 	return Origin{Node: &yaml.Node{Kind: yaml.ScalarNode, Value: text, Line: 1, Column: 1}, plainFile: true}
 }
 

@@ -56,7 +56,7 @@ func (l *Loader) report(f Finding) { l.findings = append(l.findings, f) }
 
 // Add decodes a source.
 func (l *Loader) Add(name string, data []byte) {
-	data = withoutMarks(data)
+	data = withoutByteOrderMarks(data)
 	f := l.file(name, string(data))
 	switch valid := validPrefix(data); {
 	case len(data) > MaxSourceBytes:
@@ -97,9 +97,9 @@ func (l *Loader) Add(name string, data []byte) {
 	}
 }
 
-// withoutMarks removes byte order marks at the beginning of the file and of lines, where files were
+// withoutByteOrderMarks removes byte order marks at the beginning of the file and of lines, where files were
 // concatenated.
-func withoutMarks(data []byte) []byte {
+func withoutByteOrderMarks(data []byte) []byte {
 	const mark = "\ufeff"
 	data = bytes.TrimPrefix(data, []byte(mark))
 	return bytes.ReplaceAll(data, []byte("\n"+mark), []byte("\n"))
@@ -139,7 +139,7 @@ func validPrefix(data []byte) int {
 // Sort sorts findings by files and positions.
 func Sort(findings []Finding) {
 	slices.SortStableFunc(findings, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.Line, b.Line),
+		return cmp.Or(cmp.Compare(a.fileNumber, b.fileNumber), cmp.Compare(a.Line, b.Line),
 			cmp.Compare(a.Column, b.Column))
 	})
 }

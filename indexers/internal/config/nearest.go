@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Nearest returns the candidate that word is probably a misspelling of, or "". Candidates that differ only in
-// case come first.
-func Nearest(word string, candidates []string) string {
+// NearestSpelling returns the candidate that word is probably a misspelling of, or "". Candidates that differ
+// only in case come first.
+func NearestSpelling(word string, candidates []string) string {
 	if meant := synonyms[strings.ToLower(word)]; slices.Contains(candidates, meant) {
 		return meant
 	}

@@ -183,15 +183,15 @@ func selectsAtOrAbove(removed, read []jsonpath.Step) bool {
 		if read[i].Recursive {
 			return true
 		}
-		if !overlap(removed[i].Selectors, read[i].Selectors) {
+		if !selectorsOverlap(removed[i].Selectors, read[i].Selectors) {
 			return false
 		}
 	}
 	return true
 }
 
-// overlap reports whether two lists of selectors may select the same value.
-func overlap(a, b []jsonpath.Selector) bool {
+// selectorsOverlap reports whether two lists of selectors may select the same value.
+func selectorsOverlap(a, b []jsonpath.Selector) bool {
 	for _, x := range a {
 		for _, y := range b {
 			if x.Kind != jsonpath.SelectName || y.Kind != jsonpath.SelectName || x.Name == y.Name {

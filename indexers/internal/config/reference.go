@@ -61,8 +61,9 @@ func ownNamespace() Source {
 // OwnersName is the name of owner references, which is reserved in a config.
 const OwnersName = "owners"
 
-// Owners returns the owner references that every object has. Their index has the UID as another part.
-func Owners() *Reference {
+// OwnerReferences returns the owner references that every object has. Their index has the UID as another
+// part.
+func OwnerReferences() *Reference {
 	part := func(name, field string) Part {
 		return Part{Name: name, Sources: []Source{{Path: jsonpath.FromSegments(field)}}}
 	}

@@ -58,17 +58,18 @@ func ask(ctx context.Context, config *rest.Config, method, path string, header h
 }
 
 var (
-	// moments match ages, which depend on the time of the request.
-	moments = regexp.MustCompile(`"(\d+[ydhms])+"`)
-	// current matches the server's current version. The real server has counted more than the objects.
-	current = regexp.MustCompile(`current: \d+`)
+	// agePattern match ages, which depend on the time of the request.
+	agePattern = regexp.MustCompile(`"(\d+[ydhms])+"`)
+	// currentVersionPattern matches the server's current version. The real server has counted more than the
+	// objects.
+	currentVersionPattern = regexp.MustCompile(`current: \d+`)
 	// addresses match the server addresses in discovery.
 	addresses = regexp.MustCompile(`"serverAddress":"[^"]*"`)
 )
 
 // Comparable returns a body without versions, addresses and times, which differ between servers.
 func Comparable(body string) any {
-	body = current.ReplaceAllString(moments.ReplaceAllString(body, `"AGE"`), "current: N")
+	body = currentVersionPattern.ReplaceAllString(agePattern.ReplaceAllString(body, `"AGE"`), "current: N")
 	body = addresses.ReplaceAllString(body, `"serverAddress":"HERE"`)
 	var content any
 	if err := json.Unmarshal([]byte(body), &content); err != nil {

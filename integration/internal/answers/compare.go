@@ -31,9 +31,9 @@ type Difference struct {
 	Path *regexp.Regexp
 	// Query matches their parameters. Nil matches any.
 	Query *regexp.Regexp
-	// Code is the expected status code. The body must contain Says.
-	Code int
-	Says string
+	// Code is the expected status code. The body must contain ExpectedText.
+	Code         int
+	ExpectedText string
 }
 
 func (d Difference) appliesTo(q Question) bool {
@@ -45,23 +45,24 @@ func (d Difference) appliesTo(q Question) bool {
 // FutureWatches is the difference of caches for a watch from a version that the API server has not reached.
 // The API server accepts such a watch and sends nothing.
 var FutureWatches = Difference{
-	Why:   "a watch from a version that the restored backup lacks gets 410",
-	Code:  http.StatusGone,
-	Path:  regexp.MustCompile("/workloads$"),
-	Query: regexp.MustCompile("^watch=true&.*resourceVersion=9223372036854775808"),
-	Says:  "it was restored from an older backup",
+	Why:          "a watch from a version that the restored backup lacks gets 410",
+	Code:         http.StatusGone,
+	Path:         regexp.MustCompile("/workloads$"),
+	Query:        regexp.MustCompile("^watch=true&.*resourceVersion=9223372036854775808"),
+	ExpectedText: "it was restored from an older backup",
 }
 
 // problem describes how an answer violates the difference.
 func (d Difference) problem(q Question, got Answer) string {
-	if got.Code == d.Code && (strings.Contains(got.Body, d.Says) || q.Method == http.MethodHead) {
+	if got.Code == d.Code && (strings.Contains(got.Body, d.ExpectedText) || q.Method == http.MethodHead) {
 		return ""
 	}
-	return fmt.Sprintf("%s: the answer is %d, %s; want %d, %q", d.Why, got.Code, got.Body, d.Code, d.Says)
+	return fmt.Sprintf("%s: the answer is %d, %s; want %d, %q", d.Why, got.Code, got.Body, d.Code, d.ExpectedText)
 }
 
-// atOnce limits the concurrent requests to each server. Most of them wait for the end of a watch.
-const atOnce = 64
+// maxConcurrentRequests limits the concurrent requests to each server. Most of them wait for the end of a
+// watch.
+const maxConcurrentRequests = 64
 
 // Compare compares the answers of servers with those of a real API server.
 func Compare(t *testing.T, real *rest.Config, servers []Server, questions []Question) {
@@ -85,7 +86,7 @@ func Compare(t *testing.T, real *rest.Config, servers []Server, questions []Ques
 		}
 		return problems
 	}
-	slots := make(chan struct{}, atOnce)
+	slots := make(chan struct{}, maxConcurrentRequests)
 	var asking sync.WaitGroup
 	var again struct {
 		sync.Mutex
@@ -177,7 +178,7 @@ func placeholders(t *testing.T, config *rest.Config) *strings.Replacer {
 	var list struct {
 		Metadata struct{ Continue, ResourceVersion string }
 	}
-	text := Ask(t, config, http.MethodGet, base+"workloads?limit=2", http.Header{}).Body
+	text := Ask(t, config, http.MethodGet, groupPath+"workloads?limit=2", http.Header{}).Body
 	if err := json.Unmarshal([]byte(text), &list); err != nil {
 		t.Fatalf("%v in %s", err, text)
 	}

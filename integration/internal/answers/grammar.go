@@ -21,7 +21,7 @@ func labelSelectors() (all []Question) {
 	for _, selector := range selectors {
 		for _, how := range []string{"workloads?", "workloads?limit=2&",
 			"workloads?watch=true&timeoutSeconds=1&"} {
-			all = append(all, Question{http.MethodGet, base + how + "labelSelector=" +
+			all = append(all, Question{http.MethodGet, groupPath + how + "labelSelector=" +
 				url.QueryEscape(selector), "application/json"})
 		}
 	}
@@ -45,7 +45,7 @@ func fieldSelectors() (all []Question) {
 	for _, selector := range selectors {
 		for _, how := range []string{"workloads?", "namespaces/edge/workloads?limit=1&",
 			"environments?limit=1&", "workloads?limit=1&", "workloads?watch=true&timeoutSeconds=1&"} {
-			all = append(all, Question{http.MethodGet, base + how + "fieldSelector=" +
+			all = append(all, Question{http.MethodGet, groupPath + how + "fieldSelector=" +
 				url.QueryEscape(selector), "application/json"})
 		}
 	}
@@ -76,12 +76,12 @@ func parameterValues() (all []Question) {
 	for _, parameter := range parameters {
 		for _, how := range []string{"workloads?", "environments/production-eu?", "environments/none?",
 			"environments/production-eu?watch=true&timeoutSeconds=1&", "workloads?watch=true&timeoutSeconds=1&"} {
-			all = append(all, Question{http.MethodGet, base + how + parameter, "application/json"})
+			all = append(all, Question{http.MethodGet, groupPath + how + parameter, "application/json"})
 		}
 	}
 	for _, parameter := range []string{"watch", "watch=", "watch=1", "watch=t", "watch=True", "watch=yes",
 		"watch=true&watch=false"} {
-		all = append(all, Question{http.MethodGet, base + "environments?timeoutSeconds=1&" + parameter,
+		all = append(all, Question{http.MethodGet, groupPath + "environments?timeoutSeconds=1&" + parameter,
 			"application/json"})
 	}
 	return all
@@ -94,21 +94,21 @@ func paths() (all []Question) {
 		"/apis//v1/x", "/apis/nope/", "/apis/nope/v1/x/y/z/a/b", "/apis/v1/namespaces", "/apis/demo",
 		"/apis/" + Group + "/", "/apis/" + Group + "?timeout=32s", "/apis/" + Group + "/v9/", "/apis/" +
 			Group + "//v1", "/apis/" + Group + "/V1/environments", "/apis/" + Group + "%2Fv1/environments",
-		base + "environments/", base + "environments//", base + "/environments", base + "Environments", base +
-			"environment", base + "environments%2Fproduction-eu",
-		base + "environments/production-eu/", base + "environments/production-eu//", base +
-			"environments/production-eu/status/", base + "environments/production-eu/scale", base +
+		groupPath + "environments/", groupPath + "environments//", groupPath + "/environments", groupPath + "Environments", groupPath +
+			"environment", groupPath + "environments%2Fproduction-eu",
+		groupPath + "environments/production-eu/", groupPath + "environments/production-eu//", groupPath +
+			"environments/production-eu/status/", groupPath + "environments/production-eu/scale", groupPath +
 			"environments/production-eu%2Fstatus",
-		base + "environments/production%2Deu", base + "environments/production%2Feu", base +
-			"environments/%20", base + "environments/a%25b", base + "environments/a+b", base +
-			"environments/a%3Fb", base + "environments/ä", base + "environments/A", base +
-			"environments/.", base + "environments/%2e", base + "environments/..",
-		base + "namespaces", base + "namespaces/edge", base + "namespaces/edge/", base +
-			"namespaces/edge/workloads/", base + "namespaces/edge/workloads/dns/", base +
-			"namespaces/edge/namespaces/x", base + "namespaces/edge/status", base +
+		groupPath + "environments/production%2Deu", groupPath + "environments/production%2Feu", groupPath +
+			"environments/%20", groupPath + "environments/a%25b", groupPath + "environments/a+b", groupPath +
+			"environments/a%3Fb", groupPath + "environments/ä", groupPath + "environments/A", groupPath +
+			"environments/.", groupPath + "environments/%2e", groupPath + "environments/..",
+		groupPath + "namespaces", groupPath + "namespaces/edge", groupPath + "namespaces/edge/", groupPath +
+			"namespaces/edge/workloads/", groupPath + "namespaces/edge/workloads/dns/", groupPath +
+			"namespaces/edge/namespaces/x", groupPath + "namespaces/edge/status", groupPath +
 			"namespaces/edge/environments/production-eu",
-		base + "namespaces/%20/workloads", base + "namespaces/a_b/workloads", base +
-			"namespaces/A/workloads/x", base + "namespaces/edge%2Fx/workloads",
+		groupPath + "namespaces/%20/workloads", groupPath + "namespaces/a_b/workloads", groupPath +
+			"namespaces/A/workloads/x", groupPath + "namespaces/edge%2Fx/workloads",
 		"/api/v2/namespaces", "/api/v1/namespace", "/api/v1/nope/x", "/api/v1/nope/x/y", "/api/v1/nope/x/y/z",
 		"/api/v1/namespaces/payments/nope", "/api/v1/namespaces/payments/nope/x",
 		"/api/v1/namespaces/payments/namespaces",

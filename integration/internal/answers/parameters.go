@@ -23,7 +23,7 @@ func listParameters() (all []Question) {
 			{"", "2", "-1"}, {"", "TOKEN", latestToken, "abc"}, {"", "true", "false"},
 		},
 		func(pairs []string) {
-			all = append(all, Question{http.MethodGet, base + "workloads?" + query(pairs...),
+			all = append(all, Question{http.MethodGet, groupPath + "workloads?" + query(pairs...),
 				"application/json"})
 		})
 	return all
@@ -39,7 +39,7 @@ func watchParameters() (all []Question) {
 			{"", "true", "false", "x"}, {"", "true"}, {"", "2"}, {"", "TOKEN"},
 		},
 		func(pairs []string) {
-			all = append(all, Question{http.MethodGet, base + "environments?" + query(pairs...),
+			all = append(all, Question{http.MethodGet, groupPath + "environments?" + query(pairs...),
 				"application/json"})
 		})
 	return all
@@ -68,12 +68,12 @@ func acceptHeaders() (all []Question) {
 			meta, "application/yaml;as=PartialObjectMetadataList;v=v1" + meta,
 	}
 	paths := []string{
-		base + "environments", base + "environments?limit=-1", base + "environments?limit=abc", base +
+		groupPath + "environments", groupPath + "environments?limit=-1", groupPath + "environments?limit=abc", groupPath +
 			"environments?includeObject=x",
-		base + "environments/production-eu", base + "environments/none", base +
-			"environments/production-eu/status", base + "nope",
-		base + "environments?watch=true&timeoutSeconds=1", base +
-			"environments?watch=true&resourceVersion=abc", base +
+		groupPath + "environments/production-eu", groupPath + "environments/none", groupPath +
+			"environments/production-eu/status", groupPath + "nope",
+		groupPath + "environments?watch=true&timeoutSeconds=1", groupPath +
+			"environments?watch=true&resourceVersion=abc", groupPath +
 			"environments?watch=true&fieldSelector=x%3Dy",
 		"/apis/" + Group, "/apis/nope", "/api/v2", "/api/v1/nope", "/nope", "/healthz",
 	}
@@ -92,9 +92,9 @@ func acceptHeaders() (all []Question) {
 func methods() (all []Question) {
 	for _, method := range []string{http.MethodHead, http.MethodOptions, http.MethodTrace, "FOO"} {
 		for _, path := range []string{"", "/production-eu", "/none", "?limit=abc"} {
-			all = append(all, Question{method, base + "environments" + path, "application/json"})
+			all = append(all, Question{method, groupPath + "environments" + path, "application/json"})
 		}
-		all = append(all, Question{method, "/nope", ""}, Question{method, base + "nope", ""},
+		all = append(all, Question{method, "/nope", ""}, Question{method, groupPath + "nope", ""},
 			Question{method, "/healthz", ""})
 	}
 	for _, method := range []string{http.MethodOptions, http.MethodPost, http.MethodPut, http.MethodPatch,

@@ -9,8 +9,8 @@ import (
 
 // Types of the questions. testdata declares group; base is its path.
 const (
-	Group = "demo.crdcache.dev"
-	base  = "/apis/" + Group + "/v1/"
+	Group     = "demo.crdcache.dev"
+	groupPath = "/apis/" + Group + "/v1/"
 )
 
 // Question is a request for several servers. In its path, NOW is the version of a list of workloads on that

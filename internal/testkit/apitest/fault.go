@@ -60,12 +60,13 @@ func Close(after string) faults.Effect {
 		}
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
-		next.ServeHTTP(&closer{ResponseWriter: w, after: []byte(after), end: cancel}, r.WithContext(ctx))
+		next.ServeHTTP(&closingWriter{ResponseWriter: w, after: []byte(after), end: cancel},
+			r.WithContext(ctx))
 	}
 }
 
-// closer ends a request after a line of its response.
-type closer struct {
+// closingWriter ends a request after a line of its response.
+type closingWriter struct {
 	http.ResponseWriter
 	after    []byte
 	end      func()
@@ -74,9 +75,9 @@ type closer struct {
 }
 
 // Unwrap is for http.ResponseController.
-func (c *closer) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+func (c *closingWriter) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
-func (c *closer) Write(data []byte) (int, error) {
+func (c *closingWriter) Write(data []byte) (int, error) {
 	c.buffered = append(c.buffered, data...)
 	for !c.ended {
 		end := bytes.IndexByte(c.buffered, '\n')

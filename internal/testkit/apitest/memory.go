@@ -28,14 +28,14 @@ func NewInMemory(t testing.TB, types ...Type) *Server {
 	return s
 }
 
-// memory is a net.Listener for connections that are pipes.
-type memory struct {
+// pipeListener is a net.Listener for connections that are pipes.
+type pipeListener struct {
 	conns  chan net.Conn
 	close  sync.Once
 	closed chan struct{}
 }
 
-func (m *memory) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+func (m *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	client, server := net.Pipe()
 	select {
 	case m.conns <- server:
@@ -48,11 +48,11 @@ func (m *memory) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	}
 }
 
-func newMemory() *memory {
-	return &memory{conns: make(chan net.Conn), closed: make(chan struct{})}
+func newMemory() *pipeListener {
+	return &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
 }
 
-func (m *memory) Accept() (net.Conn, error) {
+func (m *pipeListener) Accept() (net.Conn, error) {
 	select {
 	case conn := <-m.conns:
 		return conn, nil
@@ -61,14 +61,14 @@ func (m *memory) Accept() (net.Conn, error) {
 	}
 }
 
-func (m *memory) Close() error {
+func (m *pipeListener) Close() error {
 	m.close.Do(func() { close(m.closed) })
 	return nil
 }
 
-func (m *memory) Addr() net.Addr { return address{} }
+func (m *pipeListener) Addr() net.Addr { return pipeAddress{} }
 
-type address struct{}
+type pipeAddress struct{}
 
-func (address) Network() string { return "memory" }
-func (address) String() string  { return "memory.test" }
+func (pipeAddress) Network() string { return "memory" }
+func (pipeAddress) String() string  { return "memory.test" }

@@ -51,7 +51,7 @@ func Status(code int, reason metav1.StatusReason, message string) Effect {
 		reason = apierrors.NewGenericServerResponse(code, "", schema.GroupResource{}, "", "", 0,
 			false).ErrStatus.Reason
 	}
-	return answer(metav1.Status{Code: int32(code), Reason: reason, Message: message})
+	return statusEffect(metav1.Status{Code: int32(code), Reason: reason, Message: message})
 }
 
 // Expired answers a list or a watch with 410 Expired.
@@ -63,7 +63,7 @@ func Expired() Effect {
 func ExpiredEvent() Effect {
 	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		w.Header().Set("Content-Type", "application/json")
-		status := complete(metav1.Status{Code: http.StatusGone, Reason: metav1.StatusReasonExpired,
+		status := completeStatus(metav1.Status{Code: http.StatusGone, Reason: metav1.StatusReasonExpired,
 			Message: "too old resource version"})
 		// the only error is that the client has disconnected
 		_ = json.NewEncoder(w).Encode(map[string]any{"type": "ERROR", "object": status})
@@ -72,7 +72,7 @@ func ExpiredEvent() Effect {
 
 // Throttle answers with 429 and a Retry-After header.
 func Throttle(seconds int) Effect {
-	return answer(metav1.Status{
+	return statusEffect(metav1.Status{
 		Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests,
 		Message: "Too many requests, please try again later.",
 		Details: &metav1.StatusDetails{RetryAfterSeconds: int32(seconds)},
@@ -93,19 +93,19 @@ func Fail() Effect {
 		"Internal error occurred: it was injected")
 }
 
-func complete(s metav1.Status) metav1.Status {
+func completeStatus(s metav1.Status) metav1.Status {
 	s.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
 	s.Status = metav1.StatusFailure
 	return s
 }
 
-func answer(s metav1.Status) Effect {
+func statusEffect(s metav1.Status) Effect {
 	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		w.Header().Set("Content-Type", "application/json")
 		if s.Details != nil && s.Details.RetryAfterSeconds > 0 {
 			w.Header().Set("Retry-After", strconv.Itoa(int(s.Details.RetryAfterSeconds)))
 		}
 		w.WriteHeader(int(s.Code))
-		_ = json.NewEncoder(w).Encode(complete(s)) // the only error is that the client has disconnected
+		_ = json.NewEncoder(w).Encode(completeStatus(s)) // the only error is that the client has disconnected
 	}
 }

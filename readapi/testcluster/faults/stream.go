@@ -21,7 +21,8 @@ func Cut(lines, size int) Effect {
 // the answer.
 func Stall(lines, size int) Effect {
 	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		next.ServeHTTP(&cutter{ResponseWriter: w, lines: lines, size: size, before: r.Context().Done()}, r)
+		next.ServeHTTP(&cutter{ResponseWriter: w, lines: lines, size: size,
+			blockUntil: r.Context().Done()}, r)
 	}
 }
 
@@ -42,7 +43,7 @@ func Corrupt(lines int) Effect {
 type cutter struct {
 	http.ResponseWriter
 	lines, size int
-	before      <-chan struct{} // blocks before the end; nil: do not block
+	blockUntil  <-chan struct{} // blocks before the end; nil: do not block
 }
 
 // Unwrap is for http.ResponseController.
@@ -74,8 +75,8 @@ func (c *cutter) Write(data []byte) (int, error) {
 	if _, err := c.ResponseWriter.Write(rest[:c.size]); err == nil {
 		_ = http.NewResponseController(c.ResponseWriter).Flush() // it is cut in any case
 	}
-	if c.before != nil {
-		<-c.before
+	if c.blockUntil != nil {
+		<-c.blockUntil
 	}
 	panic(http.ErrAbortHandler)
 }
@@ -105,7 +106,7 @@ func (c *corrupter) Write(data []byte) (int, error) {
 // bookmarkDropper buffers each line.
 type bookmarkDropper struct {
 	http.ResponseWriter
-	held []byte
+	buffered []byte
 }
 
 // Unwrap is for http.ResponseController.
@@ -113,14 +114,14 @@ func (d *bookmarkDropper) Unwrap() http.ResponseWriter { return d.ResponseWriter
 
 // Write implements http.ResponseWriter.
 func (d *bookmarkDropper) Write(data []byte) (int, error) {
-	d.held = append(d.held, data...)
+	d.buffered = append(d.buffered, data...)
 	for {
-		end := bytes.IndexByte(d.held, '\n')
+		end := bytes.IndexByte(d.buffered, '\n')
 		if end < 0 {
 			return len(data), nil
 		}
-		line := d.held[:end+1]
-		d.held = d.held[end+1:]
+		line := d.buffered[:end+1]
+		d.buffered = d.buffered[end+1:]
 		var event metav1.WatchEvent
 		if json.Unmarshal(line, &event) == nil && event.Type == string(watch.Bookmark) {
 			continue

@@ -23,7 +23,7 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 // Gate guards a handler. Create it with New. It is safe for concurrent use.
 type Gate struct {
 	hosts   []string
-	next    http.Handler
+	handler http.Handler
 	tokens  *Tokens // nil if the caller authenticates requests
 	refused func(w http.ResponseWriter, r *http.Request, status int, err error)
 }
@@ -33,14 +33,14 @@ type Gate struct {
 // with any port. refused writes the responses to rejected requests.
 func New(next http.Handler, hosts []string, refused func(w http.ResponseWriter, r *http.Request, status int,
 	err error)) *Gate {
-	return &Gate{hosts: hosts, next: next, tokens: NewTokens(time.Now), refused: refused}
+	return &Gate{hosts: hosts, handler: next, tokens: NewTokens(time.Now), refused: refused}
 }
 
 // NewAuthenticated returns a gate like New for requests that the caller authenticates. It has no links,
 // cookies or state, so several replicas can serve one browser.
 func NewAuthenticated(next http.Handler, hosts []string, refused func(w http.ResponseWriter, r *http.Request,
 	status int, err error)) *Gate {
-	return &Gate{hosts: hosts, next: next, refused: refused}
+	return &Gate{hosts: hosts, handler: next, refused: refused}
 }
 
 // Login returns the path, with a one-time token, that admits one browser.
@@ -62,7 +62,7 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if g.tokens == nil {
-		g.next.ServeHTTP(w, r)
+		g.handler.ServeHTTP(w, r)
 		return
 	}
 	if r.URL.Path == "/login" {
@@ -74,7 +74,7 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			errors.New("this browser is not logged in: open the link that crdcache printed, or get a new one"))
 		return
 	}
-	g.next.ServeHTTP(w, r)
+	g.handler.ServeHTTP(w, r)
 }
 
 func (g *Gate) login(w http.ResponseWriter, r *http.Request) {

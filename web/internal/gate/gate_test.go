@@ -219,7 +219,7 @@ func TestManySessions(t *testing.T) {
 // sites are still rejected.
 func TestAuthenticated(t *testing.T) {
 	g := newGate()
-	g = NewAuthenticated(g.next, nil, g.refused)
+	g = NewAuthenticated(g.handler, nil, g.refused)
 	for _, tt := range []struct {
 		host    string
 		headers []string

@@ -56,12 +56,12 @@ func Fields(before, after map[string]any) (fields []Field, more int) {
 		f := Field{Op: "changed", By: managers.changedBy(c)}
 		f.Path, f.Label = pathAndLabel(c.Path)
 		if c.HasOld {
-			f.Before = value(c.Old)
+			f.Before = formatValue(c.Old)
 		} else {
 			f.Op = "added"
 		}
 		if c.HasNew {
-			f.After = value(c.New)
+			f.After = formatValue(c.New)
 		} else {
 			f.Op = "removed"
 		}
@@ -89,7 +89,7 @@ func pathAndLabel(at []display.Step) (path, label string) {
 	return path, b.String()
 }
 
-func value(v any) string {
+func formatValue(v any) string {
 	if text, ok := v.(string); ok {
 		return truncate(Scalar(text), maxValue)
 	}
@@ -104,7 +104,7 @@ func truncateValue(v any, most int) string {
 	if text, ok := v.(string); ok {
 		return truncate(text, most)
 	}
-	return truncate(value(v), most)
+	return truncate(formatValue(v), most)
 }
 
 // truncate truncates a text to a number of bytes, between characters.

@@ -21,22 +21,22 @@ type Manager struct {
 	Time string `json:"time,omitempty"`
 }
 
-// managed is an entry of managedFields.
-type managed struct {
+// managerEntry is an entry of managedFields.
+type managerEntry struct {
 	Manager
 	fields         map[string]any // fieldsV1
 	previousFields map[string]any // fieldsV1 before the change
 	changed        bool           // the entry has changed
 }
 
-type managers []managed
+type managers []managerEntry
 
 // readManagers reads the entries after the change, and compares them with the entries before it.
 func readManagers(before, after map[string]any) managers {
-	olds := entries(before)
-	news := entries(after)
+	olds := parseManagers(before)
+	news := parseManagers(after)
 	for i, m := range news {
-		j := slices.IndexFunc(olds, func(o managed) bool {
+		j := slices.IndexFunc(olds, func(o managerEntry) bool {
 			return o.Name == m.Name && o.Operation == m.Operation && o.Subresource == m.Subresource
 		})
 		if j < 0 {
@@ -49,7 +49,7 @@ func readManagers(before, after map[string]any) managers {
 	return news
 }
 
-func entries(object map[string]any) managers {
+func parseManagers(object map[string]any) managers {
 	metadata, _ := object["metadata"].(map[string]any)
 	list, _ := metadata["managedFields"].([]any)
 	var all managers
@@ -58,7 +58,7 @@ func entries(object map[string]any) managers {
 		text := func(key string) string { s, _ := entry[key].(string); return s }
 		fields, _ := entry["fieldsV1"].(map[string]any)
 		if name := text("manager"); name != "" {
-			all = append(all, managed{
+			all = append(all, managerEntry{
 				Manager: Manager{Name: name, Operation: text("operation"), Subresource: text("subresource"),
 					Time: text("time")},
 				fields: fields,
@@ -74,7 +74,7 @@ func entries(object map[string]any) managers {
 func (m managers) changedBy(c display.Change) []Manager {
 	var wrote, own []Manager
 	for _, entry := range m {
-		owned := owns(entry.fields, c.Path) || !c.HasNew && owns(entry.previousFields, c.Path)
+		owned := ownsPath(entry.fields, c.Path) || !c.HasNew && ownsPath(entry.previousFields, c.Path)
 		switch {
 		case owned && entry.changed:
 			wrote = append(wrote, entry.Manager)
@@ -101,8 +101,8 @@ func (m managers) changedBy(c display.Change) []Manager {
 	return nil
 }
 
-// owns reports whether a set of fields contains a path, or a parent of it that is owned atomically.
-func owns(fields map[string]any, path []display.Step) bool {
+// ownsPath reports whether a set of fields contains a path, or a parent of it that is owned atomically.
+func ownsPath(fields map[string]any, path []display.Step) bool {
 	if fields == nil {
 		return false
 	}
@@ -110,7 +110,7 @@ func owns(fields map[string]any, path []display.Step) bool {
 		if len(fields) == 0 {
 			return i > 0 // the value is owned atomically
 		}
-		next, ok := child(fields, s)
+		next, ok := childFields(fields, s)
 		if !ok {
 			return false
 		}
@@ -119,7 +119,7 @@ func owns(fields map[string]any, path []display.Step) bool {
 	return true
 }
 
-func child(fields map[string]any, s display.Step) (map[string]any, bool) {
+func childFields(fields map[string]any, s display.Step) (map[string]any, bool) {
 	if s.Index < 0 {
 		next, ok := fields["f:"+s.Key].(map[string]any)
 		return next, ok
@@ -127,7 +127,7 @@ func child(fields map[string]any, s display.Step) (map[string]any, bool) {
 	for name, value := range fields {
 		kind, text, _ := strings.Cut(name, ":")
 		next, ok := value.(map[string]any)
-		if !ok || !selects(kind, text, s) {
+		if !ok || !pathSelects(kind, text, s) {
 			continue
 		}
 		return next, true
@@ -135,8 +135,8 @@ func child(fields map[string]any, s display.Step) (map[string]any, bool) {
 	return nil, false
 }
 
-// selects reports whether a part of a fieldsV1 path matches a list element.
-func selects(kind, text string, s display.Step) bool {
+// pathSelects reports whether a part of a fieldsV1 path matches a list element.
+func pathSelects(kind, text string, s display.Step) bool {
 	switch kind {
 	case "i":
 		return text == strconv.Itoa(s.Index)

@@ -39,26 +39,26 @@ var firstFields = []string{"apiVersion", "kind", "metadata", "spec", "data", "st
 // Lines returns the outline of an unstructured object. YAML parsers reject keys of more than 1,024
 // characters, but Lines does not treat them specially.
 func Lines(object map[string]any) []Line {
-	w := &writer{}
+	w := &lineWriter{}
 	keys := slices.Sorted(maps.Keys(object))
-	slices.SortStableFunc(keys, func(a, b string) int { return rank(a) - rank(b) })
+	slices.SortStableFunc(keys, func(a, b string) int { return keyRank(a) - keyRank(b) })
 	for _, key := range keys {
 		w.entry(0, false, "", key, object[key])
 	}
 	return w.lines
 }
 
-func rank(key string) int {
+func keyRank(key string) int {
 	if i := slices.Index(firstFields, key); i >= 0 {
 		return i
 	}
 	return len(firstFields) - 1 // between data and status
 }
 
-type writer struct{ lines []Line }
+type lineWriter struct{ lines []Line }
 
 // add appends a line, and folds the lines that below appends into it.
-func (w *writer) add(line Line, below func()) {
+func (w *lineWriter) add(line Line, below func()) {
 	at := len(w.lines)
 	w.lines = append(w.lines, line)
 	if below != nil {
@@ -67,7 +67,7 @@ func (w *writer) add(line Line, below func()) {
 	w.lines[at].Fold = len(w.lines) - at - 1
 }
 
-func (w *writer) entry(depth int, dash bool, path, key string, value any) {
+func (w *lineWriter) entry(depth int, dash bool, path, key string, value any) {
 	path = Join(path, key)
 	line := Line{Depth: depth, Dash: dash, Key: Scalar(key), Path: path}
 	inner := depth
@@ -78,7 +78,7 @@ func (w *writer) entry(depth int, dash bool, path, key string, value any) {
 }
 
 // value writes a value after the beginning of a line; inner is the depth of its content.
-func (w *writer) value(line Line, inner int, path string, value any) {
+func (w *lineWriter) value(line Line, inner int, path string, value any) {
 	switch value := value.(type) {
 	case map[string]any:
 		if len(value) > 0 && inner < MaxDepth {
@@ -114,12 +114,12 @@ func (w *writer) value(line Line, inner int, path string, value any) {
 			return
 		}
 	}
-	line.Text, line.Kind = scalar(value)
+	line.Text, line.Kind = formatScalar(value)
 	w.add(line, nil)
 }
 
 // element writes a list element with its dash at depth.
-func (w *writer) element(depth int, path string, value any) {
+func (w *lineWriter) element(depth int, path string, value any) {
 	entries, ok := value.(map[string]any)
 	if !ok || len(entries) == 0 || depth >= MaxDepth {
 		w.value(Line{Depth: depth, Dash: true, Path: path}, depth+1, path, value)
@@ -138,7 +138,7 @@ func (w *writer) element(depth int, path string, value any) {
 	}
 }
 
-func scalar(value any) (text, kind string) {
+func formatScalar(value any) (text, kind string) {
 	switch value := value.(type) {
 	case nil:
 		return "null", "z"

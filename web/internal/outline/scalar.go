@@ -13,12 +13,12 @@ import (
 // It is stricter than necessary.
 var plainText = regexp.MustCompile(`^[A-Za-z_/][A-Za-z0-9_./:@+-]*( [A-Za-z0-9_./:@+(-][A-Za-z0-9_./:@+(),-]*)*$`)
 
-// ambiguous matches words that some YAML parsers read as booleans, numbers or null.
-var ambiguous = regexp.MustCompile(`(?i)^(y|yes|n|no|true|false|on|off|null|nan|inf|[.]inf|[.]nan|e[0-9]+)$`)
+// ambiguousWord matches words that some YAML parsers read as booleans, numbers or null.
+var ambiguousWord = regexp.MustCompile(`(?i)^(y|yes|n|no|true|false|on|off|null|nan|inf|[.]inf|[.]nan|e[0-9]+)$`)
 
 // Scalar writes a text as a YAML scalar on one line: plain if that is safe, otherwise in double quotes.
 func Scalar(text string) string {
-	if plainText.MatchString(text) && !ambiguous.MatchString(text) && !strings.Contains(text, ": ") &&
+	if plainText.MatchString(text) && !ambiguousWord.MatchString(text) && !strings.Contains(text, ": ") &&
 		!strings.HasSuffix(text, ":") {
 		return text
 	}
@@ -28,11 +28,12 @@ func Scalar(text string) string {
 	if encoder.Encode(text) != nil {
 		return `""`
 	}
-	return escape(strings.TrimSuffix(quoted.String(), "\n"))
+	return escapeInvisible(strings.TrimSuffix(quoted.String(), "\n"))
 }
 
-// escape escapes characters that JSON leaves as they are, but that are invisible or line breaks in YAML.
-func escape(text string) string {
+// escapeInvisible escapes characters that JSON leaves as they are, but that are invisible or line breaks in
+// YAML.
+func escapeInvisible(text string) string {
 	if !strings.ContainsFunc(text, isHidden) {
 		return text
 	}

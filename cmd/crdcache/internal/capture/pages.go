@@ -73,7 +73,7 @@ func (r *Reader) Pages(ctx context.Context, resource discovery.Resource, printed
 	return func(yield func(*Page, error) bool) {
 		next, limit, version := "", minPageSize, ""
 		for {
-			body, err := bodyOf(r.request(resource, printed, limit, next).Do(ctx))
+			body, err := responseBody(r.request(resource, printed, limit, next).Do(ctx))
 			if err != nil {
 				yield(nil, err)
 				return
@@ -93,7 +93,7 @@ func (r *Reader) Pages(ctx context.Context, resource discovery.Resource, printed
 				yield(nil, err)
 				return
 			}
-			if next == "" && read.Metadata.Continue != "" && limit < maxPageSize && !page.ordered() {
+			if next == "" && read.Metadata.Continue != "" && limit < maxPageSize && !page.isSorted() {
 				// the server sorts each page, but the whole list should be sorted
 				limit = maxPageSize
 				continue
@@ -129,8 +129,8 @@ func (r *Reader) request(resource discovery.Resource, printed bool, limit int, n
 	return request.Resource(resource.GVR.Resource)
 }
 
-// bodyOf returns the body of an answer. Only Error decodes the status of a refused request.
-func bodyOf(result rest.Result) ([]byte, error) {
+// responseBody returns the body of an answer. Only Error decodes the status of a refused request.
+func responseBody(result rest.Result) ([]byte, error) {
 	if err := result.Error(); err != nil {
 		return nil, err
 	}
@@ -158,8 +158,8 @@ func (l *list) page() (*Page, error) {
 	return page, nil
 }
 
-// ordered reports whether the items are sorted by key, if the keys are known.
-func (p *Page) ordered() bool {
+// isSorted reports whether the items are sorted by key, if the keys are known.
+func (p *Page) isSorted() bool {
 	return slices.IsSortedFunc(p.Items, func(a, b Item) int { return strings.Compare(a.key, b.key) })
 }
 

@@ -66,8 +66,8 @@ func (r Redaction) paths() []string {
 
 // Redactor removes fields from objects.
 type Redactor struct {
-	all   []snapshot.Redaction
-	types map[schema.GroupResource][]Redaction
+	redactions []snapshot.Redaction
+	types      map[schema.GroupResource][]Redaction
 }
 
 // Add redacts the objects of types. Events are redacted in both of their API groups.
@@ -82,7 +82,7 @@ func (r *Redactor) Add(redaction Redaction, types ...schema.GroupResource) {
 		done.Resources = append(done.Resources, gr.String())
 	}
 	if len(types) > 0 {
-		r.all = append(r.all, done)
+		r.redactions = append(r.redactions, done)
 	}
 }
 

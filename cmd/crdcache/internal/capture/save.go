@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// parallel bounds the types that are listed concurrently. Each has a page in memory.
-	parallel = 4
+	// maxParallelLists bounds the types that are listed concurrently. Each has a page in memory.
+	maxParallelLists = 4
 	// attempts is the number of times that an expired list is restarted.
 	attempts = 3
 )
@@ -31,21 +31,21 @@ const (
 type Saver struct {
 	Reader
 	Writer *snapshot.Writer
-	// Known are all types of the server. Types are the types to save, in addition to CRDs and APIServices.
-	Known, Types []discovery.Resource
+	// AllTypes are all types of the server. Types are the types to save, in addition to CRDs and APIServices.
+	AllTypes, Types []discovery.Resource
 	// Sequential reads one type after another, so that equal content gives equal files.
 	Sequential bool
 	Redactor   Redactor
 	// Warn is called with warnings.
 	Warn func(text string)
 
-	crdNames map[string]bool // names of CRDs; nil if they cannot be read
-	done     atomic.Int64
-	all      int
+	crdNames   map[string]bool // names of CRDs; nil if they cannot be read
+	done       atomic.Int64
+	totalTypes int
 }
 
 // Progress returns the number of saved types.
-func (s *Saver) Progress() (done, all int) { return int(s.done.Load()), s.all }
+func (s *Saver) Progress() (done, all int) { return int(s.done.Load()), s.totalTypes }
 
 // apiServices define the servers of API groups. Clients that follow types read them.
 var apiServices = schema.GroupResource{Group: "apiregistration.k8s.io", Resource: "apiservices"}
@@ -56,10 +56,10 @@ var apiServices = schema.GroupResource{Group: "apiregistration.k8s.io", Resource
 func (s *Saver) Save(ctx context.Context) (failed bool, err error) {
 	s.Writer.SetOrigin(func(about *snapshot.Origin) {
 		about.Server = s.server(ctx)
-		about.Namespace, about.Redacted = s.Namespace, s.Redactor.all
+		about.Namespace, about.Redacted = s.Namespace, s.Redactor.redactions
 	})
-	types, requested := s.plan()
-	s.all = len(types)
+	types, requested := s.selectTypes()
+	s.totalTypes = len(types)
 	var mu sync.Mutex
 	var errs []error
 	save := func(of discovery.Resource) {
@@ -80,7 +80,7 @@ func (s *Saver) Save(ctx context.Context) (failed bool, err error) {
 		save(types[0]) // it determines how the other types are printed
 		types = types[1:]
 	}
-	slots := make(chan struct{}, parallel)
+	slots := make(chan struct{}, maxParallelLists)
 	if s.Sequential {
 		slots = make(chan struct{}, 1)
 	}
@@ -104,14 +104,14 @@ func (s *Saver) Save(ctx context.Context) (failed bool, err error) {
 	return len(errs) > 0 && len(errs) == len(requested), errors.Join(errs...)
 }
 
-// plan returns the types to save, CRDs first, and the requested ones among them. It records all other types
-// as not saved.
-func (s *Saver) plan() (types []discovery.Resource, requested map[schema.GroupVersionResource]bool) {
+// selectTypes returns the types to save, CRDs first, and the requested ones among them. It records all other
+// types as not saved.
+func (s *Saver) selectTypes() (types []discovery.Resource, requested map[schema.GroupVersionResource]bool) {
 	requested = map[schema.GroupVersionResource]bool{}
 	for _, of := range s.Types {
 		requested[of.GVR] = true
 	}
-	for _, of := range s.Known {
+	for _, of := range s.AllTypes {
 		gr := of.GVR.GroupResource()
 		switch {
 		case requested[of.GVR]:
@@ -120,7 +120,7 @@ func (s *Saver) plan() (types []discovery.Resource, requested map[schema.GroupVe
 			types = append(types, of)
 		case !slices.ContainsFunc(s.Types,
 			func(t discovery.Resource) bool { return t.GVR.GroupResource() == gr }):
-			s.recordMissing(of, forbidden(fmt.Sprintf("%s: not saved in the snapshot", gr)), true)
+			s.recordMissing(of, forbiddenStatus(fmt.Sprintf("%s: not saved in the snapshot", gr)), true)
 		}
 	}
 	types = append(types, s.Types...)
@@ -138,7 +138,7 @@ func (s *Saver) plan() (types []discovery.Resource, requested map[schema.GroupVe
 	return types, requested
 }
 
-func forbidden(message string) metav1.Status {
+func forbiddenStatus(message string) metav1.Status {
 	return metav1.Status{Status: metav1.StatusFailure, Code: http.StatusForbidden,
 		Reason: metav1.StatusReasonForbidden, Message: message}
 }
@@ -167,7 +167,7 @@ func (s *Saver) save(ctx context.Context, resource discovery.Resource) error {
 		s.recordMissing(resource, refusal.Status(), false)
 		return err
 	}
-	s.recordMissing(resource, forbidden(fmt.Sprintf("%s: could not be saved in the snapshot: %v", gr, err)), false)
+	s.recordMissing(resource, forbiddenStatus(fmt.Sprintf("%s: could not be saved in the snapshot: %v", gr, err)), false)
 	return fmt.Errorf("%s: %w", gr, err)
 }
 

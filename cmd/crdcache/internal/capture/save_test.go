@@ -56,7 +56,7 @@ func saveAndOpen(t *testing.T, gizmos int, wrap func(http.Handler) http.Handler)
 	var text bytes.Buffer
 	saver := &capture.Saver{
 		Reader: capture.Reader{Client: client}, Writer: snapshot.NewWriter(&text, snapshot.Origin{}),
-		Known: catalog.Resources(), Types: catalog.Resources(), Warn: func(string) {},
+		AllTypes: catalog.Resources(), Types: catalog.Resources(), Warn: func(string) {},
 	}
 	_, told := saver.Save(t.Context())
 	if err := saver.Writer.Commit(); err != nil {

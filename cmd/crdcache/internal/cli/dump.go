@@ -42,7 +42,7 @@ func newDump(streams genericiooptions.IOStreams) *cobra.Command {
 			"group (certificates.v1.cert-manager.io), a category, a wildcard\n" +
 			"(*.cert-manager.io), or with --config the name of a resource there. If a type\n" +
 			"cannot be read, the others are printed and the exit code is not 0.",
-		Annotations: details("If the output is a pipe, as in 'dump cert | head', tables, csv, jsonl, name and\n" +
+		Annotations: detailsAnnotation("If the output is a pipe, as in 'dump cert | head', tables, csv, jsonl, name and\n" +
 			"custom-columns print each page of a type as soon as it is read. The first page\n" +
 			"then determines the column widths. Other formats, files, terminals and --sort-by\n" +
 			"print after everything is read. So does a table of up to 5,000 objects that a\n" +
@@ -55,7 +55,7 @@ func newDump(streams genericiooptions.IOStreams) *cobra.Command {
 			"  crdcache dump cert,issuers -n web\n" +
 			"  crdcache dump certificate web-tls -n web -o yaml",
 		Args: session.NeedTypes,
-		RunE: runE(streams, f.toOptions),
+		RunE: newRunE(streams, f.toOptions),
 	}
 	f.reader.Add(cmd.Flags())
 	f.reader.AddCache(cmd.Flags())
@@ -234,7 +234,7 @@ func (o *dumpOptions) queryRows(ctx context.Context) (*session.LocalServer, *ses
 func (o *dumpOptions) printNamed(ctx context.Context, named []session.ObjectArg) error {
 	types, all, err := o.Get(ctx, named)
 	if o.ignoreNotFound {
-		err = errors.Join(slices.DeleteFunc(exit.Split(err), apierrors.IsNotFound)...)
+		err = errors.Join(slices.DeleteFunc(exit.SplitJoined(err), apierrors.IsNotFound)...)
 	}
 	requested, found := 0, 0
 	for _, got := range all {
@@ -283,7 +283,7 @@ func (o *dumpOptions) section(result session.GetResult) (print.Section, error) {
 func (o *dumpOptions) getAsNames(ctx context.Context, types *session.Types,
 	unresolved error) (done bool, err error) {
 	names := o.TypeNames()
-	errs := exit.Split(unresolved)
+	errs := exit.SplitJoined(unresolved)
 	if len(types.Resources) != 1 || len(names) < 2 || len(errs) != len(names)-1 || o.commaList {
 		return false, nil
 	}
@@ -302,7 +302,7 @@ func (o *dumpOptions) getAsNames(ctx context.Context, types *session.Types,
 
 // suggestTypes adds the suggested types to NotFound errors of objects.
 func suggestTypes(err error, absent map[string]*discovery.NoMatchError) error {
-	errs := exit.Split(err)
+	errs := exit.SplitJoined(err)
 	for i, one := range errs {
 		var status apierrors.APIStatus
 		if !errors.As(one, &status) || !apierrors.IsNotFound(one) || status.Status().Details == nil {

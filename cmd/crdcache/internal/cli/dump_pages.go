@@ -46,7 +46,7 @@ func (o *dumpOptions) streamPages(ctx, firstPageCtx context.Context,
 	if err != nil {
 		return o.retryBySync(firstPageCtx, types, "waiting for the columns of the table", err)
 	}
-	reading, stop := print.WhileRead(ctx, o.Out)
+	reading, stop := print.WithHangup(ctx, o.Out)
 	defer stop()
 	next, end := iter.Pull2(types.Pages(reading, firstPageCtx, client))
 	defer end()
@@ -57,7 +57,7 @@ func (o *dumpOptions) streamPages(ctx, firstPageCtx context.Context,
 	case err != nil:
 		return o.retryBySync(firstPageCtx, types, "waiting for the first page of the list", err)
 	case ok:
-		f := &pageStream{dumpOptions: o, types: types, pages: withFirst(first, next)}
+		f := &pageStream{dumpOptions: o, types: types, pages: prependPage(first, next)}
 		section := print.Section{Resource: types.Resources[0], Rows: rows(),
 			Each: func(w *print.Writer) error { return f.each(reading, w) }}
 		err = print.Sections(reading, []print.Section{section}, options)
@@ -68,8 +68,8 @@ func (o *dumpOptions) streamPages(ctx, firstPageCtx context.Context,
 	return true, err
 }
 
-// withFirst returns the first page followed by the pages of next.
-func withFirst(first []unstructured.Unstructured,
+// prependPage returns the first page followed by the pages of next.
+func prependPage(first []unstructured.Unstructured,
 	next func() ([]unstructured.Unstructured, error, bool)) iter.Seq2[[]unstructured.Unstructured, error] {
 	return func(yield func([]unstructured.Unstructured, error) bool) {
 		for page, err, ok := first, error(nil), true; ok && yield(page, err); {
@@ -112,7 +112,7 @@ func (o *dumpOptions) retryBySync(syncCtx context.Context, types *session.Types,
 	}
 	current := status.Status{
 		GVR: types.Resources[0].GVR, State: status.Syncing, Message: wait + ": " +
-			print.Line(err.Error()), LastError: err,
+			print.OneSafeLine(err.Error()), LastError: err,
 	}
 	return true, &dynamicinformer.NotSyncedError{NotSynced: []status.Status{current},
 		Cause: context.Cause(syncCtx)}
@@ -145,7 +145,7 @@ func (f *pageStream) printRest(ctx context.Context, w *print.Writer, why error) 
 	}
 	f.Warn(fmt.Sprintf(
 		"%s: the list expired after %s, the remaining objects are read in their current state: %s", resource,
-		print.Printable(f.lastKey), print.Line(why.Error())))
+		print.Printable(f.lastKey), print.OneSafeLine(why.Error())))
 	waiting, cancel := f.Target.Limit(ctx)
 	defer cancel()
 	return f.types.Sync(ctx, waiting, nil, func(synced []session.Cache) error {

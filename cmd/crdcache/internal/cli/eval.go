@@ -37,7 +37,7 @@ func newEval(streams genericiooptions.IOStreams) *cobra.Command {
 			"in files. Values are printed as JSON, one per line, after the object's name if\n" +
 			"there are several objects. Missing values are explained on stderr.\n\n" +
 			"A condition such as '@.spec.replicas > 4' prints true or false.",
-		Annotations: details("An expression that is both a path and a condition is a path: @.spec.paused\n" +
+		Annotations: detailsAnnotation("An expression that is both a path and a condition is a path: @.spec.paused\n" +
 			"prints the value, and !!@.spec.paused prints whether there is one."),
 		Example: "  crdcache eval .spec.issuerRef.name -f certificate.yaml\n" +
 			"  kubectl get cert -o yaml | crdcache eval '.status.conditions[*].type' -f -\n" +
@@ -49,7 +49,7 @@ func newEval(streams genericiooptions.IOStreams) *cobra.Command {
 			return nil
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              runE(streams, f.toOptions),
+		RunE:              newRunE(streams, f.toOptions),
 	}
 	set := cmd.Flags()
 	set.StringSliceVarP(&f.files, "filename", "f", nil,
@@ -112,7 +112,7 @@ func (o *evalOptions) run(ctx context.Context) error {
 
 func (o *evalOptions) warn(text string) {
 	if !o.quiet {
-		fmt.Fprintf(o.ErrOut, "warning: %s\n", print.Line(text))
+		fmt.Fprintf(o.ErrOut, "warning: %s\n", print.OneSafeLine(text))
 	}
 }
 
@@ -170,7 +170,7 @@ func (o *evalOptions) printObject(out *bufio.Writer, object *unstructured.Unstru
 		if err := out.Flush(); err != nil { // keeps the order of stdout and stderr
 			return fmt.Errorf("write the output: %w", err)
 		}
-		fmt.Fprintf(o.ErrOut, "%s\n", print.Line(describeObject(object)+": "+why))
+		fmt.Fprintf(o.ErrOut, "%s\n", print.OneSafeLine(describeObject(object)+": "+why))
 	}
 	return nil
 }

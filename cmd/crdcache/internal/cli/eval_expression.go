@@ -97,7 +97,7 @@ func explainPath(path *jsonpath.Path, object map[string]any) string {
 	for i, step := range steps {
 		next := prefixValues(path, step.End, object)
 		if len(next) == 0 {
-			return missingAt(reached, expr[step.Offset:step.End], steps[i], values)
+			return describeFailedStep(reached, expr[step.Offset:step.End], steps[i], values)
 		}
 		reached, values = strings.TrimLeft(expr[:step.End], "{$"), next
 	}
@@ -117,8 +117,8 @@ func prefixValues(path *jsonpath.Path, end int, object map[string]any) []any {
 	return prefix.Append(nil, object)
 }
 
-// missingAt describes the values to which the failing step was applied.
-func missingAt(reached, written string, step jsonpath.Step, values []any) string {
+// describeFailedStep describes the values to which the failing step was applied.
+func describeFailedStep(reached, written string, step jsonpath.Step, values []any) string {
 	where := "the object"
 	if reached != "" {
 		where = reached
@@ -128,7 +128,7 @@ func missingAt(reached, written string, step jsonpath.Step, values []any) string
 			where, len(values), written, summarize(values[0]))
 	}
 	text := fmt.Sprintf("%s is %s; %s matches nothing there", where, summarize(values[0]), written)
-	if hint := hintAt(step, values[0]); hint != "" {
+	if hint := suggestFix(step, values[0]); hint != "" {
 		text += "; " + hint
 	}
 	return text
@@ -153,14 +153,14 @@ func summarize(value any) string {
 	case []any:
 		return fmt.Sprintf("a list of %d", len(v))
 	case string:
-		return "the string " + shortened(v)
+		return "the string " + quoteShortened(v)
 	default:
 		return fmt.Sprintf("%T %v", v, v)
 	}
 }
 
-// shortened quotes a string and cuts long ones.
-func shortened(s string) string {
+// quoteShortened quotes a string and cuts long ones.
+func quoteShortened(s string) string {
 	const most = 40
 	runes := []rune(s)
 	more := ""
@@ -174,8 +174,8 @@ func shortened(s string) string {
 	return string(quoted) + more
 }
 
-// hintAt suggests a correction.
-func hintAt(step jsonpath.Step, value any) string {
+// suggestFix suggests a correction.
+func suggestFix(step jsonpath.Step, value any) string {
 	if len(step.Selectors) != 1 {
 		return ""
 	}

@@ -228,7 +228,7 @@ func TestColumnsThatCannotBeRead(t *testing.T) {
 
 func TestReportIsOneSafeLine(t *testing.T) {
 	var out bytes.Buffer
-	report(&out, errorText("a\n\x1b]0;title\x07b\t c"+strings.Repeat("x", 2*print.MaxLine)))
+	printErrors(&out, errorText("a\n\x1b]0;title\x07b\t c"+strings.Repeat("x", 2*print.MaxLine)))
 	got := out.String()
 	if !strings.HasPrefix(got, "error: a \uFFFD]0;title\uFFFDb cx") || strings.Count(got, "\n") != 1 ||
 		len([]rune(got)) > print.MaxLine+20 {

@@ -19,7 +19,7 @@ const helpWidth = 80
 // Details is the annotation of a command with text that the reference has and --help omits.
 const Details = "crdcache/details"
 
-func details(text string) map[string]string { return map[string]string{Details: text} }
+func detailsAnnotation(text string) map[string]string { return map[string]string{Details: text} }
 
 // usage prints the part of --help after the description. To fit one screen it omits the shared flags, and
 // all but the first sentence of the description of a flag.
@@ -46,7 +46,7 @@ func usage(cmd *cobra.Command) error {
 	}
 	own, shared := pflag.NewFlagSet("", pflag.ContinueOnError), false
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		if print.IsShared(f) {
+		if print.IsSharedFlag(f) {
 			shared = true
 		} else if f.Name != "help" {
 			brief := *f
@@ -78,7 +78,7 @@ func newOptions(streams genericiooptions.IOStreams) *cobra.Command {
 			reader.AddCache(all)
 			(&print.StyleFlags{}).Add(all)
 			all.VisitAll(func(f *pflag.Flag) {
-				if print.IsShared(f) {
+				if print.IsSharedFlag(f) {
 					shared.AddFlag(f)
 				}
 			})

@@ -43,7 +43,7 @@ func newQuery(streams genericiooptions.IOStreams) *cobra.Command {
 			"Conditions on indexes use =, !=, <, <=, >, >=, ^= (prefix), contains, =~\n" +
 			"(regular expression), 'in (a, b)', 'in 10.0.0.0/8', NAME (has a value) and\n" +
 			"!NAME, joined by &&, || and parentheses. Indexes are declared in --config.",
-		Annotations: details("Times can be relative to now, as in 'expiry<now+14d'. TYPE can be the name of a\n" +
+		Annotations: detailsAnnotation("Times can be relative to now, as in 'expiry<now+14d'. TYPE can be the name of a\n" +
 			"resource in --config. --where, --sort-by, --group-by and --compute take paths.\n" +
 			"The order is by namespace and name unless --sort-by is set.\n\n" +
 			"--dangling finds objects that refer to missing objects: their owners, and the\n" +
@@ -61,7 +61,7 @@ func newQuery(streams genericiooptions.IOStreams) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: runE(streams, f.toOptions),
+		RunE: newRunE(streams, f.toOptions),
 	}
 	f.add(cmd.Flags())
 	f.reader.Complete(cmd, false)
@@ -172,7 +172,7 @@ func (f *queryFlags) validate(set *pflag.FlagSet) error {
 	case len(forms) == 1 && !slices.Contains(numericFormats, f.style.Output()) &&
 		slices.Contains(numericForms, forms[0]):
 		return exit.Usagef("--%s is printed as %s, not as %s", forms[0],
-			strings.Join(numericFormats, " or "), print.Line(f.style.Output()))
+			strings.Join(numericFormats, " or "), print.OneSafeLine(f.style.Output()))
 	case f.limit < 0:
 		return exit.Usagef("--limit is %d: it must not be negative; 0 prints all", f.limit)
 	case f.descending && f.sortBy == "":

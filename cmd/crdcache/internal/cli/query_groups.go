@@ -38,7 +38,7 @@ func (f *queryFlags) aggregation() (a query.Aggregation, err error) {
 		if err != nil {
 			return a, exit.Usagef("--compute: %v", err)
 		}
-		if err := checkColumn("compute", m.Of); err != nil {
+		if err := checkColumn("compute", m.Operand); err != nil {
 			return a, err
 		}
 		a.Measures = append(a.Measures, m)

@@ -92,7 +92,7 @@ func addSource(graph *references.Graph, config *session.Config, cached session.C
 	selected bool) error {
 	m := references.InformerSource{
 		Type: referenceType(cached.Resource), References: config.References(cached.Resource),
-		Informer: cached.Informer, Selected: selected,
+		Informer: cached.Informer, HasSelector: selected,
 	}
 	if only != "" {
 		m.Namespaces = func(namespace string) bool { return namespace == only }

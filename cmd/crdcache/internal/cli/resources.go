@@ -42,7 +42,7 @@ func newResources(streams genericiooptions.IOStreams) *cobra.Command {
 		Example: "  crdcache resources '*.cert-manager.io'\n" +
 			"  crdcache resources --custom --config indexes.yaml",
 		ValidArgsFunction: f.target.CompleteTypes(true, nil),
-		RunE:              runE(streams, f.toOptions),
+		RunE:              newRunE(streams, f.toOptions),
 	}
 	set := cmd.Flags()
 	f.target.Add(set)
@@ -253,13 +253,13 @@ func typeState(t discovery.Type) string {
 		return stateNotEstablished
 	case len(t.ServedVersions()) == 0:
 		return stateNotServed
-	case !slices.ContainsFunc(t.Versions, watchable):
+	case !slices.ContainsFunc(t.Versions, isWatchable):
 		return stateNotWatchable
 	}
 	return stateServed
 }
 
-func watchable(v discovery.TypeVersion) bool {
+func isWatchable(v discovery.TypeVersion) bool {
 	return v.Served && slices.Contains(v.Verbs, "list") && slices.Contains(v.Verbs, "watch")
 }
 

@@ -46,8 +46,8 @@ func Main(ctx context.Context, args []string, in io.Reader, out, errOut io.Write
 	if err != nil && ctx.Err() != nil {
 		err = errors.Join(exit.ErrInterrupted, err)
 	}
-	if !exit.Reported(err) {
-		report(stderr, err)
+	if !exit.IsReported(err) {
+		printErrors(stderr, err)
 	}
 	return exit.Code(err)
 }
@@ -74,18 +74,18 @@ func execute(ctx context.Context, root *cobra.Command) error {
 	}
 }
 
-// report prints each joined error on its own line. After an interrupt it prints nothing else, because the
-// other errors are consequences.
-func report(w io.Writer, err error) {
+// printErrors prints each joined error on its own line. After an interrupt it prints nothing else, because
+// the other errors are consequences.
+func printErrors(w io.Writer, err error) {
 	if errors.Is(err, exit.ErrInterrupted) {
 		err = exit.ErrInterrupted
 	}
-	for _, e := range exit.Split(err) {
-		if exit.Lines(e) {
+	for _, e := range exit.SplitJoined(err) {
+		if exit.IsMultiline(e) {
 			fmt.Fprintf(w, "error: %s\n", indentedLines(e.Error()))
 			continue
 		}
-		fmt.Fprintf(w, "error: %s\n", print.Line(e.Error()))
+		fmt.Fprintf(w, "error: %s\n", print.OneSafeLine(e.Error()))
 	}
 }
 
@@ -231,9 +231,9 @@ type runner interface {
 	run(ctx context.Context) error
 }
 
-// runE returns the RunE function of a verb: it converts flags and arguments to options without sending a
+// newRunE returns the RunE function of a verb: it converts flags and arguments to options without sending a
 // request, and runs those.
-func runE[O runner](streams genericiooptions.IOStreams, toOptions func(*cobra.Command, []string,
+func newRunE[O runner](streams genericiooptions.IOStreams, toOptions func(*cobra.Command, []string,
 	genericiooptions.IOStreams) (O, error)) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		o, err := toOptions(cmd, args, streams)

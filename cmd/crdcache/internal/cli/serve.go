@@ -35,7 +35,7 @@ func newServe(streams genericiooptions.IOStreams) *cobra.Command {
 			"Commands for the same cluster and user find the server without configuration.\n\n" +
 			"A TYPE can be a pattern: matching types are added and removed as they are\n" +
 			"installed and deleted. Without types, the types of --config are cached.",
-		Annotations: details("The server reads with the kubeconfig's permissions and listens on a socket that\n" +
+		Annotations: detailsAnnotation("The server reads with the kubeconfig's permissions and listens on a socket that\n" +
 			"only the user can open. It caches all namespaces, or the one of --namespace.\n\n" +
 			"With --detach the server runs in the background. The command returns when the\n" +
 			"server answers and prints the path of its log, or the reason why it does not\n" +
@@ -60,7 +60,7 @@ func newServe(streams genericiooptions.IOStreams) *cobra.Command {
 			}
 			return exit.Usagef("name at least one type, as in '%s certificates.cert-manager.io', or use --config or --all", cmd.CommandPath())
 		},
-		RunE: runE(streams, f.toOptions),
+		RunE: newRunE(streams, f.toOptions),
 	}
 	set := cmd.Flags()
 	f.reader.AddNamed(set)
@@ -170,7 +170,7 @@ func newServeStatus(streams genericiooptions.IOStreams) *cobra.Command {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%d\n", t.Resource, namespace, t.State, t.Objects)
 		}
 		for _, a := range info.Absent {
-			fmt.Fprintf(w, "%s\t\tnot cached: %s\t\n", a.Name, print.Line(a.Reason))
+			fmt.Fprintf(w, "%s\t\tnot cached: %s\t\n", a.Name, print.OneSafeLine(a.Reason))
 		}
 		return w.Flush()
 	})
@@ -202,7 +202,7 @@ func newServerCommand(streams genericiooptions.IOStreams, cmd *cobra.Command,
 	ask func(context.Context, *localserver.Client) error) *cobra.Command {
 	f := session.NewServerFlags()
 	cmd.Args = noArgs
-	cmd.RunE = runE(streams, func(cmd *cobra.Command, _ []string,
+	cmd.RunE = newRunE(streams, func(cmd *cobra.Command, _ []string,
 		streams genericiooptions.IOStreams) (*serverCommand, error) {
 		target, err := f.Target(cmd.Context(), streams)
 		if err == nil && target.ReadsFiles() {

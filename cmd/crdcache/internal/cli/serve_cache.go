@@ -105,7 +105,7 @@ func (s *cacheServer) onRejected(name string, why error) {
 }
 
 func (s *cacheServer) notef(format string, args ...any) {
-	fmt.Fprintf(s.ErrOut, "note: %s\n", print.Line(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(s.ErrOut, "note: %s\n", print.OneSafeLine(fmt.Sprintf(format, args...)))
 }
 
 // shutdown stops the informers and the server. It does not wait for handlers. It can be called again.

@@ -136,21 +136,21 @@ func (s *cacheServer) resolveTypes(ctx context.Context) error {
 		s.announced[r.GVR] = true
 	}
 	patterns := false
-	for _, err := range exit.Split(unresolved) {
+	for _, err := range exit.SplitJoined(unresolved) {
 		var absent *discovery.NoMatchError
 		isAbsent := errors.As(err, &absent)
 		pattern := isAbsent && strings.Contains(absent.Name, "*")
 		switch {
 		case !isAbsent && s.Target.ReadsFiles() &&
 			len(resources) > 0: // unreadable files do not affect the others
-			fmt.Fprintf(s.ErrOut, "error: %s\n", print.Line(err.Error()))
+			fmt.Fprintf(s.ErrOut, "error: %s\n", print.OneSafeLine(err.Error()))
 			continue
 		case !isAbsent || !pattern && !s.fromConfig:
 			return unresolved
 		}
 		patterns = patterns || pattern
 		s.reportedAbsent[absent.Name] = true
-		s.Warn(fmt.Sprintf("cached when it is installed: %s", print.Line(err.Error())))
+		s.Warn(fmt.Sprintf("cached when it is installed: %s", print.OneSafeLine(err.Error())))
 	}
 	if len(resources) == 0 && !patterns {
 		return unresolved

@@ -148,7 +148,7 @@ func (r snapshotRecord) text() string {
 	_ = w.Flush() // a strings.Builder does not fail
 	for _, t := range r.Types {
 		if t.Missing != nil && !t.NotRequested {
-			fmt.Fprintf(&b, "missing: %s\n", print.Line(t.Missing.Message))
+			fmt.Fprintf(&b, "missing: %s\n", print.OneSafeLine(t.Missing.Message))
 		}
 	}
 	if unsaved > 0 {

@@ -43,8 +43,8 @@ type fieldChange struct {
 	New  json.RawMessage `json:"new,omitempty"`
 }
 
-// comparison compares the objects of two snapshots.
-type comparison struct {
+// snapshotComparison compares the objects of two snapshots.
+type snapshotComparison struct {
 	before, after *snapshot.File
 	// namespace is compared. Empty means all.
 	namespace string
@@ -53,7 +53,7 @@ type comparison struct {
 }
 
 // typeOf compares the objects of a type. Objects with equal JSON are not decoded.
-func (c *comparison) typeOf(ctx context.Context, gr schema.GroupResource) (typeDifference, error) {
+func (c *snapshotComparison) typeOf(ctx context.Context, gr schema.GroupResource) (typeDifference, error) {
 	d := typeDifference{Type: gr.String()}
 	ignored := c.ignoredFields(gr)
 	before, stopBefore := iter.Pull2(c.records(c.before, gr))
@@ -92,7 +92,8 @@ func (c *comparison) typeOf(ctx context.Context, gr schema.GroupResource) (typeD
 }
 
 // records returns the objects of a type in the compared namespace.
-func (c *comparison) records(f *snapshot.File, gr schema.GroupResource) iter.Seq2[snapshot.Record, error] {
+func (c *snapshotComparison) records(f *snapshot.File, gr schema.GroupResource) iter.Seq2[snapshot.Record,
+	error] {
 	objects := f.Objects(gr)
 	if objects == nil {
 		return func(func(snapshot.Record, error) bool) {}
@@ -109,17 +110,17 @@ func (c *comparison) records(f *snapshot.File, gr schema.GroupResource) iter.Seq
 	}
 }
 
-// heartbeats are fields that clients write periodically to show that they are alive.
-var heartbeats = map[schema.GroupResource]string{
+// heartbeatFields are fields that clients write periodically to show that they are alive.
+var heartbeatFields = map[schema.GroupResource]string{
 	{Group: "coordination.k8s.io", Resource: "leases"}: ".spec.renewTime",
 	{Resource: "nodes"}: ".status.conditions[*].lastHeartbeatTime",
 }
 
 // ignoredFields returns the fields of a type that are not compared: heartbeats, the fields of --ignore, and
 // the fields redacted in either snapshot.
-func (c *comparison) ignoredFields(gr schema.GroupResource) ignoredFields {
+func (c *snapshotComparison) ignoredFields(gr schema.GroupResource) ignoredFields {
 	ignored := newIgnoredFields(c.ignored)
-	if path := heartbeats[gr]; path != "" {
+	if path := heartbeatFields[gr]; path != "" {
 		ignored.prune.Paths = append(ignored.prune.Paths, path)
 	}
 	for _, redacted := range slices.Concat(c.before.Contents().Redacted, c.after.Contents().Redacted) {
@@ -137,8 +138,8 @@ type ignoredFields struct {
 	identity [][]string
 }
 
-// identity are fields that a Prune keeps, because caches need them.
-var identity = map[string][]string{
+// identityFields are fields that a Prune keeps, because caches need them.
+var identityFields = map[string][]string{
 	".apiVersion": {"apiVersion"}, ".kind": {"kind"}, ".metadata": {"metadata"},
 	".metadata.name": {"metadata", "name"}, ".metadata.namespace": {"metadata", "namespace"},
 	".metadata.uid": {"metadata", "uid"}, ".metadata.resourceVersion": {"metadata", "resourceVersion"},
@@ -152,8 +153,8 @@ func newIgnoredFields(ignored []string) ignoredFields {
 		switch {
 		case one == "status":
 			o.prune.Paths = append(o.prune.Paths, ".status")
-		case identity[one] != nil:
-			o.identity = append(o.identity, identity[one])
+		case identityFields[one] != nil:
+			o.identity = append(o.identity, identityFields[one])
 		default:
 			o.prune.Paths = append(o.prune.Paths, one)
 		}

@@ -43,7 +43,7 @@ func newSnapshotDiff(streams genericiooptions.IOStreams) *cobra.Command {
 			"all types that both have are compared.\n\n" +
 			"The exit code is 0 without differences, 1 with differences, and more than 1\n" +
 			"after an error.",
-		Annotations: details("Types that only one of them has are reported. Redacted fields are not compared.\n" +
+		Annotations: detailsAnnotation("Types that only one of them has are reported. Redacted fields are not compared.\n" +
 			"If a snapshot has only one namespace, or with --namespace, only that namespace\n" +
 			"and cluster-scoped objects are compared.\n\n" +
 			"Fields that change with every write are not compared: resourceVersion,\n" +
@@ -59,7 +59,7 @@ func newSnapshotDiff(streams genericiooptions.IOStreams) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: runE(streams, f.toOptions),
+		RunE: newRunE(streams, f.toOptions),
 	}
 	set := cmd.Flags()
 	f.target.Add(set)
@@ -133,7 +133,7 @@ func (f *snapshotDiffFlags) toOptions(cmd *cobra.Command, args []string,
 	}
 	if o.after == livePath {
 		o.target, err = f.target.Target(cmd.Context(), o.IOStreams)
-		return o, exit.Comparison(err)
+		return o, exit.MarkComparison(err)
 	}
 	return o, f.target.RefuseAll("between two files")
 }
@@ -146,10 +146,10 @@ type snapshotDifference struct {
 	After  string           `json:"after"`
 	Types  []typeDifference `json:"types"`
 	// NotCompared are types that one of the two lacks.
-	NotCompared []notCompared `json:"notCompared,omitempty"`
+	NotCompared []uncomparedType `json:"notCompared,omitempty"`
 }
 
-type notCompared struct {
+type uncomparedType struct {
 	Type    string `json:"type"`
 	Message string `json:"message"`
 	// failed is set if the type was requested.
@@ -160,7 +160,7 @@ func (o *snapshotDiffOptions) run(ctx context.Context) error {
 	different, err := o.compare(ctx)
 	switch {
 	case err != nil:
-		return exit.Comparison(err)
+		return exit.MarkComparison(err)
 	case different:
 		return exit.ErrDifferent
 	}
@@ -168,7 +168,7 @@ func (o *snapshotDiffOptions) run(ctx context.Context) error {
 }
 
 func (o *snapshotDiffOptions) compare(ctx context.Context) (different bool, err error) {
-	c := &comparison{ignored: o.ignored, namespace: o.namespace}
+	c := &snapshotComparison{ignored: o.ignored, namespace: o.namespace}
 	if c.before, err = snapshot.Open(o.before); err != nil {
 		return false, err
 	}
@@ -213,7 +213,7 @@ func (o *snapshotDiffOptions) compare(ctx context.Context) (different bool, err 
 }
 
 // checkNamespace limits the comparison to the namespace of a snapshot that has only one.
-func (o *snapshotDiffOptions) checkNamespace(c *comparison) error {
+func (o *snapshotDiffOptions) checkNamespace(c *snapshotComparison) error {
 	paths := []string{o.before, o.after}
 	for i, f := range []*snapshot.File{c.before, c.after} {
 		switch has := f.Contents().Namespace; {
@@ -227,26 +227,26 @@ func (o *snapshotDiffOptions) checkNamespace(c *comparison) error {
 	return nil
 }
 
-// events expire after an hour and are not part of the state of a cluster. Two groups serve them.
-var events = map[schema.GroupResource]bool{{Resource: "events"}: true,
+// eventResources expire after an hour and are not part of the state of a cluster. Two groups serve them.
+var eventResources = map[schema.GroupResource]bool{{Resource: "events"}: true,
 	{Group: "events.k8s.io", Resource: "events"}: true}
 
 // plan returns the types to compare, and those that cannot be compared.
-func (o *snapshotDiffOptions) plan(c *comparison) (types []schema.GroupResource,
-	missing []notCompared, err error) {
+func (o *snapshotDiffOptions) plan(c *snapshotComparison) (types []schema.GroupResource,
+	missing []uncomparedType, err error) {
 	wanted, err := o.selected(c)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, gr := range savedTypes(c.before, c.after) {
-		if wanted != nil && !wanted[gr] || wanted == nil && events[gr] {
+		if wanted != nil && !wanted[gr] || wanted == nil && eventResources[gr] {
 			continue
 		}
 		missingIn := false
 		for _, f := range []*snapshot.File{c.before, c.after} {
 			if objects := f.Objects(gr); objects != nil && objects.Type().Missing != nil {
 				saved := objects.Type()
-				missing = append(missing, notCompared{gr.String(), saved.Missing.Message,
+				missing = append(missing, uncomparedType{gr.String(), saved.Missing.Message,
 					!saved.NotRequested || wanted != nil})
 				missingIn = true
 				break
@@ -277,7 +277,7 @@ func savedTypes(files ...*snapshot.File) []schema.GroupResource {
 }
 
 // selected resolves the named types by the names in the snapshots. Nil means all types.
-func (o *snapshotDiffOptions) selected(c *comparison) (map[schema.GroupResource]bool, error) {
+func (o *snapshotDiffOptions) selected(c *snapshotComparison) (map[schema.GroupResource]bool, error) {
 	if len(o.types) == 0 {
 		return nil, nil
 	}
@@ -317,9 +317,9 @@ func (o *snapshotDiffOptions) live(ctx context.Context, before *snapshot.File) (
 		return nil, err
 	}
 	contents := before.Contents()
-	saver := &capture.Saver{Known: catalog.Resources(), Warn: o.warn}
+	saver := &capture.Saver{AllTypes: catalog.Resources(), Warn: o.warn}
 	all := !slices.ContainsFunc(contents.Types, func(s snapshot.SavedType) bool { return s.NotRequested })
-	for _, known := range saver.Known {
+	for _, known := range saver.AllTypes {
 		of := before.Objects(known.GVR.GroupResource())
 		switch {
 		case !known.Watchable():
@@ -352,7 +352,7 @@ func (o *snapshotDiffOptions) print(all snapshotDifference) error {
 	}
 	for _, m := range all.NotCompared {
 		if !m.failed {
-			o.warn(fmt.Sprintf("%s is not compared: %s", m.Type, print.Line(m.Message)))
+			o.warn(fmt.Sprintf("%s is not compared: %s", m.Type, print.OneSafeLine(m.Message)))
 		}
 	}
 	return print.WriteControl(o.Out, all.text(o.color))

@@ -37,7 +37,7 @@ func newSnapshotSave(streams genericiooptions.IOStreams) *cobra.Command {
 			"output. The default is all namespaces. CustomResourceDefinitions, table columns\n" +
 			"and discovery are saved as well. A complete new snapshot replaces an existing\n" +
 			"one.",
-		Annotations: details("Each type is saved at one resource version, which the file contains. Types are\n" +
+		Annotations: detailsAnnotation("Each type is saved at one resource version, which the file contains. Types are\n" +
 			"read one after another. A type that cannot be read is reported and recorded in\n" +
 			"the file, and the exit code is not 0.\n\n" +
 			"--redact omits the data of Secrets, and --redact-config the fields listed in a\n" +
@@ -56,7 +56,7 @@ func newSnapshotSave(streams genericiooptions.IOStreams) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: runE(streams, f.toOptions),
+		RunE: newRunE(streams, f.toOptions),
 	}
 	set := cmd.Flags()
 	f.target.Add(set)
@@ -191,7 +191,7 @@ func (o *snapshotSaveOptions) newSaver(ctx context.Context) (newSaver *capture.S
 	if err != nil {
 		return nil, nil, err
 	}
-	newSaver = &capture.Saver{Known: catalog.Resources(), Warn: o.warn}
+	newSaver = &capture.Saver{AllTypes: catalog.Resources(), Warn: o.warn}
 	for _, group := range catalog.FailedGroupVersions() {
 		o.warn(fmt.Sprintf("%v: types of this group may be missing", group))
 	}
@@ -200,7 +200,7 @@ func (o *snapshotSaveOptions) newSaver(ctx context.Context) (newSaver *capture.S
 			return nil, nil, unresolved
 		}
 	} else {
-		newSaver.Types = slices.DeleteFunc(slices.Clone(newSaver.Known),
+		newSaver.Types = slices.DeleteFunc(slices.Clone(newSaver.AllTypes),
 			func(r discovery.Resource) bool { return !r.Preferred || !r.Watchable() })
 		for _, r := range newSaver.Types {
 			o.target.RecordUse(r.GVR.GroupResource())
@@ -236,7 +236,7 @@ func (o *snapshotSaveOptions) resolveRedactions(ctx context.Context, saver *capt
 	return nil
 }
 
-var secrets = schema.GroupResource{Resource: "secrets"}
+var secretsResource = schema.GroupResource{Resource: "secrets"}
 
 // printSummary prints the number of saved types and objects.
 func (o *snapshotSaveOptions) printSummary(contents snapshot.Contents) {
@@ -246,7 +246,7 @@ func (o *snapshotSaveOptions) printSummary(contents snapshot.Contents) {
 			types++
 			objects += t.Objects
 		}
-		if t.GVR().GroupResource() == secrets && t.Objects > 0 && len(o.redactions) == 0 {
+		if t.GVR().GroupResource() == secretsResource && t.Objects > 0 && len(o.redactions) == 0 {
 			o.warn(fmt.Sprintf("the file contains the data of %d Secrets; use --redact to omit it",
 				t.Objects))
 		}

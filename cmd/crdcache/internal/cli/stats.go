@@ -44,7 +44,7 @@ func newStats(streams genericiooptions.IOStreams) *cobra.Command {
 		Example: "  crdcache stats certificates.cert-manager.io -A --storage compressed\n" +
 			"  crdcache stats certs --config indexes.yaml --top 20",
 		Args: session.NeedTypes,
-		RunE: runE(streams, f.toOptions),
+		RunE: newRunE(streams, f.toOptions),
 	}
 	set := cmd.Flags()
 	f.reader.Add(set)
@@ -266,7 +266,7 @@ func (o *statsOptions) printReport(out *bufio.Writer, r statsReport) {
 	fmt.Fprintf(out, "  %.0f bytes per object: objects %s, key table %s, indexes %s\n", per, sizeText(r.Body),
 		sizeText(r.Table), sizeText(r.Bytes-r.Body-r.Table))
 	for _, x := range r.Indexes {
-		fmt.Fprintf(out, "  %s: %s in %d of %d objects, %s\n", x.Name, countOf(x.Values, "value"), x.Objects,
+		fmt.Fprintf(out, "  %s: %s in %d of %d objects, %s\n", x.Name, formatCount(x.Values, "value"), x.Objects,
 			r.Objects, sizeText(x.Bytes))
 		o.printBars(out, x, r.Objects)
 		printProblems(out, x)
@@ -285,7 +285,7 @@ func (o *statsOptions) printBars(out *bufio.Writer, x indexReport, objects int) 
 	width := 0
 	texts := make([]string, len(x.Top))
 	for i, v := range x.Top {
-		texts[i] = shortValue(v.Value)
+		texts[i] = truncateValue(v.Value)
 		width = max(width, utf8.RuneCountInString(texts[i]))
 	}
 	shown := 0
@@ -333,7 +333,7 @@ func printProblems(out *bufio.Writer, x indexReport) {
 	if len(x.Duplicates) > 0 {
 		texts := make([]string, len(x.Duplicates))
 		for i, v := range x.Duplicates {
-			texts[i] = fmt.Sprintf("%s (%d objects)", shortValue(v.Value), v.Count)
+			texts[i] = fmt.Sprintf("%s (%d objects)", truncateValue(v.Value), v.Count)
 		}
 		fmt.Fprintf(out, "    not unique: %s\n",
 			joinFitting(texts, func(more int) string { return fmt.Sprintf(" and %d more", more) }))
@@ -350,7 +350,7 @@ func joinFitting(texts []string, more func(int) string) string {
 	return line
 }
 
-func shortValue(value string) string {
+func truncateValue(value string) string {
 	if value == "" {
 		return `""`
 	}

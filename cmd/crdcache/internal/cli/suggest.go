@@ -69,7 +69,7 @@ type servedType struct {
 // source, and the joined errors of missing names.
 func (f *suggestFlags) find(
 	ctx context.Context, names []string, streams genericiooptions.IOStreams,
-) (found []servedType, known knownTypes, err error) {
+) (found []servedType, known targetTypes, err error) {
 	if names, err = session.SplitTypes(names); err != nil {
 		return nil, nil, err
 	}
@@ -206,11 +206,11 @@ var referenceTypes = []struct{ suffix, kind string }{
 
 // proposeReferences returns references for fields such as issuerRef or parentRefs if the target type is
 // known.
-func proposeReferences(group string, known knownTypes, fields []schemaField) []suggestedReference {
+func proposeReferences(group string, known targetTypes, fields []schemaField) []suggestedReference {
 	var all []suggestedReference
 	for _, f := range fields {
 		base, ok := referenceName(f.name)
-		if !ok || withinConditions(f.path) {
+		if !ok || isInConditions(f.path) {
 			continue
 		}
 		object, path, each := f.schema, f.path, ""
@@ -223,7 +223,7 @@ func proposeReferences(group string, known knownTypes, fields []schemaField) []s
 		if name := object.Properties["name"]; name == nil || name.Type != "string" {
 			continue
 		}
-		if to, ok := targetOf(object, path, base, group, known); ok {
+		if to, ok := referenceTargetOf(object, path, base, group, known); ok {
 			all = append(all, suggestedReference{Name: f.path, Each: each, To: to})
 		}
 	}
@@ -240,8 +240,10 @@ func referenceName(name string) (string, bool) {
 	return "", strings.EqualFold(name, "ref") || strings.EqualFold(name, "refs")
 }
 
-// targetOf returns the target of a reference field, or false if the schema does not determine its type.
-func targetOf(object *crd.Schema, path, base, group string, types knownTypes) (suggestedTarget, bool) {
+// referenceTargetOf returns the target of a reference field, or false if the schema does not determine its
+// type.
+func referenceTargetOf(object *crd.Schema, path, base, group string,
+	types targetTypes) (suggestedTarget, bool) {
 	to := suggestedTarget{Name: path + ".name"}
 	if s := object.Properties["namespace"]; s != nil && s.Type == "string" {
 		to.Namespace = path + ".namespace"
@@ -259,18 +261,18 @@ func targetOf(object *crd.Schema, path, base, group string, types knownTypes) (s
 		to.Group, to.Kind = group, known
 		return to, known != ""
 	}
-	to.Kind = suggestedField{path + ".kind", defaultOf(kind, known)}
+	to.Kind = suggestedField{path + ".kind", defaultValueOf(kind, known)}
 	if known != "" { // the only guess: issuerRef without a group, in a group with a kind Issuer
 		known = group
 	}
 	for _, field := range []string{"group", "apiGroup"} {
 		if s := object.Properties[field]; s != nil && s.Type == "string" {
-			to.Group = suggestedField{path + "." + field, defaultOf(s, known)}
+			to.Group = suggestedField{path + "." + field, defaultValueOf(s, known)}
 			return to, true
 		}
 	}
 	if s := object.Properties["apiVersion"]; s != nil && s.Type == "string" {
-		to.APIVersion = &suggestedField{Path: path + ".apiVersion", Missing: defaultOf(s, "")}
+		to.APIVersion = &suggestedField{Path: path + ".apiVersion", Missing: defaultValueOf(s, "")}
 		return to, true
 	}
 	// Without a field for the group, all allowed kinds must be in one group.
@@ -296,10 +298,10 @@ func kindsOf(s *crd.Schema) (kinds []string) {
 	return kinds
 }
 
-// knownTypes are the possible targets of references.
-type knownTypes []*crd.Definition
+// targetTypes are the possible targets of references.
+type targetTypes []*crd.Definition
 
-func typesOfDefinitions(definitions []*crd.Definition) knownTypes {
+func typesOfDefinitions(definitions []*crd.Definition) targetTypes {
 	known := slices.Clone(definitions)
 	for _, t := range builtin.Types {
 		known = append(known, &crd.Definition{Group: t.Group,
@@ -309,7 +311,7 @@ func typesOfDefinitions(definitions []*crd.Definition) knownTypes {
 }
 
 // typesOfCatalog returns the types of a server and the built-in types, without versions.
-func typesOfCatalog(catalog *discovery.Catalog) knownTypes {
+func typesOfCatalog(catalog *discovery.Catalog) targetTypes {
 	var served []*crd.Definition
 	for _, r := range catalog.Resources() {
 		if r.Preferred {
@@ -322,15 +324,15 @@ func typesOfCatalog(catalog *discovery.Catalog) knownTypes {
 }
 
 // definitions returns all types except one.
-func (t knownTypes) definitions(except schema.GroupResource) []*crd.Definition {
+func (t targetTypes) definitions(except schema.GroupResource) []*crd.Definition {
 	return slices.DeleteFunc(slices.Clone(t),
 		func(d *crd.Definition) bool { return d.GroupResource() == except })
 }
 
-func (t knownTypes) has(group, kind string) bool { return t.kindNamed(group, kind) == kind }
+func (t targetTypes) has(group, kind string) bool { return t.kindNamed(group, kind) == kind }
 
 // kindNamed returns the kind in a group that a field is named after: Issuer for issuer.
-func (t knownTypes) kindNamed(group, base string) string {
+func (t targetTypes) kindNamed(group, base string) string {
 	for _, d := range t {
 		if d.Group == group && strings.EqualFold(d.Names.Kind, base) {
 			return d.Names.Kind
@@ -339,9 +341,9 @@ func (t knownTypes) kindNamed(group, base string) string {
 	return ""
 }
 
-// defaultOf returns the value for a missing field: the schema's default, or fallback unless it is
+// defaultValueOf returns the value for a missing field: the schema's default, or fallback unless it is
 // empty.
-func defaultOf(s *crd.Schema, fallback string) *string {
+func defaultValueOf(s *crd.Schema, fallback string) *string {
 	if text, ok := s.Default.(string); ok {
 		return &text
 	}

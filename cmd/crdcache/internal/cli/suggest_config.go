@@ -63,7 +63,7 @@ var sortedTypes = map[string]string{"integer": "int", "number": "number", "date"
 
 // renderConfig returns a config for types and warnings about omissions. known are the possible targets of
 // references.
-func renderConfig(types []servedType, known knownTypes) (text []byte, warnings []string, err error) {
+func renderConfig(types []servedType, known targetTypes) (text []byte, warnings []string, err error) {
 	var all []suggestedResource
 	taken := map[string]bool{}
 	for _, t := range types {
@@ -90,7 +90,7 @@ func marshalConfig(resources ...suggestedResource) ([]byte, error) {
 
 // suggestResource returns the indexes and references of one type, each in the first form that validate
 // accepts, and warnings about omissions.
-func suggestResource(t servedType, name string, known knownTypes) (r suggestedResource, warnings []string) {
+func suggestResource(t servedType, name string, known targetTypes) (r suggestedResource, warnings []string) {
 	r = suggestedResource{Name: name}
 	r.Match.Group, r.Match.Version, r.Match.Resource = t.Group, t.Version.Name, t.Names.Plural
 	definitions := append([]*crd.Definition{t.Definition}, known.definitions(t.GroupResource())...)
@@ -272,7 +272,7 @@ func (i suggestedIndex) name(named string, taken map[string]bool) string {
 	if path == "" {
 		return uniqueName(cmp.Or(named, camelCase(i.Label+i.Annotation), "value"), taken)
 	}
-	keys := keysOf(jsonpath.MustCompile(path))
+	keys := pathKeys(jsonpath.MustCompile(path))
 	short := lastKey(jsonpath.MustCompile(path))
 	if n := len(keys); taken[short] && n > 1 {
 		short = cmp.Or(camelCase(keys[n-2]+" "+keys[n-1]), short)
@@ -282,7 +282,7 @@ func (i suggestedIndex) name(named string, taken map[string]bool) string {
 
 // setPath sets the source of the index. A path of a label or an annotation becomes its name.
 func (i *suggestedIndex) setPath(path *jsonpath.Path) {
-	keys := keysOf(path)
+	keys := pathKeys(path)
 	switch {
 	case len(keys) == 3 && path.Singular() && keys[0] == "metadata" && keys[1] == "labels":
 		i.Label = keys[2]
@@ -305,7 +305,7 @@ var genericKeys = []string{"name", "kind", "group", "type", "key", "value", "id"
 // lastKey returns a name from the last key of a path. A generic key is combined with the key before it:
 // .spec.issuerRef.name becomes issuerRefName.
 func lastKey(path *jsonpath.Path) string {
-	keys := keysOf(path)
+	keys := pathKeys(path)
 	name := ""
 	switch n := len(keys); {
 	case n == 0:
@@ -317,7 +317,7 @@ func lastKey(path *jsonpath.Path) string {
 	return cmp.Or(name, "value")
 }
 
-func keysOf(path *jsonpath.Path) []string {
+func pathKeys(path *jsonpath.Path) []string {
 	var keys []string
 	for _, step := range path.Steps() {
 		for _, selector := range step.Selectors {

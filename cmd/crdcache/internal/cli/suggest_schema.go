@@ -78,7 +78,7 @@ func proposeFromSchema(fields []schemaField) []suggestedIndex {
 			all = append(all, conditionIndex(f))
 		case s.Items != nil && s.Items.Type == "string" && len(s.Items.Properties) == 0:
 			all = append(all, suggestedIndex{Path: f.path + "[*]"})
-		case withinConditions(f.path):
+		case isInConditions(f.path):
 		case s.Type == "string" && s.Format == "date-time":
 			all = append(all, suggestedIndex{Path: f.path, Type: "time", Order: "sorted"})
 		case s.Type == "string" && len(s.Enum) > 1:
@@ -109,7 +109,7 @@ func isConditions(f schemaField) bool {
 		items.Properties["type"] != nil
 }
 
-func withinConditions(path string) bool {
+func isInConditions(path string) bool {
 	return strings.Contains(strings.ToLower(path), "conditions[*]")
 }
 

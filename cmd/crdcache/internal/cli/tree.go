@@ -51,7 +51,7 @@ func newTree(streams genericiooptions.IOStreams) *cobra.Command {
 			"By default all types that can be listed and watched are read, except events.\n" +
 			"--types limits them. The types that were read, and those that were not, are\n" +
 			"printed on stderr.",
-		Annotations: details("For a namespaced object, its namespace and the cluster-scoped types are read;\n" +
+		Annotations: detailsAnnotation("For a namespaced object, its namespace and the cluster-scoped types are read;\n" +
 			"with --all-namespaces, or for a cluster-scoped object, all namespaces. Only\n" +
 			"metadata is read, except for types with references in --config and for the\n" +
 			"states of the printed objects. json and yaml include the types that were read\n" +
@@ -67,7 +67,7 @@ func newTree(streams genericiooptions.IOStreams) *cobra.Command {
 			_, err := parseObjectArg(cmd.CommandPath(), args)
 			return err
 		},
-		RunE: runE(streams, f.toOptions),
+		RunE: newRunE(streams, f.toOptions),
 	}
 	f.add(cmd.Flags())
 	f.reader.CompleteNamed(cmd, false)
@@ -96,11 +96,11 @@ type treeOptions struct {
 	*session.Reader
 	named session.ObjectArg
 	// types to read; empty means all
-	types        []string
-	inNamespace  bool // --namespace is given
-	depth, limit int
-	format       string
-	noHeaders    bool
+	types          []string
+	namespaceGiven bool // --namespace is given
+	depth, limit   int
+	format         string
+	noHeaders      bool
 }
 
 func (f *treeFlags) toOptions(cmd *cobra.Command, args []string,
@@ -113,7 +113,7 @@ func (f *treeFlags) toOptions(cmd *cobra.Command, args []string,
 		return nil, err
 	}
 	o := &treeOptions{
-		named: named, inNamespace: cmd.Flags().Changed("namespace"), depth: f.depth, limit: f.limit,
+		named: named, namespaceGiven: cmd.Flags().Changed("namespace"), depth: f.depth, limit: f.limit,
 		format: f.output, noHeaders: f.noHeaders,
 	}
 	cached := dynamicinformer.ResourceOptions{Prune: dynamicinformer.Prune{
@@ -200,7 +200,7 @@ type unreadType struct {
 // Reasons why a type is not read, in addition to errors.
 const (
 	reasonNotRequested = "read only if --types names it"
-	unwatchable        = "cannot be listed and watched"
+	reasonUnwatchable  = "cannot be listed and watched"
 	forbidden          = "may not be read"
 )
 
@@ -214,7 +214,7 @@ func (o *treeOptions) readTypes(ctx context.Context) (*treeData, error) {
 		return nil, err
 	}
 	w := &treeData{treeOptions: o, roots: got[0], client: types, namespace: o.Target.Namespace}
-	if w.roots.Resource.Scope != discovery.Namespaced && !o.inNamespace {
+	if w.roots.Resource.Scope != discovery.Namespaced && !o.namespaceGiven {
 		w.namespace = "" // its dependents can be in any namespace
 	}
 	resources, unresolved, err := w.selectTypes(syncCtx)
@@ -270,7 +270,7 @@ func (w *treeData) selectTypes(ctx context.Context) (chosen []discovery.Resource
 			w.notRead = append(w.notRead, unreadType{name.String(), reasonNotRequested})
 		case !r.Watchable():
 			if r.HasVerbs("get") {
-				w.notRead = append(w.notRead, unreadType{name.String(), unwatchable})
+				w.notRead = append(w.notRead, unreadType{name.String(), reasonUnwatchable})
 			}
 		default:
 			add(r)
@@ -340,7 +340,7 @@ func (e *incompleteError) Error() string {
 	}
 	parts := make([]string, len(reasons))
 	for i, reason := range reasons {
-		parts[i] = abbreviated(names[reason]) + ": " + reason
+		parts[i] = abbreviateNames(names[reason]) + ": " + reason
 	}
 	return "the tree is incomplete, because types could not be read: " + strings.Join(parts, "; ") +
 		" (select types with --types)"
@@ -355,7 +355,7 @@ func (e *incompleteError) Unwrap() []error {
 	return errs
 }
 
-func abbreviated(names []string) string {
+func abbreviateNames(names []string) string {
 	if len(names) > maxFailedNames {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxFailedNames], ", "),
 			len(names)-maxFailedNames)
@@ -371,7 +371,7 @@ func (w *treeData) recordUnsynced(err error) error {
 	}
 	for _, current := range unsynced.NotSynced {
 		one := failedType{
-			unreadType: unreadType{current.GVR.GroupResource().String(), print.Line(current.Message)},
+			unreadType: unreadType{current.GVR.GroupResource().String(), print.OneSafeLine(current.Message)},
 			err: &dynamicinformer.NotSyncedError{NotSynced: []status.Status{current},
 				Cause: unsynced.Cause},
 		}

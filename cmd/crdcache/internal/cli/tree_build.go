@@ -38,16 +38,17 @@ type treeNode struct {
 	Namespace string   `json:"namespace,omitempty"`
 	Name      string   `json:"name"`
 	UID       string   `json:"uid,omitempty"`
-	// Found is Resolved, Dangling if the object does not exist, or Unknown if its type was not read.
-	Found references.State `json:"found"`
+	// TargetState is Resolved, Dangling if the object does not exist, or Unknown if its type was not read.
+	TargetState references.State `json:"found"`
 	*treeState
 	// Repeated is set if the object occurs earlier in the tree, with its relations.
 	Repeated bool `json:"above,omitempty"`
-	// More is the number of omitted objects below it, because of --limit, or of --depth if byDepth is set.
-	More    int         `json:"more,omitempty"`
+	// Omitted is the number of omitted objects below it, because of --limit, or of --depth if omittedByDepth
+	// is set.
+	Omitted int         `json:"more,omitempty"`
 	Related []*treeNode `json:"related,omitempty"`
 
-	byDepth bool
+	omittedByDepth bool
 }
 
 // directions are the directions in which relations are followed. Owners are followed only up and dependents
@@ -64,13 +65,13 @@ type treeBuilder struct {
 	objects      map[schema.GroupResource]*dynamicinformer.Snapshot
 	onType       func(...schema.GroupResource) // called with the type of each object
 	depth, limit int
-	visited      map[visit]bool
+	visited      map[visitedObject]bool
 	// metadataOnly has the nodes of objects that were read without their content.
 	metadataOnly map[references.Object][]*treeNode
 }
 
-// visit is an object whose relations were followed in one direction.
-type visit struct {
+// visitedObject is an object whose relations were followed in one direction.
+type visitedObject struct {
 	references.Object // without its UID
 	directions
 }
@@ -87,12 +88,12 @@ func (w *treeData) trees() (all []*treeNode, withoutBody map[references.Object][
 	for _, object := range w.roots.Objects {
 		g := treeBuilder{graph: w.graph, objects: objects, onType: w.Target.RecordUse, depth: w.depth,
 			limit:   w.limit,
-			visited: map[visit]bool{}, metadataOnly: withoutBody}
+			visited: map[visitedObject]bool{}, metadataOnly: withoutBody}
 		at := references.Object{
 			Group: typ.Group, Resource: typ.Resource, Kind: typ.Kind, Namespace: object.GetNamespace(),
 			Name: object.GetName(), UID: string(object.GetUID()),
 		}
-		root := g.node("", references.Reference{To: at, State: references.Resolved}, at)
+		root := g.newNode("", references.Reference{To: at, State: references.Resolved}, at)
 		g.addRelated(root, at, upward|downward, 0)
 		root.treeState = stateOf(object)
 		at.UID = ""
@@ -102,9 +103,9 @@ func (w *treeData) trees() (all []*treeNode, withoutBody map[references.Object][
 	return all, withoutBody
 }
 
-func (g *treeBuilder) node(as relation, r references.Reference, o references.Object) *treeNode {
+func (g *treeBuilder) newNode(as relation, r references.Reference, o references.Object) *treeNode {
 	n := &treeNode{Relation: as, Group: o.Group, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name,
-		UID: o.UID, Found: r.State}
+		UID: o.UID, TargetState: r.State}
 	if o.Kind == "" {
 		n.Resource = o.Resource
 	}
@@ -149,13 +150,13 @@ func (g *treeBuilder) cachedObject(o references.Object) *unstructured.Unstructur
 // addRelated adds the related objects of a node. It terminates because each object is followed once in each
 // direction.
 func (g *treeBuilder) addRelated(n *treeNode, o references.Object, follow directions, depth int) {
-	if n.Found != references.Resolved {
+	if n.TargetState != references.Resolved {
 		return
 	}
 	at := o
 	at.UID = ""
 	for _, way := range []directions{upward, downward} {
-		if follow&way != 0 && g.visited[visit{at, way}] {
+		if follow&way != 0 && g.visited[visitedObject{at, way}] {
 			follow &^= way
 			n.Repeated = true
 		}
@@ -163,21 +164,21 @@ func (g *treeBuilder) addRelated(n *treeNode, o references.Object, follow direct
 	if n.Repeated {
 		return
 	}
-	related := g.related(o, follow)
+	related := g.relatedObjects(o, follow)
 	switch {
 	case len(related) > 0 && depth == g.depth:
-		n.More, n.byDepth = len(related), true
+		n.Omitted, n.omittedByDepth = len(related), true
 		return // it can occur again nearer to the root
 	case g.limit > 0 && len(related) > g.limit:
-		n.More, related = len(related)-g.limit, related[:g.limit]
+		n.Omitted, related = len(related)-g.limit, related[:g.limit]
 	}
 	for _, way := range []directions{upward, downward} {
 		if follow&way != 0 && len(related) > 0 {
-			g.visited[visit{at, way}] = true
+			g.visited[visitedObject{at, way}] = true
 		}
 	}
 	for _, r := range related {
-		child := g.node(r.relation, r.Reference, r.object)
+		child := g.newNode(r.relation, r.Reference, r.object)
 		n.Related = append(n.Related, child)
 		if r.directions != 0 {
 			g.addRelated(child, r.object, r.directions, depth+1)
@@ -192,9 +193,9 @@ type relatedObject struct {
 	directions // to follow; 0 for a dangling reference that is only shown
 }
 
-// related returns the related objects in some directions: owners, references, dependents and referrers. It
-// always includes dangling references.
-func (g *treeBuilder) related(o references.Object, follow directions) (all []relatedObject) {
+// relatedObjects returns the related objects in some directions: owners, references, dependents and
+// referrers. It always includes dangling references.
+func (g *treeBuilder) relatedObjects(o references.Object, follow directions) (all []relatedObject) {
 	for _, r := range g.graph.From(o) {
 		one := relatedObject{r, isTarget, r.To, upward}
 		if r.Name == references.Owners {

@@ -63,7 +63,7 @@ func (w *treeData) printScope() {
 	if w.namespace != "" {
 		where = "in the namespace " + w.namespace
 	}
-	text := fmt.Sprintf("read %s %s", countOf(len(w.caches.Synced), "type"), where)
+	text := fmt.Sprintf("read %s %s", formatCount(len(w.caches.Synced), "type"), where)
 	names, reasons := map[string][]string{}, []string{}
 	for _, u := range w.notRead[:len(w.notRead)-len(w.failed)] {
 		if names[u.Reason] == nil {
@@ -72,12 +72,12 @@ func (w *treeData) printScope() {
 		names[u.Reason] = append(names[u.Reason], u.Type)
 	}
 	for _, reason := range reasons {
-		text += fmt.Sprintf("; did not read %s: %s", abbreviated(names[reason]), reason)
+		text += fmt.Sprintf("; did not read %s: %s", abbreviateNames(names[reason]), reason)
 	}
 	if len(w.types) > 0 {
 		text += "; did not read types that --types does not name"
 	}
-	fmt.Fprintln(w.ErrOut, print.Line(text))
+	fmt.Fprintln(w.ErrOut, print.OneSafeLine(text))
 	w.warnOfOtherUIDs()
 	clusterScoped := len(w.roots.Objects) > 0 && w.roots.Objects[0].GetNamespace() == ""
 	if w.namespace != "" && (clusterScoped || w.Config.HasReferences()) {
@@ -95,12 +95,12 @@ func (w *treeData) warnOfOtherUIDs() {
 		if n := len(w.graph.ToOtherUIDs(at)); n > 0 {
 			fmt.Fprintf(w.ErrOut,
 				"warning: omitted dependents of %s, because their owner has another UID: %s\n",
-				print.Printable(typ.Kind+" "+at.Key()), countOf(n, "object"))
+				print.Printable(typ.Kind+" "+at.Key()), formatCount(n, "object"))
 		}
 	}
 }
 
-func countOf(n int, noun string) string {
+func formatCount(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
@@ -118,7 +118,7 @@ func (w *treeData) printTable(trees []*treeNode) error {
 	out := printers.GetNewTabWriter(w.Out)
 	t := treeTable{w: out, groups: map[string]map[string]bool{}, now: time.Now()}
 	if !w.noHeaders {
-		t.line("NAMESPACE", "NAME", "RELATION", "STATE", "REASON", "AGE")
+		t.writeCells("NAMESPACE", "NAME", "RELATION", "STATE", "REASON", "AGE")
 	}
 	for _, tree := range trees {
 		t.addGroups(tree)
@@ -129,8 +129,8 @@ func (w *treeData) printTable(trees []*treeNode) error {
 	return out.Flush()
 }
 
-// line writes a row. The tab writer keeps the first error for Flush.
-func (t treeTable) line(cells ...string) {
+// writeCells writes a row. The tab writer keeps the first error for Flush.
+func (t treeTable) writeCells(cells ...string) {
 	for i, cell := range cells {
 		cells[i] = cmp.Or(cell, "-")
 	}
@@ -155,21 +155,21 @@ func (t treeTable) write(n *treeNode, branch, indent string) {
 		kind += "." + n.Group
 	}
 	state, reason, age := t.state(n)
-	t.line(print.Printable(n.Namespace), branch+print.Printable(kind+"/"+n.Name), n.relation(),
+	t.writeCells(print.Printable(n.Namespace), branch+print.Printable(kind+"/"+n.Name), n.relation(),
 		print.Printable(state), print.Printable(reason), age)
 	for i, r := range n.Related {
-		if i == len(n.Related)-1 && n.More == 0 {
+		if i == len(n.Related)-1 && n.Omitted == 0 {
 			t.write(r, indent+print.Symbol("└─", "`-"), indent+"  ")
 		} else {
 			t.write(r, indent+print.Symbol("├─", "|-"), indent+print.Symbol("│ ", "| "))
 		}
 	}
-	if n.More > 0 {
+	if n.Omitted > 0 {
 		flag := "--limit"
-		if n.byDepth {
+		if n.omittedByDepth {
 			flag = "--depth"
 		}
-		t.line("", indent+print.Symbol("└─", "`-")+print.Ellipsis()+fmt.Sprintf(" %d more (%s)", n.More,
+		t.writeCells("", indent+print.Symbol("└─", "`-")+print.Ellipsis()+fmt.Sprintf(" %d more (%s)", n.Omitted,
 			flag), "", "", "", "")
 	}
 }
@@ -187,9 +187,9 @@ func (n *treeNode) relation() string {
 
 func (t treeTable) state(n *treeNode) (state, reason, age string) {
 	switch {
-	case n.Found == references.Dangling:
+	case n.TargetState == references.Dangling:
 		return "missing", "", ""
-	case n.Found == references.Unknown:
+	case n.TargetState == references.Unknown:
 		return "not read", "", ""
 	case n.treeState == nil: // deleted after the references were read
 		return "gone", "", ""

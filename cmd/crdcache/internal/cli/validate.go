@@ -48,7 +48,7 @@ func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: runE(streams, f.toOptions),
+		RunE: newRunE(streams, f.toOptions),
 	}
 	set := cmd.Flags()
 	f.target.Add(set)

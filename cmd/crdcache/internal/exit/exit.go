@@ -37,9 +37,9 @@ type comparisonError struct{ error }
 
 func (e *comparisonError) Unwrap() error { return e.error }
 
-// Comparison marks an error as the failure of a comparison, because exit code 1 means differences. It returns
-// nil for nil.
-func Comparison(err error) error {
+// MarkComparison marks an error as the failure of a comparison, because exit code 1 means differences. It
+// returns nil for nil.
+func MarkComparison(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -54,8 +54,8 @@ type ReportedError struct {
 
 func (e *ReportedError) Error() string { return fmt.Sprintf("exit code %d", e.Code) }
 
-// Reported reports whether err needs no message.
-func Reported(err error) bool {
+// IsReported reports whether err needs no message.
+func IsReported(err error) bool {
 	return errors.Is(err, ErrDifferent) || errors.As(err, new(*ReportedError))
 }
 
@@ -101,8 +101,8 @@ func Code(err error) int {
 	}
 }
 
-// Lines reports whether err itself, not an error it wraps, has a text of several lines.
-func Lines(err error) bool {
+// IsMultiline reports whether err itself, not an error it wraps, has a text of several lines.
+func IsMultiline(err error) bool {
 	switch e := err.(type) {
 	case *UsageError:
 		return e.lines
@@ -147,14 +147,14 @@ func anyError(err error, is func(error) bool) bool {
 	return false
 }
 
-// Split returns the errors that errors.Join joined, or err itself. It splits a NotSyncedError into one error
-// for each type. Only unsettled types keep the cause.
-func Split(err error) []error {
+// SplitJoined returns the errors that errors.Join joined, or err itself. It splits a NotSyncedError into one
+// error for each type. Only unsettled types keep the cause.
+func SplitJoined(err error) []error {
 	if err == nil {
 		return nil
 	}
 	if trouble, ok := err.(*comparisonError); ok {
-		return Split(trouble.error)
+		return SplitJoined(trouble.error)
 	}
 	if missing, ok := err.(*dynamicinformer.NotSyncedError); ok && len(missing.NotSynced) > 0 {
 		return splitTypes(missing)
@@ -166,7 +166,7 @@ func Split(err error) []error {
 	}
 	var all []error
 	for _, e := range joined.Unwrap() {
-		all = append(all, Split(e)...)
+		all = append(all, SplitJoined(e)...)
 	}
 	return all
 }

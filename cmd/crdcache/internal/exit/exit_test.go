@@ -103,7 +103,7 @@ func TestSplit(t *testing.T) {
 				}
 				return all
 			}
-			if diff := cmp.Diff(text(tt.want), text(Split(tt.err))); diff != "" {
+			if diff := cmp.Diff(text(tt.want), text(SplitJoined(tt.err))); diff != "" {
 				t.Errorf("Split (-want +got):\n%s", diff)
 			}
 		})

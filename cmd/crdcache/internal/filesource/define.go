@@ -20,8 +20,8 @@ var definitions = &kind{
 	definitionName: "built in",
 }
 
-// define adds a CustomResourceDefinition.
-func (l *loader) define(f *manifest.File, e manifest.Entry, u *unstructured.Unstructured) {
+// addDefinition adds a CustomResourceDefinition.
+func (l *loader) addDefinition(f *manifest.File, e manifest.Entry, u *unstructured.Unstructured) {
 	if u.GroupVersionKind().Version != crd.GVR.Version {
 		l.reader.Problem(f, e.Position, false, errors.New("CustomResourceDefinition "+u.GetName()+
 			": only apiextensions.k8s.io/v1 is supported"))
@@ -40,10 +40,10 @@ func (l *loader) define(f *manifest.File, e manifest.Entry, u *unstructured.Unst
 			func(v readapi.Version) bool { return !slices.Contains(d.ServedVersions(), v.Name) })
 	if old != nil && old.inferred && !fits {
 		// The CRD corrects the inferred scope, name and versions.
-		l.forget(old)
+		l.removeKind(old)
 		l.storage.RemoveType(old.typ.GroupResource())
 	}
-	l.put(f, e, definitions, u)
+	l.putObject(f, e, definitions, u)
 	if _, ok := l.origins[object{definitionKind, "", u.GetName()}]; !ok {
 		return
 	}
@@ -55,7 +55,7 @@ func (l *loader) define(f *manifest.File, e manifest.Entry, u *unstructured.Unst
 	}
 	if old := l.kinds[gk]; old != nil && !fits && (old.typ.Namespaced != t.Namespaced ||
 		old.definitionName == "") {
-		l.forget(old) // the storage deleted its objects
+		l.removeKind(old) // the storage deleted its objects
 	}
 	if t.Converted && len(t.Versions) > 1 {
 		l.reader.Problem(f, e.Position, true, errors.New("the versions of "+t.GroupResource().String()+
@@ -64,8 +64,8 @@ func (l *loader) define(f *manifest.File, e manifest.Entry, u *unstructured.Unst
 	l.kinds[gk] = &kind{GroupKind: gk, typ: t, definitionName: u.GetName()}
 }
 
-// forget removes a kind and its objects, and marks their files to be read again.
-func (l *loader) forget(k *kind) {
+// removeKind removes a kind and its objects, and marks their files to be read again.
+func (l *loader) removeKind(k *kind) {
 	delete(l.kinds, k.GroupKind)
 	l.markMismatchedFiles(k.GroupKind)
 	for o, c := range l.origins {
@@ -99,7 +99,7 @@ func (l *loader) remove(o object) {
 		l.storage.Delete(definitions.typ.GroupResource(), "", o.name)
 		for _, k := range l.kinds {
 			if k.definitionName == o.name {
-				l.forget(k) // its remaining objects now have no definition
+				l.removeKind(k) // its remaining objects now have no definition
 			}
 		}
 		return

@@ -43,7 +43,7 @@ func (s *Source) Follow(ctx context.Context) {
 		defer watcher.Close()
 		l.watcher = watcher
 	}
-	for l.catchUp(ctx) && l.await(ctx) {
+	for l.readChanges(ctx) && l.await(ctx) {
 	}
 }
 
@@ -71,8 +71,8 @@ func (l *changeWatcher) reportUnwatched(what string, err error) {
 			pollInterval, err)})
 }
 
-// catchUp reads changed files and adds watches until no directory is new. It returns false when ctx ends.
-func (l *changeWatcher) catchUp(ctx context.Context) bool {
+// readChanges reads changed files and adds watches until no directory is new. It returns false when ctx ends.
+func (l *changeWatcher) readChanges(ctx context.Context) bool {
 	for {
 		if l.source.Refresh(ctx) != nil {
 			return false

@@ -67,7 +67,7 @@ func (o object) String() string {
 type origin struct {
 	file *manifest.File
 	manifest.Position
-	read int // value of file.Reads when it was read
+	readCount int // value of file.Reads when it was read
 }
 
 type pendingObject struct {
@@ -103,19 +103,19 @@ func (l *loader) add(f *manifest.File, e manifest.Entry) {
 	}
 	u, err := e.Decode()
 	if err != nil {
-		l.reader.Problem(f, e.Position, !f.Named, err)
+		l.reader.Problem(f, e.Position, !f.NamedAsArgument, err)
 		return
 	}
 	gvk, err := identify(u)
 	if err != nil {
-		if !f.Named {
+		if !f.NamedAsArgument {
 			err = fmt.Errorf("ignored: %w", err)
 		}
-		l.reader.Problem(f, e.Position, !f.Named, err)
+		l.reader.Problem(f, e.Position, !f.NamedAsArgument, err)
 		return
 	}
 	if gvk.GroupKind() == definitionKind {
-		l.define(f, e, u)
+		l.addDefinition(f, e, u)
 		return
 	}
 	k, err := l.kindOf(gvk)
@@ -127,11 +127,11 @@ func (l *loader) add(f *manifest.File, e manifest.Entry) {
 			u.GetNamespace() != ""})
 	case k.inferred && !k.typ.Namespaced && u.GetNamespace() != "":
 		// The inferred scope was wrong.
-		l.forget(k)
+		l.removeKind(k)
 		l.storage.RemoveType(k.typ.GroupResource())
 		l.objectsOfUnknownKinds = append(l.objectsOfUnknownKinds, pendingObject{f, cloneEntry(e), gvk, true})
 	default:
-		l.put(f, e, k, u)
+		l.putObject(f, e, k, u)
 	}
 }
 
@@ -165,7 +165,7 @@ func (l *loader) addText(f *manifest.File, e manifest.Entry) bool {
 		l.reportMismatch(f, e.Position, k.GroupKind, fmt.Errorf("%s: %w", o, err))
 		return true
 	}
-	l.origins[o] = origin{f, e.Position, f.Reads}
+	l.origins[o] = origin{f, e.Position, f.ReadCount}
 	return true
 }
 
@@ -257,8 +257,8 @@ func (l *loader) serveVersion(k *kind, name string) error {
 	return nil
 }
 
-// put writes an object of a known kind.
-func (l *loader) put(f *manifest.File, e manifest.Entry, k *kind, u *unstructured.Unstructured) {
+// putObject writes an object of a known kind.
+func (l *loader) putObject(f *manifest.File, e manifest.Entry, k *kind, u *unstructured.Unstructured) {
 	o := object{k.GroupKind, u.GetNamespace(), u.GetName()}
 	if k.typ.Namespaced && o.namespace == "" {
 		o.namespace = "default"
@@ -274,7 +274,7 @@ func (l *loader) put(f *manifest.File, e manifest.Entry, k *kind, u *unstructure
 		l.reportMismatch(f, e.Position, k.GroupKind, fmt.Errorf("%s: %w", o, err))
 		return
 	}
-	l.origins[o] = origin{f, e.Position, f.Reads}
+	l.origins[o] = origin{f, e.Position, f.ReadCount}
 }
 
 // reportMismatch reports an object that does not match the type of its kind.
@@ -296,7 +296,7 @@ func (l *loader) markMismatchedFiles(gk schema.GroupKind) {
 // in the order of files.
 func (l *loader) resolveDuplicate(f *manifest.File, e manifest.Entry, o object) bool {
 	other, ok := l.origins[o]
-	if !ok || other.file == f && other.read != f.Reads {
+	if !ok || other.file == f && other.readCount != f.ReadCount {
 		return false
 	}
 	later := other.file.Compare(f) > 0
@@ -342,7 +342,7 @@ func (l *loader) inferTypes() {
 			l.reader.Problem(p.file, p.Position, false, err)
 			continue
 		}
-		l.put(p.file, p.Entry, k, u)
+		l.putObject(p.file, p.Entry, k, u)
 	}
 	l.reportGuesses()
 }

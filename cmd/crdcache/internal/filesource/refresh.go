@@ -134,7 +134,7 @@ func (s *Source) apply(ctx context.Context, files []*manifest.File, gone map[*ma
 	l.inferTypes()
 	var dropped []object
 	for o, c := range l.origins {
-		if gone[c.file] || c.read != c.file.Reads && !c.file.HadErrors {
+		if gone[c.file] || c.readCount != c.file.ReadCount && !c.file.HadErrors {
 			dropped = append(dropped, o)
 		}
 	}

@@ -57,8 +57,8 @@ func typeOf(t snapshot.Type) readapi.Type {
 	return served
 }
 
-// defined returns a type with the details of its CRD, or false if the file has none.
-func (b *snapshotBackend) defined(t snapshot.Type) (readapi.Type, bool) {
+// typeFromDefinition returns a type with the details of its CRD, or false if the file has none.
+func (b *snapshotBackend) typeFromDefinition(t snapshot.Type) (readapi.Type, bool) {
 	definitions := b.file.Objects(crd.GVR.GroupResource())
 	if definitions == nil || !strings.Contains(t.Group, ".") {
 		return readapi.Type{}, false
@@ -83,9 +83,9 @@ func newSnapshotHandler(file *snapshot.File) http.Handler {
 		path := strings.TrimSuffix(r.URL.Path, "/")
 		switch document := server.Documents[path]; {
 		case path == "/version" && len(server.Version) > 0:
-			write(w, "application/json", server.Version)
+			writeResponse(w, "application/json", server.Version)
 		case len(document) > 0 && strings.Contains(r.Header.Get("Accept"), "as=APIGroupDiscoveryList"):
-			write(w, aggregatedMedia, document)
+			writeResponse(w, aggregatedMedia, document)
 		default:
 			served.ServeHTTP(w, r)
 		}
@@ -95,7 +95,7 @@ func newSnapshotHandler(file *snapshot.File) http.Handler {
 // aggregatedMedia is the media type of the saved discovery documents.
 const aggregatedMedia = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-func write(w http.ResponseWriter, media string, text []byte) {
+func writeResponse(w http.ResponseWriter, media string, text []byte) {
 	w.Header().Set("Content-Type", media)
 	_, _ = w.Write(text) // the client can be gone
 }

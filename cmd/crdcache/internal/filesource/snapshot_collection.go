@@ -21,9 +21,9 @@ import (
 // snapshotCollection is the immutable objects of a type.
 type snapshotCollection struct {
 	savedObjects *snapshot.Objects
-	saved        snapshot.SavedType
+	savedType    snapshot.SavedType
 	version      uint64
-	typ          func() readapi.Type
+	currentType  func() readapi.Type
 	neverEnds    chan struct{} // is never closed
 	pages        []page
 	recent       recentPages
@@ -36,15 +36,15 @@ var (
 )
 
 func newSnapshotCollection(b *snapshotBackend, objects *snapshot.Objects) *snapshotCollection {
-	c := &snapshotCollection{savedObjects: objects, saved: objects.Type(), neverEnds: make(chan struct{})}
-	c.typ = sync.OnceValue(func() readapi.Type {
-		if t, ok := b.defined(c.saved.Type); ok {
+	c := &snapshotCollection{savedObjects: objects, savedType: objects.Type(), neverEnds: make(chan struct{})}
+	c.currentType = sync.OnceValue(func() readapi.Type {
+		if t, ok := b.typeFromDefinition(c.savedType.Type); ok {
 			return t
 		}
-		return typeOf(c.saved.Type)
+		return typeOf(c.savedType.Type)
 	})
 	// A snapshot has one state, so any number will do for servers with other resource versions.
-	c.version, _ = strconv.ParseUint(c.saved.ResourceVersion, 10, 64)
+	c.version, _ = strconv.ParseUint(c.savedType.ResourceVersion, 10, 64)
 	c.version = max(c.version, 1)
 	c.pages = make([]page, objects.Blocks())
 	for i := range c.pages {
@@ -53,7 +53,7 @@ func newSnapshotCollection(b *snapshotBackend, objects *snapshot.Objects) *snaps
 	return c
 }
 
-func (c *snapshotCollection) Type() readapi.Type { return c.typ() }
+func (c *snapshotCollection) Type() readapi.Type { return c.currentType() }
 
 func (c *snapshotCollection) Ended() <-chan struct{} { return c.neverEnds }
 
@@ -68,16 +68,16 @@ func (c *snapshotCollection) Since(uint64) readapi.Changes {
 func (c *snapshotCollection) Refused(version string) error {
 	if damage := c.damage.Load(); damage != nil {
 		return apierrors.NewBadRequest(fmt.Sprintf("read %s from the snapshot: %v",
-			c.saved.GVR().GroupResource(), *damage))
+			c.savedType.GVR().GroupResource(), *damage))
 	}
-	if c.saved.Missing != nil {
-		return &apierrors.StatusError{ErrStatus: *c.saved.Missing}
+	if c.savedType.Missing != nil {
+		return &apierrors.StatusError{ErrStatus: *c.savedType.Missing}
 	}
-	if t := c.typ(); !t.Custom && version != c.saved.Version {
+	if t := c.currentType(); !t.Custom && version != c.savedType.Version {
 		return &apierrors.StatusError{ErrStatus: metav1.Status{
 			Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden,
 			Message: fmt.Sprintf("the snapshot has %s in version %s, not in %s",
-				c.saved.GVR().GroupResource(), c.saved.Version, version),
+				c.savedType.GVR().GroupResource(), c.savedType.Version, version),
 		}}
 	}
 	return nil
@@ -89,7 +89,9 @@ func (c *snapshotCollection) fail(err error) {
 	panic(http.ErrAbortHandler)
 }
 
-func (c *snapshotCollection) TableColumns() []metav1.TableColumnDefinition { return c.saved.Columns }
+func (c *snapshotCollection) TableColumns() []metav1.TableColumnDefinition {
+	return c.savedType.Columns
+}
 
 // Sort implements readapi.TablePrinter. The server prints some types in a special order.
 func (c *snapshotCollection) Sort(objects []readapi.Object) {

@@ -69,7 +69,7 @@ func (o *storedObject) record() snapshot.Record {
 
 func (o *storedObject) Key() string { return o.key }
 
-func (o *storedObject) Version() string { return o.collection.saved.Version }
+func (o *storedObject) Version() string { return o.collection.savedType.Version }
 
 func (o *storedObject) JSON() ([]byte, error) { return o.record().JSON, nil }
 
@@ -80,18 +80,18 @@ func (o *storedObject) AppendJSON(dst []byte, apiVersion string) ([]byte, error)
 var labelsPath = jsonpath.FromSegments("metadata", "labels")
 
 // Labels implements readapi.Object. The labels are decoded on first use.
-func (o *storedObject) Labels() labels.Labels { return &labelsOf{storedObject: o} }
+func (o *storedObject) Labels() labels.Labels { return &lazyLabels{storedObject: o} }
 
-// labelsOf decodes the labels of an object on first use.
-type labelsOf struct {
+// lazyLabels decodes the labels of an object on first use.
+type lazyLabels struct {
 	*storedObject
-	read bool
+	isDecoded bool
 	labels.Set
 }
 
-func (l *labelsOf) set() labels.Set {
-	if !l.read {
-		l.read = true
+func (l *lazyLabels) set() labels.Set {
+	if !l.isDecoded {
+		l.isDecoded = true
 		if value, ok, err := labelsPath.FirstJSON(l.record().JSON); ok && err == nil {
 			_ = json.Unmarshal(value.Raw(), &l.Set) // invalid labels are ignored
 		}
@@ -99,11 +99,11 @@ func (l *labelsOf) set() labels.Set {
 	return l.Set
 }
 
-func (l *labelsOf) Has(key string) bool { return l.set().Has(key) }
+func (l *lazyLabels) Has(key string) bool { return l.set().Has(key) }
 
-func (l *labelsOf) Get(key string) string { return l.set().Get(key) }
+func (l *lazyLabels) Get(key string) string { return l.set().Get(key) }
 
-func (l *labelsOf) Lookup(key string) (string, bool) { return l.set().Lookup(key) }
+func (l *lazyLabels) Lookup(key string) (string, bool) { return l.set().Lookup(key) }
 
 // Get implements readapi.Collection.
 func (c *snapshotCollection) Get(key string) readapi.Object {

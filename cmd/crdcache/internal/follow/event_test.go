@@ -41,7 +41,7 @@ func TestUnchanged(t *testing.T) {
 			false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := unchanged(tt.event); got != tt.want {
+			if got := isUnchanged(tt.event); got != tt.want {
 				t.Errorf("got %v", got)
 			}
 			if _, ok := before.Object[print.RowField]; !ok {

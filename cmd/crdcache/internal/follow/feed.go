@@ -63,7 +63,7 @@ func (s feedSource) AddEventHandler(
 func (feedSource) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error { return nil }
 
 func (f *feed) handle(e query.Event) {
-	if unchanged(e) {
+	if isUnchanged(e) {
 		return
 	}
 	full := f.withDetails(e, time.Now())
@@ -72,7 +72,7 @@ func (f *feed) handle(e query.Event) {
 			return
 		}
 		if f.printing {
-			f.screen.print(func() error { return f.printer.print(full) })
+			f.screen.printIfOpen(func() error { return f.printer.print(full) })
 			f.flush()
 			return
 		}
@@ -83,7 +83,7 @@ func (f *feed) handle(e query.Event) {
 func (f *feed) buffer(e event) {
 	show, err := f.printer.prepare(e)
 	if err != nil {
-		f.screen.print(func() error { return err })
+		f.screen.printIfOpen(func() error { return err })
 		return
 	}
 	buffered := bufferedEvent{key: e.Key, initial: e.Initial, print: show}
@@ -121,7 +121,7 @@ func (f *feed) printBuffered() {
 		return 0
 	})
 	for _, e := range f.buffered {
-		f.screen.print(e.print)
+		f.screen.printIfOpen(e.print)
 	}
 	f.buffered = nil
 	f.flush()
@@ -129,7 +129,7 @@ func (f *feed) printBuffered() {
 
 // flush writes the printer's buffered output. The caller must hold the lock of the screen.
 func (f *feed) flush() {
-	f.screen.print(f.printer.flush)
+	f.screen.printIfOpen(f.printer.flush)
 	f.screen.write()
 }
 
@@ -216,9 +216,9 @@ const timestampLayout = "2006-01-02T15:04:05.000Z"
 
 func (e event) timestamp() string { return e.arrivedAt.UTC().Format(timestampLayout) }
 
-// unchanged reports whether an update changes only the printed row, such as the age of an object that is
+// isUnchanged reports whether an update changes only the printed row, such as the age of an object that is
 // listed again after a broken connection.
-func unchanged(e query.Event) bool {
+func isUnchanged(e query.Event) bool {
 	if e.Type != query.Modified || e.Old == nil ||
 		e.Old.GetResourceVersion() != e.Object.GetResourceVersion() {
 		return false

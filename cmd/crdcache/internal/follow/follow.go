@@ -68,7 +68,7 @@ func (o Options) warnOfMismatches(ctx context.Context, resources []discovery.Res
 
 // splitUnresolved separates missing types from other errors.
 func splitUnresolved(unresolved error) (absent []*discovery.NoMatchError, failed error) {
-	for _, err := range exit.Split(unresolved) {
+	for _, err := range exit.SplitJoined(unresolved) {
 		var none *discovery.NoMatchError
 		if errors.As(err, &none) {
 			absent = append(absent, none)
@@ -107,13 +107,13 @@ func (o Options) run(ctx, syncCtx context.Context, resources []discovery.Resourc
 		screen: newScreen(o.Out, o.Color), status: newStatusReporter(o.ErrOut),
 		unwatchable:      newUnwatchableTypes(),
 		mayGainTypes:     len(absent) > 0 || selector.hasPatterns(),
-		firstTypeStarted: newSignal(), ready: map[schema.GroupVersionResource]signal{},
+		firstTypeStarted: newSignal(), initialObjectsReceived: map[schema.GroupVersionResource]signal{},
 	}
 	var tracking sync.WaitGroup
 	defer tracking.Wait()
 	defer stop()
 	defer r.status.end()
-	defer r.screen.end() // runs first, so that the last line is complete
+	defer r.screen.stopOutput() // runs first, so that the last line is complete
 	// ended by stop; it fails only if called twice
 	tracking.Go(func() { _ = tracker.Run(running) })
 	tracking.Go(func() { o.Target.Follow(running, tracker.Refresh) }) // ended by stop
@@ -121,8 +121,8 @@ func (o Options) run(ctx, syncCtx context.Context, resources []discovery.Resourc
 		r.status.printLine("%s: Pending: %s", none.Name, print.Printable(none.Error()))
 	}
 	var gone <-chan struct{}
-	if file := print.File(o.Out); file != nil {
-		gone = print.Hangup(file, running.Done())
+	if file := print.FileOf(o.Out); file != nil {
+		gone = print.NotifyHangup(file, running.Done())
 	}
 	ended := make(chan error, 1)
 	tracking.Go(func() { ended <- r.follow(syncCtx) }) // ended by stop
@@ -163,9 +163,9 @@ type Options struct {
 // Check rejects incompatible options.
 func (o Options) Check() error {
 	switch {
-	case o.Diff && !o.tables():
+	case o.Diff && !o.printsTables():
 		return exit.Usagef("--diff needs a table: omit --output, or use wide")
-	case (o.Timestamps || o.Managers) && !o.tables() && o.Style.Format.Name != print.JSON &&
+	case (o.Timestamps || o.Managers) && !o.printsTables() && o.Style.Format.Name != print.JSON &&
 		o.Style.Format.Name != print.JSONLines && o.Style.Format.Name != print.YAML:
 		return exit.Usagef("--timestamps and --managers need table, json, jsonl or yaml output")
 	case o.Style.Format.Name == print.CSV:
@@ -174,4 +174,4 @@ func (o Options) Check() error {
 	return nil
 }
 
-func (o Options) tables() bool { return o.Style.Format.IsTable() }
+func (o Options) printsTables() bool { return o.Style.Format.IsTable() }

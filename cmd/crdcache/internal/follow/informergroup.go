@@ -43,7 +43,7 @@ func (r *run) groups() ([]*informerGroup, error) {
 	}
 	kinds := []informerGroup{{custom: true, builtin: true}}
 	clients := []dynamic.Interface{client}
-	if r.tables() {
+	if r.printsTables() {
 		fetch := func(ctx context.Context, of schema.GroupResource) (*crd.Definition, error) {
 			return crd.Fetch(ctx, client, of)
 		}
@@ -125,7 +125,7 @@ func (r *run) acquire(groups []*informerGroup) ([]pendingInformer, error) {
 			if err != nil {
 				return nil, err
 			}
-			r.ready[resource.GVR] = newSignal()
+			r.initialObjectsReceived[resource.GVR] = newSignal()
 			all = append(all, pendingInformer{handle, p, resource.GVR})
 			break
 		}
@@ -138,8 +138,8 @@ func typeOf(snapshot *discovery.Snapshot, r discovery.Resource) discovery.Type {
 	return t
 }
 
-// columns loads the table columns of types with a CRD.
-type columns struct {
+// columnLoader loads the table columns of types with a CRD.
+type columnLoader struct {
 	// loader fetches CRDs each time; first reuses the CRDs that the command has fetched.
 	loader, initialLoader *print.RowLoader
 	// loaded has the columns of the initial types.
@@ -147,7 +147,8 @@ type columns struct {
 }
 
 // load loads the columns of the types with a CRD concurrently.
-func (c *columns) load(ctx context.Context, snapshot *discovery.Snapshot, resources []discovery.Resource) {
+func (c *columnLoader) load(ctx context.Context, snapshot *discovery.Snapshot,
+	resources []discovery.Resource) {
 	var defined []discovery.Resource
 	for _, r := range resources {
 		if typeOf(snapshot, r).UID != "" {

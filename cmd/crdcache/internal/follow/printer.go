@@ -63,18 +63,18 @@ func (o Options) newText(s *screen) (printer, error) {
 type eventPrinter struct{ event func(event) error }
 
 func (p eventPrinter) print(e event) error                   { return p.event(e) }
-func (p eventPrinter) prepare(e event) (func() error, error) { return prepare(e, p.event) }
+func (p eventPrinter) prepare(e event) (func() error, error) { return retainJSON(e, p.event) }
 func (eventPrinter) flush() error                            { return nil }
 
 // objectPrinter prints the objects of events as kubectl get --watch does, except for line breaks.
 type objectPrinter struct{ print.Printer }
 
 func (p objectPrinter) print(e event) error                   { return p.Print(print.Decoded(e.Object)) }
-func (p objectPrinter) prepare(e event) (func() error, error) { return prepare(e, p.print) }
+func (p objectPrinter) prepare(e event) (func() error, error) { return retainJSON(e, p.print) }
 func (p objectPrinter) flush() error                          { return p.Close() }
 
-// prepare retains the JSON of the object, which needs a fraction of the memory.
-func prepare(e event, show func(event) error) (func() error, error) {
+// retainJSON retains the JSON of the object, which needs a fraction of the memory.
+func retainJSON(e event, show func(event) error) (func() error, error) {
 	text, err := utiljson.Marshal(e.Object.Object)
 	if err != nil {
 		return nil, fmt.Errorf("print %s: %w", e.Key, err)

@@ -28,14 +28,14 @@ type run struct {
 	status       *statusReporter
 	unwatchable  *unwatchableTypes
 	resources    []discovery.Resource // types that existed at the start
-	columns      columns
-	text         printer // for all types, if no tables are printed
+	columns      columnLoader
+	textPrinter  printer // for all types, if no tables are printed
 	refusals     session.RejectedTypes
 
 	// firstTypeStarted fires when the informer of any type begins to watch for the first time.
 	firstTypeStarted signal
-	// ready fires for each initial type when its initial objects have arrived.
-	ready map[schema.GroupVersionResource]signal
+	// initialObjectsReceived fires for each initial type when its initial objects have arrived.
+	initialObjectsReceived map[schema.GroupVersionResource]signal
 	// bufferedFeeds are the feeds that buffer events until the screen opens. The screen's lock guards the
 	// slice.
 	bufferedFeeds []*feed
@@ -77,8 +77,8 @@ func (r *run) follow(syncCtx context.Context) error {
 			_ = p.factory.Shutdown(shutdownCtx)
 		}
 	}()
-	if !r.tables() {
-		if r.text, err = r.newText(r.screen); err != nil {
+	if !r.printsTables() {
+		if r.textPrinter, err = r.newText(r.screen); err != nil {
 			return err
 		}
 	} else {
@@ -115,7 +115,7 @@ func (r *run) stateChanged(before, after status.Status) {
 	// If this is the only type, the command ends with this error instead.
 	if err := r.unwatchable.err([]schema.GroupVersionResource{after.GVR}); err != nil &&
 		(r.mayGainTypes || len(r.resources) > 1) {
-		r.status.printLine("warning: %s", print.Line(err.Error()))
+		r.status.printLine("warning: %s", print.OneSafeLine(err.Error()))
 	}
 }
 
@@ -129,7 +129,7 @@ func (r *run) wait() error {
 		select {
 		case <-r.ctx.Done():
 			return r.ctx.Err()
-		case <-r.unwatchable.found:
+		case <-r.unwatchable.detected:
 			if err := r.unwatchable.err(initialTypes); err != nil && !r.mayGainTypes {
 				return err
 			}
@@ -153,7 +153,7 @@ func (r *run) awaitInitial(syncCtx context.Context, pending []pendingInformer) e
 	}
 	for _, f := range pending {
 		if f.Informer().HasSynced() {
-			r.await(syncCtx, f.gvr)
+			r.awaitInitialObjects(syncCtx, f.gvr)
 		}
 	}
 	done()
@@ -176,10 +176,10 @@ func syncedCount(pending []pendingInformer) (synced int) {
 	return synced
 }
 
-// await waits until the feed of a type has all initial objects.
-func (r *run) await(syncCtx context.Context, gvr schema.GroupVersionResource) {
+// awaitInitialObjects waits until the feed of a type has all initial objects.
+func (r *run) awaitInitialObjects(syncCtx context.Context, gvr schema.GroupVersionResource) {
 	select {
-	case <-r.ready[gvr].done:
+	case <-r.initialObjectsReceived[gvr].done:
 	case <-syncCtx.Done():
 	}
 }

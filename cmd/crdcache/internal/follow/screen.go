@@ -38,12 +38,12 @@ func (s *screen) Write(p []byte) (int, error) {
 	if !s.color {
 		return s.text.Write(p)
 	}
-	s.text.WriteString(visible(string(p)))
+	s.text.WriteString(replaceControl(string(p)))
 	return len(p), nil
 }
 
-// visible replaces terminal control characters.
-func visible(text string) string {
+// replaceControl replaces terminal control characters.
+func replaceControl(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {
 			return r
@@ -64,8 +64,8 @@ func (s *screen) withLock(f func()) {
 // maxBuffered is the size of the buffer at which it is written.
 const maxBuffered = 1 << 16
 
-// print calls f, which prints to the screen, unless output has ended. The caller must hold the lock.
-func (s *screen) print(f func() error) {
+// printIfOpen calls f, which prints to the screen, unless output has ended. The caller must hold the lock.
+func (s *screen) printIfOpen(f func() error) {
 	if s.err != nil || s.closed {
 		return
 	}
@@ -105,8 +105,8 @@ func (s *screen) fail(err error) {
 // blocked.
 const endTimeout = time.Second / 2
 
-// end waits for a write in progress, so that the last line is complete, and then stops all output.
-func (s *screen) end() {
+// stopOutput waits for a write in progress, so that the last line is complete, and then stops all output.
+func (s *screen) stopOutput() {
 	timer := time.NewTimer(endTimeout)
 	defer timer.Stop()
 	select {

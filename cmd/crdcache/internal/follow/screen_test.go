@@ -27,14 +27,14 @@ func TestScreenEnds(t *testing.T) {
 		s := newScreen(out, false)
 		line := func() {
 			s.withLock(func() {
-				s.print(func() error { _, err := io.WriteString(s, "a line\n"); return err })
+				s.printIfOpen(func() error { _, err := io.WriteString(s, "a line\n"); return err })
 				s.write()
 			})
 		}
 		go line() // ends with the write
 		<-out.writing
 		ended := make(chan struct{})
-		go func() { s.end(); close(ended) }() // ended by the write
+		go func() { s.stopOutput(); close(ended) }() // ended by the write
 		synctest.Wait()
 		select {
 		case <-ended:
@@ -56,11 +56,11 @@ func TestScreenGivesUp(t *testing.T) {
 		out := slow{make(chan string, 1), make(chan struct{})}
 		s := newScreen(out, false)
 		go s.withLock(func() { // ends with the test
-			s.print(func() error { _, err := io.WriteString(s, "a line\n"); return err })
+			s.printIfOpen(func() error { _, err := io.WriteString(s, "a line\n"); return err })
 			s.write()
 		})
 		<-out.writing
-		s.end()
+		s.stopOutput()
 		close(out.text)
 	})
 }
@@ -69,8 +69,8 @@ func TestScreenGivesUp(t *testing.T) {
 func TestScreenBreaks(t *testing.T) {
 	s := newScreen(io.Discard, false)
 	boom := errors.New("boom")
-	s.print(func() error { return boom })
-	s.print(func() error { t.Error("printed after an error"); return nil })
+	s.printIfOpen(func() error { return boom })
+	s.printIfOpen(func() error { t.Error("printed after an error"); return nil })
 	<-s.broken
 	if !errors.Is(s.err, boom) {
 		t.Errorf("the error is %v", s.err)
@@ -81,7 +81,7 @@ func TestScreenBreaks(t *testing.T) {
 func TestScreenInColor(t *testing.T) {
 	var out strings.Builder
 	s := newScreen(&out, true)
-	s.print(func() error {
+	s.printIfOpen(func() error {
 		s.writeRaw("\x1b[32m")
 		_, err := io.WriteString(s, "a\x1b[31m\n")
 		return err

@@ -47,7 +47,7 @@ func (s *selector) has(c discovery.ResolvedType) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now := s.snapshot(); now != s.mu.claimsSnapshot {
-		s.mu.claimsSnapshot, s.mu.claims = now, s.Claims(now.Catalog())
+		s.mu.claimsSnapshot, s.mu.claims = now, s.MatchedTypes(now.Catalog())
 	}
 	return s.mu.claims[c]
 }

@@ -105,14 +105,14 @@ func (t *statusReporter) changed(before, after status.Status) {
 		// The removal was reported, and missing types are not awaited here.
 		if after.Reason != status.ReasonNotInstalled && after.Message != "" {
 			t.mu.delayedMessages[gvr] = time.AfterFunc(statusDelay,
-				func() { t.printLine("%s", describe(after)) })
+				func() { t.printLine("%s", describeStatus(after)) })
 		}
 	case status.Degraded, status.Gone:
 		t.mu.reportNextSync[gvr] = true
-		t.printLineLocked("%s", describe(after))
+		t.printLineLocked("%s", describeStatus(after))
 	case status.Synced:
 		if t.mu.reportNextSync[gvr] {
-			t.printLineLocked("%s", describe(after))
+			t.printLineLocked("%s", describeStatus(after))
 		}
 		delete(t.mu.reportNextSync, gvr)
 	}
@@ -160,7 +160,7 @@ func (t *statusReporter) reportConnectionLocked(of status.ConditionType) {
 	}
 }
 
-func describe(s status.Status) string {
+func describeStatus(s status.Status) string {
 	text := fmt.Sprintf("%s: %s", s.GVR.GroupResource(), s.State)
 	if s.Message != "" {
 		text += ": " + print.Printable(s.Message)
@@ -171,8 +171,8 @@ func describe(s status.Status) string {
 // unwatchableTypes detects types that the server lists and refuses to watch. Their informers retry, but a
 // command that shows changes would show none. It is safe for concurrent use.
 type unwatchableTypes struct {
-	// found receives a token when a type is detected.
-	found chan struct{}
+	// detected receives a token when a type is detected.
+	detected chan struct{}
 
 	mu struct {
 		sync.Mutex
@@ -183,7 +183,7 @@ type unwatchableTypes struct {
 }
 
 func newUnwatchableTypes() *unwatchableTypes {
-	w := &unwatchableTypes{found: make(chan struct{}, 1)}
+	w := &unwatchableTypes{detected: make(chan struct{}, 1)}
 	w.mu.listed, w.mu.watched = map[schema.GroupVersionResource]bool{}, map[schema.GroupVersionResource]bool{}
 	w.mu.refused = map[schema.GroupVersionResource]error{}
 	return w
@@ -211,7 +211,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func (w *unwatchableTypes) record(r *http.Request) {
-	gvr, ok := collection(r.URL.Path)
+	gvr, ok := collectionType(r.URL.Path)
 	if !ok {
 		return
 	}
@@ -225,8 +225,8 @@ func (w *unwatchableTypes) record(r *http.Request) {
 	}
 }
 
-// collection returns the type of a list path, which can start with a prefix of the server.
-func collection(path string) (gvr schema.GroupVersionResource, ok bool) {
+// collectionType returns the type of a list path, which can start with a prefix of the server.
+func collectionType(path string) (gvr schema.GroupVersionResource, ok bool) {
 	if before, core, found := strings.Cut(path, "/api/"); found && !strings.Contains(before, "/apis") {
 		gvr.Version, path, ok = strings.Cut(core, "/")
 	} else if _, named, found := strings.Cut(path, "/apis/"); found {
@@ -261,7 +261,7 @@ func (w *unwatchableTypes) changed(after status.Status) bool {
 		"%s can be listed but not watched, so changes cannot be shown; use dump to print the objects: %w",
 		after.GVR.GroupResource(), cause)
 	select {
-	case w.found <- struct{}{}:
+	case w.detected <- struct{}{}:
 	default:
 	}
 	return true

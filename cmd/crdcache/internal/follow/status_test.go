@@ -137,7 +137,7 @@ func TestCollection(t *testing.T) {
 		"/openapi/v3/apis/example.com/v1":                 "",
 		"/apis/example.com/v1/namespaces/web/gizmos/a/st": "",
 	} {
-		gvr, ok := collection(path)
+		gvr, ok := collectionType(path)
 		if got := gvr.String(); ok != (want != "") || ok && got != want {
 			t.Errorf("%s is %q (%v), want %q", path, got, ok, want)
 		}

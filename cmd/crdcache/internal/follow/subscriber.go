@@ -37,7 +37,7 @@ func (r *run) subscribe(p *informerGroup) error {
 	}
 	var err error
 	p.subscription, err = p.factory.Subscribe(p.selection(), dynamicinformer.Subscriber{
-		OnStarted: s.started,
+		OnStarted: s.addFeed,
 		OnSynced:  s.synced,
 		OnAdd: func(gvr schema.GroupVersionResource, obj *unstructured.Unstructured, initial bool) {
 			if f := s.feeds[gvr.GroupResource()]; f != nil {
@@ -65,8 +65,8 @@ func (s *subscriber) reject(gvr schema.GroupVersionResource, err error) {
 	s.status.printLine("warning: %s is not watched: %s", gvr.GroupResource(), print.Printable(err.Error()))
 }
 
-// started creates the feed of a type.
-func (s *subscriber) started(g status.Incarnation) {
+// addFeed creates the feed of a type.
+func (s *subscriber) addFeed(g status.Incarnation) {
 	resource, ok := s.tracker.Snapshot().Catalog().Lookup(g.GVR)
 	if !ok {
 		return // it was removed, which is reported separately
@@ -93,14 +93,14 @@ func (s *subscriber) synced(g status.Incarnation) {
 	if f := s.feeds[g.GVR.GroupResource()]; f != nil {
 		f.markSynced()
 	}
-	if ready, ok := s.ready[g.GVR]; ok {
+	if ready, ok := s.initialObjectsReceived[g.GVR]; ok {
 		ready.fire()
 	}
 }
 
 func (s *subscriber) printer(r discovery.Resource) printer {
-	if !s.tables() {
-		return s.text
+	if !s.printsTables() {
+		return s.textPrinter
 	}
 	rows := func() print.RowFormatter { return s.group.tables.Rows(r.GVR) } // known after the first list
 	if s.group.tables == nil {
@@ -111,11 +111,11 @@ func (s *subscriber) printer(r discovery.Resource) printer {
 		s.followedBefore[r.GVR] = true
 		rows = func() print.RowFormatter { return loaded }
 	}
-	return s.table(r, rows)
+	return s.tableFor(r, rows)
 }
 
-// table returns the table of a type and sets its current columns.
-func (s *subscriber) table(r discovery.Resource, columns func() print.RowFormatter) *tablePrinter {
+// tableFor returns the table of a type and sets its current columns.
+func (s *subscriber) tableFor(r discovery.Resource, columns func() print.RowFormatter) *tablePrinter {
 	of := tableKey{r.GVR.GroupResource(), r.GVK.Kind, r.Scope}
 	p := s.printers[of]
 	if p == nil {

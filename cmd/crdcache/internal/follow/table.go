@@ -108,7 +108,7 @@ func (p *tablePrinter) changedFields(e event) string {
 func (p *tablePrinter) printRow(event string, heads []metav1.TableColumnDefinition,
 	row metav1.TableRow) error {
 	if !reflect.DeepEqual(p.currentColumns, heads) {
-		if err := p.begin(heads); err != nil {
+		if err := p.beginTable(heads); err != nil {
 			return err
 		}
 	}
@@ -120,8 +120,8 @@ func (p *tablePrinter) printRow(event string, heads []metav1.TableColumnDefiniti
 		p.tabs)
 }
 
-// begin starts a new table, because the columns changed.
-func (p *tablePrinter) begin(heads []metav1.TableColumnDefinition) error {
+// beginTable starts a new table, because the columns changed.
+func (p *tablePrinter) beginTable(heads []metav1.TableColumnDefinition) error {
 	if p.currentColumns != nil {
 		if err := p.flush(); err != nil {
 			return err

@@ -179,8 +179,8 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values) 
 // stopPath stops the server. The answer is its Info. The connection closes when the server has stopped.
 const stopPath = "/crdcache/stop"
 
-// stopHead is the header of that answer, which has no length.
-const stopHead = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
+// stopResponseHeader is the header of that answer, which has no length.
+const stopResponseHeader = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
 
 // serveStop stops the server. The hijacked connection outlives the HTTP server, so it can signal the end.
 func (s *Server) serveStop(w http.ResponseWriter) {
@@ -194,7 +194,7 @@ func (s *Server) serveStop(w http.ResponseWriter) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	_, _ = fmt.Fprintf(connection, "%s%s\n", stopHead, info) // the client can be gone
+	_, _ = fmt.Fprintf(connection, "%s%s\n", stopResponseHeader, info) // the client can be gone
 	s.mu.Lock()
 	if s.mu.ended {
 		connection.Close()
@@ -202,7 +202,7 @@ func (s *Server) serveStop(w http.ResponseWriter) {
 		s.mu.stopping = append(s.mu.stopping, connection)
 	}
 	s.mu.Unlock()
-	s.stop(ErrStopped)
+	s.cancel(ErrStopped)
 }
 
 // closeStopping closes the connections of the clients that wait for the end.

@@ -59,7 +59,7 @@ func Detach(ctx context.Context, config *rest.Config, program string, args []str
 	}
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = cmd.Wait() }() // ends with the server, or with the process
-	info, err := await(ctx, func() (*Client, error) { return newClient(config, identity, place) },
+	info, err := awaitProcess(ctx, func() (*Client, error) { return newClient(config, identity, place) },
 		cmd.Process.Pid, ended)
 	if err == nil {
 		return info, nil
@@ -74,8 +74,8 @@ func Detach(ctx context.Context, config *rest.Config, program string, args []str
 
 var errEnded = errors.New("it has ended")
 
-// await waits until the process answers.
-func await(ctx context.Context, connect func() (*Client, error), pid int,
+// awaitProcess waits until the process answers.
+func awaitProcess(ctx context.Context, connect func() (*Client, error), pid int,
 	ended <-chan struct{}) (Info, error) {
 	for {
 		client, err := connect()

@@ -12,6 +12,6 @@ import (
 // systems.
 func isOwnedByUser(fs.FileInfo) bool { return false }
 
-func lock(*os.File) bool { return false }
+func tryLock(*os.File) bool { return false }
 
 func detach(*exec.Cmd) {}

@@ -14,8 +14,8 @@ func isOwnedByUser(info fs.FileInfo) bool {
 	return ok && int(stat.Uid) == os.Getuid()
 }
 
-// lock acquires an exclusive lock for the life of the process, or returns false.
-func lock(file *os.File) bool {
+// tryLock acquires an exclusive lock for the life of the process, or returns false.
+func tryLock(file *os.File) bool {
 	return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
 }
 

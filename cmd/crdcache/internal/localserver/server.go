@@ -80,7 +80,7 @@ type Options struct {
 // Server answers the commands of one user on a socket.
 type Server struct {
 	options Options
-	stop    context.CancelCauseFunc
+	cancel  context.CancelCauseFunc
 
 	mu struct {
 		sync.Mutex
@@ -113,7 +113,7 @@ func Serve(ctx context.Context, options Options, listening func()) error {
 		return err
 	}
 	defer file.Close() // releases the lock if the code below has not
-	if !lock(file) {
+	if !tryLock(file) {
 		return ErrServed
 	}
 	// A process that left a socket here has ended, because it had the lock.
@@ -143,10 +143,10 @@ func ServePage(ctx context.Context, page *Page, idle time.Duration, listening fu
 }
 
 func (s *Server) serve(ctx context.Context, listener net.Listener, listening func()) (err error) {
-	ctx, s.stop = context.WithCancelCause(ctx)
-	defer s.stop(nil)
+	ctx, s.cancel = context.WithCancelCause(ctx)
+	defer s.cancel(nil)
 	if s.options.Idle > 0 {
-		s.mu.idle = time.AfterFunc(s.options.Idle, func() { s.stop(ErrIdle) })
+		s.mu.idle = time.AfterFunc(s.options.Idle, func() { s.cancel(ErrIdle) })
 		defer s.mu.idle.Stop()
 	}
 	var servers []*http.Server
@@ -176,7 +176,7 @@ func (s *Server) serve(ctx context.Context, listener net.Listener, listening fun
 }
 
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.begin()
+	s.beginRequest()
 	defer s.end()
 	switch {
 	case r.URL.Path == "/crdcache/server":
@@ -199,7 +199,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serveCache calls the handler, unless the client accepts only cached answers and the cache has none.
 func (s *Server) serveCache(w http.ResponseWriter, r *http.Request) {
-	if r.Header.Get(onlyCached) != "" {
+	if r.Header.Get(onlyCachedHeader) != "" {
 		asked, _ := readapi.ParseRequest(r)
 		if err := s.options.CanAnswer(asked); err != nil {
 			http.Error(w, err.Error(), http.StatusMisdirectedRequest)
@@ -214,8 +214,8 @@ func reply(w http.ResponseWriter, value any) {
 	_ = json.NewEncoder(w).Encode(value) // the client can be gone
 }
 
-// begin counts an active request. The server is not idle during a request.
-func (s *Server) begin() {
+// beginRequest counts an active request. The server is not idle during a request.
+func (s *Server) beginRequest() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.active++
@@ -248,7 +248,7 @@ type Page struct {
 // page returns the HTTP server of the page. Its requests count like those of the socket.
 func (s *Server) page(ctx context.Context) *http.Server {
 	counted := func(w http.ResponseWriter, r *http.Request) {
-		s.begin()
+		s.beginRequest()
 		defer s.end()
 		s.options.Page.Handler.ServeHTTP(w, r)
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/crdcache/crdcache/readapi/live"
 )
 
-// onlyCached is the header of requests that accept only cached answers.
-const onlyCached = "Crdcache-Only-Kept"
+// onlyCachedHeader is the header of requests that accept only cached answers.
+const onlyCachedHeader = "Crdcache-Only-Kept"
 
 // Transport sends requests for cached types to the local cache server and all others to the cluster. Both
 // have the same resource versions and continue tokens, so a client can switch in the middle of a list or
@@ -96,11 +96,11 @@ func (t *Transport) tryServer(r *http.Request, path string) *http.Response {
 		if t.usesCluster(asked.GVR) {
 			return nil
 		}
-		if why := unanswerable(asked, inner); why != nil {
+		if why := whyUnanswerable(asked, inner); why != nil {
 			t.useCluster(asked.GVR, why)
 			return nil
 		}
-		inner.Header.Set(onlyCached, "true")
+		inner.Header.Set(onlyCachedHeader, "true")
 	} else if path != "/api" && path != "/apis" || t.hasEnded() {
 		return nil
 	}
@@ -125,8 +125,8 @@ func (t *Transport) tryServer(r *http.Request, path string) *http.Response {
 	return nil
 }
 
-// unanswerable returns why the server cannot answer a request for a type.
-func unanswerable(asked readapi.Request, r *http.Request) error {
+// whyUnanswerable returns why the server cannot answer a request for a type.
+func whyUnanswerable(asked readapi.Request, r *http.Request) error {
 	if asked.Subresource != "" {
 		return errors.New("subresources are not cached")
 	}
@@ -173,7 +173,7 @@ func (t *Transport) useCluster(gvr schema.GroupVersionResource, why error) {
 	t.mu.clusterOnly[gvr] = why
 	t.mu.Unlock()
 	if first && gvr != crd.GVR {
-		t.note(fmt.Sprintf("%s is read from the cluster: %v", name(gvr), why))
+		t.note(fmt.Sprintf("%s is read from the cluster: %v", typeName(gvr), why))
 	}
 }
 
@@ -184,8 +184,8 @@ func (t *Transport) noteServed(gvr schema.GroupVersionResource) {
 	t.mu.reportedServed[gvr] = true
 	t.mu.Unlock()
 	if first && gvr != crd.GVR { // read for the columns of tables
-		t.note(fmt.Sprintf("%s is read from the cache server", name(gvr)))
+		t.note(fmt.Sprintf("%s is read from the cache server", typeName(gvr)))
 	}
 }
 
-func name(gvr schema.GroupVersionResource) string { return discovery.Resource{GVR: gvr}.String() }
+func typeName(gvr schema.GroupVersionResource) string { return discovery.Resource{GVR: gvr}.String() }

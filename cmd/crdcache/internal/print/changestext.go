@@ -62,8 +62,8 @@ type changeWriter struct {
 	color bool
 }
 
-// line appends a line without control characters.
-func (p *changeWriter) line(color Color, text string) {
+// writeLine appends a line without control characters.
+func (p *changeWriter) writeLine(color Color, text string) {
 	text = Printable(text)
 	if p.color {
 		text = Colorize(text, color)
@@ -85,35 +85,35 @@ func (p *changeWriter) change(c display.Change) {
 // addedOrRemoved prints a value, on several lines if it is long.
 func (p *changeWriter) addedOrRemoved(color Color, sign, path string, value any) {
 	if text := encodeValue(value); len([]rune(text)) <= maxBrief {
-		p.line(color, fmt.Sprintf("  %s %s: %s", sign, path, text))
+		p.writeLine(color, fmt.Sprintf("  %s %s: %s", sign, path, text))
 		return
 	}
 	var lines []string
 	switch v := value.(type) {
 	case map[string]any, []any:
-		lines = leaves(nil, "", v)
+		lines = appendLeaves(nil, "", v)
 	case string:
 		lines = splitLines(v)
 	}
 	if len(lines) < 2 {
-		p.line(color, fmt.Sprintf("  %s %s: %s", sign, path, briefValue(value)))
+		p.writeLine(color, fmt.Sprintf("  %s %s: %s", sign, path, briefValue(value)))
 		return
 	}
-	p.line(color, fmt.Sprintf("  %s %s:", sign, path))
-	p.lines(color, "      ", lines)
+	p.writeLine(color, fmt.Sprintf("  %s %s:", sign, path))
+	p.writeLines(color, "      ", lines)
 }
 
-// leaves appends the leaf values below a value, with their paths.
-func leaves(lines []string, path string, value any) []string {
+// appendLeaves appends the leaf values below a value, with their paths.
+func appendLeaves(lines []string, path string, value any) []string {
 	before := len(lines)
 	switch v := value.(type) {
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			lines = leaves(lines, path+pathStep(key), v[key])
+			lines = appendLeaves(lines, path+pathStep(key), v[key])
 		}
 	case []any:
 		for i, element := range v {
-			lines = leaves(lines, fmt.Sprintf("%s[%d]", path, i), element)
+			lines = appendLeaves(lines, fmt.Sprintf("%s[%d]", path, i), element)
 		}
 	}
 	if len(lines) == before {
@@ -122,14 +122,14 @@ func leaves(lines []string, path string, value any) []string {
 	return lines
 }
 
-// lines prints up to maxLines lines.
-func (p *changeWriter) lines(color Color, indent string, lines []string) {
-	for i, line := range lines {
+// writeLines prints up to maxLines lines.
+func (p *changeWriter) writeLines(color Color, indent string, writeLines []string) {
+	for i, line := range writeLines {
 		if i == maxLines {
-			p.line(color, fmt.Sprintf("%s%s and %d more lines", indent, Ellipsis(), len(lines)-i))
+			p.writeLine(color, fmt.Sprintf("%s%s and %d more lines", indent, Ellipsis(), len(writeLines)-i))
 			return
 		}
-		p.line(color, indent+Truncate(line, maxBrief))
+		p.writeLine(color, indent+Truncate(line, maxBrief))
 	}
 }
 
@@ -146,30 +146,30 @@ func (p *changeWriter) modified(c display.Change) {
 		return
 	}
 	if len([]rune(encodeValue(before))) > maxBrief || len([]rune(encodeValue(after))) > maxBrief {
-		before, after = differingWindow(before, after)
+		before, after = cutCommonPrefix(before, after)
 	}
 	p.oldNew(PathText(c.Path), before, after)
 }
 
 func (p *changeWriter) oldNew(path string, before, after any) {
-	p.line(Yellow, fmt.Sprintf("  ~ %s: %s %s %s", path, briefValue(before), Symbol("→", "->"),
+	p.writeLine(Yellow, fmt.Sprintf("  ~ %s: %s %s %s", path, briefValue(before), Symbol("→", "->"),
 		briefValue(after)))
 }
 
 // modifiedLines prints the differing lines of a text.
 func (p *changeWriter) modifiedLines(path string, before, after []string) {
-	p.line(Yellow, fmt.Sprintf("  ~ %s:", path))
+	p.writeLine(Yellow, fmt.Sprintf("  ~ %s:", path))
 	for _, gap := range display.Gaps(before, after) {
-		p.line("", fmt.Sprintf("      @ line %d", gap.After+1))
-		p.lines(Red, "      - ", before[gap.Before:gap.BeforeEnd])
-		p.lines(Green, "      + ", after[gap.After:gap.AfterEnd])
+		p.writeLine("", fmt.Sprintf("      @ line %d", gap.After+1))
+		p.writeLines(Red, "      - ", before[gap.Before:gap.BeforeEnd])
+		p.writeLines(Green, "      + ", after[gap.After:gap.AfterEnd])
 	}
 }
 
 func splitLines(text string) []string { return strings.Split(strings.TrimSuffix(text, "\n"), "\n") }
 
-// differingWindow cuts the common prefix of two long texts except for contextBefore characters.
-func differingWindow(before, after string) (string, string) {
+// cutCommonPrefix cuts the common prefix of two long texts except for contextBefore characters.
+func cutCommonPrefix(before, after string) (string, string) {
 	b, a := []rune(before), []rune(after)
 	same := 0
 	for same < min(len(b), len(a)) && b[same] == a[same] {
@@ -213,7 +213,7 @@ func (f *ColorFlag) Enabled(out io.Writer) (bool, error) {
 	case "never":
 		return false, nil
 	case "auto":
-		return os.Getenv("NO_COLOR") == "" && Controllable(out), nil
+		return os.Getenv("NO_COLOR") == "" && HasControlSequences(out), nil
 	}
 	return false, exit.Usagef("--color is %q; use auto, always or never", f.when)
 }

@@ -19,7 +19,7 @@ var comparison = display.Comparison{Identities: []string{"name", "type", "key", 
 // Compare returns the fields that differ between two states of an object, ordered by path. The values of
 // Secrets are redacted.
 func Compare(resource schema.GroupResource, before, after map[string]any) []display.Change {
-	return comparison.Changes(redactor.Pair(resource, before, after))
+	return comparison.Changes(redactor.RedactPair(resource, before, after))
 }
 
 // ignoredFields change with every write or over time, or repeat other fields.

@@ -106,7 +106,7 @@ func (p *customColumnsPrinter) Print(o Object) error {
 	for i, c := range p.columns {
 		results, err := c.path.FindResults(obj.Object)
 		if err != nil {
-			return fmt.Errorf("print %s: column %s: %w", describe(obj), c.header, err)
+			return fmt.Errorf("print %s: column %s: %w", describeObject(obj), c.header, err)
 		}
 		var values []string
 		for _, result := range results {

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Hangup returns a channel that is closed when the reader of a pipe closes it. It watches until then or until
-// quit is closed.
-func Hangup(file *os.File, quit <-chan struct{}) <-chan struct{} {
+// NotifyHangup returns a channel that is closed when the reader of a pipe closes it. It watches until then or
+// until quit is closed.
+func NotifyHangup(file *os.File, quit <-chan struct{}) <-chan struct{} {
 	gone := make(chan struct{})
 	fd, err := descriptor(file)
 	if err != nil {
@@ -44,14 +44,14 @@ func descriptor(file *os.File) (fd int32, err error) {
 	return fd, raw.Control(func(n uintptr) { fd = int32(n) })
 }
 
-// readBand is POLLRDBAND, an event that never occurs on these files. Some systems do not poll without an
+// pollReadBand is POLLRDBAND, an event that never occurs on these files. Some systems do not poll without an
 // event.
-const readBand = 0x80
+const pollReadBand = 0x80
 
 // awaitHangup reports whether the reader of a file closed it before the writer of waker did.
 func awaitHangup(fd, waker int32) bool {
 	for {
-		polled := []unix.PollFd{{Fd: fd, Events: readBand}, {Fd: waker, Events: unix.POLLIN}}
+		polled := []unix.PollFd{{Fd: fd, Events: pollReadBand}, {Fd: waker, Events: unix.POLLIN}}
 		_, err := unix.Poll(polled, -1)
 		switch {
 		case errors.Is(err, syscall.EINTR):

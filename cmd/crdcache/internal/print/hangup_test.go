@@ -17,7 +17,7 @@ func TestHangup(t *testing.T) {
 	defer w.Close()
 	quit := make(chan struct{})
 	defer close(quit)
-	gone := Hangup(w, quit)
+	gone := NotifyHangup(w, quit)
 	if _, err := w.WriteString("a line\n"); err != nil {
 		t.Fatal(err)
 	}

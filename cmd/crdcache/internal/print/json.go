@@ -39,7 +39,7 @@ func (p *jsonPrinter) Print(o Object) error {
 		}
 		indented, err := json.MarshalIndent(object.Object, prefix, jsonStep)
 		if err != nil {
-			return fmt.Errorf("print %s: %w", describe(object), err)
+			return fmt.Errorf("print %s: %w", describeObject(object), err)
 		}
 		text = append(text, indented...)
 	}
@@ -74,8 +74,8 @@ func (p *jsonPrinter) Close() error {
 	return err
 }
 
-// describe names an object in an error.
-func describe(obj *unstructured.Unstructured) string { return obj.GetKind() + " " + keyOf(obj) }
+// describeObject names an object in an error.
+func describeObject(obj *unstructured.Unstructured) string { return obj.GetKind() + " " + keyOf(obj) }
 
 // namePrinter prints "kind.group/name" lines, as kubectl get -o name does. It needs only keys and kinds.
 type namePrinter struct{ w io.Writer }
@@ -103,7 +103,7 @@ func (p *jsonLinesPrinter) Print(o Object) error {
 		return err
 	}
 	if err := p.encoder.Encode(object.Object); err != nil {
-		return fmt.Errorf("print %s: %w", describe(object), err)
+		return fmt.Errorf("print %s: %w", describeObject(object), err)
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func TestUnicode(t *testing.T) {
 		t.Setenv("LC_ALL", tt.all)
 		t.Setenv("LC_CTYPE", tt.ctype)
 		t.Setenv("LANG", tt.lang)
-		if got := Unicode(); got != tt.want {
+		if got := SupportsUnicode(); got != tt.want {
 			t.Errorf("%+v: %v", tt, got)
 		}
 		if end := Ellipsis(); tt.want == (utf8.RuneCountInString(end) == len(end)) {
@@ -56,8 +56,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestVisible replaces bidirectional controls and line separators.
-func TestVisible(t *testing.T) {
+// TestPrintable replaces bidirectional controls and line separators.
+func TestPrintable(t *testing.T) {
 	const hostile = "a\u202eb\u2066c\u2028d\x1b\ne\u200df\u0301"
 	for locale, want := range map[string]string{
 		"C": "a?b?c?d??e\u200df\u0301", "C.UTF-8": "a\ufffdb\ufffdc\ufffdd\ufffd\ufffde\u200df\u0301",

@@ -83,7 +83,7 @@ func Sorted[T any](o *Order, items []T, decode func(T) (*unstructured.Unstructur
 
 // compareValues orders nil, booleans, numbers and texts.
 func compareValues(a, b any) int {
-	if rank := cmp.Compare(rankOf(a), rankOf(b)); rank != 0 {
+	if rank := cmp.Compare(typeRank(a), typeRank(b)); rank != 0 {
 		return rank
 	}
 	switch a := a.(type) {
@@ -102,7 +102,7 @@ func compareValues(a, b any) int {
 	return cmp.Compare(numericValue(a), numericValue(b))
 }
 
-func rankOf(value any) int {
+func typeRank(value any) int {
 	switch value.(type) {
 	case nil:
 		return 0

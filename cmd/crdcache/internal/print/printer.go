@@ -74,7 +74,7 @@ func New(format Format, w io.Writer, form Framing, noHeaders bool) (Printer, err
 	case JSON:
 		return &jsonPrinter{w: w, single: form != List}, nil
 	case YAML:
-		return &yamlPrinter{w: w, single: form != List, quotes: quotes{}}, nil
+		return &yamlPrinter{w: w, single: form != List, quotes: quoteCache{}}, nil
 	case Name:
 		return namePrinter{w}, nil
 	case JSONLines:

@@ -120,8 +120,8 @@ func TestCSV(t *testing.T) {
 	obj := thing("a", map[string]any{"size": int64(3), "note": "x, \"y\""})
 	obj.Object["metadata"].(map[string]any)["creationTimestamp"] = "2020-01-02T03:04:05Z"
 	var out bytes.Buffer
-	p := newCSV(&out, []csvType{{Rows: NewRows(columns)}}, true, false,
-		false).printerFor(csvType{Rows: NewRows(columns)})
+	p := newCSV(&out, []csvResource{{Rows: NewRows(columns)}}, true, false,
+		false).printerFor(csvResource{Rows: NewRows(columns)})
 	for _, o := range []*unstructured.Unstructured{obj, thing("b", nil)} {
 		if err := p.Print(Decoded(o)); err != nil {
 			t.Fatal(err)
@@ -194,7 +194,7 @@ func TestCSVOfTypes(t *testing.T) {
 		return crd.Column{Name: name, Type: "string",
 			JSONPath: ".spec." + name}
 	}
-	types := []csvType{
+	types := []csvResource{
 		{NewRows([]crd.Column{column("a"), column("b")}), "One"},
 		{NewRows([]crd.Column{column("b"), column("c"), column("b")}), "Two"},
 	}

@@ -116,20 +116,20 @@ func (l *RowLoader) Load(ctx context.Context, types []discovery.Resource) []RowF
 	return rows
 }
 
-// selection is a request for objects: by selectors, or one object by name.
-type selection struct {
+// objectRequest is a request for objects: by selectors, or one object by name.
+type objectRequest struct {
 	metav1.ListOptions
 	name string
 }
 
 // selections returns the requests for the printed objects of a type. Named objects are read with get if their
 // namespace is known, because the user can lack permission to list.
-func (l *RowLoader) selections(r discovery.Resource) []selection {
+func (l *RowLoader) selections(r discovery.Resource) []objectRequest {
 	names, ok := l.names[r.GVR]
 	if !ok {
-		return []selection{{ListOptions: l.selectors}}
+		return []objectRequest{{ListOptions: l.selectors}}
 	}
-	selections := make([]selection, len(names))
+	selections := make([]objectRequest, len(names))
 	for i, name := range names {
 		if l.namespace != "" || r.Scope == discovery.Cluster {
 			selections[i].name = name
@@ -174,7 +174,7 @@ const (
 
 // printedRowsOf requests the rows of the selected objects, or returns nil if the server prints no tables.
 func printedRowsOf(ctx context.Context, client rest.Interface, r discovery.Resource, namespace string,
-	selections []selection) (RowFormatter, error) {
+	selections []objectRequest) (RowFormatter, error) {
 	var printed []ServerRow
 	var definitions []metav1.TableColumnDefinition
 	for _, selected := range selections {
@@ -208,7 +208,7 @@ func printedRowsOf(ctx context.Context, client rest.Interface, r discovery.Resou
 
 // printedPage requests a page of rows, or nil if the server prints no tables.
 func printedPage(ctx context.Context, client rest.Interface, r discovery.Resource, namespace string,
-	of selection, next string) (*metav1.Table, error) {
+	of objectRequest, next string) (*metav1.Table, error) {
 	request := tableRequest(client, r.GVR, namespaceOf(r, namespace))
 	if of.name != "" {
 		request = request.Name(of.name)

@@ -145,11 +145,11 @@ func (r printedRows) Values(obj *unstructured.Unstructured) []any { return r.Cel
 
 func (r printedRows) Sort(keys []string) { SortKeys(keys) }
 
-// labelled adds columns for labels.
-type labelled struct {
+// labelRows adds columns for labels.
+type labelRows struct {
 	RowFormatter
-	columns []string
-	all     bool // a column with all labels
+	columns       []string
+	showAllLabels bool // a column with all labels
 }
 
 // Rows adds the label columns to rows.
@@ -157,33 +157,33 @@ func (s Style) Rows(rows RowFormatter) RowFormatter {
 	if len(s.LabelColumns) == 0 && !s.ShowLabels {
 		return rows
 	}
-	return labelled{rows, s.LabelColumns, s.ShowLabels}
+	return labelRows{rows, s.LabelColumns, s.ShowLabels}
 }
 
 // Definitions implements RowFormatter. As in kubectl, the header is the part of the label's name after the
 // slash.
-func (l labelled) Definitions() []metav1.TableColumnDefinition {
+func (l labelRows) Definitions() []metav1.TableColumnDefinition {
 	definitions := append([]metav1.TableColumnDefinition(nil), l.RowFormatter.Definitions()...)
 	for _, name := range l.columns {
 		definitions = append(definitions,
 			metav1.TableColumnDefinition{Name: Printable(name[strings.LastIndex(name, "/")+1:]),
 				Type: "string"})
 	}
-	if l.all {
+	if l.showAllLabels {
 		definitions = append(definitions, metav1.TableColumnDefinition{Name: "Labels", Type: "string"})
 	}
 	return definitions
 }
 
-func (l labelled) Cells(obj *unstructured.Unstructured) []any {
+func (l labelRows) Cells(obj *unstructured.Unstructured) []any {
 	return l.appendLabels(l.RowFormatter.Cells(obj), obj)
 }
 
-func (l labelled) Values(obj *unstructured.Unstructured) []any {
+func (l labelRows) Values(obj *unstructured.Unstructured) []any {
 	return l.appendLabels(l.RowFormatter.Values(obj), obj)
 }
 
-func (l labelled) appendLabels(cells []any, obj *unstructured.Unstructured) []any {
+func (l labelRows) appendLabels(cells []any, obj *unstructured.Unstructured) []any {
 	cells = append([]any(nil), cells...)
 	for len(cells) < len(l.RowFormatter.Definitions()) {
 		cells = append(cells, nil)
@@ -192,7 +192,7 @@ func (l labelled) appendLabels(cells []any, obj *unstructured.Unstructured) []an
 	for _, name := range l.columns {
 		cells = append(cells, Printable(of[name]))
 	}
-	if l.all {
+	if l.showAllLabels {
 		cells = append(cells, Printable(labels.FormatLabels(of)))
 	}
 	return cells

@@ -141,15 +141,15 @@ func (p *sectionPrinter) newTable(r discovery.Resource, rows RowFormatter, withK
 func (p *sectionPrinter) newCSV(sections []Section, rows []RowFormatter,
 	withKind bool) func(discovery.Resource, RowFormatter,
 	bool) Printer {
-	types := make([]csvType, len(sections))
+	types := make([]csvResource, len(sections))
 	withNamespace := false
 	for i, s := range sections {
-		types[i] = csvType{Rows: p.Rows(rows[i])}
+		types[i] = csvResource{Rows: p.Rows(rows[i])}
 		withNamespace = withNamespace || p.Table(s.Resource, p.Namespace, withKind).WithNamespace
 	}
 	table := newCSV(p.out, types, withNamespace, withKind || p.ShowKind, p.NoHeaders)
 	return func(r discovery.Resource, rows RowFormatter, _ bool) Printer {
-		return table.printerFor(csvType{Rows: rows, Kind: r.GVK.GroupKind().String()})
+		return table.printerFor(csvResource{Rows: rows, Kind: r.GVK.GroupKind().String()})
 	}
 }
 

@@ -37,7 +37,7 @@ func (s *Stream) Write(p []byte) (int, error) {
 	defer s.mu.Unlock()
 	safe := p
 	if s.terminal {
-		safe = s.visible(p)
+		safe = s.replaceControl(p)
 	}
 	if s.statusShown {
 		s.statusShown = false
@@ -65,9 +65,9 @@ func (s *Stream) write(p []byte) error {
 	return err
 }
 
-// visible replaces control characters and invalid UTF-8. The caller must hold mu. The result is valid until
-// the next call.
-func (s *Stream) visible(p []byte) []byte {
+// replaceControl replaces control characters and invalid UTF-8. The caller must hold mu. The result is valid
+// until the next call.
+func (s *Stream) replaceControl(p []byte) []byte {
 	rest := append(s.incomplete, p...)
 	out := s.buffer[:0]
 	for len(rest) > 0 && utf8.FullRune(rest) {
@@ -100,7 +100,7 @@ const clearLine = "\r\x1b[K"
 // it, and an empty text removes it. It does nothing without a terminal with control sequences.
 func WriteStatus(w io.Writer, text string) {
 	s, ok := w.(*Stream)
-	if !ok || !Controllable(s) {
+	if !ok || !HasControlSequences(s) {
 		return
 	}
 	s.mu.Lock()
@@ -128,8 +128,8 @@ func (s *Stream) width() int {
 	return defaultWidth
 }
 
-// Controllable reports whether w is a terminal with control sequences.
-func Controllable(w io.Writer) bool {
+// HasControlSequences reports whether w is a terminal with control sequences.
+func HasControlSequences(w io.Writer) bool {
 	kind := os.Getenv("TERM")
 	return IsTerminal(w) && kind != "dumb" && (kind != "" || runtime.GOOS == "windows")
 }
@@ -142,7 +142,7 @@ func IsTerminal(w io.Writer) bool {
 
 // IsPipe reports whether w is a pipe or socket to another program.
 func IsPipe(w io.Writer) bool {
-	file := File(w)
+	file := FileOf(w)
 	if file == nil {
 		return false
 	}
@@ -150,8 +150,8 @@ func IsPipe(w io.Writer) bool {
 	return err == nil && info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0
 }
 
-// File returns the file that w writes to, or nil.
-func File(w io.Writer) *os.File {
+// FileOf returns the file that w writes to, or nil.
+func FileOf(w io.Writer) *os.File {
 	s, ok := w.(*Stream)
 	if !ok {
 		return nil
@@ -171,14 +171,14 @@ func WriteHungUp(w io.Writer) error {
 	return nil
 }
 
-// WhileRead returns a context that also ends, with the cause ErrHungUp, when the reader closes the output.
-func WhileRead(ctx context.Context, w io.Writer) (context.Context, context.CancelFunc) {
+// WithHangup returns a context that also ends, with the cause ErrHungUp, when the reader closes the output.
+func WithHangup(ctx context.Context, w io.Writer) (context.Context, context.CancelFunc) {
 	reading, end := context.WithCancelCause(ctx)
-	file := File(w)
+	file := FileOf(w)
 	if file == nil {
 		return reading, func() { end(nil) }
 	}
-	gone := Hangup(file, reading.Done())
+	gone := NotifyHangup(file, reading.Done())
 	go func() { // ended by the context
 		select {
 		case <-gone:

@@ -43,18 +43,18 @@ func (f *StyleFlags) Add(set *pflag.FlagSet) {
 		"Labels to print as columns. May be repeated.")
 	set.BoolVar(&f.showManagedFields, "show-managed-fields", false,
 		"Print metadata.managedFields in json and yaml.")
-	MarkShared(set, "no-headers", "show-kind", "show-labels", "label-columns", "show-managed-fields")
+	MarkSharedFlags(set, "no-headers", "show-kind", "show-labels", "label-columns", "show-managed-fields")
 }
 
-// MarkShared marks flags that many commands have. --help does not list them.
-func MarkShared(set *pflag.FlagSet, names ...string) {
+// MarkSharedFlags marks flags that many commands have. --help does not list them.
+func MarkSharedFlags(set *pflag.FlagSet, names ...string) {
 	for _, name := range names {
 		_ = set.SetAnnotation(name, sharedFlag, nil) // it fails only for unknown flags
 	}
 }
 
-// IsShared reports whether a flag was marked by MarkShared.
-func IsShared(f *pflag.Flag) bool {
+// IsSharedFlag reports whether a flag was marked by MarkSharedFlags.
+func IsSharedFlag(f *pflag.Flag) bool {
 	_, shared := f.Annotations[sharedFlag]
 	return shared
 }
@@ -158,7 +158,7 @@ func ParseFormat(text string) (Format, error) {
 	case slices.Contains(argumentFormats, name):
 		if argument == "" {
 			return Format{}, fmt.Errorf("the output format %s needs an argument, as in %s", name,
-				exampleOf(name))
+				formatExample(name))
 		}
 		format := Format{Name: name, Argument: argument}
 		if _, err := New(format, io.Discard, List, false); err != nil {
@@ -185,8 +185,8 @@ func Formats() []string {
 // FormatList returns all formats in one line, for help.
 func FormatList() string { return strings.Join(Formats(), ", ") }
 
-// exampleOf returns an example of a format with an argument.
-func exampleOf(name string) string {
+// formatExample returns an example of a format with an argument.
+func formatExample(name string) string {
 	switch name {
 	case CustomColumns:
 		return CustomColumns + "=NAME:.metadata.name,ISSUER:.spec.issuerRef.name"

@@ -70,7 +70,7 @@ func (t *TypeTable) Flush() error {
 // Close implements Printer.
 func (t *TypeTable) Close() error { return t.Flush() }
 
-type csvType struct {
+type csvResource struct {
 	Rows RowFormatter
 	// Kind is the value of the kind column.
 	Kind string
@@ -88,7 +88,7 @@ type csvTable struct {
 }
 
 // newCSV returns a table of the objects of types. Without objects it prints no header.
-func newCSV(w io.Writer, types []csvType, withNamespace, withKind, noHeaders bool) *csvTable {
+func newCSV(w io.Writer, types []csvResource, withNamespace, withKind, noHeaders bool) *csvTable {
 	t := &csvTable{w: csv.NewWriter(w), withNamespace: withNamespace, withKind: withKind,
 		headerWritten: noHeaders}
 	for _, one := range types {
@@ -104,8 +104,8 @@ func newCSV(w io.Writer, types []csvType, withNamespace, withKind, noHeaders boo
 	return t
 }
 
-func (t *csvTable) printerFor(typ csvType) Printer {
-	return &csvRows{csvTable: t, csvType: typ, columnIndexes: t.columnIndexes(typ.Rows)}
+func (t *csvTable) printerFor(typ csvResource) Printer {
+	return &csvRows{csvTable: t, csvResource: typ, columnIndexes: t.columnIndexes(typ.Rows)}
 }
 
 // columnIndexes maps the type's columns to the table's and appends missing ones. A type can have two columns
@@ -129,7 +129,7 @@ func (t *csvTable) columnIndexes(rows RowFormatter) []int {
 // csvRows prints the objects of one type.
 type csvRows struct {
 	*csvTable
-	csvType
+	csvResource
 	columnIndexes []int // in the table's columns
 }
 

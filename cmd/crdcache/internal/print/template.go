@@ -89,7 +89,7 @@ func (p *templatePrinter) Print(o Object) error {
 		return nil
 	}
 	if err := p.evaluate(obj); err != nil {
-		return fmt.Errorf("print %s: %w", describe(obj), err)
+		return fmt.Errorf("print %s: %w", describeObject(obj), err)
 	}
 	if p.open {
 		return nil

@@ -36,7 +36,7 @@ func isControl(r rune) bool {
 
 // replacement returns the character that replaces control characters.
 func replacement() rune {
-	if Unicode() {
+	if SupportsUnicode() {
 		return unicode.ReplacementChar
 	}
 	return '?'
@@ -45,8 +45,8 @@ func replacement() rune {
 // MaxLine is the maximum length of a line in runes. Servers and files can return whole web pages.
 const MaxLine = 2000
 
-// Line returns text as one line of limited length without control characters.
-func Line(text string) string {
+// OneSafeLine returns text as one line of limited length without control characters.
+func OneSafeLine(text string) string {
 	return Truncate(Printable(strings.Join(strings.Fields(text), " ")), MaxLine)
 }
 
@@ -66,9 +66,9 @@ func Truncate(text string, most int) string {
 	return text
 }
 
-// Unicode reports whether the locale supports UTF-8. Without a locale it returns true, because many
+// SupportsUnicode reports whether the locale supports UTF-8. Without a locale it returns true, because many
 // containers set none. It applies to our own symbols, not to data.
-func Unicode() bool {
+func SupportsUnicode() bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} { // the first set variable decides
 		if locale := os.Getenv(name); locale != "" {
 			charset := strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(locale))
@@ -80,7 +80,7 @@ func Unicode() bool {
 
 // Symbol returns a symbol, or its ASCII replacement if the locale requires it.
 func Symbol(unicode, ascii string) string {
-	if Unicode() {
+	if SupportsUnicode() {
 		return unicode
 	}
 	return ascii

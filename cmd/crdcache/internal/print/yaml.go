@@ -21,7 +21,7 @@ type yamlPrinter struct {
 	single  bool
 	printed bool
 	buffer  []byte
-	quotes  quotes
+	quotes  quoteCache
 }
 
 const (
@@ -43,7 +43,7 @@ func (p *yamlPrinter) Print(o Object) error {
 		}
 		marshalled, err := p.marshal(object.Object)
 		if err != nil {
-			return fmt.Errorf("print %s: %w", describe(object), err)
+			return fmt.Errorf("print %s: %w", describeObject(object), err)
 		}
 		text = append(text, marshalled...)
 	}

@@ -19,18 +19,18 @@ type yamlWriter struct {
 	out    []byte
 	line   int // offset in out at which the current line starts
 	broken bool
-	quotes quotes
+	quotes quoteCache
 }
 
-// quotes caches the library's output for strings.
-type quotes map[string]string
+// quoteCache caches the library's output for strings.
+type quoteCache map[string]string
 
 // maxQuotes bounds the cache.
 const maxQuotes = 4096
 
 // appendYAMLItem appends raw as a list item without indentation. It returns false, and dst unchanged, if raw
 // must be decoded.
-func appendYAMLItem(dst, raw []byte, known quotes) ([]byte, bool) {
+func appendYAMLItem(dst, raw []byte, known quoteCache) ([]byte, bool) {
 	w := yamlWriter{raw: raw, out: dst, line: len(dst), quotes: known}
 	w.write("- ")
 	w.node(2, true)
@@ -101,7 +101,7 @@ func (w *yamlWriter) mapping(indent int, inItem bool) {
 	var previous []byte
 	for first := true; ; first = false {
 		key, ok := w.text()
-		if !ok || !first && !matchesInOrder(previous, key) {
+		if !ok || !first && !sortsBeforeInBoth(previous, key) {
 			w.broken = true
 			return
 		}
@@ -331,9 +331,9 @@ func isTimestamp(text []byte) bool {
 	return err == nil
 }
 
-// matchesInOrder reports whether key a sorts before b in both JSON and YAML. YAML compares digits within keys
-// as numbers.
-func matchesInOrder(a, b []byte) bool {
+// sortsBeforeInBoth reports whether key a sorts before b in both JSON and YAML. YAML compares digits within
+// keys as numbers.
+func sortsBeforeInBoth(a, b []byte) bool {
 	for i := range min(len(a), len(b)) {
 		if a[i] == b[i] {
 			continue

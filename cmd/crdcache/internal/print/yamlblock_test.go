@@ -20,7 +20,7 @@ func checkYAML(t *testing.T, raw []byte) bool {
 		return false // only valid objects are supported
 	}
 	before := []byte("apiVersion: v1\nitems:\n")
-	got, ok := appendYAMLItem(before, raw, quotes{})
+	got, ok := appendYAMLItem(before, raw, quoteCache{})
 	if !ok {
 		if !bytes.Equal(got, before) {
 			t.Errorf("%q: dst is %q after a refusal", raw, got)
@@ -106,7 +106,7 @@ func BenchmarkYAMLItem(b *testing.B) {
 	b.Run("raw", func(b *testing.B) {
 		b.ReportAllocs()
 		var out []byte
-		known := quotes{}
+		known := quoteCache{}
 		for b.Loop() {
 			out, _ = appendYAMLItem(out[:0], raw, known)
 		}

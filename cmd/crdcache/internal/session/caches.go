@@ -95,12 +95,12 @@ func (c *Caches) Sync(ctx context.Context) error {
 			c.Synced = append(c.Synced, cached)
 		}
 	}
-	return c.withoutRead(err)
+	return c.withoutListedTypes(err)
 }
 
-// withoutRead removes from a *dynamicinformer.NotSyncedError the types that were listed and cannot be
+// withoutListedTypes removes from a *dynamicinformer.NotSyncedError the types that were listed and cannot be
 // watched, such as componentstatuses. The refusal of the watch can arrive before or after the check.
-func (c *Caches) withoutRead(err error) error {
+func (c *Caches) withoutListedTypes(err error) error {
 	var unsynced *dynamicinformer.NotSyncedError
 	if !errors.As(err, &unsynced) {
 		return err

@@ -36,7 +36,7 @@ func (f *ServerFlags) Complete(cmd *cobra.Command) {
 		"cluster": func(c clientcmdapi.Config) iter.Seq[string] { return maps.Keys(c.Clusters) },
 		"user":    func(c clientcmdapi.Config) iter.Seq[string] { return maps.Keys(c.AuthInfos) },
 	} {
-		completeFlag(cmd, flag, func(context.Context, string) []string { return f.configured(names) })
+		completeFlag(cmd, flag, func(context.Context, string) []string { return f.kubeconfigNames(names) })
 	}
 }
 
@@ -71,7 +71,7 @@ func (f *ServerFlags) CompleteTypes(many bool, first func() []string) cobra.Comp
 			words = append(first(), words...)
 		}
 		if many {
-			return listWithPrefix(words, begun), cobra.ShellCompDirectiveNoFileComp
+			return completeList(words, begun), cobra.ShellCompDirectiveNoFileComp
 		}
 		return withPrefix(words, begun), cobra.ShellCompDirectiveNoFileComp
 	}
@@ -82,7 +82,7 @@ func (f *ServerFlags) CompleteDefinedTypes() cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 		defer cancel()
-		return listWithPrefix(f.definedTypeNames(ctx), begun), cobra.ShellCompDirectiveNoFileComp
+		return completeList(f.definedTypeNames(ctx), begun), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
@@ -102,8 +102,8 @@ func (f *ServerFlags) definedTypeNames(ctx context.Context) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(defined, name) })
 }
 
-// listWithPrefix completes the last word of a comma-separated list, without words that the list already has.
-func listWithPrefix(words []string, prefix string) []string {
+// completeList completes the last word of a comma-separated list, without words that the list already has.
+func completeList(words []string, prefix string) []string {
 	comma := strings.LastIndexByte(prefix, ',') + 1
 	there, prefix := prefix[:comma], prefix[comma:]
 	taken := strings.Split(there, ",")
@@ -156,8 +156,8 @@ func (f *ServerFlags) namespaceNames(ctx context.Context) []string {
 	return names
 }
 
-// configured returns sorted names from the kubeconfig.
-func (f *ServerFlags) configured(names func(clientcmdapi.Config) iter.Seq[string]) []string {
+// kubeconfigNames returns sorted names from the kubeconfig.
+func (f *ServerFlags) kubeconfigNames(names func(clientcmdapi.Config) iter.Seq[string]) []string {
 	config, err := f.config.loader().RawConfig()
 	if err != nil {
 		return nil

@@ -33,7 +33,7 @@ func (f *ConfigFlags) Load(warn func(text string)) (*Config, error) {
 	if len(f.configs) == 0 {
 		return &Config{}, nil
 	}
-	files := unique(f.configs)
+	files := uniqueFiles(f.configs)
 	loaded, err := indexers.Load(files...)
 	if err != nil {
 		return nil, err
@@ -41,11 +41,11 @@ func (f *ConfigFlags) Load(warn func(text string)) (*Config, error) {
 	for _, w := range loaded.Warnings {
 		warn(w.Text())
 	}
-	return &Config{resources: loaded.Resources, IsSet: true, digest: digest(files)}, nil
+	return &Config{resources: loaded.Resources, IsSet: true, digest: digestFiles(files)}, nil
 }
 
-// unique removes duplicates: shell completion parses flags twice.
-func unique(files []string) []string {
+// uniqueFiles removes duplicates: shell completion parses flags twice.
+func uniqueFiles(files []string) []string {
 	var once []string
 	for _, file := range files {
 		if !slices.Contains(once, file) {
@@ -66,8 +66,8 @@ type Config struct {
 // Digest returns a hash of the config files. It is empty if a file cannot be read again.
 func (c *Config) Digest() string { return c.digest }
 
-// digest does not depend on the order of the files.
-func digest(files []string) string {
+// digestFiles does not depend on the order of the files.
+func digestFiles(files []string) string {
 	var sums []string
 	for _, file := range files {
 		text, err := os.ReadFile(file)

@@ -27,7 +27,7 @@ func DefinitionsFromFiles(ctx context.Context, paths []string, in io.Reader) ([]
 			if object.GetKind() != definitionKind || object.GroupVersionKind().Group != crd.GVR.Group {
 				return nil
 			}
-			if isPatch(object.Object) {
+			if isKustomizePatch(object.Object) {
 				return nil
 			}
 			definition, err := crd.FromUnstructured(object.Object)
@@ -44,9 +44,9 @@ func DefinitionsFromFiles(ctx context.Context, paths []string, in io.Reader) ([]
 	return all, err
 }
 
-// isPatch recognizes a kustomize patch for a CRD, as kubebuilder generates it next to the CRDs: it has the
-// kind and the name, and no definition.
-func isPatch(object map[string]any) bool {
+// isKustomizePatch recognizes a kustomize patch for a CRD, as kubebuilder generates it next to the CRDs: it
+// has the kind and the name, and no definition.
+func isKustomizePatch(object map[string]any) bool {
 	spec, _ := object["spec"].(map[string]any)
 	return spec["group"] == nil && spec["names"] == nil && spec["versions"] == nil
 }

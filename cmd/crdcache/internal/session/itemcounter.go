@@ -9,8 +9,8 @@ import (
 // itemCounter counts the objects of a list or watch in its JSON. It accepts invalid JSON.
 type itemCounter struct {
 	watch bool
-	// add is called for each object.
-	add func()
+	// onItem is called for each object.
+	onItem func()
 	// onRemaining is called at the end of a list with the number of objects on later pages.
 	onRemaining func(remaining int64)
 
@@ -57,7 +57,7 @@ func (c *itemCounter) open() {
 	case c.depth == 2:
 		c.inItems = itemsStart.Match(c.head)
 	case c.depth == 3 && c.inItems:
-		c.add()
+		c.onItem()
 	}
 }
 
@@ -68,7 +68,7 @@ func (c *itemCounter) close() {
 	}
 	if c.watch {
 		if !bytes.HasPrefix(bytes.TrimSpace(c.head), []byte(`{"type":"BOOKMARK"`)) {
-			c.add()
+			c.onItem()
 		}
 		c.head = c.head[:0]
 	} else if found := remainingItems.FindSubmatch(c.head); found != nil {

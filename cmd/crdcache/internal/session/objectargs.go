@@ -111,7 +111,7 @@ func (r *Reader) Get(ctx context.Context, named []ObjectArg) (*Types, []GetResul
 	var all []GetResult
 	var errs []error
 	for i, n := range named {
-		got, err := r.get(ctx, on.Client, GetResult{Resource: types[i], Names: n.Names,
+		got, err := r.getRequested(ctx, on.Client, GetResult{Resource: types[i], Names: n.Names,
 			allNamespaces: n.AllNamespaces ||
 				r.Target.ReadsFiles()})
 		all, errs = append(all, got), append(errs, err)
@@ -119,7 +119,8 @@ func (r *Reader) Get(ctx context.Context, named []ObjectArg) (*Types, []GetResul
 	return on, all, errors.Join(errs...)
 }
 
-func (r *Reader) get(ctx context.Context, client dynamic.Interface, request GetResult) (GetResult, error) {
+func (r *Reader) getRequested(ctx context.Context, client dynamic.Interface,
+	request GetResult) (GetResult, error) {
 	switch {
 	case r.cached.LabelSelector != nil || r.cached.FieldSelector != nil:
 		return request, exit.Usagef("names and selectors cannot be used together: use one of them")

@@ -42,8 +42,8 @@ func (t *Traffic) Wrap(next http.RoundTripper) http.RoundTripper {
 		body := &countedBody{ReadCloser: response.Body, traffic: t}
 		if t.counting.Load() && response.StatusCode == http.StatusOK {
 			path := r.URL.Path
-			body.items = &itemCounter{watch: r.URL.Query().Get("watch") != "", add: func() { t.add(path) },
-				onRemaining: func(remaining int64) { t.expect(path, remaining) }}
+			body.items = &itemCounter{watch: r.URL.Query().Get("watch") != "", onItem: func() { t.add(path) },
+				onRemaining: func(remaining int64) { t.setRemaining(path, remaining) }}
 		}
 		response.Body = body
 		return response, nil
@@ -59,7 +59,7 @@ func (t *Traffic) add(path string) {
 	}
 }
 
-func (t *Traffic) expect(path string, remaining int64) {
+func (t *Traffic) setRemaining(path string, remaining int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.mu.remaining == nil {
@@ -68,8 +68,8 @@ func (t *Traffic) expect(path string, remaining int64) {
 	t.mu.remaining[path] = remaining
 }
 
-// expected returns the number of received objects and of those to come on further pages.
-func (t *Traffic) expected() int64 {
+// expectedTotal returns the number of received objects and of those to come on further pages.
+func (t *Traffic) expectedTotal() int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	all := t.objects.Load()
@@ -101,7 +101,7 @@ func (b *countedBody) Read(p []byte) (int, error) {
 // ShowProgress updates one line on w until the returned function is called, which removes the line. It does
 // nothing if w is not a terminal with control sequences.
 func ShowProgress(w io.Writer, traffic *Traffic, synced func() (done, all int)) (stop func()) {
-	if !print.Controllable(w) {
+	if !print.HasControlSequences(w) {
 		return func() {}
 	}
 	traffic.counting.Store(true)
@@ -126,7 +126,7 @@ func showProgress(w io.Writer, traffic *Traffic, synced func() (done, all int), 
 		case <-timer.C:
 		}
 		done, all := synced()
-		print.WriteStatus(w, progressLine(done, all, traffic.objects.Load(), traffic.expected(),
+		print.WriteStatus(w, progressLine(done, all, traffic.objects.Load(), traffic.expectedTotal(),
 			traffic.received.Load(), time.Since(begun)))
 		timer.Reset(progressInterval)
 	}
@@ -139,9 +139,9 @@ func progressLine(done, all int, objects, expected, received int64, passed time.
 	if all > 1 {
 		text = fmt.Sprintf("synced %d of %d types, ", done, all)
 	}
-	text += grouped(objects)
+	text += formatThousands(objects)
 	if expected > objects {
-		text += " of " + grouped(expected)
+		text += " of " + formatThousands(expected)
 	}
 	size := strconv.FormatInt(received/mebibyte, 10)
 	if received < 10*mebibyte {
@@ -150,8 +150,8 @@ func progressLine(done, all int, objects, expected, received int64, passed time.
 	return fmt.Sprintf("%s objects, %s MiB, %d s", text, size, int(passed.Seconds()))
 }
 
-// grouped writes a number with commas between thousands.
-func grouped(n int64) string {
+// formatThousands writes a number with commas between thousands.
+func formatThousands(n int64) string {
 	text := strconv.FormatInt(n, 10)
 	for i := len(text) - 3; i > 0; i -= 3 {
 		text = text[:i] + "," + text[i:]

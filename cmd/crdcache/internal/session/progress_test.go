@@ -53,7 +53,7 @@ func TestTraffic(t *testing.T) {
 			if err != nil || body.String() != pages[step.path] {
 				t.Errorf("%s: received %q, %v", step.path, &body, err)
 			}
-			objects, expected := traffic.objects.Load(), traffic.expected()
+			objects, expected := traffic.objects.Load(), traffic.expectedTotal()
 			if objects != step.objects || expected != step.expected {
 				t.Errorf("%s in parts of %d: counted %d of %d objects, want %d of %d", step.path, size,
 					objects, expected, step.objects, step.expected)

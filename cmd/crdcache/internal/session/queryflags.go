@@ -14,19 +14,19 @@ import (
 
 // QueryFlags are the flags for the conditions of a query.
 type QueryFlags struct {
-	indexes []string
-	not     []string
-	missing []string
-	where   []string
-	or      bool
+	indexes       []string
+	notConditions []string
+	missingFields []string
+	where         []string
+	or            bool
 }
 
 func (f *QueryFlags) Add(set *pflag.FlagSet) {
 	// Conditions can contain commas, so these flags do not split their values.
 	set.StringArrayVar(&f.indexes, "index", nil,
 		"Condition, as in 'issuer=letsencrypt'. 'issuer!=letsencrypt' also matches objects without an issuer. May be repeated.")
-	set.StringArrayVar(&f.not, "not", nil, "Condition that must not hold, like --index. May be repeated.")
-	set.StringSliceVar(&f.missing, "missing", nil,
+	set.StringArrayVar(&f.notConditions, "not", nil, "Condition that must not hold, like --index. May be repeated.")
+	set.StringSliceVar(&f.missingFields, "missing", nil,
 		"Match objects without a value in this index. May be repeated.")
 	set.StringArrayVar(&f.where, "where", nil,
 		"Path or condition, as in '@.spec.replicas > 2'. A path must have a value. It is evaluated on each object. Comparisons, also !=, do not match objects without the value. May be repeated.")
@@ -35,7 +35,7 @@ func (f *QueryFlags) Add(set *pflag.FlagSet) {
 
 // HasConditions reports whether there is a condition.
 func (f *QueryFlags) HasConditions() bool {
-	return len(f.indexes)+len(f.not)+len(f.missing)+len(f.where) > 0
+	return len(f.indexes)+len(f.notConditions)+len(f.missingFields)+len(f.where) > 0
 }
 
 // Query combines the conditions. Without conditions it returns query.All().
@@ -48,14 +48,14 @@ func (f *QueryFlags) Query() (query.Query, error) {
 		}
 		all = append(all, q)
 	}
-	for _, text := range f.not {
+	for _, text := range f.notConditions {
 		q, err := parseQuery("not", text)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, query.Not(q))
 	}
-	for _, name := range f.missing {
+	for _, name := range f.missingFields {
 		all = append(all, query.Missing(name))
 	}
 	for _, condition := range f.where {

@@ -76,14 +76,14 @@ func FuzzConditions(f *testing.F) {
 		if exit.Code(err) != exit.Usage || err.Error() == "" {
 			t.Errorf("%+v: exit code %d, %v", flags, exit.Code(err), err)
 		}
-		if exit.Lines(err) && !strings.Contains(err.Error(), "\n") {
+		if exit.IsMultiline(err) && !strings.Contains(err.Error(), "\n") {
 			t.Errorf("%+v: no place in %v", flags, err)
 		}
 		return nil, err
 	}
 	f.Fuzz(func(t *testing.T, index, where string) {
 		with, err := ask(t, QueryFlags{indexes: []string{index}})
-		without, notErr := ask(t, QueryFlags{not: []string{index}})
+		without, notErr := ask(t, QueryFlags{notConditions: []string{index}})
 		if (err == nil) != (notErr == nil) {
 			t.Errorf("%q: --index gives %v, --not %v", index, err, notErr)
 		}

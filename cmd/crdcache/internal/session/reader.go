@@ -194,7 +194,7 @@ func (t *Types) Pages(ctx, firstPageCtx context.Context,
 			defer close(pages)
 			limited, done := firstPageCtx, context.CancelFunc(func() {})
 			for next := ""; ; {
-				read := t.reader.page(limited, from, next)
+				read := t.reader.getPage(limited, from, next)
 				done()
 				select {
 				case pages <- read:
@@ -216,7 +216,7 @@ func (t *Types) Pages(ctx, firstPageCtx context.Context,
 	}
 }
 
-func (r *Reader) page(ctx context.Context, from dynamic.ResourceInterface, next string) page {
+func (r *Reader) getPage(ctx context.Context, from dynamic.ResourceInterface, next string) page {
 	options := Selectors(r.cached)
 	options.Limit, options.Continue = chunkSize, next
 	list, err := from.List(ctx, options)

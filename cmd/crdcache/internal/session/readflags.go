@@ -129,7 +129,7 @@ func (f *CacheFlags) add(set *pflag.FlagSet) {
 		"Cache server: auto, none or a socket PATH. auto uses the server of 'crdcache serve' for types with a live watch, none always reads from the cluster, and PATH is the socket of a server that must exist.")
 	set.BoolVarP(&f.verbose, "verbose", "v", false,
 		"Print on stderr whether each type was read from the cache server or the cluster, and why.")
-	print.MarkShared(set, "cache", "verbose")
+	print.MarkSharedFlags(set, "cache", "verbose")
 }
 
 func (f *CacheFlags) complete(cmd *cobra.Command) {
@@ -193,7 +193,7 @@ func (r *Reader) HasServer() bool { return r.localServer != nil }
 // Notef writes a note to stderr if --verbose is set.
 func (r *Reader) Notef(format string, args ...any) {
 	if r.verbose {
-		fmt.Fprintf(r.ErrOut, "note: %s\n", print.Line(fmt.Sprintf(format, args...)))
+		fmt.Fprintf(r.ErrOut, "note: %s\n", print.OneSafeLine(fmt.Sprintf(format, args...)))
 	}
 }
 

@@ -110,7 +110,7 @@ func (t *Target) Explain(ctx context.Context, err error) error {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		timeout := fmt.Errorf("%w: the API server at %s did not complete discovery within %v",
 			exit.ErrNotSynced, t.Config.Host, t.Timeout)
-		for _, cause := range exit.Split(err) {
+		for _, cause := range exit.SplitJoined(err) {
 			if !errors.Is(cause, context.DeadlineExceeded) {
 				return fmt.Errorf("%w: %w", timeout, cause)
 			}
@@ -120,7 +120,7 @@ func (t *Target) Explain(ctx context.Context, err error) error {
 		return fmt.Errorf("the API server at %s did not answer a request in time (--request-timeout): %w",
 			t.Config.Host, context.DeadlineExceeded)
 	case errors.As(err, &request):
-		return fmt.Errorf("cannot reach the API server at %s: %w%s", t.Config.Host, request.Err, t.hint())
+		return fmt.Errorf("cannot reach the API server at %s: %w%s", t.Config.Host, request.Err, t.kubeconfigHint())
 	case errors.As(err, &status) && apierrors.IsUnauthorized(status):
 		return fmt.Errorf("the API server at %s does not accept the credentials; log in again, or check the user of the kubeconfig: %w",
 			t.Config.Host, status)
@@ -129,7 +129,7 @@ func (t *Target) Explain(ctx context.Context, err error) error {
 	}
 	// One of the two discovery errors is enough.
 	return fmt.Errorf("the API server at %s did not answer like an API server; check the address: %w",
-		t.Config.Host, exit.Split(err)[0])
+		t.Config.Host, exit.SplitJoined(err)[0])
 }
 
 // explainThrottled returns one error for all requests with status 429.
@@ -146,8 +146,8 @@ func (t *Target) explainThrottled(ctx context.Context, err error) error {
 	return throttled
 }
 
-// hint suggests a kubeconfig if kubectl's default server was used.
-func (t *Target) hint() string {
+// kubeconfigHint suggests a kubeconfig if kubectl's default server was used.
+func (t *Target) kubeconfigHint() string {
 	if !t.noKubeconfig || t.Config.Host != defaultHost {
 		return ""
 	}
@@ -210,11 +210,11 @@ func SplitTypes(args []string) ([]string, error) {
 	return types, nil
 }
 
-// throttle records whether the last answer was 429: client-go retries such requests, and its timeout error
-// does not mention the cause. The zero value is ready to use. Its methods are safe for concurrent use.
-type throttle struct{ lastThrottled atomic.Bool }
+// throttleDetector records whether the last answer was 429: client-go retries such requests, and its timeout
+// error does not mention the cause. The zero value is ready to use. Its methods are safe for concurrent use.
+type throttleDetector struct{ lastThrottled atomic.Bool }
 
-func (t *throttle) wrap(next http.RoundTripper) http.RoundTripper {
+func (t *throttleDetector) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(r)
 		if err == nil {

@@ -41,7 +41,7 @@ func (f *ServerFlags) Add(set *pflag.FlagSet) {
 		"Print only errors to stderr. Suppresses warnings, progress and \"No resources found\".")
 	set.DurationVar(&f.timeout, "timeout", defaultTimeout,
 		"Time limit for finding and syncing the types; 0 means no limit. After it the exit code is 3.")
-	print.MarkShared(set, append([]string{"namespace", "from", "quiet", "timeout"}, clusterFlags...)...)
+	print.MarkSharedFlags(set, append([]string{"namespace", "from", "quiet", "timeout"}, clusterFlags...)...)
 }
 
 // AddAllNamespaces adds --all-namespaces, for verbs that read objects.
@@ -67,7 +67,7 @@ func (f *ServerFlags) Target(ctx context.Context, streams genericiooptions.IOStr
 	t := &Target{Timeout: f.timeout, errOut: streams.ErrOut}
 	if len(f.from) > 0 {
 		t.Namespace = f.config.namespace
-		return t, t.open(ctx, unique(f.from), streams)
+		return t, t.openFiles(ctx, uniqueFiles(f.from), streams)
 	}
 	loader := f.config.loader()
 	var err error

@@ -443,19 +443,6 @@ func TestHealthTerminating(t *testing.T) {
 	w.expect("gone", Status{State: StateSynced, Since: w.clock, LastContact: w.clock})
 }
 
-// BenchmarkContact measures the cost of Contact for each event.
-func BenchmarkContact(b *testing.B) {
-	h := New(widgets, "", time.Now)
-	h.Started()
-	h.Begin("", "")
-	r := h.Reporter(1, "")
-	r.RequestEnded(requests.VerbWatch, nil)
-	b.ReportAllocs()
-	for b.Loop() {
-		r.RecordContact(false)
-	}
-}
-
 var (
 	widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 	gadgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"}

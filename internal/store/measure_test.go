@@ -85,17 +85,3 @@ func TestMeasureCostsTheSame(t *testing.T) {
 		t.Errorf("%v allocations for 100 objects, %v for 10,000", few, many)
 	}
 }
-
-func BenchmarkMeasure(b *testing.B) {
-	for _, objects := range []int{100, 10_000, 100_000} {
-		b.Run(fmt.Sprint(objects), func(b *testing.B) {
-			s := New(Options{Form: NewPacked(nil, nil),
-				Indexers: withIndexes(cache.Indexers{"uid": byUID, "app": byApp})})
-			fill(b, s, objects, 1)
-			b.ReportAllocs()
-			for b.Loop() {
-				s.Measure()
-			}
-		})
-	}
-}

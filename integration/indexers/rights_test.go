@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,11 +22,11 @@ var namespacesGVR = schema.GroupVersionResource{Version: "v1", Resource: "namesp
 func TestPatternWithRightsInNamespaces(t *testing.T) {
 	group, base := harness.Group(t), harness.Namespace(t)
 	harness.InstallCRDs(t, harness.NewCRD(group, "Widget"))
-	widgets := schema.GroupVersionResource{Group: group, Version: "v1", Resource: "widgets"}
-	harness.GrantRead(t, namespacesGVR)
-	s := newFixtureAs(t, harness.UnprivilegedConfig(t))
+	user := harness.NewUser(t, "reader")
+	user.Grant(t, "", readRule("", "namespaces"))
+	s := newFixtureAs(t, user.Config(t))
 	for _, suffix := range []string{"", "-a", "-b"} {
-		s.namespaceWithWidget(base+suffix, widgets)
+		s.namespaceWithWidget(base+suffix, group, user)
 	}
 	b := s.bindConfig(parseConfig(t, `  - name: widgets
     match: {group: `+group+`, resource: widgets}
@@ -37,7 +38,7 @@ func TestPatternWithRightsInNamespaces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.namespaceWithWidget(base+"-c", widgets)
+	s.namespaceWithWidget(base+"-c", group, user)
 	s.awaitQuery(b, "widgets", "color=red", base+"-a/x", base+"-b/x", base+"-c/x")
 	s.removeNamespace(base + "-b")
 	s.awaitQuery(b, "widgets", "color=red", base+"-a/x", base+"-c/x")
@@ -45,7 +46,7 @@ func TestPatternWithRightsInNamespaces(t *testing.T) {
 		t.Errorf("the status is %+v", current)
 	}
 
-	harness.GrantRead(t, widgets)
+	user.Grant(t, "", readRule(group, "widgets"))
 	target.Informer.Retry() // otherwise after a minute
 	harness.Eventually(t, func(context.Context) error {
 		if all := s.factory.Status(); len(all) != 1 {
@@ -60,28 +61,18 @@ func TestPatternWithRightsInNamespaces(t *testing.T) {
 	}
 }
 
-// namespaceWithWidget creates a namespace with a widget that the unprivileged user may read.
-func (s *fixture) namespaceWithWidget(namespace string, widgets schema.GroupVersionResource) {
+// namespaceWithWidget creates a namespace with a widget that the user may read.
+func (s *fixture) namespaceWithWidget(namespace, group string, user *harness.User) {
 	s.Helper()
-	const rbac = "rbac.authorization.k8s.io"
-	of := func(apiVersion, kind, namespace, name string, fields m) *unstructured.Unstructured {
-		fields["apiVersion"], fields["kind"], fields["metadata"] = apiVersion, kind, m{"namespace": namespace,
-			"name": name}
-		return &unstructured.Unstructured{Object: fields}
-	}
 	harness.Apply(s, &unstructured.Unstructured{Object: m{"apiVersion": "v1", "kind": "Namespace",
 		"metadata": m{"name": namespace}}})
-	harness.Apply(s,
-		of(rbac+"/v1", "Role", namespace, "reader", m{"rules": []any{m{
-			"apiGroups": []any{widgets.Group}, "resources": []any{widgets.Resource}, "verbs": []any{"list",
-				"watch"},
-		}}}),
-		of(rbac+"/v1", "RoleBinding", namespace, "reader", m{
-			"roleRef":  m{"apiGroup": rbac, "kind": "Role", "name": "reader"},
-			"subjects": []any{m{"apiGroup": rbac, "kind": "User", "name": harness.UnprivilegedContext}},
-		}),
-		object(widgets.Group, "Widget", namespace, "x", m{"color": "red"}))
-	harness.AwaitRights(s, widgets, namespace, []string{"list", "watch"}, true)
+	user.Grant(s, namespace, readRule(group, "widgets"))
+	harness.Apply(s, object(group, "Widget", namespace, "x", m{"color": "red"}))
+}
+
+func readRule(group, resource string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource},
+		Verbs: []string{"list", "watch"}}
 }
 
 // removeNamespace deletes a namespace and finalizes it, because no namespace controller runs.

@@ -54,7 +54,7 @@ var sizeLimits = []sizeLimit{
 	{"compat", 360},
 	{"examples", 400},
 	{"bench", 7356},
-	{"integration", 4675},
+	{"integration", 4484},
 	{"sandbox", 3063},
 	{"packaging", 0},
 	{"testdata", 0},

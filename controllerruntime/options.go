@@ -99,7 +99,7 @@ func (o Options) isSet() bool {
 }
 
 func hasPrune(p dynamicinformer.Prune) bool {
-	return p.Presets != nil || p.Paths != nil || p.PathSteps != nil || p.Annotations != nil
+	return p.Presets != nil || p.Paths != nil || p.Annotations != nil
 }
 
 var errStorageMetadata = errors.New("Options.Storage: objects of which only metadata is kept cannot be read whole; read metav1.PartialObjectMetadata instead, which keeps no more")
@@ -127,6 +127,10 @@ func (o Options) validate() error {
 		if r.Storage.Mode == dynamicinformer.StorageMetadata.String() {
 			errs = append(errs,
 				fmt.Errorf("Options.Indexes: resource %q has storage mode metadata; read metav1.PartialObjectMetadata instead, which keeps no more", r.Name))
+		}
+		if r.Keep.Paths != nil {
+			errs = append(errs,
+				fmt.Errorf("Options.Indexes: resource %q has keep; clients of a cache read whole objects, so remove keep, or use prune", r.Name))
 		}
 		if r.Match.Versions != "" {
 			errs = append(errs,

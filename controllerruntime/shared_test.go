@@ -124,6 +124,7 @@ func TestOurRefusedOptions(t *testing.T) {
 			`resource "configs" has namespaces or selectors`},
 		"kept as metadata": {Options{Indexes: config(t, "storage: {mode: metadata}")},
 			`resource "configs" has storage mode metadata`},
+		"reduced": {Options{Indexes: config(t, "keep: {paths: [.data]}")}, `resource "configs" has keep`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := tt.ours.validate(); err == nil || !strings.Contains(err.Error(), tt.want) {

@@ -25,10 +25,10 @@
 //
 // # Memory
 //
-// The cache holds each object as JSON and decodes it when a caller reads it. Decoded copies remain until
-// the garbage collector frees them. [Storage] selects other forms, for all types or for single ones.
-// [Prune] drops fields that the program does not read. [MetadataOnly] is for handlers that need only
-// keys or labels, and decodes nothing. [Factory.Stats] returns the sizes of caches and indexes.
+// The cache holds each object as JSON and decodes it when a caller reads it. Decoded copies remain until the
+// garbage collector frees them. [Storage] selects other forms, for all types or for single ones. [Prune]
+// drops fields that the program does not read, and [Keep] all but some. [MetadataOnly] is for handlers that
+// need only keys or labels, and decodes nothing. [Factory.Stats] returns the sizes of caches and indexes.
 //
 // # Consistency
 //

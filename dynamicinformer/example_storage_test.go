@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
@@ -36,6 +37,33 @@ func ExamplePrune() {
 	fmt.Println(stats.Objects, "objects,", stats.Storage, stats.ObjectBytes < 1000)
 
 	// Output: 2 objects, packed true
+}
+
+// Store two fields of each object.
+func ExampleKeep() {
+	server := cluster()
+	defer server.Close()
+	ctx := context.Background()
+
+	factory, err := dynamicinformer.New(dynamicinformer.Options{
+		Config: &rest.Config{Host: server.URL},
+		Defaults: dynamicinformer.ResourceOptions{Keep: dynamicinformer.Keep{
+			Paths: []string{".spec.color", ".status.history[*].phase"}}},
+	})
+	must(err)
+	defer factory.Shutdown(ctx)
+	informer, err := factory.ForResource(widgets)
+	must(err)
+	must(factory.Start(ctx))
+	must(factory.WaitForSync(ctx))
+
+	for _, obj := range informer.GetStore().List() {
+		fmt.Println(obj.(*unstructured.Unstructured).Object["spec"])
+	}
+
+	// Unordered output:
+	// map[color:blue]
+	// map[color:red]
 }
 
 // Put keys into a queue without decoding anything.

@@ -95,7 +95,7 @@ func (i *Informer) History() History {
 	namespace, _ := i.options.Namespaces.set.Single()
 	return History{
 		Snapshot: &Snapshot{h.Snapshot}, Synced: h.Synced, Namespace: namespace,
-		Pruned:          i.options.Prune.isSet(),
+		Pruned:          i.options.Prune.isSet() || i.options.Keep.isSet(),
 		ResourceVersion: h.Version, Oldest: h.Oldest, EpochStart: h.EpochStart, Epoch: h.Epoch, Next: h.Next,
 		changes: h.Changes,
 	}

@@ -52,7 +52,7 @@ func (o ResourceOptions) extractors() []store.Extractor {
 // AddIndexes adds indexes, before or after the start. It indexes existing objects while readers continue.
 // Then all new indexes appear, and the indexes named in replaced disappear, atomically; the index by
 // namespace always stays. It returns an error if another name is taken or the informer has stopped. Fields
-// that Prune drops cannot be indexed.
+// that Prune or Keep drop cannot be indexed.
 func (i *Informer) AddIndexes(indexes IndexSet, replaced ...string) error {
 	replaced = slices.DeleteFunc(slices.Clone(replaced),
 		func(name string) bool { return name == cache.NamespaceIndex })

@@ -61,5 +61,5 @@ func (o ResourceOptions) persistenceKey(gvr schema.GroupVersionResource) string 
 		prune.Presets = append(slices.Clone(prune.Presets), PruneManagedFields)
 	}
 	return fmt.Sprintf("3 %q %q %q %q %q %q %q %s", gvr.Group, gvr.Version, gvr.Resource, view.versions,
-		view.namespaces, view.labels+" | "+view.anyOf, view.fields, content+" "+prune.key())
+		view.namespaces, view.labels+" | "+view.anyOf, view.fields, content+" "+prune.key()+o.Keep.key())
 }

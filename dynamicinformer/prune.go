@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -21,7 +22,7 @@ type Prune struct {
 	Presets []PrunePreset
 
 	// Paths are the paths of fields. A key is written after a dot, or in brackets and quotes. [*] selects
-	// each element of a list:
+	// each element of a list. Double quotes have the escapes of Go; single quotes have none:
 	//
 	//	.status.conditions[*].message
 	//	.metadata.labels["example.com/build"]
@@ -30,17 +31,8 @@ type Prune struct {
 	// version) cannot be dropped.
 	Paths []string
 
-	// PathSteps are paths of fields as lists of steps, for programs. Keys can contain any character.
-	PathSteps [][]PruneStep
-
 	// Annotations are keys of annotations.
 	Annotations []string
-}
-
-// PruneStep is one step of a path: the key of a map, or, if Each is set, every element of a list.
-type PruneStep struct {
-	Key  string
-	Each bool
 }
 
 // PrunePreset names a well-known field.
@@ -55,7 +47,7 @@ const (
 )
 
 func (p Prune) isSet() bool {
-	return p.Presets != nil || p.Paths != nil || p.PathSteps != nil || p.Annotations != nil
+	return p.Presets != nil || p.Paths != nil || p.Annotations != nil
 }
 
 // Validate returns an error if a path or preset is invalid.
@@ -91,8 +83,8 @@ func (p Prune) pruner() (*packed.Pruner, error) {
 		}
 	}
 	var err error
-	if prune.Paths, err = p.paths(); err != nil {
-		return nil, err
+	if prune.Paths, err = parsePaths(p.Paths); err != nil {
+		return nil, fmt.Errorf("Prune: %w", err)
 	}
 	pruner, err := packed.NewPruner(prune)
 	if err != nil {
@@ -101,28 +93,31 @@ func (p Prune) pruner() (*packed.Pruner, error) {
 	return pruner, nil
 }
 
-// paths returns Paths and Fields, parsed.
-func (p Prune) paths() ([]packed.Path, error) {
+// parsePaths returns the paths of Prune or Keep.
+func parsePaths(texts []string) ([]packed.Path, error) {
 	var paths []packed.Path
-	for _, text := range p.Paths {
-		path, err := parsePrunePath(text)
+	for _, text := range texts {
+		path, err := parsePath(text)
 		if err != nil {
-			return nil, fmt.Errorf("Prune: path %q: %w", text, err)
-		}
-		paths = append(paths, path)
-	}
-	for _, field := range p.PathSteps {
-		path := make(packed.Path, len(field))
-		for i, step := range field {
-			path[i] = packed.Step(step)
+			return nil, fmt.Errorf("path %q: %w", text, err)
 		}
 		paths = append(paths, path)
 	}
 	return paths, nil
 }
 
-// parsePrunePath parses a path as described at Prune.Paths.
-func parsePrunePath(text string) (packed.Path, error) {
+// textsOf returns the sorted texts of paths.
+func textsOf(paths []packed.Path) []string {
+	var texts []string
+	for _, path := range paths {
+		texts = append(texts, fmt.Sprintf("%q", path))
+	}
+	slices.Sort(texts)
+	return texts
+}
+
+// parsePath parses a path as described at Prune.Paths.
+func parsePath(text string) (packed.Path, error) {
 	var path packed.Path
 	rest := text
 	if rest != "" && rest[0] != '.' && rest[0] != '[' {
@@ -161,7 +156,14 @@ func cutQuotedKey(text string) (key, rest string, err error) {
 	if text == "" || text[0] != '"' && text[0] != '\'' {
 		return "", "", errors.New(`expected * or a quoted key in brackets`)
 	}
-	key, rest, found := strings.Cut(text[1:], text[:1]+"]")
+	if text[0] == '"' {
+		if quoted, err := strconv.QuotedPrefix(text); err == nil && strings.HasPrefix(text[len(quoted):], "]") {
+			key, err := strconv.Unquote(quoted)
+			return key, text[len(quoted)+1:], err
+		}
+		return "", "", errors.New("a quoted key is invalid, or its bracket is not closed")
+	}
+	key, rest, found := strings.Cut(text[1:], "']")
 	if !found {
 		return "", "", errors.New("a bracket is not closed")
 	}

@@ -85,6 +85,10 @@ type ResourceOptions struct {
 	// Prune drops fields from objects, before Transform. Default: none.
 	Prune Prune
 
+	// Keep drops all other fields. Keep and Prune exclude each other; one of less specific options is
+	// ignored. Default: all fields.
+	Keep Keep
+
 	// Transform changes each object before it is stored. It must be idempotent and should not fail: see
 	// cache.TransformFunc. In every storage mode it receives an *unstructured.Unstructured that it owns.
 	// Packed storage modes decode and encode each object for it, so prefer Prune for dropping fields. It may
@@ -153,8 +157,8 @@ func (o ResourceOptions) withDefaults(defaults ResourceOptions) ResourceOptions 
 	if !o.Storage.isSet() {
 		o.Storage = defaults.Storage
 	}
-	if !o.Prune.isSet() {
-		o.Prune = defaults.Prune
+	if !o.Prune.isSet() && !o.Keep.isSet() {
+		o.Prune, o.Keep = defaults.Prune, defaults.Keep
 	}
 	if o.Transform == nil {
 		o.Transform = defaults.Transform
@@ -204,8 +208,11 @@ func (o ResourceOptions) validate() []error {
 	if c := o.Storage.Compression; c != nil && !reflect.ValueOf(c).Comparable() {
 		errs = append(errs, fmt.Errorf("Storage.Compression of type %T is not comparable: use a pointer", c))
 	}
-	if err := o.Prune.Validate(); err != nil {
+	if _, _, err := o.pruner(); err != nil {
 		errs = append(errs, err)
+	}
+	if o.Prune.isSet() && o.Keep.isSet() {
+		errs = append(errs, errKeepAndPrune)
 	}
 	if o.Resync != nil && *o.Resync < 0 {
 		errs = append(errs, fmt.Errorf("option Resync is %v; it must not be negative", *o.Resync))
@@ -331,7 +338,7 @@ func (o ResourceOptions) key() optionsKey {
 		selectsNothing: o.matchesNothing(),
 		anyOf:          alternatives(o.AnyOf).key(),
 		versions:       o.Versions.String(),
-		prune:          o.Prune.key(),
+		prune:          o.Prune.key() + o.Keep.key(),
 		tweak:          identityOf(o.TweakListOptions),
 		transform:      identityOf(o.Transform),
 		storage:        o.Storage,
@@ -390,6 +397,9 @@ func (o ResourceOptions) describe() string {
 	if o.Prune.isSet() {
 		parts = append(parts, "pruned")
 	}
+	if o.Keep.isSet() {
+		parts = append(parts, fmt.Sprintf("%d kept fields", len(o.Keep.Paths)))
+	}
 	if key.storage.Mode != StoragePacked {
 		add("storage: ", key.storage.Mode.String())
 	}
@@ -398,12 +408,7 @@ func (o ResourceOptions) describe() string {
 
 // key identifies the dropped fields of a valid Prune.
 func (p Prune) key() string {
-	var texts []string
-	paths, _ := p.paths()
-	for _, path := range paths {
-		texts = append(texts, fmt.Sprintf("%q", path))
-	}
-	slices.Sort(texts)
-	return fmt.Sprintf("%q %v %q", slices.Sorted(slices.Values(p.Presets)), texts,
+	paths, _ := parsePaths(p.Paths)
+	return fmt.Sprintf("%q %v %q", slices.Sorted(slices.Values(p.Presets)), textsOf(paths),
 		slices.Sorted(slices.Values(p.Annotations)))
 }

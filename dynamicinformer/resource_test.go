@@ -29,6 +29,8 @@ func twoOf(t *testing.T, field reflect.StructField) (a, b reflect.Value) {
 		return pair(Storage{Mode: StorageObject}, Storage{Mode: StoragePacked})
 	case **Shard:
 		return pair(NewShard(sharding.ByUID), Unsharded())
+	case *Keep:
+		return pair(Keep{Paths: []string{}}, Keep{Paths: []string{".a"}})
 	case *Prune:
 		return pair(Prune{Presets: []PrunePreset{}}, Prune{Annotations: []string{"a"}})
 	case *labels.Selector:

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 
 	"k8s.io/client-go/tools/cache"
 
@@ -125,15 +124,9 @@ func (s Storage) validate() error {
 	return nil
 }
 
-// storeForm returns the store's form and the transform. StripManagedFields becomes a Prune, because that does
-// not decode objects.
+// storeForm returns the store's form and the transform.
 func (o ResourceOptions) storeForm() (store.Form, cache.TransformFunc, error) {
-	prune, transform := o.Prune, o.Transform
-	if isStripManagedFields(transform) {
-		transform = nil
-		prune.Presets = append(slices.Clone(prune.Presets), PruneManagedFields)
-	}
-	pruner, err := prune.pruner()
+	pruner, transform, err := o.pruner()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -374,7 +374,7 @@ func TestStorageIsValidated(t *testing.T) {
 		"path":     {ResourceOptions{Prune: Prune{Paths: []string{"spec["}}}, `"spec["`},
 		"identity": {ResourceOptions{Prune: Prune{Paths: []string{"metadata.name"}}}, "identifies"},
 		"list":     {ResourceOptions{Prune: Prune{Paths: []string{".spec.a[*]"}}}, "must end in a key"},
-		"field":    {ResourceOptions{Prune: Prune{PathSteps: [][]PruneStep{{{Key: "kind"}}}}}, "identifies"},
+		"field":    {ResourceOptions{Prune: Prune{Paths: []string{".kind"}}}, "identifies"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := New(Options{Client: newServer(t).Client(t), Defaults: tc.options})

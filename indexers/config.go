@@ -5,6 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/crdcache/crdcache/indexers/internal/config"
+	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
 // The apiVersion and kind of a config.
@@ -51,10 +52,11 @@ type Resource struct {
 	Match Match
 	// Optional resources need not exist: [Config.Check] only warns if they are missing.
 	Optional bool
-	// Storage, Prune, Namespaces and Selectors configure crdcache's own informers; client-go's ignore them.
-	// Defaults are filled in.
+	// Storage, Prune, Keep, Namespaces and Selectors configure crdcache's own informers; client-go's ignore
+	// them. Defaults are filled in.
 	Storage    Storage
 	Prune      Prune
+	Keep       Keep
 	Namespaces Namespaces
 	Selectors  Selectors
 	// Indexes are in the order of the file, with unique names within the resource. Can be empty.
@@ -110,6 +112,13 @@ type Prune struct {
 	RemoveAnnotations []string
 }
 
+// Keep lists the only fields of objects that are stored, besides the ones of every object: see
+// dynamicinformer.Keep. It excludes Prune.
+type Keep struct {
+	// Paths are of names and [*], in the path language. Nil keeps all fields.
+	Paths []string
+}
+
 // Selectors are evaluated by the server. "" selects everything.
 type Selectors struct{ Labels, Fields string }
 
@@ -137,6 +146,22 @@ func (n Namespaces) Matches(namespace string) bool { return config.Namespaces(n)
 // stored objects that lack them.
 func (r *Resource) EffectivePrune() Prune {
 	return newPrune(r.declared.Prune.Without(r.declared.AllIndexes()))
+}
+
+// EffectiveKeep returns Keep with the fields that indexes and references read.
+func (r *Resource) EffectiveKeep() Keep {
+	return newKeep(r.declared.Keep.With(r.declared.AllIndexes()))
+}
+
+func newKeep(paths []*jsonpath.Path) Keep {
+	if paths == nil {
+		return Keep{}
+	}
+	k := Keep{Paths: []string{}}
+	for _, path := range paths {
+		k.Paths = append(k.Paths, path.String())
+	}
+	return k
 }
 
 func newPrune(p config.Prune) Prune {

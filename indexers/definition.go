@@ -54,6 +54,7 @@ func (r *Resource) storageFields() [][2]string {
 			r.Match.Resource, r.Match.Kind})},
 		{"storage", r.Storage.Mode},
 		{"prune", fmt.Sprintf("%q", r.declared.Prune.Without(r.declared.AllIndexes()).Paths())},
+		{"keep", fmt.Sprintf("%q", r.EffectiveKeep())},
 		{"namespaces", fmt.Sprintf("%q %q", r.Namespaces.Include, r.Namespaces.Exclude)},
 		{"selectors", fmt.Sprintf("%q %q", r.Selectors.Labels, r.Selectors.Fields)},
 	}

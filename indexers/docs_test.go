@@ -61,7 +61,7 @@ func TestDocumentedExamples(t *testing.T) {
 	}
 }
 
-var documentedResource = regexp.MustCompile("(?s)```yaml\n(- name.*?)```\n\n(takes|keeps|removes) (.*?)\\.\n\n")
+var documentedResource = regexp.MustCompile("(?s)```yaml\n(- name.*?)```\n\n(takes|keeps|removes|stores) (.*?)\\.\n\n")
 
 // spans returns the texts between backquotes.
 func spans(text string) (out []string) {
@@ -89,6 +89,10 @@ func TestDocumentedResources(t *testing.T) {
 		case "keeps":
 			if r.Storage.Mode != spans(example[3])[0] {
 				t.Errorf("%skeeps %s", example[1], r.Storage.Mode)
+			}
+		case "stores":
+			if diff := cmp.Diff(spans(example[3]), r.EffectiveKeep().Paths); diff != "" {
+				t.Errorf("%s(-documented +is):\n%s", example[1], diff)
 			}
 		case "removes":
 			if want, got := spans(example[3]), removed(r); !slices.Equal(want, got) {

@@ -80,9 +80,9 @@ func newConfig(resources []*config.Resource, findings []config.Finding) (*Config
 func newResource(d *config.Resource) *Resource {
 	r := &Resource{
 		Config: d.Config, Name: d.Name, Match: Match(d.Match), Optional: d.Optional,
-		Storage: Storage(d.Storage), Prune: newPrune(d.Prune), Namespaces: Namespaces(d.Namespaces),
-		Selectors: Selectors(d.Selectors),
-		declared:  d,
+		Storage: Storage(d.Storage), Prune: newPrune(d.Prune), Keep: newKeep(d.Keep.Paths),
+		Namespaces: Namespaces(d.Namespaces), Selectors: Selectors(d.Selectors),
+		declared: d,
 	}
 	for _, index := range d.Indexes {
 		r.Indexes = append(r.Indexes, newIndex(index))

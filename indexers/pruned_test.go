@@ -1,6 +1,7 @@
 package indexers_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -74,6 +75,56 @@ func TestPositionOfPrunedIndexWarning(t *testing.T) {
 		if err != nil || len(c.Warnings) == 0 || !strings.HasPrefix(c.Warnings[len(c.Warnings)-1].String(),
 			"w.yaml"+want) {
 			t.Errorf("%s: %v, %v, want %s", index, c, err, want)
+		}
+	}
+}
+
+// TestKeptFields: the effective keep has the fields that indexes, conditions and references read.
+func TestKeptFields(t *testing.T) {
+	for body, want := range map[string]string{
+		"keep: {paths: []}":                                                                       `[]`,
+		"keep: {paths: [.spec.a, '.status.b[*].c']}":                                              `[".spec.a" ".status.b[*].c"]`,
+		"keep: {paths: [.spec.a]}, indexes: [{name: i, path: '.spec.b[0].c'}]":                    `[".spec.a" ".spec.b[*].c"]`,
+		"keep: {paths: []}, indexes: [{name: i, path: '.s.c[?(@.type==\"Ready\")].status'}]":      `[".s.c[*].status" ".s.c[*].type"]`,
+		"keep: {paths: []}, indexes: [{name: i, path: '.spec.b[*]'}]":                             `[".spec.b"]`,
+		"keep: {paths: []}, indexes: [{name: i, path: .spec..b}]":                                 `[".spec"]`,
+		"keep: {paths: []}, indexes: [{name: i, path: .spec.b, when: '@.spec.c == 1'}]":           `[".spec.b" ".spec.c"]`,
+		"keep: {paths: []}, references: [{name: r, to: {group: g, kind: K, name: .spec.d}}]":      `[".metadata.namespace" ".spec.d"]`,
+		"keep: {paths: []}, indexes: [{name: i, each: '.spec.a[*]', key: [{name: k, path: .x}]}]": `[".spec.a[*].x"]`,
+		"prune: {presets: [managedFields]}, indexes: [{name: i, path: .spec.b}]":                  `[]`,
+	} {
+		text := strings.Replace(header("  - {name: w, match: {group: example.com, kind: Widget}, "+body+"}\n"),
+			"NAME", "n", 1)
+		c, err := indexers.Parse(indexers.Source{Name: "w.yaml", Data: []byte(text)})
+		if err != nil {
+			t.Error(body, err)
+			continue
+		}
+		kept := c.Resources[0].EffectiveKeep().Paths
+		if got := fmt.Sprintf("%q", kept); got != want || (kept == nil) != strings.HasPrefix(body, "prune") {
+			t.Errorf("%s: the kept fields are %s, want %s", body, got, want)
+		}
+	}
+}
+
+// TestKeepReplacesPrune: a resource's keep replaces a default prune, and the reverse.
+func TestKeepReplacesPrune(t *testing.T) {
+	for _, keeps := range []bool{true, false} {
+		keep, prune := "keep: {paths: [.spec]}", "prune: {presets: [managedFields]}"
+		resource, defaults := keep, prune
+		if !keeps {
+			resource, defaults = prune, keep
+		}
+		text := strings.Replace(header("  - {name: w, match: {group: example.com, kind: Widget}, "+resource+"}\n"),
+			"NAME", "n", 1)
+		text = strings.Replace(text, "  resources:", "  defaults: {"+defaults+"}\n  resources:", 1)
+		c, err := indexers.Parse(indexers.Source{Name: "w.yaml", Data: []byte(text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := c.Resources[0]
+		if (r.Keep.Paths != nil) != keeps || (r.Prune.Presets != nil) == keeps {
+			t.Errorf("with %s and the default %s: %+v, %+v", resource, defaults, r.Keep, r.Prune)
 		}
 	}
 }

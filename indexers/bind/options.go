@@ -28,6 +28,12 @@ func (o Options) ResourceOptions(r *indexers.Resource) (dynamicinformer.Resource
 	if out.Prune, err = pruneOptions(r.EffectivePrune()); err != nil {
 		return fail(fmt.Errorf("compile a path to prune: %w", err))
 	}
+	if k := r.EffectiveKeep(); k.Paths != nil {
+		out.Prune = dynamicinformer.Prune{}
+		if out.Keep.Paths, err = quotedPaths(k.Paths); err != nil {
+			return fail(fmt.Errorf("compile a path to keep: %w", err))
+		}
+	}
 	if r.Storage.Mode != "" {
 		if err := out.Storage.Mode.UnmarshalText([]byte(r.Storage.Mode)); err != nil {
 			return fail(err)
@@ -76,22 +82,29 @@ func pruneOptions(p indexers.Prune) (dynamicinformer.Prune, error) {
 	for _, preset := range p.Presets {
 		out.Presets = append(out.Presets, dynamicinformer.PrunePreset(preset))
 	}
-	for _, text := range p.Remove {
-		path, err := jsonpath.Compile(text)
-		if err != nil {
-			return out, err
-		}
-		out.PathSteps = append(out.PathSteps, pruneSteps(path))
+	if len(p.Remove) == 0 {
+		return out, nil
 	}
-	return out, nil
+	var err error
+	out.Paths, err = quotedPaths(p.Remove)
+	return out, err
 }
 
-func pruneSteps(p *jsonpath.Path) []dynamicinformer.PruneStep {
-	var steps []dynamicinformer.PruneStep
-	for _, step := range p.Steps() {
-		selector := step.Selectors[0]
-		steps = append(steps, dynamicinformer.PruneStep{Key: selector.Name,
-			Each: selector.Kind == jsonpath.SelectElements})
+// quotedPaths converts paths from the path language. The result is not nil.
+func quotedPaths(texts []string) ([]string, error) {
+	paths := make([]string, len(texts))
+	for i, text := range texts {
+		path, err := jsonpath.Compile(text)
+		if err != nil {
+			return nil, err
+		}
+		for _, step := range path.Steps() {
+			if selector := step.Selectors[0]; selector.Kind == jsonpath.SelectElements {
+				paths[i] += "[*]"
+			} else {
+				paths[i] += fmt.Sprintf("[%q]", selector.Name)
+			}
+		}
 	}
-	return steps
+	return paths, nil
 }

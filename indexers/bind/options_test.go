@@ -33,10 +33,7 @@ func TestResourceOptions(t *testing.T) {
 	wantPrune := dynamicinformer.Prune{
 		Presets: []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields,
 			dynamicinformer.PruneLastApplied},
-		PathSteps: [][]dynamicinformer.PruneStep{
-			{{Key: "status"}, {Key: "conditions"}, {Each: true}, {Key: "message"}}, {{Key: "metadata"},
-				{Key: "labels"}, {Key: `a"']b/c.d`}},
-		},
+		Paths:       []string{`["status"]["conditions"][*]["message"]`, `["metadata"]["labels"]["a\"']b/c.d"]`},
 		Annotations: []string{"example.io/blob"},
 	}
 	if diff := cmp.Diff(wantPrune, got.Prune); diff != "" {
@@ -50,6 +47,31 @@ func TestResourceOptions(t *testing.T) {
 	}
 	if got.Storage.Compression == nil {
 		t.Error("there is no compression")
+	}
+}
+
+// TestKeepOfTheOptions: the options keep the declared fields and those of the indexes.
+func TestKeepOfTheOptions(t *testing.T) {
+	config := parse(t, `  - name: w
+    match: {group: example.com, kind: Widget}
+    keep: {paths: ['.spec.layers[*].name']}
+    indexes: [{name: i, path: '.spec["a.b"]'}]
+  - {name: empty, match: {group: example.com, kind: Box}, keep: {paths: []}}
+  - {name: unset, match: {group: example.com, kind: Bag}}
+`)
+	for _, r := range config.Resources[1:] {
+		got, err := bind.Options{}.ResourceOptions(r)
+		if err != nil || (got.Keep.Paths != nil) != (r.Name == "empty") || got.Prune.Paths != nil {
+			t.Errorf("%s: %+v, %v", r.Name, got, err)
+		}
+	}
+	got, err := bind.Options{}.ResourceOptions(config.Resources[0])
+	if err != nil || got.Validate() != nil {
+		t.Fatal(err, got.Validate())
+	}
+	want := dynamicinformer.Keep{Paths: []string{`["spec"]["a.b"]`, `["spec"]["layers"][*]["name"]`}}
+	if diff := cmp.Diff(want, got.Keep); diff != "" {
+		t.Errorf("keep (-want +got):\n%s", diff)
 	}
 }
 

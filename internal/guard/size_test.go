@@ -20,14 +20,14 @@ type sizeLimit struct {
 // sizeLimits are the current limits. A commit that raises one states the reason. A commit that makes a room
 // smaller by more than slack lines lowers the limit, so that the room cannot grow again unnoticed.
 var sizeLimits = []sizeLimit{
-	{"dynamicinformer", 6056},
+	{"dynamicinformer", 6129},
 	{"discovery", 4274},
-	{"indexers", 8710},
+	{"indexers", 8834},
 	{"indexers/query", 5315},
 	{"indexers/references", 1478},
 	{"internal/codec", 762},
 	{"internal/requests", 3230},
-	{"internal/packed", 2790},
+	{"internal/packed", 2838},
 	{"internal/informer", 7401},
 	{"internal/store", 4446},
 	{"internal/follow", 1378},
@@ -47,7 +47,7 @@ var sizeLimits = []sizeLimit{
 	{"readapi/testcluster", 897},
 	{"web", 3788},
 	{"cmd", 18442},
-	{"controllerruntime", 6162},
+	{"controllerruntime", 6166},
 	{"metrics", 543},
 	{"server", 2895},
 	{"shard", 1576},
@@ -67,7 +67,7 @@ const (
 	// maxTypes is the number of types that go doc dynamicinformer shows.
 	maxTypes = 30
 	// maxNames is the number of names that the public packages of the root module export, methods included.
-	maxNames = 912
+	maxNames = 914
 )
 
 // roomOf returns the index of the room that a file belongs to, or -1.

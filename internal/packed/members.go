@@ -83,7 +83,7 @@ func (s *scanner) removeRange(start, end int) {
 func (s *scanner) prune(i, depth int, b *pruneNode) int {
 	if i < len(s.data) {
 		switch {
-		case s.data[i] == '{' && (len(b.keys) > 0 || b.keepOnly != ""):
+		case s.data[i] == '{' && b.appliesToMaps():
 			return s.pruneObject(i, depth, b)
 		case s.data[i] == '[' && b.each != nil:
 			return s.pruneList(i, depth, b.each)

@@ -27,6 +27,7 @@ func pruners(t testing.TB) map[string]*packed.Packer {
 		}
 		all[name] = packed.NewPacker(pruner)
 	}
+	all["keep-list"] = keepPacker(t)
 	return all
 }
 

@@ -53,19 +53,24 @@ func (p Path) String() string {
 	return b.String()
 }
 
-// Pruner removes the fields that a Prune selects. It is immutable. A nil *Pruner removes nothing.
+// Pruner removes the fields that a Prune selects, or that a keep-list does not select. It is immutable. A nil
+// *Pruner removes nothing.
 type Pruner struct{ root *pruneNode }
 
 // pruneNode selects what to remove from a value.
 type pruneNode struct {
 	keys []string
-	// children has an element for each key; nil removes the key.
+	// children has an element for each key; nil removes the whole value of the key, or keeps it.
 	children []*pruneNode
 	// each applies to the elements of a list. Optional.
 	each *pruneNode
-	// keepOnly, if set, removes every other key.
-	keepOnly string
+	// keeps states that keys are kept and all other keys of a map are removed.
+	keeps bool
 }
+
+// appliesToMaps reports whether a map is changed. With each, keep-lists do not know whether the value is a
+// map or a list, and then keep maps whole.
+func (b *pruneNode) appliesToMaps() bool { return len(b.keys) > 0 && (!b.keeps || b.each == nil) }
 
 // NewPruner returns a Pruner, or nil if p removes nothing. It fails for paths that are empty, end in Each, or
 // select fields that identify objects.
@@ -84,18 +89,68 @@ func NewPruner(p Prune) (*Pruner, error) {
 	if len(paths) == 0 {
 		return nil, nil
 	}
-	root := &pruneNode{}
+	root, allAnnotations := &pruneNode{}, false
 	for _, path := range paths {
 		if err := checkPath(path); err != nil {
 			return nil, fmt.Errorf("remove field %q: %w", path, err)
 		}
 		if path.String() == ".metadata.annotations" {
-			root.child("metadata").child("annotations").keepOnly = metav1.InitialEventsAnnotationKey
+			allAnnotations = true
 			continue
 		}
 		root.add(path)
 	}
+	if allAnnotations {
+		root.child("metadata").replace("annotations", &pruneNode{keeps: true, children: []*pruneNode{nil},
+			keys: []string{metav1.InitialEventsAnnotationKey}})
+	}
 	return &Pruner{root: root}, nil
+}
+
+// NewKeepList returns a Pruner that keeps only the values at some paths, with the maps and lists around them,
+// and the fields in alwaysKept. A value of another type than the path expects is kept whole, such as a text
+// or a list in place of a map. It fails for paths that are empty or end in Each.
+func NewKeepList(paths []Path) (*Pruner, error) {
+	root := &pruneNode{keeps: true}
+	for _, path := range paths {
+		if err := checkShape(path); err != nil {
+			return nil, fmt.Errorf("keep field %q: %w", path, err)
+		}
+		root.add(path)
+	}
+	for _, keys := range alwaysKept {
+		path := make(Path, len(keys))
+		for i, key := range keys {
+			path[i] = Step{Key: key}
+		}
+		root.add(path)
+	}
+	return &Pruner{root: root}, nil
+}
+
+// alwaysKept are the fields that informers, handlers and garbage collection need.
+var alwaysKept = [][]string{
+	{"apiVersion"}, {"kind"}, {"metadata", "name"}, {"metadata", "namespace"}, {"metadata", "uid"},
+	{"metadata", "resourceVersion"}, {"metadata", "generation"}, {"metadata", "creationTimestamp"},
+	{"metadata", "deletionTimestamp"}, {"metadata", "deletionGracePeriodSeconds"}, {"metadata", "labels"},
+	{"metadata", "ownerReferences"}, {"metadata", "finalizers"},
+	{"metadata", "annotations", metav1.InitialEventsAnnotationKey},
+}
+
+// Removes reports whether the value at some keys is removed entirely.
+func (p *Pruner) Removes(keys ...string) bool {
+	if p == nil {
+		return false
+	}
+	b := p.root
+	for _, key := range keys {
+		below, found := b.member([]byte(key))
+		if below == nil {
+			return found
+		}
+		b = below
+	}
+	return false
 }
 
 // protectedPaths are the fields that the cache needs.
@@ -106,6 +161,16 @@ var protectedPaths = []string{
 }
 
 func checkPath(path Path) error {
+	if err := checkShape(path); err != nil {
+		return err
+	}
+	if slices.Contains(protectedPaths, path.String()) {
+		return errors.New("the field identifies the object")
+	}
+	return nil
+}
+
+func checkShape(path Path) error {
 	if len(path) == 0 {
 		return errors.New("the path is empty")
 	}
@@ -117,61 +182,54 @@ func checkPath(path Path) error {
 			return errors.New("a step is a key or each element, not both")
 		}
 	}
-	text := path.String()
-	for _, needed := range protectedPaths {
-		if text == needed {
-			return errors.New("the field identifies the object")
-		}
-	}
 	return nil
 }
 
+// add adds a path: its value is removed or kept.
 func (b *pruneNode) add(path Path) {
 	for _, step := range path[:len(path)-1] {
 		switch {
 		case !step.Each:
 			if b = b.child(step.Key); b == nil {
-				return // an ancestor is already removed
+				return // an ancestor is already removed or kept
 			}
 		case b.each == nil:
-			b.each = &pruneNode{}
+			b.each = &pruneNode{keeps: b.keeps}
 			fallthrough
 		default:
 			b = b.each
 		}
 	}
-	last := path[len(path)-1].Key
-	if i := slices.Index(b.keys, last); i >= 0 {
-		b.children[i] = nil
+	b.replace(path[len(path)-1].Key, nil)
+}
+
+func (b *pruneNode) replace(key string, child *pruneNode) {
+	if i := slices.Index(b.keys, key); i >= 0 {
+		b.children[i] = child
 		return
 	}
-	b.keys, b.children = append(b.keys, last), append(b.children, nil)
+	b.keys, b.children = append(b.keys, key), append(b.children, child)
 }
 
-// child returns the branch of a key's value, or nil if the key is removed entirely.
+// child returns the node of a key's value, or nil if the key is removed or kept entirely.
 func (b *pruneNode) child(key string) *pruneNode {
-	i := slices.Index(b.keys, key)
-	if i < 0 {
-		i = len(b.keys)
-		b.keys, b.children = append(b.keys, key), append(b.children, &pruneNode{})
+	if !slices.Contains(b.keys, key) {
+		b.replace(key, &pruneNode{keeps: b.keeps})
 	}
-	return b.children[i]
+	return b.children[slices.Index(b.keys, key)]
 }
 
-// member reports whether to remove something from the value of a key. A nil branch then removes the value.
+// member reports whether to remove something from the value of a key. A nil node then removes the value.
 func (b *pruneNode) member(key []byte) (below *pruneNode, found bool) {
 	if b == nil {
 		return nil, false
 	}
-	if b.keepOnly != "" {
-		return nil, b.keepOnly != string(key)
-	}
 	for i, k := range b.keys {
 		if k == string(key) {
-			return b.children[i], true
+			return b.children[i], !b.keeps || b.children[i] != nil
 		}
 	}
-	return nil, false
+	return nil, b.keeps
 }
 
 // Apply removes the fields from u in place.
@@ -184,16 +242,18 @@ func (p *Pruner) Apply(u *unstructured.Unstructured) {
 func (b *pruneNode) apply(value any) {
 	switch value := value.(type) {
 	case map[string]any:
-		if b.keepOnly != "" {
-			maps.DeleteFunc(value, func(key string, _ any) bool { return key != b.keepOnly })
+		if !b.appliesToMaps() {
 			return
 		}
 		for i, key := range b.keys {
-			if b.children[i] == nil {
+			if below := b.children[i]; below != nil {
+				below.apply(value[key])
+			} else if !b.keeps {
 				delete(value, key)
-			} else {
-				b.children[i].apply(value[key])
 			}
+		}
+		if b.keeps {
+			maps.DeleteFunc(value, func(key string, _ any) bool { return !slices.Contains(b.keys, key) })
 		}
 	case []any:
 		if b.each != nil {

@@ -18,6 +18,7 @@ type defaults struct {
 	indexLimits
 	storage Storage
 	prune   Prune
+	keep    Keep
 }
 
 // indexLimits is spec.defaults.index.
@@ -62,6 +63,7 @@ func (d *decoder) decodeDocument(n *yaml.Node) {
 	d.defaults = defaults{indexLimits: base.override(index.Dialect, index.MaxValues, index.MaxValueBytes)}
 	d.compileStorageAndPrune(&f.Spec.Defaults.Storage, &f.Spec.Defaults.Prune, &d.defaults.storage,
 		&d.defaults.prune)
+	d.compileKeep(&f.Spec.Defaults.Keep, &f.Spec.Defaults.Prune, &d.defaults.keep, &d.defaults.prune)
 	for i := range f.Spec.Resources.items {
 		d.compileResource(&f.Spec.Resources.items[i])
 	}
@@ -145,10 +147,12 @@ func (d *decoder) compileResource(f *resourceForm) {
 	r := &Resource{
 		Config: d.config, Name: f.Name.value, File: d.file,
 		Optional: f.Optional.value, Storage: d.defaults.storage, Prune: d.defaults.prune,
+		Keep: d.defaults.keep,
 	}
 	d.checkUnique(d.names, "resource", f.Name)
 	d.compileMatch(&f.Match, r)
 	d.compileStorageAndPrune(&f.Storage, &f.Prune, &r.Storage, &r.Prune)
+	d.compileKeep(&f.Keep, &f.Prune, &r.Keep, &r.Prune)
 	d.compileNamespaces(&f.Namespaces, r)
 	d.compileSelectors(&f.Selectors, r)
 	names := map[string]string{}
@@ -156,6 +160,7 @@ func (d *decoder) compileResource(f *resourceForm) {
 		index := d.compileIndex(&f.Indexes.items[i], names)
 		r.Indexes = append(r.Indexes, index)
 		d.warnIndexedPruned(r, index)
+		d.checkKept(r, index)
 		d.checkMetadataOnly(r, index)
 	}
 	names = map[string]string{}
@@ -163,6 +168,7 @@ func (d *decoder) compileResource(f *resourceForm) {
 		if reference, ok := d.compileReference(&f.References.items[i], names); ok {
 			r.References = append(r.References, reference)
 			d.warnIndexedPruned(r, reference.Index)
+			d.checkKept(r, reference.Index)
 			d.checkMetadataOnly(r, reference.Index)
 		}
 	}
@@ -196,7 +202,7 @@ func (d *decoder) compileStorageAndPrune(storage *storageForm, prune *pruneForm,
 	if prune.Remove.node != nil {
 		p.Remove = nil
 		for _, item := range prune.Remove.items {
-			if path := d.compilePrunePath(item.node); path != nil {
+			if path := d.compileFieldPath(item.node, "remove"); path != nil && d.checkPrunable(item.node, path) {
 				p.Remove = append(p.Remove, path)
 			}
 		}
@@ -231,35 +237,46 @@ func (d *decoder) checkPrunable(n *yaml.Node, p *jsonpath.Path) bool {
 	return true
 }
 
-// compilePrunePath compiles a path to prune. The result has the dialect Literal.
-func (d *decoder) compilePrunePath(n *yaml.Node) *jsonpath.Path {
-	p, at := pathCompiler{decoder: d, dialect: d.defaults.dialect}.compilePath(n, "a path to remove")
-	if p == nil || !d.checkPrunable(n, p) {
+// compileKeep compiles keep, which replaces prune. Each one in a resource replaces both defaults.
+func (d *decoder) compileKeep(f *keepForm, prune *pruneForm, k *Keep, p *Prune) {
+	pruned := prune.Presets.node != nil || prune.Remove.node != nil || prune.RemoveAnnotations.node != nil
+	switch {
+	case f.Paths.node == nil && pruned:
+		*k = Keep{}
+	case f.Paths.node == nil:
+	case pruned:
+		d.failAt(CodeContradict, f.Paths.node, "keep and prune are both set",
+			"remove prune, because keep drops all fields that it does not list")
+	default:
+		*p, k.Paths = Prune{}, []*jsonpath.Path{}
+		for _, item := range f.Paths.items {
+			if path := d.compileFieldPath(item.node, "keep"); path != nil && d.checkNotWhole(item.node, path) {
+				k.Paths = append(k.Paths, path)
+			}
+		}
+	}
+}
+
+// compileFieldPath compiles a path to remove or keep. The result has the dialect Literal.
+func (d *decoder) compileFieldPath(n *yaml.Node, verb string) *jsonpath.Path {
+	p, at := pathCompiler{decoder: d, dialect: d.defaults.dialect}.compilePath(n, "a path to "+verb)
+	if p == nil {
 		return nil
 	}
-	steps, text := p.Steps(), "$"
-	for i, step := range steps {
-		kind := step.Selectors[0].Kind
-		named := kind == jsonpath.SelectName || kind == jsonpath.SelectElements && i < len(steps)-1
-		if step.Recursive || len(step.Selectors) != 1 || !named {
-			d.fail(CodeContradict, at.Position(d.file, i, step.Offset, step.End),
-				"a path to remove can only have names and [*], and must end with a name",
-				"name the fields on the way")
-			return nil
-		}
-		if kind == jsonpath.SelectElements {
-			text += "[*]"
-		} else {
-			text += strings.TrimPrefix(jsonpath.FromSegments(step.Selectors[0].Name).String(), "$")
-		}
+	steps := p.Steps()
+	if i := min(plainSteps(steps), len(steps)-1); i >= 0 && len(fieldOf(steps)) < len(steps) {
+		d.fail(CodeContradict, at.Position(d.file, i, steps[i].Offset, steps[i].End),
+			"a path to "+verb+" can only have names and [*], and must end with a name",
+			"name the fields on the way")
+		return nil
 	}
 	if p.Dialect() == jsonpath.Literal {
 		return p
 	}
-	if p, err := jsonpath.Compile(text); err == nil {
+	if p := literalPath(steps); p != nil {
 		return p
 	}
-	d.failAt(CodeContradict, n, "the path is too long without dialect: kubectl", "remove a field above it")
+	d.failAt(CodeContradict, n, "the path is too long without dialect: kubectl", verb+" a field above it")
 	return nil
 }
 

@@ -64,6 +64,7 @@ type defaultsForm struct {
 	formHeader
 	Storage storageForm `json:"storage" doc:"How objects are stored."`
 	Prune   pruneForm   `json:"prune" doc:"Fields that are removed from objects before they are stored."`
+	Keep    keepForm    `json:"keep" doc:"The only fields of objects that are stored, instead of prune."`
 	Index   limitsForm  `json:"index" doc:"Defaults for all indexes."`
 }
 
@@ -77,6 +78,11 @@ type pruneForm struct {
 	Presets           listField[textField] `json:"presets" doc:"Predefined sets of fields to remove." enum:"managedFields,lastApplied" empty:"true" each:"a preset"`
 	Remove            listField[pathForm]  `json:"remove" doc:"Paths of fields to remove." empty:"true" each:"a path to remove"`
 	RemoveAnnotations listField[textField] `json:"removeAnnotations" doc:"Names of annotations to remove." empty:"true" each:"an annotation" hint:"write the whole name, such as example.io/blob"`
+}
+
+type keepForm struct {
+	formHeader
+	Paths listField[pathForm] `json:"paths" doc:"Paths of fields to keep, besides the ones that indexes and references read." required:"true" hint:"write keep: {paths: [.spec.field]}" empty:"true" each:"a path to keep"`
 }
 
 type limitsForm struct {
@@ -93,6 +99,7 @@ type resourceForm struct {
 	Optional   boolField                `json:"optional" doc:"Whether the type may be missing." default:"false"`
 	Storage    storageForm              `json:"storage" doc:"How objects are stored."`
 	Prune      pruneForm                `json:"prune" doc:"Fields that are removed from objects before they are stored. A field that is set replaces the default."`
+	Keep       keepForm                 `json:"keep" doc:"The only fields of objects that are stored, instead of prune."`
 	Namespaces namespacesForm           `json:"namespaces" doc:"The namespaces of the objects."`
 	Selectors  selectorsForm            `json:"selectors" doc:"Selectors, evaluated by the server."`
 	Indexes    listField[indexForm]     `json:"indexes" doc:"The indexes." each:"an index" list:"add an index, such as {name: owner, path: .spec.owner}, or remove it"`

@@ -103,6 +103,8 @@ type readPath struct {
 	// origin is its expression. operand is its range of bytes in a condition, and zero for a whole path.
 	origin  Origin
 	operand [2]int
+	// each is set for the path of elements that other paths begin at.
+	each bool
 }
 
 func (r readPath) position(f *File) Position {
@@ -131,6 +133,7 @@ func (i *Index) readPaths() []readPath {
 		base = i.Each.Steps()
 		r := pathCollector{origin: i.EachOrigin}
 		r.add(nil, base, false)
+		r.all[0].each = true
 		out = append(out, r.all...)
 	}
 	for n := range i.Parts {

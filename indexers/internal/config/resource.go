@@ -36,6 +36,7 @@ type Resource struct {
 	Optional     bool
 	Storage      Storage
 	Prune        Prune
+	Keep         Keep
 	Namespaces   Namespaces
 	Selectors    Selectors
 	// LabelSelector and FieldSelector are the parsed Selectors; nil selects everything.
@@ -78,6 +79,9 @@ type Prune struct {
 	Remove            []*jsonpath.Path
 	RemoveAnnotations []string
 }
+
+// Keep is indexers.Keep.
+type Keep struct{ Paths []*jsonpath.Path }
 
 // Namespaces is indexers.Namespaces.
 type Namespaces struct{ Include, Exclude []string }

@@ -1,0 +1,73 @@
+package dynamicinformer
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/crdcache/crdcache/internal/packed"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Keep selects the fields to store. All others are dropped before Transform, at the cost of Prune, so that
+// memory follows the fields that a program reads (TestKeep). Readers see a dropped field as absent: never
+// write such an object back with an update. Nil Paths are unset; empty ones
+// keep only the fields of every object.
+//
+// Every object keeps its kind, name, namespace, UID, resource version, generation, labels, owner references,
+// finalizers, and the times of its creation and deletion. The maps and lists around a kept field remain, and
+// so do values that do not have the type that a path expects.
+type Keep struct {
+	// Paths are the paths of fields, as in Prune.Paths. A field is kept with everything below it:
+	//
+	//	.spec.containers[*].image
+	//	.status.phase
+	Paths []string
+}
+
+var errKeepAndPrune = errors.New("Keep and Prune are both set: set only Keep, which drops all fields that it does not list")
+
+func (k Keep) isSet() bool { return k.Paths != nil }
+
+// pruner returns the compiled Keep.
+func (k Keep) pruner() (*packed.Pruner, error) {
+	paths, err := parsePaths(k.Paths)
+	if err != nil {
+		return nil, fmt.Errorf("Keep: %w", err)
+	}
+	pruner, err := packed.NewKeepList(paths)
+	if err != nil {
+		return nil, fmt.Errorf("Keep: %w", err)
+	}
+	return pruner, nil
+}
+
+// key identifies the kept fields of a valid Keep; empty if it is unset.
+func (k Keep) key() string {
+	if !k.isSet() {
+		return ""
+	}
+	paths, _ := parsePaths(k.Paths)
+	return fmt.Sprintf(" keep %q", textsOf(paths))
+}
+
+// pruner returns the fields to drop and the transform. StripManagedFields becomes a Prune, because that does
+// not decode objects.
+func (o ResourceOptions) pruner() (*packed.Pruner, cache.TransformFunc, error) {
+	strips := isStripManagedFields(o.Transform)
+	if o.Keep.isSet() {
+		pruner, err := o.Keep.pruner()
+		if strips && pruner.Removes("metadata", "managedFields") {
+			return pruner, nil, err
+		}
+		return pruner, o.Transform, err
+	}
+	if !strips {
+		pruner, err := o.Prune.pruner()
+		return pruner, o.Transform, err
+	}
+	prune := o.Prune
+	prune.Presets = append(slices.Clone(prune.Presets), PruneManagedFields)
+	pruner, err := prune.pruner()
+	return pruner, nil, err
+}

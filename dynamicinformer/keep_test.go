@@ -1,0 +1,81 @@
+package dynamicinformer
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+)
+
+// TestKeep: the cache has the listed fields, and the ones of every object, with any client, in any mode, and
+// for transforms, after the list and after an event. No other view shares them.
+func TestKeep(t *testing.T) {
+	keep := Keep{Paths: []string{".spec.layers[*].name", `.metadata.annotations["example.com/note"]`}}
+	project := func(u *unstructured.Unstructured) map[string]any {
+		metadata := u.Object["metadata"].(map[string]any)
+		delete(metadata, "managedFields")
+		metadata["annotations"] = map[string]any{"example.com/note": "kept"}
+		u.Object["spec"] = map[string]any{"layers": []any{map[string]any{"name": "base"},
+			map[string]any{"name": "top"}}}
+		return u.Object
+	}
+	for with, options := range clients {
+		for _, storage := range wholeObjectModes {
+			for _, transform := range []cache.TransformFunc{nil, StripManagedFields,
+				func(obj any) (any, error) { return obj, nil }} {
+				t.Run(fmt.Sprint(with, "/", storage.Mode, "/transform=", transform != nil), func(t *testing.T) {
+					server := newServer(t)
+					server.Create(t, widgets, widgetWithColor("web", "a", "red"))
+					i := started(t, options(t, server), ResourceOptions{Storage: storage, Keep: keep,
+						Transform: transform})
+					for _, color := range []string{"green", "blue"} {
+						server.Update(t, widgets, widgetWithColor("web", "a", color))
+						want, err := server.Client(t).Resource(widgets).Namespace("web").Get(t.Context(), "a",
+							metav1.GetOptions{})
+						must(t, err)
+						must(t, i.WaitForVersion(longContext(t), want.GetResourceVersion()))
+						got, err := i.Lister().ByNamespace("web").Get("a")
+						must(t, err)
+						if diff := cmp.Diff(project(want),
+							got.(*unstructured.Unstructured).Object); diff != "" {
+							t.Errorf("the cache (-want +got):\n%s", diff)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestKeepIsValidated: wrong and contradictory options are refused; more specific options replace others.
+func TestKeepIsValidated(t *testing.T) {
+	keep, prune := Keep{Paths: []string{".spec"}}, Prune{Paths: []string{".spec"}}
+	for want, options := range map[string]ResourceOptions{
+		"Keep and Prune are both set":    {Keep: keep, Prune: prune},
+		"the path must end in a key":     {Keep: Keep{Paths: []string{".spec[*]"}}},
+		`path ".spec[x]": expected * or`: {Keep: Keep{Paths: []string{".spec[x]"}}},
+	} {
+		if err := options.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	if o := (ResourceOptions{Keep: keep}).withDefaults(ResourceOptions{Prune: prune}); o.Prune.isSet() {
+		t.Error("the default Prune remains beside Keep")
+	}
+	if o := (ResourceOptions{}).withDefaults(ResourceOptions{Keep: keep}); !o.Keep.isSet() {
+		t.Error("the default Keep is ignored")
+	}
+	whole, empty := ResourceOptions{}, ResourceOptions{Keep: Keep{Paths: []string{}}}
+	reduced := ResourceOptions{Keep: keep}
+	keys := map[string]bool{}
+	for _, o := range []ResourceOptions{whole, empty, reduced, {Prune: prune}} {
+		keys[o.persistenceKey(widgets)] = true
+	}
+	if len(keys) != 4 || whole.key() == empty.key() || empty.key() == reduced.key() {
+		t.Errorf("views with other fields are shared: %v", keys)
+	}
+}

@@ -63,12 +63,12 @@ func NewCache(config *rest.Config, options cache.Options) (cache.Cache, error) {
 
 // NewCacheFunc returns a NewCache with options of this package. If any of them is set, it rejects
 // cache.Options.NewInformer, which would bypass them.
-func NewCacheFunc(own Options) cache.NewCacheFunc {
+func NewCacheFunc(cacheOptions Options) cache.NewCacheFunc {
 	return func(config *rest.Config, options cache.Options) (cache.Cache, error) {
-		if options.NewInformer != nil && !own.isSet() {
+		if options.NewInformer != nil && !cacheOptions.isSet() {
 			return cache.New(config, options)
 		}
-		c, err := New(config, options, own)
+		c, err := New(config, options, cacheOptions)
 		if err != nil {
 			return nil, err // not a nil *Cache in an interface
 		}
@@ -79,8 +79,8 @@ func NewCacheFunc(own Options) cache.NewCacheFunc {
 // New returns a Cache, or an error if the options are invalid. It queries the server, through the RESTMapper,
 // only about the types of options.ByObject. Only config.RateLimiter limits requests on the client side; QPS
 // and Burst are ignored, whereas cache.New applies them to each type.
-func New(config *rest.Config, options cache.Options, own Options) (*Cache, error) {
-	if err := own.validate(); err != nil {
+func New(config *rest.Config, options cache.Options, cacheOptions Options) (*Cache, error) {
+	if err := cacheOptions.validate(); err != nil {
 		return nil, fmt.Errorf("controllerruntime: %w", err)
 	}
 	if options.NewInformer != nil {
@@ -95,8 +95,8 @@ func New(config *rest.Config, options cache.Options, own Options) (*Cache, error
 		return nil, err
 	}
 	c := &Cache{
-		scheme: options.Scheme, mapper: options.Mapper, settings: settled, options: own,
-		failOnMissing: options.ReaderFailOnMissingInformer, factory: own.Factory,
+		scheme: options.Scheme, mapper: options.Mapper, settings: settled, options: cacheOptions,
+		failOnMissing: options.ReaderFailOnMissingInformer, factory: cacheOptions.Factory,
 		started: make(chan struct{}), changesSettings: make(chan struct{}, 1),
 	}
 	c.ctx, c.close = context.WithCancel(context.Background())
@@ -113,8 +113,8 @@ func New(config *rest.Config, options cache.Options, own Options) (*Cache, error
 			return nil, fmt.Errorf("controllerruntime: %w", err)
 		}
 	}
-	if own.Sharding != nil {
-		if err := own.Sharding.setCache(c); err != nil {
+	if cacheOptions.Sharding != nil {
+		if err := cacheOptions.Sharding.setCache(c); err != nil {
 			c.close() // removes the listener from a shared factory
 			return nil, fmt.Errorf("controllerruntime: %w", err)
 		}

@@ -27,9 +27,9 @@ import (
 //
 // The returned function fails if a name is malformed, or if own.Factory is set, because that factory has
 // its own client.
-func NewCacheFrom(cached *rest.Config, types []string, own Options) cache.NewCacheFunc {
+func NewCacheFrom(cached *rest.Config, types []string, cacheOptions Options) cache.NewCacheFunc {
 	return func(config *rest.Config, options cache.Options) (cache.Cache, error) {
-		if own.Factory != nil {
+		if cacheOptions.Factory != nil {
 			return nil, errors.New("controllerruntime: Options.Factory: a shared factory has a client of its own; use NewCacheFunc")
 		}
 		router, err := newRouter(config, cached, types)
@@ -45,7 +45,7 @@ func NewCacheFrom(cached *rest.Config, types []string, own Options) cache.NewCac
 			router.cluster = http.DefaultTransport
 		}
 		options.HTTPClient = &client
-		return NewCacheFunc(own)(config, options)
+		return NewCacheFunc(cacheOptions)(config, options)
 	}
 }
 

@@ -22,9 +22,9 @@ type configuration struct {
 // if they conflict.
 func configurationOf(config *indexers.Config, r *resource,
 	compression dynamicinformer.Compression) (configuration, error) {
-	all := configuration{indexes: map[string]configuredIndex{}}
+	result := configuration{indexes: map[string]configuredIndex{}}
 	if config == nil {
-		return all, nil
+		return result, nil
 	}
 	var renamed []*indexers.Index
 	var keeping *indexers.Resource // the resource that set the storage
@@ -34,28 +34,28 @@ func configurationOf(config *indexers.Config, r *resource,
 		}
 		options, err := bind.Options{Compression: compression}.ResourceOptions(declared)
 		if err != nil {
-			return all, err
+			return result, err
 		}
-		if keeping != nil && (!reflect.DeepEqual(options.Storage, all.storage) ||
-			!reflect.DeepEqual(options.Prune, all.prune)) {
-			return all, fmt.Errorf("resources %q and %q of the config keep %s in different ways",
+		if keeping != nil && (!reflect.DeepEqual(options.Storage, result.storage) ||
+			!reflect.DeepEqual(options.Prune, result.prune)) {
+			return result, fmt.Errorf("resources %q and %q of the config keep %s in different ways",
 				keeping.Name, declared.Name, r.key.gvk)
 		}
-		keeping, all.storage, all.prune = declared, options.Storage, options.Prune
+		keeping, result.storage, result.prune = declared, options.Storage, options.Prune
 		for _, index := range declared.Indexes {
-			if _, taken := all.indexes[index.Name]; taken {
-				return all, fmt.Errorf("%s has several indexes %q in the config, one in resource %q",
+			if _, exists := result.indexes[index.Name]; exists {
+				return result, fmt.Errorf("%s has several indexes %q in the config, one in resource %q",
 					r.key.gvk, index.Name, declared.Name)
 			}
 			name := declared.Name + "/" + index.Name
-			all.indexes[index.Name] = configuredIndex{name: name, index: index}
+			result.indexes[index.Name] = configuredIndex{name: name, index: index}
 			renamed = append(renamed, index.Renamed(name))
 		}
 	}
 	if len(renamed) > 0 {
-		all.set = indexers.CompileIndexes(renamed...)
+		result.set = indexers.CompileIndexes(renamed...)
 	}
-	return all, nil
+	return result, nil
 }
 
 func matchesType(match indexers.Match, r *resource) bool {

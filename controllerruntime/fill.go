@@ -9,18 +9,18 @@ import (
 )
 
 // fillList writes the found objects into a list. Items that are structs are decoded in place.
-func (f *form) fillList(list client.ObjectList, all []result, shares bool) error {
+func (f *form) fillList(list client.ObjectList, results []result, shares bool) error {
 	itemsPointer, err := meta.GetItemsPtr(list)
 	if err != nil {
 		return err
 	}
 	items := reflect.ValueOf(itemsPointer).Elem()
 	if items.Type().Elem() != f.pointer.Elem() {
-		return f.fillPointers(list, all, shares)
+		return f.fillPointers(list, results, shares)
 	}
-	filled := reflect.MakeSlice(items.Type(), len(all), len(all))
-	for k, one := range all {
-		if err := f.write(filled.Index(k), one, shares); err != nil {
+	filled := reflect.MakeSlice(items.Type(), len(results), len(results))
+	for k, found := range results {
+		if err := f.write(filled.Index(k), found, shares); err != nil {
 			return err
 		}
 	}
@@ -29,11 +29,11 @@ func (f *form) fillList(list client.ObjectList, all []result, shares bool) error
 }
 
 // fillPointers is fillList for lists of pointers, interfaces and raw extensions.
-func (f *form) fillPointers(list client.ObjectList, all []result, shares bool) error {
-	objects := make([]runtime.Object, len(all))
-	for k, one := range all {
-		if shares || one.shared {
-			object, err := f.sharedObject(one.stored)
+func (f *form) fillPointers(list client.ObjectList, results []result, shares bool) error {
+	objects := make([]runtime.Object, len(results))
+	for k, found := range results {
+		if shares || found.shared {
+			object, err := f.sharedObject(found.stored)
 			if err != nil {
 				return err
 			}
@@ -41,7 +41,7 @@ func (f *form) fillPointers(list client.ObjectList, all []result, shares bool) e
 			continue
 		}
 		value := reflect.New(f.pointer.Elem())
-		if err := f.writeCopy(value.Elem(), one.stored); err != nil {
+		if err := f.writeCopy(value.Elem(), found.stored); err != nil {
 			return err
 		}
 		objects[k] = value.Interface().(runtime.Object)

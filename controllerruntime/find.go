@@ -24,44 +24,44 @@ type result struct {
 
 // find returns the stored objects of some informers that options select. It decodes nothing.
 func (r *resource) find(informers []*scopedInformer, options client.ListOptions) ([]result, error) {
-	var all []result
+	var results []result
 	for _, v := range informers {
 		yield := func(_ string, stored any) bool {
 			if options.LabelSelector == nil || matches(options.LabelSelector, stored) {
-				all = append(all, result{stored, v.mayShareObjects})
+				results = append(results, result{stored, v.mayShareObjects})
 			}
-			return options.Limit <= 0 || int64(len(all)) < options.Limit
+			return options.Limit <= 0 || int64(len(results)) < options.Limit
 		}
-		if err := r.search(v, options, &all, yield); err != nil {
+		if err := r.search(v, options, &results, yield); err != nil {
 			return nil, err
 		}
-		if options.Limit > 0 && int64(len(all)) >= options.Limit {
+		if options.Limit > 0 && int64(len(results)) >= options.Limit {
 			break
 		}
 	}
-	return all, nil
+	return results, nil
 }
 
 // search yields the objects of a view that match the namespace and the field selector of the options.
-func (r *resource) search(v *scopedInformer, options client.ListOptions, all *[]result,
+func (r *resource) search(v *scopedInformer, options client.ListOptions, results *[]result,
 	yield func(string, any) bool) error {
 	content := v.informer().Snapshot()
 	if options.FieldSelector != nil {
-		wanted, err := r.lookups(content, options.FieldSelector)
+		lookups, err := r.lookups(content, options.FieldSelector)
 		if err != nil {
 			return err
 		}
-		searchIndexes(wanted, content, options.Namespace, yield)
+		searchIndexes(lookups, content, options.Namespace, yield)
 		return nil
 	}
 	if options.Namespace != "" {
 		if byNamespace, ok := content.Index(toolscache.NamespaceIndex); ok {
-			*all = preallocate(*all, byNamespace.Count(options.Namespace), options)
+			*results = preallocate(*results, byNamespace.Count(options.Namespace), options)
 			yieldAll(byNamespace.Objects(options.Namespace), yield)
 			return nil
 		}
 	}
-	*all = preallocate(*all, content.Len(), options)
+	*results = preallocate(*results, content.Len(), options)
 	yieldAll(content.AllStored(), yield)
 	return nil
 }
@@ -71,9 +71,9 @@ func yieldAll(objects iter.Seq2[string, runtime.Object], yield func(string, any)
 }
 
 // preallocate preallocates the result if the number of objects is known.
-func preallocate(all []result, more int, options client.ListOptions) []result {
-	if options.LabelSelector != nil || options.Limit > 0 || len(all) > 0 {
-		return all
+func preallocate(results []result, more int, options client.ListOptions) []result {
+	if options.LabelSelector != nil || options.Limit > 0 || len(results) > 0 {
+		return results
 	}
 	return make([]result, 0, more)
 }
@@ -111,15 +111,15 @@ var errInexactFieldSelector = errors.New("non-exact field matches are not suppor
 
 // searchIndexes yields the objects that match all lookups, in one namespace or all. It walks the shortest
 // result.
-func searchIndexes(wanted []indexLookup, content *dynamicinformer.Snapshot, namespace string,
+func searchIndexes(lookups []indexLookup, content *dynamicinformer.Snapshot, namespace string,
 	yield func(string, any) bool) {
 	shortest := 0
-	for k := range wanted {
-		if wanted[k].index.Count(wanted[k].value) < wanted[shortest].index.Count(wanted[shortest].value) {
+	for k := range lookups {
+		if lookups[k].index.Count(lookups[k].value) < lookups[shortest].index.Count(lookups[shortest].value) {
 			shortest = k
 		}
 	}
-	walk := wanted[shortest]
+	walk := lookups[shortest]
 	if namespace != "" {
 		if by, ok := content.Index(toolscache.NamespaceIndex); ok &&
 			by.Count(namespace) < walk.index.Count(walk.value) {
@@ -131,7 +131,7 @@ func searchIndexes(wanted []indexLookup, content *dynamicinformer.Snapshot, name
 			key[len(namespace)] == '/') {
 			return true
 		}
-		for _, w := range wanted {
+		for _, w := range lookups {
 			if w != walk && !w.index.Has(w.value, key) {
 				return true
 			}

@@ -85,14 +85,14 @@ func (r *resource) addIndexers(added toolscache.Indexers) error {
 		names[name] = name + x.suffix
 		next.names, next.functions = append(next.names, names[name]), append(next.functions, added[name])
 	}
-	all := r.allInformers()
-	for k, v := range all {
-		if slices.ContainsFunc(all[:k],
+	informers := r.allInformers()
+	for k, v := range informers {
+		if slices.ContainsFunc(informers[:k],
 			func(o *scopedInformer) bool { return o.factoryHandle == v.factoryHandle }) {
 			continue
 		}
 		if err := v.factoryHandle.AddIndexes(next, replaced...); err != nil {
-			for _, done := range all[:k] {
+			for _, done := range informers[:k] {
 				done.factoryHandle.RemoveIndexes(next.names[len(replaced):]...)
 			}
 			return err
@@ -119,9 +119,9 @@ func (f *indexFunctions) Ordered(int) bool { return false }
 
 // Indexers implements dynamicinformer.IndexSet.
 func (f *indexFunctions) Indexers() toolscache.Indexers {
-	all := toolscache.Indexers{}
+	indexers := toolscache.Indexers{}
 	for k, name := range f.names {
-		all[name] = func(stored any) ([]string, error) {
+		indexers[name] = func(stored any) ([]string, error) {
 			object, err := f.form.sharedObject(stored)
 			if err != nil {
 				return nil, err
@@ -129,7 +129,7 @@ func (f *indexFunctions) Indexers() toolscache.Indexers {
 			return f.functions[k](object)
 		}
 	}
-	return all
+	return indexers
 }
 
 // KeysJSON implements dynamicinformer.IndexSet. It reports an object that does not fit the form, and

@@ -220,12 +220,13 @@ func (i *Informer) newSyncedChecker() syncedChecker {
 	return newer.NewSyncedChecker(&syncCheckers{
 		resource: i.resource,
 		name:     func() string { return "informer of " + i.resource.key.gvk.String() },
-		conditions: func() (all []waitCondition) {
+		conditions: func() (conditions []waitCondition) {
 			set := i.resource.current.Load()
 			for _, informer := range set.informers() {
-				all = append(all, waitCondition{informer.Synced(), informer.Stopped(), set.replaced})
+				conditions = append(conditions,
+					waitCondition{informer.Synced(), informer.Stopped(), set.replaced})
 			}
-			return all
+			return conditions
 		},
 	})
 }

@@ -140,11 +140,11 @@ func (c *Cache) ended() bool {
 }
 
 func (c *Cache) resourcesLocked() []*resource {
-	all := make([]*resource, 0, len(c.mu.resources))
+	resources := make([]*resource, 0, len(c.mu.resources))
 	for _, r := range c.mu.resources {
-		all = append(all, r)
+		resources = append(resources, r)
 	}
-	return all
+	return resources
 }
 
 // WaitForCacheSync waits until the cache has been started and all informers requested before have synced.

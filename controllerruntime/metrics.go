@@ -78,7 +78,7 @@ func register(registerer prometheus.Registerer, collector func(name string) prom
 			}, nil
 		}
 		rejected++
-		if _, taken := errors.AsType[prometheus.AlreadyRegisteredError](err); !taken ||
+		if _, isRegistered := errors.AsType[prometheus.AlreadyRegisteredError](err); !isRegistered ||
 			rejected > maxRejections {
 			return nil, err
 		}

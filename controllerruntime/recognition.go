@@ -131,14 +131,14 @@ func receiverOf[F any](f *F) [2]uintptr {
 // also returned if the method values of a known handler do not have the expected memory.
 func unchangedHandler(f handler.Funcs) handler.EventHandler {
 	var probe handler.EventHandler = &handler.EnqueueRequestForObject{}
-	known, ok := handler.WithLowPriorityWhenUnchanged(probe).(handler.Funcs)
-	if !ok || !haveSameCode(f.CreateFunc, known.CreateFunc) ||
-		!haveSameCode(f.UpdateFunc, known.UpdateFunc) ||
-		!haveSameCode(f.DeleteFunc, known.DeleteFunc) {
+	funcs, ok := handler.WithLowPriorityWhenUnchanged(probe).(handler.Funcs)
+	if !ok || !haveSameCode(f.CreateFunc, funcs.CreateFunc) ||
+		!haveSameCode(f.UpdateFunc, funcs.UpdateFunc) ||
+		!haveSameCode(f.DeleteFunc, funcs.DeleteFunc) {
 		return nil
 	}
 	receiver := receiverOf(&f.CreateFunc)
-	if receiverOf(&known.CreateFunc) != *(*[2]uintptr)(unsafe.Pointer(&probe)) ||
+	if receiverOf(&funcs.CreateFunc) != *(*[2]uintptr)(unsafe.Pointer(&probe)) ||
 		receiverOf(&f.UpdateFunc) != receiver || receiverOf(&f.DeleteFunc) != receiver {
 		return nil
 	}
@@ -182,17 +182,17 @@ func predicateDecodesBecause(p predicate.Predicate) string {
 		controllerRuntime + "predicate.not":
 		operands := reflect.New(v.Type()).Elem()
 		operands.Set(v)
-		all, ok := unexportedField[[]predicate.Predicate](operands, "predicates")
-		one, also := unexportedField[predicate.Predicate](operands, "predicate")
-		if also {
-			all = append(all, one)
+		list, ok := unexportedField[[]predicate.Predicate](operands, "predicates")
+		single, isSingle := unexportedField[predicate.Predicate](operands, "predicate")
+		if isSingle {
+			list = append(list, single)
 		}
-		for _, operand := range all {
+		for _, operand := range list {
 			if reason := predicateDecodesBecause(operand); reason != "" {
 				return reason
 			}
 		}
-		if ok || also {
+		if ok || isSingle {
 			return ""
 		}
 	}

@@ -29,11 +29,11 @@ type scopedRegistration struct {
 var _ toolscache.ResourceEventHandlerRegistration = (*registration)(nil)
 
 // parts returns the registrations with the informers of a set, in order.
-func (r *registration) parts() (all []toolscache.ResourceEventHandlerRegistration) {
+func (r *registration) parts() (registrations []toolscache.ResourceEventHandlerRegistration) {
 	for _, p := range r.all() {
-		all = append(all, p.ResourceEventHandlerRegistration)
+		registrations = append(registrations, p.ResourceEventHandlerRegistration)
 	}
-	return all
+	return registrations
 }
 
 func (r *registration) setParts(set *informerSet, parts []toolscache.ResourceEventHandlerRegistration) {
@@ -112,23 +112,23 @@ type waitCondition struct{ done, ended, replaced <-chan struct{} }
 func (c *syncCheckers) Name() string { return c.name() }
 
 func (c *syncCheckers) Done() <-chan struct{} {
-	all := c.conditions()
+	conditions := c.conditions()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.done != nil && slices.Equal(all, c.last) {
+	if c.done != nil && slices.Equal(conditions, c.last) {
 		return c.done
 	}
-	c.last, c.done = all, make(chan struct{})
-	if allDone(all) { // the channel of a single part is closed already, too
+	c.last, c.done = conditions, make(chan struct{})
+	if allDone(conditions) { // the channel of a single part is closed already, too
 		close(c.done)
 	} else {
-		go c.await(all, c.done) // returns when all parts are done, or one has ended
+		go c.await(conditions, c.done) // returns when all parts are done, or one has ended
 	}
 	return c.done
 }
 
-func allDone(all []waitCondition) bool {
-	for _, p := range all {
+func allDone(conditions []waitCondition) bool {
+	for _, p := range conditions {
 		select {
 		case <-p.done:
 		default:
@@ -138,21 +138,21 @@ func allDone(all []waitCondition) bool {
 	return true
 }
 
-func (c *syncCheckers) await(all []waitCondition, done chan<- struct{}) {
-	for k := 0; k < len(all); k++ {
+func (c *syncCheckers) await(conditions []waitCondition, done chan<- struct{}) {
+	for k := 0; k < len(conditions); k++ {
 		select {
-		case <-all[k].done:
+		case <-conditions[k].done:
 			continue
-		case <-all[k].replaced:
-		case <-all[k].ended:
+		case <-conditions[k].replaced:
+		case <-conditions[k].ended:
 		}
 		c.resource.awaitChange()
-		if next := c.conditions(); !slices.Equal(next, all) {
-			all, k = next, -1
+		if next := c.conditions(); !slices.Equal(next, conditions) {
+			conditions, k = next, -1
 			continue
 		}
 		select {
-		case <-all[k].done:
+		case <-conditions[k].done:
 		default:
 			return
 		}

@@ -220,9 +220,9 @@ func (c *Cache) acquireInformers(r *resource, settings *typeSettings) (*informer
 }
 
 // release releases the informers that are not also in another set, which can be nil.
-func (s *informerSet) release(kept *informerSet) {
+func (s *informerSet) release(retained *informerSet) {
 	for _, v := range s.informersByNamespace {
-		if kept == nil || !slices.ContainsFunc(kept.informersByNamespace,
+		if retained == nil || !slices.ContainsFunc(retained.informersByNamespace,
 			func(other *scopedInformer) bool { return other.factoryHandle == v.factoryHandle }) {
 			v.factoryHandle.Release()
 		}
@@ -334,8 +334,8 @@ func (r *resource) close() {
 }
 
 // errUnknownNamespace returns the error for a namespace that the settings exclude.
-func errUnknownNamespace(verb string, what any) error {
-	return fmt.Errorf("unable to %s: %v because of unknown namespace for the cache", verb, what)
+func errUnknownNamespace(verb string, object any) error {
+	return fmt.Errorf("unable to %s: %v because of unknown namespace for the cache", verb, object)
 }
 
 // forNamespace returns the informer for a namespace, or else the informer for all namespaces; nil if there is
@@ -372,11 +372,11 @@ func (r *resource) awaitChange() {
 
 // allInformers returns the current and the incoming informers.
 func (r *resource) allInformers() []*scopedInformer {
-	all := slices.Clone(r.current.Load().informersByNamespace)
+	informers := slices.Clone(r.current.Load().informersByNamespace)
 	if incoming := r.incoming.Load(); incoming != nil {
-		all = append(all, incoming.informersByNamespace...)
+		informers = append(informers, incoming.informersByNamespace...)
 	}
-	return all
+	return informers
 }
 
 // awaitInformers waits until informers can be read. As in controller-runtime, the error is a timeout, and it

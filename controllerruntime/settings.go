@@ -140,20 +140,21 @@ func (s settings) resolveObject(object client.Object,
 		return gvk, nil, fmt.Errorf("failed to get GVK for type %T: %w", object, err)
 	}
 	defaults := defaultConfig(options)
-	own := cache.Config{
+	objectConfig := cache.Config{
 		LabelSelector: by.Label, FieldSelector: by.Field, Transform: by.Transform,
 		UnsafeDisableDeepCopy: by.UnsafeDisableDeepCopy, EnableWatchBookmarks: by.EnableWatchBookmarks,
 		SyncPeriod: by.SyncPeriod,
 	}
-	t := &typeSettings{allNamespaces: withFallback(own, defaults), anyOf: by.AnyOf, storage: by.Storage,
-		prune: by.Prune}
+	t := &typeSettings{allNamespaces: withFallback(objectConfig, defaults), anyOf: by.AnyOf,
+		storage: by.Storage,
+		prune:   by.Prune}
 	if namespaced {
 		namespaces := by.Namespaces
 		if namespaces == nil {
 			namespaces = options.DefaultNamespaces
 		}
 		t.namespaces = withFallbacks(namespaces, func(namespace string) []cache.Config {
-			return []cache.Config{own, options.DefaultNamespaces[namespace], defaults}
+			return []cache.Config{objectConfig, options.DefaultNamespaces[namespace], defaults}
 		})
 	}
 	return gvk, t, t.validate()
@@ -163,7 +164,7 @@ func (s settings) resolveObject(object client.Object,
 // exclude the named namespaces.
 func withFallbacks(namespaces map[string]cache.Config,
 	defaults func(namespace string) []cache.Config) map[string]cache.Config {
-	all := make(map[string]cache.Config, len(namespaces))
+	merged := make(map[string]cache.Config, len(namespaces))
 	for namespace, config := range namespaces {
 		for _, d := range defaults(namespace) {
 			config = withFallback(config, d)
@@ -172,22 +173,22 @@ func withFallbacks(namespaces map[string]cache.Config,
 			config.FieldSelector = excludeNamespaces(slices.Sorted(maps.Keys(namespaces)),
 				config.FieldSelector)
 		}
-		all[namespace] = config
+		merged[namespace] = config
 	}
-	return all
+	return merged
 }
 
 func excludeNamespaces(namespaces []string, selector fields.Selector) fields.Selector {
-	var all []fields.Selector
+	var selectors []fields.Selector
 	for _, namespace := range namespaces {
 		if namespace != metav1.NamespaceAll {
-			all = append(all, fields.OneTermNotEqualSelector("metadata.namespace", namespace))
+			selectors = append(selectors, fields.OneTermNotEqualSelector("metadata.namespace", namespace))
 		}
 	}
 	if selector != nil {
-		all = append(all, selector)
+		selectors = append(selectors, selector)
 	}
-	return fields.AndSelectors(all...)
+	return fields.AndSelectors(selectors...)
 }
 
 // withFallback returns config with unset fields taken from defaults.

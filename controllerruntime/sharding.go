@@ -134,15 +134,15 @@ func (s *Sharding) shardOf(value string) int {
 
 // addShards adds shards to the caches. Reconcilers wait until all sharded informers have their objects.
 func (s *Sharding) addShards(ctx context.Context, ownerships []*shard.Ownership) {
-	held := make([]*heldShard, len(ownerships))
+	heldShards := make([]*heldShard, len(ownerships))
 	s.mu.Lock()
 	for k, t := range ownerships {
-		held[k] = newHeldShard(t)
-		s.mu.heldShards[t.Shard()] = held[k]
+		heldShards[k] = newHeldShard(t)
+		s.mu.heldShards[t.Shard()] = heldShards[k]
 	}
 	s.mu.Unlock()
 	s.setRanges()
-	for _, h := range held { // informers created from now on start with these ranges
+	for _, h := range heldShards { // informers created from now on start with these ranges
 		go s.awaitCaches(h) // returns when the ownership ends
 	}
 	klog.FromContext(ctx).V(2).Info("Shards were acquired", "shards", len(ownerships))
@@ -213,13 +213,13 @@ func (s *Sharding) informers() []*dynamicinformer.Informer {
 
 // awaitRange waits until an informer has the objects of a range. It returns nil also if the informer has
 // stopped, or if the server does not have the type.
-func awaitRange(ctx context.Context, informer *dynamicinformer.Informer, wanted sharding.Range) error {
+func awaitRange(ctx context.Context, informer *dynamicinformer.Informer, required sharding.Range) error {
 	for {
 		current, changed := informer.StatusChange()
 		absent := current.State == status.Pending &&
 			(current.Reason == status.ReasonNotInstalled || current.Reason == status.ReasonVersionNotServed)
 		if absent || current.State == status.Stopped || current.Shard != nil &&
-			containsRange(current.Shard.Listed, wanted) {
+			containsRange(current.Shard.Listed, required) {
 			return nil
 		}
 		select {
@@ -231,9 +231,9 @@ func awaitRange(ctx context.Context, informer *dynamicinformer.Informer, wanted 
 }
 
 // containsRange reports whether one of the ranges contains another. The ranges do not touch.
-func containsRange(ranges []sharding.Range, wanted sharding.Range) bool {
+func containsRange(ranges []sharding.Range, required sharding.Range) bool {
 	return slices.ContainsFunc(ranges, func(r sharding.Range) bool {
 		// an End of zero is the end of the hash space
-		return r.Start <= wanted.Start && wanted.End-1 <= r.End-1
+		return r.Start <= required.Start && required.End-1 <= r.End-1
 	})
 }

@@ -55,15 +55,15 @@ func (d *recentDeletions) add(key types.NamespacedName, uid types.UID) {
 func (d *recentDeletions) uid(key types.NamespacedName) (uid types.UID, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	known, ok := d.byKey[key]
-	return known.uid, ok
+	recorded, ok := d.byKey[key]
+	return recorded.uid, ok
 }
 
 // remove removes a deletion
 func (d *recentDeletions) remove(key types.NamespacedName, uid types.UID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if known, ok := d.byKey[key]; ok && known.uid == uid {
+	if recorded, ok := d.byKey[key]; ok && recorded.uid == uid {
 		delete(d.byKey, key)
 	}
 }

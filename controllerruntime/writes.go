@@ -138,12 +138,12 @@ func (l *writes) await(ctx context.Context, r *resource, key *types.NamespacedNa
 		return nil
 	}
 	gk := r.key.gvk.GroupKind()
-	version, known := l.onlyVersion(gk, key, namespace)
+	version, isKnown := l.onlyVersion(gk, key, namespace)
 	var err error
 	switch {
-	case known && version == "":
+	case isKnown && version == "":
 		return nil
-	case known && len(informers) == 1:
+	case isKnown && len(informers) == 1:
 		err = l.awaitVersion(ctx, gk, informers[0].informer(), version)
 	default:
 		err = l.awaitAll(ctx, r, key, namespace, informers)
@@ -181,16 +181,16 @@ func (l *writes) onlyVersion(gk schema.GroupKind, key *types.NamespacedName,
 func (l *writes) awaitAll(ctx context.Context, r *resource, key *types.NamespacedName, namespace string,
 	informers []*scopedInformer) error {
 	gk := r.key.gvk.GroupKind()
-	concerns := func(w *write) bool {
+	affects := func(w *write) bool {
 		return w.affectsUnknownObjects || key != nil && w.key == *key ||
 			key == nil && (namespace == "" || w.key.Namespace == namespace)
 	}
-	if err := l.awaitRunning(ctx, gk, concerns); err != nil {
+	if err := l.awaitRunning(ctx, gk, affects); err != nil {
 		return err
 	}
 	for _, v := range informers {
 		inView := func(w *write) bool {
-			return concerns(w) && (w.affectsUnknownObjects || v.set.forNamespace(w.key.Namespace) == v)
+			return affects(w) && (w.affectsUnknownObjects || v.set.forNamespace(w.key.Namespace) == v)
 		}
 		if err := l.awaitView(ctx, gk, v.informer(), key, inView); err != nil {
 			return err
@@ -200,11 +200,11 @@ func (l *writes) awaitAll(ctx context.Context, r *resource, key *types.Namespace
 }
 
 // awaitRunning waits for the running writes that concern a read.
-func (l *writes) awaitRunning(ctx context.Context, gk schema.GroupKind, concerns func(*write) bool) error {
+func (l *writes) awaitRunning(ctx context.Context, gk schema.GroupKind, affects func(*write) bool) error {
 	l.mu.Lock()
 	var running []*write
 	for w := range l.kindLocked(gk).runningWrites {
-		if concerns(w) {
+		if affects(w) {
 			running = append(running, w)
 		}
 	}
@@ -298,11 +298,11 @@ func (l *writes) forgetVersions(gk schema.GroupKind) {
 // have the object show it, their resource version replaces it, for later informers.
 func (l *writes) confirm(gk schema.GroupKind, w *write, i *dynamicinformer.Informer) {
 	version := i.LastSyncResourceVersion()
-	all := l.cache.informersOf(gk, w)
+	informers := l.cache.informersOf(gk, w)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w.cachedBy = append(w.cachedBy, i)
-	if slices.ContainsFunc(all,
+	if slices.ContainsFunc(informers,
 		func(i *dynamicinformer.Informer) bool { return !slices.Contains(w.cachedBy, i) }) {
 		return
 	}
@@ -318,7 +318,7 @@ func (l *writes) confirm(gk schema.GroupKind, w *write, i *dynamicinformer.Infor
 }
 
 // informersOf returns the informers of a kind that can have the object of a write, in all forms and versions.
-func (c *Cache) informersOf(gk schema.GroupKind, w *write) (all []*dynamicinformer.Informer) {
+func (c *Cache) informersOf(gk schema.GroupKind, w *write) (informers []*dynamicinformer.Informer) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	for key, r := range c.mu.resources {
@@ -327,11 +327,11 @@ func (c *Cache) informersOf(gk schema.GroupKind, w *write) (all []*dynamicinform
 		}
 		for _, v := range r.allInformers() {
 			if w.affectsUnknownObjects || v.set.forNamespace(w.key.Namespace) == v {
-				all = append(all, v.informer())
+				informers = append(informers, v.informer())
 			}
 		}
 	}
-	return all
+	return informers
 }
 
 // awaitDeletion calls AwaitDeletion of all informers that can have the object of a deletion. latest is the

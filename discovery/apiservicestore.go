@@ -100,10 +100,10 @@ func (s *apiServiceStore) Replace(list []any, _ string) error {
 		next[o.Name] = o
 	}
 	first := s.known == nil
-	same := maps.EqualFunc(s.known, next, func(a, b *apiService) bool { return a.digest == b.digest })
+	unchanged := maps.EqualFunc(s.known, next, func(a, b *apiService) bool { return a.digest == b.digest })
 	s.known = next
 	s.onListed(first)
-	if !first && !same {
+	if !first && !unchanged {
 		s.onChange(true)
 	}
 	return nil

@@ -80,7 +80,7 @@ func newCatalog(documents ...[]group) *Catalog {
 }
 
 func (c *Catalog) addGroup(g group) {
-	i := slices.IndexFunc(c.order, func(known group) bool { return known.Name == g.Name })
+	i := slices.IndexFunc(c.order, func(other group) bool { return other.Name == g.Name })
 	if i < 0 {
 		i = len(c.order)
 		c.order = append(c.order, group{Name: g.Name})

@@ -31,8 +31,8 @@ type diskRecord struct {
 
 // newDiskFile returns the file for a document ("/apis") of a server (its URL) below dir.
 func newDiskFile(dir, server, document string) diskFile {
-	sum := sha256.Sum256([]byte(server))
-	folder := cacheFileName(server) + "-" + hex.EncodeToString(sum[:4])
+	hash := sha256.Sum256([]byte(server))
+	folder := cacheFileName(server) + "-" + hex.EncodeToString(hash[:4])
 	return diskFile{
 		path:   filepath.Join(dir, folder, strings.TrimPrefix(document, "/")+".json"),
 		server: server, document: document,

@@ -158,17 +158,17 @@ func decodeLegacyVersions(body []byte) ([]group, error) {
 // that an outage of one API server does not remove its types. A failed version that has resources in the new
 // document keeps them.
 func fillUnconfirmed(groups, earlier []group) {
-	known := map[schema.GroupVersion][]resource{}
+	earlierResources := map[schema.GroupVersion][]resource{}
 	for _, g := range earlier {
 		for _, v := range g.Versions {
-			known[schema.GroupVersion{Group: g.Name, Version: v.Name}] = v.Resources
+			earlierResources[schema.GroupVersion{Group: g.Name, Version: v.Name}] = v.Resources
 		}
 	}
 	for gi := range groups {
 		for vi := range groups[gi].Versions {
 			v := &groups[gi].Versions[vi]
 			if v.Failure != "" && len(v.Resources) == 0 {
-				v.Resources = known[schema.GroupVersion{Group: groups[gi].Name, Version: v.Name}]
+				v.Resources = earlierResources[schema.GroupVersion{Group: groups[gi].Name, Version: v.Name}]
 			}
 		}
 	}

@@ -86,15 +86,15 @@ func (c *Catalog) filter(positions []int, r Interpretation, groupFits func(group
 
 // alternatives returns the types among positions that are not among chosen, each once.
 func (c *Catalog) alternatives(positions, chosen []int) []Resource {
-	seen := map[schema.GroupResource]bool{}
+	seenTypes := map[schema.GroupResource]bool{}
 	for _, i := range chosen {
-		seen[c.resources[i].GVR.GroupResource()] = true
+		seenTypes[c.resources[i].GVR.GroupResource()] = true
 	}
 	var out []Resource
 	for _, i := range positions {
 		r := c.resources[i]
-		if gr := r.GVR.GroupResource(); !seen[gr] {
-			seen[gr] = true
+		if gr := r.GVR.GroupResource(); !seenTypes[gr] {
+			seenTypes[gr] = true
 			out = append(out, r)
 		}
 	}

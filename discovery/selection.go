@@ -82,7 +82,7 @@ func (s *Selection) Types(catalog *Catalog) (types []Selected, absent map[string
 		}
 	}
 	absent = map[string]error{}
-	seen := map[schema.GroupResource]int{}
+	seenTypes := map[schema.GroupResource]int{}
 	for i, m := range s.nameResults(catalog) {
 		name := s.names[i]
 		exists := m.matchesMany && m.err == nil
@@ -92,11 +92,11 @@ func (s *Selection) Types(catalog *Catalog) (types []Selected, absent map[string
 				r, ok = catalog.Lookup(c.WithVersion(c.Version))
 			}
 			exists = exists || ok
-			previous, known := seen[c.GroupResource]
+			previous, isSeen := seenTypes[c.GroupResource]
 			switch {
 			case !ok:
-			case !known:
-				seen[c.GroupResource] = len(types)
+			case !isSeen:
+				seenTypes[c.GroupResource] = len(types)
 				types = append(types, Selected{r, name.Raw, m.matchesMany})
 			case types[previous].FromPattern && !m.matchesMany:
 				types[previous].Name, types[previous].FromPattern = name.Raw, false
@@ -122,18 +122,18 @@ type nameResult struct {
 func (s *Selection) nameResults(catalog *Catalog) []nameResult {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := make([]nameResult, len(s.names))
+	results := make([]nameResult, len(s.names))
 	for i, n := range s.names {
 		if c, ok := s.mu.single[n.Raw]; ok {
-			all[i].types = []ResolvedType{c}
+			results[i].types = []ResolvedType{c}
 			continue
 		}
 		resolution, err := catalog.ResolveName(n)
 		if err != nil {
-			all[i] = nameResult{matchesMany: n.HasWildcard(), err: err} // there may be a match later
+			results[i] = nameResult{matchesMany: n.HasWildcard(), err: err} // there may be a match later
 			continue
 		}
-		m := &all[i]
+		m := &results[i]
 		for _, r := range resolution.Resources {
 			m.types = append(m.types, resolvedTypeOf(n, r.GVR))
 		}
@@ -141,7 +141,7 @@ func (s *Selection) nameResults(catalog *Catalog) []nameResult {
 			s.mu.single[n.Raw] = m.types[0]
 		}
 	}
-	return all
+	return results
 }
 
 // isCategory reports whether a name was resolved as a category, which has priority.

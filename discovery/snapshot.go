@@ -106,17 +106,17 @@ func (g *group) version(name string) *version {
 // round come last, by name.
 func sortGroups(groups map[string]*group, order []group) []group {
 	position := map[string]int{"": -1}
-	for i, known := range order {
-		if known.Name != "" {
-			position[known.Name] = i
+	for i, orderedGroup := range order {
+		if orderedGroup.Name != "" {
+			position[orderedGroup.Name] = i
 		}
-		if g := groups[known.Name]; g != nil {
-			g.sortVersions(known)
+		if g := groups[orderedGroup.Name]; g != nil {
+			g.sortVersions(orderedGroup)
 		}
 	}
 	out := make([]group, 0, len(groups))
 	for name, g := range groups {
-		if _, known := position[name]; !known {
+		if _, exists := position[name]; !exists {
 			position[name] = len(order)
 			g.sortVersions(group{})
 		}
@@ -130,9 +130,9 @@ func sortGroups(groups map[string]*group, order []group) []group {
 
 // sortVersions sorts the versions as in known. If known lacks a version that a CRD has just added, it uses
 // the order of CRD versions.
-func (g *group) sortVersions(known group) {
+func (g *group) sortVersions(ordered group) {
 	position := map[string]int{}
-	for i, v := range known.Versions {
+	for i, v := range ordered.Versions {
 		position[v.Name] = i
 	}
 	complete := !slices.ContainsFunc(g.Versions,

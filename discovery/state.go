@@ -65,8 +65,8 @@ func (s *state) crdsAuthoritative() bool { return s.crdsKnown && !s.crdsForbidde
 func (s *state) replaceCRDs(list []*crd.Definition, rest []unreadableCRD, now time.Time) ([]Event, error) {
 	next := make(map[schema.GroupResource]*crd.Definition, len(list))
 	for _, u := range rest {
-		if known := s.crds[u.gr]; known != nil && u.couldBeSameCRD(known) {
-			next[u.gr] = known
+		if current := s.crds[u.gr]; current != nil && u.couldBeSameCRD(current) {
+			next[u.gr] = current
 		}
 	}
 	for _, d := range list {
@@ -100,15 +100,15 @@ func (s *state) replaceCRDs(list []*crd.Definition, rest []unreadableCRD, now ti
 }
 
 // couldBeSameCRD reports whether the UIDs allow that an unreadable CRD is the known one.
-func (u unreadableCRD) couldBeSameCRD(known *crd.Definition) bool {
-	return u.uid == "" || known.UID == "" || u.uid == known.UID
+func (u unreadableCRD) couldBeSameCRD(current *crd.Definition) bool {
+	return u.uid == "" || current.UID == "" || u.uid == current.UID
 }
 
 // setCRDUnreadable processes an added or changed definition that cannot be decoded. Its earlier definition
 // remains, unless that was another CRD of the same name.
 func (s *state) setCRDUnreadable(u unreadableCRD, now time.Time) []Event {
 	var events []Event
-	if known := s.crds[u.gr]; known != nil && !u.couldBeSameCRD(known) {
+	if current := s.crds[u.gr]; current != nil && !u.couldBeSameCRD(current) {
 		events = s.dropCRD(u.gr, now)
 	}
 	s.unreadable[u.gr] = u.err
@@ -214,18 +214,18 @@ func hasFailedGroup(failures []GroupFailure, group string) bool {
 
 // reconcileAll updates every type from the sources.
 func (s *state) reconcileAll() []Event {
-	all := map[schema.GroupResource]bool{}
+	resources := map[schema.GroupResource]bool{}
 	for gr := range s.types {
-		all[gr] = true
+		resources[gr] = true
 	}
 	for gr := range s.crds {
-		all[gr] = true
+		resources[gr] = true
 	}
 	for gr := range s.listed {
-		all[gr] = true
+		resources[gr] = true
 	}
 	var events []Event
-	for _, gr := range slices.SortedFunc(maps.Keys(all), compareGroupResource) {
+	for _, gr := range slices.SortedFunc(maps.Keys(resources), compareGroupResource) {
 		events = s.reconcile(events, gr)
 	}
 	return events
@@ -297,9 +297,9 @@ func (s *state) combineSources(gr schema.GroupResource) (Type, combinedPresence)
 // withCRD adds information of an earlier CRD to a type from discovery, while CRDs cannot be read any more.
 // The UID may be outdated; when CRDs can be read again, another UID means another type.
 func (s *state) withCRD(t Type) Type {
-	known, ok := s.types[t.GroupResource]
-	if ok && !s.crdsAuthoritative() && known.Scope == t.Scope && known.Kind == t.Kind {
-		t.UID = known.UID
+	current, ok := s.types[t.GroupResource]
+	if ok && !s.crdsAuthoritative() && current.Scope == t.Scope && current.Kind == t.Kind {
+		t.UID = current.UID
 	}
 	return t
 }

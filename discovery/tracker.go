@@ -164,8 +164,8 @@ func (t *Tracker) Subscribe(handler func(Event)) *Subscription {
 		return s
 	}
 	var replay []Event
-	for _, known := range t.snapshotLocked().Types() {
-		replay = append(replay, Event{Action: Added, Type: known})
+	for _, typ := range t.snapshotLocked().Types() {
+		replay = append(replay, Event{Action: Added, Type: typ})
 	}
 	if unknown := t.mu.state.failedGroupVersions; len(unknown) > 0 {
 		replay = append(replay, Event{Action: FailuresChanged, FailedGroupVersions: unknown})

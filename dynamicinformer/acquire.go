@@ -68,8 +68,8 @@ func (i *Informer) addMissing(options ResourceOptions) error {
 	i.addIndexesToken <- struct{}{}
 	defer func() { <-i.addIndexesToken }()
 	missing := maps.Clone(options.Indexers)
-	there := i.GetIndexer().GetIndexers()
-	for name := range there {
+	existing := i.GetIndexer().GetIndexers()
+	for name := range existing {
 		delete(missing, name)
 	}
 	if len(missing) > 0 {
@@ -78,7 +78,7 @@ func (i *Informer) addMissing(options ResourceOptions) error {
 		}
 	}
 	if options.Indexes == nil || !slices.ContainsFunc(options.Indexes.Names(),
-		func(name string) bool { return !hasIndex(there, name) }) {
+		func(name string) bool { return !hasIndex(existing, name) }) {
 		return nil
 	}
 	return i.AddIndexes(options.Indexes)
@@ -141,11 +141,11 @@ func (h *Handle) RemoveIndexes(names ...string) {
 }
 
 // dropOwned drops indexes from the handle's list before their names become free.
-func (h *Handle) dropOwned(which func(name string) bool) (names []string) {
+func (h *Handle) dropOwned(matches func(name string) bool) (names []string) {
 	h.own.Lock()
 	defer h.own.Unlock()
 	h.own.indexes = slices.DeleteFunc(h.own.indexes, func(name string) bool {
-		if which(name) {
+		if matches(name) {
 			names = append(names, name)
 			return true
 		}

@@ -52,7 +52,6 @@ func entryKeyOf(gvr schema.GroupVersionResource, options ResourceOptions) entryK
 	return entryKey{gvr: gvr, options: unique.Make(options.key())}
 }
 
-// entry is an informer with its claims.
 type entry struct {
 	key      entryKey
 	options  string // as in Status.Options
@@ -83,7 +82,6 @@ func (e *entry) state() entryState {
 	}
 }
 
-// acquireRequest is a request for an informer.
 type acquireRequest struct {
 	key     entryKey
 	options ResourceOptions
@@ -261,18 +259,18 @@ func (f *Factory) entriesOf(gvr schema.GroupVersionResource) []*entry {
 func (f *Factory) entriesThat(fit func(entryKey) bool) []*entry {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var all []*entry
+	var entries []*entry
 	for key, e := range f.mu.entries {
 		if fit(key) {
-			all = append(all, e)
+			entries = append(entries, e)
 		}
 	}
-	return sortedEntries(all)
+	return sortedEntries(entries)
 }
 
-func sortedEntries(all []*entry) []*entry {
-	slices.SortFunc(all, func(a, b *entry) int {
+func sortedEntries(entries []*entry) []*entry {
+	slices.SortFunc(entries, func(a, b *entry) int {
 		return cmp.Or(naming.CompareTypes(a.key.gvr, b.key.gvr), cmp.Compare(a.options, b.options))
 	})
-	return all
+	return entries
 }

@@ -176,20 +176,20 @@ func (f *Factory) endedLocked() []schema.GroupVersionResource {
 // Informers returns all informers that are held or linger, ordered by group, resource, version and view. They
 // include the informers that the factory needs itself, for example to list namespaces.
 func (f *Factory) Informers() []*Informer {
-	all := make([]*Informer, 0)
+	informers := make([]*Informer, 0)
 	for _, e := range f.entries() {
-		all = append(all, e.informer)
+		informers = append(informers, e.informer)
 	}
-	return all
+	return informers
 }
 
 // Status returns the status of each of Informers, in the same order.
 func (f *Factory) Status() []status.Status {
-	all := make([]status.Status, 0)
+	statuses := make([]status.Status, 0)
 	for _, i := range f.Informers() {
-		all = append(all, i.Status())
+		statuses = append(statuses, i.Status())
 	}
-	return all
+	return statuses
 }
 
 // sortedGVRs returns the keys of a map, ordered by group, resource and version.

@@ -13,12 +13,12 @@ import (
 // in which they were added.
 func (i *Informer) Handlers() []status.Handler {
 	registrations := i.core.Registrations()
-	all := make([]status.Handler, 0, len(registrations))
+	handlers := make([]status.Handler, 0, len(registrations))
 	for _, r := range registrations {
-		all = append(all, status.Handler{Name: r.Name(), Depth: r.Depth(), Lag: r.Lag(),
+		handlers = append(handlers, status.Handler{Name: r.Name(), Depth: r.Depth(), Lag: r.Lag(),
 			Coalesced: r.Coalesced(), Synced: r.HasSynced(), DecodesBecause: r.DecodesBecause()})
 	}
-	return all
+	return handlers
 }
 
 // Flush waits until every event handler of the informer, including the handlers of subscriptions, has handled

@@ -66,12 +66,12 @@ func (h History) At(i int) Change {
 // namespaces, because their watches have no common order, and with a Shard, because its ranges may change.
 func (i *Informer) KeepHistory(changes int) error {
 	o := i.options
-	_, one := o.Namespaces.set.Single()
+	_, isSingle := o.Namespaces.set.Single()
 	problem := ""
 	switch mode := o.key().storage.Mode; {
 	case changes <= 0:
 		problem = fmt.Sprintf("the number of changes is %d; it must be positive", changes)
-	case !one && !o.Namespaces.set.IsAll():
+	case !isSingle && !o.Namespaces.set.IsAll():
 		problem = "each namespace has its own watch, and their events have no common order"
 	case o.LabelSelector != nil || o.FieldSelector != nil || o.TweakListOptions != nil:
 		problem = "a selector or TweakListOptions limits the objects"

@@ -29,15 +29,15 @@ func (o ResourceOptions) checkIndexes() error {
 	if o.Indexes == nil {
 		return nil
 	}
-	taken := map[string]bool{cache.NamespaceIndex: true}
+	usedNames := map[string]bool{cache.NamespaceIndex: true}
 	for name := range o.Indexers {
-		taken[name] = true
+		usedNames[name] = true
 	}
 	for _, name := range o.Indexes.Names() {
-		if taken[name] {
+		if usedNames[name] {
 			return fmt.Errorf("duplicate index %q", name)
 		}
-		taken[name] = true
+		usedNames[name] = true
 	}
 	return nil
 }

@@ -130,7 +130,7 @@ func reportFailure(ctx context.Context, r *cache.Reflector, err error) {
 var minimalBackoff = wait.Backoff{Duration: time.Millisecond, Factor: 1}
 
 func newInformer(from factoryDependencies, gvr schema.GroupVersionResource, options ResourceOptions,
-	board *follow.TypeRegistry) (*Informer, error) {
+	typeRegistry *follow.TypeRegistry) (*Informer, error) {
 	form, transform, err := options.storeForm()
 	if err != nil {
 		return nil, err
@@ -164,7 +164,7 @@ func newInformer(from factoryDependencies, gvr schema.GroupVersionResource, opti
 		gvr:                 gvr,
 		options:             options,
 		deps:                from,
-		typeRegistry:        board,
+		typeRegistry:        typeRegistry,
 		health:              health.New(gvr, options.describe(), time.Now),
 		requestForm:         options.requestForm(form),
 		core:                core,
@@ -259,21 +259,21 @@ func (i *Informer) follower() *follow.Follower {
 }
 
 // stopUnstarted stops an informer that was never run, so that callers do not wait for it.
-func (i *Informer) stopUnstarted(why error) {
+func (i *Informer) stopUnstarted(cause error) {
 	if !i.runCalled.Swap(true) {
 		i.core.Stop()
-		i.health.Stopped(why.Error())
+		i.health.Stopped(cause.Error())
 		close(i.stopped)
 	}
 }
 
 // whyEnded returns the message for the end of an informer's context.
 func whyEnded(ctx context.Context) string {
-	switch why := context.Cause(ctx); why {
+	switch cause := context.Cause(ctx); cause {
 	case errReleased, errFactoryShut:
-		return why.Error()
+		return cause.Error()
 	default:
-		return fmt.Sprintf("its context has ended: %v", why)
+		return fmt.Sprintf("its context has ended: %v", cause)
 	}
 }
 

@@ -15,11 +15,11 @@ import (
 
 // Conditions returns the conditions of the factory, ordered by type.
 func (f *Factory) Conditions() []status.Condition {
-	var all []status.Condition
+	var conditions []status.Condition
 	for _, c := range f.aggregator.Conditions() {
-		all = append(all, f.withTypeError(status.Condition(c)))
+		conditions = append(conditions, f.withTypeError(status.Condition(c)))
 	}
-	return all
+	return conditions
 }
 
 // Condition returns one condition. Its Status is empty if there is no condition of the type.
@@ -85,11 +85,11 @@ func (i *Informer) Stats() status.Stats {
 
 // Stats returns Informer.Stats of each informer, ordered by group, resource, version and view.
 func (f *Factory) Stats() []status.Stats {
-	all := make([]status.Stats, 0)
+	stats := make([]status.Stats, 0)
 	for _, e := range f.entries() {
-		all = append(all, e.informer.Stats())
+		stats = append(stats, e.informer.Stats())
 	}
-	return all
+	return stats
 }
 
 // MemoryStats returns the current memory of the caches. Its cost grows with the number of types, not of
@@ -137,15 +137,15 @@ func (i *Informer) counters() status.Counters {
 // factory remembers the counters of at least 1,000 released pairs of a type and options.
 func (f *Factory) Metrics() []status.Metrics {
 	groups := f.informerGroups()
-	all := make([]status.Metrics, len(groups))
+	metrics := make([]status.Metrics, len(groups))
 	for k, group := range groups {
-		m := &all[k]
+		m := &metrics[k]
 		m.GVR, m.Options, m.Counters = group.gvr, group.options, group.earlierCounters
 		for _, i := range group.informers {
 			addInformer(m, i)
 		}
 	}
-	return all
+	return metrics
 }
 
 func addInformer(m *status.Metrics, i *Informer) {
@@ -229,8 +229,8 @@ const maxEndedCounters = 1000
 // rememberLocked adds the counters of an ended entry to the remembered counters.
 func (f *Factory) rememberLocked(e *entry) {
 	d := e.typeOptions()
-	counters, known := f.mu.endedCounters[d]
-	if !known && len(f.mu.endedCounters) >= maxEndedCounters {
+	counters, exists := f.mu.endedCounters[d]
+	if !exists && len(f.mu.endedCounters) >= maxEndedCounters {
 		for other := range f.mu.endedCounters {
 			delete(f.mu.endedCounters, other)
 			break

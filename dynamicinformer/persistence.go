@@ -18,8 +18,8 @@ func newPersister(i *Informer) *persist.Persister {
 	if i.deps.persistence == nil {
 		return notPersistent
 	}
-	if why := i.options.whyNotPersisted(i.gvr); why != "" {
-		return persist.NewDisabled(why)
+	if reason := i.options.whyNotPersisted(i.gvr); reason != "" {
+		return persist.NewDisabled(reason)
 	}
 	return persist.New(i.deps.persistence, persist.Source{GVR: i.gvr, Cache: i.core, Health: i.health,
 		Key: i.options.persistenceKey(i.gvr), Logger: i.deps.logger})

@@ -166,9 +166,9 @@ func (o ResourceOptions) withDefaults(defaults ResourceOptions) ResourceOptions 
 	if o.Indexers == nil {
 		o.Indexers = defaults.Indexers
 	} else if len(defaults.Indexers) > 0 {
-		all := maps.Clone(defaults.Indexers)
-		maps.Copy(all, o.Indexers)
-		o.Indexers = all
+		merged := maps.Clone(defaults.Indexers)
+		maps.Copy(merged, o.Indexers)
+		o.Indexers = merged
 	}
 	if o.Persist == nil {
 		o.Persist = defaults.Persist

@@ -26,15 +26,15 @@ var errDropped = errors.New("another call of Shutdown or Close has dropped event
 // listener or a subscriber: it would wait for its own return.
 func (f *Factory) Shutdown(ctx context.Context) error {
 	drops := f.droppedShutdowns.Load()
-	all := f.markShutdown()
-	busy := f.drain(ctx, all)
+	entries := f.markShutdown()
+	busy := f.drain(ctx, entries)
 	subscriptions := f.subscriptions.closeAll()
 	f.cancel(errFactoryShut)
 	if f.stopTypes != nil {
 		f.stopTypes()
 	}
 	failure := &ShutdownError{}
-	for k, e := range all {
+	for k, e := range entries {
 		ended := f.awaitEnd(ctx, e)
 		if !ended && busy[k] == nil {
 			busy[k] = e.informer.busyHandlers()
@@ -90,26 +90,26 @@ func (f *Factory) markShutdown() []*entry {
 		close(f.done)
 	}
 	f.mu.shutdown = true
-	var all []*entry
+	var entries []*entry
 	for _, e := range f.mu.entries {
 		e.stopLinger()
 		if e.ctx == nil {
-			all = append(all, e)
+			entries = append(entries, e)
 		}
 	}
 	for e := range f.mu.runningEntries {
-		all = append(all, e)
+		entries = append(entries, e)
 	}
-	return sortedEntries(all)
+	return sortedEntries(entries)
 }
 
 // drain cancels each informer once its handlers have handled all queued events, or ctx has ended. It returns
 // the handlers of each informer that have not. It counts a drop before it cancels an informer with queued
 // events.
-func (f *Factory) drain(ctx context.Context, all []*entry) [][]*informer.Registration {
-	busy := make([][]*informer.Registration, len(all))
+func (f *Factory) drain(ctx context.Context, entries []*entry) [][]*informer.Registration {
+	busy := make([][]*informer.Registration, len(entries))
 	var running sync.WaitGroup
-	for k, e := range all {
+	for k, e := range entries {
 		if e.cancel == nil || e.ctx.Err() != nil {
 			continue // not started, or stopped before
 		}

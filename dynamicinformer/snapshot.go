@@ -103,9 +103,9 @@ func runtimeObject(item store.Item) (runtime.Object, bool) {
 }
 
 // objectsOnly yields the items that are objects.
-func objectsOnly(all func(func(string, store.Item) bool)) iter.Seq2[string, runtime.Object] {
+func objectsOnly(items func(func(string, store.Item) bool)) iter.Seq2[string, runtime.Object] {
 	return func(yield func(string, runtime.Object) bool) {
-		all(func(key string, item store.Item) bool {
+		items(func(key string, item store.Item) bool {
 			object, ok := runtimeObject(item)
 			return !ok || yield(key, object)
 		})

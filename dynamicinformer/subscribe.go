@@ -135,11 +135,11 @@ func (s *Subscription) setUnsubscribe(unsubscribe func()) {
 
 // singleType returns the type of a selection without patterns.
 func (s Selection) singleType() (schema.GroupVersionResource, bool) {
-	one := s.Match == nil && s.Version != "" && s.Resource != ""
+	isSingle := s.Match == nil && s.Version != "" && s.Resource != ""
 	for _, text := range []string{s.Group, s.Version, s.Resource} {
-		one = one && !naming.IsGlob(text)
+		isSingle = isSingle && !naming.IsGlob(text)
 	}
-	return schema.GroupVersionResource{Group: s.Group, Version: s.Version, Resource: s.Resource}, one
+	return schema.GroupVersionResource{Group: s.Group, Version: s.Version, Resource: s.Resource}, isSingle
 }
 
 // Close ends the subscription. It drops queued events and reports no deletions. It does not wait for a
@@ -176,15 +176,16 @@ func (s *Subscription) Types() []status.FollowedType {
 	s.mu.Lock()
 	follows := slices.Collect(maps.Values(s.mu.followers))
 	s.mu.Unlock()
-	all := make([]status.FollowedType, 0, len(follows))
+	followed := make([]status.FollowedType, 0, len(follows))
 	for _, f := range follows {
-		all = append(all, status.FollowedType{Status: f.informer.Status(), Depth: f.registration.Depth()})
+		followed = append(followed, status.FollowedType{Status: f.informer.Status(),
+			Depth: f.registration.Depth()})
 	}
-	slices.SortFunc(all, func(a, b status.FollowedType) int {
+	slices.SortFunc(followed, func(a, b status.FollowedType) int {
 		return naming.CompareTypes(a.Status.GVR,
 			b.Status.GVR)
 	})
-	return all
+	return followed
 }
 
 // call runs f when no other call of the subscriber runs, unless the subscription is closed first.
@@ -212,7 +213,7 @@ type subscriptions struct {
 }
 
 // add returns false after closeAll.
-func (s *subscriptions) add(one *Subscription) bool {
+func (s *subscriptions) add(subscription *Subscription) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.closed {
@@ -221,35 +222,35 @@ func (s *subscriptions) add(one *Subscription) bool {
 	if s.mu.all == nil {
 		s.mu.all = map[*Subscription]struct{}{}
 	}
-	s.mu.all[one] = struct{}{}
+	s.mu.all[subscription] = struct{}{}
 	return true
 }
 
-func (s *subscriptions) remove(one *Subscription) {
+func (s *subscriptions) remove(subscription *Subscription) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.mu.all, one)
+	delete(s.mu.all, subscription)
 }
 
 // closeAll closes all subscriptions and rejects new ones. It returns their Done channels.
 func (s *subscriptions) closeAll() []<-chan struct{} {
 	s.mu.Lock()
 	s.mu.closed = true
-	all := slices.Collect(maps.Keys(s.mu.all))
+	open := slices.Collect(maps.Keys(s.mu.all))
 	s.mu.Unlock()
 	var ends []<-chan struct{}
-	for _, one := range all {
-		one.Close()
-		ends = append(ends, one.Done())
+	for _, subscription := range open {
+		subscription.Close()
+		ends = append(ends, subscription.Done())
 	}
 	return ends
 }
 
 // awaitAll waits until all channels are closed, or returns the cause of ctx.
-func awaitAll(ctx context.Context, all []<-chan struct{}) error {
-	for _, one := range all {
+func awaitAll(ctx context.Context, channels []<-chan struct{}) error {
+	for _, done := range channels {
 		select {
-		case <-one:
+		case <-done:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

@@ -56,18 +56,18 @@ func (s *Subscription) reconcile(gr schema.GroupResource) {
 	if f != nil {
 		current = f.informer.gvr.Version
 	}
-	version, wanted := "", false
+	version, selected := "", false
 	if exists && t.Established {
-		version, wanted = s.selection.chooseVersion(t, current)
+		version, selected = s.selection.chooseVersion(t, current)
 	}
 	switch {
 	case f != nil && f.stopped() && s.factory.isShutDown(): // Close follows
 	case f != nil && f.stopped():
 		s.stopFollower(f, status.ReasonStopped)
 		s.reconcile(gr) // with a new informer, for the next Start
-	case f == nil && wanted:
+	case f == nil && selected:
 		s.startFollower(gr.WithVersion(version))
-	case f == nil, wanted && version == current:
+	case f == nil, selected && version == current:
 	case exists && t.Established && slices.Contains(t.Versions, current):
 		s.stopFollower(f, status.ReasonNotSelected) // the type still exists
 	case f.hasEnded():

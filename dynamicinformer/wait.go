@@ -105,27 +105,27 @@ type awaitedType struct {
 
 // awaitedTypes returns the informers of gvrs, or of all requested and required types if gvrs is empty.
 func (f *Factory) awaitedTypes(gvrs []schema.GroupVersionResource) []awaitedType {
-	var all []awaitedType
+	var awaited []awaitedType
 	if len(gvrs) == 0 {
 		for _, i := range f.Informers() {
-			all = append(all, awaitedType{informer: i})
+			awaited = append(awaited, awaitedType{informer: i})
 		}
 		for _, gvr := range f.missingRequired() {
-			all = append(all, awaitedType{status: health.WithoutInformer(gvr)})
+			awaited = append(awaited, awaitedType{status: health.WithoutInformer(gvr)})
 		}
-		return all
+		return awaited
 	}
 	for _, gvr := range gvrs {
 		entries := f.entriesOf(gvr)
 		for _, e := range entries {
-			all = append(all, awaitedType{informer: e.informer})
+			awaited = append(awaited, awaitedType{informer: e.informer})
 		}
 		if len(entries) == 0 {
-			all = append(all, awaitedType{status: status.Status{GVR: gvr, State: status.Pending,
+			awaited = append(awaited, awaitedType{status: status.Status{GVR: gvr, State: status.Pending,
 				Message: "ForResource was not called for it"}})
 		}
 	}
-	return all
+	return awaited
 }
 
 // missingRequired returns the types that Options.Resources requires and that were not requested.
@@ -161,19 +161,19 @@ func (e *NotSyncedError) Error() string {
 
 // Unwrap returns the last error of each type, ErrStopped for each stopped informer, and Cause.
 func (e *NotSyncedError) Unwrap() []error {
-	var all []error
+	var errs []error
 	for _, s := range e.NotSynced {
 		if s.LastError != nil {
-			all = append(all, s.LastError)
+			errs = append(errs, s.LastError)
 		}
 		if s.State == status.Stopped {
-			all = append(all, ErrStopped)
+			errs = append(errs, ErrStopped)
 		}
 	}
 	if e.Cause != nil {
-		all = append(all, e.Cause)
+		errs = append(errs, e.Cause)
 	}
-	return all
+	return errs
 }
 
 func formatGVR(gvr schema.GroupVersionResource) string { return naming.FormatType(gvr) }

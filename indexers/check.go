@@ -39,8 +39,8 @@ func CheckSources(options CheckOptions, sources ...Source) (*Config, error) {
 	}
 	definitions, err := options.Definitions(groups)
 	if err != nil {
-		if _, wrong := splitFindings(findings); wrong != nil {
-			return nil, errors.Join(wrong, err)
+		if _, configErr := splitFindings(findings); configErr != nil {
+			return nil, errors.Join(configErr, err)
 		}
 		return nil, err
 	}
@@ -61,11 +61,11 @@ func CheckSources(options CheckOptions, sources ...Source) (*Config, error) {
 }
 
 func (c *Config) declared() []*config.Resource {
-	all := make([]*config.Resource, len(c.Resources))
+	resources := make([]*config.Resource, len(c.Resources))
 	for i, r := range c.Resources {
-		all[i] = r.declared
+		resources[i] = r.declared
 	}
-	return all
+	return resources
 }
 
 // CheckCondition compares a condition or a path of a query with the schema of a version, like [Config.Check]:
@@ -88,9 +88,9 @@ func ColumnType(path string, d *crd.Definition, version string) string {
 	return check.ColumnType(path, d, version)
 }
 
-func diagnostics(found []config.Finding) (all []Diagnostic) {
+func diagnostics(found []config.Finding) (converted []Diagnostic) {
 	for _, f := range found {
-		all = append(all, newDiagnostic(f))
+		converted = append(converted, newDiagnostic(f))
 	}
-	return all
+	return converted
 }

@@ -89,9 +89,9 @@ func (c *collector) tuples(e element) {
 	}
 	size := 0 // of the single-valued parts
 	c.tuple = append(c.tuple[:0], make([]string, len(parts))...)
-	many := c.index.multiValuedPart
+	multiValued := c.index.multiValuedPart
 	for i := range parts {
-		if i == many {
+		if i == multiValued {
 			continue
 		}
 		keys := c.partKeys(e, i)
@@ -101,12 +101,12 @@ func (c *collector) tuples(e element) {
 		c.tuple[i] = keys[0].key
 		size += keys[0].valueLength
 	}
-	if many < 0 {
+	if multiValued < 0 {
 		c.addKey(c.index.joinKey(c.tuple), size)
 		return
 	}
-	for _, k := range c.partKeys(e, many) {
-		c.tuple[many] = k.key
+	for _, k := range c.partKeys(e, multiValued) {
+		c.tuple[multiValued] = k.key
 		c.addKey(c.index.joinKey(c.tuple), size+k.valueLength)
 	}
 }
@@ -118,22 +118,22 @@ func (c *collector) partKeys(e element, n int) []partKey {
 	c.keys = c.keys[:0]
 	for _, from := range c.index.sources[n] {
 		c.readSource(e, from)
-		there := false
+		hasValue := false
 		for _, s := range c.scalars {
 			switch key, outcome := keyOf(p, s, c.index.Sorted); outcome {
 			case keyComplete:
 				c.keys = append(c.keys, key)
-				there = true
+				hasValue = true
 			case keyMistyped:
 				c.mistyped.Add(1)
-				there = true
+				hasValue = true
 			case keyTooLong:
 				c.overLimit.Add(1)
-				there = true
+				hasValue = true
 			case keyMissing: // null counts as missing
 			}
 		}
-		if there {
+		if hasValue {
 			return c.keys
 		}
 	}
@@ -190,7 +190,7 @@ const manyValues = 16
 
 // addKey adds a key unless it is a duplicate or exceeds a limit. size is the length of the value.
 func (c *collector) addKey(key string, size int) {
-	own := c.keysFound[c.initialLength:]
+	objectKeys := c.keysFound[c.initialLength:]
 	switch {
 	case size > c.index.maxValueBytes:
 		c.overLimit.Add(1)
@@ -198,16 +198,16 @@ func (c *collector) addKey(key string, size int) {
 	case c.repeated:
 		c.keysFound = append(c.keysFound, key)
 		return
-	case c.seen[key], c.seen == nil && slices.Contains(own, key):
+	case c.seen[key], c.seen == nil && slices.Contains(objectKeys, key):
 		return
-	case len(own) >= c.index.maxValues:
+	case len(objectKeys) >= c.index.maxValues:
 		c.overLimit.Add(1)
 		return
 	}
 	c.keysFound = append(c.keysFound, key)
 	if c.seen != nil {
 		c.seen[key] = true
-	} else if len(own)+1 >= manyValues {
+	} else if len(objectKeys)+1 >= manyValues {
 		c.seen = make(map[string]bool, 2*manyValues)
 		for _, k := range c.keysFound[c.initialLength:] {
 			c.seen[k] = true

@@ -72,11 +72,11 @@ func compareResources(old, new *Resource) Change {
 }
 
 // indexesMissingIn returns the indexes of a that b does not have with the same definition.
-func indexesMissingIn(a, b *Resource) (only []*Index) {
+func indexesMissingIn(a, b *Resource) (missing []*Index) {
 	for _, index := range a.Indexes {
 		if other, ok := b.Index(index.Name); !ok || other.fingerprint() != index.fingerprint() {
-			only = append(only, index)
+			missing = append(missing, index)
 		}
 	}
-	return only
+	return missing
 }

@@ -93,9 +93,9 @@ func newResource(d *config.Resource) *Resource {
 	return r
 }
 
-func splitFindings(all []config.Finding) (warnings []Diagnostic, err error) {
+func splitFindings(findings []config.Finding) (warnings []Diagnostic, err error) {
 	var errs []Diagnostic
-	for _, f := range all {
+	for _, f := range findings {
 		if f.IsWarning() {
 			warnings = append(warnings, newDiagnostic(f))
 		} else {

@@ -40,15 +40,15 @@ func (s Stats) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: matched %d of %d", s.Index, s.Matched, s.Seen)
 	for _, skipped := range []struct {
-		n   uint64
-		why string
+		n     uint64
+		cause string
 	}{
 		{s.SkippedMissing, "skipped %d missing values"}, {s.SkippedType, "skipped %d values for their type"},
 		{s.SkippedLimit, "skipped %d values beyond a limit"}, {s.SkippedWhen, "%d objects are not meant"},
 		{s.Failed, "%d calls had no object"},
 	} {
 		if skipped.n > 0 {
-			fmt.Fprintf(&b, "; "+skipped.why, skipped.n)
+			fmt.Fprintf(&b, "; "+skipped.cause, skipped.n)
 		}
 	}
 	return b.String()

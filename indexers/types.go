@@ -29,26 +29,26 @@ func (c *Config) IndexesOf(gvr schema.GroupVersionResource, kind string) []*Inde
 			}
 		}
 	}
-	all := make([]*Index, len(declared))
+	indexes := make([]*Index, len(declared))
 	for i, x := range declared {
-		all[i] = x.index
+		indexes[i] = x.index
 		if slices.ContainsFunc(declared, func(y owned) bool {
 			return y != x &&
 				y.index.Name == x.index.Name
 		}) {
-			all[i] = x.index.Renamed(x.owner + "/" + x.index.Name)
+			indexes[i] = x.index.Renamed(x.owner + "/" + x.index.Name)
 		}
 	}
-	return all
+	return indexes
 }
 
 // ReferencesOf returns the references that all matching resources declare for a type.
 func (c *Config) ReferencesOf(gvr schema.GroupVersionResource, kind string) []*Reference {
-	var all []*Reference
+	var references []*Reference
 	for _, resource := range c.Resources {
 		if resource.Match.MatchesVersion(gvr, kind) {
-			all = append(all, resource.References...)
+			references = append(references, resource.References...)
 		}
 	}
-	return all
+	return references
 }

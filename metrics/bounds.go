@@ -34,32 +34,32 @@ func shortenOptions(options string) string {
 
 // mergeBeyond merges the elements with equal names, and the elements beyond the first names into one named
 // others.
-func mergeBeyond[T any](all []T, most int, name func(*T) *string, merge func(into, more *T)) []T {
+func mergeBeyond[T any](elements []T, limit int, name func(*T) *string, merge func(into, more *T)) []T {
 	var merged []T
 	at := map[string]int{}
-	for _, one := range all {
-		n := name(&one)
+	for _, element := range elements {
+		n := name(&element)
 		if *n = validUTF8(*n); *n == "" {
 			*n = othersLabel
 		}
-		if _, known := at[*n]; !known && len(at) >= most {
+		if _, exists := at[*n]; !exists && len(at) >= limit {
 			*n = othersLabel
 		}
-		k, known := at[*n]
-		if !known {
+		k, exists := at[*n]
+		if !exists {
 			at[*n] = len(merged)
-			merged = append(merged, one)
+			merged = append(merged, element)
 			continue
 		}
-		merge(&merged[k], &one)
+		merge(&merged[k], &element)
 	}
 	return merged
 }
 
 // boundedHandlers merges handlers with equal names: the sums of their depths and merged events, and the
 // longest lag.
-func boundedHandlers(all []status.Handler) []status.Handler {
-	return mergeBeyond(all, maxHandlers, func(h *status.Handler) *string { return &h.Name },
+func boundedHandlers(handlers []status.Handler) []status.Handler {
+	return mergeBeyond(handlers, maxHandlers, func(h *status.Handler) *string { return &h.Name },
 		func(into, more *status.Handler) {
 			into.Depth += more.Depth
 			into.Lag = max(into.Lag, more.Lag)
@@ -67,8 +67,8 @@ func boundedHandlers(all []status.Handler) []status.Handler {
 		})
 }
 
-func boundedIndexes(all []status.IndexMetrics) []status.IndexMetrics {
-	return mergeBeyond(all, maxIndexes, func(x *status.IndexMetrics) *string { return &x.Name },
+func boundedIndexes(indexes []status.IndexMetrics) []status.IndexMetrics {
+	return mergeBeyond(indexes, maxIndexes, func(x *status.IndexMetrics) *string { return &x.Name },
 		func(into, more *status.IndexMetrics) {
 			into.Values += more.Values
 			into.Entries += more.Entries

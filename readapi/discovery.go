@@ -42,17 +42,17 @@ type groupVersion struct {
 // groupVersions returns the group versions in order of preference.
 func groupVersions(types []Type) []groupVersion {
 	at := map[schema.GroupVersion]int{}
-	var all []groupVersion
+	var versions []groupVersion
 	for _, t := range types {
 		for _, v := range t.Versions {
 			gv := schema.GroupVersion{Group: t.Group, Version: v.Name}
 			i, ok := at[gv]
 			if !ok {
-				i = len(all)
+				i = len(versions)
 				at[gv] = i
-				all = append(all, groupVersion{GroupVersion: gv})
+				versions = append(versions, groupVersion{GroupVersion: gv})
 			}
-			all[i].types = append(all[i].types, t)
+			versions[i].types = append(versions[i].types, t)
 		}
 	}
 	rank := func(group string) int {
@@ -61,12 +61,12 @@ func groupVersions(types []Type) []groupVersion {
 		}
 		return len(groupOrder)
 	}
-	slices.SortStableFunc(all, func(a, b groupVersion) int {
+	slices.SortStableFunc(versions, func(a, b groupVersion) int {
 		return cmp.Or(
 			cmp.Compare(rank(a.Group), rank(b.Group)), cmp.Compare(a.Group, b.Group),
 			version.CompareKubeAwareVersionStrings(b.Version, a.Version))
 	})
-	return all
+	return versions
 }
 
 // aggregatedDiscovery returns the document of aggregated discovery for the core group or for all other
@@ -158,8 +158,8 @@ func legacyGroup(types []Type, name string) any {
 
 // legacyResources returns the document /api/VERSION or /apis/GROUP/VERSION, or nil.
 func legacyResources(types []Type, group, version string) any {
-	all := groupVersions(types)
-	i := slices.IndexFunc(all, func(gv groupVersion) bool {
+	versions := groupVersions(types)
+	i := slices.IndexFunc(versions, func(gv groupVersion) bool {
 		return gv.Group == group &&
 			gv.Version == version
 	})
@@ -167,8 +167,8 @@ func legacyResources(types []Type, group, version string) any {
 		return nil
 	}
 	list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},
-		GroupVersion: all[i].String()}
-	for _, t := range all[i].types {
+		GroupVersion: versions[i].String()}
+	for _, t := range versions[i].types {
 		r := metav1.APIResource{
 			Name: t.Names.Plural, SingularName: t.Names.Singular, Namespaced: t.Namespaced,
 			Kind:  t.Names.Kind,

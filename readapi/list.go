@@ -99,8 +99,8 @@ func (t *resource) list(ctx context.Context, options *listOptions,
 		if limit > 0 && !selected.selectsAtMostOne() && int64(len(p.objects)) == limit {
 			p.meta.Continue = newContinueToken(state.pinned, t.namespace, p.objects[limit-1].Key())
 			if selected.selectsAll() {
-				left := int64(state.Count(o.Key(), end))
-				p.meta.RemainingItemCount = &left
+				remaining := int64(state.Count(o.Key(), end))
+				p.meta.RemainingItemCount = &remaining
 			}
 			break
 		}

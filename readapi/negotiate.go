@@ -40,7 +40,7 @@ func parseAccept(header http.Header) []acceptedMediaType {
 	if text == "" {
 		return []acceptedMediaType{{mediaType: mediaJSON, quality: 1}}
 	}
-	var all []acceptedMediaType
+	var accepted []acceptedMediaType
 	for clause := range strings.SplitSeq(text, ",") {
 		media, rest, _ := strings.Cut(clause, ";")
 		a := acceptedMediaType{quality: 1}
@@ -57,13 +57,13 @@ func parseAccept(header http.Header) []acceptedMediaType {
 			continue
 		}
 		if a.parse(rest); a.parameters["stream"] == "" || a.parameters["stream"] == "watch" {
-			all = append(all, a)
+			accepted = append(accepted, a)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b acceptedMediaType) int {
+	slices.SortStableFunc(accepted, func(a, b acceptedMediaType) int {
 		return cmp.Or(cmp.Compare(b.quality, a.quality), cmp.Compare(a.wildcards, b.wildcards))
 	})
-	return all
+	return accepted
 }
 
 // parse parses the parameters after a media type.
@@ -109,8 +109,8 @@ func negotiate(header http.Header) (answerForm, error) {
 			return answerForm{mediaType: a.mediaType}, nil
 		}
 		name, version, group := a.conversion()
-		kind, known := shapes[name]
-		if !known || group != "meta.k8s.io" || version != "v1" && version != "v1beta1" {
+		kind, isKnown := shapes[name]
+		if !isKnown || group != "meta.k8s.io" || version != "v1" && version != "v1beta1" {
 			continue
 		}
 		return answerForm{mediaType: a.mediaType, kind: kind, version: group + "/" + version}, nil

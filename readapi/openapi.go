@@ -38,14 +38,15 @@ func documentName(gv schema.GroupVersion) string {
 
 // openAPIOf returns a document, or nil.
 func openAPIOf(types []Type, name string) any {
-	all := groupVersions(types)
-	i := slices.IndexFunc(all, func(gv groupVersion) bool { return documentName(gv.GroupVersion) == name })
+	versions := groupVersions(types)
+	i := slices.IndexFunc(versions,
+		func(gv groupVersion) bool { return documentName(gv.GroupVersion) == name })
 	if i < 0 {
 		return nil
 	}
 	paths, schemas := node{}, node{}
-	for _, t := range all[i].types {
-		t.describe(all[i].GroupVersion, paths, schemas)
+	for _, t := range versions[i].types {
+		t.describe(versions[i].GroupVersion, paths, schemas)
 	}
 	return node{
 		"openapi": "3.0.0", "info": node{"title": "Kubernetes", "version": "v1.37.0"},
@@ -125,14 +126,14 @@ func schemaName(gv schema.GroupVersion, kind string) string {
 func schemaReference(schema string) node { return node{"$ref": "#/components/schemas/" + schema} }
 
 func parameters(path string) []any {
-	all := []any{}
+	list := []any{}
 	for _, name := range []string{"namespace", "name"} {
 		if strings.Contains(path, "{"+name+"}") {
-			all = append(all, node{"name": name, "in": "path", "required": true,
+			list = append(list, node{"name": name, "in": "path", "required": true,
 				"schema": node{"type": "string"}})
 		}
 	}
-	return all
+	return list
 }
 
 // operationID returns an ID that is unique within a document.

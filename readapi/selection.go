@@ -108,7 +108,7 @@ func (s *selection) candidates(snapshot Snapshot, from, to string) iter.Seq[Obje
 		if !ok || c.negated {
 			continue
 		}
-		if ranged, known := ranges.RangeField(c.field, c.value, from, to); known {
+		if ranged, isRange := ranges.RangeField(c.field, c.value, from, to); isRange {
 			return ranged
 		}
 	}

@@ -58,12 +58,12 @@ func ParseShardSelector(text string) (*ShardSelector, error) {
 		case end != shardEnd && start >= end:
 			return nil, fmt.Errorf("shard range start %s must be less than end %s", start, end)
 		}
-		one := sharding.Range{}
-		one.Start, _ = strconv.ParseUint(start, 0, 64) // it has 16 hexadecimal digits
+		parsed := sharding.Range{}
+		parsed.Start, _ = strconv.ParseUint(start, 0, 64) // it has 16 hexadecimal digits
 		if end != shardEnd {
-			one.End, _ = strconv.ParseUint(end, 0, 64)
+			parsed.End, _ = strconv.ParseUint(end, 0, 64)
 		}
-		s.Key, s.Ranges = key, append(s.Ranges, one)
+		s.Key, s.Ranges = key, append(s.Ranges, parsed)
 		terms = append(terms, fmt.Sprintf("shardRange(object.%s, '%s', '%s')", key, start, end))
 	}
 	s.text = strings.Join(terms, " || ")

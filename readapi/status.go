@@ -11,10 +11,10 @@ import (
 )
 
 func statusOf(err error) metav1.Status {
-	var known apierrors.APIStatus
+	var apiStatus apierrors.APIStatus
 	var status metav1.Status
-	if errors.As(err, &known) {
-		status = known.Status()
+	if errors.As(err, &apiStatus) {
+		status = apiStatus.Status()
 	} else {
 		status = apierrors.NewInternalError(err).Status()
 	}

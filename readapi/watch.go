@@ -246,14 +246,14 @@ type selectedEvent struct {
 // that now matches is added. The type is empty if neither the old nor the new object matches. A deleted
 // object has its last state, with the version of that state.
 func (e Change) event(matches func(Object) bool) (watch.EventType, Object) {
-	was := e.Before != nil && matches(e.Before)
-	is := e.After != nil && matches(e.After)
+	matchedBefore := e.Before != nil && matches(e.Before)
+	matchesNow := e.After != nil && matches(e.After)
 	switch {
-	case is && was:
+	case matchesNow && matchedBefore:
 		return watch.Modified, e.After
-	case is:
+	case matchesNow:
 		return watch.Added, e.After
-	case was:
+	case matchedBefore:
 		return watch.Deleted, e.Before
 	}
 	return "", nil

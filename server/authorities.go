@@ -82,11 +82,11 @@ var errNoAuthorities = errors.New("the certificate authorities of users have not
 // a client has no matching certificate and stays anonymous for the whole connection. If it names none, the
 // client sends its certificate, which is accepted as soon as its CA is known.
 func (a *authorities) deferredProvider(
-	all dynamiccertificates.CAContentProvider) dynamiccertificates.CAContentProvider {
-	if a == nil || all == nil {
-		return all
+	provider dynamiccertificates.CAContentProvider) dynamiccertificates.CAContentProvider {
+	if a == nil || provider == nil {
+		return provider
 	}
-	return deferredAuthorities{all, a}
+	return deferredAuthorities{provider, a}
 }
 
 type deferredAuthorities struct {

@@ -140,28 +140,31 @@ func LoadConfig(file string) (Config, error) {
 // Validate returns all errors of a config.
 func (c *Config) Validate() error {
 	var problems []error
-	wrong := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	addProblem := func(format string, args ...any) {
+		problems = append(problems,
+			fmt.Errorf(format, args...))
+	}
 	if len(c.Types)+len(c.IndexConfigs) == 0 {
-		wrong("types: no types and no indexConfigs: name the types to cache")
+		addProblem("types: no types and no indexConfigs: name the types to cache")
 	}
 	for _, name := range c.Types {
 		if _, err := discovery.ParseName(name); err != nil {
-			wrong("types: %w", err)
+			addProblem("types: %w", err)
 		}
 	}
 	switch c.Storage {
 	case dynamicinformer.StorageAdaptive, dynamicinformer.StorageCompressed, dynamicinformer.StoragePacked:
 	default:
-		wrong("storage: cannot serve objects with mode %q: use adaptive, compressed or packed", c.Storage)
+		addProblem("storage: cannot serve objects with mode %q: use adaptive, compressed or packed", c.Storage)
 	}
 	if c.MemoryBudget.Sign() < 0 {
-		wrong("memoryBudget: %s is negative", c.MemoryBudget.String())
+		addProblem("memoryBudget: %s is negative", c.MemoryBudget.String())
 	}
 	if c.History < 1 {
-		wrong("history: %d is less than 1", c.History)
+		addProblem("history: %d is less than 1", c.History)
 	}
 	if len(c.Page.Hosts) > 0 && !c.Page.Enabled {
-		wrong("page.hosts: have no effect while page.enabled is false")
+		addProblem("page.hosts: have no effect while page.enabled is false")
 	}
 	problems = append(problems, c.Watches.validate(), c.Limits.validate())
 	return errors.Join(problems...)

@@ -44,9 +44,9 @@ func typeErrors(document []byte, as reflect.Type, path string) []error {
 		if err == nil {
 			return nil
 		}
-		var wrong *json.UnmarshalTypeError
-		if errors.As(err, &wrong) {
-			err = fmt.Errorf("cannot decode a JSON %s into a field of type %s", wrong.Value, wrong.Type)
+		var typeErr *json.UnmarshalTypeError
+		if errors.As(err, &typeErr) {
+			err = fmt.Errorf("cannot decode a JSON %s into a field of type %s", typeErr.Value, typeErr.Type)
 		}
 		return []error{fmt.Errorf("%s: %w", path, err)}
 	}
@@ -54,7 +54,8 @@ func typeErrors(document []byte, as reflect.Type, path string) []error {
 	for _, field := range reflect.VisibleFields(as) {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if value, ok := fields[name]; ok {
-			problems = append(problems, typeErrors(value, field.Type, strings.TrimPrefix(path+"."+name, "."))...)
+			problems = append(problems,
+				typeErrors(value, field.Type, strings.TrimPrefix(path+"."+name, "."))...)
 		}
 	}
 	return problems

@@ -49,7 +49,7 @@ func (c *cache) serveTypeChecks(w http.ResponseWriter) {
 // metricsHandler serves the metrics of the generic server, the process, and the caches.
 func (c *cache) metricsHandler(l *limits) (http.Handler, error) {
 	apimetrics.Register()
-	own := prometheus.NewRegistry()
+	registry := prometheus.NewRegistry()
 	for _, collector := range []prometheus.Collector{
 		metrics.NewCollector(c.factory),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -60,10 +60,10 @@ func (c *cache) metricsHandler(l *limits) (http.Handler, error) {
 		}, func() float64 { _, accounts := l.counts(); return float64(accounts) }),
 		l.refused,
 	} {
-		if err := own.Register(collector); err != nil {
+		if err := registry.Register(collector); err != nil {
 			return nil, err
 		}
 	}
-	return promhttp.HandlerFor(prometheus.Gatherers{legacyregistry.DefaultGatherer, own},
+	return promhttp.HandlerFor(prometheus.Gatherers{legacyregistry.DefaultGatherer, registry},
 		promhttp.HandlerOpts{MaxRequestsInFlight: 4}), nil
 }

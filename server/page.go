@@ -36,8 +36,8 @@ func isPage(path string) bool { return strings.HasPrefix(path, pagePrefix+"/") }
 
 func splitPage(path string) (prefix string, namespaces []string) {
 	rest, ok := strings.CutPrefix(path, namespacesPrefix)
-	names, _, whole := strings.Cut(rest, "/")
-	if !ok || !whole {
+	names, _, hasSlash := strings.Cut(rest, "/")
+	if !ok || !hasSlash {
 		return pagePrefix, nil
 	}
 	return namespacesPrefix + names, strings.Split(names, ",")

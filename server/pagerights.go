@@ -59,9 +59,9 @@ func (p *page) knownScopes(r *http.Request, types []schema.GroupVersionResource)
 	defer cancel()
 	for {
 		unknown := false
-		changed := p.rights.withRights(u, func(of *accessAnswers) {
+		changed := p.rights.withRights(u, func(answers *accessAnswers) {
 			for i, gvr := range types {
-				scopes[i] = p.knownScope(r, gvr, of)
+				scopes[i] = p.knownScope(r, gvr, answers)
 				unknown = unknown || scopes[i].Unknown
 			}
 		})
@@ -77,12 +77,12 @@ func (p *page) knownScopes(r *http.Request, types []schema.GroupVersionResource)
 }
 
 func (p *page) knownScope(r *http.Request, gvr schema.GroupVersionResource, u *accessAnswers) web.Scope {
-	all, missing := u.canList(listAccess{gvr, ""})
+	allowed, missing := u.canList(listAccess{gvr, ""})
 	var scope web.Scope
 	if missing == nil {
 		scope = p.scope(r, gvr, func(namespace string) bool {
 			if namespace == "" {
-				return all
+				return allowed
 			}
 			may, err := u.canList(listAccess{gvr, namespace})
 			missing = cmp.Or(missing, err)

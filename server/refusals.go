@@ -76,8 +76,8 @@ type refusalKey struct{}
 
 // refusalOf returns the refusal in ctx, or an unused one.
 func refusalOf(ctx context.Context) *refusal {
-	if of, ok := ctx.Value(refusalKey{}).(*refusal); ok {
-		return of
+	if recorded, ok := ctx.Value(refusalKey{}).(*refusal); ok {
+		return recorded
 	}
 	return &refusal{}
 }
@@ -88,19 +88,19 @@ type reportingAuthenticator struct{ authenticator.Request }
 func (a reportingAuthenticator) AuthenticateRequest(r *http.Request) (*authenticator.Response, bool, error) {
 	response, ok, err := a.Request.AuthenticateRequest(r)
 	if !ok || err != nil {
-		of := refusalOf(r.Context())
-		of.unauthenticated.Store(true)
-		of.reviewFailed.Store(isUnanswered(err))
+		recorded := refusalOf(r.Context())
+		recorded.unauthenticated.Store(true)
+		recorded.reviewFailed.Store(isUnanswered(err))
 	}
 	return response, ok, err
 }
 
 // isUnanswered reports whether a TokenReview failed. Other errors are about the credentials.
 func isUnanswered(err error) bool {
-	var many utilerrors.Aggregate
-	if errors.As(err, &many) {
-		for _, one := range many.Errors() {
-			if isUnanswered(one) {
+	var aggregate utilerrors.Aggregate
+	if errors.As(err, &aggregate) {
+		for _, cause := range aggregate.Errors() {
+			if isUnanswered(cause) {
 				return true
 			}
 		}
@@ -123,8 +123,8 @@ func isUnanswered(err error) bool {
 type reportingAuthorizer struct{ authorizer.Authorizer }
 
 func (a reportingAuthorizer) Authorize(ctx context.Context,
-	of authorizer.Attributes) (authorizer.Decision, string, error) {
-	decision, reason, err := a.Authorizer.Authorize(ctx, of)
+	attributes authorizer.Attributes) (authorizer.Decision, string, error) {
+	decision, reason, err := a.Authorizer.Authorize(ctx, attributes)
 	if err != nil && decision != authorizer.DecisionAllow {
 		refusalOf(ctx).reviewFailed.Store(true)
 	}
@@ -135,10 +135,10 @@ func (a reportingAuthorizer) Authorize(ctx context.Context,
 // rights. It writes a 503 if the API server did not answer, and otherwise a 401 that names crdcached.
 func explainRefusals(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		of := &refusal{}
-		r = r.WithContext(context.WithValue(r.Context(), refusalKey{}, of))
+		recorded := &refusal{}
+		r = r.WithContext(context.WithValue(r.Context(), refusalKey{}, recorded))
 		next.ServeHTTP(responsewriter.WrapForHTTP1Or2(&explainingWriter{ResponseWriter: w,
-			request: r, refusal: of}), r)
+			request: r, refusal: recorded}), r)
 	})
 }
 

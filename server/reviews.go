@@ -64,15 +64,15 @@ func (v *reviews) answer(r *http.Request) (answer runtime.Object, gv schema.Grou
 	if err != nil {
 		return nil, gv, apierrors.NewBadRequest(fmt.Sprintf("decode the review: %v", err))
 	}
-	who, ok := apirequest.UserFrom(r.Context())
+	identity, ok := apirequest.UserFrom(r.Context())
 	if !ok {
 		return nil, gv, apierrors.NewInternalError(fmt.Errorf("the request is not authenticated"))
 	}
 	switch review := sent.(type) {
 	case *authorizationv1.SelfSubjectAccessReview:
-		review.Status, err = v.accessOf(r.Context(), who, review.Spec)
+		review.Status, err = v.accessOf(r.Context(), identity, review.Spec)
 	case *authenticationv1.SelfSubjectReview:
-		review.Status.UserInfo = userInfo(who)
+		review.Status.UserInfo = userInfo(identity)
 	default:
 		err = apierrors.NewBadRequest(fmt.Sprintf("%T is not a review for %s", sent, r.URL.Path))
 	}
@@ -81,17 +81,17 @@ func (v *reviews) answer(r *http.Request) (answer runtime.Object, gv schema.Grou
 
 // accessOf returns whether crdcached serves a request and the user has the right to it. It ignores the
 // selectors of the review: the answer is about all objects.
-func (v *reviews) accessOf(ctx context.Context, who user.Info,
+func (v *reviews) accessOf(ctx context.Context, identity user.Info,
 	spec authorizationv1.SelfSubjectAccessReviewSpec) (
 	status authorizationv1.SubjectAccessReviewStatus, err error) {
-	attributes := authorizer.AttributesRecord{User: who}
+	attributes := authorizer.AttributesRecord{User: identity}
 	switch of, path := spec.ResourceAttributes, spec.NonResourceAttributes; {
 	case (of == nil) == (path == nil):
 		return status, apierrors.NewBadRequest("specify exactly one of resourceAttributes and nonResourceAttributes")
 	case of != nil:
 		gr := schema.GroupResource{Group: of.Group, Resource: of.Resource}
 		attributes = authorizer.AttributesRecord{
-			User: who, ResourceRequest: true, Verb: of.Verb, Namespace: of.Namespace, APIGroup: of.Group,
+			User: identity, ResourceRequest: true, Verb: of.Verb, Namespace: of.Namespace, APIGroup: of.Group,
 			APIVersion: of.Version,
 			Resource:   of.Resource, Subresource: of.Subresource, Name: of.Name,
 		}
@@ -116,9 +116,10 @@ func (v *reviews) accessOf(ctx context.Context, who user.Info,
 }
 
 // userInfo converts a user for a review.
-func userInfo(who user.Info) authenticationv1.UserInfo {
-	info := authenticationv1.UserInfo{Username: who.GetName(), UID: who.GetUID(), Groups: who.GetGroups()}
-	for name, values := range who.GetExtra() {
+func userInfo(identity user.Info) authenticationv1.UserInfo {
+	info := authenticationv1.UserInfo{Username: identity.GetName(), UID: identity.GetUID(),
+		Groups: identity.GetGroups()}
+	for name, values := range identity.GetExtra() {
 		if info.Extra == nil {
 			info.Extra = map[string]authenticationv1.ExtraValue{}
 		}

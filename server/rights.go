@@ -94,24 +94,25 @@ func (r *rights) withRights(u user.Info, read func(*accessAnswers)) <-chan struc
 	defer r.mu.Unlock()
 	now := time.Now()
 	id := userID(u)
-	of := r.mu.users[id]
-	if of == nil {
+	answers := r.mu.users[id]
+	if answers == nil {
 		for old, other := range r.mu.users {
 			if other.forgetUnused(now); len(other.answers) == 0 && !other.reviewing {
 				delete(r.mu.users, old)
 			}
 		}
-		of = &accessAnswers{user: u, answers: map[listAccess]*accessAnswer{}, changed: make(chan struct{})}
-		r.mu.users[id] = of
+		answers = &accessAnswers{user: u, answers: map[listAccess]*accessAnswer{},
+			changed: make(chan struct{})}
+		r.mu.users[id] = answers
 	}
-	of.now = now
-	read(of)
-	if !of.reviewing && len(of.dueReviews(now)) > 0 {
-		of.reviewing = true
+	answers.now = now
+	read(answers)
+	if !answers.reviewing && len(answers.dueReviews(now)) > 0 {
+		answers.reviewing = true
 		r.reviewsInFlight.Add(1)
-		go r.reviewDue(of) // ended by close, or when nothing is due
+		go r.reviewDue(answers) // ended by close, or when nothing is due
 	}
-	return of.changed
+	return answers.changed
 }
 
 // userID returns the same string for users with the same rights.
@@ -150,14 +151,14 @@ func (u *accessAnswers) forgetUnused(now time.Time) {
 // dueReviews returns the rights to review next: first granted ones, then unknown ones, then denied ones.
 func (u *accessAnswers) dueReviews(now time.Time) []listAccess {
 	u.forgetUnused(now)
-	var all []listAccess
+	var due []listAccess
 	for right, a := range u.answers {
 		age := deniedReuseTime
 		if a.allowed {
 			age = allowedReuseTime
 		}
 		if now.Sub(a.answeredAt) >= age && now.Sub(a.failedAt) >= failedReviewPause {
-			all = append(all, right)
+			due = append(due, right)
 		}
 	}
 	turn := func(a *accessAnswer) int {
@@ -169,12 +170,12 @@ func (u *accessAnswers) dueReviews(now time.Time) []listAccess {
 		}
 		return 2
 	}
-	slices.SortFunc(all, func(x, y listAccess) int {
+	slices.SortFunc(due, func(x, y listAccess) int {
 		a, b := u.answers[x], u.answers[y]
 		return cmp.Or(cmp.Compare(turn(a), turn(b)), a.answeredAt.Compare(b.answeredAt),
 			cmp.Compare(x.namespace, y.namespace), cmp.Compare(x.gvr.String(), y.gvr.String()))
 	})
-	return all[:min(len(all), maxReviewsPerRound)]
+	return due[:min(len(due), maxReviewsPerRound)]
 }
 
 // reviewDue reviews the due rights of a user until there are none.

@@ -45,8 +45,8 @@ type router struct {
 
 func (h *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	info, ok := apirequest.RequestInfoFrom(r.Context())
-	user, known := apirequest.UserFrom(r.Context())
-	if !ok || !known {
+	user, isKnown := apirequest.UserFrom(r.Context())
+	if !ok || !isKnown {
 		readapi.WriteError(w, r, apierrors.NewInternalError(fmt.Errorf("the request is not authorized")))
 		return
 	}

@@ -117,13 +117,13 @@ func (m *Member) Shards() int { return m.options.Shards }
 func (m *Member) Ownerships() []*Ownership {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var held []*Ownership
+	var ownerships []*Ownership
 	for _, shard := range slices.Sorted(maps.Keys(m.mu.shards)) {
 		if s := m.mu.shards[shard]; s.handlerCalled && s.ownership.Valid() {
-			held = append(held, s.ownership)
+			ownerships = append(ownerships, s.ownership)
 		}
 	}
-	return held
+	return ownerships
 }
 
 // Status has the members and holders that a replica observes.

@@ -58,23 +58,23 @@ type observedLeases struct {
 
 // record records the current state of a Lease.
 func (s *observedLeases) record(lease *coordinationv1.Lease, now time.Time) {
-	if known := s.leases[lease.Name]; known != nil && !known.deleted &&
-		apiequality.Semantic.DeepEqual(known.spec, lease.Spec) {
+	if observed := s.leases[lease.Name]; observed != nil && !observed.deleted &&
+		apiequality.Semantic.DeepEqual(observed.spec, lease.Spec) {
 		return
 	}
 	next := &observedLease{
 		spec: lease.Spec, labels: lease.Labels, resourceVersion: lease.ResourceVersion, observedAt: now,
 		token: greatestToken(lease),
 	}
-	if known := s.leases[lease.Name]; known != nil {
-		next.token = max(next.token, known.token)
+	if observed := s.leases[lease.Name]; observed != nil {
+		next.token = max(next.token, observed.token)
 	}
 	s.leases[lease.Name] = next
 }
 
 func (s *observedLeases) recordDeleted(name string) {
-	if known := s.leases[name]; known != nil {
-		known.deleted = true
+	if observed := s.leases[name]; observed != nil {
+		observed.deleted = true
 	}
 }
 

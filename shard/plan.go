@@ -15,7 +15,7 @@ func (v planInput) decide() (take []int, give int) {
 		return nil, give
 	}
 	counts := map[string]int{}
-	var free, own []int
+	var free, held []int
 	orphaned := 0 // shards of ended replicas, which will be free soon
 	for shard, holder := range v.holders {
 		switch {
@@ -27,7 +27,7 @@ func (v planInput) decide() (take []int, give int) {
 			orphaned++
 		}
 		if holder == v.identity {
-			own = append(own, shard)
+			held = append(held, shard)
 		}
 	}
 	least := len(v.holders) / len(v.members)
@@ -36,15 +36,15 @@ func (v planInput) decide() (take []int, give int) {
 	for _, m := range v.members {
 		missing += max(0, least-counts[m])
 	}
-	room := max(0, least-len(own))
-	if room == 0 && len(own) < most && v.mayHaveOneMore(counts, least, len(free)-missing) {
-		room = 1
+	capacity := max(0, least-len(held))
+	if capacity == 0 && len(held) < most && v.mayHaveOneMore(counts, least, len(free)-missing) {
+		capacity = 1
 	}
 	v.sortByDistance(free)
-	take = free[:min(room, len(free))]
-	if len(free) == 0 && (len(own) > most || v.mustGiveUp(counts, least, missing-orphaned)) {
-		v.sortByDistance(own)
-		give = own[len(own)-1]
+	take = free[:min(capacity, len(free))]
+	if len(free) == 0 && (len(held) > most || v.mustGiveUp(counts, least, missing-orphaned)) {
+		v.sortByDistance(held)
+		give = held[len(held)-1]
 	}
 	return take, give
 }

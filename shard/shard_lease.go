@@ -177,11 +177,11 @@ func (m *Member) applyPlan(ctx context.Context) time.Duration {
 	if !v.nextExpiry.IsZero() {
 		wait = min(wait, v.nextExpiry.Sub(now))
 	}
-	giving := false
+	isGivingUp := false
 	for shard, holder := range v.holders {
 		if s := m.mu.shards[shard]; s != nil {
 			v.holders[shard] = m.identity
-			giving = giving || s.draining
+			isGivingUp = isGivingUp || s.draining
 			if !s.acquired.IsZero() && !s.handlerCalled {
 				wait = min(wait, acquireDelay)
 			}
@@ -197,7 +197,7 @@ func (m *Member) applyPlan(ctx context.Context) time.Duration {
 		}
 		m.tryAcquire(ctx, shard)
 	}
-	if give >= 0 && !giving && m.mu.shards[give].handlerCalled {
+	if give >= 0 && !isGivingUp && m.mu.shards[give].handlerCalled {
 		m.giveUp(ctx, m.mu.shards[give])
 	}
 	return max(wait, time.Millisecond)

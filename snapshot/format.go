@@ -102,8 +102,8 @@ func appendFrame(dst []byte, f contentFrame, content []byte) []byte {
 	dst = append(dst, f.kind, f.coding, 0, 0)
 	dst = binary.LittleEndian.AppendUint32(dst, f.raw)
 	dst = binary.LittleEndian.AppendUint32(dst, f.stored)
-	sum := crc32.Update(crc32.Checksum(dst[at:], castagnoli), castagnoli, content)
-	dst = binary.LittleEndian.AppendUint32(dst, sum)
+	checksum := crc32.Update(crc32.Checksum(dst[at:], castagnoli), castagnoli, content)
+	dst = binary.LittleEndian.AppendUint32(dst, checksum)
 	return append(dst, content...)
 }
 
@@ -115,8 +115,8 @@ func parseFrame(text []byte, offset int64) (contentFrame, []byte, error) {
 	f := contentFrame{kind: text[0], coding: text[1], raw: binary.LittleEndian.Uint32(text[4:]),
 		stored: binary.LittleEndian.Uint32(text[8:])}
 	content := text[frameSize:]
-	sum := crc32.Update(crc32.Checksum(text[:frameSize-4], castagnoli), castagnoli, content)
-	if sum != binary.LittleEndian.Uint32(text[12:]) || int64(f.stored) != int64(len(content)) {
+	checksum := crc32.Update(crc32.Checksum(text[:frameSize-4], castagnoli), castagnoli, content)
+	if checksum != binary.LittleEndian.Uint32(text[12:]) || int64(f.stored) != int64(len(content)) {
 		return f, nil, damagedError(offset, "invalid checksum of a block")
 	}
 	return f, content, f.check(offset)

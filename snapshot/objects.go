@@ -106,7 +106,7 @@ func (o *Objects) Get(key string) (r Record, ok bool, err error) {
 	var records []Record
 	if !o.Ordered() {
 		records, err = o.sorted()
-	} else if i, there := o.Find(key); there {
+	} else if i, found := o.Find(key); found {
 		records, err = o.Block(i)
 	}
 	if err != nil {

@@ -100,10 +100,10 @@ func (w *Writer) addEntry(e typeEntry) error {
 	return w.mu.err
 }
 
-// AddMissing adds a type without its objects, which were not requested or could not be read. Readers get why
-// as the response.
-func (w *Writer) AddMissing(t Type, why metav1.Status, notRequested bool) error {
-	return w.addEntry(typeEntry{SavedType: SavedType{Type: t, Missing: &why, NotRequested: notRequested}})
+// AddMissing adds a type without its objects, which were not requested or could not be read. Readers get
+// status as the response.
+func (w *Writer) AddMissing(t Type, status metav1.Status, notRequested bool) error {
+	return w.addEntry(typeEntry{SavedType: SavedType{Type: t, Missing: &status, NotRequested: notRequested}})
 }
 
 // SetOrigin changes the description of the origin.

@@ -42,19 +42,20 @@ func (h *Handler) complete(r *http.Request) (any, error) {
 	if err != nil || at < 0 || at > len(units) {
 		at = len(units)
 	}
-	place := positionAt(string(utf16.Decode(units[:at])))
-	out := completeAnswer{From: at - len(utf16.Encode([]rune(place.Word))), To: at, Proposals: []proposal{}}
-	switch place.Kind {
+	position := positionAt(string(utf16.Decode(units[:at])))
+	out := completeAnswer{From: at - len(utf16.Encode([]rune(position.Word))), To: at,
+		Proposals: []proposal{}}
+	switch position.Kind {
 	case completeCondition:
-		out.Proposals, err = h.conditionProposals(r, k, place)
+		out.Proposals, err = h.conditionProposals(r, k, position)
 	case completeOperator:
 		for _, i := range h.indexes(k) {
-			if i.Name == place.Index {
+			if i.Name == position.Index {
 				out.Proposals = append(out.Proposals, operatorChoices(i.Sorted)...)
 			}
 		}
 	case completeValue:
-		out.Proposals, err = h.proposedValues(r, k, place)
+		out.Proposals, err = h.proposedValues(r, k, position)
 	case completeConnective:
 		out.Proposals = []proposal{{"&& ", "and"}, {"|| ", "or"}}
 	}
@@ -63,10 +64,11 @@ func (h *Handler) complete(r *http.Request) (any, error) {
 
 // conditionProposals returns the beginnings of conditions.
 func (h *Handler) conditionProposals(r *http.Request, k *visibleType,
-	place completionPosition) ([]proposal, error) {
+	position completionPosition) ([]proposal, error) {
 	out := []proposal{}
 	add := func(text, note string) {
-		if strings.HasPrefix(strings.ToLower(text), strings.ToLower(place.Word)) && len(out) < maxProposals {
+		if strings.HasPrefix(strings.ToLower(text), strings.ToLower(position.Word)) &&
+			len(out) < maxProposals {
 			out = append(out, proposal{text, note})
 		}
 	}
@@ -99,18 +101,18 @@ func (h *Handler) conditionProposals(r *http.Request, k *visibleType,
 
 // proposedValues returns the values of an index that contain the typed text, the most frequent first.
 func (h *Handler) proposedValues(r *http.Request, k *visibleType,
-	place completionPosition) ([]proposal, error) {
-	counts, err := h.evaluator(k).values(r.Context(), place.Index, query.All())
+	position completionPosition) ([]proposal, error) {
+	counts, err := h.evaluator(k).values(r.Context(), position.Index, query.All())
 	if err != nil {
 		return []proposal{}, nil // there is no such index; the query reports it
 	}
-	typed := strings.ToLower(strings.Trim(place.Word, `"'`))
+	typed := strings.ToLower(strings.Trim(position.Word, `"'`))
 	counts = slices.DeleteFunc(counts,
 		func(c query.ValueCount) bool { return !strings.Contains(strings.ToLower(valueText(c)), typed) })
 	slices.SortStableFunc(counts, func(a, b query.ValueCount) int { return cmp.Compare(b.Count, a.Count) })
 	out := []proposal{}
 	for _, c := range counts[:min(len(counts), maxProposals)] {
-		_, written, _ := strings.Cut(conditionFor(place.Index, c.Parts), "=")
+		_, written, _ := strings.Cut(conditionFor(position.Index, c.Parts), "=")
 		out = append(out, proposal{written, formatCount(c.Count, "object")})
 	}
 	return out, nil

@@ -73,11 +73,11 @@ func inFunction(text string) bool { return referenceFunctionPattern.MatchString(
 
 // operatorChoices returns the operators of an index.
 func operatorChoices(sorted bool) []proposal {
-	all := []proposal{{"=", "is"}, {"!=", "is not"}, {"in (", "one of several"},
+	choices := []proposal{{"=", "is"}, {"!=", "is not"}, {"in (", "one of several"},
 		{"contains ", "contains a text"}, {"=~", "matches a regular expression"}}
 	if sorted {
-		all = append(all, proposal{"^=", "begins with"}, proposal{"<", "before"}, proposal{"<=", "up to"},
+		choices = append(choices, proposal{"^=", "begins with"}, proposal{"<", "before"}, proposal{"<=", "up to"},
 			proposal{">", "after"}, proposal{">=", "from"}, proposal{"in [", "a range"})
 	}
-	return all
+	return choices
 }

@@ -50,14 +50,14 @@ func (d *definitions) of(gvr schema.GroupVersionResource) *crd.Definition {
 		return nil
 	}
 	state := [2]string{string(object.GetUID()), object.GetResourceVersion()}
-	known, ok := d.mu.decoded[gr]
-	if !ok || known.state != state {
-		known = decodedDefinition{state: state}
+	cached, ok := d.mu.decoded[gr]
+	if !ok || cached.state != state {
+		cached = decodedDefinition{state: state}
 		_ = object.ReadJSON(func(text []byte) (err error) { // a malformed definition counts as missing
-			known.Definition, err = crd.Decode(bytes.Clone(text))
+			cached.Definition, err = crd.Decode(bytes.Clone(text))
 			return err
 		})
-		d.mu.decoded[gr] = known
+		d.mu.decoded[gr] = cached
 	}
-	return known.Definition
+	return cached.Definition
 }

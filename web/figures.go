@@ -145,13 +145,13 @@ const (
 
 // rowsFor returns the rows as the sender of a request may see them. For partly visible types they have the
 // figures of the visible objects only.
-func (h *Handler) rowsFor(ctx context.Context, all []*visibleType,
+func (h *Handler) rowsFor(ctx context.Context, types []*visibleType,
 	rows []*sampledRow) ([]*sampledRow, error) {
 	if h.visibleScopes == nil {
 		return rows, nil
 	}
 	byID := map[string]*visibleType{}
-	for _, k := range all {
+	for _, k := range types {
 		byID[k.id] = k
 	}
 	out := make([]*sampledRow, 0, len(rows))

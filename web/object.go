@@ -65,7 +65,7 @@ func nestedString(object map[string]any, path ...string) string {
 func conditionsOf(object map[string]any) []statusCondition {
 	status, _ := object["status"].(map[string]any)
 	list, _ := status["conditions"].([]any)
-	var all []statusCondition
+	var conditions []statusCondition
 	for _, item := range list {
 		c, _ := item.(map[string]any)
 		kind := nestedString(c, "type")
@@ -75,9 +75,9 @@ func conditionsOf(object map[string]any) []statusCondition {
 		s := statusCondition{Type: kind, Status: nestedString(c, "status"), Reason: nestedString(c, "reason"),
 			Message: nestedString(c, "message"), Since: nestedString(c, "lastTransitionTime")}
 		s.Tone = guessTone(s.Type, s.Status)
-		all = append(all, s)
+		conditions = append(conditions, s)
 	}
-	return all
+	return conditions
 }
 
 // badConditions are parts of the names of conditions that are bad when true.

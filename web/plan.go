@@ -8,12 +8,12 @@ import (
 )
 
 // describePlan describes a plan. Users who may not see all objects only get the number of visible ones.
-func describePlan(seen Scope, p *query.Plan) []string {
-	if seen.All {
+func describePlan(scope Scope, p *query.Plan) []string {
+	if scope.All {
 		return planSentences(p)
 	}
 	return []string{fmt.Sprintf("Visible to you: %s in %s.", formatCount(p.Objects, "object"),
-		strings.Join(seen.Namespaces, ", "))}
+		strings.Join(scope.Namespaces, ", "))}
 }
 
 // planSentences describes a plan in words.
@@ -52,9 +52,9 @@ func planSentences(p *query.Plan) []string {
 	return append(out, fmt.Sprintf("Found %d with %s.", p.Found, formatCount(p.Examined, "test")))
 }
 
-func formatCount(n int, what string) string {
+func formatCount(n int, noun string) string {
 	if n == 1 {
-		return "1 " + what
+		return "1 " + noun
 	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -41,16 +41,16 @@ type typeLookup struct {
 	byResource, byKind map[schema.GroupResource]*visibleType
 }
 
-func (s Source) lookup(all []*visibleType) typeLookup {
+func (s Source) lookup(types []*visibleType) typeLookup {
 	found := typeLookup{map[schema.GroupResource]*visibleType{}, map[schema.GroupResource]*visibleType{}}
-	for _, k := range all {
+	for _, k := range types {
 		kind := s.kind(k)
-		for of, name := range map[*map[schema.GroupResource]*visibleType]string{
+		for index, name := range map[*map[schema.GroupResource]*visibleType]string{
 			&found.byResource: kind.Resource,
 			&found.byKind:     kind.Kind} {
 			at := schema.GroupResource{Group: kind.Group, Resource: name}
-			if _, taken := (*of)[at]; !taken && name != "" {
-				(*of)[at] = k
+			if _, exists := (*index)[at]; !exists && name != "" {
+				(*index)[at] = k
 			}
 		}
 	}
@@ -107,11 +107,11 @@ func (h *Handler) related(r *http.Request) (any, error) {
 	kind := h.source.kind(k)
 	at := references.Object{Group: kind.Group, Resource: kind.Resource, Kind: kind.Kind,
 		Namespace: object.GetNamespace(), Name: object.GetName(), UID: string(object.GetUID())}
-	all, err := h.scopedTypes(r)
+	types, err := h.scopedTypes(r)
 	if err != nil {
 		return nil, err
 	}
-	known := h.source.lookup(all)
+	lookup := h.source.lookup(types)
 	out := relatedAnswer{Owners: []relation{}, Refers: []relation{}, Owned: []relation{},
 		Referred: []relation{}}
 	add := func(to *[]relation, r references.Reference, other references.Object) {
@@ -119,7 +119,7 @@ func (h *Handler) related(r *http.Request) (any, error) {
 			out.More++
 			return
 		}
-		*to = append(*to, known.relation(r, other))
+		*to = append(*to, lookup.relation(r, other))
 	}
 	for _, reference := range graph.From(at) {
 		switch {
@@ -131,7 +131,7 @@ func (h *Handler) related(r *http.Request) (any, error) {
 	}
 	for _, reference := range graph.To(at) {
 		switch {
-		case !known.isVisibleOrUncached(reference.From):
+		case !lookup.isVisibleOrUncached(reference.From):
 		case reference.Name == references.Owners:
 			add(&out.Owned, reference, reference.From)
 		case h.mayShow(reference):

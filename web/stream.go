@@ -70,13 +70,13 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
 	}
 	defer release()
 	s := &stream{h: h, w: w, r: r, sentRows: map[string]row{}, ready: make(chan struct{}, 1)}
-	asked := r.URL.Query()["ask"]
-	if len(asked) > maxInterests {
+	queries := r.URL.Query()["ask"]
+	if len(queries) > maxInterests {
 		writeError(w, http.StatusBadRequest, fmt.Errorf("%d pages share a stream; the limit is %d",
-			len(asked), maxInterests))
+			len(queries), maxInterests))
 		return
 	}
-	for _, ask := range asked {
+	for _, ask := range queries {
 		i := s.newInterest(ask)
 		defer i.reader.Close()
 		s.interests = append(s.interests, i)
@@ -147,20 +147,20 @@ type typesEvent struct {
 // sendTypes sends changed types. It returns a channel that is closed when there are newer ones.
 func (s *stream) sendTypes() (<-chan struct{}, error) {
 	rows, changed := s.h.figures.latest()
-	all, err := s.h.scopedTypes(s.r)
+	types, err := s.h.scopedTypes(s.r)
 	if err != nil {
 		return changed, err
 	}
-	if rows, err = s.h.rowsFor(s.r.Context(), all, rows); err != nil {
+	if rows, err = s.h.rowsFor(s.r.Context(), types, rows); err != nil {
 		return changed, err
 	}
 	event := typesEvent{Title: s.h.source.Title, Notice: s.h.source.Notice,
 		Interval: sampleInterval.Milliseconds(),
-		All:      len(s.sentRows) == 0, Conditions: conditionsFor(all, s.h.figures.conditions())}
+		All:      len(s.sentRows) == 0, Conditions: conditionsFor(types, s.h.figures.conditions())}
 	now := make(map[string]row, len(rows))
 	for _, r := range rows {
 		now[r.ID] = r.row
-		if old, known := s.sentRows[r.ID]; !known {
+		if old, isKnown := s.sentRows[r.ID]; !isKnown {
 			event.Rows = append(event.Rows, r)
 		} else if old != r.row {
 			event.Rows = append(event.Rows, &sampledRow{row: r.row}) // the browser has the earlier rates
@@ -173,16 +173,16 @@ func (s *stream) sendTypes() (<-chan struct{}, error) {
 	}
 	s.sentRows = now
 	for _, i := range s.interests {
-		i.follow(all)
+		i.follow(types)
 	}
 	return changed, s.send("types", event)
 }
 
 // follow subscribes the reader to new informers with visible objects.
-func (i *pageInterest) follow(all []*visibleType) {
+func (i *pageInterest) follow(types []*visibleType) {
 	shown := map[*dynamicinformer.Informer]*visibleType{}
 	i.typesByInformer, i.matchesAll = map[informerID]*visibleType{}, true
-	for _, k := range all {
+	for _, k := range types {
 		i.matchesAll = i.matchesAll && k.scope.All
 		if i.typeID != "" && i.typeID != k.id || k.scope.empty() || shown[k.informer] != nil {
 			continue
@@ -222,14 +222,14 @@ func (s *stream) changes() error {
 
 // addStates adds changes of types; their limit is separate from that of objects.
 func (i *pageInterest) addStates(event *changesEvent) {
-	taken, skipped := i.reader.TakeStates()
+	states, skipped := i.reader.TakeStates()
 	if i.matchesAll {
 		event.Skipped += skipped
 	}
 	added := 0
-	for _, state := range taken {
-		id, seen := i.idOf(state)
-		if !seen || i.typeID != "" && i.typeID != id ||
+	for _, state := range states {
+		id, visible := i.idOf(state)
+		if !visible || i.typeID != "" && i.typeID != id ||
 			!containsAll(strings.ToLower(id+" "+state.Op), i.match) {
 			continue
 		}
@@ -246,7 +246,7 @@ func (i *pageInterest) addStates(event *changesEvent) {
 
 // idOf returns the id of the type of a state. A type that is not cached any more, or not yet, is visible
 // only to users who see everything.
-func (i *pageInterest) idOf(state stateUpdate) (id string, seen bool) {
+func (i *pageInterest) idOf(state stateUpdate) (id string, visible bool) {
 	if k := i.typesByInformer[informerID{state.GVR, state.Options}]; k != nil {
 		return k.id, true
 	}
@@ -254,10 +254,10 @@ func (i *pageInterest) idOf(state stateUpdate) (id string, seen bool) {
 }
 
 func (i *pageInterest) addChanges(event *changesEvent, h *Handler) {
-	taken, skipped := i.reader.Take()
+	changes, skipped := i.reader.Take()
 	event.Skipped += skipped
 	added := 0
-	for _, c := range taken {
+	for _, c := range changes {
 		if !i.wasVisible(c.Informer, c.Key) { // not visible any more
 			continue
 		}

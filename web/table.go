@@ -66,17 +66,17 @@ func newTableKeys(user string, k *visibleType, keys []string) *tableKeys {
 func (t *tables) add(table *tableKeys) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	remembered, own := []*tableKeys{table}, 1
+	remembered, ownTables := []*tableKeys{table}, 1
 	ownKeys, allKeys := len(table.keys), len(table.keys)
 	for _, old := range t.mu.newestFirst {
-		n, mine := len(old.keys), old.user == table.user
-		if mine && old.id == table.id || mine && (own == maxTables || ownKeys+n > maxKeys) ||
+		n, isOwn := len(old.keys), old.user == table.user
+		if isOwn && old.id == table.id || isOwn && (ownTables == maxTables || ownKeys+n > maxKeys) ||
 			allKeys+n > maxAllKeys {
 			continue
 		}
-		if allKeys += n; mine {
+		if allKeys += n; isOwn {
 			ownKeys += n
-			own++
+			ownTables++
 		}
 		remembered = append(remembered, old)
 	}

@@ -99,19 +99,19 @@ func typeNames(i *indexers.Index) []string {
 
 // tableColumns returns the columns after namespace and name: those of the CRD, and the age, as in kubectl.
 func (h *Handler) tableColumns(k *visibleType) []display.ColumnDefinition {
-	var all []display.ColumnDefinition
+	var columns []display.ColumnDefinition
 	aged := false
 	if !h.hidesValues(k) {
 		for _, c := range h.source.columns(k) {
-			all = append(all, definitionOf(c))
+			columns = append(columns, definitionOf(c))
 			aged = aged || c.Name == "Age"
 		}
 	}
 	if !aged {
-		all = append(all, display.ColumnDefinition{Name: "Age", Type: "date",
+		columns = append(columns, display.ColumnDefinition{Name: "Age", Type: "date",
 			JSONPath: ".metadata.creationTimestamp"})
 	}
-	return all
+	return columns
 }
 
 func definitionOf(c crd.Column) display.ColumnDefinition {

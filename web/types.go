@@ -42,12 +42,12 @@ func (s Source) setDeclarations(k *visibleType) {
 // visibleTypes returns the displayed types. An informer that a config names several times occurs several
 // times.
 func (s Source) visibleTypes() []*visibleType {
-	var all []*visibleType
+	var types []*visibleType
 	bound := map[*dynamicinformer.Informer]bool{}
 	if s.Binding != nil {
 		for _, target := range s.Binding.Targets() {
 			bound[target.Informer] = true
-			all = append(all, &visibleType{informer: target.Informer, target: target,
+			types = append(types, &visibleType{informer: target.Informer, target: target,
 				indexes: target.Resource.Indexes, references: target.Resource.References})
 		}
 	}
@@ -55,25 +55,25 @@ func (s Source) visibleTypes() []*visibleType {
 		if !bound[informer] {
 			k := &visibleType{informer: informer}
 			s.setDeclarations(k)
-			all = append(all, k)
+			types = append(types, k)
 		}
 	}
 	count := map[string]int{}
-	for _, k := range all {
+	for _, k := range types {
 		k.id = idOf(k.informer.GVR())
 		count[k.id]++
 	}
-	taken := map[string]bool{}
-	for _, k := range all {
+	usedIDs := map[string]bool{}
+	for _, k := range types {
 		if count[k.id] > 1 {
 			k.id += "#" + k.options()
-			for n, base := 2, k.id; taken[k.id]; n++ {
+			for n, base := 2, k.id; usedIDs[k.id]; n++ {
 				k.id = fmt.Sprintf("%s#%d", base, n)
 			}
 		}
-		taken[k.id] = true
+		usedIDs[k.id] = true
 	}
-	return all
+	return types
 }
 
 // idOf returns the id of a type that occurs once.

@@ -43,18 +43,18 @@ func (s Scope) id() string {
 }
 
 // setScopes sets the scopes of types for the sender of a request. Without it, nothing is visible.
-func (h *Handler) setScopes(r *http.Request, all ...*visibleType) error {
+func (h *Handler) setScopes(r *http.Request, types ...*visibleType) error {
 	if h.visibleScopes == nil {
-		for _, k := range all {
+		for _, k := range types {
 			k.scope = Scope{All: true}
 		}
 		return nil
 	}
-	scopes, err := h.visibleScopes(r, gvrs(all))
+	scopes, err := h.visibleScopes(r, gvrs(types))
 	if err != nil {
 		return &statusError{http.StatusInternalServerError, fmt.Errorf("check your access rights: %w", err)}
 	}
-	for i, k := range all {
+	for i, k := range types {
 		k.scope = scopes[i]
 	}
 	return nil
@@ -62,14 +62,14 @@ func (h *Handler) setScopes(r *http.Request, all ...*visibleType) error {
 
 // scopedTypes returns all types with the known scopes of the sender of a request.
 func (h *Handler) scopedTypes(r *http.Request) ([]*visibleType, error) {
-	all := h.source.visibleTypes()
+	types := h.source.visibleTypes()
 	if h.knownScopes == nil {
-		return all, h.setScopes(r, all...)
+		return types, h.setScopes(r, types...)
 	}
-	for i, scope := range h.knownScopes(r, gvrs(all)) {
-		all[i].scope = scope
+	for i, scope := range h.knownScopes(r, gvrs(types)) {
+		types[i].scope = scope
 	}
-	return all, nil
+	return types, nil
 }
 
 func gvrs(all []*visibleType) []schema.GroupVersionResource {
@@ -83,13 +83,13 @@ func gvrs(all []*visibleType) []schema.GroupVersionResource {
 // requireAll returns an error unless the sender of a request sees everything. References are only for such
 // users, because a dangling reference reveals that an object does not exist.
 func (h *Handler) requireAll(r *http.Request) error {
-	all, err := h.scopedTypes(r)
+	types, err := h.scopedTypes(r)
 	switch {
 	case err != nil:
 		return err
-	case allVisible(all):
+	case allVisible(types):
 		return nil
-	case slices.ContainsFunc(all, func(k *visibleType) bool { return !k.scope.Unknown && !k.scope.All }):
+	case slices.ContainsFunc(types, func(k *visibleType) bool { return !k.scope.Unknown && !k.scope.All }):
 		return errNamespacedUser
 	}
 	return &statusError{http.StatusServiceUnavailable,
@@ -98,14 +98,14 @@ func (h *Handler) requireAll(r *http.Request) error {
 
 var errNamespacedUser = forbiddenError("references are only for users who may list all types in all namespaces")
 
-func allVisible(all []*visibleType) bool {
-	return !slices.ContainsFunc(all, func(k *visibleType) bool { return !k.scope.All })
+func allVisible(types []*visibleType) bool {
+	return !slices.ContainsFunc(types, func(k *visibleType) bool { return !k.scope.All })
 }
 
 // conditionsFor removes the messages of conditions, which may contain errors of any type, unless everything
 // is visible.
-func conditionsFor(all []*visibleType, conditions []condition) []condition {
-	if !allVisible(all) {
+func conditionsFor(types []*visibleType, conditions []condition) []condition {
+	if !allVisible(types) {
 		for i := range conditions {
 			conditions[i].Message = ""
 		}

@@ -20,8 +20,8 @@ type userSlots struct {
 	refs  int // number of running and waiting calls
 }
 
-func newWorkLimiter(perUser, all int) *workLimiter {
-	s := &workLimiter{perUser: perUser, totalSlots: make(chan struct{}, all)}
+func newWorkLimiter(perUser, total int) *workLimiter {
+	s := &workLimiter{perUser: perUser, totalSlots: make(chan struct{}, total)}
 	s.mu.users = map[string]*userSlots{}
 	return s
 }
@@ -29,20 +29,20 @@ func newWorkLimiter(perUser, all int) *workLimiter {
 // acquire waits for a slot until ctx ends. It returns false if none became free. Otherwise the caller must
 // call release. If ctx has already ended, acquire does not wait, but still takes a free slot.
 func (s *workLimiter) acquire(ctx context.Context, user string) (release func(), ok bool) {
-	own := s.retain(user)
-	if !acquire(ctx, own.slots) {
-		s.releaseUser(user, own)
+	slots := s.retain(user)
+	if !acquire(ctx, slots.slots) {
+		s.releaseUser(user, slots)
 		return nil, false
 	}
 	if !acquire(ctx, s.totalSlots) {
-		<-own.slots
-		s.releaseUser(user, own)
+		<-slots.slots
+		s.releaseUser(user, slots)
 		return nil, false
 	}
 	return func() {
 		<-s.totalSlots
-		<-own.slots
-		s.releaseUser(user, own)
+		<-slots.slots
+		s.releaseUser(user, slots)
 	}, true
 }
 
@@ -64,19 +64,19 @@ func acquire(ctx context.Context, slots chan struct{}) bool {
 func (s *workLimiter) retain(user string) *userSlots {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	own := s.mu.users[user]
-	if own == nil {
-		own = &userSlots{slots: make(chan struct{}, s.perUser)}
-		s.mu.users[user] = own
+	slots := s.mu.users[user]
+	if slots == nil {
+		slots = &userSlots{slots: make(chan struct{}, s.perUser)}
+		s.mu.users[user] = slots
 	}
-	own.refs++
-	return own
+	slots.refs++
+	return slots
 }
 
-func (s *workLimiter) releaseUser(user string, own *userSlots) {
+func (s *workLimiter) releaseUser(user string, slots *userSlots) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if own.refs--; own.refs == 0 {
+	if slots.refs--; slots.refs == 0 {
 		delete(s.mu.users, user)
 	}
 }

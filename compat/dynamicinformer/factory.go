@@ -115,13 +115,13 @@ func (f *factory) WaitForCacheSync(stopCh <-chan struct{}) map[schema.GroupVersi
 func (f *factory) started() map[schema.GroupVersionResource]cache.SharedIndexInformer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	all := map[schema.GroupVersionResource]cache.SharedIndexInformer{}
+	informers := map[schema.GroupVersionResource]cache.SharedIndexInformer{}
 	for gvr, e := range f.mu.entries {
 		if e.started {
-			all[gvr] = e.informer.Informer()
+			informers[gvr] = e.informer.Informer()
 		}
 	}
-	return all
+	return informers
 }
 
 // Shutdown implements DynamicSharedInformerFactory.

@@ -112,14 +112,14 @@ func convertDefinition[V any](w *wireDefinition[V], convert func(V) Version) (*D
 		d.Versions = append(d.Versions, convert(v))
 	}
 	for _, c := range w.Status.Conditions {
-		is := c.Status == "True"
+		isTrue := c.Status == "True"
 		switch c.Type {
 		case "Established":
-			d.Established = is
+			d.Established = isTrue
 		case "NamesAccepted":
-			d.NamesAccepted = is
+			d.NamesAccepted = isTrue
 		case "Terminating":
-			d.Terminating = is
+			d.Terminating = isTrue
 		}
 	}
 	if err := d.check(w.Spec.Scope); err != nil {
@@ -150,15 +150,15 @@ func (d *Definition) check(scope string) error {
 	if len(d.Versions) == 0 {
 		missing("spec.versions")
 	}
-	seen := map[string]bool{}
+	seenVersions := map[string]bool{}
 	for i, v := range d.Versions {
 		if v.Name == "" {
 			missing(fmt.Sprintf("spec.versions[%d].name", i))
 		}
-		if seen[v.Name] {
+		if seenVersions[v.Name] {
 			problems = append(problems, fmt.Errorf("spec.versions has %q twice", v.Name))
 		}
-		seen[v.Name] = true
+		seenVersions[v.Name] = true
 	}
 	if len(problems) == 0 {
 		return nil

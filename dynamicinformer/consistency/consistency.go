@@ -116,17 +116,17 @@ type ResourceStats struct {
 func (s *ConsistencyStore) Stats() []ResourceStats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := make([]ResourceStats, 0, len(s.stores))
+	stats := make([]ResourceStats, 0, len(s.stores))
 	for _, resource := range slices.SortedFunc(maps.Keys(s.stores), func(a, b schema.GroupResource) int {
 		return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Resource, b.Resource))
 	}) {
-		one := ResourceStats{GroupResource: resource, StaleSyncSkips: s.skips[resource]}
+		resourceStats := ResourceStats{GroupResource: resource, StaleSyncSkips: s.skips[resource]}
 		if store := s.stores[resource]; store != nil {
-			one.StoreVersion = store.LastStoreSyncResourceVersion()
+			resourceStats.StoreVersion = store.LastStoreSyncResourceVersion()
 		}
-		all = append(all, one)
+		stats = append(stats, resourceStats)
 	}
-	return all
+	return stats
 }
 
 // isVersion reports whether a resource version can be compared: it is a positive number of any length.

@@ -151,11 +151,11 @@ type Stats struct {
 
 // Bytes returns the sum of all parts.
 func (s Stats) Bytes() int64 {
-	sum := s.ObjectBytes + s.TableBytes
+	total := s.ObjectBytes + s.TableBytes
 	for _, x := range s.Indexes {
-		sum += x.Bytes
+		total += x.Bytes
 	}
-	return sum
+	return total
 }
 
 // EventStats count the events of a cache since its informer was created.

@@ -85,28 +85,28 @@ var aliasing sync.Map
 // mayAlias reports whether a converted value of type t may share maps or slices with its object. The
 // converter copies values into typed fields, and assigns them to interfaces.
 func mayAlias(t reflect.Type) bool {
-	if known, ok := aliasing.Load(t); ok {
-		return known.(bool)
+	if cached, ok := aliasing.Load(t); ok {
+		return cached.(bool)
 	}
 	found := reachesInterface(t, map[reflect.Type]bool{})
 	aliasing.Store(t, found)
 	return found
 }
 
-func reachesInterface(t reflect.Type, seen map[reflect.Type]bool) bool {
-	if seen[t] {
+func reachesInterface(t reflect.Type, visited map[reflect.Type]bool) bool {
+	if visited[t] {
 		return false
 	}
-	seen[t] = true
+	visited[t] = true
 	switch t.Kind() {
 	case reflect.Interface:
 		return true
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
-		return reachesInterface(t.Elem(), seen)
+		return reachesInterface(t.Elem(), visited)
 	case reflect.Struct:
 		for field := range t.Fields() {
 			decoded := field.Tag.Get("json") != "-" && (field.IsExported() || field.Anonymous)
-			if decoded && reachesInterface(field.Type, seen) {
+			if decoded && reachesInterface(field.Type, visited) {
 				return true
 			}
 		}

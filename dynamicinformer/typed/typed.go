@@ -118,7 +118,7 @@ func (t *Objects[T]) AddEventHandler(handler Handler[T]) (cache.ResourceEventHan
 
 // convertAll converts objects and joins the errors.
 func convertAll[T, O any](c converter[T], objects []O) ([]*T, error) {
-	all := make([]*T, 0, len(objects))
+	converted := make([]*T, 0, len(objects))
 	var failures []error
 	for _, obj := range objects {
 		value, err := c.object(obj)
@@ -126,7 +126,7 @@ func convertAll[T, O any](c converter[T], objects []O) ([]*T, error) {
 			failures = append(failures, err)
 			continue
 		}
-		all = append(all, value)
+		converted = append(converted, value)
 	}
-	return all, errors.Join(failures...)
+	return converted, errors.Join(failures...)
 }

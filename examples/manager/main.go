@@ -85,12 +85,12 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 			return ctrl.Result{}, err
 		}
 	}
-	sum := fmt.Sprintf("%x", hash.Sum(nil))
-	if !mounts || deployment.Spec.Template.Annotations[annotation] == sum {
+	checksum := fmt.Sprintf("%x", hash.Sum(nil))
+	if !mounts || deployment.Spec.Template.Annotations[annotation] == checksum {
 		return ctrl.Result{}, nil
 	}
 	before := deployment.DeepCopy()
-	metav1.SetMetaDataAnnotation(&deployment.Spec.Template.ObjectMeta, annotation, sum)
+	metav1.SetMetaDataAnnotation(&deployment.Spec.Template.ObjectMeta, annotation, checksum)
 	ctrl.LoggerFrom(ctx).Info("Rolling the pods")
 	return ctrl.Result{}, client.IgnoreNotFound(r.Patch(ctx, deployment, client.MergeFrom(before)))
 }

@@ -224,7 +224,7 @@ func (b *Binding) cloneSlots() map[slotKey]resourceBinding {
 
 // unresolvedError returns an error for required resources without a known type. Callers hold changing.
 func (b *Binding) unresolvedError() error {
-	var all []indexers.Diagnostic
+	var diagnostics []indexers.Diagnostic
 	for _, r := range b.config().Resources {
 		if r.Optional || len(b.targetsOf(r.Name)) > 0 {
 			continue
@@ -239,10 +239,10 @@ func (b *Binding) unresolvedError() error {
 				hint = "the versions that can are " + strings.Join(k.versions, ", ")
 			}
 		}
-		all = append(all, r.Finding("E304", message, hint))
+		diagnostics = append(diagnostics, r.Finding("E304", message, hint))
 	}
-	if len(all) > 0 {
-		return &indexers.ConfigError{Diagnostics: all}
+	if len(diagnostics) > 0 {
+		return &indexers.ConfigError{Diagnostics: diagnostics}
 	}
 	return nil
 }

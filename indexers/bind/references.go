@@ -68,8 +68,8 @@ func (b *Binding) syncGraphSources() {
 	slots := b.cloneSlots()
 	for at, s := range slots {
 		next := graphSource{target: s.serving, typ: b.kinds[at.GroupResource].referenceType()}
-		old, known := b.graphTargets[at]
-		if known && old.canKeep(next) {
+		old, exists := b.graphTargets[at]
+		if exists && old.canKeep(next) {
 			continue
 		}
 		r := next.target.Resource
@@ -83,12 +83,12 @@ func (b *Binding) syncGraphSources() {
 			continue
 		}
 		b.graphTargets[at] = next
-		if known {
+		if exists {
 			go old.stopAfterSync(next) // ends with the sync or the end of next
 		}
 	}
 	for at, m := range b.graphTargets {
-		if _, there := slots[at]; !there {
+		if _, exists := slots[at]; !exists {
 			m.Stop()
 			delete(b.graphTargets, at)
 		}

@@ -24,23 +24,23 @@ type serverType struct {
 }
 
 func kindsOf(catalog *discovery.Catalog) []serverType {
-	var all []serverType
+	var kinds []serverType
 	at := map[schema.GroupResource]int{}
 	for _, r := range catalog.Resources() {
 		gr := r.GVR.GroupResource()
 		i, ok := at[gr]
 		if !ok {
-			i = len(all)
+			i = len(kinds)
 			at[gr] = i
-			all = append(all, serverType{GroupResource: gr, kind: r.GVK.Kind,
+			kinds = append(kinds, serverType{GroupResource: gr, kind: r.GVK.Kind,
 				namespaced: r.Scope == discovery.Namespaced})
 		}
 		if r.Watchable() {
-			all[i].versions = append(all[i].versions, r.GVR.Version)
+			kinds[i].versions = append(kinds[i].versions, r.GVR.Version)
 		}
-		all[i].sortVersions(r.ServedVersions)
+		kinds[i].sortVersions(r.ServedVersions)
 	}
-	return all
+	return kinds
 }
 
 func (k *serverType) sortVersions(preference []string) {
@@ -76,7 +76,7 @@ const pageSize = 50
 
 // Definitions reads the CustomResourceDefinitions of a cluster, for Config.Check.
 func Definitions(ctx context.Context, client dynamic.Interface) ([]*crd.Definition, error) {
-	var all []*crd.Definition
+	var definitions []*crd.Definition
 	options := metav1.ListOptions{Limit: pageSize}
 	for {
 		page, err := client.Resource(crd.GVR).List(ctx, options)
@@ -88,10 +88,10 @@ func Definitions(ctx context.Context, client dynamic.Interface) ([]*crd.Definiti
 			if err != nil {
 				return nil, fmt.Errorf("bind: %s: %w", page.Items[i].GetName(), err)
 			}
-			all = append(all, d)
+			definitions = append(definitions, d)
 		}
 		if options.Continue = page.GetContinue(); options.Continue == "" {
-			return all, nil
+			return definitions, nil
 		}
 	}
 }

@@ -41,8 +41,8 @@ func (m Measure) String() string {
 // ParseMeasure parses a measure such as "sum(weight)", "max(.spec.replicas)" or "sum(.spec.cpu as quantity)".
 func ParseMeasure(text string) (Measure, error) {
 	function, rest, ok := strings.Cut(strings.TrimSpace(text), "(")
-	of, closed := strings.CutSuffix(rest, ")")
-	m := Measure{Function: strings.ToLower(strings.TrimSpace(function)), Operand: strings.TrimSpace(of)}
+	operand, closed := strings.CutSuffix(rest, ")")
+	m := Measure{Function: strings.ToLower(strings.TrimSpace(function)), Operand: strings.TrimSpace(operand)}
 	if i := strings.LastIndex(m.Operand, " as "); i >= 0 && measureTypes[m.Operand[i+4:]] {
 		m.Operand, m.As = strings.TrimSpace(m.Operand[:i]), m.Operand[i+4:]
 	}
@@ -166,8 +166,8 @@ func (g *grouping) add(key string, item any) error {
 		}
 		next := make([][]cell, 0, len(combinations)*len(cells))
 		for _, before := range combinations {
-			for _, one := range cells {
-				next = append(next, append(before[:len(before):len(before)], one))
+			for _, groupCell := range cells {
+				next = append(next, append(before[:len(before):len(before)], groupCell))
 			}
 		}
 		combinations = next
@@ -198,10 +198,10 @@ func distinctCells(cells []cell) []cell {
 	if len(cells) < 2 {
 		return cells
 	}
-	seen := make(map[string]bool, len(cells))
+	seenKeys := make(map[string]bool, len(cells))
 	return slices.DeleteFunc(cells, func(c cell) bool {
-		duplicate := seen[c.text]
-		seen[c.text] = true
+		duplicate := seenKeys[c.text]
+		seenKeys[c.text] = true
 		return duplicate
 	})
 }
@@ -228,13 +228,16 @@ func (g *grouping) group(cells []cell) *group {
 }
 
 func (g *grouping) sorted() []Group {
-	all := make([]*group, 0, len(g.groups))
+	groups := make([]*group, 0, len(g.groups))
 	for _, one := range g.groups {
-		all = append(all, one)
+		groups = append(groups, one)
 	}
-	slices.SortFunc(all, func(a, b *group) int { return slices.CompareFunc(a.cells, b.cells, cell.compare) })
-	out := make([]Group, len(all))
-	for i, one := range all {
+	slices.SortFunc(groups, func(a, b *group) int {
+		return slices.CompareFunc(a.cells, b.cells,
+			cell.compare)
+	})
+	out := make([]Group, len(groups))
+	for i, one := range groups {
 		out[i] = Group{Values: make([]string, len(one.cells)), Count: one.count,
 			Results: make([]MeasureResult, len(g.measures))}
 		for n, c := range one.cells {

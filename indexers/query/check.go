@@ -12,11 +12,11 @@ import (
 // Check compares the [Where] conditions of a query with the schema of a version of a type; see
 // [indexers.CheckCondition]. The Source of a finding is the condition's text; File is empty.
 func Check(q Query, d *crd.Definition, version string) []indexers.Diagnostic {
-	var all []indexers.Diagnostic
+	var diagnostics []indexers.Diagnostic
 	for _, c := range conditions(q, nil) {
-		all = append(all, indexers.CheckCondition(c.text, d, version)...)
+		diagnostics = append(diagnostics, indexers.CheckCondition(c.text, d, version)...)
 	}
-	return all
+	return diagnostics
 }
 
 // Columns returns the distinct paths that options sort by and that an aggregation groups by or computes with.
@@ -44,8 +44,8 @@ func Columns(options Options, a Aggregation) (paths []string) {
 // schema of a version of the type. Plans warn about paths that are not in it, such as misspelt fields.
 // Aggregations take the types of paths from it.
 func (q *Querier) WithDefinition(d *crd.Definition, version string) *Querier {
-	with := *q
-	with.schemaWarnings = func(query Query, columns []string) (warnings []string) {
+	extended := *q
+	extended.schemaWarnings = func(query Query, columns []string) (warnings []string) {
 		found := Check(query, d, version)
 		for _, path := range columns {
 			found = append(found, indexers.CheckColumn(path, d, version)...)
@@ -55,8 +55,8 @@ func (q *Querier) WithDefinition(d *crd.Definition, version string) *Querier {
 		}
 		return warnings
 	}
-	with.pathType = func(path string) string { return indexers.ColumnType(path, d, version) }
-	return &with
+	extended.pathType = func(path string) string { return indexers.ColumnType(path, d, version) }
+	return &extended
 }
 
 // warnSchema adds warnings about columns and conditions that are not in the schema.

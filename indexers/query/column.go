@@ -117,18 +117,18 @@ func (x *execution) column(name, as string) (column, error) {
 	if a.declared != nil && !a.composite() {
 		c.valueType, _ = sortkey.TypeNamed(a.declared.Types()[0])
 	}
-	taken := c.setType(as)
+	accepted := c.setType(as)
 	keys := x.keys(a)
 	c.cells = func(object string, item any) (cells []cell) {
 		for _, key := range keys(object, item) {
 			if key == indexers.Null && !a.composite() {
 				continue
 			}
-			one := cell{sortKey: key, text: a.displayKey(key)}
-			if taken || !a.sorted() {
-				one = c.cellOf(one.text)
+			keyCell := cell{sortKey: key, text: a.displayKey(key)}
+			if accepted || !a.sorted() {
+				keyCell = c.cellOf(keyCell.text)
 			}
-			cells = append(cells, one)
+			cells = append(cells, keyCell)
 		}
 		return cells
 	}
@@ -177,15 +177,15 @@ func (x *execution) keys(a openedIndex) func(object string, item any) []string {
 			return a.keysOf(nil, object, item)
 		}
 	}
-	all := map[string][]string{}
+	keysByObject := map[string][]string{}
 	a.each(func(key string, _ int) bool {
 		a.Objects(key, func(object string, _ any) bool {
-			all[object] = append(all[object], key)
+			keysByObject[object] = append(keysByObject[object], key)
 			return x.spend(1)
 		})
 		return x.spend(1)
 	})
-	return func(object string, _ any) []string { return all[object] }
+	return func(object string, _ any) []string { return keysByObject[object] }
 }
 
 // measureColumn is a column with the function that is computed over it.

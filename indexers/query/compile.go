@@ -114,11 +114,11 @@ func (c *compiler) joinSpans(subs []compiledCondition) []compiledCondition {
 			continue
 		}
 		first := out[i].(*indexCondition)
-		both := &indexCondition{index: k.index, meter: c.meter, method: testSet,
+		joined := &indexCondition{index: k.index, meter: c.meter, method: testSet,
 			span:  first.span.intersect(k.span),
 			query: first.query + " && " + k.query}
-		both.estimate(c.snapshot.Len())
-		out[i] = both
+		joined.estimate(c.snapshot.Len())
+		out[i] = joined
 	}
 	return out
 }
@@ -150,7 +150,7 @@ func (c *compiler) compileComparison(q *comparison) (compiledCondition, error) {
 
 func (c *compiler) exactKeys(index openedIndex, values []value) ([]string, error) {
 	keys := make([]string, 0, len(values))
-	seen := make(map[string]struct{}, len(values))
+	seenKeys := make(map[string]struct{}, len(values))
 	for _, v := range values {
 		if !c.meter.spend(1) {
 			return nil, c.meter.err
@@ -159,8 +159,8 @@ func (c *compiler) exactKeys(index openedIndex, values []value) ([]string, error
 		if err != nil {
 			return nil, index.suggestRelativeTime(index.suggestPrefix(v, err))
 		}
-		if _, duplicate := seen[key]; !duplicate {
-			seen[key] = struct{}{}
+		if _, duplicate := seenKeys[key]; !duplicate {
+			seenKeys[key] = struct{}{}
 			keys = append(keys, key)
 		}
 	}

@@ -56,16 +56,16 @@ func chooseDriver(c compiledCondition) (best driver, found bool) {
 
 // unionDriver combines the drivers of several conditions.
 func unionDriver(subs []compiledCondition) (driver, bool) {
-	all := driver{exact: true}
+	combined := driver{exact: true}
 	for _, sub := range subs {
 		d, ok := chooseDriver(sub)
 		if !ok {
 			return driver{}, false
 		}
-		all.parts = append(all.parts, d.parts...)
-		all.exact = all.exact && d.exact
+		combined.parts = append(combined.parts, d.parts...)
+		combined.exact = combined.exact && d.exact
 	}
-	return all, true
+	return combined, true
 }
 
 // objects calls yield once for each candidate, until it returns false.
@@ -74,14 +74,14 @@ func (d driver) objects(yield func(object string, item any) bool) {
 		d.parts[0].objects(yield)
 		return
 	}
-	seen := make(map[string]struct{}, d.count())
+	visited := make(map[string]struct{}, d.count())
 	more := true
 	for _, k := range d.parts {
 		k.objects(func(object string, item any) bool {
-			if _, duplicate := seen[object]; duplicate {
+			if _, duplicate := visited[object]; duplicate {
 				return true
 			}
-			seen[object] = struct{}{}
+			visited[object] = struct{}{}
 			more = yield(object, item)
 			return more
 		})

@@ -59,7 +59,7 @@ func (q *Querier) prepare(ctx context.Context, query Query, options Options) (*e
 		return nil, err
 	}
 	x.driver, x.hasDriver = chooseDriver(x.cond)
-	if _, all := x.cond.(constant); !x.hasDriver && !all && !options.AllowScan {
+	if _, matchesAll := x.cond.(constant); !x.hasDriver && !matchesAll && !options.AllowScan {
 		return nil, &ScanError{Query: query.String(), Objects: x.snapshot.Len()}
 	}
 	x.cheap, x.expensive = x.driver.remaining(x.cond)
@@ -97,11 +97,11 @@ func planTests(conds []compiledCondition, objects int) {
 
 // candidates calls yield once for each object that passes the cheap tests, until it returns false.
 func (x *execution) candidates(yield func(key string, item any) bool) {
-	all := x.snapshot.All
+	objects := x.snapshot.All
 	if x.hasDriver {
-		all = x.driver.objects
+		objects = x.driver.objects
 	}
-	all(func(key string, item any) bool {
+	objects(func(key string, item any) bool {
 		if !x.countTested() {
 			return false
 		}

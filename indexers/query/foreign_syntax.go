@@ -25,12 +25,12 @@ func (p *parser) rejectWordOperator() error {
 	p.skipBlanks()
 	start := p.pos
 	word := strings.ToLower(p.peekName())
-	instead := map[string]string{"and": "&&", "or": "||"}[word]
-	if instead == "" {
+	replacement := map[string]string{"and": "&&", "or": "||"}[word]
+	if replacement == "" {
 		return nil
 	}
 	p.pos += len(word)
-	return p.failAt(start, "%q is not allowed here; write %s", p.text[start:p.pos], instead)
+	return p.failAt(start, "%q is not allowed here; write %s", p.text[start:p.pos], replacement)
 }
 
 // rejectWordComparison rejects the foreignWords after an index.

@@ -20,9 +20,9 @@ func (j junction) String() string {
 	case len(j.subs) == 0:
 		return "*"
 	}
-	between := " && "
+	separator := " && "
 	if j.or {
-		between = " || "
+		separator = " || "
 	}
 	texts := make([]string, len(j.subs))
 	for i, q := range j.subs {
@@ -31,7 +31,7 @@ func (j junction) String() string {
 			texts[i] = "(" + texts[i] + ")"
 		}
 	}
-	return strings.Join(texts, between)
+	return strings.Join(texts, separator)
 }
 
 // noQuery is the text of a nil query. It cannot be parsed.

@@ -33,14 +33,14 @@ func (c *compiler) labelConditions(selector labels.Selector) []*indexCondition {
 func (c *compiler) labelCondition(name string, r labels.Requirement) *indexCondition {
 	k := &indexCondition{exact: []string{}, meter: c.meter}
 	var values []value
-	seen := map[string]struct{}{}
+	seenKeys := map[string]struct{}{}
 	for _, v := range r.Values().List() {
 		key, ok := c.schema[name].LabelKey(r.Key(), v)
 		if !ok {
 			return nil
 		}
-		if _, duplicate := seen[key]; !duplicate {
-			seen[key] = struct{}{}
+		if _, duplicate := seenKeys[key]; !duplicate {
+			seenKeys[key] = struct{}{}
 			k.exact = append(k.exact, key)
 			values = append(values, value{parts: c.schema[name].Parts(key)})
 		}

@@ -55,8 +55,8 @@ func (c *compiler) compileLinking(q *referenceQuery) (compiledCondition, error) 
 		l.keys = c.references.KeysReferredBy(q.object, q.reference)
 	}
 	if q.kind != linkDangling && len(l.keys) == 0 {
-		if why := c.references.WhyNothing(q.object, q.kind == linkFrom); why != "" {
-			c.warn("%s: %s", q, why)
+		if reason := c.references.WhyNothing(q.object, q.kind == linkFrom); reason != "" {
+			c.warn("%s: %s", q, reason)
 		}
 	}
 	l.set = keySet(l.keys)

@@ -40,11 +40,11 @@ func (p *parser) function(name string, start int) (Query, error) {
 		c := where(text)
 		c.position = at
 		_, err := c.compile()
-		if wrong := (*jsonpath.Error)(nil); errors.As(err, &wrong) {
-			start, end := offsetInLiteral(written, wrong.Offset),
-				offsetInLiteral(written, wrong.Offset+wrong.Length)
+		if pathErr := (*jsonpath.Error)(nil); errors.As(err, &pathErr) {
+			start, end := offsetInLiteral(written, pathErr.Offset),
+				offsetInLiteral(written, pathErr.Offset+pathErr.Length)
 			return nil, &Error{Text: p.text, Offset: from + start, Length: end - start,
-				Err: conditionError{wrong}}
+				Err: conditionError{pathErr}}
 		}
 		return c, at.locate(err)
 	}

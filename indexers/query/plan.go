@@ -242,11 +242,11 @@ func (s groupCondition) holds(key string, item any) bool {
 }
 
 func (s groupCondition) cost() cost {
-	most := costNothing
+	highest := costNothing
 	for _, sub := range s.subs {
-		most = max(most, sub.cost())
+		highest = max(highest, sub.cost())
 	}
-	return most
+	return highest
 }
 
 func (s groupCondition) text() string { return s.query }

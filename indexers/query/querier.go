@@ -65,9 +65,9 @@ func (q *Querier) schemaOf(s Snapshot) schema {
 // view must be of the type of the source's objects. Each query reads the view once, at a slightly different
 // time than the source.
 func (q *Querier) WithReferences(view *references.TypeGraph) *Querier {
-	with := *q
-	with.references = view
-	return &with
+	extended := *q
+	extended.references = view
+	return &extended
 }
 
 // Options control how a query is answered. The zero value returns all objects, ordered by namespace and name,

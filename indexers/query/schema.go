@@ -78,7 +78,7 @@ type storedKeyIndex interface {
 // keysOf appends the keys of an object, stored or computed.
 func (a openedIndex) keysOf(dst []string, object string, item any) []string {
 	if x, ok := a.Index.(storedKeyIndex); ok {
-		if keys, known := x.AppendValues(dst, object); known {
+		if keys, isStored := x.AppendValues(dst, object); isStored {
 			return keys
 		}
 	}
@@ -177,14 +177,14 @@ type span struct {
 
 // intersect returns the keys in both spans.
 func (s span) intersect(other span) span {
-	both := span{low: max(s.low, other.low), high: s.high, empty: s.empty || other.empty}
-	if both.high == "" || other.high != "" && other.high < both.high {
-		both.high = other.high
+	common := span{low: max(s.low, other.low), high: s.high, empty: s.empty || other.empty}
+	if common.high == "" || other.high != "" && other.high < common.high {
+		common.high = other.high
 	}
-	if both.high != "" && both.low >= both.high {
-		both.empty = true
+	if common.high != "" && common.low >= common.high {
+		common.empty = true
 	}
-	return both
+	return common
 }
 
 // prefix returns the span of the keys that begin with some parts.

@@ -22,16 +22,16 @@ func (c *compiler) searchedKeys(index openedIndex, q *comparison) ([]string, err
 		return nil, err
 	}
 	keys := []string{}
-	look := func(key string, _ int) bool {
+	visit := func(key string, _ int) bool {
 		if (key != indexers.Null || index.composite()) && test(index.displayKey(key)) {
 			keys = append(keys, key)
 		}
 		return c.meter.spend(1)
 	}
 	if low, high, ok := index.addresses(q); ok {
-		index.Keys(low, high, false, look)
+		index.Keys(low, high, false, visit)
 	} else {
-		index.each(look)
+		index.each(visit)
 	}
 	if c.meter.ended() {
 		return nil, c.meter.err
@@ -149,10 +149,10 @@ func (a openedIndex) unmatchableLetter(expression string) (letter string, ok boo
 	if err != nil {
 		return "", false
 	}
-	var look func(*syntax.Regexp) bool
-	look = func(r *syntax.Regexp) bool {
+	var visit func(*syntax.Regexp) bool
+	visit = func(r *syntax.Regexp) bool {
 		if r.Op != syntax.OpLiteral || r.Flags&syntax.FoldCase != 0 {
-			return slices.ContainsFunc(r.Sub, look)
+			return slices.ContainsFunc(r.Sub, visit)
 		}
 		for _, c := range r.Rune {
 			if letter = string(c); a.foldCase(letter) != letter {
@@ -161,5 +161,5 @@ func (a openedIndex) unmatchableLetter(expression string) (letter string, ok boo
 		}
 		return false
 	}
-	return letter, look(parsed)
+	return letter, visit(parsed)
 }

@@ -50,27 +50,27 @@ func (x *execution) walksIndex() bool {
 }
 
 func (x *execution) gather(out *output) {
-	of := x.positions()
-	var all []positionedEntry
+	valueFuncs := x.positions()
+	var entries []positionedEntry
 	x.candidates(func(key string, item any) bool {
-		at := of(key, item)
+		at := valueFuncs(key, item)
 		if !x.start.set || x.order.compare(at, x.start.position) > 0 {
-			all = append(all, positionedEntry{entry{key, item}, at})
+			entries = append(entries, positionedEntry{entry{key, item}, at})
 		}
 		return true
 	})
-	x.emit(out, all)
+	x.emit(out, entries)
 }
 
 // emit sorts objects and adds them to out. It returns false if out is full.
-func (x *execution) emit(out *output, all []positionedEntry) bool {
-	slices.SortFunc(all, func(a, b positionedEntry) int {
+func (x *execution) emit(out *output, entries []positionedEntry) bool {
+	slices.SortFunc(entries, func(a, b positionedEntry) int {
 		if !x.spend(1) {
 			return 0 // cancelled: the order does not matter
 		}
 		return x.order.compare(a.position, b.position)
 	})
-	for _, l := range all {
+	for _, l := range entries {
 		if !out.add(l.entry, l.position) {
 			return false
 		}
@@ -81,12 +81,12 @@ func (x *execution) emit(out *output, all []positionedEntry) bool {
 // positions returns a function that returns the position of an object. For many candidates it reads an index
 // once instead of computing keys for each object.
 func (x *execution) positions() func(key string, item any) position {
-	of, work := make([]func(string, any) sortValue, len(x.order)), len(x.order)
+	valueFuncs, work := make([]func(string, any) sortValue, len(x.order)), len(x.order)
 	for i, t := range x.order {
 		if t.readsBody {
 			work += bodyWork
 		}
-		of[i] = t.valueOf
+		valueFuncs[i] = t.valueOf
 		if t.index == nil {
 			continue
 		}
@@ -94,21 +94,21 @@ func (x *execution) positions() func(key string, item any) position {
 			work += factor
 		} else {
 			first := x.firstKeys(t)
-			of[i] = func(key string, _ any) sortValue {
+			valueFuncs[i] = func(key string, _ any) sortValue {
 				v, ok := first[key]
 				return sortValue{v, ok}
 			}
 		}
 	}
-	var room []sortValue // allocated in batches
+	var pool []sortValue // allocated in batches
 	return func(key string, item any) position {
-		if len(room) < len(of) {
-			room = make([]sortValue, min(64, max(x.candidateCount(), 1))*len(of))
+		if len(pool) < len(valueFuncs) {
+			pool = make([]sortValue, min(64, max(x.candidateCount(), 1))*len(valueFuncs))
 		}
-		values := room[:len(of):len(of)]
-		room = room[len(of):]
-		for i := range of {
-			values[i] = of[i](key, item)
+		values := pool[:len(valueFuncs):len(valueFuncs)]
+		pool = pool[len(valueFuncs):]
+		for i := range valueFuncs {
+			values[i] = valueFuncs[i](key, item)
 		}
 		x.spend(work)
 		return position{values, key}
@@ -194,7 +194,7 @@ func (w *walk) withValues() bool {
 }
 
 func (w *walk) withValue(withValue string) bool {
-	var all []positionedEntry
+	var entries []positionedEntry
 	w.term.index.Objects(withValue, func(key string, item any) bool {
 		if !w.countTested() || w.overBudget() {
 			return false
@@ -210,11 +210,11 @@ func (w *walk) withValue(withValue string) bool {
 			return true // on an earlier page
 		}
 		if w.accepts(key, item) {
-			all = append(all, positionedEntry{entry{key, item}, at})
+			entries = append(entries, positionedEntry{entry{key, item}, at})
 		}
 		return !w.ended()
 	})
-	return !w.exhausted && w.emit(w.out, all)
+	return !w.exhausted && w.emit(w.out, entries)
 }
 
 // overBudget reports whether too many objects were tested for the number found.
@@ -246,11 +246,11 @@ func (w *walk) withoutValue() {
 	if len(have) == w.snapshot.Len() {
 		return
 	}
-	var all []positionedEntry
+	var entries []positionedEntry
 	add := func(key string, item any) bool {
 		at := position{[]sortValue{{}}, key}
 		if _, has := have[key]; !has && (!w.start.set || w.order.compare(at, w.start.position) > 0) {
-			all = append(all, positionedEntry{entry{key, item}, at})
+			entries = append(entries, positionedEntry{entry{key, item}, at})
 		}
 		return w.spend(1)
 	}
@@ -260,7 +260,7 @@ func (w *walk) withoutValue() {
 	for key, item := range w.gatheredCandidates {
 		add(key, item)
 	}
-	w.emit(w.out, all)
+	w.emit(w.out, entries)
 }
 
 // sortText describes the sort method for the plan; empty without a sort term.

@@ -91,11 +91,11 @@ func (t *measureTotal) result(m measureColumn) MeasureResult {
 // format formats a number as a value of the measure's type.
 func (m measureColumn) format(n *big.Rat) string {
 	if m.valueType == sortkey.Duration {
-		whole := new(big.Int).Quo(n.Num(), n.Denom())
-		if whole.IsInt64() {
-			return time.Duration(whole.Int64()).String()
+		quotient := new(big.Int).Quo(n.Num(), n.Denom())
+		if quotient.IsInt64() {
+			return time.Duration(quotient.Int64()).String()
 		}
-		seconds := new(big.Int).Quo(whole, big.NewInt(int64(time.Second)))
+		seconds := new(big.Int).Quo(quotient, big.NewInt(int64(time.Second)))
 		return seconds.String() + "s" // out of range of time.Duration
 	}
 	digits, exact := n.FloatPrec()

@@ -89,11 +89,11 @@ func (a openedIndex) value(key string, count int) ValueCount {
 // Duplicates returns the values that more than one object has, the most frequent first. It is meant for
 // indexes that should be unique.
 func (q *Querier) Duplicates(ctx context.Context, index string) ([]ValueCount, error) {
-	all, err := q.Values(ctx, index, All(), Options{})
+	values, err := q.Values(ctx, index, All(), Options{})
 	if err != nil {
 		return nil, err
 	}
-	all = slices.DeleteFunc(all, func(v ValueCount) bool { return v.Count < 2 })
-	slices.SortStableFunc(all, func(a, b ValueCount) int { return cmp.Compare(b.Count, a.Count) })
-	return all, nil
+	values = slices.DeleteFunc(values, func(v ValueCount) bool { return v.Count < 2 })
+	slices.SortStableFunc(values, func(a, b ValueCount) int { return cmp.Compare(b.Count, a.Count) })
+	return values, nil
 }

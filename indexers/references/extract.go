@@ -20,12 +20,12 @@ type extractor struct {
 
 func newExtractor(declared []*indexers.Reference) extractor {
 	x := extractor{references: append([]*indexers.Reference{indexers.OwnerReferences()}, declared...)}
-	all := make([]*indexers.Index, len(x.references))
+	indexes := make([]*indexers.Index, len(x.references))
 	for i, r := range x.references {
-		all[i] = r.Index
+		indexes[i] = r.Index
 		x.names = append(x.names, r.Name)
 	}
-	x.functions = indexers.CompileIndexes(all...)
+	x.functions = indexers.CompileIndexes(indexes...)
 	return x
 }
 

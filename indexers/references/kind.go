@@ -96,13 +96,13 @@ func (ks typeNodes) register(t Type) (k *typeNode, rechecked []*edge) {
 
 // incoming returns all references to objects of the kind.
 func (k *typeNode) incoming() []*edge {
-	var all []*edge
+	var edges []*edge
 	for _, n := range k.nodes {
 		for e := n.firstIncoming; e != nil; e = e.next {
-			all = append(all, e)
+			edges = append(edges, e)
 		}
 	}
-	return all
+	return edges
 }
 
 // targetKey returns the key of a reference target. The namespace is ignored for cluster-scoped types.

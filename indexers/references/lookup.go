@@ -17,15 +17,15 @@ func (g *Graph) ToOtherUIDs(o Object) []Reference { return g.referencesTo(o, tru
 func (g *Graph) referencesTo(o Object, others bool) []Reference {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	var all []Reference
+	var refs []Reference
 	for _, n := range g.nodesOf(o) {
 		for e := n.firstIncoming; e != nil; e = e.next {
 			if e.refersToOtherUID(o.UID) == others {
-				all = append(all, e.reference())
+				refs = append(refs, e.reference())
 			}
 		}
 	}
-	return sortReferences(all)
+	return sortReferences(refs)
 }
 
 // From returns the references of an object, sorted.
@@ -37,15 +37,15 @@ func (g *Graph) From(o Object) []Reference {
 func (g *Graph) referencesFrom(o Object, fits func(*edge) bool) []Reference {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	var all []Reference
+	var refs []Reference
 	for _, n := range g.nodesOf(o) {
 		for _, e := range n.outgoing {
 			if fits(e) {
-				all = append(all, e.reference())
+				refs = append(refs, e.reference())
 			}
 		}
 	}
-	return sortReferences(all)
+	return sortReferences(refs)
 }
 
 // Dangling returns all dangling references, sorted. The cost is linear in their number.
@@ -56,16 +56,16 @@ func (g *Graph) Dangling() []Reference {
 }
 
 func (g *Graph) allDangling() []Reference {
-	all := make([]Reference, 0, len(g.mu.dangling))
+	refs := make([]Reference, 0, len(g.mu.dangling))
 	for e := range g.mu.dangling {
-		all = append(all, e.reference())
+		refs = append(refs, e.reference())
 	}
-	return sortReferences(all)
+	return sortReferences(refs)
 }
 
-func sortReferences(all []Reference) []Reference {
-	slices.SortFunc(all, Reference.compare)
-	return all
+func sortReferences(refs []Reference) []Reference {
+	slices.SortFunc(refs, Reference.compare)
+	return refs
 }
 
 // nodesOf returns the nodes of an object. If no source has its type, there may be one for each name of the
@@ -84,19 +84,19 @@ func (g *Graph) nodesOf(o Object) (nodes []*node) {
 func (g *Graph) UnknownTypes() []Type {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	var all []Type
+	var types []Type
 	for _, byName := range []map[typeName]*typeNode{g.mu.byKind, g.mu.byResource} {
 		for _, k := range byName {
 			if !k.known && len(k.nodes) > 0 {
-				all = append(all, k.Type)
+				types = append(types, k.Type)
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b Type) int {
+	slices.SortFunc(types, func(a, b Type) int {
 		return Object{Group: a.Group, Resource: a.Resource, Kind: a.Kind}.compare(Object{Group: b.Group,
 			Resource: b.Resource, Kind: b.Kind})
 	})
-	return all
+	return types
 }
 
 // Stats are the counts of a graph.

@@ -258,7 +258,7 @@ func (m *source) remove() (first bool) {
 
 // setObject sets the source's object of a key; nil removes it.
 func (m *source) setObject(c *graphChange, at objectKey, next *objectState) {
-	old, had := m.objects[at]
+	old, existed := m.objects[at]
 	n := m.kind.nodeAt(at)
 	if next != nil {
 		if n.addHolder(next.uid) {
@@ -271,7 +271,7 @@ func (m *source) setObject(c *graphChange, at objectKey, next *objectState) {
 	} else {
 		delete(m.objects, at)
 	}
-	if had {
+	if existed {
 		if n.removeHolder(old.uid) {
 			c.touch(n)
 		}
@@ -307,7 +307,7 @@ func (m *source) OnDelete(obj any) {
 		return
 	}
 	m.graph.update(func(c *graphChange) {
-		if _, known := m.objects[at]; known && !m.removed {
+		if _, exists := m.objects[at]; exists && !m.removed {
 			m.updateCompleteness(c) // the deletion may be caused by losing access to the namespace
 			m.setObject(c, at, nil)
 		}

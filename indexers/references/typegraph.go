@@ -64,10 +64,10 @@ func (v *TypeGraph) KeysReferredBy(o Object, name string) []string {
 }
 
 // keys returns the keys of the objects of the view's type.
-func (v *TypeGraph) keys(all []Reference, name string, of func(Reference) Object) []string {
+func (v *TypeGraph) keys(refs []Reference, name string, objectOf func(Reference) Object) []string {
 	keys := []string{}
-	for _, r := range all {
-		o := of(r)
+	for _, r := range refs {
+		o := objectOf(r)
 		key, ok := o.StoreKey()
 		if ok && v.isOfType(Type{Group: o.Group, Resource: o.Resource, Kind: o.Kind}) &&
 			(name == "" || r.Name == name) {

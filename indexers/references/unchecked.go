@@ -34,10 +34,10 @@ func (u Unchecked) String() string {
 
 // Explain sets a function that returns why a type has no source, for example that the server does not serve
 // it, or "" if unknown. It is called without locks. Optional.
-func (g *Graph) Explain(why func(Type) string) {
+func (g *Graph) Explain(explain func(Type) string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.mu.explain = why
+	g.mu.explain = explain
 }
 
 // Unchecked returns the target types with unknown objects, sorted. Programs that act on dangling references
@@ -57,21 +57,21 @@ func (v *TypeGraph) Unchecked(name string) []Unchecked {
 
 func (g *Graph) unchecked(matches func(referrer) bool) []Unchecked {
 	g.mu.Lock()
-	why := g.mu.explain
-	seen := map[*typeNode]bool{} // a kind can have two names
+	explain := g.mu.explain
+	visited := map[*typeNode]bool{} // a kind can have two names
 	var out []Unchecked
 	for _, byName := range []map[typeName]*typeNode{g.mu.byKind, g.mu.byResource} {
 		for _, k := range byName {
-			if !seen[k] {
+			if !visited[k] {
 				out = append(out, k.unchecked(matches)...)
 			}
-			seen[k] = true
+			visited[k] = true
 		}
 	}
 	g.mu.Unlock()
 	for i, u := range out {
-		if u.Reason == reasonNotFollowed && why != nil {
-			out[i].Reason = cmp.Or(why(u.Type), u.Reason)
+		if u.Reason == reasonNotFollowed && explain != nil {
+			out[i].Reason = cmp.Or(explain(u.Type), u.Reason)
 		}
 	}
 	slices.SortFunc(out, func(a, b Unchecked) int {
@@ -102,22 +102,22 @@ const reasonNotFollowed = "no informer follows them"
 // incompleteReason returns why the existing objects are not all known, or "". Sources with some namespaces
 // count like sources with all.
 func (k *typeNode) incompleteReason() string {
-	why := reasonNotFollowed
+	reason := reasonNotFollowed
 	for m := range k.sources {
 		switch {
 		case !m.synced:
-			why = reasonNotRead
+			reason = reasonNotRead
 		case m.incompleteReason != "":
-			why = m.incompleteReason
+			reason = m.incompleteReason
 		case m.HasSelector:
-			why = "only a selection of them is followed"
+			reason = "only a selection of them is followed"
 		case m.isSharded():
-			why = "only a shard of them is followed"
+			reason = "only a shard of them is followed"
 		default:
 			return ""
 		}
 	}
-	return why
+	return reason
 }
 
 func (k *typeNode) countReferences(matches func(referrer) bool) (n int) {

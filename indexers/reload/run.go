@@ -104,29 +104,29 @@ type folderWatcher struct {
 
 // follow watches exactly the current folders of the files.
 func (f *folderWatcher) follow(files []string) error {
-	wanted := map[string]bool{}
+	needed := map[string]bool{}
 	for _, name := range files {
 		for _, folder := range foldersOf(name) {
-			wanted[folder] = true
+			needed[folder] = true
 		}
 	}
 	f.hasUnwatched = false
-	for folder := range wanted {
+	for folder := range needed {
 		// adding a folder again has no effect unless it was replaced
 		if err := f.notify.Add(folder); err != nil {
 			if isWatchLimitError(err) {
 				return fmt.Errorf("reload: watching %s: %w", folder, err)
 			}
-			delete(wanted, folder)
+			delete(needed, folder)
 			f.hasUnwatched = true
 		}
 	}
 	for folder := range f.watched {
-		if !wanted[folder] {
+		if !needed[folder] {
 			_ = f.notify.Remove(folder) // fails if the folder and its watch no longer exist
 		}
 	}
-	f.watched = wanted
+	f.watched = needed
 	return nil
 }
 
@@ -140,13 +140,13 @@ const maxLinks = 40
 
 // foldersOf returns the folder of a file and of all links on the way.
 func foldersOf(name string) []string {
-	all := []string{filepath.Dir(name)}
+	folders := []string{filepath.Dir(name)}
 	for range maxLinks {
 		folder, base := filepath.Dir(name), filepath.Base(name)
 		if target, err := os.Readlink(folder); err == nil {
-			all = append(all, filepath.Dir(folder))
+			folders = append(folders, filepath.Dir(folder))
 			name = filepath.Join(resolveLink(filepath.Dir(folder), target), base)
-			all = append(all, filepath.Dir(name))
+			folders = append(folders, filepath.Dir(name))
 			continue
 		}
 		target, err := os.Readlink(name)
@@ -154,9 +154,9 @@ func foldersOf(name string) []string {
 			break
 		}
 		name = resolveLink(folder, target)
-		all = append(all, filepath.Dir(name))
+		folders = append(folders, filepath.Dir(name))
 	}
-	return all
+	return folders
 }
 
 func resolveLink(folder, target string) string {

@@ -166,8 +166,8 @@ func (w *Watcher) Reload(ctx context.Context) Outcome {
 	w.reloadLock.Lock()
 	defer w.reloadLock.Unlock()
 	sources := readConsistently(w.options.Files)
-	same, before := slices.EqualFunc(sources, w.lastRead, sameSource), w.rejected
-	if same && before == nil {
+	unchanged, before := slices.EqualFunc(sources, w.lastRead, sameSource), w.rejected
+	if unchanged && before == nil {
 		return Outcome{Config: w.Config()}
 	}
 	w.lastRead, w.rejected = sources, nil
@@ -175,7 +175,7 @@ func (w *Watcher) Reload(ctx context.Context) Outcome {
 	if ctx.Err() != nil && outcome.Err != nil {
 		w.lastRead = nil // not an error of the config
 	}
-	if again := same && outcome.Err != nil &&
+	if again := unchanged && outcome.Err != nil &&
 		outcome.Err.Error() == before.Error(); w.options.Report != nil && !again {
 		w.options.Report(outcome)
 	}

@@ -48,7 +48,7 @@ func main() {
 // run repeats all tests until the number of executions is reached. A failed test is repeated in the next
 // round.
 func (o options) run(ctx context.Context) error {
-	all, err := readResults(o.results)
+	merged, err := readResults(o.results)
 	if err != nil {
 		return err
 	}
@@ -62,24 +62,24 @@ func (o options) run(ctx context.Context) error {
 	}
 	defer remove()
 	failed := map[target]error{}
-	for first := true; first || all.executions() < o.executions; first = false {
+	for first := true; first || merged.executions() < o.executions; first = false {
 		for _, t := range targets {
 			result, err := programs.fuzz(ctx, t, o.each, o.parallel)
 			if ctx.Err() != nil {
-				return errors.Join(ctx.Err(), all.write(o.results))
+				return errors.Join(ctx.Err(), merged.write(o.results))
 			}
 			if err != nil {
 				failed[t] = fmt.Errorf("%s in %s: %w", t.name, t.path, err)
 				fmt.Fprintln(os.Stderr, failed[t])
 			}
-			all.add(t, result)
-			if err := all.write(o.results); err != nil {
+			merged.add(t, result)
+			if err := merged.write(o.results); err != nil {
 				return err
 			}
 		}
-		fmt.Printf("%s: %d executions so far\n", time.Now().Format(time.TimeOnly), all.executions())
+		fmt.Printf("%s: %d executions so far\n", time.Now().Format(time.TimeOnly), merged.executions())
 		if o.document != "" {
-			if err := document.WriteSection(o.document, "Fuzzing", all.section()); err != nil {
+			if err := document.WriteSection(o.document, "Fuzzing", merged.section()); err != nil {
 				return err
 			}
 		}

@@ -25,21 +25,21 @@ const project = "github.com/crdcache/crdcache/"
 type results map[string]result
 
 func readResults(path string) (results, error) {
-	all := results{}
+	merged := results{}
 	if path == "" {
-		return all, nil
+		return merged, nil
 	}
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return all, nil
+		return merged, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal(text, &all); err != nil {
+	if err := json.Unmarshal(text, &merged); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return all, nil
+	return merged, nil
 }
 
 // write replaces the file at once, so that a run that is killed spoils nothing.
@@ -58,30 +58,30 @@ func (r results) write(path string) error {
 }
 
 func (r results) add(t target, run result) {
-	was := r[t.key()]
+	previous := r[t.key()]
 	r[t.key()] = result{
-		Executions: was.Executions + run.Executions, Seconds: was.Seconds + run.Seconds,
-		Corpus: max(was.Corpus, run.Corpus), Failures: was.Failures + run.Failures,
+		Executions: previous.Executions + run.Executions, Seconds: previous.Seconds + run.Seconds,
+		Corpus: max(previous.Corpus, run.Corpus), Failures: previous.Failures + run.Failures,
 	}
 }
 
 func (r results) executions() int64 {
-	sum := int64(0)
-	for _, one := range r {
-		sum += one.Executions
+	total := int64(0)
+	for _, entry := range r {
+		total += entry.Executions
 	}
-	return sum
+	return total
 }
 
 // section returns the sums of the results.
 func (r results) section() string {
-	sum := result{}
-	for _, one := range r {
-		sum.Executions, sum.Seconds, sum.Failures = sum.Executions+one.Executions, sum.Seconds+
-			one.Seconds, sum.Failures+one.Failures
+	total := result{}
+	for _, entry := range r {
+		total.Executions, total.Seconds, total.Failures = total.Executions+entry.Executions, total.Seconds+
+			entry.Seconds, total.Failures+entry.Failures
 	}
 	return fmt.Sprintf("%s executions of %d tests in %.1f hours; %d runs of a test failed.\n",
-		thousands(sum.Executions), len(r), sum.Seconds/3600, sum.Failures)
+		thousands(total.Executions), len(r), total.Seconds/3600, total.Failures)
 }
 
 // thousands separates the thousands of a number.

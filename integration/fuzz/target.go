@@ -33,12 +33,12 @@ func (t target) key() string { return strings.TrimPrefix(t.path, project) + " " 
 
 // findAll returns the fuzz tests of modules with keys that match a regular expression. It reads the sources,
 // because go test -list would build all tests.
-func findAll(ctx context.Context, modules []string, only string) ([]target, error) {
-	wanted, err := regexp.Compile(only)
+func findAll(ctx context.Context, modules []string, filter string) ([]target, error) {
+	pattern, err := regexp.Compile(filter)
 	if err != nil {
 		return nil, err
 	}
-	var all []target
+	var targets []target
 	for _, module := range modules {
 		found, err := find(ctx, module)
 		if err != nil {
@@ -47,16 +47,16 @@ func findAll(ctx context.Context, modules []string, only string) ([]target, erro
 		if len(found) == 0 {
 			return nil, fmt.Errorf("there are no fuzz tests in %s", module)
 		}
-		all = append(all, found...)
+		targets = append(targets, found...)
 	}
-	if len(all) == 0 {
+	if len(targets) == 0 {
 		return nil, errors.New("no modules are named")
 	}
-	all = slices.DeleteFunc(all, func(t target) bool { return !wanted.MatchString(t.key()) })
-	if len(all) == 0 {
-		return nil, fmt.Errorf("no fuzz test matches %q", only)
+	targets = slices.DeleteFunc(targets, func(t target) bool { return !pattern.MatchString(t.key()) })
+	if len(targets) == 0 {
+		return nil, fmt.Errorf("no fuzz test matches %q", filter)
 	}
-	return all, nil
+	return targets, nil
 }
 
 // template prints each test file with the import path of its package.
@@ -71,7 +71,7 @@ func find(ctx context.Context, module string) ([]target, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing the packages of %s: %w", module, err)
 	}
-	var all []target
+	var targets []target
 	for line := range strings.Lines(string(listed)) {
 		path, file, found := strings.Cut(strings.TrimSpace(line), " ")
 		if !found {
@@ -82,10 +82,10 @@ func find(ctx context.Context, module string) ([]target, error) {
 			return nil, err
 		}
 		for _, match := range declaration.FindAllSubmatch(source, -1) {
-			all = append(all, target{path: path, name: string(match[1]), dir: filepath.Dir(file)})
+			targets = append(targets, target{path: path, name: string(match[1]), dir: filepath.Dir(file)})
 		}
 	}
-	return all, nil
+	return targets, nil
 }
 
 // instrumented are the packages that guide the engine by their coverage: the project's packages, and the

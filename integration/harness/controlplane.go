@@ -27,10 +27,10 @@ type controlPlane struct {
 
 // startControlPlane runs "sandbox exec" with a command that prints the path of the kubeconfig and waits until
 // its standard input ends. The input is a pipe from this process, so the sandbox always ends with it.
-func startControlPlane(ctx context.Context, where location, dir string,
+func startControlPlane(ctx context.Context, paths location, dir string,
 	flags []string) (*controlPlane, error) {
-	p := &controlPlane{binary: where.sandbox, dir: filepath.Join(dir, "sandbox"), stderr: &bytes.Buffer{}}
-	args := []string{"exec", "--dir", p.dir, "--binaries", where.binaries}
+	p := &controlPlane{binary: paths.sandbox, dir: filepath.Join(dir, "sandbox"), stderr: &bytes.Buffer{}}
+	args := []string{"exec", "--dir", p.dir, "--binaries", paths.binaries}
 	for _, flag := range flags {
 		args = append(args, "--apiserver-arg", flag)
 	}

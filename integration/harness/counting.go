@@ -105,6 +105,7 @@ func ThroughProxy(t testing.TB, boxes ...func(http.Handler) http.Handler) *rest.
 	for _, box := range slices.Backward(boxes) {
 		handler = box(handler)
 	}
-	front := NewTLSServer(t, handler)
-	return &rest.Config{Host: front.URL, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAData: front.CA}}
+	proxyServer := NewTLSServer(t, handler)
+	return &rest.Config{Host: proxyServer.URL, QPS: -1,
+		TLSClientConfig: rest.TLSClientConfig{CAData: proxyServer.CA}}
 }

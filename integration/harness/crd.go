@@ -85,7 +85,7 @@ func removeCRD(t testing.TB, c *clients, name string) {
 	}
 	for _, gvr := range servedResources(crd) {
 		err := eventually(ctx, func(context.Context) error {
-			if known, err := c.isDiscovered(gvr); err != nil || known {
+			if discovered, err := c.isDiscovered(gvr); err != nil || discovered {
 				return fmt.Errorf("%s is still in discovery (%v)", gvr, err)
 			}
 			return nil
@@ -111,7 +111,7 @@ func (c *clients) awaitServed(ctx context.Context, crd *unstructured.Unstructure
 			return err
 		}
 		err = eventually(ctx, func(context.Context) error {
-			if known, err := c.isDiscovered(gvr); err != nil || !known {
+			if discovered, err := c.isDiscovered(gvr); err != nil || !discovered {
 				return fmt.Errorf("%s is not in discovery (%v)", gvr, err)
 			}
 			return nil
@@ -169,9 +169,9 @@ func (c *clients) isDiscovered(gvr schema.GroupVersionResource) (bool, error) {
 	if err = ignoreNotFound(err); err != nil {
 		return false, err
 	}
-	if alone := list != nil && hasResource(list, gvr.Resource); alone != aggregated {
+	if inLegacy := list != nil && hasResource(list, gvr.Resource); inLegacy != aggregated {
 		return false, fmt.Errorf("aggregated discovery has it: %t; the group version's has it: %t",
-			aggregated, alone)
+			aggregated, inLegacy)
 	}
 	return aggregated, nil
 }

@@ -27,24 +27,24 @@ type location struct {
 // locate finds the programs of the control plane. If a variable names a missing program, it returns an error:
 // the tests must not use another server than the caller's.
 func locate(getenv func(string) string, isProgram func(string) bool, root string) (location, error) {
-	where := location{sandbox: getenv(envSandbox), binaries: getenv(envAssets)}
-	if where.sandbox == "" {
-		where.sandbox = filepath.Join(root, "bin", "sandbox")
+	paths := location{sandbox: getenv(envSandbox), binaries: getenv(envAssets)}
+	if paths.sandbox == "" {
+		paths.sandbox = filepath.Join(root, "bin", "sandbox")
 	}
-	if !isProgram(where.sandbox) {
+	if !isProgram(paths.sandbox) {
 		return location{}, fmt.Errorf("no control plane: %s is not a program; run 'make sandbox' to build it, "+
-			"or name another one with %s", where.sandbox, envSandbox)
+			"or name another one with %s", paths.sandbox, envSandbox)
 	}
-	if where.binaries == "" {
-		return where, nil
+	if paths.binaries == "" {
+		return paths, nil
 	}
 	for _, name := range []string{"etcd", "kube-apiserver"} {
-		if !isProgram(filepath.Join(where.binaries, name)) {
+		if !isProgram(filepath.Join(paths.binaries, name)) {
 			return location{}, fmt.Errorf("%s=%s has no program %s in it: unset it", envAssets,
-				where.binaries, name)
+				paths.binaries, name)
 		}
 	}
-	return where, nil
+	return paths, nil
 }
 
 func locateKubectl(getenv func(string) string, isProgram func(string) bool, root string) (string, error) {

@@ -105,13 +105,13 @@ func start(dir string) (p *controlPlane, unavailable, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	where, err := locate(os.Getenv, isProgram, root)
+	paths, err := locate(os.Getenv, isProgram, root)
 	if err != nil {
 		return nil, err, nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 	defer cancel()
-	p, err = startControlPlane(ctx, where, dir, strings.Fields(os.Getenv(envAPIServerArgs)))
+	p, err = startControlPlane(ctx, paths, dir, strings.Fields(os.Getenv(envAPIServerArgs)))
 	return p, nil, err
 }
 

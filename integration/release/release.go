@@ -161,7 +161,8 @@ func (r *release) goSum(folder string, goMod []byte) ([]byte, error) {
 	}
 	for _, sum := range r.sums {
 		name, _, _ := strings.Cut(sum, " ")
-		if slices.ContainsFunc(f.Require, func(one *modfile.Require) bool { return one.Mod.Path == name }) {
+		if slices.ContainsFunc(f.Require,
+			func(required *modfile.Require) bool { return required.Mod.Path == name }) {
 			lines = append(lines, sum)
 		}
 	}

@@ -114,11 +114,11 @@ func propagationFinalizers(finalizers []string, options *metav1.DeleteOptions) [
 		func(f string) bool { return isPropagationFinalizer(f) && f != added }) {
 		return finalizers // in their order
 	}
-	all := slices.DeleteFunc(slices.Clone(finalizers), isPropagationFinalizer)
+	remaining := slices.DeleteFunc(slices.Clone(finalizers), isPropagationFinalizer)
 	if added != "" {
-		all = append(all, added)
+		remaining = append(remaining, added)
 	}
-	return all
+	return remaining
 }
 
 func isPropagationFinalizer(f string) bool {

@@ -85,8 +85,8 @@ func (r *request) strategicPatch(body []byte) (patchFunc, error) {
 	}
 	return func(old []byte) ([]byte, error) {
 		patched, err := merge(r.kind(), old, body)
-		var known apierrors.APIStatus
-		if err != nil && !errors.As(err, &known) {
+		var apiStatus apierrors.APIStatus
+		if err != nil && !errors.As(err, &apiStatus) {
 			err = apierrors.NewBadRequest(err.Error())
 		}
 		return patched, err

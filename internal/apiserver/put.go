@@ -150,11 +150,11 @@ func (s *Storage) store(c *collection, u *unstructured.Unstructured, version str
 	}
 	stamps := s.options.Stamp && !o.client
 	if before != nil {
-		same, err := completeFromStored(before, u, stamps, c.rules)
+		unchanged, err := completeFromStored(before, u, stamps, c.rules)
 		if err != nil {
 			return nil, "", err
 		}
-		if same && before.stored == version {
+		if unchanged && before.stored == version {
 			return before, Unchanged, nil
 		}
 	} else if stamps {
@@ -211,13 +211,13 @@ func completeFromStored(before *object, u *unstructured.Unstructured, stamps boo
 	if stamps {
 		setUpdatedFields(u, old, rules)
 	}
-	given := u.GetResourceVersion()
+	version := u.GetResourceVersion()
 	u.SetResourceVersion(old.GetResourceVersion())
 	body, err := encodeBody(u.Object)
 	if err != nil {
 		return false, err
 	}
-	u.SetResourceVersion(given)
+	u.SetResourceVersion(version)
 	stored, err := before.JSON()
 	return err == nil && bytes.Equal(body, stored), err
 }

@@ -121,14 +121,14 @@ func (s *strategy) finalizerWarnings(u, old *unstructured.Unstructured) (warning
 	if !s.collection.typ.Custom {
 		return nil
 	}
-	known := slices.Clone(standardFinalizers)
+	standard := slices.Clone(standardFinalizers)
 	if old != nil {
-		known = append(known, old.GetFinalizers()...)
+		standard = append(standard, old.GetFinalizers()...)
 	}
 	finalizers := u.GetFinalizers()
 	slices.Sort(finalizers)
 	for _, name := range slices.Compact(finalizers) {
-		if strings.Contains(name, "/") || slices.Contains(known, name) {
+		if strings.Contains(name, "/") || slices.Contains(standard, name) {
 			continue
 		}
 		path := ""

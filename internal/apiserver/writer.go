@@ -165,8 +165,8 @@ func (r *request) store(key string, before *object, u *unstructured.Unstructured
 		return result, err
 	}
 	after, err := r.writer.replace(r.resource(), key, before, u.Object)
-	var known apierrors.APIStatus
-	if err != nil && !errors.Is(err, errConcurrentChange) && !errors.As(err, &known) {
+	var apiStatus apierrors.APIStatus
+	if err != nil && !errors.Is(err, errConcurrentChange) && !errors.As(err, &apiStatus) {
 		err = r.invalid(u, err)
 	}
 	result.Object = objectOrNil(after)

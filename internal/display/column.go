@@ -114,11 +114,11 @@ func DecodedCell(cell any) any {
 	if !ok {
 		return cell
 	}
-	whole, err := strconv.ParseInt(strconv.FormatFloat(number, 'f', -1, 64), 10, 64)
+	integer, err := strconv.ParseInt(strconv.FormatFloat(number, 'f', -1, 64), 10, 64)
 	if err != nil {
 		return number
 	}
-	return whole
+	return integer
 }
 
 func age(timestamp string) string {

@@ -152,7 +152,7 @@ func byIdentity(list []any, field string) (map[string]int, bool) {
 			return nil, false
 		}
 		id := fmt.Sprint(object[field])
-		if _, taken := indexes[id]; taken {
+		if _, isDuplicate := indexes[id]; isDuplicate {
 			return nil, false
 		}
 		indexes[id] = i
@@ -176,13 +176,13 @@ const maxTable = 1 << 18
 
 // Gaps returns the ranges outside the longest common subsequence of two lists.
 func Gaps[T any](before, after []T) []Gap {
-	same := func(i, j int) bool { return reflect.DeepEqual(before[i], after[j]) }
+	equal := func(i, j int) bool { return reflect.DeepEqual(before[i], after[j]) }
 	begin := 0
-	for begin < min(len(before), len(after)) && same(begin, begin) {
+	for begin < min(len(before), len(after)) && equal(begin, begin) {
 		begin++
 	}
 	m, n := len(before), len(after)
-	for m > begin && n > begin && same(m-1, n-1) {
+	for m > begin && n > begin && equal(m-1, n-1) {
 		m, n = m-1, n-1
 	}
 	if m == begin && n == begin {
@@ -198,23 +198,23 @@ func Gaps[T any](before, after []T) []Gap {
 	}
 	for i := m - begin - 1; i >= 0; i-- {
 		for j := n - begin - 1; j >= 0; j-- {
-			if same(begin+i, begin+j) {
+			if equal(begin+i, begin+j) {
 				common[i][j] = common[i+1][j+1] + 1
 			} else {
 				common[i][j] = max(common[i+1][j], common[i][j+1])
 			}
 		}
 	}
-	var all []Gap
+	var gaps []Gap
 	open := Gap{begin, begin, begin, begin}
 	for i, j := begin, begin; ; {
-		matched := i < m && j < n && same(i, j)
+		matched := i < m && j < n && equal(i, j)
 		if matched || i == m && j == n {
 			if open.BeforeEnd, open.AfterEnd = i, j; open.Before < i || open.After < j {
-				all = append(all, open)
+				gaps = append(gaps, open)
 			}
 			if !matched {
-				return all
+				return gaps
 			}
 			i, j = i+1, j+1
 			open = Gap{i, i, j, j}

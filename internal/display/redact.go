@@ -97,20 +97,20 @@ func (r *Redactor) metadata(uid string, metadata map[string]any) map[string]any 
 }
 
 // redactValues keeps the names of map entries, which managedFields and kubectl describe also show.
-func (r *Redactor) redactValues(uid, place string, value any) any {
+func (r *Redactor) redactValues(uid, path string, value any) any {
 	entries, ok := value.(map[string]any)
 	if !ok {
-		return r.redactValue(uid, place, value)
+		return r.redactValue(uid, path, value)
 	}
 	shown := make(map[string]any, len(entries))
 	for name, entry := range entries {
-		shown[name] = r.redactValue(uid, place+"/"+name, entry)
+		shown[name] = r.redactValue(uid, path+"/"+name, entry)
 	}
 	return shown
 }
 
-func (r *Redactor) redactValue(uid, place string, value any) string {
+func (r *Redactor) redactValue(uid, path string, value any) string {
 	hash := hmac.New(sha256.New, r.key)
-	_ = json.NewEncoder(hash).Encode([]any{uid, place, value}) // writing to a hash never fails
+	_ = json.NewEncoder(hash).Encode([]any{uid, path, value}) // writing to a hash never fails
 	return "redacted-" + hex.EncodeToString(hash.Sum(nil)[:4])
 }

@@ -42,8 +42,8 @@ func (e *incarnationWatcher) check() bool {
 	if e.ended {
 		return true
 	}
-	known, _ := e.observeType()
-	if e.transition, e.ended = e.compare(known); e.ended {
+	state, _ := e.observeType()
+	if e.transition, e.ended = e.compare(state); e.ended {
 		e.cancel()
 	}
 	return e.ended
@@ -58,19 +58,19 @@ func (e *incarnationWatcher) finish() incarnationEnd {
 }
 
 // compare returns the transition that ends the incarnation, if any.
-func (e *incarnationWatcher) compare(known *typeState) (incarnationEnd, bool) {
-	if reason := known.endReason(e.identity); reason != requests.ReasonNone {
+func (e *incarnationWatcher) compare(state *typeState) (incarnationEnd, bool) {
+	if reason := state.endReason(e.identity); reason != requests.ReasonNone {
 		return incarnationEnd{reason: reason}, true
 	}
-	if !known.serves(e.version) {
-		next, reason := e.Versions.choose(e.Type.Version, known.Type)
+	if !state.serves(e.version) {
+		next, reason := e.Versions.choose(e.Type.Version, state.Type)
 		if reason != requests.ReasonNone {
 			return incarnationEnd{reason: requests.ReasonVersionNotServed}, true
 		}
-		return incarnationEnd{version: next, state: known}, true
+		return incarnationEnd{version: next, state: state}, true
 	}
 	if e.identity.uid == "" {
-		e.identity.uid = known.UID // the UID of the same type became known
+		e.identity.uid = state.UID // the UID of the same type became known
 	}
 	return incarnationEnd{}, false
 }

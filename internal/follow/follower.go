@@ -106,14 +106,14 @@ func (f *Follower) Run(ctx context.Context) {
 		return
 	}
 	for ctx.Err() == nil {
-		known, changed := f.observeType()
-		version, reason, cause := known.runnable(f.Type, f.Versions, f.Namespaces)
+		state, changed := f.observeType()
+		version, reason, cause := state.runnable(f.Type, f.Versions, f.Namespaces)
 		if reason != requests.ReasonNone {
 			f.Health.Pending(reason, cause)
 			waitForChange(ctx, changed)
 			continue
 		}
-		if reason := f.runVersions(ctx, known, version); ctx.Err() == nil {
+		if reason := f.runVersions(ctx, state, version); ctx.Err() == nil {
 			f.typeGone(reason)
 		}
 	}
@@ -121,9 +121,9 @@ func (f *Follower) Run(ctx context.Context) {
 
 // observeType returns the state of the type, and a channel that is closed when it changes.
 func (f *Follower) observeType() (*typeState, <-chan struct{}) {
-	known, changed := f.Types.get(f.Type.GroupResource())
-	f.Health.SetServed(known.exists, known.Terminating)
-	return known, changed
+	state, changed := f.Types.get(f.Type.GroupResource())
+	f.Health.SetServed(state.exists, state.Terminating)
+	return state, changed
 }
 
 // runVersions runs one incarnation for each version that takes over, until the type is gone, and returns the
@@ -133,28 +133,28 @@ func (f *Follower) observeType() (*typeState, <-chan struct{}) {
 // events are lost, because a version that is not served any more sends none. The cache retains its content
 // until the next version has been listed. The content is then replaced as in a relist: objects that still
 // exist are delivered as updates.
-func (f *Follower) runVersions(ctx context.Context, known *typeState, version string) requests.Reason {
+func (f *Follower) runVersions(ctx context.Context, state *typeState, version string) requests.Reason {
 	for {
 		running, cancel := context.WithCancel(ctx)
-		e := &incarnationWatcher{Follower: f, identity: identityOf(&known.Type), version: version,
+		e := &incarnationWatcher{Follower: f, identity: identityOf(&state.Type), version: version,
 			cancel: cancel}
 		stop := f.Types.notify(f.Type.GroupResource(), e.changed)
 		e.check() // for changes before notify
-		f.runIncarnation(running, known, version)
+		f.runIncarnation(running, state, version)
 		stop()
 		next := e.finish()
 		cancel()
 		if ctx.Err() != nil || next.version == "" {
 			return next.reason
 		}
-		known, version = next.state, next.version
+		state, version = next.state, next.version
 	}
 }
 
 // runIncarnation lists and watches a version until ctx ends. No goroutine of the incarnation remains when it
 // returns.
-func (f *Follower) runIncarnation(ctx context.Context, known *typeState, version string) {
-	f.serve(ctx, &incarnation{number: f.Health.Begin(version, known.UID), version: version, state: known})
+func (f *Follower) runIncarnation(ctx context.Context, state *typeState, version string) {
+	f.serve(ctx, &incarnation{number: f.Health.Begin(version, state.UID), version: version, state: state})
 	<-ctx.Done()
 }
 

@@ -132,8 +132,8 @@ func (n Namespaces) Validate() error {
 
 // checkName returns an error if no namespace can have this name.
 func checkName(name string) error {
-	if wrong := validation.IsDNS1123Label(name); len(wrong) > 0 {
-		return errors.New(strings.Join(wrong, "; "))
+	if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
+		return errors.New(strings.Join(problems, "; "))
 	}
 	return nil
 }
@@ -158,10 +158,10 @@ func (n Namespaces) requested() []string {
 }
 
 // canFollowSeparately reports whether to follow each namespace of the set separately if all may not be read.
-func (n Namespaces) canFollowSeparately(known *typeState) bool {
+func (n Namespaces) canFollowSeparately(state *typeState) bool {
 	switch n.kind {
 	case namespacesMatching, namespacesExcept:
-		return n.IsLimited() || known.exists && known.Namespaced
+		return n.IsLimited() || state.exists && state.Namespaced
 	}
 	return false
 }

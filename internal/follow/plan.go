@@ -52,17 +52,17 @@ func (p *plan) update(namespaces []string) bool {
 			next[key] = part
 		}
 	}
-	same := p.started && len(keys) == len(p.parts) && len(next) == len(keys)
+	unchanged := p.started && len(keys) == len(p.parts) && len(next) == len(keys)
 	for _, key := range keys {
 		if _, ok := next[key]; !ok {
 			next[key] = p.newPart(key, joins[key.selection], next)
 		}
 	}
 	p.parts, p.started = next, true
-	if !same && p.Shard != nil {
+	if !unchanged && p.Shard != nil {
 		p.Shard.notify()
 	}
-	return !same
+	return !unchanged
 }
 
 func (p *plan) newPart(key partKey, replaced []*requests.Selection,

@@ -154,23 +154,23 @@ func (s *Shard) selections(namespaces []string) map[string]map[*requests.Selecti
 	})
 	s.joinLocked()
 	desired := s.desired()
-	all := map[string]map[*requests.Selection][]*requests.Selection{}
+	byNamespace := map[string]map[*requests.Selection][]*requests.Selection{}
 	for _, namespace := range namespaces {
-		all[namespace] = map[*requests.Selection][]*requests.Selection{}
+		byNamespace[namespace] = map[*requests.Selection][]*requests.Selection{}
 	}
 	followed := map[string]requests.Ranges{}
 	for selection, p := range s.mu.parts {
-		all[p.namespace][selection] = p.replaces
+		byNamespace[p.namespace][selection] = p.replaces
 		followed[p.namespace] = followed[p.namespace].Or(selection.Ranges())
 	}
-	for namespace, selections := range all {
+	for namespace, selections := range byNamespace {
 		if missing := desired.Minus(followed[namespace]); len(missing) > 0 {
 			selection := requests.NewSelection(s.key, missing, s.notify, &s.droppedObjects)
 			s.mu.parts[selection] = &shardPart{namespace: namespace}
 			selections[selection] = nil
 		}
 	}
-	return all
+	return byNamespace
 }
 
 // joinLocked replaces the listed parts of each namespace with one part, so that the number of watches does

@@ -27,12 +27,12 @@ func (b *Aggregator) Condition(t ConditionType) Condition {
 }
 
 func (b *Aggregator) conditionsLocked() []Condition {
-	var all []Condition
+	var conditions []Condition
 	for _, t := range []ConditionType{status.ConditionAuthenticated, status.ConditionReachable,
 		status.ConditionReady, status.ConditionTypesKnown} {
-		all = append(all, b.mu.conditions[t])
+		conditions = append(conditions, b.mu.conditions[t])
 	}
-	return all
+	return conditions
 }
 
 // updateConditionsLocked evaluates the conditions and notifies listeners of changes.
@@ -70,22 +70,24 @@ func contactStatus(reached bool) metav1.ConditionStatus {
 	return metav1.ConditionUnknown
 }
 
-// falseIfAny returns c, or c with status False if some informers have the problem that of returns. The reason
-// and message come from the first affected informer.
-func falseIfAny(c Condition, affected int, members []*member, of func(*member) problem) Condition {
-	if affected == 0 {
+// falseIfAny returns c, or c with status False if some informers have the problem that problemOf returns. The
+// reason and message come from the first affected informer.
+func falseIfAny(c Condition, affectedCount int, members []*member,
+	problemOf func(*member) problem) Condition {
+	if affectedCount == 0 {
 		return c
 	}
-	first := of(members[slices.IndexFunc(members, func(m *member) bool { return of(m).err != nil })])
+	first := problemOf(members[slices.IndexFunc(members,
+		func(m *member) bool { return problemOf(m).err != nil })])
 	c.Status, c.Reason, c.Message = metav1.ConditionFalse, first.reason, OneLine(first.err.Error())
-	if affected > 1 {
-		c.Message = fmt.Sprintf("%d of %d types: %s", affected, len(members), c.Message)
+	if affectedCount > 1 {
+		c.Message = fmt.Sprintf("%d of %d types: %s", affectedCount, len(members), c.Message)
 	}
 	return c
 }
 
-func typesKnown(known bool) Condition {
-	if known {
+func typesKnown(isKnown bool) Condition {
+	if isKnown {
 		return Condition{Type: status.ConditionTypesKnown, Status: metav1.ConditionTrue}
 	}
 	return Condition{

@@ -53,14 +53,14 @@ func (c *counts) countFailure(verb requests.Verb, reason requests.Reason) {
 }
 
 func (c *counts) toPublic() Counts {
-	all := Counts{Requests: make(map[string]int64, len(c.requests)),
+	result := Counts{Requests: make(map[string]int64, len(c.requests)),
 		Failures: map[status.RequestFailureKind]int64{},
 		Lists:    c.lists, ListTime: c.listTime}
 	for _, r := range c.requests {
-		all.Requests[r.verb] = r.sent
+		result.Requests[r.verb] = r.sent
 	}
-	maps.Copy(all.Failures, c.failures)
-	return all
+	maps.Copy(result.Failures, c.failures)
+	return result
 }
 
 // AcceptedRequests returns the number of requests that the server has accepted. A request is counted before

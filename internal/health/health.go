@@ -72,8 +72,8 @@ func New(gvr schema.GroupVersionResource, options string, now func() time.Time) 
 func (h *Health) Started() { h.update(func(f *observations, _ *Status) { f.started = true }) }
 
 // Stopped records that the informer has ended permanently, and why, as a message.
-func (h *Health) Stopped(why string) {
-	h.update(func(f *observations, _ *Status) { f.running, f.stopped, f.stopReason = false, true, why })
+func (h *Health) Stopped(reason string) {
+	h.update(func(f *observations, _ *Status) { f.running, f.stopped, f.stopReason = false, true, reason })
 }
 
 // Require records whether the factory is ready without the type. It wakes waiters.
@@ -118,19 +118,19 @@ func (h *Health) SetServed(exists, terminating bool) {
 // SetPartitions replaces the partitions in which the type is read. Without partitions there is nothing to
 // read. A reason states that the list of namespaces is incomplete; namespaces then names the missing part.
 func (h *Health) SetPartitions(parts []string, namespaces string, reason requests.Reason, err error) {
-	known := make(map[string]bool, len(parts)+1)
+	names := make(map[string]bool, len(parts)+1)
 	for _, name := range parts {
-		known[name] = true
+		names[name] = true
 	}
 	if reason != requests.ReasonNone {
-		known[namespaces] = true
+		names[namespaces] = true
 	}
 	h.update(func(f *observations, _ *Status) {
 		if !f.running {
 			return
 		}
-		f.parts.retainOnly(known)
-		f.selectsNothing = len(known) == 0
+		f.parts.retainOnly(names)
+		f.selectsNothing = len(names) == 0
 		if reason != requests.ReasonNone {
 			f.parts.recordUnknownNamespaces(namespaces, problem{reason: reason, since: h.now(), err: err})
 		}

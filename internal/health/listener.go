@@ -51,10 +51,10 @@ func stateChanged(l *Listener, before, after Status) []func() {
 // IncarnationsBetween compares two successive statuses of an informer. It returns whether the incarnation of
 // before has ended, with the reason, and whether the incarnation of after has started and synced.
 func IncarnationsBetween(before, after Status) (ended bool, reason requests.Reason, started, synced bool) {
-	same := before.Incarnation == after.Incarnation
-	ended = IsRunning(before) && (!IsRunning(after) || !same)
-	started = IsRunning(after) && (!IsRunning(before) || !same)
-	synced = IsFilled(after) && (!IsFilled(before) || !same)
+	isSame := before.Incarnation == after.Incarnation
+	ended = IsRunning(before) && (!IsRunning(after) || !isSame)
+	started = IsRunning(after) && (!IsRunning(before) || !isSame)
+	synced = IsFilled(after) && (!IsFilled(before) || !isSame)
 	reason = after.Reason
 	if ended && started {
 		reason = requests.ReasonVersionChanged

@@ -84,17 +84,17 @@ func (p *part) addProblems(other *part) {
 }
 
 // set adds a partition, or replaces the one with its name.
-func (p *parts) set(one *part) {
+func (p *parts) set(partition *part) {
 	switch {
-	case p.byName == nil && (p.onlyPart == nil || p.onlyPart.name == one.name):
-		p.onlyPart = one
+	case p.byName == nil && (p.onlyPart == nil || p.onlyPart.name == partition.name):
+		p.onlyPart = partition
 	case p.byName == nil:
-		p.byName = map[string]*part{p.onlyPart.name: p.onlyPart, one.name: one}
+		p.byName = map[string]*part{p.onlyPart.name: p.onlyPart, partition.name: partition}
 		p.onlyPart = nil
 	default:
-		p.byName[one.name] = one
+		p.byName[partition.name] = partition
 	}
-	p.update(one)
+	p.update(partition)
 }
 
 // recordUnknownNamespaces records why the list of namespaces is unknown.
@@ -107,15 +107,15 @@ func (p *parts) recordUnknownNamespaces(namespaces string, t problem) {
 }
 
 // update must be called after each change of a partition.
-func (p *parts) update(one *part) {
+func (p *parts) update(partition *part) {
 	switch {
-	case !one.isHealthy():
+	case !partition.isHealthy():
 		if p.withProblems == nil {
 			p.withProblems = map[string]*part{}
 		}
-		p.withProblems[one.name] = one
+		p.withProblems[partition.name] = partition
 	case p.withProblems != nil:
-		delete(p.withProblems, one.name)
+		delete(p.withProblems, partition.name)
 		p.forgetHealthy()
 	}
 }
@@ -139,7 +139,7 @@ func (p *parts) get(name string) *part {
 }
 
 // has reports whether the partition is the current one with its name.
-func (p *parts) has(one *part) bool { return p.get(one.name) == one }
+func (p *parts) has(partition *part) bool { return p.get(partition.name) == partition }
 
 // retainOnly removes all partitions except those with these names.
 func (p *parts) retainOnly(names map[string]bool) {

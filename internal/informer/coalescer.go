@@ -161,8 +161,9 @@ func (e *pendingEntry) apply(n notification) {
 			e.change.current = n.current
 			return
 		}
-		if known := e.handlerItem(); known != nil && !n.initial && sameUID(known, n.current) {
-			n = newUpdate(known, n.current, false)
+		if handlerState := e.handlerItem(); handlerState != nil && !n.initial &&
+			sameUID(handlerState, n.current) {
+			n = newUpdate(handlerState, n.current, false)
 			e.removal, e.removed = notification{}, false
 		}
 		e.change, e.changed = n, true
@@ -273,35 +274,35 @@ func (c *coalescer) mergedLocked(n notification, at int64) bool {
 	if err != nil {
 		return false
 	}
-	later := c.mu.entries[key]
-	if later == nil {
+	latest := c.mu.entries[key]
+	if latest == nil {
 		return false
 	}
 	merged := pendingEntry{}
 	merged.apply(n)
-	if later.removed {
-		merged.apply(later.removal)
+	if latest.removed {
+		merged.apply(latest.removal)
 	}
-	if later.changed {
-		merged.apply(later.change)
+	if latest.changed {
+		merged.apply(latest.change)
 	}
-	before, after := 1+later.count(), merged.count()
+	before, after := 1+latest.count(), merged.count()
 	c.recordLocked(before, after)
 	c.queue.AddLen(after - before)
 	if after == 0 {
-		c.removeLocked(later)
+		c.removeLocked(latest)
 		return true
 	}
-	c.unlinkLocked(later)
-	later.removal, later.removed, later.change, later.changed = merged.removal, merged.removed,
+	c.unlinkLocked(latest)
+	latest.removal, latest.removed, latest.change, latest.changed = merged.removal, merged.removed,
 		merged.change, merged.changed
-	later.queuedAt = at
-	if later.next = c.mu.first; later.next == nil {
-		c.mu.last = later
+	latest.queuedAt = at
+	if latest.next = c.mu.first; latest.next == nil {
+		c.mu.last = latest
 	} else {
-		later.next.previous = later
+		latest.next.previous = latest
 	}
-	c.mu.first = later
+	c.mu.first = latest
 	return true
 }
 

@@ -148,13 +148,13 @@ func (c *collectedList) add(event watch.Event) (err error) {
 	if err := c.mapKeys(); err != nil {
 		return err
 	}
-	at, had := c.indexByKey[key]
+	at, exists := c.indexByKey[key]
 	switch {
-	case event.Type == watch.Deleted && had:
+	case event.Type == watch.Deleted && exists:
 		c.items[at] = nil
 		delete(c.indexByKey, key)
 	case event.Type == watch.Deleted:
-	case had:
+	case exists:
 		c.items[at] = item
 	default:
 		c.indexByKey[key] = len(c.items)

@@ -24,11 +24,11 @@ func (i *Informer) Events() Events {
 type eventCounts struct{ adds, updates, deletes, relists, leftShard atomic.Int64 }
 
 func (c *eventCounts) count(notifications ...notification) {
-	var sum eventTally
+	var tally eventTally
 	for i := range notifications {
-		sum.add(&notifications[i])
+		tally.add(&notifications[i])
 	}
-	c.add(sum)
+	c.add(tally)
 }
 
 type eventTally struct{ adds, updates, deletes, leftShard int64 }

@@ -69,37 +69,37 @@ type handlerTraits struct {
 // collectTraits collects the properties of wrappers. The outermost name, OnLeftShard and choice of Coalescing
 // count.
 func collectTraits(handler cache.ResourceEventHandler) handlerTraits {
-	all := handlerTraits{decodesBecause: "it is not wrapped in MetadataOnly", byDefault: true}
+	traits := handlerTraits{decodesBecause: "it is not wrapped in MetadataOnly", byDefault: true}
 	for {
-		if n, ok := handler.(Named); ok && all.name == "" {
-			all.name = n.HandlerName()
+		if n, ok := handler.(Named); ok && traits.name == "" {
+			traits.name = n.HandlerName()
 		}
 		if _, ok := handler.(Undecoded); ok {
-			all.undecoded, all.decodesBecause = true, ""
+			traits.undecoded, traits.decodesBecause = true, ""
 		}
 		if d, ok := handler.(Decoding); ok {
-			all.decodesBecause = d.DecodesBecause()
+			traits.decodesBecause = d.DecodesBecause()
 		}
-		if c, ok := handler.(Coalescing); ok && all.byDefault {
-			all.coalescing, all.byDefault = c.CoalescesEvents(), false
+		if c, ok := handler.(Coalescing); ok && traits.byDefault {
+			traits.coalescing, traits.byDefault = c.CoalescesEvents(), false
 		}
-		if d, ok := handler.(LeftShardHandler); ok && all.onLeftShard == nil {
-			all.onLeftShard = d.OnLeftShard
+		if d, ok := handler.(LeftShardHandler); ok && traits.onLeftShard == nil {
+			traits.onLeftShard = d.OnLeftShard
 		}
-		all.handler = handler
+		traits.handler = handler
 		w, ok := handler.(Wrapper)
 		if !ok {
 			break
 		}
 		handler = w.Unwrap()
 	}
-	if all.byDefault {
-		all.coalescing = all.decodesBecause == ""
+	if traits.byDefault {
+		traits.coalescing = traits.decodesBecause == ""
 	}
-	if all.name == "" {
-		all.name = fmt.Sprintf("%T", all.handler)
+	if traits.name == "" {
+		traits.name = fmt.Sprintf("%T", traits.handler)
 	}
-	return all
+	return traits
 }
 
 // handlerView turns items into the arguments of a handler.

@@ -57,8 +57,8 @@ func (g *incarnation) Transformer() cache.TransformFunc {
 		}
 		i := g.informer
 		if key, err := i.keyOf(item); err == nil {
-			if had, found := i.store.Snapshot().Get(key); found && i.store.Form().Same(had, item) {
-				item = had
+			if stored, found := i.store.Snapshot().Get(key); found && i.store.Form().Same(stored, item) {
+				item = stored
 			}
 		}
 		return item, nil
@@ -131,8 +131,8 @@ func (g *incarnation) delete(obj any, owner *partition) error {
 		return err
 	}
 	object, ok := obj.(runtime.Object)
-	left := ok && !i.options.Selects(object)
-	if err := g.remove(key, item, failure == nil, left, owner); err != nil {
+	leftSelection := ok && !i.options.Selects(object)
+	if err := g.remove(key, item, failure == nil, leftSelection, owner); err != nil {
 		return err
 	}
 	if failure != nil {
@@ -144,7 +144,7 @@ func (g *incarnation) delete(obj any, owner *partition) error {
 
 // remove removes an object. known states that final is its final state, and left that it has left the
 // selection.
-func (g *incarnation) remove(key string, final Item, known, left bool, owner *partition) error {
+func (g *incarnation) remove(key string, final Item, known, leftSelection bool, owner *partition) error {
 	i := g.informer
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -164,7 +164,7 @@ func (g *incarnation) remove(key string, final Item, known, left bool, owner *pa
 	}
 	switch {
 	case old == nil:
-	case left:
+	case leftSelection:
 		i.notifyLocked(newDeletion(old, old))
 	case known:
 		i.notifyLocked(newDeletion(final, old))

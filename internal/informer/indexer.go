@@ -51,15 +51,15 @@ func (x indexer) Delete(obj any) error {
 
 func (x indexer) Replace(list []any, version string) error {
 	i := x.informer
-	all := make([]store.Keyed, len(list))
+	items := make([]store.Keyed, len(list))
 	for k, obj := range list {
 		var err error
-		if all[k], err = i.withKey(i.store.Form().Item(obj)); err != nil {
+		if items[k], err = i.withKey(i.store.Form().Item(obj)); err != nil {
 			return err
 		}
 	}
 	for done := false; !done; {
-		batch := i.store.PrepareAll(all)
+		batch := i.store.PrepareAll(items)
 		i.writeDirectly(func() { _, done = i.store.Replace(batch, version) })
 	}
 	return nil
@@ -130,10 +130,10 @@ func (x indexer) AddIndexers(newIndexers cache.Indexers) error {
 func reportFailures(logger klog.Logger, objects string) func(store.Failures) {
 	return func(failures store.Failures) {
 		for _, name := range slices.Sorted(maps.Keys(failures)) {
-			one := failures[name]
-			utilruntime.HandleErrorWithLogger(logger, one.Err,
+			failure := failures[name]
+			utilruntime.HandleErrorWithLogger(logger, failure.Err,
 				"Objects could not be indexed and are missing from the index",
-				"index", name, "of", objects, "objects", one.Objects, "firstKey", one.Key)
+				"index", name, "of", objects, "objects", failure.Objects, "firstKey", failure.Key)
 		}
 	}
 }

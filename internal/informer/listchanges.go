@@ -83,21 +83,21 @@ func (l *listChanges) notificationsFor(n int) (result [2]notification, count int
 
 // count returns the number of notifications, and how many of them are resyncs. It adds the notifications to
 // events, and sets additionsOnly.
-func (l *listChanges) count(events *eventCounts) (all, resyncs int) {
-	var sum eventTally
+func (l *listChanges) count(events *eventCounts) (total, resyncs int) {
+	var tally eventTally
 	for n := range l.changes.Len() {
 		result, count := l.notificationsFor(n)
 		for k := range count {
 			if result[k].resync {
 				resyncs++
 			}
-			sum.add(&result[k])
+			tally.add(&result[k])
 		}
-		all += count
+		total += count
 	}
-	events.add(sum)
-	l.additionsOnly = sum.adds == int64(all)
-	return all, resyncs
+	events.add(tally)
+	l.additionsOnly = tally.adds == int64(total)
+	return total, resyncs
 }
 
 // notificationCursor iterates over the notifications of a listing, for one handler.

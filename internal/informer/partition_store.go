@@ -74,15 +74,15 @@ func (p *partition) Bookmark(resourceVersion string) error { return p.bookmark(r
 
 // Replace implements cache.ReflectorStore.
 func (p *partition) Replace(list []any, resourceVersion string) error {
-	all, err := p.itemsOf(list)
+	listed, err := p.itemsOf(list)
 	if err != nil {
 		return err
 	}
-	for _, item := range all.items {
+	for _, item := range listed.items {
 		p.informer.mutations.AddObject(item)
 	}
 	for {
-		done, err := p.replace(all, resourceVersion)
+		done, err := p.replace(listed, resourceVersion)
 		if err != nil {
 			return err
 		}
@@ -98,28 +98,28 @@ func (p *partition) Replace(list []any, resourceVersion string) error {
 }
 
 // replace stores a list. It returns false if the list has to be prepared again.
-func (p *partition) replace(all *items, resourceVersion string) (bool, error) {
+func (p *partition) replace(listed *items, resourceVersion string) (bool, error) {
 	if p.isComplete() {
-		all = all.selected(p.selection)
-		return p.commitWhole(all, p.informer.store.PrepareList(len(all.items), all.itemWithKey),
+		listed = listed.selected(p.selection)
+		return p.commitWhole(listed, p.informer.store.PrepareList(len(listed.items), listed.itemWithKey),
 			resourceVersion)
 	}
-	prepared := make([]store.Prepared, len(all.items))
+	prepared := make([]store.Prepared, len(listed.items))
 	for k := range prepared {
-		prepared[k] = p.informer.store.Prepare(all.itemWithKey(k))
+		prepared[k] = p.informer.store.Prepare(listed.itemWithKey(k))
 	}
 	return p.commitList(prepared, resourceVersion)
 }
 
 // commitWhole replaces the content with the prepared list of the only partition.
-func (p *partition) commitWhole(all *items, batch *store.Batch, resourceVersion string) (bool, error) {
+func (p *partition) commitWhole(listed *items, batch *store.Batch, resourceVersion string) (bool, error) {
 	i := p.informer
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.mu.current != p.incarnation {
 		return false, ErrIncarnationOver
 	}
-	if !p.isCompleteLocked() || !all.isSelected(p.selection) { // it was narrowed after the selection
+	if !p.isCompleteLocked() || !listed.isSelected(p.selection) { // it was narrowed after the selection
 		return false, nil
 	}
 	changes, ok := i.store.ReplaceList(batch, resourceVersion)

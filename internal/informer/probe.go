@@ -112,7 +112,7 @@ func (i *Informer) awaitNextProbe(least, most time.Duration) bool {
 
 // waitsToProbe returns all waits and the requests of a stream, or nil if none runs. It returns false if no
 // wait is overdue.
-func (i *Informer) waitsToProbe() (all []*versionWait, lw InlineWatcher, ok bool) {
+func (i *Informer) waitsToProbe() (pending []*versionWait, lw InlineWatcher, ok bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if !i.mu.waits.anyOverdue() || i.mu.state == StateStopped {
@@ -135,7 +135,7 @@ func (i *Informer) waitsToProbe() (all []*versionWait, lw InlineWatcher, ok bool
 // applyProbe applies the result of a probe that began after the waits. It returns the time until the next
 // probe.
 func (i *Informer) applyProbe(waits []*versionWait, version string) time.Duration {
-	var behind []*inlineWatch
+	var behindStreams []*inlineWatch
 	i.mu.Lock()
 	i.failWaitsLocked(func(w *versionWait) error {
 		switch {
@@ -164,11 +164,11 @@ func (i *Informer) applyProbe(waits []*versionWait, version string) time.Duratio
 	for _, s := range i.mu.streams {
 		if s.isBehindLocked() && (lists || passed && !s.catchUp.bookmarkDue) {
 			s.catchUp.mustList = lists
-			behind = append(behind, s)
+			behindStreams = append(behindStreams, s)
 		}
 	}
 	i.mu.Unlock()
-	for _, s := range behind {
+	for _, s := range behindStreams {
 		s.lw.Interrupt()
 	}
 	if !passed {

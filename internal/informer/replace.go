@@ -14,15 +14,15 @@ import (
 // notified of the differences, deletions first. It is the initial list if the informer has not synced.
 // Replace reuses the memory of the list.
 func (g *incarnation) Replace(list []any, resourceVersion string) error {
-	all, err := g.itemsOf(list)
+	listed, err := g.itemsOf(list)
 	if err != nil {
 		return err
 	}
-	for _, item := range all.items {
+	for _, item := range listed.items {
 		g.informer.mutations.AddObject(item)
 	}
 	for {
-		batch := g.informer.store.PrepareList(len(all.items), all.itemWithKey)
+		batch := g.informer.store.PrepareList(len(listed.items), listed.itemWithKey)
 		done, err := g.commitAll(batch, resourceVersion)
 		if err != nil {
 			return err
@@ -85,7 +85,7 @@ func (l *items) isSelected(selection Selection) bool {
 // a deletion that did not happen.
 func (g *incarnation) itemsOf(list []any) (*items, error) {
 	i := g.informer
-	all := &items{items: list[:0]}
+	listed := &items{items: list[:0]}
 	var firstFailure error
 	failures := 0
 	if form, packs := i.store.Form().(*store.Packed); packs {
@@ -101,21 +101,21 @@ func (g *incarnation) itemsOf(list []any) (*items, error) {
 			return nil, err
 		}
 		if failure == nil {
-			all.add(key, item)
+			listed.add(key, item)
 			continue
 		}
 		if failures++; failures == 1 {
 			firstFailure = fmt.Errorf("object %q: %w", key, failure)
 		}
 		if stored, found := i.store.Snapshot().Get(key); found {
-			all.add(key, stored)
+			listed.add(key, stored)
 		}
 	}
 	if failures > 0 {
 		utilruntime.HandleErrorWithLogger(g.logger, firstFailure,
 			"Cannot transform listed objects, keeping their stored versions", "objects", failures)
 	}
-	return all, nil
+	return listed, nil
 }
 
 // commitAll is commit for a whole list.

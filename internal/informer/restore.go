@@ -174,13 +174,13 @@ func (p *partition) resume(ctx context.Context) (version string) {
 	}
 	defer utilruntime.HandleCrashWithContext(ctx)
 	r := &restoration{partition: p, lw: p.lw.(InlineWatcher), version: version}
-	why, err := r.run(ctx)
+	reason, err := r.run(ctx)
 	switch {
 	case err != nil:
 		return ""
-	case why != "":
+	case reason != "":
 		klog.FromContext(ctx).Info("Cannot confirm restored objects, listing them", "reflector",
-			i.options.ObjectDescription, "why", why)
+			i.options.ObjectDescription, "why", reason)
 		return ""
 	}
 	return r.version
@@ -188,7 +188,7 @@ func (p *partition) resume(ctx context.Context) (version string) {
 
 // run returns the reason why everything has to be listed; it is empty if the objects are confirmed. The error
 // is that of ctx or ErrIncarnationOver.
-func (r *restoration) run(ctx context.Context) (why string, err error) {
+func (r *restoration) run(ctx context.Context) (reason string, err error) {
 	if r.goal, err = r.lw.CurrentVersion(ctx); err != nil {
 		return "", err
 	}
@@ -206,8 +206,8 @@ func (r *restoration) run(ctx context.Context) (why string, err error) {
 		case order == 0:
 			return "", r.deliverConfirmed(ctx)
 		}
-		if why, err := r.watch(ctx); why != "" || err != nil || !r.isBehind() {
-			return why, err
+		if reason, err := r.watch(ctx); reason != "" || err != nil || !r.isBehind() {
+			return reason, err
 		}
 	}
 	return "no watch has reached the version of the server", nil
@@ -220,16 +220,16 @@ func (r *restoration) isBehind() bool {
 
 // watch applies the events of a watch until the objects are current, and confirms them, or until the watch
 // ends. It returns the reason if everything has to be listed.
-func (r *restoration) watch(ctx context.Context) (why string, err error) {
+func (r *restoration) watch(ctx context.Context) (reason string, err error) {
 	options := &metav1.ListOptions{ResourceVersion: r.version, TimeoutSeconds: &catchUpSeconds,
 		AllowWatchBookmarks: true}
 	refusal := r.lw.WatchInline(ctx, options, func(event watch.Event) bool {
-		why, err = r.apply(event)
-		return why == "" && err == nil && r.isBehind()
+		reason, err = r.apply(event)
+		return reason == "" && err == nil && r.isBehind()
 	})
 	switch {
-	case why != "" || err != nil:
-		return why, err
+	case reason != "" || err != nil:
+		return reason, err
 	case !r.isBehind():
 		return "", r.deliverConfirmed(ctx)
 	case ctx.Err() != nil:
@@ -254,7 +254,7 @@ func isTransient(err error) bool {
 }
 
 // apply applies an event. It returns the reason if it cannot.
-func (r *restoration) apply(event watch.Event) (why string, err error) {
+func (r *restoration) apply(event watch.Event) (reason string, err error) {
 	if event.Type == watch.Error {
 		return apierrors.FromObject(event.Object).Error(), nil
 	}

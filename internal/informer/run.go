@@ -204,14 +204,14 @@ type roundPauses struct{ afterEnd, afterPanic wait.DelayFunc }
 
 // next returns the pause after a round.
 func (d *roundPauses) next(i *Informer, panicked bool) time.Duration {
-	of, backoff := &d.afterEnd, i.options.Backoff
+	delay, backoff := &d.afterEnd, i.options.Backoff
 	if panicked {
-		of, backoff = &d.afterPanic, standardBackoff()
+		delay, backoff = &d.afterPanic, standardBackoff()
 	}
-	if *of == nil {
-		*of = backoff.DelayWithReset(i.clock, backoffReset)
+	if *delay == nil {
+		*delay = backoff.DelayWithReset(i.clock, backoffReset)
 	}
-	return (*of)()
+	return (*delay)()
 }
 
 // listAndWatch runs a round. It returns false if a function of the user (a key function or an error handler)

@@ -25,10 +25,10 @@ func (u *unconfirmedRestore) filter(notifications []notification) []notification
 }
 
 // filterChanges returns the changes of confirmed objects.
-func (u *unconfirmedRestore) filterChanges(all changeList) changeSlice {
+func (u *unconfirmedRestore) filterChanges(changes changeList) changeSlice {
 	var confirmed changeSlice
-	for n := range all.Len() {
-		c := all.At(n)
+	for n := range changes.Len() {
+		c := changes.At(n)
 		if c.New != nil && !u.has(c.New) || c.New == nil && !u.has(c.Old) {
 			confirmed = append(confirmed, c)
 		}

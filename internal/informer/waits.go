@@ -152,7 +152,7 @@ func (i *Informer) removeWait(w *versionWait) {
 }
 
 func (w *versionWaits) anyOverdue() bool {
-	return slices.ContainsFunc(w.pending, func(one *versionWait) bool { return one.overdue })
+	return slices.ContainsFunc(w.pending, func(pendingWait *versionWait) bool { return pendingWait.overdue })
 }
 
 func (i *Informer) describeWait(w *versionWait) string {
@@ -181,11 +181,11 @@ func (i *Informer) releaseWaitsLocked() {
 		return
 	}
 	i.mu.waits.pending = slices.DeleteFunc(i.mu.waits.pending, func(w *versionWait) bool {
-		over := i.isOverLocked(w)
-		if over {
+		isOver := i.isOverLocked(w)
+		if isOver {
 			close(w.done)
 		}
-		return over
+		return isOver
 	})
 }
 

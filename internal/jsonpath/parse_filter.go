@@ -207,15 +207,15 @@ func (p *parser) parseOperator() (op compareOp, found bool, err error) {
 	if text == "" {
 		return 0, false, nil
 	}
-	for i, known := range compareOps {
-		if text == known {
+	for i, candidate := range compareOps {
+		if text == candidate {
 			p.pos = to
 			return compareOp(i), true, nil
 		}
 	}
 	hint := "write one of == != < <= > >="
-	if known, ok := wrongOperators[text]; ok {
-		hint = `use "` + known + `"`
+	if candidate, ok := wrongOperators[text]; ok {
+		hint = `use "` + candidate + `"`
 	} else if strings.Contains(text, "~") {
 		hint = "there are no regular expressions in a path"
 	}

@@ -227,10 +227,10 @@ func (p *parser) parseNameStep(start int, recursive bool) (Step, error) {
 		if !nameByte(c) {
 			break
 		}
-		if what := describeLookalike(p.src[p.pos:]); what != "" {
+		if lookalike := describeLookalike(p.src[p.pos:]); lookalike != "" {
 			p.warn(CodeLookalike, p.pos, p.charEnd(),
 				"remove it, or put the name in brackets and plain quotes",
-				"%s is read as part of a name", what)
+				"%s is read as part of a name", lookalike)
 		}
 		b.WriteByte(c)
 		p.pos++

@@ -228,14 +228,14 @@ func (s *scanner) string(i int) (end int, encoded bool) {
 
 // number scans a number. A number out of the range of float64 fails, as in sigs.k8s.io/json.
 func (s *scanner) number(i int) int {
-	end, form := jsontext.ScanNumber(s.raw, i)
+	end, numberForm := jsontext.ScanNumber(s.raw, i)
 	switch {
 	case end < 0:
 		return s.fail(^end, [...]string{
 			jsontext.Integer: "expected a value", jsontext.Fraction: "expected digits after the point",
 			jsontext.Exponent: "expected digits in the exponent",
-		}[form])
-	case !jsontext.IsFloat64(s.raw[i:end], form):
+		}[numberForm])
+	case !jsontext.IsFloat64(s.raw[i:end], numberForm):
 		return s.fail(i, "the number is out of range")
 	}
 	return end

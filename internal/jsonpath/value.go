@@ -217,11 +217,11 @@ func compareIntFloat(i int64, f float64) (int, bool) {
 	case f < -1<<63:
 		return 1, true
 	}
-	whole := math.Trunc(f)
-	if r := cmp.Compare(i, int64(whole)); r != 0 {
+	integer := math.Trunc(f)
+	if r := cmp.Compare(i, int64(integer)); r != 0 {
 		return r, true
 	}
-	return cmp.Compare(whole, f), true
+	return cmp.Compare(integer, f), true
 }
 
 // holds applies an operator to the result of compare.

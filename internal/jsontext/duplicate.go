@@ -36,7 +36,7 @@ func (u *duplicateFinder) value(i int) int {
 		return end
 	}
 	base := len(u.keys)
-	var many map[string]bool
+	var seenKeys map[string]bool
 	i, closed := EnterContainer(u.data, i)
 	for index := 0; !closed; index++ {
 		step, value := []byte(nil), i
@@ -45,13 +45,13 @@ func (u *duplicateFinder) value(i int) int {
 			if step, value = u.data[i+1:end-1], start; encoded {
 				step = AppendUnescaped(nil, step)
 			}
-			if u.isDuplicate(base, step, many) {
+			if u.isDuplicate(base, step, seenKeys) {
 				u.found, u.path, u.offset = true, string(step), i
 				return i
 			}
 			u.keys = append(u.keys, step)
-			if many = u.index(base, many); many != nil {
-				many[string(step)] = true
+			if seenKeys = u.index(base, seenKeys); seenKeys != nil {
+				seenKeys[string(step)] = true
 			}
 		}
 		if i = u.value(value); u.found {
@@ -67,9 +67,9 @@ func (u *duplicateFinder) value(i int) int {
 	return i
 }
 
-func (u *duplicateFinder) isDuplicate(base int, key []byte, many map[string]bool) bool {
-	if many != nil {
-		return many[string(key)]
+func (u *duplicateFinder) isDuplicate(base int, key []byte, seenKeys map[string]bool) bool {
+	if seenKeys != nil {
+		return seenKeys[string(key)]
 	}
 	for _, other := range u.keys[base:] {
 		if bytes.Equal(other, key) {
@@ -80,15 +80,15 @@ func (u *duplicateFinder) isDuplicate(base int, key []byte, many map[string]bool
 }
 
 // index returns a map of an object's keys once there are many.
-func (u *duplicateFinder) index(base int, many map[string]bool) map[string]bool {
-	if many != nil || len(u.keys)-base < manyKeys {
-		return many
+func (u *duplicateFinder) index(base int, seenKeys map[string]bool) map[string]bool {
+	if seenKeys != nil || len(u.keys)-base < manyKeys {
+		return seenKeys
 	}
-	many = make(map[string]bool, 2*manyKeys)
+	seenKeys = make(map[string]bool, 2*manyKeys)
 	for _, key := range u.keys[base:] {
-		many[string(key)] = true
+		seenKeys[string(key)] = true
 	}
-	return many
+	return seenKeys
 }
 
 // prependPath prepends a key or index to the path.

@@ -56,8 +56,8 @@ func (t *internTable) intern(text []byte) *internedString {
 	if e := t.slots[slot].Load(); e != nil && e.text == string(text) {
 		return e
 	}
-	if mark := uint32(hash)<<8 | t.currentAge(); t.missed[slot].Load() != mark {
-		t.missed[slot].Store(mark)
+	if missMark := uint32(hash)<<8 | t.currentAge(); t.missed[slot].Load() != missMark {
+		t.missed[slot].Store(missMark)
 		return nil
 	}
 	s := string(text)

@@ -142,18 +142,18 @@ func (p *parser) container() any {
 	if !ok || p.data[start+1] == p.data[start]+2 { // creating {} and [] is faster than a lookup
 		return p.parseContainer(0)
 	}
-	place := &p.decoder.templates.slots[slot]
-	if t := place.find(p.data[start:]); t != nil && p.depth+t.nesting <= maxDepth {
+	slotState := &p.decoder.templates.slots[slot]
+	if t := slotState.find(p.data[start:]); t != nil && p.depth+t.nesting <= maxDepth {
 		p.pos += len(t.text)
 		return t.copy()
 	}
 	unshared := p.unsharedShort
-	value := p.parseContainer(int(place.size.Load()))
+	value := p.parseContainer(int(slotState.size.Load()))
 	if p.failure != "" {
 		return nil
 	}
 	if object, ok := value.(map[string]any); ok {
-		place.learnSize(len(object))
+		slotState.learnSize(len(object))
 	}
 	if p.unsharedShort == unshared {
 		p.decoder.templates.learn(slot, p.data[start:p.pos], value)
@@ -296,10 +296,10 @@ func (p *parser) quoted() []byte {
 // a float64.
 func (p *parser) number() any {
 	start := p.pos
-	end, form := ScanNumber(p.data, start)
+	end, numberForm := ScanNumber(p.data, start)
 	if end < 0 {
 		p.pos = ^end
-		p.unexpected([...]string{Integer: "a number", Fraction: "a fraction", Exponent: "an exponent"}[form])
+		p.unexpected([...]string{Integer: "a number", Fraction: "a fraction", Exponent: "an exponent"}[numberForm])
 		return nil
 	}
 	p.pos = end

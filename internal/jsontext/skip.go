@@ -147,8 +147,8 @@ func SkipValue(data []byte, start int) (end int, ok, more bool) {
 }
 
 func numberInRange(data []byte, i int) int {
-	end, form := ScanNumber(data, i)
-	if end >= 0 && !IsFloat64(data[i:end], form) {
+	end, numberForm := ScanNumber(data, i)
+	if end >= 0 && !IsFloat64(data[i:end], numberForm) {
 		return ^i
 	}
 	return end

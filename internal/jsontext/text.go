@@ -173,7 +173,7 @@ func SkipProblem(data []byte, at int) string {
 	if at >= len(data) {
 		return "unexpected end"
 	}
-	if end, form := ScanNumber(data, at); end >= 0 && !IsFloat64(data[at:end], form) {
+	if end, numberForm := ScanNumber(data, at); end >= 0 && !IsFloat64(data[at:end], numberForm) {
 		return "a number out of range"
 	}
 	return "an unexpected character"

@@ -66,9 +66,9 @@ func Read(ctx context.Context, r io.Reader, yield func(Entry) bool) error {
 	}
 	defer plain.Close()
 	in := bufio.NewReaderSize(readErrorMarker{plain}, peekSize)
-	mark, _ := in.Peek(3) // a failed read fails again
-	if string(mark) == "\xef\xbb\xbf" {
-		_, _ = in.Discard(len(mark)) // it is buffered
+	byteOrderMark, _ := in.Peek(3) // a failed read fails again
+	if string(byteOrderMark) == "\xef\xbb\xbf" {
+		_, _ = in.Discard(len(byteOrderMark)) // it is buffered
 	}
 	t := &documentReader{in: in, compressed: compressed, line: 1, yield: func(e Entry) bool {
 		return yield(e) && ctx.Err() == nil

@@ -140,7 +140,7 @@ type ListOptions struct {
 
 // List finds all files below the paths.
 func List(ctx context.Context, paths []string, options ListOptions) (l Listing, err error) {
-	seen := map[string]bool{}
+	visited := map[string]bool{}
 	var problems []error
 	for i, path := range paths {
 		switch {
@@ -148,8 +148,8 @@ func List(ctx context.Context, paths []string, options ListOptions) (l Listing, 
 			problems = append(problems, errNoPath)
 			continue
 		case path == Stdin && options.FS == nil:
-			if !seen[path] {
-				seen[path] = true
+			if !visited[path] {
+				visited[path] = true
 				l.Files = append(l.Files, &File{Path: Stdin, Argument: i, NamedAsArgument: true})
 			}
 			continue
@@ -160,8 +160,8 @@ func List(ctx context.Context, paths []string, options ListOptions) (l Listing, 
 		empty := true
 		dirs, err := options.walk(ctx, path, func(at string, info fs.FileInfo) {
 			empty = false
-			if !seen[at] {
-				seen[at] = true
+			if !visited[at] {
+				visited[at] = true
 				l.Files = append(l.Files, &File{Path: at, Argument: i, NamedAsArgument: at == path,
 					Stamp: Stamp{info.Size(), info.ModTime()}, files: options.FS})
 			}

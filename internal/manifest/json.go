@@ -63,8 +63,8 @@ func errStoppedUnless(more bool) error {
 // readDocument reads one document. After a syntax error the rest of the text is unreadable.
 func (j *jsonReader) readDocument() (more bool, err error) {
 	j.document++
-	place := Position{Line: j.in.lineAt(j.InputOffset()), Document: j.document}
-	err = j.object(&list{Position: place, yield: j.yield})
+	position := Position{Line: j.in.lineAt(j.InputOffset()), Document: j.document}
+	err = j.object(&list{Position: position, yield: j.yield})
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
@@ -77,9 +77,9 @@ func (j *jsonReader) readDocument() (more bool, err error) {
 	case j.in.err != nil && !errors.Is(j.in.err, io.EOF):
 		return false, j.in.err
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		place.Line = j.in.lineAt(j.in.lastContent)
+		position.Line = j.in.lineAt(j.in.lastContent)
 	case errors.As(err, &syntax):
-		place.Line = j.in.lineAt(j.InputOffset() + j.syntaxOffset())
+		position.Line = j.in.lineAt(j.InputOffset() + j.syntaxOffset())
 	default:
 		return false, err
 	}
@@ -88,7 +88,7 @@ func (j *jsonReader) readDocument() (more bool, err error) {
 			return false, err
 		}
 	}
-	j.yield(Entry{Position: place, Err: fmt.Errorf("not valid JSON: %w", err)})
+	j.yield(Entry{Position: position, Err: fmt.Errorf("not valid JSON: %w", err)})
 	return false, nil
 }
 
@@ -101,8 +101,8 @@ func (j *jsonReader) syntaxOffset() int64 {
 	if err := json.Unmarshal(rest, new(json.RawMessage)); !errors.As(err, &syntax) {
 		return 0
 	}
-	all, _ := io.ReadAll(j.Buffered())
-	return int64(len(all)-len(rest)) + syntax.Offset - 1
+	buffered, _ := io.ReadAll(j.Buffered())
+	return int64(len(buffered)-len(rest)) + syntax.Offset - 1
 }
 
 // object reads one object and yields it, or the items of a List.
@@ -190,24 +190,24 @@ func (j *jsonReader) items(l *list) (json.RawMessage, error) {
 
 // members reads the rest of an object that is the value of "items".
 func (j *jsonReader) members(l *list) (json.RawMessage, error) {
-	all := map[string]json.RawMessage{}
+	fields := map[string]json.RawMessage{}
 	for j.More() {
 		token, err := j.Token()
 		if err != nil {
 			return nil, err
 		}
 		name := fmt.Sprint(token)
-		if all[name] != nil {
+		if fields[name] != nil {
 			l.noteDuplicate("items."+name, j.in.lineAt(j.InputOffset()))
 		}
-		if all[name], err = j.value(l, "items."+name); err != nil {
+		if fields[name], err = j.value(l, "items."+name); err != nil {
 			return nil, err
 		}
 	}
 	if _, err := j.Token(); err != nil { // the brace
 		return nil, err
 	}
-	return json.Marshal(all)
+	return json.Marshal(fields)
 }
 
 // lineCounter counts the lines that a decoder reads ahead.

@@ -93,17 +93,17 @@ type Problem struct {
 
 // Error returns the position and the error.
 func (p *Problem) Error() string {
-	where := p.File
+	location := p.File
 	if p.Line > 0 {
-		where += fmt.Sprintf(":%d", p.Line)
+		location += fmt.Sprintf(":%d", p.Line)
 	}
 	if p.Document > 0 {
-		where += fmt.Sprintf(": document %d", p.Document)
+		location += fmt.Sprintf(": document %d", p.Document)
 	}
 	if p.Item > 0 {
-		where += fmt.Sprintf(", item %d", p.Item)
+		location += fmt.Sprintf(", item %d", p.Item)
 	}
-	return fmt.Sprintf("%s: %v", where, p.Err)
+	return fmt.Sprintf("%s: %v", location, p.Err)
 }
 
 // Unwrap returns the cause.

@@ -124,12 +124,12 @@ type yamlError struct {
 
 func (e *yamlError) Error() string { return e.text }
 
-func lineOf(err error, otherwise int) int {
+func lineOf(err error, fallback int) int {
 	var at *yamlError
 	if errors.As(err, &at) && at.line > 0 {
 		return at.line
 	}
-	return otherwise
+	return fallback
 }
 
 var (
@@ -153,8 +153,8 @@ func decodeYAML(text []byte, first int) ([]byte, error) {
 			return data, nil
 		}
 	}
-	var own *yamlError
-	if errors.As(err, &own) {
+	var lineErr *yamlError
+	if errors.As(err, &lineErr) {
 		return nil, err
 	}
 	if parts := yamlLine.FindStringSubmatch(err.Error()); parts != nil {

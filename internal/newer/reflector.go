@@ -32,8 +32,8 @@ const backoffReset = 2 * time.Minute
 // SetBackoff sets o.Backoff, and o.Clock, which it needs in client-go 0.35: the reflectors there have a fixed
 // backoff, so that the clock ends each of its pauses by this backoff.
 func SetBackoff(o *cache.ReflectorOptions, backoff *wait.Backoff, c clock.WithTicker) {
-	with := &reflectorOptions{ReflectorOptions: o}
-	with.Backoff, o.Clock = backoff, c
+	wrapped := &reflectorOptions{ReflectorOptions: o}
+	wrapped.Backoff, o.Clock = backoff, c
 	if !HasBackoff && backoff != nil {
 		o.Clock = pacedClock{c, o.ResyncPeriod, backoff.DelayWithReset(c, backoffReset)}
 	}
@@ -41,8 +41,8 @@ func SetBackoff(o *cache.ReflectorOptions, backoff *wait.Backoff, c clock.WithTi
 
 // SetLogger sets o.Logger, which does not exist in client-go 0.35.
 func SetLogger(o *cache.ReflectorOptions, logger *klog.Logger) {
-	with := &reflectorOptions{ReflectorOptions: o}
-	with.Logger = logger
+	wrapped := &reflectorOptions{ReflectorOptions: o}
+	wrapped.Logger = logger
 }
 
 // pacedClock is a clock with timers that last for the delay. A reflector of client-go 0.35 uses timers for

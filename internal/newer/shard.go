@@ -22,8 +22,8 @@ var _, HasShardSelector = reflect.TypeFor[metav1.ListOptions]().FieldByName("Sha
 // ShardSelector returns the address of o.ShardSelector. With apimachinery 0.35, which cannot send a selector,
 // it returns the address of another string.
 func ShardSelector(o *metav1.ListOptions) *string {
-	with := &listOptions{ListOptions: o}
-	return &with.ShardSelector
+	wrapped := &listOptions{ListOptions: o}
+	return &wrapped.ShardSelector
 }
 
 // listMeta is ListMeta with ShardInfo.
@@ -40,8 +40,8 @@ type noShardInfo struct {
 
 // SetShardInfo sets m.ShardInfo. It does nothing with apimachinery 0.35.
 func SetShardInfo(m *metav1.ListMeta, selector string) {
-	with := &listMeta{ListMeta: m}
-	setSelector(&with.ShardInfo, selector)
+	wrapped := &listMeta{ListMeta: m}
+	setSelector(&wrapped.ShardInfo, selector)
 }
 
 func setSelector[T any](info **T, selector string) {
@@ -51,9 +51,9 @@ func setSelector[T any](info **T, selector string) {
 
 // ShardInfo returns the selector in m.ShardInfo; empty without one.
 func ShardInfo(m *metav1.ListMeta) string {
-	with := &listMeta{ListMeta: m}
-	if with.ShardInfo == nil {
+	wrapped := &listMeta{ListMeta: m}
+	if wrapped.ShardInfo == nil {
 		return ""
 	}
-	return with.ShardInfo.Selector
+	return wrapped.ShardInfo.Selector
 }

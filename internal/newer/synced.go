@@ -63,8 +63,8 @@ func Done(source interface{ HasSynced() bool }, end <-chan struct{}) <-chan stru
 
 func done[T any](_ func(registration) T, source interface{ HasSynced() bool },
 	end <-chan struct{}) <-chan struct{} {
-	if own, ok := source.(interface{ Synced() <-chan struct{} }); ok {
-		return own.Synced()
+	if syncedSource, ok := source.(interface{ Synced() <-chan struct{} }); ok {
+		return syncedSource.Synced()
 	}
 	if s, ok := source.(interface{ HasSyncedChecker() T }); ok {
 		return any(s.HasSyncedChecker()).(Checker).Done()

@@ -436,7 +436,7 @@ func (o *Object) extract() (*Object, error) {
 	}
 	slab.Grow(len(text) + missing + l.keyLen)
 	slab.Write(text)
-	place := func(f fieldRange, value string) uint32 {
+	offsetOf := func(f fieldRange, value string) uint32 {
 		if f.offset >= 0 || f.length == 0 {
 			return uint32(max(f.offset, 0))
 		}
@@ -444,9 +444,9 @@ func (o *Object) extract() (*Object, error) {
 		slab.WriteString(value)
 		return uint32(at)
 	}
-	next.uidAt = place(l.uid, string(o.UID()))
-	next.versionAt = place(l.version, o.Version())
-	next.labelsAt = place(l.labels, o.plainLabels())
+	next.uidAt = offsetOf(l.uid, string(o.UID()))
+	next.versionAt = offsetOf(l.version, o.Version())
+	next.labelsAt = offsetOf(l.labels, o.plainLabels())
 	next.keyAt = uint32(slab.Len())
 	slab.WriteString(o.Key())
 	next.slab = slab.String()

@@ -60,8 +60,8 @@ func appendMap(dst []byte, content map[string]any, depth int) ([]byte, bool) {
 	if content == nil {
 		return dst, false
 	}
-	var room [16]string
-	keys := room[:0]
+	var keyBuffer [16]string
+	keys := keyBuffer[:0]
 	for key := range content {
 		keys = append(keys, key)
 	}

@@ -67,14 +67,14 @@ func (s *scanner) object(i int, found *identityFields, root *pruneNode) int {
 }
 
 // uniqueString scans the value of a key that must be a string and must not occur twice.
-func (m *memberCutter) uniqueString(seen *bool, start, at int, into *scannedString) int {
-	if *seen || at >= len(m.data) {
+func (m *memberCutter) uniqueString(found *bool, start, at int, into *scannedString) int {
+	if *found || at >= len(m.data) {
 		if at >= len(m.data) {
 			return m.fail(at)
 		}
 		return m.unsupported()
 	}
-	*seen = true
+	*found = true
 	if m.data[at] != '"' {
 		return m.unsupported()
 	}

@@ -47,11 +47,11 @@ func (o *Object) GetLabels() map[string]string {
 	if o.labelsLen == 0 {
 		return nil
 	}
-	all := map[string]string{}
+	labels := map[string]string{}
 	for k, v := range labelPairs(strings.Clone(o.plainLabels())) {
-		all[k] = v
+		labels[k] = v
 	}
-	return all
+	return labels
 }
 
 func (o *Object) complexLabels() bool {
@@ -64,16 +64,16 @@ func (o *Object) plainLabels() string { return o.slab[o.labelsAt : o.labelsAt+o.
 // labelPairs iterates over the JSON of labels that are not complex. A key can occur twice.
 func labelPairs(text string) iter.Seq2[string, string] {
 	return func(yield func(key, value string) bool) {
-		left := text
+		remaining := text
 		for {
-			key, rest, ok := nextString(left)
+			key, rest, ok := nextString(remaining)
 			if !ok {
 				return
 			}
 			// The value is a string, or null, which means the empty string.
 			value := ""
-			if left = rest; isStringNext(rest) {
-				value, left, _ = nextString(rest)
+			if remaining = rest; isStringNext(rest) {
+				value, remaining, _ = nextString(rest)
 			}
 			if !yield(key, value) {
 				return

@@ -25,8 +25,8 @@ func (o *Object) MetadataReader() *MetadataReader { return &MetadataReader{Objec
 
 // read calls f with the JSON of the metadata, nil if there is none.
 func (m *MetadataReader) read(f func(metadata []byte)) {
-	if known := m.decompressed.Load(); known != nil {
-		f(*known)
+	if cached := m.decompressed.Load(); cached != nil {
+		f(*cached)
 		return
 	}
 	err := m.PeekJSON(func(json []byte) error {
@@ -73,11 +73,11 @@ func metadataField[T any](m *MetadataReader, name string, get func(*unstructured
 		if err != nil {
 			return // impossible: the Packer has checked the JSON
 		}
-		only := singleFields.Get().(*singleField)
-		only.metadata[name] = decoded
-		value = get(&only.object)
-		delete(only.metadata, name)
-		singleFields.Put(only)
+		field := singleFields.Get().(*singleField)
+		field.metadata[name] = decoded
+		value = get(&field.object)
+		delete(field.metadata, name)
+		singleFields.Put(field)
 	})
 	return value
 }

@@ -27,14 +27,14 @@ func (o *Object) SameContent(other *Object) bool {
 		o.info.apiVersion != other.info.apiVersion || o.info.kind != other.info.kind {
 		return false
 	}
-	same := false
+	equal := false
 	err := o.PeekJSON(func(json []byte) error {
 		return other.PeekJSON(func(others []byte) error {
-			same = bytes.Equal(json, others)
+			equal = bytes.Equal(json, others)
 			return nil
 		})
 	})
-	return err == nil && same
+	return err == nil && equal
 }
 
 // Pruned returns u without the removed fields; u itself remains unchanged.
@@ -60,12 +60,12 @@ func (s *scanner) reuseCached(start, end int, lookup func(key string) *Object) *
 	if o == nil || o.info.unpackableObject != nil || o.Version() != string(found.rv.raw) {
 		return nil // a changed object has another version
 	}
-	same := false
+	equal := false
 	err := o.PeekJSON(func(json []byte) error {
-		same = s.equals(json, start, end)
+		equal = s.equals(json, start, end)
 		return nil
 	})
-	if err != nil || !same {
+	if err != nil || !equal {
 		return nil
 	}
 	return o

@@ -33,8 +33,8 @@ type cluster struct {
 
 func newCluster(client dynamic.Interface) *cluster {
 	c := &cluster{client: client, token: make(chan struct{}, 1)}
-	if own, ok := client.(*requests.Client); ok {
-		c.endpoint = own.Endpoint()
+	if requestsClient, ok := client.(*requests.Client); ok {
+		c.endpoint = requestsClient.Endpoint()
 	}
 	return c
 }

@@ -103,14 +103,14 @@ type entry struct {
 // sorted returns the saved objects in the order of their keys. Neighbours have much in common, which
 // compresses well.
 func (c *persistedSnapshot) sorted() []entry {
-	all := make([]entry, 0, c.Len())
+	entries := make([]entry, 0, c.Len())
 	for key, item := range c.All {
 		if c.includesKey(key) {
-			all = append(all, entry{key, item})
+			entries = append(entries, entry{key, item})
 		}
 	}
-	slices.SortFunc(all, func(a, b entry) int { return strings.Compare(a.key, b.key) })
-	return all
+	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.key, b.key) })
+	return entries
 }
 
 func (e entry) writeTo(w persistence.Writer) error {

@@ -259,10 +259,10 @@ func (p *Persister) saveLocked(ctx context.Context) {
 		return
 	}
 	// The requests that brought the content have been counted.
-	taken, answered := time.Now(), p.source.Health.AcceptedRequests()
+	savedAt, answered := time.Now(), p.source.Health.AcceptedRequests()
 	p.saveTokens <- struct{}{} // another informer's save returns it
 	defer func() { <-p.saveTokens }()
-	at, err := p.write(ctx, now, r, answered, taken)
+	at, err := p.write(ctx, now, r, answered, savedAt)
 	if err != nil {
 		p.state.failures++
 		pause := min(p.interval<<min(p.state.failures, 10), maxPause)
@@ -277,10 +277,10 @@ func (p *Persister) saveLocked(ctx context.Context) {
 	p.reported.status.Saves++
 }
 
-// write saves a content that was read at taken, when the server had answered that many requests.
+// write saves a content that was read at savedAt, when the server had answered that many requests.
 func (p *Persister) write(ctx context.Context, now *persistedSnapshot, r *restorer, answered int64,
-	taken time.Time) (at persistence.Checkpoint, err error) {
-	since := taken
+	savedAt time.Time) (at persistence.Checkpoint, err error) {
+	since := savedAt
 	if p.state.answeredRequests == answered {
 		since = time.Time{} // no answer since the last check of the cluster
 	}
@@ -308,9 +308,9 @@ func (p *Persister) write(ctx context.Context, now *persistedSnapshot, r *restor
 	}
 	form := p.source.Cache.Form()
 	if blocks, ok := p.state.view.(persistence.BlockContent); ok {
-		whole := saved == nil || blocks.NeedsRewrite()
-		return at, blocks.SaveBlocks(ctx, at, whole, func(w persistence.BlockWriter) error {
-			if whole {
+		rewrite := saved == nil || blocks.NeedsRewrite()
+		return at, blocks.SaveBlocks(ctx, at, rewrite, func(w persistence.BlockWriter) error {
+			if rewrite {
 				return writeBlocks(w, now)
 			}
 			return writeChanges(w, form, saved, now)

@@ -50,10 +50,10 @@ func (r *restorer) sameType(other *restorer) bool {
 // valid. After that, the cluster must be the same.
 func (r *restorer) Load(ctx context.Context, answered bool) *informer.Restored {
 	var found struct {
-		kept *informer.Restored
-		err  error
+		restored *informer.Restored
+		err      error
 	}
-	err := r.withToken(ctx, func(ctx context.Context) { found.kept, found.err = r.load(ctx, answered) })
+	err := r.withToken(ctx, func(ctx context.Context) { found.restored, found.err = r.load(ctx, answered) })
 	if err == nil {
 		err = found.err
 	}
@@ -63,8 +63,8 @@ func (r *restorer) Load(ctx context.Context, answered bool) *informer.Restored {
 	if err != nil {
 		return nil
 	}
-	r.itemsReturned.Store(found.kept != nil)
-	return found.kept
+	r.itemsReturned.Store(found.restored != nil)
+	return found.restored
 }
 
 func (r *restorer) load(ctx context.Context, answered bool) (*informer.Restored, error) {

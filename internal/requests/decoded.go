@@ -15,8 +15,8 @@ import (
 
 // Resource implements dynamic.Interface.
 func (c *Client) Resource(gvr schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
-	of := c.Interface.Resource(gvr)
-	return allNamespaces{decodingResource{of, c, gvr, ""}, of}
+	inner := c.Interface.Resource(gvr)
+	return allNamespaces{decodingResource{inner, c, gvr, ""}, inner}
 }
 
 type allNamespaces struct {

@@ -54,7 +54,8 @@ func withGzip(r *http.Request) *http.Request {
 // decompress decompresses the response of a request for which the caller did not request compression. Some
 // proxies compress responses although the request asked for identity.
 func decompress(request *http.Request, response *http.Response) {
-	if asked := request.Header.Get(acceptEncodingHeader); asked != "" && asked != identityEncoding ||
+	if requestedEncoding := request.Header.Get(acceptEncodingHeader); requestedEncoding != "" &&
+		requestedEncoding != identityEncoding ||
 		!strings.EqualFold(response.Header.Get(contentEncodingHeader), "gzip") {
 		return
 	}

@@ -26,8 +26,8 @@ type Pacer struct {
 
 // NewPacer returns a pacer; retry interrupts its pauses. known states that a source of types reports the type
 // as served. newNamespace states that the requests are for a namespace that was just created.
-func NewPacer(known, newNamespace bool, retry *RetrySignal) *Pacer {
-	p := &Pacer{policy: targetPolicy{typeKnown: known, newNamespace: newNamespace}, retry: retry,
+func NewPacer(typeKnown, newNamespace bool, retry *RetrySignal) *Pacer {
+	p := &Pacer{policy: targetPolicy{typeKnown: typeKnown, newNamespace: newNamespace}, retry: retry,
 		outage: &sharedOutage{}}
 	p.mu.retryRequested = retry.next()
 	return p

@@ -100,7 +100,7 @@ type sharedOutage struct {
 
 // nextAttempt returns when a request that is due may be sent, and a channel that is closed if the server
 // answers another request before.
-func (o *sharedOutage) nextAttempt(due time.Time) (at time.Time, over <-chan struct{}) {
+func (o *sharedOutage) nextAttempt(due time.Time) (at time.Time, ended <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.ended == nil {

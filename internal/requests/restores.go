@@ -90,10 +90,10 @@ const (
 	sharedAfterEnd     = time.Minute
 )
 
-// current returns the answer of a request that began after since. own reports whether it called ask. A
+// current returns the answer of a request that began after since. isOwn reports whether it called ask. A
 // failure is only shared with callers that have waited for it.
 func (n *counter) current(ctx context.Context, since time.Time,
-	ask func(context.Context) (string, error)) (a versionAnswer, own bool) {
+	ask func(context.Context) (string, error)) (a versionAnswer, isOwn bool) {
 	called := time.Now()
 	select {
 	case n.requestToken <- struct{}{}:
@@ -122,10 +122,10 @@ func (n *counter) current(ctx context.Context, since time.Time,
 
 // recordRestore records a restore detected by a target that had seen this many restores, and closes all
 // watches.
-func (n *counter) recordRestore(seen int) {
+func (n *counter) recordRestore(restoresSeen int) {
 	n.mu.Lock()
 	var open []func()
-	if n.restores == seen { // another target may have been first
+	if n.restores == restoresSeen { // another target may have been first
 		n.restores++
 		for _, closeWatch := range n.watches {
 			open = append(open, closeWatch)
@@ -201,8 +201,8 @@ func (c *Continuity) BeforeWatch(ctx context.Context, options *metav1.ListOption
 		c.startOutageLocked(c.listed) // an outage since then may not have affected a request
 	}
 	c.listed = time.Time{}
-	seen, since := c.restores, c.outageSince
-	restored := seen != c.counter.restores
+	restoresSeen, since := c.restores, c.outageSince
+	restored := restoresSeen != c.counter.restores
 	c.counter.mu.Unlock()
 	switch version := options.ResourceVersion; {
 	case restored:
@@ -210,16 +210,16 @@ func (c *Continuity) BeforeWatch(ctx context.Context, options *metav1.ListOption
 	case since.IsZero() || !isNumber(version):
 		return nil
 	default:
-		return c.check(ctx, version, seen, since)
+		return c.check(ctx, version, restoresSeen, since)
 	}
 }
 
-func (c *Continuity) check(ctx context.Context, version string, seen int, since time.Time) error {
-	a, own := c.counter.current(ctx, since, c.requestVersion)
-	if isBefore(a.version, version) && !own { // the answer may be older than the version
-		a, own = c.counter.current(ctx, time.Now(), c.requestVersion)
+func (c *Continuity) check(ctx context.Context, version string, restoresSeen int, since time.Time) error {
+	a, isOwn := c.counter.current(ctx, since, c.requestVersion)
+	if isBefore(a.version, version) && !isOwn { // the answer may be older than the version
+		a, isOwn = c.counter.current(ctx, time.Now(), c.requestVersion)
 	}
-	if isBefore(a.version, version) && !own { // or the types do not share a counter
+	if isBefore(a.version, version) && !isOwn { // or the types do not share a counter
 		a.version, a.err = c.requestVersion(ctx)
 	}
 	switch {
@@ -228,7 +228,7 @@ func (c *Continuity) check(ctx context.Context, version string, seen int, since 
 	case a.err != nil:
 		return a.err
 	case isBefore(a.version, version):
-		c.counter.recordRestore(seen)
+		c.counter.recordRestore(restoresSeen)
 		return &restoredFromBackupError{reached: version, current: a.version}
 	}
 	c.counter.mu.Lock()

@@ -43,7 +43,7 @@ func NewRanges(ranges ...sharding.Range) Ranges {
 // Contains reports whether a hash is in one of the ranges.
 func (r Ranges) Contains(hash uint64) bool {
 	at, found := slices.BinarySearchFunc(r, hash,
-		func(one sharding.Range, hash uint64) int { return cmp.Compare(one.Start, hash) })
+		func(candidate sharding.Range, hash uint64) int { return cmp.Compare(candidate.Start, hash) })
 	return found || at > 0 && r[at-1].Contains(hash)
 }
 
@@ -70,14 +70,14 @@ func (r Ranges) Or(other Ranges) Ranges { return NewRanges(slices.Concat(r, othe
 // complement returns the hash space without r.
 func (r Ranges) complement() Ranges {
 	gaps := Ranges{}
-	start, over := uint64(0), false
-	for _, one := range r {
-		if one.Start > start {
-			gaps = append(gaps, sharding.Range{Start: start, End: one.Start})
+	start, exhausted := uint64(0), false
+	for _, piece := range r {
+		if piece.Start > start {
+			gaps = append(gaps, sharding.Range{Start: start, End: piece.Start})
 		}
-		start, over = one.End, one.End == 0
+		start, exhausted = piece.End, piece.End == 0
 	}
-	if !over {
+	if !exhausted {
 		gaps = append(gaps, sharding.Range{Start: start})
 	}
 	return gaps
@@ -107,8 +107,8 @@ func (r Ranges) selectedBy() Ranges {
 // Selector returns a shard selector in the syntax of API servers.
 func (r Ranges) Selector(key sharding.Key) string {
 	terms := make([]string, len(r))
-	for i, one := range r {
-		terms[i] = fmt.Sprintf("shardRange(object.%s, %s)", key, selectorBounds(one))
+	for i, piece := range r {
+		terms[i] = fmt.Sprintf("shardRange(object.%s, %s)", key, selectorBounds(piece))
 	}
 	return strings.Join(terms, " || ")
 }

@@ -207,7 +207,7 @@ func (s targetState) withoutOldFailures(now time.Time) targetState {
 // succeeded returns the state after a success. Successful lists do not prove that watches work: failures of
 // watches count until one receives an event.
 func (s targetState) succeeded(o requestOutcome) targetState {
-	over := o.phase == phaseFlowing || o.phase == phaseListed && s.reason != ReasonWatchClosed
+	endsFailure := o.phase == phaseFlowing || o.phase == phaseListed && s.reason != ReasonWatchClosed
 	if !o.headersLate {
 		s.unansweredRequests = 0
 	}
@@ -217,14 +217,14 @@ func (s targetState) succeeded(o requestOutcome) targetState {
 	switch {
 	case !o.verb.Watches():
 		s.hasListed = true
-		over = !s.verb.Watches()
+		endsFailure = !s.verb.Watches()
 	case o.phase == phaseListed:
 		s.hasListed = true
 	}
 	if s.watchOpenSince.IsZero() && (o.verb == VerbWatch || o.phase == phaseListed) {
 		s.watchOpenSince = o.now
 	}
-	if over {
+	if endsFailure {
 		s.failures, s.reason, s.pauseEnd, s.wakeFailures = 0, ReasonNone, time.Time{}, 0
 	}
 	return s

@@ -88,9 +88,9 @@ func detachResponse(response *http.Response) *http.Response {
 	if response.ProtoMajor != 2 {
 		return response
 	}
-	own := *response
+	detached := *response
 	response.Request, response.Header = nil, nil
-	return &own
+	return &detached
 }
 
 // WrappedRoundTripper implements the interface by which client-go finds the underlying transport.

@@ -376,10 +376,10 @@ var decodeErrorReporter = apierrors.NewClientErrorReporter(
 const undecodableCause = "ClientWatchDecoding"
 
 // endedEvent returns an ERROR event after which a reflector lists.
-func endedEvent(why string) watch.Event {
+func endedEvent(reason string) watch.Event {
 	return watch.Event{Type: watch.Error, Object: &metav1.Status{
 		Status: metav1.StatusFailure, Reason: metav1.StatusReasonTimeout,
-		Code: http.StatusGatewayTimeout, Message: why,
+		Code: http.StatusGatewayTimeout, Message: reason,
 	}}
 }
 

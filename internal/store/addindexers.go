@@ -46,10 +46,10 @@ func (s *Store) addFunctions(a functionFactory, replaced ...string) error {
 	for r := range before.rows.all {
 		computed = append(computed, computedValues{row: r})
 	}
-	for some := range slices.Chunk(computed, prefetchBatch) {
-		prefetch(some)
-		for k := range some {
-			l := &some[k]
+	for chunk := range slices.Chunk(computed, prefetchBatch) {
+		prefetch(chunk)
+		for k := range chunk {
+			l := &chunk[k]
 			l.hash = hashOf(l.row.key)
 			l.encoded = slices.Clone(added.evaluate(l.row.key, l.row.item(), s.decodedOnce, &failures))
 		}

@@ -46,12 +46,12 @@ func (s *Store) PrepareList(count int, at func(i int) Keyed) *Batch {
 		for i := range count {
 			o := at(i)
 			hash := hashOf(o.Key)
-			had := findHashed(&now.rows, hash, o.Key)
-			if had != nil {
+			stored := findHashed(&now.rows, hash, o.Key)
+			if stored != nil {
 				b.foundInBase++
 			}
-			r := had
-			if b.unchanged[i] = s.isUnchanged(now, had, o); !b.unchanged[i] {
+			r := stored
+			if b.unchanged[i] = s.isUnchanged(now, stored, o); !b.unchanged[i] {
 				r = s.newRow(now, o, &failures)
 			}
 			b.rows[i] = hashedEntry[*storedRow]{hash, r}
@@ -64,8 +64,8 @@ func (s *Store) PrepareList(count int, at func(i int) Keyed) *Batch {
 }
 
 // isUnchanged reports whether the existing row of an object, which can be nil, can be reused.
-func (s *Store) isUnchanged(now *Snapshot, had *storedRow, o Keyed) bool {
-	return had != nil && now.indexesComplete() && s.form.Same(had.item(), o.Item)
+func (s *Store) isUnchanged(now *Snapshot, stored *storedRow, o Keyed) bool {
+	return stored != nil && now.indexesComplete() && s.form.Same(stored.item(), o.Item)
 }
 
 // newRow returns an unpublished row. Its key shares the memory of a packed object, unless the object's form

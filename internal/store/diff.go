@@ -101,13 +101,13 @@ func appendSlots(n *innerNode[storedRow], first, count int, rows []*storedRow) [
 
 // compareRows compares oldRows with newRows.
 func (d *snapshotDiff) compareRows() bool {
-	had := make(map[string]*storedRow, len(d.oldRows))
+	oldByKey := make(map[string]*storedRow, len(d.oldRows))
 	for _, r := range d.oldRows {
-		had[r.key] = r
+		oldByKey[r.key] = r
 	}
 	for _, r := range d.newRows {
-		old := had[r.key]
-		delete(had, r.key)
+		old := oldByKey[r.key]
+		delete(oldByKey, r.key)
 		switch {
 		case old == r:
 		case old == nil:
@@ -118,7 +118,7 @@ func (d *snapshotDiff) compareRows() bool {
 			return false
 		}
 	}
-	for key, r := range had {
+	for key, r := range oldByKey {
 		if !d.changed(key, r.item(), nil) {
 			return false
 		}
@@ -161,8 +161,8 @@ func (d Differences) At(n int) Change {
 	change := Change{Key: h.entry.key, New: h.entry.item()}
 	if d.unchanged(n) {
 		change.Old = change.New
-	} else if had := findHashed(&d.old.rows, h.hash, h.entry.key); had != nil {
-		change.Old = had.item()
+	} else if oldRow := findHashed(&d.old.rows, h.hash, h.entry.key); oldRow != nil {
+		change.Old = oldRow.item()
 	}
 	return change
 }

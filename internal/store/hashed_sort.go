@@ -42,10 +42,10 @@ func (b *bucketSort[T]) sortInto(to, entries []hashedEntry[T]) {
 	for i := range entries {
 		ends[entries[i].hash>>shift]++
 	}
-	sum := int32(0)
+	total := int32(0)
 	for i, count := range ends {
-		ends[i] = sum
-		sum += count
+		ends[i] = total
+		total += count
 	}
 	for _, e := range entries {
 		i := e.hash >> shift

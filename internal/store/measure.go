@@ -88,11 +88,11 @@ func tableRowBytes(now *Snapshot) int64 {
 }
 
 // extrapolate scales bytes, the size of some of all entries.
-func extrapolate(bytes int64, some, all int) int64 {
-	if some == 0 {
+func extrapolate(bytes int64, sampled, total int) int64 {
+	if sampled == 0 {
 		return 0
 	}
-	return int64(float64(bytes) / float64(some) * float64(all))
+	return int64(float64(bytes) / float64(sampled) * float64(total))
 }
 
 // nodeBytes estimates the size of a trie's nodes. It is exact for small tries.
@@ -113,7 +113,7 @@ type nodeMeasurement[E any] struct {
 
 // node returns false after enough leaves.
 func (m *nodeMeasurement[E]) node(n *innerNode[E]) bool {
-	all := n.distinct(func(child *innerNode[E], l *leafNode[E]) bool {
+	completed := n.distinct(func(child *innerNode[E], l *leafNode[E]) bool {
 		if child != nil {
 			return m.node(child)
 		}
@@ -122,10 +122,10 @@ func (m *nodeMeasurement[E]) node(n *innerNode[E]) bool {
 		m.leaves++
 		return m.leaves < sampleLeaves
 	})
-	if all {
+	if completed {
 		m.bytes += int64(packed.AllocationSize(int(unsafe.Sizeof(*n))))
 	}
-	return all
+	return completed
 }
 
 // measure estimates the size of the index from its first postings. Rows in large postings are estimated from
@@ -196,14 +196,14 @@ func (d *decodedSize) bytes(now *Snapshot) int64 {
 
 func meanDecodedSize(now *Snapshot) float64 {
 	var walk sizeWalk
-	count, seen := 0, 0
+	count, visited := 0, 0
 	for r := range now.rows.all {
 		if r.object.Load() == nil {
 			walk.object(r.unpacked)
 			count++
 		}
-		seen++ // a store with both kinds may have few decoded objects
-		if count == sampleObjects || walk.bytes > measuredBytes || seen == 32*sampleObjects {
+		visited++ // a store with both kinds may have few decoded objects
+		if count == sampleObjects || walk.bytes > measuredBytes || visited == 32*sampleObjects {
 			break
 		}
 	}

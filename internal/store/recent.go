@@ -143,8 +143,8 @@ func (t *recentReads) add(hash, changes uint64, key string, stored *packed.Objec
 // prevents an allocation together with other small objects.
 type collectionProbe struct{ _ *byte }
 
-func expireRecent(of weak.Pointer[recentReads]) {
-	if t := of.Value(); t != nil {
+func expireRecent(reads weak.Pointer[recentReads]) {
+	if t := reads.Value(); t != nil {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		t.expires = false

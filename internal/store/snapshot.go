@@ -130,12 +130,12 @@ func (s *Snapshot) ItemsByIndexOf(name string, object any) ([]Item, error) {
 	if len(values) == 1 {
 		return s.ItemsByIndex(name, values[0])
 	}
-	seen := map[*storedRow]bool{}
+	visited := map[*storedRow]bool{}
 	list := []Item{}
 	for _, value := range values {
 		for r := range x.posting(value).all {
-			if !seen[r] {
-				seen[r] = true
+			if !visited[r] {
+				visited[r] = true
 				list = append(list, r.item())
 			}
 		}

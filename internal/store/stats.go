@@ -35,11 +35,11 @@ type IndexStats struct {
 
 // Bytes returns the total size in bytes.
 func (s Stats) Bytes() int64 {
-	sum := s.ObjectBytes + s.TableBytes
+	total := s.ObjectBytes + s.TableBytes
 	for _, x := range s.Indexes {
-		sum += x.Bytes
+		total += x.Bytes
 	}
-	return sum
+	return total
 }
 
 // Stats visits every object and index entry, about 10 ms for 100,000 objects, without blocking writers or
@@ -82,14 +82,14 @@ func (s *Store) Stats() Stats {
 }
 
 // sizeOf returns the size of a packed object. The first object of a block has the size of the complete block.
-func sizeOf(o *packed.Object, known map[*packed.Block]bool) int {
+func sizeOf(o *packed.Object, counted map[*packed.Block]bool) int {
 	switch b := o.Block(); {
 	case b == nil:
 		return o.Size()
-	case known[b]:
+	case counted[b]:
 		return 0
 	default:
-		known[b] = true
+		counted[b] = true
 		return b.Size()
 	}
 }

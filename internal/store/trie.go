@@ -175,8 +175,8 @@ func (w *trieChange[E]) remove(n *innerNode[E], l *leafNode[E],
 	}
 	first, count := n.sharedSlots(k)
 	next.setLeaf(first, count, rest)
-	if whole := next.collapse(); whole != nil {
-		return nil, whole, true
+	if merged := next.collapse(); merged != nil {
+		return nil, merged, true
 	}
 	return &next, nil, true
 }

@@ -107,14 +107,14 @@ func (n *innerNode[E]) collapse() *leafNode[E] {
 	if count > leafMax/2 {
 		return nil
 	}
-	whole := makeLeaf[E](count)
-	whole.entries = whole.entries[:0]
+	merged := makeLeaf[E](count)
+	merged.entries = merged.entries[:0]
 	n.distinct(func(_ *innerNode[E], l *leafNode[E]) bool {
-		copy(whole.tags[len(whole.entries):], l.tags[:len(l.entries)])
-		whole.entries = append(whole.entries, l.entries...)
+		copy(merged.tags[len(merged.entries):], l.tags[:len(l.entries)])
+		merged.entries = append(merged.entries, l.entries...)
 		return true
 	})
-	return whole
+	return merged
 }
 
 type hashedEntry[T any] struct {

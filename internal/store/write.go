@@ -35,16 +35,16 @@ func (s *Store) Put(p Prepared) (old Item, ok bool) {
 		return nil, false
 	}
 	next := now.copy()
-	had := findRow(&now.rows, p.Key)
-	if had != nil {
-		old = had.item()
-		if had.values() == p.row.values() {
-			p.row.shareValues(had)
+	stored := findRow(&now.rows, p.Key)
+	if stored != nil {
+		old = stored.item()
+		if stored.values() == p.row.values() {
+			p.row.shareValues(stored)
 		}
 	}
 	next.rows = withRow(&now.rows, p.row)
-	next.reindex(had, p.row)
-	s.blocks.replace(&next.sizes, had, p.row)
+	next.reindex(stored, p.row)
+	s.blocks.replace(&next.sizes, stored, p.row)
 	if p.ResourceVersion != "" {
 		next.resourceVersion = p.ResourceVersion
 	}
@@ -61,11 +61,11 @@ func (s *Store) Remove(key, resourceVersion string) (old Item) {
 	if resourceVersion != "" {
 		next.resourceVersion = resourceVersion
 	}
-	if had := findRow(&next.rows, key); had != nil {
-		old = had.item()
+	if stored := findRow(&next.rows, key); stored != nil {
+		old = stored.item()
 		next.rows = withoutRow(&next.rows, key)
-		next.reindex(had, nil)
-		s.blocks.replace(&next.sizes, had, nil)
+		next.reindex(stored, nil)
+		s.blocks.replace(&next.sizes, stored, nil)
 	}
 	s.publish(next, key)
 	return old

@@ -28,11 +28,11 @@ func LargeFamilies() []LargeFamily {
 
 // Objects returns count objects of the family.
 func (f LargeFamily) Objects(count int) [][]byte {
-	all := make([][]byte, count)
-	for n := range all {
-		all[n] = f.Make(n)
+	objects := make([][]byte, count)
+	for n := range objects {
+		objects[n] = f.Make(n)
 	}
-	return all
+	return objects
 }
 
 // valueSource generates the differences between objects; equal seeds generate equal values.
@@ -67,12 +67,12 @@ var words = strings.Fields(`checkout payments catalog search identity billing ga
 	recommendations sessions notifications audit ledger media thumbnails exports imports scheduler metrics traces events`)
 
 // list returns a list of generated elements.
-func list(count int, one func(n int) string) string {
-	all := make([]string, count)
-	for n := range all {
-		all[n] = one(n)
+func list(count int, generate func(n int) string) string {
+	items := make([]string, count)
+	for n := range items {
+		items[n] = generate(n)
 	}
-	return strings.Join(all, ",")
+	return strings.Join(items, ",")
 }
 
 // managedFieldsEntry is one entry of managedFields.

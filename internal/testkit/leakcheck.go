@@ -13,8 +13,8 @@ import (
 // stacks contain one of marks.
 func Main(m *testing.M, marks ...string) int {
 	code := m.Run()
-	if left := leftGoroutines(marks); code == 0 && left != "" {
-		fmt.Fprintf(os.Stderr, "goroutines are left:\n%s\n", left)
+	if leaked := leftGoroutines(marks); code == 0 && leaked != "" {
+		fmt.Fprintf(os.Stderr, "goroutines are left:\n%s\n", leaked)
 		return 1
 	}
 	return code
@@ -22,16 +22,16 @@ func Main(m *testing.M, marks ...string) int {
 
 // leftGoroutines waits some seconds for goroutines to end.
 func leftGoroutines(marks []string) string {
-	var left string
+	var leaked string
 	for range 100 {
 		buffer := make([]byte, 1<<20)
 		buffer = buffer[:runtime.Stack(buffer, true)]
-		if left = stacksWith(string(buffer), marks); left == "" {
+		if leaked = stacksWith(string(buffer), marks); leaked == "" {
 			return ""
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	return left
+	return leaked
 }
 
 // stacksWith returns the stacks that contain a mark, except that of the check itself.

@@ -24,14 +24,14 @@ func (p forwardedResponse) Flush()                         { p.flush() }
 func Buffer(headFirst bool) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			var held bytes.Buffer
+			var unsent bytes.Buffer
 			pass := func() {
-				_, _ = held.WriteTo(w)
+				_, _ = unsent.WriteTo(w)
 				w.(http.Flusher).Flush()
 			}
 			next.ServeHTTP(forwardedResponse{ResponseWriter: w, write: func(data []byte) (int, error) {
-				held.Write(data)
-				if held.Len() >= 4096 {
+				unsent.Write(data)
+				if unsent.Len() >= 4096 {
 					pass()
 				}
 				return len(data), nil

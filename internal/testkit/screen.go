@@ -21,8 +21,8 @@ func Screen(output string, columns int) ([]string, error) {
 		case r == '\r':
 			at = 0
 		case r == '\x1b':
-			length, known := parseEscapeSequence(runes[i:])
-			if !known {
+			length, isKnown := parseEscapeSequence(runes[i:])
+			if !isKnown {
 				return nil, fmt.Errorf("a control sequence: %q", string(runes[i:min(i+20, len(runes))]))
 			}
 			if runes[i+length-1] == 'K' {
@@ -49,7 +49,7 @@ func Screen(output string, columns int) ([]string, error) {
 }
 
 // parseEscapeSequence parses "ESC [ numbers letter".
-func parseEscapeSequence(runes []rune) (length int, known bool) {
+func parseEscapeSequence(runes []rune) (length int, isKnown bool) {
 	if len(runes) < 3 || runes[1] != '[' {
 		return 0, false
 	}

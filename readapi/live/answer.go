@@ -167,12 +167,12 @@ func newRows(c *collection) *rowBuilder {
 
 // definitions returns the columns, beginning with the name.
 func (r *rowBuilder) definitions() []metav1.TableColumnDefinition {
-	all := []metav1.TableColumnDefinition{{Name: "Name", Type: "string", Format: "name"}}
+	columns := []metav1.TableColumnDefinition{{Name: "Name", Type: "string", Format: "name"}}
 	for _, c := range r.columns {
-		all = append(all, metav1.TableColumnDefinition{Name: c.Name, Type: c.Type, Format: c.Format,
+		columns = append(columns, metav1.TableColumnDefinition{Name: c.Name, Type: c.Type, Format: c.Format,
 			Description: c.Description, Priority: c.Priority})
 	}
-	return all
+	return columns
 }
 
 func (r *rowBuilder) rowOf(object *unstructured.Unstructured) Row {

@@ -99,12 +99,13 @@ const changesDivisor = 8
 // sorted returns a sorted list that differs little from the current state.
 func (c *collection) sorted(h dynamicinformer.History) *sortedObjects {
 	c.mu.Lock()
-	had := c.mu.sorted.Value()
+	previous := c.mu.sorted.Value()
 	c.mu.Unlock()
-	if had != nil && had.epoch == h.Epoch && had.version >= h.Oldest {
-		later := sort.Search(h.Len(), func(i int) bool { return h.At(i).ResourceVersion > had.version })
-		if (h.Len()-later)*changesDivisor <= len(had.objects) {
-			return had
+	if previous != nil && previous.epoch == h.Epoch && previous.version >= h.Oldest {
+		firstLater := sort.Search(h.Len(),
+			func(i int) bool { return h.At(i).ResourceVersion > previous.version })
+		if (h.Len()-firstLater)*changesDivisor <= len(previous.objects) {
+			return previous
 		}
 	}
 	list := &sortedObjects{version: h.ResourceVersion, epoch: h.Epoch,

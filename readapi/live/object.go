@@ -104,9 +104,9 @@ func (o object) AppendItem(dst []byte) ([]byte, error) {
 	return dst, err
 }
 
-// readJSON calls see with the JSON of the object, which is valid until see returns.
-func (o object) readJSON(see func(text []byte)) error {
-	err := o.stored.ReadJSON(func(text []byte) error { see(text); return nil })
+// readJSON calls use with the JSON of the object, which is valid until use returns.
+func (o object) readJSON(use func(text []byte)) error {
+	err := o.stored.ReadJSON(func(text []byte) error { use(text); return nil })
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.key, err)
 	}

@@ -165,9 +165,9 @@ func apiError(err error) error {
 		errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	var wrong *query.Error
-	if errors.As(err, &wrong) {
-		return apierrors.NewBadRequest(fmt.Sprintf("q: %v\n%s", wrong, wrong.Caret()))
+	var queryErr *query.Error
+	if errors.As(err, &queryErr) {
+		return apierrors.NewBadRequest(fmt.Sprintf("q: %v\n%s", queryErr, queryErr.Caret()))
 	}
 	return apierrors.NewBadRequest(err.Error())
 }

@@ -125,22 +125,22 @@ func (r *Reconciler) wake() {
 func (r *Reconciler) Types() []CachedType {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	all := make([]CachedType, 0, len(r.mu.types))
-	for _, one := range r.mu.types {
-		all = append(all, *one)
+	types := make([]CachedType, 0, len(r.mu.types))
+	for _, cached := range r.mu.types {
+		types = append(types, *cached)
 	}
-	slices.SortFunc(all, func(a, b CachedType) int {
+	slices.SortFunc(types, func(a, b CachedType) int {
 		return cmp.Or(cmp.Compare(a.GVR.Group, b.GVR.Group), cmp.Compare(a.GVR.Resource, b.GVR.Resource))
 	})
-	return all
+	return types
 }
 
 // Type returns a served type in any version, or false.
 func (r *Reconciler) Type(gr schema.GroupResource) (CachedType, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if one := r.mu.types[gr]; one != nil {
-		return *one, true
+	if cached := r.mu.types[gr]; cached != nil {
+		return *cached, true
 	}
 	return CachedType{}, false
 }
@@ -199,7 +199,7 @@ func (r *Reconciler) reconcile() (doubtful bool) {
 	r.mu.problems, r.mu.reconciled = problems, true
 	r.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(problems)) {
-		if known := before[name]; known == nil || known.Error() != problems[name].Error() {
+		if previous := before[name]; previous == nil || previous.Error() != problems[name].Error() {
 			r.options.OnRejected(name, problems[name])
 		}
 	}

@@ -117,14 +117,14 @@ func specOf(obj any) string {
 // typeOf returns how a type is served, and the spec of its definition if it has one. It returns false while
 // that is unknown. It uses discovery and, for custom resources, their definition.
 func (s *Server) typeOf(gvr schema.GroupVersionResource) (t readapi.Type, spec string, ok bool) {
-	known, ok, _ := s.types.lookup(gvr.GroupResource())
+	typ, ok, _ := s.types.lookup(gvr.GroupResource())
 	definitions := s.definitions.Informer()
 	if !ok || !definitions.HasSynced() {
 		return t, "", false
 	}
 	stored, custom := definitions.Snapshot().Stored(gvr.GroupResource().String())
 	switch {
-	case !custom && known.UID != "":
+	case !custom && typ.UID != "":
 		return t, "", false // the definition is deleted or not yet known
 	case custom:
 		err := stored.(dynamicinformer.PackedObject).ReadJSON(func(text []byte) (err error) {
@@ -132,12 +132,12 @@ func (s *Server) typeOf(gvr schema.GroupVersionResource) (t readapi.Type, spec s
 			return err
 		})
 		t.Custom = true
-		return t, specOf(stored), err == nil && t.Namespaced == known.Namespaced
+		return t, specOf(stored), err == nil && t.Namespaced == typ.Namespaced
 	}
 	return readapi.Type{
 		Group:      gvr.Group,
-		Names:      crd.Names{Plural: gvr.Resource, Kind: known.Kind, ListKind: known.Kind + "List"},
-		Namespaced: known.Namespaced,
+		Names:      crd.Names{Plural: gvr.Resource, Kind: typ.Kind, ListKind: typ.Kind + "List"},
+		Namespaced: typ.Namespaced,
 		Versions:   []readapi.Version{{Name: gvr.Version}},
 	}, "", true
 }

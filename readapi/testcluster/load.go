@@ -28,13 +28,13 @@ func (c *Cluster) Load(ctx context.Context, objects ...runtime.Object) error {
 	var all []loadedObject
 	var problems []error
 	for i, object := range objects {
-		where := func(err error) error { return fmt.Errorf("object %d: %w", i+1, err) }
+		locate := func(err error) error { return fmt.Errorf("object %d: %w", i+1, err) }
 		list, err := c.flatten(object)
 		if err != nil {
-			problems = append(problems, where(err))
+			problems = append(problems, locate(err))
 		}
 		for _, u := range list {
-			all = append(all, loadedObject{u, where})
+			all = append(all, loadedObject{u, locate})
 		}
 	}
 	return errors.Join(append(problems, c.store(ctx, all))...)
@@ -67,7 +67,7 @@ func (c *Cluster) loadFiles(ctx context.Context, found manifest.Listing, listed 
 		failed = append(failed, fmt.Errorf("%s: the directory has no YAML or JSON files", dir))
 	}
 	reader := manifest.NewReader(report)
-	var all []loadedObject
+	var objects []loadedObject
 	for _, f := range found.Files {
 		failed = append(failed, reader.Read(ctx, f, nil, func(e manifest.Entry) {
 			u, err := e.Decode()
@@ -75,11 +75,11 @@ func (c *Cluster) loadFiles(ctx context.Context, found manifest.Listing, listed 
 				reader.Problem(f, e.Position, !f.NamedAsArgument, err)
 				return
 			}
-			place := e.Position
-			all = append(all, loadedObject{u,
+			position := e.Position
+			objects = append(objects, loadedObject{u,
 				func(err error) error {
 					return &manifest.Problem{File: f.Name(),
-						Position: place, Err: err}
+						Position: position, Err: err}
 				}})
 		}))
 	}
@@ -87,7 +87,7 @@ func (c *Cluster) loadFiles(ctx context.Context, found manifest.Listing, listed 
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return errors.Join(append(failed, c.store(ctx, all))...)
+	return errors.Join(append(failed, c.store(ctx, objects))...)
 }
 
 // loadedObject is an object to store. where adds its location to an error.
@@ -110,10 +110,10 @@ func (l loadedObject) kindRank() int {
 var namespaceKind = schema.GroupKind{Kind: "Namespace"}
 
 // store stores objects and joins their errors.
-func (c *Cluster) store(ctx context.Context, all []loadedObject) error {
-	slices.SortStableFunc(all, func(a, b loadedObject) int { return a.kindRank() - b.kindRank() })
+func (c *Cluster) store(ctx context.Context, objects []loadedObject) error {
+	slices.SortStableFunc(objects, func(a, b loadedObject) int { return a.kindRank() - b.kindRank() })
 	var problems []error
-	for _, l := range all {
+	for _, l := range objects {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -165,15 +165,15 @@ func (c *Cluster) flatten(object runtime.Object) ([]*unstructured.Unstructured, 
 	if err != nil {
 		return nil, err
 	}
-	var all []*unstructured.Unstructured
+	var objects []*unstructured.Unstructured
 	for _, item := range items {
 		u, err := c.toUnstructured(item)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, u)
+		objects = append(objects, u)
 	}
-	return all, nil
+	return objects, nil
 }
 
 func (c *Cluster) toUnstructured(object runtime.Object) (*unstructured.Unstructured, error) {

@@ -135,13 +135,13 @@ func (v *storedContent) NeedsRewrite() bool {
 }
 
 // Save implements persistence.StoredContent.
-func (v *storedContent) Save(ctx context.Context, at persistence.Checkpoint, whole bool,
+func (v *storedContent) Save(ctx context.Context, at persistence.Checkpoint, replaceAll bool,
 	write func(persistence.Writer) error) error {
-	return v.SaveBlocks(ctx, at, whole, func(w persistence.BlockWriter) error { return write(w) })
+	return v.SaveBlocks(ctx, at, replaceAll, func(w persistence.BlockWriter) error { return write(w) })
 }
 
 // SaveBlocks implements persistence.BlockContent.
-func (v *storedContent) SaveBlocks(ctx context.Context, at persistence.Checkpoint, whole bool,
+func (v *storedContent) SaveBlocks(ctx context.Context, at persistence.Checkpoint, replaceAll bool,
 	write func(persistence.BlockWriter) error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -151,7 +151,7 @@ func (v *storedContent) SaveBlocks(ctx context.Context, at persistence.Checkpoin
 		return err
 	}
 	epoch := v.epoch
-	if whole {
+	if replaceAll {
 		epoch = 0
 	} else if epoch == 0 {
 		return errRemovedData
@@ -162,7 +162,7 @@ func (v *storedContent) SaveBlocks(ctx context.Context, at persistence.Checkpoin
 		if err := e.checkFreeSpace(); err != nil {
 			return err
 		}
-		if whole {
+		if replaceAll {
 			usage, err = v.replace(e, db, checkpoint, write)
 		} else {
 			usage, err = v.change(db, usage, checkpoint, write)
@@ -243,15 +243,15 @@ func (v *storedContent) Close() error {
 
 // removeExpired removes the contents saved last before a time.
 func removeExpired(db *pebble.DB, before time.Time) error {
-	all, err := db.NewIter(&pebble.IterOptions{LowerBound: []byte(checkpointPrefix),
+	iter, err := db.NewIter(&pebble.IterOptions{LowerBound: []byte(checkpointPrefix),
 		UpperBound: prefixEnd(checkpointPrefix)})
 	if err != nil {
 		return err
 	}
 	batch := db.NewBatch()
 	defer batch.Close()
-	for ok := all.First(); ok && err == nil; ok = all.Next() {
-		key, value := all.Key(), all.Value()
+	for ok := iter.First(); ok && err == nil; ok = iter.Next() {
+		key, value := iter.Key(), iter.Value()
 		if len(key) == len(checkpointPrefix)+idLength && len(value) >= stampLength &&
 			int64(binary.BigEndian.Uint64(value)) >= before.Unix() {
 			continue
@@ -262,7 +262,7 @@ func removeExpired(db *pebble.DB, before time.Time) error {
 		}
 		err = errors.Join(err, batch.Delete(key, nil))
 	}
-	if err = errors.Join(err, all.Close()); err != nil || batch.Empty() {
+	if err = errors.Join(err, iter.Close()); err != nil || batch.Empty() {
 		return err
 	}
 	return batch.Commit(pebble.Sync)

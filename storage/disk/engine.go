@@ -226,11 +226,11 @@ func (e *engine) runGuarded(f func() error) error {
 	}
 }
 
-func (e *engine) endWithError(why error) {
+func (e *engine) endWithError(cause error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.mu.reported {
-		e.mu.reported, e.mu.failure = true, fmt.Errorf("the disk has failed: %w", why)
+		e.mu.reported, e.mu.failure = true, fmt.Errorf("the disk has failed: %w", cause)
 		close(e.broken)
 	}
 }

@@ -17,7 +17,7 @@ func (v *storedContent) Load(ctx context.Context, object func(json []byte) error
 	last := map[string][]byte{}
 	var order []string
 	err := v.LoadBlocks(ctx, func(key string, json []byte) error {
-		if _, known := last[key]; !known {
+		if _, isKnown := last[key]; !isKnown {
 			order = append(order, key)
 		}
 		last[key] = slices.Clone(json)
@@ -74,14 +74,14 @@ func (v *storedContent) eachRecord(db *pebble.DB, prefix string, usage *diskUsag
 	f func(number, record []byte) error,
 	bytes *int) error {
 	start, end := prefixRange(prefix, v.id)
-	all, err := db.NewIter(&pebble.IterOptions{LowerBound: start, UpperBound: end})
+	iter, err := db.NewIter(&pebble.IterOptions{LowerBound: start, UpperBound: end})
 	if err != nil {
 		return err
 	}
-	for ok := all.First(); ok && err == nil; ok = all.Next() {
-		err = v.readRecord(all, len(start), usage, f, bytes)
+	for ok := iter.First(); ok && err == nil; ok = iter.Next() {
+		err = v.readRecord(iter, len(start), usage, f, bytes)
 	}
-	return errors.Join(err, all.Close())
+	return errors.Join(err, iter.Close())
 }
 
 func (v *storedContent) readRecord(at *pebble.Iterator, prefix int, usage *diskUsage,

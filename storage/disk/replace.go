@@ -40,14 +40,14 @@ func (v *storedContent) replace(e *engine, db *pebble.DB, checkpoint []byte,
 	if err = errors.Join(err, t.writer.Close()); err != nil {
 		return usage, err
 	}
-	had, err := v.hasData(db)
+	hadData, err := v.hasData(db)
 	if err != nil {
 		return usage, err
 	}
 	if err := db.Ingest(context.Background(), []string{path}); err != nil {
 		return usage, err
 	}
-	if had { // otherwise the previous content stays on the disk until many writes cause a compaction
+	if hadData { // otherwise the previous content stays on the disk until many writes cause a compaction
 		return t.usage, v.compact(db)
 	}
 	return t.usage, nil

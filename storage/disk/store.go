@@ -285,9 +285,9 @@ func (s *Store) recoverLocked() error {
 		s.mu.retryAt = now.Add(s.mu.pause)
 		s.mu.pause = min(2*s.mu.pause, longestPause)
 	}
-	switch left := s.mu.retryAt.Sub(now); {
-	case left > 0:
-		return fmt.Errorf("%w (retry in %v)", failure, left.Round(time.Second))
+	switch remaining := s.mu.retryAt.Sub(now); {
+	case remaining > 0:
+		return fmt.Errorf("%w (retry in %v)", failure, remaining.Round(time.Second))
 	case !e.isIdle():
 		return fmt.Errorf("%w (the disk does not answer)", failure)
 	}

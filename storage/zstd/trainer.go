@@ -71,23 +71,23 @@ const maxSample = 32 << 10
 
 // learn returns a dictionary of the history with statistics of the samples, or nil if these are too few or
 // unsuitable. The library panics for some samples.
-func (t *Trainer) learn(id uint32, samples [][]byte, history []byte) (learnt []byte) {
+func (t *Trainer) learn(id uint32, samples [][]byte, history []byte) (dictionary []byte) {
 	defer func() {
 		if recover() != nil {
-			learnt = nil
+			dictionary = nil
 		}
 	}()
 	contents := make([][]byte, len(samples))
 	for i, s := range samples {
 		contents[i] = s[:min(len(s), maxSample)]
 	}
-	learnt, err := zstd.BuildDict(zstd.BuildDictOptions{
+	dictionary, err := zstd.BuildDict(zstd.BuildDictOptions{
 		ID: id, Contents: contents, History: history, Offsets: [3]int{1, 4, 8}, Level: t.level(),
 	})
 	if err != nil {
 		return nil
 	}
-	return learnt
+	return dictionary
 }
 
 func (t *Trainer) level() zstd.EncoderLevel {

@@ -102,11 +102,12 @@ func decodeObjects(ctx context.Context, task Task, _ func() error) (Outcome, err
 	if err != nil {
 		return Outcome{}, err
 	}
-	one, err := costOfOperation(task.Budget, func(n int) error { return d.object(items[n%len(items)]) })
+	singleCost, err := costOfOperation(task.Budget,
+		func(n int) error { return d.object(items[n%len(items)]) })
 	if err != nil {
 		return Outcome{}, err
 	}
-	all, err := costOfOperation(2*task.Budget, func(int) error {
+	listCost, err := costOfOperation(2*task.Budget, func(int) error {
 		got, err := d.list(list)
 		if err == nil && got != len(items) {
 			err = fmt.Errorf("%d items were decoded, want %d", got, len(items))
@@ -118,9 +119,9 @@ func decodeObjects(ctx context.Context, task Task, _ func() error) (Outcome, err
 	}
 	count := float64(len(items))
 	return Outcome{Metrics: map[string]float64{
-		DecodeObject:       one.CPU,
-		DecodeObjectAllocs: one.Allocations,
-		DecodeList:         all.CPU / count,
-		DecodeListAllocs:   all.Allocations / count,
+		DecodeObject:       singleCost.CPU,
+		DecodeObjectAllocs: singleCost.Allocations,
+		DecodeList:         listCost.CPU / count,
+		DecodeListAllocs:   listCost.Allocations / count,
 	}}, nil
 }

@@ -109,20 +109,20 @@ func ourEvaluator(expression string) (evaluator, error) {
 
 // newStockEightPaths decodes the object first, as client-go requires.
 func newStockEightPaths() (func(raw []byte) error, error) {
-	var all []evaluator
+	var evaluators []evaluator
 	for _, expression := range eightPaths {
 		evaluate, err := stockEvaluator(expression)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, evaluate)
+		evaluators = append(evaluators, evaluate)
 	}
 	return func(raw []byte) error {
 		var object map[string]any
 		if err := json.Unmarshal(raw, &object); err != nil {
 			return err
 		}
-		for _, evaluate := range all {
+		for _, evaluate := range evaluators {
 			if err := evaluate(object); err != nil {
 				return err
 			}
@@ -132,15 +132,15 @@ func newStockEightPaths() (func(raw []byte) error, error) {
 }
 
 func newOurEightPaths() (func(raw []byte) error, error) {
-	var all []jsonpath.Expr
+	var exprs []jsonpath.Expr
 	for _, expression := range eightPaths {
 		path, err := jsonpath.Compile(expression)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, path)
+		exprs = append(exprs, path)
 	}
-	set := jsonpath.NewSet(all...)
+	set := jsonpath.NewSet(exprs...)
 	return func(raw []byte) error {
 		found := 0
 		err := set.FindJSON(raw, func(int, jsonpath.Value) bool { found++; return true })

@@ -78,7 +78,7 @@ func measureQueries(ctx context.Context, task Task, _ func() error) (Outcome, er
 		return nil
 	}
 	metrics := map[string]float64{}
-	for _, one := range []struct {
+	for _, queryCase := range []struct {
 		metric string
 		ask    func(int) error
 	}{ // keys first, because queries that read objects leave decoded copies in the cache
@@ -89,11 +89,11 @@ func measureQueries(ctx context.Context, task Task, _ func() error) (Outcome, er
 		{QueryFirst, find(query.All(), query.Options{SortBy: "expiry", Limit: matchCount})},
 		{QueryDangling, dangle},
 	} {
-		cost, err := costOfOperation(task.Budget, one.ask)
+		cost, err := costOfOperation(task.Budget, queryCase.ask)
 		if err != nil {
-			return Outcome{}, fmt.Errorf("%s: %w", one.metric, err)
+			return Outcome{}, fmt.Errorf("%s: %w", queryCase.metric, err)
 		}
-		metrics[one.metric] = cost.CPU
+		metrics[queryCase.metric] = cost.CPU
 	}
 	return Outcome{Metrics: metrics}, nil
 }

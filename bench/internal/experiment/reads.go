@@ -60,13 +60,13 @@ type readMeasurement struct {
 }
 
 // selectEvenly returns up to count elements at equal distances.
-func selectEvenly(all []string, count int) []string {
-	if len(all) <= count {
-		return all
+func selectEvenly(elements []string, count int) []string {
+	if len(elements) <= count {
+		return elements
 	}
 	picked := make([]string, count)
 	for i := range picked {
-		picked[i] = all[i*len(all)/count]
+		picked[i] = elements[i*len(elements)/count]
 	}
 	return picked
 }

@@ -34,9 +34,9 @@ func restart(ctx context.Context, task Task, _ func() error) (_ Outcome, err err
 	if err != nil {
 		return Outcome{}, err
 	}
-	kept, _ := fleet.(*subject.PersistedCaches)
-	if kept != nil {
-		defer func() { err = errors.Join(err, kept.Close(ctx)) }()
+	persisted, _ := fleet.(*subject.PersistedCaches)
+	if persisted != nil {
+		defer func() { err = errors.Join(err, persisted.Close(ctx)) }()
 	}
 	var readable time.Duration
 	if err := fleet.Sync(ctx, func() { readable = time.Since(watch.wall) }); err != nil {
@@ -54,8 +54,8 @@ func restart(ctx context.Context, task Task, _ func() error) (_ Outcome, err err
 	if objects := fleet.Len(); objects != task.Objects {
 		return Outcome{}, fmt.Errorf("the caches have %d objects, want %d", objects, task.Objects)
 	}
-	if all := len(restartTypes); task.Resumes && kept.Resumed() != all {
-		return Outcome{}, fmt.Errorf("%d of %d caches were restored", kept.Resumed(), all)
+	if total := len(restartTypes); task.Resumes && persisted.Resumed() != total {
+		return Outcome{}, fmt.Errorf("%d of %d caches were restored", persisted.Resumed(), total)
 	}
 	return Outcome{Metrics: map[string]float64{
 		CPU: cpu.Seconds(), Wall: wall.Seconds(), Readable: readable.Seconds(), Received: float64(bytes),

@@ -107,20 +107,20 @@ func (s *scaleMeasurement) receiveUpdates(ctx context.Context, ready func() erro
 }
 
 // await reports ready and waits until the handler has seen everything.
-func (s *scaleMeasurement) await(ctx context.Context, what *eventTimes, ready func() error) error {
-	what.begin()
-	s.current.Store(what)
+func (s *scaleMeasurement) await(ctx context.Context, events *eventTimes, ready func() error) error {
+	events.begin()
+	s.current.Store(events)
 	defer s.current.Store(nil)
 	if err := ready(); err != nil {
 		return err
 	}
 	select {
-	case <-what.complete:
+	case <-events.complete:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-time.After(updatesTimeout):
-		return errors.New("the updates did not come: " + what.String())
+		return errors.New("the updates did not come: " + events.String())
 	}
 }
 

@@ -15,7 +15,7 @@ const socketSize = 4 << 10
 // socketMemory returns the approximate bytes in the kernel for this process's TCP connections: socketSize
 // each, and the queued data.
 func socketMemory() (int64, error) {
-	own, err := ownSockets()
+	ownInodes, err := ownSockets()
 	if err != nil {
 		return 0, err
 	}
@@ -25,7 +25,7 @@ func socketMemory() (int64, error) {
 		if err != nil && !os.IsNotExist(err) {
 			return 0, err
 		}
-		waiting, err := parseSockets(data, own)
+		waiting, err := parseSockets(data, ownInodes)
 		if err != nil {
 			return 0, fmt.Errorf("%s: %w", table, err)
 		}

@@ -80,12 +80,12 @@ func config(task Task) (*rest.Config, error) {
 	return config, nil
 }
 
-func newCache(task Task, handler subject.Handler, seen func(string)) (subject.Cache, error) {
+func newCache(task Task, handler subject.Handler, onSeen func(string)) (subject.Cache, error) {
 	config, err := config(task)
 	if err != nil {
 		return nil, err
 	}
 	return subject.New(task.Subject, subject.Options{
-		Config: config, Type: certificates, Kind: certificateKind, Handler: handler, Seen: seen,
+		Config: config, Type: certificates, Kind: certificateKind, Handler: handler, Seen: onSeen,
 	})
 }

@@ -36,10 +36,10 @@ const (
 
 // draw returns the chart of a column. It returns false if there is nothing to compare.
 func (s section) draw(r *Result, c column) (chart, bool) {
-	most := 0.0
+	highest := 0.0
 	for _, name := range s.subjects {
 		value, _ := s.cellFigure(r, name, c)
-		most = max(most, value)
+		highest = max(highest, value)
 	}
 	var bars []bar
 	for _, name := range s.subjects {
@@ -50,7 +50,7 @@ func (s section) draw(r *Result, c column) (chart, bool) {
 		found, _ := subject.Find([]string{name})
 		bars = append(bars, bar{
 			Name: title(name), Text: s.formatCell(r, name, c), Ours: len(found) > 0 && found[0].Ours,
-			Y: barsTop + barRow*len(bars), Width: int(barsWidth * value / most),
+			Y: barsTop + barRow*len(bars), Width: int(barsWidth * value / highest),
 		})
 	}
 	if len(bars) < 2 {

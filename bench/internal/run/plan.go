@@ -76,7 +76,7 @@ func excludeNames(names []string, excluded ...string) []string {
 // FullPlan returns the plan of the report. Promises that noise could decide have several rounds.
 func FullPlan() Plan {
 	const small, budget = experiment.Small, 400 * time.Millisecond
-	all := subject.Names(subject.All())
+	allNames := subject.Names(subject.All())
 	filled := append(slices.Clone(largeSubjects), subject.ClientGoTrimmed, subject.Object, subject.Metadata)
 	return Plan{
 		{Experiment: experiment.Types, Size: small, Objects: 1_000, PerType: experiment.ObjectsPerType,
@@ -129,8 +129,9 @@ func FullPlan() Plan {
 		{Experiment: experiment.DumpJSON, Size: small, Objects: 20_000, Subjects: printSubjects, Rounds: 2},
 		{Experiment: experiment.DumpYAML, Size: small, Objects: 20_000, Subjects: dumpSubjects, Rounds: 1},
 		{Experiment: experiment.Sync, Size: small, Objects: 50_000, Subjects: filled, Rounds: 3},
-		{Experiment: experiment.Sync, Size: small, Objects: 50_000, Subjects: excludeNames(all, filled...),
-			Rounds: 1},
+		{Experiment: experiment.Sync, Size: small, Objects: 50_000,
+			Subjects: excludeNames(allNames, filled...),
+			Rounds:   1},
 		{Experiment: experiment.Queries, Size: small, Objects: 50_000, Subjects: stockSubjects[1:], Rounds: 2,
 			Budget: budget},
 		{Experiment: experiment.Reads, Size: small, Objects: 50_000, Subjects: readerSubjects, Rounds: 1,

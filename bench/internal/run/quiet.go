@@ -39,14 +39,14 @@ func listen() otherLoad {
 }
 
 // warn logs a high load before the run.
-func (q otherLoad) warn(say func(string, ...any)) {
+func (q otherLoad) warn(printf func(string, ...any)) {
 	switch {
 	case q.err != nil:
-		say("whether the machine is quiet is not known: %v", q.err)
+		printf("whether the machine is quiet is not known: %v", q.err)
 	case q.load > busyLoad:
-		say("the machine is not quiet: the load average is %.2f, and figures will be worse than they could be", q.load)
+		printf("the machine is not quiet: the load average is %.2f, and figures will be worse than they could be", q.load)
 	default:
-		say("the machine is quiet: the load average is %.2f", q.load)
+		printf("the machine is quiet: the load average is %.2f", q.load)
 	}
 }
 
@@ -56,12 +56,12 @@ func (q otherLoad) noise(took time.Duration) *report.Noise {
 	if q.err != nil || after.err != nil || took <= 0 {
 		return nil
 	}
-	all := float64(took) * float64(runtime.NumCPU())
+	available := float64(took) * float64(runtime.NumCPU())
 	others := (after.machine.Busy - q.machine.Busy) - (after.ownCPU - q.ownCPU)
 	return &report.Noise{
 		Load:      q.load,
-		OtherCPU:  max(float64(others), 0) / all,
-		StolenCPU: float64(after.machine.Stolen-q.machine.Stolen) / all,
+		OtherCPU:  max(float64(others), 0) / available,
+		StolenCPU: float64(after.machine.Stolen-q.machine.Stolen) / available,
 	}
 }
 
@@ -123,6 +123,6 @@ func ownCPU() (time.Duration, error) {
 	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &children); err != nil {
 		return 0, err
 	}
-	own, err := testkit.CPUTime()
-	return own + time.Duration(children.Utime.Nano()+children.Stime.Nano()), err
+	used, err := testkit.CPUTime()
+	return used + time.Duration(children.Utime.Nano()+children.Stime.Nano()), err
 }

@@ -68,7 +68,7 @@ func recordAPI(lines []byte) (*recording, error) {
 
 // owned returns the lines of a watch-list with objects of another kind, each controlled by the original.
 func owned(lines []byte, kind string) []byte {
-	var all []byte
+	var copies []byte
 	for line := range bytes.Lines(lines) {
 		var event struct {
 			Object struct {
@@ -83,9 +83,9 @@ func owned(lines []byte, kind string) []byte {
 		line = bytes.Replace(line, fmt.Appendf(nil, `"kind":%q`, o.Kind), fmt.Appendf(nil, `"kind":%q`, kind), 1)
 		owner := fmt.Appendf(nil, `"metadata":{"ownerReferences":[{"apiVersion":%q,"blockOwnerDeletion":true,"controller":true,"kind":%q,"name":%q,"uid":%q}],`,
 			o.APIVersion, o.Kind, o.Metadata.Name, o.Metadata.UID)
-		all = append(all, bytes.Replace(line, []byte(`"metadata":{`), owner, 1)...)
+		copies = append(copies, bytes.Replace(line, []byte(`"metadata":{`), owner, 1)...)
 	}
-	return all
+	return copies
 }
 
 // splitJSON splits an object at its name, UID, version and generation.
@@ -112,9 +112,9 @@ func splitJSON(object []byte) (splitObject, error) {
 	}
 	var places []place
 	find := func(before, text, after string, p variablePart) {
-		sought := []byte(before + text + after)
+		pattern := []byte(before + text + after)
 		for from := 0; ; {
-			at := bytes.Index(object[from:], sought)
+			at := bytes.Index(object[from:], pattern)
 			if at < 0 {
 				return
 			}

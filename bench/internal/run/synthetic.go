@@ -102,9 +102,9 @@ func (a *syntheticAPI) revisionLocked(n int) objectRevision {
 	return objectRevision{version: firstVersion + uint64(n), generation: 1}
 }
 
-func (a *syntheticAPI) appendEvent(dst []byte, kind string, n int, is objectRevision) []byte {
+func (a *syntheticAPI) appendEvent(dst []byte, kind string, n int, revision objectRevision) []byte {
 	dst = append(append(append(dst, `{"type":"`...), kind...), `","object":`...)
-	return append(a.recording.appendObject(dst, n, is.version, is.generation), '}', '\n')
+	return append(a.recording.appendObject(dst, n, revision.version, revision.generation), '}', '\n')
 }
 
 // compress returns a piece with a flush before its end, so that readers can return it before the

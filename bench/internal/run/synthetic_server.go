@@ -86,16 +86,16 @@ func (r *runner) record(ctx context.Context) ([]byte, error) {
 		return nil, fmt.Errorf("recording a watch-list: %w", err)
 	}
 	defer body.Close()
-	var all []byte
+	var recorded []byte
 	for lines := bufio.NewReader(body); ; {
 		line, err := lines.ReadBytes('\n')
 		if err != nil {
 			return nil, fmt.Errorf("recording a watch-list: %w", err)
 		}
 		if bytes.HasPrefix(line, []byte(`{"type":"BOOKMARK"`)) {
-			return all, nil
+			return recorded, nil
 		}
-		all = append(all, line...)
+		recorded = append(recorded, line...)
 	}
 }
 

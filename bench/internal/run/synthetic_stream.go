@@ -88,21 +88,21 @@ func (a *syntheticAPI) Update(ctx context.Context, count int, rate float64) (map
 func (a *syntheticAPI) change(n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	is := a.changeLocked(n)
-	a.mu.log = append(a.mu.log, a.appendEvent(nil, "MODIFIED", n, is))
+	revision := a.changeLocked(n)
+	a.mu.log = append(a.mu.log, a.appendEvent(nil, "MODIFIED", n, revision))
 	close(a.mu.news)
 	a.mu.news = make(chan struct{})
 }
 
 func (a *syntheticAPI) changeLocked(n int) objectRevision {
 	a.mu.version++
-	is := objectRevision{version: a.mu.version, generation: a.revisionLocked(n).generation}
+	revision := objectRevision{version: a.mu.version, generation: a.revisionLocked(n).generation}
 	if !a.KeepGenerations {
-		is.generation++
+		revision.generation++
 	}
-	a.mu.changed[n] = is
+	a.mu.changed[n] = revision
 	a.mu.pieces[n/objectsPerPiece] = nil
-	return is
+	return revision
 }
 
 // Expire changes the last object without an event and ends all watches, so that clients must relist, as after

@@ -123,10 +123,10 @@ func patchObject(ctx context.Context, client *rest.RESTClient, key types.Namespa
 }
 
 // latenciesOf returns the time between request and observation of each update.
-func latenciesOf(sent, seen map[string]time.Time) ([]time.Duration, error) {
+func latenciesOf(sent, receivedAt map[string]time.Time) ([]time.Duration, error) {
 	latencies := make([]time.Duration, 0, len(sent))
 	for key, before := range sent {
-		after, ok := seen[key]
+		after, ok := receivedAt[key]
 		if !ok {
 			return nil, fmt.Errorf("the update of %s was not seen", key)
 		}

@@ -52,17 +52,17 @@ func storageModes() []Subject {
 }
 
 // constructorFor returns a constructor for a factory's informer with these options.
-func constructorFor(way dynamicinformer.ResourceOptions) func(Options) (Cache, error) {
+func constructorFor(resourceOptions dynamicinformer.ResourceOptions) func(Options) (Cache, error) {
 	return func(o Options) (Cache, error) {
-		cache, _, err := newModeInformer(way, o)
+		cache, _, err := newModeInformer(resourceOptions, o)
 		return cache, err
 	}
 }
 
 // newModeInformer returns a factory's informer with these options, also as a cache.
-func newModeInformer(way dynamicinformer.ResourceOptions,
+func newModeInformer(resourceOptions dynamicinformer.ResourceOptions,
 	o Options) (Cache, *dynamicinformer.Informer, error) {
-	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: o.Config, Defaults: way})
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: o.Config, Defaults: resourceOptions})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -77,12 +77,12 @@ var (
 // follow reads the stream to its end and closes synced after the initial events.
 func (s *watchStream) follow(body io.Reader, synced chan<- struct{}) error {
 	buffer := make([]byte, 64<<10)
-	held := 0 // length of the unfinished event at the start of the buffer
+	unfinished := 0 // length of the unfinished event at the start of the buffer
 	initial := true
 	for {
-		n, err := body.Read(buffer[held:])
-		rest := buffer[:held+n]
-		for searched := held; ; searched = 0 { // the held part contains no newline
+		n, err := body.Read(buffer[unfinished:])
+		rest := buffer[:unfinished+n]
+		for searched := unfinished; ; searched = 0 { // the held part contains no newline
 			end := bytes.IndexByte(rest[searched:], '\n')
 			if end < 0 {
 				break
@@ -97,11 +97,11 @@ func (s *watchStream) follow(body io.Reader, synced chan<- struct{}) error {
 			}
 			rest = rest[end+1:]
 		}
-		if len(rest) < held+n {
+		if len(rest) < unfinished+n {
 			copy(buffer, rest)
 		}
-		held = len(rest)
-		if held == len(buffer) {
+		unfinished = len(rest)
+		if unfinished == len(buffer) {
 			buffer = append(buffer, make([]byte, len(buffer))...)
 		}
 		if err != nil {

@@ -74,21 +74,21 @@ func All() []Subject {
 
 // Find returns the named subjects in the order of the report.
 func Find(names []string) ([]Subject, error) {
-	wanted := map[string]bool{}
+	requested := map[string]bool{}
 	for _, name := range names {
-		wanted[name] = true
+		requested[name] = true
 	}
 	var found []Subject
-	var known []string
+	var knownNames []string
 	for _, s := range All() {
-		known = append(known, s.Name)
-		if wanted[s.Name] {
+		knownNames = append(knownNames, s.Name)
+		if requested[s.Name] {
 			found = append(found, s)
-			delete(wanted, s.Name)
+			delete(requested, s.Name)
 		}
 	}
-	for name := range wanted {
-		return nil, fmt.Errorf("there is no subject %q; there are: %s", name, strings.Join(known, ", "))
+	for name := range requested {
+		return nil, fmt.Errorf("there is no subject %q; there are: %s", name, strings.Join(knownNames, ", "))
 	}
 	return found, nil
 }
@@ -180,12 +180,12 @@ var readSink atomic.Int64
 
 // handler returns the event handler of the options, or nil.
 func (o Options) handler() cache.ResourceEventHandler {
-	var see func(object any)
+	var onObject func(object any)
 	switch o.Handler {
 	case KeyHandler:
-		see = func(object any) { o.seen(object) }
+		onObject = func(object any) { o.seen(object) }
 	case ReadHandler:
-		see = func(object any) {
+		onObject = func(object any) {
 			readSink.Add(int64(readFields(object)))
 			o.seen(object)
 		}
@@ -193,8 +193,8 @@ func (o Options) handler() cache.ResourceEventHandler {
 		return nil
 	}
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    see,
-		UpdateFunc: func(_, object any) { see(object) },
+		AddFunc:    onObject,
+		UpdateFunc: func(_, object any) { onObject(object) },
 	}
 }
 

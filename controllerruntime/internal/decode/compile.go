@@ -29,8 +29,8 @@ var (
 )
 
 func (c *compiler) codec(typ reflect.Type) codec {
-	if known, ok := knownTypes[typ]; ok {
-		return known
+	if cached, ok := knownTypes[typ]; ok {
+		return cached
 	}
 	if c.enclosingTypes[typ] {
 		return fallbackCodec(typ)
@@ -109,12 +109,12 @@ func (c *compiler) pointer(typ reflect.Type) codec {
 	if elem == reflect.TypeFor[metav1.Time]() {
 		return timePointer
 	}
-	room := allocatorFor(elem)
+	allocate := allocatorFor(elem)
 	return func(d *document, i int, p unsafe.Pointer) int {
 		if d.byteAt(i) == 'n' {
 			return d.null(i)
 		}
-		made := room()
+		made := allocate()
 		end := inner(d, i, made)
 		if end < 0 {
 			return failedOffset

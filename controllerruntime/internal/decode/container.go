@@ -104,11 +104,11 @@ func (c *compiler) mapping(typ reflect.Type) codec {
 		made := reflect.MakeMap(typ)
 		key := reflect.New(typ.Key()).Elem()
 		end := d.members(i, func(name string, value int) int {
-			one := reflect.New(typ.Elem())
-			end := elem(d, value, one.UnsafePointer())
+			element := reflect.New(typ.Elem())
+			end := elem(d, value, element.UnsafePointer())
 			if end >= 0 {
 				key.SetString(name)
-				made.SetMapIndex(key, one.Elem())
+				made.SetMapIndex(key, element.Elem())
 			}
 			return end
 		})

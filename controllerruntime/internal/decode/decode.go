@@ -30,8 +30,8 @@ var decoders sync.Map
 
 // DecoderFor returns the decoder of a struct type. It compiles each type once.
 func DecoderFor(typ reflect.Type) *Decoder {
-	if known, ok := decoders.Load(typ); ok {
-		return known.(*Decoder)
+	if cached, ok := decoders.Load(typ); ok {
+		return cached.(*Decoder)
 	}
 	c := newCompiler()
 	codec := c.codec(typ)

@@ -18,15 +18,15 @@ type jsonField struct {
 // included, and the least nested field of a name wins. It returns false for structs that need the general
 // decoder: with ambiguous names, options, or embedded pointers.
 func fieldsOf(typ reflect.Type) (fields []jsonField, ok bool) {
-	all, ok := collectFields(nil, typ, 0, 0)
+	collected, ok := collectFields(nil, typ, 0, 0)
 	if !ok {
 		return nil, false
 	}
 	at := map[string]int{}
-	for _, f := range all {
-		k, taken := at[f.name]
+	for _, f := range collected {
+		k, exists := at[f.name]
 		switch {
-		case !taken:
+		case !exists:
 			at[f.name] = len(fields)
 			fields = append(fields, f)
 		case fields[k].depth == f.depth:
@@ -38,7 +38,7 @@ func fieldsOf(typ reflect.Type) (fields []jsonField, ok bool) {
 	return fields, len(fields) <= maxFields
 }
 
-func collectFields(all []jsonField, typ reflect.Type, offset uintptr, depth int) ([]jsonField, bool) {
+func collectFields(collected []jsonField, typ reflect.Type, offset uintptr, depth int) ([]jsonField, bool) {
 	for f := range typ.Fields() {
 		tag, tagged := f.Tag.Lookup("json")
 		if tag == "-" {
@@ -54,7 +54,7 @@ func collectFields(all []jsonField, typ reflect.Type, offset uintptr, depth int)
 				return nil, false
 			}
 			if ok {
-				if all, ok = collectFields(all, f.Type, offset+f.Offset, depth+1); !ok {
+				if collected, ok = collectFields(collected, f.Type, offset+f.Offset, depth+1); !ok {
 					return nil, false
 				}
 			}
@@ -74,9 +74,10 @@ func collectFields(all []jsonField, typ reflect.Type, offset uintptr, depth int)
 		if name == "" {
 			name = f.Name
 		}
-		all = append(all, jsonField{name: name, offset: offset + f.Offset, typ: f.Type, depth: depth})
+		collected = append(collected, jsonField{name: name, offset: offset + f.Offset,
+			typ: f.Type, depth: depth})
 	}
-	return all, true
+	return collected, true
 }
 
 // isName reports whether encoding/json accepts a tag as a name. It rejects names that need escaping in

@@ -90,8 +90,8 @@ func boolCodec(d *document, i int, p unsafe.Pointer) int {
 }
 
 func (d *document) integer(i int) (value int64, end int) {
-	end, form := jsontext.ScanNumber(d.data, i)
-	if end < 0 || form != jsontext.Integer {
+	end, numberForm := jsontext.ScanNumber(d.data, i)
+	if end < 0 || numberForm != jsontext.Integer {
 		return 0, failedOffset
 	}
 	value, ok := jsontext.ParseInteger(d.data[i:end])

@@ -43,7 +43,7 @@ func (s *structCodec) decode(d *document, i int, p unsafe.Pointer) int {
 		return i + 1
 	}
 	missing := len(s.fields)
-	var seen [maxFields / 64]uint64
+	var seenFields [maxFields / 64]uint64
 	guess := &s.lastFirstField
 	for more := true; more; {
 		at, value := s.key(d, i, guess)
@@ -55,10 +55,10 @@ func (s *structCodec) decode(d *document, i int, p unsafe.Pointer) int {
 			end = d.skip(value)
 		} else {
 			bit := uint64(1) << (at % 64)
-			if seen[at/64]&bit != 0 {
+			if seenFields[at/64]&bit != 0 {
 				return failedOffset
 			}
-			seen[at/64] |= bit
+			seenFields[at/64] |= bit
 			f := &s.fields[at]
 			if f.isText {
 				end = stringCodec(d, value, unsafe.Add(p, f.offset))

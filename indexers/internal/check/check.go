@@ -15,19 +15,19 @@ import (
 // Config compares resources with CustomResourceDefinitions and returns findings in the order of the
 // resources. cluster means that the definitions are all of a cluster.
 func Config(resources []*config.Resource, definitions []*crd.Definition, cluster bool) []config.Finding {
-	var all []config.Finding
+	var findings []config.Finding
 	for _, r := range resources {
 		k := checker{resource: r, file: r.File, hasWholeCluster: cluster, report: func(f config.Finding) {
-			if !slices.Contains(all, f) {
-				all = append(all, f)
+			if !slices.Contains(findings, f) {
+				findings = append(findings, f)
 			}
 		}}
-		start := len(all)
+		start := len(findings)
 		k.check(definitions)
 		k.checkTargets(definitions)
-		config.Sort(all[start:])
+		config.Sort(findings[start:])
 	}
-	return all
+	return findings
 }
 
 // checker checks one resource of a config, or one condition or column of a query.
@@ -54,40 +54,40 @@ func (k *checker) check(definitions []*crd.Definition) {
 	if k.resource.Match.Resource+k.resource.Match.Kind == "" {
 		return // reported by the decoder
 	}
-	meant := k.findDefinitions(definitions)
-	if !k.resource.Match.Pattern() || len(meant) < 2 {
-		for _, d := range meant {
+	matching := k.findDefinitions(definitions)
+	if !k.resource.Match.Pattern() || len(matching) < 2 {
+		for _, d := range matching {
 			k.checkDefinition(d)
 		}
 		return
 	}
-	k.checkEach(meant)
+	k.checkEach(matching)
 }
 
 // checkEach checks the resource against each type that a pattern matches. A field that only some types lack
 // is a warning.
-func (k *checker) checkEach(meant []*crd.Definition) {
+func (k *checker) checkEach(matching []*crd.Definition) {
 	report := k.report
 	defer func() { k.report = report }()
 	var found []config.Finding
 	lacking := map[config.Position]int{} // number of types
-	for _, d := range meant {
-		wrong := map[config.Position]bool{}
+	for _, d := range matching {
+		reported := map[config.Position]bool{}
 		k.report = func(f config.Finding) {
 			found = append(found, f)
 			if !f.IsWarning() {
-				wrong[f.Position()] = true
+				reported[f.Position()] = true
 			}
 		}
 		k.checkDefinition(d)
-		for at := range wrong {
+		for at := range reported {
 			lacking[at]++
 		}
 	}
 	for _, f := range found {
-		if !f.IsWarning() && lacking[f.Position()] < len(meant) {
+		if !f.IsWarning() && lacking[f.Position()] < len(matching) {
 			f.Code, f.Hint = config.CodeFieldNotInAllTypes,
-				fmt.Sprintf("%d of the %d types that the pattern matches have it; the index has no values of the others", len(meant)-lacking[f.Position()], len(meant))
+				fmt.Sprintf("%d of the %d types that the pattern matches have it; the index has no values of the others", len(matching)-lacking[f.Position()], len(matching))
 		}
 		report(f)
 	}
@@ -139,28 +139,28 @@ func (k *checker) findDefinitions(findDefinitions []*crd.Definition) []*crd.Defi
 	if len(found) > 0 {
 		return found
 	}
-	at, asked := k.resource.MatchPositions.Name, m.Resource+m.Kind
-	message, hint := k.missingCRD(schema.GroupResource{Group: m.Group, Resource: asked}.String())
-	switch near := config.NearestSpelling(asked, inGroup); {
+	at, requested := k.resource.MatchPositions.Name, m.Resource+m.Kind
+	message, hint := k.missingCRD(schema.GroupResource{Group: m.Group, Resource: requested}.String())
+	switch suggestion := config.NearestSpelling(requested, inGroup); {
 	case m.Pattern(): // no suggestions for a pattern
-	case near != "":
-		hint = fmt.Sprintf("did you mean %q?", near)
+	case suggestion != "":
+		hint = fmt.Sprintf("did you mean %q?", suggestion)
 	case len(inGroup) > 0:
 		hint = fmt.Sprintf("the group has %s", strings.Join(slices.Sorted(slices.Values(inGroup)), ", "))
 	case isBuiltInGroup(m.Group):
-		name := schema.GroupResource{Group: m.Group, Resource: asked}.String()
-		near, wrong := isUnknownBuiltInType(m)
-		if !wrong {
+		name := schema.GroupResource{Group: m.Group, Resource: requested}.String()
+		suggestion, isWrong := isUnknownBuiltInType(m)
+		if !isWrong {
 			k.fail(config.CodeBuiltIn, at, name+" is built into Kubernetes", "its paths are not checked")
 			return nil
 		}
 		message, hint = name+" is not a Kubernetes type that can be listed and watched", "correct its name"
-		if near != "" {
-			hint = fmt.Sprintf("did you mean %q?", near)
+		if suggestion != "" {
+			hint = fmt.Sprintf("did you mean %q?", suggestion)
 		}
 	default:
-		if near := config.NearestSpelling(m.Group, groups); near != "" {
-			at, hint = k.resource.MatchPositions.Group, fmt.Sprintf("did you mean the group %q?", near)
+		if suggestion := config.NearestSpelling(m.Group, groups); suggestion != "" {
+			at, hint = k.resource.MatchPositions.Group, fmt.Sprintf("did you mean the group %q?", suggestion)
 		}
 	}
 	if k.resource.Optional {
@@ -173,7 +173,7 @@ func (k *checker) findDefinitions(findDefinitions []*crd.Definition) []*crd.Defi
 
 // isUnknownBuiltInType reports whether a built-in group certainly lacks the type: a type of the group has a
 // similar name, or the group is the core group, which cannot be extended.
-func isUnknownBuiltInType(m config.Match) (near string, wrong bool) {
+func isUnknownBuiltInType(m config.Match) (suggestion string, isWrong bool) {
 	if _, ok := builtin.Find(m.Group, m.Kind, m.Resource); ok {
 		return "", false
 	}
@@ -187,8 +187,8 @@ func isUnknownBuiltInType(m config.Match) (near string, wrong bool) {
 			names = append(names, t.Plural)
 		}
 	}
-	near = config.NearestSpelling(m.Kind+m.Resource, names)
-	return near, near != "" || m.Group == ""
+	suggestion = config.NearestSpelling(m.Kind+m.Resource, names)
+	return suggestion, suggestion != "" || m.Group == ""
 }
 
 // missingCRD returns the message and the default hint for a resource without CRD.
@@ -216,12 +216,12 @@ func isBuiltInGroup(group string) bool {
 // findVersion returns the matching version, and reports one that is not served.
 func (k *checker) findVersion(d *crd.Definition) (crd.Version, bool) {
 	served := d.ServedVersions()
-	wanted := k.resource.Match.Version
-	if wanted == "" && len(served) > 0 {
-		wanted = served[0]
+	requested := k.resource.Match.Version
+	if requested == "" && len(served) > 0 {
+		requested = served[0]
 	}
-	if slices.Contains(served, wanted) {
-		return d.Version(wanted)
+	if slices.Contains(served, requested) {
+		return d.Version(requested)
 	}
 	at := k.resource.MatchPositions.Version
 	if k.resource.Match.Version == "" {
@@ -232,7 +232,7 @@ func (k *checker) findVersion(d *crd.Definition) (crd.Version, bool) {
 		hint = "it serves " + strings.Join(served, ", ")
 	}
 	k.fail(config.CodeNoVersion, at, fmt.Sprintf("%s does not serve version %q",
-		d.GroupResource(), wanted), hint)
+		d.GroupResource(), requested), hint)
 	return crd.Version{}, false
 }
 
@@ -275,10 +275,10 @@ func (k *checker) checkIndexable(ends []cursor, others string) {
 		return
 	}
 	e := ends[0]
-	what, hint := "a map", "name one of its fields, or add .* for all values"
+	description, hint := "a map", "name one of its fields, or add .* for all values"
 	if e.isList() {
-		what, hint = "a list", "add [*] for all elements"
+		description, hint = "a list", "add [*] for all elements"
 	}
 	k.fail(config.CodeNotIndexable, k.position(), fmt.Sprintf("%s is %s, and %s", e.name(),
-		what, others), hint)
+		description, others), hint)
 }

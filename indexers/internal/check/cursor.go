@@ -121,14 +121,14 @@ var metadataSchema = func() *crd.Schema {
 
 // withMetadata adds metadata, apiVersion and kind to the schema of a CRD.
 func withMetadata(s *crd.Schema) *crd.Schema {
-	whole := *s
-	whole.Properties = map[string]*crd.Schema{}
+	extended := *s
+	extended.Properties = map[string]*crd.Schema{}
 	for name, p := range s.Properties {
-		whole.Properties[name] = p
+		extended.Properties[name] = p
 	}
-	whole.Properties["metadata"] = metadataSchema
+	extended.Properties["metadata"] = metadataSchema
 	for _, name := range []string{"apiVersion", "kind"} {
-		whole.Properties[name] = &crd.Schema{Type: "string"}
+		extended.Properties[name] = &crd.Schema{Type: "string"}
 	}
-	return &whole
+	return &extended
 }

@@ -31,21 +31,21 @@ func (k *checker) checkLiteral(c jsonpath.Comparison, ends []cursor) {
 
 // constantResult explains why a comparison has the same result for all non-null values at the cursor, with a
 // hint; "" if it has not.
-func (c cursor) constantResult(with jsonpath.Comparison) (message, hint string) {
-	is, written := fmt.Sprintf("%s is %s", c.name(), c.kind()), literalText(with.Literal)
-	equality := with.Op == "==" || with.Op == "!="
+func (c cursor) constantResult(comparison jsonpath.Comparison) (message, hint string) {
+	actual, written := fmt.Sprintf("%s is %s", c.name(), c.kind()), literalText(comparison.Literal)
+	equality := comparison.Op == "==" || comparison.Op == "!="
 	switch kinds := c.literalKinds(); {
-	case with.Literal == nil || c.isOpen():
+	case comparison.Literal == nil || c.isOpen():
 	case c.isList():
-		return is, fmt.Sprintf("ask for its elements, as in @%s[?(@ %s %s)]", c.path, with.Op, written)
+		return actual, fmt.Sprintf("ask for its elements, as in @%s[?(@ %s %s)]", c.path, comparison.Op, written)
 	case c.isMap():
-		return is, "compare one of its fields"
-	case !slices.Contains(kinds, literalKind(with.Literal)):
-		return fmt.Sprintf("%s, and %s is %s", is, written, kindNames[literalKind(with.Literal)]),
-			wrongKindHint(with.Literal, kinds[0])
-	case kinds[0] == jsonpath.KindBool && (with.Op == "<" || with.Op == ">"):
-		return is + ", which has no order", "compare it by == or !="
-	case equality && c.scalarKind() == kindInteger && isFractional(with.Literal):
+		return actual, "compare one of its fields"
+	case !slices.Contains(kinds, literalKind(comparison.Literal)):
+		return fmt.Sprintf("%s, and %s is %s", actual, written, kindNames[literalKind(comparison.Literal)]),
+			wrongKindHint(comparison.Literal, kinds[0])
+	case kinds[0] == jsonpath.KindBool && (comparison.Op == "<" || comparison.Op == ">"):
+		return actual + ", which has no order", "compare it by == or !="
+	case equality && c.scalarKind() == kindInteger && isFractional(comparison.Literal):
 		return fmt.Sprintf("%s has no fraction, and %s has", c.name(), written),
 			"compare it with an integer, or by < or >"
 	case equality && len(c.schema.Enum) > 0:
@@ -64,8 +64,8 @@ func (c cursor) explainEnum(written string) (message, hint string) {
 		return "", ""
 	}
 	hint = "its values are " + strings.Join(values, ", ")
-	if near := config.NearestSpelling(written, values); near != "" && written[0] == '"' {
-		hint = fmt.Sprintf("did you mean %s?", near)
+	if suggestion := config.NearestSpelling(written, values); suggestion != "" && written[0] == '"' {
+		hint = fmt.Sprintf("did you mean %s?", suggestion)
 	}
 	return fmt.Sprintf("%s is never %s", c.name(), written), hint
 }
@@ -106,16 +106,16 @@ func literalText(v any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-func wrongKindHint(literal any, wanted jsonpath.Kind) string {
+func wrongKindHint(literal any, expected jsonpath.Kind) string {
 	text, quoted := literal.(string)
 	var read any
 	switch {
-	case !quoted && wanted == jsonpath.KindString:
+	case !quoted && expected == jsonpath.KindString:
 		return fmt.Sprintf("write %q, in quotes", literalText(literal))
-	case quoted && json.Unmarshal([]byte(text), &read) == nil && read != nil && literalKind(read) == wanted:
+	case quoted && json.Unmarshal([]byte(text), &read) == nil && read != nil && literalKind(read) == expected:
 		return fmt.Sprintf("write %s, without quotes", text)
 	}
-	return "compare it with " + kindNames[wanted]
+	return "compare it with " + kindNames[expected]
 }
 
 func isFractional(v any) bool {

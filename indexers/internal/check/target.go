@@ -38,9 +38,9 @@ func (k *checker) checkTargets(definitions []*crd.Definition) {
 			found = true
 			k.checkNamespace(r, d.GroupResource(), d.Namespaced, definitions)
 		}
-		if known, ok := builtin.Find(t.Group, t.Kind, t.Resource); ok && !found {
-			k.checkNamespace(r, schema.GroupResource{Group: known.Group, Resource: known.Plural},
-				known.Has(builtin.Namespaced), definitions)
+		if builtInType, ok := builtin.Find(t.Group, t.Kind, t.Resource); ok && !found {
+			k.checkNamespace(r, schema.GroupResource{Group: builtInType.Group, Resource: builtInType.Plural},
+				builtInType.Has(builtin.Namespaced), definitions)
 		}
 		if !found && (len(names) > 0 || !isBuiltInGroup(t.Group)) {
 			k.reportNoTarget(r, t, groups, names)
@@ -75,20 +75,20 @@ func (k *checker) clusterScoped(definitions []*crd.Definition) bool {
 			}
 		}
 	}
-	if known, ok := builtin.Find(m.Group, m.Kind, m.Resource); ok && !found {
-		return !known.Has(builtin.Namespaced)
+	if builtInType, ok := builtin.Find(m.Group, m.Kind, m.Resource); ok && !found {
+		return !builtInType.Has(builtin.Namespaced)
 	}
 	return found
 }
 
 // Targets returns the target types of a resource's references.
-func Targets(r *config.Resource) (all []config.TargetType) {
+func Targets(r *config.Resource) (types []config.TargetType) {
 	for _, reference := range r.References {
 		if t, ok := targetOf(reference); ok {
-			all = append(all, t)
+			types = append(types, t)
 		}
 	}
-	return all
+	return types
 }
 
 // targetOf returns the fixed or default target type of a reference; false if only objects name it.
@@ -113,18 +113,18 @@ func (k *checker) reportNoTarget(r *config.Reference, t config.TargetType, group
 		message, hint = name+" is the target of a reference and not in the cluster",
 			"install its CRD, or correct its name"
 	}
-	near := config.NearestSpelling(t.Kind+t.Resource, names)
+	suggestion := config.NearestSpelling(t.Kind+t.Resource, names)
 	switch {
-	case near != "":
-		hint = fmt.Sprintf("did you mean %q?", near)
+	case suggestion != "":
+		hint = fmt.Sprintf("did you mean %q?", suggestion)
 	case !r.To.IsFixed():
 		return // objects can name any type, and this one is only the default
 	case len(names) > 0:
 		hint = fmt.Sprintf("the group has %s",
 			strings.Join(slices.Compact(slices.Sorted(slices.Values(names))), ", "))
 	default:
-		if near := config.NearestSpelling(t.Group, groups); near != "" {
-			hint = fmt.Sprintf("did you mean the group %q?", near)
+		if suggestion := config.NearestSpelling(t.Group, groups); suggestion != "" {
+			hint = fmt.Sprintf("did you mean the group %q?", suggestion)
 		}
 	}
 	k.fail(config.CodeNoTarget, r.TargetPosition, message, hint)
@@ -145,8 +145,8 @@ func (k *checker) checkFieldSelector(version crd.Version) {
 			continue
 		}
 		hint := "the server selects by " + strings.Join(fields, ", ") + "; use an index for others"
-		if near := config.NearestSpelling(r.Field, fields); near != "" {
-			hint = fmt.Sprintf("did you mean %q?", near)
+		if suggestion := config.NearestSpelling(r.Field, fields); suggestion != "" {
+			hint = fmt.Sprintf("did you mean %q?", suggestion)
 		}
 		k.fail(config.CodeUnselectable, k.resource.MatchPositions.Fields, fmt.Sprintf("%s has no selectable field %q",
 			k.name, r.Field), hint)

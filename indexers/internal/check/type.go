@@ -24,8 +24,8 @@ func (k *checker) checkType(index *config.Index, p config.Part, ends []cursor) {
 			return
 		}
 		kinds[kind] = true
-		some, _ := e.acceptsType(p.Type)
-		never = never && !some
+		acceptsSome, _ := e.acceptsType(p.Type)
+		never = never && !acceptsSome
 	}
 	e := ends[0]
 	if never {
@@ -52,11 +52,11 @@ func (k *checker) checkType(index *config.Index, p config.Part, ends []cursor) {
 // values.
 func (k *checker) checkPartialType(p config.Part, ends []cursor) {
 	for _, e := range ends {
-		_, which := e.acceptsType(p.Type)
-		if left, hint := valuesWithoutType(p.Type, e.scalarKind(), which); left != "" {
+		_, rejected := e.acceptsType(p.Type)
+		if excluded, hint := valuesWithoutType(p.Type, e.scalarKind(), rejected); excluded != "" {
 			k.fail(config.CodeTypePartly, k.file.PositionOf(p.TypeNode),
 				fmt.Sprintf("%s is %s, and %s left out of an index of type %s", e.name(), e.describeValues(),
-					left, p.Type), hint)
+					excluded, p.Type), hint)
 			return
 		}
 	}
@@ -64,7 +64,7 @@ func (k *checker) checkPartialType(p config.Part, ends []cursor) {
 
 // valuesWithoutType describes the values of a kind that do not have a type, with a hint; "" if there are none
 // known.
-func valuesWithoutType(typ sortkey.Type, kind string, listed []string) (which, hint string) {
+func valuesWithoutType(typ sortkey.Type, kind string, listed []string) (described, hint string) {
 	const anything = "remove the type to index all values as text"
 	switch {
 	case typ == sortkey.Any:
@@ -128,7 +128,7 @@ var textFormats = map[string]struct {
 
 // acceptsType reports whether some value at the cursor can have a type. rejected are the enum values that
 // cannot.
-func (c cursor) acceptsType(typ sortkey.Type) (some bool, rejected []string) {
+func (c cursor) acceptsType(typ sortkey.Type) (acceptsSome bool, rejected []string) {
 	kind := c.scalarKind()
 	if !slices.Contains(acceptedKinds[typ], kind) {
 		return false, nil
@@ -141,8 +141,8 @@ func (c cursor) acceptsType(typ sortkey.Type) (some bool, rejected []string) {
 		}
 		return len(rejected) < len(c.schema.Enum), rejected
 	}
-	format, known := textFormats[c.schema.Format]
-	return kind != kindString || !known || slices.ContainsFunc(format.examples, func(text string) bool {
+	format, isKnown := textFormats[c.schema.Format]
+	return kind != kindString || !isKnown || slices.ContainsFunc(format.examples, func(text string) bool {
 		_, ok := typ.Key(text)
 		return ok
 	}), nil
@@ -158,14 +158,14 @@ func indexedText(v any) string {
 
 // describeValues describes the values at the cursor as exactly as the schema does.
 func (c cursor) describeValues() string {
-	switch _, known := textFormats[c.schema.Format]; {
+	switch _, isKnown := textFormats[c.schema.Format]; {
 	case len(c.schema.Enum) > 0:
 		values := make([]string, len(c.schema.Enum))
 		for i, v := range c.schema.Enum {
 			values[i] = literalText(v)
 		}
 		return "one of " + strings.Join(values, ", ")
-	case known && c.schema.Type == kindString:
+	case isKnown && c.schema.Type == kindString:
 		return "text of the format " + c.schema.Format
 	}
 	return c.kind()
@@ -200,7 +200,7 @@ func typeHint(s *crd.Schema) string {
 	case s.Format == kindTime:
 		return "use type: time"
 	}
-	if format, known := textFormats[s.Format]; known && s.Type == kindString && len(s.Enum) == 0 {
+	if format, isKnown := textFormats[s.Format]; isKnown && s.Type == kindString && len(s.Enum) == 0 {
 		return "use type: " + format.typ.String()
 	}
 	return "use type: string, or none"

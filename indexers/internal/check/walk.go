@@ -39,11 +39,11 @@ func withDescendants(from []cursor) []cursor {
 
 // uniqueBySchema keeps the first cursor of each schema, which bounds the work of paths such as ..*..*.
 func uniqueBySchema(cursors []cursor) []cursor {
-	seen := map[*crd.Schema]bool{}
+	visited := map[*crd.Schema]bool{}
 	out := cursors[:0:0]
 	for _, c := range cursors {
-		if !seen[c.schema] {
-			seen[c.schema] = true
+		if !visited[c.schema] {
+			visited[c.schema] = true
 			out = append(out, c)
 		}
 	}
@@ -118,20 +118,20 @@ func (k *checker) reportMismatch(at config.Position, step jsonpath.Step, s jsonp
 		k.reportUnknownName(at, s.Name, from)
 		return
 	}
-	what := selectorText(s)
+	description := selectorText(s)
 	switch s.Kind {
 	case jsonpath.SelectSlice:
-		what = "a slice"
+		description = "a slice"
 	case jsonpath.SelectFilter:
-		what = "a filter"
+		description = "a filter"
 	case jsonpath.SelectMembers:
-		what = ".*"
+		description = ".*"
 	}
 	switch {
 	case c.isMap():
-		k.fail(config.CodeContainer, at, fmt.Sprintf("%s on %s, which is a map", what, c.name()), mapHint(c))
+		k.fail(config.CodeContainer, at, fmt.Sprintf("%s on %s, which is a map", description, c.name()), mapHint(c))
 	default:
-		k.fail(config.CodeScalar, at, fmt.Sprintf("%s on %s, which is %s", what, c.name(), c.kind()),
+		k.fail(config.CodeScalar, at, fmt.Sprintf("%s on %s, which is %s", description, c.name(), c.kind()),
 			"end the path before it")
 	}
 }
@@ -202,8 +202,8 @@ func (k *checker) reportUnknownName(at config.Position, name string, from []curs
 	}
 	fields := c.schema.Fields()
 	hint := "the schema has no fields there"
-	if near := config.NearestSpelling(name, fields); near != "" {
-		hint = fmt.Sprintf("did you mean %s?", c.path+keyText(near))
+	if suggestion := config.NearestSpelling(name, fields); suggestion != "" {
+		hint = fmt.Sprintf("did you mean %s?", c.path+keyText(suggestion))
 	} else if len(fields) > 0 {
 		hint = "the fields there are " + strings.Join(fields, ", ")
 	}

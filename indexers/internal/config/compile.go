@@ -98,7 +98,7 @@ func (d *decoder) reportOtherKind(n *yaml.Node) bool {
 // checkVersion checks apiVersion and kind. Fields of an unknown version are not read, because they may have
 // another meaning.
 func (d *decoder) checkVersion(f *configForm) bool {
-	good := true
+	valid := true
 	if v := &f.APIVersion; IsDeprecated(v.value) {
 		d.failAt(CodeOldVersion, v.node, fmt.Sprintf("apiVersion %q is deprecated", v.value),
 			"write apiVersion: "+APIVersion+", or run 'crdcache validate --convert'")
@@ -112,10 +112,10 @@ func (d *decoder) checkVersion(f *configForm) bool {
 			hint := fmt.Sprintf("write %s: %s", c.name, c.want)
 			d.failAt(CodeOtherKind, c.field.node, fmt.Sprintf("%s %q is not known", c.name,
 				c.field.value), hint)
-			good = false
+			valid = false
 		}
 	}
-	return good
+	return valid
 }
 
 // read checks a map of texts; its values are not used.
@@ -137,7 +137,7 @@ func (d *decoder) checkUnique(names map[string]string, noun string, name textFie
 		return
 	}
 	at := d.file.PositionOf(name.node)
-	if before, taken := recordName(names, name.value, d.file, at); taken {
+	if before, exists := recordName(names, name.value, d.file, at); exists {
 		message := fmt.Sprintf("%s %q is already defined at %s", noun, name.value, before)
 		d.fail(CodeDuplicateName, at, message, "choose another name for one of them")
 	}

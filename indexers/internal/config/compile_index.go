@@ -116,7 +116,7 @@ func (p pathCompiler) compilePart(f valueForms) (compilePart Part) {
 // compileComposite compiles the parts of a composite index.
 func (p pathCompiler) compileComposite(keys []keyForm, index *Index) {
 	names := map[string]string{}
-	var many *yaml.Node // the path of the first multi-valued key
+	var multiValued *yaml.Node // the path of the first multi-valued key
 	for i := range keys {
 		f := &keys[i]
 		p.checkUnique(names, "key", f.Name)
@@ -129,12 +129,12 @@ func (p pathCompiler) compileComposite(keys []keyForm, index *Index) {
 		part.Name = f.Name.value
 		if !part.Singular() {
 			at := part.Sources[0].Origin.Node
-			if many != nil {
+			if multiValued != nil {
 				p.failAt(CodeManyKeys, at,
-					fmt.Sprintf("this key and the one at %s can both have many values", p.file.PositionOf(many)),
+					fmt.Sprintf("this key and the one at %s can both have many values", p.file.PositionOf(multiValued)),
 					"use each: for values of the same element, or index by one value only")
 			}
-			many = at
+			multiValued = at
 		}
 		index.Keys, index.Parts = append(index.Keys, part.Name), append(index.Parts, part)
 	}

@@ -88,11 +88,11 @@ func (p pathCompiler) compileTargetType(f *targetForm, r *Reference) (group, kin
 		}
 		return group, kind, ok && r.To.Resource != ""
 	}
-	kind, good := p.compileFixedOrField(&f.Kind.fieldForm, PartKind, "kind")
-	if ok && good && group.Constant && kind.Constant {
+	kind, valid := p.compileFixedOrField(&f.Kind.fieldForm, PartKind, "kind")
+	if ok && valid && group.Constant && kind.Constant {
 		r.To = TargetType{Group: group.Missing.Value, Kind: kind.Missing.Value}
 	}
-	return group, kind, ok && good
+	return group, kind, ok && valid
 }
 
 // compileFixedOrField compiles a fixed text, or the path to it.

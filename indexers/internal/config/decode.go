@@ -38,7 +38,7 @@ func definiteArticle(noun string) string {
 }
 
 func (d *decoder) decodeMapping(w *formHeader, n *yaml.Node, noun string,
-	known []string) (map[string]*yaml.Node, bool) {
+	allowed []string) (map[string]*yaml.Node, bool) {
 	if !d.checkNodeKind(n, yaml.MappingNode, noun, "a map", "write its fields as name: value") {
 		return nil, false
 	}
@@ -49,15 +49,15 @@ func (d *decoder) decodeMapping(w *formHeader, n *yaml.Node, noun string,
 		switch {
 		case key.Kind == yaml.AliasNode || key.ShortTag() == "!!merge":
 			d.failAt(CodeAlias, key, "aliases and merge keys are not supported", "write the fields out")
-			for _, name := range known {
+			for _, name := range allowed {
 				w.excusedFields[name] = true
 			}
 		case key.Kind != yaml.ScalarNode:
-			d.failAt(CodeWrongType, key, "a field name must be text, not "+kindOf(key), fieldList(known))
-		case !slices.Contains(known, key.Value):
-			hint := didYouMean(key.Value, known, fieldList(known))
+			d.failAt(CodeWrongType, key, "a field name must be text, not "+kindOf(key), fieldList(allowed))
+		case !slices.Contains(allowed, key.Value):
+			hint := didYouMean(key.Value, allowed, fieldList(allowed))
 			d.failAt(CodeUnknownField, key, fmt.Sprintf("unknown field %q", key.Value), hint)
-			w.excusedFields[NearestSpelling(key.Value, known)] = true
+			w.excusedFields[NearestSpelling(key.Value, allowed)] = true
 		case w.keys[key.Value] != nil:
 			message := fmt.Sprintf("%q is already set at %s", key.Value, d.file.PositionOf(w.keys[key.Value]))
 			d.failAt(CodeDuplicateKey, key, message, "keep one of them")
@@ -68,19 +68,19 @@ func (d *decoder) decodeMapping(w *formHeader, n *yaml.Node, noun string,
 	return values, true
 }
 
-func fieldList(known []string) string {
-	return "the fields here are " + strings.Join(known, ", ")
+func fieldList(allowed []string) string {
+	return "the fields here are " + strings.Join(allowed, ", ")
 }
 
 // didYouMean returns the hint for a word that is not one of the candidates.
-func didYouMean(word string, candidates []string, otherwise string) string {
-	if near := NearestSpelling(word, candidates); near != "" {
-		return fmt.Sprintf("did you mean %q?", near)
+func didYouMean(word string, candidates []string, fallback string) string {
+	if suggestion := NearestSpelling(word, candidates); suggestion != "" {
+		return fmt.Sprintf("did you mean %q?", suggestion)
 	}
-	return otherwise
+	return fallback
 }
 
-func (d *decoder) checkNodeKind(n *yaml.Node, kind yaml.Kind, noun, wanted, hint string) bool {
+func (d *decoder) checkNodeKind(n *yaml.Node, kind yaml.Kind, noun, expected, hint string) bool {
 	switch n.Kind {
 	case yaml.AliasNode:
 		d.failAt(CodeAlias, n, "aliases are not supported",
@@ -88,13 +88,13 @@ func (d *decoder) checkNodeKind(n *yaml.Node, kind yaml.Kind, noun, wanted, hint
 	case kind:
 		return true
 	default:
-		d.reportWrongKind(n, noun, wanted, hint)
+		d.reportWrongKind(n, noun, expected, hint)
 	}
 	return false
 }
 
-func (d *decoder) reportWrongKind(n *yaml.Node, noun, wanted, hint string) {
-	d.failAt(CodeWrongType, n, fmt.Sprintf("%s must be %s, not %s", noun, wanted, kindOf(n)), hint)
+func (d *decoder) reportWrongKind(n *yaml.Node, noun, expected, hint string) {
+	d.failAt(CodeWrongType, n, fmt.Sprintf("%s must be %s, not %s", noun, expected, kindOf(n)), hint)
 }
 
 // decodeList decodes a list that must not be empty.

@@ -33,8 +33,8 @@ func (p pathCompiler) compilePath(n *yaml.Node, noun string) (*jsonpath.Path, Or
 		items, ok := p.decodeList(n, noun, hint)
 		names := make([]string, 0, len(items))
 		for _, item := range items {
-			s, good := p.decodeText(item, "a name in a path", "write the name of a field")
-			names, ok = append(names, s), ok && good
+			s, valid := p.decodeText(item, "a name in a path", "write the name of a field")
+			names, ok = append(names, s), ok && valid
 		}
 		if !ok || p.reportPathAsName(items) {
 			return nil, at

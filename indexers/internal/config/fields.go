@@ -133,11 +133,11 @@ func (l *listField[T]) read(d *decoder, n *yaml.Node, at valueContext) bool {
 	return true
 }
 
-func textsOf(l listField[textField]) (all []string) {
+func textsOf(l listField[textField]) (texts []string) {
 	for _, t := range l.items {
-		all = append(all, t.value)
+		texts = append(texts, t.value)
 	}
-	return all
+	return texts
 }
 
 // read decodes a readable or a form.
@@ -179,8 +179,8 @@ func (d *decoder) decodeForm(decodeForm any, n *yaml.Node, noun string) bool {
 
 // checkConflicts reports fields that exclude or need each other.
 func (d *decoder) checkConflicts(w *formHeader, name string, tag reflect.StructTag, l *layout) {
-	if with := tag.Get("with"); with != "" && w.keys[with] == nil && !w.excusedFields[with] {
-		message := fmt.Sprintf("%q without %q has no meaning", name, with)
+	if companion := tag.Get("with"); companion != "" && w.keys[companion] == nil && !w.excusedFields[companion] {
+		message := fmt.Sprintf("%q without %q has no meaning", name, companion)
 		d.failAt(CodeContradict, w.keys[name], message, tag.Get("conflict"))
 	}
 	for other := range strings.SplitSeq(tag.Get("without"), ",") {
@@ -307,11 +307,11 @@ var textRules = map[string]textRule{
 func (d *decoder) decodePattern(n *yaml.Node, at valueContext) (string, bool) {
 	rule := textRules[at.tag.Get("pattern")]
 	hint := rule.hint
-	switch own := at.tag.Get("hint"); {
+	switch fieldHint := at.tag.Get("hint"); {
 	case at.tag.Get("pattern") == "pattern" && n.Kind == yaml.ScalarNode && strings.Contains(n.Value, "?"):
 		hint = "the only wildcard is *, which matches any characters"
-	case own != "" && at.tag.Get("required") == "":
-		hint = own
+	case fieldHint != "" && at.tag.Get("required") == "":
+		hint = fieldHint
 	}
 	s, ok := d.decodeOptionalText(n, at.name, hint, at.mayBeEmpty())
 	if ok && s != "" && !rule.MatchString(s) {

@@ -12,11 +12,11 @@ import (
 
 // checkQualifiedName checks the name of a label or an annotation.
 func (d *decoder) checkQualifiedName(n *yaml.Node, name, field string) bool {
-	wrong := validation.IsQualifiedName(name)
+	problems := validation.IsQualifiedName(name)
 	if field == "annotation" { // like the server, which compares their names in lower case
-		wrong = validation.IsQualifiedName(strings.ToLower(name))
+		problems = validation.IsQualifiedName(strings.ToLower(name))
 	}
-	if len(wrong) == 0 {
+	if len(problems) == 0 {
 		return true
 	}
 	hint := "write the name alone, such as example.io/team"
@@ -86,19 +86,19 @@ func (d *decoder) checkPossible(at Origin, steps []jsonpath.Step, before int) {
 		}
 		names = append(names, step.Selectors[0].Name)
 	}
-	place := func(i int) Position { return at.Position(d.file, i-before, steps[i].Offset, steps[i].End) }
+	positionOf := func(i int) Position { return at.Position(d.file, i-before, steps[i].Offset, steps[i].End) }
 	name := steps[2].Selectors[0].Name
 	switch {
 	case len(names) > 1:
 		key := strings.Join(names, ".")
-		d.fail(CodeImpossible, place(3), fmt.Sprintf("there is nothing below the %s %q, which is text", field,
+		d.fail(CodeImpossible, positionOf(3), fmt.Sprintf("there is nothing below the %s %q, which is text", field,
 			name), fmt.Sprintf("for the %s %s write %s: %s in place of the path, or .metadata.%ss[%q]", field, key,
 			field, key, field, key))
 	case len(steps) > 3:
-		d.fail(CodeImpossible, place(3), fmt.Sprintf("there is nothing below the %s %q, which is text", field,
+		d.fail(CodeImpossible, positionOf(3), fmt.Sprintf("there is nothing below the %s %q, which is text", field,
 			name), "end the path before it")
 	case len(validation.IsQualifiedName(strings.ToLower(name))) > 0:
-		d.fail(CodeImpossible, place(2), fmt.Sprintf("no %s has the name %q", field, name),
+		d.fail(CodeImpossible, positionOf(2), fmt.Sprintf("no %s has the name %q", field, name),
 			"write the name alone, such as example.io/team")
 	}
 }

@@ -145,9 +145,9 @@ func Sort(findings []Finding) {
 }
 
 // recordName records a name. If the name is taken, it returns the position of the earlier use.
-func recordName(names map[string]string, name string, f *File, at Position) (before string, taken bool) {
-	if before, taken = names[name]; !taken {
+func recordName(names map[string]string, name string, f *File, at Position) (before string, exists bool) {
+	if before, exists = names[name]; !exists {
 		names[name] = fmt.Sprintf("%s:%s", f.name, at)
 	}
-	return before, taken
+	return before, exists
 }

@@ -8,8 +8,8 @@ import (
 // NearestSpelling returns the candidate that word is probably a misspelling of, or "". Candidates that differ
 // only in case come first.
 func NearestSpelling(word string, candidates []string) string {
-	if meant := synonyms[strings.ToLower(word)]; slices.Contains(candidates, meant) {
-		return meant
+	if synonym := synonyms[strings.ToLower(word)]; slices.Contains(candidates, synonym) {
+		return synonym
 	}
 	best, bestDistance := "", max(len(word)/3, 1)+1
 	for _, c := range slices.Sorted(slices.Values(candidates)) {

@@ -12,20 +12,20 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // Paths returns all removed paths, including presets and annotations.
 func (p Prune) Paths() []*jsonpath.Path {
-	all := append([]*jsonpath.Path(nil), p.Remove...)
+	paths := append([]*jsonpath.Path(nil), p.Remove...)
 	annotations := p.RemoveAnnotations
 	for _, preset := range p.Presets {
 		switch preset {
 		case "managedFields":
-			all = append(all, jsonpath.FromSegments("metadata", "managedFields"))
+			paths = append(paths, jsonpath.FromSegments("metadata", "managedFields"))
 		case "lastApplied":
 			annotations = append(annotations[:len(annotations):len(annotations)], lastApplied)
 		}
 	}
 	for _, a := range annotations {
-		all = append(all, jsonpath.FromSegments("metadata", "annotations", a))
+		paths = append(paths, jsonpath.FromSegments("metadata", "annotations", a))
 	}
-	return all
+	return paths
 }
 
 // Without returns the prune without the paths that an index reads.
@@ -86,9 +86,9 @@ func (d *decoder) warnIndexedPruned(r *Resource, index *Index) {
 
 // firstConflict returns the first removed path that an index may read, and the expression that reads it.
 func (p Prune) firstConflict(index *Index) (*jsonpath.Path, readPath, bool) {
-	all := index.readPaths()
+	paths := index.readPaths()
 	for _, removed := range p.Paths() {
-		for _, read := range all {
+		for _, read := range paths {
 			if selectsAtOrAbove(removed.Steps(), read.steps) {
 				return removed, read, true
 			}
@@ -154,11 +154,11 @@ func (i *Index) readPaths() []readPath {
 
 // add adds a path below base and the paths in its filters.
 func (r *pathCollector) add(base, steps []jsonpath.Step, operand bool) {
-	one := readPath{steps: joinSteps(base, steps), origin: r.origin}
+	path := readPath{steps: joinSteps(base, steps), origin: r.origin}
 	if n := len(steps); operand && n > 0 {
-		one.operand = [2]int{steps[0].Offset, steps[n-1].End}
+		path.operand = [2]int{steps[0].Offset, steps[n-1].End}
 	}
-	r.all = append(r.all, one)
+	r.all = append(r.all, path)
 	for i, step := range steps {
 		for _, s := range step.Selectors {
 			if s.Kind != jsonpath.SelectFilter {

@@ -53,11 +53,11 @@ type Resource struct {
 // AllIndexes returns the indexes, including the indexes of references, which are all that is read from an
 // object.
 func (r *Resource) AllIndexes() []*Index {
-	all := slices.Clone(r.Indexes)
+	indexes := slices.Clone(r.Indexes)
 	for _, reference := range r.References {
-		all = append(all, reference.Index)
+		indexes = append(indexes, reference.Index)
 	}
-	return all
+	return indexes
 }
 
 // Match is indexers.Match.

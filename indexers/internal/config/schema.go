@@ -36,7 +36,7 @@ func fieldSchema(t reflect.Type, tag reflect.StructTag) schemaMap {
 func typeSchema(t reflect.Type, tag reflect.StructTag) schemaMap {
 	text := schemaMap{"type": "string", "minLength": 1}
 	names := schemaMap{"type": "array", "items": text, "minItems": 1}
-	oneOf := func(all ...any) schemaMap { return schemaMap{"oneOf": all} }
+	oneOf := func(schemas ...any) schemaMap { return schemaMap{"oneOf": schemas} }
 	switch t {
 	case reflect.TypeFor[conditionForm]():
 		return text
@@ -152,8 +152,8 @@ func objectSchema(t reflect.Type) schemaMap {
 		if f.Tag.Get("required") == "true" {
 			names = append(names, name)
 		}
-		if with := f.Tag.Get("with"); with != "" {
-			dependent[name] = []any{with}
+		if companion := f.Tag.Get("with"); companion != "" {
+			dependent[name] = []any{companion}
 		}
 	}
 	if names != nil {
@@ -169,9 +169,9 @@ func objectSchema(t reflect.Type) schemaMap {
 }
 
 func anySlice(words []string) []any {
-	all := make([]any, len(words))
+	values := make([]any, len(words))
 	for i, word := range words {
-		all[i] = word
+		values[i] = word
 	}
-	return all
+	return values
 }

@@ -36,8 +36,8 @@ func (f *File) syntaxFinding(err error) Finding {
 	at := Position{Line: f.lineOf(err)}
 	for _, s := range syntaxMistakes {
 		for back := range 1 + s.linesAbove {
-			if where, ok := s.find(f, at.Line-back); ok {
-				return f.Finding(CodeYAML, where, s.message, s.hint)
+			if position, ok := s.find(f, at.Line-back); ok {
+				return f.Finding(CodeYAML, position, s.message, s.hint)
 			}
 		}
 	}

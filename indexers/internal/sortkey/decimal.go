@@ -44,12 +44,12 @@ func parseDecimal(text string) (decimal, bool) {
 	if len(mantissa) < len(text)-1 && strings.HasPrefix(text, "-+") {
 		return decimal{}, false
 	}
-	whole, fraction, _ := strings.Cut(mantissa, ".")
-	digits := whole + fraction
+	integer, fraction, _ := strings.Cut(mantissa, ".")
+	digits := integer + fraction
 	if digits == "" || strings.Trim(digits, "0123456789") != "" {
 		return decimal{}, false
 	}
-	return newDecimal(negative, digits, len(whole)+exponent)
+	return newDecimal(negative, digits, len(integer)+exponent)
 }
 
 // key consists of a byte for the sign, the exponent and the digits. For negative numbers it is inverted and

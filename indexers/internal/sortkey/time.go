@@ -20,18 +20,18 @@ func ParseDuration(text string) (time.Duration, bool) {
 	if !negative {
 		rest = strings.TrimPrefix(rest, "+")
 	}
-	var sum time.Duration
+	var total time.Duration
 	for rest != "" {
 		part, after, ok := cutUnit(rest)
-		if !ok || sum > math.MaxInt64-part {
+		if !ok || total > math.MaxInt64-part {
 			return 0, false
 		}
-		sum, rest = sum+part, after
+		total, rest = total+part, after
 	}
 	if negative {
-		sum = -sum
+		total = -total
 	}
-	return sum, strings.ContainsAny(text, "0123456789")
+	return total, strings.ContainsAny(text, "0123456789")
 }
 
 // cutUnit parses a number with its unit.

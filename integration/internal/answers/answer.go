@@ -109,7 +109,7 @@ func (a Answer) fromYAML() (Answer, error) {
 // Events decodes the lines of a watch. It omits the final bookmark, which is optional.
 func Events(t testing.TB, body string) []any {
 	t.Helper()
-	var all []any
+	var events []any
 	for line := range strings.Lines(body) {
 		event, ok := Comparable(line).(map[string]any)
 		if !ok {
@@ -128,7 +128,7 @@ func Events(t testing.TB, body string) []any {
 			}
 			object["metadata"].(map[string]any)["resourceVersion"] = "N"
 		}
-		all = append(all, event)
+		events = append(events, event)
 	}
-	return all
+	return events
 }

@@ -192,9 +192,9 @@ var protobuf = strings.NewReplacer(", application/vnd.kubernetes.protobuf;stream
 func differences(t *testing.T, want, got Answer) string {
 	t.Helper()
 	var problems []string
-	note := func(what, diff string) {
+	note := func(subject, diff string) {
 		if diff != "" {
-			problems = append(problems, what+" (-want +got): "+diff)
+			problems = append(problems, subject+" (-want +got): "+diff)
 		}
 	}
 	note("code", cmp.Diff(want.Code, got.Code))

@@ -7,7 +7,7 @@ import (
 )
 
 // labelSelectors returns valid and invalid label selectors.
-func labelSelectors() (all []Question) {
+func labelSelectors() (questions []Question) {
 	selectors := []string{
 		"a", "!a", "a=b", "a==b", "a!=b", "a in (b)", "a in (b,c)", "a notin (b,c)", "a in ()", "a in (",
 		"a in (b", "a in b", "a in (b,,c)", "a notin", "a>1", "a<1", "a>x", "a>=1",
@@ -21,15 +21,15 @@ func labelSelectors() (all []Question) {
 	for _, selector := range selectors {
 		for _, how := range []string{"workloads?", "workloads?limit=2&",
 			"workloads?watch=true&timeoutSeconds=1&"} {
-			all = append(all, Question{http.MethodGet, groupPath + how + "labelSelector=" +
+			questions = append(questions, Question{http.MethodGet, groupPath + how + "labelSelector=" +
 				url.QueryEscape(selector), "application/json"})
 		}
 	}
-	return all
+	return questions
 }
 
 // fieldSelectors returns valid and invalid field selectors, also for types with additional fields.
-func fieldSelectors() (all []Question) {
+func fieldSelectors() (questions []Question) {
 	selectors := []string{
 		"a", "a=b", ",", "=", "=x", "metadata.name", "metadata.name=", "metadata.name=dns",
 		"metadata.name==dns", "metadata.name!=dns", "metadata.name=dns,", " metadata.name=dns",
@@ -45,15 +45,15 @@ func fieldSelectors() (all []Question) {
 	for _, selector := range selectors {
 		for _, how := range []string{"workloads?", "namespaces/edge/workloads?limit=1&",
 			"environments?limit=1&", "workloads?limit=1&", "workloads?watch=true&timeoutSeconds=1&"} {
-			all = append(all, Question{http.MethodGet, groupPath + how + "fieldSelector=" +
+			questions = append(questions, Question{http.MethodGet, groupPath + how + "fieldSelector=" +
 				url.QueryEscape(selector), "application/json"})
 		}
 	}
-	return all
+	return questions
 }
 
 // parameterValues returns invalid and repeated parameters. It omits errors that name Go types of the server.
-func parameterValues() (all []Question) {
+func parameterValues() (questions []Question) {
 	parameters := []string{
 		"watch=false&watch=true", "watch=0", "limit=", "limit=1&limit=2", "limit=99999999999999999999",
 		"limit=1.5", "limit=+1", "limit=0", "timeoutSeconds=1.5", "timeoutSeconds=99999999999999999999",
@@ -76,19 +76,19 @@ func parameterValues() (all []Question) {
 	for _, parameter := range parameters {
 		for _, how := range []string{"workloads?", "environments/production-eu?", "environments/none?",
 			"environments/production-eu?watch=true&timeoutSeconds=1&", "workloads?watch=true&timeoutSeconds=1&"} {
-			all = append(all, Question{http.MethodGet, groupPath + how + parameter, "application/json"})
+			questions = append(questions, Question{http.MethodGet, groupPath + how + parameter, "application/json"})
 		}
 	}
 	for _, parameter := range []string{"watch", "watch=", "watch=1", "watch=t", "watch=True", "watch=yes",
 		"watch=true&watch=false"} {
-		all = append(all, Question{http.MethodGet, groupPath + "environments?timeoutSeconds=1&" + parameter,
+		questions = append(questions, Question{http.MethodGet, groupPath + "environments?timeoutSeconds=1&" + parameter,
 			"application/json"})
 	}
-	return all
+	return questions
 }
 
 // paths returns paths with additional slashes, unusual encodings and missing objects.
-func paths() (all []Question) {
+func paths() (questions []Question) {
 	paths := []string{
 		"//apis/" + Group + "/v1", "/API/v1/namespaces", "/favicon.ico", "/healthz/", "/openapi",
 		"/apis//v1/x", "/apis/nope/", "/apis/nope/v1/x/y/z/a/b", "/apis/v1/namespaces", "/apis/demo",
@@ -118,8 +118,8 @@ func paths() (all []Question) {
 	}
 	for _, path := range paths {
 		for _, accept := range []string{"", asTable} {
-			all = append(all, Question{http.MethodGet, path, accept})
+			questions = append(questions, Question{http.MethodGet, path, accept})
 		}
 	}
-	return all
+	return questions
 }

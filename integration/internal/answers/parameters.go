@@ -15,7 +15,7 @@ const (
 const latestToken = "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6LTEsInN0YXJ0IjoiL2VkZ2UvZG5zXHUwMDAwIn0"
 
 // listParameters returns all combinations of the version and paging parameters of lists.
-func listParameters() (all []Question) {
+func listParameters() (questions []Question) {
 	combinations(
 		[]string{"resourceVersion", "resourceVersionMatch", "limit", "continue", "sendInitialEvents"},
 		[][]string{
@@ -23,14 +23,14 @@ func listParameters() (all []Question) {
 			{"", "2", "-1"}, {"", "TOKEN", latestToken, "abc"}, {"", "true", "false"},
 		},
 		func(pairs []string) {
-			all = append(all, Question{http.MethodGet, groupPath + "workloads?" + query(pairs...),
+			questions = append(questions, Question{http.MethodGet, groupPath + "workloads?" + query(pairs...),
 				"application/json"})
 		})
-	return all
+	return questions
 }
 
 // watchParameters returns all combinations of the parameters that select the start of a watch.
-func watchParameters() (all []Question) {
+func watchParameters() (questions []Question) {
 	combinations(
 		[]string{"watch", "timeoutSeconds", "resourceVersion", "resourceVersionMatch", "sendInitialEvents",
 			"allowWatchBookmarks", "limit", "continue"},
@@ -39,15 +39,15 @@ func watchParameters() (all []Question) {
 			{"", "true", "false", "x"}, {"", "true"}, {"", "2"}, {"", "TOKEN"},
 		},
 		func(pairs []string) {
-			all = append(all, Question{http.MethodGet, groupPath + "environments?" + query(pairs...),
+			questions = append(questions, Question{http.MethodGet, groupPath + "environments?" + query(pairs...),
 				"application/json"})
 		})
-	return all
+	return questions
 }
 
 // acceptHeaders requests many media types. It omits protobuf, which readapi never serves and a kube-apiserver
 // uses for errors, and watches of PartialObjectMetadataList, which are empty there.
-func acceptHeaders() (all []Question) {
+func acceptHeaders() (questions []Question) {
 	const meta = ";g=meta.k8s.io"
 	accepts := []string{
 		"", "*/*", "application/*", "text/*", "text/html", "text/plain", "garbage", "APPLICATION/JSON",
@@ -80,28 +80,28 @@ func acceptHeaders() (all []Question) {
 	for _, accept := range accepts {
 		for _, path := range paths {
 			if !strings.Contains(path, "&timeoutSeconds") || !strings.Contains(accept, "MetadataList") {
-				all = append(all, Question{http.MethodGet, path, accept})
+				questions = append(questions, Question{http.MethodGet, path, accept})
 			}
 		}
 	}
-	return all
+	return questions
 }
 
 // methods returns requests with unusual methods. A kube-apiserver answers any method in most of discovery;
 // readapi does not.
-func methods() (all []Question) {
+func methods() (questions []Question) {
 	for _, method := range []string{http.MethodHead, http.MethodOptions, http.MethodTrace, "FOO"} {
 		for _, path := range []string{"", "/production-eu", "/none", "?limit=abc"} {
-			all = append(all, Question{method, groupPath + "environments" + path, "application/json"})
+			questions = append(questions, Question{method, groupPath + "environments" + path, "application/json"})
 		}
-		all = append(all, Question{method, "/nope", ""}, Question{method, groupPath + "nope", ""},
+		questions = append(questions, Question{method, "/nope", ""}, Question{method, groupPath + "nope", ""},
 			Question{method, "/healthz", ""})
 	}
 	for _, method := range []string{http.MethodOptions, http.MethodPost, http.MethodPut, http.MethodPatch,
 		http.MethodDelete, "FOO"} {
 		for _, path := range []string{"/version", "/api", "/api/v1"} {
-			all = append(all, Question{method, path, "application/json"})
+			questions = append(questions, Question{method, path, "application/json"})
 		}
 	}
-	return all
+	return questions
 }

@@ -282,8 +282,8 @@ func (s *stream) receive() {
 		n, err := s.body.Read(buffer)
 		pending.Write(buffer[:n])
 		if cut := strings.LastIndexByte(pending.String(), '\n'); cut >= 0 {
-			whole, rest := pending.String()[:cut+1], pending.String()[cut+1:]
-			s.inject(streamChunk{text: []byte(whole)})
+			complete, rest := pending.String()[:cut+1], pending.String()[cut+1:]
+			s.inject(streamChunk{text: []byte(complete)})
 			pending.Reset()
 			pending.WriteString(rest)
 		}

@@ -153,12 +153,12 @@ func historyCompacted(s *Stage) (meanwhile, afterwards func()) {
 func (s *Stage) noteChanges(r *recorder) {
 	for _, line := range r.trace() {
 		name, events, _ := strings.Cut(line, ": ")
-		var kept []string
+		var notes []string
 		for event := range strings.SplitSeq(events, ", ") {
 			if !strings.HasPrefix(event, "resync ") {
-				kept = append(kept, event)
+				notes = append(notes, event)
 			}
 		}
-		s.Note("%s: %s", name, strings.Join(kept, ", "))
+		s.Note("%s: %s", name, strings.Join(notes, ", "))
 	}
 }

@@ -51,14 +51,14 @@ func (r *recorder) OnAdd(obj any, isInInitialList bool) {
 
 // OnUpdate implements cache.ResourceEventHandler.
 func (r *recorder) OnUpdate(oldObj, newObj any) {
-	was, is := oldObj.(*unstructured.Unstructured), newObj.(*unstructured.Unstructured)
+	before, after := oldObj.(*unstructured.Unstructured), newObj.(*unstructured.Unstructured)
 	switch {
-	case was.GetUID() != is.GetUID():
-		r.record(is, fmt.Sprintf("other object %s→%s", value(was), value(is)))
-	case was.GetResourceVersion() == is.GetResourceVersion():
-		r.record(is, "resync "+value(is))
+	case before.GetUID() != after.GetUID():
+		r.record(after, fmt.Sprintf("other object %s→%s", value(before), value(after)))
+	case before.GetResourceVersion() == after.GetResourceVersion():
+		r.record(after, "resync "+value(after))
 	default:
-		r.record(is, fmt.Sprintf("update %s→%s", value(was), value(is)))
+		r.record(after, fmt.Sprintf("update %s→%s", value(before), value(after)))
 	}
 }
 

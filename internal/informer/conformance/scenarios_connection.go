@@ -86,9 +86,9 @@ func (s *Stage) awaitVersion(version string) {
 	})
 }
 
-func reached(version, wanted string) bool {
+func reached(version, target string) bool {
 	is, isErr := strconv.ParseUint(version, 10, 64)
-	want, wantErr := strconv.ParseUint(wanted, 10, 64)
+	want, wantErr := strconv.ParseUint(target, 10, 64)
 	return isErr == nil && wantErr == nil && is >= want
 }
 

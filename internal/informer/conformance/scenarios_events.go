@@ -185,7 +185,7 @@ func resync(s *Stage) {
 	s.Put("a", "1")
 	s.Make(time.Second, nil)
 	never := time.Duration(0)
-	often, _ := s.HandleWith(cache.HandlerOptions{})
+	frequent, _ := s.HandleWith(cache.HandlerOptions{})
 	rarely, _ := s.HandleWith(cache.HandlerOptions{ResyncPeriod: &never})
 	s.Run()
 	s.Settle()
@@ -193,13 +193,13 @@ func resync(s *Stage) {
 	resynced := func(traces map[string][]string, _ int) bool {
 		return len(traces["a"]) > 0 && traces["a"][len(traces["a"])-1] == "resync 1"
 	}
-	s.must(often.await(s.ctx, resynced))
+	s.must(frequent.await(s.ctx, resynced))
 	s.must(late.await(s.ctx, resynced))
 	s.Put("a", "2")
 	s.Settle()
-	s.must(often.await(s.ctx, func(traces map[string][]string, _ int) bool {
+	s.must(frequent.await(s.ctx, func(traces map[string][]string, _ int) bool {
 		return traces["a"][len(traces["a"])-1] == "resync 2"
 	}))
-	s.NoteTrace("often", often)
+	s.NoteTrace("often", frequent)
 	s.NoteTrace("rarely", rarely)
 }

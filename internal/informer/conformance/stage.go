@@ -129,14 +129,14 @@ func (s *Stage) Make(resync time.Duration, indexers cache.Indexers) {
 // types.
 func (s *Stage) AwaitServerCache() {
 	s.t.Helper()
-	own := s.direct.Resource(configMaps).Namespace(s.namespace) // all namespaces have one cache
+	namespaced := s.direct.Resource(configMaps).Namespace(s.namespace) // all namespaces have one cache
 	marker := &unstructured.Unstructured{}
 	marker.SetAPIVersion("v1")
 	marker.SetKind("ConfigMap")
 	marker.SetGenerateName("fresh-")
-	latest, err := own.Create(s.ctx, marker, metav1.CreateOptions{})
+	latest, err := namespaced.Create(s.ctx, marker, metav1.CreateOptions{})
 	s.must(err)
-	_, err = own.List(s.ctx, metav1.ListOptions{ResourceVersion: latest.GetResourceVersion()})
+	_, err = namespaced.List(s.ctx, metav1.ListOptions{ResourceVersion: latest.GetResourceVersion()})
 	s.must(err)
 }
 
@@ -248,7 +248,10 @@ func (s *Stage) Settle() {
 		want := s.settled
 		s.Put(sentinel, strconv.Itoa(want))
 		for k, r := range s.recorders {
-			err := r.await(s.ctx, func(_ map[string][]string, seen int) bool { return seen >= want })
+			err := r.await(s.ctx, func(_ map[string][]string,
+				eventCount int) bool {
+				return eventCount >= want
+			})
 			if err != nil {
 				s.t.Fatalf("handler %d has not seen change %d of the sentinel: %v", k, want, err)
 			}
@@ -287,14 +290,14 @@ func (s *Stage) NoteStore() {
 }
 
 // await polls a condition.
-func (s *Stage) await(what string, done func() bool) {
+func (s *Stage) await(condition string, done func() bool) {
 	s.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for !done() {
 		select {
 		case <-s.ctx.Done():
-			s.t.Fatalf("waiting for %s: %v", what, s.ctx.Err())
+			s.t.Fatalf("waiting for %s: %v", condition, s.ctx.Err())
 		case <-tick.C:
 		}
 	}

@@ -29,13 +29,13 @@ func (s *Server) ProxyClient(t testing.TB, wrap func(http.Handler) http.Handler)
 		},
 	}
 	listener := newMemory()
-	front := &httptest.Server{Listener: listener, Config: &http.Server{Handler: wrap(proxy)}}
+	proxyServer := &httptest.Server{Listener: listener, Config: &http.Server{Handler: wrap(proxy)}}
 	transport := &http.Transport{DialContext: listener.dial}
-	front.Start()
+	proxyServer.Start()
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()
-		front.CloseClientConnections()
-		front.Close()
+		proxyServer.CloseClientConnections()
+		proxyServer.Close()
 	})
 	return &http.Client{Transport: transport}
 }

@@ -78,8 +78,8 @@ func (s *Server) Backup(t testing.TB) (restore func()) {
 	t.Helper()
 	var objects []unstructured.Unstructured
 	client := s.cluster().Client()
-	for _, of := range s.types {
-		list, err := client.Resource(of.GVR).List(t.Context(), metav1.ListOptions{})
+	for _, typ := range s.types {
+		list, err := client.Resource(typ.GVR).List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -199,8 +199,8 @@ func (s *Server) AwaitRequest(t testing.TB, path string, verbs ...string) {
 // serve records a request before it wakes waiters.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	verb := strings.ToLower(r.Method)
-	if asked, ok := readapi.ParseRequest(r); ok {
-		verb = asked.Verb
+	if request, ok := readapi.ParseRequest(r); ok {
+		verb = request.Verb
 	}
 	s.mu.Lock()
 	s.mu.requests = append(s.mu.requests, verb+" "+r.URL.RequestURI())

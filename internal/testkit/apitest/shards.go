@@ -63,17 +63,17 @@ func (s *Sharding) list(w http.ResponseWriter, r *http.Request, selector *readap
 		Rest     map[string]any     `json:"-"`
 	}
 	if json.Unmarshal(body, &list) == nil && list.Items != nil {
-		kept := []json.RawMessage{}
+		selected := []json.RawMessage{}
 		for _, item := range *list.Items {
 			if s.selects(selector, item) {
-				kept = append(kept, item)
+				selected = append(selected, item)
 			}
 		}
 		if selector != nil && !s.OmitFromLists.Load() {
 			list.Metadata["shardInfo"] = map[string]any{"selector": selector.String()}
 		}
 		_ = json.Unmarshal(body, &list.Rest)
-		list.Rest["items"], list.Rest["metadata"] = kept, list.Metadata
+		list.Rest["items"], list.Rest["metadata"] = selected, list.Metadata
 		body, _ = json.Marshal(list.Rest)
 	}
 	for name, values := range answer.Header() {

@@ -80,10 +80,10 @@ func Throttle(seconds int) Effect {
 }
 
 // Header adds a header to the answer of another effect, such as an invalid Retry-After.
-func Header(name, value string, of Effect) Effect {
+func Header(name, value string, effect Effect) Effect {
 	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		w.Header().Set(name, value)
-		of(w, r, next)
+		effect(w, r, next)
 	}
 }
 

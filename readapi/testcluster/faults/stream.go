@@ -91,16 +91,16 @@ func (c *corrupter) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
 // Write implements http.ResponseWriter.
 func (c *corrupter) Write(data []byte) (int, error) {
-	spoilt := bytes.Clone(data)
-	for i, b := range spoilt {
+	corrupted := bytes.Clone(data)
+	for i, b := range corrupted {
 		switch {
 		case b == '\n':
 			c.lines--
 		case c.lines == 0:
-			spoilt[i] = '#'
+			corrupted[i] = '#'
 		}
 	}
-	return c.ResponseWriter.Write(spoilt)
+	return c.ResponseWriter.Write(corrupted)
 }
 
 // bookmarkDropper buffers each line.

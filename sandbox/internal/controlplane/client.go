@@ -28,11 +28,11 @@ func Dial(dir string) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	held, err := lockHeld(layout.lock())
+	isHeld, err := lockHeld(layout.lock())
 	if err != nil {
 		return nil, err
 	}
-	if !held {
+	if !isHeld {
 		return nil, fmt.Errorf("%s: %w", layout.Dir, ErrNotRunning)
 	}
 	data, err := os.ReadFile(layout.state())
@@ -108,8 +108,8 @@ func Down(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	held, err := lockHeld(layout.lock())
-	if err != nil || !held {
+	isHeld, err := lockHeld(layout.lock())
+	if err != nil || !isHeld {
 		return err
 	}
 	pid := lockHolder(layout.lock())
@@ -144,8 +144,8 @@ func awaitUnlocked(ctx context.Context, layout Layout) error {
 	ticker := time.NewTicker(30 * time.Millisecond)
 	defer ticker.Stop()
 	for {
-		held, err := lockHeld(layout.lock())
-		if err != nil || !held {
+		isHeld, err := lockHeld(layout.lock())
+		if err != nil || !isHeld {
 			return err
 		}
 		select {

@@ -25,16 +25,16 @@ type portLease struct {
 
 func (l *portLease) release() { l.lock.release() }
 
-// leasePort reserves the wanted port, or any free one if wanted is 0.
-func leasePort(wanted int) (*portLease, error) {
+// leasePort reserves the preferred port, or any free one if preferred is 0.
+func leasePort(preferred int) (*portLease, error) {
 	dir, err := leaseDir()
 	if err != nil {
 		return nil, err
 	}
-	if wanted != 0 {
-		lease, err := tryPort(dir, wanted)
+	if preferred != 0 {
+		lease, err := tryPort(dir, preferred)
 		if err != nil {
-			return nil, fmt.Errorf("port %d is taken: %w", wanted, err)
+			return nil, fmt.Errorf("port %d is taken: %w", preferred, err)
 		}
 		return lease, nil
 	}

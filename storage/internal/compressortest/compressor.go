@@ -189,11 +189,11 @@ func Bench(b *testing.B, trainer dynamicinformer.Compression) {
 
 // families returns generators of objects by name: certificates of 1.2 KB, and large objects.
 func families() map[string]func(n int) []byte {
-	all := map[string]func(n int) []byte{"small": Certificate}
+	generators := map[string]func(n int) []byte{"small": Certificate}
 	for _, family := range testkit.LargeFamilies() {
-		all[family.Name] = family.Make
+		generators[family.Name] = family.Make
 	}
-	return all
+	return generators
 }
 
 // Certificate returns a custom resource of about 1.2 KB without managed fields, as an API server sends it.
@@ -207,9 +207,9 @@ func Certificate(n int) []byte {
 
 // Certificates returns count certificates.
 func Certificates(from, count int) [][]byte {
-	all := make([][]byte, count)
-	for n := range all {
-		all[n] = Certificate(from + n)
+	objects := make([][]byte, count)
+	for n := range objects {
+		objects[n] = Certificate(from + n)
 	}
-	return all
+	return objects
 }

@@ -121,11 +121,11 @@ func (e *expiringSet) has(d digest, now time.Time) bool {
 
 func (e *expiringSet) add(d digest, now time.Time) {
 	var oldest digest
-	for known, end := range e.expiry {
+	for entry, end := range e.expiry {
 		if !now.Before(end) {
-			delete(e.expiry, known)
+			delete(e.expiry, entry)
 		} else if first, ok := e.expiry[oldest]; !ok || end.Before(first) {
-			oldest = known
+			oldest = entry
 		}
 	}
 	if len(e.expiry) >= e.limit {

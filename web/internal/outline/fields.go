@@ -100,20 +100,20 @@ func formatValue(v any) string {
 	return truncate(string(out), maxValue)
 }
 
-func truncateValue(v any, most int) string {
+func truncateValue(v any, maxLength int) string {
 	if text, ok := v.(string); ok {
-		return truncate(text, most)
+		return truncate(text, maxLength)
 	}
-	return truncate(formatValue(v), most)
+	return truncate(formatValue(v), maxLength)
 }
 
 // truncate truncates a text to a number of bytes, between characters.
-func truncate(text string, most int) string {
-	if len(text) <= most {
+func truncate(text string, maxLength int) string {
+	if len(text) <= maxLength {
 		return text
 	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
+	for maxLength > 0 && !utf8.RuneStart(text[maxLength]) {
+		maxLength--
 	}
-	return text[:most] + "…"
+	return text[:maxLength] + "…"
 }

@@ -34,59 +34,59 @@ type managers []managerEntry
 // readManagers reads the entries after the change, and compares them with the entries before it.
 func readManagers(before, after map[string]any) managers {
 	olds := parseManagers(before)
-	news := parseManagers(after)
-	for i, m := range news {
+	afterEntries := parseManagers(after)
+	for i, m := range afterEntries {
 		j := slices.IndexFunc(olds, func(o managerEntry) bool {
 			return o.Name == m.Name && o.Operation == m.Operation && o.Subresource == m.Subresource
 		})
 		if j < 0 {
-			news[i].changed = true
+			afterEntries[i].changed = true
 			continue
 		}
-		news[i].previousFields = olds[j].fields
-		news[i].changed = olds[j].Time != m.Time || !reflect.DeepEqual(olds[j].fields, m.fields)
+		afterEntries[i].previousFields = olds[j].fields
+		afterEntries[i].changed = olds[j].Time != m.Time || !reflect.DeepEqual(olds[j].fields, m.fields)
 	}
-	return news
+	return afterEntries
 }
 
 func parseManagers(object map[string]any) managers {
 	metadata, _ := object["metadata"].(map[string]any)
 	list, _ := metadata["managedFields"].([]any)
-	var all managers
+	var parsed managers
 	for _, item := range list {
 		entry, _ := item.(map[string]any)
 		text := func(key string) string { s, _ := entry[key].(string); return s }
 		fields, _ := entry["fieldsV1"].(map[string]any)
 		if name := text("manager"); name != "" {
-			all = append(all, managerEntry{
+			parsed = append(parsed, managerEntry{
 				Manager: Manager{Name: name, Operation: text("operation"), Subresource: text("subresource"),
 					Time: text("time")},
 				fields: fields,
 			})
 		}
 	}
-	return all
+	return parsed
 }
 
 // changedBy returns the managers that changed a field: managers that wrote, and own it or owned it before.
 // Entries have times in seconds, so the second of two quick writes may seem to have no writer. Then it
 // returns the owner that wrote last.
 func (m managers) changedBy(c display.Change) []Manager {
-	var wrote, own []Manager
+	var wrote, owners []Manager
 	for _, entry := range m {
 		owned := ownsPath(entry.fields, c.Path) || !c.HasNew && ownsPath(entry.previousFields, c.Path)
 		switch {
 		case owned && entry.changed:
 			wrote = append(wrote, entry.Manager)
-		case owned && (len(own) == 0 || entry.Time > own[0].Time):
-			own = []Manager{entry.Manager}
+		case owned && (len(owners) == 0 || entry.Time > owners[0].Time):
+			owners = []Manager{entry.Manager}
 		}
 	}
 	if len(wrote) > 0 {
 		return wrote
 	}
-	if len(own) > 0 {
-		return own
+	if len(owners) > 0 {
+		return owners
 	}
 	var writers []Manager
 	for _, entry := range m {

@@ -89,8 +89,8 @@ func (r *Redactor) Add(redaction Redaction, types ...schema.GroupResource) {
 // keepsRows reports whether the server's rows can be saved: a column can show an omitted field. The columns
 // of Secrets show only the number of values.
 func (r *Redactor) keepsRows(resource schema.GroupResource) bool {
-	for _, one := range r.types[resource] {
-		if one.Type != Secrets.Type {
+	for _, redaction := range r.types[resource] {
+		if redaction.Type != Secrets.Type {
 			return false
 		}
 	}

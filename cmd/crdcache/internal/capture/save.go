@@ -45,7 +45,7 @@ type Saver struct {
 }
 
 // Progress returns the number of saved types.
-func (s *Saver) Progress() (done, all int) { return int(s.done.Load()), s.totalTypes }
+func (s *Saver) Progress() (done, total int) { return int(s.done.Load()), s.totalTypes }
 
 // apiServices define the servers of API groups. Clients that follow types read them.
 var apiServices = schema.GroupResource{Group: "apiregistration.k8s.io", Resource: "apiservices"}
@@ -62,15 +62,15 @@ func (s *Saver) Save(ctx context.Context) (failed bool, err error) {
 	s.totalTypes = len(types)
 	var mu sync.Mutex
 	var errs []error
-	save := func(of discovery.Resource) {
-		err := s.save(ctx, of)
+	save := func(resource discovery.Resource) {
+		err := s.save(ctx, resource)
 		s.done.Add(1)
 		if err == nil || ctx.Err() != nil {
 			return
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		if !requested[of.GVR] {
+		if !requested[resource.GVR] {
 			s.Warn(err.Error())
 			return
 		}
@@ -85,11 +85,11 @@ func (s *Saver) Save(ctx context.Context) (failed bool, err error) {
 		slots = make(chan struct{}, 1)
 	}
 	var saving sync.WaitGroup
-	for _, of := range types {
+	for _, resource := range types {
 		slots <- struct{}{}
 		saving.Go(func() { // ended by its requests, which ctx ends
 			defer func() { <-slots }()
-			save(of)
+			save(resource)
 		})
 	}
 	saving.Wait()
@@ -108,19 +108,19 @@ func (s *Saver) Save(ctx context.Context) (failed bool, err error) {
 // types as not saved.
 func (s *Saver) selectTypes() (types []discovery.Resource, requested map[schema.GroupVersionResource]bool) {
 	requested = map[schema.GroupVersionResource]bool{}
-	for _, of := range s.Types {
-		requested[of.GVR] = true
+	for _, resource := range s.Types {
+		requested[resource.GVR] = true
 	}
-	for _, of := range s.AllTypes {
-		gr := of.GVR.GroupResource()
+	for _, resource := range s.AllTypes {
+		gr := resource.GVR.GroupResource()
 		switch {
-		case requested[of.GVR]:
-		case !of.Preferred || !of.Watchable():
+		case requested[resource.GVR]:
+		case !resource.Preferred || !resource.Watchable():
 		case gr == crd.GVR.GroupResource() || gr == apiServices:
-			types = append(types, of)
+			types = append(types, resource)
 		case !slices.ContainsFunc(s.Types,
 			func(t discovery.Resource) bool { return t.GVR.GroupResource() == gr }):
-			s.recordMissing(of, forbiddenStatus(fmt.Sprintf("%s: not saved in the snapshot", gr)), true)
+			s.recordMissing(resource, forbiddenStatus(fmt.Sprintf("%s: not saved in the snapshot", gr)), true)
 		}
 	}
 	types = append(types, s.Types...)
@@ -146,8 +146,8 @@ func forbiddenStatus(message string) metav1.Status {
 var errWriting = errors.New("write the snapshot")
 
 // recordMissing records why a type is not in the file.
-func (s *Saver) recordMissing(resource discovery.Resource, why metav1.Status, notRequested bool) {
-	_ = s.Writer.AddMissing(typeOf(resource), why, notRequested) // the Writer keeps its error
+func (s *Saver) recordMissing(resource discovery.Resource, reason metav1.Status, notRequested bool) {
+	_ = s.Writer.AddMissing(typeOf(resource), reason, notRequested) // the Writer keeps its error
 }
 
 // save saves a type. If its objects cannot be read, it records the reason in the file and returns it.
@@ -250,10 +250,11 @@ var (
 )
 
 // withBothEventTypes adds the other group of events and its names of the paths.
-func withBothEventTypes(what Redaction, types []schema.GroupResource) (Redaction, []schema.GroupResource) {
+func withBothEventTypes(redaction Redaction,
+	types []schema.GroupResource) (Redaction, []schema.GroupResource) {
 	if !slices.ContainsFunc(types,
 		func(gr schema.GroupResource) bool { return slices.Contains(events, gr) }) {
-		return what, types
+		return redaction, types
 	}
 	types = slices.Clone(types)
 	for _, gr := range events {
@@ -261,14 +262,14 @@ func withBothEventTypes(what Redaction, types []schema.GroupResource) (Redaction
 			types = append(types, gr)
 		}
 	}
-	hasEvents := what.Paths
-	what.Paths = slices.Clone(hasEvents)
+	hasEvents := redaction.Paths
+	redaction.Paths = slices.Clone(hasEvents)
 	for _, path := range hasEvents {
-		if other := fieldOfOtherGroup(path); other != "" && !slices.Contains(what.Paths, other) {
-			what.Paths = append(what.Paths, other)
+		if other := fieldOfOtherGroup(path); other != "" && !slices.Contains(redaction.Paths, other) {
+			redaction.Paths = append(redaction.Paths, other)
 		}
 	}
-	return what, types
+	return redaction, types
 }
 
 // firstField matches the first field of a path: .name or ['name'].

@@ -232,12 +232,12 @@ func (o *dumpOptions) queryRows(ctx context.Context) (*session.LocalServer, *ses
 
 // printNamed prints named objects as kubectl get does: a single object alone, several as a list.
 func (o *dumpOptions) printNamed(ctx context.Context, named []session.ObjectArg) error {
-	types, all, err := o.Get(ctx, named)
+	types, results, err := o.Get(ctx, named)
 	if o.ignoreNotFound {
 		err = errors.Join(slices.DeleteFunc(exit.SplitJoined(err), apierrors.IsNotFound)...)
 	}
 	requested, found := 0, 0
-	for _, got := range all {
+	for _, got := range results {
 		requested, found = requested+len(got.Names), found+len(got.Objects)
 	}
 	if found == 0 {
@@ -248,8 +248,8 @@ func (o *dumpOptions) printNamed(ctx context.Context, named []session.ObjectArg)
 		return errors.Join(err, failed)
 	}
 	options.SingleObject, options.OmitEmptyMessage = requested == 1 && found == 1, true
-	sections := make([]print.Section, len(all))
-	for i, got := range all {
+	sections := make([]print.Section, len(results))
+	for i, got := range results {
 		options.Loader.LimitTo(got.Resource.GVR, got.Names)
 		if sections[i], failed = o.section(got); failed != nil {
 			return errors.Join(err, failed)
@@ -303,13 +303,13 @@ func (o *dumpOptions) getAsNames(ctx context.Context, types *session.Types,
 // suggestTypes adds the suggested types to NotFound errors of objects.
 func suggestTypes(err error, absent map[string]*discovery.NoMatchError) error {
 	errs := exit.SplitJoined(err)
-	for i, one := range errs {
+	for i, typeErr := range errs {
 		var status apierrors.APIStatus
-		if !errors.As(one, &status) || !apierrors.IsNotFound(one) || status.Status().Details == nil {
+		if !errors.As(typeErr, &status) || !apierrors.IsNotFound(typeErr) || status.Status().Details == nil {
 			continue
 		}
 		if none := absent[status.Status().Details.Name]; none != nil && len(none.Suggestions) > 0 {
-			errs[i] = fmt.Errorf("%w; if a type was meant: %w", one, none)
+			errs[i] = fmt.Errorf("%w; if a type was meant: %w", typeErr, none)
 		}
 	}
 	return errors.Join(errs...)

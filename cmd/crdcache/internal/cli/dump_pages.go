@@ -138,20 +138,20 @@ func (o *dumpOptions) rowsOfPages(ctx context.Context, types *session.Types,
 
 // printRest prints the objects after the last page when a list expires because the reader is slow. It reads
 // the current state of the remaining objects.
-func (f *pageStream) printRest(ctx context.Context, w *print.Writer, why error) error {
+func (f *pageStream) printRest(ctx context.Context, w *print.Writer, cause error) error {
 	resource := f.types.Resources[0].GVR.GroupResource()
 	if f.unordered {
-		return fmt.Errorf("%s: not all objects were printed, because the list expired and is not sorted; run the command again with a file as output: %w", resource, why)
+		return fmt.Errorf("%s: not all objects were printed, because the list expired and is not sorted; run the command again with a file as output: %w", resource, cause)
 	}
 	f.Warn(fmt.Sprintf(
 		"%s: the list expired after %s, the remaining objects are read in their current state: %s", resource,
-		print.Printable(f.lastKey), print.OneSafeLine(why.Error())))
+		print.Printable(f.lastKey), print.OneSafeLine(cause.Error())))
 	waiting, cancel := f.Target.Limit(ctx)
 	defer cancel()
 	return f.types.Sync(ctx, waiting, nil, func(synced []session.Cache) error {
 		w.Reload()
-		for _, one := range synced {
-			if err := one.Section(nil, f.lastKey).Each(w); err != nil {
+		for _, syncedCache := range synced {
+			if err := syncedCache.Section(nil, f.lastKey).Each(w); err != nil {
 				return err
 			}
 		}

@@ -166,11 +166,11 @@ func (o *evalOptions) printObject(out *bufio.Writer, object *unstructured.Unstru
 	if o.quiet {
 		return nil
 	}
-	for _, why := range o.expr.explainMissing(object.Object) {
+	for _, explanation := range o.expr.explainMissing(object.Object) {
 		if err := out.Flush(); err != nil { // keeps the order of stdout and stderr
 			return fmt.Errorf("write the output: %w", err)
 		}
-		fmt.Fprintf(o.ErrOut, "%s\n", print.OneSafeLine(describeObject(object)+": "+why))
+		fmt.Fprintf(o.ErrOut, "%s\n", print.OneSafeLine(describeObject(object)+": "+explanation))
 	}
 	return nil
 }

@@ -34,15 +34,15 @@ func compile(expr string, dialect jsonpath.Dialect) (expression, error) {
 	if filterErr == nil {
 		return conditionExpression{filter}, nil
 	}
-	what := "path"
+	noun := "path"
 	var syntaxErr *jsonpath.Error
 	if errors.As(err, &syntaxErr) && operatorAt(expr, syntaxErr.Offset) {
-		what, err = "condition", filterErr
+		noun, err = "condition", filterErr
 	}
 	if errors.As(err, &syntaxErr) {
-		return nil, exit.UsageLines(fmt.Sprintf("invalid %s: %s\n%s", what, syntaxErr.Text(), syntaxErr.Caret()))
+		return nil, exit.UsageLines(fmt.Sprintf("invalid %s: %s\n%s", noun, syntaxErr.Text(), syntaxErr.Caret()))
 	}
-	return nil, exit.Usagef("invalid %s: %v", what, err)
+	return nil, exit.Usagef("invalid %s: %v", noun, err)
 }
 
 // operatorAt reports whether parsing a path failed at an operator, so that the expression is probably a
@@ -70,7 +70,7 @@ func (c conditionExpression) find(object map[string]any, yield func(v any) bool)
 }
 
 func (c conditionExpression) explainMissing(object map[string]any) []string {
-	var all []string
+	var explanations []string
 	for _, steps := range c.Operands() {
 		if len(steps) == 0 {
 			continue // the object itself
@@ -81,10 +81,10 @@ func (c conditionExpression) explainMissing(object map[string]any) []string {
 			continue
 		}
 		if _, found := path.First(object); !found {
-			all = append(all, fmt.Sprintf("@%s has no value: %s", text, explainPath(path, object)))
+			explanations = append(explanations, fmt.Sprintf("@%s has no value: %s", text, explainPath(path, object)))
 		}
 	}
-	return all
+	return explanations
 }
 
 // maxKeys bounds the keys listed in an explanation.
@@ -119,15 +119,15 @@ func prefixValues(path *jsonpath.Path, end int, object map[string]any) []any {
 
 // describeFailedStep describes the values to which the failing step was applied.
 func describeFailedStep(reached, written string, step jsonpath.Step, values []any) string {
-	where := "the object"
+	location := "the object"
 	if reached != "" {
-		where = reached
+		location = reached
 	}
 	if len(values) > 1 {
 		return fmt.Sprintf("%s has %d values, and %s matches nothing in them; the first is %s",
-			where, len(values), written, summarize(values[0]))
+			location, len(values), written, summarize(values[0]))
 	}
-	text := fmt.Sprintf("%s is %s; %s matches nothing there", where, summarize(values[0]), written)
+	text := fmt.Sprintf("%s is %s; %s matches nothing there", location, summarize(values[0]), written)
 	if hint := suggestFix(step, values[0]); hint != "" {
 		text += "; " + hint
 	}

@@ -44,18 +44,18 @@ func usage(cmd *cobra.Command) error {
 			fmt.Fprintf(&b, "  %-*s %s\n", sub.NamePadding(), sub.Name(), sub.Short)
 		}
 	}
-	own, shared := pflag.NewFlagSet("", pflag.ContinueOnError), false
+	ownFlags, shared := pflag.NewFlagSet("", pflag.ContinueOnError), false
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if print.IsSharedFlag(f) {
 			shared = true
 		} else if f.Name != "help" {
 			brief := *f
 			brief.Usage, _, _ = strings.Cut(strings.TrimSuffix(f.Usage, "."), ". ")
-			own.AddFlag(&brief)
+			ownFlags.AddFlag(&brief)
 		}
 	})
-	if own.HasFlags() {
-		fmt.Fprintf(&b, "\nFlags:\n%s", own.FlagUsagesWrapped(helpWidth))
+	if ownFlags.HasFlags() {
+		fmt.Fprintf(&b, "\nFlags:\n%s", ownFlags.FlagUsagesWrapped(helpWidth))
 	}
 	if name := cmd.Root().CommandPath(); shared || !cmd.HasParent() {
 		fmt.Fprintf(&b, "\nUse '%s options' for shared flags, such as --from and --namespace.\n", name)
@@ -72,12 +72,12 @@ func newOptions(streams genericiooptions.IOStreams) *cobra.Command {
 		Long:  "List the flags of all commands that read a cluster or print objects.",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			all, shared := pflag.NewFlagSet("", pflag.ContinueOnError), pflag.FlagSet{}
+			allFlags, shared := pflag.NewFlagSet("", pflag.ContinueOnError), pflag.FlagSet{}
 			reader := session.NewReadFlags()
-			reader.Add(all)
-			reader.AddCache(all)
-			(&print.StyleFlags{}).Add(all)
-			all.VisitAll(func(f *pflag.Flag) {
+			reader.Add(allFlags)
+			reader.AddCache(allFlags)
+			(&print.StyleFlags{}).Add(allFlags)
+			allFlags.VisitAll(func(f *pflag.Flag) {
 				if print.IsSharedFlag(f) {
 					shared.AddFlag(f)
 				}

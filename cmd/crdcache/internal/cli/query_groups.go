@@ -74,9 +74,9 @@ func checkColumn(flag, name string) error {
 	if !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "$") {
 		return nil
 	}
-	var wrong *jsonpath.Error
-	if _, err := jsonpath.Compile(name); errors.As(err, &wrong) {
-		return exit.UsageLines(fmt.Sprintf("--%s: %s\n%s", flag, wrong.Text(), wrong.Caret()))
+	var pathErr *jsonpath.Error
+	if _, err := jsonpath.Compile(name); errors.As(err, &pathErr) {
+		return exit.UsageLines(fmt.Sprintf("--%s: %s\n%s", flag, pathErr.Text(), pathErr.Caret()))
 	} else if err != nil {
 		return exit.Usagef("--%s: %v", flag, err)
 	}

@@ -24,10 +24,10 @@ func (o *queryOptions) answerWithReferences(ctx context.Context, querier *query.
 	if err := graph.WaitForSync(ctx); err != nil {
 		return err
 	}
-	wanted := append(graph.UnknownTypes(), followed...)
+	requestedTypes := append(graph.UnknownTypes(), followed...)
 	unsynced := error(nil)
-	if len(wanted) > 0 {
-		shutdown, err := o.readReferencedTypes(ctx, graph, types, wanted)
+	if len(requestedTypes) > 0 {
+		shutdown, err := o.readReferencedTypes(ctx, graph, types, requestedTypes)
 		if shutdown == nil {
 			return err
 		}
@@ -41,7 +41,7 @@ func (o *queryOptions) answerWithReferences(ctx context.Context, querier *query.
 // readReferencedTypes reads types into the graph and explains the types that the server lacks. shutdown is
 // nil if nothing could be read. Otherwise err joins the errors of some types.
 func (o *queryOptions) readReferencedTypes(ctx context.Context, graph *references.Graph, types *session.Types,
-	wanted []references.Type) (shutdown func(), err error) {
+	requestedTypes []references.Type) (shutdown func(), err error) {
 	syncCtx, cancel := o.Target.Limit(ctx)
 	defer cancel()
 	catalog, err := o.Target.Catalog(syncCtx)
@@ -55,7 +55,7 @@ func (o *queryOptions) readReferencedTypes(ctx context.Context, graph *reference
 		return ""
 	})
 	var resources []discovery.Resource
-	for _, t := range wanted {
+	for _, t := range requestedTypes {
 		r, ok := findType(catalog, t)
 		if ok && r.GVR != types.Resources[0].GVR {
 			resources = append(resources, r)

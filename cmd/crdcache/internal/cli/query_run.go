@@ -37,10 +37,11 @@ func (o *queryOptions) run(ctx context.Context) error {
 			if len(synced) == 0 {
 				return nil
 			}
-			one := synced[0]
-			querier := query.New(query.ForInformer(one.Informer), indexes[one.Resource.GVR]...)
+			syncedCache := synced[0]
+			querier := query.New(query.ForInformer(syncedCache.Informer),
+				indexes[syncedCache.Resource.GVR]...)
 			if follows, followed := query.UsesReferences(o.query); follows {
-				return o.answerWithReferences(ctx, querier, types, one, followed)
+				return o.answerWithReferences(ctx, querier, types, syncedCache, followed)
 			}
 			return session.ExplainQuery(o.printResult(ctx, querier, types))
 		},
@@ -220,8 +221,8 @@ func (o *queryOptions) queryServer(ctx context.Context) (*session.Answer, *sessi
 // parameters returns the query parameters of the request.
 func (o *queryOptions) parameters() url.Values {
 	p := url.Values{"q": {o.query.String()}, "scan": {"true"}}
-	set := func(name, value string, is bool) {
-		if is {
+	set := func(name, value string, isSet bool) {
+		if isSet {
 			p.Set(name, value)
 		}
 	}

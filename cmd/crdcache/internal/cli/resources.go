@@ -153,27 +153,27 @@ func (o *resourcesOptions) selectTypes(snapshot *discovery.Snapshot) ([]discover
 		return types, nil
 	}
 	var errs []error
-	wanted := map[schema.GroupResource]bool{}
+	requested := map[schema.GroupResource]bool{}
 	for _, name := range o.types {
-		found := addUnserved(wanted, types, name)
+		found := addUnserved(requested, types, name)
 		resolution, err := snapshot.Catalog().Resolve(name)
 		if err != nil && !found {
 			errs = append(errs, err)
 		}
 		for _, r := range resolution.Resources {
-			wanted[r.GVR.GroupResource()] = true
+			requested[r.GVR.GroupResource()] = true
 		}
 		for _, skipped := range resolution.Skipped {
-			wanted[skipped.GVR.GroupResource()] = true
+			requested[skipped.GVR.GroupResource()] = true
 		}
 	}
-	types = slices.DeleteFunc(types, func(t discovery.Type) bool { return !wanted[t.GroupResource] })
+	types = slices.DeleteFunc(types, func(t discovery.Type) bool { return !requested[t.GroupResource] })
 	return types, errors.Join(errs...)
 }
 
 // addUnserved adds the types that match a name and are not served, which the catalog does not contain. It
 // reports whether there are any.
-func addUnserved(wanted map[schema.GroupResource]bool, types []discovery.Type, text string) bool {
+func addUnserved(requested map[schema.GroupResource]bool, types []discovery.Type, text string) bool {
 	name, err := discovery.ParseName(text)
 	if err != nil {
 		return false // Resolve returns the same error
@@ -194,7 +194,7 @@ func addUnserved(wanted map[schema.GroupResource]bool, types []discovery.Type, t
 				return r.Matches(t.GroupResource.Group,
 					versions, names)
 			}) {
-			wanted[t.GroupResource], found = true, true
+			requested[t.GroupResource], found = true, true
 		}
 	}
 	return found

@@ -91,11 +91,11 @@ func printErrors(w io.Writer, err error) {
 
 // indentedLines removes control characters from a text of several lines, and limits their length.
 func indentedLines(text string) string {
-	all := strings.Split(text, "\n")
-	for i, one := range all {
-		all[i] = print.Truncate(print.Printable(one), print.MaxLine)
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = print.Truncate(print.Printable(line), print.MaxLine)
 	}
-	return strings.Join(all, "\n")
+	return strings.Join(lines, "\n")
 }
 
 // commandName returns the program's name for help texts.

@@ -97,9 +97,9 @@ func (s *cacheServer) onDropped(r discovery.Resource) {
 	s.notef("%s is no longer cached: it was deleted or replaced", r)
 }
 
-func (s *cacheServer) onRejected(name string, why error) {
+func (s *cacheServer) onRejected(name string, err error) {
 	if !s.reportedAbsent[name] { // resolveTypes has reported it
-		s.notef("%s is not cached: %v", name, why)
+		s.notef("%s is not cached: %v", name, err)
 	}
 	delete(s.reportedAbsent, name)
 }
@@ -139,15 +139,15 @@ func (s *cacheServer) stateChanged(before, after status.Status) {
 }
 
 // canAnswer returns why a request cannot be answered from the cache, or nil if it can.
-func (s *cacheServer) canAnswer(asked readapi.Request) error {
-	k, ok := s.cachedType(asked.GVR)
+func (s *cacheServer) canAnswer(request readapi.Request) error {
+	k, ok := s.cachedType(request.GVR)
 	if !ok {
 		return errors.New("it is not cached")
 	}
 	switch h := k.Informer.History(); {
 	case !s.isLive(k):
 		return fmt.Errorf("the cache may be out of date: %s", s.stateText(k))
-	case h.Namespace != "" && h.Namespace != asked.Namespace:
+	case h.Namespace != "" && h.Namespace != request.Namespace:
 		return fmt.Errorf("only the namespace %s is cached", h.Namespace)
 	}
 	return nil
@@ -175,14 +175,14 @@ func (s *cacheServer) info() localserver.Info {
 		Config:  s.Config.Digest(), Page: s.web != nil}
 	for _, k := range s.reconciler.Types() {
 		h := k.Informer.History()
-		one := localserver.CachedType{
+		cachedType := localserver.CachedType{
 			Resource: k.Resource, Namespace: h.Namespace, State: s.stateText(k), Objects: h.Snapshot.Len(),
 			Live: s.isLive(k),
 		}
 		for _, index := range k.Indexes {
-			one.Indexes = append(one.Indexes, index.Name)
+			cachedType.Indexes = append(cachedType.Indexes, index.Name)
 		}
-		i.Types = append(i.Types, one)
+		i.Types = append(i.Types, cachedType)
 	}
 	problems := s.reconciler.Problems()
 	for _, name := range slices.Sorted(maps.Keys(problems)) {

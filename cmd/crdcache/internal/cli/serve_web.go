@@ -97,7 +97,8 @@ func (p *page) close() {
 
 // source returns the data of the page: the informers and the indexes and references of the config.
 func (s *cacheServer) source() web.Source {
-	of := func(gvr schema.GroupVersionResource) discovery.Resource { // the zero Resource matches no config
+	resourceOf := func(
+		gvr schema.GroupVersionResource) discovery.Resource { // the zero Resource matches no config
 		cached, _ := s.cachedType(gvr)
 		return cached.Resource
 	}
@@ -109,11 +110,11 @@ func (s *cacheServer) source() web.Source {
 		Title: title, Notice: notice, Factory: s.factory, Definition: web.Definitions(s.definitions),
 		Indexes: func(gvr schema.GroupVersionResource) []*indexers.Index {
 			return s.Config.
-				Indexes(of(gvr))
+				Indexes(resourceOf(gvr))
 		},
 		References: func(gvr schema.GroupVersionResource) []*indexers.Reference {
 			return s.Config.
-				References(of(gvr))
+				References(resourceOf(gvr))
 		},
 	}
 }

@@ -127,8 +127,8 @@ func (r snapshotRecord) text() string {
 	line("By", r.Tool)
 	line("Server", r.serverText())
 	line("Namespace", r.Namespace)
-	for _, what := range r.Redacted {
-		line("Without", what.String())
+	for _, redaction := range r.Redacted {
+		line("Without", redaction.String())
 	}
 	line("Size", fmt.Sprintf("%d bytes", r.Bytes))
 	b.WriteString("\n")

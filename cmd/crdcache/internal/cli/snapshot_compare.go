@@ -149,14 +149,14 @@ var identityFields = map[string][]string{
 func newIgnoredFields(ignored []string) ignoredFields {
 	var o ignoredFields
 	o.prune.Presets = []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}
-	for _, one := range ignored {
+	for _, ignoredField := range ignored {
 		switch {
-		case one == "status":
+		case ignoredField == "status":
 			o.prune.Paths = append(o.prune.Paths, ".status")
-		case identityFields[one] != nil:
-			o.identity = append(o.identity, identityFields[one])
+		case identityFields[ignoredField] != nil:
+			o.identity = append(o.identity, identityFields[ignoredField])
 		default:
-			o.prune.Paths = append(o.prune.Paths, one)
+			o.prune.Paths = append(o.prune.Paths, ignoredField)
 		}
 	}
 	return o
@@ -173,7 +173,7 @@ func (o ignoredFields) apply(object *unstructured.Unstructured) error {
 }
 
 // compareObjects compares two states of an object by field.
-func compareObjects(of schema.GroupResource, a, b snapshot.Record,
+func compareObjects(resource schema.GroupResource, a, b snapshot.Record,
 	ignored ignoredFields) (objectDifference, error) {
 	before, err := decodedWithout(a, ignored)
 	if err != nil {
@@ -183,7 +183,7 @@ func compareObjects(of schema.GroupResource, a, b snapshot.Record,
 	if err != nil {
 		return objectDifference{}, err
 	}
-	d := objectDifference{Key: strings.Clone(a.Key), changes: print.Compare(of, before, after)}
+	d := objectDifference{Key: strings.Clone(a.Key), changes: print.Compare(resource, before, after)}
 	for _, change := range d.changes {
 		field := fieldChange{Path: print.PathText(change.Path)}
 		if change.HasOld {

@@ -117,9 +117,9 @@ func (f *snapshotDiffFlags) toOptions(cmd *cobra.Command, args []string,
 	if o.types, err = session.SplitTypes(args[2:]); err != nil {
 		return nil, err
 	}
-	for _, one := range f.ignore {
-		if one != "status" && !strings.HasPrefix(one, ".") {
-			return nil, exit.Usagef("--ignore takes status or a path, as in .spec.replicas; got %q", one)
+	for _, ignoredArg := range f.ignore {
+		if ignoredArg != "status" && !strings.HasPrefix(ignoredArg, ".") {
+			return nil, exit.Usagef("--ignore takes status or a path, as in .spec.replicas; got %q", ignoredArg)
 		}
 	}
 	if err := newIgnoredFields(f.ignore).prune.Validate(); err != nil {
@@ -189,18 +189,18 @@ func (o *snapshotDiffOptions) compare(ctx context.Context) (different bool, err 
 	if err != nil {
 		return false, err
 	}
-	all := snapshotDifference{Before: o.before, After: o.after, Types: []typeDifference{},
+	differences := snapshotDifference{Before: o.before, After: o.after, Types: []typeDifference{},
 		NotCompared: missing}
 	for _, gr := range types {
-		one, err := c.typeOf(ctx, gr)
+		difference, err := c.typeOf(ctx, gr)
 		if err != nil {
 			return false, err
 		}
-		if !one.empty() {
-			all.Types = append(all.Types, one)
+		if !difference.empty() {
+			differences.Types = append(differences.Types, difference)
 		}
 	}
-	if err := o.print(all); err != nil {
+	if err := o.print(differences); err != nil {
 		return false, err
 	}
 	var failed []error
@@ -209,7 +209,7 @@ func (o *snapshotDiffOptions) compare(ctx context.Context) (different bool, err 
 			failed = append(failed, fmt.Errorf("%s is not compared: %s", m.Type, m.Message))
 		}
 	}
-	return len(all.Types) > 0, errors.Join(failed...)
+	return len(differences.Types) > 0, errors.Join(failed...)
 }
 
 // checkNamespace limits the comparison to the namespace of a snapshot that has only one.
@@ -234,12 +234,12 @@ var eventResources = map[schema.GroupResource]bool{{Resource: "events"}: true,
 // plan returns the types to compare, and those that cannot be compared.
 func (o *snapshotDiffOptions) plan(c *snapshotComparison) (types []schema.GroupResource,
 	missing []uncomparedType, err error) {
-	wanted, err := o.selected(c)
+	requested, err := o.selected(c)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, gr := range savedTypes(c.before, c.after) {
-		if wanted != nil && !wanted[gr] || wanted == nil && eventResources[gr] {
+		if requested != nil && !requested[gr] || requested == nil && eventResources[gr] {
 			continue
 		}
 		missingIn := false
@@ -247,7 +247,7 @@ func (o *snapshotDiffOptions) plan(c *snapshotComparison) (types []schema.GroupR
 			if objects := f.Objects(gr); objects != nil && objects.Type().Missing != nil {
 				saved := objects.Type()
 				missing = append(missing, uncomparedType{gr.String(), saved.Missing.Message,
-					!saved.NotRequested || wanted != nil})
+					!saved.NotRequested || requested != nil})
 				missingIn = true
 				break
 			}
@@ -261,19 +261,19 @@ func (o *snapshotDiffOptions) plan(c *snapshotComparison) (types []schema.GroupR
 
 // savedTypes returns the sorted types that were requested when one of the files was saved.
 func savedTypes(files ...*snapshot.File) []schema.GroupResource {
-	var all []schema.GroupResource
+	var types []schema.GroupResource
 	for _, f := range files {
 		for _, saved := range f.Contents().Types {
 			gr := saved.GVR().GroupResource()
-			if !saved.NotRequested && !slices.Contains(all, gr) {
-				all = append(all, gr)
+			if !saved.NotRequested && !slices.Contains(types, gr) {
+				types = append(types, gr)
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b schema.GroupResource) int {
+	slices.SortFunc(types, func(a, b schema.GroupResource) int {
 		return bytes.Compare([]byte(a.Group+"/"+a.Resource), []byte(b.Group+"/"+b.Resource))
 	})
-	return all
+	return types
 }
 
 // selected resolves the named types by the names in the snapshots. Nil means all types.
@@ -281,7 +281,7 @@ func (o *snapshotDiffOptions) selected(c *snapshotComparison) (map[schema.GroupR
 	if len(o.types) == 0 {
 		return nil, nil
 	}
-	wanted := map[schema.GroupResource]bool{}
+	requested := map[schema.GroupResource]bool{}
 	for _, text := range o.types {
 		name, err := discovery.ParseName(text)
 		if err != nil {
@@ -296,7 +296,7 @@ func (o *snapshotDiffOptions) selected(c *snapshotComparison) (map[schema.GroupR
 					return r.Matches(saved.Group, append(saved.Versions, saved.Version), names)
 				}
 				if slices.ContainsFunc(name.Interpretations, fits) {
-					wanted[saved.GVR().GroupResource()], found = true, true
+					requested[saved.GVR().GroupResource()], found = true, true
 				}
 			}
 		}
@@ -304,7 +304,7 @@ func (o *snapshotDiffOptions) selected(c *snapshotComparison) (map[schema.GroupR
 			return nil, fmt.Errorf("neither %s nor %s has a type %q", o.before, o.after, text)
 		}
 	}
-	return wanted, nil
+	return requested, nil
 }
 
 // live saves the cluster's current state of the snapshot's types in memory, or of all types if the snapshot
@@ -318,14 +318,16 @@ func (o *snapshotDiffOptions) live(ctx context.Context, before *snapshot.File) (
 	}
 	contents := before.Contents()
 	saver := &capture.Saver{AllTypes: catalog.Resources(), Warn: o.warn}
-	all := !slices.ContainsFunc(contents.Types, func(s snapshot.SavedType) bool { return s.NotRequested })
-	for _, known := range saver.AllTypes {
-		of := before.Objects(known.GVR.GroupResource())
+	savedAll := !slices.ContainsFunc(contents.Types,
+		func(s snapshot.SavedType) bool { return s.NotRequested })
+	for _, resource := range saver.AllTypes {
+		objects := before.Objects(resource.GVR.GroupResource())
 		switch {
-		case !known.Watchable():
-		case of == nil && all && known.Preferred, of != nil && of.Type().Missing == nil &&
-			of.Type().Version == known.GVR.Version:
-			saver.Types = append(saver.Types, known)
+		case !resource.Watchable():
+		case objects == nil && savedAll && resource.Preferred, objects != nil &&
+			objects.Type().Missing == nil &&
+			objects.Type().Version == resource.GVR.Version:
+			saver.Types = append(saver.Types, resource)
 		}
 	}
 	if saver.Reader, err = newReader(o.target, cmp.Or(contents.Namespace, o.namespace)); err != nil {
@@ -346,16 +348,16 @@ func (o *snapshotDiffOptions) live(ctx context.Context, before *snapshot.File) (
 	return snapshot.NewFile(bytes.NewReader(text.Bytes()), int64(text.Len()))
 }
 
-func (o *snapshotDiffOptions) print(all snapshotDifference) error {
+func (o *snapshotDiffOptions) print(differences snapshotDifference) error {
 	if o.format != formatText {
-		return writeStructured(o.Out, o.format, all)
+		return writeStructured(o.Out, o.format, differences)
 	}
-	for _, m := range all.NotCompared {
+	for _, m := range differences.NotCompared {
 		if !m.failed {
 			o.warn(fmt.Sprintf("%s is not compared: %s", m.Type, print.OneSafeLine(m.Message)))
 		}
 	}
-	return print.WriteControl(o.Out, all.text(o.color))
+	return print.WriteControl(o.Out, differences.text(o.color))
 }
 
 // text is the output for people. It is empty without differences, as in diff.

@@ -222,16 +222,16 @@ func newReader(target *session.Target, namespace string) (capture.Reader, error)
 // resolveRedactions resolves the types of the redactions. A missing type is an error, because a misspelled
 // name would leave its data in the snapshot.
 func (o *snapshotSaveOptions) resolveRedactions(ctx context.Context, saver *capture.Saver) error {
-	for _, what := range o.redactions {
-		found, err := o.target.Resolve(ctx, []string{what.Type})
-		if err != nil && what.Type != capture.Secrets.Type {
+	for _, redaction := range o.redactions {
+		found, err := o.target.Resolve(ctx, []string{redaction.Type})
+		if err != nil && redaction.Type != capture.Secrets.Type {
 			return exit.Usagef("--redact-config: %v", err)
 		}
 		var types []schema.GroupResource
 		for _, r := range found {
 			types = append(types, r.GVR.GroupResource())
 		}
-		saver.Redactor.Add(what, types...)
+		saver.Redactor.Add(redaction, types...)
 	}
 	return nil
 }

@@ -172,17 +172,17 @@ func (o *statsOptions) report(ctx context.Context, c session.Cache,
 		return r, err
 	}
 	for _, x := range s.Indexes {
-		one := problems[x.Name]
-		one.Name, one.Values, one.Entries, one.Bytes = x.Name, x.Values, x.Entries, x.Bytes
-		if one.Objects, err = querier.Count(ctx, query.Exists(x.Name),
+		problem := problems[x.Name]
+		problem.Name, problem.Values, problem.Entries, problem.Bytes = x.Name, x.Values, x.Entries, x.Bytes
+		if problem.Objects, err = querier.Count(ctx, query.Exists(x.Name),
 			query.Options{AllowScan: true}); err != nil {
 			return r, err
 		}
-		if one.Top, err = o.topValues(ctx, querier, x.Name); err != nil {
+		if problem.Top, err = o.topValues(ctx, querier, x.Name); err != nil {
 			return r, err
 		}
 		if x.Name != cache.NamespaceIndex || c.Resource.Scope == discovery.Namespaced {
-			r.Indexes = append(r.Indexes, one)
+			r.Indexes = append(r.Indexes, problem)
 		}
 	}
 	return r, nil
@@ -197,21 +197,21 @@ func findProblems(ctx context.Context, c session.Cache, querier *query.Querier,
 	}
 	out := map[string]indexReport{}
 	for i, index := range indexes {
-		one := indexReport{Reported: met[i].Reported}
-		left := skippedObjects{Missing: met[i].SkippedMissing, Type: met[i].SkippedType,
+		report := indexReport{Reported: met[i].Reported}
+		skipped := skippedObjects{Missing: met[i].SkippedMissing, Type: met[i].SkippedType,
 			Limit: met[i].SkippedLimit,
 			When:  met[i].SkippedWhen}
-		if left != (skippedObjects{}) {
-			one.Skipped = &left
+		if skipped != (skippedObjects{}) {
+			report.Skipped = &skipped
 		}
 		if index.Unique {
 			duplicates, err := querier.Duplicates(ctx, index.Name)
 			if err != nil {
 				return nil, err
 			}
-			one.Duplicates = valueCounts(duplicates)
+			report.Duplicates = valueCounts(duplicates)
 		}
-		out[index.Name] = one
+		out[index.Name] = report
 	}
 	return out, nil
 }
@@ -296,8 +296,8 @@ func (o *statsOptions) printBars(out *bufio.Writer, x indexReport, objects int) 
 			strings.Repeat(print.Symbol("█", "#"), length))
 		shown++
 	}
-	if left := x.Values - shown; shown > 0 && left > 0 {
-		fmt.Fprintf(out, "    %s %d more\n", print.Ellipsis(), left)
+	if hidden := x.Values - shown; shown > 0 && hidden > 0 {
+		fmt.Fprintf(out, "    %s %d more\n", print.Ellipsis(), hidden)
 	}
 }
 
@@ -309,14 +309,14 @@ func printProblems(out *bufio.Writer, x indexReport) {
 	if s := x.Skipped; s != nil {
 		var parts []string
 		for _, part := range []struct {
-			n   uint64
-			why string
+			n     uint64
+			cause string
 		}{
 			{s.Missing, "%d missing"}, {s.Type, "%d of another type"}, {s.Limit,
 				"%d beyond a limit"}, {s.When, "%d excluded by its condition"},
 		} {
 			if part.n > 0 {
-				parts = append(parts, fmt.Sprintf(part.why, part.n))
+				parts = append(parts, fmt.Sprintf(part.cause, part.n))
 			}
 		}
 		fmt.Fprintf(out, "    skipped: %s\n", strings.Join(parts, ", "))
@@ -344,8 +344,8 @@ func printProblems(out *bufio.Writer, x indexReport) {
 func joinFitting(texts []string, more func(int) string) string {
 	shown := texts[:min(len(texts), maxNamed)]
 	line := strings.Join(shown, ", ")
-	if left := len(texts) - len(shown); left > 0 {
-		line += more(left)
+	if omitted := len(texts) - len(shown); omitted > 0 {
+		line += more(omitted)
 	}
 	return line
 }

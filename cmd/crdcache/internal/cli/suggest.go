@@ -39,11 +39,11 @@ func newSuggest(streams genericiooptions.IOStreams) *cobra.Command {
 		Args:              session.NeedTypes,
 		ValidArgsFunction: f.target.CompleteDefinedTypes(),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			found, known, err := f.find(cmd.Context(), args, streams)
+			found, targets, err := f.find(cmd.Context(), args, streams)
 			if len(found) == 0 {
 				return err
 			}
-			text, warnings, failed := renderConfig(found, known)
+			text, warnings, failed := renderConfig(found, targets)
 			for _, warning := range warnings {
 				fmt.Fprintf(streams.ErrOut, "warning: %s\n", warning)
 			}
@@ -69,7 +69,7 @@ type servedType struct {
 // source, and the joined errors of missing names.
 func (f *suggestFlags) find(
 	ctx context.Context, names []string, streams genericiooptions.IOStreams,
-) (found []servedType, known targetTypes, err error) {
+) (found []servedType, targets targetTypes, err error) {
 	if names, err = session.SplitTypes(names); err != nil {
 		return nil, nil, err
 	}
@@ -130,7 +130,7 @@ func definedTypes(ctx context.Context, on *session.Target, client dynamic.Interf
 }
 
 // typesInFiles resolves names among the definitions, with or without group and version.
-func typesInFiles(names []string, known []*crd.Definition) ([]servedType, error) {
+func typesInFiles(names []string, definitions []*crd.Definition) ([]servedType, error) {
 	var found []servedType
 	var errs []error
 	for _, text := range names {
@@ -138,7 +138,7 @@ func typesInFiles(names []string, known []*crd.Definition) ([]servedType, error)
 		if err != nil {
 			return nil, exit.Usagef("%v", err)
 		}
-		matches := matchDefinitions(name, known)
+		matches := matchDefinitions(name, definitions)
 		if len(matches) == 0 {
 			errs = append(errs, fmt.Errorf("the files define no type %q", text))
 		}
@@ -147,10 +147,10 @@ func typesInFiles(names []string, known []*crd.Definition) ([]servedType, error)
 	return found, errors.Join(errs...)
 }
 
-func matchDefinitions(name discovery.Name, known []*crd.Definition) []servedType {
+func matchDefinitions(name discovery.Name, definitions []*crd.Definition) []servedType {
 	var found []servedType
 	for _, reading := range name.Interpretations {
-		for _, d := range known {
+		for _, d := range definitions {
 			versions := make([]string, len(d.Versions))
 			for i, v := range d.Versions {
 				versions[i] = v.Name
@@ -206,8 +206,8 @@ var referenceTypes = []struct{ suffix, kind string }{
 
 // proposeReferences returns references for fields such as issuerRef or parentRefs if the target type is
 // known.
-func proposeReferences(group string, known targetTypes, fields []schemaField) []suggestedReference {
-	var all []suggestedReference
+func proposeReferences(group string, targets targetTypes, fields []schemaField) []suggestedReference {
+	var proposed []suggestedReference
 	for _, f := range fields {
 		base, ok := referenceName(f.name)
 		if !ok || isInConditions(f.path) {
@@ -223,11 +223,11 @@ func proposeReferences(group string, known targetTypes, fields []schemaField) []
 		if name := object.Properties["name"]; name == nil || name.Type != "string" {
 			continue
 		}
-		if to, ok := referenceTargetOf(object, path, base, group, known); ok {
-			all = append(all, suggestedReference{Name: f.path, Each: each, To: to})
+		if to, ok := referenceTargetOf(object, path, base, group, targets); ok {
+			proposed = append(proposed, suggestedReference{Name: f.path, Each: each, To: to})
 		}
 	}
-	return all
+	return proposed
 }
 
 // referenceName returns the name of a reference field without its suffix, or false for other fields.
@@ -248,7 +248,7 @@ func referenceTargetOf(object *crd.Schema, path, base, group string,
 	if s := object.Properties["namespace"]; s != nil && s.Type == "string" {
 		to.Namespace = path + ".namespace"
 	}
-	known := types.kindNamed(group, base)
+	target := types.kindNamed(group, base)
 	kind := object.Properties["kind"]
 	if kind == nil || kind.Type != "string" {
 		lower := strings.ToLower(base)
@@ -258,16 +258,16 @@ func referenceTargetOf(object *crd.Schema, path, base, group string,
 				return to, true
 			}
 		}
-		to.Group, to.Kind = group, known
-		return to, known != ""
+		to.Group, to.Kind = group, target
+		return to, target != ""
 	}
-	to.Kind = suggestedField{path + ".kind", defaultValueOf(kind, known)}
-	if known != "" { // the only guess: issuerRef without a group, in a group with a kind Issuer
-		known = group
+	to.Kind = suggestedField{path + ".kind", defaultValueOf(kind, target)}
+	if target != "" { // the only guess: issuerRef without a group, in a group with a kind Issuer
+		target = group
 	}
 	for _, field := range []string{"group", "apiGroup"} {
 		if s := object.Properties[field]; s != nil && s.Type == "string" {
-			to.Group = suggestedField{path + "." + field, defaultValueOf(s, known)}
+			to.Group = suggestedField{path + "." + field, defaultValueOf(s, target)}
 			return to, true
 		}
 	}
@@ -277,15 +277,15 @@ func referenceTargetOf(object *crd.Schema, path, base, group string,
 	}
 	// Without a field for the group, all allowed kinds must be in one group.
 	allowed := kindsOf(kind)
-	for _, one := range []string{group, ""} {
+	for _, candidateGroup := range []string{group, ""} {
 		if len(allowed) > 0 && !slices.ContainsFunc(allowed,
-			func(kind string) bool { return !types.has(one, kind) }) {
-			to.Group = one
+			func(kind string) bool { return !types.has(candidateGroup, kind) }) {
+			to.Group = candidateGroup
 			return to, true
 		}
 	}
 	to.Group = group
-	return to, len(allowed) == 0 && known != ""
+	return to, len(allowed) == 0 && target != ""
 }
 
 // kindsOf returns the kinds in the enum and the default of a field.
@@ -302,12 +302,12 @@ func kindsOf(s *crd.Schema) (kinds []string) {
 type targetTypes []*crd.Definition
 
 func typesOfDefinitions(definitions []*crd.Definition) targetTypes {
-	known := slices.Clone(definitions)
+	sortedTypes := slices.Clone(definitions)
 	for _, t := range builtin.Types {
-		known = append(known, &crd.Definition{Group: t.Group,
+		sortedTypes = append(sortedTypes, &crd.Definition{Group: t.Group,
 			Names: crd.Names{Plural: t.Plural, Kind: t.Kind}, Namespaced: t.Has(builtin.Namespaced)})
 	}
-	return known
+	return sortedTypes
 }
 
 // typesOfCatalog returns the types of a server and the built-in types, without versions.

@@ -61,19 +61,19 @@ type suggestedKey struct {
 // sortedTypes are the column types that get sorted indexes.
 var sortedTypes = map[string]string{"integer": "int", "number": "number", "date": "time"}
 
-// renderConfig returns a config for types and warnings about omissions. known are the possible targets of
+// renderConfig returns a config for types and warnings about omissions. targets are the possible targets of
 // references.
-func renderConfig(types []servedType, known targetTypes) (text []byte, warnings []string, err error) {
-	var all []suggestedResource
-	taken := map[string]bool{}
+func renderConfig(types []servedType, targets targetTypes) (text []byte, warnings []string, err error) {
+	var resources []suggestedResource
+	usedNames := map[string]bool{}
 	for _, t := range types {
-		one, resourceWarnings := suggestResource(t, uniqueName(t.Names.Plural, taken), known)
-		all = append(all, one)
+		suggestion, resourceWarnings := suggestResource(t, uniqueName(t.Names.Plural, usedNames), targets)
+		resources = append(resources, suggestion)
 		for _, warning := range resourceWarnings {
 			warnings = append(warnings, t.GroupResource().String()+": "+warning)
 		}
 	}
-	text, err = marshalConfig(all...)
+	text, err = marshalConfig(resources...)
 	return text, warnings, err
 }
 
@@ -90,15 +90,16 @@ func marshalConfig(resources ...suggestedResource) ([]byte, error) {
 
 // suggestResource returns the indexes and references of one type, each in the first form that validate
 // accepts, and warnings about omissions.
-func suggestResource(t servedType, name string, known targetTypes) (r suggestedResource, warnings []string) {
+func suggestResource(t servedType, name string,
+	targets targetTypes) (r suggestedResource, warnings []string) {
 	r = suggestedResource{Name: name}
 	r.Match.Group, r.Match.Version, r.Match.Resource = t.Group, t.Version.Name, t.Names.Plural
-	definitions := append([]*crd.Definition{t.Definition}, known.definitions(t.GroupResource())...)
-	fits := func(with suggestedResource) bool {
-		with.Name, with.Match = r.Name, r.Match
-		return isValid(with, definitions)
+	definitions := append([]*crd.Definition{t.Definition}, targets.definitions(t.GroupResource())...)
+	fits := func(extended suggestedResource) bool {
+		extended.Name, extended.Match = r.Name, r.Match
+		return isValid(extended, definitions)
 	}
-	names, seen, more := map[string]bool{cache.NamespaceIndex: true, "name": true,
+	names, seenPaths, more := map[string]bool{cache.NamespaceIndex: true, "name": true,
 		"age": true}, map[string]bool{}, false
 	add := func(candidate suggestedIndex) {
 		if more {
@@ -106,14 +107,14 @@ func suggestResource(t servedType, name string, known targetTypes) (r suggestedR
 		}
 		for _, form := range candidate.interpretations() {
 			form.Name = "x"
-			if source := form.valueKey(); seen[source] ||
+			if source := form.valueKey(); seenPaths[source] ||
 				!fits(suggestedResource{Indexes: []suggestedIndex{form}}) {
 				continue
 			}
 			if more = len(r.Indexes) >= maxSuggestions; more {
 				return
 			}
-			seen[form.valueKey()] = true
+			seenPaths[form.valueKey()] = true
 			form.Name = form.name(candidate.preferredName, names)
 			r.Indexes = append(r.Indexes, form)
 			return
@@ -127,7 +128,7 @@ func suggestResource(t servedType, name string, known targetTypes) (r suggestedR
 		for _, candidate := range proposeFromSchema(fields) {
 			add(candidate)
 		}
-		r.References, warnings = suggestReferences(proposeReferences(t.Group, known, fields),
+		r.References, warnings = suggestReferences(proposeReferences(t.Group, targets, fields),
 			!t.Namespaced, fits)
 	}
 	if len(r.Indexes) == 0 {
@@ -150,14 +151,14 @@ func suggestReferences(
 	for _, candidate := range candidates {
 		path := candidate.Name
 		candidate.Name = "x"
-		with := func(r suggestedReference) bool {
+		extended := func(r suggestedReference) bool {
 			return fits(
 				suggestedResource{References: []suggestedReference{r}})
 		}
-		if !with(candidate) {
+		if !extended(candidate) {
 			placed := candidate
 			placed.To.Namespace = "$.metadata.name"
-			if clusterScoped && candidate.To.Namespace == "" && with(placed) {
+			if clusterScoped && candidate.To.Namespace == "" && extended(placed) {
 				warnings = append(warnings,
 					fmt.Sprintf(
 						"no reference for %s, because the schema does not define the namespace of the %v; "+
@@ -205,21 +206,21 @@ func proposeFromColumns(version crd.Version) []suggestedIndex {
 			types[path.String()] = sortedTypes[column.Type]
 		}
 	}
-	var all []suggestedIndex
+	var proposed []suggestedIndex
 	add := func(name, expr string) {
 		path, err := jsonpath.Compile(expr)
 		if err != nil || isUniquePath(path.String()) {
 			return
 		}
-		one := suggestedIndex{preferredName: camelCase(name), Type: types[path.String()]}
-		one.setPath(path)
-		if isFreeText(one.preferredName) || isFreeText(lastKey(path)) {
+		proposal := suggestedIndex{preferredName: camelCase(name), Type: types[path.String()]}
+		proposal.setPath(path)
+		if isFreeText(proposal.preferredName) || isFreeText(lastKey(path)) {
 			return
 		}
-		if one.Type != "" {
-			one.Order = "sorted"
+		if proposal.Type != "" {
+			proposal.Order = "sorted"
 		}
-		all = append(all, one)
+		proposed = append(proposed, proposal)
 	}
 	for _, field := range version.SelectableFields {
 		add("", field)
@@ -227,7 +228,7 @@ func proposeFromColumns(version crd.Version) []suggestedIndex {
 	for _, column := range version.Columns {
 		add(column.Name, column.JSONPath)
 	}
-	return all
+	return proposed
 }
 
 // interpretations returns the possible interpretations of an index: with and without its type, as quantities,
@@ -264,20 +265,20 @@ func (i suggestedIndex) valueKey() string {
 }
 
 // name returns a unique name: the preferred one, or one derived from the path.
-func (i suggestedIndex) name(named string, taken map[string]bool) string {
-	if named != "" && !taken[named] {
-		return uniqueName(named, taken)
+func (i suggestedIndex) name(named string, usedNames map[string]bool) string {
+	if named != "" && !usedNames[named] {
+		return uniqueName(named, usedNames)
 	}
 	path := i.Path + i.Each
 	if path == "" {
-		return uniqueName(cmp.Or(named, camelCase(i.Label+i.Annotation), "value"), taken)
+		return uniqueName(cmp.Or(named, camelCase(i.Label+i.Annotation), "value"), usedNames)
 	}
 	keys := pathKeys(jsonpath.MustCompile(path))
 	short := lastKey(jsonpath.MustCompile(path))
-	if n := len(keys); taken[short] && n > 1 {
+	if n := len(keys); usedNames[short] && n > 1 {
 		short = cmp.Or(camelCase(keys[n-2]+" "+keys[n-1]), short)
 	}
-	return uniqueName(short, taken)
+	return uniqueName(short, usedNames)
 }
 
 // setPath sets the source of the index. A path of a label or an annotation becomes its name.
@@ -353,11 +354,11 @@ func camelCase(title string) string {
 }
 
 // uniqueName appends a number to a taken name.
-func uniqueName(name string, taken map[string]bool) string {
+func uniqueName(name string, usedNames map[string]bool) string {
 	candidate := name
-	for n := 2; taken[candidate]; n++ {
+	for n := 2; usedNames[candidate]; n++ {
 		candidate = fmt.Sprintf("%s%d", name, n)
 	}
-	taken[candidate] = true
+	usedNames[candidate] = true
 	return candidate
 }

@@ -25,7 +25,7 @@ type schemaField struct {
 
 // schemaFields returns the fields below spec and status by depth, including those of list elements.
 func schemaFields(version crd.Version) []schemaField {
-	var level, all []schemaField
+	var level, fields []schemaField
 	for _, name := range []string{"spec", "status"} {
 		if s := version.Schema.Properties[name]; s != nil {
 			level = append(level, schemaField{path: "." + name, name: name, schema: s})
@@ -36,10 +36,10 @@ func schemaFields(version crd.Version) []schemaField {
 		for _, f := range level {
 			next = append(next, f.children()...)
 		}
-		all = append(all, next...)
+		fields = append(fields, next...)
 		level = next
 	}
-	return all
+	return fields
 }
 
 // children returns the fields of an object and of the elements of a list.
@@ -70,22 +70,22 @@ func pathOfKey(name string) string { return jsonpath.FromSegments(name).String()
 
 // proposeFromSchema returns indexes of enums, times, string lists and conditions.
 func proposeFromSchema(fields []schemaField) []suggestedIndex {
-	var all []suggestedIndex
+	var proposed []suggestedIndex
 	for _, f := range fields {
 		switch s := f.schema; {
 		case f.lists > 1 || isFreeText(f.name):
 		case isConditions(f):
-			all = append(all, conditionIndex(f))
+			proposed = append(proposed, conditionIndex(f))
 		case s.Items != nil && s.Items.Type == "string" && len(s.Items.Properties) == 0:
-			all = append(all, suggestedIndex{Path: f.path + "[*]"})
+			proposed = append(proposed, suggestedIndex{Path: f.path + "[*]"})
 		case isInConditions(f.path):
 		case s.Type == "string" && s.Format == "date-time":
-			all = append(all, suggestedIndex{Path: f.path, Type: "time", Order: "sorted"})
+			proposed = append(proposed, suggestedIndex{Path: f.path, Type: "time", Order: "sorted"})
 		case s.Type == "string" && len(s.Enum) > 1:
-			all = append(all, suggestedIndex{Path: f.path})
+			proposed = append(proposed, suggestedIndex{Path: f.path})
 		}
 	}
-	return all
+	return proposed
 }
 
 // isFreeText reports whether a name suggests text for people.

@@ -142,19 +142,20 @@ func (f *treeFlags) validate(set *pflag.FlagSet) error {
 
 // parseObjectArg parses arguments that name one object.
 func parseObjectArg(command string, args []string) (session.ObjectArg, error) {
-	var of, name string
+	var typeName, name string
 	switch len(args) {
 	case 1:
-		of, name, _ = strings.Cut(args[0], "/")
+		typeName, name, _ = strings.Cut(args[0], "/")
 	case 2:
-		of, name = args[0], args[1]
+		typeName, name = args[0], args[1]
 	}
-	if of == "" || name == "" || strings.ContainsAny(of, ",*/") || len(path.IsValidPathSegmentName(name)) > 0 {
+	if typeName == "" || name == "" || strings.ContainsAny(typeName, ",*/") ||
+		len(path.IsValidPathSegmentName(name)) > 0 {
 		return session.ObjectArg{},
 			exit.Usagef("name one object, as in '%s certificate/web-tls' or '%[1]s certificate web-tls'; got %s",
 				command, quoteAll(args))
 	}
-	return session.ObjectArg{Type: of, Names: []string{name}}, nil
+	return session.ObjectArg{Type: typeName, Names: []string{name}}, nil
 }
 
 func quoteAll(args []string) string {
@@ -370,19 +371,19 @@ func (w *treeData) recordUnsynced(err error) error {
 		return err
 	}
 	for _, current := range unsynced.NotSynced {
-		one := failedType{
+		failure := failedType{
 			unreadType: unreadType{current.GVR.GroupResource().String(), print.OneSafeLine(current.Message)},
 			err: &dynamicinformer.NotSyncedError{NotSynced: []status.Status{current},
 				Cause: unsynced.Cause},
 		}
 		switch {
 		case current.Reason == status.ReasonForbidden:
-			one.Reason = forbidden
-		case one.Reason == "":
-			one.Reason = "not synced in time"
+			failure.Reason = forbidden
+		case failure.Reason == "":
+			failure.Reason = "not synced in time"
 		}
-		w.failed = append(w.failed, one)
-		w.notRead = append(w.notRead, one.unreadType)
+		w.failed = append(w.failed, failure)
+		w.notRead = append(w.notRead, failure.unreadType)
 	}
 	return nil
 }

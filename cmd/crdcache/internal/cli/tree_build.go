@@ -130,9 +130,9 @@ const metadataKind = "PartialObjectMetadata"
 
 // cachedObject returns a cached object, or nil if it was deleted in the meantime.
 func (g *treeBuilder) cachedObject(o references.Object) *unstructured.Unstructured {
-	of := schema.GroupResource{Group: o.Group, Resource: o.Resource}
-	g.onType(of)
-	snapshot := g.objects[of]
+	resource := schema.GroupResource{Group: o.Group, Resource: o.Resource}
+	g.onType(resource)
+	snapshot := g.objects[resource]
 	if snapshot == nil {
 		return nil
 	}
@@ -155,9 +155,9 @@ func (g *treeBuilder) addRelated(n *treeNode, o references.Object, follow direct
 	}
 	at := o
 	at.UID = ""
-	for _, way := range []directions{upward, downward} {
-		if follow&way != 0 && g.visited[visitedObject{at, way}] {
-			follow &^= way
+	for _, direction := range []directions{upward, downward} {
+		if follow&direction != 0 && g.visited[visitedObject{at, direction}] {
+			follow &^= direction
 			n.Repeated = true
 		}
 	}
@@ -172,9 +172,9 @@ func (g *treeBuilder) addRelated(n *treeNode, o references.Object, follow direct
 	case g.limit > 0 && len(related) > g.limit:
 		n.Omitted, related = len(related)-g.limit, related[:g.limit]
 	}
-	for _, way := range []directions{upward, downward} {
-		if follow&way != 0 && len(related) > 0 {
-			g.visited[visitedObject{at, way}] = true
+	for _, direction := range []directions{upward, downward} {
+		if follow&direction != 0 && len(related) > 0 {
+			g.visited[visitedObject{at, direction}] = true
 		}
 	}
 	for _, r := range related {
@@ -195,35 +195,35 @@ type relatedObject struct {
 
 // relatedObjects returns the related objects in some directions: owners, references, dependents and
 // referrers. It always includes dangling references.
-func (g *treeBuilder) relatedObjects(o references.Object, follow directions) (all []relatedObject) {
+func (g *treeBuilder) relatedObjects(o references.Object, follow directions) (related []relatedObject) {
 	for _, r := range g.graph.From(o) {
-		one := relatedObject{r, isTarget, r.To, upward}
+		object := relatedObject{r, isTarget, r.To, upward}
 		if r.Name == references.Owners {
-			one.relation = isOwner
+			object.relation = isOwner
 		}
 		if follow&upward == 0 {
-			if one.directions = 0; r.State != references.Dangling {
+			if object.directions = 0; r.State != references.Dangling {
 				continue
 			}
 		}
-		all = append(all, one)
+		related = append(related, object)
 	}
 	if follow&downward != 0 {
 		for _, r := range g.graph.To(o) {
-			one := relatedObject{r, isReferrer, r.From, downward}
+			object := relatedObject{r, isReferrer, r.From, downward}
 			if r.Name == references.Owners {
-				one.relation = isOwned
+				object.relation = isOwned
 			}
-			all = append(all, one)
+			related = append(related, object)
 		}
 	}
 	order := []relation{isOwner, isTarget, isOwned, isReferrer}
-	slices.SortStableFunc(all,
+	slices.SortStableFunc(related,
 		func(a, b relatedObject) int {
 			return slices.Index(order, a.relation) - slices.Index(order,
 				b.relation)
 		})
-	return all
+	return related
 }
 
 type treeState struct {

@@ -59,11 +59,11 @@ func (w *treeData) readTypes() []string {
 
 // printScope prints the types that were read. incomplete names those that could not be read.
 func (w *treeData) printScope() {
-	where := "in all namespaces"
+	location := "in all namespaces"
 	if w.namespace != "" {
-		where = "in the namespace " + w.namespace
+		location = "in the namespace " + w.namespace
 	}
-	text := fmt.Sprintf("read %s %s", formatCount(len(w.caches.Synced), "type"), where)
+	text := fmt.Sprintf("read %s %s", formatCount(len(w.caches.Synced), "type"), location)
 	names, reasons := map[string][]string{}, []string{}
 	for _, u := range w.notRead[:len(w.notRead)-len(w.failed)] {
 		if names[u.Reason] == nil {

@@ -160,7 +160,7 @@ func (o *validateOptions) fromCluster(ctx context.Context, groups []string) ([]*
 	if err != nil {
 		return nil, err
 	}
-	known, err := session.DefinitionsFromCluster(ctx, client, func(group string) bool {
+	definitions, err := session.DefinitionsFromCluster(ctx, client, func(group string) bool {
 		return slices.ContainsFunc(groups, func(text string) bool {
 			return naming.Match(text, group)
 		})
@@ -168,7 +168,7 @@ func (o *validateOptions) fromCluster(ctx context.Context, groups []string) ([]*
 	if err != nil {
 		return nil, o.target.Explain(ctx, err)
 	}
-	return known, nil
+	return definitions, nil
 }
 
 // converted replaces deprecated apiVersions in the files, and returns the other warnings.
@@ -225,11 +225,11 @@ func (o *validateOptions) printSummary(config *indexers.Config) error {
 	return err
 }
 
-func pluralize(n int, one, many string) string {
+func pluralize(n int, singular, plural string) string {
 	if n == 1 {
-		return "1 " + one
+		return "1 " + singular
 	}
-	return fmt.Sprintf("%d %s", n, many)
+	return fmt.Sprintf("%d %s", n, plural)
 }
 
 // findingRecord is the JSON form of a finding.
@@ -246,8 +246,8 @@ type findingRecord struct {
 
 func (o *validateOptions) printJSON(findings *indexers.ConfigError, warnings []indexers.Diagnostic) error {
 	records := []findingRecord{}
-	add := func(severity string, all []indexers.Diagnostic) {
-		for _, d := range all {
+	add := func(severity string, diagnostics []indexers.Diagnostic) {
+		for _, d := range diagnostics {
 			records = append(records, findingRecord{severity, d.File, d.Line, d.Column, d.Length, d.Code,
 				d.Message, d.Hint})
 		}

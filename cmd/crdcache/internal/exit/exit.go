@@ -128,18 +128,18 @@ func timedOut(err error) bool {
 
 // anyError reports whether is holds for any error in the tree of err. errors.As would stop at the first error
 // of a type.
-func anyError(err error, is func(error) bool) bool {
-	if is(err) {
+func anyError(err error, matches func(error) bool) bool {
+	if matches(err) {
 		return true
 	}
 	switch x := err.(type) {
 	case interface{ Unwrap() error }:
 		if inner := x.Unwrap(); inner != nil {
-			return anyError(inner, is)
+			return anyError(inner, matches)
 		}
 	case interface{ Unwrap() []error }:
 		for _, inner := range x.Unwrap() {
-			if anyError(inner, is) {
+			if anyError(inner, matches) {
 				return true
 			}
 		}
@@ -153,8 +153,8 @@ func SplitJoined(err error) []error {
 	if err == nil {
 		return nil
 	}
-	if trouble, ok := err.(*comparisonError); ok {
-		return SplitJoined(trouble.error)
+	if comparison, ok := err.(*comparisonError); ok {
+		return SplitJoined(comparison.error)
 	}
 	if missing, ok := err.(*dynamicinformer.NotSyncedError); ok && len(missing.NotSynced) > 0 {
 		return splitTypes(missing)
@@ -164,21 +164,21 @@ func SplitJoined(err error) []error {
 	if !ok || len(joined.Unwrap()) == 0 || errors.Join(joined.Unwrap()...).Error() != err.Error() {
 		return []error{err}
 	}
-	var all []error
+	var errs []error
 	for _, e := range joined.Unwrap() {
-		all = append(all, SplitJoined(e)...)
+		errs = append(errs, SplitJoined(e)...)
 	}
-	return all
+	return errs
 }
 
 func splitTypes(err *dynamicinformer.NotSyncedError) []error {
-	all := make([]error, 0, len(err.NotSynced))
+	errs := make([]error, 0, len(err.NotSynced))
 	for _, current := range err.NotSynced {
-		one := &dynamicinformer.NotSyncedError{NotSynced: []status.Status{current}}
+		typeErr := &dynamicinformer.NotSyncedError{NotSynced: []status.Status{current}}
 		if !current.Settled() {
-			one.Cause = err.Cause
+			typeErr.Cause = err.Cause
 		}
-		all = append(all, one)
+		errs = append(errs, typeErr)
 	}
-	return all
+	return errs
 }

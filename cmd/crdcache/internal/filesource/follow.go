@@ -57,16 +57,16 @@ type changeWatcher struct {
 }
 
 // reportUnwatched reports once that a path is polled.
-func (l *changeWatcher) reportUnwatched(what string, err error) {
+func (l *changeWatcher) reportUnwatched(subject string, err error) {
 	l.polling = true
-	if l.reported[what] || l.source.options.Report == nil {
+	if l.reported[subject] || l.source.options.Report == nil {
 		return
 	}
 	if l.reported == nil {
 		l.reported = map[string]bool{}
 	}
-	l.reported[what] = true
-	l.source.options.Report(&manifest.Problem{File: what, Warning: true,
+	l.reported[subject] = true
+	l.source.options.Report(&manifest.Problem{File: subject, Warning: true,
 		Err: fmt.Errorf("polling for changes every %v, because the system cannot watch the files: %w",
 			pollInterval, err)})
 }

@@ -184,10 +184,10 @@ func identify(u *unstructured.Unstructured) (schema.GroupVersionKind, error) {
 				u.GetAPIVersion())
 	}
 	gvk := gv.WithKind(u.GetKind())
-	switch name, there, err := unstructured.NestedFieldNoCopy(u.Object, "metadata", "name"); {
+	switch name, hasName, err := unstructured.NestedFieldNoCopy(u.Object, "metadata", "name"); {
 	case err != nil:
 		return gvk, fmt.Errorf("%s has metadata that is not a map", gvk.GroupKind())
-	case !there || name == nil || name == "":
+	case !hasName || name == nil || name == "":
 		return gvk, fmt.Errorf("%s has no metadata.name", gvk.GroupKind())
 	case u.GetName() == "":
 		return gvk, fmt.Errorf("%s has a metadata.name that is not a string: %v; put it in quotes",
@@ -299,9 +299,9 @@ func (l *loader) resolveDuplicate(f *manifest.File, e manifest.Entry, o object) 
 	if !ok || other.file == f && other.readCount != f.ReadCount {
 		return false
 	}
-	later := other.file.Compare(f) > 0
+	isLater := other.file.Compare(f) > 0
 	counts := "this one is used"
-	if later {
+	if isLater {
 		counts = "that one is used"
 	}
 	l.reader.Problem(f, e.Position, true, fmt.Errorf("%s is also at %s:%d; %s", o, other.file.Name(),
@@ -309,14 +309,14 @@ func (l *loader) resolveDuplicate(f *manifest.File, e manifest.Entry, o object) 
 	if other.file == f {
 		return false
 	}
-	loser := other.file
-	if later {
-		loser = f
+	ignoredFile := other.file
+	if isLater {
+		ignoredFile = f
 	}
-	if !slices.Contains(l.shadowed[o], loser) {
-		l.shadowed[o] = append(l.shadowed[o], loser)
+	if !slices.Contains(l.shadowed[o], ignoredFile) {
+		l.shadowed[o] = append(l.shadowed[o], ignoredFile)
 	}
-	return later
+	return isLater
 }
 
 // inferTypes infers types for pending objects after all files are read.
@@ -349,7 +349,7 @@ func (l *loader) inferTypes() {
 
 func (l *loader) infer(p pendingObject, namespaced bool) (*kind, error) {
 	t := inferType(p.gvk, namespaced)
-	if _, taken := l.kindNamed(t.GroupResource()); taken {
+	if _, exists := l.kindNamed(t.GroupResource()); exists {
 		return nil, fmt.Errorf("no CustomResourceDefinition defines %s, and the name %s is taken",
 			p.gvk.GroupKind(), t.GroupResource())
 	}

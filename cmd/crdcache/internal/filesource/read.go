@@ -17,9 +17,9 @@ import (
 	"github.com/crdcache/crdcache/snapshot"
 )
 
-// ReadFiles is manifest.ReadFiles with support for snapshots. wanted selects the types read from snapshots.
+// ReadFiles is manifest.ReadFiles with support for snapshots. selects chooses the types read from snapshots.
 // Nil means all.
-func ReadFiles(ctx context.Context, options manifest.ReadOptions, wanted func(snapshot.Type) bool,
+func ReadFiles(ctx context.Context, options manifest.ReadOptions, selects func(snapshot.Type) bool,
 	take manifest.ObjectHandler) error {
 	snapshots := map[string]func() (*snapshot.File, error){}
 	for _, path := range options.Paths {
@@ -34,19 +34,19 @@ func ReadFiles(ctx context.Context, options manifest.ReadOptions, wanted func(sn
 		return manifest.ReadFiles(ctx, options, take)
 	}
 	var ended error
-	problem := func(object *unstructured.Unstructured, wrong func(error)) error {
-		ended = take(object, wrong)
+	problem := func(object *unstructured.Unstructured, report func(error)) error {
+		ended = take(object, report)
 		return ended
 	}
 	var failed []error
 	for _, path := range options.Paths {
-		one := options
-		one.Paths = []string{path}
+		fileOptions := options
+		fileOptions.Paths = []string{path}
 		var err error
 		if open := snapshots[path]; open != nil {
-			err = readSnapshot(ctx, (&manifest.File{Path: path}).Name(), open, wanted, problem)
+			err = readSnapshot(ctx, (&manifest.File{Path: path}).Name(), open, selects, problem)
 		} else {
-			err = manifest.ReadFiles(ctx, one, problem)
+			err = manifest.ReadFiles(ctx, fileOptions, problem)
 		}
 		switch {
 		case ended != nil:
@@ -62,21 +62,21 @@ func ReadFiles(ctx context.Context, options manifest.ReadOptions, wanted func(sn
 // readSnapshot passes the objects of a snapshot to take. It returns an error for requested types that could
 // not be saved, and continues with the others.
 func readSnapshot(ctx context.Context, name string, open func() (*snapshot.File, error),
-	wanted func(snapshot.Type) bool, take manifest.ObjectHandler) error {
+	selects func(snapshot.Type) bool, take manifest.ObjectHandler) error {
 	file, err := open()
 	if err != nil {
 		return err
 	}
 	defer file.Close()
 	var failed []error
-	wrong := func(err error) { failed = append(failed, &manifest.Problem{File: name, Err: err}) }
+	report := func(err error) { failed = append(failed, &manifest.Problem{File: name, Err: err}) }
 	for _, saved := range file.Contents().Types {
-		if wanted != nil && !wanted(saved.Type) {
+		if selects != nil && !selects(saved.Type) {
 			continue
 		}
 		gr := saved.GVR().GroupResource()
 		if saved.Missing != nil && !saved.NotRequested {
-			wrong(fmt.Errorf("%s was not saved: %s", gr, saved.Missing.Message))
+			report(fmt.Errorf("%s was not saved: %s", gr, saved.Missing.Message))
 		}
 		for record, err := range file.Objects(gr).All {
 			if err != nil {
@@ -84,12 +84,12 @@ func readSnapshot(ctx context.Context, name string, open func() (*snapshot.File,
 			}
 			object := &unstructured.Unstructured{}
 			if err := utiljson.Unmarshal(record.JSON, &object.Object); err != nil {
-				wrong(fmt.Errorf("%s %s: %w", gr, record.Key, err))
+				report(fmt.Errorf("%s %s: %w", gr, record.Key, err))
 				continue
 			}
 			// a record has no apiVersion
 			object.SetGroupVersionKind(saved.GroupVersion().WithKind(saved.Kind))
-			if err := take(object, wrong); err != nil || ctx.Err() != nil {
+			if err := take(object, report); err != nil || ctx.Err() != nil {
 				return errors.Join(append(failed, err)...)
 			}
 		}

@@ -81,8 +81,8 @@ func snapshotIn(ctx context.Context, options *Options) (open func() (*snapshot.F
 // serve serves a snapshot and warns about its limits.
 func (s *Source) serve(file *snapshot.File) {
 	s.snapshot, s.handler = file, newSnapshotHandler(file)
-	if only := file.Contents().Namespace; only != "" {
+	if namespace := file.Contents().Namespace; namespace != "" {
 		s.addProblem(&manifest.Problem{File: s.options.Paths[0], Warning: true,
-			Err: fmt.Errorf("the snapshot contains only the namespace %s", only)})
+			Err: fmt.Errorf("the snapshot contains only the namespace %s", namespace)})
 	}
 }

@@ -160,10 +160,10 @@ func (o Options) newEvent(e query.Event, at time.Time) event {
 // managersOf returns the managers of the fields that changed between two states of an object. Without an
 // earlier state it returns the latest manager.
 func managersOf(before, after *unstructured.Unstructured) string {
-	known := map[string]time.Time{}
+	writeTimes := map[string]time.Time{}
 	if before != nil {
 		for _, entry := range before.GetManagedFields() {
-			known[writerKey(entry)] = writtenAt(entry)
+			writeTimes[writerKey(entry)] = writtenAt(entry)
 		}
 	}
 	entries := after.GetManagedFields()
@@ -171,8 +171,8 @@ func managersOf(before, after *unstructured.Unstructured) string {
 		func(a, b metav1.ManagedFieldsEntry) int { return writtenAt(b).Compare(writtenAt(a)) })
 	var names []string
 	for _, entry := range entries {
-		at, was := known[writerKey(entry)]
-		if was && at.Equal(writtenAt(entry)) || before == nil && len(names) > 0 {
+		at, existed := writeTimes[writerKey(entry)]
+		if existed && at.Equal(writtenAt(entry)) || before == nil && len(names) > 0 {
 			continue
 		}
 		name := entry.Manager

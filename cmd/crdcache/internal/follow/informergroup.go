@@ -44,8 +44,8 @@ func (r *run) groups() ([]*informerGroup, error) {
 	kinds := []informerGroup{{custom: true, builtin: true}}
 	clients := []dynamic.Interface{client}
 	if r.printsTables() {
-		fetch := func(ctx context.Context, of schema.GroupResource) (*crd.Definition, error) {
-			return crd.Fetch(ctx, client, of)
+		fetch := func(ctx context.Context, resource schema.GroupResource) (*crd.Definition, error) {
+			return crd.Fetch(ctx, client, resource)
 		}
 		r.columns.loader = print.NewDefinitionLoader(fetch, r.ErrOut)
 		r.columns.initialLoader = print.NewDefinitionLoader(r.Target.Definitions(client), r.ErrOut)
@@ -111,7 +111,7 @@ type pendingInformer struct {
 
 // acquire starts the informers of the initial types. The subscriptions share them.
 func (r *run) acquire(groups []*informerGroup) ([]pendingInformer, error) {
-	var all []pendingInformer
+	var pending []pendingInformer
 	snapshot := r.tracker.Snapshot()
 	for _, resource := range r.resources {
 		uid := typeOf(snapshot, resource).UID
@@ -126,11 +126,11 @@ func (r *run) acquire(groups []*informerGroup) ([]pendingInformer, error) {
 				return nil, err
 			}
 			r.initialObjectsReceived[resource.GVR] = newSignal()
-			all = append(all, pendingInformer{handle, p, resource.GVR})
+			pending = append(pending, pendingInformer{handle, p, resource.GVR})
 			break
 		}
 	}
-	return all, nil
+	return pending, nil
 }
 
 func typeOf(snapshot *discovery.Snapshot, r discovery.Resource) discovery.Type {

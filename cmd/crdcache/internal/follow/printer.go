@@ -30,17 +30,17 @@ func stoppedMatching(e event) bool { return e.Type == query.Deleted && !e.Gone }
 
 // eventObject returns the event as kubectl get --output-watch-events prints it, with additional fields.
 func (o Options) eventObject(e event) map[string]any {
-	all := map[string]any{"type": eventName(e), "object": e.Object.Object}
+	record := map[string]any{"type": eventName(e), "object": e.Object.Object}
 	if stoppedMatching(e) {
-		all["exists"] = true
+		record["exists"] = true
 	}
 	if o.Timestamps {
-		all["time"] = e.timestamp()
+		record["time"] = e.timestamp()
 	}
 	if e.manager != "" {
-		all["manager"] = e.manager
+		record["manager"] = e.manager
 	}
-	return all
+	return record
 }
 
 // newText returns the printer of a format that is not a table.
@@ -81,12 +81,12 @@ func retainJSON(e event, show func(event) error) (func() error, error) {
 	}
 	e.Object, e.Old = nil, nil
 	return func() error {
-		later := e
-		later.Object = &unstructured.Unstructured{}
-		if err := utiljson.Unmarshal(text, &later.Object.Object); err != nil {
+		retained := e
+		retained.Object = &unstructured.Unstructured{}
+		if err := utiljson.Unmarshal(text, &retained.Object.Object); err != nil {
 			return fmt.Errorf("print %s: %w", e.Key, err)
 		}
-		return show(later)
+		return show(retained)
 	}, nil
 }
 

@@ -203,7 +203,7 @@ func (r *run) awaitAny(syncCtx context.Context) error {
 
 // openScreen prints the buffered events of the feeds, in the order of the requested types.
 func (r *run) openScreen() {
-	place := func(f *feed) int {
+	position := func(f *feed) int {
 		i := slices.IndexFunc(r.resources,
 			func(resource discovery.Resource) bool { return resource.GVR == f.gvr })
 		if i < 0 {
@@ -213,7 +213,7 @@ func (r *run) openScreen() {
 	}
 	r.screen.withLock(func() {
 		r.screen.open = true
-		slices.SortStableFunc(r.bufferedFeeds, func(a, b *feed) int { return place(a) - place(b) })
+		slices.SortStableFunc(r.bufferedFeeds, func(a, b *feed) int { return position(a) - position(b) })
 		for _, f := range r.bufferedFeeds {
 			f.printBuffered()
 		}

@@ -53,8 +53,8 @@ func (t *statusReporter) markSynced() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mu.initialSyncDone = true
-	for of := range connectionTexts {
-		t.reportConnectionLocked(of)
+	for conditionType := range connectionTexts {
+		t.reportConnectionLocked(conditionType)
 	}
 }
 
@@ -147,16 +147,16 @@ func (t *statusReporter) conditionChanged(before, after status.Condition) {
 }
 
 // reportConnectionLocked reports a condition that changed since the last report.
-func (t *statusReporter) reportConnectionLocked(of status.ConditionType) {
-	isFalse := t.mu.falseConditions[of] > 0
-	if !t.mu.initialSyncDone || isFalse == t.mu.reportedFalse[of] {
+func (t *statusReporter) reportConnectionLocked(conditionType status.ConditionType) {
+	isFalse := t.mu.falseConditions[conditionType] > 0
+	if !t.mu.initialSyncDone || isFalse == t.mu.reportedFalse[conditionType] {
 		return
 	}
-	t.mu.reportedFalse[of] = isFalse
+	t.mu.reportedFalse[conditionType] = isFalse
 	if isFalse {
-		t.printLineLocked("warning: %s: %s", connectionTexts[of].lost, t.mu.reasons[of])
+		t.printLineLocked("warning: %s: %s", connectionTexts[conditionType].lost, t.mu.reasons[conditionType])
 	} else {
-		t.printLineLocked("%s", connectionTexts[of].back)
+		t.printLineLocked("%s", connectionTexts[conditionType].back)
 	}
 }
 

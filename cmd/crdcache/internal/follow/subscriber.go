@@ -116,11 +116,11 @@ func (s *subscriber) printer(r discovery.Resource) printer {
 
 // tableFor returns the table of a type and sets its current columns.
 func (s *subscriber) tableFor(r discovery.Resource, columns func() print.RowFormatter) *tablePrinter {
-	of := tableKey{r.GVR.GroupResource(), r.GVK.Kind, r.Scope}
-	p := s.printers[of]
+	key := tableKey{r.GVR.GroupResource(), r.GVK.Kind, r.Scope}
+	p := s.printers[key]
 	if p == nil {
 		p = s.newTable(s.screen, r, s.printsSeveralTypes())
-		s.printers[of] = p
+		s.printers[key] = p
 	}
 	s.screen.withLock(func() { p.setColumns(columns) })
 	return p
@@ -130,7 +130,7 @@ func (s *subscriber) tableFor(r discovery.Resource, columns func() print.RowForm
 func (r *run) printsSeveralTypes() bool {
 	plain := func(n discovery.Name) bool {
 		return !n.HasWildcard() && !slices.ContainsFunc(r.resources,
-			func(one discovery.Resource) bool { return slices.Contains(one.Categories, n.Raw) })
+			func(resource discovery.Resource) bool { return slices.Contains(resource.Categories, n.Raw) })
 	}
 	return len(r.typeSelector.Names()) > 1 || len(r.resources) > 1 || !plain(r.typeSelector.Names()[0])
 }

@@ -35,16 +35,16 @@ func Detach(ctx context.Context, config *rest.Config, program string, args []str
 	if err != nil {
 		return Info{}, err
 	}
-	place := SocketDirFor(identity)
-	if err := place.create(); err != nil {
+	dir := SocketDirFor(identity)
+	if err := dir.create(); err != nil {
 		return Info{}, err
 	}
-	if client, err := newClient(config, identity, place); err == nil {
+	if client, err := newClient(config, identity, dir); err == nil {
 		if _, err := client.Info(ctx); err == nil {
 			return Info{}, ErrServed
 		}
 	}
-	file, err := os.OpenFile(place.Log(), os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600)
+	file, err := os.OpenFile(dir.Log(), os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600)
 	if err != nil {
 		return Info{}, err
 	}
@@ -59,7 +59,7 @@ func Detach(ctx context.Context, config *rest.Config, program string, args []str
 	}
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = cmd.Wait() }() // ends with the server, or with the process
-	info, err := awaitProcess(ctx, func() (*Client, error) { return newClient(config, identity, place) },
+	info, err := awaitProcess(ctx, func() (*Client, error) { return newClient(config, identity, dir) },
 		cmd.Process.Pid, ended)
 	if err == nil {
 		return info, nil

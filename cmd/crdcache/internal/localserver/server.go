@@ -200,8 +200,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // serveCache calls the handler, unless the client accepts only cached answers and the cache has none.
 func (s *Server) serveCache(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get(onlyCachedHeader) != "" {
-		asked, _ := readapi.ParseRequest(r)
-		if err := s.options.CanAnswer(asked); err != nil {
+		request, _ := readapi.ParseRequest(r)
+		if err := s.options.CanAnswer(request); err != nil {
 			http.Error(w, err.Error(), http.StatusMisdirectedRequest)
 			return
 		}

@@ -93,7 +93,7 @@ func checkOwnerOnly(path string, kind fs.FileMode) error {
 // plugin, the account counts: Identity can run the plugin and call the API server. It is safe for concurrent
 // use.
 func Identity(ctx context.Context, config *rest.Config) (string, error) {
-	said := struct {
+	identityInfo := struct {
 		Host, APIPath, Username, Password, Token, TokenFile string
 		Impersonate                                         rest.ImpersonationConfig
 		ServerName                                          string
@@ -107,19 +107,19 @@ func Identity(ctx context.Context, config *rest.Config) (string, error) {
 		ServerName: config.ServerName, Insecure: config.Insecure, AuthProvider: config.AuthProvider,
 	}
 	if config.BearerTokenFile != "" {
-		said.Token = "" // content of the token file when the config was read
+		identityInfo.Token = "" // content of the token file when the config was read
 	}
 	if config.ExecProvider != nil {
 		account, err := accountOf(ctx, config)
 		if err != nil {
 			return "", err
 		}
-		said.Exec = account
+		identityInfo.Exec = account
 	}
 	if config.Proxy != nil {
 		proxy, err := config.Proxy(nil)
 		if err == nil && proxy != nil {
-			said.Proxy = proxy.String()
+			identityInfo.Proxy = proxy.String()
 		}
 	}
 	for _, f := range []struct {
@@ -133,12 +133,12 @@ func Identity(ctx context.Context, config *rest.Config) (string, error) {
 				return "", err
 			}
 		}
-		said.Files = append(said.Files, fmt.Sprintf("%x", sha256.Sum256(data)))
+		identityInfo.Files = append(identityInfo.Files, fmt.Sprintf("%x", sha256.Sum256(data)))
 	}
-	text, err := json.Marshal(said)
+	text, err := json.Marshal(identityInfo)
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:16]), nil
+	hash := sha256.Sum256(text)
+	return hex.EncodeToString(hash[:16]), nil
 }

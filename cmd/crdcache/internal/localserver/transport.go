@@ -91,13 +91,13 @@ func (t *Transport) tryServer(r *http.Request, path string) *http.Response {
 	inner.URL, inner.Host = to, ""
 	inner.Header.Del("Authorization") // the socket's owner is authenticated by the file system
 	inner.Header.Set("Cache-Control", "max-stale")
-	asked, ofType := readapi.ParseRequest(inner)
+	request, ofType := readapi.ParseRequest(inner)
 	if ofType {
-		if t.usesCluster(asked.GVR) {
+		if t.usesCluster(request.GVR) {
 			return nil
 		}
-		if why := whyUnanswerable(asked, inner); why != nil {
-			t.useCluster(asked.GVR, why)
+		if why := whyUnanswerable(request, inner); why != nil {
+			t.useCluster(request.GVR, why)
 			return nil
 		}
 		inner.Header.Set(onlyCachedHeader, "true")
@@ -107,7 +107,7 @@ func (t *Transport) tryServer(r *http.Request, path string) *http.Response {
 	response, err := t.client.reads.RoundTrip(inner)
 	if err == nil && response.Header.Get(live.ServedHeader) != "" {
 		if ofType {
-			t.noteServed(asked.GVR)
+			t.noteServed(request.GVR)
 		}
 		return response
 	}
@@ -120,14 +120,14 @@ func (t *Transport) tryServer(r *http.Request, path string) *http.Response {
 		t.stopUsing(err)
 	}
 	if ofType && r.Context().Err() == nil {
-		t.useCluster(asked.GVR, err)
+		t.useCluster(request.GVR, err)
 	}
 	return nil
 }
 
 // whyUnanswerable returns why the server cannot answer a request for a type.
-func whyUnanswerable(asked readapi.Request, r *http.Request) error {
-	if asked.Subresource != "" {
+func whyUnanswerable(request readapi.Request, r *http.Request) error {
+	if request.Subresource != "" {
 		return errors.New("subresources are not cached")
 	}
 	// The server would accept index names as field selectors, which the cluster rejects.
@@ -149,31 +149,31 @@ func (t *Transport) hasEnded() bool {
 	return t.mu.ended != nil
 }
 
-func (t *Transport) stopUsing(why error) {
+func (t *Transport) stopUsing(cause error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.mu.ended = why
+	t.mu.ended = cause
 }
 
 // usesCluster reports whether a type is read from the cluster.
 func (t *Transport) usesCluster(gvr schema.GroupVersionResource) bool {
 	t.mu.Lock()
-	why, ended := t.mu.clusterOnly[gvr], t.mu.ended
+	reason, ended := t.mu.clusterOnly[gvr], t.mu.ended
 	t.mu.Unlock()
-	if why == nil && ended != nil {
+	if reason == nil && ended != nil {
 		t.useCluster(gvr, ended)
 	}
-	return why != nil || ended != nil
+	return reason != nil || ended != nil
 }
 
 // useCluster reads a type from the cluster from now on.
-func (t *Transport) useCluster(gvr schema.GroupVersionResource, why error) {
+func (t *Transport) useCluster(gvr schema.GroupVersionResource, reason error) {
 	t.mu.Lock()
 	first := t.mu.clusterOnly[gvr] == nil
-	t.mu.clusterOnly[gvr] = why
+	t.mu.clusterOnly[gvr] = reason
 	t.mu.Unlock()
 	if first && gvr != crd.GVR {
-		t.note(fmt.Sprintf("%s is read from the cluster: %v", typeName(gvr), why))
+		t.note(fmt.Sprintf("%s is read from the cluster: %v", typeName(gvr), reason))
 	}
 }
 

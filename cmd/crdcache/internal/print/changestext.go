@@ -171,14 +171,14 @@ func splitLines(text string) []string { return strings.Split(strings.TrimSuffix(
 // cutCommonPrefix cuts the common prefix of two long texts except for contextBefore characters.
 func cutCommonPrefix(before, after string) (string, string) {
 	b, a := []rune(before), []rune(after)
-	same := 0
-	for same < min(len(b), len(a)) && b[same] == a[same] {
-		same++
+	common := 0
+	for common < min(len(b), len(a)) && b[common] == a[common] {
+		common++
 	}
-	if same <= contextBefore {
+	if common <= contextBefore {
 		return before, after
 	}
-	return Ellipsis() + string(b[same-contextBefore:]), Ellipsis() + string(a[same-contextBefore:])
+	return Ellipsis() + string(b[common-contextBefore:]), Ellipsis() + string(a[common-contextBefore:])
 }
 
 // encodeValue returns a value as JSON on one line.

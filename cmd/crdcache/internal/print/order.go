@@ -57,7 +57,7 @@ func Sorted[T any](o *Order, items []T, decode func(T) (*unstructured.Unstructur
 		item  T
 		value any
 	}
-	all, found := make([]valued, len(items)), false
+	values, found := make([]valued, len(items)), false
 	for i, item := range items {
 		object, err := decode(item)
 		if err != nil {
@@ -67,15 +67,15 @@ func Sorted[T any](o *Order, items []T, decode func(T) (*unstructured.Unstructur
 		if err != nil {
 			return nil, err
 		}
-		all[i] = valued{item, value}
+		values[i] = valued{item, value}
 		found = found || value != nil
 	}
 	if len(items) > 0 && !found {
 		return nil, fmt.Errorf("--sort-by %s: no object has such a field", o.text)
 	}
-	slices.SortStableFunc(all, func(a, b valued) int { return compareValues(a.value, b.value) })
-	sorted := make([]T, len(all))
-	for i, v := range all {
+	slices.SortStableFunc(values, func(a, b valued) int { return compareValues(a.value, b.value) })
+	sorted := make([]T, len(values))
+	for i, v := range values {
 		sorted[i] = v.item
 	}
 	return sorted, nil

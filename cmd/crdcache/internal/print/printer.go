@@ -69,12 +69,12 @@ const (
 
 // New returns the printer of a format other than a table. It returns an error for an invalid argument of the
 // format.
-func New(format Format, w io.Writer, form Framing, noHeaders bool) (Printer, error) {
+func New(format Format, w io.Writer, framing Framing, noHeaders bool) (Printer, error) {
 	switch format.Name {
 	case JSON:
-		return &jsonPrinter{w: w, single: form != List}, nil
+		return &jsonPrinter{w: w, single: framing != List}, nil
 	case YAML:
-		return &yamlPrinter{w: w, single: form != List, quotes: quoteCache{}}, nil
+		return &yamlPrinter{w: w, single: framing != List, quotes: quoteCache{}}, nil
 	case Name:
 		return namePrinter{w}, nil
 	case JSONLines:
@@ -84,7 +84,7 @@ func New(format Format, w io.Writer, form Framing, noHeaders bool) (Printer, err
 	case CustomColumnsFile:
 		return newCustomColumnsFile(format.Argument, w, noHeaders)
 	}
-	return newTemplate(format, w, form)
+	return newTemplate(format, w, framing)
 }
 
 // SortKeys sorts keys in the order of the API server's lists: by the bytes of the whole key. So "a-b/x" comes

@@ -208,13 +208,13 @@ func printedRowsOf(ctx context.Context, client rest.Interface, r discovery.Resou
 
 // printedPage requests a page of rows, or nil if the server prints no tables.
 func printedPage(ctx context.Context, client rest.Interface, r discovery.Resource, namespace string,
-	of objectRequest, next string) (*metav1.Table, error) {
+	selected objectRequest, next string) (*metav1.Table, error) {
 	request := tableRequest(client, r.GVR, namespaceOf(r, namespace))
-	if of.name != "" {
-		request = request.Name(of.name)
+	if selected.name != "" {
+		request = request.Name(selected.name)
 	} else {
 		request = request.Param("limit", strconv.Itoa(pageSize)).Param("labelSelector",
-			of.LabelSelector).Param("fieldSelector", of.FieldSelector)
+			selected.LabelSelector).Param("fieldSelector", selected.FieldSelector)
 	}
 	if next != "" {
 		request = request.Param("continue", next)

@@ -188,12 +188,12 @@ func (l labelRows) appendLabels(cells []any, obj *unstructured.Unstructured) []a
 	for len(cells) < len(l.RowFormatter.Definitions()) {
 		cells = append(cells, nil)
 	}
-	of := obj.GetLabels()
+	objectLabels := obj.GetLabels()
 	for _, name := range l.columns {
-		cells = append(cells, Printable(of[name]))
+		cells = append(cells, Printable(objectLabels[name]))
 	}
 	if l.showAllLabels {
-		cells = append(cells, Printable(labels.FormatLabels(of)))
+		cells = append(cells, Printable(labels.FormatLabels(objectLabels)))
 	}
 	return cells
 }

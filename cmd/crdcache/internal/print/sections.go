@@ -71,11 +71,11 @@ func (p *sectionPrinter) flush() error {
 
 // list writes the objects of all types as one list.
 func (p *sectionPrinter) list(sections []Section) error {
-	form := List
+	framing := List
 	if p.SingleObject {
-		form = SingleNamed
+		framing = SingleNamed
 	}
-	printer, err := New(p.Format, p.out, form, p.NoHeaders)
+	printer, err := New(p.Format, p.out, framing, p.NoHeaders)
 	if err != nil {
 		return err
 	}
@@ -124,13 +124,13 @@ func (p *sectionPrinter) load(sections []Section) []RowFormatter {
 			missing = append(missing, s.Resource)
 		}
 	}
-	loaded, all := p.Loader.Load(p.ctx, missing), make([]RowFormatter, len(sections))
+	loaded, formatters := p.Loader.Load(p.ctx, missing), make([]RowFormatter, len(sections))
 	for i, s := range sections {
-		if all[i] = s.Rows; s.Rows == nil {
-			all[i], loaded = loaded[0], loaded[1:]
+		if formatters[i] = s.Rows; s.Rows == nil {
+			formatters[i], loaded = loaded[0], loaded[1:]
 		}
 	}
-	return all
+	return formatters
 }
 
 func (p *sectionPrinter) newTable(r discovery.Resource, rows RowFormatter, withKind bool) Printer {

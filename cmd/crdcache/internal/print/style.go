@@ -151,8 +151,8 @@ type Format struct {
 // ParseFormat parses and validates the value of --output.
 func ParseFormat(text string) (Format, error) {
 	name, argument, has := strings.Cut(text, "=")
-	if meant, ok := aliases[name]; ok {
-		name = meant
+	if canonical, ok := aliases[name]; ok {
+		name = canonical
 	}
 	switch {
 	case slices.Contains(argumentFormats, name):
@@ -175,11 +175,11 @@ func ParseFormat(text string) (Format, error) {
 
 // Formats returns all formats. The formats with an argument end in "=...".
 func Formats() []string {
-	all := slices.Clone(plainFormats)
+	formats := slices.Clone(plainFormats)
 	for _, name := range argumentFormats {
-		all = append(all, name+"=...")
+		formats = append(formats, name+"=...")
 	}
-	return all
+	return formats
 }
 
 // FormatList returns all formats in one line, for help.

@@ -91,8 +91,8 @@ type csvTable struct {
 func newCSV(w io.Writer, types []csvResource, withNamespace, withKind, noHeaders bool) *csvTable {
 	t := &csvTable{w: csv.NewWriter(w), withNamespace: withNamespace, withKind: withKind,
 		headerWritten: noHeaders}
-	for _, one := range types {
-		t.columnIndexes(one.Rows)
+	for _, resource := range types {
+		t.columnIndexes(resource.Rows)
 	}
 	if withKind {
 		t.header = append(t.header, "KIND")

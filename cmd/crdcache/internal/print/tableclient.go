@@ -52,8 +52,8 @@ func (p *TableClient) IsWatchListSemanticsUnSupported() bool { return true }
 
 // Resource implements dynamic.Interface.
 func (p *TableClient) Resource(gvr schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
-	all := p.Interface.Resource(gvr)
-	return tableResource{&tableRequests{ResourceInterface: all, client: p, gvr: gvr}, all}
+	allNamespaces := p.Interface.Resource(gvr)
+	return tableResource{&tableRequests{ResourceInterface: allNamespaces, client: p, gvr: gvr}, allNamespaces}
 }
 
 // Rows returns the row formatter of a listed type. Without printed rows it has name and age.
@@ -213,6 +213,6 @@ func rowCells(object *unstructured.Unstructured) []any {
 
 // RowIndex returns the 1-based position of an object in the server's table, or 0 if it is unknown.
 func RowIndex(object *unstructured.Unstructured) int {
-	place, _, _ := unstructured.NestedInt64(object.Object, RowField, "place")
-	return int(place)
+	index, _, _ := unstructured.NestedInt64(object.Object, RowField, "place")
+	return int(index)
 }

@@ -20,13 +20,13 @@ type templatePrinter struct {
 	open    bool // does not end the line, as kubectl for one object
 }
 
-func newTemplate(format Format, w io.Writer, form Framing) (*templatePrinter, error) {
+func newTemplate(format Format, w io.Writer, framing Framing) (*templatePrinter, error) {
 	printer, err := parseTemplate(format)
 	if err != nil {
 		return nil, fmt.Errorf("the output format %s: %w", format.Name, err)
 	}
 	// A KYAML document ends its last line.
-	p := &templatePrinter{w: w, printer: printer, single: form != List, open: form == SingleNamed ||
+	p := &templatePrinter{w: w, printer: printer, single: framing != List, open: framing == SingleNamed ||
 		format.Name == KYAML}
 	p.list.Object = map[string]any{"kind": "List", "apiVersion": "v1",
 		"metadata": map[string]any{"resourceVersion": ""}}

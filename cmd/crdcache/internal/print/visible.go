@@ -51,12 +51,12 @@ func OneSafeLine(text string) string {
 }
 
 // Truncate shortens text to most characters. The result then ends with an ellipsis.
-func Truncate(text string, most int) string {
-	if len(text) <= most || utf8.RuneCountInString(text) <= most {
+func Truncate(text string, maxLength int) string {
+	if len(text) <= maxLength || utf8.RuneCountInString(text) <= maxLength {
 		return text
 	}
 	end := Ellipsis()
-	keep := max(most-utf8.RuneCountInString(end), 0)
+	keep := max(maxLength-utf8.RuneCountInString(end), 0)
 	for i := range text {
 		if keep == 0 {
 			return text[:i] + end
@@ -90,30 +90,30 @@ func Symbol(unicode, ascii string) string {
 func Ellipsis() string { return Symbol("…", "...") }
 
 // OneOf validates a flag with a fixed set of values.
-func OneOf(what, value string, words []string) error {
+func OneOf(noun, value string, words []string) error {
 	for _, word := range words {
 		if word == value {
 			return nil
 		}
 	}
-	return exit.Usagef("unknown %s %q: use one of %s", what, value, strings.Join(words, ", "))
+	return exit.Usagef("unknown %s %q: use one of %s", noun, value, strings.Join(words, ", "))
 }
 
 // CompleteWords completes a flag with a fixed set of values. Values that end in "=..." need an argument.
 func CompleteWords(cmd *cobra.Command, flag string, words []string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag,
 		func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-			var all []string
+			var completions []string
 			directive := cobra.ShellCompDirectiveNoFileComp
 			for _, word := range words {
 				word = strings.TrimSuffix(word, "...")
 				if strings.HasPrefix(word, begun) {
-					all = append(all, word)
+					completions = append(completions, word)
 				}
 			}
-			if len(all) == 1 && strings.HasSuffix(all[0], "=") {
+			if len(completions) == 1 && strings.HasSuffix(completions[0], "=") {
 				directive |= cobra.ShellCompDirectiveNoSpace
 			}
-			return all, directive
+			return completions, directive
 		})
 }

@@ -30,8 +30,8 @@ const maxQuotes = 4096
 
 // appendYAMLItem appends raw as a list item without indentation. It returns false, and dst unchanged, if raw
 // must be decoded.
-func appendYAMLItem(dst, raw []byte, known quoteCache) ([]byte, bool) {
-	w := yamlWriter{raw: raw, out: dst, line: len(dst), quotes: known}
+func appendYAMLItem(dst, raw []byte, cache quoteCache) ([]byte, bool) {
+	w := yamlWriter{raw: raw, out: dst, line: len(dst), quotes: cache}
 	w.write("- ")
 	w.node(2, true)
 	w.space()
@@ -196,8 +196,8 @@ func (w *yamlWriter) scalar(indent int) {
 			return
 		}
 	}
-	end, form := jsontext.ScanNumber(w.raw, start)
-	if end < 0 || form != jsontext.Integer || end-start > safeDigits || string(w.raw[start:end]) == "-0" {
+	end, numberForm := jsontext.ScanNumber(w.raw, start)
+	if end < 0 || numberForm != jsontext.Integer || end-start > safeDigits || string(w.raw[start:end]) == "-0" {
 		w.broken = true
 		return
 	}
@@ -302,8 +302,8 @@ func (w *yamlWriter) string(text []byte) {
 
 // quoted returns the library's output for a string, or false if it has several lines.
 func (w *yamlWriter) quoted(text []byte) (string, bool) {
-	if known, ok := w.quotes[string(text)]; ok {
-		return known, true
+	if cached, ok := w.quotes[string(text)]; ok {
+		return cached, true
 	}
 	marshalled, err := yaml.Marshal(string(text))
 	if err != nil || bytes.IndexByte(marshalled, '\n') != len(marshalled)-1 {

@@ -53,11 +53,11 @@ func NewCaches(client dynamic.Interface, resources []discovery.Resource,
 	options CacheOptions) (*Caches, error) {
 	perType := make(map[schema.GroupVersionResource]dynamicinformer.ResourceOptions, len(resources))
 	for _, r := range resources {
-		one := options.Resources[r.GVR]
+		typeOptions := options.Resources[r.GVR]
 		if options.Namespace != "" && r.Scope == discovery.Namespaced {
-			one.Namespaces = dynamicinformer.InNamespaces(options.Namespace)
+			typeOptions.Namespaces = dynamicinformer.InNamespaces(options.Namespace)
 		}
-		perType[r.GVR] = one
+		perType[r.GVR] = typeOptions
 	}
 	c := &Caches{}
 	factory, err := dynamicinformer.New(dynamicinformer.Options{
@@ -117,7 +117,7 @@ func (c *Caches) withoutListedTypes(err error) error {
 }
 
 // Progress returns the number of synced types.
-func (c *Caches) Progress() (done, all int) {
+func (c *Caches) Progress() (done, total int) {
 	for _, cached := range c.All {
 		if cached.Informer.HasSynced() {
 			done++

@@ -59,9 +59,9 @@ func withPrefix(words []string, prefix string) []string {
 
 // CompleteTypes completes arguments that are types. With many it completes several arguments and
 // comma-separated lists. The words of first come before the server's types.
-func (f *ServerFlags) CompleteTypes(many bool, first func() []string) cobra.CompletionFunc {
+func (f *ServerFlags) CompleteTypes(allowsMany bool, first func() []string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 && !many {
+		if len(args) > 0 && !allowsMany {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
@@ -70,7 +70,7 @@ func (f *ServerFlags) CompleteTypes(many bool, first func() []string) cobra.Comp
 		if first != nil {
 			words = append(first(), words...)
 		}
-		if many {
+		if allowsMany {
 			return completeList(words, begun), cobra.ShellCompDirectiveNoFileComp
 		}
 		return withPrefix(words, begun), cobra.ShellCompDirectiveNoFileComp
@@ -105,12 +105,12 @@ func (f *ServerFlags) definedTypeNames(ctx context.Context) []string {
 // completeList completes the last word of a comma-separated list, without words that the list already has.
 func completeList(words []string, prefix string) []string {
 	comma := strings.LastIndexByte(prefix, ',') + 1
-	there, prefix := prefix[:comma], prefix[comma:]
-	taken := strings.Split(there, ",")
+	earlier, prefix := prefix[:comma], prefix[comma:]
+	chosen := strings.Split(earlier, ",")
 	words = slices.DeleteFunc(withPrefix(words, prefix),
-		func(word string) bool { return slices.Contains(taken, word) })
+		func(word string) bool { return slices.Contains(chosen, word) })
 	for i, word := range words {
-		words[i] = there + word
+		words[i] = earlier + word
 	}
 	return words
 }
@@ -185,7 +185,7 @@ func (f *ConfigFlags) CompleteSorted(cmd *cobra.Command, flags ...string) {
 	f.complete(cmd, "", func(index *indexers.Index) bool { return index.Sorted }, flags)
 }
 
-func (f *ConfigFlags) complete(cmd *cobra.Command, suffix string, wanted func(*indexers.Index) bool,
+func (f *ConfigFlags) complete(cmd *cobra.Command, suffix string, selects func(*indexers.Index) bool,
 	flags []string) {
 	for _, flag := range flags {
 		_ = cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, args []string,
@@ -194,13 +194,13 @@ func (f *ConfigFlags) complete(cmd *cobra.Command, suffix string, wanted func(*i
 			if suffix != "" {
 				directive |= cobra.ShellCompDirectiveNoSpace
 			}
-			return f.indexNames(args, begun, suffix, wanted), directive
+			return f.indexNames(args, begun, suffix, selects), directive
 		})
 	}
 }
 
 func (f *ConfigFlags) indexNames(args []string, prefix, suffix string,
-	wanted func(*indexers.Index) bool) []string {
+	selects func(*indexers.Index) bool) []string {
 	config, err := f.Load(func(string) {})
 	if err != nil {
 		return nil
@@ -212,7 +212,7 @@ func (f *ConfigFlags) indexNames(args []string, prefix, suffix string,
 			continue
 		}
 		for _, index := range r.Indexes {
-			if word := index.Name + suffix; wanted(index) && strings.HasPrefix(word, prefix) &&
+			if word := index.Name + suffix; selects(index) && strings.HasPrefix(word, prefix) &&
 				!slices.Contains(names, word) {
 				names = append(names, word)
 			}
@@ -225,14 +225,14 @@ func (f *ConfigFlags) indexNames(args []string, prefix, suffix string,
 const acceptNames = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
 
 // completeNames completes TYPE NAME and TYPE/NAME. It completes types if no object matches.
-func (f *ReadFlags) completeNames(many bool, types cobra.CompletionFunc) cobra.CompletionFunc {
+func (f *ReadFlags) completeNames(allowsMany bool, types cobra.CompletionFunc) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 		defer cancel()
 		named, prefix := "", ""
-		if of, _, slash := strings.Cut(begun, "/"); slash && (many || len(args) == 0) {
-			named, prefix = of, of+"/"
-		} else if len(args) == 1 || many && len(args) > 1 {
+		if typeName, _, slash := strings.Cut(begun, "/"); slash && (allowsMany || len(args) == 0) {
+			named, prefix = typeName, typeName+"/"
+		} else if len(args) == 1 || allowsMany && len(args) > 1 {
 			named = args[0]
 		}
 		if named == "" || strings.ContainsAny(named, ",/") {

@@ -20,10 +20,10 @@ import (
 // Files without a CRD are ignored if another file has one. It returns the valid CRDs together with the joined
 // errors.
 func DefinitionsFromFiles(ctx context.Context, paths []string, in io.Reader) ([]*crd.Definition, error) {
-	var all []*crd.Definition
-	wanted := func(t snapshot.Type) bool { return t.GVR().GroupResource() == crd.GVR.GroupResource() }
-	err := filesource.ReadFiles(ctx, manifest.ReadOptions{Paths: paths, In: in}, wanted,
-		func(object *unstructured.Unstructured, wrong func(error)) error {
+	var definitions []*crd.Definition
+	isDefinition := func(t snapshot.Type) bool { return t.GVR().GroupResource() == crd.GVR.GroupResource() }
+	err := filesource.ReadFiles(ctx, manifest.ReadOptions{Paths: paths, In: in}, isDefinition,
+		func(object *unstructured.Unstructured, report func(error)) error {
 			if object.GetKind() != definitionKind || object.GroupVersionKind().Group != crd.GVR.Group {
 				return nil
 			}
@@ -32,16 +32,16 @@ func DefinitionsFromFiles(ctx context.Context, paths []string, in io.Reader) ([]
 			}
 			definition, err := crd.FromUnstructured(object.Object)
 			if err != nil {
-				wrong(fmt.Errorf("the CustomResourceDefinition %s: %w", object.GetName(), err))
+				report(fmt.Errorf("the CustomResourceDefinition %s: %w", object.GetName(), err))
 			} else {
-				all = append(all, definition)
+				definitions = append(definitions, definition)
 			}
 			return nil
 		})
-	if len(all) == 0 && err == nil {
+	if len(definitions) == 0 && err == nil {
 		err = fmt.Errorf("%w in %s", crd.ErrNoDefinitions, strings.Join(paths, ", "))
 	}
-	return all, err
+	return definitions, err
 }
 
 // isKustomizePatch recognizes a kustomize patch for a CRD, as kubebuilder generates it next to the CRDs: it
@@ -56,10 +56,10 @@ const definitionKind = "CustomResourceDefinition"
 // pageSize bounds the number of decoded CRDs in memory. A CRD can have 1 MB.
 const pageSize = 20
 
-// DefinitionsFromCluster lists the CRDs of the groups for which wanted returns true.
+// DefinitionsFromCluster lists the CRDs of the groups for which selectsGroup returns true.
 func DefinitionsFromCluster(ctx context.Context, client dynamic.Interface,
-	wanted func(group string) bool) ([]*crd.Definition, error) {
-	var all []*crd.Definition
+	selectsGroup func(group string) bool) ([]*crd.Definition, error) {
+	var definitions []*crd.Definition
 	options := metav1.ListOptions{Limit: pageSize}
 	for {
 		page, err := client.Resource(crd.GVR).List(ctx, options)
@@ -71,17 +71,17 @@ func DefinitionsFromCluster(ctx context.Context, client dynamic.Interface,
 			if err != nil {
 				return nil, fmt.Errorf("read the CustomResourceDefinition %s: %w", item.GetName(), err)
 			}
-			if !wanted(summary.Group) {
+			if !selectsGroup(summary.Group) {
 				continue
 			}
 			definition, err := crd.FromUnstructured(item.Object)
 			if err != nil {
 				return nil, fmt.Errorf("read the CustomResourceDefinition %s: %w", item.GetName(), err)
 			}
-			all = append(all, definition)
+			definitions = append(definitions, definition)
 		}
 		if options.Continue = page.GetContinue(); options.Continue == "" {
-			return all, nil
+			return definitions, nil
 		}
 	}
 }

@@ -62,20 +62,20 @@ func (r *Reader) LocalServerWithoutIndexes(ctx context.Context) (*LocalServer, e
 	if len(answer.Resources) != 1 {
 		return nil, fmt.Errorf("%s matches several types", r.types[0])
 	}
-	of := answer.Resources[0]
+	resource := answer.Resources[0]
 	i := slices.IndexFunc(answer.Types,
-		func(k localserver.CachedType) bool { return k.Resource.GVR == of.GVR })
+		func(k localserver.CachedType) bool { return k.Resource.GVR == resource.GVR })
 	if i < 0 {
-		return nil, fmt.Errorf("it does not cache %s", of)
+		return nil, fmt.Errorf("it does not cache %s", resource)
 	}
 	cached := answer.Types[i]
 	switch {
 	case !cached.Live:
-		return nil, fmt.Errorf("its cache of %s may be out of date: %s", of, cached.State)
+		return nil, fmt.Errorf("its cache of %s may be out of date: %s", resource, cached.State)
 	case cached.Namespace != "" && cached.Namespace != r.Target.Namespace:
-		return nil, fmt.Errorf("it caches %s only in the namespace %s", of, cached.Namespace)
+		return nil, fmt.Errorf("it caches %s only in the namespace %s", resource, cached.Namespace)
 	}
-	types, err := r.typesOf([]discovery.Resource{of})
+	types, err := r.typesOf([]discovery.Resource{resource})
 	return &LocalServer{r.localServer, cached, types, answer.Config}, err
 }
 

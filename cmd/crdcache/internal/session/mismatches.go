@@ -67,13 +67,13 @@ type definition struct {
 
 // Definitions returns a function that fetches each CRD at most once.
 func (t *Target) Definitions(client dynamic.Interface) print.Definitions {
-	return func(ctx context.Context, of schema.GroupResource) (*crd.Definition, error) {
-		if found, ok := t.fetchedCRDs.Load(of); ok {
+	return func(ctx context.Context, resource schema.GroupResource) (*crd.Definition, error) {
+		if found, ok := t.fetchedCRDs.Load(resource); ok {
 			return found.(definition).Definition, found.(definition).err
 		}
-		fetched, err := crd.Fetch(ctx, client, of)
+		fetched, err := crd.Fetch(ctx, client, resource)
 		if err == nil || apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
-			t.fetchedCRDs.Store(of, definition{fetched, err})
+			t.fetchedCRDs.Store(resource, definition{fetched, err})
 		}
 		return fetched, err
 	}

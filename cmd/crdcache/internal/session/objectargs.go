@@ -46,24 +46,24 @@ func ParseObjectArgs(args []string) ([]ObjectArg, error) {
 		}
 		return nil, nil
 	}
-	var all []ObjectArg
+	var parsed []ObjectArg
 	for _, arg := range args {
-		of, name, _ := strings.Cut(arg, "/")
-		if !isObjectArg(arg) || strings.Contains(of, ",") {
+		typeName, name, _ := strings.Cut(arg, "/")
+		if !isObjectArg(arg) || strings.Contains(typeName, ",") {
 			return nil, exit.Usagef("%q is not TYPE/NAME like another argument: use TYPE/NAME for all objects, or one type and names, as in 'gizmos a b'", arg)
 		}
-		if problems := path.IsValidPathSegmentName(name); len(problems) > 0 || name == "" || of == "" {
+		if problems := path.IsValidPathSegmentName(name); len(problems) > 0 || name == "" || typeName == "" {
 			return nil, exit.Usagef("%q is not a valid TYPE/NAME", arg)
 		}
-		i := slices.IndexFunc(all, func(n ObjectArg) bool { return n.Type == of })
+		i := slices.IndexFunc(parsed, func(n ObjectArg) bool { return n.Type == typeName })
 		if i < 0 {
-			all, i = append(all, ObjectArg{Type: of}), len(all)
+			parsed, i = append(parsed, ObjectArg{Type: typeName}), len(parsed)
 		}
-		if !slices.Contains(all[i].Names, name) {
-			all[i].Names = append(all[i].Names, name)
+		if !slices.Contains(parsed[i].Names, name) {
+			parsed[i].Names = append(parsed[i].Names, name)
 		}
 	}
-	return all, nil
+	return parsed, nil
 }
 
 func isObjectArg(arg string) bool { return strings.Count(arg, "/") == 1 && !strings.Contains(arg, ",") }
@@ -108,15 +108,15 @@ func (r *Reader) Get(ctx context.Context, named []ObjectArg) (*Types, []GetResul
 	if err != nil {
 		return nil, nil, err
 	}
-	var all []GetResult
+	var results []GetResult
 	var errs []error
 	for i, n := range named {
 		got, err := r.getRequested(ctx, on.Client, GetResult{Resource: types[i], Names: n.Names,
 			allNamespaces: n.AllNamespaces ||
 				r.Target.ReadsFiles()})
-		all, errs = append(all, got), append(errs, err)
+		results, errs = append(results, got), append(errs, err)
 	}
-	return on, all, errors.Join(errs...)
+	return on, results, errors.Join(errs...)
 }
 
 func (r *Reader) getRequested(ctx context.Context, client dynamic.Interface,

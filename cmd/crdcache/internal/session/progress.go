@@ -72,11 +72,11 @@ func (t *Traffic) setRemaining(path string, remaining int64) {
 func (t *Traffic) expectedTotal() int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	all := t.objects.Load()
+	total := t.objects.Load()
 	for _, n := range t.mu.remaining {
-		all += n
+		total += n
 	}
-	return all
+	return total
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
@@ -100,7 +100,7 @@ func (b *countedBody) Read(p []byte) (int, error) {
 
 // ShowProgress updates one line on w until the returned function is called, which removes the line. It does
 // nothing if w is not a terminal with control sequences.
-func ShowProgress(w io.Writer, traffic *Traffic, synced func() (done, all int)) (stop func()) {
+func ShowProgress(w io.Writer, traffic *Traffic, synced func() (done, total int)) (stop func()) {
 	if !print.HasControlSequences(w) {
 		return func() {}
 	}
@@ -114,7 +114,7 @@ func ShowProgress(w io.Writer, traffic *Traffic, synced func() (done, all int)) 
 	})
 }
 
-func showProgress(w io.Writer, traffic *Traffic, synced func() (done, all int), quit <-chan struct{}) {
+func showProgress(w io.Writer, traffic *Traffic, synced func() (done, total int), quit <-chan struct{}) {
 	begun := time.Now()
 	timer := time.NewTimer(progressDelay)
 	defer timer.Stop()
@@ -125,19 +125,19 @@ func showProgress(w io.Writer, traffic *Traffic, synced func() (done, all int), 
 			return
 		case <-timer.C:
 		}
-		done, all := synced()
-		print.WriteStatus(w, progressLine(done, all, traffic.objects.Load(), traffic.expectedTotal(),
+		done, total := synced()
+		print.WriteStatus(w, progressLine(done, total, traffic.objects.Load(), traffic.expectedTotal(),
 			traffic.received.Load(), time.Since(begun)))
 		timer.Reset(progressInterval)
 	}
 }
 
 // progressLine fits narrow terminals.
-func progressLine(done, all int, objects, expected, received int64, passed time.Duration) string {
+func progressLine(done, total int, objects, expected, received int64, passed time.Duration) string {
 	const mebibyte = 1 << 20
 	text := ""
-	if all > 1 {
-		text = fmt.Sprintf("synced %d of %d types, ", done, all)
+	if total > 1 {
+		text = fmt.Sprintf("synced %d of %d types, ", done, total)
 	}
 	text += formatThousands(objects)
 	if expected > objects {

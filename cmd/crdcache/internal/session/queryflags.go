@@ -40,44 +40,44 @@ func (f *QueryFlags) HasConditions() bool {
 
 // Query combines the conditions. Without conditions it returns query.All().
 func (f *QueryFlags) Query() (query.Query, error) {
-	var all []query.Query
+	var conditions []query.Query
 	for _, text := range f.indexes {
 		q, err := parseQuery("index", text)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, q)
+		conditions = append(conditions, q)
 	}
 	for _, text := range f.notConditions {
 		q, err := parseQuery("not", text)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, query.Not(q))
+		conditions = append(conditions, query.Not(q))
 	}
 	for _, name := range f.missingFields {
-		all = append(all, query.Missing(name))
+		conditions = append(conditions, query.Missing(name))
 	}
 	for _, condition := range f.where {
-		all = append(all, query.Where(condition))
+		conditions = append(conditions, query.Where(condition))
 	}
 	switch {
-	case f.or && len(all) < 2:
+	case f.or && len(conditions) < 2:
 		return nil, exit.Usagef("--or needs at least two conditions")
-	case len(all) == 0:
+	case len(conditions) == 0:
 		return query.All(), nil
 	case f.or:
-		return query.Or(all...), nil
+		return query.Or(conditions...), nil
 	}
-	return query.And(all...), nil
+	return query.And(conditions...), nil
 }
 
 func parseQuery(flag, text string) (query.Query, error) {
 	q, err := query.Parse(text)
-	var wrong *query.Error
+	var queryErr *query.Error
 	switch {
-	case errors.As(err, &wrong):
-		return nil, exit.UsageLines(fmt.Sprintf("--%s: %v\n%s", flag, wrong, wrong.Caret()))
+	case errors.As(err, &queryErr):
+		return nil, exit.UsageLines(fmt.Sprintf("--%s: %v\n%s", flag, queryErr, queryErr.Caret()))
 	case err != nil:
 		return nil, exit.Usagef("--%s: %v", flag, err)
 	}
@@ -86,9 +86,9 @@ func parseQuery(flag, text string) (query.Query, error) {
 
 // ExplainQuery converts errors about the query itself into usage errors. It returns other errors unchanged.
 func ExplainQuery(err error) error {
-	var wrong *query.Error
-	if errors.As(err, &wrong) {
-		return exit.UsageLines(fmt.Sprintf("%v\n%s", wrong, wrong.Caret()))
+	var queryErr *query.Error
+	if errors.As(err, &queryErr) {
+		return exit.UsageLines(fmt.Sprintf("%v\n%s", queryErr, queryErr.Caret()))
 	}
 	var order *query.SortError
 	var path *jsonpath.Error

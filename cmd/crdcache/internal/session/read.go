@@ -23,17 +23,17 @@ const (
 
 // Read calls take with each existing object among keys, one call at a time. It lists the type in pages if
 // there are many keys or if get is forbidden. An empty namespace means all.
-func (t *Types) Read(ctx context.Context, of discovery.Resource, namespace string, keys []string,
+func (t *Types) Read(ctx context.Context, resource discovery.Resource, namespace string, keys []string,
 	take func(key string, object *unstructured.Unstructured)) error {
 	ctx, cancel := t.reader.Target.Limit(ctx)
 	defer cancel()
 	if len(keys) <= maxGets {
-		err := t.getAll(ctx, of, keys, take)
+		err := t.getAll(ctx, resource, keys, take)
 		if !apierrors.IsForbidden(err) {
 			return t.explainError(ctx, err)
 		}
 	}
-	return t.explainError(ctx, t.listMatching(ctx, of, namespace, keys, take))
+	return t.explainError(ctx, t.listMatching(ctx, resource, namespace, keys, take))
 }
 
 func (t *Types) explainError(ctx context.Context, err error) error {
@@ -45,7 +45,7 @@ func (t *Types) explainError(ctx context.Context, err error) error {
 }
 
 // getAll reads objects one by one. It returns the first error.
-func (t *Types) getAll(ctx context.Context, of discovery.Resource, keys []string,
+func (t *Types) getAll(ctx context.Context, resource discovery.Resource, keys []string,
 	take func(string, *unstructured.Unstructured)) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -56,10 +56,10 @@ func (t *Types) getAll(ctx context.Context, of discovery.Resource, keys []string
 		slots <- struct{}{}
 		getting.Go(func() { // ended by the request, which fail cancels
 			defer func() { <-slots }()
-			var from dynamic.ResourceInterface = t.Client.Resource(of.GVR)
+			var from dynamic.ResourceInterface = t.Client.Resource(resource.GVR)
 			name := key
 			if namespace, inside, found := strings.Cut(key, "/"); found {
-				from, name = t.Client.Resource(of.GVR).Namespace(namespace), inside
+				from, name = t.Client.Resource(resource.GVR).Namespace(namespace), inside
 			}
 			object, err := from.Get(ctx, name, metav1.GetOptions{})
 			switch {
@@ -78,15 +78,16 @@ func (t *Types) getAll(ctx context.Context, of discovery.Resource, keys []string
 }
 
 // listMatching lists the type and visits the objects with the keys.
-func (t *Types) listMatching(ctx context.Context, of discovery.Resource, namespace string, keys []string,
+func (t *Types) listMatching(ctx context.Context, resource discovery.Resource,
+	namespace string, keys []string,
 	take func(string, *unstructured.Unstructured)) error {
-	wanted := make(map[string]bool, len(keys))
+	requested := make(map[string]bool, len(keys))
 	for _, key := range keys {
-		wanted[key] = true
+		requested[key] = true
 	}
-	var from dynamic.ResourceInterface = t.Client.Resource(of.GVR)
-	if namespace != "" && of.Scope == discovery.Namespaced {
-		from = t.Client.Resource(of.GVR).Namespace(namespace)
+	var from dynamic.ResourceInterface = t.Client.Resource(resource.GVR)
+	if namespace != "" && resource.Scope == discovery.Namespaced {
+		from = t.Client.Resource(resource.GVR).Namespace(namespace)
 	}
 	options := metav1.ListOptions{Limit: chunkSize}
 	for {
@@ -100,7 +101,7 @@ func (t *Types) listMatching(ctx context.Context, of discovery.Resource, namespa
 			if object.GetNamespace() != "" {
 				key = object.GetNamespace() + "/" + key
 			}
-			if wanted[key] {
+			if requested[key] {
 				take(key, object)
 			}
 		}

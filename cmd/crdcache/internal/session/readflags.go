@@ -47,16 +47,17 @@ func (f *ReadFlags) AddNamed(set *pflag.FlagSet) {
 func (f *ReadFlags) AddCache(set *pflag.FlagSet) { f.cache.add(set) }
 
 // Complete registers completion for the flags and for type arguments. With many it completes several types.
-func (f *ReadFlags) Complete(cmd *cobra.Command, many bool) {
+func (f *ReadFlags) Complete(cmd *cobra.Command, allowsMany bool) {
 	f.target.Complete(cmd)
 	f.cache.complete(cmd)
-	cmd.ValidArgsFunction = f.target.CompleteTypes(many, f.configs.ResourceNames)
+	cmd.ValidArgsFunction = f.target.CompleteTypes(allowsMany, f.configs.ResourceNames)
 }
 
 // CompleteNamed is Complete for verbs that accept object names after their type.
-func (f *ReadFlags) CompleteNamed(cmd *cobra.Command, many bool) {
-	f.Complete(cmd, many)
-	cmd.ValidArgsFunction = f.completeNames(many, f.target.CompleteTypes(many, f.configs.ResourceNames))
+func (f *ReadFlags) CompleteNamed(cmd *cobra.Command, allowsMany bool) {
+	f.Complete(cmd, allowsMany)
+	cmd.ValidArgsFunction = f.completeNames(allowsMany,
+		f.target.CompleteTypes(allowsMany, f.configs.ResourceNames))
 }
 
 // CompleteIndexes completes flag values with index names, each followed by suffix.

@@ -25,13 +25,13 @@ type RejectedTypes struct {
 
 // Listener returns a listener that records refusals and then calls next.
 func (r *RejectedTypes) Listener(next status.Listener) status.Listener {
-	tell := next.StateChanged
+	notify := next.StateChanged
 	next.StateChanged = func(before, after status.Status) {
 		if apierrors.IsBadRequest(after.LastError) && !apierrors.IsBadRequest(before.LastError) {
 			r.reject(after.GVR)
 		}
-		if tell != nil {
-			tell(before, after)
+		if notify != nil {
+			notify(before, after)
 		}
 	}
 	return next
@@ -63,25 +63,25 @@ func (r *RejectedTypes) channel(gvr schema.GroupVersionResource) chan struct{} {
 // one *dynamicinformer.NotSyncedError.
 func (r *RejectedTypes) WaitForSync(ctx context.Context, factory *dynamicinformer.Factory,
 	gvrs ...schema.GroupVersionResource) error {
-	all := &dynamicinformer.NotSyncedError{}
+	joined := &dynamicinformer.NotSyncedError{}
 	for _, gvr := range gvrs {
 		err := r.waitForOne(ctx, factory, gvr)
 		var unsynced *dynamicinformer.NotSyncedError
 		switch {
 		case errors.As(err, &unsynced):
-			all.NotSynced = append(all.NotSynced, unsynced.NotSynced...)
+			joined.NotSynced = append(joined.NotSynced, unsynced.NotSynced...)
 			// the status has the refusal
 			if unsynced.Cause != nil && !errors.Is(unsynced.Cause, errRefused) {
-				all.Cause = unsynced.Cause
+				joined.Cause = unsynced.Cause
 			}
 		case err != nil:
 			return err
 		}
 	}
-	if len(all.NotSynced) == 0 {
+	if len(joined.NotSynced) == 0 {
 		return nil
 	}
-	return all
+	return joined
 }
 
 func (r *RejectedTypes) waitForOne(ctx context.Context, factory *dynamicinformer.Factory,

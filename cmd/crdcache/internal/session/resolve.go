@@ -56,7 +56,7 @@ func (t *Target) Resolve(ctx context.Context, names []string) ([]discovery.Resou
 	}
 	var resources []discovery.Resource
 	var errs []error
-	seen := map[schema.GroupVersionResource]bool{}
+	seenTypes := map[schema.GroupVersionResource]bool{}
 	for _, name := range names {
 		resolution, err := lookup(ctx, name)
 		var noMatch *discovery.NoMatchError
@@ -71,8 +71,8 @@ func (t *Target) Resolve(ctx context.Context, names []string) ([]discovery.Resou
 		t.warnAmbiguous(name, resolution)
 		for _, r := range resolution.Resources {
 			t.RecordUse(r.GVR.GroupResource())
-			if !seen[r.GVR] {
-				seen[r.GVR] = true
+			if !seenTypes[r.GVR] {
+				seenTypes[r.GVR] = true
 				resources = append(resources, r)
 			}
 		}
@@ -196,8 +196,8 @@ func SplitTypes(args []string) ([]string, error) {
 				return nil, exit.Usagef("%q looks like GROUP/VERSION/RESOURCE: write %s.%s.%s", name,
 					parts[2], parts[1], parts[0])
 			}
-			if of, object, is := strings.Cut(name, "/"); is {
-				return nil, exit.Usagef("%q looks like TYPE/NAME: give the type and select the object by name, as in '%s --field-selector metadata.name=%s'", name, of, object)
+			if typeName, object, hasName := strings.Cut(name, "/"); hasName {
+				return nil, exit.Usagef("%q looks like TYPE/NAME: give the type and select the object by name, as in '%s --field-selector metadata.name=%s'", name, typeName, object)
 			}
 			if _, err := discovery.ParseName(name); err != nil {
 				return nil, exit.Usagef("%v", err)

@@ -100,10 +100,10 @@ var clusterFlags = []string{
 }
 
 // RefuseAll rejects flags that select a server or files, for the given reason.
-func (f *ServerFlags) RefuseAll(because string) error {
+func (f *ServerFlags) RefuseAll(reason string) error {
 	for _, name := range append([]string{"from", "timeout"}, clusterFlags...) {
 		if f.set.Changed(name) {
-			return exit.Usagef("--%s has no effect %s", name, because)
+			return exit.Usagef("--%s has no effect %s", name, reason)
 		}
 	}
 	return nil

@@ -185,7 +185,7 @@ func (t *Target) PlainClient() (rest.Interface, error) {
 }
 
 // Progress shows the progress of a sync until the returned function is called.
-func (t *Target) Progress(synced func() (done, all int)) (stop func()) {
+func (t *Target) Progress(synced func() (done, total int)) (stop func()) {
 	return ShowProgress(t.errOut, &t.traffic, synced)
 }
 

@@ -31,8 +31,8 @@ type syntheticAPI struct {
 		// log has the events since version logged. A watch from an earlier version has expired.
 		log    [][]byte
 		logged uint64
-		// news is closed when log grows. expired is closed to end all watches.
-		news, expired chan struct{}
+		// logGrown is closed when log grows. watchesExpired is closed to end all watches.
+		logGrown, watchesExpired chan struct{}
 	}
 }
 
@@ -59,7 +59,7 @@ func newSyntheticAPI(recording *recording, path string, count int) (*syntheticAP
 	a.mu.version = firstVersion + uint64(count)
 	a.mu.logged = a.mu.version
 	a.mu.changed = map[int]objectRevision{}
-	a.mu.news, a.mu.expired = make(chan struct{}), make(chan struct{})
+	a.mu.logGrown, a.mu.watchesExpired = make(chan struct{}), make(chan struct{})
 	a.mu.pieces = make([][]byte, (count+objectsPerPiece-1)/objectsPerPiece)
 	a.restore(a.mu.pieces)
 	return a, nil
@@ -169,7 +169,7 @@ func (a *syntheticAPI) follow(s *stream, from uint64) {
 		if !lost {
 			events = a.mu.log[from-a.mu.logged:]
 		}
-		news, expired := a.mu.news, a.mu.expired
+		logGrown, watchesExpired := a.mu.logGrown, a.mu.watchesExpired
 		a.mu.Unlock()
 		if lost {
 			s.write([]byte(expiredEvent))
@@ -179,8 +179,8 @@ func (a *syntheticAPI) follow(s *stream, from uint64) {
 			return
 		}
 		select {
-		case <-news:
-		case <-expired:
+		case <-logGrown:
+		case <-watchesExpired:
 			s.write([]byte(expiredEvent))
 			return
 		case <-s.done:

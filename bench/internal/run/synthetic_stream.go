@@ -90,8 +90,8 @@ func (a *syntheticAPI) change(n int) {
 	defer a.mu.Unlock()
 	revision := a.changeLocked(n)
 	a.mu.log = append(a.mu.log, a.appendEvent(nil, "MODIFIED", n, revision))
-	close(a.mu.news)
-	a.mu.news = make(chan struct{})
+	close(a.mu.logGrown)
+	a.mu.logGrown = make(chan struct{})
 }
 
 func (a *syntheticAPI) changeLocked(n int) objectRevision {
@@ -114,8 +114,8 @@ func (a *syntheticAPI) Expire() time.Time {
 	a.restore(a.mu.pieces) // so that the relists do not wait for it
 	a.mu.log, a.mu.logged = nil, a.mu.version
 	before := time.Now()
-	close(a.mu.expired)
-	a.mu.expired = make(chan struct{})
+	close(a.mu.watchesExpired)
+	a.mu.watchesExpired = make(chan struct{})
 	return before
 }
 

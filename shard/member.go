@@ -63,8 +63,7 @@ type Member struct {
 		// listed is true while the observed Leases are complete and watched.
 		listed bool
 		shards map[int]*shardLease
-		// retryAt has the times before which a shard is not tried again after a failed election.
-		retryAt map[int]time.Time
+		failed map[int]failedElection // by shard
 		// lastReport is the time of the last log entry about a shard that was not acquired.
 		lastReport time.Time
 	}
@@ -88,7 +87,7 @@ func New(options Options) (*Member, error) {
 	}
 	m.identity = options.Identity + "_" + m.id
 	m.mu.observed = observedLeases{options: options, leases: map[string]*observedLease{}}
-	m.mu.shards, m.mu.retryAt = map[int]*shardLease{}, map[int]time.Time{}
+	m.mu.shards, m.mu.failed = map[int]*shardLease{}, map[int]failedElection{}
 	return m, nil
 }
 

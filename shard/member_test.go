@@ -5,12 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
+	"path"
+	"sync"
 	"testing"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
 )
 
 // The time until shares are fair. Each shard that moves is drained for up to 10 s.
@@ -55,6 +60,53 @@ func TestHandOver(t *testing.T) {
 		m.awaitFair(DefaultLeaseDuration+DefaultRetryPeriod, "the death of one")
 	})
 }
+
+// TestReleaseDuringElection: a replica tries again at once if another replica has released the Lease during
+// its election.
+func TestReleaseDuringElection(t *testing.T) {
+	run(t, 1, func(m *model) {
+		leases := coordinationv1client.NewForConfigOrDie(m.config).Leases("default")
+		setHolder := func(holder string) {
+			patch := fmt.Appendf(nil, `{"spec":{"holderIdentity":%q,"leaseDurationSeconds":15}}`, holder)
+			if _, err := leases.Patch(m.Context(), "model-000", types.MergePatchType, patch,
+				metav1.PatchOptions{}); err != nil {
+				m.Error(err)
+			}
+		}
+		if _, err := leases.Create(m.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+			Name: "model-000", Labels: map[string]string{labelGroup: "model", labelShard: "000",
+				labelShards: "1", labelLayout: ""}}}, metav1.CreateOptions{}); err != nil {
+			m.Fatal(err)
+		}
+		take, release := sync.OnceFunc(func() { setHolder("other") }), sync.OnceFunc(func() { setHolder("") })
+		config := rest.CopyConfig(m.config)
+		config.Wrap(func(inner http.RoundTripper) http.RoundTripper {
+			return roundTripper(func(r *http.Request) (*http.Response, error) {
+				if r.Method != http.MethodGet || path.Base(r.URL.Path) != "model-000" {
+					return inner.RoundTrip(r)
+				}
+				take()
+				defer release()
+				return inner.RoundTrip(r)
+			})
+		})
+		member, err := New(Options{Config: config, Namespace: "default", Name: "model", Shards: 1})
+		if err != nil {
+			m.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(m.Context())
+		m.group.Go(func() { _ = member.Run(ctx, Handler{}) }) // ended by cancel
+		time.Sleep(time.Second)
+		if len(member.Ownerships()) != 1 {
+			m.Errorf("the released shard is not held after a second: %+v", member.Status())
+		}
+		cancel()
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // TestDeadline: an ownership ends by the renew deadline after the last renewal was sent, however long the
 // response took.

@@ -21,12 +21,30 @@ type shardLease struct {
 	lock      *lock
 	// electorDone is closed when the elector has ended.
 	electorDone chan struct{}
+	// observed is the state of the Lease when the election began; nil if there was no Lease.
+	observed *observedLease
 	// The rest is guarded by Member.mu.
 
 	acquired      time.Time // zero if it is not acquired
 	handlerCalled bool
 	draining      bool
 	released      bool // drained and released
+}
+
+// failedElection is the last failed election for a shard. The replica does not try again before retryAt,
+// unless the Lease changes: another replica may have released it during the election.
+type failedElection struct {
+	observed *observedLease
+	retryAt  time.Time
+}
+
+// electionPause returns the time until the replica can try to acquire a shard.
+func (m *Member) electionPause(shard int) time.Duration {
+	failed, ok := m.mu.failed[shard]
+	if !ok || failed.observed != m.mu.observed.leases[m.options.leaseOf(shard)] {
+		return 0
+	}
+	return time.Until(failed.retryAt)
 }
 
 func (m *Member) tryAcquire(ctx context.Context, shard int) {
@@ -40,8 +58,8 @@ func (m *Member) tryAcquire(ctx context.Context, shard int) {
 		onAcquired: func() { m.recordAcquired(s) },
 	}
 	s.lock.Client = fencedLeases{m.client, s.lock}
-	if observed := m.mu.observed.leases[name]; observed != nil {
-		s.lock.lastRecord, s.lock.greatestToken = observed.record(), observed.token
+	if s.observed = m.mu.observed.leases[name]; s.observed != nil {
+		s.lock.lastRecord, s.lock.greatestToken = s.observed.record(), s.observed.token
 	}
 	m.mu.shards[shard] = s
 	go func() { // ended with the ownership
@@ -81,7 +99,7 @@ func (m *Member) cleanUp(ctx context.Context) {
 			delete(m.mu.shards, shard)
 		case ended && s.acquired.IsZero() && isClosed(s.electorDone):
 			delete(m.mu.shards, shard)
-			m.mu.retryAt[shard] = time.Now().Add(m.options.retryPeriod())
+			m.mu.failed[shard] = failedElection{s.observed, time.Now().Add(m.options.retryPeriod())}
 			m.reportLocked(ctx, s)
 		case ended && !s.acquired.IsZero() && !s.draining:
 			klog.FromContext(ctx).Info("Lost a shard", "lease", s.lock.Describe(), "cause",
@@ -191,7 +209,7 @@ func (m *Member) applyPlan(ctx context.Context) time.Duration {
 	}
 	take, give := v.decide()
 	for _, shard := range take {
-		if pause := time.Until(m.mu.retryAt[shard]); pause > 0 {
+		if pause := m.electionPause(shard); pause > 0 {
 			wait = min(wait, pause)
 			continue
 		}

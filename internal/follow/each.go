@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/informer"
-	"github.com/crdcache/crdcache/internal/requests"
 )
 
 // NamespaceList provides the existing namespaces.
@@ -27,7 +27,7 @@ type KnownNamespaces struct {
 	// Unlistable states that the server is not expected to list namespaces.
 	Unlistable bool
 	// Reason is why the namespaces are not listed, or may be outdated; ReasonNone if they are current.
-	Reason requests.Reason
+	Reason status.Reason
 	Err    error
 }
 
@@ -87,9 +87,9 @@ func (e *namespaceSelector) selected(known KnownNamespaces) []string {
 func (e *namespaceSelector) report(known KnownNamespaces) {
 	var err error
 	switch {
-	case known.Reason == requests.ReasonNone && !known.Listed:
+	case known.Reason == status.ReasonNone && !known.Listed:
 		return // the factory shuts down
-	case known.Reason != requests.ReasonNone:
+	case known.Reason != status.ReasonNone:
 		err = fmt.Errorf("%w; the namespaces are unknown: %w", e.refusal, known.Err)
 	}
 	e.Health.SetPartitions(e.names(), "namespaces "+e.Namespaces.String(), known.Reason, err)

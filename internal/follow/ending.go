@@ -4,12 +4,12 @@ import (
 	"context"
 	"sync"
 
-	"github.com/crdcache/crdcache/internal/requests"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 // incarnationEnd is why an incarnation ends: the type is gone, or another version takes over.
 type incarnationEnd struct {
-	reason  requests.Reason
+	reason  status.Reason
 	version string // empty if the type is gone
 	state   *typeState
 }
@@ -59,13 +59,13 @@ func (e *incarnationWatcher) finish() incarnationEnd {
 
 // compare returns the transition that ends the incarnation, if any.
 func (e *incarnationWatcher) compare(state *typeState) (incarnationEnd, bool) {
-	if reason := state.endReason(e.identity); reason != requests.ReasonNone {
+	if reason := state.endReason(e.identity); reason != status.ReasonNone {
 		return incarnationEnd{reason: reason}, true
 	}
 	if !state.serves(e.version) {
 		next, reason := e.Versions.choose(e.Type.Version, state.Type)
-		if reason != requests.ReasonNone {
-			return incarnationEnd{reason: requests.ReasonVersionNotServed}, true
+		if reason != status.ReasonNone {
+			return incarnationEnd{reason: status.ReasonVersionNotServed}, true
 		}
 		return incarnationEnd{version: next, state: state}, true
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/informer"
 	"github.com/crdcache/crdcache/internal/requests"
 )
@@ -83,11 +84,11 @@ type Cache interface {
 // Health receives the progress. It is implemented by *health.Health.
 type Health interface {
 	SetServed(exists, terminating bool)
-	Pending(reason requests.Reason, cause error)
+	Pending(reason status.Reason, cause error)
 	Begin(version string, uid types.UID) (incarnation int)
-	SetPartitions(parts []string, namespaces string, reason requests.Reason, err error)
+	SetPartitions(parts []string, namespaces string, reason status.Reason, err error)
 	Synced(incarnation int)
-	SetGone(reason requests.Reason)
+	SetGone(reason status.Reason)
 }
 
 // incarnation is a period in which a version of the type is followed.
@@ -108,7 +109,7 @@ func (f *Follower) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		state, changed := f.observeType()
 		version, reason, cause := state.runnable(f.Type, f.Versions, f.Namespaces)
-		if reason != requests.ReasonNone {
+		if reason != status.ReasonNone {
 			f.Health.Pending(reason, cause)
 			waitForChange(ctx, changed)
 			continue
@@ -133,7 +134,7 @@ func (f *Follower) observeType() (*typeState, <-chan struct{}) {
 // events are lost, because a version that is not served any more sends none. The cache retains its content
 // until the next version has been listed. The content is then replaced as in a relist: objects that still
 // exist are delivered as updates.
-func (f *Follower) runVersions(ctx context.Context, state *typeState, version string) requests.Reason {
+func (f *Follower) runVersions(ctx context.Context, state *typeState, version string) status.Reason {
 	for {
 		running, cancel := context.WithCancel(ctx)
 		e := &incarnationWatcher{Follower: f, identity: identityOf(&state.Type), version: version,
@@ -159,7 +160,7 @@ func (f *Follower) runIncarnation(ctx context.Context, state *typeState, version
 }
 
 // typeGone removes all objects: handlers receive their deletion, and the cache is empty.
-func (f *Follower) typeGone(reason requests.Reason) {
+func (f *Follower) typeGone(reason status.Reason) {
 	// It fails only after a stop, when no deletions are delivered.
 	_ = f.Cache.Forget()
 	f.Health.SetGone(reason)

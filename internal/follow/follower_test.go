@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/internal/informer"
-	"github.com/crdcache/crdcache/internal/requests"
 )
 
 var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
@@ -38,17 +38,17 @@ func (d *diary) note(format string, args ...any) {
 	d.lines = append(d.lines, fmt.Sprintf(format, args...))
 }
 
-func (d *diary) SetServed(bool, bool)                    {}
-func (d *diary) Pending(reason requests.Reason, _ error) { d.note("pending %s", reason) }
-func (d *diary) Synced(incarnation int)                  { d.note("synced %d", incarnation) }
-func (d *diary) SetGone(reason requests.Reason)          { d.note("gone %s", reason) }
+func (d *diary) SetServed(bool, bool)                  {}
+func (d *diary) Pending(reason status.Reason, _ error) { d.note("pending %s", reason) }
+func (d *diary) Synced(incarnation int)                { d.note("synced %d", incarnation) }
+func (d *diary) SetGone(reason status.Reason)          { d.note("gone %s", reason) }
 func (d *diary) Begin(version string, uid types.UID) int {
 	d.incarnations++
 	d.note("begin %s of %q", version, uid)
 	return d.incarnations
 }
 
-func (d *diary) SetPartitions(_ []string, namespaces string, _ requests.Reason, err error) {
+func (d *diary) SetPartitions(_ []string, namespaces string, _ status.Reason, err error) {
 	if err != nil {
 		d.note("%s: %v", namespaces, err)
 	}
@@ -115,7 +115,7 @@ func (d *diary) Forget() error {
 
 func (d *diary) Current() (KnownNamespaces, <-chan struct{}) {
 	if d.unknown != nil {
-		return KnownNamespaces{Unlistable: true, Reason: requests.ReasonForbidden, Err: d.unknown}, nil
+		return KnownNamespaces{Unlistable: true, Reason: status.ReasonForbidden, Err: d.unknown}, nil
 	}
 	return KnownNamespaces{Names: slices.Clone(d.namespaces), Listed: true}, nil
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"sync"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/informer"
-	"github.com/crdcache/crdcache/internal/requests"
 )
 
 // serve lists and watches an incarnation until ctx ends. It ignores errors of the cache, which only occur
@@ -28,7 +28,7 @@ func (f *Follower) serveNothing(ctx context.Context, listed func()) {
 		f.Shard.followNothing()
 		defer f.Shard.removeParts()
 	}
-	f.Health.SetPartitions(nil, "", requests.ReasonNone, nil)
+	f.Health.SetPartitions(nil, "", status.ReasonNone, nil)
 	_ = f.Cache.RunEmpty(ctx, listed)
 }
 
@@ -61,7 +61,7 @@ func (f *Follower) serveRanges(ctx context.Context, p *plan, listed func()) {
 	_ = f.Cache.RunChangingPartitions(ctx, listed, func(ctx context.Context) ([]informer.Partition, bool) {
 		for ctx.Err() == nil {
 			changed := p.update(f.Namespaces.requested())
-			f.Health.SetPartitions(p.names(), "", requests.ReasonNone, nil)
+			f.Health.SetPartitions(p.names(), "", status.ReasonNone, nil)
 			if changed {
 				return p.partitions(), true
 			}
@@ -138,7 +138,7 @@ func (f *Follower) serveAll(ctx context.Context, g *incarnation, listed func()) 
 		return refusal
 	}
 	all := f.newPartition(f.partFor(g, ""), forbidden)
-	f.Health.SetPartitions([]string{""}, "", requests.ReasonNone, nil)
+	f.Health.SetPartitions([]string{""}, "", status.ReasonNone, nil)
 	all.State = f.restoredState(g, "")
 	_ = f.Cache.RunPartitions(ctx, listed, all)
 	return refusal

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
-	"github.com/crdcache/crdcache/internal/requests"
 )
 
 // identity identifies a type across changes.
@@ -55,38 +55,38 @@ func (s *typeState) undiscovered(requested schema.GroupVersionResource, policy V
 // be nil.
 func (s *typeState) runnable(
 	requested schema.GroupVersionResource, policy Versions, namespaces Namespaces,
-) (version string, waits requests.Reason, cause error) {
+) (version string, waits status.Reason, cause error) {
 	switch {
 	case !s.exists && !s.complete:
-		return "", requests.ReasonTypesUnknown, nil
+		return "", status.ReasonTypesUnknown, nil
 	case !s.exists:
-		waits = requests.ReasonNotInstalled
+		waits = status.ReasonNotInstalled
 	case !s.Established:
-		return "", requests.ReasonNotEstablished, nil
+		return "", status.ReasonNotEstablished, nil
 	default:
 		version, waits = policy.choose(requested.Version, s.Type)
 	}
-	if waits == requests.ReasonNotInstalled || waits == requests.ReasonVersionNotServed {
+	if waits == status.ReasonNotInstalled || waits == status.ReasonVersionNotServed {
 		if cause = s.undiscovered(requested, policy); cause != nil {
-			return "", requests.ReasonGroupUnknown, cause
+			return "", status.ReasonGroupUnknown, cause
 		}
 	}
-	if waits == requests.ReasonNone && namespaces.IsLimited() && !s.Namespaced {
-		return "", requests.ReasonScopeConflict, nil
+	if waits == status.ReasonNone && namespaces.IsLimited() && !s.Namespaced {
+		return "", status.ReasonScopeConflict, nil
 	}
 	return version, waits, nil
 }
 
 // endReason returns why an incarnation must end, whatever its version. A type that is no longer established
 // still has its objects, so only permanent changes end an incarnation.
-func (s *typeState) endReason(earlier identity) requests.Reason {
+func (s *typeState) endReason(earlier identity) status.Reason {
 	switch {
 	case !s.exists:
-		return requests.ReasonNotInstalled
+		return status.ReasonNotInstalled
 	case !identityOf(&s.Type).matches(earlier):
-		return requests.ReasonReplaced
+		return status.ReasonReplaced
 	}
-	return requests.ReasonNone
+	return status.ReasonNone
 }
 
 // serves reports whether a version can be listed and watched.

@@ -6,8 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
-	"github.com/crdcache/crdcache/internal/requests"
 )
 
 func TestRunnable(t *testing.T) {
@@ -30,41 +30,41 @@ func TestRunnable(t *testing.T) {
 		asked   string
 		options options
 		version string
-		want    requests.Reason
+		want    status.Reason
 	}{
 		{"cluster-scoped in a factory for all namespaces", installed, "v1", in(Namespaces{}), "v1",
-			requests.ReasonNone},
+			status.ReasonNone},
 		{"cluster-scoped in a factory for one", installed, "v1", in(Only("x")), "",
-			requests.ReasonScopeConflict},
-		{"cluster-scoped in all but one", installed, "v1", in(Except("x")), "v1", requests.ReasonNone},
+			status.ReasonScopeConflict},
+		{"cluster-scoped in all but one", installed, "v1", in(Except("x")), "v1", status.ReasonNone},
 		{"namespaced in a factory for one", with(func(k *typeState) { k.Namespaced = true }), "v1",
-			in(Only("x")), "v1", requests.ReasonNone},
-		{"not watchable", installed, "v2", in(Namespaces{}), "", requests.ReasonVerbUnsupported},
-		{"not served", installed, "v3", in(Namespaces{}), "", requests.ReasonVersionNotServed},
+			in(Only("x")), "v1", status.ReasonNone},
+		{"not watchable", installed, "v2", in(Namespaces{}), "", status.ReasonVerbUnsupported},
+		{"not served", installed, "v3", in(Namespaces{}), "", status.ReasonVersionNotServed},
 		{"not established", with(func(k *typeState) { k.Established = false }), "v1", in(Namespaces{}), "",
-			requests.ReasonNotEstablished},
-		{"absent", typeState{complete: true}, "v1", in(Namespaces{}), "", requests.ReasonNotInstalled},
-		{"not known", typeState{}, "v1", in(Namespaces{}), "", requests.ReasonTypesUnknown},
+			status.ReasonNotEstablished},
+		{"absent", typeState{complete: true}, "v1", in(Namespaces{}), "", status.ReasonNotInstalled},
+		{"not known", typeState{}, "v1", in(Namespaces{}), "", status.ReasonTypesUnknown},
 		{"absent, and the version is unknown", typeState{complete: true, unknown: unknown}, "v4",
-			in(Namespaces{}), "", requests.ReasonGroupUnknown},
+			in(Namespaces{}), "", status.ReasonGroupUnknown},
 		{"absent, and another version is unknown", typeState{complete: true, unknown: unknown}, "v1",
-			in(Namespaces{}), "", requests.ReasonNotInstalled},
+			in(Namespaces{}), "", status.ReasonNotInstalled},
 		{"absent, and any version may be there", typeState{complete: true, unknown: unknown}, "",
-			by(Preferred()), "", requests.ReasonGroupUnknown},
+			by(Preferred()), "", status.ReasonGroupUnknown},
 		{"not served, and the version is unknown", failed, "v4", in(Namespaces{}), "",
-			requests.ReasonGroupUnknown},
-		{"served, and another version is unknown", failed, "v1", in(Namespaces{}), "v1", requests.ReasonNone},
+			status.ReasonGroupUnknown},
+		{"served, and another version is unknown", failed, "v1", in(Namespaces{}), "v1", status.ReasonNone},
 		{"none of the order, and one is unknown", failed, "v1", by(Ordered("v5", "v4")), "",
-			requests.ReasonGroupUnknown},
-		{"the preferred version", several, "v1", by(Preferred()), "v3", requests.ReasonNone},
+			status.ReasonGroupUnknown},
+		{"the preferred version", several, "v1", by(Preferred()), "v3", status.ReasonNone},
 		{"the preferred version of those that can be watched", with(func(k *typeState) { k.Versions = nil }),
-			"", by(Preferred()), "", requests.ReasonVerbUnsupported},
+			"", by(Preferred()), "", status.ReasonVerbUnsupported},
 		{"no version at all", with(func(k *typeState) { k.Versions, k.Unwatchable = nil, nil }), "v1",
-			by(Preferred()), "", requests.ReasonVersionNotServed},
-		{"the first in order", several, "", by(Ordered("v4", "v2", "v1", "v3")), "v1", requests.ReasonNone},
-		{"none of the order", several, "v1", by(Ordered("v4", "v5")), "", requests.ReasonVersionNotServed},
+			by(Preferred()), "", status.ReasonVersionNotServed},
+		{"the first in order", several, "", by(Ordered("v4", "v2", "v1", "v3")), "v1", status.ReasonNone},
+		{"none of the order", several, "v1", by(Ordered("v4", "v5")), "", status.ReasonVersionNotServed},
 		{"the order can't be watched", several, "v1", by(Ordered("v4", "v2")), "",
-			requests.ReasonVerbUnsupported},
+			status.ReasonVerbUnsupported},
 	}
 	for _, test := range tests {
 		t.Run(test.reason, func(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
-	"github.com/crdcache/crdcache/internal/requests"
 )
 
 // Versions is a policy for the version to follow, also after the server stops serving a version. The zero
@@ -79,7 +79,7 @@ func (v Versions) accepts(requested, version string) bool {
 }
 
 // choose returns the version to follow if a version is requested, or the reason why no version fits.
-func (v Versions) choose(requested string, t typesource.Type) (version string, none requests.Reason) {
+func (v Versions) choose(requested string, t typesource.Type) (version string, none status.Reason) {
 	candidates := []string{requested}
 	switch v.kind {
 	case versionsPreferred:
@@ -87,13 +87,13 @@ func (v Versions) choose(requested string, t typesource.Type) (version string, n
 	case versionsOrdered:
 		candidates = v.order
 	}
-	none = requests.ReasonVersionNotServed
+	none = status.ReasonVersionNotServed
 	for _, version := range candidates {
 		if slices.Contains(t.Versions, version) {
-			return version, requests.ReasonNone
+			return version, status.ReasonNone
 		}
 		if slices.Contains(t.Unwatchable, version) {
-			none = requests.ReasonVerbUnsupported
+			none = status.ReasonVerbUnsupported
 		}
 	}
 	return "", none

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/internal/queue"
 	"github.com/crdcache/crdcache/internal/requests"
@@ -176,22 +177,22 @@ func (m *member) impactChanged(i factoryImpact) {
 	b.updateConditionsLocked()
 }
 
-func (m *member) answered(verb requests.Verb, reason requests.Reason, err error) {
+func (m *member) answered(verb requests.Verb, reason status.Reason, err error) {
 	b := m.aggregator
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if reason != requests.ReasonNone {
+	if reason != status.ReasonNone {
 		f := RequestFailure{GVR: m.status.GVR, Options: m.status.Options, Verb: verb.String(), Reason: reason,
 			Err: err, Time: b.now()}
 		b.notifyLocked(func(l *Listener) []func() { return requestFailed(l, f) })
 	}
-	if reason != requests.ReasonUnreachable && !b.mu.serverReached {
+	if reason != status.ReasonUnreachable && !b.mu.serverReached {
 		b.mu.serverReached = true
 		b.updateConditionsLocked()
 	}
 }
 
-func (m *member) relisted(s Status, reason requests.RelistReason) {
+func (m *member) relisted(s Status, reason status.RelistReason) {
 	b := m.aggregator
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
-	"github.com/crdcache/crdcache/internal/requests"
 )
 
 // TestTotals changes informers at random: the conditions agree with those computed from all members.
@@ -24,7 +23,7 @@ func TestTotals(t *testing.T) {
 		if random.IntN(2) == 0 {
 			return problem{}
 		}
-		return problem{reason: requests.ReasonUnauthorized, err: errors.New("refused")}
+		return problem{reason: status.ReasonUnauthorized, err: errors.New("refused")}
 	}
 	var members []*member
 	for range 4000 {

@@ -92,7 +92,7 @@ func typesKnown(isKnown bool) Condition {
 	}
 	return Condition{
 		Type: status.ConditionTypesKnown, Status: metav1.ConditionFalse,
-		Reason: requests.ReasonTypesUnknown, Message: requests.Explain(requests.ReasonTypesUnknown),
+		Reason: status.ReasonTypesUnknown, Message: requests.Explain(status.ReasonTypesUnknown),
 	}
 }
 

@@ -45,7 +45,7 @@ func (c *counts) countRequest(verb requests.Verb) {
 	c.requests = append(c.requests, verbCount{name, 1})
 }
 
-func (c *counts) countFailure(verb requests.Verb, reason requests.Reason) {
+func (c *counts) countFailure(verb requests.Verb, reason status.Reason) {
 	if c.failures == nil {
 		c.failures = map[status.RequestFailureKind]int64{}
 	}

@@ -51,9 +51,9 @@ type observer interface {
 	// impactChanged is called with the effect of the current requests on the factory's conditions.
 	impactChanged(i factoryImpact)
 	// answered is called with the outcome of a request; err is nil if the server accepted it.
-	answered(verb requests.Verb, reason requests.Reason, err error)
+	answered(verb requests.Verb, reason status.Reason, err error)
 	// relisted is called after a relist.
-	relisted(s Status, reason requests.RelistReason)
+	relisted(s Status, reason status.RelistReason)
 	// requiredChanged is called when the type becomes required, or is no longer required.
 	requiredChanged(required bool)
 }
@@ -117,12 +117,12 @@ func (h *Health) SetServed(exists, terminating bool) {
 
 // SetPartitions replaces the partitions in which the type is read. Without partitions there is nothing to
 // read. A reason states that the list of namespaces is incomplete; namespaces then names the missing part.
-func (h *Health) SetPartitions(parts []string, namespaces string, reason requests.Reason, err error) {
+func (h *Health) SetPartitions(parts []string, namespaces string, reason status.Reason, err error) {
 	names := make(map[string]bool, len(parts)+1)
 	for _, name := range parts {
 		names[name] = true
 	}
-	if reason != requests.ReasonNone {
+	if reason != status.ReasonNone {
 		names[namespaces] = true
 	}
 	h.update(func(f *observations, _ *Status) {
@@ -131,7 +131,7 @@ func (h *Health) SetPartitions(parts []string, namespaces string, reason request
 		}
 		f.parts.retainOnly(names)
 		f.selectsNothing = len(names) == 0
-		if reason != requests.ReasonNone {
+		if reason != status.ReasonNone {
 			f.parts.recordUnknownNamespaces(namespaces, problem{reason: reason, since: h.now(), err: err})
 		}
 	})
@@ -166,7 +166,7 @@ func (h *Health) UpdateShard(now func() status.Shard) {
 }
 
 // SetGone records that the incarnation has ended with its type.
-func (h *Health) SetGone(reason requests.Reason) {
+func (h *Health) SetGone(reason status.Reason) {
 	h.update(func(f *observations, _ *Status) {
 		*f = observations{started: true, typeGone: true, reason: reason,
 			exists: f.exists}
@@ -174,7 +174,7 @@ func (h *Health) SetGone(reason requests.Reason) {
 }
 
 // Pending records why a started informer waits; cause can be nil.
-func (h *Health) Pending(reason requests.Reason, cause error) {
+func (h *Health) Pending(reason status.Reason, cause error) {
 	h.update(func(f *observations, _ *Status) {
 		*f = observations{started: true, reason: reason, err: cause,
 			exists: f.exists}
@@ -294,11 +294,11 @@ func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 // discardObserver is the observer of an informer without a factory.
 type discardObserver struct{}
 
-func (discardObserver) impactChanged(factoryImpact)                    {}
-func (discardObserver) changed(*Status, *Status)                       {}
-func (discardObserver) answered(requests.Verb, requests.Reason, error) {}
-func (discardObserver) relisted(Status, requests.RelistReason)         {}
-func (discardObserver) requiredChanged(bool)                           {}
+func (discardObserver) impactChanged(factoryImpact)                  {}
+func (discardObserver) changed(*Status, *Status)                     {}
+func (discardObserver) answered(requests.Verb, status.Reason, error) {}
+func (discardObserver) relisted(Status, status.RelistReason)         {}
+func (discardObserver) requiredChanged(bool)                         {}
 
 // NextTimer returns when the timer fires next; zero if it is not set.
 func (h *Health) NextTimer() time.Time {

@@ -47,13 +47,13 @@ func TestState(t *testing.T) {
 	exists := func(f *observations, _ *part) { f.exists = true }
 	stopped := func(f *observations, _ *part) { f.stopped = true }
 	waiting := func(_ *observations, s *part) { s.waitingSince = begun }
-	failed := func(n int, r requests.Reason) func(*observations, *part) {
+	failed := func(n int, r status.Reason) func(*observations, *part) {
 		return func(_ *observations, s *part) {
 			s.listProblem = problem{reason: r, failures: n, since: begun}
 			s.waitingSince = begun
 		}
 	}
-	unwatched := func(n int, r requests.Reason) func(*observations, *part) {
+	unwatched := func(n int, r status.Reason) func(*observations, *part) {
 		return func(_ *observations, s *part) {
 			s.watchProblem = problem{reason: r, failures: n,
 				since: begun}
@@ -61,19 +61,19 @@ func TestState(t *testing.T) {
 	}
 	recently := func(_ *observations, s *part) {
 		at := begun.Add(29 * time.Second)
-		s.listProblem, s.waitingSince = problem{reason: requests.ReasonRequestFailed,
+		s.listProblem, s.waitingSince = problem{reason: status.ReasonRequestFailed,
 			failures: 1, since: at}, at
 	}
 	opened := func(after time.Duration) func(*observations, *part) {
 		return func(_ *observations, s *part) { s.watchOpenedAt = begun.Add(after) }
 	}
-	otherPart := func(r requests.Reason) func(*observations, *part) {
+	otherPart := func(r status.Reason) func(*observations, *part) {
 		return func(f *observations, _ *part) {
 			f.parts.set(&part{name: "other", listProblem: problem{reason: r, failures: 1, since: begun},
 				waitingSince: begun})
 		}
 	}
-	unknownNamespaces := func(r requests.Reason) func(*observations, *part) {
+	unknownNamespaces := func(r status.Reason) func(*observations, *part) {
 		return func(f *observations, _ *part) {
 			f.parts.recordUnknownNamespaces("namespaces", problem{reason: r, since: begun})
 		}
@@ -95,9 +95,9 @@ func TestState(t *testing.T) {
 		{"synced", with(synced), time.Hour, StateSynced, false, true, 0},
 		{"stopped before the start", observations{stopped: true}, 0, StateStopped, false, true, 0},
 		{"stopped", with(synced, stopped), 0, StateStopped, false, true, 0},
-		{"stopped while failing", with(synced, stopped, failed(9, requests.ReasonForbidden)), 0, StateStopped,
+		{"stopped while failing", with(synced, stopped, failed(9, status.ReasonForbidden)), 0, StateStopped,
 			true, true, 0},
-		{"gone", observations{started: true, typeGone: true, reason: requests.ReasonNotInstalled}, 0, StateGone,
+		{"gone", observations{started: true, typeGone: true, reason: status.ReasonNotInstalled}, 0, StateGone,
 			false, false, 0},
 
 		{"asked and not answered yet", with(waiting), 9 * time.Second, StateSyncing, false, false,
@@ -109,75 +109,77 @@ func TestState(t *testing.T) {
 		{"synced, not answered for 30 s", with(synced, waiting), 30 * time.Second, StateDegraded,
 			true, false, 0},
 
-		{"one failure", with(failed(1, requests.ReasonRequestFailed)), 0, StateSyncing, false, false,
+		{"one failure", with(failed(1, status.ReasonRequestFailed)), 0, StateSyncing, false, false,
 			10 * time.Second},
-		{"failures short of the limit", with(failed(2, requests.ReasonRequestFailed)), 0, StateSyncing, false,
+		{"failures short of the limit", with(failed(2, status.ReasonRequestFailed)), 0, StateSyncing, false,
 			false, 10 * time.Second},
-		{"failures at the limit", with(failed(3, requests.ReasonRequestFailed)), 0, StateDegraded, false,
+		{"failures at the limit", with(failed(3, status.ReasonRequestFailed)), 0, StateDegraded, false,
 			false, 10 * time.Second},
-		{"one failure, 10 s ago", with(failed(1, requests.ReasonRequestFailed)), 10 * time.Second,
+		{"one failure, 10 s ago", with(failed(1, status.ReasonRequestFailed)), 10 * time.Second,
 			StateDegraded, false, false, 0},
-		{"throttled for long", with(failed(9, requests.ReasonThrottled)), 0, StateDegraded, false, false,
+		{"throttled for long", with(failed(9, status.ReasonThrottled)), 0, StateDegraded, false, false,
 			10 * time.Second},
-		{"synced and many failures", with(synced, failed(9, requests.ReasonRequestFailed)), 29 * time.Second,
+		{"synced and many failures", with(synced, failed(9, status.ReasonRequestFailed)), 29 * time.Second,
 			StateSynced, false, true, 30 * time.Second},
-		{"synced and failing for 30 s", with(synced, failed(9, requests.ReasonRequestFailed)),
+		{"synced and failing for 30 s", with(synced, failed(9, status.ReasonRequestFailed)),
 			30 * time.Second, StateDegraded, true, false, 0},
-		{"watches fail, lists do not", with(synced, unwatched(9, requests.ReasonRequestFailed)),
+		{"watches fail, lists do not", with(synced, unwatched(9, status.ReasonRequestFailed)),
 			29 * time.Second, StateSynced, false, true, 30 * time.Second},
-		{"watches fail for 30 s", with(synced, unwatched(9, requests.ReasonRequestFailed)), 30 * time.Second,
+		{"watches fail for 30 s", with(synced, unwatched(9, status.ReasonRequestFailed)), 30 * time.Second,
 			StateDegraded, true, false, 0},
-		{"... and a list fails", with(synced, unwatched(9, requests.ReasonRequestFailed), recently),
+		{"... and a list fails", with(synced, unwatched(9, status.ReasonRequestFailed), recently),
 			30 * time.Second, StateDegraded, true, false, 59 * time.Second},
-		{"watches are closed at once", with(synced, unwatched(3, requests.ReasonWatchClosed), opened(0)),
+		{"watches are closed at once", with(synced, unwatched(3, status.ReasonWatchClosed), opened(0)),
 			999 * time.Millisecond, StateSynced, false, true, time.Second},
-		{"... for 30 s", with(synced, unwatched(3, requests.ReasonWatchClosed), opened(30*time.Second)),
+		{"... for 30 s", with(synced, unwatched(3, status.ReasonWatchClosed), opened(30*time.Second)),
 			30 * time.Second, StateDegraded, true, false, 31 * time.Second},
-		{"... until one lasts", with(synced, unwatched(3, requests.ReasonWatchClosed),
+		{"... until one lasts", with(synced, unwatched(3, status.ReasonWatchClosed),
 			opened(30*time.Second)), 31 * time.Second, StateSynced, false, true, 0},
 
-		{"forbidden at once", with(failed(1, requests.ReasonForbidden)), 0, StateDegraded, false, true,
+		{"forbidden at once", with(failed(1, status.ReasonForbidden)), 0, StateDegraded, false, true,
 			10 * time.Second},
-		{"synced and forbidden since", with(synced, failed(1, requests.ReasonForbidden)), 0, StateDegraded,
+		{"synced and forbidden since", with(synced, failed(1, status.ReasonForbidden)), 0, StateDegraded,
 			true, true, 30 * time.Second},
-		{"watching is forbidden", with(synced, unwatched(1, requests.ReasonForbidden)), 0, StateDegraded,
+		{"watching is forbidden", with(synced, unwatched(1, status.ReasonForbidden)), 0, StateDegraded,
 			true, true, 0},
-		{"no such verb at once", with(failed(1, requests.ReasonVerbUnsupported)), 0, StateDegraded, false,
+		{"no such verb at once", with(failed(1, status.ReasonVerbUnsupported)), 0, StateDegraded, false,
 			true, 10 * time.Second},
-		{"conversion at once", with(synced, failed(1, requests.ReasonConversionFailed)), 0, StateDegraded,
+		{"conversion at once", with(synced, failed(1, status.ReasonConversionFailed)), 0, StateDegraded,
 			true, false, 30 * time.Second},
-		{"not found at once", with(failed(1, requests.ReasonNotFound)), 0, StateDegraded, false, true,
+		{"not found at once", with(failed(1, status.ReasonNotFound)), 0, StateDegraded, false, true,
 			10 * time.Second},
-		{"not found although it exists", with(exists, failed(9, requests.ReasonNotFound)), 29 * time.Second,
+		{"not found although it exists", with(exists, failed(9, status.ReasonNotFound)), 29 * time.Second,
 			StateSyncing, false, false, 30 * time.Second},
-		{"not found for 30 s although it exists", with(exists, failed(9, requests.ReasonNotFound)),
+		{"not found for 30 s although it exists", with(exists, failed(9, status.ReasonNotFound)),
 			30 * time.Second, StateDegraded, false, true, 0},
 
-		{"unreachable while syncing", with(failed(9, requests.ReasonUnreachable)), time.Hour, StateSyncing,
+		{"unreachable while syncing", with(failed(9, status.ReasonUnreachable)), time.Hour, StateSyncing,
 			false, false, 0},
-		{"unreachable once synced", with(synced, failed(9, requests.ReasonUnreachable)), 29 * time.Second,
+		{"unreachable once synced", with(synced, failed(9, status.ReasonUnreachable)), 29 * time.Second,
 			StateSynced, false, true, 30 * time.Second},
-		{"unreachable for 30 s", with(synced, failed(9, requests.ReasonUnreachable)), 30 * time.Second,
+		{"unreachable for 30 s", with(synced, failed(9, status.ReasonUnreachable)), 30 * time.Second,
 			StateSynced, true, true, 0},
-		{"unauthorized while syncing", with(failed(9, requests.ReasonUnauthorized)), time.Hour, StateSyncing,
+		{"unauthorized while syncing", with(failed(9, status.ReasonUnauthorized)), time.Hour, StateSyncing,
 			false, true, 0},
-		{"unauthorized once synced", with(synced, failed(9, requests.ReasonUnauthorized)), time.Hour,
+		{"unauthorized once synced", with(synced, failed(9, status.ReasonUnauthorized)), time.Hour,
 			StateSynced, true, true, 0},
 
-		{"one of two parts is forbidden", with(otherPart(requests.ReasonForbidden)), 0, StateDegraded, false,
+		{"one of two parts is forbidden", with(otherPart(status.ReasonForbidden)), 0, StateDegraded, false,
 			true, 10 * time.Second},
 		{"nothing is read", observations{started: true, running: true, synced: true}, 0, StateSyncing,
 			true, false, 0},
 		{"nothing is to be read", observations{started: true, running: true, synced: true, selectsNothing: true}, 0,
 			StateSynced, false, true, 0},
-		{"unknown namespaces", with(unknownNamespaces(requests.ReasonRequestFailed)), 0, StateSyncing, false, false,
+		{"unknown namespaces", with(unknownNamespaces(status.ReasonRequestFailed)),
+			0, StateSyncing, false, false,
 			10 * time.Second},
-		{"... for 10 s", with(unknownNamespaces(requests.ReasonRequestFailed)), 10 * time.Second, StateDegraded,
+		{"... for 10 s", with(unknownNamespaces(status.ReasonRequestFailed)), 10 * time.Second, StateDegraded,
 			false, false, 0},
-		{"... once synced", with(synced, unknownNamespaces(requests.ReasonUnreachable)), 0, StateDegraded, true, false,
+		{"... once synced", with(synced, unknownNamespaces(status.ReasonUnreachable)),
+			0, StateDegraded, true, false,
 			30 * time.Second},
-		{"worst part counts", with(failed(1, requests.ReasonUnreachable),
-			otherPart(requests.ReasonForbidden)), 0, StateDegraded, false, true, 10 * time.Second},
+		{"worst part counts", with(failed(1, status.ReasonUnreachable),
+			otherPart(status.ReasonForbidden)), 0, StateDegraded, false, true, 10 * time.Second},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -253,7 +255,7 @@ func TestHealthRequests(t *testing.T) {
 	w.advance(9 * time.Second)
 	w.expect("short of patience", waiting)
 	w.advance(time.Second)
-	w.expect("no answer", Status{State: StateDegraded, Reason: requests.ReasonNoAnswer,
+	w.expect("no answer", Status{State: StateDegraded, Reason: status.ReasonNoAnswer,
 		Message: "the server does not answer", Since: w.clock})
 	r.RequestEnded(requests.VerbList, nil)
 	contact := w.clock
@@ -267,7 +269,7 @@ func TestHealthRequests(t *testing.T) {
 		r.RequestEnded(requests.VerbWatch, boom)
 	}
 	failing := Status{
-		State: StateSynced, Reason: requests.ReasonRequestFailed, Message: "watch: two lines", Since: contact,
+		State: StateSynced, Reason: status.ReasonRequestFailed, Message: "watch: two lines", Since: contact,
 		LastError: boom, LastContact: contact,
 	}
 	w.expect("failures", failing)
@@ -315,7 +317,7 @@ func TestHealthForbidden(t *testing.T) {
 	denied := serverError(403)
 	r.RequestEnded(requests.VerbWatch, denied)
 	want := Status{
-		State: StateDegraded, Reason: requests.ReasonForbidden, Message: "watch denied: (get widgets)",
+		State: StateDegraded, Reason: status.ReasonForbidden, Message: "watch denied: (get widgets)",
 		Stale: true,
 		Since: w.clock, LastError: denied, LastContact: w.clock,
 	}
@@ -336,7 +338,7 @@ func TestHealthThrottled(t *testing.T) {
 	for range 9 {
 		r.Throttled(requests.VerbList)
 	}
-	w.expect("throttled", Status{State: StateSyncing, Reason: requests.ReasonThrottled,
+	w.expect("throttled", Status{State: StateSyncing, Reason: status.ReasonThrottled,
 		Message: "the server asks for fewer requests", Since: w.clock})
 	r.RequestEnded(requests.VerbList, nil)
 	w.expect("let through", Status{State: StateSyncing, Message: "waiting for the first list", Since: w.clock,
@@ -351,7 +353,7 @@ func TestHealthOfParts(t *testing.T) {
 	w.Reporter(1, "a").RequestEnded(requests.VerbList, nil)
 	w.Reporter(1, "c").RequestEnded(requests.VerbList, errRefused)
 	want := Status{
-		State: StateDegraded, Reason: requests.ReasonForbidden, Message: "in b: list denied: (get widgets)",
+		State: StateDegraded, Reason: status.ReasonForbidden, Message: "in b: list denied: (get widgets)",
 		Since: w.clock, LastError: denied, LastContact: w.clock,
 	}
 	w.expect("one denied", want)
@@ -389,12 +391,12 @@ func TestRepeatedRelists(t *testing.T) {
 		r.RequestEnded(requests.VerbWatchList, expired)
 		w.advance(10 * time.Second)
 	}
-	if s, _ := w.Snapshot(); s.State != StateSyncing || s.Reason != requests.ReasonNone {
+	if s, _ := w.Snapshot(); s.State != StateSyncing || s.Reason != status.ReasonNone {
 		t.Errorf("after two: %+v", s)
 	}
 	r.RequestStarted(requests.VerbList)
 	r.RequestEnded(requests.VerbWatchList, expired)
-	if s, _ := w.Snapshot(); s.State != StateDegraded || s.Reason != requests.ReasonRequestFailed ||
+	if s, _ := w.Snapshot(); s.State != StateDegraded || s.Reason != status.ReasonRequestFailed ||
 		!errors.Is(s.LastError, expired) {
 		t.Errorf("after three: %+v", s)
 	}
@@ -406,7 +408,7 @@ func TestRepeatedRelists(t *testing.T) {
 		r.RequestEnded(requests.VerbWatch, expired)
 		r.RequestEnded(requests.VerbWatchList, nil)
 		r.RequestEnded(requests.VerbWatch, nil)
-		if s, _ := w.Snapshot(); s.State != StateSynced || s.Reason != requests.ReasonNone {
+		if s, _ := w.Snapshot(); s.State != StateSynced || s.Reason != status.ReasonNone {
 			t.Errorf("relisted now and then: %+v", s)
 		}
 	}
@@ -417,7 +419,7 @@ func TestLateReports(t *testing.T) {
 	h := New(widgets, "", time.Now)
 	h.Started()
 	first := h.Begin("", "1")
-	h.SetGone(requests.ReasonNotInstalled)
+	h.SetGone(status.ReasonNotInstalled)
 	r := h.Reporter(1, "")
 	r.RequestStarted(requests.VerbList)
 	r.RequestEnded(requests.VerbList, errRefused)

@@ -1,8 +1,8 @@
 package health
 
 import (
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/queue"
-	"github.com/crdcache/crdcache/internal/requests"
 )
 
 // IncarnationOf returns the incarnation of a status.
@@ -50,14 +50,14 @@ func stateChanged(l *Listener, before, after Status) []func() {
 
 // IncarnationsBetween compares two successive statuses of an informer. It returns whether the incarnation of
 // before has ended, with the reason, and whether the incarnation of after has started and synced.
-func IncarnationsBetween(before, after Status) (ended bool, reason requests.Reason, started, synced bool) {
+func IncarnationsBetween(before, after Status) (ended bool, reason status.Reason, started, synced bool) {
 	isSame := before.Incarnation == after.Incarnation
 	ended = IsRunning(before) && (!IsRunning(after) || !isSame)
 	started = IsRunning(after) && (!IsRunning(before) || !isSame)
 	synced = IsFilled(after) && (!IsFilled(before) || !isSame)
 	reason = after.Reason
 	if ended && started {
-		reason = requests.ReasonVersionChanged
+		reason = status.ReasonVersionChanged
 	}
 	return ended, reason, started, synced
 }
@@ -71,7 +71,7 @@ func IsRunning(s Status) bool {
 // IsFilled reports whether the cache has been filled in this incarnation. Restored objects do not count.
 func IsFilled(s Status) bool { return s.State == StateSynced || s.Stale && !s.Resuming }
 
-func relisted(l *Listener, g Incarnation, reason requests.RelistReason) []func() {
+func relisted(l *Listener, g Incarnation, reason status.RelistReason) []func() {
 	if l.Relisted == nil {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
@@ -26,10 +27,10 @@ func (d *recordingListener) listener() Listener {
 		},
 		IncarnationStarted: func(g Incarnation) { d.add("%s: started %d %s", g.GVR.Resource, g.Number, g.UID) },
 		IncarnationSynced:  func(g Incarnation) { d.add("%s: synced %d", g.GVR.Resource, g.Number) },
-		IncarnationEnded: func(g Incarnation, r requests.Reason) {
+		IncarnationEnded: func(g Incarnation, r status.Reason) {
 			d.add("%s: ended %d %s", g.GVR.Resource, g.Number, r)
 		},
-		Relisted: func(g Incarnation, r requests.RelistReason) { d.add("%s: relisted %s", g.GVR.Resource, r) },
+		Relisted: func(g Incarnation, r status.RelistReason) { d.add("%s: relisted %s", g.GVR.Resource, r) },
 		RequestFailed: func(f RequestFailure) {
 			d.add("%s: %s failed: %s: %v", f.GVR.Resource, f.Verb, f.Reason, f.Err)
 		},
@@ -89,7 +90,7 @@ func TestListenerOrder(t *testing.T) {
 		"Authenticated:  -> Unknown ", "Reachable:  -> Unknown ", "Ready:  -> True ", "TypesKnown:  -> True ",
 		"widgets:  -> Pending ")
 	h.Started()
-	h.Pending(requests.ReasonNotInstalled, nil)
+	h.Pending(status.ReasonNotInstalled, nil)
 	h.Begin("", "1")
 	r := h.Reporter(1, "")
 	r.RequestEnded(requests.VerbListMore, serverError(500))
@@ -97,7 +98,7 @@ func TestListenerOrder(t *testing.T) {
 	h.Synced(1)
 	r.RequestEnded(requests.VerbWatch, serverError(410))
 	r.RequestEnded(requests.VerbList, nil)
-	h.SetGone(requests.ReasonNotInstalled)
+	h.SetGone(status.ReasonNotInstalled)
 	h.Begin("", "2")
 	h.Stopped("")
 	e.expect("a life", d, l,
@@ -300,7 +301,7 @@ func TestConditions(t *testing.T) {
 	second.RequestEnded(requests.VerbList, serverError(401))
 	check("refused", "Authenticated=False Unauthorized: "+denied, "Reachable=True", "Ready=True",
 		"TypesKnown=True")
-	two.SetGone(requests.ReasonNotInstalled)
+	two.SetGone(status.ReasonNotInstalled)
 	check("a type that is gone has no say", "Authenticated=True", "Reachable=True", "Ready=True",
 		"TypesKnown=True")
 	second.RequestEnded(requests.VerbList, serverError(401))
@@ -316,7 +317,7 @@ func TestConditions(t *testing.T) {
 	check("one of two parts each", "Authenticated=False Unauthorized: "+denied,
 		"Reachable=False Unreachable: "+errRefused.Error(), "Ready=True", "TypesKnown=True")
 	b.RequestEnded(requests.VerbList, serverError(403)) // an answer, with valid credentials
-	two.SetPartitions([]string{"b"}, "", requests.ReasonNone, nil)
+	two.SetPartitions([]string{"b"}, "", status.ReasonNone, nil)
 	check("a part that is gone has no say", "Authenticated=True", "Reachable=True", "Ready=True",
 		"TypesKnown=True")
 	b.RequestEnded(requests.VerbList, serverError(401))

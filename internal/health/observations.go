@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
@@ -33,7 +34,7 @@ type observations struct {
 	// running is set while an incarnation runs; typeGone between its end and the next state.
 	running, typeGone bool
 	// reason is why no incarnation runs, or why the last one ended.
-	reason requests.Reason
+	reason status.Reason
 	// err is the cause of reason. Optional.
 	err error
 	// synced is set after the first list of the incarnation has been stored.
@@ -53,7 +54,7 @@ func (f observations) hasPartitions() bool { return f.selectsNothing || f.parts.
 
 // problem is the current failure of one kind of request; zero without one.
 type problem struct {
-	reason   requests.Reason
+	reason   status.Reason
 	failures int // in a row
 	repeats  int // consecutive ones with the current reason
 	since    time.Time
@@ -62,7 +63,7 @@ type problem struct {
 
 // olderOf returns the older of two problems.
 func (t problem) olderOf(other problem) problem {
-	if t.reason == requests.ReasonNone || other.reason != requests.ReasonNone && other.since.Before(t.since) {
+	if t.reason == status.ReasonNone || other.reason != status.ReasonNone && other.since.Before(t.since) {
 		return other
 	}
 	return t
@@ -108,20 +109,20 @@ func (f observations) degrades(p *part, now time.Time) bool {
 		return false // a condition of the factory; types keep their state
 	case degradesImmediately(t.reason):
 		return true
-	case t.reason == requests.ReasonNotFound && !f.exists, p.hasLastingProblem(now):
+	case t.reason == status.ReasonNotFound && !f.exists, p.hasLastingProblem(now):
 		return true
-	case t.reason == requests.ReasonNotFound:
+	case t.reason == status.ReasonNotFound:
 		return false // another API server lags behind
 	}
 	return f.overdue(p, now) || !f.synced && t.failures >= MinFailuresForDegraded
 }
 
 // degradesImmediately reports whether a problem is not expected to pass soon.
-func degradesImmediately(reason requests.Reason) bool {
+func degradesImmediately(reason status.Reason) bool {
 	switch reason {
-	case requests.ReasonForbidden, requests.ReasonVerbUnsupported, requests.ReasonConversionFailed,
-		requests.ReasonPanicked,
-		requests.ReasonRestored:
+	case status.ReasonForbidden, status.ReasonVerbUnsupported, status.ReasonConversionFailed,
+		status.ReasonPanicked,
+		status.ReasonRestored:
 		return true
 	}
 	return false
@@ -138,10 +139,10 @@ func (p *part) hasLastingProblem(now time.Time) bool {
 func (p *part) lastingProblems(now time.Time) []problem {
 	var lasting []problem
 	list, watch := p.problems(now)
-	if list.reason == requests.ReasonNotFound {
+	if list.reason == status.ReasonNotFound {
 		lasting = append(lasting, list)
 	}
-	if watch.reason != requests.ReasonNone && !requests.AffectsFactory(watch.reason) &&
+	if watch.reason != status.ReasonNone && !requests.AffectsFactory(watch.reason) &&
 		!degradesImmediately(watch.reason) {
 		lasting = append(lasting, watch)
 	}
@@ -184,7 +185,7 @@ func (f observations) servesRestored() bool { return f.running && !f.synced && f
 // problem returns the problem with priority: without lists there is no watch.
 func (p *part) problem(now time.Time) problem {
 	list, watch := p.problems(now)
-	if list.reason != requests.ReasonNone {
+	if list.reason != status.ReasonNone {
 		return list
 	}
 	return watch
@@ -221,15 +222,15 @@ func (f observations) worstRequestProblem(now time.Time) requestProblem {
 	weight := 0
 	for name, p := range f.parts.withProblems {
 		c := requestProblem{problem: p.problem(now), verb: requests.VerbList, partName: name}
-		if p.listProblem.reason == requests.ReasonNone {
+		if p.listProblem.reason == status.ReasonNone {
 			c.verb = requests.VerbWatch
 		}
-		if c.reason == requests.ReasonNone && f.overdue(p, now) {
-			c.reason = requests.ReasonNoAnswer
+		if c.reason == status.ReasonNone && f.overdue(p, now) {
+			c.reason = status.ReasonNoAnswer
 		}
 		w := 0
 		switch {
-		case c.reason == requests.ReasonNone:
+		case c.reason == status.ReasonNone:
 		case f.degrades(p, now):
 			w = 3
 		case requests.AffectsFactory(c.reason):
@@ -251,11 +252,11 @@ func (c requestProblem) String() string {
 		text = OneLine(c.err.Error())
 	}
 	switch {
-	case c.reason == requests.ReasonForbidden:
+	case c.reason == status.ReasonForbidden:
 		if !strings.Contains(text, string(c.verb)) { // as in the server's message
 			text = string(c.verb) + " denied: " + text
 		}
-	case c.verb == requests.VerbWatch && c.err != nil && c.reason != requests.ReasonPanicked:
+	case c.verb == requests.VerbWatch && c.err != nil && c.reason != status.ReasonPanicked:
 		text = string(c.verb) + ": " + text
 	}
 	if c.partName != "" {
@@ -276,7 +277,7 @@ func (f observations) message(c requestProblem) string {
 			return requests.Explain(f.reason) + ": " + OneLine(f.err.Error())
 		}
 		return requests.Explain(f.reason)
-	case c.reason != requests.ReasonNone:
+	case c.reason != status.ReasonNone:
 		return c.String()
 	case f.synced && f.hasPartitions():
 		return ""
@@ -339,7 +340,7 @@ func (f observations) impact() factoryImpact {
 func (p *part) unreachable() problem {
 	failures := 0
 	for _, t := range []problem{p.listProblem, p.watchProblem} {
-		if t.reason != requests.ReasonUnreachable {
+		if t.reason != status.ReasonUnreachable {
 			continue
 		}
 		if failures += t.repeats; failures >= MinFailuresForDegraded {
@@ -352,7 +353,7 @@ func (p *part) unreachable() problem {
 // accessRejected returns the problem of a partition if the server rejects its credentials.
 func (p *part) accessRejected() problem {
 	for _, t := range []problem{p.listProblem, p.watchProblem} {
-		if t.reason == requests.ReasonUnauthorized {
+		if t.reason == status.ReasonUnauthorized {
 			return t
 		}
 	}

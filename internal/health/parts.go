@@ -4,7 +4,7 @@ import (
 	"maps"
 	"time"
 
-	"github.com/crdcache/crdcache/internal/requests"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 // parts are the records of a type's partitions by name: a namespace, or everything (""). Partitions without
@@ -24,7 +24,7 @@ type part struct {
 	// waitingSince is the time since which contact with the server is awaited; zero if none is.
 	waitingSince time.Time
 	// relistReason is the reason of the next list if that is a relist; otherwise empty.
-	relistReason requests.RelistReason
+	relistReason status.RelistReason
 	// hasListed is set after the first accepted list.
 	hasListed bool
 	// watchOpenedAt is the time since which a watch is open. It is zero after a watch failed or was closed
@@ -69,8 +69,8 @@ func (s *streak) count(now time.Time) int {
 
 // isHealthy reports whether the partition has no problem and waits for nothing.
 func (p *part) isHealthy() bool {
-	return p.waitingSince.IsZero() && p.listProblem.reason == requests.ReasonNone &&
-		p.watchProblem.reason == requests.ReasonNone
+	return p.waitingSince.IsZero() && p.listProblem.reason == status.ReasonNone &&
+		p.watchProblem.reason == status.ReasonNone
 }
 
 // addProblems adds the problems of another partition, keeping older ones.

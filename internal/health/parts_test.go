@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
@@ -54,7 +55,7 @@ func TestMessageOfFirstPartition(t *testing.T) {
 		if s, _ := h.Snapshot(); !strings.HasPrefix(s.Message, "in a: ") {
 			t.Fatalf("the message is %q", s.Message)
 		}
-		h.SetPartitions([]string{"b", "c"}, "", requests.ReasonNone, nil)
+		h.SetPartitions([]string{"b", "c"}, "", status.ReasonNone, nil)
 		if s, _ := h.Snapshot(); !strings.HasPrefix(s.Message, "in b: ") {
 			t.Fatalf("without a and d, the message is %q", s.Message)
 		}
@@ -90,7 +91,7 @@ func TestJoinedParts(t *testing.T) {
 	troubled.RequestEnded(requests.VerbWatch, apierrors.NewForbidden(schema.GroupResource{}, "", nil))
 	before, _ := h.Snapshot()
 	joined := h.Reporter(g, "all", "well", "troubled", "unknown")
-	h.SetPartitions([]string{"all"}, "", requests.ReasonNone, nil)
+	h.SetPartitions([]string{"all"}, "", status.ReasonNone, nil)
 	if s, _ := h.Snapshot(); before.State != StateDegraded || s.State != StateDegraded ||
 		!strings.HasPrefix(s.Message, "in all: ") {
 		t.Errorf("joined: %v, %q; before: %v", s.State, s.Message, before.State)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
@@ -68,8 +69,8 @@ func (r Reporter) RequestEnded(verb requests.Verb, err error) {
 		return // the informer is being stopped
 	}
 	reason := requests.ReasonOf(err)
-	r.update(func(p *part, status *Status, now time.Time) {
-		if reason != requests.ReasonNone && !(p.throttled && reason == requests.ReasonThrottled) {
+	r.update(func(p *part, current *Status, now time.Time) {
+		if reason != status.ReasonNone && !(p.throttled && reason == status.ReasonThrottled) {
 			r.mu.counts.countFailure(verb, reason)
 		}
 		p.throttled = false
@@ -78,14 +79,14 @@ func (r Reporter) RequestEnded(verb requests.Verb, err error) {
 			p.beforeWatch = nil
 			if verb.Watches() {
 				p.beforeWatch = &preWatchState{p.listProblem, p.watchProblem, p.waitingSince,
-					status.LastContact, now}
+					current.LastContact, now}
 			}
 			r.acceptLocked(p, verb, now)
 		} else {
 			r.failLocked(p, verb, reason, err, now)
 		}
-		if reason == requests.ReasonNone {
-			status.LastContact = now
+		if reason == status.ReasonNone {
+			current.LastContact = now
 		}
 		r.observer.answered(verb, reason, err)
 	})
@@ -108,7 +109,7 @@ func (r Reporter) acceptLocked(p *part, verb requests.Verb, now time.Time) {
 		p.waitingSince = now // the list is still to come
 	}
 	if p.relistReason == "" && r.mu.observations.synced && p.hasListed {
-		p.relistReason = requests.RelistFailed
+		p.relistReason = status.RelistFailed
 	}
 	if p.relistReason != "" {
 		countRelist(&r.mu.status.Relists, p.relistReason)
@@ -119,16 +120,16 @@ func (r Reporter) acceptLocked(p *part, verb requests.Verb, now time.Time) {
 }
 
 // failLocked records that a request failed or a watch broke off.
-func (r Reporter) failLocked(p *part, verb requests.Verb, reason requests.Reason, err error, now time.Time) {
-	if reason == requests.ReasonNone {
+func (r Reporter) failLocked(p *part, verb requests.Verb, reason status.Reason, err error, now time.Time) {
+	if reason == status.ReasonNone {
 		p.relistReason = requests.RelistReasonOf(err)
 		if p.relistAnswers.count(now) < MinFailuresForDegraded {
 			p.waitingSince = time.Time{} // an answer that is part of the protocol
 			return
 		}
-		reason = requests.ReasonRequestFailed // repeated without progress
+		reason = status.ReasonRequestFailed // repeated without progress
 	}
-	if (p.relistReason == "" || reason == requests.ReasonRestored) &&
+	if (p.relistReason == "" || reason == status.ReasonRestored) &&
 		r.mu.observations.synced && p.hasListed {
 		p.relistReason = requests.RelistReasonOf(err)
 	}
@@ -144,7 +145,7 @@ func (r Reporter) failLocked(p *part, verb requests.Verb, reason requests.Reason
 	t.failures = max(t.failures+1, p.relistAnswers.length)
 	t.repeats++
 	t.reason, t.err = reason, err
-	if p.waitingSince.IsZero() && reason != requests.ReasonWatchClosed { // which is contact
+	if p.waitingSince.IsZero() && reason != status.ReasonWatchClosed { // which is contact
 		p.waitingSince = now
 	}
 }
@@ -163,27 +164,27 @@ func (r Reporter) WatchOpened() {
 // NoContact records that the last accepted watch ended before an event could be decoded, so that accepting it
 // was not contact.
 func (r Reporter) NoContact() {
-	r.update(func(p *part, status *Status, _ time.Time) {
+	r.update(func(p *part, current *Status, _ time.Time) {
 		u := p.beforeWatch
 		if u == nil {
 			return
 		}
 		p.listProblem, p.watchProblem, p.waitingSince, p.beforeWatch = u.list, u.watch, u.waitingSince, nil
-		if status.LastContact.Equal(u.savedAt) {
-			status.LastContact = u.lastContact
+		if current.LastContact.Equal(u.savedAt) {
+			current.LastContact = u.lastContact
 		}
 	})
 }
 
 // clearDisproved clears problems that a failure disproves. Any answer comes from a reachable server, and any
 // except 401 from one that accepts the credentials.
-func (p *part) clearDisproved(reason requests.Reason) {
-	if reason == requests.ReasonUnreachable {
+func (p *part) clearDisproved(reason status.Reason) {
+	if reason == status.ReasonUnreachable {
 		return
 	}
 	for _, t := range []*problem{&p.listProblem, &p.watchProblem} {
-		if t.reason == requests.ReasonUnreachable || t.reason == requests.ReasonUnauthorized &&
-			reason != requests.ReasonUnauthorized {
+		if t.reason == status.ReasonUnreachable || t.reason == status.ReasonUnauthorized &&
+			reason != status.ReasonUnauthorized {
 			*t = problem{}
 		}
 	}
@@ -200,19 +201,19 @@ func (p *part) clearListProblems(verb requests.Verb) {
 // Throttled records that the server answered a request with 429, and that the client will repeat it.
 func (r Reporter) Throttled(verb requests.Verb) {
 	r.update(func(p *part, _ *Status, now time.Time) {
-		r.mu.counts.countFailure(verb, requests.ReasonThrottled)
+		r.mu.counts.countFailure(verb, status.ReasonThrottled)
 		p.throttled = true
 		p.clearListProblems(verb)
-		if t := p.problemOf(verb); t.reason == requests.ReasonNone {
-			*t = problem{reason: requests.ReasonThrottled, since: now}
+		if t := p.problemOf(verb); t.reason == status.ReasonNone {
+			*t = problem{reason: status.ReasonThrottled, since: now}
 		}
 	})
 }
 
 // ListCompleted records the duration of a list.
 func (r Reporter) ListCompleted(took time.Duration) {
-	r.update(func(_ *part, status *Status, _ time.Time) {
-		status.ListDuration = took
+	r.update(func(_ *part, current *Status, _ time.Time) {
+		current.ListDuration = took
 		r.mu.counts.lists++
 		r.mu.counts.listTime += took
 	})
@@ -227,8 +228,8 @@ func (r Reporter) RecordContact(initial bool) {
 		return
 	}
 	now := r.now()
-	status, p := &r.mu.status, r.part
-	status.LastContact = now
+	current, p := &r.mu.status, r.part
+	current.LastContact = now
 	p.relistAnswers.length, p.beforeWatch = 0, nil
 	if p.isHealthy() && !initial {
 		return
@@ -242,7 +243,7 @@ func (r Reporter) RecordContact(initial bool) {
 		p.waitingSince = now // the timer is already set to an earlier time
 	}
 	r.mu.observations.parts.update(p)
-	if status.Reason != requests.ReasonNone {
+	if current.Reason != status.ReasonNone {
 		r.deriveLocked(now)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
-	"github.com/crdcache/crdcache/internal/requests"
 )
 
 // The public values are defined in package status.
@@ -33,13 +32,13 @@ func Absent(s Status) bool {
 	return (s.State == StatePending || s.State == StateDegraded) && s.Reason.Absent()
 }
 
-func countRelist(r *status.Relists, reason requests.RelistReason) {
+func countRelist(r *status.Relists, reason status.RelistReason) {
 	switch reason {
-	case requests.RelistExpired:
+	case status.RelistExpired:
 		r.Expired++
-	case requests.RelistTooLarge:
+	case status.RelistTooLarge:
 		r.TooLarge++
-	case requests.RelistRestored:
+	case status.RelistRestored:
 		r.Restored++
 	default:
 		r.Failed++

@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -47,7 +48,8 @@ func TestClosedWatchesCauseNoMoreLists(t *testing.T) {
 					}
 				}
 				if failures := r.reports.failures(); len(failures) < 20 ||
-					slices.ContainsFunc(failures, func(r Reason) bool { return r != ReasonWatchClosed }) {
+					slices.ContainsFunc(failures,
+						func(r status.Reason) bool { return r != status.ReasonWatchClosed }) {
 					t.Errorf("reported %q", failures)
 				}
 				r.create("late")

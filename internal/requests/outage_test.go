@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/util/consistencydetector"
 	"k8s.io/utils/clock"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/informer"
 	"github.com/crdcache/crdcache/internal/newer"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
@@ -191,7 +192,7 @@ func (r *clientComparison) awaitSync(gvr schema.GroupVersionResource) time.Durat
 
 type reportCounter struct {
 	mu       sync.Mutex
-	reported []Reason
+	reported []status.Reason
 	lists    int
 }
 
@@ -204,7 +205,7 @@ func (*reportCounter) NoContact()          {}
 func (h *reportCounter) RequestEnded(_ Verb, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if reason := ReasonOf(err); reason != ReasonNone {
+	if reason := ReasonOf(err); reason != status.ReasonNone {
 		h.reported = append(h.reported, reason)
 	}
 }
@@ -215,7 +216,7 @@ func (h *reportCounter) ListCompleted(time.Duration) {
 	h.lists++
 }
 
-func (h *reportCounter) failures() []Reason {
+func (h *reportCounter) failures() []status.Reason {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.reported)
@@ -280,7 +281,7 @@ func TestGrantedAfterTheStart(t *testing.T) {
 		if ours, others := r.awaitSync(gadgets), r.awaitSync(clientGoType); ours > 6500*time.Millisecond {
 			t.Errorf("synced %v after the right was granted, client-go %v later", ours, others)
 		}
-		if got := r.reports.failures(); len(got) < 2 || got[0] != ReasonForbidden {
+		if got := r.reports.failures(); len(got) < 2 || got[0] != status.ReasonForbidden {
 			t.Errorf("reported %q", got)
 		}
 	})

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -79,7 +80,7 @@ func TestListsWithoutAnswer(t *testing.T) {
 		r.addFault(apitest.Fault{Verb: "list"})
 		r.startOurs(false)
 		time.Sleep(listHeaderTimeout + time.Second)
-		if failures := r.reports.failures(); !slices.Contains(failures, ReasonNoAnswer) {
+		if failures := r.reports.failures(); !slices.Contains(failures, status.ReasonNoAnswer) {
 			t.Errorf("after %v, reported %q", listHeaderTimeout, failures)
 		}
 		r.server.Repair()

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 // Pacer decides when a reflector may send its next request. The pause after a failure depends on the failure.
@@ -140,7 +142,7 @@ func (p *Pacer) reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := &p.mu.state
-	s.failures, s.reason, s.pauseEnd, s.rounds, s.wakeFailures = 0, ReasonNone, time.Time{}, 0, 0
+	s.failures, s.reason, s.pauseEnd, s.rounds, s.wakeFailures = 0, status.ReasonNone, time.Time{}, 0, 0
 }
 
 // RetrySignal interrupts pauses. It is safe for concurrent use.

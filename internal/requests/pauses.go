@@ -3,6 +3,8 @@ package requests
 import (
 	"sync"
 	"time"
+
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 // backoff is an exponential backoff: from first, doubling each time, up to last. jitter is the random part,
@@ -75,16 +77,16 @@ const (
 )
 
 // backoffFor returns the backoff for a reason that has lasted for some time.
-func (p targetPolicy) backoffFor(reason Reason, failing time.Duration) (stage, backoff) {
+func (p targetPolicy) backoffFor(reason status.Reason, failing time.Duration) (stage, backoff) {
 	switch {
-	case reason == ReasonNotFound && p.typeKnown && failing < lagGracePeriod,
-		reason == ReasonForbidden && p.newNamespace && failing < lagGracePeriod:
+	case reason == status.ReasonNotFound && p.typeKnown && failing < lagGracePeriod,
+		reason == status.ReasonForbidden && p.newNamespace && failing < lagGracePeriod:
 		return stageLagging, laggingBackoff
-	case reason == ReasonNotFound && p.typeKnown:
+	case reason == status.ReasonNotFound && p.typeKnown:
 		return stageAbsent, absentBackoff
-	case reason == ReasonForbidden && failing >= rbacGracePeriod:
+	case reason == status.ReasonForbidden && failing >= rbacGracePeriod:
 		return stageForbidden, forbiddenBackoff
-	case reason == ReasonConversionFailed:
+	case reason == status.ReasonConversionFailed:
 		return stageConversion, conversionBackoff
 	}
 	return stageOrdinary, ordinaryBackoff

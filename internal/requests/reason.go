@@ -15,43 +15,6 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-// Reason and RelistReason are aliases of the public types.
-type (
-	Reason       = status.Reason
-	RelistReason = status.RelistReason
-)
-
-const (
-	ReasonNone              = status.ReasonNone
-	ReasonForbidden         = status.ReasonForbidden
-	ReasonUnauthorized      = status.ReasonUnauthorized
-	ReasonNotFound          = status.ReasonNotFound
-	ReasonVerbUnsupported   = status.ReasonVerbUnsupported
-	ReasonThrottled         = status.ReasonThrottled
-	ReasonConversionFailed  = status.ReasonConversionFailed
-	ReasonUnreachable       = status.ReasonUnreachable
-	ReasonNoAnswer          = status.ReasonNoAnswer
-	ReasonWatchClosed       = status.ReasonWatchClosed
-	ReasonPanicked          = status.ReasonPanicked
-	ReasonRestored          = status.ReasonRestored
-	ReasonTypesUnknown      = status.ReasonTypesUnknown
-	ReasonGroupUnknown      = status.ReasonGroupUnknown
-	ReasonNamespacesUnknown = status.ReasonNamespacesUnknown
-	ReasonNotInstalled      = status.ReasonNotInstalled
-	ReasonNotEstablished    = status.ReasonNotEstablished
-	ReasonVersionNotServed  = status.ReasonVersionNotServed
-	ReasonScopeConflict     = status.ReasonScopeConflict
-	ReasonReplaced          = status.ReasonReplaced
-	ReasonVersionChanged    = status.ReasonVersionChanged
-	ReasonNotSelected       = status.ReasonNotSelected
-	ReasonStopped           = status.ReasonStopped
-	ReasonRequestFailed     = status.ReasonRequestFailed
-	RelistExpired           = status.RelistExpired
-	RelistTooLarge          = status.RelistTooLarge
-	RelistRestored          = status.RelistRestored
-	RelistFailed            = status.RelistFailed
-)
-
 // errWatchClosed is the failure of watches that are closed immediately without an event.
 var errWatchClosed = errors.New("the server accepts watches and closes them at once")
 
@@ -60,33 +23,37 @@ var errPanicked = errors.New("a function of the program panicked")
 
 // EndsWatches reports whether the failure ends each watch soon after it was accepted. It is over when a watch
 // has lasted.
-func EndsWatches(r Reason) bool { return r == ReasonWatchClosed || r == ReasonPanicked }
+func EndsWatches(r status.Reason) bool {
+	return r == status.ReasonWatchClosed || r == status.ReasonPanicked
+}
 
 // AffectsFactory reports whether the reason concerns all types of a factory rather than one.
-func AffectsFactory(r Reason) bool { return r == ReasonUnauthorized || r == ReasonUnreachable }
+func AffectsFactory(r status.Reason) bool {
+	return r == status.ReasonUnauthorized || r == status.ReasonUnreachable
+}
 
 // Explain returns a message for a reason that comes without an error, or an empty string.
-func Explain(r Reason) string {
+func Explain(r status.Reason) string {
 	switch r {
-	case ReasonTypesUnknown:
+	case status.ReasonTypesUnknown:
 		return "waiting to learn which types the server has"
-	case ReasonGroupUnknown:
+	case status.ReasonGroupUnknown:
 		return "the type's API group could not be discovered"
-	case ReasonNotInstalled:
+	case status.ReasonNotInstalled:
 		return "the server has no such type"
-	case ReasonNotEstablished:
+	case status.ReasonNotEstablished:
 		return "the type's CustomResourceDefinition is not established yet"
-	case ReasonVersionNotServed:
+	case status.ReasonVersionNotServed:
 		return "the server does not serve this version of the type"
-	case ReasonScopeConflict:
+	case status.ReasonScopeConflict:
 		return "the type is cluster-scoped and cannot be read in one namespace"
-	case ReasonVerbUnsupported:
+	case status.ReasonVerbUnsupported:
 		return "the type cannot be listed and watched"
-	case ReasonReplaced:
+	case status.ReasonReplaced:
 		return "the type's CustomResourceDefinition was replaced by another one"
-	case ReasonThrottled:
+	case status.ReasonThrottled:
 		return "the server asks for fewer requests"
-	case ReasonNoAnswer:
+	case status.ReasonNoAnswer:
 		return "the server does not answer"
 	}
 	return ""
@@ -94,40 +61,41 @@ func Explain(r Reason) string {
 
 // ReasonOf classifies the error of a list, a watch request, or a broken watch. Answers that are part of the
 // protocol and lead to a relist (410, a resource version from the future) are not failures.
-func ReasonOf(err error) Reason {
+func ReasonOf(err error) status.Reason {
 	switch {
-	case err == nil, RelistReasonOf(err) == RelistExpired, RelistReasonOf(err) == RelistTooLarge:
-		return ReasonNone
+	case err == nil, RelistReasonOf(err) == status.RelistExpired,
+		RelistReasonOf(err) == status.RelistTooLarge:
+		return status.ReasonNone
 	case errors.Is(err, errWatchClosed):
-		return ReasonWatchClosed
+		return status.ReasonWatchClosed
 	case errors.Is(err, errPanicked):
-		return ReasonPanicked
-	case RelistReasonOf(err) == RelistRestored:
-		return ReasonRestored
+		return status.ReasonPanicked
+	case RelistReasonOf(err) == status.RelistRestored:
+		return status.ReasonRestored
 	case errors.Is(err, errNoAnswer):
-		return ReasonNoAnswer
+		return status.ReasonNoAnswer
 	case apierrors.IsForbidden(err):
-		return ReasonForbidden
+		return status.ReasonForbidden
 	case apierrors.IsUnauthorized(err):
-		return ReasonUnauthorized
+		return status.ReasonUnauthorized
 	case apierrors.IsNotFound(err):
-		return ReasonNotFound
+		return status.ReasonNotFound
 	case apierrors.IsMethodNotSupported(err):
-		return ReasonVerbUnsupported
+		return status.ReasonVerbUnsupported
 	}
 	var answer apierrors.APIStatus
 	switch {
 	case !errors.As(err, &answer):
 		if isUnreachable(err) {
-			return ReasonUnreachable
+			return status.ReasonUnreachable
 		}
-		return ReasonRequestFailed
+		return status.ReasonRequestFailed
 	case isConversionFailure(answer.Status()):
-		return ReasonConversionFailed
+		return status.ReasonConversionFailed
 	case apierrors.IsTooManyRequests(err):
-		return ReasonThrottled
+		return status.ReasonThrottled
 	}
-	return ReasonRequestFailed
+	return status.ReasonRequestFailed
 }
 
 // isUnreachable reports whether an error that is not a server's answer is a network error, rather than an
@@ -156,15 +124,15 @@ func isConversionFailure(s metav1.Status) bool {
 }
 
 // RelistReasonOf classifies the error that caused a relist.
-func RelistReasonOf(err error) RelistReason {
+func RelistReasonOf(err error) status.RelistReason {
 	var restored *restoredFromBackupError
 	switch {
 	case errors.As(err, &restored):
-		return RelistRestored
+		return status.RelistRestored
 	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
-		return RelistExpired
+		return status.RelistExpired
 	case apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge):
-		return RelistTooLarge
+		return status.RelistTooLarge
 	}
-	return RelistFailed
+	return status.RelistFailed
 }

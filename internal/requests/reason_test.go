@@ -14,6 +14,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 // serverError returns client-go's error for a response with this code and no usable body.
@@ -40,32 +42,32 @@ func TestReasonOf(t *testing.T) {
 	tests := []struct {
 		name string
 		err  error
-		want Reason
+		want status.Reason
 	}{
-		{"success", nil, ReasonNone},
-		{"expired", apierrors.NewResourceExpired("too old"), ReasonNone},
-		{"410 without a body", serverError(410), ReasonNone},
-		{"a version from the future", tooLarge, ReasonNone},
-		{"another timeout", apierrors.NewTimeoutError("slow", 1), ReasonRequestFailed},
-		{"401", serverError(401), ReasonUnauthorized},
-		{"403", serverError(403), ReasonForbidden},
-		{"404", serverError(404), ReasonNotFound},
-		{"405", serverError(405), ReasonVerbUnsupported},
-		{"429", serverError(429), ReasonThrottled},
-		{"400", serverError(400), ReasonRequestFailed},
-		{"422", serverError(422), ReasonRequestFailed},
-		{"500", serverError(500), ReasonRequestFailed},
-		{"503", serverError(503), ReasonRequestFailed},
-		{"wrapped 403", fmt.Errorf("list: %w", serverError(403)), ReasonForbidden},
-		{"wrapped 410", fmt.Errorf("watch: %w", apierrors.NewResourceExpired("too old")), ReasonNone},
-		{"connection refused", errRefused, ReasonUnreachable},
-		{"no such host", &net.DNSError{Err: "no such host", IsNotFound: true}, ReasonUnreachable},
-		{"deadline", context.DeadlineExceeded, ReasonUnreachable},
-		{"broken off", fmt.Errorf("reading: %w", io.ErrUnexpectedEOF), ReasonUnreachable},
-		{"an answer that cannot be read", errors.New("cannot decode"), ReasonRequestFailed},
-		{"conversion", conversionError(500), ReasonConversionFailed},
-		{"conversion, for the server's cache", conversionError(429), ReasonConversionFailed},
-		{"conversion, in the words of a client error", conversionError(400), ReasonRequestFailed},
+		{"success", nil, status.ReasonNone},
+		{"expired", apierrors.NewResourceExpired("too old"), status.ReasonNone},
+		{"410 without a body", serverError(410), status.ReasonNone},
+		{"a version from the future", tooLarge, status.ReasonNone},
+		{"another timeout", apierrors.NewTimeoutError("slow", 1), status.ReasonRequestFailed},
+		{"401", serverError(401), status.ReasonUnauthorized},
+		{"403", serverError(403), status.ReasonForbidden},
+		{"404", serverError(404), status.ReasonNotFound},
+		{"405", serverError(405), status.ReasonVerbUnsupported},
+		{"429", serverError(429), status.ReasonThrottled},
+		{"400", serverError(400), status.ReasonRequestFailed},
+		{"422", serverError(422), status.ReasonRequestFailed},
+		{"500", serverError(500), status.ReasonRequestFailed},
+		{"503", serverError(503), status.ReasonRequestFailed},
+		{"wrapped 403", fmt.Errorf("list: %w", serverError(403)), status.ReasonForbidden},
+		{"wrapped 410", fmt.Errorf("watch: %w", apierrors.NewResourceExpired("too old")), status.ReasonNone},
+		{"connection refused", errRefused, status.ReasonUnreachable},
+		{"no such host", &net.DNSError{Err: "no such host", IsNotFound: true}, status.ReasonUnreachable},
+		{"deadline", context.DeadlineExceeded, status.ReasonUnreachable},
+		{"broken off", fmt.Errorf("reading: %w", io.ErrUnexpectedEOF), status.ReasonUnreachable},
+		{"an answer that cannot be read", errors.New("cannot decode"), status.ReasonRequestFailed},
+		{"conversion", conversionError(500), status.ReasonConversionFailed},
+		{"conversion, for the server's cache", conversionError(429), status.ReasonConversionFailed},
+		{"conversion, in the words of a client error", conversionError(400), status.ReasonRequestFailed},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 // requestPhase is the progress of a request at the time of an outcome.
@@ -56,7 +58,7 @@ func (o requestOutcome) provesContact() bool {
 		var answer apierrors.APIStatus
 		return o.err == nil ||
 			errors.As(o.err, &answer) && answer.Status().Code < http.StatusInternalServerError &&
-				ReasonOf(o.err) != ReasonThrottled
+				ReasonOf(o.err) != status.ReasonThrottled
 	}
 	return false
 }
@@ -82,7 +84,7 @@ type targetState struct {
 	// The last failure: its verb and reason, the number of consecutive failures, the time of the first, the
 	// current backoff with its number of pauses, and the end of the current pause.
 	verb          Verb
-	reason        Reason
+	reason        status.Reason
 	failingSince  time.Time
 	failures      int
 	stage         stage
@@ -147,9 +149,9 @@ func (p targetPolicy) step(s targetState, o requestOutcome) (targetState, outcom
 		s.unansweredRequests = 0
 	}
 	switch {
-	case reason == ReasonForbidden && o.forbiddenHandled && o.verb != VerbWatchList:
+	case reason == status.ReasonForbidden && o.forbiddenHandled && o.verb != VerbWatchList:
 		return s, outcomeEffect{callForbidden: true, err: o.err}
-	case reason == ReasonNone: // part of the protocol: the reflector lists again
+	case reason == status.ReasonNone: // part of the protocol: the reflector lists again
 		return s, outcomeEffect{reports: true, verb: o.verb, err: o.err}
 	case o.verb == VerbWatchList && o.phase == phaseAnswered && !repeats:
 		// The list that follows immediately shows whether the type can be read, and its outcome is reported.
@@ -157,8 +159,8 @@ func (p targetPolicy) step(s targetState, o requestOutcome) (targetState, outcom
 		return s, outcomeEffect{}
 	}
 	e := outcomeEffect{reports: true, verb: o.verb, err: o.err}
-	if reason == ReasonThrottled || reason == ReasonRequestFailed && o.retryAfter > 0 {
-		reason = ReasonThrottled
+	if reason == status.ReasonThrottled || reason == status.ReasonRequestFailed && o.retryAfter > 0 {
+		reason = status.ReasonThrottled
 		seconds, _ := apierrors.SuggestsClientDelay(o.err)
 		e.throttleLimiter, e.wait = true, max(o.retryAfter, time.Duration(seconds)*time.Second)
 		e.reports = o.retryAfter == 0 // already reported by Throttled, and not a failure
@@ -177,14 +179,14 @@ const closesUntilFailure = 3
 // immediately, there is a pause. The reflector then starts another watch if it received an event, and lists
 // otherwise.
 func (p targetPolicy) watchClosed(s targetState, o requestOutcome) (targetState, outcomeEffect) {
-	if s.reason == ReasonWatchClosed && (o.sawLiveEvent || o.openFor >= ShortWatch) {
-		s.failures, s.reason, s.pauseEnd = 0, ReasonNone, time.Time{}
+	if s.reason == status.ReasonWatchClosed && (o.sawLiveEvent || o.openFor >= ShortWatch) {
+		s.failures, s.reason, s.pauseEnd = 0, status.ReasonNone, time.Time{}
 	}
 	if o.openFor >= ShortWatch {
 		return s, outcomeEffect{}
 	}
 	s.watchOpenSince = time.Time{}
-	s = p.failed(s, o, ReasonWatchClosed, 0)
+	s = p.failed(s, o, status.ReasonWatchClosed, 0)
 	if o.sawLiveEvent || s.failures < closesUntilFailure {
 		return s, outcomeEffect{}
 	}
@@ -199,7 +201,7 @@ func reflectorRetries(err error) bool {
 // withoutOldFailures forgets failures before an established watch.
 func (s targetState) withoutOldFailures(now time.Time) targetState {
 	if !s.watchOpenSince.IsZero() && now.Sub(s.watchOpenSince) >= establishedAfter {
-		s.rounds, s.failures, s.reason, s.pauseEnd = 0, 0, ReasonNone, time.Time{}
+		s.rounds, s.failures, s.reason, s.pauseEnd = 0, 0, status.ReasonNone, time.Time{}
 	}
 	return s
 }
@@ -207,12 +209,12 @@ func (s targetState) withoutOldFailures(now time.Time) targetState {
 // succeeded returns the state after a success. Successful lists do not prove that watches work: failures of
 // watches count until one receives an event.
 func (s targetState) succeeded(o requestOutcome) targetState {
-	endsFailure := o.phase == phaseFlowing || o.phase == phaseListed && s.reason != ReasonWatchClosed
+	endsFailure := o.phase == phaseFlowing || o.phase == phaseListed && s.reason != status.ReasonWatchClosed
 	if !o.headersLate {
 		s.unansweredRequests = 0
 	}
 	if s.failures > 0 && s.stage == stageConnection { // any answer ends the outage
-		s.failures, s.reason, s.pauseEnd, s.wakeFailures = 0, ReasonNone, time.Time{}, 0
+		s.failures, s.reason, s.pauseEnd, s.wakeFailures = 0, status.ReasonNone, time.Time{}, 0
 	}
 	switch {
 	case !o.verb.Watches():
@@ -225,13 +227,14 @@ func (s targetState) succeeded(o requestOutcome) targetState {
 		s.watchOpenSince = o.now
 	}
 	if endsFailure {
-		s.failures, s.reason, s.pauseEnd, s.wakeFailures = 0, ReasonNone, time.Time{}, 0
+		s.failures, s.reason, s.pauseEnd, s.wakeFailures = 0, status.ReasonNone, time.Time{}, 0
 	}
 	return s
 }
 
 // failed returns the state after a failure, with the pause that the server asked for, if any.
-func (p targetPolicy) failed(s targetState, o requestOutcome, reason Reason, wait time.Duration) targetState {
+func (p targetPolicy) failed(s targetState, o requestOutcome, reason status.Reason,
+	wait time.Duration) targetState {
 	s.hasFailed = true
 	if reason != s.reason || s.failures == 0 {
 		s.reason, s.failures, s.failingSince, s.pausesAtStage = reason, 0, o.now, 0
@@ -250,7 +253,7 @@ func (p targetPolicy) failed(s targetState, o requestOutcome, reason Reason, wai
 	if wait > 0 {
 		d = wait + time.Duration(o.random*float64(wait)/10)
 	}
-	if next == stageConnection && reason == ReasonNoAnswer {
+	if next == stageConnection && reason == status.ReasonNoAnswer {
 		d = 0 // the request took long enough; a pending request is answered as soon as the server works
 	}
 	s.pauseEnd = o.now.Add(d)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 // errLost is the error of a request after the server closed the connection.
@@ -23,18 +25,18 @@ func TestStep(t *testing.T) {
 		soon  = 500 * time.Millisecond
 	)
 	failure := serverError(500)
-	paused := func(verb Verb, reason Reason, pause time.Duration) targetState {
+	paused := func(verb Verb, reason status.Reason, pause time.Duration) targetState {
 		s := targetState{verb: verb, reason: reason, failingSince: now, failures: 1, pausesAtStage: 1,
 			pauseEnd:  now.Add(pause),
 			hasFailed: true}
 		switch reason {
-		case ReasonConversionFailed:
+		case status.ReasonConversionFailed:
 			s.stage = stageConversion
-		case ReasonUnreachable:
+		case status.ReasonUnreachable:
 			if pause == soon {
 				s.stage = stageConnection
 			}
-		case ReasonNoAnswer:
+		case status.ReasonNoAnswer:
 			s.stage, s.unansweredRequests = stageConnection, 1
 		}
 		return s
@@ -67,36 +69,40 @@ func TestStep(t *testing.T) {
 				listSucceeded: true}},
 		"its end": {requestOutcome{verb: VerbWatch, phase: phaseClosed, openFor: time.Second},
 			targetState{}, outcomeEffect{}},
-		"closed at once": {requestOutcome{verb: VerbWatch, phase: phaseClosed}, paused(VerbWatch, ReasonWatchClosed,
-			first), outcomeEffect{}},
+		"closed at once": {requestOutcome{verb: VerbWatch, phase: phaseClosed},
+			paused(VerbWatch, status.ReasonWatchClosed,
+				first), outcomeEffect{}},
 		"after an event": {requestOutcome{verb: VerbWatch, phase: phaseClosed, sawLiveEvent: true},
-			paused(VerbWatch, ReasonWatchClosed, first), outcomeEffect{}},
+			paused(VerbWatch, status.ReasonWatchClosed, first), outcomeEffect{}},
 		"they stall": {requestOutcome{verb: VerbWatchList, phase: phaseStalled},
 			targetState{watchListStalled: true, listIsFallback: true}, outcomeEffect{}},
-		"a list fails": {requestOutcome{verb: VerbList, err: failure}, paused(VerbList, ReasonRequestFailed,
-			first), reported(VerbList, failure)},
+		"a list fails": {requestOutcome{verb: VerbList, err: failure},
+			paused(VerbList, status.ReasonRequestFailed,
+				first), reported(VerbList, failure)},
 		"a watch is refused": {requestOutcome{verb: VerbWatch, err: failure},
-			paused(VerbWatch, ReasonRequestFailed, first), reported(VerbWatch, failure)},
+			paused(VerbWatch, status.ReasonRequestFailed, first), reported(VerbWatch, failure)},
 		"a watch breaks": {requestOutcome{verb: VerbWatch, phase: phaseBroken, err: failure},
-			paused(VerbWatch, ReasonRequestFailed, first), reported(VerbWatch, failure)},
+			paused(VerbWatch, status.ReasonRequestFailed, first), reported(VerbWatch, failure)},
 		"no watch-lists": {requestOutcome{verb: VerbWatchList, err: serverError(422)},
 			targetState{listIsFallback: true}, outcomeEffect{}},
-		"no connection": {requestOutcome{verb: VerbList, err: errRefused}, paused(VerbList, ReasonUnreachable,
-			soon), reported(VerbList, errRefused)},
+		"no connection": {requestOutcome{verb: VerbList, err: errRefused},
+			paused(VerbList, status.ReasonUnreachable,
+				soon), reported(VerbList, errRefused)},
 		"none, for a watch": {requestOutcome{verb: VerbWatch, err: errRefused},
-			paused(VerbWatch, ReasonUnreachable, soon), reported(VerbWatch, errRefused)},
+			paused(VerbWatch, status.ReasonUnreachable, soon), reported(VerbWatch, errRefused)},
 		"none, for both": {requestOutcome{verb: VerbWatchList, err: errRefused},
-			paused(VerbWatchList, ReasonUnreachable, soon), reported(VerbWatchList, errRefused)},
-		"connection lost": {requestOutcome{verb: VerbList, err: errLost}, paused(VerbList, ReasonUnreachable,
-			soon), reported(VerbList, errLost)},
+			paused(VerbWatchList, status.ReasonUnreachable, soon), reported(VerbWatchList, errRefused)},
+		"connection lost": {requestOutcome{verb: VerbList, err: errLost},
+			paused(VerbList, status.ReasonUnreachable,
+				soon), reported(VerbList, errLost)},
 		"lost, for both": {requestOutcome{verb: VerbWatchList, err: errLost},
-			paused(VerbWatchList, ReasonUnreachable, soon), reported(VerbWatchList, errLost)},
+			paused(VerbWatchList, status.ReasonUnreachable, soon), reported(VerbWatchList, errLost)},
 		"lost in the answer": {requestOutcome{verb: VerbList, err: io.ErrUnexpectedEOF},
-			paused(VerbList, ReasonUnreachable, first), reported(VerbList, io.ErrUnexpectedEOF)},
+			paused(VerbList, status.ReasonUnreachable, first), reported(VerbList, io.ErrUnexpectedEOF)},
 		"no answer": {requestOutcome{verb: VerbList, err: errNoAnswer},
-			paused(VerbList, ReasonNoAnswer, 0), reported(VerbList, errNoAnswer)},
+			paused(VerbList, status.ReasonNoAnswer, 0), reported(VerbList, errNoAnswer)},
 		"503 for a time": {requestOutcome{verb: VerbList, err: serverError(503), retryAfter: time.Minute},
-			paused(VerbList, ReasonThrottled, time.Minute), throttled(VerbList,
+			paused(VerbList, status.ReasonThrottled, time.Minute), throttled(VerbList,
 				serverError(503), time.Minute)},
 		"expired": {requestOutcome{verb: VerbWatch, err: serverError(410)}, targetState{},
 			reported(VerbWatch, serverError(410))},
@@ -106,7 +112,7 @@ func TestStep(t *testing.T) {
 			reported(VerbWatchList, serverError(410))},
 		"stopped": {requestOutcome{verb: VerbList, err: context.Canceled}, targetState{}, outcomeEffect{}},
 		"forbidden": {requestOutcome{verb: VerbList, err: serverError(403)},
-			paused(VerbList, ReasonForbidden, first), reported(VerbList, serverError(403))},
+			paused(VerbList, status.ReasonForbidden, first), reported(VerbList, serverError(403))},
 		"forbidden, handled": {requestOutcome{verb: VerbList, err: serverError(403), forbiddenHandled: true}, targetState{},
 			outcomeEffect{callForbidden: true, err: serverError(403)}},
 		"... after a list": {requestOutcome{verb: VerbWatch, err: serverError(403), forbiddenHandled: true}, targetState{},
@@ -114,17 +120,18 @@ func TestStep(t *testing.T) {
 		"... as the list says": {requestOutcome{verb: VerbWatchList, err: serverError(403), forbiddenHandled: true},
 			targetState{listIsFallback: true}, outcomeEffect{}},
 		"throttled": {requestOutcome{verb: VerbList, err: serverError(429)},
-			paused(VerbList, ReasonThrottled, first), throttled(VerbList, serverError(429), 0)},
+			paused(VerbList, status.ReasonThrottled, first), throttled(VerbList, serverError(429), 0)},
 		"throttled, a watch": {requestOutcome{verb: VerbWatch, err: serverError(429)},
-			paused(VerbWatch, ReasonThrottled, first), throttled(VerbWatch, serverError(429), 0)},
+			paused(VerbWatch, status.ReasonThrottled, first), throttled(VerbWatch, serverError(429), 0)},
 		"for a time": {requestOutcome{verb: VerbList, err: serverError(429), retryAfter: time.Minute},
-			paused(VerbList, ReasonThrottled, time.Minute), throttled(VerbList,
+			paused(VerbList, status.ReasonThrottled, time.Minute), throttled(VerbList,
 				serverError(429), time.Minute)},
 		"for both": {requestOutcome{verb: VerbWatchList, err: serverError(429), retryAfter: time.Minute},
-			paused(VerbWatchList, ReasonThrottled, time.Minute), throttled(VerbWatchList,
+			paused(VerbWatchList, status.ReasonThrottled, time.Minute), throttled(VerbWatchList,
 				serverError(429), time.Minute)},
 		"conversion": {requestOutcome{verb: VerbList, err: conversionError(500)},
-			paused(VerbList, ReasonConversionFailed, time.Second), reported(VerbList, conversionError(500))},
+			paused(VerbList, status.ReasonConversionFailed, time.Second),
+			reported(VerbList, conversionError(500))},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -162,7 +169,7 @@ func TestWatchesClosedAtOnce(t *testing.T) {
 				t.Errorf("%s: after %v the next one may begin %v later", verb, lasted, next.pauseEnd.Sub(now))
 			}
 			s = next
-			return e.reports && e.verb == VerbWatch && ReasonOf(e.err) == ReasonWatchClosed
+			return e.reports && e.verb == VerbWatch && ReasonOf(e.err) == status.ReasonWatchClosed
 		}
 		var reported []bool
 		for _, lasted := range []time.Duration{0, ShortWatch - 1, 0, 0, ShortWatch, 0, 0, 0} {

@@ -61,15 +61,16 @@ func (f *Factory) AddListener(listener status.Listener) (*ListenerHandle, error)
 	return &ListenerHandle{inner}, nil
 }
 
-// Stats returns the memory of the cache and counts of its events. It visits every object, about 10 ms for
-// 100,000, and blocks neither readers nor the informer.
+// Stats returns the memory of the cache and counts of its events. Counts and the sizes of packed objects are
+// exact; the other sizes are extrapolated from samples. The cost does not depend on the number of objects.
 func (i *Informer) Stats() status.Stats {
 	coreStats := i.core.Stats()
+	hits, misses := i.core.Decodes()
 	stats := status.Stats{
 		GVR: i.gvr, Storage: i.options.Storage.modeOrDefault().String(), Objects: coreStats.Objects,
 		Compressed:  coreStats.Compressed,
 		ObjectBytes: coreStats.ObjectBytes, CompressedBytes: coreStats.CompressedBytes,
-		TableBytes: coreStats.TableBytes, Hits: coreStats.Hits, Misses: coreStats.Misses,
+		TableBytes: coreStats.TableBytes, Hits: hits, Misses: misses,
 		Options: i.options.describe(), Events: status.EventStats(i.core.Events()),
 		ListDuration: i.Status().ListDuration,
 	}
@@ -77,8 +78,7 @@ func (i *Informer) Stats() status.Stats {
 		stats.ShardDropped = i.shard.Dropped()
 	}
 	for _, x := range coreStats.Indexes {
-		stats.Indexes = append(stats.Indexes, status.IndexStats{Name: x.Name, Values: x.Values,
-			Entries: x.Entries, Bytes: x.Bytes})
+		stats.Indexes = append(stats.Indexes, status.IndexStats(x))
 	}
 	return stats
 }
@@ -98,7 +98,7 @@ func (f *Factory) MemoryStats() status.MemoryStats {
 	stats := status.MemoryStats{Budget: f.options.MemoryBudget}
 	for _, group := range f.informerGroups() {
 		for _, i := range group.informers {
-			memory := i.core.Measure()
+			memory := i.core.Stats()
 			stats.Used += memory.Bytes()
 			stats.Compressed += memory.CompressedBytes
 			if i.core.Store().Adaptive() != nil {
@@ -149,14 +149,13 @@ func (f *Factory) Metrics() []status.Metrics {
 }
 
 func addInformer(m *status.Metrics, i *Informer) {
-	memory := i.core.Measure()
+	memory := i.core.Stats()
 	m.Status = append(m.Status, i.Status())
 	m.Objects += memory.Objects
 	m.Compressed += memory.Compressed
 	m.ObjectBytes += memory.ObjectBytes
 	m.CompressedBytes += memory.CompressedBytes
 	m.TableBytes += memory.TableBytes
-	m.IndexBytes += memory.IndexBytes
 	for _, x := range memory.Indexes {
 		at := slices.IndexFunc(m.Indexes, func(have status.IndexMetrics) bool { return have.Name == x.Name })
 		if at < 0 {
@@ -164,6 +163,7 @@ func addInformer(m *status.Metrics, i *Informer) {
 		}
 		m.Indexes[at].Values += x.Values
 		m.Indexes[at].Entries += x.Entries
+		m.IndexBytes += x.Bytes
 	}
 	if !i.IsStopped() {
 		m.Handlers = append(m.Handlers, i.Handlers()...)

@@ -118,8 +118,8 @@ type RequestFailureKind struct {
 }
 
 // Stats describe the memory of an informer's cache and count its events. Sizes are bytes of heap, as
-// allocated. They are exact to a few percent for packed objects and indexes, and estimated from a sample
-// for decoded objects.
+// allocated. They are exact for packed objects. Those of the table, the indexes and decoded objects are
+// extrapolated from samples.
 type Stats struct {
 	// GVR is the type, and Options describes the informer's options, as Status.Options.
 	GVR     schema.GroupVersionResource

@@ -51,11 +51,8 @@ func matches(selector labels.Selector, item Item) bool {
 // Form returns the storage format.
 func (i *Informer) Form() store.Form { return i.store.Form() }
 
-// Stats returns the memory use of the cache, and takes time proportional to the number of objects.
+// Stats returns the memory use of the cache, at a cost that does not depend on the number of objects.
 func (i *Informer) Stats() store.Stats { return i.store.Stats() }
-
-// Measure returns the memory use of the store in constant time.
-func (i *Informer) Measure() store.Measure { return i.store.Measure() }
 
 // Decodes returns the numbers of reads of packed objects with and without a decoded copy in memory.
 func (i *Informer) Decodes() (hits, misses int64) { return i.store.Decodes() }

@@ -101,7 +101,7 @@ func TestReplacedBlocksAreCompacted(t *testing.T) {
 				if said < grown*9/10 || said > grown*11/10 {
 					t.Errorf("%s the store reports %d bytes, the heap has grown by %d", when, said, grown)
 				}
-				compareMeasure(t, s)
+				compareStats(t, s)
 				return said
 			}
 			restore(t, s, objects, 1, nil)

@@ -152,6 +152,19 @@ func expireRecent(reads weak.Pointer[recentReads]) {
 	}
 }
 
+// Decodes returns how many reads found a decoded copy in memory (hits), and how many had to decode (misses).
+func (s *Store) Decodes() (hits, misses int64) {
+	f, ok := s.form.(*Packed)
+	if !ok {
+		return 0, 0
+	}
+	hits, misses = f.Decodes()
+	if recent := s.recent.Load(); recent != nil {
+		hits += recent.countHits()
+	}
+	return hits, misses
+}
+
 // countHits returns the number of reads that found a decoded copy.
 func (t *recentReads) countHits() (hits int64) {
 	for i := range t.sets {

@@ -1,28 +1,23 @@
 package store
 
 import (
-	"math/bits"
 	"unsafe"
 
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// Stats describe the memory of a Store. Bytes are heap bytes as allocated: exact to a few percent for packed
-// objects and indexes, extrapolated from a sample for decoded objects.
+// Stats describe the memory of a Store. Bytes are heap bytes as allocated. Counts and the sizes of packed
+// objects are exact. The sizes of the table, the indexes and decoded objects are extrapolated from samples.
 type Stats struct {
 	// Objects is the number of objects, Compressed the number of compressed ones.
 	Objects, Compressed int
-	// ObjectBytes is the size of the objects, without decoded copies.
-	ObjectBytes int64
-	// CompressedBytes is the size of the compressed objects.
-	CompressedBytes int64
+	// ObjectBytes is the size of the objects, without decoded copies. CompressedBytes is the part of it in
+	// compressed objects, PackedBytes the part in packed, uncompressed ones.
+	ObjectBytes, CompressedBytes, PackedBytes int64
 	// TableBytes is the size of the table that maps keys to objects.
 	TableBytes int64
 	// Indexes are in the order of addition.
 	Indexes []IndexStats
-	// Hits and Misses count the reads of packed objects that found a decoded copy in memory, and those that
-	// had to decode.
-	Hits, Misses int64
 }
 
 // IndexStats describe the memory of an index.
@@ -42,56 +37,34 @@ func (s Stats) Bytes() int64 {
 	return total
 }
 
-// Stats visits every object and index entry, about 10 ms for 100,000 objects, without blocking writers or
-// readers. The result describes the time of the call, but index values may be later.
-func (s *Store) Stats() Stats {
-	now := s.current.Load()
-	stats := Stats{Objects: now.rows.len}
-	var plain sizeSample
-	blocks := map[*packed.Block]bool{}
-	for r := range now.rows.all {
-		if o := r.object.Load(); o != nil {
-			size := int64(sizeOf(o, blocks))
-			stats.ObjectBytes += size
-			if o.Compressed() {
-				stats.Compressed++
-				stats.CompressedBytes += size
-			}
-		} else {
-			plain.add(r.unpacked)
-		}
-		stats.TableBytes += rowBytes(r)
+// Compressible returns the size of the objects that could be compressed, in bytes. It returns zero if there
+// are too few objects to train a compressor.
+func (s Stats) Compressible() int64 {
+	if s.Objects < samplesToTrain && s.PackedBytes < bytesToTrain {
+		return 0
 	}
-	counted := map[*byte]bool{}
-	byID := map[int]int64{}
-	for r := range now.rows.all {
-		vs := r.values()
-		if at := unsafe.StringData(string(vs)); vs != "" && !counted[at] {
-			counted[at] = true
-			vs.addSizesTo(byID)
-		}
-	}
-	stats.ObjectBytes += plain.bytes()
-	stats.TableBytes += trieBytes(&now.rows)
-	for i := range now.indexes {
-		x := &now.indexes[i]
-		stats.Indexes = append(stats.Indexes, x.stats(byID[x.function.id]))
-	}
-	stats.Hits, stats.Misses = s.Decodes()
-	return stats
+	return s.PackedBytes
 }
 
-// sizeOf returns the size of a packed object. The first object of a block has the size of the complete block.
-func sizeOf(o *packed.Object, counted map[*packed.Block]bool) int {
-	switch b := o.Block(); {
-	case b == nil:
-		return o.Size()
-	case counted[b]:
-		return 0
-	default:
-		counted[b] = true
-		return b.Size()
+// Stats returns the store's current size. Its cost does not depend on the number of objects, and it blocks
+// neither writers nor readers.
+func (s *Store) Stats() Stats {
+	now := s.current.Load()
+	stats := Stats{
+		Objects: now.rows.len, Compressed: now.sizes.compressed,
+		ObjectBytes:     now.sizes.packed + s.decoded.bytes(now),
+		CompressedBytes: now.sizes.compressedBytes, PackedBytes: now.sizes.packed - now.sizes.compressedBytes,
+		Indexes: make([]IndexStats, len(now.indexes)),
 	}
+	nodes := nodeBytes(&now.rows)
+	rows, valueBytes := now.sampleRows()
+	stats.TableBytes = nodes + rows
+	perRow := float64(nodes) / float64(max(now.rows.len, 1))
+	for i := range now.indexes {
+		x := &now.indexes[i]
+		stats.Indexes[i] = x.stats(perRow, valueBytes[x.function.id])
+	}
+	return stats
 }
 
 // rowBytes returns the size of a row without its values. The key may share the object's memory.
@@ -99,46 +72,6 @@ func rowBytes(r *storedRow) int64 {
 	bytes := packed.AllocationSize(int(unsafe.Sizeof(*r)))
 	if o := r.object.Load(); o == nil || unsafe.StringData(o.Key()) != unsafe.StringData(r.key) {
 		bytes += packed.AllocationSize(len(r.key))
-	}
-	return int64(bytes)
-}
-
-// addSizesTo adds the size of the values to their indexes, in proportion to their lengths.
-func (vs indexValues) addSizesTo(byID map[int]int64) {
-	prefix := (bits.Len(uint(len(vs))) + 6) / 7
-	allocated := packed.AllocationSize(prefix + len(vs))
-	for rest := string(vs); rest != ""; {
-		before := len(rest)
-		section, count := consumeLength(&rest), consumeLength(&rest)
-		for range count {
-			rest = rest[consumeLength(&rest):]
-		}
-		byID[section] += int64(allocated * (before - len(rest)) / len(vs))
-	}
-}
-
-func (x *index) stats(values int64) IndexStats {
-	stats := IndexStats{Name: x.function.name, Values: x.postings.len,
-		Bytes: values + trieBytes(&x.postings) + x.sortedValues.bytes()}
-	for p := range x.postings.all {
-		stats.Entries += p.len()
-		if rows := p.rowSet(); rows != nil {
-			stats.Bytes += int64(packed.AllocationSize(int(unsafe.Sizeof(manyPosting{})))) + trieBytes(rows)
-		} else {
-			stats.Bytes += int64(packed.AllocationSize(int(unsafe.Sizeof(*p))))
-		}
-		if x.function.byNamespace {
-			stats.Bytes += int64(packed.AllocationSize(len(p.value)))
-		}
-	}
-	return stats
-}
-
-// bytes returns the size of the chunks. They share the values of the postings.
-func (o *sortedValues) bytes() int64 {
-	bytes := pointerAllocationSize(cap(o.chunks) * int(unsafe.Sizeof([]string(nil))))
-	for _, chunk := range o.chunks {
-		bytes += pointerAllocationSize(cap(chunk) * int(unsafe.Sizeof("")))
 	}
 	return int64(bytes)
 }
@@ -195,9 +128,6 @@ type objectSizes struct {
 	// replaced is the number of rows added or removed so far.
 	replaced int64
 }
-
-// uncompressed returns the size of packed, uncompressed objects in bytes.
-func (z *objectSizes) uncompressed() int64 { return z.packed - z.compressedBytes }
 
 // countPacked counts a packed object that is not in a block.
 func (z *objectSizes) countPacked(o *packed.Object, by int) {

@@ -46,7 +46,7 @@ type Store struct {
 	recent atomic.Pointer[recentReads]
 	// onFill is called after the content has been replaced, while holding write.
 	onFill atomic.Pointer[func()]
-	// decoded caches the average size of decoded objects for Measure.
+	// decoded caches the average size of decoded objects for Stats.
 	decoded decodedSize
 }
 

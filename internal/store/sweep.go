@@ -58,15 +58,6 @@ func (s *Store) Adaptive() *Packed {
 	return nil
 }
 
-// Compressible returns the size of the objects that could be compressed, in bytes. It returns zero if there
-// are too few objects to train a compressor.
-func (m Measure) Compressible() int64 {
-	if m.Objects < samplesToTrain && m.PackedBytes < bytesToTrain {
-		return 0
-	}
-	return m.PackedBytes
-}
-
 // SetCompressOnArrival sets whether objects are compressed on arrival.
 func (f *Packed) SetCompressOnArrival(eager bool) { f.compressOnArrival.Store(eager) }
 

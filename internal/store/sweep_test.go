@@ -87,7 +87,7 @@ func TestSweepCompressesUnreadObjects(t *testing.T) {
 	}
 	sweepAll(s, SweepAfterFill) // some train the compressor
 	sweepAll(s, SweepAfterFill)
-	if m := s.Measure(); m.Compressed != objects || m.PackedBytes != 0 {
+	if m := s.Stats(); m.Compressed != objects || m.PackedBytes != 0 {
 		t.Fatalf("after the fill: %+v", m)
 	}
 	wantSizes(t, s.Snapshot())
@@ -150,12 +150,12 @@ func TestChangingObjectsStayUncompressed(t *testing.T) {
 			t.Fatal("refused")
 		}
 		sweepAll(s, SweepPeriodic)
-		if m := s.Measure(); m.Compressed != 299 {
+		if m := s.Stats(); m.Compressed != 299 {
 			t.Fatalf("version %d: %d are compressed", version, m.Compressed)
 		}
 	}
 	sweepAll(s, SweepPeriodic)
-	if m := s.Measure(); m.Compressed != 300 {
+	if m := s.Stats(); m.Compressed != 300 {
 		t.Errorf("in the end, %d are compressed", m.Compressed)
 	}
 }

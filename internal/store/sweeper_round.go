@@ -79,7 +79,7 @@ func (r *sweepWorker) compressEverything(ctx context.Context) {
 		used, _ = r.measure()
 	}
 	for _, s := range r.sweeper.members() {
-		m := s.Measure()
+		m := s.Stats()
 		if s.Adaptive() == nil || m.Compressed == 0 && m.PackedBytes < minSavedBytes {
 			continue
 		}
@@ -101,7 +101,7 @@ func (r *sweepWorker) compressEverything(ctx context.Context) {
 // compressFilled compresses lists that just arrived, because few of their objects are usually read soon.
 func (r *sweepWorker) compressFilled(ctx context.Context) {
 	for _, s := range r.sweeper.takeFilled() {
-		if m := s.Measure(); m.PackedBytes < minSavedBytes && m.Compressed == 0 {
+		if m := s.Stats(); m.PackedBytes < minSavedBytes && m.Compressed == 0 {
 			continue
 		}
 		r.sweepAll(ctx, s, SweepAfterFill, func(int64) bool { return true })
@@ -112,7 +112,7 @@ func (r *sweepWorker) compressFilled(ctx context.Context) {
 // a new store serve to train the compressor.
 func (r *sweepWorker) compress(ctx context.Context, s *Store) {
 	for range 2 {
-		if s.Measure().Compressible() > 0 {
+		if s.Stats().Compressible() > 0 {
 			r.sweepAll(ctx, s, SweepAfterFill, func(int64) bool { return true })
 		}
 	}
@@ -171,7 +171,7 @@ func (r *sweepWorker) nearBudget(used int64) bool {
 func (r *sweepWorker) measure() (used int64, adaptive []*Store) {
 	gain := map[*Store]int64{}
 	for _, s := range r.sweeper.members() {
-		m := s.Measure()
+		m := s.Stats()
 		used += m.Bytes()
 		if s.Adaptive() != nil {
 			adaptive = append(adaptive, s)

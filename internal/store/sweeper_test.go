@@ -75,11 +75,11 @@ func TestSweepsAfterFills(t *testing.T) {
 		defer leave()
 		fill(t, s)
 		time.Sleep(store.SweepPeriod / 2)
-		if m := s.Measure(); m.Compressed < decodedForm/2 {
+		if m := s.Stats(); m.Compressed < decodedForm/2 {
 			t.Errorf("soon after the fill, %+v", m)
 		}
 		time.Sleep(3 * store.SweepPeriod)
-		if m := s.Measure(); m.Compressed != decodedForm {
+		if m := s.Stats(); m.Compressed != decodedForm {
 			t.Errorf("later, %+v", m)
 		}
 	})
@@ -131,18 +131,18 @@ func TestHotObjectsBecomePacked(t *testing.T) {
 		sweeper := store.NewSweeper(0)
 		defer sweeper.Join(s)()
 		fill(t, s)
-		if err := sweeper.Compress(t.Context(), s); err != nil || s.Measure().Compressed != decodedForm {
-			t.Fatalf("%v, %+v", err, s.Measure())
+		if err := sweeper.Compress(t.Context(), s); err != nil || s.Stats().Compressed != decodedForm {
+			t.Fatalf("%v, %+v", err, s.Stats())
 		}
 		for range 6 {
 			read(t, s, 7)
 			time.Sleep(store.SweepPeriod / 2)
 		}
-		if m := s.Measure(); m.Compressed != decodedForm-1 {
+		if m := s.Stats(); m.Compressed != decodedForm-1 {
 			t.Errorf("in use: %+v", m)
 		}
 		time.Sleep((packed.MaxAge + 2) * store.SweepPeriod)
-		if m := s.Measure(); m.Compressed != decodedForm {
+		if m := s.Stats(); m.Compressed != decodedForm {
 			t.Errorf("a while after: %+v", m)
 		}
 	})
@@ -158,7 +158,7 @@ func TestSmallTypesStayPacked(t *testing.T) {
 				put(t, s, n, 1)
 			}
 			time.Sleep(10 * store.SweepPeriod)
-			if m := s.Measure(); m.Compressed != want/2 {
+			if m := s.Stats(); m.Compressed != want/2 {
 				t.Errorf("with a budget of %d: %+v", budget, m)
 			}
 		})
@@ -199,14 +199,14 @@ func TestBudgetIsKept(t *testing.T) {
 				t.Fatalf("after round %d they come to %d", version, n)
 			}
 		}
-		if s.Measure().Compressed == 0 {
+		if s.Stats().Compressed == 0 {
 			t.Error("nothing is compressed")
 		}
 	})
 }
 
 func bytesOf(s *store.Store) int64 {
-	m := s.Measure()
+	m := s.Stats()
 	return m.Bytes()
 }
 
@@ -218,7 +218,7 @@ func TestUnreachableBudget(t *testing.T) {
 		defer store.NewSweeper(1).Join(s)()
 		fill(t, s)
 		time.Sleep(10 * time.Minute)
-		if m := s.Measure(); m.Compressed != 0 {
+		if m := s.Stats(); m.Compressed != 0 {
 			t.Fatalf("%+v", m)
 		}
 		if n := tries.Load(); n > 2*decodedForm {
@@ -255,9 +255,9 @@ func TestSweeperGoroutineEnds(t *testing.T) {
 		leaveB()
 		leave := sweeper.Join(b)
 		fill(t, b)
-		if err := sweeper.Compress(t.Context(), b); err != nil || b.Measure().Compressed != decodedForm ||
-			a.Measure().Compressed != 0 {
-			t.Errorf("%v; %+v and %+v", err, a.Measure(), b.Measure())
+		if err := sweeper.Compress(t.Context(), b); err != nil || b.Stats().Compressed != decodedForm ||
+			a.Stats().Compressed != 0 {
+			t.Errorf("%v; %+v and %+v", err, a.Stats(), b.Stats())
 		}
 		leave()
 	})

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"sync"
 	"unsafe"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -8,28 +9,48 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// sampleSize is the number of decoded objects to measure. They come in the random order of their hashes.
-const sampleSize = 500
+// measuredBytes is the total size of decoded objects at which sampling ends.
+const measuredBytes = 1 << 20
 
-// sizeSample extrapolates the size of decoded objects.
-type sizeSample struct {
-	count, measured int
-	walk            sizeWalk
-}
-
-func (s *sizeSample) add(item Item) {
-	s.count++
-	if s.measured < sampleSize {
-		s.measured++
-		s.walk.object(item)
+// decodedSize caches the average size of decoded objects, the most expensive part of Stats. It is computed
+// again after an eighth of the objects may have changed.
+type decodedSize struct {
+	mu struct {
+		sync.Mutex
+		mean float64
+		// replacedThen is sizes.replaced when mean was computed; measured is set after the first time.
+		replacedThen int64
+		measured     bool
 	}
 }
 
-func (s *sizeSample) bytes() int64 {
-	if s.measured == 0 {
+func (d *decodedSize) bytes(now *Snapshot) int64 {
+	if now.sizes.decoded == 0 {
 		return 0
 	}
-	return s.walk.bytes * int64(s.count) / int64(s.measured)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if changed := now.sizes.replaced - d.mu.replacedThen; !d.mu.measured || changed < 0 ||
+		changed > int64(now.sizes.decoded/8) {
+		d.mu.mean, d.mu.replacedThen, d.mu.measured = meanDecodedSize(now), now.sizes.replaced, true
+	}
+	return int64(d.mu.mean * float64(now.sizes.decoded))
+}
+
+func meanDecodedSize(now *Snapshot) float64 {
+	var walk sizeWalk
+	count, visited := 0, 0
+	for r := range now.rows.all {
+		if r.object.Load() == nil {
+			walk.object(r.unpacked)
+			count++
+		}
+		visited++ // a store with both kinds may have few decoded objects
+		if count == sampleObjects || walk.bytes > measuredBytes || visited == 32*sampleObjects {
+			break
+		}
+	}
+	return float64(walk.bytes) / float64(max(count, 1))
 }
 
 // sizeWalk adds up the heap size of values, counting shared ones once.

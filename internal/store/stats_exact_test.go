@@ -1,0 +1,141 @@
+package store
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"unsafe"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/packed"
+	"github.com/crdcache/crdcache/storage/zstd"
+)
+
+// TestStatsAreAccurate compares Stats with the sizes of all parts, after a list and after many changes.
+func TestStatsAreAccurate(t *testing.T) {
+	for name, form := range map[string]func() Form{
+		"packed":     func() Form { return NewPacked(withoutManagedFields(t), nil) },
+		"compressed": func() Form { return NewPacked(withoutManagedFields(t), zstd.New(zstd.Options{})) },
+		"metadata":   func() Form { return NewMetadata(nil) },
+		"object":     func() Form { return Objects(nil) },
+	} {
+		for _, objects := range []int{0, 1, 10, 400, 4_000} {
+			t.Run(fmt.Sprint(name, " ", objects), func(t *testing.T) {
+				s := New(Options{Form: form(),
+					Indexers: withIndexes(cache.Indexers{"uid": byUID, "app": byApp})})
+				if err := s.AddExtractor(sortedByUID{}); err != nil {
+					t.Fatal(err)
+				}
+				fill(t, s, objects, 1)
+				compareStats(t, s)
+				random := rand.New(rand.NewPCG(1, 2))
+				for k := range objects {
+					n := random.IntN(2 * objects)
+					o := keyedCertificate(t, s.form, n, 10+k)
+					if n%3 == 0 {
+						s.Remove(o.Key, o.ResourceVersion)
+					} else if _, ok := s.Put(s.Prepare(o)); !ok {
+						t.Fatal("refused")
+					}
+				}
+				compareStats(t, s)
+			})
+		}
+	}
+}
+
+// exactStats returns the Stats of a store by visiting each object and each entry of an index.
+func exactStats(s *Store) Stats {
+	now := s.current.Load()
+	stats := Stats{Objects: now.rows.len, TableBytes: trieBytes(&now.rows)}
+	blocks, shared, valueBytes := map[*packed.Block]bool{}, map[*byte]bool{}, map[int]int64{}
+	var decoded sizeWalk
+	for r := range now.rows.all {
+		stats.TableBytes += rowBytes(r)
+		if o := r.object.Load(); o == nil {
+			decoded.object(r.unpacked)
+		} else {
+			size := int64(o.Size())
+			if b := o.Block(); b != nil {
+				size = int64(b.Size())
+				if blocks[b] {
+					size = 0
+				}
+				blocks[b] = true
+			}
+			stats.ObjectBytes += size
+			if o.Compressed() {
+				stats.Compressed++
+				stats.CompressedBytes += size
+			}
+		}
+		vs := r.values()
+		if at := unsafe.StringData(string(vs)); vs != "" && !shared[at] {
+			shared[at] = true
+			vs.addSizesTo(valueBytes)
+		}
+	}
+	stats.ObjectBytes += decoded.bytes
+	for i := range now.indexes {
+		x := &now.indexes[i]
+		index := IndexStats{Name: x.function.name, Values: x.postings.len,
+			Bytes: valueBytes[x.function.id] + trieBytes(&x.postings) + x.sortedValues.bytes()}
+		for p := range x.postings.all {
+			index.Entries += p.len()
+			size := unsafe.Sizeof(*p)
+			if rows := p.rowSet(); rows != nil {
+				size = unsafe.Sizeof(manyPosting{})
+				index.Bytes += trieBytes(rows)
+			}
+			index.Bytes += int64(packed.AllocationSize(int(size)))
+			if x.function.byNamespace {
+				index.Bytes += int64(packed.AllocationSize(len(p.value)))
+			}
+		}
+		stats.Indexes = append(stats.Indexes, index)
+	}
+	return stats
+}
+
+func compareStats(t *testing.T, s *Store) {
+	t.Helper()
+	got, want := s.Stats(), exactStats(s)
+	if got.Objects != want.Objects || got.Compressed != want.Compressed ||
+		got.CompressedBytes != want.CompressedBytes || len(got.Indexes) != len(want.Indexes) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	// With few objects, their different sizes matter.
+	near := func(what string, got, want, percent int64) {
+		t.Helper()
+		if difference := max(got-want, want-got); difference*100 > want*percent {
+			t.Errorf("%s: got %d bytes, want %d", what, got, want)
+		}
+	}
+	for k, x := range want.Indexes {
+		if m := got.Indexes[k]; m.Name != x.Name || m.Values != x.Values || m.Entries != x.Entries {
+			t.Errorf("got %+v, want %+v", m, x)
+		}
+		near("index "+x.Name, got.Indexes[k].Bytes, x.Bytes, 25)
+	}
+	if _, packs := s.form.(*Packed); packs {
+		near("objects", got.ObjectBytes, want.ObjectBytes, 0)
+	} else {
+		near("objects", got.ObjectBytes, want.ObjectBytes, 10)
+	}
+	near("the table", got.TableBytes, want.TableBytes, 10)
+	near("indexes", got.Bytes()-got.ObjectBytes-got.TableBytes, want.Bytes()-want.ObjectBytes-want.TableBytes, 20)
+}
+
+// TestStatsCostTheSame checks that the allocations do not depend on the number of objects.
+func TestStatsCostTheSame(t *testing.T) {
+	allocations := func(objects int) float64 {
+		s := New(Options{Form: NewPacked(nil, nil),
+			Indexers: withIndexes(cache.Indexers{"uid": byUID, "app": byApp})})
+		fill(t, s, objects, 1)
+		return testing.AllocsPerRun(10, func() { s.Stats() })
+	}
+	if few, many := allocations(100), allocations(10_000); many > few {
+		t.Errorf("%v allocations for 100 objects, %v for 10,000", few, many)
+	}
+}

@@ -46,7 +46,7 @@ func (s *Store) PrepareList(count int, at func(i int) Keyed) *Batch {
 		for i := range count {
 			o := at(i)
 			hash := hashOf(o.Key)
-			stored := findHashed(&now.rows, hash, o.Key)
+			stored := now.rows.findHashed(hash, o.Key)
 			if stored != nil {
 				b.foundInBase++
 			}

@@ -140,7 +140,7 @@ func newDifferences(old *Snapshot, b *Batch) Differences {
 		return d
 	}
 	for r := range old.rows.all {
-		if findRow(&b.snapshot.rows, r.key) == nil {
+		if b.snapshot.rows.find(r.key) == nil {
 			d.removed = append(d.removed, r)
 		}
 	}
@@ -161,7 +161,7 @@ func (d Differences) At(n int) Change {
 	change := Change{Key: h.entry.key, New: h.entry.item()}
 	if d.unchanged(n) {
 		change.Old = change.New
-	} else if oldRow := findHashed(&d.old.rows, h.hash, h.entry.key); oldRow != nil {
+	} else if oldRow := d.old.rows.findHashed(h.hash, h.entry.key); oldRow != nil {
 		change.Old = oldRow.item()
 	}
 	return change

@@ -57,7 +57,7 @@ func (s *Store) extract(block *packed.Block) {
 	now, size := s.current.Load(), 0
 	var changes []formChange
 	block.Objects(func(o *packed.Object, extract func() (*packed.Object, error)) bool {
-		r := findRow(&now.rows, o.Key())
+		r := now.rows.find(o.Key())
 		if r == nil || r.object.Load() != o {
 			return true // it has been replaced
 		}

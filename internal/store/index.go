@@ -21,7 +21,7 @@ type index struct {
 // posting is one value with its rows. Most indexes have many values with one row, which is stored without a
 // set. If singleRow is nil, the posting is the first field of a manyPosting.
 type posting struct {
-	value     string
+	value     string // the first field: see trie
 	singleRow *storedRow
 }
 
@@ -30,8 +30,6 @@ type manyPosting struct {
 	posting // with singleRow == nil
 	rows    trie[storedRow]
 }
-
-func hashPosting(p *posting) uint64 { return hashOf(p.value) }
 
 func postingOf(value string, rows trie[storedRow]) *posting {
 	return &(&manyPosting{posting{value: value}, rows}).posting
@@ -73,11 +71,11 @@ func (p *posting) all(yield func(*storedRow) bool) {
 func (p *posting) withRow(r *storedRow, value string) *posting {
 	switch {
 	case p.singleRow == nil:
-		return postingOf(value, withRow(p.rowSet(), r))
+		return postingOf(value, p.rowSet().with(r))
 	case p.singleRow.key == r.key:
 		return &posting{value, r}
 	default:
-		return postingOf(value, buildTrie(hashedRows([]*storedRow{p.singleRow, r})))
+		return postingOf(value, buildTrie(hashEntries(p.singleRow, r)))
 	}
 }
 
@@ -89,7 +87,7 @@ func (p *posting) withoutRow(key string) *posting {
 		}
 		return p
 	}
-	rows := withoutRow(p.rowSet(), key)
+	rows := p.rowSet().without(key)
 	if rows.len > 1 {
 		return postingOf(p.value, rows)
 	}
@@ -101,17 +99,7 @@ func (p *posting) withoutRow(key string) *posting {
 }
 
 // posting returns the posting of a value, or nil.
-func (x *index) posting(value string) *posting {
-	hash := hashOf(value)
-	if l := x.postings.leafOf(hash); l != nil {
-		for at := l.next(0, hash); at >= 0; at = l.next(at+1, hash) {
-			if p := l.entries[at]; p.value == value {
-				return p
-			}
-		}
-	}
-	return nil
-}
+func (x *index) posting(value string) *posting { return x.postings.find(value) }
 
 // insert adds a row under a value, or replaces the row with the same key.
 func (x *index) insert(value string, r *storedRow) {
@@ -143,18 +131,13 @@ func (x *index) remove(value string, r *storedRow) {
 		return
 	}
 	x.entryCount--
-	x.postings = x.postings.withoutEntry(hashOf(value),
-		func(have *posting) bool { return have.value == value },
-		hashPosting)
+	x.postings = x.postings.without(value)
 	if x.function.sorted {
 		x.sortedValues = x.sortedValues.without(value)
 	}
 }
 
-func (x *index) set(p *posting) {
-	x.postings = x.postings.with(hashPosting(p), p, func(have *posting) bool { return have.value == p.value },
-		hashPosting)
-}
+func (x *index) set(p *posting) { x.postings = x.postings.with(p) }
 
 // replace replaces old with next; either can be nil. Both have the same key.
 func (x *index) replace(old, next *storedRow) {

@@ -64,7 +64,7 @@ func (s *Store) Object(key string) (object any, exists bool) {
 		return read.object, true
 	}
 	changes := recent.changes.Load() // before the content
-	r := findHashed(&s.current.Load().rows, hash, key)
+	r := s.current.Load().rows.findHashed(hash, key)
 	if r == nil {
 		return nil, false
 	}
@@ -80,7 +80,7 @@ func (s *Store) Object(key string) (object any, exists bool) {
 // objectWithHash is Object without recent reads. If the object is already decoded, it creates the recent
 // reads.
 func (s *Store) objectWithHash(hash uint64, key string) (object any, exists bool) {
-	r := findHashed(&s.current.Load().rows, hash, key)
+	r := s.current.Load().rows.findHashed(hash, key)
 	if r == nil {
 		return nil, false
 	}

@@ -2,7 +2,6 @@ package store
 
 import (
 	"encoding/binary"
-	"hash/maphash"
 	"slices"
 	"sync/atomic"
 	"unsafe"
@@ -13,7 +12,7 @@ import (
 // storedRow is one stored object. The content that readers see never changes; a new version of the object is
 // a new row.
 type storedRow struct {
-	key string
+	key string // the first field: see trie
 	// object is the item if it is packed; unpacked is any other item. Holders of Store.write can replace the
 	// object by another form of it, unless key shares the object's memory.
 	object   atomic.Pointer[packed.Object]
@@ -175,51 +174,4 @@ func consumeLength(text *string) int {
 		}
 		shift += 7
 	}
-}
-
-// seed is random, so that clients cannot choose keys with colliding hashes.
-var seed = maphash.MakeSeed()
-
-func hashOf(text string) uint64 { return maphash.String(seed, text) }
-
-func hashRow(r *storedRow) uint64 { return hashOf(r.key) }
-
-// withRow returns rows with r added, or replacing the row with the same key.
-func withRow(rows *trie[storedRow], r *storedRow) trie[storedRow] {
-	return rows.with(hashOf(r.key), r, func(have *storedRow) bool { return have.key == r.key }, hashRow)
-}
-
-// withoutRow returns rows without the row with that key.
-func withoutRow(rows *trie[storedRow], key string) trie[storedRow] {
-	return rows.withoutEntry(hashOf(key), func(have *storedRow) bool { return have.key == key }, hashRow)
-}
-
-// findRow returns the row with that key, or nil.
-func findRow(rows *trie[storedRow], key string) *storedRow { return findHashed(rows, hashOf(key), key) }
-
-// findHashed is findRow for a known hash. It avoids the callback of trie.find, which is not inlined.
-func findHashed(rows *trie[storedRow], hash uint64, key string) *storedRow {
-	if l := rows.leafOf(hash); l != nil {
-		for at := l.next(0, hash); at >= 0; at = l.next(at+1, hash) {
-			if r := l.entries[at]; r.key == key {
-				return r
-			}
-		}
-	}
-	return nil
-}
-
-func hashRows(rows []*storedRow) []hashedEntry[*storedRow] {
-	list := make([]hashedEntry[*storedRow], len(rows))
-	for i, r := range rows {
-		list[i] = hashedEntry[*storedRow]{hashOf(r.key), r}
-	}
-	return list
-}
-
-// hashedRows returns rows for buildTrie.
-func hashedRows(rows []*storedRow) []hashedEntry[*storedRow] {
-	list := hashRows(rows)
-	sortHashed(list)
-	return list
 }

@@ -29,7 +29,7 @@ func (s *Snapshot) ResourceVersion() string { return s.resourceVersion }
 
 // Get returns the item with a key.
 func (s *Snapshot) Get(key string) (Item, bool) {
-	if r := findRow(&s.rows, key); r != nil {
+	if r := s.rows.find(key); r != nil {
 		return r.item(), true
 	}
 	return nil, false

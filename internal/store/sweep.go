@@ -145,7 +145,7 @@ func (s *Store) changeForms(changes []formChange) (saved int64) {
 	now := s.current.Load()
 	next := *now
 	for _, c := range changes {
-		if findRow(&now.rows, c.row.key) == c.row && c.row.object.CompareAndSwap(c.old, c.next) {
+		if now.rows.find(c.row.key) == c.row && c.row.object.CompareAndSwap(c.old, c.next) {
 			s.blocks.count(&next.sizes, c.old, -1)
 			s.blocks.count(&next.sizes, c.next, 1)
 		}

@@ -237,7 +237,7 @@ func TestRelistsKeepCompressedRows(t *testing.T) {
 	wantSizes(t, s.Snapshot())
 	changed := 0
 	for _, c := range changes {
-		if findRow(&before.rows, c.Key) != findRow(&s.Snapshot().rows, c.Key) {
+		if before.rows.find(c.Key) != s.Snapshot().rows.find(c.Key) {
 			changed++
 		}
 	}

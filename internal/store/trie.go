@@ -1,7 +1,13 @@
 package store
 
-// trie is an immutable set of entries with 64-bit hashes. A change returns a new trie that shares all but one
-// path with the old one. Readers need no lock. The zero value is empty.
+import (
+	"hash/maphash"
+	"unsafe"
+)
+
+// trie is an immutable set of entries with different keys. A change returns a new trie that shares all but
+// one path with the old one. Readers need no lock. The zero value is empty. E is a struct whose first field
+// is the key, a string.
 //
 // Each level of inner nodes uses four bits of the hash, starting with the highest. Adjacent slots of an inner
 // node share a leaf while their entries fit in one, so leaves are two thirds full on average for any number
@@ -20,6 +26,27 @@ const (
 	maxDepth = (64 - tagBits) / fanBits
 )
 
+// keyOf returns the key of an entry. It is a function, not a method of a constraint, so that it is inlined.
+func keyOf[E any](e *E) string { return *(*string)(unsafe.Pointer(e)) }
+
+// seed is random, so that clients cannot choose keys with colliding hashes.
+var seed = maphash.MakeSeed()
+
+// hashMask are the bits of the hashes in use: all, except in tests of collisions.
+var hashMask = ^uint64(0)
+
+func hashOf(key string) uint64 { return maphash.String(seed, key) & hashMask }
+
+// hashEntries returns the entries for buildTrie.
+func hashEntries[E any](entries ...*E) []hashedEntry[*E] {
+	list := make([]hashedEntry[*E], len(entries))
+	for i, e := range entries {
+		list[i] = hashedEntry[*E]{hashOf(keyOf(e)), e}
+	}
+	sortHashed(list)
+	return list
+}
+
 // childIndex returns the child that a hash selects at a depth.
 func childIndex(hash uint64, depth int) int { return int(hash>>(64-fanBits*(depth+1))) & (fanOut - 1) }
 
@@ -36,6 +63,19 @@ func (t *trie[E]) leafOf(hash uint64) *leafNode[E] {
 		}
 		n, hash = next, hash<<fanBits
 	}
+}
+
+// find returns the entry with a key, or nil.
+func (t *trie[E]) find(key string) *E { return t.findHashed(hashOf(key), key) }
+
+// findHashed is find for a known hash.
+func (t *trie[E]) findHashed(hash uint64, key string) *E {
+	if l := t.leafOf(hash); l != nil {
+		if at := l.find(hash, key); at >= 0 {
+			return l.entries[at]
+		}
+	}
+	return nil
 }
 
 // leafFrom returns the leaf for entries with that hash, and the first hash after the leaf, which is zero
@@ -67,19 +107,19 @@ func (t *trie[E]) all(yield func(*E) bool) {
 	}
 }
 
-// with returns a trie with e added, or replacing the entry that matches. hash returns the hash of an entry.
-func (t *trie[E]) with(h uint64, e *E, match func(*E) bool, hash func(*E) uint64) trie[E] {
-	w := trieChange[E]{newHash: h, match: match, hash: hash}
+// with returns a trie with e added, or replacing the entry with the same key.
+func (t *trie[E]) with(e *E) trie[E] {
+	w := trieChange[E]{key: keyOf(e), hash: hashOf(keyOf(e))}
 	next := trie[E]{len: t.len}
 	switch {
 	case t.inner != nil:
 		next.inner = w.putInner(t.inner, 0, e)
 	case t.leaf == nil:
-		next.leaf = newLeaf([]hashedEntry[*E]{{h, e}})
+		next.leaf = newLeaf([]hashedEntry[*E]{{w.hash, e}})
 		w.added = true
 	default:
 		if next.leaf = w.putLeaf(t.leaf, 0, e); next.leaf == nil {
-			next.inner = newInner(w.overflow(t.leaf, e), 0)
+			next.inner = newInner(overflow(t.leaf, e), 0)
 		}
 	}
 	if w.added {
@@ -88,9 +128,9 @@ func (t *trie[E]) with(h uint64, e *E, match func(*E) bool, hash func(*E) uint64
 	return next
 }
 
-// withoutEntry returns a trie without the entry that matches.
-func (t *trie[E]) withoutEntry(h uint64, match func(*E) bool, hash func(*E) uint64) trie[E] {
-	w := trieChange[E]{newHash: h, match: match, hash: hash}
+// without returns a trie without the entry with a key.
+func (t *trie[E]) without(key string) trie[E] {
+	w := trieChange[E]{key: key, hash: hashOf(key)}
 	n, l, found := w.remove(t.inner, t.leaf, 0)
 	if !found {
 		return *t
@@ -101,11 +141,10 @@ func (t *trie[E]) withoutEntry(h uint64, match func(*E) bool, hash func(*E) uint
 	return trie[E]{inner: n, leaf: l, len: t.len - 1}
 }
 
-// trieChange is one change of a trie.
+// trieChange is one change of a trie, of the entry with a key.
 type trieChange[E any] struct {
-	newHash uint64
-	match   func(*E) bool
-	hash    func(*E) uint64
+	key  string
+	hash uint64
 	// added is set if the change added an entry.
 	added bool
 }
@@ -113,7 +152,7 @@ type trieChange[E any] struct {
 // putInner is trie.with for an inner node.
 func (w *trieChange[E]) putInner(n *innerNode[E], depth int, e *E) *innerNode[E] {
 	next := *n
-	k := childIndex(w.newHash, depth)
+	k := childIndex(w.hash, depth)
 	child, l := n.child(k)
 	if child != nil {
 		next.setInner(k, w.putInner(child, depth+1, e))
@@ -123,14 +162,14 @@ func (w *trieChange[E]) putInner(n *innerNode[E], depth int, e *E) *innerNode[E]
 	if put := w.putLeaf(l, depth+1, e); put != nil {
 		next.setLeaf(first, count, put)
 	} else {
-		next.fill(first, count, w.overflow(l, e), depth)
+		next.fill(first, count, overflow(l, e), depth)
 	}
 	return &next
 }
 
 // putLeaf is trie.with for a leaf below depth levels of inner nodes. It returns nil if the leaf is full.
 func (w *trieChange[E]) putLeaf(l *leafNode[E], depth int, e *E) *leafNode[E] {
-	if at := l.find(w.newHash, w.match); at >= 0 {
+	if at := l.find(w.hash, w.key); at >= 0 {
 		next := l.copy(len(l.entries))
 		next.entries[at] = e
 		return next
@@ -140,19 +179,13 @@ func (w *trieChange[E]) putLeaf(l *leafNode[E], depth int, e *E) *leafNode[E] {
 		return nil
 	}
 	next := l.copy(len(l.entries) + 1)
-	next.set(len(l.entries), w.newHash, e)
+	next.set(len(l.entries), w.hash, e)
 	return next
 }
 
-// overflow returns the entries of a full leaf plus e, sorted.
-func (w *trieChange[E]) overflow(l *leafNode[E], e *E) []hashedEntry[*E] {
-	entries := make([]hashedEntry[*E], 0, leafMax+1)
-	for _, have := range l.entries {
-		entries = append(entries, hashedEntry[*E]{w.hash(have), have})
-	}
-	entries = append(entries, hashedEntry[*E]{w.newHash, e})
-	sortHashed(entries)
-	return entries
+// overflow returns the entries of a full leaf plus e, for newInner.
+func overflow[E any](l *leafNode[E], e *E) []hashedEntry[*E] {
+	return hashEntries(append(append(make([]*E, 0, leafMax+1), l.entries...), e)...)
 }
 
 // remove is trie.without for a node: at most one of n and l is set. It can return an empty leaf.
@@ -162,7 +195,7 @@ func (w *trieChange[E]) remove(n *innerNode[E], l *leafNode[E],
 		l, found := w.removeFrom(l)
 		return nil, l, found
 	}
-	k := childIndex(w.newHash, depth)
+	k := childIndex(w.hash, depth)
 	child, last := n.child(k)
 	below, rest, found := w.remove(child, last, depth+1)
 	if !found {
@@ -185,14 +218,14 @@ func (w *trieChange[E]) removeFrom(l *leafNode[E]) (*leafNode[E], bool) {
 	if l == nil {
 		return nil, false
 	}
-	at := l.find(w.newHash, w.match)
+	at := l.find(w.hash, w.key)
 	if at < 0 {
 		return l, false
 	}
 	last := len(l.entries) - 1
 	next := l.copy(last)
 	if at < last { // the last entry fills the gap
-		next.set(at, w.hash(l.entries[last]), l.entries[last])
+		next.set(at, hashOf(keyOf(l.entries[last])), l.entries[last])
 	}
 	return next, true
 }

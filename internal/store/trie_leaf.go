@@ -69,10 +69,10 @@ func newLeaf[E any](entries []hashedEntry[*E]) *leafNode[E] {
 	return l
 }
 
-// find returns the index of the entry that matches, or -1.
-func (l *leafNode[E]) find(hash uint64, match func(*E) bool) int {
+// find returns the index of the entry with a key, or -1.
+func (l *leafNode[E]) find(hash uint64, key string) int {
 	for at := l.next(0, hash); at >= 0; at = l.next(at+1, hash) {
-		if match(l.entries[at]) {
+		if keyOf(l.entries[at]) == key {
 			return at
 		}
 	}

@@ -2,7 +2,6 @@ package store
 
 import (
 	"fmt"
-	"hash/maphash"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -17,121 +16,112 @@ type pair struct {
 	value int
 }
 
-// hashes are hash functions that lead to tries of very different shapes.
-var hashes = map[string]func(string) uint64{
-	"good":     func(key string) uint64 { return maphash.String(testSeed, key) },
-	"constant": func(string) uint64 { return 42 },
-	"low bits": func(key string) uint64 { return maphash.String(testSeed, key) & 0x3ff },
-	"top bits": func(key string) uint64 { return maphash.String(testSeed, key) &^ (1<<60 - 1) },
-}
+// hashMasks lead to hashes and tries of very different shapes.
+var hashMasks = map[string]uint64{"good": ^uint64(0), "constant": 0, "low bits": 0x3ff,
+	"top bits": ^uint64(1<<60 - 1)}
 
-var testSeed = maphash.MakeSeed()
+// withHashMasks runs test with different hashes.
+func withHashMasks(t *testing.T, test func(t *testing.T)) {
+	defer func() { hashMask = ^uint64(0) }()
+	for name, mask := range hashMasks {
+		hashMask = mask
+		t.Run(name, test)
+	}
+}
 
 // TestTrieIsAMap compares random histories with a map, and every earlier trie with its original content.
 func TestTrieIsAMap(t *testing.T) {
-	for name, hash := range hashes {
-		t.Run(name, func(t *testing.T) {
-			random := rand.New(rand.NewPCG(1, 2))
-			of := func(p *pair) uint64 { return hash(p.key) }
-			model := map[string]int{}
-			type version struct {
-				trie trie[pair]
-				held map[string]int
+	withHashMasks(t, func(t *testing.T) {
+		random := rand.New(rand.NewPCG(1, 2))
+		model := map[string]int{}
+		type version struct {
+			trie trie[pair]
+			held map[string]int
+		}
+		var versions []version
+		var now trie[pair]
+		for step := range 4000 {
+			key := fmt.Sprint(random.IntN(300))
+			if random.IntN(3) == 0 || step > 3500 {
+				now = now.without(key)
+				delete(model, key)
+			} else {
+				now = now.with(&pair{key, step})
+				model[key] = step
 			}
-			var versions []version
-			var now trie[pair]
-			for step := range 4000 {
-				key := fmt.Sprint(random.IntN(300))
-				match := func(p *pair) bool { return p.key == key }
-				if random.IntN(3) == 0 || step > 3500 {
-					now = now.withoutEntry(hash(key), match, of)
-					delete(model, key)
-				} else {
-					now = now.with(hash(key), &pair{key, step}, match, of)
-					model[key] = step
-				}
-				found, ok := now.find(hash(key), match)
-				if want, held := model[key]; ok != held || ok && found.value != want {
-					t.Fatalf("step %d: found %+v, %v; want %v, %v", step, found, ok, want, held)
-				}
-				if step%200 == 0 {
-					versions = append(versions, version{now, maps.Clone(model)})
-				}
+			found := now.find(key)
+			if want, held := model[key]; (found != nil) != held || held && found.value != want {
+				t.Fatalf("step %d: found %+v; want %v, %v", step, found, want, held)
 			}
-			for _, v := range append(versions, version{now, model}) {
-				if diff := cmp.Diff(v.held, content(t, v.trie)); diff != "" {
-					t.Fatal(diff)
-				}
-				for key, value := range v.held {
-					found, ok := v.trie.find(hash(key), func(p *pair) bool { return p.key == key })
-					if !ok || found.value != value {
-						t.Errorf("%s: found %v, %v; want %d", key, found, ok, value)
-					}
+			if step%200 == 0 {
+				versions = append(versions, version{now, maps.Clone(model)})
+			}
+		}
+		for _, v := range append(versions, version{now, model}) {
+			if diff := cmp.Diff(v.held, content(t, v.trie)); diff != "" {
+				t.Fatal(diff)
+			}
+			for key, value := range v.held {
+				found := v.trie.find(key)
+				if found == nil || found.value != value {
+					t.Errorf("%s: found %v; want %d", key, found, value)
 				}
 			}
-		})
-	}
+		}
+	})
 }
 
 // TestTrieRemovesAll removes all entries: no nodes remain.
 func TestTrieRemovesAll(t *testing.T) {
-	for name, hash := range hashes {
-		t.Run(name, func(t *testing.T) {
-			of := func(p *pair) uint64 { return hash(p.key) }
-			var now trie[pair]
-			for n := range 1000 {
-				key := fmt.Sprint(n)
-				now = now.with(hash(key), &pair{key, n}, func(p *pair) bool { return p.key == key }, of)
+	withHashMasks(t, func(t *testing.T) {
+		var now trie[pair]
+		for n := range 1000 {
+			key := fmt.Sprint(n)
+			now = now.with(&pair{key, n})
+		}
+		for n := range 1000 {
+			key := fmt.Sprint(n)
+			now = now.without(key)
+			if now.len != 999-n {
+				t.Fatalf("%d entries are left of %d", now.len, 999-n)
 			}
-			for n := range 1000 {
-				key := fmt.Sprint(n)
-				now = now.withoutEntry(hash(key), func(p *pair) bool { return p.key == key }, of)
-				if now.len != 999-n {
-					t.Fatalf("%d entries are left of %d", now.len, 999-n)
-				}
-			}
-			if now.inner != nil || now.leaf != nil {
-				t.Errorf("nodes are left: %+v", now)
-			}
-		})
-	}
+		}
+		if now.inner != nil || now.leaf != nil {
+			t.Errorf("nodes are left: %+v", now)
+		}
+	})
 }
 
 // TestBuildTrie compares tries from buildTrie with tries built entry by entry.
 func TestBuildTrie(t *testing.T) {
-	for name, hash := range hashes {
-		t.Run(name, func(t *testing.T) {
-			of := func(p *pair) uint64 { return hash(p.key) }
-			for _, size := range []int{0, 1, 2, leafMax, leafMax + 1, 200, 1000} {
-				var grown trie[pair]
-				var entries []hashedEntry[*pair]
-				for n := range size {
-					p := &pair{fmt.Sprint(n), n}
-					entries = append(entries, hashedEntry[*pair]{of(p), p})
-					grown = grown.with(of(p), p, func(have *pair) bool { return *have == *p }, of)
-				}
-				sortHashed(entries)
-				built := buildTrie(entries)
-				if diff := cmp.Diff(content(t, grown), content(t, built)); diff != "" {
-					t.Errorf("%d entries: %s", size, diff)
-				}
-				for n := range size {
-					key := fmt.Sprint(n)
-					if _, ok := built.find(hash(key), func(p *pair) bool { return p.key == key }); !ok {
-						t.Errorf("%d entries: %s is missing", size, key)
-					}
+	withHashMasks(t, func(t *testing.T) {
+		for _, size := range []int{0, 1, 2, leafMax, leafMax + 1, 200, 1000} {
+			var grown trie[pair]
+			var entries []*pair
+			for n := range size {
+				p := &pair{fmt.Sprint(n), n}
+				entries = append(entries, p)
+				grown = grown.with(p)
+			}
+			built := buildTrie(hashEntries(entries...))
+			if diff := cmp.Diff(content(t, grown), content(t, built)); diff != "" {
+				t.Errorf("%d entries: %s", size, diff)
+			}
+			for n := range size {
+				key := fmt.Sprint(n)
+				if built.find(key) == nil {
+					t.Errorf("%d entries: %s is missing", size, key)
 				}
 			}
-		})
-	}
+		}
+	})
 }
 
 func TestTrieIterationEnds(t *testing.T) {
 	var now trie[pair]
 	for n := range 100 {
 		p := &pair{fmt.Sprint(n), n}
-		now = now.with(hashes["good"](p.key), p, func(have *pair) bool { return *have == *p },
-			func(p *pair) uint64 { return hashes["good"](p.key) })
+		now = now.with(p)
 	}
 	var seen []int
 	for p := range now.all {
@@ -163,10 +153,9 @@ func content(t *testing.T, tr trie[pair]) map[string]int {
 // TestLeavesAreFilled checks that leaves are at least half full on average for any number of entries.
 func TestLeavesAreFilled(t *testing.T) {
 	var now trie[pair]
-	of := func(p *pair) uint64 { return hashes["good"](p.key) }
 	for n := range 20_000 {
 		p := &pair{fmt.Sprint(n), n}
-		now = now.with(of(p), p, func(have *pair) bool { return have.key == p.key }, of)
+		now = now.with(p)
 		if n%500 != 499 {
 			continue
 		}
@@ -217,13 +206,4 @@ func TestLeafNext(t *testing.T) {
 	if vain > 5000 {
 		t.Errorf("%d places were looked at in vain", vain)
 	}
-}
-
-func (t *trie[E]) find(hash uint64, match func(*E) bool) (found *E, ok bool) {
-	if l := t.leafOf(hash); l != nil {
-		if at := l.find(hash, match); at >= 0 {
-			return l.entries[at], true
-		}
-	}
-	return found, false
 }

@@ -41,7 +41,7 @@ func (v IndexView) Has(value, key string) bool {
 	case p.singleRow != nil:
 		return p.singleRow.key == key
 	default:
-		return findRow(p.rowSet(), key) != nil
+		return p.rowSet().find(key) != nil
 	}
 }
 
@@ -49,7 +49,7 @@ func (v IndexView) Has(value, key string) bool {
 // the object does not exist, or if the index has been removed since the snapshot was taken. The appended
 // values retain all index values of the object.
 func (v IndexView) AppendValues(to []string, key string) ([]string, bool) {
-	r := findRow(&v.snapshot.rows, key)
+	r := v.snapshot.rows.find(key)
 	if r == nil {
 		return to, false
 	}

@@ -35,14 +35,14 @@ func (s *Store) Put(p Prepared) (old Item, ok bool) {
 		return nil, false
 	}
 	next := now.copy()
-	stored := findRow(&now.rows, p.Key)
+	stored := now.rows.find(p.Key)
 	if stored != nil {
 		old = stored.item()
 		if stored.values() == p.row.values() {
 			p.row.shareValues(stored)
 		}
 	}
-	next.rows = withRow(&now.rows, p.row)
+	next.rows = now.rows.with(p.row)
 	next.reindex(stored, p.row)
 	s.blocks.replace(&next.sizes, stored, p.row)
 	if p.ResourceVersion != "" {
@@ -61,9 +61,9 @@ func (s *Store) Remove(key, resourceVersion string) (old Item) {
 	if resourceVersion != "" {
 		next.resourceVersion = resourceVersion
 	}
-	if stored := findRow(&next.rows, key); stored != nil {
+	if stored := next.rows.find(key); stored != nil {
 		old = stored.item()
-		next.rows = withoutRow(&next.rows, key)
+		next.rows = next.rows.without(key)
 		next.reindex(stored, nil)
 		s.blocks.replace(&next.sizes, stored, nil)
 	}

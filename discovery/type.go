@@ -81,8 +81,7 @@ func (t Type) Version(name string) (TypeVersion, bool) {
 // The verbs that every API server supports for custom resources. They do not depend on the CRD. Objects of a
 // terminating type cannot be created.
 var (
-	customVerbs = []string{"delete", "deletecollection", "get", "list", "patch", "create",
-		"update", "watch"}
+	customVerbs      = []string{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}
 	terminatingVerbs = []string{"delete", "deletecollection", "get", "list", "watch"}
 )
 

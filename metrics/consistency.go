@@ -45,8 +45,7 @@ func (c *consistencyCollector) Collect(metrics chan<- prometheus.Metric) {
 	for _, s := range c.store.Stats() {
 		group, resource := validUTF8(s.GroupResource.Group), validUTF8(s.GroupResource.Resource)
 		metrics <- prometheus.MustNewConstMetric(c.skips, prometheus.CounterValue,
-			float64(s.StaleSyncSkips), group,
-			resource)
+			float64(s.StaleSyncSkips), group, resource)
 		digits := s.StoreVersion[max(0, len(s.StoreVersion)-15):]
 		if version, err := strconv.ParseFloat(digits, 64); err == nil {
 			metrics <- prometheus.MustNewConstMetric(c.version, prometheus.GaugeValue, version,

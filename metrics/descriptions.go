@@ -154,6 +154,5 @@ func (m metric) describe(factory string) *prometheus.Desc {
 		labels = append(labels, typeLabels...)
 	}
 	return prometheus.NewDesc(prometheus.BuildFQName(namespace, "", m.name), m.help,
-		append(labels, m.labels...),
-		prometheus.Labels{"factory": factory})
+		append(labels, m.labels...), prometheus.Labels{"factory": factory})
 }

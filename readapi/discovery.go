@@ -62,8 +62,7 @@ func groupVersions(types []Type) []groupVersion {
 		return len(groupOrder)
 	}
 	slices.SortStableFunc(versions, func(a, b groupVersion) int {
-		return cmp.Or(
-			cmp.Compare(rank(a.Group), rank(b.Group)), cmp.Compare(a.Group, b.Group),
+		return cmp.Or(cmp.Compare(rank(a.Group), rank(b.Group)), cmp.Compare(a.Group, b.Group),
 			version.CompareKubeAwareVersionStrings(b.Version, a.Version))
 	})
 	return versions
@@ -160,8 +159,7 @@ func legacyGroup(types []Type, name string) any {
 func legacyResources(types []Type, group, version string) any {
 	versions := groupVersions(types)
 	i := slices.IndexFunc(versions, func(gv groupVersion) bool {
-		return gv.Group == group &&
-			gv.Version == version
+		return gv.Group == group && gv.Version == version
 	})
 	if i < 0 {
 		return nil

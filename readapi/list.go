@@ -22,8 +22,7 @@ type listMeta struct {
 	ShardInfo *shardInfo `json:"shardInfo,omitempty"`
 }
 
-func (h *handler) list(w http.ResponseWriter, r *http.Request, e *encoder,
-	options *listOptions) {
+func (h *handler) list(w http.ResponseWriter, r *http.Request, e *encoder, options *listOptions) {
 	p, err := e.t.list(r.Context(), options, NewTimeSlice(h.options.Scheduler))
 	if err == nil {
 		err = e.prepare(true, p.objects...)
@@ -66,8 +65,7 @@ func writeList(out *stream, e *encoder, p *page) error {
 	return out.close()
 }
 
-func (t *resource) list(ctx context.Context, options *listOptions,
-	timeSlice *TimeSlice) (*page, error) {
+func (t *resource) list(ctx context.Context, options *listOptions, timeSlice *TimeSlice) (*page, error) {
 	if err := timeSlice.Begin(ctx); err != nil {
 		return nil, err
 	}

@@ -11,8 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-func (h *handler) watch(w http.ResponseWriter, r *http.Request, e *encoder,
-	options *listOptions) {
+func (h *handler) watch(w http.ResponseWriter, r *http.Request, e *encoder, options *listOptions) {
 	selected, begin, err := h.prepareWatch(e, options)
 	if err != nil {
 		WriteError(w, r, err)
@@ -36,8 +35,7 @@ func (h *handler) watch(w http.ResponseWriter, r *http.Request, e *encoder,
 }
 
 // prepareWatch validates a watch in the order of a kube-apiserver.
-func (h *handler) prepareWatch(e *encoder,
-	options *listOptions) (*selection, *watchStart, error) {
+func (h *handler) prepareWatch(e *encoder, options *listOptions) (*selection, *watchStart, error) {
 	if e.shape.kind == tableShape {
 		if err := e.tabulate(); err != nil {
 			return nil, nil, err

@@ -141,8 +141,7 @@ func LoadConfig(file string) (Config, error) {
 func (c *Config) Validate() error {
 	var problems []error
 	addProblem := func(format string, args ...any) {
-		problems = append(problems,
-			fmt.Errorf(format, args...))
+		problems = append(problems, fmt.Errorf(format, args...))
 	}
 	if len(c.Types)+len(c.IndexConfigs) == 0 {
 		addProblem("types: no types and no indexConfigs: name the types to cache")

@@ -117,8 +117,7 @@ func (o *Options) Complete(set *pflag.FlagSet) error {
 		"index-config": func() error { o.Config.IndexConfigs = o.flags.indexConfigs; return nil },
 		"storage":      func() error { return o.Config.Storage.UnmarshalText([]byte(o.flags.storage)) },
 		"memory-budget": func() (err error) {
-			o.Config.MemoryBudget,
-				err = resource.ParseQuantity(o.flags.memory)
+			o.Config.MemoryBudget, err = resource.ParseQuantity(o.flags.memory)
 			return err
 		},
 		"persistence-dir": func() error { o.Config.PersistenceDirectory = o.flags.persistence; return nil },

@@ -85,6 +85,5 @@ func matchesAuthorized(info *apirequest.RequestInfo, requested readapi.Request) 
 	gvr := schema.GroupVersionResource{Group: info.APIGroup, Version: info.APIVersion,
 		Resource: info.Resource}
 	return verb == info.Verb && requested.GVR == gvr && requested.Namespace == namespace &&
-		requested.Name == name &&
-		requested.Subresource == info.Subresource
+		requested.Name == name && requested.Subresource == info.Subresource
 }

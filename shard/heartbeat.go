@@ -99,9 +99,8 @@ func (m *Member) removeAbandoned(ctx context.Context, name string) {
 	ctx, cancel := context.WithTimeout(ctx, m.options.RetryPeriod)
 	defer cancel()
 	if known != nil && known.resourceVersion != "" {
-		m.deleteLease(
-			ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{
-				ResourceVersion: &known.resourceVersion}})
+		m.deleteLease(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{
+			ResourceVersion: &known.resourceVersion}})
 	}
 }
 

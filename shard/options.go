@@ -89,8 +89,7 @@ func valueOrDefault[T comparable](value, defaultValue T) T {
 // validate returns all errors of options with defaults.
 func (o Options) validate() error {
 	var errs []error
-	refuse := func(format string,
-		args ...any) {
+	refuse := func(format string, args ...any) {
 		errs = append(errs, fmt.Errorf("shard: Options."+format, args...))
 	}
 	if o.Config == nil {
@@ -109,8 +108,7 @@ func (o Options) validate() error {
 		refuse("Shards is %d, must be from 1 to %d", o.Shards, maxShards)
 	}
 	if o.LeaseDuration < time.Second || o.LeaseDuration%time.Second != 0 {
-		refuse("LeaseDuration is %v, must be whole seconds, as in a Lease",
-			o.LeaseDuration)
+		refuse("LeaseDuration is %v, must be whole seconds, as in a Lease", o.LeaseDuration)
 	}
 	if o.RenewDeadline >= o.LeaseDuration {
 		refuse("RenewDeadline %v must be less than LeaseDuration %v: work ends in between", o.RenewDeadline,

@@ -168,8 +168,7 @@ func decodeFrame(frameBytes []byte, kind byte, offset int64) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case f.kind != kind:
-		return nil, damagedError(offset, "a block has kind %q, want %q",
-			f.kind, kind)
+		return nil, damagedError(offset, "a block has kind %q, want %q", f.kind, kind)
 	case f.coding == codingPlain && f.raw == f.stored:
 		return content, nil
 	case f.coding != codingZstd:

@@ -124,9 +124,8 @@ func (f *File) readIndex(offset int64, length int, size int64) error {
 		return damagedError(offset, "decode the index: %v", err)
 	}
 	if len(read.Requires) > 0 {
-		return &FormatError{offset,
-			fmt.Sprintf("the file requires %s: use a newer version of this program",
-				strings.Join(read.Requires, ", "))}
+		return &FormatError{offset, fmt.Sprintf("the file requires %s: use a newer version of this program",
+			strings.Join(read.Requires, ", "))}
 	}
 	f.contents = Contents{Origin: read.Origin, Size: size}
 	var blocks []blockInfo

@@ -136,8 +136,7 @@ func (o *Objects) sorted() ([]Record, error) {
 		all = append(all, records...)
 	}
 	slices.SortFunc(all, func(a, b Record) int {
-		return cmp.Or(strings.Compare(a.Key, b.Key),
-			cmp.Compare(a.Position, b.Position))
+		return cmp.Or(strings.Compare(a.Key, b.Key), cmp.Compare(a.Position, b.Position))
 	})
 	for i := 1; i < len(all); i++ {
 		if all[i].Key == all[i-1].Key {

@@ -151,8 +151,7 @@ func (h *feedHandler) OnDelete(object any) {
 
 // OnLeftShard implements dynamicinformer.LeftShardHandler.
 func (h *feedHandler) OnLeftShard(object any) {
-	h.publish(object,
-		objectChange{Before: object, LeftShard: true})
+	h.publish(object, objectChange{Before: object, LeftShard: true})
 }
 
 func (h *feedHandler) publish(object any, c objectChange) {

@@ -184,8 +184,7 @@ func (h *Handler) rowFor(ctx context.Context, k *visibleType, r *sampledRow) (*s
 		return visible, nil
 	}
 	visible.State, visible.Reason, visible.Since, visible.Contact, visible.Stale,
-		visible.Terminating = r.State, r.Reason,
-		r.Since, r.Contact, r.Stale, r.Terminating
+		visible.Terminating = r.State, r.Reason, r.Since, r.Contact, r.Stale, r.Terminating
 	visible.Partial, visible.Message = true, "only in "+strings.Join(k.scope.Namespaces, ", ")
 	var err error
 	visible.Objects, err = h.evaluator(k).count(ctx)

@@ -57,8 +57,7 @@ func NewHandler(source Source, options Options) (*Handler, error) {
 		redactor: display.NewRedactor(options.ShowSecrets), feed: newFeed(), figures: newFigures(source),
 		tables: newTables(),
 		user:   options.User, limiter: newWorkLimiter(maxWork, maxAllWork),
-		streams: newWorkLimiter(maxStreams,
-			maxAllStreams), closed: make(chan struct{}),
+		streams: newWorkLimiter(maxStreams, maxAllStreams), closed: make(chan struct{}),
 	}
 	if h.user == nil {
 		h.user = func(*http.Request) string { return "" }
@@ -143,8 +142,7 @@ func jsonHandler(get func(r *http.Request) (any, error)) http.HandlerFunc {
 func (h *Handler) limitConcurrency(get func(r *http.Request) (any, error)) http.HandlerFunc {
 	return jsonHandler(func(r *http.Request) (any, error) {
 		ctx, cancel := context.WithTimeoutCause(r.Context(), workTimeout,
-			&statusError{http.StatusGatewayTimeout,
-				errors.New("the request took too long; narrow it down")})
+			&statusError{http.StatusGatewayTimeout, errors.New("the request took too long; narrow it down")})
 		defer cancel()
 		release, ok := h.limiter.acquire(ctx, h.user(r))
 		if !ok {

@@ -45,9 +45,8 @@ func (h *Handler) object(r *http.Request) (any, error) {
 		Type: k.id, Key: key, Kind: object.GetKind(), Hidden: h.hidesValues(k),
 		ResourceVersion: object.GetResourceVersion(),
 		Created:         nestedString(object.Object, "metadata", "creationTimestamp"),
-		Deleted: nestedString(object.Object,
-			"metadata", "deletionTimestamp"),
-		Finalizers: object.GetFinalizers(), Conditions: conditionsOf(object.Object),
+		Deleted:         nestedString(object.Object, "metadata", "deletionTimestamp"),
+		Finalizers:      object.GetFinalizers(), Conditions: conditionsOf(object.Object),
 		Lines: outline.Lines(object.Object),
 	}
 	return out, nil

@@ -106,8 +106,7 @@ func parseRequestOptions(r *http.Request, verb string) (requestOptions, error) {
 		options.FieldValidation)...)
 	if len(problems) > 0 {
 		return requestOptions{}, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName,
-			Kind: kind}, "",
-			problems)
+			Kind: kind}, "", problems)
 	}
 	return requestOptions{
 		dryRun: len(options.DryRun) > 0,

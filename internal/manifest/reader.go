@@ -135,8 +135,7 @@ func (r *Reader) Summarize() {
 	for _, f := range slices.SortedFunc(maps.Keys(r.tallies), (*File).Compare) {
 		count := r.tallies[f]
 		if count.moreErrors > 0 {
-			r.report(&Problem{File: f.Name(), Err: fmt.Errorf("%d more errors",
-				count.moreErrors)})
+			r.report(&Problem{File: f.Name(), Err: fmt.Errorf("%d more errors", count.moreErrors)})
 		}
 		if count.moreWarnings > 0 {
 			r.report(&Problem{File: f.Name(), Warning: true, Err: fmt.Errorf("%d more warnings",

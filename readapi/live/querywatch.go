@@ -11,8 +11,7 @@ import (
 
 // watchQuery serves a watch of the objects that match a query.
 func (c *collection) watchQuery(
-	w http.ResponseWriter, r *http.Request, request readapi.Request, q query.Query,
-) error {
+	w http.ResponseWriter, r *http.Request, request readapi.Request, q query.Query) error {
 	matcher, err := query.NewMatcher(q, c.indexes...)
 	if err != nil {
 		return apiError(err)

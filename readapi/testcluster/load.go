@@ -76,11 +76,9 @@ func (c *Cluster) loadFiles(ctx context.Context, found manifest.Listing, listed 
 				return
 			}
 			position := e.Position
-			objects = append(objects, loadedObject{u,
-				func(err error) error {
-					return &manifest.Problem{File: f.Name(),
-						Position: position, Err: err}
-				}})
+			objects = append(objects, loadedObject{u, func(err error) error {
+				return &manifest.Problem{File: f.Name(), Position: position, Err: err}
+			}})
 		}))
 	}
 	reader.Summarize()

@@ -159,8 +159,7 @@ func (e *engine) pebbleOptions() *pebble.Options {
 	listener := &pebble.EventListener{
 		BackgroundError: func(err error) { e.recordCorruption(err) },
 		DataCorruption: func(info pebble.DataCorruptionInfo) {
-			e.recordCorruption(errors.Join(pebble.ErrCorruption,
-				info.Details))
+			e.recordCorruption(errors.Join(pebble.ErrCorruption, info.Details))
 		},
 	}
 	o := &pebble.Options{

@@ -71,8 +71,7 @@ func (v *storedContent) LoadBlocks(ctx context.Context, changed func(key string,
 // eachRecord calls f for each record of a stored content's blocks or log, with its number. It adds the
 // records' sizes to bytes.
 func (v *storedContent) eachRecord(db *pebble.DB, prefix string, usage *diskUsage,
-	f func(number, record []byte) error,
-	bytes *int) error {
+	f func(number, record []byte) error, bytes *int) error {
 	start, end := prefixRange(prefix, v.id)
 	iter, err := db.NewIter(&pebble.IterOptions{LowerBound: start, UpperBound: end})
 	if err != nil {
@@ -85,8 +84,7 @@ func (v *storedContent) eachRecord(db *pebble.DB, prefix string, usage *diskUsag
 }
 
 func (v *storedContent) readRecord(at *pebble.Iterator, prefix int, usage *diskUsage,
-	f func(number, record []byte) error,
-	bytes *int) error {
+	f func(number, record []byte) error, bytes *int) error {
 	value, err := at.ValueAndErr()
 	if err != nil {
 		return err

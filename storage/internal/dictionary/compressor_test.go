@@ -1,5 +1,4 @@
-// Package compressortest has the tests of all compressors.
-package compressortest
+package dictionary_test
 
 import (
 	"bytes"
@@ -10,43 +9,59 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/internal/testkit"
+	"github.com/crdcache/crdcache/storage/s2"
+	"github.com/crdcache/crdcache/storage/zstd"
 )
 
-// Train returns a compressor that is trained with samples.
-type Train func(t testing.TB, samples [][]byte) dynamicinformer.Compressor
+// compressions are the compressors with dictionaries, with various options.
+var compressions = map[string]dynamicinformer.Compression{
+	"s2": s2.New(s2.Options{}), "s2, small dictionary": s2.New(s2.Options{DictionarySize: 4 << 10}),
+	"s2, too large dictionary": s2.New(s2.Options{DictionarySize: 1 << 30}),
+	"zstd":                     zstd.New(zstd.Options{}), "zstd, better": zstd.New(zstd.Options{Level: zstd.LevelBetter}),
+	"zstd, small dictionary": zstd.New(zstd.Options{DictionarySize: 4 << 10}),
+}
 
-// With returns a function that trains with trainer, and fails the test after an error.
-func With(trainer dynamicinformer.Compression) Train {
-	return func(t testing.TB, samples [][]byte) dynamicinformer.Compressor {
-		t.Helper()
-		c, err := trainer.Train(samples)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c
+func train(t testing.TB, compression dynamicinformer.Compression, samples [][]byte) dynamicinformer.Compressor {
+	t.Helper()
+	c, err := compression.Train(samples)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestCompressor tests the requirements of dynamicinformer.Compression, which every implementation must meet.
+func TestCompressor(t *testing.T) {
+	for name, c := range compressions {
+		t.Run(name, func(t *testing.T) {
+			t.Run("dictionaries pay", func(t *testing.T) { dictionariesPay(t, c) })
+			t.Run("round trips", func(t *testing.T) { roundTrips(t, c) })
+			t.Run("needs samples", func(t *testing.T) { needsSamples(t, c) })
+			t.Run("concurrent use", func(t *testing.T) { concurrentUse(t, c) })
+			t.Run("damage", func(t *testing.T) { damage(t, c) })
+		})
 	}
 }
 
-// Test tests the requirements of dynamicinformer.Compression, which every implementation must meet.
-func Test(t *testing.T, trainer dynamicinformer.Compression) {
-	train := With(trainer)
-	t.Run("dictionaries pay", func(t *testing.T) { dictionariesPay(t, train) })
-	t.Run("round trips", func(t *testing.T) { roundTrips(t, train) })
-	t.Run("needs samples", func(t *testing.T) { needsSamples(t, trainer) })
-	t.Run("concurrent use", func(t *testing.T) { concurrentUse(t, train) })
-	t.Run("damage", func(t *testing.T) { damage(t, train) })
+// TestOtherDictionary: data that zstd compressed with another dictionary is damaged.
+func TestOtherDictionary(t *testing.T) {
+	c := compressions["zstd"]
+	small := train(t, c, certificates(0, 200)).Compress(nil, certificate(1000))
+	if _, err := train(t, c, certificates(0, 200)).Decompress(nil, small); err == nil {
+		t.Error("no error")
+	}
 }
 
 // dictionariesPay checks that a dictionary reduces an object to at most a sixth.
-func dictionariesPay(t *testing.T, train Train) {
-	object := Certificate(5000)
-	if small := train(t, Certificates(0, 200)).Compress(nil, object); len(small) > len(object)/6 {
+func dictionariesPay(t *testing.T, compression dynamicinformer.Compression) {
+	object := certificate(5000)
+	if small := train(t, compression, certificates(0, 200)).Compress(nil, object); len(small) > len(object)/6 {
 		t.Errorf("%d bytes become %d", len(object), len(small))
 	}
 }
 
 // roundTrips trains with various samples, and compresses and decompresses similar and different objects.
-func roundTrips(t *testing.T, train Train) {
+func roundTrips(t *testing.T, compression dynamicinformer.Compression) {
 	noise := func(size int) []byte {
 		r := rand.New(rand.NewPCG(uint64(size), 1))
 		data := make([]byte, size)
@@ -56,22 +71,22 @@ func roundTrips(t *testing.T, train Train) {
 		return data
 	}
 	trainings := map[string][][]byte{
-		"many":      Certificates(0, 200),
-		"few":       Certificates(0, 3),
-		"one":       Certificates(0, 1),
+		"many":      certificates(0, 200),
+		"few":       certificates(0, 3),
+		"one":       certificates(0, 1),
 		"tiny":      {[]byte("{}")},
 		"same":      bytes.SplitN(bytes.Repeat([]byte(`{"a":1},`), 200), []byte(","), 200),
 		"with none": {nil, []byte(`{"a":"b"}`), nil},
 		"noise":     {noise(100), noise(5000), noise(70000)},
-		"large":     {bytes.Repeat(Certificate(1), 200), bytes.Repeat(Certificate(2), 300)},
+		"large":     {bytes.Repeat(certificate(1), 200), bytes.Repeat(certificate(2), 300)},
 	}
 	objects := map[string][]byte{
-		"like": Certificate(1000), "empty": {}, "brace": []byte("{}"), "noise": noise(3000),
-		"large": bytes.Repeat(Certificate(7), 1000), "noise after": append(bytes.Repeat(Certificate(8), 60),
+		"like": certificate(1000), "empty": {}, "brace": []byte("{}"), "noise": noise(3000),
+		"large": bytes.Repeat(certificate(7), 1000), "noise after": append(bytes.Repeat(certificate(8), 60),
 			noise(70_000)...),
 	}
 	for training, samples := range trainings {
-		c := train(t, samples)
+		c := train(t, compression, samples)
 		for name, object := range objects {
 			prefix := []byte("before")
 			small := c.Compress(bytes.Clone(prefix), object)
@@ -86,21 +101,21 @@ func roundTrips(t *testing.T, train Train) {
 	}
 }
 
-func needsSamples(t *testing.T, trainer dynamicinformer.Compression) {
+func needsSamples(t *testing.T, compression dynamicinformer.Compression) {
 	for _, samples := range [][][]byte{nil, {}, {nil, {}}} {
-		if c, err := trainer.Train(samples); err == nil || c != nil {
+		if c, err := compression.Train(samples); err == nil || c != nil {
 			t.Errorf("training without samples returned %v, %v", c, err)
 		}
 	}
 }
 
-func concurrentUse(t *testing.T, train Train) {
-	c := train(t, Certificates(0, 200))
+func concurrentUse(t *testing.T, compression dynamicinformer.Compression) {
+	c := train(t, compression, certificates(0, 200))
 	var group sync.WaitGroup
 	for worker := range 8 {
 		group.Go(func() {
 			for n := range 50 {
-				object := Certificate(worker*1000 + n)
+				object := certificate(worker*1000 + n)
 				back, err := c.Decompress(nil, c.Compress(nil, object))
 				if err != nil || !bytes.Equal(back, object) {
 					t.Errorf("object %d became %q, %v", n, back, err)
@@ -112,9 +127,9 @@ func concurrentUse(t *testing.T, train Train) {
 }
 
 // damage checks that decompressing a truncated object fails, and that no damaged object causes a panic.
-func damage(t *testing.T, train Train) {
-	c := train(t, Certificates(0, 200))
-	small := c.Compress(nil, Certificate(1000))
+func damage(t *testing.T, compression dynamicinformer.Compression) {
+	c := train(t, compression, certificates(0, 200))
+	small := c.Compress(nil, certificate(1000))
 	for name, data := range map[string][]byte{"cut": small[:len(small)/2], "empty": {},
 		"letter": []byte("x")} {
 		if back, err := c.Decompress(nil, data); err == nil && len(data) > 0 {
@@ -130,11 +145,14 @@ func damage(t *testing.T, train Train) {
 	}
 }
 
-// FuzzRoundTrip compresses any object with a dictionary of any samples, and decompresses any data.
-func FuzzRoundTrip(f *testing.F, trainer dynamicinformer.Compression) {
+func FuzzS2(f *testing.F)   { fuzzRoundTrip(f, compressions["s2"]) }
+func FuzzZstd(f *testing.F) { fuzzRoundTrip(f, compressions["zstd"]) }
+
+// fuzzRoundTrip compresses any object with a dictionary of any samples, and decompresses any data.
+func fuzzRoundTrip(f *testing.F, compression dynamicinformer.Compression) {
 	f.Add([]byte(`{"a":1}`), []byte(`{"a":2}`), 200)
 	f.Add([]byte(""), []byte("{}"), 1)
-	f.Add(Certificate(1), Certificate(2), 9)
+	f.Add(certificate(1), certificate(2), 9)
 	f.Fuzz(func(t *testing.T, sample, object []byte, count int) {
 		if len(sample) == 0 {
 			sample = []byte("{}")
@@ -143,7 +161,7 @@ func FuzzRoundTrip(f *testing.F, trainer dynamicinformer.Compression) {
 		for n := range samples {
 			samples[n] = append(bytes.Clone(sample), fmt.Sprint(n)...)
 		}
-		c := With(trainer)(t, samples)
+		c := train(t, compression, samples)
 		back, err := c.Decompress(nil, c.Compress(nil, object))
 		if err != nil || !bytes.Equal(back, object) {
 			t.Errorf("%q became %q, %v", object, back, err)
@@ -152,15 +170,32 @@ func FuzzRoundTrip(f *testing.F, trainer dynamicinformer.Compression) {
 	})
 }
 
-// Bench measures a compressor.
-func Bench(b *testing.B, trainer dynamicinformer.Compression) {
+// BenchmarkTrain creates a dictionary of as many samples as a store collects.
+func BenchmarkTrain(b *testing.B) {
+	samples := certificates(0, 200)
+	for name, c := range compressions {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				train(b, c, samples)
+			}
+		})
+	}
+}
+
+func BenchmarkCompressor(b *testing.B) {
+	for name, c := range compressions {
+		b.Run(name, func(b *testing.B) { benchmarkCompression(b, c) })
+	}
+}
+
+func benchmarkCompression(b *testing.B, compression dynamicinformer.Compression) {
 	for name, object := range families() {
 		var samples, objects [][]byte
 		for n := range 200 {
 			samples = append(samples, object(n))
 			objects = append(objects, object(1000+n))
 		}
-		c := With(trainer)(b, samples)
+		c := train(b, compression, samples)
 		b.Run("compress/"+name, func(b *testing.B) {
 			b.ReportAllocs()
 			var dst []byte
@@ -189,15 +224,15 @@ func Bench(b *testing.B, trainer dynamicinformer.Compression) {
 
 // families returns generators of objects by name: certificates of 1.2 KB, and large objects.
 func families() map[string]func(n int) []byte {
-	generators := map[string]func(n int) []byte{"small": Certificate}
+	generators := map[string]func(n int) []byte{"small": certificate}
 	for _, family := range testkit.LargeFamilies() {
 		generators[family.Name] = family.Make
 	}
 	return generators
 }
 
-// Certificate returns a custom resource of about 1.2 KB without managed fields, as an API server sends it.
-func Certificate(n int) []byte {
+// certificate returns a custom resource of about 1.2 KB without managed fields, as an API server sends it.
+func certificate(n int) []byte {
 	r := rand.New(rand.NewPCG(uint64(n), 1))
 	uid := fmt.Sprintf("%08x-%04x-4%03x-a%03x-%012x", r.Uint32(), r.Uint32N(1<<16), r.Uint32N(1<<12),
 		r.Uint32N(1<<12), r.Uint64N(1<<48))
@@ -205,11 +240,11 @@ func Certificate(n int) []byte {
 		n, n%50, n%60, 1_000_000+n, uid)
 }
 
-// Certificates returns count certificates.
-func Certificates(from, count int) [][]byte {
+// certificates returns count certificates.
+func certificates(from, count int) [][]byte {
 	objects := make([][]byte, count)
 	for n := range objects {
-		objects[n] = Certificate(from + n)
+		objects[n] = certificate(from + n)
 	}
 	return objects
 }

@@ -18,9 +18,13 @@ type Options struct {
 // Collector is a prometheus.Collector for the informers of one factory. It is safe for concurrent use. It may
 // be registered in several registries, before Start and after Shutdown.
 type Collector struct {
-	factory *dynamicinformer.Factory
-	// descriptions are the metrics' descriptions by name.
-	descriptions map[string]*prometheus.Desc
+	factory      *dynamicinformer.Factory
+	descriptions map[string]description // by name of the metric
+}
+
+type description struct {
+	desc *prometheus.Desc
+	kind prometheus.ValueType
 }
 
 var _ prometheus.Collector = (*Collector)(nil)
@@ -31,9 +35,9 @@ func NewCollector(factory *dynamicinformer.Factory, options ...Options) *Collect
 	if len(options) > 0 {
 		name = options[len(options)-1].Name
 	}
-	c := &Collector{factory: factory, descriptions: map[string]*prometheus.Desc{}}
+	c := &Collector{factory: factory, descriptions: map[string]description{}}
 	for _, m := range allMetrics {
-		c.descriptions[m.name] = m.describe(validUTF8(name))
+		c.descriptions[m.name] = description{m.describe(validUTF8(name)), m.kind}
 	}
 	return c
 }
@@ -41,7 +45,7 @@ func NewCollector(factory *dynamicinformer.Factory, options ...Options) *Collect
 // Describe implements prometheus.Collector.
 func (c *Collector) Describe(descriptions chan<- *prometheus.Desc) {
 	for _, m := range allMetrics {
-		descriptions <- c.descriptions[m.name]
+		descriptions <- c.descriptions[m.name].desc
 	}
 }
 

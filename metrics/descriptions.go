@@ -1,6 +1,8 @@
 package metrics
 
 import (
+	"slices"
+
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -12,147 +14,79 @@ var typeLabels = []string{"group", "version", "resource", "view"}
 
 type metric struct {
 	name, help string
-	kind       prometheus.ValueType
-	// labels follow typeLabels. If perFactory is set, the metric describes the factory and has only these
-	// labels.
-	labels     []string
-	perFactory bool
+	kind       prometheus.ValueType // not used for the summary list_duration_seconds
+	labels     []string             // after typeLabels
+	perFactory bool                 // without typeLabels
 }
 
-// The metrics. A test compares them with docs/operations.md.
-var (
-	condition = metric{
-		name: "condition", kind: prometheus.GaugeValue, labels: []string{"condition", "status"}, perFactory: true,
-		help: "Whether a condition of the factory has this status (True, False or Unknown): 1 for the one that it has, 0 for the others.",
-	}
-	informers = metric{
-		name: "informers", kind: prometheus.GaugeValue, labels: []string{"state", "reason"},
-		help: "How many informers are in this state, for this reason; a view of a type has one as a rule.",
-	}
-	staleMetric = metric{
-		name: "stale_informers", kind: prometheus.GaugeValue,
-		help: "How many informers have a cache that may be behind the API server.",
-	}
-	lastContact = metric{
-		name: "last_contact_timestamp_seconds", kind: prometheus.GaugeValue,
-		help: "When the API server last gave a sign of life for the type, as a Unix time; missing before the first.",
-	}
-	incarnations = metric{
-		name: "generation", kind: prometheus.GaugeValue,
-		help: "How many times the informer has begun to follow the type, which may go and come back.",
-	}
-	objects = metric{
-		name: "objects", kind: prometheus.GaugeValue,
-		help: "How many objects are cached.",
-	}
-	compressed = metric{
-		name: "compressed_objects", kind: prometheus.GaugeValue,
-		help: "How many of the cached objects are compressed.",
-	}
-	compressedBytes = metric{
-		name: "compressed_bytes", kind: prometheus.GaugeValue,
-		help: "How much heap the compressed objects occupy, which is a part of memory_bytes of kind objects.",
-	}
-	memoryBudget = metric{
-		name: "memory_budget_bytes", kind: prometheus.GaugeValue, perFactory: true,
-		help: "Limit of the heap of all caches of the factory in bytes; 0 without a budget.",
-	}
-	memoryUsed = metric{
-		name: "memory_used_bytes", kind: prometheus.GaugeValue, perFactory: true,
-		help: "How much heap all caches of the factory occupy.",
-	}
-	memoryCompressible = metric{
-		name: "memory_compressible_bytes", kind: prometheus.GaugeValue, perFactory: true,
-		help: "How much of it objects occupy that adaptive storage has not compressed.",
-	}
-	overBudget = metric{
-		name: "memory_over_budget_bytes", kind: prometheus.GaugeValue, perFactory: true,
-		help: "By how much the caches of the factory exceed their budget.",
-	}
-	memory = metric{
-		name: "memory_bytes", kind: prometheus.GaugeValue, labels: []string{"kind"},
-		help: "How much heap the cache occupies: objects, the table that finds them by their keys, and indexes.",
-	}
-	indexValues = metric{
-		name: "index_values", kind: prometheus.GaugeValue, labels: []string{"index"},
-		help: "How many different values an index has.",
-	}
-	indexEntries = metric{
-		name: "index_entries", kind: prometheus.GaugeValue, labels: []string{"index"},
-		help: "How many objects an index has, an object with several values once for each.",
-	}
-	events = metric{
-		name: "events_total", kind: prometheus.CounterValue, labels: []string{"event"},
-		help: "How many objects were added, updated and deleted in the cache.",
-	}
-	relists = metric{
-		name: "relists_total", kind: prometheus.CounterValue, labels: []string{"reason"},
-		help: "How often the type was listed again, because a watch could not go on where it ended.",
-	}
-	requestsSent = metric{
-		name: "requests_total", kind: prometheus.CounterValue, labels: []string{"verb"},
-		help: "How many list and watch requests were sent.",
-	}
-	failures = metric{
-		name: "request_failures_total", kind: prometheus.CounterValue, labels: []string{"verb", "reason"},
-		help: "How many list and watch requests failed, or broke off.",
-	}
-	lists = metric{
-		name: "list_duration_seconds",
-		help: "How long lists took until their last page, or until the initial events of a watch-list were over.",
-	}
-	lastList = metric{
-		name: "last_list_duration_seconds", kind: prometheus.GaugeValue,
-		help: "How long the last list took; missing before the first.",
-	}
-	queueLength = metric{
-		name: "handler_queue_length", kind: prometheus.GaugeValue, labels: []string{"handler"},
-		help: "How many events wait for an event handler, with the one that it is handling.",
-	}
-	lag = metric{
-		name: "handler_lag_seconds", kind: prometheus.GaugeValue, labels: []string{"handler"},
-		help: "How far an event handler is behind the cache: the age of the oldest event that it has not handled.",
-	}
-	coalesced = metric{
-		name: "handler_coalesced_events_total", kind: prometheus.CounterValue, labels: []string{"handler"},
-		help: "How many events an event handler did not receive, because they were merged with later ones in its queue.",
-	}
-	readsMetric = metric{
-		name: "reads_total", kind: prometheus.CounterValue, labels: []string{"result"},
-		help: "How often a packed object was read while a decoded copy was in memory (hit), or had to be decoded (miss).",
-	}
-	persisted = metric{
-		name: "persisted_informers", kind: prometheus.GaugeValue, labels: []string{"state"},
-		help: "How many informers whose content is to be kept beyond the process are in this state: Saved, Waiting for the first save, or Failing.",
-	}
-	lastSave = metric{
-		name: "last_save_timestamp_seconds", kind: prometheus.GaugeValue,
-		help: "When the content that is kept was saved, as a Unix time; missing while nothing is kept.",
-	}
-	savesMetric = metric{
-		name: "saves_total", kind: prometheus.CounterValue,
-		help: "Number of times that the content or its changes were persisted.",
-	}
-	saveFailures = metric{
-		name: "save_failures_total", kind: prometheus.CounterValue,
-		help: "How often keeping the content beyond the process failed, loading included.",
-	}
-)
+func gauge(name, help string, labels ...string) metric {
+	return metric{name: name, help: help, kind: prometheus.GaugeValue, labels: labels}
+}
 
-// allMetrics are the metrics in the order of docs/operations.md.
+func counter(name, help string, labels ...string) metric {
+	return metric{name: name, help: help, kind: prometheus.CounterValue, labels: labels}
+}
+
+func factoryGauge(name, help string, labels ...string) metric {
+	return metric{name: name, help: help, kind: prometheus.GaugeValue, labels: labels, perFactory: true}
+}
+
+// allMetrics are the metrics in the order of docs/operations.md. A test compares both.
 var allMetrics = []metric{
-	condition, informers, staleMetric, lastContact, incarnations, objects, compressed, compressedBytes,
-	memory, memoryBudget,
-	memoryUsed, memoryCompressible, overBudget, indexValues, indexEntries, events,
-	relists, requestsSent, failures, lists, lastList, queueLength, lag, coalesced, readsMetric,
-	persisted, lastSave, savesMetric, saveFailures,
+	factoryGauge("condition",
+		"1 for the status of a condition of the factory (True, False or Unknown), 0 for the other two.", "condition", "status"),
+	gauge("informers",
+		"Number of informers in this state, for this reason. A view of a type usually has one.", "state", "reason"),
+	gauge("stale_informers", "Number of informers whose cache can be behind the API server."),
+	gauge("last_contact_timestamp_seconds",
+		"Unix time of the API server's last answer or event for the type. Missing before the first."),
+	gauge("generation",
+		"Number of times that the informer has started to follow the type, which can be removed and return."),
+	gauge("objects", "Number of cached objects."),
+	gauge("compressed_objects", "Number of cached objects that are compressed."),
+	gauge("compressed_bytes",
+		"Heap of the compressed objects. It is part of memory_bytes of kind objects."),
+	gauge("memory_bytes",
+		"Heap of the cache: objects, the table that finds them by key, and indexes.", "kind"),
+	factoryGauge("memory_budget_bytes", "Limit of the heap of all caches of the factory in bytes; 0 without a budget."),
+	factoryGauge("memory_used_bytes", "Heap of all caches of the factory."),
+	factoryGauge("memory_compressible_bytes",
+		"Heap of the objects that adaptive storage has not compressed."),
+	factoryGauge("memory_over_budget_bytes",
+		"Number of bytes by which the caches of the factory exceed their budget."),
+	gauge("index_values", "Number of different values of an index.", "index"),
+	gauge("index_entries",
+		"Number of objects in an index. An object with several values counts once for each.", "index"),
+	counter("events_total", "Number of objects that were added, updated or deleted in the cache.", "event"),
+	counter("relists_total",
+		"Number of times that the type was listed again, because a watch could not continue.", "reason"),
+	counter("requests_total", "Number of list and watch requests.", "verb"),
+	counter("request_failures_total",
+		"Number of list and watch requests that failed or were interrupted.", "verb", "reason"),
+	gauge("list_duration_seconds",
+		"Duration of lists until the last page, or until the end of the initial events of a watch-list."),
+	gauge("last_list_duration_seconds", "Duration of the last list. Missing before the first."),
+	gauge("handler_queue_length",
+		"Number of events that wait for an event handler, including the current one.", "handler"),
+	gauge("handler_lag_seconds", "Age of the oldest event that an event handler has not handled.", "handler"),
+	counter("handler_coalesced_events_total",
+		"Number of events that a handler did not receive, because they were merged with later ones in its queue.", "handler"),
+	counter("reads_total",
+		"Number of reads of packed objects with a decoded copy in memory (hit), or without (miss).", "result"),
+	gauge("persisted_informers",
+		"Number of persisted informers in this state: Saved, Waiting for the first save, or Failing.", "state"),
+	gauge("last_save_timestamp_seconds",
+		"Unix time of the last save of the persisted content. Missing before the first."),
+	counter("saves_total", "Number of times that the content or its changes were persisted."),
+	counter("save_failures_total",
+		"Number of times that saving or loading the persisted content failed."),
 }
 
 func (m metric) describe(factory string) *prometheus.Desc {
-	var labels []string
+	labels := m.labels
 	if !m.perFactory {
-		labels = append(labels, typeLabels...)
+		labels = slices.Concat(typeLabels, labels)
 	}
-	return prometheus.NewDesc(prometheus.BuildFQName(namespace, "", m.name), m.help,
-		append(labels, m.labels...), prometheus.Labels{"factory": factory})
+	return prometheus.NewDesc(prometheus.BuildFQName(namespace, "", m.name), m.help, labels,
+		prometheus.Labels{"factory": factory})
 }

@@ -19,9 +19,9 @@ type metricWriter struct {
 }
 
 // add writes one value. labels follow typeLabels.
-func (s metricWriter) add(m metric, value float64, labels ...string) {
-	s.metrics <- prometheus.MustNewConstMetric(s.collector.descriptions[m.name], m.kind, value,
-		slices.Concat(s.labels, labels)...)
+func (s metricWriter) add(name string, value float64, labels ...string) {
+	m := s.collector.descriptions[name]
+	s.metrics <- prometheus.MustNewConstMetric(m.desc, m.kind, value, slices.Concat(s.labels, labels)...)
 }
 
 var statuses = []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown}
@@ -32,15 +32,15 @@ func (s metricWriter) condition(state status.Condition) {
 		if state.Status == status {
 			value = 1
 		}
-		s.add(condition, value, string(state.Type), string(status))
+		s.add("condition", value, string(state.Type), string(status))
 	}
 }
 
 func (s metricWriter) memory(m status.MemoryStats) {
-	s.add(memoryBudget, float64(m.Budget))
-	s.add(memoryUsed, float64(m.Used))
-	s.add(memoryCompressible, float64(m.Compressible))
-	s.add(overBudget, float64(m.OverBudget))
+	s.add("memory_budget_bytes", float64(m.Budget))
+	s.add("memory_used_bytes", float64(m.Used))
+	s.add("memory_compressible_bytes", float64(m.Compressible))
+	s.add("memory_over_budget_bytes", float64(m.OverBudget))
 }
 
 // status writes the number of informers in each state, and the worst time of each kind.
@@ -65,58 +65,58 @@ func (s metricWriter) status(statuses []status.Status) {
 		slowest = max(slowest, one.ListDuration)
 	}
 	for k, n := range counts {
-		s.add(informers, float64(n), string(k.state), string(k.reason))
+		s.add("informers", float64(n), string(k.state), string(k.reason))
 	}
-	s.add(staleMetric, float64(behind))
-	s.add(incarnations, float64(incarnation))
+	s.add("stale_informers", float64(behind))
+	s.add("generation", float64(incarnation))
 	if !oldest.IsZero() {
-		s.add(lastContact, float64(oldest.UnixNano())/1e9)
+		s.add("last_contact_timestamp_seconds", float64(oldest.UnixNano())/1e9)
 	}
 	if slowest > 0 {
-		s.add(lastList, slowest.Seconds())
+		s.add("last_list_duration_seconds", slowest.Seconds())
 	}
 }
 
 func (s metricWriter) writeContent(m status.Metrics) {
-	s.add(objects, float64(m.Objects))
-	s.add(compressed, float64(m.Compressed))
-	s.add(compressedBytes, float64(m.CompressedBytes))
-	s.add(memory, float64(m.ObjectBytes), "objects")
-	s.add(memory, float64(m.TableBytes), "table")
-	s.add(memory, float64(m.IndexBytes), "indexes")
+	s.add("objects", float64(m.Objects))
+	s.add("compressed_objects", float64(m.Compressed))
+	s.add("compressed_bytes", float64(m.CompressedBytes))
+	s.add("memory_bytes", float64(m.ObjectBytes), "objects")
+	s.add("memory_bytes", float64(m.TableBytes), "table")
+	s.add("memory_bytes", float64(m.IndexBytes), "indexes")
 	for _, x := range boundedIndexes(m.Indexes) {
-		s.add(indexValues, float64(x.Values), x.Name)
-		s.add(indexEntries, float64(x.Entries), x.Name)
+		s.add("index_values", float64(x.Values), x.Name)
+		s.add("index_entries", float64(x.Entries), x.Name)
 	}
 }
 
 // counters writes the counters. Counters that every informer can increase start at 0, so that the first event
 // shows as an increase. There would be too many series for failures.
 func (s metricWriter) counters(c status.Counters) {
-	s.add(events, float64(c.Adds), "add")
-	s.add(events, float64(c.Updates), "update")
-	s.add(events, float64(c.Deletes), "delete")
-	s.add(relists, float64(c.Relists.Expired), string(status.RelistExpired))
-	s.add(relists, float64(c.Relists.TooLarge), string(status.RelistTooLarge))
-	s.add(relists, float64(c.Relists.Restored), string(status.RelistRestored))
-	s.add(relists, float64(c.Relists.Failed), string(status.RelistFailed))
+	s.add("events_total", float64(c.Adds), "add")
+	s.add("events_total", float64(c.Updates), "update")
+	s.add("events_total", float64(c.Deletes), "delete")
+	s.add("relists_total", float64(c.Relists.Expired), string(status.RelistExpired))
+	s.add("relists_total", float64(c.Relists.TooLarge), string(status.RelistTooLarge))
+	s.add("relists_total", float64(c.Relists.Restored), string(status.RelistRestored))
+	s.add("relists_total", float64(c.Relists.Failed), string(status.RelistFailed))
 	for _, verb := range []string{"list", "watch", "watch-list"} {
-		s.add(requestsSent, float64(c.Requests[verb]), verb)
+		s.add("requests_total", float64(c.Requests[verb]), verb)
 	}
 	for kind, n := range c.Failures {
-		s.add(failures, float64(n), kind.Verb, string(kind.Reason))
+		s.add("request_failures_total", float64(n), kind.Verb, string(kind.Reason))
 	}
-	s.metrics <- prometheus.MustNewConstSummary(s.collector.descriptions[lists.name], uint64(c.Lists),
+	s.metrics <- prometheus.MustNewConstSummary(s.collector.descriptions["list_duration_seconds"].desc, uint64(c.Lists),
 		c.ListTime.Seconds(), nil, s.labels...)
-	s.add(readsMetric, float64(c.Hits), "hit")
-	s.add(readsMetric, float64(c.Misses), "miss")
+	s.add("reads_total", float64(c.Hits), "hit")
+	s.add("reads_total", float64(c.Misses), "miss")
 }
 
 func (s metricWriter) handlers(handlers []status.Handler) {
 	for _, h := range boundedHandlers(handlers) {
-		s.add(queueLength, float64(h.Depth), h.Name)
-		s.add(lag, h.Lag.Seconds(), h.Name)
-		s.add(coalesced, float64(h.Coalesced), h.Name)
+		s.add("handler_queue_length", float64(h.Depth), h.Name)
+		s.add("handler_lag_seconds", h.Lag.Seconds(), h.Name)
+		s.add("handler_coalesced_events_total", float64(h.Coalesced), h.Name)
 	}
 }
 
@@ -143,11 +143,11 @@ func (s metricWriter) persistence(m status.Metrics) {
 		}
 	}
 	for state, n := range counts {
-		s.add(persisted, float64(n), state)
+		s.add("persisted_informers", float64(n), state)
 	}
 	if !oldest.IsZero() {
-		s.add(lastSave, float64(oldest.UnixNano())/1e9)
+		s.add("last_save_timestamp_seconds", float64(oldest.UnixNano())/1e9)
 	}
-	s.add(savesMetric, float64(m.Saves))
-	s.add(saveFailures, float64(m.SaveFailures))
+	s.add("saves_total", float64(m.Saves))
+	s.add("save_failures_total", float64(m.SaveFailures))
 }

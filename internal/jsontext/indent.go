@@ -22,6 +22,15 @@ func AppendIndented(dst, data []byte, prefix, indent string) ([]byte, bool) {
 	return w.out, true
 }
 
+// AppendCanonical is AppendIndented without white space, like json.Marshal.
+func AppendCanonical(dst, data []byte) ([]byte, bool) {
+	w := indenter{data: data, out: dst, compact: true}
+	if end := w.value(SkipSpace(data, 0)); end < 0 || SkipSpace(data, end) != len(data) {
+		return dst, false
+	}
+	return w.out, true
+}
+
 // maxIndentDepth is the nesting depth at which a value is left to a decoder. API servers accept far less.
 const maxIndentDepth = 1000
 
@@ -29,11 +38,15 @@ const maxIndentDepth = 1000
 type indenter struct {
 	data, out          []byte
 	linePrefix, indent string // linePrefix begins each line
+	compact            bool   // without white space
 	depth              int
 	text               []byte // scratch
 }
 
 func (w *indenter) newLine() {
+	if w.compact {
+		return
+	}
 	w.out = append(w.out, w.linePrefix...)
 	for range w.depth {
 		w.out = append(w.out, w.indent...)
@@ -113,7 +126,9 @@ func (w *indenter) key(i int) (key []byte, value int) {
 	if encoded {
 		key = AppendUnescaped(nil, key)
 	}
-	w.out = append(w.out, ':', ' ')
+	if w.out = append(w.out, ':'); !w.compact {
+		w.out = append(w.out, ' ')
+	}
 	return key, SkipColon(w.data, end)
 }
 

@@ -46,6 +46,10 @@ func FuzzIndented(f *testing.F) {
 			string(got) != "kept"+string(want) {
 			t.Errorf("%q is written\n%s\nwant\n%s (%v)", data, got, want, err)
 		}
+		got, ok = AppendCanonical([]byte("kept"), data)
+		if want, err := json.Marshal(value); err != nil || !ok || string(got) != "kept"+string(want) {
+			t.Errorf("%q is written\n%s, %v\nwant\n%s (%v)", data, got, ok, want, err)
+		}
 	})
 }
 

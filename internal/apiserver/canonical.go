@@ -9,8 +9,8 @@ import (
 	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
-// restoreCanonical stores an object without decoding it, and reports whether that was possible: the keys of its
-// JSON must be sorted, and the object must be new.
+// restoreCanonical stores an object without decoding it, and reports whether that was possible: the keys of
+// its JSON must be sorted, and the object must be new.
 func (s *Storage) restoreCanonical(data []byte) bool {
 	c := s.canonicalizers.Get().(*canonicalizer)
 	defer s.canonicalizers.Put(c)

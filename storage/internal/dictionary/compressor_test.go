@@ -17,11 +17,13 @@ import (
 var compressions = map[string]dynamicinformer.Compression{
 	"s2": s2.New(s2.Options{}), "s2, small dictionary": s2.New(s2.Options{DictionarySize: 4 << 10}),
 	"s2, too large dictionary": s2.New(s2.Options{DictionarySize: 1 << 30}),
-	"zstd":                     zstd.New(zstd.Options{}), "zstd, better": zstd.New(zstd.Options{Level: zstd.LevelBetter}),
-	"zstd, small dictionary": zstd.New(zstd.Options{DictionarySize: 4 << 10}),
+	"zstd":                     zstd.New(zstd.Options{}),
+	"zstd, better":             zstd.New(zstd.Options{Level: zstd.LevelBetter}),
+	"zstd, small dictionary":   zstd.New(zstd.Options{DictionarySize: 4 << 10}),
 }
 
-func train(t testing.TB, compression dynamicinformer.Compression, samples [][]byte) dynamicinformer.Compressor {
+func train(t testing.TB, compression dynamicinformer.Compression,
+	samples [][]byte) dynamicinformer.Compressor {
 	t.Helper()
 	c, err := compression.Train(samples)
 	if err != nil {

@@ -57,7 +57,8 @@ func TestOtherDictionary(t *testing.T) {
 // dictionariesPay checks that a dictionary reduces an object to at most a sixth.
 func dictionariesPay(t *testing.T, compression dynamicinformer.Compression) {
 	object := certificate(5000)
-	if small := train(t, compression, certificates(0, 200)).Compress(nil, object); len(small) > len(object)/6 {
+	small := train(t, compression, certificates(0, 200)).Compress(nil, object)
+	if len(small) > len(object)/6 {
 		t.Errorf("%d bytes become %d", len(object), len(small))
 	}
 }

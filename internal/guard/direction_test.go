@@ -20,8 +20,7 @@ var allowedUpward = []struct{ from, to, reason string }{
 
 // order is the layering of the command: a package imports only earlier ones.
 var order = []string{
-	"cmd/crdcache/internal/exit", "cmd/crdcache/internal/localserver",
-	"cmd/crdcache/internal/filesource", "cmd/crdcache/internal/print", "cmd/crdcache/internal/capture",
+	"cmd/crdcache/internal/localserver", "cmd/crdcache/internal/filesource", "cmd/crdcache/internal/print",
 	"cmd/crdcache/internal/session", "cmd/crdcache/internal/follow", "cmd/crdcache/internal/cli",
 	"cmd/crdcache", "cmd/crdcache/internal/reference",
 }
@@ -93,10 +92,10 @@ func TestUpward(t *testing.T) {
 		"command down":     {"cmd/crdcache/internal/session", "cmd/crdcache/internal/print", nil},
 		"command up": {"cmd/crdcache/internal/print", "cmd/crdcache/internal/session",
 			[]string{"the order of the command"}},
-		"command unknown": {"cmd/crdcache/internal/new", "cmd/crdcache/internal/exit",
+		"command unknown": {"cmd/crdcache/internal/new", "cmd/crdcache/internal/localserver",
 			[]string{"need a place"}},
-		"command to library": {"cmd/crdcache/internal/exit", "dynamicinformer", nil},
-		"engine to command": {"internal/store", "cmd/crdcache/internal/exit",
+		"command to library": {"cmd/crdcache/internal/localserver", "dynamicinformer", nil},
+		"engine to command": {"internal/store", "cmd/crdcache/internal/localserver",
 			[]string{"internal is the engine"}},
 		"unrelated to our own": {"internal/store", "../k8s.io/apimachinery", nil},
 	}

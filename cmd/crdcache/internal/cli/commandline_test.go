@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -153,7 +152,7 @@ func TestUsageErrors(t *testing.T) {
 			if tt.args[len(tt.args)-1] == "-o" || tt.args[0] != "dump" {
 				r = crdcache(t, tt.args...)
 			}
-			r.expect(t, exit.Usage, "")
+			r.expect(t, cli.ExitUsage, "")
 			if !strings.HasPrefix(r.errOut, "error: ") || !strings.Contains(r.errOut, tt.want) ||
 				strings.Count(r.errOut, "\n") != 1 {
 				t.Errorf("stderr is %q, want one line with %q", r.errOut, tt.want)
@@ -179,7 +178,7 @@ func TestHelpWithoutCluster(t *testing.T) {
 			args = append(args, "-s", server.URL, "--kubeconfig", garbage)
 		}
 		r := crdcache(t, args...)
-		if r.code != exit.OK || r.errOut != "" || !strings.Contains(r.out, "Usage:\n  crdcache ") {
+		if r.code != cli.ExitOK || r.errOut != "" || !strings.Contains(r.out, "Usage:\n  crdcache ") {
 			t.Errorf("%q: exit code %d, stdout\n%s\nstderr %q", args, r.code, r.out, r.errOut)
 		}
 	}
@@ -214,7 +213,7 @@ func TestNameOfPlugin(t *testing.T) {
 	} {
 		var out, errOut bytes.Buffer
 		code := cli.Main(t.Context(), []string{program, "dump", "--help"}, nil, &out, &errOut)
-		if code != exit.OK || !strings.Contains(out.String(),
+		if code != cli.ExitOK || !strings.Contains(out.String(),
 			"Usage:\n  "+want+" dump TYPE... | TYPE NAME... | TYPE/NAME... [flags]\n") {
 			t.Errorf("%s: exit code %d, help\n%s", program, code, out.String())
 		}
@@ -255,7 +254,7 @@ func TestKubeconfig(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := crdcache(t, append([]string{"dump", "gizmos"}, tt.args...)...)
-			r.expect(t, exit.Failed, "")
+			r.expect(t, cli.ExitFailed, "")
 			if !strings.Contains(r.errOut, tt.want) || strings.Count(r.errOut, "\n") != 1 {
 				t.Errorf("stderr is %q, want one line with %q", r.errOut, tt.want)
 			}
@@ -272,7 +271,7 @@ func TestKubeconfig(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			crdcache(t, append([]string{"dump", "gizmos", "-o", "name", "--kubeconfig", good},
-				tt.args...)...).expect(t, exit.OK, tt.want)
+				tt.args...)...).expect(t, cli.ExitOK, tt.want)
 		})
 	}
 }
@@ -283,7 +282,7 @@ func TestUnreachable(t *testing.T) {
 	url := server.URL
 	server.Close()
 	r := crdcache(t, "dump", "gizmos", "zones", "-s", url)
-	r.expect(t, exit.Failed, "")
+	r.expect(t, cli.ExitFailed, "")
 	if !strings.HasPrefix(r.errOut, "error: cannot reach the API server at "+url) ||
 		strings.Count(r.errOut, "\n") != 1 {
 		t.Errorf("stderr is %q", r.errOut)
@@ -305,7 +304,7 @@ func TestInterrupted(t *testing.T) {
 			}()
 			server.AwaitRequest(t, path)
 			cancel()
-			if got := <-code; got != exit.Interrupted || out.String() != "" ||
+			if got := <-code; got != cli.ExitInterrupted || out.String() != "" ||
 				errOut.String() != "error: interrupted\n" {
 				t.Errorf("exit code %d, stdout %q, stderr %q", got, out.String(), errOut.String())
 			}
@@ -339,7 +338,7 @@ func TestFullDisk(t *testing.T) {
 			var errOut bytes.Buffer
 			code := cli.Main(t.Context(), []string{"crdcache", "dump", "gizmos", "-A", "-o", format, "-s",
 				server.URL}, nil, &fullDisk{room}, &errOut)
-			if code != exit.Failed || !strings.Contains(errOut.String(), errFullDisk.Error()) ||
+			if code != cli.ExitFailed || !strings.Contains(errOut.String(), errFullDisk.Error()) ||
 				strings.Count(errOut.String(), "\n") != 1 {
 				t.Errorf("%s with room for %d bytes: exit code %d, stderr %q", format, room, code,
 					errOut.String())

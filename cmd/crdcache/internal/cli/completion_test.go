@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -24,7 +24,7 @@ func TestCompletion(t *testing.T) {
 		"clusters":[{"name":"c","cluster":{"server":%q}}],
 		"contexts":[{"name":"db","context":{"cluster":"c","namespace":"db"}}]}`, server.URL))
 	saved := filepath.Join(t.TempDir(), "saved")
-	if r := crdcache(t, "snapshot", "save", saved, "gizmos", "-s", server.URL); r.code != exit.OK {
+	if r := crdcache(t, "snapshot", "save", saved, "gizmos", "-s", server.URL); r.code != cli.ExitOK {
 		t.Fatal(r.errOut)
 	}
 	for name, tt := range map[string]struct {
@@ -64,7 +64,7 @@ func TestCompletion(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := crdcache(t, append([]string{"__complete"}, tt.args...)...)
-			if r.code != exit.OK || !strings.HasPrefix(r.out, tt.want) {
+			if r.code != cli.ExitOK || !strings.HasPrefix(r.out, tt.want) {
 				t.Errorf("exit code %d, completions\n%swant\n%s", r.code, r.out, tt.want)
 			}
 		})
@@ -74,19 +74,19 @@ func TestCompletion(t *testing.T) {
 		`'crdcache completion bash' takes no arg`: {"completion", "bash", "x"},
 		`unknown command "tcsh"`:                  {"help", "tcsh"},
 	} {
-		if r := crdcache(t, args...); r.code != exit.Usage || r.out != "" ||
+		if r := crdcache(t, args...); r.code != cli.ExitUsage || r.out != "" ||
 			!strings.Contains(r.errOut, want) {
 			t.Errorf("%q: exit code %d, stderr %q; want %q", args, r.code, r.errOut, want)
 		}
 	}
 	for _, args := range [][]string{{"help"}, {"help", "dump"}, {"help", "completion", "bash"},
 		{"completion"}} {
-		if r := crdcache(t, args...); r.code != exit.OK || !strings.Contains(r.out, "Usage:") {
+		if r := crdcache(t, args...); r.code != cli.ExitOK || !strings.Contains(r.out, "Usage:") {
 			t.Errorf("%q: exit code %d, stderr %q", args, r.code, r.errOut)
 		}
 	}
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
-		if r := crdcache(t, "completion", shell); r.code != exit.OK || !strings.Contains(r.out, "crdcache") {
+		if r := crdcache(t, "completion", shell); r.code != cli.ExitOK || !strings.Contains(r.out, "crdcache") {
 			t.Errorf("%s: exit code %d", shell, r.code)
 		}
 	}
@@ -115,7 +115,7 @@ func TestCompletionReadsMetadata(t *testing.T) {
 		t.Errorf("completions %q", r.out)
 	}
 	server.AddFaults(apitest.Fault{Path: "/apis/example.com/v1/namespaces/web/gizmos"})
-	if r := crdcache(t, args...); r.code != exit.OK || strings.Contains(r.out, "a\n") {
+	if r := crdcache(t, args...); r.code != cli.ExitOK || strings.Contains(r.out, "a\n") {
 		t.Errorf("exit code %d, completions %q", r.code, r.out)
 	}
 }

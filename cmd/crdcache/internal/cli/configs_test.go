@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 )
 
 const (
@@ -29,10 +29,10 @@ func broken(t *testing.T) string {
 func TestValidate(t *testing.T) {
 	r := crdcache(t, "validate", demoConfig)
 	r.expect(
-		t, exit.OK, "valid: 4 resources, 21 indexes; the paths were not compared with any schema, give --crds or --live for that\n")
-	crdcache(t, "validate", demoConfig, "--crds", demoCRDs).expect(t, exit.OK,
+		t, cli.ExitOK, "valid: 4 resources, 21 indexes; the paths were not compared with any schema, give --crds or --live for that\n")
+	crdcache(t, "validate", demoConfig, "--crds", demoCRDs).expect(t, cli.ExitOK,
 		"valid: 4 resources, 21 indexes; compared with the types in files\n")
-	crdcache(t, "validate", demoConfig, "--crds", demoCRDs, "-o", "json").expect(t, exit.OK, "[]\n")
+	crdcache(t, "validate", demoConfig, "--crds", demoCRDs, "-o", "json").expect(t, cli.ExitOK, "[]\n")
 }
 
 // TestValidateFindings prints findings with a caret to stderr, or as JSON to stdout. Both have the same exit
@@ -40,7 +40,7 @@ func TestValidate(t *testing.T) {
 func TestValidateFindings(t *testing.T) {
 	file := broken(t)
 	r := crdcache(t, "validate", file, "--crds", demoCRDs)
-	r.expect(t, exit.Usage, "")
+	r.expect(t, cli.ExitUsage, "")
 	want := "bad.yaml:13:38: E301: .spec.enviroment is not in workloads.demo.crdcache.dev/v1; did you mean .spec.environment?\n" +
 		"      - {name: environment, path: .spec.enviroment}\n                                       ^~~~~~~~~~~\n"
 	if !strings.HasPrefix(r.errOut, "error: ") || !strings.HasSuffix(r.errOut, want) {
@@ -55,7 +55,7 @@ func TestValidateFindings(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.out), &findings); err != nil {
 		t.Fatal(err)
 	}
-	if r.code != exit.Usage || len(findings) != 1 || findings[0].Code != "E301" || findings[0].Line != 13 ||
+	if r.code != cli.ExitUsage || len(findings) != 1 || findings[0].Code != "E301" || findings[0].Line != 13 ||
 		findings[0].Severity != "error" {
 		t.Errorf("exit code %d, findings %+v", r.code, findings)
 	}
@@ -73,7 +73,7 @@ func TestValidateLive(t *testing.T) {
 	}
 	// A definition without a schema is a warning.
 	r := crdcache(t, "validate", config(".spec.color"), "--live", "-s", server.URL)
-	r.expect(t, exit.OK, "valid: 1 resource, 1 index; compared with the cluster's types\n")
+	r.expect(t, cli.ExitOK, "valid: 1 resource, 1 index; compared with the cluster's types\n")
 	if !strings.HasPrefix(r.errOut, "warning: ") {
 		t.Errorf("stderr is %q, want a warning", r.errOut)
 	}
@@ -82,14 +82,14 @@ func TestValidateLive(t *testing.T) {
 		{name: a, match: {group: example.org, resource: lamps}, optional: true},
 		{name: b, match: {group: "*.example.org", resource: "*"}, optional: true}]}}`)
 	r = crdcache(t, "validate", absent, "--live", "-s", server.URL)
-	r.expect(t, exit.OK, "valid: 2 resources, 0 indexes; compared with the cluster's types\n")
+	r.expect(t, cli.ExitOK, "valid: 2 resources, 0 indexes; compared with the cluster's types\n")
 	if !strings.Contains(r.errOut, "W304: lamps.example.org is not in the cluster;") ||
 		!strings.Contains(r.errOut, "W304: no CRD of the cluster fits *.*.example.org;") {
 		t.Errorf("stderr is\n%s", r.errOut)
 	}
 	server.Close()
 	r = crdcache(t, "validate", config(".spec.color"), "--live", "-s", server.URL)
-	r.expect(t, exit.Failed, "")
+	r.expect(t, cli.ExitFailed, "")
 	if !strings.HasPrefix(r.errOut, "error: cannot reach the API server") {
 		t.Errorf("stderr is %q", r.errOut)
 	}
@@ -98,7 +98,7 @@ func TestValidateLive(t *testing.T) {
 // TestSuggest suggests a valid config with the columns of the CRD.
 func TestSuggest(t *testing.T) {
 	r := crdcache(t, "suggest", "workloads", "rt", "Release.demo.crdcache.dev", "--crds", demoCRDs)
-	if r.code != exit.OK || r.errOut != "" {
+	if r.code != cli.ExitOK || r.errOut != "" {
 		t.Fatalf("exit code %d, stderr %q", r.code, r.errOut)
 	}
 	for _, want := range []string{"match: {group: demo.crdcache.dev, version: v1, resource: workloads}",
@@ -110,7 +110,7 @@ func TestSuggest(t *testing.T) {
 	if strings.Count(r.out, "path: .spec.environment\n") != 1 {
 		t.Error("a path is indexed twice")
 	}
-	if v := crdcache(t, "validate", write(t, "s.yaml", r.out), "--crds", demoCRDs); v.code != exit.OK ||
+	if v := crdcache(t, "validate", write(t, "s.yaml", r.out), "--crds", demoCRDs); v.code != cli.ExitOK ||
 		v.errOut != "" {
 		t.Errorf("what is proposed is not valid:\n%s", v.errOut)
 	}
@@ -120,7 +120,7 @@ func TestSuggest(t *testing.T) {
 func TestSuggestLive(t *testing.T) {
 	server := newCluster(t)
 	r := crdcache(t, "suggest", "gz", "zones", "-s", server.URL)
-	if r.code != exit.Failed || !strings.Contains(r.out, "path: .spec.color\n") ||
+	if r.code != cli.ExitFailed || !strings.Contains(r.out, "path: .spec.color\n") ||
 		!strings.Contains(r.out, "path: .spec.size\n") {
 		t.Errorf("exit code %d, stdout\n%s", r.code, r.out)
 	}
@@ -137,23 +137,23 @@ func TestConfigUsage(t *testing.T) {
 		code int
 		want string
 	}{
-		"no config": {[]string{"validate"}, exit.Usage, "name at least one config"},
-		"two sources": {[]string{"validate", demoConfig, "--crds", demoCRDs, "--live"}, exit.Usage,
+		"no config": {[]string{"validate"}, cli.ExitUsage, "name at least one config"},
+		"two sources": {[]string{"validate", demoConfig, "--crds", demoCRDs, "--live"}, cli.ExitUsage,
 			"--crds and --live cannot be used together"},
-		"format": {[]string{"validate", demoConfig, "-o", "xml"}, exit.Usage,
-			`unknown output format "xml": use one of text, json`},
-		"missing config": {[]string{"validate", filepath.Join(empty, "none.yaml")}, exit.Usage,
+		"format": {[]string{"validate", demoConfig, "-o", "xml"}, cli.ExitUsage,
+			`invalid argument "xml" for "-o, --output" flag: use text or json`},
+		"missing config": {[]string{"validate", filepath.Join(empty, "none.yaml")}, cli.ExitUsage,
 			"cannot be read"},
-		"no CRDs": {[]string{"validate", demoConfig, "--crds", empty}, exit.Failed,
+		"no CRDs": {[]string{"validate", demoConfig, "--crds", empty}, cli.ExitFailed,
 			"no CustomResourceDefinition found in " + empty},
-		"empty CRDs": {[]string{"validate", demoConfig, "--crds", ""}, exit.Usage,
+		"empty CRDs": {[]string{"validate", demoConfig, "--crds", ""}, cli.ExitUsage,
 			"--crds is empty: is a shell variable unset?"},
 		"missing CRDs": {[]string{"validate", demoConfig, "--crds", filepath.Join(empty, "none")},
-			exit.Failed, "no such file"},
-		"no type": {[]string{"suggest"}, exit.Usage, "name at least one type"},
-		"unknown type": {[]string{"suggest", "nope", "--crds", demoCRDs}, exit.Failed,
+			cli.ExitFailed, "no such file"},
+		"no type": {[]string{"suggest"}, cli.ExitUsage, "name at least one type"},
+		"unknown type": {[]string{"suggest", "nope", "--crds", demoCRDs}, cli.ExitFailed,
 			`the files define no type "nope"`},
-		"bad type": {[]string{"suggest", "a b", "--crds", demoCRDs}, exit.Usage, "a b"},
+		"bad type": {[]string{"suggest", "a b", "--crds", demoCRDs}, cli.ExitUsage, "a b"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := crdcache(t, tt.args...)

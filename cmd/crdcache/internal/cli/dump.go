@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/follow"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
@@ -21,17 +20,24 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-type dumpFlags struct {
-	reader *session.ReadFlags
-	style  print.StyleFlags
-	watch  bool
-
+type dumpVerb struct {
+	streams        genericiooptions.IOStreams
+	flags          session.ReadFlags
+	styleFlags     session.StyleFlags
+	watch          bool
 	sortBy         string
 	ignoreNotFound bool
+
+	*session.Reader
+	style print.Style
+	named []session.ObjectArg
+	// commaList is set if types are separated by commas, so that no object names can follow.
+	commaList bool
+	order     *print.Order // nil for the API server's order
 }
 
 func newDump(streams genericiooptions.IOStreams) *cobra.Command {
-	f := &dumpFlags{reader: session.NewReadFlags()}
+	o := &dumpVerb{streams: streams}
 	cmd := &cobra.Command{
 		Use:        "dump TYPE... | TYPE NAME... | TYPE/NAME... [flags]",
 		Aliases:    []string{"get"},
@@ -54,51 +60,35 @@ func newDump(streams genericiooptions.IOStreams) *cobra.Command {
 		Example: "  crdcache dump certificates.cert-manager.io -A -o json\n" +
 			"  crdcache dump cert,issuers -n web\n" +
 			"  crdcache dump certificate web-tls -n web -o yaml",
-		Args: session.NeedTypes,
-		RunE: newRunE(streams, f.toOptions),
+		Args: session.AtLeastOne("type", "certificates.cert-manager.io"),
+		RunE: runE(o),
 	}
-	f.reader.Add(cmd.Flags())
-	f.reader.AddCache(cmd.Flags())
-	f.style.Add(cmd.Flags())
-	cmd.Flags().BoolVarP(&f.watch, "watch", "w", false,
+	o.flags.Add(cmd, true)
+	o.flags.AddSelectors(cmd.Flags())
+	o.flags.AddCache(cmd)
+	o.flags.CompleteNames(cmd, true)
+	o.styleFlags.Add(cmd)
+	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false,
 		"Print changes after the objects.")
-	cmd.Flags().StringVar(&f.sortBy, "sort-by", "",
+	cmd.Flags().StringVar(&o.sortBy, "sort-by", "",
 		"Sort by a JSONPath, as kubectl does. Objects of each type are sorted separately, as in '.metadata.creationTimestamp'.")
-	cmd.Flags().BoolVar(&f.ignoreNotFound, "ignore-not-found", false,
+	cmd.Flags().BoolVar(&o.ignoreNotFound, "ignore-not-found", false,
 		"Succeed silently without the object. Also prints no message if there are no objects at all.")
-	f.reader.CompleteNamed(cmd, true)
-	f.style.Complete(cmd)
 	return cmd
 }
 
-// dumpOptions are the validated flags and arguments of dump.
-type dumpOptions struct {
-	*session.Reader
-	style print.Style
-	watch bool
-
-	named []session.ObjectArg
-	// commaList is set if types are separated by commas, so that no object names can follow.
-	commaList      bool
-	order          *print.Order // nil for the API server's order
-	ignoreNotFound bool
-}
-
-func (f *dumpFlags) toOptions(cmd *cobra.Command, args []string,
-	streams genericiooptions.IOStreams) (*dumpOptions, error) {
-	style, err := f.style.Style()
-	if err != nil {
-		return nil, err
+func (o *dumpVerb) complete(cmd *cobra.Command, args []string) (err error) {
+	if o.style, err = o.styleFlags.Style(); err != nil {
+		return err
 	}
-	o := &dumpOptions{style: style, watch: f.watch, ignoreNotFound: f.ignoreNotFound}
 	o.commaList = slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, ",") })
-	if f.sortBy != "" {
-		if o.order, err = print.ParseOrder(f.sortBy); err != nil {
-			return nil, exit.Usagef("--sort-by: %v", err)
+	if o.sortBy != "" {
+		if o.order, err = print.ParseOrder(o.sortBy); err != nil {
+			return session.Usagef("--sort-by: %v", err)
 		}
 	}
 	if o.named, err = session.ParseObjectArgs(args); err != nil {
-		return nil, err
+		return err
 	}
 	if len(o.named) > 0 {
 		args = nil
@@ -106,41 +96,41 @@ func (f *dumpFlags) toOptions(cmd *cobra.Command, args []string,
 			args = append(args, n.Type)
 		}
 	}
-	if f.watch {
-		if err := f.checkWatch(o); err != nil {
-			return nil, err
+	if o.watch {
+		if err := o.checkWatch(); err != nil {
+			return err
 		}
 	}
-	if o.Reader, err = f.reader.Reader(cmd.Context(), args, f.style.Cached(), streams); err != nil {
-		return nil, err
+	if o.Reader, err = o.flags.Reader(cmd.Context(), args, o.styleFlags.Cached(), o.streams); err != nil {
+		return err
 	}
 	for i := range o.named {
 		o.named[i].Type = o.TypeNames()[i] // config names are translated
 	}
-	return o, nil
+	return nil
 }
 
 // checkWatch rejects flags that are incompatible with --watch.
-func (f *dumpFlags) checkWatch(o *dumpOptions) error {
+func (o *dumpVerb) checkWatch() error {
 	switch {
 	case o.ignoreNotFound:
-		return exit.Usagef("--ignore-not-found and --watch cannot be used together: a watch reports objects that are created later")
+		return session.Usagef("--ignore-not-found and --watch cannot be used together: a watch reports objects that are created later")
 	case o.order != nil:
-		return exit.Usagef("--sort-by and --watch cannot be used together: changes are printed as they happen")
+		return session.Usagef("--sort-by and --watch cannot be used together: changes are printed as they happen")
 	case len(o.named) > 0:
-		return exit.Usagef("--watch takes types, not names: select one object with --field-selector metadata.name=%s",
+		return session.Usagef("--watch takes types, not names: select one object with --field-selector metadata.name=%s",
 			o.named[0].Names[0])
 	}
 	return (follow.Options{Style: o.style}).Check()
 }
 
 // run prints named objects, or the objects of types, and with --watch their changes.
-func (o *dumpOptions) run(ctx context.Context) error {
+func (o *dumpVerb) run(ctx context.Context) error {
 	if o.watch {
 		return follow.Run(ctx, follow.Options{Reader: o.Reader, Style: o.style, Query: query.All()})
 	}
 	if len(o.named) > 0 {
-		syncCtx, cancel := o.Target.Limit(ctx)
+		syncCtx, cancel := o.Limit(ctx)
 		defer cancel()
 		return o.printNamed(syncCtx, o.named)
 	}
@@ -161,7 +151,7 @@ func (o *dumpOptions) run(ctx context.Context) error {
 	})
 }
 
-func (o *dumpOptions) print(ctx context.Context, types *session.Types, _ session.Indexes,
+func (o *dumpVerb) print(ctx context.Context, types *session.Types, _ session.Indexes,
 	synced []session.Cache) error {
 	options, err := types.SectionOptions(o.style)
 	if err != nil {
@@ -180,7 +170,7 @@ const maxRows = 5000
 
 // printServerRows prints a table from the rows of the local cache server, and reports whether it did. The
 // server has no rows for built-in types, and its rows have ages where CSV has dates.
-func (o *dumpOptions) printServerRows(ctx context.Context) (done bool, err error) {
+func (o *dumpVerb) printServerRows(ctx context.Context) (done bool, err error) {
 	if !o.HasServer() || o.order != nil || !o.style.Format.IsTable() || o.style.Format.Name == print.CSV {
 		return false, nil
 	}
@@ -202,8 +192,8 @@ func (o *dumpOptions) printServerRows(ctx context.Context) (done bool, err error
 }
 
 // queryRows requests the rows from the local cache server. It returns nil if they are not usable.
-func (o *dumpOptions) queryRows(ctx context.Context) (*session.LocalServer, *session.Answer, error) {
-	limitedCtx, cancel := o.Target.Limit(ctx)
+func (o *dumpVerb) queryRows(ctx context.Context) (*session.LocalServer, *session.Answer, error) {
+	limitedCtx, cancel := o.Limit(ctx)
 	defer cancel()
 	from, err := o.LocalServerWithoutIndexes(limitedCtx)
 	if err != nil || from.Resource.CRDUID == "" {
@@ -231,10 +221,10 @@ func (o *dumpOptions) queryRows(ctx context.Context) (*session.LocalServer, *ses
 }
 
 // printNamed prints named objects as kubectl get does: a single object alone, several as a list.
-func (o *dumpOptions) printNamed(ctx context.Context, named []session.ObjectArg) error {
+func (o *dumpVerb) printNamed(ctx context.Context, named []session.ObjectArg) error {
 	types, results, err := o.Get(ctx, named)
 	if o.ignoreNotFound {
-		err = errors.Join(slices.DeleteFunc(exit.SplitJoined(err), apierrors.IsNotFound)...)
+		err = errors.Join(slices.DeleteFunc(session.SplitJoined(err), apierrors.IsNotFound)...)
 	}
 	requested, found := 0, 0
 	for _, got := range results {
@@ -259,14 +249,11 @@ func (o *dumpOptions) printNamed(ctx context.Context, named []session.ObjectArg)
 }
 
 // section returns named objects in the requested order, by default as named.
-func (o *dumpOptions) section(result session.GetResult) (print.Section, error) {
+func (o *dumpVerb) section(result session.GetResult) (print.Section, error) {
 	objects, err := result.Objects, error(nil)
 	if o.order != nil {
-		decoded := func(object *unstructured.Unstructured) (*unstructured.Unstructured,
-			error) {
-			return object, nil
-		}
-		objects, err = print.Sorted(o.order, objects, decoded)
+		objects, err = print.Sorted(o.order, objects,
+			func(u *unstructured.Unstructured) (*unstructured.Unstructured, error) { return u, nil })
 	}
 	return print.Section{Resource: result.Resource, Empty: len(objects) == 0,
 		Each: func(w *print.Writer) error {
@@ -280,10 +267,10 @@ func (o *dumpOptions) section(result session.GetResult) (print.Section, error) {
 }
 
 // getAsNames treats unknown types after a single type as object names, as kubectl does.
-func (o *dumpOptions) getAsNames(ctx context.Context, types *session.Types,
+func (o *dumpVerb) getAsNames(ctx context.Context, types *session.Types,
 	unresolved error) (done bool, err error) {
 	names := o.TypeNames()
-	errs := exit.SplitJoined(unresolved)
+	errs := session.SplitJoined(unresolved)
 	if len(types.Resources) != 1 || len(names) < 2 || len(errs) != len(names)-1 || o.commaList {
 		return false, nil
 	}
@@ -302,7 +289,7 @@ func (o *dumpOptions) getAsNames(ctx context.Context, types *session.Types,
 
 // suggestTypes adds the suggested types to NotFound errors of objects.
 func suggestTypes(err error, absent map[string]*discovery.NoMatchError) error {
-	errs := exit.SplitJoined(err)
+	errs := session.SplitJoined(err)
 	for i, typeErr := range errs {
 		var status apierrors.APIStatus
 		if !errors.As(typeErr, &status) || !apierrors.IsNotFound(typeErr) || status.Status().Details == nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -25,31 +25,31 @@ func TestDumpNamed(t *testing.T) {
 		out  string
 		err  string
 	}{
-		"type and name": {[]string{"gizmos", "a"}, exit.OK, a, ""},
-		"type/name":     {[]string{"gz/a"}, exit.OK, a, ""},
-		"two": {[]string{"gizmos", "b", "a", "-o", "name"}, exit.OK,
+		"type and name": {[]string{"gizmos", "a"}, cli.ExitOK, a, ""},
+		"type/name":     {[]string{"gz/a"}, cli.ExitOK, a, ""},
+		"two": {[]string{"gizmos", "b", "a", "-o", "name"}, cli.ExitOK,
 			"gizmo.example.com/b\ngizmo.example.com/a\n", ""},
-		"two types": {[]string{"zone/north", "gizmo/a", "-o", "name"}, exit.OK,
+		"two types": {[]string{"zone/north", "gizmo/a", "-o", "name"}, cli.ExitOK,
 			"zone.example.com/north\ngizmo.example.com/a\n", ""},
-		"template": {[]string{"gizmos", "a", "-o", "jsonpath={.spec.size}"}, exit.OK, "9", ""},
+		"template": {[]string{"gizmos", "a", "-o", "jsonpath={.spec.size}"}, cli.ExitOK, "9", ""},
 		"template of two": {[]string{"gizmos", "a", "b", "-o", "jsonpath={.items[*].spec.size}"},
-			exit.OK, "9 8", ""},
+			cli.ExitOK, "9 8", ""},
 		"ordered": {[]string{"gizmos", "a", "b", "-o", "name", "--sort-by", ".spec.size"},
-			exit.OK, "gizmo.example.com/b\ngizmo.example.com/a\n", ""},
-		"absent": {[]string{"gizmos", "nope"}, exit.Failed, "",
+			cli.ExitOK, "gizmo.example.com/b\ngizmo.example.com/a\n", ""},
+		"absent": {[]string{"gizmos", "nope"}, cli.ExitFailed, "",
 			"error: gizmos.example.com \"nope\" not found\n"},
-		"one absent": {[]string{"gizmos", "a", "nope"}, exit.Failed, a,
+		"one absent": {[]string{"gizmos", "a", "nope"}, cli.ExitFailed, a,
 			"error: gizmos.example.com \"nope\" not found\n"},
-		"absent, no matter":  {[]string{"gizmos", "nope", "--ignore-not-found"}, exit.OK, "", ""},
-		"nothing, no matter": {[]string{"gizmos", "--ignore-not-found", "-n", "empty"}, exit.OK, "", ""},
-		"type was meant": {[]string{"gizmos", "zoness"}, exit.Failed, "",
+		"absent, no matter":  {[]string{"gizmos", "nope", "--ignore-not-found"}, cli.ExitOK, "", ""},
+		"nothing, no matter": {[]string{"gizmos", "--ignore-not-found", "-n", "empty"}, cli.ExitOK, "", ""},
+		"type was meant": {[]string{"gizmos", "zoness"}, cli.ExitFailed, "",
 			"did you mean zones.example.com?"},
-		"all namespaces": {[]string{"gizmos", "a", "-A"}, exit.Usage, "",
+		"all namespaces": {[]string{"gizmos", "a", "-A"}, cli.ExitUsage, "",
 			"names need one namespace"},
-		"selector": {[]string{"gizmos", "a", "-l", "x=y"}, exit.Usage, "",
+		"selector": {[]string{"gizmos", "a", "-l", "x=y"}, cli.ExitUsage, "",
 			"names and selectors cannot be used together"},
-		"several types": {[]string{"things/a"}, exit.Usage, "", `"things" matches 2 types`},
-		"not a name of types": {[]string{"zones", "system:x"}, exit.Failed, "",
+		"several types": {[]string{"things/a"}, cli.ExitUsage, "", `"things" matches 2 types`},
+		"not a name of types": {[]string{"zones", "system:x"}, cli.ExitFailed, "",
 			`error: zones.example.com "system:x" not found`},
 	}
 	for name, tt := range tests {
@@ -82,14 +82,14 @@ func TestDumpDefinitions(t *testing.T) {
 		code int
 		out  string
 	}{
-		"one": {[]string{"crd", "workloads.demo.crdcache.dev"}, exit.OK, workloads},
+		"one": {[]string{"crd", "workloads.demo.crdcache.dev"}, cli.ExitOK, workloads},
 		"in full": {[]string{"CustomResourceDefinitions.v1.apiextensions.k8s.io",
-			"workloads.demo.crdcache.dev", "routes.demo.crdcache.dev"}, exit.OK, workloads + routes},
+			"workloads.demo.crdcache.dev", "routes.demo.crdcache.dev"}, cli.ExitOK, workloads + routes},
 		"one is absent": {[]string{"crds", "nope.example.com", "routes.demo.crdcache.dev"},
-			exit.Failed, routes},
+			cli.ExitFailed, routes},
 		"types": {[]string{"environments", "routes.demo.crdcache.dev", "-l", "no=such"},
-			exit.OK, ""},
-		"no definitions": {[]string{"crds", "workloads", "-l", "no=such"}, exit.OK, ""},
+			cli.ExitOK, ""},
+		"no definitions": {[]string{"crds", "workloads", "-l", "no=such"}, cli.ExitOK, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			crdcache(t, append([]string{"dump", "-o", "name", "--from", demoData + "/crds"},
@@ -107,11 +107,11 @@ func TestDumpOfConfig(t *testing.T) {
 	for _, args := range [][]string{{"mine/a"}, {"mine", "a"}} {
 		r := crdcacheSilently(t, append([]string{"dump", "-n", "web", "-o", "name", "--config", config, "-s",
 			server.URL}, args...)...)
-		r.expect(t, exit.OK, "gizmo.example.com/a\n")
+		r.expect(t, cli.ExitOK, "gizmo.example.com/a\n")
 	}
 	r := crdcacheSilently(t, "dump", "-n", "web", "-o", "name", "--config", config, "-s", server.URL,
 		"zone/north", "mine/a")
-	r.expect(t, exit.OK, "zone.example.com/north\ngizmo.example.com/a\n")
+	r.expect(t, cli.ExitOK, "zone.example.com/north\ngizmo.example.com/a\n")
 }
 
 // TestDumpOne prints a single named object alone, not as a list.
@@ -119,18 +119,18 @@ func TestDumpOne(t *testing.T) {
 	server := newCluster(t)
 	server.Create(t, zones, object("Zone", "", "north", nil))
 	r := crdcache(t, "dump", "zones", "north", "-o", "yaml", "-s", server.URL)
-	if r.code != exit.OK || !strings.HasPrefix(r.out, "apiVersion: example.com/v1\nkind: Zone\nmetadata:\n") {
+	if r.code != cli.ExitOK || !strings.HasPrefix(r.out, "apiVersion: example.com/v1\nkind: Zone\nmetadata:\n") {
 		t.Errorf("exit code %d, stdout:\n%s", r.code, r.out)
 	}
 	r = crdcache(t, "dump", "zones/north", "-o", "json", "-s", server.URL)
-	if r.code != exit.OK || !strings.HasPrefix(r.out,
+	if r.code != cli.ExitOK || !strings.HasPrefix(r.out,
 		"{\n    \"apiVersion\": \"example.com/v1\",\n    \"kind\": \"Zone\",") {
 		t.Errorf("exit code %d, stdout:\n%s", r.code, r.out)
 	}
 	server.AddFaults(apitest.Fault{Path: zonesPath + "/north", Status: http.StatusForbidden,
 		Message: "eve may not"})
 	r = crdcache(t, "dump", "zones/north", "-s", server.URL, "--ignore-not-found")
-	if r.code != exit.Forbidden || r.errOut != "error: eve may not\n" {
+	if r.code != cli.ExitForbidden || r.errOut != "error: eve may not\n" {
 		t.Errorf("exit code %d, stderr:\n%s", r.code, r.errOut)
 	}
 }
@@ -144,14 +144,14 @@ func TestDumpSorted(t *testing.T) {
 	}
 	args := []string{"dump", "gizmos", "-A", "-o", "jsonpath={.items[*].metadata.name}", "-s",
 		server.URL, "--sort-by"}
-	crdcache(t, append(args, "{.spec.size}")...).expect(t, exit.OK, "c b a d")
-	crdcache(t, append(args, "spec.node")...).expect(t, exit.OK, "a b c d")
+	crdcache(t, append(args, "{.spec.size}")...).expect(t, cli.ExitOK, "c b a d")
+	crdcache(t, append(args, "spec.node")...).expect(t, cli.ExitOK, "a b c d")
 	r := crdcache(t, append(args, ".spec.nope")...)
-	if r.code != exit.Failed ||
+	if r.code != cli.ExitFailed ||
 		!strings.Contains(r.errOut, "--sort-by .spec.nope: no object has such a field") {
 		t.Errorf("exit code %d, stderr %q", r.code, r.errOut)
 	}
-	if r := crdcache(t, append(args, ".spec")...); r.code != exit.Failed ||
+	if r := crdcache(t, append(args, ".spec")...); r.code != cli.ExitFailed ||
 		!strings.Contains(r.errOut, "cannot be sorted") {
 		t.Errorf("exit code %d, stderr %q", r.code, r.errOut)
 	}

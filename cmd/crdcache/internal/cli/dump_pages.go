@@ -17,7 +17,7 @@ import (
 
 // pageStream prints the objects of one type page by page to a pipe. The reader of a pipe can stop early.
 type pageStream struct {
-	*dumpOptions
+	*dumpVerb
 	types *session.Types
 
 	pages   iter.Seq2[[]unstructured.Unstructured, error]
@@ -27,15 +27,15 @@ type pageStream struct {
 }
 
 // canStream reports whether objects can be printed before all are read.
-func (o *dumpOptions) canStream(types *session.Types) bool {
-	return len(types.Resources) == 1 && !o.Target.ReadsFiles() && o.order == nil &&
+func (o *dumpVerb) canStream(types *session.Types) bool {
+	return len(types.Resources) == 1 && !o.ReadsFiles() && o.order == nil &&
 		o.style.Format.Streams() &&
 		print.IsPipe(o.Out)
 }
 
 // streamPages prints the objects of a type page by page. It returns false, with no output, if the first page
 // fails: a sync retries and has better errors.
-func (o *dumpOptions) streamPages(ctx, firstPageCtx context.Context,
+func (o *dumpVerb) streamPages(ctx, firstPageCtx context.Context,
 	types *session.Types) (done bool, err error) {
 	options, err := types.SectionOptions(o.style)
 	if err != nil {
@@ -57,7 +57,7 @@ func (o *dumpOptions) streamPages(ctx, firstPageCtx context.Context,
 	case err != nil:
 		return o.retryBySync(firstPageCtx, types, "waiting for the first page of the list", err)
 	case ok:
-		f := &pageStream{dumpOptions: o, types: types, pages: prependPage(first, next)}
+		f := &pageStream{dumpVerb: o, types: types, pages: prependPage(first, next)}
 		section := print.Section{Resource: types.Resources[0], Rows: rows(),
 			Each: func(w *print.Writer) error { return f.each(reading, w) }}
 		err = print.Sections(reading, []print.Section{section}, options)
@@ -105,7 +105,7 @@ func (f *pageStream) each(ctx context.Context, w *print.Writer) error {
 
 // retryBySync returns false, so that a sync retries, unless the timeout has passed. Then the error states the
 // reason of the wait.
-func (o *dumpOptions) retryBySync(syncCtx context.Context, types *session.Types, wait string,
+func (o *dumpVerb) retryBySync(syncCtx context.Context, types *session.Types, wait string,
 	err error) (done bool, _ error) {
 	if syncCtx.Err() == nil {
 		return false, nil
@@ -120,7 +120,7 @@ func (o *dumpOptions) retryBySync(syncCtx context.Context, types *session.Types,
 
 // rowsOfPages returns the client that lists the pages, and a function that returns their row formatter after
 // the first page.
-func (o *dumpOptions) rowsOfPages(ctx context.Context, types *session.Types,
+func (o *dumpVerb) rowsOfPages(ctx context.Context, types *session.Types,
 	loader *print.RowLoader) (dynamic.Interface, func() print.RowFormatter, error) {
 	var rows print.RowFormatter
 	if o.style.Format.IsTable() {
@@ -143,10 +143,9 @@ func (f *pageStream) printRest(ctx context.Context, w *print.Writer, cause error
 	if f.unordered {
 		return fmt.Errorf("%s: not all objects were printed, because the list expired and is not sorted; run the command again with a file as output: %w", resource, cause)
 	}
-	f.Warn(fmt.Sprintf(
-		"%s: the list expired after %s, the remaining objects are read in their current state: %s", resource,
-		print.Printable(f.lastKey), print.OneSafeLine(cause.Error())))
-	waiting, cancel := f.Target.Limit(ctx)
+	f.Warnf("%s: the list expired after %s, the remaining objects are read in their current state: %v", resource,
+		f.lastKey, cause)
+	waiting, cancel := f.Limit(ctx)
 	defer cancel()
 	return f.types.Sync(ctx, waiting, nil, func(synced []session.Cache) error {
 		w.Reload()

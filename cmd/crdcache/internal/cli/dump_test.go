@@ -12,7 +12,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -36,7 +36,7 @@ func TestTypes(t *testing.T) {
 	} {
 		t.Run(args, func(t *testing.T) {
 			line := append([]string{"dump", "-A", "-o", "name", "-s", server.URL}, strings.Fields(args)...)
-			crdcache(t, line...).expect(t, exit.OK, want)
+			crdcache(t, line...).expect(t, cli.ExitOK, want)
 		})
 	}
 }
@@ -47,7 +47,7 @@ func TestNamespaceAndScope(t *testing.T) {
 	server.Create(t, gizmos, object("Gizmo", "web", "a", nil), object("Gizmo", "db", "b", nil))
 	server.Create(t, zones, object("Zone", "", "z", nil))
 	r := crdcache(t, "dump", "gizmos,zones", "-n", "web", "-o", "name", "-s", server.URL)
-	r.expect(t, exit.OK, "gizmo.example.com/a\nzone.example.com/z\n")
+	r.expect(t, cli.ExitOK, "gizmo.example.com/a\nzone.example.com/z\n")
 	for _, request := range server.Requests() {
 		if strings.HasPrefix(request, "watch-list "+gizmosPath+"?") {
 			t.Errorf("all namespaces were asked for: %s", request)
@@ -89,7 +89,7 @@ func TestTables(t *testing.T) {
 					strings.TrimSuffix(newObjectAge.ReplaceAllString(strings.Join(strings.Fields(line),
 						" "), "-"), " -"))
 			}
-			if r.code != exit.OK || fmt.Sprintf("%q", got) != fmt.Sprintf("%q", tt.want) {
+			if r.code != cli.ExitOK || fmt.Sprintf("%q", got) != fmt.Sprintf("%q", tt.want) {
 				t.Errorf("exit code %d, lines\n%q, want\n%q\nstderr %q", r.code, got, tt.want, r.errOut)
 			}
 		})
@@ -106,7 +106,7 @@ func TestManagedFields(t *testing.T) {
 		for flag, want := range map[string]bool{"--show-managed-fields": true,
 			"--show-managed-fields=false": false} {
 			r := crdcache(t, "dump", "gizmos", "-A", "-o", format, flag, "-s", server.URL)
-			if got := strings.Contains(r.out, "managedFields"); r.code != exit.OK || got != want {
+			if got := strings.Contains(r.out, "managedFields"); r.code != cli.ExitOK || got != want {
 				t.Errorf("%s %s: has managedFields: %v, want %v", format, flag, got, want)
 			}
 		}
@@ -132,7 +132,7 @@ func TestEmpty(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := crdcache(t, append([]string{"dump", "-s", server.URL}, tt.args...)...)
-			r.expect(t, exit.OK, tt.out)
+			r.expect(t, cli.ExitOK, tt.out)
 			if r.errOut != tt.errOut {
 				t.Errorf("stderr is %q, want %q", r.errOut, tt.errOut)
 			}
@@ -151,14 +151,14 @@ func TestFailuresOfTypes(t *testing.T) {
 		code   int
 		errOut string
 	}{
-		"forbidden": {"zones,gizmos", answer(http.StatusForbidden), exit.Forbidden,
+		"forbidden": {"zones,gizmos", answer(http.StatusForbidden), cli.ExitForbidden,
 			"zones.v1.example.com: Degraded (Forbidden): list denied: the server's words"},
-		"unauthorized": {"gizmos,zones", answer(http.StatusUnauthorized), exit.Forbidden,
+		"unauthorized": {"gizmos,zones", answer(http.StatusUnauthorized), cli.ExitForbidden,
 			"zones.v1.example.com: Syncing (Unauthorized): the server's words"},
-		"gone meantime": {"zones,gizmos", answer(http.StatusNotFound), exit.Failed,
+		"gone meantime": {"zones,gizmos", answer(http.StatusNotFound), cli.ExitFailed,
 			"zones.v1.example.com: Degraded (NotFound): the server's words"},
-		"unknown": {"gizmo,zonez", nil, exit.Failed, "did you mean zones"},
-		"not in time": {"zones,gizmos", []apitest.Fault{{Path: zonesPath}}, exit.NotSynced,
+		"unknown": {"gizmo,zonez", nil, cli.ExitFailed, "did you mean zones"},
+		"not in time": {"zones,gizmos", []apitest.Fault{{Path: zonesPath}}, cli.ExitNotSynced,
 			"zones.v1.example.com: Syncing"},
 	}
 	for name, tt := range tests {
@@ -167,7 +167,7 @@ func TestFailuresOfTypes(t *testing.T) {
 			server.Create(t, gizmos, object("Gizmo", "web", "a", nil))
 			server.AddFaults(tt.faults...)
 			args := []string{"dump", tt.types, "-A", "-o", "name", "-s", server.URL}
-			if tt.code == exit.NotSynced {
+			if tt.code == cli.ExitNotSynced {
 				args = append(args, "--timeout", "2s")
 			}
 			r := crdcache(t, args...)
@@ -192,7 +192,7 @@ func TestListIsJSON(t *testing.T) {
 			Spec             map[string]string
 		}
 	}
-	if err := json.Unmarshal([]byte(r.out), &list); err != nil || r.code != exit.OK {
+	if err := json.Unmarshal([]byte(r.out), &list); err != nil || r.code != cli.ExitOK {
 		t.Fatalf("exit code %d, %v:\n%s", r.code, err, r.out)
 	}
 	if list.Kind != "List" || len(list.Items) != 2 || list.Items[0].Spec["html"] != "<&>" ||
@@ -211,7 +211,7 @@ func TestProcessStderr(t *testing.T) {
 	var out, errOut bytes.Buffer
 	program.Stdout, program.Stderr = &out, &errOut
 	err := program.Run()
-	if code := program.ProcessState.ExitCode(); err == nil || code != exit.NotSynced {
+	if code := program.ProcessState.ExitCode(); err == nil || code != cli.ExitNotSynced {
 		t.Errorf("exit code %d, %v", code, err)
 	}
 	if got := errOut.String(); !strings.HasPrefix(got, "error: not synced: zones.v1.example.com: ") ||
@@ -236,7 +236,7 @@ func TestSignal(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = program.Wait() // the test checks the exit code
-	if code := program.ProcessState.ExitCode(); code != exit.Interrupted ||
+	if code := program.ProcessState.ExitCode(); code != cli.ExitInterrupted ||
 		errOut.String() != "error: interrupted\n" {
 		t.Errorf("exit code %d, stderr %q", code, errOut.String())
 	}
@@ -249,7 +249,7 @@ func TestCSVOfSeveralTypes(t *testing.T) {
 	server.Create(t, zones, object("Zone", "", "z", nil))
 	r := crdcache(t, "dump", "zones,gizmos", "-A", "-o", "csv", "-s", server.URL)
 	rows := strings.Split(r.out, "\n")
-	if r.code != exit.OK || len(rows) != 4 || rows[0] != "KIND,NAMESPACE,NAME,AGE,COLOR,SIZE" ||
+	if r.code != cli.ExitOK || len(rows) != 4 || rows[0] != "KIND,NAMESPACE,NAME,AGE,COLOR,SIZE" ||
 		!strings.HasPrefix(rows[1], "Zone.example.com,,z,") || rows[2] != "Gizmo.example.com,web,a,,red,3" {
 		t.Errorf("exit code %d, stdout:\n%s", r.code, r.out)
 	}

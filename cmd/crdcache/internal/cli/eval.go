@@ -13,22 +13,25 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/filesource"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/internal/jsonpath"
 	"github.com/crdcache/crdcache/internal/manifest"
 )
 
-type evalFlags struct {
+type evalVerb struct {
+	genericiooptions.IOStreams
 	files     []string
 	recursive bool
 	dialect   string
 	quiet     bool
+
+	expr expression
 }
 
 func newEval(streams genericiooptions.IOStreams) *cobra.Command {
-	f := &evalFlags{}
+	o := &evalVerb{IOStreams: streams}
 	cmd := &cobra.Command{
 		Use:        "eval PATH|CONDITION -f FILE [flags]",
 		SuggestFor: []string{"jsonpath", "jq"},
@@ -42,54 +45,30 @@ func newEval(streams genericiooptions.IOStreams) *cobra.Command {
 		Example: "  crdcache eval .spec.issuerRef.name -f certificate.yaml\n" +
 			"  kubectl get cert -o yaml | crdcache eval '.status.conditions[*].type' -f -\n" +
 			"  crdcache eval '@.spec.replicas > 4 && !@.spec.paused' -f workloads/",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return exit.Usagef("give one path or condition, as in '%s .metadata.name -f object.yaml'; got %d arguments", cmd.CommandPath(), len(args))
-			}
-			return nil
-		},
+		Args:              session.ExactlyOne("path or condition", ".metadata.name -f object.yaml"),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              newRunE(streams, f.toOptions),
+		RunE:              runE(o),
 	}
 	set := cmd.Flags()
-	set.StringSliceVarP(&f.files, "filename", "f", nil,
+	set.StringSliceVarP(&o.files, "filename", "f", nil,
 		"File, directory or snapshot; - is stdin. It contains objects in YAML or JSON. May be repeated.")
-	set.BoolVarP(&f.recursive, "recursive", "R", false, "Read directories with all subdirectories.")
-	set.StringVar(&f.dialect, "dialect", jsonpath.Literal.String(),
-		"How to read ['a.b']: literal (one key) or kubectl (a, then b).")
-	print.CompleteWords(cmd, "dialect", []string{jsonpath.Literal.String(), jsonpath.Kubectl.String()})
-	set.BoolVar(&f.quiet, "quiet", false, "Do not explain missing values.")
+	set.BoolVarP(&o.recursive, "recursive", "R", false, "Read directories with all subdirectories.")
+	session.AddChoice(cmd, &o.dialect, "dialect", "", "How to read ['a.b']: literal (one key) or kubectl (a, then b).",
+		jsonpath.Literal.String(), jsonpath.Kubectl.String())
+	set.BoolVar(&o.quiet, "quiet", false, "Do not explain missing values.")
 	return cmd
 }
 
-// evalOptions are the validated flags and arguments of eval.
-type evalOptions struct {
-	genericiooptions.IOStreams
-	expr      expression
-	files     []string
-	recursive bool
-	quiet     bool
-}
-
-func (f *evalFlags) toOptions(_ *cobra.Command, args []string,
-	streams genericiooptions.IOStreams) (*evalOptions, error) {
-	if len(f.files) == 0 {
-		return nil, exit.Usagef("name a file with --filename (-f), or give - to read objects from standard input")
+func (o *evalVerb) complete(_ *cobra.Command, args []string) (err error) {
+	if len(o.files) == 0 {
+		return session.Usagef("name a file with --filename (-f), or give - to read objects from standard input")
 	}
 	dialect := jsonpath.Literal
-	switch f.dialect {
-	case jsonpath.Literal.String():
-	case jsonpath.Kubectl.String():
+	if o.dialect == jsonpath.Kubectl.String() {
 		dialect = jsonpath.Kubectl
-	default:
-		return nil, exit.Usagef("unknown dialect %q: use literal or kubectl", f.dialect)
 	}
-	compiled, err := compile(args[0], dialect)
-	if err != nil {
-		return nil, err
-	}
-	return &evalOptions{IOStreams: streams, expr: compiled, files: f.files, recursive: f.recursive,
-		quiet: f.quiet}, nil
+	o.expr, err = compile(args[0], dialect)
+	return err
 }
 
 // errNoObjects is returned for files without objects.
@@ -97,7 +76,7 @@ var errNoObjects = errors.New("the files contain no objects")
 
 // run evaluates the expression on every object. It continues after files that cannot be read, and returns the
 // joined errors.
-func (o *evalOptions) run(ctx context.Context) error {
+func (o *evalVerb) run(ctx context.Context) error {
 	for _, w := range o.expr.Warnings() {
 		o.warn(w.Text())
 	}
@@ -110,15 +89,15 @@ func (o *evalOptions) run(ctx context.Context) error {
 	return err
 }
 
-func (o *evalOptions) warn(text string) {
+func (o *evalVerb) warn(text string) {
 	if !o.quiet {
-		fmt.Fprintf(o.ErrOut, "warning: %s\n", print.OneSafeLine(text))
+		print.Warnf(o.ErrOut, "%s", text)
 	}
 }
 
 // showAll evaluates each object as soon as it is read. The first object waits for the second, because it is
 // named only if there are several.
-func (o *evalOptions) showAll(ctx context.Context, out *bufio.Writer) error {
+func (o *evalVerb) showAll(ctx context.Context, out *bufio.Writer) error {
 	var first *unstructured.Unstructured
 	objects := 0
 	options := manifest.ReadOptions{Paths: o.files, Flat: !o.recursive, In: o.In,
@@ -146,7 +125,7 @@ func (o *evalOptions) showAll(ctx context.Context, out *bufio.Writer) error {
 }
 
 // printObject prints the values of one object and explains missing values.
-func (o *evalOptions) printObject(out *bufio.Writer, object *unstructured.Unstructured, several bool) error {
+func (o *evalVerb) printObject(out *bufio.Writer, object *unstructured.Unstructured, several bool) error {
 	prefix := ""
 	if several {
 		prefix = describeObject(object) + "\t"

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
@@ -40,9 +40,9 @@ func compile(expr string, dialect jsonpath.Dialect) (expression, error) {
 		noun, err = "condition", filterErr
 	}
 	if errors.As(err, &syntaxErr) {
-		return nil, exit.UsageLines(fmt.Sprintf("invalid %s: %s\n%s", noun, syntaxErr.Text(), syntaxErr.Caret()))
+		return nil, session.UsageLines(fmt.Sprintf("invalid %s: %s\n%s", noun, syntaxErr.Text(), syntaxErr.Caret()))
 	}
-	return nil, exit.Usagef("invalid %s: %v", noun, err)
+	return nil, session.Usagef("invalid %s: %v", noun, err)
 }
 
 // operatorAt reports whether parsing a path failed at an operator, so that the expression is probably a

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 )
 
 const evalObjects = `apiVersion: example.com/v1
@@ -58,7 +57,7 @@ func TestEval(t *testing.T) {
 	} {
 		t.Run(path, func(t *testing.T) {
 			r := crdcache(t, "eval", path, "-f", file)
-			r.expect(t, exit.OK, want.out)
+			r.expect(t, cli.ExitOK, want.out)
 			if r.errOut != want.errOut {
 				t.Errorf("stderr is\n%swant\n%s", r.errOut, want.errOut)
 			}
@@ -74,23 +73,23 @@ func TestEvalManyObjects(t *testing.T) {
 	file := write(t, "a.yaml", evalObjects+"---\n"+
 		`{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Zone","metadata":{"name":"b"}}]}`)
 	want := "gizmo.example.com/web/a\t\"a\"\nzone/b\t\"b\"\n"
-	crdcache(t, "eval", ".metadata.name", "-f", file).expect(t, exit.OK, want)
+	crdcache(t, "eval", ".metadata.name", "-f", file).expect(t, cli.ExitOK, want)
 
 	var out, errOut bytes.Buffer
 	code := cli.Main(t.Context(), []string{"crdcache", "eval", ".metadata.name", "-f", "-"},
 		strings.NewReader(evalObjects), &out, &errOut)
-	result{code, out.String(), errOut.String()}.expect(t, exit.OK, "\"a\"\n")
+	result{code, out.String(), errOut.String()}.expect(t, cli.ExitOK, "\"a\"\n")
 }
 
 // TestEvalDialect compares the two interpretations of a quoted key with a dot.
 func TestEvalDialect(t *testing.T) {
 	file := write(t, "a.yaml", evalObjects)
 	r := crdcache(t, "eval", ".metadata.labels['app.kubernetes.io/name']", "-f", file)
-	r.expect(t, exit.OK, "\"shop\"\n")
+	r.expect(t, cli.ExitOK, "\"shop\"\n")
 	if !strings.HasPrefix(r.errOut, "warning: W101: ") {
 		t.Errorf("stderr is %q, want a warning", r.errOut)
 	}
-	crdcache(t, "eval", "['metadata.name']", "-f", file, "--dialect", "kubectl").expect(t, exit.OK, "\"a\"\n")
+	crdcache(t, "eval", "['metadata.name']", "-f", file, "--dialect", "kubectl").expect(t, cli.ExitOK, "\"a\"\n")
 }
 
 func TestEvalErrors(t *testing.T) {
@@ -100,19 +99,19 @@ func TestEvalErrors(t *testing.T) {
 		code int
 		want string
 	}{
-		"no path":   {[]string{"-f", good}, exit.Usage, "error: give one path or condition, as in "},
-		"two paths": {[]string{".a", ".b", "-f", good}, exit.Usage, "got 2 arguments"},
-		"no file":   {[]string{".a"}, exit.Usage, "error: name a file with --filename (-f)"},
-		"dialect": {[]string{".a", "-f", good, "--dialect", "sql"}, exit.Usage,
-			`unknown dialect "sql": use literal or kubectl`},
-		"broken path": {[]string{".spec[", "-f", good}, exit.Usage,
+		"no path":   {[]string{"-f", good}, cli.ExitUsage, "error: name one path or condition, as in "},
+		"two paths": {[]string{".a", ".b", "-f", good}, cli.ExitUsage, "got 2 arguments"},
+		"no file":   {[]string{".a"}, cli.ExitUsage, "error: name a file with --filename (-f)"},
+		"dialect": {[]string{".a", "-f", good, "--dialect", "sql"}, cli.ExitUsage,
+			`invalid argument "sql" for "--dialect" flag: use literal or kubectl`},
+		"broken path": {[]string{".spec[", "-f", good}, cli.ExitUsage,
 			"error: invalid path: E102: \"[\" is never closed; add \"]\"\n.spec[\n     ^\n"},
-		"missing file": {[]string{".a", "-f", filepath.Join(t.TempDir(), "none")}, exit.Failed,
+		"missing file": {[]string{".a", "-f", filepath.Join(t.TempDir(), "none")}, cli.ExitFailed,
 			"no such file"},
-		"broken file": {[]string{".a", "-f", write(t, "b.yaml", "a: [")}, exit.Failed, "b.yaml"},
-		"empty file": {[]string{".a", "-f", write(t, "c.yaml", "")}, exit.Failed,
+		"broken file": {[]string{".a", "-f", write(t, "b.yaml", "a: [")}, cli.ExitFailed, "b.yaml"},
+		"empty file": {[]string{".a", "-f", write(t, "c.yaml", "")}, cli.ExitFailed,
 			"error: the files contain no objects"},
-		"not an object": {[]string{".a", "-f", write(t, "d.yaml", "- 1")}, exit.Failed, "d.yaml"},
+		"not an object": {[]string{".a", "-f", write(t, "d.yaml", "- 1")}, cli.ExitFailed, "d.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := crdcache(t, append([]string{"eval"}, tt.args...)...)

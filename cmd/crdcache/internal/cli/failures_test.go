@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
@@ -65,8 +64,8 @@ func TestWrongUsageAsksNoServer(t *testing.T) {
 			server := widgetServer(t)
 			before := len(server.Requests())
 			code, out, errOut := run(t, append([]string{"dump", "-s", server.URL}, tt.args...)...)
-			if code != exit.Usage || out != "" {
-				t.Errorf("exit code %d with output %q, want %d without", code, out, exit.Usage)
+			if code != ExitUsage || out != "" {
+				t.Errorf("exit code %d with output %q, want %d without", code, out, ExitUsage)
 			}
 			if diff := cmp.Diff(tt.want, errOut); diff != "" {
 				t.Errorf("stderr (-want +got):\n%s", diff)
@@ -80,7 +79,7 @@ func TestWrongUsageAsksNoServer(t *testing.T) {
 
 func TestInvalidNamespace(t *testing.T) {
 	code, out, errOut := run(t, "dump", "widgets", "-n", "../..")
-	if code != exit.Usage || out != "" ||
+	if code != ExitUsage || out != "" ||
 		!strings.HasPrefix(errOut, `error: "../.." cannot be a namespace: `) {
 		t.Errorf("exit code %d, stdout %q, stderr %q", code, out, errOut)
 	}
@@ -90,8 +89,8 @@ func TestTimeoutBoundsDiscovery(t *testing.T) {
 	server := widgetServer(t)
 	server.AddFaults(apitest.Fault{Path: "/apis"})
 	code, out, errOut := run(t, "dump", "widgets.example.com", "-s", server.URL, "--timeout", "50ms")
-	if code != exit.NotSynced || out != "" {
-		t.Errorf("exit code %d with output %q, want %d without", code, out, exit.NotSynced)
+	if code != ExitNotSynced || out != "" {
+		t.Errorf("exit code %d with output %q, want %d without", code, out, ExitNotSynced)
 	}
 	want := "error: not synced: the API server at " + server.URL +
 		" did not complete discovery within 50ms\n"
@@ -110,7 +109,7 @@ func TestAnonymous(t *testing.T) {
 	}))
 	defer server.Close()
 	code, _, errOut := run(t, "dump", "widgets", "-s", server.URL)
-	if code != exit.Forbidden || !strings.Contains(errOut,
+	if code != ExitForbidden || !strings.Contains(errOut,
 		`User "system:anonymous" cannot get path "/api"`) || strings.Contains(errOut, "unknown") {
 		t.Errorf("exit code %d, stderr %q", code, errOut)
 	}
@@ -132,8 +131,8 @@ func TestThrottledDiscovery(t *testing.T) {
 		t.Run(command, func(t *testing.T) {
 			args := append(strings.Fields(command), "-s", server.URL, "--timeout", "700ms")
 			code, out, errOut := run(t, args...)
-			if code != exit.NotSynced || out != "" {
-				t.Errorf("exit code %d with output %q, want %d without", code, out, exit.NotSynced)
+			if code != ExitNotSynced || out != "" {
+				t.Errorf("exit code %d with output %q, want %d without", code, out, ExitNotSynced)
 			}
 			if strings.Count(errOut, "TooManyRequests") != 1 || strings.Count(errOut, "--timeout") != 1 {
 				t.Errorf("stderr does not name TooManyRequests and --timeout once:\n%s", errOut)
@@ -152,8 +151,8 @@ func TestServerFailureIsReportedOnce(t *testing.T) {
 		code   int
 		want   string
 	}{
-		"unauthorised": {http.StatusUnauthorized, exit.Forbidden, "does not accept the credentials"},
-		"failing":      {http.StatusInternalServerError, exit.Failed, "did not answer like an API server"},
+		"unauthorised": {http.StatusUnauthorized, ExitForbidden, "does not accept the credentials"},
+		"failing":      {http.StatusInternalServerError, ExitFailed, "did not answer like an API server"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -178,7 +177,7 @@ func TestWebPageInsteadOfAPIServer(t *testing.T) {
 	}))
 	defer server.Close()
 	code, out, errOut := run(t, "dump", "widgets", "gadgets", "-s", server.URL)
-	if code != exit.Failed || out != "" || strings.Count(errOut, "\n") != 1 ||
+	if code != ExitFailed || out != "" || strings.Count(errOut, "\n") != 1 ||
 		strings.Contains(errOut, "\x1b") {
 		t.Errorf("exit code %d, stdout %q, stderr %q", code, out, errOut)
 	}
@@ -188,8 +187,8 @@ func TestUnknownTypesShareTheirLookup(t *testing.T) {
 	server := widgetServer(t)
 	before := len(server.Requests())
 	code, _, errOut := run(t, "dump", "x.one.com", "x.two.com", "x.three.com", "-s", server.URL)
-	if code != exit.Failed || strings.Count(errOut, "\n") != 3 {
-		t.Errorf("exit code %d, want %d, and a line for each type:\n%s", code, exit.Failed, errOut)
+	if code != ExitFailed || strings.Count(errOut, "\n") != 3 {
+		t.Errorf("exit code %d, want %d, and a line for each type:\n%s", code, ExitFailed, errOut)
 	}
 	if asked := server.Requests()[before:]; len(asked) != 2 {
 		t.Errorf("want one request for each of the two discovery documents, got %q", asked)
@@ -215,7 +214,7 @@ func TestColumnsThatCannotBeRead(t *testing.T) {
 					Status: http.StatusNotAcceptable})
 			}
 			code, out, errOut := run(t, "dump", "widgets", "-A", "-s", server.URL)
-			if code != exit.OK || !strings.HasPrefix(out, "NAMESPACE   NAME   AGE\ndefault     a") {
+			if code != ExitOK || !strings.HasPrefix(out, "NAMESPACE   NAME   AGE\ndefault     a") {
 				t.Errorf("exit code %d, stdout:\n%s", code, out)
 			}
 			if strings.Count(errOut, "\n") != tt.lines || tt.lines > 0 &&
@@ -256,14 +255,14 @@ func TestWrongSelector(t *testing.T) {
 			args = []string{"-s", server.URL, "-A", "--timeout", "0"}
 		}
 		code, _, errOut := run(t, append([]string{verb, "widgets"}, args...)...)
-		if code != exit.Failed || !strings.Contains(errOut, "RequestFailed") ||
+		if code != ExitFailed || !strings.Contains(errOut, "RequestFailed") ||
 			strings.Contains(errOut, "gave up") {
-			t.Errorf("%s: exit code %d, want %d, and stderr\n%s", verb, code, exit.Failed, errOut)
+			t.Errorf("%s: exit code %d, want %d, and stderr\n%s", verb, code, ExitFailed, errOut)
 		}
 	}
 	code, out, errOut := run(t, "dump", "widgets,gadgets", "-s", server.URL, "-A", "-o", "name",
 		"--timeout", "0")
-	if code != exit.Failed || out != "gadget.example.com/a\n" {
+	if code != ExitFailed || out != "gadget.example.com/a\n" {
 		t.Errorf("exit code %d, stdout %q, stderr\n%s", code, out, errOut)
 	}
 }

@@ -17,7 +17,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 )
 
 var rewriteFlags = flag.Bool("rewrite-flags", false,
@@ -167,7 +166,7 @@ func TestFlagPairs(t *testing.T) {
 		}
 	}
 	crdcache(t, "snapshot", "save", filepath.Join(dir, "gizmos.snapshot"), "gizmos", "--from",
-		filepath.Join(dir, "object.yaml")).expect(t, exit.OK, "")
+		filepath.Join(dir, "object.yaml")).expect(t, cli.ExitOK, "")
 	for _, cmd := range everyCommand(cli.Command()) {
 		name := strings.TrimPrefix(cmd.CommandPath(), "crdcache ")
 		verb, ok := flagVerbs[name]
@@ -237,7 +236,7 @@ func TestFilesNeedNoCluster(t *testing.T) {
 			if cmd.Name() == "version" {
 				want = "--from has no effect: files have no server version"
 			}
-			if r.code != exit.Usage || r.out != "" || r.errOut != "error: "+want+"\n" {
+			if r.code != cli.ExitUsage || r.out != "" || r.errOut != "error: "+want+"\n" {
 				t.Errorf("%q: exit code %d, stdout %q, stderr %q, want %s", args, r.code, r.out,
 					r.errOut, want)
 			}
@@ -310,7 +309,7 @@ func flagToken(t *testing.T, dir string) string {
 	code := cli.Main(t.Context(), []string{"crdcache", "query", "gizmos", "--from",
 		filepath.Join(dir, "object.yaml"), "--limit=1"}, nil, &out, &errOut)
 	_, token, ok := strings.Cut(errOut.String(), "--continue ")
-	if code != exit.OK || !ok {
+	if code != cli.ExitOK || !ok {
 		t.Fatalf("exit code %d, stderr %s", code, errOut.String())
 	}
 	return strings.TrimSpace(token)
@@ -352,11 +351,11 @@ func (v flagVerb) verdict(t *testing.T, dir, token, name string, settings ...str
 	said, _, _ = strings.Cut(said, "\n")
 	switch {
 	// version sent a request
-	case code == exit.Failed && strings.HasPrefix(said, "cannot reach the API server"):
+	case code == cli.ExitFailed && strings.HasPrefix(said, "cannot reach the API server"):
 		return "accepted"
-	case code == exit.OK, code == exit.Interrupted && endless:
+	case code == cli.ExitOK, code == cli.ExitInterrupted && endless:
 		return "accepted"
-	case code == exit.Usage && out.Len() == 0:
+	case code == cli.ExitUsage && out.Len() == 0:
 		return said
 	}
 	return fmt.Sprintf("exit code %d: %s", code, said)
@@ -377,7 +376,7 @@ func TestLabelColumnHeaders(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			crdcache(t, "dump", "gizmos", "--from", file, "--quiet", "-o", "csv", "-L", tt.columns).expect(t,
-				exit.OK, tt.want)
+				cli.ExitOK, tt.want)
 		})
 	}
 }

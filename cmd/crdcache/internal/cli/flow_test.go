@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/readapi"
@@ -189,7 +188,7 @@ func TestDumpStreamsWhileListing(t *testing.T) {
 				close(p.nextPage(t, server).answer)
 				server.answerPage(t)
 				got += p.rest(t)
-				if code := <-p.code; code != exit.OK || p.errOut.Len() > 0 {
+				if code := <-p.code; code != cli.ExitOK || p.errOut.Len() > 0 {
 					t.Errorf("exit code %d, stderr:\n%s", code, p.errOut.String())
 				}
 				if want := crdcache(t, args...); got != want.out {
@@ -240,7 +239,7 @@ func TestDumpContinuesAfterExpiry(t *testing.T) {
 					want = append(want, "g1000-late")
 				}
 			}
-			if code := <-p.code; code != exit.OK || !slices.Equal(got, want) {
+			if code := <-p.code; code != cli.ExitOK || !slices.Equal(got, want) {
 				t.Errorf("exit code %d, %d lines, want %d: %.300q", code, len(got), len(want), got)
 			}
 			if said := p.errOut.String(); !strings.HasPrefix(said, "warning: "+tt.name) ||
@@ -259,7 +258,7 @@ func TestDumpStopsWithPipe(t *testing.T) {
 	held := p.nextPage(t, server)
 	_ = p.out.Close()
 	<-held.request.Context().Done()
-	if code := <-p.code; code != exit.Failed || !strings.Contains(p.errOut.String(), "broken pipe") {
+	if code := <-p.code; code != cli.ExitFailed || !strings.Contains(p.errOut.String(), "broken pipe") {
 		t.Errorf("exit code %d, stderr:\n%s", code, p.errOut.String())
 	}
 }
@@ -277,7 +276,7 @@ func TestDumpWithoutFirstPage(t *testing.T) {
 	})
 	p := pipeline(t, "dump", "gizmos", "-A", "-o", "name", "--timeout", "2s", "-s", server.URL)
 	p.rest(t)
-	if code := <-p.code; code != exit.NotSynced || !strings.Contains(p.errOut.String(),
+	if code := <-p.code; code != cli.ExitNotSynced || !strings.Contains(p.errOut.String(),
 		"waiting for the first page") {
 		t.Errorf("exit code %d, stderr:\n%s", code, p.errOut.String())
 	}
@@ -313,7 +312,7 @@ func TestQueryIsTheSameInPipe(t *testing.T) {
 			p := pipeline(t, args...)
 			got := p.rest(t)
 			want := crdcache(t, args...)
-			if code := <-p.code; code != exit.OK || p.errOut.String() != want.errOut || got != want.out {
+			if code := <-p.code; code != cli.ExitOK || p.errOut.String() != want.errOut || got != want.out {
 				t.Errorf("exit code %d, %d lines, want %d\n%.300s\nwant\n%.300s\nstderr:\n%s\nwant\n%s", code,
 					strings.Count(got, "\n"), strings.Count(want.out, "\n"),
 					got, want.out, p.errOut.String(), want.errOut)

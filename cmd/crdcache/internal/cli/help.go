@@ -9,8 +9,6 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 )
 
@@ -46,7 +44,7 @@ func usage(cmd *cobra.Command) error {
 	}
 	ownFlags, shared := pflag.NewFlagSet("", pflag.ContinueOnError), false
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		if print.IsSharedFlag(f) {
+		if session.IsShared(f) {
 			shared = true
 		} else if f.Name != "help" {
 			brief := *f
@@ -72,13 +70,9 @@ func newOptions(streams genericiooptions.IOStreams) *cobra.Command {
 		Long:  "List the flags of all commands that read a cluster or print objects.",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			allFlags, shared := pflag.NewFlagSet("", pflag.ContinueOnError), pflag.FlagSet{}
-			reader := session.NewReadFlags()
-			reader.Add(allFlags)
-			reader.AddCache(allFlags)
-			(&print.StyleFlags{}).Add(allFlags)
-			allFlags.VisitAll(func(f *pflag.Flag) {
-				if print.IsSharedFlag(f) {
+			var shared pflag.FlagSet
+			newDump(streams).Flags().VisitAll(func(f *pflag.Flag) { // dump has all shared flags
+				if session.IsShared(f) {
 					shared.AddFlag(f)
 				}
 			})
@@ -92,7 +86,7 @@ func newOptions(streams genericiooptions.IOStreams) *cobra.Command {
 // noArgs rejects all arguments.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return exit.Usagef("unexpected argument %q: '%s' takes no arguments", args[0], cmd.CommandPath())
+		return session.Usagef("unexpected argument %q: '%s' takes no arguments", args[0], cmd.CommandPath())
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/internal/testkit"
 )
 
@@ -62,7 +61,7 @@ func TestHostileObjectsOnTerminal(t *testing.T) {
 			for _, args := range verbs {
 				t.Run(name+"/"+args[0], func(t *testing.T) {
 					code, shown := onTerminal(t, append(args, "-s", url)...)
-					if code != exit.OK || shown == "" {
+					if code != cli.ExitOK || shown == "" {
 						t.Errorf("%q: exit code %d, and %.2000q", args, code, shown)
 					}
 				})
@@ -77,7 +76,7 @@ func TestUnreadableObjects(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			url := newHostileServer(t, name != "infinite", object)
 			code, shown := onTerminal(t, "dump", "gizmos", "-A", "--timeout", "400ms", "-s", url)
-			if code != exit.NotSynced ||
+			if code != cli.ExitNotSynced ||
 				!strings.HasPrefix(shown, "error: not synced: gizmos.v1.example.com: ") ||
 				strings.Count(shown, "\n") != 1 || len(shown) > 3000 {
 				t.Errorf("exit code %d, and %.2000q", code, shown)

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 )
 
 const demoData = "../../../../testdata"
@@ -33,7 +32,7 @@ func TestOffline(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := crdcache(t, append(tt.args, "--from", demoData+"/crds", "--from", demoData+"/objects")...)
-			if r.code != exit.OK || r.out == "" || tt.want != "" && r.out != tt.want {
+			if r.code != cli.ExitOK || r.out == "" || tt.want != "" && r.out != tt.want {
 				t.Errorf("exit code %d, stdout\n%swant\n%sstderr %s", r.code, r.out, tt.want, r.errOut)
 			}
 		})
@@ -44,7 +43,7 @@ func TestOffline(t *testing.T) {
 func TestOfflineEverything(t *testing.T) {
 	file := write(t, "a.yaml", evalObjects)
 	r := crdcache(t, "dump", "*", "-o", "name", "--quiet", "--from", file)
-	r.expect(t, exit.OK, "gizmo.example.com/a\n")
+	r.expect(t, cli.ExitOK, "gizmo.example.com/a\n")
 }
 
 // TestOfflineProblems reports unreadable documents and prints the others.
@@ -52,16 +51,16 @@ func TestOfflineProblems(t *testing.T) {
 	file := write(t, "a.yaml", evalObjects+
 		"---\nkind: [\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: web}\n")
 	r := crdcache(t, "dump", "gizmos", "-o", "name", "--from", file)
-	r.expect(t, exit.Failed, "gizmo.example.com/a\n")
+	r.expect(t, cli.ExitFailed, "gizmo.example.com/a\n")
 	if !strings.Contains(r.errOut, "warning: ") || !strings.Contains(r.errOut, "a.yaml") ||
 		!strings.Contains(r.errOut, "error: ") {
 		t.Errorf("stderr is %q, want a warning of the type that is made up and the error of a document",
 			r.errOut)
 	}
 	r = crdcache(t, "query", "gizmos", "--keys-only", "--from", file)
-	r.expect(t, exit.Failed, "web/a\n")
+	r.expect(t, cli.ExitFailed, "web/a\n")
 	r = crdcache(t, "dump", "configmaps", "-o", "name", "--from", file)
-	r.expect(t, exit.Failed, "configmap/c\n")
+	r.expect(t, cli.ExitFailed, "configmap/c\n")
 	if strings.Contains(r.errOut, "warning: ") {
 		t.Errorf("stderr is %q, with a warning of a type that is not used", r.errOut)
 	}
@@ -69,7 +68,7 @@ func TestOfflineProblems(t *testing.T) {
 	var out, errOut bytes.Buffer
 	code := cli.Main(t.Context(), []string{"crdcache", "dump", "gizmos", "-o", "name", "--from", "-"},
 		strings.NewReader(evalObjects), &out, &errOut)
-	result{code, out.String(), errOut.String()}.expect(t, exit.OK, "gizmo.example.com/a\n")
+	result{code, out.String(), errOut.String()}.expect(t, cli.ExitOK, "gizmo.example.com/a\n")
 
 	for name, tt := range map[string]struct {
 		args []string
@@ -77,18 +76,18 @@ func TestOfflineProblems(t *testing.T) {
 		want string
 	}{
 		"missing file": {[]string{"dump", "x", "--from", filepath.Join(t.TempDir(), "none")},
-			exit.Failed, "none"},
-		"two places": {[]string{"dump", "x", "--from", file, "-s", "http://localhost"}, exit.Usage,
+			cli.ExitFailed, "none"},
+		"two places": {[]string{"dump", "x", "--from", file, "-s", "http://localhost"}, cli.ExitUsage,
 			"--from and --server cannot be used together"},
-		"unknown type": {[]string{"dump", "nope", "--from", demoData + "/crds"}, exit.Failed,
+		"unknown type": {[]string{"dump", "nope", "--from", demoData + "/crds"}, cli.ExitFailed,
 			`"nope"; the files have neither objects of this type`},
-		"similar type": {[]string{"dump", "wrkloads", "--from", demoData + "/crds"}, exit.Failed,
+		"similar type": {[]string{"dump", "wrkloads", "--from", demoData + "/crds"}, cli.ExitFailed,
 			"did you mean workloads.demo.crdcache.dev?\n"},
-		"object": {[]string{"dump", "workloads", "dns", "--from", demoData + "/crds"}, exit.Failed,
+		"object": {[]string{"dump", "workloads", "dns", "--from", demoData + "/crds"}, cli.ExitFailed,
 			`workloads.demo.crdcache.dev "dns" not found`},
-		"no path": {[]string{"dump", "x", "--from", ""}, exit.Failed, "a path is empty"},
+		"no path": {[]string{"dump", "x", "--from", ""}, cli.ExitFailed, "a path is empty"},
 		"no config": {[]string{"dump", "workloads", "--from", demoData + "/crds", "--config", ""},
-			exit.Usage, "--config is empty: is a shell variable unset?"},
+			cli.ExitUsage, "--config is empty: is a shell variable unset?"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := crdcache(t, tt.args...)
@@ -167,7 +166,7 @@ func TestDuplicateKeys(t *testing.T) {
 			var out, errOut bytes.Buffer
 			args := append([]string{"crdcache"}, strings.Fields(tt.args)...)
 			code := cli.Main(t.Context(), args, strings.NewReader(tt.text), &out, &errOut)
-			if code == exit.OK || out.Len() > 0 || !strings.Contains(errOut.String(), tt.want) {
+			if code == cli.ExitOK || out.Len() > 0 || !strings.Contains(errOut.String(), tt.want) {
 				t.Errorf("exit code %d, stdout %q, stderr %q; want %q", code, out.String(),
 					errOut.String(), tt.want)
 			}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -13,37 +12,37 @@ import (
 
 	"k8s.io/cli-runtime/pkg/printers"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// aggregation parses --group-by and --compute.
-func (f *queryFlags) aggregation() (a query.Aggregation, err error) {
-	for _, text := range f.groupBy {
+// parseGroups parses --group-by and --compute.
+func (o *queryVerb) parseGroups() error {
+	for _, text := range o.groupBy {
 		for _, name := range splitColumns(text) {
 			if name == "" {
-				return a, exit.Usagef("--group-by needs the name of an index, or a path")
+				return session.Usagef("--group-by needs the name of an index, or a path")
 			}
 			if err := checkColumn("group-by", name); err != nil {
-				return a, err
+				return err
 			}
-			a.GroupBy = append(a.GroupBy, name)
+			o.groups.GroupBy = append(o.groups.GroupBy, name)
 		}
 	}
-	for _, text := range f.compute {
+	for _, text := range o.compute {
 		m, err := query.ParseMeasure(text)
 		if err != nil {
-			return a, exit.Usagef("--compute: %v", err)
+			return session.Usagef("--compute: %v", err)
 		}
 		if err := checkColumn("compute", m.Operand); err != nil {
-			return a, err
+			return err
 		}
-		a.Measures = append(a.Measures, m)
+		o.groups.Measures = append(o.groups.Measures, m)
 	}
-	return a, nil
+	return nil
 }
 
 // splitColumns splits at commas outside of brackets.
@@ -76,66 +75,70 @@ func checkColumn(flag, name string) error {
 	}
 	var pathErr *jsonpath.Error
 	if _, err := jsonpath.Compile(name); errors.As(err, &pathErr) {
-		return exit.UsageLines(fmt.Sprintf("--%s: %s\n%s", flag, pathErr.Text(), pathErr.Caret()))
+		return session.UsageLines(fmt.Sprintf("--%s: %s\n%s", flag, pathErr.Text(), pathErr.Caret()))
 	} else if err != nil {
-		return exit.Usagef("--%s: %v", flag, err)
+		return session.Usagef("--%s: %v", flag, err)
 	}
 	return nil
 }
 
-// printGroups prints the groups by size. Objects without a value form the group <none>.
-func (o *queryOptions) printGroups(ctx context.Context, querier *query.Querier) error {
-	found, err := querier.Aggregate(ctx, o.query, o.groups, o.options)
-	if err != nil {
-		return err
-	}
-	o.warnIncomplete(found.Plan)
-	return o.showGroups(found.Groups)
-}
+// hasGroups reports whether the query groups or computes.
+func (o *queryVerb) hasGroups() bool { return len(o.groups.GroupBy)+len(o.groups.Measures) > 0 }
 
-func (o *queryOptions) showGroups(groups []query.Group) error {
+// printGroups prints the groups by size. Objects without a value form the group <none>.
+func (o *queryVerb) printGroups(groups []query.Group) error {
 	slices.SortStableFunc(groups, func(a, b query.Group) int { return cmp.Compare(b.Count, a.Count) })
-	if o.style.Format.Name != print.Table {
-		o.warnOfSkipped(groups)
-		return o.printNumbers(groups)
+	o.warnOfSkipped(groups)
+	switch o.style.Format.Name {
+	case print.CSV:
+		return o.printCSV(append([][]string{o.groupHeaders()}, groupRows(groups, "")...))
+	case print.JSON:
+		return o.printJSON(o.groupRecords(groups))
+	}
+	rows := groupRows(groups, "<none>")
+	if !o.style.NoHeaders {
+		rows = slices.Insert(rows, 0, o.groupHeaders())
 	}
 	w := printers.GetNewTabWriter(o.Out)
-	if !o.style.NoHeaders {
-		fmt.Fprintln(w, strings.Join(o.groupHeaders(), "\t"))
+	for _, row := range rows {
+		writeRow(w, "", row...)
 	}
-	for _, g := range groups {
-		var cells []string
-		for _, v := range g.Values {
-			if v == indexers.Null {
-				v = "<none>"
-			}
-			cells = append(cells, print.Printable(v))
-		}
-		cells = append(cells, fmt.Sprint(g.Count))
-		for _, r := range g.Results {
-			cells = append(cells, print.Printable(cmp.Or(r.Value, "<none>")))
-		}
-		fmt.Fprintln(w, strings.Join(cells, "\t"))
-	}
-	o.warnOfSkipped(groups)
 	return w.Flush()
 }
 
+// groupRows returns the values, the count and the results of each group.
+func groupRows(groups []query.Group, missing string) (rows [][]string) {
+	for _, g := range groups {
+		var row []string
+		for _, v := range g.Values {
+			if v == indexers.Null {
+				v = missing
+			}
+			row = append(row, v)
+		}
+		row = append(row, strconv.Itoa(g.Count))
+		for _, r := range g.Results {
+			row = append(row, cmp.Or(r.Value, missing))
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
 // warnOfSkipped warns about values that are not numbers.
-func (o *queryOptions) warnOfSkipped(groups []query.Group) {
+func (o *queryVerb) warnOfSkipped(groups []query.Group) {
 	for i, m := range o.groups.Measures {
 		n := 0
 		for _, g := range groups {
 			n += g.Results[i].Skipped
 		}
 		if n > 0 {
-			fmt.Fprintf(o.ErrOut,
-				"warning: --compute %s: values that are not numbers were skipped: %d\n", m, n)
+			o.Warnf("--compute %s: values that are not numbers were skipped: %d", m, n)
 		}
 	}
 }
 
-func (o *queryOptions) groupHeaders() (headers []string) {
+func (o *queryVerb) groupHeaders() (headers []string) {
 	for _, name := range o.groups.GroupBy {
 		headers = append(headers, strings.ToUpper(print.Printable(name)))
 	}
@@ -153,26 +156,7 @@ type groupRecord struct {
 	Computed map[string]json.RawMessage `json:"computed,omitempty"`
 }
 
-// printNumbers prints groups as CSV or JSON.
-func (o *queryOptions) printNumbers(groups []query.Group) error {
-	if o.style.Format.Name == print.CSV {
-		rows := [][]string{o.groupHeaders()}
-		for _, g := range groups {
-			var row []string
-			for _, v := range g.Values {
-				if v == indexers.Null {
-					v = ""
-				}
-				row = append(row, v)
-			}
-			row = append(row, strconv.Itoa(g.Count))
-			for _, r := range g.Results {
-				row = append(row, r.Value)
-			}
-			rows = append(rows, row)
-		}
-		return o.printCSV(rows)
-	}
+func (o *queryVerb) groupRecords(groups []query.Group) []groupRecord {
 	records := make([]groupRecord, 0, len(groups))
 	for _, g := range groups {
 		record := groupRecord{Values: map[string]*string{}, Count: g.Count,
@@ -188,7 +172,7 @@ func (o *queryOptions) printNumbers(groups []query.Group) error {
 		}
 		records = append(records, record)
 	}
-	return o.printJSON(records)
+	return records
 }
 
 // jsonValue returns a number, string or null.
@@ -203,7 +187,7 @@ func jsonValue(text string) json.RawMessage {
 	return quoted
 }
 
-func (o *queryOptions) printCount(n int) error {
+func (o *queryVerb) printCount(n int) error {
 	switch o.style.Format.Name {
 	case print.CSV:
 		return o.printCSV([][]string{{"COUNT"}, {strconv.Itoa(n)}})
@@ -215,7 +199,7 @@ func (o *queryOptions) printCount(n int) error {
 }
 
 // printCSV prints rows, starting with the header.
-func (o *queryOptions) printCSV(rows [][]string) error {
+func (o *queryVerb) printCSV(rows [][]string) error {
 	if o.style.NoHeaders {
 		rows = rows[1:]
 	}
@@ -223,7 +207,7 @@ func (o *queryOptions) printCSV(rows [][]string) error {
 	return w.WriteAll(rows)
 }
 
-func (o *queryOptions) printJSON(value any) error {
+func (o *queryVerb) printJSON(value any) error {
 	text, err := json.MarshalIndent(value, "", "    ")
 	if err != nil {
 		return err

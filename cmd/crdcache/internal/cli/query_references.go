@@ -12,7 +12,7 @@ import (
 
 // answerWithReferences reads the referenced types as well, and answers the query. The query needs the
 // references of targets.
-func (o *queryOptions) answerWithReferences(ctx context.Context, querier *query.Querier,
+func (o *queryVerb) answerWithReferences(ctx context.Context, querier *query.Querier,
 	types *session.Types, source session.Cache, followed []references.Type) error {
 	graph := references.New()
 	defer graph.Close()
@@ -40,11 +40,11 @@ func (o *queryOptions) answerWithReferences(ctx context.Context, querier *query.
 
 // readReferencedTypes reads types into the graph and explains the types that the server lacks. shutdown is
 // nil if nothing could be read. Otherwise err joins the errors of some types.
-func (o *queryOptions) readReferencedTypes(ctx context.Context, graph *references.Graph, types *session.Types,
+func (o *queryVerb) readReferencedTypes(ctx context.Context, graph *references.Graph, types *session.Types,
 	requestedTypes []references.Type) (shutdown func(), err error) {
-	syncCtx, cancel := o.Target.Limit(ctx)
+	syncCtx, cancel := o.Limit(ctx)
 	defer cancel()
-	catalog, err := o.Target.Catalog(syncCtx)
+	catalog, err := o.Catalog(syncCtx)
 	if err != nil {
 		return nil, err
 	}
@@ -59,15 +59,15 @@ func (o *queryOptions) readReferencedTypes(ctx context.Context, graph *reference
 		r, ok := findType(catalog, t)
 		if ok && r.GVR != types.Resources[0].GVR {
 			resources = append(resources, r)
-			o.Target.RecordUse(r.GVR.GroupResource())
+			o.RecordUse(r.GVR.GroupResource())
 		}
 	}
 	caches, err := session.NewCaches(types.Client, resources,
-		session.CacheOptions{Namespace: o.Target.Namespace})
+		session.CacheOptions{Namespace: o.Namespace})
 	if err != nil {
 		return nil, err
 	}
-	done := o.Target.Progress(caches.Progress)
+	done := o.Progress(caches.Progress)
 	unsynced := caches.Sync(syncCtx)
 	done()
 	if ctx.Err() != nil {
@@ -83,8 +83,8 @@ func (o *queryOptions) readReferencedTypes(ctx context.Context, graph *reference
 	return caches.Close, errors.Join(unsynced, graph.WaitForSync(syncCtx))
 }
 
-func (o *queryOptions) addTo(graph *references.Graph, cached session.Cache, selected bool) error {
-	return addSource(graph, o.Config, cached, o.Target.Namespace, selected)
+func (o *queryVerb) addTo(graph *references.Graph, cached session.Cache, selected bool) error {
+	return addSource(graph, o.Config, cached, o.Namespace, selected)
 }
 
 // addSource adds a cache to a graph. The cache has the objects of namespace only, or of all if it is empty.

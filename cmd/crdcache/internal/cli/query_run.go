@@ -11,16 +11,17 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
+	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/indexers/references"
+	"github.com/crdcache/crdcache/readapi/live"
 )
 
 // run answers from the local cache server, or syncs the type and answers from its cache.
-func (o *queryOptions) run(ctx context.Context) error {
+func (o *queryVerb) run(ctx context.Context) error {
 	if done, err := o.answerFromServer(ctx); done {
 		return err
 	}
@@ -37,19 +38,17 @@ func (o *queryOptions) run(ctx context.Context) error {
 			if len(synced) == 0 {
 				return nil
 			}
-			syncedCache := synced[0]
-			querier := query.New(query.ForInformer(syncedCache.Informer),
-				indexes[syncedCache.Resource.GVR]...)
+			querier := query.New(query.ForInformer(synced[0].Informer), indexes[synced[0].Resource.GVR]...)
 			if follows, followed := query.UsesReferences(o.query); follows {
-				return o.answerWithReferences(ctx, querier, types, syncedCache, followed)
+				return o.answerWithReferences(ctx, querier, types, synced[0], followed)
 			}
 			return session.ExplainQuery(o.printResult(ctx, querier, types))
 		},
 	})
 }
 
-func (o *queryOptions) warnOfMismatches(ctx context.Context, types *session.Types) {
-	o.Target.WarnOfMismatches(ctx, types.Client, types.Resources[0], o.query,
+func (o *queryVerb) warnOfMismatches(ctx context.Context, types *session.Types) {
+	o.WarnOfMismatches(ctx, types.Client, types.Resources[0], o.query,
 		session.Columns{Flag: "sort-by", Paths: query.Columns(o.options, query.Aggregation{})},
 		session.Columns{Flag: "group-by", Paths: query.Columns(query.Options{},
 			query.Aggregation{GroupBy: o.groups.GroupBy})},
@@ -58,13 +57,13 @@ func (o *queryOptions) warnOfMismatches(ctx context.Context, types *session.Type
 }
 
 // check rejects several types, and validates the query on an empty cache before objects are read.
-func (o *queryOptions) check(types *session.Types, found session.Indexes) error {
+func (o *queryVerb) check(types *session.Types, found session.Indexes) error {
 	if len(types.Resources) > 1 {
 		names := make([]string, len(types.Resources))
 		for i, r := range types.Resources {
 			names[i] = r.GVR.GroupResource().String()
 		}
-		return exit.Usagef("%q matches %d types, query needs one: %s", o.name, len(names),
+		return session.Usagef("%q matches %d types, query needs one: %s", o.name, len(names),
 			strings.Join(names, ", "))
 	}
 	indexes := found[types.Resources[0].GVR]
@@ -84,110 +83,117 @@ func (o *queryOptions) check(types *session.Types, found session.Indexes) error 
 			return o.explainIndex(err)
 		}
 	}
-	if _, err := empty.Aggregate(context.Background(), query.All(), o.groups,
-		query.Options{AllowScan: true}); err != nil {
-		return o.explainIndex(err)
-	}
-	return nil
+	_, err := empty.Aggregate(context.Background(), query.All(), o.groups, query.Options{AllowScan: true})
+	return o.explainIndex(err)
 }
 
 // explainIndex adds a remedy to an error about an unknown index.
-func (o *queryOptions) explainIndex(err error) error {
+func (o *queryVerb) explainIndex(err error) error {
 	var unknown *query.UnknownIndexError
 	switch {
 	case !errors.As(err, &unknown):
 	case strings.HasPrefix(o.options.SortBy, "{") && strings.HasPrefix(unknown.Name, "{"):
-		return exit.Usagef("--sort-by takes a path without braces, as in .spec.replicas; got %s",
+		return session.Usagef("--sort-by takes a path without braces, as in .spec.replicas; got %s",
 			o.options.SortBy)
 	case !o.Config.IsSet:
-		return exit.Usagef("%v; declare indexes with --config, or use --where or a path", err)
+		return session.Usagef("%v; declare indexes with --config, or use --where or a path", err)
 	}
 	return session.ExplainQuery(err)
 }
 
-// printResult prints the result in the requested form.
-func (o *queryOptions) printResult(ctx context.Context, querier *query.Querier, types *session.Types) error {
+// printResult prints the answer of a cache.
+func (o *queryVerb) printResult(ctx context.Context, querier *query.Querier, types *session.Types) error {
+	answer, objects, err := o.ask(ctx, querier, types.Resources[0])
+	if err != nil {
+		return err
+	}
+	return o.printAnswer(ctx, answer, objects, types)
+}
+
+// ask returns the answer of a cache in the form of the cache server's answers, without the objects.
+func (o *queryVerb) ask(ctx context.Context, querier *query.Querier,
+	resource discovery.Resource) (answer live.Answer, objects print.Section, err error) {
 	switch {
 	case o.count:
 		n, err := querier.Count(ctx, o.query, o.options)
 		if err != nil {
-			return err
+			return answer, objects, err
 		}
+		answer.Count = &n
 		if plan, err := querier.Explain(o.query, o.options); err == nil {
-			o.warnIncomplete(plan)
+			answer.Warnings = plan.Warnings
 		}
-		return o.printCount(n)
+		return answer, objects, nil
 	case o.values != "":
-		return o.printValues(ctx, querier)
-	case len(o.groups.GroupBy)+len(o.groups.Measures) > 0:
-		return o.printGroups(ctx, querier)
+		answer.Values, err = querier.Values(ctx, o.values, o.query, o.options)
+		return answer, objects, err
+	case o.hasGroups():
+		found, err := querier.Aggregate(ctx, o.query, o.groups, o.options)
+		if err == nil {
+			answer.Groups, answer.Warnings = found.Groups, found.Plan.Warnings
+		}
+		return answer, objects, err
 	}
 	result, err := querier.Query(ctx, o.query, o.options)
 	if err != nil {
+		return answer, objects, err
+	}
+	answer.Continue = result.Continue
+	switch {
+	case o.explain:
+		answer.Plan, answer.Continue = fmt.Sprint(result.Plan), ""
+	case o.keysOnly:
+		answer.Keys = result.Keys()
+	}
+	answer.Warnings = result.Plan.Warnings
+	return answer, session.ResultSection(resource, result), nil
+}
+
+// printAnswer prints an answer in the requested form.
+func (o *queryVerb) printAnswer(ctx context.Context, answer live.Answer, objects print.Section,
+	types *session.Types) (err error) {
+	if !o.explain { // the plan has the warnings
+		for _, warning := range answer.Warnings {
+			o.Warnf("%s", warning)
+		}
+	}
+	out := bufio.NewWriter(o.Out) // it keeps the first error for Flush
+	switch {
+	case answer.Count != nil:
+		return o.printCount(*answer.Count)
+	case o.hasGroups():
+		return o.printGroups(answer.Groups)
+	case o.explain:
+		fmt.Fprintln(out, strings.TrimSuffix(answer.Plan, "\n"))
+	case o.values != "":
+		for _, v := range answer.Values {
+			fmt.Fprintln(out, print.Printable(v.Value))
+		}
+	case o.keysOnly:
+		for _, key := range answer.Keys {
+			fmt.Fprintln(out, key)
+		}
+	default:
+		options, err := types.SectionOptions(o.style)
+		if err != nil {
+			return err
+		}
+		if err := print.Sections(ctx, []print.Section{objects}, options); err != nil {
+			return err
+		}
+	}
+	if err := out.Flush(); err != nil {
 		return err
 	}
-	if o.explain {
-		_, err = fmt.Fprintln(o.Out, strings.TrimSuffix(fmt.Sprint(result.Plan), "\n"))
-		return err
+	if answer.Continue != "" {
+		fmt.Fprintf(o.ErrOut, "there is more: --continue %s\n", answer.Continue)
 	}
-	o.warnIncomplete(result.Plan)
-	if o.keysOnly {
-		err = o.printKeys(result.Keys())
-	} else {
-		err = o.print(ctx, types, session.ResultSection(types.Resources[0], result))
-	}
-	if err == nil && result.Continue != "" {
-		fmt.Fprintf(o.ErrOut, "there is more: --continue %s\n", result.Continue)
-	}
-	return err
-}
-
-func (o *queryOptions) warnIncomplete(plan *query.Plan) {
-	o.warn(plan.Warnings)
-}
-
-func (o *queryOptions) warn(texts []string) {
-	for _, w := range texts {
-		fmt.Fprintf(o.ErrOut, "warning: %s\n", print.Printable(w))
-	}
-}
-
-// print prints the objects of a result.
-func (o *queryOptions) print(ctx context.Context, types *session.Types, found print.Section) error {
-	options, err := types.SectionOptions(o.style)
-	if err != nil {
-		return err
-	}
-	return print.Sections(ctx, []print.Section{found}, options)
-}
-
-func (o *queryOptions) printKeys(keys []string) error {
-	out := bufio.NewWriter(o.Out)
-	for _, key := range keys {
-		fmt.Fprintln(out, key) // bufio keeps the first error for Flush
-	}
-	return out.Flush()
-}
-
-func (o *queryOptions) printValues(ctx context.Context, querier *query.Querier) error {
-	values, err := querier.Values(ctx, o.values, o.query, o.options)
-	if err != nil {
-		return err
-	}
-	return o.showValues(values)
-}
-
-func (o *queryOptions) showValues(values []query.ValueCount) error {
-	out := bufio.NewWriter(o.Out)
-	for _, v := range values {
-		fmt.Fprintln(out, print.Printable(v.Value)) // bufio keeps the first error for Flush
-	}
-	return out.Flush()
+	return nil
 }
 
 // answerFromServer answers from the local cache server, and reports whether it did. Otherwise the objects are
 // read, from that server or the cluster, and errors have better texts.
-func (o *queryOptions) answerFromServer(ctx context.Context) (done bool, err error) {
+func (o *queryVerb) answerFromServer(ctx context.Context) (done bool, err error) {
 	if !o.HasServer() {
 		return false, nil
 	}
@@ -199,11 +205,14 @@ func (o *queryOptions) answerFromServer(ctx context.Context) (done bool, err err
 	defer answer.Close()
 	o.Notef("answered by the cache server for %s, at version %s", server.Resource, answer.ResourceVersion)
 	o.warnOfMismatches(ctx, server.ResolvedTypes)
-	o.warn(answer.Warnings)
-	return true, o.printLocalAnswer(ctx, answer, server)
+	objects := answer.Section(o.Cached().Transform != nil)
+	if len(answer.Columns) > 0 {
+		objects = answer.RowSection(false)
+	}
+	return true, o.printAnswer(ctx, answer.Answer, objects, server.ResolvedTypes)
 }
 
-func (o *queryOptions) queryServer(ctx context.Context) (*session.Answer, *session.LocalServer, error) {
+func (o *queryVerb) queryServer(ctx context.Context) (*session.Answer, *session.LocalServer, error) {
 	if follows, _ := query.UsesReferences(o.query); follows {
 		return nil, nil, fmt.Errorf("it does not support queries about references")
 	}
@@ -219,7 +228,7 @@ func (o *queryOptions) queryServer(ctx context.Context) (*session.Answer, *sessi
 }
 
 // parameters returns the query parameters of the request.
-func (o *queryOptions) parameters() url.Values {
+func (o *queryVerb) parameters() url.Values {
 	p := url.Values{"q": {o.query.String()}, "scan": {"true"}}
 	set := func(name, value string, isSet bool) {
 		if isSet {
@@ -241,32 +250,4 @@ func (o *queryOptions) parameters() url.Values {
 		p.Add("compute", m.String())
 	}
 	return p
-}
-
-// printLocalAnswer prints an answer of the local cache server like an answer from the command's own cache.
-func (o *queryOptions) printLocalAnswer(ctx context.Context, answer *session.Answer,
-	from *session.LocalServer) (err error) {
-	switch {
-	case answer.Count != nil:
-		return o.printCount(*answer.Count)
-	case o.values != "":
-		return o.showValues(answer.Values)
-	case len(o.groups.GroupBy)+len(o.groups.Measures) > 0:
-		return o.showGroups(answer.Groups)
-	case o.explain:
-		_, err := fmt.Fprintln(o.Out, strings.TrimSuffix(answer.Plan, "\n"))
-		return err
-	case o.keysOnly:
-		err = o.printKeys(answer.Keys)
-	default:
-		section := answer.Section(o.Cached().Transform != nil)
-		if len(answer.Columns) > 0 {
-			section = answer.RowSection(false)
-		}
-		err = o.print(ctx, from.ResolvedTypes, section)
-	}
-	if err == nil && answer.Continue != "" {
-		fmt.Fprintf(o.ErrOut, "there is more: --continue %s\n", answer.Continue)
-	}
-	return err
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -86,14 +86,14 @@ func TestQuery(t *testing.T) {
 			for _, typeName := range []string{"things", "gz"} {
 				args := append([]string{"query", typeName, "-A", "--config", config, "-s", server.URL},
 					tt.args...)
-				crdcache(t, args...).expect(t, exit.OK, tt.want)
+				crdcache(t, args...).expect(t, cli.ExitOK, tt.want)
 			}
 		})
 	}
 	crdcache(t, "query", "gz", "-n", "db", "--config", config, "--index", "color=red", "--keys-only", "-s",
-		server.URL).expect(t, exit.OK, "db/c\n")
+		server.URL).expect(t, cli.ExitOK, "db/c\n")
 	crdcache(t, "query", "gz", "-A", "--where", ".spec.color", "--count", "-s", server.URL).expect(t,
-		exit.OK, "3\n")
+		cli.ExitOK, "3\n")
 }
 
 // TestQueryWithoutSchema skips the comparison with the schema, without a warning, if the CRD is unreadable or
@@ -110,7 +110,7 @@ func TestQueryWithoutSchema(t *testing.T) {
 			}
 			r := crdcache(t, "query", "gz", "-A", "--where", "@.spec.nothing == 1", "--count",
 				"-s", server.URL)
-			r.expect(t, exit.OK, "0\n")
+			r.expect(t, cli.ExitOK, "0\n")
 			if r.errOut != "" {
 				t.Errorf("stderr is %q", r.errOut)
 			}
@@ -125,13 +125,13 @@ func TestQueryPages(t *testing.T) {
 	args := []string{"query", "gz", "-A", "--config", config, "--sort-by", "size", "--limit", "3",
 		"--keys-only", "-s", server.URL}
 	r := crdcache(t, args...)
-	r.expect(t, exit.OK, "db/d\nweb/b\nweb/a\n")
+	r.expect(t, cli.ExitOK, "db/d\nweb/b\nweb/a\n")
 	_, token, ok := strings.Cut(strings.TrimSpace(r.errOut), "--continue ")
 	if !ok {
 		t.Fatalf("stderr is %q, want a token", r.errOut)
 	}
 	r = crdcache(t, append(args, "--continue", token)...)
-	r.expect(t, exit.OK, "db/c\n")
+	r.expect(t, cli.ExitOK, "db/c\n")
 	if r.errOut != "" {
 		t.Errorf("stderr of the last page is %q", r.errOut)
 	}
@@ -142,7 +142,7 @@ func TestQueryExplain(t *testing.T) {
 	config := write(t, "c.yaml", gizmoIndexes)
 	r := crdcache(t, "query", "gz", "-A", "--config", config, "--index", "color=red", "--explain",
 		"-s", server.URL)
-	if r.code != exit.OK || !strings.Contains(r.out, "color=red") {
+	if r.code != cli.ExitOK || !strings.Contains(r.out, "color=red") {
 		t.Errorf("exit code %d, stdout %q", r.code, r.out)
 	}
 }
@@ -198,9 +198,9 @@ func TestQueryErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := crdcache(t, append([]string{"query", "-s", server.URL}, tt.args...)...)
 			if name == "category" {
-				r.expect(t, exit.Failed, "")
+				r.expect(t, cli.ExitFailed, "")
 			} else {
-				r.expect(t, exit.Usage, "")
+				r.expect(t, cli.ExitUsage, "")
 			}
 			if !strings.Contains(r.errOut, tt.want) {
 				t.Errorf("stderr is %q, want %q in it", r.errOut, tt.want)
@@ -234,7 +234,7 @@ func TestQueryDangling(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := crdcache(t, append(args, tt.args...)...)
-			r.expect(t, exit.OK, tt.want)
+			r.expect(t, cli.ExitOK, tt.want)
 			asked := slices.Contains(tt.args, "--dangling") || slices.Contains(tt.args, "--dangling=none")
 			if warned := strings.Contains(r.errOut,
 				"references to Nothing.example.com are not checked: the server has no such type"); warned != asked {
@@ -243,9 +243,9 @@ func TestQueryDangling(t *testing.T) {
 		})
 	}
 	crdcache(t, "query", "gz", "-n", "db", "--config", config, "--dangling=zone", "--keys-only", "-s",
-		server.URL).expect(t, exit.OK, "db/c\n")
+		server.URL).expect(t, cli.ExitOK, "db/c\n")
 	r := crdcache(t, append(args, "--dangling=zone", "--explain")...)
-	if r.code != exit.OK || !strings.Contains(r.out, "start  dangling(zone): at most 2 of 4 objects") {
+	if r.code != cli.ExitOK || !strings.Contains(r.out, "start  dangling(zone): at most 2 of 4 objects") {
 		t.Errorf("got %q", r.out)
 	}
 }
@@ -257,14 +257,14 @@ func TestQueryWarnings(t *testing.T) {
 	for _, args := range [][]string{{"--count"}, {"--keys-only"}, {"--group-by", "color"}} {
 		r := crdcache(t, append([]string{"query", "gz", "-A", "--config", config, "--index", "size<50", "-s",
 			server.URL}, args...)...)
-		if r.code != exit.OK || !strings.Contains(r.errOut,
+		if r.code != cli.ExitOK || !strings.Contains(r.errOut,
 			`warning: index "size" has no type and compares 50 as text; declare type: number`) {
 			t.Errorf("%v: stderr is %q", args, r.errOut)
 		}
 	}
 	r := crdcache(t, "query", "gz", "-A", "--config", config, "--compute", "sum(.spec.color)",
 		"-s", server.URL)
-	r.expect(t, exit.OK, "COUNT   SUM(.SPEC.COLOR)\n4       <none>\n")
+	r.expect(t, cli.ExitOK, "COUNT   SUM(.SPEC.COLOR)\n4       <none>\n")
 	if !strings.Contains(r.errOut, "values that are not numbers were skipped: 3") {
 		t.Errorf("stderr is %q", r.errOut)
 	}
@@ -283,7 +283,7 @@ func TestQueryNumbers(t *testing.T) {
 		code int
 		out  string
 	}{
-		"groups": {[]string{"--group-by", ".spec.color", "--compute", "sum(.spec.size)", "-o", "json"}, exit.OK, `[
+		"groups": {[]string{"--group-by", ".spec.color", "--compute", "sum(.spec.size)", "-o", "json"}, cli.ExitOK, `[
     {
         "values": {
             ".spec.color": "red"
@@ -313,14 +313,14 @@ func TestQueryNumbers(t *testing.T) {
     }
 ]
 `},
-		"table of groups": {[]string{"--group-by", ".spec.color", "-o", "csv"}, exit.OK,
+		"table of groups": {[]string{"--group-by", ".spec.color", "-o", "csv"}, cli.ExitOK,
 			".SPEC.COLOR,COUNT\nred,2\nblue,1\n,1\n"},
-		"no headers": {[]string{"--group-by", ".spec.color", "-o", "csv", "--no-headers"}, exit.OK,
+		"no headers": {[]string{"--group-by", ".spec.color", "-o", "csv", "--no-headers"}, cli.ExitOK,
 			"red,2\nblue,1\n,1\n"},
-		"count":           {[]string{"--count", "-o", "json"}, exit.OK, "{\n    \"count\": 4\n}\n"},
-		"count in csv":    {[]string{"--count", "-o", "csv"}, exit.OK, "COUNT\n4\n"},
-		"other formats":   {[]string{"--count", "-o", "yaml"}, exit.Usage, ""},
-		"of objects only": {[]string{"--keys-only", "-o", "json"}, exit.Usage, ""},
+		"count":           {[]string{"--count", "-o", "json"}, cli.ExitOK, "{\n    \"count\": 4\n}\n"},
+		"count in csv":    {[]string{"--count", "-o", "csv"}, cli.ExitOK, "COUNT\n4\n"},
+		"other formats":   {[]string{"--count", "-o", "yaml"}, cli.ExitUsage, ""},
+		"of objects only": {[]string{"--keys-only", "-o", "json"}, cli.ExitUsage, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			crdcache(t, append([]string{"query", "gizmos", "-A", "-s", server.URL}, tt.args...)...).expect(t,
@@ -349,5 +349,5 @@ func TestQueryByPaths(t *testing.T) {
 		t.Errorf("page by page\n%s\nat once\n%s", got, want)
 	}
 	crdcache(t, append(args, "--group-by", ".spec.color", "--compute", "max(.spec.size)", "-o", "csv",
-		"--no-headers")...).expect(t, exit.OK, "red,2,100\nblue,1,9\n,1,1\n")
+		"--no-headers")...).expect(t, cli.ExitOK, "red,2,100\nblue,1,9\n,1,1\n")
 }

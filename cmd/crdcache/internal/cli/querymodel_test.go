@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 )
 
 const modelIndexes = `
@@ -194,9 +194,9 @@ func checkForm(t *testing.T, r *rand.Rand, args []string, found []thing) {
 	t.Helper()
 	switch r.IntN(5) {
 	case 0:
-		crdcache(t, append(args, "--count")...).expect(t, exit.OK, fmt.Sprintln(len(found)))
+		crdcache(t, append(args, "--count")...).expect(t, cli.ExitOK, fmt.Sprintln(len(found)))
 	case 1:
-		crdcache(t, append(args, "--values", "tag")...).expect(t, exit.OK,
+		crdcache(t, append(args, "--values", "tag")...).expect(t, cli.ExitOK,
 			joinLines(slices.Sorted(maps.Keys(tagCounts(found)))))
 	case 2:
 		result, counts := crdcache(t, append(args, "--group-by", "tag", "--no-headers")...), tagCounts(found)
@@ -215,7 +215,7 @@ func checkForm(t *testing.T, r *rand.Rand, args []string, found []thing) {
 		for i, tag := range want {
 			want[i] = fmt.Sprintf("%s %d", strings.Replace(tag, none, "<none>", 1), counts[tag])
 		}
-		if result.code != exit.OK || !slices.Equal(got, want) {
+		if result.code != cli.ExitOK || !slices.Equal(got, want) {
 			t.Errorf("%q: exit code %d, groups %q, want %q", args[6:], result.code, got, want)
 		}
 	case 3:
@@ -257,12 +257,12 @@ func checkPages(t *testing.T, args []string, found []thing, limit int) {
 	for {
 		got = append(got, strings.Fields(page.out)...)
 		_, token, more := strings.Cut(page.errOut, "there is more: --continue ")
-		if page.code != exit.OK || !more || len(got) > len(want) {
+		if page.code != cli.ExitOK || !more || len(got) > len(want) {
 			break
 		}
 		page = crdcache(t, append(args, "--continue", strings.TrimSpace(token))...)
 	}
-	if page.code != exit.OK || !slices.Equal(got, want) {
+	if page.code != cli.ExitOK || !slices.Equal(got, want) {
 		t.Errorf("%q: exit code %d\n got %q\nwant %q\n%s", args[6:], page.code, got, want, page.errOut)
 	}
 }

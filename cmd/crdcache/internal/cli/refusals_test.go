@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -28,11 +27,11 @@ func TestResourcesOfNoServer(t *testing.T) {
 		code int
 		want string
 	}{
-		"dead": {[]string{"-s", dead.URL}, exit.Failed,
+		"dead": {[]string{"-s", dead.URL}, cli.ExitFailed,
 			"error: cannot reach the API server at " + dead.URL},
 		"no kubeconfig": {[]string{"--kubeconfig", "/dev/null", "-s", "http://localhost:1"},
-			exit.Failed, "error: cannot reach the API server at http://localhost:1"},
-		"unknown credentials": {[]string{"-s", server.URL}, exit.Forbidden, "error: the API server at " +
+			cli.ExitFailed, "error: cannot reach the API server at http://localhost:1"},
+		"unknown credentials": {[]string{"-s", server.URL}, cli.ExitForbidden, "error: the API server at " +
 			server.URL + " does not accept the credentials"},
 	}
 	for name, tt := range tests {
@@ -53,7 +52,7 @@ func TestResourcesReportWhyTheyWait(t *testing.T) {
 	server.AddFaults(apitest.Fault{Path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
 		Status: http.StatusInternalServerError, Message: "etcd is gone"})
 	r := crdcache(t, "resources", "-s", server.URL, "--timeout", "100ms")
-	if r.code != exit.NotSynced || !strings.Contains(r.errOut, "within 100ms") ||
+	if r.code != cli.ExitNotSynced || !strings.Contains(r.errOut, "within 100ms") ||
 		!strings.Contains(r.errOut, "etcd is gone") {
 		t.Errorf("exit code %d, stderr %q", r.code, r.errOut)
 	}
@@ -70,7 +69,7 @@ func TestWatchRefusedList(t *testing.T) {
 	message := strings.Replace(denied, "%s", "list", 1)
 	server.AddFaults(apitest.Fault{Path: podsPath, Status: http.StatusForbidden, Message: message})
 	r := crdcache(t, "watch", "pods", "-A", "-s", server.URL)
-	if r.code != exit.Forbidden || !strings.Contains(r.errOut, message) ||
+	if r.code != cli.ExitForbidden || !strings.Contains(r.errOut, message) ||
 		strings.Contains(r.errOut, "meta.k8s.io") {
 		t.Errorf("exit code %d, stderr:\n%s", r.code, r.errOut)
 	}
@@ -88,7 +87,7 @@ func TestWatchRefusedWatch(t *testing.T) {
 					Message: "gizmos.example.com is forbidden: eve cannot watch"})
 			}
 			r := crdcache(t, append(args, "-A", "-s", server.URL)...)
-			if r.code != exit.Forbidden || !strings.Contains(r.out, "web") ||
+			if r.code != cli.ExitForbidden || !strings.Contains(r.out, "web") ||
 				!strings.Contains(r.errOut,
 					"error: gizmos.example.com can be listed but not watched, so changes cannot be shown; use dump to print the objects: gizmos.example.com is forbidden: eve cannot watch\n") {
 				t.Errorf("exit code %d, stdout:\n%s\nstderr:\n%s", r.code, r.out, r.errOut)
@@ -116,8 +115,8 @@ func TestWatchRefusedWatchOfOne(t *testing.T) {
 	}()
 	<-seen
 	cancel()
-	if got := <-code; got != exit.Interrupted {
-		t.Errorf("exit code %d, want %d", got, exit.Interrupted)
+	if got := <-code; got != cli.ExitInterrupted {
+		t.Errorf("exit code %d, want %d", got, cli.ExitInterrupted)
 	}
 }
 

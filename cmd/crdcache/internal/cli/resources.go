@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -13,24 +12,25 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/printers"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/discovery"
 )
 
-var resourcesFormats = []string{formatTable, formatWide, formatName, formatJSON, formatYAML}
-
-type resourcesFlags struct {
-	target    *session.ServerFlags
+type resourcesVerb struct {
+	streams   genericiooptions.IOStreams
+	flags     session.ServerFlags
 	configs   session.ConfigFlags
-	output    string
+	format    string
 	noHeaders bool
 	custom    bool
+
+	*session.Target
+	types  []string
+	config *session.Config
 }
 
 func newResources(streams genericiooptions.IOStreams) *cobra.Command {
-	f := &resourcesFlags{target: session.NewServerFlags()}
+	o := &resourcesVerb{streams: streams}
 	cmd := &cobra.Command{
 		Use:        "resources [TYPE...] [flags]",
 		SuggestFor: []string{"api-resources", "types", "crds"},
@@ -41,57 +41,33 @@ func newResources(streams genericiooptions.IOStreams) *cobra.Command {
 			"The preferred version comes first. Versions in parentheses are not served.",
 		Example: "  crdcache resources '*.cert-manager.io'\n" +
 			"  crdcache resources --custom --config indexes.yaml",
-		ValidArgsFunction: f.target.CompleteTypes(true, nil),
-		RunE:              newRunE(streams, f.toOptions),
+		ValidArgsFunction: o.flags.CompleteTypes(true, nil),
+		RunE:              runE(o),
 	}
-	set := cmd.Flags()
-	f.target.Add(set)
-	f.configs.Add(set)
-	set.StringVarP(&f.output, "output", "o", formatTable, "Output format: table, wide, name, json or yaml.")
-	set.BoolVar(&f.noHeaders, "no-headers", false, "Print the table without headers.")
-	set.BoolVar(&f.custom, "custom", false, "List only types with a CustomResourceDefinition.")
-	f.target.Complete(cmd)
-	print.CompleteWords(cmd, "output", resourcesFormats)
+	o.flags.Add(cmd)
+	o.configs.Add(cmd.Flags())
+	session.AddOutput(cmd, &o.format, formatTable, formatWide, formatName, formatJSON, formatYAML)
+	cmd.Flags().BoolVar(&o.noHeaders, "no-headers", false, "Print the table without headers.")
+	cmd.Flags().BoolVar(&o.custom, "custom", false, "List only types with a CustomResourceDefinition.")
 	return cmd
 }
 
-// resourcesOptions are the validated flags and arguments of resources.
-type resourcesOptions struct {
-	genericiooptions.IOStreams
-	target    *session.Target
-	types     []string
-	config    *session.Config
-	format    string
-	noHeaders bool
-	custom    bool
+func (o *resourcesVerb) complete(cmd *cobra.Command, args []string) (err error) {
+	if o.types, err = session.SplitTypes(args); err != nil {
+		return err
+	}
+	if o.config, err = o.configs.Load(o.flags.Streams(o.streams).ErrOut); err != nil {
+		return err
+	}
+	if o.config.IsSet && o.format == formatName {
+		return session.Usagef("--config and --output name cannot be used together: names have no indexes")
+	}
+	o.Target, err = o.flags.Target(cmd.Context(), o.streams)
+	return err
 }
-
-func (f *resourcesFlags) toOptions(cmd *cobra.Command, args []string,
-	streams genericiooptions.IOStreams) (*resourcesOptions, error) {
-	streams = f.target.Streams(streams)
-	if err := print.OneOf("output format", f.output, resourcesFormats); err != nil {
-		return nil, err
-	}
-	types, err := session.SplitTypes(args)
-	if err != nil {
-		return nil, err
-	}
-	o := &resourcesOptions{IOStreams: streams, types: types, format: f.output, noHeaders: f.noHeaders,
-		custom: f.custom}
-	if o.config, err = f.configs.Load(o.warn); err != nil {
-		return nil, err
-	}
-	if o.config.IsSet && f.output == formatName {
-		return nil, exit.Usagef("--config and --output name cannot be used together: names have no indexes")
-	}
-	o.target, err = f.target.Target(cmd.Context(), streams)
-	return o, err
-}
-
-func (o *resourcesOptions) warn(text string) { fmt.Fprintf(o.ErrOut, "warning: %s\n", text) }
 
 // run discovers the types and prints them. The error joins the errors of names that match nothing.
-func (o *resourcesOptions) run(ctx context.Context) error {
+func (o *resourcesVerb) run(ctx context.Context) error {
 	snapshot, err := o.discover(ctx)
 	if err != nil {
 		return err
@@ -100,22 +76,22 @@ func (o *resourcesOptions) run(ctx context.Context) error {
 	records := make([]typeRecord, 0, len(types))
 	for _, t := range types {
 		if !o.custom || t.Source == discovery.FromCRD {
-			o.target.RecordUse(t.GroupResource)
+			o.RecordUse(t.GroupResource)
 			records = append(records, newTypeRecord(t, o.config.ForType(t)))
 		}
 	}
-	return errors.Join(o.target.Err(), unresolved, o.print(records))
+	return errors.Join(o.Err(), unresolved, o.print(records))
 }
 
 // discover runs a tracker until it has synced.
-func (o *resourcesOptions) discover(ctx context.Context) (*discovery.Snapshot, error) {
-	limitedCtx, cancel := o.target.Limit(ctx)
+func (o *resourcesVerb) discover(ctx context.Context) (*discovery.Snapshot, error) {
+	limitedCtx, cancel := o.Limit(ctx)
 	defer cancel()
 	// A tracker retries. Catalog fails immediately if the server cannot be reached or denies access.
-	if _, err := o.target.Catalog(limitedCtx); err != nil {
+	if _, err := o.Catalog(limitedCtx); err != nil {
 		return nil, err
 	}
-	tracker, err := o.target.Tracker()
+	tracker, err := o.Tracker()
 	if err != nil {
 		return nil, err
 	}
@@ -133,21 +109,20 @@ func (o *resourcesOptions) discover(ctx context.Context) (*discovery.Snapshot, e
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, o.target.Explain(limitedCtx, err)
+		return nil, o.Explain(limitedCtx, err)
 	}
 	status := tracker.Status()
 	if status.Mode == discovery.Polling {
-		fmt.Fprintf(o.ErrOut, "warning: cannot read CustomResourceDefinitions: only the information from discovery is listed\n")
+		o.Warnf("cannot read CustomResourceDefinitions: only the information from discovery is listed")
 	}
 	for _, failed := range status.FailedGroupVersions {
-		fmt.Fprintf(o.ErrOut, "warning: %s may have types that could not be discovered: %v\n",
-			failed.GroupVersion, failed.Err)
+		o.Warnf("%s may have types that could not be discovered: %v", failed.GroupVersion, failed.Err)
 	}
 	return tracker.Snapshot(), nil
 }
 
 // selectTypes returns the named types, or all.
-func (o *resourcesOptions) selectTypes(snapshot *discovery.Snapshot) ([]discovery.Type, error) {
+func (o *resourcesVerb) selectTypes(snapshot *discovery.Snapshot) ([]discovery.Type, error) {
 	types := snapshot.Types()
 	if len(o.types) == 0 {
 		return types, nil
@@ -189,15 +164,17 @@ func addUnserved(requested map[schema.GroupResource]bool, types []discovery.Type
 		}
 		names := slices.Concat([]string{t.GroupResource.Resource, t.Singular, t.Kind},
 			t.ShortNames, t.Categories)
-		if slices.ContainsFunc(name.Interpretations,
-			func(r discovery.Interpretation) bool {
-				return r.Matches(t.GroupResource.Group,
-					versions, names)
-			}) {
+		if matchesName(name, t.GroupResource.Group, versions, names) {
 			requested[t.GroupResource], found = true, true
 		}
 	}
 	return found
+}
+
+// matchesName reports whether a type with these versions and words is meant by a name.
+func matchesName(name discovery.Name, group string, versions, words []string) bool {
+	return slices.ContainsFunc(name.Interpretations,
+		func(r discovery.Interpretation) bool { return r.Matches(group, versions, words) })
 }
 
 // typeRecord is the JSON and YAML form of a type.
@@ -263,37 +240,25 @@ func isWatchable(v discovery.TypeVersion) bool {
 	return v.Served && slices.Contains(v.Verbs, "list") && slices.Contains(v.Verbs, "watch")
 }
 
-func (o *resourcesOptions) print(records []typeRecord) error {
-	switch o.format {
-	case formatJSON, formatYAML:
+func (o *resourcesVerb) print(records []typeRecord) error {
+	switch {
+	case o.format == formatJSON || o.format == formatYAML:
 		return writeStructured(o.Out, o.format, records)
-	case formatName:
-		for _, r := range records {
-			if _, err := fmt.Fprintln(o.Out, print.Printable(r.Name)); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if len(records) == 0 {
+	case len(records) == 0 && o.format != formatName:
 		fmt.Fprintln(o.ErrOut, "No resources found")
 		return nil
 	}
-	return o.printTable(records)
-}
-
-func (o *resourcesOptions) printTable(records []typeRecord) error {
 	w := printers.GetNewTabWriter(o.Out)
-	if !o.noHeaders {
-		writeRow(w, o.headers()...)
+	if !o.noHeaders && o.format != formatName {
+		writeRow(w, "", o.headers()...)
 	}
 	for _, r := range records {
-		writeRow(w, o.cells(r)...)
+		writeRow(w, "<none>", o.cells(r)...)
 	}
 	return w.Flush()
 }
 
-func (o *resourcesOptions) headers() []string {
+func (o *resourcesVerb) headers() []string {
 	headers := []string{"NAME", "KIND", "SCOPE", "VERSIONS", "STATE"}
 	if o.format == formatWide {
 		headers = append(headers, "SHORTNAMES", "CATEGORIES", "SOURCE")
@@ -304,7 +269,10 @@ func (o *resourcesOptions) headers() []string {
 	return headers
 }
 
-func (o *resourcesOptions) cells(r typeRecord) []string {
+func (o *resourcesVerb) cells(r typeRecord) []string {
+	if o.format == formatName {
+		return []string{r.Name}
+	}
 	versions := make([]string, len(r.Versions))
 	for i, v := range r.Versions {
 		versions[i] = v.Name
@@ -320,14 +288,4 @@ func (o *resourcesOptions) cells(r typeRecord) []string {
 		cells = append(cells, strings.Join(r.Indexes, ","))
 	}
 	return cells
-}
-
-// writeRow writes a table row. The tab writer keeps the first error for Flush.
-func writeRow(w io.Writer, cells ...string) {
-	for i, cell := range cells {
-		if cells[i] = print.Printable(cell); cells[i] == "" {
-			cells[i] = "<none>"
-		}
-	}
-	fmt.Fprintln(w, strings.Join(cells, "\t"))
 }

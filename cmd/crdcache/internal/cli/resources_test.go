@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 )
 
 // TestResources lists types with their state and indexes.
@@ -17,13 +17,13 @@ func TestResources(t *testing.T) {
 		{name: g, match: {group: example.com, resource: gizmos}, indexes: [{name: color, path: .spec.color}, {name: size, path: .spec.size}]},
 		{name: z, match: {group: example.com, kind: Zone}, indexes: [{name: x, path: .spec.x}]}]}}`)
 	r := crdcache(t, "resources", "things", "--config", config, "-s", server.URL)
-	r.expect(t, exit.OK, ""+
+	r.expect(t, cli.ExitOK, ""+
 		"NAME                 KIND    SCOPE        VERSIONS   STATE    INDEXES\n"+
 		"gizmos.example.com   Gizmo   Namespaced   v1         Served   g/color,g/size\n"+
 		"zones.example.com    Zone    Cluster      v1         Served   z/x\n")
-	crdcache(t, "resources", "gz", "--no-headers", "-o", "wide", "-s", server.URL).expect(t, exit.OK,
+	crdcache(t, "resources", "gz", "--no-headers", "-o", "wide", "-s", server.URL).expect(t, cli.ExitOK,
 		"gizmos.example.com   Gizmo   Namespaced   v1    Served   gz    things   CustomResourceDefinition\n")
-	crdcache(t, "resources", "*.example.com", "-o", "name", "-s", server.URL).expect(t, exit.OK,
+	crdcache(t, "resources", "*.example.com", "-o", "name", "-s", server.URL).expect(t, cli.ExitOK,
 		"gizmos.example.com\nzones.example.com\n")
 
 	r = crdcache(t, "resources", "zones", "nope", "-o", "json", "-s", server.URL)
@@ -31,7 +31,7 @@ func TestResources(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.out), &records); err != nil {
 		t.Fatalf("%v in %q", err, r.out)
 	}
-	if r.code != exit.Failed || len(records) != 1 || records[0].Name != "zones.example.com" ||
+	if r.code != cli.ExitFailed || len(records) != 1 || records[0].Name != "zones.example.com" ||
 		records[0].Scope != "Cluster" {
 		t.Errorf("exit code %d, %+v", r.code, records)
 	}
@@ -43,7 +43,7 @@ func TestResources(t *testing.T) {
 // TestVersion prints the build, and on request the server's version.
 func TestVersion(t *testing.T) {
 	r := crdcache(t, "version")
-	if r.code != exit.OK || !strings.HasPrefix(r.out, "crdcache: ") || strings.Count(r.out, "\n") != 1 {
+	if r.code != cli.ExitOK || !strings.HasPrefix(r.out, "crdcache: ") || strings.Count(r.out, "\n") != 1 {
 		t.Errorf("exit code %d, stdout %q", r.code, r.out)
 	}
 	r = crdcache(t, "version", "-o", "json")
@@ -53,8 +53,8 @@ func TestVersion(t *testing.T) {
 	}
 	server := newCluster(t)
 	server.Close()
-	crdcache(t, "version", "--live", "-s", server.URL).expect(t, exit.Failed, "")
-	crdcache(t, "version", "x").expect(t, exit.Usage, "")
+	crdcache(t, "version", "--live", "-s", server.URL).expect(t, cli.ExitFailed, "")
+	crdcache(t, "version", "x").expect(t, cli.ExitUsage, "")
 }
 
 // TestResourcesNotServed finds unserved types by name and pattern.
@@ -79,10 +79,10 @@ func TestResourcesNotServed(t *testing.T) {
 	}
 	for _, names := range [][]string{{"brokens", "retired.v1.example.com"}, {"*eds.example.com", "BROKEN"}} {
 		crdcache(t, append([]string{"resources", "--no-headers", "-s", server.URL}, names...)...).expect(t,
-			exit.OK, ""+
+			cli.ExitOK, ""+
 				"brokens.example.com    BROKEN    Namespaced   v1     NotEstablished\n"+
 				"retireds.example.com   RETIRED   Namespaced   (v1)   NotServed\n")
 	}
-	crdcache(t, "resources", "*.example.com", "-o", "name", "-s", server.URL).expect(t, exit.OK,
+	crdcache(t, "resources", "*.example.com", "-o", "name", "-s", server.URL).expect(t, cli.ExitOK,
 		"brokens.example.com\ngizmos.example.com\nretireds.example.com\nzones.example.com\n")
 }

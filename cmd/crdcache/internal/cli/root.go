@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,8 +19,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/klog/v2"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 )
 
 // disableClientLogs silences client-go, which logs each retry. The logger is global and must not change while
@@ -44,12 +45,12 @@ func Main(ctx context.Context, args []string, in io.Reader, out, errOut io.Write
 		}
 	}
 	if err != nil && ctx.Err() != nil {
-		err = errors.Join(exit.ErrInterrupted, err)
+		err = errors.Join(errInterrupted, err)
 	}
-	if !exit.IsReported(err) {
+	if !isReported(err) {
 		printErrors(stderr, err)
 	}
-	return exit.Code(err)
+	return exitCode(err)
 }
 
 // commandLine is the context key for the arguments of the process.
@@ -77,25 +78,22 @@ func execute(ctx context.Context, root *cobra.Command) error {
 // printErrors prints each joined error on its own line. After an interrupt it prints nothing else, because
 // the other errors are consequences.
 func printErrors(w io.Writer, err error) {
-	if errors.Is(err, exit.ErrInterrupted) {
-		err = exit.ErrInterrupted
+	if errors.Is(err, errInterrupted) {
+		err = errInterrupted
 	}
-	for _, e := range exit.SplitJoined(err) {
-		if exit.IsMultiline(e) {
-			fmt.Fprintf(w, "error: %s\n", indentedLines(e.Error()))
-			continue
+	if comparison, ok := err.(*comparisonError); ok {
+		err = comparison.error
+	}
+	for _, e := range session.SplitJoined(err) {
+		lines := []string{print.OneSafeLine(e.Error())}
+		if isMultiline(e) {
+			lines = strings.Split(e.Error(), "\n")
 		}
-		fmt.Fprintf(w, "error: %s\n", print.OneSafeLine(e.Error()))
+		for i, line := range lines {
+			lines[i] = print.Truncate(print.Printable(line), print.MaxLine)
+		}
+		fmt.Fprintf(w, "error: %s\n", strings.Join(lines, "\n"))
 	}
-}
-
-// indentedLines removes control characters from a text of several lines, and limits their length.
-func indentedLines(text string) string {
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		lines[i] = print.Truncate(print.Printable(line), print.MaxLine)
-	}
-	return strings.Join(lines, "\n")
 }
 
 // commandName returns the program's name for help texts.
@@ -114,25 +112,21 @@ func Command() *cobra.Command {
 }
 
 func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
-	root := &cobra.Command{
+	root := newParent(&cobra.Command{
 		Use:   "crdcache",
 		Short: "Query and watch a live cache of Kubernetes resources",
 		Long: "crdcache prints, queries and watches any Kubernetes resource, above all custom\n" +
 			"resources, from a live, indexed cache.",
-		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: name},
-		Args:        rejectUnknownCommand,
-		RunE:        func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		// Names that differ by up to two letters are probably misspelled.
-		SuggestionsMinimumDistance: 2,
-		SilenceErrors:              true,
-		SilenceUsage:               true,
-	}
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: name},
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	})
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
 	root.SetUsageFunc(usage)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return exit.Usagef("%v; see '%s --help'", err, cmd.CommandPath())
+		return session.Usagef("%v; see '%s --help'", err, cmd.CommandPath())
 	})
 	root.AddCommand(
 		newDump(streams),
@@ -149,20 +143,27 @@ func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
 		newVersion(streams),
 		newWatch(streams),
 	)
-	for _, cmd := range root.Commands() {
-		cmd.DisableFlagsInUseLine = true // Use has [flags]
-	}
+	setUp(root, name)
 	checkBuiltinArgs(root)
-	setProgramName(root, name)
 	return root
 }
 
-// setProgramName replaces the program's name in all examples.
-func setProgramName(cmd *cobra.Command, name string) {
+// setUp sets the properties of all commands: the program's name in the examples, and Use as usage line,
+// because it has [flags].
+func setUp(cmd *cobra.Command, name string) {
 	cmd.Example = strings.ReplaceAll(cmd.Example, "  crdcache ", "  "+name+" ")
 	for _, sub := range cmd.Commands() {
-		setProgramName(sub, name)
+		sub.DisableFlagsInUseLine = true
+		setUp(sub, name)
 	}
+}
+
+// newParent completes a command that only has subcommands.
+func newParent(cmd *cobra.Command) *cobra.Command {
+	cmd.Args = rejectUnknownCommand
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	cmd.SuggestionsMinimumDistance = 2 // names that differ by up to two letters are probably misspelled
+	return cmd
 }
 
 // checkBuiltinArgs makes cobra's help and completion commands reject arguments that they would ignore.
@@ -183,7 +184,7 @@ func checkBuiltinArgs(root *cobra.Command) {
 				if len(args) == 0 {
 					return nil
 				}
-				return exit.Usagef("no completion for %q: use bash, zsh, fish or powershell",
+				return session.Usagef("no completion for %q: use bash, zsh, fish or powershell",
 					args[0])
 			}
 			for _, shell := range cmd.Commands() {
@@ -203,7 +204,7 @@ func rejectUnknownCommand(cmd *cobra.Command, args []string) error {
 	if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
 		suggestions = fmt.Sprintf("; did you mean %s?", strings.Join(similar, " or "))
 	}
-	return exit.Usagef("unknown command %q for %q%s; see '%s --help'", args[0], cmd.CommandPath(), suggestions,
+	return session.Usagef("unknown command %q for %q%s; see '%s --help'", args[0], cmd.CommandPath(), suggestions,
 		cmd.CommandPath())
 }
 
@@ -226,22 +227,40 @@ const (
 	formatYAML  = "yaml"
 )
 
-// runner is a verb with validated flags and arguments.
-type runner interface {
+// verb is a command. Its fields are flags, and the result of complete.
+type verb interface {
+	// complete validates flags and arguments. It sends no request to the API server.
+	complete(cmd *cobra.Command, args []string) error
 	run(ctx context.Context) error
 }
 
-// newRunE returns the RunE function of a verb: it converts flags and arguments to options without sending a
-// request, and runs those.
-func newRunE[O runner](streams genericiooptions.IOStreams, toOptions func(*cobra.Command, []string,
-	genericiooptions.IOStreams) (O, error)) func(*cobra.Command, []string) error {
+func runE(v verb) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		o, err := toOptions(cmd, args, streams)
-		if err != nil {
+		if err := v.complete(cmd, args); err != nil {
 			return err
 		}
-		return o.run(cmd.Context())
+		return v.run(cmd.Context())
 	}
+}
+
+// formatCount returns a number with a noun in the singular or plural.
+func formatCount(n int, noun string) string {
+	switch {
+	case n == 1:
+		return "1 " + noun
+	case strings.HasSuffix(noun, "x"):
+		noun += "e"
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// writeRow writes a table row without control characters, and missing in place of empty cells. The tab writer
+// keeps the first error for Flush.
+func writeRow(w io.Writer, missing string, cells ...string) {
+	for i, cell := range cells {
+		cells[i] = cmp.Or(print.Printable(cell), missing)
+	}
+	fmt.Fprintln(w, strings.Join(cells, "\t"))
 }
 
 // writeStructured writes a record as YAML or JSON.

@@ -3,29 +3,42 @@ package cli
 import (
 	"context"
 	"fmt"
+	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/printers"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/localserver"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-type serveFlags struct {
-	reader *session.ReadFlags
-	idle   time.Duration
-	all    bool
-	detach bool
-	web    webFlags
+type serveVerb struct {
+	streams     genericiooptions.IOStreams
+	flags       session.ReadFlags
+	idle        time.Duration
+	all         bool
+	detached    bool
+	web         bool
+	webAddress  string
+	showSecrets bool
+
+	*session.Reader
+	// onlyNamespace is the only cached namespace. Empty means all.
+	onlyNamespace string
+	// fromConfig is set if the config determines the types.
+	fromConfig bool
+	address    netip.AddrPort // of the web page
+	background []string       // arguments of the background process
 }
 
 func newServe(streams genericiooptions.IOStreams) *cobra.Command {
-	f := &serveFlags{reader: session.NewReadFlags()}
+	o := &serveVerb{streams: streams}
 	cmd := &cobra.Command{
 		Use:        "serve [TYPE... | --all] [flags]",
 		SuggestFor: []string{"server", "daemon", "start"},
@@ -53,89 +66,85 @@ func newServe(streams genericiooptions.IOStreams) *cobra.Command {
 			"  crdcache serve status",
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
-			case len(args) > 0 && f.all:
-				return exit.Usagef("--all and types cannot be used together: use one of them")
-			case len(args) > 0 || f.all || cmd.Flags().Changed("config") || cmd.Flags().Changed("from"):
+			case len(args) > 0 && o.all:
+				return session.Usagef("--all and types cannot be used together: use one of them")
+			case len(args) > 0 || o.all || cmd.Flags().Changed("config") || cmd.Flags().Changed("from"):
 				return nil
 			}
-			return exit.Usagef("name at least one type, as in '%s certificates.cert-manager.io', or use --config or --all", cmd.CommandPath())
+			return session.Usagef("name at least one type, as in '%s certificates.cert-manager.io', or use --config or --all", cmd.CommandPath())
 		},
-		RunE: newRunE(streams, f.toOptions),
+		RunE: runE(o),
 	}
+	o.flags.Add(cmd, true)
 	set := cmd.Flags()
-	f.reader.AddNamed(set)
-	set.DurationVar(&f.idle, "idle", 0, "Stop after this time without a request; 0 means never. An open browser page counts as a request.")
-	set.BoolVar(&f.all, "all", false, "Cache all types that can be listed and watched.")
-	set.BoolVar(&f.detach, "detach", false, "Run in the background.")
-	f.web.add(cmd)
-	f.reader.Complete(cmd, true)
+	set.DurationVar(&o.idle, "idle", 0, "Stop after this time without a request; 0 means never. An open browser page counts as a request.")
+	set.BoolVar(&o.all, "all", false, "Cache all types that can be listed and watched.")
+	set.BoolVar(&o.detached, "detach", false, "Run in the background.")
+	set.BoolVar(&o.web, "web", false,
+		"Serve a web page on this machine. Its link is printed to stderr.")
+	set.StringVar(&o.webAddress, "web-address", "127.0.0.1:0",
+		"Loopback address of the page. Port 0 means a free port.")
+	set.BoolVar(&o.showSecrets, "show-secrets", false, "Show the values of Secrets on the page.")
+	session.CompleteWords(cmd, "web-address", nil)
 	cmd.AddCommand(newServeStatus(streams), newServeStop(streams))
-	for _, sub := range cmd.Commands() {
-		sub.DisableFlagsInUseLine = true
-	}
 	return cmd
 }
 
-// serveOptions are the validated flags and arguments of serve.
-type serveOptions struct {
-	*session.Reader
-	idle      time.Duration
-	namespace string
-	web       *webOptions // nil without --web
-	// fromConfig is set if the config determines the types.
-	fromConfig bool
-	background []string // arguments of the background process; nil without --detach
-}
-
-func (f *serveFlags) toOptions(cmd *cobra.Command, args []string,
-	streams genericiooptions.IOStreams) (*serveOptions, error) {
-	if f.idle < 0 {
-		return nil, exit.Usagef("--idle is %v: it must not be negative; 0 means no limit", f.idle)
-	}
-	page, err := f.web.toOptions()
-	if err != nil {
-		return nil, err
+func (o *serveVerb) complete(cmd *cobra.Command, args []string) (err error) {
+	if o.idle < 0 {
+		return session.Usagef("--idle is %v: it must not be negative; 0 means no limit", o.idle)
 	}
 	fromFiles := cmd.Flags().Changed("from")
-	if err := f.checkFiles(cmd, fromFiles); err != nil {
-		return nil, err
+	if err := o.checkWeb(cmd.Flags()); err != nil {
+		return err
 	}
-	if f.all || fromFiles && len(args) == 0 {
+	if o.all || fromFiles && len(args) == 0 {
 		args = []string{"*"}
 	}
-	read, err := f.reader.Reader(cmd.Context(), args, dynamicinformer.ResourceOptions{}, streams)
+	o.Reader, err = o.flags.Reader(cmd.Context(), args, dynamicinformer.ResourceOptions{}, o.streams)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	o := &serveOptions{Reader: read, idle: f.idle, web: page, fromConfig: len(args) == 0}
-	if o.fromConfig {
-		if err := read.UseTypesOfConfig(); err != nil {
-			return nil, err
+	if o.fromConfig = len(args) == 0; o.fromConfig {
+		if err := o.UseTypesOfConfig(); err != nil {
+			return err
 		}
 	}
-	if f.detach {
-		line, _ := cmd.Context().Value(commandLine{}).([]string)
-		o.background = withoutDetach(line)
+	line, _ := cmd.Context().Value(commandLine{}).([]string)
+	o.background = withoutDetach(line)
+	if cmd.Flags().Lookup("namespace").Value.String() != "" {
+		o.onlyNamespace = o.Namespace
 	}
-	if named := cmd.Flags().Lookup("namespace"); named.Value.String() != "" {
-		o.namespace = read.Target.Namespace
-	}
-	return o, nil
+	return nil
 }
 
-// checkFiles rejects flags that are incompatible with --from.
-func (f *serveFlags) checkFiles(cmd *cobra.Command, fromFiles bool) error {
-	if !fromFiles {
+// checkWeb validates the flags for the web page and the flags that are incompatible with --from.
+func (o *serveVerb) checkWeb(set *pflag.FlagSet) (err error) {
+	fromFiles := set.Changed("from")
+	for _, name := range []string{"web-address", "show-secrets"} {
+		if !o.web && set.Changed(name) {
+			return session.Usagef("--%s has no effect without --web", name)
+		}
+	}
+	if o.web {
+		text := o.webAddress
+		if port, ok := strings.CutPrefix(text, "localhost:"); ok {
+			text = "127.0.0.1:" + port
+		}
+		o.address, err = netip.ParseAddrPort(text)
+		if err != nil || !o.address.Addr().IsLoopback() || o.address.Addr().Zone() != "" {
+			return session.Usagef("--web-address is %q: the page is only for this machine: use a loopback address and a port, as in 127.0.0.1:8080", o.webAddress)
+		}
+	}
+	switch {
+	case !fromFiles:
 		return nil
-	}
-	if !f.web.enabled {
-		return exit.Usagef("--from needs --web: commands read files without a server")
-	}
-	if quiet := cmd.Flags().Lookup("quiet"); quiet.Value.String() == "true" {
-		return exit.Usagef("--from and --quiet cannot be used together: the link to the page would not be printed")
-	}
-	if cmd.Flags().Changed("detach") {
-		return exit.Usagef("--from and --detach cannot be used together: a server for files runs in the foreground")
+	case !o.web:
+		return session.Usagef("--from needs --web: commands read files without a server")
+	case set.Lookup("quiet").Value.String() == "true":
+		return session.Usagef("--from and --quiet cannot be used together: the link to the page would not be printed")
+	case set.Changed("detach"):
+		return session.Usagef("--from and --detach cannot be used together: a server for files runs in the foreground")
 	}
 	return nil
 }
@@ -191,32 +200,35 @@ func newServeStop(streams genericiooptions.IOStreams) *cobra.Command {
 	})
 }
 
-// serverCommand is a request to the local cache server.
-type serverCommand struct {
+// serverVerb sends a request to the local cache server.
+type serverVerb struct {
+	streams genericiooptions.IOStreams
+	flags   session.ServerFlags
+	call    func(context.Context, *localserver.Client) error
+
 	*session.Target
-	call func(context.Context, *localserver.Client) error
 }
 
 // newServerCommand completes a command that sends a request to the local cache server.
 func newServerCommand(streams genericiooptions.IOStreams, cmd *cobra.Command,
-	ask func(context.Context, *localserver.Client) error) *cobra.Command {
-	f := session.NewServerFlags()
+	call func(context.Context, *localserver.Client) error) *cobra.Command {
+	o := &serverVerb{streams: streams, call: call}
 	cmd.Args = noArgs
-	cmd.RunE = newRunE(streams, func(cmd *cobra.Command, _ []string,
-		streams genericiooptions.IOStreams) (*serverCommand, error) {
-		target, err := f.Target(cmd.Context(), streams)
-		if err == nil && target.ReadsFiles() {
-			err = exit.Usagef("--from has no effect with %s", cmd.CommandPath())
-		}
-		return &serverCommand{target, ask}, err
-	})
-	f.Add(cmd.Flags())
-	f.Complete(cmd)
+	cmd.RunE = runE(o)
+	o.flags.Add(cmd)
 	return cmd
 }
 
-func (o *serverCommand) run(ctx context.Context) error {
-	client, err := localserver.NewClient(ctx, o.Config)
+func (o *serverVerb) complete(cmd *cobra.Command, _ []string) (err error) {
+	o.Target, err = o.flags.Target(cmd.Context(), o.streams)
+	if err == nil && o.ReadsFiles() {
+		err = session.Usagef("--from has no effect with %s", cmd.CommandPath())
+	}
+	return err
+}
+
+func (o *serverVerb) run(ctx context.Context) error {
+	client, err := localserver.NewClient(ctx, o.Rest)
 	if err != nil {
 		return err
 	}

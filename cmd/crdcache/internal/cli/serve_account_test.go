@@ -17,7 +17,6 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 )
 
 // TestServeEndsWithAccount checks that a server stops when its exec plugin returns another account's
@@ -72,7 +71,7 @@ func TestServeEndsWithAccount(t *testing.T) {
 		t.Error("renewed credentials do not find the server")
 	}
 	returns(`{"iss":"i","sub":"admin","iat":3}`)
-	if code := <-ended; code == exit.OK || !strings.Contains(said.String(), "another account") {
+	if code := <-ended; code == cli.ExitOK || !strings.Contains(said.String(), "another account") {
 		t.Errorf("the server ends with %d: %s", code, said.String())
 	}
 }

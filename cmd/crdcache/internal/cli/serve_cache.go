@@ -24,7 +24,7 @@ import (
 
 // cacheServer caches types and serves them.
 type cacheServer struct {
-	*serveOptions
+	*serveVerb
 	tracker    *discovery.Tracker
 	factory    *dynamicinformer.Factory
 	server     *live.Server
@@ -43,7 +43,7 @@ type cacheServer struct {
 // prepare creates the caches and their server. After an error nothing needs to be released.
 func (s *cacheServer) prepare() (err error) {
 	options := dynamicinformer.Options{
-		Config: s.Target.Config, Types: s.tracker.Types(),
+		Config: s.Rest, Types: s.tracker.Types(),
 		Listener: status.Listener{StateChanged: s.stateChanged},
 	}
 	if s.factory, err = dynamicinformer.New(options); err != nil {
@@ -55,7 +55,7 @@ func (s *cacheServer) prepare() (err error) {
 		}
 	}()
 	s.server, err = live.New(live.Options{Factory: s.factory, Types: s.tracker.Types(),
-		Config: s.Target.Config})
+		Config: s.Rest})
 	if err != nil {
 		return err
 	}
@@ -80,8 +80,8 @@ func (s *cacheServer) prepare() (err error) {
 
 func (s *cacheServer) informerOptions(r discovery.Resource) (options dynamicinformer.ResourceOptions,
 	indexes []*indexers.Index) {
-	if s.namespace != "" && r.Scope == discovery.Namespaced {
-		options.Namespaces = dynamicinformer.InNamespaces(s.namespace)
+	if s.onlyNamespace != "" && r.Scope == discovery.Namespaced {
+		options.Namespaces = dynamicinformer.InNamespaces(s.onlyNamespace)
 	}
 	return options, s.Config.Indexes(r)
 }
@@ -170,9 +170,9 @@ func (s *cacheServer) resolve(name string) ([]discovery.Resource, error) {
 }
 
 func (s *cacheServer) info() localserver.Info {
-	i := localserver.Info{Identity: s.identity, Host: s.Target.Config.Host, PID: os.Getpid(),
+	i := localserver.Info{Identity: s.identity, Host: s.Rest.Host, PID: os.Getpid(),
 		Started: s.started,
-		Config:  s.Config.Digest(), Page: s.web != nil}
+		Config:  s.Config.Digest(), Page: s.web}
 	for _, k := range s.reconciler.Types() {
 		h := k.Informer.History()
 		cachedType := localserver.CachedType{

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -97,7 +97,7 @@ func TestServeAnswersWatch(t *testing.T) {
 	}
 	server.Repair()
 	crdcache(t, "serve", "stop", "-s", server.URL)
-	if code := <-stopped; code != exit.OK {
+	if code := <-stopped; code != cli.ExitOK {
 		t.Errorf("the server ends with %d", code)
 	}
 	server.Update(t, gizmos, object("Gizmo", "web", "e", map[string]any{"color": "black"}))
@@ -105,7 +105,7 @@ func TestServeAnswersWatch(t *testing.T) {
 		t.Errorf("after the end of the server: %q", got)
 	}
 	w.stop()
-	if code := <-w.code; code != exit.Interrupted {
+	if code := <-w.code; code != cli.ExitInterrupted {
 		t.Errorf("exit code %d, stderr %q", code, w.errOut)
 	}
 }
@@ -120,11 +120,11 @@ func TestCachePath(t *testing.T) {
 	socket, _, _ = strings.Cut(socket, "\n")
 	shortRuntimeDir(t) // no server listens there
 	args := []string{"dump", "gz", "-A", "-o", "name", "-v"}
-	if r := crdcache(t, append(args, "--cache", socket, "-s", server.URL)...); r.code != exit.OK ||
+	if r := crdcache(t, append(args, "--cache", socket, "-s", server.URL)...); r.code != cli.ExitOK ||
 		!strings.Contains(r.errOut, "from the cache server") {
 		t.Errorf("%+v", r)
 	}
-	if r := crdcache(t, append(args, "-s", server.URL)...); r.code != exit.OK ||
+	if r := crdcache(t, append(args, "-s", server.URL)...); r.code != cli.ExitOK ||
 		!strings.Contains(r.errOut, "reading from the cluster: no cache server runs") {
 		t.Errorf("without a server: %+v", r)
 	}
@@ -133,7 +133,7 @@ func TestCachePath(t *testing.T) {
 		"no cache server listens": {"--cache", socket + "s", "-s", server.URL},
 		"give auto, none":         {"--cache", "socket", "-s", server.URL},
 	} {
-		if r := crdcache(t, append([]string{"dump", "gz"}, args...)...); r.code == exit.OK ||
+		if r := crdcache(t, append([]string{"dump", "gz"}, args...)...); r.code == cli.ExitOK ||
 			!strings.Contains(r.errOut, why) {
 			t.Errorf("%+v, without %q", r, why)
 		}
@@ -159,11 +159,11 @@ func TestServerThatIsSuspended(t *testing.T) {
 	}
 	defer listener.Close()
 	r := crdcache(t, "query", "gz", "-A", "--count", "-v", "-s", server.URL)
-	r.expect(t, exit.OK, "4\n")
+	r.expect(t, cli.ExitOK, "4\n")
 	if !strings.Contains(r.errOut, "reading from the cluster: the cache server did not respond") {
 		t.Errorf("%+v", r)
 	}
-	if r := crdcache(t, "serve", "status", "-s", server.URL); r.code != exit.Failed ||
+	if r := crdcache(t, "serve", "status", "-s", server.URL); r.code != cli.ExitFailed ||
 		!strings.Contains(r.errOut, "is it suspended?") {
 		t.Errorf("%+v", r)
 	}

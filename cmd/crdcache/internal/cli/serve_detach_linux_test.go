@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 )
 
 // TestServeDetach checks that the server outlives the starting command, which returns when the server
@@ -22,21 +22,21 @@ func TestServeDetach(t *testing.T) {
 		p := newProcess(t, append([]string{"serve", "--detach", "-s", server.URL}, args...)...)
 		err := p.Run()
 		var failed *exec.ExitError
-		if code == exit.OK && err != nil || code != exit.OK &&
+		if code == cli.ExitOK && err != nil || code != cli.ExitOK &&
 			(!errors.As(err, &failed) || failed.ExitCode() != code) {
 			t.Fatalf("%v: %s", err, &p.errOut)
 		}
 		return p.errOut.String()
 	}
-	if said := detach(exit.Failed, "nothing.example.com"); strings.Count(said, "error: ") != 1 ||
+	if said := detach(cli.ExitFailed, "nothing.example.com"); strings.Count(said, "error: ") != 1 ||
 		!strings.Contains(said, "nothing.example.com") {
 		t.Errorf("of a type that is not there it says %s", said)
 	}
-	detach(exit.Usage)
+	detach(cli.ExitUsage)
 
-	said := detach(exit.OK, "--config", config)
+	said := detach(cli.ExitOK, "--config", config)
 	defer func() { // t.Context, which Cleanup functions would use, is cancelled before them
-		if r := crdcache(t, "serve", "stop", "-s", server.URL); r.code != exit.OK {
+		if r := crdcache(t, "serve", "stop", "-s", server.URL); r.code != cli.ExitOK {
 			t.Errorf("serve stop: %+v", r)
 		}
 	}()
@@ -53,11 +53,11 @@ func TestServeDetach(t *testing.T) {
 	awaitServer(t, server.URL, 1)
 	r := crdcache(t, "query", "gz", "-A", "--config", config, "--index", "color=red", "--keys-only", "-v",
 		"-s", server.URL)
-	if r.code != exit.OK || r.out != "db/c\nweb/a\n" ||
+	if r.code != cli.ExitOK || r.out != "db/c\nweb/a\n" ||
 		!strings.Contains(r.errOut, "answered by the cache server") {
 		t.Errorf("%+v", r)
 	}
-	if said := detach(exit.Failed, "gz"); !strings.Contains(said, "another cache server runs") {
+	if said := detach(cli.ExitFailed, "gz"); !strings.Contains(said, "another cache server runs") {
 		t.Errorf("a second one says %s", said)
 	}
 }

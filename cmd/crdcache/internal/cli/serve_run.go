@@ -12,29 +12,27 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/localserver"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/discovery"
 )
 
 // run serves the types until it is stopped, or starts a background process that does.
-func (o *serveOptions) run(ctx context.Context) error {
-	if o.background != nil {
+func (o *serveVerb) run(ctx context.Context) (err error) {
+	if o.detached {
 		return o.detach(ctx)
 	}
-	s := &cacheServer{serveOptions: o, started: time.Now()}
-	if !o.Target.ReadsFiles() {
-		var err error
-		if s.identity, err = localserver.Identity(ctx, o.Target.Config); err != nil {
+	s := &cacheServer{serveVerb: o, started: time.Now()}
+	if !o.ReadsFiles() {
+		if s.identity, err = localserver.Identity(ctx, o.Rest); err != nil {
 			return err
 		}
 	}
 	if err := s.resolveTypes(ctx); err != nil {
 		return err
 	}
-	var err error
-	if s.tracker, err = o.Target.Tracker(); err != nil {
+	if s.tracker, err = o.Tracker(); err != nil {
 		return err
 	}
 	if err := s.prepare(); err != nil {
@@ -56,20 +54,20 @@ func (o *serveOptions) run(ctx context.Context) error {
 	options := localserver.Options{Dir: localserver.SocketDirFor(s.identity), Info: s.info,
 		Resolve:   s.resolve,
 		CanAnswer: s.canAnswer, Handler: s.server, Idle: o.idle, End: stop}
-	if o.web != nil {
-		page, err := newPage(s)
+	if o.web {
+		page, closePage, err := s.page()
 		if err != nil {
 			return err
 		}
-		defer page.close()
-		options.Page = page.local()
+		defer closePage()
+		options.Page = page
 	}
 	if err := s.factory.Start(followCtx); err != nil {
 		return err
 	}
 	tracked.Go(func() { _ = s.tracker.Run(followCtx) }) // both ended by end
-	tracked.Go(func() { o.Target.Follow(followCtx, s.tracker.Refresh) })
-	if o.Target.Config.ExecProvider != nil {
+	tracked.Go(func() { o.Follow(followCtx, s.tracker.Refresh) })
+	if o.Rest.ExecProvider != nil {
 		tracked.Go(func() { s.watchAccount(followCtx, leave) }) // ended by end
 	}
 	reconciled.Go(func() { s.reconciler.Run(reconcileCtx) }) // ended by stop
@@ -78,7 +76,7 @@ func (o *serveOptions) run(ctx context.Context) error {
 		return cause
 	}
 	if errors.Is(context.Cause(ctx), context.Canceled) && err == nil && ctx.Err() != nil {
-		return exit.ErrInterrupted
+		return errInterrupted
 	}
 	return err
 }
@@ -100,7 +98,7 @@ func (s *cacheServer) watchAccount(ctx context.Context, leave context.CancelCaus
 			return
 		case <-ticker.C:
 		}
-		identity, err := localserver.Identity(ctx, s.Target.Config)
+		identity, err := localserver.Identity(ctx, s.Rest)
 		if err == nil && identity != s.identity {
 			leave(errOtherAccount)
 			return
@@ -109,18 +107,18 @@ func (s *cacheServer) watchAccount(ctx context.Context, leave context.CancelCaus
 }
 
 // serve listens and prints the addresses.
-func (o *serveOptions) serve(ctx context.Context, options localserver.Options) error {
+func (o *serveVerb) serve(ctx context.Context, options localserver.Options) error {
 	open := func() {
 		if options.Page != nil {
 			fmt.Fprintf(o.ErrOut, "open %s (one-time link for one browser)\n", options.Page.LoginLink())
 		}
 	}
-	if o.Target.ReadsFiles() {
+	if o.ReadsFiles() {
 		return localserver.ServePage(ctx, options.Page, options.Idle, open)
 	}
 	return localserver.Serve(ctx, options, func() {
 		fmt.Fprintf(o.ErrOut, "serving the cache of %s; commands use it from now on\n",
-			o.Target.Config.Host)
+			o.Rest.Host)
 		open()
 	})
 }
@@ -128,20 +126,20 @@ func (o *serveOptions) serve(ctx context.Context, options localserver.Options) e
 // resolveTypes reports misspelled types as errors before anything is cached. Types of a config or a pattern
 // can be installed later.
 func (s *cacheServer) resolveTypes(ctx context.Context) error {
-	limitedCtx, cancel := s.Target.Limit(ctx)
+	limitedCtx, cancel := s.Limit(ctx)
 	defer cancel()
-	resources, unresolved := s.Target.Resolve(limitedCtx, s.TypeNames())
+	resources, unresolved := s.Resolve(limitedCtx, s.TypeNames())
 	s.announced, s.reportedAbsent = map[schema.GroupVersionResource]bool{}, map[string]bool{}
 	for _, r := range resources {
 		s.announced[r.GVR] = true
 	}
 	patterns := false
-	for _, err := range exit.SplitJoined(unresolved) {
+	for _, err := range session.SplitJoined(unresolved) {
 		var absent *discovery.NoMatchError
 		isAbsent := errors.As(err, &absent)
 		pattern := isAbsent && strings.Contains(absent.Name, "*")
 		switch {
-		case !isAbsent && s.Target.ReadsFiles() &&
+		case !isAbsent && s.ReadsFiles() &&
 			len(resources) > 0: // unreadable files do not affect the others
 			fmt.Fprintf(s.ErrOut, "error: %s\n", print.OneSafeLine(err.Error()))
 			continue
@@ -150,7 +148,7 @@ func (s *cacheServer) resolveTypes(ctx context.Context) error {
 		}
 		patterns = patterns || pattern
 		s.reportedAbsent[absent.Name] = true
-		s.Warn(fmt.Sprintf("cached when it is installed: %s", print.OneSafeLine(err.Error())))
+		s.Warnf("cached when it is installed: %v", err)
 	}
 	if len(resources) == 0 && !patterns {
 		return unresolved
@@ -159,21 +157,21 @@ func (s *cacheServer) resolveTypes(ctx context.Context) error {
 }
 
 // detach starts the server as a background process and waits until it answers.
-func (o *serveOptions) detach(ctx context.Context) error {
-	ctx, cancel := o.Target.Limit(ctx)
+func (o *serveVerb) detach(ctx context.Context) error {
+	ctx, cancel := o.Limit(ctx)
 	defer cancel()
 	program, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	info, err := localserver.Detach(ctx, o.Target.Config, program, o.background, o.ErrOut)
+	info, err := localserver.Detach(ctx, o.Rest, program, o.background, o.ErrOut)
 	var ended *localserver.EndedError
 	switch {
 	case errors.As(err, &ended) && ended.Code > 0:
-		return &exit.ReportedError{Code: ended.Code}
+		return &reportedError{code: ended.Code}
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%w: the server did not answer within %v (--timeout) and was stopped",
-			exit.ErrNotSynced, o.Target.Timeout)
+			session.ErrNotSynced, o.Timeout)
 	case err != nil:
 		return err
 	}

@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
@@ -101,7 +100,7 @@ func TestServeAnswersQueries(t *testing.T) {
 		}
 	}
 	crdcache(t, "query", "gz", "-n", "db", "--index", "color=red", "--keys-only", "-s", server.URL).expect(t,
-		exit.OK, "db/c\n")
+		cli.ExitOK, "db/c\n")
 	// plans count only the selected objects
 	for _, args := range [][]string{{"-n", "web"}, {"-A", "-l", "none"}} {
 		args = append([]string{"query", "gz", "--config", config, "--index", "size<50", "--explain", "-s",
@@ -118,38 +117,38 @@ func TestServeAnswersQueries(t *testing.T) {
 		"not support field selectors": {"query", "gz", "-A", "--field-selector", "metadata.name=a", "--count"},
 		"not support queries about":   {"query", "gz", "-A", "--dangling", "--count"},
 	} {
-		if r := crdcache(t, append(args, "-v", "-s", server.URL)...); r.code != exit.OK ||
+		if r := crdcache(t, append(args, "-v", "-s", server.URL)...); r.code != cli.ExitOK ||
 			!strings.Contains(r.errOut, why) {
 			t.Errorf("%q: %+v, without %q", args, r, why)
 		}
 	}
 	elsewhere := strings.Replace(server.URL, "127.0.0.1", "localhost", 1)
-	if r := crdcache(t, "query", "gz", "-A", "--count", "-v", "-s", elsewhere); r.code != exit.OK ||
+	if r := crdcache(t, "query", "gz", "-A", "--count", "-v", "-s", elsewhere); r.code != cli.ExitOK ||
 		!strings.Contains(r.errOut, "no cache server runs") {
 		t.Errorf("by another address: %+v", r)
 	}
 
-	if r := crdcache(t, "serve", "gz", "-s", server.URL); r.code != exit.Failed ||
+	if r := crdcache(t, "serve", "gz", "-s", server.URL); r.code != cli.ExitFailed ||
 		!strings.Contains(r.errOut, "another cache server runs") {
 		t.Errorf("a second server: %+v", r)
 	}
-	if r := crdcache(t, "serve", "stop", "-s", server.URL); r.code != exit.OK ||
+	if r := crdcache(t, "serve", "stop", "-s", server.URL); r.code != cli.ExitOK ||
 		!strings.HasSuffix(r.out, " has ended\n") {
 		t.Errorf("%+v", r)
 	}
-	if code := <-stopped; code != exit.OK {
+	if code := <-stopped; code != cli.ExitOK {
 		t.Errorf("the server that was stopped ends with %d", code)
 	}
-	if r := crdcache(t, "serve", "status", "-s", server.URL); r.code != exit.Failed ||
+	if r := crdcache(t, "serve", "status", "-s", server.URL); r.code != cli.ExitFailed ||
 		!strings.Contains(r.errOut, "no cache server runs") {
 		t.Errorf("%+v", r)
 	}
-	crdcache(t, "query", "gz", "-A", "--count", "-s", server.URL).expect(t, exit.OK, "5\n")
+	crdcache(t, "query", "gz", "-A", "--count", "-s", server.URL).expect(t, cli.ExitOK, "5\n")
 }
 
 func TestServeEndsWhenIdle(t *testing.T) {
 	shortRuntimeDir(t)
-	if code := <-serve(t, io.Discard, "gz", "--idle", "1ms", "-s", newIndexedServer(t).URL); code != exit.OK {
+	if code := <-serve(t, io.Discard, "gz", "--idle", "1ms", "-s", newIndexedServer(t).URL); code != cli.ExitOK {
 		t.Errorf("it ends with %d", code)
 	}
 }
@@ -178,7 +177,7 @@ func TestServeShowsNumbers(t *testing.T) {
 	for _, args := range [][]string{{"dump", "rooms", "-n", "web", "--no-headers"},
 		{"query", "rooms", "-n", "web", "--no-headers"}} {
 		for _, cache := range []string{"auto", "none"} {
-			crdcache(t, append(args, "--cache", cache, "-s", server.URL)...).expect(t, exit.OK,
+			crdcache(t, append(args, "--cache", cache, "-s", server.URL)...).expect(t, cli.ExitOK,
 				"a     2000000\nb     2.5\n")
 		}
 	}
@@ -215,14 +214,14 @@ func TestServeOutOfContact(t *testing.T) {
 		// repeated, because a connection could be opened while the listener closes
 		server.CloseClientConnections()
 		if r := crdcache(t, "query", "gz", "-A", "--count", "-v", "--timeout", "1s", "-s",
-			server.URL); r.code != exit.OK {
+			server.URL); r.code != cli.ExitOK {
 			if !strings.Contains(r.errOut, "(Unreachable)") {
 				t.Errorf("%+v", r)
 			}
 			break
 		}
 	}
-	if r := crdcache(t, "serve", "status", "-s", server.URL); r.code != exit.OK ||
+	if r := crdcache(t, "serve", "status", "-s", server.URL); r.code != cli.ExitOK ||
 		!strings.Contains(r.out, "(Unreachable)") {
 		t.Errorf("%+v", r)
 	}
@@ -234,10 +233,10 @@ func TestNamespaceWithoutName(t *testing.T) {
 	server := newIndexedServer(t)
 	file := filepath.Join(t.TempDir(), "a.snapshot")
 	if r := crdcache(t, "snapshot", "save", file, "gz", "--namespace", "", "-s",
-		server.URL); r.code != exit.OK {
+		server.URL); r.code != cli.ExitOK {
 		t.Errorf("%+v", r)
 	}
-	crdcache(t, "query", "gz", "-A", "--count", "--from", file).expect(t, exit.OK, "4\n")
+	crdcache(t, "query", "gz", "-A", "--count", "--from", file).expect(t, cli.ExitOK, "4\n")
 	serve(t, io.Discard, "gz", "--namespace", "", "-s", server.URL)
 	awaitServer(t, server.URL, 1)
 	if r := crdcache(t, "serve", "status", "-s", server.URL); !strings.Contains(r.out, "<all>") {
@@ -264,7 +263,7 @@ func TestServeReportsForbiddenTypes(t *testing.T) {
 		t.Errorf("it says %q", got)
 	}
 	// it may not listen yet
-	for crdcache(t, "serve", "stop", "-s", server.URL).code != exit.OK && t.Context().Err() == nil {
+	for crdcache(t, "serve", "stop", "-s", server.URL).code != cli.ExitOK && t.Context().Err() == nil {
 	}
 	<-stopped
 }

@@ -21,7 +21,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 )
 
 const webConfig = gizmoIndexes + `    references:
@@ -194,10 +194,10 @@ func TestServeWeb(t *testing.T) {
 	newBrowser(t, second.out)
 	newBrowser(t, first.out)
 
-	if r := crdcache(t, "serve", "stop", "-s", server.URL); r.code != exit.OK {
+	if r := crdcache(t, "serve", "stop", "-s", server.URL); r.code != cli.ExitOK {
 		t.Errorf("%+v", r)
 	}
-	if code := <-stopped; code != exit.OK {
+	if code := <-stopped; code != cli.ExitOK {
 		t.Errorf("the server that was stopped ends with %d", code)
 	}
 	if response, err := b.http.Get("http://" + b.at.Host + "/"); err == nil {
@@ -214,12 +214,12 @@ func TestServeWebIsLocal(t *testing.T) {
 		"example.com:80", "[::1%lo]:80", "", "[::ffff:10.0.0.1]:80",
 	} {
 		r := crdcache(t, "serve", "gizmos", "--web", "--web-address", address, "-s", "http://127.0.0.1:1")
-		if r.code != exit.Usage || !strings.Contains(r.errOut, "use a loopback address and a port") {
+		if r.code != cli.ExitUsage || !strings.Contains(r.errOut, "use a loopback address and a port") {
 			t.Errorf("%q: %+v", address, r)
 		}
 	}
 	for _, flag := range []string{"--web-address=127.0.0.1:0", "--show-secrets"} {
-		if r := crdcache(t, "serve", "gizmos", flag, "-s", "http://127.0.0.1:1"); r.code != exit.Usage ||
+		if r := crdcache(t, "serve", "gizmos", flag, "-s", "http://127.0.0.1:1"); r.code != cli.ExitUsage ||
 			!strings.Contains(r.errOut, "has no effect without --web") {
 			t.Errorf("%s: %+v", flag, r)
 		}
@@ -292,7 +292,7 @@ func TestServeWebOfFiles(t *testing.T) {
 	}
 	query := []string{"query", "rooms", "--from", filepath.Join(folder, "crd.yaml"), "--from",
 		filepath.Join(folder, "room.yaml"), "--keys-only"}
-	crdcache(t, query...).expect(t, exit.OK, "web/hall\n")
+	crdcache(t, query...).expect(t, cli.ExitOK, "web/hall\n")
 
 	file := filepath.Join(t.TempDir(), "a.snapshot")
 	crdcache(t, "snapshot", "save", file, "gz", "-s", newIndexedServer(t).URL)
@@ -309,7 +309,7 @@ func TestServeWebOfFiles(t *testing.T) {
 		"--quiet cannot be used together":  {"--from", folder, "--web", "--quiet"},
 		"files need no cluster":            {"--from", folder, "--web", "-s", "http://127.0.0.1:1"},
 	} {
-		if r := crdcache(t, append([]string{"serve"}, args...)...); r.code != exit.Usage ||
+		if r := crdcache(t, append([]string{"serve"}, args...)...); r.code != cli.ExitUsage ||
 			!strings.Contains(r.errOut, why) {
 			t.Errorf("%q: %+v", args, r)
 		}

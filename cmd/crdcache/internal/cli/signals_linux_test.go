@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -173,7 +173,7 @@ func TestSignals(t *testing.T) {
 				t.Parallel()
 				p := begin(t)
 				p.signal(t, signal)
-				if code := p.ended(); code != exit.Interrupted ||
+				if code := p.ended(); code != cli.ExitInterrupted ||
 					p.errOut.String() != "error: interrupted\n" {
 					t.Errorf("exit code %d, stderr %q", code, p.errOut.String())
 				}
@@ -246,21 +246,21 @@ func TestProcessFullDisk(t *testing.T) {
 			p := newProcess(t, args...)
 			p.Stdout = full
 			p.start(t)
-			if code := p.ended(); code != exit.Failed || !strings.HasSuffix(p.errOut.String(),
+			if code := p.ended(); code != cli.ExitFailed || !strings.HasSuffix(p.errOut.String(),
 				"no space left on device\n") {
 				t.Errorf("exit code %d, stderr %q", code, p.errOut.String())
 			}
 		})
 	}
-	for code, args := range map[int][]string{exit.OK: {"dump", "gizmos", "-A", "--from", file, "-o", "name"},
-		exit.Usage: {"dump"}} {
+	for code, args := range map[int][]string{cli.ExitOK: {"dump", "gizmos", "-A", "--from", file, "-o", "name"},
+		cli.ExitUsage: {"dump"}} {
 		t.Run("stderr/"+args[len(args)-1], func(t *testing.T) {
 			t.Parallel()
 			p := newProcess(t, args...)
 			var out bytes.Buffer
 			p.Stdout, p.Stderr = &out, full
 			p.start(t)
-			if got := p.ended(); got != code || (out.Len() > 0) != (code == exit.OK) {
+			if got := p.ended(); got != code || (out.Len() > 0) != (code == cli.ExitOK) {
 				t.Errorf("exit code %d, stdout %q, want %d", got, out.String(), code)
 			}
 		})
@@ -279,16 +279,16 @@ func TestSurroundings(t *testing.T) {
 		code      int
 		out, want string
 	}{
-		"no home": {nil, []string{"-s", server.URL}, exit.OK, gizmo, ""},
+		"no home": {nil, []string{"-s", server.URL}, cli.ExitOK, gizmo, ""},
 		"home is no folder": {[]string{"HOME=/dev/null/x", "KUBECONFIG=/none"}, []string{"-s", server.URL},
-			exit.Failed, "", "read the kubeconfig: stat /dev/null/x/.kube/config: not a directory"},
-		"no kubeconfig": {[]string{"KUBECONFIG=/none"}, []string{"--request-timeout", "1s"}, exit.Failed,
+			cli.ExitFailed, "", "read the kubeconfig: stat /dev/null/x/.kube/config: not a directory"},
+		"no kubeconfig": {[]string{"KUBECONFIG=/none"}, []string{"--request-timeout", "1s"}, cli.ExitFailed,
 			"", "no kubeconfig was found: set --kubeconfig or KUBECONFIG"},
 		"default server": {[]string{"KUBECONFIG=/none"}, []string{"--request-timeout", "1s",
-			"-s", "http://localhost:8080"}, exit.Failed, "", "connect: connection refused\n"},
-		"broken kubeconfig": {[]string{"KUBECONFIG=" + write(t, "broken", "a: [")}, nil, exit.Failed, "",
+			"-s", "http://localhost:8080"}, cli.ExitFailed, "", "connect: connection refused\n"},
+		"broken kubeconfig": {[]string{"KUBECONFIG=" + write(t, "broken", "a: [")}, nil, cli.ExitFailed, "",
 			"read the kubeconfig: error loading config file "},
-		"folder": {[]string{"KUBECONFIG=" + t.TempDir()}, nil, exit.Failed, "", "is a directory"},
+		"folder": {[]string{"KUBECONFIG=" + t.TempDir()}, nil, cli.ExitFailed, "", "is a directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

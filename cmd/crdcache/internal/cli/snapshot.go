@@ -14,13 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/snapshot"
 )
 
 func newSnapshot(streams genericiooptions.IOStreams) *cobra.Command {
-	cmd := &cobra.Command{
+	cmd := newParent(&cobra.Command{
 		Use:        "snapshot COMMAND",
 		SuggestFor: []string{"save", "backup", "export"},
 		Short:      "Save the state of a cluster in a file, and compare states",
@@ -31,29 +31,20 @@ func newSnapshot(streams genericiooptions.IOStreams) *cobra.Command {
 			"  crdcache dump certificates --from before.snapshot\n" +
 			"  crdcache snapshot info before.snapshot\n" +
 			"  crdcache snapshot diff before.snapshot live",
-		Args: rejectUnknownCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		// Names that differ by up to two letters are probably misspelled.
-		SuggestionsMinimumDistance: 2,
-	}
+	})
 	cmd.AddCommand(newSnapshotSave(streams), newSnapshotInfo(streams), newSnapshotDiff(streams))
-	for _, sub := range cmd.Commands() {
-		sub.DisableFlagsInUseLine = true
-	}
 	return cmd
 }
 
-type snapshotInfoOptions struct {
+type snapshotInfoVerb struct {
 	genericiooptions.IOStreams
-	path   string
 	format string
 	verify bool
+	path   string
 }
 
-var snapshotInfoFormats = []string{formatText, formatJSON, formatYAML}
-
 func newSnapshotInfo(streams genericiooptions.IOStreams) *cobra.Command {
-	o := &snapshotInfoOptions{IOStreams: streams}
+	o := &snapshotInfoVerb{IOStreams: streams}
 	cmd := &cobra.Command{
 		Use:   "info FILE [flags]",
 		Short: "Print the content of a snapshot",
@@ -61,25 +52,17 @@ func newSnapshotInfo(streams genericiooptions.IOStreams) *cobra.Command {
 			"and the resource version, the redacted fields, and the reasons for missing\n" +
 			"types.",
 		Example: "  crdcache snapshot info before.snapshot --verify",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return exit.Usagef("name one file, as in '%s before.snapshot'; got %d arguments",
-					cmd.CommandPath(), len(args))
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := print.OneOf("output format", o.format, snapshotInfoFormats); err != nil {
-				return err
-			}
-			o.path = args[0]
-			return o.run(cmd.Context())
-		},
+		Args:    session.ExactlyOne("file", "before.snapshot"),
+		RunE:    runE(o),
 	}
-	cmd.Flags().StringVarP(&o.format, "output", "o", formatText, "Output format: text, json or yaml.")
+	session.AddOutput(cmd, &o.format, formatText, formatJSON, formatYAML)
 	cmd.Flags().BoolVar(&o.verify, "verify", false, "Read the whole file and check all checksums.")
-	print.CompleteWords(cmd, "output", snapshotInfoFormats)
 	return cmd
+}
+
+func (o *snapshotInfoVerb) complete(_ *cobra.Command, args []string) error {
+	o.path = args[0]
+	return nil
 }
 
 // snapshotRecord is the JSON and YAML form.
@@ -89,7 +72,7 @@ type snapshotRecord struct {
 	Types []snapshot.SavedType `json:"types"`
 }
 
-func (o *snapshotInfoOptions) run(ctx context.Context) (err error) {
+func (o *snapshotInfoVerb) run(ctx context.Context) (err error) {
 	file, err := snapshot.Open(o.path)
 	if err != nil {
 		return err

@@ -13,8 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/capture"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/discovery"
@@ -24,17 +22,21 @@ import (
 // livePath is the argument that selects the cluster instead of a second snapshot.
 const livePath = "live"
 
-type snapshotDiffFlags struct {
-	target *session.ServerFlags
-	output string
+type snapshotDiffVerb struct {
+	genericiooptions.IOStreams
+	flags  session.ServerFlags
+	format string
 	ignore []string
-	color  print.ColorFlag
+	color  session.ColorFlag
+
+	before, after string
+	target        *session.Target // nil if both are files
+	types         []string
+	namespace     string // empty for all namespaces of both
 }
 
-var snapshotDiffFormats = []string{formatText, formatJSON, formatYAML}
-
 func newSnapshotDiff(streams genericiooptions.IOStreams) *cobra.Command {
-	f := &snapshotDiffFlags{target: session.NewServerFlags()}
+	o := &snapshotDiffVerb{IOStreams: streams}
 	cmd := &cobra.Command{
 		Use:   "diff FILE (FILE | live) [TYPE...] [flags]",
 		Short: "Compare two snapshots, or a snapshot with the cluster",
@@ -54,91 +56,61 @@ func newSnapshotDiff(streams genericiooptions.IOStreams) *cobra.Command {
 			"  crdcache snapshot diff before.snapshot live certificates --ignore status",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 {
-				return exit.Usagef("name two files, or one and '%s', as in '%s before.snapshot %[1]s'",
+				return session.Usagef("name two files, or one and '%s', as in '%s before.snapshot %[1]s'",
 					livePath, cmd.CommandPath())
 			}
 			return nil
 		},
-		RunE: newRunE(streams, f.toOptions),
+		RunE: runE(o),
 	}
-	set := cmd.Flags()
-	f.target.Add(set)
-	set.StringVarP(&f.output, "output", "o", formatText, "Output format: text, json or yaml.")
-	set.StringSliceVar(&f.ignore, "ignore", nil,
+	o.flags.Add(cmd)
+	session.AddOutput(cmd, &o.format, formatText, formatJSON, formatYAML)
+	cmd.Flags().StringSliceVar(&o.ignore, "ignore", nil,
 		"Ignore a field: status, or a path, as in .metadata.uid. Also as in '.metadata.annotations[\"example.com/seen\"]'. May be repeated.")
-	f.color.Add(set)
-	f.target.Complete(cmd)
-	print.CompleteWords(cmd, "output", snapshotDiffFormats)
-	print.CompleteWords(cmd, "color", []string{"auto", "always", "never"})
-	print.CompleteWords(cmd, "ignore", []string{"status"})
-	types := f.target.CompleteTypes(true, nil)
+	o.color.Add(cmd)
+	session.CompleteWords(cmd, "ignore", []string{"status"})
+	files := o.flags.CompleteFileAndTypes(2)
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string,
 		begun string) ([]string, cobra.ShellCompDirective) {
-		switch len(args) {
-		case 0:
-			return nil, cobra.ShellCompDirectiveDefault
-		case 1:
-			if begun != "" && strings.HasPrefix(livePath, begun) {
-				return []string{livePath}, cobra.ShellCompDirectiveDefault
-			}
-			return nil, cobra.ShellCompDirectiveDefault
+		if len(args) == 1 && begun != "" && strings.HasPrefix(livePath, begun) {
+			return []string{livePath}, cobra.ShellCompDirectiveDefault
 		}
-		return types(cmd, args[2:], begun)
+		return files(cmd, args, begun)
 	}
 	return cmd
 }
 
-// snapshotDiffOptions are the validated flags and arguments of snapshot diff.
-type snapshotDiffOptions struct {
-	genericiooptions.IOStreams
-	before, after string
-	target        *session.Target // nil if both are files
-	types         []string
-	namespace     string // empty for all namespaces of both
-	ignored       []string
-	format        string
-	color         bool
-}
-
-func (f *snapshotDiffFlags) toOptions(cmd *cobra.Command, args []string,
-	streams genericiooptions.IOStreams) (*snapshotDiffOptions, error) {
-	if err := print.OneOf("output format", f.output, snapshotDiffFormats); err != nil {
-		return nil, err
+func (o *snapshotDiffVerb) complete(cmd *cobra.Command, args []string) (err error) {
+	set := cmd.Flags()
+	o.IOStreams, o.before, o.after = o.flags.Streams(o.IOStreams), args[0], args[1]
+	if o.format != formatText && set.Changed("color") {
+		return session.Usagef("--color needs text output: omit --output %s", o.format)
 	}
-	o := &snapshotDiffOptions{IOStreams: f.target.Streams(streams), before: args[0], after: args[1],
-		ignored: f.ignore, format: f.output}
-	if f.output != formatText && cmd.Flags().Changed("color") {
-		return nil, exit.Usagef("--color needs text output: omit --output %s", f.output)
-	}
-	var err error
-	if o.namespace, err = cmd.Flags().GetString("namespace"); err != nil {
-		return nil, err
+	if o.namespace, err = set.GetString("namespace"); err != nil {
+		return err
 	}
 	if o.types, err = session.SplitTypes(args[2:]); err != nil {
-		return nil, err
+		return err
 	}
-	for _, ignoredArg := range f.ignore {
-		if ignoredArg != "status" && !strings.HasPrefix(ignoredArg, ".") {
-			return nil, exit.Usagef("--ignore takes status or a path, as in .spec.replicas; got %q", ignoredArg)
+	for _, field := range o.ignore {
+		if field != "status" && !strings.HasPrefix(field, ".") {
+			return session.Usagef("--ignore takes status or a path, as in .spec.replicas; got %q", field)
 		}
 	}
-	if err := newIgnoredFields(f.ignore).prune.Validate(); err != nil {
-		return nil, exit.Usagef("--ignore: %v", err)
+	if err := newIgnoredFields(o.ignore).prune.Validate(); err != nil {
+		return session.Usagef("--ignore: %v", err)
 	}
-	if o.color, err = f.color.Enabled(streams.Out); err != nil {
-		return nil, err
+	switch {
+	case o.before == livePath:
+		return session.Usagef("'%s' must be the second argument", livePath)
+	case o.after != livePath:
+		return o.flags.RefuseAll("between two files")
 	}
-	if o.before == livePath {
-		return nil, exit.Usagef("'%s' must be the second argument", livePath)
+	if o.target, err = o.flags.Target(cmd.Context(), o.IOStreams); err != nil {
+		return &comparisonError{err}
 	}
-	if o.after == livePath {
-		o.target, err = f.target.Target(cmd.Context(), o.IOStreams)
-		return o, exit.MarkComparison(err)
-	}
-	return o, f.target.RefuseAll("between two files")
+	return nil
 }
-
-func (o *snapshotDiffOptions) warn(text string) { fmt.Fprintf(o.ErrOut, "warning: %s\n", text) }
 
 // snapshotDifference is the JSON and YAML form.
 type snapshotDifference struct {
@@ -156,19 +128,19 @@ type uncomparedType struct {
 	failed bool
 }
 
-func (o *snapshotDiffOptions) run(ctx context.Context) error {
+func (o *snapshotDiffVerb) run(ctx context.Context) error {
 	different, err := o.compare(ctx)
 	switch {
 	case err != nil:
-		return exit.MarkComparison(err)
+		return &comparisonError{err}
 	case different:
-		return exit.ErrDifferent
+		return errDifferent
 	}
 	return nil
 }
 
-func (o *snapshotDiffOptions) compare(ctx context.Context) (different bool, err error) {
-	c := &snapshotComparison{ignored: o.ignored, namespace: o.namespace}
+func (o *snapshotDiffVerb) compare(ctx context.Context) (different bool, err error) {
+	c := &snapshotComparison{ignored: o.ignore, namespace: o.namespace}
 	if c.before, err = snapshot.Open(o.before); err != nil {
 		return false, err
 	}
@@ -213,7 +185,7 @@ func (o *snapshotDiffOptions) compare(ctx context.Context) (different bool, err 
 }
 
 // checkNamespace limits the comparison to the namespace of a snapshot that has only one.
-func (o *snapshotDiffOptions) checkNamespace(c *snapshotComparison) error {
+func (o *snapshotDiffVerb) checkNamespace(c *snapshotComparison) error {
 	paths := []string{o.before, o.after}
 	for i, f := range []*snapshot.File{c.before, c.after} {
 		switch has := f.Contents().Namespace; {
@@ -221,7 +193,7 @@ func (o *snapshotDiffOptions) checkNamespace(c *snapshotComparison) error {
 		case c.namespace == "":
 			c.namespace = has
 		case c.namespace != has:
-			return exit.Usagef("%s contains only the namespace %s, not %s", paths[i], has, c.namespace)
+			return session.Usagef("%s contains only the namespace %s, not %s", paths[i], has, c.namespace)
 		}
 	}
 	return nil
@@ -232,7 +204,7 @@ var eventResources = map[schema.GroupResource]bool{{Resource: "events"}: true,
 	{Group: "events.k8s.io", Resource: "events"}: true}
 
 // plan returns the types to compare, and those that cannot be compared.
-func (o *snapshotDiffOptions) plan(c *snapshotComparison) (types []schema.GroupResource,
+func (o *snapshotDiffVerb) plan(c *snapshotComparison) (types []schema.GroupResource,
 	missing []uncomparedType, err error) {
 	requested, err := o.selected(c)
 	if err != nil {
@@ -277,7 +249,7 @@ func savedTypes(files ...*snapshot.File) []schema.GroupResource {
 }
 
 // selected resolves the named types by the names in the snapshots. Nil means all types.
-func (o *snapshotDiffOptions) selected(c *snapshotComparison) (map[schema.GroupResource]bool, error) {
+func (o *snapshotDiffVerb) selected(c *snapshotComparison) (map[schema.GroupResource]bool, error) {
 	if len(o.types) == 0 {
 		return nil, nil
 	}
@@ -285,17 +257,14 @@ func (o *snapshotDiffOptions) selected(c *snapshotComparison) (map[schema.GroupR
 	for _, text := range o.types {
 		name, err := discovery.ParseName(text)
 		if err != nil {
-			return nil, exit.Usagef("%v", err)
+			return nil, session.Usagef("%v", err)
 		}
 		found := false
 		for _, f := range []*snapshot.File{c.before, c.after} {
 			for _, saved := range f.Contents().Types {
 				names := slices.Concat([]string{saved.Resource, saved.Singular, saved.Kind}, saved.ShortNames,
 					saved.Categories)
-				fits := func(r discovery.Interpretation) bool {
-					return r.Matches(saved.Group, append(saved.Versions, saved.Version), names)
-				}
-				if slices.ContainsFunc(name.Interpretations, fits) {
+				if matchesName(name, saved.Group, append(saved.Versions, saved.Version), names) {
 					requested[saved.GVR().GroupResource()], found = true, true
 				}
 			}
@@ -309,7 +278,7 @@ func (o *snapshotDiffOptions) selected(c *snapshotComparison) (map[schema.GroupR
 
 // live saves the cluster's current state of the snapshot's types in memory, or of all types if the snapshot
 // has all.
-func (o *snapshotDiffOptions) live(ctx context.Context, before *snapshot.File) (*snapshot.File, error) {
+func (o *snapshotDiffVerb) live(ctx context.Context, before *snapshot.File) (*snapshot.File, error) {
 	limitedCtx, cancel := o.target.Limit(ctx)
 	defer cancel()
 	catalog, err := o.target.Catalog(limitedCtx)
@@ -317,47 +286,42 @@ func (o *snapshotDiffOptions) live(ctx context.Context, before *snapshot.File) (
 		return nil, err
 	}
 	contents := before.Contents()
-	saver := &capture.Saver{AllTypes: catalog.Resources(), Warn: o.warn}
+	saver := &snapshotSaver{target: o.target, allTypes: catalog.Resources(),
+		namespace: cmp.Or(contents.Namespace, o.namespace)}
 	savedAll := !slices.ContainsFunc(contents.Types,
 		func(s snapshot.SavedType) bool { return s.NotRequested })
-	for _, resource := range saver.AllTypes {
+	for _, resource := range saver.allTypes {
 		objects := before.Objects(resource.GVR.GroupResource())
 		switch {
 		case !resource.Watchable():
 		case objects == nil && savedAll && resource.Preferred, objects != nil &&
 			objects.Type().Missing == nil &&
 			objects.Type().Version == resource.GVR.Version:
-			saver.Types = append(saver.Types, resource)
+			saver.types = append(saver.types, resource)
 		}
 	}
-	if saver.Reader, err = newReader(o.target, cmp.Or(contents.Namespace, o.namespace)); err != nil {
-		return nil, err
-	}
 	var text bytes.Buffer
-	saver.Writer = snapshot.NewWriter(&text, snapshot.Origin{})
-	done := o.target.Progress(saver.Progress)
-	failed, err := saver.Save(ctx)
-	done()
-	if failed {
+	saver.writer = snapshot.NewWriter(&text, snapshot.Origin{})
+	if failed, err := saver.save(ctx); failed {
 		return nil, err
 	}
 	// An unreadable type is recorded as missing, with the reason.
-	if err := saver.Writer.Commit(); err != nil {
+	if err := saver.writer.Commit(); err != nil {
 		return nil, err
 	}
 	return snapshot.NewFile(bytes.NewReader(text.Bytes()), int64(text.Len()))
 }
 
-func (o *snapshotDiffOptions) print(differences snapshotDifference) error {
+func (o *snapshotDiffVerb) print(differences snapshotDifference) error {
 	if o.format != formatText {
 		return writeStructured(o.Out, o.format, differences)
 	}
 	for _, m := range differences.NotCompared {
 		if !m.failed {
-			o.warn(fmt.Sprintf("%s is not compared: %s", m.Type, print.OneSafeLine(m.Message)))
+			print.Warnf(o.ErrOut, "%s is not compared: %s", m.Type, m.Message)
 		}
 	}
-	return print.WriteControl(o.Out, differences.text(o.color))
+	return print.WriteControl(o.Out, differences.text(o.color.Enabled(o.Out)))
 }
 
 // text is the output for people. It is empty without differences, as in diff.

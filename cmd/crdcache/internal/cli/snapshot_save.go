@@ -13,23 +13,27 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/capture"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/snapshot"
 )
 
-type snapshotSaveFlags struct {
-	target *session.ServerFlags
-	all    bool
-	redact bool
-	config string
+type snapshotSaveVerb struct {
+	streams      genericiooptions.IOStreams
+	flags        session.ServerFlags
+	all          bool
+	redact       bool
+	redactConfig string
+
+	*session.Target
+	path       string
+	types      []string // empty means all
+	redactions []redaction
 }
 
 func newSnapshotSave(streams genericiooptions.IOStreams) *cobra.Command {
-	f := &snapshotSaveFlags{target: session.NewServerFlags()}
+	o := &snapshotSaveVerb{streams: streams}
 	cmd := &cobra.Command{
 		Use:   "save FILE (TYPE... | --all) [flags]",
 		Short: "Save the objects of types in a file",
@@ -48,80 +52,59 @@ func newSnapshotSave(streams genericiooptions.IOStreams) *cobra.Command {
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0:
-				return exit.Usagef("name the file, as in '%s before.snapshot --all'", cmd.CommandPath())
-			case len(args) == 1 && !f.all:
-				return exit.Usagef("name the types after the file, or use --all")
-			case len(args) > 1 && f.all:
-				return exit.Usagef("--all and types cannot be used together: use one of them")
+				return session.Usagef("name the file, as in '%s before.snapshot --all'", cmd.CommandPath())
+			case len(args) == 1 && !o.all:
+				return session.Usagef("name the types after the file, or use --all")
+			case len(args) > 1 && o.all:
+				return session.Usagef("--all and types cannot be used together: use one of them")
 			}
 			return nil
 		},
-		RunE: newRunE(streams, f.toOptions),
+		RunE: runE(o),
 	}
 	set := cmd.Flags()
-	f.target.Add(set)
-	set.BoolVar(&f.all, "all", false, "Save all types that can be listed and watched.")
-	set.BoolVar(&f.redact, "redact", false, "Omit the data of Secrets.")
-	set.StringVar(&f.config, "redact-config", "",
+	o.flags.Add(cmd)
+	set.BoolVar(&o.all, "all", false, "Save all types that can be listed and watched.")
+	set.BoolVar(&o.redact, "redact", false, "Omit the data of Secrets.")
+	set.StringVar(&o.redactConfig, "redact-config", "",
 		"YAML file with fields to omit. The data of Secrets is omitted as well.")
-	f.target.Complete(cmd)
-	types := f.target.CompleteTypes(true, nil)
-	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string,
-		begun string) ([]string, cobra.ShellCompDirective) {
-		if len(args) == 0 {
-			return nil, cobra.ShellCompDirectiveDefault
-		}
-		return types(cmd, args[1:], begun)
-	}
+	cmd.ValidArgsFunction = o.flags.CompleteFileAndTypes(1)
 	return cmd
 }
 
-// snapshotSaveOptions are the validated flags and arguments of snapshot save.
-type snapshotSaveOptions struct {
-	genericiooptions.IOStreams
-	target     *session.Target
-	path       string
-	types      []string // empty means all
-	redactions []capture.Redaction
-}
-
-func (f *snapshotSaveFlags) toOptions(cmd *cobra.Command, args []string,
-	streams genericiooptions.IOStreams) (*snapshotSaveOptions, error) {
-	o := &snapshotSaveOptions{IOStreams: f.target.Streams(streams), path: args[0]}
-	var err error
+func (o *snapshotSaveVerb) complete(cmd *cobra.Command, args []string) (err error) {
+	o.path = args[0]
 	if o.types, err = session.SplitTypes(args[1:]); err != nil {
-		return nil, err
+		return err
 	}
-	if f.redact || f.config != "" {
-		o.redactions = append(o.redactions, capture.Secrets)
+	if o.redact || o.redactConfig != "" {
+		o.redactions = append(o.redactions, secretsRedaction)
 	}
-	if f.config != "" {
-		text, err := os.ReadFile(f.config)
+	if o.redactConfig != "" {
+		text, err := os.ReadFile(o.redactConfig)
 		if err != nil {
-			return nil, exit.Usagef("--redact-config: %v", err)
+			return session.Usagef("--redact-config: %v", err)
 		}
-		paths, err := capture.ParseRedactions(text)
+		parsed, err := parseRedactions(text)
 		if err != nil {
-			return nil, exit.Usagef("--redact-config: %s: %v", f.config, err)
+			return session.Usagef("--redact-config: %s: %v", o.redactConfig, err)
 		}
-		o.redactions = append(o.redactions, paths...)
+		o.redactions = append(o.redactions, parsed...)
 	}
 	if err := checkOverwrite(o.path); err != nil {
-		return nil, err
+		return err
 	}
-	if o.path == stdoutPath && print.IsTerminal(streams.Out) {
-		return nil, exit.Usagef("a snapshot is binary and is not written to a terminal: name a file, or redirect the output")
+	if o.path == stdoutPath && print.IsTerminal(o.streams.Out) {
+		return session.Usagef("a snapshot is binary and is not written to a terminal: name a file, or redirect the output")
 	}
-	if o.target, err = f.target.Target(cmd.Context(), o.IOStreams); err != nil {
-		return nil, err
+	if o.Target, err = o.flags.Target(cmd.Context(), o.streams); err != nil {
+		return err
 	}
-	if named := cmd.Flags().Lookup("namespace"); named.Value.String() == "" {
-		o.target.Namespace = "" // a snapshot has the whole cluster, not the namespace of the context
+	if cmd.Flags().Lookup("namespace").Value.String() == "" {
+		o.Namespace = "" // a snapshot has the whole cluster, not the namespace of the context
 	}
-	return o, nil
+	return nil
 }
-
-func (o *snapshotSaveOptions) warn(text string) { fmt.Fprintf(o.ErrOut, "warning: %s\n", text) }
 
 // stdoutPath selects standard output.
 const stdoutPath = "-"
@@ -139,7 +122,7 @@ func checkOverwrite(path string) error {
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular():
-		return exit.Usagef("%s is not a regular file: name another file, or - for standard output", path)
+		return session.Usagef("%s is not a regular file: name another file, or - for standard output", path)
 	}
 	file, err := os.Open(path)
 	if err != nil {
@@ -148,34 +131,32 @@ func checkOverwrite(path string) error {
 	defer file.Close()
 	head := make([]byte, len(snapshot.Magic()))
 	if n, err := io.ReadFull(file, head); n > 0 && (err != nil || !bytes.Equal(head, snapshot.Magic())) {
-		return exit.Usagef("%s exists and is not a snapshot: name another file, or remove it", path)
+		return session.Usagef("%s exists and is not a snapshot: name another file, or remove it", path)
 	}
 	return nil
 }
 
-func (o *snapshotSaveOptions) run(ctx context.Context) error {
+func (o *snapshotSaveVerb) run(ctx context.Context) error {
 	saver, unresolved, err := o.newSaver(ctx)
 	if err != nil {
 		return err
 	}
 	origin := snapshot.Origin{Tool: "crdcache " + buildInfo().Version}
 	if o.path == stdoutPath {
-		saver.Writer = snapshot.NewWriter(o.Out, origin)
-	} else if saver.Writer, err = snapshot.Create(o.path, origin); err != nil {
+		saver.writer = snapshot.NewWriter(o.Out, origin)
+	} else if saver.writer, err = snapshot.Create(o.path, origin); err != nil {
 		return err
 	}
-	defer saver.Writer.Abort()
-	if saver.Sequential = o.target.ReadsFiles(); saver.Sequential {
-		saver.Writer.SetOrigin(func(origin *snapshot.Origin) { origin.Created = o.target.SnapshotTime() })
+	defer saver.writer.Abort()
+	if saver.sequential = o.ReadsFiles(); saver.sequential {
+		saver.writer.SetOrigin(func(origin *snapshot.Origin) { origin.Created = o.SnapshotTime() })
 	}
-	done := o.target.Progress(saver.Progress)
-	failed, err := saver.Save(ctx)
-	done()
+	failed, err := saver.save(ctx)
 	if failed {
 		return errors.Join(unresolved, err)
 	}
-	contents := saver.Writer.Contents()
-	if failed := saver.Writer.Commit(); failed != nil {
+	contents := saver.writer.Contents()
+	if failed := saver.writer.Commit(); failed != nil {
 		return errors.Join(unresolved, err, failed)
 	}
 	o.printSummary(contents)
@@ -184,54 +165,45 @@ func (o *snapshotSaveOptions) run(ctx context.Context) error {
 
 // newSaver resolves the types. Types that cannot be found are joined in unresolved and do not prevent saving
 // the others.
-func (o *snapshotSaveOptions) newSaver(ctx context.Context) (newSaver *capture.Saver, unresolved, err error) {
-	limitedCtx, cancel := o.target.Limit(ctx)
+func (o *snapshotSaveVerb) newSaver(ctx context.Context) (saver *snapshotSaver, unresolved, err error) {
+	limitedCtx, cancel := o.Limit(ctx)
 	defer cancel()
-	catalog, err := o.target.Catalog(limitedCtx)
+	catalog, err := o.Catalog(limitedCtx)
 	if err != nil {
 		return nil, nil, err
 	}
-	newSaver = &capture.Saver{AllTypes: catalog.Resources(), Warn: o.warn}
+	saver = &snapshotSaver{target: o.Target, allTypes: catalog.Resources(), namespace: o.Namespace}
 	for _, group := range catalog.FailedGroupVersions() {
-		o.warn(fmt.Sprintf("%v: types of this group may be missing", group))
+		o.Warnf("%v: types of this group may be missing", group)
 	}
 	if len(o.types) > 0 {
-		if newSaver.Types, unresolved = o.target.Resolve(limitedCtx, o.types); len(newSaver.Types) == 0 {
+		if saver.types, unresolved = o.Resolve(limitedCtx, o.types); len(saver.types) == 0 {
 			return nil, nil, unresolved
 		}
 	} else {
-		newSaver.Types = slices.DeleteFunc(slices.Clone(newSaver.AllTypes),
+		saver.types = slices.DeleteFunc(slices.Clone(saver.allTypes),
 			func(r discovery.Resource) bool { return !r.Preferred || !r.Watchable() })
-		for _, r := range newSaver.Types {
-			o.target.RecordUse(r.GVR.GroupResource())
+		for _, r := range saver.types {
+			o.RecordUse(r.GVR.GroupResource())
 		}
-		unresolved = o.target.Err()
+		unresolved = o.Err()
 	}
-	if err := o.resolveRedactions(limitedCtx, newSaver); err != nil {
-		return nil, nil, err
-	}
-	newSaver.Reader, err = newReader(o.target, o.target.Namespace)
-	return newSaver, unresolved, err
-}
-
-func newReader(target *session.Target, namespace string) (capture.Reader, error) {
-	client, err := target.PlainClient()
-	return capture.Reader{Client: client, Namespace: namespace}, err
+	return saver, unresolved, o.resolveRedactions(limitedCtx, saver)
 }
 
 // resolveRedactions resolves the types of the redactions. A missing type is an error, because a misspelled
 // name would leave its data in the snapshot.
-func (o *snapshotSaveOptions) resolveRedactions(ctx context.Context, saver *capture.Saver) error {
-	for _, redaction := range o.redactions {
-		found, err := o.target.Resolve(ctx, []string{redaction.Type})
-		if err != nil && redaction.Type != capture.Secrets.Type {
-			return exit.Usagef("--redact-config: %v", err)
+func (o *snapshotSaveVerb) resolveRedactions(ctx context.Context, saver *snapshotSaver) error {
+	for _, rule := range o.redactions {
+		found, err := o.Resolve(ctx, []string{rule.Type})
+		if err != nil && rule.Type != secretsRedaction.Type {
+			return session.Usagef("--redact-config: %v", err)
 		}
 		var types []schema.GroupResource
 		for _, r := range found {
 			types = append(types, r.GVR.GroupResource())
 		}
-		saver.Redactor.Add(redaction, types...)
+		saver.redactor.add(rule, types...)
 	}
 	return nil
 }
@@ -239,7 +211,7 @@ func (o *snapshotSaveOptions) resolveRedactions(ctx context.Context, saver *capt
 var secretsResource = schema.GroupResource{Resource: "secrets"}
 
 // printSummary prints the number of saved types and objects.
-func (o *snapshotSaveOptions) printSummary(contents snapshot.Contents) {
+func (o *snapshotSaveVerb) printSummary(contents snapshot.Contents) {
 	types, objects := 0, 0
 	for _, t := range contents.Types {
 		if t.Missing == nil {
@@ -247,8 +219,7 @@ func (o *snapshotSaveOptions) printSummary(contents snapshot.Contents) {
 			objects += t.Objects
 		}
 		if t.GVR().GroupResource() == secretsResource && t.Objects > 0 && len(o.redactions) == 0 {
-			o.warn(fmt.Sprintf("the file contains the data of %d Secrets; use --redact to omit it",
-				t.Objects))
+			o.Warnf("the file contains the data of %d Secrets; use --redact to omit it", t.Objects)
 		}
 	}
 	fmt.Fprintf(o.ErrOut, "saved %d objects of %d types in %s\n", objects, types, o.path)

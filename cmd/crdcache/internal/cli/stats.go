@@ -13,7 +13,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/discovery"
@@ -23,15 +22,18 @@ import (
 	"github.com/crdcache/crdcache/storage/s2"
 )
 
-type statsFlags struct {
-	reader  *session.ReadFlags
+type statsVerb struct {
+	streams genericiooptions.IOStreams
+	flags   session.ReadFlags
 	storage string
 	top     int
-	output  string
+	format  string
+
+	*session.Reader
 }
 
 func newStats(streams genericiooptions.IOStreams) *cobra.Command {
-	f := &statsFlags{reader: session.NewReadFlags()}
+	o := &statsVerb{streams: streams}
 	cmd := &cobra.Command{
 		Use:        "stats TYPE... [flags]",
 		SuggestFor: []string{"top", "count"},
@@ -43,49 +45,35 @@ func newStats(streams genericiooptions.IOStreams) *cobra.Command {
 			"why, the objects of \"missing: report\", and the duplicates of \"unique: warn\".",
 		Example: "  crdcache stats certificates.cert-manager.io -A --storage compressed\n" +
 			"  crdcache stats certs --config indexes.yaml --top 20",
-		Args: session.NeedTypes,
-		RunE: newRunE(streams, f.toOptions),
+		Args: session.AtLeastOne("type", "certificates.cert-manager.io"),
+		RunE: runE(o),
 	}
-	set := cmd.Flags()
-	f.reader.Add(set)
-	f.reader.AddCache(set)
-	set.StringVar(&f.storage, "storage", dynamicinformer.StoragePacked.String(),
-		"Storage mode: packed, compressed, adaptive, object or metadata.")
-	set.IntVar(&f.top, "top", 5, "Number of values per index; 0 means none.")
-	set.StringVarP(&f.output, "output", "o", formatText, "Output format: text or json.")
-	f.reader.Complete(cmd, true)
-	print.CompleteWords(cmd, "storage", []string{"packed", "compressed", "adaptive", "object", "metadata"})
-	print.CompleteWords(cmd, "output", []string{formatText, formatJSON})
+	o.flags.Add(cmd, true)
+	o.flags.AddSelectors(cmd.Flags())
+	o.flags.AddCache(cmd)
+	session.AddChoice(cmd, &o.storage, "storage", "", "Storage mode: packed, compressed, adaptive, object or metadata.",
+		"packed", "compressed", "adaptive", "object", "metadata")
+	cmd.Flags().IntVar(&o.top, "top", 5, "Number of values per index; 0 means none.")
+	session.AddOutput(cmd, &o.format, formatText, formatJSON)
 	return cmd
 }
 
-// statsOptions are the validated flags and arguments of stats.
-type statsOptions struct {
-	*session.Reader
-	top  int
-	json bool
-}
-
-func (f *statsFlags) toOptions(cmd *cobra.Command, args []string,
-	streams genericiooptions.IOStreams) (*statsOptions, error) {
-	if err := print.OneOf("output format", f.output, []string{formatText, formatJSON}); err != nil {
-		return nil, err
-	}
-	if f.top < 0 {
-		return nil, exit.Usagef("--top is %d: it must not be negative; 0 shows no values", f.top)
+func (o *statsVerb) complete(cmd *cobra.Command, args []string) error {
+	if o.top < 0 {
+		return session.Usagef("--top is %d: it must not be negative; 0 shows no values", o.top)
 	}
 	var cached dynamicinformer.ResourceOptions
-	if err := cached.Storage.Mode.UnmarshalText([]byte(f.storage)); err != nil || f.storage == "" {
-		return nil, exit.Usagef("--storage is %q; use packed, compressed, adaptive, object or metadata",
-			f.storage)
+	err := cached.Storage.Mode.UnmarshalText([]byte(o.storage))
+	if err != nil {
+		return err
 	}
 	switch cached.Storage.Mode {
 	case dynamicinformer.StorageCompressed, dynamicinformer.StorageAdaptive:
 		cached.Storage.Compression = s2.New(s2.Options{})
 	}
 	cached.Prune.Presets = []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}
-	read, err := f.reader.Reader(cmd.Context(), args, cached, streams)
-	return &statsOptions{Reader: read, top: f.top, json: f.output == formatJSON}, err
+	o.Reader, err = o.flags.Reader(cmd.Context(), args, cached, o.streams)
+	return err
 }
 
 // statsReport is the JSON form of the statistics of a type.
@@ -133,7 +121,7 @@ type valueCount struct {
 }
 
 // run syncs the types and reports on the synced ones.
-func (o *statsOptions) run(ctx context.Context) error {
+func (o *statsVerb) run(ctx context.Context) error {
 	var started time.Time
 	return o.Sync(ctx, session.SyncCallbacks{
 		BeforeSync: func(*session.Types, session.Indexes) error {
@@ -156,7 +144,7 @@ func (o *statsOptions) run(ctx context.Context) error {
 	})
 }
 
-func (o *statsOptions) report(ctx context.Context, c session.Cache,
+func (o *statsVerb) report(ctx context.Context, c session.Cache,
 	indexes []*indexers.Index) (statsReport, error) {
 	if err := c.Informer.Compress(ctx); err != nil {
 		return statsReport{}, err
@@ -217,7 +205,7 @@ func findProblems(ctx context.Context, c session.Cache, querier *query.Querier,
 }
 
 // topValues returns the most frequent values of an index.
-func (o *statsOptions) topValues(ctx context.Context, querier *query.Querier,
+func (o *statsVerb) topValues(ctx context.Context, querier *query.Querier,
 	index string) ([]valueCount, error) {
 	if o.top == 0 {
 		return nil, nil
@@ -242,8 +230,8 @@ func valueCounts(values []query.ValueCount) []valueCount {
 	return out
 }
 
-func (o *statsOptions) print(reports []statsReport) error {
-	if o.json {
+func (o *statsVerb) print(reports []statsReport) error {
+	if o.format == formatJSON {
 		return writeStructured(o.Out, formatJSON, reports)
 	}
 	out := bufio.NewWriter(o.Out)
@@ -256,7 +244,7 @@ func (o *statsOptions) print(reports []statsReport) error {
 	return out.Flush()
 }
 
-func (o *statsOptions) printReport(out *bufio.Writer, r statsReport) {
+func (o *statsVerb) printReport(out *bufio.Writer, r statsReport) {
 	fmt.Fprintf(out, "%s: %d objects, %s in storage mode %s, synced in %s\n", r.Type, r.Objects,
 		sizeText(r.Bytes), r.Storage, r.SyncTime)
 	if r.Objects == 0 {
@@ -281,22 +269,17 @@ const (
 )
 
 // printBars prints the most frequent values with bars for their share of the objects.
-func (o *statsOptions) printBars(out *bufio.Writer, x indexReport, objects int) {
+func (o *statsVerb) printBars(out *bufio.Writer, x indexReport, objects int) {
 	width := 0
-	texts := make([]string, len(x.Top))
-	for i, v := range x.Top {
-		texts[i] = truncateValue(v.Value)
-		width = max(width, utf8.RuneCountInString(texts[i]))
+	for _, v := range x.Top {
+		width = max(width, utf8.RuneCountInString(truncateValue(v.Value)))
 	}
-	shown := 0
-	for i, v := range x.Top {
+	for _, v := range x.Top {
 		length := (v.Count*barWidth + objects - 1) / objects
-		pad := strings.Repeat(" ", width-utf8.RuneCountInString(texts[i]))
-		fmt.Fprintf(out, "    %s%s %7d %s\n", texts[i], pad, v.Count,
+		fmt.Fprintf(out, "    %-*s %7d %s\n", width, truncateValue(v.Value), v.Count,
 			strings.Repeat(print.Symbol("█", "#"), length))
-		shown++
 	}
-	if hidden := x.Values - shown; shown > 0 && hidden > 0 {
+	if hidden := x.Values - len(x.Top); len(x.Top) > 0 && hidden > 0 {
 		fmt.Fprintf(out, "    %s %d more\n", print.Ellipsis(), hidden)
 	}
 }
@@ -308,46 +291,39 @@ const maxNamed = 5
 func printProblems(out *bufio.Writer, x indexReport) {
 	if s := x.Skipped; s != nil {
 		var parts []string
-		for _, part := range []struct {
-			n     uint64
-			cause string
-		}{
-			{s.Missing, "%d missing"}, {s.Type, "%d of another type"}, {s.Limit,
-				"%d beyond a limit"}, {s.When, "%d excluded by its condition"},
-		} {
-			if part.n > 0 {
-				parts = append(parts, fmt.Sprintf(part.cause, part.n))
+		add := func(n uint64, cause string) {
+			if n > 0 {
+				parts = append(parts, fmt.Sprintf("%d %s", n, cause))
 			}
 		}
+		add(s.Missing, "missing")
+		add(s.Type, "of another type")
+		add(s.Limit, "beyond a limit")
+		add(s.When, "excluded by its condition")
 		fmt.Fprintf(out, "    skipped: %s\n", strings.Join(parts, ", "))
 	}
 	if len(x.Reported) > 0 {
-		keys := make([]string, len(x.Reported))
-		for i, key := range x.Reported {
-			keys[i] = print.Printable(key)
+		shown, more := x.Reported[:min(len(x.Reported), maxNamed)], ""
+		if len(shown) < len(x.Reported) {
+			more = " " + print.Ellipsis() // their number is unknown: the list is incomplete
 		}
-		// the list of keys is incomplete
-		fmt.Fprintf(out, "    without a value: %s\n",
-			joinFitting(keys, func(int) string { return " " + print.Ellipsis() }))
+		fmt.Fprintf(out, "    without a value: %s%s\n", print.Printable(strings.Join(shown, ", ")), more)
 	}
 	if len(x.Duplicates) > 0 {
-		texts := make([]string, len(x.Duplicates))
-		for i, v := range x.Duplicates {
-			texts[i] = fmt.Sprintf("%s (%d objects)", truncateValue(v.Value), v.Count)
+		var texts []string
+		for _, v := range x.Duplicates {
+			texts = append(texts, fmt.Sprintf("%s (%d objects)", truncateValue(v.Value), v.Count))
 		}
-		fmt.Fprintf(out, "    not unique: %s\n",
-			joinFitting(texts, func(more int) string { return fmt.Sprintf(" and %d more", more) }))
+		fmt.Fprintf(out, "    not unique: %s\n", abbreviate(texts, maxNamed))
 	}
 }
 
-// joinFitting joins the first texts. more formats the number of the others.
-func joinFitting(texts []string, more func(int) string) string {
-	shown := texts[:min(len(texts), maxNamed)]
-	line := strings.Join(shown, ", ")
-	if omitted := len(texts) - len(shown); omitted > 0 {
-		line += more(omitted)
+// abbreviate joins the first texts and counts the others.
+func abbreviate(texts []string, most int) string {
+	if len(texts) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(texts[:most], ", "), len(texts)-most)
 	}
-	return line
+	return strings.Join(texts, ", ")
 }
 
 func truncateValue(value string) string {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 )
 
 // TestStats prints counts and distributions in each storage mode.
@@ -15,7 +15,7 @@ func TestStats(t *testing.T) {
 	for _, mode := range []string{"packed", "compressed", "adaptive", "object", "metadata"} {
 		r := crdcache(t, "stats", "things", "-A", "--config", config, "--storage", mode, "--top", "1",
 			"-s", server.URL)
-		if r.code != exit.OK || r.errOut != "" {
+		if r.code != cli.ExitOK || r.errOut != "" {
 			t.Fatalf("%s: exit code %d, stderr %q", mode, r.code, r.errOut)
 		}
 		if !strings.HasPrefix(r.out, "gizmos.v1.example.com: 4 objects, ") ||
@@ -47,7 +47,7 @@ func TestStats(t *testing.T) {
 	for name, args := range map[string][]string{"no type": {}, "mode": {"gz", "--storage", "x"},
 		"top": {"gz", "--top", "-1"}, "output": {"gz", "-o", "yaml"}} {
 		t.Run(name, func(t *testing.T) {
-			crdcache(t, append([]string{"stats", "-s", server.URL}, args...)...).expect(t, exit.Usage, "")
+			crdcache(t, append([]string{"stats", "-s", server.URL}, args...)...).expect(t, cli.ExitUsage, "")
 		})
 	}
 }

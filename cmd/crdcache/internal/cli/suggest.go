@@ -13,7 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
@@ -21,13 +21,17 @@ import (
 	"github.com/crdcache/crdcache/internal/builtin"
 )
 
-type suggestFlags struct {
-	target *session.ServerFlags
-	crds   []string
+type suggestVerb struct {
+	streams genericiooptions.IOStreams
+	flags   session.ServerFlags
+	crds    []string
+
+	types  []string
+	target *session.Target // nil with --crds
 }
 
 func newSuggest(streams genericiooptions.IOStreams) *cobra.Command {
-	f := &suggestFlags{target: session.NewServerFlags()}
+	o := &suggestVerb{streams: streams}
 	cmd := &cobra.Command{
 		Use:   "suggest TYPE... [flags]",
 		Short: "Suggest an index config for types with a CRD",
@@ -36,28 +40,40 @@ func newSuggest(streams genericiooptions.IOStreams) *cobra.Command {
 			"other objects. The config is valid and meant to be edited.",
 		Example: "  crdcache suggest certificates.cert-manager.io > indexes.yaml\n" +
 			"  crdcache suggest workloads --crds config/crd/",
-		Args:              session.NeedTypes,
-		ValidArgsFunction: f.target.CompleteDefinedTypes(),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			found, targets, err := f.find(cmd.Context(), args, streams)
-			if len(found) == 0 {
-				return err
-			}
-			text, warnings, failed := renderConfig(found, targets)
-			for _, warning := range warnings {
-				fmt.Fprintf(streams.ErrOut, "warning: %s\n", warning)
-			}
-			if failed == nil {
-				_, failed = streams.Out.Write(text)
-			}
-			return errors.Join(err, failed)
-		},
+		Args:              session.AtLeastOne("type", "certificates.cert-manager.io"),
+		ValidArgsFunction: o.flags.CompleteDefinedTypes(),
+		RunE:              runE(o),
 	}
-	f.target.Add(cmd.Flags())
-	cmd.Flags().StringSliceVar(&f.crds, "crds", nil,
+	o.flags.Add(cmd)
+	cmd.Flags().StringSliceVar(&o.crds, "crds", nil,
 		"File or directory with CRDs, instead of the cluster's. May be repeated.")
-	f.target.Complete(cmd)
 	return cmd
+}
+
+func (o *suggestVerb) complete(cmd *cobra.Command, args []string) (err error) {
+	if o.types, err = session.SplitTypes(args); err != nil {
+		return err
+	}
+	if len(o.crds) > 0 {
+		return o.flags.RefuseAll("with --crds: use one of them")
+	}
+	o.target, err = o.flags.Target(cmd.Context(), o.streams)
+	return err
+}
+
+func (o *suggestVerb) run(ctx context.Context) error {
+	found, targets, err := o.find(ctx)
+	if len(found) == 0 {
+		return err
+	}
+	text, warnings, failed := renderConfig(found, targets)
+	for _, warning := range warnings {
+		print.Warnf(o.streams.ErrOut, "%s", warning)
+	}
+	if failed == nil {
+		_, failed = o.streams.Out.Write(text)
+	}
+	return errors.Join(err, failed)
 }
 
 type servedType struct {
@@ -67,31 +83,20 @@ type servedType struct {
 
 // find reads the definitions of the types from files or the cluster. It also returns all types of that
 // source, and the joined errors of missing names.
-func (f *suggestFlags) find(
-	ctx context.Context, names []string, streams genericiooptions.IOStreams,
-) (found []servedType, targets targetTypes, err error) {
-	if names, err = session.SplitTypes(names); err != nil {
-		return nil, nil, err
-	}
-	if len(f.crds) > 0 {
-		if err := f.target.RefuseAll("with --crds: use one of them"); err != nil {
-			return nil, nil, err
-		}
-		definitions, err := session.DefinitionsFromFiles(ctx, f.crds, streams.In)
-		found, missing := typesInFiles(names, definitions)
+func (o *suggestVerb) find(ctx context.Context) (found []servedType, targets targetTypes, err error) {
+	if o.target == nil {
+		definitions, err := session.DefinitionsFromFiles(ctx, o.crds, o.streams.In)
+		found, missing := typesInFiles(o.types, definitions)
 		return found, typesOfDefinitions(definitions), errors.Join(err, missing)
 	}
-	on, err := f.target.Target(ctx, streams)
-	if err != nil {
-		return nil, nil, err
-	}
+	on := o.target
 	ctx, cancel := on.Limit(ctx)
 	defer cancel()
-	resources, missing := on.Resolve(ctx, names)
+	resources, missing := on.Resolve(ctx, o.types)
 	if len(resources) == 0 {
 		return nil, nil, missing
 	}
-	client, err := dynamicinformer.NewClient(on.Config, nil)
+	client, err := dynamicinformer.NewClient(on.Rest, nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -101,7 +106,7 @@ func (f *suggestFlags) find(
 	}
 	found, errs := definedTypes(ctx, on, client, resources)
 	// wildcards and categories select only types with a CRD
-	if len(resources) > len(names) && len(found) > 0 {
+	if len(resources) > len(o.types) && len(found) > 0 {
 		errs = slices.DeleteFunc(errs, func(err error) bool { return apierrors.IsNotFound(err) })
 	}
 	return found, typesOfCatalog(catalog), errors.Join(append([]error{missing}, errs...)...)
@@ -136,7 +141,7 @@ func typesInFiles(names []string, definitions []*crd.Definition) ([]servedType, 
 	for _, text := range names {
 		name, err := discovery.ParseName(text)
 		if err != nil {
-			return nil, exit.Usagef("%v", err)
+			return nil, session.Usagef("%v", err)
 		}
 		matches := matchDefinitions(name, definitions)
 		if len(matches) == 0 {
@@ -199,9 +204,8 @@ type suggestedField struct {
 
 // referenceTypes are the core kinds in names of reference fields, such as secretRef and tokenSecretRef.
 var referenceTypes = []struct{ suffix, kind string }{
-	{"secret", "Secret"}, {"configmap", "ConfigMap"}, {"serviceaccount", "ServiceAccount"}, {"service",
-		"Service"},
-	{"node", "Node"}, {"pod", "Pod"},
+	{"secret", "Secret"}, {"configmap", "ConfigMap"}, {"serviceaccount", "ServiceAccount"},
+	{"service", "Service"}, {"node", "Node"}, {"pod", "Pod"},
 }
 
 // proposeReferences returns references for fields such as issuerRef or parentRefs if the target type is

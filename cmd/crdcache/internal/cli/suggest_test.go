@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -88,7 +88,7 @@ func TestSuggestReferences(t *testing.T) {
 	file := write(t, "crds.yaml", strings.Join(vaultCRDs, "---\n"))
 	for name, source := range map[string][]string{"files": {"--crds", file}, "cluster": {"-s", server.URL}} {
 		r := crdcache(t, append([]string{"suggest", "vaults"}, source...)...)
-		if r.code != exit.OK || !strings.HasSuffix(joinSpaces(r.out), joinSpaces(references)) {
+		if r.code != cli.ExitOK || !strings.HasSuffix(joinSpaces(r.out), joinSpaces(references)) {
 			t.Errorf("%s: exit code %d, stdout\n%s", name, r.code, r.out)
 		}
 		want := "warning: vaults.vault.io: no reference for .spec.caSecretRef, because the schema does not define the namespace of " +
@@ -96,7 +96,7 @@ func TestSuggestReferences(t *testing.T) {
 		if r.errOut != want {
 			t.Errorf("%s: stderr %q", name, r.errOut)
 		}
-		if v := crdcache(t, "validate", write(t, "s.yaml", r.out), "--crds", file); v.code != exit.OK {
+		if v := crdcache(t, "validate", write(t, "s.yaml", r.out), "--crds", file); v.code != cli.ExitOK {
 			t.Errorf("%s: the config is not valid:\n%s", name, v.errOut)
 		}
 	}
@@ -113,12 +113,12 @@ func TestSuggestLimit(t *testing.T) {
 		file := write(t, "crds.yaml", vaultCRD("wides", "Wide", "Namespaced", strings.Join(properties, ", ")))
 		return crdcache(t, "suggest", "wides", "--crds", file)
 	}
-	if r := suggest(most - 1); r.code != exit.OK || r.errOut != "" {
+	if r := suggest(most - 1); r.code != cli.ExitOK || r.errOut != "" {
 		t.Errorf("exit code %d, stderr %q", r.code, r.errOut)
 	}
 	r := suggest(most + 1)
 	want := fmt.Sprintf("warning: wides.vault.io: the schema suggests more indexes than the %d printed ones", most)
-	if r.code != exit.OK || !strings.HasPrefix(r.errOut, want) || strings.Count(r.out, "path: ") != most {
+	if r.code != cli.ExitOK || !strings.HasPrefix(r.errOut, want) || strings.Count(r.out, "path: ") != most {
 		t.Errorf("exit code %d, stderr %q, stdout\n%s", r.code, r.errOut, r.out)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/readapi"
 )
@@ -91,16 +91,16 @@ func TestTenant(t *testing.T) {
 	for name, tenant := range map[string]bool{"tenant": true, "owner": false} {
 		t.Run(name, func(t *testing.T) {
 			server := newTenantServer(t, tenant)
-			crdcacheSilently(t, "dump", "rooms", "-n", "web", "-s", server.URL).expect(t, exit.OK,
+			crdcacheSilently(t, "dump", "rooms", "-n", "web", "-s", server.URL).expect(t, cli.ExitOK,
 				"NAME   FLOOR\nhall   7\n")
 			crdcacheSilently(t, "query", "rooms", "-n", "web", "--where", "@.spec.floor == 7", "-s",
-				server.URL).expect(t, exit.OK, "NAME   FLOOR\nhall   7\n")
+				server.URL).expect(t, cli.ExitOK, "NAME   FLOOR\nhall   7\n")
 			r := crdcache(t, "query", "rooms", "-n", "web", "--where", "@.spec.flor == 7", "-s", server.URL)
-			if r.code != exit.OK || !strings.Contains(r.errOut, "did you mean .spec.floor?") {
+			if r.code != cli.ExitOK || !strings.Contains(r.errOut, "did you mean .spec.floor?") {
 				t.Errorf("exit code %d, stderr %q", r.code, r.errOut)
 			}
 			r = crdcacheSilently(t, "suggest", "rooms", "-n", "web", "-s", server.URL)
-			if r.code != exit.OK || !strings.Contains(r.out, ".spec.floor") ||
+			if r.code != cli.ExitOK || !strings.Contains(r.out, ".spec.floor") ||
 				!strings.Contains(r.out, ".spec.owner") {
 				t.Errorf("exit code %d, stdout:\n%s", r.code, r.out)
 			}
@@ -114,10 +114,10 @@ func TestGetOnly(t *testing.T) {
 		return !strings.HasPrefix(r.URL.Path, "/apis/apiextensions.k8s.io/v1/") &&
 			!strings.HasSuffix(r.URL.Path, "/rooms")
 	})
-	crdcacheSilently(t, "dump", "rooms", "hall", "-n", "web", "-s", server.URL).expect(t, exit.OK,
+	crdcacheSilently(t, "dump", "rooms", "hall", "-n", "web", "-s", server.URL).expect(t, cli.ExitOK,
 		"NAME   FLOOR\nhall   7\n")
 	r := crdcache(t, "dump", "rooms/hall", "rooms/none", "-n", "web", "-s", server.URL)
-	r.expect(t, exit.Failed, "NAME   FLOOR\nhall   7\n")
+	r.expect(t, cli.ExitFailed, "NAME   FLOOR\nhall   7\n")
 	if r.errOut != "error: rooms.example.com \"none\" not found\n" {
 		t.Errorf("stderr %q", r.errOut)
 	}
@@ -127,12 +127,12 @@ func TestGetOnly(t *testing.T) {
 func TestSuggestAll(t *testing.T) {
 	server := newTenantServer(t, false)
 	r := crdcacheSilently(t, "suggest", "*", "-s", server.URL)
-	if r.code != exit.OK || !strings.Contains(r.out, "resource: rooms") ||
+	if r.code != cli.ExitOK || !strings.Contains(r.out, "resource: rooms") ||
 		strings.Contains(r.out, "customresourcedefinitions") {
 		t.Errorf("exit code %d, stdout:\n%s", r.code, r.out)
 	}
 	r = crdcache(t, "suggest", "customresourcedefinitions", "-s", server.URL)
-	if r.code != exit.Failed || !strings.Contains(r.errOut, "no CRD defines this type") {
+	if r.code != cli.ExitFailed || !strings.Contains(r.errOut, "no CRD defines this type") {
 		t.Errorf("exit code %d, stderr %q", r.code, r.errOut)
 	}
 	if r := crdcache(t, "__complete", "suggest", "-s", server.URL, ""); !strings.HasPrefix(r.out,

@@ -14,7 +14,6 @@ import (
 	"unicode"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/internal/testkit"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
@@ -34,7 +33,7 @@ func TestProgressOnNarrowTerminal(t *testing.T) {
 			&out, terminal.File)
 	}()
 	frames := func(n int) func(string) bool {
-		return func(output string) bool { return strings.Count(output, "0 objects, ") >= n }
+		return func(output string) bool { return strings.Count(output, "synced 0 of 1 types, ") >= n }
 	}
 	if err := await(t, terminal, frames(1)); err != nil {
 		t.Error(err)
@@ -43,11 +42,11 @@ func TestProgressOnNarrowTerminal(t *testing.T) {
 		t.Error(err)
 	}
 	if err := await(t, terminal,
-		func(output string) bool { return strings.Contains(output, "0 objects, 0.0 M...") }); err != nil {
+		func(output string) bool { return strings.Contains(output, "synced 0 of 1 ty...") }); err != nil {
 		t.Error(err)
 	}
 	cancel()
-	if got := <-code; got != exit.Interrupted || out.Len() > 0 {
+	if got := <-code; got != cli.ExitInterrupted || out.Len() > 0 {
 		t.Errorf("exit code %d, stdout %q", got, out.String())
 	}
 	output := terminal.Close()
@@ -84,11 +83,11 @@ func TestProgressGivesWayToWarnings(t *testing.T) {
 			&out, terminal.File)
 	}()
 	if err := await(t, terminal,
-		func(output string) bool { return strings.Contains(output, "0 objects, ") }); err != nil {
+		func(output string) bool { return strings.Contains(output, "synced 0 of 1 types, ") }); err != nil {
 		t.Error(err)
 	}
 	close(shown)
-	if got := <-code; got != exit.OK {
+	if got := <-code; got != cli.ExitOK {
 		t.Errorf("exit code %d", got)
 	}
 	screen, err := testkit.Screen(terminal.Close(), 80)
@@ -107,7 +106,7 @@ func TestDumbTerminal(t *testing.T) {
 		t.Setenv("TERM", kind)
 		code := cli.Main(t.Context(), []string{"crdcache", "dump", "gizmos", "-A", "--timeout", "1500ms",
 			"-s", server.URL}, nil, terminal.File, terminal.File)
-		if output := terminal.Close(); code != exit.NotSynced ||
+		if output := terminal.Close(); code != cli.ExitNotSynced ||
 			strings.ContainsFunc(strings.ReplaceAll(output, "\n", ""), unicode.IsControl) ||
 			strings.Contains(output, "0 objects") {
 			t.Errorf("TERM=%q: exit code %d, %q", kind, code, output)
@@ -179,14 +178,14 @@ func TestSnapshotDiffColors(t *testing.T) {
 		from := write(t, "a.yaml",
 			"{apiVersion: example.com/v1, kind: Gizmo, metadata: {name: a, namespace: web}, spec: {color: "+
 				color+"}}")
-		crdcache(t, "snapshot", "save", file, "gizmos", "--quiet", "--from", from).expect(t, exit.OK, "")
+		crdcache(t, "snapshot", "save", file, "gizmos", "--quiet", "--from", from).expect(t, cli.ExitOK, "")
 		return file
 	}
 	terminal := newTerminal(t, 80)
 	code := cli.Main(t.Context(), []string{"crdcache", "snapshot", "diff", save("red"),
 		save(`"a\u001b[2Jb"`)}, nil, terminal.File, terminal.File)
 	output := terminal.Close()
-	if code != exit.Failed || !strings.Contains(output, "\x1b[33m~ web/a\x1b[0m") ||
+	if code != cli.ExitFailed || !strings.Contains(output, "\x1b[33m~ web/a\x1b[0m") ||
 		strings.Contains(output, "\x1b[2J") || strings.Contains(output, "\uFFFD[33m") {
 		t.Errorf("exit code %d, %q", code, output)
 	}
@@ -198,7 +197,7 @@ func TestSnapshotToTerminal(t *testing.T) {
 	terminal := newTerminal(t, 200)
 	code := cli.Main(t.Context(), []string{"crdcache", "snapshot", "save", "-", "--all", "--from", from}, nil,
 		terminal.File, terminal.File)
-	if output := terminal.Close(); code != exit.Usage ||
+	if output := terminal.Close(); code != cli.ExitUsage ||
 		!strings.HasPrefix(output, "error: a snapshot is binary") {
 		t.Errorf("exit code %d, %q", code, output)
 	}

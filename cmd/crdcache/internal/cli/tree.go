@@ -8,12 +8,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/discovery"
@@ -29,17 +27,23 @@ const (
 	defaultFan   = 100
 )
 
-type treeFlags struct {
-	reader    *session.ReadFlags
-	types     []string
+type treeVerb struct {
+	streams   genericiooptions.IOStreams
+	flags     session.ReadFlags
+	types     []string // to read; empty means all
 	depth     int
 	limit     int
-	output    string
+	format    string
 	noHeaders bool
+
+	*session.Reader
+	named session.ObjectArg
+	// namespaceGiven is set if --namespace is given.
+	namespaceGiven bool
 }
 
 func newTree(streams genericiooptions.IOStreams) *cobra.Command {
-	f := &treeFlags{reader: session.NewReadFlags()}
+	o := &treeVerb{streams: streams}
 	cmd := &cobra.Command{
 		Use: "tree TYPE/NAME | TYPE NAME [flags]",
 		SuggestFor: []string{"owners", "owner", "dependents", "children", "graph", "lineage",
@@ -67,77 +71,47 @@ func newTree(streams genericiooptions.IOStreams) *cobra.Command {
 			_, err := parseObjectArg(cmd.CommandPath(), args)
 			return err
 		},
-		RunE: newRunE(streams, f.toOptions),
+		RunE: runE(o),
 	}
-	f.add(cmd.Flags())
-	f.reader.CompleteNamed(cmd, false)
-	print.CompleteWords(cmd, "output", treeFormats)
+	o.flags.Add(cmd, false)
+	o.flags.AddCache(cmd)
+	o.flags.CompleteNames(cmd, false)
+	set := cmd.Flags()
+	set.StringSliceVar(&o.types, "types", nil,
+		"Read only these types, as in 'pods,*.cert-manager.io'. The type of the object is always read. May be repeated.")
+	set.IntVar(&o.depth, "depth", defaultDepth,
+		fmt.Sprintf("How many steps to go from the object, at most %d.", maxDepth))
+	set.IntVar(&o.limit, "limit", defaultFan,
+		"Maximum number of children; 0 means all. The number of omitted objects is printed.")
+	session.AddOutput(cmd, &o.format, formatTable, formatJSON, formatYAML)
+	set.BoolVar(&o.noHeaders, "no-headers", false, "Print the table without headers.")
 	return cmd
 }
 
-var treeFormats = []string{formatTable, formatJSON, formatYAML}
-
-func (f *treeFlags) add(set *pflag.FlagSet) {
-	f.reader.AddNamed(set)
-	f.reader.AddCache(set)
-	set.StringSliceVar(&f.types, "types", nil,
-		"Read only these types, as in 'pods,*.cert-manager.io'. The type of the object is always read. May be repeated.")
-	set.IntVar(&f.depth, "depth", defaultDepth,
-		fmt.Sprintf("How many steps to go from the object, at most %d.", maxDepth))
-	set.IntVar(&f.limit, "limit", defaultFan,
-		"Maximum number of children; 0 means all. The number of omitted objects is printed.")
-	set.StringVarP(&f.output, "output", "o", formatTable,
-		"Output format: "+strings.Join(treeFormats, ", ")+".")
-	set.BoolVar(&f.noHeaders, "no-headers", false, "Print the table without headers.")
-}
-
-// treeOptions are the validated flags and arguments of tree.
-type treeOptions struct {
-	*session.Reader
-	named session.ObjectArg
-	// types to read; empty means all
-	types          []string
-	namespaceGiven bool // --namespace is given
-	depth, limit   int
-	format         string
-	noHeaders      bool
-}
-
-func (f *treeFlags) toOptions(cmd *cobra.Command, args []string,
-	streams genericiooptions.IOStreams) (*treeOptions, error) {
-	if err := f.validate(cmd.Flags()); err != nil {
-		return nil, err
+func (o *treeVerb) complete(cmd *cobra.Command, args []string) (err error) {
+	set := cmd.Flags()
+	switch {
+	case o.depth < 1 || o.depth > maxDepth:
+		return session.Usagef("--depth is %d: give a number from 1 to %d", o.depth, maxDepth)
+	case o.limit < 0:
+		return session.Usagef("--limit is %d: it must not be negative; 0 prints all", o.limit)
+	case set.Changed("types") && len(o.types) == 0:
+		return session.Usagef("--types is empty: is a shell variable unset?")
+	case o.noHeaders && o.format != formatTable:
+		return session.Usagef("--no-headers needs a table: omit --output")
 	}
-	named, err := parseObjectArg(cmd.CommandPath(), args)
-	if err != nil {
-		return nil, err
-	}
-	o := &treeOptions{
-		named: named, namespaceGiven: cmd.Flags().Changed("namespace"), depth: f.depth, limit: f.limit,
-		format: f.output, noHeaders: f.noHeaders,
+	if o.named, err = parseObjectArg(cmd.CommandPath(), args); err != nil {
+		return err
 	}
 	cached := dynamicinformer.ResourceOptions{Prune: dynamicinformer.Prune{
 		Presets: []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}}}
-	if o.Reader, err = f.reader.Reader(cmd.Context(), []string{named.Type}, cached, streams); err != nil {
-		return nil, err
+	if o.Reader, err = o.flags.Reader(cmd.Context(), []string{o.named.Type}, cached, o.streams); err != nil {
+		return err
 	}
+	o.namespaceGiven = set.Changed("namespace")
 	o.named.Type, o.named.AllNamespaces = o.TypeNames()[0], true
-	o.types, err = o.Config.TypeNames(f.types)
-	return o, err
-}
-
-func (f *treeFlags) validate(set *pflag.FlagSet) error {
-	switch {
-	case f.depth < 1 || f.depth > maxDepth:
-		return exit.Usagef("--depth is %d: give a number from 1 to %d", f.depth, maxDepth)
-	case f.limit < 0:
-		return exit.Usagef("--limit is %d: it must not be negative; 0 prints all", f.limit)
-	case set.Changed("types") && len(f.types) == 0:
-		return exit.Usagef("--types is empty: is a shell variable unset?")
-	case f.noHeaders && f.output != formatTable:
-		return exit.Usagef("--no-headers needs a table: omit --output")
-	}
-	return print.OneOf("output format", f.output, treeFormats)
+	o.types, err = o.Config.TypeNames(o.types)
+	return err
 }
 
 // parseObjectArg parses arguments that name one object.
@@ -152,25 +126,14 @@ func parseObjectArg(command string, args []string) (session.ObjectArg, error) {
 	if typeName == "" || name == "" || strings.ContainsAny(typeName, ",*/") ||
 		len(path.IsValidPathSegmentName(name)) > 0 {
 		return session.ObjectArg{},
-			exit.Usagef("name one object, as in '%s certificate/web-tls' or '%[1]s certificate web-tls'; got %s",
-				command, quoteAll(args))
+			session.Usagef("name one object, as in '%s certificate/web-tls' or '%[1]s certificate web-tls'; got %q",
+				command, args)
 	}
 	return session.ObjectArg{Type: typeName, Names: []string{name}}, nil
 }
 
-func quoteAll(args []string) string {
-	if len(args) == 0 {
-		return "nothing"
-	}
-	quoted := slices.Clone(args)
-	for i, arg := range quoted {
-		quoted[i] = fmt.Sprintf("%q", arg)
-	}
-	return strings.Join(quoted, " ")
-}
-
 // run prints a tree for the named object, or for several objects of the name in different namespaces.
-func (o *treeOptions) run(ctx context.Context) error {
+func (o *treeVerb) run(ctx context.Context) error {
 	tree, err := o.readTypes(ctx)
 	if tree == nil {
 		return err
@@ -181,7 +144,7 @@ func (o *treeOptions) run(ctx context.Context) error {
 
 // treeData has the named objects and the objects that can be related to them.
 type treeData struct {
-	*treeOptions
+	*treeVerb
 	roots  session.GetResult
 	client *session.Types // reads single objects
 	graph  *references.Graph
@@ -207,14 +170,14 @@ const (
 
 // readTypes reads the named objects and all types that can be related. It returns nil if there is no tree.
 // Otherwise the error names the types that could not be read.
-func (o *treeOptions) readTypes(ctx context.Context) (*treeData, error) {
-	syncCtx, cancel := o.Target.Limit(ctx)
+func (o *treeVerb) readTypes(ctx context.Context) (*treeData, error) {
+	syncCtx, cancel := o.Limit(ctx)
 	defer cancel()
 	types, got, err := o.Get(syncCtx, []session.ObjectArg{o.named})
 	if err != nil || len(got) == 0 {
 		return nil, err
 	}
-	w := &treeData{treeOptions: o, roots: got[0], client: types, namespace: o.Target.Namespace}
+	w := &treeData{treeVerb: o, roots: got[0], client: types, namespace: o.Namespace}
 	if w.roots.Resource.Scope != discovery.Namespaced && !o.namespaceGiven {
 		w.namespace = "" // its dependents can be in any namespace
 	}
@@ -253,13 +216,13 @@ func (w *treeData) selectTypes(ctx context.Context) (chosen []discovery.Resource
 		}
 	}
 	if len(w.types) > 0 {
-		named, unresolved := w.Target.Resolve(ctx, w.types)
+		named, unresolved := w.Resolve(ctx, w.types)
 		for _, r := range named {
 			add(r)
 		}
 		return chosen, unresolved, nil
 	}
-	catalog, err := w.Target.Catalog(ctx)
+	catalog, err := w.Catalog(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -300,7 +263,7 @@ func (w *treeData) metadataOptions(
 
 // syncAndLink syncs the caches and adds their objects to the graph.
 func (w *treeData) syncAndLink(ctx, syncCtx context.Context) error {
-	done := w.Target.Progress(w.caches.Progress)
+	done := w.Progress(w.caches.Progress)
 	err := w.caches.Sync(syncCtx)
 	done()
 	if ctx.Err() != nil {
@@ -341,7 +304,7 @@ func (e *incompleteError) Error() string {
 	}
 	parts := make([]string, len(reasons))
 	for i, reason := range reasons {
-		parts[i] = abbreviateNames(names[reason]) + ": " + reason
+		parts[i] = abbreviate(names[reason], maxFailedNames) + ": " + reason
 	}
 	return "the tree is incomplete, because types could not be read: " + strings.Join(parts, "; ") +
 		" (select types with --types)"
@@ -354,14 +317,6 @@ func (e *incompleteError) Unwrap() []error {
 		errs[i] = f.err
 	}
 	return errs
-}
-
-func abbreviateNames(names []string) string {
-	if len(names) > maxFailedNames {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxFailedNames], ", "),
-			len(names)-maxFailedNames)
-	}
-	return strings.Join(names, ", ")
 }
 
 // recordUnsynced records the types that did not sync. It returns other errors.

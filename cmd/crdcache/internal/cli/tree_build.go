@@ -86,7 +86,7 @@ func (w *treeData) trees() (all []*treeNode, withoutBody map[references.Object][
 	typ := referenceType(w.roots.Resource)
 	withoutBody = map[references.Object][]*treeNode{}
 	for _, object := range w.roots.Objects {
-		g := treeBuilder{graph: w.graph, objects: objects, onType: w.Target.RecordUse, depth: w.depth,
+		g := treeBuilder{graph: w.graph, objects: objects, onType: w.RecordUse, depth: w.depth,
 			limit:   w.limit,
 			visited: map[visitedObject]bool{}, metadataOnly: withoutBody}
 		at := references.Object{
@@ -218,11 +218,9 @@ func (g *treeBuilder) relatedObjects(o references.Object, follow directions) (re
 		}
 	}
 	order := []relation{isOwner, isTarget, isOwned, isReferrer}
-	slices.SortStableFunc(related,
-		func(a, b relatedObject) int {
-			return slices.Index(order, a.relation) - slices.Index(order,
-				b.relation)
-		})
+	slices.SortStableFunc(related, func(a, b relatedObject) int {
+		return slices.Index(order, a.relation) - slices.Index(order, b.relation)
+	})
 	return related
 }
 

@@ -72,7 +72,7 @@ func (w *treeData) printScope() {
 		names[u.Reason] = append(names[u.Reason], u.Type)
 	}
 	for _, reason := range reasons {
-		text += fmt.Sprintf("; did not read %s: %s", abbreviateNames(names[reason]), reason)
+		text += fmt.Sprintf("; did not read %s: %s", abbreviate(names[reason], maxFailedNames), reason)
 	}
 	if len(w.types) > 0 {
 		text += "; did not read types that --types does not name"
@@ -81,7 +81,7 @@ func (w *treeData) printScope() {
 	w.warnOfOtherUIDs()
 	clusterScoped := len(w.roots.Objects) > 0 && w.roots.Objects[0].GetNamespace() == ""
 	if w.namespace != "" && (clusterScoped || w.Config.HasReferences()) {
-		fmt.Fprintf(w.ErrOut, "warning: references from other namespaces than %s are omitted; use --all-namespaces to include them\n", w.namespace)
+		w.Warnf("references from other namespaces than %s are omitted; use --all-namespaces to include them", w.namespace)
 	}
 }
 
@@ -93,18 +93,10 @@ func (w *treeData) warnOfOtherUIDs() {
 		at := references.Object{Group: typ.Group, Resource: typ.Resource, Kind: typ.Kind,
 			Namespace: object.GetNamespace(), Name: object.GetName()}
 		if n := len(w.graph.ToOtherUIDs(at)); n > 0 {
-			fmt.Fprintf(w.ErrOut,
-				"warning: omitted dependents of %s, because their owner has another UID: %s\n",
-				print.Printable(typ.Kind+" "+at.Key()), formatCount(n, "object"))
+			w.Warnf("omitted dependents of %s %s, because their owner has another UID: %s", typ.Kind, at.Key(),
+				formatCount(n, "object"))
 		}
 	}
-}
-
-func formatCount(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 type treeTable struct {
@@ -118,7 +110,7 @@ func (w *treeData) printTable(trees []*treeNode) error {
 	out := printers.GetNewTabWriter(w.Out)
 	t := treeTable{w: out, groups: map[string]map[string]bool{}, now: time.Now()}
 	if !w.noHeaders {
-		t.writeCells("NAMESPACE", "NAME", "RELATION", "STATE", "REASON", "AGE")
+		writeRow(t.w, "-", "NAMESPACE", "NAME", "RELATION", "STATE", "REASON", "AGE")
 	}
 	for _, tree := range trees {
 		t.addGroups(tree)
@@ -127,14 +119,6 @@ func (w *treeData) printTable(trees []*treeNode) error {
 		t.write(tree, "", "")
 	}
 	return out.Flush()
-}
-
-// writeCells writes a row. The tab writer keeps the first error for Flush.
-func (t treeTable) writeCells(cells ...string) {
-	for i, cell := range cells {
-		cells[i] = cmp.Or(cell, "-")
-	}
-	fmt.Fprintln(t.w, strings.Join(cells, "\t"))
 }
 
 func (t treeTable) addGroups(n *treeNode) {
@@ -155,8 +139,7 @@ func (t treeTable) write(n *treeNode, branch, indent string) {
 		kind += "." + n.Group
 	}
 	state, reason, age := t.state(n)
-	t.writeCells(print.Printable(n.Namespace), branch+print.Printable(kind+"/"+n.Name), n.relation(),
-		print.Printable(state), print.Printable(reason), age)
+	writeRow(t.w, "-", n.Namespace, branch+kind+"/"+n.Name, n.relation(), state, reason, age)
 	for i, r := range n.Related {
 		if i == len(n.Related)-1 && n.Omitted == 0 {
 			t.write(r, indent+print.Symbol("└─", "`-"), indent+"  ")
@@ -169,7 +152,7 @@ func (t treeTable) write(n *treeNode, branch, indent string) {
 		if n.omittedByDepth {
 			flag = "--depth"
 		}
-		t.writeCells("", indent+print.Symbol("└─", "`-")+print.Ellipsis()+fmt.Sprintf(" %d more (%s)", n.Omitted,
+		writeRow(t.w, "-", "", indent+print.Symbol("└─", "`-")+print.Ellipsis()+fmt.Sprintf(" %d more (%s)", n.Omitted,
 			flag), "", "", "", "")
 	}
 }
@@ -178,9 +161,9 @@ func (t treeTable) write(n *treeNode, branch, indent string) {
 func (n *treeNode) relation() string {
 	switch {
 	case n.Relation == isTarget:
-		return "referred to (" + print.Printable(n.Reference) + ")"
+		return "referred to (" + n.Reference + ")"
 	case n.Relation == isReferrer:
-		return "refers to it (" + print.Printable(n.Reference) + ")"
+		return "refers to it (" + n.Reference + ")"
 	}
 	return string(n.Relation)
 }

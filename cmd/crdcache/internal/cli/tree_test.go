@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 	"github.com/crdcache/crdcache/readapi"
 )
@@ -93,24 +93,24 @@ func TestTree(t *testing.T) {
 		out  string
 		err  string
 	}{
-		"in the middle": {[]string{"gizmo/a", "-n", "web"}, exit.OK, `
+		"in the middle": {[]string{"gizmo/a", "-n", "web"}, cli.ExitOK, `
 web  Gizmo/a        -          Ready=False  Because  -
 -    ├─Zone/north   owner      Ready=True   Because  -
 web  ├─Gizmo/b      dependent  -            -        -
 web  └─Gizmo/c      dependent  -            -        -
 `, "in the namespace web"},
-		"type and name": {[]string{"gz", "b", "-n", "web"}, exit.OK, `
+		"type and name": {[]string{"gz", "b", "-n", "web"}, cli.ExitOK, `
 web  Gizmo/b          -      -            -        -
 web  └─Gizmo/a        owner  Ready=False  Because  -
 -      └─Zone/north   owner  Ready=True   Because  -
 `, "omitted dependents of Gizmo web/b, because their owner has another UID: 1 object"},
-		"root": {[]string{"zones/north", "--types", "gizmos"}, exit.OK, `
+		"root": {[]string{"zones/north", "--types", "gizmos"}, cli.ExitOK, `
 -    Zone/north     -          Ready=True   Because  -
 web  └─Gizmo/a      dependent  Ready=False  Because  -
 web    ├─Gizmo/b    dependent  -            -        -
 web    └─Gizmo/c    dependent  -            -        -
 `, "read 2 types in all namespaces; did not read types that --types does not name"},
-		"references": {[]string{"zones/north", "--config", config}, exit.OK, `
+		"references": {[]string{"zones/north", "--config", config}, cli.ExitOK, `
 -    Zone/north         -                    Ready=True   Because  -
 web  ├─Gizmo/a          dependent            Ready=False  Because  -
 web  │ ├─Gizmo/b        dependent            -            -        -
@@ -118,36 +118,36 @@ web  │ └─Gizmo/c        dependent            -            -        -
 -    │   └─Zone/south   referred to (zone)    missing      -        -
 db   └─Gizmo/d          refers to it (zone)  -            -        -
 `, "in all namespaces"},
-		"unknown type": {[]string{"machines/c", "-n", "web", "--config", config, "--types", "machines"}, exit.OK, `
+		"unknown type": {[]string{"machines/c", "-n", "web", "--config", config, "--types", "machines"}, cli.ExitOK, `
 web  Gizmo/c        -                  -            -        -
 web  ├─Gizmo/a      owner              Ready=False  Because  -
 web  │ └─Zone/north owner              not read     -        -
 web  ├─Nothing/x    referred to (spare) not read     -        -
 web  └─Zone/south   referred to (zone)  not read     -        -
 `, "warning: references from other namespaces than web are omitted"},
-		"missing owner": {[]string{"gizmo/e", "-n", "web"}, exit.OK, `
+		"missing owner": {[]string{"gizmo/e", "-n", "web"}, cli.ExitOK, `
 web  Gizmo/e     -      -        -  -
 web  └─Gizmo/b   owner  missing  -  -
 `, ""},
-		"everywhere": {[]string{"gizmo/b", "-A", "--depth", "1"}, exit.OK, `
+		"everywhere": {[]string{"gizmo/b", "-A", "--depth", "1"}, cli.ExitOK, `
 db   Gizmo/b      -      -            -        -
 web  Gizmo/b      -      -            -        -
 web  └─Gizmo/a    owner  Ready=False  Because  -
 -      └─… 1 more (--depth)  -  -  -  -
 `, ""},
-		"limit": {[]string{"gizmo/a", "-n", "web", "--limit", "2"}, exit.OK, `
+		"limit": {[]string{"gizmo/a", "-n", "web", "--limit", "2"}, cli.ExitOK, `
 web  Gizmo/a        -          Ready=False  Because  -
 -    ├─Zone/north   owner      Ready=True   Because  -
 web  ├─Gizmo/b      dependent  -            -        -
 -    └─… 1 more (--limit)  -  -  -  -
 `, ""},
-		"absent": {[]string{"gizmo/nope", "-n", "web"}, exit.Failed, "\n",
+		"absent": {[]string{"gizmo/nope", "-n", "web"}, cli.ExitFailed, "\n",
 			`error: gizmos.example.com "nope" not found`},
-		"types absent": {[]string{"zone/north", "--types", "nope"}, exit.Failed,
+		"types absent": {[]string{"zone/north", "--types", "nope"}, cli.ExitFailed,
 			"\n-    Zone/north     -          Ready=True   Because  -\n", `error: `},
-		"two objects": {[]string{"zone/north", "zone/south"}, exit.Usage, "\n", "name one object, as in"},
-		"a type":      {[]string{"zones"}, exit.Usage, "\n", "name one object, as in"},
-		"deep": {[]string{"zone/north", "--depth", "1000"}, exit.Usage, "\n",
+		"two objects": {[]string{"zone/north", "zone/south"}, cli.ExitUsage, "\n", "name one object, as in"},
+		"a type":      {[]string{"zones"}, cli.ExitUsage, "\n", "name one object, as in"},
+		"deep": {[]string{"zone/north", "--depth", "1000"}, cli.ExitUsage, "\n",
 			"--depth is 1000: give a number from 1 to 100"},
 	}
 	for name, tt := range tests {
@@ -178,7 +178,7 @@ func TestTreeForbidden(t *testing.T) {
 		Status: http.StatusForbidden, Message: "eve may not"})
 	server.AddFaults(apitest.Fault{Path: gizmosPath, Status: http.StatusForbidden, Message: "eve may not"})
 	r := crdcache(t, "tree", "zone/north", "-o", "json", "-s", server.URL)
-	if r.code != exit.Forbidden ||
+	if r.code != cli.ExitForbidden ||
 		!strings.Contains(r.errOut,
 			"error: the tree is incomplete, because types could not be read: gizmos.example.com: may not be read (select types with --types)\n") {
 		t.Errorf("exit code %d, stderr %s", r.code, r.errOut)
@@ -197,7 +197,7 @@ func TestTreeForbidden(t *testing.T) {
 	}
 	r = crdcache(t, "tree", "zone/north", "--types", "zones", "--no-headers", "-s", server.URL)
 	r.out = newObjectAge.ReplaceAllString(r.out, "-")
-	r.expect(t, exit.OK, "-     Zone/north   -     Ready=True   Because   -\n")
+	r.expect(t, cli.ExitOK, "-     Zone/north   -     Ready=True   Because   -\n")
 }
 
 // TestTreeOfFiles prints each object of an ownership cycle once.
@@ -218,11 +218,11 @@ web ├─Gizmo/g1          dependent Idle - -
 web │ └─Gizmo/g2        dependent Idle - -
 web │   └─Gizmo/g0      dependent Idle (see above) -
 web └─Gizmo/g3          dependent Idle - -
-`); r.code != exit.OK || got != want {
+`); r.code != cli.ExitOK || got != want {
 		t.Errorf("exit code %d, got\n%s\nwant\n%s\nstderr %s", r.code, got, want, r.errOut)
 	}
 	r = crdcache(t, "tree", "gizmo/g3", "--from", files, "-o", "yaml", "--quiet")
-	if r.code != exit.OK || r.errOut != "" ||
+	if r.code != cli.ExitOK || r.errOut != "" ||
 		!strings.Contains(r.out,
 			"  related:\n  - found: Resolved\n    group: example.com\n    kind: Gizmo\n    name: g0\n    namespace: web\n    phase: Idle\n") {
 		t.Errorf("exit code %d, stdout\n%s\nstderr %s", r.code, r.out, r.errOut)
@@ -246,15 +246,15 @@ func TestTreeReadsMetadata(t *testing.T) {
 		want []string
 		out  string
 	}{
-		"few": {[]string{"gizmo/a", "-n", "web"}, "", exit.OK, []string{get, get, get, metadata},
+		"few": {[]string{"gizmo/a", "-n", "web"}, "", cli.ExitOK, []string{get, get, get, metadata},
 			"Gizmo/b dependent"},
-		"many": {[]string{"gizmo/b", "-n", "db", "--limit", "0"}, "", exit.OK,
+		"many": {[]string{"gizmo/b", "-n", "db", "--limit", "0"}, "", cli.ExitOK,
 			[]string{get, whole, metadata}, "child-149 dependent Ready=True"},
-		"references": {[]string{"gizmo/a", "-n", "web", "--config", config}, "", exit.OK,
+		"references": {[]string{"gizmo/a", "-n", "web", "--config", config}, "", cli.ExitOK,
 			[]string{get, whole}, "Gizmo/b"},
-		"may not get": {[]string{"zone/north", "--types", "gizmos"}, "get " + gizmos.Resource, exit.OK,
+		"may not get": {[]string{"zone/north", "--types", "gizmos"}, "get " + gizmos.Resource, cli.ExitOK,
 			[]string{get, whole, metadata}, "Gizmo/a dependent Ready=False"},
-		"nor list bodies": {[]string{"zone/north", "--types", "gizmos"}, gizmos.Resource, exit.Forbidden,
+		"nor list bodies": {[]string{"zone/north", "--types", "gizmos"}, gizmos.Resource, cli.ExitForbidden,
 			[]string{get, whole, metadata}, "Gizmo/a dependent -"},
 	}
 	for name, tt := range tests {

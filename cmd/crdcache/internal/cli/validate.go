@@ -11,8 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
@@ -20,16 +18,20 @@ import (
 	"github.com/crdcache/crdcache/internal/naming"
 )
 
-type validateFlags struct {
-	target  *session.ServerFlags
+type validateVerb struct {
+	genericiooptions.IOStreams
+	flags   session.ServerFlags
 	crds    []string
 	live    bool
 	convert bool
-	output  string
+	format  string
+
+	configs []string
+	target  *session.Target // nil without --live
 }
 
 func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
-	f := &validateFlags{target: session.NewServerFlags()}
+	o := &validateVerb{IOStreams: streams}
 	cmd := &cobra.Command{
 		Use:        "validate CONFIG... [flags]",
 		SuggestFor: []string{"lint", "check"},
@@ -42,69 +44,38 @@ func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
 			"comments and layout.",
 		Example: "  crdcache validate indexes.yaml --crds config/crd/\n" +
 			"  crdcache validate indexes.yaml --live -o json",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return exit.Usagef("name at least one config, as in '%s indexes.yaml'", cmd.CommandPath())
-			}
-			return nil
-		},
-		RunE: newRunE(streams, f.toOptions),
+		Args: session.AtLeastOne("config", "indexes.yaml"),
+		RunE: runE(o),
 	}
 	set := cmd.Flags()
-	f.target.Add(set)
-	set.StringSliceVar(&f.crds, "crds", nil,
+	o.flags.Add(cmd)
+	set.StringSliceVar(&o.crds, "crds", nil,
 		"File or directory with CRDs, or a snapshot. May be repeated.")
-	set.BoolVar(&f.live, "live", false,
+	set.BoolVar(&o.live, "live", false,
 		"Compare with the CRDs of the cluster.")
-	set.BoolVar(&f.convert, "convert", false,
+	set.BoolVar(&o.convert, "convert", false,
 		"Replace a deprecated apiVersion in the files.")
-	set.StringVarP(&f.output, "output", "o", formatText,
-		"Output format: text (on stderr) or json (on stdout).")
-	f.target.Complete(cmd)
-	print.CompleteWords(cmd, "output", []string{formatText, formatJSON})
+	session.AddChoice(cmd, &o.format, "output", "o", "Output format: text (on stderr) or json (on stdout).",
+		formatText, formatJSON)
 	return cmd
 }
 
-// validateOptions are the validated flags and arguments of validate.
-type validateOptions struct {
-	genericiooptions.IOStreams
-	configs []string
-	crds    []string
-	target  *session.Target // nil without --live
-	convert bool
-	json    bool
-}
-
-func (f *validateFlags) toOptions(cmd *cobra.Command, args []string,
-	streams genericiooptions.IOStreams) (*validateOptions, error) {
-	streams = f.target.Streams(streams)
-	if len(f.crds) == 0 && cmd.Flags().Changed("crds") {
-		return nil, exit.Usagef("--crds is empty: is a shell variable unset?")
+func (o *validateVerb) complete(cmd *cobra.Command, args []string) (err error) {
+	o.IOStreams, o.configs = o.flags.Streams(o.IOStreams), args
+	switch {
+	case len(o.crds) == 0 && cmd.Flags().Changed("crds"):
+		return session.Usagef("--crds is empty: is a shell variable unset?")
+	case o.live && len(o.crds) > 0:
+		return session.Usagef("--crds and --live cannot be used together: use one of them")
+	case !o.live:
+		return o.flags.RefuseAll("without --live, which compares with the types of a cluster or of --from")
 	}
-	if f.live && len(f.crds) > 0 {
-		return nil, exit.Usagef("--crds and --live cannot be used together: use one of them")
-	}
-	if err := print.OneOf("output format", f.output, []string{formatText, formatJSON}); err != nil {
-		return nil, err
-	}
-	o := &validateOptions{IOStreams: streams, configs: args, crds: f.crds, convert: f.convert,
-		json: f.output == formatJSON}
-	if !f.live {
-		if err := f.target.RefuseAll("without --live, which compares with the types of a cluster or of --from"); err != nil {
-			return nil, err
-		}
-	}
-	if f.live {
-		var err error
-		if o.target, err = f.target.Target(cmd.Context(), streams); err != nil {
-			return nil, err
-		}
-	}
-	return o, nil
+	o.target, err = o.flags.Target(cmd.Context(), o.IOStreams)
+	return err
 }
 
 // run checks the configs. The error has all findings.
-func (o *validateOptions) run(ctx context.Context) error {
+func (o *validateVerb) run(ctx context.Context) error {
 	config, err := o.check(ctx)
 	var findings *indexers.ConfigError
 	if err != nil && !errors.As(err, &findings) {
@@ -122,8 +93,8 @@ func (o *validateOptions) run(ctx context.Context) error {
 	case findings != nil:
 		warnings = findings.Warnings
 	}
-	if o.json {
-		return errors.Join(o.printJSON(findings, warnings), silentError(findings))
+	if o.format == formatJSON {
+		return errors.Join(o.printJSON(findings, warnings), invalid(findings))
 	}
 	for _, w := range warnings {
 		fmt.Fprintf(o.ErrOut, "warning: %s\n", w.Text())
@@ -135,7 +106,7 @@ func (o *validateOptions) run(ctx context.Context) error {
 }
 
 // check parses the configs and compares them with the schemas. It returns nil with an error.
-func (o *validateOptions) check(ctx context.Context) (*indexers.Config, error) {
+func (o *validateVerb) check(ctx context.Context) (*indexers.Config, error) {
 	sources := indexers.ReadSources(o.configs...)
 	switch {
 	case len(o.crds) > 0:
@@ -153,10 +124,10 @@ func (o *validateOptions) check(ctx context.Context) (*indexers.Config, error) {
 }
 
 // fromCluster returns the CRDs of the groups, which can be patterns.
-func (o *validateOptions) fromCluster(ctx context.Context, groups []string) ([]*crd.Definition, error) {
+func (o *validateVerb) fromCluster(ctx context.Context, groups []string) ([]*crd.Definition, error) {
 	ctx, cancel := o.target.Limit(ctx)
 	defer cancel()
-	client, err := dynamicinformer.NewClient(o.target.Config, nil)
+	client, err := dynamicinformer.NewClient(o.target.Rest, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +143,7 @@ func (o *validateOptions) fromCluster(ctx context.Context, groups []string) ([]*
 }
 
 // converted replaces deprecated apiVersions in the files, and returns the other warnings.
-func (o *validateOptions) converted(warnings []indexers.Diagnostic) (others []indexers.Diagnostic,
+func (o *validateVerb) converted(warnings []indexers.Diagnostic) (others []indexers.Diagnostic,
 	err error) {
 	for _, w := range warnings {
 		if w.Code != "W002" {
@@ -207,7 +178,7 @@ func convert(w indexers.Diagnostic) error {
 	return os.WriteFile(w.File, []byte(strings.Join(lines, "")), 0o666)
 }
 
-func (o *validateOptions) printSummary(config *indexers.Config) error {
+func (o *validateVerb) printSummary(config *indexers.Config) error {
 	indexes := 0
 	for _, r := range config.Resources {
 		indexes += len(r.Indexes)
@@ -220,16 +191,8 @@ func (o *validateOptions) printSummary(config *indexers.Config) error {
 		compared = "compared with the types in files"
 	}
 	_, err := fmt.Fprintf(o.Out, "valid: %s, %s; %s\n",
-		pluralize(len(config.Resources), "resource", "resources"), pluralize(indexes, "index",
-			"indexes"), compared)
+		formatCount(len(config.Resources), "resource"), formatCount(indexes, "index"), compared)
 	return err
-}
-
-func pluralize(n int, singular, plural string) string {
-	if n == 1 {
-		return "1 " + singular
-	}
-	return fmt.Sprintf("%d %s", n, plural)
 }
 
 // findingRecord is the JSON form of a finding.
@@ -244,7 +207,7 @@ type findingRecord struct {
 	Hint     string        `json:"hint,omitempty"`
 }
 
-func (o *validateOptions) printJSON(findings *indexers.ConfigError, warnings []indexers.Diagnostic) error {
+func (o *validateVerb) printJSON(findings *indexers.ConfigError, warnings []indexers.Diagnostic) error {
 	records := []findingRecord{}
 	add := func(severity string, diagnostics []indexers.Diagnostic) {
 		for _, d := range diagnostics {
@@ -259,19 +222,19 @@ func (o *validateOptions) printJSON(findings *indexers.ConfigError, warnings []i
 	return writeStructured(o.Out, formatJSON, records)
 }
 
-// silentError replaces the findings, which are on stdout, by their number.
-func silentError(findings *indexers.ConfigError) error {
+// invalid replaces the findings, which are on stdout, by their number.
+func invalid(findings *indexers.ConfigError) error {
 	if findings == nil {
 		return nil
 	}
-	return &invalidError{findings: findings}
+	return &invalidError{findings}
 }
 
 // invalidError counts findings that were printed.
 type invalidError struct{ findings *indexers.ConfigError }
 
 func (e *invalidError) Error() string {
-	return "the config is invalid: " + pluralize(len(e.findings.Diagnostics), "error", "errors")
+	return "the config is invalid: " + formatCount(len(e.findings.Diagnostics), "error")
 }
 
 // Unwrap returns the findings, which determine the exit code.

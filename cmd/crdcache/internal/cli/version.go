@@ -12,8 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 )
 
@@ -29,46 +27,57 @@ type versionInfo struct {
 	Server   *version.Info `json:"server,omitempty"`
 }
 
+type versionVerb struct {
+	streams genericiooptions.IOStreams
+	flags   session.ServerFlags
+	live    bool
+	format  string
+	target  *session.Target // nil without --live
+}
+
 func newVersion(streams genericiooptions.IOStreams) *cobra.Command {
-	flags := session.NewServerFlags()
-	server, format := false, "text"
+	o := &versionVerb{streams: streams}
 	cmd := &cobra.Command{
 		Use:               "version [flags]",
 		Short:             "Print the version of crdcache, and with --live of the server",
 		Long:              "Print the versions of crdcache, Go and client-go, and with --live of the server.",
 		Args:              noArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := print.OneOf("output format", format, []string{"text", "json", "yaml"}); err != nil {
-				return err
-			}
-			if cmd.Flags().Changed("from") {
-				return exit.Usagef("--from has no effect: files have no server version")
-			}
-			if !server {
-				if err := flags.RefuseAll("without --live"); err != nil {
-					return err
-				}
-			}
-			info := buildInfo()
-			if server {
-				on, err := flags.Target(cmd.Context(), streams)
-				if err != nil {
-					return err
-				}
-				if info.Server, err = serverVersion(cmd.Context(), on); err != nil {
-					return err
-				}
-			}
-			return printVersion(streams, info, format)
-		},
+		RunE:              runE(o),
 	}
-	flags.Add(cmd.Flags())
-	cmd.Flags().BoolVar(&server, "live", false, "Also print the version of the server.")
-	cmd.Flags().StringVarP(&format, "output", "o", format, "Output format: text, json or yaml.")
-	flags.Complete(cmd)
-	print.CompleteWords(cmd, "output", []string{"text", "json", "yaml"})
+	o.flags.Add(cmd)
+	cmd.Flags().BoolVar(&o.live, "live", false, "Also print the version of the server.")
+	session.AddOutput(cmd, &o.format, formatText, formatJSON, formatYAML)
 	return cmd
+}
+
+func (o *versionVerb) complete(cmd *cobra.Command, _ []string) (err error) {
+	if cmd.Flags().Changed("from") {
+		return session.Usagef("--from has no effect: files have no server version")
+	}
+	if !o.live {
+		return o.flags.RefuseAll("without --live")
+	}
+	o.target, err = o.flags.Target(cmd.Context(), o.streams)
+	return err
+}
+
+func (o *versionVerb) run(ctx context.Context) (err error) {
+	info := buildInfo()
+	if o.live {
+		if info.Server, err = serverVersion(ctx, o.target); err != nil {
+			return err
+		}
+	}
+	if o.format != formatText {
+		return writeStructured(o.streams.Out, o.format, info)
+	}
+	text := fmt.Sprintf("crdcache: %s (%s, %s, client-go %s)\n", info.Version, info.Go, info.Platform, info.ClientGo)
+	if info.Server != nil {
+		text += fmt.Sprintf("server: %s (%s)\n", info.Server.GitVersion, info.Server.Platform)
+	}
+	_, err = io.WriteString(o.streams.Out, text)
+	return err
 }
 
 // buildInfo reads the build information of the binary.
@@ -114,17 +123,4 @@ func serverVersion(ctx context.Context, on *session.Target) (*version.Info, erro
 		return nil, fmt.Errorf("decode the server's version: %w", err)
 	}
 	return info, nil
-}
-
-func printVersion(streams genericiooptions.IOStreams, info versionInfo, format string) error {
-	if format != formatText {
-		return writeStructured(streams.Out, format, info)
-	}
-	text := fmt.Sprintf("crdcache: %s (%s, %s, client-go %s)\n", info.Version, info.Go,
-		info.Platform, info.ClientGo)
-	if info.Server != nil {
-		text += fmt.Sprintf("server: %s (%s)\n", info.Server.GitVersion, info.Server.Platform)
-	}
-	_, err := io.WriteString(streams.Out, text)
-	return err
 }

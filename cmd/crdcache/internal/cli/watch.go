@@ -6,26 +6,21 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/follow"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 )
 
-type watchFlags struct {
-	reader      *session.ReadFlags
-	conditions  session.QueryFlags
-	style       print.StyleFlags
-	color       print.ColorFlag
-	changesOnly bool
-	diff        bool
-	wait        bool
-	timestamps  bool
-	managers    bool
+type watchVerb struct {
+	streams    genericiooptions.IOStreams
+	flags      session.ReadFlags
+	conditions session.QueryFlags
+	style      session.StyleFlags
+	color      session.ColorFlag
+	options    follow.Options
 }
 
 func newWatch(streams genericiooptions.IOStreams) *cobra.Command {
-	f := &watchFlags{reader: session.NewReadFlags()}
+	o := &watchVerb{streams: streams, options: follow.Options{Events: true}}
 	cmd := &cobra.Command{
 		Use:        "watch TYPE... [flags]",
 		SuggestFor: []string{"follow", "tail"},
@@ -45,60 +40,48 @@ func newWatch(streams genericiooptions.IOStreams) *cobra.Command {
 		Example: "  crdcache watch certificates.cert-manager.io -A --diff\n" +
 			"  crdcache watch '*.cert-manager.io' -A\n" +
 			"  crdcache watch certs --config indexes.yaml --index notReady --changes-only",
-		Args: session.NeedTypes,
-		RunE: newRunE(streams, f.toOptions),
+		Args: session.AtLeastOne("type", "certificates.cert-manager.io"),
+		RunE: runE(o),
 	}
+	o.flags.Add(cmd, true)
+	o.flags.AddSelectors(cmd.Flags())
+	o.flags.AddCache(cmd)
+	o.conditions.Add(cmd, &o.flags.ConfigFlags)
+	o.style.Add(cmd)
+	o.color.Add(cmd)
 	set := cmd.Flags()
-	f.reader.Add(set)
-	f.reader.AddCache(set)
-	f.conditions.Add(set)
-	f.style.Add(set)
-	f.color.Add(set)
-	set.BoolVar(&f.changesOnly, "changes-only", false, "Omit the initial objects.")
-	set.BoolVar(&f.diff, "diff", false, "Print the changed fields below each object.")
-	set.BoolVar(&f.wait, "wait", false,
+	set.BoolVar(&o.options.ChangesOnly, "changes-only", false, "Omit the initial objects.")
+	set.BoolVar(&o.options.Diff, "diff", false, "Print the changed fields below each object.")
+	set.BoolVar(&o.options.Wait, "wait", false,
 		"Wait for types even if none exists. The limit is --timeout.")
-	set.BoolVar(&f.timestamps, "timestamps", false,
+	set.BoolVar(&o.options.Timestamps, "timestamps", false,
 		"Print the time of each event.")
-	set.BoolVar(&f.managers, "managers", false,
+	set.BoolVar(&o.options.Managers, "managers", false,
 		"Print the field managers of each change. Needs more memory, because managed fields are cached.")
-	f.reader.Complete(cmd, true)
-	f.style.Complete(cmd)
-	print.CompleteWords(cmd, "color", []string{"auto", "always", "never"})
-	f.reader.CompleteIndexes(cmd, "=", "index", "not")
-	f.reader.CompleteIndexes(cmd, "", "missing")
 	return cmd
 }
 
-// watchOptions are the validated flags and arguments of watch.
-type watchOptions struct{ follow.Options }
-
-func (o watchOptions) run(ctx context.Context) error { return follow.Run(ctx, o.Options) }
-
-func (f *watchFlags) toOptions(cmd *cobra.Command, args []string,
-	streams genericiooptions.IOStreams) (o watchOptions, err error) {
-	o.Options = follow.Options{Events: true, ChangesOnly: f.changesOnly, Diff: f.diff, Wait: f.wait,
-		Timestamps: f.timestamps, Managers: f.managers}
-	if o.Style, err = f.style.Style(); err != nil {
-		return o, err
+func (o *watchVerb) complete(cmd *cobra.Command, args []string) (err error) {
+	if o.options.Style, err = o.style.Style(); err != nil {
+		return err
 	}
-	if err = o.Check(); err != nil {
-		return o, err
+	if err = o.options.Check(); err != nil {
+		return err
 	}
-	if o.Color, err = f.color.Enabled(streams.Out); err != nil {
-		return o, err
+	if o.color.Always() && !o.options.Style.Format.IsTable() {
+		return session.Usagef("--color always needs a table: omit --output, or use wide")
 	}
-	if f.color.Always() && !o.Style.Format.IsTable() {
-		return o, exit.Usagef("--color always needs a table: omit --output, or use wide")
+	o.options.Color = o.color.Enabled(o.streams.Out)
+	if o.options.Query, err = o.conditions.Query(); err != nil {
+		return err
 	}
-	if o.Query, err = f.conditions.Query(); err != nil {
-		return o, err
-	}
-	cached := f.style.Cached()
-	o.KeepManagedFields = cached.Transform == nil
-	if f.managers {
+	cached := o.style.Cached()
+	o.options.KeepManagedFields = cached.Transform == nil
+	if o.options.Managers {
 		cached.Transform = nil
 	}
-	o.Reader, err = f.reader.Reader(cmd.Context(), args, cached, streams)
-	return o, err
+	o.options.Reader, err = o.flags.Reader(cmd.Context(), args, cached, o.streams)
+	return err
 }
+
+func (o *watchVerb) run(ctx context.Context) error { return follow.Run(ctx, o.options) }

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -59,7 +59,7 @@ func TestWatchPrintsTimesAndManagers(t *testing.T) {
 	expect(lines.next(), `\{"manager":"kubectl-edit",.*"type":"MODIFIED"\}`)
 	table.stop()
 	lines.stop()
-	if code := <-table.code; code != exit.Interrupted {
+	if code := <-table.code; code != cli.ExitInterrupted {
 		t.Errorf("exit code %d", code)
 	}
 	<-lines.code
@@ -69,7 +69,7 @@ func TestWatchPrintsTimesAndManagers(t *testing.T) {
 func TestWatchProposesToWait(t *testing.T) {
 	server := newCluster(t)
 	r := crdcache(t, "watch", "sprockets.factory.io", "-s", server.URL)
-	if r.code != exit.Failed || !strings.HasSuffix(r.errOut,
+	if r.code != cli.ExitFailed || !strings.HasSuffix(r.errOut,
 		"; to watch it once it is installed, add --wait\n") || strings.Count(r.errOut, "\n") != 1 {
 		t.Errorf("exit code %d, stderr %q", r.code, r.errOut)
 	}
@@ -77,7 +77,7 @@ func TestWatchProposesToWait(t *testing.T) {
 		t.Errorf("stderr is %q", r.errOut)
 	}
 	if r := crdcache(t, "watch", "gizmos", "-o", "name", "--timestamps", "-s",
-		server.URL); r.code != exit.Usage {
+		server.URL); r.code != cli.ExitUsage {
 		t.Errorf("exit code %d", r.code)
 	}
 }

@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
@@ -236,7 +235,7 @@ func TestWatchLosesItsCredentials(t *testing.T) {
 	expect(lines, "gizmo.example.com/b\n")
 	cancel()
 	expect(said, "error: interrupted\n")
-	if got := <-code; got != exit.Interrupted {
+	if got := <-code; got != cli.ExitInterrupted {
 		t.Errorf("exit code %d", got)
 	}
 	server.CloseClientConnections()
@@ -258,7 +257,7 @@ func TestFollowInterrupted(t *testing.T) {
 				}()
 				server.AwaitRequest(t, path)
 				cancel()
-				if got := <-code; got != exit.Interrupted || out.String() != "" ||
+				if got := <-code; got != cli.ExitInterrupted || out.String() != "" ||
 					errOut.String() != "error: interrupted\n" {
 					t.Errorf("exit code %d, stdout %q, stderr %q", got, out.String(), errOut.String())
 				}

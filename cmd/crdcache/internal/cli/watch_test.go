@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -94,7 +93,7 @@ func (w *runningWatch) interrupt() {
 	w.stop()
 	select {
 	case code := <-w.code:
-		if code != exit.Interrupted {
+		if code != cli.ExitInterrupted {
 			w.t.Errorf("exit code %d, stderr %s", code, w.errOut)
 		}
 	case <-time.After(time.Minute):
@@ -206,12 +205,12 @@ func TestWatchErrors(t *testing.T) {
 		"no type":       {nil, "name at least one type"},
 		"csv":           {[]string{"gz", "-o", "csv"}, "changes cannot be printed as csv"},
 		"diff of json":  {[]string{"gz", "--diff", "-o", "json"}, "--diff needs a table"},
-		"color":         {[]string{"gz", "--color", "blue"}, `--color is "blue"`},
+		"color":         {[]string{"gz", "--color", "blue"}, `invalid argument "blue" for "--color" flag: use auto, always or never`},
 		"unknown index": {[]string{"gz", "--index", "x=y"}, "x"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := crdcache(t, append([]string{"watch", "-s", server.URL}, tt.args...)...)
-			r.expect(t, exit.Usage, "")
+			r.expect(t, cli.ExitUsage, "")
 			if !strings.Contains(r.errOut, tt.want) {
 				t.Errorf("stderr is %q, want %q in it", r.errOut, tt.want)
 			}

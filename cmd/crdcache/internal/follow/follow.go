@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/discovery"
@@ -21,9 +20,9 @@ import (
 // types as pending and follows them when they are installed. If no named type exists, it returns an error
 // unless Wait is set or a name is a wildcard.
 func Run(ctx context.Context, o Options) error {
-	syncCtx, cancel := o.Target.Limit(ctx)
+	syncCtx, cancel := o.Limit(ctx)
 	defer cancel()
-	resources, unresolved := o.Target.Resolve(syncCtx, o.TypeNames())
+	resources, unresolved := o.Resolve(syncCtx, o.TypeNames())
 	absent, failed := splitUnresolved(unresolved)
 	if len(resources) == 0 && (failed != nil || !o.Wait && !slices.ContainsFunc(absent, isWildcard)) {
 		return o.proposeWait(unresolved, absent, failed)
@@ -46,7 +45,7 @@ func Run(ctx context.Context, o Options) error {
 // proposeWait suggests --wait if missing types are the only problem.
 func (o Options) proposeWait(unresolved error, absent []*discovery.NoMatchError, failed error) error {
 	if failed != nil || !o.Events || len(absent) != 1 || len(absent[0].Suggestions) > 0 ||
-		o.Target.ReadsFiles() {
+		o.ReadsFiles() {
 		return unresolved
 	}
 	return fmt.Errorf("%w; to watch it once it is installed, add --wait", unresolved)
@@ -58,17 +57,17 @@ func (o Options) warnOfMismatches(ctx context.Context, resources []discovery.Res
 	if len(resources) != 1 || !query.UsesWhere(o.Query) {
 		return nil
 	}
-	client, err := dynamicinformer.NewClient(o.Target.Config, nil)
+	client, err := dynamicinformer.NewClient(o.Rest, nil)
 	if err != nil {
 		return err
 	}
-	o.Target.WarnOfMismatches(ctx, client, resources[0], o.Query)
+	o.WarnOfMismatches(ctx, client, resources[0], o.Query)
 	return nil
 }
 
 // splitUnresolved separates missing types from other errors.
 func splitUnresolved(unresolved error) (absent []*discovery.NoMatchError, failed error) {
-	for _, err := range exit.SplitJoined(unresolved) {
+	for _, err := range session.SplitJoined(unresolved) {
 		var none *discovery.NoMatchError
 		if errors.As(err, &none) {
 			absent = append(absent, none)
@@ -93,7 +92,7 @@ func (o Options) matcher(r discovery.Resource) (*query.Matcher, error) {
 // run follows the existing types in resources and the missing names in absent.
 func (o Options) run(ctx, syncCtx context.Context, resources []discovery.Resource,
 	absent []*discovery.NoMatchError) (err error) {
-	tracker, err := o.Target.Tracker()
+	tracker, err := o.Tracker()
 	if err != nil {
 		return err
 	}
@@ -116,7 +115,7 @@ func (o Options) run(ctx, syncCtx context.Context, resources []discovery.Resourc
 	defer r.screen.stopOutput() // runs first, so that the last line is complete
 	// ended by stop; it fails only if called twice
 	tracking.Go(func() { _ = tracker.Run(running) })
-	tracking.Go(func() { o.Target.Follow(running, tracker.Refresh) }) // ended by stop
+	tracking.Go(func() { o.Follow(running, tracker.Refresh) }) // ended by stop
 	for _, none := range absent {
 		r.status.printLine("%s: Pending: %s", none.Name, print.Printable(none.Error()))
 	}
@@ -164,12 +163,12 @@ type Options struct {
 func (o Options) Check() error {
 	switch {
 	case o.Diff && !o.printsTables():
-		return exit.Usagef("--diff needs a table: omit --output, or use wide")
+		return session.Usagef("--diff needs a table: omit --output, or use wide")
 	case (o.Timestamps || o.Managers) && !o.printsTables() && o.Style.Format.Name != print.JSON &&
 		o.Style.Format.Name != print.JSONLines && o.Style.Format.Name != print.YAML:
-		return exit.Usagef("--timestamps and --managers need table, json, jsonl or yaml output")
+		return session.Usagef("--timestamps and --managers need table, json, jsonl or yaml output")
 	case o.Style.Format.Name == print.CSV:
-		return exit.Usagef("changes cannot be printed as csv: use jsonl or custom-columns")
+		return session.Usagef("changes cannot be printed as csv: use jsonl or custom-columns")
 	}
 	return nil
 }

@@ -32,12 +32,12 @@ type informerGroup struct {
 }
 
 func (r *run) groups() ([]*informerGroup, error) {
-	httpClient, err := r.Target.HTTPClient()
+	httpClient, err := r.HTTPClient()
 	if err != nil {
 		return nil, err
 	}
 	httpClient = r.unwatchable.wrap(httpClient)
-	client, err := dynamicinformer.NewClient(r.Target.Config, httpClient)
+	client, err := dynamicinformer.NewClient(r.Rest, httpClient)
 	if err != nil {
 		return nil, err
 	}
@@ -48,8 +48,8 @@ func (r *run) groups() ([]*informerGroup, error) {
 			return crd.Fetch(ctx, client, resource)
 		}
 		r.columns.loader = print.NewDefinitionLoader(fetch, r.ErrOut)
-		r.columns.initialLoader = print.NewDefinitionLoader(r.Target.Definitions(client), r.ErrOut)
-		columns, err := print.NewTableClient(r.Target.Config, httpClient, client)
+		r.columns.initialLoader = print.NewDefinitionLoader(r.Definitions(client), r.ErrOut)
+		columns, err := print.NewTableClient(r.Rest, httpClient, client)
 		if err != nil {
 			return nil, err
 		}
@@ -64,7 +64,7 @@ func (r *run) groups() ([]*informerGroup, error) {
 		}
 		for _, version := range r.typeSelector.versions() {
 			kind.version = version
-			groups = append(groups, kind.scopes(r.Target.Namespace)...)
+			groups = append(groups, kind.scopes(r.Namespace)...)
 		}
 	}
 	return groups, nil

@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/discovery"
@@ -58,7 +57,7 @@ func (r *run) follow(syncCtx context.Context) error {
 	err := r.tracker.WaitForSync(syncCtx)
 	cancelMessage()
 	if err != nil {
-		return r.Target.Explain(syncCtx, err)
+		return r.Explain(syncCtx, err)
 	}
 	groups, err := r.groups()
 	if err != nil {
@@ -145,7 +144,7 @@ func (r *run) awaitInitial(syncCtx context.Context, pending []pendingInformer) e
 	}
 	done := func() {}
 	if !r.Events { // with events, rows are being printed
-		done = r.Target.Progress(func() (int, int) { return syncedCount(pending), len(pending) })
+		done = r.Progress(func() (int, int) { return syncedCount(pending), len(pending) })
 	}
 	var unsynced error
 	for _, f := range pending {
@@ -197,8 +196,8 @@ func (r *run) awaitAny(syncCtx context.Context) error {
 	if err := r.ctx.Err(); err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: none of the types was installed within %v (--timeout)", exit.ErrNotSynced,
-		r.Target.Timeout)
+	return fmt.Errorf("%w: none of the types was installed within %v (--timeout)", session.ErrNotSynced,
+		r.Timeout)
 }
 
 // openScreen prints the buffered events of the feeds, in the order of the requested types.

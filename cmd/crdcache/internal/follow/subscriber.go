@@ -71,7 +71,7 @@ func (s *subscriber) addFeed(g status.Incarnation) {
 	if !ok {
 		return // it was removed, which is reported separately
 	}
-	s.Target.RecordUse(g.GVR.GroupResource())
+	s.RecordUse(g.GVR.GroupResource())
 	matcher, err := s.matcher(resource)
 	if err != nil {
 		s.reject(g.GVR, err)

@@ -37,7 +37,7 @@ type tablePrinter struct {
 
 // newTable returns the printer of a type. With several the command can print other types as well.
 func (o Options) newTable(s *screen, r discovery.Resource, several bool) *tablePrinter {
-	style := o.Style.Table(r, o.Target.Namespace, several)
+	style := o.Style.Table(r, o.Namespace, several)
 	p := &tablePrinter{screen: s, resource: r.GVR.GroupResource(), options: o, style: style,
 		table: print.NewTablePrinter(style)}
 	p.tabs = printers.GetNewTabWriter(&p.text)

@@ -10,13 +10,12 @@ import (
 	"net/http"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // accountOf returns the account of the credentials from the config's exec plugin. It does not change when

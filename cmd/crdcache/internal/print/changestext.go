@@ -3,15 +3,10 @@ package print
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
-	"github.com/spf13/pflag"
-
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/internal/display"
 )
 
@@ -194,26 +189,3 @@ func encodeValue(value any) string {
 
 // briefValue returns encodeValue, cut to maxBrief characters.
 func briefValue(value any) string { return Truncate(encodeValue(value), maxBrief) }
-
-type ColorFlag struct{ when string }
-
-func (f *ColorFlag) Add(set *pflag.FlagSet) {
-	set.StringVar(&f.when, "color", "auto",
-		"Color the output: auto, always or never. auto colors terminals unless NO_COLOR is set.")
-}
-
-// Always reports whether colors are requested for every kind of output.
-func (f *ColorFlag) Always() bool { return f.when == "always" }
-
-// Enabled reports whether output to out is colored.
-func (f *ColorFlag) Enabled(out io.Writer) (bool, error) {
-	switch f.when {
-	case "always":
-		return true, nil
-	case "never":
-		return false, nil
-	case "auto":
-		return os.Getenv("NO_COLOR") == "" && HasControlSequences(out), nil
-	}
-	return false, exit.Usagef("--color is %q; use auto, always or never", f.when)
-}

@@ -166,8 +166,8 @@ func (l *RowLoader) load(ctx context.Context, r discovery.Resource) (RowFormatte
 }
 
 const (
-	// acceptTable requests a table and accepts other JSON from servers without tables.
-	acceptTable = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+	// AcceptTable requests a table and accepts other JSON from servers without tables.
+	AcceptTable = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 	// pageSize bounds the size of an answer.
 	pageSize = 500
 )
@@ -209,7 +209,7 @@ func printedRowsOf(ctx context.Context, client rest.Interface, r discovery.Resou
 // printedPage requests a page of rows, or nil if the server prints no tables.
 func printedPage(ctx context.Context, client rest.Interface, r discovery.Resource, namespace string,
 	selected objectRequest, next string) (*metav1.Table, error) {
-	request := tableRequest(client, r.GVR, namespaceOf(r, namespace))
+	request := ListRequest(client, r, namespace).SetHeader("Accept", AcceptTable)
 	if selected.name != "" {
 		request = request.Name(selected.name)
 	} else {
@@ -219,15 +219,15 @@ func printedPage(ctx context.Context, client rest.Interface, r discovery.Resourc
 	if next != "" {
 		request = request.Param("continue", next)
 	}
-	body, err := bodyOf(request.Do(ctx))
+	body, err := Body(request.Do(ctx))
 	if err != nil {
 		return nil, err
 	}
 	return readTable(body)
 }
 
-// bodyOf returns the body of an answer. Only Error decodes the status of a refused request.
-func bodyOf(result rest.Result) ([]byte, error) {
+// Body returns the body of an answer. Only Error decodes the status of a refused request.
+func Body(result rest.Result) ([]byte, error) {
 	if err := result.Error(); err != nil {
 		return nil, err
 	}
@@ -247,25 +247,24 @@ func readTable(body []byte) (*metav1.Table, error) {
 	return table, nil
 }
 
-// tableRequest requests a type as a table. An empty namespace means all.
-func tableRequest(client rest.Interface, gvr schema.GroupVersionResource, namespace string) *rest.Request {
+// ListRequest requests the objects of a type in JSON. An empty namespace means all.
+func ListRequest(client rest.Interface, r discovery.Resource, namespace string) *rest.Request {
+	if r.Scope != discovery.Namespaced {
+		namespace = ""
+	}
+	return listRequest(client, r.GVR, namespace)
+}
+
+func listRequest(client rest.Interface, gvr schema.GroupVersionResource, namespace string) *rest.Request {
 	path := "/apis/" + gvr.Group + "/" + gvr.Version
 	if gvr.Group == "" {
 		path = "/api/" + gvr.Version
 	}
-	request := client.Get().AbsPath(path).SetHeader("Accept", acceptTable)
+	request := client.Get().AbsPath(path).SetHeader("Accept", "application/json")
 	if namespace != "" {
 		request = request.Namespace(namespace)
 	}
 	return request.Resource(gvr.Resource)
-}
-
-// namespaceOf returns the namespace to read a type in, or "" for all.
-func namespaceOf(r discovery.Resource, namespace string) string {
-	if r.Scope != discovery.Namespaced {
-		return ""
-	}
-	return namespace
 }
 
 // rowKey returns the key of a row's object.
@@ -287,9 +286,9 @@ const columnPath = "Custom resource definition column (in JSONPath format): "
 // path in the description.
 func ServerColumns(ctx context.Context, client rest.Interface, r discovery.Resource,
 	namespace string) ([]crd.Column, error) {
-	request := tableRequest(client, r.GVR, namespaceOf(r, namespace)).Param("limit",
-		"1").Param("includeObject", string(metav1.IncludeNone))
-	body, err := bodyOf(request.Do(ctx))
+	request := ListRequest(client, r, namespace).SetHeader("Accept", AcceptTable).
+		Param("limit", "1").Param("includeObject", string(metav1.IncludeNone))
+	body, err := Body(request.Do(ctx))
 	if err != nil {
 		return nil, err
 	}

@@ -6,13 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/printers"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/discovery"
-	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
 // Style is the output format and the additional columns of tables.
@@ -23,82 +19,6 @@ type Style struct {
 	ShowLabels bool
 	// LabelColumns are labels with their own columns.
 	LabelColumns []string
-}
-
-// StyleFlags are kubectl get's flags for the output.
-type StyleFlags struct {
-	output            string
-	style             Style
-	showManagedFields bool
-}
-
-func (f *StyleFlags) Add(set *pflag.FlagSet) {
-	set.StringVarP(&f.output, "output", "o", Table, "Output format: table, wide, name, json, yaml, kyaml, jsonl, csv, custom-columns, jsonpath or go-template. "+
-		"With their arguments: "+FormatList()+".")
-	set.BoolVar(&f.style.NoHeaders, "no-headers", false, "Print tables without headers.")
-	set.BoolVar(&f.style.ShowKind, "show-kind", false,
-		"Print the kind before each name. Always set for several types.")
-	set.BoolVar(&f.style.ShowLabels, "show-labels", false, "Print the labels as the last column.")
-	set.StringSliceVarP(&f.style.LabelColumns, "label-columns", "L", nil,
-		"Labels to print as columns. May be repeated.")
-	set.BoolVar(&f.showManagedFields, "show-managed-fields", false,
-		"Print metadata.managedFields in json and yaml.")
-	MarkSharedFlags(set, "no-headers", "show-kind", "show-labels", "label-columns", "show-managed-fields")
-}
-
-// MarkSharedFlags marks flags that many commands have. --help does not list them.
-func MarkSharedFlags(set *pflag.FlagSet, names ...string) {
-	for _, name := range names {
-		_ = set.SetAnnotation(name, sharedFlag, nil) // it fails only for unknown flags
-	}
-}
-
-// IsSharedFlag reports whether a flag was marked by MarkSharedFlags.
-func IsSharedFlag(f *pflag.Flag) bool {
-	_, shared := f.Annotations[sharedFlag]
-	return shared
-}
-
-const sharedFlag = "crdcache/shared"
-
-// Output returns the value of --output.
-func (f *StyleFlags) Output() string { return f.output }
-
-// Complete registers shell completion of the flags.
-func (f *StyleFlags) Complete(cmd *cobra.Command) {
-	CompleteWords(cmd, "output", Formats())
-}
-
-// Style validates the flags.
-func (f *StyleFlags) Style() (Style, error) {
-	style := f.style
-	var err error
-	if style.Format, err = ParseFormat(f.output); err != nil {
-		return style, exit.Usagef("%v", err)
-	}
-	if style.Format.IsTable() {
-		return style, nil
-	}
-	name := ""
-	switch {
-	case style.ShowKind:
-		name = "show-kind"
-	case style.ShowLabels:
-		name = "show-labels"
-	case len(style.LabelColumns) > 0:
-		name = "label-columns"
-	default:
-		return style, nil
-	}
-	return style, exit.Usagef("--%s needs a table: omit --output, or use wide", name)
-}
-
-// Cached returns the informer options that the output needs.
-func (f *StyleFlags) Cached() dynamicinformer.ResourceOptions {
-	if f.showManagedFields {
-		return dynamicinformer.ResourceOptions{}
-	}
-	return dynamicinformer.ResourceOptions{Transform: dynamicinformer.StripManagedFields}
 }
 
 // Table returns the table options of a type. An empty namespace means all. withKind is set if several types

@@ -96,7 +96,7 @@ type tableRequests struct {
 }
 
 func (r *tableRequests) request(options *metav1.ListOptions) *rest.Request {
-	return tableRequest(r.client.rest, r.gvr, r.namespace).
+	return listRequest(r.client.rest, r.gvr, r.namespace).SetHeader("Accept", AcceptTable).
 		SpecificallyVersionedParams(options, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"}).
 		Param("includeObject", string(metav1.IncludeObject))
 }
@@ -104,7 +104,7 @@ func (r *tableRequests) request(options *metav1.ListOptions) *rest.Request {
 // List implements dynamic.ResourceInterface.
 func (r *tableRequests) List(ctx context.Context,
 	options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
-	body, err := bodyOf(r.request(&options).Do(ctx))
+	body, err := Body(r.request(&options).Do(ctx))
 	if err != nil {
 		return nil, err
 	}

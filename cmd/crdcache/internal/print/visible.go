@@ -1,14 +1,12 @@
 package print
 
 import (
+	"fmt"
+	"io"
 	"os"
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/spf13/cobra"
-
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 )
 
 // Printable replaces all characters that control a terminal, including line breaks.
@@ -89,31 +87,7 @@ func Symbol(unicode, ascii string) string {
 // Ellipsis marks omitted text.
 func Ellipsis() string { return Symbol("…", "...") }
 
-// OneOf validates a flag with a fixed set of values.
-func OneOf(noun, value string, words []string) error {
-	for _, word := range words {
-		if word == value {
-			return nil
-		}
-	}
-	return exit.Usagef("unknown %s %q: use one of %s", noun, value, strings.Join(words, ", "))
-}
-
-// CompleteWords completes a flag with a fixed set of values. Values that end in "=..." need an argument.
-func CompleteWords(cmd *cobra.Command, flag string, words []string) {
-	_ = cmd.RegisterFlagCompletionFunc(flag,
-		func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-			var completions []string
-			directive := cobra.ShellCompDirectiveNoFileComp
-			for _, word := range words {
-				word = strings.TrimSuffix(word, "...")
-				if strings.HasPrefix(word, begun) {
-					completions = append(completions, word)
-				}
-			}
-			if len(completions) == 1 && strings.HasSuffix(completions[0], "=") {
-				directive |= cobra.ShellCompDirectiveNoSpace
-			}
-			return completions, directive
-		})
+// Warnf writes a warning in one line of limited length without control characters.
+func Warnf(w io.Writer, format string, args ...any) {
+	fmt.Fprintf(w, "warning: %s\n", OneSafeLine(fmt.Sprintf(format, args...)))
 }

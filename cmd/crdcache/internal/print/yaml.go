@@ -5,12 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	goyaml "go.yaml.in/yaml/v2"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/yaml"
 	"sigs.k8s.io/yaml/kyaml"
 )
@@ -41,7 +42,11 @@ func (p *yamlPrinter) Print(o Object) error {
 		if err != nil {
 			return err
 		}
-		marshalled, err := p.marshal(object.Object)
+		var value any = object.Object
+		if !p.single {
+			value = []any{value} // a sequence of one item has the line breaks of a list
+		}
+		marshalled, err := marshalDecoded(value)
 		if err != nil {
 			return fmt.Errorf("print %s: %w", describeObject(object), err)
 		}
@@ -50,15 +55,6 @@ func (p *yamlPrinter) Print(o Object) error {
 	p.buffer, p.printed = text, true
 	_, err := p.w.Write(text)
 	return err
-}
-
-// marshal returns an object as a document or as a list item. A sequence of one item has the line breaks of a
-// list.
-func (p *yamlPrinter) marshal(object map[string]any) ([]byte, error) {
-	if p.single {
-		return MarshalYAML(object)
-	}
-	return MarshalYAML([]any{object})
 }
 
 // separator returns the text before the next object.
@@ -84,26 +80,93 @@ func (p *yamlPrinter) Close() error {
 	return err
 }
 
-// MarshalYAML is yaml.Marshal for all objects. yaml.Marshal parses JSON as YAML and fails for some characters
-// and for keys of more than 1024 characters. MarshalYAML escapes these characters and does not convert long
-// keys through JSON.
+// MarshalYAML returns a value as YAML, like sigs.k8s.io/yaml, but for all values.
 func MarshalYAML(value any) ([]byte, error) {
-	text, err := yaml.Marshal(value)
-	if err == nil {
-		return text, nil
-	}
-	plain, failed := json.Marshal(value)
-	if failed != nil {
-		return nil, failed
-	}
-	if text, err = yaml.JSONToYAML(escapeUnprintable(plain)); err == nil {
-		return text, nil
-	}
-	var decoded any
-	if err := utiljson.Unmarshal(plain, &decoded); err != nil {
+	text, err := json.Marshal(value)
+	if err != nil {
 		return nil, err
 	}
-	return goyaml.Marshal(decoded)
+	var decoded any
+	if err := utiljson.Unmarshal(text, &decoded); err != nil {
+		return nil, err
+	}
+	return marshalDecoded(decoded)
+}
+
+// marshalDecoded is yaml.Marshal of sigs.k8s.io/yaml for all decoded JSON values. yaml.Marshal reads JSON as
+// YAML, which is slow and fails for some characters and for keys of more than 1024 characters.
+func marshalDecoded(value any) ([]byte, error) {
+	var c yamlConverter
+	converted := c.convert(value)
+	if c.hasLineBreaks {
+		if text, err := yaml.Marshal(value); err == nil {
+			return text, nil
+		}
+	}
+	return goyaml.Marshal(converted)
+}
+
+// yamlConverter converts decoded JSON values to the values that YAML reads from their JSON.
+type yamlConverter struct {
+	// hasLineBreaks is set after a text with line breaks that only YAML has: it reads them as spaces.
+	hasLineBreaks bool
+}
+
+// convert returns a copy in which numbers without a fraction are integers, and invalid UTF-8 is replaced.
+func (c *yamlConverter) convert(value any) any {
+	switch v := value.(type) {
+	case float64:
+		text := strconv.FormatFloat(v, 'f', -1, 64)
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return n
+		}
+		if n, err := strconv.ParseUint(text, 10, 64); err == nil {
+			return n
+		}
+	case string:
+		return c.text(v)
+	case []any:
+		list := make([]any, len(v))
+		for i, element := range v {
+			list[i] = c.convert(element)
+		}
+		return list
+	case map[string]any:
+		object := make(map[string]any, len(v))
+		for key, element := range v {
+			object[c.text(key)] = c.convert(element)
+		}
+		return object
+	}
+	return value
+}
+
+func (c *yamlConverter) text(text string) string {
+	c.hasLineBreaks = c.hasLineBreaks || strings.ContainsAny(text, "\u0085\u2028\u2029")
+	if utf8.ValidString(text) {
+		return text
+	}
+	return string([]rune(text)) // one replacement character for each invalid byte
+}
+
+// kyamlPrinter is cli-runtime's KYAML printer for all objects. That one reads JSON as YAML, which fails for
+// some characters.
+type kyamlPrinter struct{ encoder kyaml.Encoder }
+
+func (p *kyamlPrinter) PrintObj(object runtime.Object, w io.Writer) error {
+	plain, err := json.Marshal(object)
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if err := p.encoder.FromYAML(bytes.NewReader(plain), &text); err != nil {
+		text.Reset()
+		if failed := p.encoder.FromYAML(bytes.NewReader(escapeUnprintable(plain)), &text); failed != nil {
+			return err
+		}
+	}
+	_, err = text.WriteTo(w)
+	return err
 }
 
 // escapeUnprintable escapes characters that YAML reads differently from JSON. In JSON they occur only in
@@ -118,24 +181,4 @@ func escapeUnprintable(text []byte) []byte {
 		}
 	}
 	return out
-}
-
-// kyamlPrinter is cli-runtime's KYAML printer with the same workaround.
-type kyamlPrinter struct{ printers.KYAMLPrinter }
-
-func (p *kyamlPrinter) PrintObj(object runtime.Object, w io.Writer) error {
-	var text bytes.Buffer
-	if err := p.KYAMLPrinter.PrintObj(object, &text); err != nil {
-		plain, failed := json.Marshal(object)
-		if failed != nil {
-			return failed
-		}
-		text.Reset()
-		encoder := kyaml.Encoder{}
-		if failed := encoder.FromYAML(bytes.NewReader(escapeUnprintable(plain)), &text); failed != nil {
-			return err
-		}
-	}
-	_, err := text.WriteTo(w)
-	return err
 }

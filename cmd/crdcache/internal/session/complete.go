@@ -3,9 +3,9 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"iter"
 	"maps"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +17,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/indexers"
@@ -27,30 +28,31 @@ const completionTimeout = 3 * time.Second
 
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-// Complete registers shell completion for the values of the flags.
-func (f *ServerFlags) Complete(cmd *cobra.Command) {
-	completeFlag(cmd, "namespace",
-		func(ctx context.Context, _ string) []string { return f.namespaceNames(ctx) })
+// complete registers shell completion for the values of the flags.
+func (f *ServerFlags) complete(cmd *cobra.Command) {
+	complete := func(flag string, words func(context.Context) []string) {
+		_ = cmd.RegisterFlagCompletionFunc(flag,
+			completion(func(ctx context.Context, _ []string, begun string) []string {
+				return withPrefix(words(ctx), begun)
+			}))
+	}
+	complete("namespace", f.namespaceNames)
 	for flag, names := range map[string]func(clientcmdapi.Config) iter.Seq[string]{
 		"context": func(c clientcmdapi.Config) iter.Seq[string] { return maps.Keys(c.Contexts) },
 		"cluster": func(c clientcmdapi.Config) iter.Seq[string] { return maps.Keys(c.Clusters) },
 		"user":    func(c clientcmdapi.Config) iter.Seq[string] { return maps.Keys(c.AuthInfos) },
 	} {
-		completeFlag(cmd, flag, func(context.Context, string) []string { return f.kubeconfigNames(names) })
+		complete(flag, func(context.Context) []string { return f.kubeconfigNames(names) })
 	}
 }
 
-// completeFlag ignores flags that a command does not have.
-func completeFlag(cmd *cobra.Command, flag string, words func(ctx context.Context, begun string) []string) {
-	if cmd.Flags().Lookup(flag) == nil {
-		return
-	}
-	_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string,
-		begun string) ([]string, cobra.ShellCompDirective) {
+// completion returns a completion without file names, whose requests end with completionTimeout.
+func completion(words func(ctx context.Context, args []string, begun string) []string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 		defer cancel()
-		return withPrefix(words(ctx, begun), begun), cobra.ShellCompDirectiveNoFileComp
-	})
+		return words(ctx, args, begun), cobra.ShellCompDirectiveNoFileComp
+	}
 }
 
 func withPrefix(words []string, prefix string) []string {
@@ -60,30 +62,37 @@ func withPrefix(words []string, prefix string) []string {
 // CompleteTypes completes arguments that are types. With many it completes several arguments and
 // comma-separated lists. The words of first come before the server's types.
 func (f *ServerFlags) CompleteTypes(allowsMany bool, first func() []string) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	return completion(func(ctx context.Context, args []string, begun string) []string {
 		if len(args) > 0 && !allowsMany {
-			return nil, cobra.ShellCompDirectiveNoFileComp
+			return nil
 		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
-		defer cancel()
 		words := f.typeNames(ctx)
 		if first != nil {
 			words = append(first(), words...)
 		}
 		if allowsMany {
-			return completeList(words, begun), cobra.ShellCompDirectiveNoFileComp
+			return completeList(words, begun)
 		}
-		return withPrefix(words, begun), cobra.ShellCompDirectiveNoFileComp
+		return withPrefix(words, begun)
+	})
+}
+
+// CompleteFileAndTypes completes a number of files before the types.
+func (f *ServerFlags) CompleteFileAndTypes(files int) cobra.CompletionFunc {
+	types := f.CompleteTypes(true, nil)
+	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		if len(args) < files {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		return types(cmd, args[files:], begun)
 	}
 }
 
 // CompleteDefinedTypes is CompleteTypes limited to types with a CRD.
 func (f *ServerFlags) CompleteDefinedTypes() cobra.CompletionFunc {
-	return func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
-		defer cancel()
-		return completeList(f.definedTypeNames(ctx), begun), cobra.ShellCompDirectiveNoFileComp
-	}
+	return completion(func(ctx context.Context, _ []string, begun string) []string {
+		return completeList(f.definedTypeNames(ctx), begun)
+	})
 }
 
 // definedTypeNames returns the types with a CRD. Without permission to list CRDs it returns all types with a
@@ -95,7 +104,7 @@ func (f *ServerFlags) definedTypeNames(ctx context.Context) []string {
 	if on == nil {
 		return nil
 	}
-	defined, err := on.objectNames(ctx, crd.GVR, "")
+	defined, err := on.objectNames(ctx, discovery.Resource{GVR: crd.GVR}, "")
 	if err != nil {
 		return names
 	}
@@ -130,7 +139,7 @@ func (f *ServerFlags) typeNames(ctx context.Context) []string {
 	if on == nil {
 		return nil
 	}
-	client, err := discovery.NewClient(on.Config, discovery.Options{Timeout: completionTimeout})
+	client, err := discovery.NewClient(on.Rest, discovery.Options{Timeout: completionTimeout})
 	if err != nil {
 		return nil
 	}
@@ -152,7 +161,7 @@ func (f *ServerFlags) namespaceNames(ctx context.Context) []string {
 	if on == nil {
 		return nil
 	}
-	names, _ := on.objectNames(ctx, namespaces, "")
+	names, _ := on.objectNames(ctx, discovery.Resource{GVR: namespaces}, "")
 	return names
 }
 
@@ -167,26 +176,17 @@ func (f *ServerFlags) kubeconfigNames(names func(clientcmdapi.Config) iter.Seq[s
 
 // ResourceNames returns the names of the resources of the configs, or nil if a config cannot be read.
 func (f *ConfigFlags) ResourceNames() []string {
-	config, err := f.Load(func(string) {})
+	config, err := f.Load(io.Discard)
 	if err != nil {
 		return nil
 	}
 	return config.Names()
 }
 
-// Complete completes the values of the flags with index names, each followed by suffix. If the argument is a
-// resource of a config, it completes only the indexes of that resource.
-func (f *ConfigFlags) Complete(cmd *cobra.Command, suffix string, flags ...string) {
-	f.complete(cmd, suffix, func(*indexers.Index) bool { return true }, flags)
-}
-
-// CompleteSorted is Complete for flags that take sorted indexes.
-func (f *ConfigFlags) CompleteSorted(cmd *cobra.Command, flags ...string) {
-	f.complete(cmd, "", func(index *indexers.Index) bool { return index.Sorted }, flags)
-}
-
-func (f *ConfigFlags) complete(cmd *cobra.Command, suffix string, selects func(*indexers.Index) bool,
-	flags []string) {
+// CompleteIndexes completes the values of the flags with the names of the selected indexes, each followed by
+// suffix. If the argument is a resource of a config, it completes only the indexes of that resource.
+func (f *ConfigFlags) CompleteIndexes(cmd *cobra.Command, suffix string, selects func(*indexers.Index) bool,
+	flags ...string) {
 	for _, flag := range flags {
 		_ = cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, args []string,
 			begun string) ([]string, cobra.ShellCompDirective) {
@@ -199,9 +199,12 @@ func (f *ConfigFlags) complete(cmd *cobra.Command, suffix string, selects func(*
 	}
 }
 
+// AnyIndex selects all indexes.
+func AnyIndex(*indexers.Index) bool { return true }
+
 func (f *ConfigFlags) indexNames(args []string, prefix, suffix string,
 	selects func(*indexers.Index) bool) []string {
-	config, err := f.Load(func(string) {})
+	config, err := f.Load(io.Discard)
 	if err != nil {
 		return nil
 	}
@@ -224,11 +227,11 @@ func (f *ConfigFlags) indexNames(args []string, prefix, suffix string,
 // acceptNames requests only the metadata of objects.
 const acceptNames = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
 
-// completeNames completes TYPE NAME and TYPE/NAME. It completes types if no object matches.
-func (f *ReadFlags) completeNames(allowsMany bool, types cobra.CompletionFunc) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
-		defer cancel()
+// CompleteNames makes the command complete TYPE NAME and TYPE/NAME. It completes types if no object matches.
+func (f *ReadFlags) CompleteNames(cmd *cobra.Command, allowsMany bool) {
+	types := cmd.ValidArgsFunction
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string,
+		begun string) ([]string, cobra.ShellCompDirective) {
 		named, prefix := "", ""
 		if typeName, _, slash := strings.Cut(begun, "/"); slash && (allowsMany || len(args) == 0) {
 			named, prefix = typeName, typeName+"/"
@@ -238,23 +241,26 @@ func (f *ReadFlags) completeNames(allowsMany bool, types cobra.CompletionFunc) c
 		if named == "" || strings.ContainsAny(named, ",/") {
 			return types(cmd, args, begun)
 		}
-		var words []string
-		for _, name := range f.objectNames(ctx, named) {
-			if word := prefix + name; strings.HasPrefix(word, begun) && !slices.Contains(args, word) {
-				words = append(words, word)
+		objects := completion(func(ctx context.Context, args []string, begun string) (words []string) {
+			for _, name := range f.objectNames(ctx, named) {
+				if word := prefix + name; strings.HasPrefix(word, begun) && !slices.Contains(args, word) {
+					words = append(words, word)
+				}
 			}
-		}
+			return words
+		})
+		words, directive := objects(cmd, args, begun)
 		if len(words) == 0 {
 			return types(cmd, args, begun)
 		}
-		return words, cobra.ShellCompDirectiveNoFileComp
+		return words, directive
 	}
 }
 
 // objectNames returns the names of the objects of a type, or nil if the name matches several types.
 func (f *ReadFlags) objectNames(ctx context.Context, typeName string) []string {
-	on := f.target.quietTarget(ctx)
-	config, err := f.configs.Load(func(string) {})
+	on := f.quietTarget(ctx)
+	config, err := f.Load(io.Discard)
 	if on == nil || err != nil {
 		return nil
 	}
@@ -265,34 +271,22 @@ func (f *ReadFlags) objectNames(ctx context.Context, typeName string) []string {
 	if len(types) != 1 {
 		return nil
 	}
-	namespace := on.Namespace
-	if types[0].Scope != discovery.Namespaced {
-		namespace = ""
-	}
-	names, _ := on.objectNames(ctx, types[0].GVR, namespace) // an incomplete list is better than none
+	names, _ := on.objectNames(ctx, types[0], on.Namespace) // an incomplete list is better than none
 	return names
 }
 
 // objectNames lists the distinct names of the objects of a type. An empty namespace means all. With an error
 // it returns the names read before the error.
-func (t *Target) objectNames(ctx context.Context, gvr schema.GroupVersionResource,
+func (t *Target) objectNames(ctx context.Context, resource discovery.Resource,
 	namespace string) ([]string, error) {
 	client, err := t.PlainClient()
 	if err != nil {
 		return nil, err
 	}
-	at := path.Join("/apis", gvr.Group, gvr.Version)
-	if gvr.Group == "" {
-		at = path.Join("/api", gvr.Version)
-	}
-	if namespace != "" {
-		at = path.Join(at, "namespaces", namespace)
-	}
 	var names []string
 	for next := ""; ; {
-		body, err := client.Get().AbsPath(at, gvr.Resource).Param("limit",
-			strconv.Itoa(chunkSize)).Param("continue", next).
-			SetHeader("Accept", acceptNames).Do(ctx).Raw()
+		body, err := print.ListRequest(client, resource, namespace).Param("limit", strconv.Itoa(chunkSize)).
+			Param("continue", next).SetHeader("Accept", acceptNames).Do(ctx).Raw()
 		if err != nil {
 			return names, err
 		}

@@ -3,32 +3,33 @@ package session
 import (
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/indexers"
 )
 
 type ConfigFlags struct {
 	configs []string
-	set     *pflag.FlagSet
+	flags   *pflag.FlagSet
 }
 
 func (f *ConfigFlags) Add(set *pflag.FlagSet) {
-	f.set = set
+	f.flags = set
 	set.StringSliceVar(&f.configs, "config", nil,
 		"Index config. Its resource names can be used as types. May be repeated.")
 }
 
-// Load reads the configs and passes warnings to warn. Without --config it returns a Config without resources.
-func (f *ConfigFlags) Load(warn func(text string)) (*Config, error) {
-	if len(f.configs) == 0 && f.set.Changed("config") {
-		return nil, exit.Usagef("--config is empty: is a shell variable unset?")
+// Load reads the configs and writes warnings to errOut. Without --config it returns a Config without
+// resources.
+func (f *ConfigFlags) Load(errOut io.Writer) (*Config, error) {
+	if len(f.configs) == 0 && f.flags.Changed("config") {
+		return nil, Usagef("--config is empty: is a shell variable unset?")
 	}
 	if len(f.configs) == 0 {
 		return &Config{}, nil
@@ -39,7 +40,7 @@ func (f *ConfigFlags) Load(warn func(text string)) (*Config, error) {
 		return nil, err
 	}
 	for _, w := range loaded.Warnings {
-		warn(w.Text())
+		fmt.Fprintf(errOut, "warning: %s\n", w.Text()) // with the source and a caret below it
 	}
 	return &Config{resources: loaded.Resources, IsSet: true, digest: digestFiles(files)}, nil
 }
@@ -98,7 +99,7 @@ func (c *Config) TypeName(name string) (string, error) {
 			typeName += "." + r.Match.Group
 		}
 		if _, err := discovery.ParseName(typeName); err != nil {
-			return "", exit.Usagef("cannot use the resource %q of the config as a type: %v", name, err)
+			return "", Usagef("cannot use the resource %q of the config as a type: %v", name, err)
 		}
 		return typeName, nil
 	}

@@ -49,7 +49,7 @@ func (r *Reader) LocalServer(ctx context.Context) (*LocalServer, error) {
 func (r *Reader) LocalServerWithoutIndexes(ctx context.Context) (*LocalServer, error) {
 	switch {
 	case r.localServer == nil:
-		return nil, r.noLocalServer
+		return nil, errors.New("there is none")
 	case r.cached.FieldSelector != nil:
 		return nil, errors.New("it does not support field selectors")
 	case len(r.types) != 1:
@@ -72,7 +72,7 @@ func (r *Reader) LocalServerWithoutIndexes(ctx context.Context) (*LocalServer, e
 	switch {
 	case !cached.Live:
 		return nil, fmt.Errorf("its cache of %s may be out of date: %s", resource, cached.State)
-	case cached.Namespace != "" && cached.Namespace != r.Target.Namespace:
+	case cached.Namespace != "" && cached.Namespace != r.Namespace:
 		return nil, fmt.Errorf("it caches %s only in the namespace %s", resource, cached.Namespace)
 	}
 	types, err := r.typesOf([]discovery.Resource{resource})
@@ -82,7 +82,7 @@ func (r *Reader) LocalServerWithoutIndexes(ctx context.Context) (*LocalServer, e
 // NamespaceFor returns the namespace to read a type in, or "" for all.
 func (r *Reader) NamespaceFor(resource discovery.Resource) string {
 	if resource.Scope == discovery.Namespaced {
-		return r.Target.Namespace
+		return r.Namespace
 	}
 	return ""
 }
@@ -91,7 +91,7 @@ func (r *Reader) NamespaceFor(resource discovery.Resource) string {
 // close the answer.
 func (l *LocalServer) Query(ctx context.Context, namespace string, parameters url.Values) (*Answer, error) {
 	readCtx, cancel := context.WithCancel(ctx)
-	limitedCtx, done := l.ResolvedTypes.reader.Target.Limit(ctx)
+	limitedCtx, done := l.ResolvedTypes.reader.Limit(ctx)
 	defer done()
 	stop := context.AfterFunc(limitedCtx, cancel)
 	defer stop()

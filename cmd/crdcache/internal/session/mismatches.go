@@ -49,7 +49,7 @@ func (t *Target) WarnOfMismatches(ctx context.Context, client dynamic.Interface,
 	}
 	warn := func(flag string, found []indexers.Diagnostic) {
 		for _, d := range found {
-			fmt.Fprintf(t.errOut, "warning: --%s: %s\n", flag, print.OneSafeLine(d.Message+"; "+d.Hint))
+			t.Warnf("--%s: %s; %s", flag, d.Message, d.Hint)
 		}
 	}
 	warn("where", query.Check(q, definition, r.GVR.Version))

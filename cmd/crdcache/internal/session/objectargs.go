@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
 )
@@ -50,10 +49,10 @@ func ParseObjectArgs(args []string) ([]ObjectArg, error) {
 	for _, arg := range args {
 		typeName, name, _ := strings.Cut(arg, "/")
 		if !isObjectArg(arg) || strings.Contains(typeName, ",") {
-			return nil, exit.Usagef("%q is not TYPE/NAME like another argument: use TYPE/NAME for all objects, or one type and names, as in 'gizmos a b'", arg)
+			return nil, Usagef("%q is not TYPE/NAME like another argument: use TYPE/NAME for all objects, or one type and names, as in 'gizmos a b'", arg)
 		}
 		if problems := path.IsValidPathSegmentName(name); len(problems) > 0 || name == "" || typeName == "" {
-			return nil, exit.Usagef("%q is not a valid TYPE/NAME", arg)
+			return nil, Usagef("%q is not a valid TYPE/NAME", arg)
 		}
 		i := slices.IndexFunc(parsed, func(n ObjectArg) bool { return n.Type == typeName })
 		if i < 0 {
@@ -94,12 +93,12 @@ type GetResult struct {
 func (r *Reader) Get(ctx context.Context, named []ObjectArg) (*Types, []GetResult, error) {
 	types := make([]discovery.Resource, len(named))
 	for i, n := range named {
-		found, err := r.Target.Resolve(ctx, []string{n.Type})
+		found, err := r.Resolve(ctx, []string{n.Type})
 		if err != nil {
 			return nil, nil, err
 		}
 		if len(found) != 1 {
-			return nil, nil, exit.Usagef("%q matches %d types: name one type",
+			return nil, nil, Usagef("%q matches %d types: name one type",
 				n.Type, len(found))
 		}
 		types[i] = found[0]
@@ -113,7 +112,7 @@ func (r *Reader) Get(ctx context.Context, named []ObjectArg) (*Types, []GetResul
 	for i, n := range named {
 		got, err := r.getRequested(ctx, on.Client, GetResult{Resource: types[i], Names: n.Names,
 			allNamespaces: n.AllNamespaces ||
-				r.Target.ReadsFiles()})
+				r.ReadsFiles()})
 		results, errs = append(results, got), append(errs, err)
 	}
 	return on, results, errors.Join(errs...)
@@ -123,11 +122,11 @@ func (r *Reader) getRequested(ctx context.Context, client dynamic.Interface,
 	request GetResult) (GetResult, error) {
 	switch {
 	case r.cached.LabelSelector != nil || r.cached.FieldSelector != nil:
-		return request, exit.Usagef("names and selectors cannot be used together: use one of them")
-	case request.Resource.Scope == discovery.Namespaced && r.Target.Namespace == "" && request.allNamespaces:
+		return request, Usagef("names and selectors cannot be used together: use one of them")
+	case request.Resource.Scope == discovery.Namespaced && r.Namespace == "" && request.allNamespaces:
 		return r.findInAllNamespaces(ctx, client, request)
-	case request.Resource.Scope == discovery.Namespaced && r.Target.Namespace == "":
-		return request, exit.Usagef(
+	case request.Resource.Scope == discovery.Namespaced && r.Namespace == "":
+		return request, Usagef(
 			"names need one namespace: use --namespace without --all-namespaces")
 	}
 	from := r.inNamespace(client, request.Resource)
@@ -187,8 +186,8 @@ func (r *Reader) explainGet(ctx context.Context, err error, resource discovery.R
 	case errors.As(err, &status) && !apierrors.IsUnauthorized(err):
 		return err
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return fmt.Errorf("%w: the API server at %s did not send %s/%s within %v", exit.ErrNotSynced,
-			r.Target.Config.Host, resource.GVR.GroupResource(), name, r.Target.Timeout)
+		return fmt.Errorf("%w: the API server at %s did not send %s/%s within %v", ErrNotSynced,
+			r.Rest.Host, resource.GVR.GroupResource(), name, r.Timeout)
 	}
-	return r.Target.Explain(ctx, err)
+	return r.Explain(ctx, err)
 }

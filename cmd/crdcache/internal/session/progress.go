@@ -19,64 +19,18 @@ const (
 	progressInterval = 200 * time.Millisecond
 )
 
-// Traffic counts the bytes and objects received from a server.
-type Traffic struct {
-	received, objects atomic.Int64
-	// counting is set if objects are counted, which reads every byte.
-	counting atomic.Bool
+// traffic counts the bytes received from a server.
+type traffic struct{ received atomic.Int64 }
 
-	mu struct {
-		sync.Mutex
-		// remaining has the number of objects to come by the path of a list, if the server has reported it.
-		remaining map[string]int64
-	}
-}
-
-// Wrap counts the received bytes and objects of a transport.
-func (t *Traffic) Wrap(next http.RoundTripper) http.RoundTripper {
+// wrap counts the received bytes of a transport.
+func (t *traffic) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(r)
-		if err != nil || response.Body == nil {
-			return response, err
+		if err == nil && response.Body != nil {
+			response.Body = &countedBody{response.Body, t}
 		}
-		body := &countedBody{ReadCloser: response.Body, traffic: t}
-		if t.counting.Load() && response.StatusCode == http.StatusOK {
-			path := r.URL.Path
-			body.items = &itemCounter{watch: r.URL.Query().Get("watch") != "", onItem: func() { t.add(path) },
-				onRemaining: func(remaining int64) { t.setRemaining(path, remaining) }}
-		}
-		response.Body = body
-		return response, nil
+		return response, err
 	})
-}
-
-func (t *Traffic) add(path string) {
-	t.objects.Add(1)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.mu.remaining[path] > 0 {
-		t.mu.remaining[path]--
-	}
-}
-
-func (t *Traffic) setRemaining(path string, remaining int64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.mu.remaining == nil {
-		t.mu.remaining = map[string]int64{}
-	}
-	t.mu.remaining[path] = remaining
-}
-
-// expectedTotal returns the number of received objects and of those to come on further pages.
-func (t *Traffic) expectedTotal() int64 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	total := t.objects.Load()
-	for _, n := range t.mu.remaining {
-		total += n
-	}
-	return total
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
@@ -85,76 +39,53 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 
 type countedBody struct {
 	io.ReadCloser
-	traffic *Traffic
-	items   *itemCounter // nil if objects are not counted
+	traffic *traffic
 }
 
 func (b *countedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.traffic.received.Add(int64(n))
-	if b.items != nil {
-		b.items.count(p[:n])
-	}
 	return n, err
 }
 
-// ShowProgress updates one line on w until the returned function is called, which removes the line. It does
-// nothing if w is not a terminal with control sequences.
-func ShowProgress(w io.Writer, traffic *Traffic, synced func() (done, total int)) (stop func()) {
-	if !print.HasControlSequences(w) {
+// Progress updates one line on stderr until the returned function is called, which removes the line. It does
+// nothing if stderr is not a terminal with control sequences.
+func (t *Target) Progress(synced func() (done, total int)) (stop func()) {
+	if !print.HasControlSequences(t.ErrOut) {
 		return func() {}
 	}
-	traffic.counting.Store(true)
 	quit := make(chan struct{})
 	var shown sync.WaitGroup
-	shown.Go(func() { showProgress(w, traffic, synced, quit) }) // ended by quit
+	shown.Go(func() { t.showProgress(synced, quit) }) // ended by quit
 	return sync.OnceFunc(func() {
 		close(quit)
 		shown.Wait()
 	})
 }
 
-func showProgress(w io.Writer, traffic *Traffic, synced func() (done, total int), quit <-chan struct{}) {
+func (t *Target) showProgress(synced func() (done, total int), quit <-chan struct{}) {
 	begun := time.Now()
 	timer := time.NewTimer(progressDelay)
 	defer timer.Stop()
 	for {
 		select {
 		case <-quit:
-			print.WriteStatus(w, "")
+			print.WriteStatus(t.ErrOut, "")
 			return
 		case <-timer.C:
 		}
 		done, total := synced()
-		print.WriteStatus(w, progressLine(done, total, traffic.objects.Load(), traffic.expectedTotal(),
-			traffic.received.Load(), time.Since(begun)))
+		print.WriteStatus(t.ErrOut, progressLine(done, total, t.traffic.received.Load(), time.Since(begun)))
 		timer.Reset(progressInterval)
 	}
 }
 
 // progressLine fits narrow terminals.
-func progressLine(done, total int, objects, expected, received int64, passed time.Duration) string {
+func progressLine(done, total int, received int64, passed time.Duration) string {
 	const mebibyte = 1 << 20
-	text := ""
-	if total > 1 {
-		text = fmt.Sprintf("synced %d of %d types, ", done, total)
-	}
-	text += formatThousands(objects)
-	if expected > objects {
-		text += " of " + formatThousands(expected)
-	}
 	size := strconv.FormatInt(received/mebibyte, 10)
 	if received < 10*mebibyte {
 		size = strconv.FormatFloat(float64(received)/mebibyte, 'f', 1, 64)
 	}
-	return fmt.Sprintf("%s objects, %s MiB, %d s", text, size, int(passed.Seconds()))
-}
-
-// formatThousands writes a number with commas between thousands.
-func formatThousands(n int64) string {
-	text := strconv.FormatInt(n, 10)
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
+	return fmt.Sprintf("synced %d of %d types, %s MiB, %d s", done, total, size, int(passed.Seconds()))
 }

@@ -4,9 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/internal/jsonpath"
@@ -21,7 +20,9 @@ type QueryFlags struct {
 	or            bool
 }
 
-func (f *QueryFlags) Add(set *pflag.FlagSet) {
+// Add adds the flags and the completion of their indexes.
+func (f *QueryFlags) Add(cmd *cobra.Command, configs *ConfigFlags) {
+	set := cmd.Flags()
 	// Conditions can contain commas, so these flags do not split their values.
 	set.StringArrayVar(&f.indexes, "index", nil,
 		"Condition, as in 'issuer=letsencrypt'. 'issuer!=letsencrypt' also matches objects without an issuer. May be repeated.")
@@ -31,6 +32,8 @@ func (f *QueryFlags) Add(set *pflag.FlagSet) {
 	set.StringArrayVar(&f.where, "where", nil,
 		"Path or condition, as in '@.spec.replicas > 2'. A path must have a value. It is evaluated on each object. Comparisons, also !=, do not match objects without the value. May be repeated.")
 	set.BoolVar(&f.or, "or", false, "Match any of the conditions.")
+	configs.CompleteIndexes(cmd, "=", AnyIndex, "index", "not")
+	configs.CompleteIndexes(cmd, "", AnyIndex, "missing")
 }
 
 // HasConditions reports whether there is a condition.
@@ -63,7 +66,7 @@ func (f *QueryFlags) Query() (query.Query, error) {
 	}
 	switch {
 	case f.or && len(conditions) < 2:
-		return nil, exit.Usagef("--or needs at least two conditions")
+		return nil, Usagef("--or needs at least two conditions")
 	case len(conditions) == 0:
 		return query.All(), nil
 	case f.or:
@@ -77,9 +80,9 @@ func parseQuery(flag, text string) (query.Query, error) {
 	var queryErr *query.Error
 	switch {
 	case errors.As(err, &queryErr):
-		return nil, exit.UsageLines(fmt.Sprintf("--%s: %v\n%s", flag, queryErr, queryErr.Caret()))
+		return nil, UsageLines(fmt.Sprintf("--%s: %v\n%s", flag, queryErr, queryErr.Caret()))
 	case err != nil:
-		return nil, exit.Usagef("--%s: %v", flag, err)
+		return nil, Usagef("--%s: %v", flag, err)
 	}
 	return q, nil
 }
@@ -88,15 +91,15 @@ func parseQuery(flag, text string) (query.Query, error) {
 func ExplainQuery(err error) error {
 	var queryErr *query.Error
 	if errors.As(err, &queryErr) {
-		return exit.UsageLines(fmt.Sprintf("%v\n%s", queryErr, queryErr.Caret()))
+		return UsageLines(fmt.Sprintf("%v\n%s", queryErr, queryErr.Caret()))
 	}
 	var order *query.SortError
 	var path *jsonpath.Error
 	if errors.As(err, &order) && errors.As(order.Err, &path) {
-		return exit.UsageLines(fmt.Sprintf("--sort-by: %s\n%s", path.Text(), path.Caret()))
+		return UsageLines(fmt.Sprintf("--sort-by: %s\n%s", path.Text(), path.Caret()))
 	}
 	if errors.As(err, &path) {
-		return exit.UsageLines(fmt.Sprintf("--where: %s\n%s", path.Text(), path.Caret()))
+		return UsageLines(fmt.Sprintf("--where: %s\n%s", path.Text(), path.Caret()))
 	}
 	var operand *indexers.OperandError
 	var unknown *query.UnknownIndexError
@@ -104,7 +107,7 @@ func ExplainQuery(err error) error {
 	var reference *query.UnknownReferenceError
 	if errors.As(err, &unknown) || errors.As(err, &unsorted) || errors.As(err, &order) ||
 		errors.As(err, &reference) || errors.As(err, &operand) || errors.Is(err, query.ErrContinue) {
-		return exit.Usagef("%v", err)
+		return Usagef("%v", err)
 	}
 	return err
 }

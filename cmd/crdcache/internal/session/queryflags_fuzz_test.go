@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/query"
 )
@@ -64,6 +63,7 @@ func FuzzConditions(f *testing.F) {
 		f.Add(seed[0], seed[1])
 	}
 	querier := gizmoQuerier(f, "red", "blue", "", "b l", "é")
+	var usage *UsageError
 	ask := func(t *testing.T, flags QueryFlags) ([]string, error) {
 		q, err := flags.Query()
 		if err == nil {
@@ -73,10 +73,10 @@ func FuzzConditions(f *testing.F) {
 			}
 			err = ExplainQuery(err)
 		}
-		if exit.Code(err) != exit.Usage || err.Error() == "" {
-			t.Errorf("%+v: exit code %d, %v", flags, exit.Code(err), err)
+		if !errors.As(err, new(*UsageError)) || err.Error() == "" {
+			t.Errorf("%+v: %v is not a usage error", flags, err)
 		}
-		if exit.IsMultiline(err) && !strings.Contains(err.Error(), "\n") {
+		if errors.As(err, &usage) && usage.Multiline && !strings.Contains(err.Error(), "\n") {
 			t.Errorf("%+v: no place in %v", flags, err)
 		}
 		return nil, err
@@ -171,7 +171,7 @@ func FuzzContinue(f *testing.F) {
 			options.Continue = text
 			rest, err := querier.Keys(t.Context(), query.All(), options)
 			if err != nil {
-				if !errors.Is(err, query.ErrContinue) || exit.Code(ExplainQuery(err)) != exit.Usage {
+				if !errors.Is(err, query.ErrContinue) || !errors.As(ExplainQuery(err), new(*UsageError)) {
 					t.Errorf("%q: %v", text, err)
 				}
 				continue

@@ -25,7 +25,7 @@ const (
 // there are many keys or if get is forbidden. An empty namespace means all.
 func (t *Types) Read(ctx context.Context, resource discovery.Resource, namespace string, keys []string,
 	take func(key string, object *unstructured.Unstructured)) error {
-	ctx, cancel := t.reader.Target.Limit(ctx)
+	ctx, cancel := t.reader.Limit(ctx)
 	defer cancel()
 	if len(keys) <= maxGets {
 		err := t.getAll(ctx, resource, keys, take)
@@ -41,7 +41,7 @@ func (t *Types) explainError(ctx context.Context, err error) error {
 	if err == nil || errors.As(err, &status) {
 		return err
 	}
-	return t.reader.Target.Explain(ctx, err)
+	return t.reader.Explain(ctx, err)
 }
 
 // getAll reads objects one by one. It returns the first error.

@@ -8,10 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/localserver"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/discovery"
@@ -21,19 +19,17 @@ import (
 
 // Reader is the result of parsing the flags and arguments of a reading verb.
 type Reader struct {
-	genericiooptions.IOStreams
 	// Target is the source of the objects.
-	Target *Target
+	*Target
 	// Config has the indexes and references.
 	Config *Config
 
 	types  []string // type names for discovery
 	cached dynamicinformer.ResourceOptions
 
-	// localServer is the local cache server that Target uses. If it is nil, noLocalServer is the reason.
-	localServer   *localserver.Client
-	noLocalServer error
-	verbose       bool
+	// localServer is the local cache server that Target uses, or nil.
+	localServer *localserver.Client
+	verbose     bool
 }
 
 // TypeNames returns the requested type names in discovery's form.
@@ -42,7 +38,7 @@ func (r *Reader) TypeNames() []string { return r.types }
 // UseTypesOfConfig sets the types to the resources of the config.
 func (r *Reader) UseTypesOfConfig() (err error) {
 	if r.types, err = r.Config.TypeNames(r.Config.Names()); err == nil && len(r.types) == 0 {
-		err = exit.Usagef("the config declares no types: name the types to cache")
+		err = Usagef("the config declares no types: name the types to cache")
 	}
 	return err
 }
@@ -62,7 +58,7 @@ type Types struct {
 // Find resolves the types. It returns the resolved types together with the joined errors of the others, and
 // nil if there are none.
 func (r *Reader) Find(ctx context.Context) (*Types, error) {
-	resources, unresolved := r.Target.Resolve(ctx, r.types)
+	resources, unresolved := r.Resolve(ctx, r.types)
 	if len(resources) == 0 {
 		return nil, unresolved
 	}
@@ -71,11 +67,11 @@ func (r *Reader) Find(ctx context.Context) (*Types, error) {
 }
 
 func (r *Reader) typesOf(resources []discovery.Resource) (*Types, error) {
-	httpClient, err := r.Target.HTTPClient()
+	httpClient, err := r.HTTPClient()
 	if err != nil {
 		return nil, err
 	}
-	client, err := dynamicinformer.NewClient(r.Target.Config, httpClient)
+	client, err := dynamicinformer.NewClient(r.Rest, httpClient)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +91,7 @@ func (t *Types) Indexes() Indexes {
 
 // Caches creates an informer with indexes for each type. It overwrites the options that the flags determine.
 func (t *Types) Caches(indexes Indexes, options CacheOptions) (*Caches, error) {
-	options.Namespace, options.Defaults = t.reader.Target.Namespace, t.reader.cached
+	options.Namespace, options.Defaults = t.reader.Namespace, t.reader.cached
 	options.Resources = map[schema.GroupVersionResource]dynamicinformer.ResourceOptions{}
 	for gvr, compiled := range indexes {
 		options.Resources[gvr] = dynamicinformer.ResourceOptions{Indexes: indexers.
@@ -107,9 +103,9 @@ func (t *Types) Caches(indexes Indexes, options CacheOptions) (*Caches, error) {
 // SectionOptions returns the options to print objects of the types.
 func (t *Types) SectionOptions(style print.Style) (print.SectionOptions, error) {
 	r := t.reader
-	loader, err := print.NewRowLoader(r.Target.Config, t.httpClient, r.Target.Definitions(t.Client),
-		r.Target.Namespace, Selectors(r.cached), r.ErrOut)
-	return print.SectionOptions{IOStreams: r.IOStreams, Style: style, Namespace: r.Target.Namespace,
+	loader, err := print.NewRowLoader(r.Rest, t.httpClient, r.Definitions(t.Client),
+		r.Namespace, Selectors(r.cached), r.ErrOut)
+	return print.SectionOptions{IOStreams: r.IOStreams, Style: style, Namespace: r.Namespace,
 		Loader: loader}, err
 }
 
@@ -129,7 +125,7 @@ type SyncCallbacks struct {
 // Sync resolves the types, syncs their caches with a progress line, and calls the steps. The returned error
 // joins the errors of the steps and of the types that failed. Failed types do not prevent AfterSync.
 func (r *Reader) Sync(ctx context.Context, steps SyncCallbacks) error {
-	syncCtx, cancel := r.Target.Limit(ctx)
+	syncCtx, cancel := r.Limit(ctx)
 	defer cancel()
 	types, unresolved := r.Find(syncCtx)
 	if types == nil {
@@ -161,7 +157,7 @@ func (t *Types) Sync(ctx, syncCtx context.Context, indexes Indexes, use func(syn
 		return err
 	}
 	defer cached.Close()
-	done := t.reader.Target.Progress(cached.Progress)
+	done := t.reader.Progress(cached.Progress)
 	unsynced := cached.Sync(syncCtx)
 	done()
 	if ctx.Err() != nil {
@@ -204,7 +200,7 @@ func (t *Types) Pages(ctx, firstPageCtx context.Context,
 				if next = read.next; read.err != nil || next == "" {
 					return
 				}
-				limited, done = t.reader.Target.Limit(reading)
+				limited, done = t.reader.Limit(reading)
 			}
 		}()
 		for read := range pages {
@@ -234,13 +230,13 @@ func (r *Reader) getPage(ctx context.Context, from dynamic.ResourceInterface, ne
 // inNamespace returns the client for a type in the requested namespace.
 func (r *Reader) inNamespace(client dynamic.Interface,
 	resource discovery.Resource) dynamic.ResourceInterface {
-	if r.Target.Namespace != "" && resource.Scope == discovery.Namespaced {
-		return client.Resource(resource.GVR).Namespace(r.Target.Namespace)
+	if r.Namespace != "" && resource.Scope == discovery.Namespaced {
+		return client.Resource(resource.GVR).Namespace(r.Namespace)
 	}
 	return client.Resource(resource.GVR)
 }
 
 // TableClient returns a client that lists objects with the server's table rows.
 func (t *Types) TableClient() (*print.TableClient, error) {
-	return print.NewTableClient(t.reader.Target.Config, t.httpClient, t.Client)
+	return print.NewTableClient(t.reader.Rest, t.httpClient, t.Client)
 }

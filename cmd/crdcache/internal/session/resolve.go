@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/discovery"
 )
 
@@ -32,7 +31,7 @@ func (t *Target) Catalog(ctx context.Context) (*discovery.Catalog, error) {
 }
 
 func (t *Target) discovery() (*discovery.Client, error) {
-	return discovery.NewClient(t.Config, discovery.Options{Timeout: t.Config.Timeout})
+	return discovery.NewClient(t.Rest, discovery.Options{Timeout: t.Rest.Timeout})
 }
 
 // Resolve resolves type names without duplicates. It returns the resolved types together with the joined
@@ -109,8 +108,8 @@ func (t *Target) Explain(ctx context.Context, err error) error {
 		return t.explainThrottled(ctx, err)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		timeout := fmt.Errorf("%w: the API server at %s did not complete discovery within %v",
-			exit.ErrNotSynced, t.Config.Host, t.Timeout)
-		for _, cause := range exit.SplitJoined(err) {
+			ErrNotSynced, t.Rest.Host, t.Timeout)
+		for _, cause := range SplitJoined(err) {
 			if !errors.Is(cause, context.DeadlineExceeded) {
 				return fmt.Errorf("%w: %w", timeout, cause)
 			}
@@ -118,18 +117,18 @@ func (t *Target) Explain(ctx context.Context, err error) error {
 		return timeout
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("the API server at %s did not answer a request in time (--request-timeout): %w",
-			t.Config.Host, context.DeadlineExceeded)
+			t.Rest.Host, context.DeadlineExceeded)
 	case errors.As(err, &request):
-		return fmt.Errorf("cannot reach the API server at %s: %w%s", t.Config.Host, request.Err, t.kubeconfigHint())
+		return fmt.Errorf("cannot reach the API server at %s: %w%s", t.Rest.Host, request.Err, t.kubeconfigHint())
 	case errors.As(err, &status) && apierrors.IsUnauthorized(status):
 		return fmt.Errorf("the API server at %s does not accept the credentials; log in again, or check the user of the kubeconfig: %w",
-			t.Config.Host, status)
+			t.Rest.Host, status)
 	case errors.As(err, &status) && apierrors.IsForbidden(status):
 		return err // the status states the user and the permission
 	}
 	// One of the two discovery errors is enough.
 	return fmt.Errorf("the API server at %s did not answer like an API server; check the address: %w",
-		t.Config.Host, exit.SplitJoined(err)[0])
+		t.Rest.Host, SplitJoined(err)[0])
 }
 
 // explainThrottled returns one error for all requests with status 429.
@@ -139,16 +138,16 @@ func (t *Target) explainThrottled(ctx context.Context, err error) error {
 		status = apierrors.NewTooManyRequestsError("the server asks to try again later")
 	}
 	throttled := fmt.Errorf("the API server at %s answers TooManyRequests: it is overloaded, or limits your requests by API priority and fairness; "+
-		"try again later, or wait longer with --timeout: %w", t.Config.Host, status)
+		"try again later, or wait longer with --timeout: %w", t.Rest.Host, status)
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return fmt.Errorf("%w: %w", exit.ErrNotSynced, throttled)
+		return fmt.Errorf("%w: %w", ErrNotSynced, throttled)
 	}
 	return throttled
 }
 
 // kubeconfigHint suggests a kubeconfig if kubectl's default server was used.
 func (t *Target) kubeconfigHint() string {
-	if !t.noKubeconfig || t.Config.Host != defaultHost {
+	if !t.noKubeconfig || t.Rest.Host != defaultHost {
 		return ""
 	}
 	return "; no kubeconfig was found: set --kubeconfig or KUBECONFIG"
@@ -163,24 +162,21 @@ const maxAlternatives = 5
 // warnAmbiguous warns about alternatives and types that could not be discovered.
 func (t *Target) warnAmbiguous(name string, r discovery.Resolution) {
 	for _, failed := range r.FailedGroupVersions {
-		fmt.Fprintf(t.errOut, "warning: %s may have members that could not be discovered: %v\n", name, failed)
+		t.Warnf("%s may have members that could not be discovered: %v", name, failed)
 	}
 	if len(r.Resources) == 0 {
-		fmt.Fprintf(t.errOut, "warning: %s has no types that can be listed and watched\n", name)
+		t.Warnf("%s has no types that can be listed and watched", name)
 	}
 	if len(r.Alternatives) > 0 {
-		fmt.Fprintf(t.errOut, "warning: %s is read as %s; it could also be", name, r.Resources[0])
-		for i, other := range r.Alternatives {
-			if i == maxAlternatives {
-				fmt.Fprintf(t.errOut, " and %d more", len(r.Alternatives)-i)
-				break
-			}
-			if i > 0 {
-				fmt.Fprint(t.errOut, ",")
-			}
-			fmt.Fprintf(t.errOut, " %s", other)
+		var others []string
+		for _, other := range r.Alternatives[:min(len(r.Alternatives), maxAlternatives)] {
+			others = append(others, other.String())
 		}
-		fmt.Fprintln(t.errOut)
+		more := ""
+		if omitted := len(r.Alternatives) - len(others); omitted > 0 {
+			more = fmt.Sprintf(" and %d more", omitted)
+		}
+		t.Warnf("%s is read as %s; it could also be %s%s", name, r.Resources[0], strings.Join(others, ", "), more)
 	}
 }
 
@@ -190,17 +186,17 @@ func SplitTypes(args []string) ([]string, error) {
 	for _, arg := range args {
 		for name := range strings.SplitSeq(arg, ",") {
 			if name == "" {
-				return nil, exit.Usagef("%q has an empty type name", arg)
+				return nil, Usagef("%q has an empty type name", arg)
 			}
 			if parts := strings.Split(name, "/"); len(parts) == 3 {
-				return nil, exit.Usagef("%q looks like GROUP/VERSION/RESOURCE: write %s.%s.%s", name,
+				return nil, Usagef("%q looks like GROUP/VERSION/RESOURCE: write %s.%s.%s", name,
 					parts[2], parts[1], parts[0])
 			}
 			if typeName, object, hasName := strings.Cut(name, "/"); hasName {
-				return nil, exit.Usagef("%q looks like TYPE/NAME: give the type and select the object by name, as in '%s --field-selector metadata.name=%s'", name, typeName, object)
+				return nil, Usagef("%q looks like TYPE/NAME: give the type and select the object by name, as in '%s --field-selector metadata.name=%s'", name, typeName, object)
 			}
 			if _, err := discovery.ParseName(name); err != nil {
-				return nil, exit.Usagef("%v", err)
+				return nil, Usagef("%v", err)
 			}
 			if !slices.Contains(types, name) {
 				types = append(types, name)

@@ -7,13 +7,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/tools/clientcmd"
-
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 )
 
 const defaultTimeout = 2 * time.Minute
@@ -28,11 +26,9 @@ type ServerFlags struct {
 	set           *pflag.FlagSet
 }
 
-// NewServerFlags returns flags with kubectl's defaults.
-func NewServerFlags() *ServerFlags { return &ServerFlags{} }
-
-// Add adds the flags for the server, the timeout and the output to stderr.
-func (f *ServerFlags) Add(set *pflag.FlagSet) {
+// Add adds the flags for the server, the timeout and the output to stderr, and their completion.
+func (f *ServerFlags) Add(cmd *cobra.Command) {
+	set := cmd.Flags()
 	f.config.add(set)
 	f.set = set
 	set.StringArrayVar(&f.from, "from", nil,
@@ -41,13 +37,8 @@ func (f *ServerFlags) Add(set *pflag.FlagSet) {
 		"Print only errors to stderr. Suppresses warnings, progress and \"No resources found\".")
 	set.DurationVar(&f.timeout, "timeout", defaultTimeout,
 		"Time limit for finding and syncing the types; 0 means no limit. After it the exit code is 3.")
-	print.MarkSharedFlags(set, append([]string{"namespace", "from", "quiet", "timeout"}, clusterFlags...)...)
-}
-
-// AddAllNamespaces adds --all-namespaces, for verbs that read objects.
-func (f *ServerFlags) AddAllNamespaces(set *pflag.FlagSet) {
-	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false,
-		"Read all namespaces. Ignores the namespace of the context.")
+	markShared(set, append([]string{"namespace", "from", "quiet", "timeout"}, clusterFlags...)...)
+	f.complete(cmd)
 }
 
 // Streams returns the streams of a verb. With --quiet it discards stderr; errors are printed elsewhere.
@@ -63,15 +54,14 @@ func (f *ServerFlags) Target(ctx context.Context, streams genericiooptions.IOStr
 	if err := f.validate(); err != nil {
 		return nil, err
 	}
-	streams = f.Streams(streams)
-	t := &Target{Timeout: f.timeout, errOut: streams.ErrOut}
+	t := &Target{IOStreams: f.Streams(streams), Timeout: f.timeout}
 	if len(f.from) > 0 {
 		t.Namespace = f.config.namespace
-		return t, t.openFiles(ctx, uniqueFiles(f.from), streams)
+		return t, t.openFiles(ctx, uniqueFiles(f.from))
 	}
 	loader := f.config.loader()
 	var err error
-	if t.Config, err = loader.ClientConfig(); err != nil {
+	if t.Rest, err = loader.ClientConfig(); err != nil {
 		return nil, fmt.Errorf("read the kubeconfig: %w", err)
 	}
 	if t.Context, err = f.config.context(loader); err != nil {
@@ -80,9 +70,9 @@ func (f *ServerFlags) Target(ctx context.Context, streams genericiooptions.IOStr
 	raw, err := loader.RawConfig()
 	t.noKubeconfig = err == nil && len(raw.Clusters) == 0 && f.config.overrides.ClusterInfo.Server == ""
 	// The server's API priority and fairness limits requests. A client-side limit only adds latency.
-	t.Config.QPS = -1
-	t.Config.Wrap(t.throttle.wrap)
-	t.setWarningHandler(streams.ErrOut)
+	t.Rest.QPS = -1
+	t.Rest.Wrap(t.throttle.wrap)
+	t.setWarningHandler()
 	if !f.allNamespaces {
 		if t.Namespace, _, err = loader.Namespace(); err != nil {
 			return nil, fmt.Errorf("read the namespace of the kubeconfig: %w", err)
@@ -103,7 +93,7 @@ var clusterFlags = []string{
 func (f *ServerFlags) RefuseAll(reason string) error {
 	for _, name := range append([]string{"from", "timeout"}, clusterFlags...) {
 		if f.set.Changed(name) {
-			return exit.Usagef("--%s has no effect %s", name, reason)
+			return Usagef("--%s has no effect %s", name, reason)
 		}
 	}
 	return nil
@@ -112,21 +102,21 @@ func (f *ServerFlags) RefuseAll(reason string) error {
 func (f *ServerFlags) validate() error {
 	for _, name := range clusterFlags {
 		if len(f.from) > 0 && f.set.Changed(name) {
-			return exit.Usagef("--from and --%s cannot be used together: files need no cluster", name)
+			return Usagef("--from and --%s cannot be used together: files need no cluster", name)
 		}
 	}
 	if f.allNamespaces && f.config.namespace != "" {
-		return exit.Usagef("--namespace and --all-namespaces cannot be used together: use one of them")
+		return Usagef("--namespace and --all-namespaces cannot be used together: use one of them")
 	}
 	if problems := validation.IsDNS1123Label(f.config.namespace); f.config.namespace != "" &&
 		len(problems) > 0 {
-		return exit.Usagef("%q cannot be a namespace: %s", f.config.namespace, problems[0])
+		return Usagef("%q cannot be a namespace: %s", f.config.namespace, problems[0])
 	}
 	if err := f.config.validate(); err != nil {
 		return err
 	}
 	if f.timeout < 0 {
-		return exit.Usagef("--timeout is %v: it must not be negative; 0 waits forever", f.timeout)
+		return Usagef("--timeout is %v: it must not be negative; 0 waits forever", f.timeout)
 	}
 	return nil
 }
@@ -160,11 +150,11 @@ func (k *kubeconfigFlags) add(set *pflag.FlagSet) {
 func (k *kubeconfigFlags) validate() error {
 	for _, extra := range k.userExtra {
 		if key, _, ok := strings.Cut(extra, "="); !ok || key == "" {
-			return exit.Usagef("--as-user-extra is %q: write key=value", extra)
+			return Usagef("--as-user-extra is %q: write key=value", extra)
 		}
 	}
 	if d, err := clientcmd.ParseTimeout(k.overrides.Timeout); err != nil || d < 0 {
-		return exit.Usagef("--request-timeout is %q: use a duration like 30s or 2m; 0 waits forever",
+		return Usagef("--request-timeout is %q: use a duration like 30s or 2m; 0 waits forever",
 			k.overrides.Timeout)
 	}
 	return nil

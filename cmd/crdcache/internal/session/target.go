@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"path/filepath"
 	"runtime/debug"
@@ -23,8 +22,10 @@ import (
 
 // Target is an API server, or files served like one.
 type Target struct {
-	// Config connects to the server without a client-side rate limit.
-	Config *rest.Config
+	// IOStreams are the streams of the command. With --quiet, ErrOut discards everything.
+	genericiooptions.IOStreams
+	// Rest connects to the server without a client-side rate limit.
+	Rest *rest.Config
 	// Context is the kubeconfig context. It is empty if the server is not from a kubeconfig.
 	Context string
 	// Namespace is the namespace to read. Empty means all.
@@ -33,8 +34,7 @@ type Target struct {
 	Timeout time.Duration
 
 	noKubeconfig bool // and no --server
-	errOut       io.Writer
-	traffic      Traffic
+	traffic      traffic
 	throttle     throttleDetector
 	// fetchedCRDs maps a schema.GroupResource to its fetched CRD.
 	fetchedCRDs sync.Map
@@ -54,20 +54,20 @@ const gcPercentOffline = 50
 const gcPercentSnapshot = 25
 
 // openFiles reads files instead of a cluster.
-func (t *Target) openFiles(ctx context.Context, paths []string, streams genericiooptions.IOStreams) error {
+func (t *Target) openFiles(ctx context.Context, paths []string) error {
 	// Most of the heap is JSON without pointers. More frequent collection costs 10 % more time and saves 25 %
 	// of the memory.
 	debug.SetGCPercent(gcPercentOffline)
 	t.paths = paths
 	var err error
 	t.source, err = filesource.Open(ctx, filesource.Options{
-		Paths: paths, In: streams.In,
+		Paths: paths, In: t.In,
 		Report: func(p *manifest.Problem) {
 			switch {
 			case p.Warning:
-				fmt.Fprintf(streams.ErrOut, "warning: %s\n", print.OneSafeLine(p.Error()))
+				t.Warnf("%v", p)
 			case t.followsFiles:
-				fmt.Fprintf(streams.ErrOut, "error: %s\n", print.OneSafeLine(p.Error()))
+				fmt.Fprintf(t.ErrOut, "error: %s\n", print.OneSafeLine(p.Error()))
 			}
 		},
 		TypesChanged: func() {
@@ -79,18 +79,21 @@ func (t *Target) openFiles(ctx context.Context, paths []string, streams generici
 	if err != nil {
 		return err
 	}
-	t.Config = t.source.Config()
+	t.Rest = t.source.Config()
 	if t.source.Snapshot() != nil {
 		debug.SetGCPercent(gcPercentSnapshot)
-		t.setWarningHandler(streams.ErrOut)
+		t.setWarningHandler()
 	}
 	return nil
 }
 
 // setWarningHandler prints the server's warnings, such as those about deprecated versions.
-func (t *Target) setWarningHandler(out io.Writer) {
-	t.Config.WarningHandler = rest.NewWarningWriter(out, rest.WarningWriterOptions{Deduplicate: true})
+func (t *Target) setWarningHandler() {
+	t.Rest.WarningHandler = rest.NewWarningWriter(t.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
 }
+
+// Warnf writes a warning to stderr.
+func (t *Target) Warnf(format string, args ...any) { print.Warnf(t.ErrOut, format, args...) }
 
 // ReadsFiles reports whether the target is files.
 func (t *Target) ReadsFiles() bool { return t.source != nil }
@@ -161,13 +164,13 @@ func (t *Target) Tracker() (*discovery.Tracker, error) {
 	if t.ReadsFiles() {
 		options.DiscoveryLag = -1 // files need no grace period for deleted types
 	}
-	return discovery.NewTracker(t.Config, options)
+	return discovery.NewTracker(t.Rest, options)
 }
 
 // HTTPClient returns a client with the command's transport.
 func (t *Target) HTTPClient() (*http.Client, error) {
-	config := rest.CopyConfig(t.Config)
-	config.Wrap(t.traffic.Wrap)
+	config := rest.CopyConfig(t.Rest)
+	config.Wrap(t.traffic.wrap)
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig: %w", err)
@@ -181,12 +184,7 @@ func (t *Target) PlainClient() (rest.Interface, error) {
 	if err != nil {
 		return nil, err
 	}
-	return print.NewPlainClient(t.Config, httpClient)
-}
-
-// Progress shows the progress of a sync until the returned function is called.
-func (t *Target) Progress(synced func() (done, total int)) (stop func()) {
-	return ShowProgress(t.errOut, &t.traffic, synced)
+	return print.NewPlainClient(t.Rest, httpClient)
 }
 
 // Limit bounds ctx by Timeout.

@@ -1,13 +1,12 @@
 package session
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 )
 
 // FuzzSplitTypes checks that each accepted type occurs in the arguments once and is accepted again, and that
@@ -24,7 +23,7 @@ func FuzzSplitTypes(f *testing.F) {
 	f.Fuzz(func(t *testing.T, first, second string) {
 		types, err := SplitTypes([]string{first, second})
 		if err != nil {
-			if exit.Code(err) != exit.Usage || types != nil || !strings.Contains(err.Error(), `"`) {
+			if !errors.As(err, new(*UsageError)) || types != nil || !strings.Contains(err.Error(), `"`) {
 				t.Errorf("%q, %q: %q, %v", first, second, types, err)
 			}
 			return

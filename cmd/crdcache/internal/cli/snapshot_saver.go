@@ -1,4 +1,4 @@
-package capture
+package cli
 
 import (
 	"context"
@@ -14,7 +14,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/snapshot"
@@ -27,51 +29,51 @@ const (
 	attempts = 3
 )
 
-// Saver saves types in a snapshot.
-type Saver struct {
-	Reader
-	Writer *snapshot.Writer
-	// AllTypes are all types of the server. Types are the types to save, in addition to CRDs and APIServices.
-	AllTypes, Types []discovery.Resource
-	// Sequential reads one type after another, so that equal content gives equal files.
-	Sequential bool
-	Redactor   Redactor
-	// Warn is called with warnings.
-	Warn func(text string)
+// snapshotSaver saves types in a snapshot.
+type snapshotSaver struct {
+	target    *session.Target
+	namespace string // empty means all
+	writer    *snapshot.Writer
+	// allTypes are all types of the server. types are the types to save, in addition to CRDs and APIServices.
+	allTypes, types []discovery.Resource
+	// sequential reads one type after another, so that equal content gives equal files.
+	sequential bool
+	redactor   redactor
 
-	crdNames   map[string]bool // names of CRDs; nil if they cannot be read
-	done       atomic.Int64
-	totalTypes int
+	client   rest.Interface
+	crdNames map[string]bool // names of CRDs; nil if they cannot be read
 }
-
-// Progress returns the number of saved types.
-func (s *Saver) Progress() (done, total int) { return int(s.done.Load()), s.totalTypes }
 
 // apiServices define the servers of API groups. Clients that follow types read them.
 var apiServices = schema.GroupResource{Group: "apiregistration.k8s.io", Resource: "apiservices"}
 
-// Save saves Types, CRDs and APIServices, and marks all other types as not saved. The returned error joins
+// save saves types, CRDs and APIServices, and marks all other types as not saved. The returned error joins
 // the errors of the types that could not be read, which the file also contains. failed is set if there is no
 // usable snapshot.
-func (s *Saver) Save(ctx context.Context) (failed bool, err error) {
-	s.Writer.SetOrigin(func(about *snapshot.Origin) {
+func (s *snapshotSaver) save(ctx context.Context) (failed bool, err error) {
+	if s.client, err = s.target.PlainClient(); err != nil {
+		return true, err
+	}
+	s.writer.SetOrigin(func(about *snapshot.Origin) {
 		about.Server = s.server(ctx)
-		about.Namespace, about.Redacted = s.Namespace, s.Redactor.redactions
+		about.Namespace, about.Redacted = s.namespace, s.redactor.redactions
 	})
 	types, requested := s.selectTypes()
-	s.totalTypes = len(types)
+	total := len(types)
+	var done atomic.Int64
+	defer s.target.Progress(func() (int, int) { return int(done.Load()), total })()
 	var mu sync.Mutex
 	var errs []error
 	save := func(resource discovery.Resource) {
-		err := s.save(ctx, resource)
-		s.done.Add(1)
+		err := s.saveOrRecord(ctx, resource)
+		done.Add(1)
 		if err == nil || ctx.Err() != nil {
 			return
 		}
 		mu.Lock()
 		defer mu.Unlock()
 		if !requested[resource.GVR] {
-			s.Warn(err.Error())
+			s.target.Warnf("%v", err)
 			return
 		}
 		errs = append(errs, err)
@@ -81,7 +83,7 @@ func (s *Saver) Save(ctx context.Context) (failed bool, err error) {
 		types = types[1:]
 	}
 	slots := make(chan struct{}, maxParallelLists)
-	if s.Sequential {
+	if s.sequential {
 		slots = make(chan struct{}, 1)
 	}
 	var saving sync.WaitGroup
@@ -96,9 +98,9 @@ func (s *Saver) Save(ctx context.Context) (failed bool, err error) {
 	if ctx.Err() != nil {
 		return true, ctx.Err()
 	}
-	for _, status := range errs {
-		if errors.Is(status, errWriting) {
-			return true, status
+	for _, err := range errs {
+		if errors.Is(err, errWriting) {
+			return true, err
 		}
 	}
 	return len(errs) > 0 && len(errs) == len(requested), errors.Join(errs...)
@@ -106,35 +108,29 @@ func (s *Saver) Save(ctx context.Context) (failed bool, err error) {
 
 // selectTypes returns the types to save, CRDs first, and the requested ones among them. It records all other
 // types as not saved.
-func (s *Saver) selectTypes() (types []discovery.Resource, requested map[schema.GroupVersionResource]bool) {
+func (s *snapshotSaver) selectTypes() (types []discovery.Resource,
+	requested map[schema.GroupVersionResource]bool) {
 	requested = map[schema.GroupVersionResource]bool{}
-	for _, resource := range s.Types {
+	for _, resource := range s.types {
 		requested[resource.GVR] = true
 	}
-	for _, resource := range s.AllTypes {
+	for _, resource := range s.allTypes {
 		gr := resource.GVR.GroupResource()
 		switch {
 		case requested[resource.GVR]:
 		case !resource.Preferred || !resource.Watchable():
 		case gr == crd.GVR.GroupResource() || gr == apiServices:
 			types = append(types, resource)
-		case !slices.ContainsFunc(s.Types,
+		case !slices.ContainsFunc(s.types,
 			func(t discovery.Resource) bool { return t.GVR.GroupResource() == gr }):
 			s.recordMissing(resource, forbiddenStatus(fmt.Sprintf("%s: not saved in the snapshot", gr)), true)
 		}
 	}
-	types = append(types, s.Types...)
-	slices.SortStableFunc(types, func(a, b discovery.Resource) int {
-		switch {
-		case a.GVR == b.GVR:
-			return 0
-		case a.GVR == crd.GVR:
-			return -1
-		case b.GVR == crd.GVR:
-			return 1
-		}
-		return 0
-	})
+	types = append(types, s.types...)
+	if i := slices.IndexFunc(types, func(t discovery.Resource) bool { return t.GVR == crd.GVR }); i > 0 {
+		definitions := types[i]
+		types = slices.Insert(slices.Delete(types, i, i+1), 0, definitions)
+	}
 	return types, requested
 }
 
@@ -146,12 +142,12 @@ func forbiddenStatus(message string) metav1.Status {
 var errWriting = errors.New("write the snapshot")
 
 // recordMissing records why a type is not in the file.
-func (s *Saver) recordMissing(resource discovery.Resource, reason metav1.Status, notRequested bool) {
-	_ = s.Writer.AddMissing(typeOf(resource), reason, notRequested) // the Writer keeps its error
+func (s *snapshotSaver) recordMissing(resource discovery.Resource, reason metav1.Status, notRequested bool) {
+	_ = s.writer.AddMissing(savedType(resource), reason, notRequested) // the Writer keeps its error
 }
 
-// save saves a type. If its objects cannot be read, it records the reason in the file and returns it.
-func (s *Saver) save(ctx context.Context, resource discovery.Resource) error {
+// saveOrRecord saves a type. If its objects cannot be read, it records the reason in the file and returns it.
+func (s *snapshotSaver) saveOrRecord(ctx context.Context, resource discovery.Resource) error {
 	var err error
 	for range attempts {
 		if err = s.saveType(ctx, resource); !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
@@ -171,25 +167,25 @@ func (s *Saver) save(ctx context.Context, resource discovery.Resource) error {
 	return fmt.Errorf("%s: %w", gr, err)
 }
 
-func (s *Saver) saveType(ctx context.Context, resource discovery.Resource) error {
+func (s *snapshotSaver) saveType(ctx context.Context, resource discovery.Resource) error {
 	gr := resource.GVR.GroupResource()
-	section := s.Writer.BeginType(typeOf(resource))
+	section := s.writer.BeginType(savedType(resource))
 	version, columns := "", false
-	var defined map[string]bool
-	for page, err := range s.Pages(ctx, resource, !s.crdNames[gr.String()] && s.Redactor.keepsRows(gr)) {
+	defined := map[string]bool{}
+	for page, err := range s.pages(ctx, resource, !s.crdNames[gr.String()] && s.redactor.keepsRows(gr)) {
 		if err != nil {
 			return err
 		}
-		if version = page.Version; !columns && len(page.Columns) > 0 {
-			section.SetColumns(page.Columns)
+		if version = page.version; !columns && len(page.columns) > 0 {
+			section.SetColumns(page.columns)
 			columns = true
 		}
-		for _, item := range page.Items {
-			row, err := page.row(item)
+		for _, item := range page.items {
+			row, err := snapshot.Cells(page.columns, item.cells, item.created)
 			if err != nil {
 				return err
 			}
-			object, err := s.Redactor.redact(gr, item.Object)
+			object, err := s.redactor.redact(gr, item.object)
 			if err != nil {
 				return err
 			}
@@ -197,7 +193,9 @@ func (s *Saver) saveType(ctx context.Context, resource discovery.Resource) error
 				return s.writeError(err)
 			}
 			if resource.GVR == crd.GVR {
-				defined = addName(defined, item.Object)
+				var definition metav1.PartialObjectMetadata
+				_ = json.Unmarshal(item.object, &definition) // section.Add has decoded it
+				defined[definition.Name] = true
 			}
 		}
 	}
@@ -211,25 +209,14 @@ func (s *Saver) saveType(ctx context.Context, resource discovery.Resource) error
 }
 
 // writeError marks an error of the file, which prevents further writes.
-func (s *Saver) writeError(err error) error {
-	if s.Writer.Err() == nil {
+func (s *snapshotSaver) writeError(err error) error {
+	if s.writer.Err() == nil {
 		return err
 	}
 	return fmt.Errorf("%w: %w", errWriting, err)
 }
 
-func addName(names map[string]bool, object json.RawMessage) map[string]bool {
-	if names == nil {
-		names = map[string]bool{}
-	}
-	var metadata metav1.PartialObjectMetadata
-	if json.Unmarshal(object, &metadata) == nil {
-		names[metadata.Name] = true
-	}
-	return names
-}
-
-func typeOf(r discovery.Resource) snapshot.Type {
+func savedType(r discovery.Resource) snapshot.Type {
 	return snapshot.Type{
 		Group: r.GVR.Group, Version: r.GVR.Version, Resource: r.GVR.Resource, Kind: r.GVK.Kind,
 		Singular:   r.Singular,
@@ -242,19 +229,18 @@ func typeOf(r discovery.Resource) snapshot.Type {
 var (
 	events      = []schema.GroupResource{{Resource: "events"}, {Group: "events.k8s.io", Resource: "events"}}
 	eventFields = [][2]string{
-		{"message", "note"}, {"involvedObject", "regarding"}, {"source", "deprecatedSource"}, {"count",
-			"deprecatedCount"},
-		{"firstTimestamp", "deprecatedFirstTimestamp"}, {"lastTimestamp",
-			"deprecatedLastTimestamp"}, {"reportingComponent", "reportingController"},
+		{"message", "note"}, {"involvedObject", "regarding"}, {"source", "deprecatedSource"},
+		{"count", "deprecatedCount"}, {"firstTimestamp", "deprecatedFirstTimestamp"},
+		{"lastTimestamp", "deprecatedLastTimestamp"}, {"reportingComponent", "reportingController"},
 	}
 )
 
 // withBothEventTypes adds the other group of events and its names of the paths.
-func withBothEventTypes(redaction Redaction,
-	types []schema.GroupResource) (Redaction, []schema.GroupResource) {
+func withBothEventTypes(rule redaction,
+	types []schema.GroupResource) (redaction, []schema.GroupResource) {
 	if !slices.ContainsFunc(types,
 		func(gr schema.GroupResource) bool { return slices.Contains(events, gr) }) {
-		return redaction, types
+		return rule, types
 	}
 	types = slices.Clone(types)
 	for _, gr := range events {
@@ -262,14 +248,12 @@ func withBothEventTypes(redaction Redaction,
 			types = append(types, gr)
 		}
 	}
-	hasEvents := redaction.Paths
-	redaction.Paths = slices.Clone(hasEvents)
-	for _, path := range hasEvents {
-		if other := fieldOfOtherGroup(path); other != "" && !slices.Contains(redaction.Paths, other) {
-			redaction.Paths = append(redaction.Paths, other)
+	for _, path := range slices.Clone(rule.Paths) {
+		if other := fieldOfOtherGroup(path); other != "" && !slices.Contains(rule.Paths, other) {
+			rule.Paths = append(slices.Clip(rule.Paths), other)
 		}
 	}
-	return redaction, types
+	return rule, types
 }
 
 // firstField matches the first field of a path: .name or ['name'].
@@ -296,14 +280,14 @@ func fieldOfOtherGroup(path string) string {
 const acceptDiscovery = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 // server returns the available information about the cluster.
-func (s *Saver) server(ctx context.Context) snapshot.Server {
-	server := snapshot.Server{Host: s.Client.Get().AbsPath("/").URL().Host,
+func (s *snapshotSaver) server(ctx context.Context) snapshot.Server {
+	server := snapshot.Server{Host: s.client.Get().AbsPath("/").URL().Host,
 		Documents: map[string]json.RawMessage{}}
-	if text, err := s.Client.Get().AbsPath("/version").DoRaw(ctx); err == nil && json.Valid(text) {
+	if text, err := s.client.Get().AbsPath("/version").DoRaw(ctx); err == nil && json.Valid(text) {
 		server.Version = text
 	}
 	for _, path := range []string{"/api", "/apis"} {
-		text, err := s.Client.Get().AbsPath(path).SetHeader("Accept", acceptDiscovery).DoRaw(ctx)
+		text, err := s.client.Get().AbsPath(path).SetHeader("Accept", acceptDiscovery).DoRaw(ctx)
 		var document metav1.TypeMeta
 		if err == nil && json.Unmarshal(text, &document) == nil && document.Kind == "APIGroupDiscoveryList" {
 			server.Documents[path] = text
@@ -313,8 +297,8 @@ func (s *Saver) server(ctx context.Context) snapshot.Server {
 		server.Documents = nil // one document without the other would hide types
 	}
 	var system metav1.PartialObjectMetadata
-	text, err := s.Client.Get().AbsPath("/api/v1/namespaces/kube-system").SetHeader("Accept",
-		acceptList).DoRaw(ctx)
+	text, err := s.client.Get().AbsPath("/api/v1/namespaces/kube-system").SetHeader("Accept",
+		"application/json").DoRaw(ctx)
 	if err == nil && json.Unmarshal(text, &system) == nil {
 		server.UID = string(system.UID)
 	}

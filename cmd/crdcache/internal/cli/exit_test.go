@@ -1,4 +1,4 @@
-package exit
+package cli
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
@@ -36,37 +37,37 @@ func TestCode(t *testing.T) {
 		err  error
 		want int
 	}{
-		{"success", nil, OK},
-		{"anything", errors.New("boom"), Failed},
-		{"usage", Usagef("no such flag"), Usage},
-		{"wrapped usage", fmt.Errorf("dump: %w", Usagef("no such flag")), Usage},
-		{"not synced in time", late, NotSynced},
+		{"success", nil, ExitOK},
+		{"anything", errors.New("boom"), ExitFailed},
+		{"usage", session.Usagef("no such flag"), ExitUsage},
+		{"wrapped usage", fmt.Errorf("dump: %w", session.Usagef("no such flag")), ExitUsage},
+		{"not synced in time", late, ExitNotSynced},
 		{"not synced, out of contact", notSynced(context.DeadlineExceeded, errors.New("connection refused")),
-			NotSynced},
-		{"wrapped not synced", fmt.Errorf("dump: %w", late), NotSynced},
-		{"not found", notSynced(nil, answer(http.StatusNotFound)), Failed},
+			ExitNotSynced},
+		{"wrapped not synced", fmt.Errorf("dump: %w", late), ExitNotSynced},
+		{"not found", notSynced(nil, answer(http.StatusNotFound)), ExitFailed},
 		{"not found, after a request that took too long", errors.Join(
 			fmt.Errorf("discovery: %w", context.DeadlineExceeded), notSynced(nil,
-				answer(http.StatusNotFound))), Failed},
-		{"one settled, one late", errors.Join(notSynced(nil, answer(http.StatusNotFound)), late), NotSynced},
-		{"given up for another reason", notSynced(errors.New("enough")), Failed},
-		{"a deadline of something else", fmt.Errorf("get: %w", context.DeadlineExceeded), Failed},
-		{"forbidden", answer(http.StatusForbidden), Forbidden},
-		{"unauthorized", fmt.Errorf("get /apis: %w", answer(http.StatusUnauthorized)), Forbidden},
-		{"forbidden type", notSynced(nil, answer(http.StatusForbidden)), Forbidden},
+				answer(http.StatusNotFound))), ExitFailed},
+		{"one settled, one late", errors.Join(notSynced(nil, answer(http.StatusNotFound)), late), ExitNotSynced},
+		{"given up for another reason", notSynced(errors.New("enough")), ExitFailed},
+		{"a deadline of something else", fmt.Errorf("get: %w", context.DeadlineExceeded), ExitFailed},
+		{"forbidden", answer(http.StatusForbidden), ExitForbidden},
+		{"unauthorized", fmt.Errorf("get /apis: %w", answer(http.StatusUnauthorized)), ExitForbidden},
+		{"forbidden type", notSynced(nil, answer(http.StatusForbidden)), ExitForbidden},
 		{"forbidden type behind another", notSynced(nil, answer(http.StatusNotFound),
-			answer(http.StatusForbidden)), Forbidden},
-		{"forbidden and late", errors.Join(late, answer(http.StatusForbidden)), Forbidden},
-		{"forbidden and usage", errors.Join(answer(http.StatusForbidden), Usagef("no")), Usage},
-		{"interrupted", ErrInterrupted, Interrupted},
-		{"interrupted and everything", errors.Join(answer(http.StatusForbidden), Usagef("no"), late,
-			ErrInterrupted), Interrupted},
-		{"other answer", answer(http.StatusInternalServerError), Failed},
+			answer(http.StatusForbidden)), ExitForbidden},
+		{"forbidden and late", errors.Join(late, answer(http.StatusForbidden)), ExitForbidden},
+		{"forbidden and usage", errors.Join(answer(http.StatusForbidden), session.Usagef("no")), ExitUsage},
+		{"interrupted", errInterrupted, ExitInterrupted},
+		{"interrupted and everything", errors.Join(answer(http.StatusForbidden), session.Usagef("no"), late,
+			errInterrupted), ExitInterrupted},
+		{"other answer", answer(http.StatusInternalServerError), ExitFailed},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := Code(tt.err); got != tt.want {
-				t.Errorf("Code(%v) = %d, want %d", tt.err, got, tt.want)
+			if got := exitCode(tt.err); got != tt.want {
+				t.Errorf("exitCode(%v) = %d, want %d", tt.err, got, tt.want)
 			}
 		})
 	}
@@ -103,7 +104,7 @@ func TestSplit(t *testing.T) {
 				}
 				return all
 			}
-			if diff := cmp.Diff(text(tt.want), text(SplitJoined(tt.err))); diff != "" {
+			if diff := cmp.Diff(text(tt.want), text(session.SplitJoined(tt.err))); diff != "" {
 				t.Errorf("Split (-want +got):\n%s", diff)
 			}
 		})

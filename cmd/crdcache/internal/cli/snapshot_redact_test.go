@@ -1,4 +1,4 @@
-package capture
+package cli
 
 import (
 	"strings"
@@ -11,8 +11,8 @@ import (
 // managedFields.
 func TestRedactLeavesNoCopy(t *testing.T) {
 	gizmos := schema.GroupResource{Group: "example.com", Resource: "gizmos"}
-	var r Redactor
-	r.Add(Redaction{Type: "gizmos", Paths: []string{".spec.users", ".spec.tokens"}}, gizmos)
+	var r redactor
+	r.add(redaction{Type: "gizmos", Paths: []string{".spec.users", ".spec.tokens"}}, gizmos)
 	got, err := r.redact(gizmos, []byte(`{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"name":"a",
 		"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"spec\":{\"tokens\":[\"hunter2\"]}}"},
 		"managedFields":[{"manager":"m","operation":"Update","apiVersion":"example.com/v1","fieldsType":"FieldsV1","fieldsV1":
@@ -46,8 +46,8 @@ func TestRedactEvents(t *testing.T) {
 			[]string{"['message']", ".involvedObject['name']"}},
 		{group, []string{".note", ".regarding.name"}},
 	} {
-		var r Redactor
-		r.Add(Redaction{Type: "events", Paths: named.paths}, named.gr)
+		var r redactor
+		r.add(redaction{Type: "events", Paths: named.paths}, named.gr)
 		for gr, text := range objects {
 			got, err := r.redact(gr, []byte(text))
 			if err != nil || strings.Contains(string(got), "hunter2") ||

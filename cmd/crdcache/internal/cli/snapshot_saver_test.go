@@ -1,4 +1,4 @@
-package capture_test
+package cli
 
 import (
 	"bytes"
@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/capture"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/apiserver"
@@ -49,17 +49,14 @@ func saveAndOpen(t *testing.T, gizmos int, wrap func(http.Handler) http.Handler)
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := print.NewPlainClient(config, &http.Client{Transport: config.Transport})
-	if err != nil {
-		t.Fatal(err)
-	}
 	var text bytes.Buffer
-	saver := &capture.Saver{
-		Reader: capture.Reader{Client: client}, Writer: snapshot.NewWriter(&text, snapshot.Origin{}),
-		AllTypes: catalog.Resources(), Types: catalog.Resources(), Warn: func(string) {},
+	saver := &snapshotSaver{
+		target:   &session.Target{IOStreams: genericiooptions.NewTestIOStreamsDiscard(), Rest: config},
+		writer:   snapshot.NewWriter(&text, snapshot.Origin{}),
+		allTypes: catalog.Resources(), types: catalog.Resources(),
 	}
-	_, told := saver.Save(t.Context())
-	if err := saver.Writer.Commit(); err != nil {
+	_, told := saver.save(t.Context())
+	if err := saver.writer.Commit(); err != nil {
 		t.Fatal(err)
 	}
 	file, err := snapshot.NewFile(bytes.NewReader(text.Bytes()), int64(text.Len()))
@@ -79,7 +76,7 @@ func onGizmos(answer func(http.ResponseWriter, *http.Request) bool) func(http.Ha
 	}
 }
 
-func status(w http.ResponseWriter, code int, reason string) bool {
+func writeStatus(w http.ResponseWriter, code int, reason string) bool {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	fmt.Fprintf(
@@ -111,7 +108,7 @@ func TestExpired(t *testing.T) {
 	var expired atomic.Bool
 	file, err := saveAndOpen(t, 25, onGizmos(func(w http.ResponseWriter, r *http.Request) bool {
 		return r.URL.Query().Get("continue") != "" && expired.CompareAndSwap(false, true) &&
-			status(w, http.StatusGone, "Expired")
+			writeStatus(w, http.StatusGone, "Expired")
 	}))
 	if err != nil || !expired.Load() {
 		t.Fatal(err)
@@ -158,7 +155,7 @@ func TestRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file, err := saveAndOpen(t, 3, onGizmos(func(w http.ResponseWriter,
 				_ *http.Request) bool {
-				return status(w, tt.code, tt.reason)
+				return writeStatus(w, tt.code, tt.reason)
 			}))
 			if err == nil || !strings.Contains(err.Error(), "because of "+tt.reason) {
 				t.Errorf("the error is %v", err)

@@ -1,4 +1,4 @@
-package capture
+package cli
 
 import (
 	"encoding/json"
@@ -14,21 +14,21 @@ import (
 	"github.com/crdcache/crdcache/snapshot"
 )
 
-// Redaction defines the fields to omit from the objects of a type.
-type Redaction struct {
+// redaction defines the fields to omit from the objects of a type.
+type redaction struct {
 	// Type is a type name as users write it.
 	Type string `json:"type"`
 	// Paths are fields, such as '.spec.token' or '.spec.users[*].password'.
 	Paths []string `json:"paths"`
 }
 
-// Secrets omits the data of Secrets.
-var Secrets = Redaction{Type: "secrets.v1.", Paths: []string{".data", ".stringData"}}
+// secretsRedaction omits the data of Secrets.
+var secretsRedaction = redaction{Type: "secrets.v1.", Paths: []string{".data", ".stringData"}}
 
-// ParseRedactions parses a config with "redact:" and a list of types and paths.
-func ParseRedactions(text []byte) ([]Redaction, error) {
+// parseRedactions parses a config with "redact:" and a list of types and paths.
+func parseRedactions(text []byte) ([]redaction, error) {
 	var config struct {
-		Redact []Redaction `json:"redact"`
+		Redact []redaction `json:"redact"`
 	}
 	if err := yaml.UnmarshalStrict(text, &config); err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func ParseRedactions(text []byte) ([]Redaction, error) {
 }
 
 // prune removes the paths, and the annotation with kubectl's copy of the object.
-func (r Redaction) prune() dynamicinformer.Prune {
+func (r redaction) prune() dynamicinformer.Prune {
 	return dynamicinformer.Prune{Paths: r.paths(),
 		Presets: []dynamicinformer.PrunePreset{dynamicinformer.PruneLastApplied}}
 }
@@ -57,28 +57,28 @@ func (r Redaction) prune() dynamicinformer.Prune {
 const managedFields = ".metadata.managedFields"
 
 // paths returns all omitted paths. Secrets have no lists.
-func (r Redaction) paths() []string {
-	if r.Type == Secrets.Type {
+func (r redaction) paths() []string {
+	if r.Type == secretsRedaction.Type {
 		return r.Paths
 	}
 	return append(slices.Clone(r.Paths), managedFields)
 }
 
-// Redactor removes fields from objects.
-type Redactor struct {
+// redactor removes fields from objects.
+type redactor struct {
 	redactions []snapshot.Redaction
-	types      map[schema.GroupResource][]Redaction
+	types      map[schema.GroupResource][]redaction
 }
 
-// Add redacts the objects of types. Events are redacted in both of their API groups.
-func (r *Redactor) Add(redaction Redaction, types ...schema.GroupResource) {
+// add redacts the objects of types. Events are redacted in both of their API groups.
+func (r *redactor) add(rule redaction, types ...schema.GroupResource) {
 	if r.types == nil {
-		r.types = map[schema.GroupResource][]Redaction{}
+		r.types = map[schema.GroupResource][]redaction{}
 	}
-	redaction, types = withBothEventTypes(redaction, types)
-	done := snapshot.Redaction{Type: redaction.Type, Paths: redaction.paths()}
+	rule, types = withBothEventTypes(rule, types)
+	done := snapshot.Redaction{Type: rule.Type, Paths: rule.paths()}
 	for _, gr := range types {
-		r.types[gr] = append(r.types[gr], redaction)
+		r.types[gr] = append(r.types[gr], rule)
 		done.Resources = append(done.Resources, gr.String())
 	}
 	if len(types) > 0 {
@@ -88,9 +88,9 @@ func (r *Redactor) Add(redaction Redaction, types ...schema.GroupResource) {
 
 // keepsRows reports whether the server's rows can be saved: a column can show an omitted field. The columns
 // of Secrets show only the number of values.
-func (r *Redactor) keepsRows(resource schema.GroupResource) bool {
-	for _, redaction := range r.types[resource] {
-		if redaction.Type != Secrets.Type {
+func (r *redactor) keepsRows(resource schema.GroupResource) bool {
+	for _, rule := range r.types[resource] {
+		if rule.Type != secretsRedaction.Type {
 			return false
 		}
 	}
@@ -98,7 +98,7 @@ func (r *Redactor) keepsRows(resource schema.GroupResource) bool {
 }
 
 // redact removes fields from an object.
-func (r *Redactor) redact(resource schema.GroupResource, object []byte) ([]byte, error) {
+func (r *redactor) redact(resource schema.GroupResource, object []byte) ([]byte, error) {
 	rules := r.types[resource]
 	if len(rules) == 0 {
 		return object, nil

@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers"
+)
+
+// Exit codes.
+const (
+	ExitOK     = 0
+	ExitFailed = 1 // for a comparison: differences were found
+	// the command line, an expression or an index config is invalid; for a comparison: it failed
+	ExitUsage       = 2
+	ExitNotSynced   = 3   // a type did not sync in time
+	ExitForbidden   = 4   // the server denied the request: no permission or no valid identity
+	ExitInterrupted = 130 // the shell's code for SIGINT
+)
+
+// errInterrupted ends a command after a signal.
+var errInterrupted = errors.New("interrupted")
+
+// errDifferent is returned by a comparison that found differences. Nothing is printed for it.
+var errDifferent = errors.New("there are differences")
+
+// comparisonError is the failure of a comparison, whose exit code 1 means differences.
+type comparisonError struct{ error }
+
+func (e *comparisonError) Unwrap() error { return e.error }
+
+// reportedError is the failure of another process that printed its error.
+type reportedError struct {
+	code int // exit code of the process
+}
+
+func (e *reportedError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
+
+// isReported reports whether err needs no message.
+func isReported(err error) bool {
+	return errors.Is(err, errDifferent) || errors.As(err, new(*reportedError))
+}
+
+// exitCode returns the exit code for err. Of several joined errors, the first case that matches one of them
+// wins.
+func exitCode(err error) int {
+	var usage *session.UsageError
+	var config *indexers.ConfigError
+	var reported *reportedError
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.Is(err, errInterrupted):
+		return ExitInterrupted
+	case errors.As(err, &reported):
+		return reported.code
+	case errors.As(err, &usage), errors.As(err, &config):
+		return ExitUsage
+	case anyError(err, isDenied):
+		return ExitForbidden
+	case errors.Is(err, session.ErrNotSynced), anyError(err, timedOut):
+		return ExitNotSynced
+	case errors.As(err, new(*comparisonError)):
+		return ExitUsage
+	default:
+		return ExitFailed
+	}
+}
+
+// isMultiline reports whether err itself, not an error it wraps, has a text of several lines.
+func isMultiline(err error) bool {
+	switch e := err.(type) {
+	case *session.UsageError:
+		return e.Multiline
+	case *indexers.ConfigError:
+		return true
+	}
+	return false
+}
+
+// isDenied reports whether err itself is the server's answer 401 or 403.
+func isDenied(err error) bool {
+	_, ok := err.(apierrors.APIStatus)
+	return ok && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err))
+}
+
+// timedOut reports whether err itself is a sync that timed out.
+func timedOut(err error) bool {
+	notSynced, ok := err.(*dynamicinformer.NotSyncedError)
+	return ok && errors.Is(notSynced.Cause, context.DeadlineExceeded)
+}
+
+// anyError reports whether matches returns true for any error in the tree of err. errors.As would stop at the
+// first error of a type.
+func anyError(err error, matches func(error) bool) bool {
+	if matches(err) {
+		return true
+	}
+	switch x := err.(type) {
+	case interface{ Unwrap() error }:
+		if inner := x.Unwrap(); inner != nil {
+			return anyError(inner, matches)
+		}
+	case interface{ Unwrap() []error }:
+		for _, inner := range x.Unwrap() {
+			if anyError(inner, matches) {
+				return true
+			}
+		}
+	}
+	return false
+}

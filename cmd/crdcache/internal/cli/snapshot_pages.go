@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
+	"github.com/crdcache/crdcache/discovery"
+)
+
+// A page has minPageSize to maxPageSize objects and about pageBytes bytes, because it is held in memory.
+const (
+	maxPageSize, minPageSize = 500, 10
+	pageBytes                = 4 << 20
+)
+
+// listPage is a page of a list.
+type listPage struct {
+	version string // resource version of the whole list
+	// columns are the columns of the rows. They are empty without rows.
+	columns []metav1.TableColumnDefinition
+	items   []listItem
+}
+
+// listItem is an object in JSON with its optional row.
+type listItem struct {
+	object json.RawMessage
+	cells  []json.RawMessage
+	// key and created are set for items with a row.
+	key     string
+	created time.Time
+}
+
+// listOrTable is a list or a table from a server.
+type listOrTable struct {
+	Kind     string                         `json:"kind"`
+	Metadata metav1.ListMeta                `json:"metadata"`
+	Items    []json.RawMessage              `json:"items"`
+	Columns  []metav1.TableColumnDefinition `json:"columnDefinitions"`
+	Rows     []struct {
+		Cells  []json.RawMessage `json:"cells"`
+		Object json.RawMessage   `json:"object"`
+	} `json:"rows"`
+}
+
+// pages lists a type, with rows if printed is set, until the first error. All pages have the same resource
+// version. If the server cannot continue the list, the error is 410 Gone, and the received pages must be
+// discarded.
+func (s *snapshotSaver) pages(ctx context.Context, resource discovery.Resource,
+	printed bool) iter.Seq2[*listPage, error] {
+	return func(yield func(*listPage, error) bool) {
+		next, limit, version := "", minPageSize, ""
+		for {
+			body, err := print.Body(s.pageRequest(resource, printed, limit, next).Do(ctx))
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			var read listOrTable
+			if err := json.Unmarshal(body, &read); err != nil {
+				yield(nil, fmt.Errorf("decode the list of %s: %w", resource.GVR.GroupResource(), err))
+				return
+			}
+			page, err := read.page()
+			if err == nil && version != "" && page.version != version {
+				err = apierrors.NewResourceExpired(
+					fmt.Sprintf("the list of %s continued at another resource version",
+						resource.GVR.GroupResource()))
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if next == "" && read.Metadata.Continue != "" && limit < maxPageSize && !page.isSorted() {
+				// the server sorts each page, but the whole list should be sorted
+				limit = maxPageSize
+				continue
+			}
+			version = page.version
+			if next = read.Metadata.Continue; !yield(page, nil) || next == "" {
+				return
+			}
+			if len(page.items) > 0 {
+				limit = min(max(pageBytes/(len(body)/len(page.items)+1), minPageSize), maxPageSize)
+			}
+		}
+	}
+}
+
+func (s *snapshotSaver) pageRequest(resource discovery.Resource, printed bool, limit int,
+	next string) *rest.Request {
+	request := print.ListRequest(s.client, resource, s.namespace).Param("limit", strconv.Itoa(limit))
+	if printed {
+		request = request.SetHeader("Accept", print.AcceptTable).Param("includeObject", string(metav1.IncludeObject))
+	}
+	if next != "" {
+		request = request.Param("continue", next)
+	}
+	return request
+}
+
+func (l *listOrTable) page() (*listPage, error) {
+	page := &listPage{version: l.Metadata.ResourceVersion}
+	if l.Kind != "Table" {
+		for _, item := range l.Items {
+			page.items = append(page.items, listItem{object: item})
+		}
+		return page, nil
+	}
+	page.columns = l.Columns
+	for _, row := range l.Rows {
+		var metadata metav1.PartialObjectMetadata
+		if err := json.Unmarshal(row.Object, &metadata); err != nil {
+			return nil, fmt.Errorf("a row of the server's table has no object: %w", err)
+		}
+		key := metadata.Namespace + "/" + metadata.Name
+		page.items = append(page.items, listItem{object: row.Object, cells: row.Cells, key: key,
+			created: metadata.CreationTimestamp.Time})
+	}
+	return page, nil
+}
+
+// isSorted reports whether the items are sorted by key, if the keys are known.
+func (p *listPage) isSorted() bool {
+	return slices.IsSortedFunc(p.items, func(a, b listItem) int { return strings.Compare(a.key, b.key) })
+}

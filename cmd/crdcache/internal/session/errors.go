@@ -1,0 +1,62 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
+)
+
+// ErrNotSynced ends a command that timed out before a type was synced.
+var ErrNotSynced = errors.New("not synced")
+
+// UsageError is an error in the command line.
+type UsageError struct {
+	text string
+	// Multiline is set if the text has line breaks, such as an expression with a caret below it.
+	Multiline bool
+}
+
+// Usagef returns a UsageError with one line of text.
+func Usagef(format string, args ...any) error {
+	return &UsageError{text: fmt.Sprintf(format, args...)}
+}
+
+// UsageLines returns a UsageError that keeps its line breaks.
+func UsageLines(text string) error { return &UsageError{text: text, Multiline: true} }
+
+func (e *UsageError) Error() string { return e.text }
+
+// SplitJoined returns the errors that errors.Join joined, or err itself. It splits a NotSyncedError into one
+// error for each type. Only unsettled types keep the cause.
+func SplitJoined(err error) []error {
+	if err == nil {
+		return nil
+	}
+	if missing, ok := err.(*dynamicinformer.NotSyncedError); ok && len(missing.NotSynced) > 0 {
+		return splitTypes(missing)
+	}
+	joined, ok := err.(interface{ Unwrap() []error })
+	// Other errors that wrap several errors have a text of their own.
+	if !ok || len(joined.Unwrap()) == 0 || errors.Join(joined.Unwrap()...).Error() != err.Error() {
+		return []error{err}
+	}
+	var errs []error
+	for _, e := range joined.Unwrap() {
+		errs = append(errs, SplitJoined(e)...)
+	}
+	return errs
+}
+
+func splitTypes(err *dynamicinformer.NotSyncedError) []error {
+	errs := make([]error, 0, len(err.NotSynced))
+	for _, current := range err.NotSynced {
+		typeErr := &dynamicinformer.NotSyncedError{NotSynced: []status.Status{current}}
+		if !current.Settled() {
+			typeErr.Cause = err.Cause
+		}
+		errs = append(errs, typeErr)
+	}
+	return errs
+}

@@ -1,0 +1,159 @@
+package session
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
+	"github.com/crdcache/crdcache/dynamicinformer"
+)
+
+// choice is a flag with a fixed set of values.
+type choice struct {
+	value *string
+	words []string
+}
+
+func (c choice) String() string {
+	if c.value == nil { // pflag calls String on the zero value
+		return ""
+	}
+	return *c.value
+}
+
+func (c choice) Type() string { return "string" }
+
+func (c choice) Set(text string) error {
+	if !slices.Contains(c.words, text) {
+		return fmt.Errorf("use %s", alternatives(c.words))
+	}
+	*c.value = text
+	return nil
+}
+
+// AddChoice adds a flag with a fixed set of values, of which the first is the default, and its completion.
+func AddChoice(cmd *cobra.Command, value *string, name, shorthand, usage string, words ...string) {
+	*value = words[0]
+	cmd.Flags().VarP(choice{value, words}, name, shorthand, usage)
+	CompleteWords(cmd, name, words)
+}
+
+// AddOutput adds --output for verbs that do not print objects. The first format is the default.
+func AddOutput(cmd *cobra.Command, value *string, formats ...string) {
+	AddChoice(cmd, value, "output", "o", "Output format: "+alternatives(formats)+".", formats...)
+}
+
+// alternatives returns "a, b or c".
+func alternatives(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// CompleteWords completes a flag with a fixed set of values. Values that end in "=..." need an argument.
+func CompleteWords(cmd *cobra.Command, flag string, words []string) {
+	_ = cmd.RegisterFlagCompletionFunc(flag,
+		func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+			var completions []string
+			directive := cobra.ShellCompDirectiveNoFileComp
+			for _, word := range words {
+				if word = strings.TrimSuffix(word, "..."); strings.HasPrefix(word, begun) {
+					completions = append(completions, word)
+				}
+			}
+			if len(completions) == 1 && strings.HasSuffix(completions[0], "=") {
+				directive |= cobra.ShellCompDirectiveNoSpace
+			}
+			return completions, directive
+		})
+}
+
+// ColorFlag is --color.
+type ColorFlag struct{ when string }
+
+func (f *ColorFlag) Add(cmd *cobra.Command) {
+	AddChoice(cmd, &f.when, "color", "",
+		"Color the output: auto, always or never. auto colors terminals unless NO_COLOR is set.", "auto", "always", "never")
+}
+
+// Always reports whether colors are requested for every kind of output.
+func (f *ColorFlag) Always() bool { return f.when == "always" }
+
+// Enabled reports whether output to out is colored.
+func (f *ColorFlag) Enabled(out io.Writer) bool {
+	return f.Always() || f.when == "auto" && os.Getenv("NO_COLOR") == "" && print.HasControlSequences(out)
+}
+
+// StyleFlags are kubectl get's flags for the output.
+type StyleFlags struct {
+	// Output is the value of --output.
+	Output            string
+	style             print.Style
+	showManagedFields bool
+}
+
+// Add adds the flags and their completion.
+func (f *StyleFlags) Add(cmd *cobra.Command) {
+	set := cmd.Flags()
+	set.StringVarP(&f.Output, "output", "o", print.Table, "Output format: table, wide, name, json, yaml, kyaml, jsonl, csv, custom-columns, jsonpath or go-template. "+
+		"With their arguments: "+print.FormatList()+".")
+	set.BoolVar(&f.style.NoHeaders, "no-headers", false, "Print tables without headers.")
+	set.BoolVar(&f.style.ShowKind, "show-kind", false,
+		"Print the kind before each name. Always set for several types.")
+	set.BoolVar(&f.style.ShowLabels, "show-labels", false, "Print the labels as the last column.")
+	set.StringSliceVarP(&f.style.LabelColumns, "label-columns", "L", nil,
+		"Labels to print as columns. May be repeated.")
+	set.BoolVar(&f.showManagedFields, "show-managed-fields", false,
+		"Print metadata.managedFields in json and yaml.")
+	markShared(set, "no-headers", "show-kind", "show-labels", "label-columns", "show-managed-fields")
+	CompleteWords(cmd, "output", print.Formats())
+}
+
+// Style validates the flags.
+func (f *StyleFlags) Style() (print.Style, error) {
+	style := f.style
+	var err error
+	if style.Format, err = print.ParseFormat(f.Output); err != nil {
+		return style, Usagef("%v", err)
+	}
+	for _, flag := range []struct {
+		name string
+		set  bool
+	}{
+		{"show-kind", style.ShowKind}, {"show-labels", style.ShowLabels},
+		{"label-columns", len(style.LabelColumns) > 0},
+	} {
+		if flag.set && !style.Format.IsTable() {
+			return style, Usagef("--%s needs a table: omit --output, or use wide", flag.name)
+		}
+	}
+	return style, nil
+}
+
+// Cached returns the informer options that the output needs.
+func (f *StyleFlags) Cached() dynamicinformer.ResourceOptions {
+	if f.showManagedFields {
+		return dynamicinformer.ResourceOptions{}
+	}
+	return dynamicinformer.ResourceOptions{Transform: dynamicinformer.StripManagedFields}
+}
+
+const sharedFlag = "crdcache/shared"
+
+// markShared marks flags that many commands have. --help does not list them.
+func markShared(set *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		_ = set.SetAnnotation(name, sharedFlag, nil) // it fails only for unknown flags
+	}
+}
+
+// IsShared reports whether many commands have a flag.
+func IsShared(f *pflag.Flag) bool {
+	_, shared := f.Annotations[sharedFlag]
+	return shared
+}

@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/flowcontrol"
 )
 
 // Client is a dynamic client from which informers can read packed objects.
@@ -29,7 +28,6 @@ func NewClient(config *rest.Config, httpClient *http.Client) (*Client, error) {
 	// The dynamic client requests absolute paths, so that these are not used.
 	config.GroupVersion = nil
 	config.APIPath = "/"
-	config.RateLimiter = rateLimiter(config)
 	if httpClient == nil {
 		var err error
 		if httpClient, err = rest.HTTPClientFor(config); err != nil {
@@ -51,22 +49,4 @@ func (c *Client) Endpoint() string {
 		authority, _ = os.ReadFile(c.config.CAFile)
 	}
 	return fmt.Sprintf("%s %x", c.config.Host, sha256.Sum256(authority))
-}
-
-// rateLimiter returns the limiter that a REST client would create from config, or nil if there is no limit.
-func rateLimiter(config *rest.Config) flowcontrol.RateLimiter {
-	if config.RateLimiter != nil {
-		return config.RateLimiter
-	}
-	qps, burst := config.QPS, config.Burst
-	if qps == 0 {
-		qps = rest.DefaultQPS
-	}
-	if burst == 0 {
-		burst = rest.DefaultBurst
-	}
-	if qps < 0 {
-		return nil
-	}
-	return flowcontrol.NewTokenBucketRateLimiter(qps, burst)
 }

@@ -42,7 +42,7 @@ func TestWrappedClient(t *testing.T) {
 	target := Target{GVR: gadgets, Namespace: "default", Form: packedForm, Tweak: noTweak}
 	lw := s.ListWatch(target, discardReporter{}, NewPacer(false, false, NewRetrySignal()), nil)
 	seconds := int64(600)
-	w, err := lw.(listerWatcher).WatchWithContext(t.Context(), metav1.ListOptions{TimeoutSeconds: &seconds})
+	w, err := lw.(*listWatch).WatchWithContext(t.Context(), metav1.ListOptions{TimeoutSeconds: &seconds})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func (b bodyTrip) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-func watchListOf(t *testing.T, body bodyTrip) listerWatcher {
+func watchListOf(t *testing.T, body bodyTrip) *listWatch {
 	config := &rest.Config{Host: "http://server.test", QPS: -1}
 	return inlineRequests(t, config, &http.Client{Transport: body}, packedForm)
 }
@@ -128,7 +128,7 @@ func TestWatchListCutAnywhere(t *testing.T) {
 			if got := strings.Join(kinds, " "); got != want || err != nil {
 				t.Fatalf("cut at %d (%v): %q, want %q; %v", n, failure, got, want, err)
 			}
-			if held, _, _ := w.requests.limiter.Load(); held != 0 {
+			if held, _, _ := w.limiter.Load(); held != 0 {
 				t.Fatalf("cut at %d: a slot is held", n)
 			}
 		}

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/internal/jsontext"
 )
@@ -39,10 +38,7 @@ type decodingResource struct {
 func (d decodingResource) List(
 	ctx context.Context, options metav1.ListOptions,
 ) (*unstructured.UnstructuredList, error) {
-	if len(rest.IsValidPathSegmentName(d.namespace)) > 0 {
-		return d.ResourceInterface.List(ctx, options) // returns the validation error
-	}
-	answer := d.client.defaultREST.Get().AbsPath(apiPath(d.gvr, d.namespace)...).
+	answer := d.client.get(d.gvr, d.namespace).
 		SpecificallyVersionedParams(&options, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"}).
 		Do(ctx)
 	list := &unstructured.UnstructuredList{}

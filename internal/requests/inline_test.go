@@ -24,7 +24,7 @@ import (
 )
 
 // inlineRequests returns the inline watch of gadgets.
-func inlineRequests(t *testing.T, config *rest.Config, client *http.Client, form Form) listerWatcher {
+func inlineRequests(t *testing.T, config *rest.Config, client *http.Client, form Form) *listWatch {
 	t.Helper()
 	own, err := NewClient(config, client)
 	if err != nil {
@@ -34,7 +34,7 @@ func inlineRequests(t *testing.T, config *rest.Config, client *http.Client, form
 	lw := s.ListWatch(Target{GVR: gadgets, Namespace: "default", Form: form,
 		Tweak: func(*metav1.ListOptions) {}}, discardReporter{},
 		NewPacer(false, false, NewRetrySignal()), nil)
-	inline, ok := lw.(listerWatcher)
+	inline, ok := lw.(*listWatch)
 	if !ok {
 		t.Fatalf("got a %T", lw)
 	}
@@ -42,7 +42,7 @@ func inlineRequests(t *testing.T, config *rest.Config, client *http.Client, form
 }
 
 // inlineOutcomes runs an inline watch and returns its outcome like outcomes.
-func inlineOutcomes(t *testing.T, w listerWatcher) []any {
+func inlineOutcomes(t *testing.T, w *listWatch) []any {
 	t.Helper()
 	var events []any
 	err := w.WatchInline(t.Context(), &metav1.ListOptions{}, func(event watch.Event) bool {
@@ -256,14 +256,14 @@ func TestInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended = watches(ctx)
 	<-opened
-	if w.requests.interruption.pending() {
+	if w.interruption.pending() {
 		t.Error("the watch after an interrupted one is interrupted")
 	}
 	cancel()
 	<-ended
-	w.requests.pacer.mu.Lock()
-	defer w.requests.pacer.mu.Unlock()
-	if n := w.requests.pacer.mu.state.failures; n != 0 {
+	w.pacer.mu.Lock()
+	defer w.pacer.mu.Unlock()
+	if n := w.pacer.mu.state.failures; n != 0 {
 		t.Errorf("%d failures", n)
 	}
 }

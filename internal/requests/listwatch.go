@@ -11,18 +11,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// listWatch makes the list and watch requests of one reflector: for a type, or one namespace of it, during
-// one run. It reports the outcome of each request, because refused connections, throttling and failing
-// watches never reach a reflector's watch error handler. It paces the requests by the kind of failure, and
-// holds a slot of the limiter during a list. Function step decides the effects of an outcome.
+// listWatch is an informer.InlineWatcher. It makes the list and watch requests of one reflector: for a type,
+// or one namespace of it, during one run. It reports the outcome of each request, because refused
+// connections, throttling and failing watches never reach a reflector's watch error handler. It paces the
+// requests by the kind of failure, and holds a slot of the limiter during a list. Function step decides the
+// effects of an outcome.
 type listWatch struct {
-	resource resource
-	tweak    func(*metav1.ListOptions)
-	filter   func(runtime.Object) bool // nil accepts all
+	*cache.ListWatch // list and watch
+	client           dynamic.Interface
+	resource         resource
+	tweak            func(*metav1.ListOptions)
+	filter           func(runtime.Object) bool // nil accepts all
 	// selects is Target.Selects: it rejects objects of lists, and turns events into deletions.
 	selects func(runtime.Object) bool
 	// selection is the part of a shard to read. Nil means everything.
@@ -69,8 +74,8 @@ func (l *listWatch) record(o requestOutcome) {
 	}
 }
 
-// panicked records that a panic occurred while handling a list or watch.
-func (l *listWatch) panicked(value any) {
+// Panicked records that a panic occurred while handling a list or watch.
+func (l *listWatch) Panicked(value any) {
 	l.reports.RequestEnded(VerbWatch, fmt.Errorf("%w: %v", errPanicked, value))
 }
 

@@ -90,11 +90,8 @@ func TestMetadataIsRequested(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := newResource(own, gadgets, "default", Form{Packer: packed.NewPacker(nil),
+			r := newResource(own, gadgets, "default", Form{Packer: packed.NewPacker(nil),
 				Metadata: true}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
 			for range 2 {
 				list, err := r.List(t.Context(), metav1.ListOptions{}, true)
 				if err != nil {

@@ -33,7 +33,9 @@ import (
 // clientGoType is followed with client-go's requests, gadgets with this package's, by the same reflector.
 var clientGoType = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gizmos"}
 
-func pathOf(gvr schema.GroupVersionResource) string { return "/" + strings.Join(apiPath(gvr, ""), "/") }
+func pathOf(gvr schema.GroupVersionResource) string {
+	return "/apis/" + strings.Join([]string{gvr.Group, gvr.Version, gvr.Resource}, "/")
+}
 
 // clientComparison follows one type with client-go's dynamic client and pauses, and another with this
 // package.

@@ -94,11 +94,11 @@ func TestListsWithoutAnswer(t *testing.T) {
 func TestSilentWatchesEnd(t *testing.T) {
 	full := 5*time.Minute + silenceGrace
 	for protocol, want := range map[int]time.Duration{1: silenceHTTP1, 2: full} {
-		for name, watches := range map[string]func(*testing.T, listerWatcher, *metav1.ListOptions) error{
-			"inline": func(t *testing.T, w listerWatcher, options *metav1.ListOptions) error {
+		for name, watches := range map[string]func(*testing.T, *listWatch, *metav1.ListOptions) error{
+			"inline": func(t *testing.T, w *listWatch, options *metav1.ListOptions) error {
 				return w.WatchInline(t.Context(), options, func(watch.Event) bool { return true })
 			},
-			"by the reflector": func(t *testing.T, w listerWatcher, options *metav1.ListOptions) error {
+			"by the reflector": func(t *testing.T, w *listWatch, options *metav1.ListOptions) error {
 				stream, err := w.WatchWithContext(t.Context(), *options)
 				if err != nil {
 					return err

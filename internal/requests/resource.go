@@ -39,30 +39,26 @@ type resource interface {
 // newResource returns the resource for gvr in a namespace; empty means all. With a Client, objects are packed
 // as they arrive, filtered by selection, and requested as metadata only if form.Metadata is set. With other
 // clients, the store packs and filters the decoded objects. A nil selection selects everything.
-func newResource(
-	from dynamic.Interface, gvr schema.GroupVersionResource, namespace string, form Form,
-	selection *Selection,
-) (resource, error) {
+func newResource(from dynamic.Interface, gvr schema.GroupVersionResource, namespace string, form Form,
+	selection *Selection) resource {
 	client, ok := from.(*Client)
-	if !ok {
-		if namespace != "" {
-			return decodedResource{from.Resource(gvr).Namespace(namespace)}, nil
-		}
-		return decodedResource{from.Resource(gvr)}, nil
+	switch {
+	case !ok && namespace != "":
+		return decodedResource{from.Resource(gvr).Namespace(namespace)}
+	case !ok:
+		return decodedResource{from.Resource(gvr)}
 	}
-	if problems := rest.IsValidPathSegmentName(namespace); len(problems) > 0 {
-		return nil, fmt.Errorf("invalid namespace %q: %v", namespace, problems)
-	}
-	full := client.packed(gvr, namespace, form.Packer)
+	full := &packedResource{owner: client, gvr: gvr, namespace: namespace, packer: form.Packer,
+		lists: wholeObjectContent, events: wholeObjectContent}
 	if selection != nil {
 		full.packer = form.Packer.WithFilter(selection.admitUnpacked)
 	}
 	if !form.Metadata {
-		return full, nil
+		return full
 	}
 	metadata := *full
 	metadata.lists, metadata.events = metadataList, metadataOfEvents
-	return &metadataResource{metadata: &metadata, full: full}, nil
+	return &metadataResource{metadata: &metadata, full: full}
 }
 
 // decodedResource makes the requests with a dynamic client.
@@ -88,17 +84,6 @@ func (d decodedResource) Events(ctx context.Context, options metav1.ListOptions)
 		return nil, err
 	}
 	return &clientEvents{w, ctx, a}, nil
-}
-
-// failedResource fails each request.
-type failedResource struct{ err error }
-
-func (f failedResource) List(context.Context, metav1.ListOptions, bool) (runtime.Object, error) {
-	return nil, f.err
-}
-
-func (f failedResource) Events(context.Context, metav1.ListOptions) (events, error) {
-	return nil, f.err
 }
 
 // Accept headers. A server that cannot reduce a type to its metadata sends whole objects.
@@ -137,17 +122,15 @@ func requestWithFallback[T any](m *metadataResource, request func(*packedResourc
 	return request(m.full)
 }
 
-// apiPath returns the URL path of a type.
-func apiPath(gvr schema.GroupVersionResource, namespace string) []string {
-	path := []string{"api"}
-	if gvr.Group != "" {
-		path = []string{"apis", gvr.Group}
+// get returns a GET request for a type in a namespace; empty means all. Its error, which the request returns
+// when it is sent, reports an invalid namespace.
+func (c *Client) get(gvr schema.GroupVersionResource, namespace string) *rest.Request {
+	path := []string{"apis", gvr.Group, gvr.Version}
+	if gvr.Group == "" {
+		path = []string{"api", gvr.Version}
 	}
-	path = append(path, gvr.Version)
-	if namespace != "" {
-		path = append(path, "namespaces", namespace)
-	}
-	return append(path, gvr.Resource)
+	return c.defaultREST.Get().AbsPath(path...).NamespaceIfScoped(namespace, namespace != "").
+		Suffix(gvr.Resource) // errors do not name it
 }
 
 // packedResource packs objects from the bytes of responses.
@@ -160,21 +143,10 @@ type packedResource struct {
 	packer        *packed.Packer
 }
 
-// packed returns the requests for whole objects.
-func (c *Client) packed(
-	gvr schema.GroupVersionResource, namespace string, packer *packed.Packer,
-) *packedResource {
-	return &packedResource{
-		owner: c, gvr: gvr, namespace: namespace, packer: packer, lists: wholeObjectContent,
-		events: wholeObjectContent,
-	}
-}
-
 // request returns a request with an Accept header. The client does not retry it, because the Pacer decides
 // about retries.
 func (r *packedResource) request(content string, options *metav1.ListOptions) *rest.Request {
-	return r.owner.defaultREST.Get().AbsPath(apiPath(r.gvr, r.namespace)...).
-		SetHeader("Accept", content).MaxRetries(0).
+	return r.owner.get(r.gvr, r.namespace).SetHeader("Accept", content).MaxRetries(0).
 		SpecificallyVersionedParams(options, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"})
 }
 

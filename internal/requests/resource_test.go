@@ -171,10 +171,7 @@ func ownRequests(t *testing.T, host string, compressed bool, form Form) resource
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := newResource(own, gadgets, "default", form, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := newResource(own, gadgets, "default", form, nil)
 	return r
 }
 
@@ -310,10 +307,7 @@ func TestOtherClientsDecode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := newResource(stock, gadgets, "", packedForm, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := newResource(stock, gadgets, "", packedForm, nil)
 	if list, err := r.List(t.Context(), metav1.ListOptions{}, true); err != nil ||
 		len(list.(*unstructured.UnstructuredList).Items) != 2 {
 		t.Errorf("got %v and %v", list, err)
@@ -326,15 +320,19 @@ func TestInvalidRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newResource(own, gadgets, "a/b", packedForm, nil); err == nil {
-		t.Error("the namespace a/b")
+	const want = `invalid namespace "a/b"`
+	r := newResource(own, gadgets, "a/b", packedForm, nil)
+	if _, err := r.List(t.Context(), metav1.ListOptions{}, true); err == nil ||
+		!strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
 	}
-	failed := failedResource{io.ErrNoProgress}
-	if _, err := failed.List(t.Context(), metav1.ListOptions{}, true); err != io.ErrNoProgress {
-		t.Errorf("got %v", err)
+	if _, err := r.Events(t.Context(), metav1.ListOptions{}); err == nil ||
+		!strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
 	}
-	if _, err := failed.Events(t.Context(), metav1.ListOptions{}); err != io.ErrNoProgress {
-		t.Errorf("got %v", err)
+	if _, err := own.Resource(gadgets).Namespace("a/b").List(t.Context(), metav1.ListOptions{}); err == nil ||
+		!strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
 
@@ -351,7 +349,7 @@ func TestRateLimitIsShared(t *testing.T) {
 		}
 	}
 	if unlimited, err := NewClient(&rest.Config{Host: "http://127.0.0.1:1", QPS: -1}, nil); err != nil ||
-		unlimited.config.RateLimiter != nil {
+		unlimited.defaultREST.GetRateLimiter() != nil {
 		t.Errorf("got a limit, or %v", err)
 	}
 }

@@ -80,34 +80,31 @@ func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer,
 	forbidden func(error)) cache.ListerWatcher {
 	p.outage = &s.outage
 	l := &listWatch{
-		tweak:   target.Tweak,
-		filter:  target.filter(),
-		selects: target.Selects,
-		reports: reports,
-		limiter: s.Limiter,
-		pacer:   p,
+		client:   s.Client,
+		resource: newResource(s.Client, target.GVR, target.Namespace, target.Form, target.Selection),
+		tweak:    target.Tweak,
+		filter:   target.filter(),
+		selects:  target.Selects,
+		reports:  reports,
+		limiter:  s.Limiter,
+		pacer:    p,
 
 		selection:   target.Selection,
 		noBookmarks: target.NoBookmarks,
 		forbidden:   forbidden,
 	}
-	var err error
-	if l.resource, err = newResource(s.Client, target.GVR, target.Namespace, target.Form,
-		target.Selection); err != nil {
-		l.resource = failedResource{err}
-	}
-	l.continuity = s.RestoreDetector.Continuity(VersionCounter(target.GVR, target.Custom), l.unlimitedVersion)
-	return listerWatcher{&cache.ListWatch{ListWithContextFunc: l.list, WatchFuncWithContext: l.watch}, l,
-		s.Client}
+	l.ListWatch = &cache.ListWatch{ListWithContextFunc: l.list, WatchFuncWithContext: l.watch}
+	l.continuity = s.RestoreDetector.Continuity(VersionCounter(target.GVR, target.Custom),
+		func(ctx context.Context) (string, error) { // not rate-limited, because watches wait for it
+			return l.reportedVersion(ctx, false)
+		})
+	return l
 }
 
 // AwaitPermission waits until target may be listed and watched, after the error refusal, by periodic
 // requests. It returns false if ctx ends before.
 func (s *Server) AwaitPermission(ctx context.Context, target Target, p *Pacer, refusal error) bool {
-	resource, err := newResource(s.Client, target.GVR, target.Namespace, target.Form, nil)
-	if err != nil {
-		return false
-	}
+	resource := newResource(s.Client, target.GVR, target.Namespace, target.Form, nil)
 	p.outage = &s.outage
 	p.record(requestOutcome{verb: VerbList, err: refusal})
 	for p.awaitRound(ctx) == nil {

@@ -213,9 +213,6 @@ func (s targetState) succeeded(o requestOutcome) targetState {
 	if !o.headersLate {
 		s.unansweredRequests = 0
 	}
-	if s.failures > 0 && s.stage == stageConnection { // any answer ends the outage
-		s.failures, s.reason, s.pauseEnd, s.wakeFailures = 0, status.ReasonNone, time.Time{}, 0
-	}
 	switch {
 	case !o.verb.Watches():
 		s.hasListed = true
@@ -226,7 +223,7 @@ func (s targetState) succeeded(o requestOutcome) targetState {
 	if s.watchOpenSince.IsZero() && (o.verb == VerbWatch || o.phase == phaseListed) {
 		s.watchOpenSince = o.now
 	}
-	if endsFailure {
+	if endsFailure || s.failures > 0 && s.stage == stageConnection { // any answer ends the outage
 		s.failures, s.reason, s.pauseEnd, s.wakeFailures = 0, status.ReasonNone, time.Time{}, 0
 	}
 	return s

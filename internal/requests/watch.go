@@ -43,9 +43,9 @@ type initialList struct {
 	maxSilence time.Duration
 }
 
-// watchInline requests a watch and calls take for its events, on the caller's goroutine, until the watch
+// WatchInline requests a watch and calls take for its events, on the caller's goroutine, until the watch
 // ends.
-func (l *listWatch) watchInline(
+func (l *listWatch) WatchInline(
 	ctx context.Context, options *metav1.ListOptions, take func(watch.Event) bool,
 ) error {
 	o, err := l.openWatch(ctx, options)
@@ -57,7 +57,7 @@ func (l *listWatch) watchInline(
 	return nil
 }
 
-// watch is watchInline on a separate goroutine.
+// watch is WatchInline on a separate goroutine.
 func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	o, err := l.openWatch(ctx, &options)
 	if err != nil {

@@ -77,7 +77,6 @@ type Cache interface {
 	RunPartitions(ctx context.Context, listed func(), parts ...informer.Partition) error
 	RunChangingPartitions(ctx context.Context, listed func(),
 		next func(context.Context) ([]informer.Partition, bool)) error
-	RunEmpty(ctx context.Context, listed func()) error
 	Forget() error
 }
 

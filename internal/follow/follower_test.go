@@ -103,11 +103,6 @@ func (d *diary) RunChangingPartitions(ctx context.Context, listed func(),
 	}
 }
 
-func (d *diary) RunEmpty(ctx context.Context, listed func()) error {
-	d.note("run empty")
-	return d.RunPartitions(ctx, listed)
-}
-
 func (d *diary) Forget() error {
 	d.note("forget")
 	return nil
@@ -227,7 +222,7 @@ func TestFollowerReadsSelection(t *testing.T) {
 		"several namespaces": {func(f *Follower) { f.Namespaces = Only("b", "a") },
 			[]string{`begin v1 of "1"`, `read v1 in "a"`, `read v1 in "b"`, "synced 1"}},
 		"nothing": {func(f *Follower) { f.SelectsNothing = true },
-			[]string{`begin v1 of "1"`, "run empty", "synced 1"}},
+			[]string{`begin v1 of "1"`, "synced 1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			follows(t, &diary{}, func(f *Follower) {

@@ -29,7 +29,7 @@ func (f *Follower) serveNothing(ctx context.Context, listed func()) {
 		defer f.Shard.removeParts()
 	}
 	f.Health.SetPartitions(nil, "", status.ReasonNone, nil)
-	_ = f.Cache.RunEmpty(ctx, listed)
+	_ = f.Cache.RunPartitions(ctx, listed)
 }
 
 // servePermitted lists and watches all namespaces at once while that is permitted, and otherwise one by one.

@@ -146,10 +146,15 @@ func BenchmarkPartsList(b *testing.B) {
 			i := New(nil, Options{})
 			ctx, cancel := context.WithCancel(b.Context())
 			defer cancel()
-			g, err := i.beginIncarnation(ctx, cancel, StateNew)
+			g, err := i.beginIncarnation(ctx, cancel)
 			if err != nil {
 				b.Fatal(err)
 			}
+			partitions := make([]*partition, parts)
+			for k := range partitions {
+				partitions[k] = g.partition(&Partition{Namespace: "ns-" + strconv.Itoa(k)})
+			}
+			i.mu.partitions = partitions
 			lists := make([][]any, parts)
 			for k := range lists {
 				for n := range 50 {
@@ -160,8 +165,7 @@ func BenchmarkPartsList(b *testing.B) {
 			}
 			for b.Loop() {
 				for k, list := range lists {
-					if err := (&partition{incarnation: g, prefix: "ns-" + strconv.Itoa(k) + "/"}).Replace(list,
-						"1"); err != nil {
+					if err := partitions[k].Replace(list, "1"); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -78,22 +78,21 @@ func (w *inlineWatch) collectEvent(ctx context.Context, c *collectedList, event 
 	return false
 }
 
-// sizeHint returns the number of stored objects of the target, or 0 if counting them is expensive. Objects of
+// sizeHint returns the number of stored objects of the partition, or 0 if counting them is expensive. Objects of
 // other partitions do not count: each partition would allocate space for all.
 func (w *inlineWatch) sizeHint() int {
 	now := w.informer.store.Snapshot()
-	p, ok := w.target.(*partition)
 	switch {
-	case !ok, p.isComplete():
+	case w.isComplete():
 		return now.Len()
-	case p.selection != nil:
+	case w.selection != nil:
 		return 0
 	}
 	byNamespace, ok := now.Index(cache.NamespaceIndex)
 	if !ok {
 		return 0
 	}
-	return byNamespace.Count(p.namespace())
+	return byNamespace.Count(w.namespace())
 }
 
 func sendsInitialEvents(options *metav1.ListOptions) bool {

@@ -33,7 +33,7 @@ type feed struct {
 	*testing.T
 	*Informer
 	ctx context.Context
-	g   *incarnation
+	g   *partition // the only one of the incarnation
 }
 
 // newFeed returns a feed with an incarnation that has not listed.
@@ -64,17 +64,18 @@ func newIdleFeed(t *testing.T, options Options) *feed {
 func (f *feed) next() {
 	f.Helper()
 	ctx, cancel := context.WithCancel(f.ctx)
-	g, _, err := f.makeCurrent(ctx, cancel, []State{StateNew, StateIdle}) // without periodic resyncs
+	g, _, err := f.makeCurrent(ctx, cancel) // without periodic resyncs
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.g = g
+	f.g = g.partition(&Partition{})
+	g.runOnly(f.g)
 }
 
 // finish ends the incarnation.
 func (f *feed) finish() {
 	f.g.cancel()
-	f.endIncarnation(f.g)
+	f.endIncarnation(f.g.incarnation)
 	f.g = nil
 }
 

@@ -60,9 +60,6 @@ func (i *Informer) Detach(handlers []*Registration) *Detached {
 	})
 	d := &Detached{knownContent: i.knownContentLocked(), Synced: i.synced.Load().reached()}
 	d.Version = d.snapshot.ResourceVersion() // also between two incarnations
-	if g := i.mu.current; g != nil && (d.Version == "" || isOlder(d.Version, g.reached)) {
-		d.Version = g.reached
-	}
 	for _, p := range i.mu.partitions {
 		if d.Version == "" || isOlder(d.Version, p.observed) {
 			d.Version = p.observed

@@ -15,8 +15,7 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// incarnation is one run of an informer, and the store of its reflector. Each event is a write to the
-// informer's store and a notification in each queue. An incarnation that has ended cannot write.
+// incarnation is one run of an informer. An incarnation that has ended cannot write.
 type incarnation struct {
 	informer  *Informer
 	cancel    context.CancelFunc
@@ -25,22 +24,16 @@ type incarnation struct {
 	onError cache.WatchErrorHandlerWithContext
 	logger  klog.Logger
 
-	// pendingLists is the number of partitions that have not listed in this incarnation. onListed, if not
-	// nil, is called when there are none left. Informer.mu guards both, and partitions, the number of running
-	// partitions.
-	pendingLists      int
-	onListed          func()
-	runningPartitions int
-	// reached is the progress.observed of the only stream. If partitioned is true, the Informer's partitions
-	// have the progress. Without partitions, nothing is selected. Guarded by Informer.mu.
-	reached     string
-	partitioned bool
+	// pendingLists is the number of partitions that have not listed in this incarnation. onAllListed, if not
+	// nil, is called when there are none left. Informer.mu guards both.
+	pendingLists int
+	onAllListed  func()
 }
 
 var (
-	_ cache.ReflectorStore    = (*incarnation)(nil)
-	_ cache.TransformingStore = (*incarnation)(nil)
-	_ newer.BookmarkStore     = (*incarnation)(nil)
+	_ cache.ReflectorStore    = (*partition)(nil)
+	_ cache.TransformingStore = (*partition)(nil)
+	_ newer.BookmarkStore     = (*partition)(nil)
 )
 
 // Transformer implements cache.TransformingStore. It transforms and packs the objects of a watch-list when
@@ -65,64 +58,67 @@ func (g *incarnation) Transformer() cache.TransformFunc {
 	}
 }
 
-func (g *incarnation) Add(obj any) error { return g.put(obj, nil) }
-
-func (g *incarnation) Update(obj any) error { return g.put(obj, nil) }
-
-// put stores an object if the partition admits it. A nil partition admits all.
-func (g *incarnation) put(obj any, owner *partition) error {
-	item, err := g.item(obj)
+// Add implements cache.ReflectorStore. It stores an object if the partition admits it.
+func (p *partition) Add(obj any) error {
+	if p.hasApplied(obj) {
+		return nil
+	}
+	item, err := p.item(obj)
 	if err != nil {
 		return err
 	}
-	keyed, err := g.informer.withKey(item)
+	keyed, err := p.informer.withKey(item)
 	if err != nil {
 		return err
 	}
-	g.informer.mutations.AddObject(item)
+	p.informer.mutations.AddObject(item)
 	for {
-		if done, err := g.commit(g.informer.store.Prepare(keyed), owner); done || err != nil {
+		if done, err := p.commit(p.informer.store.Prepare(keyed)); done || err != nil {
 			return err
 		}
 	}
 }
 
+// Update implements cache.ReflectorStore.
+func (p *partition) Update(obj any) error { return p.Add(obj) }
+
 // commit stores a prepared object and notifies the handlers. It returns false if the object has to be
 // prepared again because indexes were added.
-func (g *incarnation) commit(p store.Prepared, owner *partition) (bool, error) {
-	i := g.informer
+func (p *partition) commit(next store.Prepared) (bool, error) {
+	i := p.informer
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.mu.current != g {
+	if i.mu.current != p.incarnation {
 		return false, ErrIncarnationOver
 	}
-	if owner != nil && !owner.admitsLocked(p) {
+	if !p.admitsLocked(next) {
 		return true, nil
 	}
-	old, ok := i.store.Put(p)
+	old, ok := i.store.Put(next)
 	if !ok {
 		return false, nil
 	}
-	g.advanceLocked(owner, p.ResourceVersion)
-	i.mu.log.recordPut(p, old)
+	p.advanceLocked(next.ResourceVersion)
+	i.mu.log.recordPut(next, old)
 	switch {
 	case old == nil:
-		i.notifyLocked(newAddition(p.Item, false))
-	case sameUID(old, p.Item):
-		i.notifyLocked(newUpdate(old, p.Item, sameVersion(old, p.Item)))
+		i.notifyLocked(newAddition(next.Item, false))
+	case sameUID(old, next.Item):
+		i.notifyLocked(newUpdate(old, next.Item, sameVersion(old, next.Item)))
 	default:
-		i.notifyLocked(deletedUnobserved(p.Key, old), newAddition(p.Item, false))
+		i.notifyLocked(deletedUnobserved(next.Key, old), newAddition(next.Item, false))
 	}
 	return true, nil
 }
 
-// Delete implements cache.ReflectorStore. Handlers are not notified if the object is not stored.
-func (g *incarnation) Delete(obj any) error { return g.delete(obj, nil) }
-
-// delete removes an object if it belongs to the partition. All objects belong to a nil partition.
-func (g *incarnation) delete(obj any, owner *partition) error {
-	i := g.informer
-	item, failure := g.item(obj)
+// Delete implements cache.ReflectorStore. It removes an object if it belongs to the partition. Handlers are
+// not notified if the object is not stored.
+func (p *partition) Delete(obj any) error {
+	if p.hasApplied(obj) {
+		return nil
+	}
+	i := p.informer
+	item, failure := p.item(obj)
 	if failure != nil {
 		item = obj // which has the key and the resource version
 	}
@@ -132,31 +128,30 @@ func (g *incarnation) delete(obj any, owner *partition) error {
 	}
 	object, ok := obj.(runtime.Object)
 	leftSelection := ok && !i.options.Selects(object)
-	if err := g.remove(key, item, failure == nil, leftSelection, owner); err != nil {
+	if err := p.remove(key, item, failure == nil, leftSelection); err != nil {
 		return err
 	}
 	if failure != nil {
-		utilruntime.HandleErrorWithLogger(g.logger, failure,
+		utilruntime.HandleErrorWithLogger(p.logger, failure,
 			"Delivering a deletion with the last known state", "key", key)
 	}
 	return nil
 }
 
-// remove removes an object. known states that final is its final state, and left that it has left the
-// selection.
-func (g *incarnation) remove(key string, final Item, known, leftSelection bool, owner *partition) error {
-	i := g.informer
+// remove removes an object. known states that final is its final state.
+func (p *partition) remove(key string, final Item, known, leftSelection bool) error {
+	i := p.informer
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.mu.current != g {
+	if i.mu.current != p.incarnation {
 		return ErrIncarnationOver
 	}
 	version := resourceVersion(final)
-	if owner != nil && !owner.deletesLocked(key, version) {
+	if !p.deletesLocked(key, version) {
 		return nil
 	}
 	old := i.store.Remove(key, version)
-	g.advanceLocked(owner, version)
+	p.advanceLocked(version)
 	if old == nil {
 		i.mu.log.advanceTo(version)
 	} else {
@@ -175,17 +170,15 @@ func (g *incarnation) remove(key string, final Item, known, leftSelection bool, 
 }
 
 // Bookmark implements newer.BookmarkStore.
-func (g *incarnation) Bookmark(resourceVersion string) error { return g.bookmark(resourceVersion, nil) }
-
-func (g *incarnation) bookmark(resourceVersion string, owner *partition) error {
-	i := g.informer
+func (p *partition) Bookmark(resourceVersion string) error {
+	i := p.informer
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.mu.current != g {
+	if i.mu.current != p.incarnation {
 		return ErrIncarnationOver
 	}
 	i.store.SetResourceVersion(resourceVersion)
-	g.advanceLocked(owner, resourceVersion)
+	p.advanceLocked(resourceVersion)
 	i.mu.log.advanceTo(resourceVersion)
 	return nil
 }

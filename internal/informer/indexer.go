@@ -73,7 +73,7 @@ func (x indexer) Bookmark(version string) {
 
 // LastStoreSyncResourceVersion returns the resource version of the last list, event or bookmark stored; with
 // several partitions, the smallest one.
-func (x indexer) LastStoreSyncResourceVersion() string { return x.informer.storeVersion() }
+func (x indexer) LastStoreSyncResourceVersion() string { return x.informer.LastSyncResourceVersion() }
 
 // List returns all objects in no particular order.
 func (x indexer) List() []any { return x.objects(x.informer.store.Snapshot().Items()) }

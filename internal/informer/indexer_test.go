@@ -67,16 +67,18 @@ func TestReadersDoNotWaitForLists(t *testing.T) {
 		}
 		return all
 	}
-	g, err := i.beginIncarnation(t.Context(), func() {}, StateNew)
+	g, err := i.beginIncarnation(t.Context(), func() {})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { i.endIncarnation(g); i.Stop(); <-i.Stopped() }()
-	if err := g.Replace(list("a"), "1"); err != nil {
+	p := g.partition(&Partition{})
+	g.runOnly(p)
+	if err := p.Replace(list("a"), "1"); err != nil {
 		t.Fatal(err)
 	}
 	relists = true
-	if err := g.Replace(list("b"), "2"); err != nil || reads < 100 {
+	if err := p.Replace(list("b"), "2"); err != nil || reads < 100 {
 		t.Errorf("%d reads while a list was made ready, %v", reads, err)
 	}
 	i.mu.Lock()

@@ -17,7 +17,7 @@ import (
 // Informer is a cache.SharedIndexInformer: a local, indexed copy of a collection of objects.
 //
 // Its contract is in the comment on Informer of package dynamicinformer. In addition its owner runs
-// incarnations (RunPartitions, RunChangingPartitions, RunEmpty), each until its context ends. Forget removes
+// incarnations (RunPartitions, RunChangingPartitions), each until its context ends. Forget removes
 // the objects of the last incarnation. Stop ends the informer; waiters then return ErrStopped
 // (TestStopReleasesWaiters).
 type Informer struct {
@@ -30,9 +30,7 @@ type Informer struct {
 	mutations cache.MutationDetector
 	// synced is reached after the first list. Forget replaces it.
 	synced atomic.Pointer[syncPoint]
-	// reflector is the latest one; nil if the store has the last resource version.
-	reflector atomic.Pointer[cache.Reflector]
-	events    eventCounts
+	events eventCounts
 	// stopping is closed by Stop, stopped when all goroutines have ended.
 	stopping, stopped chan struct{}
 	// workers counts handlers' goroutines and the running incarnation.
@@ -58,7 +56,7 @@ type Informer struct {
 		resyncCheckChanged chan struct{}
 		transform          cache.TransformFunc
 		unconfirmed        unconfirmedRestore
-		// partitions are the partitions of the running incarnation, if it has partitions.
+		// partitions are the partitions of the latest incarnation. Without any, no object is selected.
 		partitions   []*partition
 		watchFailure cache.WatchErrorHandlerWithContext
 		log          changeLog
@@ -145,18 +143,10 @@ func (i *Informer) WaitForSync(ctx context.Context) error {
 	}
 }
 
-// LastSyncResourceVersion returns the last resource version of the reflector; empty before the first list.
-// With several partitions it returns the smallest one.
+// LastSyncResourceVersion returns the resource version up to which the store is complete: the least of all
+// partitions. It is empty until all have listed, and after a user has written to a store of several
+// partitions.
 func (i *Informer) LastSyncResourceVersion() string {
-	if r := i.reflector.Load(); r != nil {
-		return r.LastSyncResourceVersion()
-	}
-	return i.storeVersion()
-}
-
-// storeVersion returns the resource version up to which the store is complete: the least of all partitions.
-// It is empty until all have listed, and after a user has written to a store of several partitions.
-func (i *Informer) storeVersion() string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if len(i.mu.partitions) == 0 || i.mu.partitions[0].isAll() {

@@ -39,9 +39,8 @@ type InlineWatcher interface {
 
 // inlineWatch lists with a reflector, and then watches without it, by the same rules.
 type inlineWatch struct {
-	*incarnation
-	lw     InlineWatcher
-	target reflectorStore
+	*partition
+	lw InlineWatcher
 	// version is the last observed resource version; empty before the first list. No list may be older than
 	// latest, if it is set.
 	version, latest string
@@ -135,7 +134,7 @@ func (w *inlineWatch) apply(ctx context.Context, event watch.Event) {
 		return
 	}
 	version := object.GetResourceVersion()
-	if err := applyEvent(w.target, event, version); err != nil {
+	if err := w.applyEvent(event, version); err != nil {
 		utilruntime.HandleErrorWithContext(ctx, err, "Unable to apply watch event", "reflector",
 			w.informer.options.ObjectDescription, "type", event.Type)
 	}
@@ -147,17 +146,15 @@ func (w *inlineWatch) apply(ctx context.Context, event watch.Event) {
 	}
 }
 
-// applyEvent writes an event to the target; version is that of its object.
-func applyEvent(to reflectorStore, event watch.Event, version string) error {
+// applyEvent writes an event to the store; version is that of its object.
+func (p *partition) applyEvent(event watch.Event, version string) error {
 	switch event.Type {
-	case watch.Added:
-		return to.Add(event.Object)
-	case watch.Modified:
-		return to.Update(event.Object)
+	case watch.Added, watch.Modified:
+		return p.Add(event.Object)
 	case watch.Deleted:
-		return to.Delete(event.Object)
+		return p.Delete(event.Object)
 	case watch.Bookmark:
-		return to.Bookmark(version)
+		return p.Bookmark(version)
 	}
 	return nil
 }
@@ -172,11 +169,8 @@ func isTable(object runtime.Object) bool {
 	return gvk.Kind == "Table" && gvk.Group == metav1.GroupName
 }
 
-// inlineStore is the store of an inline's reflector, which only lists.
-type inlineStore struct {
-	cache.ReflectorStore
-	*inlineWatch
-}
+// inlineStore is the store of the reflector of an inlineWatch, which only lists.
+type inlineStore struct{ *inlineWatch }
 
 // Replace implements cache.ReflectorStore, and ends the reflector's round.
 func (s inlineStore) Replace(list []any, resourceVersion string) error {
@@ -184,7 +178,7 @@ func (s inlineStore) Replace(list []any, resourceVersion string) error {
 		s.collectedObjects = nil
 		list = c.list()
 	}
-	if err := s.ReflectorStore.Replace(list, resourceVersion); err != nil {
+	if err := s.partition.Replace(list, resourceVersion); err != nil {
 		return err
 	}
 	s.version = resourceVersion
@@ -194,7 +188,7 @@ func (s inlineStore) Replace(list []any, resourceVersion string) error {
 	return nil
 }
 
-// inlineLister is the ListerWatcher of an inline's reflector. Its lists are not older than the watches since
+// inlineLister is the ListerWatcher of the reflector of an inlineWatch. Its lists are not older than the watches since
 // the last list, which the reflector does not know.
 type inlineLister struct {
 	InlineWatcher

@@ -7,10 +7,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-var (
-	errNoPartitions = errors.New("no partitions to run")
-	errNotInline    = errors.New("a partition with State or Replaces requires an InlineWatcher and no ExampleObject")
-)
+var errNotInline = errors.New("a partition with State or Replaces requires an InlineWatcher and no ExampleObject")
 
 // Partition selects the objects of one reflector of an incarnation.
 type Partition struct {
@@ -48,7 +45,8 @@ func prefixOf(namespace string) string {
 }
 
 // RunPartitions runs an incarnation with one reflector for each partition until ctx ends. The partitions must
-// be in different namespaces. They feed one store. Handlers, indexers and objects of the previous incarnation
+// be in different namespaces. They feed one store. Without partitions no object is selected: it sends no
+// requests, and the informer has synced at once. Handlers, indexers and objects of the previous incarnation
 // stay (call Forget before to remove the objects). RunPartitions fails with ErrRunning or ErrStopped.
 //
 // The informer has synced when all partitions have listed. listed, if not nil, is called once when all
@@ -60,29 +58,35 @@ func prefixOf(namespace string) string {
 // and would resume all namespaces from the version that any of them has reached. It would lose events, and an
 // expired or forbidden namespace would end the watches of all.
 func (i *Informer) RunPartitions(ctx context.Context, listed func(), partitions ...Partition) error {
-	if len(partitions) == 0 {
-		return errNoPartitions
-	}
 	if err := i.checkPartitions(partitions); err != nil {
 		return err
 	}
-	if len(partitions) > 1 || partitions[0].Namespace != "" {
+	if len(partitions) != 1 || partitions[0].Namespace != "" {
 		return i.RunChangingPartitions(ctx, listed, staticPartitions(partitions))
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	g, err := i.beginIncarnation(ctx, cancel, StateNew, StateIdle)
+	g, err := i.beginIncarnation(ctx, cancel)
 	if err != nil {
 		return err
 	}
 	defer i.endIncarnation(g)
-	g.onListed = listed
-	if partitions[0].State != nil {
-		i.reflectPersisted(ctx, g, &partitions[0])
-		return nil
-	}
-	i.reflect(ctx, g, source{target: g, lw: partitions[0].ListerWatcher})
+	g.onAllListed = listed
+	p := g.partition(&partitions[0])
+	g.runOnly(p)
+	p.restore(ctx, p)
+	i.reflect(ctx, p)
 	return nil
+}
+
+// runOnly makes a partition the only one of the incarnation.
+func (g *incarnation) runOnly(p *partition) {
+	i := g.informer
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.mu.current == g {
+		i.mu.partitions = []*partition{p}
+	}
 }
 
 func (i *Informer) checkPartitions(partitions []Partition) error {
@@ -109,59 +113,15 @@ func (i *Informer) inlineWatcher(lw cache.ListerWatcher) InlineWatcher {
 // staticPartitions returns a function that returns the partitions once, and then waits for the end of the
 // context.
 func staticPartitions(partitions []Partition) func(context.Context) ([]Partition, bool) {
+	returned := false
 	return func(ctx context.Context) ([]Partition, bool) {
-		if partitions == nil {
+		if returned {
 			<-ctx.Done()
 			return nil, false
 		}
-		defer func() { partitions = nil }()
+		returned = true
 		return partitions, true
 	}
-}
-
-// reflectPersisted is reflect for the only partition of an incarnation. The informers without persistence
-// have smaller stacks because it is not a part of RunPartitions: see docs/design/types.md.
-func (i *Informer) reflectPersisted(ctx context.Context, g *incarnation, part *Partition) {
-	p := g.partition(*part)
-	i.mu.Lock()
-	g.runningPartitions, g.partitioned = 1, true
-	if i.mu.current == g {
-		i.mu.partitions = []*partition{p}
-	}
-	i.mu.Unlock()
-	p.restore(ctx, []*partition{p})
-	i.reflectPartition(ctx, p)
-}
-
-// reflectPartition is reflect for a partition, which may have objects already.
-func (i *Informer) reflectPartition(ctx context.Context, p *partition) {
-	i.mu.Lock()
-	from := source{target: p, lw: p.lw, version: p.version, latest: p.latest()}
-	restored := i.mu.unconfirmed.namespaces[p.namespace()]
-	i.mu.Unlock()
-	if restored {
-		from.version = p.resume(ctx)
-	}
-	i.reflect(ctx, p.incarnation, from)
-}
-
-// RunEmpty is RunPartitions for a type that is known to have no objects. It sends no requests, removes the
-// objects of the previous incarnation, and the informer has synced at once. It returns when ctx ends.
-func (i *Informer) RunEmpty(ctx context.Context, listed func()) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	g, err := i.beginIncarnation(ctx, cancel, StateNew, StateIdle)
-	if err != nil {
-		return err
-	}
-	defer i.endIncarnation(g)
-	i.reflector.Store(nil)
-	g.onListed, g.partitioned = listed, true
-	if err := g.Replace(nil, ""); err != nil {
-		return err
-	}
-	<-ctx.Done()
-	return nil
 }
 
 // EvictOutOfShard removes the objects from the store for which inShard returns false, without deleting them:

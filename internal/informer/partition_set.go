@@ -2,6 +2,7 @@ package informer
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -24,14 +25,13 @@ func (i *Informer) RunChangingPartitions(ctx context.Context, listed func(),
 	next func(context.Context) ([]Partition, bool)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	g, err := i.beginIncarnation(ctx, cancel, StateNew, StateIdle) // its pending list is the first set
+	g, err := i.beginIncarnation(ctx, cancel) // its pending list is the first set
 	if err != nil {
 		return err
 	}
 	defer i.endIncarnation(g)
-	g.onListed, g.partitioned = listed, true
-	i.reflector.Store(nil)
-	s := &partitionSet{incarnation: g, running: map[partitionKey]*runningPartition{}}
+	g.onAllListed = listed
+	s := &partitionSet{incarnation: g, running: map[partitionKey]*partition{}}
 	defer s.workers.Wait()
 	defer cancel()
 	for {
@@ -51,7 +51,7 @@ func (i *Informer) RunChangingPartitions(ctx context.Context, listed func(),
 // partitionSet has the running partitions of an incarnation.
 type partitionSet struct {
 	*incarnation
-	running map[partitionKey]*runningPartition
+	running map[partitionKey]*partition
 	started bool // the first set has been started
 	workers sync.WaitGroup
 }
@@ -63,47 +63,37 @@ type partitionKey struct {
 
 func (p Partition) key() partitionKey { return partitionKey{p.Namespace, p.Selection} }
 
-// runningPartition is a partition with its reflector.
-type runningPartition struct {
-	*partition
-	replaces []Selection
-	replaced bool // by another partition
-	cancel   context.CancelFunc
-	done     chan struct{} // closed when the reflector has ended
-}
-
 // run ends the partitions that are not in the set, and starts those that do not run.
 func (s *partitionSet) run(ctx context.Context, set []Partition) error {
-	added := map[partitionKey]*runningPartition{}
+	added := map[partitionKey]*partition{}
 	keep := map[partitionKey]bool{}
 	for _, p := range set {
 		key := p.key()
 		keep[key] = true
 		if s.running[key] == nil {
-			added[key] = &runningPartition{partition: s.partition(p), replaces: p.Replaces,
-				done: make(chan struct{})}
+			added[key] = s.partition(&p)
 		}
 	}
-	var removed []*runningPartition
+	var removed []*partition
 	for key, r := range s.running {
 		if !keep[key] {
-			r.cancel()
-			<-r.done // or it could write objects that nothing would remove
+			r.stopReflector()
+			<-r.reflectorDone // or it could write objects that nothing would remove
 			removed = append(removed, r)
 			delete(s.running, key)
 		}
 	}
 	for _, r := range added {
-		r.replace(removed)
+		r.continueFrom(removed)
 	}
 	first := !s.started
 	if err := s.commitSet(set, added, removed); err != nil {
 		return err
 	}
 	s.reportRestoration()
-	s.callOnListed()
+	s.callOnAllListed()
 	if first {
-		s.restore(ctx, partitionsOf(added))
+		s.restore(ctx, slices.Collect(maps.Values(added))...)
 	}
 	for _, p := range set {
 		if r := added[p.key()]; r != nil {
@@ -115,12 +105,12 @@ func (s *partitionSet) run(ctx context.Context, set []Partition) error {
 	return nil
 }
 
-// replace makes the partition continue where the removed partitions that it replaces have ended.
-func (r *runningPartition) replace(removed []*runningPartition) {
+// continueFrom makes the partition continue where the removed partitions that it replaces have ended.
+func (r *partition) continueFrom(removed []*partition) {
 	if len(r.replaces) == 0 {
 		return
 	}
-	var replaced []*runningPartition
+	var replaced []*partition
 	for _, p := range removed {
 		if p.prefix == r.prefix && slices.Contains(r.replaces, p.selection) {
 			p.replaced = true
@@ -131,34 +121,26 @@ func (r *runningPartition) replace(removed []*runningPartition) {
 	r.hasListed, r.relisting = true, true
 }
 
-func (s *partitionSet) start(ctx context.Context, r *runningPartition) {
-	ctx, r.cancel = context.WithCancel(ctx)
+func (s *partitionSet) start(ctx context.Context, r *partition) {
+	ctx, r.stopReflector = context.WithCancel(ctx)
+	r.reflectorDone = make(chan struct{})
 	// Ended by run, or with the incarnation.
 	s.workers.Go(func() {
-		defer close(r.done)
-		s.informer.reflectPartition(ctx, r.partition)
+		defer close(r.reflectorDone)
+		s.informer.reflect(ctx, r)
 	})
 }
 
-func partitionsOf(running map[partitionKey]*runningPartition) []*partition {
-	partitions := make([]*partition, 0, len(running))
-	for _, r := range running {
-		partitions = append(partitions, r.partition)
-	}
-	return partitions
-}
-
 // commitSet makes the set the current one: it counts the pending lists and removes the objects that leave.
-func (s *partitionSet) commitSet(set []Partition, added map[partitionKey]*runningPartition,
-	removed []*runningPartition) error {
+func (s *partitionSet) commitSet(set []Partition, added map[partitionKey]*partition,
+	removed []*partition) error {
 	i := s.informer
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.mu.current != s.incarnation {
 		return ErrIncarnationOver
 	}
-	i.mu.partitions = append(partitionsOf(s.running), partitionsOf(added)...)
-	s.runningPartitions = len(i.mu.partitions)
+	i.mu.partitions = slices.AppendSeq(slices.Collect(maps.Values(s.running)), maps.Values(added))
 	for _, r := range added {
 		if s.pendingLists == 0 {
 			r.hasListed = true // the incarnation does not wait for it
@@ -180,7 +162,7 @@ func (s *partitionSet) commitSet(set []Partition, added map[partitionKey]*runnin
 		s.started = true
 		s.pendingLists--
 	}
-	s.recordListLocked(changes, false)
+	s.recordListLocked(listChanges{changes: changeSlice(changes)}, false)
 	for _, r := range removed { // after that, because handlers do not know of unconfirmed objects
 		r.confirmLocked()
 	}

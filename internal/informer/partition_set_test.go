@@ -146,10 +146,9 @@ func TestChangingPartitionsAfterAnotherIncarnation(t *testing.T) {
 	f.list(1, inNamespace("a", object("x", 1)), inNamespace("ab", object("x", 1)), object("nowhere", 1))
 	f.flush()
 	log.take()
-	s := &partitionSet{incarnation: f.g, running: map[partitionKey]*runningPartition{}}
+	s := &partitionSet{incarnation: f.g.incarnation}
 	f.g.pendingLists = 1
-	f.ok(s.commitSet([]Partition{{Namespace: "ab"}},
-		map[partitionKey]*runningPartition{{namespace: "ab"}: {partition: &partition{}}}, nil))
+	f.ok(s.commitSet([]Partition{{Namespace: "ab"}}, map[partitionKey]*partition{{namespace: "ab"}: {}}, nil))
 	f.flush()
 	got := log.take()
 	slices.Sort(got)
@@ -171,11 +170,10 @@ func TestLatePartition(t *testing.T) {
 	}
 	f.flush()
 	log.take()
-	s := &partitionSet{incarnation: f.g, started: true}
-	late := &runningPartition{partition: &partition{incarnation: f.g, prefix: "a/"}}
-	f.ok(s.commitSet([]Partition{{Namespace: "a"}},
-		map[partitionKey]*runningPartition{{namespace: "a"}: late}, nil))
-	f.listPart(late.partition, 2, inNamespace("a", object("x", 1)), inNamespace("a", object("y", 2)))
+	s := &partitionSet{incarnation: f.g.incarnation, started: true}
+	late := f.g.partition(&Partition{Namespace: "a"})
+	f.ok(s.commitSet([]Partition{{Namespace: "a"}}, map[partitionKey]*partition{{namespace: "a"}: late}, nil))
+	f.listPart(late, 2, inNamespace("a", object("x", 1)), inNamespace("a", object("y", 2)))
 	f.flush()
 	expect(t, "events", log.take(), []string{"add y2"})
 	if f.g.pendingLists != 0 {

@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -9,8 +10,8 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// partition is the store of the reflector of a Partition. A partition without persistence that is the only
-// one of its incarnation has none: its reflector writes to the incarnation.
+// partition is the store of the reflector of a Partition. Each event is a write to the informer's store and a
+// notification in each queue.
 type partition struct {
 	*incarnation
 	prefix    string     // of the keys
@@ -18,6 +19,14 @@ type partition struct {
 	onListed  func(bool) // may be nil
 	lw        cache.ListerWatcher
 	state     PersistedState // nil if the partition is not persisted
+	replaces  []Selection
+
+	// Only partitionSet uses these fields. reflectorDone is closed when the reflector has ended. replaced is
+	// true if another partition continues where this one has ended.
+	stopReflector context.CancelFunc
+	reflectorDone chan struct{}
+	replaced      bool
+
 	// The rest is guarded by Informer.mu.
 
 	progress
@@ -26,9 +35,9 @@ type partition struct {
 	hasListed, relisting bool
 }
 
-func (g *incarnation) partition(p Partition) *partition {
+func (g *incarnation) partition(p *Partition) *partition {
 	created := &partition{incarnation: g, prefix: p.prefix(), selection: p.Selection, onListed: p.OnListed,
-		lw: p.ListerWatcher}
+		lw: p.ListerWatcher, replaces: p.Replaces}
 	if p.Selection == nil {
 		created.state = p.State
 	}
@@ -42,7 +51,7 @@ func (p *partition) isAll() bool { return p.prefix == "" && p.selection == nil }
 
 // isCompleteLocked reports whether the partition is the only one. Its lists then replace the content
 // atomically.
-func (p *partition) isCompleteLocked() bool { return p.runningPartitions == 1 }
+func (p *partition) isCompleteLocked() bool { return len(p.informer.mu.partitions) == 1 }
 
 func (p *partition) isComplete() bool {
 	p.informer.mu.Lock()
@@ -50,29 +59,9 @@ func (p *partition) isComplete() bool {
 	return p.isCompleteLocked()
 }
 
-// Add implements cache.ReflectorStore.
-func (p *partition) Add(obj any) error {
-	if p.hasApplied(obj) {
-		return nil
-	}
-	return p.put(obj, p)
-}
-
-// Update implements cache.ReflectorStore.
-func (p *partition) Update(obj any) error { return p.Add(obj) }
-
-// Delete implements cache.ReflectorStore.
-func (p *partition) Delete(obj any) error {
-	if p.hasApplied(obj) {
-		return nil
-	}
-	return p.delete(obj, p)
-}
-
-// Bookmark implements newer.BookmarkStore.
-func (p *partition) Bookmark(resourceVersion string) error { return p.bookmark(resourceVersion, p) }
-
-// Replace implements cache.ReflectorStore.
+// Replace implements cache.ReflectorStore. A list or watch-list replaces the objects of the partition, and the
+// handlers are notified of the differences, deletions first. It is the initial list if the informer has not
+// synced. Replace reuses the memory of the list.
 func (p *partition) Replace(list []any, resourceVersion string) error {
 	listed, err := p.itemsOf(list)
 	if err != nil {
@@ -88,7 +77,7 @@ func (p *partition) Replace(list []any, resourceVersion string) error {
 		}
 		if done {
 			p.reportRestoration()
-			p.callOnListed()
+			p.callOnAllListed()
 			if p.onListed != nil {
 				p.onListed(isVersion(resourceVersion))
 			}
@@ -184,7 +173,7 @@ func (p *partition) recordLocked(l listChanges, done bool) {
 	}
 	first := done && !p.hasListed
 	p.relisting, p.hasListed = p.relisting || done, p.hasListed || done
-	p.recordListingLocked(l, first)
+	p.recordListLocked(l, first)
 }
 
 // removeMissingLocked removes the objects of the partition that are missing from the list.

@@ -26,10 +26,11 @@ func inNamespace(namespace string, o *unstructured.Unstructured) *unstructured.U
 // parts adds a partition for each namespace. listed counts how often all have listed.
 func (f *feed) parts(namespaces ...string) (parts []*partition, listed *int) {
 	listed = new(int)
-	f.g.pendingLists, f.g.onListed = len(namespaces), func() { *listed++ }
+	f.g.pendingLists, f.g.onAllListed = len(namespaces), func() { *listed++ }
 	for _, namespace := range namespaces {
-		parts = append(parts, &partition{incarnation: f.g, prefix: namespace + "/"})
+		parts = append(parts, f.g.partition(&Partition{Namespace: namespace}))
 	}
+	f.mu.partitions = parts
 	return parts, listed
 }
 
@@ -55,7 +56,7 @@ func TestPartitionsSyncTogether(t *testing.T) {
 	if f.HasSynced() {
 		t.Error("synced by the same part twice")
 	}
-	f.ok(parts[0].Update(inNamespace("a", object("y", 3))))
+	f.ok(parts[0].Update(inNamespace("a", object("y", 12))))
 	f.listPart(parts[1], 7, inNamespace("b", object("x", 1)))
 	f.flush()
 	if !f.HasSynced() || !handle.HasSynced() || *listed != 1 {
@@ -63,7 +64,7 @@ func TestPartitionsSyncTogether(t *testing.T) {
 			handle.HasSynced(), *listed)
 	}
 	expect(t, "events", log.take(), []string{"initial x1", "update x1 x1", "initial y2",
-		"update y2 y3", "initial x1"})
+		"update y2 y12", "initial x1"})
 	expect(t, "keys", f.keys(), []string{"a/x", "a/y", "b/x"})
 	if got := f.LastSyncResourceVersion(); got != "7" {
 		t.Errorf("the resource version is %q", got)
@@ -152,7 +153,7 @@ func TestRelistOfOnePartition(t *testing.T) {
 	g := f.g
 	f.finish()
 	f.next()
-	if err := (&partition{incarnation: g, prefix: "a/"}).Replace(nil, "21"); !errors.Is(err, ErrIncarnationOver) {
+	if err := g.partition(&Partition{Namespace: "a"}).Replace(nil, "21"); !errors.Is(err, ErrIncarnationOver) {
 		t.Errorf("an incarnation that is over lists: %v", err)
 	}
 }
@@ -173,10 +174,10 @@ func TestTakeover(t *testing.T) {
 			log.take()
 			list := func() { f.list(2, object("a", 1)) }
 			told := false
-			f.g.onListed = func() { told = true }
+			f.g.onAllListed = func() { told = true }
 			if namespaces != nil {
 				parts, _ := f.parts(namespaces...)
-				f.g.onListed = func() { told = true }
+				f.g.onAllListed = func() { told = true }
 				list = func() { f.listPart(parts[0], 2, object("a", 1)) }
 			}
 			list()
@@ -225,9 +226,16 @@ func TestPartitionsResync(t *testing.T) {
 	})
 }
 
-func TestRunPartitionsNeedsPartitions(t *testing.T) {
-	if err := New(nil, Options{}).RunPartitions(t.Context(), nil); !errors.Is(err, errNoPartitions) {
-		t.Errorf("running nothing ends with %v", err)
+// TestRunWithoutPartitions: the informer has synced at once, and has none of the objects of the previous
+// incarnation.
+func TestRunWithoutPartitions(t *testing.T) {
+	f := newFeed(t, Options{})
+	f.list(1, object("a", 1))
+	f.finish()
+	ctx, cancel := context.WithCancel(f.ctx)
+	f.ok(f.RunPartitions(ctx, cancel))
+	if keys := f.keys(); !f.HasSynced() || len(keys) > 0 {
+		t.Errorf("synced: %v, with %v", f.HasSynced(), keys)
 	}
 }
 
@@ -264,19 +272,19 @@ func TestListCapacity(t *testing.T) {
 	parts, _ := f.parts("a", "b")
 	f.listPart(parts[0], 1, inNamespace("a", object("x", 1)))
 	f.listPart(parts[1], 1, inNamespace("b", object("x", 1)), inNamespace("b", object("y", 1)))
-	shard := &partition{incarnation: f.g, selection: ofInitials("a")}
+	shard := f.g.partition(&Partition{Selection: ofInitials("a")})
 	for what, tt := range map[string]struct {
-		target reflectorStore
-		want   int
+		partition *partition
+		want      int
 	}{
-		"everything": {f.g, 3}, "a": {parts[0], 1}, "b": {parts[1], 2}, "one of several ranges": {shard, 0},
+		"a": {parts[0], 1}, "b": {parts[1], 2}, "one of several ranges": {shard, 0},
 	} {
-		if got := (&inlineWatch{incarnation: f.g, target: tt.target}).sizeHint(); got != tt.want {
+		if got := (&inlineWatch{partition: tt.partition}).sizeHint(); got != tt.want {
 			t.Errorf("%s: room for %d objects, want %d", what, got, tt.want)
 		}
 	}
-	f.g.runningPartitions = 1
-	if got := (&inlineWatch{incarnation: f.g, target: shard}).sizeHint(); got != 3 {
+	f.g.runOnly(shard)
+	if got := (&inlineWatch{partition: shard}).sizeHint(); got != 3 {
 		t.Errorf("the only range: room for %d objects", got)
 	}
 }

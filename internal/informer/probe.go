@@ -207,11 +207,7 @@ func (w *inlineWatch) isBehindLocked() bool {
 	if goal == "" {
 		return false
 	}
-	observed := w.reached
-	if p, ok := w.target.(*partition); ok {
-		observed = p.observed
-	}
-	reached, err := hasReached(observed, goal)
+	reached, err := hasReached(w.observed, goal)
 	return !reached && err == nil
 }
 

@@ -24,7 +24,7 @@ type appliedRange struct {
 // joinProgress returns the progress of a partition that replaces ended ones: their smallest version, and the
 // objects that each has applied after it. If their resource versions are not ordered, it returns no version,
 // and everything has to be listed.
-func joinProgress(replaced []*runningPartition) progress {
+func joinProgress(replaced []*partition) progress {
 	var p progress
 	for _, from := range replaced {
 		if !isVersion(from.version) {
@@ -57,19 +57,14 @@ func (p *progress) hasApplied(obj any) bool {
 	})
 }
 
-// advanceLocked records that the stream of a partition has been applied up to a resource version. A nil owner
-// is the only stream.
-func (g *incarnation) advanceLocked(owner *partition, version string) {
-	observed := &g.reached
-	if owner != nil {
-		observed = &owner.observed
-		if owner.version != "" && version != "" {
-			owner.version = version
-			owner.prune()
-		}
+// advanceLocked records that the stream has been applied up to a resource version.
+func (p *partition) advanceLocked(version string) {
+	if p.version != "" && version != "" {
+		p.version = version
+		p.prune()
 	}
-	*observed = laterVersion(*observed, version)
-	g.informer.releaseWaitsLocked()
+	p.observed = laterVersion(p.observed, version)
+	p.informer.releaseWaitsLocked()
 }
 
 // prune removes the objects that are no longer ahead. Objects at the partition's version stay ahead, because

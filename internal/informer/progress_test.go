@@ -8,17 +8,15 @@ import (
 // join replaces partitions by one, as a partitionSet does.
 func (f *feed) join(selection Selection, parts ...*partition) *partition {
 	f.Helper()
-	s := &partitionSet{incarnation: f.g, running: map[partitionKey]*runningPartition{}, started: true}
-	r := &runningPartition{partition: &partition{incarnation: f.g, selection: selection}}
-	var gone []*runningPartition
+	s := &partitionSet{incarnation: f.g.incarnation, started: true}
+	joined := Partition{Selection: selection}
 	for _, p := range parts {
-		gone = append(gone, &runningPartition{partition: p})
-		r.replaces = append(r.replaces, p.selection)
+		joined.Replaces = append(joined.Replaces, p.selection)
 	}
-	r.replace(gone)
-	wanted := Partition{Selection: selection}
-	f.ok(s.commitSet([]Partition{wanted}, map[partitionKey]*runningPartition{wanted.key(): r}, gone))
-	return r.partition
+	p := s.partition(&joined)
+	p.continueFrom(parts)
+	f.ok(s.commitSet([]Partition{joined}, map[partitionKey]*partition{joined.key(): p}, parts))
+	return p
 }
 
 // TestReplacedPartitions: a partition that replaces two continues from the older version. Events that the

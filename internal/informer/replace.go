@@ -10,30 +10,6 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// Replace implements cache.ReflectorStore. A list or watch-list replaces the content, and the handlers are
-// notified of the differences, deletions first. It is the initial list if the informer has not synced.
-// Replace reuses the memory of the list.
-func (g *incarnation) Replace(list []any, resourceVersion string) error {
-	listed, err := g.itemsOf(list)
-	if err != nil {
-		return err
-	}
-	for _, item := range listed.items {
-		g.informer.mutations.AddObject(item)
-	}
-	for {
-		batch := g.informer.store.PrepareList(len(listed.items), listed.itemWithKey)
-		done, err := g.commitAll(batch, resourceVersion)
-		if err != nil {
-			return err
-		}
-		if done {
-			g.callOnListed()
-			return nil
-		}
-	}
-}
-
 // items has items with their keys. Packed objects have their own keys, which saves memory in large lists.
 type items struct {
 	items []Item
@@ -118,35 +94,9 @@ func (g *incarnation) itemsOf(list []any) (*items, error) {
 	return listed, nil
 }
 
-// commitAll is commit for a whole list.
-func (g *incarnation) commitAll(batch *store.Batch, resourceVersion string) (bool, error) {
-	i := g.informer
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.mu.current != g {
-		return false, ErrIncarnationOver
-	}
-	differences, ok := i.store.ReplaceList(batch, resourceVersion)
-	if !ok {
-		return false, nil
-	}
-	i.mu.log.reset(resourceVersion)
-	g.reached = i.observedListLocked(g.reached, resourceVersion)
-	if g.pendingLists == 0 {
-		i.events.relists.Add(1)
-	}
-	g.recordListingLocked(listChanges{changes: differences}, g.pendingLists > 0)
-	return true, nil
-}
-
-// recordListLocked is recordListingLocked for a slice of changes.
-func (g *incarnation) recordListLocked(changes []store.Change, first bool) {
-	g.recordListingLocked(listChanges{changes: changeSlice(changes)}, first)
-}
-
-// recordListingLocked notifies the handlers of the changes of a list. first is true for the first list of a
+// recordListLocked notifies the handlers of the changes of a list. first is true for the first list of a
 // partition in this incarnation. The informer has synced when the last of them is handled.
-func (g *incarnation) recordListingLocked(l listChanges, first bool) {
+func (g *incarnation) recordListLocked(l listChanges, first bool) {
 	i := g.informer
 	synced := i.synced.Load()
 	initial := !synced.reached()
@@ -165,15 +115,15 @@ func (g *incarnation) recordListingLocked(l listChanges, first bool) {
 	i.releaseWaitsLocked()
 }
 
-// callOnListed calls onListed once if no lists are pending.
-func (g *incarnation) callOnListed() {
+// callOnAllListed calls onAllListed once if no lists are pending.
+func (g *incarnation) callOnAllListed() {
 	i := g.informer
 	i.mu.Lock()
-	listed := g.onListed
+	listed := g.onAllListed
 	if g.pendingLists > 0 {
 		listed = nil
 	} else {
-		g.onListed = nil
+		g.onAllListed = nil
 	}
 	i.mu.Unlock()
 	if listed != nil {

@@ -40,7 +40,7 @@ type Restored struct {
 // restore loads the objects that an earlier process persisted of the first partitions of an incarnation, and
 // stores them. Readers see them at once; resume then has each partition confirmed. It does nothing if the
 // store has objects of an earlier incarnation, because handlers know them.
-func (g *incarnation) restore(ctx context.Context, partitions []*partition) {
+func (g *incarnation) restore(ctx context.Context, partitions ...*partition) {
 	state, lw := restorable(partitions)
 	if state == nil || g.informer.isSyncedOrNonEmpty() {
 		return
@@ -268,7 +268,7 @@ func (r *restoration) apply(event watch.Event) (reason string, err error) {
 	} else if order < 0 {
 		return fmt.Sprintf("version %s follows version %s", version, r.version), nil
 	}
-	err = applyEvent(r.partition, event, version)
+	err = r.applyEvent(event, version)
 	r.version = version
 	return "", err
 }
@@ -279,7 +279,7 @@ func (r *restoration) deliverConfirmed(ctx context.Context) error {
 		return err
 	}
 	r.reportRestoration()
-	r.callOnListed()
+	r.callOnAllListed()
 	if r.informer.store.ExtractsBlocks() {
 		r.informer.workers.Go(func() { r.informer.extractBlocks(ctx) }) // ended by ctx, with the incarnation
 	}

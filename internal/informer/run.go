@@ -3,7 +3,6 @@ package informer
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -30,27 +29,18 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 		utilruntime.HandleErrorWithContext(ctx, errNoListerWatcher, "Unable to run the informer")
 		return
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	g, err := i.beginIncarnation(ctx, cancel, StateNew)
-	if err != nil {
+	if err := i.RunPartitions(ctx, nil, Partition{ListerWatcher: i.lw}); err != nil {
 		klog.FromContext(ctx).Info("An informer runs only once, ignoring another call",
 			"informer", i.syncName())
 		return
 	}
-	defer func() {
-		i.Stop()
-		<-i.stopped
-	}()
-	defer i.endIncarnation(g)
-	i.reflect(ctx, g, source{target: g, lw: i.lw})
+	i.Stop()
+	<-i.stopped
 }
 
-// beginIncarnation starts an incarnation if the informer is in one of the given states. The first one starts
-// the handlers.
-func (i *Informer) beginIncarnation(ctx context.Context, cancel context.CancelFunc,
-	from ...State) (*incarnation, error) {
-	g, hidden, err := i.makeCurrent(ctx, cancel, from)
+// beginIncarnation starts an incarnation. The first one starts the handlers.
+func (i *Informer) beginIncarnation(ctx context.Context, cancel context.CancelFunc) (*incarnation, error) {
+	g, hidden, err := i.makeCurrent(ctx, cancel)
 	if hidden != nil {
 		hidden.Serving(false)
 	}
@@ -62,18 +52,15 @@ func (i *Informer) beginIncarnation(ctx context.Context, cancel context.CancelFu
 
 // makeCurrent is beginIncarnation without a callback. hidden, if not nil, has loaded unconfirmed objects that
 // were removed.
-func (i *Informer) makeCurrent(ctx context.Context, cancel context.CancelFunc,
-	from []State) (g *incarnation, hidden PersistedState, err error) {
+func (i *Informer) makeCurrent(ctx context.Context,
+	cancel context.CancelFunc) (g *incarnation, hidden PersistedState, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	next, err := nextState(i.mu.state, inputRun)
 	if err != nil {
 		return nil, nil, err
 	}
-	fresh := i.mu.state == StateNew
-	if !slices.Contains(from, i.mu.state) {
-		return nil, nil, ErrStarted
-	}
+	first := i.mu.state == StateNew
 	i.mu.state = next
 	i.mu.incarnations++
 	g = &incarnation{
@@ -91,7 +78,7 @@ func (i *Informer) makeCurrent(ctx context.Context, cancel context.CancelFunc,
 	i.mu.partitions = nil
 	i.mu.current = g
 	i.workers.Add(1)
-	if fresh {
+	if first {
 		// Ended by Stop.
 		i.workers.Go(func() { i.mutations.Run(i.stopping) })
 		for _, r := range i.mu.handlers {
@@ -114,57 +101,42 @@ func (i *Informer) endIncarnation(g *incarnation) {
 	}
 }
 
-// source has the parameters of a reflector.
-type source struct {
-	target reflectorStore // the incarnation or a partition
-	lw     cache.ListerWatcher
-	// version is the resource version to watch from; only possible with an InlineWatcher. If it is empty, the
-	// target is listed first.
-	version string
-	// latest is the latest resource version of any object of the target, if that is later than version. No
-	// list may be older.
-	latest string
-}
-
-// reflectorStore is the store of a reflector.
-type reflectorStore interface {
-	cache.TransformingStore
-	newer.BookmarkStore
-}
-
-// reflect lists and watches, with growing pauses, until the context ends.
-func (i *Informer) reflect(ctx context.Context, g *incarnation, from source) {
-	if direct := i.inlineWatcher(from.lw); direct != nil {
-		i.reflectInline(ctx, g, &inlineWatch{
-			incarnation: g, lw: direct, target: from.target, version: from.version, latest: from.latest,
-			resumeWatch: from.version != "",
-		})
+// reflect lists and watches a partition, which may have objects already, with growing pauses, until the
+// context ends.
+func (i *Informer) reflect(ctx context.Context, p *partition) {
+	direct := i.inlineWatcher(p.lw)
+	if direct == nil {
+		r := i.newReflector(ctx, p, p, p.lw)
+		i.repeat(ctx, p.incarnation, &reflectorLoop{Reflector: r, lw: p.lw, run: r.ListAndWatchWithContext})
 		return
 	}
-	r := i.newReflector(ctx, g, from.target, from.lw)
-	if from.target == reflectorStore(g) {
-		i.reflector.Store(r)
+	i.mu.Lock()
+	w := &inlineWatch{partition: p, lw: direct, version: p.version, latest: p.latest()}
+	restored := i.mu.unconfirmed.namespaces[p.namespace()]
+	i.mu.Unlock()
+	if restored {
+		w.version = p.resume(ctx)
 	}
-	i.repeat(ctx, g, &reflectorLoop{Reflector: r, lw: from.lw, run: r.ListAndWatchWithContext})
+	w.resumeWatch = w.version != ""
+	i.reflectInline(ctx, w)
 }
 
-func (i *Informer) reflectInline(ctx context.Context, g *incarnation, w *inlineWatch) {
-	i.reflector.Store(nil)
+func (i *Informer) reflectInline(ctx context.Context, w *inlineWatch) {
 	i.addStream(w)
 	defer i.removeStream(w)
-	r := i.newReflector(ctx, g, inlineStore{w.target, w}, inlineLister{w.lw, w})
-	i.repeat(ctx, g, &reflectorLoop{Reflector: r, lw: w.lw,
+	r := i.newReflector(ctx, w.partition, inlineStore{w}, inlineLister{w.lw, w})
+	i.repeat(ctx, w.incarnation, &reflectorLoop{Reflector: r, lw: w.lw,
 		run: func(ctx context.Context) error { return w.listAndWatch(ctx, r) }})
 }
 
-func (i *Informer) newReflector(ctx context.Context, g *incarnation, target cache.ReflectorStore,
+func (i *Informer) newReflector(ctx context.Context, p *partition, target cache.ReflectorStore,
 	lw cache.ListerWatcher) *cache.Reflector {
 	options := cache.ReflectorOptions{
 		Name:            i.options.ObjectDescription,
 		TypeDescription: i.options.ObjectDescription,
 		MinWatchTimeout: i.options.MinWatchTimeout,
 	}
-	newer.SetLogger(&options, &g.logger)
+	newer.SetLogger(&options, &p.logger)
 	newer.SetBackoff(&options, i.options.Backoff, newBoundClock(ctx, i.clock))
 	r := cache.NewReflectorWithOptions(lw, i.options.ExampleObject, newer.ReflectorStore(target), options)
 	r.WatchListPageSize = i.options.WatchListPageSize

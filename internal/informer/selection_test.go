@@ -35,14 +35,14 @@ func (f *feed) selected(selections ...Selection) (*leftShardLog, []*partition) {
 	log := &leftShardLog{}
 	_, err := f.AddEventHandler(log)
 	f.ok(err)
-	s := &partitionSet{incarnation: f.g, running: map[partitionKey]*runningPartition{}}
-	added := map[partitionKey]*runningPartition{}
+	s := &partitionSet{incarnation: f.g.incarnation}
+	added := map[partitionKey]*partition{}
 	var wanted []Partition
 	var parts []*partition
 	for _, selection := range selections {
 		p := Partition{Selection: selection}
-		r := &runningPartition{partition: &partition{incarnation: f.g, selection: selection}}
-		wanted, added[p.key()], parts = append(wanted, p), r, append(parts, r.partition)
+		created := s.partition(&p)
+		wanted, added[p.key()], parts = append(wanted, p), created, append(parts, created)
 	}
 	f.ok(s.commitSet(wanted, added, nil))
 	return log, parts
@@ -152,7 +152,7 @@ func TestListOfOnlyPartition(t *testing.T) {
 	if len(seen) != 1 || !seen[100] {
 		t.Errorf("handlers see caches of %v objects", seen)
 	}
-	parts[0].runningPartitions = 2
+	f.mu.partitions = append(parts, parts...)
 	f.ok(parts[0].Replace(list[:50], "2"))
 	if n := len(f.keys()); n != 50 {
 		t.Errorf("%d objects after another list", n)

@@ -221,9 +221,6 @@ func (i *Informer) hasReachedLocked(version string) (bool, error) {
 	if g == nil || g.pendingLists > 0 || !i.synced.Load().reached() {
 		return false, nil
 	}
-	if !g.partitioned {
-		return hasReached(g.reached, version)
-	}
 	for _, p := range i.mu.partitions {
 		if reached, err := hasReached(p.observed, version); !reached {
 			return false, err

@@ -62,10 +62,8 @@ func TestOnlyStreamsReachVersions(t *testing.T) {
 // TestPartitionsReachVersions: all partitions have to reach a version.
 func TestPartitionsReachVersions(t *testing.T) {
 	f := newFeed(t, Options{})
-	f.g.partitioned = true
-	f.g.pendingLists = 2
-	a, b := f.g.partition(Partition{Namespace: "a"}), f.g.partition(Partition{Namespace: "b"})
-	f.mu.partitions, f.g.runningPartitions = []*partition{a, b}, 2
+	parts, _ := f.parts("a", "b")
+	a, b := parts[0], parts[1]
 	f.ok(a.Replace(nil, "10"))
 	f.expectOver("one has listed", "5", false)
 	f.ok(b.Replace(nil, "8"))
@@ -170,7 +168,7 @@ func TestFailingProbesBackOff(t *testing.T) {
 		f := newFeed(t, Options{})
 		f.list(10)
 		server := &overloaded{}
-		f.addStream(&inlineWatch{incarnation: f.g, lw: server})
+		f.addStream(&inlineWatch{partition: f.g, lw: server})
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute) // f.ctx ends after a minute
 		defer cancel()
 		if err := f.WaitForVersion(ctx, "20", never); !errors.Is(err, context.DeadlineExceeded) {

@@ -46,10 +46,8 @@ type Informer struct {
 		sync.Mutex
 		state    State
 		handlers []*Registration
-		// current is the incarnation that can write, or nil; incarnations is the number of incarnations so
-		// far.
-		current      *incarnation
-		incarnations int
+		// current is the incarnation that can write, or nil.
+		current *incarnation
 		// resyncCheck is the period of looking for handlers that are due for a resync; zero means never.
 		// resyncCheckChanged, if not nil, is closed when it changes.
 		resyncCheck        time.Duration
@@ -97,13 +95,6 @@ func (i *Informer) State() State {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.mu.state
-}
-
-// Incarnation returns the number of incarnations so far.
-func (i *Informer) Incarnation() int {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.mu.incarnations
 }
 
 // IsStopped reports whether Stop was called.

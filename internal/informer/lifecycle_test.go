@@ -147,8 +147,8 @@ func TestIncarnationsKeepHandlersAndIndexers(t *testing.T) {
 	if f.ok(err); len(found) != 2 {
 		t.Errorf("the index holds %d objects, want 2", len(found))
 	}
-	if f.Incarnation() != 2 || !handle.HasSynced() {
-		t.Errorf("incarnation %d, synced %v", f.Incarnation(), handle.HasSynced())
+	if !handle.HasSynced() {
+		t.Error("the handler has not synced in the next incarnation")
 	}
 }
 

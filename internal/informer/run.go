@@ -56,13 +56,11 @@ func (i *Informer) makeCurrent(ctx context.Context,
 	cancel context.CancelFunc) (g *incarnation, hidden PersistedState, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	next, err := nextState(i.mu.state, inputRun)
-	if err != nil {
+	if err := i.mu.state.refusesRun(); err != nil {
 		return nil, nil, err
 	}
 	first := i.mu.state == StateNew
-	i.mu.state = next
-	i.mu.incarnations++
+	i.mu.state = StateRunning
 	g = &incarnation{
 		informer:     i,
 		cancel:       cancel,
@@ -96,8 +94,8 @@ func (i *Informer) endIncarnation(g *incarnation) {
 	if i.mu.current == g {
 		i.mu.current = nil
 	}
-	if next, err := nextState(i.mu.state, inputIncarnationEnd); err == nil {
-		i.mu.state = next
+	if i.mu.state == StateRunning {
+		i.mu.state = StateIdle
 	}
 }
 
@@ -216,15 +214,13 @@ func waitOrDone(ctx context.Context, c clock.Clock, d time.Duration) bool {
 func (i *Informer) Stop() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	before := i.mu.state
-	next, err := nextState(before, inputStop)
-	if err != nil || before == StateStopped {
+	if i.mu.state == StateStopped {
 		return
 	}
 	for _, r := range i.mu.handlers {
 		i.endHandlerLocked(r)
 	}
-	i.mu.state = next
+	i.mu.state = StateStopped
 	if i.mu.current != nil {
 		i.mu.current.cancel()
 		i.mu.current = nil
@@ -245,7 +241,7 @@ func (i *Informer) Stop() {
 func (i *Informer) Forget() error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if _, err := nextState(i.mu.state, inputForget); err != nil {
+	if err := i.mu.state.refusesRun(); err != nil {
 		return err
 	}
 	i.dropUnconfirmedLocked()

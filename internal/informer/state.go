@@ -20,64 +20,20 @@ const (
 	StateStopped
 )
 
-// String returns the name of the state.
-func (s State) String() string {
-	switch s {
-	case StateNew:
-		return "Fresh"
-	case StateRunning:
-		return "Running"
-	case StateIdle:
-		return "Idle"
-	case StateStopped:
-		return "Stopped"
-	default:
-		return "Unknown"
-	}
-}
-
-// input is an event in the life cycle of an Informer.
-type input int
-
-const (
-	inputRun            input = iota // an incarnation is to begin
-	inputIncarnationEnd              // the running incarnation has ended
-	inputForget                      // Forget was called
-	inputStop                        // Stop was called
-)
-
-// nextState is the life cycle of an Informer as a pure function. It returns the next state, or the unchanged
-// state and the error if the input is refused.
+// refusesRun returns why no incarnation can begin, or nil.
 //
-//	Fresh ──run──▶ Running ──end──▶ Idle ──run──▶ Running …
-//	  └──stop──┬──────┴───stop──┬─────┘ ↺ forget
-//	           ▼                ▼
-//	                Stopped
-func nextState(s State, in input) (State, error) {
-	if s == StateStopped {
-		switch in {
-		case inputStop, inputIncarnationEnd:
-			return StateStopped, nil
-		default:
-			return s, ErrStopped
-		}
+//	New ──run──▶ Running ──end──▶ Idle ──run──▶ Running …
+//	 └──stop──┬─────┴───stop──┬─────┘
+//	          ▼               ▼
+//	               Stopped
+func (s State) refusesRun() error {
+	switch s {
+	case StateRunning:
+		return ErrRunning
+	case StateStopped:
+		return ErrStopped
 	}
-	switch in {
-	case inputRun:
-		if s == StateRunning {
-			return s, ErrRunning
-		}
-		return StateRunning, nil
-	case inputIncarnationEnd:
-		return StateIdle, nil
-	case inputForget:
-		if s == StateRunning {
-			return s, ErrRunning
-		}
-		return s, nil
-	default:
-		return StateStopped, nil
-	}
+	return nil
 }
 
 // syncPoint is reached once, when the first list has been stored (informer) or delivered (handler).

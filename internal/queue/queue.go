@@ -27,6 +27,8 @@ type Queue[T any] struct {
 	began      time.Time
 	eventCount func(*T) int
 	next       func(*T) (T, bool)
+	// endsWhenEmpty ends the goroutine as soon as the queue is empty.
+	endsWhenEmpty bool
 	// length is the sum of counts over the elements that are queued or being handled.
 	length atomic.Int64
 	// closed is set by Close. Elements that are still queued are then never handled.
@@ -159,9 +161,11 @@ func (q *Queue[T]) Start(handle func(T), ended func()) {
 
 // runLocked starts a goroutine.
 func (q *Queue[T]) runLocked() {
-	q.mu.running, q.mu.leaving = true, false
-	go q.run(q.mu.handleOne) // ended by Close, or by the timer when the queue is idle
-	q.watchQuietLocked()
+	q.mu.running, q.mu.leaving = true, q.endsWhenEmpty
+	go q.run(q.mu.handleOne) // ended by Close, or when the queue is idle
+	if !q.endsWhenEmpty {
+		q.watchQuietLocked()
+	}
 }
 
 // watchQuietLocked ends the goroutine when the queue is idle. It costs a timer for each goroutine, and
@@ -288,14 +292,16 @@ func (q *Queue[T]) takeAll(spare []T, times []arrival) ([]T, []arrival, bool) {
 		q.handling.Store(0)
 		q.mu.running = false
 		q.mu.waiting, q.mu.arrivals = nil, nil // free their memory
-		q.mu.timer.stop()
-		q.mu.timer = nil
+		if q.mu.timer != nil {
+			q.mu.timer.stop()
+			q.mu.timer = nil
+		}
 		if closed {
 			q.mu.ended()
 		}
 		return nil, nil, false
 	}
-	if q.mu.leaving { // an element arrived in time, but the timer has fired
+	if q.mu.leaving && !q.endsWhenEmpty { // an element arrived in time, but the timer has fired
 		q.mu.leaving = false
 		q.watchQuietLocked()
 	}

@@ -78,8 +78,8 @@ func (w *inlineWatch) collectEvent(ctx context.Context, c *collectedList, event 
 	return false
 }
 
-// sizeHint returns the number of stored objects of the partition, or 0 if counting them is expensive. Objects of
-// other partitions do not count: each partition would allocate space for all.
+// sizeHint returns the number of stored objects of the partition, or 0 if counting them is expensive.
+// Objects of other partitions do not count: each partition would allocate space for all.
 func (w *inlineWatch) sizeHint() int {
 	now := w.informer.store.Snapshot()
 	switch {

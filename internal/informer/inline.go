@@ -188,8 +188,8 @@ func (s inlineStore) Replace(list []any, resourceVersion string) error {
 	return nil
 }
 
-// inlineLister is the ListerWatcher of the reflector of an inlineWatch. Its lists are not older than the watches since
-// the last list, which the reflector does not know.
+// inlineLister is the ListerWatcher of the reflector of an inlineWatch. Its lists are not older than the
+// watches since the last list, which the reflector does not know.
 type inlineLister struct {
 	InlineWatcher
 	*inlineWatch

@@ -59,9 +59,9 @@ func (p *partition) isComplete() bool {
 	return p.isCompleteLocked()
 }
 
-// Replace implements cache.ReflectorStore. A list or watch-list replaces the objects of the partition, and the
-// handlers are notified of the differences, deletions first. It is the initial list if the informer has not
-// synced. Replace reuses the memory of the list.
+// Replace implements cache.ReflectorStore. A list or watch-list replaces the objects of the partition, and
+// the handlers are notified of the differences, deletions first. It is the initial list if the informer has
+// not synced. Replace reuses the memory of the list.
 func (p *partition) Replace(list []any, resourceVersion string) error {
 	listed, err := p.itemsOf(list)
 	if err != nil {

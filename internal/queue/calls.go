@@ -23,7 +23,8 @@ type Calls struct {
 
 // NewCalls returns an empty queue.
 func NewCalls() *Calls {
-	c := &Calls{queue: New[func()](time.Now, nil, nil), closing: make(chan struct{}), done: make(chan struct{})}
+	c := &Calls{queue: New[func()](time.Now, nil, nil), closing: make(chan struct{}),
+		done: make(chan struct{})}
 	c.queue.endsWhenEmpty = true
 	c.queue.Start(c.run, func() { close(c.done) })
 	return c

@@ -30,8 +30,7 @@ import (
 // Sharding needs this function: the handler of controller-runtime's client would never see a deletion in
 // another shard, so that a sharded informer rejects it.
 func NewClient(config *rest.Config, options client.Options) (client.Client, error) {
-	if options.Cache == nil || !isTrue(options.Cache, "EnableReadYourWritesConsistency") ||
-		ptr.Deref(options.DryRun, false) {
+	if options.Cache == nil || !isTrue(options.Cache, "EnableReadYourWritesConsistency") {
 		return client.New(config, options)
 	}
 	c, ok := options.Cache.Reader.(*Cache)
@@ -41,6 +40,9 @@ func NewClient(config *rest.Config, options client.Options) (client.Client, erro
 	from := *options.Cache
 	reflect.ValueOf(&from).Elem().FieldByName("EnableReadYourWritesConsistency").SetZero()
 	options.Cache = &from
+	if ptr.Deref(options.DryRun, false) { // it changes nothing that a read could wait for
+		return client.New(config, options)
+	}
 	return newConsistentClient(config, options, c)
 }
 
@@ -154,18 +156,35 @@ type appliedObject interface {
 	GetAPIVersion() *string
 }
 
+// targetOf returns the kind and the key of an object or apply configuration. As in the cache, the key of an
+// object without a namespace has none: the client ignores a namespace that the caller has set.
 func (c *consistentClient) targetOf(object any) (schema.GroupKind, types.NamespacedName, error) {
+	var gvk schema.GroupVersionKind
+	var key types.NamespacedName
 	switch o := object.(type) {
 	case client.Object:
-		gvk, err := apiutil.GVKForObject(o, c.Scheme())
-		return gvk.GroupKind(), client.ObjectKeyFromObject(o), err
+		var err error
+		if gvk, err = apiutil.GVKForObject(o, c.Scheme()); err != nil {
+			return schema.GroupKind{}, key, err
+		}
+		key = client.ObjectKeyFromObject(o)
 	case appliedObject:
-		gvk := schema.FromAPIVersionAndKind(ptr.Deref(o.GetAPIVersion(), ""), ptr.Deref(o.GetKind(), ""))
-		return gvk.GroupKind(), types.NamespacedName{Namespace: ptr.Deref(o.GetNamespace(), ""),
-			Name: ptr.Deref(o.GetName(), "")}, nil
+		gvk = schema.FromAPIVersionAndKind(ptr.Deref(o.GetAPIVersion(), ""), ptr.Deref(o.GetKind(), ""))
+		key = types.NamespacedName{Namespace: ptr.Deref(o.GetNamespace(), ""), Name: ptr.Deref(o.GetName(), "")}
+	default:
+		return schema.GroupKind{}, key,
+			fmt.Errorf("find the type of %T: it is neither an object nor a generated apply configuration", object)
 	}
-	return schema.GroupKind{}, types.NamespacedName{},
-		fmt.Errorf("find the type of %T: it is neither an object nor a generated apply configuration", object)
+	if key.Namespace != "" {
+		namespaced, err := apiutil.IsGVKNamespaced(gvk, c.RESTMapper())
+		if err != nil {
+			return schema.GroupKind{}, key, err
+		}
+		if !namespaced {
+			key.Namespace = ""
+		}
+	}
+	return gvk.GroupKind(), key, nil
 }
 
 // versionOf returns the resource version of an object or apply configuration; empty if it has none.
@@ -228,7 +247,7 @@ func (c *consistentClient) Delete(ctx context.Context, object client.Object,
 	if p := options.Preconditions; p != nil && p.UID != nil {
 		uid = *p.UID
 	}
-	return c.delete(object, options, write{key: client.ObjectKeyFromObject(object), deletes: true, uid: uid},
+	return c.delete(object, options, write{deletes: true, uid: uid},
 		func() error { return c.Client.Delete(ctx, object, opts...) })
 }
 
@@ -246,12 +265,13 @@ func (c *consistentClient) delete(object client.Object, options any, w write, do
 	if ignoresWrites(options) || isDryRun(options) {
 		return do()
 	}
-	gvk, err := apiutil.GVKForObject(object, c.Scheme())
+	gk, key, err := c.targetOf(object)
 	if err != nil {
 		return err
 	}
-	running, succeeded := c.writes.begin(gvk.GroupKind(), w), false
-	defer func() { c.writes.end(gvk.GroupKind(), running, succeeded) }()
+	w.key = key
+	running, succeeded := c.writes.begin(gk, w), false
+	defer func() { c.writes.end(gk, running, succeeded) }()
 	err = do()
 	succeeded = err == nil
 	return err

@@ -1,6 +1,8 @@
 package controllerruntime
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -164,5 +166,45 @@ func TestDeletionOfRecreatedObject(t *testing.T) {
 	l.end(gk, recreated, true)
 	if waits("") != 0 || waits("another") != 1 {
 		t.Error("the wait is for the removal of an earlier object")
+	}
+}
+
+// TestReadYourWritesOfClusterScoped: reads and writes of an object without a namespace may have one in their
+// keys, which the client and the cache ignore.
+func TestReadYourWritesOfClusterScoped(t *testing.T) {
+	server := newServer(t)
+	c := newConsistent(t, server, cache.Options{}, Options{})
+	keys := []client.ObjectKey{{Name: "a"}, {Namespace: "web", Name: "a"}}
+	for _, key := range keys { // later reads need no sync
+		if err := c.Get(t.Context(), key, &corev1.Namespace{}); !apierrors.IsNotFound(err) {
+			t.Fatal(err)
+		}
+	}
+	l, gk := c.(*consistentClient).writes, namespaceKind.GroupKind()
+	running := l.begin(gk, write{key: keys[0]})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, key := range keys {
+		if err := c.Get(ctx, key, &corev1.Namespace{}); !errors.Is(err, context.Canceled) {
+			t.Errorf("a read of %s beside a write: %v", key, err)
+		}
+	}
+	l.end(gk, running, false)
+
+	o := object(namespaceKind, "web", "a")
+	if err := c.Create(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := l.kinds[gk].versions[keys[0]]; !ok {
+		t.Errorf("the recorded writes are %v", l.kinds[gk].versions)
+	}
+	o.SetNamespace("web")
+	if err := c.Delete(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range l.kinds[gk].unversioned {
+		if w.key != keys[0] {
+			t.Errorf("the recorded deletion has the key %s", w.key)
+		}
 	}
 }

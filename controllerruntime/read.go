@@ -44,6 +44,10 @@ func (c *Cache) get(ctx context.Context, written *writes, key client.ObjectKey, 
 		return err
 	}
 	var v *scopedInformer
+	target := key
+	if !r.namespaced {
+		target.Namespace = ""
+	}
 	err = r.read(func(s *informerSet) error {
 		if v = s.forNamespace(key.Namespace); v == nil {
 			return errUnknownNamespace("get", key)
@@ -54,7 +58,7 @@ func (c *Cache) get(ctx context.Context, written *writes, key client.ObjectKey, 
 		if err := r.awaitInformers(ctx, out, v); err != nil {
 			return err
 		}
-		return written.await(ctx, r, &key, "", v)
+		return written.await(ctx, r, &target, "", v)
 	})
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -209,6 +210,7 @@ func (c *Cache) acquireInformers(r *resource, settings *typeSettings) (*informer
 					&scopedInformer{set: set, namespace: namespace,
 						factoryHandle:   handle,
 						mayShareObjects: ptr.Deref(byNamespace[namespace].UnsafeDisableDeepCopy, false)})
+				err = r.checkWhole(handle.Informer())
 			}
 		}
 		if err != nil {
@@ -217,6 +219,16 @@ func (c *Cache) acquireInformers(r *resource, settings *typeSettings) (*informer
 		}
 	}
 	return set, nil
+}
+
+// checkWhole returns an error if the options of a shared factory reduce the objects.
+func (r *resource) checkWhole(informer *dynamicinformer.Informer) error {
+	fields := informer.KeptFields()
+	if fields == nil || r.key.kind == metadataForm && slices.Equal(fields, []string{".metadata"}) {
+		return nil
+	}
+	return fmt.Errorf("the options of Options.Factory keep only %s of %s, but clients of a cache update whole "+
+		"objects: set Options.Prune or Options.Storage", strings.Join(fields, ", "), r.key.gvk)
 }
 
 // release releases the informers that are not also in another set, which can be nil.

@@ -58,6 +58,36 @@ func TestSharedFactory(t *testing.T) {
 	}
 }
 
+// TestSharedFactoryReducesObjects: a cache refuses informers that a factory reduces to some fields.
+func TestSharedFactoryReducesObjects(t *testing.T) {
+	server := newServer(t)
+	for want, defaults := range map[string]dynamicinformer.ResourceOptions{
+		"keep only .data of":     {Keep: dynamicinformer.Keep{Paths: []string{".data"}}},
+		"keep only .metadata of": {Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}},
+	} {
+		factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config(),
+			Defaults: defaults})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := newCache(t, server, cache.Options{}, Options{Factory: factory})
+		if _, err := c.GetInformer(t.Context(), &corev1.ConfigMap{}); err == nil ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		if n := len(factory.Informers()); n != 0 {
+			t.Errorf("%d informers remain", n)
+		}
+		c = newCache(t, server, cache.Options{},
+			Options{Factory: factory, Prune: dynamicinformer.Prune{Paths: []string{}},
+				Storage: dynamicinformer.Storage{Mode: dynamicinformer.StoragePacked}})
+		if _, err := c.GetInformer(t.Context(), &corev1.ConfigMap{},
+			cache.BlockUntilSynced(false)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestSharedFactoryOutlivesCaches: when a cache ends, the informers of others run on, and others can
 // acquire new ones.
 func TestSharedFactoryOutlivesCaches(t *testing.T) {

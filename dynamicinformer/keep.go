@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/crdcache/crdcache/internal/packed"
 	"k8s.io/client-go/tools/cache"
@@ -11,8 +12,8 @@ import (
 
 // Keep selects the fields to store. All others are dropped before Transform, at the cost of Prune, so that
 // memory follows the fields that a program reads (TestKeep). Readers see a dropped field as absent: never
-// write such an object back with an update. Nil Paths are unset; empty ones
-// keep only the fields of every object.
+// write such an object back with an update. A query that reads one fails (Informer.Drops). Nil Paths are
+// unset; empty ones keep only the fields of every object.
 //
 // Every object keeps its kind, name, namespace, UID, resource version, generation, labels, owner references,
 // finalizers, and the times of its creation and deletion. The maps and lists around a kept field remain, and
@@ -57,7 +58,7 @@ func (o ResourceOptions) pruner() (*packed.Pruner, cache.TransformFunc, error) {
 	strips := isStripManagedFields(o.Transform)
 	if o.Keep.isSet() {
 		pruner, err := o.Keep.pruner()
-		if strips && pruner.Removes("metadata", "managedFields") {
+		if strips && pruner.Drops(packed.Path{{Key: "metadata"}, {Key: "managedFields"}}, false) {
 			return pruner, nil, err
 		}
 		return pruner, o.Transform, err
@@ -70,4 +71,28 @@ func (o ResourceOptions) pruner() (*packed.Pruner, cache.TransformFunc, error) {
 	prune.Presets = append(slices.Clone(prune.Presets), PruneManagedFields)
 	pruner, err := prune.pruner()
 	return pruner, nil, err
+}
+
+// Drops reports whether the cache may lack values that a path leads to, because Prune, Keep or
+// StorageMetadata drop them. The path is as in Prune.Paths; in addition, .* selects every value of a map or
+// list, and .. at the end selects all values below. With a Transform, which can add fields, it returns false.
+// It returns true for an invalid path.
+func (i *Informer) Drops(path string) bool {
+	pruner, transform := i.requestForm.Packer.Pruner(), i.options.Transform
+	if pruner == nil && !i.requestForm.Metadata || transform != nil && !isStripManagedFields(transform) {
+		return false
+	}
+	path, below := strings.CutSuffix(path, "..")
+	steps, err := parsePath(path)
+	return err != nil || pruner.Drops(steps, below) ||
+		i.requestForm.Metadata && packed.MetadataOnly.Drops(steps, below)
+}
+
+// KeptFields returns the paths of Keep, or .metadata with StorageMetadata. It returns nil if the cache has
+// all fields, except those of Prune.
+func (i *Informer) KeptFields() []string {
+	if i.requestForm.Metadata && !i.options.Keep.isSet() {
+		return []string{".metadata"}
+	}
+	return slices.Clone(i.options.Keep.Paths)
 }

@@ -56,6 +56,7 @@ func TestKeepIsValidated(t *testing.T) {
 	keep, prune := Keep{Paths: []string{".spec"}}, Prune{Paths: []string{".spec"}}
 	for want, options := range map[string]ResourceOptions{
 		"Keep and Prune are both set":    {Keep: keep, Prune: prune},
+		"* is not a key":                 {Prune: Prune{Paths: []string{".spec.*"}}},
 		"the path must end in a key":     {Keep: Keep{Paths: []string{".spec[*]"}}},
 		`path ".spec[x]": expected * or`: {Keep: Keep{Paths: []string{".spec[x]"}}},
 	} {

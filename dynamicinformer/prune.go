@@ -116,7 +116,7 @@ func textsOf(paths []packed.Path) []string {
 	return texts
 }
 
-// parsePath parses a path as described at Prune.Paths.
+// parsePath parses a path as described at Prune.Paths. It accepts .* as well, which packed refuses there.
 func parsePath(text string) (packed.Path, error) {
 	var path packed.Path
 	rest := text
@@ -137,7 +137,9 @@ func parsePath(text string) (packed.Path, error) {
 				end = len(rest)
 			}
 			step.Key, rest = rest[1:end], rest[end:]
-			if step.Key == "" || strings.ContainsAny(step.Key, `*]"'`) {
+			if step.Key == "*" {
+				step = packed.Step{Any: true}
+			} else if step.Key == "" || strings.ContainsAny(step.Key, `*]"'`) {
 				err = fmt.Errorf("%q is not a key", step.Key)
 			}
 		default:

@@ -94,7 +94,7 @@ func TestParsePrunePath(t *testing.T) {
 		".a[":           nil,
 		`.a["b`:         nil,
 		`.a["b"]c`:      nil,
-		".a.*":          nil,
+		".a.*":          {{Key: "a"}, {Any: true}},
 		".a]":           nil,
 	} {
 		path, err := parsePath(text)

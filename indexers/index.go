@@ -1,6 +1,8 @@
 package indexers
 
 import (
+	"slices"
+
 	"github.com/crdcache/crdcache/indexers/internal/config"
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
@@ -26,6 +28,7 @@ type Index struct {
 	multiValuedPart         int           // the multi-valued part, or -1
 	when                    *jsonpath.Filter
 	label                   string // see indexedLabel
+	fields                  []string
 	maxValues               int
 	maxValueBytes           int
 }
@@ -35,7 +38,7 @@ func newIndex(d *config.Index) *Index {
 	i := &Index{
 		Name: d.Name, Keys: d.Keys, Sorted: d.Sorted, Unique: d.Unique,
 		parts: d.Parts, elementPath: d.Each, when: d.When, maxValues: d.MaxValues,
-		maxValueBytes: d.MaxValueBytes,
+		maxValueBytes: d.MaxValueBytes, fields: d.Fields(),
 	}
 	i.multiValuedPart, i.sources = -1, make([][]valueLocation, len(i.parts))
 	for n := range i.parts {
@@ -86,6 +89,9 @@ func (i *Index) TypeAt(path string) string {
 	}
 	return i.parts[0].Type.String()
 }
+
+// Fields returns the fields that the index reads, in the syntax of dynamicinformer.Informer.Drops.
+func (i *Index) Fields() []string { return slices.Clone(i.fields) }
 
 // Composite reports whether values have several parts.
 func (i *Index) Composite() bool { return len(i.parts) > 1 }

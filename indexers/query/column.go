@@ -95,6 +95,9 @@ func (x *execution) typeAt(path *jsonpath.Path) sortkey.Type {
 func (x *execution) column(name, as string) (column, error) {
 	if isPath(name) {
 		path, err := jsonpath.Compile(name)
+		if err == nil {
+			err = checkStored(x.snapshot, path)
+		}
 		if err != nil {
 			return column{}, err
 		}

@@ -44,14 +44,17 @@ func (c *compiler) compile(q Query) (compiledCondition, error) {
 		k, err := c.compileComparison(q)
 		return k, q.position.locate(err)
 	case *labelQuery:
-		if q.err != nil {
-			return nil, q.position.locate(q.err)
+		if err := c.checkLabels(q); err != nil {
+			return nil, q.position.locate(err)
 		}
 		return labelCondition{naming.CompileLabels(q.selector), q.String(), c.meter,
 			func() []*indexCondition { return c.labelConditions(q.selector) }}, nil
 	case *condition:
 		t, err := q.compile()
-		return bodyCondition{newItemTester(t, c.meter), q.String(), c.meter}, q.position.locate(err)
+		if err == nil {
+			err = checkStored(c.snapshot, t)
+		}
+		return bodyCondition{newItemTester(t, c.meter), q.String(), c.meter}, q.locate(err)
 	case *referenceQuery:
 		linked, err := c.compileLinking(q)
 		return linked, q.position.locate(err)

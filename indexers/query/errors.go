@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
 // ErrContinue is returned for an invalid continue token or one of another query.
@@ -93,6 +95,55 @@ func (e *ScanError) Error() string {
 		"a full scan", e.Query, e.Objects)
 }
 
+// DroppedFieldError is returned for a query that reads a field that the cache does not store.
+type DroppedFieldError struct {
+	// Field is the field, in the syntax of dynamicinformer.Informer.Drops.
+	Field string
+	// Index is the name of the index that reads the field; empty for conditions, orders, groups and measures.
+	Index string
+
+	read jsonpath.Read
+}
+
+// Error implements error.
+func (e *DroppedFieldError) Error() string {
+	reader := ""
+	if e.Index != "" {
+		reader = fmt.Sprintf("index %q reads ", e.Index)
+	}
+	return fmt.Sprintf("%s%s, which the cache does not store: add the field to keep, remove it from prune, or "+
+		"choose a storage mode that stores more than metadata", reader, e.Field)
+}
+
+// checkStored returns a DroppedFieldError if an expression reads a field that the items lack.
+func checkStored(s Snapshot, expr interface{ Reads() []jsonpath.Read }) error {
+	if !s.Drops("..") {
+		return nil
+	}
+	for _, read := range expr.Reads() {
+		for _, field := range read.Fields() {
+			if s.Drops(field) {
+				return &DroppedFieldError{Field: field, read: read}
+			}
+		}
+	}
+	return nil
+}
+
+// checkLabels returns the error of a selector, or an error if the items lack a label of it.
+func (c *compiler) checkLabels(q *labelQuery) error {
+	if q.err != nil || !c.snapshot.Drops(".metadata.labels..") {
+		return q.err
+	}
+	requirements, _ := q.selector.Requirements()
+	for _, r := range requirements {
+		if err := checkStored(c.snapshot, jsonpath.FromSegments("metadata", "labels", r.Key())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Error is an error in a query's text, with its position.
 type Error struct {
 	// Text is the whole query. Offset and Length are the affected bytes of it.
@@ -124,6 +175,13 @@ func (e *Error) Caret() string {
 	b.WriteString("^" + strings.Repeat("~",
 		max(utf8.RuneCountInString(e.Text[e.Offset:e.Offset+e.Length])-1, 0)))
 	return b.String()
+}
+
+// within returns a range of bytes of the text that was parsed from the literal at m.
+func (m textRange) within(start, end int) textRange {
+	literal := m.text[m.start:m.end]
+	return textRange{m.text, m.start + offsetInLiteral(literal, start),
+		m.start + offsetInLiteral(literal, end)}
 }
 
 // locate adds the position to an error. It returns err unchanged if the query was not text.

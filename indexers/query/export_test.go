@@ -13,7 +13,8 @@ type CacheSource struct{ *dynamicinformer.Informer }
 
 func (s CacheSource) Snapshot() Snapshot {
 	content := s.Informer.Snapshot()
-	return informerSnapshot{content, Freshness{ResourceVersion: content.ResourceVersion(), Synced: true}}
+	return informerSnapshot{content, s.Informer,
+		Freshness{ResourceVersion: content.ResourceVersion(), Synced: true}}
 }
 
 // At sets a matcher's clock.

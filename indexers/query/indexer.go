@@ -35,6 +35,9 @@ func (s indexerSnapshot) Dropped(index string) (dropped uint64) {
 	return dropped
 }
 
+// Drops returns false: an indexer does not declare which fields its objects lack.
+func (s indexerSnapshot) Drops(string) bool { return false }
+
 func (s indexerSnapshot) Freshness() Freshness { return Freshness{Synced: true} }
 
 func (s indexerSnapshot) Len() int { return len(s.ListKeys()) }

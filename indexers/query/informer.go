@@ -19,7 +19,7 @@ type informerSource struct{ informer *dynamicinformer.Informer }
 func (s informerSource) Snapshot() Snapshot {
 	current := s.informer.Status() // read first, so that the content is not older than the stamp
 	content := s.informer.Snapshot()
-	return informerSnapshot{content, Freshness{
+	return informerSnapshot{content, s.informer, Freshness{
 		ResourceVersion: content.ResourceVersion(),
 		LastContact:     current.LastContact,
 		Synced:          s.informer.HasSynced() && isComplete(current.State) && shardComplete(current.Shard),
@@ -62,8 +62,11 @@ func describeShard(shard *status.Shard) string {
 // informerSnapshot returns objects as they are stored, so that a query decodes only those that it reads.
 type informerSnapshot struct {
 	*dynamicinformer.Snapshot
+	informer  *dynamicinformer.Informer
 	freshness Freshness
 }
+
+func (s informerSnapshot) Drops(field string) bool { return s.informer.Drops(field) }
 
 func (s informerSnapshot) Freshness() Freshness { return s.freshness }
 

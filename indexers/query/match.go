@@ -23,22 +23,28 @@ type Matcher struct {
 // called: the passage of time alone causes no event.
 func NewMatcher(query Query, indexes ...*indexers.Index) (*Matcher, error) {
 	m := &Matcher{query: query, schema: newSchema(indexes), clock: time.Now}
-	// an empty object shows all errors of the query
-	if _, err := m.compile(&unstructured.Unstructured{}); err != nil {
+	if err := m.check(nil); err != nil {
 		return nil, err
 	}
 	return m, nil
 }
 
+// check returns the errors of the query for objects that lack some fields.
+func (m *Matcher) check(drops func(field string) bool) error {
+	_, err := m.compile(objectSnapshot{m, &unstructured.Unstructured{}, drops})
+	return err
+}
+
 // Match reports whether the query matches an object.
 func (m *Matcher) Match(object *unstructured.Unstructured) bool {
-	c, err := m.compile(object)
+	c, err := m.compile(objectSnapshot{m, object, nil})
 	return err == nil && c.holds(keyOf(object), object)
 }
 
 // Warnings describes why earlier results of Match may be wrong or incomplete, like the warnings of a [Plan].
 func (m *Matcher) Warnings() []string {
-	c := compiler{schema: m.schema, snapshot: objectSnapshot{m, &unstructured.Unstructured{}}, now: m.clock()}
+	c := compiler{schema: m.schema, now: m.clock(),
+		snapshot: objectSnapshot{m, &unstructured.Unstructured{}, nil}}
 	if _, err := c.compile(m.query); err != nil {
 		return nil // NewMatcher has returned the error
 	}
@@ -47,16 +53,19 @@ func (m *Matcher) Warnings() []string {
 
 func keyOf(object *unstructured.Unstructured) string { return cache.MetaObjectToName(object).String() }
 
-// compile compiles the query for one object, which is the whole snapshot.
-func (m *Matcher) compile(object *unstructured.Unstructured) (compiledCondition, error) {
-	c := compiler{schema: m.schema, snapshot: objectSnapshot{m, object}, now: m.clock()}
+func (m *Matcher) compile(one objectSnapshot) (compiledCondition, error) {
+	c := compiler{schema: m.schema, snapshot: one, now: m.clock()}
 	return c.compile(m.query)
 }
 
+// objectSnapshot is a snapshot of one object.
 type objectSnapshot struct {
 	*Matcher
 	object *unstructured.Unstructured
+	drops  func(field string) bool // nil: no field
 }
+
+func (s objectSnapshot) Drops(field string) bool { return s.drops != nil && s.drops(field) }
 
 func (s objectSnapshot) Dropped(index string) uint64 {
 	if d := s.schema[index]; d != nil {

@@ -90,15 +90,16 @@ func textOf(v any) (string, bool) {
 // conditionTester tests a condition on an object. The error is the cause of the context's end, or a
 // *jsonpath.SyntaxError.
 type conditionTester interface {
+	Reads() []jsonpath.Read
 	MatchContext(ctx context.Context, obj any) (bool, error)
 	MatchJSONContext(ctx context.Context, raw []byte) (bool, error)
 }
 
 // existence matches objects in which a path exists.
-type existence struct{ path *jsonpath.Path }
+type existence struct{ *jsonpath.Path }
 
 func (e existence) MatchContext(ctx context.Context, obj any) (found bool, err error) {
-	err = e.path.FindContext(ctx, obj, func(any) bool {
+	err = e.FindContext(ctx, obj, func(any) bool {
 		found = true
 		return false
 	})
@@ -106,7 +107,7 @@ func (e existence) MatchContext(ctx context.Context, obj any) (found bool, err e
 }
 
 func (e existence) MatchJSONContext(ctx context.Context, raw []byte) (found bool, err error) {
-	err = e.path.FindJSONContext(ctx, raw, func(jsonpath.Value) bool {
+	err = e.FindJSONContext(ctx, raw, func(jsonpath.Value) bool {
 		found = true
 		return false
 	})

@@ -119,7 +119,7 @@ func (c *compiler) compileTerm(text string, reversed bool) (term, error) {
 	}
 	t := term{name: name, descending: (sortDirections[direction] < 0) != reversed}
 	if isPath(name) {
-		return t, t.compilePath(c.meter)
+		return t, t.compilePath(c)
 	}
 	index, err := c.schema.open(c.snapshot, name)
 	switch {
@@ -129,6 +129,9 @@ func (c *compiler) compileTerm(text string, reversed bool) (term, error) {
 		return t, nil
 	case builtin[name] != nil:
 		t.valueOf = builtin[name]
+		if name == "age" {
+			return t, checkStored(c.snapshot, creationTimestamp)
+		}
 		return t, nil
 	case err != nil:
 		return t, err

@@ -54,14 +54,17 @@ func splitDirection(text string) (name, direction string) {
 var sortDirections = map[string]int{"asc": 1, "ascending": 1, "desc": -1, "descending": -1}
 
 // compilePath sorts a term by the first value at its path, in the natural order.
-func (t *term) compilePath(m *workMeter) error {
+func (t *term) compilePath(c *compiler) error {
 	path, err := jsonpath.Compile(t.name)
 	if err != nil {
 		return &SortError{Text: t.name, Err: err}
 	}
+	if err := checkStored(c.snapshot, path); err != nil {
+		return err
+	}
 	t.readsBody = true
 	t.valueOf = func(_ string, item any) (first sortValue) {
-		for _, text := range textsOf(m, item, path) {
+		for _, text := range textsOf(c.meter, item, path) {
 			if v := (sortValue{naturalOrderKey(text), true}); !first.present || t.compare(v, first) < 0 {
 				first = v
 			}

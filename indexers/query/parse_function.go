@@ -2,7 +2,6 @@ package query
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -31,22 +30,16 @@ func (p *parser) function(name string, start int) (Query, error) {
 	if err != nil {
 		return nil, err
 	}
-	written := p.text[from:p.pos]
+	literal := textRange{p.text, from, p.pos}
 	if _, ok := p.take(")"); !ok {
 		return nil, p.unexpected(`expected ")"; put quotes around what is between the parentheses`)
 	}
 	at := textRange{p.text, start, p.pos}
 	if name == "where" {
 		c := where(text)
-		c.position = at
+		c.literal = literal
 		_, err := c.compile()
-		if pathErr := (*jsonpath.Error)(nil); errors.As(err, &pathErr) {
-			start, end := offsetInLiteral(written, pathErr.Offset),
-				offsetInLiteral(written, pathErr.Offset+pathErr.Length)
-			return nil, &Error{Text: p.text, Offset: from + start, Length: end - start,
-				Err: conditionError{pathErr}}
-		}
-		return c, at.locate(err)
+		return c, c.locate(err)
 	}
 	selector, err := labels.Parse(text)
 	if err != nil {

@@ -96,9 +96,9 @@ type Options struct {
 	Yield func(context.Context) error
 }
 
-// Query returns the matching objects. Errors are typed: [UnknownIndexError], [UnsortedError], [SortError],
-// [ScanError], ErrNoReferences, [indexers.OperandError], ErrContinue, the cause of ctx's end, and [Error]
-// around them for queries that were parsed.
+// Query returns the matching objects. Errors are typed: [UnknownIndexError], [DroppedFieldError],
+// [UnsortedError], [SortError], [ScanError], ErrNoReferences, [indexers.OperandError], ErrContinue, the cause
+// of ctx's end, and [Error] around them for queries that were parsed.
 func (q *Querier) Query(ctx context.Context, query Query, options Options) (*Result, error) {
 	x, err := q.prepare(ctx, query, options)
 	if err != nil {

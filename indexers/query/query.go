@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/crdcache/crdcache/indexers/references"
+	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
 // Query selects objects. It is immutable and safe for concurrent use. A [Querier] checks that the indexes
@@ -127,9 +128,25 @@ type labelQuery struct {
 
 // condition tests the body of objects.
 type condition struct {
-	text     string
-	position textRange
-	compile  func() (conditionTester, error) // called once
+	text    string
+	literal textRange
+	compile func() (conditionTester, error) // called once
+}
+
+// locate adds the position to an error of the condition.
+func (c *condition) locate(err error) error {
+	at := c.literal
+	var path *jsonpath.Error
+	var dropped *DroppedFieldError
+	switch {
+	case at.text == "":
+		return err
+	case errors.As(err, &path):
+		return at.within(path.Offset, path.Offset+path.Length).locate(conditionError{path})
+	case errors.As(err, &dropped) && dropped.read.End > 0:
+		at = at.within(dropped.read.Offset, dropped.read.End)
+	}
+	return at.locate(err)
 }
 
 type referenceQuery struct {

@@ -18,12 +18,13 @@ type schema map[string]*compiledIndex
 type compiledIndex struct {
 	*indexers.Index
 	functions *indexers.Functions
+	fields    []string // that the index reads
 }
 
 func newSchema(indexes []*indexers.Index) schema {
 	s := schema{}
 	for _, index := range indexes {
-		s[index.Name] = &compiledIndex{index, indexers.CompileIndexes(index)}
+		s[index.Name] = &compiledIndex{index, indexers.CompileIndexes(index), index.Fields()}
 	}
 	return s
 }
@@ -47,6 +48,11 @@ func (s schema) open(snapshot Snapshot, name string) (openedIndex, error) {
 	a := openedIndex{Index: index, name: name}
 	if d := s[name]; d != nil {
 		a.declared, a.functions = d.Index, d.functions
+		for _, field := range d.fields {
+			if snapshot.Drops(field) {
+				return openedIndex{}, &DroppedFieldError{Field: field, Index: name}
+			}
+		}
 	}
 	return a, nil
 }

@@ -23,6 +23,9 @@ type Snapshot interface {
 	Index(name string) (Index, bool)
 	// IndexNames returns the names of all indexes.
 	IndexNames() []string
+	// Drops reports whether items may lack a field that their objects have; see
+	// dynamicinformer.Informer.Drops. Queries that read such a field fail.
+	Drops(field string) bool
 }
 
 // Freshness describes how recent a snapshot is.

@@ -25,11 +25,16 @@ var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", R
 func newCache(t testing.TB, mode dynamicinformer.StorageMode,
 	indexes dynamicinformer.IndexSet) *dynamicinformer.Informer {
 	t.Helper()
+	return newCacheOf(t, dynamicinformer.ResourceOptions{Storage: dynamicinformer.Storage{Mode: mode},
+		Indexes: indexes})
+}
+
+func newCacheOf(t testing.TB, options dynamicinformer.ResourceOptions) *dynamicinformer.Informer {
+	t.Helper()
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := dynamicinformer.ResourceOptions{Storage: dynamicinformer.Storage{Mode: mode}, Indexes: indexes}
 	handle, err := factory.Acquire(widgets, options)
 	if err != nil {
 		t.Fatal(err)

@@ -59,8 +59,14 @@ type Subscription struct {
 // without a write.
 //
 // The subscription stores the keys of the matching objects. The handler runs on a goroutine of the informer,
-// which ends with the informer or with Stop.
+// which ends with the informer or with Stop. A query that reads a field that the informer drops is a
+// [DroppedFieldError].
 func Subscribe(informer Informer, matcher *Matcher, handler func(Event)) (*Subscription, error) {
+	if i, ok := informer.(interface{ Drops(field string) bool }); ok {
+		if err := matcher.check(i.Drops); err != nil {
+			return nil, err
+		}
+	}
 	registration, err := informer.AddEventHandler(&follower{matcher: matcher, handle: handler,
 		matched: map[string]struct{}{}})
 	if err != nil {

@@ -114,16 +114,6 @@ func TestKeepList(t *testing.T) {
 	for _, document := range append(keepDocuments, string(certificate(1))) {
 		checkKeepList(t, packer, []byte(document))
 	}
-	for _, keys := range [][]string{{"spec"}, {"spec", "issuerRef"}, {"metadata", "labels"}, {"spec", "containers"}} {
-		if removed := packer.Pruner().Removes(keys...); removed {
-			t.Errorf("%v is removed", keys)
-		}
-	}
-	for _, keys := range [][]string{{"data"}, {"spec", "x"}, {"metadata", "managedFields"}, {"status", "x", "y"}} {
-		if !packer.Pruner().Removes(keys...) {
-			t.Errorf("%v is kept", keys)
-		}
-	}
 	for _, path := range []packed.Path{nil, keys("spec", ""), {{Key: "a", Each: true}, {Key: "b"}}} {
 		if _, err := packed.NewKeepList([]packed.Path{path}); err == nil {
 			t.Errorf("%q is accepted", path)

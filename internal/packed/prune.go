@@ -31,10 +31,11 @@ type Prune struct {
 // Path leads from the object to a field, one Step at a time.
 type Path []Step
 
-// Step is a map key, or each element of a list. Key and Each exclude each other.
+// Step is a map key, each element of a list, or, if Any is set, each value of a map or list. Only paths for
+// [Pruner.Drops] have Any. The fields exclude each other.
 type Step struct {
-	Key  string
-	Each bool
+	Key       string
+	Each, Any bool
 }
 
 // String returns the path in dot notation, such as .spec.items[*].name.
@@ -44,6 +45,8 @@ func (p Path) String() string {
 		switch {
 		case step.Each:
 			b.WriteString("[*]")
+		case step.Any:
+			b.WriteString(".*")
 		case strings.ContainsAny(step.Key, `.[]*'"/\ `) || step.Key == "":
 			fmt.Fprintf(&b, "[%q]", step.Key)
 		default:
@@ -137,21 +140,33 @@ var alwaysKept = [][]string{
 	{"metadata", "annotations", metav1.InitialEventsAnnotationKey},
 }
 
-// Removes reports whether the value at some keys is removed entirely.
-func (p *Pruner) Removes(keys ...string) bool {
-	if p == nil {
+// Drops reports whether a value that the path leads to may be removed, alone or with a value around it. With
+// below, values below it count as well.
+func (p *Pruner) Drops(path Path, below bool) bool { return p != nil && p.root.drops(path, below) }
+
+func (b *pruneNode) drops(path Path, below bool) bool {
+	if len(path) == 0 {
+		return below
+	}
+	step, rest := path[0], path[1:]
+	switch {
+	case (step.Each || step.Any) && b.each != nil && b.each.drops(rest, below):
+		return true
+	case step.Each || !b.appliesToMaps():
 		return false
+	case step.Any && b.keeps:
+		return true
+	case step.Any:
+		return slices.ContainsFunc(b.children,
+			func(child *pruneNode) bool { return child == nil || child.drops(rest, below) })
 	}
-	b := p.root
-	for _, key := range keys {
-		below, found := b.member([]byte(key))
-		if below == nil {
-			return found
-		}
-		b = below
-	}
-	return false
+	child, found := b.member([]byte(step.Key))
+	return found && (child == nil || child.drops(rest, below))
 }
+
+// MetadataOnly keeps the fields of a PartialObjectMetadata.
+var MetadataOnly = &Pruner{root: &pruneNode{keeps: true, keys: []string{"apiVersion", "kind", "metadata"},
+	children: []*pruneNode{nil, nil, nil}}}
 
 // protectedPaths are the fields that the cache needs.
 var protectedPaths = []string{
@@ -178,6 +193,9 @@ func checkShape(path Path) error {
 		return errors.New("the path must end in a key")
 	}
 	for _, step := range path {
+		if step.Any {
+			return errors.New("* is not a key")
+		}
 		if step.Each && step.Key != "" {
 			return errors.New("a step is a key or each element, not both")
 		}

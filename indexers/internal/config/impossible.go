@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	yaml "go.yaml.in/yaml/v3"
@@ -57,7 +58,7 @@ func (d *decoder) reportImpossible(index *Index) {
 			}
 			steps, before := s.Path.Steps(), 0
 			if index.Each != nil && !s.Root {
-				steps, before = joinSteps(each, steps), len(each)
+				steps, before = slices.Concat(each, steps), len(each)
 			}
 			d.checkPossible(s.Origin, steps, before)
 		}

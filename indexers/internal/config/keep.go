@@ -17,7 +17,7 @@ func (k Keep) With(indexes []*Index) []*jsonpath.Path {
 	all := slices.Clip(k.Paths)
 	for _, index := range indexes {
 		for _, read := range index.readPaths() {
-			if path := literalPath(fieldOf(elementsOf(read.steps))); path != nil && !read.each {
+			if path := literalPath(fieldOf(elementsOf(read.Steps))); path != nil && !read.each {
 				all = append(all, path)
 			}
 		}
@@ -32,7 +32,7 @@ func (d *decoder) checkKept(r *Resource, index *Index) {
 		return
 	}
 	for _, read := range index.readPaths() {
-		if literalPath(fieldOf(elementsOf(read.steps))) == nil {
+		if literalPath(fieldOf(elementsOf(read.Steps))) == nil {
 			d.fail(CodeContradict, read.position(d.file), "the index can read any field, but keep drops fields",
 				"begin the path with the name of a field, or remove keep")
 			return

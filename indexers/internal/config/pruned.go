@@ -62,7 +62,7 @@ func (d *decoder) checkMetadataOnly(r *Resource, index *Index) {
 	}
 	metadata := jsonpath.FromSegments("metadata").Steps()
 	for _, read := range index.readPaths() {
-		first := read.steps
+		first := read.Steps
 		if len(first) == 0 || first[0].Recursive || !selectsAtOrAbove(metadata, first) ||
 			first[0].Selectors[0].Kind != jsonpath.SelectName {
 			d.fail(CodeContradict, read.position(d.file),
@@ -89,7 +89,7 @@ func (p Prune) firstConflict(index *Index) (*jsonpath.Path, readPath, bool) {
 	paths := index.readPaths()
 	for _, removed := range p.Paths() {
 		for _, read := range paths {
-			if selectsAtOrAbove(removed.Steps(), read.steps) {
+			if selectsAtOrAbove(removed.Steps(), read.Steps) {
 				return removed, read, true
 			}
 		}
@@ -99,81 +99,58 @@ func (p Prune) firstConflict(index *Index) (*jsonpath.Path, readPath, bool) {
 
 // readPath is a path that an index reads, relative to the object.
 type readPath struct {
-	steps []jsonpath.Step
-	// origin is its expression. operand is its range of bytes in a condition, and zero for a whole path.
+	jsonpath.Read
+	// origin is its expression. operand is set for a path in a condition.
 	origin  Origin
-	operand [2]int
+	operand bool
 	// each is set for the path of elements that other paths begin at.
 	each bool
 }
 
 func (r readPath) position(f *File) Position {
-	if r.operand[1] > 0 {
-		return r.origin.Position(f, len(r.steps), r.operand[0], r.operand[1])
+	if r.operand && r.End > 0 {
+		return r.origin.Position(f, len(r.Steps), r.Offset, r.End)
 	}
 	return f.PositionOf(r.origin.Node)
-}
-
-type pathCollector struct {
-	origin Origin
-	all    []readPath
 }
 
 func (i *Index) readPaths() []readPath {
 	var out []readPath
 	if i.When != nil {
-		r := pathCollector{origin: i.WhenOrigin}
-		for _, operand := range i.When.Operands() {
-			r.add(nil, operand, true)
+		for _, read := range i.When.Reads() {
+			out = append(out, readPath{Read: read, origin: i.WhenOrigin, operand: true})
 		}
-		out = r.all
 	}
 	var base []jsonpath.Step
 	if i.Each != nil {
 		base = i.Each.Steps()
-		r := pathCollector{origin: i.EachOrigin}
-		r.add(nil, base, false)
-		r.all[0].each = true
-		out = append(out, r.all...)
+		for n, read := range i.Each.Reads() {
+			out = append(out, readPath{Read: read, origin: i.EachOrigin, each: n == 0})
+		}
 	}
 	for n := range i.Parts {
 		for _, s := range i.Parts[n].Sources {
-			r, from := pathCollector{origin: s.Origin}, base
-			if s.Origin.Node == nil { // implied by the config
-				r.origin = i.Origin()
+			origin := s.Origin
+			if origin.Node == nil { // implied by the config
+				origin = i.Origin()
 			}
-			if s.Root {
-				from = nil
+			for _, read := range s.Path.Reads() {
+				if !s.Root {
+					read.Steps = slices.Concat(base, read.Steps)
+				}
+				out = append(out, readPath{Read: read, origin: origin})
 			}
-			r.add(from, s.Path.Steps(), false)
-			out = append(out, r.all...)
 		}
 	}
 	return out
 }
 
-// add adds a path below base and the paths in its filters.
-func (r *pathCollector) add(base, steps []jsonpath.Step, operand bool) {
-	path := readPath{steps: joinSteps(base, steps), origin: r.origin}
-	if n := len(steps); operand && n > 0 {
-		path.operand = [2]int{steps[0].Offset, steps[n-1].End}
+// Fields returns the fields that a complete index reads; see [jsonpath.Read.Fields].
+func (i *Index) Fields() (fields []string) {
+	for _, read := range i.readPaths() {
+		fields = append(fields, read.Fields()...)
 	}
-	r.all = append(r.all, path)
-	for i, step := range steps {
-		for _, s := range step.Selectors {
-			if s.Kind != jsonpath.SelectFilter {
-				continue
-			}
-			element := joinSteps(base, steps[:i+1])
-			for _, inner := range s.Filter.Operands() {
-				r.add(element, inner, operand)
-			}
-		}
-	}
-}
-
-func joinSteps(a, b []jsonpath.Step) []jsonpath.Step {
-	return append(a[:len(a):len(a)], b...)
+	return fields
 }
 
 // selectsAtOrAbove reports whether removed may select a value at or above a value of read. Values below do

@@ -1,0 +1,137 @@
+package query_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers/query"
+)
+
+// reductions are options that drop fields of widgets.
+var reductions = map[string]dynamicinformer.ResourceOptions{
+	"keep": {Keep: dynamicinformer.Keep{Paths: []string{".spec.class", ".spec.weight",
+		".status.conditions[*].type"}}},
+	"prune": {Prune: dynamicinformer.Prune{Paths: []string{".spec.hosts", ".status.conditions[*].status",
+		".metadata.labels.tier", ".metadata.creationTimestamp"}}},
+	"metadata": {Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}},
+}
+
+// TestDroppedFields: whatever part of a query reads a dropped field, the query fails and names the field.
+func TestDroppedFields(t *testing.T) {
+	f := functions(t)
+	for name, fields := range map[string]map[string]query.Options{
+		"keep": {`host=x`: {}, `where(".spec.hosts[*]")`: {}, `place=a/gold || network=10.0.0.0/8`: {},
+			`where('.status.conditions[?(@.status=="True")].type')`: {}, `where("..name")`: {}, `where(".spec.*")`: {},
+			`*`: {SortBy: "expiry"}, `place=a/gold`: {SortBy: ".spec.size"}},
+		"prune": {`label("tier=web")`: {}, `webs=web`: {}, `condition^=Ready`: {}, `*`: {SortBy: "age"},
+			`where("@.spec == @.metadata")`: {}, `!where(".status.conditions[0].status")`: {}},
+		"metadata": {`class=gold`: {}, `heavy=x`: {}, `where(.spec)`: {}, `*`: {SortBy: "weight"}},
+	} {
+		s := newCacheOf(t, reductions[name])
+		if err := s.AddIndexes(f); err != nil {
+			t.Fatal(err)
+		}
+		for text, options := range fields {
+			q, err := query.Parse(text)
+			if err != nil {
+				t.Fatal(text, err)
+			}
+			querier := query.New(query.CacheSource{Informer: s}, f.Indexes()...)
+			options.AllowScan = true
+			var dropped *query.DroppedFieldError
+			if _, err := querier.Query(t.Context(), q, options); !errors.As(err, &dropped) ||
+				dropped.Field == "" || !strings.Contains(err.Error(), dropped.Field) {
+				t.Errorf("%s: %s: got %v, want a DroppedFieldError", name, text, err)
+			}
+		}
+	}
+	querier := query.New(query.CacheSource{Informer: newCacheOf(t, reductions["keep"])}, f.Indexes()...)
+	for _, a := range []query.Aggregation{{GroupBy: []string{".spec.hosts[*]"}},
+		{Measures: []query.Measure{{Function: "sum", Operand: ".spec.size"}}}} {
+		var dropped *query.DroppedFieldError
+		_, err := querier.Aggregate(t.Context(), query.All(), a, query.Options{})
+		if !errors.As(err, &dropped) {
+			t.Errorf("%v: got %v, want a DroppedFieldError", a, err)
+		}
+	}
+}
+
+// TestDroppedFieldPosition: the error marks the path in the text of the query.
+func TestDroppedFieldPosition(t *testing.T) {
+	querier := query.New(query.CacheSource{Informer: newCacheOf(t, reductions["keep"])})
+	for text, want := range map[string]string{
+		`where('@.spec.weight > 1 && @.spec.size')`:                ".spec.size",
+		`where("@.spec.class == \"x\" || @.status.x[\"a\"] == 1")`: `.status.x[\"a\"]`,
+		`where(.spec.size)`: ".spec.size",
+	} {
+		q, err := query.Parse(text)
+		if err != nil {
+			t.Fatal(text, err)
+		}
+		_, err = querier.Count(t.Context(), q, query.Options{AllowScan: true})
+		var located *query.Error
+		if !errors.As(err, &located) || text[located.Offset:][:located.Length] != want {
+			t.Errorf("%s: got %v, want the position of %s", text, err, want)
+		}
+	}
+}
+
+// TestDroppedFieldsOfSubscriptions: a subscription whose query reads a dropped field is refused, unless a
+// transform may add the field.
+func TestDroppedFieldsOfSubscriptions(t *testing.T) {
+	matcher, err := query.NewMatcher(query.Where(".spec.hosts[0]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := reductions["keep"]
+	var dropped *query.DroppedFieldError
+	_, err = query.Subscribe(newCacheOf(t, options), matcher, func(query.Event) {})
+	if !errors.As(err, &dropped) {
+		t.Errorf("got %v, want a DroppedFieldError", err)
+	}
+	options.Transform = cache.TransformFunc(func(o any) (any, error) { return o, nil })
+	if _, err := query.Subscribe(newCacheOf(t, options), matcher, func(query.Event) {}); err != nil {
+		t.Error(err)
+	}
+}
+
+// FuzzDroppedFields: a condition that a reduced cache accepts has the same result as over whole objects.
+func FuzzDroppedFields(f *testing.F) {
+	for _, text := range []string{".spec.weight", "@.spec.class == 'gold'", "..type", ".spec.*", ".spec['class','size']",
+		".status.conditions[?(@.type=='Ready')].status", ".status[?(@[0].type)]", "@ == @", "@.spec != @.status",
+		".metadata.labels.*", ".metadata..team", ".spec.hosts[0:1]", "@.spec.hosts[0] && !@.status.conditions[1]",
+		".spec.conditions[*]['type','status']", ".metadata['name'][?(@)]"} {
+		f.Add(text)
+	}
+	querierOf := func(options dynamicinformer.ResourceOptions) *query.Querier {
+		s, random := newCacheOf(f, options), rand.New(rand.NewPCG(31, 32))
+		for n := range 40 {
+			put(f, s, widget(random, n))
+		}
+		return query.New(query.CacheSource{Informer: s})
+	}
+	whole, reduced := querierOf(dynamicinformer.ResourceOptions{}), map[string]*query.Querier{}
+	for name, options := range reductions {
+		reduced[name] = querierOf(options)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		q := query.Where(text)
+		want, err := whole.Keys(t.Context(), q, query.Options{AllowScan: true})
+		if err != nil {
+			return
+		}
+		for name, querier := range reduced {
+			var dropped *query.DroppedFieldError
+			got, err := querier.Keys(t.Context(), q, query.Options{AllowScan: true})
+			if !errors.As(err, &dropped) && (err != nil || !slices.Equal(got, want)) {
+				t.Errorf("%s: %s: got %v, %v, want %v or a DroppedFieldError", name, text, got, err, want)
+			}
+		}
+	})
+}

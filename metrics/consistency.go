@@ -34,13 +34,11 @@ type consistencyCollector struct {
 	skips, version *prometheus.Desc
 }
 
-// Describe implements prometheus.Collector.
 func (c *consistencyCollector) Describe(descriptions chan<- *prometheus.Desc) {
 	descriptions <- c.skips
 	descriptions <- c.version
 }
 
-// Collect implements prometheus.Collector.
 func (c *consistencyCollector) Collect(metrics chan<- prometheus.Metric) {
 	for _, s := range c.store.Stats() {
 		group, resource := validUTF8(s.GroupResource.Group), validUTF8(s.GroupResource.Resource)

@@ -70,7 +70,6 @@ func NewHandler(b Backend, options HandlerOptions) http.Handler {
 	return &handler{backend: b, options: options}
 }
 
-// ServeHTTP implements http.Handler.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-cache, private")
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead

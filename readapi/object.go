@@ -21,19 +21,14 @@ type renderedObject struct {
 	body         []byte // without apiVersion, and never empty
 }
 
-// Key implements Object.
 func (o *renderedObject) Key() string { return o.key }
 
-// Version implements Object.
 func (o *renderedObject) Version() string { return o.version }
 
-// Labels implements Object.
 func (o *renderedObject) Labels() labels.Labels { return labels.Set(nil) }
 
-// JSON implements Object.
 func (o *renderedObject) JSON() ([]byte, error) { return o.body, nil }
 
-// AppendJSON implements Object.
 func (o *renderedObject) AppendJSON(dst []byte, apiVersion string) ([]byte, error) {
 	dst = append(append(dst, `{"apiVersion":`...), apiVersion...)
 	return append(append(dst, ','), o.body[1:]...), nil

@@ -43,7 +43,6 @@ func NewSnapshot[T comparableObject](version uint64, sorted []T, changes map[str
 	return s
 }
 
-// ResourceVersion implements Snapshot.
 func (s *snapshot[T]) ResourceVersion() uint64 { return s.version }
 
 // cut returns the objects with from <= key < to.
@@ -58,7 +57,6 @@ func (s *snapshot[T]) cut(from, to string) (sorted []T, changes []keyedObject[T]
 	return s.sorted[begin:max(begin, end)], s.changes[first:max(first, last)]
 }
 
-// Range implements Snapshot.
 func (s *snapshot[T]) Range(from, to string) iter.Seq[Object] {
 	return func(yield func(Object) bool) {
 		var none T
@@ -82,7 +80,6 @@ func (s *snapshot[T]) Range(from, to string) iter.Seq[Object] {
 	}
 }
 
-// Count implements Snapshot.
 func (s *snapshot[T]) Count(from, to string) int {
 	sorted, changes := s.cut(from, to)
 	var none T

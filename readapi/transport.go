@@ -30,7 +30,6 @@ func NewTransport(h http.Handler) http.RoundTripper { return transport{h} }
 
 type transport struct{ handler http.Handler }
 
-// RoundTrip implements http.RoundTripper.
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := r.Context().Err(); err != nil {
 		return nil, err
@@ -105,10 +104,8 @@ type pipeWriter struct {
 	deadline   *time.Timer // cuts the answer; nil before the first deadline
 }
 
-// Header implements http.ResponseWriter.
 func (w *pipeWriter) Header() http.Header { return w.header }
 
-// WriteHeader implements http.ResponseWriter.
 func (w *pipeWriter) WriteHeader(code int) {
 	if w.headerSent {
 		return
@@ -144,7 +141,6 @@ func (w *pipeWriter) SetWriteDeadline(at time.Time) error {
 	return nil
 }
 
-// Flush implements http.Flusher.
 func (w *pipeWriter) Flush() { w.WriteHeader(http.StatusOK) }
 
 // finish ends the answer. It cuts the answer if err is not nil.
@@ -168,7 +164,6 @@ type pipeBody struct {
 // errBodyClosed is the error of writes after the client has closed the body.
 var errBodyClosed = errors.New("the client has closed the body")
 
-// Close implements io.Closer.
 func (b *pipeBody) Close() error {
 	b.once.Do(func() {
 		_ = b.CloseWithError(errBodyClosed) // never fails

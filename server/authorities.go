@@ -96,7 +96,6 @@ type deferredAuthorities struct {
 
 var _ dynamiccertificates.ControllerRunner = deferredAuthorities{}
 
-// CurrentCABundleContent implements dynamiccertificates.CAContentProvider.
 func (w deferredAuthorities) CurrentCABundleContent() []byte {
 	if !w.authorities.loaded() {
 		return nil
@@ -104,7 +103,6 @@ func (w deferredAuthorities) CurrentCABundleContent() []byte {
 	return w.CAContentProvider.CurrentCABundleContent()
 }
 
-// RunOnce implements dynamiccertificates.ControllerRunner.
 func (w deferredAuthorities) RunOnce(ctx context.Context) error {
 	if runner, ok := w.CAContentProvider.(dynamiccertificates.ControllerRunner); ok {
 		return runner.RunOnce(ctx)
@@ -112,7 +110,6 @@ func (w deferredAuthorities) RunOnce(ctx context.Context) error {
 	return nil
 }
 
-// Run implements dynamiccertificates.ControllerRunner.
 func (w deferredAuthorities) Run(ctx context.Context, workers int) {
 	if runner, ok := w.CAContentProvider.(dynamiccertificates.ControllerRunner); ok {
 		runner.Run(ctx, workers)

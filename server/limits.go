@@ -149,7 +149,6 @@ type meteredWriter struct {
 // Unwrap is for http.ResponseController.
 func (w *meteredWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// Write implements http.ResponseWriter.
 func (w *meteredWriter) Write(data []byte) (n int, err error) {
 	if err := w.reserve(len(data)); err != nil {
 		return 0, err

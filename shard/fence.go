@@ -30,7 +30,6 @@ type fencedLeases struct {
 	lock *lock
 }
 
-// Leases implements coordinationclient.LeasesGetter.
 func (f fencedLeases) Leases(namespace string) coordinationclient.LeaseInterface {
 	return fencedLeaseClient{f.LeasesGetter.Leases(namespace), f.lock}
 }
@@ -40,7 +39,6 @@ type fencedLeaseClient struct {
 	lock *lock
 }
 
-// Create implements coordinationclient.LeaseInterface.
 func (f fencedLeaseClient) Create(
 	ctx context.Context, lease *coordinationv1.Lease, options metav1.CreateOptions,
 ) (*coordinationv1.Lease, error) {
@@ -58,7 +56,6 @@ func (f fencedLeaseClient) Create(
 	return f.Update(ctx, created, metav1.UpdateOptions{})
 }
 
-// Update implements coordinationclient.LeaseInterface.
 func (f fencedLeaseClient) Update(
 	ctx context.Context, lease *coordinationv1.Lease, options metav1.UpdateOptions,
 ) (*coordinationv1.Lease, error) {

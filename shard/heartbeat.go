@@ -36,17 +36,14 @@ type memberLease struct {
 	logger klog.Logger
 }
 
-// Create implements resourcelock.Interface.
 func (p *memberLease) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	return p.report(ctx, p.LeaseLock.Create(ctx, record))
 }
 
-// Update implements resourcelock.Interface.
 func (p *memberLease) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	return p.report(ctx, p.LeaseLock.Update(ctx, record))
 }
 
-// Get implements resourcelock.Interface.
 func (p *memberLease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := p.LeaseLock.Get(ctx)
 	if !apierrors.IsNotFound(err) {

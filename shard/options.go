@@ -145,17 +145,14 @@ type quietSink struct{ klog.LogSink }
 // Init implements klog.LogSink. The embedded sink has been initialized.
 func (quietSink) Init(klog.RuntimeInfo) {}
 
-// Error implements klog.LogSink.
 func (s quietSink) Error(err error, message string, keysAndValues ...any) {
 	if s.Enabled(debugLevel) {
 		s.Info(debugLevel, message, append(keysAndValues, "err", err)...)
 	}
 }
 
-// WithValues implements klog.LogSink.
 func (s quietSink) WithValues(keysAndValues ...any) klog.LogSink {
 	return quietSink{s.LogSink.WithValues(keysAndValues...)}
 }
 
-// WithName implements klog.LogSink.
 func (s quietSink) WithName(name string) klog.LogSink { return quietSink{s.LogSink.WithName(name)} }

@@ -129,19 +129,16 @@ type feedHandler struct {
 	informer *dynamicinformer.Informer
 }
 
-// OnAdd implements cache.ResourceEventHandler.
 func (h *feedHandler) OnAdd(object any, isInInitialList bool) {
 	if !isInInitialList {
 		h.publish(object, objectChange{After: object})
 	}
 }
 
-// OnUpdate implements cache.ResourceEventHandler.
 func (h *feedHandler) OnUpdate(before, after any) {
 	h.publish(after, objectChange{Before: before, After: after})
 }
 
-// OnDelete implements cache.ResourceEventHandler.
 func (h *feedHandler) OnDelete(object any) {
 	if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		object = gone.Obj
@@ -149,7 +146,6 @@ func (h *feedHandler) OnDelete(object any) {
 	h.publish(object, objectChange{Before: object})
 }
 
-// OnLeftShard implements dynamicinformer.LeftShardHandler.
 func (h *feedHandler) OnLeftShard(object any) {
 	h.publish(object, objectChange{Before: object, LeftShard: true})
 }

@@ -43,20 +43,16 @@ type servedCollection struct {
 	ended      <-chan struct{}
 }
 
-// Type implements readapi.Collection.
 func (c *servedCollection) Type() readapi.Type { return c.typ }
 
-// Ended implements readapi.Collection.
 func (c *servedCollection) Ended() <-chan struct{} { return c.ended }
 
-// ResourceVersion implements readapi.Collection.
 func (c *servedCollection) ResourceVersion() uint64 {
 	c.storage.mu.Lock()
 	defer c.storage.mu.Unlock()
 	return c.storage.mu.version
 }
 
-// Get implements readapi.Collection.
 func (c *servedCollection) Get(key string) readapi.Object { return objectOrNil(c.get(key)) }
 
 func (c *servedCollection) get(key string) *object {
@@ -65,14 +61,12 @@ func (c *servedCollection) get(key string) *object {
 	return c.collection.objects[key]
 }
 
-// Snapshot implements readapi.Collection.
 func (c *servedCollection) Snapshot(version uint64) readapi.Snapshot {
 	c.storage.mu.Lock()
 	defer c.storage.mu.Unlock()
 	return c.collection.snapshotAt(cmp.Or(version, c.storage.mu.version))
 }
 
-// Since implements readapi.Collection.
 func (c *servedCollection) Since(version uint64) readapi.Changes {
 	c.storage.mu.Lock()
 	defer c.storage.mu.Unlock()

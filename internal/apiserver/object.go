@@ -40,16 +40,12 @@ func objectOrNil(o *object) readapi.Object {
 	return o
 }
 
-// Key implements readapi.Object.
 func (o *object) Key() string { return o.key }
 
-// Version implements readapi.Object.
 func (o *object) Version() string { return o.stored }
 
-// Labels implements readapi.Object.
 func (o *object) Labels() labels.Labels { return o.labels }
 
-// JSON implements readapi.Object.
 func (o *object) JSON() ([]byte, error) {
 	if o.block == nil {
 		return o.body, nil
@@ -57,7 +53,6 @@ func (o *object) JSON() ([]byte, error) {
 	return o.block.appendText(make([]byte, 0, o.length), o.offset, o.length)
 }
 
-// AppendJSON implements readapi.Object.
 func (o *object) AppendJSON(dst []byte, apiVersion string) ([]byte, error) {
 	dst = append(append(dst, `{"apiVersion":`...), apiVersion...)
 	dst = append(dst, ',')
@@ -134,13 +129,10 @@ func (s labelSet) next() (text string, rest labelSet) {
 	return string(s[at : at+size]), s[at+size:]
 }
 
-// Has implements labels.Labels.
 func (s labelSet) Has(key string) bool { _, ok := s.Lookup(key); return ok }
 
-// Get implements labels.Labels.
 func (s labelSet) Get(key string) string { value, _ := s.Lookup(key); return value }
 
-// Lookup implements labels.Labels.
 func (s labelSet) Lookup(key string) (string, bool) {
 	for len(s) > 0 {
 		var name, value string

@@ -36,7 +36,6 @@ type writer struct {
 	options WriterOptions
 }
 
-// Write implements readapi.Writer.
 func (w writer) Write(wr *readapi.WriteRequest) (readapi.WriteResult, error) {
 	c, ok := wr.Collection.(*servedCollection)
 	if !ok || c.storage != w.Storage {

@@ -24,16 +24,12 @@ var (
 	_ readapi.Fields     = (*collection)(nil)
 )
 
-// Type implements readapi.Collection.
 func (c *collection) Type() readapi.Type { return c.typ }
 
-// Ended implements readapi.Collection.
 func (c *collection) Ended() <-chan struct{} { return c.ended }
 
-// ResourceVersion implements readapi.Collection.
 func (c *collection) ResourceVersion() uint64 { return c.completeUntil(c.informer.History()) }
 
-// Get implements readapi.Collection.
 func (c *collection) Get(key string) readapi.Object {
 	if stored, ok := c.informer.Snapshot().Stored(key); ok {
 		if o := c.object(key, stored); o != (object{}) {
@@ -43,7 +39,6 @@ func (c *collection) Get(key string) readapi.Object {
 	return nil
 }
 
-// Snapshot implements readapi.Collection.
 func (c *collection) Snapshot(version uint64) readapi.Snapshot {
 	h := c.informer.History()
 	if version == 0 {
@@ -151,7 +146,6 @@ type snapshot struct {
 
 var _ readapi.FieldRange = (*snapshot)(nil)
 
-// RangeField implements readapi.FieldRange.
 func (s *snapshot) RangeField(field, value, from, to string) (iter.Seq[readapi.Object], bool) {
 	if s.indexedContent == nil {
 		return nil, false

@@ -44,13 +44,10 @@ func (c *collection) objectOrNil(key string, stored any) readapi.Object {
 	return nil
 }
 
-// Key implements readapi.Object.
 func (o object) Key() string { return o.key }
 
-// Version implements readapi.Object.
 func (o object) Version() string { return o.version }
 
-// GetUID implements readapi.ObjectWithUID.
 func (o object) GetUID() types.UID {
 	if m, ok := o.stored.(metav1.Object); ok {
 		return m.GetUID()
@@ -58,10 +55,8 @@ func (o object) GetUID() types.UID {
 	return ""
 }
 
-// Labels implements readapi.Object.
 func (o object) Labels() labels.Labels { return o.stored.Labels() }
 
-// JSON implements readapi.Object.
 func (o object) JSON() ([]byte, error) {
 	var out []byte
 	err := o.readJSON(func(text []byte) { out = bytes.Clone(text) })
@@ -87,7 +82,6 @@ func (o object) AppendJSON(dst []byte, _ string) ([]byte, error) {
 	return dst, err
 }
 
-// AppendItem implements readapi.ListItem.
 func (o object) AppendItem(dst []byte) ([]byte, error) {
 	err := o.readJSON(func(text []byte) {
 		if o.custom {
@@ -154,7 +148,6 @@ func (k *typeCache) indexKey(name, value string) (key string, found bool, err er
 	return "", false, nil
 }
 
-// Field implements readapi.Fields.
 func (c *collection) Field(name, value string) (func(readapi.Object) bool, error) {
 	key, found, err := c.indexKey(name, value)
 	if err != nil || !found {

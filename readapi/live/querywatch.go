@@ -34,10 +34,8 @@ var (
 	_ readapi.Filter  = queryBackend{}
 )
 
-// ServedTypes implements readapi.Backend.
 func (f queryBackend) ServedTypes() ([]readapi.Type, uint64) { return nil, 0 }
 
-// Collection implements readapi.Backend.
 func (f queryBackend) Collection(gr schema.GroupResource) readapi.Collection {
 	if gr != f.gvr.GroupResource() {
 		return nil
@@ -45,7 +43,6 @@ func (f queryBackend) Collection(gr schema.GroupResource) readapi.Collection {
 	return f
 }
 
-// Selects implements readapi.Filter.
 func (f queryBackend) Selects(o readapi.Object) bool {
 	stored, ok := o.(object)
 	return ok && f.matcher.Match(stored.stored.Unstructured())

@@ -172,7 +172,6 @@ var _ readapi.Backend = backend{}
 // Discovery requests are forwarded.
 func (b backend) ServedTypes() ([]readapi.Type, uint64) { return nil, 0 }
 
-// Collection implements readapi.Backend.
 func (b backend) Collection(gr schema.GroupResource) readapi.Collection {
 	k := b.cacheOf(gr)
 	if k == nil {

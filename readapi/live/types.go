@@ -33,7 +33,6 @@ func (b *typeRegistry) notifyLocked() {
 	b.changed = make(chan struct{})
 }
 
-// SetType implements typesource.Listener.
 func (b *typeRegistry) SetType(t typesource.Type) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -41,7 +40,6 @@ func (b *typeRegistry) SetType(t typesource.Type) {
 	b.notifyLocked()
 }
 
-// RemoveType implements typesource.Listener.
 func (b *typeRegistry) RemoveType(gr schema.GroupResource) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -49,10 +47,8 @@ func (b *typeRegistry) RemoveType(gr schema.GroupResource) {
 	b.notifyLocked()
 }
 
-// SetUnknown implements typesource.Listener.
 func (b *typeRegistry) SetUnknown(map[schema.GroupVersion]error) {}
 
-// SetComplete implements typesource.Listener.
 func (b *typeRegistry) SetComplete() {}
 
 func (b *typeRegistry) lookup(gr schema.GroupResource) (t typesource.Type, known bool,
@@ -66,13 +62,10 @@ func (b *typeRegistry) lookup(gr schema.GroupResource) (t typesource.Type, known
 // definitionHandler ends the watches of a type when its definition changes, as a kube-apiserver does.
 type definitionHandler struct{ *Server }
 
-// OnAdd implements cache.ResourceEventHandler.
 func (r definitionHandler) OnAdd(obj any, _ bool) { r.changed(obj) }
 
-// OnUpdate implements cache.ResourceEventHandler.
 func (r definitionHandler) OnUpdate(_, after any) { r.changed(after) }
 
-// OnDelete implements cache.ResourceEventHandler.
 func (r definitionHandler) OnDelete(obj any) {
 	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = gone.Obj

@@ -77,7 +77,6 @@ func prefixEnd(prefix string) []byte {
 // encrypted, because expired contents are removed regardless of their key.
 const stampLength = 8
 
-// Checkpoint implements persistence.StoredContent.
 func (v *storedContent) Checkpoint(context.Context) (persistence.Checkpoint, bool, error) {
 	// Read only without an error: f may still run after the disk has failed.
 	var found struct {
@@ -129,18 +128,15 @@ const (
 	logShare   = 4
 )
 
-// NeedsRewrite implements persistence.BlockContent.
 func (v *storedContent) NeedsRewrite() bool {
 	return v.usage.hasOldKey || v.usage.log > max(minFullLog, v.usage.blocks/logShare)
 }
 
-// Save implements persistence.StoredContent.
 func (v *storedContent) Save(ctx context.Context, at persistence.Checkpoint, replaceAll bool,
 	write func(persistence.Writer) error) error {
 	return v.SaveBlocks(ctx, at, replaceAll, func(w persistence.BlockWriter) error { return write(w) })
 }
 
-// SaveBlocks implements persistence.BlockContent.
 func (v *storedContent) SaveBlocks(ctx context.Context, at persistence.Checkpoint, replaceAll bool,
 	write func(persistence.BlockWriter) error) error {
 	if ctx.Err() != nil {
@@ -202,10 +198,8 @@ type logWriter struct {
 // logRecord is the size at which a log record is written.
 const logRecord = 256 << 10
 
-// Put implements persistence.Writer.
 func (c *logWriter) Put(key string, json []byte) error { return c.add(key, json) }
 
-// Delete implements persistence.Writer.
 func (c *logWriter) Delete(key string) error { return c.add(key, nil) }
 
 func (c *logWriter) add(key string, json []byte) error {
@@ -230,10 +224,8 @@ func (c *logWriter) flush() error {
 
 var errBlock = errors.New("changes cannot be written as blocks")
 
-// PutBlock implements persistence.BlockWriter.
 func (c *logWriter) PutBlock([]byte, []byte) error { return errBlock }
 
-// Close implements persistence.StoredContent.
 func (v *storedContent) Close() error {
 	v.store.mu.Lock()
 	defer v.store.mu.Unlock()

@@ -36,7 +36,6 @@ func (v *storedContent) Load(ctx context.Context, object func(json []byte) error
 	return nil
 }
 
-// LoadBlocks implements persistence.BlockContent.
 func (v *storedContent) LoadBlocks(ctx context.Context, changed func(key string, json []byte) error,
 	block func(head []byte, bodies func() ([]byte, error), size int) error) error {
 	if ctx.Err() != nil {

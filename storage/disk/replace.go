@@ -86,7 +86,6 @@ type tableWriter struct {
 
 var errWriteOrder = errors.New("blocks must be written before single objects")
 
-// PutBlock implements persistence.BlockWriter.
 func (t *tableWriter) PutBlock(head, bodies []byte) error {
 	if t.checkpoint == nil {
 		return errWriteOrder
@@ -101,7 +100,6 @@ func (t *tableWriter) PutBlock(head, bodies []byte) error {
 
 var errDelete = errors.New("a complete content cannot have deletions")
 
-// Delete implements persistence.Writer.
 func (t *tableWriter) Delete(string) error { return errDelete }
 
 func (t *tableWriter) setLogRecord(key, value []byte) error {

@@ -28,7 +28,6 @@ func newCompressor(text []byte) (*compressor, error) {
 	return &compressor{dictionary}, nil
 }
 
-// Compress implements Compressor.
 func (c *compressor) Compress(dst, src []byte) []byte {
 	before := len(dst)
 	dst = slices.Grow(dst, s2.MaxEncodedLen(len(src)))
@@ -39,7 +38,6 @@ func (c *compressor) Compress(dst, src []byte) []byte {
 // crdcache compresses only smaller objects.
 const maxObject = 128 << 20
 
-// Decompress implements Compressor.
 func (c *compressor) Decompress(dst, src []byte) ([]byte, error) {
 	length, err := s2.DecodedLen(src)
 	if err != nil || length > maxObject {

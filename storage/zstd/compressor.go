@@ -41,7 +41,6 @@ func newCompressor(level zstd.EncoderLevel, d dictionaryData) (*compressor, erro
 	return c, nil
 }
 
-// Compress implements Compressor.
 func (c *compressor) Compress(dst, src []byte) []byte {
 	encoder, _ := c.encoders.Get().(*zstd.Encoder)
 	if encoder == nil {
@@ -54,7 +53,6 @@ func (c *compressor) Compress(dst, src []byte) []byte {
 	return encoder.EncodeAll(src, dst)
 }
 
-// Decompress implements Compressor.
 func (c *compressor) Decompress(dst, src []byte) ([]byte, error) {
 	decoder, _ := c.decoders.Get().(*zstd.Decoder)
 	if decoder == nil {

@@ -49,7 +49,6 @@ type cutter struct {
 // Unwrap is for http.ResponseController.
 func (c *cutter) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
-// Write implements http.ResponseWriter.
 func (c *cutter) Write(data []byte) (int, error) {
 	written := 0
 	for c.lines > 0 {
@@ -89,7 +88,6 @@ type corrupter struct {
 // Unwrap is for http.ResponseController.
 func (c *corrupter) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
-// Write implements http.ResponseWriter.
 func (c *corrupter) Write(data []byte) (int, error) {
 	corrupted := bytes.Clone(data)
 	for i, b := range corrupted {
@@ -112,7 +110,6 @@ type bookmarkDropper struct {
 // Unwrap is for http.ResponseController.
 func (d *bookmarkDropper) Unwrap() http.ResponseWriter { return d.ResponseWriter }
 
-// Write implements http.ResponseWriter.
 func (d *bookmarkDropper) Write(data []byte) (int, error) {
 	d.buffered = append(d.buffered, data...)
 	for {

@@ -130,10 +130,9 @@ func (t *Tracker) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	restores := requests.NewRestoreDetector()
 	// All three end with ctx.
-	wg.Go(func() { runReflector(ctx, t.options.Dynamic, restores, crd.GVR, t.crdEvents(), t.crdReports()) })
+	wg.Go(func() { runReflector(ctx, t.options.Dynamic, restores, crd.GVR, crdWatch{t}) })
 	wg.Go(func() {
-		runReflector(ctx, t.options.Dynamic, restores, apiServiceGVR, t.apiServiceStore(),
-			t.apiServiceReports())
+		runReflector(ctx, t.options.Dynamic, restores, apiServiceGVR, &apiServiceWatch{tracker: t})
 	})
 	wg.Go(func() { t.discover(ctx) })
 	wg.Wait()
@@ -272,6 +271,10 @@ func (t *Tracker) update(change func(s *state, status *TrackerStatus) []Event) {
 	for s := range t.mu.subscriptions {
 		s.push(events)
 	}
+}
+
+func (t *Tracker) updateStatus(change func(*TrackerStatus)) {
+	t.update(func(_ *state, status *TrackerStatus) []Event { change(status); return nil })
 }
 
 // discover runs discovery rounds until ctx ends: at the start, when requested, and periodically. The first

@@ -21,20 +21,21 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// watchReports receives the outcomes of a reflector's requests.
-type watchReports struct {
-	onSuccess func()
-	// onFailure is called for every failed request. A failed watch-list is followed by a list, a failed list
-	// by a pause.
-	onFailure func(err error, list bool)
-	// onForbidden is called for failed lists if the resource may not be read or does not exist. A failed
-	// watch does not prove that the server works.
-	onForbidden func(error)
+// watchTarget receives the objects of a reflector, and the outcomes of its requests.
+type watchTarget interface {
+	cache.TransformingStore
+	succeeded()
+	// failed is called for every failed request. A failed watch-list is followed by a list, a failed list by a
+	// pause.
+	failed(err error, list bool)
+	// forbidden is called for failed lists if the resource may not be read or does not exist. A failed watch
+	// does not prove that the server works.
+	forbidden()
 }
 
-// runReflector updates store from a resource of the kube-apiserver until ctx ends.
+// runReflector updates target from a resource of the kube-apiserver until ctx ends.
 func runReflector(ctx context.Context, client dynamic.Interface, restores *requests.RestoreDetector,
-	gvr schema.GroupVersionResource, store cache.ReflectorStore, reports watchReports) {
+	gvr schema.GroupVersionResource, target watchTarget) {
 	resource := client.Resource(gvr)
 	continuity := restores.Continuity(requests.VersionCounter(gvr, true),
 		func(ctx context.Context) (string, error) {
@@ -50,20 +51,20 @@ func runReflector(ctx context.Context, client dynamic.Interface, restores *reque
 			list, err := resource.List(ctx, options)
 			continuity.Failed(err)
 			if err != nil {
-				reports.report(ctx, err, true)
+				reportFailure(ctx, target, err, true)
 				return nil, err
 			}
-			reports.onSuccess()
+			target.succeeded()
 			return list, nil
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			w, err := watchOn(ctx, resource, continuity, options)
 			continuity.Failed(err)
 			if err != nil {
-				reports.report(ctx, err, false)
+				reportFailure(ctx, target, err, false)
 				return nil, interruptible(options, err)
 			}
-			reports.onSuccess()
+			target.succeeded()
 			return w, nil
 		},
 	}
@@ -73,7 +74,7 @@ func runReflector(ctx context.Context, client dynamic.Interface, restores *reque
 	newer.SetLogger(&reflects, &logger)
 	newer.SetBackoff(&reflects, watchBackoff(), clock.RealClock{})
 	reflector := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, client), nil,
-		store, reflects)
+		target, reflects)
 	reflector.RunWithContext(klog.NewContext(ctx, logger))
 }
 
@@ -100,14 +101,13 @@ func watchBackoff() *wait.Backoff {
 		Cap: 4 * time.Second}
 }
 
-func (r watchReports) report(ctx context.Context, err error, list bool) {
+func reportFailure(ctx context.Context, target watchTarget, err error, list bool) {
 	if ctx.Err() != nil {
 		return
 	}
-	r.onFailure(err, list)
-	if list && (apierrors.IsForbidden(err) || apierrors.IsNotFound(err) ||
-		apierrors.IsMethodNotSupported(err)) {
-		r.onForbidden(err)
+	target.failed(err, list)
+	if list && (apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)) {
+		target.forbidden()
 	}
 }
 

@@ -3,6 +3,7 @@ package discovery
 import (
 	"fmt"
 	"maps"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -24,20 +25,16 @@ type apiService struct {
 	digest string
 }
 
-// apiServiceStore detects changes of APIServices that affect discovery. A reflector calls it from one
-// goroutine.
-type apiServiceStore struct {
-	known map[string]*apiService
-	// onListed is called after each complete list; first is true for the first one.
-	onListed func(first bool)
-	// onChange is called after each change. remote is false for group versions that the server serves itself,
-	// which the CRD watch reports better.
-	onChange func(remote bool)
+// apiServiceWatch requests discovery rounds of a Tracker when APIServices change. Group versions that the server
+// serves itself only matter while CRDs cannot be watched. A reflector calls it from one goroutine.
+type apiServiceWatch struct {
+	tracker *Tracker
+	known   map[string]*apiService
 }
 
-var _ cache.TransformingStore = (*apiServiceStore)(nil)
+var _ watchTarget = (*apiServiceWatch)(nil)
 
-func (s *apiServiceStore) Transformer() cache.TransformFunc {
+func (w *apiServiceWatch) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) { return shrinkAPIService(obj), nil }
 }
 
@@ -69,42 +66,76 @@ func availableStatus(o *unstructured.Unstructured) string {
 	return ""
 }
 
-func (s *apiServiceStore) Add(obj any) error    { return s.upsert(obj) }
-func (s *apiServiceStore) Update(obj any) error { return s.upsert(obj) }
-func (s *apiServiceStore) Resync() error        { return nil }
+func (w *apiServiceWatch) Add(obj any) error { return w.Update(obj) }
+func (w *apiServiceWatch) Resync() error     { return nil }
 
-func (s *apiServiceStore) upsert(obj any) error {
+func (w *apiServiceWatch) Update(obj any) error {
 	now := shrinkAPIService(obj)
-	old := s.known[now.Name]
-	s.known[now.Name] = now
+	old := w.known[now.Name]
+	w.known[now.Name] = now
 	if old == nil || old.digest != now.digest {
-		s.onChange(now.isAggregated || old != nil && old.isAggregated)
+		w.changed(now.isAggregated || old != nil && old.isAggregated)
 	}
 	return nil
 }
 
-func (s *apiServiceStore) Delete(obj any) error {
+func (w *apiServiceWatch) Delete(obj any) error {
 	o := shrinkAPIService(obj)
-	if s.known[o.Name] != nil {
-		delete(s.known, o.Name)
-		s.onChange(o.isAggregated)
+	if w.known[o.Name] != nil {
+		delete(w.known, o.Name)
+		w.changed(o.isAggregated)
 	}
 	return nil
 }
 
 // Replace processes a complete list. The first one is the initial state and not a change.
-func (s *apiServiceStore) Replace(list []any, _ string) error {
+func (w *apiServiceWatch) Replace(list []any, _ string) error {
 	next := make(map[string]*apiService, len(list))
 	for _, obj := range list {
 		o := shrinkAPIService(obj)
 		next[o.Name] = o
 	}
-	first := s.known == nil
-	unchanged := maps.EqualFunc(s.known, next, func(a, b *apiService) bool { return a.digest == b.digest })
-	s.known = next
-	s.onListed(first)
+	first := w.known == nil
+	unchanged := maps.EqualFunc(w.known, next, func(a, b *apiService) bool { return a.digest == b.digest })
+	w.known = next
+	late := false // the first round can have missed registrations of this list
+	w.tracker.updateStatus(func(status *TrackerStatus) {
+		status.APIServices.Synced, status.APIServices.Denied = true, false
+		late = first && w.tracker.mu.discovering
+	})
+	w.tracker.onAPIServices()
+	if late {
+		w.tracker.Refresh()
+	}
 	if !first && !unchanged {
-		s.onChange(true)
+		w.changed(true)
 	}
 	return nil
+}
+
+func (w *apiServiceWatch) changed(isAggregated bool) {
+	if !isAggregated && w.tracker.Status().Mode != Polling {
+		return
+	}
+	w.tracker.mu.Lock()
+	w.tracker.mu.pace.sourceChanged()
+	w.tracker.mu.Unlock()
+	w.tracker.Refresh()
+}
+
+func (w *apiServiceWatch) succeeded() {
+	w.tracker.updateStatus(func(status *TrackerStatus) { status.APIServices.recordSuccess(time.Now()) })
+}
+
+func (w *apiServiceWatch) failed(err error, list bool) {
+	w.tracker.updateStatus(func(status *TrackerStatus) { status.APIServices.LastError = err })
+	if list {
+		w.tracker.onAPIServices()
+	}
+}
+
+func (w *apiServiceWatch) forbidden() {
+	w.tracker.updateStatus(func(status *TrackerStatus) {
+		status.APIServices.Synced, status.APIServices.Denied = false, true
+	})
 }

@@ -99,7 +99,7 @@ func (e *encoder) appendItem(dst []byte, o Object) ([]byte, error) {
 		m.APIVersion = e.shape.version
 		return appendValue(dst, m)
 	}
-	content, err := decode(o)
+	content, err := Decode(o)
 	if err != nil {
 		return nil, err
 	}

@@ -1,5 +1,7 @@
 package readapi
 
+import "github.com/crdcache/crdcache/internal/naming"
+
 // Names that tests of package readapi_test use.
 const (
 	AggregatedMedia = aggregatedMedia
@@ -15,7 +17,7 @@ const (
 // Functions that tests of package readapi_test use.
 var (
 	NewContinueToken = newContinueToken
-	ObjectKey        = objectKey
+	ObjectKey        = naming.KeyOf
 	PrefixOf         = prefixOf
 	Scalar           = scalarField
 )

@@ -7,6 +7,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation/path"
+
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 func (h *handler) get(w http.ResponseWriter, r *http.Request, t *resource) {
@@ -49,7 +51,7 @@ func (t *resource) get(notOlderThan string) (Object, error) {
 	if current := t.collection.ResourceVersion(); version > current {
 		return nil, NewTooLargeError(version, current)
 	}
-	if o := t.collection.Get(objectKey(t.namespace, t.name)); o != nil {
+	if o := t.collection.Get(naming.KeyOf(t.namespace, t.name)); o != nil {
 		return o, nil
 	}
 	return nil, apierrors.NewNotFound(t.typ.GroupResource(), t.name)

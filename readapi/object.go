@@ -4,14 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/client-go/tools/cache"
-
-	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // renderedObject is an Object that the handler creates itself: a bookmark, or the last state of a deleted
@@ -34,22 +30,8 @@ func (o *renderedObject) AppendJSON(dst []byte, apiVersion string) ([]byte, erro
 	return append(append(dst, ','), o.body[1:]...), nil
 }
 
-func splitKey(key string) (namespace, name string) {
-	at := strings.IndexByte(key, '/')
-	if at < 0 {
-		return "", key
-	}
-	return key[:at], key[at+1:]
-}
-
-// objectKey returns the key of an object, or "" if no object can have the name.
-func objectKey(namespace, name string) string {
-	key, _ := naming.Key(cache.NewObjectName(namespace, name))
-	return key
-}
-
-// decode returns the content of an object. Its apiVersion can be any or missing.
-func decode(o Object) (map[string]any, error) {
+// Decode returns the content of an object. Its apiVersion can be any or missing.
+func Decode(o Object) (map[string]any, error) {
 	data, err := o.JSON()
 	var content map[string]any
 	if err == nil {
@@ -63,7 +45,7 @@ func decode(o Object) (map[string]any, error) {
 
 // withVersion returns an object with another resource version: the one of its deletion.
 func withVersion(o Object, version uint64) (Object, error) {
-	content, err := decode(o)
+	content, err := Decode(o)
 	if err != nil {
 		return nil, err
 	}

@@ -167,7 +167,7 @@ func (s *selection) fieldsMatch(o Object) bool {
 	if s.fields == nil {
 		return true
 	}
-	namespace, name := splitKey(o.Key())
+	namespace, name := naming.SplitKey(o.Key())
 	set := fields.Set{"metadata.name": name, "metadata.namespace": namespace}
 	if len(s.paths) > 0 {
 		body, err := o.JSON()

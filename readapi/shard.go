@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // ObjectWithUID is an Object that knows its UID without parsing its JSON.
@@ -102,7 +103,7 @@ func (s *ShardSelector) has(o Object) bool {
 // belongs to exactly one shard.
 func (s *ShardSelector) valueOf(o Object) string {
 	if s.Key == sharding.ByNamespace {
-		namespace, _ := splitKey(o.Key())
+		namespace, _ := naming.SplitKey(o.Key())
 		return namespace
 	}
 	if identified, ok := o.(ObjectWithUID); ok {

@@ -191,7 +191,7 @@ func TestRead(t *testing.T) {
 		"nothing": {text: other, err: "f.yaml: no CustomResourceDefinition found"},
 		"empty":   {text: "", err: "no CustomResourceDefinition found"},
 		"bad second": {text: widget + "---\n\tx: [", want: []string{"widgets"},
-			err: "f.yaml: document 2: "},
+			err: "f.yaml:45: document 2: "},
 		"not an object": {text: "- 1\n- 2\n", err: "document 1: not a Kubernetes object"},
 		"v1beta1": {text: strings.Replace(widget, "k8s.io/v1", "k8s.io/v1beta1", 1),
 			err: "v1beta1 was removed"},

@@ -37,5 +37,5 @@ spec: {scope: Everywhere}
 	fmt.Println(err.Error()[:len(err.Error())-len(problem)-1])
 	// Output:
 	// widgets.example.com string true
-	// widgets.yaml: document 2: CustomResourceDefinition "": spec.group is missing
+	// widgets.yaml:18: document 2: CustomResourceDefinition "": spec.group is missing
 }

@@ -15,28 +15,6 @@ import (
 	"github.com/crdcache/crdcache/internal/manifest"
 )
 
-// DocumentError is an error of one definition in a file.
-type DocumentError struct {
-	// File is the name of the source, a path for ReadFile.
-	File string
-	// Line is the line, from 1, at which the document starts or the error occurs.
-	Line int
-	// Document is the number of the document in the file from 1. Item is the number of the item in a List
-	// from 1, and 0 for other documents.
-	Document, Item int
-	Err            error
-}
-
-func (e *DocumentError) Error() string {
-	if e.Item > 0 {
-		return fmt.Sprintf("%s: document %d, item %d: %v", e.File, e.Document, e.Item, e.Err)
-	}
-	return fmt.Sprintf("%s: document %d: %v", e.File, e.Document, e.Err)
-}
-
-// Unwrap returns the cause.
-func (e *DocumentError) Unwrap() error { return e.Err }
-
 // ErrNoDefinitions is the error for a file without any definition.
 var ErrNoDefinitions = errors.New("no CustomResourceDefinition found")
 
@@ -61,9 +39,9 @@ func ReadFile(path string) ([]*Definition, error) {
 
 // Read returns the definitions in YAML or JSON. The text may be compressed with gzip or zstd, and have any
 // number of documents, each an object or a List of objects. Read ignores other objects; a definition of the
-// removed v1beta1 is an error. It returns all readable definitions together with the joined errors: a
-// *DocumentError for each invalid object, and the error of reading r. Errors name the source as file. If
-// there is neither a definition nor an error, it returns ErrNoDefinitions.
+// removed v1beta1 is an error. It returns all readable definitions together with the joined errors: one for
+// each invalid object, with the file, the line and the document, and the error of reading r. If there is
+// neither a definition nor an error, it returns ErrNoDefinitions.
 func Read(r io.Reader, file string) ([]*Definition, error) {
 	var out []*Definition
 	var problems []error
@@ -73,8 +51,7 @@ func Read(r io.Reader, file string) ([]*Definition, error) {
 			out = append(out, d)
 		}
 		if err != nil {
-			problems = append(problems, &DocumentError{File: file, Line: e.Line, Document: e.Document,
-				Item: e.Item, Err: err})
+			problems = append(problems, &manifest.Problem{File: file, Position: e.Position, Err: err})
 		}
 		return true
 	})
@@ -89,21 +66,12 @@ func Read(r io.Reader, file string) ([]*Definition, error) {
 
 // readEntry returns the definition of an entry, or nil for another object.
 func readEntry(e manifest.Entry) (*Definition, error) {
-	if errors.Is(e.Err, manifest.ErrNoKind) {
+	switch {
+	case errors.Is(e.Err, manifest.ErrNoKind), e.Err == nil && e.Kind != "CustomResourceDefinition":
 		return nil, nil
-	}
-	if e.Err != nil {
+	case e.Err != nil:
 		return nil, e.Err
-	}
-	return readObject(e)
-}
-
-// readObject returns the definition of an object, or nil for another kind.
-func readObject(e manifest.Entry) (*Definition, error) {
-	if e.Kind != "CustomResourceDefinition" {
-		return nil, nil
-	}
-	if e.APIVersion == "apiextensions.k8s.io/v1beta1" {
+	case e.APIVersion == "apiextensions.k8s.io/v1beta1":
 		return nil, fmt.Errorf("%w: v1beta1 was removed in Kubernetes 1.22, convert it to v1", ErrNotCRD)
 	}
 	var w wireDefinition[wireFullVersion]

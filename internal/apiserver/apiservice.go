@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/readapi"
 )
 
 // autoManagedLabel is the label of the APIServices that a kube-apiserver manages.
@@ -45,7 +47,7 @@ func (o *object) isServiceOf(group string) bool {
 	if !o.labels.Has(autoManagedLabel) {
 		return false
 	}
-	content, err := o.content()
+	content, err := readapi.Decode(o)
 	if err != nil {
 		return false
 	}

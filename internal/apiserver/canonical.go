@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/internal/jsontext"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // restoreCanonical stores an object without decoding it, and reports whether that was possible: the keys of
@@ -28,7 +29,7 @@ func (s *Storage) restoreCanonical(data []byte) bool {
 	if into == nil || into.typ.Version(gv.Version) == nil || into.typ.Namespaced != (len(c.namespace) > 0) {
 		return false
 	}
-	key := objectKey(string(c.namespace), string(c.name))
+	key := naming.KeyOf(string(c.namespace), string(c.name))
 	if key == "" || into.objects[key] != nil {
 		return false
 	}

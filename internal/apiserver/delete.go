@@ -10,13 +10,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/readapi"
 )
 
 // delete removes the object, or marks it as terminating if it has finalizers.
 func (r *request) delete(options *metav1.DeleteOptions) (result readapi.WriteResult, err error) {
 	r.dryRun = len(options.DryRun) > 0
-	key := objectKey(r.Namespace, r.Name)
+	key := naming.KeyOf(r.Namespace, r.Name)
 	for {
 		before := r.collection.get(key)
 		if before == nil {
@@ -67,7 +68,7 @@ func (r *request) deleteCollection(body []byte) (result readapi.WriteResult, err
 			return result, err
 		}
 		single := &request{strategy: r.strategy, writer: r.writer}
-		single.Namespace, single.Name = splitKey(o.Key())
+		single.Namespace, single.Name = naming.SplitKey(o.Key())
 		if _, err := single.delete(options.DeepCopy()); err != nil && !apierrors.IsNotFound(err) {
 			return result, err
 		}

@@ -4,16 +4,11 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/client-go/tools/cache"
 
-	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/readapi"
 )
 
@@ -60,32 +55,6 @@ func (o *object) AppendJSON(dst []byte, apiVersion string) ([]byte, error) {
 		return append(dst, o.body[1:]...), nil
 	}
 	return o.block.appendText(dst, o.offset+1, o.length-1) // without its brace
-}
-
-// content decodes the object. It has no apiVersion.
-func (o *object) content() (map[string]any, error) {
-	data, err := o.JSON()
-	var content map[string]any
-	if err == nil {
-		err = utiljson.Unmarshal(data, &content)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("decode %s: %w", o.key, err)
-	}
-	return content, nil
-}
-
-func splitKey(key string) (namespace, name string) {
-	if namespace, name, namespaced := strings.Cut(key, "/"); namespaced {
-		return namespace, name
-	}
-	return "", key
-}
-
-// objectKey returns the key of an object, or "" if no object can have the name.
-func objectKey(namespace, name string) string {
-	key, _ := naming.Key(cache.NewObjectName(namespace, name))
-	return key
 }
 
 // encodeBody returns the JSON of an object without its apiVersion.

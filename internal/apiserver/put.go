@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/readapi"
 )
 
@@ -138,7 +139,7 @@ func validateIdentity(u *unstructured.Unstructured) (schema.GroupVersionKind, er
 // store stores an object unless it is unchanged, and returns its state.
 func (s *Storage) store(c *collection, u *unstructured.Unstructured, version string,
 	o putOptions) (*object, Outcome, error) {
-	key := objectKey(u.GetNamespace(), u.GetName())
+	key := naming.KeyOf(u.GetNamespace(), u.GetName())
 	before := c.objects[key]
 	if o.client && before != o.expected {
 		return nil, "", errConcurrentChange
@@ -203,7 +204,7 @@ func (s *Storage) setText(o *object, text []byte) {
 // u is equal to that state except for the resource version.
 func completeFromStored(before *object, u *unstructured.Unstructured, stamps bool,
 	rules Rules) (bool, error) {
-	content, err := before.content()
+	content, err := readapi.Decode(before)
 	if err != nil {
 		return false, err
 	}

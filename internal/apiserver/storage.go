@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/readapi"
 )
 
@@ -154,7 +155,7 @@ func (s *Storage) copyOf(obj *unstructured.Unstructured) map[string]any {
 // Delete removes an object, notifies watches, and reports whether the object existed. Deleting a
 // CustomResourceDefinition removes its type with all objects.
 func (s *Storage) Delete(gr schema.GroupResource, namespace, name string) bool {
-	key, now := objectKey(namespace, name), s.options.Now()
+	key, now := naming.KeyOf(namespace, name), s.options.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.mu.types[gr]
@@ -212,5 +213,5 @@ func (s *Storage) Has(gr schema.GroupResource, namespace, name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.mu.types[gr]
-	return c != nil && c.objects[objectKey(namespace, name)] != nil
+	return c != nil && c.objects[naming.KeyOf(namespace, name)] != nil
 }

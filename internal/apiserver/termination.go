@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/readapi"
 )
 
 // owner is a terminating CustomResourceDefinition or Namespace. Its content is deleted first.
@@ -138,7 +140,7 @@ func (s *Storage) contentOwnedBy(o owner) []ownedObjects {
 // markOrRemove removes an object, or marks it as terminating if it has finalizers.
 func (s *Storage) markOrRemove(c *collection, key string, now time.Time) {
 	before := c.objects[key]
-	content, err := before.content()
+	content, err := readapi.Decode(before)
 	if err != nil {
 		s.remove(c, key) // it is unreadable
 		return
@@ -180,7 +182,7 @@ func (s *Storage) finishDeletion(o owner, now time.Time) {
 		return
 	}
 	before := c.objects[o.name]
-	content, err := before.content()
+	content, err := readapi.Decode(before)
 	if err != nil {
 		return
 	}

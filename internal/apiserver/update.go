@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/readapi"
 )
 
@@ -39,7 +40,7 @@ func (r *request) createOnce(u *unstructured.Unstructured) (result readapi.Write
 		return result, err
 	}
 	r.addFinalizerWarnings(u, nil)
-	key := objectKey(u.GetNamespace(), u.GetName())
+	key := naming.KeyOf(u.GetNamespace(), u.GetName())
 	if existing := r.collection.get(key); existing != nil {
 		return result, r.existsError(u, existing)
 	}
@@ -71,7 +72,7 @@ func (r *request) existsError(u *unstructured.Unstructured, existing *object) er
 	if existing == nil {
 		return err
 	}
-	if content, decodeErr := existing.content(); decodeErr == nil &&
+	if content, decodeErr := readapi.Decode(existing); decodeErr == nil &&
 		(&unstructured.Unstructured{Object: content}).GetDeletionTimestamp() != nil {
 		err.ErrStatus.Message = fmt.Sprintf("object is being deleted: %s", err.ErrStatus.Message)
 	}
@@ -82,7 +83,7 @@ func (r *request) existsError(u *unstructured.Unstructured, existing *object) er
 type changeFunc func(old *unstructured.Unstructured) (*unstructured.Unstructured, error)
 
 func (r *request) update(change changeFunc) (result readapi.WriteResult, err error) {
-	key := objectKey(r.Namespace, r.Name)
+	key := naming.KeyOf(r.Namespace, r.Name)
 	before := r.collection.get(key)
 	if before == nil {
 		return r.createOnUpdate(change)
@@ -117,7 +118,7 @@ func (r *request) update(change changeFunc) (result readapi.WriteResult, err err
 
 // currentInVersion returns a stored object in the version of the request.
 func (r *request) currentInVersion(o *object) (*unstructured.Unstructured, error) {
-	content, err := o.content()
+	content, err := readapi.Decode(o)
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,20 @@ func Key(name cache.ObjectName) (key string, ok bool) {
 	return name.String(), true
 }
 
+// KeyOf is Key that returns "" if no object can have the name.
+func KeyOf(namespace, name string) string {
+	key, _ := Key(cache.NewObjectName(namespace, name))
+	return key
+}
+
+// SplitKey returns the namespace, which is empty for a cluster-scoped object, and the name in a key.
+func SplitKey(key string) (namespace, name string) {
+	if namespace, name, namespaced := strings.Cut(key, "/"); namespaced {
+		return namespace, name
+	}
+	return "", key
+}
+
 // FormatType returns RESOURCE.VERSION.GROUP, without empty parts.
 func FormatType(gvr schema.GroupVersionResource) string {
 	name := gvr.Resource

@@ -25,8 +25,8 @@ type apiService struct {
 	digest string
 }
 
-// apiServiceWatch requests discovery rounds of a Tracker when APIServices change. Group versions that the server
-// serves itself only matter while CRDs cannot be watched. A reflector calls it from one goroutine.
+// apiServiceWatch requests discovery rounds of a Tracker when APIServices change. Group versions that the
+// server serves itself only matter while CRDs cannot be watched. A reflector calls it from one goroutine.
 type apiServiceWatch struct {
 	tracker *Tracker
 	known   map[string]*apiService

@@ -67,8 +67,8 @@ func shrinkCRD(obj any) *crdObject {
 func (w crdWatch) Add(obj any) error { return w.Update(obj) }
 func (w crdWatch) Resync() error     { return nil }
 
-// Update processes an added or changed object. It does not return a decoding error, because the reflector would
-// only log it.
+// Update processes an added or changed object. It does not return a decoding error, because the reflector
+// would only log it.
 func (w crdWatch) Update(obj any) error {
 	o := shrinkCRD(obj)
 	w.update(func(s *state) []Event {

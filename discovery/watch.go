@@ -25,8 +25,8 @@ import (
 type watchTarget interface {
 	cache.TransformingStore
 	succeeded()
-	// failed is called for every failed request. A failed watch-list is followed by a list, a failed list by a
-	// pause.
+	// failed is called for every failed request. A failed watch-list is followed by a list, a failed list by
+	// a pause.
 	failed(err error, list bool)
 	// forbidden is called for failed lists if the resource may not be read or does not exist. A failed watch
 	// does not prove that the server works.
@@ -106,7 +106,8 @@ func reportFailure(ctx context.Context, target watchTarget, err error, list bool
 		return
 	}
 	target.failed(err, list)
-	if list && (apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)) {
+	if list && (apierrors.IsForbidden(err) || apierrors.IsNotFound(err) ||
+		apierrors.IsMethodNotSupported(err)) {
 		target.forbidden()
 	}
 }

@@ -2,7 +2,6 @@ package web
 
 import (
 	"github.com/crdcache/crdcache/dynamicinformer"
-	"github.com/crdcache/crdcache/web/internal/outline"
 )
 
 // change is a change of an object, field by field, or a change of a type's status.
@@ -16,9 +15,9 @@ type change struct {
 	// stateUpdate.Op.
 	Op string `json:"op"`
 	// Reason and Message explain the status of a type.
-	Reason  string          `json:"reason,omitempty"`
-	Message string          `json:"message,omitempty"`
-	Fields  []outline.Field `json:"fields,omitempty"`
+	Reason  string        `json:"reason,omitempty"`
+	Message string        `json:"message,omitempty"`
+	Fields  []fieldChange `json:"fields,omitempty"`
 	// More is the number of omitted fields.
 	More int `json:"more,omitempty"`
 	// ResourceVersion of the object after the change, or at its deletion.
@@ -40,7 +39,7 @@ func (h *Handler) changeOf(id string, c objectChange) change {
 	case c.After == nil:
 		result.Op = "deleted"
 	}
-	result.Fields, result.More = outline.Fields(before, after)
+	result.Fields, result.More = fieldChanges(before, after)
 	if after == nil {
 		after = before
 	}

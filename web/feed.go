@@ -49,11 +49,9 @@ type feedReader struct {
 	ready   chan<- struct{}
 	// listener is set by Listen, before the reader is used by several goroutines.
 	listener *dynamicinformer.ListenerHandle
-	mu       struct {
-		sync.Mutex
-		changes boundedQueue[objectChange]
-		states  boundedQueue[stateUpdate]
-	}
+	// Many changes of objects cannot displace the states, which have a queue of their own.
+	changes boundedQueue[objectChange]
+	states  boundedQueue[stateUpdate]
 }
 
 // Read returns a reader of the objects for which selects returns true. selects is called concurrently,
@@ -100,20 +98,6 @@ func (r *feedReader) Close() {
 			delete(f.mu.follows, informer)
 		}
 	}
-}
-
-// Take returns the waiting changes, and the number of changes dropped since the last call.
-func (r *feedReader) Take() (changes []objectChange, skipped int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.mu.changes.take()
-}
-
-func (r *feedReader) put(c objectChange) {
-	r.mu.Lock()
-	r.mu.changes.put(c)
-	r.mu.Unlock()
-	r.wake()
 }
 
 func (r *feedReader) wake() {
@@ -166,7 +150,8 @@ func (h *feedHandler) publish(object any, c objectChange) {
 	h.feed.mu.Unlock()
 	for _, r := range readers {
 		if r.selects(c.Informer, c.Key) {
-			r.put(c)
+			r.changes.put(c)
+			r.wake()
 		}
 	}
 }
@@ -174,24 +159,32 @@ func (h *feedHandler) publish(object any, c objectChange) {
 // maxQueue limits the waiting items of a reader; the oldest are dropped and counted.
 const maxQueue = 1000
 
-// boundedQueue has the waiting items. It is not safe for concurrent use.
+// boundedQueue has the waiting items. It is safe for concurrent use.
 type boundedQueue[T any] struct {
-	waiting []T
-	skipped int
+	mu struct {
+		sync.Mutex
+		waiting []T
+		skipped int
+	}
 }
 
 func (q *boundedQueue[T]) put(value T) {
-	if len(q.waiting) >= maxQueue {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.mu.waiting) >= maxQueue {
 		var none T
-		q.waiting[0] = none // release the objects
-		q.waiting = q.waiting[1:]
-		q.skipped++
+		q.mu.waiting[0] = none // release the objects
+		q.mu.waiting = q.mu.waiting[1:]
+		q.mu.skipped++
 	}
-	q.waiting = append(q.waiting, value)
+	q.mu.waiting = append(q.mu.waiting, value)
 }
 
+// take returns the waiting items, and the number of items dropped since the last call.
 func (q *boundedQueue[T]) take() (waiting []T, skipped int) {
-	waiting, skipped = q.waiting, q.skipped
-	q.waiting, q.skipped = nil, 0
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	waiting, skipped = q.mu.waiting, q.mu.skipped
+	q.mu.waiting, q.mu.skipped = nil, 0
 	return waiting, skipped
 }

@@ -67,17 +67,7 @@ func (r *feedReader) Listen(factory *dynamicinformer.Factory) error {
 	return nil
 }
 
-// TakeStates returns the waiting states, and the number of dropped ones. They have their own boundedQueue, so
-// that many changes of objects cannot displace them.
-func (r *feedReader) TakeStates() (states []stateUpdate, skipped int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.mu.states.take()
-}
-
 func (r *feedReader) putState(s stateUpdate) {
-	r.mu.Lock()
-	r.mu.states.put(s)
-	r.mu.Unlock()
+	r.states.put(s)
 	r.wake()
 }

@@ -60,12 +60,12 @@ func TestStatesWaitApart(t *testing.T) {
 	r := newFeed().Read(make(chan struct{}, 1), nil)
 	r.putState(stateUpdate{Op: "degraded"})
 	for range maxQueue + 1 {
-		r.put(objectChange{})
+		r.changes.put(objectChange{})
 	}
-	if states, skipped := r.TakeStates(); len(states) != 1 || skipped != 0 {
+	if states, skipped := r.states.take(); len(states) != 1 || skipped != 0 {
 		t.Errorf("%d states waiting, %d skipped", len(states), skipped)
 	}
-	if changes, skipped := r.Take(); len(changes) != maxQueue || skipped != 1 {
+	if changes, skipped := r.changes.take(); len(changes) != maxQueue || skipped != 1 {
 		t.Errorf("%d changes waiting, %d skipped", len(changes), skipped)
 	}
 }

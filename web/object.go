@@ -3,8 +3,6 @@ package web
 import (
 	"net/http"
 	"strings"
-
-	"github.com/crdcache/crdcache/web/internal/outline"
 )
 
 type objectAnswer struct {
@@ -18,7 +16,7 @@ type objectAnswer struct {
 	Finalizers      []string          `json:"finalizers,omitempty"`
 	ResourceVersion string            `json:"resourceVersion"`
 	Conditions      []statusCondition `json:"conditions,omitempty"`
-	Lines           []outline.Line    `json:"lines"`
+	Lines           []outlineLine     `json:"lines"`
 }
 
 type statusCondition struct {
@@ -47,7 +45,7 @@ func (h *Handler) object(r *http.Request) (any, error) {
 		Created:         nestedString(object.Object, "metadata", "creationTimestamp"),
 		Deleted:         nestedString(object.Object, "metadata", "deletionTimestamp"),
 		Finalizers:      object.GetFinalizers(), Conditions: conditionsOf(object.Object),
-		Lines: outline.Lines(object.Object),
+		Lines: outlineLines(object.Object),
 	}
 	return out, nil
 }

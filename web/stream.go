@@ -222,7 +222,7 @@ func (s *stream) changes() error {
 
 // addStates adds changes of types; their limit is separate from that of objects.
 func (i *pageInterest) addStates(event *changesEvent) {
-	states, skipped := i.reader.TakeStates()
+	states, skipped := i.reader.states.take()
 	if i.matchesAll {
 		event.Skipped += skipped
 	}
@@ -254,7 +254,7 @@ func (i *pageInterest) idOf(state stateUpdate) (id string, visible bool) {
 }
 
 func (i *pageInterest) addChanges(event *changesEvent, h *Handler) {
-	changes, skipped := i.reader.Take()
+	changes, skipped := i.reader.changes.take()
 	event.Skipped += skipped
 	added := 0
 	for _, c := range changes {

@@ -1,4 +1,4 @@
-package outline
+package web
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ func object(t *testing.T, text string) map[string]any {
 }
 
 func formatChanges(before, after map[string]any) string {
-	fields, more := Fields(before, after)
+	fields, more := fieldChanges(before, after)
 	var lines []string
 	for _, f := range fields {
 		var by []string
@@ -66,7 +66,7 @@ func TestFieldsAreBounded(t *testing.T) {
 	for i := range maxFields + 5 {
 		before[fmt.Sprint(i)], after[fmt.Sprint(i)] = "a", strings.Repeat("é", maxValue)
 	}
-	fields, more := Fields(before, after)
+	fields, more := fieldChanges(before, after)
 	if len(fields) != maxFields || more != 5 {
 		t.Errorf("%d fields and %d more", len(fields), more)
 	}

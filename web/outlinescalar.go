@@ -1,4 +1,4 @@
-package outline
+package web
 
 import (
 	"encoding/json"
@@ -16,8 +16,8 @@ var plainText = regexp.MustCompile(`^[A-Za-z_/][A-Za-z0-9_./:@+-]*( [A-Za-z0-9_.
 // ambiguousWord matches words that some YAML parsers read as booleans, numbers or null.
 var ambiguousWord = regexp.MustCompile(`(?i)^(y|yes|n|no|true|false|on|off|null|nan|inf|[.]inf|[.]nan|e[0-9]+)$`)
 
-// Scalar writes a text as a YAML scalar on one line: plain if that is safe, otherwise in double quotes.
-func Scalar(text string) string {
+// yamlScalar writes a text as a YAML scalar on one line: plain if that is safe, otherwise in double quotes.
+func yamlScalar(text string) string {
 	if plainText.MatchString(text) && !ambiguousWord.MatchString(text) && !strings.Contains(text, ": ") &&
 		!strings.HasSuffix(text, ":") {
 		return text

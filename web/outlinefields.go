@@ -1,4 +1,4 @@
-package outline
+package web
 
 import (
 	"encoding/json"
@@ -9,8 +9,8 @@ import (
 	"github.com/crdcache/crdcache/internal/display"
 )
 
-// Field is a changed field.
-type Field struct {
+// fieldChange is a changed field.
+type fieldChange struct {
 	// Path is the path of the field, with indexes of list elements. It is the path in the outline of the
 	// object after the change or, for a removed field, before it.
 	Path string `json:"path"`
@@ -22,7 +22,7 @@ type Field struct {
 	Before string `json:"before,omitempty"`
 	After  string `json:"after,omitempty"`
 	// By has the field managers of the change, as far as managedFields show them.
-	By []Manager `json:"by,omitempty"`
+	By []fieldManager `json:"by,omitempty"`
 }
 
 const (
@@ -31,8 +31,8 @@ const (
 	maxValue  = 400
 )
 
-// comparison compares list elements by the fields that most types with listType=map use.
-var comparison = display.Comparison{
+// fieldComparison compares list elements by the fields that most types with listType=map use.
+var fieldComparison = display.Comparison{
 	Identities: []string{"type", "name", "key", "id", "uid", "ip", "containerPort", "port", "topologyKey",
 		"devicePath", "mountPath"},
 	Ignore: func(path []display.Step) bool {
@@ -41,19 +41,20 @@ var comparison = display.Comparison{
 	},
 }
 
-// Fields compares two states of an object. more is the number of omitted changes. It ignores managedFields
-// and the resource version, which every write changes. If before or after is nil, it returns nothing.
-func Fields(before, after map[string]any) (fields []Field, more int) {
+// fieldChanges compares two states of an object. more is the number of omitted changes. It ignores
+// managedFields and the resource version, which every write changes. If before or after is nil, it returns
+// nothing.
+func fieldChanges(before, after map[string]any) (fields []fieldChange, more int) {
 	if before == nil || after == nil {
 		return nil, 0
 	}
-	managers := readManagers(before, after)
-	for _, c := range comparison.Changes(before, after) {
+	fieldManagers := readManagers(before, after)
+	for _, c := range fieldComparison.Changes(before, after) {
 		if len(fields) == maxFields {
 			more++
 			continue
 		}
-		f := Field{Op: "changed", By: managers.changedBy(c)}
+		f := fieldChange{Op: "changed", By: fieldManagers.changedBy(c)}
 		f.Path, f.Label = pathAndLabel(c.Path)
 		if c.HasOld {
 			f.Before = formatValue(c.Old)
@@ -75,8 +76,8 @@ func pathAndLabel(at []display.Step) (path, label string) {
 	for _, s := range at {
 		switch {
 		case s.Index < 0:
-			path = Join(path, s.Key)
-			b.WriteString(Join("", s.Key))
+			path = joinPath(path, s.Key)
+			b.WriteString(joinPath("", s.Key))
 			continue
 		case s.Identity != "":
 			id := s.Element.(map[string]any)[s.Identity]
@@ -84,14 +85,14 @@ func pathAndLabel(at []display.Step) (path, label string) {
 		default:
 			b.WriteString("[" + strconv.Itoa(s.Index) + "]")
 		}
-		path = Join(path, strconv.Itoa(s.Index))
+		path = joinPath(path, strconv.Itoa(s.Index))
 	}
 	return path, b.String()
 }
 
 func formatValue(v any) string {
 	if text, ok := v.(string); ok {
-		return truncate(Scalar(text), maxValue)
+		return truncate(yamlScalar(text), maxValue)
 	}
 	out, err := json.Marshal(v)
 	if err != nil {

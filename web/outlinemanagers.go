@@ -1,4 +1,4 @@
-package outline
+package web
 
 import (
 	"encoding/json"
@@ -10,8 +10,8 @@ import (
 	"github.com/crdcache/crdcache/internal/display"
 )
 
-// Manager is a field manager of an object.
-type Manager struct {
+// fieldManager is a field manager of an object.
+type fieldManager struct {
 	Name string `json:"name"`
 	// Operation is Apply or Update.
 	Operation string `json:"operation,omitempty"`
@@ -21,22 +21,22 @@ type Manager struct {
 	Time string `json:"time,omitempty"`
 }
 
-// managerEntry is an entry of managedFields.
-type managerEntry struct {
-	Manager
+// fieldManagerEntry is an entry of managedFields.
+type fieldManagerEntry struct {
+	fieldManager
 	fields         map[string]any // fieldsV1
 	previousFields map[string]any // fieldsV1 before the change
 	changed        bool           // the entry has changed
 }
 
-type managers []managerEntry
+type fieldManagers []fieldManagerEntry
 
 // readManagers reads the entries after the change, and compares them with the entries before it.
-func readManagers(before, after map[string]any) managers {
+func readManagers(before, after map[string]any) fieldManagers {
 	olds := parseManagers(before)
 	afterEntries := parseManagers(after)
 	for i, m := range afterEntries {
-		j := slices.IndexFunc(olds, func(o managerEntry) bool {
+		j := slices.IndexFunc(olds, func(o fieldManagerEntry) bool {
 			return o.Name == m.Name && o.Operation == m.Operation && o.Subresource == m.Subresource
 		})
 		if j < 0 {
@@ -49,17 +49,17 @@ func readManagers(before, after map[string]any) managers {
 	return afterEntries
 }
 
-func parseManagers(object map[string]any) managers {
+func parseManagers(object map[string]any) fieldManagers {
 	metadata, _ := object["metadata"].(map[string]any)
 	list, _ := metadata["managedFields"].([]any)
-	var parsed managers
+	var parsed fieldManagers
 	for _, item := range list {
 		entry, _ := item.(map[string]any)
 		text := func(key string) string { s, _ := entry[key].(string); return s }
 		fields, _ := entry["fieldsV1"].(map[string]any)
 		if name := text("manager"); name != "" {
-			parsed = append(parsed, managerEntry{
-				Manager: Manager{Name: name, Operation: text("operation"), Subresource: text("subresource"),
+			parsed = append(parsed, fieldManagerEntry{
+				fieldManager: fieldManager{Name: name, Operation: text("operation"), Subresource: text("subresource"),
 					Time: text("time")},
 				fields: fields,
 			})
@@ -71,15 +71,15 @@ func parseManagers(object map[string]any) managers {
 // changedBy returns the managers that changed a field: managers that wrote, and own it or owned it before.
 // Entries have times in seconds, so the second of two quick writes may seem to have no writer. Then it
 // returns the owner that wrote last.
-func (m managers) changedBy(c display.Change) []Manager {
-	var wrote, owners []Manager
+func (m fieldManagers) changedBy(c display.Change) []fieldManager {
+	var wrote, owners []fieldManager
 	for _, entry := range m {
 		owned := ownsPath(entry.fields, c.Path) || !c.HasNew && ownsPath(entry.previousFields, c.Path)
 		switch {
 		case owned && entry.changed:
-			wrote = append(wrote, entry.Manager)
+			wrote = append(wrote, entry.fieldManager)
 		case owned && (len(owners) == 0 || entry.Time > owners[0].Time):
-			owners = []Manager{entry.Manager}
+			owners = []fieldManager{entry.fieldManager}
 		}
 	}
 	if len(wrote) > 0 {
@@ -88,10 +88,10 @@ func (m managers) changedBy(c display.Change) []Manager {
 	if len(owners) > 0 {
 		return owners
 	}
-	var writers []Manager
+	var writers []fieldManager
 	for _, entry := range m {
 		if entry.changed {
-			writers = append(writers, entry.Manager)
+			writers = append(writers, entry.fieldManager)
 		}
 	}
 	// The server changes fields without an owner, such as the generation, on a write.

@@ -1,4 +1,4 @@
-package outline
+package web
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 )
 
 // document joins lines like the page does.
-func document(lines []Line) string {
+func document(lines []outlineLine) string {
 	var b strings.Builder
 	for _, line := range lines {
 		b.WriteString(strings.Repeat("  ", line.Depth))
@@ -45,7 +45,7 @@ func check(t *testing.T, text []byte) {
 	if longKey.Match(text) {
 		return
 	}
-	lines := Lines(object)
+	lines := outlineLines(object)
 	written := document(lines)
 	got, err := yaml.YAMLToJSON([]byte(written))
 	if err != nil {
@@ -129,7 +129,7 @@ func TestLayout(t *testing.T) {
 		"metadata": map[string]any{"name": "a"},
 	}
 	want := "apiVersion: v1\nkind: X\nmetadata:\n  name: a\nspec:\n  ports:\n  - name: web\n    port: 80\n  - x\nstatus:\n  ok: true\n"
-	lines := Lines(object)
+	lines := outlineLines(object)
 	if diff := cmp.Diff(want, document(lines)); diff != "" {
 		t.Error(diff)
 	}

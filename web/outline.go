@@ -1,6 +1,4 @@
-// Package outline writes an object as the lines of a foldable YAML document, compares two states of an object
-// field by field, and finds the field managers of changes.
-package outline
+package web
 
 import (
 	"encoding/json"
@@ -11,8 +9,8 @@ import (
 	"strings"
 )
 
-// Line is a line of the document.
-type Line struct {
+// outlineLine is a line of an object that is shown as a foldable YAML document.
+type outlineLine struct {
 	// Depth is the indentation in steps of two blanks, including the dash of an element.
 	Depth int `json:"d"`
 	// Dash marks the first line of a list element.
@@ -30,15 +28,15 @@ type Line struct {
 	Path string `json:"p,omitempty"`
 }
 
-// MaxDepth limits the depth of the outline; deeper values are one line of JSON.
-const MaxDepth = 100
+// maxOutlineDepth limits the depth of the outline; deeper values are one line of JSON.
+const maxOutlineDepth = 100
 
 // firstFields are the first top-level fields, as in kubectl's output.
 var firstFields = []string{"apiVersion", "kind", "metadata", "spec", "data", "status"}
 
-// Lines returns the outline of an unstructured object. YAML parsers reject keys of more than 1,024
-// characters, but Lines does not treat them specially.
-func Lines(object map[string]any) []Line {
+// outlineLines returns the outline of an unstructured object. YAML parsers reject keys of more than 1,024
+// characters, but outlineLines does not treat them specially.
+func outlineLines(object map[string]any) []outlineLine {
 	w := &lineWriter{}
 	keys := slices.Sorted(maps.Keys(object))
 	slices.SortStableFunc(keys, func(a, b string) int { return keyRank(a) - keyRank(b) })
@@ -55,10 +53,10 @@ func keyRank(key string) int {
 	return len(firstFields) - 1 // between data and status
 }
 
-type lineWriter struct{ lines []Line }
+type lineWriter struct{ lines []outlineLine }
 
 // add appends a line, and folds the lines that below appends into it.
-func (w *lineWriter) add(line Line, below func()) {
+func (w *lineWriter) add(line outlineLine, below func()) {
 	at := len(w.lines)
 	w.lines = append(w.lines, line)
 	if below != nil {
@@ -68,8 +66,8 @@ func (w *lineWriter) add(line Line, below func()) {
 }
 
 func (w *lineWriter) entry(depth int, dash bool, path, key string, value any) {
-	path = Join(path, key)
-	line := Line{Depth: depth, Dash: dash, Key: Scalar(key), Path: path}
+	path = joinPath(path, key)
+	line := outlineLine{Depth: depth, Dash: dash, Key: yamlScalar(key), Path: path}
 	inner := depth
 	if dash {
 		inner++ // the dash takes the place of one step
@@ -78,10 +76,10 @@ func (w *lineWriter) entry(depth int, dash bool, path, key string, value any) {
 }
 
 // value writes a value after the beginning of a line; inner is the depth of its content.
-func (w *lineWriter) value(line Line, inner int, path string, value any) {
+func (w *lineWriter) value(line outlineLine, inner int, path string, value any) {
 	switch value := value.(type) {
 	case map[string]any:
-		if len(value) > 0 && inner < MaxDepth {
+		if len(value) > 0 && inner < maxOutlineDepth {
 			line.Kind = "c"
 			w.add(line, func() {
 				for _, key := range slices.Sorted(maps.Keys(value)) {
@@ -91,11 +89,11 @@ func (w *lineWriter) value(line Line, inner int, path string, value any) {
 			return
 		}
 	case []any:
-		if len(value) > 0 && inner < MaxDepth {
+		if len(value) > 0 && inner < maxOutlineDepth {
 			line.Kind = "c"
 			w.add(line, func() {
 				for i, element := range value {
-					w.element(inner, Join(path, strconv.Itoa(i)), element)
+					w.element(inner, joinPath(path, strconv.Itoa(i)), element)
 				}
 			})
 			return
@@ -108,7 +106,7 @@ func (w *lineWriter) value(line Line, inner int, path string, value any) {
 			}
 			w.add(line, func() {
 				for _, text := range block {
-					w.add(Line{Depth: inner + 1, Text: text, Kind: "s"}, nil)
+					w.add(outlineLine{Depth: inner + 1, Text: text, Kind: "s"}, nil)
 				}
 			})
 			return
@@ -121,8 +119,8 @@ func (w *lineWriter) value(line Line, inner int, path string, value any) {
 // element writes a list element with its dash at depth.
 func (w *lineWriter) element(depth int, path string, value any) {
 	entries, ok := value.(map[string]any)
-	if !ok || len(entries) == 0 || depth >= MaxDepth {
-		w.value(Line{Depth: depth, Dash: true, Path: path}, depth+1, path, value)
+	if !ok || len(entries) == 0 || depth >= maxOutlineDepth {
+		w.value(outlineLine{Depth: depth, Dash: true, Path: path}, depth+1, path, value)
 		return
 	}
 	start := len(w.lines)
@@ -152,7 +150,7 @@ func formatScalar(value any) (text, kind string) {
 		}
 		return strconv.FormatFloat(value, 'g', -1, 64), "n"
 	case string:
-		return Scalar(value), "s"
+		return yamlScalar(value), "s"
 	}
 	out, err := json.Marshal(value)
 	if err != nil {
@@ -161,8 +159,8 @@ func formatScalar(value any) (text, kind string) {
 	return string(out), "s"
 }
 
-// Join appends a key to a path: after a dot, or quoted in brackets if it is not a plain word.
-func Join(path, key string) string {
+// joinPath appends a key to a path: after a dot, or quoted in brackets if it is not a plain word.
+func joinPath(path, key string) string {
 	for _, r := range key {
 		if !(r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z') {
 			return path + "[" + strconv.Quote(key) + "]"

@@ -132,10 +132,6 @@ func (o Options) validate() error {
 			errs = append(errs,
 				fmt.Errorf("Options.Indexes: resource %q has keep; clients of a cache read whole objects, so remove keep, or use prune", r.Name))
 		}
-		if r.Match.Versions != "" {
-			errs = append(errs,
-				fmt.Errorf("Options.Indexes: resource %q follows versions; a cache reads the version of the kind that it is asked for", r.Name))
-		}
 	}
 	return errors.Join(errs...)
 }

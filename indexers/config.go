@@ -17,6 +17,10 @@ const (
 // IsDeprecated reports whether an apiVersion is deprecated. It can still be read.
 func IsDeprecated(apiVersion string) bool { return config.IsDeprecated(apiVersion) }
 
+// Convert returns a config with a deprecated apiVersion, which [Parse] accepts, in the current version. It keeps
+// comments, and the layout unless fields had to be replaced.
+func Convert(data []byte) ([]byte, error) { return config.Convert(data) }
+
 // Default limits of an index.
 const (
 	DefaultMaxValues     = config.DefaultMaxValues
@@ -89,8 +93,6 @@ type Match struct {
 	Group string
 	// Version is "" for the server's preferred version at lookup time.
 	Version string
-	// Versions is "preferred" to follow changes of the preferred version, otherwise "".
-	Versions string
 	// Resource is a plural name or a pattern.
 	Resource string
 	Kind     string
@@ -108,8 +110,6 @@ type Prune struct {
 	Presets []string
 	// Remove are the paths to remove, of names and [*], in the path language.
 	Remove []string
-	// RemoveAnnotations are the names of annotations to remove.
-	RemoveAnnotations []string
 }
 
 // Keep lists the only fields of objects that are stored, besides the ones of every object: see
@@ -165,7 +165,7 @@ func newKeep(paths []*jsonpath.Path) Keep {
 }
 
 func newPrune(p config.Prune) Prune {
-	out := Prune{Presets: p.Presets, RemoveAnnotations: p.RemoveAnnotations}
+	out := Prune{Presets: p.Presets}
 	for _, path := range p.Remove {
 		out.Remove = append(out.Remove, path.String())
 	}

@@ -23,7 +23,6 @@ func (i *Index) fingerprint() string {
 	add := func(name string, value any) { fmt.Fprintf(&b, "%s=%q;", name, fmt.Sprint(value)) }
 	add("keys", i.Keys)
 	add("sorted", i.Sorted)
-	add("unique", i.Unique)
 	add("limits", [2]int{i.maxValues, i.maxValueBytes})
 	if i.elementPath != nil {
 		add("each", i.elementPath)
@@ -50,8 +49,7 @@ func (i *Index) fingerprint() string {
 // storageFields returns the fields that control how objects are stored, by name.
 func (r *Resource) storageFields() [][2]string {
 	return [][2]string{
-		{"match", fmt.Sprintf("%q", []string{r.Match.Group, r.Match.Version, r.Match.Versions,
-			r.Match.Resource, r.Match.Kind})},
+		{"match", fmt.Sprintf("%q", r.Match)},
 		{"storage", r.Storage.Mode},
 		{"prune", fmt.Sprintf("%q", r.declared.Prune.Without(r.declared.AllIndexes()).Paths())},
 		{"keep", fmt.Sprintf("%q", r.EffectiveKeep())},

@@ -65,8 +65,6 @@ func TestDiff(t *testing.T) {
 			[]string{"a"}, []string{"a"}, nil, true},
 		{"another limit", widgetsWith("", base), widgetsWith("", "{name: a, path: .spec.a, maxValues: 1}"),
 			[]string{"a"}, []string{"a"}, nil, true},
-		{"another dialect", widgetsWith("", "{name: a, path: \"['a.b']\"}"), widgetsWith("",
-			"{name: a, path: \"['a.b']\", dialect: kubectl}"), []string{"a"}, []string{"a"}, nil, true},
 		{"storage", widgetsWith("", base), widgetsWith("storage: {mode: object}", base), nil, nil,
 			[]string{"storage"}, false},
 		{"namespaces", widgetsWith("namespaces: {include: [a]}", base),

@@ -30,19 +30,19 @@ func compileAll(t testing.TB, list ...string) *indexers.Functions {
 var manyIndexes = []string{
 	"{name: named, path: .metadata.name, order: sorted}",
 	"{name: label, label: example.com/team, missing: null}",
-	"{name: list, path: '.spec.a[*]', transform: [trim, lower], maxValues: 3}",
+	"{name: list, path: '.spec.a[*]', transform: [trim, lower]}",
 	"{name: int, path: '.spec.a[*]', type: int, order: sorted}",
 	"{name: quantity, path: '.spec.*', type: quantity}",
 	"{name: time, path: .spec.t, type: time, order: sorted, missing: {value: '9999-12-31T00:00:00Z'}}",
 	"{name: each, each: '.spec.list[*]', key: [{name: x, path: .x}, {name: y, path: '.y[*]', missing: null}]}",
 	"{name: paths, paths: [.spec.s, '.spec.a[*]', .spec.n], missing: null}",
-	"{name: reach, each: '.spec.list[*]', key: [{name: x, paths: [.x, '$.spec.t'], missing: {path: $.metadata.namespace}}, {name: y, path: '.y[*]', missing: {path: '$.spec.a[*]'}}]}",
+	"{name: reach, each: '.spec.list[*]', key: [{name: x, paths: [.x, '$.spec.t', $.metadata.namespace]}, {name: y, paths: ['.y[*]', '$.spec.a[*]']}]}",
 	"{name: inner, each: '.spec.a[*]', key: [{name: x, path: '@'}]}",
 	"{name: pair, order: sorted, key: [{name: ns, path: .metadata.namespace}, {name: n, path: .spec.n, type: number}]}",
 	"{name: some, path: .metadata.name, when: '@.spec.n > 1'}",
-	"{name: owner, owner: controller}",
+	"{name: owner, each: '.metadata.ownerReferences[?(@.controller==true)]', key: [{name: kind, path: .kind}, {name: name, path: .name}]}",
 	"{name: any, path: '..x', missing: report}",
-	"{name: regex, path: .spec.s, transform: {regex: {match: '^([a-z]+)-', group: 1}}, maxValueBytes: 4}",
+	"{name: regex, path: .spec.s, transform: {regex: {match: '^([a-z]+)-', group: 1}}}",
 	"{name: filter, path: '.spec.list[?(@.x==1)].y[*]'}",
 }
 

@@ -15,8 +15,6 @@ type Index struct {
 	Keys []string
 	// Sorted indexes support ranges, prefixes and sorting.
 	Sorted bool
-	// Unique means that no two objects should have the same value.
-	Unique bool
 
 	parts       []config.Part
 	elementPath *jsonpath.Path // nil for an index over the whole object
@@ -36,7 +34,7 @@ type Index struct {
 // newIndex makes an index from a valid declaration.
 func newIndex(d *config.Index) *Index {
 	i := &Index{
-		Name: d.Name, Keys: d.Keys, Sorted: d.Sorted, Unique: d.Unique,
+		Name: d.Name, Keys: d.Keys, Sorted: d.Sorted,
 		parts: d.Parts, elementPath: d.Each, when: d.When, maxValues: d.MaxValues,
 		maxValueBytes: d.MaxValueBytes, fields: d.Fields(),
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -34,9 +35,20 @@ func checkDiagnostic(t testing.TB, d indexers.Diagnostic, s indexers.Source) {
 	}
 }
 
+// header returns a config. It moves the limits in the indexes of the resources to the defaults.
 func header(resources string) string {
-	return "apiVersion: crdcache.dev/v1beta1\nkind: IndexConfig\nmetadata: {name: NAME}\nspec:\n  resources:\n" + resources
+	limits := ""
+	resources = limit.ReplaceAllStringFunc(resources, func(text string) string {
+		limits += ", " + strings.TrimPrefix(text, ", ")
+		return ""
+	})
+	if limits != "" {
+		limits = "  defaults: {index: {" + limits[2:] + "}}\n"
+	}
+	return "apiVersion: crdcache.dev/v1beta1\nkind: IndexConfig\nmetadata: {name: NAME}\nspec:\n" + limits + "  resources:\n" + resources
 }
+
+var limit = regexp.MustCompile(`, (maxValues|maxValueBytes): \d+`)
 
 func TestFilesAreMerged(t *testing.T) {
 	text := func(config, resource string) []byte {
@@ -106,7 +118,6 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// Warnings of the path language have their position in the file.
 // TestDeprecatedVersion reads a config of the version before the current one, with one warning.
 func TestDeprecatedVersion(t *testing.T) {
 	text := strings.Replace(completeConfig, "v1beta1", "v1alpha1", 1)
@@ -125,6 +136,84 @@ func TestDeprecatedVersion(t *testing.T) {
 	}
 }
 
+// TestRemovedFields: a config of the version before the current one has the same indexes with fields that the
+// current one does not have, and can be converted. Fields without a replacement are errors.
+func TestRemovedFields(t *testing.T) {
+	const old = `apiVersion: crdcache.dev/v1alpha1
+kind: IndexConfig
+metadata: {name: old} # kept
+spec:
+  defaults:
+    index: {dialect: literal, maxValues: 7}
+    prune: {removeAnnotations: [a.b/c]}
+  resources:
+  - name: w
+    match: {group: example.com, kind: Widget}
+    prune: {remove: [.spec.x], removeAnnotations: ["d e"]}
+    indexes:
+    - {name: a, owner: any}
+    - {name: b, owner: controller}
+    - {name: c, path: [spec, y], missing: {path: .spec.z}, unique: warn, dialect: literal}
+    - {name: d, label: x, missing: {path: .spec.z}}
+    - {name: e, paths: [.spec.y, .spec.v], missing: {path: .spec.z}}
+    - {name: f, each: '.spec.l[*]', key: [{name: n, path: .n, missing: {path: $.metadata.namespace}}, {name: t, label: t, missing: {path: .t}}]}
+`
+	const current = `apiVersion: crdcache.dev/v1beta1
+kind: IndexConfig
+metadata: {name: old}
+spec:
+  defaults:
+    index: {maxValues: 7}
+    prune: {remove: [[metadata, annotations, a.b/c]]}
+  resources:
+  - name: w
+    match: {group: example.com, kind: Widget}
+    prune: {remove: [.spec.x, [metadata, annotations, "d e"]]}
+    indexes:
+    - {name: a, each: '.metadata.ownerReferences[*]', key: [{name: kind, path: .kind}, {name: name, path: .name}]}
+    - {name: b, each: '.metadata.ownerReferences[?(@.controller==true)]', key: [{name: kind, path: .kind}, {name: name, path: .name}]}
+    - {name: c, paths: [[spec, y], .spec.z]}
+    - {name: d, paths: [.metadata.labels.x, .spec.z]}
+    - {name: e, paths: [.spec.y, .spec.v, .spec.z]}
+    - {name: f, each: '.spec.l[*]', key: [{name: n, paths: [.n, $.metadata.namespace]}, {name: t, paths: [$.metadata.labels.t, .t]}]}
+`
+	read := func(text string) *indexers.Config {
+		t.Helper()
+		c, err := indexers.Parse(indexers.Source{Name: "c.yaml", Data: []byte(text)})
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, text)
+		}
+		return c
+	}
+	want := read(current)
+	converted, err := indexers.Convert([]byte(old))
+	if err != nil || !strings.Contains(string(converted), "# kept") {
+		t.Errorf("got %v\n%s", err, converted)
+	}
+	for _, text := range []string{old, string(converted)} {
+		if changes := indexers.Diff(want, read(text)); len(changes) > 0 {
+			t.Errorf("%+v differ in\n%s", changes, text)
+		}
+	}
+	if c := read(string(converted)); len(c.Warnings) > 0 {
+		t.Errorf("the converted config has %v", c.Warnings)
+	}
+	kept, err := indexers.Convert([]byte(strings.Replace(current, "v1beta1", "v1alpha1", 1)))
+	if err != nil || string(kept) != current {
+		t.Errorf("the layout changed: %v\n%s", err, kept)
+	}
+	for _, field := range []string{"maxValues: 3", "maxValueBytes: 3", "dialect: kubectl"} {
+		text := strings.Replace(old, "label: x,", "label: x, "+field+",", 1)
+		_, err := indexers.Parse(indexers.Source{Name: "c.yaml", Data: []byte(text)})
+		name, _, _ := strings.Cut(field, ":")
+		if want := fmt.Sprintf("c.yaml:16:27: E001: %q is no longer supported; ", name); err == nil ||
+			!strings.HasPrefix(err.Error(), want) || strings.Count(err.Error(), "E0") > 1 {
+			t.Errorf("%s: got %v, want %s", field, err, want)
+		}
+	}
+}
+
+// Warnings of the path language have their position in the file.
 func TestPathWarnings(t *testing.T) {
 	text := header("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes:\n    - {name: a, path: \".metadata.labels['a.b/c']\"}\n")
 	s := indexers.Source{Name: "w.yaml", Data: []byte(strings.Replace(text, "NAME", "n", 1))}
@@ -136,12 +225,6 @@ func TestPathWarnings(t *testing.T) {
 	checkDiagnostic(t, w, s)
 	if !strings.HasPrefix(w.String(), "w.yaml:9:41: W101: ") {
 		t.Errorf("got %s", w)
-	}
-	kubectl := strings.NewReplacer("{name: a,", "{name: a, dialect: kubectl,", "metadata.labels",
-		"spec").Replace(string(s.Data))
-	if c, err = indexers.Parse(indexers.Source{Name: "w.yaml", Data: []byte(kubectl)}); err != nil ||
-		len(c.Warnings) != 0 {
-		t.Errorf("the kubectl dialect warns too: %v, %v", c, err)
 	}
 }
 
@@ -294,14 +377,14 @@ spec:
   defaults:
     storage: {mode: packed}
     prune: {presets: [managedFields]}
-    index: {dialect: literal, maxValues: 64, maxValueBytes: 1024}
+    index: {maxValues: 64, maxValueBytes: 1024}
   resources:
   - name: certs
     match: {group: cert-manager.io, version: v1, resource: certificates}
     storage: {mode: compressed}
     namespaces: {include: [prod, "team-*"], exclude: [team-sandbox]}
     selectors: {labels: "app.kubernetes.io/part-of=edge", fields: ""}
-    prune: {remove: [".status.conditions[*].message", [metadata, annotations, example.io/b.c]], removeAnnotations: ["example.io/blob"]}
+    prune: {remove: [".status.conditions[*].message", [metadata, annotations, example.io/b.c]]}
     indexes:
     - {name: issuer, path: .spec.issuerRef.name}
     - {name: dns, path: ".spec.dnsNames[*]", transform: [lower, trim]}
@@ -319,11 +402,11 @@ spec:
       path: .metadata.name
       when: '!(@.status.conditions[?(@.type=="Ready" && @.status=="True")])'
     - {name: team, label: example.io/team}
-    - {name: url, path: .spec.url, unique: warn, transform: [{regex: {match: '^https?://([^/]+)', group: 1}}]}
+    - {name: url, path: .spec.url, transform: [{regex: {match: '^https?://([^/]+)', group: 1}}]}
   - name: widgets
     match: {group: example.com, kind: Widget}
   - name: crossplane
-    match: {group: "*.crossplane.io", resource: "*", versions: preferred}
+    match: {group: "*.crossplane.io", resource: "*"}
     optional: true
     storage: {mode: metadata}
     prune: {presets: []}
@@ -339,31 +422,30 @@ func TestCompleteConfig(t *testing.T) {
 		Storage    indexers.Storage
 		Presets    []string
 		Remove     []string
-		Annotation []string
 		Namespaces indexers.Namespaces
 		Selectors  indexers.Selectors
 		Indexes    int
 	}
 	of := func(r *indexers.Resource) keeping {
-		return keeping{r.Storage, r.Prune.Presets, r.Prune.Remove, r.Prune.RemoveAnnotations, r.Namespaces,
-			r.Selectors, len(r.Indexes)}
+		return keeping{r.Storage, r.Prune.Presets, r.Prune.Remove, r.Namespaces, r.Selectors,
+			len(r.Indexes)}
 	}
 	want := []keeping{
 		{
 			indexers.Storage{Mode: "compressed"}, []string{"managedFields"},
 			[]string{".status.conditions[*].message", ".metadata.annotations.example\\.io/b\\.c"},
-			[]string{"example.io/blob"}, indexers.Namespaces{Include: []string{"prod", "team-*"},
+			indexers.Namespaces{Include: []string{"prod", "team-*"},
 				Exclude: []string{"team-sandbox"}},
 			indexers.Selectors{Labels: "app.kubernetes.io/part-of=edge"}, 8,
 		},
-		{indexers.Storage{Mode: "packed"}, []string{"managedFields"}, nil, nil, indexers.Namespaces{},
+		{indexers.Storage{Mode: "packed"}, []string{"managedFields"}, nil, indexers.Namespaces{},
 			indexers.Selectors{}, 0},
-		{indexers.Storage{Mode: "metadata"}, nil, nil, nil, indexers.Namespaces{}, indexers.Selectors{}, 0},
+		{indexers.Storage{Mode: "metadata"}, nil, nil, indexers.Namespaces{}, indexers.Selectors{}, 0},
 	}
 	if diff := cmp.Diff(want, []keeping{of(certs), of(widgets), of(crossplane)}); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if m := crossplane.Match; !m.Pattern() || m.Versions != "preferred" || !m.Matches("iam.aws.crossplane.io",
+	if m := crossplane.Match; !m.Pattern() || !m.Matches("iam.aws.crossplane.io",
 		"roles", "Role") || m.Matches("crossplane.io", "roles", "Role") {
 		t.Errorf("got %+v", m)
 	}
@@ -375,7 +457,7 @@ func TestCompleteConfig(t *testing.T) {
 	if !ok || !expiry.Sorted || !expiry.Single() || cmp.Diff([]string{"time"}, expiry.Types()) != "" {
 		t.Errorf("got %+v", expiry)
 	}
-	if url, ok := certs.Index("url"); !ok || !url.Unique || url.Sorted {
+	if url, ok := certs.Index("url"); !ok || url.Sorted {
 		t.Errorf("got %+v", url)
 	}
 	if dns, ok := certs.Index("dns"); !ok || dns.Single() || dns.Composite() {

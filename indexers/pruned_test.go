@@ -34,8 +34,8 @@ func TestPrunedIndexes(t *testing.T) {
 		{"presets: [managedFields]", "path: '.metadata.managedFields[*].manager'", true},
 		{"presets: [lastApplied]", "annotation: kubectl.kubernetes.io/last-applied-configuration", true},
 		{"presets: [lastApplied]", "annotation: a.b/c", false},
-		{"removeAnnotations: [a.b/c]", "annotation: a.b/c", true},
-		{"removeAnnotations: [a.b/c]", "label: a.b/c", false},
+		{"remove: [[metadata, annotations, a.b/c]]", "annotation: a.b/c", true},
+		{"remove: [[metadata, annotations, a.b/c]]", "label: a.b/c", false},
 	} {
 		index := strings.Trim(test.index, "{}")
 		if strings.HasPrefix(test.index, "{each") { // the last brace belongs to the key
@@ -49,7 +49,7 @@ func TestPrunedIndexes(t *testing.T) {
 			continue
 		}
 		kept := c.Resources[0].EffectivePrune()
-		if got := len(kept.Presets)+len(kept.Remove)+len(kept.RemoveAnnotations) == 0; got != test.want {
+		if got := len(kept.Presets)+len(kept.Remove) == 0; got != test.want {
 			t.Errorf("%s and %s: %+v", test.prune, test.index, kept)
 		}
 		if got := len(c.Warnings) > 0 &&

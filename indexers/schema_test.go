@@ -259,8 +259,6 @@ func TestSchemaIsAsStrictAsTheDecoder(t *testing.T) {
 		`references: [{name: r, to: {group: "", kind: "", name: .spec.x}}]`,
 		`references: [{name: r, to: {group: "", kind: Secret, name: .spec.x, namespace: vault}}]`,
 		`references: [{name: r, to: {group: "", kind: Secret, name: .spec.x, namespace: {value: V}}}]`,
-		`indexes: [{name: i, owner: any, type: int}]`,
-		`indexes: [{name: i, owner: any, transform: [lower]}]`,
 		`indexes: [{name: i, key: [{name: a, path: .a}], missing: skip}]`,
 		`indexes: [{name: i, path: .a, each: ".b[*]"}]`,
 		`indexes: [{name: name, path: .a}]`,
@@ -272,8 +270,6 @@ func TestSchemaIsAsStrictAsTheDecoder(t *testing.T) {
 		`indexes: [{name: i, paths: []}]`, `indexes: [{name: i, key: []}]`,
 		`indexes: [{name: i, path: .a, missing: {value: ""}}]`,
 		`indexes: [{name: i, path: .a, when: ""}]`,
-		`match: {group: "", version: v1, versions: preferred, resource: widgets}`,
-		`match: {group: "*", kind: Widget, versions: preferred, version: v1}`,
 		`match: {group: "", kind: "Wid*"}`,
 		`namespaces: {include: []}`, `namespaces: {include: ["A"]}`,
 	} {

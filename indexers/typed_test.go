@@ -89,7 +89,7 @@ func TestKeys(t *testing.T) {
 			[]string{"a/b", "07"}, `a\/b/7`},
 		{"null", "{name: i, key: [{name: x, path: .x}, {name: y, path: .y, type: int}]}",
 			[]string{"a", indexers.Null}, "a/\x00"},
-		{"the parts of an owner", "{name: i, owner: any}", []string{"House", "home"}, "House/home"},
+		{"the parts of an owner", "{name: i, each: '.metadata.ownerReferences[*]', key: [{name: kind, path: .kind}, {name: name, path: .name}]}", []string{"House", "home"}, "House/home"},
 		{"sorted parts", "{name: i, order: sorted, key: [{name: x, path: .x}, {name: y, path: .y}]}",
 			[]string{"a", "b\x00"}, "a\x00\x01b\x00\xff\x00\x01"},
 	}

@@ -38,7 +38,6 @@ type index struct {
 	Parts  []string `json:"parts,omitempty"` // the names of the parts of a composite index
 	Types  []string `json:"types,omitempty"`
 	Sorted bool     `json:"sorted,omitempty"`
-	Unique bool     `json:"unique,omitempty"`
 }
 
 // requestedType returns the type of a request. It returns an error if the sender may not see any of its
@@ -84,8 +83,7 @@ func (h *Handler) indexes(k *visibleType) []index {
 		return all
 	}
 	for _, i := range k.indexes {
-		all = append(all, index{Name: i.Name, Parts: i.Keys, Types: typeNames(i), Sorted: i.Sorted,
-			Unique: i.Unique})
+		all = append(all, index{Name: i.Name, Parts: i.Keys, Types: typeNames(i), Sorted: i.Sorted})
 	}
 	return all
 }

@@ -178,7 +178,7 @@ func (b *Binding) bindAll(kinds ...serverType) error {
 // replacementFor returns a replacement for a slot with a version that is no longer served, if the config does
 // not set the version and another one is served. Otherwise it returns nil.
 func (b *Binding) replacementFor(s resourceBinding, r *indexers.Resource, k serverType) (*Target, error) {
-	if s.serving == nil || r.Match.Version != "" || r.Match.Versions != "" {
+	if s.serving == nil || r.Match.Version != "" {
 		return nil, nil
 	}
 	newest := s.serving

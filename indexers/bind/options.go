@@ -47,9 +47,6 @@ func (o Options) ResourceOptions(r *indexers.Resource) (dynamicinformer.Resource
 		}
 	}
 	out.LabelSelector, out.FieldSelector = r.LabelSelector(), r.FieldSelector()
-	if r.Match.Versions != "" {
-		out.Versions = dynamicinformer.PreferredVersion()
-	}
 	return out, nil
 }
 
@@ -78,7 +75,7 @@ func namespaces(n indexers.Namespaces) dynamicinformer.Namespaces {
 }
 
 func pruneOptions(p indexers.Prune) (dynamicinformer.Prune, error) {
-	out := dynamicinformer.Prune{Annotations: p.RemoveAnnotations}
+	var out dynamicinformer.Prune
 	for _, preset := range p.Presets {
 		out.Presets = append(out.Presets, dynamicinformer.PrunePreset(preset))
 	}

@@ -16,14 +16,13 @@ import (
 
 func TestResourceOptions(t *testing.T) {
 	config := parse(t, `  - name: w
-    match: {group: example.com, kind: Widget, versions: preferred}
+    match: {group: example.com, kind: Widget}
     storage: {mode: compressed}
     namespaces: {include: [b, a, c], exclude: [c]}
     selectors: {labels: "app=web,tier!=test", fields: metadata.name!=x}
     prune:
       presets: [managedFields, lastApplied]
       remove: [".status.conditions[*].message", [metadata, labels, 'a"'']b/c.d'], .spec.kept]
-      removeAnnotations: [example.io/blob]
     indexes: [{name: i, path: .spec.kept.x}]
 `)
 	got, err := bind.Options{Compression: s2.New(s2.Options{})}.ResourceOptions(config.Resources[0])
@@ -33,16 +32,14 @@ func TestResourceOptions(t *testing.T) {
 	wantPrune := dynamicinformer.Prune{
 		Presets: []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields,
 			dynamicinformer.PruneLastApplied},
-		Paths:       []string{`["status"]["conditions"][*]["message"]`, `["metadata"]["labels"]["a\"']b/c.d"]`},
-		Annotations: []string{"example.io/blob"},
+		Paths: []string{`["status"]["conditions"][*]["message"]`, `["metadata"]["labels"]["a\"']b/c.d"]`},
 	}
 	if diff := cmp.Diff(wantPrune, got.Prune); diff != "" {
 		t.Errorf("prune (-want +got):\n%s", diff)
 	}
 	text := []string{got.Storage.Mode.String(), got.Namespaces.String(), got.LabelSelector.String(),
-		got.FieldSelector.String(), got.Versions.String()}
-	if diff := cmp.Diff([]string{"compressed", "in a,b", "app=web,tier!=test", "metadata.name!=x",
-		"preferred"}, text); diff != "" {
+		got.FieldSelector.String()}
+	if diff := cmp.Diff([]string{"compressed", "in a,b", "app=web,tier!=test", "metadata.name!=x"}, text); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got.Storage.Compression == nil {

@@ -1,7 +1,6 @@
 package bind
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"time"
@@ -80,26 +79,6 @@ func (t *Target) withIndexesOf(to *indexers.Resource,
 
 // Querier answers queries over the target.
 func (t *Target) Querier() *query.Querier { return query.New(t.Source(), t.Resource.Indexes...) }
-
-// Duplicates returns the values that more than one object has, the most frequent first, by the name of each
-// unique index. Indexes without duplicates are left out.
-func (t *Target) Duplicates(ctx context.Context) (map[string][]query.ValueCount, error) {
-	querier := t.Querier()
-	out := map[string][]query.ValueCount{}
-	for _, index := range t.Resource.Indexes {
-		if !index.Unique {
-			continue
-		}
-		values, err := querier.Duplicates(ctx, index.Name)
-		if err != nil {
-			return nil, err
-		}
-		if len(values) > 0 {
-			out[index.Name] = values
-		}
-	}
-	return out, nil
-}
 
 // Stats returns the statistics of each index in the order of the config.
 func (t *Target) Stats() []indexers.Stats {

@@ -10,27 +10,6 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-func TestDuplicates(t *testing.T) {
-	s := newFixture(t)
-	b := s.follow(parse(t, `  - name: widgets
-    match: {group: example.com, resource: widgets}
-    indexes:
-    - {name: color, path: .spec.color, unique: warn}
-    - {name: size, path: .spec.size, unique: warn}
-    - {name: kind, path: .kind}
-`))
-	s.eventually("bound", func() bool { return queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") })
-	target, err := b.Target("widgets")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := target.Duplicates(s.ctx)
-	want := map[string][]query.ValueCount{"color": {{Value: "red", Parts: []string{"red"}, Count: 2}}}
-	if diff := cmp.Diff(want, got); err != nil || diff != "" {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
-}
-
 // A subscription follows the objects of a query with a real informer.
 func TestSubscriptionOnAnInformer(t *testing.T) {
 	s := newFixture(t)

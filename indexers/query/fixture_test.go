@@ -3,6 +3,8 @@ package query_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,7 +26,6 @@ spec:
     - {name: team, label: example.com/team}
     - {name: tier, path: .metadata.labels.tier, order: sorted, transform: [{regex: {match: '^.'}}, upper]}
     - {name: webs, label: tier, when: '@.metadata.labels.tier == "web"'}
-    - {name: short, label: example.com/team, maxValueBytes: 4}
     - {name: class, path: .spec.class, missing: null}
     - {name: host, path: '.spec.hosts[*]', order: sorted, transform: lower}
     - {name: weight, path: .spec.weight, type: int, order: sorted}
@@ -43,6 +44,17 @@ spec:
       each: '.status.conditions[*]'
       key: [{name: type, path: .type}, {name: status, path: .status}]
     - {name: heavy, path: .metadata.name, when: '@.spec.weight > 5'}
+---
+apiVersion: crdcache.dev/v1beta1
+kind: IndexConfig
+metadata: {name: limited}
+spec:
+  defaults: {index: {maxValueBytes: 4}}
+  resources:
+  - name: limited
+    match: {group: example.com, kind: Widget}
+    indexes:
+    - {name: short, label: example.com/team}
 `
 
 func functions(t testing.TB) *indexers.Functions {
@@ -51,7 +63,7 @@ func functions(t testing.TB) *indexers.Functions {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return indexers.Compile(c.Resources[0])
+	return indexers.CompileIndexes(slices.Concat(c.Resources[0].Indexes, c.Resources[1].Indexes)...)
 }
 
 type m = map[string]any
@@ -123,9 +135,9 @@ func newCacheQuerier(t testing.TB, objects ...*unstructured.Unstructured) *query
 	return query.New(query.ForIndexer(indexer), f.Indexes()...)
 }
 
-func oneIndex(b testing.TB, text string) *indexers.Functions {
+func oneIndex(b testing.TB, text string, limits ...string) *indexers.Functions {
 	b.Helper()
-	c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
+	c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: p}, spec: {defaults: {index: {` + strings.Join(limits, ", ") + `}}, resources: [
   {name: w, match: {group: example.com, kind: Widget}, indexes: [` + text + `]}]}}`)})
 	if err != nil {
 		b.Fatal(err)

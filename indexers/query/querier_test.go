@@ -221,10 +221,6 @@ func TestValues(t *testing.T) {
 			}
 		}
 	}
-	twice, err := querier.Duplicates(t.Context(), "weight")
-	if diff := cmp.Diff([]query.ValueCount{{"9", []string{"9"}, 2}}, twice); err != nil || diff != "" {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
 }
 
 // Null values are found only by their name.
@@ -460,7 +456,7 @@ func TestDroppedValuesWarn(t *testing.T) {
 			return query.CacheSource{Informer: s}
 		},
 	} {
-		f := oneIndex(t, "{name: host, path: '.spec.hosts[*]', maxValues: 2}")
+		f := oneIndex(t, "{name: host, path: '.spec.hosts[*]'}", "maxValues: 2")
 		if plan, err := query.New(fill(f, few), f.Indexes()...).Explain(query.Eq("host", "c"),
 			query.Options{}); err != nil || len(plan.Warnings) > 0 {
 			t.Errorf("%s: %v, %v", name, plan, err)

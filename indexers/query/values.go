@@ -1,7 +1,6 @@
 package query
 
 import (
-	"cmp"
 	"context"
 	"slices"
 )
@@ -84,16 +83,4 @@ func (a openedIndex) value(key string, count int) ValueCount {
 		parts = a.declared.Parts(key)
 	}
 	return ValueCount{Value: a.displayKey(key), Parts: parts, Count: count}
-}
-
-// Duplicates returns the values that more than one object has, the most frequent first. It is meant for
-// indexes that should be unique.
-func (q *Querier) Duplicates(ctx context.Context, index string) ([]ValueCount, error) {
-	values, err := q.Values(ctx, index, All(), Options{})
-	if err != nil {
-		return nil, err
-	}
-	values = slices.DeleteFunc(values, func(v ValueCount) bool { return v.Count < 2 })
-	slices.SortStableFunc(values, func(a, b ValueCount) int { return cmp.Compare(b.Count, a.Count) })
-	return values, nil
 }

@@ -149,10 +149,6 @@ func TestCertManager(t *testing.T) {
 	if err != nil || !slices.Equal(sorted, keys(7, 6, 5)) {
 		t.Errorf("got %v, %v", sorted, err)
 	}
-	twice, err := querier.Duplicates(s.ctx, "secret")
-	if err != nil || len(twice) != 4 {
-		t.Errorf("got %v, %v", twice, err)
-	}
 	checkAgainstTheServer(s, querier, namespace)
 	follow(s, b, namespace)
 }

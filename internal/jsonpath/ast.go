@@ -20,9 +20,6 @@ const (
 	// SelectFilter selects the elements of a list, or the values of a map in the order of the keys, that
 	// match Filter.
 	SelectFilter
-	// SelectPath selects the results of Path. It occurs only in unions of the kubectl dialect, such as
-	// ['metadata.name','kind'].
-	SelectPath
 )
 
 // Step is one step of a path. It is applied to each result of the previous step.
@@ -44,7 +41,6 @@ type Selector struct {
 	Index  int     // SelectIndex
 	Slice  Slice   // SelectSlice
 	Filter *Filter // SelectFilter
-	Path   []Step  // SelectPath
 	// Offset and End are the bytes of the selector in the expression.
 	Offset, End int
 }
@@ -108,11 +104,6 @@ func cloneSteps(steps []Step) []Step {
 	out := slices.Clone(steps)
 	for i := range out {
 		out[i].Selectors = slices.Clone(out[i].Selectors)
-		for j := range out[i].Selectors {
-			if p := out[i].Selectors[j].Path; p != nil {
-				out[i].Selectors[j].Path = cloneSteps(p)
-			}
-		}
 	}
 	return out
 }

@@ -28,8 +28,7 @@ func (p *parser) checkPath(steps []Step) error {
 }
 
 func (p *parser) checkFilter(c *condition) error {
-	return complexity{parser: p,
-		alternatives: 1}.condition(c)
+	return complexity{parser: p, alternatives: 1}.condition(c)
 }
 
 // path checks steps and returns the state after them.
@@ -50,25 +49,18 @@ func (w complexity) step(s Step) (complexity, error) {
 			`a second ".." visits everything many times`)
 	}
 	w.recursive = w.recursive || s.Recursive
-	if w.alternatives *= overlap(s.Selectors, w.recursive); w.alternatives > maxWays {
+	if w.alternatives *= overlap(s.Selectors); w.alternatives > maxWays {
 		return w, w.parser.fail(CodeWork, s.Offset, s.End, "leave out selectors that select the same",
 			"unions can select one value more than %d times", maxWays)
 	}
-	after := w
 	for _, sel := range s.Selectors {
 		if sel.Filter != nil {
 			if err := w.condition(sel.Filter.cond); err != nil {
 				return w, err
 			}
 		}
-		inner, err := w.path(sel.Path)
-		if err != nil {
-			return w, err
-		}
-		after.alternatives, after.recursive = max(after.alternatives, inner.alternatives), after.recursive ||
-			inner.recursive
 	}
-	return after, nil
+	return w, nil
 }
 
 // condition checks the paths of a condition, which are relative to the tested value.
@@ -92,7 +84,7 @@ func (w complexity) condition(c *condition) error {
 }
 
 // overlap returns the maximum number of selectors that can select the same value.
-func overlap(selectors []Selector, recursive bool) int {
+func overlap(selectors []Selector) int {
 	if len(selectors) == 1 {
 		return 1
 	}
@@ -100,9 +92,6 @@ func overlap(selectors []Selector, recursive bool) int {
 	name, front, back, list, any := 0, 0, 0, 0, 0
 	for _, s := range selectors {
 		switch {
-		case s.Kind == SelectPath && !recursive && startsWithName(s.Path):
-			s.Name = s.Path[0].Selectors[0].Name
-			fallthrough
 		case s.Kind == SelectName:
 			names[s.Name]++
 			name = max(name, names[s.Name])
@@ -120,11 +109,6 @@ func overlap(selectors []Selector, recursive bool) int {
 		}
 	}
 	return max(name, front+back+list) + any
-}
-
-func startsWithName(steps []Step) bool {
-	first := steps[0]
-	return !first.Recursive && len(first.Selectors) == 1 && first.Selectors[0].Kind == SelectName
 }
 
 // workBetweenChecks is the number of visited values between two checks of the context.

@@ -94,13 +94,6 @@ var badFilters = []string{
 	`@.a[*]==1`, `@.a,@.b`, `@.a}`, `@.a]`,
 }
 
-// badKubectlPaths do not compile in the kubectl dialect.
-var badKubectlPaths = []string{
-	`['a..b']..c`, `['a.b','a.c']['a.b','a.c']['a.b','a.c']['a.b','a.c']['a.b','a.c']`, `.a['b`, `.a['b.']`,
-	`.a['b[x]']`, `.a['.b']`, `.a['b["c"]']`, `.a['b[?(@)]']`, `.a['b c']`, `.a['b\']`,
-	`.a['b[0']`, `.a['$b']`,
-}
-
 func TestErrors(t *testing.T) {
 	var b strings.Builder
 	add := func(expr string, err error) {
@@ -130,11 +123,6 @@ func TestErrors(t *testing.T) {
 	b.WriteString("--- conditions\n\n")
 	for _, expr := range badFilters {
 		_, err := jsonpath.CompileFilter(expr)
-		add(expr, err)
-	}
-	b.WriteString("--- kubectl dialect\n\n")
-	for _, expr := range badKubectlPaths {
-		_, err := jsonpath.Compile(expr, jsonpath.WithDialect(jsonpath.Kubectl))
 		add(expr, err)
 	}
 	golden(t, "errors.golden", strings.ReplaceAll(b.String(), "\x00", "?"))
@@ -184,13 +172,6 @@ func TestWarnings(t *testing.T) {
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.expr, diff)
 		}
-	}
-	k, err := jsonpath.Compile(`$['a.b']..c`, jsonpath.WithDialect(jsonpath.Kubectl))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if w := k.Warnings(); len(w) != 1 || w[0].Code != jsonpath.CodeRecursive {
-		t.Errorf("in the kubectl dialect: %v", w)
 	}
 	f := jsonpath.MustCompileFilter(`@..a`)
 	if w := f.Warnings(); len(w) != 1 || w[0].Code != jsonpath.CodeRecursive {

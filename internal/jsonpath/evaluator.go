@@ -124,8 +124,6 @@ func (ev *evaluator) pick(n node, p *branchOp, yield func(node) bool) bool {
 		return !ok || ev.walk(m, p.next, yield)
 	case SelectSlice:
 		return ev.pickSlice(n, p, yield)
-	case SelectPath:
-		return ev.walk(n, p.next, yield)
 	case SelectElements:
 		return ev.pickElements(n, p, yield)
 	}

@@ -39,19 +39,6 @@ func ExampleCompile_error() {
 	//                            ^
 }
 
-func ExampleWithDialect() {
-	object := map[string]any{"a": map[string]any{"b": "two keys"}, "a.b": "one key"}
-	for _, dialect := range []jsonpath.Dialect{jsonpath.Literal, jsonpath.Kubectl} {
-		path, err := jsonpath.Compile(`$['a.b']`, jsonpath.WithDialect(dialect))
-		must(err)
-		v, _ := path.First(object)
-		fmt.Println(dialect, "reads", v, path.Warnings())
-	}
-	// Output:
-	// literal reads one key [1:3: W101: ['a.b'] is read as one key; kubectl reads a → b]
-	// kubectl reads two keys []
-}
-
 func ExampleFromSegments() {
 	path := jsonpath.FromSegments("metadata", "labels", "example.io/team")
 	fmt.Println(path)

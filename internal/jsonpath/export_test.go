@@ -19,8 +19,8 @@ func VisitedByFilter(f *Filter, obj any) int {
 }
 
 // MustCompileFilter is CompileFilter for constant expressions. It panics on an error.
-func MustCompileFilter(expr string, options ...Option) *Filter {
-	f, err := CompileFilter(expr, options...)
+func MustCompileFilter(expr string) *Filter {
+	f, err := CompileFilter(expr)
 	if err != nil {
 		panic(err)
 	}

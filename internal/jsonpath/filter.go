@@ -12,7 +12,6 @@ import (
 // It is immutable and safe for concurrent use.
 type Filter struct {
 	expr      string
-	dialect   Dialect
 	cond      *condition
 	warnings  []Diagnostic
 	selection trie
@@ -20,9 +19,8 @@ type Filter struct {
 
 // CompileFilter compiles a condition in the syntax of [?(...)]. "@" is the tested object. The error is an
 // [*Error].
-func CompileFilter(expr string, options ...Option) (*Filter, error) {
-	c := newConfig(options)
-	p := newParser(expr, c)
+func CompileFilter(expr string) (*Filter, error) {
+	p := &parser{src: expr}
 	cond, err := p.parseCondition()
 	if err != nil {
 		return nil, err
@@ -30,30 +28,27 @@ func CompileFilter(expr string, options ...Option) (*Filter, error) {
 	if err := p.checkFilter(cond); err != nil {
 		return nil, err
 	}
-	f := newFilter(cond, c.dialect)
+	f := newFilter(cond)
 	f.expr, f.warnings = expr, p.warnings
 	return f, nil
 }
 
-func newFilter(c *condition, d Dialect) *Filter {
-	f := &Filter{cond: c, dialect: d}
+func newFilter(c *condition) *Filter {
+	f := &Filter{cond: c}
 	budget := trieBudget
 	f.selection.addCondition(c, &budget)
 	return f
 }
 
-// String returns the canonical form, which compiles to the same condition in the same dialect.
+// String returns the canonical form, which compiles to the same condition.
 func (f *Filter) String() string {
 	var b strings.Builder
-	formatCondition(&b, f.cond, condOr, f.dialect)
+	formatCondition(&b, f.cond, condOr)
 	return b.String()
 }
 
 // Expr returns the source expression; for a filter within a path, its part of it.
 func (f *Filter) Expr() string { return f.expr }
-
-// Dialect returns the dialect of the filter.
-func (f *Filter) Dialect() Dialect { return f.dialect }
 
 // Warnings returns findings about a valid expression that may have another meaning than intended. Warnings of
 // a filter within a path belong to the path.

@@ -30,7 +30,7 @@ func matchesAgree(t testing.TB, f *jsonpath.Filter, doc []byte) bool {
 	if err != nil || (n == 1) != want {
 		t.Errorf("%s on %s: decoded %t, %d times in a set, %v", f, doc, want, n, err)
 	}
-	again, err := jsonpath.CompileFilter(f.String(), jsonpath.WithDialect(f.Dialect()))
+	again, err := jsonpath.CompileFilter(f.String())
 	if err != nil {
 		t.Fatalf("%s became %s: %v", f.Expr(), f, err)
 	}
@@ -86,15 +86,5 @@ func TestFilterOnBrokenJSON(t *testing.T) {
 	if ok, err := jsonpath.MustCompileFilter("@.a").MatchJSONContext(t.Context(), []byte(`{"a":1`)); ok ||
 		!errors.As(err, &s) {
 		t.Errorf("got %t, %v", ok, err)
-	}
-}
-
-func TestFilterInKubectlDialect(t *testing.T) {
-	f, err := jsonpath.CompileFilter(`@['a.b']==1`, jsonpath.WithDialect(jsonpath.Kubectl))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !matchesAgree(t, f, []byte(`{"a":{"b":1}}`)) || matchesAgree(t, f, []byte(`{"a.b":1}`)) {
-		t.Error("the dialect does not reach the filter")
 	}
 }

@@ -7,44 +7,37 @@ import (
 	"unicode/utf8"
 )
 
-// formatSteps writes the canonical form of a path, which compiles to the same path in the same dialect
-// without warnings W101 and W105.
-func formatSteps(b *strings.Builder, root string, steps []Step, d Dialect) {
-	if len(steps) == 0 || root == "@" || !steps[0].Recursive && !needsNoBrackets(steps[0], d) {
+// formatSteps writes the canonical form of a path, which compiles to the same path without warnings W101 and
+// W105.
+func formatSteps(b *strings.Builder, root string, steps []Step) {
+	if len(steps) == 0 || root == "@" || !steps[0].Recursive && !needsNoBrackets(steps[0]) {
 		b.WriteString(root)
 	}
 	for _, s := range steps {
-		formatStep(b, s, d)
+		formatStep(b, s)
 	}
 }
 
 // needsNoBrackets reports whether the selector of a step is written without brackets.
-func needsNoBrackets(s Step, d Dialect) bool {
+func needsNoBrackets(s Step) bool {
 	sel := s.Selectors[0]
 	return len(s.Selectors) == 1 && (sel.Kind == SelectMembers || sel.Kind == SelectName &&
-		plainName(sel.Name, d))
+		plainName(sel.Name))
 }
 
-// plainName reports whether a name is written without quotes. In the kubectl dialect quotes escape nothing,
-// so that every name but the empty one is written with backslashes.
-func plainName(name string, d Dialect) bool {
-	if name == "" {
-		return false
-	}
-	if d == Kubectl {
-		return true
-	}
+// plainName reports whether a name is written without quotes.
+func plainName(name string) bool {
 	for i := 0; i < len(name); i++ {
 		if name[i] != '.' && (!nameByte(name[i]) || describeLookalike(name[i:]) != "") {
 			return false
 		}
 	}
-	return true
+	return name != ""
 }
 
-func formatStep(b *strings.Builder, s Step, d Dialect) {
+func formatStep(b *strings.Builder, s Step) {
 	sel := s.Selectors[0]
-	if needsNoBrackets(s, d) {
+	if needsNoBrackets(s) {
 		b.WriteByte('.')
 		if s.Recursive {
 			b.WriteByte('.')
@@ -64,7 +57,7 @@ func formatStep(b *strings.Builder, s Step, d Dialect) {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		formatSelector(b, sel, d)
+		formatSelector(b, sel)
 	}
 	b.WriteByte(']')
 }
@@ -78,15 +71,9 @@ func formatName(b *strings.Builder, name string) {
 	}
 }
 
-func formatSelector(b *strings.Builder, s Selector, d Dialect) {
+func formatSelector(b *strings.Builder, s Selector) {
 	switch s.Kind {
 	case SelectName:
-		if d == Kubectl {
-			b.WriteByte('\'')
-			formatName(b, s.Name)
-			b.WriteByte('\'')
-			return
-		}
 		formatString(b, s.Name)
 	case SelectIndex:
 		b.WriteString(strconv.Itoa(s.Index))
@@ -94,18 +81,10 @@ func formatSelector(b *strings.Builder, s Selector, d Dialect) {
 		formatSlice(b, s.Slice)
 	case SelectElements:
 		b.WriteByte('*')
-	case SelectMembers: // in brackets only as a quoted path of the kubectl dialect
-		b.WriteString("'*'")
 	case SelectFilter:
 		b.WriteString("?(")
-		formatCondition(b, s.Filter.cond, condOr, d)
+		formatCondition(b, s.Filter.cond, condOr)
 		b.WriteByte(')')
-	case SelectPath:
-		b.WriteByte('\'')
-		var inner strings.Builder
-		formatSteps(&inner, "", s.Path, d)
-		b.WriteString(strings.TrimPrefix(inner.String(), "."))
-		b.WriteByte('\'')
 	}
 }
 
@@ -124,7 +103,7 @@ func formatSlice(b *strings.Builder, s Slice) {
 }
 
 // formatCondition writes c as an operand of a condition of kind outer.
-func formatCondition(b *strings.Builder, c *condition, outer condKind, d Dialect) {
+func formatCondition(b *strings.Builder, c *condition, outer condKind) {
 	switch c.kind {
 	case condOr, condAnd:
 		operator := " || "
@@ -139,27 +118,27 @@ func formatCondition(b *strings.Builder, c *condition, outer condKind, d Dialect
 			if i > 0 {
 				b.WriteString(operator)
 			}
-			formatCondition(b, a, c.kind, d)
+			formatCondition(b, a, c.kind)
 		}
 		if parens {
 			b.WriteByte(')')
 		}
 	case condNot:
 		b.WriteString("!(")
-		formatCondition(b, c.args[0], condOr, d)
+		formatCondition(b, c.args[0], condOr)
 		b.WriteByte(')')
 	case condExists:
-		formatOperand(b, c.left, d)
+		formatOperand(b, c.left)
 	case condCompare:
-		formatOperand(b, c.left, d)
+		formatOperand(b, c.left)
 		b.WriteString(" " + compareOps[c.op] + " ")
-		formatOperand(b, c.right, d)
+		formatOperand(b, c.right)
 	}
 }
 
-func formatOperand(b *strings.Builder, o operand, d Dialect) {
+func formatOperand(b *strings.Builder, o operand) {
 	if o.isPath {
-		formatSteps(b, "@", o.steps, d)
+		formatSteps(b, "@", o.steps)
 		return
 	}
 	switch l := o.literal; l.kind {

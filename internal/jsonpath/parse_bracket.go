@@ -46,9 +46,6 @@ func (p *parser) parseSelector(open int) (Selector, error) {
 	switch c := p.peek(); {
 	case p.atEnd():
 		return s, p.unclosed(open)
-	case p.quoted && strings.IndexByte(`'"?`, c) >= 0:
-		return s, p.fail(CodeBracket, from, from+1, "write it outside the quotes",
-			"unexpected %s inside a quoted key", p.currentChar())
 	case c == '\'' || c == '"':
 		s, err = p.parseQuotedKey()
 	case c == '*':
@@ -78,7 +75,7 @@ func (p *parser) parseSelector(open int) (Selector, error) {
 
 func (p *parser) unquotedKey(open int) error {
 	to := p.pos
-	for to < p.end && strings.IndexByte(`],'"`, p.src[to]) < 0 {
+	for to < len(p.src) && strings.IndexByte(`],'"`, p.src[to]) < 0 {
 		to++
 	}
 	name := strings.TrimRight(p.src[p.pos:to], " \t\r\n")
@@ -101,12 +98,9 @@ func looksLikeConditionType(name string) bool {
 	return name != "" && name[0] >= 'A' && name[0] <= 'Z'
 }
 
-// parseQuotedKey parses 'key' or "key": one key, or a path in the kubectl dialect.
+// parseQuotedKey parses 'key' or "key".
 func (p *parser) parseQuotedKey() (Selector, error) {
 	from := p.pos
-	if p.dialect == Kubectl {
-		return p.parseQuotedPath()
-	}
 	name, err := p.parseString(quotedKey)
 	if err != nil {
 		return Selector{}, err
@@ -133,61 +127,6 @@ func splitKey(text string) []string {
 		i++
 	}
 	return keys
-}
-
-// parseQuotedPath parses a quoted key of kubectl: a path without its first dot. It is parsed in place, so
-// that positions stay correct.
-func (p *parser) parseQuotedPath() (Selector, error) {
-	from, quote := p.pos, p.src[p.pos]
-	stop := p.pos + 1
-	for ; stop < p.end && p.src[stop] != quote; stop++ {
-		if p.src[stop] == '\\' {
-			stop++
-		}
-	}
-	if stop >= p.end {
-		return Selector{}, p.fail(CodeString, from, from+1, "", "a quoted key is never closed")
-	}
-	p.pos = from + 1
-	if p.pos == stop {
-		p.pos++
-		return Selector{Kind: SelectName}, nil
-	}
-	inner := &parser{src: p.src, pos: p.pos, end: stop, dialect: Kubectl, quoted: true}
-	steps, err := inner.parseQuotedSteps()
-	if err != nil {
-		return Selector{}, err
-	}
-	p.warnings = append(p.warnings, inner.warnings...)
-	p.pos = stop + 1
-	if len(steps) == 1 && !steps[0].Recursive && len(steps[0].Selectors) == 1 {
-		return steps[0].Selectors[0], nil
-	}
-	return Selector{Kind: SelectPath, Path: steps}, nil
-}
-
-func (p *parser) parseQuotedSteps() ([]Step, error) {
-	var first Step
-	var err error
-	switch c := p.peek(); {
-	case c == '*':
-		p.pos++
-		first = Step{false, []Selector{{Kind: SelectMembers, Offset: p.pos - 1, End: p.pos}},
-			p.pos - 1, p.pos}
-	case startsName(c):
-		first, err = p.parseNameStep(p.pos, false)
-	default:
-		return nil, p.fail(CodeName, p.pos, p.charEnd(), "", "a quoted kubectl path cannot start with %s",
-			p.currentChar())
-	}
-	if err != nil {
-		return nil, err
-	}
-	steps, err := p.parseSteps([]Step{first})
-	if err == nil && !p.atEnd() {
-		err = p.unexpected()
-	}
-	return steps, err
 }
 
 func (p *parser) parseIndexOrSlice() (Selector, error) {

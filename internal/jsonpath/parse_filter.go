@@ -22,7 +22,7 @@ func (p *parser) parseFilterSelector() (Selector, error) {
 	if k := p.peek(); !p.atEnd() && k != ']' && k != ',' {
 		return Selector{}, p.unexpectedInFilter()
 	}
-	f := newFilter(c, p.dialect)
+	f := newFilter(c)
 	f.expr = strings.TrimSpace(p.src[from:p.pos])
 	return Selector{Kind: SelectFilter, Filter: f}, nil
 }
@@ -200,7 +200,7 @@ var wrongOperators = map[string]string{
 func (p *parser) parseOperator() (op compareOp, found bool, err error) {
 	from := p.pos
 	to := from
-	for to < p.end && strings.IndexByte("=!<>~", p.src[to]) >= 0 {
+	for to < len(p.src) && strings.IndexByte("=!<>~", p.src[to]) >= 0 {
 		to++
 	}
 	text := p.src[from:to]

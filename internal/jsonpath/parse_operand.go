@@ -165,9 +165,9 @@ func (p *parser) parseEscape(kind string) (rune, error) {
 	from := p.pos
 	c := p.peekAt(1)
 	if c == 'u' {
-		r, ok := jsontext.CodeUnit(p.src[:p.end], from+2)
+		r, ok := jsontext.CodeUnit(p.src, from+2)
 		if !ok {
-			return 0, p.fail(CodeString, from, min(from+6, p.end), `four hexadecimal digits must follow "\u"`,
+			return 0, p.fail(CodeString, from, min(from+6, len(p.src)), `four hexadecimal digits must follow "\u"`,
 				"a broken escape in %s", kind)
 		}
 		p.pos += 6
@@ -175,7 +175,7 @@ func (p *parser) parseEscape(kind string) (rune, error) {
 			return r, nil
 		}
 		if p.hasPrefix(`\u`) {
-			if low, ok := jsontext.CodeUnit(p.src[:p.end], p.pos+2); ok {
+			if low, ok := jsontext.CodeUnit(p.src, p.pos+2); ok {
 				if full := utf16.DecodeRune(r, low); full != utf8.RuneError {
 					p.pos += 6
 					return full, nil

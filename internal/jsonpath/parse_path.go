@@ -82,7 +82,7 @@ func (p *parser) parseAfterBraces() error {
 	case p.peek() == '{':
 		return p.fail(CodeManyTemplates, p.pos, p.pos+1, "give each path on its own", "more than one {...}")
 	}
-	return p.fail(CodeLiteralText, p.pos, p.end, "a path is one {...} and nothing else",
+	return p.fail(CodeLiteralText, p.pos, len(p.src), "a path is one {...} and nothing else",
 		"text outside the braces")
 }
 
@@ -110,7 +110,7 @@ func (p *parser) parseRooted() ([]Step, error) {
 				`%s directly after %q`, p.currentChar(), string(c))
 		}
 		return p.parseSteps(nil)
-	case c == '.' && (p.pos+1 == p.end || isBlank(p.peekAt(1)) || p.peekAt(1) == '}'):
+	case c == '.' && (p.pos+1 == len(p.src) || isBlank(p.peekAt(1)) || p.peekAt(1) == '}'):
 		return nil, p.fail(CodeName, p.pos, p.pos+1, `write "$" for the whole object`,
 			`"." alone names nothing`)
 	case c == '.' || c == '[':
@@ -152,22 +152,12 @@ func (p *parser) parseSteps(steps []Step) ([]Step, error) {
 				"use && for a second condition on the same elements",
 				"a filter after a filter looks inside each element")
 		}
-		steps = appendStep(steps, step)
+		steps = append(steps, step)
 	}
 }
 
 func isFilter(s Step) bool {
 	return len(s.Selectors) == 1 && s.Selectors[0].Kind == SelectFilter
-}
-
-// appendStep appends a step. A single quoted kubectl path is appended as separate steps: ['a.b'] is .a.b.
-func appendStep(steps []Step, step Step) []Step {
-	if len(step.Selectors) != 1 || step.Selectors[0].Kind != SelectPath {
-		return append(steps, step)
-	}
-	inner := step.Selectors[0].Path
-	inner[0].Recursive = inner[0].Recursive || step.Recursive
-	return append(steps, inner...)
 }
 
 func (p *parser) parseDot() (Step, error) {
@@ -306,7 +296,7 @@ func (p *parser) unexpected() error {
 	case isBlank(c):
 		hint = `write "\ " in a name`
 	case at > 0 && isBlank(p.src[at-1]):
-		return p.fail(CodeUnexpected, at, p.end, "quote a name that contains a blank as [\"...\"]",
+		return p.fail(CodeUnexpected, at, len(p.src), "quote a name that contains a blank as [\"...\"]",
 			"text after the path")
 	}
 	return p.fail(CodeUnexpected, at, to, hint, "unexpected %s", p.currentChar())

@@ -10,16 +10,9 @@ import (
 type parser struct {
 	src      string
 	pos      int
-	end      int // end of the part to parse: len(src), except inside a quoted kubectl path
-	dialect  Dialect
 	depth    int  // open parentheses, filters and negations
 	rooted   bool // the path begins with $
-	quoted   bool // inside a quoted key that kubectl reads as a path, such as ['a.b']
 	warnings []Diagnostic
-}
-
-func newParser(src string, c compileOptions) *parser {
-	return &parser{src: src, end: len(src), dialect: c.dialect}
 }
 
 // fail returns an error about the bytes [from, to) of the expression.
@@ -42,16 +35,16 @@ func (p *parser) warn(code Code, from, to int, hint, format string, args ...any)
 func (p *parser) peek() byte { return p.peekAt(0) }
 
 func (p *parser) peekAt(n int) byte {
-	if p.pos+n >= p.end {
+	if p.pos+n >= len(p.src) {
 		return 0
 	}
 	return p.src[p.pos+n]
 }
 
-func (p *parser) atEnd() bool { return p.pos >= p.end }
+func (p *parser) atEnd() bool { return p.pos >= len(p.src) }
 
 func (p *parser) hasPrefix(prefix string) bool {
-	return strings.HasPrefix(p.src[p.pos:p.end], prefix)
+	return strings.HasPrefix(p.src[p.pos:], prefix)
 }
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
@@ -67,7 +60,7 @@ func (p *parser) currentChar() string {
 	if p.atEnd() {
 		return "the end"
 	}
-	r, _ := utf8.DecodeRuneInString(p.src[p.pos:p.end])
+	r, _ := utf8.DecodeRuneInString(p.src[p.pos:])
 	if r == '"' {
 		return `'"'`
 	}
@@ -76,7 +69,7 @@ func (p *parser) currentChar() string {
 
 // charEnd returns the offset after the character at pos.
 func (p *parser) charEnd() int {
-	_, size := utf8.DecodeRuneInString(p.src[p.pos:p.end])
+	_, size := utf8.DecodeRuneInString(p.src[p.pos:])
 	return p.pos + size
 }
 
@@ -115,7 +108,7 @@ func (p *parser) checkInput() error {
 // peekWord returns the letters at pos.
 func (p *parser) peekWord() string {
 	i := p.pos
-	for i < p.end && isLetter(p.src[i]) {
+	for i < len(p.src) && isLetter(p.src[i]) {
 		i++
 	}
 	return p.src[p.pos:i]

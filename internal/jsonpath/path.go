@@ -8,7 +8,6 @@ import (
 // Path is a compiled path. It is immutable and safe for concurrent use.
 type Path struct {
 	expr      string
-	dialect   Dialect
 	steps     []Step
 	prog      *instruction
 	names     []string  // set if the path consists of names only
@@ -21,9 +20,8 @@ type Path struct {
 
 // Compile compiles a path such as .spec.issuerRef.name or {.status.conditions[?(@.type=="Ready")]}. The error
 // is an [*Error] with a code, a position and a remedy.
-func Compile(expr string, options ...Option) (*Path, error) {
-	c := newConfig(options)
-	p := newParser(expr, c)
+func Compile(expr string) (*Path, error) {
+	p := &parser{src: expr}
 	steps, err := p.parsePath()
 	if err != nil {
 		return nil, err
@@ -31,14 +29,14 @@ func Compile(expr string, options ...Option) (*Path, error) {
 	if err := p.checkPath(steps); err != nil {
 		return nil, err
 	}
-	path := newPath(expr, steps, c.dialect, p.warnings)
+	path := newPath(expr, steps, p.warnings)
 	path.rooted = p.rooted
 	return path, nil
 }
 
 // MustCompile is Compile for constant expressions. It panics on an error.
-func MustCompile(expr string, options ...Option) *Path {
-	p, err := Compile(expr, options...)
+func MustCompile(expr string) *Path {
+	p, err := Compile(expr)
 	if err != nil {
 		panic(err)
 	}
@@ -52,14 +50,13 @@ func FromSegments(keys ...string) *Path {
 	for i, k := range keys {
 		steps[i] = Step{Selectors: []Selector{{Kind: SelectName, Name: validUTF8(k)}}}
 	}
-	p := newPath("", steps, Literal, nil)
+	p := newPath("", steps, nil)
 	p.expr = p.String()
 	return p
 }
 
-func newPath(expr string, steps []Step, d Dialect, notes []Diagnostic) *Path {
-	p := &Path{expr: expr, dialect: d, steps: steps, prog: compile(steps), singular: singular(steps),
-		warnings: notes}
+func newPath(expr string, steps []Step, warnings []Diagnostic) *Path {
+	p := &Path{expr: expr, steps: steps, prog: compile(steps), singular: singular(steps), warnings: warnings}
 	if names, rest := leadingNames(p.prog); rest == nil {
 		p.names = names
 	} else {
@@ -69,18 +66,15 @@ func newPath(expr string, steps []Step, d Dialect, notes []Diagnostic) *Path {
 	return p
 }
 
-// String returns the canonical form, which compiles to the same path in the same dialect.
+// String returns the canonical form, which compiles to the same path.
 func (p *Path) String() string {
 	var b strings.Builder
-	formatSteps(&b, "$", p.steps, p.dialect)
+	formatSteps(&b, "$", p.steps)
 	return b.String()
 }
 
 // Expr returns the source expression.
 func (p *Path) Expr() string { return p.expr }
-
-// Dialect returns the dialect of the path.
-func (p *Path) Dialect() Dialect { return p.dialect }
 
 // Warnings returns findings about a valid expression that may have another meaning than intended, in source
 // order.

@@ -19,10 +19,9 @@ const (
 	opRecursive
 )
 
-// branchOp is one selector with its own continuation, so that a union of paths of different lengths (kubectl
-// dialect) needs no stack.
+// branchOp is one selector with its continuation.
 type branchOp struct {
-	kind  SelectorKind // SelectPath continues with the value itself
+	kind  SelectorKind
 	name  string
 	index int
 	slice Slice
@@ -30,14 +29,11 @@ type branchOp struct {
 	next  *instruction
 }
 
-func compile(steps []Step) *instruction { return compileBefore(steps, nil) }
-
-// compileBefore compiles steps that continue with next.
-func compileBefore(steps []Step, next *instruction) *instruction {
+func compile(steps []Step) (program *instruction) {
 	for i := len(steps) - 1; i >= 0; i-- {
-		next = compileStep(steps[i], next)
+		program = compileStep(steps[i], program)
 	}
-	return next
+	return program
 }
 
 func compileStep(s Step, next *instruction) *instruction {
@@ -54,25 +50,11 @@ func compileStep(s Step, next *instruction) *instruction {
 		o.kind = opRecursive
 	}
 	for _, sel := range s.Selectors {
-		o.sels = append(o.sels, compileSelector(sel, next))
+		branch := branchOp{kind: sel.Kind, name: sel.Name, index: sel.Index, slice: sel.Slice, next: next}
+		if sel.Filter != nil {
+			branch.cond = sel.Filter.cond
+		}
+		o.sels = append(o.sels, branch)
 	}
 	return o
-}
-
-func compileSelector(sel Selector, next *instruction) branchOp {
-	if sel.Kind != SelectPath {
-		p := branchOp{kind: sel.Kind, name: sel.Name, index: sel.Index, slice: sel.Slice, next: next}
-		if sel.Filter != nil {
-			p.cond = sel.Filter.cond
-		}
-		return p
-	}
-	first := compileBefore(sel.Path, next)
-	switch first.kind {
-	case opName:
-		return branchOp{kind: SelectName, name: first.name, next: first.next}
-	case opIndex:
-		return branchOp{kind: SelectIndex, index: first.index, next: first.next}
-	}
-	return branchOp{kind: SelectPath, next: first}
 }

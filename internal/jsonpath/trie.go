@@ -96,9 +96,6 @@ func (t *trie) addPick(s *branchOp, budget *int) {
 	case SelectName:
 		t.field(s.name).addWithin(s.next, budget)
 		return
-	case SelectPath:
-		t.addWithin(s.next, budget)
-		return
 	case SelectMembers, SelectFilter:
 		t.allObject = true
 	}

@@ -167,14 +167,6 @@ func TestSteps(t *testing.T) {
 	if p.String() != before {
 		t.Errorf("the path changed to %s", p)
 	}
-	k, err := jsonpath.Compile(`$['a.b','c']`, jsonpath.WithDialect(jsonpath.Kubectl))
-	if err != nil {
-		t.Fatal(err)
-	}
-	k.Steps()[0].Selectors[0].Path[0].Selectors[0].Name = "z"
-	if k.String() != `$['a.b','c']` {
-		t.Errorf("the path changed to %s", k)
-	}
 }
 
 func TestSingular(t *testing.T) {

@@ -255,7 +255,7 @@ func (k *checker) checkIndex(checkIndex *config.Index, root *crd.Schema) {
 			if s.Root {
 				from = []cursor{{schema: root}}
 			}
-			k.origin, k.plainIndexPath = s.Origin, checkIndex.Each == nil && !s.Default
+			k.origin, k.plainIndexPath = s.Origin, checkIndex.Each == nil
 			ends := k.walk(s.Path.Steps(), from)
 			k.checkIndexable(ends, "indexes hold text, numbers and booleans")
 			k.plainIndexPath = false

@@ -53,9 +53,6 @@ func uniqueBySchema(cursors []cursor) []cursor {
 // applySelector applies one selector of step i to all cursors.
 func (k *checker) applySelector(steps []jsonpath.Step, i int, s jsonpath.Selector, from []cursor) []cursor {
 	step := steps[i]
-	if s.Kind == jsonpath.SelectPath {
-		return k.walk(s.Path, from)
-	}
 	var out []cursor
 	for _, c := range from {
 		out = append(out, apply(s, c)...)

@@ -15,40 +15,22 @@ import (
 
 // defaults is spec.defaults.
 type defaults struct {
-	indexLimits
-	storage Storage
-	prune   Prune
-	keep    Keep
-}
-
-// indexLimits is spec.defaults.index.
-type indexLimits struct {
-	dialect       jsonpath.Dialect
-	maxValues     int
-	maxValueBytes int
-}
-
-// override returns the limits with the given fields replaced.
-func (l indexLimits) override(dialect textField, maxValues, maxValueBytes numberField) indexLimits {
-	switch dialect.value {
-	case "literal":
-		l.dialect = jsonpath.Literal
-	case "kubectl":
-		l.dialect = jsonpath.Kubectl
-	}
-	if maxValues.value > 0 {
-		l.maxValues = maxValues.value
-	}
-	if maxValueBytes.value > 0 {
-		l.maxValueBytes = maxValueBytes.value
-	}
-	return l
+	maxValues, maxValueBytes int
+	storage                  Storage
+	prune                    Prune
+	keep                     Keep
 }
 
 // decodeDocument decodes one IndexConfig.
 func (d *decoder) decodeDocument(n *yaml.Node) {
 	var f configForm
-	if d.reportOtherKind(n) || !d.decodeForm(&f, n, "an "+Kind) || !d.checkVersion(&f) {
+	if d.reportOtherKind(n) {
+		return
+	}
+	if IsDeprecated(fieldOfNode(n, "apiVersion").Value) {
+		upgrade{report: d.failAt}.document(n)
+	}
+	if !d.decodeForm(&f, n, "an "+Kind) || !d.checkVersion(&f) {
 		return
 	}
 	if m := &f.Metadata; m.node != nil && d.decodeForm(m, m.node, `"metadata"`) && m.Name.value != "" {
@@ -58,9 +40,11 @@ func (d *decoder) decodeDocument(n *yaml.Node) {
 	if f.Spec.node == nil || !d.decodeForm(&f.Spec, f.Spec.node, `"spec"`) {
 		return
 	}
-	base := indexLimits{maxValues: DefaultMaxValues, maxValueBytes: DefaultMaxValueBytes}
 	index := f.Spec.Defaults.Index
-	d.defaults = defaults{indexLimits: base.override(index.Dialect, index.MaxValues, index.MaxValueBytes)}
+	d.defaults = defaults{
+		maxValues:     cmp.Or(index.MaxValues.value, DefaultMaxValues),
+		maxValueBytes: cmp.Or(index.MaxValueBytes.value, DefaultMaxValueBytes),
+	}
 	d.compileStorageAndPrune(&f.Spec.Defaults.Storage, &f.Spec.Defaults.Prune, &d.defaults.storage,
 		&d.defaults.prune)
 	d.compileKeep(&f.Spec.Defaults.Keep, &f.Spec.Defaults.Prune, &d.defaults.keep, &d.defaults.prune)
@@ -177,13 +161,11 @@ func (d *decoder) compileResource(f *resourceForm) {
 
 func (d *decoder) compileMatch(f *matchForm, r *Resource) {
 	r.Match = Match{
-		Group: f.Group.value, Version: f.Version.value, Versions: f.Versions.value,
-		Resource: f.Resource.value, Kind: f.Kind.value,
+		Group: f.Group.value, Version: f.Version.value, Resource: f.Resource.value, Kind: f.Kind.value,
 	}
 	for at, n := range map[*Position]*yaml.Node{
 		&r.MatchPositions.Group: f.Group.node, &r.MatchPositions.Version: f.Version.node,
-		&r.MatchPositions.Name: cmp.Or(f.Resource.node,
-			f.Kind.node),
+		&r.MatchPositions.Name: cmp.Or(f.Resource.node, f.Kind.node),
 	} {
 		if n != nil {
 			*at = d.file.PositionOf(n)
@@ -204,15 +186,6 @@ func (d *decoder) compileStorageAndPrune(storage *storageForm, prune *pruneForm,
 		for _, item := range prune.Remove.items {
 			if path := d.compileFieldPath(item.node, "remove"); path != nil && d.checkPrunable(item.node, path) {
 				p.Remove = append(p.Remove, path)
-			}
-		}
-	}
-	if prune.RemoveAnnotations.node != nil {
-		p.RemoveAnnotations = nil
-		for _, item := range prune.RemoveAnnotations.items {
-			path := jsonpath.FromSegments("metadata", "annotations", item.value)
-			if d.checkQualifiedName(item.node, item.value, "annotation") && d.checkPrunable(item.node, path) {
-				p.RemoveAnnotations = append(p.RemoveAnnotations, item.value)
 			}
 		}
 	}
@@ -239,7 +212,7 @@ func (d *decoder) checkPrunable(n *yaml.Node, p *jsonpath.Path) bool {
 
 // compileKeep compiles keep, which replaces prune. Each one in a resource replaces both defaults.
 func (d *decoder) compileKeep(f *keepForm, prune *pruneForm, k *Keep, p *Prune) {
-	pruned := prune.Presets.node != nil || prune.Remove.node != nil || prune.RemoveAnnotations.node != nil
+	pruned := prune.Presets.node != nil || prune.Remove.node != nil
 	switch {
 	case f.Paths.node == nil && pruned:
 		*k = Keep{}
@@ -257,9 +230,9 @@ func (d *decoder) compileKeep(f *keepForm, prune *pruneForm, k *Keep, p *Prune) 
 	}
 }
 
-// compileFieldPath compiles a path to remove or keep. The result has the dialect Literal.
+// compileFieldPath compiles a path to remove or keep.
 func (d *decoder) compileFieldPath(n *yaml.Node, verb string) *jsonpath.Path {
-	p, at := pathCompiler{decoder: d, dialect: d.defaults.dialect}.compilePath(n, "a path to "+verb)
+	p, at := d.compilePath(n, "a path to "+verb)
 	if p == nil {
 		return nil
 	}
@@ -270,14 +243,7 @@ func (d *decoder) compileFieldPath(n *yaml.Node, verb string) *jsonpath.Path {
 			"name the fields on the way")
 		return nil
 	}
-	if p.Dialect() == jsonpath.Literal {
-		return p
-	}
-	if p := literalPath(steps); p != nil {
-		return p
-	}
-	d.failAt(CodeContradict, n, "the path is too long without dialect: kubectl", verb+" a field above it")
-	return nil
+	return p
 }
 
 func (d *decoder) compileNamespaces(f *namespacesForm, r *Resource) {
@@ -294,10 +260,8 @@ func (d *decoder) compileNamespaces(f *namespacesForm, r *Resource) {
 }
 
 func (d *decoder) compileSelectors(f *selectorsForm, r *Resource) {
-	r.Selectors.Labels, r.LabelSelector = parseSelector(d, f.Labels, "labels",
-		func(s string) (labels.Selector, error) {
-			return labels.Parse(s)
-		})
+	parseLabels := func(s string) (labels.Selector, error) { return labels.Parse(s) }
+	r.Selectors.Labels, r.LabelSelector = parseSelector(d, f.Labels, "labels", parseLabels)
 	if f.Fields.node != nil {
 		r.MatchPositions.Fields = d.file.PositionOf(f.Fields.node)
 	}

@@ -16,7 +16,7 @@ func (d *decoder) compileReference(f *referenceForm, names map[string]string) (*
 			r.Name),
 			"choose another name, or use that reference")
 	}
-	p := pathCompiler{decoder: d, dialect: d.defaults.dialect, relativeToEach: f.Each.node != nil}
+	p := pathCompiler{decoder: d, relativeToEach: f.Each.node != nil}
 	each, eachAt := p.compileEach(f.Each)
 	if f.To.node == nil {
 		return nil, false

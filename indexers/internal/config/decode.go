@@ -55,8 +55,14 @@ func (d *decoder) decodeMapping(w *formHeader, n *yaml.Node, noun string,
 		case key.Kind != yaml.ScalarNode:
 			d.failAt(CodeWrongType, key, "a field name must be text, not "+kindOf(key), fieldList(allowed))
 		case !slices.Contains(allowed, key.Value):
-			hint := didYouMean(key.Value, allowed, fieldList(allowed))
+			hint, isRemoved := removedFields[noun+" "+key.Value]
+			if !isRemoved {
+				hint = didYouMean(key.Value, allowed, fieldList(allowed))
+			}
 			d.failAt(CodeUnknownField, key, fmt.Sprintf("unknown field %q", key.Value), hint)
+			for _, name := range allowed {
+				w.excusedFields[name] = w.excusedFields[name] || isRemoved
+			}
 			w.excusedFields[NearestSpelling(key.Value, allowed)] = true
 		case w.keys[key.Value] != nil:
 			message := fmt.Sprintf("%q is already set at %s", key.Value, d.file.PositionOf(w.keys[key.Value]))

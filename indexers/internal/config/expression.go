@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	yaml "go.yaml.in/yaml/v3"
@@ -12,7 +13,6 @@ import (
 // pathCompiler compiles the expressions of one index or reference.
 type pathCompiler struct {
 	*decoder
-	dialect jsonpath.Dialect
 	// relativeToEach means that paths begin at an element of each.
 	relativeToEach bool
 }
@@ -26,57 +26,57 @@ func (p pathCompiler) compileSources(to []Source, n *yaml.Node, noun string) []S
 }
 
 // compilePath compiles an expression or a list of names. It returns nil after reporting an error.
-func (p pathCompiler) compilePath(n *yaml.Node, noun string) (*jsonpath.Path, Origin) {
+func (d *decoder) compilePath(n *yaml.Node, noun string) (*jsonpath.Path, Origin) {
 	at := Origin{Node: n}
 	const hint = "write a path such as .spec.name, or a list of names such as [spec, name]"
 	if n.Kind == yaml.SequenceNode {
-		items, ok := p.decodeList(n, noun, hint)
+		items, ok := d.decodeList(n, noun, hint)
 		names := make([]string, 0, len(items))
 		for _, item := range items {
-			s, valid := p.decodeText(item, "a name in a path", "write the name of a field")
+			s, valid := d.decodeText(item, "a name in a path", "write the name of a field")
 			names, ok = append(names, s), ok && valid
 		}
-		if !ok || p.reportPathAsName(items) {
+		if !ok || d.reportPathAsName(items) {
 			return nil, at
 		}
 		at.segments = items
 		return jsonpath.FromSegments(names...), at
 	}
-	return compileExpression(p, n, noun, hint, jsonpath.Compile), at
+	return compileExpression(d, n, noun, hint, jsonpath.Compile), at
 }
 
 // compileFilter compiles a condition. It returns nil after reporting an error.
-func (p pathCompiler) compileFilter(f conditionForm) (*jsonpath.Filter, Origin) {
+func (d *decoder) compileFilter(f conditionForm) (*jsonpath.Filter, Origin) {
 	if f.node == nil {
 		return nil, Origin{}
 	}
 	const hint = `write a condition such as '@.spec.paused == true'`
-	return compileExpression(p, f.node, `"when"`, hint, jsonpath.CompileFilter), Origin{Node: f.node}
+	return compileExpression(d, f.node, `"when"`, hint, jsonpath.CompileFilter), Origin{Node: f.node}
 }
 
 // compileExpression compiles the text of an expression, or returns nil.
 func compileExpression[E interface{ Warnings() []jsonpath.Diagnostic }](
-	p pathCompiler, n *yaml.Node, noun, hint string, compile func(string, ...jsonpath.Option) (E, error),
+	d *decoder, n *yaml.Node, noun, hint string, compile func(string) (E, error),
 ) (none E) {
-	if p.reportUnquoted(n, noun) {
+	if d.reportUnquoted(n, noun) {
 		return none
 	}
-	text, ok := p.decodeText(n, noun, hint)
+	text, ok := d.decodeText(n, noun, hint)
 	if !ok {
 		return none
 	}
-	expression, err := compile(text, jsonpath.WithDialect(p.dialect))
+	expression, err := compile(text)
 	if err != nil {
 		var e *jsonpath.Error
 		if errors.As(err, &e) {
-			p.reportExpression(n, e.Diagnostic)
+			d.reportExpression(n, e.Diagnostic)
 		} else {
-			p.failAt(CodeWrongType, n, err.Error(), "correct the expression")
+			d.failAt(CodeWrongType, n, err.Error(), "correct the expression")
 		}
 		return none
 	}
 	for _, w := range expression.Warnings() {
-		p.reportExpression(n, w)
+		d.reportExpression(n, w)
 	}
 	return expression
 }
@@ -111,33 +111,19 @@ func (d *decoder) reportUnquoted(n *yaml.Node, noun string) bool {
 
 // compileEach compiles the path to the elements. It must not contain "..", which would read nested elements
 // many times.
-func (p pathCompiler) compileEach(f pathForm) (*jsonpath.Path, Origin) {
+func (d *decoder) compileEach(f pathForm) (*jsonpath.Path, Origin) {
 	if f.node == nil {
 		return nil, Origin{}
 	}
-	path, at := p.compilePath(f.node, `"each"`)
+	path, at := d.compilePath(f.node, `"each"`)
 	if path == nil {
 		return nil, at
 	}
-	if step, ok := recursiveStep(path.Steps()); ok {
-		p.fail(Code(jsonpath.CodeWork), p.file.Within(f.node, step.Offset, step.End),
+	steps := path.Steps()
+	if i := slices.IndexFunc(steps, func(s jsonpath.Step) bool { return s.Recursive }); i >= 0 {
+		d.fail(Code(jsonpath.CodeWork), d.file.Within(f.node, steps[i].Offset, steps[i].End),
 			`".." in "each" reads elements many times`, "name the fields on the way to the elements")
 		return nil, at
 	}
 	return path, at
-}
-
-// recursiveStep returns a step with "..", which can be in a union.
-func recursiveStep(steps []jsonpath.Step) (jsonpath.Step, bool) {
-	for _, step := range steps {
-		if step.Recursive {
-			return step, true
-		}
-		for _, s := range step.Selectors {
-			if inner, ok := recursiveStep(s.Path); ok {
-				return inner, true
-			}
-		}
-	}
-	return jsonpath.Step{}, false
 }

@@ -67,12 +67,6 @@ func (t *textField) read(d *decoder, n *yaml.Node, at valueContext) bool {
 	t.node = n
 	hint, words := at.tag.Get("hint"), at.tag.Get("enum")
 	switch {
-	case words != "" && at.tag.Get("yes") != "" && n.Kind == yaml.ScalarNode && n.ShortTag() == "!!bool":
-		hint = at.tag.Get("yes")
-		if strings.EqualFold(n.Value, "false") {
-			hint = at.tag.Get("no")
-		}
-		t.value, t.isSet = d.decodeChoiceOr(hint, n, at.name, words)
 	case words != "":
 		t.value, t.isSet = d.decodeChoice(n, at.name, strings.Split(words, ",")...)
 	case at.tag.Get("pattern") != "":
@@ -247,18 +241,26 @@ func layoutOf(t reflect.Type) *layout {
 		return l.(*layout)
 	}
 	l := &layout{}
+	l.add(t, nil)
+	layouts.Store(t, l)
+	return l
+}
+
+// add adds the fields of a form, which is at an index of the outer form.
+func (l *layout) add(t reflect.Type, at []int) {
 	for i := range t.NumField() {
 		f := t.Field(i)
+		f.Index = append(slices.Clone(at), i)
 		f.Tag = reflect.StructTag(versions.Replace(string(f.Tag)))
 		switch name := f.Tag.Get("json"); {
 		case name != "":
 			l.names, l.fields = append(l.names, name), append(l.fields, f)
 		case f.Name == "_":
 			l.rules = append(l.rules, f.Tag)
+		case f.Anonymous && f.Type.Kind() == reflect.Struct:
+			l.add(f.Type, f.Index)
 		}
 	}
-	layouts.Store(t, l)
-	return l
 }
 
 // tagOf returns the tag of a field of a form.

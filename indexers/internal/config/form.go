@@ -11,7 +11,6 @@ package config
 //	hint      remedy if it is not set or, if it is optional, if its text is invalid
 //	list      remedy if the list is empty or not a list
 //	enum      allowed words
-//	yes, no   remedy if true or false is written instead of a word
 //	const     the only allowed word, or several; another one has its own error
 //	default   default value
 //	min, max  bounds of a number
@@ -23,7 +22,8 @@ package config
 //	conflict  remedy for a conflict of with or without
 //	reserved  words that are not allowed as a name
 //
-// VERSION and VERSIONS in a tag are the current and all apiVersions.
+// VERSION and VERSIONS in a tag are the current and all apiVersions. The fields of an embedded form belong to
+// the form.
 //
 // The tags of a field _ are rules for the form:
 //
@@ -75,9 +75,8 @@ type storageForm struct {
 
 type pruneForm struct {
 	formHeader
-	Presets           listField[textField] `json:"presets" doc:"Predefined sets of fields to remove." enum:"managedFields,lastApplied" empty:"true" each:"a preset"`
-	Remove            listField[pathForm]  `json:"remove" doc:"Paths of fields to remove." empty:"true" each:"a path to remove"`
-	RemoveAnnotations listField[textField] `json:"removeAnnotations" doc:"Names of annotations to remove." empty:"true" each:"an annotation" hint:"write the whole name, such as example.io/blob"`
+	Presets listField[textField] `json:"presets" doc:"Predefined sets of fields to remove." enum:"managedFields,lastApplied" empty:"true" each:"a preset"`
+	Remove  listField[pathForm]  `json:"remove" doc:"Paths of fields to remove." empty:"true" each:"a path to remove"`
 }
 
 type keepForm struct {
@@ -87,7 +86,6 @@ type keepForm struct {
 
 type limitsForm struct {
 	formHeader
-	Dialect       textField   `json:"dialect" doc:"How ['a.b'] is read in paths: as one key, or as two like kubectl does." enum:"literal,kubectl" default:"literal"`
 	MaxValues     numberField `json:"maxValues" doc:"The maximum number of values of one object." min:"1" max:"10000" default:"64"`
 	MaxValueBytes numberField `json:"maxValueBytes" doc:"The maximum length of a value in bytes; of a composite value, of all parts together." min:"1" max:"1048576" default:"1024"`
 }
@@ -146,7 +144,6 @@ type matchForm struct {
 	_        struct{}  `oneOf:"resource|kind" none:"the match has neither \"resource\" nor \"kind\"" hint:"add resource: with the plural name, or kind:" both:"keep resource, which is exact"`
 	Group    textField `json:"group" doc:"The API group; empty for the core group. It may be a pattern; * matches any characters." required:"true" hint:"write group: example.com, or group: \"\" for the core group" empty:"true" pattern:"pattern"`
 	Version  textField `json:"version" doc:"The version. Default: the server's preferred version at lookup time." hint:"write a version such as v1, or remove it for the server's preferred version" pattern:"name"`
-	Versions textField `json:"versions" doc:"preferred: follow the server's preferred version when it changes." enum:"preferred" without:"version" conflict:"keep version for a fixed version, or versions for the server's preferred one"`
 	Resource textField `json:"resource" doc:"The plural name. It may be a pattern." hint:"write the plural name, such as certificates, or a pattern" pattern:"pattern"`
 	Kind     textField `json:"kind" doc:"The kind." hint:"write a kind such as Certificate; patterns go with resource" pattern:"name"`
 }
@@ -165,31 +162,24 @@ type selectorsForm struct {
 }
 
 type indexForm struct {
-	formHeader
-	_             struct{}                 `oneOf:"path|paths|label|annotation|owner|key" none:"the index has no values" hint:"add one of path, paths, label, annotation, owner, key" both:"keep one of them, or join several values by key"`
-	Name          textField                `json:"name" doc:"The name of the index in queries." required:"true" hint:"add name: ..., for lookups" pattern:"name" reserved:"namespace,name,age" what:"the name of an index"`
-	Path          pathForm                 `json:"path" doc:"The path to the values."`
-	Paths         listField[pathForm]      `json:"paths" doc:"Paths to the values; the first one with a value is used." each:"a path" list:"write the paths in the order of preference"`
-	Label         textField                `json:"label" doc:"The name of a label." hint:"write the whole name, such as example.io/team"`
-	Annotation    textField                `json:"annotation" doc:"The name of an annotation." hint:"write the whole name, such as example.io/team"`
-	Owner         textField                `json:"owner" doc:"Index kind and name of all owners, or of the controller." enum:"any,controller" without:"type,transform,missing" conflict:"use each: .metadata.ownerReferences[*] with key instead of owner"`
-	Each          pathForm                 `json:"each" doc:"With key: the path of the elements to which the paths of the keys are relative." with:"key" conflict:"add key: with paths into the element, or write path: to the value itself"`
-	Key           listField[keyForm]       `json:"key" doc:"The parts of a composite value." without:"type,transform,missing" conflict:"write it in the elements of key" each:"an element of key" list:"add elements such as {name: ns, path: .metadata.namespace}"`
-	Type          textField                `json:"type" doc:"The type of the values. Default: compared as text." enum:"string,int,number,bool,quantity,duration,time,date,ip,cidr,semver"`
-	Order         textField                `json:"order" doc:"sorted: supports ranges and sorting." enum:"hash,sorted" default:"hash"`
-	Unique        textField                `json:"unique" doc:"warn: report values that several objects have." enum:"warn" yes:"write unique: warn, because a cache cannot reject objects" no:"leave it out, or write unique: warn"`
-	Transform     listField[transformForm] `json:"transform" doc:"Transforms of the values, in order." each:"a transform" list:"name at least one of lower, upper, trim, regex" single:"true"`
-	Missing       missingForm              `json:"missing" doc:"The replacement of a missing value."`
-	When          conditionForm            `json:"when" doc:"A condition on the object, as @; other objects are not in the index."`
-	Dialect       textField                `json:"dialect" doc:"How ['a.b'] is read in paths." enum:"literal,kubectl"`
-	MaxValues     numberField              `json:"maxValues" doc:"The maximum number of values of one object." min:"1" max:"10000"`
-	MaxValueBytes numberField              `json:"maxValueBytes" doc:"The maximum length of a value in bytes; of a composite value, of all parts together." min:"1" max:"1048576"`
+	_    struct{}           `oneOf:"path|paths|label|annotation|key" none:"the index has no values" hint:"add one of path, paths, label, annotation, key" both:"keep one of them, or join several values by key"`
+	Name textField          `json:"name" doc:"The name of the index in queries." required:"true" hint:"add name: ..., for lookups" pattern:"name" reserved:"namespace,name,age" what:"the name of an index"`
+	Each pathForm           `json:"each" doc:"With key: the path of the elements to which the paths of the keys are relative." with:"key" conflict:"add key: with paths into the element, or write path: to the value itself"`
+	Key  listField[keyForm] `json:"key" doc:"The parts of a composite value." without:"type,transform,missing" conflict:"write it in the elements of key" each:"an element of key" list:"add elements such as {name: ns, path: .metadata.namespace}"`
+	partForm
+	Order textField     `json:"order" doc:"sorted: supports ranges and sorting." enum:"hash,sorted" default:"hash"`
+	When  conditionForm `json:"when" doc:"A condition on the object, as @; other objects are not in the index."`
 }
 
 type keyForm struct {
+	_    struct{}  `oneOf:"path|paths|label|annotation" none:"the element of key has no value" hint:"add one of path, paths, label, annotation" both:"keep one of them"`
+	Name textField `json:"name" doc:"The name of the part." required:"true" hint:"add name: ..." pattern:"name" what:"the name of a key"`
+	partForm
+}
+
+// partForm has the fields that an index and an element of key share.
+type partForm struct {
 	formHeader
-	_          struct{}                 `oneOf:"path|paths|label|annotation" none:"the element of key has no value" hint:"add one of path, paths, label, annotation" both:"keep one of them"`
-	Name       textField                `json:"name" doc:"The name of the part." required:"true" hint:"add name: ..." pattern:"name" what:"the name of a key"`
 	Path       pathForm                 `json:"path" doc:"The path to the values. With each, a path that begins with $ starts at the object."`
 	Paths      listField[pathForm]      `json:"paths" doc:"Paths to the values; the first one with a value is used." each:"a path" list:"write the paths in the order of preference"`
 	Label      textField                `json:"label" doc:"The name of a label." hint:"write the whole name, such as example.io/team"`
@@ -222,10 +212,8 @@ type groupForm struct{ rawField }
 // missingForm is a word, null, or a map with its fields.
 type missingForm struct {
 	rawField
-	_     struct{}  `oneOf:"value|path" none:"\"missing\" has no \"value\"" hint:"write skip, null, report, {value: X} or {path: X}" both:"keep one of them"`
-	Value valueForm `json:"value" doc:"The value."`
-	Path  pathForm  `json:"path" doc:"The path to the value. With each, a path that begins with $ starts at the object."`
+	Value scalarForm `json:"value" doc:"The value." required:"true" hint:"write skip, null, report or {value: X}"`
 }
 
-// valueForm is a text, a number or a boolean.
-type valueForm struct{ rawField }
+// scalarForm is a text, a number or a boolean.
+type scalarForm struct{ rawField }

@@ -12,9 +12,9 @@ import (
 
 // Index is a declared index. See indexers.Index for the fields that both have.
 type Index struct {
-	Name           string
-	Keys           []string
-	Sorted, Unique bool
+	Name   string
+	Keys   []string
+	Sorted bool
 
 	Parts []Part
 	// Unreadable means that each has an error, so that the start of the parts' paths is unknown.
@@ -69,10 +69,8 @@ type Part struct {
 type Source struct {
 	Path *jsonpath.Path
 	// Root means that the path begins at the object although the index has each.
-	Root bool
-	// Default means that the path is the replacement of a missing value.
-	Default bool
-	Origin  Origin
+	Root   bool
+	Origin Origin
 }
 
 // Singular reports whether the part has at most one value in an object or element.

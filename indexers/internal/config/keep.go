@@ -52,11 +52,8 @@ func (d *decoder) checkNotWhole(n *yaml.Node, p *jsonpath.Path) bool {
 func elementsOf(steps []jsonpath.Step) []jsonpath.Step {
 	steps = slices.Clone(steps)
 	for i, step := range steps {
-		elements := func(s jsonpath.Selector) bool {
-			return s.Kind != jsonpath.SelectName && s.Kind != jsonpath.SelectPath
-		}
-		if !step.Recursive && !slices.ContainsFunc(step.Selectors,
-			func(s jsonpath.Selector) bool { return !elements(s) }) {
+		isName := func(s jsonpath.Selector) bool { return s.Kind == jsonpath.SelectName }
+		if !step.Recursive && !slices.ContainsFunc(step.Selectors, isName) {
 			steps[i].Selectors = []jsonpath.Selector{{Kind: jsonpath.SelectElements}}
 		}
 	}
@@ -85,7 +82,7 @@ func fieldOf(steps []jsonpath.Step) []jsonpath.Step {
 	return steps
 }
 
-// literalPath returns a path of names and [*] in the dialect Literal; nil if there are no steps or too many.
+// literalPath returns a path of names and [*]; nil if there are no steps or too many.
 func literalPath(steps []jsonpath.Step) *jsonpath.Path {
 	if len(steps) == 0 {
 		return nil

@@ -7,52 +7,38 @@ import (
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// lastApplied is the annotation of kubectl apply.
-const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+// presetPaths are the paths that presets remove.
+var presetPaths = map[string]*jsonpath.Path{
+	"managedFields": jsonpath.FromSegments("metadata", "managedFields"),
+	"lastApplied": jsonpath.FromSegments("metadata", "annotations",
+		"kubectl.kubernetes.io/last-applied-configuration"),
+}
 
-// Paths returns all removed paths, including presets and annotations.
+// Paths returns all removed paths, including presets.
 func (p Prune) Paths() []*jsonpath.Path {
-	paths := append([]*jsonpath.Path(nil), p.Remove...)
-	annotations := p.RemoveAnnotations
+	paths := slices.Clone(p.Remove)
 	for _, preset := range p.Presets {
-		switch preset {
-		case "managedFields":
-			paths = append(paths, jsonpath.FromSegments("metadata", "managedFields"))
-		case "lastApplied":
-			annotations = append(annotations[:len(annotations):len(annotations)], lastApplied)
-		}
-	}
-	for _, a := range annotations {
-		paths = append(paths, jsonpath.FromSegments("metadata", "annotations", a))
+		paths = append(paths, presetPaths[preset])
 	}
 	return paths
 }
 
 // Without returns the prune without the paths that an index reads.
 func (p Prune) Without(indexes []*Index) Prune {
-	var out Prune
-	read := func(p Prune) bool {
+	isRead := func(p Prune) bool {
 		return slices.ContainsFunc(indexes, func(index *Index) bool {
 			_, _, ok := p.firstConflict(index)
 			return ok
 		})
 	}
-	for _, preset := range p.Presets {
-		if !read(Prune{Presets: []string{preset}}) {
-			out.Presets = append(out.Presets, preset)
-		}
+	return Prune{
+		Presets: slices.DeleteFunc(slices.Clone(p.Presets), func(preset string) bool {
+			return isRead(Prune{Presets: []string{preset}})
+		}),
+		Remove: slices.DeleteFunc(slices.Clone(p.Remove), func(path *jsonpath.Path) bool {
+			return isRead(Prune{Remove: []*jsonpath.Path{path}})
+		}),
 	}
-	for _, path := range p.Remove {
-		if !read(Prune{Remove: []*jsonpath.Path{path}}) {
-			out.Remove = append(out.Remove, path)
-		}
-	}
-	for _, name := range p.RemoveAnnotations {
-		if !read(Prune{RemoveAnnotations: []string{name}}) {
-			out.RemoveAnnotations = append(out.RemoveAnnotations, name)
-		}
-	}
-	return out
 }
 
 // checkMetadataOnly reports an index that reads more than metadata if only metadata is stored.

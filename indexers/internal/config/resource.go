@@ -17,7 +17,7 @@ const (
 	Kind       = "IndexConfig"
 )
 
-// deprecatedVersions are older versions that can be read. They have the fields of APIVersion.
+// deprecatedVersions are older versions that can be read; see upgrade.
 var deprecatedVersions = []string{"crdcache.dev/v1alpha1"}
 
 // IsDeprecated reports whether a version is deprecated.
@@ -61,7 +61,7 @@ func (r *Resource) AllIndexes() []*Index {
 }
 
 // Match is indexers.Match.
-type Match struct{ Group, Version, Versions, Resource, Kind string }
+type Match struct{ Group, Version, Resource, Kind string }
 
 // MatchPositions are the positions of the fields of a match.
 type MatchPositions struct {
@@ -75,9 +75,8 @@ type Storage struct{ Mode string }
 
 // Prune is indexers.Prune.
 type Prune struct {
-	Presets           []string
-	Remove            []*jsonpath.Path
-	RemoveAnnotations []string
+	Presets []string
+	Remove  []*jsonpath.Path
 }
 
 // Keep is indexers.Keep.

@@ -46,7 +46,7 @@ func typeSchema(t reflect.Type, tag reflect.StructTag) schemaMap {
 		return schemaMap{"type": "object", "additionalProperties": schemaMap{"type": "string"}}
 	case reflect.TypeFor[groupForm]():
 		return schemaMap{"type": []any{"integer", "string"}, "minimum": 0, "minLength": 1}
-	case reflect.TypeFor[valueForm]():
+	case reflect.TypeFor[scalarForm]():
 		return schemaMap{"type": []any{"string", "number", "boolean"}}
 	case reflect.TypeFor[fixedOrFieldForm]():
 		return oneOf(scalarSchema(reflect.TypeFor[textField](),

@@ -16,7 +16,6 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/filesource"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
-	"github.com/crdcache/crdcache/internal/jsonpath"
 	"github.com/crdcache/crdcache/internal/manifest"
 )
 
@@ -24,7 +23,6 @@ type evalVerb struct {
 	genericiooptions.IOStreams
 	files     []string
 	recursive bool
-	dialect   string
 	quiet     bool
 
 	expr expression
@@ -53,8 +51,6 @@ func newEval(streams genericiooptions.IOStreams) *cobra.Command {
 	set.StringSliceVarP(&o.files, "filename", "f", nil,
 		"File, directory or snapshot; - is stdin. It contains objects in YAML or JSON. May be repeated.")
 	set.BoolVarP(&o.recursive, "recursive", "R", false, "Read directories with all subdirectories.")
-	session.AddChoice(cmd, &o.dialect, "dialect", "", "How to read ['a.b']: literal (one key) or kubectl (a, then b).",
-		jsonpath.Literal.String(), jsonpath.Kubectl.String())
 	set.BoolVar(&o.quiet, "quiet", false, "Do not explain missing values.")
 	return cmd
 }
@@ -63,11 +59,7 @@ func (o *evalVerb) complete(_ *cobra.Command, args []string) (err error) {
 	if len(o.files) == 0 {
 		return session.Usagef("name a file with --filename (-f), or give - to read objects from standard input")
 	}
-	dialect := jsonpath.Literal
-	if o.dialect == jsonpath.Kubectl.String() {
-		dialect = jsonpath.Kubectl
-	}
-	o.expr, err = compile(args[0], dialect)
+	o.expr, err = compile(args[0])
 	return err
 }
 

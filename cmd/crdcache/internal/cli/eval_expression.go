@@ -25,12 +25,12 @@ type expression interface {
 
 // compile parses a path, or otherwise a condition. An expression that is both, such as @.spec.paused, is a
 // path, which prints the value.
-func compile(expr string, dialect jsonpath.Dialect) (expression, error) {
-	path, err := jsonpath.Compile(expr, jsonpath.WithDialect(dialect))
+func compile(expr string) (expression, error) {
+	path, err := jsonpath.Compile(expr)
 	if err == nil {
 		return pathExpression{path}, nil
 	}
-	filter, filterErr := jsonpath.CompileFilter(expr, jsonpath.WithDialect(dialect))
+	filter, filterErr := jsonpath.CompileFilter(expr)
 	if filterErr == nil {
 		return conditionExpression{filter}, nil
 	}
@@ -76,7 +76,7 @@ func (c conditionExpression) explainMissing(object map[string]any) []string {
 			continue // the object itself
 		}
 		text := c.Expr()[steps[0].Offset:steps[len(steps)-1].End]
-		path, err := jsonpath.Compile(text, jsonpath.WithDialect(c.Dialect()))
+		path, err := jsonpath.Compile(text)
 		if err != nil {
 			continue
 		}
@@ -110,7 +110,7 @@ func prefixValues(path *jsonpath.Path, end int, object map[string]any) []any {
 	if strings.HasPrefix(strings.TrimSpace(expr), "{") {
 		expr += "}"
 	}
-	prefix, err := jsonpath.Compile(expr, jsonpath.WithDialect(path.Dialect()))
+	prefix, err := jsonpath.Compile(expr)
 	if err != nil {
 		return nil
 	}

@@ -81,15 +81,14 @@ func TestEvalManyObjects(t *testing.T) {
 	result{code, out.String(), errOut.String()}.expect(t, cli.ExitOK, "\"a\"\n")
 }
 
-// TestEvalDialect compares the two interpretations of a quoted key with a dot.
-func TestEvalDialect(t *testing.T) {
+// TestEvalQuotedKey: a quoted key with a dot is one key, with a warning.
+func TestEvalQuotedKey(t *testing.T) {
 	file := write(t, "a.yaml", evalObjects)
 	r := crdcache(t, "eval", ".metadata.labels['app.kubernetes.io/name']", "-f", file)
 	r.expect(t, cli.ExitOK, "\"shop\"\n")
 	if !strings.HasPrefix(r.errOut, "warning: W101: ") {
 		t.Errorf("stderr is %q, want a warning", r.errOut)
 	}
-	crdcache(t, "eval", "['metadata.name']", "-f", file, "--dialect", "kubectl").expect(t, cli.ExitOK, "\"a\"\n")
 }
 
 func TestEvalErrors(t *testing.T) {
@@ -102,8 +101,6 @@ func TestEvalErrors(t *testing.T) {
 		"no path":   {[]string{"-f", good}, cli.ExitUsage, "error: name one path or condition, as in "},
 		"two paths": {[]string{".a", ".b", "-f", good}, cli.ExitUsage, "got 2 arguments"},
 		"no file":   {[]string{".a"}, cli.ExitUsage, "error: name a file with --filename (-f)"},
-		"dialect": {[]string{".a", "-f", good, "--dialect", "sql"}, cli.ExitUsage,
-			`invalid argument "sql" for "--dialect" flag: use literal or kubectl`},
 		"broken path": {[]string{".spec[", "-f", good}, cli.ExitUsage,
 			"error: invalid path: E102: \"[\" is never closed; add \"]\"\n.spec[\n     ^\n"},
 		"missing file": {[]string{".a", "-f", filepath.Join(t.TempDir(), "none")}, cli.ExitFailed,

@@ -125,10 +125,9 @@ var flagVerbs = map[string]flagVerb{
 			"--timeout": {"--live", "--server=http://127.0.0.1:1"}}, endless: "none",
 	},
 	"eval": {
-		args: []string{".spec.color"}, values: map[string][]string{"filename": {"-", "DIR"},
-			"dialect": {"kubectl"}},
-		needs: map[string][]string{"--dialect": {"--filename=DIR"}, "--quiet": {"--filename=DIR"},
-			"--recursive": {"--filename=DIR"}}, endless: "none",
+		args: []string{".spec.color"}, values: map[string][]string{"filename": {"-", "DIR"}},
+		needs:   map[string][]string{"--quiet": {"--filename=DIR"}, "--recursive": {"--filename=DIR"}},
+		endless: "none",
 	},
 }
 

@@ -292,8 +292,17 @@ func TestQueryIsTheSameInPipe(t *testing.T) {
 	// First in the server's order, last by namespace and name.
 	server.apply(
 		t, `{"apiVersion": "example.com/v1", "kind": "Gizmo", "metadata": {"namespace": "web-2", "name": "a"}, "spec": {"color": "blue"}}`)
-	config := write(t, "c.yaml", strings.Replace(gizmoIndexes, "path: .spec.color}",
-		"path: .spec.color}\n    - {name: first, path: .spec.color, maxValueBytes: 3}", 1))
+	config := write(t, "c.yaml", gizmoIndexes+`---
+apiVersion: crdcache.dev/v1beta1
+kind: IndexConfig
+metadata: {name: limited}
+spec:
+  defaults: {index: {maxValueBytes: 3}}
+  resources:
+  - name: limited
+    match: {group: example.com, version: v1, resource: gizmos}
+    indexes: [{name: first, path: .spec.color}]
+`)
 	tests := map[string][]string{
 		"path":      {"gizmos", "--where", `@.spec.color == "blue"`},
 		"index":     {"gizmos", "--index", "color=blue", "--config", config},

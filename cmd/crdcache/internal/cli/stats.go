@@ -42,7 +42,7 @@ func newStats(streams genericiooptions.IOStreams) *cobra.Command {
 			"and its indexes, how long it took to fill, and the most frequent values of each\n" +
 			"index.\n\n" +
 			"For indexes of --config it also prints how many objects are not in the index and\n" +
-			"why, the objects of \"missing: report\", and the duplicates of \"unique: warn\".",
+			"why, and the objects of \"missing: report\".",
 		Example: "  crdcache stats certificates.cert-manager.io -A --storage compressed\n" +
 			"  crdcache stats certs --config indexes.yaml --top 20",
 		Args: session.AtLeastOne("type", "certificates.cert-manager.io"),
@@ -102,9 +102,6 @@ type indexReport struct {
 	Skipped *skippedObjects `json:"skipped,omitempty"`
 	// Reported are the keys of the first objects without a value, for an index with "missing: report".
 	Reported []string `json:"reported,omitempty"`
-	// Duplicates are the values of several objects, the most frequent first, for an index with "unique:
-	// warn".
-	Duplicates []valueCount `json:"duplicates,omitempty"`
 }
 
 // skippedObjects counts omitted objects; see indexers.Stats.
@@ -191,13 +188,6 @@ func findProblems(ctx context.Context, c session.Cache, querier *query.Querier,
 			When:  met[i].SkippedWhen}
 		if skipped != (skippedObjects{}) {
 			report.Skipped = &skipped
-		}
-		if index.Unique {
-			duplicates, err := querier.Duplicates(ctx, index.Name)
-			if err != nil {
-				return nil, err
-			}
-			report.Duplicates = valueCounts(duplicates)
 		}
 		out[index.Name] = report
 	}
@@ -308,13 +298,6 @@ func printProblems(out *bufio.Writer, x indexReport) {
 			more = " " + print.Ellipsis() // their number is unknown: the list is incomplete
 		}
 		fmt.Fprintf(out, "    without a value: %s%s\n", print.Printable(strings.Join(shown, ", ")), more)
-	}
-	if len(x.Duplicates) > 0 {
-		var texts []string
-		for _, v := range x.Duplicates {
-			texts = append(texts, fmt.Sprintf("%s (%d objects)", truncateValue(v.Value), v.Count))
-		}
-		fmt.Fprintf(out, "    not unique: %s\n", abbreviate(texts, maxNamed))
 	}
 }
 

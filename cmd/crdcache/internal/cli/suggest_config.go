@@ -43,7 +43,6 @@ type suggestedIndex struct {
 	Path       string         `yaml:"path,omitempty"`
 	Label      string         `yaml:"label,omitempty"`
 	Annotation string         `yaml:"annotation,omitempty"`
-	Owner      string         `yaml:"owner,omitempty"`
 	Each       string         `yaml:"each,omitempty"`
 	Key        []suggestedKey `yaml:"key,omitempty,flow"`
 	Type       string         `yaml:"type,omitempty"`
@@ -134,7 +133,8 @@ func suggestResource(t servedType, name string,
 	if len(r.Indexes) == 0 {
 		add(suggestedIndex{Label: "app.kubernetes.io/name", preferredName: "label-name"})
 	}
-	add(suggestedIndex{Owner: "any", preferredName: "owner"})
+	add(suggestedIndex{Each: ".metadata.ownerReferences[*]", preferredName: "owner",
+		Key: []suggestedKey{{"kind", ".kind"}, {"name", ".name"}}})
 	if more {
 		warnings = append(warnings,
 			fmt.Sprintf("the schema suggests more indexes than the %d printed ones; add the ones that you need",
@@ -261,7 +261,7 @@ func (i suggestedIndex) valueKey() string {
 	if p, err := jsonpath.Compile(path); path != "" && err == nil {
 		path = p.String()
 	}
-	return strings.Join([]string{path, i.Label, i.Annotation, i.Owner, i.Each}, "\x00")
+	return strings.Join([]string{path, i.Label, i.Annotation, i.Each}, "\x00")
 }
 
 // name returns a unique name: the preferred one, or one derived from the path.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -40,8 +39,8 @@ func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
 			"remedy. Several files are checked as one config.\n\n" +
 			"--crds compares the paths with the schemas in files, --live with those of the\n" +
 			"cluster. The exit code is 2 after errors and 0 after warnings.\n\n" +
-			"--convert writes the current apiVersion into files without errors. It keeps\n" +
-			"comments and layout.",
+			"--convert rewrites files with a deprecated apiVersion and without errors in the\n" +
+			"current one. It keeps comments, and the layout unless fields changed.",
 		Example: "  crdcache validate indexes.yaml --crds config/crd/\n" +
 			"  crdcache validate indexes.yaml --live -o json",
 		Args: session.AtLeastOne("config", "indexes.yaml"),
@@ -54,7 +53,7 @@ func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
 	set.BoolVar(&o.live, "live", false,
 		"Compare with the CRDs of the cluster.")
 	set.BoolVar(&o.convert, "convert", false,
-		"Replace a deprecated apiVersion in the files.")
+		"Convert files with a deprecated apiVersion.")
 	session.AddChoice(cmd, &o.format, "output", "o", "Output format: text (on stderr) or json (on stdout).",
 		formatText, formatJSON)
 	return cmd
@@ -150,7 +149,7 @@ func (o *validateVerb) converted(warnings []indexers.Diagnostic) (others []index
 			others = append(others, w)
 			continue
 		}
-		if err := convert(w); err != nil {
+		if err := convert(w.File); err != nil {
 			return nil, err
 		}
 		fmt.Fprintf(o.ErrOut, "converted %s:%d to %s\n", w.File, w.Line, indexers.APIVersion)
@@ -158,24 +157,16 @@ func (o *validateVerb) converted(warnings []indexers.Diagnostic) (others []index
 	return others, nil
 }
 
-// convert writes the current apiVersion at the position of a warning, and changes nothing else in the file.
-func convert(w indexers.Diagnostic) error {
-	text, err := os.ReadFile(w.File)
+// convert writes the current version of a file.
+func convert(file string) error {
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
-	lines := strings.SplitAfter(string(text), "\n")
-	source := []rune(w.Source)
-	before, old, after := source[:w.Column-1], source[w.Column-1:][:w.Length], source[w.Column-1+w.Length:]
-	name := strings.Trim(string(old), `"'`)
-	if w.Line > len(lines) || !strings.Contains(lines[w.Line-1], w.Source) ||
-		!indexers.IsDeprecated(name) {
-		return fmt.Errorf("cannot convert %s:%d: write apiVersion: %s there", w.File, w.Line,
-			indexers.APIVersion)
+	if text, err = indexers.Convert(text); err != nil {
+		return fmt.Errorf("convert %s: %w", file, err)
 	}
-	converted := string(before) + strings.Replace(string(old), name, indexers.APIVersion, 1) + string(after)
-	lines[w.Line-1] = strings.Replace(lines[w.Line-1], w.Source, converted, 1)
-	return os.WriteFile(w.File, []byte(strings.Join(lines, "")), 0o666)
+	return os.WriteFile(file, text, 0o666)
 }
 
 func (o *validateVerb) printSummary(config *indexers.Config) error {

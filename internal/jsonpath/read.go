@@ -77,25 +77,19 @@ func fieldsOf(steps []Step) []string {
 	fields := []string{""}
 	for _, step := range steps {
 		var next []string
-		everything := step.Recursive
 		for _, s := range step.Selectors {
-			ends := []string{".*"}
+			end := ".*"
 			switch s.Kind {
 			case SelectName:
-				ends = []string{fieldOf(s.Name)}
+				end = fieldOf(s.Name)
 			case SelectIndex, SelectSlice, SelectElements:
-				ends = []string{"[*]"}
-			case SelectPath:
-				ends = fieldsOf(s.Path)
+				end = "[*]"
 			}
-			for _, end := range ends {
-				everything = everything || strings.HasSuffix(end, "..") || len(next) > maxFields
-				for _, field := range fields[:min(len(fields), maxFields)] {
-					next = append(next, field+end)
-				}
+			for _, field := range fields {
+				next = append(next, field+end)
 			}
 		}
-		if everything {
+		if step.Recursive || len(next) > maxFields {
 			for i := range fields {
 				fields[i] += ".."
 			}

@@ -109,7 +109,7 @@ func (b *Aggregator) Add(listener Listener) (*ListenerHandle, error) {
 		l.queue.Push(stateChanged(&l.listener, Status{GVR: m.status.GVR}, *m.status)...)
 	}
 	for _, c := range b.conditionsLocked() {
-		l.queue.Push(conditionChanged(&l.listener, Condition{Type: c.Type}, c)...)
+		l.queue.Push(callOf2(l.listener.ConditionChanged, Condition{Type: c.Type}, c)...)
 	}
 	b.mu.listeners = append(b.mu.listeners, l)
 	return l, nil
@@ -184,7 +184,7 @@ func (m *member) answered(verb requests.Verb, reason status.Reason, err error) {
 	if reason != status.ReasonNone {
 		f := RequestFailure{GVR: m.status.GVR, Options: m.status.Options, Verb: verb.String(), Reason: reason,
 			Err: err, Time: b.now()}
-		b.notifyLocked(func(l *Listener) []func() { return requestFailed(l, f) })
+		b.notifyLocked(func(l *Listener) []func() { return callOf(l.RequestFailed, f) })
 	}
 	if reason != status.ReasonUnreachable && !b.mu.serverReached {
 		b.mu.serverReached = true
@@ -196,7 +196,7 @@ func (m *member) relisted(s Status, reason status.RelistReason) {
 	b := m.aggregator
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.notifyLocked(func(l *Listener) []func() { return relisted(l, IncarnationOf(s), reason) })
+	b.notifyLocked(func(l *Listener) []func() { return callOf2(l.Relisted, IncarnationOf(s), reason) })
 }
 
 func (m *member) requiredChanged(required bool) {

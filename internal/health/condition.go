@@ -46,7 +46,7 @@ func (b *Aggregator) updateConditionsLocked() {
 		}
 		b.mu.conditions[now.Type] = now
 		if before.Status != now.Status {
-			b.notifyLocked(func(l *Listener) []func() { return conditionChanged(l, before, now) })
+			b.notifyLocked(func(l *Listener) []func() { return callOf2(l.ConditionChanged, before, now) })
 		}
 	}
 }

@@ -30,20 +30,33 @@ func (l *ListenerHandle) Done() <-chan struct{} { return l.queue.Done() }
 // Depth returns the number of pending events, including the one being handled.
 func (l *ListenerHandle) Depth() int { return l.queue.Pending() }
 
+// callOf returns the call of a function of a listener, or nothing if the listener does not have it.
+func callOf[A any](f func(A), arg A) []func() {
+	if f == nil {
+		return nil
+	}
+	return []func(){func() { f(arg) }}
+}
+
+// callOf2 is callOf for functions with two parameters.
+func callOf2[A, B any](f func(A, B), arg A, other B) []func() {
+	if f == nil {
+		return nil
+	}
+	return []func(){func() { f(arg, other) }}
+}
+
 func stateChanged(l *Listener, before, after Status) []func() {
-	var calls []func()
-	if l.StateChanged != nil {
-		calls = append(calls, func() { l.StateChanged(before, after) })
-	}
+	calls := callOf2(l.StateChanged, before, after)
 	ended, reason, started, synced := IncarnationsBetween(before, after)
-	if ended && l.IncarnationEnded != nil {
-		calls = append(calls, func() { l.IncarnationEnded(IncarnationOf(before), reason) })
+	if ended {
+		calls = append(calls, callOf2(l.IncarnationEnded, IncarnationOf(before), reason)...)
 	}
-	if started && l.IncarnationStarted != nil {
-		calls = append(calls, func() { l.IncarnationStarted(IncarnationOf(after)) })
+	if started {
+		calls = append(calls, callOf(l.IncarnationStarted, IncarnationOf(after))...)
 	}
-	if synced && l.IncarnationSynced != nil {
-		calls = append(calls, func() { l.IncarnationSynced(IncarnationOf(after)) })
+	if synced {
+		calls = append(calls, callOf(l.IncarnationSynced, IncarnationOf(after))...)
 	}
 	return calls
 }
@@ -70,24 +83,3 @@ func IsRunning(s Status) bool {
 
 // IsFilled reports whether the cache has been filled in this incarnation. Restored objects do not count.
 func IsFilled(s Status) bool { return s.State == StateSynced || s.Stale && !s.Resuming }
-
-func relisted(l *Listener, g Incarnation, reason status.RelistReason) []func() {
-	if l.Relisted == nil {
-		return nil
-	}
-	return []func(){func() { l.Relisted(g, reason) }}
-}
-
-func requestFailed(l *Listener, f RequestFailure) []func() {
-	if l.RequestFailed == nil {
-		return nil
-	}
-	return []func(){func() { l.RequestFailed(f) }}
-}
-
-func conditionChanged(l *Listener, before, after Condition) []func() {
-	if l.ConditionChanged == nil {
-		return nil
-	}
-	return []func(){func() { l.ConditionChanged(before, after) }}
-}

@@ -220,8 +220,8 @@ type requestProblem struct {
 func (f observations) worstRequestProblem(now time.Time) requestProblem {
 	var worst requestProblem
 	weight := 0
-	for name, p := range f.parts.withProblems {
-		c := requestProblem{problem: p.problem(now), verb: requests.VerbList, partName: name}
+	for _, p := range f.parts.withProblems {
+		c := requestProblem{problem: p.problem(now), verb: requests.VerbList, partName: p.name}
 		if p.listProblem.reason == status.ReasonNone {
 			c.verb = requests.VerbWatch
 		}
@@ -238,7 +238,7 @@ func (f observations) worstRequestProblem(now time.Time) requestProblem {
 		default:
 			w = 2
 		}
-		if w > weight || w == weight && w > 0 && name < worst.partName {
+		if w > weight {
 			worst, weight = c, w
 		}
 	}
@@ -324,13 +324,12 @@ type factoryImpact struct {
 // impact returns the impact of the current partitions; the first by name wins.
 func (f observations) impact() factoryImpact {
 	var s factoryImpact
-	var unreachable, refused string // names of the partitions
-	for name, p := range f.parts.withProblems {
-		if t := p.unreachable(); t.err != nil && (s.unreachable.err == nil || name < unreachable) {
-			s.unreachable, unreachable = t, name
+	for _, p := range f.parts.withProblems {
+		if s.unreachable.err == nil {
+			s.unreachable = p.unreachable()
 		}
-		if t := p.accessRejected(); t.err != nil && (s.rejected.err == nil || name < refused) {
-			s.rejected, refused = t, name
+		if s.rejected.err == nil {
+			s.rejected = p.accessRejected()
 		}
 	}
 	return s

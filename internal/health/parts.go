@@ -1,21 +1,17 @@
 package health
 
 import (
-	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-// parts are the records of a type's partitions by name: a namespace, or everything (""). Partitions without
-// problems do not affect the state, and usually most have none. The others are stored separately, because
-// visiting a thousand partitions for each request of each would take seconds.
-type parts struct {
-	// the only partition, as for most types; if nil, byName has the partitions
-	onlyPart     *part
-	byName       map[string]*part // by name
-	withProblems map[string]*part // partitions with problems; nil without any
-}
+// parts are the records of a type's partitions: a namespace, or everything (""). Partitions without problems
+// do not affect the state, and usually most have none. The others are stored separately, because visiting a
+// thousand partitions for each request of each would take seconds. Both lists are sorted by name.
+type parts struct{ all, withProblems []*part }
 
 // part is the record of one partition.
 type part struct {
@@ -85,16 +81,25 @@ func (p *part) addProblems(other *part) {
 
 // set adds a partition, or replaces the one with its name.
 func (p *parts) set(partition *part) {
-	switch {
-	case p.byName == nil && (p.onlyPart == nil || p.onlyPart.name == partition.name):
-		p.onlyPart = partition
-	case p.byName == nil:
-		p.byName = map[string]*part{p.onlyPart.name: p.onlyPart, partition.name: partition}
-		p.onlyPart = nil
-	default:
-		p.byName[partition.name] = partition
-	}
+	p.all = withPart(p.all, partition)
 	p.update(partition)
+}
+
+// find returns the position of a name in a sorted list, and whether the list has the name.
+func find(sorted []*part, name string) (at int, found bool) {
+	return slices.BinarySearchFunc(sorted, name, func(p *part, name string) int {
+		return strings.Compare(p.name, name)
+	})
+}
+
+// withPart adds a partition to a sorted list, or replaces the one with its name.
+func withPart(sorted []*part, p *part) []*part {
+	at, found := find(sorted, p.name)
+	if found {
+		sorted[at] = p
+		return sorted
+	}
+	return slices.Insert(sorted, at, p)
 }
 
 // recordUnknownNamespaces records why the list of namespaces is unknown.
@@ -108,34 +113,22 @@ func (p *parts) recordUnknownNamespaces(namespaces string, t problem) {
 
 // update must be called after each change of a partition.
 func (p *parts) update(partition *part) {
-	switch {
-	case !partition.isHealthy():
-		if p.withProblems == nil {
-			p.withProblems = map[string]*part{}
-		}
-		p.withProblems[partition.name] = partition
-	case p.withProblems != nil:
-		delete(p.withProblems, partition.name)
-		p.forgetHealthy()
-	}
-}
-
-// forgetHealthy frees an empty map, because nearly all types have no problems.
-func (p *parts) forgetHealthy() {
-	if len(p.withProblems) == 0 {
-		p.withProblems = nil
+	if !partition.isHealthy() {
+		p.withProblems = withPart(p.withProblems, partition)
+	} else if at, found := find(p.withProblems, partition.name); found {
+		p.withProblems = slices.Delete(p.withProblems, at, at+1)
 	}
 }
 
 // hasAny reports whether there is a partition.
-func (p *parts) hasAny() bool { return p.onlyPart != nil || len(p.byName) > 0 }
+func (p *parts) hasAny() bool { return len(p.all) > 0 }
 
 // get returns the partition with a name, or nil.
 func (p *parts) get(name string) *part {
-	if p.onlyPart != nil && p.onlyPart.name == name {
-		return p.onlyPart
+	if at, found := find(p.all, name); found {
+		return p.all[at]
 	}
-	return p.byName[name]
+	return nil
 }
 
 // has reports whether the partition is the current one with its name.
@@ -143,11 +136,7 @@ func (p *parts) has(partition *part) bool { return p.get(partition.name) == part
 
 // retainOnly removes all partitions except those with these names.
 func (p *parts) retainOnly(names map[string]bool) {
-	other := func(name string, _ *part) bool { return !names[name] }
-	if p.onlyPart != nil && !names[p.onlyPart.name] {
-		p.onlyPart = nil
-	}
-	maps.DeleteFunc(p.byName, other)
-	maps.DeleteFunc(p.withProblems, other)
-	p.forgetHealthy()
+	other := func(p *part) bool { return !names[p.name] }
+	p.all = slices.DeleteFunc(p.all, other)
+	p.withProblems = slices.DeleteFunc(p.withProblems, other)
 }

@@ -42,10 +42,9 @@ type Factory struct {
 	options Options
 	// typeRegistry holds the types that Options.Types reports; stopTypes ends the reports. Both are nil
 	// without Options.Types.
-	typeRegistry  *follow.TypeRegistry
-	stopTypes     func()
-	aggregator    *health.Aggregator
-	subscriptions subscriptions
+	typeRegistry *follow.TypeRegistry
+	stopTypes    func()
+	aggregator   *health.Aggregator
 
 	// ctx ends during Shutdown, after queued events have been handled.
 	ctx    context.Context
@@ -63,6 +62,7 @@ type Factory struct {
 		runningEntries map[*entry]struct{}
 		// endedCounters holds the counters of informers that are in neither map.
 		endedCounters map[typeOptions]status.Counters
+		subscriptions map[*Subscription]struct{} // the open ones
 		// running is the context of the latest Start; nil before the first.
 		running  context.Context
 		shutdown bool
@@ -91,8 +91,8 @@ func New(options Options) (*Factory, error) {
 	}
 	f.ctx, f.cancel = context.WithCancelCause(context.Background())
 	f.done = make(chan struct{})
-	f.mu.entries, f.mu.runningEntries, f.mu.endedCounters = map[entryKey]*entry{}, map[*entry]struct{}{},
-		map[typeOptions]status.Counters{}
+	f.mu.entries, f.mu.runningEntries = map[entryKey]*entry{}, map[*entry]struct{}{}
+	f.mu.endedCounters, f.mu.subscriptions = map[typeOptions]status.Counters{}, map[*Subscription]struct{}{}
 	f.aggregator = health.NewAggregator(options.Types == nil, time.Now)
 	f.aggregator.Expect(options.requiredTypes()...)
 	if _, err := f.AddListener(options.Listener); err != nil {

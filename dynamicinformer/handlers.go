@@ -36,24 +36,22 @@ func Named(name string, handler cache.ResourceEventHandler) cache.ResourceEventH
 	if handler == nil {
 		return nil // informers reject nil
 	}
-	return namedHandler{handler, name}
+	return namedHandler{wrapper{handler}, name}
 }
 
+// wrapper forwards to an event handler. Structs that embed it add a property to the handler.
+type wrapper struct{ cache.ResourceEventHandler }
+
+// Unwrap implements informer.Wrapper.
+func (w wrapper) Unwrap() cache.ResourceEventHandler { return w.ResourceEventHandler }
+
 type namedHandler struct {
-	cache.ResourceEventHandler
+	wrapper
 	name string
 }
 
-var (
-	_ informer.Named   = namedHandler{}
-	_ informer.Wrapper = namedHandler{}
-)
-
 // HandlerName implements informer.Named.
 func (n namedHandler) HandlerName() string { return n.name }
-
-// Unwrap implements informer.Wrapper.
-func (n namedHandler) Unwrap() cache.ResourceEventHandler { return n.ResourceEventHandler }
 
 // MetadataOnly returns an event handler for callers that need only metadata, such as controllers that put
 // keys into a queue. No object is decoded for it. It forwards to handler, but the objects are not
@@ -72,21 +70,13 @@ func MetadataOnly(handler cache.ResourceEventHandler) cache.ResourceEventHandler
 	if handler == nil {
 		return nil // informers reject nil
 	}
-	return metadataHandler{handler}
+	return metadataHandler{wrapper{handler}}
 }
 
-type metadataHandler struct{ cache.ResourceEventHandler }
-
-var (
-	_ informer.Undecoded = metadataHandler{}
-	_ informer.Wrapper   = metadataHandler{}
-)
+type metadataHandler struct{ wrapper }
 
 // TakesUndecoded implements informer.Undecoded.
 func (metadataHandler) TakesUndecoded() {}
-
-// Unwrap implements informer.Wrapper.
-func (m metadataHandler) Unwrap() cache.ResourceEventHandler { return m.ResourceEventHandler }
 
 // Coalesce returns an event handler that forwards to handler. Its queue has at most one event per object. A
 // slow handler then needs memory in proportion to the number of objects, not of events
@@ -118,24 +108,16 @@ func coalescing(handler cache.ResourceEventHandler, merge bool) cache.ResourceEv
 	if handler == nil {
 		return nil // informers reject nil
 	}
-	return coalesce{handler, merge}
+	return coalesce{wrapper{handler}, merge}
 }
 
 type coalesce struct {
-	cache.ResourceEventHandler
+	wrapper
 	merge bool
 }
 
-var (
-	_ informer.Coalescing = coalesce{}
-	_ informer.Wrapper    = coalesce{}
-)
-
 // CoalescesEvents implements informer.Coalescing.
 func (c coalesce) CoalescesEvents() bool { return c.merge }
-
-// Unwrap implements informer.Wrapper.
-func (c coalesce) Unwrap() cache.ResourceEventHandler { return c.ResourceEventHandler }
 
 // LeftShardHandler is an event handler that also receives objects that leave the shard (see Shard). Such
 // objects still exist on the server, so do not undo work that was done for them. OnLeftShard is called in
@@ -152,21 +134,22 @@ func WithLeftShard(handler cache.ResourceEventHandler, leftShard func(obj any)) 
 	if handler == nil {
 		return nil // informers reject nil
 	}
-	return leftShardHandler{handler, leftShard}
+	return leftShardHandler{wrapper{handler}, leftShard}
 }
 
 type leftShardHandler struct {
-	cache.ResourceEventHandler
+	wrapper
 	leftShard func(obj any)
 }
-
-var (
-	_ LeftShardHandler = leftShardHandler{}
-	_ informer.Wrapper = leftShardHandler{}
-)
 
 // OnLeftShard implements LeftShardHandler.
 func (w leftShardHandler) OnLeftShard(obj any) { w.leftShard(obj) }
 
-// Unwrap implements informer.Wrapper.
-func (w leftShardHandler) Unwrap() cache.ResourceEventHandler { return w.ResourceEventHandler }
+// The properties that informers look for.
+var (
+	_ informer.Wrapper    = wrapper{}
+	_ informer.Named      = namedHandler{}
+	_ informer.Undecoded  = metadataHandler{}
+	_ informer.Coalescing = coalesce{}
+	_ LeftShardHandler    = leftShardHandler{}
+)

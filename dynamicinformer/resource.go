@@ -122,65 +122,24 @@ type ResourceOptions struct {
 // lowestWatchTimeout is the minimum that client-go's reflectors accept.
 const lowestWatchTimeout = 5 * time.Minute
 
-// withDefaults returns the options with every unset field taken from defaults.
+// withDefaults returns the options with every unset field taken from defaults. Indexers are merged.
 func (o ResourceOptions) withDefaults(defaults ResourceOptions) ResourceOptions {
-	if !o.Namespaces.set.IsSet() {
-		o.Namespaces = defaults.Namespaces
+	indexers := o.Indexers
+	if indexers != nil && len(defaults.Indexers) > 0 {
+		indexers = maps.Clone(defaults.Indexers)
+		maps.Copy(indexers, o.Indexers)
 	}
-	if o.LabelSelector == nil {
-		o.LabelSelector = defaults.LabelSelector
+	if o.Prune.isSet() || o.Keep.isSet() { // they exclude each other
+		defaults.Prune, defaults.Keep = Prune{}, Keep{}
 	}
-	if o.FieldSelector == nil {
-		o.FieldSelector = defaults.FieldSelector
+	merged, other := reflect.ValueOf(&o).Elem(), reflect.ValueOf(&defaults).Elem()
+	for k := range merged.NumField() {
+		if merged.Field(k).IsZero() {
+			merged.Field(k).Set(other.Field(k))
+		}
 	}
-	if o.AnyOf == nil {
-		o.AnyOf = defaults.AnyOf
-	}
-	if o.Shard == nil {
-		o.Shard = defaults.Shard
-	}
-	if o.TweakListOptions == nil {
-		o.TweakListOptions = defaults.TweakListOptions
-	}
-	if o.Resync == nil {
-		o.Resync = defaults.Resync
-	}
-	if o.PageSize == 0 {
-		o.PageSize = defaults.PageSize
-	}
-	if o.MinWatchTimeout == 0 {
-		o.MinWatchTimeout = defaults.MinWatchTimeout
-	}
-	if o.WatchBookmarks == nil {
-		o.WatchBookmarks = defaults.WatchBookmarks
-	}
-	if !o.Storage.isSet() {
-		o.Storage = defaults.Storage
-	}
-	if !o.Prune.isSet() && !o.Keep.isSet() {
-		o.Prune, o.Keep = defaults.Prune, defaults.Keep
-	}
-	if o.Transform == nil {
-		o.Transform = defaults.Transform
-	}
-	if o.Indexers == nil {
-		o.Indexers = defaults.Indexers
-	} else if len(defaults.Indexers) > 0 {
-		merged := maps.Clone(defaults.Indexers)
-		maps.Copy(merged, o.Indexers)
-		o.Indexers = merged
-	}
-	if o.Persist == nil {
-		o.Persist = defaults.Persist
-	}
-	if o.Required == nil {
-		o.Required = defaults.Required
-	}
-	if o.Indexes == nil {
-		o.Indexes = defaults.Indexes
-	}
-	if !o.Versions.versions.IsSet() {
-		o.Versions = defaults.Versions
+	if indexers != nil {
+		o.Indexers = indexers
 	}
 	return o
 }
@@ -189,27 +148,13 @@ func (o ResourceOptions) withDefaults(defaults ResourceOptions) ResourceOptions 
 func (o ResourceOptions) Validate() error { return errors.Join(o.validate()...) }
 
 func (o ResourceOptions) validate() []error {
-	var errs []error
-	if err := o.Namespaces.set.Validate(); err != nil {
-		errs = append(errs, err)
-	}
-	if err := o.Versions.versions.Validate(); err != nil {
-		errs = append(errs, err)
-	}
-	if err := alternatives(o.AnyOf).validate(); err != nil {
-		errs = append(errs, err)
-	}
-	if err := o.Shard.validate(); err != nil {
-		errs = append(errs, err)
-	}
-	if err := o.Storage.validate(); err != nil {
-		errs = append(errs, err)
-	}
+	_, _, err := o.pruner()
+	errs := slices.DeleteFunc([]error{
+		o.Namespaces.set.Validate(), o.Versions.versions.Validate(), alternatives(o.AnyOf).validate(),
+		o.Shard.validate(), o.Storage.validate(), err, o.checkIndexes(),
+	}, func(err error) bool { return err == nil })
 	if c := o.Storage.Compression; c != nil && !reflect.ValueOf(c).Comparable() {
 		errs = append(errs, fmt.Errorf("Storage.Compression of type %T is not comparable: use a pointer", c))
-	}
-	if _, _, err := o.pruner(); err != nil {
-		errs = append(errs, err)
 	}
 	if o.Prune.isSet() && o.Keep.isSet() {
 		errs = append(errs, errKeepAndPrune)
@@ -231,9 +176,6 @@ func (o ResourceOptions) validate() []error {
 		case o.Indexers[name] == nil:
 			errs = append(errs, fmt.Errorf("the index function %q is nil", name))
 		}
-	}
-	if err := o.checkIndexes(); err != nil {
-		errs = append(errs, err)
 	}
 	return errs
 }

@@ -28,7 +28,7 @@ func (f *Factory) Shutdown(ctx context.Context) error {
 	drops := f.droppedShutdowns.Load()
 	entries := f.markShutdown()
 	busy := f.drain(ctx, entries)
-	subscriptions := f.subscriptions.closeAll()
+	subscriptions := f.closeSubscriptions()
 	f.cancel(errFactoryShut)
 	if f.stopTypes != nil {
 		f.stopTypes()

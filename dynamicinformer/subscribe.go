@@ -65,8 +65,6 @@ type Subscription struct {
 	closing chan struct{}
 	// reconcileQueue serializes the changes of followers.
 	reconcileQueue *queue.Calls
-	// removeFromFactory removes the subscription from the factory.
-	removeFromFactory func()
 
 	mu struct {
 		sync.Mutex
@@ -106,8 +104,7 @@ func (f *Factory) Subscribe(selection Selection, subscriber Subscriber,
 	}
 	s.mu.types = map[schema.GroupResource]typesource.Type{}
 	s.mu.followers = map[schema.GroupResource]*follower{}
-	s.removeFromFactory = func() { f.subscriptions.remove(s) }
-	if !f.subscriptions.add(s) {
+	if !f.addSubscription(s) {
 		return nil, ErrShutdown
 	}
 	if f.options.Types == nil {
@@ -203,45 +200,31 @@ func (s *Subscription) call(f func()) {
 	}
 }
 
-// subscriptions are the open subscriptions of a factory.
-type subscriptions struct {
-	mu struct {
-		sync.Mutex
-		closed bool
-		all    map[*Subscription]struct{}
+// addSubscription returns false after Shutdown.
+func (f *Factory) addSubscription(s *Subscription) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.mu.shutdown {
+		f.mu.subscriptions[s] = struct{}{}
 	}
+	return !f.mu.shutdown
 }
 
-// add returns false after closeAll.
-func (s *subscriptions) add(subscription *Subscription) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.mu.closed {
-		return false
-	}
-	if s.mu.all == nil {
-		s.mu.all = map[*Subscription]struct{}{}
-	}
-	s.mu.all[subscription] = struct{}{}
-	return true
+func (f *Factory) removeSubscription(s *Subscription) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.mu.subscriptions, s)
 }
 
-func (s *subscriptions) remove(subscription *Subscription) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.mu.all, subscription)
-}
-
-// closeAll closes all subscriptions and rejects new ones. It returns their Done channels.
-func (s *subscriptions) closeAll() []<-chan struct{} {
-	s.mu.Lock()
-	s.mu.closed = true
-	open := slices.Collect(maps.Keys(s.mu.all))
-	s.mu.Unlock()
+// closeSubscriptions closes all subscriptions after the start of Shutdown. It returns their Done channels.
+func (f *Factory) closeSubscriptions() []<-chan struct{} {
+	f.mu.Lock()
+	open := slices.Collect(maps.Keys(f.mu.subscriptions))
+	f.mu.Unlock()
 	var ends []<-chan struct{}
-	for _, subscription := range open {
-		subscription.Close()
-		ends = append(ends, subscription.Done())
+	for _, s := range open {
+		s.Close()
+		ends = append(ends, s.Done())
 	}
 	return ends
 }

@@ -111,7 +111,7 @@ func (s *Subscription) releaseAll() {
 		f.removeHandler()
 		f.handle.Release()
 	}
-	s.removeFromFactory()
+	s.factory.removeSubscription(s)
 	s.reconcileQueue.Close()
 }
 

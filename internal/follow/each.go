@@ -43,13 +43,6 @@ type namespaceSelector struct {
 	changed chan struct{}
 }
 
-func (e *namespaceSelector) namespacesChanged() {
-	select {
-	case e.changed <- struct{}{}:
-	default:
-	}
-}
-
 // next waits for a different set of parts and returns it. It returns false when the parts have to end.
 func (e *namespaceSelector) next(ctx context.Context) ([]informer.Partition, bool) {
 	for ctx.Err() == nil {

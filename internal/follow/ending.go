@@ -42,7 +42,7 @@ func (e *incarnationWatcher) check() bool {
 	if e.ended {
 		return true
 	}
-	state, _ := e.observeType()
+	state := e.observeType()
 	if e.transition, e.ended = e.compare(state); e.ended {
 		e.cancel()
 	}

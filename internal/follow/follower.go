@@ -105,12 +105,17 @@ func (f *Follower) Run(ctx context.Context) {
 		f.runIncarnation(ctx, &typeState{}, f.Type.Version)
 		return
 	}
+	changed := make(chan struct{}, 1)
+	defer f.Types.notify(f.Type.GroupResource(), func() { signal(changed) })()
 	for ctx.Err() == nil {
-		state, changed := f.observeType()
+		state := f.observeType()
 		version, reason, cause := state.runnable(f.Type, f.Versions, f.Namespaces)
 		if reason != status.ReasonNone {
 			f.Health.Pending(reason, cause)
-			waitForChange(ctx, changed)
+			select {
+			case <-changed:
+			case <-ctx.Done():
+			}
 			continue
 		}
 		if reason := f.runVersions(ctx, state, version); ctx.Err() == nil {
@@ -119,11 +124,19 @@ func (f *Follower) Run(ctx context.Context) {
 	}
 }
 
-// observeType returns the state of the type, and a channel that is closed when it changes.
-func (f *Follower) observeType() (*typeState, <-chan struct{}) {
-	state, changed := f.Types.get(f.Type.GroupResource())
+// signal wakes the receiver of a channel with a capacity of one.
+func signal(changed chan<- struct{}) {
+	select {
+	case changed <- struct{}{}:
+	default:
+	}
+}
+
+// observeType returns the state of the type.
+func (f *Follower) observeType() *typeState {
+	state := f.Types.get(f.Type.GroupResource())
 	f.Health.SetServed(state.exists, state.Terminating)
-	return state, changed
+	return state
 }
 
 // runVersions runs one incarnation for each version that takes over, until the type is gone, and returns the
@@ -163,11 +176,4 @@ func (f *Follower) typeGone(reason status.Reason) {
 	// It fails only after a stop, when no deletions are delivered.
 	_ = f.Cache.Forget()
 	f.Health.SetGone(reason)
-}
-
-func waitForChange(ctx context.Context, changed <-chan struct{}) {
-	select {
-	case <-changed:
-	case <-ctx.Done():
-	}
 }

@@ -173,7 +173,7 @@ func (f *Follower) serveEach(ctx context.Context, g *incarnation, listed func(),
 		refusal: refusal,
 		changed: make(chan struct{}, 1),
 	}
-	defer namespaces.Notify(each.namespacesChanged)()
+	defer namespaces.Notify(func() { signal(each.changed) })()
 	if f.Shard != nil {
 		defer f.Shard.removeParts()
 	}

@@ -63,15 +63,8 @@ func (s *Shard) Narrow() {
 
 // Changed must be called after the desired ranges have changed, after Narrow.
 func (s *Shard) Changed() {
-	s.wake()
+	signal(s.changed)
 	s.notify()
-}
-
-func (s *Shard) wake() {
-	select {
-	case s.changed <- struct{}{}:
-	default:
-	}
 }
 
 // changes returns a channel that has an element when the set of parts may have to change. It is nil for a nil
@@ -123,7 +116,7 @@ func (s *Shard) recordListed(selection *requests.Selection, ordered bool) {
 	}
 	s.mu.Unlock()
 	if stateChanged {
-		s.wake()
+		signal(s.changed)
 		s.notify()
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 )
 
-// TypeRegistry stores the types last reported by a source of types, and notifies waiters of changes of a
-// type. It is safe for concurrent use.
+// TypeRegistry stores the types last reported by a source of types, and calls watchers after changes of
+// a type. It is safe for concurrent use.
 type TypeRegistry struct {
 	onComplete func()
 
@@ -19,8 +19,7 @@ type TypeRegistry struct {
 		types map[schema.GroupResource]typesource.Type
 		// watchers are called after each change.
 		watchers map[schema.GroupResource][]*func()
-		changes  map[schema.GroupResource]chan struct{} // closed and removed at the next change
-		unknown  map[schema.GroupVersion]error          // group versions that could not be discovered
+		unknown  map[schema.GroupVersion]error // group versions that could not be discovered
 		complete bool
 	}
 }
@@ -33,21 +32,15 @@ func NewTypeRegistry(completed func()) *TypeRegistry {
 	b := &TypeRegistry{onComplete: completed}
 	b.mu.types = map[schema.GroupResource]typesource.Type{}
 	b.mu.watchers = map[schema.GroupResource][]*func(){}
-	b.mu.changes = map[schema.GroupResource]chan struct{}{}
 	return b
 }
 
-// get returns the current state of a type, and a channel that is closed when it changes.
-func (b *TypeRegistry) get(gr schema.GroupResource) (*typeState, <-chan struct{}) {
+// get returns the current state of a type.
+func (b *TypeRegistry) get(gr schema.GroupResource) *typeState {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t, exists := b.mu.types[gr]
-	changed, ok := b.mu.changes[gr]
-	if !ok {
-		changed = make(chan struct{})
-		b.mu.changes[gr] = changed
-	}
-	return &typeState{Type: t, exists: exists, complete: b.mu.complete, unknown: b.mu.unknown}, changed
+	return &typeState{Type: t, exists: exists, complete: b.mu.complete, unknown: b.mu.unknown}
 }
 
 // notify calls changed, without locks, after each change of a type until stop is called. A call may be in
@@ -87,14 +80,11 @@ func (b *TypeRegistry) SetComplete() {
 	b.changeAll(func() { b.mu.complete = true })
 }
 
-// changeAll changes the state of every type and wakes all waiters.
+// changeAll changes the state of every type and calls all watchers.
 func (b *TypeRegistry) changeAll(set func()) {
 	b.mu.Lock()
 	set()
 	var changed []func()
-	for gr := range b.mu.changes {
-		b.wakeLocked(gr)
-	}
 	for gr := range b.mu.watchers {
 		changed = append(changed, b.watchersLocked(gr)...)
 	}
@@ -102,21 +92,13 @@ func (b *TypeRegistry) changeAll(set func()) {
 	callAll(changed)
 }
 
-// change changes the state of a type and wakes its waiters.
+// change changes the state of a type and calls its watchers.
 func (b *TypeRegistry) change(gr schema.GroupResource, set func()) {
 	b.mu.Lock()
 	set()
-	b.wakeLocked(gr)
 	changed := b.watchersLocked(gr)
 	b.mu.Unlock()
 	callAll(changed)
-}
-
-func (b *TypeRegistry) wakeLocked(gr schema.GroupResource) {
-	if changed, ok := b.mu.changes[gr]; ok {
-		close(changed)
-		delete(b.mu.changes, gr)
-	}
 }
 
 func (b *TypeRegistry) watchersLocked(gr schema.GroupResource) []func() {

@@ -108,6 +108,10 @@ func (f *Follower) Run(ctx context.Context) {
 	changed := make(chan struct{}, 1)
 	defer f.Types.notify(f.Type.GroupResource(), func() { signal(changed) })()
 	for ctx.Err() == nil {
+		select {
+		case <-changed: // observed now
+		default:
+		}
 		state := f.observeType()
 		version, reason, cause := state.runnable(f.Type, f.Versions, f.Namespaces)
 		if reason != status.ReasonNone {

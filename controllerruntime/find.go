@@ -1,8 +1,10 @@
 package controllerruntime
 
 import (
+	"cmp"
 	"errors"
 	"iter"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,59 +25,47 @@ type result struct {
 }
 
 // find returns the stored objects of some informers that options select. It decodes nothing.
-func (r *resource) find(informers []*scopedInformer, options client.ListOptions) ([]result, error) {
-	var results []result
+func (r *resource) find(informers []*scopedInformer,
+	options client.ListOptions) (results []result, err error) {
 	for _, v := range informers {
-		yield := func(_ string, stored any) bool {
-			if options.LabelSelector == nil || matches(options.LabelSelector, stored) {
-				results = append(results, result{stored, v.mayShareObjects})
-			}
-			return options.Limit <= 0 || int64(len(results)) < options.Limit
-		}
-		if err := r.search(v, options, &results, yield); err != nil {
+		objects, count, err := r.search(v, options)
+		if err != nil {
 			return nil, err
 		}
-		if options.Limit > 0 && int64(len(results)) >= options.Limit {
-			break
+		if results == nil && options.LabelSelector == nil && options.Limit <= 0 {
+			results = make([]result, 0, count)
+		}
+		for _, stored := range objects {
+			if options.LabelSelector != nil && !matches(options.LabelSelector, stored) {
+				continue
+			}
+			results = append(results, result{stored, v.mayShareObjects})
+			if options.Limit > 0 && int64(len(results)) >= options.Limit {
+				return results, nil
+			}
 		}
 	}
 	return results, nil
 }
 
-// search yields the objects of a view that match the namespace and the field selector of the options.
-func (r *resource) search(v *scopedInformer, options client.ListOptions, results *[]result,
-	yield func(string, any) bool) error {
+// search returns the objects of an informer that match the namespace and the field selector of the options,
+// with their keys. count is their number, or 0 with a field selector.
+func (r *resource) search(v *scopedInformer, options client.ListOptions) (
+	objects iter.Seq2[string, runtime.Object], count int, err error) {
 	content := v.informer().Snapshot()
 	if options.FieldSelector != nil {
 		lookups, err := r.lookups(content, options.FieldSelector)
 		if err != nil {
-			return err
+			return nil, 0, err
 		}
-		searchIndexes(lookups, content, options.Namespace, yield)
-		return nil
+		return searchIndexes(lookups, content, options.Namespace), 0, nil
 	}
 	if options.Namespace != "" {
 		if byNamespace, ok := content.Index(toolscache.NamespaceIndex); ok {
-			*results = preallocate(*results, byNamespace.Count(options.Namespace), options)
-			yieldAll(byNamespace.Objects(options.Namespace), yield)
-			return nil
+			return byNamespace.Objects(options.Namespace), byNamespace.Count(options.Namespace), nil
 		}
 	}
-	*results = preallocate(*results, content.Len(), options)
-	yieldAll(content.AllStored(), yield)
-	return nil
-}
-
-func yieldAll(objects iter.Seq2[string, runtime.Object], yield func(string, any) bool) {
-	objects(func(key string, object runtime.Object) bool { return yield(key, object) })
-}
-
-// preallocate preallocates the result if the number of objects is known.
-func preallocate(results []result, more int, options client.ListOptions) []result {
-	if options.LabelSelector != nil || options.Limit > 0 || len(results) > 0 {
-		return results
-	}
-	return make([]result, 0, more)
+	return content.AllStored(), content.Len(), nil
 }
 
 type indexLookup struct {
@@ -109,35 +99,31 @@ func (r *resource) lookups(content *dynamicinformer.Snapshot,
 
 var errInexactFieldSelector = errors.New("non-exact field matches are not supported by the cache")
 
-// searchIndexes yields the objects that match all lookups, in one namespace or all. It walks the shortest
+// searchIndexes returns the objects that match all lookups, in one namespace or all. It walks the shortest
 // result.
-func searchIndexes(lookups []indexLookup, content *dynamicinformer.Snapshot, namespace string,
-	yield func(string, any) bool) {
-	shortest := 0
-	for k := range lookups {
-		if lookups[k].index.Count(lookups[k].value) < lookups[shortest].index.Count(lookups[shortest].value) {
-			shortest = k
-		}
-	}
-	walk := lookups[shortest]
+func searchIndexes(lookups []indexLookup, content *dynamicinformer.Snapshot,
+	namespace string) iter.Seq2[string, runtime.Object] {
+	walk := slices.MinFunc(lookups, func(a, b indexLookup) int {
+		return cmp.Compare(a.index.Count(a.value), b.index.Count(b.value))
+	})
 	if namespace != "" {
 		if by, ok := content.Index(toolscache.NamespaceIndex); ok &&
 			by.Count(namespace) < walk.index.Count(walk.value) {
 			walk = indexLookup{by, namespace}
 		}
 	}
-	yieldAll(walk.index.Objects(walk.value), func(key string, stored any) bool {
-		if namespace != "" && !(strings.HasPrefix(key, namespace) && len(key) > len(namespace) &&
-			key[len(namespace)] == '/') {
-			return true
-		}
-		for _, w := range lookups {
-			if w != walk && !w.index.Has(w.value, key) {
-				return true
+	prefix := namespace + "/"
+	return func(yield func(string, runtime.Object) bool) {
+		for key, stored := range walk.index.Objects(walk.value) {
+			if namespace != "" && !strings.HasPrefix(key, prefix) {
+				continue
+			}
+			misses := func(w indexLookup) bool { return w != walk && !w.index.Has(w.value, key) }
+			if !slices.ContainsFunc(lookups, misses) && !yield(key, stored) {
+				return
 			}
 		}
-		return yield(key, stored)
-	})
+	}
 }
 
 // matches compares labels. It decodes nothing.

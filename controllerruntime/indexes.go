@@ -17,8 +17,8 @@ import (
 type indexes struct {
 	// suffix is appended to the names of index functions, because informers are shared.
 	suffix string
-	// configured has the indexes from the config, by their names there; it never changes.
-	configured map[string]configuredIndex
+	// configured has the indexes and other settings from the config; it never changes.
+	configured configuration
 	// names maps the added names of index functions to their names in the informers. The map is replaced,
 	// not changed.
 	names atomic.Pointer[map[string]string]
@@ -41,7 +41,7 @@ func (x *indexes) find(field, value string) (name, key string, err error) {
 			return name, value, nil
 		}
 	}
-	configured, ok := x.configured[field]
+	configured, ok := x.configured.indexes[field]
 	if !ok {
 		return "", "", errNoIndex(field)
 	}

@@ -207,11 +207,7 @@ func (i *Informer) close() {
 
 // HasSynced reports whether the informer has received its first list of every namespace.
 func (i *Informer) HasSynced() bool {
-	return i.resource.current.Load().hasSynced()
-}
-
-func (s *informerSet) hasSynced() bool {
-	return !slices.ContainsFunc(s.informersByNamespace,
+	return !slices.ContainsFunc(i.resource.current.Load().informersByNamespace,
 		func(v *scopedInformer) bool { return !v.informer().HasSynced() })
 }
 

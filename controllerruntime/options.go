@@ -3,6 +3,7 @@ package controllerruntime
 import (
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -91,12 +92,7 @@ func (o Options) defaultStorage() dynamicinformer.Storage {
 		CompressLists: true}
 }
 
-func (o Options) isSet() bool {
-	return o.Indexes != nil || o.Storage != (dynamicinformer.Storage{}) || hasPrune(o.Prune) ||
-		o.Types != nil ||
-		o.Factory != nil || o.Sharding != nil || o.Metrics != nil || o.Name != "" || o.MemoryBudget != 0 ||
-		o.Persistence != nil || o.RejectMissingTypes
-}
+func (o Options) isSet() bool { return !reflect.ValueOf(o).IsZero() }
 
 func hasPrune(p dynamicinformer.Prune) bool {
 	return p.Presets != nil || p.Paths != nil || p.Annotations != nil

@@ -181,11 +181,11 @@ func (c *Cache) newResource(key resourceKey, mapping *meta.RESTMapping, form *fo
 	r.recordDeletion = c.options.Sharding.deletionHandler(r)
 	r.informer, r.indexes.suffix = &Informer{resource: r}, indexSuffixes[key.kind]+c.indexSuffix
 	r.informer.syncedChecker = r.informer.newSyncedChecker()
-	configured, err := configurationOf(c.options.Indexes, r, c.options.compression())
+	var err error
+	r.indexes.configured, err = configurationOf(c.options.Indexes, r, c.options.compression())
 	if err != nil {
 		return nil, err
 	}
-	r.indexes.configured = configured.indexes
 	c.mu.RLock()
 	settings := c.settings.forType(key.gvk)
 	c.mu.RUnlock()
@@ -202,16 +202,12 @@ func (c *Cache) acquireInformers(r *resource, settings *typeSettings) (*informer
 	set := &informerSet{settings: settings, replaced: make(chan struct{})}
 	byNamespace := settings.byNamespace(r.namespaced)
 	for _, namespace := range slices.Sorted(maps.Keys(byNamespace)) {
-		options, err := c.informerOptions(r, settings, namespace)
+		handle, err := c.factory.Acquire(r.gvr, c.informerOptions(r, settings, namespace))
 		if err == nil {
-			var handle *dynamicinformer.Handle
-			if handle, err = c.factory.Acquire(r.gvr, options); err == nil {
-				set.informersByNamespace = append(set.informersByNamespace,
-					&scopedInformer{set: set, namespace: namespace,
-						factoryHandle:   handle,
-						mayShareObjects: ptr.Deref(byNamespace[namespace].UnsafeDisableDeepCopy, false)})
-				err = r.checkWhole(handle.Informer())
-			}
+			set.informersByNamespace = append(set.informersByNamespace, &scopedInformer{set: set,
+				namespace: namespace, factoryHandle: handle,
+				mayShareObjects: ptr.Deref(byNamespace[namespace].UnsafeDisableDeepCopy, false)})
+			err = r.checkWhole(handle.Informer())
 		}
 		if err != nil {
 			set.release(nil)
@@ -250,12 +246,9 @@ func (s *informerSet) informers() (all []*dynamicinformer.Informer) {
 
 // informerOptions returns the informer options of a resource in one namespace, or in all.
 func (c *Cache) informerOptions(r *resource, settings *typeSettings,
-	namespace string) (dynamicinformer.ResourceOptions, error) {
+	namespace string) dynamicinformer.ResourceOptions {
 	config := settings.byNamespace(r.namespaced)[namespace]
-	options, err := c.storage(r, settings)
-	if err != nil {
-		return options, err
-	}
+	options := c.storage(r, settings)
 	options.Shard = c.options.Sharding.shardFor(r)
 	options.AnyOf = settings.anyOf
 	options.LabelSelector, options.FieldSelector = config.LabelSelector, config.FieldSelector
@@ -282,7 +275,7 @@ func (c *Cache) informerOptions(r *resource, settings *typeSettings,
 	default:
 		options.Transform = r.form.transform(config.Transform)
 	}
-	return options, nil
+	return options
 }
 
 // shortenWithJitter shortens a period by up to 10 %. The informer lengthens it by up to 10 %, so the result
@@ -296,7 +289,7 @@ func shortenWithJitter(period time.Duration) time.Duration {
 
 // storage returns the storage options of a resource. They are StorageMetadata if only metadata of the type
 // is read and nothing else is configured.
-func (c *Cache) storage(r *resource, settings *typeSettings) (dynamicinformer.ResourceOptions, error) {
+func (c *Cache) storage(r *resource, settings *typeSettings) dynamicinformer.ResourceOptions {
 	options := dynamicinformer.ResourceOptions{Storage: c.options.Storage, Prune: c.options.Prune}
 	if settings.storage.Mode != 0 {
 		options.Storage = settings.storage
@@ -304,10 +297,7 @@ func (c *Cache) storage(r *resource, settings *typeSettings) (dynamicinformer.Re
 	if hasPrune(settings.prune) {
 		options.Prune = settings.prune
 	}
-	configured, err := configurationOf(c.options.Indexes, r, c.options.compression())
-	if err != nil {
-		return options, err
-	}
+	configured := r.indexes.configured
 	if configured.set != nil {
 		options.Indexes = configured.set
 	}
@@ -321,7 +311,7 @@ func (c *Cache) storage(r *resource, settings *typeSettings) (dynamicinformer.Re
 	if r.key.kind == metadataForm && configured.set == nil && !c.readsFullObjects(r.key.gvk) {
 		options.Storage = dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}
 	}
-	return options, nil
+	return options
 }
 
 // readsFullObjects reports whether whole objects of a kind are read, or are about to be.

@@ -167,14 +167,7 @@ func (s *Sharding) drainShard(ctx context.Context, ownership *shard.Ownership) {
 	s.mu.Lock()
 	h := s.mu.heldShards[ownership.Shard()]
 	s.mu.Unlock()
-	idle := h.startDraining()
-	select {
-	case <-idle:
-	case <-ctx.Done():
-		h.cancel()
-		<-idle
-	}
-	h.cancel()
+	h.drain(ctx)
 	s.mu.Lock()
 	delete(s.mu.heldShards, ownership.Shard())
 	s.mu.Unlock()

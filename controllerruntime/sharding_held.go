@@ -15,28 +15,15 @@ type heldShard struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	// ready is closed when the caches have synced and work may begin.
-	ready, idle chan struct{}
-
-	mu struct {
-		sync.Mutex
-		leaving bool
-		busy    int
-	}
+	ready chan struct{}
+	// working is locked for reading by running work, and for writing from the beginning of the drain on.
+	working sync.RWMutex
 }
 
 func newHeldShard(ownership *shard.Ownership) *heldShard {
-	h := &heldShard{ownership: ownership, ready: make(chan struct{}), idle: make(chan struct{})}
+	h := &heldShard{ownership: ownership, ready: make(chan struct{})}
 	h.ctx, h.cancel = context.WithCancel(context.WithValue(ownership.Context(), ownershipKey{}, ownership))
 	return h
-}
-
-func (h *heldShard) isReady() bool {
-	select {
-	case <-h.ready:
-		return true
-	default:
-		return false
-	}
 }
 
 // shardAdmission is the answer to a request to work in a shard.
@@ -50,35 +37,25 @@ const (
 
 // enter asks for permission to work. If admitted, the caller must call exit.
 func (h *heldShard) enter() shardAdmission {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	switch {
-	case h.mu.leaving || !h.ownership.Valid():
+	if !h.ownership.Valid() || !h.working.TryRLock() {
 		return draining
-	case !h.isReady():
+	}
+	select {
+	case <-h.ready:
+		return admitted
+	default:
+		h.working.RUnlock()
 		return notReady
 	}
-	h.mu.busy++
-	return admitted
 }
 
-func (h *heldShard) exit() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.mu.busy--; h.mu.busy == 0 && h.mu.leaving {
-		close(h.idle)
-	}
-}
+func (h *heldShard) exit() { h.working.RUnlock() }
 
-// startDraining rejects further work, and returns a channel that is closed when no work is running. It is
-// called once.
-func (h *heldShard) startDraining() (idle <-chan struct{}) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.mu.leaving = true; h.mu.busy == 0 {
-		close(h.idle)
-	}
-	return h.idle
+// drain rejects further work and waits until no work is running. It cancels running work when ctx ends.
+func (h *heldShard) drain(ctx context.Context) {
+	defer h.cancel()
+	defer context.AfterFunc(ctx, h.cancel)()
+	h.working.Lock() // for ever
 }
 
 type ownershipKey struct{}

@@ -124,25 +124,16 @@ func stringMap(d *document, i int, p unsafe.Pointer) int {
 		return d.null(i)
 	}
 	made := map[string]string{}
-	i = d.skipSpace(i + 1)
-	more := d.byteAt(i) != '}'
-	if !more {
-		i++
-	}
-	for more {
-		name, value := d.member(i)
+	end := d.members(i, func(name string, value int) int {
 		var text string
 		end := stringCodec(d, value, unsafe.Pointer(&text))
-		if end < 0 {
-			return failedOffset
-		}
 		made[name] = text
-		i, more = d.hasNext(end, '}')
-	}
-	if i >= 0 {
+		return end
+	})
+	if end >= 0 {
 		*(*map[string]string)(p) = made
 	}
-	return i
+	return end
 }
 
 // members calls read for each member of the object at i, with the key and the offset of the value. read

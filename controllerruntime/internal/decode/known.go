@@ -32,14 +32,13 @@ func unmarshalAliased[T any](d *document, i int, p unsafe.Pointer) int {
 	return end
 }
 
-// timeLayout is the format in which API servers write times.
-const timeLayout = `"2006-01-02T15:04:05Z"`
-
-// timeCodec decodes times in timeLayout, and falls back to UnmarshalJSON.
+// timeCodec decodes a time as API servers write it, and any other with UnmarshalJSON.
 func timeCodec(d *document, i int, p unsafe.Pointer) int {
-	if end := i + len(timeLayout); i >= 0 && end <= len(d.data) {
-		if t, ok := parseTime(d.data[i:end]); ok {
-			(*metav1.Time)(p).Time = t
+	const layout = `"2006-01-02T15:04:05Z"`
+	if end := i + len(layout); i >= 0 && end <= len(d.data) && d.data[end-1] == '"' {
+		var t time.Time
+		if t.UnmarshalText(d.data[i+1:end-1]) == nil {
+			(*metav1.Time)(p).Time = t.Local()
 			return end
 		}
 	}
@@ -60,54 +59,6 @@ func timePointer(d *document, i int, p unsafe.Pointer) int {
 		*(**metav1.Time)(p) = made
 	}
 	return end
-}
-
-func parseTime(text []byte) (time.Time, bool) {
-	_ = text[len(timeLayout)-1]
-	if text[0] != '"' || text[5] != '-' || text[8] != '-' || text[11] != 'T' || text[14] != ':' ||
-		text[17] != ':' || text[20] != 'Z' || text[21] != '"' {
-		return time.Time{}, false
-	}
-	century, ok1 := twoDigits(text[1], text[2])
-	year, ok2 := twoDigits(text[3], text[4])
-	month, ok3 := twoDigits(text[6], text[7])
-	day, ok4 := twoDigits(text[9], text[10])
-	hour, ok5 := twoDigits(text[12], text[13])
-	minute, ok6 := twoDigits(text[15], text[16])
-	second, ok7 := twoDigits(text[18], text[19])
-	year += century * 100
-	switch {
-	case !(ok1 && ok2 && ok3 && ok4 && ok5 && ok6 &&
-		ok7), month < 1, month > 12, day < 1, hour > 23, minute > 59, second > 59:
-		return time.Time{}, false
-	case day > 28 && day > daysIn(year, time.Month(month)):
-		return time.Time{}, false
-	}
-	return time.Unix(int64(daysBefore(year, month, day)*24+hour)*3600+int64(minute*60+second), 0), true
-}
-
-func twoDigits(tens, ones byte) (n int, ok bool) {
-	tens, ones = tens-'0', ones-'0'
-	return int(tens)*10 + int(ones), tens <= 9 && ones <= 9
-}
-
-// daysBefore returns the number of days from 1970-01-01 to a date. Internally years begin in March, so that
-// the leap day is the last day.
-func daysBefore(year, month, day int) int {
-	const daysUntil1970 = 719468 // since March 1 of the year 0
-	if month -= 3; month < 0 {
-		month += 12
-		year--
-	}
-	year += 400 // avoids negative years
-	return year*365 + year/4 - year/100 + year/400 + (month*153+2)/5 +
-		day - 1 - daysUntil1970 - daysIn400Years
-}
-
-const daysIn400Years = 400*365 + 97
-
-func daysIn(year int, month time.Month) int {
-	return time.Date(year, month+1, 0, 0, 0, 0, 0, time.UTC).Day()
 }
 
 // durationCodec decodes durations with time.ParseDuration.

@@ -17,14 +17,14 @@ import (
 func (f *Factory) Conditions() []status.Condition {
 	var conditions []status.Condition
 	for _, c := range f.aggregator.Conditions() {
-		conditions = append(conditions, f.withTypeError(status.Condition(c)))
+		conditions = append(conditions, f.withTypeError(c))
 	}
 	return conditions
 }
 
 // Condition returns one condition. Its Status is empty if there is no condition of the type.
 func (f *Factory) Condition(t status.ConditionType) status.Condition {
-	return f.withTypeError(status.Condition(f.aggregator.Condition(t)))
+	return f.withTypeError(f.aggregator.Condition(t))
 }
 
 // withTypeError adds the error of the type source to a condition with ReasonTypesUnknown.
@@ -121,15 +121,11 @@ func (i *Informer) Compress(ctx context.Context) error {
 }
 
 func (i *Informer) counters() status.Counters {
-	events, counts := i.core.Events(), i.health.Counts()
-	hits, misses := i.core.Decodes()
-	persistence := i.Persistence()
-	return status.Counters{
-		Adds: events.Adds, Updates: events.Updates, Deletes: events.Deletes,
-		Relists: counts.Relists, Requests: counts.Requests, Failures: counts.Failures,
-		Lists: counts.Lists, ListTime: counts.ListTime, Hits: hits, Misses: misses,
-		Saves: int64(persistence.Saves), SaveFailures: int64(persistence.Failures),
-	}
+	c, events, persistence := i.health.Counters(), i.core.Events(), i.Persistence()
+	c.Adds, c.Updates, c.Deletes = events.Adds, events.Updates, events.Deletes
+	c.Hits, c.Misses = i.core.Decodes()
+	c.Saves, c.SaveFailures = int64(persistence.Saves), int64(persistence.Failures)
+	return c
 }
 
 // Metrics returns the figures of every type and its options in use, ordered by group, resource, version and

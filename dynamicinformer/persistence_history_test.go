@@ -125,7 +125,7 @@ func runProcess(t *testing.T, server *apitest.Server, backend *memoryBackend,
 		Defaults: view}
 	if writes {
 		options.PersistenceInterval = time.Millisecond
-		if view.Namespaces.set.IsSet() { // hours pass on the virtual clock
+		if !view.Namespaces.set.IsAll() { // hours pass on the virtual clock
 			options.PersistenceInterval = 100 * time.Millisecond
 		}
 	}

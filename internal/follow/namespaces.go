@@ -82,9 +82,6 @@ func (n Namespaces) Key() string {
 	return fmt.Sprintf("%d %q %q", max(n.kind, namespacesAll), n.names, n.except)
 }
 
-// IsSet reports whether the set is not the zero value.
-func (n Namespaces) IsSet() bool { return n.kind != namespacesUnset }
-
 // IsAll reports whether the set is every namespace.
 func (n Namespaces) IsAll() bool { return n.kind <= namespacesAll }
 

@@ -48,9 +48,6 @@ func (v Versions) String() string {
 	}
 }
 
-// IsSet reports whether the policy is not the zero value.
-func (v Versions) IsSet() bool { return v.kind != versionsUnset }
-
 // IsPinned reports whether the policy follows only the requested version.
 func (v Versions) IsPinned() bool { return v.kind <= versionsPinned }
 

@@ -42,7 +42,8 @@ type Aggregator struct {
 	}
 }
 
-// member is the aggregator's record of one informer, and the observer of its Health.
+// member is the aggregator's record of one informer, and receives the events of its Health. A nil member
+// ignores them.
 type member struct {
 	aggregator *Aggregator
 
@@ -62,8 +63,6 @@ type totals struct {
 	rejected, unreachable, notReady int
 	types                           map[schema.GroupVersionResource]int
 }
-
-var _ observer = (*member)(nil)
 
 // NewAggregator returns an Aggregator. typesKnown is true if it need not wait for a source of types.
 func NewAggregator(typesKnown bool, now func() time.Time) *Aggregator {
@@ -85,8 +84,10 @@ func (b *Aggregator) Expect(types ...schema.GroupVersionResource) {
 
 // Join adds an informer by its Health, before that has reported anything.
 func (b *Aggregator) Join(h *Health) {
-	m := &member{aggregator: b, required: h.Required(), status: h.lastPublished()}
-	h.observer = m
+	h.mu.Lock()
+	m := &member{aggregator: b, required: h.mu.required, status: h.mu.published}
+	h.mu.Unlock()
+	h.member = m
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	at, _ := slices.BinarySearchFunc(b.mu.members, m, compareMembers)
@@ -155,56 +156,66 @@ func (b *Aggregator) SetTypesKnown() {
 // unknown returns the status before the first notification.
 func (m *member) unknown() Status { return Status{GVR: m.status.GVR, Options: m.status.Options} }
 
-func (m *member) changed(before, after *Status) {
-	b := m.aggregator
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	m.changeLocked(func() { m.status = after })
-	b.notifyLocked(func(l *Listener) []func() { return stateChanged(l, *before, *after) })
-	if after.State == StateStopped {
-		m.addLocked(-1)
-		m.inTotals = false
-		b.mu.members = slices.DeleteFunc(b.mu.members, func(other *member) bool { return other == m })
-	}
-	b.updateConditionsLocked()
-}
-
-func (m *member) impactChanged(i factoryImpact) {
-	b := m.aggregator
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	m.changeLocked(func() { m.impact = i })
-	b.updateConditionsLocked()
-}
-
-func (m *member) answered(verb requests.Verb, reason status.Reason, err error) {
-	b := m.aggregator
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if reason != status.ReasonNone {
-		f := RequestFailure{GVR: m.status.GVR, Options: m.status.Options, Verb: verb.String(), Reason: reason,
-			Err: err, Time: b.now()}
-		b.notifyLocked(func(l *Listener) []func() { return callOf(l.RequestFailed, f) })
-	}
-	if reason != status.ReasonUnreachable && !b.mu.serverReached {
-		b.mu.serverReached = true
+// statusChanged is called with the last and the new status.
+func (m *member) statusChanged(before, after *Status) {
+	m.update(func(b *Aggregator) {
+		m.changeLocked(func() { m.status = after })
+		b.notifyLocked(func(l *Listener) []func() { return stateChanged(l, *before, *after) })
+		if after.State == StateStopped {
+			m.addLocked(-1)
+			m.inTotals = false
+			b.mu.members = slices.DeleteFunc(b.mu.members, func(other *member) bool { return other == m })
+		}
 		b.updateConditionsLocked()
-	}
+	})
 }
 
-func (m *member) relisted(s Status, reason status.RelistReason) {
-	b := m.aggregator
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.notifyLocked(func(l *Listener) []func() { return callOf2(l.Relisted, IncarnationOf(s), reason) })
+// impactChanged is called with the effect of the current requests on the factory's conditions.
+func (m *member) impactChanged(i factoryImpact) {
+	m.update(func(b *Aggregator) {
+		m.changeLocked(func() { m.impact = i })
+		b.updateConditionsLocked()
+	})
 }
 
+// requiredChanged is called when the type becomes required, or is no longer required.
 func (m *member) requiredChanged(required bool) {
-	b := m.aggregator
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	m.changeLocked(func() { m.required = required })
-	b.updateConditionsLocked()
+	m.update(func(b *Aggregator) {
+		m.changeLocked(func() { m.required = required })
+		b.updateConditionsLocked()
+	})
+}
+
+// answered is called with the outcome of a request; err is nil if the server accepted it.
+func (m *member) answered(verb requests.Verb, reason status.Reason, err error) {
+	m.update(func(b *Aggregator) {
+		if reason != status.ReasonNone {
+			f := RequestFailure{GVR: m.status.GVR, Options: m.status.Options, Verb: verb.String(),
+				Reason: reason, Err: err, Time: b.now()}
+			b.notifyLocked(func(l *Listener) []func() { return callOf(l.RequestFailed, f) })
+		}
+		if reason != status.ReasonUnreachable && !b.mu.serverReached {
+			b.mu.serverReached = true
+			b.updateConditionsLocked()
+		}
+	})
+}
+
+// relisted is called after a relist.
+func (m *member) relisted(s Status, reason status.RelistReason) {
+	m.update(func(b *Aggregator) {
+		b.notifyLocked(func(l *Listener) []func() { return callOf2(l.Relisted, IncarnationOf(s), reason) })
+	})
+}
+
+// update calls change under the aggregator's lock.
+func (m *member) update(change func(*Aggregator)) {
+	if m == nil {
+		return
+	}
+	m.aggregator.mu.Lock()
+	defer m.aggregator.mu.Unlock()
+	change(m.aggregator)
 }
 
 // changeLocked changes the record of an informer, and updates the totals.

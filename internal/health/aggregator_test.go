@@ -29,7 +29,7 @@ func TestTotals(t *testing.T) {
 	for range 4000 {
 		if len(members) < 8 && random.IntN(10) == 0 {
 			members = append(members,
-				e.health(numbered(random.IntN(8)), random.IntN(2) == 0).observer.(*member))
+				e.health(numbered(random.IntN(8)), random.IntN(2) == 0).member)
 		}
 		if len(members) == 0 {
 			continue
@@ -44,7 +44,7 @@ func TestTotals(t *testing.T) {
 		default:
 			after := *m.status
 			after.State = []State{StatePending, StateSynced, StateSyncing, StateStopped}[random.IntN(4)]
-			m.changed(m.status, &after)
+			m.statusChanged(m.status, &after)
 			if after.State == StateStopped {
 				members = slices.Delete(members, at, at+1)
 				m.impactChanged(factoryImpact{rejected: some()}) // no further effect
@@ -81,13 +81,13 @@ func BenchmarkManyTypes(b *testing.B) {
 			for i := range n {
 				h := New(numbered(i), "", time.Now)
 				aggregator.Join(h)
-				all = append(all, h.observer.(*member))
+				all = append(all, h.member)
 			}
 			for i := 0; b.Loop(); i++ {
 				m := all[i%n]
 				after := *m.status
 				after.State = StateSynced
-				m.changed(m.status, &after)
+				m.statusChanged(m.status, &after)
 			}
 		})
 	}

@@ -8,19 +8,7 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// Counts are the counters of an informer's requests since its creation.
-type Counts struct {
-	// Requests counts the sent requests by Kubernetes verb.
-	Requests map[string]int64
-	// Failures counts failed requests and broken watches.
-	Failures map[status.RequestFailureKind]int64
-	// Lists counts complete lists, ListTime is their total duration.
-	Lists    int64
-	ListTime time.Duration
-	Relists  status.Relists
-}
-
-// counts is the compact form of Counts: without a map for the few verbs of a type.
+// counts counts the requests of an informer since its creation, without a map for the few verbs of a type.
 type counts struct {
 	requests         []verbCount
 	failures         map[status.RequestFailureKind]int64 // nil without failures
@@ -52,17 +40,6 @@ func (c *counts) countFailure(verb requests.Verb, reason status.Reason) {
 	c.failures[status.RequestFailureKind{Verb: verb.String(), Reason: reason}]++
 }
 
-func (c *counts) toPublic() Counts {
-	result := Counts{Requests: make(map[string]int64, len(c.requests)),
-		Failures: map[status.RequestFailureKind]int64{},
-		Lists:    c.lists, ListTime: c.listTime}
-	for _, r := range c.requests {
-		result.Requests[r.verb] = r.sent
-	}
-	maps.Copy(result.Failures, c.failures)
-	return result
-}
-
 // AcceptedRequests returns the number of requests that the server has accepted. A request is counted before
 // its events are delivered.
 func (h *Health) AcceptedRequests() int64 {
@@ -71,11 +48,15 @@ func (h *Health) AcceptedRequests() int64 {
 	return h.mu.counts.acceptedRequests
 }
 
-// Counts returns the counters.
-func (h *Health) Counts() Counts {
+// Counters returns the counters of requests. The others are zero.
+func (h *Health) Counters() status.Counters {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	c := h.mu.counts.toPublic()
-	c.Relists = h.mu.status.Relists
-	return c
+	c := &h.mu.counts
+	counters := status.Counters{Requests: make(map[string]int64, len(c.requests)),
+		Failures: maps.Clone(c.failures), Lists: c.lists, ListTime: c.listTime, Relists: h.mu.status.Relists}
+	for _, r := range c.requests {
+		counters.Requests[r.verb] = r.sent
+	}
+	return counters
 }

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
-	"github.com/crdcache/crdcache/internal/requests"
 )
 
 // Health derives the Status of one informer from its requests and life cycle, and notifies waiters of
@@ -20,8 +19,8 @@ import (
 type Health struct {
 	gvr schema.GroupVersionResource
 	now func() time.Time
-	// observer receives events in order. Its methods are called under the lock and must not block.
-	observer observer
+	// member receives events in order, under the lock. It is nil for an informer without a factory.
+	member *member
 
 	mu struct {
 		sync.Mutex
@@ -30,12 +29,12 @@ type Health struct {
 		counts       counts
 		changed      chan struct{} // closed and replaced when published changes
 		// published is the status of the last notification. It is immutable and shared with its receivers.
-		// impact is the last impact sent to the observer.
+		// impact is the last impact sent to member.
 		published *Status
 		impact    factoryImpact
 		// required states that the factory is not ready without the type.
 		required bool
-		// watchers are called with each new status after the observer, in the same way.
+		// watchers are called with each new status after member, in the same way.
 		watchers []*watcher
 		// timer calls check at timerAt, which is zero if the timer is not set. It may fire too early, but not
 		// too late.
@@ -44,24 +43,10 @@ type Health struct {
 	}
 }
 
-// observer receives the events of an informer. Implementations must neither block nor call back.
-type observer interface {
-	// changed is called with the last and the new status.
-	changed(before, after *Status)
-	// impactChanged is called with the effect of the current requests on the factory's conditions.
-	impactChanged(i factoryImpact)
-	// answered is called with the outcome of a request; err is nil if the server accepted it.
-	answered(verb requests.Verb, reason status.Reason, err error)
-	// relisted is called after a relist.
-	relisted(s Status, reason status.RelistReason)
-	// requiredChanged is called when the type becomes required, or is no longer required.
-	requiredChanged(required bool)
-}
-
 // New returns the Health of an informer of gvr that has not been started. options describes the informer's
 // options.
 func New(gvr schema.GroupVersionResource, options string, now func() time.Time) *Health {
-	h := &Health{gvr: gvr, now: now, observer: discardObserver{}}
+	h := &Health{gvr: gvr, now: now}
 	h.mu.status = Status{GVR: gvr, Options: options, State: StatePending, Message: "not started", Since: now()}
 	h.publishLocked()
 	h.mu.changed = make(chan struct{})
@@ -85,7 +70,7 @@ func (h *Health) Require(required bool) {
 	}
 	h.mu.required = required
 	h.wakeLocked()
-	h.observer.requiredChanged(required)
+	h.member.requiredChanged(required)
 }
 
 // Required returns the last value passed to Require.
@@ -213,12 +198,12 @@ func (h *Health) deriveLocked(now time.Time) {
 	if impact := f.impact(); impact.rejected.differs(h.mu.impact.rejected) ||
 		impact.unreachable.differs(h.mu.impact.unreachable) {
 		h.mu.impact = impact
-		h.observer.impactChanged(impact)
+		h.member.impactChanged(impact)
 	}
 	if before := h.mu.published; statusDiffers(s, before) {
 		h.publishLocked()
 		h.wakeLocked()
-		h.observer.changed(before, h.mu.published)
+		h.member.statusChanged(before, h.mu.published)
 		for _, w := range h.mu.watchers {
 			w.changed(*before, *h.mu.published)
 		}
@@ -229,13 +214,6 @@ func (h *Health) deriveLocked(now time.Time) {
 func (h *Health) publishLocked() {
 	published := h.mu.status
 	h.mu.published = &published
-}
-
-// lastPublished returns the status of the last notification, which is immutable.
-func (h *Health) lastPublished() *Status {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.mu.published
 }
 
 // wakeLocked wakes waiters for another status.
@@ -290,15 +268,6 @@ func (h *Health) Snapshot() (Status, <-chan struct{}) {
 }
 
 func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
-
-// discardObserver is the observer of an informer without a factory.
-type discardObserver struct{}
-
-func (discardObserver) impactChanged(factoryImpact)                  {}
-func (discardObserver) changed(*Status, *Status)                     {}
-func (discardObserver) answered(requests.Verb, status.Reason, error) {}
-func (discardObserver) relisted(Status, status.RelistReason)         {}
-func (discardObserver) requiredChanged(bool)                         {}
 
 // NextTimer returns when the timer fires next; zero if it is not set.
 func (h *Health) NextTimer() time.Time {

@@ -88,7 +88,7 @@ func (r Reporter) RequestEnded(verb requests.Verb, err error) {
 		if reason == status.ReasonNone {
 			current.LastContact = now
 		}
-		r.observer.answered(verb, reason, err)
+		r.member.answered(verb, reason, err)
 	})
 }
 
@@ -113,7 +113,7 @@ func (r Reporter) acceptLocked(p *part, verb requests.Verb, now time.Time) {
 	}
 	if p.relistReason != "" {
 		countRelist(&r.mu.status.Relists, p.relistReason)
-		r.observer.relisted(r.mu.status, p.relistReason)
+		r.member.relisted(r.mu.status, p.relistReason)
 		p.relistReason = ""
 	}
 	p.hasListed = true

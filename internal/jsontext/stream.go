@@ -1,6 +1,7 @@
 package jsontext
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"slices"
@@ -9,8 +10,17 @@ import (
 // streamBuffer is the initial size of a Stream's buffer.
 const streamBuffer = 64 << 10
 
+// ErrTooLarge is returned for a value that is larger than Stream.MaxValue.
+var ErrTooLarge = errors.New("the value is too large")
+
 // Stream reads the values of a document one by one, with only one of them in memory.
 type Stream struct {
+	// Line is the number of the line of the next byte, ContentLine that of the last consumed byte that is not
+	// white space. The first line is 0, unless the caller sets another number.
+	Line, ContentLine int
+	// MaxValue limits the size of a value in bytes, approximately. Zero means no limit.
+	MaxValue int
+
 	source io.Reader
 	data   []byte // unread data, starting at offset
 	offset int
@@ -24,7 +34,7 @@ func NewStream(source io.Reader) *Stream {
 // Peek returns the next byte that is not white space. At the end of the text it returns io.ErrUnexpectedEOF.
 func (s *Stream) Peek() (byte, error) {
 	for {
-		if s.offset = SkipSpace(s.data, s.offset); s.offset < len(s.data) {
+		if s.advance(SkipSpace(s.data, s.offset)); s.offset < len(s.data) {
 			return s.data[s.offset], nil
 		}
 		if err := s.fill(); err != nil {
@@ -40,10 +50,24 @@ func (s *Stream) Take(c byte) (bool, error) {
 		return false, err
 	}
 	s.offset++
+	s.ContentLine = s.Line
 	return true, nil
 }
 
-// Value consumes the next value. The result is valid until the next call.
+// advance consumes the text up to an offset.
+func (s *Stream) advance(to int) {
+	s.Line += bytes.Count(s.data[s.offset:to], []byte{'\n'})
+	s.offset = to
+}
+
+// Buffered returns the text that was read from the source and not consumed.
+func (s *Stream) Buffered() []byte { return s.data[s.offset:] }
+
+// Rest returns the text that was not consumed. The stream must not be used any more.
+func (s *Stream) Rest() io.Reader { return io.MultiReader(bytes.NewReader(s.Buffered()), s.source) }
+
+// Value consumes the next value. The result is valid until the next call. The error is a *SyntaxError with an
+// offset in Buffered, io.ErrUnexpectedEOF, ErrTooLarge, or that of the source.
 func (s *Stream) Value() ([]byte, error) {
 	if _, err := s.Peek(); err != nil {
 		return nil, err
@@ -58,11 +82,13 @@ func (s *Stream) Value() ([]byte, error) {
 		end, ok, more := SkipValue(s.data, s.offset)
 		if ok {
 			text := s.data[s.offset:end]
-			s.offset = end
+			s.advance(end)
+			s.ContentLine = s.Line
 			return text, nil
 		}
 		if !more {
-			return nil, errors.New(SkipProblem(s.data, s.offset))
+			end, _ := Skip(s.data, s.offset, maxLevels)
+			return nil, &SyntaxError{Offset: ^end - s.offset, Reason: SkipProblem(s.data, ^end)}
 		}
 		if err := s.fill(); err != nil {
 			return nil, err
@@ -109,6 +135,9 @@ func (e *valueExtent) isComplete(data []byte) bool {
 func (s *Stream) fill() error {
 	s.data = s.data[:copy(s.data, s.data[s.offset:])]
 	s.offset = 0
+	if s.MaxValue > 0 && len(s.data) > s.MaxValue {
+		return ErrTooLarge
+	}
 	if len(s.data) == cap(s.data) {
 		s.data = slices.Grow(s.data, cap(s.data))
 	}

@@ -13,8 +13,7 @@ import (
 
 // jsonReader reads JSON objects that follow each other.
 type jsonReader struct {
-	*json.Decoder
-	in         *lineCounter
+	*jsontext.Stream
 	compressed bool
 	document   int
 	yield      func(Entry) bool
@@ -23,22 +22,17 @@ type jsonReader struct {
 // readJSON reads JSON documents until the text ends or something else follows. It returns false at the end
 // of the text, or if yield returned false.
 func (t *documentReader) readJSON() (more bool, err error) {
-	in := &lineCounter{r: t.in, line: t.line}
-	j := &jsonReader{Decoder: json.NewDecoder(in), in: in, compressed: t.compressed, document: t.document,
-		yield: t.yield}
+	j := &jsonReader{Stream: jsontext.NewStream(t.in), compressed: t.compressed, document: t.document, yield: t.yield}
+	j.Line, j.MaxValue = t.line, MaxDocument
 	for {
-		j.setLimit()
-		j.More() // reads up to the next document
-		if in.err != nil && !errors.Is(in.err, io.EOF) {
-			return false, in.err
-		}
-		var next [1]byte
-		switch _, err := j.Buffered().Read(next[:]); {
-		case err != nil:
+		switch next, err := j.Peek(); {
+		case errors.Is(err, io.ErrUnexpectedEOF):
 			return false, nil
-		case next[0] != '{':
-			t.in = bufio.NewReaderSize(io.MultiReader(j.Buffered(), t.in), peekSize)
-			t.line, t.document = in.lineAt(j.InputOffset()), j.document
+		case err != nil:
+			return false, err
+		case next != '{':
+			t.in = bufio.NewReaderSize(j.Rest(), peekSize)
+			t.line, t.document = j.Line, j.document
 			return true, nil
 		}
 		if more, err := j.readDocument(); err != nil || !more {
@@ -47,44 +41,32 @@ func (t *documentReader) readJSON() (more bool, err error) {
 	}
 }
 
-// setLimit sets the limit to MaxDocument bytes from the current offset.
-func (j *jsonReader) setLimit() { j.in.limit = j.InputOffset() + MaxDocument }
-
-// errStopped is returned if yield returned false.
-var errStopped = errors.New("stopped")
-
-func errStoppedUnless(more bool) error {
-	if more {
-		return nil
-	}
-	return errStopped
-}
+var (
+	// errStopped is returned if yield returned false.
+	errStopped = errors.New("stopped")
+	// errUnexpected is returned if the next byte is neither a comma nor the end of an object or array.
+	errUnexpected = errors.New("unexpected character")
+)
 
 // readDocument reads one document. After a syntax error the rest of the text is unreadable.
 func (j *jsonReader) readDocument() (more bool, err error) {
 	j.document++
-	position := Position{Line: j.in.lineAt(j.InputOffset()), Document: j.document}
+	position := Position{Line: j.Line, Document: j.document}
 	err = j.object(&list{Position: position, yield: j.yield})
-	if errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF
-	}
-	var syntax *json.SyntaxError
+	var syntax *jsontext.SyntaxError
 	switch {
 	case err == nil:
 		return true, nil
 	case errors.Is(err, errStopped):
 		return false, nil
-	case j.in.err != nil && !errors.Is(j.in.err, io.EOF):
-		return false, j.in.err
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		position.Line = j.in.lineAt(j.in.lastContent)
-	case errors.As(err, &syntax):
-		position.Line = j.in.lineAt(j.InputOffset() + j.syntaxOffset())
-	default:
+	case errors.Is(err, jsontext.ErrTooLarge):
+		return false, ErrTooLarge
+	case !errors.As(err, &syntax) && !errors.Is(err, errUnexpected) && !errors.Is(err, io.ErrUnexpectedEOF):
 		return false, err
 	}
+	position.Line, err = j.problem(err)
 	if j.compressed { // damaged data can be invalid JSON: find the checksum error
-		if _, err := io.Copy(io.Discard, j.in.r); err != nil {
+		if _, err := io.Copy(io.Discard, j.Rest()); err != nil {
 			return false, err
 		}
 	}
@@ -92,161 +74,117 @@ func (j *jsonReader) readDocument() (more bool, err error) {
 	return false, nil
 }
 
-// syntaxOffset returns the offset of the syntax error in the unread text. The offset of the error itself does
-// not count tokens.
-func (j *jsonReader) syntaxOffset() int64 {
-	rest, _ := io.ReadAll(j.Buffered()) // of bytes in memory
-	rest = bytes.TrimLeft(rest, " \t\r\n,:")
+// problem returns the line and the description of a syntax error.
+func (j *jsonReader) problem(err error) (line int, problem error) {
+	unread := bytes.TrimRight(j.Buffered(), " \t\r\n")
 	var syntax *json.SyntaxError
-	if err := json.Unmarshal(rest, new(json.RawMessage)); !errors.As(err, &syntax) {
-		return 0
+	decoding := json.Unmarshal(unread, new(json.RawMessage))
+	switch {
+	case len(unread) == 0:
+		return j.ContentLine, io.ErrUnexpectedEOF
+	case errors.Is(err, errUnexpected):
+		return j.Line, fmt.Errorf("invalid character %q after a value", unread[0])
+	case errors.As(decoding, &syntax) && syntax.Error() != "unexpected end of JSON input":
+		return j.Line + bytes.Count(unread[:syntax.Offset-1], newline), syntax
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return j.Line + bytes.Count(unread, newline), err
 	}
-	buffered, _ := io.ReadAll(j.Buffered())
-	return int64(len(buffered)-len(rest)) + syntax.Offset - 1
+	return j.Line, err
 }
 
 // object reads one object and yields it, or the items of a List.
 func (j *jsonReader) object(l *list) error {
-	if _, err := j.Token(); err != nil { // the brace
-		return err
-	}
-	for j.More() {
-		token, err := j.Token()
-		if err != nil {
-			return err
-		}
-		name, ok := token.(string)
-		if !ok {
-			return fmt.Errorf("unexpected token %v", token)
-		}
-		line := j.in.lineAt(j.InputOffset())
-		var value json.RawMessage
-		if name == "items" {
-			value, err = j.items(l)
-		} else {
-			value, err = j.value(l, name)
-		}
-		if err != nil {
-			return err
-		}
-		if value != nil {
-			l.field(name, value, line)
+	_, _ = j.Take('{') // it was seen
+	size := 0
+	closed, err := j.Take('}')
+	for !closed && err == nil {
+		if err = j.member(l, &size); err == nil {
+			closed, err = j.next('}')
 		}
 	}
-	if _, err := j.Token(); err != nil { // the brace
-		return err
+	if err == nil && !l.end() {
+		err = errStopped
 	}
-	return errStoppedUnless(l.end())
+	return err
 }
 
-// value reads the value of a field and checks for duplicate keys.
-func (j *jsonReader) value(l *list, field string) (value json.RawMessage, err error) {
-	if err := j.Decode(&value); err != nil {
-		return nil, err
+// next consumes a comma, or a closing bracket.
+func (j *jsonReader) next(closing byte) (closed bool, err error) {
+	for _, c := range []byte{',', closing} {
+		if found, err := j.Take(c); found || err != nil {
+			return c == closing, err
+		}
 	}
-	line := j.in.lineAt(j.InputOffset() - int64(len(value)))
+	return false, errUnexpected
+}
+
+// member reads a field of an object. size is the size of the fields so far, without the items of a list.
+func (j *jsonReader) member(l *list, size *int) error {
+	if c, err := j.Peek(); err != nil {
+		return err
+	} else if c != '"' {
+		return errUnexpected
+	}
+	key, err := j.Value()
+	if err != nil {
+		return err
+	}
+	name, line := stringOf(key), j.Line
+	if found, err := j.Take(':'); err != nil {
+		return err
+	} else if !found {
+		return errUnexpected
+	}
+	if name == "items" {
+		if isArray, err := j.Take('['); isArray || err != nil {
+			return errors.Join(err, j.items(l))
+		}
+	}
+	value, valueLine, err := j.value()
+	if err != nil {
+		return err
+	}
+	if *size += len(value); *size > MaxDocument {
+		return ErrTooLarge
+	}
 	if path, at, found := jsontext.Duplicate(value); found {
-		l.noteDuplicate(field+"."+path, line+bytes.Count(value[:at], newline))
+		l.noteDuplicate(name+"."+path, valueLine+bytes.Count(value[:at], newline))
 	}
-	return value, nil
+	l.field(name, bytes.Clone(value), line)
+	return nil
 }
 
 var newline = []byte{'\n'}
 
-// items reads the value of the field "items". It yields the elements of an array, and returns any other
-// value.
-func (j *jsonReader) items(l *list) (json.RawMessage, error) {
-	token, err := j.Token()
-	if err != nil {
-		return nil, err
+// value reads a value, and returns its first line.
+func (j *jsonReader) value() (value []byte, line int, err error) {
+	if _, err := j.Peek(); err != nil {
+		return nil, 0, err
 	}
-	switch token {
-	case json.Delim('{'):
-		return j.members(l)
-	case json.Delim('['):
-	default:
-		return json.Marshal(token)
-	}
+	line = j.Line
+	value, err = j.Value()
+	return value, line, err
+}
+
+// items yields the elements of the array "items".
+func (j *jsonReader) items(l *list) error {
 	l.begin()
-	for j.More() {
-		j.setLimit()
-		var data json.RawMessage
-		if err := j.Decode(&data); err != nil {
-			return nil, err
+	closed, err := j.Take(']')
+	for !closed && err == nil {
+		data, line, err := j.value()
+		if err != nil {
+			return err
 		}
-		line := j.in.lineAt(j.InputOffset() - int64(len(data)))
 		var duplicate error
 		if path, at, found := jsontext.Duplicate(data); found {
 			line, duplicate = line+bytes.Count(data[:at], newline), duplicateError(path)
 		}
 		if !l.item(line, data, duplicate) {
-			return nil, errStopped
+			return errStopped
+		}
+		if closed, err = j.next(']'); err != nil {
+			return err
 		}
 	}
-	j.setLimit()
-	_, err = j.Token() // the bracket
-	return nil, err
-}
-
-// members reads the rest of an object that is the value of "items".
-func (j *jsonReader) members(l *list) (json.RawMessage, error) {
-	fields := map[string]json.RawMessage{}
-	for j.More() {
-		token, err := j.Token()
-		if err != nil {
-			return nil, err
-		}
-		name := fmt.Sprint(token)
-		if fields[name] != nil {
-			l.noteDuplicate("items."+name, j.in.lineAt(j.InputOffset()))
-		}
-		if fields[name], err = j.value(l, "items."+name); err != nil {
-			return nil, err
-		}
-	}
-	if _, err := j.Token(); err != nil { // the brace
-		return nil, err
-	}
-	return json.Marshal(fields)
-}
-
-// lineCounter counts the lines that a decoder reads ahead.
-type lineCounter struct {
-	r     io.Reader
-	read  int64
-	limit int64 // offset up to which the decoder may read
-	err   error
-	// breaks are the offsets of the newlines after the byte that line belongs to.
-	breaks      []int64
-	line        int
-	lastContent int64 // offset of the last byte that is not white space
-}
-
-func (c *lineCounter) Read(p []byte) (int, error) {
-	if c.read > c.limit+peekSize {
-		c.err = ErrTooLarge
-		return 0, c.err
-	}
-	n, err := c.r.Read(p)
-	for at, b := range p[:n] {
-		switch b {
-		case '\n':
-			c.breaks = append(c.breaks, c.read+int64(at))
-		case ' ', '\t', '\r':
-		default:
-			c.lastContent = c.read + int64(at)
-		}
-	}
-	c.read += int64(n)
-	c.err = err
-	return n, err
-}
-
-// lineAt returns the line of an offset. Offsets must not decrease from call to call.
-func (c *lineCounter) lineAt(offset int64) int {
-	for len(c.breaks) > 0 && c.breaks[0] < offset {
-		c.breaks = c.breaks[1:]
-		c.line++
-	}
-	return c.line
+	return err
 }

@@ -2,6 +2,7 @@ package jsontext
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"slices"
@@ -53,6 +54,34 @@ func (s *Stream) Take(c byte) (bool, error) {
 	s.ContentLine = s.Line
 	return true, nil
 }
+
+// Key consumes the key of a member, and the colon after it.
+func (s *Stream) Key() (string, error) {
+	if c, err := s.Peek(); err != nil || c != '"' {
+		return "", cmp.Or(err, s.unexpected())
+	}
+	text, err := s.Value()
+	if err != nil {
+		return "", err
+	}
+	key := string(AppendUnescaped(nil, text[1:len(text)-1]))
+	if found, err := s.Take(':'); !found {
+		return "", cmp.Or(err, s.unexpected())
+	}
+	return key, nil
+}
+
+// Next consumes the comma after a member or element, or the closing bracket.
+func (s *Stream) Next(closing byte) (closed bool, err error) {
+	for _, c := range []byte{',', closing} {
+		if found, err := s.Take(c); found || err != nil {
+			return c == closing, err
+		}
+	}
+	return false, s.unexpected()
+}
+
+func (s *Stream) unexpected() error { return &SyntaxError{Reason: "an unexpected character"} }
 
 // advance consumes the text up to an offset.
 func (s *Stream) advance(to int) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/crdcache/crdcache/internal/jsontext"
 )
@@ -41,12 +42,8 @@ func (t *documentReader) readJSON() (more bool, err error) {
 	}
 }
 
-var (
-	// errStopped is returned if yield returned false.
-	errStopped = errors.New("stopped")
-	// errUnexpected is returned if the next byte is neither a comma nor the end of an object or array.
-	errUnexpected = errors.New("unexpected character")
-)
+// errStopped is returned if yield returned false.
+var errStopped = errors.New("stopped")
 
 // readDocument reads one document. After a syntax error the rest of the text is unreadable.
 func (j *jsonReader) readDocument() (more bool, err error) {
@@ -61,7 +58,7 @@ func (j *jsonReader) readDocument() (more bool, err error) {
 		return false, nil
 	case errors.Is(err, jsontext.ErrTooLarge):
 		return false, ErrTooLarge
-	case !errors.As(err, &syntax) && !errors.Is(err, errUnexpected) && !errors.Is(err, io.ErrUnexpectedEOF):
+	case !errors.As(err, &syntax) && !errors.Is(err, io.ErrUnexpectedEOF):
 		return false, err
 	}
 	position.Line, err = j.problem(err)
@@ -78,13 +75,13 @@ func (j *jsonReader) readDocument() (more bool, err error) {
 func (j *jsonReader) problem(err error) (line int, problem error) {
 	unread := bytes.TrimRight(j.Buffered(), " \t\r\n")
 	var syntax *json.SyntaxError
-	decoding := json.Unmarshal(unread, new(json.RawMessage))
+	isSyntax := errors.As(json.Unmarshal(unread, new(json.RawMessage)), &syntax)
 	switch {
 	case len(unread) == 0:
 		return j.ContentLine, io.ErrUnexpectedEOF
-	case errors.Is(err, errUnexpected):
+	case isSyntax && strings.HasSuffix(syntax.Error(), "after top-level value"):
 		return j.Line, fmt.Errorf("invalid character %q after a value", unread[0])
-	case errors.As(decoding, &syntax) && syntax.Error() != "unexpected end of JSON input":
+	case isSyntax && syntax.Error() != "unexpected end of JSON input":
 		return j.Line + bytes.Count(unread[:syntax.Offset-1], newline), syntax
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return j.Line + bytes.Count(unread, newline), err
@@ -99,7 +96,7 @@ func (j *jsonReader) object(l *list) error {
 	closed, err := j.Take('}')
 	for !closed && err == nil {
 		if err = j.member(l, &size); err == nil {
-			closed, err = j.next('}')
+			closed, err = j.Next('}')
 		}
 	}
 	if err == nil && !l.end() {
@@ -108,36 +105,18 @@ func (j *jsonReader) object(l *list) error {
 	return err
 }
 
-// next consumes a comma, or a closing bracket.
-func (j *jsonReader) next(closing byte) (closed bool, err error) {
-	for _, c := range []byte{',', closing} {
-		if found, err := j.Take(c); found || err != nil {
-			return c == closing, err
-		}
-	}
-	return false, errUnexpected
-}
-
 // member reads a field of an object. size is the size of the fields so far, without the items of a list.
 func (j *jsonReader) member(l *list, size *int) error {
-	if c, err := j.Peek(); err != nil {
-		return err
-	} else if c != '"' {
-		return errUnexpected
-	}
-	key, err := j.Value()
+	name, err := j.Key()
 	if err != nil {
 		return err
 	}
-	name, line := stringOf(key), j.Line
-	if found, err := j.Take(':'); err != nil {
-		return err
-	} else if !found {
-		return errUnexpected
-	}
+	line := j.Line
 	if name == "items" {
-		if isArray, err := j.Take('['); isArray || err != nil {
-			return errors.Join(err, j.items(l))
+		if isArray, err := j.Take('['); err != nil {
+			return err
+		} else if isArray {
+			return j.items(l)
 		}
 	}
 	value, valueLine, err := j.value()
@@ -182,7 +161,7 @@ func (j *jsonReader) items(l *list) error {
 		if !l.item(line, data, duplicate) {
 			return errStopped
 		}
-		if closed, err = j.next(']'); err != nil {
+		if closed, err = j.Next(']'); err != nil {
 			return err
 		}
 	}

@@ -43,72 +43,56 @@ func (r *AnswerReader) head() ([]byte, error) {
 	if ok, err := r.stream.Take('{'); !ok {
 		return nil, errors.Join(err, errNoAnswer)
 	}
-	var head []byte
-	for {
+	fields := map[string]json.RawMessage{}
+	for closed := false; !closed; {
+		name, err := r.stream.Key()
+		if err != nil {
+			return nil, err
+		}
+		if name == "items" || name == "rows" {
+			if r.open, err = r.stream.Take('['); !r.open {
+				return nil, errors.Join(err, errNoAnswer)
+			}
+			break
+		}
 		text, err := r.stream.Value()
 		if err != nil {
 			return nil, err
 		}
-		name := string(text)
-		if ok, err := r.stream.Take(':'); !ok {
-			return nil, errors.Join(err, errNoAnswer)
-		}
-		if name == `"items"` || name == `"rows"` {
-			if r.open, err = r.stream.Take('['); !r.open {
-				err = errors.Join(err, errNoAnswer)
-			}
-			return asObject(head), err
-		}
-		if text, err = r.stream.Value(); err != nil {
+		fields[name] = bytes.Clone(text)
+		if closed, err = r.stream.Next('}'); err != nil {
 			return nil, err
 		}
-		head = append(append(append(append(head, ','), name...), ':'), text...)
-		if more, err := r.stream.Take(','); !more {
-			return asObject(head), errors.Join(err, r.end())
-		}
 	}
-}
-
-// asObject makes a JSON object of fields that each follow a comma.
-func asObject(members []byte) []byte {
-	return append(append([]byte{'{'}, bytes.TrimPrefix(members, []byte{','})...), '}')
-}
-
-func (r *AnswerReader) end() error {
-	if ok, err := r.stream.Take('}'); !ok {
-		return errors.Join(err, errNoAnswer)
-	}
-	return nil
+	return json.Marshal(fields)
 }
 
 // Each calls take for the JSON of each object or row, which is valid until take returns. It returns the first
 // error of take, or an error if the answer is incomplete.
 func (r *AnswerReader) Each(take func(text []byte) error) error {
-	for first := true; r.open; first = false {
-		ended, err := r.stream.Take(']')
-		switch {
-		case ended:
-			r.open = false
-			err = r.end()
-		case err == nil && !first:
-			var more bool
-			if more, err = r.stream.Take(','); !more {
-				err = errors.Join(err, errNoAnswer)
-			}
-		}
-		if err != nil {
-			return fmt.Errorf("the answer is incomplete: %w", err)
-		}
-		if ended {
-			return nil
-		}
-		text, err := r.stream.Value()
-		if err != nil {
-			return fmt.Errorf("the answer is incomplete: %w", err)
+	if !r.open {
+		return nil
+	}
+	closed, err := r.stream.Take(']')
+	for !closed && err == nil {
+		var text []byte
+		if text, err = r.stream.Value(); err != nil {
+			break
 		}
 		if err := take(text); err != nil {
 			return err
 		}
+		closed, err = r.stream.Next(']')
+	}
+	r.open = false
+	if err == nil {
+		var ended bool
+		if ended, err = r.stream.Take('}'); !ended {
+			err = errors.Join(err, errNoAnswer)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("the answer is incomplete: %w", err)
 	}
 	return nil
 }

@@ -109,7 +109,6 @@ func (w crdWatch) Replace(list []any, _ string) (err error) {
 	return err
 }
 
-// update applies an event of the watch.
 func (w crdWatch) update(change func(s *state) []Event) {
 	w.tracker.update(func(s *state, status *TrackerStatus) []Event {
 		events := change(s)

@@ -10,7 +10,6 @@ import (
 	"time"
 )
 
-// diskFormat is the version of the file format.
 const diskFormat = 1
 
 // diskFile stores one discovery document of one API server on disk. Writers replace the file atomically.
@@ -20,7 +19,6 @@ type diskFile struct {
 	server, document string
 }
 
-// diskRecord is the content of a file.
 type diskRecord struct {
 	Format   int             `json:"format"`
 	Server   string          `json:"server"`

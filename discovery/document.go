@@ -40,7 +40,6 @@ type resource struct {
 	Subresources []string `json:"subresources,omitempty"`
 }
 
-// decodeAggregated reads an aggregated discovery document (apidiscovery.k8s.io/v2).
 func decodeAggregated(body []byte) ([]group, error) {
 	var list apidiscovery.APIGroupDiscoveryList
 	if err := json.Unmarshal(body, &list); err != nil {
@@ -88,7 +87,6 @@ func fromAggregated(v apidiscovery.APIVersionDiscovery) version {
 	return out
 }
 
-// decodeLegacyResources reads the APIResourceList of one group version.
 func decodeLegacyResources(body []byte) ([]resource, error) {
 	var list metav1.APIResourceList
 	if err := json.Unmarshal(body, &list); err != nil {

@@ -28,7 +28,6 @@ var (
 	groupsEndpoint = endpoint{path: "/apis", decodeGroups: decodeLegacyGroups}
 )
 
-// cachedDocument is a decoded document with its ETag.
 type cachedDocument struct {
 	Groups []group `json:"groups"`
 	ETag   string  `json:"etag,omitempty"`

@@ -76,7 +76,6 @@ func catalogOf(s *Snapshot) *Catalog {
 	return c
 }
 
-// addType adds the served versions of a type.
 func (g *group) addType(t Type) {
 	for _, v := range t.Versions {
 		if !v.Served {

@@ -43,7 +43,6 @@ type fetchInProgress struct {
 	waiters int // guarded by source.mu
 }
 
-// loadOnce loads the snapshot of another process.
 func (s *source) loadOnce() {
 	s.loadFromDisk.Do(func() {
 		if s.load == nil {
@@ -152,7 +151,6 @@ func (s *source) awaitFetch(ctx context.Context, f *fetchInProgress) error {
 	return ctx.Err()
 }
 
-// sleep waits for d or until ctx ends.
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -127,7 +127,6 @@ func (s *state) unreadableError() error {
 // isMassRemoval reports whether a removal is so large that it needs confirmation.
 func isMassRemoval(lost, known int) bool { return lost > 5 && lost*2 > known }
 
-// putCRD processes an added or changed definition.
 func (s *state) putCRD(d *crd.Definition) []Event {
 	gr := d.GroupResource()
 	s.crds[gr] = d
@@ -136,7 +135,6 @@ func (s *state) putCRD(d *crd.Definition) []Event {
 	return s.reconcile(nil, gr)
 }
 
-// dropCRD processes the deletion of a definition.
 func (s *state) dropCRD(gr schema.GroupResource, now time.Time) []Event {
 	delete(s.unreadable, gr)
 	if s.crds[gr] == nil {
@@ -212,7 +210,6 @@ func hasFailedGroup(failures []GroupFailure, group string) bool {
 	return slices.ContainsFunc(failures, func(f GroupFailure) bool { return f.GroupVersion.Group == group })
 }
 
-// reconcileAll updates every type from the sources.
 func (s *state) reconcileAll() []Event {
 	resources := map[schema.GroupResource]bool{}
 	for gr := range s.types {

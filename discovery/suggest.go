@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// maxSuggestions limits the suggestions in an error.
 const maxSuggestions = 5
 
 // suggest returns existing names similar to n, the most similar first.
@@ -88,7 +87,6 @@ func (c *Catalog) offerSimilar(r Interpretation, offer func(text string, score i
 // offered after everything else.
 const maxGroupDistance = 1000
 
-// groupDistance returns the score of a group.
 func groupDistance(requested, group string) int {
 	if requested == "" || requested == group {
 		return 0

@@ -177,7 +177,6 @@ func (t *Tracker) Subscribe(handler func(Event)) *Subscription {
 	return s
 }
 
-// forgetEnded removes the subscriptions that have ended.
 func (t *Tracker) forgetEnded() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

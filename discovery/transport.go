@@ -73,7 +73,6 @@ var statusCodecs = func() runtime.NegotiatedSerializer {
 	return serializer.NewCodecFactory(scheme).WithoutConversion()
 }()
 
-// fetchResponse is a successful answer.
 type fetchResponse struct {
 	body []byte
 	// aggregated distinguishes the aggregated form from the legacy one.
@@ -81,7 +80,6 @@ type fetchResponse struct {
 	etag       string
 }
 
-// errNotModified is returned if the document still has the given ETag.
 var errNotModified = errors.New("not modified")
 
 // get fetches path. With an etag it returns errNotModified if the document has not changed.

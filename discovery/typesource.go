@@ -48,7 +48,6 @@ func (s typeSource) Err() error {
 	return err
 }
 
-// informerType returns the fields of a type that informers need.
 func informerType(t Type) typesource.Type {
 	out := typesource.Type{
 		GroupResource: t.GroupResource,

@@ -122,7 +122,6 @@ func interruptible(options metav1.ListOptions, err error) error {
 	return err
 }
 
-// initialEvents reports whether a watch requests initial events.
 func initialEvents(options metav1.ListOptions) bool {
 	return options.SendInitialEvents != nil && *options.SendInitialEvents
 }

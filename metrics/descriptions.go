@@ -6,7 +6,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// namespace is the prefix of all metric names.
 const namespace = "crdcache"
 
 // typeLabels are the labels of metrics about a type. Some metrics have more.

@@ -83,7 +83,6 @@ func (h *handler) serveDocument(w http.ResponseWriter, r *http.Request) bool {
 // aggregatedMedia is the supported form of aggregated discovery.
 const aggregatedMedia = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// wantsAggregated reports whether aggregated discovery is the preferred form.
 func wantsAggregated(header http.Header) bool {
 	for _, a := range parseAccept(header) {
 		switch kind, version, group := a.conversion(); {

@@ -13,7 +13,6 @@ import (
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// encoder encodes objects in the form that a client requested.
 type encoder struct {
 	t          *resource
 	shape      answerForm
@@ -129,7 +128,6 @@ func (e *encoder) appendObject(dst []byte, o Object) ([]byte, error) {
 	return append(dst, "]}"...), nil
 }
 
-// appendHead appends the part of a list before its items.
 func (e *encoder) appendHead(dst []byte, m listMeta) ([]byte, error) {
 	switch e.shape.kind {
 	case wholeObject:
@@ -145,7 +143,6 @@ func (e *encoder) appendHead(dst []byte, m listMeta) ([]byte, error) {
 	return append(dst, `,"items":[`...), err
 }
 
-// appendTail appends the part of a list after its items.
 func (e *encoder) appendTail(dst []byte, m listMeta) ([]byte, error) {
 	if e.shape.kind != wholeObject {
 		return append(dst, "]}"...), nil

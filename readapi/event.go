@@ -25,7 +25,6 @@ type eventCache struct {
 	next           int
 }
 
-// eventKey identifies an encoded event.
 type eventKey struct {
 	object      Object
 	kind        watch.EventType

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// page is the result of one list request.
 type page struct {
 	objects []Object
 	meta    listMeta

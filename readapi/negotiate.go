@@ -66,7 +66,6 @@ func parseAccept(header http.Header) []acceptedMediaType {
 	return accepted
 }
 
-// parse parses the parameters after a media type.
 func (a *acceptedMediaType) parse(text string) {
 	a.parameters = map[string]string{}
 	for parameter := range strings.SplitSeq(text, ";") {

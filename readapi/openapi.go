@@ -10,10 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// node is a JSON object.
 type node = map[string]any
 
-// openAPIIndex returns the index of OpenAPI v3.
 func openAPIIndex(types []Type) any {
 	paths := node{}
 	for _, gv := range groupVersions(types) {
@@ -36,7 +34,6 @@ func documentName(gv schema.GroupVersion) string {
 	return "apis/" + gv.String()
 }
 
-// openAPIOf returns a document, or nil.
 func openAPIOf(types []Type, name string) any {
 	versions := groupVersions(types)
 	i := slices.IndexFunc(versions,

@@ -18,7 +18,6 @@ import (
 // maxSelector is the maximum length of a selector in bytes. It bounds the work for each object.
 const maxSelector = 64 << 10
 
-// listOptions are the parameters of a list or watch.
 type listOptions struct {
 	internalversion.ListOptions
 	ShardSelector string // a field of ListOptions since apimachinery 0.36

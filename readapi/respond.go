@@ -75,7 +75,6 @@ func writeBytes(w http.ResponseWriter, media string, code int, data []byte) {
 
 var errClientGone = errors.New("the client has gone")
 
-// writeChunk is the number of bytes of a list that are written at a time.
 const writeChunk = 1 << 16
 
 // stream writes an answer in chunks. YAML is written at the end, because it is converted from the complete

@@ -12,7 +12,6 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 )
 
-// fieldSchema returns the schema of a field, or nil.
 func fieldSchema(s *crd.Schema, name string) *crd.Schema {
 	if s == nil {
 		return nil
@@ -142,7 +141,6 @@ type pruner struct {
 	unknown       []string
 }
 
-// withPath calls f with a longer path.
 func (p *pruner) withPath(part string, f func()) {
 	if p.recordUnknown {
 		p.path = append(p.path, part)

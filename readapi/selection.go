@@ -14,7 +14,6 @@ import (
 	"github.com/crdcache/crdcache/internal/naming"
 )
 
-// selection has the selectors of a list or watch.
 type selection struct {
 	namespace  string
 	namespaced bool // the type is namespaced
@@ -35,7 +34,6 @@ type condition struct {
 	negated      bool
 }
 
-// newSelection returns an error if a field is not selectable.
 func newSelection(t *resource, options *listOptions) (*selection, error) {
 	s := &selection{
 		namespace: t.namespace, namespaced: t.typ.Namespaced,
@@ -115,7 +113,6 @@ func (s *selection) candidates(snapshot Snapshot, from, to string) iter.Seq[Obje
 	return snapshot.Range(from, to)
 }
 
-// selectsAll reports whether every object of the namespace is selected.
 func (s *selection) selectsAll() bool {
 	return s.fields == nil && len(s.conditions) == 0 && s.labels.Empty() && s.shard == nil && s.filter == nil
 }
@@ -130,7 +127,6 @@ func (s *selection) selectsAtMostOne() bool {
 	return hasName && (hasNamespace || s.namespace != "" || !s.namespaced)
 }
 
-// keys returns the range of keys of the namespace.
 func (s *selection) keys() (from, to string) {
 	if s.namespace == "" {
 		return "", ""
@@ -138,7 +134,6 @@ func (s *selection) keys() (from, to string) {
 	return s.namespace + "/", s.namespace + "0" // "0" follows "/"
 }
 
-// cost returns the work of evaluating one object.
 func (s *selection) cost() int {
 	work := workPerObject + s.labels.Len() + len(s.conditions)
 	if s.fields != nil {

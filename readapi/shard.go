@@ -77,7 +77,6 @@ const (
 	shardEnd   = "0x10000000000000000"
 )
 
-// shardRange matches one term of a selector.
 var shardRange = regexp.MustCompile(`^\s*shardRange\s*\(\s*object\.(metadata\.(?:uid|namespace))\s*,\s*` +
 	quotedHash + `\s*,\s*` + quotedHash + `\s*\)\s*$`)
 

@@ -206,7 +206,6 @@ func (f *watcher) appendInitial(ctx context.Context, b *watchStart) error {
 	return write()
 }
 
-// initialBatch is the number of bytes of initial events that are written together.
 const initialBatch = 32 << 10
 
 // appendSelected appends the event of an initial object to the buffer. It sends the buffer first if it is

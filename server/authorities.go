@@ -26,7 +26,6 @@ type authorities struct {
 const (
 	authoritiesNamespace, authoritiesName = "kube-system", "extension-apiserver-authentication"
 	authoritiesKey                        = "client-ca-file"
-	// authoritiesTimeout is the timeout for the first read of the ConfigMap.
 	authoritiesTimeout = 10 * time.Second
 )
 

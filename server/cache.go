@@ -128,7 +128,6 @@ func (c *cache) informerOptions(r discovery.Resource) (dynamicinformer.ResourceO
 		c.selection.indexes.IndexesOf(r.GVR, r.GVK.Kind)
 }
 
-// condition is the status of a type or of a name in the config.
 type condition struct {
 	name, text string
 	holds      bool

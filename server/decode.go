@@ -61,7 +61,6 @@ func typeErrors(document []byte, as reflect.Type, path string) []error {
 	return problems
 }
 
-// isConfigStruct reports whether a type is Config or the struct of one of its sections.
 func isConfigStruct(t reflect.Type) bool {
 	return slices.Contains([]reflect.Type{
 		reflect.TypeFor[Config](), reflect.TypeFor[PageConfig](), reflect.TypeFor[WatchConfig](),

@@ -15,7 +15,6 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// limits limit the resources of each user.
 type limits struct {
 	config       Limits
 	writeTimeout time.Duration
@@ -67,7 +66,6 @@ func (l *limits) accountLocked(user string) *userUsage {
 	return a
 }
 
-// retryAfter is the default delay in seconds before clients should retry.
 const retryAfter = 1
 
 // beginRequest counts a request, or returns a 429 error that names the exceeded limit.
@@ -135,7 +133,6 @@ func (l *limits) serve(w http.ResponseWriter, r *http.Request, user string, watc
 		writeTimeout: l.writeTimeout}, r)
 }
 
-// meteredWriter counts the bytes written to a user.
 type meteredWriter struct {
 	http.ResponseWriter
 	request *http.Request

@@ -82,7 +82,6 @@ func newPage(c *cache, config PageConfig, watches *watchTimes, requests,
 	return p, nil
 }
 
-// close stops the informers and reviews of the page.
 func (p *page) close() {
 	p.handler.Close()
 	p.rights.close()

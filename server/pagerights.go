@@ -123,7 +123,6 @@ func (p *page) scope(r *http.Request, gvr schema.GroupVersionResource,
 	return scope
 }
 
-// canList asks an authorizer whether a user may list objects.
 func canList(ctx context.Context, from authorizer.UnconditionalAuthorizer, u user.Info,
 	right listAccess) (bool, error) {
 	gvr := right.gvr

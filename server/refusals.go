@@ -57,14 +57,12 @@ func errReadOnly(gr schema.GroupResource, verb string) error {
 	return err
 }
 
-// errUnavailable returns a 503 with Retry-After.
 func errUnavailable(format string, args ...any) error {
 	err := apierrors.NewServiceUnavailable(fmt.Sprintf(format, args...))
 	err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: retryAfter}
 	return err
 }
 
-// refusal records why the generic server rejects a request.
 type refusal struct {
 	// unauthenticated is set if the credentials were rejected.
 	unauthenticated atomic.Bool
@@ -82,7 +80,6 @@ func refusalOf(ctx context.Context) *refusal {
 	return &refusal{}
 }
 
-// reportingAuthenticator records rejections
 type reportingAuthenticator struct{ authenticator.Request }
 
 func (a reportingAuthenticator) AuthenticateRequest(r *http.Request) (*authenticator.Response, bool, error) {
@@ -119,7 +116,6 @@ func isUnanswered(err error) bool {
 	return errors.As(err, &unreached) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// reportingAuthorizer records rejections
 type reportingAuthorizer struct{ authorizer.Authorizer }
 
 func (a reportingAuthorizer) Authorize(ctx context.Context,

@@ -26,7 +26,6 @@ import (
 const (
 	accessReviewPath = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 	userReviewPath   = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
-	// maxReview is the size limit of a review in bytes.
 	maxReview = 64 << 10
 )
 
@@ -115,7 +114,6 @@ func (v *reviews) accessOf(ctx context.Context, identity user.Info,
 	return status, nil
 }
 
-// userInfo converts a user for a review.
 func userInfo(identity user.Info) authenticationv1.UserInfo {
 	info := authenticationv1.UserInfo{Username: identity.GetName(), UID: identity.GetUID(),
 		Groups: identity.GetGroups()}

@@ -65,7 +65,6 @@ type accessAnswers struct {
 	now       time.Time     // time of the current look
 }
 
-// accessAnswer is the result of an access review.
 type accessAnswer struct {
 	allowed    bool
 	answeredAt time.Time // zero if there is none yet

@@ -21,7 +21,6 @@ const metricsComponent = "crdcached"
 // maxURI is the maximum length of a request's URL: two selectors of 64 KB each.
 const maxURI = 128 << 10
 
-// refuseLongURLs rejects requests with a longer URL before they are parsed.
 func refuseLongURLs(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if len(r.RequestURI) > maxURI {
@@ -33,7 +32,6 @@ func refuseLongURLs(next http.Handler) http.Handler {
 	})
 }
 
-// router serves authorized requests
 type router struct {
 	cache   *cache
 	reviews *reviews

@@ -103,7 +103,6 @@ func (s *Server) Run(ctx context.Context) error {
 	return errors.Join(err, <-cacheEnded)
 }
 
-// genericConfig returns the config of the generic server.
 func (o *Options) genericConfig(limits *limits) (*genericserver.Config, error) {
 	config := genericserver.NewConfig(serializer.NewCodecFactory(newScheme()))
 	config.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
@@ -150,7 +149,6 @@ func (o *Options) reviewAuthorizer() (authorizer.Authorizer, error) {
 	return info.Authorizer, nil
 }
 
-// authenticate configures authentication
 func (o *Options) authenticate(config *genericserver.Config) error {
 	options := *o.Authentication
 	users, err := userAuthorities(&options)
@@ -167,7 +165,6 @@ func (o *Options) authenticate(config *genericserver.Config) error {
 	return nil
 }
 
-// certificates returns the certificate flags for error messages.
 func (o *Options) certificates() string {
 	var files []string
 	if pair := o.SecureServing.ServerCert.CertKey; pair.CertFile != "" {

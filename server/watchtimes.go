@@ -42,7 +42,6 @@ func (t *watchTimes) limit(next http.Handler) http.Handler {
 	})
 }
 
-// lastBookmarkTimeout is the time for the last bookmark of a watch when the server ends.
 const lastBookmarkTimeout = time.Second
 
 func (t *watchTimes) randomDuration() time.Duration { return t.min + rand.N(t.max-t.min+1) }

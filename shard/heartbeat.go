@@ -123,7 +123,6 @@ func (m *Member) observe(ctx context.Context, started <-chan struct{}) {
 	}
 }
 
-// pause waits until the period is over or ctx ends.
 func pause(ctx context.Context, period time.Duration) {
 	timer := time.NewTimer(period)
 	defer timer.Stop()

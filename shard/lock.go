@@ -10,7 +10,6 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// errHeldByOther ends an election that another replica has won.
 var errHeldByOther = errors.New("another replica holds the Lease")
 
 // lock is the Lock of an elector for the Lease of a shard. It adds to resourcelock.LeaseLock:

@@ -213,7 +213,6 @@ func (o Options) shardOf(lease string) int {
 
 func (o Options) leaseOf(shard int) string { return fmt.Sprintf("%s-%03d", o.Name, shard) }
 
-// leaseLock returns the lock of a Lease of the group.
 func (m *Member) leaseLock(name string, labels map[string]string) resourcelock.LeaseLock {
 	all := map[string]string{labelGroup: m.options.Name, labelShards: strconv.Itoa(m.options.Shards),
 		labelLayout: m.options.Layout}

@@ -56,7 +56,6 @@ type observedLeases struct {
 	leases  map[string]*observedLease
 }
 
-// record records the current state of a Lease.
 func (s *observedLeases) record(lease *coordinationv1.Lease, now time.Time) {
 	if observed := s.leases[lease.Name]; observed != nil && !observed.deleted &&
 		apiequality.Semantic.DeepEqual(observed.spec, lease.Spec) {
@@ -78,7 +77,6 @@ func (s *observedLeases) recordDeleted(name string) {
 	}
 }
 
-// recordAll records a complete list of Leases.
 func (s *observedLeases) recordAll(leases []coordinationv1.Lease, now time.Time) {
 	present := map[string]bool{}
 	for i := range leases {
@@ -149,7 +147,6 @@ func (s *observedLeases) expiredMembers(now time.Time) []string {
 	return names
 }
 
-// forget removes deleted member Leases.
 func (s *observedLeases) forget() {
 	for name, lease := range s.leases {
 		if _, isShard := lease.labels[labelShard]; lease.deleted && !isShard {

@@ -86,7 +86,6 @@ func valueOrDefault[T comparable](value, defaultValue T) T {
 	return value
 }
 
-// validate returns all errors of options with defaults.
 func (o Options) validate() error {
 	var errs []error
 	refuse := func(format string, args ...any) {

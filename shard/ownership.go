@@ -11,7 +11,6 @@ import (
 // replica has taken it.
 var ErrLost = errors.New("the shard was lost")
 
-// errReleased is the cause if the shard was given up.
 var errReleased = errors.New("the shard was given up")
 
 // Ownership is the term in which this replica holds a shard. It is safe for concurrent use.

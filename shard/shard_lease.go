@@ -71,7 +71,6 @@ func (m *Member) tryAcquire(ctx context.Context, shard int) {
 	context.AfterFunc(s.ownership.ctx, m.wake)
 }
 
-// recordAcquired records that the replica holds the Lease of a shard.
 func (m *Member) recordAcquired(s *shardLease) {
 	m.mu.Lock()
 	s.acquired = time.Now()

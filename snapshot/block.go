@@ -22,7 +22,6 @@ const minObjectSize = 3 + len("a") + len(`{"metadata":{"name":"a"}}`)
 // block can have a few smaller objects.
 const blockSizeTolerance = 256
 
-// blockBuilder collects the records of a block.
 type blockBuilder struct {
 	lengths []byte
 	keys    []byte
@@ -143,7 +142,6 @@ func appendContent(dst []byte, kind byte, content []byte) []byte {
 	return appendFrame(dst, f, compressed)
 }
 
-// maxParsedSize returns the maximum size of parsed content in memory, in bytes.
 func maxParsedSize(kind byte, content []byte) uint64 {
 	cost := uint64(len(content)) * parsedCost
 	if kind == kindIndex {

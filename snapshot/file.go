@@ -140,7 +140,6 @@ func (f *File) readIndex(offset int64, length int, size int64) error {
 	return checkOffsets(blocks, offset)
 }
 
-// check returns an error if an entry is inconsistent.
 func (e typeEntry) check(offset int64) error {
 	objects := 0
 	for _, b := range e.Blocks {

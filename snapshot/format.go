@@ -38,7 +38,6 @@ const (
 )
 
 const (
-	// maxContentSize is the maximum size of content in bytes.
 	maxContentSize = 64 << 20
 	// maxCost is the maximum memory per byte of the file. A Writer stores content uncompressed if it would
 	// need more.
@@ -107,7 +106,6 @@ func appendFrame(dst []byte, f contentFrame, content []byte) []byte {
 	return append(dst, content...)
 }
 
-// parseFrame checks a frame, and returns its stored content.
 func parseFrame(text []byte, offset int64) (contentFrame, []byte, error) {
 	if len(text) < frameSize {
 		return contentFrame{}, nil, damagedError(offset, "a block of %d bytes is too short", len(text))

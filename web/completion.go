@@ -11,10 +11,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// maxProposals limits the completions
 const maxProposals = 20
 
-// completeAnswer has the completions at a position in a query.
 type completeAnswer struct {
 	// From and To delimit the text to replace, in UTF-16 code units.
 	From      int        `json:"from"`
@@ -62,7 +60,6 @@ func (h *Handler) complete(r *http.Request) (any, error) {
 	return out, err
 }
 
-// conditionProposals returns the beginnings of conditions.
 func (h *Handler) conditionProposals(r *http.Request, k *visibleType,
 	position completionPosition) ([]proposal, error) {
 	out := []proposal{}

@@ -5,18 +5,14 @@ import (
 	"strings"
 )
 
-// completionKind is the kind of completion expected at a position.
 type completionKind int
 
 const (
 	// completeNothing is returned for free text.
 	completeNothing completionKind = iota
 	completeCondition
-	// completeOperator follows an index.
 	completeOperator
-	// completeValue follows an index and an operator.
 	completeValue
-	// completeConnective follows a condition.
 	completeConnective
 )
 
@@ -71,7 +67,6 @@ var referenceFunctionPattern = regexp.MustCompile(`\b(label|where|refersTo|refer
 // inFunction reports whether text ends between the parentheses of a function with free text.
 func inFunction(text string) bool { return referenceFunctionPattern.MatchString(text) }
 
-// operatorChoices returns the operators of an index.
 func operatorChoices(sorted bool) []proposal {
 	choices := []proposal{{"=", "is"}, {"!=", "is not"}, {"in (", "one of several"},
 		{"contains ", "contains a text"}, {"=~", "matches a regular expression"}}

@@ -29,7 +29,6 @@ type feed struct {
 	}
 }
 
-// feedSubscription is an informer with readers.
 type feedSubscription struct {
 	readers      map[*feedReader]bool
 	registration cache.ResourceEventHandlerRegistration
@@ -107,7 +106,6 @@ func (r *feedReader) wake() {
 	}
 }
 
-// feedHandler receives the events of one informer.
 type feedHandler struct {
 	feed     *feed
 	informer *dynamicinformer.Informer

@@ -10,7 +10,6 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-// stateUpdate is a change of the status of a type.
 type stateUpdate struct {
 	Time time.Time
 	GVR  schema.GroupVersionResource

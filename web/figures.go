@@ -18,7 +18,6 @@ const (
 	maxRates = 60
 )
 
-// row is a type in the list of types.
 type row struct {
 	ID       string `json:"id"`
 	Group    string `json:"group"`
@@ -60,7 +59,6 @@ type condition struct {
 	Since   int64  `json:"since"`
 }
 
-// typeFigures samples the figures of all types.
 type typeFigures struct {
 	source Source
 	mu     struct {
@@ -77,7 +75,6 @@ func newFigures(source Source) *typeFigures {
 	return f
 }
 
-// run samples until closed is closed.
 func (f *typeFigures) run(closed <-chan struct{}) {
 	ticker := time.NewTicker(sampleInterval)
 	defer ticker.Stop()

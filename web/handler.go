@@ -19,7 +19,6 @@ const (
 	// wait.
 	maxWork     = 4
 	workTimeout = 10 * time.Second
-	// maxStreams limits the streams of a user.
 	maxStreams = 32
 	// maxAllWork and maxAllStreams are the limits of all users together.
 	maxAllWork    = 64
@@ -112,7 +111,6 @@ func (h *Handler) routes() http.Handler {
 	return mux
 }
 
-// statusError is an error with an HTTP status.
 type statusError struct {
 	status int
 	err    error
@@ -165,7 +163,6 @@ func statusOf(err error) int {
 	return http.StatusBadRequest
 }
 
-// failure is the response to a failed request.
 type failure struct {
 	Error string `json:"error"`
 	// Offset and Length locate an error in a query, in UTF-16 code units.

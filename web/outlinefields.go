@@ -9,7 +9,6 @@ import (
 	"github.com/crdcache/crdcache/internal/display"
 )
 
-// fieldChange is a changed field.
 type fieldChange struct {
 	// Path is the path of the field, with indexes of list elements. It is the path in the outline of the
 	// object after the change or, for a removed field, before it.

@@ -10,7 +10,6 @@ import (
 	"github.com/crdcache/crdcache/internal/display"
 )
 
-// fieldManager is a field manager of an object.
 type fieldManager struct {
 	Name string `json:"name"`
 	// Operation is Apply or Update.
@@ -21,7 +20,6 @@ type fieldManager struct {
 	Time string `json:"time,omitempty"`
 }
 
-// fieldManagerEntry is an entry of managedFields.
 type fieldManagerEntry struct {
 	fieldManager
 	fields         map[string]any // fieldsV1

@@ -16,7 +16,6 @@ func describePlan(scope Scope, p *query.Plan) []string {
 		strings.Join(scope.Namespaces, ", "))}
 }
 
-// planSentences describes a plan in words.
 func planSentences(p *query.Plan) []string {
 	var out []string
 	if p.Shard != "" {

@@ -10,10 +10,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
-// maxRelated limits the objects on each side.
 const maxRelated = 200
 
-// relatedAnswer has the references from and to an object.
 type relatedAnswer struct {
 	// Owners and Refers are the objects it refers to, Owned and Referred the objects that refer to it.
 	Owners   []relation `json:"owners"`
@@ -141,7 +139,6 @@ func (h *Handler) related(r *http.Request) (any, error) {
 	return out, nil
 }
 
-// danglingAnswer has the dangling references of a type.
 type danglingAnswer struct {
 	References []danglingReference `json:"references"`
 	More       int                 `json:"more,omitempty"`

@@ -27,7 +27,6 @@ const (
 	maxBatch      = 100
 )
 
-// maxInterests limits the pages that share a stream.
 const maxInterests = 16
 
 // stream sends server-sent events to one browser: the status of types, and the changes that its pages show.

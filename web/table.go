@@ -23,11 +23,8 @@ const (
 	// always stored.
 	maxTables = 16
 	maxKeys   = 1 << 19
-	// maxAllKeys limits the stored keys of all users.
 	maxAllKeys = 1 << 23
-	// maxRows limits the rows of a response.
 	maxRows = 200
-	// maxQuery limits the bytes of a query.
 	maxQuery = 8 << 10
 )
 
@@ -188,7 +185,6 @@ func (h *Handler) parseQuery(r *http.Request, k *visibleType, text string) (quer
 	return q, asker, nil
 }
 
-// rowsAnswer has some rows of a result.
 type rowsAnswer struct {
 	From int        `json:"from"`
 	Rows []tableRow `json:"rows"`
@@ -245,7 +241,6 @@ func (h *Handler) tableRow(k *visibleType, key string, columns []display.Column)
 	return tableRow{Key: key, Cells: cells}
 }
 
-// maxCell limits the bytes of a cell.
 const maxCell = 300
 
 func cellText(value any) string {

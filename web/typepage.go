@@ -117,7 +117,6 @@ func definitionOf(c crd.Column) display.ColumnDefinition {
 		Priority: c.Priority, JSONPath: c.JSONPath}
 }
 
-// sortPath returns the sort key for a column.
 func sortPath(path string) string {
 	if path == ".metadata.creationTimestamp" {
 		return "age"

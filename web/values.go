@@ -10,10 +10,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// maxFrequentValues limits the values of a response.
 const maxFrequentValues = 12
 
-// valuesAnswer has the most frequent values of an index among the results of a query.
 type valuesAnswer struct {
 	Values []valueCount `json:"values"`
 	// More is the number of other values, Rest the number of their objects.
@@ -21,7 +19,6 @@ type valuesAnswer struct {
 	Rest int `json:"rest,omitempty"`
 }
 
-// valueCount is a value with its number of objects.
 type valueCount struct {
 	Text  string `json:"text"`
 	Query string `json:"query"` // the condition that matches its objects

@@ -60,7 +60,6 @@ func (h *Handler) setScopes(r *http.Request, types ...*visibleType) error {
 	return nil
 }
 
-// scopedTypes returns all types with the known scopes of the sender of a request.
 func (h *Handler) scopedTypes(r *http.Request) ([]*visibleType, error) {
 	types := h.source.visibleTypes()
 	if h.knownScopes == nil {
@@ -113,13 +112,11 @@ func conditionsFor(types []*visibleType, conditions []condition) []condition {
 	return conditions
 }
 
-// evaluator evaluates queries about the visible objects of a type.
 type evaluator struct {
 	querier *query.Querier
 	scope   Scope
 }
 
-// restrict restricts a query to the visible objects.
 func (a evaluator) restrict(q query.Query) query.Query {
 	if a.scope.All {
 		return q
@@ -138,12 +135,10 @@ func (a evaluator) query(ctx context.Context, q query.Query, options query.Optio
 	return result, err
 }
 
-// values is query.Querier.Values
 func (a evaluator) values(ctx context.Context, index string, q query.Query) ([]query.ValueCount, error) {
 	return a.querier.Values(ctx, index, a.restrict(q), query.Options{AllowScan: true})
 }
 
-// count returns the number of visible objects.
 func (a evaluator) count(ctx context.Context) (int, error) {
 	return a.querier.Count(ctx, a.restrict(query.All()), query.Options{AllowScan: true})
 }

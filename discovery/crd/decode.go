@@ -94,7 +94,6 @@ func Summary(object map[string]any) (*Definition, error) {
 	return convertDefinition(&w, wireVersion.version)
 }
 
-// convertDefinition validates and converts the wire form.
 func convertDefinition[V any](w *wireDefinition[V], convert func(V) Version) (*Definition, error) {
 	if w.APIVersion != GVR.GroupVersion().String() || w.Kind != "CustomResourceDefinition" {
 		return nil, fmt.Errorf("%w: it is %q of %q", ErrNotCRD, w.Kind, w.APIVersion)

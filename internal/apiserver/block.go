@@ -53,7 +53,6 @@ func (w *blockWriter) add(text []byte) blockText {
 	return blockText{w.block, uint32(offset), uint32(len(text))}
 }
 
-// finish compresses the open block.
 func (w *blockWriter) finish() {
 	text := *w.block.uncompressed.Load()
 	if w.buffer == nil {

@@ -76,7 +76,6 @@ func unsupportedMediaType(message string) error {
 	return statusError(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, message)
 }
 
-// requestOptions are the parameters of a request to create, update or patch.
 type requestOptions struct {
 	dryRun bool
 	// strict refuses unknown and duplicate fields; warn warns of them.
@@ -147,7 +146,6 @@ type droppedFields struct {
 	duplicateOwners []string // UIDs
 }
 
-// decodeBody decodes an object like a kube-apiserver.
 func (s *strategy) decodeBody(body []byte) (u decodedObject, err error) {
 	u.Unstructured = &unstructured.Unstructured{}
 	if u.problems, err = kjson.UnmarshalStrict(body, &u.Object); err != nil {

@@ -116,7 +116,6 @@ func (c *collection) snapshotAt(version uint64) readapi.Snapshot {
 	return readapi.NewSnapshot(version, c.snapshot(), undo)
 }
 
-// since returns the changes after a version.
 func (c *collection) since(version uint64) readapi.Changes {
 	if c.next == nil {
 		c.next = make(chan struct{})

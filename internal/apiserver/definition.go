@@ -22,7 +22,6 @@ var (
 	apiServiceKind = schema.GroupKind{Group: apiServices.Group, Kind: "APIService"}
 )
 
-// systemTypes returns the types that every storage has.
 func systemTypes() []readapi.Type {
 	return []readapi.Type{{ // first, so that the group of the next one gets an APIService
 		Group: apiServiceKind.Group,

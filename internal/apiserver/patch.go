@@ -23,7 +23,6 @@ const maxAttempts = 5
 // maxOperations is the maximum number of operations of a JSON patch, as on a kube-apiserver.
 const maxOperations = 10000
 
-// patchFunc patches an object in JSON.
 type patchFunc func(old []byte) ([]byte, error)
 
 // patchTypes are the media types of patches that every type accepts.

@@ -223,7 +223,6 @@ func completeFromStored(before *object, u *unstructured.Unstructured, stamps boo
 	return err == nil && bytes.Equal(body, stored), err
 }
 
-// setCreatedFields sets the fields that a server sets on a new object.
 func setCreatedFields(u *unstructured.Unstructured, rules Rules, now time.Time) {
 	if u.GetUID() == "" {
 		u.SetUID(uuid.NewUUID())
@@ -236,7 +235,6 @@ func setCreatedFields(u *unstructured.Unstructured, rules Rules, now time.Time) 
 	}
 }
 
-// setUpdatedFields sets the fields that a server sets on an updated object.
 func setUpdatedFields(u, old *unstructured.Unstructured, rules Rules) {
 	if u.GetUID() == "" {
 		u.SetUID(old.GetUID())

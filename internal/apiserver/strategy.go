@@ -69,7 +69,6 @@ func (s *strategy) checkTarget(u *unstructured.Unstructured) error {
 	return nil
 }
 
-// prepareForCreate sets the fields of a new object and validates it.
 func (s *strategy) prepareForCreate(u *unstructured.Unstructured) error {
 	if u.GetName() == "" && u.GetGenerateName() != "" {
 		u.SetName(u.GetGenerateName() + rand.String(5))
@@ -148,7 +147,6 @@ func requestedVersion(u *unstructured.Unstructured) (uint64, error) {
 	return version, nil
 }
 
-// checkUID returns an error if an update has the UID of another object.
 func (s *strategy) checkUID(old, u *unstructured.Unstructured) error {
 	const failed = "Precondition failed" // the text of a kube-apiserver
 	if uid := u.GetUID(); uid != "" && uid != old.GetUID() {
@@ -212,7 +210,6 @@ func (s *strategy) prepareForDelete(old *unstructured.Unstructured,
 	return u, false, nil
 }
 
-// checkPreconditions returns an error if a deletion is for another state than old.
 func (s *strategy) checkPreconditions(old *unstructured.Unstructured, p *metav1.Preconditions) error {
 	conflict := func(format string, args ...any) error {
 		return apierrors.NewConflict(schema.GroupResource{Group: s.GVR.Group, Resource: s.kind().Kind},

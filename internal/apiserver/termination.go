@@ -50,7 +50,6 @@ func hasContent(u *unstructured.Unstructured) bool {
 	return u.GroupVersionKind().GroupKind() == namespaceKind && len(finalizers) > 0
 }
 
-// completeNamespace sets the fields that a cluster sets on a new namespace.
 func completeNamespace(u *unstructured.Unstructured) {
 	labels := u.GetLabels()
 	if labels == nil {
@@ -104,7 +103,6 @@ func (s *Storage) deleteContent(o owner, now time.Time) {
 	s.finishDeletions(now)
 }
 
-// ownedObjects are the objects of one type that belong to an owner.
 type ownedObjects struct {
 	collection *collection
 	keys       []string

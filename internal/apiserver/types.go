@@ -100,7 +100,6 @@ func (s *Storage) removeType(gr schema.GroupResource, now time.Time) {
 	s.registerServices(gr.Group, now)
 }
 
-// removeDefinedType removes the type of a CustomResourceDefinition with its objects.
 func (s *Storage) removeDefinedType(definition string, now time.Time) {
 	for gr, c := range s.mu.types {
 		if c.definition == definition {

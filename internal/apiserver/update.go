@@ -16,7 +16,6 @@ import (
 // kube-apiserver.
 const maxNameAttempts = 8
 
-// create stores a new object.
 func (r *request) create(body []byte) (result readapi.WriteResult, err error) {
 	u, err := r.decode(body)
 	if err != nil {
@@ -116,7 +115,6 @@ func (r *request) update(change changeFunc) (result readapi.WriteResult, err err
 	return result, err
 }
 
-// currentInVersion returns a stored object in the version of the request.
 func (r *request) currentInVersion(o *object) (*unstructured.Unstructured, error) {
 	content, err := readapi.Decode(o)
 	if err != nil {

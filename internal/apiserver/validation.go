@@ -148,7 +148,6 @@ var immutableFields = map[schema.GroupResource][]string{
 	{Resource: "secrets"}:    {"data"},
 }
 
-// validateImmutable returns the changes of an immutable ConfigMap or Secret.
 func (s *strategy) validateImmutable(u, old *unstructured.Unstructured) (problems field.ErrorList) {
 	fields := immutableFields[s.resource()]
 	if len(fields) == 0 || old.Object["immutable"] != true {

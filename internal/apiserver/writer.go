@@ -151,7 +151,6 @@ func (r *request) addFinalizerWarnings(u, old *unstructured.Unstructured) {
 	}
 }
 
-// store replaces the object before by u.
 func (r *request) store(key string, before *object, u *unstructured.Unstructured,
 	code int) (readapi.WriteResult, error) {
 	result := readapi.WriteResult{Code: code}
@@ -178,7 +177,6 @@ func (r *request) asStored(key string, u *unstructured.Unstructured) (readapi.Ob
 	return &object{key: key, stored: r.GVR.Version, body: body}, err
 }
 
-// invalid returns the error for an object that cannot be stored.
 func (r *request) invalid(u *unstructured.Unstructured, err error) error {
 	return statusError(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
 		strings.TrimSpace(fmt.Sprintf("%s %q is invalid: %v", r.collection.typ.GroupKind(), u.GetName(), err)))

@@ -94,7 +94,6 @@ func (s readErrorMarker) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// contextReader fails when its context ends.
 type contextReader struct {
 	ctx context.Context
 	r   io.Reader

@@ -77,7 +77,6 @@ func (f *File) Open(ctx context.Context, stdin io.Reader) (io.ReadCloser, error)
 	return cancelablePipe{out, stop}, nil
 }
 
-// cancelablePipe is a pipe that ends with a context.
 type cancelablePipe struct {
 	*io.PipeReader
 	stop func() bool

@@ -12,7 +12,6 @@ import (
 	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
-// jsonReader reads JSON objects that follow each other.
 type jsonReader struct {
 	*jsontext.Stream
 	compressed bool
@@ -145,7 +144,6 @@ func (j *jsonReader) value() (value []byte, line int, err error) {
 	return value, line, err
 }
 
-// items yields the elements of the array "items".
 func (j *jsonReader) items(l *list) error {
 	l.begin()
 	closed, err := j.Take(']')

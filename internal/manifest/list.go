@@ -40,7 +40,6 @@ func (l *list) field(name string, value json.RawMessage, line int) {
 	l.members = append(l.members, member{name, value})
 }
 
-// begin starts the array of items.
 func (l *list) begin() {
 	if l.hasItems || l.fieldValue("items") != nil {
 		l.noteDuplicate("items", l.Line)
@@ -48,7 +47,6 @@ func (l *list) begin() {
 	l.hasItems = true
 }
 
-// noteDuplicate records a duplicate key.
 func (l *list) noteDuplicate(path string, line int) {
 	if l.duplicate == nil {
 		l.duplicate = &Entry{Position: l.Position, Err: duplicateError(path)}
@@ -58,7 +56,6 @@ func (l *list) noteDuplicate(path string, line int) {
 
 func duplicateError(path string) error { return fmt.Errorf("duplicate key %q", path) }
 
-// fieldValue returns the value of a field, or nil.
 func (l *list) fieldValue(name string) json.RawMessage {
 	for _, m := range l.members {
 		if m.name == name {
@@ -198,7 +195,6 @@ func (l *list) decoded(data []byte, lines func() []int) bool {
 	return l.end()
 }
 
-// emitPending yields the items that waited for the kind of the list.
 func (l *list) emitPending() bool {
 	pending := l.pending
 	l.pending = nil

@@ -82,7 +82,6 @@ func (t *documentReader) peek(enough func([]byte) bool) ([]byte, error) {
 	}
 }
 
-// unread pushes back a line.
 func (t *documentReader) unread(line []byte) {
 	t.pending = bytes.Clone(line)
 	t.line--

@@ -67,7 +67,6 @@ func (t *documentReader) documentText() (text []byte, first int, more bool, err 
 	}
 }
 
-// itemLines returns the lines of the items of a list.
 func itemLines(text []byte, first int) (lines []int) {
 	var document yamlv3.Node
 	if yamlv3.Unmarshal(text, &document) != nil || document.Kind != yamlv3.DocumentNode {
@@ -116,7 +115,6 @@ func contentLine(text []byte, first int) int {
 	return first
 }
 
-// yamlError is an error of the YAML library, with the line of the file.
 type yamlError struct {
 	line int
 	text string

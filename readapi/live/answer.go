@@ -61,7 +61,6 @@ func (r *Row) UnmarshalJSON(text []byte) error {
 	return utiljson.Unmarshal(text, (*plain)(r))
 }
 
-// pendingAnswer is an Answer before its objects are encoded.
 type pendingAnswer struct {
 	Answer
 	result *query.Result
@@ -76,7 +75,6 @@ func (a *pendingAnswer) setState(s query.Freshness, plan *query.Plan) {
 	}
 }
 
-// writeChunk is the number of bytes of an answer that are written at a time.
 const writeChunk = 1 << 16
 
 // writeAnswer writes an answer in chunks, so that it is never completely in memory.
@@ -165,7 +163,6 @@ func newRows(c *collection) *rowBuilder {
 	return &rowBuilder{display.NewColumns(declared)}
 }
 
-// definitions returns the columns, beginning with the name.
 func (r *rowBuilder) definitions() []metav1.TableColumnDefinition {
 	columns := []metav1.TableColumnDefinition{{Name: "Name", Type: "string", Format: "name"}}
 	for _, c := range r.columns {

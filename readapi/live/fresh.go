@@ -165,7 +165,6 @@ func (c *collection) compare(ctx context.Context) error {
 	}
 }
 
-// awaitEpoch blocks until the type has been listed again.
 func (c *collection) awaitEpoch(ctx context.Context, earlier dynamicinformer.History) error {
 	for {
 		h := c.informer.History()
@@ -180,7 +179,6 @@ func (c *collection) awaitEpoch(ctx context.Context, earlier dynamicinformer.His
 	}
 }
 
-// listPath is the path of lists of the type.
 func (c *collection) listPath() string {
 	path := "/apis/" + c.gvr.Group + "/" + c.gvr.Version
 	if c.gvr.Group == "" {

@@ -158,7 +158,6 @@ func parseQuery(text string) (query.Query, error) {
 	return q, nil
 }
 
-// apiError converts an error of a query to an API error.
 func apiError(err error) error {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) || errors.Is(err, context.Canceled) ||
@@ -191,7 +190,6 @@ func (c *collection) answerInSlices(ctx context.Context, q query.Query, namespac
 	return c.answer(ctx, q, params, options)
 }
 
-// answer executes a query.
 func (c *collection) answer(ctx context.Context, q query.Query, params url.Values,
 	options query.Options) (*pendingAnswer, error) {
 	querier := query.New(query.ForInformer(c.informer), c.indexes...)

@@ -9,7 +9,6 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// watchQuery serves a watch of the objects that match a query.
 func (c *collection) watchQuery(
 	w http.ResponseWriter, r *http.Request, request readapi.Request, q query.Query) error {
 	matcher, err := query.NewMatcher(q, c.indexes...)

@@ -232,7 +232,6 @@ func (r *Reconciler) desired(catalog *discovery.Catalog) (types map[schema.Group
 	return types, problems, doubtful
 }
 
-// acquire starts serving a type.
 func (r *Reconciler) acquire(resource discovery.Resource) (*CachedType, error) {
 	options, indexes := r.options.InformerOptions(resource)
 	options.Indexes = indexers.CompileIndexes(indexes...)

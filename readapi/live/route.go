@@ -144,7 +144,6 @@ func (c *collection) selects(selector string) bool {
 	})
 }
 
-// allowsStale reports whether the client accepts a stale answer.
 func allowsStale(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Cache-Control"), "max-stale")
 }

@@ -156,7 +156,6 @@ func (s *Server) Serves(gr schema.GroupResource) bool {
 	return k != nil && k.collection() != nil
 }
 
-// cacheOf returns the cache of a type, or nil.
 func (s *Server) cacheOf(gr schema.GroupResource) *typeCache {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,7 +17,6 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// typeRegistry holds the types of the cluster.
 type typeRegistry struct {
 	mu      sync.Mutex
 	types   map[schema.GroupResource]typesource.Type
@@ -75,7 +74,6 @@ func (r definitionHandler) OnDelete(obj any) {
 	}
 }
 
-// changed ends the watches of a type if its definition has changed.
 func (r definitionHandler) changed(obj any) {
 	if k := r.cacheOfDefinition(obj); k != nil {
 		k.resetIfChanged(specOf(obj))

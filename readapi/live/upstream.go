@@ -18,7 +18,6 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// upstream is the API server.
 type upstream struct {
 	base   *url.URL
 	client *http.Client
@@ -100,7 +99,6 @@ func (u *upstream) get(ctx context.Context, path string, query url.Values,
 	return nil, statusError(answer)
 }
 
-// maxStatus is the maximum number of bytes that are read of an error.
 const maxStatus = 1 << 20
 
 // statusError returns the Status of an answer as an error.

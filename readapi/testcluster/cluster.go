@@ -82,7 +82,6 @@ func New(ctx context.Context, options Options) (*Cluster, error) {
 	return c, c.Load(ctx, options.Objects...)
 }
 
-// addInitialObjects adds the initial types and namespaces.
 func (c *Cluster) addInitialObjects() error {
 	if !c.options.WithoutBuiltIns {
 		for _, b := range builtin.Types {
@@ -146,7 +145,6 @@ const admissionGroup = "admissionregistration.k8s.io"
 // admissionRejected is the reason why its objects cannot be written.
 const admissionRejected = "nothing is admitted or mutated by webhooks and policies in a cluster in memory: leave them out, or use envtest"
 
-// typeAndRules returns a built-in type and the rules for writing its objects.
 func typeAndRules(b builtin.Type) (readapi.Type, apiserver.Rules) {
 	version := readapi.Version{
 		Name: b.Version, UnsupportedSubresources: b.Subresources(), SelectableFields: b.SelectableFields(),
@@ -169,7 +167,6 @@ func typeAndRules(b builtin.Type) (readapi.Type, apiserver.Rules) {
 	}, rules
 }
 
-// decodable returns an error if an object cannot be decoded into its Go type in the scheme.
 func (c *Cluster) decodable(gvk schema.GroupVersionKind, object []byte) error {
 	typed, err := c.options.Scheme.New(gvk)
 	if err != nil {

@@ -107,7 +107,6 @@ func (l loadedObject) kindRank() int {
 
 var namespaceKind = schema.GroupKind{Kind: "Namespace"}
 
-// store stores objects and joins their errors.
 func (c *Cluster) store(ctx context.Context, objects []loadedObject) error {
 	slices.SortStableFunc(objects, func(a, b loadedObject) int { return a.kindRank() - b.kindRank() })
 	var problems []error

@@ -23,13 +23,11 @@ const (
 	idLength         = 16
 )
 
-// checkpointRecord is the checkpoint of a stored content.
 type checkpointRecord struct {
 	Key        string                 `json:"view"`
 	Checkpoint persistence.Checkpoint `json:"checkpoint"`
 }
 
-// storedContent is the persisted content of one informer.
 type storedContent struct {
 	store *Store
 	key   string
@@ -39,7 +37,6 @@ type storedContent struct {
 	usage diskUsage
 }
 
-// diskUsage is the disk usage of a stored content.
 type diskUsage struct {
 	// blocks and log are sizes in bytes; next is the number of the next log record.
 	blocks, log int
@@ -52,7 +49,6 @@ var _ persistence.BlockContent = (*storedContent)(nil)
 
 func (v *storedContent) checkpointKey() []byte { return []byte(checkpointPrefix + v.id) }
 
-// numberedKey returns the key of a block or log record.
 func (v *storedContent) numberedKey(prefix string, number uint64) []byte {
 	return binary.BigEndian.AppendUint64([]byte(prefix+v.id), number)
 }
@@ -209,7 +205,6 @@ func (c *logWriter) add(key string, json []byte) error {
 	return c.flush()
 }
 
-// flush writes the collected changes as a record.
 func (c *logWriter) flush() error {
 	if len(c.text) == 0 {
 		return nil

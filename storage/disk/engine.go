@@ -83,7 +83,6 @@ func (f *folder) writeOwner() error {
 	return errors.Join(err, file.Close())
 }
 
-// errFolderRemoved is the error for a folder that was removed or replaced.
 var errFolderRemoved = errors.New("the folder was removed or replaced while it was in use")
 
 // check returns errFolderRemoved if the folder was removed or replaced, or an error of the disk.
@@ -278,7 +277,6 @@ func (e *engine) Fatalf(format string, args ...any) {
 // minFreeSpace is the free space required for saving: pebble does not handle full disks well.
 const minFreeSpace = 64 << 20
 
-// checkFreeSpace returns an error if there is less free space.
 func (e *engine) checkFreeSpace() error {
 	usage, err := e.fs.GetDiskUsage(e.dir)
 	if err == nil && usage.AvailBytes < minFreeSpace {

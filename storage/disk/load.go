@@ -9,7 +9,6 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// errStoredInBlocks is the error of Load for a stored content with blocks.
 var errStoredInBlocks = errors.New("the persisted data is in blocks")
 
 // Load implements persistence.StoredContent, for data of Save.

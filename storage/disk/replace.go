@@ -64,7 +64,6 @@ func (v *storedContent) hasData(db *pebble.DB) (bool, error) {
 	return true, closer.Close()
 }
 
-// compact compacts the content's keys.
 func (v *storedContent) compact(db *pebble.DB) error {
 	var err error
 	for _, prefix := range []string{blockPrefix, logPrefix} {

@@ -342,10 +342,8 @@ func (s *Store) checkFolder(e *engine) error {
 	return err
 }
 
-// errRemovedData is the error for changes to data that was removed.
 var errRemovedData = errors.New("the data to change was removed")
 
-// discard removes an engine and its data.
 func (s *Store) discard(e *engine) {
 	s.mu.Lock()
 	if s.mu.engine != e || s.mu.closed { // another caller has done so, or the next process will

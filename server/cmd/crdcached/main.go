@@ -77,7 +77,6 @@ func printHelp(w io.Writer, sections flag.NamedFlagSets) {
 	flag.PrintSections(w, sections, 0) // lines are not wrapped
 }
 
-// version returns the version, revision and platform of this program.
 func version() string {
 	text := "(devel)"
 	if built, ok := debug.ReadBuildInfo(); ok {

@@ -26,7 +26,7 @@ type authorities struct {
 const (
 	authoritiesNamespace, authoritiesName = "kube-system", "extension-apiserver-authentication"
 	authoritiesKey                        = "client-ca-file"
-	authoritiesTimeout = 10 * time.Second
+	authoritiesTimeout                    = 10 * time.Second
 )
 
 // userAuthorities sets the client CAs of the cluster in the options, as ApplyTo would. It returns nil if

@@ -8,7 +8,7 @@ const (
 	indexTypeCost   = 8 << 10
 	indexObjectCost = 1 << 10
 	indexValueCost  = 256
-	indexTextCost = 4
+	indexTextCost   = 4
 	// indexBase is the memory that every index may use: enough for 4,000 types.
 	indexBase = 32 << 20
 )

@@ -19,7 +19,7 @@ const (
 	// wait.
 	maxWork     = 4
 	workTimeout = 10 * time.Second
-	maxStreams = 32
+	maxStreams  = 32
 	// maxAllWork and maxAllStreams are the limits of all users together.
 	maxAllWork    = 64
 	maxAllStreams = 1024

@@ -21,11 +21,11 @@ import (
 const (
 	// maxTables limits the stored results of a user, maxKeys their keys in total; the newest result is
 	// always stored.
-	maxTables = 16
-	maxKeys   = 1 << 19
+	maxTables  = 16
+	maxKeys    = 1 << 19
 	maxAllKeys = 1 << 23
-	maxRows = 200
-	maxQuery = 8 << 10
+	maxRows    = 200
+	maxQuery   = 8 << 10
 )
 
 // tables stores the keys of results while browsers scroll through them. Rows are read from the cache on

@@ -22,7 +22,8 @@ type jsonReader struct {
 // readJSON reads JSON documents until the text ends or something else follows. It returns false at the end
 // of the text, or if yield returned false.
 func (t *documentReader) readJSON() (more bool, err error) {
-	j := &jsonReader{Stream: jsontext.NewStream(t.in), compressed: t.compressed, document: t.document, yield: t.yield}
+	j := &jsonReader{Stream: jsontext.NewStream(t.in), compressed: t.compressed, document: t.document,
+		yield: t.yield}
 	j.Line, j.MaxValue = t.line, MaxDocument
 	for {
 		switch next, err := j.Peek(); {

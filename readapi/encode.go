@@ -36,7 +36,7 @@ func newEncoder(r *http.Request, t *resource) (*encoder, error) {
 func (e *encoder) prepare(list bool, objects ...Object) error {
 	switch {
 	case e.shape.kind == partialObject && list:
-		return newStatusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+		return NewStatusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
 			"you requested PartialObjectMetadata, but the requested object is a list (*unstructured.UnstructuredList)")
 	case e.shape.kind == partialList && !list:
 		return errInternal("content is not a list")

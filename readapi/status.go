@@ -22,7 +22,9 @@ func statusOf(err error) metav1.Status {
 	return status
 }
 
-func newStatusError(code int, reason metav1.StatusReason, message string) error {
+// NewStatusError returns an error that is answered with a code. An empty reason is the form of unexpected
+// errors.
+func NewStatusError(code int, reason metav1.StatusReason, message string) *apierrors.StatusError {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message,
 	}}
@@ -38,19 +40,19 @@ func errNoSuchResource() error {
 }
 
 func errMethodNotAllowed() error {
-	err := newStatusError(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
-		"the server does not allow this method on the requested resource").(*apierrors.StatusError)
+	err := NewStatusError(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
+		"the server does not allow this method on the requested resource")
 	err.ErrStatus.Details = &metav1.StatusDetails{}
 	return err
 }
 
 // errInternal is the form of a kube-apiserver's unexpected errors.
 func errInternal(message string) error {
-	return newStatusError(http.StatusInternalServerError, "", message)
+	return NewStatusError(http.StatusInternalServerError, "", message)
 }
 
 func errNotAcceptable(served string) error {
-	return newStatusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+	return NewStatusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
 		"only the following media types are accepted: "+served)
 }
 
@@ -82,7 +84,7 @@ func errContinueTooOld(rest string) error {
 }
 
 func errUnserved(gr schema.GroupResource, subresource string) error {
-	return newStatusError(http.StatusNotImplemented, "NotImplemented",
+	return NewStatusError(http.StatusNotImplemented, "NotImplemented",
 		fmt.Sprintf("the subresource %s of %s is not served here: use a real kube-apiserver for that, such as envtest's",
 			subresource, gr))
 }

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -67,23 +68,15 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	o.Shards = valueOrDefault(o.Shards, DefaultShards)
-	o.LeaseDuration = valueOrDefault(o.LeaseDuration, DefaultLeaseDuration)
-	o.RenewDeadline = valueOrDefault(o.RenewDeadline, DefaultRenewDeadline)
-	o.RetryPeriod = valueOrDefault(o.RetryPeriod, DefaultRetryPeriod)
-	o.DrainTimeout = valueOrDefault(o.DrainTimeout, DefaultDrainTimeout)
+	o.Shards = cmp.Or(o.Shards, DefaultShards)
+	o.LeaseDuration = cmp.Or(o.LeaseDuration, DefaultLeaseDuration)
+	o.RenewDeadline = cmp.Or(o.RenewDeadline, DefaultRenewDeadline)
+	o.RetryPeriod = cmp.Or(o.RetryPeriod, DefaultRetryPeriod)
+	o.DrainTimeout = cmp.Or(o.DrainTimeout, DefaultDrainTimeout)
 	if o.Identity == "" {
 		o.Identity, _ = os.Hostname() // the suffix alone is unique
 	}
 	return o
-}
-
-func valueOrDefault[T comparable](value, defaultValue T) T {
-	var zero T
-	if value == zero {
-		return defaultValue
-	}
-	return value
 }
 
 func (o Options) validate() error {
@@ -113,10 +106,9 @@ func (o Options) validate() error {
 		refuse("RenewDeadline %v must be less than LeaseDuration %v: work ends in between", o.RenewDeadline,
 			o.LeaseDuration)
 	}
-	if o.RetryPeriod <= 0 || o.RenewDeadline <= time.
-		Duration(leaderelection.JitterFactor*float64(o.RetryPeriod)) {
-		refuse(
-			"RetryPeriod %v must be less than RenewDeadline %v divided by %.1f, for a second attempt", o.RetryPeriod, o.RenewDeadline, leaderelection.JitterFactor)
+	least := time.Duration(leaderelection.JitterFactor * float64(o.RetryPeriod))
+	if o.RetryPeriod <= 0 || o.RenewDeadline <= least {
+		refuse("RetryPeriod %v must be less than RenewDeadline %v divided by %.1f, for a second attempt", o.RetryPeriod, o.RenewDeadline, leaderelection.JitterFactor)
 	}
 	if o.DrainTimeout < 0 {
 		refuse("DrainTimeout is %v, must not be negative", o.DrainTimeout)

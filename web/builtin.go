@@ -1,6 +1,8 @@
 package web
 
 import (
+	"strings"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/discovery/crd"
@@ -10,46 +12,29 @@ import (
 // computes for its Tables, such as the Ready and Status of a Pod, could not be sorted by. Columns are named
 // after their fields.
 var builtIn = map[schema.GroupResource][]crd.Column{
-	{Resource: "events"}: {textColumn("Type", ".type"),
-		textColumn("Reason", ".reason"), textColumn("Object", ".involvedObject.name"), textColumn("Message", ".message")},
-	{Resource: "namespaces"}: {textColumn("Phase", ".status.phase")},
-	{Resource: "nodes"}: {textColumn("Ready",
-		`.status.conditions[?(@.type=="Ready")].status`), textColumn("Version", ".status.nodeInfo.kubeletVersion")},
-	{Resource: "persistentvolumeclaims"}: {textColumn("Phase", ".status.phase"),
-		textColumn("Volume", ".spec.volumeName"), textColumn("Capacity", ".status.capacity.storage"), textColumn("StorageClass",
-			".spec.storageClassName")},
-	{Resource: "persistentvolumes"}: {textColumn("Phase", ".status.phase"),
-		textColumn("Claim", ".spec.claimRef.name"), textColumn("Capacity", ".spec.capacity.storage"), textColumn("StorageClass",
-			".spec.storageClassName")},
-	{Resource: "pods"}: {textColumn("Phase", ".status.phase"),
-		textColumn("Node", ".spec.nodeName"), textColumn("IP", ".status.podIP")},
-	{Resource: "services"}: {textColumn("Type", ".spec.type"), textColumn("Cluster-IP", ".spec.clusterIP")},
-	{Group: "apps", Resource: "daemonsets"}: {count("Desired",
-		".status.desiredNumberScheduled"), count("Current", ".status.currentNumberScheduled"),
-		count("Ready", ".status.numberReady"), count("Available", ".status.numberAvailable")},
-	{Group: "apps", Resource: "deployments"}: {count("Desired", ".spec.replicas"),
-		count("Ready", ".status.readyReplicas"), count("Up-to-date",
-			".status.updatedReplicas"), count("Available", ".status.availableReplicas")},
-	{Group: "apps", Resource: "replicasets"}: {count("Desired", ".spec.replicas"),
-		count("Current", ".status.replicas"), count("Ready", ".status.readyReplicas")},
-	{Group: "apps", Resource: "statefulsets"}: {count("Desired", ".spec.replicas"),
-		count("Ready", ".status.readyReplicas")},
-	{Group: "autoscaling", Resource: "horizontalpodautoscalers"}: {textColumn("Target",
-		".spec.scaleTargetRef.name"), count("Min", ".spec.minReplicas"), count("Max", ".spec.maxReplicas"),
-		count("Replicas", ".status.currentReplicas")},
-	{Group: "batch", Resource: "cronjobs"}: {textColumn("Schedule", ".spec.schedule"),
-		{Name: "Suspend", Type: "boolean", JSONPath: ".spec.suspend"}, {Name: "Last schedule", Type: "date",
-			JSONPath: ".status.lastScheduleTime"}},
-	{Group: "batch", Resource: "jobs"}: {count("Completions", ".spec.completions"),
-		count("Active", ".status.active"), count("Succeeded", ".status.succeeded"), count("Failed",
-			".status.failed")},
-	{Group: "networking.k8s.io", Resource: "ingresses"}: {textColumn("Class", ".spec.ingressClassName")},
+	{Resource: "events"}:                                         columns("Type:string:.type, Reason:string:.reason, Object:string:.involvedObject.name, Message:string:.message"),
+	{Resource: "namespaces"}:                                     columns("Phase:string:.status.phase"),
+	{Resource: "nodes"}:                                          columns(`Ready:string:.status.conditions[?(@.type=="Ready")].status, Version:string:.status.nodeInfo.kubeletVersion`),
+	{Resource: "persistentvolumeclaims"}:                         columns("Phase:string:.status.phase, Volume:string:.spec.volumeName, Capacity:string:.status.capacity.storage, StorageClass:string:.spec.storageClassName"),
+	{Resource: "persistentvolumes"}:                              columns("Phase:string:.status.phase, Claim:string:.spec.claimRef.name, Capacity:string:.spec.capacity.storage, StorageClass:string:.spec.storageClassName"),
+	{Resource: "pods"}:                                           columns("Phase:string:.status.phase, Node:string:.spec.nodeName, IP:string:.status.podIP"),
+	{Resource: "services"}:                                       columns("Type:string:.spec.type, Cluster-IP:string:.spec.clusterIP"),
+	{Group: "apps", Resource: "daemonsets"}:                      columns("Desired:integer:.status.desiredNumberScheduled, Current:integer:.status.currentNumberScheduled, Ready:integer:.status.numberReady, Available:integer:.status.numberAvailable"),
+	{Group: "apps", Resource: "deployments"}:                     columns("Desired:integer:.spec.replicas, Ready:integer:.status.readyReplicas, Up-to-date:integer:.status.updatedReplicas, Available:integer:.status.availableReplicas"),
+	{Group: "apps", Resource: "replicasets"}:                     columns("Desired:integer:.spec.replicas, Current:integer:.status.replicas, Ready:integer:.status.readyReplicas"),
+	{Group: "apps", Resource: "statefulsets"}:                    columns("Desired:integer:.spec.replicas, Ready:integer:.status.readyReplicas"),
+	{Group: "autoscaling", Resource: "horizontalpodautoscalers"}: columns("Target:string:.spec.scaleTargetRef.name, Min:integer:.spec.minReplicas, Max:integer:.spec.maxReplicas, Replicas:integer:.status.currentReplicas"),
+	{Group: "batch", Resource: "cronjobs"}:                       columns("Schedule:string:.spec.schedule, Suspend:boolean:.spec.suspend, Last schedule:date:.status.lastScheduleTime"),
+	{Group: "batch", Resource: "jobs"}:                           columns("Completions:integer:.spec.completions, Active:integer:.status.active, Succeeded:integer:.status.succeeded, Failed:integer:.status.failed"),
+	{Group: "networking.k8s.io", Resource: "ingresses"}:          columns("Class:string:.spec.ingressClassName"),
 }
 
-func textColumn(name, path string) crd.Column {
-	return crd.Column{Name: name, Type: "string", JSONPath: path}
-}
-
-func count(name, path string) crd.Column {
-	return crd.Column{Name: name, Type: "integer", JSONPath: path}
+// columns parses columns of the form "Name:type:path", separated by commas.
+func columns(text string) []crd.Column {
+	var all []crd.Column
+	for column := range strings.SplitSeq(text, ", ") {
+		parts := strings.SplitN(column, ":", 3)
+		all = append(all, crd.Column{Name: parts[0], Type: parts[1], JSONPath: parts[2]})
+	}
+	return all
 }

@@ -19,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/crdcache/crdcache/readapi"
 )
 
 // maxBody is the maximum size of a request in bytes, as on a kube-apiserver.
@@ -73,7 +75,7 @@ func mediaTypeOf(r *http.Request) string {
 }
 
 func unsupportedMediaType(message string) error {
-	return statusError(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, message)
+	return readapi.NewStatusError(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, message)
 }
 
 type requestOptions struct {

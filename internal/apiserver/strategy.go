@@ -3,6 +3,7 @@ package apiserver
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 	"time"
@@ -87,7 +88,7 @@ func (s *strategy) prepareForCreate(u *unstructured.Unstructured) error {
 		return err
 	}
 	if version := u.GetResourceVersion(); version != "" && version != "0" {
-		return internalError("resourceVersion should not be set on objects to be created")
+		return readapi.NewStatusError(http.StatusInternalServerError, "", "resourceVersion should not be set on objects to be created")
 	}
 	return nil
 }
@@ -142,7 +143,7 @@ func requestedVersion(u *unstructured.Unstructured) (uint64, error) {
 	}
 	version, err := strconv.ParseUint(given, 10, 64)
 	if err != nil {
-		return 0, internalError(err.Error())
+		return 0, readapi.NewStatusError(http.StatusInternalServerError, "", err.Error())
 	}
 	return version, nil
 }

@@ -39,7 +39,7 @@ type writer struct {
 func (w writer) Write(wr *readapi.WriteRequest) (readapi.WriteResult, error) {
 	c, ok := wr.Collection.(*servedCollection)
 	if !ok || c.storage != w.Storage {
-		return readapi.WriteResult{}, internalError("the request has a collection of another backend")
+		return readapi.WriteResult{}, readapi.NewStatusError(http.StatusInternalServerError, "", "the request has a collection of another backend")
 	}
 	r := &request{
 		strategy: strategy{Request: wr.Request, collection: c, version: c.typ.Version(wr.GVR.Version),
@@ -66,7 +66,7 @@ type request struct {
 
 func (r *request) execute(body []byte) (result readapi.WriteResult, err error) {
 	if reason := r.collection.rules.Refused; reason != "" {
-		return result, statusError(http.StatusNotImplemented, "NotImplemented",
+		return result, readapi.NewStatusError(http.StatusNotImplemented, "NotImplemented",
 			fmt.Sprintf("%s of %s is refused: %s", r.Verb, r.resource(), reason))
 	}
 	creates := r.Verb == "create" && r.Name == ""
@@ -178,17 +178,6 @@ func (r *request) asStored(key string, u *unstructured.Unstructured) (readapi.Ob
 }
 
 func (r *request) invalid(u *unstructured.Unstructured, err error) error {
-	return statusError(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
+	return readapi.NewStatusError(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
 		strings.TrimSpace(fmt.Sprintf("%s %q is invalid: %v", r.collection.typ.GroupKind(), u.GetName(), err)))
-}
-
-func statusError(code int, reason metav1.StatusReason, message string) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message,
-	}}
-}
-
-// internalError returns an error that a kube-apiserver answers without a reason.
-func internalError(message string) error {
-	return statusError(http.StatusInternalServerError, "", message)
 }

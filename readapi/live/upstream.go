@@ -109,10 +109,7 @@ func statusError(answer *http.Response) error {
 		err = json.Unmarshal(text, &status)
 	}
 	if err != nil || status.Code == 0 {
-		return &apierrors.StatusError{ErrStatus: metav1.Status{
-			Status: metav1.StatusFailure, Code: int32(answer.StatusCode),
-			Message: fmt.Sprintf("the server answered %s", answer.Status),
-		}}
+		return readapi.NewStatusError(answer.StatusCode, "", "the server answered "+answer.Status)
 	}
 	return &apierrors.StatusError{ErrStatus: status}
 }

@@ -147,28 +147,22 @@ func (c *Cluster) hasNamespace(namespace string) bool {
 }
 
 // flatten returns an object, or the objects of a list, as unstructured objects.
-func (c *Cluster) flatten(object runtime.Object) ([]*unstructured.Unstructured, error) {
-	if object == nil {
-		return nil, errors.New("the object is nil")
+func (c *Cluster) flatten(object runtime.Object) (objects []*unstructured.Unstructured, err error) {
+	add := func(o runtime.Object) error {
+		u, err := c.toUnstructured(o)
+		objects = append(objects, u)
+		return err
 	}
-	if !meta.IsListType(object) {
-		u, err := c.toUnstructured(object)
-		if err != nil {
-			return nil, err
-		}
-		return []*unstructured.Unstructured{u}, nil
+	switch {
+	case object == nil:
+		err = errors.New("the object is nil")
+	case meta.IsListType(object):
+		err = meta.EachListItem(object, add)
+	default:
+		err = add(object)
 	}
-	items, err := meta.ExtractList(object)
 	if err != nil {
 		return nil, err
-	}
-	var objects []*unstructured.Unstructured
-	for _, item := range items {
-		u, err := c.toUnstructured(item)
-		if err != nil {
-			return nil, err
-		}
-		objects = append(objects, u)
 	}
 	return objects, nil
 }

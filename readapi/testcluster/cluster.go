@@ -178,8 +178,8 @@ func (c *Cluster) decodable(gvk schema.GroupVersionKind, object []byte) error {
 func (c *Cluster) strategicMerge(gvk schema.GroupVersionKind, object, patch []byte) ([]byte, error) {
 	typed, err := c.options.Scheme.New(gvk)
 	if err != nil {
-		return nil, readapi.NewStatusError(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
-			fmt.Sprintf("the scheme of the cluster in memory has no %s, so that it cannot apply a strategic merge patch: add the type to the scheme, or use a merge patch", gvk))
+		return nil, readapi.NewStatusError(http.StatusUnsupportedMediaType,
+			metav1.StatusReasonUnsupportedMediaType, fmt.Sprintf("the scheme of the cluster in memory has no %s, so that it cannot apply a strategic merge patch: add the type to the scheme, or use a merge patch", gvk))
 	}
 	return strategicpatch.StrategicMergePatch(object, patch, typed)
 }

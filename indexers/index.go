@@ -81,8 +81,7 @@ func (i *Index) Types() []string {
 // "" for other indexes.
 func (i *Index) TypeAt(path string) string {
 	if len(i.parts) != 1 || i.elementPath != nil || len(i.sources[0]) != 1 ||
-		len(i.parts[0].Transforms) > 0 ||
-		i.sources[0][0].path.String() != path {
+		len(i.parts[0].Transforms) > 0 || i.sources[0][0].path.String() != path {
 		return ""
 	}
 	return i.parts[0].Type.String()

@@ -427,15 +427,13 @@ func TestCompleteConfig(t *testing.T) {
 		Indexes    int
 	}
 	of := func(r *indexers.Resource) keeping {
-		return keeping{r.Storage, r.Prune.Presets, r.Prune.Remove, r.Namespaces, r.Selectors,
-			len(r.Indexes)}
+		return keeping{r.Storage, r.Prune.Presets, r.Prune.Remove, r.Namespaces, r.Selectors, len(r.Indexes)}
 	}
 	want := []keeping{
 		{
 			indexers.Storage{Mode: "compressed"}, []string{"managedFields"},
 			[]string{".status.conditions[*].message", ".metadata.annotations.example\\.io/b\\.c"},
-			indexers.Namespaces{Include: []string{"prod", "team-*"},
-				Exclude: []string{"team-sandbox"}},
+			indexers.Namespaces{Include: []string{"prod", "team-*"}, Exclude: []string{"team-sandbox"}},
 			indexers.Selectors{Labels: "app.kubernetes.io/part-of=edge"}, 8,
 		},
 		{indexers.Storage{Mode: "packed"}, []string{"managedFields"}, nil, indexers.Namespaces{},

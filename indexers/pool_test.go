@@ -31,8 +31,7 @@ func TestKeysOfJSONDependOnNoPool(t *testing.T) {
 	states := map[string]func() any{
 		"new": func() any { return new(extractionState) },
 		"without room": func() any {
-			return &extractionState{values: [][]jsonpath.Value{},
-				elements: [][]jsonpath.Value{}}
+			return &extractionState{values: [][]jsonpath.Value{}, elements: [][]jsonpath.Value{}}
 		},
 		"with leftovers": func() any { return &extractionState{values: lists(9), elements: lists(9)} },
 		"half used":      func() any { return &extractionState{values: lists(9)} },

@@ -52,8 +52,7 @@ func TestPrunedIndexes(t *testing.T) {
 		if got := len(kept.Presets)+len(kept.Remove) == 0; got != test.want {
 			t.Errorf("%s and %s: %+v", test.prune, test.index, kept)
 		}
-		if got := len(c.Warnings) > 0 &&
-			c.Warnings[len(c.Warnings)-1].Code == "W001"; got != test.want {
+		if got := len(c.Warnings) > 0 && c.Warnings[len(c.Warnings)-1].Code == "W001"; got != test.want {
 			t.Errorf("%s and %s: %v", test.prune, test.index, c.Warnings)
 		}
 	}

@@ -33,8 +33,7 @@ func (c *Config) IndexesOf(gvr schema.GroupVersionResource, kind string) []*Inde
 	for i, x := range declared {
 		indexes[i] = x.index
 		if slices.ContainsFunc(declared, func(y owned) bool {
-			return y != x &&
-				y.index.Name == x.index.Name
+			return y != x && y.index.Name == x.index.Name
 		}) {
 			indexes[i] = x.index.Renamed(x.owner + "/" + x.index.Name)
 		}

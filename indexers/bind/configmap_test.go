@@ -100,8 +100,7 @@ func TestBindingFollowsItsFiles(t *testing.T) {
 	}
 	third("colour")
 	s.eventually("replaced", func() bool {
-		return queryReturns(b, "third", "colour=red", "home/chair",
-			"home/lamp")
+		return queryReturns(b, "third", "colour=red", "home/chair", "home/lamp")
 	})
 	m.swap(map[string]string{"first.yaml": head("first") + widgetsByColor,
 		"second.yaml": head("second") + definitions})

@@ -17,8 +17,7 @@ func TestNumberedNames(t *testing.T) {
 	s := newFixture(t)
 	first := s.follow(parse(t, widgetsByColor))
 	s.eventually("bound", func() bool {
-		return queryReturns(first, "widgets", "color=red", "home/chair",
-			"home/lamp")
+		return queryReturns(first, "widgets", "color=red", "home/chair", "home/lamp")
 	})
 	second, third := s.follow(parse(t, widgetsByColor)), s.follow(parse(t, widgetsByColor))
 	target, err := third.Target("widgets")

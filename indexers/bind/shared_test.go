@@ -189,8 +189,7 @@ func TestCloseKeepsReusedNames(t *testing.T) {
 	s := newFixture(t)
 	first := s.follow(parse(t, widgetsByColor))
 	s.eventually("bound", func() bool {
-		return queryReturns(first, "widgets", "color=red", "home/chair",
-			"home/lamp")
+		return queryReturns(first, "widgets", "color=red", "home/chair", "home/lamp")
 	})
 	if err := first.Apply(parse(t, widgetsBySize)); err != nil {
 		t.Fatal(err)

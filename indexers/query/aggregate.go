@@ -233,8 +233,7 @@ func (g *grouping) sorted() []Group {
 		groups = append(groups, one)
 	}
 	slices.SortFunc(groups, func(a, b *group) int {
-		return slices.CompareFunc(a.cells, b.cells,
-			cell.compare)
+		return slices.CompareFunc(a.cells, b.cells, cell.compare)
 	})
 	out := make([]Group, len(groups))
 	for i, one := range groups {

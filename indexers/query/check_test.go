@@ -93,8 +93,7 @@ func TestCheck(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if !query.UsesWhere(asked) ||
-		query.UsesWhere(query.And(query.Eq("room", "hall"), query.Label("a"))) {
+	if !query.UsesWhere(asked) || query.UsesWhere(query.And(query.Eq("room", "hall"), query.Label("a"))) {
 		t.Error("it is not known which query looks into objects")
 	}
 }

@@ -105,8 +105,7 @@ func randomQuery(random *rand.Rand, depth int) (query.Query, predicate) {
 		return query.Eq("condition", "Ready", "False"), func(u *unstructured.Unstructured) bool {
 			all, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 			return slices.ContainsFunc(all, func(v any) bool {
-				return v.(m)["type"] == "Ready" &&
-					v.(m)["status"] == "False"
+				return v.(m)["type"] == "Ready" && v.(m)["status"] == "False"
 			})
 		}
 	case 13:
@@ -133,8 +132,7 @@ func randomQuery(random *rand.Rand, depth int) (query.Query, predicate) {
 		return query.Contains("host", part), func(u *unstructured.Unstructured) bool {
 			return slices.ContainsFunc(list(u, "hosts"),
 				func(v any) bool {
-					return strings.Contains(strings.ToLower(v.(string)),
-						strings.ToLower(part))
+					return strings.Contains(strings.ToLower(v.(string)), strings.ToLower(part))
 				})
 		}
 	case 19:

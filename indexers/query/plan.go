@@ -177,8 +177,7 @@ func (k *indexCondition) holds(object string, item any) bool {
 		return ok && k.meter.spend(1)
 	}
 	return slices.ContainsFunc(k.exact, func(key string) bool {
-		return k.meter.spend(1) &&
-			k.index.Has(key, object)
+		return k.meter.spend(1) && k.index.Has(key, object)
 	})
 }
 

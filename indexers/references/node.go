@@ -76,8 +76,7 @@ func (n *node) hasUID(uid string) bool {
 
 // removeIfUnused removes the node if it has no object and no references.
 func (n *node) removeIfUnused() {
-	if n.firstIncoming == nil && len(n.uids) == 0 && len(n.outgoing) == 0 &&
-		n.kind.nodes[n.objectKey] == n {
+	if n.firstIncoming == nil && len(n.uids) == 0 && len(n.outgoing) == 0 && n.kind.nodes[n.objectKey] == n {
 		delete(n.kind.nodes, n.objectKey)
 	}
 }

@@ -79,8 +79,7 @@ type objectState struct {
 func (g *Graph) Add(m InformerSource) (*Registration, error) {
 	if m.Type.Resource == "" || m.Type.Kind == "" {
 		return nil, fmt.
-			Errorf("references: a source needs both the resource and the kind of its type, got %+v",
-				m.Type)
+			Errorf("references: a source needs both the resource and the kind of its type, got %+v", m.Type)
 	}
 	if m.Informer == nil {
 		return nil, errors.New("references: a source needs an informer")
@@ -121,8 +120,7 @@ func (g *Graph) Add(m InformerSource) (*Registration, error) {
 
 func (m *source) isComplete(namespace string) bool {
 	return !m.HasSelector && !m.isSharded() && m.incompleteReason == "" &&
-		(m.Namespaces == nil || !m.Type.Namespaced ||
-			m.Namespaces(namespace))
+		(m.Namespaces == nil || !m.Type.Namespaced || m.Namespaces(namespace))
 }
 
 // isSharded reports whether the informer follows a shard, so that a missing object may exist.

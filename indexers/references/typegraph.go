@@ -99,8 +99,7 @@ func (v *TypeGraph) WhyNothing(o Object, from bool) string {
 		return "nothing refers to objects of type " + name +
 			", and no informer follows them; a type is written as its kind or plural name with its group, as in Issuer.cert-manager.io"
 	case o.Namespace == "" && slices.ContainsFunc(found, func(k *typeNode) bool {
-		return k.known &&
-			k.Namespaced
+		return k.known && k.Namespaced
 	}):
 		return "objects of type " + name + " have a namespace; write namespace/" + o.Name
 	}

@@ -86,8 +86,7 @@ func (s *fixture) until(what string, fits func(reload.Outcome) bool) reload.Outc
 func (s *fixture) has(names ...string) {
 	s.Helper()
 	s.until(fmt.Sprint(names), func(o reload.Outcome) bool {
-		return o.Err == nil &&
-			indexesOf(o.Config) == strings.Join(names, " ")
+		return o.Err == nil && indexesOf(o.Config) == strings.Join(names, " ")
 	})
 	if got := indexesOf(s.watcher.Config()); got != strings.Join(names, " ") {
 		s.Errorf("in force: %s, want %v", got, names)
@@ -190,8 +189,7 @@ func TestBadConfigChangesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.until("a missing file", func(o reload.Outcome) bool {
-		return o.Err != nil &&
-			strings.Contains(o.String(), "E017")
+		return o.Err != nil && strings.Contains(o.String(), "E017")
 	})
 	write(t, file, configWith("a", "b"))
 	s.has("a", "b")

@@ -29,8 +29,7 @@ func TestAllocations(t *testing.T) {
 		{"a field", func() bool { _, ok := field.First(obj); return ok }},
 		{"a list", func() bool {
 			n := 0
-			list.Find(obj,
-				func(any) bool { n++; return true })
+			list.Find(obj, func(any) bool { n++; return true })
 			return n == 3
 		}},
 		{"a filter", func() bool { _, ok := where.First(obj); return ok }},
@@ -42,8 +41,7 @@ func TestAllocations(t *testing.T) {
 			func() bool { _, ok, err := all.FirstJSON(doc); return ok && err == nil }},
 		{"appending", func() bool {
 			got, err := list.AppendJSON(values[:0], doc)
-			return len(got) == 3 &&
-				err == nil
+			return len(got) == 3 && err == nil
 		}},
 		{"eight paths", func() bool {
 			n := 0

@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"github.com/crdcache/crdcache/discovery/crd"
-	"github.com/crdcache/crdcache/indexers/internal/check"
 	"github.com/crdcache/crdcache/indexers/internal/config"
 )
 
@@ -13,7 +12,7 @@ import (
 // findings. Fields that a schema leaves open, and missing types that are optional or built into Kubernetes,
 // are warnings.
 func (c *Config) Check(definitions []*crd.Definition) (warnings []Diagnostic, err error) {
-	return splitFindings(check.Config(c.declared(), definitions, false))
+	return splitFindings(config.Check(c.declared(), definitions, false))
 }
 
 // CheckOptions control [CheckSources].
@@ -33,7 +32,7 @@ func CheckSources(options CheckOptions, sources ...Source) (*Config, error) {
 	var groups []string
 	for _, r := range resources {
 		groups = append(groups, r.Match.Group)
-		for _, t := range check.Targets(r) {
+		for _, t := range config.Targets(r) {
 			groups = append(groups, t.Group)
 		}
 	}
@@ -51,7 +50,7 @@ func CheckSources(options CheckOptions, sources ...Source) (*Config, error) {
 	for _, f := range findings {
 		reported[at(f)] = reported[at(f)] || !f.IsWarning()
 	}
-	for _, f := range check.Config(resources, definitions, options.Cluster) {
+	for _, f := range config.Check(resources, definitions, options.Cluster) {
 		if !reported[at(f)] {
 			findings = append(findings, f)
 		}
@@ -73,19 +72,19 @@ func (c *Config) declared() []*config.Resource {
 // older than the schema. Columns refer to text. The result is empty without a schema, and for a text that is
 // neither a condition nor a path.
 func CheckCondition(text string, d *crd.Definition, version string) []Diagnostic {
-	return diagnostics(check.Condition(text, d, version))
+	return diagnostics(config.CheckCondition(text, d, version))
 }
 
 // CheckColumn checks a path that a query sorts by, groups by or computes with against a version's schema. It
 // reports unknown fields, and paths that end at a list or map. See [CheckCondition].
 func CheckColumn(path string, d *crd.Definition, version string) []Diagnostic {
-	return diagnostics(check.Column(path, d, version))
+	return diagnostics(config.CheckColumn(path, d, version))
 }
 
 // ColumnType returns the type that the schema of a version gives to the values at a path: "quantity",
 // "duration", or "" for others. A field of integers or text (x-kubernetes-int-or-string) holds quantities.
 func ColumnType(path string, d *crd.Definition, version string) string {
-	return check.ColumnType(path, d, version)
+	return config.ColumnType(path, d, version)
 }
 
 func diagnostics(found []config.Finding) (converted []Diagnostic) {

@@ -30,7 +30,7 @@ spec:
 var (
 	certificates = references.Type{Group: "cert-manager.io", Resource: "certificates", Kind: "Certificate",
 		Namespaced: true}
-	issuers = references.Type{Group: "cert-manager.io", Resource: "issuers", Kind: "Issuer", Namespaced: true}
+	issuers        = references.Type{Group: "cert-manager.io", Resource: "issuers", Kind: "Issuer", Namespaced: true}
 	clusterIssuers = references.Type{Group: "cert-manager.io", Resource: "clusterissuers",
 		Kind: "ClusterIssuer"}
 	secrets = references.Type{Resource: "secrets", Kind: "Secret", Namespaced: true}

@@ -1,4 +1,4 @@
-package check
+package config
 
 import (
 	"fmt"
@@ -8,16 +8,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/discovery/crd"
-	"github.com/crdcache/crdcache/indexers/internal/config"
 	"github.com/crdcache/crdcache/internal/builtin"
 )
 
-// Config compares resources with CustomResourceDefinitions and returns findings in the order of the
+// Check compares resources with CustomResourceDefinitions and returns findings in the order of the
 // resources. cluster means that the definitions are all of a cluster.
-func Config(resources []*config.Resource, definitions []*crd.Definition, cluster bool) []config.Finding {
-	var findings []config.Finding
+func Check(resources []*Resource, definitions []*crd.Definition, cluster bool) []Finding {
+	var findings []Finding
 	for _, r := range resources {
-		k := checker{resource: r, file: r.File, hasWholeCluster: cluster, report: func(f config.Finding) {
+		k := checker{resource: r, file: r.File, hasWholeCluster: cluster, report: func(f Finding) {
 			if !slices.Contains(findings, f) {
 				findings = append(findings, f)
 			}
@@ -25,28 +24,28 @@ func Config(resources []*config.Resource, definitions []*crd.Definition, cluster
 		start := len(findings)
 		k.check(definitions)
 		k.checkTargets(definitions)
-		config.Sort(findings[start:])
+		Sort(findings[start:])
 	}
 	return findings
 }
 
 // checker checks one resource of a config, or one condition or column of a query.
 type checker struct {
-	resource        *config.Resource // nil for a query
-	hasWholeCluster bool             // the definitions are complete
-	file            *config.File
-	report          func(config.Finding)
-	name            string        // the type in messages: certificates.cert-manager.io/v1
-	origin          config.Origin // the expression being checked
-	plainIndexPath  bool          // the expression is the path of an index without each
+	resource        *Resource // nil for a query
+	hasWholeCluster bool      // the definitions are complete
+	file            *File
+	report          func(Finding)
+	name            string // the type in messages: certificates.cert-manager.io/v1
+	origin          Origin // the expression being checked
+	plainIndexPath  bool   // the expression is the path of an index without each
 }
 
-func (k *checker) fail(code config.Code, at config.Position, message, hint string) {
+func (k *checker) fail(code Code, at Position, message, hint string) {
 	k.report(k.file.Finding(code, at, message, hint))
 }
 
 // position returns the position of the whole expression being checked.
-func (k *checker) position() config.Position {
+func (k *checker) position() Position {
 	return k.origin.Position(k.file, 0, 0, len(k.origin.Node.Value))
 }
 
@@ -69,11 +68,11 @@ func (k *checker) check(definitions []*crd.Definition) {
 func (k *checker) checkEach(matching []*crd.Definition) {
 	report := k.report
 	defer func() { k.report = report }()
-	var found []config.Finding
-	lacking := map[config.Position]int{} // number of types
+	var found []Finding
+	lacking := map[Position]int{} // number of types
 	for _, d := range matching {
-		reported := map[config.Position]bool{}
-		k.report = func(f config.Finding) {
+		reported := map[Position]bool{}
+		k.report = func(f Finding) {
 			found = append(found, f)
 			if !f.IsWarning() {
 				reported[f.Position()] = true
@@ -86,7 +85,7 @@ func (k *checker) checkEach(matching []*crd.Definition) {
 	}
 	for _, f := range found {
 		if !f.IsWarning() && lacking[f.Position()] < len(matching) {
-			f.Code, f.Hint = config.CodeFieldNotInAllTypes,
+			f.Code, f.Hint = CodeFieldNotInAllTypes,
 				fmt.Sprintf("%d of the %d types that the pattern matches have it; the index has no values of the others", len(matching)-lacking[f.Position()], len(matching))
 		}
 		report(f)
@@ -101,7 +100,7 @@ func (k *checker) checkDefinition(d *crd.Definition) {
 	}
 	k.name = typeName(d, version)
 	if version.Schema == nil {
-		k.fail(config.CodeNoSchema, k.resource.MatchPositions.Name, k.name+" has no schema", "its paths are not checked")
+		k.fail(CodeNoSchema, k.resource.MatchPositions.Name, k.name+" has no schema", "its paths are not checked")
 		return
 	}
 	k.checkFieldSelector(version)
@@ -141,7 +140,7 @@ func (k *checker) findDefinitions(findDefinitions []*crd.Definition) []*crd.Defi
 	}
 	at, requested := k.resource.MatchPositions.Name, m.Resource+m.Kind
 	message, hint := k.missingCRD(schema.GroupResource{Group: m.Group, Resource: requested}.String())
-	switch suggestion := config.NearestSpelling(requested, inGroup); {
+	switch suggestion := NearestSpelling(requested, inGroup); {
 	case m.Pattern(): // no suggestions for a pattern
 	case suggestion != "":
 		hint = fmt.Sprintf("did you mean %q?", suggestion)
@@ -151,7 +150,7 @@ func (k *checker) findDefinitions(findDefinitions []*crd.Definition) []*crd.Defi
 		name := schema.GroupResource{Group: m.Group, Resource: requested}.String()
 		suggestion, isWrong := isUnknownBuiltInType(m)
 		if !isWrong {
-			k.fail(config.CodeBuiltIn, at, name+" is built into Kubernetes", "its paths are not checked")
+			k.fail(CodeBuiltIn, at, name+" is built into Kubernetes", "its paths are not checked")
 			return nil
 		}
 		message, hint = name+" is not a Kubernetes type that can be listed and watched", "correct its name"
@@ -159,21 +158,21 @@ func (k *checker) findDefinitions(findDefinitions []*crd.Definition) []*crd.Defi
 			hint = fmt.Sprintf("did you mean %q?", suggestion)
 		}
 	default:
-		if suggestion := config.NearestSpelling(m.Group, groups); suggestion != "" {
+		if suggestion := NearestSpelling(m.Group, groups); suggestion != "" {
 			at, hint = k.resource.MatchPositions.Group, fmt.Sprintf("did you mean the group %q?", suggestion)
 		}
 	}
 	if k.resource.Optional {
-		k.fail(config.CodeOptionalMissing, at, message, "its paths are not checked")
+		k.fail(CodeOptionalMissing, at, message, "its paths are not checked")
 	} else {
-		k.fail(config.CodeNoResource, at, message, hint)
+		k.fail(CodeNoResource, at, message, hint)
 	}
 	return nil
 }
 
 // isUnknownBuiltInType reports whether a built-in group certainly lacks the type: a type of the group has a
 // similar name, or the group is the core group, which cannot be extended.
-func isUnknownBuiltInType(m config.Match) (suggestion string, isWrong bool) {
+func isUnknownBuiltInType(m Match) (suggestion string, isWrong bool) {
 	if _, ok := builtin.Find(m.Group, m.Kind, m.Resource); ok {
 		return "", false
 	}
@@ -187,7 +186,7 @@ func isUnknownBuiltInType(m config.Match) (suggestion string, isWrong bool) {
 			names = append(names, t.Plural)
 		}
 	}
-	suggestion = config.NearestSpelling(m.Kind+m.Resource, names)
+	suggestion = NearestSpelling(m.Kind+m.Resource, names)
 	return suggestion, suggestion != "" || m.Group == ""
 }
 
@@ -231,12 +230,12 @@ func (k *checker) findVersion(d *crd.Definition) (crd.Version, bool) {
 	if len(served) > 0 {
 		hint = "it serves " + strings.Join(served, ", ")
 	}
-	k.fail(config.CodeNoVersion, at, fmt.Sprintf("%s does not serve version %q",
+	k.fail(CodeNoVersion, at, fmt.Sprintf("%s does not serve version %q",
 		d.GroupResource(), requested), hint)
 	return crd.Version{}, false
 }
 
-func (k *checker) checkIndex(checkIndex *config.Index, root *crd.Schema) {
+func (k *checker) checkIndex(checkIndex *Index, root *crd.Schema) {
 	top := []cursor{{schema: root}}
 	if checkIndex.When != nil {
 		k.origin = checkIndex.WhenOrigin
@@ -279,6 +278,6 @@ func (k *checker) checkIndexable(ends []cursor, others string) {
 	if e.isList() {
 		description, hint = "a list", "add [*] for all elements"
 	}
-	k.fail(config.CodeNotIndexable, k.position(), fmt.Sprintf("%s is %s, and %s", e.name(),
+	k.fail(CodeNotIndexable, k.position(), fmt.Sprintf("%s is %s, and %s", e.name(),
 		description, others), hint)
 }

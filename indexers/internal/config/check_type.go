@@ -1,4 +1,4 @@
-package check
+package config
 
 import (
 	"fmt"
@@ -6,13 +6,12 @@ import (
 	"strings"
 
 	"github.com/crdcache/crdcache/discovery/crd"
-	"github.com/crdcache/crdcache/indexers/internal/config"
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
 )
 
 // checkType reports an index type that no value or only some values at the path have, and numbers sorted as
 // text.
-func (k *checker) checkType(index *config.Index, p config.Part, ends []cursor) {
+func (k *checker) checkType(index *Index, p Part, ends []cursor) {
 	if len(ends) == 0 || len(p.Transforms) > 0 {
 		return
 	}
@@ -29,20 +28,20 @@ func (k *checker) checkType(index *config.Index, p config.Part, ends []cursor) {
 	}
 	e := ends[0]
 	if never {
-		k.fail(config.CodeTypeMismatch, k.file.PositionOf(p.TypeNode),
+		k.fail(CodeTypeMismatch, k.file.PositionOf(p.TypeNode),
 			fmt.Sprintf("%s is %s, which is never of type %s", e.name(), e.describeValues(),
 				p.Type), typeHint(e.schema))
 		return
 	}
 	k.checkPartialType(p, ends)
 	if p.Type == sortkey.Any && e.isQuantity() {
-		k.fail(config.CodeTextQuantity, k.position(),
+		k.fail(CodeTextQuantity, k.position(),
 			fmt.Sprintf("%s is a quantity and is compared as text, where 1Gi is not 1024Mi",
 				e.name()), "use type: quantity")
 		return
 	}
 	if index.Sorted && p.Type == sortkey.Any && (kinds[kindInteger] || kinds[kindNumber]) {
-		k.fail(config.CodeTextOrder, k.position(),
+		k.fail(CodeTextOrder, k.position(),
 			fmt.Sprintf("%s is a number and is ordered as text, where 10 comes before 9",
 				e.name()), typeHint(e.schema))
 	}
@@ -50,11 +49,11 @@ func (k *checker) checkType(index *config.Index, p config.Part, ends []cursor) {
 
 // checkPartialType reports a type that only some values have, because an index silently omits all other
 // values.
-func (k *checker) checkPartialType(p config.Part, ends []cursor) {
+func (k *checker) checkPartialType(p Part, ends []cursor) {
 	for _, e := range ends {
 		_, rejected := e.acceptsType(p.Type)
 		if excluded, hint := valuesWithoutType(p.Type, e.scalarKind(), rejected); excluded != "" {
-			k.fail(config.CodeTypePartly, k.file.PositionOf(p.TypeNode),
+			k.fail(CodeTypePartly, k.file.PositionOf(p.TypeNode),
 				fmt.Sprintf("%s is %s, and %s left out of an index of type %s", e.name(), e.describeValues(),
 					excluded, p.Type), hint)
 			return

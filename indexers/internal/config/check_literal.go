@@ -1,4 +1,4 @@
-package check
+package config
 
 import (
 	"encoding/json"
@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/crdcache/crdcache/indexers/internal/config"
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
@@ -26,7 +25,7 @@ func (k *checker) checkLiteral(c jsonpath.Comparison, ends []cursor) {
 	if c.Op == "!=" {
 		result = "the comparison holds for every value"
 	}
-	k.fail(config.CodeLiteral, k.origin.Position(k.file, 0, c.Offset, c.End), message+": "+result, hint)
+	k.fail(CodeLiteral, k.origin.Position(k.file, 0, c.Offset, c.End), message+": "+result, hint)
 }
 
 // constantResult explains why a comparison has the same result for all non-null values at the cursor, with a
@@ -64,7 +63,7 @@ func (c cursor) explainEnum(written string) (message, hint string) {
 		return "", ""
 	}
 	hint = "its values are " + strings.Join(values, ", ")
-	if suggestion := config.NearestSpelling(written, values); suggestion != "" && written[0] == '"' {
+	if suggestion := NearestSpelling(written, values); suggestion != "" && written[0] == '"' {
 		hint = fmt.Sprintf("did you mean %s?", suggestion)
 	}
 	return fmt.Sprintf("%s is never %s", c.name(), written), hint

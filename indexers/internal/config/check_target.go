@@ -1,4 +1,4 @@
-package check
+package config
 
 import (
 	"fmt"
@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/discovery/crd"
-	"github.com/crdcache/crdcache/indexers/internal/config"
 	"github.com/crdcache/crdcache/internal/builtin"
 )
 
@@ -49,17 +48,17 @@ func (k *checker) checkTargets(definitions []*crd.Definition) {
 }
 
 // checkNamespace reports a reference without a namespace to a namespaced type.
-func (k *checker) checkNamespace(r *config.Reference, to schema.GroupResource, namespaced bool,
+func (k *checker) checkNamespace(r *Reference, to schema.GroupResource, namespaced bool,
 	definitions []*crd.Definition) {
 	const hint = "write namespace: with {value: NAME} for a namespace, or the path to it"
-	switch part := r.Part(config.PartNamespace); {
+	switch part := r.Part(PartNamespace); {
 	case !namespaced:
 	case part.Constant && part.Missing.Value == "" && part.Missing.Node == nil:
-		k.fail(config.CodeNoNamespace, r.TargetPosition,
+		k.fail(CodeNoNamespace, r.TargetPosition,
 			fmt.Sprintf("%s is namespaced, and the reference has no namespace", to), hint)
 	case r.To.IsFixed() && len(part.Sources) == 1 && part.Sources[0].Origin.Node == nil &&
 		k.clusterScoped(definitions):
-		k.fail(config.CodeNoNamespace, r.TargetPosition,
+		k.fail(CodeNoNamespace, r.TargetPosition,
 			fmt.Sprintf("%s is namespaced, and the referring objects are cluster-scoped",
 				to), hint)
 	}
@@ -82,7 +81,7 @@ func (k *checker) clusterScoped(definitions []*crd.Definition) bool {
 }
 
 // Targets returns the target types of a resource's references.
-func Targets(r *config.Resource) (types []config.TargetType) {
+func Targets(r *Resource) (types []TargetType) {
 	for _, reference := range r.References {
 		if t, ok := targetOf(reference); ok {
 			types = append(types, t)
@@ -92,20 +91,20 @@ func Targets(r *config.Resource) (types []config.TargetType) {
 }
 
 // targetOf returns the fixed or default target type of a reference; false if only objects name it.
-func targetOf(r *config.Reference) (config.TargetType, bool) {
+func targetOf(r *Reference) (TargetType, bool) {
 	if r.To.IsFixed() {
 		return r.To, true
 	}
-	group, kind := r.Part(config.PartGroup), r.Part(config.PartKind)
+	group, kind := r.Part(PartGroup), r.Part(PartKind)
 	if group == nil || kind == nil || group.Missing.Node == nil || kind.Missing.Node == nil ||
 		kind.Missing.Value == "" {
-		return config.TargetType{}, false
+		return TargetType{}, false
 	}
-	return config.TargetType{Group: group.Missing.Value, Kind: kind.Missing.Value}, true
+	return TargetType{Group: group.Missing.Value, Kind: kind.Missing.Value}, true
 }
 
 // reportNoTarget reports a target type without definition; groups and names are the known ones.
-func (k *checker) reportNoTarget(r *config.Reference, t config.TargetType, groups, names []string) {
+func (k *checker) reportNoTarget(r *Reference, t TargetType, groups, names []string) {
 	name := schema.GroupResource{Group: t.Group, Resource: t.Kind + t.Resource}.String()
 	message := name + " is the target of a reference and not in the given CRDs"
 	hint := "give the CRD of the type too, or correct its name"
@@ -113,7 +112,7 @@ func (k *checker) reportNoTarget(r *config.Reference, t config.TargetType, group
 		message, hint = name+" is the target of a reference and not in the cluster",
 			"install its CRD, or correct its name"
 	}
-	suggestion := config.NearestSpelling(t.Kind+t.Resource, names)
+	suggestion := NearestSpelling(t.Kind+t.Resource, names)
 	switch {
 	case suggestion != "":
 		hint = fmt.Sprintf("did you mean %q?", suggestion)
@@ -123,11 +122,11 @@ func (k *checker) reportNoTarget(r *config.Reference, t config.TargetType, group
 		hint = fmt.Sprintf("the group has %s",
 			strings.Join(slices.Compact(slices.Sorted(slices.Values(names))), ", "))
 	default:
-		if suggestion := config.NearestSpelling(t.Group, groups); suggestion != "" {
+		if suggestion := NearestSpelling(t.Group, groups); suggestion != "" {
 			hint = fmt.Sprintf("did you mean the group %q?", suggestion)
 		}
 	}
-	k.fail(config.CodeNoTarget, r.TargetPosition, message, hint)
+	k.fail(CodeNoTarget, r.TargetPosition, message, hint)
 }
 
 // checkFieldSelector reports a field selector over a field that custom resources cannot be selected by: the
@@ -145,10 +144,10 @@ func (k *checker) checkFieldSelector(version crd.Version) {
 			continue
 		}
 		hint := "the server selects by " + strings.Join(fields, ", ") + "; use an index for others"
-		if suggestion := config.NearestSpelling(r.Field, fields); suggestion != "" {
+		if suggestion := NearestSpelling(r.Field, fields); suggestion != "" {
 			hint = fmt.Sprintf("did you mean %q?", suggestion)
 		}
-		k.fail(config.CodeUnselectable, k.resource.MatchPositions.Fields, fmt.Sprintf("%s has no selectable field %q",
+		k.fail(CodeUnselectable, k.resource.MatchPositions.Fields, fmt.Sprintf("%s has no selectable field %q",
 			k.name, r.Field), hint)
 	}
 }

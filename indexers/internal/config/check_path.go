@@ -1,11 +1,11 @@
-package check
+package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/crdcache/crdcache/discovery/crd"
-	"github.com/crdcache/crdcache/indexers/internal/config"
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
@@ -97,17 +97,17 @@ func selectorText(s jsonpath.Selector) string {
 }
 
 // reportMismatch reports a selector that fits at none of the cursors.
-func (k *checker) reportMismatch(at config.Position, step jsonpath.Step, s jsonpath.Selector, from []cursor) {
+func (k *checker) reportMismatch(at Position, step jsonpath.Step, s jsonpath.Selector, from []cursor) {
 	for _, c := range from {
 		if c.isOpen() {
-			k.fail(config.CodeOpenField, at, fmt.Sprintf("%s does not define the fields below %s", k.name, c.name()),
+			k.fail(CodeOpenField, at, fmt.Sprintf("%s does not define the fields below %s", k.name, c.name()),
 				"this part of the path is not checked")
 			return
 		}
 	}
 	c := from[0]
 	if step.Recursive {
-		k.fail(config.CodeNotInSchema, at, fmt.Sprintf("nothing below %s fits in %s", c.name(), k.name),
+		k.fail(CodeNotInSchema, at, fmt.Sprintf("nothing below %s fits in %s", c.name(), k.name),
 			"correct the name, or write the whole path")
 		return
 	}
@@ -126,16 +126,16 @@ func (k *checker) reportMismatch(at config.Position, step jsonpath.Step, s jsonp
 	}
 	switch {
 	case c.isMap():
-		k.fail(config.CodeContainer, at, fmt.Sprintf("%s on %s, which is a map", description, c.name()), mapHint(c))
+		k.fail(CodeContainer, at, fmt.Sprintf("%s on %s, which is a map", description, c.name()), mapHint(c))
 	default:
-		k.fail(config.CodeScalar, at, fmt.Sprintf("%s on %s, which is %s", description, c.name(), c.kind()),
+		k.fail(CodeScalar, at, fmt.Sprintf("%s on %s, which is %s", description, c.name(), c.kind()),
 			"end the path before it")
 	}
 }
 
 // reportDottedKey reports the most common mistake: the dots of a label or annotation name taken for fields.
 // .metadata.labels.app.kubernetes.io/name selects below the text of label app.
-func (k *checker) reportDottedKey(at config.Position, steps []jsonpath.Step, i int, on cursor) bool {
+func (k *checker) reportDottedKey(at Position, steps []jsonpath.Step, i int, on cursor) bool {
 	if i < 2 || !hasOnlyNames(steps[i-2:]) {
 		return false
 	}
@@ -153,18 +153,13 @@ func (k *checker) reportDottedKey(at config.Position, steps []jsonpath.Step, i i
 	if k.plainIndexPath && within == ".metadata."+field+"s" {
 		hint = fmt.Sprintf("for the %s %s write %s: %s in place of the path", field, key, field, key)
 	}
-	k.fail(config.CodeScalar, at, fmt.Sprintf("%s on %s, which is %s", keyText(names[1]), on.name(),
+	k.fail(CodeScalar, at, fmt.Sprintf("%s on %s, which is %s", keyText(names[1]), on.name(),
 		on.kind()), hint)
 	return true
 }
 
 func hasOnlyNames(steps []jsonpath.Step) bool {
-	for _, step := range steps {
-		if step.Recursive || len(step.Selectors) != 1 || step.Selectors[0].Kind != jsonpath.SelectName {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(steps, func(step jsonpath.Step) bool { return !selectsOnlyName(step, "") })
 }
 
 func mapHint(c cursor) string {
@@ -185,24 +180,24 @@ func listHint(c cursor, name string) string {
 }
 
 // reportUnknownName reports an unknown field and suggests the nearest one.
-func (k *checker) reportUnknownName(at config.Position, name string, from []cursor) {
+func (k *checker) reportUnknownName(at Position, name string, from []cursor) {
 	c := from[0]
 	switch {
 	case c.isList():
-		k.fail(config.CodeContainer, at, fmt.Sprintf("%s on %s, which is a list", keyText(name), c.name()),
+		k.fail(CodeContainer, at, fmt.Sprintf("%s on %s, which is a list", keyText(name), c.name()),
 			listHint(c, name))
 		return
 	case !c.isMap():
-		k.fail(config.CodeScalar, at, fmt.Sprintf("%s on %s, which is %s", keyText(name), c.name(), c.kind()),
+		k.fail(CodeScalar, at, fmt.Sprintf("%s on %s, which is %s", keyText(name), c.name(), c.kind()),
 			"end the path before it")
 		return
 	}
 	fields := c.schema.Fields()
 	hint := "the schema has no fields there"
-	if suggestion := config.NearestSpelling(name, fields); suggestion != "" {
+	if suggestion := NearestSpelling(name, fields); suggestion != "" {
 		hint = fmt.Sprintf("did you mean %s?", c.path+keyText(suggestion))
 	} else if len(fields) > 0 {
 		hint = "the fields there are " + strings.Join(fields, ", ")
 	}
-	k.fail(config.CodeNotInSchema, at, fmt.Sprintf("%s is not in %s", c.path+keyText(name), k.name), hint)
+	k.fail(CodeNotInSchema, at, fmt.Sprintf("%s is not in %s", c.path+keyText(name), k.name), hint)
 }

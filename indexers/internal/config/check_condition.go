@@ -1,16 +1,15 @@
-package check
+package config
 
 import (
 	"fmt"
 	"slices"
 
 	"github.com/crdcache/crdcache/discovery/crd"
-	"github.com/crdcache/crdcache/indexers/internal/config"
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// Condition checks a condition or a path of a query; see indexers.CheckCondition.
-func Condition(text string, d *crd.Definition, version string) []config.Finding {
+// CheckCondition checks a condition or a path of a query; see indexers.CheckCondition.
+func CheckCondition(text string, d *crd.Definition, version string) []Finding {
 	k, top, found := newQueryChecker(text, d, version)
 	if k == nil {
 		return nil
@@ -23,8 +22,8 @@ func Condition(text string, d *crd.Definition, version string) []config.Finding 
 	return *found
 }
 
-// Column checks the path of a column; see indexers.CheckColumn.
-func Column(text string, d *crd.Definition, version string) []config.Finding {
+// CheckColumn checks the path of a column; see indexers.CheckColumn.
+func CheckColumn(text string, d *crd.Definition, version string) []Finding {
 	k, top, found := newQueryChecker(text, d, version)
 	if k == nil {
 		return nil
@@ -59,18 +58,18 @@ func ColumnType(text string, d *crd.Definition, version string) (typ string) {
 }
 
 // newQueryChecker returns a checker for an expression of a query; nil without a schema.
-func newQueryChecker(text string, d *crd.Definition, version string) (*checker, []cursor, *[]config.Finding) {
+func newQueryChecker(text string, d *crd.Definition, version string) (*checker, []cursor, *[]Finding) {
 	v, ok := d.Version(version)
 	if !ok || v.Schema == nil {
 		return nil, nil, nil
 	}
-	var found []config.Finding
+	var found []Finding
 	k := &checker{
-		file:   config.NewLine(text),
+		file:   NewLine(text),
 		name:   typeName(d, v),
-		origin: config.OriginOfText(text),
-		report: func(f config.Finding) {
-			if f.Code != config.CodeOpenField && !slices.Contains(found, f) {
+		origin: OriginOfText(text),
+		report: func(f Finding) {
+			if f.Code != CodeOpenField && !slices.Contains(found, f) {
 				found = append(found, f)
 			}
 		},
@@ -106,7 +105,7 @@ func (k *checker) checkExistence(steps []jsonpath.Step, cursors []cursor) {
 		return
 	}
 	from, to := steps[0].Offset, steps[len(steps)-1].End
-	k.fail(config.CodeExistence, k.origin.Position(k.file, 0, from, to),
+	k.fail(CodeExistence, k.origin.Position(k.file, 0, from, to),
 		fmt.Sprintf("%s is a boolean, and the condition tests whether it exists, which is also true for false",
 			ends[0].name()), fmt.Sprintf("write @%s == true", k.origin.Node.Value[from:to]))
 }

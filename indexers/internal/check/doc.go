@@ -1,2 +1,0 @@
-// Package check checks index configs and query conditions against the schemas of CustomResourceDefinitions.
-package check

@@ -85,7 +85,8 @@ func (t *Target) Stats() []indexers.Stats {
 	out := make([]indexers.Stats, 0, len(t.Resource.Indexes))
 	for _, index := range t.Resource.Indexes {
 		for _, s := range t.indexes[index.Name].functions.Stats() {
-			if s.Index == index.Name {
+			if s.Index == t.indexes[index.Name].name {
+				s.Index = index.Name
 				out = append(out, s)
 			}
 		}

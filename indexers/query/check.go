@@ -13,7 +13,7 @@ import (
 // [indexers.CheckCondition]. The Source of a finding is the condition's text; File is empty.
 func Check(q Query, d *crd.Definition, version string) []indexers.Diagnostic {
 	var diagnostics []indexers.Diagnostic
-	for _, c := range conditions(q, nil) {
+	for _, c := range conditions(q) {
 		diagnostics = append(diagnostics, indexers.CheckCondition(c.text, d, version)...)
 	}
 	return diagnostics
@@ -72,40 +72,29 @@ func (x *execution) warnSchema(columns []string) {
 }
 
 // UsesWhere reports whether a query has [Where] conditions.
-func UsesWhere(q Query) bool { return len(conditions(q, nil)) > 0 }
+func UsesWhere(q Query) bool { return len(conditions(q)) > 0 }
 
-// conditions appends the Where conditions of a query in the order of its text.
-func conditions(q Query, dst []*condition) []*condition {
-	switch q := q.(type) {
-	case *condition:
-		dst = append(dst, q)
-	case negation:
-		dst = conditions(q.sub, dst)
-	case junction:
-		for _, sub := range q.subs {
-			dst = conditions(sub, dst)
+// conditions returns the Where conditions of a query in the order of its text.
+func conditions(q Query) (found []*condition) {
+	for part := range parts(q) {
+		if c, ok := part.(*condition); ok {
+			found = append(found, c)
 		}
 	}
-	return dst
+	return found
 }
 
 // UsesReferences reports whether a query has conditions about references, so that it needs
 // [Querier.WithReferences]. types are the types of the objects named in [ReferredBy], which the graph has to
 // contain too.
 func UsesReferences(q Query) (follows bool, types []references.Type) {
-	switch q := q.(type) {
-	case *referenceQuery:
-		if q.kind == linkFrom {
-			types = append(types, references.Type{Group: q.object.Group, Resource: q.object.Resource,
-				Kind: q.object.Kind})
-		}
-		return true, types
-	case negation:
-		return UsesReferences(q.sub)
-	case junction:
-		for _, sub := range q.subs {
-			one, more := UsesReferences(sub)
-			follows, types = follows || one, append(types, more...)
+	for part := range parts(q) {
+		if r, ok := part.(*referenceQuery); ok {
+			follows = true
+			if r.kind == linkFrom {
+				types = append(types, references.Type{Group: r.object.Group, Resource: r.object.Resource,
+					Kind: r.object.Kind})
+			}
 		}
 	}
 	return follows, types

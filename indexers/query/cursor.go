@@ -3,6 +3,7 @@ package query
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"hash/fnv"
 	"io"
 	"strconv"
@@ -31,8 +32,21 @@ func fingerprint(query Query, options Options) uint64 {
 	h := fnv.New64a()
 	write := func(part string) { _, _ = io.WriteString(h, strconv.Quote(part)) } // a hash returns no errors
 	write(query.String())
-	for operand := range operands(query) {
-		write(operand)
+	for part := range parts(query) {
+		switch part := part.(type) {
+		case *comparison:
+			for _, v := range part.values {
+				for _, operand := range v.parts {
+					write(operand)
+				}
+			}
+		case *labelQuery:
+			write(part.text)
+		case *condition:
+			write(part.text)
+		case *referenceQuery:
+			write(fmt.Sprintf("%q %q", part.reference, part.object))
+		}
 	}
 	write(options.SortBy)
 	write(strconv.FormatBool(options.Descending))

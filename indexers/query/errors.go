@@ -161,20 +161,9 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Caret returns the query and a second line that marks the position.
+// Caret returns the line of the query and a mark below the position, without a final newline.
 func (e *Error) Caret() string {
-	var b strings.Builder
-	b.WriteString(e.Text + "\n")
-	for _, r := range e.Text[:e.Offset] {
-		if r == '\t' || r == '\n' {
-			b.WriteRune(r)
-		} else {
-			b.WriteByte(' ')
-		}
-	}
-	b.WriteString("^" + strings.Repeat("~",
-		max(utf8.RuneCountInString(e.Text[e.Offset:e.Offset+e.Length])-1, 0)))
-	return b.String()
+	return jsonpath.Diagnostic{Expr: e.Text, Offset: e.Offset, Length: e.Length}.Caret()
 }
 
 // within returns a range of bytes of the text that was parsed from the literal at m.

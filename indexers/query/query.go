@@ -60,37 +60,24 @@ type value struct {
 	isJoinedText bool
 }
 
-// operands iterates over the texts that a query compares with.
-func operands(q Query) iter.Seq[string] {
-	return func(yield func(string) bool) { yieldOperands(q, yield) }
+// parts iterates over a query and the queries in it, in the order of its text.
+func parts(q Query) iter.Seq[Query] {
+	return func(yield func(Query) bool) { yieldParts(q, yield) }
 }
 
-func yieldOperands(q Query, yield func(string) bool) bool {
+func yieldParts(q Query, yield func(Query) bool) bool {
+	if !yield(q) {
+		return false
+	}
 	switch q := q.(type) {
 	case negation:
-		return yieldOperands(q.sub, yield)
+		return yieldParts(q.sub, yield)
 	case junction:
 		for _, sub := range q.subs {
-			if !yieldOperands(sub, yield) {
+			if !yieldParts(sub, yield) {
 				return false
 			}
 		}
-	case *comparison:
-		for _, v := range q.values {
-			for _, part := range v.parts {
-				if !yield(part) {
-					return false
-				}
-			}
-		}
-	case *labelQuery:
-		return yield(q.text)
-	case *condition:
-		return yield(q.text)
-	case *referenceQuery:
-		o := q.object
-		return yield(q.reference) && yield(o.Group) && yield(o.Resource) && yield(o.Kind) &&
-			yield(o.Namespace) && yield(o.Name) && yield(o.UID)
 	}
 	return true
 }

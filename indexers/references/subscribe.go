@@ -1,6 +1,6 @@
 package references
 
-import "sync"
+import "github.com/crdcache/crdcache/internal/queue"
 
 // EventType is the type of an [Event].
 type EventType string
@@ -37,14 +37,9 @@ type Event struct {
 
 // Subscription calls a handler for dangling references.
 type Subscription struct {
-	graph *Graph
-	ended chan struct{}
-	mu    struct {
-		sync.Mutex
-		queue []Event
-		ready chan struct{} // holds one token while the queue is not empty
-		ended bool
-	}
+	graph   *Graph
+	handler func(Event)
+	calls   *queue.Calls
 }
 
 // Subscribe calls handler with Started for each dangling reference, and then for each change, one call at a
@@ -52,8 +47,7 @@ type Subscription struct {
 // nothing: events are queued in memory. The handler runs on a goroutine of the subscription, which ends with
 // Stop or Graph.Close.
 func (g *Graph) Subscribe(handler func(Event)) (*Subscription, error) {
-	s := &Subscription{graph: g, ended: make(chan struct{})}
-	s.mu.ready = make(chan struct{}, 1)
+	s := &Subscription{graph: g, handler: handler, calls: queue.NewCalls()}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.mu.closed {
@@ -63,60 +57,18 @@ func (g *Graph) Subscribe(handler func(Event)) (*Subscription, error) {
 		s.push(Event{Type: Started, Reference: r, Initial: true})
 	}
 	g.mu.subscriptions[s] = struct{}{}
-	go s.deliver(handler) // ends with Stop, which Graph.Close calls too
 	return s, nil
 }
 
 // Stop ends the subscription. A running call of the handler continues, but there are no further calls.
 func (s *Subscription) Stop() {
-	s.mu.Lock()
-	ended := s.mu.ended
-	s.mu.ended = true
-	s.mu.Unlock()
-	if ended {
-		return
-	}
-	close(s.ended)
+	s.calls.Close()
 	s.graph.mu.Lock()
 	defer s.graph.mu.Unlock()
 	delete(s.graph.mu.subscriptions, s)
 }
 
-// QueueLength returns the number of queued events.
-func (s *Subscription) QueueLength() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.mu.queue)
-}
+// QueueLength returns the number of events that the handler has not handled completely.
+func (s *Subscription) QueueLength() int { return s.calls.Pending() }
 
-func (s *Subscription) push(e Event) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mu.queue = append(s.mu.queue, e)
-	select {
-	case s.mu.ready <- struct{}{}:
-	default:
-	}
-}
-
-func (s *Subscription) deliver(handler func(Event)) {
-	for {
-		select {
-		case <-s.ended:
-			return
-		case <-s.mu.ready:
-		}
-		s.mu.Lock()
-		queue := s.mu.queue
-		s.mu.queue = nil
-		s.mu.Unlock()
-		for _, e := range queue {
-			select {
-			case <-s.ended:
-				return
-			default:
-				handler(e)
-			}
-		}
-	}
-}
+func (s *Subscription) push(e Event) { s.calls.Push(func() { s.handler(e) }) }

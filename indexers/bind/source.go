@@ -11,8 +11,13 @@ import (
 
 // Source returns the content of the informer for [query.New], with the indexes of the resource under their
 // names in the config.
-func (t *Target) Source() query.Source {
-	return renamingSource{query.ForInformer(t.Informer), t.indexes}
+func (t *Target) Source() query.Source { return targetSource{t} }
+
+type targetSource struct{ *Target }
+
+// Snapshot implements query.Source.
+func (t targetSource) Snapshot() query.Snapshot {
+	return targetSnapshot{query.ForInformer(t.Informer).Snapshot(), t.Target}
 }
 
 // switchingSource is a source that switches from a target to its replacement.
@@ -22,14 +27,13 @@ type switchingSource struct {
 }
 
 // Snapshot implements query.Source. A target can lose its indexes after its replacement took over, so that a
-// snapshot is complete only if its target still serves after the snapshot was taken. Later queries use the
-// declarations of the next target.
+// snapshot is complete only if its target still serves after the snapshot was taken.
 func (f *switchingSource) Snapshot() query.Snapshot {
 	for t := f.serving(); ; {
 		snapshot := t.Source().Snapshot()
 		now := f.serving()
 		if now == t {
-			return declaredSnapshot{snapshot, t.Resource.Indexes}
+			return snapshot
 		}
 		t = now
 	}
@@ -39,52 +43,32 @@ func (f *switchingSource) Snapshot() query.Snapshot {
 func (f *switchingSource) serving() *Target {
 	f.binding.mu.Lock()
 	defer f.binding.mu.Unlock()
-	if now := f.binding.mu.slots[slotKey{f.target.Resource.Name,
-		f.target.GVR.GroupResource()}].serving; now != nil {
+	at := slotKey{f.target.Resource.Name, f.target.GVR.GroupResource()}
+	if now := f.binding.mu.slots[at].serving; now != nil {
 		return now
 	}
 	return f.target
 }
 
-type declaredSnapshot struct {
+// targetSnapshot is a snapshot of an informer with the indexes of one target, under their names in the config.
+type targetSnapshot struct {
 	query.Snapshot
-	indexes []*indexers.Index
+	target *Target
 }
 
-// Declared returns the declarations, which have the types of values.
-func (d declaredSnapshot) Declared() []*indexers.Index { return d.indexes }
-
-// Dropped returns the number of values that an index has left out because of a limit.
-func (d declaredSnapshot) Dropped(name string) uint64 {
-	return d.Snapshot.(renamedSnapshot).Dropped(name)
-}
-
-// renamingSource renames the indexes of one resource in a shared informer to their names in the config.
-type renamingSource struct {
-	query.Source
-	indexes map[string]informerIndex
-}
-
-// Snapshot implements query.Source.
-func (s renamingSource) Snapshot() query.Snapshot {
-	return renamedSnapshot{s.Source.Snapshot(), s.indexes}
-}
-
-type renamedSnapshot struct {
-	query.Snapshot
-	indexes map[string]informerIndex
-}
+// Declared returns the declarations of the indexes. Queriers of a switching source use those of the snapshot.
+func (s targetSnapshot) Declared() []*indexers.Index { return s.target.Resource.Indexes }
 
 // informerName returns the name of an index in the informer; "" if the resource has no such index.
-func (s renamedSnapshot) informerName(name string) string {
+func (s targetSnapshot) informerName(name string) string {
 	if name == cache.NamespaceIndex {
 		return name
 	}
-	return s.indexes[name].name
+	return s.target.indexes[name].name
 }
 
 // Index implements query.Snapshot.
-func (s renamedSnapshot) Index(name string) (query.Index, bool) {
+func (s targetSnapshot) Index(name string) (query.Index, bool) {
 	inner := s.informerName(name)
 	if inner == "" {
 		return nil, false
@@ -93,21 +77,24 @@ func (s renamedSnapshot) Index(name string) (query.Index, bool) {
 }
 
 // IndexNames implements query.Snapshot.
-func (s renamedSnapshot) IndexNames() []string {
-	there := s.Snapshot.IndexNames()
-	names := slices.DeleteFunc([]string{cache.NamespaceIndex},
-		func(name string) bool { return !slices.Contains(there, name) })
-	for name, index := range s.indexes {
-		if slices.Contains(there, index.name) {
+func (s targetSnapshot) IndexNames() []string {
+	existing := s.Snapshot.IndexNames()
+	var names []string
+	add := func(name string) {
+		if slices.Contains(existing, s.informerName(name)) {
 			names = append(names, name)
 		}
+	}
+	add(cache.NamespaceIndex)
+	for name := range s.target.indexes {
+		add(name)
 	}
 	slices.Sort(names)
 	return names
 }
 
 // Dropped returns the number of values that an index has left out because of a limit.
-func (s renamedSnapshot) Dropped(name string) uint64 {
+func (s targetSnapshot) Dropped(name string) uint64 {
 	if counting, ok := s.Snapshot.(interface{ Dropped(index string) uint64 }); ok {
 		return counting.Dropped(s.informerName(name))
 	}

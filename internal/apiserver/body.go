@@ -75,7 +75,8 @@ func mediaTypeOf(r *http.Request) string {
 }
 
 func unsupportedMediaType(message string) error {
-	return readapi.NewStatusError(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, message)
+	return readapi.NewStatusError(http.StatusUnsupportedMediaType,
+		metav1.StatusReasonUnsupportedMediaType, message)
 }
 
 type requestOptions struct {

@@ -17,8 +17,8 @@ const (
 // IsDeprecated reports whether an apiVersion is deprecated. It can still be read.
 func IsDeprecated(apiVersion string) bool { return config.IsDeprecated(apiVersion) }
 
-// Convert returns a config with a deprecated apiVersion, which [Parse] accepts, in the current version. It keeps
-// comments, and the layout unless fields had to be replaced.
+// Convert returns a config with a deprecated apiVersion, which [Parse] accepts, in the current version. It
+// keeps comments, and the layout unless fields had to be replaced.
 func Convert(data []byte) ([]byte, error) { return config.Convert(data) }
 
 // Default limits of an index.

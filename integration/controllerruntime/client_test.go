@@ -42,7 +42,8 @@ func runningCache(t *testing.T, ours controllerruntime.Options) (*controllerrunt
 	return c, config
 }
 
-func consistentClient(t *testing.T, config *rest.Config, reader client.Reader, options client.Options) client.Client {
+func consistentClient(t *testing.T, config *rest.Config, reader client.Reader,
+	options client.Options) client.Client {
 	t.Helper()
 	options.Cache = &client.CacheOptions{Reader: reader, Unstructured: true,
 		EnableReadYourWritesConsistency: new(true)}

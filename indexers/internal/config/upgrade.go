@@ -133,7 +133,8 @@ func fieldOfNode(n *yaml.Node, field string) *yaml.Node {
 	return &yaml.Node{}
 }
 
-// listAt returns the list of a field. It adds an empty one, at the position of another node, if there is none.
+// listAt returns the list of a field. It adds an empty one, at the position of another node, if there is
+// none.
 func listAt(n, at *yaml.Node, field string) *yaml.Node {
 	if fieldOfNode(n, field).Kind == 0 {
 		n.Content = append(n.Content, fieldsAt(at, "{"+field+": []}")...)

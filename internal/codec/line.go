@@ -32,21 +32,21 @@ type lineReader struct {
 	buffer  []byte
 	start   int // offset of the next frame in buffer
 	scanned int // offset up to which scan has read
-	scan    bracketScanner
+	scan    jsontext.Extent
 	failure error // error of the source, reported after the buffered frames
 	reads   int   // number of reads of the source
 	first   [firstBytes]byte
 }
 
 // next returns the next frame, which is valid until the following call. It returns errNoLine if the next byte
-// does not begin an event, or if brackets do not end it.
+// does not begin an event.
 func (r *lineReader) next() ([]byte, error) {
 	for {
 		if frame, err := r.bufferedFrame(); frame != nil || err != nil {
 			return frame, err
 		}
 		switch {
-		case r.failure == io.EOF && r.scan.depth > 0:
+		case r.failure == io.EOF && r.scan.Open():
 			return nil, io.ErrUnexpectedEOF
 		case r.failure != nil:
 			return nil, r.failure
@@ -79,7 +79,7 @@ func (f failedReader) Read([]byte) (int, error) { return 0, f.err }
 
 // bufferedFrame returns the next frame if it is completely in the buffer, otherwise nil.
 func (r *lineReader) bufferedFrame() ([]byte, error) {
-	if r.scan.depth == 0 {
+	if !r.scan.Open() {
 		r.skipSpace()
 	}
 	if r.scanned == len(r.buffer) {
@@ -92,29 +92,23 @@ func (r *lineReader) bufferedFrame() ([]byte, error) {
 	if n := bytes.IndexByte(unseen, '\n'); n >= 0 {
 		return r.consumeFrame(r.scanned + n), nil
 	}
-	n, state := r.scan.advance(unseen)
-	r.scanned += n
-	switch state {
-	case scanComplete:
-		return r.consumeFrame(r.scanned), nil
-	case scanUnsupported:
-		return nil, errNoLine
+	if end := r.scan.Advance(unseen); end >= 0 {
+		return r.consumeFrame(r.scanned + end), nil
 	}
+	r.scanned = len(r.buffer)
 	return nil, nil
 }
 
 func (r *lineReader) consumeFrame(end int) []byte {
 	frame := r.buffer[r.start:end]
 	r.start, r.scanned = end, end
-	r.scan = bracketScanner{}
+	r.scan = jsontext.Extent{}
 	return frame
 }
 
 // skipSpace skips white space before the frame.
 func (r *lineReader) skipSpace() {
-	for r.start < len(r.buffer) && jsontext.IsSpace(r.buffer[r.start]) {
-		r.start++
-	}
+	r.start = jsontext.SkipSpace(r.buffer, r.start)
 	r.scanned = r.start
 }
 

@@ -1,8 +1,9 @@
 package codec
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 
@@ -18,30 +19,27 @@ import (
 // dynamic client decode them. Errors of the reader are returned unchanged.
 var ErrUnsupportedList = errors.New("unsupported form of a list")
 
-const (
-	// listBuffer is the initial size of the read buffer.
-	listBuffer = 64 << 10
-	// maxItem limits the size of an item, in bytes; API servers store no objects of this size.
-	maxItem = 128 << 20
-)
+// maxItem limits the size of an item, in bytes; API servers store no objects of this size.
+const maxItem = 128 << 20
 
 // ReadList reads the JSON of a list and packs its items one by one, converted by packer.ListForm. At most one
 // item at a time is in memory as JSON.
 func ReadList(r io.Reader, packer *packed.Packer) (*packed.List, error) {
-	l := &listReader{source: r, packer: packer, data: make([]byte, 0, listBuffer),
+	l := &listReader{Stream: jsontext.NewStream(r), packer: packer, members: map[string]any{},
 		list: &packed.List{Items: []*packed.Object{}}}
-	if err := l.read(); err != nil {
+	l.MaxValue, l.Eager = maxItem, true
+	if err := l.object(); err != nil {
 		return nil, err
 	}
-	return l.list, nil
+	if _, err := l.Peek(); err == nil || !l.Ended() {
+		return nil, l.failure()
+	}
+	return l.list, l.finish()
 }
 
 type listReader struct {
-	source    io.Reader
+	*jsontext.Stream
 	packer    *packed.Packer
-	data      []byte // the unread part of the input
-	pos       int    // offset in data
-	ended     bool   // the source has reached its end
 	list      *packed.List
 	members   map[string]any // members of the list, without items
 	seenItems bool           // items has been read
@@ -54,71 +52,46 @@ type untypedItem struct {
 	json  []byte
 }
 
-func (l *listReader) read() error {
-	l.members = map[string]any{}
-	if c, err := l.next(); err != nil || c != '{' {
-		return orUnsupported(err)
+// failure returns the error of the reader, or ErrUnsupportedList if it has none.
+func (l *listReader) failure() error {
+	return cmp.Or(l.SourceError(), ErrUnsupportedList)
+}
+
+// take consumes the next byte, which must be c.
+func (l *listReader) take(c byte) error {
+	if ok, _ := l.Take(c); !ok {
+		return l.failure()
 	}
-	l.pos++
-	if err := l.object(); err != nil {
+	return nil
+}
+
+// object reads the list.
+func (l *listReader) object() error {
+	if err := l.take('{'); err != nil {
 		return err
 	}
-	if _, err := l.next(); !errors.Is(err, io.EOF) {
-		return orUnsupported(err)
-	}
-	return l.finish()
-}
-
-func orUnsupported(err error) error {
-	if err == nil || errors.Is(err, io.EOF) {
-		return ErrUnsupportedList
-	}
-	return err
-}
-
-// object reads the members of the list up to its closing brace.
-func (l *listReader) object() error {
 	for {
-		key, err := l.value()
+		name, err := l.Key()
 		if err != nil {
-			return err
+			return l.failure()
 		}
-		name, ok := key.(string)
-		if c, err := l.next(); !ok || err != nil || c != ':' {
-			return orUnsupported(err)
-		}
-		l.pos++
 		if err := l.member(name); err != nil {
 			return err
 		}
-		c, err := l.next()
-		if err != nil {
-			return orUnsupported(err)
-		}
-		l.pos++
-		switch c {
-		case '}':
+		if closed, err := l.Next('}'); err != nil {
+			return l.failure()
+		} else if closed {
 			return nil
-		case ',':
-			if c, err := l.next(); err != nil || c != '"' {
-				return orUnsupported(err)
-			}
-		default:
-			return ErrUnsupportedList
 		}
 	}
 }
 
 func (l *listReader) member(name string) error {
-	if _, err := l.next(); err != nil {
-		return orUnsupported(err)
-	}
 	if name == "items" {
-		if l.seenItems || l.data[l.pos] != '[' {
+		if l.seenItems {
 			return ErrUnsupportedList
 		}
 		l.seenItems = true
-		l.pos++
 		return l.array()
 	}
 	if _, twice := l.members[name]; twice || jsontext.ShadowsTypeMeta(name) {
@@ -129,63 +102,52 @@ func (l *listReader) member(name string) error {
 	return err
 }
 
-// array reads the items up to the closing bracket.
+// array reads the items.
 func (l *listReader) array() error {
-	c, err := l.next()
-	if err != nil {
-		return orUnsupported(err)
+	if err := l.take('['); err != nil {
+		return err
 	}
-	if c == ']' {
-		l.pos++
+	if empty, _ := l.Take(']'); empty {
 		return nil
 	}
 	for {
-		if _, err := l.next(); err != nil {
-			return orUnsupported(err)
-		}
 		if err := l.item(); err != nil {
 			return err
 		}
-		c, err := l.next()
-		if err != nil {
-			return orUnsupported(err)
-		}
-		l.pos++
-		if c == ']' {
+		if closed, err := l.Next(']'); err != nil {
+			return l.failure()
+		} else if closed {
 			return nil
-		}
-		if c != ',' {
-			return ErrUnsupportedList
 		}
 	}
 }
 
-// item packs the item at pos.
+// item packs the next item.
 func (l *listReader) item() error {
+	if _, err := l.Peek(); err != nil {
+		return l.failure()
+	}
 	kind, version := l.itemKind()
 	for {
-		object, end, more := l.packer.TryItem(l.data, l.pos, version, kind)
+		data := l.Buffered()
+		object, end, more := l.packer.TryItem(data, 0, version, kind)
 		switch {
 		case object == packed.Filtered:
-			l.pos = end
-			return nil
 		case object != nil:
 			l.list.Items = append(l.list.Items, l.packer.ListForm(object))
-			l.pos = end
-			return nil
 		case more:
-			if err := l.grow(); err != nil {
-				return orUnsupported(err)
+			if err := l.Fill(); err != nil {
+				return l.failure()
 			}
+			continue
 		case end > 0 && kind == "":
-			l.untyped = append(l.untyped,
-				untypedItem{len(l.list.Items), append([]byte(nil), l.data[l.pos:end]...)})
+			l.untyped = append(l.untyped, untypedItem{len(l.list.Items), bytes.Clone(data[:end])})
 			l.list.Items = append(l.list.Items, nil)
-			l.pos = end
-			return nil
 		default:
 			return ErrUnsupportedList
 		}
+		l.Consume(end)
+		return nil
 	}
 }
 
@@ -240,74 +202,15 @@ func kindOf(content map[string]any) *schema.GroupVersionKind {
 // envelope decodes the list without its items.
 var envelope = jsontext.NewDecoder()
 
-// value decodes the value at pos.
+// value decodes the next value.
 func (l *listReader) value() (any, error) {
-	if _, err := l.next(); err != nil {
-		return nil, orUnsupported(err)
+	text, err := l.Value()
+	if err != nil {
+		return nil, l.failure()
 	}
-	for {
-		end, ok, more := jsontext.SkipValue(l.data, l.pos)
-		if !ok {
-			if !more {
-				return nil, ErrUnsupportedList
-			}
-			if err := l.grow(); err != nil {
-				return nil, orUnsupported(err)
-			}
-			continue
-		}
-		value, err := envelope.DecodeValue(l.data[l.pos:end])
-		if err != nil {
-			return nil, ErrUnsupportedList
-		}
-		l.pos = end
-		return value, nil
+	value, err := envelope.DecodeValue(text)
+	if err != nil {
+		return nil, ErrUnsupportedList
 	}
-}
-
-// next skips white space and returns the byte at pos.
-func (l *listReader) next() (byte, error) {
-	for {
-		for l.pos < len(l.data) && jsontext.IsSpace(l.data[l.pos]) {
-			l.pos++
-		}
-		if l.pos < len(l.data) {
-			return l.data[l.pos], nil
-		}
-		if err := l.grow(); err != nil {
-			return 0, err
-		}
-	}
-}
-
-// grow discards consumed data and reads more. At the end of the source it returns io.EOF.
-func (l *listReader) grow() error {
-	if l.ended {
-		return io.EOF
-	}
-	if l.pos > 0 {
-		l.data = l.data[:copy(l.data, l.data[l.pos:])]
-		l.pos = 0
-	}
-	if len(l.data) == cap(l.data) {
-		if len(l.data) >= maxItem {
-			return fmt.Errorf("read list: item exceeds %d bytes", maxItem)
-		}
-		l.data = append(make([]byte, 0, 2*cap(l.data)), l.data...)
-	}
-	before := len(l.data)
-	// Read at least half a buffer, because a partial item is scanned again.
-	for len(l.data) == before || len(l.data) < cap(l.data)/2 {
-		n, err := l.source.Read(l.data[len(l.data):cap(l.data)])
-		l.data = l.data[:len(l.data)+n]
-		switch {
-		case err == nil:
-		case errors.Is(err, io.EOF) && len(l.data) > before:
-			l.ended = true
-			return nil
-		default:
-			return err
-		}
-	}
-	return nil
+	return value, nil
 }

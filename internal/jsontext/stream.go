@@ -21,15 +21,29 @@ type Stream struct {
 	Line, ContentLine int
 	// MaxValue limits the size of a value in bytes, approximately. Zero means no limit.
 	MaxValue int
+	// Eager makes Fill read at least half a buffer. Set it to scan a value again after each Fill.
+	Eager bool
 
 	source io.Reader
 	data   []byte // unread data, starting at offset
 	offset int
+	err    error // of source
 }
 
 // NewStream returns a stream of the text of source.
 func NewStream(source io.Reader) *Stream {
 	return &Stream{source: source, data: make([]byte, 0, streamBuffer)}
+}
+
+// Ended reports whether the source has no more text.
+func (s *Stream) Ended() bool { return errors.Is(s.err, io.EOF) }
+
+// SourceError returns the error of the source, nil at the end of the text.
+func (s *Stream) SourceError() error {
+	if s.Ended() {
+		return nil
+	}
+	return s.err
 }
 
 // Peek returns the next byte that is not white space. At the end of the text it returns io.ErrUnexpectedEOF.
@@ -38,7 +52,7 @@ func (s *Stream) Peek() (byte, error) {
 		if s.advance(SkipSpace(s.data, s.offset)); s.offset < len(s.data) {
 			return s.data[s.offset], nil
 		}
-		if err := s.fill(); err != nil {
+		if err := s.Fill(); err != nil {
 			return 0, err
 		}
 	}
@@ -92,18 +106,28 @@ func (s *Stream) advance(to int) {
 // Buffered returns the text that was read from the source and not consumed.
 func (s *Stream) Buffered() []byte { return s.data[s.offset:] }
 
+// Consume consumes n bytes of Buffered, without counting lines.
+func (s *Stream) Consume(n int) { s.offset += n }
+
 // Rest returns the text that was not consumed. The stream must not be used any more.
 func (s *Stream) Rest() io.Reader { return io.MultiReader(bytes.NewReader(s.Buffered()), s.source) }
 
 // Value consumes the next value. The result is valid until the next call. The error is a *SyntaxError with an
 // offset in Buffered, io.ErrUnexpectedEOF, ErrTooLarge, or that of the source.
 func (s *Stream) Value() ([]byte, error) {
-	if _, err := s.Peek(); err != nil {
+	c, err := s.Peek()
+	if err != nil {
 		return nil, err
 	}
-	for e := (valueExtent{}); ; {
-		if !e.isComplete(s.data[s.offset:]) {
-			if err := s.fill(); err != nil {
+	var extent Extent
+	scanned, complete := 0, c != '{' && c != '[' && c != '"'
+	for {
+		if text := s.Buffered(); !complete {
+			complete = extent.Advance(text[scanned:]) >= 0
+			scanned = len(text)
+		}
+		if !complete {
+			if err := s.Fill(); err != nil {
 				return nil, err
 			}
 			continue
@@ -119,64 +143,32 @@ func (s *Stream) Value() ([]byte, error) {
 			end, _ := Skip(s.data, s.offset, maxLevels)
 			return nil, &SyntaxError{Offset: ^end - s.offset, Reason: SkipProblem(s.data, ^end)}
 		}
-		if err := s.fill(); err != nil {
+		if err := s.Fill(); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// valueExtent finds the end of an object, array or string that arrives in pieces. It inspects each byte
-// once.
-type valueExtent struct {
-	scanned, depth    int
-	inString, escaped bool
-}
-
-// isComplete reports whether data may hold the complete value, which begins at data[0].
-func (e *valueExtent) isComplete(data []byte) bool {
-	if c := data[0]; c != '{' && c != '[' && c != '"' {
-		return true
-	}
-	for e.scanned < len(data) {
-		c := data[e.scanned]
-		e.scanned++
-		switch {
-		case e.escaped:
-			e.escaped = false
-		case e.inString && c == '\\':
-			e.escaped = true
-		case c == '"':
-			e.inString = !e.inString
-		case e.inString:
-		case c == '{', c == '[':
-			e.depth++
-		case c == '}', c == ']':
-			e.depth--
-		}
-		if e.depth <= 0 && !e.inString {
-			return true
-		}
-	}
-	return false
-}
-
-// fill reads more text. The buffer doubles when one value fills it, so that the total time is linear.
-func (s *Stream) fill() error {
+// Fill reads more text. The buffer doubles when one value fills it, so that the total time is linear.
+func (s *Stream) Fill() error {
 	s.data = s.data[:copy(s.data, s.data[s.offset:])]
 	s.offset = 0
 	if s.MaxValue > 0 && len(s.data) > s.MaxValue {
-		return ErrTooLarge
-	}
-	if len(s.data) == cap(s.data) {
+		s.err = ErrTooLarge
+	} else if len(s.data) == cap(s.data) {
 		s.data = slices.Grow(s.data, cap(s.data))
 	}
-	n, err := s.source.Read(s.data[len(s.data):cap(s.data)])
-	s.data = s.data[:len(s.data)+n]
+	before := len(s.data)
+	for s.err == nil && (len(s.data) == before || s.Eager && len(s.data) < cap(s.data)/2) {
+		var n int
+		n, s.err = s.source.Read(s.data[len(s.data):cap(s.data)])
+		s.data = s.data[:len(s.data)+n]
+	}
 	switch {
-	case n > 0:
+	case len(s.data) > before: // the error follows the text
 		return nil
-	case errors.Is(err, io.EOF):
+	case s.Ended():
 		return io.ErrUnexpectedEOF
 	}
-	return err
+	return s.err
 }

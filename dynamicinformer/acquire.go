@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/cache"
 )
 
 // Handle is a claim to an informer. The informer runs while it has at least one handle. It is safe for
@@ -77,16 +76,15 @@ func (i *Informer) addMissing(options ResourceOptions) error {
 			return err
 		}
 	}
-	if options.Indexes == nil || !slices.ContainsFunc(options.Indexes.Names(),
-		func(name string) bool { return !hasIndex(existing, name) }) {
+	if options.Indexes == nil {
 		return nil
 	}
-	return i.AddIndexes(options.Indexes)
-}
-
-func hasIndex(indexers cache.Indexers, name string) bool {
-	_, ok := indexers[name]
-	return ok
+	for _, name := range options.Indexes.Names() {
+		if _, exists := existing[name]; !exists {
+			return i.AddIndexes(options.Indexes)
+		}
+	}
+	return nil
 }
 
 // Informer returns the informer. It may stop at any time after Release.

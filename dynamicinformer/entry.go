@@ -246,22 +246,14 @@ func (e *entry) stopLinger() {
 	}
 }
 
-// entries returns all entries, ordered by group, resource, version and view.
-func (f *Factory) entries() []*entry {
-	return f.entriesThat(func(entryKey) bool { return true })
-}
-
-// entriesOf returns the entries of a type, ordered by view.
-func (f *Factory) entriesOf(gvr schema.GroupVersionResource) []*entry {
-	return f.entriesThat(func(key entryKey) bool { return key.gvr == gvr })
-}
-
-func (f *Factory) entriesThat(fit func(entryKey) bool) []*entry {
+// entries returns the entries of the types, or all entries without types, ordered by group, resource, version
+// and options.
+func (f *Factory) entries(types ...schema.GroupVersionResource) []*entry {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var entries []*entry
 	for key, e := range f.mu.entries {
-		if fit(key) {
+		if len(types) == 0 || slices.Contains(types, key.gvr) {
 			entries = append(entries, e)
 		}
 	}

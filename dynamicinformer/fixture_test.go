@@ -94,13 +94,11 @@ func synced(t testing.TB, f *Factory) *Informer {
 func waitForStatuses(ctx context.Context, f *Factory,
 	gvrs ...schema.GroupVersionResource) (all []status.Status, err error) {
 	err = f.WaitForSync(ctx, gvrs...)
-	for _, a := range f.awaitedTypes(gvrs) {
-		if a.informer != nil {
-			a.status = a.informer.Status()
-		}
-		all = append(all, a.status)
+	entries := f.entries(gvrs...)
+	for _, e := range entries {
+		all = append(all, e.informer.Status())
 	}
-	return all, err
+	return append(all, f.withoutInformer(gvrs, entries)...), err
 }
 
 func waitFor(t testing.TB, i *Informer, is func(status.Status) bool) status.Status {

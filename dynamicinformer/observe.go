@@ -64,8 +64,8 @@ func (f *Factory) AddListener(listener status.Listener) (*ListenerHandle, error)
 // Stats returns the memory of the cache and counts of its events. Counts and the sizes of packed objects are
 // exact; the other sizes are extrapolated from samples. The cost does not depend on the number of objects.
 func (i *Informer) Stats() status.Stats {
-	coreStats := i.core.Stats()
-	hits, misses := i.core.Decodes()
+	coreStats := i.core.Store().Stats()
+	hits, misses := i.core.Store().Decodes()
 	stats := status.Stats{
 		GVR: i.gvr, Storage: i.options.Storage.modeOrDefault().String(), Objects: coreStats.Objects,
 		Compressed:  coreStats.Compressed,
@@ -98,7 +98,7 @@ func (f *Factory) MemoryStats() status.MemoryStats {
 	stats := status.MemoryStats{Budget: f.options.MemoryBudget}
 	for _, group := range f.informerGroups() {
 		for _, i := range group.informers {
-			memory := i.core.Stats()
+			memory := i.core.Store().Stats()
 			stats.Used += memory.Bytes()
 			stats.Compressed += memory.CompressedBytes
 			if i.core.Store().Adaptive() != nil {
@@ -123,7 +123,7 @@ func (i *Informer) Compress(ctx context.Context) error {
 func (i *Informer) counters() status.Counters {
 	c, events, persistence := i.health.Counters(), i.core.Events(), i.Persistence()
 	c.Adds, c.Updates, c.Deletes = events.Adds, events.Updates, events.Deletes
-	c.Hits, c.Misses = i.core.Decodes()
+	c.Hits, c.Misses = i.core.Store().Decodes()
 	c.Saves, c.SaveFailures = int64(persistence.Saves), int64(persistence.Failures)
 	return c
 }
@@ -145,7 +145,7 @@ func (f *Factory) Metrics() []status.Metrics {
 }
 
 func addInformer(m *status.Metrics, i *Informer) {
-	memory := i.core.Stats()
+	memory := i.core.Store().Stats()
 	m.Status = append(m.Status, i.Status())
 	m.Objects += memory.Objects
 	m.Compressed += memory.Compressed

@@ -105,7 +105,12 @@ func (s *Shard) SetRanges(ranges ...sharding.Range) {
 	s.setRangesLock.Lock()
 	defer s.setRangesLock.Unlock()
 	next := requests.NewRanges(ranges...)
-	s.recordRemoved(s.currentRanges().Minus(next))
+	removed := s.currentRanges().Minus(next)
+	s.mu.Lock()
+	for _, r := range s.mu.recorders {
+		r.ranges = r.ranges.Or(removed)
+	}
+	s.mu.Unlock()
 	s.ranges.Store(&next)
 	for _, i := range s.runningInformers() {
 		i.core.EvictOutOfShard(i.shard.Narrow, func(item any) bool { return next.Has(s.key, item) })
@@ -147,14 +152,6 @@ func (r *removalRecorder) removed() requests.Ranges {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.ranges
-}
-
-func (s *Shard) recordRemoved(removed requests.Ranges) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, r := range s.mu.recorders {
-		r.ranges = r.ranges.Or(removed)
-	}
 }
 
 func (s *Shard) runningInformers() []*Informer {

@@ -64,7 +64,7 @@ func TestShutdownNamesRunningInformers(t *testing.T) {
 	// Ended by cancel.
 	go func() { ended <- f.Shutdown(ctx) }()
 	waitFor(t, other, func(s status.Status) bool { return s.State == status.Stopped })
-	<-f.entriesOf(gadgets)[0].done
+	<-f.entries(gadgets)[0].done
 	cancel(why)
 	err = <-ended
 	var running *ShutdownError

@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/crdcache/crdcache/internal/packed"
 	"github.com/crdcache/crdcache/internal/requests"
 	"github.com/crdcache/crdcache/internal/store"
 )
@@ -125,37 +124,34 @@ func (s Storage) validate() error {
 }
 
 // storeForm returns the store's form and the transform.
-func (o ResourceOptions) storeForm() (store.Form, cache.TransformFunc, error) {
+func (o ResourceOptions) storeForm() (form store.Form, transform cache.TransformFunc, err error) {
 	pruner, transform, err := o.pruner()
 	if err != nil {
 		return nil, nil, err
 	}
-	return o.Storage.storeForm(pruner), transform, nil
+	switch o.Storage.Mode {
+	case StorageObject:
+		form = store.Objects(pruner)
+	case StorageMetadata:
+		form = store.NewMetadata(pruner)
+	case StorageCompressed:
+		form = store.NewPacked(pruner, o.Storage.Compression)
+	case StorageAdaptive:
+		adaptive := store.NewAdaptive(pruner, o.Storage.Compression)
+		if o.Storage.CompressLists {
+			adaptive.CompressLists()
+		}
+		form = adaptive
+	default:
+		form = store.NewPacked(pruner, nil)
+	}
+	return form, transform, nil
 }
 
 // isStripManagedFields compares code addresses, because Go cannot compare functions.
 func isStripManagedFields(transform cache.TransformFunc) bool {
 	return transform != nil &&
 		reflect.ValueOf(transform).Pointer() == reflect.ValueOf(StripManagedFields).Pointer()
-}
-
-func (s Storage) storeForm(pruner *packed.Pruner) store.Form {
-	switch s.Mode {
-	case StorageObject:
-		return store.Objects(pruner)
-	case StorageMetadata:
-		return store.NewMetadata(pruner)
-	case StorageCompressed:
-		return store.NewPacked(pruner, s.Compression)
-	case StorageAdaptive:
-		form := store.NewAdaptive(pruner, s.Compression)
-		if s.CompressLists {
-			form.CompressLists()
-		}
-		return form
-	default:
-		return store.NewPacked(pruner, nil)
-	}
 }
 
 // requestForm returns the form of requested objects: packed on arrival, and only metadata if no more is

@@ -26,19 +26,17 @@ import (
 // Options.Resources requires. A type that cannot sync does not end the wait for the others.
 func (f *Factory) WaitForSync(ctx context.Context, gvrs ...schema.GroupVersionResource) error {
 	failure := &NotSyncedError{}
-	for _, a := range f.awaitedTypes(gvrs) {
-		current := a.status
-		if a.informer != nil {
-			var err error
-			current, err = a.informer.waitUntilSettled(ctx, a.informer.health.Required)
-			if err != nil {
-				failure.Cause = err
-			}
+	entries := f.entries(gvrs...)
+	for _, e := range entries {
+		current, err := e.informer.waitUntilSettled(ctx, e.informer.health.Required)
+		if err != nil {
+			failure.Cause = err
 		}
 		if current.State != status.Synced {
 			failure.NotSynced = append(failure.NotSynced, current)
 		}
 	}
+	failure.NotSynced = append(failure.NotSynced, f.withoutInformer(gvrs, entries)...)
 	if len(failure.NotSynced) > 0 {
 		return failure
 	}
@@ -97,45 +95,20 @@ func mayRecover(s status.Status) bool {
 	return false
 }
 
-// awaitedType is one type to wait for. It has a status instead of an informer if the type was not requested.
-type awaitedType struct {
-	informer *Informer
-	status   status.Status
-}
-
-// awaitedTypes returns the informers of gvrs, or of all requested and required types if gvrs is empty.
-func (f *Factory) awaitedTypes(gvrs []schema.GroupVersionResource) []awaitedType {
-	var awaited []awaitedType
+// withoutInformer returns a status for each of the types, or of the required types if there are none, that was
+// not requested.
+func (f *Factory) withoutInformer(gvrs []schema.GroupVersionResource, requested []*entry) []status.Status {
+	message := "ForResource was not called for it"
 	if len(gvrs) == 0 {
-		for _, i := range f.Informers() {
-			awaited = append(awaited, awaitedType{informer: i})
-		}
-		for _, gvr := range f.missingRequired() {
-			awaited = append(awaited, awaitedType{status: health.WithoutInformer(gvr)})
-		}
-		return awaited
+		gvrs, message = f.options.requiredTypes(), health.RequiredWithoutInformer
 	}
+	var missing []status.Status
 	for _, gvr := range gvrs {
-		entries := f.entriesOf(gvr)
-		for _, e := range entries {
-			awaited = append(awaited, awaitedType{informer: e.informer})
-		}
-		if len(entries) == 0 {
-			awaited = append(awaited, awaitedType{status: status.Status{GVR: gvr, State: status.Pending,
-				Message: "ForResource was not called for it"}})
+		if !slices.ContainsFunc(requested, func(e *entry) bool { return e.key.gvr == gvr }) {
+			missing = append(missing, status.Status{GVR: gvr, State: status.Pending, Message: message})
 		}
 	}
-	return awaited
-}
-
-// missingRequired returns the types that Options.Resources requires and that were not requested.
-func (f *Factory) missingRequired() []schema.GroupVersionResource {
-	requested := map[schema.GroupVersionResource]bool{}
-	for _, e := range f.entries() {
-		requested[e.key.gvr] = true
-	}
-	return slices.DeleteFunc(f.options.requiredTypes(),
-		func(gvr schema.GroupVersionResource) bool { return requested[gvr] })
+	return missing
 }
 
 // NotSyncedError reports which types are not synced, and why.

@@ -115,7 +115,7 @@ func TestWaitForSyncGivesUp(t *testing.T) {
 		!errors.Is(missing.Cause, why) {
 		t.Fatalf("the error is %#v", err)
 	}
-	if len(statuses) != 2 || statuses[0].GVR != widgets || statuses[1].GVR != gadgets {
+	if len(statuses) != 2 || statuses[0].GVR != gadgets || statuses[1].GVR != widgets {
 		t.Errorf("the statuses are %+v", statuses)
 	}
 	if text := err.Error(); !strings.HasSuffix(text, "(gave up: had enough)") ||
@@ -136,7 +136,7 @@ func TestWaitForSyncOfOthers(t *testing.T) {
 		t.Fatalf("the error is %#v", err)
 	}
 	want := "not synced: gadgets.v1.example.com: Pending: ForResource was not called for it"
-	if err.Error() != want || statuses[0].GVR != gadgets || statuses[1].State != status.Synced {
+	if err.Error() != want || statuses[0].State != status.Synced || statuses[1].GVR != gadgets {
 		t.Errorf("got %v and %q, want %q", statuses, err, want)
 	}
 }

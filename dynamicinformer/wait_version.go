@@ -43,7 +43,7 @@ func (i *Informer) WaitForVersion(ctx context.Context, resourceVersion string) e
 func (f *Factory) WaitForVersion(ctx context.Context, gvr schema.GroupVersionResource,
 	resourceVersion string) error {
 	var errs []error
-	for _, e := range f.entriesOf(gvr) {
+	for _, e := range f.entries(gvr) {
 		errs = append(errs, e.informer.WaitForVersion(ctx, resourceVersion))
 	}
 	return errors.Join(errs...)

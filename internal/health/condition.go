@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/naming"
@@ -114,13 +113,11 @@ func (b *Aggregator) readyLocked() Condition {
 	}
 	for _, gvr := range b.mu.expected {
 		if b.mu.totals.types[gvr] == 0 {
-			return notReady(WithoutInformer(gvr))
+			return notReady(Status{GVR: gvr, State: StatePending, Message: RequiredWithoutInformer})
 		}
 	}
 	return c
 }
 
-// WithoutInformer returns the status of a required type without an informer.
-func WithoutInformer(gvr schema.GroupVersionResource) Status {
-	return Status{GVR: gvr, State: StatePending, Message: "the type is required and has no informer"}
-}
+// RequiredWithoutInformer is the message about a required type without an informer.
+const RequiredWithoutInformer = "the type is required and has no informer"

@@ -28,7 +28,7 @@ type collectedList struct {
 // collect reads the initial events of a watch-list. It returns a watch with only their final bookmark or an
 // ERROR event, for the reflector to handle.
 func (w *inlineWatch) collect(ctx context.Context, options *metav1.ListOptions) (watch.Interface, error) {
-	if !sendsInitialEvents(options) {
+	if send := options.SendInitialEvents; send == nil || !*send {
 		return nil, errListsOnly
 	}
 	// client-go's consistency check, which only tests enable, compares the reflector's own list.
@@ -67,7 +67,8 @@ func (w *inlineWatch) collectEvent(ctx context.Context, c *collectedList, event 
 	if !ok {
 		return false
 	}
-	if endsInitialEvents(event, object) {
+	if event.Type == watch.Bookmark &&
+		object.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
 		w.collectedObjects = c
 		return true
 	}
@@ -93,15 +94,6 @@ func (w *inlineWatch) sizeHint() int {
 		return 0
 	}
 	return byNamespace.Count(w.namespace())
-}
-
-func sendsInitialEvents(options *metav1.ListOptions) bool {
-	return options.SendInitialEvents != nil && *options.SendInitialEvents
-}
-
-func endsInitialEvents(event watch.Event, object metav1.Object) bool {
-	return event.Type == watch.Bookmark &&
-		object.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
 }
 
 // metadataOf returns the metadata of the object of an event. It reports an error and returns false if that is

@@ -1,7 +1,5 @@
 package informer
 
-import "sync/atomic"
-
 // Events has the numbers of events since the informer was created.
 type Events struct {
 	// Adds includes the objects of the first list. Updates does not include resyncs and relists of unchanged
@@ -15,46 +13,20 @@ type Events struct {
 
 // Events returns the counts.
 func (i *Informer) Events() Events {
-	return Events{
-		Adds: i.events.adds.Load(), Updates: i.events.updates.Load(), Deletes: i.events.deletes.Load(),
-		Relists: i.events.relists.Load(), LeftShard: i.events.leftShard.Load(),
-	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.mu.events
 }
 
-type eventCounts struct{ adds, updates, deletes, relists, leftShard atomic.Int64 }
-
-func (c *eventCounts) count(notifications ...notification) {
-	var tally eventTally
-	for i := range notifications {
-		tally.add(&notifications[i])
-	}
-	c.add(tally)
-}
-
-type eventTally struct{ adds, updates, deletes, leftShard int64 }
-
-func (t *eventTally) add(n *notification) {
+func (e *Events) count(n *notification) {
 	switch {
 	case n.kind == kindAdd:
-		t.adds++
+		e.Adds++
 	case n.kind == kindUpdate && !n.resync:
-		t.updates++
+		e.Updates++
 	case n.kind == kindDelete || n.kind == kindLostDeletion:
-		t.deletes++
+		e.Deletes++
 	case n.kind == kindLeftShard:
-		t.leftShard++
-	}
-}
-
-func (c *eventCounts) add(t eventTally) {
-	addIfNonZero(&c.adds, t.adds)
-	addIfNonZero(&c.updates, t.updates)
-	addIfNonZero(&c.deletes, t.deletes)
-	addIfNonZero(&c.leftShard, t.leftShard)
-}
-
-func addIfNonZero(to *atomic.Int64, n int64) {
-	if n > 0 {
-		to.Add(n)
+		e.LeftShard++
 	}
 }

@@ -180,9 +180,12 @@ func (i *Informer) Registrations() []*Registration {
 // notifications of unconfirmed objects, and overwrites the slice.
 func (i *Informer) notifyLocked(notifications ...notification) {
 	if i.mu.unconfirmed.any() {
-		notifications = i.mu.unconfirmed.filter(notifications)
+		notifications = slices.DeleteFunc(notifications,
+			func(n notification) bool { return i.mu.unconfirmed.has(n.item()) })
 	}
-	i.events.count(notifications...)
+	for k := range notifications {
+		i.mu.events.count(&notifications[k])
+	}
 	for _, r := range i.mu.handlers {
 		if r.coalescer != nil {
 			r.coalescer.push(r.inResync, notifications...)
@@ -209,7 +212,7 @@ func (i *Informer) notifyListLocked(l listChanges) {
 	if i.mu.unconfirmed.any() {
 		l.changes = i.mu.unconfirmed.filterChanges(l.changes)
 	}
-	all, resyncs := l.count(&i.events)
+	all, resyncs := l.count(&i.mu.events)
 	for _, r := range i.mu.handlers {
 		left := all
 		if !r.inResync {

@@ -108,7 +108,7 @@ func (i *Informer) Attach(h Handover, previous [][]*Registration) ([]*Registrati
 		i.addLocked(r)
 		r.push(newMark(r.awaitPrevious))
 		r.push(leaving...)
-		if count, _ := l.count(&eventCounts{}); count > 0 {
+		if count, _ := l.count(&Events{}); count > 0 {
 			r.push(notification{kind: kindList,
 				current: &notificationCursor{listChanges: l, remaining: count}})
 		}

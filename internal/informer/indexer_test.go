@@ -13,7 +13,7 @@ import (
 func TestGetByKeyAllocatesNothing(t *testing.T) {
 	f := New(nil, Options{Form: store.NewPacked(nil, nil)})
 	for n := range 1000 {
-		o, err := f.Form().Packer().Pack(fmt.Appendf(nil,
+		o, err := f.store.Form().Packer().Pack(fmt.Appendf(nil,
 			`{"apiVersion":"v1","kind":"A","metadata":{"namespace":"ns","name":"object-%d"}}`, n))
 		if err != nil {
 			t.Fatal(err)
@@ -57,7 +57,7 @@ func TestReadersDoNotWaitForLists(t *testing.T) {
 	list := func(spec string) []any {
 		var all []any
 		for n := range 100 {
-			o, err := i.Form().Packer().Pack(fmt.Appendf(nil,
+			o, err := i.store.Form().Packer().Pack(fmt.Appendf(nil,
 				`{"apiVersion":"v1","kind":"A","metadata":{"namespace":"ns","name":"object-%d"},"spec":%q}`,
 				n, spec))
 			if err != nil {

@@ -30,7 +30,6 @@ type Informer struct {
 	mutations cache.MutationDetector
 	// synced is reached after the first list. Forget replaces it.
 	synced atomic.Pointer[syncPoint]
-	events eventCounts
 	// stopping is closed by Stop, stopped when all goroutines have ended.
 	stopping, stopped chan struct{}
 	// workers counts handlers' goroutines and the running incarnation.
@@ -58,6 +57,7 @@ type Informer struct {
 		partitions   []*partition
 		watchFailure cache.WatchErrorHandlerWithContext
 		log          changeLog
+		events       Events
 		waits        versionWaits
 		// streams are the running inline watches.
 		streams []*inlineWatch

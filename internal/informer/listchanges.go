@@ -83,20 +83,19 @@ func (l *listChanges) notificationsFor(n int) (result [2]notification, count int
 
 // count returns the number of notifications, and how many of them are resyncs. It adds the notifications to
 // events, and sets additionsOnly.
-func (l *listChanges) count(events *eventCounts) (total, resyncs int) {
-	var tally eventTally
+func (l *listChanges) count(events *Events) (total, resyncs int) {
+	addsBefore := events.Adds
 	for n := range l.changes.Len() {
 		result, count := l.notificationsFor(n)
 		for k := range count {
 			if result[k].resync {
 				resyncs++
 			}
-			tally.add(&result[k])
+			events.count(&result[k])
 		}
 		total += count
 	}
-	events.add(tally)
-	l.additionsOnly = tally.adds == int64(total)
+	l.additionsOnly = events.Adds-addsBefore == int64(total)
 	return total, resyncs
 }
 

@@ -71,7 +71,7 @@ func TestListChangesAreNotifiedOneByOne(t *testing.T) {
 			[]kind{kindAdd, kindAdd, kindAdd, kindAdd, kindAdd}},
 	} {
 		c.listing.changes = changes
-		var counts eventCounts
+		var counts Events
 		all, resyncs := c.listing.count(&counts)
 		left := all
 		if !c.resyncs {
@@ -97,8 +97,8 @@ func TestListChangesAreNotifiedOneByOne(t *testing.T) {
 			t.Errorf("%+v: %s", c.listing, diff)
 		}
 		if adds := int64(len(slices.DeleteFunc(got,
-			func(k kind) bool { return k != kindAdd }))); counts.adds.Load() != adds {
-			t.Errorf("%+v: %d additions are counted, want %d", c.listing, counts.adds.Load(), adds)
+			func(k kind) bool { return k != kindAdd }))); counts.Adds != adds {
+			t.Errorf("%+v: %d additions are counted, want %d", c.listing, counts.Adds, adds)
 		}
 	}
 }

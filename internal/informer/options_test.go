@@ -125,7 +125,7 @@ var optionEffects = map[string]func(t *testing.T){
 		keys, err := f.GetIndexer().IndexKeys("letter", "a")
 		f.ok(err)
 		expect(t, "keys", keys, []string{"ns/a1", "ns/a2"})
-		if _, misses := f.Form().(*store.Packed).Decodes(); misses != 0 {
+		if _, misses := f.store.Form().(*store.Packed).Decodes(); misses != 0 {
 			t.Errorf("%d objects were decoded", misses)
 		}
 	},

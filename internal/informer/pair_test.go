@@ -28,7 +28,7 @@ func (f *feed) arriving(u *unstructured.Unstructured) *packed.Object {
 	f.Helper()
 	text, err := u.MarshalJSON()
 	f.ok(err)
-	o, err := f.Form().Packer().Pack(text)
+	o, err := f.store.Form().Packer().Pack(text)
 	f.ok(err)
 	return o
 }
@@ -131,7 +131,7 @@ func TestNoDecodingWithoutReaders(t *testing.T) {
 			f.ok(f.g.Delete(f.arriving(withSpec("a", 4, "Ready"))))
 			f.ok(f.g.Replace(nil, "5")) // b is lost
 			f.flush()
-			hits, misses := f.Decodes()
+			hits, misses := f.store.Decodes()
 			if heard[test.name] != test.heard || hits+misses != test.decoded {
 				t.Errorf("heard %d, decoded %d, want %d and %d", heard[test.name], hits+misses, test.heard,
 					test.decoded)

@@ -130,7 +130,11 @@ func (p *partition) commitList(prepared []store.Prepared, resourceVersion string
 		return false, ErrIncarnationOver
 	}
 	p.version = ""
-	changes := p.removeMissingLocked(prepared)
+	listed := make(map[string]bool, len(prepared))
+	for _, next := range prepared {
+		listed[next.Key] = true
+	}
+	changes := i.removeLocked(p.prefix, func(key string) bool { return !listed[key] && p.ownsLocked(key) })
 	done := true
 	for _, next := range prepared {
 		if !p.admitsLocked(next) {
@@ -169,21 +173,11 @@ func (p *partition) recordListedLocked(changes changeList, resourceVersion strin
 // recordLocked records the changes that a list has made. done is true if the list is complete.
 func (p *partition) recordLocked(l listChanges, done bool) {
 	if done && p.relisting {
-		p.informer.events.relists.Add(1)
+		p.informer.mu.events.Relists++
 	}
 	first := done && !p.hasListed
 	p.relisting, p.hasListed = p.relisting || done, p.hasListed || done
 	p.recordListLocked(l, first)
-}
-
-// removeMissingLocked removes the objects of the partition that are missing from the list.
-func (p *partition) removeMissingLocked(list []store.Prepared) []store.Change {
-	present := make(map[string]bool, len(list))
-	for _, next := range list {
-		present[next.Key] = true
-	}
-	return p.informer.removeLocked(p.prefix,
-		func(key string) bool { return !present[key] && p.ownsLocked(key) })
 }
 
 // admitsLocked reports whether an object is to be stored. Selections do not depend on keys, so two objects

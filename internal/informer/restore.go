@@ -299,7 +299,7 @@ func (p *partition) confirmStored(version string) error {
 	if now := i.store.Snapshot(); len(i.mu.handlers) > 0 || !p.isAll() {
 		l.changes = p.restoredAdditions(now)
 	} else {
-		i.events.adds.Add(int64(now.Len()))
+		i.mu.events.Adds += int64(now.Len())
 	}
 	p.recordLocked(l, true)
 	return nil

@@ -123,17 +123,9 @@ func (g *incarnation) shouldResync() bool {
 		return false
 	}
 	for _, r := range i.mu.handlers {
-		r.inResync = r.resyncDueLocked(now)
-		due = due || r.inResync
+		if r.inResync = r.period > 0 && !now.Before(r.nextResync); r.inResync {
+			due, r.nextResync = true, now.Add(r.period)
+		}
 	}
 	return due
-}
-
-// resyncDueLocked reports whether a resync of the handler is due, and if so schedules the next one.
-func (r *Registration) resyncDueLocked(now time.Time) bool {
-	if r.period == 0 || now.Before(r.nextResync) {
-		return false
-	}
-	r.nextResync = now.Add(r.period)
-	return true
 }

@@ -135,7 +135,7 @@ func (i *Informer) newReflector(ctx context.Context, p *partition, target cache.
 		MinWatchTimeout: i.options.MinWatchTimeout,
 	}
 	newer.SetLogger(&options, &p.logger)
-	newer.SetBackoff(&options, i.options.Backoff, newBoundClock(ctx, i.clock))
+	newer.SetBackoff(&options, i.options.Backoff, boundClock{WithTicker: i.clock, ctx: ctx})
 	r := cache.NewReflectorWithOptions(lw, i.options.ExampleObject, newer.ReflectorStore(target), options)
 	r.WatchListPageSize = i.options.WatchListPageSize
 	return r
@@ -272,10 +272,6 @@ func (i *Informer) clearLocked() []store.Change {
 type boundClock struct {
 	clock.WithTicker
 	ctx context.Context
-}
-
-func newBoundClock(ctx context.Context, c clock.WithTicker) boundClock {
-	return boundClock{WithTicker: c, ctx: ctx}
 }
 
 // After implements clock.Clock.

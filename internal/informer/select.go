@@ -8,7 +8,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/internal/packed"
-	"github.com/crdcache/crdcache/internal/store"
 )
 
 // Select returns the objects that a selector matches, in no particular order. It decodes only these.
@@ -47,12 +46,3 @@ func matches(selector labels.Selector, item Item) bool {
 	m, err := meta.Accessor(item)
 	return err == nil && selector.Matches(labels.Set(m.GetLabels()))
 }
-
-// Form returns the storage format.
-func (i *Informer) Form() store.Form { return i.store.Form() }
-
-// Stats returns the memory use of the cache, at a cost that does not depend on the number of objects.
-func (i *Informer) Stats() store.Stats { return i.store.Stats() }
-
-// Decodes returns the numbers of reads of packed objects with and without a decoded copy in memory.
-func (i *Informer) Decodes() (hits, misses int64) { return i.store.Decodes() }

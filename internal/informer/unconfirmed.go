@@ -1,7 +1,5 @@
 package informer
 
-import "slices"
-
 // unconfirmedRestore describes the restored objects that the server has not confirmed. Handlers do not know
 // of them.
 type unconfirmedRestore struct {
@@ -17,11 +15,6 @@ func (u *unconfirmedRestore) any() bool { return len(u.namespaces) > 0 }
 
 func (u *unconfirmedRestore) has(item Item) bool {
 	return u.any() && (u.namespaces[""] || u.namespaces[namespaceOf(item)])
-}
-
-// filter returns the notifications about confirmed objects, in the same slice.
-func (u *unconfirmedRestore) filter(notifications []notification) []notification {
-	return slices.DeleteFunc(notifications, func(n notification) bool { return u.has(n.item()) })
 }
 
 // filterChanges returns the changes of confirmed objects.

@@ -306,7 +306,7 @@ func (p *Persister) write(ctx context.Context, now *persistedSnapshot, r *restor
 	if saved != nil && (!p.state.restorer.sameType(r) || !saved.isComparable(now)) {
 		saved = nil
 	}
-	form := p.source.Cache.Form()
+	form := p.source.Cache.Store().Form()
 	if blocks, ok := p.state.view.(persistence.BlockContent); ok {
 		rewrite := saved == nil || blocks.NeedsRewrite()
 		return at, blocks.SaveBlocks(ctx, at, rewrite, func(w persistence.BlockWriter) error {

@@ -120,7 +120,7 @@ func (r *restorer) matchesType(checkpoint persistence.Checkpoint) bool {
 
 func (r *restorer) loadItems(ctx context.Context,
 	checkpoint persistence.Checkpoint) ([]informer.Item, error) {
-	form := r.source.Cache.Form()
+	form := r.source.Cache.Store().Form()
 	items := make([]informer.Item, 0, checkpoint.Objects)
 	add := func(object *packed.Object) { items = append(items, form.ListForm(form.Item(object))) }
 	var err error

@@ -259,17 +259,17 @@ func (q *Queue[T]) handle(elements []T, handle func(T)) bool {
 }
 
 // removeFirst removes the element to handle next from an element, and reports whether it contains more.
-func (q *Queue[T]) removeFirst(from *T) (removeFirst T, more bool) {
+func (q *Queue[T]) removeFirst(from *T) (first T, more bool) {
 	if q.next != nil {
-		removeFirst, more = q.next(from)
+		first, more = q.next(from)
 	} else {
-		removeFirst = *from
+		first = *from
 	}
 	if !more {
 		var none T
 		*from = none // do not retain handled elements
 	}
-	return removeFirst, more
+	return first, more
 }
 
 // takeAll waits for elements and returns all of them, or false if the goroutine has to end. spare and times

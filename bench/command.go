@@ -10,7 +10,6 @@ import (
 	"syscall"
 
 	"github.com/crdcache/crdcache/bench/internal/report"
-	"github.com/crdcache/crdcache/bench/internal/run"
 )
 
 // Exit codes.
@@ -92,9 +91,9 @@ func (o *options) measure(ctx context.Context, stderr io.Writer) (*report.Result
 	if o.from != "" {
 		return report.ReadResult(o.from)
 	}
-	p := run.FullPlan()
+	p := FullPlan()
 	if o.ci {
-		p = run.CIPlan()
+		p = CIPlan()
 	}
 	p, err := p.Choose(o.choice)
 	if err != nil {

@@ -12,8 +12,6 @@ import (
 
 	"github.com/crdcache/crdcache/bench/internal/experiment"
 	"github.com/crdcache/crdcache/bench/internal/report"
-	"github.com/crdcache/crdcache/bench/internal/run"
-	"github.com/crdcache/crdcache/bench/internal/subject"
 )
 
 func TestCommand(t *testing.T) {
@@ -46,7 +44,7 @@ func TestCommand(t *testing.T) {
 func TestGuard(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.json")
 	r := &report.Result{}
-	for who, cost := range map[string]float64{subject.ClientGo: 1, subject.Packed: 0.9} {
+	for who, cost := range map[string]float64{experiment.ClientGo: 1, experiment.Packed: 0.9} {
 		r.Add(experiment.Sync, experiment.Small, 5_000, who, map[string]float64{experiment.CPU: cost})
 	}
 	if err := r.Write(path); err != nil {
@@ -69,7 +67,7 @@ func TestParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := run.Choice{Subjects: []string{"stream", "client-go"}, Objects: 10, Rounds: 2}
+	want := Choice{Subjects: []string{"stream", "client-go"}, Objects: 10, Rounds: 2}
 	if diff := cmp.Diff(want, o.choice); diff != "" || !o.ci {
 		t.Errorf("-ci is %v; choice (-want +got):\n%s", o.ci, diff)
 	}

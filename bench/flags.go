@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"io"
 	"strings"
-
-	"github.com/crdcache/crdcache/bench/internal/run"
 )
 
 // options are the flags of the command.
 type options struct {
-	choice run.Choice
-	runner run.Options
+	choice Choice
+	runner runnerOptions
 
 	ci              bool
 	planOnly        bool
@@ -35,12 +33,12 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	f.Var((*names)(&o.choice.Subjects), "subjects", "measure only these subjects, separated by commas")
 	f.IntVar(&o.choice.Objects, "objects", 0, "`number` of objects, instead of the plan's")
 	f.IntVar(&o.choice.Rounds, "rounds", 0, "`number` of rounds, instead of the plan's")
-	f.StringVar(&o.runner.Profiles, "profiles", "",
+	f.StringVar(&o.runner.profiles, "profiles", "",
 		"write profiles of the measuring processes to this existing `folder`")
-	f.StringVar(&o.runner.Sandbox, "sandbox", "../bin/sandbox", "the sandbox `program`")
-	f.StringVar(&o.runner.Kubectl, "kubectl", "../bin/kubectl", "the kubectl `program`")
-	f.StringVar(&o.runner.Crdcache, "crdcache", "../bin/crdcache", "the crdcache `program`")
-	o.runner.Progress = stderr
+	f.StringVar(&o.runner.sandbox, "sandbox", "../bin/sandbox", "the sandbox `program`")
+	f.StringVar(&o.runner.kubectl, "kubectl", "../bin/kubectl", "the kubectl `program`")
+	f.StringVar(&o.runner.crdcache, "crdcache", "../bin/crdcache", "the crdcache `program`")
+	o.runner.progress = stderr
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}

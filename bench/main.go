@@ -6,12 +6,11 @@ import (
 	"os"
 
 	"github.com/crdcache/crdcache/bench/internal/experiment"
-	"github.com/crdcache/crdcache/bench/internal/run"
 )
 
 func main() {
-	if run.IsChild(os.Args) {
-		os.Exit(run.ChildMain(experiment.Run))
+	if isChild(os.Args) {
+		os.Exit(childMain(experiment.Run))
 	}
 	os.Exit(command(os.Args[1:], os.Stderr))
 }

@@ -6,9 +6,6 @@ import (
 	"time"
 )
 
-// certificates generates Certificates as a Helm chart and cert-manager create them.
-type certificates struct{ size Size }
-
 const (
 	certificateLifetime = 90 * 24 * time.Hour
 	renewBefore         = 30 * 24 * time.Hour
@@ -24,7 +21,8 @@ var issuers = []struct{ kind, name string }{
 	{"Issuer", "vault-pki"},
 }
 
-func (g certificates) content(id objectIdentity) objectContent {
+// certificateContent generates a Certificate as a Helm chart and cert-manager create it.
+func certificateContent(id objectIdentity, size string) objectContent {
 	domain := fmt.Sprintf("%s.%s.example.com", id.name, id.namespace)
 	application, _, _ := strings.Cut(id.name, "-")
 	ready := id.rng.IntN(unreadyOneIn) != 0
@@ -39,17 +37,17 @@ func (g certificates) content(id objectIdentity) objectContent {
 			"app.kubernetes.io/instance": id.name,
 			"team":                       id.namespace,
 		},
-		annotations: g.annotations(id, application),
+		annotations: certificateAnnotations(id, application, size),
 		body: map[string]any{
-			"spec":   g.spec(id, domain),
-			"status": g.status(id, ready),
+			"spec":   certificateSpec(id, domain, size),
+			"status": certificateStatus(id, ready),
 		},
 	}
 }
 
-func (g certificates) annotations(id objectIdentity, application string) map[string]any {
+func certificateAnnotations(id objectIdentity, application, size string) map[string]any {
 	annotations := map[string]any{"meta.helm.sh/release-name": application}
-	if g.size == Large {
+	if size == sizeLarge {
 		for i := range 14 {
 			key := fmt.Sprintf("platform.example.com/note-%02d", i)
 			annotations[key] = fmt.Sprintf(
@@ -60,14 +58,14 @@ func (g certificates) annotations(id objectIdentity, application string) map[str
 	return annotations
 }
 
-func (g certificates) spec(id objectIdentity, domain string) map[string]any {
+func certificateSpec(id objectIdentity, domain, size string) map[string]any {
 	issuer := randomElement(id.rng, issuers)
-	algorithm, size := "RSA", randomElement(id.rng, []int64{2048, 4096})
+	algorithm, bits := "RSA", randomElement(id.rng, []int64{2048, 4096})
 	if id.rng.IntN(3) == 0 {
-		algorithm, size = "ECDSA", 256
+		algorithm, bits = "ECDSA", 256
 	}
 	names := []any{domain, "www." + domain}
-	if g.size == Large {
+	if size == sizeLarge {
 		for i := range 82 {
 			names = append(names, fmt.Sprintf("shard-%02d.%s", i, domain))
 		}
@@ -78,13 +76,13 @@ func (g certificates) spec(id objectIdentity, domain string) map[string]any {
 		"duration":    "2160h0m0s",
 		"renewBefore": "720h0m0s",
 		"issuerRef":   map[string]any{"group": "cert-manager.io", "kind": issuer.kind, "name": issuer.name},
-		"privateKey":  map[string]any{"algorithm": algorithm, "rotationPolicy": "Always", "size": size},
+		"privateKey":  map[string]any{"algorithm": algorithm, "rotationPolicy": "Always", "size": bits},
 		"secretName":  id.name + "-tls",
 		"usages":      []any{"digital signature", "key encipherment", "server auth"},
 	}
 }
 
-func (g certificates) status(id objectIdentity, ready bool) map[string]any {
+func certificateStatus(id objectIdentity, ready bool) map[string]any {
 	issued := id.created.Add(time.Duration(20+id.rng.IntN(300)) * time.Second)
 	if !ready {
 		return map[string]any{

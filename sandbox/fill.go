@@ -4,58 +4,47 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-
-	"github.com/crdcache/crdcache/sandbox/internal/controlplane"
 )
 
-// serverOptions select the API server.
-type serverOptions struct {
-	dir        string
-	kubeconfig string
+// parallelWrites limits the concurrent writes. This number saturates two cores.
+const parallelWrites = 64
+
+var certificateResource = schema.GroupVersionResource{
+	Group: "cert-manager.io", Version: "v1", Resource: "certificates",
 }
 
-func (o *serverOptions) addFlags(c *cobra.Command) {
-	c.Flags().StringVar(&o.dir, "dir", "", "directory of the sandbox to write to")
-	c.Flags().StringVar(&o.kubeconfig, "kubeconfig", "",
-		"write to the API server of a kubeconfig's current context instead")
-	c.MarkFlagsOneRequired("dir", "kubeconfig")
-	c.MarkFlagsMutuallyExclusive("dir", "kubeconfig")
-}
+const certificateKind = "Certificate"
 
-// restConfig returns the client config of the API server. The second result is the client of the running
-// sandbox, or nil with --kubeconfig.
-func (o *serverOptions) restConfig() (*rest.Config, *controlplane.Client, error) {
-	var client *controlplane.Client
-	kubeconfig := o.kubeconfig
-	if o.dir != "" {
-		var err error
-		if client, err = controlplane.Dial(o.dir); err != nil {
-			return nil, nil, err
-		}
-		kubeconfig = client.Layout().Kubeconfig()
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	return config, client, err
-}
+// Field managers of a real cluster.
+const (
+	specManager   = "helm"
+	statusManager = "controller"
+)
 
 type fillOptions struct {
-	serverOptions
-	FillOptions
-	size string
-	via  string
+	dir string
+	// count objects are distributed evenly over the namespaces, which are created.
+	count, namespaces int
+	size              string // small or large
+	// seed determines all objects, including their names.
+	seed uint64
 }
-
-const (
-	viaEtcd = "etcd"
-	viaAPI  = "api"
-)
 
 func newFill() *cobra.Command {
 	var o fillOptions
@@ -67,69 +56,174 @@ cert-manager's CRDs. The objects look like real ones: small is about 2 KB of
 compact JSON, large about 10 KB.
 
 The objects depend on --seed alone. Objects that exist already are left alone.
-
-With --dir objects go straight into the sandbox's etcd, as the API server would
-have stored them; with --kubeconfig, or --via api, they go through the API.`,
+They go straight into the sandbox's etcd, as the API server would have stored
+them.`,
 		Example: `  sandbox fill --dir /tmp/box --count 50000 --namespaces 50`,
 		Args:    cobra.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return o.run(c.Context()) },
 	}
-	o.serverOptions.addFlags(c)
-	c.Flags().IntVar(&o.Count, "count", 1000, "number of objects")
-	c.Flags().IntVar(&o.Namespaces, "namespaces", 10,
+	c.Flags().StringVar(&o.dir, "dir", "", "directory of the sandbox")
+	requireDir(c)
+	c.Flags().IntVar(&o.count, "count", 1000, "number of objects")
+	c.Flags().IntVar(&o.namespaces, "namespaces", 10,
 		"number of namespaces to spread them over: team-000, team-001, …")
-	c.Flags().StringVar(&o.size, "size", string(Small), "small or large")
-	c.Flags().Uint64Var(&o.Seed, "seed", 1, "determines names and contents")
-	c.Flags().StringVar(&o.via, "via", "",
-		"etcd or api; the default is etcd with --dir, and api with --kubeconfig")
+	c.Flags().StringVar(&o.size, "size", sizeSmall, "small or large")
+	c.Flags().Uint64Var(&o.seed, "seed", 1, "determines names and contents")
 	return c
 }
 
 func (o *fillOptions) run(ctx context.Context) error {
-	var err error
-	if o.Size, err = ParseSize(o.size); err != nil {
-		return err
+	dir := directory(o.dir)
+	etcdURL, err := os.ReadFile(dir.etcdURL())
+	if held, lockErr := lockHeld(dir.lock()); lockErr != nil || !held || err != nil {
+		return fmt.Errorf("no sandbox is running in %s: start one with sandbox up", dir)
 	}
-	config, sandbox, err := o.restConfig()
+	config, err := clientcmd.BuildConfigFromFlags("", dir.kubeconfig())
 	if err != nil {
 		return err
 	}
-	etcd, err := o.etcd(sandbox)
+	config.QPS = -1 // no client-side limit
+	config.WarningHandler = rest.NoWarnings{}
+	api, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return err
 	}
-	if etcd != nil {
-		defer etcd.Close()
+	etcd, err := dialEtcd(string(etcdURL))
+	if err != nil {
+		return err
 	}
-	result, err := Fill(ctx, config, etcd, o.FillOptions)
-	if result.Created+result.Existing > 0 {
-		fmt.Fprintln(os.Stderr, fillSummary(result))
+	defer etcd.Close()
+	return fill(ctx, api, etcd, *o)
+}
+
+// fill writes objects to etcd. It returns when the API server serves all of them.
+func fill(ctx context.Context, api dynamic.Interface, etcd *clientv3.Client, o fillOptions) error {
+	if o.size != sizeSmall && o.size != sizeLarge {
+		return fmt.Errorf("unknown size %q: want %q or %q", o.size, sizeSmall, sizeLarge)
 	}
+	if o.count < 1 || o.namespaces < 1 {
+		return errors.New("count and namespaces must be at least 1")
+	}
+	_, err := api.Resource(certificateResource).List(ctx, metav1.ListOptions{Limit: 1})
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("the server has no %s: load cert-manager's CRDs first", certificateResource.GroupResource())
+	}
+	if err != nil {
+		return err
+	}
+	if err := ensureNamespaces(ctx, api, o); err != nil {
+		return err
+	}
+	start := time.Now()
+	created, err := writeAll(ctx, etcd, newTemplates(api, etcd), o)
+	if err != nil {
+		return err
+	}
+	elapsed := time.Since(start)
+	fmt.Fprintf(os.Stderr, "wrote %d Certificates in %s (%.0f/s); %d existed already\n", created,
+		elapsed.Round(10*time.Millisecond), float64(created)/elapsed.Seconds(), o.count-created)
+	// A list without a resource version waits until the watch cache has caught up with etcd.
+	_, err = api.Resource(certificateResource).List(ctx, metav1.ListOptions{Limit: 1})
 	return err
 }
 
-// etcd returns a client of the sandbox's etcd, or nil if objects are written through the API.
-func (o *fillOptions) etcd(sandbox *controlplane.Client) (*clientv3.Client, error) {
-	switch {
-	case o.via == viaAPI, o.via == "" && sandbox == nil:
-		return nil, nil
-	case o.via != "" && o.via != viaEtcd:
-		return nil, fmt.Errorf("unknown --via %q: want %q or %q", o.via, viaEtcd, viaAPI)
-	case sandbox == nil:
-		return nil, errors.New("--via etcd needs --dir")
-	default:
-		return controlplane.DialEtcd(sandbox.EtcdURL())
+func ensureNamespaces(ctx context.Context, api dynamic.Interface, o fillOptions) error {
+	namespaces := api.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
+	for n := range min(o.namespaces, o.count) {
+		namespace := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "Namespace",
+			"metadata": map[string]any{"name": namespaceName(n)},
+		}}
+		_, err := namespaces.Create(ctx, namespace, metav1.CreateOptions{FieldManager: specManager})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
 	}
+	return nil
 }
 
-func fillSummary(r FillResult) string {
-	summary := fmt.Sprintf("wrote %d Certificates in %s (%.0f/s)", r.Created,
-		r.Elapsed.Round(10*time.Millisecond), float64(r.Created)/r.Elapsed.Seconds())
-	if r.Bytes > 0 && r.Created > 0 {
-		summary += fmt.Sprintf(", %d bytes each on average", r.Bytes/int64(r.Created))
+// writeAll writes objects 0 to count-1 concurrently and returns how many did not exist. The first error ends
+// it.
+func writeAll(ctx context.Context, etcd *clientv3.Client, ts *templates, o fillOptions) (created int,
+	err error) {
+	var written atomic.Int64
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallelWrites)
+	for i := range o.count {
+		if ctx.Err() != nil {
+			break
+		}
+		group.Go(func() error {
+			isNew, err := writeToEtcd(ctx, etcd, ts, newIdentity(o.seed, i, o.namespaces), o.size)
+			if err != nil {
+				return fmt.Errorf("object %d: %w", i, err)
+			}
+			if isNew {
+				written.Add(1)
+			}
+			return nil
+		})
 	}
-	if r.Existing > 0 {
-		summary += fmt.Sprintf("; %d existed already", r.Existing)
+	err = group.Wait()
+	return int(written.Load()), err
+}
+
+// writeToEtcd writes an object in its own transaction, like the API server. Objects of one transaction would
+// have the same resource version. It returns false if the object exists.
+func writeToEtcd(ctx context.Context, etcd *clientv3.Client, ts *templates, id objectIdentity,
+	size string) (isNew bool, err error) {
+	content := certificateContent(id, size)
+	template, err := ts.get(ctx, id, content)
+	if err != nil {
+		return false, err
 	}
-	return summary
+	data, err := template.encode(id, content)
+	if err != nil {
+		return false, err
+	}
+	key := etcdKey(id.namespace, id.name)
+	response, err := etcd.Txn(ctx).
+		If(clientv3.Compare(clientv3.ModRevision(key), "=", 0)).
+		Then(clientv3.OpPut(key, string(data))).
+		Commit()
+	if err != nil {
+		return false, fmt.Errorf("etcd: %w", err)
+	}
+	return response.Succeeded, nil
+}
+
+func etcdKey(namespace, name string) string {
+	return strings.Join([]string{"/registry", certificateResource.Group, certificateResource.Resource,
+		namespace, name}, "/")
+}
+
+// buildObject combines identity and content.
+func buildObject(id objectIdentity, c objectContent) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: maps.Clone(c.body)}
+	metadata := map[string]any{"name": id.name, "namespace": id.namespace}
+	if len(c.labels) > 0 {
+		metadata["labels"] = c.labels
+	}
+	if len(c.annotations) > 0 {
+		metadata["annotations"] = c.annotations
+	}
+	object.Object["metadata"] = metadata
+	object.SetAPIVersion(certificateResource.GroupVersion().String())
+	object.SetKind(certificateKind)
+	return object
+}
+
+// createThroughAPI creates an object and its status with two requests, like a tool and a controller.
+func createThroughAPI(ctx context.Context, api dynamic.Interface, object *unstructured.Unstructured) error {
+	client := api.Resource(certificateResource).Namespace(object.GetNamespace())
+	created, err := client.Create(ctx, object, metav1.CreateOptions{FieldManager: specManager})
+	if err != nil {
+		return fmt.Errorf("create %s: %w", object.GetName(), err)
+	}
+	created.Object["status"] = object.Object["status"]
+	if _, err := client.UpdateStatus(ctx, created,
+		metav1.UpdateOptions{FieldManager: statusManager}); err != nil {
+		return fmt.Errorf("update status of %s: %w", object.GetName(), err)
+	}
+	return nil
 }

@@ -1,30 +1,16 @@
 package main
 
 import (
-	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
 	"time"
 )
 
-// Size is the size of generated objects.
-type Size string
-
 // Sizes of a Certificate as compact JSON, including managedFields.
 const (
-	Small Size = "small" // about 2 KB
-	Large Size = "large" // about 10 KB
+	sizeSmall = "small" // about 2 KB
+	sizeLarge = "large" // about 10 KB
 )
-
-// ParseSize parses a command-line argument.
-func ParseSize(s string) (Size, error) {
-	switch size := Size(s); size {
-	case Small, Large:
-		return size, nil
-	default:
-		return "", fmt.Errorf("unknown size %q: want %q or %q", s, Small, Large)
-	}
-}
 
 // objectContent is an object without its identity.
 type objectContent struct {
@@ -74,14 +60,8 @@ func randomElement[T any](rng *rand.Rand, from []T) T { return from[rng.IntN(len
 
 // newUID returns a version 4 UUID.
 func newUID(rng *rand.Rand) string {
-	var b [16]byte
-	for i := range b {
-		b[i] = byte(rng.Uint32())
-	}
-	b[6] = b[6]&0x0f | 0x40
-	b[8] = b[8]&0x3f | 0x80
-	s := hex.EncodeToString(b[:])
-	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
+	high, low := rng.Uint64()&^0xf000|0x4000, rng.Uint64()&^(0xc<<60)|0x8<<60
+	return fmt.Sprintf("%08x-%04x-%04x-%04x-%012x", high>>32, high>>16&0xffff, high&0xffff, low>>48, low&(1<<48-1))
 }
 
 func timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

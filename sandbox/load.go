@@ -40,12 +40,12 @@ func (m manifest) String() string {
 
 // readManifests reads the files of --load before anything starts, so that errors are found early. In
 // directories it reads the files that end in .yaml, .yml or .json.
-func (o *startOptions) readManifests() ([]manifest, error) {
-	if len(o.load) == 0 {
+func readManifests(paths []string) ([]manifest, error) {
+	if len(paths) == 0 {
 		return nil, nil
 	}
 	infos, err := resource.NewLocalBuilder().Unstructured().ContinueOnError().Flatten().
-		FilenameParam(false, &resource.FilenameOptions{Filenames: o.load, Recursive: true}).Do().Infos()
+		FilenameParam(false, &resource.FilenameOptions{Filenames: paths, Recursive: true}).Do().Infos()
 	manifests := make([]manifest, len(infos))
 	for i, info := range infos {
 		manifests[i] = manifest{info.Object.(*unstructured.Unstructured), info.Source}

@@ -13,6 +13,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// errorPrefix begins every error on stderr.
+const errorPrefix = "sandbox: "
+
 const (
 	exitError = 1
 	// exitExecFailed is the exit code if exec itself fails.
@@ -31,7 +34,7 @@ func main() { os.Exit(run(os.Args[1:])) }
 
 // run runs the program and returns its exit code.
 func run(args []string) int {
-	// SIGINT and SIGTERM end the context. exec and the supervisor depend on this.
+	// SIGINT and SIGTERM end the context, and thereby a sandbox that waits.
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	root := newRoot()
@@ -44,7 +47,7 @@ func run(args []string) int {
 	case errors.As(err, &code):
 		return int(code)
 	default:
-		fmt.Fprintf(os.Stderr, "sandbox: %v\n", err)
+		fmt.Fprintf(os.Stderr, errorPrefix+"%v\n", err)
 		return exitError
 	}
 }
@@ -59,17 +62,6 @@ kubelet, no controllers beside those inside the API server.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(
-		newUp(), newDown(), newStatus(), newRestart(), newKill(), newCompact(),
-		newExec(), newFill(), newSupervise(),
-	)
+	root.AddCommand(newUp(), newDown(), newExec(), newFill(), newControl())
 	return root
-}
-
-// addDirFlag adds --dir, which commands that control a sandbox require.
-func addDirFlag(c *cobra.Command, dir *string) {
-	c.Flags().StringVar(dir, "dir", "", "the sandbox's directory (required)")
-	if err := c.MarkFlagRequired("dir"); err != nil {
-		panic(err) // the flag was added one line above
-	}
 }

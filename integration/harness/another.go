@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/internal/testkit"
 )
 
 // EtcdAddress returns the host and port of etcd.
@@ -83,16 +85,6 @@ func AnotherAPIServer(t testing.TB, etcd string, flags ...string) (address strin
 	return address
 }
 
-// APIServerPID returns the process ID of the running API server.
-func APIServerPID(t testing.TB) (pid int) {
-	t.Helper()
-	withControlTimeout(t, func(ctx context.Context) (err error) {
-		pid, err = requireControlPlane(t).apiServerPID(ctx)
-		return err
-	})
-	return pid
-}
-
 // apiServerCommand returns the command line of the API server.
 func apiServerCommand(t testing.TB) []string {
 	t.Helper()
@@ -104,7 +96,7 @@ func apiServerCommand(t testing.TB) []string {
 }
 
 // Cluster is a separate control plane of one test. It is not safe for concurrent use.
-type Cluster struct{ plane *controlPlane }
+type Cluster struct{ *testkit.Sandbox }
 
 // AnotherCluster starts an empty etcd and API server, which end with the test. Resource versions start from
 // the beginning.
@@ -120,27 +112,31 @@ func AnotherCluster(t testing.TB) *Cluster {
 		t.Fatalf("starting another control plane: %v %v", unavailable, err)
 	}
 	t.Cleanup(func() {
-		if err := p.stop(); err != nil {
+		if err := p.Stop(); err != nil {
 			t.Errorf("stopping another control plane: %v", err)
 		}
 	})
-	return &Cluster{plane: p}
+	return &Cluster{p}
 }
 
 // Config returns a new configuration for AdminContext, without a client-side rate limit.
 func (c *Cluster) Config(t testing.TB) *rest.Config {
 	t.Helper()
-	return configFrom(t, c.plane.kubeconfig(), AdminContext)
+	return configFrom(t, c.Kubeconfig, AdminContext)
 }
 
 // RestartAPIServer works like the function of the same name.
 func (c *Cluster) RestartAPIServer(t testing.TB) {
 	t.Helper()
-	withControlTimeout(t, c.plane.restartAPIServer)
+	if err := c.Do("restart apiserver"); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Compact works like the function of the same name.
 func (c *Cluster) Compact(t testing.TB) {
 	t.Helper()
-	withControlTimeout(t, c.plane.compact)
+	if err := c.Do("compact"); err != nil {
+		t.Fatal(err)
+	}
 }

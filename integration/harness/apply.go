@@ -2,10 +2,10 @@ package harness
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -33,8 +33,10 @@ func Apply(t testing.TB, objects ...*unstructured.Unstructured) {
 		t.Fatal(err)
 	}
 	mapper := restmapper.NewDiscoveryRESTMapper(groups)
-	ordered := slices.Clone(objects)
-	slices.SortStableFunc(ordered, func(a, b *unstructured.Unstructured) int { return rank(a) - rank(b) })
+	// Namespaces first.
+	ordered := slices.SortedStableFunc(slices.Values(objects), func(a, b *unstructured.Unstructured) int {
+		return strings.Compare(fmt.Sprint(!isNamespace(a)), fmt.Sprint(!isNamespace(b)))
+	})
 	for _, object := range ordered {
 		gvk := object.GroupVersionKind()
 		mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
@@ -48,13 +50,6 @@ func Apply(t testing.TB, objects ...*unstructured.Unstructured) {
 			t.Fatal(err)
 		}
 	}
-}
-
-func rank(o *unstructured.Unstructured) int {
-	if isNamespace(o) {
-		return 0
-	}
-	return 1
 }
 
 func isNamespace(o *unstructured.Unstructured) bool {
@@ -138,13 +133,21 @@ func remove(ctx context.Context, resource dynamic.ResourceInterface, name string
 	return awaitGone(ctx, resource, name)
 }
 
+// awaitGone waits until no object of this name exists.
+func awaitGone(ctx context.Context, resource dynamic.ResourceInterface, name string) error {
+	return eventually(ctx, func(ctx context.Context) error {
+		_, err := resource.Get(ctx, name, metav1.GetOptions{})
+		if err == nil {
+			return fmt.Errorf("%s still exists", name)
+		}
+		return ignoreNotFound(err)
+	})
+}
+
 // removeFinalizers removes the finalizers of an object, because their controllers do not run.
 func removeFinalizers(ctx context.Context, resource dynamic.ResourceInterface, name string) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": nil}})
-	if err != nil {
-		return err
-	}
-	_, err = resource.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+	patch := []byte(`{"metadata":{"finalizers":null}}`)
+	_, err := resource.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
 	return err
 }
 

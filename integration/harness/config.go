@@ -19,7 +19,7 @@ const (
 // change the file.
 func Kubeconfig(t testing.TB) string {
 	t.Helper()
-	return requireControlPlane(t).kubeconfig()
+	return requireControlPlane(t).Kubeconfig
 }
 
 // Config returns a new configuration for AdminContext, without a client-side rate limit.

@@ -98,7 +98,19 @@ func removeCRD(t testing.TB, c *clients, name string) {
 
 // awaitServed waits for each step in order, because a client can depend on any of them.
 func (c *clients) awaitServed(ctx context.Context, crd *unstructured.Unstructured) error {
-	err := awaitObject(ctx, c.dynamic.Resource(crdResource), crd.GetName(), isEstablished)
+	var refused error // the definition will never be established
+	err := eventually(ctx, func(ctx context.Context) error {
+		current, err := c.dynamic.Resource(crdResource).Get(ctx, crd.GetName(), metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		var established bool
+		if established, refused = isEstablished(current); !established && refused == nil {
+			return errors.New("the definition is not established")
+		}
+		return nil
+	})
+	err = errors.Join(err, refused)
 	for _, gvr := range servedResources(crd) {
 		if err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -51,7 +52,7 @@ type suite struct {
 
 	plane struct {
 		once sync.Once
-		*controlPlane
+		*testkit.Sandbox
 		unavailable error // set if there are no binaries
 		err         error // set if the start failed
 	}
@@ -61,13 +62,6 @@ type suite struct {
 		err error
 	}
 	cli, crdcached program
-}
-
-// program is a binary that is built once.
-type program struct {
-	once sync.Once
-	path string
-	err  error
 }
 
 func currentSuite(t testing.TB) *suite {
@@ -80,44 +74,44 @@ func currentSuite(t testing.TB) *suite {
 
 // requireControlPlane returns the running control plane. The first call starts it. Without binaries it skips
 // or fails the test.
-func requireControlPlane(t testing.TB) *controlPlane {
+func requireControlPlane(t testing.TB) *testkit.Sandbox {
 	t.Helper()
 	s := currentSuite(t)
 	p := &s.plane
 	p.once.Do(func() {
-		p.controlPlane, p.unavailable, p.err = start(s.dir)
+		p.Sandbox, p.unavailable, p.err = start(s.dir)
 	})
 	switch {
 	case p.unavailable != nil:
-		if isSandboxRequired(os.Getenv) {
+		if os.Getenv(envRequire) == "1" {
 			t.Fatal(p.unavailable)
 		}
 		t.Skip(p.unavailable)
 	case p.err != nil:
 		t.Fatalf("starting the control plane: %v", p.err)
 	}
-	return p.controlPlane
+	return p.Sandbox
 }
 
-// start starts a control plane that stores its files in dir.
-func start(dir string) (p *controlPlane, unavailable, err error) {
-	root, err := moduleRoot()
-	if err != nil {
-		return nil, nil, err
+// start starts a control plane that stores its files in dir. unavailable is set if there are no binaries.
+func start(dir string) (p *testkit.Sandbox, unavailable, err error) {
+	program, flags, unavailable := locateSandbox(os.Getenv)
+	if unavailable != nil {
+		return nil, unavailable, nil
 	}
-	paths, err := locate(os.Getenv, isProgram, root)
-	if err != nil {
-		return nil, err, nil
+	flags = append(flags, "--dir", filepath.Join(dir, "sandbox"))
+	for _, flag := range strings.Fields(os.Getenv(envAPIServerArgs)) {
+		flags = append(flags, "--apiserver-arg", flag)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 	defer cancel()
-	p, err = startControlPlane(ctx, paths, dir, strings.Fields(os.Getenv(envAPIServerArgs)))
+	p, err = testkit.StartSandbox(ctx, program, flags...)
 	return p, nil, err
 }
 
 func (s *suite) stop() error {
-	if s.plane.controlPlane == nil {
+	if s.plane.Sandbox == nil {
 		return nil
 	}
-	return s.plane.controlPlane.stop()
+	return s.plane.Sandbox.Stop()
 }

@@ -1,16 +1,8 @@
 package harness
 
 import (
-	"bufio"
-	"bytes"
-	"errors"
-	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -18,82 +10,27 @@ import (
 	_ "github.com/cert-manager/cert-manager/pkg/apis/certmanager"
 	_ "github.com/prometheus-operator/prometheus-operator/pkg/versionutil"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/json"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/yaml"
+
+	"github.com/crdcache/crdcache/internal/manifest"
 )
 
-// ReadManifests returns the objects in files and folders. Folders are read recursively; only .yaml, .yml and
-// .json files count. ReadManifests fails the test if a document is not an object.
+// ReadManifests returns the objects in files and folders. It fails the test if there are none, or if a
+// document is not an object.
 func ReadManifests(t testing.TB, paths ...string) []*unstructured.Unstructured {
 	t.Helper()
-	objects, err := read(paths)
+	var objects []*unstructured.Unstructured
+	err := manifest.ReadFiles(t.Context(), manifest.ReadOptions{Paths: paths},
+		func(object *unstructured.Unstructured, _ func(error)) error {
+			objects = append(objects, object)
+			return nil
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return objects
-}
-
-func read(paths []string) ([]*unstructured.Unstructured, error) {
-	var objects []*unstructured.Unstructured
-	for _, path := range paths {
-		err := filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
-			named := file == path
-			if err != nil || entry.IsDir() || !named && !slices.Contains([]string{".yaml", ".yml", ".json"},
-				filepath.Ext(file)) {
-				return err
-			}
-			found, err := readFile(file)
-			objects = append(objects, found...)
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
 	if len(objects) == 0 {
-		return nil, fmt.Errorf("there are no objects in %q", paths)
+		t.Fatalf("there are no objects in %q", paths)
 	}
-	return objects, nil
-}
-
-func readFile(file string) ([]*unstructured.Unstructured, error) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
-	var objects []*unstructured.Unstructured
-	for number := 1; ; number++ {
-		document, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			return objects, nil
-		}
-		object := &unstructured.Unstructured{}
-		if err == nil {
-			object.Object, err = parse(document)
-		}
-		switch {
-		case err != nil:
-			return nil, fmt.Errorf("%s: document %d: %w", file, number, err)
-		case len(object.Object) == 0:
-			continue // an empty document
-		case object.GetKind() == "" || object.GetName() == "":
-			return nil, fmt.Errorf("%s: document %d has no kind or no name", file, number)
-		}
-		objects = append(objects, object)
-	}
-}
-
-// parse decodes integers as int64, because float64 cannot represent large ones.
-func parse(document []byte) (map[string]any, error) {
-	text, err := yaml.YAMLToJSON(document)
-	if err != nil {
-		return nil, err
-	}
-	var fields map[string]any
-	err = json.Unmarshal(text, &fields)
-	return fields, err
+	return objects
 }
 
 // CertManagerCRDs returns the folder of cert-manager's definitions.

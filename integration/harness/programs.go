@@ -3,12 +3,12 @@ package harness
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -31,13 +31,9 @@ func Kubectl(t testing.TB, args ...string) string {
 // KubectlPath returns the path of kubectl.
 func KubectlPath(t testing.TB) string {
 	t.Helper()
-	root, err := moduleRoot()
+	kubectl, err := locateKubectl(os.Getenv)
 	if err != nil {
-		t.Fatal(err)
-	}
-	kubectl, err := locateKubectl(os.Getenv, isProgram, root)
-	if err != nil {
-		if isSandboxRequired(os.Getenv) {
+		if os.Getenv(envRequire) == "1" {
 			t.Fatal(err)
 		}
 		t.Skip(err)
@@ -49,11 +45,7 @@ func KubectlPath(t testing.TB) string {
 func Crdcache(t testing.TB) string {
 	t.Helper()
 	s := currentSuite(t)
-	s.cli.once.Do(func() { s.cli.path, s.cli.err = buildProgram(s.dir, ".", "crdcache") })
-	if s.cli.err != nil {
-		t.Fatal(s.cli.err)
-	}
-	return s.cli.path
+	return s.cli.build(t, s.dir, ".", "crdcache")
 }
 
 // Crdcached returns the path of the crdcached binary, which is CRDCACHE_CRDCACHED_BIN if that is set.
@@ -64,28 +56,30 @@ func Crdcached(t testing.TB) string {
 		return path
 	}
 	s := currentSuite(t)
-	s.crdcached.once.Do(func() {
-		s.crdcached.path, s.crdcached.err = buildProgram(s.dir, "server",
-			"crdcached")
-	})
-	if s.crdcached.err != nil {
-		t.Fatal(s.crdcached.err)
-	}
-	return s.crdcached.path
+	return s.crdcached.build(t, s.dir, "server", "crdcached")
 }
 
-func buildProgram(dir, module, name string) (string, error) {
-	root, err := moduleRoot()
-	if err != nil {
-		return "", err
+// program is a binary that is built once.
+type program struct {
+	once sync.Once
+	path string
+	err  error
+}
+
+// build builds the program of a module into dir and returns its path.
+func (p *program) build(t testing.TB, dir, module, name string) string {
+	t.Helper()
+	p.once.Do(func() {
+		p.path = filepath.Join(dir, name)
+		cmd := exec.Command("go", "build", "-o", p.path, "./cmd/"+name)
+		cmd.Dir = filepath.Join(repository(), module)
+		cmd.Env = append(os.Environ(), "GOWORK=off")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			p.err = fmt.Errorf("building %s: %w\n%s", name, err, out)
+		}
+	})
+	if p.err != nil {
+		t.Fatal(p.err)
 	}
-	path := filepath.Join(dir, name)
-	cmd := exec.Command("go", "build", "-o", path, "./cmd/"+name)
-	cmd.Dir = filepath.Join(root, module)
-	cmd.Env = append(os.Environ(), "GOWORK=off")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		return "", errors.Join(fmt.Errorf("building %s: %w", name, err), errors.New(string(out)))
-	}
-	return path, nil
+	return p.path
 }

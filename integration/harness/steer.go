@@ -4,21 +4,30 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 )
 
+// disturb executes a command of "sandbox control" on the shared control plane.
+func disturb(t testing.TB, command string) {
+	t.Helper()
+	if err := requireControlPlane(t).Do(command); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // KillAPIServer kills the API server. Connections break, and new ones are refused until RestartAPIServer is
 // called. The end of the test restarts it too.
 func KillAPIServer(t testing.TB) {
 	t.Helper()
-	p := requireControlPlane(t)
-	withControlTimeout(t, p.killAPIServer)
+	disturb(t, "kill apiserver")
 	t.Cleanup(func() {
 		if !isAPIServerReady(t) {
-			withControlTimeout(t, p.restartAPIServer)
+			RestartAPIServer(t)
 		}
 	})
 }
@@ -27,48 +36,39 @@ func KillAPIServer(t testing.TB) {
 // is ready.
 func RestartAPIServer(t testing.TB) {
 	t.Helper()
-	withControlTimeout(t, requireControlPlane(t).restartAPIServer)
+	disturb(t, "restart apiserver")
 }
 
 // KillEtcd kills etcd. The test must call RestartEtcd, which restores the data.
 func KillEtcd(t testing.TB) {
 	t.Helper()
-	withControlTimeout(t, requireControlPlane(t).killEtcd)
+	disturb(t, "kill etcd")
 }
 
 // RestartEtcd restarts etcd with its data. It returns when etcd and the API server, if it runs, are ready.
 func RestartEtcd(t testing.TB) {
 	t.Helper()
-	withControlTimeout(t, requireControlPlane(t).restartEtcd)
+	disturb(t, "restart etcd")
 }
 
-// RestartAPIServerWithin is RestartAPIServer with a longer deadline, for busy servers.
-func RestartAPIServerWithin(t testing.TB, patience time.Duration) {
+// RestartWithin restarts "apiserver" or "etcd" of a busy control plane. It ignores a failure if the API
+// server is ready before the deadline.
+func RestartWithin(t testing.TB, component string, patience time.Duration) {
 	t.Helper()
-	runWithTimeout(t, patience, requireControlPlane(t).restartAPIServer)
-}
-
-// RestartEtcdWithin is RestartEtcd with a longer deadline.
-func RestartEtcdWithin(t testing.TB, patience time.Duration) {
-	t.Helper()
-	runWithTimeout(t, patience, requireControlPlane(t).restartEtcd)
-}
-
-// runWithTimeout ignores a timeout of f if the API server is ready in the end.
-func runWithTimeout(t testing.TB, patience time.Duration, f func(context.Context) error) {
-	t.Helper()
+	failure := requireControlPlane(t).Do("restart " + component)
+	if failure == nil {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	if failure := f(ctx); failure != nil {
-		err := eventually(ctx, func(context.Context) error {
-			if !isAPIServerReady(t) {
-				return failure
-			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
+	err := eventually(ctx, func(context.Context) error {
+		if !isAPIServerReady(t) {
+			return failure
 		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -76,36 +76,26 @@ func runWithTimeout(t testing.TB, patience time.Duration, f func(context.Context
 // Watches expire only after a restart of the API server, because its watch caches keep more history.
 func Compact(t testing.TB) {
 	t.Helper()
-	withControlTimeout(t, requireControlPlane(t).compact)
-}
-
-// The deadline does not derive from the test's context, which has ended when cleanups run.
-func withControlTimeout(t testing.TB, f func(context.Context) error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
-	defer cancel()
-	if err := f(ctx); err != nil {
-		t.Fatal(err)
-	}
+	disturb(t, "compact")
 }
 
 // BackUpEtcd restarts etcd and copies its data. restore kills the API server and etcd, restores the copy and
 // starts both again. All later changes are lost, and resource versions decrease.
 func BackUpEtcd(t testing.TB) (restore func()) {
 	t.Helper()
-	p := requireControlPlane(t)
+	data := filepath.Join(requireControlPlane(t).Dir, "etcd")
 	backup := filepath.Join(t.TempDir(), "etcd")
 	KillEtcd(t)
-	copyFolder(t, backup, p.etcdData())
+	copyFolder(t, backup, data)
 	RestartEtcd(t)
 	return func() {
 		t.Helper()
-		withControlTimeout(t, p.killAPIServer)
+		disturb(t, "kill apiserver")
 		KillEtcd(t)
-		if err := os.RemoveAll(p.etcdData()); err != nil {
+		if err := os.RemoveAll(data); err != nil {
 			t.Fatal(err)
 		}
-		copyFolder(t, p.etcdData(), backup)
+		copyFolder(t, data, backup)
 		RestartEtcd(t)
 		RestartAPIServer(t)
 	}
@@ -119,6 +109,20 @@ func copyFolder(t testing.TB, to, from string) {
 	if err := os.Chmod(to, 0o700); err != nil { // etcd requires a private folder
 		t.Fatal(err)
 	}
+}
+
+// APIServerPID returns the process ID of the running API server.
+func APIServerPID(t testing.TB) int {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(requireControlPlane(t).Dir, "apiserver.pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pid
 }
 
 // FreezeAPIServer suspends the API server. Its connections stay open. thaw resumes it, at the end of the test

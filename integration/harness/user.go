@@ -65,68 +65,51 @@ func (u *User) Config(t testing.TB) *rest.Config {
 // ends. Both functions wait until the API server applies the change.
 func (u *User) Grant(t testing.TB, namespace string, rules ...rbacv1.PolicyRule) (revoke func()) {
 	t.Helper()
-	meta := metav1.ObjectMeta{GenerateName: u.Name + "-", Namespace: namespace}
-	rbac, ctx := u.admin.RbacV1(), context.Background()
-	if namespace == "" {
-		role, err := rbac.ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: meta,
-			Rules: rules}, metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		// revoke may have deleted it
-		t.Cleanup(func() { _ = rbac.ClusterRoles().Delete(ctx, role.Name, metav1.DeleteOptions{}) })
-		u.bind(t, "", "ClusterRole", role.Name)
-		u.await(t, namespace, rules, true)
-		return func() {
-			t.Helper()
-			if err := rbac.ClusterRoles().Delete(ctx, role.Name, metav1.DeleteOptions{}); err != nil {
-				t.Fatal(err)
-			}
-			u.await(t, namespace, rules, false)
-		}
-	}
-	role, err := rbac.Roles(namespace).Create(t.Context(), &rbacv1.Role{ObjectMeta: meta, Rules: rules},
-		metav1.CreateOptions{})
+	roles := u.admin.RbacV1().ClusterRoles()
+	role, err := roles.Create(t.Context(), &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: u.Name + "-"}, Rules: rules,
+	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	// revoke may have deleted it
-	t.Cleanup(func() { _ = rbac.Roles(namespace).Delete(ctx, role.Name, metav1.DeleteOptions{}) })
-	u.bind(t, namespace, "Role", role.Name)
+	t.Cleanup(func() { _ = roles.Delete(context.Background(), role.Name, metav1.DeleteOptions{}) })
+	u.bind(t, namespace, "ClusterRole", role.Name)
 	u.await(t, namespace, rules, true)
 	return func() {
 		t.Helper()
-		if err := rbac.Roles(namespace).Delete(ctx, role.Name, metav1.DeleteOptions{}); err != nil {
+		if err := roles.Delete(context.Background(), role.Name, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		u.await(t, namespace, rules, false)
 	}
 }
 
-// bind binds a role to the user until the test ends.
+// bind binds a role to the user in a namespace, or in all if it is empty, until the test ends.
 func (u *User) bind(t testing.TB, namespace, kind, role string) {
 	t.Helper()
 	meta := metav1.ObjectMeta{GenerateName: u.Name + "-", Namespace: namespace}
 	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: role}
 	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: accountNamespace, Name: u.Name}}
-	rbac, ctx := u.admin.RbacV1(), context.Background()
+	everywhere, inNamespace := u.admin.RbacV1().ClusterRoleBindings(),
+		u.admin.RbacV1().RoleBindings(namespace)
+	ctx := context.Background()
+	var err error
 	if namespace == "" {
-		made, err := rbac.ClusterRoleBindings().Create(t.Context(),
-			&rbacv1.ClusterRoleBinding{ObjectMeta: meta, RoleRef: ref,
-				Subjects: subjects}, metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		var made *rbacv1.ClusterRoleBinding
+		made, err = everywhere.Create(ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: meta, RoleRef: ref,
+			Subjects: subjects}, metav1.CreateOptions{})
+		t.Cleanup(func() { _ = everywhere.Delete(ctx, made.Name, metav1.DeleteOptions{}) })
+	} else {
+		var made *rbacv1.RoleBinding
+		made, err = inNamespace.Create(ctx, &rbacv1.RoleBinding{ObjectMeta: meta, RoleRef: ref,
+			Subjects: subjects}, metav1.CreateOptions{})
 		// its namespace may be deleted
-		t.Cleanup(func() { _ = rbac.ClusterRoleBindings().Delete(ctx, made.Name, metav1.DeleteOptions{}) })
-		return
+		t.Cleanup(func() { _ = inNamespace.Delete(ctx, made.Name, metav1.DeleteOptions{}) })
 	}
-	made, err := rbac.RoleBindings(namespace).Create(t.Context(), &rbacv1.RoleBinding{ObjectMeta: meta,
-		RoleRef: ref, Subjects: subjects}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = rbac.RoleBindings(namespace).Delete(ctx, made.Name, metav1.DeleteOptions{}) })
 }
 
 // await waits until the API server grants, or no longer grants, the first verb of each rule.

@@ -55,14 +55,14 @@ func faults() []fault {
 		}},
 		{"API server killed", func(w *participants) func() {
 			harness.KillAPIServer(w)
-			return func() { harness.RestartAPIServerWithin(w, patience) }
+			return func() { harness.RestartWithin(w, "apiserver", patience) }
 		}},
 		{"API server killed, its connections not",
-			func(w *participants) func() { harness.RestartAPIServerWithin(w, patience); return nil }},
-		{"etcd restarted", func(w *participants) func() { harness.RestartEtcdWithin(w, patience); return nil }},
+			func(w *participants) func() { harness.RestartWithin(w, "apiserver", patience); return nil }},
+		{"etcd restarted", func(w *participants) func() { harness.RestartWithin(w, "etcd", patience); return nil }},
 		{"history compacted, API server restarted", func(w *participants) func() {
 			harness.Compact(w)
-			harness.RestartAPIServerWithin(w, patience)
+			harness.RestartWithin(w, "apiserver", patience)
 			return nil
 		}},
 		{"API server frozen", func(w *participants) func() { return harness.FreezeAPIServer(w) }},

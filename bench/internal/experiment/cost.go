@@ -1,48 +1,41 @@
 package experiment
 
 import (
+	"errors"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"github.com/crdcache/crdcache/internal/testkit"
 )
 
-// callCost is the average cost of one call.
-type callCost struct {
-	// CPU is CPU time in nanoseconds, including the caused garbage collection.
-	CPU float64
-	// Allocations and Bytes count allocations.
-	Allocations, Bytes float64
-}
-
 // costOfOperation calls f repeatedly until the CPU time exceeds budget, and at least once. f gets the number
-// of the call.
-func costOfOperation(budget time.Duration, f func(n int) error) (callCost, error) {
+// of the call. It returns the average CPU time in nanoseconds, including the caused garbage collection.
+func costOfOperation(budget time.Duration, f func(n int) error) (float64, error) {
 	if err := warmUp(budget, f); err != nil {
-		return callCost{}, err
+		return 0, err
 	}
 	runtime.GC()
-	bytes, objects := allocations()
 	before, err := cpuTime()
 	if err != nil {
-		return callCost{}, err
+		return 0, err
 	}
 	calls := 0
 	spent := time.Duration(0)
 	for batch := 1; spent < budget; batch = min(2*batch, 1<<14) {
 		for range batch {
 			if err := f(calls); err != nil {
-				return callCost{}, err
+				return 0, err
 			}
 			calls++
 		}
 		now, err := cpuTime()
 		if err != nil {
-			return callCost{}, err
+			return 0, err
 		}
 		spent = now - before
 	}
-	return average(calls, spent, bytes, objects), nil
+	return float64(spent) / float64(calls), nil
 }
 
 // warmUp calls f a few times, or once if it is slow, so that one-time costs are not measured.
@@ -62,33 +55,22 @@ func warmUp(budget time.Duration, f func(n int) error) error {
 	return nil
 }
 
-// costOfCalls calls f exactly count times without a trial. f gets the number of the call.
-func costOfCalls(count int, f func(n int) error) (callCost, error) {
-	bytes, objects := allocations()
+// costOfCalls calls f exactly count times after garbage collection, without a trial. f gets the number of the
+// call. It returns the average CPU time in nanoseconds.
+func costOfCalls(count int, f func(n int) error) (float64, error) {
+	runtime.GC()
+	runtime.GC()
 	before, err := cpuTime()
 	if err != nil {
-		return callCost{}, err
+		return 0, err
 	}
 	for n := range count {
 		if err := f(n); err != nil {
-			return callCost{}, err
+			return 0, err
 		}
 	}
 	after, err := cpuTime()
-	if err != nil {
-		return callCost{}, err
-	}
-	return average(count, after-before, bytes, objects), nil
-}
-
-// average returns the average cost of the latest calls. bytes and objects are the allocations before them.
-func average(calls int, spent time.Duration, bytes, objects uint64) callCost {
-	bytesAfter, objectsAfter := allocations()
-	return callCost{
-		CPU:         float64(spent) / float64(calls),
-		Allocations: float64(objectsAfter-objects) / float64(calls),
-		Bytes:       float64(bytesAfter-bytes) / float64(calls),
-	}
+	return float64(after-before) / float64(count), err
 }
 
 // liveHeap returns the live heap in bytes after garbage collection.
@@ -99,13 +81,6 @@ func liveHeap() int64 {
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	return int64(stats.HeapAlloc)
-}
-
-// allocations returns the bytes and the number of all allocations so far.
-func allocations() (bytes, objects uint64) {
-	var stats runtime.MemStats
-	runtime.ReadMemStats(&stats)
-	return stats.TotalAlloc, stats.Mallocs
 }
 
 // peakRSS returns the peak of resident memory in bytes since the start of the program. getrusage is
@@ -131,4 +106,37 @@ func (s stopwatch) Elapsed() (cpu, wall time.Duration, err error) {
 	wall = time.Since(s.wall)
 	cpu, err = cpuTime()
 	return cpu - s.cpu, wall, err
+}
+
+// longestCall calls read repeatedly on its own goroutine while f runs. It returns the duration of f and of
+// the longest call. A call may also wait for a CPU, so the result is an upper bound of the time that f
+// blocked a reader.
+func longestCall(read func(n int) error, f func() error) (took, longest time.Duration, err error) {
+	var stop atomic.Bool
+	warm := make(chan struct{})
+	ended := make(chan error, 1)
+	go func() { // ends when stop is set
+		var err error
+		for n := 0; !stop.Load() && err == nil; n++ {
+			if n == 1 {
+				close(warm)
+				longest = 0 // the first call may fill caches
+			}
+			start := time.Now()
+			err = read(n)
+			longest = max(longest, time.Since(start))
+		}
+		ended <- err
+	}()
+	select {
+	case <-warm:
+	case err := <-ended:
+		return 0, 0, err
+	}
+	start := time.Now()
+	err = f()
+	took = time.Since(start)
+	stop.Store(true)
+	err = errors.Join(err, <-ended) // from then on, longest is final
+	return took, longest, err
 }

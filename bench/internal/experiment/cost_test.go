@@ -49,26 +49,19 @@ func TestOperation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if cost.CPU <= 0 || calls < 4 {
-		t.Errorf("%d calls cost %v ns each", calls, cost.CPU)
-	}
-	if cost.Allocations < 1 || cost.Allocations > 2 || cost.Bytes < 1000 || cost.Bytes > 2000 {
-		t.Errorf("each call allocates %v times %v bytes, want once 1024", cost.Allocations, cost.Bytes)
+	if cost <= 0 || calls < 4 {
+		t.Errorf("%d calls cost %v ns each", calls, cost)
 	}
 }
 
 func TestCalls(t *testing.T) {
 	var numbers []int
-	cost, err := costOfCalls(3, func(n int) error {
+	_, err := costOfCalls(3, func(n int) error {
 		numbers = append(numbers, n)
-		resultSink = make([]byte, 3000)
 		return nil
 	})
 	if err != nil || len(numbers) != 3 || numbers[2] != 2 {
 		t.Errorf("called with %v, %v, want 0, 1 and 2", numbers, err)
-	}
-	if cost.Bytes < 3000 {
-		t.Errorf("each call allocates %v bytes, want 3000", cost.Bytes)
 	}
 }
 
@@ -79,8 +72,8 @@ func TestFailures(t *testing.T) {
 	good := func(int) error { return nil }
 	_, operation := costOfOperation(time.Millisecond, fail)
 	_, calls := costOfCalls(1, fail)
-	_, _, reader := longestCall(0, fail, func() error { return nil })
-	_, _, work := longestCall(0, good, func() error { return errBroken })
+	_, _, reader := longestCall(fail, func() error { return nil })
+	_, _, work := longestCall(good, func() error { return errBroken })
 	for name, err := range map[string]error{"Operation": operation, "Calls": calls, "reader": reader,
 		"work": work} {
 		if !errors.Is(err, errBroken) {
@@ -93,7 +86,7 @@ func TestFailures(t *testing.T) {
 func TestLongestCall(t *testing.T) {
 	blocked := make(chan struct{})
 	release := make(chan struct{})
-	took, longest, err := longestCall(0,
+	took, longest, err := longestCall(
 		func(n int) error {
 			if n == 1 {
 				close(blocked)
@@ -124,8 +117,7 @@ func TestQueriesAreMeasured(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, metric := range []string{QueryFew, QuerySorted, QueryKeys, QuerySortedKeys, QueryFirst,
-			QueryDangling} {
+		for _, metric := range []string{QueryFew, QuerySorted, QueryKeys, QuerySortedKeys, QueryDangling} {
 			if outcome.Metrics[metric] <= 0 {
 				t.Errorf("%s is not measured", metric)
 			}

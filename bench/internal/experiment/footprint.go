@@ -4,15 +4,17 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strconv"
+	"strings"
 )
 
 // footprint has the resources of a process.
 type footprint struct {
 	heap, stack int64 // bytes in use
-	// kernel is the size of the kernel's buffers for TCP connections, in bytes.
+	// kernel is the approximate memory of the kernel for connections, in bytes.
 	kernel     int64
 	resident   int64 // resident memory in bytes
 	goroutines int
@@ -21,6 +23,9 @@ type footprint struct {
 // collections is the number of garbage collections in takeFootprint. Each one halves the stacks that are
 // mostly unused.
 const collections = 5
+
+// socketSize is the approximate size of the kernel's structures for an idle TCP connection and its file.
+const socketSize = 4 << 10
 
 // takeFootprint returns the resources after garbage collection.
 func takeFootprint() (footprint, error) {
@@ -36,9 +41,17 @@ func takeFootprint() (footprint, error) {
 	if f.resident, err = statusBytes("VmRSS:"); err != nil {
 		return f, err
 	}
-	f.kernel, err = socketMemory()
+	files, err := filepath.Glob("/proc/self/fd/*")
+	for _, file := range files {
+		if target, err := os.Readlink(file); err == nil && strings.HasPrefix(target, "socket:") {
+			f.kernel += socketSize
+		}
+	}
 	return f, err
 }
+
+// memory returns the heap, the stacks and the kernel's memory.
+func (f footprint) memory() int64 { return f.heap + f.stack + f.kernel }
 
 // statusBytes returns a field of this process's status.
 func statusBytes(name string) (int64, error) {

@@ -21,7 +21,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/crdcache/crdcache/bench/internal/subject"
 	"github.com/crdcache/crdcache/controllerruntime"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/storage/s2"
@@ -30,7 +29,7 @@ import (
 // manage runs a manager with one controller until each object has been reconciled with one Get. An operator
 // then receives updates.
 func manage(ctx context.Context, task Task, ready func() error) (Outcome, error) {
-	if task.Subject == subject.Stream {
+	if task.Subject == Stream {
 		return measureUpdates(ctx, task, ready)
 	}
 	before := liveHeap()

@@ -10,8 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
-
-	"github.com/crdcache/crdcache/bench/internal/subject"
 )
 
 // Numbers of single reads.
@@ -22,11 +20,11 @@ const (
 
 // readCache reads a filled cache, adds an index and reads by it.
 func readCache(ctx context.Context, task Task, _ func() error) (Outcome, error) {
-	cache, err := newCache(task, subject.NoHandler, nil)
+	cache, err := newCache(task, NoHandler, nil)
 	if err != nil {
 		return Outcome{}, err
 	}
-	reader, ok := cache.(subject.Reader)
+	reader, ok := cache.(Reader)
 	if !ok {
 		return Outcome{}, fmt.Errorf("%s cannot be read", task.Subject)
 	}
@@ -37,7 +35,7 @@ func readCache(ctx context.Context, task Task, _ func() error) (Outcome, error) 
 		return Outcome{}, err
 	}
 	r := &readMeasurement{reader: reader, budget: task.Budget, metrics: map[string]float64{},
-		copies: task.Subject == subject.ControllerRuntime}
+		copies: task.Subject == ControllerRuntime}
 	r.keys = reader.Keys()
 	slices.Sort(r.keys) // equal for all subjects
 	for _, step := range []func() error{r.measureGets, r.lists, r.namespaces, r.addIndex, r.lookups} {
@@ -51,7 +49,7 @@ func readCache(ctx context.Context, task Task, _ func() error) (Outcome, error) 
 
 // readMeasurement is the state of readCache.
 type readMeasurement struct {
-	reader  subject.Reader
+	reader  Reader
 	budget  time.Duration
 	keys    []string
 	metrics map[string]float64
@@ -76,48 +74,34 @@ func (r *readMeasurement) measureGets() error {
 		_, err := r.reader.Get(key)
 		return err
 	}
-	if err := r.measureSingle(GetHot, GetCold, r.keys, get); err != nil {
+	names := selectEvenly(r.keys, coldObjects)
+	cold, err := costOfCalls(len(names), func(n int) error { return get(names[n]) })
+	if err != nil {
 		return err
 	}
-	if r.copies {
-		return nil
+	r.metrics[GetCold] = cold
+	if err := r.measureHot(GetHot, r.keys, get); err != nil || r.copies {
+		return err
 	}
-	names := selectEvenly(r.keys, coldObjects)
-	runtime.GC()
-	runtime.GC()
-	copied, err := costOfCalls(len(names), func(n int) error {
+	r.metrics[GetCopy], err = costOfCalls(len(names), func(n int) error {
 		object, err := r.reader.Get(names[n])
 		if o, ok := object.(k8sruntime.Object); ok {
 			o.DeepCopyObject()
 		}
 		return err
 	})
-	r.metrics[GetCopy] = copied.CPU
 	return err
 }
 
-// measureSingle measures reads of single objects: hot reads repeat a few objects, cold reads read many
-// objects once after garbage collection.
-func (r *readMeasurement) measureSingle(hotMetric, coldMetric string, names []string,
-	read func(string) error) error {
-	coldNames := selectEvenly(names, coldObjects)
-	runtime.GC()
-	runtime.GC()
-	cold, err := costOfCalls(len(coldNames), func(n int) error { return read(coldNames[n]) })
-	if err != nil {
-		return err
-	}
-	hotNames := selectEvenly(names, hotObjects)
-	hot, err := costOfOperation(r.budget, func(n int) error { return read(hotNames[n%len(hotNames)]) })
-	if err != nil {
-		return err
-	}
-	r.metrics[coldMetric], r.metrics[hotMetric] = cold.CPU, hot.CPU
-	return nil
+// measureHot measures reads that repeat a few of the names.
+func (r *readMeasurement) measureHot(metric string, names []string, read func(string) error) (err error) {
+	names = selectEvenly(names, hotObjects)
+	r.metrics[metric], err = costOfOperation(r.budget, func(n int) error { return read(names[n%len(names)]) })
+	return err
 }
 
 func (r *readMeasurement) lists() error {
-	return r.measureMany(ListHot, ListCold, func() (int, error) { return r.reader.List() }, len(r.keys))
+	return r.measureMany(ListHot, r.reader.List, len(r.keys))
 }
 
 // namespaces reads all objects of the first namespace.
@@ -129,41 +113,27 @@ func (r *readMeasurement) namespaces() error {
 			want++
 		}
 	}
-	return r.measureMany(NamespaceHot, NamespaceCold,
-		func() (int, error) { return r.reader.ByNamespace(namespace) }, want)
+	return r.measureMany(NamespaceHot, func() (int, error) { return r.reader.ByNamespace(namespace) }, want)
 }
 
-// measureMany measures a read of many objects, cold and then hot. If reads decode objects, the hot read finds
-// the decoded objects of the cold one unless they were collected.
-func (r *readMeasurement) measureMany(hotMetric, coldMetric string, list func() (int, error),
-	want int) error {
-	read := func(int) error {
+// measureMany measures repeated reads of many objects.
+func (r *readMeasurement) measureMany(metric string, list func() (int, error), want int) error {
+	cost, err := costOfOperation(r.budget, func(int) error {
 		got, err := list()
 		if err == nil && got != want {
 			err = fmt.Errorf("%d objects were listed, want %d", got, want)
 		}
 		return err
-	}
-	runtime.GC()
-	runtime.GC()
-	cold, err := costOfCalls(1, read)
-	if err != nil {
-		return err
-	}
-	hot, err := costOfOperation(r.budget, read)
-	if err != nil {
-		return err
-	}
-	r.metrics[coldMetric] = cold.CPU / float64(want)
-	r.metrics[hotMetric] = hot.CPU / float64(want)
-	return nil
+	})
+	r.metrics[metric] = cost / float64(want)
+	return err
 }
 
 // addIndex adds an index while another goroutine reads.
 func (r *readMeasurement) addIndex() error {
 	before := liveHeap()
 	keys := selectEvenly(r.keys, hotObjects)
-	took, longest, err := longestCall(0,
+	took, longest, err := longestCall(
 		func(n int) error {
 			_, err := r.reader.Get(keys[n%len(keys)])
 			return err
@@ -190,9 +160,9 @@ func (r *readMeasurement) lookups() error {
 		if !ok {
 			return nil // metadata has no such field
 		}
-		values = append(values, subject.IndexValue(u))
+		values = append(values, IndexValue(u))
 	}
-	return r.measureSingle(IndexHot, IndexCold, values, func(value string) error {
+	return r.measureHot(IndexHot, values, func(value string) error {
 		_, err := r.reader.ByIndex(value)
 		return err
 	})

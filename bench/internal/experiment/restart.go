@@ -8,11 +8,9 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
-
-	"github.com/crdcache/crdcache/bench/internal/subject"
 )
 
-var restartTypes = []subject.Type{{GVR: certificates, Kind: certificateKind}}
+var restartTypes = []Type{{GVR: certificates, Kind: certificateKind}}
 
 // RestartChanges is the number of changed objects between two processes.
 const RestartChanges = 1_000
@@ -34,7 +32,7 @@ func restart(ctx context.Context, task Task, _ func() error) (_ Outcome, err err
 	if err != nil {
 		return Outcome{}, err
 	}
-	persisted, _ := fleet.(*subject.PersistedCaches)
+	persisted, _ := fleet.(*persistedCaches)
 	if persisted != nil {
 		defer func() { err = errors.Join(err, persisted.Close(ctx)) }()
 	}
@@ -47,10 +45,6 @@ func restart(ctx context.Context, task Task, _ func() error) (_ Outcome, err err
 		return Outcome{}, err
 	}
 	bytes := received.Load()
-	peak, err := peakRSS()
-	if err != nil {
-		return Outcome{}, err
-	}
 	if objects := fleet.Len(); objects != task.Objects {
 		return Outcome{}, fmt.Errorf("the caches have %d objects, want %d", objects, task.Objects)
 	}
@@ -59,7 +53,6 @@ func restart(ctx context.Context, task Task, _ func() error) (_ Outcome, err err
 	}
 	return Outcome{Metrics: map[string]float64{
 		CPU: cpu.Seconds(), Wall: wall.Seconds(), Readable: readable.Seconds(), Received: float64(bytes),
-		PeakRSS: float64(peak),
 	}}, nil
 }
 
@@ -69,10 +62,10 @@ type typeCaches interface {
 	Len() int
 }
 
-// restartFleet returns the caches. For crdcache it is a *subject.PersistedCaches, also without persistence.
+// restartFleet returns the caches. For crdcache it is a *persistedCaches, also without persistence.
 func restartFleet(task Task, config *rest.Config) (typeCaches, error) {
-	if task.Subject == subject.ClientGo {
-		return subject.NewFleet(task.Subject, config, restartTypes)
+	if task.Subject == ClientGo {
+		return newFleet(task.Subject, config, restartTypes)
 	}
-	return subject.NewPersistedCaches(config, restartTypes, task.Folder)
+	return newPersistedCaches(config, restartTypes, task.Folder)
 }

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/crdcache/crdcache/bench/internal/subject"
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/readapi"
@@ -58,12 +57,12 @@ func TestRestart(t *testing.T) {
 		}
 		read[name] = outcome.Metrics[Received]
 	}
-	begin(subject.Packed)
+	begin(Packed)
 	task.Folder = t.TempDir()
 	begin("the earlier process")
 	task.Resumes = true
 	begin(Unchanged)
-	if read[Unchanged] == 0 || 2*read[Unchanged] > read[subject.Packed] {
+	if read[Unchanged] == 0 || 2*read[Unchanged] > read[Packed] {
 		t.Errorf("read from the server: %v", read)
 	}
 	task.Folder = t.TempDir()

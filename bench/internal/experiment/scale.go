@@ -9,8 +9,6 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
-
-	"github.com/crdcache/crdcache/bench/internal/subject"
 )
 
 // scaleCache fills a cache, receives updates, relists, adds an index and reads. It measures the cost of each
@@ -18,11 +16,11 @@ import (
 func scaleCache(ctx context.Context, task Task, ready func() error) (Outcome, error) {
 	s := &scaleMeasurement{task: task, metrics: map[string]float64{}, updates: newEventTimes(task.Events),
 		relist: newEventTimes(1)}
-	cache, err := newCache(task, subject.KeyHandler, s.recordKey)
+	cache, err := newCache(task, KeyHandler, s.recordKey)
 	if err != nil {
 		return Outcome{}, err
 	}
-	reader, ok := cache.(subject.Reader)
+	reader, ok := cache.(Reader)
 	if !ok {
 		return Outcome{}, fmt.Errorf("%s cannot be read", task.Subject)
 	}
@@ -37,7 +35,6 @@ func scaleCache(ctx context.Context, task Task, ready func() error) (Outcome, er
 			return Outcome{}, err
 		}
 	}
-	s.metrics[GCPause] = longestPause().Seconds() * 1e3
 	runtime.KeepAlive(cache)
 	return Outcome{Metrics: s.metrics, Seen: s.updates.times()}, nil
 }
@@ -45,7 +42,7 @@ func scaleCache(ctx context.Context, task Task, ready func() error) (Outcome, er
 // scaleMeasurement is the state of scaleCache.
 type scaleMeasurement struct {
 	task    Task
-	reader  subject.Reader
+	reader  Reader
 	metrics map[string]float64
 
 	updates, relist *eventTimes
@@ -70,18 +67,13 @@ func (s *scaleMeasurement) fill(ctx context.Context) error {
 	if err := s.reader.Sync(ctx); err != nil {
 		return err
 	}
-	cpu, wall, err := watch.Elapsed()
-	if err != nil {
-		return err
-	}
-	peak, err := peakRSS()
+	cpu, _, err := watch.Elapsed()
 	if err != nil {
 		return err
 	}
 	if objects := s.reader.Len(); objects != s.task.Objects {
 		return fmt.Errorf("the cache has %d objects, want %d", objects, s.task.Objects)
 	}
-	s.metrics[CPU], s.metrics[Wall], s.metrics[PeakRSS] = cpu.Seconds(), wall.Seconds(), float64(peak)
 	s.metrics[CPUPerObject] = s.perObject(cpu)
 	s.metrics[HeapPerObject] = float64(liveHeap()-before) / float64(s.task.Objects)
 	return nil
@@ -124,10 +116,8 @@ func (s *scaleMeasurement) await(ctx context.Context, events *eventTimes, ready 
 	}
 }
 
-// measureRelist measures a relist: its duration, its peak memory relative to rest, and the longest read
-// meanwhile.
+// measureRelist measures a relist and its peak memory relative to rest.
 func (s *scaleMeasurement) measureRelist(ctx context.Context, ready func() error) error {
-	read := s.sampleRead() // the list of keys is not part of the cache
 	rest, err := takeFootprint()
 	if err != nil {
 		return err
@@ -139,36 +129,17 @@ func (s *scaleMeasurement) measureRelist(ctx context.Context, ready func() error
 	if err != nil {
 		return err
 	}
-	var cpu, wall time.Duration
-	_, longest, err := longestCall(readInterval, read, func() error {
-		if err := s.await(ctx, s.relist, ready); err != nil {
-			return err
-		}
-		var err error
-		cpu, wall, err = watch.Elapsed()
+	if err := s.await(ctx, s.relist, ready); err != nil {
 		return err
-	})
+	}
+	cpu, _, err := watch.Elapsed()
 	if err != nil {
 		return err
 	}
 	peak, err := peakRSS()
-	if err != nil {
-		return err
-	}
-	s.metrics[RestRSS] = float64(rest.resident) / float64(s.task.Objects)
 	s.metrics[RelistPeak] = float64(peak) / float64(rest.resident)
-	s.metrics[RelistCPU], s.metrics[RelistWall] = s.perObject(cpu), wall.Seconds()
-	s.metrics[RelistRead] = longest.Seconds() * 1e3
-	return nil
-}
-
-// sampleRead returns a function that reads one of a few objects.
-func (s *scaleMeasurement) sampleRead() func(n int) error {
-	keys := selectEvenly(s.reader.Keys(), hotObjects)
-	return func(n int) error {
-		_, err := s.reader.Get(keys[n%len(keys)])
-		return err
-	}
+	s.metrics[RelistCPU] = s.perObject(cpu)
+	return err
 }
 
 // read adds an index, and reads by it and in other ways.

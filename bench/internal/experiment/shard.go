@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net"
 	"sync/atomic"
-
-	"github.com/crdcache/crdcache/bench/internal/subject"
 )
 
 // Replicas is the number of replicas that share the objects.
@@ -28,16 +26,16 @@ func fillReplica(ctx context.Context, task Task, _ func() error) (Outcome, error
 	}
 	var received atomic.Int64
 	config.Dial = countingDialer(&received)
-	o := subject.Options{Config: config, Type: certificates, Kind: certificateKind}
+	o := Options{Config: config, Type: certificates, Kind: certificateKind}
 	var dropped func() int64
-	f, err := fillCache(ctx, func() (cache subject.Cache, err error) {
+	f, err := fillCache(ctx, func() (cache Cache, err error) {
 		switch task.Subject {
 		case ServerReplica, ClientReplica:
-			cache, dropped, err = subject.NewReplica(o, Replicas)
+			cache, dropped, err = newReplica(o, Replicas)
 		case OnlyReplica:
-			cache, err = subject.New(subject.PackedTrimmed, o)
+			cache, err = newSubject(PackedTrimmed, o)
 		default:
-			cache, err = subject.New(task.Subject, o)
+			cache, err = newSubject(task.Subject, o)
 		}
 		return cache, err
 	})
@@ -49,13 +47,11 @@ func fillReplica(ctx context.Context, task Task, _ func() error) (Outcome, error
 		return Outcome{}, err
 	}
 	return Outcome{Metrics: map[string]float64{
-		CachedObjects: float64(f.objects),
-		Received:      float64(receivedBytes),
-		CPU:           f.cpu.Seconds(),
-		Wall:          f.wall.Seconds(),
-		LiveHeap:      float64(f.heap),
-		PeakRSS:       float64(f.peak),
-		PeakGrowth:    float64(f.peak - before),
+		Received:   float64(receivedBytes),
+		CPU:        f.cpu.Seconds(),
+		LiveHeap:   float64(f.heap),
+		PeakRSS:    float64(f.peak),
+		PeakGrowth: float64(f.peak - before),
 	}}, nil
 }
 

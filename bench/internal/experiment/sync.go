@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"runtime"
 	"time"
-
-	"github.com/crdcache/crdcache/bench/internal/subject"
 )
 
 // NoWatchList is the environment variable that makes client-go's reflectors list.
@@ -14,7 +12,7 @@ const NoWatchList = "KUBE_FEATURE_WatchListClient=false"
 
 // syncCache fills a cache without handlers.
 func syncCache(ctx context.Context, task Task, _ func() error) (Outcome, error) {
-	f, err := fillCache(ctx, func() (subject.Cache, error) { return newCache(task, subject.NoHandler, nil) })
+	f, err := fillCache(ctx, func() (Cache, error) { return newCache(task, NoHandler, nil) })
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -38,7 +36,7 @@ type fillCost struct {
 	heap, peak int64
 }
 
-func fillCache(ctx context.Context, make func() (subject.Cache, error)) (f fillCost, err error) {
+func fillCache(ctx context.Context, make func() (Cache, error)) (f fillCost, err error) {
 	before := liveHeap()
 	watch, err := startStopwatch()
 	if err != nil {
@@ -67,8 +65,8 @@ func fillCache(ctx context.Context, make func() (subject.Cache, error)) (f fillC
 }
 
 // awaitBackgroundWork waits for background work after a fill, so that it is not attributed to something else.
-func awaitBackgroundWork(ctx context.Context, cache subject.Cache) error {
-	if s, ok := cache.(subject.Settler); ok {
+func awaitBackgroundWork(ctx context.Context, cache Cache) error {
+	if s, ok := cache.(Settler); ok {
 		return s.Settle(ctx)
 	}
 	return nil

@@ -7,8 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-
-	"github.com/crdcache/crdcache/bench/internal/subject"
 )
 
 // Sizes of objects in a sandbox.
@@ -46,9 +44,7 @@ type Task struct {
 	Serve []string
 	// Env has environment variables for the child as "name=value".
 	Env []string
-	// HeapProfile is the path for a heap profile. It is optional.
-	HeapProfile string
-	// Profile is the path for a CPU profile. It is optional.
+	// Profile is the start of the paths of profiles. Empty means none.
 	Profile string
 }
 
@@ -80,12 +76,12 @@ func config(task Task) (*rest.Config, error) {
 	return config, nil
 }
 
-func newCache(task Task, handler subject.Handler, onSeen func(string)) (subject.Cache, error) {
+func newCache(task Task, handler Handler, onSeen func(string)) (Cache, error) {
 	config, err := config(task)
 	if err != nil {
 		return nil, err
 	}
-	return subject.New(task.Subject, subject.Options{
+	return newSubject(task.Subject, Options{
 		Config: config, Type: certificates, Kind: certificateKind, Handler: handler, Seen: onSeen,
 	})
 }

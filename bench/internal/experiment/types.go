@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/crdcache/crdcache/bench/internal/subject"
 )
 
 // ObjectsPerType is the number of objects per type in experiments with many types.
@@ -24,10 +22,10 @@ const (
 )
 
 // TypesOf returns the types of experiments with many types.
-func TypesOf(count int) []subject.Type {
-	types := make([]subject.Type, count)
+func TypesOf(count int) []Type {
+	types := make([]Type, count)
 	for i := range types {
-		types[i] = subject.Type{
+		types[i] = Type{
 			GVR: schema.GroupVersionResource{Group: TypesGroup, Version: TypesVersion,
 				Resource: fmt.Sprintf("kind%04ds", i)},
 			Kind: fmt.Sprintf("Kind%04d", i),
@@ -43,7 +41,7 @@ func measureTypes(ctx context.Context, task Task, _ func() error) (Outcome, erro
 	if err != nil {
 		return Outcome{}, err
 	}
-	if task.HeapProfile != "" {
+	if task.Profile != "" {
 		runtime.MemProfileRate = 256 // the profile increases the measured memory
 	}
 	before, err := takeFootprint()
@@ -54,7 +52,7 @@ func measureTypes(ctx context.Context, task Task, _ func() error) (Outcome, erro
 	if err != nil {
 		return Outcome{}, err
 	}
-	fleet, err := subject.NewFleet(task.Subject, config, TypesOf(task.Objects))
+	fleet, err := newFleet(task.Subject, config, TypesOf(task.Objects))
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -62,10 +60,6 @@ func measureTypes(ctx context.Context, task Task, _ func() error) (Outcome, erro
 		return Outcome{}, err
 	}
 	cpu, wall, err := watch.Elapsed()
-	if err != nil {
-		return Outcome{}, err
-	}
-	peak, err := peakRSS()
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -81,22 +75,15 @@ func measureTypes(ctx context.Context, task Task, _ func() error) (Outcome, erro
 	if err != nil {
 		return Outcome{}, err
 	}
-	if err := writeProfiles(task.HeapProfile); err != nil {
+	if err := writeHeapProfile(task.Profile); err != nil {
 		return Outcome{}, err
 	}
 	runtime.KeepAlive(fleet)
 	types := float64(task.Objects)
-	heap, stack, kernel := float64(after.heap-before.heap)/types, float64(after.stack-before.stack)/types,
-		float64(after.kernel-before.kernel)/types
 	metrics := map[string]float64{
 		CPU:            cpu.Seconds(),
 		Wall:           wall.Seconds(),
-		PeakRSS:        float64(peak),
-		TypeHeap:       heap,
-		TypeStack:      stack,
-		TypeKernel:     kernel,
-		TypeMemory:     heap + stack + kernel,
-		TypeRSS:        float64(after.resident-before.resident) / types,
+		TypeMemory:     float64(after.memory()-before.memory()) / types,
 		TypeGoroutines: float64(after.goroutines-before.goroutines) / types,
 	}
 	if task.Idle > 0 {
@@ -105,21 +92,16 @@ func measureTypes(ctx context.Context, task Task, _ func() error) (Outcome, erro
 	return Outcome{Metrics: metrics}, nil
 }
 
-// writeProfiles writes a heap profile and, beside it, a goroutine profile.
-func writeProfiles(path string) error {
-	if path == "" {
+// writeHeapProfile writes a heap profile, unless prefix is empty.
+func writeHeapProfile(prefix string) error {
+	if prefix == "" {
 		return nil
 	}
-	for name, profile := range map[string]string{path: "heap", path + ".goroutines": "goroutine"} {
-		file, err := os.Create(name)
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(pprof.Lookup(profile).WriteTo(file, 0), file.Close()); err != nil {
-			return err
-		}
+	file, err := os.Create(prefix + "-heap.pprof")
+	if err != nil {
+		return err
 	}
-	return nil
+	return errors.Join(pprof.Lookup("heap").WriteTo(file, 0), file.Close())
 }
 
 // idlePause is the pause between the sync and the idle measurement.

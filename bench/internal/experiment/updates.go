@@ -7,16 +7,14 @@ import (
 	"runtime"
 	"sync"
 	"time"
-
-	"github.com/crdcache/crdcache/bench/internal/subject"
 )
 
 // measureUpdates fills a cache, reports ready, and measures until the handler has received the task's number
 // of updates.
 func measureUpdates(ctx context.Context, task Task, ready func() error) (Outcome, error) {
-	handler := subject.KeyHandler
+	handler := KeyHandler
 	if task.Experiment == UpdatesRead || task.Experiment == BurstRead {
-		handler = subject.ReadHandler
+		handler = ReadHandler
 	}
 	times := newEventTimes(task.Events)
 	cache, err := newCache(task, handler, times.record)
@@ -33,7 +31,6 @@ func measureUpdates(ctx context.Context, task Task, ready func() error) (Outcome
 // receive reports ready, and measures until all updates have been received.
 func (s *eventTimes) receive(ctx context.Context, task Task, ready func() error) (Outcome, error) {
 	runtime.GC()
-	allocated, _ := allocations()
 	watch, err := startStopwatch()
 	if err != nil {
 		return Outcome{}, err
@@ -53,14 +50,9 @@ func (s *eventTimes) receive(ctx context.Context, task Task, ready func() error)
 	if err != nil {
 		return Outcome{}, err
 	}
-	allocatedAfter, _ := allocations()
-	events := float64(task.Events)
 	return Outcome{
-		Metrics: map[string]float64{
-			CPUPerEvent:   cpu.Seconds() * 1e6 / events,
-			AllocPerEvent: float64(allocatedAfter-allocated) / events,
-		},
-		Seen: s.times(),
+		Metrics: map[string]float64{CPUPerEvent: cpu.Seconds() * 1e6 / float64(task.Events)},
+		Seen:    s.times(),
 	}, nil
 }
 

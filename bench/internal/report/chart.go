@@ -6,7 +6,7 @@ import (
 	"html/template"
 	"strings"
 
-	"github.com/crdcache/crdcache/bench/internal/subject"
+	"github.com/crdcache/crdcache/bench/internal/experiment"
 )
 
 //go:embed chart.svg.tmpl
@@ -47,9 +47,9 @@ func (s section) draw(r *Result, c column) (chart, bool) {
 		if !ok {
 			continue
 		}
-		found, _ := subject.Find([]string{name})
+		found, _ := experiment.FindSubject(name)
 		bars = append(bars, bar{
-			Name: title(name), Text: s.formatCell(r, name, c), Ours: len(found) > 0 && found[0].Ours,
+			Name: title(name), Text: s.formatCell(r, name, c), Ours: found.Ours,
 			Y: barsTop + barRow*len(bars), Width: int(barsWidth * value / highest),
 		})
 	}

@@ -23,16 +23,8 @@ type Machine struct {
 	ControllerRuntime string `json:"controllerRuntime"`
 	// Commit is the revision of crdcache, with "+" behind it where files had been changed.
 	Commit string `json:"commit"`
-}
-
-// Noise is the other work on the machine.
-type Noise struct {
-	// Load is how many processes wanted to run on average in the minute before the run.
-	Load float64 `json:"load"`
-	// OtherCPU is the CPU time of processes that the run did not start, and StolenCPU the CPU time that the
-	// host gave to other machines, as fractions of the time of all cores.
-	OtherCPU  float64 `json:"others"`
-	StolenCPU float64 `json:"stolen"`
+	// LoadAverage is the average number of runnable processes in the minute before the run.
+	LoadAverage string `json:"loadAverage"`
 }
 
 // ThisMachine describes the machine, as far as it is known without asking a server.
@@ -41,6 +33,8 @@ func ThisMachine() Machine {
 	cpuinfo, _ := os.ReadFile("/proc/cpuinfo")
 	meminfo, _ := os.ReadFile("/proc/meminfo")
 	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
+	load, _ := os.ReadFile("/proc/loadavg")
+	loadAverage, _, _ := strings.Cut(string(load), " ")
 	memory, _ := strconv.ParseInt(strings.TrimSuffix(procField(meminfo, "MemTotal"), " kB"), 10, 64)
 	return Machine{
 		CPU:         procField(cpuinfo, "model name"),
@@ -50,6 +44,7 @@ func ThisMachine() Machine {
 		OS:          runtime.GOOS,
 		Arch:        runtime.GOARCH,
 		Go:          runtime.Version(),
+		LoadAverage: loadAverage,
 	}
 }
 

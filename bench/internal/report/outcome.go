@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/crdcache/crdcache/bench/internal/experiment"
-	"github.com/crdcache/crdcache/bench/internal/subject"
 )
 
 // titles names the subjects that are not caches.
@@ -36,8 +35,8 @@ func title(name string) string {
 	if t, ok := titles[name]; ok {
 		return t
 	}
-	if found, err := subject.Find([]string{name}); err == nil {
-		return found[0].Title
+	if found, ok := experiment.FindSubject(name); ok {
+		return found.Title
 	}
 	return name
 }

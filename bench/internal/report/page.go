@@ -21,10 +21,9 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 		}
 		return text
 	},
-	"bytes":   func(n int64) string { return byteCount(float64(n)) },
-	"percent": func(share float64) string { return formatDigits(100*share) + " %" },
-	"table":   markdownTable,
-	"line":    func(text string) string { first, _, _ := strings.Cut(text, "\n"); return first },
+	"bytes": func(n int64) string { return byteCount(float64(n)) },
+	"table": markdownTable,
+	"line":  func(text string) string { first, _, _ := strings.Cut(text, "\n"); return first },
 }).Parse(pageText))
 
 // WriteMarkdown writes the page of a result to a file, and its charts to the folder that has the file's

@@ -15,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/crdcache/crdcache/bench/internal/experiment"
-	"github.com/crdcache/crdcache/bench/internal/subject"
 )
 
 func TestSectionRows(t *testing.T) {
@@ -48,11 +47,10 @@ func TestSectionRows(t *testing.T) {
 // without figures.
 func TestPage(t *testing.T) {
 	r := &Result{
-		Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Noise: &Noise{Load: 0.25, OtherCPU: 0.015},
-		Machine: Machine{CPU: "a processor", Cores: 2,
-			Kubernetes: "v1.2.3"}, Failures: []string{"sync: broken\nwith details"},
+		Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		Machine: Machine{CPU: "a processor", Cores: 2, LoadAverage: "0.25", Kubernetes: "v1.2.3"}, Failures: []string{"sync: broken\nwith details"},
 	}
-	for name, cpu := range map[string]float64{subject.ClientGo: 30, subject.PackedTrimmed: 2} {
+	for name, cpu := range map[string]float64{experiment.ClientGo: 30, experiment.PackedTrimmed: 2} {
 		r.Add(experiment.Sync, experiment.Small, 1_000, name, map[string]float64{experiment.CPU: cpu})
 	}
 	text, charts, err := renderPage(r, "charts")
@@ -60,7 +58,7 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"2 January 2026", "a processor", "v1.2.3", "load average 0.25", "used 1.5", "At 1,000 objects.",
+		"2 January 2026", "a processor", "v1.2.3", "load average 0.25", "At 1,000 objects.",
 		"|crdcache, packed, without managedFields|2.00 s (15.0×)|", "|≥ 12.0×|15.0×|met|", "- sync: broken\n",
 		"(charts/client-cpu-until-synced.svg)",
 	} {
@@ -132,7 +130,7 @@ func TestPublishedPage(t *testing.T) {
 }
 
 func TestWriteOutcomes(t *testing.T) {
-	p := Promise{Title: "speed", Subject: subject.Stream, Peer: "kubectl", Target: 10, Margin: 4}
+	p := Promise{Title: "speed", Subject: experiment.Stream, Peer: "kubectl", Target: 10, Margin: 4}
 	var text strings.Builder
 	WriteOutcomes(&text, []Outcome{
 		{Promise: p, Measured: true, Ratio: 3, Broken: true},

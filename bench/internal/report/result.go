@@ -14,8 +14,6 @@ type Result struct {
 	Started time.Time `json:"started"`
 	Took    Duration  `json:"took"`
 	Machine Machine   `json:"machine"`
-	// Noise is nil if the system does not report the load of the machine.
-	Noise *Noise `json:"noise,omitempty"`
 	// Figures are in the order in which they were first measured.
 	Figures []Figure `json:"figures"`
 	// Failures are the measurements that failed, with their errors.

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/crdcache/crdcache/bench/internal/experiment"
-	"github.com/crdcache/crdcache/bench/internal/subject"
 )
 
 // section is one table of the benchmark page. If an experiment was measured with several numbers of objects,
@@ -30,12 +29,10 @@ type column struct {
 
 // pageSections returns the tables of the page.
 func pageSections() []section {
-	var caches []string
-	for _, s := range subject.All() {
-		caches = append(caches, s.Name)
-	}
-	const clientGo, sync, scale, reads = subject.ClientGo, experiment.Sync, experiment.Scale, experiment.Reads
-	const slow, fast, types = experiment.LatencySlow, experiment.LatencyFast, experiment.Types
+	caches := experiment.SubjectNames()
+	const clientGo, sync, scale, reads = experiment.ClientGo, experiment.Sync, experiment.Scale,
+		experiment.Reads
+	const slow, fast, types = experiment.UpdatesKey, experiment.LatencyFast, experiment.Types
 	return []section{
 		{"Filling a cache", "From creating the client until the cache is synced, without handlers. " +
 			"Live heap is measured after a garbage collection.",
@@ -57,14 +54,14 @@ func pageSections() []section {
 				{"relist CPU per object", scale, experiment.RelistCPU, ""},
 				{"relist peak / memory at rest", scale, experiment.RelistPeak, ""}}, "objects"},
 		{"Following updates", "Client CPU for each update, with a handler that takes the key or reads the object. " +
-			"The updates of a burst have been made before the client receives the first.",
+			"A synthetic API server makes 200 updates a second, or a burst of 2,000 at once.",
 			clientGo, experiment.Small, caches, []column{
 				{"key", experiment.UpdatesKey, experiment.CPUPerEvent, ""},
 				{"object", experiment.UpdatesRead, experiment.CPUPerEvent, ""},
 				{"burst, key", experiment.BurstKey, experiment.CPUPerEvent,
 					"Client CPU per update of a burst"},
 				{"burst, object", experiment.BurstRead, experiment.CPUPerEvent, ""}}, "objects"},
-		{"Latency", "From the write of a synthetic API server until the handler is called.",
+		{"Latency", "From the write of the synthetic API server until the handler is called.",
 			clientGo, experiment.Small, caches, []column{
 				{"200/s: 50 %", slow, experiment.LatencyP50, ""}, {"99 %", slow, experiment.LatencyP99, ""},
 				{"99.9 %", slow, experiment.LatencyP999, ""}, {"5,000/s: 50 %", fast,
@@ -85,8 +82,8 @@ func pageSections() []section {
 				{"goroutines per type", types, experiment.TypeGoroutines, ""},
 				{"idle CPU, %", types, experiment.IdleCPU, ""}}, "types"},
 		{"Restarts", "A process that restores its caches from [storage/disk](persistence.md), compared with a cold start.",
-			subject.Packed, experiment.Small,
-			[]string{clientGo, subject.Packed, experiment.Unchanged, experiment.Changed}, []column{
+			experiment.Packed, experiment.Small,
+			[]string{clientGo, experiment.Packed, experiment.Unchanged, experiment.Changed}, []column{
 				{"client CPU", experiment.Restart, experiment.CPU, ""},
 				{"received", experiment.Restart, experiment.Received, ""},
 				{"until readable", experiment.Restart, experiment.Readable, ""},
@@ -103,7 +100,7 @@ func pageSections() []section {
 			"A manager with `For` and `GenerationChangedPredicate`, and with `Owns` for two types that have as many objects " +
 				"each: until it is idle, and each of 200 updates a second that do not change the generation.",
 			experiment.StockManager, experiment.Small,
-			[]string{subject.Stream, experiment.StockManager, experiment.OursManager}, []column{
+			[]string{experiment.Stream, experiment.StockManager, experiment.OursManager}, []column{
 				{"CPU", experiment.Operator, experiment.CPU, ""},
 				{"peak", experiment.Operator, experiment.PeakRSS, ""},
 				{"CPU per update", experiment.Operator, experiment.CPUPerEvent, ""}}, "objects of each type"},

@@ -1,0 +1,122 @@
+package experiment
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// controllerRuntime is controller-runtime's cache with its default options, which return deep copies.
+type controllerRuntime struct {
+	cache   ctrlcache.Cache
+	kind    schema.GroupVersionKind
+	handler cache.ResourceEventHandler
+	keys    func() []string // set by Sync
+}
+
+func newControllerRuntime(o Options) (Cache, error) {
+	kind := o.Type.GroupVersion().WithKind(o.Kind)
+	// This mapper knows the type, so discovery is not measured.
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{o.Type.GroupVersion()})
+	mapper.AddSpecific(kind, o.Type, o.Type, meta.RESTScopeNamespace)
+	c, err := ctrlcache.New(o.Config, ctrlcache.Options{Mapper: mapper})
+	if err != nil {
+		return nil, err
+	}
+	return &controllerRuntime{cache: c, kind: kind, handler: o.handler()}, nil
+}
+
+// Sync implements Cache.
+func (c *controllerRuntime) Sync(ctx context.Context) error {
+	informer, err := c.cache.GetInformer(ctx, c.exampleObject(), ctrlcache.BlockUntilSynced(false))
+	if err != nil {
+		return err
+	}
+	synced := []cache.InformerSynced{informer.HasSynced}
+	if c.handler != nil {
+		registration, err := informer.AddEventHandler(c.handler)
+		if err != nil {
+			return err
+		}
+		synced = append(synced, registration.HasSynced)
+	}
+	if shared, ok := informer.(cache.SharedIndexInformer); ok {
+		c.keys = shared.GetStore().ListKeys
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- c.cache.Start(ctx) }() // ends with ctx
+	if err := awaitSynced(ctx, synced...); err != nil {
+		return err
+	}
+	select {
+	case err := <-ended:
+		return err
+	default:
+		return nil
+	}
+}
+
+func (c *controllerRuntime) exampleObject() *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(c.kind)
+	return u
+}
+
+// Len implements Cache.
+func (c *controllerRuntime) Len() int { return len(c.Keys()) }
+
+// Keys implements Reader.
+func (c *controllerRuntime) Keys() []string { return c.keys() }
+
+// Get implements Reader.
+func (c *controllerRuntime) Get(key string) (any, error) {
+	namespace, name, err := cache.SplitMetaNamespaceKey(key)
+	if err != nil {
+		return nil, err
+	}
+	u := c.exampleObject()
+	return u, c.cache.Get(context.Background(), client.ObjectKey{Namespace: namespace, Name: name}, u)
+}
+
+// List implements Reader.
+func (c *controllerRuntime) List() (int, error) { return c.list() }
+
+// ByNamespace implements Reader.
+func (c *controllerRuntime) ByNamespace(namespace string) (int, error) {
+	return c.list(client.InNamespace(namespace))
+}
+
+func (c *controllerRuntime) list(options ...client.ListOption) (int, error) {
+	list := c.exampleList()
+	err := c.cache.List(context.Background(), list, options...)
+	return len(list.Items), err
+}
+
+func (c *controllerRuntime) exampleList() *unstructured.UnstructuredList {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(c.kind.GroupVersion().WithKind(c.kind.Kind + "List"))
+	return list
+}
+
+// AddIndex implements Reader.
+func (c *controllerRuntime) AddIndex() error {
+	return c.cache.IndexField(context.Background(), c.exampleObject(), indexName,
+		func(object client.Object) []string {
+			values, _ := indexFunc(object)
+			return values
+		})
+}
+
+// ByIndex implements Reader.
+func (c *controllerRuntime) ByIndex(value string) (any, error) {
+	list := c.exampleList()
+	if err := c.cache.List(context.Background(), list, client.MatchingFields{indexName: value}); err != nil {
+		return nil, err
+	}
+	return onlyElement(list.Items, value)
+}

@@ -1,0 +1,56 @@
+package experiment
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// events returns two objects, the end of the initial events, an update and a later bookmark.
+func events() string {
+	object := func(kind, name, more string) string {
+		return `{"type":"` + kind +
+			`","object":{"kind":"Certificate","metadata":{"labels":{"app.kubernetes.io/name":"x"},` +
+			`"managedFields":[{"fieldsV1":{"f:metadata":{"f:name":{}}}}],"name":"` + name +
+			`","namespace":"ns"},"spec":{"issuerRef":{"name":"i"}` + more + `}}}` + "\n"
+	}
+	long := `,"text":"` + strings.Repeat("x", 200<<10) + `"`
+	bookmark := `{"type":"BOOKMARK","object":{"metadata":{"annotations":{"k8s.io/initial-events-end":"true"}}}}` + "\n"
+	return object("ADDED", "a", "") + object("ADDED", "b", long) + bookmark + object("MODIFIED", "b", "") +
+		`{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9"}}}` + "\n"
+}
+
+func TestFollow(t *testing.T) {
+	readers := map[string]io.Reader{
+		"as it comes":  strings.NewReader(events()),
+		"half at most": iotest.HalfReader(strings.NewReader(events())),
+		"single bytes": iotest.OneByteReader(strings.NewReader(events())),
+	}
+	for name, body := range readers {
+		t.Run(name, func(t *testing.T) {
+			var keys []string
+			s := &watchStream{}
+			synced := make(chan struct{})
+			s.seen = func(key string) {
+				select {
+				case <-synced:
+					key += " after"
+				default:
+				}
+				keys = append(keys, key)
+			}
+			if err := s.follow(body, synced); err == nil {
+				t.Error("there is no error at the end of the stream")
+			}
+			if diff := cmp.Diff([]string{"ns/a", "ns/b", "ns/b after"}, keys); diff != "" {
+				t.Errorf("keys (-want +got):\n%s", diff)
+			}
+			if s.Len() != 2 {
+				t.Errorf("there are %d objects, want 2", s.Len())
+			}
+		})
+	}
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdcache/crdcache/bench/internal/experiment"
+)
+
+// TestOrder checks that steps without a sandbox come first, that each kind of sandbox is used in one run of
+// steps, and that no step has fewer objects than the step before it in the same sandbox.
+func TestOrder(t *testing.T) {
+	for name, plan := range map[string]Plan{"full": FullPlan(), "CI": CIPlan()} {
+		type kind struct{ size, gates string }
+		var used []kind
+		objects := 0
+		for _, s := range plan {
+			if !s.needsSandbox() {
+				if len(used) > 0 {
+					t.Errorf("%s: %s comes after a step with a sandbox", name, s)
+				}
+				continue
+			}
+			k := kind{s.Size, s.Gates}
+			if len(used) == 0 || used[len(used)-1] != k {
+				if slices.Contains(used, k) {
+					t.Errorf("%s: %s uses a sandbox that has been stopped", name, s)
+				}
+				used, objects = append(used, k), 0
+			}
+			if s.inSandbox() < objects {
+				t.Errorf("%s: %s comes after %d objects", name, s, objects)
+			}
+			objects = s.inSandbox()
+		}
+	}
+}
+
+// TestLatencyEvents checks that the 99.9 % quantile rests on several updates.
+func TestLatencyEvents(t *testing.T) {
+	for _, s := range FullPlan() {
+		if s.Experiment == experiment.LatencyFast || s.Experiment == experiment.UpdatesKey && s.Rounds > 1 {
+			if s.Rounds*s.Events < 4_000 {
+				t.Errorf("%s has %d updates, want at least 4000", s, s.Rounds*s.Events)
+			}
+		}
+	}
+}
+
+func TestChoose(t *testing.T) {
+	got, err := CIPlan().Choose(Choice{
+		Experiments: []string{experiment.Sync}, Subjects: []string{experiment.ClientGo,
+			experiment.Stream}, Objects: 7, Rounds: 1,
+	})
+	want := Plan{{Experiment: experiment.Sync, Size: experiment.Small, Objects: 7, Rounds: 1,
+		Subjects: []string{experiment.Stream, experiment.ClientGo}}}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v, plan (-want +got):\n%s", err, diff)
+	}
+	for name, tt := range map[string]struct {
+		choice Choice
+		want   string
+	}{
+		"unknown experiment": {Choice{Experiments: []string{"nonsense"}}, `unknown experiment "nonsense"`},
+		"unknown subject":    {Choice{Subjects: []string{"nonsense"}}, `unknown subject "nonsense"`},
+		"nothing left": {Choice{Experiments: []string{experiment.Sync},
+			Subjects: []string{experiment.Kubectl}}, "no step"},
+		"too few objects": {Choice{Experiments: []string{experiment.BurstKey}, Objects: 10},
+			"updates of different objects"},
+	} {
+		if _, err := CIPlan().Choose(tt.choice); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", name, err, tt.want)
+		}
+	}
+}
+
+// inSandbox returns the number of objects that the sandbox must have.
+func (s Step) inSandbox() int {
+	switch {
+	case s.Events > 0:
+		return s.recordedCount()
+	case !s.needsSandbox():
+		return 0
+	}
+	return s.Objects
+}

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestLock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	if held, err := lockHeld(path); held || err != nil {
+		t.Fatalf("no file: held %v, error %v", held, err)
+	}
+	lock, err := lockFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lockFile(path); !errors.Is(err, errLocked) {
+		t.Errorf("second lock: %v, want errLocked", err)
+	}
+	if held, err := lockHeld(path); !held || err != nil {
+		t.Errorf("held %v, error %v, want true", held, err)
+	}
+	if got := readPID(path); got != os.Getpid() {
+		t.Errorf("holder %d, want %d: a refused attempt must not change it", got, os.Getpid())
+	}
+	lock.release()
+	if held, err := lockHeld(path); held || err != nil {
+		t.Errorf("after release: held %v, error %v", held, err)
+	}
+}

@@ -1,0 +1,546 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// binary is the path of the sandbox under test. CRDCACHE_SANDBOX_BIN is the path of a built one. Without it,
+// the tests build all programs.
+var binary = os.Getenv("CRDCACHE_SANDBOX_BIN")
+
+func TestMain(m *testing.M) { os.Exit(runTests(m)) }
+
+// runTests is a separate function so that its deferred calls run before the process exits.
+func runTests(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "sandbox-test-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	if binary == "" {
+		binary = filepath.Join(dir, "sandbox")
+		build := exec.Command("./build.sh", dir)
+		build.Stderr = os.Stderr
+		if err := build.Run(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+	// Etcd must ignore its configuration variables in the environment.
+	if err := os.Setenv("ETCD_LISTEN_CLIENT_URLS", "http://127.0.0.1:1"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer stopShared()
+	return m.Run()
+}
+
+// patience limits every wait. It is long, so that a busy machine fails no test.
+const patience = 60 * time.Second
+
+var (
+	namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+)
+
+// result is the result of a finished command.
+type result struct {
+	stdout, stderr string
+	code           int
+}
+
+// sandbox runs the binary to its end.
+func sandbox(args ...string) (result, error) {
+	var stdout, stderr bytes.Buffer
+	cmd := exec.Command(binary, args...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		err = nil
+	}
+	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}, err
+}
+
+// mustSandbox runs the binary and expects exit code 0.
+func mustSandbox(t *testing.T, args ...string) {
+	t.Helper()
+	if r := runSandbox(t, args...); r.code != 0 {
+		t.Fatalf("sandbox %s: exit code %d\n%s", strings.Join(args, " "), r.code, r.stderr)
+	}
+}
+
+func runSandbox(t *testing.T, args ...string) result {
+	t.Helper()
+	r, err := sandbox(args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// up starts a detached sandbox that ends with the test.
+func up(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	t.Cleanup(func() {
+		if r, err := sandbox("down", "--dir", dir); err != nil || r.code != 0 {
+			t.Errorf("down: %v %s", err, r.stderr)
+		}
+	})
+	r := runSandbox(t, append([]string{"up", "--dir", dir}, args...)...)
+	if got, want := strings.TrimSpace(r.stdout), directory(dir).kubeconfig(); got != want {
+		t.Fatalf("up printed %q, want %q\n%s", got, want, r.stderr)
+	}
+}
+
+// client returns a client for a context of a sandbox. An empty context is the current one.
+func client(t *testing.T, dir, context string) dynamic.Interface {
+	t.Helper()
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		&clientcmd.ClientConfigLoadingRules{ExplicitPath: directory(dir).kubeconfig()},
+		&clientcmd.ConfigOverrides{CurrentContext: context},
+	).ClientConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.QPS = -1
+	c, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// eventually waits until check returns true.
+func eventually(t *testing.T, what string, check func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !check(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("gave up waiting: %s", what)
+		}
+	}
+}
+
+// hasEnded reports whether a process has ended. A zombie has ended, even if its parent has not noticed.
+func hasEnded(pid int) bool {
+	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+		return true
+	}
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, state, found := strings.Cut(string(stat), ") ")
+	return found && strings.HasPrefix(state, "Z")
+}
+
+// processes returns the supervisor, etcd and the API server of a running sandbox.
+func processes(t *testing.T, dir string) [3]int {
+	t.Helper()
+	d := directory(dir)
+	pids := [3]int{readPID(d.lock()), readPID(d.pid(etcdName)), readPID(d.pid(apiServerName))}
+	for _, pid := range pids {
+		if pid == 0 || hasEnded(pid) {
+			t.Fatalf("a process of %v does not run", pids)
+		}
+	}
+	return pids
+}
+
+// assertNothingLeft waits until every process of a sandbox has ended and its lock is free.
+func assertNothingLeft(t *testing.T, dir string, pids [3]int) {
+	t.Helper()
+	for _, pid := range pids {
+		eventually(t, fmt.Sprintf("process %d ends", pid), func() bool { return hasEnded(pid) })
+	}
+	assertUnlocked(t, dir)
+}
+
+func assertUnlocked(t *testing.T, dir string) {
+	t.Helper()
+	eventually(t, "the lock is free", func() bool {
+		held, err := lockHeld(directory(dir).lock())
+		return !held && err == nil
+	})
+}
+
+// shared is one sandbox for all tests that leave it unchanged. It has the types and objects of testdata.
+var shared struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+func sharedDir(t *testing.T) string {
+	t.Helper()
+	shared.once.Do(func() {
+		if shared.dir, shared.err = os.MkdirTemp("", "sandbox-shared-"); shared.err != nil {
+			return
+		}
+		var r result
+		r, shared.err = sandbox("up", "--dir", shared.dir, "--load", "testdata/objects", "--load", "testdata/crds")
+		if shared.err == nil && r.code != 0 {
+			shared.err = errors.New(r.stderr)
+		}
+	})
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	return shared.dir
+}
+
+func sharedClient(t *testing.T) dynamic.Interface {
+	t.Helper()
+	return client(t, sharedDir(t), "")
+}
+
+func stopShared() {
+	if shared.dir == "" {
+		return
+	}
+	if r, err := sandbox("down", "--dir", shared.dir); err != nil || r.code != 0 {
+		fmt.Fprintln(os.Stderr, "down:", err, r.stderr)
+	}
+	os.RemoveAll(shared.dir)
+}
+
+// background is a running binary.
+type background struct {
+	cmd    *exec.Cmd
+	stdin  io.WriteCloser
+	stdout *bufio.Reader
+	stderr *bytes.Buffer
+}
+
+func start(t *testing.T, args ...string) *background {
+	t.Helper()
+	b := &background{cmd: exec.Command(binary, args...), stderr: &bytes.Buffer{}}
+	b.cmd.Stderr = b.stderr
+	// Unlike StdoutPipe, this pipe can be read after Wait.
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.cmd.Stdout, b.stdout = w, bufio.NewReader(r)
+	if b.stdin, err = b.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	err = b.cmd.Start()
+	w.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = b.cmd.Process.Kill()
+		r.Close()
+	})
+	return b
+}
+
+// line reads the next line of output.
+func (b *background) line(t *testing.T) string {
+	t.Helper()
+	line, err := b.stdout.ReadString('\n')
+	if err != nil {
+		t.Fatalf("no more output: %v\n%s", err, b.stderr)
+	}
+	return strings.TrimSuffix(line, "\n")
+}
+
+// send sends a command to "sandbox control" and returns the error that it prints.
+func (b *background) send(t *testing.T, command string) string {
+	t.Helper()
+	if _, err := fmt.Fprintln(b.stdin, command); err != nil {
+		t.Fatal(err)
+	}
+	message, err := strconv.Unquote(b.line(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return message
+}
+
+func (b *background) mustSend(t *testing.T, command string) {
+	t.Helper()
+	if message := b.send(t, command); message != "" {
+		t.Fatalf("%s: %s", command, message)
+	}
+}
+
+func (b *background) signal(t *testing.T, s os.Signal) {
+	t.Helper()
+	if err := b.cmd.Process.Signal(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wait returns the exit code, or -1 if a signal ended the process.
+func (b *background) wait(t *testing.T) int {
+	t.Helper()
+	var exit *exec.ExitError
+	if err := b.cmd.Wait(); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return b.cmd.ProcessState.ExitCode()
+}
+
+func TestUpAndDown(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	up(t, dir)
+	first := processes(t, dir)
+	if _, err := client(t, dir, adminUser).Resource(namespaces).List(t.Context(),
+		metav1.ListOptions{}); err != nil {
+		t.Errorf("the admin cannot list: %v", err)
+	}
+	_, err := client(t, dir, unprivilegedUser).Resource(namespaces).List(t.Context(), metav1.ListOptions{})
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), unprivilegedUser) {
+		t.Errorf("want the unprivileged user forbidden by name, got %v", err)
+	}
+	r := runSandbox(t, "up", "--dir", dir)
+	if r.code != 1 || !strings.Contains(r.stderr, fmt.Sprintf("in use by the sandbox of process %d", first[0])) {
+		t.Errorf("want exit code 1 and who uses the directory, got %+v", r)
+	}
+	if processes(t, dir) != first {
+		t.Error("a second up changed the running sandbox")
+	}
+	keep := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "keep"},
+	}}
+	if _, err := client(t, dir, "").Resource(configMaps).Namespace("default").Create(t.Context(), keep,
+		metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	mustSandbox(t, "down", "--dir", dir)
+	assertNothingLeft(t, dir, first)
+	mustSandbox(t, "down", "--dir", dir) // idempotent
+
+	up(t, dir)
+	if _, err := client(t, dir, "").Resource(configMaps).Namespace("default").Get(t.Context(), "keep",
+		metav1.GetOptions{}); err != nil {
+		t.Errorf("the data is lost: %v", err)
+	}
+	second := processes(t, dir)
+	if err := syscall.Kill(second[0], syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	assertNothingLeft(t, dir, second)
+}
+
+func TestControl(t *testing.T) {
+	t.Parallel()
+	b := start(t, "control", "--load", "testdata/crds", "--load", "testdata/objects")
+	kubeconfig := b.line(t)
+	dir := filepath.Dir(kubeconfig)
+	first := processes(t, dir)
+	c := client(t, dir, "").Resource(configMaps).Namespace("printing")
+	old, err := c.List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	b.mustSend(t, "kill apiserver")
+	b.mustSend(t, "kill apiserver") // killing a dead component is no error
+	if _, err := net.Dial("tcp", strings.TrimPrefix(config.Host, "https://")); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("want the connection refused, got %v", err)
+	}
+	b.mustSend(t, "restart apiserver")
+	if now := processes(t, dir); now[2] == first[2] || now[1] != first[1] {
+		t.Errorf("want a new API server and the same etcd, got %v after %v", now, first)
+	}
+	b.mustSend(t, "kill etcd")
+	if message := b.send(t, "restart apiserver"); !strings.Contains(message, "etcd is not running") {
+		t.Errorf("an API server cannot start without etcd; got %q", message)
+	}
+	b.mustSend(t, "restart etcd")
+
+	exact := metav1.ListOptions{ResourceVersion: old.GetResourceVersion(),
+		ResourceVersionMatch: metav1.ResourceVersionMatchExact}
+	if _, err := c.List(t.Context(), exact); err != nil {
+		t.Fatalf("before compaction: %v", err)
+	}
+	mustSandbox(t, "fill", "--dir", dir, "--count", "5")
+	b.mustSend(t, "compact")
+	eventually(t, "an exact list expires", func() bool {
+		_, err := c.List(t.Context(), exact)
+		return apierrors.IsResourceExpired(err)
+	})
+	b.mustSend(t, "restart apiserver")
+	w, err := c.Watch(t.Context(), metav1.ListOptions{ResourceVersion: old.GetResourceVersion()})
+	if err == nil {
+		defer w.Stop()
+		err = apierrors.FromObject((<-w.ResultChan()).Object)
+	}
+	if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+		t.Errorf("want a watch from an old version to expire, got %v", err)
+	}
+	if message := b.send(t, "kill everything"); !strings.Contains(message, "unknown command") {
+		t.Errorf("an unknown command: %q", message)
+	}
+
+	last := processes(t, dir)
+	b.stdin.Close()
+	if code := b.wait(t); code != 0 {
+		t.Errorf("exit code %d\n%s", code, b.stderr)
+	}
+	assertNothingLeft(t, dir, last)
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the temporary directory is still there: %v", err)
+	}
+}
+
+func TestUpFailures(t *testing.T) {
+	broken := filepath.Join(t.TempDir(), "broken.yaml")
+	if err := os.WriteFile(broken, []byte("a: [\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct {
+		args []string
+		want []string // in stderr
+	}{
+		"flag apiserver does not know": {[]string{"--apiserver-arg", "--bogus=1"},
+			[]string{"apiserver did not start", "apiserver.log", "unknown flag: --bogus"}},
+		"nothing to load": {[]string{"--load", "testdata/nothing"}, []string{"testdata/nothing"}},
+		"broken manifest": {[]string{"--load", broken}, []string{"error parsing " + broken}},
+		"manifest the server turns down": {[]string{"--load", "testdata/rejected"},
+			[]string{"objects.yaml (Ghost boo)", "no matches for kind"}},
+		"no programs": {[]string{"--binaries", "testdata"}, []string{"needs an etcd and a kube-apiserver"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			r := runSandbox(t, append([]string{"up", "--dir", dir}, test.args...)...)
+			if r.code != 1 || r.stdout != "" {
+				t.Errorf("want exit code 1 and no output, got %+v", r)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(r.stderr, want) {
+					t.Errorf("stderr lacks %q:\n%s", want, r.stderr)
+				}
+			}
+			assertUnlocked(t, dir)
+		})
+	}
+}
+
+func TestUpInterruptedWhileStarting(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	b := start(t, "up", "--dir", dir)
+	eventually(t, "the API server starts", func() bool { return readPID(directory(dir).pid(apiServerName)) != 0 })
+	b.signal(t, syscall.SIGTERM)
+	if code := b.wait(t); code != 1 || !strings.Contains(b.stderr.String(), "interrupted") {
+		t.Errorf("exit code %d, stderr %q", code, b.stderr)
+	}
+	assertUnlocked(t, dir)
+}
+
+func TestExecExitCode(t *testing.T) {
+	tests := map[string]struct {
+		args []string
+		code int
+	}{
+		"the command's own":  {[]string{"--", "sh", "-c", `test -s "$KUBECONFIG" && exit 7`}, 7},
+		"no such command":    {[]string{"--", "crdcache-no-such-command"}, 127},
+		"the sandbox failed": {[]string{"--load", "testdata/nothing", "--", "true"}, 125},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if r := runSandbox(t, append([]string{"exec"}, test.args...)...); r.code != test.code {
+				t.Errorf("want exit code %d, got %+v", test.code, r)
+			}
+		})
+	}
+}
+
+// TestExecEnds ends a command with SIGTERM, and its sandbox with SIGKILL. Nothing may be left.
+func TestExecEnds(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		signal syscall.Signal
+		code   int
+	}{{syscall.SIGTERM, 9}, {syscall.SIGKILL, -1}} {
+		b := start(t, "exec", "--", "sh", "-c",
+			`trap 'exit 9' TERM; echo $SANDBOX_DIR; while :; do sleep 0.1; done`)
+		dir := b.line(t)
+		running := processes(t, dir)
+		b.signal(t, test.signal)
+		if code := b.wait(t); code != test.code {
+			t.Errorf("exit code %d, want %d\n%s", code, test.code, b.stderr)
+		}
+		assertNothingLeft(t, dir, running)
+		eventually(t, "the temporary directory is deleted", func() bool {
+			_, err := os.Stat(dir)
+			return errors.Is(err, os.ErrNotExist)
+		})
+		// The command holds the other end of the pipe, so the pipe ends with the command.
+		if _, err := io.ReadAll(b.stdout); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestLoadedObjectsAreThere(t *testing.T) {
+	for _, name := range []string{"first", "second"} {
+		if _, err := sharedClient(t).Resource(configMaps).Namespace("printing").Get(t.Context(), name,
+			metav1.GetOptions{}); err != nil {
+			t.Error(err)
+		}
+	}
+	printer, err := sharedClient(t).Resource(schema.GroupVersionResource{Group: "office.example.com", Version: "v1",
+		Resource: "printers"}).Get(t.Context(), "hall", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pages, _, _ := unstructured.NestedInt64(printer.Object, "status", "pages"); pages != 12 {
+		t.Errorf("the status was not loaded: %v", printer.Object["status"])
+	}
+}
+
+func TestExcerpt(t *testing.T) {
+	var long strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&long, "line %d\n", i)
+	}
+	for name, test := range map[string]struct {
+		text string
+		from int64
+		want string
+	}{
+		"short":                     {"a\nb\n", 0, "  a\n  b"},
+		"earlier runs are left out": {"old\nnew\n", 4, "  new"},
+		"long": {long.String(), 694, "  line 88\n  line 89\n  line 90\n  line 91\n  line 92\n  line 93\n" +
+			"  line 94\n  line 95\n  line 96\n  line 97\n  line 98\n  line 99"},
+	} {
+		if got := excerpt(strings.NewReader(test.text), test.from); !strings.HasSuffix(got, test.want) {
+			t.Errorf("%s: got\n%s\nwant\n%s", name, got, test.want)
+		}
+	}
+	got := excerpt(strings.NewReader(long.String()+strings.Repeat("x", 5000)), 0)
+	if !strings.HasPrefix(got, "  line 0\n  line 1\n  line 2\n  …\n  line 91\n") || len(got) > 500 {
+		t.Errorf("both ends of a long log: %s", got)
+	}
+}

@@ -280,7 +280,7 @@ func TestViews(t *testing.T) {
 // TestEveryOptionIsPartOfTheKey: all options are part of the key, except the ones that informers can share.
 func TestEveryOptionIsPartOfTheKey(t *testing.T) {
 	shared := map[string]bool{"Resync": true, "PageSize": true, "MinWatchTimeout": true,
-		"WatchBookmarks": true, "Required": true, "Indexers": true,
+		"WatchBookmarks": true, "Verify": true, "Required": true, "Indexers": true,
 		"Indexes": true, "Persist": true}
 	for field := range reflect.TypeFor[ResourceOptions]().Fields() {
 		var a, b ResourceOptions

@@ -138,7 +138,11 @@ func newInformer(from factoryDependencies, gvr schema.GroupVersionResource, opti
 	if err := options.checkIndexes(); err != nil {
 		return nil, fmt.Errorf("%s: %w", formatGVR(gvr), err)
 	}
+	i := &Informer{gvr: gvr, options: options, deps: from, typeRegistry: typeRegistry,
+		health: health.New(gvr, options.describe(), time.Now)}
 	core := informer.New(nil, informer.Options{
+		VerifyPeriod:      options.Verify,
+		OnVerified:        i.recordVerification,
 		ObjectDescription: gvr.String(),
 		Form:              form,
 		ResyncPeriod:      options.resync(),
@@ -159,19 +163,10 @@ func newInformer(from factoryDependencies, gvr schema.GroupVersionResource, opti
 	if err := core.SetWatchErrorHandlerWithContext(reportFailure); err != nil {
 		return nil, err
 	}
-	i := &Informer{
-		SharedIndexInformer: core,
-		gvr:                 gvr,
-		options:             options,
-		deps:                from,
-		typeRegistry:        typeRegistry,
-		health:              health.New(gvr, options.describe(), time.Now),
-		requestForm:         options.requestForm(form),
-		core:                core,
-		retry:               requests.NewRetrySignal(),
-		stopped:             make(chan struct{}),
-		addIndexesToken:     make(chan struct{}, 1),
-	}
+	i.SharedIndexInformer, i.core = core, core
+	i.requestForm = options.requestForm(form)
+	i.retry, i.stopped = requests.NewRetrySignal(), make(chan struct{})
+	i.addIndexesToken = make(chan struct{}, 1)
 	i.persister = newPersister(i)
 	i.shard = options.Shard.newFollowShard(i)
 	return i, nil
@@ -206,6 +201,32 @@ func (i *Informer) Stopped() <-chan struct{} { return i.stopped }
 // Retry ends the pause after a failed request, so that the informer sends the next request immediately. Call
 // it after a change that lets the request succeed, such as a granted permission. It does not wait.
 func (i *Informer) Retry() { i.retry.Send() }
+
+// Relist waits for the first list, lists the type again, and returns when the cache has the result. Failed
+// lists are repeated. It returns the cause of ctx if that ends before, and ErrStopped if the informer stops.
+func (i *Informer) Relist(ctx context.Context) error {
+	if err := i.core.WaitForSync(ctx); err != nil {
+		return err
+	}
+	i.health.Relisting(status.RelistRequested)
+	return i.core.Relist(ctx)
+}
+
+// recordVerification reports the result of a comparison with the server, before a relist repairs the cache.
+func (i *Informer) recordVerification(diverged bool, err error) {
+	logger := klog.Background()
+	if i.deps.logger != nil {
+		logger = *i.deps.logger
+	}
+	i.health.Verified(diverged, err)
+	if diverged {
+		logger.Info("Warning: the cache differs from the server, listing the type", "type", formatGVR(i.gvr))
+	}
+	if err != nil {
+		logger.Info("Warning: cannot compare the cache with the server", "type", formatGVR(i.gvr),
+			"err", err)
+	}
+}
 
 // Run is RunWithContext with a stop channel.
 func (i *Informer) Run(stopCh <-chan struct{}) { i.RunWithContext(wait.ContextForChannel(stopCh)) }

@@ -23,7 +23,7 @@ import (
 // ResourceOptions configure the informer of a type. A field with its zero value is unset: less specific
 // options apply (see Options.Resources), and finally the default that the field names.
 //
-// Requests for one type share an informer if they agree in everything except Resync, PageSize,
+// Requests for one type share an informer if they agree in everything except Resync, Verify, PageSize,
 // MinWatchTimeout, WatchBookmarks, Indexers, Persist and Required. Functions agree if they
 // are the same value.
 type ResourceOptions struct {
@@ -61,6 +61,13 @@ type ResourceOptions struct {
 	// 10 % is added, so that informers do not resync at the same time. The first request for an informer
 	// decides. Default: never, as with a pointer to zero.
 	Resync *time.Duration
+
+	// Verify is the period after which the cached keys, UIDs and resource versions are compared with a paged
+	// list of metadata at the same resource version. A random jitter of 10 % spreads the comparisons. If they
+	// differ twice in a row, the informer relists: for example, a proxy has lost an event. Status.Relists,
+	// Listener.Relisted, Counters.Verifications and the log report it. The first request for an informer
+	// decides. Default: never.
+	Verify time.Duration
 
 	// PageSize is the number of objects in a page of a list, if the type is not listed by a watch. The first
 	// request for an informer decides. Small pages bound the memory for one answer, but API servers read
@@ -161,6 +168,9 @@ func (o ResourceOptions) validate() []error {
 	}
 	if o.Resync != nil && *o.Resync < 0 {
 		errs = append(errs, fmt.Errorf("option Resync is %v; it must not be negative", *o.Resync))
+	}
+	if o.Verify < 0 {
+		errs = append(errs, fmt.Errorf("Verify is %v; it must not be negative", o.Verify))
 	}
 	if o.PageSize < 0 {
 		errs = append(errs, fmt.Errorf("PageSize is %d; it must not be negative", o.PageSize))

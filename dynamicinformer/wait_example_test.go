@@ -144,3 +144,20 @@ func ExampleInformer_WaitForVersion() {
 	fmt.Println(informer.GetStore().ListKeys())
 	// Output: [default/a]
 }
+
+// A program that suspects lost events lists the type again.
+func ExampleInformer_Relist() {
+	server := cluster()
+	defer server.Close()
+	ctx := context.Background()
+	factory := started(ctx, server.URL, dynamicinformer.Options{
+		Defaults: dynamicinformer.ResourceOptions{Verify: 6 * time.Hour}}) // compares by itself, too
+	defer factory.Shutdown(ctx)
+
+	informer, err := factory.ForResource(widgets)
+	must(err)
+	must(factory.Start(ctx))
+	must(informer.Relist(ctx))
+	fmt.Println(informer.Snapshot().Len() > 0, informer.Status().Relists.Requested <= 1)
+	// Output: true true
+}

@@ -59,6 +59,8 @@ var allMetrics = []metric{
 	counter("events_total", "Number of objects that were added, updated or deleted in the cache.", "event"),
 	counter("relists_total",
 		"Number of times that the type was listed again, because a watch could not continue.", "reason"),
+	counter("verifications_total",
+		"Number of comparisons of the cache with the server, by result.", "result"),
 	counter("requests_total", "Number of list and watch requests.", "verb"),
 	counter("request_failures_total",
 		"Number of list and watch requests that failed or were interrupted.", "verb", "reason"),

@@ -99,7 +99,12 @@ func (s metricWriter) counters(c status.Counters) {
 	s.add("relists_total", float64(c.Relists.Expired), string(status.RelistExpired))
 	s.add("relists_total", float64(c.Relists.TooLarge), string(status.RelistTooLarge))
 	s.add("relists_total", float64(c.Relists.Restored), string(status.RelistRestored))
+	s.add("relists_total", float64(c.Relists.Requested), string(status.RelistRequested))
+	s.add("relists_total", float64(c.Relists.Diverged), string(status.RelistDiverged))
 	s.add("relists_total", float64(c.Relists.Failed), string(status.RelistFailed))
+	s.add("verifications_total", float64(c.Verifications.Equal), "equal")
+	s.add("verifications_total", float64(c.Verifications.Diverged), "diverged")
+	s.add("verifications_total", float64(c.Verifications.Failed), "failed")
 	for _, verb := range []string{"list", "watch", "watch-list"} {
 		s.add("requests_total", float64(c.Requests[verb]), verb)
 	}

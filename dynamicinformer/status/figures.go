@@ -49,6 +49,8 @@ type Counters struct {
 	Adds, Updates, Deletes int64
 	// Relists is the number of relists by reason.
 	Relists Relists
+	// Verifications counts the comparisons with the server by result; see ResourceOptions.Verify.
+	Verifications Verifications
 	// Requests is the number of requests by verb: "list", "watch", or "watch-list" for a watch that begins
 	// with a list. Each page of a list is a request.
 	Requests map[string]int64
@@ -65,6 +67,9 @@ type Counters struct {
 	Saves, SaveFailures int64
 }
 
+// Verifications counts comparisons of a cache with the server by result.
+type Verifications struct{ Equal, Diverged, Failed int64 }
+
 // Add adds other to c.
 func (c *Counters) Add(other Counters) {
 	c.Adds += other.Adds
@@ -73,7 +78,12 @@ func (c *Counters) Add(other Counters) {
 	c.Relists.Expired += other.Relists.Expired
 	c.Relists.TooLarge += other.Relists.TooLarge
 	c.Relists.Restored += other.Relists.Restored
+	c.Relists.Requested += other.Relists.Requested
+	c.Relists.Diverged += other.Relists.Diverged
 	c.Relists.Failed += other.Relists.Failed
+	c.Verifications.Equal += other.Verifications.Equal
+	c.Verifications.Diverged += other.Verifications.Diverged
+	c.Verifications.Failed += other.Verifications.Failed
 	c.Requests = addCounts(c.Requests, other.Requests)
 	c.Failures = addCounts(c.Failures, other.Failures)
 	c.Lists += other.Lists

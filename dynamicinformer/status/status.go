@@ -148,16 +148,22 @@ const (
 	RelistTooLarge RelistReason = "TooLarge"
 	// RelistRestored: the server was restored from an older backup.
 	RelistRestored RelistReason = "Restored"
+	// RelistRequested: the program called Informer.Relist.
+	RelistRequested RelistReason = "Requested"
+	// RelistDiverged: the cache differed from the server; see ResourceOptions.Verify.
+	RelistDiverged RelistReason = "Diverged"
 	// RelistFailed: a request failed, or a watch ended, in another way.
 	RelistFailed RelistReason = "Failed"
 )
 
 // Relists counts the relists of an informer by reason. Relists are normal: the server compacts its
 // history a few times a day, and each change of a CRD's schema causes one.
-type Relists struct{ Expired, TooLarge, Restored, Failed int }
+type Relists struct{ Expired, TooLarge, Restored, Requested, Diverged, Failed int }
 
 // Total returns the sum over all reasons.
-func (r Relists) Total() int { return r.Expired + r.TooLarge + r.Restored + r.Failed }
+func (r Relists) Total() int {
+	return r.Expired + r.TooLarge + r.Restored + r.Requested + r.Diverged + r.Failed
+}
 
 // ConditionType names a condition of a factory.
 type ConditionType string

@@ -15,6 +15,7 @@ type counts struct {
 	lists            int64
 	listTime         time.Duration
 	acceptedRequests int64
+	verifications    status.Verifications
 }
 
 type verbCount struct {
@@ -40,6 +41,29 @@ func (c *counts) countFailure(verb requests.Verb, reason status.Reason) {
 	c.failures[status.RequestFailureKind{Verb: verb.String(), Reason: reason}]++
 }
 
+// Verified counts a comparison with the server. A difference causes a relist.
+func (h *Health) Verified(diverged bool, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	v := &h.mu.counts.verifications
+	switch {
+	case diverged:
+		v.Diverged++
+		h.mu.observations.parts.relisting(status.RelistDiverged)
+	case err != nil:
+		v.Failed++
+	default:
+		v.Equal++
+	}
+}
+
+// Relisting records why the partitions will be listed again.
+func (h *Health) Relisting(reason status.RelistReason) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.mu.observations.parts.relisting(reason)
+}
+
 // AcceptedRequests returns the number of requests that the server has accepted. A request is counted before
 // its events are delivered.
 func (h *Health) AcceptedRequests() int64 {
@@ -54,7 +78,8 @@ func (h *Health) Counters() status.Counters {
 	defer h.mu.Unlock()
 	c := &h.mu.counts
 	counters := status.Counters{Requests: make(map[string]int64, len(c.requests)),
-		Failures: maps.Clone(c.failures), Lists: c.lists, ListTime: c.listTime, Relists: h.mu.status.Relists}
+		Failures: maps.Clone(c.failures), Lists: c.lists, ListTime: c.listTime, Relists: h.mu.status.Relists,
+		Verifications: c.verifications}
 	for _, r := range c.requests {
 		counters.Requests[r.verb] = r.sent
 	}

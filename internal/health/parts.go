@@ -123,6 +123,15 @@ func (p *parts) update(partition *part) {
 // hasAny reports whether there is a partition.
 func (p *parts) hasAny() bool { return len(p.all) > 0 }
 
+// relisting sets the reason of the next list of each partition that has listed.
+func (p *parts) relisting(reason status.RelistReason) {
+	for _, one := range p.all {
+		if one.hasListed {
+			one.relistReason = reason
+		}
+	}
+}
+
 // get returns the partition with a name, or nil.
 func (p *parts) get(name string) *part {
 	if at, found := find(p.all, name); found {

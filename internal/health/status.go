@@ -40,6 +40,10 @@ func countRelist(r *status.Relists, reason status.RelistReason) {
 		r.TooLarge++
 	case status.RelistRestored:
 		r.Restored++
+	case status.RelistRequested:
+		r.Requested++
+	case status.RelistDiverged:
+		r.Diverged++
 	default:
 		r.Failed++
 	}

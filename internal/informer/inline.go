@@ -32,6 +32,9 @@ type InlineWatcher interface {
 	CurrentVersion(ctx context.Context) (string, error)
 	// Probe is CurrentVersion without retries. It can be called while WatchInline runs.
 	Probe(ctx context.Context) (string, error)
+	// ListMetadata returns a page of a list of the selected objects, with their metadata at least. It can be
+	// called while WatchInline runs.
+	ListMetadata(ctx context.Context, options metav1.ListOptions) (runtime.Object, error)
 	// Interrupt ends the open watch, or the next one if none is open: WatchInline returns nil. It does not
 	// wait, and can be called while WatchInline runs.
 	Interrupt()
@@ -51,7 +54,10 @@ type inlineWatch struct {
 	endList context.CancelFunc
 	// collectedObjects has the objects of a complete watch-list; nil if the reflector has listed.
 	collectedObjects *collectedList
-	catchUp          catchUpState // guarded by Informer.mu
+	// The rest is guarded by Informer.mu.
+
+	catchUp catchUpState
+	lists   listRequests
 }
 
 // listAndWatch lists, and watches until another list is necessary or ctx ends.
@@ -203,6 +209,9 @@ func (l inlineLister) IsWatchListSemanticsUnSupported() bool {
 // ListWithContext implements cache.ListerWithContext.
 func (l inlineLister) ListWithContext(ctx context.Context,
 	options metav1.ListOptions) (runtime.Object, error) {
+	if options.Continue == "" {
+		l.beginList()
+	}
 	l.collectedObjects = nil
 	l.renew(&options)
 	return l.lw.ListWithContext(ctx, options)
@@ -211,6 +220,7 @@ func (l inlineLister) ListWithContext(ctx context.Context,
 // WatchWithContext implements cache.WatcherWithContext.
 func (l inlineLister) WatchWithContext(ctx context.Context,
 	options metav1.ListOptions) (watch.Interface, error) {
+	l.beginList()
 	l.collectedObjects = nil
 	l.renew(&options)
 	return l.collect(ctx, &options)

@@ -40,6 +40,10 @@ type Options struct {
 	// MinWatchTimeout is the least timeout of a watch, at least and by default 5 minutes. The greatest
 	// timeout is twice as long.
 	MinWatchTimeout time.Duration
+	// VerifyPeriod is the period of comparisons with the server. OnVerified receives the result of each,
+	// before a relist repairs the cache. It is required with VerifyPeriod. Default: never.
+	VerifyPeriod time.Duration
+	OnVerified   func(diverged bool, err error)
 	// WatchListPageSize is the page size of LIST requests. Default: that of client-go's reflector.
 	WatchListPageSize int64
 	// Backoff is the pause between attempts to list and watch. Default: client-go's, which doubles from 0.8 s

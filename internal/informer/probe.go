@@ -187,6 +187,7 @@ func (i *Informer) removeStream(w *inlineWatch) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.mu.streams = slices.DeleteFunc(i.mu.streams, func(other *inlineWatch) bool { return other == w })
+	endRequests(slices.Concat(w.lists.next, w.lists.running), false)
 }
 
 // goalLocked returns the version that the streams have to reach for waits that were probed; empty if there is
@@ -232,6 +233,9 @@ func (w *inlineWatch) mustList() bool {
 	i := w.informer
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	if len(w.lists.next) > 0 {
+		return true
+	}
 	if !w.catchUp.mustList {
 		return false
 	}
@@ -246,4 +250,6 @@ func (w *inlineWatch) recordList() {
 	w.informer.mu.Lock()
 	defer w.informer.mu.Unlock()
 	w.catchUp.mustList, w.latest = false, ""
+	endRequests(w.lists.running, true)
+	w.lists.running = nil
 }

@@ -2,6 +2,7 @@ package informer
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"slices"
 	"testing"
@@ -243,6 +244,10 @@ func TestResumesWhenRefusedForNow(t *testing.T) {
 func (a *fixedServer) Probe(context.Context) (string, error) { return a.version, nil }
 
 func (*fixedServer) Interrupt() {}
+
+func (*fixedServer) ListMetadata(context.Context, metav1.ListOptions) (apiruntime.Object, error) {
+	return nil, errors.ErrUnsupported
+}
 
 func (a *fixedServer) WatchInline(ctx context.Context, options *metav1.ListOptions,
 	take func(watch.Event) bool) error {

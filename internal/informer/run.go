@@ -46,6 +46,7 @@ func (i *Informer) beginIncarnation(ctx context.Context, cancel context.CancelFu
 	}
 	if err == nil {
 		g.startResyncs(ctx)
+		g.startVerification(ctx)
 	}
 	return g, err
 }

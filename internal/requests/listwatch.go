@@ -26,8 +26,11 @@ type listWatch struct {
 	*cache.ListWatch // list and watch
 	client           dynamic.Interface
 	resource         resource
-	tweak            func(*metav1.ListOptions)
-	filter           func(runtime.Object) bool // nil accepts all
+	// metadata returns a resource of metadata, of which verified selects objects; nil selects all.
+	metadata func() resource
+	verified func(runtime.Object) bool
+	tweak    func(*metav1.ListOptions)
+	filter   func(runtime.Object) bool // nil accepts all
 	// selects is Target.Selects: it rejects objects of lists, and turns events into deletions.
 	selects func(runtime.Object) bool
 	// selection is the part of a shard to read. Nil means everything.

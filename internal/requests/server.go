@@ -82,6 +82,11 @@ func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer,
 	l := &listWatch{
 		client:   s.Client,
 		resource: newResource(s.Client, target.GVR, target.Namespace, target.Form, target.Selection),
+		metadata: func() resource {
+			return newResource(s.Client, target.GVR, target.Namespace,
+				Form{Packer: target.Form.Packer, Metadata: true}, nil)
+		},
+		verified: acceptBoth(target.Filter, target.Selects),
 		tweak:    target.Tweak,
 		filter:   target.filter(),
 		selects:  target.Selects,

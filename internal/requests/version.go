@@ -5,7 +5,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/watchlist"
+
+	"github.com/crdcache/crdcache/internal/newer"
 )
 
 // IsWatchListSemanticsUnSupported returns true if the client lacks watch-lists, like fake clients.
@@ -16,6 +19,30 @@ func (l *listWatch) IsWatchListSemanticsUnSupported() bool {
 // Probe returns the server's current resource version. It sends one request while a watch is open. The
 // request is not reported and does not change the pace of requests: the watch shows the server's health.
 func (l *listWatch) Probe(ctx context.Context) (string, error) { return l.listVersion(ctx, false) }
+
+// ListMetadata requests a page of the metadata of the selected objects. Like a probe, the request is not
+// reported and does not change the pace of requests.
+func (l *listWatch) ListMetadata(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	l.tweak(&options)
+	if s := l.selection; s != nil {
+		*newer.ShardSelector(&options) = s.Ranges().selectedBy().Selector(s.Key)
+	}
+	release, err := l.limiter.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	request, a := newAttempt(ctx, listHeaderTimeout, func() {})
+	defer a.end()
+	list, err := l.metadata().List(request, options, true)
+	if err = a.resultError(request, err); err != nil {
+		return nil, err
+	}
+	if l.verified != nil {
+		filterList(list, l.verified)
+	}
+	return list, nil
+}
 
 // Interrupt closes the open watch, or the next one if none is open.
 func (l *listWatch) Interrupt() { l.interruption.interrupt() }

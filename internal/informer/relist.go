@@ -1,0 +1,77 @@
+package informer
+
+import (
+	"context"
+	"slices"
+)
+
+// listRequest is a request for a list of one stream.
+type listRequest struct {
+	// ended is closed when a list that began after the request is stored, or the stream has ended. stored
+	// tells these apart.
+	ended  chan struct{}
+	stored bool
+}
+
+// listRequests are the requests for a stream: those for the next list, and those that the running list
+// answers. They are guarded by Informer.mu.
+type listRequests struct{ next, running []*listRequest }
+
+// endRequests ends requests.
+func endRequests(requests []*listRequest, stored bool) {
+	for _, r := range requests {
+		r.stored = stored
+		close(r.ended)
+	}
+}
+
+// Relist lists all running partitions again, and waits until the lists are stored. Failed lists are repeated. It
+// returns ErrStopped if the informer stops before, or the context's cause.
+func (i *Informer) Relist(ctx context.Context) error {
+	for {
+		requests, err := i.requestLists()
+		if err != nil {
+			return err
+		}
+		stored := true
+		for _, r := range requests {
+			select {
+			case <-r.ended:
+				stored = stored && r.stored
+			case <-i.stopping:
+				return ErrStopped
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+		if stored { // otherwise other partitions may have replaced the one that has ended
+			return nil
+		}
+	}
+}
+
+func (i *Informer) requestLists() (requests []*listRequest, err error) {
+	i.mu.Lock()
+	streams := slices.Clone(i.mu.streams)
+	if i.mu.state == StateStopped {
+		err = ErrStopped
+	}
+	for _, w := range streams {
+		r := &listRequest{ended: make(chan struct{})}
+		w.lists.next = append(w.lists.next, r)
+		requests = append(requests, r)
+	}
+	i.mu.Unlock()
+	for _, w := range streams {
+		w.lw.Interrupt()
+	}
+	return requests, err
+}
+
+// beginList records that a list begins.
+func (w *inlineWatch) beginList() {
+	w.informer.mu.Lock()
+	defer w.informer.mu.Unlock()
+	w.lists.running = append(w.lists.running, w.lists.next...)
+	w.lists.next = nil
+}

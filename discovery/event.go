@@ -2,7 +2,8 @@ package discovery
 
 import (
 	"slices"
-	"strings"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/crdcache/crdcache/internal/queue"
 )
@@ -13,7 +14,7 @@ type EventAction string
 const (
 	// Added is sent for every existing type when a handler subscribes, and for every new one.
 	Added EventAction = "Added"
-	// Changed is sent when a type changes in anything except its schema; see Event.Changes.
+	// Changed is sent when a type changes in anything except its schema.
 	Changed EventAction = "Changed"
 	// Removed is sent when a type is confirmed absent. A CRD that was deleted and created again is Removed
 	// and then Added, even if both were observed together.
@@ -34,74 +35,19 @@ type Event struct {
 	Type Type
 	// Old is the previous type, for Changed only.
 	Old Type
-	// Changes are the differences between Old and Type, for Changed only.
-	Changes Change
 	// FailedGroupVersions lists all group versions with failed or stale discovery, for FailuresChanged only.
 	FailedGroupVersions []GroupFailure
 }
 
-// Change is a set of the aspects of a type that changed.
-type Change uint8
-
-const (
-	// ChangeScope: the scope changed.
-	ChangeScope Change = 1 << iota
-	// ChangeKind: the kind changed.
-	ChangeKind
-	// ChangeVersions: the served versions, their order, verbs or subresources changed.
-	ChangeVersions
-	// ChangeStorage: the storage version or the stored versions changed.
-	ChangeStorage
-	// ChangeNames: singular, short names or categories.
-	ChangeNames
-	// ChangeConditions: established or terminating.
-	ChangeConditions
-	// ChangeSource: the source of the information changed, or the UID became known. It is still the same
-	// type.
-	ChangeSource
-	// ChangeConversion: a conversion webhook was added or removed.
-	ChangeConversion
-)
-
-var changeNames = []string{"scope", "kind", "versions", "storage", "names", "conditions",
-	"source", "conversion"}
-
-// Has reports whether c includes all of other.
-func (c Change) Has(other Change) bool { return c&other == other }
-
-func (c Change) String() string {
-	var parts []string
-	for i, name := range changeNames {
-		if c.Has(1 << i) {
-			parts = append(parts, name)
-		}
-	}
-	return strings.Join(parts, ",")
-}
-
-// compare returns the differences between two states of the same type.
-func compare(a, b Type) Change {
-	var c Change
-	set := func(differs bool, flag Change) {
-		if differs {
-			c |= flag
-		}
-	}
-	set(a.Scope != b.Scope, ChangeScope)
-	set(a.Kind != b.Kind, ChangeKind)
-	set(!slices.EqualFunc(a.Versions, b.Versions, sameVersion), ChangeVersions)
-	set(storageVersion(a) != storageVersion(b) || !slices.Equal(a.StoredVersions, b.StoredVersions),
-		ChangeStorage)
-	set(a.Singular != b.Singular || !slices.Equal(a.ShortNames, b.ShortNames) ||
-		!slices.Equal(a.Categories, b.Categories), ChangeNames)
-	set(a.Established != b.Established || a.Terminating != b.Terminating, ChangeConditions)
-	set(a.Source != b.Source || a.UID != b.UID, ChangeSource)
-	set(a.ConversionWebhook != b.ConversionWebhook, ChangeConversion)
-	return c
+// sameType reports whether two states of a type are equal.
+func sameType(a, b Type) bool {
+	sameVersions := slices.EqualFunc(a.Versions, b.Versions, sameVersion)
+	a.Versions, b.Versions = nil, nil
+	return sameVersions && apiequality.Semantic.DeepEqual(a, b)
 }
 
 func sameVersion(a, b TypeVersion) bool {
-	return a.Name == b.Name && a.Served == b.Served && a.Kind == b.Kind &&
+	return a.Name == b.Name && a.Served == b.Served && a.Storage == b.Storage && a.Kind == b.Kind &&
 		equalSets(a.Verbs, b.Verbs) && equalSets(a.Subresources, b.Subresources)
 }
 
@@ -112,15 +58,6 @@ func equalSets(a, b []string) bool {
 	}
 	a, b = slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
 	return slices.Equal(a, b)
-}
-
-func storageVersion(t Type) string {
-	for _, v := range t.Versions {
-		if v.Storage {
-			return v.Name
-		}
-	}
-	return ""
 }
 
 // Subscription delivers the events of a Tracker to one handler, in order. A slow handler does not delay

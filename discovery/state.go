@@ -250,8 +250,8 @@ func (s *state) reconcile(events []Event, gr schema.GroupResource) []Event {
 	case old.UID != "" && now.UID != "" && old.UID != now.UID:
 		return append(events, Event{Action: Removed, Type: old}, Event{Action: Added, Type: now})
 	}
-	if changes := compare(old, now); changes != 0 {
-		return append(events, Event{Action: Changed, Type: now, Old: old, Changes: changes})
+	if !sameType(old, now) {
+		return append(events, Event{Action: Changed, Type: now, Old: old})
 	}
 	return events
 }

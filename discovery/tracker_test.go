@@ -54,7 +54,7 @@ func TestTrackerFollowsCRDs(t *testing.T) {
 
 	server.put(crdPath, crdObjectOf(workspaceCRD("1",
 		func(d *crd.Definition) { d.Versions = append(d.Versions, crd.Version{Name: "v2", Served: true}) })))
-	early.awaitEvent("Changed ws.example.com 1 versions")
+	early.awaitEvent("Changed ws.example.com 1")
 	server.put(crdPath, crdObjectOf(workspaceCRD("2", func(d *crd.Definition) { d.Namespaced = false })))
 	if diff := cmp.Diff([]string{"Removed ws.example.com 1", "Added ws.example.com 2"},
 		early.awaitEvent("Added ws.example.com 2")); diff != "" {
@@ -227,7 +227,7 @@ func TestTrackerWithoutRights(t *testing.T) {
 	server.mu.Lock()
 	delete(server.mu.failWith, crdPath)
 	server.mu.Unlock()
-	l.awaitEvent("Changed ws.example.com 1 storage,source")
+	l.awaitEvent("Changed ws.example.com 1")
 	if s := tracker.Status(); s.Mode != Watching || s.CRDs.Denied {
 		t.Errorf("the right came back: status = %+v", s)
 	}

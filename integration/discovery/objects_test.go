@@ -184,7 +184,7 @@ func removed(e discovery.Event) bool     { return e.Action == discovery.Removed 
 func summary(list []discovery.Event) []string {
 	var out []string
 	for _, e := range list {
-		out = append(out, fmt.Sprintf("%s %s %s", e.Action, e.Type.GroupResource, e.Changes))
+		out = append(out, fmt.Sprintf("%s %s", e.Action, e.Type.GroupResource))
 	}
 	return out
 }

@@ -177,7 +177,7 @@ func TestNoRightToReadDefinitions(t *testing.T) {
 			Resource: gvr}, &unstructured.Unstructured{Object: o})
 	}
 	known := last(events.ofType(s.resource(), func(e discovery.Event) bool { return e.Type.UID != "" }))
-	if known.Action != discovery.Changed || !known.Changes.Has(discovery.ChangeSource) {
+	if known.Action != discovery.Changed || known.Type.Source == known.Old.Source {
 		t.Errorf("the right came: %v, want the same type with a UID", summary([]discovery.Event{known}))
 	}
 	if s := tracker.Status(); s.Mode != discovery.Watching {

@@ -17,12 +17,9 @@ type renderedObject struct {
 	body         []byte // without apiVersion, and never empty
 }
 
-func (o *renderedObject) Key() string { return o.key }
-
-func (o *renderedObject) Version() string { return o.version }
-
+func (o *renderedObject) Key() string           { return o.key }
+func (o *renderedObject) Version() string       { return o.version }
 func (o *renderedObject) Labels() labels.Labels { return labels.Set(nil) }
-
 func (o *renderedObject) JSON() ([]byte, error) { return o.body, nil }
 
 func (o *renderedObject) AppendJSON(dst []byte, apiVersion string) ([]byte, error) {

@@ -117,7 +117,6 @@ type statusError struct {
 }
 
 func (p *statusError) Error() string { return p.err.Error() }
-
 func (p *statusError) Unwrap() error { return p.err }
 
 func notFound(text string) error { return &statusError{http.StatusNotFound, errors.New(text)} }

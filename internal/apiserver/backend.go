@@ -43,8 +43,7 @@ type servedCollection struct {
 	ended      <-chan struct{}
 }
 
-func (c *servedCollection) Type() readapi.Type { return c.typ }
-
+func (c *servedCollection) Type() readapi.Type     { return c.typ }
 func (c *servedCollection) Ended() <-chan struct{} { return c.ended }
 
 func (c *servedCollection) ResourceVersion() uint64 {

@@ -35,10 +35,8 @@ func objectOrNil(o *object) readapi.Object {
 	return o
 }
 
-func (o *object) Key() string { return o.key }
-
-func (o *object) Version() string { return o.stored }
-
+func (o *object) Key() string           { return o.key }
+func (o *object) Version() string       { return o.stored }
 func (o *object) Labels() labels.Labels { return o.labels }
 
 func (o *object) JSON() ([]byte, error) {
@@ -98,8 +96,7 @@ func (s labelSet) next() (text string, rest labelSet) {
 	return string(s[at : at+size]), s[at+size:]
 }
 
-func (s labelSet) Has(key string) bool { _, ok := s.Lookup(key); return ok }
-
+func (s labelSet) Has(key string) bool   { _, ok := s.Lookup(key); return ok }
 func (s labelSet) Get(key string) string { value, _ := s.Lookup(key); return value }
 
 func (s labelSet) Lookup(key string) (string, bool) {

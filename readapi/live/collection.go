@@ -24,10 +24,8 @@ var (
 	_ readapi.Fields     = (*collection)(nil)
 )
 
-func (c *collection) Type() readapi.Type { return c.typ }
-
-func (c *collection) Ended() <-chan struct{} { return c.ended }
-
+func (c *collection) Type() readapi.Type      { return c.typ }
+func (c *collection) Ended() <-chan struct{}  { return c.ended }
 func (c *collection) ResourceVersion() uint64 { return c.completeUntil(c.informer.History()) }
 
 func (c *collection) Get(key string) readapi.Object {

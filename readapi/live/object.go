@@ -44,8 +44,7 @@ func (c *collection) objectOrNil(key string, stored any) readapi.Object {
 	return nil
 }
 
-func (o object) Key() string { return o.key }
-
+func (o object) Key() string     { return o.key }
 func (o object) Version() string { return o.version }
 
 func (o object) GetUID() types.UID {

@@ -47,8 +47,7 @@ func (b *typeRegistry) RemoveType(gr schema.GroupResource) {
 }
 
 func (b *typeRegistry) SetUnknown(map[schema.GroupVersion]error) {}
-
-func (b *typeRegistry) SetComplete() {}
+func (b *typeRegistry) SetComplete()                             {}
 
 func (b *typeRegistry) lookup(gr schema.GroupResource) (t typesource.Type, known bool,
 	changed <-chan struct{}) {
@@ -62,7 +61,6 @@ func (b *typeRegistry) lookup(gr schema.GroupResource) (t typesource.Type, known
 type definitionHandler struct{ *Server }
 
 func (r definitionHandler) OnAdd(obj any, _ bool) { r.changed(obj) }
-
 func (r definitionHandler) OnUpdate(_, after any) { r.changed(after) }
 
 func (r definitionHandler) OnDelete(obj any) {

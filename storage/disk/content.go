@@ -195,8 +195,7 @@ type logWriter struct {
 const logRecord = 256 << 10
 
 func (c *logWriter) Put(key string, json []byte) error { return c.add(key, json) }
-
-func (c *logWriter) Delete(key string) error { return c.add(key, nil) }
+func (c *logWriter) Delete(key string) error           { return c.add(key, nil) }
 
 func (c *logWriter) add(key string, json []byte) error {
 	if c.text = appendChange(c.text, key, json); len(c.text) < logRecord {

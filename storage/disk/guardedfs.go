@@ -148,8 +148,7 @@ func (f guardedFile) WriteAt(data []byte, offset int64) (n int, err error) {
 	return n, err
 }
 
-func (f guardedFile) Sync() error { return f.engine.mustWrite(f.File.Sync) }
-
+func (f guardedFile) Sync() error     { return f.engine.mustWrite(f.File.Sync) }
 func (f guardedFile) SyncData() error { return f.engine.mustWrite(f.File.SyncData) }
 
 func (f guardedFile) SyncTo(length int64) (whole bool, err error) {

@@ -43,15 +43,6 @@ func (c *Catalog) Lookup(gvr schema.GroupVersionResource) (Resource, bool) {
 	return c.resources[i], true
 }
 
-// Groups returns the names of the API groups, the core group as "", in the server's order.
-func (c *Catalog) Groups() []string {
-	out := make([]string, len(c.order))
-	for i, g := range c.order {
-		out[i] = g.Name
-	}
-	return out
-}
-
 // FailedGroupVersions returns the group versions with failed or stale discovery. Their earlier types are part
 // of Resources, marked Stale.
 func (c *Catalog) FailedGroupVersions() []GroupFailure { return slices.Clone(c.failedGroupVersions) }

@@ -79,9 +79,6 @@ func (s *Subscription) Stop() {
 // called.
 func (s *Subscription) Done() <-chan struct{} { return s.calls.Done() }
 
-// Pending returns the number of queued events, including the one being handled.
-func (s *Subscription) Pending() int { return s.calls.Pending() }
-
 // push queues events. It never blocks.
 func (s *Subscription) push(events []Event) {
 	calls := make([]func(), len(events))

@@ -308,7 +308,7 @@ func TestSlowListener(t *testing.T) {
 	slow := tracker.Subscribe(func(Event) { <-hold })
 	l := listen(t, tracker)
 	l.awaitEvent(syncedText)
-	if slow.Pending() == 0 {
+	if slow.calls.Pending() == 0 {
 		t.Error("the queue of a listener that is stuck is empty")
 	}
 	close(hold)

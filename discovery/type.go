@@ -1,7 +1,6 @@
 package discovery
 
 import (
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -67,15 +66,6 @@ func (t Type) ServedVersions() []string {
 		}
 	}
 	return out
-}
-
-// Version returns the version with that name.
-func (t Type) Version(name string) (TypeVersion, bool) {
-	i := slices.IndexFunc(t.Versions, func(v TypeVersion) bool { return v.Name == name })
-	if i < 0 {
-		return TypeVersion{}, false
-	}
-	return t.Versions[i], true
 }
 
 // The verbs that every API server supports for custom resources. They do not depend on the CRD. Objects of a

@@ -8,7 +8,7 @@
 //
 //	definitions, err := crd.ReadFile("crds.yaml")
 //	v, ok := definitions[0].Version("v1")
-//	field, ok := v.Schema.Lookup("spec", "dnsNames", "[]")
+//	names := v.Schema.Properties["spec"].Properties["dnsNames"]
 //
 // The package supports apiextensions.k8s.io/v1, which every server since Kubernetes 1.16 serves. Unknown
 // fields are ignored; fields of the wrong form are errors.

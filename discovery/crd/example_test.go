@@ -31,11 +31,11 @@ spec: {scope: Everywhere}
 `
 	definitions, err := crd.Read(strings.NewReader(file), "widgets.yaml")
 	v, _ := definitions[0].Version("v1")
-	field, ok := v.Schema.Lookup("spec", "tags", crd.Element)
-	fmt.Println(definitions[0].GroupResource(), field.Type, ok)
+	tags := v.Schema.Properties["spec"].Properties["tags"]
+	fmt.Println(definitions[0].GroupResource(), tags.Type, tags.Items.Type)
 	_, problem, _ := strings.Cut(err.Error(), "\n")
 	fmt.Println(err.Error()[:len(err.Error())-len(problem)-1])
 	// Output:
-	// widgets.example.com string true
+	// widgets.example.com array string
 	// widgets.yaml:18: document 2: CustomResourceDefinition "": spec.group is missing
 }

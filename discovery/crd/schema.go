@@ -11,21 +11,18 @@ import (
 type Schema struct {
 	// Type is object, array, string, integer, number or boolean; empty with IntOrString and with
 	// PreserveUnknown.
-	Type        string `json:"type,omitempty"`
-	Format      string `json:"format,omitempty"`
-	Title       string `json:"title,omitempty"`
-	Description string `json:"description,omitempty"`
-	Nullable    bool   `json:"nullable,omitempty"`
+	Type     string `json:"type,omitempty"`
+	Format   string `json:"format,omitempty"`
+	Nullable bool   `json:"nullable,omitempty"`
 	// Properties are the named fields of an object.
 	Properties map[string]*Schema `json:"properties,omitempty"`
 	// AdditionalProperties describes the values of a map with arbitrary keys.
 	AdditionalProperties *Schema `json:"additionalProperties,omitempty"`
 	// Items describes the elements of an array.
-	Items    *Schema  `json:"items,omitempty"`
-	Required []string `json:"required,omitempty"`
-	Enum     []any    `json:"enum,omitempty"`
-	Default  any      `json:"default,omitempty"`
-	Pattern  string   `json:"pattern,omitempty"`
+	Items   *Schema `json:"items,omitempty"`
+	Enum    []any   `json:"enum,omitempty"`
+	Default any     `json:"default,omitempty"`
+	Pattern string  `json:"pattern,omitempty"`
 
 	// PreserveUnknown fields may contain anything that the schema does not describe.
 	PreserveUnknown bool `json:"x-kubernetes-preserve-unknown-fields,omitempty"`
@@ -33,9 +30,7 @@ type Schema struct {
 	IntOrString bool `json:"x-kubernetes-int-or-string,omitempty"`
 	// EmbeddedResource fields contain a complete Kubernetes object.
 	EmbeddedResource bool `json:"x-kubernetes-embedded-resource,omitempty"`
-	// ListType is atomic, set or map; empty means atomic.
-	ListType string `json:"x-kubernetes-list-type,omitempty"`
-	// ListMapKeys are the fields that identify an element when ListType is map.
+	// ListMapKeys are the fields that identify an element of a list map.
 	ListMapKeys []string `json:"x-kubernetes-list-map-keys,omitempty"`
 }
 
@@ -52,36 +47,6 @@ func (s *Schema) UnmarshalJSON(data []byte) error {
 	}
 	type plain Schema // without this method
 	return json.Unmarshal(data, (*plain)(s))
-}
-
-// Element is the path segment of the elements of an array.
-const Element = "[]"
-
-// Lookup returns the schema of the field at path. A segment is a field name, a key of a map, or Element.
-// Below a field that preserves unknown fields it returns an open schema. It returns false if the schema has
-// no such field. A nil Schema and an empty path are valid.
-func (s *Schema) Lookup(path ...string) (*Schema, bool) {
-	for _, segment := range path {
-		if s == nil {
-			return nil, false
-		}
-		next := s.child(segment)
-		if next == nil && s.PreserveUnknown {
-			return &Schema{PreserveUnknown: true}, true
-		}
-		s = next
-	}
-	return s, s != nil
-}
-
-func (s *Schema) child(segment string) *Schema {
-	if segment == Element {
-		return s.Items
-	}
-	if p := s.Properties[segment]; p != nil {
-		return p
-	}
-	return s.AdditionalProperties
 }
 
 // Fields returns the names of the properties, sorted.

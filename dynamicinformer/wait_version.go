@@ -25,6 +25,9 @@ import (
 // nothing else is written or the server sends no bookmarks, it lists the type after six seconds
 // (TestWaitForVersionOnIdleServer, TestWaitForVersionWithoutBookmarks).
 //
+// If MatchingNamespaces gives each namespace a watch, WaitForVersion does not wait for namespaces that the
+// informer does not know yet. It learns of a new namespace within milliseconds.
+//
 // The wait continues while the server cannot be reached, during a relist, and when the type is recreated. It
 // ends with
 //   - ErrOpaqueVersion if the versions are not numbers (TestWaitForOpaqueVersion),
@@ -55,8 +58,8 @@ func (f *Factory) WaitForVersion(ctx context.Context, gvr schema.GroupVersionRes
 // cached object.
 //
 // If the object was not cached, for example because it is in another shard, the wait needs a probe
-// (TestAwaitDeletion). An object that leaves the selector counts as deleted, although it could return before
-// the deletion.
+// (TestAwaitDeletion). An object that leaves the selector, or is replaced by one with another UID, counts as
+// deleted. If another program may replace it before the request, delete it with Preconditions.UID.
 func (i *Informer) AwaitDeletion(object cache.ObjectName, uid types.UID) func(context.Context) error {
 	wait := i.core.AwaitDeletion(object.String(), uid)
 	return func(ctx context.Context) error { return i.describeWait(wait(ctx, i.giveUp)) }

@@ -111,7 +111,7 @@ func (p *partition) commitWhole(listed *items, batch *store.Batch, resourceVersi
 	if !p.isCompleteLocked() || !listed.isSelected(p.selection) { // it was narrowed after the selection
 		return false, nil
 	}
-	changes, ok := i.store.ReplaceList(batch, resourceVersion)
+	changes, ok := i.store.Replace(batch, resourceVersion)
 	if !ok {
 		return false, nil
 	}

@@ -133,7 +133,7 @@ func (g *incarnation) commitRestored(batch *store.Batch, versions map[string]str
 	if i.mu.current != g {
 		return false, ErrIncarnationOver
 	}
-	if !i.store.Restore(batch, versions[""]) {
+	if _, ok := i.store.Replace(batch, versions[""]); !ok {
 		return false, nil
 	}
 	i.mu.unconfirmed = unconfirmedRestore{namespaces: map[string]bool{}, state: state}

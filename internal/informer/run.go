@@ -249,7 +249,7 @@ func (i *Informer) Forget() error {
 	i.mu.partitions = nil
 	changes := i.clearLocked()
 	i.releaseWaitsLocked()
-	i.notifyListLocked(listChanges{changes: changeSlice(changes)})
+	i.notifyListLocked(listChanges{changes: changes})
 	if i.synced.Load().reached() {
 		i.synced.Store(newSyncPoint())
 		for _, r := range i.mu.handlers {
@@ -259,7 +259,7 @@ func (i *Informer) Forget() error {
 	return nil
 }
 
-func (i *Informer) clearLocked() []store.Change {
+func (i *Informer) clearLocked() store.Differences {
 	for {
 		if changes, ok := i.store.Replace(i.store.PrepareAll(nil), ""); ok {
 			i.mu.log.reset("")

@@ -30,7 +30,7 @@ func TestClosedWatchesCauseNoMoreLists(t *testing.T) {
 					r.addFault(f)
 				}
 				r.start(false)
-				if took := r.awaitSync(gadgets); took > 2*ordinaryBackoff.first {
+				if took := r.awaitSync(gadgets); took > 2*backoffs[stageOrdinary].first {
 					t.Errorf("synced after %v", took)
 				}
 				for _, after := range []time.Duration{10 * time.Minute, 20 * time.Minute} {
@@ -53,7 +53,7 @@ func TestClosedWatchesCauseNoMoreLists(t *testing.T) {
 					t.Errorf("reported %q", failures)
 				}
 				r.create("late")
-				time.Sleep(relistBackoff.last)
+				time.Sleep(backoffs[stageRelist].last)
 				if keys := r.stores[gadgets].ListKeys(); len(keys) != 2 {
 					r.Errorf("a minute after another object was made there are %q", keys)
 				}
@@ -100,7 +100,7 @@ func TestWatchesClosedAfterAnEvent(t *testing.T) {
 			t.Errorf("%d objects", len(keys))
 		}
 		if watches := r.count(gadgets, "watch"); watches < 100 ||
-			watches > 3*60*1000/int(ordinaryBackoff.first.Milliseconds()) {
+			watches > 3*60*1000/int(backoffs[stageOrdinary].first.Milliseconds()) {
 			t.Errorf("%d watches in three minutes", watches)
 		}
 		if lists := r.count(gadgets, "list"); lists != 1 || len(r.reports.failures()) > 0 {
@@ -127,7 +127,7 @@ func TestWatchesClosedAtOnceAfterAPause(t *testing.T) {
 				r.create("b") // which ends a watch that waits for it
 				time.Sleep(2 * time.Minute)
 				r.create("late")
-				time.Sleep(relistBackoff.last)
+				time.Sleep(backoffs[stageRelist].last)
 				if keys := r.stores[gadgets].ListKeys(); len(keys) != 3 {
 					r.Errorf("a minute after another object was made there are %q", keys)
 				}

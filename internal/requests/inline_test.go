@@ -135,7 +135,7 @@ func TestInlineWatchesRetry(t *testing.T) {
 			&http.Client{Transport: lost}, packedForm)
 		start := time.Now()
 		err := w.WatchInline(t.Context(), &metav1.ListOptions{}, func(watch.Event) bool { return true })
-		if err == nil || asked != 4 || time.Since(start) < 3*connectionBackoff.first {
+		if err == nil || asked != 4 || time.Since(start) < 3*backoffs[stageConnection].first {
 			t.Errorf("asked %d times in %v, and got %v", asked, time.Since(start), err)
 		}
 		asked = -1 << 20

@@ -258,7 +258,7 @@ func TestNoMoreListsThanClientGo(t *testing.T) {
 				}
 				// An established watch ends the outage: the next one begins with short pauses.
 				r.server.Repair()
-				time.Sleep(forbiddenBackoff.last + establishedAfter)
+				time.Sleep(backoffs[stageForbidden].last + establishedAfter)
 				before := r.count(gadgets, "list")
 				r.fault(tt.status, "watch", "watch-list")
 				r.server.CloseClientConnections()

@@ -49,7 +49,7 @@ func TestOutageTurns(t *testing.T) {
 		down.Store(false)
 		begun := time.Now()
 		back.Wait()
-		if took := time.Since(begun); took > connectionBackoff.last {
+		if took := time.Since(begun); took > backoffs[stageConnection].last {
 			t.Errorf("all types are back after %v", took)
 		}
 	})

@@ -10,8 +10,8 @@ import (
 
 func TestPausesGrow(t *testing.T) {
 	for name, p := range map[string]backoff{
-		"ordinary": ordinaryBackoff, "lagging": laggingBackoff, "absent": absentBackoff,
-		"forbidden": forbiddenBackoff, "relist": relistBackoff, "conversion": conversionBackoff,
+		"ordinary": backoffs[stageOrdinary], "lagging": backoffs[stageLagging], "absent": backoffs[stageAbsent],
+		"forbidden": backoffs[stageForbidden], "relist": backoffs[stageRelist], "conversion": backoffs[stageConversion],
 	} {
 		if got := p.pauseAfter(0, 0); got != p.first {
 			t.Errorf("%s: the first pause is %v, want %v", name, got, p.first)
@@ -67,7 +67,7 @@ func TestPacerPauses(t *testing.T) {
 				}
 				p.record(requestOutcome{verb: VerbList})
 				p.fail(tt.err, tt.asked)
-				if pause := measure(t, p); pause > max(tt.most[0], 2*relistBackoff.first) {
+				if pause := measure(t, p); pause > max(tt.most[0], 2*backoffs[stageRelist].first) {
 					t.Errorf("the pause after a success is %v", pause)
 				}
 			})
@@ -106,7 +106,7 @@ func TestPacerLagsForAWhile(t *testing.T) {
 		if requests < 8 {
 			t.Errorf("%d requests in %v", requests, lagGracePeriod)
 		}
-		if pause := measure(t, p); pause < absentBackoff.first || pause > 2*absentBackoff.first {
+		if pause := measure(t, p); pause < backoffs[stageAbsent].first || pause > 2*backoffs[stageAbsent].first {
 			t.Errorf("then the pause is %v", pause)
 		}
 	})
@@ -125,7 +125,7 @@ func TestPacerRounds(t *testing.T) {
 		}
 		p.record(requestOutcome{verb: VerbWatch})
 		time.Sleep(establishedAfter)
-		if pause := measure(t, p); pause > ordinaryBackoff.first*2 {
+		if pause := measure(t, p); pause > backoffs[stageOrdinary].first*2 {
 			t.Errorf("after a quiet time a round begins after %v", pause)
 		}
 	})

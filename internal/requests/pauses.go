@@ -25,23 +25,6 @@ func (p backoff) pauseAfter(earlier int, chance float64) time.Duration {
 	return d + time.Duration(float64(d)*p.jitter*chance)
 }
 
-var (
-	// A server that cannot be reached is not harmed by requests; client-go repeats them each second. Here,
-	// all types of a factory take turns.
-	connectionBackoff = backoff{500 * time.Millisecond, time.Second, 1}
-	// ordinaryBackoff resembles client-go's, which grows to a minute and starts again after two.
-	ordinaryBackoff = backoff{800 * time.Millisecond, 30 * time.Second, 1}
-	// Repeated relists cost the server most, even if lists succeed.
-	relistBackoff = backoff{800 * time.Millisecond, time.Minute, 1}
-	// A lagging API server catches up soon.
-	laggingBackoff = backoff{250 * time.Millisecond, 5 * time.Second, 0.25}
-	absentBackoff  = backoff{5 * time.Second, time.Minute, 1}
-	// A person has to grant the permission.
-	forbiddenBackoff = backoff{time.Minute, 5 * time.Minute, 0.25}
-	// More requests do not help a failing webhook.
-	conversionBackoff = backoff{time.Second, time.Minute, 1}
-)
-
 const (
 	// lagGracePeriod is the time during which a 404 for a served type is explained by the lag of one API
 	// server.
@@ -63,33 +46,50 @@ type targetPolicy struct {
 	newNamespace bool
 }
 
-// stage selects the backoff.
+// stage selects the backoff after a failure.
 type stage int
 
 const (
+	// stageOrdinary has a backoff like client-go's, which grows to a minute and starts again after two.
 	stageOrdinary stage = iota
+	// stageLagging is for a lagging API server, which catches up soon.
 	stageLagging
 	stageAbsent
+	// stageForbidden is for a permission that a person has to grant.
 	stageForbidden
+	// stageConversion is for a failing webhook, which more requests do not help.
 	stageConversion
-	// stageConnection is for failures that affect all types of a factory, which take turns.
+	// stageConnection is for failures that affect all types of a factory, which take turns. A server that
+	// cannot be reached is not harmed by requests; client-go repeats them each second.
 	stageConnection
+	// stageRelist is for successful lists that are repeated, which cost the server most.
+	stageRelist
 )
 
-// backoffFor returns the backoff for a reason that has lasted for some time.
-func (p targetPolicy) backoffFor(reason status.Reason, failing time.Duration) (stage, backoff) {
+var backoffs = [...]backoff{
+	stageOrdinary:   {800 * time.Millisecond, 30 * time.Second, 1},
+	stageLagging:    {250 * time.Millisecond, 5 * time.Second, 0.25},
+	stageAbsent:     {5 * time.Second, time.Minute, 1},
+	stageForbidden:  {time.Minute, 5 * time.Minute, 0.25},
+	stageConversion: {time.Second, time.Minute, 1},
+	stageConnection: {500 * time.Millisecond, time.Second, 1},
+	stageRelist:     {800 * time.Millisecond, time.Minute, 1},
+}
+
+// stageOf returns the stage for a reason that has lasted for some time.
+func (p targetPolicy) stageOf(reason status.Reason, failing time.Duration) stage {
 	switch {
 	case reason == status.ReasonNotFound && p.typeKnown && failing < lagGracePeriod,
 		reason == status.ReasonForbidden && p.newNamespace && failing < lagGracePeriod:
-		return stageLagging, laggingBackoff
+		return stageLagging
 	case reason == status.ReasonNotFound && p.typeKnown:
-		return stageAbsent, absentBackoff
+		return stageAbsent
 	case reason == status.ReasonForbidden && failing >= rbacGracePeriod:
-		return stageForbidden, forbiddenBackoff
+		return stageForbidden
 	case reason == status.ReasonConversionFailed:
-		return stageConversion, conversionBackoff
+		return stageConversion
 	}
-	return stageOrdinary, ordinaryBackoff
+	return stageOrdinary
 }
 
 // sharedOutage spreads the requests to a server that does not answer: the types take turns. When one request
@@ -112,7 +112,7 @@ func (o *sharedOutage) nextAttempt(due time.Time) (at time.Time, ended <-chan st
 		o.next = due
 	}
 	at = o.next
-	o.next = at.Add(connectionBackoff.first)
+	o.next = at.Add(backoffs[stageConnection].first)
 	return at, o.ended
 }
 

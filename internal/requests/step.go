@@ -238,14 +238,14 @@ func (p targetPolicy) failed(s targetState, o requestOutcome, reason status.Reas
 	}
 	s.verb = o.verb
 	s.failures++
-	next, pauses := p.backoffFor(reason, o.now.Sub(s.failingSince))
+	next := p.stageOf(reason, o.now.Sub(s.failingSince))
 	if isConnectionFailure(o.err) && s.wakeFailures < maxConnectionWakes {
-		next, pauses = stageConnection, connectionBackoff
+		next = stageConnection
 	}
 	if next != s.stage {
 		s.stage, s.pausesAtStage = next, 0
 	}
-	d := pauses.pauseAfter(s.pausesAtStage, o.random)
+	d := backoffs[next].pauseAfter(s.pausesAtStage, o.random)
 	s.pausesAtStage++
 	if wait > 0 {
 		d = wait + time.Duration(o.random*float64(wait)/10)
@@ -263,7 +263,7 @@ func (s targetState) nextRound(now time.Time, chance float64) (targetState, time
 	s = s.withoutOldFailures(now)
 	due := s.pauseEnd
 	if s.firstRoundDone && (s.hasListed || !s.hasFailed) {
-		if again := now.Add(relistBackoff.pauseAfter(s.rounds, chance)); again.After(due) {
+		if again := now.Add(backoffs[stageRelist].pauseAfter(s.rounds, chance)); again.After(due) {
 			due = again
 		}
 		s.rounds++

@@ -165,7 +165,7 @@ func TestWatchesClosedAtOnce(t *testing.T) {
 			next, e := targetPolicy{}.step(s, requestOutcome{verb: verb, phase: phaseClosed, now: now,
 				openFor:      lasted,
 				sawLiveEvent: brought})
-			if least := now.Add(ordinaryBackoff.first); lasted < ShortWatch && next.pauseEnd.Before(least) {
+			if least := now.Add(backoffs[stageOrdinary].first); lasted < ShortWatch && next.pauseEnd.Before(least) {
 				t.Errorf("%s: after %v the next one may begin %v later", verb, lasted, next.pauseEnd.Sub(now))
 			}
 			s = next

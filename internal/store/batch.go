@@ -145,40 +145,12 @@ func (s *Store) count(b *Batch, now *Snapshot) {
 // Replace replaces the whole content and returns the differences: first the removed keys, then the new
 // content in the order of preparation. Like Put, it returns false if the batch has to be prepared again. A
 // batch can be used once.
-func (s *Store) Replace(b *Batch, resourceVersion string) (changes []Change, ok bool) {
-	d, ok := s.ReplaceList(b, resourceVersion)
-	if !ok {
-		return nil, false
-	}
-	changes = make([]Change, 0, d.Len())
-	for i := range d.Len() {
-		changes = append(changes, d.At(i))
-	}
-	return changes, true
-}
-
-// ReplaceList is Replace without all differences in memory.
-func (s *Store) ReplaceList(b *Batch, resourceVersion string) (d Differences, ok bool) {
+func (s *Store) Replace(b *Batch, resourceVersion string) (d Differences, ok bool) {
 	s.write.Lock()
 	defer s.write.Unlock()
 	now := s.current.Load()
-	if !s.publishBatch(now, b, resourceVersion) {
-		return Differences{}, false
-	}
-	return newDifferences(now, b), true
-}
-
-// Restore is Replace without computing differences.
-func (s *Store) Restore(b *Batch, resourceVersion string) bool {
-	s.write.Lock()
-	defer s.write.Unlock()
-	return s.publishBatch(s.current.Load(), b, resourceVersion)
-}
-
-// publishBatch replaces the content now with a batch. The caller holds s.write.
-func (s *Store) publishBatch(now *Snapshot, b *Batch, resourceVersion string) bool {
 	if now.version != b.snapshot.version {
-		return false
+		return Differences{}, false
 	}
 	b.snapshot.resourceVersion = resourceVersion
 	if b.formChanges != s.formChanges { // reused rows may have changed their form
@@ -192,5 +164,5 @@ func (s *Store) publishBatch(now *Snapshot, b *Batch, resourceVersion string) bo
 	if onFill := s.onFill.Load(); onFill != nil {
 		(*onFill)()
 	}
-	return true
+	return newDifferences(now, b), true
 }

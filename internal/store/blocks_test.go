@@ -49,7 +49,7 @@ func restore(t testing.TB, s *Store, objects, version int, left func(n int) bool
 			}
 		}
 	}
-	if !s.Restore(s.PrepareAll(all), fmt.Sprint(version)) {
+	if _, ok := s.Replace(s.PrepareAll(all), fmt.Sprint(version)); !ok {
 		t.Fatal("Restore returned false")
 	}
 }

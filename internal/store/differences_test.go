@@ -40,7 +40,7 @@ func TestDifferences(t *testing.T) {
 			s.Put(s.Prepare(Keyed{Key: fmt.Sprint("ns/o", r.IntN(120)), Item: "later"}))
 		}
 		before := contentOf(s.Snapshot())
-		d, ok := s.ReplaceList(batch, "2")
+		d, ok := s.Replace(batch, "2")
 		if !ok {
 			t.Fatal("refused")
 		}
@@ -99,12 +99,12 @@ func TestRelistsNeedLittleMemory(t *testing.T) {
 		list[n] = Keyed{Key: o.Key(), Item: o}
 	}
 	at := func(n int) Keyed { return list[n] }
-	if _, ok := s.ReplaceList(s.PrepareList(objects, at), "1"); !ok {
+	if _, ok := s.Replace(s.PrepareList(objects, at), "1"); !ok {
 		t.Fatal("refused")
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	d, ok := s.ReplaceList(s.PrepareList(objects, at), "2")
+	d, ok := s.Replace(s.PrepareList(objects, at), "2")
 	for n := range d.Len() {
 		if c := d.At(n); c.Old != c.New {
 			t.Fatalf("difference %d is %v", n, c)

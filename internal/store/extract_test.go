@@ -37,7 +37,7 @@ func TestExtractBlocks(t *testing.T) {
 			keyed = append(keyed, Keyed{Key: o.Key(), Item: s.form.Item(o)})
 		}
 	}
-	if !s.Restore(s.PrepareAll(keyed), "7") {
+	if _, ok := s.Replace(s.PrepareAll(keyed), "7"); !ok {
 		t.Fatal("Restore returned false")
 	}
 	before := s.Snapshot()

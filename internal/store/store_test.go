@@ -153,7 +153,8 @@ func replaceRandomly(t *testing.T, r *rand.Rand, store *Store, model contents) c
 	}
 	gone := true
 	seen := map[string]bool{}
-	for _, c := range changes {
+	for n := range changes.Len() {
+		c := changes.At(n)
 		if seen[c.Key] {
 			t.Fatalf("%s changes twice", c.Key)
 		}

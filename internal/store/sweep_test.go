@@ -236,7 +236,8 @@ func TestRelistsKeepCompressedRows(t *testing.T) {
 	}
 	wantSizes(t, s.Snapshot())
 	changed := 0
-	for _, c := range changes {
+	for n := range changes.Len() {
+		c := changes.At(n)
 		if before.rows.find(c.Key) != s.Snapshot().rows.find(c.Key) {
 			changed++
 		}

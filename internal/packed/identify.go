@@ -22,48 +22,28 @@ type identityFields struct {
 	hasVersion, hasKind, hasMeta bool
 }
 
-// object scans the object at i and returns the offset after it.
-func (s *scanner) object(i int, found *identityFields, root *pruneNode) int {
-	if i >= len(s.data) || s.data[i] != '{' {
-		return s.fail(i)
+// rootMember scans a member of the object itself.
+func (m *memberCutter) rootMember(start, at int, key []byte, b *pruneNode) int {
+	found := &m.identity
+	switch string(key) {
+	case "apiVersion":
+		return m.uniqueString(&found.hasVersion, start, at, &found.apiVersion)
+	case "kind":
+		return m.uniqueString(&found.hasKind, start, at, &found.kind)
+	case "metadata":
+		if found.hasMeta {
+			return m.unsupported()
+		}
+		found.hasMeta = true
+		m.markKeptStart(start)
+		end := m.metadata(at, b)
+		m.markKeptEnd(end)
+		return end
 	}
-	m := memberCutter{scanner: s}
-	i, closed := m.first(i)
-	for !closed {
-		if i < 0 {
-			return -1
-		}
-		start := i
-		key, at := m.key(i)
-		if at < 0 {
-			return -1
-		}
-		switch string(key) {
-		case "apiVersion":
-			i = m.uniqueString(&found.hasVersion, start, at, &found.apiVersion)
-		case "kind":
-			i = m.uniqueString(&found.hasKind, start, at, &found.kind)
-		case "metadata":
-			if found.hasMeta {
-				return s.unsupported()
-			}
-			found.hasMeta = true
-			below, _ := root.member(key)
-			m.markKeptStart(start)
-			i = s.metadata(at, found, below)
-			m.markKeptEnd(i)
-		default:
-			if jsontext.ShadowsTypeMeta(textOf(key)) {
-				return s.unsupported()
-			}
-			i = m.member(start, at, key, root)
-		}
-		if i < 0 {
-			return -1
-		}
-		i, closed = m.next(i)
+	if jsontext.ShadowsTypeMeta(textOf(key)) {
+		return m.unsupported()
 	}
-	return i
+	return m.member(start, at, key, b)
 }
 
 // uniqueString scans the value of a key that must be a string and must not occur twice.
@@ -102,39 +82,27 @@ func (s *scanner) string(i int, into *scannedString) int {
 	return end
 }
 
-// metadata scans the value at i as metadata.
-func (s *scanner) metadata(i int, found *identityFields, b *pruneNode) int {
+// metadata scans the value at i as metadata. b is the node of the object around it.
+func (s *scanner) metadata(i int, b *pruneNode) int {
 	if i >= len(s.data) || s.data[i] != '{' {
 		return s.skip(i, 1)
 	}
-	m := memberCutter{scanner: s, depth: 1}
-	i, closed := m.first(i)
-	for !closed {
-		if i < 0 {
-			return -1
-		}
-		start := i
-		key, at := m.key(i)
-		if at < 0 {
-			return -1
-		}
-		into := found.field(key)
-		switch {
-		case into != nil:
-			m.markKeptStart(start)
-			i = s.string(at, into)
-			m.markKeptEnd(i)
-		case string(key) == "labels":
-			i = m.labels(start, at, found, b)
-		default:
-			i = m.member(start, at, key, b)
-		}
-		if i < 0 {
-			return -1
-		}
-		i, closed = m.next(i)
+	below, _ := b.member([]byte("metadata"))
+	return s.object(i, 1, metadataObject, below)
+}
+
+// metadataMember scans a member of the metadata.
+func (m *memberCutter) metadataMember(start, at int, key []byte, b *pruneNode) int {
+	if into := m.identity.field(key); into != nil {
+		m.markKeptStart(start)
+		end := m.string(at, into)
+		m.markKeptEnd(end)
+		return end
 	}
-	return i
+	if string(key) == "labels" {
+		return m.labels(start, at, b)
+	}
+	return m.member(start, at, key, b)
 }
 
 // field returns the destination of a metadata key, or nil.
@@ -153,7 +121,8 @@ func (f *identityFields) field(key []byte) *scannedString {
 }
 
 // labels scans the labels and records their position unless they are complex.
-func (m *memberCutter) labels(start, at int, found *identityFields, b *pruneNode) int {
+func (m *memberCutter) labels(start, at int, b *pruneNode) int {
+	found := &m.identity
 	found.labels, found.complexLabels = byteRange{}, false
 	end := m.member(start, at, []byte("labels"), b)
 	below, pruned := b.member([]byte("labels"))

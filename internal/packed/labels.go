@@ -64,18 +64,9 @@ func (o *Object) plainLabels() string { return o.slab[o.labelsAt : o.labelsAt+o.
 // labelPairs iterates over the JSON of labels that are not complex. A key can occur twice.
 func labelPairs(text string) iter.Seq2[string, string] {
 	return func(yield func(key, value string) bool) {
-		remaining := text
-		for {
-			key, rest, ok := nextString(remaining)
-			if !ok {
-				return
-			}
-			// The value is a string, or null, which means the empty string.
-			value := ""
-			if remaining = rest; isStringNext(rest) {
-				value, remaining, _ = nextString(rest)
-			}
-			if !yield(key, value) {
+		for key, rest, ok := nextString(text); ok; key, rest, ok = nextString(rest) {
+			var value string
+			if value, rest, ok = labelValue(rest); !ok || !yield(key, value) {
 				return
 			}
 		}
@@ -96,18 +87,17 @@ func nextString(text string) (found, rest string, ok bool) {
 	return text[:end], text[end+1:], true
 }
 
-// isStringNext reports whether the value after the colon at the start of text is a string.
-func isStringNext(text string) bool {
-	for i := range len(text) {
-		switch text[i] {
-		case '"':
-			return true
-		case ' ', '\t', '\r', '\n', ':':
-		default:
-			return false
-		}
+// labelValue returns the value after the colon at the start of text, and the text after it. The value is a
+// string without escapes, or null, which means the empty string. ok is false for other values.
+func labelValue(text string) (value, rest string, ok bool) {
+	for len(text) > 0 && (text[0] == ':' || text[0] <= ' ') {
+		text = text[1:]
 	}
-	return false
+	if len(text) > 0 && text[0] == '"' {
+		return nextString(text)
+	}
+	rest, ok = strings.CutPrefix(text, "null")
+	return "", rest, ok
 }
 
 // plainLabels reports whether the JSON of an object contains only ASCII strings without escapes and nulls.
@@ -115,18 +105,10 @@ func plainLabels(text []byte) bool {
 	if !isPlain(text) {
 		return false
 	}
-	rest := textOf(text)
-	for {
-		var ok bool
-		if _, rest, ok = nextString(rest); !ok {
-			return true
-		}
-		if isStringNext(rest) {
-			_, rest, _ = nextString(rest)
-			continue
-		}
-		if value := strings.TrimLeft(rest, ": \t\r\n"); len(value) == 0 || value[0] != 'n' {
+	for _, rest, ok := nextString(textOf(text)); ok; _, rest, ok = nextString(rest) {
+		if _, rest, ok = labelValue(rest); !ok {
 			return false
 		}
 	}
+	return true
 }

@@ -84,7 +84,7 @@ func (s *scanner) prune(i, depth int, b *pruneNode) int {
 	if i < len(s.data) {
 		switch {
 		case s.data[i] == '{' && b.appliesToMaps():
-			return s.pruneObject(i, depth, b)
+			return s.object(i, depth, otherObject, b)
 		case s.data[i] == '[' && b.each != nil:
 			return s.pruneList(i, depth, b.each)
 		}
@@ -92,7 +92,17 @@ func (s *scanner) prune(i, depth int, b *pruneNode) int {
 	return s.skip(i, depth)
 }
 
-func (s *scanner) pruneObject(i, depth int, b *pruneNode) int {
+// objectRole selects the members of an object that are not ordinary fields.
+type objectRole uint8
+
+const (
+	rootObject objectRole = iota
+	metadataObject
+	otherObject
+)
+
+// object scans the object at i, cuts the fields selected by b, and returns the offset after it.
+func (s *scanner) object(i, depth int, role objectRole, b *pruneNode) int {
 	m := memberCutter{scanner: s, depth: depth}
 	i, closed := m.first(i)
 	for !closed {
@@ -104,7 +114,15 @@ func (s *scanner) pruneObject(i, depth int, b *pruneNode) int {
 		if value < 0 {
 			return -1
 		}
-		if i = m.member(start, value, key, b); i < 0 {
+		switch role {
+		case rootObject:
+			i = m.rootMember(start, value, key, b)
+		case metadataObject:
+			i = m.metadataMember(start, value, key, b)
+		default:
+			i = m.member(start, value, key, b)
+		}
+		if i < 0 {
 			return -1
 		}
 		i, closed = m.next(i)

@@ -145,10 +145,14 @@ func (p *Packer) packWithType(data []byte, start, end int, apiVersion, kind stri
 // scan scans the object that begins at data[start] into s.identity and returns the offset after it.
 func (p *Packer) scan(s *scanner, data []byte, start int) int {
 	s.data = data
-	if p == nil || p.pruner == nil {
-		return s.object(start, &s.identity, nil)
+	if start >= len(data) || data[start] != '{' {
+		return s.fail(start)
 	}
-	return s.object(start, &s.identity, p.pruner.root)
+	var root *pruneNode
+	if p != nil && p.pruner != nil {
+		root = p.pruner.root
+	}
+	return s.object(start, 0, rootObject, root)
 }
 
 // maxSlab limits the memory of an object, in bytes.

@@ -127,8 +127,8 @@ func sortGroups(groups map[string]*group, order []group) []group {
 	return out
 }
 
-// sortVersions sorts the versions as in known. If known lacks a version that a CRD has just added, it uses
-// the order of CRD versions.
+// sortVersions sorts the versions as in ordered. If ordered lacks a version that a CRD has just added, it
+// uses the order of CRD versions.
 func (g *group) sortVersions(ordered group) {
 	position := map[string]int{}
 	for i, v := range ordered.Versions {

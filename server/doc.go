@@ -28,5 +28,4 @@
 // # Concurrency
 //
 // A Server runs once.
-// A Server is run once.
 package server

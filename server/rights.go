@@ -80,7 +80,7 @@ func newRights(from authorizer.UnconditionalAuthorizer) *rights {
 	return r
 }
 
-// close stops all reviews. look must not be called afterwards.
+// close stops all reviews. withRights must not be called afterwards.
 func (r *rights) close() {
 	r.end()
 	r.reviewsInFlight.Wait()

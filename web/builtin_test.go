@@ -51,7 +51,7 @@ func TestBuiltInPaths(t *testing.T) {
 	for resource, columns := range builtIn {
 		var declared []display.ColumnDefinition
 		for _, c := range columns {
-			declared = append(declared, definitionOf(c))
+			declared = append(declared, display.ColumnDefinition(c))
 		}
 		if got := len(display.NewColumns(declared)); got != len(columns) {
 			t.Errorf("%d of %d columns of %s can be read", got, len(columns), resource)

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// plainText matches texts that all versions of YAML read as strings without quotes, unless they match other.
-// It is stricter than necessary.
+// plainText matches texts that all versions of YAML read as strings without quotes, unless they match
+// ambiguousWord. It is stricter than necessary.
 var plainText = regexp.MustCompile(`^[A-Za-z_/][A-Za-z0-9_./:@+-]*( [A-Za-z0-9_./:@+(-][A-Za-z0-9_./:@+(),-]*)*$`)
 
 // ambiguousWord matches words that some YAML parsers read as booleans, numbers or null.

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/internal/display"
 	"github.com/crdcache/crdcache/internal/jsonpath"
@@ -101,7 +100,7 @@ func (h *Handler) tableColumns(k *visibleType) []display.ColumnDefinition {
 	aged := false
 	if !h.hidesValues(k) {
 		for _, c := range h.source.columns(k) {
-			columns = append(columns, definitionOf(c))
+			columns = append(columns, display.ColumnDefinition(c))
 			aged = aged || c.Name == "Age"
 		}
 	}
@@ -110,11 +109,6 @@ func (h *Handler) tableColumns(k *visibleType) []display.ColumnDefinition {
 			JSONPath: ".metadata.creationTimestamp"})
 	}
 	return columns
-}
-
-func definitionOf(c crd.Column) display.ColumnDefinition {
-	return display.ColumnDefinition{Name: c.Name, Type: c.Type, Format: c.Format, Description: c.Description,
-		Priority: c.Priority, JSONPath: c.JSONPath}
 }
 
 func sortPath(path string) string {

@@ -188,7 +188,7 @@ func (e *engine) withDB(f func(db *pebble.DB) error) error {
 	})
 }
 
-// close closes the store after all calls of do have returned, unless pebble fails. Later calls return
+// close closes the store after all calls of withDB have returned, unless pebble fails. Later calls return
 // errEngineClosed.
 func (e *engine) close() error {
 	return e.runGuarded(func() error {

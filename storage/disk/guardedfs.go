@@ -12,7 +12,6 @@ import (
 // guardedFS ends its engine when a write fails, and blocks the writing goroutine. Pebble treats failed
 // writes as fatal and panics where no caller can recover; while opening a store, it retries forever. A
 // failed engine writes nothing more, so another one can be opened in its place.
-// its place.
 type guardedFS struct {
 	vfs.FS
 	engine *engine

@@ -44,21 +44,21 @@ func (v *storedContent) LoadBlocks(ctx context.Context, changed func(key string,
 	used, err := v.store.withEngine(0, func(_ *engine, db *pebble.DB) error {
 		usage = diskUsage{}
 		var memory []byte // buffer for heads
-		err := v.eachRecord(db, logPrefix, &usage, func(key, record []byte) error {
-			usage.next = binary.BigEndian.Uint64(key) + 1
+		err := v.eachRecord(db, logPrefix, &usage, &usage.log, func(number, record []byte) error {
+			usage.next = binary.BigEndian.Uint64(number) + 1
 			return readChanges(record, changed)
-		}, &usage.log)
+		})
 		if err != nil {
 			return err
 		}
-		return v.eachRecord(db, blockPrefix, &usage, func(_, record []byte) error {
+		return v.eachRecord(db, blockPrefix, &usage, &usage.blocks, func(_, record []byte) error {
 			head, bodies, err := readBlock(memory, record)
 			if err != nil {
 				return err
 			}
 			memory = head
 			return block(head, func() ([]byte, error) { return decompress(bodies) }, len(bodies))
-		}, &usage.blocks)
+		})
 	})
 	if err == nil {
 		v.epoch, v.usage = used, usage
@@ -67,35 +67,33 @@ func (v *storedContent) LoadBlocks(ctx context.Context, changed func(key string,
 }
 
 // eachRecord calls f for each record of a stored content's blocks or log, with its number. It adds the
-// records' sizes to bytes.
-func (v *storedContent) eachRecord(db *pebble.DB, prefix string, usage *diskUsage,
-	f func(number, record []byte) error, bytes *int) error {
+// records' sizes to size.
+func (v *storedContent) eachRecord(db *pebble.DB, prefix string, usage *diskUsage, size *int,
+	f func(number, record []byte) error) (err error) {
 	start, end := prefixRange(prefix, v.id)
 	iter, err := db.NewIter(&pebble.IterOptions{LowerBound: start, UpperBound: end})
 	if err != nil {
 		return err
 	}
-	for ok := iter.First(); ok && err == nil; ok = iter.Next() {
-		err = v.readRecord(iter, len(start), usage, f, bytes)
+	defer func() { err = errors.Join(err, iter.Close()) }()
+	for ok := iter.First(); ok; ok = iter.Next() {
+		key := iter.Key()
+		value, err := iter.ValueAndErr()
+		if err != nil {
+			return err
+		}
+		if len(key) != len(start)+8 {
+			return errDamaged
+		}
+		*size += len(value)
+		record, isCurrentKey, err := v.store.cipher.open(key, value)
+		if err != nil {
+			return err
+		}
+		usage.hasOldKey = usage.hasOldKey || !isCurrentKey
+		if err := f(key[len(start):], record); err != nil {
+			return err
+		}
 	}
-	return errors.Join(err, iter.Close())
-}
-
-func (v *storedContent) readRecord(at *pebble.Iterator, prefix int, usage *diskUsage,
-	f func(number, record []byte) error, bytes *int) error {
-	value, err := at.ValueAndErr()
-	if err != nil {
-		return err
-	}
-	key := at.Key()
-	if len(key) != prefix+8 {
-		return errDamaged
-	}
-	*bytes += len(value)
-	record, isCurrentKey, err := v.store.cipher.open(key, value)
-	if err != nil {
-		return err
-	}
-	usage.hasOldKey = usage.hasOldKey || !isCurrentKey
-	return f(key[prefix:], record)
+	return nil
 }

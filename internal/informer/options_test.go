@@ -103,6 +103,7 @@ var optionEffects = map[string]func(t *testing.T){
 			t.Errorf("a handler is resynced every %v", handle.period)
 		}
 	},
+	"VerifyPeriod": verifies, "OnVerified": verifies,
 	"Indexers": func(t *testing.T) {
 		for _, tc := range []struct {
 			given cache.Indexers
@@ -201,6 +202,14 @@ var optionEffects = map[string]func(t *testing.T){
 	},
 }
 
+// verifies fails unless the result of a comparison is reported.
+func verifies(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	i := New(&requests{seen: make(chan metav1.ListOptions, 100)},
+		Options{VerifyPeriod: 1, OnVerified: func(bool, error) { cancel() }})
+	i.RunWithContext(ctx) // until the first comparison
+}
+
 // byFirstLetter is an Extractor of one index.
 type byFirstLetter struct{}
 
@@ -246,6 +255,8 @@ func TestDefaultsKeepSetOptions(t *testing.T) {
 		ExampleObject:     &unstructured.Unstructured{},
 		ObjectDescription: "d",
 		ResyncPeriod:      1,
+		VerifyPeriod:      1,
+		OnVerified:        func(bool, error) {},
 		Indexers:          cache.Indexers{},
 		Extractors:        []store.Extractor{},
 		KeyFunc:           func(any) (string, error) { return "", nil },
@@ -259,8 +270,8 @@ func TestDefaultsKeepSetOptions(t *testing.T) {
 		SelectsObjects:    true,
 	}
 	zeroIsFine := map[string]bool{
-		"SelectsObjects": true,
-		"ExampleObject":  true, "ResyncPeriod": true, "Extractors": true,
+		"SelectsObjects": true, "VerifyPeriod": true, "OnVerified": true,
+		"ExampleObject": true, "ResyncPeriod": true, "Extractors": true,
 		"MinWatchTimeout": true, "WatchListPageSize": true,
 	}
 	before, after, defaults := reflect.ValueOf(set), reflect.ValueOf(set.withDefaults()),

@@ -25,8 +25,8 @@ func endRequests(requests []*listRequest, stored bool) {
 	}
 }
 
-// Relist lists all running partitions again, and waits until the lists are stored. Failed lists are repeated. It
-// returns ErrStopped if the informer stops before, or the context's cause.
+// Relist lists all running partitions again, and waits until the lists are stored. Failed lists are repeated.
+// It returns ErrStopped if the informer stops before, or the context's cause.
 func (i *Informer) Relist(ctx context.Context) error {
 	for {
 		requests, err := i.requestLists()

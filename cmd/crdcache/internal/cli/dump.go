@@ -104,6 +104,7 @@ func (o *dumpVerb) complete(cmd *cobra.Command, args []string) (err error) {
 	if o.Reader, err = o.flags.Reader(cmd.Context(), args, o.styleFlags.Cached(), o.streams); err != nil {
 		return err
 	}
+	o.PrintsTables = o.style.Format.IsTable()
 	for i := range o.named {
 		o.named[i].Type = o.TypeNames()[i] // config names are translated
 	}
@@ -153,16 +154,11 @@ func (o *dumpVerb) run(ctx context.Context) error {
 
 func (o *dumpVerb) print(ctx context.Context, types *session.Types, _ session.Indexes,
 	synced []session.Cache) error {
-	options, err := types.SectionOptions(o.style)
-	if err != nil {
-		return err
-	}
 	sections := make([]print.Section, len(synced))
 	for i, c := range synced {
-		sections[i] = c.Section(o.order, "")
+		sections[i] = c.Section(types.Rows(c.Resource.GVR), o.order, "")
 	}
-	options.OmitEmptyMessage = o.ignoreNotFound
-	return print.Sections(ctx, sections, options)
+	return o.printSections(ctx, types, sections...)
 }
 
 // maxRows bounds the rows of one request for a pipe. The reader of a pipe can stop early.
@@ -183,29 +179,19 @@ func (o *dumpVerb) printServerRows(ctx context.Context) (done bool, err error) {
 		return false, nil
 	}
 	o.Notef("%s is read from the cache server, as rows", from.Resource)
-	options, err := from.ResolvedTypes.SectionOptions(o.style)
-	if err != nil {
-		return true, err
-	}
-	options.OmitEmptyMessage = o.ignoreNotFound
-	return true, print.Sections(ctx, []print.Section{answer.RowSection(true)}, options)
+	return true, o.printSections(ctx, from.ResolvedTypes, answer.RowSection(true))
 }
 
 // queryRows requests the rows from the local cache server. It returns nil if they are not usable.
 func (o *dumpVerb) queryRows(ctx context.Context) (*session.LocalServer, *session.Answer, error) {
 	limitedCtx, cancel := o.Limit(ctx)
 	defer cancel()
-	from, err := o.LocalServerWithoutIndexes(limitedCtx)
+	from, err := o.LocalServer(limitedCtx, false)
 	if err != nil || from.Resource.CRDUID == "" {
 		return nil, nil, err
 	}
-	namespace, query := o.NamespaceFor(from.Resource), url.Values{"scan": {"true"}}
-	if o.Cached().LabelSelector != nil {
-		query.Set("labelSelector", session.Selectors(o.Cached()).LabelSelector)
-	}
 	if from.Objects > maxRows && print.IsPipe(o.Out) {
-		query.Set("count", "true")
-		counted, err := from.Query(ctx, namespace, query)
+		counted, err := from.Query(ctx, url.Values{"scan": {"true"}, "count": {"true"}})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -213,11 +199,16 @@ func (o *dumpVerb) queryRows(ctx context.Context) (*session.LocalServer, *sessio
 		if counted.Count == nil || *counted.Count > maxRows {
 			return nil, nil, nil
 		}
-		query.Del("count")
 	}
-	query.Set("rows", "true")
-	answer, err := from.Query(ctx, namespace, query)
+	answer, err := from.Query(ctx, url.Values{"scan": {"true"}, "rows": {"true"}})
 	return from, answer, err
+}
+
+// printSections prints the objects of the types.
+func (o *dumpVerb) printSections(ctx context.Context, types *session.Types, sections ...print.Section) error {
+	options := types.SectionOptions(o.style)
+	options.OmitEmptyMessage = o.ignoreNotFound
+	return print.Sections(ctx, sections, options)
 }
 
 // printNamed prints named objects as kubectl get does: a single object alone, several as a list.
@@ -233,29 +224,28 @@ func (o *dumpVerb) printNamed(ctx context.Context, named []session.ObjectArg) er
 	if found == 0 {
 		return err
 	}
-	options, failed := types.SectionOptions(o.style)
-	if failed != nil {
-		return errors.Join(err, failed)
-	}
+	options := types.SectionOptions(o.style)
 	options.SingleObject, options.OmitEmptyMessage = requested == 1 && found == 1, true
 	sections := make([]print.Section, len(results))
 	for i, got := range results {
-		options.Loader.LimitTo(got.Resource.GVR, got.Names)
-		if sections[i], failed = o.section(got); failed != nil {
+		section, failed := o.section(types, got)
+		if failed != nil {
 			return errors.Join(err, failed)
 		}
+		sections[i] = section
 	}
 	return errors.Join(err, print.Sections(ctx, sections, options))
 }
 
 // section returns named objects in the requested order, by default as named.
-func (o *dumpVerb) section(result session.GetResult) (print.Section, error) {
+func (o *dumpVerb) section(types *session.Types, result session.GetResult) (print.Section, error) {
 	objects, err := result.Objects, error(nil)
 	if o.order != nil {
 		objects, err = print.Sorted(o.order, objects,
 			func(u *unstructured.Unstructured) (*unstructured.Unstructured, error) { return u, nil })
 	}
-	return print.Section{Resource: result.Resource, Empty: len(objects) == 0,
+	return print.Section{Resource: result.Resource, Rows: types.Rows(result.Resource.GVR),
+		Empty: len(objects) == 0,
 		Each: func(w *print.Writer) error {
 			for _, object := range objects {
 				if err := w.Print(print.Decoded(object)); err != nil {

@@ -7,7 +7,6 @@ import (
 	"iter"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
@@ -37,18 +36,14 @@ func (o *dumpVerb) canStream(types *session.Types) bool {
 // fails: a sync retries and has better errors.
 func (o *dumpVerb) streamPages(ctx, firstPageCtx context.Context,
 	types *session.Types) (done bool, err error) {
-	options, err := types.SectionOptions(o.style)
-	if err != nil {
-		return true, err
-	}
-	options.OmitEmptyMessage = o.ignoreNotFound
-	client, rows, err := o.rowsOfPages(firstPageCtx, types, options.Loader)
-	if err != nil {
-		return o.retryBySync(firstPageCtx, types, "waiting for the columns of the table", err)
+	if o.PrintsTables {
+		if err := types.LoadRows(firstPageCtx); err != nil {
+			return true, err
+		}
 	}
 	reading, stop := print.WithHangup(ctx, o.Out)
 	defer stop()
-	next, end := iter.Pull2(types.Pages(reading, firstPageCtx, client))
+	next, end := iter.Pull2(types.Pages(reading, firstPageCtx))
 	defer end()
 	first, err, ok := next()
 	switch {
@@ -58,9 +53,9 @@ func (o *dumpVerb) streamPages(ctx, firstPageCtx context.Context,
 		return o.retryBySync(firstPageCtx, types, "waiting for the first page of the list", err)
 	case ok:
 		f := &pageStream{dumpVerb: o, types: types, pages: prependPage(first, next)}
-		section := print.Section{Resource: types.Resources[0], Rows: rows(),
+		section := print.Section{Resource: types.Resources[0], Rows: types.Rows(types.Resources[0].GVR),
 			Each: func(w *print.Writer) error { return f.each(reading, w) }}
-		err = print.Sections(reading, []print.Section{section}, options)
+		err = o.printSections(reading, types, section)
 	}
 	if err != nil && errors.Is(context.Cause(reading), print.ErrHungUp) {
 		err = print.WriteHungUp(o.Out)
@@ -118,24 +113,6 @@ func (o *dumpVerb) retryBySync(syncCtx context.Context, types *session.Types, wa
 		Cause: context.Cause(syncCtx)}
 }
 
-// rowsOfPages returns the client that lists the pages, and a function that returns their row formatter after
-// the first page.
-func (o *dumpVerb) rowsOfPages(ctx context.Context, types *session.Types,
-	loader *print.RowLoader) (dynamic.Interface, func() print.RowFormatter, error) {
-	var rows print.RowFormatter
-	if o.style.Format.IsTable() {
-		var err error
-		if rows, err = loader.Defined(ctx, types.Resources[0]); err != nil {
-			return nil, nil, err
-		}
-		if rows == nil {
-			printed, err := types.TableClient()
-			return printed, func() print.RowFormatter { return printed.Rows(types.Resources[0].GVR) }, err
-		}
-	}
-	return types.Client, func() print.RowFormatter { return rows }, nil
-}
-
 // printRest prints the objects after the last page when a list expires because the reader is slow. It reads
 // the current state of the remaining objects.
 func (f *pageStream) printRest(ctx context.Context, w *print.Writer, cause error) error {
@@ -148,9 +125,8 @@ func (f *pageStream) printRest(ctx context.Context, w *print.Writer, cause error
 	waiting, cancel := f.Limit(ctx)
 	defer cancel()
 	return f.types.Sync(ctx, waiting, nil, func(synced []session.Cache) error {
-		w.Reload()
 		for _, syncedCache := range synced {
-			if err := syncedCache.Section(nil, f.lastKey).Each(w); err != nil {
+			if err := syncedCache.Section(nil, nil, f.lastKey).Each(w); err != nil {
 				return err
 			}
 		}

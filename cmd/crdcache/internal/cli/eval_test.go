@@ -1,7 +1,6 @@
 package cli_test
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,19 +67,6 @@ func TestEval(t *testing.T) {
 	}
 }
 
-// TestEvalManyObjects prints the name of each object if there are several.
-func TestEvalManyObjects(t *testing.T) {
-	file := write(t, "a.yaml", evalObjects+"---\n"+
-		`{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Zone","metadata":{"name":"b"}}]}`)
-	want := "gizmo.example.com/web/a\t\"a\"\nzone/b\t\"b\"\n"
-	crdcache(t, "eval", ".metadata.name", "-f", file).expect(t, cli.ExitOK, want)
-
-	var out, errOut bytes.Buffer
-	code := cli.Main(t.Context(), []string{"crdcache", "eval", ".metadata.name", "-f", "-"},
-		strings.NewReader(evalObjects), &out, &errOut)
-	result{code, out.String(), errOut.String()}.expect(t, cli.ExitOK, "\"a\"\n")
-}
-
 // TestEvalQuotedKey: a quoted key with a dot is one key, with a warning.
 func TestEvalQuotedKey(t *testing.T) {
 	file := write(t, "a.yaml", evalObjects)
@@ -88,34 +74,5 @@ func TestEvalQuotedKey(t *testing.T) {
 	r.expect(t, cli.ExitOK, "\"shop\"\n")
 	if !strings.HasPrefix(r.errOut, "warning: W101: ") {
 		t.Errorf("stderr is %q, want a warning", r.errOut)
-	}
-}
-
-func TestEvalErrors(t *testing.T) {
-	good := write(t, "a.yaml", evalObjects)
-	for name, tt := range map[string]struct {
-		args []string
-		code int
-		want string
-	}{
-		"no path":   {[]string{"-f", good}, cli.ExitUsage, "error: name one path or condition, as in "},
-		"two paths": {[]string{".a", ".b", "-f", good}, cli.ExitUsage, "got 2 arguments"},
-		"no file":   {[]string{".a"}, cli.ExitUsage, "error: name a file with --filename (-f)"},
-		"broken path": {[]string{".spec[", "-f", good}, cli.ExitUsage,
-			"error: invalid path: E102: \"[\" is never closed; add \"]\"\n.spec[\n     ^\n"},
-		"missing file": {[]string{".a", "-f", filepath.Join(t.TempDir(), "none")}, cli.ExitFailed,
-			"no such file"},
-		"broken file": {[]string{".a", "-f", write(t, "b.yaml", "a: [")}, cli.ExitFailed, "b.yaml"},
-		"empty file": {[]string{".a", "-f", write(t, "c.yaml", "")}, cli.ExitFailed,
-			"error: the files contain no objects"},
-		"not an object": {[]string{".a", "-f", write(t, "d.yaml", "- 1")}, cli.ExitFailed, "d.yaml"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := crdcache(t, append([]string{"eval"}, tt.args...)...)
-			r.expect(t, tt.code, "")
-			if !strings.Contains(r.errOut, tt.want) {
-				t.Errorf("stderr is %q, want %q in it", r.errOut, tt.want)
-			}
-		})
 	}
 }

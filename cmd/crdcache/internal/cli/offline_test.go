@@ -13,39 +13,6 @@ import (
 
 const demoData = "../../../../testdata"
 
-// TestOffline runs every verb on files.
-func TestOffline(t *testing.T) {
-	for name, tt := range map[string]struct {
-		args []string
-		want string
-	}{
-		"query": {[]string{"query", "workloads", "--config", demoConfig, "--index",
-			"environment=production-eu", "--count"}, "8\n"},
-		"groups": {[]string{"query", "workloads", "--config", demoConfig, "--group-by", "environment",
-			"--no-headers"}, ""},
-		"dump":      {[]string{"dump", "environments.demo.crdcache.dev", "-o", "name"}, ""},
-		"namespace": {[]string{"dump", "workloads", "-n", "payments", "-o", "name"}, ""},
-		"resources": {[]string{"resources", "--custom", "-o", "name"},
-			"environments.demo.crdcache.dev\nreleases.demo.crdcache.dev\nroutes.demo.crdcache.dev\nworkloads.demo.crdcache.dev\n"},
-		"suggest":  {[]string{"suggest", "routes"}, ""},
-		"built-in": {[]string{"dump", "namespaces", "-o", "jsonpath={.items[*].metadata.name}"}, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := crdcache(t, append(tt.args, "--from", demoData+"/crds", "--from", demoData+"/objects")...)
-			if r.code != cli.ExitOK || r.out == "" || tt.want != "" && r.out != tt.want {
-				t.Errorf("exit code %d, stdout\n%swant\n%sstderr %s", r.code, r.out, tt.want, r.errOut)
-			}
-		})
-	}
-}
-
-// TestOfflineEverything selects all types of the files.
-func TestOfflineEverything(t *testing.T) {
-	file := write(t, "a.yaml", evalObjects)
-	r := crdcache(t, "dump", "*", "-o", "name", "--quiet", "--from", file)
-	r.expect(t, cli.ExitOK, "gizmo.example.com/a\n")
-}
-
 // TestOfflineProblems reports unreadable documents and prints the others.
 func TestOfflineProblems(t *testing.T) {
 	file := write(t, "a.yaml", evalObjects+

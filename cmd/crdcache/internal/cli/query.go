@@ -120,6 +120,9 @@ func (o *queryVerb) complete(cmd *cobra.Command, args []string) (err error) {
 		return err
 	}
 	o.Reader, err = o.flags.Reader(cmd.Context(), args, o.styleFlags.Cached(), o.streams)
+	if err == nil {
+		o.PrintsTables = o.style.Format.IsTable() && len(o.forms(cmd.Flags())) == 0
+	}
 	return err
 }
 
@@ -129,14 +132,15 @@ var (
 	numericFormats = []string{print.Table, print.JSON, print.CSV}
 )
 
+// forms returns the given flags that select other results than objects.
+func (o *queryVerb) forms(set *pflag.FlagSet) []string {
+	return slices.DeleteFunc([]string{"count", "keys-only", "values", "group-by", "compute", "explain"},
+		func(name string) bool { return !set.Changed(name) })
+}
+
 // validate rejects incompatible flags.
 func (o *queryVerb) validate(set *pflag.FlagSet) error {
-	var forms []string
-	for _, name := range []string{"count", "keys-only", "values", "group-by", "compute", "explain"} {
-		if set.Changed(name) {
-			forms = append(forms, name)
-		}
-	}
+	forms := o.forms(set)
 	if len(forms) == 2 && forms[0] == "group-by" && forms[1] == "compute" {
 		forms = forms[:1]
 	}

@@ -62,7 +62,7 @@ func (o *queryVerb) readReferencedTypes(ctx context.Context, graph *references.G
 			o.RecordUse(r.GVR.GroupResource())
 		}
 	}
-	caches, err := session.NewCaches(types.Client, resources,
+	caches, err := session.NewCaches(session.OneClient(types.Client), resources,
 		session.CacheOptions{Namespace: o.Namespace})
 	if err != nil {
 		return nil, err

@@ -13,7 +13,6 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
-	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/indexers/references"
@@ -103,7 +102,7 @@ func (o *queryVerb) explainIndex(err error) error {
 
 // printResult prints the answer of a cache.
 func (o *queryVerb) printResult(ctx context.Context, querier *query.Querier, types *session.Types) error {
-	answer, objects, err := o.ask(ctx, querier, types.Resources[0])
+	answer, objects, err := o.ask(ctx, querier, types)
 	if err != nil {
 		return err
 	}
@@ -112,7 +111,7 @@ func (o *queryVerb) printResult(ctx context.Context, querier *query.Querier, typ
 
 // ask returns the answer of a cache in the form of the cache server's answers, without the objects.
 func (o *queryVerb) ask(ctx context.Context, querier *query.Querier,
-	resource discovery.Resource) (answer live.Answer, objects print.Section, err error) {
+	types *session.Types) (answer live.Answer, objects print.Section, err error) {
 	switch {
 	case o.count:
 		n, err := querier.Count(ctx, o.query, o.options)
@@ -146,7 +145,7 @@ func (o *queryVerb) ask(ctx context.Context, querier *query.Querier,
 		answer.Keys = result.Keys()
 	}
 	answer.Warnings = result.Plan.Warnings
-	return answer, session.ResultSection(resource, result), nil
+	return answer, types.ResultSection(result), nil
 }
 
 // printAnswer prints an answer in the requested form.
@@ -174,11 +173,7 @@ func (o *queryVerb) printAnswer(ctx context.Context, answer live.Answer, objects
 			fmt.Fprintln(out, key)
 		}
 	default:
-		options, err := types.SectionOptions(o.style)
-		if err != nil {
-			return err
-		}
-		if err := print.Sections(ctx, []print.Section{objects}, options); err != nil {
+		if err := print.Sections(ctx, []print.Section{objects}, types.SectionOptions(o.style)); err != nil {
 			return err
 		}
 	}
@@ -203,27 +198,33 @@ func (o *queryVerb) answerFromServer(ctx context.Context) (done bool, err error)
 		return false, nil
 	}
 	defer answer.Close()
-	o.Notef("answered by the cache server for %s, at version %s", server.Resource, answer.ResourceVersion)
-	o.warnOfMismatches(ctx, server.ResolvedTypes)
-	objects := answer.Section(o.Cached().Transform != nil)
+	types, gvr := server.ResolvedTypes, server.Resource.GVR
+	if o.PrintsTables && len(answer.Columns) == 0 {
+		if err := types.LoadRows(ctx); err != nil || !types.HasColumns(gvr) {
+			return false, err // only the API server has the rows of built-in types
+		}
+	}
+	objects := answer.Section(types.Rows(gvr), o.Cached().Transform != nil)
 	if len(answer.Columns) > 0 {
 		objects = answer.RowSection(false)
 	}
-	return true, o.printAnswer(ctx, answer.Answer, objects, server.ResolvedTypes)
+	o.Notef("answered by the cache server for %s, at version %s", server.Resource, answer.ResourceVersion)
+	o.warnOfMismatches(ctx, types)
+	return true, o.printAnswer(ctx, answer.Answer, objects, types)
 }
 
 func (o *queryVerb) queryServer(ctx context.Context) (*session.Answer, *session.LocalServer, error) {
 	if follows, _ := query.UsesReferences(o.query); follows {
 		return nil, nil, fmt.Errorf("it does not support queries about references")
 	}
-	server, err := o.LocalServer(ctx)
+	server, err := o.LocalServer(ctx, true)
 	if err != nil {
 		return nil, nil, err
 	}
 	if o.explain && (o.NamespaceFor(server.Resource) != "" || o.Cached().LabelSelector != nil) {
 		return nil, nil, errors.New("its plans count all cached objects")
 	}
-	answer, err := server.Query(ctx, o.NamespaceFor(server.Resource), o.parameters())
+	answer, err := server.Query(ctx, o.parameters())
 	return answer, server, err
 }
 
@@ -235,7 +236,6 @@ func (o *queryVerb) parameters() url.Values {
 			p.Set(name, value)
 		}
 	}
-	set("labelSelector", session.Selectors(o.Cached()).LabelSelector, o.Cached().LabelSelector != nil)
 	set("sortBy", o.options.SortBy, o.options.SortBy != "")
 	set("descending", "true", o.options.Descending)
 	set("limit", strconv.Itoa(o.options.Limit), o.options.Limit > 0)

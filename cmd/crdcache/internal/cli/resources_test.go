@@ -40,23 +40,6 @@ func TestResources(t *testing.T) {
 	}
 }
 
-// TestVersion prints the build, and on request the server's version.
-func TestVersion(t *testing.T) {
-	r := crdcache(t, "version")
-	if r.code != cli.ExitOK || !strings.HasPrefix(r.out, "crdcache: ") || strings.Count(r.out, "\n") != 1 {
-		t.Errorf("exit code %d, stdout %q", r.code, r.out)
-	}
-	r = crdcache(t, "version", "-o", "json")
-	var info struct{ Version, Go string }
-	if err := json.Unmarshal([]byte(r.out), &info); err != nil || info.Version == "" || info.Go == "" {
-		t.Errorf("%v in %q", err, r.out)
-	}
-	server := newCluster(t)
-	server.Close()
-	crdcache(t, "version", "--live", "-s", server.URL).expect(t, cli.ExitFailed, "")
-	crdcache(t, "version", "x").expect(t, cli.ExitUsage, "")
-}
-
 // TestResourcesNotServed finds unserved types by name and pattern.
 func TestResourcesNotServed(t *testing.T) {
 	server := newCluster(t)

@@ -41,7 +41,7 @@ func newSuggest(streams genericiooptions.IOStreams) *cobra.Command {
 		Example: "  crdcache suggest certificates.cert-manager.io > indexes.yaml\n" +
 			"  crdcache suggest workloads --crds config/crd/",
 		Args:              session.AtLeastOne("type", "certificates.cert-manager.io"),
-		ValidArgsFunction: o.flags.CompleteDefinedTypes(),
+		ValidArgsFunction: o.flags.CompleteTypes(true, nil),
 		RunE:              runE(o),
 	}
 	o.flags.Add(cmd)
@@ -116,15 +116,15 @@ func (o *suggestVerb) find(ctx context.Context) (found []servedType, targets tar
 func definedTypes(ctx context.Context, on *session.Target, client dynamic.Interface,
 	resources []discovery.Resource) (found []servedType, errs []error) {
 	for _, r := range resources {
-		definition, err := on.Definition(ctx, client, r)
+		definition, err := on.Definitions(client)(ctx, r.GVR.GroupResource())
 		switch {
 		case apierrors.IsNotFound(err):
 			errs = append(errs,
 				fmt.Errorf("%s: cannot suggest indexes: no CRD defines this type: %w", r, err))
 			continue
 		case err != nil:
-			errs = append(errs, fmt.Errorf("%s: cannot suggest indexes: the CRD cannot be read: %w",
-				r, err))
+			errs = append(errs,
+				fmt.Errorf("%s: cannot suggest indexes: the CRD cannot be read, give its file with --crds: %w", r, err))
 			continue
 		}
 		if version, ok := definition.Version(r.GVR.Version); ok {

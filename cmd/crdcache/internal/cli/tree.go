@@ -185,7 +185,7 @@ func (o *treeVerb) readTypes(ctx context.Context) (*treeData, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.caches, err = session.NewCaches(types.Client, resources, session.CacheOptions{
+	w.caches, err = session.NewCaches(session.OneClient(types.Client), resources, session.CacheOptions{
 		Namespace: w.namespace, Defaults: o.Cached(), Resources: w.metadataOptions(resources),
 	})
 	if err != nil {

@@ -2,6 +2,7 @@ package follow
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -44,11 +45,7 @@ func (r *run) groups() ([]*informerGroup, error) {
 	kinds := []informerGroup{{custom: true, builtin: true}}
 	clients := []dynamic.Interface{client}
 	if r.printsTables() {
-		fetch := func(ctx context.Context, resource schema.GroupResource) (*crd.Definition, error) {
-			return crd.Fetch(ctx, client, resource)
-		}
-		r.columns.loader = print.NewDefinitionLoader(fetch, r.ErrOut)
-		r.columns.initialLoader = print.NewDefinitionLoader(r.Definitions(client), r.ErrOut)
+		r.client = client
 		columns, err := print.NewTableClient(r.Rest, httpClient, client)
 		if err != nil {
 			return nil, err
@@ -73,7 +70,7 @@ func (r *run) groups() ([]*informerGroup, error) {
 func (r *run) factory(client dynamic.Interface) (*dynamicinformer.Factory, error) {
 	return dynamicinformer.New(dynamicinformer.Options{
 		Client: client, Types: r.tracker.Types(), Defaults: r.Cached(),
-		Listener: r.refusals.Listener(status.Listener{StateChanged: r.stateChanged,
+		Listener: r.rejected.Listener(status.Listener{StateChanged: r.stateChanged,
 			ConditionChanged: r.status.conditionChanged}),
 	})
 }
@@ -138,25 +135,22 @@ func typeOf(snapshot *discovery.Snapshot, r discovery.Resource) discovery.Type {
 	return t
 }
 
-// columnLoader loads the table columns of types with a CRD.
-type columnLoader struct {
-	// loader fetches CRDs each time; first reuses the CRDs that the command has fetched.
-	loader, initialLoader *print.RowLoader
-	// loaded has the columns of the initial types.
-	loaded map[schema.GroupVersionResource]print.RowFormatter
+// loadInitialRows loads the columns of the initial types with a CRD. It reuses the CRDs that the command has
+// fetched.
+func (r *run) loadInitialRows() {
+	snapshot := r.tracker.Snapshot()
+	defined := slices.DeleteFunc(slices.Clone(r.resources),
+		func(resource discovery.Resource) bool { return typeOf(snapshot, resource).UID == "" })
+	r.initialRows = map[schema.GroupVersionResource]print.RowFormatter{}
+	for i, rows := range print.LoadRows(r.ctx, r.Definitions(r.client), defined, r.ErrOut) {
+		r.initialRows[defined[i].GVR] = rows
+	}
 }
 
-// load loads the columns of the types with a CRD concurrently.
-func (c *columnLoader) load(ctx context.Context, snapshot *discovery.Snapshot,
-	resources []discovery.Resource) {
-	var defined []discovery.Resource
-	for _, r := range resources {
-		if typeOf(snapshot, r).UID != "" {
-			defined = append(defined, r)
-		}
+// loadRows loads the columns of a type that was installed later or again.
+func (r *run) loadRows(resource discovery.Resource) print.RowFormatter {
+	fetch := func(ctx context.Context, resource schema.GroupResource) (*crd.Definition, error) {
+		return crd.Fetch(ctx, r.client, resource)
 	}
-	c.loaded = map[schema.GroupVersionResource]print.RowFormatter{}
-	for i, rows := range c.initialLoader.Load(ctx, defined) {
-		c.loaded[defined[i].GVR] = rows
-	}
+	return print.LoadRows(r.ctx, fetch, []discovery.Resource{resource}, r.ErrOut)[0]
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
@@ -27,9 +28,10 @@ type run struct {
 	status       *statusReporter
 	unwatchable  *unwatchableTypes
 	resources    []discovery.Resource // types that existed at the start
-	columns      columnLoader
+	client       dynamic.Interface
+	initialRows  map[schema.GroupVersionResource]print.RowFormatter
 	textPrinter  printer // for all types, if no tables are printed
-	refusals     session.RejectedTypes
+	rejected     session.RejectedTypes
 
 	// firstTypeStarted fires when the informer of any type begins to watch for the first time.
 	firstTypeStarted signal
@@ -81,7 +83,7 @@ func (r *run) follow(syncCtx context.Context) error {
 			return err
 		}
 	} else {
-		r.columns.load(r.ctx, r.tracker.Snapshot(), r.resources)
+		r.loadInitialRows()
 	}
 	pending, err := r.acquire(groups)
 	if err != nil {
@@ -148,7 +150,8 @@ func (r *run) awaitInitial(syncCtx context.Context, pending []pendingInformer) e
 	}
 	var unsynced error
 	for _, f := range pending {
-		unsynced = errors.Join(unsynced, r.refusals.WaitForSync(syncCtx, f.group.factory, f.gvr))
+		unsynced = errors.Join(unsynced, r.rejected.WaitForSync(syncCtx, session.Cache{
+			Resource: discovery.Resource{GVR: f.gvr}, Factory: f.group.factory}))
 	}
 	for _, f := range pending {
 		if f.Informer().HasSynced() {

@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"cmp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -104,9 +105,9 @@ func (s *subscriber) printer(r discovery.Resource) printer {
 	}
 	rows := func() print.RowFormatter { return s.group.tables.Rows(r.GVR) } // known after the first list
 	if s.group.tables == nil {
-		loaded := s.columns.loaded[r.GVR]
+		loaded := s.initialRows[r.GVR]
 		if loaded == nil || s.followedBefore[r.GVR] {
-			loaded = s.columns.loader.Load(s.ctx, []discovery.Resource{r})[0]
+			loaded = cmp.Or(s.loadRows(r), print.NewRows(nil))
 		}
 		s.followedBefore[r.GVR] = true
 		rows = func() print.RowFormatter { return loaded }

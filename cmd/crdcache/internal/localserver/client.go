@@ -129,20 +129,15 @@ func (c *Client) Open(ctx context.Context, path string, query url.Values) (io.Re
 func (c *Client) request(ctx context.Context, method, path string, query url.Values, into any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, controlTimeout, errNotResponding)
 	defer cancel()
-	err := c.send(ctx, method, path, query, into)
+	answer, err := c.do(ctx, method, path, query)
+	if err == nil {
+		defer answer.Body.Close()
+		err = json.NewDecoder(answer.Body).Decode(into)
+	}
 	if err != nil && context.Cause(ctx) == errNotResponding {
 		return errNotResponding
 	}
 	return err
-}
-
-func (c *Client) send(ctx context.Context, method, path string, query url.Values, into any) error {
-	answer, err := c.do(ctx, method, path, query)
-	if err != nil {
-		return err
-	}
-	defer answer.Body.Close()
-	return json.NewDecoder(answer.Body).Decode(into)
 }
 
 // do sends a request and returns the successful answer. The caller must close its body.

@@ -95,17 +95,7 @@ func SortKeys(keys []string) { slices.SortFunc(keys, strings.Compare) }
 type Writer struct {
 	*sectionPrinter
 	resource discovery.Resource
-	rows     RowFormatter // nil for a list
 	printer  Printer
-}
-
-// Sort sorts keys in the order in which the API server prints them.
-func (w *Writer) Sort(keys []string) {
-	if w.rows == nil {
-		SortKeys(keys)
-		return
-	}
-	w.rows.Sort(keys)
 }
 
 // KeysOnly reports whether the format needs only keys.
@@ -145,24 +135,4 @@ func (w *Writer) Flush() error {
 		}
 	}
 	return w.flush()
-}
-
-// Reload replaces the rows of printed objects by newly loaded rows, if the columns are equal. Later objects
-// arrive without rows.
-func (w *Writer) Reload() {
-	arrived, ok := w.rows.(printedRows)
-	if !ok {
-		return
-	}
-	loaded := w.Loader.Load(w.ctx, []discovery.Resource{w.resource})[0]
-	if len(loaded.Definitions()) != len(arrived.definitions) {
-		return
-	}
-	w.rows = loaded
-	switch p := w.printer.(type) {
-	case *TypeTable:
-		p.rows = w.Rows(loaded)
-	case *csvRows:
-		p.Rows = w.Rows(loaded)
-	}
 }

@@ -1,7 +1,6 @@
 package print
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"unicode"
@@ -22,8 +21,6 @@ type RowFormatter interface {
 	Cells(obj *unstructured.Unstructured) []any
 	// Values returns Cells with timestamps instead of ages, if they are known.
 	Values(obj *unstructured.Unstructured) []any
-	// Sort sorts keys in the order of the rows.
-	Sort(keys []string)
 }
 
 // nameColumn is the first column of every table.
@@ -62,62 +59,6 @@ func (r crdRows) Values(obj *unstructured.Unstructured) []any {
 	return values
 }
 
-func (r crdRows) Sort(keys []string) { SortKeys(keys) }
-
-// ServerRow is a row that an API server printed, with the key of its object.
-type ServerRow struct {
-	Key   string
-	Cells []any
-}
-
-type serverRows struct {
-	definitions []metav1.TableColumnDefinition
-	cells       map[string][]any
-	positions   map[string]int
-}
-
-// NewServerRows returns the formatter for rows that the API server printed, in the server's order. Newer
-// objects without a row come last and show only their name.
-func NewServerRows(definitions []metav1.TableColumnDefinition, printed []ServerRow) RowFormatter {
-	r := serverRows{definitions: definitions, cells: map[string][]any{}, positions: map[string]int{}}
-	for i, row := range printed {
-		for n, cell := range row.Cells {
-			row.Cells[n] = escapeCell(cell)
-		}
-		r.cells[row.Key], r.positions[row.Key] = row.Cells, i
-	}
-	return r
-}
-
-func (r serverRows) Sort(keys []string) {
-	position := func(key string) int {
-		if i, ok := r.positions[key]; ok {
-			return i
-		}
-		return len(r.positions)
-	}
-	slices.SortFunc(keys, func(a, b string) int {
-		return cmp.Or(position(a)-position(b),
-			strings.Compare(a, b))
-	})
-}
-
-func (r serverRows) Definitions() []metav1.TableColumnDefinition { return r.definitions }
-
-func (r serverRows) Cells(obj *unstructured.Unstructured) []any {
-	if cells, ok := r.cells[keyOf(obj)]; ok {
-		return cells // some types have fewer cells than columns
-	}
-	cells := make([]any, len(r.definitions))
-	if len(cells) > 0 {
-		cells[0] = escapeCell(obj.GetName())
-	}
-	return cells
-}
-
-// Values implements RowFormatter. Rows of the server have ages instead of times.
-func (r serverRows) Values(obj *unstructured.Unstructured) []any { return r.Cells(obj) }
-
 // printedRows formats rows that came with the objects.
 type printedRows struct {
 	definitions []metav1.TableColumnDefinition
@@ -142,8 +83,6 @@ func (r printedRows) Cells(obj *unstructured.Unstructured) []any {
 
 // Values implements RowFormatter. Only ages are known.
 func (r printedRows) Values(obj *unstructured.Unstructured) []any { return r.Cells(obj) }
-
-func (r printedRows) Sort(keys []string) { SortKeys(keys) }
 
 // labelRows adds columns for labels.
 type labelRows struct {

@@ -19,9 +19,9 @@ type Section struct {
 	Resource discovery.Resource
 	// Empty is set if it is known that there are no objects.
 	Empty bool
-	// Rows formats the rows of a table. Nil means the loader's.
+	// Rows formats the rows of a table.
 	Rows RowFormatter
-	// Each passes the objects to the writer. Without an order of its own it uses Writer.Sort.
+	// Each passes the objects to the writer.
 	Each func(w *Writer) error
 }
 
@@ -31,8 +31,6 @@ type SectionOptions struct {
 	Style
 	// Namespace is the requested namespace. Empty means all.
 	Namespace string
-	// Loader loads the columns of tables.
-	Loader *RowLoader
 	// SingleObject is set for a single named object.
 	SingleObject bool
 	// OmitEmptyMessage suppresses "No resources found".
@@ -80,31 +78,31 @@ func (p *sectionPrinter) list(sections []Section) error {
 		return err
 	}
 	for _, s := range sections {
-		if err := p.section(s, nil, printer); err != nil {
+		if err := p.section(s, printer); err != nil {
 			return err
 		}
 	}
 	return printer.Close()
 }
 
-func (p *sectionPrinter) section(s Section, rows RowFormatter, printer Printer) error {
-	return s.Each(&Writer{sectionPrinter: p, resource: s.Resource, rows: rows, printer: printer})
+func (p *sectionPrinter) section(s Section, printer Printer) error {
+	return s.Each(&Writer{sectionPrinter: p, resource: s.Resource, printer: printer})
 }
 
 // tables writes a table for each type with objects, separated by empty lines if the tables have headers. CSV
 // is one table for all types, because readers expect one header.
 func (p *sectionPrinter) tables(sections []Section) error {
 	filled := slices.DeleteFunc(slices.Clone(sections), func(s Section) bool { return s.Empty })
-	rows, newTable := p.load(filled), p.newTable
+	newTable := p.newTable
 	if p.Format.Name == CSV {
-		newTable = p.newCSV(filled, rows, len(sections) > 1)
+		newTable = p.newCSV(filled, len(sections) > 1)
 	}
 	for i, s := range filled {
 		if i > 0 && !p.NoHeaders && p.Format.Name != CSV {
 			fmt.Fprintln(p.out) // bufio keeps the first error for flush
 		}
-		table := newTable(s.Resource, p.Rows(rows[i]), len(sections) > 1)
-		if err := p.section(s, rows[i], table); err != nil {
+		table := newTable(s.Resource, p.Rows(s.Rows), len(sections) > 1)
+		if err := p.section(s, table); err != nil {
 			return err
 		}
 		if err := table.Close(); err != nil {
@@ -117,34 +115,17 @@ func (p *sectionPrinter) tables(sections []Section) error {
 	return nil
 }
 
-func (p *sectionPrinter) load(sections []Section) []RowFormatter {
-	var missing []discovery.Resource
-	for _, s := range sections {
-		if s.Rows == nil {
-			missing = append(missing, s.Resource)
-		}
-	}
-	loaded, formatters := p.Loader.Load(p.ctx, missing), make([]RowFormatter, len(sections))
-	for i, s := range sections {
-		if formatters[i] = s.Rows; s.Rows == nil {
-			formatters[i], loaded = loaded[0], loaded[1:]
-		}
-	}
-	return formatters
-}
-
 func (p *sectionPrinter) newTable(r discovery.Resource, rows RowFormatter, withKind bool) Printer {
 	return NewTypeTable(p.out, rows, p.Table(r, p.Namespace, withKind))
 }
 
 // newCSV returns a constructor of printers that share one header.
-func (p *sectionPrinter) newCSV(sections []Section, rows []RowFormatter,
-	withKind bool) func(discovery.Resource, RowFormatter,
+func (p *sectionPrinter) newCSV(sections []Section, withKind bool) func(discovery.Resource, RowFormatter,
 	bool) Printer {
 	types := make([]csvResource, len(sections))
 	withNamespace := false
 	for i, s := range sections {
-		types[i] = csvResource{Rows: p.Rows(rows[i])}
+		types[i] = csvResource{Rows: p.Rows(s.Rows)}
 		withNamespace = withNamespace || p.Table(s.Resource, p.Namespace, withKind).WithNamespace
 	}
 	table := newCSV(p.out, types, withNamespace, withKind || p.ShowKind, p.NoHeaders)

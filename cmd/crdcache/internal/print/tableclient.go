@@ -1,12 +1,14 @@
 package print
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -33,6 +35,8 @@ type TableClient struct {
 
 	mu      sync.Mutex
 	columns map[schema.GroupVersionResource][]metav1.TableColumnDefinition
+	// listed counts the objects of the latest list of a type.
+	listed map[schema.GroupVersionResource]int
 }
 
 // NewTableClient returns a client that sends table requests to the server of config and all others through
@@ -44,7 +48,8 @@ func NewTableClient(config *rest.Config, httpClient *http.Client,
 		return nil, fmt.Errorf("read the kubeconfig: %w", err)
 	}
 	return &TableClient{Interface: client, rest: plain,
-		columns: map[schema.GroupVersionResource][]metav1.TableColumnDefinition{}}, nil
+		columns: map[schema.GroupVersionResource][]metav1.TableColumnDefinition{},
+		listed:  map[schema.GroupVersionResource]int{}}, nil
 }
 
 // IsWatchListSemanticsUnSupported makes reflectors list before they watch, because a list has the columns.
@@ -66,12 +71,19 @@ func (p *TableClient) Rows(gvr schema.GroupVersionResource) RowFormatter {
 	return NewRows(nil)
 }
 
-func (p *TableClient) setColumns(gvr schema.GroupVersionResource, columns []metav1.TableColumnDefinition) {
+// addPage records the columns of a page and returns the position of its first row in the list.
+func (p *TableClient) addPage(gvr schema.GroupVersionResource, page *metav1.Table, isFirst bool) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(columns) > 0 {
-		p.columns[gvr] = columns
+	if len(page.ColumnDefinitions) > 0 {
+		p.columns[gvr] = page.ColumnDefinitions
 	}
+	if isFirst {
+		p.listed[gvr] = 0
+	}
+	first := p.listed[gvr] + 1
+	p.listed[gvr] += len(page.Rows)
+	return first
 }
 
 // tableResource is a type in all namespaces.
@@ -117,25 +129,41 @@ func (r *tableRequests) List(ctx context.Context,
 		return r.ResourceInterface.List(ctx, options)
 	}
 	r.tablesUnsupported.Store(false)
-	r.client.setColumns(r.gvr, page.ColumnDefinitions)
+	first := 1 // informers request single objects for the resource version
+	if options.Limit != 1 {
+		first = r.client.addPage(r.gvr, page, options.Continue == "") // the server can have a special order
+	}
 	list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": r.gvr.GroupVersion().String(),
 		"kind": "List"}}
 	list.SetResourceVersion(page.ResourceVersion)
 	list.SetContinue(page.Continue)
 	list.SetRemainingItemCount(page.RemainingItemCount)
-	complete := options.Continue == "" && page.Continue == ""
 	for i, row := range page.Rows {
-		index := 0
-		if complete {
-			index = i + 1 // the server prints some types in a special order
-		}
-		object, err := objectWithRow(row, index)
+		object, err := objectWithRow(row, first+i)
 		if err != nil {
 			return nil, err
 		}
 		list.Items = append(list.Items, *object)
 	}
 	return list, nil
+}
+
+// Get implements dynamic.ResourceInterface.
+func (r *tableRequests) Get(ctx context.Context, name string, options metav1.GetOptions,
+	subresources ...string) (*unstructured.Unstructured, error) {
+	body, err := Body(listRequest(r.client.rest, r.gvr, r.namespace).Name(name).SetHeader("Accept", AcceptTable).
+		Param("includeObject", string(metav1.IncludeObject)).Do(ctx))
+	if err != nil {
+		return nil, err
+	}
+	page, err := readTable(body)
+	switch {
+	case err != nil:
+		return nil, err
+	case page == nil || len(page.Rows) != 1:
+		return r.ResourceInterface.Get(ctx, name, options, subresources...)
+	}
+	return objectWithRow(page.Rows[0], r.client.addPage(r.gvr, page, false))
 }
 
 // objectWithRow returns the object of a row, with the row in RowField.
@@ -209,6 +237,27 @@ func rowCells(object *unstructured.Unstructured) []any {
 		return cells
 	}
 	return []any{object.GetName()}
+}
+
+// HasServerRows reports whether rows formats the rows of a TableClient.
+func HasServerRows(rows RowFormatter) bool {
+	_, ok := rows.(printedRows)
+	return ok
+}
+
+// InServerOrder sorts keys, which are sorted already, by the positions of their objects in the server's
+// table. Newer objects without a position come last.
+func InServerOrder(keys []string, decode func(string) (*unstructured.Unstructured, error)) ([]string, error) {
+	positions := make(map[string]uint, len(keys))
+	for _, key := range keys {
+		object, err := decode(key)
+		if err != nil {
+			return nil, err
+		}
+		positions[key] = uint(RowIndex(object) - 1)
+	}
+	slices.SortStableFunc(keys, func(a, b string) int { return cmp.Compare(positions[a], positions[b]) })
+	return keys, nil
 }
 
 // RowIndex returns the 1-based position of an object in the server's table, or 0 if it is unknown.

@@ -26,13 +26,14 @@ type Caches struct {
 	// Synced are the types with synced informers. Sync sets it.
 	Synced []Cache
 
-	factory  *dynamicinformer.Factory
-	refusals RejectedTypes
+	factories map[dynamic.Interface]*dynamicinformer.Factory
+	rejected  RejectedTypes
 }
 
 type Cache struct {
 	Resource discovery.Resource
 	Informer *dynamicinformer.Informer
+	Factory  *dynamicinformer.Factory
 }
 
 type CacheOptions struct {
@@ -48,8 +49,13 @@ type CacheOptions struct {
 	Listener status.Listener
 }
 
-// NewCaches creates an informer for each type. Sync starts them.
-func NewCaches(client dynamic.Interface, resources []discovery.Resource,
+// OneClient reads all types with a client.
+func OneClient(client dynamic.Interface) func(schema.GroupVersionResource) dynamic.Interface {
+	return func(schema.GroupVersionResource) dynamic.Interface { return client }
+}
+
+// NewCaches creates an informer for each type, with its client. Sync starts them.
+func NewCaches(clientOf func(schema.GroupVersionResource) dynamic.Interface, resources []discovery.Resource,
 	options CacheOptions) (*Caches, error) {
 	perType := make(map[schema.GroupVersionResource]dynamicinformer.ResourceOptions, len(resources))
 	for _, r := range resources {
@@ -59,22 +65,26 @@ func NewCaches(client dynamic.Interface, resources []discovery.Resource,
 		}
 		perType[r.GVR] = typeOptions
 	}
-	c := &Caches{}
-	factory, err := dynamicinformer.New(dynamicinformer.Options{
-		Client: client, Types: options.Types, Defaults: options.Defaults, Resources: perType,
-		Listener: c.refusals.Listener(options.Listener),
-	})
-	if err != nil {
-		return nil, err
-	}
-	c.factory = factory
+	c := &Caches{factories: map[dynamic.Interface]*dynamicinformer.Factory{}}
 	for _, r := range resources {
-		informer, err := factory.ForResource(r.GVR)
+		client := clientOf(r.GVR)
+		if c.factories[client] == nil {
+			factory, err := dynamicinformer.New(dynamicinformer.Options{
+				Client: client, Types: options.Types, Defaults: options.Defaults, Resources: perType,
+				Listener: c.rejected.Listener(options.Listener),
+			})
+			if err != nil {
+				c.Close()
+				return nil, err
+			}
+			c.factories[client] = factory
+		}
+		informer, err := c.factories[client].ForResource(r.GVR)
 		if err != nil {
 			c.Close()
 			return nil, err
 		}
-		c.All = append(c.All, Cache{Resource: r, Informer: informer})
+		c.All = append(c.All, Cache{r, informer, c.factories[client]})
 	}
 	return c, nil
 }
@@ -82,14 +92,12 @@ func NewCaches(client dynamic.Interface, resources []discovery.Resource,
 // Sync starts the informers and waits until every type is settled or rejected with status 400, or until ctx
 // ends. The returned error joins the errors of the types that did not sync. The informers run until Close.
 func (c *Caches) Sync(ctx context.Context) error {
-	if err := c.factory.Start(context.WithoutCancel(ctx)); err != nil {
-		return err
+	for _, factory := range c.factories {
+		if err := factory.Start(context.WithoutCancel(ctx)); err != nil {
+			return err
+		}
 	}
-	gvrs := make([]schema.GroupVersionResource, len(c.All))
-	for i, cached := range c.All {
-		gvrs[i] = cached.Resource.GVR
-	}
-	err := c.refusals.WaitForSync(ctx, c.factory, gvrs...)
+	err := c.rejected.WaitForSync(ctx, c.All...)
 	for _, cached := range c.All {
 		if cached.Informer.HasSynced() {
 			c.Synced = append(c.Synced, cached)
@@ -127,7 +135,11 @@ func (c *Caches) Progress() (done, total int) {
 }
 
 // Close stops the informers. It does not wait for handlers.
-func (c *Caches) Close() { _ = c.factory.Close() } // never fails
+func (c *Caches) Close() {
+	for _, factory := range c.factories {
+		_ = factory.Close() // never fails
+	}
+}
 
 // Selectors returns the label and field selector of cached in the API server's form.
 func Selectors(cached dynamicinformer.ResourceOptions) metav1.ListOptions {
@@ -143,14 +155,27 @@ func Selectors(cached dynamicinformer.ResourceOptions) metav1.ListOptions {
 
 // Section returns the cached objects with keys greater than after, in the given order. A nil order means the
 // API server's order.
-func (c Cache) Section(order *print.Order, after string) print.Section {
+func (c Cache) Section(rows print.RowFormatter, order *print.Order, after string) print.Section {
 	snapshot := c.Informer.Snapshot()
-	return print.Section{Resource: c.Resource, Empty: snapshot.Len() == 0,
+	return print.Section{Resource: c.Resource, Empty: snapshot.Len() == 0, Rows: rows,
 		Each: func(w *print.Writer) (err error) {
 			keys := slices.DeleteFunc(snapshot.Keys(), func(key string) bool { return key <= after })
-			if order == nil {
-				w.Sort(keys)
-			} else if keys, err = c.sorted(w, snapshot, keys, order); err != nil {
+			print.SortKeys(keys)
+			decode := func(key string) (*unstructured.Unstructured, error) {
+				item, _ := snapshot.Stored(key) // the snapshot is immutable
+				object, err := Decoded(item)
+				if err != nil {
+					return nil, c.explain(key, err)
+				}
+				return object, w.Err()
+			}
+			switch {
+			case order != nil:
+				keys, err = print.Sorted(order, keys, decode)
+			case print.HasServerRows(rows):
+				keys, err = print.InServerOrder(keys, decode)
+			}
+			if err != nil {
 				return err
 			}
 			if w.KeysOnly() {
@@ -164,19 +189,6 @@ func (c Cache) Section(order *print.Order, after string) print.Section {
 			}
 			return nil
 		}}
-}
-
-func (c Cache) sorted(w *print.Writer, snapshot *dynamicinformer.Snapshot, keys []string,
-	order *print.Order) ([]string, error) {
-	print.SortKeys(keys)
-	return print.Sorted(order, keys, func(key string) (*unstructured.Unstructured, error) {
-		item, _ := snapshot.Stored(key)
-		object, err := Decoded(item)
-		if err != nil {
-			return nil, c.explain(key, err)
-		}
-		return object, w.Err()
-	})
 }
 
 func (c Cache) explain(key string, err error) error {
@@ -214,16 +226,17 @@ func Decoded(item any) (*unstructured.Unstructured, error) {
 }
 
 // ResultSection returns the objects of a query result in the order of the result.
-func ResultSection(resource discovery.Resource, result *query.Result) print.Section {
-	return print.Section{Resource: resource, Empty: result.Len() == 0, Each: func(w *print.Writer) error {
+func (t *Types) ResultSection(result *query.Result) print.Section {
+	resource := t.Resources[0]
+	each := func(w *print.Writer) error {
 		if w.KeysOnly() {
 			return w.Keys(result.Keys())
 		}
-		return result.AllJSON(func(key string,
-			json []byte) error {
+		return result.AllJSON(func(key string, json []byte) error {
 			return w.Print(print.Object{Key: key, JSON: json})
 		})
-	}}
+	}
+	return print.Section{Resource: resource, Rows: t.Rows(resource.GVR), Empty: result.Len() == 0, Each: each}
 }
 
 // IndexStats computes the statistics of the indexes over the cached objects. It reads each object once, in

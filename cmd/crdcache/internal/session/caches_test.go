@@ -32,7 +32,7 @@ func TestWatchRefused(t *testing.T) {
 			server.RepairPath("/api/v1/others")
 		}
 	}
-	c, err := NewCaches(server.Client(t), []discovery.Resource{{GVR: others}, {GVR: statuses}},
+	c, err := NewCaches(OneClient(server.Client(t)), []discovery.Resource{{GVR: others}, {GVR: statuses}},
 		CacheOptions{Listener: status.Listener{StateChanged: refused}})
 	if err != nil {
 		t.Fatal(err)

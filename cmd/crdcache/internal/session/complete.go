@@ -19,7 +19,6 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/discovery"
-	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/indexers"
 )
 
@@ -86,29 +85,6 @@ func (f *ServerFlags) CompleteFileAndTypes(files int) cobra.CompletionFunc {
 		}
 		return types(cmd, args[files:], begun)
 	}
-}
-
-// CompleteDefinedTypes is CompleteTypes limited to types with a CRD.
-func (f *ServerFlags) CompleteDefinedTypes() cobra.CompletionFunc {
-	return completion(func(ctx context.Context, _ []string, begun string) []string {
-		return completeList(f.definedTypeNames(ctx), begun)
-	})
-}
-
-// definedTypeNames returns the types with a CRD. Without permission to list CRDs it returns all types with a
-// dot in the group.
-func (f *ServerFlags) definedTypeNames(ctx context.Context) []string {
-	names := slices.DeleteFunc(f.typeNames(ctx),
-		func(name string) bool { return strings.Count(name, ".") < 2 })
-	on := f.quietTarget(ctx)
-	if on == nil {
-		return nil
-	}
-	defined, err := on.objectNames(ctx, discovery.Resource{GVR: crd.GVR}, "")
-	if err != nil {
-		return names
-	}
-	return slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(defined, name) })
 }
 
 // completeList completes the last word of a comma-separated list, without words that the list already has.

@@ -26,30 +26,12 @@ type LocalServer struct {
 	localserver.CachedType
 	// ResolvedTypes has the cached type only. It prints the server's answers.
 	ResolvedTypes *Types
-
-	configDigest string // digest of the server's index configs
 }
 
-// LocalServer returns the local cache server if it can answer queries in place of the command: it caches the
-// type with the same indexes, and its watch is live. Otherwise the error states the reason.
-func (r *Reader) LocalServer(ctx context.Context) (*LocalServer, error) {
-	l, err := r.LocalServerWithoutIndexes(ctx)
+// LocalServer returns the local cache server if it can answer in place of the command: it caches the type,
+// its watch is live, and for usesIndexes it has the same indexes. Otherwise the error states the reason.
+func (r *Reader) LocalServer(ctx context.Context, usesIndexes bool) (*LocalServer, error) {
 	switch {
-	case err != nil:
-		return nil, err
-	case r.Config.IsSet && (r.Config.digest == "" || r.Config.digest != l.configDigest):
-		return nil, errors.New("it has other index configs")
-	case !r.Config.IsSet && slices.ContainsFunc(l.Indexes, query.IsBuiltinOrder):
-		return nil, errors.New("one of its indexes has the name of a built-in order")
-	}
-	return l, nil
-}
-
-// LocalServerWithoutIndexes is LocalServer for requests that need no indexes.
-func (r *Reader) LocalServerWithoutIndexes(ctx context.Context) (*LocalServer, error) {
-	switch {
-	case r.localServer == nil:
-		return nil, errors.New("there is none")
 	case r.cached.FieldSelector != nil:
 		return nil, errors.New("it does not support field selectors")
 	case len(r.types) != 1:
@@ -74,9 +56,13 @@ func (r *Reader) LocalServerWithoutIndexes(ctx context.Context) (*LocalServer, e
 		return nil, fmt.Errorf("its cache of %s may be out of date: %s", resource, cached.State)
 	case cached.Namespace != "" && cached.Namespace != r.Namespace:
 		return nil, fmt.Errorf("it caches %s only in the namespace %s", resource, cached.Namespace)
+	case usesIndexes && r.Config.IsSet && (r.Config.digest == "" || r.Config.digest != answer.Config):
+		return nil, errors.New("it has other index configs")
+	case usesIndexes && !r.Config.IsSet && slices.ContainsFunc(cached.Indexes, query.IsBuiltinOrder):
+		return nil, errors.New("one of its indexes has the name of a built-in order")
 	}
 	types, err := r.typesOf([]discovery.Resource{resource})
-	return &LocalServer{r.localServer, cached, types, answer.Config}, err
+	return &LocalServer{r.localServer, cached, types}, err
 }
 
 // NamespaceFor returns the namespace to read a type in, or "" for all.
@@ -87,15 +73,20 @@ func (r *Reader) NamespaceFor(resource discovery.Resource) string {
 	return ""
 }
 
-// Query sends a query and waits for the start of the answer. An empty namespace means all. The caller must
-// close the answer.
-func (l *LocalServer) Query(ctx context.Context, namespace string, parameters url.Values) (*Answer, error) {
+// Query sends a query with the label selector and the namespace of the command, and waits for the start of
+// the answer. The caller must close the answer.
+func (l *LocalServer) Query(ctx context.Context, parameters url.Values) (*Answer, error) {
+	r := l.ResolvedTypes.reader
+	if r.cached.LabelSelector != nil {
+		parameters.Set("labelSelector", r.cached.LabelSelector.String())
+	}
 	readCtx, cancel := context.WithCancel(ctx)
-	limitedCtx, done := l.ResolvedTypes.reader.Limit(ctx)
+	limitedCtx, done := r.Limit(ctx)
 	defer done()
 	stop := context.AfterFunc(limitedCtx, cancel)
 	defer stop()
-	path := live.QueryPath(l.Resource.GVR.Group, l.Resource.GVR.Version, namespace, l.Resource.GVR.Resource)
+	gvr := l.Resource.GVR
+	path := live.QueryPath(gvr.Group, gvr.Version, r.NamespaceFor(l.Resource), gvr.Resource)
 	body, err := l.Open(readCtx, path, parameters)
 	if err != nil {
 		cancel()
@@ -124,8 +115,8 @@ func (a *Answer) Close() {
 }
 
 // Section returns the objects of the answer. With strip it removes their managed fields.
-func (a *Answer) Section(strip bool) print.Section {
-	return print.Section{Resource: a.resource, Each: func(w *print.Writer) error {
+func (a *Answer) Section(rows print.RowFormatter, strip bool) print.Section {
+	return print.Section{Resource: a.resource, Rows: rows, Each: func(w *print.Writer) error {
 		if w.KeysOnly() {
 			return w.Keys(a.Keys)
 		}
@@ -177,7 +168,7 @@ func (a *Answer) RowSection(sorted bool) print.Section {
 			return w.Err()
 		})
 		keys := slices.Collect(maps.Keys(byKey))
-		w.Sort(keys)
+		print.SortKeys(keys)
 		for _, key := range keys {
 			if err == nil {
 				err = show(w, byKey[key])

@@ -32,7 +32,7 @@ func printAnswer(t *testing.T, ctx context.Context, body io.Reader) (string, err
 	answer := &Answer{AnswerReader: reader, resource: gizmos}
 	options := print.SectionOptions{IOStreams: genericiooptions.IOStreams{Out: &out},
 		Style: print.Style{Format: print.Format{Name: print.JSON}}}
-	err = print.Sections(ctx, []print.Section{answer.Section(true)}, options)
+	err = print.Sections(ctx, []print.Section{answer.Section(nil, true)}, options)
 	return out.String(), err
 }
 

@@ -2,16 +2,12 @@ package session
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/discovery"
@@ -43,7 +39,7 @@ func (t *Target) WarnOfMismatches(ctx context.Context, client dynamic.Interface,
 	}
 	ctx, cancel := context.WithTimeout(ctx, definitionTimeout)
 	defer cancel()
-	definition, err := t.Definition(ctx, client, r)
+	definition, err := t.Definitions(client)(ctx, r.GVR.GroupResource())
 	if err != nil {
 		return
 	}
@@ -77,76 +73,4 @@ func (t *Target) Definitions(client dynamic.Interface) print.Definitions {
 		}
 		return fetched, err
 	}
-}
-
-// Definition returns the CRD of a type, or a NotFound error. Without permission to read CRDs, it assembles
-// the definition from /openapi/v3 (schema, selectable fields) and the server's table columns that describe
-// their path.
-func (t *Target) Definition(ctx context.Context, client dynamic.Interface,
-	r discovery.Resource) (*crd.Definition, error) {
-	definition, err := t.Definitions(client)(ctx, r.GVR.GroupResource())
-	if !apierrors.IsForbidden(err) {
-		return definition, err
-	}
-	plain, failed := t.PlainClient()
-	if failed != nil {
-		return nil, err
-	}
-	version, failed := publishedVersion(ctx, plain, r)
-	if failed != nil {
-		return nil, fmt.Errorf("%w; nor can it be read from /openapi/v3: %w", err, failed)
-	}
-	if columns, failed := print.ServerColumns(ctx, plain, r, t.Namespace); failed == nil {
-		version.Columns = columns
-	}
-	return &crd.Definition{
-		Name: r.GVR.GroupResource().String(), Group: r.GVR.Group, Namespaced: r.Scope == discovery.Namespaced,
-		Names: crd.Names{Plural: r.GVR.Resource, Singular: r.Singular, Kind: r.GVK.Kind,
-			ShortNames: r.ShortNames, Categories: r.Categories},
-		Versions: []crd.Version{version}, Established: true, NamesAccepted: true,
-	}, nil
-}
-
-// publishedVersion reads the version of a type from the OpenAPI document of its group.
-func publishedVersion(ctx context.Context, client rest.Interface, r discovery.Resource) (crd.Version, error) {
-	version := crd.Version{Name: r.GVR.Version, Served: true}
-	body, err := client.Get().AbsPath("/openapi/v3/apis", r.GVR.Group, r.GVR.Version).SetHeader("Accept",
-		"application/json").Do(ctx).Raw()
-	if err != nil {
-		return version, err
-	}
-	var document struct {
-		Components struct {
-			Schemas map[string]json.RawMessage `json:"schemas"`
-		} `json:"components"`
-	}
-	if err := json.Unmarshal(body, &document); err != nil {
-		return version, fmt.Errorf("decode the OpenAPI document of %s: %w",
-			r.GVR.GroupVersion(), err)
-	}
-	for _, text := range document.Components.Schemas {
-		var openAPI struct {
-			Kinds  []schema.GroupVersionKind `json:"x-kubernetes-group-version-kind"`
-			Fields []struct {
-				Path string `json:"fieldPath"`
-			} `json:"x-kubernetes-selectable-fields"`
-		}
-		if json.Unmarshal(text, &openAPI) != nil || !slices.Contains(openAPI.Kinds, r.GVK) {
-			continue
-		}
-		version.Schema = &crd.Schema{}
-		if err := json.Unmarshal(text, version.Schema); err != nil {
-			return version, fmt.Errorf("decode the OpenAPI schema of %s: %w", r.GVK, err)
-		}
-		// It references the schema of ObjectMeta, which a CRD leaves open.
-		if version.Schema.Properties != nil {
-			version.Schema.Properties["metadata"] = &crd.Schema{Type: "object"}
-		}
-		for _, field := range openAPI.Fields {
-			version.SelectableFields = append(version.SelectableFields, "."+field.Path)
-		}
-		return version, nil
-	}
-	return version, fmt.Errorf("the OpenAPI document of %s has no schema of %s",
-		r.GVR.GroupVersion(), r.GVK.Kind)
 }

@@ -83,10 +83,9 @@ func notCRDName(arg string) bool {
 
 // GetResult is the result of getting the objects of one ObjectArg.
 type GetResult struct {
-	Resource      discovery.Resource
-	Names         []string
-	Objects       []*unstructured.Unstructured
-	allNamespaces bool
+	Resource discovery.Resource
+	Names    []string
+	Objects  []*unstructured.Unstructured
 }
 
 // Get reads objects by name. It returns the found objects together with the joined errors for the others.
@@ -98,8 +97,7 @@ func (r *Reader) Get(ctx context.Context, named []ObjectArg) (*Types, []GetResul
 			return nil, nil, err
 		}
 		if len(found) != 1 {
-			return nil, nil, Usagef("%q matches %d types: name one type",
-				n.Type, len(found))
+			return nil, nil, Usagef("%q matches %d types: name one type", n.Type, len(found))
 		}
 		types[i] = found[0]
 	}
@@ -107,72 +105,68 @@ func (r *Reader) Get(ctx context.Context, named []ObjectArg) (*Types, []GetResul
 	if err != nil {
 		return nil, nil, err
 	}
+	if r.PrintsTables {
+		if err := on.LoadRows(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
 	var results []GetResult
 	var errs []error
 	for i, n := range named {
-		got, err := r.getRequested(ctx, on.Client, GetResult{Resource: types[i], Names: n.Names,
-			allNamespaces: n.AllNamespaces ||
-				r.ReadsFiles()})
-		results, errs = append(results, got), append(errs, err)
+		result := GetResult{Resource: types[i], Names: n.Names}
+		read, err := r.byName(on.clientOf(types[i].GVR), types[i], n.AllNamespaces || r.ReadsFiles())
+		for _, name := range n.Names {
+			if err != nil {
+				break
+			}
+			objects, failed := read(ctx, name)
+			for _, object := range objects {
+				failed = errors.Join(failed, r.transform(object))
+			}
+			if failed != nil {
+				errs = append(errs, r.explainGet(ctx, failed, types[i], name))
+				continue
+			}
+			result.Objects = append(result.Objects, objects...)
+		}
+		results, errs = append(results, result), append(errs, err)
 	}
 	return on, results, errors.Join(errs...)
 }
 
-func (r *Reader) getRequested(ctx context.Context, client dynamic.Interface,
-	request GetResult) (GetResult, error) {
+// byName returns a function that reads the objects with a name: in the namespace, or in all of them.
+func (r *Reader) byName(client dynamic.Interface, resource discovery.Resource,
+	allNamespaces bool) (func(context.Context, string) ([]*unstructured.Unstructured, error), error) {
 	switch {
 	case r.cached.LabelSelector != nil || r.cached.FieldSelector != nil:
-		return request, Usagef("names and selectors cannot be used together: use one of them")
-	case request.Resource.Scope == discovery.Namespaced && r.Namespace == "" && request.allNamespaces:
-		return r.findInAllNamespaces(ctx, client, request)
-	case request.Resource.Scope == discovery.Namespaced && r.Namespace == "":
-		return request, Usagef(
-			"names need one namespace: use --namespace without --all-namespaces")
+		return nil, Usagef("names and selectors cannot be used together: use one of them")
+	case resource.Scope != discovery.Namespaced || r.Namespace != "":
+		return func(ctx context.Context, name string) ([]*unstructured.Unstructured, error) {
+			object, err := r.inNamespace(client, resource).Get(ctx, name, metav1.GetOptions{})
+			return []*unstructured.Unstructured{object}, err
+		}, nil
+	case !allNamespaces:
+		return nil, Usagef("names need one namespace: use --namespace without --all-namespaces")
 	}
-	from := r.inNamespace(client, request.Resource)
-	var errs []error
-	for _, name := range request.Names {
-		object, err := from.Get(ctx, name, metav1.GetOptions{})
-		if err == nil {
-			err = r.transform(object)
-		}
-		if err != nil {
-			errs = append(errs, r.explainGet(ctx, err, request.Resource, name))
-			continue
-		}
-		request.Objects = append(request.Objects, object)
-	}
-	return request, errors.Join(errs...)
-}
-
-// findInAllNamespaces looks up names in all namespaces.
-func (r *Reader) findInAllNamespaces(ctx context.Context, client dynamic.Interface,
-	request GetResult) (GetResult, error) {
-	var errs []error
-	for _, name := range request.Names {
+	return func(ctx context.Context, name string) (objects []*unstructured.Unstructured, err error) {
 		selector := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
-		list, err := client.Resource(request.Resource.GVR).List(ctx,
-			metav1.ListOptions{FieldSelector: selector})
-		if err == nil && len(list.Items) == 0 {
-			err = apierrors.NewNotFound(request.Resource.GVR.GroupResource(), name)
-		}
+		list, err := client.Resource(resource.GVR).List(ctx, metav1.ListOptions{FieldSelector: selector})
 		if err != nil {
-			errs = append(errs, r.explainGet(ctx, err, request.Resource, name))
-			continue
+			return nil, err
 		}
 		for i := range list.Items {
-			if err := r.transform(&list.Items[i]); err != nil {
-				return request, err
-			}
-			request.Objects = append(request.Objects, &list.Items[i])
+			objects = append(objects, &list.Items[i])
 		}
-	}
-	return request, errors.Join(errs...)
+		if len(objects) == 0 {
+			err = apierrors.NewNotFound(resource.GVR.GroupResource(), name)
+		}
+		return objects, err
+	}, nil
 }
 
 // transform removes the fields that are not printed.
 func (r *Reader) transform(object *unstructured.Unstructured) error {
-	if r.cached.Transform == nil {
+	if r.cached.Transform == nil || object == nil {
 		return nil
 	}
 	_, err := r.cached.Transform(object)

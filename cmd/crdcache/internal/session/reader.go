@@ -23,6 +23,8 @@ type Reader struct {
 	*Target
 	// Config has the indexes and references.
 	Config *Config
+	// PrintsTables is set for commands that print objects as tables.
+	PrintsTables bool
 
 	types  []string // type names for discovery
 	cached dynamicinformer.ResourceOptions
@@ -53,6 +55,45 @@ type Types struct {
 
 	reader     *Reader
 	httpClient *http.Client
+	// rows are the formatters of the types with a CRD, and tables lists the others with the API server's
+	// rows. Both are nil without LoadRows.
+	rows   map[schema.GroupVersionResource]print.RowFormatter
+	tables *print.TableClient
+}
+
+// LoadRows prepares the types for tables, before their objects are read.
+func (t *Types) LoadRows(ctx context.Context) (err error) {
+	if t.tables != nil {
+		return nil
+	}
+	t.tables, err = print.NewTableClient(t.reader.Rest, t.httpClient, t.Client)
+	t.rows = map[schema.GroupVersionResource]print.RowFormatter{}
+	loaded := print.LoadRows(ctx, t.reader.Definitions(t.Client), t.Resources, t.reader.ErrOut)
+	for i, r := range t.Resources {
+		if loaded[i] != nil {
+			t.rows[r.GVR] = loaded[i]
+		}
+	}
+	return err
+}
+
+// Rows returns the row formatter of a type whose objects were read, or nil without LoadRows.
+func (t *Types) Rows(gvr schema.GroupVersionResource) print.RowFormatter {
+	if rows := t.rows[gvr]; rows != nil || t.tables == nil {
+		return rows
+	}
+	return t.tables.Rows(gvr)
+}
+
+// HasColumns reports whether the columns of a type are known without the API server's rows.
+func (t *Types) HasColumns(gvr schema.GroupVersionResource) bool { return t.rows[gvr] != nil }
+
+// clientOf returns the client to read a type, which adds the API server's rows to its objects if necessary.
+func (t *Types) clientOf(gvr schema.GroupVersionResource) dynamic.Interface {
+	if t.tables == nil || t.rows[gvr] != nil {
+		return t.Client
+	}
+	return t.tables
 }
 
 // Find resolves the types. It returns the resolved types together with the joined errors of the others, and
@@ -97,16 +138,12 @@ func (t *Types) Caches(indexes Indexes, options CacheOptions) (*Caches, error) {
 		options.Resources[gvr] = dynamicinformer.ResourceOptions{Indexes: indexers.
 			CompileIndexes(compiled...)}
 	}
-	return NewCaches(t.Client, t.Resources, options)
+	return NewCaches(t.clientOf, t.Resources, options)
 }
 
 // SectionOptions returns the options to print objects of the types.
-func (t *Types) SectionOptions(style print.Style) (print.SectionOptions, error) {
-	r := t.reader
-	loader, err := print.NewRowLoader(r.Rest, t.httpClient, r.Definitions(t.Client),
-		r.Namespace, Selectors(r.cached), r.ErrOut)
-	return print.SectionOptions{IOStreams: r.IOStreams, Style: style, Namespace: r.Namespace,
-		Loader: loader}, err
+func (t *Types) SectionOptions(style print.Style) print.SectionOptions {
+	return print.SectionOptions{IOStreams: t.reader.IOStreams, Style: style, Namespace: t.reader.Namespace}
 }
 
 // Indexes maps types to their indexes.
@@ -139,6 +176,11 @@ func (r *Reader) Sync(ctx context.Context, steps SyncCallbacks) error {
 	}
 	if steps.WithoutSync != nil {
 		if done, err := steps.WithoutSync(syncCtx, types, unresolved); done {
+			return err
+		}
+	}
+	if r.PrintsTables {
+		if err := types.LoadRows(syncCtx); err != nil {
 			return err
 		}
 	}
@@ -179,9 +221,8 @@ type page struct {
 // so a slow reader slows down the server. The deadline of firstPageCtx applies to the first page, --timeout
 // to each other page. Iteration ends after an error. If ctx ends before the last page, its cause is the last
 // error, so a partial list never looks complete.
-func (t *Types) Pages(ctx, firstPageCtx context.Context,
-	client dynamic.Interface) iter.Seq2[[]unstructured.Unstructured, error] {
-	from := t.reader.inNamespace(client, t.Resources[0])
+func (t *Types) Pages(ctx, firstPageCtx context.Context) iter.Seq2[[]unstructured.Unstructured, error] {
+	from := t.reader.inNamespace(t.clientOf(t.Resources[0].GVR), t.Resources[0])
 	return func(yield func([]unstructured.Unstructured, error) bool) {
 		reading, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -234,9 +275,4 @@ func (r *Reader) inNamespace(client dynamic.Interface,
 		return client.Resource(resource.GVR).Namespace(r.Namespace)
 	}
 	return client.Resource(resource.GVR)
-}
-
-// TableClient returns a client that lists objects with the server's table rows.
-func (t *Types) TableClient() (*print.TableClient, error) {
-	return print.NewTableClient(t.reader.Rest, t.httpClient, t.Client)
 }

@@ -1,7 +1,6 @@
 package dynamicinformer
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -111,18 +110,6 @@ func TestMemoryBudget(t *testing.T) {
 	}
 	small.Release()
 	large.Release()
-}
-
-func TestMemoryBudgetIsNotNegative(t *testing.T) {
-	if _, err := New(Options{Config: newServer(t).Config(), MemoryBudget: -1}); err == nil ||
-		!strings.Contains(err.Error(), "MemoryBudget is -1") {
-		t.Error(err)
-	}
-	_, err := New(Options{Config: newServer(t).Config(),
-		Defaults: ResourceOptions{Storage: Storage{Mode: StorageAdaptive}}})
-	if err == nil || errors.Unwrap(err) == nil || !strings.Contains(err.Error(), "storage/s2") {
-		t.Error(err)
-	}
 }
 
 // TestMetadataWithoutWatchList fills a cache of metadata by list and watch. Like API servers, the server

@@ -1,10 +1,8 @@
 package dynamicinformer
 
 import (
-	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -75,25 +73,6 @@ func TestLister(t *testing.T) {
 	}
 }
 
-func TestIndexers(t *testing.T) {
-	server := newServer(t)
-	server.Create(t, widgets, widget("web", "a"), widget("db", "a"), widget("web", "b"))
-	i := synced(t, newFactory(t, server, Options{Defaults: ResourceOptions{Indexers: cache.Indexers{
-		"name": func(obj any) ([]string,
-			error) {
-			return []string{obj.(*unstructured.Unstructured).GetName()}, nil
-		},
-	}}}))
-	for _, tt := range []struct {
-		index, value string
-		want         int
-	}{{"name", "a", 2}, {"name", "b", 1}, {"name", "c", 0}, {cache.NamespaceIndex, "web", 2}} {
-		if got, err := i.GetIndexer().ByIndex(tt.index, tt.value); err != nil || len(got) != tt.want {
-			t.Errorf("%s=%s: %d objects, %v; want %d", tt.index, tt.value, len(got), err, tt.want)
-		}
-	}
-}
-
 func TestStripManagedFields(t *testing.T) {
 	managed := widget("web", "a")
 	managed.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "someone"}})
@@ -120,67 +99,6 @@ func TestStripManagedFields(t *testing.T) {
 			t.Errorf("StripManagedFields(%v) = %v, %v", other, got, err)
 		}
 	}
-}
-
-// TestTransformAppliesToEvents: an object that is created later is also transformed.
-func TestTransformAppliesToEvents(t *testing.T) {
-	server := newServer(t)
-	f := newFactory(t, server, Options{Defaults: ResourceOptions{Transform: func(obj any) (any, error) {
-		u, ok := obj.(*unstructured.Unstructured)
-		if !ok {
-			return obj, errors.New("not an object")
-		}
-		u.SetAnnotations(map[string]string{"seen": "yes"})
-		return u, nil
-	}}})
-	seen := make(chan string, 2)
-	i := mustInformer(t, f, widgets)
-	if _, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) {
-		u := obj.(*unstructured.Unstructured)
-		seen <- u.GetName() + " " + u.GetAnnotations()["seen"]
-	}}); err != nil {
-		t.Fatal(err)
-	}
-	server.Create(t, widgets, widget("web", "first"))
-	synced(t, f)
-	if got := <-seen; got != "first yes" {
-		t.Errorf("of the list, the handler saw %q", got)
-	}
-	server.Create(t, widgets, widget("web", "second"))
-	if got := <-seen; got != "second yes" {
-		t.Errorf("of the watch, the handler saw %q", got)
-	}
-}
-
-func TestResync(t *testing.T) {
-	server := newServer(t)
-	server.Create(t, widgets, widget("web", "a"))
-	f := newFactory(t, server, Options{Defaults: ResourceOptions{Resync: new(time.Millisecond)}})
-	updates := make(chan bool)
-	i := mustInformer(t, f, widgets)
-	done := longContext(t)
-	if _, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(before, after any) {
-		select {
-		case updates <- before == after:
-		case <-done.Done():
-		}
-	}}); err != nil {
-		t.Fatal(err)
-	}
-	synced(t, f)
-	for range 2 {
-		if same := <-updates; !same {
-			t.Error("a resync delivered an update of two different objects")
-		}
-	}
-	go func() { // ended by the end of the loop: the handler must not block Shutdown
-		for range updates {
-		}
-	}()
-	if err := f.Shutdown(longContext(t)); err != nil {
-		t.Fatal(err)
-	}
-	close(updates)
 }
 
 // TestRunWithStopChannel: an informer can run without the factory, like client-go's.

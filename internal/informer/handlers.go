@@ -105,9 +105,8 @@ func (i *Informer) startHandlerLocked(r *Registration) {
 	}
 	var batch []notification
 	if n := content.Len(); n > 0 {
-		batch = append(batch, notification{kind: kindList,
-			current: &notificationCursor{remaining: n,
-				listChanges: listChanges{changes: content, initial: true, additionsOnly: true}}})
+		l := listChanges{changes: content, initial: true, additionsOnly: true}
+		batch = append(batch, newList(l, n, false))
 	}
 	if i.synced.Load().reached() {
 		batch = append(batch, newMark(r.synced.Load().markReached))
@@ -219,9 +218,7 @@ func (i *Informer) notifyListLocked(l listChanges) {
 			left -= resyncs
 		}
 		if left > 0 {
-			r.push(notification{kind: kindList, current: &notificationCursor{listChanges: l,
-				remaining:    left,
-				wantsResyncs: r.inResync}})
+			r.push(newList(l, left, r.inResync))
 		}
 	}
 }

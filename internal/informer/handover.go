@@ -109,8 +109,7 @@ func (i *Informer) Attach(h Handover, previous [][]*Registration) ([]*Registrati
 		r.push(newMark(r.awaitPrevious))
 		r.push(leaving...)
 		if count, _ := l.count(&Events{}); count > 0 {
-			r.push(notification{kind: kindList,
-				current: &notificationCursor{listChanges: l, remaining: count}})
+			r.push(newList(l, count, false))
 		}
 		switch {
 		case !slices.ContainsFunc(previous[k], func(p *Registration) bool { return !p.HasSynced() }):

@@ -115,23 +115,11 @@ func (i *Informer) syncName() string { return "informer of " + i.options.ObjectD
 // WaitForSync waits for HasSynced. It returns ErrStopped if the informer stops before, or the context's
 // cause.
 func (i *Informer) WaitForSync(ctx context.Context) error {
-	synced := i.synced.Load()
-	select {
-	case <-synced.done:
-		return nil
-	default:
-	}
-	select {
-	case <-synced.done:
-		return nil
-	case <-i.stopping:
-		if synced.reached() {
-			return nil
-		}
+	ended, err := i.synced.Load().wait(ctx, i.stopping)
+	if ended {
 		return ErrStopped
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
+	return err
 }
 
 // LastSyncResourceVersion returns the resource version up to which the store is complete: the least of all

@@ -77,9 +77,7 @@ func TestListChangesAreNotifiedOneByOne(t *testing.T) {
 		if !c.resyncs {
 			left -= resyncs
 		}
-		n := notification{kind: kindList, current: &notificationCursor{listChanges: c.listing,
-			remaining:    left,
-			wantsResyncs: c.resyncs}}
+		n := newList(c.listing, left, c.resyncs)
 		if n.count() != len(c.want) {
 			t.Errorf("%+v: there are %d notifications, want %d", c.listing, n.count(), len(c.want))
 			continue

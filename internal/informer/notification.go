@@ -56,6 +56,12 @@ func deletedUnobserved(key string, last Item) notification {
 
 func newShardExit(last Item) notification { return notification{kind: kindLeftShard, previous: last} }
 
+// newList returns the notifications of a list, of which the handler receives a number.
+func newList(l listChanges, count int, wantsResyncs bool) notification {
+	return notification{kind: kindList,
+		current: &notificationCursor{listChanges: l, remaining: count, wantsResyncs: wantsResyncs}}
+}
+
 func newMark(mark func()) notification { return notification{kind: kindMark, mark: mark} }
 
 func (n notification) isResync() bool { return n.resync }

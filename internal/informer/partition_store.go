@@ -180,24 +180,20 @@ func (p *partition) recordLocked(l listChanges, done bool) {
 	p.recordListLocked(l, first)
 }
 
-// admitsLocked reports whether an object is to be stored. Selections do not depend on keys, so two objects
-// with the same key, one after the other, can belong to two partitions. The streams of these may be at
-// different times. The newer object stays.
+// admitsLocked reports whether an object is to be stored.
 func (p *partition) admitsLocked(next store.Prepared) bool {
-	if p.selection == nil {
-		return true
-	}
-	if !p.selection.Has(next.Item) {
-		return false
-	}
-	old, found := p.informer.store.Snapshot().Get(next.Key)
-	return !found || p.hasDelivered(old) || !isOlder(resourceVersion(next.Item), resourceVersion(old))
+	return p.selection == nil ||
+		p.selection.Has(next.Item) && p.supersedesLocked(next.Key, resourceVersion(next.Item))
 }
 
-// hasDelivered reports whether the partition's own stream has delivered a stored object. Its next event is
-// then newer.
-func (p *partition) hasDelivered(stored Item) bool {
-	return p.selection.Has(stored) && len(p.aheadRanges) == 0
+// supersedesLocked reports whether an event with a resource version is newer than the object that is stored
+// under its key. Selections do not depend on keys, so two objects with the same key, one after the other, can
+// belong to two partitions. The streams of these may be at different times. If the partition's own stream has
+// delivered the stored object, its next event is newer.
+func (p *partition) supersedesLocked(key, version string) bool {
+	stored, found := p.informer.store.Snapshot().Get(key)
+	return !found || p.selection.Has(stored) && len(p.aheadRanges) == 0 ||
+		!isOlder(version, resourceVersion(stored))
 }
 
 // ownsLocked reports whether the object that is stored under a key belongs to the partition.
@@ -207,17 +203,6 @@ func (p *partition) ownsLocked(key string) bool {
 	}
 	stored, found := p.informer.store.Snapshot().Get(key)
 	return !found || p.selection.Has(stored)
-}
-
-// deletesLocked reports whether an event of a deleted object deletes the object that is stored under its key,
-// which may be another one.
-func (p *partition) deletesLocked(key, version string) bool {
-	if p.selection == nil {
-		return true
-	}
-	stored, found := p.informer.store.Snapshot().Get(key)
-	return !found || p.hasDelivered(stored) || p.selection.Has(stored) &&
-		!isOlder(version, resourceVersion(stored))
 }
 
 // removeLocked removes the objects with the prefix in their keys for which remove returns true.

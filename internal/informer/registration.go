@@ -66,26 +66,14 @@ func (r *Registration) syncName() string {
 // ErrHandlerRemoved if that is no longer possible, or the context's cause. It cannot succeed when the handler
 // calls it.
 func (r *Registration) WaitForSync(ctx context.Context) error {
-	synced := r.synced.Load()
-	select {
-	case <-synced.done:
-		return nil
-	default:
+	ended, err := r.synced.Load().wait(ctx, r.finished)
+	switch {
+	case !ended:
+		return err
+	case r.informer.IsStopped():
+		return ErrStopped
 	}
-	select {
-	case <-synced.done:
-		return nil
-	case <-r.finished:
-		if synced.reached() {
-			return nil
-		}
-		if r.informer.IsStopped() {
-			return ErrStopped
-		}
-		return ErrHandlerRemoved
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return ErrHandlerRemoved
 }
 
 // Depth returns the number of events in the handler's queue, including the current one. After the end of the

@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -52,6 +53,21 @@ func (p *syncPoint) reached() bool {
 		return true
 	default:
 		return false
+	}
+}
+
+// wait waits until the point is reached. It returns true if end is closed before, or the cause of ctx.
+func (p *syncPoint) wait(ctx context.Context, end <-chan struct{}) (ended bool, err error) {
+	if p.reached() {
+		return false, nil
+	}
+	select {
+	case <-p.done:
+		return false, nil
+	case <-end:
+		return !p.reached(), nil
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/crdcache/crdcache/indexers"
@@ -90,10 +91,7 @@ type Watcher struct {
 	// rejected is the error of Check or Apply for it, under reloadLock.
 	rejected error
 
-	mu struct {
-		sync.Mutex
-		config *indexers.Config
-	}
+	config atomic.Pointer[indexers.Config]
 }
 
 // New loads the initial config. It returns an error if the config has errors or Check fails. Call Run to
@@ -120,16 +118,12 @@ func New(ctx context.Context, options Options) (*Watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.mu.config = config
+	w.config.Store(config)
 	return w, nil
 }
 
 // Config returns the current config.
-func (w *Watcher) Config() *indexers.Config {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.mu.config
-}
+func (w *Watcher) Config() *indexers.Config { return w.config.Load() }
 
 // maxReads is the maximum number of reads of files that change constantly.
 const maxReads = 5
@@ -205,8 +199,6 @@ func (w *Watcher) apply(ctx context.Context, sources []indexers.Source) Outcome 
 			return Outcome{Config: old, Err: w.rejected}
 		}
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.mu.config = config
+	w.config.Store(config)
 	return Outcome{Config: config, Changes: changes}
 }

@@ -50,17 +50,6 @@ var compareOps = [...]string{
 	opGreaterEqual: ">=",
 }
 
-// existences appends the paths of existence tests.
-func (c *condition) existences(dst [][]Step) [][]Step {
-	if c.kind == condExists {
-		return append(dst, c.left.steps)
-	}
-	for _, a := range c.args {
-		dst = a.existences(dst)
-	}
-	return dst
-}
-
 // operands appends the paths of the condition in source order.
 func (c *condition) operands(dst []operand) []operand {
 	switch c.kind {

@@ -54,26 +54,6 @@ func (f *Filter) Expr() string { return f.expr }
 // a filter within a path belong to the path.
 func (f *Filter) Warnings() []Diagnostic { return append([]Diagnostic(nil), f.warnings...) }
 
-// Operands returns a copy of the steps of each path in the condition in source order, for instance for a
-// schema check. They are relative to the tested value; offsets refer to the whole expression.
-func (f *Filter) Operands() [][]Step {
-	var paths [][]Step
-	for _, o := range f.cond.operands(nil) {
-		paths = append(paths, cloneSteps(o.steps))
-	}
-	return paths
-}
-
-// Existences returns a copy of the steps of each existence test in source order. A path exists even if its
-// value is null or false. Operands include them.
-func (f *Filter) Existences() [][]Step {
-	var paths [][]Step
-	for _, steps := range f.cond.existences(nil) {
-		paths = append(paths, cloneSteps(steps))
-	}
-	return paths
-}
-
 // Match reports whether the condition matches obj; see [Path.Find] for valid types of obj. A comparison with
 // a missing value is false.
 func (f *Filter) Match(obj any) bool {

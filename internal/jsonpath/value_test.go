@@ -139,7 +139,8 @@ func TestSteps(t *testing.T) {
 		for _, sel := range s.Selectors {
 			text += fmt.Sprintf(" %d:%s", sel.Kind, expr[sel.Offset:sel.End])
 			if sel.Filter != nil {
-				for _, operand := range sel.Filter.Operands() {
+				for _, test := range sel.Filter.Tests() {
+					operand := test.Path
 					for _, s := range operand {
 						text += " <" + expr[s.Offset:s.End] + ">"
 					}

@@ -79,29 +79,20 @@ func newQueryChecker(text string, d *crd.Definition, version string) (*checker, 
 
 // checkCondition checks the paths in a condition and the literals compared with them.
 func (k *checker) checkCondition(filter *jsonpath.Filter, cursors []cursor) {
-	for _, steps := range filter.Operands() {
-		k.walk(steps, cursors)
-	}
-	for _, steps := range filter.Existences() {
-		k.checkExistence(steps, cursors)
-	}
-	for _, c := range filter.Comparisons() {
-		k.checkLiteral(c, k.walk(c.Path, cursors)) // an invalid path is reported once
+	for _, test := range filter.Tests() {
+		switch ends := k.walk(test.Path, cursors); {
+		case test.Op == "":
+			k.checkExistence(test.Path, ends)
+		case test.HasLiteral:
+			k.checkLiteral(test, ends)
+		}
 	}
 }
 
 // checkExistence reports an existence test of a boolean, which is true for false.
-func (k *checker) checkExistence(steps []jsonpath.Step, cursors []cursor) {
-	if len(steps) == 0 {
-		return
-	}
-	ends := k.walk(steps, cursors)
-	for _, e := range ends {
-		if e.scalarKind() != kindBoolean {
-			return
-		}
-	}
-	if len(ends) == 0 {
+func (k *checker) checkExistence(steps []jsonpath.Step, ends []cursor) {
+	isOther := func(e cursor) bool { return e.scalarKind() != kindBoolean }
+	if len(steps) == 0 || len(ends) == 0 || slices.ContainsFunc(ends, isOther) {
 		return
 	}
 	from, to := steps[0].Offset, steps[len(steps)-1].End

@@ -11,7 +11,7 @@ import (
 )
 
 // checkLiteral reports a comparison with the same result for all possible values.
-func (k *checker) checkLiteral(c jsonpath.Comparison, ends []cursor) {
+func (k *checker) checkLiteral(c jsonpath.Test, ends []cursor) {
 	message, hint := "", ""
 	for _, e := range ends {
 		if message, hint = e.constantResult(c); message == "" {
@@ -30,7 +30,7 @@ func (k *checker) checkLiteral(c jsonpath.Comparison, ends []cursor) {
 
 // constantResult explains why a comparison has the same result for all non-null values at the cursor, with a
 // hint; "" if it has not.
-func (c cursor) constantResult(comparison jsonpath.Comparison) (message, hint string) {
+func (c cursor) constantResult(comparison jsonpath.Test) (message, hint string) {
 	actual, written := fmt.Sprintf("%s is %s", c.name(), c.kind()), literalText(comparison.Literal)
 	equality := comparison.Op == "==" || comparison.Op == "!="
 	switch kinds := c.literalKinds(); {

@@ -71,7 +71,8 @@ func (c conditionExpression) find(object map[string]any, yield func(v any) bool)
 
 func (c conditionExpression) explainMissing(object map[string]any) []string {
 	var explanations []string
-	for _, steps := range c.Operands() {
+	for _, test := range c.Tests() {
+		steps := test.Path
 		if len(steps) == 0 {
 			continue // the object itself
 		}

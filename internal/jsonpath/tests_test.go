@@ -31,7 +31,10 @@ func TestComparisons(t *testing.T) {
 			continue
 		}
 		var got []string
-		for _, c := range f.Comparisons() {
+		for _, c := range f.Tests() {
+			if !c.HasLiteral {
+				continue
+			}
 			literal := fmt.Sprint(c.Literal)
 			if s, ok := c.Literal.(string); ok {
 				literal = fmt.Sprintf("%q", s)

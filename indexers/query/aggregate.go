@@ -99,8 +99,7 @@ const maxCombinations = 10_000
 // order are ignored.
 func (q *Querier) Aggregate(ctx context.Context, query Query, a Aggregation,
 	options Options) (*AggregateResult, error) {
-	x, err := q.prepare(ctx, query, Options{AllowScan: options.AllowScan, Now: options.Now,
-		Yield: options.Yield})
+	x, err := q.prepare(ctx, query, options.unordered())
 	if err != nil {
 		return nil, err
 	}

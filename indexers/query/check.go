@@ -45,27 +45,21 @@ func Columns(options Options, a Aggregation) (paths []string) {
 // Aggregations take the types of paths from it.
 func (q *Querier) WithDefinition(d *crd.Definition, version string) *Querier {
 	extended := *q
-	extended.schemaWarnings = func(query Query, columns []string) (warnings []string) {
-		found := Check(query, d, version)
-		for _, path := range columns {
-			found = append(found, indexers.CheckColumn(path, d, version)...)
-		}
-		for _, f := range found {
-			warnings = append(warnings, f.Message+"; "+f.Hint)
-		}
-		return warnings
-	}
-	extended.pathType = func(path string) string { return indexers.ColumnType(path, d, version) }
+	extended.definition, extended.version = d, version
 	return &extended
 }
 
 // warnSchema adds warnings about columns and conditions that are not in the schema.
 func (x *execution) warnSchema(columns []string) {
-	if x.schemaWarnings == nil {
+	if x.definition == nil {
 		return
 	}
-	for _, w := range x.schemaWarnings(x.query, columns) {
-		if !slices.Contains(x.plan.Warnings, w) {
+	found := Check(x.query, x.definition, x.version)
+	for _, path := range columns {
+		found = append(found, indexers.CheckColumn(path, x.definition, x.version)...)
+	}
+	for _, f := range found {
+		if w := f.Message + "; " + f.Hint; !slices.Contains(x.plan.Warnings, w) {
 			x.plan.Warnings = append(x.plan.Warnings, w)
 		}
 	}

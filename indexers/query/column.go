@@ -84,10 +84,10 @@ func (x *execution) typeAt(path *jsonpath.Path) sortkey.Type {
 			return found
 		}
 	}
-	if x.pathType == nil {
+	if x.definition == nil {
 		return sortkey.Any
 	}
-	typ, _ := sortkey.TypeNamed(x.pathType(path.Expr()))
+	typ, _ := sortkey.TypeNamed(indexers.ColumnType(path.Expr(), x.definition, x.version))
 	return typ
 }
 

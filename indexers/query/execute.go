@@ -8,15 +8,14 @@ import (
 
 // execution is one run of a query on one snapshot.
 type execution struct {
+	*Querier
 	*workMeter
-	query          Query
-	options        Options
-	snapshot       Snapshot
-	schema         schema
-	schemaWarnings func(query Query, columns []string) []string
-	pathType       func(path string) string // of the schema, or nil
-	start          cursor                   // position to continue from
-	order          order
+	query    Query
+	options  Options
+	snapshot Snapshot
+	schema   schema
+	start    cursor // position to continue from
+	order    order
 
 	cond      compiledCondition
 	driver    driver
@@ -35,10 +34,8 @@ func (q *Querier) prepare(ctx context.Context, query Query, options Options) (*e
 	}
 	snapshot := q.source.Snapshot()
 	x := &execution{
-		workMeter: &workMeter{ctx: ctx, yield: options.Yield,
-			remaining: workBetweenChecks}, query: query, options: options,
-		snapshot: snapshot, schema: q.schemaOf(snapshot), schemaWarnings: q.schemaWarnings,
-		pathType: q.pathType,
+		Querier: q, workMeter: &workMeter{ctx: ctx, yield: options.Yield, remaining: workBetweenChecks},
+		query: query, options: options, snapshot: snapshot, schema: q.schemaOf(snapshot),
 	}
 	c := compiler{schema: x.schema, snapshot: x.snapshot, references: q.references, now: options.Now,
 		meter: x.workMeter}

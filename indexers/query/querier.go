@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/references"
@@ -26,9 +27,9 @@ type Querier struct {
 	// latest is the schema of the latest snapshot that declares its own indexes.
 	latest     *atomic.Pointer[declarations]
 	references *references.TypeGraph
-	// schemaWarnings compares a query with the schema of the type. It is nil if the schema is unknown.
-	schemaWarnings func(query Query, columns []string) []string
-	pathType       func(path string) string
+	// definition and version are the schema of the objects; nil if it is unknown.
+	definition *crd.Definition
+	version    string
 }
 
 // New returns a Querier over a source. indexes describe the source's indexes by name; indexes without a
@@ -96,6 +97,11 @@ type Options struct {
 	Yield func(context.Context) error
 }
 
+// unordered returns the options that affect which objects match.
+func (o Options) unordered() Options {
+	return Options{AllowScan: o.AllowScan, Now: o.Now, Yield: o.Yield}
+}
+
 // Query returns the matching objects. Errors are typed: [UnknownIndexError], [DroppedFieldError],
 // [UnsortedError], [SortError], [ScanError], ErrNoReferences, [indexers.OperandError], ErrContinue, the cause
 // of ctx's end, and [Error] around them for queries that were parsed.
@@ -109,8 +115,7 @@ func (q *Querier) Query(ctx context.Context, query Query, options Options) (*Res
 
 // Count returns the number of matching objects; Limit, Continue and the sort order are ignored.
 func (q *Querier) Count(ctx context.Context, query Query, options Options) (int, error) {
-	x, err := q.prepare(ctx, query, Options{AllowScan: options.AllowScan, Now: options.Now,
-		Yield: options.Yield})
+	x, err := q.prepare(ctx, query, options.unordered())
 	if err != nil {
 		return 0, err
 	}

@@ -20,8 +20,7 @@ type ValueCount struct {
 // ignored.
 func (q *Querier) Values(ctx context.Context, index string, query Query,
 	options Options) ([]ValueCount, error) {
-	x, err := q.prepare(ctx, query, Options{AllowScan: options.AllowScan, Now: options.Now,
-		Yield: options.Yield})
+	x, err := q.prepare(ctx, query, options.unordered())
 	if err != nil {
 		return nil, err
 	}

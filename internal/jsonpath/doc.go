@@ -10,9 +10,9 @@
 // [Compile] compiles an expression to a [Path], [CompileFilter] compiles a condition to a [Filter], and
 // [FromSegments] builds a path from keys that need no escaping. Compile once and keep the result.
 //
-// [Path.Find], [Path.Append] and [Path.First] evaluate decoded unstructured objects; [Path.FindJSON],
-// [Path.AppendJSON] and [Path.FirstJSON] evaluate a JSON document without decoding it. A [Set] evaluates many
-// paths and filters in one pass over a document:
+// [Path.Find], [Path.Append] and [Path.First] evaluate decoded unstructured objects; [Path.FindJSON] and
+// [Path.FirstJSON] evaluate a JSON document without decoding it. A [Set] evaluates many paths and filters in
+// one pass over a document:
 //
 //	set := jsonpath.NewSet(namespace, issuer, ready)
 //	err := set.FindJSON(raw, func(i int, v jsonpath.Value) bool {

@@ -60,21 +60,6 @@ func ExampleCompileFilter() {
 	// true <nil>
 }
 
-func ExamplePath_AppendJSON() {
-	path := jsonpath.MustCompile(".spec.dnsNames[*]")
-	var values []jsonpath.Value // may be reused
-	values, err := path.AppendJSON(values[:0], []byte(`{"spec":{"dnsNames":["a.example","b.example"]}}`))
-	for _, v := range values {
-		fmt.Println(v.Kind(), v)
-	}
-	fmt.Println(err)
-	// Output:
-	// string a.example
-	// string b.example
-	// <nil>
-}
-
-// One scan of the document evaluates all expressions.
 func ExampleSet() {
 	several, err := jsonpath.CompileFilter("@.spec.replicas > 1")
 	must(err)

@@ -26,3 +26,12 @@ func MustCompileFilter(expr string) *Filter {
 	}
 	return f
 }
+
+// AppendJSON appends the results in raw. It returns dst unchanged on an error.
+func (p *Path) AppendJSON(dst []Value, raw []byte) ([]Value, error) {
+	err := p.FindJSON(raw, func(v Value) bool {
+		dst = append(dst, v)
+		return true
+	})
+	return dst, err
+}

@@ -26,15 +26,6 @@ func (p *Path) FindJSONContext(ctx context.Context, raw []byte, yield func(v Val
 	return ev.err
 }
 
-// AppendJSON appends the results in raw; see [Path.FindJSON]. It returns dst unchanged on an error.
-func (p *Path) AppendJSON(dst []Value, raw []byte) ([]Value, error) {
-	err := p.FindJSON(raw, func(v Value) bool {
-		dst = append(dst, v)
-		return true
-	})
-	return dst, err
-}
-
 // FirstJSON returns the first result in raw, and whether there is one; see [Path.FindJSON].
 func (p *Path) FirstJSON(raw []byte) (v Value, ok bool, err error) {
 	err = p.FindJSON(raw, func(found Value) bool {

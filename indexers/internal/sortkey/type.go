@@ -38,9 +38,6 @@ const (
 var typeNames = []string{"", "string", "int", "number", "bool", "quantity", "duration", "time", "ip", "semver",
 	"date", "cidr"}
 
-// Names returns the names of the types in configs, without Any.
-func Names() []string { return slices.Clone(typeNames[1:]) }
-
 // TypeNamed returns the type of a name.
 func TypeNamed(name string) (Type, bool) {
 	i := slices.Index(typeNames, name)

@@ -122,22 +122,22 @@ browser: sandbox crdcached ## Test the page with headless Chromium, which is ins
 	@command -v chromium >/dev/null || { apt-get -o Acquire::Retries=3 update && apt-get -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300 install -y --no-install-recommends chromium; }
 	cd integration/browser && CRDCACHE_REQUIRE_SANDBOX=1 CRDCACHE_CRDCACHED_BIN=$(BIN)/crdcached go test -count=1 -timeout 10m ./...
 
-# The results are events, which compatibility turns into a summary.
-SKEW_TEST = cd integration && go build -o $(BIN)/compatibility ./compatibility && \
+# The results are events, which project compatibility turns into a summary.
+SKEW_TEST = cd integration && go build -o $(BIN)/project ./project && \
 	KUBEBUILDER_ASSETS=$(SKEW_CACHE)/$(VERSION) CRDCACHE_KUBECTL_BIN=$(SKEW_CACHE)/$(VERSION)/kubectl \
 	CRDCACHE_REQUIRE_SANDBOX=1 go test -p $(AT_ONCE) -json -count=1 -timeout 30m
 
 skew: sandbox ## Run the integration tests against Kubernetes VERSION (1.30.14), and write docs/compatibility.md; builds it first (10 minutes once)
 	./sandbox/build-version.sh $(VERSION) $(SKEW_CACHE)/$(VERSION)
-	$(SKEW_TEST) $(SKEW_PACKAGES) | $(BIN)/compatibility -server "Kubernetes $(VERSION)" -document ../docs/compatibility.md
+	$(SKEW_TEST) $(SKEW_PACKAGES) | $(BIN)/project compatibility -server "Kubernetes $(VERSION)" -document ../docs/compatibility.md
 
 versions: sandbox ## Test the modules with three versions of Kubernetes' modules and controller-runtime, and write docs/compatibility.md (an hour)
-	cd integration && go build -o $(BIN)/compatibility ./compatibility && \
-	  CRDCACHE_REQUIRE_SANDBOX=1 $(BIN)/compatibility -versions .. -document ../docs/compatibility.md
+	cd integration && go build -o $(BIN)/project ./project && \
+	  CRDCACHE_REQUIRE_SANDBOX=1 $(BIN)/project versions -root .. -document ../docs/compatibility.md
 
 skew-short: ## Run some of them, if VERSION has been built
 	@if [ -x $(SKEW_CACHE)/$(VERSION)/kube-apiserver ]; then \
-	  $(SKEW_TEST) ./cli ./discovery ./indexers ./lifecycle | $(BIN)/compatibility -server "Kubernetes $(VERSION)"; \
+	  $(SKEW_TEST) ./cli ./discovery ./indexers ./lifecycle | $(BIN)/project compatibility -server "Kubernetes $(VERSION)"; \
 	else echo "Kubernetes $(VERSION) has not been built: make skew VERSION=$(VERSION) does"; fi
 
 history: sandbox ## Play random histories for HISTORY_DURATION (10m), from HISTORY_SEED on (0: any), with the race detector
@@ -181,8 +181,8 @@ race: sandbox ## Run unit and integration tests with the race detector
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -race -timeout 30m ./...
 
 fuzz: ## Run every fuzz test for FUZZTIME (20s), and add what they executed to docs/reliability.md
-	cd integration && go build -o $(BIN)/fuzz ./fuzz
-	$(BIN)/fuzz -time $(FUZZTIME) -run '$(FUZZ_RUN)' -executions $(FUZZ_EXECUTIONS) -parallel $(FUZZ_PARALLEL) \
+	cd integration && go build -o $(BIN)/project ./project
+	$(BIN)/project fuzz -time $(FUZZTIME) -run '$(FUZZ_RUN)' -executions $(FUZZ_EXECUTIONS) -parallel $(FUZZ_PARALLEL) \
 	  -results docs/fuzz.json -document docs/reliability.md $(FUZZ_MODULES)
 
 sandbox: $(BIN)/sandbox ## Build bin/sandbox, and the etcd, kube-apiserver and kubectl beside it
@@ -236,9 +236,9 @@ lint: ## Run gofmt, go vet, staticcheck and the go mod tidy check in every modul
 	  [ -z "$$unformatted" ] || { echo "gofmt wants to change (make generate): $$unformatted"; exit 1; }
 	@for m in $(MODULES); do echo "lint $$m"; \
 	  (cd $$m && go vet ./... && go run $(STATICCHECK) ./... && go mod tidy -diff) || exit 1; done
-	@echo "platforms: $(PLATFORMS) darwin/arm64"; (cd integration && go build -o $(BIN)/compatibility ./compatibility) && $(BIN)/compatibility -platforms "$(PLATFORMS)"
-	@for m in $(PUBLISHED); do (cd $$m && $(BIN)/compatibility -platforms windows/amd64) || exit 1; done
-	@for m in $(MODULES); do (cd $$m && $(BIN)/compatibility -platforms darwin/arm64) || exit 1; done
+	@echo "platforms: $(PLATFORMS) darwin/arm64"; (cd integration && go build -o $(BIN)/project ./project) && $(BIN)/project platforms $(PLATFORMS)
+	@for m in $(PUBLISHED); do (cd $$m && $(BIN)/project platforms windows/amd64) || exit 1; done
+	@for m in $(MODULES); do (cd $$m && $(BIN)/project platforms darwin/arm64) || exit 1; done
 	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 	@go vet ./testdata && go run $(STATICCHECK) ./testdata # ./... passes over folders of this name
 	@$(MAKE) --no-print-directory prose

@@ -36,13 +36,13 @@ mv CHANGELOG.md.new CHANGELOG.md
 modules="metrics controllerruntime storage/disk server"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-(cd integration && GOWORK=off GOFLAGS=-buildvcs=false go build -o "$work/release" ./release)
+(cd integration && GOWORK=off GOFLAGS=-buildvcs=false go build -o "$work/project" ./project)
 # The tagged commit has no replace lines, which go install module/cmd@version refuses; the next commit has them again.
-"$work/release" -root . -version "$version" -write
+"$work/project" release -root . -version "$version"
 git commit --quiet --all --message "release: $version"
 git tag --annotate "$version" --message "crdcache $version"
 for module in $modules; do git tag --annotate "$module/$version" --message "crdcache/$module $version"; done
-"$work/release" -root . -version "$version" -write -develop
+"$work/project" release -root . -version "$version" -develop
 git commit --quiet --all --message "all: replace modules by their folders again"
 # GitHub starts no workflow for a push of more than three tags.
 echo "Push it with: git push origin HEAD $(for module in $modules; do printf '%s ' "$module/$version"; done)&& git push origin $version"

@@ -18,7 +18,7 @@ const passed = `{"Action":"run","Package":"example.com/a","Test":"TestOne"}
 {"Action":"pass","Package":"example.com/a","Elapsed":2}
 `
 
-func TestRun(t *testing.T) {
+func TestSummarize(t *testing.T) {
 	document := filepath.Join(t.TempDir(), "document.md")
 	read := func() string {
 		t.Helper()
@@ -42,7 +42,7 @@ Skipped 1 test of ` + "`a`" + `: needs wings, which this server lacks.
 <!-- end Server 1 -->
 `
 	for range 2 { // the second run replaces the section of the first
-		if err := run("Server 1", document, strings.NewReader(passed), io.Discard); err != nil {
+		if err := summarize("Server 1", document, strings.NewReader(passed), io.Discard); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, read()); diff != "" {
@@ -56,7 +56,7 @@ Skipped 1 test of ` + "`a`" + `: needs wings, which this server lacks.
 		"no tests":         "",
 		"not an event":     "go: no such file",
 	} {
-		if err := run("Server 1", document, strings.NewReader(in+"\n"), io.Discard); err == nil {
+		if err := summarize("Server 1", document, strings.NewReader(in+"\n"), io.Discard); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 		if diff := cmp.Diff(want, read()); diff != "" {

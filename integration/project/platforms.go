@@ -2,7 +2,9 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"slices"
@@ -14,9 +16,12 @@ import (
 // checkPlatforms type-checks the packages of the module in the working directory, including tests, for
 // platforms given as GOOS/GOARCH. It finds compile errors without compiling, which would take many times
 // longer because of the dependencies.
-func checkPlatforms(platforms []string) error {
+func checkPlatforms(_ context.Context, flags *flag.FlagSet, args []string) error {
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
 	var failed []error
-	for _, platform := range platforms {
+	for _, platform := range flags.Args() {
 		problems, err := check(platform)
 		failed = append(failed, err)
 		for _, p := range problems {

@@ -40,7 +40,7 @@ func findAll(ctx context.Context, modules []string, filter string) ([]target, er
 	}
 	var targets []target
 	for _, module := range modules {
-		found, err := find(ctx, module)
+		found, err := findTargets(ctx, module)
 		if err != nil {
 			return nil, err
 		}
@@ -59,13 +59,13 @@ func findAll(ctx context.Context, modules []string, filter string) ([]target, er
 	return targets, nil
 }
 
-// template prints each test file with the import path of its package.
-const template = `{{$p := .}}{{range .TestGoFiles}}{{$p.ImportPath}} {{$p.Dir}}/{{.}}{{"\n"}}{{end}}` +
+// testFilesTemplate prints each test file with the import path of its package.
+const testFilesTemplate = `{{$p := .}}{{range .TestGoFiles}}{{$p.ImportPath}} {{$p.Dir}}/{{.}}{{"\n"}}{{end}}` +
 	`{{range .XTestGoFiles}}{{$p.ImportPath}} {{$p.Dir}}/{{.}}{{"\n"}}{{end}}`
 
-// find returns the fuzz tests of one module.
-func find(ctx context.Context, module string) ([]target, error) {
-	command := exec.CommandContext(ctx, "go", "list", "-f", template, "./...")
+// findTargets returns the fuzz tests of one module.
+func findTargets(ctx context.Context, module string) ([]target, error) {
+	command := exec.CommandContext(ctx, "go", "list", "-f", testFilesTemplate, "./...")
 	command.Dir, command.Stderr = module, os.Stderr
 	listed, err := command.Output()
 	if err != nil {
@@ -156,7 +156,7 @@ func (p *programs) fuzz(ctx context.Context, t target, each time.Duration, paral
 	command.Stdout, command.Stderr = &output, &output
 	start := time.Now()
 	err = command.Run()
-	r, unreadable := parse(bytes.NewReader(output.Bytes()))
+	r, unreadable := parseFuzzOutput(bytes.NewReader(output.Bytes()))
 	r.Seconds = time.Since(start).Seconds()
 	if err != nil && !timeWasUp.Match(output.Bytes()) {
 		r.Failures = 1
@@ -168,17 +168,17 @@ func (p *programs) fuzz(ctx context.Context, t target, each time.Duration, paral
 // timeWasUp matches a spurious failure that the engine sometimes reports at the end of a test's time.
 var timeWasUp = regexp.MustCompile(`(?m)^--- FAIL: \w+ \(.*\)\n    context deadline exceeded$`)
 
-var progress = regexp.MustCompile(`^fuzz: elapsed: .*, execs: (\d+) .*new interesting: \d+ \(total: (\d+)\)`)
+var fuzzProgress = regexp.MustCompile(`^fuzz: elapsed: .*, execs: (\d+) .*new interesting: \d+ \(total: (\d+)\)`)
 
 // baseline matches the progress of a run that still executes the existing inputs.
 var baseline = regexp.MustCompile(`^fuzz: elapsed: .*, gathering baseline coverage: `)
 
-// parse reads the result of a run from the output of go test: the last progress line has the totals.
-func parse(output io.Reader) (result, error) {
+// parseFuzzOutput reads the result of a run from the output of go test: the last progress line has the totals.
+func parseFuzzOutput(output io.Reader) (result, error) {
 	r, found := result{}, false
 	lines := bufio.NewScanner(output)
 	for lines.Scan() {
-		match := progress.FindStringSubmatch(lines.Text())
+		match := fuzzProgress.FindStringSubmatch(lines.Text())
 		if match == nil {
 			found = found || baseline.MatchString(lines.Text())
 			continue

@@ -6,48 +6,43 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/crdcache/crdcache/integration/internal/document"
 )
 
-type options struct {
-	each       time.Duration
-	parallel   int
-	executions int64
-	only       string
-	results    string
-	document   string
-	modules    []string
+// fuzzOptions are the options of the command fuzz.
+type fuzzOptions struct {
+	each              time.Duration
+	parallel          int
+	executions        int64
+	only              string
+	results, document string
+	modules           []string
 }
 
-func main() {
-	o := options{}
-	flag.DurationVar(&o.each, "time", 20*time.Second, "how long each test runs at a time")
-	flag.IntVar(&o.parallel, "parallel", 0, "how many processes a test runs in; 0: one for each processor")
-	flag.Int64Var(&o.executions, "executions", 0,
+func fuzz(ctx context.Context, flags *flag.FlagSet, args []string) error {
+	o := fuzzOptions{}
+	flags.DurationVar(&o.each, "time", 20*time.Second, "how long each test runs at a time")
+	flags.IntVar(&o.parallel, "parallel", 0, "how many processes a test runs in; 0: one for each processor")
+	flags.Int64Var(&o.executions, "executions", 0,
 		"repeat all tests until the results have this many executions; 0: run them once")
-	flag.StringVar(&o.only, "run", "",
+	flags.StringVar(&o.only, "run", "",
 		"the tests that run: those whose package and name, with a space between, this regular expression matches; empty: all")
-	flag.StringVar(&o.results, "results", "",
+	flags.StringVar(&o.results, "results", "",
 		"the file with the results of all runs, which this run is added to; empty: this run alone")
-	flag.StringVar(&o.document, "document", "",
+	flags.StringVar(&o.document, "document", "",
 		"the document whose section is written after each round; empty: none")
-	flag.Parse()
-	o.modules = flag.Args()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := o.run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "error:", err)
-		os.Exit(1)
+	if err := flags.Parse(args); err != nil {
+		return err
 	}
+	o.modules = flags.Args()
+	return o.run(ctx)
 }
 
 // run repeats all tests until the number of executions is reached. A failed test is repeated in the next
 // round.
-func (o options) run(ctx context.Context) error {
+func (o fuzzOptions) run(ctx context.Context) error {
 	merged, err := readResults(o.results)
 	if err != nil {
 		return err

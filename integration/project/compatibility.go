@@ -6,35 +6,24 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"gotest.tools/gotestsum/testjson"
 
 	"github.com/crdcache/crdcache/integration/internal/document"
 )
 
-func main() {
-	server := flag.String("server", "", "the server of the tests, for the heading of the section")
-	path := flag.String("document", "", "the document that has, or gets, the section; empty writes none")
-	root := flag.String("versions", "", "test the modules of the repository in this folder with all versions of Kubernetes' modules")
-	prefix := flag.String("only", "v", "the prefix of the versions to test, such as v0.36")
-	platforms := flag.String("platforms", "", "check the module in the working directory for these platforms")
-	flag.Parse()
-	var err error
-	if *platforms != "" {
-		err = checkPlatforms(strings.Fields(*platforms))
-	} else if *root != "" {
-		err = testVersions(context.Background(), *root, *prefix, *path, os.Stderr)
-	} else {
-		err = run(*server, *path, os.Stdin, os.Stderr)
+// compatibility is the command of that name.
+func compatibility(_ context.Context, flags *flag.FlagSet, args []string) error {
+	server := flags.String("server", "", "the server of the tests, for the heading of the section")
+	path := flags.String("document", "", "the document that has, or gets, the section; empty writes none")
+	if err := flags.Parse(args); err != nil {
+		return err
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "error:", err)
-		os.Exit(1)
-	}
+	return summarize(*server, *path, os.Stdin, os.Stderr)
 }
 
-func run(server, path string, in io.Reader, out io.Writer) error {
+// summarize writes a section about the test events of in, unless a test failed.
+func summarize(server, path string, in io.Reader, out io.Writer) error {
 	results, err := testjson.ScanTestOutput(testjson.ScanConfig{Stdout: in, Handler: progress{out}})
 	if err != nil {
 		return err

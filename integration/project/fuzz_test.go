@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestParse(t *testing.T) {
-	got, err := parse(strings.NewReader(`fuzz: elapsed: 0s, gathering baseline coverage: 0/40 completed
+func TestParseFuzzOutput(t *testing.T) {
+	got, err := parseFuzzOutput(strings.NewReader(`fuzz: elapsed: 0s, gathering baseline coverage: 0/40 completed
 fuzz: elapsed: 3s, execs: 523 (174/sec), new interesting: 35 (total: 75)
 fuzz: minimizing 15321-byte failing input file
 fuzz: elapsed: 6s, execs: 1041 (172/sec), new interesting: 36 (total: 76)
@@ -20,11 +20,11 @@ PASS
 	if diff := cmp.Diff(result{Executions: 1041, Corpus: 76}, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	got, err = parse(strings.NewReader("fuzz: elapsed: 0s, gathering baseline coverage: 0/40 completed\nPASS\n"))
+	got, err = parseFuzzOutput(strings.NewReader("fuzz: elapsed: 0s, gathering baseline coverage: 0/40 completed\nPASS\n"))
 	if got != (result{}) || err != nil {
 		t.Errorf("a run that ended early: %+v, %v", got, err)
 	}
-	if _, err := parse(strings.NewReader("PASS\n")); err == nil {
+	if _, err := parseFuzzOutput(strings.NewReader("PASS\n")); err == nil {
 		t.Error("output without executions is no error")
 	}
 }

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -26,6 +28,24 @@ const rootModule = "github.com/crdcache/crdcache"
 
 // publishedFolders are the folders of the published modules. Each requires only earlier ones.
 var publishedFolders = []string{".", "metrics", "storage/disk", "controllerruntime", "server"}
+
+// prepareRelease is the command release.
+func prepareRelease(_ context.Context, flags *flag.FlagSet, args []string) error {
+	version := flags.String("version", "", "the version, such as v0.9.0")
+	root := flags.String("root", "..", "the folder of the repository")
+	develop := flags.Bool("develop", false, "replace the modules by their folders, for the commit after the tag")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	r, err := newRelease(*root, *version)
+	if err != nil {
+		return err
+	}
+	if *develop {
+		return r.develop()
+	}
+	return r.publish()
+}
 
 // release is a version of the modules in a work tree.
 type release struct {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -40,9 +41,14 @@ var suites = []struct {
 	{"controller-runtime's suite", "integration", []string{"./controllerruntime"}},
 }
 
-// testVersions runs all suites in the repository of root with the versions of Kubernetes that have a prefix,
-// and writes a table of the passed tests.
-func testVersions(ctx context.Context, root, prefix, path string, out io.Writer) error {
+// testVersions runs all suites in the repository with all versions, and writes a table of the passed tests.
+func testVersions(ctx context.Context, flags *flag.FlagSet, args []string) error {
+	root := flags.String("root", "..", "the folder of the repository")
+	path := flags.String("document", "", "the document that has, or gets, the table; empty writes none")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	out := os.Stderr
 	var table strings.Builder
 	table.WriteString("| k8s.io | controller-runtime |")
 	rule := "\n|---|---|"
@@ -53,9 +59,6 @@ func testVersions(ctx context.Context, root, prefix, path string, out io.Writer)
 	table.WriteString(rule + "\n")
 	failed := 0
 	for _, v := range versions {
-		if !strings.HasPrefix(v.kubernetes, prefix) {
-			continue
-		}
 		fmt.Fprintf(&table, "| %s | %s |", v.kubernetes[1:], v.runtime[1:])
 		for _, s := range suites {
 			fmt.Fprintf(out, "=== %s with k8s.io %s, controller-runtime %s\n", s.name, v.kubernetes, v.runtime)
@@ -63,7 +66,7 @@ func testVersions(ctx context.Context, root, prefix, path string, out io.Writer)
 			if v != versions[len(versions)-1] {
 				tag = "oldkubernetes"
 			}
-			results, err := testWith(ctx, filepath.Join(root, s.folder), s.packages, pins(v.kubernetes,
+			results, err := testWith(ctx, filepath.Join(*root, s.folder), s.packages, pins(v.kubernetes,
 				v.runtime), tag, out)
 			if err != nil {
 				return err
@@ -82,10 +85,10 @@ func testVersions(ctx context.Context, root, prefix, path string, out io.Writer)
 	if failed > 0 {
 		return fmt.Errorf("%d tests failed, or did not build: nothing is written", failed)
 	}
-	if path == "" {
+	if *path == "" {
 		return nil
 	}
-	return document.WriteSection(path, "Versions", table.String())
+	return document.WriteSection(*path, "Versions", table.String())
 }
 
 // pins returns replacements that select exact versions, also below the requirements of a module.

@@ -32,13 +32,13 @@ func TestOddServers(t *testing.T) {
 		// unanswered: watches are answered only when they end. Then the status is sometimes stale.
 		unanswered bool
 	}{
-		"buffers": {proxy: testkit.Buffer(true), synced: requests.InitialEventsTimeout,
+		"buffers": {proxy: bufferResponses(true), synced: requests.InitialEventsTimeout,
 			shown: watchEnds + impatience, lists: 2},
-		"buffers, the head as well": {proxy: testkit.Buffer(false), synced: requests.InitialEventsTimeout,
+		"buffers, the head as well": {proxy: bufferResponses(false), synced: requests.InitialEventsTimeout,
 			shown: watchEnds + impatience, lists: 2, unanswered: true},
 		"compresses":      {proxy: testkit.Compress(true), lists: 1},
-		"drops bookmarks": {proxy: testkit.DropBookmarks, synced: requests.InitialEventsTimeout, lists: 2},
-		"cuts off what is idle": {proxy: testkit.CutIdle(30 * time.Second),
+		"drops bookmarks": {proxy: dropBookmarks, synced: requests.InitialEventsTimeout, lists: 2},
+		"cuts off what is idle": {proxy: cutIdle(30 * time.Second),
 			shown: 2 * time.Second, lists: 1},
 	} {
 		t.Run(name, func(t *testing.T) {

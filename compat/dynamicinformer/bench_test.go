@@ -1,6 +1,7 @@
 package dynamicinformer_test
 
 import (
+	"fmt"
 	"runtime"
 	"testing"
 
@@ -19,12 +20,8 @@ func BenchmarkFactories(b *testing.B) {
 	const objects = 5000
 	deployments := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 	server := apitest.New(b, apitest.Type{GVR: deployments, Kind: "Deployment", Namespaced: true})
-	for _, text := range testkit.LargeFamilies()[0].Objects(objects) {
-		u := &unstructured.Unstructured{}
-		if err := u.UnmarshalJSON(text); err != nil {
-			b.Fatal(err)
-		}
-		server.Create(b, deployments, u)
+	for n := range objects {
+		server.Create(b, deployments, deployment(n))
 	}
 	own, err := crdcache.NewClient(server.Config(), server.HTTPClient(b))
 	if err != nil {
@@ -70,4 +67,25 @@ func used(b *testing.B) (heap, cpu float64) {
 		b.Fatal(err)
 	}
 	return float64(stats.HeapAlloc), float64(time)
+}
+
+// deployment returns a Deployment of about 8 KB with managedFields.
+func deployment(n int) *unstructured.Unstructured {
+	env, fields := []any{}, map[string]any{}
+	for k := range 50 {
+		env = append(env, map[string]any{"name": fmt.Sprintf("SERVICE_%d_URL", k),
+			"value": fmt.Sprintf("https://service-%d-%d.example.com:8443/v1", n, k)})
+		fields[fmt.Sprintf(`k:{"name":"SERVICE_%d_URL"}`, k)] = map[string]any{".": map[string]any{}}
+	}
+	name := fmt.Sprintf("deployment-%d", n)
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment",
+		"metadata": map[string]any{"name": name, "namespace": fmt.Sprintf("team-%d", n%40),
+			"managedFields": []any{map[string]any{"manager": "kubectl", "operation": "Update",
+				"apiVersion": "apps/v1", "fieldsType": "FieldsV1", "fieldsV1": map[string]any{"f:spec": fields}}}},
+		"spec": map[string]any{"replicas": int64(3), "template": map[string]any{"spec": map[string]any{
+			"containers": []any{map[string]any{"name": "main", "image": "registry.example.com/" + name,
+				"env": env}}}}},
+		"status": map[string]any{"readyReplicas": int64(3)},
+	}}
 }

@@ -3,6 +3,7 @@ package oddservers_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +14,6 @@ import (
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/integration/harness"
-	"github.com/crdcache/crdcache/internal/testkit"
 )
 
 // TestPlainDiscovery checks that a tracker finds the same types on a server without aggregated discovery, and
@@ -27,7 +27,7 @@ func TestPlainDiscovery(t *testing.T) {
 		return tracker, names(tracker)
 	}
 	_, want := types(harness.Config(t))
-	plain, got := types(harness.ThroughProxy(t, testkit.HideAggregated))
+	plain, got := types(harness.ThroughProxy(t, hideAggregated))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-aggregated +plain):\n%s", diff)
 	}
@@ -50,4 +50,15 @@ func names(tracker *discovery.Tracker) []string {
 	}
 	slices.Sort(all)
 	return all
+}
+
+// hideAggregated is a server without aggregated discovery.
+func hideAggregated(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.Header.Get("Accept"), "apidiscovery") {
+			r = r.Clone(r.Context())
+			r.Header.Set("Accept", "application/json")
+		}
+		next.ServeHTTP(w, r)
+	})
 }

@@ -173,7 +173,8 @@ var fuzzProgress = regexp.MustCompile(`^fuzz: elapsed: .*, execs: (\d+) .*new in
 // baseline matches the progress of a run that still executes the existing inputs.
 var baseline = regexp.MustCompile(`^fuzz: elapsed: .*, gathering baseline coverage: `)
 
-// parseFuzzOutput reads the result of a run from the output of go test: the last progress line has the totals.
+// parseFuzzOutput reads the result of a run from the output of go test: the last progress line has the
+// totals.
 func parseFuzzOutput(output io.Reader) (result, error) {
 	r, found := result{}, false
 	lines := bufio.NewScanner(output)

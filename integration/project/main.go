@@ -1,19 +1,21 @@
 // Command project tests and releases the project:
 //
-//	project platforms GOOS/GOARCH...   type-checks the module in the working directory for other platforms
-//	project compatibility              summarizes the output of "go test -json" for one version of Kubernetes
-//	project versions                   tests the modules with several versions of Kubernetes' modules
-//	project fuzz MODULE...             runs the fuzz tests of modules and adds their executions to a file
-//	project release                    sets the version of the published modules
+// project platforms GOOS/GOARCH... type-checks the module in the working directory for other platforms
+// project compatibility summarizes the output of "go test -json" for one version of Kubernetes project
+// versions tests the modules with several versions of Kubernetes' modules project fuzz MODULE... runs the
+// fuzz tests of modules and adds their executions to a file project release sets the version of the published
+// modules
 //
-// compatibility, versions and fuzz write a section of a document, unless a test failed. Each command has -help.
+// compatibility, versions and fuzz write a section of a document, unless a test failed. Each command has
+// -help.
 //
 // # Fuzzing
 //
-// fuzz repeats all tests until the total number of executions is reached, including earlier runs with the same
-// file of results. Only the coverage of the project and of the packages that read JSON and YAML guides the
-// engine. This is much faster than go test -fuzz, which also counts the coverage of client-go. The failing
-// input of a test is stored below the package's testdata, so that every later run of the tests repeats it.
+// fuzz repeats all tests until the total number of executions is reached, including earlier runs with the
+// same file of results. Only the coverage of the project and of the packages that read JSON and YAML guides
+// the engine. This is much faster than go test -fuzz, which also counts the coverage of client-go. The
+// failing input of a test is stored below the package's testdata, so that every later run of the tests
+// repeats it.
 package main
 
 import (

@@ -114,8 +114,7 @@ func listKilled(s *Stage) (meanwhile, afterwards func()) {
 	meanwhile = func() {
 		release()
 		s.await("another try", func() bool {
-			return s.Faults.Requests("list")+
-				s.Faults.Requests("watch-list") > 1
+			return s.lists() > 1
 		})
 		s.Note("meanwhile: synced %v", s.Informer.HasSynced())
 	}
@@ -139,13 +138,13 @@ func historyCompacted(s *Stage) (meanwhile, afterwards func()) {
 	s.Put("changes", "2")
 	s.Delete("goes")
 	s.Put("comes", "1")
-	lists := s.Faults.Requests("list") + s.Faults.Requests("watch-list")
+	lists := s.lists()
 	return func() {}, func() {
 		release()
 		s.Settle()
 		s.noteChanges(r)
 		s.NoteStore()
-		s.Note("relisted: %v", s.Faults.Requests("list")+s.Faults.Requests("watch-list") > lists)
+		s.Note("relisted: %v", s.lists() > lists)
 	}
 }
 

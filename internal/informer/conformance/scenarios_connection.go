@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
@@ -30,6 +31,9 @@ func relistAfterGone(s *Stage) {
 	s.NoteStore()
 }
 
+// lists returns the number of lists of both kinds.
+func (s *Stage) lists() int { return s.Faults.Requests("list") + s.Faults.Requests("watch-list") }
+
 func watchEnded(s *Stage) { watchInterrupted(s, s.Faults.EndWatches) }
 
 func watchBroken(s *Stage) { watchInterrupted(s, s.Faults.BreakWatches) }
@@ -38,7 +42,7 @@ func watchBroken(s *Stage) { watchInterrupted(s, s.Faults.BreakWatches) }
 func watchInterrupted(s *Stage, interrupt func()) {
 	s.Put("a", "1")
 	r := s.Start()
-	lists := s.Faults.Requests("list") + s.Faults.Requests("watch-list")
+	lists := s.lists()
 	release := s.Hold()
 	interrupt()
 	s.Put("a", "2")
@@ -49,7 +53,7 @@ func watchInterrupted(s *Stage, interrupt func()) {
 	s.Settle()
 	s.NoteTrace("", r)
 	s.NoteStore()
-	s.Note("relists: %d", s.Faults.Requests("list")+s.Faults.Requests("watch-list")-lists)
+	s.Note("relists: %d", s.lists()-lists)
 }
 
 func bookmark(s *Stage) {
@@ -97,7 +101,7 @@ func watchTimeout(s *Stage) {
 	s.Put("a", "1")
 	s.Faults.ShortenWatches(3)
 	r := s.Start()
-	lists := s.Faults.Requests("list") + s.Faults.Requests("watch-list")
+	lists := s.lists()
 	s.awaitVersion(s.moveOn())
 	s.Put("a", "2")
 	watches := s.Faults.Requests("watch")
@@ -107,23 +111,23 @@ func watchTimeout(s *Stage) {
 	s.Settle()
 	s.NoteTrace("", r)
 	s.NoteStore()
-	s.Note("relists: %d", s.Faults.Requests("list")+s.Faults.Requests("watch-list")-lists)
+	s.Note("relists: %d", s.lists()-lists)
 }
 
 func firstRequestsFail(s *Stage) {
 	s.Put("a", "1")
 	s.Make(0, nil)
 	r := s.Handle()
-	errors := &counter{}
+	var errors atomic.Int64
 	s.must(s.Informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector,
 		error) {
-		errors.add()
+		errors.Add(1)
 	}))
 	s.Faults.Fail(4, http.StatusInternalServerError)
 	s.Run()
 	s.Settle()
 	s.NoteTrace("", r)
-	s.Note("watch errors: %d", errors.value())
+	s.Note("watch errors: %d", errors.Load())
 }
 
 func selector(s *Stage) {

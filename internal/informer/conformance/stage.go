@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -313,22 +312,4 @@ func (s *Stage) awaitSync(sources ...interface{ HasSynced() bool }) {
 			s.t.Fatalf("waiting for the sync of %T: %v", source, s.ctx.Err())
 		}
 	}
-}
-
-// counter is a counter for several goroutines.
-type counter struct {
-	mu sync.Mutex
-	n  int
-}
-
-func (c *counter) add() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.n++
-}
-
-func (c *counter) value() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.n
 }

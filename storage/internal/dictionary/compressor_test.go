@@ -3,12 +3,12 @@ package dictionary_test
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"sync"
 	"testing"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
-	"github.com/crdcache/crdcache/internal/testkit"
 	"github.com/crdcache/crdcache/storage/s2"
 	"github.com/crdcache/crdcache/storage/zstd"
 )
@@ -227,10 +227,8 @@ func benchmarkCompression(b *testing.B, compression dynamicinformer.Compression)
 
 // families returns generators of objects by name: certificates of 1.2 KB, and large objects.
 func families() map[string]func(n int) []byte {
-	generators := map[string]func(n int) []byte{"small": certificate}
-	for _, family := range testkit.LargeFamilies() {
-		generators[family.Name] = family.Make
-	}
+	generators := maps.Clone(largeFamilies)
+	generators["small"] = certificate
 	return generators
 }
 

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
-	"github.com/crdcache/crdcache/internal/testkit"
 )
 
 // TestHostileFilesOnTerminal checks that files, definitions and configs cannot control the terminal.
@@ -49,7 +48,7 @@ func TestHostileWatchOnTerminal(t *testing.T) {
 		cancel()
 		got := <-code
 		output := terminal.Close()
-		if _, err := testkit.Screen(output, 40); err != nil || got != cli.ExitInterrupted {
+		if _, err := screenOf(output, 40); err != nil || got != cli.ExitInterrupted {
 			t.Errorf("%s: exit code %d, %v", format, got, err)
 		}
 	}

@@ -50,7 +50,7 @@ func TestProgressOnNarrowTerminal(t *testing.T) {
 		t.Errorf("exit code %d, stdout %q", got, out.String())
 	}
 	output := terminal.Close()
-	if screen, err := testkit.Screen(output, 40); err != nil ||
+	if screen, err := screenOf(output, 40); err != nil ||
 		strings.Join(screen, "\n") != "error: interrupted\n" {
 		t.Errorf("%v, the screen is %q", err, screen)
 	}
@@ -90,7 +90,7 @@ func TestProgressGivesWayToWarnings(t *testing.T) {
 	if got := <-code; got != cli.ExitOK {
 		t.Errorf("exit code %d", got)
 	}
-	screen, err := testkit.Screen(terminal.Close(), 80)
+	screen, err := screenOf(terminal.Close(), 80)
 	if err != nil || len(screen) != 3 || !strings.HasPrefix(screen[0], "Warning: gizmos are old") ||
 		screen[1] != "No resources found" {
 		t.Errorf("%v, the screen is %q", err, screen)
@@ -127,7 +127,7 @@ func TestTableOnNarrowTerminal(t *testing.T) {
 		var errOut bytes.Buffer
 		code := cli.Main(t.Context(), append([]string{"crdcache"}, args...), nil, terminal.File, &errOut)
 		output := terminal.Close()
-		if _, err := testkit.Screen(output, 40); err != nil {
+		if _, err := screenOf(output, 40); err != nil {
 			t.Error(err)
 		}
 		if code != want.code || errOut.String() != want.errOut || strings.Count(output,

@@ -1,4 +1,4 @@
-package testkit
+package dictionary_test
 
 import "fmt"
 
@@ -51,8 +51,8 @@ func workflow(n int) []byte {
 			n, s.uid(), nodes, steps, spec)
 }
 
-// certificate has many names and a long history in its status.
-func certificate(n int) []byte {
+// largeCertificate has many names and a long history in its status.
+func largeCertificate(n int) []byte {
 	s := newValueSource(8, n)
 	name, created := fmt.Sprintf("%s-%d", s.word(), n), s.time()
 	names := list(90+s.IntN(30), func(k int) string {

@@ -1,38 +1,22 @@
-package testkit
+package dictionary_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"testing"
 )
 
-// LargeFamily is a type of large objects.
-type LargeFamily struct {
-	// Name describes the objects.
-	Name string
-	// Make returns the JSON of object n, with managedFields, as API servers send it.
-	Make func(n int) []byte
-}
-
-// LargeFamilies are all families.
-func LargeFamilies() []LargeFamily {
-	return []LargeFamily{
-		{"deployments", deployment},
-		{"pods", pod},
-		{"policyreports", policyReport},
-		{"workflows", workflow},
-		{"certificates", certificate},
-		{"definitions", definition},
-	}
-}
-
-// Objects returns count objects of the family.
-func (f LargeFamily) Objects(count int) [][]byte {
-	objects := make([][]byte, count)
-	for n := range objects {
-		objects[n] = f.Make(n)
-	}
-	return objects
+// largeFamilies generate the JSON of large objects, with managedFields, as API servers send it.
+var largeFamilies = map[string]func(n int) []byte{
+	"deployments":   deployment,
+	"pods":          pod,
+	"policyreports": policyReport,
+	"workflows":     workflow,
+	"certificates":  largeCertificate,
+	"definitions":   definition,
 }
 
 // valueSource generates the differences between objects; equal seeds generate equal values.
@@ -87,4 +71,27 @@ func managedFieldsEntry(manager, apiVersion, subresource, at, fields string) str
 func keys(names ...string) string {
 	return `{".":{},` + list(len(names),
 		func(n int) string { return fmt.Sprintf(`"f:%s":{}`, names[n]) }) + `}`
+}
+
+// TestFamilies checks the form and the size of large objects.
+func TestFamilies(t *testing.T) {
+	for name, family := range largeFamilies {
+		t.Run(name, func(t *testing.T) {
+			sum := 0
+			const count = 200
+			for n := range count {
+				object := family(n)
+				sum += len(object)
+				if !json.Valid(object) {
+					t.Fatalf("object %d is not JSON:\n%s", n, object)
+				}
+				if !bytes.Equal(object, family(n)) {
+					t.Fatalf("object %d is another one each time", n)
+				}
+			}
+			if average := sum / count; average < 7_000 || average > 14_000 {
+				t.Errorf("objects have %d bytes on average", average)
+			}
+		})
+	}
 }

@@ -1,15 +1,18 @@
-package testkit
+package cli_test
 
 import (
 	"fmt"
 	"strings"
+	"testing"
 	"unicode"
+
+	"github.com/google/go-cmp/cmp"
 )
 
-// Screen returns the lines that a terminal with this number of columns shows after output, without trailing
+// screenOf returns the lines that a terminal with this number of columns shows after output, without trailing
 // spaces. It supports control sequences that return to the start of a line, erase the rest of it, and change
 // colors, which it drops; any other is an error.
-func Screen(output string, columns int) ([]string, error) {
+func screenOf(output string, columns int) ([]string, error) {
 	lines := [][]rune{{}}
 	at := 0
 	runes := []rune(output)
@@ -62,4 +65,27 @@ func parseEscapeSequence(runes []rune) (length int, isKnown bool) {
 		}
 	}
 	return 0, false
+}
+
+func TestScreen(t *testing.T) {
+	for output, want := range map[string][]string{
+		"abc\nd":                  {"abc", "d"},
+		"abcdefghij":              {"abcdefgh", "ij"},
+		"abcdefgh\nij":            {"abcdefgh", "ij"},
+		"abc\rx":                  {"xbc"},
+		"abc\r\x1b[Kx \x1b[31my ": {"x y"},
+	} {
+		got, err := screenOf(output, 8)
+		if err != nil {
+			t.Errorf("%q: %v", output, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", output, diff)
+		}
+	}
+	for _, output := range []string{"\x07", "\x1b[2J", "\x1b]0;t\x07", "\x1b", "\u009b2J"} {
+		if got, err := screenOf(output, 8); err == nil {
+			t.Errorf("%q gives %q", output, got)
+		}
+	}
 }

@@ -1,4 +1,4 @@
-package testkit
+package dictionary_test
 
 import (
 	"encoding/json"

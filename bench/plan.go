@@ -54,7 +54,7 @@ var (
 	burstSubjects   = append([]string{experiment.Stream, experiment.Packed}, scaledSubjects...)
 	latencySubjects = append([]string{experiment.Stream}, scaledSubjects...)
 	updatedSubjects = excludeNames(experiment.SubjectNames(), experiment.AdaptiveTrimmed,
-		experiment.ClientGoTrimmed)
+		experiment.ClientGoTrimmed, experiment.Kept)
 	readSubjects     = excludeNames(updatedSubjects, experiment.ClientGoMetadata, experiment.Metadata)
 	readerSubjects   = append(excludeNames(readSubjects, experiment.Stream), experiment.AdaptiveTrimmed)
 	managerSubjects  = []string{experiment.StockManager, experiment.OursManager, experiment.CompressedManager}
@@ -78,7 +78,7 @@ func FullPlan() Plan {
 	const small, budget = experiment.Small, 400 * time.Millisecond
 	allNames := experiment.SubjectNames()
 	filled := append(slices.Clone(largeSubjects), experiment.ClientGoTrimmed, experiment.Object,
-		experiment.Metadata)
+		experiment.Metadata, experiment.Kept)
 	return Plan{
 		{Experiment: experiment.Types, Size: small, Objects: 1_000, PerType: experiment.ObjectsPerType,
 			Subjects: experiment.Fleets(), Rounds: 1, Idle: 10 * time.Second},

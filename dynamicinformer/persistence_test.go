@@ -120,6 +120,7 @@ func (r *resumedInformer) lists() int {
 var storages = map[string]ResourceOptions{
 	"inline": {}, "reflector": {Storage: Storage{Mode: StorageObject}},
 	"metadata":   {Storage: Storage{Mode: StorageMetadata}},
+	"keep":       {Keep: Keep{Paths: []string{}}},
 	"compressed": {Storage: adaptive}, "texts": {},
 	"namespaces": {Namespaces: InNamespaces("a",
 		"b")}, "namespaces, reflectors": {Namespaces: InNamespaces("b", "a"),

@@ -15,6 +15,7 @@ const (
 	Object            = "crdcache-object"
 	Packed            = "crdcache-packed"
 	PackedTrimmed     = "crdcache-packed-trimmed"
+	Kept              = "crdcache-kept"
 	CompressedTrimmed = "crdcache-compressed"
 	AdaptiveTrimmed   = "crdcache-adaptive"
 	Metadata          = "crdcache-metadata"
@@ -35,6 +36,8 @@ func storageModes() []Subject {
 	adaptive := dynamicinformer.Storage{Mode: dynamicinformer.StorageAdaptive,
 		Compression: s2.New(s2.Options{})}
 	metadata := dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}
+	kept := dynamicinformer.Keep{Paths: []string{"." + strings.Join(indexField, "."), ".spec.issuerRef.name",
+		".spec.dnsNames", ".status.notAfter", ".status.conditions[*].status"}}
 	return []Subject{
 		{Name: Object, Title: "crdcache, object", Ours: true,
 			New: constructorFor(dynamicinformer.ResourceOptions{Storage: object})},
@@ -42,6 +45,8 @@ func storageModes() []Subject {
 			New: constructorFor(dynamicinformer.ResourceOptions{Storage: packedStorage})},
 		{Name: PackedTrimmed, Title: "crdcache, packed, without managedFields", Ours: true,
 			New: constructorFor(dynamicinformer.ResourceOptions{Storage: packedStorage, Prune: pruned})},
+		{Name: Kept, Title: "crdcache, packed, five kept fields", Ours: true,
+			New: constructorFor(dynamicinformer.ResourceOptions{Storage: packedStorage, Keep: kept})},
 		{Name: CompressedTrimmed, Title: "crdcache, compressed, without managedFields", Ours: true,
 			New: constructorFor(dynamicinformer.ResourceOptions{Storage: compressed, Prune: pruned})},
 		{Name: AdaptiveTrimmed, Title: "crdcache, adaptive, without managedFields", Ours: true,

@@ -123,7 +123,9 @@ func (f *Follower) Run(ctx context.Context) {
 			continue
 		}
 		if reason := f.runVersions(ctx, state, version); ctx.Err() == nil {
-			f.typeGone(reason)
+			// Handlers receive the deletion of each object. It fails only after a stop, when they receive none.
+			_ = f.Cache.Forget()
+			f.Health.SetGone(reason)
 		}
 	}
 }
@@ -173,11 +175,4 @@ func (f *Follower) runVersions(ctx context.Context, state *typeState, version st
 func (f *Follower) runIncarnation(ctx context.Context, state *typeState, version string) {
 	f.serve(ctx, &incarnation{number: f.Health.Begin(version, state.UID), version: version, state: state})
 	<-ctx.Done()
-}
-
-// typeGone removes all objects: handlers receive their deletion, and the cache is empty.
-func (f *Follower) typeGone(reason status.Reason) {
-	// It fails only after a stop, when no deletions are delivered.
-	_ = f.Cache.Forget()
-	f.Health.SetGone(reason)
 }

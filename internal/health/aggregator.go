@@ -161,7 +161,7 @@ func (m *member) statusChanged(before, after *Status) {
 	m.update(func(b *Aggregator) {
 		m.changeLocked(func() { m.status = after })
 		b.notifyLocked(func(l *Listener) []func() { return stateChanged(l, *before, *after) })
-		if after.State == StateStopped {
+		if after.State == status.Stopped {
 			m.addLocked(-1)
 			m.inTotals = false
 			b.mu.members = slices.DeleteFunc(b.mu.members, func(other *member) bool { return other == m })
@@ -247,7 +247,7 @@ func (m *member) addLocked(sign int) {
 }
 
 // blocksReady reports whether the type prevents the factory from being ready.
-func (m *member) blocksReady() bool { return m.required && m.status.State != StateSynced }
+func (m *member) blocksReady() bool { return m.required && m.status.State != status.Synced }
 
 func (b *Aggregator) notifyLocked(calls func(*Listener) []func()) {
 	for _, l := range b.mu.listeners {

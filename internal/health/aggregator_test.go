@@ -43,9 +43,9 @@ func TestTotals(t *testing.T) {
 			m.requiredChanged(random.IntN(2) == 0)
 		default:
 			after := *m.status
-			after.State = []State{StatePending, StateSynced, StateSyncing, StateStopped}[random.IntN(4)]
+			after.State = []State{status.Pending, status.Synced, status.Syncing, status.Stopped}[random.IntN(4)]
 			m.statusChanged(m.status, &after)
-			if after.State == StateStopped {
+			if after.State == status.Stopped {
 				members = slices.Delete(members, at, at+1)
 				m.impactChanged(factoryImpact{rejected: some()}) // no further effect
 			}
@@ -86,7 +86,7 @@ func BenchmarkManyTypes(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
 				m := all[i%n]
 				after := *m.status
-				after.State = StateSynced
+				after.State = status.Synced
 				m.statusChanged(m.status, &after)
 			}
 		})

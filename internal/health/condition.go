@@ -113,7 +113,7 @@ func (b *Aggregator) readyLocked() Condition {
 	}
 	for _, gvr := range b.mu.expected {
 		if b.mu.totals.types[gvr] == 0 {
-			return notReady(Status{GVR: gvr, State: StatePending, Message: RequiredWithoutInformer})
+			return notReady(Status{GVR: gvr, State: status.Pending, Message: RequiredWithoutInformer})
 		}
 	}
 	return c

@@ -47,7 +47,7 @@ type Health struct {
 // options.
 func New(gvr schema.GroupVersionResource, options string, now func() time.Time) *Health {
 	h := &Health{gvr: gvr, now: now}
-	h.mu.status = Status{GVR: gvr, Options: options, State: StatePending, Message: "not started", Since: now()}
+	h.mu.status = Status{GVR: gvr, Options: options, State: status.Pending, Message: "not started", Since: now()}
 	h.publishLocked()
 	h.mu.changed = make(chan struct{})
 	return h

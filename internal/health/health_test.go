@@ -89,97 +89,97 @@ func TestState(t *testing.T) {
 		settled  bool
 		deadline time.Duration
 	}{
-		{"made", observations{}, 0, StatePending, false, false, 0},
-		{"started, nothing runs", observations{started: true}, 0, StatePending, false, false, 0},
-		{"running", with(), 0, StateSyncing, false, false, 0},
-		{"synced", with(synced), time.Hour, StateSynced, false, true, 0},
-		{"stopped before the start", observations{stopped: true}, 0, StateStopped, false, true, 0},
-		{"stopped", with(synced, stopped), 0, StateStopped, false, true, 0},
-		{"stopped while failing", with(synced, stopped, failed(9, status.ReasonForbidden)), 0, StateStopped,
+		{"made", observations{}, 0, status.Pending, false, false, 0},
+		{"started, nothing runs", observations{started: true}, 0, status.Pending, false, false, 0},
+		{"running", with(), 0, status.Syncing, false, false, 0},
+		{"synced", with(synced), time.Hour, status.Synced, false, true, 0},
+		{"stopped before the start", observations{stopped: true}, 0, status.Stopped, false, true, 0},
+		{"stopped", with(synced, stopped), 0, status.Stopped, false, true, 0},
+		{"stopped while failing", with(synced, stopped, failed(9, status.ReasonForbidden)), 0, status.Stopped,
 			true, true, 0},
-		{"gone", observations{started: true, typeGone: true, reason: status.ReasonNotInstalled}, 0, StateGone,
+		{"gone", observations{started: true, typeGone: true, reason: status.ReasonNotInstalled}, 0, status.Gone,
 			false, false, 0},
 
-		{"asked and not answered yet", with(waiting), 9 * time.Second, StateSyncing, false, false,
+		{"asked and not answered yet", with(waiting), 9 * time.Second, status.Syncing, false, false,
 			10 * time.Second},
-		{"not answered for 10 s while syncing", with(waiting), 10 * time.Second, StateDegraded,
+		{"not answered for 10 s while syncing", with(waiting), 10 * time.Second, status.Degraded,
 			false, false, 0},
-		{"synced, not answered yet", with(synced, waiting), 29 * time.Second, StateSynced, false, true,
+		{"synced, not answered yet", with(synced, waiting), 29 * time.Second, status.Synced, false, true,
 			30 * time.Second},
-		{"synced, not answered for 30 s", with(synced, waiting), 30 * time.Second, StateDegraded,
+		{"synced, not answered for 30 s", with(synced, waiting), 30 * time.Second, status.Degraded,
 			true, false, 0},
 
-		{"one failure", with(failed(1, status.ReasonRequestFailed)), 0, StateSyncing, false, false,
+		{"one failure", with(failed(1, status.ReasonRequestFailed)), 0, status.Syncing, false, false,
 			10 * time.Second},
-		{"failures short of the limit", with(failed(2, status.ReasonRequestFailed)), 0, StateSyncing, false,
+		{"failures short of the limit", with(failed(2, status.ReasonRequestFailed)), 0, status.Syncing, false,
 			false, 10 * time.Second},
-		{"failures at the limit", with(failed(3, status.ReasonRequestFailed)), 0, StateDegraded, false,
+		{"failures at the limit", with(failed(3, status.ReasonRequestFailed)), 0, status.Degraded, false,
 			false, 10 * time.Second},
 		{"one failure, 10 s ago", with(failed(1, status.ReasonRequestFailed)), 10 * time.Second,
-			StateDegraded, false, false, 0},
-		{"throttled for long", with(failed(9, status.ReasonThrottled)), 0, StateDegraded, false, false,
+			status.Degraded, false, false, 0},
+		{"throttled for long", with(failed(9, status.ReasonThrottled)), 0, status.Degraded, false, false,
 			10 * time.Second},
 		{"synced and many failures", with(synced, failed(9, status.ReasonRequestFailed)), 29 * time.Second,
-			StateSynced, false, true, 30 * time.Second},
+			status.Synced, false, true, 30 * time.Second},
 		{"synced and failing for 30 s", with(synced, failed(9, status.ReasonRequestFailed)),
-			30 * time.Second, StateDegraded, true, false, 0},
+			30 * time.Second, status.Degraded, true, false, 0},
 		{"watches fail, lists do not", with(synced, unwatched(9, status.ReasonRequestFailed)),
-			29 * time.Second, StateSynced, false, true, 30 * time.Second},
+			29 * time.Second, status.Synced, false, true, 30 * time.Second},
 		{"watches fail for 30 s", with(synced, unwatched(9, status.ReasonRequestFailed)), 30 * time.Second,
-			StateDegraded, true, false, 0},
+			status.Degraded, true, false, 0},
 		{"... and a list fails", with(synced, unwatched(9, status.ReasonRequestFailed), recently),
-			30 * time.Second, StateDegraded, true, false, 59 * time.Second},
+			30 * time.Second, status.Degraded, true, false, 59 * time.Second},
 		{"watches are closed at once", with(synced, unwatched(3, status.ReasonWatchClosed), opened(0)),
-			999 * time.Millisecond, StateSynced, false, true, time.Second},
+			999 * time.Millisecond, status.Synced, false, true, time.Second},
 		{"... for 30 s", with(synced, unwatched(3, status.ReasonWatchClosed), opened(30*time.Second)),
-			30 * time.Second, StateDegraded, true, false, 31 * time.Second},
+			30 * time.Second, status.Degraded, true, false, 31 * time.Second},
 		{"... until one lasts", with(synced, unwatched(3, status.ReasonWatchClosed),
-			opened(30*time.Second)), 31 * time.Second, StateSynced, false, true, 0},
+			opened(30*time.Second)), 31 * time.Second, status.Synced, false, true, 0},
 
-		{"forbidden at once", with(failed(1, status.ReasonForbidden)), 0, StateDegraded, false, true,
+		{"forbidden at once", with(failed(1, status.ReasonForbidden)), 0, status.Degraded, false, true,
 			10 * time.Second},
-		{"synced and forbidden since", with(synced, failed(1, status.ReasonForbidden)), 0, StateDegraded,
+		{"synced and forbidden since", with(synced, failed(1, status.ReasonForbidden)), 0, status.Degraded,
 			true, true, 30 * time.Second},
-		{"watching is forbidden", with(synced, unwatched(1, status.ReasonForbidden)), 0, StateDegraded,
+		{"watching is forbidden", with(synced, unwatched(1, status.ReasonForbidden)), 0, status.Degraded,
 			true, true, 0},
-		{"no such verb at once", with(failed(1, status.ReasonVerbUnsupported)), 0, StateDegraded, false,
+		{"no such verb at once", with(failed(1, status.ReasonVerbUnsupported)), 0, status.Degraded, false,
 			true, 10 * time.Second},
-		{"conversion at once", with(synced, failed(1, status.ReasonConversionFailed)), 0, StateDegraded,
+		{"conversion at once", with(synced, failed(1, status.ReasonConversionFailed)), 0, status.Degraded,
 			true, false, 30 * time.Second},
-		{"not found at once", with(failed(1, status.ReasonNotFound)), 0, StateDegraded, false, true,
+		{"not found at once", with(failed(1, status.ReasonNotFound)), 0, status.Degraded, false, true,
 			10 * time.Second},
 		{"not found although it exists", with(exists, failed(9, status.ReasonNotFound)), 29 * time.Second,
-			StateSyncing, false, false, 30 * time.Second},
+			status.Syncing, false, false, 30 * time.Second},
 		{"not found for 30 s although it exists", with(exists, failed(9, status.ReasonNotFound)),
-			30 * time.Second, StateDegraded, false, true, 0},
+			30 * time.Second, status.Degraded, false, true, 0},
 
-		{"unreachable while syncing", with(failed(9, status.ReasonUnreachable)), time.Hour, StateSyncing,
+		{"unreachable while syncing", with(failed(9, status.ReasonUnreachable)), time.Hour, status.Syncing,
 			false, false, 0},
 		{"unreachable once synced", with(synced, failed(9, status.ReasonUnreachable)), 29 * time.Second,
-			StateSynced, false, true, 30 * time.Second},
+			status.Synced, false, true, 30 * time.Second},
 		{"unreachable for 30 s", with(synced, failed(9, status.ReasonUnreachable)), 30 * time.Second,
-			StateSynced, true, true, 0},
-		{"unauthorized while syncing", with(failed(9, status.ReasonUnauthorized)), time.Hour, StateSyncing,
+			status.Synced, true, true, 0},
+		{"unauthorized while syncing", with(failed(9, status.ReasonUnauthorized)), time.Hour, status.Syncing,
 			false, true, 0},
 		{"unauthorized once synced", with(synced, failed(9, status.ReasonUnauthorized)), time.Hour,
-			StateSynced, true, true, 0},
+			status.Synced, true, true, 0},
 
-		{"one of two parts is forbidden", with(otherPart(status.ReasonForbidden)), 0, StateDegraded, false,
+		{"one of two parts is forbidden", with(otherPart(status.ReasonForbidden)), 0, status.Degraded, false,
 			true, 10 * time.Second},
-		{"nothing is read", observations{started: true, running: true, synced: true}, 0, StateSyncing,
+		{"nothing is read", observations{started: true, running: true, synced: true}, 0, status.Syncing,
 			true, false, 0},
 		{"nothing is to be read", observations{started: true, running: true, synced: true, selectsNothing: true}, 0,
-			StateSynced, false, true, 0},
+			status.Synced, false, true, 0},
 		{"unknown namespaces", with(unknownNamespaces(status.ReasonRequestFailed)),
-			0, StateSyncing, false, false,
+			0, status.Syncing, false, false,
 			10 * time.Second},
-		{"... for 10 s", with(unknownNamespaces(status.ReasonRequestFailed)), 10 * time.Second, StateDegraded,
+		{"... for 10 s", with(unknownNamespaces(status.ReasonRequestFailed)), 10 * time.Second, status.Degraded,
 			false, false, 0},
 		{"... once synced", with(synced, unknownNamespaces(status.ReasonUnreachable)),
-			0, StateDegraded, true, false,
+			0, status.Degraded, true, false,
 			30 * time.Second},
 		{"worst part counts", with(failed(1, status.ReasonUnreachable),
-			otherPart(status.ReasonForbidden)), 0, StateDegraded, false, true, 10 * time.Second},
+			otherPart(status.ReasonForbidden)), 0, status.Degraded, false, true, 10 * time.Second},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -240,7 +240,7 @@ func TestHealthRequests(t *testing.T) {
 	r := w.Reporter(1, "")
 	begun := w.clock
 	r.RequestStarted(requests.VerbList)
-	waiting := Status{State: StateSyncing, Message: "waiting for the first list", Since: begun}
+	waiting := Status{State: status.Syncing, Message: "waiting for the first list", Since: begun}
 	w.expect("begun", waiting)
 
 	_, unchanged := w.Snapshot()
@@ -255,12 +255,12 @@ func TestHealthRequests(t *testing.T) {
 	w.advance(9 * time.Second)
 	w.expect("short of patience", waiting)
 	w.advance(time.Second)
-	w.expect("no answer", Status{State: StateDegraded, Reason: status.ReasonNoAnswer,
+	w.expect("no answer", Status{State: status.Degraded, Reason: status.ReasonNoAnswer,
 		Message: "the server does not answer", Since: w.clock})
 	r.RequestEnded(requests.VerbList, nil)
 	contact := w.clock
 	w.Synced(1)
-	w.expect("synced", Status{State: StateSynced, Since: contact, LastContact: contact})
+	w.expect("synced", Status{State: status.Synced, Since: contact, LastContact: contact})
 
 	r.RequestStarted(requests.VerbList)
 	boom := errors.New("two\n\tlines")
@@ -269,42 +269,42 @@ func TestHealthRequests(t *testing.T) {
 		r.RequestEnded(requests.VerbWatch, boom)
 	}
 	failing := Status{
-		State: StateSynced, Reason: status.ReasonRequestFailed, Message: "watch: two lines", Since: contact,
+		State: status.Synced, Reason: status.ReasonRequestFailed, Message: "watch: two lines", Since: contact,
 		LastError: boom, LastContact: contact,
 	}
 	w.expect("failures", failing)
 	w.advance(25 * time.Second)
-	failing.State, failing.Stale, failing.Since = StateDegraded, true, w.clock
+	failing.State, failing.Stale, failing.Since = status.Degraded, true, w.clock
 	w.expect("contact lost", failing)
 
 	w.advance(time.Second)
 	r.RequestEnded(requests.VerbWatch, nil)
-	w.expect("a watch", Status{State: StateSynced, Since: w.clock, LastContact: w.clock})
+	w.expect("a watch", Status{State: status.Synced, Since: w.clock, LastContact: w.clock})
 	back := w.clock
 	w.advance(10 * time.Minute)
-	w.expect("a quiet watch", Status{State: StateSynced, Since: back, LastContact: back})
+	w.expect("a quiet watch", Status{State: status.Synced, Since: back, LastContact: back})
 
 	r.RequestEnded(requests.VerbWatch, apierrors.NewResourceExpired("too old"))
 	expired := w.clock
-	w.expect("an expired watch", Status{State: StateSynced, Since: back, LastContact: expired})
+	w.expect("an expired watch", Status{State: status.Synced, Since: back, LastContact: expired})
 	r.RequestEnded(requests.VerbWatchList, nil)
-	w.expect("a relist", Status{State: StateSynced, Since: back, LastContact: expired,
+	w.expect("a relist", Status{State: status.Synced, Since: back, LastContact: expired,
 		Relists: status.Relists{Expired: 1}})
 
 	w.advance(29 * time.Second)
 	r.RecordContact(true)
 	w.advance(29 * time.Second)
 	sign := w.clock.Add(-29 * time.Second)
-	w.expect("a long watch-list", Status{State: StateSynced, Since: back, LastContact: sign,
+	w.expect("a long watch-list", Status{State: status.Synced, Since: back, LastContact: sign,
 		Relists: status.Relists{Expired: 1}})
 	r.RecordContact(false)
 	w.advance(time.Hour)
 	sign = w.clock.Add(-time.Hour)
-	w.expect("its end", Status{State: StateSynced, Since: back, LastContact: sign,
+	w.expect("its end", Status{State: status.Synced, Since: back, LastContact: sign,
 		Relists: status.Relists{Expired: 1}})
 
 	w.Stopped("released")
-	w.expect("stopped", Status{State: StateStopped, Message: "released", Since: w.clock, LastContact: sign,
+	w.expect("stopped", Status{State: status.Stopped, Message: "released", Since: w.clock, LastContact: sign,
 		Relists: status.Relists{Expired: 1}})
 }
 
@@ -317,7 +317,7 @@ func TestHealthForbidden(t *testing.T) {
 	denied := serverError(403)
 	r.RequestEnded(requests.VerbWatch, denied)
 	want := Status{
-		State: StateDegraded, Reason: status.ReasonForbidden, Message: "watch denied: (get widgets)",
+		State: status.Degraded, Reason: status.ReasonForbidden, Message: "watch denied: (get widgets)",
 		Stale: true,
 		Since: w.clock, LastError: denied, LastContact: w.clock,
 	}
@@ -326,7 +326,7 @@ func TestHealthForbidden(t *testing.T) {
 	want.Relists.Failed = 1
 	w.expect("a list", want)
 	r.RequestEnded(requests.VerbWatchList, nil)
-	w.expect("allowed", Status{State: StateSynced, Since: w.clock, LastContact: w.clock,
+	w.expect("allowed", Status{State: status.Synced, Since: w.clock, LastContact: w.clock,
 		Relists: status.Relists{Failed: 2}})
 }
 
@@ -338,10 +338,10 @@ func TestHealthThrottled(t *testing.T) {
 	for range 9 {
 		r.Throttled(requests.VerbList)
 	}
-	w.expect("throttled", Status{State: StateSyncing, Reason: status.ReasonThrottled,
+	w.expect("throttled", Status{State: status.Syncing, Reason: status.ReasonThrottled,
 		Message: "the server asks for fewer requests", Since: w.clock})
 	r.RequestEnded(requests.VerbList, nil)
-	w.expect("let through", Status{State: StateSyncing, Message: "waiting for the first list", Since: w.clock,
+	w.expect("let through", Status{State: status.Syncing, Message: "waiting for the first list", Since: w.clock,
 		LastContact: w.clock})
 }
 
@@ -353,7 +353,7 @@ func TestHealthOfParts(t *testing.T) {
 	w.Reporter(1, "a").RequestEnded(requests.VerbList, nil)
 	w.Reporter(1, "c").RequestEnded(requests.VerbList, errRefused)
 	want := Status{
-		State: StateDegraded, Reason: status.ReasonForbidden, Message: "in b: list denied: (get widgets)",
+		State: status.Degraded, Reason: status.ReasonForbidden, Message: "in b: list denied: (get widgets)",
 		Since: w.clock, LastError: denied, LastContact: w.clock,
 	}
 	w.expect("one denied", want)
@@ -391,12 +391,12 @@ func TestRepeatedRelists(t *testing.T) {
 		r.RequestEnded(requests.VerbWatchList, expired)
 		w.advance(10 * time.Second)
 	}
-	if s, _ := w.Snapshot(); s.State != StateSyncing || s.Reason != status.ReasonNone {
+	if s, _ := w.Snapshot(); s.State != status.Syncing || s.Reason != status.ReasonNone {
 		t.Errorf("after two: %+v", s)
 	}
 	r.RequestStarted(requests.VerbList)
 	r.RequestEnded(requests.VerbWatchList, expired)
-	if s, _ := w.Snapshot(); s.State != StateDegraded || s.Reason != status.ReasonRequestFailed ||
+	if s, _ := w.Snapshot(); s.State != status.Degraded || s.Reason != status.ReasonRequestFailed ||
 		!errors.Is(s.LastError, expired) {
 		t.Errorf("after three: %+v", s)
 	}
@@ -408,7 +408,7 @@ func TestRepeatedRelists(t *testing.T) {
 		r.RequestEnded(requests.VerbWatch, expired)
 		r.RequestEnded(requests.VerbWatchList, nil)
 		r.RequestEnded(requests.VerbWatch, nil)
-		if s, _ := w.Snapshot(); s.State != StateSynced || s.Reason != status.ReasonNone {
+		if s, _ := w.Snapshot(); s.State != status.Synced || s.Reason != status.ReasonNone {
 			t.Errorf("relisted now and then: %+v", s)
 		}
 	}
@@ -424,12 +424,12 @@ func TestLateReports(t *testing.T) {
 	r.RequestStarted(requests.VerbList)
 	r.RequestEnded(requests.VerbList, errRefused)
 	r.RecordContact(true)
-	if s, _ := h.Snapshot(); s.State != StateGone || s.LastError != nil || !s.LastContact.IsZero() {
+	if s, _ := h.Snapshot(); s.State != status.Gone || s.LastError != nil || !s.LastContact.IsZero() {
 		t.Errorf("a late request changed the status to %+v", s)
 	}
 	h.Begin("", "2")
 	h.Synced(first)
-	if s, _ := h.Snapshot(); s.State != StateSyncing || s.UID != "2" {
+	if s, _ := h.Snapshot(); s.State != status.Syncing || s.UID != "2" {
 		t.Errorf("a late sync changed the status to %+v", s)
 	}
 }
@@ -439,10 +439,10 @@ func TestHealthTerminating(t *testing.T) {
 	w.Reporter(1, "").RequestEnded(requests.VerbList, nil)
 	w.Synced(1)
 	w.SetServed(true, true)
-	w.expect("terminating", Status{State: StateSynced, Terminating: true, Since: w.clock,
+	w.expect("terminating", Status{State: status.Synced, Terminating: true, Since: w.clock,
 		LastContact: w.clock})
 	w.SetServed(false, false)
-	w.expect("gone", Status{State: StateSynced, Since: w.clock, LastContact: w.clock})
+	w.expect("gone", Status{State: status.Synced, Since: w.clock, LastContact: w.clock})
 }
 
 var (

@@ -77,9 +77,9 @@ func IncarnationsBetween(before, after Status) (ended bool, reason status.Reason
 
 // IsRunning reports whether an incarnation runs.
 func IsRunning(s Status) bool {
-	return s.State == StateSyncing || s.State == StateResuming || s.State == StateSynced ||
-		s.State == StateDegraded
+	return s.State == status.Syncing || s.State == status.Resuming || s.State == status.Synced ||
+		s.State == status.Degraded
 }
 
 // IsFilled reports whether the cache has been filled in this incarnation. Restored objects do not count.
-func IsFilled(s Status) bool { return s.State == StateSynced || s.Stale && !s.Resuming }
+func IsFilled(s Status) bool { return s.State == status.Synced || s.Stale && !s.Resuming }

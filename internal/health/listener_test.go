@@ -191,7 +191,7 @@ func TestSlowListener(t *testing.T) {
 	e := newExchange(t, true)
 	entered, release := make(chan struct{}), make(chan struct{})
 	slow, err := e.Add(Listener{StateChanged: func(_, after Status) {
-		if after.State == StatePending {
+		if after.State == status.Pending {
 			close(entered)
 			<-release
 		}
@@ -283,7 +283,7 @@ func TestConditions(t *testing.T) {
 		errRefused.Error(),
 		"Ready=False Unreachable: gadgets.v1.example.com: Syncing (Unreachable): "+
 			errRefused.Error(), "TypesKnown=True")
-	if s, _ := one.Snapshot(); s.State != StateSyncing {
+	if s, _ := one.Snapshot(); s.State != status.Syncing {
 		t.Errorf("the unreachable type has the status %+v", s)
 	}
 

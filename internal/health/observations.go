@@ -73,19 +73,19 @@ func (t problem) olderOf(other problem) problem {
 func (f observations) state(now time.Time) State {
 	switch {
 	case f.stopped:
-		return StateStopped
+		return status.Stopped
 	case f.typeGone:
-		return StateGone
+		return status.Gone
 	case !f.started, !f.running:
-		return StatePending
+		return status.Pending
 	case f.degraded(now):
-		return StateDegraded
+		return status.Degraded
 	case f.synced && f.hasPartitions():
-		return StateSynced
+		return status.Synced
 	case !f.synced && f.resuming:
-		return StateResuming
+		return status.Resuming
 	default:
-		return StateSyncing
+		return status.Syncing
 	}
 }
 

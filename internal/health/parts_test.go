@@ -92,17 +92,17 @@ func TestJoinedParts(t *testing.T) {
 	before, _ := h.Snapshot()
 	joined := h.Reporter(g, "all", "well", "troubled", "unknown")
 	h.SetPartitions([]string{"all"}, "", status.ReasonNone, nil)
-	if s, _ := h.Snapshot(); before.State != StateDegraded || s.State != StateDegraded ||
+	if s, _ := h.Snapshot(); before.State != status.Degraded || s.State != status.Degraded ||
 		!strings.HasPrefix(s.Message, "in all: ") {
 		t.Errorf("joined: %v, %q; before: %v", s.State, s.Message, before.State)
 	}
 	troubled.RequestEnded(requests.VerbWatch, nil) // a removed partition
-	if s, _ := h.Snapshot(); s.State != StateDegraded {
+	if s, _ := h.Snapshot(); s.State != status.Degraded {
 		t.Errorf("after what one that is gone reports: %v", s.State)
 	}
 	joined.RequestStarted(requests.VerbWatch)
 	joined.RequestEnded(requests.VerbWatch, nil)
-	if s, _ := h.Snapshot(); s.State != StateSynced {
+	if s, _ := h.Snapshot(); s.State != status.Synced {
 		t.Errorf("after a watch: %v, %q", s.State, s.Message)
 	}
 }

@@ -17,19 +17,9 @@ type (
 	Listener       = status.Listener
 )
 
-const (
-	StatePending  = status.Pending
-	StateSyncing  = status.Syncing
-	StateResuming = status.Resuming
-	StateSynced   = status.Synced
-	StateDegraded = status.Degraded
-	StateGone     = status.Gone
-	StateStopped  = status.Stopped
-)
-
 // Absent reports whether an informer with this status waits for a type that does not exist.
 func Absent(s Status) bool {
-	return (s.State == StatePending || s.State == StateDegraded) && s.Reason.Absent()
+	return (s.State == status.Pending || s.State == status.Degraded) && s.Reason.Absent()
 }
 
 func countRelist(r *status.Relists, reason status.RelistReason) {

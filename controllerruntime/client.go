@@ -1,6 +1,7 @@
 package controllerruntime
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -296,11 +297,7 @@ type consistentSubresource struct {
 func (s *consistentSubresource) Update(ctx context.Context, object client.Object,
 	opts ...client.SubResourceUpdateOption) error {
 	options := (&client.SubResourceUpdateOptions{}).ApplyOptions(opts)
-	answer := object
-	if options.SubResourceBody != nil {
-		answer = options.SubResourceBody
-	}
-	return s.client.write(object, options, answer,
+	return s.client.write(object, options, cmp.Or(options.SubResourceBody, object),
 		func() error { return s.SubResourceClient.Update(ctx, object, opts...) })
 }
 
@@ -308,11 +305,7 @@ func (s *consistentSubresource) Update(ctx context.Context, object client.Object
 func (s *consistentSubresource) Patch(ctx context.Context, object client.Object, patch client.Patch,
 	opts ...client.SubResourcePatchOption) error {
 	options := (&client.SubResourcePatchOptions{}).ApplyOptions(opts)
-	answer := object
-	if options.SubResourceBody != nil {
-		answer = options.SubResourceBody
-	}
-	return s.client.write(object, options, answer,
+	return s.client.write(object, options, cmp.Or(options.SubResourceBody, object),
 		func() error { return s.SubResourceClient.Patch(ctx, object, patch, opts...) })
 }
 
@@ -320,11 +313,7 @@ func (s *consistentSubresource) Patch(ctx context.Context, object client.Object,
 func (s *consistentSubresource) Apply(ctx context.Context, object runtime.ApplyConfiguration,
 	opts ...client.SubResourceApplyOption) error {
 	options := (&client.SubResourceApplyOptions{}).ApplyOpts(opts)
-	answer := object
-	if options.SubResourceBody != nil {
-		answer = options.SubResourceBody
-	}
-	return s.client.write(object, options, answer,
+	return s.client.write(object, options, cmp.Or(options.SubResourceBody, object),
 		func() error { return s.SubResourceClient.Apply(ctx, object, opts...) })
 }
 

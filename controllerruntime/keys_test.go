@@ -83,9 +83,9 @@ func TestNamesWithSlashes(t *testing.T) {
 			if _, err := informer.Lister().ByNamespace(namespace).Get(name); !apierrors.IsNotFound(err) {
 				t.Errorf("ByNamespace(%q).Get(%q): %v", namespace, name, err)
 			}
-			if _, err := c.uidOf(t.Context(), client.ObjectKey{Namespace: namespace, Name: name},
+			if err := c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name},
 				&corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
-				t.Errorf("uidOf(%q, %q): %v", namespace, name, err)
+				t.Errorf("Get(%q, %q): %v", namespace, name, err)
 			}
 		}
 	}

@@ -35,15 +35,34 @@ func (c *Cache) Get(ctx context.Context, key client.ObjectKey, out client.Object
 // get is Get, after the cache shows the writes.
 func (c *Cache) get(ctx context.Context, written *writes, key client.ObjectKey, out client.Object,
 	opts []client.GetOption) error {
-	gvk, err := apiutil.GVKForObject(out, c.scheme)
+	r, v, stored, err := c.findStored(ctx, written, key, out)
 	if err != nil {
 		return err
 	}
-	r, started, err := c.resourceToRead(ctx, gvk, out)
-	if err != nil {
-		return err
+	form := r.form
+	if reflect.TypeOf(out) != form.pointer {
+		return fmt.Errorf("cache had type %s, but %T was asked for", form.pointer, out)
 	}
-	var v *scopedInformer
+	options := client.GetOptions{}
+	options.ApplyOptions(opts)
+	if v.mayShareObjects || ptr.Deref(options.UnsafeDisableDeepCopy, false) {
+		return form.writeShared(reflect.ValueOf(out).Elem(), stored)
+	}
+	return form.writeCopy(reflect.ValueOf(out).Elem(), stored)
+}
+
+// findStored returns the stored object with a key, of the type and form of example, with its resource and
+// informer. It waits until the cache shows the writes.
+func (c *Cache) findStored(ctx context.Context, written *writes, key client.ObjectKey,
+	example client.Object) (r *resource, v *scopedInformer, stored any, err error) {
+	gvk, err := apiutil.GVKForObject(example, c.scheme)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	r, started, err := c.resourceToRead(ctx, gvk, example)
+	if err != nil {
+		return nil, nil, nil, err
+	}
 	target := key
 	if !r.namespaced {
 		target.Namespace = ""
@@ -55,27 +74,15 @@ func (c *Cache) get(ctx context.Context, written *writes, key client.ObjectKey, 
 		if !started {
 			return &cache.ErrCacheNotStarted{}
 		}
-		if err := r.awaitInformers(ctx, out, v); err != nil {
+		if err := r.awaitInformers(ctx, example, v); err != nil {
 			return err
 		}
 		return written.await(ctx, r, &target, "", v)
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		stored, err = r.stored(v, key)
 	}
-	stored, err := r.stored(v, key)
-	if err != nil {
-		return err
-	}
-	if reflect.TypeOf(out) != r.form.pointer {
-		return fmt.Errorf("cache had type %s, but %T was asked for", r.form.pointer, out)
-	}
-	options := client.GetOptions{}
-	options.ApplyOptions(opts)
-	if v.mayShareObjects || ptr.Deref(options.UnsafeDisableDeepCopy, false) {
-		return r.form.writeShared(reflect.ValueOf(out).Elem(), stored)
-	}
-	return r.form.writeCopy(reflect.ValueOf(out).Elem(), stored)
+	return r, v, stored, err
 }
 
 // resourceToRead returns the resource for reads of objects like object.

@@ -1,16 +1,14 @@
 package controllerruntime
 
 import (
-	"context"
 	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	utilcache "k8s.io/apimachinery/pkg/util/cache"
 	toolscache "k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 )
@@ -19,52 +17,35 @@ import (
 // predicates exclude it.
 const deletionRetention = time.Hour
 
-// recentDeletions are deleted objects that were not reconciled since. They distinguish deleted objects from
-// objects that left the shard. A sharded cache contains neither kind.
+// recentDeletions are the UIDs of deleted objects that were not reconciled since, by their keys. They
+// distinguish deleted objects from objects that left the shard. A sharded cache contains neither kind.
 type recentDeletions struct {
-	mu    sync.Mutex
-	byKey map[types.NamespacedName]deletion
-	// lastSweep is the time of the last removal of expired deletions.
-	lastSweep time.Time
+	mu   sync.Mutex // makes remove atomic
+	uids *utilcache.Expiring
 }
 
-type deletion struct {
-	uid       types.UID
-	deletedAt time.Time
-}
+func newRecentDeletions() *recentDeletions { return &recentDeletions{uids: utilcache.NewExpiring()} }
 
 func (d *recentDeletions) add(key types.NamespacedName, uid types.UID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	now := time.Now()
-	if d.byKey == nil {
-		d.byKey, d.lastSweep = map[types.NamespacedName]deletion{}, now
-	}
-	d.byKey[key] = deletion{uid, now}
-	if now.Sub(d.lastSweep) < deletionRetention {
-		return
-	}
-	d.lastSweep = now
-	for key, old := range d.byKey {
-		if now.Sub(old.deletedAt) > deletionRetention {
-			delete(d.byKey, key)
-		}
-	}
+	d.uids.Set(key, uid, deletionRetention)
 }
 
 func (d *recentDeletions) uid(key types.NamespacedName) (uid types.UID, ok bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	recorded, ok := d.byKey[key]
-	return recorded.uid, ok
+	found, ok := d.uids.Get(key)
+	if ok {
+		uid = found.(types.UID)
+	}
+	return uid, ok
 }
 
-// remove removes a deletion
+// remove removes the deletion of the object with that UID.
 func (d *recentDeletions) remove(key types.NamespacedName, uid types.UID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if recorded, ok := d.byKey[key]; ok && recorded.uid == uid {
-		delete(d.byKey, key)
+	if found, ok := d.uid(key); ok && found == uid {
+		d.uids.Delete(key)
 	}
 }
 
@@ -104,30 +85,4 @@ func (s *Sharding) recordDeletion(gvk schema.GroupVersionKind, deleted any) {
 		d.add(types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()},
 			object.GetUID())
 	}
-}
-
-func (c *Cache) uidOf(ctx context.Context, key client.ObjectKey, object client.Object) (types.UID, error) {
-	gvk, err := apiutil.GVKForObject(object, c.scheme)
-	if err != nil {
-		return "", err
-	}
-	r, _, err := c.resourceToRead(ctx, gvk, object)
-	if err != nil {
-		return "", err
-	}
-	var v *scopedInformer
-	err = r.read(func(s *informerSet) error {
-		if v = s.forNamespace(key.Namespace); v == nil {
-			return errUnknownNamespace("get", key)
-		}
-		return r.awaitInformers(ctx, object, v)
-	})
-	if err != nil {
-		return "", err
-	}
-	stored, err := r.stored(v, key)
-	if err != nil {
-		return "", err
-	}
-	return stored.(metav1.Object).GetUID(), nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -31,7 +32,7 @@ const minRetryDelay = 250 * time.Millisecond
 //
 // Call it after the cache, or the manager, has been created.
 func (s *Sharding) Reconciler(object client.Object, inner reconcile.Reconciler) reconcile.Reconciler {
-	r := &shardedReconciler{sharding: s, object: object, inner: inner, deletions: &recentDeletions{}}
+	r := &shardedReconciler{sharding: s, object: object, inner: inner, deletions: newRecentDeletions()}
 	r.cache, r.err = s.register(object, r.deletions)
 	return r
 }
@@ -122,10 +123,10 @@ func (r *shardedReconciler) shardOf(ctx context.Context,
 	if s.options.Key == sharding.ByNamespace {
 		return s.shardOf(request.Namespace), "", r.checkScope(request)
 	}
-	uid, err := r.cache.uidOf(ctx, request.NamespacedName, r.object)
+	_, _, stored, err := r.cache.findStored(ctx, nil, request.NamespacedName, r.object)
 	switch {
 	case err == nil:
-		return s.shardOf(string(uid)), "", nil
+		return s.shardOf(string(stored.(metav1.Object).GetUID())), "", nil
 	case !apierrors.IsNotFound(err):
 		return -1, "", err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -428,24 +429,22 @@ func TestShardingOptions(t *testing.T) {
 
 // TestDeletionRetention: deletions that are not reconciled are forgotten eventually.
 func TestDeletionRetention(t *testing.T) {
-	d := &recentDeletions{}
-	key := types.NamespacedName{Name: "a"}
-	d.add(key, "1")
-	if uid, ok := d.uid(key); !ok || uid != "1" {
-		t.Errorf("%q, %v", uid, ok)
-	}
-	d.remove(key, "0")
-	if _, ok := d.uid(key); !ok {
-		t.Error("removed the deletion of another object")
-	}
-	d.byKey[key] = deletion{"1", time.Now().Add(-2 * deletionRetention)}
-	d.lastSweep = time.Now().Add(-2 * deletionRetention)
-	d.add(types.NamespacedName{Name: "b"}, "2")
-	if _, ok := d.uid(key); ok {
-		t.Error("an expired deletion is left")
-	}
-	d.remove(types.NamespacedName{Name: "b"}, "2")
-	if len(d.byKey) != 0 {
-		t.Errorf("%v", d.byKey)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		d := newRecentDeletions()
+		a, b := types.NamespacedName{Name: "a"}, types.NamespacedName{Name: "b"}
+		d.add(a, "1")
+		d.remove(a, "0")
+		if uid, ok := d.uid(a); !ok || uid != "1" {
+			t.Errorf("removed the deletion of another object: %q, %v", uid, ok)
+		}
+		time.Sleep(2 * deletionRetention)
+		d.add(b, "2")
+		if _, ok := d.uid(a); ok {
+			t.Error("an expired deletion is left")
+		}
+		d.remove(b, "2")
+		if n := d.uids.Len(); n != 0 {
+			t.Errorf("%d deletions are left", n)
+		}
+	})
 }

@@ -42,13 +42,8 @@ func (s *Snapshot) sampleRows() (table int64, valueBytes map[int]int64) {
 func (vs indexValues) addSizesTo(byID map[int]int64) {
 	prefix := (bits.Len(uint(len(vs))) + 6) / 7
 	allocated := packed.AllocationSize(prefix + len(vs))
-	for rest := string(vs); rest != ""; {
-		before := len(rest)
-		id, count := consumeLength(&rest), consumeLength(&rest)
-		for range count {
-			rest = rest[consumeLength(&rest):]
-		}
-		byID[id] += int64(allocated * (before - len(rest)) / len(vs))
+	for id, section := range vs.sections {
+		byID[id] += int64(allocated * len(section) / len(vs))
 	}
 }
 

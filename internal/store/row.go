@@ -95,9 +95,8 @@ func appendValues(to []byte, id int, list []string) []byte {
 	return to
 }
 
-// selectFunctions returns the values that belong to one of the functions.
-func (vs indexValues) selectFunctions(fs functions) indexValues {
-	var selected []byte
+// sections iterates over the encoded values of each index, with its id.
+func (vs indexValues) sections(yield func(id int, section string) bool) {
 	for rest := string(vs); rest != ""; {
 		section := rest
 		id, count := consumeLength(&rest), consumeLength(&rest)
@@ -105,8 +104,18 @@ func (vs indexValues) selectFunctions(fs functions) indexValues {
 			n := consumeLength(&rest)
 			rest = rest[n:]
 		}
+		if !yield(id, section[:len(section)-len(rest)]) {
+			return
+		}
+	}
+}
+
+// selectFunctions returns the values that belong to one of the functions.
+func (vs indexValues) selectFunctions(fs functions) indexValues {
+	var selected []byte
+	for id, section := range vs.sections {
 		if slices.ContainsFunc(fs, func(f *function) bool { return f.id == id }) {
-			selected = append(selected, section[:len(section)-len(rest)]...)
+			selected = append(selected, section...)
 		}
 	}
 	if len(selected) == len(vs) {

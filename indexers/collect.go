@@ -13,7 +13,7 @@ import (
 // "each". The collector's document field decides which field is used.
 type element struct {
 	decoded any
-	values  [][]jsonpath.Value // in a document: the values of each path of Index.inner
+	values  [][]jsonpath.Value // in a document: the values of each of Index.elementPaths
 }
 
 // collector collects the keys of one object for one index at a time.
@@ -143,7 +143,7 @@ func (c *collector) partKeys(e element, n int) []partKey {
 
 func (c *collector) readSource(e element, from valueLocation) {
 	c.scalars = c.scalars[:0]
-	if c.document != nil { // found may be nil: an index can have only root paths
+	if c.document != nil {
 		found := e.values
 		if from.root {
 			found = c.rootValues

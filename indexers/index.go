@@ -18,11 +18,11 @@ type Index struct {
 
 	parts       []config.Part
 	elementPath *jsonpath.Path // nil for an index over the whole object
-	// elementPaths are the paths within the element, which is the object unless each is set. root are the
-	// paths within the object if each is set. sources maps the paths to the parts.
+	// elementPaths begin at the element, which is the object without elementPath. rootPaths begin at the object
+	// of an index with elementPath. sources are the locations of each part's values.
 	elementPaths, rootPaths []jsonpath.Expr
 	sources                 [][]valueLocation
-	elements                *jsonpath.Set // of inner, with each
+	elements                *jsonpath.Set // of elementPaths, with elementPath
 	multiValuedPart         int           // the multi-valued part, or -1
 	when                    *jsonpath.Filter
 	label                   string // see indexedLabel
@@ -59,8 +59,8 @@ func newIndex(d *config.Index) *Index {
 	return i
 }
 
-// valueLocation is a possible location of a part's values: path number resultIndex of Index.root or
-// Index.inner.
+// valueLocation is a possible location of a part's values: path number resultIndex of Index.rootPaths or
+// Index.elementPaths.
 type valueLocation struct {
 	path        *jsonpath.Path
 	root        bool

@@ -20,7 +20,7 @@ func planSentences(p *query.Plan) []string {
 	var out []string
 	if p.Shard != "" {
 		out = append(out, fmt.Sprintf(
-			"This is a shard (%s): counts and unique indexes cover only its objects.", p.Shard))
+			"This is a shard (%s): counts cover only its objects.", p.Shard))
 	}
 	switch {
 	case len(p.Start) > 0:

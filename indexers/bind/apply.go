@@ -45,7 +45,7 @@ func (p *plan) rollBack() {
 	}
 }
 
-// prepare acquires everything that a config needs. Callers hold changing.
+// prepare acquires everything that a config needs. Callers hold changeLock.
 func (b *Binding) prepare(p *plan, config *indexers.Config) error {
 	p.switchAfterSync = map[slotKey]*Target{}
 	for at, s := range p.slots {
@@ -129,7 +129,7 @@ func (p *plan) releaseOnCommit(targets ...*Target) {
 	}
 }
 
-// commit applies a prepared change. It cannot fail. Callers hold changing.
+// commit applies a prepared change. It cannot fail. Callers hold changeLock.
 func (b *Binding) commit(p *plan, config *indexers.Config) {
 	b.publish(config, p.slots)
 	for _, do := range p.onCommit {

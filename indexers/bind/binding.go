@@ -129,7 +129,7 @@ func (b *Binding) addKinds(kinds ...serverType) error {
 	return b.bindAll(kinds...)
 }
 
-// setKinds stores types. Callers hold changing.
+// setKinds stores types. Callers hold changeLock.
 func (b *Binding) setKinds(kinds []serverType) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -141,7 +141,7 @@ func (b *Binding) setKinds(kinds []serverType) {
 	}
 }
 
-// bindAll binds the config to types. Callers hold changing.
+// bindAll binds the config to types. Callers hold changeLock.
 func (b *Binding) bindAll(kinds ...serverType) error {
 	if b.closed {
 		return ErrClosed
@@ -192,7 +192,7 @@ func (b *Binding) replacementFor(s resourceBinding, r *indexers.Resource, k serv
 	return b.acquire(r, gvr)
 }
 
-// publish makes a change visible. Callers hold changing.
+// publish makes a change visible. Callers hold changeLock.
 func (b *Binding) publish(config *indexers.Config, slots map[slotKey]resourceBinding) {
 	b.mu.Lock()
 	b.mu.config, b.mu.slots = config, slots
@@ -222,7 +222,7 @@ func (b *Binding) cloneSlots() map[slotKey]resourceBinding {
 	return maps.Clone(b.mu.slots)
 }
 
-// unresolvedError returns an error for required resources without a known type. Callers hold changing.
+// unresolvedError returns an error for required resources without a known type. Callers hold changeLock.
 func (b *Binding) unresolvedError() error {
 	var diagnostics []indexers.Diagnostic
 	for _, r := range b.config().Resources {

@@ -60,7 +60,7 @@ func (b *Binding) typeGraph(t *Target) *references.TypeGraph {
 }
 
 // syncGraphSources makes the serving targets the sources of the graph: it adds and removes sources to match
-// the slots. Callers hold changing.
+// the slots. Callers hold changeLock.
 func (b *Binding) syncGraphSources() {
 	if b.graph == nil {
 		return

@@ -16,8 +16,8 @@ type Plan struct {
 	Shard string
 	// Objects is the number of objects in the source.
 	Objects int
-	// Scan is set if every object is tested. Otherwise Start lists the indexed conditions that together give
-	// the candidates together, are the candidates.
+	// Scan is set if every object is tested. Otherwise the candidates are the objects of the indexed conditions
+	// in Start.
 	Scan  bool
 	Start []Step
 	// Checks are tested on each candidate, in this order. Bodies are tested last; each reads the object.
@@ -50,7 +50,7 @@ func (p *Plan) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "query  %s\n", p.Query)
 	if p.Shard != "" {
-		fmt.Fprintf(&b, "shard  %s; all numbers and unique indexes refer to this shard\n", p.Shard)
+		fmt.Fprintf(&b, "shard  %s; all numbers refer to this shard\n", p.Shard)
 	}
 	switch {
 	case p.Scan:

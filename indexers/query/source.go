@@ -40,7 +40,7 @@ type Freshness struct {
 	// Stale reports whether content that was complete once may be behind now.
 	Stale bool
 	// Shard is the key and the ranges of the shard that the content is limited to; empty without a shard.
-	// Counts, groups and values cover the shard only, and unique indexes are unique within it.
+	// Counts, groups and values cover the shard only.
 	Shard string
 }
 

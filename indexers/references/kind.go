@@ -7,7 +7,7 @@ type typeNode struct {
 	known   bool
 	sources map[*source]struct{}
 	nodes   map[objectKey]*node
-	// referrers counts the references to objects of the kind.
+	// referrers counts the references to objects of the type.
 	referrers map[referrer]int
 }
 
@@ -25,7 +25,7 @@ func newTypeNode(t Type) *typeNode {
 		referrers: map[referrer]int{}}
 }
 
-// objectKey is the key of an object within its kind.
+// objectKey is the key of an object within its type.
 type objectKey struct{ namespace, name string }
 
 // typeName is a group with a plural name or a kind.
@@ -40,7 +40,7 @@ func newTypeNodes() typeNodes {
 	return typeNodes{map[typeName]*typeNode{}, map[typeName]*typeNode{}}
 }
 
-// find returns the possible kinds of an object: two only if it is unknown that both names are of the same
+// find returns the possible types of an object: two only if it is unknown that both names are of the same
 // type.
 func (ks typeNodes) find(o Object) (found []*typeNode) {
 	byKind, byResource := ks.byKind[typeName{o.Group, o.Kind}], ks.byResource[typeName{o.Group, o.Resource}]
@@ -53,7 +53,7 @@ func (ks typeNodes) find(o Object) (found []*typeNode) {
 	return found
 }
 
-// forTarget returns the kind of a reference target and creates it if necessary.
+// forTarget returns the type of a reference target and creates it if necessary.
 func (ks typeNodes) forTarget(o Object) *typeNode {
 	if found := ks.find(o); len(found) > 0 {
 		return found[0]
@@ -67,8 +67,8 @@ func (ks typeNodes) forTarget(o Object) *typeNode {
 	return k
 }
 
-// register returns the kind of a type that is now known. Incomplete kinds with one of its names are merged
-// into it. It returns all references to the kind, because their state can change.
+// register returns the node of a type that is now known. Incomplete nodes with one of its names are merged
+// into it. It returns all references to the type, because their state can change.
 func (ks typeNodes) register(t Type) (k *typeNode, rechecked []*edge) {
 	byKind, byResource := ks.byKind[typeName{t.Group, t.Kind}], ks.byResource[typeName{t.Group, t.Resource}]
 	if byResource != nil && byResource.known && byResource.Type == t {
@@ -94,7 +94,7 @@ func (ks typeNodes) register(t Type) (k *typeNode, rechecked []*edge) {
 	return k, rechecked
 }
 
-// incoming returns all references to objects of the kind.
+// incoming returns all references to objects of the type.
 func (k *typeNode) incoming() []*edge {
 	var edges []*edge
 	for _, n := range k.nodes {

@@ -149,7 +149,7 @@ func (d *decoder) decodeChoice(n *yaml.Node, noun string, words ...string) (stri
 	return d.decodeChoiceOr(hint, n, noun, words...)
 }
 
-// decodeChoiceOr is choice with a hint, for fields that also accept other values.
+// decodeChoiceOr is decodeChoice with a hint, for fields that also accept other values.
 func (d *decoder) decodeChoiceOr(hint string, n *yaml.Node, noun string, words ...string) (string, bool) {
 	if n.Kind == yaml.ScalarNode && n.ShortTag() != "!!str" && !isNull(n) {
 		d.failAt(CodeUnknownValue, n, fmt.Sprintf("%s cannot be %s", noun, n.Value), hint)
@@ -163,7 +163,6 @@ func (d *decoder) decodeChoiceOr(hint string, n *yaml.Node, noun string, words .
 	return s, ok
 }
 
-// decodeNumber decodes an integer within bounds.
 func (d *decoder) decodeNumber(n *yaml.Node, noun string, within numberRange) (int, bool) {
 	least, most := within.min, within.max
 	hint := fmt.Sprintf("use an integer from %d to %d", least, most)
@@ -182,7 +181,6 @@ func (d *decoder) decodeNumber(n *yaml.Node, noun string, within numberRange) (i
 	return i, true
 }
 
-// decodeBool decodes true or false.
 func (d *decoder) decodeBool(n *yaml.Node, noun string) bool {
 	if !d.checkNodeKind(n, yaml.ScalarNode, noun, "true or false", "write true or false") {
 		return false

@@ -134,7 +134,7 @@ func textsOf(l listField[textField]) (texts []string) {
 	return texts
 }
 
-// read decodes a readable or a form.
+// read decodes a valueReader or a form.
 func (d *decoder) read(into any, n *yaml.Node, at valueContext) bool {
 	if r, ok := into.(valueReader); ok {
 		return r.read(d, n, at)

@@ -11,7 +11,7 @@ export class Indexes {
   }
 
   item(index, open) {
-    const notes = [index.parts?.join(" / "), index.types?.join(" / "), index.sorted && "sorted", index.unique && "unique"].filter(Boolean).join(", ");
+    const notes = [index.parts?.join(" / "), index.types?.join(" / "), index.sorted && "sorted"].filter(Boolean).join(", ");
     const bars = h("ul.bars");
     const element = h("details.index", { open }, h("summary", {}, index.name, notes ? h("span.quiet", {}, ` ${notes}`) : null), bars);
     const item = { index, element, bars };

@@ -135,14 +135,26 @@ func (j *jsonReader) member(l *list, size *int) error {
 
 var newline = []byte{'\n'}
 
-// value reads a value, and returns its first line.
+// value reads a value, and returns its first line. Numbers out of range and deep nesting are not syntax
+// errors: the decoder of the object describes them.
 func (j *jsonReader) value() (value []byte, line int, err error) {
 	if _, err := j.Peek(); err != nil {
 		return nil, 0, err
 	}
 	line = j.Line
 	value, err = j.Value()
-	return value, line, err
+	var syntax *jsontext.SyntaxError
+	if !errors.As(err, &syntax) {
+		return value, line, err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(j.Buffered()))
+	if decoder.Decode((*json.RawMessage)(&value)) != nil {
+		return nil, line, err
+	}
+	j.Consume(int(decoder.InputOffset()))
+	j.Line += bytes.Count(value, newline)
+	j.ContentLine = j.Line
+	return value, line, nil
 }
 
 func (j *jsonReader) items(l *list) error {

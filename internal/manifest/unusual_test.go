@@ -82,6 +82,11 @@ func TestUnusualDocuments(t *testing.T) {
 			`{"apiVersion":"v1","kind":"A","items":{"a":{"b":1,"b":2}}}`,
 			[]string{`1 1/0: error duplicate key "items.a.b"`},
 		},
+		"json with deep nesting": {
+			strings.TrimSuffix(aJSON, "}") + `,"spec":` + strings.Repeat("[", 6000) + "\n" +
+				strings.Repeat("]", 6000) + "}\n" + bJSON,
+			[]string{"1 1/0: v1 A a", "3 2/0: v1 B b"},
+		},
 		"json items twice": {`{"apiVersion":"v1","kind":"List","items":[` + aJSON + `],"items":[` + bJSON +
 			`]}`, []string{"1 1/1: v1 A a", "1 1/2: v1 B b", "1 1/0: error " + `duplicate key "items"`}},
 	} {

@@ -39,10 +39,11 @@ items:
 		fmt.Println(widget.GetNamespace(), widget.GetName())
 	}
 
-	// Output: stdin:7: document 1, item 3: Widget.example.com has no metadata.name stdin:5: document 1, item
-	// 1: no CustomResourceDefinition defines Widget.example.com: assuming it is namespaced and named
-	// widgets.example.com, without short names and columns; 'kubectl get crd widgets.example.com -o yaml >
-	// crd.yaml' and --from crd.yaml add them web a web b
+	// Output:
+	// stdin:7: document 1, item 3: Widget.example.com has no metadata.name
+	// stdin:5: document 1, item 1: no CustomResourceDefinition defines Widget.example.com: assuming it is namespaced and named widgets.example.com, without short names and columns; 'kubectl get crd widgets.example.com -o yaml > crd.yaml' and --from crd.yaml add them
+	// web a
+	// web b
 }
 
 // must panics on an error.

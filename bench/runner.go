@@ -33,7 +33,7 @@ func (p Plan) Run(ctx context.Context, o runnerOptions) (*report.Result, error) 
 	r := &runner{options: o, result: &report.Result{Started: time.Now().UTC(), Machine: report.ThisMachine()}}
 	r.logf("the load average is %s; above 0.5, figures are worse than they could be", r.result.Machine.LoadAverage)
 	err := r.all(ctx, p)
-	r.result.Took = report.Duration(time.Since(r.result.Started).Round(time.Second))
+	r.result.Took = time.Since(r.result.Started).Round(time.Second).String()
 	return r.result, err
 }
 

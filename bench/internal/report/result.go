@@ -12,28 +12,13 @@ import (
 // concurrent use.
 type Result struct {
 	Started time.Time `json:"started"`
-	Took    Duration  `json:"took"`
-	Machine Machine   `json:"machine"`
+	// Took is the duration of the run, such as 18m22s.
+	Took    string  `json:"took"`
+	Machine Machine `json:"machine"`
 	// Figures are in the order in which they were first measured.
 	Figures []Figure `json:"figures"`
 	// Failures are the measurements that failed, with their errors.
 	Failures []string `json:"failures,omitempty"`
-}
-
-// Duration is a time.Duration that is text in JSON.
-type Duration time.Duration
-
-// String implements fmt.Stringer.
-func (d Duration) String() string { return time.Duration(d).String() }
-
-// MarshalText implements encoding.TextMarshaler.
-func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (d *Duration) UnmarshalText(text []byte) error {
-	parsed, err := time.ParseDuration(string(text))
-	*d = Duration(parsed)
-	return err
 }
 
 // Key identifies a figure.

@@ -36,7 +36,7 @@ func TestAdd(t *testing.T) {
 func TestReadWrite(t *testing.T) {
 	r := &Result{
 		Started:  time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
-		Took:     Duration(90 * time.Second),
+		Took:     "1m30s",
 		Machine:  Machine{CPU: "a processor", Cores: 2},
 		Failures: []string{"one"},
 	}

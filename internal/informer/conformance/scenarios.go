@@ -13,12 +13,10 @@ type scenario struct {
 func scenarios() []scenario {
 	return []scenario{
 		{name: "initial list", play: initialList},
-		{name: "add, update, delete", play: addUpdateDelete},
-		{name: "re-created under watch", play: recreatedUnderWatch},
 		{name: "late handler", play: lateHandler},
 		{name: "removed handler", play: removedHandler},
 		{name: "removed from inside", play: removedFromInside},
-		{name: "two handlers", play: twoHandlers},
+		{name: "changes for two handlers", play: twoHandlers},
 		{name: "relist after 410", play: relistAfterGone},
 		{name: "watch ended", play: watchEnded},
 		{name: "watch broken", play: watchBroken},
@@ -30,7 +28,6 @@ func scenarios() []scenario {
 		{name: "one namespace", play: otherNamespaces},
 		{name: "all namespaces", play: allNamespaces},
 		{name: "transform", play: transform},
-		{name: "transform over a relist", play: transformRelist},
 		{name: "indexers", play: indexers},
 		{name: "resync", play: resync},
 		{name: "resync periods", play: resyncPeriods},

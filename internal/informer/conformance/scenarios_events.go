@@ -23,27 +23,6 @@ func initialList(s *Stage) {
 	s.await("a resource version", func() bool { return s.Informer.LastSyncResourceVersion() != "" })
 }
 
-func addUpdateDelete(s *Stage) {
-	s.Put("a", "1")
-	r := s.Start()
-	s.Put("b", "1")
-	s.Put("b", "2")
-	s.Put("a", "2")
-	s.Delete("a")
-	s.Settle()
-	s.NoteTrace("", r)
-	s.NoteStore()
-}
-
-func recreatedUnderWatch(s *Stage) {
-	s.Put("a", "1")
-	r := s.Start()
-	s.Delete("a")
-	s.Put("a", "2")
-	s.Settle()
-	s.NoteTrace("", r)
-}
-
 func recreatedWhileAway(s *Stage) {
 	s.Put("a", "1")
 	r := s.Start()
@@ -73,17 +52,22 @@ func lateHandler(s *Stage) {
 	s.NoteTrace("second", second)
 }
 
+// twoHandlers adds, updates, deletes and re-creates objects with two handlers.
 func twoHandlers(s *Stage) {
 	s.Put("a", "1")
 	s.Make(0, nil)
 	first, second := s.Handle(), s.Handle()
 	s.Run()
 	s.Settle()
+	s.Put("b", "1")
+	s.Put("b", "2")
 	s.Put("a", "2")
 	s.Delete("a")
+	s.Put("a", "3")
 	s.Settle()
 	s.NoteTrace("first", first)
 	s.NoteTrace("second", second)
+	s.NoteStore()
 }
 
 func removedHandler(s *Stage) {
@@ -131,32 +115,22 @@ func removedFromInside(s *Stage) {
 	s.NoteTrace("goes", goes)
 }
 
+// transform marks objects of a list, of a watch, and of another list.
 func transform(s *Stage) {
 	s.Put("a", "1")
+	s.Put("b", "1")
 	s.Make(0, nil)
 	s.must(s.Informer.SetTransform(markTransformed))
 	r := s.Handle()
 	s.Run()
 	s.Settle()
 	s.Put("a", "2")
-	s.Put("b", "1")
-	s.Delete("b")
-	s.Settle()
-	s.NoteTrace("", r)
-	s.NoteStore()
-}
-
-func transformRelist(s *Stage) {
-	s.Put("a", "1")
-	s.Put("b", "1")
-	s.Make(0, nil)
-	s.must(s.Informer.SetTransform(markTransformed))
-	r := s.Handle()
-	s.Run()
+	s.Put("c", "1")
+	s.Delete("c")
 	s.Settle()
 	release := s.Hold()
 	s.Faults.ExpireWatches()
-	s.Put("a", "2")
+	s.Put("a", "3")
 	s.Delete("b")
 	release()
 	s.Settle()

@@ -20,9 +20,9 @@ const (
 )
 
 // Start runs all informers, including those created later, until ctx ends or Close is called. It returns
-// when they have stopped. It can be called once. If ctx has ended already, it starts nothing and returns
-// the cause. It returns an error that wraps ErrStopped if the owner of a shared factory shuts it down
-// first; all reads fail after that.
+// when they have stopped. It can be called once. As in the stock cache, the end of ctx is no error, even if
+// it precedes the call. Start returns an error that wraps ErrStopped if the owner of a shared factory shuts
+// it down first; all reads fail after that.
 func (c *Cache) Start(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -33,7 +33,7 @@ func (c *Cache) Start(ctx context.Context) error {
 		running, stop = context.WithCancel(running)
 	}
 	defer stop()
-	unregister, err := c.begin(ctx, running)
+	unregister, err := c.begin(running)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (c *Cache) Close() {
 }
 
 // begin starts the factory once, until running ends. unregister removes its metrics.
-func (c *Cache) begin(ctx, running context.Context) (unregister func(), err error) {
+func (c *Cache) begin(running context.Context) (unregister func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -100,8 +100,6 @@ func (c *Cache) begin(ctx, running context.Context) (unregister func(), err erro
 		return nil, fmt.Errorf("start a closed cache: %w", dynamicinformer.ErrStopped)
 	case c.mu.state != cacheNew:
 		return nil, errors.New("informer already started")
-	case ctx.Err() != nil:
-		return nil, fmt.Errorf("start the cache: %w", context.Cause(ctx))
 	}
 	if err := c.factory.Start(running); err != nil {
 		return nil, err

@@ -79,19 +79,25 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestStartWithAnEndedContext starts nothing, so the cache can still be started.
+// TestStartWithAnEndedContext: as in the stock cache, the end of the context is no error.
 func TestStartWithAnEndedContext(t *testing.T) {
-	c := newCache(t, newServer(t), cache.Options{}, Options{})
-	why := errors.New("too late")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(why)
-	if err := c.Start(ctx); !errors.Is(err, why) {
-		t.Errorf("Start: %v", err)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	server := newServer(t)
+	stock, err := cache.New(server.Config(), cache.Options{Mapper: newMapper()})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if err := c.Factory().Start(ctx); !errors.Is(err, why) {
-		t.Errorf("the factory's Start: %v", err)
+	for name, c := range map[string]cache.Cache{"stock": stock,
+		"ours":   newCache(t, server, cache.Options{}, Options{}),
+		"shared": newCache(t, server, cache.Options{}, Options{Factory: newFactory(t, server)})} {
+		if err := c.Start(ended); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := c.Start(t.Context()); err == nil {
+			t.Errorf("%s: it started twice", name)
+		}
 	}
-	start(t, c)
 }
 
 // TestEndDropsEvents: after the end of its context the cache calls no handler again, like the stock cache. It

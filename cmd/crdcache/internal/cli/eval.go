@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/filesource"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
@@ -165,9 +166,6 @@ func formatValue(v any) (string, error) {
 
 // describeObject returns KIND.GROUP/NAMESPACE/NAME.
 func describeObject(object *unstructured.Unstructured) string {
-	name := object.GetName()
-	if ns := object.GetNamespace(); ns != "" {
-		name = ns + "/" + name
-	}
-	return print.Printable(strings.ToLower(object.GroupVersionKind().GroupKind().String()) + "/" + name)
+	kind := strings.ToLower(object.GroupVersionKind().GroupKind().String())
+	return print.Printable(kind + "/" + cache.MetaObjectToName(object).String())
 }

@@ -243,7 +243,7 @@ func savedTypes(files ...*snapshot.File) []schema.GroupResource {
 		}
 	}
 	slices.SortFunc(types, func(a, b schema.GroupResource) int {
-		return bytes.Compare([]byte(a.Group+"/"+a.Resource), []byte(b.Group+"/"+b.Resource))
+		return strings.Compare(a.Group+"/"+a.Resource, b.Group+"/"+b.Resource)
 	})
 	return types
 }

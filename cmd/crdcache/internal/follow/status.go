@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
@@ -196,7 +197,7 @@ func (w *unwatchableTypes) wrap(client *http.Client) *http.Client {
 	if next == nil {
 		next = http.DefaultTransport
 	}
-	wrapped.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+	wrapped.Transport = session.RoundTripper(func(r *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(r)
 		if err == nil && response.StatusCode == http.StatusOK {
 			w.record(r)
@@ -205,10 +206,6 @@ func (w *unwatchableTypes) wrap(client *http.Client) *http.Client {
 	})
 	return &wrapped
 }
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func (w *unwatchableTypes) record(r *http.Request) {
 	gvr, ok := collectionType(r.URL.Path)

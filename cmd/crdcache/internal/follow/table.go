@@ -66,11 +66,8 @@ func (p *tablePrinter) print(e event) error {
 
 // prepare implements printer. It retains only the cells.
 func (p *tablePrinter) prepare(e event) (func() error, error) {
-	identity := &metav1.PartialObjectMetadata{}
-	identity.SetName(e.Object.GetName())
-	identity.SetNamespace(e.Object.GetNamespace())
 	rows, heads := p.rows()
-	row := metav1.TableRow{Cells: rows.Cells(e.Object), Object: runtime.RawExtension{Object: identity}}
+	row := print.TableRow(rows, e.Object)
 	status, below := eventName(e), p.changedFields(e)
 	if p.options.Timestamps {
 		status = e.timestamp() + " " + status

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/internal/jsontext"
@@ -29,12 +30,7 @@ func Decoded(object *unstructured.Unstructured) Object {
 	return Object{Key: keyOf(object), Kind: object.GroupVersionKind().GroupKind(), Decoded: object}
 }
 
-func keyOf(object *unstructured.Unstructured) string {
-	if namespace := object.GetNamespace(); namespace != "" {
-		return namespace + "/" + object.GetName()
-	}
-	return object.GetName()
-}
+func keyOf(object *unstructured.Unstructured) string { return cache.MetaObjectToName(object).String() }
 
 // decoder shares common strings between objects.
 var decoder = jsontext.NewDecoder()

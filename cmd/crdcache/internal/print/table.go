@@ -40,18 +40,16 @@ func (t *TypeTable) Print(o Object) error {
 	if err != nil {
 		return err
 	}
-	t.table.Rows = append(t.table.Rows, metav1.TableRow{
-		Cells: t.rows.Cells(obj), Object: runtime.RawExtension{Object: t.identity(obj)},
-	})
+	t.table.Rows = append(t.table.Rows, TableRow(t.rows, obj))
 	return nil
 }
 
-// identity returns the part of an object that the table printer reads.
-func (t *TypeTable) identity(obj *unstructured.Unstructured) runtime.Object {
+// TableRow returns the row of an object with the metadata that the table printer reads.
+func TableRow(rows RowFormatter, obj *unstructured.Unstructured) metav1.TableRow {
 	m := &metav1.PartialObjectMetadata{}
 	m.SetName(obj.GetName())
 	m.SetNamespace(obj.GetNamespace())
-	return m
+	return metav1.TableRow{Cells: rows.Cells(obj), Object: runtime.RawExtension{Object: m}}
 }
 
 // Flush implements flusher. Columns do not become narrower afterwards, as in kubectl get --watch.

@@ -3,13 +3,12 @@ package session
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/discovery"
 )
@@ -56,12 +55,13 @@ func (t *Types) getAll(ctx context.Context, resource discovery.Resource, keys []
 		slots <- struct{}{}
 		getting.Go(func() { // ended by the request, which fail cancels
 			defer func() { <-slots }()
-			var from dynamic.ResourceInterface = t.Client.Resource(resource.GVR)
-			name := key
-			if namespace, inside, found := strings.Cut(key, "/"); found {
-				from, name = t.Client.Resource(resource.GVR).Namespace(namespace), inside
+			at, err := cache.ParseObjectName(key)
+			if err != nil {
+				fail(err)
+				return
 			}
-			object, err := from.Get(ctx, name, metav1.GetOptions{})
+			from := t.Client.Resource(resource.GVR).Namespace(at.Namespace)
+			object, err := from.Get(ctx, at.Name, metav1.GetOptions{})
 			switch {
 			case apierrors.IsNotFound(err):
 			case err != nil:
@@ -85,10 +85,10 @@ func (t *Types) listMatching(ctx context.Context, resource discovery.Resource,
 	for _, key := range keys {
 		requested[key] = true
 	}
-	var from dynamic.ResourceInterface = t.Client.Resource(resource.GVR)
-	if namespace != "" && resource.Scope == discovery.Namespaced {
-		from = t.Client.Resource(resource.GVR).Namespace(namespace)
+	if resource.Scope != discovery.Namespaced {
+		namespace = ""
 	}
+	from := t.Client.Resource(resource.GVR).Namespace(namespace)
 	options := metav1.ListOptions{Limit: chunkSize}
 	for {
 		page, err := from.List(ctx, options)
@@ -97,11 +97,7 @@ func (t *Types) listMatching(ctx context.Context, resource discovery.Resource,
 		}
 		for i := range page.Items {
 			object := &page.Items[i]
-			key := object.GetName()
-			if object.GetNamespace() != "" {
-				key = object.GetNamespace() + "/" + key
-			}
-			if requested[key] {
+			if key := cache.MetaObjectToName(object).String(); requested[key] {
 				take(key, object)
 			}
 		}

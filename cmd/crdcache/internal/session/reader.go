@@ -271,8 +271,5 @@ func (r *Reader) getPage(ctx context.Context, from dynamic.ResourceInterface, ne
 // inNamespace returns the client for a type in the requested namespace.
 func (r *Reader) inNamespace(client dynamic.Interface,
 	resource discovery.Resource) dynamic.ResourceInterface {
-	if r.Namespace != "" && resource.Scope == discovery.Namespaced {
-		return client.Resource(resource.GVR).Namespace(r.Namespace)
-	}
-	return client.Resource(resource.GVR)
+	return client.Resource(resource.GVR).Namespace(r.NamespaceFor(resource))
 }

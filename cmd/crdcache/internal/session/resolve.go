@@ -211,7 +211,7 @@ func SplitTypes(args []string) ([]string, error) {
 type throttleDetector struct{ lastThrottled atomic.Bool }
 
 func (t *throttleDetector) wrap(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(r *http.Request) (*http.Response, error) {
+	return RoundTripper(func(r *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(r)
 		if err == nil {
 			t.lastThrottled.Store(response.StatusCode == http.StatusTooManyRequests)

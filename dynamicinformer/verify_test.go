@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"testing"
@@ -119,26 +120,25 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestVerifyWhileObjectsChange: changes during a comparison, a forgotten resource version and a failed page
-// cause no relist.
+// TestVerifyWhileObjectsChange: changes during a comparison, a resource version that the server forgets
+// between two pages, and failed requests cause no relist.
 func TestVerifyWhileObjectsChange(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
-		for n := range 3 {
-			server.Create(t, widgets, inShard("w", n))
-			server.Delete(t, widgets, "ns", "w")
+		for n := range 600 { // two pages
+			server.Create(t, widgets, widget("ns", fmt.Sprint("w", n)))
 		}
 		server.Create(t, widgets, inShard("w", 0))
 		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Verify: verifyPeriod}})
 		i := mustInformer(t, f, widgets)
 		start(t, f)
-		requests := 0
+		expired := 0
 		server.AddFaults(apitest.Fault{Path: widgetsPath, Verb: "list",
 			Effect: func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-				requests++
 				u := inShard("w", 0)
 				u.SetAnnotations(map[string]string{"n": time.Now().String()})
 				server.Update(t, widgets, u)
-				if requests == 1 {
+				if r.URL.Query().Has("continue") && expired < 2 {
+					expired++
 					http.Error(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`,
 						http.StatusGone)
 					return
@@ -147,8 +147,8 @@ func TestVerifyWhileObjectsChange(t *testing.T) {
 			}})
 		time.Sleep(2 * verifyPeriod)
 		synctest.Wait()
-		if v := f.Metrics()[0].Verifications; v.Equal == 0 || v.Diverged+v.Failed != 0 || requests < 2 {
-			t.Errorf("after %d requests: %+v", requests, v)
+		if v := f.Metrics()[0].Verifications; v.Equal == 0 || v.Diverged+v.Failed != 0 || expired == 0 {
+			t.Errorf("after %d expired pages: %+v", expired, v)
 		}
 		server.Repair()
 		server.AddFaults(fault(widgetsPath, "list", http.StatusForbidden))

@@ -7,8 +7,8 @@ import (
 
 // listRequest is a request for a list of one stream.
 type listRequest struct {
-	// ended is closed when a list that began after the request is stored, or the stream has ended. stored
-	// tells these apart.
+	// ended is closed when a list that began after the request is stored, or the stream has ended. stored is
+	// true in the first case.
 	ended  chan struct{}
 	stored bool
 }

@@ -71,15 +71,16 @@ func (w *inlineWatch) differs(ctx context.Context) (differs bool, err error) {
 		if version == "" {
 			return false, errNoVersion
 		}
-		listed, err := w.listedDigest(ctx, version)
-		switch {
-		case err == nil:
+		var listed digest
+		if listed, err = w.listedDigest(ctx, version); err == nil {
 			return listed != cached, nil
-		case !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err):
-			return false, fmt.Errorf("list metadata at resource version %s: %w", version, err)
+		}
+		err = fmt.Errorf("list metadata at resource version %s: %w", version, err)
+		if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+			break
 		}
 	}
-	return false, fmt.Errorf("list metadata: the server has forgotten the version of the cache: %w", err)
+	return false, err
 }
 
 // digest identifies a set of objects.

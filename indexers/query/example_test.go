@@ -2,11 +2,14 @@ package query_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/query"
 )
@@ -101,4 +104,30 @@ func must(err error) {
 	if err != nil {
 		panic(err)
 	}
+}
+
+// The error of a query that reads a dropped field marks the field.
+func ExampleDroppedFieldError() {
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{},
+		Defaults: dynamicinformer.ResourceOptions{Keep: dynamicinformer.Keep{Paths: []string{".spec.class"}}}})
+	if err != nil {
+		panic(err)
+	}
+	informer, err := factory.ForResource(widgets)
+	if err != nil {
+		panic(err)
+	}
+	q, err := query.Parse(`where('@.spec.class == "gold" && @.spec.size == 2')`)
+	if err != nil {
+		panic(err)
+	}
+	querier := query.New(query.ForInformer(informer))
+	_, err = querier.Count(context.Background(), q, query.Options{AllowScan: true})
+	var located *query.Error
+	if errors.As(err, &located) {
+		fmt.Println(located.Caret())
+	}
+	// Output:
+	// where('@.spec.class == "gold" && @.spec.size == 2')
+	//                                   ^~~~~~~~~~
 }

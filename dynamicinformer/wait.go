@@ -95,8 +95,8 @@ func mayRecover(s status.Status) bool {
 	return false
 }
 
-// withoutInformer returns a status for each of the types, or of the required types if there are none, that was
-// not requested.
+// withoutInformer returns a status for each of the types that was not requested. Without types, it returns
+// one for each required type.
 func (f *Factory) withoutInformer(gvrs []schema.GroupVersionResource, requested []*entry) []status.Status {
 	message := "ForResource was not called for it"
 	if len(gvrs) == 0 {

@@ -18,8 +18,8 @@ type Index struct {
 
 	parts       []config.Part
 	elementPath *jsonpath.Path // nil for an index over the whole object
-	// elementPaths begin at the element, which is the object without elementPath. rootPaths begin at the object
-	// of an index with elementPath. sources are the locations of each part's values.
+	// elementPaths begin at the element, which is the object without elementPath. rootPaths begin at the
+	// object of an index with elementPath. sources are the locations of each part's values.
 	elementPaths, rootPaths []jsonpath.Expr
 	sources                 [][]valueLocation
 	elements                *jsonpath.Set // of elementPaths, with elementPath

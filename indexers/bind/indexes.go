@@ -16,8 +16,8 @@ type informerIndex struct {
 	functions *indexers.Functions
 }
 
-// addIndexes adds the indexes of a resource to an informer under unused names, which begin with the name of the
-// resource: resources of one type share an informer.
+// addIndexes adds the indexes of a resource to an informer under unused names. They begin with the name of
+// the resource, because resources of one type share an informer.
 func addIndexes(handle *dynamicinformer.Handle, resource string,
 	indexes []*indexers.Index) (map[string]informerIndex, error) {
 	out := map[string]informerIndex{}

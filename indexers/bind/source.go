@@ -50,7 +50,8 @@ func (f *switchingSource) serving() *Target {
 	return f.target
 }
 
-// targetSnapshot is a snapshot of an informer with the indexes of one target, under their names in the config.
+// targetSnapshot is a snapshot of an informer with the indexes of one target, under their names in the
+// config.
 type targetSnapshot struct {
 	query.Snapshot
 	target *Target

@@ -16,8 +16,8 @@ type Plan struct {
 	Shard string
 	// Objects is the number of objects in the source.
 	Objects int
-	// Scan is set if every object is tested. Otherwise the candidates are the objects of the indexed conditions
-	// in Start.
+	// Scan is set if every object is tested. Otherwise the candidates are the objects of the indexed
+	// conditions in Start.
 	Scan  bool
 	Start []Step
 	// Checks are tested on each candidate, in this order. Bodies are tested last; each reads the object.

@@ -123,7 +123,8 @@ func (f *Follower) Run(ctx context.Context) {
 			continue
 		}
 		if reason := f.runVersions(ctx, state, version); ctx.Err() == nil {
-			// Handlers receive the deletion of each object. It fails only after a stop, when they receive none.
+			// Handlers receive the deletion of each object. Forget fails only after a stop, when they
+			// receive none.
 			_ = f.Cache.Forget()
 			f.Health.SetGone(reason)
 		}

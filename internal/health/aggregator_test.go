@@ -43,7 +43,8 @@ func TestTotals(t *testing.T) {
 			m.requiredChanged(random.IntN(2) == 0)
 		default:
 			after := *m.status
-			after.State = []State{status.Pending, status.Synced, status.Syncing, status.Stopped}[random.IntN(4)]
+			states := []State{status.Pending, status.Synced, status.Syncing, status.Stopped}
+			after.State = states[random.IntN(len(states))]
 			m.statusChanged(m.status, &after)
 			if after.State == status.Stopped {
 				members = slices.Delete(members, at, at+1)

@@ -7,7 +7,7 @@ type Test struct {
 	// Op is one of == != < <= > >=, with the path on the left side. It is empty for an existence test; a path
 	// exists even if its value is null or false.
 	Op string
-	// HasLiteral is set for a comparison with a literal, which is nil, a bool, an int64, a float64 or a string.
+	// HasLiteral is set for a comparison with a literal: nil, a bool, an int64, a float64 or a string.
 	HasLiteral bool
 	Literal    any
 	// Offset and End are the bytes of the literal in the expression.

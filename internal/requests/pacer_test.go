@@ -106,7 +106,8 @@ func TestPacerLagsForAWhile(t *testing.T) {
 		if requests < 8 {
 			t.Errorf("%d requests in %v", requests, lagGracePeriod)
 		}
-		if pause := measure(t, p); pause < backoffs[stageAbsent].first || pause > 2*backoffs[stageAbsent].first {
+		first := backoffs[stageAbsent].first
+		if pause := measure(t, p); pause < first || pause > 2*first {
 			t.Errorf("then the pause is %v", pause)
 		}
 	})

@@ -165,7 +165,8 @@ func TestWatchesClosedAtOnce(t *testing.T) {
 			next, e := targetPolicy{}.step(s, requestOutcome{verb: verb, phase: phaseClosed, now: now,
 				openFor:      lasted,
 				sawLiveEvent: brought})
-			if least := now.Add(backoffs[stageOrdinary].first); lasted < ShortWatch && next.pauseEnd.Before(least) {
+			least := now.Add(backoffs[stageOrdinary].first)
+			if lasted < ShortWatch && next.pauseEnd.Before(least) {
 				t.Errorf("%s: after %v the next one may begin %v later", verb, lasted, next.pauseEnd.Sub(now))
 			}
 			s = next

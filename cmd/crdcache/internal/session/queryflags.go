@@ -106,8 +106,9 @@ func ExplainQuery(err error) error {
 	var dropped *query.DroppedFieldError
 	var unsorted *query.UnsortedError
 	var reference *query.UnknownReferenceError
-	if errors.As(err, &unknown) || errors.As(err, &dropped) || errors.As(err, &unsorted) || errors.As(err, &order) ||
-		errors.As(err, &reference) || errors.As(err, &operand) || errors.Is(err, query.ErrContinue) {
+	if errors.As(err, &unknown) || errors.As(err, &dropped) || errors.As(err, &unsorted) ||
+		errors.As(err, &order) || errors.As(err, &reference) || errors.As(err, &operand) ||
+		errors.Is(err, query.ErrContinue) {
 		return Usagef("%v", err)
 	}
 	return err

@@ -49,8 +49,8 @@ type Cache struct {
 		beingCreated map[resourceKey]chan struct{}
 		state        cacheState
 	}
-	// changesSettings has an element while SetTypeSettings runs.
-	changesSettings chan struct{}
+	// settingsSemaphore contains an element while SetTypeSettings runs.
+	settingsSemaphore chan struct{}
 }
 
 var _ cache.Cache = (*Cache)(nil)
@@ -97,7 +97,7 @@ func New(config *rest.Config, options cache.Options, cacheOptions Options) (*Cac
 	c := &Cache{
 		scheme: options.Scheme, mapper: options.Mapper, settings: settled, options: cacheOptions,
 		failOnMissing: options.ReaderFailOnMissingInformer, factory: cacheOptions.Factory,
-		started: make(chan struct{}), changesSettings: make(chan struct{}, 1),
+		started: make(chan struct{}), settingsSemaphore: make(chan struct{}, 1),
 	}
 	c.ctx, c.close = context.WithCancel(context.Background())
 	c.mu.resources, c.mu.beingCreated = map[resourceKey]*resource{}, map[resourceKey]chan struct{}{}

@@ -15,6 +15,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
+// formKind is a Go representation of API objects.
 type formKind int
 
 const (
@@ -36,8 +37,9 @@ func kindOfForm(object runtime.Object) formKind {
 	return typedForm
 }
 
-// form converts stored objects: a dynamicinformer.PackedObject; an *unstructured.Unstructured, if objects
-// are stored decoded; or the result of a transform.
+// form converts stored objects to the Go representation of its kind. A stored object is a
+// dynamicinformer.PackedObject, an *unstructured.Unstructured if objects are stored decoded, or the result of
+// a transform.
 type form struct {
 	kind formKind
 	gvk  schema.GroupVersionKind

@@ -19,11 +19,11 @@ type indexes struct {
 	suffix string
 	// configured has the indexes and other settings from the config; it never changes.
 	configured configuration
-	// names maps the added names of index functions to their names in the informers. The map is replaced,
-	// not changed.
-	names atomic.Pointer[map[string]string]
+	// informerNames maps names passed to AddIndexers to the names of the indexes in the informers. The map is
+	// replaced, not changed.
+	informerNames atomic.Pointer[map[string]string]
 
-	// currentFunctions has the functions so far, or is nil; guarded by resource.changing.
+	// currentFunctions has the functions added so far, or is nil; guarded by resource.changeMu.
 	currentFunctions *indexFunctions
 }
 
@@ -36,7 +36,7 @@ func fieldIndexName(field string) string { return "field:" + field }
 
 // find returns the name of an index in the informers, and the key for a value.
 func (x *indexes) find(field, value string) (name, key string, err error) {
-	if names := x.names.Load(); names != nil {
+	if names := x.informerNames.Load(); names != nil {
 		if name, ok := (*names)[fieldIndexName(field)]; ok {
 			return name, value, nil
 		}
@@ -64,11 +64,11 @@ var indexSuffixes = map[formKind]string{typedForm: "", unstructuredForm: " (unst
 	metadataForm: " (metadata)"}
 
 func (r *resource) addIndexers(added toolscache.Indexers) error {
-	r.changing.Lock()
-	defer r.changing.Unlock()
+	r.changeMu.Lock()
+	defer r.changeMu.Unlock()
 	x := &r.indexes
 	names := map[string]string{}
-	if before := x.names.Load(); before != nil {
+	if before := x.informerNames.Load(); before != nil {
 		names = maps.Clone(*before)
 	}
 	next := &indexFunctions{form: r.form}
@@ -99,11 +99,11 @@ func (r *resource) addIndexers(added toolscache.Indexers) error {
 		}
 	}
 	x.currentFunctions = next
-	x.names.Store(&names)
+	x.informerNames.Store(&names)
 	return nil
 }
 
-// indexFunctions are index functions over the objects of a form. As a dynamicinformer.IndexSet they share one
+// indexFunctions are index functions over objects in one form. As a dynamicinformer.IndexSet they share one
 // decoding of each object.
 type indexFunctions struct {
 	form      *form

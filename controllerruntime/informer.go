@@ -143,8 +143,8 @@ func (i *Informer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHa
 	r := &registration{informer: i}
 	r.syncedChecker = newer.NewSyncedChecker(&syncCheckers{name: r.name, conditions: r.conditions,
 		resource: i.resource})
-	i.resource.changing.Lock()
-	defer i.resource.changing.Unlock()
+	i.resource.changeMu.Lock()
+	defer i.resource.changeMu.Unlock()
 	set := i.resource.current.Load()
 	var parts []toolscache.ResourceEventHandlerRegistration
 	for _, informer := range set.informers() {
@@ -185,8 +185,8 @@ func (i *Informer) RemoveEventHandler(handle toolscache.ResourceEventHandlerRegi
 	if !ok || r.informer != i {
 		return fmt.Errorf("%s: a %T is not a registration of this informer", i.resource.key.gvk, handle)
 	}
-	i.resource.changing.Lock()
-	defer i.resource.changing.Unlock()
+	i.resource.changeMu.Lock()
+	defer i.resource.changeMu.Unlock()
 	i.mu.Lock()
 	delete(i.mu.registrations, r)
 	i.mu.Unlock()
@@ -194,7 +194,7 @@ func (i *Informer) RemoveEventHandler(handle toolscache.ResourceEventHandlerRegi
 	return nil
 }
 
-// close removes all handlers, and rejects new ones. The caller holds resource.changing.
+// close removes all handlers, and rejects new ones. The caller holds resource.changeMu.
 func (i *Informer) close() {
 	i.mu.Lock()
 	registrations := i.mu.registrations

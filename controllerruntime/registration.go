@@ -15,7 +15,7 @@ import (
 type registration struct {
 	syncedChecker
 	informer *Informer
-	// scoped is changed with resource.changing held.
+	// scoped is changed with resource.changeMu held.
 	scoped atomic.Pointer[[]scopedRegistration]
 }
 

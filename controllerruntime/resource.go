@@ -39,8 +39,8 @@ type resource struct {
 	form       *form
 	// current are the informers that are read, incoming those that will replace them; nil if there are none.
 	current, incoming atomic.Pointer[informerSet]
-	// changing is held while handlers, indexes or informers change.
-	changing sync.Mutex
+	// changeMu is held while handlers, indexes or informers change.
+	changeMu sync.Mutex
 	informer *Informer
 	indexes  indexes
 	// syncAwaited is set after a caller has successfully waited for the informers.
@@ -329,8 +329,8 @@ func (c *Cache) readsFullObjects(gvk schema.GroupVersionKind) bool {
 
 // close releases the informers
 func (r *resource) close() {
-	r.changing.Lock()
-	defer r.changing.Unlock()
+	r.changeMu.Lock()
+	defer r.changeMu.Unlock()
 	r.informer.close()
 	r.current.Load().release(nil)
 }
@@ -368,8 +368,8 @@ func (r *resource) read(f func(*informerSet) error) error {
 
 // awaitChange waits until handlers, indexes or informers are not being changed.
 func (r *resource) awaitChange() {
-	r.changing.Lock()
-	defer r.changing.Unlock()
+	r.changeMu.Lock()
+	defer r.changeMu.Unlock()
 }
 
 // allInformers returns the current and the incoming informers.

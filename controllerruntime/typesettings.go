@@ -51,11 +51,11 @@ func (c *Cache) SetTypeSettings(ctx context.Context, object client.Object, setti
 		return fmt.Errorf("controllerruntime: set the settings of %T: %w", object, err)
 	}
 	select {
-	case c.changesSettings <- struct{}{}:
+	case c.settingsSemaphore <- struct{}{}:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	defer func() { <-c.changesSettings }()
+	defer func() { <-c.settingsSemaphore }()
 	err = errFormsChanged
 	for errors.Is(err, errFormsChanged) {
 		var all []*resource
@@ -177,8 +177,8 @@ func (c *Cache) prepareIncoming(r *resource, settings *typeSettings) error {
 	if err != nil {
 		return err
 	}
-	r.changing.Lock()
-	defer r.changing.Unlock()
+	r.changeMu.Lock()
+	defer r.changeMu.Unlock()
 	for _, v := range set.informersByNamespace {
 		for _, current := range r.current.Load().informersByNamespace {
 			if current.informer() == v.informer() {
@@ -203,8 +203,8 @@ func (c *Cache) prepareIncoming(r *resource, settings *typeSettings) error {
 
 // discardIncoming releases the incoming informers, if there are any.
 func (r *resource) discardIncoming() {
-	r.changing.Lock()
-	defer r.changing.Unlock()
+	r.changeMu.Lock()
+	defer r.changeMu.Unlock()
 	if incoming := r.incoming.Swap(nil); incoming != nil {
 		current := r.current.Load()
 		if r.informer.isClosed() {
@@ -240,8 +240,8 @@ func (c *Cache) commitIncoming(ctx context.Context, gvk schema.GroupVersionKind,
 	moves := make([]*dynamicinformer.HandlerMove, len(all))
 	handlers := make([][]*registration, len(all))
 	for k, r := range all {
-		r.changing.Lock() // only calls that hold Cache.changesSettings lock several
-		defer r.changing.Unlock()
+		r.changeMu.Lock() // only calls that hold Cache.settingsSemaphore lock several
+		defer r.changeMu.Unlock()
 		if r.informer.isClosed() {
 			return errFormsChanged
 		}

@@ -19,7 +19,7 @@ func onlyMetrics(t *testing.T, f *Factory) status.Metrics {
 	t.Helper()
 	all := f.Metrics()
 	if len(all) != 1 {
-		t.Fatalf("%d views are followed: %+v", len(all), all)
+		t.Fatalf("%d informers have metrics: %+v", len(all), all)
 	}
 	return all[0]
 }
@@ -100,12 +100,12 @@ func TestMetricsCount(t *testing.T) {
 	})
 }
 
-// TestMetricsCountThrottling counts each 429 once, with and without a retry time.
+// TestMetricsCountThrottling: each 429 is counted once, with and without Retry-After.
 func TestMetricsCountThrottling(t *testing.T) {
-	for _, wait := range []string{"", "20"} {
-		t.Run("Retry-After "+wait, func(t *testing.T) {
+	for _, retryAfter := range []string{"", "20"} {
+		t.Run("Retry-After "+retryAfter, func(t *testing.T) {
 			virtual(t, func(t *testing.T, server *apitest.Server) {
-				server.AddFaults(apitest.Fault{Path: widgetsPath, Status: 429, RetryAfter: wait})
+				server.AddFaults(apitest.Fault{Path: widgetsPath, Status: 429, RetryAfter: retryAfter})
 				f := newVirtualFactory(t, server, Options{})
 				i := mustInformer(t, f, widgets)
 				start(t, f)
@@ -136,7 +136,7 @@ func TestCountersOutliveInformers(t *testing.T) {
 		f := newVirtualFactory(t, server, Options{Linger: -1})
 		start(t, f)
 		var last status.Counters
-		look := func() {
+		checkCounters := func() {
 			for _, m := range f.Metrics() {
 				if m.Adds < last.Adds || m.Lists < last.Lists || m.Requests["list"] < last.Requests["list"] {
 					t.Errorf("counters went from %+v to %+v", last, m.Counters)
@@ -147,11 +147,11 @@ func TestCountersOutliveInformers(t *testing.T) {
 		const rounds = 5
 		for range rounds {
 			h := acquire(t, f, widgets)
-			look()
+			checkCounters()
 			observe(t, h.Informer(), "acquired", time.Minute, brief{State: status.Synced})
-			look()
+			checkCounters()
 			h.Release()
-			look()
+			checkCounters()
 			<-h.Informer().Stopped()
 			synctest.Wait()
 			if left := f.Metrics(); len(left) != 0 {
@@ -167,8 +167,9 @@ func TestCountersOutliveInformers(t *testing.T) {
 	})
 }
 
-// TestCountersOutliveAStart is the same for informers that end with the context of Start.
-func TestCountersOutliveAStart(t *testing.T) {
+// TestCountersOutliveRestarts: counters continue if the factory is started again after the context of Start
+// has ended.
+func TestCountersOutliveRestarts(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
 		f := newVirtualFactory(t, server, Options{})
@@ -186,7 +187,7 @@ func TestCountersOutliveAStart(t *testing.T) {
 	})
 }
 
-// TestEqualDescriptionsShareMetrics has two informers with different transforms and otherwise equal options.
+// TestEqualDescriptionsShareMetrics: two informers whose options differ only in the transform share metrics.
 func TestEqualDescriptionsShareMetrics(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
@@ -214,7 +215,7 @@ func TestEqualDescriptionsShareMetrics(t *testing.T) {
 	})
 }
 
-// TestEndedCountersAreBounded requests ever new options.
+// TestEndedCountersAreBounded: the factory keeps the counters of a limited number of stopped informers.
 func TestEndedCountersAreBounded(t *testing.T) {
 	f := newFactory(t, newServer(t), Options{Linger: -1})
 	for n := range maxEndedCounters + 100 {
@@ -228,6 +229,6 @@ func TestEndedCountersAreBounded(t *testing.T) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.mu.endedCounters) != maxEndedCounters {
-		t.Errorf("%d views are remembered", len(f.mu.endedCounters))
+		t.Errorf("the counters of %d informers are kept", len(f.mu.endedCounters))
 	}
 }

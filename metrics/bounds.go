@@ -12,8 +12,8 @@ import (
 // Programs choose the values of some labels. Their number is bounded, so that a program with a handler for
 // each user does not create a series for each.
 const (
-	// maxHandlers and maxIndexes are the numbers of handlers and indexes per type and options with their own
-	// series. The remaining values are summed in the series others.
+	// maxHandlers and maxIndexes limit the handlers and indexes with their own series, for each type and
+	// options. The remaining handlers and indexes share the series othersLabel.
 	maxHandlers = 20
 	maxIndexes  = 100
 	othersLabel = "(others)"
@@ -32,22 +32,22 @@ func shortenOptions(options string) string {
 		hash.Sum64())
 }
 
-// mergeBeyond merges the elements with equal names, and the elements beyond the first names into one named
-// others.
-func mergeBeyond[T any](elements []T, limit int, name func(*T) *string, merge func(into, more *T)) []T {
+// mergeAndLimit merges elements with equal names. Elements with names beyond the first limit names are merged
+// into one element named othersLabel.
+func mergeAndLimit[T any](elements []T, limit int, name func(*T) *string, merge func(into, more *T)) []T {
 	var merged []T
-	at := map[string]int{}
+	positions := map[string]int{}
 	for _, element := range elements {
 		n := name(&element)
 		if *n = validUTF8(*n); *n == "" {
 			*n = othersLabel
 		}
-		if _, exists := at[*n]; !exists && len(at) >= limit {
+		if _, exists := positions[*n]; !exists && len(positions) >= limit {
 			*n = othersLabel
 		}
-		k, exists := at[*n]
+		k, exists := positions[*n]
 		if !exists {
-			at[*n] = len(merged)
+			positions[*n] = len(merged)
 			merged = append(merged, element)
 			continue
 		}
@@ -59,7 +59,7 @@ func mergeBeyond[T any](elements []T, limit int, name func(*T) *string, merge fu
 // boundedHandlers merges handlers with equal names: the sums of their depths and merged events, and the
 // longest lag.
 func boundedHandlers(handlers []status.Handler) []status.Handler {
-	return mergeBeyond(handlers, maxHandlers, func(h *status.Handler) *string { return &h.Name },
+	return mergeAndLimit(handlers, maxHandlers, func(h *status.Handler) *string { return &h.Name },
 		func(into, more *status.Handler) {
 			into.Depth += more.Depth
 			into.Lag = max(into.Lag, more.Lag)
@@ -68,7 +68,7 @@ func boundedHandlers(handlers []status.Handler) []status.Handler {
 }
 
 func boundedIndexes(indexes []status.IndexMetrics) []status.IndexMetrics {
-	return mergeBeyond(indexes, maxIndexes, func(x *status.IndexMetrics) *string { return &x.Name },
+	return mergeAndLimit(indexes, maxIndexes, func(x *status.IndexMetrics) *string { return &x.Name },
 		func(into, more *status.IndexMetrics) {
 			into.Values += more.Values
 			into.Entries += more.Entries

@@ -56,7 +56,7 @@ func TestUncheckedTypes(t *testing.T) {
 	s.delete(crd.GVR, "", "gadgets.example.com")
 	unchecked("gone", "3 references to Gadget.example.com are not checked: the server does not serve them now")
 	for range 3 {
-		if e := <-heard; e.Type != references.Stopped || e.Reason != references.TargetUnknown {
+		if e := <-heard; e.Type != references.DanglingStopped || e.Reason != references.TargetUnknown {
 			t.Errorf("got %+v after %v", e, events)
 		}
 	}

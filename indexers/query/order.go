@@ -110,8 +110,8 @@ func (c *compiler) compileOrder(options Options) (order, error) {
 	return o, nil
 }
 
-// compileTerm parses the name of a sorted index, a path, or name, namespace or age, followed by a direction.
-// reverse inverts the direction.
+// compileTerm parses a sort term: an expression and an optional direction. The expression is a path, the name
+// of a sorted index, or one of name, namespace and age. reversed inverts the direction.
 func (c *compiler) compileTerm(text string, reversed bool) (term, error) {
 	name, direction := splitDirection(text)
 	if direction != "" && sortDirections[direction] == 0 {

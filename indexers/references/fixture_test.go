@@ -36,7 +36,7 @@ var (
 	secrets = references.Type{Resource: "secrets", Kind: "Secret", Namespaced: true}
 )
 
-func declared(t testing.TB) []*indexers.Reference {
+func parseReferences(t testing.TB) []*indexers.Reference {
 	t.Helper()
 	c, err := indexers.Parse(indexers.Source{Name: "c.yaml", Data: []byte(config)})
 	if err != nil {
@@ -51,7 +51,7 @@ type handlerCaller struct {
 	handler    cache.ResourceEventHandler
 	synced     chan struct{}
 	failsToAdd bool
-	removed    int
+	removals   int
 }
 
 func newHandlerCaller() *handlerCaller { return &handlerCaller{synced: make(chan struct{})} }
@@ -67,7 +67,7 @@ func (f *handlerCaller) AddEventHandler(
 }
 
 func (f *handlerCaller) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error {
-	f.removed++
+	f.removals++
 	return nil
 }
 
@@ -75,7 +75,7 @@ func (f *handlerCaller) Synced() <-chan struct{} { return f.synced }
 
 type m = map[string]any
 
-// object makes an object of a type. Its default UID is its name.
+// object returns an object of a type.
 func object(typ references.Type, namespace, name, uid string, spec m) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: m{"apiVersion": "v1", "kind": typ.Kind,
 		"metadata": m{"name": name, "uid": uid}, "spec": spec}}

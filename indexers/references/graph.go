@@ -93,7 +93,7 @@ func (c *graphChange) removeReference(from *node, id edgeID) {
 func (c *graphChange) evaluateTouched() {
 	for _, e := range c.touched {
 		switch {
-		case e.sourceCount == 0 && e.node == nil: // settled already
+		case e.sourceCount == 0 && e.node == nil: // removed already
 		case e.sourceCount == 0:
 			c.resolve(e, ReferenceGone)
 			delete(e.from.outgoing, e.edgeID)
@@ -112,7 +112,7 @@ func (c *graphChange) evaluate(e *edge) {
 	case state == Dangling && !e.dangling:
 		e.dangling = true
 		c.mu.dangling[e] = struct{}{}
-		c.notify(Event{Type: Started, Reference: e.reference()})
+		c.notify(Event{Type: DanglingStarted, Reference: e.reference()})
 	case state == Resolved:
 		c.resolve(e, TargetFound)
 	case state == Unknown:
@@ -120,7 +120,7 @@ func (c *graphChange) evaluate(e *edge) {
 	}
 }
 
-// resolve sends the end of dangling, if the reference dangles.
+// resolve sends DanglingStopped, if the reference dangles.
 func (c *graphChange) resolve(e *edge, reason Reason) {
 	if !e.dangling {
 		return
@@ -131,7 +131,7 @@ func (c *graphChange) resolve(e *edge, reason Reason) {
 	if reason == ReferenceGone {
 		r.State = Dangling // it dangled until the end
 	}
-	c.notify(Event{Type: Stopped, Reason: reason, Reference: r})
+	c.notify(Event{Type: DanglingStopped, Reason: reason, Reference: r})
 }
 
 func (c *graphChange) notify(e Event) {

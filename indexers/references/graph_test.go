@@ -98,7 +98,7 @@ func TestReferenceWithoutNamespace(t *testing.T) {
 	graph := references.New()
 	defer graph.Close()
 	nodes, _ := add(t, graph, references.InformerSource{Type: references.Type{Group: "example.com", Resource: "roots",
-		Kind: "Root"}, References: declared(t)})
+		Kind: "Root"}, References: parseReferences(t)})
 	root := object(clusterIssuers, "", "r", "u",
 		m{"secretName": "s", "issuerRef": m{"name": "ca", "kind": "ClusterIssuer"}})
 	nodes.handler.OnAdd(root, false)
@@ -145,7 +145,7 @@ func TestUnknownIsNotDangling(t *testing.T) {
 		{"some are selected", &references.InformerSource{Type: issuers, HasSelector: true}, references.Unknown},
 	} {
 		graph := references.New()
-		certs, _ := add(t, graph, references.InformerSource{Type: certificates, References: declared(t)})
+		certs, _ := add(t, graph, references.InformerSource{Type: certificates, References: parseReferences(t)})
 		certs.handler.OnAdd(object(certificates, "a", "c", "u", spec), false)
 		if test.target != nil {
 			_, stop := add(t, graph, *test.target)
@@ -166,7 +166,7 @@ func TestSubscription(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		graph := references.New()
 		defer graph.Close()
-		certs, _ := add(t, graph, references.InformerSource{Type: certificates, References: declared(t)})
+		certs, _ := add(t, graph, references.InformerSource{Type: certificates, References: parseReferences(t)})
 		issuer, stop := add(t, graph, references.InformerSource{Type: issuers})
 		cert := object(certificates, "a", "c", "u", m{"issuerRef": m{"name": "ca"}})
 		certs.handler.OnAdd(cert, false)
@@ -208,7 +208,7 @@ func TestSubscription(t *testing.T) {
 func TestUnknownTypes(t *testing.T) {
 	graph := references.New()
 	defer graph.Close()
-	certs, _ := add(t, graph, references.InformerSource{Type: certificates, References: declared(t)})
+	certs, _ := add(t, graph, references.InformerSource{Type: certificates, References: parseReferences(t)})
 	certs.handler.OnAdd(withOwner(object(certificates, "a", "c", "u",
 		m{"issuerRef": m{"name": "ca"}, "secretName": "s"}), certificates, "c", "u"), false)
 	want := []references.Type{{Resource: "secrets"}, {Group: "cert-manager.io", Kind: "Issuer"}}
@@ -221,7 +221,7 @@ func TestUnknownTypes(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if names := graph.ForType(certificates).Names(); !slices.Equal(names, []string{"issuer", "owners",
-		"secret"}) || !slices.Equal(names, references.NewTypeGraph(declared(t)).Names()) {
+		"secret"}) || !slices.Equal(names, references.NewTypeGraph(parseReferences(t)).Names()) {
 		t.Errorf("got %v", names)
 	}
 }
@@ -230,7 +230,7 @@ func TestUnknownTypes(t *testing.T) {
 func TestReferencesWithSlashes(t *testing.T) {
 	graph := references.New()
 	defer graph.Close()
-	from, _ := add(t, graph, references.InformerSource{Type: clusterIssuers, References: declared(t)})
+	from, _ := add(t, graph, references.InformerSource{Type: clusterIssuers, References: parseReferences(t)})
 	from.handler.OnAdd(object(clusterIssuers, "", "ci", "u", m{"secretName": "a/s"}), false)
 	at := references.Object{Group: clusterIssuers.Group, Kind: clusterIssuers.Kind, Name: "ci"}
 	if got := graph.ForType(secrets).KeysReferredBy(at, ""); len(got) != 0 {
@@ -283,7 +283,7 @@ func BenchmarkDangling(b *testing.B) {
 		b.Run(fmt.Sprint(objects), func(b *testing.B) {
 			graph := references.New()
 			defer graph.Close()
-			certs, _ := add(b, graph, references.InformerSource{Type: certificates, References: declared(b)})
+			certs, _ := add(b, graph, references.InformerSource{Type: certificates, References: parseReferences(b)})
 			issuer, _ := add(b, graph, references.InformerSource{Type: issuers})
 			issuer.handler.OnAdd(object(issuers, "a", "ca", "u", nil), true)
 			for i := range objects {

@@ -169,11 +169,11 @@ func history(t *testing.T, random *rand.Rand) {
 	wrong := []string{}
 	subscription, err := graph.Subscribe(func(e references.Event) {
 		id := fmt.Sprint(e.Reference.From, e.Reference.Name, e.Reference.To, e.Reference.To.UID)
-		if dangling[id] == (e.Type == references.Started) ||
-			(e.Type == references.Started) != (e.Reason == "") {
+		if dangling[id] == (e.Type == references.DanglingStarted) ||
+			(e.Type == references.DanglingStarted) != (e.Reason == "") {
 			wrong = append(wrong, fmt.Sprintf("%+v", e))
 		}
-		dangling[id] = e.Type == references.Started
+		dangling[id] = e.Type == references.DanglingStarted
 		if !dangling[id] {
 			delete(dangling, id)
 		}
@@ -181,7 +181,7 @@ func history(t *testing.T, random *rand.Rand) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &historyGenerator{random: random, graph: graph, declared: declared(t)}
+	h := &historyGenerator{random: random, graph: graph, declared: parseReferences(t)}
 	for step := range 250 {
 		what := h.step(t)
 		synctest.Wait()
@@ -245,8 +245,8 @@ func (h *historyGenerator) step(t *testing.T) string {
 		v := h.sources[i]
 		v.stop()
 		v.stop()
-		if v.handlers.removed != 1 {
-			t.Errorf("removed %d times", v.handlers.removed)
+		if v.handlers.removals != 1 {
+			t.Errorf("removed %d times", v.handlers.removals)
 		}
 		h.sources = slices.Delete(h.sources, i, i+1)
 		return "stop " + v.Type.Resource

@@ -6,10 +6,10 @@ import "github.com/crdcache/crdcache/internal/queue"
 type EventType string
 
 const (
-	// Started: the reference dangles now.
-	Started EventType = "Started"
-	// Stopped: the reference no longer dangles.
-	Stopped EventType = "Stopped"
+	// DanglingStarted: the reference dangles now.
+	DanglingStarted EventType = "Started"
+	// DanglingStopped: the reference no longer dangles.
+	DanglingStopped EventType = "Stopped"
 )
 
 // Reason is the reason why a reference stopped dangling.
@@ -24,10 +24,10 @@ const (
 	TargetUnknown Reason = "TargetUnknown"
 )
 
-// Event is the start or end of dangling of a reference.
+// Event reports that a reference has started or stopped dangling.
 type Event struct {
 	Type EventType
-	// Reason is set for Stopped.
+	// Reason is set for DanglingStopped.
 	Reason Reason
 	// Reference is the reference after the change.
 	Reference Reference
@@ -42,10 +42,9 @@ type Subscription struct {
 	calls   *queue.Calls
 }
 
-// Subscribe calls handler with Started for each dangling reference, and then for each change, one call at a
-// time and in order. Applied to an empty set, the events give the dangling references. A slow handler blocks
-// nothing: events are queued in memory. The handler runs on a goroutine of the subscription, which ends with
-// Stop or Graph.Close.
+// Subscribe calls handler with DanglingStarted for each dangling reference, and then for each change, one call
+// at a time and in order. A slow handler blocks nothing: events are queued in memory. The handler runs on a
+// goroutine of the subscription, which ends with Stop or Graph.Close.
 func (g *Graph) Subscribe(handler func(Event)) (*Subscription, error) {
 	s := &Subscription{graph: g, handler: handler, calls: queue.NewCalls()}
 	g.mu.Lock()
@@ -54,7 +53,7 @@ func (g *Graph) Subscribe(handler func(Event)) (*Subscription, error) {
 		return nil, ErrClosed
 	}
 	for _, r := range g.allDangling() {
-		s.push(Event{Type: Started, Reference: r, Initial: true})
+		s.push(Event{Type: DanglingStarted, Reference: r, Initial: true})
 	}
 	g.mu.subscriptions[s] = struct{}{}
 	return s, nil

@@ -7,19 +7,18 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 )
 
-// longestScalar is the maximum length of a scalar with exact positions.
-const longestScalar = 64 << 10
+// maxScalarLength is the maximum length of a scalar with exact positions.
+const maxScalarLength = 64 << 10
 
-// scalarColumns returns the column of each byte of a scalar's value relative to the start of the scalar, and
-// of its end. raw is the line from the start of the scalar on.
+// scalarColumns returns the column of each byte of a scalar's value, and last the column of its end. Columns
+// are relative to the start of the scalar. raw is the line from the start of the scalar on.
 //
-// ok is false unless the whole scalar is on that line without tag and anchor: for block scalars, folded
-// scalars, and scalars longer than any expression.
+// ok is false if the scalar spans lines, has a tag or an anchor, or is longer than maxScalarLength.
 func scalarColumns(raw string, n *yaml.Node) (starts []int, ok bool) {
 	var next func(raw string) (size int, text string)
 	column := 0
 	switch {
-	case len(n.Value) > longestScalar:
+	case len(n.Value) > maxScalarLength:
 		return nil, false
 	case n.Style&yaml.DoubleQuotedStyle != 0:
 		next, column = nextDoubleQuoted, 1
@@ -86,7 +85,7 @@ func nextDoubleQuoted(raw string) (int, string) {
 		_, width := utf8.DecodeRuneInString(raw[1:])
 		size = 1 + width
 	}
-	// an escape is a valid scalar, which the library can decode
+	// an escape alone is a valid scalar, so that the YAML library can decode it
 	var text string
 	if err := yaml.Unmarshal([]byte(`"`+raw[:size]+`"`), &text); err != nil {
 		return 0, ""

@@ -105,8 +105,8 @@ type Changes struct {
 	Next <-chan struct{}
 }
 
-// Refuser is a Collection that can refuse requests, for example of a type that the source of a copy could not
-// read.
+// Refuser is a Collection that can refuse requests, for example for a type that was unreadable when a
+// snapshot of the cluster was saved.
 type Refuser interface {
 	Collection
 	// Refused returns the error for all requests for a version of the type, or nil if it is served.
@@ -121,7 +121,7 @@ type TablePrinter interface {
 	TableColumns() []metav1.TableColumnDefinition
 	// Cells returns the cells of an object.
 	Cells(Object) ([]any, error)
-	// Sort sorts the objects of a table. They are sorted by key before.
+	// Sort sorts the objects of a table. The argument is sorted by key.
 	Sort([]Object)
 }
 

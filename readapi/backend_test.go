@@ -25,11 +25,11 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// cluster is a Backend like the cache of a cluster: it has the latest state and later changes.
+// cluster is a Backend with the latest state and the later changes, like the cache of a cluster.
 type cluster struct {
 	typ     readapi.Type
-	reads   atomic.Int64 // objects that were read
-	written atomic.Int64 // objects that were written
+	reads   atomic.Int64 // objects that Range has yielded
+	written atomic.Int64 // calls of AppendJSON
 	mu      sync.Mutex
 	version uint64
 	objects []clusterObject
@@ -171,13 +171,13 @@ func TestBackend(t *testing.T) {
 	}
 }
 
-// TestPageLooksAtPage: a page reads only its own objects, and nothing is read for a disconnected client.
-func TestPageLooksAtPage(t *testing.T) {
+// TestPageReadsOnlyPage: a page reads only its own objects, and reading stops when the client disconnects.
+func TestPageReadsOnlyPage(t *testing.T) {
 	c := newCluster(5000)
 	h := readapi.NewHandler(c, readapi.HandlerOptions{})
 	page := get(h, widgetsPath+"?limit=1")
 	if n := c.reads.Load(); n > 2 || !strings.Contains(page.Body, `"remainingItemCount":4999`) {
-		t.Errorf("%d objects were looked at for a page of one", n)
+		t.Errorf("%d objects were read for a page with one object", n)
 	}
 	c.reads.Store(0)
 	ctx, leave := context.WithCancel(t.Context())
@@ -231,7 +231,7 @@ func TestEncodedOnce(t *testing.T) {
 				}
 			}
 		}
-		if n := c.written.Load(); n != 1 { // the deletion is another text, made of the JSON
+		if n := c.written.Load(); n != 1 { // a deletion is encoded from JSON instead
 			t.Errorf("%d objects were encoded for %d watches", n, watches)
 		}
 	})
@@ -273,8 +273,8 @@ func TestStalledReader(t *testing.T) {
 	}
 }
 
-// deadlines is a response that records the last write deadline.
-type deadlines struct {
+// deadlineRecorder is a response that records the last write deadline.
+type deadlineRecorder struct {
 	*httptest.ResponseRecorder
 
 	lock    sync.Mutex
@@ -283,22 +283,22 @@ type deadlines struct {
 }
 
 // SetWriteDeadline is for http.ResponseController.
-func (d *deadlines) SetWriteDeadline(deadline time.Time) error {
+func (d *deadlineRecorder) SetWriteDeadline(deadline time.Time) error {
 	d.lock.Lock()
 	defer d.lock.Unlock()
 	d.last = deadline
 	return nil
 }
 
-func (d *deadlines) Write(p []byte) (int, error) {
+func (d *deadlineRecorder) Write(p []byte) (int, error) {
 	d.lock.Lock()
 	defer d.lock.Unlock()
 	d.written += len(p)
 	return d.ResponseRecorder.Write(p)
 }
 
-// noted returns the number of written bytes, and the last deadline.
-func (d *deadlines) noted() (int, time.Time) {
+// recorded returns the number of written bytes, and the last deadline.
+func (d *deadlineRecorder) recorded() (int, time.Time) {
 	d.lock.Lock()
 	defer d.lock.Unlock()
 	return d.written, d.last
@@ -311,7 +311,7 @@ func TestIdleWatchHasNoWriteDeadline(t *testing.T) {
 		"changes": "watch=1&resourceVersion=1000"} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c, w := newCluster(10), &deadlines{ResponseRecorder: httptest.NewRecorder()}
+				c, w := newCluster(10), &deadlineRecorder{ResponseRecorder: httptest.NewRecorder()}
 				r := httptest.NewRequestWithContext(t.Context(), http.MethodGet,
 					widgetsPath+"?timeoutSeconds=3600&"+query, nil)
 				go readapi.NewHandler(c, readapi.HandlerOptions{}).ServeHTTP(w,
@@ -319,9 +319,9 @@ func TestIdleWatchHasNoWriteDeadline(t *testing.T) {
 				synctest.Wait()
 				c.change(c.objects[0], false)
 				synctest.Wait()
-				written, last := w.noted()
+				written, last := w.recorded()
 				if left := time.Until(last); written == 0 || left < time.Hour {
-					t.Errorf("after %d bytes an idle watch is cut in %v", written, left)
+					t.Errorf("after %d bytes, the write deadline of an idle watch is in %v, want an hour at least", written, left)
 				}
 				time.Sleep(2 * time.Hour)
 			})
@@ -329,7 +329,7 @@ func TestIdleWatchHasNoWriteDeadline(t *testing.T) {
 	}
 }
 
-// TestHugeResourceVersion: an object can have any version; lists continue.
+// TestHugeResourceVersion: lists continue after an object with the largest resource version.
 func TestHugeResourceVersion(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{})
 	u := testkit.Parse(t, testkit.Widget("default", "huge", "red"))
@@ -372,7 +372,7 @@ func TestLongSelector(t *testing.T) {
 	}
 }
 
-// TestOldPage: a page of an older state does not copy the state.
+// TestOldPage: reading a page of an older state does not copy the whole state.
 func TestOldPage(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{})
 	for i := range 5000 {
@@ -391,6 +391,6 @@ func TestOldPage(t *testing.T) {
 	}
 	runtime.ReadMemStats(&after)
 	if n := (after.TotalAlloc - before.TotalAlloc) / pages; n > 32<<10 { // a copy is 40 KB of pointers
-		t.Errorf("%d bytes were allocated for a page of one", n)
+		t.Errorf("%d bytes were allocated for a page with one object", n)
 	}
 }

@@ -27,7 +27,7 @@ import (
 
 var widgetGVR = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 
-// TestDiscoveryClient reads both forms of discovery with client-go, and wants the same of them.
+// TestDiscoveryClient: client-go gets the same types from aggregated and from legacy discovery.
 func TestDiscoveryClient(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{})
 	pods := readapi.Type{Namespaced: true, Versions: []readapi.Version{{Name: "v1"}}}
@@ -86,7 +86,7 @@ func TestDocumentsFollowTypes(t *testing.T) {
 	etag := first.Header.Get("ETag")
 	if got := get(h, "/apis", "Accept", readapi.AggregatedMedia, "If-None-Match", etag); got.Code != 304 ||
 		got.Body != "" {
-		t.Errorf("the same once more: %d %s", got.Code, got.Body)
+		t.Errorf("with the current ETag: %d %s", got.Code, got.Body)
 	}
 	apply(t, s, strings.ReplaceAll(strings.ReplaceAll(testkit.WidgetCRD, "widget", "gadget"), "Widget", "Gadget"))
 	if got := get(h, "/apis", "Accept", readapi.AggregatedMedia, "If-None-Match", etag); got.Code != 200 ||
@@ -94,7 +94,7 @@ func TestDocumentsFollowTypes(t *testing.T) {
 		t.Errorf("after a new type: %d %s", got.Code, got.Body)
 	}
 	if got := get(h, "/apis").Body; !strings.HasPrefix(got, `{"kind":"APIGroupList"`) {
-		t.Errorf("the other form: %s", got)
+		t.Errorf("legacy discovery: %s", got)
 	}
 }
 

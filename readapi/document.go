@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// document is an answer that changes only with the types.
+// document is an encoded answer that changes only with the types.
 type document struct {
 	mediaType string
 	data      []byte
@@ -95,19 +95,19 @@ func wantsAggregated(header http.Header) bool {
 	return false
 }
 
-// document returns a document for the current types. Its data is nil if it does not exist.
+// document returns a document for the current types. The data is nil if the document does not exist.
 func (h *handler) document(path, media string, build documentBuilder) (document, error) {
 	types, generation := h.backend.ServedTypes()
 	key := media + " " + path
 	// /api contains the host of the request and is not cached
-	names := path == "/api" && media != aggregatedMedia
+	containsHost := path == "/api" && media != aggregatedMedia
 
 	h.documents.Lock()
 	defer h.documents.Unlock()
 	if h.documents.generation != generation || h.documents.built == nil {
 		h.documents.generation, h.documents.built = generation, map[string]document{}
 	}
-	if d, ok := h.documents.built[key]; ok && !names {
+	if d, ok := h.documents.built[key]; ok && !containsHost {
 		return d, nil
 	}
 	if _, writable := h.backend.(Writer); writable {
@@ -132,7 +132,7 @@ func (h *handler) document(path, media string, build documentBuilder) (document,
 		return document{}, err
 	}
 	d := document{mediaType: media, data: data, etag: fmt.Sprintf("%q", fmt.Sprintf("%X", sha512.Sum512(data)))}
-	if !names {
+	if !containsHost {
 		h.documents.built[key] = d
 	}
 	return d, nil

@@ -39,7 +39,7 @@ type HandlerOptions struct {
 	WatchTimeout time.Duration
 	// WriteTimeout is the time in which a client must read each chunk of an answer, about 64 KB. After it the
 	// answer is cut, so that a stalled client does not pin a list in memory. The http.ResponseWriter must
-	// support write deadlines, as those of net/http and NewTransport do. Default DefaultWriteTimeout.
+	// support write deadlines, like the writers of net/http and NewTransport. Default DefaultWriteTimeout.
 	// Negative: no limit except the timeoutSeconds of a watch.
 	WriteTimeout time.Duration
 }
@@ -49,9 +49,10 @@ type handler struct {
 	options HandlerOptions
 	events  eventCache
 
+	// documents are the encoded discovery documents of one generation of the served types.
 	documents struct {
 		sync.Mutex
-		generation uint64 // of the types in built
+		generation uint64
 		built      map[string]document
 	}
 }

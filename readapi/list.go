@@ -15,7 +15,7 @@ type page struct {
 	meta    listMeta
 }
 
-// listMeta is ListMeta with ShardInfo, which apimachinery has since 0.36.
+// listMeta is ListMeta with ShardInfo, which ListMeta has only since apimachinery 0.36.
 type listMeta struct {
 	metav1.ListMeta
 	ShardInfo *shardInfo `json:"shardInfo,omitempty"`
@@ -83,7 +83,7 @@ func (t *resource) list(ctx context.Context, options *listOptions, timeSlice *Ti
 	p.meta.ResourceVersion = strconv.FormatUint(state.ResourceVersion(), 10)
 	limit := options.Limit
 	if options.ResourceVersion == "0" {
-		limit = 0 // any state will do, so that a list from memory needs no pages
+		limit = 0 // as in a kube-apiserver, a list of any version ignores the limit
 	}
 	work := selected.cost()
 	for o := range selected.candidates(state.Snapshot, start, end) {
@@ -92,7 +92,7 @@ func (t *resource) list(ctx context.Context, options *listOptions, timeSlice *Ti
 				return nil, err
 			}
 		}
-		// Whether any remaining object is selected is found on the next page, which can be empty.
+		// The rest is not searched for a selected object, so the next page can be empty.
 		if limit > 0 && !selected.selectsAtMostOne() && int64(len(p.objects)) == limit {
 			p.meta.Continue = newContinueToken(state.pinned, t.namespace, p.objects[limit-1].Key())
 			if selected.selectsAll() {

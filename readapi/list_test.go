@@ -50,7 +50,7 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// TestSelectScalars compares fields that are no strings.
+// TestSelectScalars selects by fields that are not strings.
 func TestSelectScalars(t *testing.T) {
 	tests := map[string]struct {
 		value any
@@ -130,7 +130,7 @@ func TestPages(t *testing.T) {
 		t.Errorf("with a selector: %v, %v left", keys, left)
 	}
 
-	// The history of the first page goes.
+	// The history loses the version of the first page.
 	_, next, _, _ = page("limit=2")
 	s.Compact()
 	apply(t, s, testkit.Widget("default", "bb", "red"))
@@ -141,7 +141,7 @@ func TestPages(t *testing.T) {
 		t.Fatalf("%d %s", expired.Code, expired.Body)
 	}
 	if keys, _, _, _ = page("continue=" + rest); fmt.Sprint(keys) != "[default/bb other-one/c other/z]" {
-		t.Errorf("the rest as it is now: %v", keys)
+		t.Errorf("the rest in the latest state: %v", keys)
 	}
 }
 

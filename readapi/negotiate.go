@@ -84,7 +84,7 @@ func (a *acceptedMediaType) parse(text string) {
 type answerForm struct {
 	mediaType string
 	kind      shapeKind
-	// version is the apiVersion of the answer. It is empty if kind is whole.
+	// version is the apiVersion of the answer. It is empty if kind is wholeObject.
 	version string
 }
 

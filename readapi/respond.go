@@ -17,7 +17,7 @@ import (
 func notFound(w http.ResponseWriter) { http.Error(w, "404 page not found", http.StatusNotFound) }
 
 // Warn adds a Warning header to an answer if the version of the type is deprecated. It is for handlers that
-// wrap the one of this package.
+// wrap the handler of this package.
 func (t Type) Warn(header http.Header, version string) {
 	v := t.Version(version)
 	if v == nil || !v.Deprecated {
@@ -33,8 +33,8 @@ func (t Type) Warn(header http.Header, version string) {
 
 func warningHeader(text string) string { return "299 - " + strconv.Quote(text) }
 
-// WriteError answers a request with the Status of an error. It is for handlers that wrap the one of this
-// package.
+// WriteError answers a request with the Status of an error. It is for handlers that wrap the handler of
+// this package.
 func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	status := statusOf(err)
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {

@@ -41,7 +41,7 @@ func newSelection(t *resource, options *listOptions) (*selection, error) {
 	}
 	s.filter, _ = t.collection.(Filter)
 	var err error
-	if s.shard, err = newShardSelector(options.ShardSelector); err != nil {
+	if s.shard, err = shardSelectorOf(options.ShardSelector); err != nil {
 		return nil, err
 	}
 	if options.FieldSelector == nil || options.FieldSelector.Empty() {

@@ -28,23 +28,23 @@ type ShardSelector struct {
 	text   string
 }
 
-// String returns the selector as API servers confirm it.
+// String returns the selector in the form that API servers return in a list's shardInfo.
 func (s *ShardSelector) String() string { return s.text }
 
-// Contains reports whether the selector selects objects with this hash of their key.
+// Contains reports whether the selector selects an object whose Key field has this hash.
 func (s *ShardSelector) Contains(hash uint64) bool {
 	return slices.ContainsFunc(s.Ranges, func(r sharding.Range) bool { return r.Contains(hash) })
 }
 
 // ParseShardSelector parses a shard selector like an API server with the feature ShardedListAndWatch: a term
 // shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000'), or several terms with the same
-// field, joined by ||. Of CEL's syntax it supports strings in single and double quotes. It does not support
-// parentheses around terms.
+// field, joined by ||. Strings have single or double quotes, as in CEL. Parentheses around
+// terms are not supported.
 func ParseShardSelector(text string) (*ShardSelector, error) {
 	s := &ShardSelector{}
 	var terms []string
 	for term := range strings.SplitSeq(text, "||") {
-		found := shardRange.FindStringSubmatch(term)
+		found := shardRangePattern.FindStringSubmatch(term)
 		if found == nil {
 			return nil, fmt.Errorf("%q is not of the form shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')", strings.TrimSpace(term))
 		}
@@ -54,13 +54,13 @@ func ParseShardSelector(text string) (*ShardSelector, error) {
 			return nil, fmt.Errorf("all shard ranges must use the same field, got %q and %q", "object."+s.Key,
 				"object."+key)
 		case len(start) > len(shardStart) || len(end) > len(shardStart) && end != shardEnd:
-			return nil, errors.New("the bounds of a shard range have 16 hexadecimal digits, but for " +
+			return nil, errors.New("the bounds of a shard range must have 16 hexadecimal digits; only the end can be " +
 				shardEnd)
 		case end != shardEnd && start >= end:
 			return nil, fmt.Errorf("shard range start %s must be less than end %s", start, end)
 		}
 		parsed := sharding.Range{}
-		parsed.Start, _ = strconv.ParseUint(start, 0, 64) // it has 16 hexadecimal digits
+		parsed.Start, _ = strconv.ParseUint(start, 0, 64) // the pattern checked the digits
 		if end != shardEnd {
 			parsed.End, _ = strconv.ParseUint(end, 0, 64)
 		}
@@ -77,13 +77,13 @@ const (
 	shardEnd   = "0x10000000000000000"
 )
 
-var shardRange = regexp.MustCompile(`^\s*shardRange\s*\(\s*object\.(metadata\.(?:uid|namespace))\s*,\s*` +
+var shardRangePattern = regexp.MustCompile(`^\s*shardRange\s*\(\s*object\.(metadata\.(?:uid|namespace))\s*,\s*` +
 	quotedHash + `\s*,\s*` + quotedHash + `\s*\)\s*$`)
 
 const quotedHash = `(?:'(0x[0-9a-f]{16,17})'|"(0x[0-9a-f]{16,17})")`
 
-// newShardSelector parses the parameter of a request. It returns nil if the text is empty.
-func newShardSelector(text string) (*ShardSelector, error) {
+// shardSelectorOf parses the parameter of a request. It returns nil if the text is empty.
+func shardSelectorOf(text string) (*ShardSelector, error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -95,12 +95,12 @@ func newShardSelector(text string) (*ShardSelector, error) {
 }
 
 func (s *ShardSelector) has(o Object) bool {
-	return s == nil || s.Contains(sharding.Hash(s.valueOf(o)))
+	return s == nil || s.Contains(sharding.Hash(s.keyValue(o)))
 }
 
-// valueOf returns the value that is hashed. It is empty if the metadata cannot be read, so that the object
-// belongs to exactly one shard.
-func (s *ShardSelector) valueOf(o Object) string {
+// keyValue returns the value of the Key field, which is hashed. It is empty if the metadata cannot be read,
+// so that the object belongs to exactly one shard.
+func (s *ShardSelector) keyValue(o Object) string {
 	if s.Key == sharding.ByNamespace {
 		namespace, _ := naming.SplitKey(o.Key())
 		return namespace
@@ -115,7 +115,7 @@ func (s *ShardSelector) valueOf(o Object) string {
 	return string(m.GetUID())
 }
 
-// shardInfo is metav1.ShardInfo, which apimachinery has since 0.36.
+// shardInfo is metav1.ShardInfo, which exists only since apimachinery 0.36.
 type shardInfo struct {
 	Selector string `json:"selector"`
 }

@@ -65,17 +65,17 @@ func TestShardSelector(t *testing.T) {
 				query.Set("continue", list.GetContinue())
 				if info, _, _ := unstructured.NestedString(list.Object, "metadata", "shardInfo",
 					"selector"); info != selector.String() {
-					t.Errorf("the page of %s says it is of %q", text, info)
+					t.Errorf("selector %s: shardInfo of the page is %q", text, info)
 				}
 			}
 			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("of %s (-want +got):\n%s", text, diff)
+				t.Errorf("selector %s (-want +got):\n%s", text, diff)
 			}
 		}
 	}
 }
 
-// TestShardForms looks for shardInfo in the other forms of a list.
+// TestShardForms: Table and PartialObjectMetadataList have shardInfo, too.
 func TestShardForms(t *testing.T) {
 	h := handlerOf(newManyWidgets(t))
 	for _, kind := range []string{"Table", "PartialObjectMetadataList"} {
@@ -84,12 +84,12 @@ func TestShardForms(t *testing.T) {
 			"application/json;as="+kind+";v=v1;g=meta.k8s.io").Decoded(t)
 		if info, _, _ := unstructured.NestedString(list.Object, "metadata", "shardInfo",
 			"selector"); list.GetKind() != kind || info != text {
-			t.Errorf("a %s says it is of %q", list.GetKind(), info)
+			t.Errorf("shardInfo of a %s is %q", list.GetKind(), info)
 		}
 	}
 }
 
-// TestShardWatch follows the two halves of a type.
+// TestShardWatch: watches of the two halves of a type report each change once.
 func TestShardWatch(t *testing.T) {
 	s := newManyWidgets(t)
 	server := httptest.NewServer(handlerOf(s))
@@ -98,7 +98,7 @@ func TestShardWatch(t *testing.T) {
 	for i := range 20 {
 		apply(t, s, testkit.Widget("a", fmt.Sprintf("w%02d", 4*(i%10)), fmt.Sprint("c", i))) // changes
 	}
-	told := map[string]int{}
+	reported := map[string]int{}
 	for _, text := range halves("metadata.uid") {
 		selector, err := readapi.ParseShardSelector(text)
 		if err != nil {
@@ -120,12 +120,12 @@ func TestShardWatch(t *testing.T) {
 			if !selector.Contains(selector.Key.Hash(u)) {
 				t.Errorf("%s is reported in %s", u.GetName(), text)
 			}
-			told[u.GetResourceVersion()]++
+			reported[u.GetResourceVersion()]++
 		}
 		response.Body.Close()
 	}
-	if len(told) != 20 {
-		t.Errorf("%d of 20 changes are reported", len(told))
+	if len(reported) != 20 {
+		t.Errorf("%d of 20 changes are reported", len(reported))
 	}
 }
 

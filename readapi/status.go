@@ -22,8 +22,8 @@ func statusOf(err error) metav1.Status {
 	return status
 }
 
-// NewStatusError returns an error that is answered with a code. An empty reason is the form of unexpected
-// errors.
+// NewStatusError returns an error with an HTTP status code. An error without reason has the form of a
+// kube-apiserver's unexpected errors.
 func NewStatusError(code int, reason metav1.StatusReason, message string) *apierrors.StatusError {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message,
@@ -56,7 +56,7 @@ func errNotAcceptable(served string) error {
 		"only the following media types are accepted: "+served)
 }
 
-// errTooOld is the error of a watch from before the history.
+// errTooOld is the error of a watch that starts before floor, where the history begins.
 func errTooOld(version, floor uint64) error {
 	return apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", version, floor))
 }

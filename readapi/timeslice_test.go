@@ -15,21 +15,23 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// oneSlice grants one time slice at a time, and counts them.
-type oneSlice struct {
-	slot chan struct{}
-	held bool
-	n    int
+// singleSlotScheduler grants one time slice at a time, and counts them.
+type singleSlotScheduler struct {
+	slot    chan struct{}
+	held    bool
+	granted int
 }
 
-func newOneSlice() *oneSlice { return &oneSlice{slot: make(chan struct{}, 1)} }
+func newSingleSlotScheduler() *singleSlotScheduler {
+	return &singleSlotScheduler{slot: make(chan struct{}, 1)}
+}
 
-func (o *oneSlice) Begin(ctx context.Context) (end func(), err error) {
+func (s *singleSlotScheduler) Begin(ctx context.Context) (end func(), err error) {
 	select {
-	case o.slot <- struct{}{}:
-		o.held = true
-		o.n++
-		return func() { o.held = false; <-o.slot }, nil
+	case s.slot <- struct{}{}:
+		s.held = true
+		s.granted++
+		return func() { s.held = false; <-s.slot }, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -38,13 +40,13 @@ func (o *oneSlice) Begin(ctx context.Context) (end func(), err error) {
 // recorder is a response writer that reports writes during a time slice.
 type recorder struct {
 	*httptest.ResponseRecorder
-	t      *testing.T
-	slices *oneSlice
+	t         *testing.T
+	scheduler *singleSlotScheduler
 }
 
 func (r *recorder) Write(data []byte) (int, error) {
-	if r.slices.held {
-		r.t.Error("the client is written to during a time slice")
+	if r.scheduler.held {
+		r.t.Error("the handler writes to the client during a time slice")
 	}
 	return r.ResponseRecorder.Write(data)
 }
@@ -68,9 +70,9 @@ func TestTimeSlices(t *testing.T) {
 			for i := range objects {
 				apply(t, storage, testkit.Widget("default", "w"+strings.Repeat("x", i), "red"))
 			}
-			turns := newOneSlice()
-			h := readapi.NewHandler(storage, readapi.HandlerOptions{Scheduler: turns})
-			w := &recorder{httptest.NewRecorder(), t, turns}
+			scheduler := newSingleSlotScheduler()
+			h := readapi.NewHandler(storage, readapi.HandlerOptions{Scheduler: scheduler})
+			w := &recorder{httptest.NewRecorder(), t, scheduler}
 			h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
 			if w.Code != http.StatusOK || strings.Count(w.Body.String(), `"kind":"Widget"`) != objects {
 				t.Errorf("got %d %.200s", w.Code, w.Body)
@@ -79,8 +81,8 @@ func TestTimeSlices(t *testing.T) {
 			if name == "long" {
 				want *= 2
 			}
-			if turns.n < want {
-				t.Errorf("%d objects were evaluated in %d time slices, want %d at least", objects, turns.n, want)
+			if scheduler.granted < want {
+				t.Errorf("%d objects were evaluated in %d time slices, want %d at least", objects, scheduler.granted, want)
 			}
 		})
 	}
@@ -89,9 +91,9 @@ func TestTimeSlices(t *testing.T) {
 // TestNoTimeSlice: a request without a time slice evaluates nothing, and ends with its context.
 func TestNoTimeSlice(t *testing.T) {
 	storage := newWidgets(t, apiserver.StorageOptions{})
-	turns := newOneSlice()
-	h := readapi.NewHandler(storage, readapi.HandlerOptions{Scheduler: turns})
-	end, err := turns.Begin(t.Context())
+	scheduler := newSingleSlotScheduler()
+	h := readapi.NewHandler(storage, readapi.HandlerOptions{Scheduler: scheduler})
+	end, err := scheduler.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,7 +70,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, r.Context().Err()
 	case err := <-failed:
 		select {
-		case response := <-w.response: // it had begun; its body returns the error
+		case response := <-w.response: // the answer has begun; its body returns the error
 			return response, nil
 		default:
 			return nil, err // without an error the handler has begun an answer

@@ -25,7 +25,7 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// newKube returns a storage with built-in types, as a kube-apiserver has them, and a few objects.
+// newKube returns a storage with built-in types, described like those of a kube-apiserver, and a few objects.
 func newKube(t testing.TB) *apiserver.Storage {
 	t.Helper()
 	s := apiserver.NewStorage(apiserver.StorageOptions{Stamp: true})
@@ -56,13 +56,13 @@ func configMap(name, value string) string {
 	return fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, namespace: default}, data: {value: '%s'}}", name, value)
 }
 
-// switchableHandler wraps a handler. While it is shut, running requests end and others wait.
+// switchableHandler wraps a handler. While it is blocked, running requests end and new ones wait.
 type switchableHandler struct {
 	handler http.Handler
 
 	mu      sync.Mutex
-	cut     chan struct{} // closed when the gate is shut
-	open    chan struct{} // closed when it is open
+	cut     chan struct{} // closed by block
+	open    chan struct{} // closed while requests are served
 	arrived chan struct{} // closed when a request waits
 }
 
@@ -72,19 +72,19 @@ func newSwitchableHandler(h http.Handler) *switchableHandler {
 	return &switchableHandler{handler: h, cut: make(chan struct{}), open: open}
 }
 
-func (g *switchableHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	g.mu.Lock()
-	cut, open := g.cut, g.open
+func (s *switchableHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	cut, open := s.cut, s.open
 	select {
 	case <-open:
 	default:
 		select {
-		case <-g.arrived:
+		case <-s.arrived:
 		default:
-			close(g.arrived)
+			close(s.arrived)
 		}
 	}
-	g.mu.Unlock()
+	s.mu.Unlock()
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	select {
@@ -99,33 +99,34 @@ func (g *switchableHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		case <-ctx.Done():
 		}
 	}()
-	g.handler.ServeHTTP(w, r.WithContext(ctx))
+	s.handler.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// block shuts the gate. It returns a function that opens it, and a channel that is closed when a request
+// block ends running requests and delays new ones until open is called. arrived is closed when the first one
 // waits.
-func (g *switchableHandler) block() (open func(), arrived <-chan struct{}) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	close(g.cut)
+func (s *switchableHandler) block() (open func(), arrived <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.cut)
 	next := make(chan struct{})
-	g.open, g.arrived = next, make(chan struct{})
+	s.open, s.arrived = next, make(chan struct{})
 	return func() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		g.cut = make(chan struct{})
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.cut = make(chan struct{})
 		close(next)
-	}, g.arrived
+	}, s.arrived
 }
 
-// byLists and metadataByLists are clients that make informers list instead of using watch-lists.
-type byLists struct{ kubernetes.Interface }
+// listOnlyClient and listOnlyMetadataClient are clients that make informers list instead of using
+// watch-lists.
+type listOnlyClient struct{ kubernetes.Interface }
 
-func (byLists) IsWatchListSemanticsUnSupported() bool { return true }
+func (listOnlyClient) IsWatchListSemanticsUnSupported() bool { return true }
 
-type metadataByLists struct{ metadata.Interface }
+type listOnlyMetadataClient struct{ metadata.Interface }
 
-func (metadataByLists) IsWatchListSemanticsUnSupported() bool { return true }
+func (listOnlyMetadataClient) IsWatchListSemanticsUnSupported() bool { return true }
 
 // TestTypedInformers runs client-go's typed and metadata informers, several of one type, through changes and
 // through an outage that outlasts the history: with watch-lists and with lists, over HTTP and within the
@@ -162,7 +163,7 @@ func typedInformers(t *testing.T, s *apiserver.Storage, g *switchableHandler,
 	var clients kubernetes.Interface = typed
 	var partials metadata.Interface = partial
 	if lists {
-		clients, partials = byLists{typed}, metadataByLists{partial}
+		clients, partials = listOnlyClient{typed}, listOnlyMetadataClient{partial}
 	}
 	factory := informers.NewSharedInformerFactory(clients, 0)
 	pods, nodes := factory.Core().V1().Pods(), factory.Core().V1().Nodes()
@@ -201,7 +202,7 @@ func typedInformers(t *testing.T, s *apiserver.Storage, g *switchableHandler,
 	s.Delete(configMaps, "default", "c")
 	expect("add default/c", "update default/c", "delete default/c")
 
-	// A client that has been away for longer than the history gets 410, lists, and finds the difference.
+	// A client that was disconnected for longer than the history gets 410 and lists again.
 	open, arrived := g.block()
 	<-arrived
 	s.Delete(configMaps, "default", "a")
@@ -220,7 +221,7 @@ func typedInformers(t *testing.T, s *apiserver.Storage, g *switchableHandler,
 
 var configMaps = corev1.Resource("configmaps")
 
-// follow records the events of an informer, and runs it.
+// follow runs an informer and returns a journal of its events.
 func follow(t *testing.T, informer cache.SharedIndexInformer) *journal {
 	t.Helper()
 	j := &journal{grown: make(chan struct{})}
@@ -257,7 +258,7 @@ func versions(t *testing.T, informer cache.SharedIndexInformer) map[string]strin
 	return held
 }
 
-// stored are the resource versions of the config maps that there are.
+// stored returns the resource versions of the stored config maps.
 func stored(t *testing.T, s *apiserver.Storage) map[string]string {
 	t.Helper()
 	there := map[string]string{}
@@ -272,7 +273,7 @@ func stored(t *testing.T, s *apiserver.Storage) map[string]string {
 	return there
 }
 
-// TestTypedPager reads typed pages during changes: it gets the state at one version.
+// TestTypedPager: the pages of a typed list hold the state at one version, despite changes between pages.
 func TestTypedPager(t *testing.T) {
 	s := newKube(t)
 	client, err := kubernetes.NewForConfig(readapi.Config(handlerOf(s)))

@@ -180,7 +180,7 @@ func TestWatchExpires(t *testing.T) {
 	startWatch(t, h, widgetsPath, "resourceVersion=9").expect(t,
 		"ERROR Expired410too old resource version: 9 (10)", "EOF")
 
-	// One that keeps up does not expire.
+	// A watch that does not lag behind does not expire.
 	w := startWatch(t, h, widgetsPath, "resourceVersion="+s.ResourceVersion())
 	apply(t, s, testkit.Widget("default", "a", "blue"))
 	w.expect(t, "MODIFIED default/a blue")
@@ -222,7 +222,7 @@ func TestWatchTimeout(t *testing.T) {
 func TestBookmarks(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{})
 	h := readapi.NewHandler(s, readapi.HandlerOptions{BookmarkInterval: time.Millisecond})
-	// Bookmarks have the versions of other types' changes.
+	// Changes of other types also raise the version of bookmarks.
 	apply(t, s, strings.Replace(testkit.WidgetCRD, "[all]", "[all, some]", 1))
 	begin := s.ResourceVersion()
 	apply(t, s, "{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1.elsewhere}}")
@@ -263,7 +263,7 @@ func TestWatchRefuses(t *testing.T) {
 	}
 }
 
-// TestWatchIsCancelled is for the check of left goroutines.
+// TestWatchIsCancelled ends watches from the client's side. TestMain fails if their goroutines remain.
 func TestWatchIsCancelled(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{})
 	w := startWatch(t, handlerOf(s), widgetsPath, "resourceVersion="+s.ResourceVersion())
@@ -276,7 +276,7 @@ func TestWatchIsCancelled(t *testing.T) {
 	}
 }
 
-// TestEndingWatches: watches end with a bookmark when the server is about to end.
+// TestEndingWatches: when StopWatches is closed, watches end with a bookmark.
 func TestEndingWatches(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{})
 	ending := make(chan struct{})

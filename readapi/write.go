@@ -22,8 +22,8 @@ type WriteRequest struct {
 	HTTP *http.Request
 	// Collection has the stored objects of the request's type.
 	Collection Collection
-	// List returns the objects that a deletecollection selects. Its errors include invalid selectors, so that
-	// Write can refuse a request before.
+	// List returns the objects that a deletecollection selects. It also reports invalid selectors. Write can
+	// refuse the request before it calls List.
 	List func() ([]Object, error)
 }
 

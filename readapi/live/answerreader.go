@@ -36,7 +36,7 @@ func ReadAnswer(source io.Reader) (*AnswerReader, error) {
 	return r, nil
 }
 
-var errNoAnswer = errors.New("the text is no answer to a query")
+var errNoAnswer = errors.New("the text is not an answer to a query")
 
 // head returns the fields before the objects or rows as a JSON object.
 func (r *AnswerReader) head() ([]byte, error) {

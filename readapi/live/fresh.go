@@ -56,8 +56,8 @@ func (c *collection) waitUntilFresh(ctx context.Context) error {
 	}
 }
 
-// waitForVersion blocks until the cache has reached a version, or the API server has not reached it either.
-// The handler reports the latter.
+// waitForVersion blocks until the cache has reached a version, or a freshness check has ended. A version that
+// the API server has not reached either is not an error here: the handler reports it.
 func (c *collection) waitForVersion(ctx context.Context, version uint64) error {
 	err := c.waitUntilFresh(ctx)
 	if c.ResourceVersion() >= version {
@@ -66,12 +66,12 @@ func (c *collection) waitForVersion(ctx context.Context, version uint64) error {
 	return err
 }
 
-// awaitVersion blocks until a watch can continue from a version that the cache has not reached. If a fresh
-// cache has not reached it, a restored backup has lost the version, and the client must list again. An API
-// server would accept the watch and send nothing.
-func (c *collection) awaitVersion(ctx context.Context, version uint64) error {
+// waitForWatchVersion blocks until a watch can continue from a version that the cache has not reached. If a
+// fresh cache has not reached it, a restored backup has lost the version, and the client must list again. An
+// API server would accept the watch and send nothing.
+func (c *collection) waitForWatchVersion(ctx context.Context, version uint64) error {
 	if err := c.waitUntilFresh(ctx); err != nil || c.ResourceVersion() >= version {
-		return nil // without an answer the watch waits, as on an API server
+		return nil // after an error the watch waits for the version, as on an API server
 	}
 	return apierrors.NewResourceExpired(fmt.Sprintf("the API server has not reached resource version %d: it was restored from an older backup", version))
 }
@@ -80,17 +80,17 @@ func (c *collection) runChecks() {
 	s := &c.checks
 	for {
 		s.mu.Lock()
-		now := s.mu.next
+		check := s.mu.next
 		s.mu.next = nil
-		s.mu.running = now != nil
+		s.mu.running = check != nil
 		s.mu.Unlock()
-		if now == nil {
+		if check == nil {
 			return
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), s.timeout)
-		now.err = c.compare(ctx)
+		check.err = c.compare(ctx)
 		cancel()
-		close(now.done)
+		close(check.done)
 	}
 }
 
@@ -111,7 +111,7 @@ type item struct {
 }
 
 const (
-	maxCompared    = 500
+	maxCompared    = 500 // objects
 	acceptPartials = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
 	acceptPartial  = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json"
 )
@@ -165,6 +165,7 @@ func (c *collection) compare(ctx context.Context) error {
 	}
 }
 
+// awaitEpoch blocks until the informer has listed the type again.
 func (c *collection) awaitEpoch(ctx context.Context, earlier dynamicinformer.History) error {
 	for {
 		h := c.informer.History()
@@ -279,18 +280,18 @@ func (c *collection) watchTo(ctx context.Context, from, to uint64) (uint64, erro
 			Type   string          `json:"type"`
 			Object json.RawMessage `json:"object"`
 		}
-		var of item
+		var object item
 		err := events.Decode(&event)
 		if err == nil && event.Type == "ERROR" {
 			return 0, newWatchError(event.Object)
 		}
 		if err == nil {
-			err = json.Unmarshal(event.Object, &of)
+			err = json.Unmarshal(event.Object, &object)
 		}
 		if err == io.EOF || err != nil {
 			return 0, unreachableError(err)
 		}
-		version, err := strconv.ParseUint(of.Metadata.ResourceVersion, 10, 64)
+		version, err := strconv.ParseUint(object.Metadata.ResourceVersion, 10, 64)
 		switch {
 		case err != nil:
 			return 0, apierrors.NewInternalError(err)

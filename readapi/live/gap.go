@@ -15,10 +15,10 @@ import (
 // The cache does not know the changes in the gap, but the API server can confirm that there are none.
 type historyGap struct {
 	epoch int
-	// No object changed after version quiet, until the history begins at version end.
+	// No object changed from version unchangedSince until historyStart, where the history begins.
 	unchangedSince, historyStart uint64
-	// lostVersion is the latest version that the API server has forgotten, or that changes followed. Clients
-	// cannot continue from it.
+	// lostVersion is the latest version from which clients cannot continue: the API server has compacted it,
+	// or an object changed after it.
 	lostVersion uint64
 }
 
@@ -45,18 +45,17 @@ func (k *typeCache) isGapKnown(h dynamicinformer.History, version uint64) bool {
 		return true
 	}
 	if relists := k.informer.Status().Relists; relists.Restored+relists.TooLarge > 0 {
-		return true // versions of lost changes mean something else now
+		return true // the API server can have used the versions of lost changes again
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return version <= k.gapLocked(h).lostVersion
 }
 
-// awaitGapCheck waits until it is known whether a client can continue from a version. It returns without that
-// knowledge when the API server does not answer in time; then the client cannot continue.
+// awaitGapCheck blocks until it is known whether a client can continue from a version. If the API server does
+// not answer in time, awaitGapCheck returns, and the client cannot continue.
 //
-// Clients share the questions to the API server: one is asked at a time, from the smallest version that is
-// waited for.
+// One request to the API server at a time serves all waiting clients.
 func (c *collection) awaitGapCheck(ctx context.Context, version uint64) {
 	ctx, cancel := context.WithTimeout(ctx, c.checks.timeout)
 	defer cancel()
@@ -109,9 +108,9 @@ func (c *collection) checkGap(ctx context.Context, h dynamicinformer.History, ve
 	return true
 }
 
-// nextGapCheckLocked returns the versions of the next question. It begins at the smallest awaited version,
-// because one question usually answers all. After the API server has compacted a version, each request halves
-// the remaining gap.
+// nextGapCheckLocked returns the versions between which the next request watches. It begins at the smallest
+// awaited version, because one request usually answers all clients. After the API server has compacted a
+// version, each request halves the remaining gap.
 func (c *collection) nextGapCheckLocked(h dynamicinformer.History, version uint64) (from, to uint64) {
 	g := c.gapLocked(h)
 	candidates := []uint64{version}

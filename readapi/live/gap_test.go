@@ -126,7 +126,7 @@ func TestClientsOfAnEarlierProcess(t *testing.T) {
 }
 
 // TestClientsThatMissedChanges: clients that have missed a change list again. The others continue, and pages
-// continue with the present objects if the client accepts that.
+// continue with the latest objects if the client accepts that.
 func TestClientsThatMissedChanges(t *testing.T) {
 	before := newFixture(t, Options{})
 	for n := range 4 {
@@ -141,7 +141,7 @@ func TestClientsThatMissedChanges(t *testing.T) {
 	s := restarted(t, before.cluster, Options{})
 	questions := answerGapChecks(s.cluster, nil)
 	if got := s.watchResult(missedVersion); !strings.Contains(got, `"code":410`) {
-		t.Errorf("a client that has missedVersion a change gets %s", got)
+		t.Errorf("a client that has missed a change gets %s", got)
 	}
 	s.watch(watchFrom(changed)).body.Close()
 	got := ask(t, s.server, environmentsPath+"?continue="+url.QueryEscape(first.Metadata.Continue))

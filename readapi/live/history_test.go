@@ -106,7 +106,7 @@ func (w *writer) check(r *reader) {
 		want[o.GetName()] = o.GetResourceVersion()
 	}
 	if diff := cmp.Diff(want, r.state); diff != "" {
-		w.Errorf("in the end the client has something else: %s", diff)
+		w.Errorf("the client's final state differs from the writes: %s", diff)
 	}
 }
 

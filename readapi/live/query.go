@@ -93,7 +93,7 @@ func (s *Server) query(w http.ResponseWriter, r *http.Request) error {
 	}
 	concealPlan := request.Namespace != "" && c.server.options.ConcealPlans
 	if concealPlan && params.Get("explain") == "true" {
-		return apierrors.NewBadRequest("explain: plans count the objects of all namespaces, and so are not for queries in one: query all namespaces")
+		return apierrors.NewBadRequest("explain: a plan counts the objects of all namespaces, so it is available only for queries of all namespaces")
 	}
 	answer, err := c.answerInSlices(r.Context(), q, request.Namespace, params)
 	if err != nil {

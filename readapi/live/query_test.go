@@ -53,12 +53,12 @@ func TestQuery(t *testing.T) {
 		keys = append(keys, o.Namespace+"/"+o.Name)
 	}
 	if diff := cmp.Diff(all.Keys, keys); diff != "" || !strings.Contains(objects.Plan, "port") {
-		t.Errorf("the objects are others than the keys: %s; the plan is %s", diff, objects.Plan)
+		t.Errorf("the objects differ from the keys: %s; the plan is %s", diff, objects.Plan)
 	}
 	page, _ := s.query("", "q", "port=8080", "keys", "true", "limit", "1")
 	rest, _ := s.query("", "q", "port=8080", "keys", "true", "continue", page.Continue)
 	if diff := cmp.Diff(all.Keys, append(page.Keys, rest.Keys...)); diff != "" {
-		t.Errorf("the pages are not the whole: %s", diff)
+		t.Errorf("the pages together differ from the whole list: %s", diff)
 	}
 	if count, _ := s.query("", "q", "port=8080", "count", "true"); count.Count == nil ||
 		*count.Count != len(all.Keys) {
@@ -115,7 +115,7 @@ func TestInvalidQueries(t *testing.T) {
 	}
 }
 
-// TestQueryIsFollowed: objects begin and cease to match a query.
+// TestQueryIsFollowed: a watch of a query sends an event when an object begins or ceases to match.
 func TestQueryIsFollowed(t *testing.T) {
 	s := newFixture(t, Options{})
 	s.put("in", "moon")

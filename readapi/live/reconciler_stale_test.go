@@ -16,7 +16,7 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// staleDiscovery is a cluster. Its discovery reports all groups as stale while it is in doubt.
+// staleDiscovery is a cluster whose discovery reports all groups as stale while isStale is set.
 type staleDiscovery struct {
 	http.Handler
 	isStale atomic.Bool

@@ -56,7 +56,7 @@ func TestReconciler(t *testing.T) {
 		case <-ctx.Done():
 		}
 	}
-	keeper, err := NewReconciler(ReconcilerOptions{
+	reconciler, err := NewReconciler(ReconcilerOptions{
 		Server: s.server, Tracker: tracker, Selection: selection,
 		Exclude: func(r discovery.Resource) error {
 			if r.GVR.Resource == "secrets" || r.GVR.Resource == "releases" {
@@ -71,7 +71,7 @@ func TestReconciler(t *testing.T) {
 		OnRejected: func(name string, why error) { tell("refused " + name + ": " + why.Error()) },
 	})
 	s.ok(err)
-	s.runReconciler(ctx, cancel, tracker, keeper)
+	s.runReconciler(ctx, cancel, tracker, reconciler)
 	expect := func(wants ...string) {
 		t.Helper()
 		for _, want := range wants {
@@ -91,18 +91,18 @@ func TestReconciler(t *testing.T) {
 	s.ok(cluster.Load(t.Context(), gadgets("v1beta1")))
 	expect("kept gadgets.v1beta1.")
 	s.ok(s.server.WaitForSync(t.Context(), gr))
-	if kept, ok := keeper.Type(gr); !ok || kept.GVR.Version != "v1beta1" || len(keeper.Types()) != 5 ||
-		!keeper.Reconciled() {
-		t.Errorf("served are %v; one is %+v", keeper.Types(), kept)
+	if kept, ok := reconciler.Type(gr); !ok || kept.GVR.Version != "v1beta1" || len(reconciler.Types()) != 5 ||
+		!reconciler.Reconciled() {
+		t.Errorf("the served types are %v, and the widget is %+v", reconciler.Types(), kept)
 	}
 	s.ok(cluster.Load(t.Context(), gadgets("v1beta1", "v1")))
 	expect("dropped gadgets.v1beta1.", "kept gadgets.v1.")
 	s.ok(cluster.Client().Resource(crd.GVR).Delete(t.Context(), gr.String(), metav1.DeleteOptions{}))
 	expect("dropped gadgets.v1.")
-	if _, ok := keeper.Type(gr); ok || s.server.Serves(gr) {
+	if _, ok := reconciler.Type(gr); ok || s.server.Serves(gr) {
 		t.Error("a type that has gone is kept")
 	}
-	if problems := keeper.Problems(); len(problems) != 2 {
+	if problems := reconciler.Problems(); len(problems) != 2 {
 		t.Errorf("problems are %v", problems)
 	}
 	if _, err := NewReconciler(ReconcilerOptions{Server: s.server}); err == nil {
@@ -126,12 +126,12 @@ func newTrackedFixture(t *testing.T, cluster *testcluster.Cluster,
 
 // runReconciler runs a tracker and a reconciler until the test ends.
 func (s *fixture) runReconciler(ctx context.Context, cancel func(), tracker *discovery.Tracker,
-	keeper *Reconciler) {
+	reconciler *Reconciler) {
 	s.Helper()
 	s.ok(s.factory.Start(ctx))
 	ended := make(chan struct{}, 2)
 	go func() { _ = tracker.Run(ctx); ended <- struct{}{} }() // both ended by cancel
-	go func() { keeper.Run(ctx); ended <- struct{}{} }()
+	go func() { reconciler.Run(ctx); ended <- struct{}{} }()
 	s.Cleanup(func() {
 		cancel()
 		<-ended

@@ -116,8 +116,8 @@ func (c *collection) serves(r *http.Request, request readapi.Request) bool {
 	return c.selects(query.Get("fieldSelector"))
 }
 
-// mayHaveLostAccess reports whether the API server refuses the requests of an informer, and therefore those
-// of its clients.
+// mayHaveLostAccess reports whether the API server can have revoked the access of an informer. Clients must
+// then not read its cache either.
 func mayHaveLostAccess(s status.Status) bool {
 	return s.Reason == status.ReasonForbidden || s.Reason == status.ReasonUnauthorized
 }
@@ -148,8 +148,8 @@ func allowsStale(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Cache-Control"), "max-stale")
 }
 
-// awaitRequested blocks until the cache has reached the requested version. For a watch or a further page, it
-// also waits until it is known whether the client can continue.
+// awaitRequested blocks until the cache has reached the requested version. For a watch or a later page, it
+// also blocks until it is known whether the client can continue.
 func (c *collection) awaitRequested(r *http.Request, request readapi.Request) error {
 	query := r.URL.Query()
 	text := query.Get("resourceVersion")
@@ -163,7 +163,7 @@ func (c *collection) awaitRequested(r *http.Request, request readapi.Request) er
 	case text != "" && request.Verb != "watch" && c.ResourceVersion() < version:
 		return c.waitForVersion(r.Context(), version)
 	case text != "" && request.Verb == "watch" && c.ResourceVersion() < version:
-		return c.awaitVersion(r.Context(), version)
+		return c.waitForWatchVersion(r.Context(), version)
 	case text != "" && (request.Verb == "watch" || request.Verb == "list" && exact):
 		c.awaitGapCheck(r.Context(), version)
 	case text == "" && (request.Verb == "list" || request.Verb == "watch-list"):
@@ -172,7 +172,7 @@ func (c *collection) awaitRequested(r *http.Request, request readapi.Request) er
 	return nil
 }
 
-// waitForPage is wait for a later page of a list.
+// waitForPage is awaitRequested for a later page of a list.
 func (c *collection) waitForPage(r *http.Request, request readapi.Request) error {
 	version, _, err := readapi.ParseContinueToken(r.URL.Query().Get("continue"), request.Namespace)
 	switch {

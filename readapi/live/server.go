@@ -79,17 +79,17 @@ func New(options Options) (*Server, error) {
 	}
 	if s.definitions, err = options.Factory.Acquire(crd.GVR,
 		dynamicinformer.ResourceOptions{Shard: dynamicinformer.Unsharded()}); err != nil {
-		return nil, fmt.Errorf("live: following CustomResourceDefinitions: %w", err)
+		return nil, fmt.Errorf("live: watch CustomResourceDefinitions: %w", err)
 	}
 	registration, err := s.definitions.Informer().AddEventHandler(dynamicinformer.Named("live",
 		dynamicinformer.MetadataOnly(definitionHandler{s})))
 	if err != nil {
 		s.definitions.Release()
-		return nil, fmt.Errorf("live: following CustomResourceDefinitions: %w", err)
+		return nil, fmt.Errorf("live: watch CustomResourceDefinitions: %w", err)
 	}
 	if err := s.definitions.Informer().KeepHistory(1); err != nil {
 		s.definitions.Release()
-		return nil, fmt.Errorf("live: following CustomResourceDefinitions: %w", err)
+		return nil, fmt.Errorf("live: watch CustomResourceDefinitions: %w", err)
 	}
 	s.types = newTypeRegistry()
 	s.cleanups = []func(){

@@ -20,7 +20,8 @@ const (
 	asPartial = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json"
 )
 
-// TestAnswersEqualThoseOfTheCluster sends the same requests to both, and checks who has answered.
+// TestAnswersEqualThoseOfTheCluster sends the same requests to the server and to the cluster. It also checks
+// whether the cache or the cluster has answered.
 func TestAnswersEqualThoseOfTheCluster(t *testing.T) {
 	s := newFixture(t, Options{})
 	inPayments := "/apis/" + demo + "/v1/namespaces/payments/workloads"
@@ -199,7 +200,7 @@ func TestPrunedHeader(t *testing.T) {
 	}
 	s.server.RemoveType(environments.GroupResource())
 	if got := ask(t, s.server, path).Header().Get(ServedHeader); got != servedByCluster {
-		t.Errorf("a type that was dropped is answered by %q", got)
+		t.Errorf("a request for a removed type is answered by %q", got)
 	}
 }
 

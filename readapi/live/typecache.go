@@ -17,9 +17,9 @@ type typeCache struct {
 	informer      *dynamicinformer.Informer
 	gvr           schema.GroupVersionResource
 	indexes       []*indexers.Index
-	indexSet      dynamicinformer.IndexSet // of indexes
+	indexSet      dynamicinformer.IndexSet
 	checks        coalescedChecks
-	gapCheckToken chan struct{} // holds a token while a caller asks about the gap
+	gapCheckToken chan struct{} // contains a token while a request about the gap is running
 
 	// ended is closed when the type is no longer served from the informer.
 	ended chan struct{}
@@ -32,8 +32,8 @@ type typeCache struct {
 		ended chan struct{}
 		// sorted is the list that was sorted last.
 		sorted weak.Pointer[sortedObjects]
-		// confirmed is the version up to which a freshness check found the cache complete, beyond the events
-		// of its watch. It applies from one version of an epoch on.
+		// confirmed is the version up to which a freshness check found the cache complete. It can be later
+		// than the last event of the watch. It holds for the given epoch, from resource version from on.
 		confirmed struct {
 			from, version uint64
 			epoch         int

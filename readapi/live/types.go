@@ -138,7 +138,7 @@ func (s *Server) WaitForSync(ctx context.Context, gr schema.GroupResource) error
 	for {
 		k := s.cacheOf(gr)
 		if k == nil {
-			return fmt.Errorf("live: %s is not served from the cache: call Keep", gr)
+			return fmt.Errorf("live: %s is not served from the cache: call AddType", gr)
 		}
 		_, _, types := s.types.lookup(gr)
 		definitions, objects := s.definitions.Informer().History(), k.informer.History()

@@ -60,7 +60,7 @@ func TestWatchContinuesFromAnyVersionOfTheWindow(t *testing.T) {
 		before = e.Object.Metadata.ResourceVersion
 	}
 	if before != last.GetResourceVersion() {
-		t.Errorf("the last event is of %s, not of %s as in the cluster", before, last.GetResourceVersion())
+		t.Errorf("the last event has version %s, want %s as in the cluster", before, last.GetResourceVersion())
 	}
 }
 

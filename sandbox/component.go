@@ -64,7 +64,7 @@ func (c *component) start(ctx context.Context) error {
 // alive reports whether the process exists. It is no zombie, because envtest waits for it. It leads a process
 // group, which another process with a reused ID hardly does.
 func (c *component) alive() bool {
-	pid := readPID(c.dir.pid(c.name))
+	pid := readPID(c.dir.pidPath(c.name))
 	if pid == 0 {
 		return false
 	}
@@ -74,7 +74,7 @@ func (c *component) alive() bool {
 
 func (c *component) signalKill() {
 	if c.alive() {
-		_ = syscall.Kill(readPID(c.dir.pid(c.name)), syscall.SIGKILL)
+		_ = syscall.Kill(readPID(c.dir.pidPath(c.name)), syscall.SIGKILL)
 	}
 }
 
@@ -90,7 +90,7 @@ func (c *component) stop() {
 	for c.alive() {
 		time.Sleep(5 * time.Millisecond)
 	}
-	_ = os.Remove(c.dir.pid(c.name))
+	_ = os.Remove(c.dir.pidPath(c.name))
 }
 
 // excerpt returns the first and the last lines of a log from an offset on, indented. A failed start names a

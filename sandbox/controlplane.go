@@ -51,10 +51,10 @@ func startControlPlane(ctx context.Context, o startOptions) (*controlPlane, erro
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, err
 	}
-	cp.lock, err = lockFile(cp.dir.lock())
+	cp.lock, err = lockFile(cp.dir.lockPath())
 	if errors.Is(err, errLocked) {
 		return nil, fmt.Errorf("%s: directory is in use by the sandbox of process %d", path,
-			readPID(cp.dir.lock()))
+			readPID(cp.dir.lockPath()))
 	}
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func startControlPlane(ctx context.Context, o startOptions) (*controlPlane, erro
 
 func (cp *controlPlane) start(ctx context.Context, o startOptions) (err error) {
 	for _, name := range []string{etcdName, apiServerName} { // left behind when the machine crashed
-		_ = os.Remove(cp.dir.pid(name))
+		_ = os.Remove(cp.dir.pidPath(name))
 	}
 	if cp.watchdog, err = startWatchdog(cp.dir, cp.lock, cp.ephemeral); err != nil {
 		return err
@@ -92,7 +92,7 @@ func (cp *controlPlane) start(ctx context.Context, o startOptions) (err error) {
 	if err := cp.tokens.writeKubeconfig(cp.dir.kubeconfig(), server); err != nil {
 		return err
 	}
-	return writeFile(cp.dir.etcdURL(), []byte(cp.etcdURL))
+	return writeFile(cp.dir.etcdURLPath(), []byte(cp.etcdURL))
 }
 
 // newPort reserves a port until the sandbox stops.
@@ -273,7 +273,7 @@ func (cp *controlPlane) stop() {
 	for _, lease := range cp.ports {
 		lease.release()
 	}
-	_ = os.Remove(cp.dir.etcdURL())
+	_ = os.Remove(cp.dir.etcdURLPath())
 	if cp.ephemeral {
 		_ = os.RemoveAll(string(cp.dir))
 	}

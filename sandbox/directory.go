@@ -17,13 +17,13 @@ func (d directory) file(name string) string { return filepath.Join(string(d), na
 
 func (d directory) kubeconfig() string { return d.file("kubeconfig") }
 
-// etcdURL is the path of a file with the address of etcd. It exists while the sandbox runs.
-func (d directory) etcdURL() string { return d.file("etcd.url") }
+// etcdURLPath is the path of a file that contains etcd's URL. The file exists while the sandbox runs.
+func (d directory) etcdURLPath() string { return d.file("etcd.url") }
 
-func (d directory) lock() string { return d.file("lock") }
+func (d directory) lockPath() string { return d.file("lock") }
 
-// pid is the path of a file with a process ID. The watchdog ends these processes.
-func (d directory) pid(name string) string { return d.file(name + ".pid") }
+// pidPath is the path of a file with a process ID. The watchdog ends these processes.
+func (d directory) pidPath(name string) string { return d.file(name + ".pid") }
 
 // errLocked means that another process holds the lock.
 var errLocked = errors.New("locked by another process")
@@ -32,8 +32,8 @@ var errLocked = errors.New("locked by another process")
 // The file stays: if it were deleted, two processes could lock two different files of the same name.
 type fileLock struct{ file *os.File }
 
-// lockFile acquires the lock at path without waiting, and writes its process ID into the file. It returns
-// errLocked if another process holds the lock.
+// lockFile acquires the lock at path without waiting, and writes the ID of this process into the file.
+// It returns errLocked if another process holds the lock.
 func lockFile(path string) (*fileLock, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -62,7 +62,7 @@ func (o *startOptions) exec(ctx context.Context, command []string) (int, error) 
 		return exitExecFailed, err
 	}
 	// The watchdog sends SIGTERM to the command if this process dies.
-	pidFile := cp.dir.pid("command")
+	pidFile := cp.dir.pidPath("command")
 	defer os.Remove(pidFile)
 	if err := writeFile(pidFile, []byte(strconv.Itoa(cmd.Process.Pid))); err != nil {
 		_ = cmd.Process.Kill()

@@ -74,8 +74,8 @@ them.`,
 
 func (o *fillOptions) run(ctx context.Context) error {
 	dir := directory(o.dir)
-	etcdURL, err := os.ReadFile(dir.etcdURL())
-	if held, lockErr := lockHeld(dir.lock()); lockErr != nil || !held || err != nil {
+	etcdURL, err := os.ReadFile(dir.etcdURLPath())
+	if held, lockErr := lockHeld(dir.lockPath()); lockErr != nil || !held || err != nil {
 		return fmt.Errorf("no sandbox is running in %s: start one with sandbox up", dir)
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", dir.kubeconfig())

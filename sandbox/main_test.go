@@ -157,7 +157,7 @@ func hasEnded(pid int) bool {
 func processes(t *testing.T, dir string) [3]int {
 	t.Helper()
 	d := directory(dir)
-	pids := [3]int{readPID(d.lock()), readPID(d.pid(etcdName)), readPID(d.pid(apiServerName))}
+	pids := [3]int{readPID(d.lockPath()), readPID(d.pidPath(etcdName)), readPID(d.pidPath(apiServerName))}
 	for _, pid := range pids {
 		if pid == 0 || hasEnded(pid) {
 			t.Fatalf("a process of %v does not run", pids)
@@ -178,7 +178,7 @@ func assertNothingLeft(t *testing.T, dir string, pids [3]int) {
 func assertUnlocked(t *testing.T, dir string) {
 	t.Helper()
 	eventually(t, "the lock is free", func() bool {
-		held, err := lockHeld(directory(dir).lock())
+		held, err := lockHeld(directory(dir).lockPath())
 		return !held && err == nil
 	})
 }
@@ -450,7 +450,7 @@ func TestUpInterruptedWhileStarting(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	b := start(t, "up", "--dir", dir)
-	eventually(t, "the API server starts", func() bool { return readPID(directory(dir).pid(apiServerName)) != 0 })
+	eventually(t, "the API server starts", func() bool { return readPID(directory(dir).pidPath(apiServerName)) != 0 })
 	b.signal(t, syscall.SIGTERM)
 	if code := b.wait(t); code != 1 || !strings.Contains(b.stderr.String(), "interrupted") {
 		t.Errorf("exit code %d, stderr %q", code, b.stderr)

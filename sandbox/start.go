@@ -160,15 +160,15 @@ const downTimeout = 15 * time.Second
 // supervisor that does not react; the watchdog then kills the components.
 func stopSandbox(ctx context.Context, dir directory) error {
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
-		held, err := lockHeld(dir.lock())
+		held, err := lockHeld(dir.lockPath())
 		if err != nil || !held {
 			return err
 		}
-		if pid := readPID(dir.lock()); pid != 0 {
+		if pid := readPID(dir.lockPath()); pid != 0 {
 			_ = syscall.Kill(pid, signal)
 		}
 		for deadline := time.Now().Add(downTimeout); time.Now().Before(deadline); {
-			if held, err := lockHeld(dir.lock()); err != nil || !held {
+			if held, err := lockHeld(dir.lockPath()); err != nil || !held {
 				return err
 			}
 			select {
@@ -178,7 +178,7 @@ func stopSandbox(ctx context.Context, dir directory) error {
 			}
 		}
 	}
-	return fmt.Errorf("%s: supervisor %d does not end", dir, readPID(dir.lock()))
+	return fmt.Errorf("%s: supervisor %d does not end", dir, readPID(dir.lockPath()))
 }
 
 func newControl() *cobra.Command {

@@ -44,7 +44,7 @@ func writeLauncher(dir directory, component, binaries, program string) (string, 
 	if err := os.Remove(launcher); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", err
 	}
-	script := fmt.Sprintf(launcherScript, quote(dir.pid(component)), os.Getpid(), quote(path))
+	script := fmt.Sprintf(launcherScript, quote(dir.pidPath(component)), os.Getpid(), quote(path))
 	return launcher, os.WriteFile(launcher, []byte(script), 0o700)
 }
 

@@ -11,8 +11,8 @@ func hasPassword(text string) bool {
 	return strings.Contains(text, password) || strings.Contains(text, encoded)
 }
 
-// TestSecretsStayInside requests a Secret in every possible way.
-func TestSecretsStayInside(t *testing.T) {
+// TestSecretsAreRedacted requests a Secret in every possible way.
+func TestSecretsAreRedacted(t *testing.T) {
 	s := newFixture(t, Options{})
 	const vault = "default/vault"
 	tests := map[string]struct {

@@ -9,10 +9,9 @@ import (
 )
 
 var (
-	objects = flag.Int("objects", 300, "how many objects there are; what restarts cost is logged")
-	types   = flag.Int("types", 3, "of how many types they are")
-	changes = flag.Int("changes", 100,
-		"how many of them change between two processes, and how many while one runs")
+	objects = flag.Int("objects", 300, "the number of objects; the test logs the cost of each restart")
+	types   = flag.Int("types", 3, "the number of types, among which the objects are distributed")
+	changes = flag.Int("changes", 100, "the number of objects that change in each step")
 )
 
 func TestMain(m *testing.M) {

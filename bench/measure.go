@@ -78,7 +78,9 @@ func (r *runner) measure(ctx context.Context, step Step, name string) (measureme
 	case r.api != nil:
 		return r.measureSynthetic(ctx, step, task)
 	}
-	outcome, err := startChild(ctx, task, nil)
+	outcome, err := startChild(ctx, task, func(ctx context.Context) error {
+		return updateObjects(ctx, r.sandbox.Kubeconfig, step.Events, step.Rate)
+	})
 	return measurement{metrics: outcome.Metrics}, err
 }
 
@@ -118,7 +120,7 @@ func (r *runner) restart(ctx context.Context, step Step, task experiment.Task) (
 		task.Resumes = true
 	}
 	if task.Subject == experiment.Changed {
-		err := updateObjects(ctx, r.sandbox.Kubeconfig, min(experiment.RestartChanges, step.Objects))
+		err := updateObjects(ctx, r.sandbox.Kubeconfig, min(experiment.RestartChanges, step.Objects), 0)
 		if err != nil {
 			return measurement{}, err
 		}

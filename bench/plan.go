@@ -89,22 +89,16 @@ func FullPlan() Plan {
 			Budget: budget},
 		{Experiment: experiment.Paths, Size: small, Objects: 1_000, Subjects: stockSubjects, Rounds: 2,
 			Budget: budget},
-		{Experiment: experiment.UpdatesKey, Size: small, Objects: 10_000,
-			Subjects: latencySubjects, Rounds: 2, Events: 2_000, Rate: slowRate},
-		{Experiment: experiment.UpdatesKey, Size: small, Objects: 10_000,
-			Subjects: excludeNames(updatedSubjects, latencySubjects...), Rounds: 1, Events: 500,
-			Rate: slowRate},
-		{Experiment: experiment.UpdatesRead, Size: small, Objects: 10_000,
-			Subjects: judgedSubjects, Rounds: 3, Events: 500, Rate: slowRate},
-		{Experiment: experiment.UpdatesRead, Size: small, Objects: 10_000,
-			Subjects: excludeNames(readSubjects, judgedSubjects...), Rounds: 1, Events: 500, Rate: slowRate},
+		{Experiment: experiment.LatencySlow, Size: small, Objects: 10_000,
+			Subjects: latencySubjects, Rounds: 2,
+			Events: 2_000, Rate: slowRate},
+		{Experiment: experiment.LatencyFast, Size: small, Objects: 10_000,
+			Subjects: latencySubjects, Rounds: 2,
+			Events: 10_000, Rate: fastRate},
 		{Experiment: experiment.BurstKey, Size: small, Objects: 10_000, Subjects: burstSubjects, Rounds: 1,
 			Events: 2_000},
 		{Experiment: experiment.BurstRead, Size: small, Objects: 10_000,
 			Subjects: burstSubjects[1:], Rounds: 1, Events: 2_000},
-		{Experiment: experiment.LatencyFast, Size: small, Objects: 10_000,
-			Subjects: latencySubjects, Rounds: 2,
-			Events: 10_000, Rate: fastRate},
 		{Experiment: experiment.Scale, Size: small, Objects: 10_000, Subjects: scaledSubjects, Rounds: 3,
 			Events: 10_000,
 			Rate:   fastRate, Budget: budget},
@@ -118,6 +112,15 @@ func FullPlan() Plan {
 			Events: 2_000, Rate: slowRate},
 		{Experiment: experiment.SyncList, Size: small, Objects: 10_000,
 			Subjects: excludeNames(largeSubjects, experiment.Stream), Rounds: 2},
+		{Experiment: experiment.UpdatesKey, Size: small, Objects: 10_000, Subjects: judgedSubjects, Rounds: 3,
+			Events: 500, Rate: slowRate},
+		{Experiment: experiment.UpdatesKey, Size: small, Objects: 10_000,
+			Subjects: excludeNames(updatedSubjects, judgedSubjects...), Rounds: 1, Events: 500,
+			Rate: slowRate},
+		{Experiment: experiment.UpdatesRead, Size: small, Objects: 10_000,
+			Subjects: judgedSubjects, Rounds: 3, Events: 500, Rate: slowRate},
+		{Experiment: experiment.UpdatesRead, Size: small, Objects: 10_000,
+			Subjects: excludeNames(readSubjects, judgedSubjects...), Rounds: 1, Events: 500, Rate: slowRate},
 		{Experiment: experiment.Queries, Size: small, Objects: 10_000, Subjects: stockSubjects[1:], Rounds: 2,
 			Budget: budget},
 		{Experiment: experiment.DumpJSON, Size: small, Objects: 20_000, Subjects: printSubjects, Rounds: 2},
@@ -253,6 +256,17 @@ func (p Plan) Choose(c Choice) (Plan, error) {
 
 // needsSandbox reports whether the step needs a sandbox.
 func (s Step) needsSandbox() bool { return s.Experiment != experiment.Types }
+
+// needsSyntheticServer reports whether the step needs very many objects, types that the sandbox does not
+// have, the time of each write, or many writes at once.
+func (s Step) needsSyntheticServer() bool {
+	switch s.Experiment {
+	case experiment.Scale, experiment.Operator, experiment.LatencySlow, experiment.LatencyFast,
+		experiment.BurstKey, experiment.BurstRead:
+		return true
+	}
+	return false
+}
 
 // String names the step in messages.
 func (s Step) String() string {

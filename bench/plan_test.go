@@ -42,7 +42,7 @@ func TestOrder(t *testing.T) {
 // TestLatencyEvents checks that the 99.9 % quantile rests on several updates.
 func TestLatencyEvents(t *testing.T) {
 	for _, s := range FullPlan() {
-		if s.Experiment == experiment.LatencyFast || s.Experiment == experiment.UpdatesKey && s.Rounds > 1 {
+		if s.Experiment == experiment.LatencySlow || s.Experiment == experiment.LatencyFast {
 			if s.Rounds*s.Events < 4_000 {
 				t.Errorf("%s has %d updates, want at least 4000", s, s.Rounds*s.Events)
 			}
@@ -80,7 +80,7 @@ func TestChoose(t *testing.T) {
 // inSandbox returns the number of objects that the sandbox must have.
 func (s Step) inSandbox() int {
 	switch {
-	case s.Events > 0:
+	case s.needsSyntheticServer():
 		return s.recordedCount()
 	case !s.needsSandbox():
 		return 0

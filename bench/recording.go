@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // recording has the objects of a watch-list as templates for copies.
@@ -88,27 +86,6 @@ func owned(lines []byte, kind string) []byte {
 		copies = append(copies, bytes.Replace(line, []byte(`"metadata":{`), owner, 1)...)
 	}
 	return copies
-}
-
-// metadataOnly returns the lines of a watch-list with the metadata of the objects.
-func metadataOnly(lines []byte) ([]byte, error) {
-	var partial []byte
-	for line := range bytes.Lines(lines) {
-		event := struct {
-			Type   string                       `json:"type"`
-			Object metav1.PartialObjectMetadata `json:"object"`
-		}{}
-		if err := json.Unmarshal(line, &event); err != nil {
-			return nil, err
-		}
-		event.Object.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata"))
-		text, err := json.Marshal(event)
-		if err != nil {
-			return nil, err
-		}
-		partial = append(append(partial, text...), '\n')
-	}
-	return partial, nil
 }
 
 // splitJSON splits an object at its name, UID, version and generation.

@@ -44,9 +44,7 @@ type runner struct {
 	crds    string
 	sandbox *sandbox
 	local   *localServer  // set during steps that do not use the sandbox
-	api     *syntheticAPI // set during steps with updates
-	// metadata is the answer of api to clients that request only metadata.
-	metadata *syntheticAPI
+	api     *syntheticAPI // set during steps that need it
 }
 
 func (r *runner) all(ctx context.Context, p Plan) (err error) {
@@ -85,7 +83,7 @@ func (r *runner) runStep(ctx context.Context, step Step) error {
 			return err
 		}
 		return r.measureLocally(ctx, step, handler)
-	case step.Events > 0:
+	case step.needsSyntheticServer():
 		return r.measureOnSyntheticServer(ctx, step)
 	}
 	if err := r.prepareSandbox(ctx, step); err != nil {

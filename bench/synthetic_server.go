@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/crdcache/crdcache/bench/internal/experiment"
@@ -41,24 +39,9 @@ func (r *runner) measureCopies(ctx context.Context, step Step, lines []byte) (er
 	if r.api, err = newSyntheticAPI(lines, certificatesPath, step.Objects); err != nil {
 		return err
 	}
-	defer func() { r.api, r.metadata = nil, nil }()
-	if slices.ContainsFunc(step.Subjects, readsMetadata) {
-		partial, err := metadataOnly(lines)
-		if err != nil {
-			return err
-		}
-		if r.metadata, err = newSyntheticAPI(partial, certificatesPath, step.Objects); err != nil {
-			return err
-		}
-	}
+	defer func() { r.api = nil }()
 	server := http.NewServeMux()
-	server.HandleFunc("/", func(w http.ResponseWriter, request *http.Request) {
-		if strings.Contains(request.Header.Get("Accept"), "as=PartialObjectMetadata") && r.metadata != nil {
-			r.metadata.ServeHTTP(w, request)
-			return
-		}
-		r.api.ServeHTTP(w, request)
-	})
+	server.Handle("/", r.api)
 	if step.Experiment == experiment.Operator {
 		r.api.keepGenerations = true
 		for _, kind := range experiment.OwnedKinds {
@@ -71,10 +54,6 @@ func (r *runner) measureCopies(ctx context.Context, step Step, lines []byte) (er
 		}
 	}
 	return r.measureLocally(ctx, step, server)
-}
-
-func readsMetadata(name string) bool {
-	return name == experiment.Metadata || name == experiment.ClientGoMetadata
 }
 
 // record reads the watch-list of the sandbox.
@@ -108,20 +87,16 @@ func (r *runner) record(ctx context.Context) ([]byte, error) {
 // measureSynthetic makes a child receive the updates of the synthetic server, and then relist if the task
 // requires it.
 func (r *runner) measureSynthetic(ctx context.Context, step Step, task experiment.Task) (measurement, error) {
-	api := r.api
-	if readsMetadata(task.Subject) {
-		api = r.metadata
-	}
-	task.Last = api.recording.keyOf(step.Objects - 1)
+	task.Last = r.api.recording.keyOf(step.Objects - 1)
 	updated := false
 	var sent map[string]time.Time
 	outcome, err := startChild(ctx, task, func(ctx context.Context) (err error) {
 		if updated {
-			api.expire()
+			r.api.expire()
 			return nil
 		}
 		updated = true
-		sent, err = api.update(ctx, step.Events, step.Rate)
+		sent, err = r.api.update(ctx, step.Events, step.Rate)
 		return err
 	})
 	if err != nil {

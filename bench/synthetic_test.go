@@ -215,18 +215,3 @@ func TestBurst(t *testing.T) {
 		}
 	}
 }
-
-func TestPartialMetadata(t *testing.T) {
-	lines, err := metadataOnly([]byte(recordedLines))
-	if err != nil {
-		t.Fatal(err)
-	}
-	api, err := newSyntheticAPI(lines, path, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := openWatch(t, api, "sendInitialEvents=true", "")().Object
-	if o.GetKind() != "PartialObjectMetadata" || o.GetName() == "" || o.Object["spec"] != nil {
-		t.Errorf("got %+v", o)
-	}
-}

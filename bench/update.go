@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/client-go/util/workqueue"
 )
 
@@ -44,9 +45,9 @@ func getJSON(ctx context.Context, request *rest.Request, into any) error {
 	return json.Unmarshal(answer, into)
 }
 
-// updateObjects updates count objects once each. There must be at least count objects. It returns one of the
-// errors.
-func updateObjects(ctx context.Context, kubeconfig string, count int) error {
+// updateObjects updates count objects once each. There must be at least count objects. rate is the number of
+// updates per second; zero does not limit it. It returns one of the errors.
+func updateObjects(ctx context.Context, kubeconfig string, count int, rate float64) error {
 	client, err := newClient(kubeconfig)
 	if err != nil {
 		return err
@@ -63,6 +64,10 @@ func updateObjects(ctx context.Context, kubeconfig string, count int) error {
 	if len(list.Items) < count {
 		return fmt.Errorf("%d objects are to be changed, and there are %d", count, len(list.Items))
 	}
+	var limiter flowcontrol.RateLimiter
+	if rate > 0 {
+		limiter = flowcontrol.NewTokenBucketRateLimiter(float32(rate), 1)
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	workqueue.ParallelizeUntil(ctx, 8, count, func(n int) {
@@ -70,8 +75,8 @@ func updateObjects(ctx context.Context, kubeconfig string, count int) error {
 		// The timestamp guarantees a change, because an unchanged object causes no event.
 		body := fmt.Appendf(nil, `{"metadata":{"annotations":{"platform.example.com/touched":"%d"}}}`,
 			time.Now().UnixNano())
-		err := client.Patch(types.MergePatchType).AbsPath("/apis/cert-manager.io/v1/namespaces", object.Namespace,
-			"certificates", object.Name).Body(body).Do(ctx).Error()
+		err := client.Patch(types.MergePatchType).Throttle(limiter).AbsPath("/apis/cert-manager.io/v1/namespaces",
+			object.Namespace, "certificates", object.Name).Body(body).Do(ctx).Error()
 		if err != nil {
 			cancel(fmt.Errorf("changing %s/%s: %w", object.Namespace, object.Name, err))
 		}

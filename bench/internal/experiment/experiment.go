@@ -11,11 +11,11 @@ const (
 	Sync = "sync"
 	// SyncList is Sync with a list instead of a watch-list.
 	SyncList = "sync-list"
-	// UpdatesKey and UpdatesRead receive updates of a synthetic API server with a handler that takes the key
-	// or reads the object.
+	// UpdatesKey and UpdatesRead receive updates with a handler that takes the key or reads the object.
 	UpdatesKey  = "updates-key"
 	UpdatesRead = "updates-read"
-	// BurstKey and BurstRead receive all updates at once.
+	// BurstKey and BurstRead receive all updates of a synthetic API server at once. A real one makes one update
+	// after the other, and a client that wakes up for each needs several times the CPU time.
 	BurstKey  = "burst-key"
 	BurstRead = "burst-read"
 	// Reads measures all kinds of reads, and the addition of an index.
@@ -42,7 +42,8 @@ const (
 	// Scale fills, updates, relists, indexes and reads a cache with very many objects from a synthetic API
 	// server.
 	Scale = "scale"
-	// LatencyFast is UpdatesKey at a high rate.
+	// LatencySlow and LatencyFast receive updates of a synthetic API server at a low or high rate.
+	LatencySlow = "latency-slow"
 	LatencyFast = "latency-fast"
 	// Shard fills the cache of one of several replicas that share the objects.
 	Shard = "shard"
@@ -95,6 +96,7 @@ var experiments = map[string]Func{
 	Types:       measureTypes,
 	Restart:     restart,
 	Scale:       scaleCache,
+	LatencySlow: measureUpdates,
 	LatencyFast: measureUpdates,
 	Shard:       fillReplica,
 

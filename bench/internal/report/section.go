@@ -32,7 +32,7 @@ func pageSections() []section {
 	caches := experiment.SubjectNames()
 	const clientGo, sync, scale, reads = experiment.ClientGo, experiment.Sync, experiment.Scale,
 		experiment.Reads
-	const slow, fast, types = experiment.UpdatesKey, experiment.LatencyFast, experiment.Types
+	const slow, fast, types = experiment.LatencySlow, experiment.LatencyFast, experiment.Types
 	return []section{
 		{"Filling a cache", "From creating the client until the cache is synced, without handlers. " +
 			"Live heap is measured after a garbage collection.",
@@ -53,15 +53,16 @@ func pageSections() []section {
 				{"heap per object", scale, experiment.HeapPerObject, ""},
 				{"relist CPU per object", scale, experiment.RelistCPU, ""},
 				{"relist peak / memory at rest", scale, experiment.RelistPeak, ""}}, "objects"},
-		{"Following updates", "Client CPU for each update, with a handler that takes the key or reads the object. " +
-			"A synthetic API server makes 200 updates a second, or a burst of 2,000 at once.",
+		{"Following updates", "Client CPU for each of 200 updates a second, with a handler that takes the key " +
+			"or reads the object. A synthetic API server makes the updates of a burst, because a real one " +
+			"cannot make 2,000 at once.",
 			clientGo, experiment.Small, caches, []column{
 				{"key", experiment.UpdatesKey, experiment.CPUPerEvent, ""},
 				{"object", experiment.UpdatesRead, experiment.CPUPerEvent, ""},
 				{"burst, key", experiment.BurstKey, experiment.CPUPerEvent,
 					"Client CPU per update of a burst"},
 				{"burst, object", experiment.BurstRead, experiment.CPUPerEvent, ""}}, "objects"},
-		{"Latency", "From the write of the synthetic API server until the handler is called.",
+		{"Latency", "From the write of a synthetic API server until the handler is called.",
 			clientGo, experiment.Small, caches, []column{
 				{"200/s: 50 %", slow, experiment.LatencyP50, ""}, {"99 %", slow, experiment.LatencyP99, ""},
 				{"99.9 %", slow, experiment.LatencyP999, ""}, {"5,000/s: 50 %", fast,
@@ -74,8 +75,8 @@ func pageSections() []section {
 				{"List, hot", reads, experiment.ListHot, ""}, {"by index, hot", reads,
 					experiment.IndexHot, ""},
 				{"adding an index", reads, experiment.IndexAdd, ""}}, "objects"},
-		{"Many types", fmt.Sprintf("One cache for each type, with %d objects of 0.3 KB each.",
-			experiment.ObjectsPerType),
+		{"Many types", fmt.Sprintf("One cache for each type of a synthetic API server, with %d objects of 0.3 KB "+
+			"each.", experiment.ObjectsPerType),
 			clientGo, experiment.Small, caches, []column{
 				{"CPU", types, experiment.CPU, ""}, {"elapsed", types, experiment.Wall, ""},
 				{"memory per type", types, experiment.TypeMemory, ""},
@@ -98,7 +99,8 @@ func pageSections() []section {
 				{"peak", experiment.ManageTyped, experiment.PeakRSS, ""}}, "objects"},
 		{"Operators of controller-runtime",
 			"A manager with `For` and `GenerationChangedPredicate`, and with `Owns` for two types that have as many objects " +
-				"each: until it is idle, and each of 200 updates a second that do not change the generation.",
+				"each: until it is idle, and each of 200 updates a second that do not change the generation. " +
+				"The API server is synthetic.",
 			experiment.StockManager, experiment.Small,
 			[]string{experiment.Stream, experiment.StockManager, experiment.OursManager}, []column{
 				{"CPU", experiment.Operator, experiment.CPU, ""},

@@ -14,8 +14,8 @@ const (
 	// UpdatesKey and UpdatesRead receive updates with a handler that takes the key or reads the object.
 	UpdatesKey  = "updates-key"
 	UpdatesRead = "updates-read"
-	// BurstKey and BurstRead receive all updates of a synthetic API server at once. A real one makes one update
-	// after the other, and a client that wakes up for each needs several times the CPU time.
+	// BurstKey and BurstRead receive all updates of a synthetic API server at once. A real one makes one
+	// update after the other, and a client that wakes up for each needs several times the CPU time.
 	BurstKey  = "burst-key"
 	BurstRead = "burst-read"
 	// Reads measures all kinds of reads, and the addition of an index.

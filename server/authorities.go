@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// authorities are the client CAs. Unless a file has them, they are read from the cluster some time after
-// the server has started to listen.
+// authorities are the client CAs of the cluster. They are read in the background, some time after the server
+// has started to listen.
 type authorities struct {
 	provider dynamiccertificates.CAContentProvider
 }
@@ -29,8 +29,8 @@ const (
 	authoritiesTimeout                    = 10 * time.Second
 )
 
-// userAuthorities sets the client CAs of the cluster in the options, as ApplyTo would. It returns nil if
-// the options have CAs or do not use the cluster's, or if the cluster has none.
+// userAuthorities makes the options use the client CAs of the cluster, as ApplyTo would. It returns nil if
+// the options name other CAs or exclude those of the cluster, or if the cluster has none.
 func userAuthorities(options *genericoptions.DelegatingAuthenticationOptions) (*authorities, error) {
 	if options.SkipInClusterLookup ||
 		options.ClientCert != (genericoptions.ClientCertAuthenticationOptions{}) {
@@ -48,7 +48,7 @@ func userAuthorities(options *genericoptions.DelegatingAuthenticationOptions) (*
 	defer cancel()
 	configMap, err := client.CoreV1().ConfigMaps(authoritiesNamespace).Get(ctx, authoritiesName,
 		metav1.GetOptions{})
-	// the API server has no client CA.
+	// In these cases the API server has no client CA.
 	absent := err == nil && configMap.Data[authoritiesKey] == "" || apierrors.IsNotFound(err)
 	if absent || err != nil && options.TolerateInClusterLookupFailure {
 		return nil, nil

@@ -79,7 +79,7 @@ func (c *denyingCluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	review := &unstructured.Unstructured{}
-	_ = json.NewDecoder(r.Body).Decode(&review.Object) // if it is not a review, the user is ""
+	_ = json.NewDecoder(r.Body).Decode(&review.Object) // for other bodies the user is ""
 	user, _, _ := unstructured.NestedString(review.Object, "spec", "user")
 	review.Object["status"] = map[string]any{"allowed": false}
 	c.mu.Lock()
@@ -87,7 +87,7 @@ func (c *denyingCluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusCreated)
-	_ = json.NewEncoder(w).Encode(review.Object) // the server has stopped
+	_ = json.NewEncoder(w).Encode(review.Object) // fails only if the server has stopped
 }
 
 func (c *denyingCluster) lastReview() string {
@@ -96,9 +96,9 @@ func (c *denyingCluster) lastReview() string {
 	return c.last
 }
 
-// TestUsersOfTheFirstMoment: the server is not ready before it knows the client CAs. Clients that connected
-// before are identified afterwards, on their open HTTP/1.1 connection.
-func TestUsersOfTheFirstMoment(t *testing.T) {
+// TestUsersBeforeClientCAs: the server is not ready before it knows the client CAs. A client that has
+// connected earlier is identified afterwards, on its open HTTP/1.1 connection.
+func TestUsersBeforeClientCAs(t *testing.T) {
 	users, proxies := newSigner(t, "users"), newSigner(t, "proxies")
 	memory, err := testcluster.New(t.Context(), testcluster.Options{})
 	if err != nil {
@@ -161,7 +161,7 @@ func TestUsersOfTheFirstMoment(t *testing.T) {
 	}
 	if code, text := get("/metrics"); code != http.StatusForbidden ||
 		cluster.lastReview() != "alice" || dials != 1 {
-		t.Errorf("by connection %d alice is %q: %d %s", dials, cluster.lastReview(), code, text)
+		t.Errorf("on connection %d the user is %q, want alice: %d %s", dials, cluster.lastReview(), code, text)
 	}
 }
 
@@ -187,7 +187,7 @@ func TestNoAuthorities(t *testing.T) {
 		options.RemoteKubeConfigFile = kubeconfig(t, api)
 		if found, err := userAuthorities(options); err != nil || !found.loaded() ||
 			options.ClientCert.CAContentProvider != nil {
-			t.Errorf("%s: known: %v, %v", name, found.loaded(), err)
+			t.Errorf("%s: loaded = %v, error %v", name, found.loaded(), err)
 		}
 	}
 }

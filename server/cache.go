@@ -40,11 +40,11 @@ type cache struct {
 	stopTimeout time.Duration
 	// cachedVersion returns the version in which a type is cached, or false.
 	cachedVersion func(schema.GroupResource) (discovery.Resource, bool)
-	// initialSyncDone is set when every type has settled for the first time.
+	// initialSyncDone is set once every type has synced or is known to be unreadable.
 	initialSyncDone atomic.Bool
 }
 
-// newCache returns the cache of a config. Its watches end when serving is done.
+// newCache returns the cache of a config. The watches of clients end with the context serving.
 func newCache(serving context.Context, client *rest.Config, config *Config) (c *cache, err error) {
 	c = &cache{storage: config.storage(), scheduler: newFairScheduler(), stopTimeout: 10 * time.Second}
 	if c.selection, err = newSelection(config); err != nil {
@@ -157,8 +157,8 @@ func (c *cache) conditions() []condition {
 // errNotServed is the error of a cached type while its requests are still forwarded to the API server.
 var errNotServed = errors.New("cannot serve the type: its CustomResourceDefinition cannot be read: allow crdcached to get, list and watch customresourcedefinitions.apiextensions.k8s.io")
 
-// readyError returns an error until every type has settled: synced, or known to be unreadable. After that it
-// always returns nil. Later failures affect all replicas, and cached objects can still be served.
+// readyError returns an error until every type has synced or is known to be unreadable. After that it always
+// returns nil: later failures affect all replicas alike, and cached objects can still be served.
 func (c *cache) readyError() error {
 	switch {
 	case c.initialSyncDone.Load():

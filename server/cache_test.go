@@ -15,7 +15,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// TestStalledHandler: a handler that does not return delays the end by at most stopTimeout.
+// TestStalledHandler: if a handler does not return, run returns after stopTimeout.
 func TestStalledHandler(t *testing.T) {
 	a, config := newAPIServer(t), cached("workloads.demo.crdcache.dev")
 	c, err := newCache(t.Context(), &rest.Config{Host: a.URL}, &config)

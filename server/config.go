@@ -113,8 +113,8 @@ func DefaultConfig() Config {
 	}
 }
 
-// LoadConfig reads a file over the defaults. It rejects unknown fields; names are case-sensitive. It logs a
-// deprecated apiVersion. It does not call Validate.
+// LoadConfig returns the config in a file. Omitted fields have the defaults. It rejects unknown fields; names
+// are case-sensitive. It logs a deprecated apiVersion. It does not call Validate.
 func LoadConfig(file string) (Config, error) {
 	config := DefaultConfig()
 	config.APIVersion, config.Kind = "", ""
@@ -169,7 +169,7 @@ func (c *Config) Validate() error {
 	return errors.Join(problems...)
 }
 
-// minWatch is the minimum duration of watches: clients open each again.
+// minWatch is the minimum of watches.min. Clients reopen each watch that ends.
 const minWatch = time.Second
 
 func (w WatchConfig) validate() error {
@@ -206,12 +206,12 @@ func (l Limits) validate() error {
 // minBurst is the minimum of BurstBytes: the size of readapi's writes.
 const minBurst = 1 << 16
 
-// fieldsWithoutDot are field selectors of built-in types without a dot in their names.
+// fieldsWithoutDot are the names of field selectors of built-in types that have no dot.
 var fieldsWithoutDot = []string{"reason", "reportingComponent", "source", "type"}
 
-// checkIndexNames rejects indexes with names like fields. Indexes are field selectors here, and authorizers
-// know field selectors: a kubelet may read Pods with its spec.nodeName. An index of that name over any
-// other field would give it access to other Pods.
+// checkIndexNames rejects indexes whose names look like fields. Clients use indexes as field selectors, and
+// authorizers decide by field selectors: a kubelet may read Pods with its spec.nodeName. An index of that
+// name over another field would give it access to other Pods.
 func checkIndexNames(config *indexers.Config) error {
 	var problems []error
 	for _, r := range config.Resources {

@@ -26,7 +26,7 @@ func TestFieldsAreDocumented(t *testing.T) {
 	for _, row := range strings.Split(table, "\n") {
 		cells := strings.Split(row, "|")
 		if len(cells) != 5 {
-			t.Fatalf("the row %q has not three cells", row)
+			t.Fatalf("the row %q does not have three cells", row)
 		}
 		values := strings.Split(strings.TrimSpace(cells[2]), ", ")
 		for i, name := range strings.Split(strings.TrimSpace(cells[1]), ", ") {
@@ -56,8 +56,8 @@ func TestFieldsAreDocumented(t *testing.T) {
 	}
 }
 
-// TestFieldsOfChart expects the Helm chart's schema to have each field of a config file that the chart does
-// not set itself.
+// TestFieldsOfChart: the schema of the Helm chart has each field of a config file that the chart does not set
+// itself.
 func TestFieldsOfChart(t *testing.T) {
 	text, err := os.ReadFile("../packaging/crdcached/chart/values.schema.json")
 	if err != nil {

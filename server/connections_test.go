@@ -39,7 +39,7 @@ type arrival struct {
 
 func (a *arrival) RemoteAddr() net.Addr { return a.from }
 
-// TestConnectionsOfAnAddress: one address cannot use up all connections.
+// TestConnectionsOfAnAddress: one address cannot occupy all connections.
 func TestConnectionsOfAnAddress(t *testing.T) {
 	refused := prometheus.NewCounter(prometheus.CounterOpts{Name: "refused"})
 	from := &fixedListener{from: []string{"10.0.0.1", "10.0.0.1", "10.0.0.1", "10.0.0.2", "fd00::1", "10.0.0.1"}}
@@ -60,7 +60,7 @@ func TestConnectionsOfAnAddress(t *testing.T) {
 	if n := testutil.ToFloat64(refused); n != 1 {
 		t.Errorf("%v are refused, want 1", n)
 	}
-	for range 2 { // closing twice releases one connection
+	for range 2 { // a second Close must not release another connection
 		_ = open[0].Close()
 	}
 	if c, err := l.Accept(); err != nil || c.RemoteAddr().(*net.TCPAddr).IP.String() != "10.0.0.1" {

@@ -43,7 +43,7 @@ func TestSlicesAreShared(t *testing.T) {
 				<-next
 				end()
 			}()
-			synctest.Wait() // the order of arrival
+			synctest.Wait() // requests queue in this order
 		}
 		ends[0]()
 		var order []string
@@ -63,7 +63,7 @@ func TestSlicesAreShared(t *testing.T) {
 }
 
 // TestSlicesOfOneUser: a user gets at most perUser time slices, and others get the rest. Cancelled requests
-// leave nothing behind.
+// are removed from the queues.
 func TestSlicesOfOneUser(t *testing.T) {
 	shared := newFairScheduler()
 	shared.total, shared.perUser = 2, 1
@@ -88,8 +88,8 @@ func TestSlicesOfOneUser(t *testing.T) {
 	}
 }
 
-// TestHugeSelectors: further requests of a user with the maximum of time slices wait, and requests of others
-// are answered meanwhile.
+// TestHugeSelectors: if a user has perUser time slices, the user's other requests wait. Requests of other
+// users are answered meanwhile.
 func TestHugeSelectors(t *testing.T) {
 	d := start(t, newAPIServer(t), cached("workloads.demo.crdcache.dev"))
 	d.awaitReady()
@@ -167,10 +167,10 @@ func TestLongSelectorsAreNotReviewed(t *testing.T) {
 }
 
 // counts returns the numbers of running and waiting time slices of a user.
-func (t *fairScheduler) counts(user string) (running, waiting int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if u := t.mu.users[user]; u != nil {
+func (f *fairScheduler) counts(user string) (running, waiting int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if u := f.mu.users[user]; u != nil {
 		return u.running, u.queue.Len()
 	}
 	return 0, 0

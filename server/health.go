@@ -13,8 +13,8 @@ import (
 	"github.com/crdcache/crdcache/metrics"
 )
 
-// typesPath reports the status of each type. As all paths except the plain health checks, it needs
-// authorization.
+// typesPath is the path of the status of each type. Like all paths except the plain health checks, it
+// requires authorization.
 const typesPath = "/readyz/types"
 
 // readiness returns a check that fails until every type has synced or is known to be unreadable. The reasons
@@ -36,7 +36,7 @@ func (c *cache) serveTypeChecks(w http.ResponseWriter) {
 		if condition.holds {
 			sign = "+"
 		}
-		// errors mean that the client has disconnected.
+		// An error means that the client has disconnected.
 		fmt.Fprintf(w, "[%s]%s %s\n", sign, condition.name, condition.text)
 	}
 	if err != nil {

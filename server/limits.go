@@ -30,7 +30,7 @@ type limits struct {
 // userUsage is the usage of a user. The lock of limits guards its numbers.
 type userUsage struct {
 	requests, watches int
-	// bytes limits the written bytes; it is negative above the limit.
+	// bytes limits the written bytes. The number of its tokens is negative above the limit.
 	bytes *rate.Limiter
 }
 
@@ -137,7 +137,7 @@ type meteredWriter struct {
 	http.ResponseWriter
 	request *http.Request
 	account *userUsage
-	// waitsForBudget: writes wait while the user is above the limit, as for watches.
+	// waitsForBudget is set for watches: their writes wait while the user is above the byte limit.
 	waitsForBudget bool
 	// writeTimeout is the write timeout for forwarded answers; answers from the cache have their own.
 	writeTimeout time.Duration

@@ -61,7 +61,7 @@ func TestLimitsOfUsers(t *testing.T) {
 				t.Errorf("another user gets %d, want %d", w.Code, tt.other)
 			}
 			if w := serve(l, "a", !tt.watch, nothing); w.Code != http.StatusOK {
-				t.Errorf("a request of another kind gets %d", w.Code)
+				t.Errorf("a request under another limit gets %d", w.Code)
 			}
 			close(b.release)
 			<-done
@@ -89,7 +89,7 @@ func TestBytesOfUsers(t *testing.T) {
 		}
 		if w := serve(l, "a", false, nothing); w.Code != http.StatusTooManyRequests ||
 			w.Header().Get("Retry-After") != "50" {
-			t.Errorf("the next one gets %d, %v", w.Code, w.Header())
+			t.Errorf("the next request gets %d, %v", w.Code, w.Header())
 		}
 		if w := serve(l, "b", false, nothing); w.Code != http.StatusOK {
 			t.Errorf("another user gets %d", w.Code)

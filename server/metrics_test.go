@@ -18,8 +18,8 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 )
 
-// TestInventedNamesAreNotMeasured: versions and subresources that do not exist share their metrics.
-func TestInventedNamesAreNotMeasured(t *testing.T) {
+// TestUnknownNamesShareMetrics: versions and subresources that do not exist share their metrics.
+func TestUnknownNamesShareMetrics(t *testing.T) {
 	apimetrics.Register()
 	config := DefaultConfig()
 	c, err := newCache(t.Context(), &rest.Config{Host: "http://127.0.0.1:1"}, &config)

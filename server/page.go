@@ -25,8 +25,8 @@ const (
 	// pagePrefix is the path of the page; browsers open openPath.
 	pagePrefix = "/page"
 	openPath   = pagePrefix + "/open"
-	// namespacesPrefix precedes a list of namespaces. The page then also shows objects that the user may list
-	// only in these namespaces.
+	// namespacesPrefix precedes a list of namespaces in a URL. The page then also shows objects that the user
+	// may list only in these namespaces.
 	namespacesPrefix = pagePrefix + "/namespaces/"
 	// maxNamespaces limits that list, because each type needs an access review per namespace.
 	maxNamespaces = 16
@@ -51,7 +51,7 @@ func isStream(path string) bool {
 
 // page shows cached objects in a browser. Each user sees the objects that they may list, in all namespaces
 // or in the namespaces of the URL. Each request is authorized like an API request. There is no session, so
-// several replicas can serve one browser. The headers of the browser identify requests of other sites.
+// several replicas can serve one browser. Requests of other sites are detected by the headers of the browser.
 type page struct {
 	cache       *cache
 	handler     *web.Handler
@@ -61,8 +61,8 @@ type page struct {
 	watches     *watchTimes
 }
 
-// newPage returns the page of a cache. requests authorizes requests; reviews fills the lists of types. It
-// has a client of its own, so that the page does not delay other requests.
+// newPage returns the page of a cache. requests authorizes requests. reviews answers which types a user may
+// list; it has a separate client, so that the page does not delay other requests.
 func newPage(c *cache, config PageConfig, watches *watchTimes, requests,
 	reviews authorizer.UnconditionalAuthorizer) (*page, error) {
 	definitions, err := c.factory.Acquire(crd.GVR) // released by close
@@ -130,21 +130,21 @@ func (p *page) redirectToPage(w http.ResponseWriter, r *http.Request) {
 		readapi.WriteError(w, r, err)
 		return
 	}
-	below := "./" // relative, because a proxy may add a prefix
+	location := "./" // relative, because a proxy can add a prefix
 	if len(namespaces) > 0 {
-		below = "namespaces/" + strings.Join(namespaces, ",") + "/"
+		location = "namespaces/" + strings.Join(namespaces, ",") + "/"
 	}
 	if !p.handler.Allow(w, r) {
 		return
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("Location", below)
+	w.Header().Set("Location", location)
 	w.WriteHeader(http.StatusSeeOther)
 }
 
 func checkNamespaces(names []string) error {
 	if len(names) > maxNamespaces {
-		return apierrors.NewBadRequest(fmt.Sprintf("%d namespaces are given, and the page shows at most %d",
+		return apierrors.NewBadRequest(fmt.Sprintf("%d namespaces are given; the page shows at most %d",
 			len(names), maxNamespaces))
 	}
 	for _, name := range names {

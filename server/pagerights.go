@@ -48,12 +48,13 @@ func (p *page) visibleScopes(r *http.Request, types []schema.GroupVersionResourc
 // firstReviewTimeout is how long the first response waits for access reviews.
 const firstReviewTimeout = 300 * time.Millisecond
 
-// knownScopes returns the known part of the same without waiting for the API server: see web.Options.
+// knownScopes is visibleScopes from cached access reviews. It waits firstReviewTimeout at most: see
+// web.Options.
 func (p *page) knownScopes(r *http.Request, types []schema.GroupVersionResource) []web.Scope {
 	u, ok := apirequest.UserFrom(r.Context())
 	scopes := make([]web.Scope, len(types))
 	if !ok {
-		return scopes // which show nothing
+		return scopes // the zero value shows nothing
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), firstReviewTimeout)
 	defer cancel()

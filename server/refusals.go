@@ -107,7 +107,7 @@ func isUnanswered(err error) bool {
 	if errors.As(err, &status) {
 		switch code := status.Status().Code; code {
 		case 0, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
-			return true // crdcached is not allowed to ask, or is throttled
+			return true // crdcached may not create reviews, or is throttled
 		default:
 			return code >= http.StatusInternalServerError
 		}
@@ -127,8 +127,8 @@ func (a reportingAuthorizer) Authorize(ctx context.Context,
 	return decision, reason, err
 }
 
-// explainRefusals replaces the generic server's answers to requests of unknown users or with unknown
-// rights. It writes a 503 if the API server did not answer, and otherwise a 401 that names crdcached.
+// explainRefusals replaces the generic server's errors for requests that cannot be authenticated or
+// authorized. It writes a 503 if the API server did not answer, and otherwise a 401 that names crdcached.
 func explainRefusals(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		recorded := &refusal{}

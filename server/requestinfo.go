@@ -44,8 +44,8 @@ func selectorForReview(selector string) string {
 	return selector
 }
 
-// queriedRequest returns the list or watch of a query, without its field selector. A selector by name would
-// need access to one object only, and queries ignore it.
+// queriedRequest returns the list or watch of a query, without its field selector. Queries ignore it, and
+// with a selector by name the authorizer would check access to only one object.
 func queriedRequest(r *http.Request) (*http.Request, bool) {
 	path, ok := strings.CutPrefix(r.URL.Path, queryPrefix+"/")
 	if !ok {
@@ -76,7 +76,7 @@ func matchesAuthorized(info *apirequest.RequestInfo, requested readapi.Request) 
 	}
 	namespace := info.Namespace
 	if info.Resource == "namespaces" && requested.Name != "" && namespace == requested.Name {
-		namespace = "" // a namespace is authorized by its own name, and the cache reads it as cluster-scoped
+		namespace = "" // the authorizer sets the namespace of a Namespace object, the cache does not
 	}
 	name := info.Name
 	if requested.Name == "" && (verb == "list" || verb == "watch") {

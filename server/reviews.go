@@ -78,7 +78,7 @@ func (v *reviews) answer(r *http.Request) (answer runtime.Object, gv schema.Grou
 	return sent, kind.GroupVersion(), err
 }
 
-// accessOf returns whether crdcached serves a request and the user has the right to it. It ignores the
+// accessOf returns whether crdcached serves a request and the user is allowed to send it. It ignores the
 // selectors of the review: the answer is about all objects.
 func (v *reviews) accessOf(ctx context.Context, identity user.Info,
 	spec authorizationv1.SelfSubjectAccessReviewSpec) (

@@ -18,16 +18,16 @@ import (
 )
 
 const (
-	// reviewsPerSecond and reviewBurst limit the access reviews of all users together, maxReviewsOfUser the
-	// concurrent ones of a user.
+	// reviewsPerSecond and reviewBurst limit the access reviews of all users together. maxReviewsOfUser
+	// limits the concurrent access reviews of a user.
 	reviewsPerSecond = 100
 	reviewBurst      = 200
 	maxReviewsOfUser = 4
 	// maxReviewsPerRound is the number of rights of a user that are reviewed before the order is computed
 	// again.
 	maxReviewsPerRound = 64
-	// allowedReuseTime and deniedReuseTime are the ages at which an answer is refreshed. A positive answer
-	// expires at maxAllowedReuseTime; a negative one is valid until the next answer.
+	// allowedReuseTime and deniedReuseTime are the ages at which an answer is refreshed. If that fails, a
+	// positive answer expires at maxAllowedReuseTime, and a negative answer remains valid.
 	allowedReuseTime    = 30 * time.Second
 	deniedReuseTime     = time.Minute
 	maxAllowedReuseTime = 5 * time.Minute
@@ -36,8 +36,8 @@ const (
 	failedReviewPause = 5 * time.Second
 )
 
-// rights caches which types users may list. All pages of a user share the answers. Missing and old ones are
-// requested in the background. It is safe for concurrent use.
+// rights caches which types users may list. All pages of a user share the answers. Missing and old answers
+// are requested in the background. It is safe for concurrent use.
 type rights struct {
 	authorizer      authorizer.UnconditionalAuthorizer
 	limiter         *rate.Limiter
@@ -62,12 +62,12 @@ type accessAnswers struct {
 	answers   map[listAccess]*accessAnswer
 	reviewing bool
 	changed   chan struct{} // closed when there are new answers
-	now       time.Time     // time of the current look
+	now       time.Time     // time of the current call of withRights
 }
 
 type accessAnswer struct {
 	allowed    bool
-	answeredAt time.Time // zero if there is none yet
+	answeredAt time.Time // zero before the first answer
 	failedAt   time.Time // time of the last failure, with err
 	err        error
 	lastUsed   time.Time
@@ -147,7 +147,7 @@ func (u *accessAnswers) forgetUnused(now time.Time) {
 	}
 }
 
-// dueReviews returns the rights to review next: first granted ones, then unknown ones, then denied ones.
+// dueReviews returns the rights to review next: first granted rights, then unknown, then denied.
 func (u *accessAnswers) dueReviews(now time.Time) []listAccess {
 	u.forgetUnused(now)
 	var due []listAccess
@@ -160,7 +160,7 @@ func (u *accessAnswers) dueReviews(now time.Time) []listAccess {
 			due = append(due, right)
 		}
 	}
-	turn := func(a *accessAnswer) int {
+	priority := func(a *accessAnswer) int {
 		switch {
 		case a.allowed:
 			return 0
@@ -171,7 +171,7 @@ func (u *accessAnswers) dueReviews(now time.Time) []listAccess {
 	}
 	slices.SortFunc(due, func(x, y listAccess) int {
 		a, b := u.answers[x], u.answers[y]
-		return cmp.Or(cmp.Compare(turn(a), turn(b)), a.answeredAt.Compare(b.answeredAt),
+		return cmp.Or(cmp.Compare(priority(a), priority(b)), a.answeredAt.Compare(b.answeredAt),
 			cmp.Compare(x.namespace, y.namespace), cmp.Compare(x.gvr.String(), y.gvr.String()))
 	})
 	return due[:min(len(due), maxReviewsPerRound)]

@@ -93,8 +93,8 @@ func TestReviewsAreBounded(t *testing.T) {
 		asked := &reviewer{}
 		r := newRights(asked)
 		defer r.close()
-		// look returns the number of types known in all namespaces, and the user's granted and unknown
-		// rights.
+		// look returns the number of types whose right in all namespaces is known, and the numbers of the
+		// user's granted and unknown rights.
 		look := func(name string, namespaces int) (known, granted, unknown int) {
 			r.withRights(&user.DefaultInfo{Name: name}, func(of *accessAnswers) {
 				for i := range 258 {
@@ -131,7 +131,7 @@ func TestReviewsAreBounded(t *testing.T) {
 		look("a", 0)
 		pass(5 * time.Second)
 		if known, granted, _ := look("a", 0); known < 200 || granted < 60 {
-			t.Errorf("next to a user with many rights, another knows %d types after 5 s, and has %d",
+			t.Errorf("beside a user with many rights, another user knows %d types after 5 s, and has %d",
 				known, granted)
 		}
 		for range 60 {

@@ -95,7 +95,7 @@ func (h *router) serveType(w http.ResponseWriter, r *http.Request,
 		return
 	case !ok || !matchesAuthorized(info, requested):
 		readapi.WriteError(w, r,
-			apierrors.NewBadRequest(fmt.Sprintf("%s is not an address that is served here", r.URL.Path)))
+			apierrors.NewBadRequest(fmt.Sprintf("crdcached does not serve the path %s", r.URL.Path)))
 		return
 	}
 	cached, ok := h.cache.cachedVersion(gr)
@@ -121,11 +121,11 @@ func (h *router) serveType(w http.ResponseWriter, r *http.Request,
 	metrics.RecordLongRunning(r, measured, metricsComponent, func() { instrumented(w, r) })
 }
 
-// otherLabel replaces versions and subresources of clients in metrics.
+// otherLabel replaces unknown versions and subresources in metrics.
 const otherLabel = "other"
 
-// metricsInfo returns the request info for metrics. Each version and subresource is a label value that is
-// never freed, and clients can make them up.
+// metricsInfo returns the request info for metrics, without unknown versions and subresources. A label value
+// is never freed, so clients could fill the memory with invented ones.
 func metricsInfo(info *apirequest.RequestInfo, cached discovery.Resource) *apirequest.RequestInfo {
 	measured := *info
 	if info.APIVersion != cached.GVR.Version {

@@ -12,7 +12,7 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// secrets is the type that is cached only if the config permits it.
+// secrets is cached only if the config permits it.
 var secrets = schema.GroupResource{Resource: "secrets"}
 
 // selection is the set of cached types, with their indexes.

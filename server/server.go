@@ -30,8 +30,8 @@ type Server struct {
 	endWatches context.CancelFunc
 }
 
-// New returns a server that listens, and answers once Run is called. It returns an error if the options are
-// invalid, or if the kubeconfig, the certificates or the client CAs cannot be read.
+// New returns a server that listens. It answers requests when Run is called. New returns an error if the
+// options are invalid, or if the kubeconfig, the certificates or the client CAs cannot be read.
 func New(options *Options) (*Server, error) {
 	if err := options.Validate(); err != nil {
 		return nil, err

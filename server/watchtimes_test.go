@@ -36,10 +36,10 @@ func TestWatchesAreBounded(t *testing.T) {
 		for range 20 {
 			ask(query)
 			if n, err := strconv.Atoi(seconds); err != nil || n < between[0] || n > between[1] {
-				t.Errorf("%q lasts %s s, want %v", query, seconds, between)
+				t.Errorf("watch %q lasts %s s, want %v", query, seconds, between)
 			}
 			if longest := time.Now().Add(20*time.Second + watchGrace); deadline.After(longest) {
-				t.Errorf("%q may last until %v", query, deadline)
+				t.Errorf("watch %q has the deadline %v", query, deadline)
 			}
 		}
 	}

@@ -11,8 +11,8 @@ type change struct {
 	Type string `json:"type"`
 	// Key of the object; empty for a change of the type.
 	Key string `json:"key"`
-	// Op is added, changed, deleted or departed (left the shard, but exists). For types it is
-	// stateUpdate.Op.
+	// Op is added, changed, deleted, or departed for an object that has left the shard and still exists. For
+	// types it is stateUpdate.Op.
 	Op string `json:"op"`
 	// Reason and Message explain the status of a type.
 	Reason  string        `json:"reason,omitempty"`

@@ -101,7 +101,7 @@ func (h *Handler) proposedValues(r *http.Request, k *visibleType,
 	position completionPosition) ([]proposal, error) {
 	counts, err := h.evaluator(k).values(r.Context(), position.Index, query.All())
 	if err != nil {
-		return []proposal{}, nil // there is no such index; the query reports it
+		return []proposal{}, nil // the index does not exist; the query reports the error
 	}
 	typed := strings.ToLower(strings.Trim(position.Word, `"'`))
 	counts = slices.DeleteFunc(counts,

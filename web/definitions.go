@@ -20,8 +20,8 @@ type definitions struct {
 	}
 }
 
-// decodedDefinition is a decoded CRD, nil if it is malformed, with the UID and resource version of its
-// object.
+// decodedDefinition is a decoded CRD with the UID and resource version of its object. The CRD is nil if it is
+// malformed.
 type decodedDefinition struct {
 	state [2]string
 	*crd.Definition

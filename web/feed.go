@@ -46,9 +46,9 @@ type feedReader struct {
 	// selects reports whether the reader wants an object.
 	selects func(informer *dynamicinformer.Informer, key string) bool
 	ready   chan<- struct{}
-	// listener is set by Listen, before the reader is used by several goroutines.
+	// listener is set by Listen, which must be called before several goroutines use the reader.
 	listener *dynamicinformer.ListenerHandle
-	// Many changes of objects cannot displace the states, which have a queue of their own.
+	// States have a separate queue, so that changes of objects cannot displace them.
 	changes boundedQueue[objectChange]
 	states  boundedQueue[stateUpdate]
 }
@@ -93,7 +93,7 @@ func (r *feedReader) Close() {
 	for informer, known := range f.mu.follows {
 		delete(known.readers, r)
 		if len(known.readers) == 0 {
-			_ = informer.RemoveEventHandler(known.registration) // fails only if it has stopped
+			_ = informer.RemoveEventHandler(known.registration) // fails only if the informer has stopped
 			delete(f.mu.follows, informer)
 		}
 	}

@@ -15,7 +15,8 @@ type stateUpdate struct {
 	GVR  schema.GroupVersionResource
 	// Options is Status.Options of the informer.
 	Options string
-	// Op is the kind of change: a state in lower case, or back, stale, current, terminating or relisted.
+	// Op is the kind of change: the new state in lower case, or back, stale, current, terminating or
+	// relisted.
 	Op              string
 	Reason, Message string
 }

@@ -65,7 +65,7 @@ type typeFigures struct {
 		sync.Mutex
 		sampledAt time.Time
 		rows      map[string]*sampledRow
-		changed   chan struct{} // closed when there are newer ones
+		changed   chan struct{} // closed when there are newer rows
 	}
 }
 
@@ -140,8 +140,8 @@ const (
 	stateChecking = "Checking"
 )
 
-// rowsFor returns the rows as the sender of a request may see them. For partly visible types they have the
-// figures of the visible objects only.
+// rowsFor returns the rows that the sender of a request may see. The row of a partly visible type has the
+// figures of only the visible objects.
 func (h *Handler) rowsFor(ctx context.Context, types []*visibleType,
 	rows []*sampledRow) ([]*sampledRow, error) {
 	if h.visibleScopes == nil {
@@ -195,8 +195,8 @@ func unixMilliseconds(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// latest returns the rows sorted by id, and a channel that is closed when there are newer ones. The rows must
-// not be changed.
+// latest returns the rows sorted by id, and a channel that is closed when there are newer rows. The caller
+// must not modify the rows.
 func (f *typeFigures) latest() ([]*sampledRow, <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

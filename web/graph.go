@@ -13,7 +13,7 @@ type graph struct {
 	mu struct {
 		sync.Mutex
 		graph         *references.Graph
-		isOwn         bool // not the graph of a binding
+		isOwn         bool // the graph does not belong to a binding
 		closed        bool
 		registrations map[*dynamicinformer.Informer]*references.Registration
 	}
@@ -56,12 +56,13 @@ func (g *graph) update(source Source) (*references.Graph, error) {
 		if g.mu.registrations[k.informer] != nil || kind.Kind == "" {
 			continue // references need a kind, which is unknown while a type is empty
 		}
-		// If the informer selects only some objects, references to all other objects would seem to dangle.
+		// An informer with selected objects is partial: references to its other objects must not count as
+		// dangling.
 		partial := k.informer.Status().Options != ""
 		member, err := g.mu.graph.Add(references.InformerSource{Type: kind, References: k.references,
 			Informer: k.informer, HasSelector: partial})
 		if err != nil {
-			continue // it has stopped
+			continue // the informer has stopped
 		}
 		g.mu.registrations[k.informer] = member
 	}

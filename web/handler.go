@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// maxWork limits the concurrent expensive requests of a user, workTimeout the time of each, including its
-	// wait.
+	// maxWork limits the concurrent expensive requests of a user. workTimeout limits the time of each,
+	// including the time until it starts.
 	maxWork     = 4
 	workTimeout = 10 * time.Second
 	maxStreams  = 32
@@ -91,7 +91,7 @@ func (h *Handler) Close() {
 }
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// The caller need not protect itself from slow readers. A test recorder has no deadlines.
+	// The deadline protects the server from slow readers. It fails only for a test recorder.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(workTimeout + writeTimeout))
 	h.gate.ServeHTTP(w, r)
 }
@@ -135,7 +135,7 @@ func jsonHandler(get func(r *http.Request) (any, error)) http.HandlerFunc {
 	}
 }
 
-// limitConcurrency is answer for expensive requests.
+// limitConcurrency is answer for expensive requests: it waits for a slot of the user, and limits the time.
 func (h *Handler) limitConcurrency(get func(r *http.Request) (any, error)) http.HandlerFunc {
 	return jsonHandler(func(r *http.Request) (any, error) {
 		ctx, cancel := context.WithTimeoutCause(r.Context(), workTimeout,

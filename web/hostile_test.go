@@ -80,7 +80,7 @@ func TestStreamsAreBounded(t *testing.T) {
 	await(t, s.listen("user", "b"), "types", anyText)
 }
 
-// TestShares: the limits per user and in total apply, and idle users use no memory.
+// TestShares: work is limited per user and in total, and idle users occupy no memory.
 func TestShares(t *testing.T) {
 	s := newWorkLimiter(1, 2)
 	now, cancel := context.WithCancel(t.Context())

@@ -9,7 +9,7 @@ type objectAnswer struct {
 	Type string `json:"type"`
 	Key  string `json:"key"`
 	Kind string `json:"kind"`
-	// Hidden: values are replaced by marks.
+	// Hidden is set if values are replaced by marks.
 	Hidden          bool              `json:"hidden,omitempty"`
 	Created         string            `json:"created"`
 	Deleted         string            `json:"deleted,omitempty"`
@@ -84,7 +84,8 @@ var badConditions = []string{
 	"blocked", "missing", "corrupt", "lost", "terminating", "nonstructuralschema", "notready", "disrupt",
 }
 
-// neutralConditions conditions describe activity, and are neither good nor bad.
+// neutralConditions are parts of the names of conditions that describe activity, and are neither good nor
+// bad.
 var neutralConditions = []string{"progressing", "reconciling", "paused", "suspended", "issuing", "updating",
 	"upgrading", "scaling"}
 

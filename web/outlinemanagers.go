@@ -31,18 +31,18 @@ type fieldManagers []fieldManagerEntry
 
 // readManagers reads the entries after the change, and compares them with the entries before it.
 func readManagers(before, after map[string]any) fieldManagers {
-	olds := parseManagers(before)
+	beforeEntries := parseManagers(before)
 	afterEntries := parseManagers(after)
 	for i, m := range afterEntries {
-		j := slices.IndexFunc(olds, func(o fieldManagerEntry) bool {
+		j := slices.IndexFunc(beforeEntries, func(o fieldManagerEntry) bool {
 			return o.Name == m.Name && o.Operation == m.Operation && o.Subresource == m.Subresource
 		})
 		if j < 0 {
 			afterEntries[i].changed = true
 			continue
 		}
-		afterEntries[i].previousFields = olds[j].fields
-		afterEntries[i].changed = olds[j].Time != m.Time || !reflect.DeepEqual(olds[j].fields, m.fields)
+		afterEntries[i].previousFields = beforeEntries[j].fields
+		afterEntries[i].changed = beforeEntries[j].Time != m.Time || !reflect.DeepEqual(beforeEntries[j].fields, m.fields)
 	}
 	return afterEntries
 }
@@ -67,7 +67,7 @@ func parseManagers(object map[string]any) fieldManagers {
 }
 
 // changedBy returns the managers that changed a field: managers that wrote, and own it or owned it before.
-// Entries have times in seconds, so the second of two quick writes may seem to have no writer. Then it
+// Entries have times in seconds, so the writer of the second of two quick writes can be missing. Then it
 // returns the owner that wrote last.
 func (m fieldManagers) changedBy(c display.Change) []fieldManager {
 	var wrote, owners []fieldManager

@@ -82,8 +82,8 @@ func (i typeLookup) relation(r references.Reference, other references.Object) re
 	return out
 }
 
-// mayShow reports whether a reference may be shown. References from objects with hidden values could reveal
-// one.
+// mayShow reports whether a reference can be shown. A reference from an object with hidden values could
+// reveal a value.
 func (h *Handler) mayShow(r references.Reference) bool {
 	return r.Name == references.Owners ||
 		!h.redactor.Redacts(schema.GroupResource{Group: r.From.Group, Resource: r.From.Resource})

@@ -46,10 +46,10 @@ type Options struct {
 	// Known returns the same for all types without waiting for a server: Scope.Unknown marks types with
 	// unknown rights. Streams call it every two seconds. Default: Visible.
 	Known func(r *http.Request, types []schema.GroupVersionResource) []Scope
-	// Authenticated: the caller authenticates and authorizes each request. The page then needs no link and
-	// no cookie, so several replicas can serve one browser. It still rejects requests from other sites, by
-	// the headers Host, Origin and Sec-Fetch-Site. Default: only browsers that have opened a Login link are
-	// served.
+	// Authenticated means that the caller authenticates and authorizes each request. The page then needs no
+	// link and no cookie, so several replicas can serve one browser. It still rejects requests from other
+	// sites, by the headers Host, Origin and Sec-Fetch-Site. Default: only browsers that have opened a Login
+	// link are served.
 	Authenticated bool
 	// User returns the user of a request; each user has separate limits. Default: all requests share them.
 	User func(*http.Request) string

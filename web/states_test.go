@@ -99,8 +99,8 @@ func TestTablesAreBounded(t *testing.T) {
 	}
 }
 
-// TestRowsWithoutMemory requests rows of a result that is not stored, as on another replica.
-func TestRowsWithoutMemory(t *testing.T) {
+// TestRowsOfUnknownResult requests rows of a result that is not stored, as on another replica.
+func TestRowsOfUnknownResult(t *testing.T) {
 	s := newFixture(t, Options{})
 	query := []string{"type", workloadsID, "query", "namespace=payments", "sort", "name", "descending", "1"}
 	table := ask[tableAnswer](s, "table", query...).Table

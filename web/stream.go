@@ -47,7 +47,7 @@ type pageInterest struct {
 	// visibleTypes has the visible types at the last update, by informer and by view.
 	visibleTypes    atomic.Pointer[map[*dynamicinformer.Informer]*visibleType]
 	typesByInformer map[informerID]*visibleType
-	matchesAll      bool // everything is visible
+	matchesAll      bool // the user sees everything
 }
 
 // informerID identifies an informer by its status.
@@ -143,7 +143,7 @@ type typesEvent struct {
 	Conditions []condition   `json:"conditions"`
 }
 
-// sendTypes sends changed types. It returns a channel that is closed when there are newer ones.
+// sendTypes sends the changed types. It returns a channel that is closed when there are newer figures.
 func (s *stream) sendTypes() (<-chan struct{}, error) {
 	rows, changed := s.h.figures.latest()
 	types, err := s.h.scopedTypes(s.r)
@@ -191,7 +191,7 @@ func (i *pageInterest) follow(types []*visibleType) {
 	}
 	i.visibleTypes.Store(&shown)
 	for informer := range shown {
-		_ = i.reader.Follow(informer) // fails only if it has stopped
+		_ = i.reader.Follow(informer) // fails only if the informer has stopped
 	}
 }
 
@@ -285,7 +285,7 @@ func containsAll(text string, match []string) bool {
 func (s *stream) send(name string, value any) error {
 	var b bytes.Buffer
 	b.WriteString("event: " + name + "\ndata: ")
-	if err := json.NewEncoder(&b).Encode(value); err != nil { // Encode ends with the only newline
+	if err := json.NewEncoder(&b).Encode(value); err != nil { // Encode writes only one newline, at the end
 		return err
 	}
 	b.WriteByte('\n')

@@ -134,7 +134,7 @@ func (s Source) columns(k *visibleType) []crd.Column {
 	return v.Columns
 }
 
-// decodedObject returns a stored object decoded, or nil if it is not an API object. It is shared.
+// decodedObject decodes a stored object, or returns nil if it is not an API object. The result is shared.
 func decodedObject(object any) *unstructured.Unstructured {
 	switch object := object.(type) {
 	case *unstructured.Unstructured:
@@ -159,7 +159,7 @@ func (h *Handler) content(k *visibleType, key string) *unstructured.Unstructured
 	return h.visibleContent(k.informer, object)
 }
 
-// visibleContent returns the visible content of an object. Everything in a response passes it.
+// visibleContent returns the visible content of an object. All contents of responses come from it.
 func (h *Handler) visibleContent(informer *dynamicinformer.Informer, object any) *unstructured.Unstructured {
 	o := decodedObject(object)
 	if o == nil {

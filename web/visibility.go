@@ -17,7 +17,7 @@ import (
 type Scope struct {
 	// Unknown is set while the rights of the user are not known. No objects of the type are shown.
 	Unknown bool
-	// All: objects of all namespaces and cluster-scoped objects are visible.
+	// All means that objects of all namespaces and cluster-scoped objects are visible.
 	All bool
 	// Namespaces are the visible namespaces if All is false. If it is empty, only the name of the type is
 	// shown.
@@ -42,7 +42,7 @@ func (s Scope) id() string {
 	return strings.Join(s.Namespaces, ",") // namespaces have no comma
 }
 
-// setScopes sets the scopes of types for the sender of a request. Without it, nothing is visible.
+// setScopes sets the scopes of types for the sender of a request. Before the call, nothing is visible.
 func (h *Handler) setScopes(r *http.Request, types ...*visibleType) error {
 	if h.visibleScopes == nil {
 		for _, k := range types {
@@ -79,8 +79,8 @@ func gvrs(all []*visibleType) []schema.GroupVersionResource {
 	return types
 }
 
-// requireAll returns an error unless the sender of a request sees everything. References are only for such
-// users, because a dangling reference reveals that an object does not exist.
+// requireAll returns an error unless the sender of a request sees everything. Other users get no references,
+// because a dangling reference reveals that an object does not exist.
 func (h *Handler) requireAll(r *http.Request) error {
 	types, err := h.scopedTypes(r)
 	switch {

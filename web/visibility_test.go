@@ -156,7 +156,7 @@ func TestTablesOfOthers(t *testing.T) {
 	s := newFixture(t, Options{Visible: func(r *http.Request,
 		types []schema.GroupVersionResource) ([]Scope, error) {
 		if r.Header.Get("Fails") != "" {
-			return nil, errors.New("nobody answers")
+			return nil, errors.New("no answer")
 		}
 		scopes := make([]Scope, len(types))
 		for i := range types {

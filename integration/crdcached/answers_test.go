@@ -40,7 +40,7 @@ var byDesign = []answers.Difference{
 		Why: "an ambiguous path gets 400 instead of 404",
 		Path: regexp.MustCompile("^(/apis//v1/x|" + demo +
 			"//environments|/apis/nope/v1/x/y/z/a/b|/api/v1/nope/x/y/z)$"),
-		Code: http.StatusBadRequest, ExpectedText: "is not an address that is served here",
+		Code: http.StatusBadRequest, ExpectedText: "does not serve the path",
 	},
 }
 

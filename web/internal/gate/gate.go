@@ -99,7 +99,7 @@ func (g *Gate) login(w http.ResponseWriter, r *http.Request) {
 func (g *Gate) check(r *http.Request) (status int, err error) {
 	switch {
 	case !g.acceptsHost(r.Host):
-		// A foreign name that resolves to this machine: DNS rebinding.
+		// DNS rebinding: the name of another site resolves to this machine.
 		return http.StatusMisdirectedRequest, errors.New("this host is not served here")
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		return http.StatusMethodNotAllowed, errors.New("this page only reads")
@@ -127,8 +127,9 @@ func (g *Gate) acceptsHost(host string) bool {
 	return err == nil && address.IsLoopback() && address.Zone() == ""
 }
 
-// ownOrigin reports whether a request comes from the page itself, or from a person who opens it. Another
-// site may navigate to the page, which then gets no cookie and shows nothing, but may not fetch anything.
+// ownOrigin reports whether a request comes from the page itself, or from a person who opens it. Another site
+// is allowed to link to the page: the browser then sends no cookie, and the page shows nothing. Any other
+// request from another site is rejected.
 func ownOrigin(r *http.Request) bool {
 	if origin := r.Header.Values("Origin"); len(origin) > 0 {
 		u, err := url.Parse(origin[0])

@@ -18,7 +18,7 @@ const (
 	sessionLife = 16 * time.Hour
 	// maxTokens limits the stored links; the oldest is dropped.
 	maxTokens = 16
-	// maxSecret limits the bytes of a request that are hashed.
+	// maxSecret is the maximum length of a token or cookie. Longer ones are rejected without hashing.
 	maxSecret = 128
 )
 
@@ -82,7 +82,7 @@ func (t *Tokens) session() *http.Cookie {
 	}
 }
 
-// sign appends an HMAC
+// sign appends an HMAC to a value.
 func (t *Tokens) sign(value []byte) []byte {
 	hash := hmac.New(sha256.New, t.key)
 	_, _ = hash.Write(value) // never fails
@@ -95,9 +95,9 @@ func (t *Tokens) HasSession(r *http.Request) bool {
 		if len(cookie.Value) > maxSecret {
 			continue
 		}
-		const said = 8 // bytes before the HMAC
+		const expiryLength = 8 // bytes before the HMAC
 		value, err := base64.RawURLEncoding.DecodeString(cookie.Value)
-		if err != nil || len(value) < said || !hmac.Equal(value, t.sign(value[:said:said])) {
+		if err != nil || len(value) < expiryLength || !hmac.Equal(value, t.sign(value[:expiryLength:expiryLength])) {
 			continue
 		}
 		if t.now().Unix() < int64(binary.BigEndian.Uint64(value)) {

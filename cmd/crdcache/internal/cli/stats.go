@@ -131,7 +131,7 @@ func (o *statsVerb) run(ctx context.Context) error {
 			for _, c := range synced {
 				r, err := o.report(ctx, c, indexes[c.Resource.GVR])
 				if err != nil {
-					return err
+					return session.ExplainQuery(err)
 				}
 				r.SyncTime = c.Informer.Status().Since.Sub(started).Round(time.Millisecond).String()
 				reports = append(reports, r)

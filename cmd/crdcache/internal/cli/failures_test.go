@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -198,16 +200,22 @@ func TestUnknownTypesShareTheirLookup(t *testing.T) {
 func TestColumnsThatCannotBeRead(t *testing.T) {
 	tests := map[string]struct {
 		status, lines int
+		tables        bool // printed by the server
 	}{
-		"forbidden": {http.StatusForbidden, 0}, // the server prints the table
-		"failing":   {http.StatusInternalServerError, 1},
-		"no CRD":    {http.StatusNotFound, 0},
+		"forbidden":              {http.StatusForbidden, 1, false},
+		"forbidden, with tables": {http.StatusForbidden, 0, true},
+		"failing":                {http.StatusInternalServerError, 1, true},
+		"no CRD":                 {http.StatusNotFound, 0, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			server := widgetServer(t)
 			server.AddFaults(apitest.Fault{Path: widgetCRD, Status: tt.status})
-			code, out, errOut := run(t, "dump", "widgets", "-A", "-s", server.URL)
+			address := server.URL
+			if !tt.tables {
+				address = withoutTables(t, address)
+			}
+			code, out, errOut := run(t, "dump", "widgets", "-A", "-s", address)
 			if code != ExitOK || !strings.HasPrefix(out, "NAMESPACE   NAME   AGE\ndefault     a") {
 				t.Errorf("exit code %d, stdout:\n%s", code, out)
 			}
@@ -217,6 +225,22 @@ func TestColumnsThatCannotBeRead(t *testing.T) {
 			}
 		})
 	}
+}
+
+// withoutTables returns the address of a proxy that requests no tables.
+func withoutTables(t *testing.T, address string) string {
+	t.Helper()
+	target, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Header.Set("Accept", "application/json")
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
+	return server.URL
 }
 
 func TestReportIsOneSafeLine(t *testing.T) {

@@ -116,7 +116,7 @@ func (o *suggestVerb) find(ctx context.Context) (found []servedType, targets tar
 func definedTypes(ctx context.Context, on *session.Target, client dynamic.Interface,
 	resources []discovery.Resource) (found []servedType, errs []error) {
 	for _, r := range resources {
-		definition, err := on.Definitions(client)(ctx, r.GVR.GroupResource())
+		definition, err := on.Definition(ctx, client, r)
 		switch {
 		case apierrors.IsNotFound(err):
 			errs = append(errs,

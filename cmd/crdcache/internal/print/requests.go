@@ -65,10 +65,15 @@ func LoadRows(ctx context.Context, definitions Definitions, types []discovery.Re
 	wg.Wait()
 	for i, err := range errs {
 		if err != nil {
-			Warnf(errOut, "%s is shown with name and age only, because its columns cannot be read: %v", types[i], err)
+			WarnOfMissingColumns(errOut, types[i], err)
 		}
 	}
 	return rows
+}
+
+// WarnOfMissingColumns warns that a table has only names and ages.
+func WarnOfMissingColumns(errOut io.Writer, r discovery.Resource, cause error) {
+	Warnf(errOut, "%s is shown with name and age only, because its columns cannot be read: %v", r, cause)
 }
 
 // AcceptTable requests a table and accepts other JSON from servers without tables.
@@ -93,6 +98,30 @@ func readTable(body []byte) (*metav1.Table, error) {
 		return nil, nil
 	}
 	return table, nil
+}
+
+// columnPath starts the API server's description of a CRD column without a description.
+const columnPath = "Custom resource definition column (in JSONPath format): "
+
+// ServerColumns returns the columns of the server's table that have their path in the description.
+func ServerColumns(ctx context.Context, client rest.Interface, r discovery.Resource,
+	namespace string) (columns []crd.Column, err error) {
+	body, err := Body(ListRequest(client, r, namespace).SetHeader("Accept", AcceptTable).Param("limit", "1").
+		Param("includeObject", string(metav1.IncludeNone)).Do(ctx))
+	if err != nil {
+		return nil, err
+	}
+	table, err := readTable(body)
+	if table == nil {
+		return nil, err
+	}
+	for _, c := range table.ColumnDefinitions {
+		if path, ok := strings.CutPrefix(c.Description, columnPath); ok {
+			columns = append(columns, crd.Column{Name: c.Name, Type: c.Type, Format: c.Format,
+				Priority: c.Priority, JSONPath: path})
+		}
+	}
+	return columns, nil
 }
 
 // ListRequest requests the objects of a type in JSON. An empty namespace means all.

@@ -2,12 +2,16 @@ package session
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/discovery"
@@ -26,7 +30,7 @@ type Columns struct {
 }
 
 // WarnOfMismatches warns about conditions and paths that do not match the schema of the type, because a
-// misspelled field matches nothing and causes no error. It ignores types without a readable CRD.
+// misspelled field matches nothing and causes no error. It ignores types without a readable schema.
 func (t *Target) WarnOfMismatches(ctx context.Context, client dynamic.Interface, r discovery.Resource,
 	q query.Query, columns ...Columns) {
 	paths := 0
@@ -39,7 +43,7 @@ func (t *Target) WarnOfMismatches(ctx context.Context, client dynamic.Interface,
 	}
 	ctx, cancel := context.WithTimeout(ctx, definitionTimeout)
 	defer cancel()
-	definition, err := t.Definitions(client)(ctx, r.GVR.GroupResource())
+	definition, err := t.Definition(ctx, client, r)
 	if err != nil {
 		return
 	}
@@ -73,4 +77,66 @@ func (t *Target) Definitions(client dynamic.Interface) print.Definitions {
 		}
 		return fetched, err
 	}
+}
+
+// Definition returns the CRD of a type, or a NotFound error. If the user may not read the CRD, the definition
+// has the schema of the OpenAPI document and the columns of the server's table.
+func (t *Target) Definition(ctx context.Context, client dynamic.Interface,
+	r discovery.Resource) (*crd.Definition, error) {
+	definition, err := t.Definitions(client)(ctx, r.GVR.GroupResource())
+	if !apierrors.IsForbidden(err) {
+		return definition, err
+	}
+	plain, failed := t.PlainClient()
+	if failed != nil {
+		return nil, failed
+	}
+	version, failed := publishedVersion(ctx, plain, r)
+	if failed != nil {
+		return nil, fmt.Errorf("%w; nor can its OpenAPI document be used: %w", err, failed)
+	}
+	version.Columns, _ = print.ServerColumns(ctx, plain, r, t.Namespace) // they are optional
+	return &crd.Definition{Group: r.GVR.Group, Namespaced: r.Scope == discovery.Namespaced,
+		Names: crd.Names{Plural: r.GVR.Resource, Kind: r.GVK.Kind}, Versions: []crd.Version{version}}, nil
+}
+
+// plainSchema is a schema that is decoded together with other fields.
+type plainSchema crd.Schema
+
+// publishedVersion reads the version of a type from the OpenAPI document of its group.
+func publishedVersion(ctx context.Context, client rest.Interface, r discovery.Resource) (crd.Version, error) {
+	version := crd.Version{Name: r.GVR.Version, Served: true}
+	body, err := print.Body(client.Get().AbsPath("/openapi/v3/apis", r.GVR.Group, r.GVR.Version).
+		SetHeader("Accept", "application/json").Do(ctx))
+	if err != nil {
+		return version, err
+	}
+	var document struct {
+		Components struct {
+			Schemas map[string]struct {
+				plainSchema
+				Kinds  []schema.GroupVersionKind `json:"x-kubernetes-group-version-kind"`
+				Fields []struct {
+					Path string `json:"fieldPath"`
+				} `json:"x-kubernetes-selectable-fields"`
+			} `json:"schemas"`
+		} `json:"components"`
+	}
+	if err := json.Unmarshal(body, &document); err != nil {
+		return version, fmt.Errorf("decode the OpenAPI document of %s: %w", r.GVR.GroupVersion(), err)
+	}
+	for _, s := range document.Components.Schemas {
+		if !slices.Contains(s.Kinds, r.GVK) {
+			continue
+		}
+		version.Schema = (*crd.Schema)(&s.plainSchema)
+		if s.Properties != nil { // a CRD has no schema of ObjectMeta
+			s.Properties["metadata"] = &crd.Schema{Type: "object"}
+		}
+		for _, field := range s.Fields {
+			version.SelectableFields = append(version.SelectableFields, "."+field.Path)
+		}
+		return version, nil
+	}
+	return version, fmt.Errorf("the OpenAPI document of %s has no schema of %s", r.GVR.GroupVersion(), r.GVK.Kind)
 }

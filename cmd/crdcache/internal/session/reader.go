@@ -6,6 +6,7 @@ import (
 	"iter"
 	"net/http"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -77,10 +78,15 @@ func (t *Types) LoadRows(ctx context.Context) (err error) {
 	return err
 }
 
-// Rows returns the row formatter of a type whose objects were read, or nil without LoadRows.
+// Rows returns the row formatter of a type whose objects were read, or nil without LoadRows. If neither the
+// user may read the columns of a CRD nor the server prints them, it warns and returns name and age.
 func (t *Types) Rows(gvr schema.GroupVersionResource) print.RowFormatter {
 	if rows := t.rows[gvr]; rows != nil || t.tables == nil {
 		return rows
+	}
+	if found, ok := t.reader.fetchedCRDs.Load(gvr.GroupResource()); ok && t.tables.HasNoTables(gvr) &&
+		apierrors.IsForbidden(found.(definition).err) {
+		print.WarnOfMissingColumns(t.reader.ErrOut, discovery.Resource{GVR: gvr}, found.(definition).err)
 	}
 	return t.tables.Rows(gvr)
 }

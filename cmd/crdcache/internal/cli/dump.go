@@ -244,16 +244,7 @@ func (o *dumpVerb) section(types *session.Types, result session.GetResult) (prin
 		objects, err = print.Sorted(o.order, objects,
 			func(u *unstructured.Unstructured) (*unstructured.Unstructured, error) { return u, nil })
 	}
-	return print.Section{Resource: result.Resource, Rows: types.Rows(result.Resource.GVR),
-		Empty: len(objects) == 0,
-		Each: func(w *print.Writer) error {
-			for _, object := range objects {
-				if err := w.Print(print.Decoded(object)); err != nil {
-					return err
-				}
-			}
-			return nil
-		}}, err
+	return types.ObjectSection(result.Resource, objects), err
 }
 
 // getAsNames treats unknown types after a single type as object names, as kubectl does.

@@ -198,15 +198,11 @@ func (o *queryVerb) answerFromServer(ctx context.Context) (done bool, err error)
 		return false, nil
 	}
 	defer answer.Close()
-	types, gvr := server.ResolvedTypes, server.Resource.GVR
-	if o.PrintsTables && len(answer.Columns) == 0 {
-		if err := types.LoadRows(ctx); err != nil || !types.HasColumns(gvr) {
-			return false, err // only the API server has the rows of built-in types
-		}
-	}
-	objects := answer.Section(types.Rows(gvr), o.Cached().Transform != nil)
-	if len(answer.Columns) > 0 {
-		objects = answer.RowSection(false)
+	types := server.ResolvedTypes
+	objects, err := o.answeredObjects(ctx, answer, types)
+	if err != nil {
+		o.Notef("the cache server cannot print the answer, so the objects are read: %v", err)
+		return false, nil
 	}
 	o.Notef("answered by the cache server for %s, at version %s", server.Resource, answer.ResourceVersion)
 	o.warnOfMismatches(ctx, types)
@@ -224,8 +220,32 @@ func (o *queryVerb) queryServer(ctx context.Context) (*session.Answer, *session.
 	if o.explain && (o.NamespaceFor(server.Resource) != "" || o.Cached().LabelSelector != nil) {
 		return nil, nil, errors.New("its plans count all cached objects")
 	}
-	answer, err := server.Query(ctx, o.parameters())
+	parameters := o.parameters()
+	if o.PrintsTables && (server.Resource.CRDUID == "" || !parameters.Has("rows")) {
+		if err := server.ResolvedTypes.LoadRows(ctx); err != nil {
+			return nil, nil, err
+		}
+		if !server.ResolvedTypes.HasColumns(server.Resource.GVR) {
+			parameters.Set("keys", "true")
+		}
+	}
+	answer, err := server.Query(ctx, parameters)
 	return answer, server, err
+}
+
+// answeredObjects returns the objects of an answer. The API server prints the rows of built-in types.
+func (o *queryVerb) answeredObjects(ctx context.Context, answer *session.Answer,
+	types *session.Types) (print.Section, error) {
+	gvr := types.Resources[0].GVR
+	switch rows := types.Rows(gvr); {
+	case len(answer.Columns) > 0:
+		return answer.RowSection(false), nil
+	case !o.PrintsTables || types.HasColumns(gvr):
+		return answer.Section(rows, o.Cached().Transform != nil), nil
+	case rows == nil: // LoadRows was not called
+		return print.Section{}, errors.New("it has no rows")
+	}
+	return types.PrintedSection(ctx, answer.Keys)
 }
 
 // parameters returns the query parameters of the request.

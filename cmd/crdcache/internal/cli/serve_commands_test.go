@@ -3,13 +3,18 @@
 package cli_test
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
@@ -74,6 +79,64 @@ func TestServeAnswersCommands(t *testing.T) {
 		if !strings.Contains(told.errOut, "is read from the cache server") || told.out != want.out {
 			t.Errorf("%q: %+v", args, told)
 		}
+	}
+}
+
+// TestServeAnswersBuiltinTables checks that a query of a built-in type requests only the rows of the matching
+// objects, or of their namespaces if there are many.
+func TestServeAnswersBuiltinTables(t *testing.T) {
+	shortRuntimeDir(t)
+	server := apitest.New(t, apitest.ConfigMaps)
+	configMap := func(namespace, name string) *unstructured.Unstructured {
+		o := object("ConfigMap", namespace, name, nil)
+		o.SetAPIVersion("v1")
+		return o
+	}
+	for i := range 101 {
+		server.Create(t, apitest.ConfigMaps.GVR, configMap("many", fmt.Sprint("m", i)))
+	}
+	server.Create(t, apitest.ConfigMaps.GVR, configMap("web", "a"), configMap("web", "b"), configMap("db", "a"))
+	serve(t, io.Discard, "configmaps", "-s", server.URL)
+	awaitServer(t, server.URL, 1)
+	tests := []struct {
+		args     []string
+		requests []string // without their parameters
+	}{
+		{[]string{"-A", "--where", "@.metadata.name == \"c\""}, nil},
+		{[]string{"-A", "--where", "@.metadata.name == \"a\"", "--sort-by", "namespace desc"},
+			[]string{"get /api/v1/namespaces/db/configmaps/a", "get /api/v1/namespaces/web/configmaps/a"}},
+		{[]string{"-n", "db", "-o", "csv"}, []string{"get /api/v1/namespaces/db/configmaps/a"}},
+		{[]string{"-n", "many", "--show-labels"}, []string{"list /api/v1/namespaces/many/configmaps"}},
+		{[]string{"-A", "-o", "json"}, nil},
+	}
+	command := func(args ...string) []string {
+		return append([]string{"query", "configmaps", "-s", server.URL}, args...)
+	}
+	gots := make([]result, len(tests))
+	for i, tt := range tests {
+		before := len(server.Requests())
+		gots[i] = crdcache(t, command(tt.args...)...)
+		var requests []string
+		for _, request := range server.Requests()[before:] {
+			if path, _, _ := strings.Cut(request, "?"); strings.Contains(path, "configmaps") {
+				requests = append(requests, path)
+			}
+		}
+		slices.Sort(requests)
+		if diff := cmp.Diff(tt.requests, requests); diff != "" {
+			t.Errorf("%q: requests (-want +got):\n%s", tt.args, diff)
+		}
+	}
+	for i, tt := range tests { // without a server they leave watches behind
+		if want := crdcache(t, command(append(tt.args, "--cache", "none")...)...); gots[i] != want {
+			t.Errorf("%q: %+v, without a server %+v", tt.args, gots[i], want)
+		}
+	}
+	// Users who may list but not get
+	server.AddFaults(apitest.Fault{Path: "/api/v1/namespaces/db/configmaps/a", Status: http.StatusForbidden})
+	args := command("-n", "db")
+	if want, got := crdcache(t, append(args, "--cache", "none")...), crdcache(t, args...); got != want {
+		t.Errorf("%+v, without a server %+v", got, want)
 	}
 }
 

@@ -177,3 +177,41 @@ func (a *Answer) RowSection(sorted bool) print.Section {
 		return err
 	}}
 }
+
+// PrintedSection reads the objects with the given keys and the API server's rows. It requests only these
+// objects, or their namespaces if there are many. It keeps the order of the keys and omits deleted objects.
+func (t *Types) PrintedSection(ctx context.Context, keys []string) (print.Section, error) {
+	resource, byNamespace := t.Resources[0], map[string][]string{}
+	for _, key := range keys {
+		namespace, _, _ := cache.SplitMetaNamespaceKey(key) // Read rejects invalid keys
+		byNamespace[namespace] = append(byNamespace[namespace], key)
+	}
+	found := map[string]*unstructured.Unstructured{}
+	for namespace, keys := range byNamespace {
+		if err := t.Read(ctx, resource, namespace, keys,
+			func(key string, object *unstructured.Unstructured) { found[key] = object }); err != nil {
+			return print.Section{}, err
+		}
+	}
+	var objects []*unstructured.Unstructured
+	for _, key := range keys {
+		if object := found[key]; object != nil {
+			objects = append(objects, object)
+		}
+	}
+	return t.ObjectSection(resource, objects), nil
+}
+
+// ObjectSection returns objects in the given order.
+func (t *Types) ObjectSection(resource discovery.Resource,
+	objects []*unstructured.Unstructured) print.Section {
+	return print.Section{Resource: resource, Rows: t.Rows(resource.GVR), Empty: len(objects) == 0,
+		Each: func(w *print.Writer) error {
+			for _, object := range objects {
+				if err := w.Print(print.Decoded(object)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}}
+}

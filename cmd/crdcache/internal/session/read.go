@@ -60,7 +60,7 @@ func (t *Types) getAll(ctx context.Context, resource discovery.Resource, keys []
 				fail(err)
 				return
 			}
-			from := t.Client.Resource(resource.GVR).Namespace(at.Namespace)
+			from := t.clientOf(resource.GVR).Resource(resource.GVR).Namespace(at.Namespace)
 			object, err := from.Get(ctx, at.Name, metav1.GetOptions{})
 			switch {
 			case apierrors.IsNotFound(err):
@@ -88,7 +88,7 @@ func (t *Types) listMatching(ctx context.Context, resource discovery.Resource,
 	if resource.Scope != discovery.Namespaced {
 		namespace = ""
 	}
-	from := t.Client.Resource(resource.GVR).Namespace(namespace)
+	from := t.clientOf(resource.GVR).Resource(resource.GVR).Namespace(namespace)
 	options := metav1.ListOptions{Limit: chunkSize}
 	for {
 		page, err := from.List(ctx, options)

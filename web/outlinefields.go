@@ -32,7 +32,7 @@ const (
 
 // fieldComparison compares list elements by the fields that most types with listType=map use.
 var fieldComparison = display.Comparison{
-	Identities: []string{"type", "name", "key", "id", "uid", "ip", "containerPort", "port", "topologyKey",
+	IdentityFields: []string{"type", "name", "key", "id", "uid", "ip", "containerPort", "port", "topologyKey",
 		"devicePath", "mountPath"},
 	Ignore: func(path []display.Step) bool {
 		return len(path) == 2 && path[0].Key == "metadata" &&
@@ -78,9 +78,9 @@ func pathAndLabel(at []display.Step) (path, label string) {
 			path = joinPath(path, s.Key)
 			b.WriteString(joinPath("", s.Key))
 			continue
-		case s.Identity != "":
-			id := s.Element.(map[string]any)[s.Identity]
-			b.WriteString("[" + s.Identity + "=" + truncateValue(id, 80) + "]")
+		case s.IdentityField != "":
+			id := s.Element.(map[string]any)[s.IdentityField]
+			b.WriteString("[" + s.IdentityField + "=" + truncateValue(id, 80) + "]")
 		default:
 			b.WriteString("[" + strconv.Itoa(s.Index) + "]")
 		}

@@ -9,8 +9,8 @@ import (
 
 // Comparison compares two states of an object.
 type Comparison struct {
-	// Identities are the fields that identify list elements, by preference.
-	Identities []string
+	// IdentityFields are the names of fields that can identify list elements, in order of preference.
+	IdentityFields []string
 	// Ignore reports whether the comparison leaves out a field.
 	Ignore func(path []Step) bool
 }
@@ -21,8 +21,8 @@ type Step struct {
 	Index int // of an element; -1 for a key
 	// Element is the list element after the change or, if it was removed, before it.
 	Element any
-	// Identity is the field that identifies the element; empty if none does.
-	Identity string
+	// IdentityField is the name of the field that identifies the element; empty if none does.
+	IdentityField string
 }
 
 // Change is a changed field. HasOld is false for an added field, HasNew for a removed one.
@@ -32,7 +32,7 @@ type Change struct {
 	HasOld, HasNew bool
 }
 
-// maxComparedDepth limits the depth of a comparison. A difference below it is one of the whole value.
+// maxComparedDepth limits the depth of a comparison. A value at this depth is reported as changed as a whole.
 const maxComparedDepth = 60
 
 // Changes returns the fields that differ, ordered by keys and identities. It compares list elements by
@@ -102,7 +102,7 @@ func sortedUnion[V any](a, b map[string]V) []string {
 }
 
 func (d *differ) compareLists(path []Step, before, after []any) {
-	for _, field := range d.Identities {
+	for _, field := range d.IdentityFields {
 		old, inBefore := byIdentity(before, field)
 		now, inAfter := byIdentity(after, field)
 		if !inBefore || !inAfter {
@@ -128,9 +128,9 @@ func (d *differ) compareLists(path []Step, before, after []any) {
 }
 
 // compareElements compares two list elements. The index of a missing element is -1.
-func (d *differ) compareElements(path []Step, identity string, before, after []any, i, j int) {
+func (d *differ) compareElements(path []Step, identityField string, before, after []any, i, j int) {
 	var old, now *any
-	s := Step{Identity: identity}
+	s := Step{IdentityField: identityField}
 	if i >= 0 {
 		old, s.Index, s.Element = &before[i], i, before[i]
 	}
@@ -140,8 +140,8 @@ func (d *differ) compareElements(path []Step, identity string, before, after []a
 	d.compareValues(path, s, old, now)
 }
 
-// byIdentity returns the indexes of elements by the value of a field. It returns false unless every element
-// has a unique text or integer.
+// byIdentity returns the index of each element by the value of its field. It returns false unless the field
+// of every element is a string or an integer, and unique.
 func byIdentity(list []any, field string) (map[string]int, bool) {
 	indexes := make(map[string]int, len(list))
 	for i, element := range list {
@@ -170,9 +170,9 @@ func indexOf(indexes map[string]int, id string) int {
 // Gap is a range of two lists in which they differ.
 type Gap struct{ Before, BeforeEnd, After, AfterEnd int }
 
-// maxTable bounds the effort for long lists. Above it, everything between the first and the last difference
-// is one gap.
-const maxTable = 1 << 18
+// maxSubsequenceCells is the maximum size of lcsLengths in Gaps. If lists need more, everything between the
+// first and the last difference is one gap.
+const maxSubsequenceCells = 1 << 18
 
 // Gaps returns the ranges outside the longest common subsequence of two lists.
 func Gaps[T any](before, after []T) []Gap {
@@ -188,20 +188,21 @@ func Gaps[T any](before, after []T) []Gap {
 	if m == begin && n == begin {
 		return nil
 	}
-	if (m-begin)*(n-begin) > maxTable {
+	if (m-begin)*(n-begin) > maxSubsequenceCells {
 		return []Gap{{begin, m, begin, n}}
 	}
-	// common[i][j] is the length of the longest common subsequence of before[i:] and after[j:].
-	common := make([][]int, m-begin+1)
-	for i := range common {
-		common[i] = make([]int, n-begin+1)
+	// lcsLengths[i][j] is the length of the longest common subsequence of before[i:] and after[j:],
+	// counted from begin.
+	lcsLengths := make([][]int, m-begin+1)
+	for i := range lcsLengths {
+		lcsLengths[i] = make([]int, n-begin+1)
 	}
 	for i := m - begin - 1; i >= 0; i-- {
 		for j := n - begin - 1; j >= 0; j-- {
 			if equal(begin+i, begin+j) {
-				common[i][j] = common[i+1][j+1] + 1
+				lcsLengths[i][j] = lcsLengths[i+1][j+1] + 1
 			} else {
-				common[i][j] = max(common[i+1][j], common[i][j+1])
+				lcsLengths[i][j] = max(lcsLengths[i+1][j], lcsLengths[i][j+1])
 			}
 		}
 	}
@@ -220,7 +221,7 @@ func Gaps[T any](before, after []T) []Gap {
 			open = Gap{i, i, j, j}
 			continue
 		}
-		if j == n || i < m && common[i-begin+1][j-begin] >= common[i-begin][j-begin+1] {
+		if j == n || i < m && lcsLengths[i-begin+1][j-begin] >= lcsLengths[i-begin][j-begin+1] {
 			i++
 		} else {
 			j++

@@ -17,7 +17,7 @@ import (
 // TestTotals changes informers at random: the conditions agree with those computed from all members.
 func TestTotals(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	e := newExchange(t, true)
+	e := newAggregatorTest(t, true)
 	e.Expect(numbered(0), numbered(7))
 	some := func() problem {
 		if random.IntN(2) == 0 {

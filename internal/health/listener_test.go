@@ -40,27 +40,27 @@ func (d *recordingListener) listener() Listener {
 	}
 }
 
-// exchange is an Aggregator with the Health of some types.
-type exchange struct {
+// aggregatorTest is a test of an Aggregator with a fixed clock.
+type aggregatorTest struct {
 	*testing.T
 	*Aggregator
 	clock time.Time
 }
 
-func newExchange(t *testing.T, typesKnown bool) *exchange {
-	e := &exchange{T: t, clock: time.Unix(1000, 0)}
+func newAggregatorTest(t *testing.T, typesKnown bool) *aggregatorTest {
+	e := &aggregatorTest{T: t, clock: time.Unix(1000, 0)}
 	e.Aggregator = NewAggregator(typesKnown, func() time.Time { return e.clock })
 	return e
 }
 
-func (e *exchange) health(gvr schema.GroupVersionResource, required bool) *Health {
+func (e *aggregatorTest) health(gvr schema.GroupVersionResource, required bool) *Health {
 	h := New(gvr, "", func() time.Time { return e.clock })
 	h.Require(required)
 	e.Join(h)
 	return h
 }
 
-func (e *exchange) listen() (*recordingListener, *ListenerHandle) {
+func (e *aggregatorTest) addListener() (*recordingListener, *ListenerHandle) {
 	e.Helper()
 	d := &recordingListener{}
 	l, err := e.Add(d.listener())
@@ -70,8 +70,8 @@ func (e *exchange) listen() (*recordingListener, *ListenerHandle) {
 	return d, l
 }
 
-// expect waits until a diary is complete, and compares.
-func (e *exchange) expect(step string, d *recordingListener, l *ListenerHandle, want ...string) {
+// expect waits until the listener has received all events, and compares them with want.
+func (e *aggregatorTest) expect(step string, d *recordingListener, l *ListenerHandle, want ...string) {
 	e.Helper()
 	if err := l.queue.Drain(e.Context()); err != nil {
 		e.Fatal(err)
@@ -83,8 +83,8 @@ func (e *exchange) expect(step string, d *recordingListener, l *ListenerHandle, 
 }
 
 func TestListenerOrder(t *testing.T) {
-	e := newExchange(t, true)
-	d, l := e.listen()
+	e := newAggregatorTest(t, true)
+	d, l := e.addListener()
 	h := e.health(widgets, false)
 	e.expect("at first", d, l,
 		"Authenticated:  -> Unknown ", "Reachable:  -> Unknown ", "Ready:  -> True ", "TypesKnown:  -> True ",
@@ -118,13 +118,13 @@ func TestListenerOrder(t *testing.T) {
 // TestResumingIncarnation: restored objects belong to the incarnation that serves them. The incarnation is
 // synced only when they are confirmed, whether or not requests fail in the meantime.
 func TestResumingIncarnation(t *testing.T) {
-	e := newExchange(t, true)
+	e := newAggregatorTest(t, true)
 	h := e.health(widgets, false)
-	d, l := e.listen()
+	d, l := e.addListener()
 	h.Started()
 	h.Begin("", "1")
 	h.SetResuming(1, true)
-	e.expect("shown", d, l,
+	e.expect("restored", d, l,
 		"widgets:  -> Pending ", "Authenticated:  -> Unknown ", "Reachable:  -> Unknown ", "Ready:  -> True ",
 		"TypesKnown:  -> True ",
 		"widgets: Pending -> Syncing ", "widgets: started 1 1", "widgets: Syncing -> Resuming ")
@@ -143,7 +143,7 @@ func TestResumingIncarnation(t *testing.T) {
 
 // TestLateListener: a late listener receives the current state, without stopped informers.
 func TestLateListener(t *testing.T) {
-	e := newExchange(t, false)
+	e := newAggregatorTest(t, false)
 	synced, denied, over := e.health(widgets, true), e.health(gadgets,
 		false), e.health(schema.GroupVersionResource{Resource: "over"}, false)
 	over.Stopped("")
@@ -155,7 +155,7 @@ func TestLateListener(t *testing.T) {
 	synced.Synced(1)
 	denied.Synced(1)
 	denied.Reporter(1, "").RequestEnded(requests.VerbList, serverError(403))
-	d, l := e.listen()
+	d, l := e.addListener()
 	e.expect("the present", d, l,
 		"gadgets:  -> Degraded Forbidden", "gadgets: started 1 7", "gadgets: synced 1",
 		"widgets:  -> Synced ", "widgets: started 1 7", "widgets: synced 1",
@@ -166,9 +166,9 @@ func TestLateListener(t *testing.T) {
 }
 
 func TestListenerRemoved(t *testing.T) {
-	e := newExchange(t, true)
-	d, l := e.listen()
-	_, kept := e.listen()
+	e := newAggregatorTest(t, true)
+	d, l := e.addListener()
+	_, kept := e.addListener()
 	e.expect("at first", d, l, "Authenticated:  -> Unknown ", "Reachable:  -> Unknown ", "Ready:  -> True ",
 		"TypesKnown:  -> True ")
 	l.Close()
@@ -188,7 +188,7 @@ func TestListenerRemoved(t *testing.T) {
 // TestSlowListener: a slow listener delays neither the informers nor another listener, and its
 // depth is reported.
 func TestSlowListener(t *testing.T) {
-	e := newExchange(t, true)
+	e := newAggregatorTest(t, true)
 	entered, release := make(chan struct{}), make(chan struct{})
 	slow, err := e.Add(Listener{StateChanged: func(_, after Status) {
 		if after.State == status.Pending {
@@ -199,7 +199,7 @@ func TestSlowListener(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, quick := e.listen()
+	d, quick := e.addListener()
 	h := e.health(widgets, false)
 	<-entered
 	h.Started()
@@ -219,7 +219,7 @@ func TestSlowListener(t *testing.T) {
 
 // TestListenerWithoutFuncs: events without a func are not queued.
 func TestListenerWithoutFuncs(t *testing.T) {
-	e := newExchange(t, true)
+	e := newAggregatorTest(t, true)
 	l, err := e.Add(Listener{})
 	if err != nil {
 		t.Fatal(err)
@@ -238,7 +238,7 @@ func TestListenerWithoutFuncs(t *testing.T) {
 }
 
 func TestConditions(t *testing.T) {
-	e := newExchange(t, false)
+	e := newAggregatorTest(t, false)
 	one, two := e.health(gadgets, true), e.health(widgets, false)
 	for _, h := range []*Health{one, two} {
 		h.Started()
@@ -257,7 +257,7 @@ func TestConditions(t *testing.T) {
 			}
 			got = append(got, line)
 			if c.Since.IsZero() || c.Since.After(e.clock) {
-				t.Errorf("%s: %s is since %v", step, c.Type, c.Since)
+				t.Errorf("%s: condition %s has Since = %v", step, c.Type, c.Since)
 			}
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -265,7 +265,7 @@ func TestConditions(t *testing.T) {
 		}
 	}
 	unknown := "TypesUnknown: waiting to learn which types the server has"
-	check("nothing heard", "Authenticated=Unknown", "Reachable=Unknown", "Ready=False "+unknown,
+	check("no request ended", "Authenticated=Unknown", "Reachable=Unknown", "Ready=False "+unknown,
 		"TypesKnown=False "+unknown)
 	e.SetTypesKnown()
 	waiting := "Ready=False : gadgets.v1.example.com: Syncing: waiting for the first list"
@@ -288,7 +288,7 @@ func TestConditions(t *testing.T) {
 	}
 
 	first.RequestEnded(requests.VerbList, serverError(401))
-	second.RequestEnded(requests.VerbList, serverError(403)) // an answer, with valid credentials
+	second.RequestEnded(requests.VerbList, serverError(403)) // a response to valid credentials
 	denied := serverError(401).Error()
 	check("unauthorized", "Authenticated=False Unauthorized: "+denied, "Reachable=True",
 		"Ready=False Unauthorized: gadgets.v1.example.com: Syncing (Unauthorized): "+
@@ -302,26 +302,26 @@ func TestConditions(t *testing.T) {
 	check("refused", "Authenticated=False Unauthorized: "+denied, "Reachable=True", "Ready=True",
 		"TypesKnown=True")
 	two.SetGone(status.ReasonNotInstalled)
-	check("a type that is gone has no say", "Authenticated=True", "Reachable=True", "Ready=True",
+	check("a Gone type is ignored", "Authenticated=True", "Reachable=True", "Ready=True",
 		"TypesKnown=True")
 	second.RequestEnded(requests.VerbList, serverError(401))
 	two.Begin("", "")
 	second.RequestEnded(requests.VerbList, serverError(401))
-	check("late news of an incarnation that is over has none", "Authenticated=True", "Reachable=True",
+	check("a late result of an ended incarnation is ignored", "Authenticated=True", "Reachable=True",
 		"Ready=True", "TypesKnown=True")
 	a, b := two.Reporter(2, "a"), two.Reporter(2, "b")
 	for range MinFailuresForDegraded {
 		a.RequestEnded(requests.VerbWatch, errRefused)
 	}
 	b.RequestEnded(requests.VerbList, serverError(401))
-	check("one of two parts each", "Authenticated=False Unauthorized: "+denied,
+	check("each condition fails in one of two partitions", "Authenticated=False Unauthorized: "+denied,
 		"Reachable=False Unreachable: "+errRefused.Error(), "Ready=True", "TypesKnown=True")
-	b.RequestEnded(requests.VerbList, serverError(403)) // an answer, with valid credentials
+	b.RequestEnded(requests.VerbList, serverError(403)) // a response to valid credentials
 	two.SetPartitions([]string{"b"}, "", status.ReasonNone, nil)
-	check("a part that is gone has no say", "Authenticated=True", "Reachable=True", "Ready=True",
+	check("a removed partition is ignored", "Authenticated=True", "Reachable=True", "Ready=True",
 		"TypesKnown=True")
 	b.RequestEnded(requests.VerbList, serverError(401))
 	two.Stopped("")
-	check("a type that is not followed any more has no say", "Authenticated=True", "Reachable=True",
+	check("a stopped type is ignored", "Authenticated=True", "Reachable=True",
 		"Ready=True", "TypesKnown=True")
 }

@@ -46,16 +46,16 @@ func (h coalescingHandler) wait() {
 	}
 }
 
-// stalled is a feed with a handler that is stalled in its first call, the addition of x.
-type stalled struct {
+// stalledFeed is a feed with a handler that is stalled in its first call, the addition of x.
+type stalledFeed struct {
 	*feed
 	log    *eventLog
 	handle *Registration
 	turns  chan struct{}
 }
 
-func newStalled(t *testing.T, options Options) *stalled {
-	s := &stalled{feed: newFeed(t, options), log: &eventLog{}, turns: make(chan struct{})}
+func newStalledFeed(t *testing.T, options Options) *stalledFeed {
+	s := &stalledFeed{feed: newFeed(t, options), log: &eventLog{}, turns: make(chan struct{})}
 	handle, err := s.AddEventHandler(coalescingHandler{s.log, s.turns, true})
 	s.ok(err)
 	s.handle = handle.(*Registration)
@@ -64,21 +64,21 @@ func newStalled(t *testing.T, options Options) *stalled {
 	return s
 }
 
-// rest ends the stall and returns the events after the first.
-func (s *stalled) rest() []string {
+// resume ends the stall and returns the events after the first.
+func (s *stalledFeed) resume() []string {
 	close(s.turns)
 	s.flush()
 	return s.log.take()[1:]
 }
 
 func TestCoalesce(t *testing.T) {
-	type steps = func(s *stalled)
-	put := func(name string, version int) steps { return func(s *stalled) { s.put(object(name, version)) } }
-	remove := func(name string, version int) steps {
-		return func(s *stalled) { s.delete(object(name, version)) }
+	type step = func(s *stalledFeed)
+	put := func(name string, version int) step { return func(s *stalledFeed) { s.put(object(name, version)) } }
+	remove := func(name string, version int) step {
+		return func(s *stalledFeed) { s.delete(object(name, version)) }
 	}
-	list := func(version int, objects ...*unstructured.Unstructured) steps {
-		return func(s *stalled) {
+	list := func(version int, objects ...*unstructured.Unstructured) step {
+		return func(s *stalledFeed) {
 			x := s.stored("x")
 			if x == nil {
 				x = object("x", 9)
@@ -86,73 +86,74 @@ func TestCoalesce(t *testing.T) {
 			s.list(version, append(objects, x)...)
 		}
 	}
-	leave := func(name string) steps { // the shard
-		return func(s *stalled) {
+	leaveShard := func(name string) step {
+		return func(s *stalledFeed) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.notifyLocked(newShardExit(s.store.Remove("ns/"+name, "")))
 		}
 	}
-	known := func(s *stalled) { // the handler is stalled in the update of x instead
+	// hasA has the handler receive the addition of a, and stalls it in an update of x.
+	hasA := func(s *stalledFeed) {
 		s.put(object("a", 2), object("x", 3))
 		s.turns <- struct{}{}
 		s.turns <- struct{}{}
 		synctest.Wait()
 		s.log.take()
 	}
-	restart := func(s *stalled) {
+	restart := func(s *stalledFeed) {
 		s.finish()
 		s.ok(s.Forget())
 		s.next()
 	}
 	for name, tt := range map[string]struct {
-		steps      []steps
+		steps      []step
 		want       []string
 		coalesced  int64
-		inAnyOrder bool // lists are in any order
+		inAnyOrder bool // of names: the events of one list have no order
 	}{
-		"updates":             {[]steps{known, put("a", 4), put("a", 5), put("a", 6)}, []string{"update a2 a6"}, 2, false},
-		"added":               {[]steps{put("a", 4), put("a", 5)}, []string{"add a5"}, 1, false},
-		"added and deleted":   {[]steps{put("a", 4), put("a", 5), remove("a", 6)}, nil, 3, false},
-		"updated and deleted": {[]steps{known, put("a", 4), remove("a", 6)}, []string{"delete a6"}, 1, false},
-		"updated and lost": {[]steps{known, put("a", 4), list(5)},
+		"updates":             {[]step{hasA, put("a", 4), put("a", 5), put("a", 6)}, []string{"update a2 a6"}, 2, false},
+		"added":               {[]step{put("a", 4), put("a", 5)}, []string{"add a5"}, 1, false},
+		"added and deleted":   {[]step{put("a", 4), put("a", 5), remove("a", 6)}, nil, 3, false},
+		"updated and deleted": {[]step{hasA, put("a", 4), remove("a", 6)}, []string{"delete a6"}, 1, false},
+		"updated and lost": {[]step{hasA, put("a", 4), list(5)},
 			[]string{"lost ns/a a4", "update x3 x3"}, 1, true},
-		"deleted":  {[]steps{known, remove("a", 6)}, []string{"delete a6"}, 0, false},
-		"returned": {[]steps{known, remove("a", 4), put("a", 5)}, []string{"update a2 a5"}, 1, false},
-		"updated and returned": {[]steps{known, put("a", 4), remove("a", 5), put("a", 6)},
+		"deleted":  {[]step{hasA, remove("a", 6)}, []string{"delete a6"}, 0, false},
+		"returned": {[]step{hasA, remove("a", 4), put("a", 5)}, []string{"update a2 a5"}, 1, false},
+		"updated and returned": {[]step{hasA, put("a", 4), remove("a", 5), put("a", 6)},
 			[]string{"update a2 a6"}, 2, false},
-		"returned and deleted": {[]steps{known, remove("a", 4), put("a", 5), remove("a", 6)},
+		"returned and deleted": {[]step{hasA, remove("a", 4), put("a", 5), remove("a", 6)},
 			[]string{"delete a6"}, 2, false},
-		"left, returned and deleted": {[]steps{known, leave("a"), put("a", 5), remove("a", 6)},
+		"left, returned and deleted": {[]step{hasA, leaveShard("a"), put("a", 5), remove("a", 6)},
 			[]string{"delete a6"}, 2, false},
-		"left, replaced and deleted": {[]steps{known, leave("a"), put("a@b", 5), remove("a@b", 6)}, nil, 2, false},
-		"replaced":                   {[]steps{known, put("a@b", 4), put("a@b", 5)}, []string{"lost ns/a a2", "add a5"}, 1, false},
-		"deleted and replaced": {[]steps{known, remove("a", 4), put("a@b", 5)},
+		"left, replaced and deleted": {[]step{hasA, leaveShard("a"), put("a@b", 5), remove("a@b", 6)}, nil, 2, false},
+		"replaced":                   {[]step{hasA, put("a@b", 4), put("a@b", 5)}, []string{"lost ns/a a2", "add a5"}, 1, false},
+		"deleted and replaced": {[]step{hasA, remove("a", 4), put("a@b", 5)},
 			[]string{"delete a4", "add a5"}, 0, false},
-		"replaced twice":        {[]steps{known, put("a@b", 4), put("a@c", 5)}, []string{"lost ns/a a2", "add a5"}, 2, false},
-		"replaced and deleted":  {[]steps{known, put("a@b", 4), remove("a@b", 5)}, []string{"lost ns/a a2"}, 2, false},
-		"order of first events": {[]steps{put("a", 4), put("b", 5), put("a", 6)}, []string{"add a6", "add b5"}, 1, false},
-		"lists": {[]steps{known, list(4, object("a", 4)), list(5, object("a", 5))},
+		"replaced twice":        {[]step{hasA, put("a@b", 4), put("a@c", 5)}, []string{"lost ns/a a2", "add a5"}, 2, false},
+		"replaced and deleted":  {[]step{hasA, put("a@b", 4), remove("a@b", 5)}, []string{"lost ns/a a2"}, 2, false},
+		"order of first events": {[]step{put("a", 4), put("b", 5), put("a", 6)}, []string{"add a6", "add b5"}, 1, false},
+		"lists": {[]step{hasA, list(4, object("a", 4)), list(5, object("a", 5))},
 			[]string{"update a2 a5", "update x3 x3"}, 2, true},
-		"a list after an addition": {[]steps{put("a", 4), list(5, object("a", 5), object("b", 5))},
+		"a list after an addition": {[]step{put("a", 4), list(5, object("a", 5), object("b", 5))},
 			[]string{"add a5", "add b5", "update x1 x1"}, 1, true},
-		"a list and later events": {[]steps{list(4, object("a", 4)), put("a", 5), put("b", 6), remove("b", 7)},
+		"a list and later events": {[]step{list(4, object("a", 4)), put("a", 5), put("b", 6), remove("b", 7)},
 			[]string{"add a5", "update x1 x1"}, 3, true},
-		"a list of a deleted object": {[]steps{list(4, object("a", 4)), remove("a", 5)},
+		"a list of a deleted object": {[]step{list(4, object("a", 4)), remove("a", 5)},
 			[]string{"update x1 x1"}, 2, true},
-		"forgotten, not known": {[]steps{put("a", 4), restart, list(5)},
+		"forgotten, not known": {[]step{put("a", 4), restart, list(5)},
 			[]string{"lost ns/x x1", "initial x9"}, 2, false},
-		"forgotten and listed": {[]steps{known, restart, list(5, object("a", 2)), put("a", 6)},
+		"forgotten and listed": {[]step{hasA, restart, list(5, object("a", 2)), put("a", 6)},
 			[]string{"lost ns/a a2", "initial a6", "lost ns/x x3", "initial x9"}, 1, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newStalled(t, Options{})
-				for _, step := range tt.steps {
-					step(s)
+				s := newStalledFeed(t, Options{})
+				for _, run := range tt.steps {
+					run(s)
 				}
-				got := s.rest()
-				if tt.inAnyOrder { // of names; they are before the version
+				got := s.resume()
+				if tt.inAnyOrder { // sort by name, a letter before the version
 					slices.SortStableFunc(got,
 						func(a, b string) int { return int(a[len(a)-2]) - int(b[len(b)-2]) })
 				}
@@ -165,10 +166,10 @@ func TestCoalesce(t *testing.T) {
 	}
 }
 
-// TestStalledHandlerIsBounded: with a stalled handler and 5,000 updates a second for an hour of virtual time,
-// one update per key waits, and memory does not grow. The 18 million updates are notifications of two states
-// for each of 1,000 keys, so that the test takes seconds. With -short or -race it plays a minute. A second
-// part sends updates, additions and deletions through the store.
+// TestStalledHandlerIsBounded stalls a handler for an hour of virtual time with 5,000 updates a second. One
+// update per key is queued, and memory does not grow. The 18 million updates bypass the store and alternate
+// between two states of each of 1,000 objects, so that the test takes only seconds. With -short or -race the
+// stall lasts a minute. Then the test sends updates, additions and deletions through the store.
 func TestStalledHandlerIsBounded(t *testing.T) {
 	const keys, perSecond = 1000, 5000
 	seconds := 3600
@@ -176,8 +177,8 @@ func TestStalledHandlerIsBounded(t *testing.T) {
 		seconds = 60
 	}
 	synctest.Test(t, func(t *testing.T) {
-		s := newStalled(t, Options{Form: store.NewPacked(nil, nil)})
-		s.ctx = t.Context() // the feed's ends after a minute
+		s := newStalledFeed(t, Options{Form: store.NewPacked(nil, nil)})
+		s.ctx = t.Context() // the default context ends after a minute
 		var states [2][keys]Item
 		for k := range keys {
 			for v := range states {
@@ -209,7 +210,7 @@ func TestStalledHandlerIsBounded(t *testing.T) {
 		if got, want := s.handle.Coalesced(), int64((seconds+1)*perSecond-keys); got != want {
 			t.Errorf("%d events were merged, want %d", got, want)
 		}
-		// objects that are added and deleted leave nothing behind
+		// Objects that are added and deleted leave no queued events.
 		for n := range 10 * keys {
 			s.put(object(fmt.Sprint("short", n), n), object("long", n))
 			s.delete(object(fmt.Sprint("short", n), n+1))
@@ -220,7 +221,7 @@ func TestStalledHandlerIsBounded(t *testing.T) {
 		if grown := int(heap()) - int(before); grown > 1000*keys {
 			t.Errorf("additions and deletions took %d bytes", grown)
 		}
-		if got := s.rest(); len(got) != keys+1 {
+		if got := s.resume(); len(got) != keys+1 {
 			t.Errorf("%d events arrived", len(got))
 		}
 	})
@@ -233,17 +234,17 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// TestCoalescingIsTheDefaultForKeys: for handlers that take undecoded objects, unless they choose or the
-// informer selects objects.
-func TestCoalescingIsTheDefaultForKeys(t *testing.T) {
-	keys := undecodedFuncs{}
+// TestCoalescingDefault checks that by default only Undecoded handlers coalesce, and only if the informer
+// does not select objects. Handlers can choose otherwise.
+func TestCoalescingDefault(t *testing.T) {
+	undecoded := undecodedFuncs{}
 	for _, tt := range []struct {
 		handler cache.ResourceEventHandler
 		selects bool
 		want    bool
 	}{
-		{keys, false, true}, {keys, true, false}, {cache.ResourceEventHandlerFuncs{}, false, false},
-		{coalescingHandler{keys, nil, false}, false, false},
+		{undecoded, false, true}, {undecoded, true, false}, {cache.ResourceEventHandlerFuncs{}, false, false},
+		{coalescingHandler{undecoded, nil, false}, false, false},
 		{coalescingHandler{&eventLog{}, nil, true}, true, true},
 	} {
 		i := New(nil, Options{SelectsObjects: tt.selects})
@@ -257,10 +258,10 @@ func TestCoalescingIsTheDefaultForKeys(t *testing.T) {
 	}
 }
 
-// TestRemovedWhileCoalescing: the queue's length is the number of discarded events.
+// TestRemovedWhileCoalescing checks that Depth counts the events that a removed handler did not receive.
 func TestRemovedWhileCoalescing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newStalled(t, Options{})
+		s := newStalledFeed(t, Options{})
 		s.put(object("a", 2), object("b", 3), object("a", 4))
 		s.ok(s.RemoveEventHandler(s.handle))
 		s.put(object("a", 5))
@@ -272,7 +273,7 @@ func TestRemovedWhileCoalescing(t *testing.T) {
 	})
 }
 
-// TestCoalescerGoexit: a handler that ends its goroutine leaves no pending events.
+// TestCoalescerGoexit checks that no events stay pending after a handler has ended its goroutine.
 func TestCoalescerGoexit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFeed(t, Options{})

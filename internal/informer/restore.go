@@ -280,7 +280,7 @@ func (r *restoration) deliverConfirmed(ctx context.Context) error {
 	}
 	r.reportRestoration()
 	r.callOnAllListed()
-	if r.informer.store.ExtractsBlocks() {
+	if r.informer.store.ShouldExtractBlocks() {
 		r.informer.workers.Go(func() { r.informer.extractBlocks(ctx) }) // ended by ctx, with the incarnation
 	}
 	return nil

@@ -97,7 +97,7 @@ func TestPairConcurrently(t *testing.T) {
 	}
 }
 
-func TestPairOfOtherForms(t *testing.T) {
+func TestPairWithoutPlainJSON(t *testing.T) {
 	oldText, newText := updatedTexts()
 	compressed := packed.NewCodec(&deflate{dictionary: certificate(0)}).Compress(pack(t, oldText))
 	if !compressed.Compressed() {
@@ -110,12 +110,12 @@ func TestPairOfOtherForms(t *testing.T) {
 	}
 	odd := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Odd",
 		"metadata": map[string]any{"name": "odd"}, "spec": make(chan int)}}
-	kept, err := (*packed.Packer)(nil).FromUnstructured(odd)
+	oddObject, err := (*packed.Packer)(nil).FromUnstructured(odd)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if previous, current := packed.PeekPair(kept, after); previous != odd || current != after.Unstructured() {
-		t.Errorf("got %v and %v of an object that has no JSON and one that has", previous, current)
+	if previous, current := packed.PeekPair(oddObject, after); previous != odd || current != after.Unstructured() {
+		t.Errorf("an object without JSON was paired: got %v and %v", previous, current)
 	}
 	runtime.KeepAlive(current)
 }

@@ -40,23 +40,23 @@ func (s *Store) PrepareAll(objects []Keyed) *Batch {
 // object.
 func (s *Store) PrepareList(count int, at func(i int) Keyed) *Batch {
 	for {
-		now := s.current.Load()
-		b := &Batch{rows: make([]hashedEntry[*storedRow], count), base: now, unchanged: make([]bool, count)}
+		current := s.current.Load()
+		b := &Batch{rows: make([]hashedEntry[*storedRow], count), base: current, unchanged: make([]bool, count)}
 		var failures Failures
 		for i := range count {
 			o := at(i)
 			hash := hashOf(o.Key)
-			stored := now.rows.findHashed(hash, o.Key)
+			stored := current.rows.findHashed(hash, o.Key)
 			if stored != nil {
 				b.foundInBase++
 			}
 			r := stored
-			if b.unchanged[i] = s.isUnchanged(now, stored, o); !b.unchanged[i] {
-				r = s.newRow(now, o, &failures)
+			if b.unchanged[i] = s.isUnchanged(current, stored, o); !b.unchanged[i] {
+				r = s.newRow(current, o, &failures)
 			}
 			b.rows[i] = hashedEntry[*storedRow]{hash, r}
 		}
-		if s.build(b, now) {
+		if s.build(b, current) {
 			failures.reportTo(s.report)
 			return b
 		}
@@ -64,16 +64,16 @@ func (s *Store) PrepareList(count int, at func(i int) Keyed) *Batch {
 }
 
 // isUnchanged reports whether the existing row of an object, which can be nil, can be reused.
-func (s *Store) isUnchanged(now *Snapshot, stored *storedRow, o Keyed) bool {
-	return stored != nil && now.indexesComplete() && s.form.Same(stored.item(), o.Item)
+func (s *Store) isUnchanged(current *Snapshot, stored *storedRow, o Keyed) bool {
+	return stored != nil && current.indexesComplete() && s.form.Same(stored.item(), o.Item)
 }
 
 // newRow returns an unpublished row. Its key shares the memory of a packed object, unless the object's form
 // can change later; then the key is copied.
-func (s *Store) newRow(now *Snapshot, o Keyed, failures *Failures) *storedRow {
+func (s *Store) newRow(current *Snapshot, o Keyed, failures *Failures) *storedRow {
 	r := &storedRow{key: o.Key}
 	r.setItem(o.Item)
-	r.setValues("", now.functions.evaluate(o.Key, o.Item, s.form.PeekObject, failures))
+	r.setValues("", current.functions.evaluate(o.Key, o.Item, s.form.PeekObject, failures))
 	if p, ok := o.Item.(*packed.Object); ok && (s.Adaptive() != nil || p.Block() != nil) {
 		r.key = strings.Clone(r.key)
 	} else if ok && p.Key() == r.key {
@@ -116,28 +116,28 @@ func lastPerKey(rows []hashedEntry[*storedRow]) []hashedEntry[*storedRow] {
 
 // build builds the batch's snapshot. It returns false if indexers were added since now. It takes the lock
 // because new rows may share values with stored ones.
-func (s *Store) build(b *Batch, now *Snapshot) bool {
+func (s *Store) build(b *Batch, current *Snapshot) bool {
 	s.write.Lock()
 	defer s.write.Unlock()
-	if s.current.Load().version != now.version {
+	if s.current.Load().version != current.version {
 		return false
 	}
-	b.snapshot = &Snapshot{functions: now.functions, version: now.version}
+	b.snapshot = &Snapshot{functions: current.functions, version: current.version}
 	var scratch indexScratch
 	sorted := b.sortRows(&scratch.sorting)
 	b.snapshot.rows = buildTrie(sorted)
-	s.count(b, now) // after sortRows has removed duplicates
+	s.count(b, current) // after sortRows has removed duplicates
 	scratch.entries = sorted
-	for i := range now.indexes {
-		x := &now.indexes[i]
+	for i := range current.indexes {
+		x := &current.indexes[i]
 		b.snapshot.indexes = append(b.snapshot.indexes, buildIndex(x.function, b.rows, x, &scratch))
 	}
 	return true
 }
 
 // count computes the sizes of a batch. The caller holds s.write.
-func (s *Store) count(b *Batch, now *Snapshot) {
-	b.snapshot.sizes, b.blocks, b.formChanges = objectSizes{replaced: now.sizes.replaced},
+func (s *Store) count(b *Batch, current *Snapshot) {
+	b.snapshot.sizes, b.blocks, b.formChanges = objectSizes{replaced: current.sizes.replaced},
 		blocks{}, s.formChanges
 	b.blocks.countAll(&b.snapshot.sizes, b.rows)
 }
@@ -148,13 +148,13 @@ func (s *Store) count(b *Batch, now *Snapshot) {
 func (s *Store) Replace(b *Batch, resourceVersion string) (d Differences, ok bool) {
 	s.write.Lock()
 	defer s.write.Unlock()
-	now := s.current.Load()
-	if now.version != b.snapshot.version {
+	current := s.current.Load()
+	if current.version != b.snapshot.version {
 		return Differences{}, false
 	}
 	b.snapshot.resourceVersion = resourceVersion
 	if b.formChanges != s.formChanges { // reused rows may have changed their form
-		s.count(b, now)
+		s.count(b, current)
 	}
 	s.blocks = b.blocks
 	s.publish(b.snapshot, "")
@@ -164,5 +164,5 @@ func (s *Store) Replace(b *Batch, resourceVersion string) (d Differences, ok boo
 	if onFill := s.onFill.Load(); onFill != nil {
 		(*onFill)()
 	}
-	return newDifferences(now, b), true
+	return newDifferences(current, b), true
 }

@@ -282,7 +282,7 @@ func TestBlocksInHistories(t *testing.T) {
 				wantTexts(t, s.Snapshot(), model)
 				for next := s.ExtractBlocks(0); next != 0; next = s.ExtractBlocks(next) {
 				}
-				if s.ExtractsBlocks() && len(s.blocks.usage) > 0 {
+				if s.ShouldExtractBlocks() && len(s.blocks.usage) > 0 {
 					t.Errorf("%d blocks are left", len(s.blocks.usage))
 				}
 				wantBlocks(t, s)

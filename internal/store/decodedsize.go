@@ -24,23 +24,23 @@ type decodedSize struct {
 	}
 }
 
-func (d *decodedSize) bytes(now *Snapshot) int64 {
-	if now.sizes.decoded == 0 {
+func (d *decodedSize) bytes(current *Snapshot) int64 {
+	if current.sizes.decoded == 0 {
 		return 0
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if changed := now.sizes.replaced - d.mu.replacedThen; !d.mu.measured || changed < 0 ||
-		changed > int64(now.sizes.decoded/8) {
-		d.mu.mean, d.mu.replacedThen, d.mu.measured = meanDecodedSize(now), now.sizes.replaced, true
+	if changed := current.sizes.replaced - d.mu.replacedThen; !d.mu.measured || changed < 0 ||
+		changed > int64(current.sizes.decoded/8) {
+		d.mu.mean, d.mu.replacedThen, d.mu.measured = meanDecodedSize(current), current.sizes.replaced, true
 	}
-	return int64(d.mu.mean * float64(now.sizes.decoded))
+	return int64(d.mu.mean * float64(current.sizes.decoded))
 }
 
-func meanDecodedSize(now *Snapshot) float64 {
+func meanDecodedSize(current *Snapshot) float64 {
 	var walk sizeWalk
 	count, visited := 0, 0
-	for r := range now.rows.all {
+	for r := range current.rows.all {
 		if r.object.Load() == nil {
 			walk.object(r.unpacked)
 			count++

@@ -2,21 +2,23 @@ package store
 
 import "github.com/crdcache/crdcache/internal/packed"
 
-// ExtractsBlocks reports whether to copy objects out of their blocks with ExtractBlocks. This is the case if
-// the store does not compress objects. Other stores leave objects in blocks while most of a block is in use.
-func (s *Store) ExtractsBlocks() bool {
+// ShouldExtractBlocks reports whether the caller should copy objects out of their blocks with ExtractBlocks.
+// It is true if the store does not compress objects. Other stores leave objects in a block while most of the
+// block is in use.
+func (s *Store) ShouldExtractBlocks() bool {
 	f, ok := s.form.(*Packed)
 	return ok && f.compressor == nil
 }
 
-// ExtractBlocks copies the objects out of some blocks, starting at position from; zero is the first position.
-// It returns the position for the next call, or zero after the last block. An object that cannot be read
-// remains, and readers get the error. Readers and handlers see no difference and do not wait.
+// ExtractBlocks copies objects out of their blocks, starting at position from; zero is the first position. It
+// returns after a bounded number of objects, with the position for the next call, or zero after the last
+// block. An object that cannot be read remains, and readers get the error. Readers and handlers see no
+// difference and do not wait.
 func (s *Store) ExtractBlocks(from uint64) (next uint64) {
-	now := s.current.Load()
+	current := s.current.Load()
 	for work := 0; work < sweepRows; {
 		var l *leafNode[storedRow]
-		l, from = now.rows.leafFrom(from)
+		l, from = current.rows.leafFrom(from)
 		if l != nil {
 			work += len(l.entries)
 			for _, r := range l.entries {
@@ -33,10 +35,11 @@ func (s *Store) ExtractBlocks(from uint64) (next uint64) {
 	return from
 }
 
-// CompactBlocks copies the remaining objects out of a block if most of its objects have been replaced, so
-// that the block can be freed. If the copies would need more memory, it leaves them until half of them have
-// been replaced too. A block thus needs at most about twice the memory of its objects in the content. It
-// returns false if there is no such block. Readers and handlers see no difference and do not wait.
+// CompactBlocks copies the remaining objects out of one block, most of whose objects have been replaced, so
+// that the block can be freed. If the copies need more memory than the block, it discards the copies, and
+// tries again when half of the remaining objects have been replaced. A block thus takes at most about twice
+// the memory of its remaining objects. It returns false if there is no such block. Readers and handlers see
+// no difference and do not wait.
 func (s *Store) CompactBlocks() bool {
 	s.write.Lock()
 	block := s.blocks.takeSparse()
@@ -54,10 +57,10 @@ func (s *Store) extract(block *packed.Block) {
 	if !ok { // other forms store no blocks
 		return
 	}
-	now, size := s.current.Load(), 0
+	current, size := s.current.Load(), 0
 	var changes []formChange
 	block.Objects(func(o *packed.Object, extract func() (*packed.Object, error)) bool {
-		r := now.rows.find(o.Key())
+		r := current.rows.find(o.Key())
 		if r == nil || r.object.Load() != o {
 			return true // it has been replaced
 		}
@@ -72,7 +75,7 @@ func (s *Store) extract(block *packed.Block) {
 		changes = append(changes, formChange{r, o, next})
 		return true
 	})
-	if len(changes) > 0 && (s.ExtractsBlocks() || size < block.Size()) {
+	if len(changes) > 0 && (s.ShouldExtractBlocks() || size < block.Size()) {
 		s.changeForms(changes)
 	}
 }

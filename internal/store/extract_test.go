@@ -12,7 +12,7 @@ import (
 // objects. An earlier snapshot is unaffected.
 func TestExtractBlocks(t *testing.T) {
 	s := New(Options{Form: NewPacked(nil, nil)})
-	if !s.ExtractsBlocks() || New(Options{}).ExtractsBlocks() {
+	if !s.ShouldExtractBlocks() || New(Options{}).ShouldExtractBlocks() {
 		t.Error("only packed stores extract blocks")
 	}
 	const objects, each = 3000, 30

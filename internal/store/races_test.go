@@ -7,39 +7,40 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// slowIndexes is an Extractor that waits before its first result.
-type slowIndexes struct {
-	fixedIndexes
-	asked, goOn chan struct{}
+// slowExtractor is an Extractor that waits for resume. It closes started at its first call.
+type slowExtractor struct {
+	fixedExtractor
+	started, resume chan struct{}
 }
 
-func (s *slowIndexes) KeysJSON(json []byte, keys [][]string) [][]string {
+func (s *slowExtractor) KeysJSON(json []byte, keys [][]string) [][]string {
 	select {
-	case <-s.asked:
+	case <-s.started:
 	default:
-		close(s.asked)
+		close(s.started)
 	}
-	<-s.goOn
-	return s.fixedIndexes.KeysJSON(json, keys)
+	<-s.resume
+	return s.fixedExtractor.KeysJSON(json, keys)
 }
 
-// TestReplacedTwiceAtOnce replaces an index concurrently: one result remains, whichever is complete first.
-func TestReplacedTwiceAtOnce(t *testing.T) {
+// TestConcurrentReplacement replaces an index twice at the same time. Reads by the index work after each
+// replacement, whichever is complete first, and the name stays in use.
+func TestConcurrentReplacement(t *testing.T) {
 	for _, first := range []int{0, 1} {
 		t.Run(fmt.Sprint(first), func(t *testing.T) {
 			s := New(Options{Form: NewPacked(nil, nil),
-				Extractors: []Extractor{&fixedIndexes{[]string{"a"}}}})
+				Extractors: []Extractor{&fixedExtractor{[]string{"a"}}}})
 			fill(t, s, 3, 1)
-			var both [2]*slowIndexes
+			var extractors [2]*slowExtractor
 			var ended [2]chan error
-			for n := range both {
-				e := &slowIndexes{fixedIndexes{[]string{"a"}}, make(chan struct{}), make(chan struct{})}
-				both[n], ended[n] = e, make(chan error, 1)
-				go func() { ended[n] <- s.AddExtractor(e, "a") }() // ends with goOn
-				<-e.asked
+			for n := range extractors {
+				e := &slowExtractor{fixedExtractor{[]string{"a"}}, make(chan struct{}), make(chan struct{})}
+				extractors[n], ended[n] = e, make(chan error, 1)
+				go func() { ended[n] <- s.AddExtractor(e, "a") }() // ends after resume is closed
+				<-e.started
 			}
 			for _, n := range []int{first, 1 - first} {
-				close(both[n].goOn)
+				close(extractors[n].resume)
 				if err := <-ended[n]; err != nil {
 					t.Error(err)
 				}
@@ -48,7 +49,7 @@ func TestReplacedTwiceAtOnce(t *testing.T) {
 				}
 			}
 			if err := s.AddIndexers(cache.Indexers{"a": byUID}); err == nil {
-				t.Error("the name is not used")
+				t.Error("the index's name could be added again")
 			}
 		})
 	}

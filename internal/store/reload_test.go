@@ -7,12 +7,12 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-type fixedIndexes struct{ names []string }
+type fixedExtractor struct{ names []string }
 
-func (f *fixedIndexes) Names() []string  { return f.names }
-func (f *fixedIndexes) Ordered(int) bool { return false }
+func (f *fixedExtractor) Names() []string  { return f.names }
+func (f *fixedExtractor) Ordered(int) bool { return false }
 
-func (f *fixedIndexes) Indexers() cache.Indexers {
+func (f *fixedExtractor) Indexers() cache.Indexers {
 	all := cache.Indexers{}
 	for _, name := range f.names {
 		all[name] = func(any) ([]string, error) { return []string{"a value of " + name}, nil }
@@ -20,7 +20,7 @@ func (f *fixedIndexes) Indexers() cache.Indexers {
 	return all
 }
 
-func (f *fixedIndexes) KeysJSON(_ []byte, keys [][]string) [][]string {
+func (f *fixedExtractor) KeysJSON(_ []byte, keys [][]string) [][]string {
 	for _, name := range f.names {
 		keys = append(keys, []string{"a value of " + name})
 	}
@@ -31,7 +31,7 @@ func (f *fixedIndexes) KeysJSON(_ []byte, keys [][]string) [][]string {
 // never change.
 func TestReloadsDoNotGrow(t *testing.T) {
 	s := New(Options{Indexers: byNamespace(), Form: NewPacked(nil, nil),
-		Extractors: []Extractor{&fixedIndexes{[]string{"a", "b"}}}})
+		Extractors: []Extractor{&fixedExtractor{[]string{"a", "b"}}}})
 	fill(t, s, 10, 1)
 	size := func() int {
 		total := 0
@@ -42,7 +42,7 @@ func TestReloadsDoNotGrow(t *testing.T) {
 	}
 	before := size()
 	for n := range 100 {
-		if err := s.AddExtractor(&fixedIndexes{[]string{"a", "b"}}, "a", "b"); err != nil {
+		if err := s.AddExtractor(&fixedExtractor{[]string{"a", "b"}}, "a", "b"); err != nil {
 			t.Fatal(err)
 		}
 		name := fmt.Sprint("extra-", n)
@@ -51,7 +51,7 @@ func TestReloadsDoNotGrow(t *testing.T) {
 		}
 		s.RemoveIndexes(name)
 	}
-	if err := s.AddExtractor(&fixedIndexes{[]string{"a", "b"}}, "a", "b"); err != nil {
+	if err := s.AddExtractor(&fixedExtractor{[]string{"a", "b"}}, "a", "b"); err != nil {
 		t.Fatal(err)
 	}
 	if after := size(); after > before+10*10 { // ids grow

@@ -49,19 +49,19 @@ func (s Stats) Compressible() int64 {
 // Stats returns the store's current size. Its cost does not depend on the number of objects, and it blocks
 // neither writers nor readers.
 func (s *Store) Stats() Stats {
-	now := s.current.Load()
+	current := s.current.Load()
 	stats := Stats{
-		Objects: now.rows.len, Compressed: now.sizes.compressed,
-		ObjectBytes:     now.sizes.packed + s.decoded.bytes(now),
-		CompressedBytes: now.sizes.compressedBytes, PackedBytes: now.sizes.packed - now.sizes.compressedBytes,
-		Indexes: make([]IndexStats, len(now.indexes)),
+		Objects: current.rows.len, Compressed: current.sizes.compressed,
+		ObjectBytes:     current.sizes.packed + s.decoded.bytes(current),
+		CompressedBytes: current.sizes.compressedBytes, PackedBytes: current.sizes.packed - current.sizes.compressedBytes,
+		Indexes: make([]IndexStats, len(current.indexes)),
 	}
-	nodes := nodeBytes(&now.rows)
-	rows, valueBytes := now.sampleRows()
+	nodes := nodeBytes(&current.rows)
+	rows, valueBytes := current.sampleRows()
 	stats.TableBytes = nodes + rows
-	perRow := float64(nodes) / float64(max(now.rows.len, 1))
-	for i := range now.indexes {
-		x := &now.indexes[i]
+	perRow := float64(nodes) / float64(max(current.rows.len, 1))
+	for i := range current.indexes {
+		x := &current.indexes[i]
 		stats.Indexes[i] = x.stats(perRow, valueBytes[x.function.id])
 	}
 	return stats

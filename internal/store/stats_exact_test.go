@@ -47,11 +47,11 @@ func TestStatsAreAccurate(t *testing.T) {
 
 // exactStats returns the Stats of a store by visiting each object and each entry of an index.
 func exactStats(s *Store) Stats {
-	now := s.current.Load()
-	stats := Stats{Objects: now.rows.len, TableBytes: trieBytes(&now.rows)}
+	current := s.current.Load()
+	stats := Stats{Objects: current.rows.len, TableBytes: trieBytes(&current.rows)}
 	blocks, shared, valueBytes := map[*packed.Block]bool{}, map[*byte]bool{}, map[int]int64{}
 	var decoded sizeWalk
-	for r := range now.rows.all {
+	for r := range current.rows.all {
 		stats.TableBytes += rowBytes(r)
 		if o := r.object.Load(); o == nil {
 			decoded.object(r.unpacked)
@@ -77,8 +77,8 @@ func exactStats(s *Store) Stats {
 		}
 	}
 	stats.ObjectBytes += decoded.bytes
-	for i := range now.indexes {
-		x := &now.indexes[i]
+	for i := range current.indexes {
+		x := &current.indexes[i]
 		index := IndexStats{Name: x.function.name, Values: x.postings.len,
 			Bytes: valueBytes[x.function.id] + trieBytes(&x.postings) + x.sortedValues.bytes()}
 		for p := range x.postings.all {

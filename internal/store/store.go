@@ -75,8 +75,8 @@ func (s *Store) Snapshot() *Snapshot { return s.current.Load() }
 
 // lookup returns the packed object with a key, or nil. It does not retain the key.
 func (s *Store) lookup(key string) *packed.Object {
-	now := s.current.Load()
-	if r := now.rows.find(key); r != nil {
+	current := s.current.Load()
+	if r := current.rows.find(key); r != nil {
 		return r.object.Load()
 	}
 	return nil

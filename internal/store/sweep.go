@@ -65,11 +65,11 @@ func (f *Packed) SetCompressOnArrival(eager bool) { f.compressOnArrival.Store(ea
 // first position. Readers and handlers see no difference. Sweep works only on adaptive stores and must not be
 // called concurrently. Readers never wait; writers wait only while the new forms are stored.
 func (s *Store) Sweep(from uint64, how Sweep) SweepResult {
-	f, now := s.Adaptive(), s.current.Load()
+	f, current := s.Adaptive(), s.current.Load()
 	var changes []formChange
 	result := SweepResult{Next: from}
 	for rows, work := 0, 0; rows < sweepRows && work < sweepBytes; {
-		l, next := now.rows.leafFrom(result.Next)
+		l, next := current.rows.leafFrom(result.Next)
 		if l != nil {
 			for _, r := range l.entries {
 				c, bytes := f.sweep(r, how)
@@ -142,15 +142,15 @@ func (f *Packed) compressed(r *storedRow, o *packed.Object) (formChange, int) {
 func (s *Store) changeForms(changes []formChange) (saved int64) {
 	s.write.Lock()
 	defer s.write.Unlock()
-	now := s.current.Load()
-	next := *now
+	current := s.current.Load()
+	next := *current
 	for _, c := range changes {
-		if now.rows.find(c.row.key) == c.row && c.row.object.CompareAndSwap(c.old, c.next) {
+		if current.rows.find(c.row.key) == c.row && c.row.object.CompareAndSwap(c.old, c.next) {
 			s.blocks.count(&next.sizes, c.old, -1)
 			s.blocks.count(&next.sizes, c.next, 1)
 		}
 	}
 	s.formChanges++
 	s.publish(&next, "")
-	return now.sizes.packed - next.sizes.packed
+	return current.sizes.packed - next.sizes.packed
 }

@@ -22,7 +22,7 @@ func adaptiveStore(t testing.TB, objects int) *Store {
 	t.Helper()
 	s := New(Options{Form: NewAdaptive(nil, prefixCompressor{}),
 		Indexers:   withIndexes(cache.Indexers{"app": byApp}),
-		Extractors: []Extractor{&fixedIndexes{[]string{"fixed"}}}})
+		Extractors: []Extractor{&fixedExtractor{[]string{"fixed"}}}})
 	fill(t, s, objects, 1)
 	return s
 }

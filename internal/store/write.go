@@ -18,11 +18,11 @@ type Prepared struct {
 // Prepare prepares an object for Put. If an index function fails, Prepare reports that and leaves the object
 // out of the index.
 func (s *Store) Prepare(object Keyed) Prepared {
-	now := s.current.Load()
+	current := s.current.Load()
 	var failures Failures
-	r := s.newRow(now, object, &failures)
+	r := s.newRow(current, object, &failures)
 	failures.reportTo(s.report)
-	return Prepared{Keyed: object, row: r, version: now.version}
+	return Prepared{Keyed: object, row: r, version: current.version}
 }
 
 // Put stores a prepared object and returns the replaced item, nil for a new key. It stores nothing and
@@ -30,19 +30,19 @@ func (s *Store) Prepare(object Keyed) Prepared {
 func (s *Store) Put(p Prepared) (old Item, ok bool) {
 	s.write.Lock()
 	defer s.write.Unlock()
-	now := s.current.Load()
-	if p.version != now.version {
+	current := s.current.Load()
+	if p.version != current.version {
 		return nil, false
 	}
-	next := now.copy()
-	stored := now.rows.find(p.Key)
+	next := current.copy()
+	stored := current.rows.find(p.Key)
 	if stored != nil {
 		old = stored.item()
 		if stored.values() == p.row.values() {
 			p.row.shareValues(stored)
 		}
 	}
-	next.rows = now.rows.with(p.row)
+	next.rows = current.rows.with(p.row)
 	next.reindex(stored, p.row)
 	s.blocks.replace(&next.sizes, stored, p.row)
 	if p.ResourceVersion != "" {

@@ -14,7 +14,7 @@ import (
 var redactor = display.NewRedactor(false)
 
 // comparison compares list elements by the fields that identify them in Kubernetes' types and in most others.
-var comparison = display.Comparison{Identities: []string{"name", "type", "key", "uid"}, Ignore: isIgnored}
+var comparison = display.Comparison{IdentityFields: []string{"name", "type", "key", "uid"}, Ignore: isIgnored}
 
 // Compare returns the fields that differ between two states of an object, ordered by path. The values of
 // Secrets are redacted.
@@ -39,8 +39,8 @@ func PathText(path []display.Step) string {
 		switch {
 		case s.Index < 0:
 			text.WriteString(pathStep(s.Key))
-		case s.Identity != "":
-			fmt.Fprintf(&text, "[%s=%v]", s.Identity, s.Element.(map[string]any)[s.Identity])
+		case s.IdentityField != "":
+			fmt.Fprintf(&text, "[%s=%v]", s.IdentityField, s.Element.(map[string]any)[s.IdentityField])
 		default:
 			fmt.Fprintf(&text, "[%d]", s.Index)
 		}

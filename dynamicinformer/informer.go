@@ -304,17 +304,17 @@ type requester struct{ *Informer }
 var _ follow.Requests = requester{}
 
 // ListWatch implements follow.Requests.
-func (r requester) ListWatch(p follow.Part, forbidden func(error)) cache.ListerWatcher {
+func (r requester) ListWatch(p follow.PartitionSpec, forbidden func(error)) cache.ListerWatcher {
 	return r.deps.ListWatch(r.target(p), r.health.Reporter(p.Incarnation, p.Name, p.Replaces...),
 		r.pacer(p), forbidden)
 }
 
 // AwaitPermission implements follow.Requests.
-func (r requester) AwaitPermission(ctx context.Context, p follow.Part, refusal error) bool {
+func (r requester) AwaitPermission(ctx context.Context, p follow.PartitionSpec, refusal error) bool {
 	return r.deps.AwaitPermission(ctx, r.target(p), r.pacer(p), refusal)
 }
 
-func (r requester) target(p follow.Part) requests.Target {
+func (r requester) target(p follow.PartitionSpec) requests.Target {
 	gvr := r.gvr.GroupResource().WithVersion(p.Version)
 	return requests.Target{
 		GVR: gvr, Namespace: p.Namespace, Form: r.requestForm,
@@ -324,6 +324,6 @@ func (r requester) target(p follow.Part) requests.Target {
 	}
 }
 
-func (r requester) pacer(p follow.Part) *requests.Pacer {
+func (r requester) pacer(p follow.PartitionSpec) *requests.Pacer {
 	return requests.NewPacer(p.TypeKnown, p.NamespaceIsNew, r.retry)
 }

@@ -43,14 +43,15 @@ type namespaceSelector struct {
 	changed chan struct{}
 }
 
-// next waits for a different set of parts and returns it. It returns false when the parts have to end.
+// next waits for a different set of partitions and returns it. It returns false when the partitions must
+// stop.
 func (e *namespaceSelector) next(ctx context.Context) ([]informer.Partition, bool) {
 	for ctx.Err() == nil {
 		known, changed := e.namespaces.Current()
 		names := e.selected(known)
-		partsChanged := (known.Listed || len(names) > 0) && e.update(names)
+		changedSet := (known.Listed || len(names) > 0) && e.update(names)
 		e.report(known)
-		if partsChanged {
+		if changedSet {
 			return e.partitions(), true
 		}
 		select {
@@ -65,7 +66,8 @@ func (e *namespaceSelector) next(ctx context.Context) ([]informer.Partition, boo
 	return nil, false
 }
 
-// selected returns the namespaces to read. If the server lists none, these are the names in the set.
+// selected returns the namespaces to read. If the server does not list namespaces, it returns the exact names
+// of the set.
 func (e *namespaceSelector) selected(known KnownNamespaces) []string {
 	switch {
 	case known.Listed:
@@ -76,7 +78,7 @@ func (e *namespaceSelector) selected(known KnownNamespaces) []string {
 	return nil
 }
 
-// report records the parts, and why there may be others.
+// report reports the partitions, and why their set may be incomplete, to Health.
 func (e *namespaceSelector) report(known KnownNamespaces) {
 	var err error
 	switch {

@@ -22,7 +22,7 @@ type Follower struct {
 	Type       schema.GroupVersionResource
 	Versions   Versions
 	Namespaces Namespaces
-	// Shard is the followed part of a hash space. Nil means everything.
+	// Shard has the ranges of hashes to follow. Nil means all objects.
 	Shard *Shard
 	// SelectsNothing states that no object is selected: nothing is requested, and the cache is complete and
 	// empty.
@@ -33,37 +33,38 @@ type Follower struct {
 	Requests Requests
 	Cache    Cache
 	Health   Health
-	// RestoredState returns the persisted state of a single part, or of several namespaces, for a type whose
-	// CRD has this UID; nil if nothing is persisted. Optional.
-	RestoredState func(p Part, uid types.UID) informer.PersistedState
-	// AllNamespaces provides the existing namespaces, for sets of namespaces when not everything may be read
-	// at once.
+	// RestoredState returns the persisted state of a single partition, or of several namespaces, for a type
+	// whose CRD has this UID. It returns nil if nothing is persisted. Optional.
+	RestoredState func(p PartitionSpec, uid types.UID) informer.PersistedState
+	// AllNamespaces provides the existing namespaces. It is used for a set of namespaces if a list of all
+	// namespaces is forbidden.
 	AllNamespaces func() (NamespaceList, error)
 }
 
 // Requests makes the list and watch requests.
 type Requests interface {
-	// ListWatch returns the requests of a part for a reflector. forbidden, if not nil, is called when they
-	// are forbidden, which is then not a failure.
-	ListWatch(p Part, forbidden func(error)) cache.ListerWatcher
-	// AwaitPermission waits until a refused part may be listed and watched. It returns false if ctx ends
-	// before.
-	AwaitPermission(ctx context.Context, p Part, refusal error) bool
+	// ListWatch returns the ListerWatcher of a partition for a reflector. forbidden, if not nil, is called
+	// when a request is forbidden, which is then not a failure.
+	ListWatch(p PartitionSpec, forbidden func(error)) cache.ListerWatcher
+	// AwaitPermission waits until a forbidden partition can be listed and watched. It returns false if ctx
+	// ends first.
+	AwaitPermission(ctx context.Context, p PartitionSpec, refusal error) bool
 	// Retry ends the pauses after failures.
 	Retry()
 }
 
-// Part is a part of a type that one reflector reads in an incarnation. An empty Namespace means all.
-type Part struct {
+// PartitionSpec describes the requests of one partition, which one reflector lists and watches. An empty
+// Namespace means all.
+type PartitionSpec struct {
 	Incarnation        int
 	Version, Namespace string
-	// Name is the name of the part in reports: the namespace, unless it has several parts.
+	// Name is the name of the partition in reports: the namespace, unless that has several partitions.
 	Name string
-	// PerNamespace states that the part represents all namespaces that are read one by one.
+	// PerNamespace states that the partition represents all namespaces that are read one by one.
 	PerNamespace bool
-	// Selection is the part of a shard to read. Nil means everything.
+	// Selection selects the objects by hash ranges. Nil means all objects.
 	Selection *requests.Selection
-	// Replaces are the names of the parts that this part replaces.
+	// Replaces are the names of the partitions that this one replaces.
 	Replaces []string
 	// TypeKnown states that a source of types reports the type. NamespaceIsNew states that the namespace was
 	// created while the type was followed, so that permissions may follow soon.
@@ -74,7 +75,7 @@ type Part struct {
 
 // Cache stores the objects. It is implemented by *informer.Informer.
 type Cache interface {
-	RunPartitions(ctx context.Context, listed func(), parts ...informer.Partition) error
+	RunPartitions(ctx context.Context, listed func(), partitions ...informer.Partition) error
 	RunChangingPartitions(ctx context.Context, listed func(),
 		next func(context.Context) ([]informer.Partition, bool)) error
 	Forget() error
@@ -85,7 +86,7 @@ type Health interface {
 	SetServed(exists, terminating bool)
 	Pending(reason status.Reason, cause error)
 	Begin(version string, uid types.UID) (incarnation int)
-	SetPartitions(parts []string, namespaces string, reason status.Reason, err error)
+	SetPartitions(partitions []string, namespaces string, reason status.Reason, err error)
 	Synced(incarnation int)
 	SetGone(reason status.Reason)
 }

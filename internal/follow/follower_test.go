@@ -54,7 +54,7 @@ func (d *diary) SetPartitions(_ []string, namespaces string, _ status.Reason, er
 	}
 }
 
-func (d *diary) ListWatch(p Part, forbidden func(error)) cache.ListerWatcher {
+func (d *diary) ListWatch(p PartitionSpec, forbidden func(error)) cache.ListerWatcher {
 	late := ""
 	if p.NamespaceIsNew {
 		late = " late"
@@ -66,7 +66,7 @@ func (d *diary) ListWatch(p Part, forbidden func(error)) cache.ListerWatcher {
 	return nil
 }
 
-func (d *diary) AwaitPermission(ctx context.Context, _ Part, _ error) bool {
+func (d *diary) AwaitPermission(ctx context.Context, _ PartitionSpec, _ error) bool {
 	select {
 	case <-d.allowed:
 		d.forbidden = nil
@@ -89,12 +89,12 @@ func (d *diary) RunPartitions(ctx context.Context, listed func(), _ ...informer.
 func (d *diary) RunChangingPartitions(ctx context.Context, listed func(),
 	next func(context.Context) ([]informer.Partition, bool)) error {
 	for {
-		parts, more := next(ctx)
+		partitions, more := next(ctx)
 		if !more {
 			return nil
 		}
 		names := []string{}
-		for _, p := range parts {
+		for _, p := range partitions {
 			names = append(names, p.Namespace)
 		}
 		slices.Sort(names)

@@ -8,85 +8,87 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// partKey identifies a part of a plan.
-type partKey struct {
+// partitionKey identifies a partition of a plan.
+type partitionKey struct {
 	namespace string
 	selection *requests.Selection // nil means everything
 }
 
-// plan tracks the running parts of an incarnation while namespaces and ranges change. One goroutine uses it.
+// plan tracks the running partitions of an incarnation while namespaces and ranges change. It is used by one
+// goroutine.
 type plan struct {
 	*Follower
 	incarnation *incarnation
 	// forbidden, if not nil, is called when a list is forbidden, which is then not a failure.
 	forbidden     func(error)
-	parts         map[partKey]plannedPart
+	running       map[partitionKey]plannedPartition
 	restoredState informer.PersistedState // of namespaces that are read one by one; optional
-	started       bool                    // after the first set
+	started       bool                    // set by the first update
 }
 
-type plannedPart struct {
+type plannedPartition struct {
 	informer.Partition
 	name string
 }
 
-// update sets the parts for these namespaces, and reports whether that changes the set.
+// update sets the partitions for these namespaces, and reports whether the set has changed.
 func (p *plan) update(namespaces []string) bool {
-	var keys []partKey
+	var keys []partitionKey
 	joins := map[*requests.Selection][]*requests.Selection{}
 	if p.Shard == nil {
 		for _, name := range namespaces {
-			keys = append(keys, partKey{namespace: name})
+			keys = append(keys, partitionKey{namespace: name})
 		}
 	} else {
 		for name, selections := range p.Shard.selections(namespaces) {
 			for selection := range selections {
-				keys = append(keys, partKey{name, selection})
+				keys = append(keys, partitionKey{name, selection})
 				joins[selection] = selections[selection]
 			}
 		}
 	}
-	next := make(map[partKey]plannedPart, len(keys))
+	next := make(map[partitionKey]plannedPartition, len(keys))
 	for _, key := range keys {
-		if part, ok := p.parts[key]; ok {
-			next[key] = part
+		if partition, ok := p.running[key]; ok {
+			next[key] = partition
 		}
 	}
-	unchanged := p.started && len(keys) == len(p.parts) && len(next) == len(keys)
+	unchanged := p.started && len(keys) == len(p.running) && len(next) == len(keys)
 	for _, key := range keys {
 		if _, ok := next[key]; !ok {
-			next[key] = p.newPart(key, joins[key.selection], next)
+			next[key] = p.newPlannedPartition(key, joins[key.selection], next)
 		}
 	}
-	p.parts, p.started = next, true
+	p.running, p.started = next, true
 	if !unchanged && p.Shard != nil {
 		p.Shard.notify()
 	}
 	return !unchanged
 }
 
-func (p *plan) newPart(key partKey, replaced []*requests.Selection,
-	others map[partKey]plannedPart) plannedPart {
-	description := p.partFor(p.incarnation, key.namespace)
+func (p *plan) newPlannedPartition(key partitionKey, replaced []*requests.Selection,
+	others map[partitionKey]plannedPartition) plannedPartition {
+	description := p.partitionSpec(p.incarnation, key.namespace)
 	description.Selection = key.selection
-	if hasPartIn(others, key.namespace) { // ranges have been added
+	if hasPartitionIn(others, key.namespace) { // ranges have been added
 		description.Name = fmt.Sprintf("%s, hashes %v", cmp.Or(key.namespace, "all namespaces"),
 			key.selection.Ranges())
 	}
-	description.NamespaceIsNew = p.started && key.namespace != "" && !hasPartIn(p.parts, key.namespace)
+	description.NamespaceIsNew = p.started && key.namespace != "" && !hasPartitionIn(p.running, key.namespace)
 	var replacedSelections []informer.Selection
 	for _, selection := range replaced {
 		replacedSelections = append(replacedSelections, selection)
-		description.Replaces = append(description.Replaces, p.parts[partKey{key.namespace, selection}].name)
+		before := p.running[partitionKey{key.namespace, selection}]
+		description.Replaces = append(description.Replaces, before.name)
 	}
-	part := p.newPartition(description, p.forbidden)
-	part.Replaces = replacedSelections
-	part.State = p.restoredState
-	return plannedPart{part, description.Name}
+	partition := p.newPartition(description, p.forbidden)
+	partition.Replaces = replacedSelections
+	partition.State = p.restoredState
+	return plannedPartition{partition, description.Name}
 }
 
-func hasPartIn(parts map[partKey]plannedPart, namespace string) bool {
-	for key := range parts {
+func hasPartitionIn(partitions map[partitionKey]plannedPartition, namespace string) bool {
+	for key := range partitions {
 		if key.namespace == namespace {
 			return true
 		}
@@ -95,17 +97,17 @@ func hasPartIn(parts map[partKey]plannedPart, namespace string) bool {
 }
 
 func (p *plan) names() []string {
-	names := make([]string, 0, len(p.parts))
-	for _, part := range p.parts {
-		names = append(names, part.name)
+	names := make([]string, 0, len(p.running))
+	for _, partition := range p.running {
+		names = append(names, partition.name)
 	}
 	return names
 }
 
 func (p *plan) partitions() []informer.Partition {
-	parts := make([]informer.Partition, 0, len(p.parts))
-	for _, part := range p.parts {
-		parts = append(parts, part.Partition)
+	partitions := make([]informer.Partition, 0, len(p.running))
+	for _, partition := range p.running {
+		partitions = append(partitions, partition.Partition)
 	}
-	return parts
+	return partitions
 }

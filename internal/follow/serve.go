@@ -18,7 +18,7 @@ func (f *Follower) serve(ctx context.Context, g *incarnation) {
 	case f.Namespaces.canFollowSeparately(g.state):
 		f.servePermitted(ctx, g, listed)
 	default:
-		f.servePart(ctx, g, listed)
+		f.serveNamespaces(ctx, g, listed)
 	}
 }
 
@@ -26,7 +26,7 @@ func (f *Follower) serve(ctx context.Context, g *incarnation) {
 func (f *Follower) serveNothing(ctx context.Context, listed func()) {
 	if f.Shard != nil {
 		f.Shard.followNothing()
-		defer f.Shard.removeParts()
+		defer f.Shard.removePartitions()
 	}
 	f.Health.SetPartitions(nil, "", status.ReasonNone, nil)
 	_ = f.Cache.RunPartitions(ctx, listed)
@@ -46,10 +46,10 @@ func (f *Follower) servePermitted(ctx context.Context, g *incarnation, listed fu
 	}
 }
 
-// servePart lists and watches a set of namespaces that needs no fallback.
-func (f *Follower) servePart(ctx context.Context, g *incarnation, listed func()) {
+// serveNamespaces lists and watches a set of namespaces that needs no fallback.
+func (f *Follower) serveNamespaces(ctx context.Context, g *incarnation, listed func()) {
 	if f.Shard == nil {
-		_ = f.Cache.RunPartitions(ctx, listed, f.parts(g)...)
+		_ = f.Cache.RunPartitions(ctx, listed, f.fixedPartitions(g)...)
 		return
 	}
 	f.serveRanges(ctx, &plan{Follower: f, incarnation: g}, listed)
@@ -57,7 +57,7 @@ func (f *Follower) servePart(ctx context.Context, g *incarnation, listed func())
 
 // serveRanges lists and watches the changing ranges of a shard until ctx ends.
 func (f *Follower) serveRanges(ctx context.Context, p *plan, listed func()) {
-	defer f.Shard.removeParts()
+	defer f.Shard.removePartitions()
 	_ = f.Cache.RunChangingPartitions(ctx, listed, func(ctx context.Context) ([]informer.Partition, bool) {
 		for ctx.Err() == nil {
 			changed := p.update(f.Namespaces.requested())
@@ -74,53 +74,53 @@ func (f *Follower) serveRanges(ctx context.Context, p *plan, listed func()) {
 	})
 }
 
-func (f *Follower) parts(g *incarnation) []informer.Partition {
-	var parts []informer.Partition
+func (f *Follower) fixedPartitions(g *incarnation) []informer.Partition {
+	var partitions []informer.Partition
 	for _, name := range f.Namespaces.requested() {
-		parts = append(parts, f.newPartition(f.partFor(g, name), nil))
+		partitions = append(partitions, f.newPartition(f.partitionSpec(g, name), nil))
 	}
-	if len(parts) == 1 {
-		parts[0].State = f.restoredState(g, parts[0].Namespace)
-		parts[0].Namespace = "" // it is the only part
-		return parts
+	if len(partitions) == 1 {
+		partitions[0].State = f.restoredState(g, partitions[0].Namespace)
+		partitions[0].Namespace = "" // it is the only partition
+		return partitions
 	}
 	restored := f.restoredStateOfEach(g)
-	for k := range parts {
-		parts[k].State = restored
+	for k := range partitions {
+		partitions[k].State = restored
 	}
-	return parts
+	return partitions
 }
 
-// restoredState returns the persisted state of a single part.
+// restoredState returns the persisted state of a single partition.
 func (f *Follower) restoredState(g *incarnation, namespace string) informer.PersistedState {
-	return f.restoredStateOf(g, f.partFor(g, namespace))
+	return f.restoredStateOf(g, f.partitionSpec(g, namespace))
 }
 
 func (f *Follower) restoredStateOfEach(g *incarnation) informer.PersistedState {
-	all := f.partFor(g, "")
+	all := f.partitionSpec(g, "")
 	all.PerNamespace = true
 	return f.restoredStateOf(g, all)
 }
 
-func (f *Follower) restoredStateOf(g *incarnation, p Part) informer.PersistedState {
+func (f *Follower) restoredStateOf(g *incarnation, p PartitionSpec) informer.PersistedState {
 	if f.RestoredState == nil {
 		return nil
 	}
 	return f.RestoredState(p, g.state.UID)
 }
 
-func (f *Follower) partFor(g *incarnation, namespace string) Part {
-	return Part{Incarnation: g.number, Version: g.version, Namespace: namespace, Name: namespace,
+func (f *Follower) partitionSpec(g *incarnation, namespace string) PartitionSpec {
+	return PartitionSpec{Incarnation: g.number, Version: g.version, Namespace: namespace, Name: namespace,
 		TypeKnown: g.state.exists, Custom: g.state.UID != ""}
 }
 
-func (f *Follower) newPartition(p Part, forbidden func(error)) informer.Partition {
-	part := informer.Partition{Namespace: p.Namespace, ListerWatcher: f.Requests.ListWatch(p, forbidden)}
+func (f *Follower) newPartition(p PartitionSpec, forbidden func(error)) informer.Partition {
+	partition := informer.Partition{Namespace: p.Namespace, ListerWatcher: f.Requests.ListWatch(p, forbidden)}
 	if p.Selection != nil {
-		part.Selection, part.OnListed = p.Selection,
+		partition.Selection, partition.OnListed = p.Selection,
 			func(ordered bool) { f.Shard.recordListed(p.Selection, ordered) }
 	}
-	return part
+	return partition
 }
 
 // serveAll lists and watches all namespaces at once until ctx ends, or until that is forbidden. Then it
@@ -137,7 +137,7 @@ func (f *Follower) serveAll(ctx context.Context, g *incarnation, listed func()) 
 		f.serveRanges(ctx, &plan{Follower: f, incarnation: g, forbidden: forbidden}, listed)
 		return refusal
 	}
-	all := f.newPartition(f.partFor(g, ""), forbidden)
+	all := f.newPartition(f.partitionSpec(g, ""), forbidden)
 	f.Health.SetPartitions([]string{""}, "", status.ReasonNone, nil)
 	all.State = f.restoredState(g, "")
 	_ = f.Cache.RunPartitions(ctx, listed, all)
@@ -153,7 +153,7 @@ func (f *Follower) serveEach(ctx context.Context, g *incarnation, listed func(),
 	// ended by cancel
 	go func() {
 		defer close(probeEnded)
-		if f.Requests.AwaitPermission(ctx, f.partFor(g, ""), refusal) {
+		if f.Requests.AwaitPermission(ctx, f.partitionSpec(g, ""), refusal) {
 			close(allowed)
 		}
 	}()
@@ -175,7 +175,7 @@ func (f *Follower) serveEach(ctx context.Context, g *incarnation, listed func(),
 	}
 	defer namespaces.Notify(func() { signal(each.changed) })()
 	if f.Shard != nil {
-		defer f.Shard.removeParts()
+		defer f.Shard.removePartitions()
 	}
 	_ = f.Cache.RunChangingPartitions(ctx, listed, each.next)
 }

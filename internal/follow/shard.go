@@ -11,31 +11,32 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// Shard is the followed part of a hash space, which can change at any time. It is safe for concurrent use.
+// Shard tracks the partitions that follow the desired ranges of hashes, which can change at any time. It is
+// safe for concurrent use.
 type Shard struct {
 	key     sharding.Key
 	desired func() requests.Ranges
 	// notify is called, without locks, when the result of State changes.
 	notify func()
-	// changed has an element when the set of parts may have to change.
+	// changed has an element when the set of partitions may have to change.
 	changed        chan struct{}
 	droppedObjects atomic.Int64
 
 	mu struct {
 		sync.Mutex
-		// parts are the followed parts by selection.
-		parts map[*requests.Selection]*shardPart
-		// ending are the selections of replaced parts that may still run.
+		// partitions are the followed partitions by selection.
+		partitions map[*requests.Selection]*shardPartition
+		// ending are the selections of replaced partitions that may still run.
 		ending []*requests.Selection
 		// namespaces are the followed namespaces; empty if there are none, nil while nothing is followed.
 		namespaces []string
 	}
 }
 
-type shardPart struct {
+type shardPartition struct {
 	namespace string
 	listed    bool
-	// ordered states that its resource versions are ordered, so that it can be joined with others.
+	// ordered states that its resource versions are comparable, so that it can be joined with others.
 	ordered  bool
 	replaces []*requests.Selection
 }
@@ -44,16 +45,16 @@ type shardPart struct {
 // without locks, when the result of State changes.
 func NewShard(key sharding.Key, desired func() requests.Ranges, notify func()) *Shard {
 	s := &Shard{key: key, desired: desired, notify: notify, changed: make(chan struct{}, 1)}
-	s.mu.parts = map[*requests.Selection]*shardPart{}
+	s.mu.partitions = map[*requests.Selection]*shardPartition{}
 	return s
 }
 
-// Narrow restricts the running parts to the desired ranges.
+// Narrow restricts the running partitions to the desired ranges.
 func (s *Shard) Narrow() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	desired := s.desired()
-	for selection := range s.mu.parts {
+	for selection := range s.mu.partitions {
 		selection.Narrow(desired)
 	}
 	for _, selection := range s.mu.ending {
@@ -61,14 +62,14 @@ func (s *Shard) Narrow() {
 	}
 }
 
-// Changed must be called after the desired ranges have changed, after Narrow.
+// Changed must be called after Narrow, when the desired ranges have changed.
 func (s *Shard) Changed() {
 	signal(s.changed)
 	s.notify()
 }
 
-// changes returns a channel that has an element when the set of parts may have to change. It is nil for a nil
-// Shard.
+// changes returns a channel that has an element when the set of partitions may have to change. It returns nil
+// for a nil Shard.
 func (s *Shard) changes() <-chan struct{} {
 	if s == nil {
 		return nil
@@ -87,14 +88,14 @@ func (s *Shard) State() status.Shard {
 	state := status.Shard{Key: s.key, Desired: desired, Filter: sharding.FilterServer}
 	missing := requests.Ranges{}
 	covered := map[string]requests.Ranges{}
-	for selection, p := range s.mu.parts {
+	for selection, p := range s.mu.partitions {
 		if !p.listed {
 			missing = missing.Or(selection.Ranges())
 		}
 		covered[p.namespace] = covered[p.namespace].Or(selection.Ranges())
 		state.Filter = requests.CombineFilters(state.Filter, selection.Filter())
 	}
-	if len(s.mu.parts) == 0 {
+	if len(s.mu.partitions) == 0 {
 		state.Filter = sharding.FilterUnknown
 	}
 	for _, namespace := range s.mu.namespaces {
@@ -106,10 +107,10 @@ func (s *Shard) State() status.Shard {
 	return state
 }
 
-// recordListed records that a part has been listed. ordered states that it can be joined with others.
+// recordListed records that a partition has been listed. ordered states that it can be joined with others.
 func (s *Shard) recordListed(selection *requests.Selection, ordered bool) {
 	s.mu.Lock()
-	p, ok := s.mu.parts[selection]
+	p, ok := s.mu.partitions[selection]
 	stateChanged := ok && !p.listed
 	if ok {
 		p.listed, p.ordered = true, ordered
@@ -121,9 +122,9 @@ func (s *Shard) recordListed(selection *requests.Selection, ordered bool) {
 	}
 }
 
-func (s *Shard) removeParts() {
+func (s *Shard) removePartitions() {
 	s.mu.Lock()
-	clear(s.mu.parts)
+	clear(s.mu.partitions)
 	s.mu.namespaces, s.mu.ending = nil, nil
 	s.mu.Unlock()
 	s.notify()
@@ -135,14 +136,14 @@ func (s *Shard) followNothing() {
 	s.notify()
 }
 
-// selections returns the selections of the parts in some namespaces, each with the selections of the parts
-// that it replaces. It keeps existing selections that are not empty, adds one for the missing ranges of each
+// selections returns the selections of the partitions by namespace, each with the selections that it
+// replaces. // It keeps existing selections that are not empty, adds one for the missing ranges of each
 // namespace, and joins selections that have been listed. The caller must have applied the previous result.
 func (s *Shard) selections(namespaces []string) map[string]map[*requests.Selection][]*requests.Selection {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.namespaces, s.mu.ending = append([]string{}, namespaces...), nil
-	maps.DeleteFunc(s.mu.parts, func(selection *requests.Selection, p *shardPart) bool {
+	maps.DeleteFunc(s.mu.partitions, func(selection *requests.Selection, p *shardPartition) bool {
 		return len(selection.Ranges()) == 0 || !slices.Contains(namespaces, p.namespace)
 	})
 	s.joinLocked()
@@ -152,25 +153,25 @@ func (s *Shard) selections(namespaces []string) map[string]map[*requests.Selecti
 		byNamespace[namespace] = map[*requests.Selection][]*requests.Selection{}
 	}
 	followed := map[string]requests.Ranges{}
-	for selection, p := range s.mu.parts {
+	for selection, p := range s.mu.partitions {
 		byNamespace[p.namespace][selection] = p.replaces
 		followed[p.namespace] = followed[p.namespace].Or(selection.Ranges())
 	}
 	for namespace, selections := range byNamespace {
 		if missing := desired.Minus(followed[namespace]); len(missing) > 0 {
 			selection := requests.NewSelection(s.key, missing, s.notify, &s.droppedObjects)
-			s.mu.parts[selection] = &shardPart{namespace: namespace}
+			s.mu.partitions[selection] = &shardPartition{namespace: namespace}
 			selections[selection] = nil
 		}
 	}
 	return byNamespace
 }
 
-// joinLocked replaces the listed parts of each namespace with one part, so that the number of watches does
+// joinLocked replaces the listed partitions of each namespace with one, so that the number of watches does
 // not grow with each added range.
 func (s *Shard) joinLocked() {
 	joining := map[string][]*requests.Selection{}
-	for selection, p := range s.mu.parts {
+	for selection, p := range s.mu.partitions {
 		if p.listed && p.ordered {
 			joining[p.namespace] = append(joining[p.namespace], selection)
 		}
@@ -180,10 +181,10 @@ func (s *Shard) joinLocked() {
 			continue
 		}
 		for _, selection := range selections {
-			delete(s.mu.parts, selection)
+			delete(s.mu.partitions, selection)
 		}
 		s.mu.ending = append(s.mu.ending, selections...)
-		s.mu.parts[selections[0].Join(selections[1:]...)] = &shardPart{namespace: namespace, listed: true,
-			ordered: true, replaces: selections}
+		s.mu.partitions[selections[0].Join(selections[1:]...)] = &shardPartition{namespace: namespace,
+			listed: true, ordered: true, replaces: selections}
 	}
 }

@@ -49,7 +49,7 @@ func (h *Health) Verified(diverged bool, err error) {
 	switch {
 	case diverged:
 		v.Diverged++
-		h.mu.observations.parts.relisting(status.RelistDiverged)
+		h.mu.observations.partitions.setRelistReason(status.RelistDiverged)
 	case err != nil:
 		v.Failed++
 	default:
@@ -61,7 +61,7 @@ func (h *Health) Verified(diverged bool, err error) {
 func (h *Health) Relisting(reason status.RelistReason) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.mu.observations.parts.relisting(reason)
+	h.mu.observations.partitions.setRelistReason(reason)
 }
 
 // AcceptedRequests returns the number of requests that the server has accepted. A request is counted before

@@ -100,11 +100,12 @@ func (h *Health) SetServed(exists, terminating bool) {
 	})
 }
 
-// SetPartitions replaces the partitions in which the type is read. Without partitions there is nothing to
-// read. A reason states that the list of namespaces is incomplete; namespaces then names the missing part.
-func (h *Health) SetPartitions(parts []string, namespaces string, reason status.Reason, err error) {
-	names := make(map[string]bool, len(parts)+1)
-	for _, name := range parts {
+// SetPartitions replaces the partitions in which the type is read. If there are
+// none, the type selects no objects. A reason states that the list of namespaces is incomplete; namespaces
+// then names a partition for the unknown namespaces.
+func (h *Health) SetPartitions(partitions []string, namespaces string, reason status.Reason, err error) {
+	names := make(map[string]bool, len(partitions)+1)
+	for _, name := range partitions {
 		names[name] = true
 	}
 	if reason != status.ReasonNone {
@@ -114,10 +115,11 @@ func (h *Health) SetPartitions(parts []string, namespaces string, reason status.
 		if !f.running {
 			return
 		}
-		f.parts.retainOnly(names)
+		f.partitions.retainOnly(names)
 		f.selectsNothing = len(names) == 0
 		if reason != status.ReasonNone {
-			f.parts.recordUnknownNamespaces(namespaces, problem{reason: reason, since: h.now(), err: err})
+			f.partitions.recordUnknownNamespaces(namespaces,
+				problem{reason: reason, since: h.now(), err: err})
 		}
 	})
 }

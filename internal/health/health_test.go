@@ -33,49 +33,49 @@ var errRefused = &url.Error{Op: "Get", URL: "https://x", Err: &net.OpError{
 
 func TestState(t *testing.T) {
 	begun := time.Unix(1000, 0)
-	with := func(changes ...func(*observations, *part)) observations {
+	with := func(changes ...func(*observations, *partitionRecord)) observations {
 		f := observations{started: true, running: true}
-		everything := &part{}
-		f.parts.set(everything)
+		everything := &partitionRecord{}
+		f.partitions.set(everything)
 		for _, change := range changes {
 			change(&f, everything)
 		}
-		f.parts.update(everything)
+		f.partitions.update(everything)
 		return f
 	}
-	synced := func(f *observations, _ *part) { f.synced = true }
-	exists := func(f *observations, _ *part) { f.exists = true }
-	stopped := func(f *observations, _ *part) { f.stopped = true }
-	waiting := func(_ *observations, s *part) { s.waitingSince = begun }
-	failed := func(n int, r status.Reason) func(*observations, *part) {
-		return func(_ *observations, s *part) {
+	synced := func(f *observations, _ *partitionRecord) { f.synced = true }
+	exists := func(f *observations, _ *partitionRecord) { f.exists = true }
+	stopped := func(f *observations, _ *partitionRecord) { f.stopped = true }
+	waiting := func(_ *observations, s *partitionRecord) { s.waitingSince = begun }
+	failed := func(n int, r status.Reason) func(*observations, *partitionRecord) {
+		return func(_ *observations, s *partitionRecord) {
 			s.listProblem = problem{reason: r, failures: n, since: begun}
 			s.waitingSince = begun
 		}
 	}
-	unwatched := func(n int, r status.Reason) func(*observations, *part) {
-		return func(_ *observations, s *part) {
+	unwatched := func(n int, r status.Reason) func(*observations, *partitionRecord) {
+		return func(_ *observations, s *partitionRecord) {
 			s.watchProblem = problem{reason: r, failures: n,
 				since: begun}
 		}
 	}
-	recently := func(_ *observations, s *part) {
+	recently := func(_ *observations, s *partitionRecord) {
 		at := begun.Add(29 * time.Second)
 		s.listProblem, s.waitingSince = problem{reason: status.ReasonRequestFailed,
 			failures: 1, since: at}, at
 	}
-	opened := func(after time.Duration) func(*observations, *part) {
-		return func(_ *observations, s *part) { s.watchOpenedAt = begun.Add(after) }
+	opened := func(after time.Duration) func(*observations, *partitionRecord) {
+		return func(_ *observations, s *partitionRecord) { s.watchOpenedAt = begun.Add(after) }
 	}
-	otherPart := func(r status.Reason) func(*observations, *part) {
-		return func(f *observations, _ *part) {
-			f.parts.set(&part{name: "other", listProblem: problem{reason: r, failures: 1, since: begun},
-				waitingSince: begun})
+	otherPartition := func(r status.Reason) func(*observations, *partitionRecord) {
+		return func(f *observations, _ *partitionRecord) {
+			f.partitions.set(&partitionRecord{name: "other", waitingSince: begun,
+				listProblem: problem{reason: r, failures: 1, since: begun}})
 		}
 	}
-	unknownNamespaces := func(r status.Reason) func(*observations, *part) {
-		return func(f *observations, _ *part) {
-			f.parts.recordUnknownNamespaces("namespaces", problem{reason: r, since: begun})
+	unknownNamespaces := func(r status.Reason) func(*observations, *partitionRecord) {
+		return func(f *observations, _ *partitionRecord) {
+			f.partitions.recordUnknownNamespaces("namespaces", problem{reason: r, since: begun})
 		}
 	}
 	tests := []struct {
@@ -164,7 +164,7 @@ func TestState(t *testing.T) {
 		{"unauthorized once synced", with(synced, failed(9, status.ReasonUnauthorized)), time.Hour,
 			status.Synced, true, true, 0},
 
-		{"one of two parts is forbidden", with(otherPart(status.ReasonForbidden)), 0, status.Degraded, false,
+		{"one of two partitions is forbidden", with(otherPartition(status.ReasonForbidden)), 0, status.Degraded, false,
 			true, 10 * time.Second},
 		{"nothing is read", observations{started: true, running: true, synced: true}, 0, status.Syncing,
 			true, false, 0},
@@ -178,8 +178,8 @@ func TestState(t *testing.T) {
 		{"... once synced", with(synced, unknownNamespaces(status.ReasonUnreachable)),
 			0, status.Degraded, true, false,
 			30 * time.Second},
-		{"worst part counts", with(failed(1, status.ReasonUnreachable),
-			otherPart(status.ReasonForbidden)), 0, status.Degraded, false, true, 10 * time.Second},
+		{"the worst partition counts", with(failed(1, status.ReasonUnreachable),
+			otherPartition(status.ReasonForbidden)), 0, status.Degraded, false, true, 10 * time.Second},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

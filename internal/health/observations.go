@@ -42,15 +42,15 @@ type observations struct {
 	// resuming is set while the cache serves restored objects.
 	resuming bool
 	// exists is set while a source of types reports the type.
-	exists bool
-	parts  parts
+	exists     bool
+	partitions partitionRecords
 	// selectsNothing is set if there is nothing to read, and thus no partition.
 	selectsNothing bool
 }
 
 // hasPartitions reports whether everything selected is read. An incarnation without partitions is not synced
 // unless there is nothing to read, because its cache receives no events.
-func (f observations) hasPartitions() bool { return f.selectsNothing || f.parts.hasAny() }
+func (f observations) hasPartitions() bool { return f.selectsNothing || f.partitions.hasAny() }
 
 // problem is the current failure of one kind of request; zero without one.
 type problem struct {
@@ -91,7 +91,7 @@ func (f observations) state(now time.Time) State {
 
 // degraded reports whether a running incarnation is degraded.
 func (f observations) degraded(now time.Time) bool {
-	for _, p := range f.parts.withProblems {
+	for _, p := range f.partitions.withProblems {
 		if f.degrades(p, now) {
 			return true
 		}
@@ -100,7 +100,7 @@ func (f observations) degraded(now time.Time) bool {
 }
 
 // degrades reports whether a partition degrades the informer.
-func (f observations) degrades(p *part, now time.Time) bool {
+func (f observations) degrades(p *partitionRecord, now time.Time) bool {
 	t := p.problem(now)
 	switch {
 	case p.incomplete && f.synced:
@@ -129,14 +129,14 @@ func degradesImmediately(reason status.Reason) bool {
 }
 
 // hasLastingProblem reports whether a lasting problem of the partition is older than ContactTimeout.
-func (p *part) hasLastingProblem(now time.Time) bool {
+func (p *partitionRecord) hasLastingProblem(now time.Time) bool {
 	return slices.ContainsFunc(p.lastingProblems(now),
 		func(t problem) bool { return isDue(now, t.since.Add(ContactTimeout)) })
 }
 
 // lastingProblems returns the problems that degrade the informer if they last for ContactTimeout: the type
 // is not found, or there is no watch. Lists do not make up for a missing watch.
-func (p *part) lastingProblems(now time.Time) []problem {
+func (p *partitionRecord) lastingProblems(now time.Time) []problem {
 	var lasting []problem
 	list, watch := p.problems(now)
 	if list.reason == status.ReasonNotFound {
@@ -150,7 +150,7 @@ func (p *part) lastingProblems(now time.Time) []problem {
 }
 
 // overdue reports whether a partition has waited too long for contact.
-func (f observations) overdue(p *part, now time.Time) bool {
+func (f observations) overdue(p *partitionRecord, now time.Time) bool {
 	return !p.waitingSince.IsZero() && isDue(now, p.waitingSince.Add(f.contactTimeout()))
 }
 
@@ -171,7 +171,7 @@ func (f observations) stale(now time.Time) bool {
 	case !f.hasPartitions():
 		return true
 	}
-	for _, p := range f.parts.withProblems {
+	for _, p := range f.partitions.withProblems {
 		if f.degrades(p, now) || f.overdue(p, now) {
 			return true
 		}
@@ -183,7 +183,7 @@ func (f observations) stale(now time.Time) bool {
 func (f observations) servesRestored() bool { return f.running && !f.synced && f.resuming }
 
 // problem returns the problem with priority: without lists there is no watch.
-func (p *part) problem(now time.Time) problem {
+func (p *partitionRecord) problem(now time.Time) problem {
 	list, watch := p.problems(now)
 	if list.reason != status.ReasonNone {
 		return list
@@ -193,7 +193,7 @@ func (p *part) problem(now time.Time) problem {
 
 // problems returns the problems of lists and of watches. A problem that ends watches soon is over when a
 // watch has lasted.
-func (p *part) problems(now time.Time) (list, watch problem) {
+func (p *partitionRecord) problems(now time.Time) (list, watch problem) {
 	if requests.EndsWatches(p.watchProblem.reason) && !p.watchOpenedAt.IsZero() &&
 		isDue(now, p.watchOpenedAt.Add(requests.ShortWatch)) {
 		return p.listProblem, problem{}
@@ -201,7 +201,7 @@ func (p *part) problems(now time.Time) (list, watch problem) {
 	return p.listProblem, p.watchProblem
 }
 
-func (p *part) problemOf(verb requests.Verb) *problem {
+func (p *partitionRecord) problemOf(verb requests.Verb) *problem {
 	if verb.Watches() {
 		return &p.watchProblem
 	}
@@ -220,7 +220,7 @@ type requestProblem struct {
 func (f observations) worstRequestProblem(now time.Time) requestProblem {
 	var worst requestProblem
 	weight := 0
-	for _, p := range f.parts.withProblems {
+	for _, p := range f.partitions.withProblems {
 		c := requestProblem{problem: p.problem(now), verb: requests.VerbList, partName: p.name}
 		if p.listProblem.reason == status.ReasonNone {
 			c.verb = requests.VerbWatch
@@ -300,7 +300,7 @@ func (f observations) deadline(now time.Time) time.Time {
 			next = at
 		}
 	}
-	for _, p := range f.parts.withProblems {
+	for _, p := range f.partitions.withProblems {
 		consider(p.waitingSince, f.contactTimeout())
 		for _, t := range p.lastingProblems(now) {
 			consider(t.since, ContactTimeout)
@@ -324,7 +324,7 @@ type factoryImpact struct {
 // impact returns the impact of the current partitions; the first by name wins.
 func (f observations) impact() factoryImpact {
 	var s factoryImpact
-	for _, p := range f.parts.withProblems {
+	for _, p := range f.partitions.withProblems {
 		if s.unreachable.err == nil {
 			s.unreachable = p.unreachable()
 		}
@@ -336,7 +336,7 @@ func (f observations) impact() factoryImpact {
 }
 
 // unreachable returns the problem of a partition that repeatedly failed to reach the server.
-func (p *part) unreachable() problem {
+func (p *partitionRecord) unreachable() problem {
 	failures := 0
 	for _, t := range []problem{p.listProblem, p.watchProblem} {
 		if t.reason != status.ReasonUnreachable {
@@ -350,7 +350,7 @@ func (p *part) unreachable() problem {
 }
 
 // accessRejected returns the problem of a partition if the server rejects its credentials.
-func (p *part) accessRejected() problem {
+func (p *partitionRecord) accessRejected() problem {
 	for _, t := range []problem{p.listProblem, p.watchProblem} {
 		if t.reason == status.ReasonUnauthorized {
 			return t

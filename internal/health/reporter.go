@@ -14,7 +14,7 @@ import (
 // partition was removed, are dropped.
 type Reporter struct {
 	*Health
-	part *part
+	partition *partitionRecord
 }
 
 var _ requests.Reporter = Reporter{}
@@ -23,39 +23,39 @@ var _ requests.Reporter = Reporter{}
 // an earlier Reporter of the same partition. Problems of the partitions in joins apply to the new one until
 // its own requests show otherwise.
 func (h *Health) Reporter(incarnation int, name string, joins ...string) Reporter {
-	p := &part{name: name}
+	p := &partitionRecord{name: name}
 	h.update(func(f *observations, s *Status) {
 		if f.running && s.Incarnation == incarnation {
 			for _, joined := range joins {
-				if other := f.parts.get(joined); other != nil {
+				if other := f.partitions.get(joined); other != nil {
 					p.addProblems(other)
 				}
 			}
-			f.parts.set(p)
+			f.partitions.set(p)
 		}
 	})
-	return Reporter{Health: h, part: p}
+	return Reporter{Health: h, partition: p}
 }
 
 // update changes the record of the partition.
-func (r Reporter) update(change func(*part, *Status, time.Time)) {
+func (r Reporter) update(change func(*partitionRecord, *Status, time.Time)) {
 	r.Health.update(func(f *observations, s *Status) {
 		if r.countsLocked() {
-			change(r.part, s, r.now())
-			f.parts.update(r.part)
+			change(r.partition, s, r.now())
+			f.partitions.update(r.partition)
 		}
 	})
 }
 
 // countsLocked reports whether the running incarnation has the partition.
 func (r Reporter) countsLocked() bool {
-	return r.mu.observations.running && r.mu.observations.parts.has(r.part)
+	return r.mu.observations.running && r.mu.observations.partitions.has(r.partition)
 }
 
 // RequestStarted records that a request is about to be sent, and starts to wait for contact. Call it after
 // waiting for limits of requests.
 func (r Reporter) RequestStarted(verb requests.Verb) {
-	r.update(func(p *part, _ *Status, now time.Time) {
+	r.update(func(p *partitionRecord, _ *Status, now time.Time) {
 		r.mu.counts.countRequest(verb)
 		if p.waitingSince.IsZero() {
 			p.waitingSince = now
@@ -69,7 +69,7 @@ func (r Reporter) RequestEnded(verb requests.Verb, err error) {
 		return // the informer is being stopped
 	}
 	reason := requests.ReasonOf(err)
-	r.update(func(p *part, current *Status, now time.Time) {
+	r.update(func(p *partitionRecord, current *Status, now time.Time) {
 		if reason != status.ReasonNone && !(p.throttled && reason == status.ReasonThrottled) {
 			r.mu.counts.countFailure(verb, reason)
 		}
@@ -94,7 +94,7 @@ func (r Reporter) RequestEnded(verb requests.Verb, err error) {
 
 // acceptLocked records that the server accepted a request. An accepted watch resolves all problems; an
 // accepted list only problems of lists.
-func (r Reporter) acceptLocked(p *part, verb requests.Verb, now time.Time) {
+func (r Reporter) acceptLocked(p *partitionRecord, verb requests.Verb, now time.Time) {
 	p.waitingSince = time.Time{}
 	p.listProblem = problem{}
 	// If watches end soon, an accepted one proves nothing.
@@ -120,10 +120,11 @@ func (r Reporter) acceptLocked(p *part, verb requests.Verb, now time.Time) {
 }
 
 // failLocked records that a request failed or a watch broke off.
-func (r Reporter) failLocked(p *part, verb requests.Verb, reason status.Reason, err error, now time.Time) {
+func (r Reporter) failLocked(p *partitionRecord, verb requests.Verb, reason status.Reason, err error,
+	now time.Time) {
 	if reason == status.ReasonNone {
 		p.relistReason = requests.RelistReasonOf(err)
-		if p.relistAnswers.count(now) < MinFailuresForDegraded {
+		if p.relistResponses.count(now) < MinFailuresForDegraded {
 			p.waitingSince = time.Time{} // an answer that is part of the protocol
 			return
 		}
@@ -142,7 +143,7 @@ func (r Reporter) failLocked(p *part, verb requests.Verb, reason status.Reason, 
 	if t.reason != reason {
 		t.since, t.repeats = now, 0
 	}
-	t.failures = max(t.failures+1, p.relistAnswers.length)
+	t.failures = max(t.failures+1, p.relistResponses.length)
 	t.repeats++
 	t.reason, t.err = reason, err
 	if p.waitingSince.IsZero() && reason != status.ReasonWatchClosed { // which is contact
@@ -153,7 +154,7 @@ func (r Reporter) failLocked(p *part, verb requests.Verb, reason status.Reason, 
 // WatchOpened records that a watch is open and its initial events, if any, are complete. If the previous
 // watch did not fail, it has lasted, so that watches are no longer closed immediately.
 func (r Reporter) WatchOpened() {
-	r.update(func(p *part, _ *Status, now time.Time) {
+	r.update(func(p *partitionRecord, _ *Status, now time.Time) {
 		if requests.EndsWatches(p.watchProblem.reason) && !p.watchOpenedAt.IsZero() {
 			p.watchProblem = problem{}
 		}
@@ -164,7 +165,7 @@ func (r Reporter) WatchOpened() {
 // NoContact records that the last accepted watch ended before an event could be decoded, so that accepting it
 // was not contact.
 func (r Reporter) NoContact() {
-	r.update(func(p *part, current *Status, _ time.Time) {
+	r.update(func(p *partitionRecord, current *Status, _ time.Time) {
 		u := p.beforeWatch
 		if u == nil {
 			return
@@ -178,7 +179,7 @@ func (r Reporter) NoContact() {
 
 // clearDisproved clears problems that a failure disproves. Any answer comes from a reachable server, and any
 // except 401 from one that accepts the credentials.
-func (p *part) clearDisproved(reason status.Reason) {
+func (p *partitionRecord) clearDisproved(reason status.Reason) {
 	if reason == status.ReasonUnreachable {
 		return
 	}
@@ -192,7 +193,7 @@ func (p *part) clearDisproved(reason status.Reason) {
 
 // clearListProblems clears problems of lists after a failed watch-list that the reflector retries, because no
 // list will follow to clear them.
-func (p *part) clearListProblems(verb requests.Verb) {
+func (p *partitionRecord) clearListProblems(verb requests.Verb) {
 	if verb == requests.VerbWatchList {
 		p.listProblem = problem{}
 	}
@@ -200,7 +201,7 @@ func (p *part) clearListProblems(verb requests.Verb) {
 
 // Throttled records that the server answered a request with 429, and that the client will repeat it.
 func (r Reporter) Throttled(verb requests.Verb) {
-	r.update(func(p *part, _ *Status, now time.Time) {
+	r.update(func(p *partitionRecord, _ *Status, now time.Time) {
 		r.mu.counts.countFailure(verb, status.ReasonThrottled)
 		p.throttled = true
 		p.clearListProblems(verb)
@@ -212,7 +213,7 @@ func (r Reporter) Throttled(verb requests.Verb) {
 
 // ListCompleted records the duration of a list.
 func (r Reporter) ListCompleted(took time.Duration) {
-	r.update(func(_ *part, current *Status, _ time.Time) {
+	r.update(func(_ *partitionRecord, current *Status, _ time.Time) {
 		current.ListDuration = took
 		r.mu.counts.lists++
 		r.mu.counts.listTime += took
@@ -228,9 +229,9 @@ func (r Reporter) RecordContact(initial bool) {
 		return
 	}
 	now := r.now()
-	current, p := &r.mu.status, r.part
+	current, p := &r.mu.status, r.partition
 	current.LastContact = now
-	p.relistAnswers.length, p.beforeWatch = 0, nil
+	p.relistResponses.length, p.beforeWatch = 0, nil
 	if p.isHealthy() && !initial {
 		return
 	}
@@ -242,7 +243,7 @@ func (r Reporter) RecordContact(initial bool) {
 	if initial {
 		p.waitingSince = now // the timer is already set to an earlier time
 	}
-	r.mu.observations.parts.update(p)
+	r.mu.observations.partitions.update(p)
 	if current.Reason != status.ReasonNone {
 		r.deriveLocked(now)
 	}

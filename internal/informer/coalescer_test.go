@@ -73,7 +73,9 @@ func (s *stalledFeed) resume() []string {
 
 func TestCoalesce(t *testing.T) {
 	type step = func(s *stalledFeed)
-	put := func(name string, version int) step { return func(s *stalledFeed) { s.put(object(name, version)) } }
+	put := func(name string, version int) step {
+		return func(s *stalledFeed) { s.put(object(name, version)) }
+	}
 	remove := func(name string, version int) step {
 		return func(s *stalledFeed) { s.delete(object(name, version)) }
 	}

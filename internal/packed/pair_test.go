@@ -114,7 +114,8 @@ func TestPairWithoutPlainJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if previous, current := packed.PeekPair(oddObject, after); previous != odd || current != after.Unstructured() {
+	previous, current = packed.PeekPair(oddObject, after)
+	if previous != odd || current != after.Unstructured() {
 		t.Errorf("an object without JSON was paired: got %v and %v", previous, current)
 	}
 	runtime.KeepAlive(current)

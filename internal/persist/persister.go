@@ -296,7 +296,7 @@ func (p *Persister) write(ctx context.Context, now *persistedSnapshot, r *restor
 		return at, err
 	}
 	at = persistence.Checkpoint{
-		ResourceVersion: strings.Clone(now.ResourceVersion()), APIVersion: r.part.Version, UID: r.uid,
+		ResourceVersion: strings.Clone(now.ResourceVersion()), APIVersion: r.partition.Version, UID: r.uid,
 		Cluster: uid, Endpoint: p.cluster.endpoint, Objects: now.count(), Time: time.Now().UTC(),
 	}
 	if now.namespaces != nil {

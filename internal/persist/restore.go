@@ -18,7 +18,7 @@ import (
 // whose CRD has a UID.
 type restorer struct {
 	*Persister
-	part follow.Part
+	partition follow.PartitionSpec
 	uid  types.UID
 	// verified is set once the stored content is known to be of this cluster.
 	verified atomic.Bool
@@ -31,19 +31,19 @@ type restorer struct {
 
 // Restore returns the persisted content for an incarnation of the informer: see
 // follow.Follower.RestoredState.
-func (p *Persister) Restore(part follow.Part, uid types.UID) informer.PersistedState {
+func (p *Persister) Restore(partition follow.PartitionSpec, uid types.UID) informer.PersistedState {
 	if p.disabled != "" {
 		return nil
 	}
 	p.reported.Lock()
 	defer p.reported.Unlock()
 	p.reported.status.Resumed = false
-	return &restorer{Persister: p, part: part, uid: uid}
+	return &restorer{Persister: p, partition: partition, uid: uid}
 }
 
 // sameType reports whether two incarnations have the same version and UID, so that changes can be saved.
 func (r *restorer) sameType(other *restorer) bool {
-	return r == other || r != nil && r.part.Version == other.part.Version && r.uid == other.uid
+	return r == other || r != nil && r.partition.Version == other.partition.Version && r.uid == other.uid
 }
 
 // Load implements informer.PersistedState. Before the server has answered, content of the same address is
@@ -110,11 +110,12 @@ func (r *restorer) load(ctx context.Context, answered bool) (*informer.Restored,
 	return checkpointed, nil
 }
 
-// matchesType reports whether a checkpoint is of the incarnation's type. An unknown UID matches: the server
-// has no history of a type that was deleted and created again. From a checkpoint of one watch, each namespace
-// can continue.
+// matchesType reports whether a checkpoint has the version and the CRD of the incarnation. An unknown UID
+// matches, because the server has no history from before a CRD was recreated. Watches of single namespaces
+// can continue from the checkpoint of one watch of all namespaces, but not the reverse.
 func (r *restorer) matchesType(checkpoint persistence.Checkpoint) bool {
-	return (checkpoint.Namespaces == "" || r.part.PerNamespace) && checkpoint.APIVersion == r.part.Version &&
+	return (checkpoint.Namespaces == "" || r.partition.PerNamespace) &&
+		checkpoint.APIVersion == r.partition.Version &&
 		(checkpoint.UID == r.uid || checkpoint.UID == "" || r.uid == "")
 }
 
@@ -177,8 +178,8 @@ func loadBlocks(ctx context.Context, view persistence.BlockContent, packer *pack
 
 // Serving implements informer.PersistedState.
 func (r *restorer) Serving(unconfirmed bool) {
-	r.source.Health.SetResuming(r.part.Incarnation, unconfirmed)
-	if !unconfirmed && r.part.PerNamespace { // some of the namespaces; the others have been confirmed
+	r.source.Health.SetResuming(r.partition.Incarnation, unconfirmed)
+	if !unconfirmed && r.partition.PerNamespace { // some of the namespaces; the others have been confirmed
 		return
 	}
 	var saved *persistedSnapshot

@@ -15,13 +15,13 @@ func TestRestorerFits(t *testing.T) {
 		restorer *restorer
 		fits     bool
 	}{
-		{&restorer{part: follow.Part{Version: "v1"}, uid: "u1"}, true},
-		{&restorer{part: follow.Part{Version: "v1"}}, true},
-		{&restorer{part: follow.Part{Version: "v1"}, uid: "u2"}, false},
-		{&restorer{part: follow.Part{Version: "v2"}, uid: "u1"}, false},
+		{&restorer{partition: follow.PartitionSpec{Version: "v1"}, uid: "u1"}, true},
+		{&restorer{partition: follow.PartitionSpec{Version: "v1"}}, true},
+		{&restorer{partition: follow.PartitionSpec{Version: "v1"}, uid: "u2"}, false},
+		{&restorer{partition: follow.PartitionSpec{Version: "v2"}, uid: "u1"}, false},
 	} {
 		if got := c.restorer.matchesType(at); got != c.fits {
-			t.Errorf("%s %s fits: %v", c.restorer.part.Version, c.restorer.uid, got)
+			t.Errorf("%s %s fits: %v", c.restorer.partition.Version, c.restorer.uid, got)
 		}
 	}
 	c := cluster{endpoint: "here"}

@@ -41,7 +41,8 @@ func (s *Store) PrepareAll(objects []Keyed) *Batch {
 func (s *Store) PrepareList(count int, at func(i int) Keyed) *Batch {
 	for {
 		current := s.current.Load()
-		b := &Batch{rows: make([]hashedEntry[*storedRow], count), base: current, unchanged: make([]bool, count)}
+		b := &Batch{base: current, rows: make([]hashedEntry[*storedRow], count),
+			unchanged: make([]bool, count)}
 		var failures Failures
 		for i := range count {
 			o := at(i)

@@ -53,8 +53,9 @@ func (s *Store) Stats() Stats {
 	stats := Stats{
 		Objects: current.rows.len, Compressed: current.sizes.compressed,
 		ObjectBytes:     current.sizes.packed + s.decoded.bytes(current),
-		CompressedBytes: current.sizes.compressedBytes, PackedBytes: current.sizes.packed - current.sizes.compressedBytes,
-		Indexes: make([]IndexStats, len(current.indexes)),
+		CompressedBytes: current.sizes.compressedBytes,
+		PackedBytes:     current.sizes.packed - current.sizes.compressedBytes,
+		Indexes:         make([]IndexStats, len(current.indexes)),
 	}
 	nodes := nodeBytes(&current.rows)
 	rows, valueBytes := current.sampleRows()

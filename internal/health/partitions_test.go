@@ -38,7 +38,7 @@ func TestCostOfHealthyPartitions(t *testing.T) {
 		})
 	}
 	if few, lots := costs(10), costs(2000); lots != few {
-		t.Errorf("a request among many parts takes %v allocations, among few %v", lots, few)
+		t.Errorf("a request takes %v allocations with many partitions, %v with few", lots, few)
 	}
 }
 
@@ -71,7 +71,7 @@ func BenchmarkManyParts(b *testing.B) {
 				h, _ := withPartitions(n)
 				h.Stopped("")
 			}
-			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*n), "µs/part")
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*n), "µs/partition")
 		})
 	}
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-// parts are the records of a type's partitions: a namespace, or everything (""). Partitions without problems
-// do not affect the state, and usually most have none. The others are stored separately, because visiting a
-// thousand partitions for each request of each would take seconds. Both lists are sorted by name.
-type parts struct{ all, withProblems []*part }
+// partitionRecords are the records of a type's partitions: a namespace, or everything (""). Only partitions
+// with problems affect the state. They are usually few and stored separately, because visiting a thousand
+// partitions for each request of each would take seconds. Both lists are sorted by name.
+type partitionRecords struct{ all, withProblems []*partitionRecord }
 
-// part is the record of one partition.
-type part struct {
+// partitionRecord is the record of one partition.
+type partitionRecord struct {
 	name                      string
 	listProblem, watchProblem problem
 	// waitingSince is the time since which contact with the server is awaited; zero if none is.
@@ -33,8 +33,8 @@ type part struct {
 	beforeWatch *preWatchState
 	// incomplete marks the partition that represents unknown namespaces.
 	incomplete bool
-	// relistAnswers counts consecutive answers that cause a relist, without an event of a watch in between.
-	relistAnswers streak
+	// relistResponses counts consecutive responses that cause a relist, without a watch event in between.
+	relistResponses streak
 }
 
 // preWatchState is the record before a watch was accepted.
@@ -64,13 +64,13 @@ func (s *streak) count(now time.Time) int {
 }
 
 // isHealthy reports whether the partition has no problem and waits for nothing.
-func (p *part) isHealthy() bool {
+func (p *partitionRecord) isHealthy() bool {
 	return p.waitingSince.IsZero() && p.listProblem.reason == status.ReasonNone &&
 		p.watchProblem.reason == status.ReasonNone
 }
 
 // addProblems adds the problems of another partition, keeping older ones.
-func (p *part) addProblems(other *part) {
+func (p *partitionRecord) addProblems(other *partitionRecord) {
 	p.hasListed = p.hasListed || other.hasListed
 	if p.waitingSince.IsZero() || !other.waitingSince.IsZero() && other.waitingSince.Before(p.waitingSince) {
 		p.waitingSince = other.waitingSince
@@ -80,20 +80,20 @@ func (p *part) addProblems(other *part) {
 }
 
 // set adds a partition, or replaces the one with its name.
-func (p *parts) set(partition *part) {
-	p.all = withPart(p.all, partition)
+func (p *partitionRecords) set(partition *partitionRecord) {
+	p.all = withPartition(p.all, partition)
 	p.update(partition)
 }
 
 // find returns the position of a name in a sorted list, and whether the list has the name.
-func find(sorted []*part, name string) (at int, found bool) {
-	return slices.BinarySearchFunc(sorted, name, func(p *part, name string) int {
+func find(sorted []*partitionRecord, name string) (at int, found bool) {
+	return slices.BinarySearchFunc(sorted, name, func(p *partitionRecord, name string) int {
 		return strings.Compare(p.name, name)
 	})
 }
 
-// withPart adds a partition to a sorted list, or replaces the one with its name.
-func withPart(sorted []*part, p *part) []*part {
+// withPartition adds a partition to a sorted list, or replaces the one with its name.
+func withPartition(sorted []*partitionRecord, p *partitionRecord) []*partitionRecord {
 	at, found := find(sorted, p.name)
 	if found {
 		sorted[at] = p
@@ -103,28 +103,28 @@ func withPart(sorted []*part, p *part) []*part {
 }
 
 // recordUnknownNamespaces records why the list of namespaces is unknown.
-func (p *parts) recordUnknownNamespaces(namespaces string, t problem) {
+func (p *partitionRecords) recordUnknownNamespaces(namespaces string, t problem) {
 	since := t.since
 	if before := p.get(namespaces); before != nil {
 		since = before.waitingSince
 	}
-	p.set(&part{name: namespaces, incomplete: true, waitingSince: since, listProblem: t})
+	p.set(&partitionRecord{name: namespaces, incomplete: true, waitingSince: since, listProblem: t})
 }
 
 // update must be called after each change of a partition.
-func (p *parts) update(partition *part) {
+func (p *partitionRecords) update(partition *partitionRecord) {
 	if !partition.isHealthy() {
-		p.withProblems = withPart(p.withProblems, partition)
+		p.withProblems = withPartition(p.withProblems, partition)
 	} else if at, found := find(p.withProblems, partition.name); found {
 		p.withProblems = slices.Delete(p.withProblems, at, at+1)
 	}
 }
 
 // hasAny reports whether there is a partition.
-func (p *parts) hasAny() bool { return len(p.all) > 0 }
+func (p *partitionRecords) hasAny() bool { return len(p.all) > 0 }
 
-// relisting sets the reason of the next list of each partition that has listed.
-func (p *parts) relisting(reason status.RelistReason) {
+// setRelistReason sets the reason of the next list of each partition that has listed.
+func (p *partitionRecords) setRelistReason(reason status.RelistReason) {
 	for _, one := range p.all {
 		if one.hasListed {
 			one.relistReason = reason
@@ -133,7 +133,7 @@ func (p *parts) relisting(reason status.RelistReason) {
 }
 
 // get returns the partition with a name, or nil.
-func (p *parts) get(name string) *part {
+func (p *partitionRecords) get(name string) *partitionRecord {
 	if at, found := find(p.all, name); found {
 		return p.all[at]
 	}
@@ -141,11 +141,13 @@ func (p *parts) get(name string) *part {
 }
 
 // has reports whether the partition is the current one with its name.
-func (p *parts) has(partition *part) bool { return p.get(partition.name) == partition }
+func (p *partitionRecords) has(partition *partitionRecord) bool {
+	return p.get(partition.name) == partition
+}
 
 // retainOnly removes all partitions except those with these names.
-func (p *parts) retainOnly(names map[string]bool) {
-	other := func(p *part) bool { return !names[p.name] }
+func (p *partitionRecords) retainOnly(names map[string]bool) {
+	other := func(p *partitionRecord) bool { return !names[p.name] }
 	p.all = slices.DeleteFunc(p.all, other)
 	p.withProblems = slices.DeleteFunc(p.withProblems, other)
 }

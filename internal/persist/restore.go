@@ -19,7 +19,7 @@ import (
 type restorer struct {
 	*Persister
 	partition follow.PartitionSpec
-	uid  types.UID
+	uid       types.UID
 	// verified is set once the stored content is known to be of this cluster.
 	verified atomic.Bool
 	// restored is the checkpoint of the loaded content; nil if none was loaded.

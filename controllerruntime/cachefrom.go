@@ -23,10 +23,10 @@ import (
 // types are names such as "certificates.cert-manager.io" and patterns such as "*.example.com"; "pods" is in
 // the core group. Name only types that the server caches: it rejects lists of other types, so their
 // informers do not sync and report the reason in their status. Both servers must serve the same cluster.
-// cached holds the credentials for the other server; the token of a pod is valid for both.
+// cached has the URL and credentials of the other server; the token of a pod is valid for both.
 //
-// The returned function fails if a name is malformed, or if own.Factory is set, because that factory has
-// its own client.
+// The returned function fails if a name is malformed, or if cacheOptions.Factory is set, because that factory
+// has a client of its own.
 func NewCacheFrom(cached *rest.Config, types []string, cacheOptions Options) cache.NewCacheFunc {
 	return func(config *rest.Config, options cache.Options) (cache.Cache, error) {
 		if cacheOptions.Factory != nil {
@@ -53,7 +53,7 @@ func NewCacheFrom(cached *rest.Config, types []string, cacheOptions Options) cac
 type router struct {
 	types           []string
 	cluster, cached http.RoundTripper
-	// prefix is the path of the cluster's URL; base is the URL of the caching server.
+	// prefix is the path of the cluster's URL; baseURL is the URL of the caching server.
 	prefix  string
 	baseURL *url.URL
 }
@@ -62,23 +62,23 @@ var _ http.RoundTripper = (*router)(nil)
 
 func newRouter(config, cached *rest.Config, types []string) (*router, error) {
 	if cached == nil {
-		return nil, errors.New("NewCacheFrom: the REST config of the server of caches is nil")
+		return nil, errors.New("NewCacheFrom: the REST config of the caching server is nil")
 	}
 	if len(types) == 0 {
-		return nil, errors.New(`NewCacheFrom: no types are named; name those that the server keeps, such as "certificates.cert-manager.io"`)
+		return nil, errors.New(`NewCacheFrom: no types are named; name types that the server caches, such as "certificates.cert-manager.io"`)
 	}
 	for _, name := range types {
 		if name == "" || strings.ContainsAny(name, `/\ ?[`) || strings.ToLower(name) != name {
-			return nil, fmt.Errorf(`NewCacheFrom: %q is not the name of a type; write its plural and group, such as "certificates.cert-manager.io"`, name)
+			return nil, fmt.Errorf(`NewCacheFrom: %q is not a resource name; write its plural and group, such as "certificates.cert-manager.io"`, name)
 		}
 	}
 	cluster, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("NewCacheFrom: read the address of the cluster: %w", err)
+		return nil, fmt.Errorf("NewCacheFrom: read the URL of the cluster: %w", err)
 	}
 	base, _, err := rest.DefaultServerUrlFor(cached)
 	if err != nil {
-		return nil, fmt.Errorf("NewCacheFrom: read the address of the server of caches: %w", err)
+		return nil, fmt.Errorf("NewCacheFrom: read the URL of the caching server: %w", err)
 	}
 	client, err := rest.HTTPClientFor(cached)
 	if err != nil {

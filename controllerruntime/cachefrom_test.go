@@ -43,18 +43,18 @@ func TestCacheFrom(t *testing.T) {
 	}
 }
 
-func TestCacheFromRefuses(t *testing.T) {
+func TestCacheFromErrors(t *testing.T) {
 	server := newServer(t)
 	for want, test := range map[string]struct {
 		cached *rest.Config
 		types  []string
 	}{
-		"the REST config of the server of caches is nil": {nil, []string{"configmaps"}},
-		"no types are named":                             {server.Config(), nil},
-		`"ConfigMap" is not the name of a type`:          {server.Config(), []string{"ConfigMap"}},
-		`"apps/v1" is not the name of a type`:            {server.Config(), []string{"apps/v1"}},
-		`"" is not the name of a type`:                   {server.Config(), []string{""}},
-		"read the address of the server of caches": {&rest.Config{Host: "http://[::1"},
+		"the REST config of the caching server is nil": {nil, []string{"configmaps"}},
+		"no types are named":                           {server.Config(), nil},
+		`"ConfigMap" is not a resource name`:           {server.Config(), []string{"ConfigMap"}},
+		`"apps/v1" is not a resource name`:             {server.Config(), []string{"apps/v1"}},
+		`"" is not a resource name`:                    {server.Config(), []string{""}},
+		"read the URL of the caching server": {&rest.Config{Host: "http://[::1"},
 			[]string{"configmaps"}},
 	} {
 		if _, err := NewCacheFrom(test.cached, test.types, Options{})(server.Config(),

@@ -8,19 +8,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// fillList writes the found objects into a list. Items that are structs are decoded in place.
-func (f *form) fillList(list client.ObjectList, results []result, shares bool) error {
+// fillList writes the found objects into a list: shared objects if share is set, otherwise copies. Items that
+// are structs are decoded in place.
+func (f *form) fillList(list client.ObjectList, results []result, share bool) error {
 	itemsPointer, err := meta.GetItemsPtr(list)
 	if err != nil {
 		return err
 	}
 	items := reflect.ValueOf(itemsPointer).Elem()
 	if items.Type().Elem() != f.pointer.Elem() {
-		return f.fillPointers(list, results, shares)
+		return f.fillPointers(list, results, share)
 	}
 	filled := reflect.MakeSlice(items.Type(), len(results), len(results))
 	for k, found := range results {
-		if err := f.write(filled.Index(k), found, shares); err != nil {
+		if err := f.write(filled.Index(k), found, share); err != nil {
 			return err
 		}
 	}
@@ -29,10 +30,10 @@ func (f *form) fillList(list client.ObjectList, results []result, shares bool) e
 }
 
 // fillPointers is fillList for lists of pointers, interfaces and raw extensions.
-func (f *form) fillPointers(list client.ObjectList, results []result, shares bool) error {
+func (f *form) fillPointers(list client.ObjectList, results []result, share bool) error {
 	objects := make([]runtime.Object, len(results))
 	for k, found := range results {
-		if shares || found.shared {
+		if share || found.shared {
 			object, err := f.sharedObject(found.stored)
 			if err != nil {
 				return err
@@ -49,8 +50,8 @@ func (f *form) fillPointers(list client.ObjectList, results []result, shares boo
 	return meta.SetList(list, objects)
 }
 
-func (f *form) write(out reflect.Value, found result, shares bool) error {
-	if shares || found.shared {
+func (f *form) write(out reflect.Value, found result, share bool) error {
+	if share || found.shared {
 		return f.writeShared(out, found.stored)
 	}
 	return f.writeCopy(out, found.stored)

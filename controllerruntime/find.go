@@ -18,6 +18,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
+// result is an object that a read returns.
 type result struct {
 	stored any
 	// shared: readers get the stored object itself, not a copy.
@@ -73,7 +74,7 @@ type indexLookup struct {
 	value string
 }
 
-// lookups translates a field selector.
+// lookups returns the index lookups of a field selector.
 func (r *resource) lookups(content *dynamicinformer.Snapshot,
 	selector fields.Selector) ([]indexLookup, error) {
 	var all []indexLookup
@@ -99,17 +100,17 @@ func (r *resource) lookups(content *dynamicinformer.Snapshot,
 
 var errInexactFieldSelector = errors.New("non-exact field matches are not supported by the cache")
 
-// searchIndexes returns the objects that match all lookups, in one namespace or all. It walks the shortest
-// result.
+// searchIndexes returns the objects that match all lookups, in one namespace or all. It iterates over the
+// lookup with the fewest objects.
 func searchIndexes(lookups []indexLookup, content *dynamicinformer.Snapshot,
 	namespace string) iter.Seq2[string, runtime.Object] {
 	walk := slices.MinFunc(lookups, func(a, b indexLookup) int {
 		return cmp.Compare(a.index.Count(a.value), b.index.Count(b.value))
 	})
 	if namespace != "" {
-		if by, ok := content.Index(toolscache.NamespaceIndex); ok &&
-			by.Count(namespace) < walk.index.Count(walk.value) {
-			walk = indexLookup{by, namespace}
+		if byNamespace, ok := content.Index(toolscache.NamespaceIndex); ok &&
+			byNamespace.Count(namespace) < walk.index.Count(walk.value) {
+			walk = indexLookup{byNamespace, namespace}
 		}
 	}
 	prefix := namespace + "/"
@@ -126,7 +127,7 @@ func searchIndexes(lookups []indexLookup, content *dynamicinformer.Snapshot,
 	}
 }
 
-// matches compares labels. It decodes nothing.
+// matches reports whether an object has the selected labels. It decodes nothing.
 func matches(selector labels.Selector, stored any) bool {
 	switch stored := stored.(type) {
 	case dynamicinformer.PackedObject:

@@ -32,7 +32,7 @@ func (c *Cache) Get(ctx context.Context, key client.ObjectKey, out client.Object
 	return c.get(ctx, nil, key, out, opts)
 }
 
-// get is Get, after the cache shows the writes.
+// get waits until the cache contains the writes, and then implements Get.
 func (c *Cache) get(ctx context.Context, written *writes, key client.ObjectKey, out client.Object,
 	opts []client.GetOption) error {
 	r, v, stored, err := c.findStored(ctx, written, key, out)
@@ -52,7 +52,7 @@ func (c *Cache) get(ctx context.Context, written *writes, key client.ObjectKey, 
 }
 
 // findStored returns the stored object with a key, of the type and form of example, with its resource and
-// informer. It waits until the cache shows the writes.
+// informer. It waits until the cache contains the writes.
 func (c *Cache) findStored(ctx context.Context, written *writes, key client.ObjectKey,
 	example client.Object) (r *resource, v *scopedInformer, stored any, err error) {
 	gvk, err := apiutil.GVKForObject(example, c.scheme)
@@ -101,7 +101,7 @@ func (r *resource) stored(v *scopedInformer, key client.ObjectKey) (any, error) 
 	content, name := v.informer().Snapshot(), toolscache.ObjectName(key)
 	stored, ok := content.Lookup(name)
 	if !ok && name.Namespace != "" {
-		// Cluster-scoped types ignore the namespace. The type may have had another scope at the first read.
+		// Cluster-scoped types ignore the namespace. The scope may have changed since the first read.
 		name.Namespace = ""
 		stored, ok = content.Lookup(name)
 	}
@@ -112,7 +112,7 @@ func (r *resource) stored(v *scopedInformer, key client.ObjectKey) (any, error) 
 	return stored, nil
 }
 
-// errContinue is the error of the stock cache.
+// errContinue has the same text as the error of the stock cache.
 var errContinue = errors.New("continue list option is not supported by the cache")
 
 // List writes the objects that the options select into list, in no particular order, as copies like Get.
@@ -125,7 +125,7 @@ func (c *Cache) List(ctx context.Context, list client.ObjectList, opts ...client
 	return c.list(ctx, nil, list, opts)
 }
 
-// list is List, after the cache shows the writes.
+// list waits until the cache contains the writes, and then implements List.
 func (c *Cache) list(ctx context.Context, written *writes, list client.ObjectList,
 	opts []client.ListOption) error {
 	gvk, err := apiutil.GVKForObject(list, c.scheme)
@@ -148,25 +148,25 @@ func (c *Cache) list(ctx context.Context, written *writes, list client.ObjectLis
 	}
 	var found []result
 	err = r.read(func(s *informerSet) (err error) {
-		namespace, views := "", s.informersByNamespace
+		namespace, informers := "", s.informersByNamespace
 		if options.Namespace != "" && r.namespaced {
 			namespace = options.Namespace
 			v := s.forNamespace(options.Namespace)
 			if v == nil {
 				return errUnknownNamespace("list", options.Namespace)
 			}
-			views = []*scopedInformer{v}
+			informers = []*scopedInformer{v}
 		}
 		if !started {
 			return &cache.ErrCacheNotStarted{}
 		}
-		if err := r.awaitInformers(ctx, item, views...); err != nil {
+		if err := r.awaitInformers(ctx, item, informers...); err != nil {
 			return err
 		}
-		if err := written.await(ctx, r, nil, namespace, views...); err != nil {
+		if err := written.await(ctx, r, nil, namespace, informers...); err != nil {
 			return err
 		}
-		found, err = r.find(views, options)
+		found, err = r.find(informers, options)
 		return err
 	})
 	if err != nil {

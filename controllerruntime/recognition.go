@@ -64,8 +64,8 @@ func hasObjectMeta(typ reflect.Type) bool {
 
 func sourceDecodesBecause(source reflect.Value) string {
 	predicates, ok := unexportedField[[]predicate.Predicate](source, "predicates")
-	queues := source.FieldByName("handler")
-	if !ok || !queues.IsValid() || queues.Kind() != reflect.Interface || queues.IsNil() {
+	queueing := source.FieldByName("handler")
+	if !ok || !queueing.IsValid() || queueing.Kind() != reflect.Interface || queueing.IsNil() {
 		return fmt.Sprintf("%s receives objects of a Go type", source.Type())
 	}
 	for _, p := range predicates {
@@ -73,8 +73,8 @@ func sourceDecodesBecause(source reflect.Value) string {
 			return reason
 		}
 	}
-	return queueingDecodesBecause(reflect.NewAt(queues.Type(),
-		queues.Addr().UnsafePointer()).Elem().Interface())
+	return queueingDecodesBecause(reflect.NewAt(queueing.Type(),
+		queueing.Addr().UnsafePointer()).Elem().Interface())
 }
 
 // needsOnlyKeys reports whether a handler belongs to a source that queues keys and has no predicates, such as
@@ -85,9 +85,9 @@ func needsOnlyKeys(h toolscache.ResourceEventHandler) bool {
 		return false
 	}
 	predicates, ok := unexportedField[[]predicate.Predicate](v.Elem(), "predicates")
-	queues := v.Elem().FieldByName("handler")
-	return ok && len(predicates) == 0 && queues.IsValid() && queues.Kind() == reflect.Interface &&
-		!queues.IsNil() && queues.Elem().Type() == reflect.TypeFor[*handler.EnqueueRequestForObject]()
+	queueing := v.Elem().FieldByName("handler")
+	return ok && len(predicates) == 0 && queueing.IsValid() && queueing.Kind() == reflect.Interface &&
+		!queueing.IsNil() && queueing.Elem().Type() == reflect.TypeFor[*handler.EnqueueRequestForObject]()
 }
 
 // unexportedField returns a field of an addressable struct if it has the type T.
@@ -126,9 +126,9 @@ func receiverOf[F any](f *F) [2]uintptr {
 	return *(*[2]uintptr)(unsafe.Pointer(&(*(**methodValue)(unsafe.Pointer(f))).receiver))
 }
 
-// unchangedHandler returns the handler that handler.WithLowPriorityWhenUnchanged has wrapped, as all handlers
-// of owners are. It returns nil for other Funcs. The wrapper holds method values of the handler, so nil is
-// also returned if the method values of a known handler do not have the expected memory.
+// unchangedHandler returns the handler that handler.WithLowPriorityWhenUnchanged has wrapped, or nil for
+// other Funcs. Handlers of owners are always wrapped. The wrapper holds method values of the handler, so nil
+// is also returned if the method values of a known handler do not have the expected memory.
 func unchangedHandler(f handler.Funcs) handler.EventHandler {
 	var probe handler.EventHandler = &handler.EnqueueRequestForObject{}
 	funcs, ok := handler.WithLowPriorityWhenUnchanged(probe).(handler.Funcs)

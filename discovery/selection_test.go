@@ -35,13 +35,13 @@ func TestResolvedTypeOf(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := resolvedTypeOf(n, tt.gvr); got != (ResolvedType{tt.gvr.GroupResource(), tt.want}) {
-			t.Errorf("%s claims %v, want version %q", name, got, tt.want)
+			t.Errorf("%s resolves to %v, want version %q", name, got, tt.want)
 		}
 	}
 }
 
 // catalogWith returns a catalog of these types, each in the given version of its group, in this order.
-// failure is a failure of discovery.
+// failure, unless empty, is the discovery error of each version.
 func catalogWith(failure string, gvrs ...schema.GroupVersionResource) *Catalog {
 	var groups []group
 	for _, gvr := range gvrs {
@@ -70,7 +70,7 @@ func TestSelection(t *testing.T) {
 		types[0].FromPattern || len(absent) > 0 {
 		t.Errorf("a type that matches a pattern and a name: %+v, %v", types, absent)
 	}
-	of := func(group, version, resource string) schema.GroupVersionResource {
+	gvr := func(group, version, resource string) schema.GroupVersionResource {
 		return schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
 	}
 	s, err := NewSelection("widgets", "boxes.v1.demo.io", "*.demo.io", "none")
@@ -83,26 +83,26 @@ func TestSelection(t *testing.T) {
 		want, absent    []string
 	}{
 		{"no types", "", nil, nil, []string{"*.demo.io", "boxes.v1.demo.io", "none", "widgets"}},
-		{"first types", "", []schema.GroupVersionResource{of("z.io", "v1", "widgets"),
-			of("demo.io", "v2", "boxes"), of("demo.io", "v1", "boxes")},
+		{"first types", "", []schema.GroupVersionResource{gvr("z.io", "v1", "widgets"),
+			gvr("demo.io", "v2", "boxes"), gvr("demo.io", "v1", "boxes")},
 			[]string{"widgets.v1.z.io", "boxes.v1.demo.io"}, []string{"none"}},
 		{"another group has widgets, another type matches the pattern", "",
-			[]schema.GroupVersionResource{of("a.io", "v1", "widgets"), of("z.io", "v2", "widgets"),
-				of("demo.io", "v1", "boxes"), of("demo.io", "v1", "lids")},
+			[]schema.GroupVersionResource{gvr("a.io", "v1", "widgets"), gvr("z.io", "v2", "widgets"),
+				gvr("demo.io", "v1", "boxes"), gvr("demo.io", "v1", "lids")},
 			[]string{"widgets.v2.z.io", "boxes.v1.demo.io", "lids.v1.demo.io"}, []string{"none"}},
 		{"widgets of z.io and a version of boxes are removed", "",
-			[]schema.GroupVersionResource{of("a.io", "v1", "widgets"), of("demo.io", "v2", "boxes")},
+			[]schema.GroupVersionResource{gvr("a.io", "v1", "widgets"), gvr("demo.io", "v2", "boxes")},
 			[]string{"boxes.v2.demo.io"}, []string{"boxes.v1.demo.io", "none", "widgets"}},
-		{"discovery fails", "no answer", []schema.GroupVersionResource{of("z.io", "v1", "widgets"),
-			of("demo.io", "v1", "lids")},
+		{"discovery fails", "no answer", []schema.GroupVersionResource{gvr("z.io", "v1", "widgets"),
+			gvr("demo.io", "v1", "lids")},
 			[]string{"widgets.v1.z.io", "lids.v1.demo.io"}, []string{"boxes.v1.demo.io", "none"}},
 	} {
 		types, absent := s.Types(catalogWith(step.failure, step.served...))
 		var got []string
-		for _, one := range types {
-			got = append(got, one.String())
-			if one.Stale != (step.failure != "") || one.FromPattern != (one.Name == "*.demo.io") {
-				t.Errorf("%s: %+v", step.reason, one)
+		for _, typ := range types {
+			got = append(got, typ.String())
+			if typ.Stale != (step.failure != "") || typ.FromPattern != (typ.Name == "*.demo.io") {
+				t.Errorf("%s: %+v", step.reason, typ)
 			}
 		}
 		if diff := cmp.Diff(step.want, got); diff != "" {

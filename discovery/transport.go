@@ -23,7 +23,7 @@ const (
 )
 
 // transport fetches discovery documents with client-go's REST client, which provides authentication, retries
-// on Retry-After and typed errors. It does not support ETags: validators does.
+// on Retry-After and typed errors. A validatorTransport below that client handles ETags.
 type transport struct {
 	rest rest.Interface
 }
@@ -101,7 +101,8 @@ func (t *transport) get(ctx context.Context, path, accept, etag string) (fetchRe
 	return fetchResponse{body: body, aggregated: isAggregated(contentType), etag: x.etag}, nil
 }
 
-// isAggregated ignores the order of parameters and additional ones.
+// isAggregated reports whether a document is in the aggregated form. It ignores additional parameters, and
+// their order.
 func isAggregated(contentType string) bool {
 	base, params, err := mime.ParseMediaType(contentType)
 	return err == nil && base == "application/json" && params["g"] == "apidiscovery.k8s.io" &&

@@ -51,7 +51,7 @@ func TestStartAgain(t *testing.T) {
 			t.Error("ForResource and Acquire do not give the same informer, one that can run")
 		}
 		startFor(t, f)
-		expectState(t, "asked again", next, status.Synced)
+		expectState(t, "requested again", next, status.Synced)
 	})
 }
 
@@ -97,14 +97,14 @@ func TestSubscriptionRenewsStoppedInformer(t *testing.T) {
 	})
 }
 
-// callbackIndex is an IndexSet that calls asked in Names.
+// callbackIndex is an IndexSet that calls onNames in Names.
 type callbackIndex struct {
 	indexNames
-	asked func()
+	onNames func()
 }
 
 func (x callbackIndex) Names() []string {
-	x.asked()
+	x.onNames()
 	return x.indexNames.Names()
 }
 
@@ -119,21 +119,21 @@ func TestMakingAnInformerHoldsNoLock(t *testing.T) {
 		}
 	}}}})
 	if mustInformer(t, f, widgets); calls == 0 {
-		t.Error("the names of the indexes were not asked for")
+		t.Error("Names was not called")
 	}
 }
 
-// newEndingInformer returns a factory with an informer of one index. The informer stops with the context of
-// its Start when another caller has claimed it and continues.
+// newEndingInformer returns a factory and a handle of a running informer with one index. While another caller
+// requests the informer, the context of Start ends and the informer stops.
 func newEndingInformer(t *testing.T, server *apitest.Server, index string) (*Factory, *Handle) {
 	t.Helper()
-	asked := func() {}
+	onNames := func() {}
 	f := newVirtualFactory(t, server,
-		Options{Defaults: ResourceOptions{Indexes: callbackIndex{"x", func() { asked() }}}})
+		Options{Defaults: ResourceOptions{Indexes: callbackIndex{"x", func() { onNames() }}}})
 	held := acquire(t, f, widgets, ResourceOptions{Indexes: indexNames(index)})
 	cancel := startFor(t, f)
 	expectState(t, "started", held.Informer(), status.Synced)
-	asked = func() {
+	onNames = func() {
 		f.mu.Lock()
 		claimed := held.entry.handles > 1
 		f.mu.Unlock()
@@ -145,9 +145,9 @@ func newEndingInformer(t *testing.T, server *apitest.Server, index string) (*Fac
 	return f, held
 }
 
-// TestEndWhileAsking: if an informer stops during the request, the caller gets another one.
-func TestEndWhileAsking(t *testing.T) {
-	for name, ask := range map[string]func(*Factory) (*Informer, error){
+// TestStopDuringRequest: if an informer stops during the request, the caller gets another one.
+func TestStopDuringRequest(t *testing.T) {
+	for name, request := range map[string]func(*Factory) (*Informer, error){
 		"ForResource": func(f *Factory) (*Informer, error) { return f.ForResource(widgets) },
 		"Acquire": func(f *Factory) (*Informer, error) {
 			h, err := f.Acquire(widgets)
@@ -159,11 +159,11 @@ func TestEndWhileAsking(t *testing.T) {
 	} {
 		virtual(t, func(t *testing.T, server *apitest.Server) {
 			f, held := newEndingInformer(t, server, "other")
-			i, err := ask(f)
+			i, err := request(f)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			expectState(t, name+": what was there", held.Informer(), status.Stopped)
+			expectState(t, name+": the first informer", held.Informer(), status.Stopped)
 			held.Release()
 			startFor(t, f)
 			expectState(t, name+": the returned informer", i, status.Synced)
@@ -174,9 +174,9 @@ func TestEndWhileAsking(t *testing.T) {
 	}
 }
 
-// TestEndWhileSubscribing: an informer that stops before its indexes or handler are added is replaced by
+// TestStopDuringSubscribe: an informer that stops before its indexes or handler are added is replaced by
 // another one.
-func TestEndWhileSubscribing(t *testing.T) {
+func TestStopDuringSubscribe(t *testing.T) {
 	for _, index := range []string{"other", "x"} { // the requested index is missing, or exists
 		virtual(t, func(t *testing.T, server *apitest.Server) {
 			f, held := newEndingInformer(t, server, index)
@@ -193,7 +193,7 @@ func TestEndWhileSubscribing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			expectState(t, "what was there", held.Informer(), status.Stopped)
+			expectState(t, "the first informer", held.Informer(), status.Stopped)
 			held.Release()
 			startFor(t, f)
 			synctest.Wait()
@@ -269,8 +269,8 @@ func TestNamespacesOutliveAStart(t *testing.T) {
 	})
 }
 
-// TestRequiredCounts: a type is required if any handle requires it, in any order, or before the first
-// request.
+// TestRequiredCounts: a type is required if any handle requires it, in whatever order they are acquired. A
+// type that Options require is required before its first request.
 func TestRequiredCounts(t *testing.T) {
 	required := ResourceOptions{Required: new(true)}
 	virtual(t, func(t *testing.T, server *apitest.Server) {
@@ -310,10 +310,10 @@ func TestRequiredCounts(t *testing.T) {
 		start(t, f)
 		const text = "widgets.v1.example.com: Pending: the type is required and has no informer"
 		if c := f.Condition(status.ConditionReady); c.Status != metav1.ConditionFalse || c.Message != text {
-			t.Errorf("before anybody has asked, Ready is %+v", c)
+			t.Errorf("before the first request, Ready is %+v", c)
 		}
 		if err := f.WaitForSync(t.Context()); err == nil || err.Error() != "not synced: "+text {
-			t.Errorf("before anybody has asked, the wait ended with %v", err)
+			t.Errorf("before the first request, the wait ended with %v", err)
 		}
 		mustInformer(t, f, widgets)
 		start(t, f)
@@ -326,24 +326,24 @@ func TestRequiredCounts(t *testing.T) {
 	})
 }
 
-// TestForResourceAddsIndexes: the indexes of Defaults exist even if Acquire made the informer with others.
+// TestForResourceAddsIndexes: the indexes of Defaults exist even if Acquire created the informer with others.
 func TestForResourceAddsIndexes(t *testing.T) {
 	f := newFactory(t, newServer(t), Options{Defaults: ResourceOptions{Indexes: indexNames("usual")}})
 	h := acquire(t, f, widgets, ResourceOptions{Indexes: indexNames("special")})
 	i := mustInformer(t, f, widgets)
 	if h.Informer() != i {
-		t.Error("indexes make another view")
+		t.Error("a request with other indexes returns another informer")
 	}
 	for _, name := range []string{"usual", "special"} {
 		if i.GetIndexer().GetIndexers()[name] == nil {
-			t.Errorf("the index %s is not there", name)
+			t.Errorf("the index %s is missing", name)
 		}
 	}
 	other := newFactory(t, newServer(t),
 		Options{Defaults: ResourceOptions{Indexes: indexNames("usual,taken")}})
 	acquire(t, other, widgets, ResourceOptions{Indexes: indexNames("taken")})
 	if _, err := other.ForResource(widgets); err == nil || !strings.Contains(err.Error(), "taken") {
-		t.Errorf("ForResource with indexes that are partly there ends with %v", err)
+		t.Errorf("ForResource with a conflicting index returns %v", err)
 	}
 }
 
@@ -375,10 +375,10 @@ func TestSelectorsThatMatchNothing(t *testing.T) {
 				}
 				if acquire(t, f, widgets,
 					ResourceOptions{Namespaces: options.Namespaces}).Informer() == h.Informer() {
-					t.Error("it shares the view of everything")
+					t.Error("it shares the informer of all objects")
 				}
-				if view := h.Informer().Status().Options; !strings.Contains(view, "no objects") {
-					t.Errorf("the view is %q", view)
+				if options := h.Informer().Status().Options; !strings.Contains(options, "no objects") {
+					t.Errorf("the options are %q", options)
 				}
 			})
 		})

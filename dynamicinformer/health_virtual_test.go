@@ -62,9 +62,9 @@ func TestNoAnswerDegrades(t *testing.T) {
 		f := newVirtualFactory(t, server, Options{})
 		i := mustInformer(t, f, widgets)
 		start(t, f)
-		observe(t, i, "short of patience", health.SyncTimeout-time.Second, brief{State: status.Syncing})
+		observe(t, i, "before the timeout", health.SyncTimeout-time.Second, brief{State: status.Syncing})
 		_, changed := i.StatusChange()
-		observe(t, i, "at its end", time.Second, brief{State: status.Degraded, Reason: status.ReasonNoAnswer})
+		observe(t, i, "at the timeout", time.Second, brief{State: status.Degraded, Reason: status.ReasonNoAnswer})
 		select {
 		case <-changed:
 		default:
@@ -81,7 +81,7 @@ func TestLossOfContact(t *testing.T) {
 		f := newVirtualFactory(t, server, Options{})
 		i := mustInformer(t, f, widgets)
 		start(t, f)
-		// the end of a short watch is another failure
+		// a watch that ends early would be another failure
 		observe(t, i, "at first", time.Minute, brief{State: status.Synced})
 		server.AddFaults(fault(widgetsPath, "", 503))
 		server.CloseClientConnections()
@@ -114,9 +114,9 @@ func TestUnreachableAffectsTheFactory(t *testing.T) {
 		}
 		server.Listener.Close()
 		server.CloseClientConnections()
-		observe(t, i, "away", health.ContactTimeout-time.Second,
+		observe(t, i, "unreachable", health.ContactTimeout-time.Second,
 			brief{State: status.Synced, Reason: status.ReasonUnreachable})
-		observe(t, i, "away for long", time.Hour, brief{status.Synced, status.ReasonUnreachable, true})
+		observe(t, i, "unreachable for long", time.Hour, brief{status.Synced, status.ReasonUnreachable, true})
 		observe(t, other, "never synced", 0, brief{State: status.Syncing, Reason: status.ReasonUnreachable})
 		c := f.Condition(status.ConditionReachable)
 		if c.Status != metav1.ConditionFalse || c.Reason != status.ReasonUnreachable ||
@@ -144,7 +144,7 @@ func TestConversionFailed(t *testing.T) {
 	})
 }
 
-// TestThrottledStatus: the status shows throttling even while the client itself repeats the request, up to
+// TestThrottledStatus: the status shows throttling even while the client itself retries the request, up to
 // ten times.
 func TestThrottledStatus(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
@@ -160,12 +160,12 @@ func TestThrottledStatus(t *testing.T) {
 			t.Errorf("throttled: %+v", s)
 		}
 		server.Repair()
-		observe(t, i, "let through", 2*time.Second, brief{State: status.Synced})
+		observe(t, i, "accepted", 2*time.Second, brief{State: status.Synced})
 	})
 }
 
-// TestWatchesFailWhileListsSucceed: failing watches degrade the status after half a minute, once, even if
-// lists succeed, until a watch has lasted. The cache is at most one minute behind.
+// TestWatchesFailWhileListsSucceed: failing watches degrade the status once, after half a minute, even if
+// lists succeed. The status recovers when a watch stays open. The cache is at most one minute behind.
 func TestWatchesFailWhileListsSucceed(t *testing.T) {
 	closes := apitest.Close("")
 	for name, tt := range map[string]struct {
@@ -203,10 +203,10 @@ func TestWatchesFailWhileListsSucceed(t *testing.T) {
 					changes = append(changes, line)
 				}
 			}
-			why := string(tt.reason)
+			reason := string(tt.reason)
 			want := []string{
 				"widgets:  -> Pending ", "widgets: Pending -> Syncing ", "widgets: Syncing -> Synced ",
-				"widgets: Synced -> Synced " + why, "widgets: Synced -> Degraded " + why,
+				"widgets: Synced -> Synced " + reason, "widgets: Synced -> Degraded " + reason,
 			}
 			if diff := cmp.Diff(want, changes); diff != "" {
 				t.Errorf("%s: changes of the status (-want +got):\n%s", name, diff)
@@ -264,8 +264,8 @@ func TestForbiddenAndGranted(t *testing.T) {
 	})
 }
 
-// TestTerminatingStaysSynced: a terminating type stays synced while its objects are deleted, and is gone when
-// its CRD is.
+// TestTerminatingStaysSynced: a terminating type stays synced while its objects are deleted. It is not
+// installed once its CRD is deleted.
 func TestTerminatingStaysSynced(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		types := &scriptedSource{}
@@ -282,13 +282,13 @@ func TestTerminatingStaysSynced(t *testing.T) {
 		types.listener.RemoveType(widgets.GroupResource())
 		observe(t, i, "gone", 0, brief{State: status.Pending, Reason: status.ReasonNotInstalled})
 		if i.Status().Terminating {
-			t.Error("what is gone is shown as terminating")
+			t.Error("a removed type is shown as terminating")
 		}
 	})
 }
 
-// TestOneTimerAtMost: a healthy informer has no timer.
-func TestOneTimerAtMost(t *testing.T) {
+// TestHealthyInformerHasNoTimer: a healthy informer has no timer.
+func TestHealthyInformerHasNoTimer(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{})
 		i := mustInformer(t, f, widgets)

@@ -45,10 +45,10 @@ func heap() int64 {
 	return int64(stats.HeapAlloc)
 }
 
-// TestKeysOwnTheirMemory keeps keys and names from readers and handlers, and deletes the objects: their
-// memory is freed.
+// TestKeysOwnTheirMemory retains keys and metadata that reads returned, and deletes the objects: the
+// memory of the objects is freed.
 func TestKeysOwnTheirMemory(t *testing.T) {
-	takes := map[string]func(t *testing.T, i *Informer) any{
+	reads := map[string]func(t *testing.T, i *Informer) any{
 		"ListKeys": func(_ *testing.T, i *Informer) any { return i.GetIndexer().ListKeys() },
 		"IndexKeys": func(t *testing.T, i *Informer) any {
 			var all [][]string
@@ -93,17 +93,17 @@ func TestKeysOwnTheirMemory(t *testing.T) {
 			return all
 		},
 	}
-	for name, take := range takes {
+	for name, read := range reads {
 		t.Run(name, func(t *testing.T) {
 			i := newStoredInformer(t, Storage{})
 			must(t, i.GetIndexer().Replace(large(), "7"))
 			full := heap()
-			taken := take(t, i)
+			result := read(t, i)
 			must(t, i.GetIndexer().Replace(nil, "8"))
-			if left, least := full-heap(), int64(largeObjects*largeBody*9/10); left < least {
-				t.Errorf("%d bytes have been freed, at least %d should be", left, least)
+			if freed, minimum := full-heap(), int64(largeObjects*largeBody*9/10); freed < minimum {
+				t.Errorf("%d bytes have been freed, at least %d should be", freed, minimum)
 			}
-			runtime.KeepAlive(taken)
+			runtime.KeepAlive(result)
 			runtime.KeepAlive(i)
 		})
 	}

@@ -69,7 +69,7 @@ func TestTokenIsRefreshed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := newFactoryOver(t, server, &http.Client{Transport: client})
+		f := newFactoryWithClient(t, server, &http.Client{Transport: client})
 		i := mustInformer(t, f, widgets)
 		start(t, f)
 		observe(t, i, "at first", 0, brief{State: status.Synced})

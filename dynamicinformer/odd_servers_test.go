@@ -20,8 +20,8 @@ import (
 func TestOddServers(t *testing.T) {
 	const (
 		watchEnds = 10*time.Minute + time.Second // at the latest
-		// The first watches without events are ended after this time in total.
-		impatience = 210 * time.Second
+		// silentWatches is the total duration of the first watches without events, which are aborted.
+		silentWatches = 210 * time.Second
 	)
 	for name, tt := range map[string]struct {
 		proxy func(http.Handler) http.Handler
@@ -32,19 +32,19 @@ func TestOddServers(t *testing.T) {
 		// unanswered: watches are answered only when they end. Then the status is sometimes stale.
 		unanswered bool
 	}{
-		"buffers": {proxy: bufferResponses(true), synced: requests.InitialEventsTimeout,
-			shown: watchEnds + impatience, lists: 2},
-		"buffers, the head as well": {proxy: bufferResponses(false), synced: requests.InitialEventsTimeout,
-			shown: watchEnds + impatience, lists: 2, unanswered: true},
+		"buffers bodies": {proxy: bufferResponses(true), synced: requests.InitialEventsTimeout,
+			shown: watchEnds + silentWatches, lists: 2},
+		"buffers bodies and headers": {proxy: bufferResponses(false), synced: requests.InitialEventsTimeout,
+			shown: watchEnds + silentWatches, lists: 2, unanswered: true},
 		"compresses":      {proxy: testkit.Compress(true), lists: 1},
 		"drops bookmarks": {proxy: dropBookmarks, synced: requests.InitialEventsTimeout, lists: 2},
-		"cuts off what is idle": {proxy: cutIdle(30 * time.Second),
+		"closes idle connections": {proxy: cutIdle(30 * time.Second),
 			shown: 2 * time.Second, lists: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			virtual(t, func(t *testing.T, server *apitest.Server) {
 				server.Create(t, widgets, widget("web", "a"))
-				f := newFactoryOver(t, server, server.ProxyClient(t, tt.proxy))
+				f := newFactoryWithClient(t, server, server.ProxyClient(t, tt.proxy))
 				i := mustInformer(t, f, widgets)
 				start(t, f)
 				observe(t, i, "at first", tt.synced+2*time.Second, brief{State: status.Synced})
@@ -63,7 +63,7 @@ func TestOddServers(t *testing.T) {
 						t.Errorf("an hour later the status is %+v", s)
 					}
 				}
-				// one each time that the watch is aborted
+				// one check each time a watch is aborted
 				checks := count(server, "list "+widgetsPath+"?limit=1")
 				lists := count(server, "list "+widgetsPath) - checks +
 					count(server, "watch-list "+widgetsPath)
@@ -75,8 +75,8 @@ func TestOddServers(t *testing.T) {
 	}
 }
 
-// newFactoryOver is newVirtualFactory with another client.
-func newFactoryOver(t *testing.T, server *apitest.Server, client *http.Client) *Factory {
+// newFactoryWithClient is newVirtualFactory with another client.
+func newFactoryWithClient(t *testing.T, server *apitest.Server, client *http.Client) *Factory {
 	t.Helper()
 	f, err := New(Options{Config: server.Config(), HTTPClient: client,
 		Logger: &discardLog})
@@ -96,7 +96,7 @@ func newFactoryOver(t *testing.T, server *apitest.Server, client *http.Client) *
 func TestThrottledForMinutes(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{})
-		i, late := mustInformer(t, f, widgets), mustInformer(t, f, gadgets)
+		i, throttled := mustInformer(t, f, widgets), mustInformer(t, f, gadgets)
 		server.Create(t, widgets, widget("web", "a"))
 		throttle := func(path string) {
 			busy := fault(path, "", http.StatusTooManyRequests)
@@ -111,29 +111,29 @@ func TestThrottledForMinutes(t *testing.T) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		for _, path := range []string{widgetsPath, gadgetsPath} {
-			asked := 0
+			requests := 0
 			for _, verb := range []string{"list ", "watch-list ", "watch "} {
-				asked += count(server, verb+path)
+				requests += count(server, verb+path)
 			}
-			if asked > 32 { // one every two minutes, and the first
-				t.Errorf("%s was asked for %d times in an hour", path, asked)
+			if requests > 32 { // one every two minutes, and the first one
+				t.Errorf("%d requests for %s in an hour", requests, path)
 			}
 		}
-		if s := late.Status(); s.State != status.Syncing && s.State != status.Degraded ||
+		if s := throttled.Status(); s.State != status.Syncing && s.State != status.Degraded ||
 			s.Reason != status.ReasonThrottled {
 			t.Errorf("the status is %+v", s)
 		}
 		server.Repair()
 		observe(t, i, "afterwards", 3*time.Minute, brief{State: status.Synced})
-		observe(t, late, "afterwards", 0, brief{State: status.Synced})
+		observe(t, throttled, "afterwards", 0, brief{State: status.Synced})
 		if got := len(i.GetStore().ListKeys()); got != 1 {
 			t.Errorf("there are %d widgets", got)
 		}
 	})
 }
 
-// TestInvalidResponseIsNoContact: a response that cannot be decoded, such as the login page of a proxy, is no
-// sign of life of the API server, even with status 200 and a JSON content type.
+// TestInvalidResponseIsNoContact: a response that cannot be decoded, such as the login page of a proxy, does
+// not count as contact with the API server, even with status 200 and a JSON content type.
 func TestInvalidResponseIsNoContact(t *testing.T) {
 	for name, body := range map[string]string{"a page": "<html>\n<body>Log in\n</html>\n", "a line": "Log in",
 		"another object": `{"ok":true}` + "\n"} {

@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// byValue is a Compression that cannot be compared.
-type byValue struct {
+// incomparable is a Compression that cannot be compared.
+type incomparable struct {
 	Compression
 	_ []int
 }
@@ -25,7 +25,7 @@ func TestNewChecksOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	defaults := func(o ResourceOptions) Options { return Options{Config: config, Defaults: o} }
-	of := func(gvr schema.GroupVersionResource, o ResourceOptions) Options {
+	forType := func(gvr schema.GroupVersionResource, o ResourceOptions) Options {
 		return Options{Config: config, Resources: map[schema.GroupVersionResource]ResourceOptions{gvr: o}}
 	}
 	tests := map[string]struct {
@@ -38,14 +38,14 @@ func TestNewChecksOptions(t *testing.T) {
 		"index": {defaults(
 			ResourceOptions{Indexers: cache.Indexers{"x": cache.MetaNamespaceIndexFunc}}), nil},
 		"no resync": {defaults(ResourceOptions{Resync: new(time.Duration(0))}), nil},
-		"a type":    {of(widgets, ResourceOptions{Namespaces: InNamespaces("a", "b")}), nil},
+		"a type":    {forType(widgets, ResourceOptions{Namespaces: InNamespaces("a", "b")}), nil},
 		"nothing":   {Options{}, []string{"Client or Config is required"}},
 		"http client alone": {Options{HTTPClient: http.DefaultClient},
 			[]string{"Client or Config is required"}},
 		"client and config": {Options{Client: client, Config: config}, []string{"set either Client"}},
 		"client and http client": {Options{Client: client, HTTPClient: http.DefaultClient},
 			[]string{"set either Client"}},
-		"config that is no good": {Options{Config: &rest.Config{Host: "http://a b"}},
+		"invalid config": {Options{Config: &rest.Config{Host: "http://a b"}},
 			[]string{"making a dynamic client"}},
 		"negative concurrency": {Options{Config: config, ListConcurrency: -1},
 			[]string{"ListConcurrency is -1"}},
@@ -62,9 +62,9 @@ func TestNewChecksOptions(t *testing.T) {
 			[]string{`"def*" is a pattern`, "MatchingNamespaces"}},
 		"a pattern as an except": {defaults(ResourceOptions{Namespaces: ExceptNamespaces("kube-*")}),
 			[]string{`"kube-*" is a pattern`}},
-		"no name of a namespace": {of(widgets, ResourceOptions{Namespaces: InNamespaces("Bad/Name")}),
+		"an invalid namespace": {forType(widgets, ResourceOptions{Namespaces: InNamespaces("Bad/Name")}),
 			[]string{`no namespace can have the name "Bad/Name"`}},
-		"a pattern of no name": {defaults(ResourceOptions{Namespaces: MatchingNamespaces([]string{"a-*"},
+		"an invalid pattern": {defaults(ResourceOptions{Namespaces: MatchingNamespaces([]string{"a-*"},
 			[]string{"B*"})}), []string{`no namespace can match "B*"`}},
 		"a page size": {defaults(ResourceOptions{PageSize: 100,
 			MinWatchTimeout: 5 * time.Minute}), nil},
@@ -73,20 +73,20 @@ func TestNewChecksOptions(t *testing.T) {
 			[]string{"storage/s2"}},
 		"a negative page size": {defaults(ResourceOptions{PageSize: -1}),
 			[]string{"Defaults: PageSize is -1"}},
-		"a short watch": {of(widgets, ResourceOptions{MinWatchTimeout: time.Minute}),
+		"a short watch": {forType(widgets, ResourceOptions{MinWatchTimeout: time.Minute}),
 			[]string{"widgets.v1.example.com: MinWatchTimeout is 1m0s; it must be at least 5m0s"}},
 		"no versions": {defaults(ResourceOptions{Versions: VersionOrder()}),
 			[]string{"order of versions is empty", "requires Options.Types"}},
-		"a compression by value": {defaults(ResourceOptions{Storage: Storage{Mode: StorageCompressed,
-			Compression: byValue{}}}), []string{"type dynamicinformer.byValue is not comparable"}},
+		"an incomparable compression": {defaults(ResourceOptions{Storage: Storage{Mode: StorageCompressed,
+			Compression: incomparable{}}}), []string{"type dynamicinformer.incomparable is not comparable"}},
 		"an empty version": {defaults(ResourceOptions{Versions: VersionOrder("v1", "")}),
 			[]string{"contains an empty version"}},
-		"no source of types": {of(widgets, ResourceOptions{Versions: PreferredVersion()}),
+		"no source of types": {forType(widgets, ResourceOptions{Versions: PreferredVersion()}),
 			[]string{
 				"widgets.v1.example.com: a version policy other than PinnedVersion requires Options.Types"}},
-		"a type without version": {of(schema.GroupVersionResource{Resource: "x"}, ResourceOptions{}),
+		"a type without version": {forType(schema.GroupVersionResource{Resource: "x"}, ResourceOptions{}),
 			[]string{"lacks a version"}},
-		"a type without resource": {of(schema.GroupVersionResource{Version: "v1"}, ResourceOptions{}),
+		"a type without resource": {forType(schema.GroupVersionResource{Version: "v1"}, ResourceOptions{}),
 			[]string{"lacks a version or a resource"}},
 		"everything at once": {
 			Options{ListConcurrency: -1, Defaults: ResourceOptions{Namespaces: InNamespaces()},
@@ -112,7 +112,7 @@ func TestNewChecksOptions(t *testing.T) {
 			}
 			for _, part := range tt.want {
 				if !strings.Contains(err.Error(), part) {
-					t.Errorf("New fails with %q, which does not say %q", err, part)
+					t.Errorf("New fails with %q, which does not contain %q", err, part)
 				}
 			}
 		})

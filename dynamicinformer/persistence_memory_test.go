@@ -72,7 +72,7 @@ func TestReplacedBlocksAreFreed(t *testing.T) {
 					server.Update(t, widgets, widgetWithColor("web", fmt.Sprint("w", n), "blue"))
 				}
 			}
-			await(t, func() bool { // the last change comes last
+			await(t, func() bool { // events arrive in order
 				item, _ := i.core.Snapshot().Get(fmt.Sprint("web/w", count-1))
 				return item.(*packed.Object).GetLabels()["color"] == "blue" && inBlocks() == 0
 			})

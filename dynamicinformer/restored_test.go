@@ -65,7 +65,7 @@ func withSpec(u *unstructured.Unstructured, spec string) *unstructured.Unstructu
 	return u
 }
 
-// restoredClients are the ways in which informers watch.
+// restoredClients returns factory options with and without a client.
 var restoredClients = map[string]func(*testing.T, *apitest.Server) Options{
 	"own client": func(*testing.T, *apitest.Server) Options { return Options{} },
 	"other client": func(t *testing.T, s *apitest.Server) Options {
@@ -74,8 +74,8 @@ var restoredClients = map[string]func(*testing.T, *apitest.Server) Options{
 }
 
 // TestRestoredServer: a server that was restored from a backup accepts watches from versions that it has not
-// reached, and sends nothing. Each cache gets the server's content by an ordinary relist, also for a type
-// whose version the server has passed again. One list of one object detects the restore for all types.
+// reached, and sends nothing. Each cache gets the server's content by an ordinary relist, even for a type
+// whose version the restored server has exceeded. One list of one object detects the restore for all types.
 func TestRestoredServer(t *testing.T) {
 	for name, options := range restoredClients {
 		t.Run(name, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestRestoredServer(t *testing.T) {
 				}
 				synctest.Wait()
 				if len(i.GetStore().ListKeys()) != 12 || len(g.GetStore().ListKeys()) != 2 {
-					t.Fatal("the informers do not follow")
+					t.Fatal("the informers have not received the changes")
 				}
 				ofWidgets.take()
 				ofGadgets.take()
@@ -126,7 +126,7 @@ func TestRestoredServer(t *testing.T) {
 					func(r string) bool { return !strings.HasSuffix(r, "?limit=1") })
 				// a type whose version is not reached asks once more, and then for itself
 				if len(checks) > 3 {
-					t.Errorf("one outage took %q", checks)
+					t.Errorf("one outage caused the checks %q", checks)
 				}
 				for _, s := range f.Status() {
 					if s.State != status.Synced || s.Reason != status.ReasonNone || s.Stale ||
@@ -155,8 +155,8 @@ func TestOutagesCostOneCheck(t *testing.T) {
 		}
 		server := apitest.NewInMemory(t, types...)
 		f := newVirtualFactory(t, server, Options{})
-		for _, of := range types {
-			mustInformer(t, f, of.GVR)
+		for _, typ := range types {
+			mustInformer(t, f, typ.GVR)
 		}
 		start(t, f)
 		time.Sleep(3 * time.Minute) // the check after the end of silent watches is too old by then
@@ -196,16 +196,16 @@ func awaitKeys(t *testing.T, i *Informer, want int) {
 	}
 }
 
-// TestRestoredServerAndPersistence: after a restore, the saved content is the server's. A process that was
-// not running during the restore lists everything, because its version is larger than the server's.
+// TestRestoredServerAndPersistence: after a restore, the persisted content equals the server's. A process
+// that was not running during the restore lists everything, because its version is larger than the server's.
 func TestRestoredServerAndPersistence(t *testing.T) {
-	server, kept := newServer(t), newMemoryBackend()
+	server, backend := newServer(t), newMemoryBackend()
 	server.Create(t, widgets, widget("web", "same"), widget("web", "deleted"))
 	restore := server.Backup(t)
 	server.Delete(t, widgets, "web", "deleted")
 	server.Create(t, widgets, widget("web", "lost1"), widget("web", "lost2"))
 
-	f := newFactory(t, server, Options{Persistence: kept})
+	f := newFactory(t, server, Options{Persistence: backend})
 	i := synced(t, f)
 	server.AwaitRequest(t, widgetsPath, "watch")
 	restore()
@@ -215,18 +215,18 @@ func TestRestoredServerAndPersistence(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{"web/deleted", "web/same"}
-	again := resume(t, server, kept, ResourceOptions{})
-	if got := slices.Sorted(slices.Values(again.GetStore().ListKeys())); !slices.Equal(got, want) ||
-		!again.Persistence().Resumed {
-		t.Errorf("there are %q, and the persistence is %+v", got, again.Persistence())
+	resumed := resume(t, server, backend, ResourceOptions{})
+	if got := slices.Sorted(slices.Values(resumed.GetStore().ListKeys())); !slices.Equal(got, want) ||
+		!resumed.Persistence().Resumed {
+		t.Errorf("there are %q, and the persistence is %+v", got, resumed.Persistence())
 	}
 	server.Create(t, widgets, widget("web", "lost3"), widget("web", "lost4"))
-	awaitKeys(t, again.Informer, 4)
-	if err := again.factory.Shutdown(longContext(t)); err != nil {
+	awaitKeys(t, resumed.Informer, 4)
+	if err := resumed.factory.Shutdown(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
 	restore()
-	last := resume(t, server, kept, ResourceOptions{})
+	last := resume(t, server, backend, ResourceOptions{})
 	if got := slices.Sorted(slices.Values(last.GetStore().ListKeys())); !slices.Equal(got, want) {
 		t.Errorf("there are %q", got)
 	}

@@ -81,7 +81,7 @@ func (s *Snapshot) ByIndex(index, value string) ([]runtime.Object, error) {
 	return objects, nil
 }
 
-// decodedForReaders returns the form of a stored object that readers receive.
+// decodedForReaders returns a stored object as readers receive it: decoded if it is packed.
 func decodedForReaders(object runtime.Object) runtime.Object {
 	if o, ok := object.(*packed.Object); ok {
 		return o.Unstructured()

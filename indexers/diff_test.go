@@ -44,7 +44,7 @@ func TestDiff(t *testing.T) {
 			"{path: '{.spec.a}', name: a, missing: skip, order: hash}"), nil, nil, nil, false},
 		{"a new index", widgetsWith("", base), widgetsWith("", base, "{name: b, label: b}"), []string{"b"},
 			nil, nil, true},
-		{"an index less", widgetsWith("", base, "{name: b, label: b}"), widgetsWith("", base), nil,
+		{"a removed index", widgetsWith("", base, "{name: b, label: b}"), widgetsWith("", base), nil,
 			[]string{"b"}, nil, true},
 		{"another order of indexes", widgetsWith("", base, "{name: b, label: b}"),
 			widgetsWith("", "{name: b, label: b}", base), nil, nil, nil, false},
@@ -73,7 +73,7 @@ func TestDiff(t *testing.T) {
 			"{name: b, label: b}"), []string{"b"}, nil, []string{"selectors"}, false},
 		{"prune", widgetsWith("", base), widgetsWith("prune: {remove: [.spec.z]}", base), nil, nil,
 			[]string{"prune"}, false},
-		{"a new index over what is pruned", widgetsWith("prune: {remove: [.spec.z]}", base),
+		{"a new index over a pruned field", widgetsWith("prune: {remove: [.spec.z]}", base),
 			widgetsWith("prune: {remove: [.spec.z]}", base,
 				"{name: z, path: .spec.z}"), []string{"z"}, nil, []string{"prune"}, false},
 		{"match", widgetsWith("", base), strings.Replace(widgetsWith("", base), "kind: Widget",
@@ -138,7 +138,7 @@ func TestDiffOfResources(t *testing.T) {
 	}
 }
 
-// Same compares definitions, and Renamed keeps them.
+// Same compares names and definitions. Renamed changes only the name.
 func TestSameAndRenamed(t *testing.T) {
 	index := func(text string) *indexers.Index { return compile(t, text).Indexes()[0] }
 	a := index("{name: i, path: .spec.a}")

@@ -36,7 +36,7 @@ func TestDocumentedExamples(t *testing.T) {
 	examples, _, _ := strings.Cut(rest, "\n## ")
 	found := documentedIndex.FindAllStringSubmatch(examples+"\n", -1)
 	if n := strings.Count(examples, "```yaml"); len(found) != n || n < 20 {
-		t.Fatalf("%d of %d examples say what they give", len(found), n)
+		t.Fatalf("%d of %d examples have a result", len(found), n)
 	}
 	for _, example := range found {
 		index := strings.ReplaceAll(strings.TrimPrefix(example[1], "- "), "\n", "\n    ")
@@ -48,7 +48,7 @@ func TestDocumentedExamples(t *testing.T) {
 			want = []string{indexers.Null}
 		}
 		if want == nil && example[2] != "nothing" {
-			t.Errorf("what does %q mean?", example[2])
+			t.Errorf("the documented result %q is not understood", example[2])
 		}
 		f := compile(t, index)
 		var got []string
@@ -81,7 +81,7 @@ func TestDocumentedResources(t *testing.T) {
 	docs, _, _ = strings.Cut(docs, "\n## ")
 	found := documentedResource.FindAllStringSubmatch(docs+"\n", -1)
 	if n := strings.Count(docs, "```yaml"); len(found) != n || n < 5 {
-		t.Fatalf("%d of %d examples say what they do", len(found), n)
+		t.Fatalf("%d of %d examples have a result", len(found), n)
 	}
 	for _, example := range found {
 		r := parse(t, "  "+strings.ReplaceAll(strings.TrimSpace(example[1]), "\n", "\n  ")+"\n").Resources[0]
@@ -95,15 +95,15 @@ func TestDocumentedResources(t *testing.T) {
 				t.Errorf("%s(-documented +is):\n%s", example[1], diff)
 			}
 		case "removes":
-			if want, got := spans(example[3]), removed(r); !slices.Equal(want, got) {
+			if want, got := spans(example[3]), prunedPaths(r); !slices.Equal(want, got) {
 				t.Errorf("%s(-documented +is):\n%s", example[1], cmp.Diff(want, got))
 			}
 		default:
-			taken, not, _ := strings.Cut(example[3], ", not ")
-			for text, want := range map[string]bool{taken: true, not: false} {
+			selected, unselected, _ := strings.Cut(example[3], ", not ")
+			for text, want := range map[string]bool{selected: true, unselected: false} {
 				for _, name := range spans(text) {
-					if got := takes(r, name); got != want {
-						t.Errorf("%stakes %s: %v", example[1], name, got)
+					if got := selects(r, name); got != want {
+						t.Errorf("%sselects %s: %v", example[1], name, got)
 					}
 				}
 			}
@@ -111,8 +111,8 @@ func TestDocumentedResources(t *testing.T) {
 	}
 }
 
-// takes reports whether a resource selects a type or a namespace.
-func takes(r *indexers.Resource, name string) bool {
+// selects reports whether a resource selects a type or a namespace.
+func selects(r *indexers.Resource, name string) bool {
 	if resource, group, ok := strings.Cut(name, "."); ok {
 		if strings.ToLower(resource) != resource { // a kind
 			return r.Match.Matches(group, "", resource)
@@ -122,8 +122,7 @@ func takes(r *indexers.Resource, name string) bool {
 	return r.Namespaces.Matches(name)
 }
 
-// removed returns the pruned paths.
-func removed(r *indexers.Resource) (out []string) {
+func prunedPaths(r *indexers.Resource) (out []string) {
 	p := r.EffectivePrune()
 	out = append(out, p.Remove...)
 	for _, preset := range p.Presets {

@@ -92,7 +92,7 @@ func TestOwnerReferences(t *testing.T) {
 func TestReferencesOfAResource(t *testing.T) {
 	text := "  - name: w\n    match: {group: example.com, kind: Widget}\n    prune: {remove: [.spec.owner, .spec.blob]}\n    references:\n    - {name: owner, to: {group: example.com, kind: Team, name: .spec.owner.name}}\n"
 	before := parse(t, text)
-	if got := removed(before.Resources[0]); !cmp.Equal(got, []string{".spec.blob"}) {
+	if got := prunedPaths(before.Resources[0]); !cmp.Equal(got, []string{".spec.blob"}) {
 		t.Errorf("removes %v", got)
 	}
 	if len(before.Warnings) != 1 || before.Warnings[0].Code != "W001" {

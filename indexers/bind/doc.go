@@ -12,8 +12,8 @@
 //	querier, err := binding.Querier("certs")
 //	result, err := querier.ByIndex("issuer", "letsencrypt")
 //
-// [Definitions] reads the CustomResourceDefinitions of a cluster to check a config before. [Binding.Apply]
-// replaces the config; package reload calls it when a file changes.
+// [Definitions] reads the CustomResourceDefinitions of a cluster to check a config before it is bound.
+// [Binding.Apply] replaces the config; package reload calls it when a file changes.
 //
 // # Consistency
 //

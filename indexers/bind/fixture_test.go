@@ -64,15 +64,15 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	return newFixtureBehind(t, func(server http.Handler) http.Handler { return server })
+	return newFixtureWithMiddleware(t, func(server http.Handler) http.Handler { return server })
 }
 
-// newFixtureBehind is newFixture with middleware before the server.
-func newFixtureBehind(t *testing.T, before func(http.Handler) http.Handler) *fixture {
+// newFixtureWithMiddleware is newFixture with an HTTP middleware around the server.
+func newFixtureWithMiddleware(t *testing.T, middleware func(http.Handler) http.Handler) *fixture {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	cluster := cluster()
-	server := readapi.Config(before(cluster))
+	server := readapi.Config(middleware(cluster))
 	tracker, err := discovery.NewTracker(server, discovery.TrackerOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -125,12 +125,12 @@ func (s *fixture) follow(config *indexers.Config) *bind.Binding {
 }
 
 // eventually waits until the check passes.
-func (s *fixture) eventually(what string, check func() bool) {
+func (s *fixture) eventually(event string, check func() bool) {
 	s.Helper()
 	for !check() {
 		select {
 		case <-s.ctx.Done():
-			s.Fatalf("%s: it never happened", what)
+			s.Fatalf("%s: it never happened", event)
 		case <-time.After(time.Millisecond):
 		}
 	}

@@ -21,7 +21,7 @@ const widgetsOfTeams = `  - name: widgets
 // A pattern of namespaces follows each namespace if the type cannot be read cluster-wide, and existing
 // queriers see new namespaces.
 func TestNamespacePatternWithoutClusterAccess(t *testing.T) {
-	s := newFixtureBehind(t, func(server http.Handler) http.Handler {
+	s := newFixtureWithMiddleware(t, func(server http.Handler) http.Handler {
 		injector := faults.New(server)
 		injector.Add(faults.Fault{Match: faults.Match{Path: "/apis/example.com/v1/widgets"},
 			Effect: faults.Status(http.StatusForbidden, metav1.StatusReasonForbidden,
@@ -64,7 +64,7 @@ const widgetsAndGadgetsOfTeams = `  - name: widgets
 // and the target does not exist.
 func TestReferencesToForbiddenNamespace(t *testing.T) {
 	var injector *faults.Injector
-	s := newFixtureBehind(t, func(server http.Handler) http.Handler {
+	s := newFixtureWithMiddleware(t, func(server http.Handler) http.Handler {
 		injector = faults.New(server)
 		for _, path := range []string{"/apis/example.com/v1/gadgets", "/api/v1/namespaces"} {
 			injector.Add(faults.Fault{Match: faults.Match{Path: path},

@@ -20,7 +20,7 @@ import (
 // granted.
 func TestPending(t *testing.T) {
 	var injector *faults.Injector
-	s := newFixtureBehind(t, func(server http.Handler) http.Handler {
+	s := newFixtureWithMiddleware(t, func(server http.Handler) http.Handler {
 		injector = faults.New(server)
 		return injector
 	})

@@ -15,7 +15,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// concurrentLoad runs functions concurrently until one of them is done.
+// concurrentLoad repeats operations concurrently until done is closed.
 type concurrentLoad struct {
 	*fixture
 	b    *bind.Binding
@@ -25,8 +25,8 @@ type concurrentLoad struct {
 	written, queried, read, subscribed atomic.Int64
 }
 
-// again calls do until it fails or everything is done.
-func (y *concurrentLoad) again(do func() error) {
+// repeat calls operation until it fails or done is closed.
+func (y *concurrentLoad) repeat(operation func() error) {
 	y.wg.Go(func() {
 		for {
 			select {
@@ -34,7 +34,7 @@ func (y *concurrentLoad) again(do func() error) {
 				return
 			default:
 			}
-			if err := do(); err != nil {
+			if err := operation(); err != nil {
 				y.Error(err)
 				return
 			}
@@ -79,7 +79,7 @@ func (y *concurrentLoad) readAll() error {
 	}
 	for name := range indexer.GetIndexers() {
 		for _, value := range indexer.ListIndexFuncValues(name) {
-			_, _ = indexer.ByIndex(name, value) // an error when the index has just gone
+			_, _ = indexer.ByIndex(name, value) // fails if the index was just removed
 		}
 	}
 	y.read.Add(1)
@@ -100,7 +100,7 @@ func (y *concurrentLoad) subscribe() error {
 			y.Errorf("got %+v", e)
 		}
 	})
-	if err == nil { // otherwise the informer has been released meanwhile
+	if err == nil { // an error means that the informer was just released
 		sub.Stop()
 	}
 	y.subscribed.Add(1)
@@ -129,14 +129,14 @@ func (y *concurrentLoad) query() error {
 	return nil
 }
 
-// Concurrent readers, writers, queries, subscriptions and changes of the config.
+// Reads, writes, queries and subscriptions succeed while the config changes.
 func TestReloadsWhileReading(t *testing.T) {
 	s := newFixture(t)
 	b := s.follow(parse(t, widgetsBySize))
 	s.eventually("bound", func() bool { return queryReturns(b, "widgets", "size>5", "home/lamp", "home/table") })
 	y := &concurrentLoad{fixture: s, b: b, done: make(chan struct{})}
-	for _, do := range []func() error{y.write, y.readAll, y.subscribe, y.query, y.query} {
-		y.again(do)
+	for _, operation := range []func() error{y.write, y.readAll, y.subscribe, y.query, y.query} {
+		y.repeat(operation)
 	}
 	y.reload(parse(t, widgetsByColor), parse(t, widgetsBySize), parse(t, widgetsDecoded),
 		parse(t, widgetsByColor+anyExample))
@@ -147,7 +147,7 @@ func TestReloadsWhileReading(t *testing.T) {
 	s.eventually("bound again", func() bool { return queryReturns(b, "widgets", "color=lamp", "home/lamp") })
 }
 
-// Changing an index fails no query: each uses either the old or the new declaration.
+// Queries succeed while an index changes: each uses either the old or the new declaration.
 func TestQueriesWhileRedefiningAnIndex(t *testing.T) {
 	s := newFixture(t)
 	b := s.follow(parse(t, widgetsByColor))
@@ -158,7 +158,7 @@ func TestQueriesWhileRedefiningAnIndex(t *testing.T) {
 	}
 	y := &concurrentLoad{fixture: s, b: b, done: make(chan struct{})}
 	for range 2 {
-		y.again(func() error {
+		y.repeat(func() error {
 			_, err := querier.Keys(s.ctx,
 				query.And(query.Exists("color"), query.Not(query.Eq("color", "red"))), query.Options{})
 			y.queried.Add(1)

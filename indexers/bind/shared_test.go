@@ -118,7 +118,7 @@ func TestApplyChangesNothingWhenItFails(t *testing.T) {
 func TestApplyServesUntilTheNextHasSynced(t *testing.T) {
 	var held atomic.Bool
 	let := make(chan struct{})
-	s := newFixtureBehind(t, func(server http.Handler) http.Handler {
+	s := newFixtureWithMiddleware(t, func(server http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if held.Load() && strings.HasSuffix(r.URL.Path, "/widgets") {
 				select {

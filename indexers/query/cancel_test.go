@@ -51,7 +51,7 @@ func TestCancelWithinOneObject(t *testing.T) {
 			if err := ask(t.Context()); err != nil {
 				t.Fatalf("%v, %s: %v", mode, name, err)
 			}
-			if err := ask(&workCountingContext{Context: t.Context(), patience: 20}); !errors.Is(err,
+			if err := ask(&workCountingContext{Context: t.Context(), maxChecks: 20}); !errors.Is(err,
 				context.DeadlineExceeded) {
 				t.Errorf("%v, %s: %v", mode, name, err)
 			}
@@ -72,7 +72,7 @@ func TestRegularExpressionsAreBounded(t *testing.T) {
 	if n, err := querier.Count(t.Context(), q, query.Options{}); n != 1 || err != nil {
 		t.Error(n, err)
 	}
-	if _, err := querier.Count(&workCountingContext{Context: t.Context(), patience: 20}, q,
+	if _, err := querier.Count(&workCountingContext{Context: t.Context(), maxChecks: 20}, q,
 		query.Options{}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// cursor is the position behind which a page begins.
+// cursor is the position after which a page begins.
 type cursor struct {
 	position
 	// fingerprint of the query that the cursor belongs to
@@ -68,7 +68,7 @@ func (t cursor) encode(query Query, options Options) string {
 	return base64.RawURLEncoding.EncodeToString(data)
 }
 
-// readCursor decodes a continue token for an order of some number of terms. An empty token is the beginning.
+// readCursor decodes a continue token for an order with a number of terms. An empty token is the beginning.
 func readCursor(text string, query Query, options Options, terms int) (cursor, error) {
 	if text == "" {
 		return cursor{}, nil

@@ -12,8 +12,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// newNumberedQuerier makes a querier over numbered objects: few of them have team "few", all have the same
-// tier.
+// newNumberedQuerier returns a querier over numbered objects. As many as few have team "few", the others team
+// "many".
 func newNumberedQuerier(t testing.TB, objects, few int) (*query.Querier, query.Source) {
 	t.Helper()
 	f := functions(t)
@@ -73,8 +73,8 @@ func TestSortingCost(t *testing.T) {
 	}
 }
 
-// A walk along an index that meets few matching objects is given up, and the candidates are sorted.
-func TestUnproductiveWalksAreGivenUp(t *testing.T) {
+// A walk along an index stops early if few of its objects match. Then the candidates are sorted.
+func TestUnproductiveWalksStop(t *testing.T) {
 	const objects = 5000
 	f := functions(t)
 	s := newCache(t, dynamicinformer.StorageObject, f)
@@ -102,74 +102,74 @@ func TestUnproductiveWalksAreGivenUp(t *testing.T) {
 	}
 }
 
-// workCountingContext is a context that counts the work between two checks.
+// workCountingContext is a context that counts the steps of a query between two calls of Err.
 type workCountingContext struct {
 	context.Context
-	steps, most int
-	checks      int
-	patience    int // checks after which it ends; 0: never
+	steps, maxSteps int
+	checks          int
+	maxChecks       int // further checks return an error; 0 means no limit
 }
 
 func (c *workCountingContext) Err() error {
-	c.most, c.steps = max(c.most, c.steps), 0
-	if c.checks++; c.patience > 0 && c.checks > c.patience {
+	c.maxSteps, c.steps = max(c.maxSteps, c.steps), 0
+	if c.checks++; c.maxChecks > 0 && c.checks > c.maxChecks {
 		return context.DeadlineExceeded
 	}
 	return nil
 }
 
-// accessCountingSource is a source that reports each access to an impatient context.
+// accessCountingSource is a source that counts each access as a step of a context.
 type accessCountingSource struct {
 	query.Source
-	by *workCountingContext
+	ctx *workCountingContext
 }
 
 func (s accessCountingSource) Snapshot() query.Snapshot {
-	return countingSnapshot{s.Source.Snapshot(), s.by}
+	return countingSnapshot{s.Source.Snapshot(), s.ctx}
 }
 
 type countingSnapshot struct {
 	query.Snapshot
-	by *workCountingContext
+	ctx *workCountingContext
 }
 
 func (s countingSnapshot) All(yield func(string, any) bool) {
 	s.Snapshot.All(func(key string, item any) bool {
-		s.by.steps++
+		s.ctx.steps++
 		return yield(key, item)
 	})
 }
 
 func (s countingSnapshot) Index(name string) (query.Index, bool) {
 	index, ok := s.Snapshot.Index(name)
-	return countingIndex{index, s.by}, ok
+	return countingIndex{index, s.ctx}, ok
 }
 
 type countingIndex struct {
 	query.Index
-	by *workCountingContext
+	ctx *workCountingContext
 }
 
 func (x countingIndex) Count(key string) int {
-	x.by.steps++
+	x.ctx.steps++
 	return x.Index.Count(key)
 }
 
 func (x countingIndex) Has(key, object string) bool {
-	x.by.steps++
+	x.ctx.steps++
 	return x.Index.Has(key, object)
 }
 
 func (x countingIndex) Objects(key string, yield func(string, any) bool) {
 	x.Index.Objects(key, func(object string, item any) bool {
-		x.by.steps++
+		x.ctx.steps++
 		return yield(object, item)
 	})
 }
 
 func (x countingIndex) Keys(from, to string, descending bool, yield func(string, int) bool) {
 	x.Index.Keys(from, to, descending, func(key string, count int) bool {
-		x.by.steps++
+		x.ctx.steps++
 		return yield(key, count)
 	})
 }
@@ -180,7 +180,7 @@ func expensiveQueries(t testing.TB) map[string]func(ctx context.Context, querier
 	for i := range 3000 {
 		values = append(values, "h"+strconv.Itoa(i))
 	}
-	asked := func(text string, options query.Options) func(context.Context, *query.Querier) error {
+	queryText := func(text string, options query.Options) func(context.Context, *query.Querier) error {
 		return func(ctx context.Context, querier *query.Querier) error {
 			q, err := query.Parse(text)
 			if err != nil {
@@ -231,10 +231,10 @@ func expensiveQueries(t testing.TB) map[string]func(ctx context.Context, querier
 		"host^=h && label('example.com/team')", "team=many",
 		"team=few && !(host>h1 && weight>10)", "weight>1 || host",
 	} {
-		all[text] = asked(text, query.Options{AllowScan: true})
-		all[text+" sorted"] = asked(text, query.Options{AllowScan: true,
+		all[text] = queryText(text, query.Options{AllowScan: true})
+		all[text+" sorted"] = queryText(text, query.Options{AllowScan: true,
 			SortBy: []string{"weight", "host", "expiry", "age, weight desc"}[i%4]})
-		all[text+" limited"] = asked(text,
+		all[text+" limited"] = queryText(text,
 			query.Options{AllowScan: true, SortBy: []string{"host", "weight"}[i%2], Limit: 3})
 	}
 	return all
@@ -250,14 +250,14 @@ func TestWorkBetweenContextChecks(t *testing.T) {
 		if err := ask(ctx, querier); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if ctx.Err(); ctx.most > bound {
-			t.Errorf("%s: %d steps between two looks at the context", name, ctx.most)
+		if ctx.Err(); ctx.maxSteps > bound {
+			t.Errorf("%s: %d steps between two checks of the context", name, ctx.maxSteps)
 		}
-		whole := ctx.checks
-		if strings.HasSuffix(name, "limited") || whole < 6 {
+		checks := ctx.checks
+		if strings.HasSuffix(name, "limited") || checks < 6 {
 			continue
 		}
-		ctx = &workCountingContext{Context: t.Context(), patience: 3}
+		ctx = &workCountingContext{Context: t.Context(), maxChecks: 3}
 		querier = query.New(accessCountingSource{source, ctx}, functions(t).Indexes()...)
 		if err := ask(ctx, querier); !errors.Is(err, context.DeadlineExceeded) && err == nil ||
 			ctx.steps > bound {

@@ -145,7 +145,8 @@ func TestUnknownIsNotDangling(t *testing.T) {
 		{"some are selected", &references.InformerSource{Type: issuers, HasSelector: true}, references.Unknown},
 	} {
 		graph := references.New()
-		certs, _ := add(t, graph, references.InformerSource{Type: certificates, References: parseReferences(t)})
+		certs, _ := add(t, graph, references.InformerSource{Type: certificates,
+			References: parseReferences(t)})
 		certs.handler.OnAdd(object(certificates, "a", "c", "u", spec), false)
 		if test.target != nil {
 			_, stop := add(t, graph, *test.target)
@@ -166,7 +167,8 @@ func TestSubscription(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		graph := references.New()
 		defer graph.Close()
-		certs, _ := add(t, graph, references.InformerSource{Type: certificates, References: parseReferences(t)})
+		certs, _ := add(t, graph, references.InformerSource{Type: certificates,
+			References: parseReferences(t)})
 		issuer, stop := add(t, graph, references.InformerSource{Type: issuers})
 		cert := object(certificates, "a", "c", "u", m{"issuerRef": m{"name": "ca"}})
 		certs.handler.OnAdd(cert, false)
@@ -283,7 +285,8 @@ func BenchmarkDangling(b *testing.B) {
 		b.Run(fmt.Sprint(objects), func(b *testing.B) {
 			graph := references.New()
 			defer graph.Close()
-			certs, _ := add(b, graph, references.InformerSource{Type: certificates, References: parseReferences(b)})
+			certs, _ := add(b, graph, references.InformerSource{Type: certificates,
+				References: parseReferences(b)})
 			issuer, _ := add(b, graph, references.InformerSource{Type: issuers})
 			issuer.handler.OnAdd(object(issuers, "a", "ca", "u", nil), true)
 			for i := range objects {

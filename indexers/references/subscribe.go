@@ -42,9 +42,9 @@ type Subscription struct {
 	calls   *queue.Calls
 }
 
-// Subscribe calls handler with DanglingStarted for each dangling reference, and then for each change, one call
-// at a time and in order. A slow handler blocks nothing: events are queued in memory. The handler runs on a
-// goroutine of the subscription, which ends with Stop or Graph.Close.
+// Subscribe calls handler with DanglingStarted for each dangling reference, and then for each change, one
+// call at a time and in order. A slow handler blocks nothing: events are queued in memory. The handler runs
+// on a goroutine of the subscription, which ends with Stop or Graph.Close.
 func (g *Graph) Subscribe(handler func(Event)) (*Subscription, error) {
 	s := &Subscription{graph: g, handler: handler, calls: queue.NewCalls()}
 	g.mu.Lock()

@@ -32,7 +32,7 @@ func TestFilesAreReadTogether(t *testing.T) {
 		replace(first)
 	}
 	pipes := 0
-	next := func() (pipe string) {
+	newPipe := func() (pipe string) {
 		pipe = filepath.Join(dir, fmt.Sprintf("pipe-%d", pipes))
 		pipes++
 		must(syscall.Mkfifo(pipe, 0o600), os.Symlink(pipe, second+".new"))
@@ -41,11 +41,11 @@ func TestFilesAreReadTogether(t *testing.T) {
 	}
 	text := strings.NewReplacer("name: test", "name: second", "name: w",
 		"name: other").Replace(configWith("x"))
-	// feed writes the text to each reader, after the swaps for the first ones.
+	// feed writes text to each reader of the second file. Before each of the first writes it does one swap.
 	feed := func(swaps ...string) (stop func()) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
-		pipe := next()
+		pipe := newPipe()
 		go func() { // ended by stop
 			defer close(done)
 			for {
@@ -62,14 +62,14 @@ func TestFilesAreReadTogether(t *testing.T) {
 					swap(swaps[0])
 					swaps = swaps[1:]
 				}
-				pipe = next()
+				pipe = newPipe()
 				_, err = w.WriteString(text)
 				must(err, w.Close())
 			}
 		}()
 		return func() {
 			cancel()
-			r, err := os.Open(second) // which lets the writer go on
+			r, err := os.Open(second) // unblocks the writer
 			must(err)
 			<-done
 			must(r.Close())

@@ -30,7 +30,7 @@ type engine struct {
 
 	mu struct {
 		sync.Mutex
-		reported         bool // broken is closed
+		failed           bool // broken is closed
 		failure          error
 		damageErr        error // corruption found in the background
 		writesInProgress int
@@ -227,8 +227,8 @@ func (e *engine) runGuarded(f func() error) error {
 func (e *engine) endWithError(cause error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !e.mu.reported {
-		e.mu.reported, e.mu.failure = true, fmt.Errorf("the disk has failed: %w", cause)
+	if !e.mu.failed {
+		e.mu.failed, e.mu.failure = true, fmt.Errorf("the disk has failed: %w", cause)
 		close(e.broken)
 	}
 }

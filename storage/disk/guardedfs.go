@@ -39,10 +39,10 @@ var errWrite = errors.New("write")
 func (e *engine) beginWrite() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !e.mu.reported {
+	if !e.mu.failed {
 		e.mu.writesInProgress++
 	}
-	return !e.mu.reported
+	return !e.mu.failed
 }
 
 func (e *engine) endWrite() {
@@ -51,14 +51,14 @@ func (e *engine) endWrite() {
 	e.mu.writesInProgress--
 }
 
-// isIdle reports whether no write of a failed engine is running: disks may be slow.
+// isIdle reports whether no write is running. On a slow disk, writes can outlast the failure of their engine.
 func (e *engine) isIdle() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.mu.writesInProgress == 0
 }
 
-func (p guardedFS) file(open func() (vfs.File, error)) (f vfs.File, err error) {
+func (p guardedFS) openFile(open func() (vfs.File, error)) (f vfs.File, err error) {
 	err = p.engine.mustWrite(func() (err error) {
 		f, err = open()
 		return err
@@ -70,16 +70,16 @@ func (p guardedFS) file(open func() (vfs.File, error)) (f vfs.File, err error) {
 }
 
 func (p guardedFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	return p.file(func() (vfs.File, error) { return p.FS.Create(name, category) })
+	return p.openFile(func() (vfs.File, error) { return p.FS.Create(name, category) })
 }
 
 func (p guardedFS) OpenReadWrite(name string, category vfs.DiskWriteCategory,
 	options ...vfs.OpenOption) (vfs.File, error) {
-	return p.file(func() (vfs.File, error) { return p.FS.OpenReadWrite(name, category, options...) })
+	return p.openFile(func() (vfs.File, error) { return p.FS.OpenReadWrite(name, category, options...) })
 }
 
 func (p guardedFS) ReuseForWrite(before, name string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	return p.file(func() (vfs.File, error) { return p.FS.ReuseForWrite(before, name, category) })
+	return p.openFile(func() (vfs.File, error) { return p.FS.ReuseForWrite(before, name, category) })
 }
 
 func (p guardedFS) OpenDir(name string) (vfs.File, error) {
@@ -150,10 +150,10 @@ func (f guardedFile) WriteAt(data []byte, offset int64) (n int, err error) {
 func (f guardedFile) Sync() error     { return f.engine.mustWrite(f.File.Sync) }
 func (f guardedFile) SyncData() error { return f.engine.mustWrite(f.File.SyncData) }
 
-func (f guardedFile) SyncTo(length int64) (whole bool, err error) {
+func (f guardedFile) SyncTo(length int64) (fullSync bool, err error) {
 	err = f.engine.mustWrite(func() (err error) {
-		whole, err = f.File.SyncTo(length)
+		fullSync, err = f.File.SyncTo(length)
 		return err
 	})
-	return whole, err
+	return fullSync, err
 }

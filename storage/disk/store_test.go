@@ -32,7 +32,7 @@ func TestSaveAndLoad(t *testing.T) {
 	v, other := openContent(t, s, "widgets"), openContent(t, s, "gadgets")
 	expect(t, v, "", nil)
 	if err := saveChanges(v, 1, nil, numbered(1, 1)); !errors.Is(err, errRemovedData) {
-		t.Errorf("changes without a content are saved: %v", err)
+		t.Errorf("changes are saved without a previous content: %v", err)
 	}
 	first, second := numbered(500, 1), numbered(300, 2)
 	save(t, v, 1, first)
@@ -83,7 +83,7 @@ func TestOneOpenContentPerKey(t *testing.T) {
 	s := newStore(t, vfs.NewMem())
 	v := openContent(t, s, "widgets")
 	if _, err := s.Open(context.Background(), "widgets"); !errors.Is(err, ErrContentInUse) {
-		t.Errorf("error of the second View: %v", err)
+		t.Errorf("error of the second Open: %v", err)
 	}
 	if err := v.Close(); err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func TestOneOpenContentPerKey(t *testing.T) {
 	openContent(t, s, "widgets")
 }
 
-func TestViewsExpire(t *testing.T) {
+func TestContentsExpire(t *testing.T) {
 	fs := vfs.NewMem()
 	s := newStore(t, fs)
 	old := openContent(t, s, "old")
@@ -112,8 +112,8 @@ func TestViewsExpire(t *testing.T) {
 	expect(t, openContent(t, s, "new"), "2", numbered(3, 1).texts())
 }
 
-// TestFilesAreForTheirOwner checks the modes of all files on a real disk.
-func TestFilesAreForTheirOwner(t *testing.T) {
+// TestFilesArePrivate checks the modes of all files on a real disk.
+func TestFilesArePrivate(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	s := New(dir, Options{})
 	v := openContent(t, s, "widgets")
@@ -121,7 +121,7 @@ func TestFilesAreForTheirOwner(t *testing.T) {
 	if err := saveChanges(v, 2, numbered(100, 1), numbered(99, 1)); err != nil {
 		t.Fatal(err)
 	}
-	look := func() {
+	checkModes := func() {
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			if err != nil {
 				return err
@@ -136,16 +136,16 @@ func TestFilesAreForTheirOwner(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	look()
+	checkModes()
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	look()
+	checkModes()
 }
 
 const otherProcess = "CRDCACHE_DISK_OTHER_PROCESS"
 
-// TestOneProcess opens a folder that this process, and another process, already uses.
+// TestOneProcess: neither this process nor another one can open a folder that is in use.
 func TestOneProcess(t *testing.T) {
 	if dir := os.Getenv(otherProcess); dir != "" {
 		_, err := New(dir, Options{}).Open(context.Background(), "widgets")
@@ -177,7 +177,7 @@ func TestOneProcess(t *testing.T) {
 	}
 }
 
-// TestFolderCannotBeUsed has a file at the path of the folder.
+// TestFolderCannotBeUsed: opening fails if the parent of the folder is a file.
 func TestFolderCannotBeUsed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, privateMode); err != nil {

@@ -133,9 +133,9 @@ func (d *decoder) decodeText(n *yaml.Node, noun, hint string) (string, bool) {
 	return "", false
 }
 
-// decodeOptionalText decodes a text, which can be empty if allowed.
-func (d *decoder) decodeOptionalText(n *yaml.Node, noun, hint string, empty bool) (string, bool) {
-	if empty && n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" && n.Value == "" {
+// decodeOptionalText decodes a text, which may be empty if allowEmpty is true.
+func (d *decoder) decodeOptionalText(n *yaml.Node, noun, hint string, allowEmpty bool) (string, bool) {
+	if allowEmpty && n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" && n.Value == "" {
 		return "", true
 	}
 	return d.decodeText(n, noun, hint)

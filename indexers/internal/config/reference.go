@@ -10,7 +10,7 @@ import (
 type Reference struct {
 	Name string
 	To   TargetType
-	// Index has the parts named below.
+	// Index has one part for each name below.
 	Index *Index
 	// TargetPosition is the position of the target.
 	TargetPosition Position
@@ -28,14 +28,14 @@ func (r *Reference) Part(name string) *Part {
 
 type TargetType struct{ Group, Resource, Kind string }
 
-// IsFixed reports whether the config sets the type.
+// IsFixed reports whether the config names the type.
 func (t TargetType) IsFixed() bool { return t != TargetType{} }
 
 // ReferencePrefix is the prefix of the names of reference indexes. No index of a config can have it.
 const ReferencePrefix = "references/"
 
-// Names of the parts of a reference's index, in order. Without a fixed type it has all but the UID, otherwise
-// only name and namespace.
+// Names of the parts of a reference's index, in order. If the type is fixed, the index has only name and
+// namespace, otherwise all parts except the UID.
 const (
 	PartGroup     = "group"
 	PartKind      = "kind"

@@ -22,8 +22,7 @@ var largeFamilies = map[string]func(n int) []byte{
 // valueSource generates the differences between objects; equal seeds generate equal values.
 type valueSource struct{ *rand.Rand }
 
-func newValueSource(family uint64,
-	n int) valueSource {
+func newValueSource(family uint64, n int) valueSource {
 	return valueSource{rand.New(rand.NewPCG(family, uint64(n)))}
 }
 
@@ -73,23 +72,23 @@ func keys(names ...string) string {
 		func(n int) string { return fmt.Sprintf(`"f:%s":{}`, names[n]) }) + `}`
 }
 
-// TestFamilies checks the form and the size of large objects.
+// TestFamilies: the generated objects are valid JSON of the expected size, and equal for equal numbers.
 func TestFamilies(t *testing.T) {
 	for name, family := range largeFamilies {
 		t.Run(name, func(t *testing.T) {
-			sum := 0
+			total := 0
 			const count = 200
 			for n := range count {
 				object := family(n)
-				sum += len(object)
+				total += len(object)
 				if !json.Valid(object) {
 					t.Fatalf("object %d is not JSON:\n%s", n, object)
 				}
 				if !bytes.Equal(object, family(n)) {
-					t.Fatalf("object %d is another one each time", n)
+					t.Fatalf("object %d differs between calls", n)
 				}
 			}
-			if average := sum / count; average < 7_000 || average > 14_000 {
+			if average := total / count; average < 7_000 || average > 14_000 {
 				t.Errorf("objects have %d bytes on average", average)
 			}
 		})

@@ -15,8 +15,8 @@ import (
 	"github.com/crdcache/crdcache/internal/informer"
 )
 
-// failedInformer replaces an informer that could not be made, because client-go's signature has no error.
-// Each of its requests fails with the error.
+// failedInformer replaces an informer that could not be created, because client-go's signature has no error.
+// Its lists and watches fail with the error of the creation.
 type failedInformer struct {
 	cache.SharedIndexInformer
 	gvr schema.GroupVersionResource
@@ -44,9 +44,9 @@ func newFailedInformer(gvr schema.GroupVersionResource, err error) *failedInform
 }
 
 // Informer implements informers.GenericInformer.
-func (b *failedInformer) Informer() cache.SharedIndexInformer { return b.SharedIndexInformer }
+func (f *failedInformer) Informer() cache.SharedIndexInformer { return f.SharedIndexInformer }
 
-// Lister implements informers.GenericInformer. It is empty.
-func (b *failedInformer) Lister() cache.GenericLister {
-	return dynamiclister.NewRuntimeObjectShim(dynamiclister.New(b.GetIndexer(), b.gvr))
+// Lister implements informers.GenericInformer. The lister is empty.
+func (f *failedInformer) Lister() cache.GenericLister {
+	return dynamiclister.NewRuntimeObjectShim(dynamiclister.New(f.GetIndexer(), f.gvr))
 }

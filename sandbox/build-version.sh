@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds etcd, kube-apiserver and kubectl of another Kubernetes version into OUTDIR, from Go modules, with the
-# dependencies that the version was released with. Takes about 10 minutes of CPU; what is there is not built again.
+# dependencies that the version was released with. Takes about 10 minutes of CPU; existing programs are not built again.
 #
 #   usage: build-version.sh VERSION OUTDIR      (build-version.sh 1.30.14 ~/.cache/crdcache/kubernetes/1.30.14)
 set -eu

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the sandbox, etcd, kube-apiserver and kubectl into OUTDIR. This is the one place
-# that knows which Kubernetes version the binaries report.
+# Builds the sandbox, etcd, kube-apiserver and kubectl into OUTDIR. Only this script
+# sets the Kubernetes version that the binaries report.
 #
 #   usage: build.sh OUTDIR
 set -eu

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// Names of the components, which are those of their log files.
+// Names of the components, and of their log files.
 const (
 	etcdName      = "etcd"
 	apiServerName = "apiserver"
@@ -61,8 +61,8 @@ func (c *component) start(ctx context.Context) error {
 	return nil
 }
 
-// alive reports whether the process exists. It is no zombie, because envtest waits for it. It leads a process
-// group, which another process with a reused ID hardly does.
+// alive reports whether the process exists. It is not a zombie, because envtest waits for it. It leads a
+// process group, so another process with a reused ID is hardly mistaken for it.
 func (c *component) alive() bool {
 	pid := readPID(c.dir.pidPath(c.name))
 	if pid == 0 {
@@ -86,7 +86,7 @@ func (c *component) kill() {
 
 // stop ends the process with SIGTERM, and with SIGKILL after stopGrace. It waits for its end.
 func (c *component) stop() {
-	_ = c.server.Stop() // an error means that SIGTERM was not enough
+	_ = c.server.Stop() // an error means that the process still runs after SIGTERM
 	for c.alive() {
 		time.Sleep(5 * time.Millisecond)
 	}

@@ -45,8 +45,8 @@ func (t tokens) writeKubeconfig(path string, server *envtest.APIServer) error {
 	return writeFile(path, data)
 }
 
-// tokensOnly is an envtest.Authn without client certificates. A server ignores the token of a request with a
-// certificate, and tests choose the authority for client certificates themselves.
+// tokensOnly is an envtest.Authn without client certificates. They would hinder tests: a server ignores the
+// token of a request with a certificate, and a test can use its own client CA.
 type tokensOnly struct{}
 
 var _ envtest.Authn = tokensOnly{}

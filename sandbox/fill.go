@@ -142,8 +142,8 @@ func ensureNamespaces(ctx context.Context, api dynamic.Interface, o fillOptions)
 	return nil
 }
 
-// writeAll writes objects 0 to count-1 concurrently and returns how many did not exist. The first error ends
-// it.
+// writeAll writes objects 0 to count-1 concurrently and returns how many did not exist. It ends at the first
+// error.
 func writeAll(ctx context.Context, etcd *clientv3.Client, ts *templates, o fillOptions) (created int,
 	err error) {
 	var written atomic.Int64

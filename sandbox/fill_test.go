@@ -28,7 +28,7 @@ func TestIdentityDependsOnSeedAndIndexAlone(t *testing.T) {
 		for i := range 1000 {
 			id := newIdentity(seed, i, 4)
 			if !uid.MatchString(id.uid) {
-				t.Fatalf("%s is no version 4 UUID", id.uid)
+				t.Fatalf("%s is not a version 4 UUID", id.uid)
 			}
 			seen[id.uid], seen[id.name] = true, true
 		}
@@ -126,8 +126,8 @@ func TestEncodeKeepsServerFields(t *testing.T) {
 	}
 }
 
-// TestFillIsLikeTheAPI compares objects written to etcd with objects that the API server stored. They may
-// differ only in identity and time.
+// TestFillIsLikeTheAPI compares objects written to etcd with objects that the API server stored. They must
+// be equal except for identity and time.
 func TestFillIsLikeTheAPI(t *testing.T) {
 	for _, size := range []string{sizeSmall, sizeLarge} {
 		t.Run(size, func(t *testing.T) { compareWithAPI(t, size) })

@@ -168,8 +168,8 @@ func (l *loader) apply(ctx context.Context, mapper meta.RESTMapper, object *unst
 	return nil
 }
 
-// awaitServed waits until every CRD is in discovery and listable in all served versions. These become true
-// one after the other, and a client may depend on either.
+// awaitServed waits until every CRD is in discovery, and its objects can be listed in all served versions. A
+// client can depend on either, and a server does not provide both at the same time.
 func (l *loader) awaitServed(ctx context.Context, crds []manifest) error {
 	for _, crd := range crds {
 		var last error

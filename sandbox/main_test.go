@@ -57,7 +57,7 @@ func runTests(m *testing.M) int {
 	return m.Run()
 }
 
-// patience limits every wait. It is long, so that a busy machine fails no test.
+// patience limits every wait. It is long, so that no test fails on a busy machine.
 const patience = 60 * time.Second
 
 var (
@@ -160,7 +160,7 @@ func processes(t *testing.T, dir string) [3]int {
 	pids := [3]int{readPID(d.lockPath()), readPID(d.pidPath(etcdName)), readPID(d.pidPath(apiServerName))}
 	for _, pid := range pids {
 		if pid == 0 || hasEnded(pid) {
-			t.Fatalf("a process of %v does not run", pids)
+			t.Fatalf("not all processes run: %v", pids)
 		}
 	}
 	return pids
@@ -363,9 +363,9 @@ func TestControl(t *testing.T) {
 	}
 
 	b.mustSend(t, "kill apiserver")
-	b.mustSend(t, "kill apiserver") // killing a dead component is no error
+	b.mustSend(t, "kill apiserver") // killing a dead component is not an error
 	if _, err := net.Dial("tcp", strings.TrimPrefix(config.Host, "https://")); !errors.Is(err, syscall.ECONNREFUSED) {
-		t.Errorf("want the connection refused, got %v", err)
+		t.Errorf("got %v, want a refused connection", err)
 	}
 	b.mustSend(t, "restart apiserver")
 	if now := processes(t, dir); now[2] == first[2] || now[1] != first[1] {

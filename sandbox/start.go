@@ -178,7 +178,7 @@ func stopSandbox(ctx context.Context, dir directory) error {
 			}
 		}
 	}
-	return fmt.Errorf("%s: supervisor %d does not end", dir, readPID(dir.lockPath()))
+	return fmt.Errorf("stop the sandbox in %s: supervisor %d still runs: kill it", dir, readPID(dir.lockPath()))
 }
 
 func newControl() *cobra.Command {

@@ -80,7 +80,7 @@ func (ts *templates) sample(ctx context.Context, id objectIdentity,
 		return template{}, fmt.Errorf("etcd: %w", err)
 	}
 	if len(resp.Kvs) != 1 {
-		return template{}, fmt.Errorf("etcd has no %s: is it the one behind this API server?", key)
+		return template{}, fmt.Errorf("etcd has no %s: does this API server use another etcd?", key)
 	}
 	return parseTemplate(resp.Kvs[0].Value)
 }

@@ -38,7 +38,7 @@ func writeLauncher(dir directory, component, binaries, program string) (string, 
 		return "", err
 	}
 	if _, err := exec.LookPath(path); err != nil {
-		return "", fmt.Errorf("the folder of binaries needs an etcd and a kube-apiserver: %w", err)
+		return "", fmt.Errorf("the folder of binaries must contain etcd and kube-apiserver: %w", err)
 	}
 	launcher := dir.file(component + ".sh")
 	if err := os.Remove(launcher); err != nil && !errors.Is(err, os.ErrNotExist) {

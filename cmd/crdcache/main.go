@@ -1,4 +1,4 @@
-// Command crdcache keeps and queries a live copy of Kubernetes resources.
+// Command crdcache caches Kubernetes resources, follows their changes, and answers queries.
 package main
 
 import (

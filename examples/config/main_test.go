@@ -29,6 +29,6 @@ environments stage=production: production-ap production-eu production-us
 query:1: there is no index "color"; there are condition, env-value, environment, image-host, namespace, not-ready, owner, paused, port, scrape, team, tier-per-namespace
 `
 	if out.String() != want {
-		t.Errorf("it prints\n%s, want\n%s", out.String(), want)
+		t.Errorf("printed\n%s, want\n%s", out.String(), want)
 	}
 }

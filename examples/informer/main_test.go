@@ -18,7 +18,7 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster/faults"
 )
 
-// TestProgram runs the program, which is that of the README. It prints all objects, even if the permission to
+// TestProgram runs the program, which the README repeats. It prints all objects, even if the permission to
 // list them is granted only after the first list.
 func TestProgram(t *testing.T) {
 	source, err := os.ReadFile("main.go")
@@ -29,9 +29,9 @@ func TestProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, program, _ := bytes.Cut(source, []byte("\n")) // without the comment of the package
+	_, program, _ := bytes.Cut(source, []byte("\n")) // skip the package comment
 	if !bytes.Contains(readme, append([]byte("```go\n"), program...)) {
-		t.Error("README.md has another program than main.go")
+		t.Error("the program in README.md differs from main.go")
 	}
 
 	cluster, err := testcluster.New(t.Context(), testcluster.Options{Paths: []string{"../../testdata/crds"}})

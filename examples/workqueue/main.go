@@ -120,7 +120,7 @@ func reconcile(ctx context.Context, name cache.ObjectName, client dynamic.Interf
 	return err
 }
 
-// field returns a text of an object, or "".
+// field returns a string field of an object, or "".
 func field(obj any, path ...string) string {
 	text, _, _ := unstructured.NestedString(obj.(*unstructured.Unstructured).Object, path...)
 	return text

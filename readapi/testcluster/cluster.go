@@ -23,8 +23,8 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster/faults"
 )
 
-// Options configures a cluster. The zero value is a cluster with the built-in types and the namespaces of
-// every cluster.
+// Options configures a cluster. The zero value is a cluster with the built-in types and the initial
+// namespaces.
 type Options struct {
 	// Paths are files and directories of manifests to load, see Cluster.LoadFiles and, if FS is set,
 	// Cluster.LoadFS.
@@ -141,8 +141,8 @@ func (c *Cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.faults.S
 // admissionGroup is the group of webhook configurations and admission policies.
 const admissionGroup = "admissionregistration.k8s.io"
 
-// admissionRejected is the reason why its objects cannot be written.
-const admissionRejected = "nothing is admitted or mutated by webhooks and policies in a cluster in memory: leave them out, or use envtest"
+// admissionRejected is the reason why objects of admissionGroup cannot be written.
+const admissionRejected = "a cluster in memory does not call webhooks or evaluate admission policies: leave them out, or use envtest"
 
 func typeAndRules(b builtin.Type) (readapi.Type, apiserver.Rules) {
 	version := readapi.Version{
@@ -179,7 +179,7 @@ func (c *Cluster) strategicMerge(gvk schema.GroupVersionKind, object, patch []by
 	typed, err := c.options.Scheme.New(gvk)
 	if err != nil {
 		return nil, readapi.NewStatusError(http.StatusUnsupportedMediaType,
-			metav1.StatusReasonUnsupportedMediaType, fmt.Sprintf("the scheme of the cluster in memory has no %s, so that it cannot apply a strategic merge patch: add the type to the scheme, or use a merge patch", gvk))
+			metav1.StatusReasonUnsupportedMediaType, fmt.Sprintf("cannot apply a strategic merge patch: the scheme of the cluster in memory has no %s: add the type to the scheme, or use a merge patch", gvk))
 	}
 	return strategicpatch.StrategicMergePatch(object, patch, typed)
 }

@@ -60,7 +60,7 @@ func TestClients(t *testing.T) {
 	if err != nil || created.UID == "" || created.Generation != 0 || created.Data["k"] != "v" {
 		t.Fatal(created, err)
 	}
-	created.ResourceVersion = "" // built-in types allow that
+	created.ResourceVersion = "" // built-in types allow an update without it
 	if _, err := typed.CoreV1().ConfigMaps("default").Update(ctx, created,
 		metav1.UpdateOptions{}); err != nil {
 		t.Error(err)
@@ -89,7 +89,8 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// TestStrategicMergePatch: lists are merged according to the Go type. Without it, the error names a remedy.
+// TestStrategicMergePatch: lists are merged according to the Go type. Without a Go type, the error names a
+// remedy.
 func TestStrategicMergePatch(t *testing.T) {
 	ctx := t.Context()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"},
@@ -185,11 +186,12 @@ func TestRefusals(t *testing.T) {
 	}
 	if _, err := clients.CoreV1().ConfigMaps("default").Create(ctx,
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{}); err == nil {
-		t.Error("protobuf is understood")
+		t.Error("a request in protobuf is accepted")
 	}
 }
 
-// TestNamespaces: an object needs its namespace, and goes with it, when its finalizers are gone.
+// TestNamespaces: an object needs its namespace. Deleting the namespace deletes the object, after its
+// finalizers are removed.
 func TestNamespaces(t *testing.T) {
 	ctx := t.Context()
 	cluster := newCluster(t, testcluster.Options{FS: files, Paths: []string{"crds"}})
@@ -222,11 +224,11 @@ func TestNamespaces(t *testing.T) {
 	}
 	list, err := client.List(ctx, metav1.ListOptions{})
 	if err != nil || len(list.Items) != 1 || list.Items[0].GetDeletionTimestamp() == nil {
-		t.Errorf("left are %v, %v", list, err)
+		t.Errorf("the remaining objects are %v, error %v", list, err)
 	}
 	if _, err := client.Create(ctx, newWidget("b"), metav1.CreateOptions{}); !apierrors.HasStatusCause(err,
 		corev1.NamespaceTerminatingCause) {
-		t.Errorf("in a namespace that is going: %v", err)
+		t.Errorf("in a terminating namespace: %v", err)
 	}
 	if _, err := client.Patch(ctx, "kept", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`),
 		metav1.PatchOptions{}); err != nil {
@@ -237,7 +239,7 @@ func TestNamespaces(t *testing.T) {
 	}
 	for _, want := range []watch.EventType{watch.Modified, watch.Deleted} {
 		if event := <-follow.ResultChan(); event.Type != want {
-			t.Errorf("the watch says %s, want %s", event.Type, want)
+			t.Errorf("the watch sends %s, want %s", event.Type, want)
 		}
 	}
 	if err := namespaces.Delete(ctx, "default", metav1.DeleteOptions{}); !apierrors.IsForbidden(err) {
@@ -245,8 +247,9 @@ func TestNamespaces(t *testing.T) {
 	}
 }
 
-// TestDefinitionsComeAndGo: a definition that a client creates serves its type at once, and takes it along.
-func TestDefinitionsComeAndGo(t *testing.T) {
+// TestDefinitions: a type is served as soon as a client has created its definition. Deleting the definition
+// deletes the type and its objects.
+func TestDefinitions(t *testing.T) {
 	ctx := t.Context()
 	source := newCluster(t, testcluster.Options{FS: files, Paths: []string{"crds"}})
 	crds := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
@@ -279,11 +282,11 @@ func TestDefinitionsComeAndGo(t *testing.T) {
 	}
 	if _, err := client.Resource(widgets).Namespace("default").Create(ctx, newWidget("b"),
 		metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
-		t.Errorf("of a type that is going: %v", err)
+		t.Errorf("of a terminating type: %v", err)
 	}
 	list, err := client.Resource(widgets).List(ctx, metav1.ListOptions{})
 	if err != nil || len(list.Items) != 1 || list.Items[0].GetName() != "kept" {
-		t.Errorf("left are %v, %v", list, err)
+		t.Errorf("the remaining objects are %v, error %v", list, err)
 	}
 	if _, err := client.Resource(widgets).Namespace("default").Patch(ctx, "kept", types.MergePatchType,
 		[]byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
@@ -301,7 +304,8 @@ func TestDefinitionsComeAndGo(t *testing.T) {
 	}
 }
 
-// TestLoad: objects come from files in any order, from Go with their state, and errors name them.
+// TestLoad: objects are loaded from files in any order, and from Go values with their status. Errors name the
+// object.
 func TestLoad(t *testing.T) {
 	ctx := t.Context()
 	dir := t.TempDir()
@@ -361,7 +365,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestGeneratedNames: a name that is taken is tried again.
+// TestGeneratedNames: if a generated name is taken, another name is generated.
 func TestGeneratedNames(t *testing.T) {
 	cluster := newCluster(t, testcluster.Options{FS: files, Paths: []string{"crds"}})
 	client := cluster.Client().Resource(widgets).Namespace("default")
@@ -380,7 +384,7 @@ func TestGeneratedNames(t *testing.T) {
 	}
 }
 
-// TestServed: a cluster is a handler, for clients of other processes.
+// TestServed: a cluster is an HTTP handler, for clients in other processes.
 func TestServed(t *testing.T) {
 	cluster := newCluster(t, testcluster.Options{})
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, cluster.Config().Host+

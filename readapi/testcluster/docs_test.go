@@ -23,7 +23,7 @@ func TestSamples(t *testing.T) {
 	}
 	samples := sampleForm.FindAllStringSubmatch(string(page), -1)
 	if fences := strings.Count(string(page), "```go\n"); fences != len(samples) || fences == 0 {
-		t.Errorf("of %d samples %d say which test they are of", fences, len(samples))
+		t.Errorf("%d of %d samples name their test", len(samples), fences)
 	}
 	for _, sample := range samples {
 		var want []string
@@ -31,7 +31,7 @@ func TestSamples(t *testing.T) {
 			want = append(want, declaration(t, filepath.Join(root, sample[1]), name))
 		}
 		if got := sample[3]; got != strings.Join(want, "\n") {
-			t.Errorf("the sample of %s is not that of %s:\n%s\nwant\n%s", sample[1], sample[2], got,
+			t.Errorf("the sample of %s in %s differs from the source:\n%s\nwant\n%s", sample[2], sample[1], got,
 				strings.Join(want, "\n"))
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestCountsStaySmall: requests are counted, not kept.
+// TestCountsStaySmall: the injector counts requests without storing each of them.
 func TestCountsStaySmall(t *testing.T) {
 	injector := New(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	const requests = 1000
@@ -16,6 +16,6 @@ func TestCountsStaySmall(t *testing.T) {
 			fmt.Sprintf("/apis/example.com/v1/widgets?resourceVersion=%d", i), nil))
 	}
 	if n := injector.Count(Match{Resource: "widgets"}); n != requests || len(injector.mu.counts) != 1 {
-		t.Errorf("%d requests are counted, in %d sorts", n, len(injector.mu.counts))
+		t.Errorf("%d requests are counted, in %d entries", n, len(injector.mu.counts))
 	}
 }

@@ -2,8 +2,8 @@
 //
 // # Usage
 //
-// An Injector wraps any handler, such as a proxy. testcluster.Cluster.Faults returns the one of a cluster.
-// Faults can be added and removed at any time:
+// An Injector wraps any handler, such as a proxy. testcluster.Cluster.Faults returns the injector of a
+// cluster. Faults can be added and removed at any time:
 //
 //	injector := faults.New(handler)
 //	remove := injector.Add(faults.Fault{
@@ -14,5 +14,5 @@
 //
 // # Concurrency
 //
-// An Injector is safe for concurrent use. The faults at the time of a request apply to it.
+// An Injector is safe for concurrent use. A fault applies to requests that arrive after Add.
 package faults

@@ -107,7 +107,7 @@ func TestDrop(t *testing.T) {
 		response, err := client.Get(config.Host + "/version")
 		if err == nil {
 			response.Body.Close()
-			t.Errorf("%s: there is an answer", way)
+			t.Errorf("%s: the client got an answer", way)
 		}
 	}
 }
@@ -162,11 +162,11 @@ func TestStall(t *testing.T) {
 		_, lineErr := body.ReadBytes('\n')
 		_, partErr := io.ReadFull(body, part)
 		if string(part) != `{"type":` || lineErr != nil || partErr != nil {
-			t.Errorf("%s: after a line comes %q, %v, %v", way, part, lineErr, partErr)
+			t.Errorf("%s: after a line, the client reads %q, %v, %v", way, part, lineErr, partErr)
 		}
 		cancel()
 		if _, err := body.ReadByte(); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: then comes %v", way, err)
+			t.Errorf("%s: at the end, the client gets the error %v", way, err)
 		}
 	}
 }
@@ -287,7 +287,7 @@ func TestTimesAndMatch(t *testing.T) {
 	}
 }
 
-// TestPatience ends the faults that wait when the client gives up.
+// TestPatience: faults that block end when the client gives up.
 func TestPatience(t *testing.T) {
 	for name, effect := range map[string]faults.Effect{"hang": faults.Hang(),
 		"delay": faults.Delay(time.Hour), "hold": faults.Hold(nil), "stall": faults.Stall(0,

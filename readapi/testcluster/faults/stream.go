@@ -72,7 +72,7 @@ func (c *cutter) Write(data []byte) (int, error) {
 	}
 	// The client must receive the forwarded part.
 	if _, err := c.ResponseWriter.Write(rest[:c.size]); err == nil {
-		_ = http.NewResponseController(c.ResponseWriter).Flush() // it is cut in any case
+		_ = http.NewResponseController(c.ResponseWriter).Flush() // an error is irrelevant: the connection is cut
 	}
 	if c.blockUntil != nil {
 		<-c.blockUntil

@@ -51,7 +51,7 @@ func (l *loader) addDefinition(f *manifest.File, e manifest.Entry, u *unstructur
 	t, ok := systemType(l.storage, gk)
 	if !ok {
 		delete(l.kinds, gk)
-		return // it is not established
+		return // the definition is not established
 	}
 	if old := l.kinds[gk]; old != nil && !fits && (old.typ.Namespaced != t.Namespaced ||
 		old.definitionName == "") {

@@ -56,7 +56,7 @@ func save(t testing.TB, path, text string) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	// In one step, as editors do.
+	// Replace the file atomically, as editors do.
 	if err := os.WriteFile(path+"~", []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -51,7 +51,7 @@ func (s *Source) Follow(ctx context.Context) {
 type changeWatcher struct {
 	source  *Source
 	watcher *fsnotify.Watcher // nil if the system provides none
-	// polling is set if some directories are not watched. reported has those that were reported.
+	// polling is set if some directories are not watched. reported has the directories that were reported.
 	polling  bool
 	reported map[string]bool
 }
@@ -88,7 +88,7 @@ func (l *changeWatcher) watch(dirs []string) (newFolders bool) {
 	watched := l.watcher.WatchList()
 	for _, dir := range watched {
 		if !slices.Contains(dirs, dir) {
-			_ = l.watcher.Remove(dir) // it can be gone
+			_ = l.watcher.Remove(dir) // fails if the directory was deleted
 		}
 	}
 	l.polling = false
@@ -100,7 +100,7 @@ func (l *changeWatcher) watch(dirs []string) (newFolders bool) {
 		case err == nil:
 			newFolders = true
 		case isGone(dir):
-			l.polling = true // it can be created again
+			l.polling = true // the directory can be created again
 		default:
 			l.reportUnwatched(dir, err)
 		}

@@ -40,12 +40,12 @@ func TestFileThatVanishes(t *testing.T) {
 	}
 	if _, err := Open(t.Context(), Options{Paths: []string{filepath.Join(dir, "a.yaml"),
 		filepath.Join(dir, "d.yaml")}, Report: removes("d.yaml")}); err == nil {
-		t.Error("a file that is named may be gone")
+		t.Error("a deleted file that is named is not an error")
 	}
 }
 
-// TestProblemsOfNow: only the problems of the latest read are returned.
-func TestProblemsOfNow(t *testing.T) {
+// TestProblemsOfLatestRead: Problems returns only the problems of the latest read.
+func TestProblemsOfLatestRead(t *testing.T) {
 	dir := tree(t, map[string]string{"a.yaml": widgetCRD})
 	s := open(t, Options{Paths: []string{dir}})
 	for i := range 50 {
@@ -60,6 +60,6 @@ func TestProblemsOfNow(t *testing.T) {
 	}
 	save(t, filepath.Join(dir, "b.yaml"), widget("b", "blue"))
 	if err := s.Refresh(t.Context()); err != nil || s.Err() != nil {
-		t.Errorf("it is mended: %v, %v", err, s.Err())
+		t.Errorf("after the correction: %v, %v", err, s.Err())
 	}
 }

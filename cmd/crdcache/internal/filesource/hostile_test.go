@@ -23,7 +23,7 @@ func (e *repeatingReader) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestEndlessInput gives up on an endless document in bounded memory.
+// TestEndlessInput: an endless document is an error, and is read with bounded memory.
 func TestEndlessInput(t *testing.T) {
 	for name, in := range map[string]io.Reader{
 		"zeros":            &repeatingReader{text: "\x00"},
@@ -48,19 +48,19 @@ func TestManyProblems(t *testing.T) {
 	})
 	s := open(t, Options{Paths: []string{dir + "/a.yaml", dir + "/b.yaml"}})
 	problems := s.Problems()
-	if len(problems) != 20+2 { // with the error of the second file
+	if len(problems) != 20+2 { // 20 problems, the number of the others, and the problem of the second file
 		t.Fatalf("%d problems", len(problems))
 	}
 	if got, want := problems[len(problems)-1].Error(), dir+"/a.yaml: 980 more errors"; got != want {
 		t.Errorf("the last problem is %q, want %q", got, want)
 	}
 	if err := s.Refresh(t.Context()); err != nil || len(s.Problems()) != len(problems) {
-		t.Errorf("%v, and %d problems after nothing has changed", err, len(s.Problems()))
+		t.Errorf("after a refresh without changes: %v, and %d problems", err, len(s.Problems()))
 	}
 }
 
-// TestWhyNoObject explains why an object cannot be decoded.
-func TestWhyNoObject(t *testing.T) {
+// TestDecodeErrors: the error says why an object cannot be decoded.
+func TestDecodeErrors(t *testing.T) {
 	object := func(spec string) string {
 		return `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","namespace":"web"},"spec":` + spec + "}"
 	}
@@ -78,8 +78,8 @@ func TestWhyNoObject(t *testing.T) {
 	}
 }
 
-// TestNoIdentity reports objects with an invalid kind, version or name.
-func TestNoIdentity(t *testing.T) {
+// TestInvalidIdentity: objects with an invalid kind, version or name are reported.
+func TestInvalidIdentity(t *testing.T) {
 	for text, want := range map[string]string{
 		"{apiVersion: a/b/c, kind: Foo, metadata: {name: a}}": `Foo has the apiVersion "a/b/c", which is neither VERSION nor GROUP/VERSION`,
 		"{apiVersion: /, kind: Foo, metadata: {name: a}}":     `Foo has the apiVersion "/", which is neither VERSION nor GROUP/VERSION`,

@@ -34,7 +34,7 @@ type loader struct {
 	objectsOfUnknownKinds []pendingObject
 	// filesToReread has the paths of files to read again because types changed.
 	filesToReread map[string]bool
-	// unreportedTypes are the inferred types without a warning yet.
+	// unreportedTypes are the inferred types that no warning has reported yet.
 	unreportedTypes []inferredType
 	usedTypes       map[schema.GroupResource]bool // types that are read
 	// isServed is set when the storage is served and changes must be sent to watches.
@@ -96,7 +96,7 @@ func newLoader(storage *apiserver.Storage, report func(*manifest.Problem)) *load
 
 var definitionKind = schema.GroupKind{Group: crd.GVR.Group, Kind: "CustomResourceDefinition"}
 
-// add stores a document, or holds it until its type is known.
+// add stores the object of a document, or retains it until its type is known.
 func (l *loader) add(f *manifest.File, e manifest.Entry) {
 	if l.addText(f, e) {
 		return
@@ -135,7 +135,7 @@ func (l *loader) add(f *manifest.File, e manifest.Entry) {
 	}
 }
 
-// addText is add without decoding. It reports whether that was possible.
+// addText is add without decoding the object. It returns false if the object must be decoded.
 func (l *loader) addText(f *manifest.File, e manifest.Entry) bool {
 	gv, err := schema.ParseGroupVersion(e.APIVersion)
 	if l.isServed || err != nil || gv.Version == "" || e.Kind == "" || e.Name == "" ||
@@ -344,7 +344,7 @@ func (l *loader) inferTypes() {
 		}
 		l.putObject(p.file, p.Entry, k, u)
 	}
-	l.reportGuesses()
+	l.reportInferredTypes()
 }
 
 func (l *loader) infer(p pendingObject, namespaced bool) (*kind, error) {
@@ -361,8 +361,8 @@ func (l *loader) infer(p pendingObject, namespaced bool) (*kind, error) {
 	return k, nil
 }
 
-// reportGuesses warns about inferred types that are read and still undefined.
-func (l *loader) reportGuesses() {
+// reportInferredTypes warns about inferred types that are read and have no definition.
+func (l *loader) reportInferredTypes() {
 	l.unreportedTypes = slices.DeleteFunc(l.unreportedTypes, func(g inferredType) (done bool) {
 		gr := g.typ.GroupResource()
 		if l.kinds[g.GroupKind] != g.kind || !l.usedTypes[gr] {

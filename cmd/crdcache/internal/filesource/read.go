@@ -59,8 +59,8 @@ func ReadFiles(ctx context.Context, options manifest.ReadOptions, selects func(s
 	return errors.Join(failed...)
 }
 
-// readSnapshot passes the objects of a snapshot to take. It returns an error for requested types that could
-// not be saved, and continues with the others.
+// readSnapshot passes the objects of a snapshot to take. The error includes requested types that could not
+// be saved; readSnapshot continues with the other types.
 func readSnapshot(ctx context.Context, name string, open func() (*snapshot.File, error),
 	selects func(snapshot.Type) bool, take manifest.ObjectHandler) error {
 	file, err := open()

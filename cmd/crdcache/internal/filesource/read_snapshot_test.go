@@ -60,7 +60,7 @@ func TestReadSnapshot(t *testing.T) {
 	names, err := read(nil, func(u *unstructured.Unstructured) error {
 		if size, found, err := unstructured.NestedInt64(u.Object, "spec", "size"); size != 1 ||
 			!found || err != nil {
-			t.Errorf("the size is %v (there: %v): %v", size, found, err)
+			t.Errorf("the size is %v (found: %v): %v", size, found, err)
 		}
 		return nil
 	})
@@ -82,6 +82,6 @@ func TestReadSnapshot(t *testing.T) {
 	}
 	if names, err = read(nil, fine); len(names) > 0 || err == nil ||
 		!strings.Contains(err.Error(), "some.snapshot: ") {
-		t.Errorf("of a file that was cut: %q, %v", names, err)
+		t.Errorf("from a truncated file: %q, %v", names, err)
 	}
 }

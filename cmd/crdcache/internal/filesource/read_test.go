@@ -13,8 +13,8 @@ import (
 	"github.com/crdcache/crdcache/internal/manifest"
 )
 
-// named reads files and returns the names of the objects, the warnings, and the error.
-func named(t *testing.T, options manifest.ReadOptions) (names, warnings []string, err error) {
+// readNames reads files and returns the names of the objects, the warnings, and the error.
+func readNames(t *testing.T, options manifest.ReadOptions) (names, warnings []string, err error) {
 	t.Helper()
 	options.Warn = func(p *manifest.Problem) { warnings = append(warnings, p.Error()) }
 	err = manifest.ReadFiles(t.Context(), options,
@@ -52,7 +52,7 @@ func TestRead(t *testing.T) {
 			[]string{"stdin: the file is empty"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			names, warnings, err := named(t, tt.options)
+			names, warnings, err := readNames(t, tt.options)
 			if diff := cmp.Diff(tt.names, names); diff != "" {
 				t.Errorf("the objects (-want +got):\n%s", diff)
 			}
@@ -69,7 +69,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestReadEnds ends at an error of the callback.
+// TestReadEnds: an error of the callback ends reading.
 func TestReadEnds(t *testing.T) {
 	enough := errors.New("enough")
 	taken := 0
@@ -112,7 +112,7 @@ func TestNoFiles(t *testing.T) {
 		"all files":         {manifest.ReadOptions{Paths: []string{dir, dir + "/deep"}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, warnings, err := named(t, tt.options)
+			_, warnings, err := readNames(t, tt.options)
 			if got := strings.Join(warnings, "\n"); err != nil || got != tt.warning {
 				t.Errorf("warnings %q, error %v; want %q", got, err, tt.warning)
 			}
@@ -123,10 +123,10 @@ func TestNoFiles(t *testing.T) {
 		t.Errorf("the problems are %q", got)
 	}
 	if err := s.Refresh(t.Context()); err != nil || len(s.Problems()) != 1 {
-		t.Errorf("after another look: %v, %q", err, problemsOf(s, dir))
+		t.Errorf("after a refresh: %v, %q", err, problemsOf(s, dir))
 	}
 	t.Chdir(dir)
-	if names, _, err := named(t, manifest.ReadOptions{Paths: []string{"", "deep"}}); err == nil ||
+	if names, _, err := readNames(t, manifest.ReadOptions{Paths: []string{"", "deep"}}); err == nil ||
 		!strings.Contains(err.Error(), "a path is empty") || !slices.Equal(names, []string{"c"}) {
 		t.Errorf("an empty path: %v, and %q was read", err, names)
 	}

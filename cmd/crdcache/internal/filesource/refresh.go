@@ -31,7 +31,7 @@ func (s *Source) refresh(ctx context.Context) error {
 		return ctx.Err()
 	}
 	if err != nil {
-		// It is unknown which files are gone.
+		// Without a complete listing it is unknown which files were deleted.
 		s.setListing(&manifest.Problem{File: strings.Join(s.options.Paths, ", "), Err: err})
 		return nil
 	}
@@ -100,7 +100,8 @@ const maxRereadRounds = 8
 var errEmpty = errors.New(
 	"the file is empty: its previous objects are kept until it has content or is deleted")
 
-// apply reads files into the storage, definitions first, and deletes objects that are gone.
+// apply reads files into the storage, definitions first, and deletes the objects that the files no longer
+// have.
 func (s *Source) apply(ctx context.Context, files []*manifest.File, gone map[*manifest.File]bool) error {
 	l := s.reading.loader
 	type found struct {

@@ -114,7 +114,7 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
-// TestInferredScope corrects an inferred scope.
+// TestInferredScope: a later object corrects an inferred scope.
 func TestInferredScope(t *testing.T) {
 	dir := tree(t, map[string]string{"a.yaml": strings.Replace(widget("a", "red"),
 		", namespace: web", "", 1)})
@@ -128,7 +128,7 @@ func TestInferredScope(t *testing.T) {
 	}
 }
 
-// TestStdinIsKept keeps the objects of standard input, which cannot be read again.
+// TestStdinIsKept: Refresh keeps the objects of standard input, which cannot be read again.
 func TestStdinIsKept(t *testing.T) {
 	dir := tree(t, map[string]string{"a.yaml": widgetCRD})
 	s := open(t, Options{Paths: []string{dir, manifest.Stdin}, In: strings.NewReader(widget("a", "red"))})
@@ -160,14 +160,15 @@ func TestRefreshWithEndedContext(t *testing.T) {
 	}
 }
 
-// TestRefreshModel compares random changes of files with reading them again.
+// TestRefreshModel changes files in many ways. After each change, a refreshed Source and a new one have the
+// same objects.
 func TestRefreshModel(t *testing.T) {
 	dir := tree(t, map[string]string{"crd.yaml": widgetCRD})
 	s := open(t, Options{Paths: []string{dir}})
 	for step := range 40 {
 		path := filepath.Join(dir, fmt.Sprint("f", step*7%5, ".yaml"))
 		if step%6 == 5 {
-			_ = os.Remove(path) // it may not exist
+			_ = os.Remove(path) // fails if the file does not exist
 		} else {
 			var docs []string
 			for i := range step % 4 {
@@ -189,7 +190,7 @@ func TestRefreshModel(t *testing.T) {
 			continue // an inferred type outlives its objects
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Fatalf("step %d (-anew +refreshed):\n%s", step, diff)
+			t.Fatalf("step %d (-opened again +refreshed):\n%s", step, diff)
 		}
 	}
 }

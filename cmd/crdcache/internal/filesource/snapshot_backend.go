@@ -97,5 +97,5 @@ const aggregatedMedia = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroup
 
 func writeResponse(w http.ResponseWriter, media string, text []byte) {
 	w.Header().Set("Content-Type", media)
-	_, _ = w.Write(text) // the client can be gone
+	_, _ = w.Write(text) // fails only if the client has disconnected
 }

@@ -18,13 +18,13 @@ import (
 	"github.com/crdcache/crdcache/snapshot"
 )
 
-// snapshotCollection is the immutable objects of a type.
+// snapshotCollection holds the objects of a type. They never change.
 type snapshotCollection struct {
 	savedObjects *snapshot.Objects
 	savedType    snapshot.SavedType
 	version      uint64
 	currentType  func() readapi.Type
-	neverEnds    chan struct{} // is never closed
+	neverEnds    chan struct{} // never closed
 	pages        []page
 	recent       recentPages
 	damage       atomic.Pointer[error] // why objects could not be read
@@ -43,7 +43,7 @@ func newSnapshotCollection(b *snapshotBackend, objects *snapshot.Objects) *snaps
 		}
 		return typeOf(c.savedType.Type)
 	})
-	// A snapshot has one state, so any number will do for servers with other resource versions.
+	// A snapshot has only one state. If its resource version is not a number, it is 1.
 	c.version, _ = strconv.ParseUint(c.savedType.ResourceVersion, 10, 64)
 	c.version = max(c.version, 1)
 	c.pages = make([]page, objects.Blocks())

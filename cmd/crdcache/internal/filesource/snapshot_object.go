@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/snapshot"
 )
 
-// page is a block of objects that is in memory while it is used.
+// page is a block of objects that is loaded into memory while it is used.
 type page struct {
 	collection *snapshotCollection
 	block      int

@@ -158,7 +158,7 @@ func (s *Source) RecordUse(types ...schema.GroupResource) {
 	for _, gr := range types {
 		l.usedTypes[gr] = true
 	}
-	l.reportGuesses()
+	l.reportInferredTypes()
 	l.reader.Summarize()
 }
 

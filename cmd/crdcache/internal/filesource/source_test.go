@@ -74,7 +74,7 @@ func TestOpen(t *testing.T) {
 			dir := tree(t, tt.files)
 			s := open(t, Options{Paths: []string{dir}})
 			if name == "no CRD" && len(s.Problems()) > 0 {
-				t.Errorf("problems before anybody uses the type: %v", s.Problems())
+				t.Errorf("problems before the first use of the type: %v", s.Problems())
 			}
 			s.RecordUse(widgets)
 			if diff := cmp.Diff(tt.colors, colors(t, s)); diff != "" {
@@ -92,8 +92,8 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestNamedFilesAreMeant reports errors for named files that a directory scan would ignore.
-func TestNamedFilesAreMeant(t *testing.T) {
+// TestNamedFiles: a named file is read even if a directory scan would ignore it, and its problems are errors.
+func TestNamedFiles(t *testing.T) {
 	dir := tree(t, map[string]string{"values.txt": "a: b\n"})
 	s := open(t, Options{Paths: []string{filepath.Join(dir, "values.txt")}})
 	var p *manifest.Problem
@@ -122,13 +122,13 @@ func TestPaths(t *testing.T) {
 		t.Errorf("%d problems (-want +got):\n%s", reported, diff)
 	}
 	if _, err := Open(t.Context(), Options{}); err == nil {
-		t.Error("nothing to read is no error")
+		t.Error("want an error without paths")
 	}
 	if _, err := Open(t.Context(), Options{Paths: []string{dir + "/none"}}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a path that does not exist: %v", err)
 	}
 	if _, err := Open(t.Context(), Options{Paths: []string{manifest.Stdin}}); err == nil {
-		t.Error("no standard input is no error")
+		t.Error("want an error without standard input")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -164,7 +164,7 @@ func TestKnownKinds(t *testing.T) {
 		}
 	}
 	if node := fetch(t, s, "/api/v1/nodes/n"); node.GetResourceVersion() != "77" || node.GetUID() != "u" {
-		t.Errorf("it is not as it was: %v", node.Object)
+		t.Errorf("the node has changed: %v", node.Object)
 	}
 	if pods := fetch(t, s, "/api/v1/pods?fieldSelector=spec.nodeName%3Dn"); len(
 		pods.Object["items"].([]any)) != 1 {
@@ -201,7 +201,7 @@ func TestKnownKindsTable(t *testing.T) {
 	}
 }
 
-// TestTestdata reads the project's manifests without a problem.
+// TestTestdata: the manifests in testdata are read without a problem.
 func TestTestdata(t *testing.T) {
 	s := open(t, Options{Paths: []string{"../../../../testdata/crds", "../../../../testdata/objects"}})
 	if got := problemsOf(s, ""); len(got) > 0 {

@@ -43,7 +43,7 @@ type bufferedEvent struct {
 
 func (o Options) newFeed(s *screen, p printer, matcher *query.Matcher) *feed {
 	f := &feed{screen: s, printer: p, changesOnly: o.ChangesOnly, withDetails: o.newEvent}
-	// It fails as AddEventHandler does.
+	// It fails only if AddEventHandler fails, and that of feedSource never does.
 	_, _ = query.Subscribe(feedSource{f}, matcher, f.handle)
 	return f
 }
@@ -136,7 +136,6 @@ func (f *feed) flush() {
 // event is a change with its time and field managers.
 type event struct {
 	query.Event
-	// arrivedAt is the time of arrival.
 	arrivedAt time.Time
 	// manager lists the field managers of the latest write, separated by commas.
 	manager string

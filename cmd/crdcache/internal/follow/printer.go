@@ -73,7 +73,8 @@ func (p objectPrinter) print(e event) error                   { return p.Print(p
 func (p objectPrinter) prepare(e event) (func() error, error) { return retainJSON(e, p.print) }
 func (p objectPrinter) flush() error                          { return p.Close() }
 
-// retainJSON retains the JSON of the object, which needs a fraction of the memory.
+// retainJSON returns a function that shows the event later. Until then it retains the JSON of the object,
+// which needs a fraction of the memory of the decoded object.
 func retainJSON(e event, show func(event) error) (func() error, error) {
 	text, err := utiljson.Marshal(e.Object.Object)
 	if err != nil {

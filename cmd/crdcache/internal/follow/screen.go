@@ -19,10 +19,10 @@ type screen struct {
 	broken chan struct{}
 	err    error
 
-	// lock is a mutex with one token; end must be able to give up waiting for it.
+	// lock is a mutex as a channel with one token, so that stopOutput can give up waiting for it.
 	lock chan struct{}
 	text bytes.Buffer
-	// open is set when feeds can print.
+	// open is set when feeds are allowed to print.
 	open bool
 	// closed is set when no more output is allowed.
 	closed bool

@@ -20,7 +20,7 @@ func (s slow) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestScreenEnds completes the current line and prints nothing after it.
+// TestScreenEnds: stopOutput waits for the current line, and nothing is printed after it.
 func TestScreenEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := slow{make(chan string, 2), make(chan struct{})}
@@ -38,19 +38,19 @@ func TestScreenEnds(t *testing.T) {
 		synctest.Wait()
 		select {
 		case <-ended:
-			t.Fatal("the screen ended in the midst of a line")
+			t.Fatal("stopOutput returned in the middle of a line")
 		default:
 		}
 		close(out.text)
 		<-ended
 		line()
 		if len(out.writing) > 0 {
-			t.Errorf("%q was written after the end", <-out.writing)
+			t.Errorf("%q was written after stopOutput", <-out.writing)
 		}
 	})
 }
 
-// TestScreenGivesUp ends although the reader is blocked.
+// TestScreenGivesUp: stopOutput returns even if the reader does not read.
 func TestScreenGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := slow{make(chan string, 1), make(chan struct{})}

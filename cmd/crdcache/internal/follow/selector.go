@@ -14,8 +14,8 @@ type selector struct {
 
 	mu struct {
 		sync.Mutex
-		claimsSnapshot *discovery.Snapshot
-		claims         map[discovery.ResolvedType]bool // of that snapshot
+		snapshot     *discovery.Snapshot
+		matchedTypes map[discovery.ResolvedType]bool // of snapshot
 	}
 }
 
@@ -42,12 +42,12 @@ func (s *selector) versions() []string {
 	return all
 }
 
-// has reports whether the current types include a claim.
-func (s *selector) has(c discovery.ResolvedType) bool {
+// has reports whether a type matches the names at present.
+func (s *selector) has(t discovery.ResolvedType) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if now := s.snapshot(); now != s.mu.claimsSnapshot {
-		s.mu.claimsSnapshot, s.mu.claims = now, s.MatchedTypes(now.Catalog())
+	if now := s.snapshot(); now != s.mu.snapshot {
+		s.mu.snapshot, s.mu.matchedTypes = now, s.MatchedTypes(now.Catalog())
 	}
-	return s.mu.claims[c]
+	return s.mu.matchedTypes[t]
 }

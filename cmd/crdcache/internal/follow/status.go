@@ -81,7 +81,7 @@ func (t *statusReporter) printLineLocked(format string, args ...any) {
 	}
 }
 
-// printLater writes a line after statusDelay unless the returned function is called before.
+// printLater writes a line after statusDelay, unless cancel is called earlier.
 func (t *statusReporter) printLater(format string, args ...any) (cancel func()) {
 	timer := time.AfterFunc(statusDelay, func() { t.printLine(format, args...) })
 	return func() { timer.Stop() }
@@ -103,7 +103,7 @@ func (t *statusReporter) changed(before, after status.Status) {
 	}
 	switch after.State {
 	case status.Pending:
-		// The removal was reported, and missing types are not awaited here.
+		// A removal was reported as Gone, and a missing type is not an unusual state.
 		if after.Reason != status.ReasonNotInstalled && after.Message != "" {
 			t.mu.delayedMessages[gvr] = time.AfterFunc(statusDelay,
 				func() { t.printLine("%s", describeStatus(after)) })
@@ -129,7 +129,8 @@ var connectionTexts = map[status.ConditionType]struct{ lost, back string }{
 		"the API server accepts the credentials again"},
 }
 
-// conditionChanged handles a condition of a factory. Before begin, errors report the condition.
+// conditionChanged handles a condition of a factory. Before markSynced, the
+// error of the command reports it.
 func (t *statusReporter) conditionChanged(before, after status.Condition) {
 	_, hasText := connectionTexts[after.Type]
 	wasFalse, isFalse := before.Status == metav1.ConditionFalse, after.Status == metav1.ConditionFalse

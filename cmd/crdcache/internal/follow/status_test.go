@@ -89,7 +89,7 @@ func TestStatusReporterConditions(t *testing.T) {
 	change(status.ConditionReachable, none, no)
 	change(status.ConditionReachable, no, yes)
 	change(status.ConditionAuthenticated, none, yes)
-	change(status.ConditionAuthenticated, yes, no) // reported with its reason after begin
+	change(status.ConditionAuthenticated, yes, no) // reported with its reason by markSynced
 	teller.markSynced()
 	change(status.ConditionReady, yes, no)
 	change(status.ConditionAuthenticated, none, no)

@@ -70,7 +70,7 @@ func (s *subscriber) reject(gvr schema.GroupVersionResource, err error) {
 func (s *subscriber) addFeed(g status.Incarnation) {
 	resource, ok := s.tracker.Snapshot().Catalog().Lookup(g.GVR)
 	if !ok {
-		return // it was removed, which is reported separately
+		return // the type was removed; statusReporter reports that
 	}
 	s.RecordUse(g.GVR.GroupResource())
 	matcher, err := s.matcher(resource)
@@ -103,7 +103,7 @@ func (s *subscriber) printer(r discovery.Resource) printer {
 	if !s.printsTables() {
 		return s.textPrinter
 	}
-	rows := func() print.RowFormatter { return s.group.tables.Rows(r.GVR) } // known after the first list
+	rows := func() print.RowFormatter { return s.group.tables.Rows(r.GVR) } // set by the first list
 	if s.group.tables == nil {
 		loaded := s.initialRows[r.GVR]
 		if loaded == nil || s.followedBefore[r.GVR] {

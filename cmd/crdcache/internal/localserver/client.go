@@ -189,7 +189,7 @@ func (s *Server) serveStop(w http.ResponseWriter) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	_, _ = fmt.Fprintf(connection, "%s%s\n", stopResponseHeader, info) // the client can be gone
+	_, _ = fmt.Fprintf(connection, "%s%s\n", stopResponseHeader, info) // fails only if the client has disconnected
 	s.mu.Lock()
 	if s.mu.ended {
 		connection.Close()
@@ -228,5 +228,5 @@ func (c *Client) Stop(ctx context.Context) (Info, error) {
 		return info, fmt.Errorf("process %d is stopping and has not ended yet: %w", info.PID,
 			context.Cause(ctx))
 	}
-	return info, nil // with any error of its end
+	return info, nil // after a connection error the server has ended, too
 }

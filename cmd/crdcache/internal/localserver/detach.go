@@ -72,7 +72,7 @@ func Detach(ctx context.Context, config *rest.Config, program string, args []str
 	return info, err
 }
 
-var errEnded = errors.New("it has ended")
+var errEnded = errors.New("the process has ended")
 
 // awaitProcess waits until the process answers.
 func awaitProcess(ctx context.Context, connect func() (*Client, error), pid int,

@@ -69,7 +69,7 @@ func TestIdentity(t *testing.T) {
 	same, _ := Identity(t.Context(),
 		&rest.Config{Host: "https://a", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("a")}})
 	if one != renewed || seen[same] != "file" {
-		t.Error("a token that is renewed, or a file that is read, makes another identity")
+		t.Error("a renewed token, or a file instead of its content, changes the identity")
 	}
 }
 
@@ -91,7 +91,8 @@ func program(t *testing.T, host, name string) (config *rest.Config, returns func
 	}
 }
 
-// TestIdentityOfPrograms depends on the account of the exec plugin, not on renewals or the environment.
+// TestIdentityOfPrograms: the identity depends on the account of the exec plugin. It does not depend on the
+// environment, and a renewal of the credentials does not change it.
 func TestIdentityOfPrograms(t *testing.T) {
 	reviewed := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user, _, _ := strings.Cut(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), "-")
@@ -147,7 +148,7 @@ func TestIdentityOfPrograms(t *testing.T) {
 	}
 }
 
-// TestSocketDirsOfOthersAreNotTrusted rejects files that other users could have created.
+// TestSocketDirsOfOthersAreNotTrusted: a file that another user could have created is an error.
 func TestSocketDirsOfOthersAreNotTrusted(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, p SocketDir) error{
 		"folder is open": func(_ *testing.T, p SocketDir) error { return os.Chmod(p.Dir, 0o755) },
@@ -193,7 +194,7 @@ func TestSocketDirsOfOthersAreNotTrusted(t *testing.T) {
 	}
 }
 
-// TestStaleSocket handles the socket of a killed server.
+// TestStaleSocket: the socket of a killed server is ErrNoServer for clients, and the next server replaces it.
 func TestStaleSocket(t *testing.T) {
 	shortDir(t)
 	config := &rest.Config{Host: "https://a"}

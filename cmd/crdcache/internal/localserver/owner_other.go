@@ -8,8 +8,7 @@ import (
 	"os/exec"
 )
 
-// isOwnedByUser returns false, because the owner of a file is unknown here. Nothing is served on these
-// systems.
+// isOwnedByUser returns false: on these systems the owner of a file is unknown, so no server runs.
 func isOwnedByUser(fs.FileInfo) bool { return false }
 
 func tryLock(*os.File) bool { return false }

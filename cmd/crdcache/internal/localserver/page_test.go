@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestOpenPageIsUse: an open stream of the page counts as a request.
-func TestOpenPageIsUse(t *testing.T) {
+// TestOpenPageIsActive: an open stream of the page counts as an active request.
+func TestOpenPageIsActive(t *testing.T) {
 	asking := func(s *Server) int {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -28,7 +28,7 @@ func TestOpenPageIsUse(t *testing.T) {
 	s.page(t.Context()).Handler.ServeHTTP(httptest.NewRecorder(),
 		httptest.NewRequest(http.MethodGet, "/", nil))
 	if during != 1 || asking(s) != 0 {
-		t.Errorf("while the page answers %d ask, and then %d", during, asking(s))
+		t.Errorf("%d active requests while the page answers, and %d afterwards", during, asking(s))
 	}
 }
 
@@ -77,6 +77,6 @@ func TestPageEndsWithServer(t *testing.T) {
 	}
 	if answer, err := http.Get(link); err == nil {
 		answer.Body.Close()
-		t.Error("the page is served after the server has ended")
+		t.Error("the page answers after the server has ended")
 	}
 }

@@ -112,11 +112,11 @@ func Serve(ctx context.Context, options Options, listening func()) error {
 	if err != nil {
 		return err
 	}
-	defer file.Close() // releases the lock if the code below has not
+	defer file.Close() // releases the lock
 	if !tryLock(file) {
 		return ErrServed
 	}
-	// A process that left a socket here has ended, because it had the lock.
+	// This process has the lock, so an existing socket belongs to a process that has ended.
 	if err := os.Remove(options.Dir.Socket()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
@@ -211,7 +211,7 @@ func (s *Server) serveCache(w http.ResponseWriter, r *http.Request) {
 
 func reply(w http.ResponseWriter, value any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(value) // the client can be gone
+	_ = json.NewEncoder(w).Encode(value) // fails only if the client has disconnected
 }
 
 // beginRequest counts an active request. The server is not idle during a request.

@@ -50,13 +50,13 @@ func TestStop(t *testing.T) {
 		return client, result
 	}
 	client, done := start(options)
-	hurried, cancel := context.WithCancel(t.Context())
+	stopCtx, cancel := context.WithCancel(t.Context())
 	go func() { // ended by cancel
 		<-ending
 		cancel()
 	}()
-	if info, err := client.Stop(hurried); err == nil {
-		t.Errorf("whoever does not wait for the end hears of %+v, %v", info, err)
+	if info, err := client.Stop(stopCtx); err == nil {
+		t.Errorf("a Stop that was cancelled before the end returned %+v, %v", info, err)
 	}
 	close(proceed)
 	if err := <-done; err != nil {
@@ -67,10 +67,10 @@ func TestStop(t *testing.T) {
 	options.End = func() { ended.Store(true) }
 	client, done = start(options)
 	if info, err := client.Stop(t.Context()); err != nil || info.PID != 7 || !ended.Load() {
-		t.Errorf("%+v, %v; all has ended: %v", info, err, ended.Load())
+		t.Errorf("%+v, %v; Options.End was called: %v", info, err, ended.Load())
 	}
 	options.End = nil
-	next, again := start(options) // starts without a wait
+	next, again := start(options) // starts while the first server is not awaited yet
 	if err := <-done; err != nil {
 		t.Error(err)
 	}

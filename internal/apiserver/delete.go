@@ -113,7 +113,7 @@ func propagationFinalizers(finalizers []string, options *metav1.DeleteOptions) [
 	}
 	if slices.Contains(finalizers, added) && !slices.ContainsFunc(finalizers,
 		func(f string) bool { return isPropagationFinalizer(f) && f != added }) {
-		return finalizers // in their order
+		return finalizers // unchanged, in their order
 	}
 	remaining := slices.DeleteFunc(slices.Clone(finalizers), isPropagationFinalizer)
 	if added != "" {
@@ -126,7 +126,8 @@ func isPropagationFinalizer(f string) bool {
 	return f == metav1.FinalizerOrphanDependents || f == metav1.FinalizerDeleteDependents
 }
 
-// orphanDependents is the deprecated option before PropagationPolicy, which a kube-apiserver still supports.
+// orphanDependents returns the deprecated predecessor of PropagationPolicy, which kube-apiserver still
+// supports.
 func orphanDependents(options *metav1.DeleteOptions) *bool {
 	//lint:ignore SA1019 clients still send it
 	return options.OrphanDependents

@@ -17,22 +17,22 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 var publicFields = map[string]bool{"apiVersion": true, "kind": true, "metadata": true, "type": true,
 	"immutable": true}
 
-// Redactor replaces confidential values with marks. A mark only shows whether a value has changed at one
-// place of one object, because it is keyed by a secret of the process. It is safe for concurrent use, and
-// created by New.
+// Redactor replaces confidential values with placeholders. A placeholder only shows whether the value of one
+// field of one object has changed, because it is a hash keyed by a secret of the process. It is safe for
+// concurrent use, and created by NewRedactor.
 type Redactor struct {
 	key      []byte
 	disabled bool
 }
 
-// NewRedactor returns a Redactor. With showEverything it changes nothing.
+// NewRedactor returns a Redactor. If showEverything is true, the Redactor changes nothing.
 func NewRedactor(showEverything bool) *Redactor {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails
 	return &Redactor{key: key, disabled: showEverything}
 }
 
-// Redacts reports whether objects of a type are redacted: Secrets, in any version.
+// Redacts reports whether objects of a type are redacted. Only Secrets are, in any version.
 func (r *Redactor) Redacts(gr schema.GroupResource) bool {
 	return !r.disabled && gr == schema.GroupResource{Resource: "secrets"}
 }
@@ -45,8 +45,8 @@ func (r *Redactor) Object(gr schema.GroupResource, object map[string]any) map[st
 	return r.redacted(uidOf(object), object)
 }
 
-// RedactPair redacts two states of an object. Equal values have equal marks, even if the object was recreated
-// in between.
+// RedactPair redacts two states of an object. Equal values have equal placeholders, even if the object was
+// recreated in between.
 func (r *Redactor) RedactPair(gr schema.GroupResource, before, after map[string]any) (_, _ map[string]any) {
 	if !r.Redacts(gr) {
 		return before, after
@@ -61,7 +61,7 @@ func uidOf(object map[string]any) string {
 	return uid
 }
 
-// redacted returns a redacted copy with marks keyed by uid.
+// redacted returns a redacted copy. The placeholders depend on uid.
 func (r *Redactor) redacted(uid string, object map[string]any) map[string]any {
 	metadata, _ := object["metadata"].(map[string]any)
 	shown := make(map[string]any, len(object))
@@ -96,7 +96,8 @@ func (r *Redactor) metadata(uid string, metadata map[string]any) map[string]any 
 	return shown
 }
 
-// redactValues keeps the names of map entries, which managedFields and kubectl describe also show.
+// redactValues redacts the values of a map but keeps its keys, which managedFields and kubectl describe also
+// show.
 func (r *Redactor) redactValues(uid, path string, value any) any {
 	entries, ok := value.(map[string]any)
 	if !ok {

@@ -33,33 +33,33 @@ func text(t *testing.T, object any) string {
 func TestSecretsAreRedacted(t *testing.T) {
 	r := NewRedactor(false)
 	before, after, other := secret("1", "aHVudGVyMg"), secret("1", "Y29ycmVjdA"), secret("2", "aHVudGVyMg")
-	untouched := text(t, before)
-	shown := r.Object(secrets, before)
-	if got := text(t, shown); strings.Contains(got, "aHVudGVyMg") ||
+	original := text(t, before)
+	redacted := r.Object(secrets, before)
+	if got := text(t, redacted); strings.Contains(got, "aHVudGVyMg") ||
 		!strings.Contains(got, `"team":"edge"`) || !strings.Contains(got, `"type":"Opaque"`) {
-		t.Errorf("shown is %s", got)
+		t.Errorf("the redacted Secret is %s", got)
 	}
-	if text(t, before) != untouched {
+	if text(t, before) != original {
 		t.Error("the object itself was changed")
 	}
 	value := func(object map[string]any, key string) any {
 		return r.Object(secrets, object)["data"].(map[string]any)[key]
 	}
 	if value(before, "p") == value(after, "p") || value(before, "q") != value(after, "q") {
-		t.Error("the marks do not tell which value has changed")
+		t.Error("the placeholders do not show which value has changed")
 	}
 	if value(before, "p") == value(other, "p") {
-		t.Error("the marks tell that two Secrets have the same value")
+		t.Error("the placeholders show that two Secrets have the same value")
 	}
-	if NewRedactor(false).Object(secrets, before)["surprise"] == shown["surprise"] {
-		t.Error("the marks are the same in another process, and can be computed")
+	if NewRedactor(false).Object(secrets, before)["surprise"] == redacted["surprise"] {
+		t.Error("the placeholders of another Redactor are the same, so a reader could compute them")
 	}
 }
 
 func TestOtherTypesAreUnchanged(t *testing.T) {
 	object := secret("1", "x")
 	if got := NewRedactor(true).Object(secrets, object); text(t, got) != text(t, object) {
-		t.Error("redacted although everything is to be shown")
+		t.Error("redacted despite showEverything")
 	}
 	if got := NewRedactor(false).Object(schema.GroupResource{Group: "example.com", Resource: "secrets"},
 		object); text(t, got) != text(t, object) {
@@ -67,7 +67,8 @@ func TestOtherTypesAreUnchanged(t *testing.T) {
 	}
 }
 
-// TestPair: the marks of two states differ where the values differ, even if the Secret was recreated.
+// TestPair checks that the placeholders of two states differ if and only if the values differ, even if the
+// Secret was recreated.
 func TestPair(t *testing.T) {
 	before, after := NewRedactor(false).RedactPair(secrets, secret("1", "aHVudGVyMg"), secret("2", "Y29ycmVjdA"))
 	data := func(object map[string]any, key string) any { return object["data"].(map[string]any)[key] }
@@ -77,7 +78,7 @@ func TestPair(t *testing.T) {
 	}
 }
 
-// FuzzGaps checks that the rest outside the gaps is equal in both lists.
+// FuzzGaps checks that both lists are equal outside of the gaps.
 func FuzzGaps(f *testing.F) {
 	f.Add("abcabba", "cbabac")
 	f.Add("", "x")

@@ -24,7 +24,8 @@ func steps(h History) []string {
 	return steps
 }
 
-// TestHistoryHasEveryChangeOfTheWatch: the history has each change by events, and the versions of bookmarks.
+// TestHistoryHasEveryChangeOfTheWatch checks that the history has the change of each event, and the versions
+// of bookmarks.
 func TestHistoryHasEveryChangeOfTheWatch(t *testing.T) {
 	f := newFeed(t, Options{})
 	f.KeepHistory(100)
@@ -51,12 +52,12 @@ func TestHistoryHasEveryChangeOfTheWatch(t *testing.T) {
 		t.Error("Next was not closed")
 	}
 	if len(before.Changes) != 0 || before.Version != 10 {
-		t.Errorf("a history that was asked for earlier has become %+v", before)
+		t.Errorf("an earlier history has changed to %+v", before)
 	}
 }
 
-// TestHistoryRestartsWithoutOrder: a change that is not an event of one watch discards the earlier
-// history.
+// TestHistoryRestartsWithoutOrder checks that the history restarts at a change that is not the next event of
+// the same watch.
 func TestHistoryRestartsWithoutOrder(t *testing.T) {
 	for name, happens := range map[string]func(*feed){
 		"relist":            func(f *feed) { f.list(30, object("a", 30)) },
@@ -78,7 +79,7 @@ func TestHistoryRestartsWithoutOrder(t *testing.T) {
 	}
 }
 
-// TestHistoryIsBounded: the oldest changes are dropped, and Oldest is updated.
+// TestHistoryIsBounded checks that the oldest changes are dropped, and that Oldest is updated.
 func TestHistoryIsBounded(t *testing.T) {
 	f := newFeed(t, Options{})
 	f.KeepHistory(2)
@@ -92,7 +93,7 @@ func TestHistoryIsBounded(t *testing.T) {
 	}
 }
 
-// FuzzCompareVersions compares with apimachinery.
+// FuzzCompareVersions compares compareVersions with apimachinery's CompareResourceVersion.
 func FuzzCompareVersions(f *testing.F) {
 	for _, pair := range [][2]string{
 		{"1", "1"}, {"9", "10"}, {"10", "9"}, {"0", "1"}, {"1", ""}, {"01", "1"}, {"-1", "1"}, {"newest",

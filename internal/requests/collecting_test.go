@@ -18,10 +18,11 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// wrapped is a user's client that wraps a client of NewClient, for tracing for example.
-type wrapped struct{ dynamic.Interface }
+// wrappedClient wraps a client of NewClient, as a program does for tracing.
+type wrappedClient struct{ dynamic.Interface }
 
-// TestWrappedClient: a wrapped client reads the body on its own goroutine. The race detector checks timers.
+// TestWrappedClient watches with a wrapped client, whose body is read on another goroutine. With -race, it
+// detects unsynchronized timers.
 func TestWrappedClient(t *testing.T) {
 	const objects = 50
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -36,7 +37,7 @@ func TestWrappedClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{Client: wrapped{own}, Limiter: NewLimiter(1, time.Now),
+	s := &Server{Client: wrappedClient{own}, Limiter: NewLimiter(1, time.Now),
 		RestoreDetector: NewRestoreDetector()}
 	noTweak := func(*metav1.ListOptions) {}
 	target := Target{GVR: gadgets, Namespace: "default", Form: packedForm, Tweak: noTweak}
@@ -51,11 +52,11 @@ func TestWrappedClient(t *testing.T) {
 		n++
 	}
 	if n < objects {
-		t.Errorf("%d events", n)
+		t.Errorf("received %d events, want at least %d", n, objects)
 	}
 }
 
-// fixedEvents is a stream that has already arrived.
+// fixedEvents is a stream of events that are available immediately.
 type fixedEvents struct{ events []watch.Event }
 
 func (f *fixedEvents) Next() (watch.Event, bool, error) {
@@ -69,8 +70,8 @@ func (f *fixedEvents) Next() (watch.Event, bool, error) {
 
 func (f *fixedEvents) Close() error { return nil }
 
-// TestShortWatchOfOtherShards checks that a short watch with objects outside the shard only is not an
-// empty watch.
+// TestShortWatchOfOtherShards checks that a short watch does not count as empty if all its events are outside
+// the shard.
 func TestShortWatchOfOtherShards(t *testing.T) {
 	var reports listener
 	l := &listWatch{
@@ -84,21 +85,21 @@ func TestShortWatchOfOtherShards(t *testing.T) {
 	l.forward(o, func(e watch.Event) bool { got = append(got, e); return true })
 	l.endWatch(o)
 	if len(got) > 0 {
-		t.Errorf("the watch brings %v; reports are %v", got, reports.calls)
+		t.Errorf("got events %v and reports %v, want no events", got, reports.calls)
 	}
 }
 
-// bodyTrip is a transport that answers each request with a body.
-type bodyTrip func(r *http.Request) io.ReadCloser
+// bodyTransport is a transport that responds to each request with a body.
+type bodyTransport func(r *http.Request) io.ReadCloser
 
-func (b bodyTrip) RoundTrip(r *http.Request) (*http.Response, error) {
+func (b bodyTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{
 		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
 		Body: b(r), Request: r, ProtoMajor: 1,
 	}, nil
 }
 
-func watchListOf(t *testing.T, body bodyTrip) *listWatch {
+func watchListOf(t *testing.T, body bodyTransport) *listWatch {
 	config := &rest.Config{Host: "http://server.test", QPS: -1}
 	return inlineRequests(t, config, &http.Client{Transport: body}, packedForm)
 }
@@ -112,7 +113,7 @@ func TestWatchListCutAnywhere(t *testing.T) {
 	for n := range len(whole) + 1 {
 		for _, failure := range []error{io.EOF, io.ErrUnexpectedEOF, errors.New("reset")} {
 			w := watchListOf(t, func(*http.Request) io.ReadCloser {
-				return io.NopCloser(io.MultiReader(strings.NewReader(whole[:n]), failing{failure}))
+				return io.NopCloser(io.MultiReader(strings.NewReader(whole[:n]), failingReader{failure}))
 			})
 			var kinds []string
 			initial := true
@@ -135,9 +136,9 @@ func TestWatchListCutAnywhere(t *testing.T) {
 	}
 }
 
-type failing struct{ err error }
+type failingReader struct{ err error }
 
-func (f failing) Read([]byte) (int, error) { return 0, f.err }
+func (f failingReader) Read([]byte) (int, error) { return 0, f.err }
 
 // TestWhiteSpaceIsNotProgress checks that line ends from a proxy do not keep an incomplete watch-list open.
 func TestWhiteSpaceIsNotProgress(t *testing.T) {
@@ -165,7 +166,7 @@ func TestWhiteSpaceIsNotProgress(t *testing.T) {
 		options := metav1.ListOptions{SendInitialEvents: &initial}
 		_ = w.WatchInline(ctx, &options, func(watch.Event) bool { return true })
 		if took := time.Since(began); took > time.Minute {
-			t.Errorf("the watch-list ends after %v", took)
+			t.Errorf("the watch-list ended after %v", took)
 		}
 	})
 }

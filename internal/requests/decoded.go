@@ -27,7 +27,7 @@ func (a allNamespaces) Namespace(namespace string) dynamic.ResourceInterface {
 	return decodingResource{a.resource.Namespace(namespace), a.client, a.gvr, namespace}
 }
 
-// decodingResource is client-go's resource with lists that are decoded in one pass.
+// decodingResource is a resource of client-go's dynamic client that decodes lists in one pass.
 type decodingResource struct {
 	dynamic.ResourceInterface
 	client    *Client
@@ -53,7 +53,7 @@ func (d decodingResource) List(
 
 var listDecoder = jsontext.NewDecoder()
 
-// decodeList decodes a typical list. It returns false for any other.
+// decodeList decodes a list in one pass. It returns false if client-go has to decode the list.
 func decodeList(data []byte, into *unstructured.UnstructuredList) bool {
 	content, items, ok := listDecoder.DecodeList(data)
 	version, _ := content["apiVersion"].(string)

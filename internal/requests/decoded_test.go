@@ -33,8 +33,8 @@ var listBodies = []string{
 	jsonExpired, jsonGadget, "", "null", "[]", "<html>",
 }
 
-// isDecodedAsStock compares a decoded list with client-go's, unless it is left to client-go.
-func isDecodedAsStock(t *testing.T, body string) {
+// checkDecodesAsStock compares the result of decodeList, if it decodes the list, with client-go's result.
+func checkDecodesAsStock(t *testing.T, body string) {
 	t.Helper()
 	got, want := &unstructured.UnstructuredList{}, &unstructured.UnstructuredList{}
 	if !decodeList([]byte(body), got) {
@@ -52,7 +52,7 @@ func FuzzDecodedListsAreStock(f *testing.F) {
 	for _, body := range listBodies {
 		f.Add(body)
 	}
-	f.Fuzz(isDecodedAsStock)
+	f.Fuzz(checkDecodesAsStock)
 }
 
 // TestClientListsAreStock compares the lists of a Client with those of client-go's dynamic client.
@@ -85,10 +85,10 @@ func TestClientListsAreStock(t *testing.T) {
 	}
 }
 
-// TestListsAreDecodedInOnePass checks that a typical list is not left to client-go.
+// TestListsAreDecodedInOnePass checks that decodeList does not leave a typical list to client-go.
 func TestListsAreDecodedInOnePass(t *testing.T) {
 	if !json.Valid([]byte(listBodies[0])) ||
 		!decodeList([]byte(listBodies[0]), &unstructured.UnstructuredList{}) {
-		t.Error("a usual list is left to client-go")
+		t.Error("a typical list is left to client-go")
 	}
 }

@@ -17,11 +17,11 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// strictServer answers like an API server: lists of metadata are PartialObjectMetadataList, their events
-// PartialObjectMetadata. Other requests are not acceptable.
+// strictServer is an API server that accepts requests for metadata only with the right kind:
+// PartialObjectMetadataList for lists, PartialObjectMetadata for watches. It responds to others with 406.
 type strictServer struct {
-	// refuses rejects requests for metadata even if they accept whole objects.
-	refuses bool
+	// rejectsMetadata rejects requests for metadata even if they also accept whole objects.
+	rejectsMetadata bool
 	// list, if set, is the response to a list.
 	list string
 
@@ -48,7 +48,7 @@ func (p *strictServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.accepted = append(p.accepted, wants)
 	p.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
-	if wants != "whole" && (p.refuses || wants != kind) {
+	if wants != "whole" && (p.rejectsMetadata || wants != kind) {
 		w.WriteHeader(http.StatusNotAcceptable)
 		io.WriteString(w, notAcceptable)
 		return
@@ -68,19 +68,19 @@ func (p *strictServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, list)
 }
 
-// TestMetadataIsRequested lists and watches metadata from servers that support it and others.
+// TestMetadataIsRequested lists and watches metadata from servers that support it and from one that does not.
 func TestMetadataIsRequested(t *testing.T) {
-	const unusual = `{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadataList","items":[OBJECT],"items":[OBJECT],"metadata":{"resourceVersion":"9"}}`
+	const duplicateItems = `{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadataList","items":[OBJECT],"items":[OBJECT],"metadata":{"resourceVersion":"9"}}`
 	for name, tt := range map[string]struct {
 		server *strictServer
 		kind   string
 		want   string // the requests: two lists and a watch
 	}{
-		"given": {&strictServer{}, "PartialObjectMetadata",
+		"supported": {&strictServer{}, "PartialObjectMetadata",
 			"[PartialObjectMetadataList PartialObjectMetadataList PartialObjectMetadata]"},
-		"in an unusual form": {&strictServer{list: unusual}, "PartialObjectMetadata",
+		"with a duplicate field": {&strictServer{list: duplicateItems}, "PartialObjectMetadata",
 			"[PartialObjectMetadataList PartialObjectMetadataList PartialObjectMetadataList PartialObjectMetadataList PartialObjectMetadata]"},
-		"refused": {&strictServer{refuses: true}, "Gadget",
+		"not supported": {&strictServer{rejectsMetadata: true}, "Gadget",
 			"[PartialObjectMetadataList whole whole whole]"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -115,7 +115,7 @@ func TestMetadataIsRequested(t *testing.T) {
 			tt.server.mu.Lock()
 			defer tt.server.mu.Unlock()
 			if got := fmt.Sprint(tt.server.accepted); got != tt.want {
-				t.Errorf("asked for %s, want %s", got, tt.want)
+				t.Errorf("the requests are %s, want %s", got, tt.want)
 			}
 		})
 	}
@@ -126,7 +126,7 @@ func listedKinds(list runtime.Object) (kinds []string) {
 	case interface {
 		EachListItem(func(runtime.Object) error) error
 	}:
-		_ = list.EachListItem(func(o runtime.Object) error { // the error is the same
+		_ = list.EachListItem(func(o runtime.Object) error { // the callback returns no error
 			kinds = append(kinds, o.GetObjectKind().GroupVersionKind().Kind)
 			return nil
 		})

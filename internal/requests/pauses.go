@@ -37,10 +37,10 @@ const (
 	maxConnectionWakes = 3
 )
 
-// targetPolicy is information about a target that does not come from its requests.
+// targetPolicy has the facts about a target, other than results of requests, that determine its backoff.
 type targetPolicy struct {
-	// typeKnown states that a source of types reports the type as served. A 404 then comes from a lagging API
-	// server.
+	// typeKnown states that a source of types reports the type as served. A 404 is then explained by a
+	// lagging API server.
 	typeKnown bool
 	// newNamespace states that the requests are for a new namespace, in which permissions may follow soon.
 	newNamespace bool
@@ -50,19 +50,20 @@ type targetPolicy struct {
 type stage int
 
 const (
-	// stageOrdinary has a backoff like client-go's, which grows to a minute and starts again after two.
+	// stageOrdinary has the backoff of client-go's reflector, which grows to 30 seconds.
 	stageOrdinary stage = iota
 	// stageLagging is for a lagging API server, which catches up soon.
 	stageLagging
+	// stageAbsent is for a type that a source of types reports as served, but that the server does not have.
 	stageAbsent
 	// stageForbidden is for a permission that a person has to grant.
 	stageForbidden
-	// stageConversion is for a failing webhook, which more requests do not help.
+	// stageConversion is for a failing conversion webhook, which more requests would only load.
 	stageConversion
-	// stageConnection is for failures that affect all types of a factory, which take turns. A server that
-	// cannot be reached is not harmed by requests; client-go repeats them each second.
+	// stageConnection is for failures that affect all types of a factory, which take turns. It is short,
+	// because requests do not load a server that cannot be reached.
 	stageConnection
-	// stageRelist is for successful lists that are repeated, which cost the server most.
+	// stageRelist is for repeated successful lists, which load the server most.
 	stageRelist
 )
 
@@ -92,16 +93,17 @@ func (p targetPolicy) stageOf(reason status.Reason, failing time.Duration) stage
 	return stageOrdinary
 }
 
-// sharedOutage spreads the requests to a server that does not answer: the types take turns. When one request
-// is answered, all types continue immediately. The zero value is ready to use. It is safe for concurrent use.
+// sharedOutage spreads the requests to a server that does not respond: the types take turns. When one request
+// gets a response, all types continue immediately. The zero value is ready to use. It is safe for concurrent
+// use.
 type sharedOutage struct {
 	mu    sync.Mutex
-	next  time.Time     // of the next turn
-	ended chan struct{} // closed when a request is answered; nil if no type waits
+	next  time.Time     // time of the next turn
+	ended chan struct{} // closed when a request gets a response; nil if no type waits
 }
 
-// nextAttempt returns when a request that is due may be sent, and a channel that is closed if the server
-// answers another request before.
+// nextAttempt returns when a request that is due can be sent. The channel is closed if the server responds to
+// another request first.
 func (o *sharedOutage) nextAttempt(due time.Time) (at time.Time, ended <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -21,8 +21,8 @@ var errWatchClosed = errors.New("the server accepts watches and closes them at o
 // errPanicked is the failure of a list or watch after a panic in its handling.
 var errPanicked = errors.New("a function of the program panicked")
 
-// EndsWatches reports whether the failure ends each watch soon after it was accepted. It is over when a watch
-// has lasted.
+// EndsWatches reports whether a failure with this reason ends each watch soon after the server has accepted
+// it. Only a watch that stays open disproves such a failure.
 func EndsWatches(r status.Reason) bool {
 	return r == status.ReasonWatchClosed || r == status.ReasonPanicked
 }
@@ -32,7 +32,7 @@ func AffectsFactory(r status.Reason) bool {
 	return r == status.ReasonUnauthorized || r == status.ReasonUnreachable
 }
 
-// Explain returns a message for a reason that comes without an error, or an empty string.
+// Explain returns a message for a reason without an error. It returns "" for other reasons.
 func Explain(r status.Reason) string {
 	switch r {
 	case status.ReasonTypesUnknown:
@@ -59,8 +59,8 @@ func Explain(r status.Reason) string {
 	return ""
 }
 
-// ReasonOf classifies the error of a list, a watch request, or a broken watch. Answers that are part of the
-// protocol and lead to a relist (410, a resource version from the future) are not failures.
+// ReasonOf classifies the error of a list, a watch request, or a broken watch. Responses that are part of the
+// protocol and cause a relist (410, a resource version from the future) are not failures.
 func ReasonOf(err error) status.Reason {
 	switch {
 	case err == nil, RelistReasonOf(err) == status.RelistExpired,
@@ -98,8 +98,7 @@ func ReasonOf(err error) status.Reason {
 	return status.ReasonRequestFailed
 }
 
-// isUnreachable reports whether an error that is not a server's answer is a network error, rather than an
-// error of decoding.
+// isUnreachable reports whether an error without a response is a network error, rather than a decoding error.
 func isUnreachable(err error) bool {
 	var sent *url.Error
 	var network net.Error
@@ -115,9 +114,9 @@ func isConnectionFailure(err error) bool {
 		(errors.As(err, &network) || isConnectionError(err))
 }
 
-// isConversionFailure reports whether an answer comes from a failing conversion webhook. The API server has
-// no reason for it. It answers 500 with the converter's message; while its watch cache cannot be filled, it
-// answers 429 with the same message at the end.
+// isConversionFailure reports whether a conversion webhook failed. The API server has no reason code for it.
+// It responds with 500 and the webhook's error, or with 429 and the same error if its watch cache cannot be
+// filled.
 func isConversionFailure(s metav1.Status) bool {
 	return (s.Code >= http.StatusInternalServerError || s.Code == http.StatusTooManyRequests) &&
 		strings.Contains(s.Message, "conversion webhook for ")

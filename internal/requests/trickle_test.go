@@ -34,8 +34,8 @@ func (tricklingProxy) RoundTrip(r *http.Request) (*http.Response, error) {
 		Header: http.Header{"Content-Type": {"application/json"}}, Body: body, Request: r}, nil
 }
 
-// TestTricklingWatchListReleasesItsSlot: such a watch-list continues, but does not block the lists of
-// others.
+// TestTricklingWatchListReleasesItsSlot checks that a watch-list that never completes continues, but does not
+// block the lists of other types.
 func TestTricklingWatchListReleasesItsSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		own, err := NewClient(&rest.Config{Host: "http://server.test", QPS: -1},
@@ -43,8 +43,9 @@ func TestTricklingWatchListReleasesItsSlot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		from := &Server{Client: own, Limiter: NewLimiter(1, time.Now), RestoreDetector: NewRestoreDetector()}
-		lw := from.ListWatch(Target{GVR: gadgets, Form: packedForm, Tweak: func(*metav1.ListOptions) {}},
+		server := &Server{Client: own, Limiter: NewLimiter(1, time.Now),
+			RestoreDetector: NewRestoreDetector()}
+		lw := server.ListWatch(Target{GVR: gadgets, Form: packedForm, Tweak: func(*metav1.ListOptions) {}},
 			&reportCounter{}, NewPacer(false, false, NewRetrySignal()), nil)
 		initial := true
 		w, err := cache.ToListerWatcherWithContext(lw).WatchWithContext(t.Context(),
@@ -60,13 +61,13 @@ func TestTricklingWatchListReleasesItsSlot(t *testing.T) {
 			}
 		}()
 		time.Sleep(SlotTimeout - time.Second)
-		if held, _, _ := from.Limiter.Load(); held != 1 {
+		if held, _, _ := server.Limiter.Load(); held != 1 {
 			t.Errorf("%d slots are held", held)
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if held, _, _ := from.Limiter.Load(); held != 0 || events < 10 {
-			t.Errorf("%d slots are held after a minute, %d events came", held, events)
+		if held, _, _ := server.Limiter.Load(); held != 0 || events < 10 {
+			t.Errorf("%d slots are held after SlotTimeout, %d events were received", held, events)
 		}
 	})
 }

@@ -16,12 +16,12 @@ func (l *listWatch) IsWatchListSemanticsUnSupported() bool {
 	return watchlist.DoesClientNotSupportWatchListSemantics(l.client)
 }
 
-// Probe returns the server's current resource version. It sends one request while a watch is open. The
-// request is not reported and does not change the pace of requests: the watch shows the server's health.
+// Probe returns the server's current resource version. It sends one request, to check an open watch. The
+// result is not reported and does not affect backoff, because the watch represents the server's health.
 func (l *listWatch) Probe(ctx context.Context) (string, error) { return l.listVersion(ctx, false) }
 
-// ListMetadata requests a page of the metadata of the selected objects. Like a probe, the request is not
-// reported and does not change the pace of requests.
+// ListMetadata requests a page of the metadata of the selected objects. Like Probe, it neither reports the
+// request nor affects backoff.
 func (l *listWatch) ListMetadata(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	l.tweak(&options)
 	if s := l.selection; s != nil {
@@ -48,7 +48,7 @@ func (l *listWatch) ListMetadata(ctx context.Context, options metav1.ListOptions
 func (l *listWatch) Interrupt() { l.interruption.interrupt() }
 
 // CurrentVersion returns the server's current resource version, from a consistent list of one object. It
-// retries with pauses until the server answers.
+// retries with backoff until it succeeds or ctx ends.
 func (l *listWatch) CurrentVersion(ctx context.Context) (string, error) {
 	for {
 		if err := l.pacer.awaitWatch(ctx); err != nil {
@@ -77,7 +77,7 @@ func (l *listWatch) attemptVersion(ctx context.Context) (string, error) {
 }
 
 // reportedVersion returns the resource version of a consistent list of one object. It reports the request as
-// a further page: a reported list would count as the list of the type, which may still follow.
+// VerbListMore, because VerbList would count as the first list of the type.
 func (l *listWatch) reportedVersion(ctx context.Context, limited bool) (string, error) {
 	l.reports.RequestStarted(VerbListMore)
 	return l.listVersion(ctx, limited)

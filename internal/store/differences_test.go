@@ -26,10 +26,10 @@ func TestDifferences(t *testing.T) {
 	for range 300 {
 		s := New(Options{})
 		if _, ok := s.Replace(s.PrepareAll(content()), "1"); !ok {
-			t.Fatal("refused")
+			t.Fatal("Replace returned false")
 		}
 		list := content()
-		if r.IntN(2) == 0 { // already stored
+		if r.IntN(2) == 0 { // list the stored items
 			list = nil
 			for key, item := range s.Snapshot().All {
 				list = append(list, Keyed{Key: key, Item: item})
@@ -42,7 +42,7 @@ func TestDifferences(t *testing.T) {
 		before := contentOf(s.Snapshot())
 		d, ok := s.Replace(batch, "2")
 		if !ok {
-			t.Fatal("refused")
+			t.Fatal("Replace returned false")
 		}
 		var want []Change
 		after := contentOf(s.Snapshot())
@@ -82,8 +82,8 @@ func contentOf(s *Snapshot) map[string]Item {
 	return all
 }
 
-// TestRelistsNeedLittleMemory limits the memory that a relist needs in addition to the objects, because all
-// of it may be garbage at the peak.
+// TestRelistsNeedLittleMemory limits the memory that a relist allocates in addition to the objects. It counts
+// all allocations, because the garbage may not have been collected at the peak.
 func TestRelistsNeedLittleMemory(t *testing.T) {
 	const objects = 20_000
 	s := New(Options{Form: NewPacked(nil, nil),
@@ -100,7 +100,7 @@ func TestRelistsNeedLittleMemory(t *testing.T) {
 	}
 	at := func(n int) Keyed { return list[n] }
 	if _, ok := s.Replace(s.PrepareList(objects, at), "1"); !ok {
-		t.Fatal("refused")
+		t.Fatal("Replace returned false")
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -112,7 +112,7 @@ func TestRelistsNeedLittleMemory(t *testing.T) {
 	}
 	runtime.ReadMemStats(&after)
 	if each := (after.TotalAlloc - before.TotalAlloc) / objects; !ok || each > 110 {
-		t.Errorf("it takes %d bytes for each object", each)
+		t.Errorf("a relist allocates %d bytes per object", each)
 	}
 	runtime.KeepAlive(list)
 }
@@ -125,11 +125,11 @@ func TestRelistsReuseObjects(t *testing.T) {
 	for n := range 100 {
 		keyed := keyedCertificate(t, form, n, 1)
 		if had, _ := s.Snapshot().Get(keyed.Key); keyed.Item != had {
-			t.Fatalf("%s is in memory twice", keyed.Key)
+			t.Fatalf("%s is stored in another object than before", keyed.Key)
 		}
 	}
 	changed := keyedCertificate(t, form, 7, 2)
 	if had, _ := s.Snapshot().Get(changed.Key); changed.Item == had {
-		t.Error("a new version is reused as the old one")
+		t.Error("the old object is reused for a new version")
 	}
 }

@@ -7,13 +7,14 @@ import (
 )
 
 // Extractor computes the values of several indexes in one pass over an object's JSON, without decoding it. It
-// is safe for concurrent use. The indexers.Functions compiled from a config are an Extractor.
+// is safe for concurrent use. indexers.Functions, compiled from a config, implements it.
 type Extractor interface {
 	// Names returns the names of the indexes, always in the same order.
 	Names() []string
 	// Ordered reports whether to keep index i sorted by value.
 	Ordered(i int) bool
-	// Indexers returns the index functions by name, for decoded objects. They have to agree with KeysJSON.
+	// Indexers returns the index functions by name, for decoded objects. They must return the same values as
+	// KeysJSON.
 	Indexers() cache.Indexers
 	// KeysJSON appends the values of index i to keys[i] and returns keys, extended to the number of indexes.
 	// The values do not share the memory of json.

@@ -7,8 +7,8 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
-// RecoverError is deferred around a user function that gets one object. It returns a panic as an error, so
-// that one object never stops its type. If utilruntime.ReallyCrash is set, the panic continues.
+// RecoverError is deferred around a user function that receives one object. It sets *err for a panic, so that
+// one object never stops the informer of its type. If utilruntime.ReallyCrash is set, the panic continues.
 func RecoverError(err *error) {
 	if utilruntime.ReallyCrash {
 		return
@@ -27,8 +27,8 @@ type Failure struct {
 	Objects int
 }
 
-// Failures are failures by index name. They are collected over a list, because utilruntime's error handler
-// sleeps if it is called too often, which would stall the reflector.
+// Failures are failures by index name. They are collected for a whole list and reported once, because
+// utilruntime.HandleError sleeps if it is called too often, which would stall the reflector.
 type Failures map[string]*Failure
 
 func (f *Failures) add(index, key string, err error) {

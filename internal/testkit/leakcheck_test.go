@@ -2,7 +2,7 @@ package testkit
 
 import "testing"
 
-func TestMarked(t *testing.T) {
+func TestStacksWith(t *testing.T) {
 	stacks := "goroutine 1:\ntestkit.leftGoroutines ours.f\n\ngoroutine 2:\nours.g\n\ngoroutine 3:\ntheirs.h"
 	if got, want := stacksWith(stacks, []string{"ours."}), "goroutine 2:\nours.g\n\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)

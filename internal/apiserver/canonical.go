@@ -34,7 +34,7 @@ func (s *Storage) restoreCanonical(data []byte) bool {
 		return false
 	}
 	s.mu.version = max(s.mu.version+1, version)
-	o := &object{key: key, stored: into.typ.Version(gv.Version).Name, labels: labelSet(c.labels)}
+	o := &object{key: key, version: into.typ.Version(gv.Version).Name, labels: labelSet(c.labels)}
 	s.setText(o, c.out)
 	into.put(key, o)
 	into.dropHistory(s.mu.version)

@@ -16,9 +16,9 @@ import (
 type object struct {
 	// key is "namespace/name", or the name alone.
 	key string
-	// stored is the name of the version in which the object was written.
-	stored string
-	labels labelSet
+	// version is the name of the version in which the object is stored.
+	version string
+	labels  labelSet
 	// body is the object as JSON with sorted keys and without apiVersion. It is nil if the text is in a
 	// block.
 	body []byte
@@ -36,7 +36,7 @@ func objectOrNil(o *object) readapi.Object {
 }
 
 func (o *object) Key() string           { return o.key }
-func (o *object) Version() string       { return o.stored }
+func (o *object) Version() string       { return o.version }
 func (o *object) Labels() labels.Labels { return o.labels }
 
 func (o *object) JSON() ([]byte, error) {

@@ -155,7 +155,7 @@ func (s *Storage) store(c *collection, u *unstructured.Unstructured, version str
 		if err != nil {
 			return nil, "", err
 		}
-		if unchanged && before.stored == version {
+		if unchanged && before.version == version {
 			return before, Unchanged, nil
 		}
 	} else if stamps {
@@ -174,7 +174,7 @@ func (s *Storage) store(c *collection, u *unstructured.Unstructured, version str
 	if err != nil {
 		return nil, "", err
 	}
-	after := &object{key: key, stored: version, labels: newLabelSet(u.GetLabels()), body: body}
+	after := &object{key: key, version: version, labels: newLabelSet(u.GetLabels()), body: body}
 	if o.restore && s.options.Compress {
 		s.setText(after, body)
 	}

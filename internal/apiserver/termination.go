@@ -153,7 +153,7 @@ func (s *Storage) markOrRemove(c *collection, key string, now time.Time) {
 
 // rewrite stores a state that differs from the stored one only in metadata, which cannot fail.
 func (s *Storage) rewrite(c *collection, u *unstructured.Unstructured, before *object, now time.Time) {
-	_, _, _ = s.store(c, u, before.stored, putOptions{now: now, client: true, expected: before})
+	_, _, _ = s.store(c, u, before.version, putOptions{now: now, client: true, expected: before})
 }
 
 // finishDeletions removes the terminating owners without remaining content.

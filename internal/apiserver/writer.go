@@ -174,7 +174,7 @@ func (r *request) store(key string, before *object, u *unstructured.Unstructured
 // asStored returns an object as it would be stored.
 func (r *request) asStored(key string, u *unstructured.Unstructured) (readapi.Object, error) {
 	body, err := encodeBody(u.Object)
-	return &object{key: key, stored: r.GVR.Version, body: body}, err
+	return &object{key: key, version: r.GVR.Version, body: body}, err
 }
 
 func (r *request) invalid(u *unstructured.Unstructured, err error) error {

@@ -61,7 +61,7 @@ func (h *Health) Stopped(reason string) {
 	h.update(func(f *observations, _ *Status) { f.running, f.stopped, f.stopReason = false, true, reason })
 }
 
-// Require records whether the factory is ready without the type. It wakes waiters.
+// Require records whether the factory's readiness depends on the type. It wakes waiters.
 func (h *Health) Require(required bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -100,9 +100,9 @@ func (h *Health) SetServed(exists, terminating bool) {
 	})
 }
 
-// SetPartitions replaces the partitions in which the type is read. If there are
-// none, the type selects no objects. A reason states that the list of namespaces is incomplete; namespaces
-// then names a partition for the unknown namespaces.
+// SetPartitions replaces the partitions in which the type is read. If there are none, no objects are
+// selected. A reason states that the list of namespaces is incomplete; namespaces then names a partition for
+// the unknown namespaces.
 func (h *Health) SetPartitions(partitions []string, namespaces string, reason status.Reason, err error) {
 	names := make(map[string]bool, len(partitions)+1)
 	for _, name := range partitions {
@@ -152,7 +152,7 @@ func (h *Health) UpdateShard(now func() status.Shard) {
 	})
 }
 
-// SetGone records that the incarnation has ended with its type.
+// SetGone records that the incarnation has ended because its type was removed or replaced.
 func (h *Health) SetGone(reason status.Reason) {
 	h.update(func(f *observations, _ *Status) {
 		*f = observations{started: true, typeGone: true, reason: reason,
@@ -168,7 +168,7 @@ func (h *Health) Pending(reason status.Reason, cause error) {
 	})
 }
 
-// check updates the status after a time. The timer calls it.
+// check derives the status again. It is called by the timer.
 func (h *Health) check() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -212,13 +212,13 @@ func (h *Health) deriveLocked(now time.Time) {
 	}
 }
 
-// publishLocked makes the current status the published one.
+// publishLocked publishes the current status.
 func (h *Health) publishLocked() {
 	published := h.mu.status
 	h.mu.published = &published
 }
 
-// wakeLocked wakes waiters for another status.
+// wakeLocked wakes the waiters for a change of the status.
 func (h *Health) wakeLocked() {
 	close(h.mu.changed)
 	h.mu.changed = make(chan struct{})

@@ -82,14 +82,14 @@ func (w *inlineWatch) collectEvent(ctx context.Context, c *collectedList, event 
 // sizeHint returns the number of stored objects of the partition, or 0 if counting them is expensive.
 // Objects of other partitions do not count: each partition would allocate space for all.
 func (w *inlineWatch) sizeHint() int {
-	now := w.informer.store.Snapshot()
+	snapshot := w.informer.store.Snapshot()
 	switch {
 	case w.isComplete():
-		return now.Len()
+		return snapshot.Len()
 	case w.selection != nil:
 		return 0
 	}
-	byNamespace, ok := now.Index(cache.NamespaceIndex)
+	byNamespace, ok := snapshot.Index(cache.NamespaceIndex)
 	if !ok {
 		return 0
 	}

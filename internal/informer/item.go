@@ -18,17 +18,17 @@ type Item = store.Item
 // IndexNotFoundError is returned for an index that was never added.
 type IndexNotFoundError = store.IndexNotFoundError
 
-// item transforms an object of the reflector, and packs it. It does not change the object, because a
-// transform that fails may have changed its copy.
+// item transforms an object from the reflector, and converts it to the form of the store. The transform
+// receives a copy, because it may fail after it has changed the object.
 func (g *incarnation) item(obj any) (Item, error) {
 	form := g.informer.store.Form()
 	if g.transform != nil {
-		opened := form.ForTransform(obj) // decodes packed objects
-		if _, packs := obj.(*packed.Object); !packs {
-			opened = deepCopy(opened)
+		input := form.ForTransform(obj) // decodes packed objects
+		if _, isPacked := obj.(*packed.Object); !isPacked {
+			input = deepCopy(input)
 		}
 		var err error
-		if obj, err = g.applyTransform(opened); err != nil {
+		if obj, err = g.applyTransform(input); err != nil {
 			return nil, fmt.Errorf("transforming: %w", err)
 		}
 	}
@@ -51,8 +51,8 @@ func deepCopy(obj any) any {
 	return obj
 }
 
-// applyTransform calls the transform. If partitions select objects, the transform must not change the fields
-// by which they do.
+// applyTransform calls the transform. It returns an error if the transform changes a field by which
+// partitions select objects.
 func (g *incarnation) applyTransform(obj any) (next any, err error) {
 	defer store.RecoverError(&err)
 	if !g.informer.options.SelectsObjects {

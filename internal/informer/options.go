@@ -37,8 +37,8 @@ type Options struct {
 	Clock clock.WithTicker
 	// Logger is used if neither a context nor cache.HandlerOptions has one. Default: klog.Background().
 	Logger *klog.Logger
-	// MinWatchTimeout is the least timeout of a watch, at least and by default 5 minutes. The greatest
-	// timeout is twice as long.
+	// MinWatchTimeout is the minimum timeout of a watch; the maximum is twice as long. Default and minimum:
+	// 5 minutes.
 	MinWatchTimeout time.Duration
 	// VerifyPeriod is the period of comparisons with the server. OnVerified receives the result of each,
 	// before a relist repairs the cache. It is required with VerifyPeriod. Default: never.
@@ -51,12 +51,12 @@ type Options struct {
 	Backoff *wait.Backoff
 	// Form is the storage format of objects. Default: unchanged.
 	Form store.Form
-	// Selects reports whether an arriving object is selected. A deletion of an object that is not means that
-	// the object has left the selection: handlers receive its stored state, as from a server that selects.
-	// Default: all objects are selected.
+	// Selects reports whether an arriving object is selected. If it returns false for the object of a
+	// deletion, the object has left the selection: handlers then receive its stored state, as from a server
+	// that selects. Default: all objects are selected.
 	Selects func(runtime.Object) bool
-	// SelectsObjects is true if partitions have selections by UID or namespace. A transform that changes
-	// these then fails.
+	// SelectsObjects is true if partitions select objects by UID or namespace. A transform that changes
+	// either then fails.
 	SelectsObjects bool
 }
 

@@ -12,8 +12,8 @@ import (
 
 // RunChangingPartitions is RunPartitions for partitions that change. next returns the next set of partitions,
 // each of another namespace or selection, and may block until there is one. It is called again when that set
-// runs and the partitions outside it have ended. It must return false when its context ends, and can do so
-// before to end the incarnation.
+// runs and the partitions outside it have ended. It must return false when its context ends. It can
+// return false earlier to end the incarnation.
 //
 // A partition with the namespace and selection of a running one is the same and continues. A partition with
 // Replaces continues where the replaced ones have ended. Objects outside the namespaces of the set are
@@ -25,7 +25,7 @@ func (i *Informer) RunChangingPartitions(ctx context.Context, listed func(),
 	next func(context.Context) ([]Partition, bool)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	g, err := i.beginIncarnation(ctx, cancel) // its pending list is the first set
+	g, err := i.beginIncarnation(ctx, cancel) // with one pending list, which stands for the first set
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (s *partitionSet) run(ctx context.Context, set []Partition) error {
 	for key, r := range s.running {
 		if !keep[key] {
 			r.stopReflector()
-			<-r.reflectorDone // or it could write objects that nothing would remove
+			<-r.reflectorDone // otherwise it could store objects after their removal
 			removed = append(removed, r)
 			delete(s.running, key)
 		}
@@ -143,7 +143,7 @@ func (s *partitionSet) commitSet(set []Partition, added map[partitionKey]*partit
 	i.mu.partitions = slices.AppendSeq(slices.Collect(maps.Values(s.running)), maps.Values(added))
 	for _, r := range added {
 		if s.pendingLists == 0 {
-			r.hasListed = true // the incarnation does not wait for it
+			r.hasListed = true // the informer has synced without it
 		} else if !r.hasListed {
 			s.pendingLists++
 		}
@@ -163,14 +163,14 @@ func (s *partitionSet) commitSet(set []Partition, added map[partitionKey]*partit
 		s.pendingLists--
 	}
 	s.recordListLocked(listChanges{changes: changeSlice(changes)}, false)
-	for _, r := range removed { // after that, because handlers do not know of unconfirmed objects
+	for _, r := range removed { // last, because handlers never received the unconfirmed objects
 		r.confirmLocked()
 	}
 	return nil
 }
 
 // removeOutsideLocked removes the objects that belong to none of the partitions. Objects in the namespace of
-// a partition leave the shard. The result has all other objects, which are deleted.
+// a partition leave the shard. The other objects count as deleted, and are returned.
 func (i *Informer) removeOutsideLocked(partitions []Partition) []store.Change {
 	byPrefix := map[string][]Partition{}
 	for _, p := range partitions {

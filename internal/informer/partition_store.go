@@ -14,7 +14,7 @@ import (
 // notification in each queue.
 type partition struct {
 	*incarnation
-	prefix    string     // of the keys
+	prefix    string     // of keys: the namespace and a slash; empty for all namespaces
 	selection Selection  // nil selects all
 	onListed  func(bool) // may be nil
 	lw        cache.ListerWatcher
@@ -30,8 +30,8 @@ type partition struct {
 	// The rest is guarded by Informer.mu.
 
 	progress
-	// hasListed is true if the incarnation does not wait for the first list of the partition, relisting if
-	// the next list is not the first one.
+	// hasListed is true if the incarnation does not wait for the first list of the partition. relisting is
+	// true if the next list is a relist.
 	hasListed, relisting bool
 }
 
@@ -108,7 +108,7 @@ func (p *partition) commitWhole(listed *items, batch *store.Batch, resourceVersi
 	if i.mu.current != p.incarnation {
 		return false, ErrIncarnationOver
 	}
-	if !p.isCompleteLocked() || !listed.isSelected(p.selection) { // it was narrowed after the selection
+	if !p.isCompleteLocked() || !listed.isSelected(p.selection) { // the selection was narrowed concurrently
 		return false, nil
 	}
 	changes, ok := i.store.Replace(batch, resourceVersion)
@@ -180,16 +180,16 @@ func (p *partition) recordLocked(l listChanges, done bool) {
 	p.recordListLocked(l, first)
 }
 
-// admitsLocked reports whether an object is to be stored.
+// admitsLocked reports whether an object from the partition's stream must be stored.
 func (p *partition) admitsLocked(next store.Prepared) bool {
 	return p.selection == nil ||
 		p.selection.Has(next.Item) && p.supersedesLocked(next.Key, resourceVersion(next.Item))
 }
 
 // supersedesLocked reports whether an event with a resource version is newer than the object that is stored
-// under its key. Selections do not depend on keys, so two objects with the same key, one after the other, can
-// belong to two partitions. The streams of these may be at different times. If the partition's own stream has
-// delivered the stored object, its next event is newer.
+// under its key. An object that is recreated under the same key can belong to another partition, because
+// selections do not depend on keys, and the streams of two partitions can have reached different versions. If
+// the partition's own stream has delivered the stored object, its next event is newer.
 func (p *partition) supersedesLocked(key, version string) bool {
 	stored, found := p.informer.store.Snapshot().Get(key)
 	return !found || p.selection.Has(stored) && len(p.aheadRanges) == 0 ||
@@ -225,13 +225,13 @@ type keySource interface {
 
 // keysOf returns the keys with a prefix of prefixOf. If there is an index by namespace, the cost does not
 // depend on the number of objects in other namespaces.
-func keysOf(now keySource, prefix string) []string {
+func keysOf(snapshot keySource, prefix string) []string {
 	if prefix == "" {
-		return now.Keys()
+		return snapshot.Keys()
 	}
-	keys, err := now.KeysByIndex(cache.NamespaceIndex, strings.TrimSuffix(prefix, "/"))
+	keys, err := snapshot.KeysByIndex(cache.NamespaceIndex, strings.TrimSuffix(prefix, "/"))
 	if err != nil {
-		keys = now.Keys()
+		keys = snapshot.Keys()
 	}
 	return slices.DeleteFunc(keys, func(key string) bool { return !strings.HasPrefix(key, prefix) })
 }

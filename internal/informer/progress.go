@@ -7,23 +7,23 @@ type progress struct {
 	// version is the resource version up to which one stream has delivered all objects of the partition. It
 	// is empty if there is none, for example after a user has written to the cache.
 	version string
-	// observed is the version that the stream has reached. Unlike version it stays when a user writes to the
-	// cache. It is empty before the first list, and after one without a version "0".
+	// observed is the version that the stream has reached. Unlike version, it is not cleared when a user
+	// writes to the cache. It is empty before the first list, and "0" after a list without a version.
 	observed string
-	// aheadRanges are objects that are newer than version. A partition that has replaced others has some
-	// until its watch has caught up.
+	// aheadRanges are the objects to which events after version have been applied. A partition that has
+	// replaced others has some until its watch has caught up.
 	aheadRanges []appliedRange
 }
 
-// appliedRange describes selected objects. Their events have been applied up to a resource version.
+// appliedRange is a selection of objects whose events have been applied up to a resource version.
 type appliedRange struct {
 	selects func(obj any) bool
 	version string
 }
 
-// joinProgress returns the progress of a partition that replaces ended ones: their smallest version, and the
-// objects that each has applied after it. If their resource versions are not ordered, it returns no version,
-// and everything has to be listed.
+// joinProgress returns the progress of a partition that replaces ended ones: their smallest version, and an
+// appliedRange for each one that is ahead of it. If their resource versions are not ordered, it returns the
+// zero value, which makes the partition list its objects.
 func joinProgress(replaced []*partition) progress {
 	var p progress
 	for _, from := range replaced {
@@ -45,8 +45,8 @@ func joinProgress(replaced []*partition) progress {
 	return p
 }
 
-// hasApplied reports whether an event of an object has been applied already. Only the partition's reflector
-// may call it, because it takes no lock.
+// hasApplied reports whether an event of an object has been applied already. It takes no lock, and must only
+// be called by the partition's reflector.
 func (p *progress) hasApplied(obj any) bool {
 	if len(p.aheadRanges) == 0 {
 		return false
@@ -67,8 +67,8 @@ func (p *partition) advanceLocked(version string) {
 	p.informer.releaseWaitsLocked()
 }
 
-// prune removes the objects that are no longer ahead. Objects at the partition's version stay ahead, because
-// several events can have one version.
+// prune removes the ranges that are no longer ahead. A range at the partition's version stays, because
+// several events can have the same version.
 func (p *progress) prune() {
 	p.aheadRanges = slices.DeleteFunc(p.aheadRanges,
 		func(a appliedRange) bool { return isOlder(a.version, p.version) })

@@ -296,27 +296,27 @@ func (p *partition) confirmStored(version string) error {
 	p.confirmLocked()
 	p.observed = version
 	l := listChanges{changes: changeSlice(nil)}
-	if now := i.store.Snapshot(); len(i.mu.handlers) > 0 || !p.isAll() {
-		l.changes = p.restoredAdditions(now)
+	if snapshot := i.store.Snapshot(); len(i.mu.handlers) > 0 || !p.isAll() {
+		l.changes = p.restoredAdditions(snapshot)
 	} else {
-		i.mu.events.Adds += int64(now.Len())
+		i.mu.events.Adds += int64(snapshot.Len())
 	}
 	p.recordLocked(l, true)
 	return nil
 }
 
 // restoredAdditions returns the partition's objects as changes.
-func (p *partition) restoredAdditions(now *store.Snapshot) changeSlice {
+func (p *partition) restoredAdditions(snapshot *store.Snapshot) changeSlice {
 	var changes changeSlice
 	if p.isAll() {
-		changes = make(changeSlice, 0, now.Len())
-		for key, item := range now.All {
+		changes = make(changeSlice, 0, snapshot.Len())
+		for key, item := range snapshot.All {
 			changes = append(changes, store.Change{Key: key, New: item})
 		}
 		return changes
 	}
-	for _, key := range keysOf(now, p.prefix) {
-		item, _ := now.Get(key)
+	for _, key := range keysOf(snapshot, p.prefix) {
+		item, _ := snapshot.Get(key)
 		changes = append(changes, store.Change{Key: key, New: item})
 	}
 	return changes

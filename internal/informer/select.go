@@ -12,31 +12,31 @@ import (
 
 // Select returns the objects that a selector matches, in no particular order. It decodes only these.
 func (i *Informer) Select(selector labels.Selector) []any {
-	return i.selectedBy(i.store.Snapshot().Items(), selector)
+	return i.matching(i.store.Snapshot().Items(), selector)
 }
 
 // SelectIn is Select for the objects of a namespace.
 func (i *Informer) SelectIn(namespace string, selector labels.Selector) []any {
-	now := i.store.Snapshot()
-	items, err := now.ItemsByIndex(cache.NamespaceIndex, namespace)
+	snapshot := i.store.Snapshot()
+	items, err := snapshot.ItemsByIndex(cache.NamespaceIndex, namespace)
 	if err != nil { // there is no index by namespace
-		items = slices.DeleteFunc(now.Items(),
+		items = slices.DeleteFunc(snapshot.Items(),
 			func(item Item) bool { return namespaceOf(item) != namespace })
 	}
-	return i.selectedBy(items, selector)
+	return i.matching(items, selector)
 }
 
-func (i *Informer) selectedBy(items []Item, selector labels.Selector) []any {
+func (i *Informer) matching(items []Item, selector labels.Selector) []any {
 	object := i.store.Form().Object
-	matching := items[:0]
+	selected := items[:0]
 	everything := selector.Empty()
 	for _, item := range items {
 		if everything || matches(selector, item) {
-			matching = append(matching, object(item))
+			selected = append(selected, object(item))
 		}
 	}
-	clear(items[len(matching):])
-	return matching
+	clear(items[len(selected):])
+	return selected
 }
 
 func matches(selector labels.Selector, item Item) bool {

@@ -214,8 +214,8 @@ func (i *Informer) isOverLocked(w *versionWait) bool {
 	return reached
 }
 
-// hasReachedLocked reports whether each stream has reached a version. Without any stream nothing is selected,
-// and the empty cache is always current.
+// hasReachedLocked reports whether each stream has reached a version. It returns true if there are no
+// streams, because no objects are selected then.
 func (i *Informer) hasReachedLocked(version string) (bool, error) {
 	g := i.mu.current
 	if g == nil || g.pendingLists > 0 || !i.synced.Load().reached() {
@@ -239,8 +239,8 @@ func hasReached(observed, version string) (bool, error) {
 	return !isOlder(observed, version), nil
 }
 
-// observedListLocked returns the version that a stream has reached with a list, and ends the waits for
-// versions that a restored server has lost.
+// observedListLocked returns the version that a stream has reached with a list. If that is older than before,
+// it ends the waits for later versions, which the server lost when it was restored from a backup.
 func (i *Informer) observedListLocked(before, listed string) string {
 	if isOlder(listed, before) {
 		i.failWaitsLocked(func(w *versionWait) error {
@@ -251,7 +251,7 @@ func (i *Informer) observedListLocked(before, listed string) string {
 		})
 	}
 	if listed == "" {
-		return "0" // which is no version
+		return "0" // not a version
 	}
 	return listed
 }

@@ -22,7 +22,7 @@ func TestCallsKeepsOrder(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			for range 500 {
-				mu.Lock() // makes the order of pushing known
+				mu.Lock() // pushes in the order of n
 				n := next
 				next++
 				q.Push(func() { got = append(got, n) })
@@ -51,14 +51,14 @@ func TestCallsClose(t *testing.T) {
 	why := errors.New("had enough")
 	cancel(why)
 	if err := q.Drain(ctx); !errors.Is(err, why) {
-		t.Errorf("draining a busy queue ends with %v", err)
+		t.Errorf("Drain of a busy queue returned %v", err)
 	}
 	q.Close()
 	q.Close()
 	q.Push(func() { t.Error("a call was made after close") })
 	select {
 	case <-q.done:
-		t.Error("done while a call is under way")
+		t.Error("Done was closed during a call")
 	default:
 	}
 	close(release)
@@ -107,7 +107,7 @@ func TestCallsPanic(t *testing.T) {
 	})
 }
 
-// TestCallsGoexit checks that no caller waits forever.
+// TestCallsGoexit checks that Drain and Close do not block after a call has ended its goroutine.
 func TestCallsGoexit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := NewCalls()

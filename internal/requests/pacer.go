@@ -9,7 +9,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-// Pacer decides when a reflector may send its next request. The pause after a failure depends on the failure.
+// Pacer decides when a reflector can send its next request. The pause after a failure depends on its reason.
 // It replaces the reflector's backoff, which does not distinguish failures, misses most of them, and cannot
 // be interrupted. It is safe for concurrent use.
 type Pacer struct {
@@ -26,8 +26,8 @@ type Pacer struct {
 	}
 }
 
-// NewPacer returns a pacer; retry interrupts its pauses. known states that a source of types reports the type
-// as served. newNamespace states that the requests are for a namespace that was just created.
+// NewPacer returns a pacer whose pauses retry interrupts. typeKnown states that a source of types reports the
+// type as served. newNamespace states that the requests are for a namespace that was just created.
 func NewPacer(typeKnown, newNamespace bool, retry *RetrySignal) *Pacer {
 	p := &Pacer{policy: targetPolicy{typeKnown: typeKnown, newNamespace: newNamespace}, retry: retry,
 		outage: &sharedOutage{}}
@@ -66,13 +66,15 @@ func (p *Pacer) maxSilence(a *attempt, timeoutSeconds *int64) time.Duration {
 	return silence
 }
 
+// watchEnded records whether a proxy may buffer events. silent is true if the watch was ended because it was
+// silent, prompt if its first event arrived without delay.
 func (p *Pacer) watchEnded(silent, prompt bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.state.proxyBuffers = !prompt && (silent || p.mu.state.proxyBuffers)
 }
 
-// awaitRound waits until a round of list and watch may begin. The first may begin immediately.
+// awaitRound waits until the next round of list and watch can begin. The first round begins immediately.
 func (p *Pacer) awaitRound(ctx context.Context) error {
 	p.mu.Lock()
 	next, due := p.mu.state.nextRound(time.Now(), rand.Float64())
@@ -109,25 +111,25 @@ func (p *Pacer) mustList() bool {
 }
 
 // sleep waits until a time, or for the retry signal, including one sent since the last request began. While
-// the server cannot be reached, it waits for its turn, or until the server answers another type.
+// the server cannot be reached, it waits for its turn, or until the server responds to another type.
 func (p *Pacer) sleep(ctx context.Context, until time.Time) error {
 	p.mu.Lock()
-	woken, shared := p.mu.retryRequested, p.mu.state.failures > 0 && p.mu.state.stage == stageConnection
+	retried, isOutage := p.mu.retryRequested, p.mu.state.failures > 0 && p.mu.state.stage == stageConnection
 	p.mu.Unlock()
 	if d := time.Until(until); d > 0 {
-		var answered <-chan struct{} // nil blocks forever
-		if shared {
-			until, answered = p.outage.nextAttempt(until)
+		var outageEnded <-chan struct{} // nil blocks forever
+		if isOutage {
+			until, outageEnded = p.outage.nextAttempt(until)
 		}
 		timer := time.NewTimer(time.Until(until))
 		defer timer.Stop()
 		select {
 		case <-timer.C:
-		case <-answered:
+		case <-outageEnded:
 			p.mu.Lock()
 			p.mu.state.wakeFailures++
 			p.mu.Unlock()
-		case <-woken:
+		case <-retried:
 			p.reset()
 		case <-ctx.Done():
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// CombineFilters returns the combined result for two selections.
+// CombineFilters returns the filter of two selections together.
 func CombineFilters(a, b sharding.Filter) sharding.Filter {
 	switch {
 	case a == sharding.FilterClient || b == sharding.FilterClient:
@@ -25,8 +25,8 @@ func CombineFilters(a, b sharding.Filter) sharding.Filter {
 	return sharding.FilterUnknown
 }
 
-// Selection is the part of a shard that one reflector reads: ranges that can only shrink. Objects outside of
-// them are filtered from every response, even if the server filters too. It is safe for concurrent use.
+// Selection is the set of hash ranges that one reflector reads. It can only shrink. Objects outside of it are
+// filtered from every response, even if the server filters too. It is safe for concurrent use.
 type Selection struct {
 	// Key is the hashed field.
 	Key sharding.Key
@@ -43,8 +43,8 @@ type Selection struct {
 
 // NewSelection returns a selection. onChange is called, without locks, when the result of Filter changes.
 // Filtered objects are counted in dropped. Both can be nil.
-func NewSelection(key sharding.Key, ranges Ranges, changed func(), dropped *atomic.Int64) *Selection {
-	s := &Selection{Key: key, onChange: changed, dropped: dropped}
+func NewSelection(key sharding.Key, ranges Ranges, onChange func(), dropped *atomic.Int64) *Selection {
+	s := &Selection{Key: key, onChange: onChange, dropped: dropped}
 	s.ranges.Store(&ranges)
 	s.requested.Store(&ranges)
 	unknown := sharding.FilterUnknown
@@ -91,7 +91,7 @@ func (r Ranges) Has(key sharding.Key, object any) bool {
 	return err != nil || r.Contains(key.Hash(o))
 }
 
-// admitUnpacked is admitHash for an object before packing.
+// admitUnpacked is admitHash for an object that has not been packed.
 func (s *Selection) admitUnpacked(namespace, uid []byte) bool {
 	value := uid
 	if s.Key == sharding.ByNamespace {
@@ -138,7 +138,7 @@ func (s *Selection) prepare(options *metav1.ListOptions) *shardRequest {
 	if s == nil {
 		return nil
 	}
-	ranges := s.Ranges().selectedBy()
+	ranges := s.Ranges().requestRanges()
 	s.requested.Store(&ranges)
 	selector := ranges.Selector(s.Key)
 	*newer.ShardSelector(options) = selector

@@ -86,8 +86,9 @@ func (r Ranges) complement() Ranges {
 // maxSelectorTerms is the maximum number of ranges in a selector, which is part of a URL of limited length.
 const maxSelectorTerms = 64
 
-// selectedBy returns the ranges to request: r, or if these are too many, r with its smallest gaps filled.
-func (r Ranges) selectedBy() Ranges {
+// requestRanges returns the ranges for a selector: r, with its smallest gaps filled if there are too many
+// ranges.
+func (r Ranges) requestRanges() Ranges {
 	if len(r) <= maxSelectorTerms {
 		return r
 	}

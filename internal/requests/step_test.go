@@ -17,7 +17,7 @@ import (
 // errLost is the error of a request after the server closed the connection.
 var errLost error = &url.Error{Op: "Get", URL: "http://example.com", Err: io.EOF}
 
-// TestStep covers every kind of outcome as the first one.
+// TestStep covers each kind of outcome after the initial state.
 func TestStep(t *testing.T) {
 	now := time.Unix(1000, 0)
 	const (
@@ -60,21 +60,21 @@ func TestStep(t *testing.T) {
 			outcomeEffect{reports: true, verb: VerbListMore, listSucceeded: true}},
 		"a watch": {requestOutcome{verb: VerbWatch}, targetState{watchOpenSince: now},
 			outcomeEffect{reports: true, verb: VerbWatch, watchOpened: true}},
-		"its first event": {requestOutcome{verb: VerbWatch, phase: phaseFlowing}, targetState{watchOpenSince: now},
+		"the first event of a watch": {requestOutcome{verb: VerbWatch, phase: phaseFlowing}, targetState{watchOpenSince: now},
 			outcomeEffect{verb: VerbWatch}},
 		"a watch-list": {requestOutcome{verb: VerbWatchList}, targetState{}, reported(VerbWatchList, nil)},
-		"its initial events": {requestOutcome{verb: VerbWatchList, phase: phaseListed},
+		"the initial events of a watch-list": {requestOutcome{verb: VerbWatchList, phase: phaseListed},
 			targetState{hasListed: true, watchOpenSince: now}, outcomeEffect{verb: VerbWatchList,
 				watchOpened:   true,
 				listSucceeded: true}},
-		"its end": {requestOutcome{verb: VerbWatch, phase: phaseClosed, openFor: time.Second},
+		"the end of a watch": {requestOutcome{verb: VerbWatch, phase: phaseClosed, openFor: time.Second},
 			targetState{}, outcomeEffect{}},
-		"closed at once": {requestOutcome{verb: VerbWatch, phase: phaseClosed},
+		"a watch closed immediately": {requestOutcome{verb: VerbWatch, phase: phaseClosed},
 			paused(VerbWatch, status.ReasonWatchClosed,
 				first), outcomeEffect{}},
-		"after an event": {requestOutcome{verb: VerbWatch, phase: phaseClosed, sawLiveEvent: true},
+		"a watch closed after an event": {requestOutcome{verb: VerbWatch, phase: phaseClosed, sawLiveEvent: true},
 			paused(VerbWatch, status.ReasonWatchClosed, first), outcomeEffect{}},
-		"they stall": {requestOutcome{verb: VerbWatchList, phase: phaseStalled},
+		"stalled initial events": {requestOutcome{verb: VerbWatchList, phase: phaseStalled},
 			targetState{watchListStalled: true, listIsFallback: true}, outcomeEffect{}},
 		"a list fails": {requestOutcome{verb: VerbList, err: failure},
 			paused(VerbList, status.ReasonRequestFailed,
@@ -83,53 +83,53 @@ func TestStep(t *testing.T) {
 			paused(VerbWatch, status.ReasonRequestFailed, first), reported(VerbWatch, failure)},
 		"a watch breaks": {requestOutcome{verb: VerbWatch, phase: phaseBroken, err: failure},
 			paused(VerbWatch, status.ReasonRequestFailed, first), reported(VerbWatch, failure)},
-		"no watch-lists": {requestOutcome{verb: VerbWatchList, err: serverError(422)},
+		"watch-lists not supported": {requestOutcome{verb: VerbWatchList, err: serverError(422)},
 			targetState{listIsFallback: true}, outcomeEffect{}},
-		"no connection": {requestOutcome{verb: VerbList, err: errRefused},
+		"no connection for a list": {requestOutcome{verb: VerbList, err: errRefused},
 			paused(VerbList, status.ReasonUnreachable,
 				soon), reported(VerbList, errRefused)},
-		"none, for a watch": {requestOutcome{verb: VerbWatch, err: errRefused},
+		"no connection for a watch": {requestOutcome{verb: VerbWatch, err: errRefused},
 			paused(VerbWatch, status.ReasonUnreachable, soon), reported(VerbWatch, errRefused)},
-		"none, for both": {requestOutcome{verb: VerbWatchList, err: errRefused},
+		"no connection for a watch-list": {requestOutcome{verb: VerbWatchList, err: errRefused},
 			paused(VerbWatchList, status.ReasonUnreachable, soon), reported(VerbWatchList, errRefused)},
-		"connection lost": {requestOutcome{verb: VerbList, err: errLost},
+		"a list loses the connection": {requestOutcome{verb: VerbList, err: errLost},
 			paused(VerbList, status.ReasonUnreachable,
 				soon), reported(VerbList, errLost)},
-		"lost, for both": {requestOutcome{verb: VerbWatchList, err: errLost},
+		"a watch-list loses the connection": {requestOutcome{verb: VerbWatchList, err: errLost},
 			paused(VerbWatchList, status.ReasonUnreachable, soon), reported(VerbWatchList, errLost)},
-		"lost in the answer": {requestOutcome{verb: VerbList, err: io.ErrUnexpectedEOF},
+		"connection lost in the response body": {requestOutcome{verb: VerbList, err: io.ErrUnexpectedEOF},
 			paused(VerbList, status.ReasonUnreachable, first), reported(VerbList, io.ErrUnexpectedEOF)},
-		"no answer": {requestOutcome{verb: VerbList, err: errNoAnswer},
+		"no response": {requestOutcome{verb: VerbList, err: errNoAnswer},
 			paused(VerbList, status.ReasonNoAnswer, 0), reported(VerbList, errNoAnswer)},
-		"503 for a time": {requestOutcome{verb: VerbList, err: serverError(503), retryAfter: time.Minute},
+		"503 with Retry-After": {requestOutcome{verb: VerbList, err: serverError(503), retryAfter: time.Minute},
 			paused(VerbList, status.ReasonThrottled, time.Minute), throttled(VerbList,
 				serverError(503), time.Minute)},
-		"expired": {requestOutcome{verb: VerbWatch, err: serverError(410)}, targetState{},
+		"expired watch request": {requestOutcome{verb: VerbWatch, err: serverError(410)}, targetState{},
 			reported(VerbWatch, serverError(410))},
-		"expired, later": {requestOutcome{verb: VerbWatch, phase: phaseBroken, err: serverError(410)}, targetState{},
+		"expired in an open watch": {requestOutcome{verb: VerbWatch, phase: phaseBroken, err: serverError(410)}, targetState{},
 			reported(VerbWatch, serverError(410))},
-		"expired, for both": {requestOutcome{verb: VerbWatchList, err: serverError(410)}, targetState{},
+		"expired watch-list": {requestOutcome{verb: VerbWatchList, err: serverError(410)}, targetState{},
 			reported(VerbWatchList, serverError(410))},
-		"stopped": {requestOutcome{verb: VerbList, err: context.Canceled}, targetState{}, outcomeEffect{}},
-		"forbidden": {requestOutcome{verb: VerbList, err: serverError(403)},
+		"context ended": {requestOutcome{verb: VerbList, err: context.Canceled}, targetState{}, outcomeEffect{}},
+		"forbidden list": {requestOutcome{verb: VerbList, err: serverError(403)},
 			paused(VerbList, status.ReasonForbidden, first), reported(VerbList, serverError(403))},
-		"forbidden, handled": {requestOutcome{verb: VerbList, err: serverError(403), forbiddenHandled: true}, targetState{},
+		"forbidden list with a fallback": {requestOutcome{verb: VerbList, err: serverError(403), forbiddenHandled: true}, targetState{},
 			outcomeEffect{callForbidden: true, err: serverError(403)}},
-		"... after a list": {requestOutcome{verb: VerbWatch, err: serverError(403), forbiddenHandled: true}, targetState{},
+		"forbidden watch with a fallback": {requestOutcome{verb: VerbWatch, err: serverError(403), forbiddenHandled: true}, targetState{},
 			outcomeEffect{callForbidden: true, err: serverError(403)}},
-		"... as the list says": {requestOutcome{verb: VerbWatchList, err: serverError(403), forbiddenHandled: true},
+		"forbidden watch-list with a fallback": {requestOutcome{verb: VerbWatchList, err: serverError(403), forbiddenHandled: true},
 			targetState{listIsFallback: true}, outcomeEffect{}},
-		"throttled": {requestOutcome{verb: VerbList, err: serverError(429)},
+		"throttled list": {requestOutcome{verb: VerbList, err: serverError(429)},
 			paused(VerbList, status.ReasonThrottled, first), throttled(VerbList, serverError(429), 0)},
-		"throttled, a watch": {requestOutcome{verb: VerbWatch, err: serverError(429)},
+		"throttled watch": {requestOutcome{verb: VerbWatch, err: serverError(429)},
 			paused(VerbWatch, status.ReasonThrottled, first), throttled(VerbWatch, serverError(429), 0)},
-		"for a time": {requestOutcome{verb: VerbList, err: serverError(429), retryAfter: time.Minute},
+		"throttled list with Retry-After": {requestOutcome{verb: VerbList, err: serverError(429), retryAfter: time.Minute},
 			paused(VerbList, status.ReasonThrottled, time.Minute), throttled(VerbList,
 				serverError(429), time.Minute)},
-		"for both": {requestOutcome{verb: VerbWatchList, err: serverError(429), retryAfter: time.Minute},
+		"throttled watch-list with Retry-After": {requestOutcome{verb: VerbWatchList, err: serverError(429), retryAfter: time.Minute},
 			paused(VerbWatchList, status.ReasonThrottled, time.Minute), throttled(VerbWatchList,
 				serverError(429), time.Minute)},
-		"conversion": {requestOutcome{verb: VerbList, err: conversionError(500)},
+		"failed conversion": {requestOutcome{verb: VerbList, err: conversionError(500)},
 			paused(VerbList, status.ReasonConversionFailed, time.Second),
 			reported(VerbList, conversionError(500))},
 	}
@@ -148,13 +148,13 @@ func TestStep(t *testing.T) {
 	}
 }
 
-// TestWatchesClosedAtOnce: only several consecutive ones without an event are reported. A watch-list that
-// completes its initial events counts as a watch.
-func TestWatchesClosedAtOnce(t *testing.T) {
+// TestWatchesClosedImmediately checks that watches closed immediately are reported only if several
+// consecutive ones had no event. A watch-list that completes its initial events counts as a watch.
+func TestWatchesClosedImmediately(t *testing.T) {
 	for _, verb := range []Verb{VerbWatch, VerbWatchList} {
 		now := time.Unix(1000, 0)
 		s := targetState{}
-		closes := func(lasted time.Duration, brought bool) bool {
+		closes := func(lasted time.Duration, sawLiveEvent bool) bool {
 			o := requestOutcome{verb: verb, now: now}
 			s, _ = targetPolicy{}.step(s, o)
 			if verb == VerbWatchList {
@@ -164,10 +164,10 @@ func TestWatchesClosedAtOnce(t *testing.T) {
 			now = now.Add(lasted)
 			next, e := targetPolicy{}.step(s, requestOutcome{verb: verb, phase: phaseClosed, now: now,
 				openFor:      lasted,
-				sawLiveEvent: brought})
+				sawLiveEvent: sawLiveEvent})
 			least := now.Add(backoffs[stageOrdinary].first)
 			if lasted < ShortWatch && next.pauseEnd.Before(least) {
-				t.Errorf("%s: after %v the next one may begin %v later", verb, lasted, next.pauseEnd.Sub(now))
+				t.Errorf("%s: a watch that lasted %v is followed by a pause of %v", verb, lasted, next.pauseEnd.Sub(now))
 			}
 			s = next
 			return e.reports && e.verb == VerbWatch && ReasonOf(e.err) == status.ReasonWatchClosed
@@ -184,13 +184,13 @@ func TestWatchesClosedAtOnce(t *testing.T) {
 	}
 }
 
-// sameText compares errors by their texts.
+// sameText reports whether two errors have the same text and reason.
 func sameText(a, b error) bool {
 	return (a == nil) == (b == nil) && (a == nil || a.Error() == b.Error() &&
 		apierrors.ReasonForError(a) == apierrors.ReasonForError(b))
 }
 
-// TestOnlyWatchesProveWatches: a list that succeeds does not reset failures of watches.
+// TestOnlyWatchesProveWatches checks that a successful list does not reset the failures of watches.
 func TestOnlyWatchesProveWatches(t *testing.T) {
 	now := time.Unix(1000, 0)
 	s := targetState{}
@@ -207,7 +207,7 @@ func TestOnlyWatchesProveWatches(t *testing.T) {
 	}
 	record(requestOutcome{verb: VerbWatch})
 	if s.failures != 3 {
-		t.Errorf("a watch that has brought nothing yet leaves %d failures", s.failures)
+		t.Errorf("after a watch without an event yet, %d failures count", s.failures)
 	}
 	s.rounds = 5
 	now = now.Add(establishedAfter)

@@ -25,7 +25,7 @@ func (l *listWatch) Probe(ctx context.Context) (string, error) { return l.listVe
 func (l *listWatch) ListMetadata(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	l.tweak(&options)
 	if s := l.selection; s != nil {
-		*newer.ShardSelector(&options) = s.Ranges().selectedBy().Selector(s.Key)
+		*newer.ShardSelector(&options) = s.Ranges().requestRanges().Selector(s.Key)
 	}
 	release, err := l.limiter.Acquire(ctx)
 	if err != nil {

@@ -199,7 +199,7 @@ func (o *queryVerb) answerFromServer(ctx context.Context) (done bool, err error)
 	}
 	defer answer.Close()
 	types := server.ResolvedTypes
-	objects, err := o.answeredObjects(ctx, answer, types)
+	objects, err := o.answeredObjects(ctx, answer, server)
 	if err != nil {
 		o.Notef("the cache server cannot print the answer, so the objects are read: %v", err)
 		return false, nil
@@ -221,7 +221,7 @@ func (o *queryVerb) queryServer(ctx context.Context) (*session.Answer, *session.
 		return nil, nil, errors.New("its plans count all cached objects")
 	}
 	parameters := o.parameters()
-	if o.PrintsTables && (server.Resource.CRDUID == "" || !parameters.Has("rows")) {
+	if o.PrintsTables && !o.serverHasRows(server) {
 		if err := server.ResolvedTypes.LoadRows(ctx); err != nil {
 			return nil, nil, err
 		}
@@ -235,17 +235,22 @@ func (o *queryVerb) queryServer(ctx context.Context) (*session.Answer, *session.
 
 // answeredObjects returns the objects of an answer. The API server prints the rows of built-in types.
 func (o *queryVerb) answeredObjects(ctx context.Context, answer *session.Answer,
-	types *session.Types) (print.Section, error) {
-	gvr := types.Resources[0].GVR
-	switch rows := types.Rows(gvr); {
+	server *session.LocalServer) (print.Section, error) {
+	types, gvr := server.ResolvedTypes, server.Resource.GVR
+	switch {
 	case len(answer.Columns) > 0:
 		return answer.RowSection(false), nil
-	case !o.PrintsTables || types.HasColumns(gvr):
-		return answer.Section(rows, o.Cached().Transform != nil), nil
-	case rows == nil: // LoadRows was not called
-		return print.Section{}, errors.New("it has no rows")
+	case o.PrintsTables && o.serverHasRows(server):
+		return print.Section{}, errors.New("its rows are missing")
+	case o.PrintsTables && !types.HasColumns(gvr):
+		return types.PrintedSection(ctx, answer.Keys)
 	}
-	return types.PrintedSection(ctx, answer.Keys)
+	return answer.Section(types.Rows(gvr), o.Cached().Transform != nil), nil
+}
+
+// serverHasRows reports whether the cache server prints the requested table.
+func (o *queryVerb) serverHasRows(server *session.LocalServer) bool {
+	return server.Resource.CRDUID != "" && o.style.Format.Name != print.CSV
 }
 
 // parameters returns the query parameters of the request.

@@ -98,6 +98,7 @@ func TestServeAnswersBuiltinTables(t *testing.T) {
 	server.Create(t, apitest.ConfigMaps.GVR, configMap("web", "a"), configMap("web", "b"), configMap("db", "a"))
 	serve(t, io.Discard, "configmaps", "-s", server.URL)
 	awaitServer(t, server.URL, 1)
+	server.AwaitRequest(t, "/api/v1/configmaps", "watch")
 	tests := []struct {
 		args     []string
 		requests []string // without their parameters

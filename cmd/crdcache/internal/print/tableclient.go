@@ -71,21 +71,6 @@ func (p *TableClient) Rows(gvr schema.GroupVersionResource) RowFormatter {
 	return NewRows(nil)
 }
 
-// HasNoTables reports whether the server printed no table of a listed type.
-func (p *TableClient) HasNoTables(gvr schema.GroupVersionResource) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	columns, listed := p.columns[gvr]
-	return listed && columns == nil
-}
-
-// setNoTables records that the server prints no tables of a type.
-func (p *TableClient) setNoTables(gvr schema.GroupVersionResource) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.columns[gvr] = nil
-}
-
 // addPage records the columns of a page and returns the position of its first row in the list.
 func (p *TableClient) addPage(gvr schema.GroupVersionResource, page *metav1.Table, isFirst bool) int {
 	p.mu.Lock()
@@ -141,7 +126,6 @@ func (r *tableRequests) List(ctx context.Context,
 	}
 	if page == nil {
 		r.tablesUnsupported.Store(true)
-		r.client.setNoTables(r.gvr)
 		return r.ResourceInterface.List(ctx, options)
 	}
 	r.tablesUnsupported.Store(false)
@@ -177,7 +161,6 @@ func (r *tableRequests) Get(ctx context.Context, name string, options metav1.Get
 	case err != nil:
 		return nil, err
 	case page == nil || len(page.Rows) != 1:
-		r.client.setNoTables(r.gvr)
 		return r.ResourceInterface.Get(ctx, name, options, subresources...)
 	}
 	return objectWithRow(page.Rows[0], r.client.addPage(r.gvr, page, false))

@@ -205,7 +205,10 @@ func (t *Types) PrintedSection(ctx context.Context, keys []string) (print.Sectio
 // ObjectSection returns objects in the given order.
 func (t *Types) ObjectSection(resource discovery.Resource,
 	objects []*unstructured.Unstructured) print.Section {
-	return print.Section{Resource: resource, Rows: t.Rows(resource.GVR), Empty: len(objects) == 0,
+	if len(objects) == 0 {
+		return print.Section{Resource: resource, Empty: true}
+	}
+	return print.Section{Resource: resource, Rows: t.Rows(resource.GVR),
 		Each: func(w *print.Writer) error {
 			for _, object := range objects {
 				if err := w.Print(print.Decoded(object)); err != nil {

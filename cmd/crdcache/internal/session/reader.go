@@ -78,17 +78,18 @@ func (t *Types) LoadRows(ctx context.Context) (err error) {
 	return err
 }
 
-// Rows returns the row formatter of a type whose objects were read, or nil without LoadRows. If neither the
-// user may read the columns of a CRD nor the server prints them, it warns and returns name and age.
+// Rows returns the row formatter of a type whose objects were read, or nil without LoadRows. It warns if the
+// user may not read the CRD and the server has printed no rows.
 func (t *Types) Rows(gvr schema.GroupVersionResource) print.RowFormatter {
 	if rows := t.rows[gvr]; rows != nil || t.tables == nil {
 		return rows
 	}
-	if found, ok := t.reader.fetchedCRDs.Load(gvr.GroupResource()); ok && t.tables.HasNoTables(gvr) &&
-		apierrors.IsForbidden(found.(definition).err) {
-		print.WarnOfMissingColumns(t.reader.ErrOut, discovery.Resource{GVR: gvr}, found.(definition).err)
+	rows := t.tables.Rows(gvr)
+	found, _ := t.reader.fetchedCRDs.Load(gvr.GroupResource())
+	if of, _ := found.(definition); apierrors.IsForbidden(of.err) && !print.HasServerRows(rows) {
+		print.WarnOfMissingColumns(t.reader.ErrOut, discovery.Resource{GVR: gvr}, of.err)
 	}
-	return t.tables.Rows(gvr)
+	return rows
 }
 
 // HasColumns reports whether the columns of a type are known without the API server's rows.

@@ -193,15 +193,15 @@ func awaitInformer(b *testing.B, c cache.Cache, object client.Object, stay bool)
 	if !stay {
 		return nil
 	}
-	told := make(recorder, benchPods)
-	registration, err := i.AddEventHandler(told)
+	calls := make(recorder, benchPods)
+	registration, err := i.AddEventHandler(calls)
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer func() { _ = i.RemoveEventHandler(registration) }()
 	held := make([]any, benchPods)
 	for k := range held {
-		held[k] = (<-told).object
+		held[k] = (<-calls).object
 	}
 	return held
 }

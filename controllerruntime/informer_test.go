@@ -24,12 +24,12 @@ import (
 )
 
 type handlerCall struct {
-	what    string
+	event   string
 	object  any
 	initial bool
 }
 
-// recorder sends the calls of a handler.
+// recorder is a handler that sends its calls.
 type recorder chan handlerCall
 
 func (r recorder) OnAdd(object any, initial bool) { r <- handlerCall{"add", object, initial} }
@@ -49,13 +49,13 @@ func TestHandlersGetTheirForm(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			told := make(recorder, 10)
-			registration, err := i.AddEventHandler(told)
+			calls := make(recorder, 10)
+			registration, err := i.AddEventHandler(calls)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := <-told
-			if reflect.TypeOf(got.object) != reflect.TypeOf(form) || got.what != "add" || !got.initial ||
+			got := <-calls
+			if reflect.TypeOf(got.object) != reflect.TypeOf(form) || got.event != "add" || !got.initial ||
 				got.object.(client.Object).GetName() != "a" {
 				t.Errorf("the handler received %+v", got)
 			}
@@ -65,7 +65,7 @@ func TestHandlersGetTheirForm(t *testing.T) {
 				t.Errorf("the object is of kind %s", gvk)
 			}
 			server.Update(t, configMaps, configMap("web", "a", "key", name))
-			if got := <-told; got.what != "update" {
+			if got := <-calls; got.event != "update" {
 				t.Errorf("the handler received %+v", got)
 			}
 			if err := i.RemoveEventHandler(registration); err != nil {
@@ -78,8 +78,8 @@ func TestHandlersGetTheirForm(t *testing.T) {
 	}
 }
 
-// TestMetadataAloneKeepsNoMore: if no whole objects are read, only metadata is requested.
-func TestMetadataAloneKeepsNoMore(t *testing.T) {
+// TestMetadataReadsRequestOnlyMetadata: if no whole objects are read, only metadata is requested.
+func TestMetadataReadsRequestOnlyMetadata(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a", "key", "value"))
 	c := newCache(t, server, cache.Options{}, Options{})
@@ -101,33 +101,33 @@ func TestRemoveInformer(t *testing.T) {
 	c := newCache(t, server, cache.Options{}, Options{})
 	start(t, c)
 	var informers []cache.Informer
-	told := map[string]recorder{}
+	calls := map[string]recorder{}
 	for name, form := range emptyForms() {
 		i, err := c.GetInformer(t.Context(), form)
 		if err != nil {
 			t.Fatal(err)
 		}
-		told[name] = make(recorder, 10)
-		if _, err := i.AddEventHandler(told[name]); err != nil {
+		calls[name] = make(recorder, 10)
+		if _, err := i.AddEventHandler(calls[name]); err != nil {
 			t.Fatal(err)
 		}
-		<-told[name]
+		<-calls[name]
 		informers = append(informers, i)
 	}
 	if err := c.RemoveInformer(t.Context(), emptyForms()["typed"]); err != nil {
 		t.Fatal(err)
 	}
 	server.Create(t, configMaps, configMap("web", "b"))
-	<-told["unstructured"]
-	<-told["metadata"]
-	if len(told["typed"]) != 0 {
+	<-calls["unstructured"]
+	<-calls["metadata"]
+	if len(calls["typed"]) != 0 {
 		t.Error("a handler of a removed informer was called")
 	}
 	stopped := 0
 	for _, i := range informers {
 		if i.IsStopped() {
 			stopped++
-			if _, err := i.AddEventHandler(told["typed"]); !errors.Is(err, dynamicinformer.ErrStopped) {
+			if _, err := i.AddEventHandler(calls["typed"]); !errors.Is(err, dynamicinformer.ErrStopped) {
 				t.Errorf("add a handler to a removed informer: %v", err)
 			}
 		}
@@ -158,19 +158,19 @@ func TestUnsyncedIsATimeout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	followed := c.Factory().Informers()[0]
-	for current, changed := followed.StatusChange(); current.Reason != status.ReasonForbidden; current,
-		changed = followed.StatusChange() {
+	informer := c.Factory().Informers()[0]
+	for current, changed := informer.StatusChange(); current.Reason != status.ReasonForbidden; current,
+		changed = informer.StatusChange() {
 		<-changed
 	}
 	cancel()
-	for what, err := range map[string]error{
+	for operation, err := range map[string]error{
 		"Get":         c.Get(ctx, client.ObjectKey{Namespace: "web", Name: "a"}, &corev1.ConfigMap{}),
 		"List":        c.List(ctx, &corev1.ConfigMapList{}),
 		"GetInformer": func() error { _, err := c.GetInformer(ctx, &corev1.ConfigMap{}); return err }(),
 	} {
 		if !apierrors.IsTimeout(err) || !strings.Contains(err.Error(), "out of order") {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: %v", operation, err)
 		}
 	}
 	if i.HasSynced() {
@@ -180,14 +180,14 @@ func TestUnsyncedIsATimeout(t *testing.T) {
 		t.Error("the cache has synced")
 	}
 	server.Repair()
-	followed.Retry()
+	informer.Retry()
 	if err := c.List(t.Context(), &corev1.ConfigMapList{}); err != nil {
 		t.Errorf("read after access was granted: %v", err)
 	}
 }
 
-// TestEndedContextIsATimeout for the first reader of a form, even if the informer has synced for another
-// form.
+// TestEndedContextIsATimeout: the first reader of a form with an ended context gets a timeout, even if the
+// informer has synced for another form.
 func TestEndedContextIsATimeout(t *testing.T) {
 	c := newCache(t, newServer(t), cache.Options{}, Options{})
 	start(t, c)
@@ -234,22 +234,22 @@ func TestMisfits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := make(recorder, 10)
-	if _, err := i.AddEventHandler(told); err != nil {
+	calls := make(recorder, 10)
+	if _, err := i.AddEventHandler(calls); err != nil {
 		t.Fatal(err)
 	}
-	if got := (<-told).object.(client.Object).GetName(); got != "a" {
+	if got := (<-calls).object.(client.Object).GetName(); got != "a" {
 		t.Errorf("the handler received %s", got)
 	}
 	server.Delete(t, configMaps, "web", "b")
-	got := <-told
-	if deleted := got.object.(*corev1.ConfigMap); got.what != "delete" || deleted.Name != "b" ||
+	got := <-calls
+	if deleted := got.object.(*corev1.ConfigMap); got.event != "delete" || deleted.Name != "b" ||
 		deleted.Namespace != "web" || deleted.UID == "" {
 		t.Errorf("the handler received %+v", got)
 	}
 	server.Create(t, configMaps, invalidConfigMap("web", "c"))
 	server.Update(t, configMaps, configMap("web", "c"))
-	if got := <-told; got.what != "add" || got.initial || got.object.(client.Object).GetName() != "c" {
+	if got := <-calls; got.event != "add" || got.initial || got.object.(client.Object).GetName() != "c" {
 		t.Errorf("the handler received %+v for an object that fits now", got)
 	}
 }
@@ -303,7 +303,7 @@ func TestIndexes(t *testing.T) {
 			if name == "metadata" {
 				size = "web"
 			}
-			for what, tt := range map[string]struct {
+			for query, tt := range map[string]struct {
 				want int
 				opts []client.ListOption
 			}{
@@ -315,13 +315,13 @@ func TestIndexes(t *testing.T) {
 				"namespace": {1, []client.ListOption{client.InNamespace("db"),
 					client.MatchingFields{"data.color": "red"}}},
 				"no value": {0, []client.ListOption{client.MatchingFields{"data.color": "green"}}},
-				"nowhere": {0, []client.ListOption{client.InNamespace("we"),
+				"missing namespace": {0, []client.ListOption{client.InNamespace("we"),
 					client.MatchingFields{"data.color": "red"}}},
 				"with limit": {1, []client.ListOption{client.Limit(1),
 					client.MatchingFields{"data.color": "red"}}},
 			} {
 				if got, err := find(tt.opts...); got != tt.want || err != nil {
-					t.Errorf("%s: %d objects, want %d, %v", what, got, tt.want, err)
+					t.Errorf("%s: %d objects, want %d, %v", query, got, tt.want, err)
 				}
 			}
 			if _, err := find(client.MatchingFields{"data.shape": "round"}); err == nil ||
@@ -350,9 +350,9 @@ func awaitObjects(t *testing.T, c *Cache, list client.ObjectList, count int) {
 	t.Helper()
 	i := c.mu.resources[resourceKey{configMapKind, kindOfForm(list)}].informer
 	changed := make(chan struct{}, 100)
-	tell := func(any) { changed <- struct{}{} }
-	registration, err := i.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: tell,
-		DeleteFunc: tell, UpdateFunc: func(_, o any) { tell(o) }})
+	notify := func(any) { changed <- struct{}{} }
+	registration, err := i.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: notify,
+		DeleteFunc: notify, UpdateFunc: func(_, o any) { notify(o) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -369,7 +369,7 @@ func awaitObjects(t *testing.T, c *Cache, list client.ObjectList, count int) {
 	}
 }
 
-// TestDefaultWatchErrorHandler: the handler receives failed requests with a reflector that it can look into.
+// TestDefaultWatchErrorHandler: the handler receives failed requests with a usable reflector.
 func TestDefaultWatchErrorHandler(t *testing.T) {
 	server := newServer(t)
 	server.AddFaults(apitest.Fault{Path: "/api/v1/configmaps", Status: http.StatusForbidden})

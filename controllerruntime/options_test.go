@@ -141,8 +141,8 @@ func TestMissingTypesAreRejected(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := make(recorder, 10)
-	if _, err := i.AddEventHandler(told); err != nil {
+	calls := make(recorder, 10)
+	if _, err := i.AddEventHandler(calls); err != nil {
 		t.Fatal(err)
 	}
 	apply := func() {
@@ -155,13 +155,13 @@ func TestMissingTypesAreRejected(t *testing.T) {
 	}
 	for range 2 {
 		apply()
-		if got := <-told; got.what != "add" {
+		if got := <-calls; got.event != "add" {
 			t.Fatalf("received %+v", got)
 		}
 		eventually(t, "object", func() bool { return read() == nil })
 		storage.Delete(schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"},
 			"", "widgets.example.com")
-		if got := <-told; got.what != "delete" {
+		if got := <-calls; got.event != "delete" {
 			t.Fatalf("received %+v", got)
 		}
 		eventually(t, "rejection", func() bool { return meta.IsNoMatchError(read()) })

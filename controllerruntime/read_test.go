@@ -166,11 +166,11 @@ func TestObjectsKeptDecoded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			told := make(recorder, 10)
-			if _, err := i.AddEventHandler(told); err != nil {
+			calls := make(recorder, 10)
+			if _, err := i.AddEventHandler(calls); err != nil {
 				t.Fatal(err)
 			}
-			if got := <-told; reflect.TypeOf(got.object) != reflect.TypeOf(form) {
+			if got := <-calls; reflect.TypeOf(got.object) != reflect.TypeOf(form) {
 				t.Errorf("the handler received a %T", got.object)
 			}
 		})

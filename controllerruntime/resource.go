@@ -37,7 +37,7 @@ type resource struct {
 	gvr        schema.GroupVersionResource
 	namespaced bool
 	form       *form
-	// current are the informers that are read, incoming those that will replace them; nil if there are none.
+	// current has the informers that are read. incoming has the informers that will replace them, or is nil.
 	current, incoming atomic.Pointer[informerSet]
 	// changeMu is held while handlers, indexes or informers change.
 	changeMu sync.Mutex
@@ -46,7 +46,7 @@ type resource struct {
 	// syncAwaited is set after a caller has successfully waited for the informers.
 	syncAwaited atomic.Bool
 	sharded     bool
-	// recordDeletion is called before handlers receive a delete; nil if nothing needs it.
+	// recordDeletion is called before handlers receive a delete; nil if not needed.
 	recordDeletion func(deleted any)
 	// rejectMissing is Options.RejectMissingTypes.
 	rejectMissing bool
@@ -57,10 +57,10 @@ type resource struct {
 // informerSet has the informers of a resource. It is immutable.
 type informerSet struct {
 	settings *typeSettings
-	// informersByNamespace has the informers by namespace, sorted. That of cache.AllNamespaces has the
-	// objects of all namespaces without another one.
+	// informersByNamespace has the informers, sorted by namespace. The informer of cache.AllNamespaces
+	// serves the namespaces without an informer of their own.
 	informersByNamespace []*scopedInformer
-	// replaced is closed when other informers have replaced these.
+	// replaced is closed when another set has replaced this one.
 	replaced chan struct{}
 }
 
@@ -81,7 +81,7 @@ func (c *Cache) lookup(key resourceKey) (*resource, cacheState) {
 	return c.mu.resources[key], c.mu.state
 }
 
-// resource returns a resource, creating it if necessary, and whether the cache has been started.
+// resource returns a resource, which it creates if necessary, and whether the cache has been started.
 func (c *Cache) resource(ctx context.Context, key resourceKey,
 	object runtime.Object) (r *resource, started bool, err error) {
 	r, state := c.lookup(key)
@@ -120,15 +120,15 @@ func (c *Cache) resource(ctx context.Context, key resourceKey,
 	}
 }
 
-// findOrReserve returns a resource if it exists; or a channel that is closed when another caller has created
-// it or has failed to; or nothing, and then the caller must call makeResource.
+// findOrReserve returns a resource if it exists. While another caller creates it, findOrReserve returns a
+// channel that is closed at the end. Otherwise it returns nil values, and the caller must call makeResource.
 func (c *Cache) findOrReserve(key resourceKey) (r *resource, created <-chan struct{}, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if r = c.mu.resources[key]; r != nil {
 		return r, nil, nil
 	}
-	if err := c.admitsLocked(key); err != nil {
+	if err := c.checkNotEndedLocked(key); err != nil {
 		return nil, nil, err
 	}
 	if created, ok := c.mu.beingCreated[key]; ok {
@@ -138,16 +138,17 @@ func (c *Cache) findOrReserve(key resourceKey) (r *resource, created <-chan stru
 	return nil, nil, nil
 }
 
-// admitsLocked returns an error after the end of the cache, because no one would release the informers.
-func (c *Cache) admitsLocked(key resourceKey) error {
+// checkNotEndedLocked returns an error after the end of the cache: nothing would release new informers.
+func (c *Cache) checkNotEndedLocked(key resourceKey) error {
 	if c.mu.state < cacheEnded {
 		return nil
 	}
-	return fmt.Errorf("the cache has ended, so that no informer of %s is made: %w", key.gvk,
+	return fmt.Errorf("the cache has ended, and creates no informer of %s: %w", key.gvk,
 		dynamicinformer.ErrStopped)
 }
 
-// makeResource creates a claimed resource. started reports whether the cache has been started.
+// makeResource creates a resource that findOrReserve has reserved. started reports whether the cache has been
+// started.
 func (c *Cache) makeResource(key resourceKey, mapping *meta.RESTMapping,
 	form *form) (r *resource, started bool, err error) {
 	defer func() { // runs even if an index panics
@@ -156,7 +157,7 @@ func (c *Cache) makeResource(key resourceKey, mapping *meta.RESTMapping,
 		close(c.mu.beingCreated[key])
 		delete(c.mu.beingCreated, key)
 		if err == nil {
-			err = c.admitsLocked(key)
+			err = c.checkNotEndedLocked(key)
 		}
 		if r != nil && err != nil {
 			r.close()
@@ -207,7 +208,7 @@ func (c *Cache) acquireInformers(r *resource, settings *typeSettings) (*informer
 			set.informersByNamespace = append(set.informersByNamespace, &scopedInformer{set: set,
 				namespace: namespace, factoryHandle: handle,
 				mayShareObjects: ptr.Deref(byNamespace[namespace].UnsafeDisableDeepCopy, false)})
-			err = r.checkWhole(handle.Informer())
+			err = r.checkComplete(handle.Informer())
 		}
 		if err != nil {
 			set.release(nil)
@@ -217,8 +218,8 @@ func (c *Cache) acquireInformers(r *resource, settings *typeSettings) (*informer
 	return set, nil
 }
 
-// checkWhole returns an error if the options of a shared factory reduce the objects.
-func (r *resource) checkWhole(informer *dynamicinformer.Informer) error {
+// checkComplete returns an error if the options of a shared factory drop fields of the objects.
+func (r *resource) checkComplete(informer *dynamicinformer.Informer) error {
 	fields := informer.KeptFields()
 	if fields == nil || r.key.kind == metadataForm && slices.Equal(fields, []string{".metadata"}) {
 		return nil
@@ -227,7 +228,7 @@ func (r *resource) checkWhole(informer *dynamicinformer.Informer) error {
 		"objects: set Options.Prune or Options.Storage", strings.Join(fields, ", "), r.key.gvk)
 }
 
-// release releases the informers that are not also in another set, which can be nil.
+// release releases the informers that are not also in retained, which can be nil.
 func (s *informerSet) release(retained *informerSet) {
 	for _, v := range s.informersByNamespace {
 		if retained == nil || !slices.ContainsFunc(retained.informersByNamespace,
@@ -355,7 +356,7 @@ func (s *informerSet) forNamespace(namespace string) *scopedInformer {
 	return nil
 }
 
-// read calls f with the current informers, and again if f fails and others have replaced these.
+// read calls f with the current informers. It calls f again if f fails after the informers were replaced.
 func (r *resource) read(f func(*informerSet) error) error {
 	for {
 		set := r.current.Load()
@@ -366,7 +367,7 @@ func (r *resource) read(f func(*informerSet) error) error {
 	}
 }
 
-// awaitChange waits until handlers, indexes or informers are not being changed.
+// awaitChange waits for the end of a running change of handlers, indexes or informers.
 func (r *resource) awaitChange() {
 	r.changeMu.Lock()
 	defer r.changeMu.Unlock()
@@ -381,9 +382,9 @@ func (r *resource) allInformers() []*scopedInformer {
 	return informers
 }
 
-// awaitInformers waits until informers can be read. As in controller-runtime, the error is a timeout, and it
-// says why. The first caller gets an error if its context has ended, even if the informer has synced:
-// controller-runtime would not have synced yet.
+// awaitInformers waits until informers can be read. As in controller-runtime, the error is a timeout. It has
+// the status of the informer. The first caller gets an error if its context has ended, even if the informer
+// has synced: controller-runtime would not have synced yet.
 func (r *resource) awaitInformers(ctx context.Context, object any, informers ...*scopedInformer) error {
 	timedOut := !r.syncAwaited.Load() && ctx.Err() != nil
 	for _, v := range informers {

@@ -110,18 +110,18 @@ func TestSharedFactoryOutlivesCaches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := make(recorder, 10)
-	if _, err := i.AddEventHandler(told); err != nil {
+	calls := make(recorder, 10)
+	if _, err := i.AddEventHandler(calls); err != nil {
 		t.Fatal(err)
 	}
-	<-told
+	<-calls
 	cancel()
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
 	server.Create(t, configMaps, configMap("web", "b"))
 	select {
-	case <-told:
+	case <-calls:
 	case <-factory.Informers()[0].Stopped():
 		t.Error("the informer of another cache has stopped")
 	}

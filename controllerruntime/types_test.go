@@ -55,11 +55,11 @@ func TestTypeGoesAndComesBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := make(recorder, 10)
-	if _, err := i.AddEventHandler(told); err != nil {
+	calls := make(recorder, 10)
+	if _, err := i.AddEventHandler(calls); err != nil {
 		t.Fatal(err)
 	}
-	if got := <-told; got.what != "add" {
+	if got := <-calls; got.event != "add" {
 		t.Fatalf("received %+v", got)
 	}
 	if err := c.types.tracker.WaitForSync(t.Context()); err != nil {
@@ -67,7 +67,7 @@ func TestTypeGoesAndComesBack(t *testing.T) {
 	}
 	storage.Delete(schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"},
 		"", "widgets.example.com")
-	if got := <-told; got.what != "delete" {
+	if got := <-calls; got.event != "delete" {
 		t.Fatalf("received %+v", got)
 	}
 	// The objects are deleted before their type.
@@ -84,7 +84,7 @@ func TestTypeGoesAndComesBack(t *testing.T) {
 	}
 	apply(widgetDefinition())
 	apply(object(widgetKind, "web", "b"))
-	if got := <-told; got.what != "add" || got.object.(client.Object).GetName() != "b" {
+	if got := <-calls; got.event != "add" || got.object.(client.Object).GetName() != "b" {
 		t.Fatalf("received %+v", got)
 	}
 	found := &unstructured.UnstructuredList{}

@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// pages answers lists with one object per page, and watches without events.
-func pages(w http.ResponseWriter, r *http.Request) {
+// servePages answers lists with one object per page, and watches without events.
+func servePages(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	w.Header().Set("Content-Type", "application/json")
 	switch {
@@ -41,7 +41,7 @@ func pages(w http.ResponseWriter, r *http.Request) {
 
 // TestListsInPages: servers without a watch cache answer in pages.
 func TestListsInPages(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(pages))
+	server := httptest.NewServer(http.HandlerFunc(servePages))
 	t.Cleanup(func() {
 		server.CloseClientConnections()
 		server.Close()
@@ -78,7 +78,7 @@ func TestPageSizeAndWatchTimeout(t *testing.T) {
 			default:
 				lists <- query.Get("limit")
 			}
-			pages(w, r)
+			servePages(w, r)
 		}))
 		t.Cleanup(func() {
 			server.CloseClientConnections()
@@ -90,7 +90,7 @@ func TestPageSizeAndWatchTimeout(t *testing.T) {
 			t.Errorf("%s: the limit of a list is %q", name, limit)
 		}
 		if seconds := <-watches; seconds < 3600 || seconds > 7200 {
-			t.Errorf("%s: a watch is asked to last %d seconds", name, seconds)
+			t.Errorf("%s: the timeout of a watch is %d seconds", name, seconds)
 		}
 	}
 }

@@ -36,7 +36,7 @@ func TestSubscribeFollowsCreatedAndDeletedTypes(t *testing.T) {
 	th.expect("gadgets v1: add c")
 	if got := s.Types(); len(got) != 2 || got[0].Status.GVR != gadgets ||
 		got[1].Status.State != status.Synced {
-		t.Errorf("it follows %+v", got)
+		t.Errorf("the types are %+v", got)
 	}
 
 	client := th.server.Client(t).Resource(gadgets).Namespace("web")
@@ -47,7 +47,7 @@ func TestSubscribeFollowsCreatedAndDeletedTypes(t *testing.T) {
 	th.types.remove("gadgets")
 	th.expect("gadgets v1: lost b", "gadgets v1: gone 1 NotInstalled")
 	th.types.set("gadgets", nil)
-	// A subscriber does not notice whether the informer is the same.
+	// The events do not depend on whether the informer is the same.
 	e := <-th.events
 	if !strings.HasPrefix(e, "gadgets v1: started ") {
 		t.Fatalf("after the type's return, the first event is %q", e)
@@ -69,7 +69,7 @@ func TestSubscribeKeepsIncarnationsApart(t *testing.T) {
 	}
 }
 
-// TestSubscribeLate: a late subscriber first receives the existing objects, in the same form.
+// TestSubscribeLate: a late subscriber receives the same events as an early one for existing objects.
 func TestSubscribeLate(t *testing.T) {
 	th := newSubscriberFixture(t, "widgets")
 	th.create(widgets, "a")
@@ -85,11 +85,11 @@ func TestSubscribeLate(t *testing.T) {
 // TestSubscribeResuming: restored objects are delivered after their confirmation, in the incarnation that
 // restored them.
 func TestSubscribeResuming(t *testing.T) {
-	th, kept := newSubscriberFixture(t, "widgets"), newMemoryBackend()
+	th, backend := newSubscriberFixture(t, "widgets"), newMemoryBackend()
 	th.create(widgets, "a")
-	persistWidgets(t, th.server, kept, ResourceOptions{})
+	persistWidgets(t, th.server, backend, ResourceOptions{})
 	th.server.AddFaults(fault(widgetsPath, "list", http.StatusServiceUnavailable))
-	th.factory = newFactory(t, th.server, Options{Types: th.types, Persistence: kept})
+	th.factory = newFactory(t, th.server, Options{Types: th.types, Persistence: backend})
 	th.start()
 	s := th.subscribe(wholeGroup)
 	th.expect("widgets v1: started 1 1")
@@ -99,26 +99,26 @@ func TestSubscribeResuming(t *testing.T) {
 	i.Retry()
 	th.expect("widgets v1: initial a", "widgets v1: synced 1")
 	if !i.Persistence().Resumed || len(s.Types()) != 1 {
-		t.Errorf("it follows %+v, kept is %+v", s.Types(), i.Persistence())
+		t.Errorf("the types are %+v, the persistence is %+v", s.Types(), i.Persistence())
 	}
 }
 
 // TestSubscribeToEmptyType: an incarnation without objects starts and syncs.
 func TestSubscribeToEmptyType(t *testing.T) {
 	th := newSubscriberFixture(t, "widgets")
-	for range 2 { // before the informer runs, and after
+	for range 2 { // before and after the informer starts
 		th.subscribe(wholeGroup)
 		th.expect("widgets v1: started 1 1", "widgets v1: synced 1")
 	}
 }
 
-func TestSubscribeTakesAnotherVersion(t *testing.T) {
+func TestSubscribeChangesVersion(t *testing.T) {
 	th := newSubscriberFixture(t)
 	th.create(widgets, "a")
 	th.types.set("widgets", func(t *typesource.Type) { t.Versions = []string{"v1", "v2"} })
 	th.subscribe(wholeGroup)
 	th.expect("widgets v1: started 1 1", "widgets v1: initial a", "widgets v1: synced 1")
-	th.types.set("widgets", func(t *typesource.Type) { t.Versions = []string{"v2", "v1"} }) // nothing happens
+	th.types.set("widgets", func(t *typesource.Type) { t.Versions = []string{"v2", "v1"} }) // sends no event
 	th.types.set("widgets", func(t *typesource.Type) { t.Versions = []string{"v2"} })
 	th.expect("widgets v1: lost a", "widgets v1: gone 1 VersionNotServed")
 	th.expect("widgets v2: started 1 1", "widgets v2: initial a", "widgets v2: synced 1")
@@ -140,7 +140,7 @@ func TestSubscribeFollowsTakeover(t *testing.T) {
 	th.expect("widgets v1: started 2 1", "widgets v2: update a false", "widgets v1: synced 2")
 	if followed := s.Types(); len(followed) != 1 || followed[0].Status.GVR != widgets ||
 		followed[0].Status.Version != "v2" {
-		t.Errorf("it follows %+v", followed)
+		t.Errorf("the types are %+v", followed)
 	}
 }
 
@@ -156,7 +156,7 @@ func TestSubscribeDeselectedType(t *testing.T) {
 	th.types.set("widgets", func(t *typesource.Type) { t.Terminating = true })
 	th.expect("widgets v1: gone 1 NotSelected")
 	if types := s.Types(); len(types) != 1 || types[0].Status.GVR != gadgets {
-		t.Errorf("it follows %+v", types)
+		t.Errorf("the types are %+v", types)
 	}
 	th.types.set("widgets", nil)
 	th.expect(start...)
@@ -169,15 +169,15 @@ func TestSlowSubscriberDelaysNoOther(t *testing.T) {
 	th.create(widgets, "a")
 	th.create(gadgets, "c")
 	entered, release := make(chan struct{}, 1), make(chan struct{})
-	letGo := sync.OnceFunc(func() { close(release) })
-	defer letGo()
+	unblock := sync.OnceFunc(func() { close(release) })
+	defer unblock()
 	var mu sync.Mutex
-	calls, most := 0, 0
+	calls, maxCalls := 0, 0
 	slow, err := th.factory.Subscribe(wholeGroup, Subscriber{
 		OnAdd: func(schema.GroupVersionResource, *unstructured.Unstructured, bool) {
 			mu.Lock()
 			calls++
-			most = max(most, calls)
+			maxCalls = max(maxCalls, calls)
 			mu.Unlock()
 			select {
 			case entered <- struct{}{}:
@@ -198,13 +198,13 @@ func TestSlowSubscriberDelaysNoOther(t *testing.T) {
 		"gadgets v1: started 1 1", "gadgets v1: initial c", "gadgets v1: synced 1")
 	th.create(widgets, "d")
 	th.expect("widgets v1: add d")
-	if err := slow.reconcileQueue.Drain(longContext(t)); err != nil { // It then follows both types.
+	if err := slow.reconcileQueue.Drain(longContext(t)); err != nil { // afterwards it follows both types
 		t.Fatal(err)
 	}
 	if got := slow.Depth(); got < 3 {
 		t.Errorf("the slow subscriber's depth is %d", got)
 	}
-	letGo()
+	unblock()
 	for _, f := range slow.Types() {
 		if err := mustInformer(t, th.factory, f.Status.GVR).core.Flush(longContext(t)); err != nil {
 			t.Fatal(err)
@@ -212,8 +212,8 @@ func TestSlowSubscriberDelaysNoOther(t *testing.T) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if most != 1 || slow.Depth() != 0 {
-		t.Errorf("%d calls at a time, depth %d", most, slow.Depth())
+	if maxCalls != 1 || slow.Depth() != 0 {
+		t.Errorf("%d calls at a time, depth %d", maxCalls, slow.Depth())
 	}
 }
 
@@ -244,7 +244,7 @@ func TestSubscriptionClose(t *testing.T) {
 		t.Errorf("calls %q, types %v, depth %d", calls, s.Types(), s.Depth())
 	}
 	if got := th.types.listening(); got != before {
-		t.Errorf("%d listen to the source of types, want %d", got, before)
+		t.Errorf("%d listeners of the source of types, want %d", got, before)
 	}
 	if got := len(mustInformer(t, th.factory, widgets).core.Registrations()); got != 0 {
 		t.Errorf("%d handlers are left", got)
@@ -263,7 +263,7 @@ func TestSubscribeAndShutdown(t *testing.T) {
 		t.Errorf("after Shutdown, Subscribe ends with %v", err)
 	}
 	if len(th.events) != 0 {
-		t.Errorf("Shutdown told %q", <-th.events)
+		t.Errorf("after Shutdown, the subscriber received %q", <-th.events)
 	}
 }
 
@@ -301,7 +301,7 @@ func TestSubscribeWithoutSource(t *testing.T) {
 	}
 }
 
-func TestSubscribeRefuses(t *testing.T) {
+func TestSubscribeErrors(t *testing.T) {
 	th := newSubscriberFixture(t)
 	for _, tt := range []struct {
 		selection Selection
@@ -317,13 +317,13 @@ func TestSubscribeRefuses(t *testing.T) {
 		}
 		for _, want := range tt.want {
 			if !strings.Contains(err.Error(), want) {
-				t.Errorf("subscribing to %+v ends with %v, which does not say %q", tt.selection, err, want)
+				t.Errorf("subscribing to %+v ends with %v, which does not contain %q", tt.selection, err, want)
 			}
 		}
 	}
 }
 
-func TestChoose(t *testing.T) {
+func TestChooseVersion(t *testing.T) {
 	bucket := typesource.Type{
 		GroupResource: schema.GroupResource{Group: "s3.aws.crossplane.io", Resource: "buckets"},
 		Versions:      []string{"v1", "v1beta1"}, Unwatchable: []string{"v2"},
@@ -344,20 +344,20 @@ func TestChoose(t *testing.T) {
 		{"a version that cannot be watched", Selection{Group: "*", Version: "v2", Resource: "*"}, "", ""},
 		{"resource", Selection{Group: "*", Resource: "bucket?"}, "", "v1"},
 		{"another resource", Selection{Group: "*", Resource: "bucketpolicies"}, "", ""},
-		{"what is followed is kept", Selection{Group: "*", Resource: "*"}, "v1beta1", "v1beta1"},
-		{"what is followed is not served", Selection{Group: "*", Resource: "*"}, "v0", "v1"},
-		{"what is followed does not match", Selection{Group: "*", Version: "v1", Resource: "*"},
+		{"the current version stays", Selection{Group: "*", Resource: "*"}, "v1beta1", "v1beta1"},
+		{"the current version is not served", Selection{Group: "*", Resource: "*"}, "v0", "v1"},
+		{"the current version does not match", Selection{Group: "*", Version: "v1", Resource: "*"},
 			"v1beta1", "v1"},
 		{"predicate", Selection{Group: "*", Resource: "*", Match: func(typesource.Type) bool { return true }},
 			"", "v1"},
-		{"predicate says no", Selection{Group: "*", Resource: "*",
+		{"predicate returns false", Selection{Group: "*", Resource: "*",
 			Match: func(typesource.Type) bool { return false }}, "v1", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
 			got, ok := tt.selection.withDefaults().chooseVersion(bucket, tt.current)
 			if got != tt.want || ok != (tt.want != "") {
-				t.Errorf("choose = %q, %v; want %q", got, ok, tt.want)
+				t.Errorf("chooseVersion = %q, %v; want %q", got, ok, tt.want)
 			}
 		})
 	}
@@ -380,7 +380,7 @@ func TestSubscribeReleases(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		followed := func(step string, want ...string) {
+		expectStates := func(step string, want ...string) {
 			t.Helper()
 			synctest.Wait()
 			var got []string
@@ -391,15 +391,15 @@ func TestSubscribeReleases(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", step, diff)
 			}
 		}
-		followed("at first", "gadgets Synced", "widgets Synced")
+		expectStates("at first", "gadgets Synced", "widgets Synced")
 		types.remove("widgets")
-		followed("one gone", "gadgets Synced")
+		expectStates("widgets removed", "gadgets Synced")
 		types.set("widgets", nil)
-		followed("it is back", "gadgets Synced", "widgets Synced")
+		expectStates("widgets added again", "gadgets Synced", "widgets Synced")
 		s.Close()
-		followed("one subscription closed", "gadgets Synced")
+		expectStates("one subscription closed", "gadgets Synced")
 		other.Close()
-		followed("both closed")
+		expectStates("both closed")
 	})
 }
 
@@ -408,16 +408,16 @@ func TestSubscribeReleases(t *testing.T) {
 func TestSubscribePassesOptions(t *testing.T) {
 	th := newSubscriberFixture(t, "widgets")
 	th.create(widgets, "a")
-	elsewhere := ResourceOptions{Namespaces: InNamespaces("elsewhere")}
-	if _, err := th.factory.Subscribe(wholeGroup, th.subscriber(), elsewhere); err != nil {
+	otherNamespace := ResourceOptions{Namespaces: InNamespaces("elsewhere")}
+	if _, err := th.factory.Subscribe(wholeGroup, th.subscriber(), otherNamespace); err != nil {
 		t.Fatal(err)
 	}
 	th.expect("widgets v1: started 1 1", "widgets v1: synced 1")
-	broken := ResourceOptions{Namespaces: InNamespaces()}
-	if _, err := th.factory.Subscribe(wholeGroup, th.subscriber(), broken); err != nil {
+	invalid := ResourceOptions{Namespaces: InNamespaces()}
+	if _, err := th.factory.Subscribe(wholeGroup, th.subscriber(), invalid); err != nil {
 		t.Fatal(err)
 	}
 	if e := <-th.events; !strings.HasPrefix(e, "widgets v1: error ") {
-		t.Errorf("with broken options, the first event is %q", e)
+		t.Errorf("with invalid options, the first event is %q", e)
 	}
 }

@@ -10,10 +10,10 @@ import (
 )
 
 // element is the value in which the parts of an index are looked up: an object, or a value selected by
-// "each". The collector's document field decides which field is used.
+// "each". If collector.document is set, only values is used, otherwise only decoded.
 type element struct {
 	decoded any
-	values  [][]jsonpath.Value // in a document: the values of each of Index.elementPaths
+	values  [][]jsonpath.Value // the values of each of Index.elementPaths
 }
 
 // collector collects the keys of one object for one index at a time.
@@ -21,12 +21,12 @@ type collector struct {
 	*function
 	object   map[string]any // decoded object; nil if document is set
 	document []byte         // the object's JSON; nil if object is set
-	// in a document: the values of the paths that begin at the object although the index has "each"
+	// with document and "each": the values of the paths that begin at the object, not at the element
 	rootValues    [][]jsonpath.Value
 	keysFound     []string        // initial content, then the keys of the object
 	initialLength int             // length of the initial content
 	seen          map[string]bool // set of the object's keys; nil while the list is short
-	repeated      bool            // do not remove duplicate keys
+	keepRepeated  bool            // do not remove duplicate keys
 
 	// Buffers for one element.
 	scalars []scalar
@@ -55,31 +55,31 @@ func (c *collector) collectDecoded() {
 		return
 	}
 	if c.index.elementPath == nil {
-		c.tuples(element{decoded: c.object})
+		c.addTuples(element{decoded: c.object})
 	} else {
 		elements := 0
 		c.index.elementPath.Find(c.object, func(v any) bool {
 			elements++
-			c.tuples(element{decoded: v})
+			c.addTuples(element{decoded: v})
 			return true
 		})
 		if elements == 0 {
 			c.missingValues.Add(1)
 		}
 	}
-	c.count()
+	c.countKeys()
 }
 
-func (c *collector) count() {
+func (c *collector) countKeys() {
 	if n := len(c.keysFound) - c.initialLength; n > 0 {
 		c.matched.Add(1)
 		c.counters.values.Add(uint64(n))
 	}
 }
 
-// tuples adds the keys of one element. At most one part has several values, so that there is no cross
+// addTuples adds the keys of one element. At most one part has several values, so that there is no cross
 // product.
-func (c *collector) tuples(e element) {
+func (c *collector) addTuples(e element) {
 	parts := c.index.parts
 	if len(parts) == 1 {
 		for _, k := range c.partKeys(e, 0) {
@@ -185,8 +185,8 @@ func (c *collector) addMissing(p *config.Part) {
 	c.missingValues.Add(1)
 }
 
-// manyValues is the number of keys from which a map is faster than a list.
-const manyValues = 16
+// minMapKeys is the number of keys from which a map is faster than a list.
+const minMapKeys = 16
 
 // addKey adds a key unless it is a duplicate or exceeds a limit. size is the length of the value.
 func (c *collector) addKey(key string, size int) {
@@ -195,7 +195,7 @@ func (c *collector) addKey(key string, size int) {
 	case size > c.index.maxValueBytes:
 		c.overLimit.Add(1)
 		return
-	case c.repeated:
+	case c.keepRepeated:
 		c.keysFound = append(c.keysFound, key)
 		return
 	case c.seen[key], c.seen == nil && slices.Contains(objectKeys, key):
@@ -207,8 +207,8 @@ func (c *collector) addKey(key string, size int) {
 	c.keysFound = append(c.keysFound, key)
 	if c.seen != nil {
 		c.seen[key] = true
-	} else if len(objectKeys)+1 >= manyValues {
-		c.seen = make(map[string]bool, 2*manyValues)
+	} else if len(objectKeys)+1 >= minMapKeys {
+		c.seen = make(map[string]bool, 2*minMapKeys)
 		for _, k := range c.keysFound[c.initialLength:] {
 			c.seen[k] = true
 		}

@@ -89,21 +89,21 @@ func (f *extractionState) collect(first int) {
 		first++
 	}
 	if f.index.elementPath == nil {
-		f.tuples(element{values: f.values[first : first+len(f.index.elementPaths)]})
+		f.addTuples(element{values: f.values[first : first+len(f.index.elementPaths)]})
 	} else {
 		f.rootValues = f.values[first+1 : first+1+len(f.index.rootPaths)]
-		f.each(f.values[first])
+		f.collectElements(f.values[first])
 	}
-	f.count()
+	f.countKeys()
 }
 
-// each collects the keys of all elements.
-func (f *extractionState) each(elements []jsonpath.Value) {
+// collectElements collects the keys of all elements.
+func (f *extractionState) collectElements(elements []jsonpath.Value) {
 	for _, e := range elements {
 		f.elements = emptyLists(f.elements, len(f.index.elementPaths))
-		// part of a document that was valid
+		// cannot fail: the element is part of a valid document
 		_ = f.index.elements.FindJSON(e.Raw(), f.noteElement)
-		f.tuples(element{values: f.elements})
+		f.addTuples(element{values: f.elements})
 	}
 	if len(elements) == 0 {
 		f.missingValues.Add(1)
@@ -134,21 +134,21 @@ func (f *Functions) StoredKeys(object any) [][]string { return f.storedKeysAndVa
 // StoredValues is StoredKeys with repeated keys for repeated values. maxValues does not apply.
 func (f *Functions) StoredValues(object any) [][]string { return f.storedKeysAndValues(object, true) }
 
-func (f *Functions) storedKeysAndValues(object any, repeated bool) [][]string {
+func (f *Functions) storedKeysAndValues(object any, keepRepeated bool) [][]string {
 	o, ok := object.(storedObject)
 	if !ok {
-		return f.decodedKeys(object, repeated)
+		return f.decodedKeys(object, keepRepeated)
 	}
 	if u := o.Decoded(); u != nil {
-		return f.decodedKeys(u, repeated)
+		return f.decodedKeys(u, keepRepeated)
 	}
 	var keys [][]string
 	err := o.ReadJSON(func(json []byte) error {
-		keys = f.keysJSON(json, nil, repeated)
+		keys = f.keysJSON(json, nil, keepRepeated)
 		return nil
 	})
 	if err != nil { // invalid JSON: use the readable part
-		return f.decodedKeys(o.Unstructured(), repeated)
+		return f.decodedKeys(o.Unstructured(), keepRepeated)
 	}
 	return keys
 }

@@ -76,10 +76,10 @@ func (f *Functions) Indexers() cache.Indexers {
 // Keys returns the keys of an object for each index, in the order of [Functions.Indexes].
 func (f *Functions) Keys(obj any) [][]string { return f.decodedKeys(obj, false) }
 
-func (f *Functions) decodedKeys(obj any, repeated bool) [][]string {
+func (f *Functions) decodedKeys(obj any, keepRepeated bool) [][]string {
 	out := make([][]string, len(f.functions))
 	for i, fn := range f.functions {
-		out[i], _ = fn.collect(obj, repeated)
+		out[i], _ = fn.collect(obj, keepRepeated)
 	}
 	return out
 }
@@ -91,14 +91,14 @@ func (f *Functions) KeysJSON(json []byte, keys [][]string) [][]string {
 	return f.keysJSON(json, keys, false)
 }
 
-func (f *Functions) keysJSON(json []byte, keys [][]string, repeated bool) [][]string {
+func (f *Functions) keysJSON(json []byte, keys [][]string, keepRepeated bool) [][]string {
 	if missing := len(f.functions) - len(keys); missing > 0 {
 		keys = append(keys, make([][]string, missing)...)
 	}
 	found := statePool.Get().(*extractionState)
 	defer found.release()
 	found.values = emptyLists(found.values, f.extraction.set.Len())
-	found.document, found.repeated = json, repeated
+	found.document, found.keepRepeated = json, keepRepeated
 	err := f.extraction.set.FindJSON(json, found.addResult)
 	for i, fn := range f.functions {
 		if err != nil {
@@ -137,8 +137,8 @@ func (f *Functions) Dropped(name string) uint64 {
 // keys is the cache.IndexFunc.
 func (f *function) keys(obj any) ([]string, error) { return f.collect(obj, false) }
 
-// collect returns the keys of an object, without duplicates unless repeated is set.
-func (f *function) collect(obj any, repeated bool) (keys []string, err error) {
+// collect returns the keys of an object, without duplicates unless keepRepeated is set.
+func (f *function) collect(obj any, keepRepeated bool) (keys []string, err error) {
 	defer func() {
 		// converting a typed object calls its own methods, which can panic
 		if recover() != nil {
@@ -153,7 +153,7 @@ func (f *function) collect(obj any, repeated bool) (keys []string, err error) {
 		f.failed.Add(1)
 		return nil, nil
 	}
-	c := collector{object: content, repeated: repeated}
+	c := collector{object: content, keepRepeated: keepRepeated}
 	c.begin(f, nil)
 	c.collectDecoded()
 	return slices.Clip(c.keysFound), nil

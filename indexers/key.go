@@ -47,7 +47,7 @@ func (i *Index) Prefix(parts ...string) (string, error) {
 	}
 	last := len(parts) - 1
 	open := len(parts) == len(i.parts)
-	if typ := i.parts[last].Type; open && !typ.Text() {
+	if typ := i.parts[last].Type; open && !typ.IsText() {
 		return "", &OperandError{i.Name, last,
 			fmt.Sprintf("a value of type %s has no prefixes; use a range", typ)}
 	}

@@ -112,12 +112,12 @@ func compareResources(old, new *indexers.Resource) indexers.Change {
 }
 
 func (p *plan) reindex(t *Target, r *indexers.Resource, c indexers.Change) (*Target, error) {
-	reindexed, undo, dropRemoved, err := t.withIndexesOf(r, c)
+	changed, undo, dropRemoved, err := t.reindexed(r, c)
 	if err != nil {
 		return nil, err
 	}
 	p.onAbandon, p.onCommit = append(p.onAbandon, undo), append(p.onCommit, dropRemoved)
-	return reindexed, nil
+	return changed, nil
 }
 
 // releaseOnCommit releases targets when the change is committed.

@@ -53,17 +53,16 @@ func (t *Target) release() {
 	t.handle.Release()
 }
 
-// withIndexesOf adds new indexes and returns the target with these and without the removed ones. dropRemoved
-// removes the latter from the informer; undo removes the added ones.
-func (t *Target) withIndexesOf(to *indexers.Resource,
-	c indexers.Change) (now *Target, undo, dropRemoved func(),
-	err error) {
-	indexes, err := addIndexes(t.handle, to.Name, c.Added)
+// reindexed adds the new indexes of a changed resource to the informer. It returns a copy of the target with
+// the indexes of the resource. undo removes the new indexes from the informer, dropRemoved the old ones.
+func (t *Target) reindexed(resource *indexers.Resource,
+	c indexers.Change) (changed *Target, undo, dropRemoved func(), err error) {
+	indexes, err := addIndexes(t.handle, resource.Name, c.Added)
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("bind: resource %q: %w", to.Name, err)
+		return nil, nil, nil, fmt.Errorf("bind: resource %q: %w", resource.Name, err)
 	}
 	next := *t
-	next.Resource, next.indexes = to, maps.Clone(t.indexes)
+	next.Resource, next.indexes = resource, maps.Clone(t.indexes)
 	var removed, added []string
 	for _, index := range c.Removed {
 		removed = append(removed, t.indexes[index.Name].name)
@@ -77,7 +76,7 @@ func (t *Target) withIndexesOf(to *indexers.Resource,
 	return &next, remove(added), remove(removed), nil
 }
 
-// Querier answers queries over the target.
+// Querier returns a querier over the target.
 func (t *Target) Querier() *query.Querier { return query.New(t.Source(), t.Resource.Indexes...) }
 
 // Stats returns the statistics of each index in the order of the config.

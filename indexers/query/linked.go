@@ -21,7 +21,7 @@ func (l *referenceCondition) holds(object string, _ any) bool {
 	return ok && l.meter.spend(1)
 }
 
-// objects skips keys that the snapshot does not have: the graph can be ahead of it or behind.
+// objects skips keys that are not in the snapshot: the graph can be ahead of the snapshot or behind it.
 func (l *referenceCondition) objects(yield func(object string, item any) bool) {
 	for _, key := range l.keys {
 		item, ok := l.snapshot.Get(key)

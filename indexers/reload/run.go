@@ -31,7 +31,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 		defer ticker.Stop()
 		poll = ticker.C
 	}
-	// changes between New and the first watch
+	// The first read finds changes between New and the first watch.
 	reload := time.NewTimer(0)
 	defer reload.Stop()
 	p := debounce{quiet: w.options.QuietPeriod, retry: w.options.Retry}
@@ -40,7 +40,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-notify.Events:
-			// any event in the folders, because links on the way to a file can be anywhere in them
+			// any event in the folders can change a link on the way to a file
 			reload.Reset(p.delayAfterEvent(time.Now()))
 		case <-notify.Errors: // events were lost
 			reload.Reset(p.delayAfterEvent(time.Now()))
@@ -51,14 +51,14 @@ func (w *Watcher) Run(ctx context.Context) error {
 			if err := watched.follow(w.options.Files); err != nil {
 				return err
 			}
-			if again, ok := p.delayAfterRead(w.wasRejected() || watched.hasUnwatched); ok {
-				reload.Reset(again)
+			if delay, ok := p.delayAfterRead(w.wasRejected() || watched.hasUnwatched); ok {
+				reload.Reset(delay)
 			}
 		}
 	}
 }
 
-// debounce computes delays before the files are read.
+// debounce computes the delays before reads of the files.
 type debounce struct {
 	quiet, retry time.Duration
 	// firstEvent is the time of the first event since the last read; zero without events.
@@ -68,8 +68,8 @@ type debounce struct {
 }
 
 const (
-	// maxQuiet is the maximum delay in a busy folder, in quiet periods.
-	maxQuiet = 20
+	// maxQuietPeriods is the maximum delay in a busy folder, in quiet periods.
+	maxQuietPeriods = 20
 	// maxRetry is the maximum retry interval.
 	maxRetry = time.Minute
 )
@@ -78,7 +78,7 @@ func (p *debounce) delayAfterEvent(now time.Time) time.Duration {
 	if p.firstEvent.IsZero() {
 		p.firstEvent = now
 	}
-	return min(p.quiet, max(p.firstEvent.Add(maxQuiet*p.quiet).Sub(now), 0))
+	return min(p.quiet, max(p.firstEvent.Add(maxQuietPeriods*p.quiet).Sub(now), 0))
 }
 
 // delayAfterRead returns the delay until the next read, if the last one failed.
@@ -93,8 +93,8 @@ func (p *debounce) delayAfterRead(failed bool) (time.Duration, bool) {
 	return wait, true
 }
 
-// folderWatcher are the watched folders: of the files and of all links on the way. A watch on a file would
-// end when the file is replaced.
+// folderWatcher watches the folders of the files, and of all links on the way to them. A watch on a file
+// would end when the file is replaced.
 type folderWatcher struct {
 	notify  *fsnotify.Watcher
 	watched map[string]bool

@@ -17,7 +17,7 @@ import (
 // content has the objects of a stored content by key.
 type content map[string]string
 
-// checkpointOf returns the checkpoint of a content, which its version identifies.
+// checkpointOf returns the checkpoint of a content. Its resource version is version.
 func checkpointOf(version int, c content) persistence.Checkpoint {
 	return persistence.Checkpoint{ResourceVersion: fmt.Sprint(version), Objects: len(c), Time: time.Now()}
 }
@@ -49,7 +49,8 @@ func save(t testing.TB, v persistence.StoredContent, version int, c content) {
 // blockObjects is the number of objects per block in saveAll; the remainder is saved without a block.
 const blockObjects = 7
 
-// saveAll saves a content in blocks: heads have the keys, bodies the texts, one per line.
+// saveAll saves a content in blocks. The head of a block has the keys, the bodies have the texts, one per
+// line.
 func saveAll(v persistence.StoredContent, version int, c content) error {
 	return v.(persistence.BlockContent).SaveBlocks(context.Background(), checkpointOf(version, c), true,
 		func(w persistence.BlockWriter) error {
@@ -94,9 +95,9 @@ func saveChanges(v persistence.StoredContent, version int, before, c content) er
 	})
 }
 
-// load returns the version and the texts of a stored content; empty for nothing.
+// load returns the version and the texts of a stored content, or zero values if nothing is stored.
 func load(v persistence.StoredContent) (version string, texts []string, err error) {
-	at, ok, err := v.Checkpoint(context.Background())
+	checkpoint, ok, err := v.Checkpoint(context.Background())
 	if err != nil || !ok {
 		return "", nil, err
 	}
@@ -111,7 +112,7 @@ func load(v persistence.StoredContent) (version string, texts []string, err erro
 		}
 		lines := strings.Split(string(text), "\n")
 		for k, key := range strings.Split(string(head), "\n") {
-			if _, other := changed[key]; !other {
+			if _, overwritten := changed[key]; !overwritten {
 				texts = append(texts, lines[k])
 			}
 		}
@@ -122,11 +123,11 @@ func load(v persistence.StoredContent) (version string, texts []string, err erro
 			texts = append(texts, text)
 		}
 	}
-	if err == nil && len(texts) != at.Objects {
-		err = fmt.Errorf("%d objects of %d", len(texts), at.Objects)
+	if err == nil && len(texts) != checkpoint.Objects {
+		err = fmt.Errorf("%d objects of %d", len(texts), checkpoint.Objects)
 	}
 	slices.Sort(texts)
-	return at.ResourceVersion, texts, err
+	return checkpoint.ResourceVersion, texts, err
 }
 
 func (c content) texts() []string { return slices.Sorted(maps.Values(c)) }

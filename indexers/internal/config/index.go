@@ -81,7 +81,7 @@ func (p *Part) Singular() bool {
 // Encode returns the key of a text: a sortable key for sorted indexes, otherwise the canonical text.
 func (p *Part) Encode(text string, sorted bool) (string, bool) {
 	switch {
-	case p.Type.Text():
+	case p.Type.IsText():
 		return text, true
 	case sorted:
 		return p.Type.Key(text)

@@ -46,7 +46,7 @@ func TestOrder(t *testing.T) {
 			if i > 0 && last >= key {
 				t.Errorf("%v: %q does not come after %q: %q, %q", typ, text, values[i-1], key, last)
 			}
-			if key == "\x00" && !typ.Text() {
+			if key == "\x00" && !typ.IsText() {
 				t.Errorf("%v: the key of %q is the one of a missing value", typ, text)
 			}
 			if got, ok := typ.ValueOf(key); got != text || !ok {

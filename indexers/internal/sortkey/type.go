@@ -38,7 +38,7 @@ const (
 var typeNames = []string{"", "string", "int", "number", "bool", "quantity", "duration", "time", "ip", "semver",
 	"date", "cidr"}
 
-// TypeNamed returns the type of a name.
+// TypeNamed returns the type with a name.
 func TypeNamed(name string) (Type, bool) {
 	i := slices.Index(typeNames, name)
 	return Type(max(i, 0)), i > 0
@@ -47,8 +47,8 @@ func TypeNamed(name string) (Type, bool) {
 // String returns the name; "" for Any.
 func (t Type) String() string { return typeNames[t] }
 
-// Text reports whether values of the type are text that supports prefixes.
-func (t Type) Text() bool { return t == Any || t == String }
+// IsText reports whether values of the type are text that supports prefixes.
+func (t Type) IsText() bool { return t == Any || t == String }
 
 // codec encodes and decodes the values of one type.
 type codec struct {
@@ -83,9 +83,9 @@ func (t Type) Key(text string) (string, bool) { return codecs[t].encode(text) }
 // ValueOf returns the canonical form of a key's value. It returns false for an invalid key.
 func (t Type) ValueOf(key string) (string, bool) { return codecs[t].decode(key) }
 
-// Canonical returns the canonical form of a value: equal values have one text.
+// Canonical returns the canonical form of a value. Equal values have equal canonical forms.
 func (t Type) Canonical(text string) (string, bool) {
-	if t.Text() || t == Bool {
+	if t.IsText() || t == Bool {
 		return codecs[t].encode(text)
 	}
 	key, ok := t.Key(text)

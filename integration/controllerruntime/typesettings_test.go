@@ -85,8 +85,8 @@ func TestSetTypeSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := &versions{t: t, all: map[string]string{}}
-	if _, err := informer.AddEventHandler(told); err != nil {
+	received := &versions{t: t, all: map[string]string{}}
+	if _, err := informer.AddEventHandler(received); err != nil {
 		t.Fatal(err)
 	}
 	expectSelected := func(selected func(labels.Set) bool) {
@@ -107,10 +107,10 @@ func TestSetTypeSettings(t *testing.T) {
 			if err := shared.List(ctx, &cached); err != nil || len(cached.Items) != len(want) {
 				return fmt.Errorf("%d objects are cached, want %d: %w", len(cached.Items), len(want), err)
 			}
-			told.mu.Lock()
-			defer told.mu.Unlock()
-			if !maps.Equal(told.all, want) {
-				return fmt.Errorf("the handler has %v, want %v", told.all, want)
+			received.mu.Lock()
+			defer received.mu.Unlock()
+			if !maps.Equal(received.all, want) {
+				return fmt.Errorf("the handler has %v, want %v", received.all, want)
 			}
 			return nil
 		})
@@ -144,14 +144,14 @@ func TestSetTypeSettings(t *testing.T) {
 	matches := func(of labels.Set) bool { return anyOf[0].Label.Matches(of) || anyOf[1].Label.Matches(of) }
 	label("w0", labels.Set{"team": "t1"})
 	expectSelected(matches)
-	deletions := told.deleted
+	deletions := received.deleted
 	for range 10 { // between the alternatives, in both directions
 		label("w0", labels.Set{"special": ""})
 		label("w0", labels.Set{"team": "t1"})
 	}
 	expectSelected(matches)
-	if told.deleted != deletions {
-		t.Errorf("the handler received %d deletions of an object that moved", told.deleted-deletions)
+	if received.deleted != deletions {
+		t.Errorf("the handler received %d deletions of an object that moved", received.deleted-deletions)
 	}
 	o := w.new(namespace, "w0", "red")
 	if err := writer.Delete(t.Context(), o); err != nil {
@@ -159,8 +159,8 @@ func TestSetTypeSettings(t *testing.T) {
 	}
 	label("w0", labels.Set{"special": ""})
 	expectSelected(matches)
-	if told.deleted != deletions+1 {
-		t.Errorf("the handler received %d deletions of an object that was recreated", told.deleted-deletions)
+	if received.deleted != deletions+1 {
+		t.Errorf("the handler received %d deletions of an object that was recreated", received.deleted-deletions)
 	}
 	// a status of 400
 	err = shared.SetTypeSettings(t.Context(), w.typed(),

@@ -63,10 +63,10 @@ func TestInformers(t *testing.T) {
 func followThrough(t *testing.T, informer cache.SharedIndexInformer, gvr schema.GroupVersionResource,
 	namespace string) {
 	t.Helper()
-	told := make(chan string, 100)
+	received := make(chan string, 100)
 	tell := func(verb string, obj any) {
 		if o, ok := obj.(metav1.Object); ok && o.GetNamespace() == namespace {
-			told <- fmt.Sprint(verb, " ", o.GetName(), " ", o.GetLabels()["value"])
+			received <- fmt.Sprint(verb, " ", o.GetName(), " ", o.GetLabels()["value"])
 		}
 	}
 	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -99,9 +99,9 @@ func followThrough(t *testing.T, informer cache.SharedIndexInformer, gvr schema.
 	}
 	for _, want := range []string{"add a 1", "update a 2", "delete a 2"} {
 		select {
-		case got := <-told:
+		case got := <-received:
 			if got != want {
-				t.Fatalf("told %q, want %q", got, want)
+				t.Fatalf("received %q, want %q", got, want)
 			}
 		case <-ctx.Done():
 			t.Fatalf("%q has not come", want)

@@ -96,9 +96,9 @@ func (f *follower) note(verb string, o metav1.Object) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	key, now := keyOf(o), stateOf(o)
-	had, there := f.mu.state[key]
+	had, exists := f.mu.state[key]
 	// After a list, an informer may report a replaced object as an update. Versions must never decrease.
-	if there == (verb == "add") || now.version < had.version {
+	if exists == (verb == "add") || now.version < had.version {
 		f.mu.violations = append(f.mu.violations, fmt.Sprintf("%s: %s %s %+v, where there is %+v", f.name, verb,
 			key, now, had))
 	}

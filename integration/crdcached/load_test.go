@@ -214,8 +214,8 @@ func (l *load) measureWatches(server measured, watchers int, without time.Durati
 	before := memoryOf(l.T, server.pid)
 	with := l.changes(server, watchers)
 	l.rates = append(l.rates, fmt.Sprintf("%.0f", float64(*loadUpdates)/with.lasted.Seconds()))
-	told := float64(watchers * *loadUpdates)
-	return milliseconds(with.used-without) * 1000 / told,
+	received := float64(watchers * *loadUpdates)
+	return milliseconds(with.used-without) * 1000 / received,
 		float64(memoryOf(l.T, server.pid)-before) / 1024 / float64(watchers)
 }
 
@@ -274,7 +274,7 @@ func (l *load) change(ctx context.Context) {
 
 // countEvents reads a watch until it has received the given number of events. It calls begun when the watch
 // has started, and returns the number of received events.
-func countEvents(ctx context.Context, client *http.Client, path string, events int, begun func()) (told int) {
+func countEvents(ctx context.Context, client *http.Client, path string, events int, begun func()) (received int) {
 	begin := sync.OnceFunc(begun)
 	defer begin()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, path, nil)
@@ -288,16 +288,16 @@ func countEvents(ctx context.Context, client *http.Client, path string, events i
 	defer got.Body.Close()
 	begin()
 	lines := bufio.NewReaderSize(got.Body, 4096)
-	for told < events {
+	for received < events {
 		_, more, err := lines.ReadLine()
 		if err != nil {
-			return told
+			return received
 		}
 		if !more {
-			told++
+			received++
 		}
 	}
-	return told
+	return received
 }
 
 // tick is the kernel's unit of CPU time.

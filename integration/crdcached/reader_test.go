@@ -142,17 +142,17 @@ func (r *reader) note(kind watch.EventType, o *unstructured.Unstructured) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now, s := stateOf(o), r.mu.segments[len(r.mu.segments)-1]
-	told := fmt.Sprintf("%s: %s %s %+v after %d", r.name, kind, keyOf(o), now, s.to)
+	event := fmt.Sprintf("%s: %s %s %+v after %d", r.name, kind, keyOf(o), now, s.to)
 	if now.version < s.to || now.version == s.to && kind != watch.Bookmark {
-		r.mu.violations = append(r.mu.violations, told+": it is late")
+		r.mu.violations = append(r.mu.violations, event+": it is late")
 	}
 	s.to = max(s.to, now.version)
 	if kind == watch.Bookmark {
 		return
 	}
-	had, there := r.mu.state[keyOf(o)]
-	if there == (kind == watch.Added) || there && had.uid != now.uid {
-		r.mu.violations = append(r.mu.violations, fmt.Sprintf("%s: there is %+v", told, had))
+	had, exists := r.mu.state[keyOf(o)]
+	if exists == (kind == watch.Added) || exists && had.uid != now.uid {
+		r.mu.violations = append(r.mu.violations, fmt.Sprintf("%s: there is %+v", event, had))
 	}
 	if kind == watch.Deleted {
 		s.deleted[now.version] = entry{keyOf(o), had}
@@ -189,13 +189,13 @@ func (r *reader) check(w *writer) {
 
 func (s *listSegment) check(w *writer, name string) {
 	for version, e := range w.log {
-		if told, ok := s.delivered[version]; version > s.from && version <= s.to && (!ok || told != e) {
-			w.Errorf("%s, from %d to %d: %+v was received as %+v", name, s.from, s.to, e, told)
+		if received, ok := s.delivered[version]; version > s.from && version <= s.to && (!ok || received != e) {
+			w.Errorf("%s, from %d to %d: %+v was received as %+v", name, s.from, s.to, e, received)
 		}
 	}
-	for version, told := range s.delivered {
-		if w.log[version] != told {
-			w.Errorf("%s: %+v has never been written; that was %+v", name, told, w.log[version])
+	for version, received := range s.delivered {
+		if w.log[version] != received {
+			w.Errorf("%s: %+v has never been written; that was %+v", name, received, w.log[version])
 		}
 	}
 	gone := maps.Clone(s.deleted)
@@ -211,7 +211,7 @@ func (s *listSegment) check(w *writer, name string) {
 		case at > 0 && (at <= d.after || d.before > 0 && at >= d.before):
 			w.Errorf("%s: the deletion %+v was received at %d", name, d, at)
 		case at == 0 && s.from <= d.after && d.before > 0 && s.to >= d.before:
-			w.Errorf("%s, from %d to %d: the deletion %+v is not told", name, s.from, s.to, d)
+			w.Errorf("%s, from %d to %d: the deletion %+v is not received", name, s.from, s.to, d)
 		}
 	}
 	for version, e := range gone {

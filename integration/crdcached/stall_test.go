@@ -134,7 +134,7 @@ func (v *attackedServer) stalledWatches(t *testing.T) {
 		}
 	}
 	const changes = 40
-	var told atomic.Int64
+	var received atomic.Int64
 	var readers sync.WaitGroup
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -155,14 +155,14 @@ func (v *attackedServer) stalledWatches(t *testing.T) {
 			readers.Add(1)
 			go func() { // ended after the last event or by cancel
 				defer readers.Done()
-				told.Add(int64(watchChanges(ctx, client.Resource(v.gvr).Namespace(v.open), version, changes)))
+				received.Add(int64(watchChanges(ctx, client.Resource(v.gvr).Namespace(v.open), version, changes)))
 			}()
 		}
 	}
 	v.change(t, changes)
 	readers.Wait()
-	if want := int64(*attackWatches / 2 / perConnection * perConnection * changes); told.Load() != want {
-		t.Errorf("the watches with readers received %d changes, want %d", told.Load(), want)
+	if want := int64(*attackWatches / 2 / perConnection * perConnection * changes); received.Load() != want {
+		t.Errorf("the watches with readers received %d changes, want %d", received.Load(), want)
 	}
 	harness.Eventually(t, func(context.Context) error {
 		for _, r := range stalled {
@@ -228,7 +228,7 @@ func (v *attackedServer) change(t *testing.T, times int) {
 // watchChanges watches until it has received the given number of changes, and continues after the end of a
 // watch. It returns the number of received changes.
 func watchChanges(ctx context.Context, objects dynamic.ResourceInterface, version string,
-	changes int) (told int) {
+	changes int) (received int) {
 	for ctx.Err() == nil {
 		w, err := objects.Watch(ctx, metav1.ListOptions{ResourceVersion: version})
 		if err != nil {
@@ -239,20 +239,20 @@ func watchChanges(ctx context.Context, objects dynamic.ResourceInterface, versio
 			o, ok := e.Object.(metav1.Object)
 			if !ok && !isCut(e) {
 				w.Stop()
-				return told // the history has expired
+				return received // the history has expired
 			}
 			if !ok {
 				break
 			}
 			version = o.GetResourceVersion()
-			if told++; told == changes {
+			if received++; received == changes {
 				w.Stop()
-				return told
+				return received
 			}
 		}
 		w.Stop()
 	}
-	return told
+	return received
 }
 
 // isCut reports whether an event says that the server closed the watch because the client read too slowly.

@@ -64,9 +64,9 @@ func (w *writer) step(r *rand.Rand) {
 	w.Helper()
 	namespace, name := w.namespaces[r.IntN(len(w.namespaces))], fmt.Sprint("o", r.IntN(8))
 	key := namespace + "/" + name
-	had, there := w.live[key]
+	had, exists := w.live[key]
 	objects := w.client.Resource(w.gvr).Namespace(namespace)
-	if there && r.IntN(5) == 0 {
+	if exists && r.IntN(5) == 0 {
 		w.try(func(ctx context.Context) error {
 			err := objects.Delete(ctx, name,
 				metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &had.uid}})
@@ -82,12 +82,12 @@ func (w *writer) step(r *rand.Rand) {
 	w.values++
 	o := object(w.gvr, name, strconv.Itoa(w.values))
 	o.SetUID(had.uid)
-	if there {
+	if exists {
 		o.SetResourceVersion(strconv.FormatUint(had.version, 10))
 	}
 	var now *unstructured.Unstructured
 	w.try(func(ctx context.Context) (err error) {
-		if there {
+		if exists {
 			now, err = objects.Update(ctx, o, metav1.UpdateOptions{})
 		} else {
 			now, err = objects.Create(ctx, o, metav1.CreateOptions{})

@@ -24,8 +24,8 @@ import (
 	"github.com/crdcache/crdcache/storage/disk"
 )
 
-// childVariable has the childOptions of a process as JSON.
-const childVariable = "CRDCACHE_TEST_HISTORY_PROCESS"
+// childEnv has the childOptions of a process as JSON.
+const childEnv = "CRDCACHE_TEST_HISTORY_PROCESS"
 
 // saveInterval makes a process save several times in its life.
 const saveInterval = 200 * time.Millisecond
@@ -172,8 +172,8 @@ func (c *Child) follow(name string, options dynamicinformer.Options) error {
 	return factory.Start(context.Background())
 }
 
-// Look returns a report, with complete objects if whole is set.
-func (c *Child) Look(whole bool, report *Report) error {
+// Inspect returns a report, with complete objects if whole is set.
+func (c *Child) Inspect(whole bool, report *Report) error {
 	for _, i := range c.informers {
 		report.Informers = append(report.Informers, i.report(whole))
 		for _, w := range i.witnesses {
@@ -231,8 +231,8 @@ func (c *Child) Toggle(n int, _ *struct{}) error {
 	return nil
 }
 
-// GoOn unblocks all handlers.
-func (c *Child) GoOn(struct{}, *struct{}) error {
+// UnblockAll unblocks all handlers.
+func (c *Child) UnblockAll(struct{}, *struct{}) error {
 	for _, i := range c.informers {
 		for _, w := range i.witnesses {
 			w.Unblock()

@@ -23,7 +23,7 @@ type switchableAddress struct {
 	current  atomic.Pointer[http.Handler]
 }
 
-func newSwitchableAddress(w *participants, clusters ...*cluster) *switchableAddress {
+func newSwitchableAddress(w *fixture, clusters ...*cluster) *switchableAddress {
 	w.Helper()
 	f := &switchableAddress{link: conformance.NewFaults(nil), backends: map[*cluster]http.Handler{}}
 	for _, c := range clusters {

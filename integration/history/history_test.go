@@ -16,7 +16,7 @@ func TestHistory(t *testing.T) {
 	if first == 0 {
 		first = uint64(time.Now().UnixNano()) % 1_000_000
 	}
-	w := newWorld(t)
+	w := newFixture(t)
 	until := time.Now().Add(*duration)
 	rounds := uint64(0)
 	for ; rounds == 0 || time.Now().Before(until); rounds++ {
@@ -32,7 +32,7 @@ func TestHistory(t *testing.T) {
 	t.Log(w.process.tally)
 }
 
-func (w *participants) round(r *rand.Rand) {
+func (w *fixture) round(r *rand.Rand) {
 	w.Helper()
 	once := map[int][]func(){}
 	at := func(from, steps int, happen func()) int {
@@ -73,7 +73,7 @@ func (w *participants) round(r *rand.Rand) {
 }
 
 // disruptOtherCluster applies some disruptions to the other cluster.
-func (w *participants) disruptOtherCluster(r *rand.Rand, at func(from, steps int, happen func()) int) {
+func (w *fixture) disruptOtherCluster(r *rand.Rand, at func(from, steps int, happen func()) int) {
 	if r.IntN(2) == 0 {
 		victim := w.other.kinds[r.IntN(len(w.other.kinds))]
 		away := at(0, stepsPerRound/2, func() { w.other.uninstall(victim) })
@@ -90,7 +90,7 @@ func (w *participants) disruptOtherCluster(r *rand.Rand, at func(from, steps int
 }
 
 // step makes one small change.
-func (w *participants) step(r *rand.Rand) {
+func (w *fixture) step(r *rand.Rand) {
 	w.Helper()
 	switch n := r.IntN(100); {
 	case n < 65:

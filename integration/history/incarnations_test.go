@@ -95,9 +95,9 @@ func (g *incarnations) checkStatus(status status.Status) error {
 func (g *incarnations) takeViolations() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	nonsense := g.mu.violations
+	violations := g.mu.violations
 	g.mu.violations = nil
-	return nonsense
+	return violations
 }
 
 // subscriber is a witness of an informer.
@@ -111,7 +111,7 @@ type subscriber struct {
 
 // check fails the test for inconsistent events and for objects that were never written. It returns the number
 // of events.
-func (s *subscriber) check(t *participants) int {
+func (s *subscriber) check(t *fixture) int {
 	t.Helper()
 	for _, line := range s.Violations() {
 		t.Error(line)

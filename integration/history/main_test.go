@@ -27,7 +27,7 @@ var (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if options, child := os.LookupEnv(childVariable); child {
+	if options, child := os.LookupEnv(childEnv); child {
 		os.Exit(runChild(options))
 	}
 	harness.Main(m)

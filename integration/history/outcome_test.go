@@ -15,7 +15,7 @@ import (
 )
 
 // settle unblocks all handlers and waits until all informers agree with the server.
-func (w *participants) settle() {
+func (w *fixture) settle() {
 	w.Helper()
 	for _, s := range w.subscribers {
 		s.Unblock()
@@ -45,7 +45,7 @@ func (w *participants) settle() {
 }
 
 // compare compares the cache with the server's list, and the list with the written objects.
-func (w *participants) compare(ctx context.Context, f *follower) error {
+func (w *fixture) compare(ctx context.Context, f *follower) error {
 	current := f.Status()
 	if current.State != status.Synced || !f.HasSynced() {
 		return fmt.Errorf("%s is synced: %v, with the status %+v", f.name, f.HasSynced(), current)

@@ -61,7 +61,7 @@ type runningChild struct {
 	stdin   io.Closer
 }
 
-func newProcess(w *participants) *process {
+func newProcess(w *fixture) *process {
 	w.Helper()
 	p := &process{dir: w.TempDir(), front: newSwitchableAddress(w, w.cluster, w.other), at: w.cluster}
 	w.Cleanup(func() {
@@ -75,7 +75,7 @@ func newProcess(w *participants) *process {
 }
 
 // begin starts a process unless one runs.
-func (w *participants) begin(p *process) {
+func (w *fixture) begin(p *process) {
 	w.Helper()
 	if p.running != nil {
 		return
@@ -95,7 +95,7 @@ func (w *participants) begin(p *process) {
 		w.Fatal(err)
 	}
 	c := &runningChild{command: exec.Command(program)}
-	c.command.Env = append(os.Environ(), childVariable+"="+string(text), "GORACE=halt_on_error=1")
+	c.command.Env = append(os.Environ(), childEnv+"="+string(text), "GORACE=halt_on_error=1")
 	c.command.Stderr = os.Stderr
 	stdin, err := c.command.StdinPipe() // the process ends when this is closed
 	if err != nil {
@@ -118,7 +118,7 @@ func (w *participants) begin(p *process) {
 }
 
 // end stops or kills the process if one runs.
-func (w *participants) end(p *process, killed bool) {
+func (w *fixture) end(p *process, killed bool) {
 	w.Helper()
 	if p.running == nil {
 		return
@@ -132,7 +132,7 @@ func (w *participants) end(p *process, killed bool) {
 		}
 	} else {
 		p.tally.ended++
-		w.ask("GoOn", struct{}{}, &struct{}{})
+		w.ask("UnblockAll", struct{}{}, &struct{}{})
 		w.look(p, false)
 		w.ask("End", struct{}{}, &struct{}{})
 	}
@@ -147,14 +147,14 @@ func (w *participants) end(p *process, killed bool) {
 }
 
 // toggle makes a handler of a process block, or unblocks it.
-func (w *participants) toggle(p *process, number int) {
+func (w *fixture) toggle(p *process, number int) {
 	w.Helper()
 	if p.running != nil {
 		w.ask("Toggle", number, &struct{}{})
 	}
 }
 
-func (w *participants) ask(method string, argument, answer any) {
+func (w *fixture) ask(method string, argument, answer any) {
 	w.Helper()
 	select {
 	case call := <-w.process.running.Go("Child."+method, argument, answer, nil).Done:
@@ -168,13 +168,13 @@ func (w *participants) ask(method string, argument, answer any) {
 
 // look requests the report of a process. It fails the test for inconsistent events, for objects that were
 // never written, and if a cache shows an object older than before, even if the cache is not yet confirmed.
-func (w *participants) look(p *process, whole bool) *Report {
+func (w *fixture) look(p *process, whole bool) *Report {
 	w.Helper()
 	report := &Report{}
 	if p.running == nil {
 		return report
 	}
-	w.ask("Look", whole, report)
+	w.ask("Inspect", whole, report)
 	p.tally.latest.resumed, p.tally.latest.events = 0, 0
 	for _, i := range report.Informers {
 		if i.Resumed {
@@ -198,7 +198,7 @@ func (w *participants) look(p *process, whole bool) *Report {
 	return report
 }
 
-func (w *participants) checkShown(i InformerReport, shown map[types.UID]uint64) {
+func (w *fixture) checkShown(i InformerReport, shown map[types.UID]uint64) {
 	w.Helper()
 	for key, o := range i.Objects {
 		version, err := strconv.ParseUint(o.Version, 10, 64)
@@ -223,7 +223,7 @@ func (w *participants) checkShown(i InformerReport, shown map[types.UID]uint64) 
 
 // swap puts the other cluster behind the front. A process meets at most two clusters, because it can detect a
 // swap only while the other cluster is there.
-func (w *participants) swap(p *process) {
+func (w *fixture) swap(p *process) {
 	w.Helper()
 	if p.onOtherCluster {
 		w.end(p, true)
@@ -245,7 +245,7 @@ func (w *participants) swap(p *process) {
 }
 
 // restarts stops, kills and starts a process, and swaps its server, at random steps of a round.
-func (w *participants) restarts(r *rand.Rand, at func(from, steps int, happen func()) int) {
+func (w *fixture) restarts(r *rand.Rand, at func(from, steps int, happen func()) int) {
 	w.Helper()
 	for range 3 {
 		killed := r.IntN(3) > 0
@@ -264,13 +264,13 @@ func (w *participants) restarts(r *rand.Rand, at func(from, steps int, happen fu
 }
 
 // settleProcess waits until the process agrees with the server, unless it is on the other cluster.
-func (w *participants) settleProcess(p *process) {
+func (w *fixture) settleProcess(p *process) {
 	w.Helper()
 	if p.onOtherCluster {
 		w.end(p, true)
 	}
 	w.begin(p)
-	w.ask("GoOn", struct{}{}, &struct{}{})
+	w.ask("UnblockAll", struct{}{}, &struct{}{})
 	harness.Eventually(w, func(ctx context.Context) error {
 		for _, i := range w.look(p, true).Informers {
 			if err := p.at.agreesWith(ctx, i); err != nil {
@@ -302,9 +302,9 @@ func (c *cluster) agreesWith(ctx context.Context, i InformerReport) error {
 	if diff := cmp.Diff(server, cached); diff != "" {
 		return fmt.Errorf("%s (-server +cache):\n%s", i.Name, diff)
 	}
-	for n, told := range i.Delivered {
-		if diff := cmp.Diff(k.expected(), withoutNil(told)); diff != "" {
-			return fmt.Errorf("handler %d of %s (-written +told):\n%s", n, i.Name, diff)
+	for n, objects := range i.Delivered {
+		if diff := cmp.Diff(k.expected(), withoutNil(objects)); diff != "" {
+			return fmt.Errorf("handler %d of %s (-written +objects):\n%s", n, i.Name, diff)
 		}
 	}
 	if !i.Tracked {
@@ -336,7 +336,7 @@ func (c *cluster) version() uint64 {
 }
 
 // overtake raises the resource versions of the cluster with the lower ones above the other's.
-func (w *participants) overtake() {
+func (w *fixture) overtake() {
 	w.Helper()
 	behind, ahead := w.cluster, w.other
 	if behind.version() > ahead.version() {

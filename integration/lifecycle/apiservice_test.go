@@ -28,7 +28,7 @@ func TestAggregatedAPI(t *testing.T) {
 	t.Parallel()
 	gadgets := schema.GroupVersionResource{Group: harness.Group(t), Version: "v1", Resource: "gadgets"}
 	server := harness.NewTLSServer(t, aggregated(t, gadgets))
-	s := newScene(t, dynamicinformer.Options{}, nil)
+	s := newFixture(t, dynamicinformer.Options{}, nil)
 	registration := s.register(gadgets, server)
 	i, j := s.follow(gadgets)
 	first := s.awaitSynced(i, 1)

@@ -33,9 +33,9 @@ type fixture struct {
 	tracker *discovery.Tracker
 }
 
-// newScene starts a factory and its tracker, by default with the admin's configuration. They end with the
+// newFixture starts a factory and its tracker, by default with the admin's configuration. They end with the
 // test.
-func newScene(t *testing.T, options dynamicinformer.Options, trackerConfig *rest.Config) *fixture {
+func newFixture(t *testing.T, options dynamicinformer.Options, trackerConfig *rest.Config) *fixture {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience) // t.Context ends before the cleanups
 	t.Cleanup(cancel)

@@ -14,14 +14,14 @@ import (
 // journal is an event handler that records and checks its events. An object must be added while it does not
 // exist, and updated or deleted while it exists, with the same UID.
 type journal struct {
-	scene *fixture
+	fixture *fixture
 
 	mu struct {
 		sync.Mutex
-		events   []string
-		live     map[string]types.UID
-		nonsense []string
-		changed  chan struct{}
+		events     []string
+		live       map[string]types.UID
+		violations []string
+		changed    chan struct{}
 	}
 	read int
 }
@@ -29,13 +29,13 @@ type journal struct {
 var _ cache.ResourceEventHandler = (*journal)(nil)
 
 func newJournal(s *fixture) *journal {
-	j := &journal{scene: s}
+	j := &journal{fixture: s}
 	j.mu.live = map[string]types.UID{}
 	j.mu.changed = make(chan struct{})
 	s.Cleanup(func() {
 		j.mu.Lock()
 		defer j.mu.Unlock()
-		for _, line := range j.mu.nonsense {
+		for _, line := range j.mu.violations {
 			s.Error(line)
 		}
 	})
@@ -62,7 +62,7 @@ func (j *journal) note(verb string, obj any) {
 	defer j.mu.Unlock()
 	uid, live := j.mu.live[o.GetName()]
 	if live != (verb != "add") || live && uid != o.GetUID() {
-		j.mu.nonsense = append(j.mu.nonsense, fmt.Sprintf("%s (UID %s) after %q; alive with the UID %s: %v",
+		j.mu.violations = append(j.mu.violations, fmt.Sprintf("%s (UID %s) after %q; alive with the UID %s: %v",
 			event, o.GetUID(), j.mu.events, uid, live))
 	}
 	if j.mu.live[o.GetName()] = o.GetUID(); verb == "delete" {
@@ -82,7 +82,7 @@ func (j *journal) uid(name string) types.UID {
 
 // await waits until the events meet a condition.
 func (j *journal) await(what string, met func(events []string, live map[string]types.UID) bool) {
-	j.scene.Helper()
+	j.fixture.Helper()
 	for {
 		j.mu.Lock()
 		done, changed, events := met(j.mu.events, j.mu.live), j.mu.changed, slices.Clone(j.mu.events)
@@ -92,21 +92,21 @@ func (j *journal) await(what string, met func(events []string, live map[string]t
 		}
 		select {
 		case <-changed:
-		case <-j.scene.ctx.Done():
-			j.scene.Fatalf("waiting for %s; the events so far: %q", what, events)
+		case <-j.fixture.ctx.Done():
+			j.fixture.Fatalf("waiting for %s; the events so far: %q", what, events)
 		}
 	}
 }
 
 // awaitLive waits until an object exists, and ignores other events.
 func (j *journal) awaitLive(name string) {
-	j.scene.Helper()
+	j.fixture.Helper()
 	j.await(name, func(_ []string, live map[string]types.UID) bool { return live[name] != "" })
 }
 
 // expect waits for exactly these events after the ones expected before, in any order.
 func (j *journal) expect(want ...string) {
-	j.scene.Helper()
+	j.fixture.Helper()
 	var got []string
 	j.await(fmt.Sprintf("%q", want), func(events []string, _ map[string]types.UID) bool {
 		if len(events) < j.read+len(want) {
@@ -119,7 +119,7 @@ func (j *journal) expect(want ...string) {
 	slices.Sort(got)
 	slices.Sort(want)
 	if diff := cmp.Diff(want, got); diff != "" {
-		j.scene.Fatalf("events (-want +got):\n%s", diff)
+		j.fixture.Fatalf("events (-want +got):\n%s", diff)
 	}
 }
 
@@ -134,22 +134,22 @@ func (j *journal) rest() []string {
 
 // expectNothing checks that no event followed the expected ones.
 func (j *journal) expectNothing() {
-	j.scene.Helper()
+	j.fixture.Helper()
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if extra := j.mu.events[j.read:]; len(extra) != 0 {
-		j.scene.Errorf("unexpected events: %q", extra)
+		j.fixture.Errorf("unexpected events: %q", extra)
 	}
 }
 
 // expectNever checks that none of these events followed the expected ones.
 func (j *journal) expectNever(unwanted ...string) {
-	j.scene.Helper()
+	j.fixture.Helper()
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, event := range j.mu.events[j.read:] {
 		if slices.Contains(unwanted, event) {
-			j.scene.Errorf("unexpected event: %q", event)
+			j.fixture.Errorf("unexpected event: %q", event)
 		}
 	}
 }

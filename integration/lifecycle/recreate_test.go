@@ -14,7 +14,7 @@ import (
 func TestRecreatedUnseen(t *testing.T) {
 	t.Parallel()
 	var l cuttableConnection
-	s := newScene(t, dynamicinformer.Options{Config: l.through(harness.Config(t))},
+	s := newFixture(t, dynamicinformer.Options{Config: l.through(harness.Config(t))},
 		l.through(harness.Config(t)))
 	widgets := harness.NewCRD(harness.Group(t), "Widget")
 	harness.InstallCRDs(t, widgets)

@@ -22,7 +22,7 @@ import (
 // API server accepts watches at lost versions and sends nothing. Caches, handlers, the tracker and served
 // lists must agree with the server.
 func TestRestoredEtcd(t *testing.T) {
-	s := newScene(t, dynamicinformer.Options{}, nil)
+	s := newFixture(t, dynamicinformer.Options{}, nil)
 	group := harness.Group(t)
 	widgets, gadgets := harness.NewCRD(group, "Widget"), harness.NewCRD(group, "Gadget")
 	harness.InstallCRDs(t, widgets)
@@ -54,7 +54,7 @@ func TestRestoredEtcd(t *testing.T) {
 
 	restore()
 
-	harness.Eventually(t, func(context.Context) error { return s.mirrors(i) })
+	harness.Eventually(t, func(context.Context) error { return s.agreesWithServer(i) })
 	want := []string{"add deleted", "delete lost", "update changed"}
 	var seen []string
 	harness.Eventually(t, func(context.Context) error { // the handler lags behind the cache
@@ -117,8 +117,8 @@ func checkCached(i *dynamicinformer.Informer, want *unstructured.Unstructured) e
 	return nil
 }
 
-// mirrors returns an error unless the cache and the server have the same objects and versions.
-func (s *fixture) mirrors(i *dynamicinformer.Informer) error {
+// agreesWithServer returns an error unless the cache and the server have the same objects and versions.
+func (s *fixture) agreesWithServer(i *dynamicinformer.Informer) error {
 	list, err := s.admin.Resource(i.GVR()).List(s.ctx, metav1.ListOptions{})
 	if err != nil {
 		return err

@@ -23,7 +23,7 @@ func TestVersionTakesOver(t *testing.T) {
 	} {
 		t.Run(tc.policy.String(), func(t *testing.T) {
 			t.Parallel()
-			s := newScene(
+			s := newFixture(
 				t, dynamicinformer.Options{Defaults: dynamicinformer.ResourceOptions{
 					Versions: tc.policy}}, nil)
 			widgets := withSecondVersion(harness.NewCRD(harness.Group(t), "Widget"))
@@ -69,7 +69,7 @@ func versionName(index int) string { return fmt.Sprintf("v%d", index+1) }
 // TestChangedDefinition changes a definition without changing the type. The informer continues.
 func TestChangedDefinition(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, dynamicinformer.Options{}, nil)
+	s := newFixture(t, dynamicinformer.Options{}, nil)
 	widgets := harness.NewCRD(harness.Group(t), "Widget")
 	harness.InstallCRDs(t, widgets)
 	s.create(widgets, "a")

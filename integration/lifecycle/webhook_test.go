@@ -22,7 +22,7 @@ func TestConversionWebhookFails(t *testing.T) {
 	t.Parallel() // the server needs most of a minute to detect the failure
 	webhook := &converter{}
 	server := harness.NewTLSServer(t, webhook)
-	s := newScene(t, dynamicinformer.Options{}, nil)
+	s := newFixture(t, dynamicinformer.Options{}, nil)
 	widgets := withConversion(harness.NewCRD(harness.Group(t), "Widget"), server)
 	harness.InstallCRDs(t, widgets)
 	s.create(widgets, "a")

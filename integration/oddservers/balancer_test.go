@@ -37,7 +37,7 @@ func TestLaggingAPIServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fleet{T: t, gvr: gvr, boats: admin.Resource(gvr).Namespace(harness.Namespace(t))}
+	f := &fixture{T: t, gvr: gvr, boats: admin.Resource(gvr).Namespace(harness.Namespace(t))}
 	f.launch("first")
 
 	etcd := harness.StartFaultProxy(t, harness.EtcdAddress(t))
@@ -50,13 +50,13 @@ func TestLaggingAPIServer(t *testing.T) {
 	config.Wrap(link.Wrap)
 	config.Wrap(refused.wrap)
 	f.follow(config)
-	f.sail()
-	f.agree() // by an event, so that the watch cache is ready
+	f.changeObjects()
+	f.awaitAgreement() // by an event, so that the watch cache is ready
 
 	catchUp := etcd.AddToxic(t, "timeout", map[string]any{"timeout": 0}) // nothing arrives from etcd
 	balancer.Redirect(t, server.Host)
-	f.sail()
-	f.agree()
+	f.changeObjects()
+	f.awaitAgreement()
 	watches, lists := link.Requests("watch"), link.Requests("list")
 	balancer.Redirect(t, lagging)
 	harness.Eventually(t, func(context.Context) error {
@@ -65,7 +65,7 @@ func TestLaggingAPIServer(t *testing.T) {
 		}
 		return nil
 	})
-	f.sail()
+	f.changeObjects()
 	harness.Eventually(t, func(context.Context) error {
 		link.ExpireWatches() // the watch may not have been accepted yet
 		if link.Requests("list") == lists {
@@ -80,7 +80,7 @@ func TestLaggingAPIServer(t *testing.T) {
 		return nil
 	})
 	catchUp() // closes the connections to etcd, and the server opens new ones
-	f.agree()
+	f.awaitAgreement()
 }
 
 // tooLarge counts answers that say "resource version too large". The client may retry such requests itself,
@@ -111,8 +111,8 @@ func (c counted) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// fleet is a set of changing objects and an informer of them.
-type fleet struct {
+// fixture is a set of changing objects and an informer of them.
+type fixture struct {
 	*testing.T
 	boats    dynamic.ResourceInterface
 	gvr      schema.GroupVersionResource
@@ -122,7 +122,7 @@ type fleet struct {
 }
 
 // follow starts the informer.
-func (f *fleet) follow(config *rest.Config) {
+func (f *fixture) follow(config *rest.Config) {
 	f.Helper()
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: config})
 	if err != nil {
@@ -143,10 +143,10 @@ func (f *fleet) follow(config *rest.Config) {
 	if err := factory.Start(f.Context()); err != nil {
 		f.Fatal(err)
 	}
-	f.agree()
+	f.awaitAgreement()
 }
 
-func (f *fleet) launch(name string) {
+func (f *fixture) launch(name string) {
 	f.Helper()
 	boat := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"value": f.value}}}
 	boat.SetGroupVersionKind(f.gvr.GroupVersion().WithKind("Boat"))
@@ -156,8 +156,8 @@ func (f *fleet) launch(name string) {
 	}
 }
 
-// sail updates a boat, and creates and deletes another one.
-func (f *fleet) sail() {
+// changeObjects updates a boat, and creates and deletes another one.
+func (f *fixture) changeObjects() {
 	f.Helper()
 	f.value++
 	if _, err := f.boats.Patch(f.Context(), "first", types.MergePatchType,
@@ -173,9 +173,9 @@ func (f *fleet) sail() {
 	}
 }
 
-// agree waits until the informer and its handler agree with the current server, and checks the handler's
+// awaitAgreement waits until the informer and its handler agree with the current server, and checks the handler's
 // events.
-func (f *fleet) agree() {
+func (f *fixture) awaitAgreement() {
 	f.Helper()
 	list, err := f.boats.List(f.Context(), metav1.ListOptions{})
 	if err != nil {

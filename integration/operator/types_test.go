@@ -10,8 +10,8 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// TestRoutesComeAndGo installs and deletes types of routes while the operator runs.
-func TestRoutesComeAndGo(t *testing.T) {
+// TestRouteTypes installs and deletes types of routes while the operator runs.
+func TestRouteTypes(t *testing.T) {
 	install(t, "workloads", "environments", "releases")
 	s := newFixture(t)
 	s.environment("here", "north")

@@ -26,12 +26,12 @@ type fixture struct {
 	namespace string
 	clients   []dynamic.ResourceInterface // by type
 	dir       string
-	// there has the numbers of the existing objects. next is the next free number.
-	there []int
-	next  int
+	// existing has the numbers of the existing objects. next is the next free number.
+	existing []int
+	next     int
 }
 
-func newPlace(t *testing.T) *fixture {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	group, definitions := harness.Group(t), []*unstructured.Unstructured{}
 	p := &fixture{T: t, dir: t.TempDir()}
@@ -53,7 +53,7 @@ func newPlace(t *testing.T) *fixture {
 		p.clients = append(p.clients, client.Resource(gvr).Namespace(p.namespace))
 	}
 	t.Cleanup(func() { // faster than the server after the deletion of a type
-		p.delete(context.Background(), p.there)
+		p.delete(context.Background(), p.existing)
 	})
 	return p
 }
@@ -111,7 +111,7 @@ func (p *fixture) create(count, round int) {
 		_, err := p.client(number).Create(p.Context(), p.thing(number, round), metav1.CreateOptions{})
 		return err
 	})
-	p.there = append(p.there, numbers...)
+	p.existing = append(p.existing, numbers...)
 }
 
 func (p *fixture) delete(ctx context.Context, numbers []int) {
@@ -126,9 +126,9 @@ func (p *fixture) delete(ctx context.Context, numbers []int) {
 func (p *fixture) change(count, round int) {
 	p.Helper()
 	fifth := count / 5
-	p.delete(p.Context(), p.there[:fifth])
-	p.there = slices.Clone(p.there[fifth:])
-	p.each(p.there[:count-2*fifth], func(number int) error {
+	p.delete(p.Context(), p.existing[:fifth])
+	p.existing = slices.Clone(p.existing[fifth:])
+	p.each(p.existing[:count-2*fifth], func(number int) error {
 		patch := fmt.Appendf(nil, `{"spec":{"round":%d}}`, round)
 		_, err := p.client(number).Patch(p.Context(), nameOf(number), apitypes.MergePatchType, patch,
 			metav1.PatchOptions{})

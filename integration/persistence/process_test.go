@@ -24,7 +24,7 @@ import (
 // process is the informers of a process that follows the types.
 type process struct {
 	informers []*dynamicinformer.Informer
-	told      []*eventRecorder
+	recorders []*eventRecorder
 }
 
 // count returns the number of cached objects.
@@ -58,11 +58,11 @@ func (p *fixture) run(what string, meanwhile func(*process)) outcome {
 		if err != nil {
 			p.Fatal(err)
 		}
-		told := &eventRecorder{versions: map[string]string{}}
-		if _, err := i.AddEventHandler(told.handler()); err != nil {
+		recorder := &eventRecorder{versions: map[string]string{}}
+		if _, err := i.AddEventHandler(recorder.handler()); err != nil {
 			p.Fatal(err)
 		}
-		r.informers, r.told = append(r.informers, i), append(r.told, told)
+		r.informers, r.recorders = append(r.informers, i), append(r.recorders, recorder)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
@@ -83,7 +83,7 @@ func (p *fixture) run(what string, meanwhile func(*process)) outcome {
 		if err := i.Flush(ctx); err != nil {
 			p.Fatal(err)
 		}
-		p.compare(what, n, i, r.told[n])
+		p.compare(what, n, i, r.recorders[n])
 	}
 	if err := f.Shutdown(ctx); err != nil {
 		p.Fatal(err)
@@ -107,7 +107,7 @@ func (p *fixture) run(what string, meanwhile func(*process)) outcome {
 }
 
 // compare compares an idle cache and its handler's events with the server.
-func (p *fixture) compare(what string, number int, i *dynamicinformer.Informer, told *eventRecorder) {
+func (p *fixture) compare(what string, number int, i *dynamicinformer.Informer, recorder *eventRecorder) {
 	p.Helper()
 	list, err := p.clients[number].List(p.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -125,10 +125,10 @@ func (p *fixture) compare(what string, number int, i *dynamicinformer.Informer, 
 	if diff := cmp.Diff(want, got); diff != "" {
 		p.Errorf("%s: the cache (-server +cache): %.2000s", what, diff)
 	}
-	told.mu.Lock()
-	defer told.mu.Unlock()
-	if diff := cmp.Diff(want, told.versions); diff != "" || len(told.wrong) > 0 {
-		p.Errorf("%s: the handler received %v (-server +handler): %.2000s", what, told.wrong, diff)
+	recorder.mu.Lock()
+	defer recorder.mu.Unlock()
+	if diff := cmp.Diff(want, recorder.versions); diff != "" || len(recorder.wrong) > 0 {
+		p.Errorf("%s: the handler received %v (-server +handler): %.2000s", what, recorder.wrong, diff)
 	}
 }
 
@@ -148,7 +148,7 @@ func (t *eventRecorder) handler() cache.ResourceEventHandler {
 		key := o.GetNamespace() + "/" + o.GetName()
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		if _, there := t.versions[key]; there != had {
+		if _, exists := t.versions[key]; exists != had {
 			t.wrong = append(t.wrong, key)
 		}
 		if t.versions[key] = o.GetResourceVersion(); gone {

@@ -13,16 +13,16 @@ import (
 // TestResumeOnAnAPIServer restarts informers after no changes, after changes, after changes of other types,
 // and after a compaction.
 func TestResumeOnAnAPIServer(t *testing.T) {
-	p := newPlace(t)
+	p := newFixture(t)
 	p.create(*objects, 0)
 	if o := p.run("cold", nil); o.lists == 0 || o.resumed != 0 {
 		t.Errorf("the first process: %+v", o)
 	}
 	// Earlier servers do not update an idle watch cache before they answer a list.
-	proves := harness.Has(t, harness.Since("1.34"))
+	resumable := harness.Has(t, harness.Since("1.34"))
 	expect := func(what string, meanwhile func(*process)) {
 		t.Helper()
-		if o := p.run(what, meanwhile); proves && (o.lists != 0 || o.resumed != len(p.types)) {
+		if o := p.run(what, meanwhile); resumable && (o.lists != 0 || o.resumed != len(p.types)) {
 			t.Errorf("%s: %+v", what, o)
 		}
 	}
@@ -31,7 +31,7 @@ func TestResumeOnAnAPIServer(t *testing.T) {
 	expect("with changes", func(r *process) {
 		p.create(*changes, 2)
 		harness.Eventually(t, func(context.Context) error {
-			if got, want := r.count(), len(p.there); got != want {
+			if got, want := r.count(), len(p.existing); got != want {
 				return fmt.Errorf("there are %d objects, want %d", got, want)
 			}
 			return nil

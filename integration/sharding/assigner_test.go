@@ -11,7 +11,7 @@ import (
 func (s *fixture) listen() {
 	s.Helper()
 	server := rpc.NewServer()
-	if err := server.RegisterName("Scene", &toldScene{s}); err != nil {
+	if err := server.RegisterName("Receiver", &reportReceiver{s}); err != nil {
 		s.Fatal(err)
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -31,12 +31,12 @@ func (s *fixture) listen() {
 	}()
 }
 
-// toldScene has the methods that replicas call.
-type toldScene struct{ scene *fixture }
+// reportReceiver has the methods that replicas call.
+type reportReceiver struct{ fixture *fixture }
 
 // Acquired reports that a replica has acquired a shard.
-func (t *toldScene) Acquired(r Report, _ *struct{}) error {
-	s := t.scene
+func (t *reportReceiver) Acquired(r Report, _ *struct{}) error {
+	s := t.fixture
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.isStaleLocked(r) {
@@ -50,8 +50,8 @@ func (t *toldScene) Acquired(r Report, _ *struct{}) error {
 }
 
 // Left reports that a replica is releasing a shard or has lost it.
-func (t *toldScene) Left(r Report, _ *struct{}) error {
-	s := t.scene
+func (t *reportReceiver) Left(r Report, _ *struct{}) error {
+	s := t.fixture
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.tokens[r.Shard] != r.Token {
@@ -79,8 +79,8 @@ func (s *fixture) isStaleLocked(r Report) bool {
 }
 
 // Begin reports that a replica starts to reconcile an object.
-func (t *toldScene) Begin(r Report, _ *struct{}) error {
-	s := t.scene
+func (t *reportReceiver) Begin(r Report, _ *struct{}) error {
+	s := t.fixture
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.isStaleLocked(r) {
@@ -101,8 +101,8 @@ func (t *toldScene) Begin(r Report, _ *struct{}) error {
 }
 
 // GiveUp reports that a replica abandons the work.
-func (t *toldScene) GiveUp(r Report, _ *struct{}) error {
-	s := t.scene
+func (t *reportReceiver) GiveUp(r Report, _ *struct{}) error {
+	s := t.fixture
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.doneLocked(r)
@@ -110,8 +110,8 @@ func (t *toldScene) GiveUp(r Report, _ *struct{}) error {
 }
 
 // End reports that the work is done.
-func (t *toldScene) End(r Report, _ *struct{}) error {
-	s := t.scene
+func (t *reportReceiver) End(r Report, _ *struct{}) error {
+	s := t.fixture
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.doneLocked(r)
@@ -133,8 +133,8 @@ func (s *fixture) doneLocked(r Report) {
 }
 
 // Deleted reports that a replica considers an object deleted.
-func (t *toldScene) Deleted(r Report, _ *struct{}) error {
-	s := t.scene
+func (t *reportReceiver) Deleted(r Report, _ *struct{}) error {
+	s := t.fixture
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.deleted = append(s.mu.deleted, r.Object+" by "+r.Replica)

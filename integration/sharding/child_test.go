@@ -29,8 +29,8 @@ import (
 	"github.com/crdcache/crdcache/shard"
 )
 
-// childVariable has the childOptions of a replica's process as JSON.
-const childVariable = "CRDCACHE_TEST_SHARDING_REPLICA"
+// childEnv has the childOptions of a replica's process as JSON.
+const childEnv = "CRDCACHE_TEST_SHARDING_REPLICA"
 
 // Leases expire sooner than by default. The gap between two ownerships remains 3 s.
 const (
@@ -46,9 +46,9 @@ type childOptions struct {
 	Name, Namespace string
 	// Kubeconfig is a file. Host is the address of the API server.
 	Kubeconfig, Host string
-	// Scene is the address of the test.
-	Scene  string
-	Shards int
+	// TestAddress is the address of the test.
+	TestAddress string
+	Shards      int
 }
 
 // Report is a message of a replica to the test. net/rpc requires an exported type. The replica waits for the
@@ -65,7 +65,7 @@ type Report struct {
 // child is a manager that shares ConfigMaps.
 type child struct {
 	childOptions
-	scene *rpc.Client
+	test *rpc.Client
 }
 
 // runChild runs a replica and returns the exit code of its process.
@@ -85,7 +85,7 @@ func (c *child) run() (err error) {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(1)
 	}()
-	if c.scene, err = rpc.Dial("tcp", c.Scene); err != nil {
+	if c.test, err = rpc.Dial("tcp", c.TestAddress); err != nil {
 		return err
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
@@ -157,7 +157,7 @@ func (t reportingAssigner) Run(ctx context.Context, handler shard.Handler) error
 // tell sends a report. It ends the process if the test has ended.
 func (c *child) tell(what string, r Report) {
 	r.Replica = c.Name
-	if err := c.scene.Call("Scene."+what, r, &struct{}{}); err != nil {
+	if err := c.test.Call("Receiver."+what, r, &struct{}{}); err != nil {
 		fmt.Fprintln(os.Stderr, what, err)
 		os.Exit(1)
 	}

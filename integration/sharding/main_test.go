@@ -22,7 +22,7 @@ var (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	ctrl.SetLogger(klog.Background())
-	if options, child := os.LookupEnv(childVariable); child {
+	if options, child := os.LookupEnv(childEnv); child {
 		os.Exit(runChild(options))
 	}
 	harness.Main(m)

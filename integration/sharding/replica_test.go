@@ -28,7 +28,7 @@ type replica struct {
 func (s *fixture) start(name, host string) *replica {
 	s.Helper()
 	options, err := json.Marshal(childOptions{
-		Name: name, Namespace: s.namespace, Kubeconfig: harness.Kubeconfig(s), Host: host, Scene: s.address,
+		Name: name, Namespace: s.namespace, Kubeconfig: harness.Kubeconfig(s), Host: host, TestAddress: s.address,
 		Shards: *shards,
 	})
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *fixture) start(name, host string) *replica {
 		s.Fatal(err)
 	}
 	command := exec.Command(program)
-	command.Env = append(os.Environ(), childVariable+"="+string(options))
+	command.Env = append(os.Environ(), childEnv+"="+string(options))
 	command.Stderr = os.Stderr
 	stdin, err := command.StdinPipe() // the process ends when this is closed
 	if err != nil {

@@ -65,7 +65,7 @@ const (
 	cutOff   endManner = "left by a replica that was cut off"
 )
 
-func newScene(t testing.TB) *fixture {
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	admin, err := client.New(harness.Config(t), client.Options{})
 	if err != nil {
@@ -200,7 +200,7 @@ func (s *fixture) awaitShares(replicas ...*replica) {
 // each object must be reconciled, by one replica at a time, and no object may appear deleted. The suspended
 // replica is fenced: it must not start work in shards that others have acquired.
 func TestScale(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	s.create()
 	host := harness.Config(t).Host
 	server, err := url.Parse(host)

@@ -94,7 +94,7 @@ func (l *eventChecker) handler() cache.ResourceEventHandler {
 // TestRangesComeOneByOne adds ranges repeatedly. In the end, each type has one watch, and no event was lost
 // or repeated.
 func TestRangesComeOneByOne(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	for name, host := range map[string]string{"with": s.with, "without": s.without} {
 		t.Run(name+" the feature", func(t *testing.T) {
 			s := *s
@@ -143,7 +143,7 @@ func TestRangesComeOneByOne(t *testing.T) {
 }
 
 // update changes the objects one after the other until ctx ends.
-func (s *stage) update(ctx context.Context, value string) {
+func (s *fixture) update(ctx context.Context, value string) {
 	for n := 0; ctx.Err() == nil; n++ {
 		patch := fmt.Appendf(nil, `{"metadata":{"labels":{"n":"%s-%d"}}}`, value, n)
 		for _, gvr := range []schema.GroupVersionResource{configMaps, s.boats} {

@@ -28,9 +28,9 @@ const objects = 200
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// stage has objects of a built-in type and a custom resource on two API servers: one with the feature gate,
+// fixture has objects of a built-in type and a custom resource on two API servers: one with the feature gate,
 // if its version has it, and one without.
-type stage struct {
+type fixture struct {
 	*testing.T
 	admin     dynamic.Interface
 	namespace string
@@ -39,14 +39,14 @@ type stage struct {
 	without   string
 }
 
-func newStage(t *testing.T) *stage {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	config := harness.Config(t)
 	server, err := url.Parse(config.Host)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stage{T: t, namespace: harness.Namespace(t), without: server.Host}
+	s := &fixture{T: t, namespace: harness.Namespace(t), without: server.Host}
 	s.boats = schema.GroupVersionResource{Group: harness.Group(t), Version: "v1", Resource: "boats"}
 	harness.InstallCRDs(t, harness.NewCRD(s.boats.Group, "Boat"))
 	if harness.Has(t, harness.Shards) {
@@ -63,7 +63,7 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-func (s *stage) create(name string) {
+func (s *fixture) create(name string) {
 	s.Helper()
 	for gvr, kind := range map[schema.GroupVersionResource]string{configMaps: "ConfigMap", s.boats: "Boat"} {
 		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": gvr.GroupVersion().String(),
@@ -78,7 +78,7 @@ func (s *stage) create(name string) {
 
 // replica follows both types.
 type replica struct {
-	*stage
+	*fixture
 	shard     *dynamicinformer.Shard
 	informers map[schema.GroupVersionResource]*dynamicinformer.Informer
 
@@ -87,7 +87,7 @@ type replica struct {
 	leftShard, deleted map[types.UID]bool
 }
 
-func (s *stage) replica(host string, watchList bool, ranges ...sharding.Range) *replica {
+func (s *fixture) replica(host string, watchList bool, ranges ...sharding.Range) *replica {
 	s.Helper()
 	config := harness.Config(s.T)
 	config.Host, config.QPS = "https://"+host, -1
@@ -99,10 +99,10 @@ func (s *stage) replica(host string, watchList bool, ranges ...sharding.Range) *
 	return s.replicaOf(config, ranges...)
 }
 
-func (s *stage) replicaOf(config *rest.Config, ranges ...sharding.Range) *replica {
+func (s *fixture) replicaOf(config *rest.Config, ranges ...sharding.Range) *replica {
 	s.Helper()
 	r := &replica{
-		stage: s, shard: dynamicinformer.NewShard(sharding.ByUID, ranges...),
+		fixture: s, shard: dynamicinformer.NewShard(sharding.ByUID, ranges...),
 		informers: map[schema.GroupVersionResource]*dynamicinformer.Informer{},
 		leftShard: map[types.UID]bool{}, deleted: map[types.UID]bool{},
 	}
@@ -192,7 +192,7 @@ func (r *replica) filter(step string, gvr schema.GroupVersionResource, want shar
 // filters and one that does not. The former must send no unneeded objects, and the status must report its
 // filtering if it can be known.
 func TestShards(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	quarters := sharding.Split(4)
 	for name, host := range map[string]string{"with": s.with, "without": s.without} {
 		for _, watchList := range []bool{true, false} {
@@ -260,7 +260,7 @@ func (r *replica) moved(from sharding.Range) {
 // right whichever server answers, and the status must report the last answers.
 func TestOneServerFilters(t *testing.T) {
 	harness.Require(t, harness.Shards)
-	s := newStage(t)
+	s := newFixture(t)
 	balancer := harness.StartFaultProxy(t, s.with)
 	config := harness.Config(t)
 	config.Host, config.QPS = "https://"+balancer.Address(), -1

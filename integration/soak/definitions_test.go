@@ -12,7 +12,7 @@ import (
 )
 
 // until calls try until it succeeds or the context ends.
-func (w *participants) until(try func(context.Context) error) error {
+func (w *fixture) until(try func(context.Context) error) error {
 	for {
 		ctx, cancel := context.WithTimeout(w.ctx, requestTimeout)
 		err := try(ctx)
@@ -28,10 +28,10 @@ func (w *participants) until(try func(context.Context) error) error {
 	}
 }
 
-// turn deletes an installed type or installs a missing one, without waiting.
-func (w *participants) turn(k *kind) {
+// toggleType deletes an installed type or installs a missing one, without waiting.
+func (w *fixture) toggleType(k *kind) {
 	k.installed.Store(!k.installed.Load())
-	w.changes.Go(func() { // ended by success or by the context of the world
+	w.changes.Go(func() { // ended by success or by the context of the fixture
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		change := w.uninstall
@@ -44,7 +44,7 @@ func (w *participants) turn(k *kind) {
 	})
 }
 
-func (w *participants) install(k *kind) error {
+func (w *fixture) install(k *kind) error {
 	definitions := w.admin.Resource(crd.GVR)
 	err := w.until(func(ctx context.Context) error {
 		_, err := definitions.Create(ctx, k.definition, metav1.CreateOptions{})
@@ -53,9 +53,9 @@ func (w *participants) install(k *kind) error {
 		}
 		// The definition exists: either the answer to this attempt was lost, or the previous one is being
 		// deleted.
-		there, err := definitions.Get(ctx, k.definition.GetName(), metav1.GetOptions{})
-		if err == nil && there.GetDeletionTimestamp() != nil {
-			return fmt.Errorf("%s is still going", k.name)
+		existing, err := definitions.Get(ctx, k.definition.GetName(), metav1.GetOptions{})
+		if err == nil && existing.GetDeletionTimestamp() != nil {
+			return fmt.Errorf("%s is still being deleted", k.name)
 		}
 		return err
 	})
@@ -68,7 +68,7 @@ func (w *participants) install(k *kind) error {
 	})
 }
 
-func (w *participants) uninstall(k *kind) error {
+func (w *fixture) uninstall(k *kind) error {
 	definitions := w.admin.Resource(crd.GVR)
 	return w.until(func(ctx context.Context) error {
 		err := definitions.Delete(ctx, k.definition.GetName(), metav1.DeleteOptions{})
@@ -76,14 +76,14 @@ func (w *participants) uninstall(k *kind) error {
 			return nil
 		}
 		if err == nil {
-			err = fmt.Errorf("%s is going", k.name)
+			err = fmt.Errorf("%s is being deleted", k.name)
 		}
 		return err
 	})
 }
 
 // installAll installs all types. They disappear with the control plane.
-func (w *participants) installAll() {
+func (w *fixture) installAll() {
 	w.Helper()
 	for _, k := range w.kinds {
 		if err := w.install(k); err != nil {

@@ -31,7 +31,7 @@ var options struct {
 
 func init() {
 	flag.DurationVar(&options.duration, "duration", 40*time.Second, "how long rounds are begun")
-	flag.DurationVar(&options.round, "round", 15*time.Second, "how long the weather of a round lasts")
+	flag.DurationVar(&options.round, "round", 15*time.Second, "the duration of the faults in a round")
 	flag.IntVar(&options.types, "types", 24, "how many types there are")
 	flag.IntVar(&options.coming, "coming", 4, "how many of the types come and go")
 	flag.IntVar(&options.objects, "objects", 960, "how many objects there are, over all types")

@@ -10,7 +10,7 @@ import (
 )
 
 // section returns the results of a run for docs/reliability.md.
-func (w *participants) section(seed uint64, duration time.Duration) string {
+func (w *fixture) section(seed uint64, duration time.Duration) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, `%s, %s, %d processors, seed %d; %d types (%d are created and deleted), %d objects, %d updates a second, %d handlers;
 %d rounds of %s of faults, each up to %d s. The server accepted %d writes; %d failed or got no answer.
@@ -29,7 +29,7 @@ func (w *participants) section(seed uint64, duration time.Duration) string {
 }
 
 // compared writes the table of crdcache and client-go under the same faults.
-func (w *participants) compared(text *strings.Builder) {
+func (w *fixture) compared(text *strings.Builder) {
 	ours, theirs := w.ours.sent(), w.theirs.sent()
 	of := func(value func(outcome) time.Duration) (median, longest float64) {
 		var all []float64
@@ -69,7 +69,7 @@ func counts(handlers []*handler) (events, repeats int) {
 }
 
 // trends writes the growth of the process, which runs all informers, over the rounds.
-func (w *participants) trends(text *strings.Builder) {
+func (w *fixture) trends(text *strings.Builder) {
 	if len(w.measurements) >= minMeasurements {
 		g := growthOf(w.measurements)
 		text.WriteString("\n| after each round | mean | growth over the run without its first quarter | standard error |\n|---|--:|--:|--:|\n")

@@ -23,7 +23,7 @@ const patience = 5 * time.Minute
 type outcome struct{ All, Ours, Theirs time.Duration }
 
 // settle waits until all caches agree with the server, and checks the handlers' events.
-func (w *participants) settle() {
+func (w *fixture) settle() {
 	w.Helper()
 	start := time.Now()
 	for _, h := range w.witnesses {
@@ -48,14 +48,14 @@ func (w *participants) settle() {
 	o := outcome{All: time.Since(start), Ours: <-ours, Theirs: <-theirs}
 	w.settled = append(w.settled, o)
 	for _, h := range w.witnesses {
-		w.eventually(func(ctx context.Context) error { return w.wasTold(ctx, h) })
+		w.eventually(func(ctx context.Context) error { return w.handlerAgrees(ctx, h) })
 		for _, line := range h.Violations() {
 			w.Error(line)
 		}
 		h.Forget()
 	}
 	for _, h := range w.stockWitnesses { // client-go reports a replaced object as an update
-		w.eventually(func(ctx context.Context) error { return w.wasTold(ctx, h) })
+		w.eventually(func(ctx context.Context) error { return w.handlerAgrees(ctx, h) })
 		w.stockInconsistencies += len(h.Violations())
 		h.Forget()
 	}
@@ -65,7 +65,7 @@ func (w *participants) settle() {
 }
 
 // eventually fails the test if check does not succeed, but continues it.
-func (w *participants) eventually(check func(context.Context) error) {
+func (w *fixture) eventually(check func(context.Context) error) {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.ctx, patience)
 	defer cancel()
@@ -84,7 +84,7 @@ func (w *participants) eventually(check func(context.Context) error) {
 }
 
 // list returns the objects of a type by key. It returns none if the type is missing.
-func (w *participants) list(ctx context.Context, k *kind) (map[string]*unstructured.Unstructured, error) {
+func (w *fixture) list(ctx context.Context, k *kind) (map[string]*unstructured.Unstructured, error) {
 	all := map[string]*unstructured.Unstructured{}
 	if !k.installed.Load() {
 		return all, nil
@@ -100,7 +100,7 @@ func (w *participants) list(ctx context.Context, k *kind) (map[string]*unstructu
 }
 
 // agrees compares a cache with the server's list, and its index with its objects.
-func (w *participants) agrees(ctx context.Context, k *kind) error {
+func (w *fixture) agrees(ctx context.Context, k *kind) error {
 	server, err := w.list(ctx, k)
 	if err != nil {
 		return err
@@ -137,7 +137,7 @@ func (w *participants) agrees(ctx context.Context, k *kind) error {
 }
 
 // cacheAgrees makes the same comparison as stockAgrees.
-func (w *participants) cacheAgrees(ctx context.Context, k *kind) error {
+func (w *fixture) cacheAgrees(ctx context.Context, k *kind) error {
 	server, err := w.list(ctx, k)
 	if err != nil {
 		return err
@@ -145,7 +145,7 @@ func (w *participants) cacheAgrees(ctx context.Context, k *kind) error {
 	return same(k.name, server, k.informer.GetStore())
 }
 
-func (w *participants) stockAgrees(ctx context.Context, k *kind) error {
+func (w *fixture) stockAgrees(ctx context.Context, k *kind) error {
 	server, err := w.list(ctx, k)
 	if err != nil {
 		return err
@@ -171,8 +171,8 @@ func same(name string, server map[string]*unstructured.Unstructured, store cache
 	return nil
 }
 
-// wasTold compares the objects according to a handler's events with the server's list.
-func (w *participants) wasTold(ctx context.Context, h *handler) error {
+// handlerAgrees compares the objects according to a handler's events with the server's list.
+func (w *fixture) handlerAgrees(ctx context.Context, h *handler) error {
 	server, err := w.list(ctx, h.kind)
 	if err != nil {
 		return err

@@ -17,14 +17,14 @@ func TestSoak(t *testing.T) {
 	if !wallclock.Available {
 		t.Log("clocks don't jump in this build: see integration/internal/wallclock")
 	}
-	w := newWorld(t, seed)
+	w := newFixture(t, seed)
 	w.settle()
 	w.settled = nil // there were no faults before the first lists
 	began := time.Now()
 	first, theirs := w.ours.sent(), w.theirs.sent()
 	for round := uint64(1); round == 1 || time.Since(began) < options.duration; round++ {
 		stop := w.write(seed + round)
-		w.weather()
+		w.injectFaults()
 		stop()
 		w.settle()
 		m := measure(t, time.Since(began))

@@ -11,7 +11,7 @@ import (
 const maxTemporaryHandles = 5
 
 // visit acquires an informer with another view of a type, and releases the oldest one.
-func (w *participants) visit(k *kind) {
+func (w *fixture) visit(k *kind) {
 	w.Helper()
 	views := []dynamicinformer.ResourceOptions{
 		{Namespaces: dynamicinformer.InNamespaces(w.namespaces[0], w.namespaces[1])},
@@ -31,15 +31,15 @@ func (w *participants) visit(k *kind) {
 }
 
 // leave releases all temporary informers.
-func (w *participants) leave() {
+func (w *fixture) leave() {
 	for _, handle := range w.visits {
 		handle.Release()
 	}
 	w.visits = nil
 }
 
-// passBy starts a factory and shuts it down, synced or not.
-func (w *participants) passBy(k *kind) {
+// startAndShutDown starts a factory and shuts it down, synced or not.
+func (w *fixture) startAndShutDown(k *kind) {
 	w.Helper()
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: w.config(), Types: w.types})
 	if err != nil {

@@ -29,7 +29,7 @@ type writeCounts struct{ done, failed atomic.Int64 }
 
 // write writes at the configured rate until stop is called. The value of an object increases with each
 // attempt, so two versions never have the same content.
-func (w *participants) write(seed uint64) (stop func()) {
+func (w *fixture) write(seed uint64) (stop func()) {
 	ctx, cancel := context.WithCancel(w.ctx)
 	var group sync.WaitGroup
 	for i := range writers {
@@ -58,7 +58,7 @@ func (w *participants) write(seed uint64) (stop func()) {
 }
 
 // change creates, updates or deletes an object. A missing type is an ordinary failure.
-func (w *participants) change(ctx context.Context, random *rand.Rand) error {
+func (w *fixture) change(ctx context.Context, random *rand.Rand) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	k := w.kinds[random.IntN(len(w.kinds))]
@@ -89,7 +89,7 @@ func (k *kind) object(name string, value int64) *unstructured.Unstructured {
 	return object
 }
 
-func (w *participants) populate() {
+func (w *fixture) populate() {
 	w.Helper()
 	var group sync.WaitGroup
 	each := options.objects / options.types

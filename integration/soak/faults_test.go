@@ -24,50 +24,50 @@ const pace = 250 * time.Millisecond
 type fault struct {
 	name string
 	// begin starts the fault. end, if it is not nil, ends it some seconds later.
-	begin func(w *participants) (end func())
+	begin func(w *fixture) (end func())
 }
 
 func faults() []fault {
 	all := []fault{
-		{"connections cut", func(w *participants) func() { return w.proxy.Cut(w) }},
-		{"connections broken at once", func(w *participants) func() { w.proxy.Cut(w)(); return nil }},
-		{"connections slow", func(w *participants) func() {
+		{"connections cut", func(w *fixture) func() { return w.proxy.Cut(w) }},
+		{"connections broken at once", func(w *fixture) func() { w.proxy.Cut(w)(); return nil }},
+		{"connections slow", func(w *fixture) func() {
 			return w.proxy.AddToxic(w, "bandwidth",
 				map[string]any{"rate": 50})
 		}},
-		{"answers late", func(w *participants) func() {
+		{"answers late", func(w *fixture) func() {
 			return w.proxy.AddToxic(w, "latency", map[string]any{"latency": 800, "jitter": 700})
 		}},
-		{"answers in small pieces", func(w *participants) func() {
+		{"answers in small pieces", func(w *fixture) func() {
 			return w.proxy.AddToxic(w, "slicer",
 				map[string]any{"average_size": 64, "size_variation": 32, "delay": 100})
 		}},
-		{"no answers, connections open", func(w *participants) func() {
+		{"no answers, connections open", func(w *fixture) func() {
 			return w.proxy.AddToxic(w, "timeout", map[string]any{"timeout": 0})
 		}},
-		{"connections reset", func(w *participants) func() {
+		{"connections reset", func(w *fixture) func() {
 			return w.proxy.AddToxic(w, "reset_peer",
 				map[string]any{"timeout": 500})
 		}},
-		{"connections end after 64 KiB", func(w *participants) func() {
+		{"connections end after 64 KiB", func(w *fixture) func() {
 			return w.proxy.AddToxic(w, "limit_data",
 				map[string]any{"bytes": 64 << 10})
 		}},
-		{"API server killed", func(w *participants) func() {
+		{"API server killed", func(w *fixture) func() {
 			harness.KillAPIServer(w)
 			return func() { harness.RestartWithin(w, "apiserver", patience) }
 		}},
 		{"API server killed, its connections not",
-			func(w *participants) func() { harness.RestartWithin(w, "apiserver", patience); return nil }},
-		{"etcd restarted", func(w *participants) func() { harness.RestartWithin(w, "etcd", patience); return nil }},
-		{"history compacted, API server restarted", func(w *participants) func() {
+			func(w *fixture) func() { harness.RestartWithin(w, "apiserver", patience); return nil }},
+		{"etcd restarted", func(w *fixture) func() { harness.RestartWithin(w, "etcd", patience); return nil }},
+		{"history compacted, API server restarted", func(w *fixture) func() {
 			harness.Compact(w)
 			harness.RestartWithin(w, "apiserver", patience)
 			return nil
 		}},
-		{"API server frozen", func(w *participants) func() { return harness.FreezeAPIServer(w) }},
-		{"this process frozen", func(w *participants) func() { w.freeze(); return nil }},
-		{"memory short", func(*participants) func() {
+		{"API server frozen", func(w *fixture) func() { return harness.FreezeAPIServer(w) }},
+		{"this process frozen", func(w *fixture) func() { w.freeze(); return nil }},
+		{"memory short", func(*fixture) func() {
 			var stats runtime.MemStats
 			runtime.ReadMemStats(&stats)
 			debug.SetMemoryLimit(int64(stats.Sys-stats.HeapReleased) * 3 / 4)
@@ -76,11 +76,11 @@ func faults() []fault {
 	}
 	if wallclock.Available {
 		all = append(all,
-			fault{"clock an hour ahead", func(w *participants) func() { return w.setClock(time.Hour) }},
-			fault{"clock an hour back", func(w *participants) func() { return w.setClock(-time.Hour) }},
-			fault{"clock a day ahead", func(w *participants) func() { return w.setClock(24 * time.Hour) }},
+			fault{"clock an hour ahead", func(w *fixture) func() { return w.setClock(time.Hour) }},
+			fault{"clock an hour back", func(w *fixture) func() { return w.setClock(-time.Hour) }},
+			fault{"clock a day ahead", func(w *fixture) func() { return w.setClock(24 * time.Hour) }},
 			// The server's certificate is not valid on that day.
-			fault{"clock a day back", func(w *participants) func() { return w.setClock(-24 * time.Hour) }},
+			fault{"clock a day back", func(w *fixture) func() { return w.setClock(-24 * time.Hour) }},
 		)
 	}
 	return all
@@ -88,7 +88,7 @@ func faults() []fault {
 
 // setClock changes the wall clock of this process. The returned function restores it. Ages must not depend on
 // the wall clock.
-func (w *participants) setClock(ahead time.Duration) func() {
+func (w *fixture) setClock(ahead time.Duration) func() {
 	w.Helper()
 	set := func(ahead time.Duration) {
 		wallclock.Set(ahead)
@@ -106,7 +106,7 @@ func (w *participants) setClock(ahead time.Duration) func() {
 }
 
 // freeze suspends this process for the duration of a fault.
-func (w *participants) freeze() {
+func (w *fixture) freeze() {
 	w.Helper()
 	script := `kill -STOP "$1"; sleep "$2"; kill -CONT "$1"`
 	command := exec.Command("sh", "-c", script, "freeze", strconv.Itoa(os.Getpid()),
@@ -117,12 +117,12 @@ func (w *participants) freeze() {
 }
 
 // seconds returns the duration of a fault: usually short, sometimes the maximum.
-func (w *participants) seconds() int {
+func (w *fixture) seconds() int {
 	return 1 + w.random.IntN(1+w.random.IntN(options.limit))
 }
 
-// weather runs faults one after the other, and other disruptions.
-func (w *participants) weather() {
+// injectFaults runs faults one after the other, and other disruptions.
+func (w *fixture) injectFaults() {
 	w.Helper()
 	all := faults()
 	for until := time.Now().Add(options.round); time.Now().Before(until); {
@@ -139,7 +139,7 @@ func (w *participants) weather() {
 }
 
 // churnInformers acquires and releases informers, replaces indexes and blocks handlers for a while.
-func (w *participants) churnInformers(duration time.Duration) {
+func (w *fixture) churnInformers(duration time.Duration) {
 	w.Helper()
 	for until := time.Now().Add(duration); time.Now().Before(until); time.Sleep(pace) {
 		k := w.kinds[w.random.IntN(len(w.kinds))]
@@ -149,7 +149,7 @@ func (w *participants) churnInformers(duration time.Duration) {
 			w.witnesses[w.random.IntN(len(w.witnesses))].ToggleBlocking()
 		case n < 5 && options.coming > 0:
 			w.tally["types gone or come"]++
-			w.turn(w.kinds[w.random.IntN(options.coming)])
+			w.toggleType(w.kinds[w.random.IntN(options.coming)])
 		case n < 7:
 			w.tally["indexes replaced"]++
 			w.reindex(k)
@@ -158,13 +158,13 @@ func (w *participants) churnInformers(duration time.Duration) {
 			w.visit(k)
 		default:
 			w.tally["factories made and shut down"]++
-			w.passBy(k)
+			w.startAndShutDown(k)
 		}
 	}
 }
 
 // reindex replaces the indexes of an informer by the other set.
-func (w *participants) reindex(k *kind) {
+func (w *fixture) reindex(k *kind) {
 	w.Helper()
 	was := indexSet(k.index).Names()
 	k.index = 1 - k.index
@@ -187,7 +187,7 @@ func startProxy(t testing.TB) harness.FaultProxy {
 }
 
 // config returns a configuration that connects through the proxy.
-func (w *participants) config() *rest.Config {
+func (w *fixture) config() *rest.Config {
 	w.Helper()
 	config := harness.Config(w)
 	config.Host = "https://" + w.proxy.Address()

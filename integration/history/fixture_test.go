@@ -26,7 +26,7 @@ const (
 	maxTemporaryInformers = 3
 )
 
-type participants struct {
+type fixture struct {
 	*cluster
 	// other is a second cluster with types and objects of the same names.
 	other        *cluster
@@ -57,15 +57,15 @@ type follower struct {
 	handle *dynamicinformer.Handle
 }
 
-// newWorld installs the types and follows them: in one factory through watch-lists, in another through lists
+// newFixture installs the types and follows them: in one factory through watch-lists, in another through lists
 // for each namespace, and in a process. The types have different storage modes.
-func newWorld(t *testing.T) *participants {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	// t.Context ends before the cleanups
 	ctx, cancel := context.WithTimeout(context.Background(), *duration+10*time.Minute)
 	t.Cleanup(cancel)
 	namespaces, group := []string{harness.Namespace(t), harness.Namespace(t)}, harness.Group(t)
-	w := &participants{cluster: newCluster(t, ctx, func() *rest.Config { return harness.Config(t) },
+	w := &fixture{cluster: newCluster(t, ctx, func() *rest.Config { return harness.Config(t) },
 		group, namespaces)}
 	t.Cleanup(func() {
 		for _, k := range w.kinds {
@@ -88,7 +88,7 @@ func newWorld(t *testing.T) *participants {
 }
 
 // newOther starts the second cluster.
-func (w *participants) newOther(group string) {
+func (w *fixture) newOther(group string) {
 	w.Helper()
 	w.beside = harness.AnotherCluster(w)
 	w.other = newCluster(w.T, w.ctx, func() *rest.Config { return w.beside.Config(w) }, group, w.namespaces)
@@ -126,13 +126,13 @@ func storages(types []schema.GroupVersionResource,
 	return all
 }
 
-func (w *participants) runTracker() typesource.Source {
+func (w *fixture) runTracker() typesource.Source {
 	w.Helper()
 	return harness.RunTracker(w, harness.Config(w)).Types()
 }
 
 // stay starts a factory that follows all types until the end.
-func (w *participants) stay(name string, link *conformance.Faults, options dynamicinformer.Options) {
+func (w *fixture) stay(name string, link *conformance.Faults, options dynamicinformer.Options) {
 	w.Helper()
 	factory := w.follow(name, link, options)
 	w.factories = append(w.factories, factory)
@@ -147,7 +147,7 @@ func (w *participants) stay(name string, link *conformance.Faults, options dynam
 }
 
 // follow starts a factory that follows all types with one subscriber each. The caller shuts it down.
-func (w *participants) follow(name string, link *conformance.Faults,
+func (w *fixture) follow(name string, link *conformance.Faults,
 	options dynamicinformer.Options) *dynamicinformer.Factory {
 	w.Helper()
 	g := newIncarnations(name)
@@ -177,22 +177,22 @@ func viaLink(link *conformance.Faults, config *rest.Config) *rest.Config {
 	return config
 }
 
-func (w *participants) follower(r *rand.Rand) *follower { return w.followers[r.IntN(len(w.followers))] }
+func (w *fixture) follower(r *rand.Rand) *follower { return w.followers[r.IntN(len(w.followers))] }
 
 // link returns the link of a factory or of the process.
-func (w *participants) link(r *rand.Rand) *conformance.Faults {
+func (w *fixture) link(r *rand.Rand) *conformance.Faults {
 	if n := r.IntN(len(w.followers) + len(w.kinds)); n < len(w.followers) {
 		return w.followers[n].link
 	}
 	return w.process.front.link
 }
 
-func (w *participants) subscriber(r *rand.Rand) *subscriber {
+func (w *fixture) subscriber(r *rand.Rand) *subscriber {
 	return w.subscribers[r.IntN(len(w.subscribers))]
 }
 
 // delivered returns the number of received events of all subscribers.
-func (w *participants) delivered() int {
+func (w *fixture) delivered() int {
 	n := w.left
 	for _, s := range w.subscribers {
 		n += s.check(w)

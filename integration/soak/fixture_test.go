@@ -22,7 +22,7 @@ import (
 	"github.com/crdcache/crdcache/storage/zstd"
 )
 
-type participants struct {
+type fixture struct {
 	*testing.T
 	ctx        context.Context
 	started    time.Time
@@ -73,7 +73,7 @@ type handler struct {
 	handle cache.ResourceEventHandlerRegistration
 }
 
-func newWorld(t *testing.T, seed uint64) *participants {
+func newFixture(t *testing.T, seed uint64) *fixture {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background()) // t.Context ends before the cleanups
 	t.Cleanup(cancel)
@@ -81,7 +81,7 @@ func newWorld(t *testing.T, seed uint64) *participants {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &participants{
+	w := &fixture{
 		started: time.Now(),
 		T:       t, ctx: ctx, admin: admin, random: rand.New(rand.NewPCG(seed, 0)), proxy: startProxy(t),
 		stock: map[*kind]cache.SharedIndexInformer{}, tally: map[string]int{},
@@ -110,7 +110,7 @@ func newWorld(t *testing.T, seed uint64) *participants {
 }
 
 // follow starts the factory under test with informers of all types and handlers for some.
-func (w *participants) follow() {
+func (w *fixture) follow() {
 	w.Helper()
 	config := w.config()
 	w.types = harness.RunTracker(w, config).Types()
@@ -141,7 +141,7 @@ func (w *participants) follow() {
 }
 
 // newFactory returns a factory that is shut down at the end.
-func (w *participants) newFactory(options dynamicinformer.Options) *dynamicinformer.Factory {
+func (w *fixture) newFactory(options dynamicinformer.Options) *dynamicinformer.Factory {
 	w.Helper()
 	factory, err := dynamicinformer.New(options)
 	if err != nil {
@@ -159,7 +159,7 @@ func (w *participants) newFactory(options dynamicinformer.Options) *dynamicinfor
 }
 
 // storages assigns different storage modes to the types.
-func (w *participants) storages() map[schema.GroupVersionResource]dynamicinformer.ResourceOptions {
+func (w *fixture) storages() map[schema.GroupVersionResource]dynamicinformer.ResourceOptions {
 	modes := []dynamicinformer.Storage{
 		{Mode: dynamicinformer.StoragePacked},
 		{Mode: dynamicinformer.StorageCompressed, Compression: zstd.New(zstd.Options{})},
@@ -192,11 +192,11 @@ spec:
 }
 
 // shared returns the types that client-go follows as well.
-func (w *participants) shared() []*kind {
+func (w *fixture) shared() []*kind {
 	return w.kinds[options.coming : options.coming+options.stock]
 }
 
-func (w *participants) followStock() {
+func (w *fixture) followStock() {
 	w.Helper()
 	config, counted := counting(w.config(), w.shared())
 	w.theirs = counted

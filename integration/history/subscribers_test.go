@@ -11,7 +11,7 @@ import (
 // excludedNamespace is the namespace that visitors exclude, which gives them another view.
 const excludedNamespace = "nowhere"
 
-func (w *participants) subscribeTo(f *follower, late bool) *subscriber {
+func (w *fixture) subscribeTo(f *follower, late bool) *subscriber {
 	w.Helper()
 	w.joined++
 	s := &subscriber{follower: f, late: late,
@@ -26,7 +26,7 @@ func (w *participants) subscribeTo(f *follower, late bool) *subscriber {
 }
 
 // subscribe adds a subscriber, which may block from the start.
-func (w *participants) subscribe(f *follower, slow bool) {
+func (w *fixture) subscribe(f *follower, slow bool) {
 	w.Helper()
 	if w.late() >= lateSubscribers {
 		return
@@ -36,7 +36,7 @@ func (w *participants) subscribe(f *follower, slow bool) {
 	}
 }
 
-func (w *participants) late() int {
+func (w *fixture) late() int {
 	n := 0
 	for _, s := range w.subscribers {
 		if s.late {
@@ -47,7 +47,7 @@ func (w *participants) late() int {
 }
 
 // unsubscribe removes a late subscriber.
-func (w *participants) unsubscribe(s *subscriber) {
+func (w *fixture) unsubscribe(s *subscriber) {
 	w.Helper()
 	if !s.late {
 		return
@@ -59,7 +59,7 @@ func (w *participants) unsubscribe(s *subscriber) {
 }
 
 // dismiss forgets a subscriber that gets no more events.
-func (w *participants) dismiss(s *subscriber) {
+func (w *fixture) dismiss(s *subscriber) {
 	w.Helper()
 	s.Unblock()
 	w.left += s.check(w)
@@ -67,7 +67,7 @@ func (w *participants) dismiss(s *subscriber) {
 }
 
 // visit acquires an informer of a type: a new one or the one that visitors share.
-func (w *participants) visit(factory int, k *kind) {
+func (w *fixture) visit(factory int, k *kind) {
 	w.Helper()
 	here := 0
 	for _, f := range w.followers {
@@ -92,7 +92,7 @@ func (w *participants) visit(factory int, k *kind) {
 }
 
 // leave releases a visitor's informer with its subscribers.
-func (w *participants) leave(f *follower) {
+func (w *fixture) leave(f *follower) {
 	w.Helper()
 	if f.handle == nil {
 		return

@@ -19,11 +19,11 @@ type program struct {
 	packages             []string
 	// edits are the changes by file: pairs of old and new text.
 	edits map[string][]string
-	// added are files of testdata by their path in the program. The files of measurement are added before its
-	// program runs, too.
+	// added are files of testdata by their path in the program. The files of measurement are also added to
+	// the unchanged program.
 	added, measurement map[string]string
-	// fewest is the minimum number of tests, so that the test fails if tests did not run.
-	fewest int
+	// minTests is the minimum number of tests, so that the test fails if tests did not run.
+	minTests int
 }
 
 var programs = map[string]program{
@@ -39,7 +39,7 @@ var programs = map[string]program{
 		}},
 		added:       map[string]string{"pkg/watch/metadata_client.go": "kro/metadata_client.go.txt"},
 		measurement: map[string]string{"pkg/watch/heap_test.go": "kro/heap_test.go.txt"},
-		fewest:      80,
+		minTests:    80,
 	},
 	"Kyverno": {
 		module: "github.com/kyverno/kyverno", version: "v1.19.1",
@@ -50,19 +50,20 @@ var programs = map[string]program{
 			`NewFilteredDynamicInformer(dClient,`, `NewFilteredDynamicInformer(dynamicinformer.Packed(dClient),`,
 		}},
 		measurement: map[string]string{"pkg/globalcontext/k8sresource/heap_test.go": "kyverno/heap_test.go.txt"},
-		fewest:      15,
+		minTests:    15,
 	},
 }
 
-// TestPrograms runs the tests of each program with its own informers and with ours. The same tests must pass.
+// TestPrograms runs the tests of each program with its own informers and with crdcache. The same tests must
+// pass.
 func TestPrograms(t *testing.T) {
 	for name, p := range programs {
 		t.Run(name, func(t *testing.T) {
 			folder := p.copy(t)
 			p.add(t, folder, p.measurement)
 			before := p.test(t, folder)
-			if len(before.passed) < p.fewest {
-				t.Fatalf("%d tests pass before the change, want at least %d", len(before.passed), p.fewest)
+			if len(before.passed) < p.minTests {
+				t.Fatalf("%d tests pass before the change, want at least %d", len(before.passed), p.minTests)
 			}
 			p.edit(t, folder)
 			p.add(t, folder, p.added)

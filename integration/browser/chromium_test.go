@@ -30,9 +30,9 @@ type tab struct {
 	*testing.T
 	ctx context.Context
 	mu  sync.Mutex
-	// origins are the visited addresses. The page may load nothing from others.
+	// origins are the visited addresses. The page must not load anything from other addresses.
 	origins []string
-	// errors are the console errors, expected the permitted ones.
+	// errors are the console errors, and expected the permitted errors.
 	errors, expected []string
 	requests         []string
 }
@@ -118,13 +118,13 @@ func (b *tab) checkErrors() {
 	for _, message := range b.errors {
 		if !slices.ContainsFunc(b.expected,
 			func(text string) bool { return strings.Contains(message, text) }) {
-			b.Errorf("the console says: %s", message)
+			b.Errorf("unexpected console message: %s", message)
 		}
 	}
 	for _, address := range b.requests {
 		if !slices.ContainsFunc(b.origins,
 			func(origin string) bool { return strings.HasPrefix(address, origin) }) {
-			b.Errorf("the page asked for %s", address)
+			b.Errorf("the page requested %s", address)
 		}
 	}
 }
@@ -137,7 +137,7 @@ func (b *tab) run(actions ...chromedp.Action) {
 	}
 }
 
-// await waits until an expression is true. If it never is, it shows the page.
+// await waits until an expression is true. After a timeout it fails the test with the text of the page.
 func (b *tab) await(expression string) {
 	b.Helper()
 	err := chromedp.Run(b.ctx, chromedp.Poll("Boolean("+expression+")", nil,
@@ -171,8 +171,8 @@ func value[T any](b *tab, expression string) T {
 	return v
 }
 
-// key presses keys one after the other: characters or constants of package kb. Keys of shortcuts are not
-// typed.
+// key presses keys one after the other: characters or constants of package kb. It types no text, so it can
+// send shortcuts.
 func (b *tab) key(keys ...string) {
 	b.Helper()
 	for _, key := range keys {

@@ -32,7 +32,7 @@ func serveFiles(t *testing.T, args ...string) string {
 	}
 	drained := make(chan struct{})
 	t.Cleanup(func() {
-		_ = cmd.Process.Signal(os.Interrupt) // it may have ended
+		_ = cmd.Process.Signal(os.Interrupt) // fails if the process has ended
 		<-drained
 		_ = cmd.Wait() // 130
 	})
@@ -47,7 +47,7 @@ func serveFiles(t *testing.T, args ...string) string {
 	go func() { defer close(drained); _, _ = io.Copy(io.Discard, stderr) }()
 	found := link.FindString(said)
 	if found == "" {
-		t.Fatalf("there is no link in %s", said)
+		t.Fatalf("no link in the output %s", said)
 	}
 	return found
 }
@@ -59,7 +59,7 @@ func TestFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	crds, config := "--from="+testdata+"/crds", "--config="+testdata+"/indexes/platform.yaml"
-	// Both must outlive the browser, which would report their end.
+	// Both servers must outlive the browser: the browser reports lost connections as errors.
 	saved := filepath.Join(t.TempDir(), "demo.snapshot")
 	if out, err := exec.Command(harness.Crdcache(t), "snapshot", "save", saved, "--all", crds,
 		"--from="+testdata+"/objects").CombinedOutput(); err != nil {
@@ -87,7 +87,7 @@ func TestFiles(t *testing.T) {
 		changed := bytes.Replace(text, []byte("  replicas: 6\n"),
 			fmt.Appendf(nil, "  replicas: %d\n", replicas), 1)
 		if bytes.Equal(changed, text) {
-			t.Fatal("the file has no such object")
+			t.Fatal("the file lacks the object")
 		}
 		next := filepath.Join(scratch, "next")
 		if err := errors.Join(os.WriteFile(next, changed, 0o600), os.Rename(next, file)); err != nil {

@@ -74,7 +74,7 @@ func serve(t *testing.T, config *rest.Config, indexes indexers.Source,
 	}
 	waiting, cancelWaiting := context.WithTimeout(ctx, patience)
 	defer cancelWaiting()
-	_ = factory.WaitForSync(waiting) // what is not synced shows
+	_ = factory.WaitForSync(waiting) // the page shows types that are not synced
 	admin, err := dynamicinformer.NewClient(config, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -15,11 +15,12 @@ const (
 	// rowElements limits the row elements in a window of 800 pixels. rowRequests limits the concurrent
 	// requests for rows.
 	rowElements, rowRequests = 60, 2
-	// pageMemory limits the memory of the page's scripts after a walk through all rows. They keep about 4 MB.
+	// pageMemory limits the memory of the page's scripts after scrolling through all rows. They use about 4
+	// MB.
 	pageMemory = 32 << 20
 )
 
-// countRequests counts the concurrent requests for rows, and all of them.
+// countRequests counts all requests for rows, and the maximum of concurrent ones.
 const countRequests = `{
   const ask = window.fetch;
   window.rows = { now: 0, most: 0, all: 0 };
@@ -44,7 +45,7 @@ const scrollScript = `(async () => {
 // TestManyRows scrolls through, sorts and searches a table. Only visible rows may be elements.
 func TestManyRows(t *testing.T) {
 	b := open(t, serve(t, inMemory(t, manyRows).Config(), platform(t)).link(), 1280, 800)
-	// the search for dangling references may exceed ten seconds on a busy machine
+	// The search for dangling references can exceed ten seconds on a busy machine.
 	b.expect("504 (Gateway Timeout)")
 	b.has(".connection", "Live")
 	b.goTo(workloadsPlace + "&sort=name")
@@ -75,12 +76,12 @@ func TestManyRows(t *testing.T) {
 	}
 	b.run(chromedp.ActionFunc(heapprofiler.CollectGarbage().Do))
 	if used := value[float64](b, "performance.memory.usedJSHeapSize"); used > pageMemory {
-		t.Errorf("the page holds on to %.0f bytes", used)
+		t.Errorf("the page uses %.0f bytes", used)
 	}
 
 	b.run(chromedp.Click("//div[@role='columnheader']//button[text()='Replicas']", chromedp.BySearch))
 	b.await(`document.querySelector("[role=columnheader][aria-sort=ascending]")?.innerText.includes("Replicas")`)
-	b.has(".grid-row", "many-00049") // the eighth without replicas
+	b.has(".grid-row", "many-00049") // the eighth object without replicas
 	b.goTo(workloadsPlace + "&query=team%3Dteam-3%20%26%26%20namespace%3Dpayments")
 	b.has(".plan summary", "7,143 of ")
 }

@@ -20,8 +20,8 @@ func (a *stoppableServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 var abortRequest = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 
-// TestConnectionLost stops the server and starts it again: first the same server, then a new one that does
-// not know the browser.
+// TestConnectionLost stops the server and starts it again: first the same server, then a new server, which
+// does not accept the browser's cookie.
 func TestConnectionLost(t *testing.T) {
 	s := serve(t, inMemory(t, 0).Config(), platform(t))
 	page := &stoppableServer{}

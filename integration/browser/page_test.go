@@ -104,7 +104,7 @@ func TestSecretIsNotShown(t *testing.T) {
 	b.has(".yaml li", "password: redacted-")
 	if strings.Contains(value[string](b, "document.documentElement.outerHTML"),
 		"Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5") {
-		t.Error("the page has the password")
+		t.Error("the page contains the password")
 	}
 }
 

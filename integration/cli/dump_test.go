@@ -159,7 +159,7 @@ func testSameAsAPI(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(list.Items) == 0 {
-				t.Fatal("there is nothing to compare")
+				t.Fatal("no objects to compare")
 			}
 			var want []any
 			for _, o := range list.Items {

@@ -77,7 +77,7 @@ func (f *runningCommand) interrupt(t *testing.T) int {
 // manifest is an object with placeholders for its namespace and name.
 type manifest struct{ text, status string }
 
-// followed has types with special rows in kubectl, and an object of each with a status that the rows show.
+// followed has types whose rows kubectl computes, each with an object and a status that the row shows.
 var followed = map[string]manifest{
 	"configmaps": {
 		text: `{apiVersion: v1, kind: ConfigMap, data: {a: b}, metadata: {namespace: NS, name: NAME}}`},

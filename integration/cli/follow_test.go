@@ -109,7 +109,7 @@ func TestFollowUntilReaderCloses(t *testing.T) {
 			t.Fatal(err)
 		}
 		out.Close()
-		// Otherwise the command is killed when patience is over.
+		// A command that does not end is killed after patience.
 		if err := cmd.Wait(); err == nil || err.Error() != "signal: broken pipe" || stderr.String() != "" {
 			t.Errorf("%q ended with %v, want the signal of a broken pipe; stderr:\n%s", args, err,
 				stderr.String())

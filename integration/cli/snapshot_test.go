@@ -63,7 +63,7 @@ func TestSnapshotsAreLive(t *testing.T) {
 		settled = before == run(commands[2])
 	}
 	if !settled {
-		t.Fatal("the objects of the server change all the time")
+		t.Fatal("no object of the server stayed unchanged")
 	}
 	for i, args := range commands {
 		got := run(args, "--from", file)
@@ -74,7 +74,7 @@ func TestSnapshotsAreLive(t *testing.T) {
 	run([]string{"snapshot", "info", file, "--verify"})
 	if got := run([]string{"snapshot", "diff", file, "live", "workloads", "crds", "namespaces",
 		"services"}); !strings.HasSuffix(got, "exit code 0") {
-		t.Errorf("what did not change differs: %s", got)
+		t.Errorf("unchanged objects differ: %s", got)
 	}
 }
 

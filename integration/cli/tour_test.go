@@ -26,8 +26,8 @@ func withoutAges(text string) string {
 }
 
 // TestTour runs the commands of docs/tour.md and README.md on a cluster with the objects of their files.
-// Without --from, the commands print the same. Trees are not compared: a cluster knows the UIDs of owners and
-// has more types.
+// Without --from, the commands must print the same text. Trees are not compared: a cluster knows the UIDs of
+// owners and has more types.
 func TestTour(t *testing.T) {
 	const data = "../../testdata"
 	harness.InstallCRDs(t, harness.ReadManifests(t, data+"/crds")...)
@@ -68,6 +68,6 @@ func TestTour(t *testing.T) {
 		}
 	}
 	if replayed < 10 {
-		t.Errorf("only %d commands were found", replayed)
+		t.Errorf("the pages have only %d commands", replayed)
 	}
 }

@@ -24,8 +24,8 @@ func certificate(namespace, name, issuer string) *unstructured.Unstructured {
 	}}
 }
 
-// TestVerbs follows a new user: suggest an index config for cert-manager's types, validate it, and query with
-// it.
+// TestVerbs runs the first commands of a new user: suggest an index config for cert-manager's types, validate
+// it, and query with it.
 func TestVerbs(t *testing.T) {
 	harness.InstallCRDs(t, harness.ReadManifests(t, harness.CertManagerCRDs(t))...)
 	ns := harness.Namespace(t)
@@ -33,7 +33,7 @@ func TestVerbs(t *testing.T) {
 	crdcache := harness.Crdcache(t)
 	index := "issuerRefName"
 	if !harness.Has(t, harness.SelectableFields) {
-		index = "issuer" // named after a printed column, because definitions do not name the selected field
+		index = "issuer" // the index has the name of a printed column, because the definition has no selectable field
 	}
 
 	suggested := run(t, crdcache, "suggest", certificates)

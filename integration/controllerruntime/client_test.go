@@ -55,7 +55,7 @@ func consistentClient(t *testing.T, config *rest.Config, reader client.Reader,
 }
 
 // TestReadYourWritesSharded: deleting an object of another shard does not block later lists. A client for dry
-// runs has nothing to wait for.
+// runs never waits.
 func TestReadYourWritesSharded(t *testing.T) {
 	assigner, err := shard.Static(0, 64, 64)
 	if err != nil {

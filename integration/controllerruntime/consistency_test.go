@@ -13,9 +13,9 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// TestConsistentClient reads its own writes through controller-runtime's client. Nothing is decoded for its
-// event handler. The client records writes of unstructured objects as writes of structs, so only structs are
-// tested.
+// TestConsistentClient reads its own writes through controller-runtime's client. The client's event handler
+// decodes no object. The client records writes of unstructured objects as writes of structs, so the test uses
+// only structs.
 func TestConsistentClient(t *testing.T) {
 	w := widgets{schema.GroupVersion{Group: harness.Group(t), Version: "v1"}}
 	harness.InstallCRDs(t, harness.NewCRD(w.Group, "Widget"))

@@ -98,7 +98,7 @@ func expect(t *testing.T, events <-chan string, who, want string) {
 			}
 			return nil
 		default:
-			return fmt.Errorf("%s: %q has not come", who, want)
+			return fmt.Errorf("%s: timeout before %q", who, want)
 		}
 	})
 }

@@ -27,8 +27,8 @@ var cacheSuite = suite{folder: "cache", files: map[string]bool{
 	"informer_cache_test.go": true,
 }}
 
-// consistencySuite is the suite of EnableReadYourWritesConsistency. Its file with BeforeSuite also installs
-// types for other tests, so that it is replaced.
+// consistencySuite is the suite of EnableReadYourWritesConsistency. Its file with BeforeSuite is replaced,
+// because it also installs types for other tests.
 var consistencySuite = suite{folder: "client", files: map[string]bool{"consistency_envtest_test.go": true},
 	added: map[string]string{"suite_test.go": `package client_test
 
@@ -143,7 +143,7 @@ func TestReplaceNew(t *testing.T) {
 	}
 	for name, source := range map[string]string{"no import": "cache.New()", "no call": stockImport} {
 		if _, err := replaceNew([]byte(source), "example.org/ours"); err == nil {
-			t.Errorf("%s: there is no error", name)
+			t.Errorf("%s: want an error", name)
 		}
 	}
 }

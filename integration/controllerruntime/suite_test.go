@@ -35,9 +35,9 @@ func TestCacheSuite(t *testing.T) {
 	for _, e := range exceptions(t) {
 		expected[e.Name] = e.Reason
 		if slices.Contains(passed, e.Name) {
-			t.Errorf("%q passes: take it off exceptions.yaml", e.Name)
+			t.Errorf("%q passes: remove it from exceptions.yaml", e.Name)
 		} else if _, failed := failures[e.Name]; !failed {
-			t.Errorf("%q is no spec of the suite: take it off exceptions.yaml", e.Name)
+			t.Errorf("%q is not a spec of the suite: remove it from exceptions.yaml", e.Name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(failures)) {
@@ -68,7 +68,7 @@ func runSuite(t *testing.T, program string) (failures map[string]string, passed 
 	report := filepath.Join(t.TempDir(), "report.json")
 	command := exec.CommandContext(t.Context(), program, "-test.v", "-test.timeout="+suitePatience.String(),
 		"-ginkgo.timeout="+(suitePatience-time.Minute).String(), "-ginkgo.json-report="+report)
-	// A busy machine may exceed Eventually's default of one second.
+	// On a busy machine, Eventually needs more than its default of one second.
 	command.Env = append(os.Environ(), "USE_EXISTING_CLUSTER=true", "KUBECONFIG="+harness.Kubeconfig(t),
 		"GOMEGA_DEFAULT_EVENTUALLY_TIMEOUT=30s")
 	command.Dir = filepath.Dir(program)

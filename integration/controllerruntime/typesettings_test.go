@@ -145,7 +145,7 @@ func TestSetTypeSettings(t *testing.T) {
 	label("w0", labels.Set{"team": "t1"})
 	expectSelected(matches)
 	deletions := received.deleted
-	for range 10 { // between the alternatives, in both directions
+	for range 10 { // moves the object between the alternatives, in both directions
 		label("w0", labels.Set{"special": ""})
 		label("w0", labels.Set{"team": "t1"})
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/crdcache/crdcache/integration/internal/answers"
 )
 
-// byDesign lists where crdcached answers an administrator differently from the API server. Users without the
-// right get the API server's 403 before any of these differences apply: see testAnswers.
+// byDesign lists where crdcached answers an administrator differently from the API server. Unauthorized
+// users get the API server's 403 instead: see testAnswers.
 var byDesign = []answers.Difference{
 	answers.FutureWatches,
 	{

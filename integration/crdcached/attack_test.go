@@ -25,13 +25,13 @@ import (
 )
 
 var (
-	attackWatches = flag.Int("attack-watches", 300, "how many watches TestAttacks opens, of which half stall")
+	attackWatches = flag.Int("attack-watches", 300, "the number of watches that TestAttacks opens; half of them stall")
 	// attackMemory limits the growth of crdcached's memory. A stalled watch holds its unsent events.
 	attackMemory = flag.Int("attack-memory", 256,
 		"how many MiB more crdcached may take for all attacks together")
 )
 
-// victimConfig limits the lifetime of watches, and limits it further if the client does not read.
+// victimConfig limits the lifetime of watches, and the time in which a client must read.
 const victimConfig = `
 types: ["*.example.com"]
 watches: {min: 5s, max: 6s, writeTimeout: 2s}
@@ -47,7 +47,8 @@ type attackedServer struct {
 	*testing.T
 	*harness.CrdcachedServer
 	gvr schema.GroupVersionResource
-	// open is a namespace that the guest may read. closed is another one; its object has a unique value.
+	// open is a namespace that the guest may read. closed is a namespace that the guest may not read; its
+	// object has a unique value.
 	open, closed string
 	guest        *harness.User
 	guestConfig  *rest.Config
@@ -99,7 +100,7 @@ func TestAttacks(t *testing.T) {
 	t.Run("resets", v.resets)
 	t.Run("stalled watches", v.stalledWatches)
 	if grown := (memoryOf(t, v.PID()) - before) >> 20; grown > *attackMemory {
-		t.Errorf("crdcached has grown by %d MiB, of which the limit is %d", grown, *attackMemory)
+		t.Errorf("crdcached has grown by %d MiB, and the limit is %d", grown, *attackMemory)
 	} else {
 		t.Logf("crdcached has grown by %d MiB from %d", grown, before>>20)
 	}
@@ -140,7 +141,7 @@ func (v *attackedServer) get(t *testing.T, config *rest.Config, path string,
 	return answer{got.StatusCode, string(text)}, err
 }
 
-// expectCodes expects one of the codes, and nothing from the closed namespace in the answer.
+// expectCodes expects one of the codes, and an answer without content of the closed namespace.
 func (v *attackedServer) expectCodes(t *testing.T, config *rest.Config, path string, header http.Header,
 	codes ...int) {
 	t.Helper()
@@ -150,14 +151,14 @@ func (v *attackedServer) expectCodes(t *testing.T, config *rest.Config, path str
 		return
 	}
 	if strings.Contains(got.text, secretValue) {
-		t.Errorf("%.200s tells what is in the closed namespace: %.2000s", path, got.text)
+		t.Errorf("%.200s reveals the content of the closed namespace: %.2000s", path, got.text)
 	}
 	if !slices.Contains(codes, got.code) {
 		t.Errorf("%.200s is answered with %d, want %v: %.500s", path, got.code, codes, got.text)
 	}
 }
 
-// testStrangers have no token or an invalid one.
+// testStrangers sends requests without a token or with an invalid token.
 func (v *attackedServer) testStrangers(t *testing.T) {
 	nobody := rest.AnonymousClientConfig(v.reader)
 	as := func(token string) *rest.Config {
@@ -203,7 +204,7 @@ func (v *attackedServer) testGuests(t *testing.T) {
 		}
 		theirs := request(t, cluster, path)
 		if ours.text != theirs {
-			t.Errorf("%s is refused in the words\n%s\nrather than\n%s", path, ours.text, theirs)
+			t.Errorf("%s is refused with\n%s\nwant\n%s", path, ours.text, theirs)
 		}
 	}
 	for _, path := range []string{"/query" + all + "?q=*", "/query" + v.path(v.closed) + "?q=*",
@@ -224,7 +225,7 @@ func (v *attackedServer) testGuests(t *testing.T) {
 	}
 }
 
-// paths are written so that authorization and serving might interpret them differently.
+// paths requests paths that authorization and serving could interpret differently.
 func (v *attackedServer) paths(t *testing.T) {
 	refused := []int{http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound,
 		http.StatusMisdirectedRequest, http.StatusMovedPermanently, http.StatusMethodNotAllowed}
@@ -254,7 +255,7 @@ func (v *attackedServer) paths(t *testing.T) {
 	}
 }
 
-// longRequests exceed all useful lengths.
+// longRequests sends requests that are longer than any useful one.
 func (v *attackedServer) longRequests(t *testing.T) {
 	tooLong := []int{http.StatusRequestURITooLong, http.StatusRequestHeaderFieldsTooLarge,
 		http.StatusBadRequest}
@@ -272,7 +273,7 @@ func (v *attackedServer) longRequests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got, err := v.get(t, config, path, nil); err == nil && !slices.Contains(tooLong, got.code) {
 				t.Errorf("answered with %d: %.200s", got.code, got.text)
-			} // the server may also close the connection during the request
+			} // an error is allowed: the server can close the connection during the request
 		})
 	}
 	t.Run("headers", func(t *testing.T) {

@@ -101,10 +101,10 @@ func followThrough(t *testing.T, informer cache.SharedIndexInformer, gvr schema.
 		select {
 		case got := <-received:
 			if got != want {
-				t.Fatalf("received %q, want %q", got, want)
+				t.Fatalf("event %q, want %q", got, want)
 			}
 		case <-ctx.Done():
-			t.Fatalf("%q has not come", want)
+			t.Fatalf("timeout before event %q", want)
 		}
 	}
 }

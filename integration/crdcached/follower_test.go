@@ -97,9 +97,9 @@ func (f *follower) note(verb string, o metav1.Object) {
 	defer f.mu.Unlock()
 	key, now := keyOf(o), stateOf(o)
 	had, exists := f.mu.state[key]
-	// After a list, an informer may report a replaced object as an update. Versions must never decrease.
+	// After a list, an informer can report a replaced object as an update. Versions must never decrease.
 	if exists == (verb == "add") || now.version < had.version {
-		f.mu.violations = append(f.mu.violations, fmt.Sprintf("%s: %s %s %+v, where there is %+v", f.name, verb,
+		f.mu.violations = append(f.mu.violations, fmt.Sprintf("%s: %s %s %+v, but the current state is %+v", f.name, verb,
 			key, now, had))
 	}
 	if verb == "delete" {
@@ -116,7 +116,7 @@ func (f *follower) agrees(w *writer) error {
 	return w.diff(f.name, maps.Clone(f.mu.state))
 }
 
-// check fails the test if events contradict each other or were never written.
+// check fails the test if events contradict each other, or have a state that was never written.
 func (f *follower) check(t *testing.T, w *writer) {
 	t.Helper()
 	f.mu.Lock()
@@ -126,7 +126,7 @@ func (f *follower) check(t *testing.T, w *writer) {
 	}
 	for _, e := range f.mu.delivered {
 		if w.log[e.version] != e {
-			t.Errorf("%s: %+v has never been written; that was %+v", f.name, e, w.log[e.version])
+			t.Errorf("%s: received %+v, but written was %+v", f.name, e, w.log[e.version])
 		}
 	}
 }

@@ -148,7 +148,7 @@ func (p *pages) next() {
 		p.Fatal(err)
 	}
 	if version := list.Metadata.ResourceVersion; p.version != "" && p.version != version {
-		p.Errorf("the page is of version %s, and the one before of %s", version, p.version)
+		p.Errorf("the page has version %s, and the previous page %s", version, p.version)
 	}
 	p.version, p.continues = list.Metadata.ResourceVersion, list.Metadata.Continue
 	for _, item := range list.Items {

@@ -14,17 +14,17 @@ import (
 )
 
 var (
-	rounds = flag.Int("rounds", 1, "how many rounds TestHistory has")
-	seed   = flag.Uint64("seed", 0, "the seed of the first round of TestHistory; 0: by the clock")
+	rounds = flag.Int("rounds", 1, "the number of rounds of TestHistory")
+	seed   = flag.Uint64("seed", 0, "the seed of the first round of TestHistory; 0 means a seed from the clock")
 )
 
 // stepsAround is the number of writes during a disruption, and again after it.
 const stepsAround = 40
 
 // TestHistory writes at random while the API server, etcd and crdcached are killed. Some clients alternate
-// between the three servers during watches, others stay with the killed server. No client may miss or invent
-// an event between its lists. Events of client-go's informers must be consistent. Finally, all clients must
-// agree with the cluster.
+// between the three servers during watches, others stay with the killed server. Between its lists, no client
+// may miss an event or receive a wrong one. Events of client-go's informers must be consistent. Finally, all
+// clients must agree with the cluster.
 func TestHistory(t *testing.T) {
 	widgets := installWidgets(t)
 	namespaces := []string{harness.Namespace(t), harness.Namespace(t)}
@@ -58,7 +58,7 @@ func TestHistory(t *testing.T) {
 		}
 		for _, what := range random.Perm(len(happen)) {
 			w.during(random, happen[what])
-			t.Logf("disruption %d is over at %s, with %d writes", what,
+			t.Logf("disruption %d ended at %s, with %d writes", what,
 				time.Now().Format("05.000"), len(w.order))
 		}
 		for _, f := range followers {
@@ -98,7 +98,7 @@ func (w *writer) during(random *rand.Rand, happen func()) {
 // diff describes the difference between state and the written objects. It returns nil if there is none.
 func (w *writer) diff(name string, state map[string]objectState) error {
 	if diff := cmp.Diff(w.live, state, cmp.AllowUnexported(objectState{})); diff != "" {
-		return fmt.Errorf("%s (-written +told):\n%s", name, diff)
+		return fmt.Errorf("%s (-written +received):\n%s", name, diff)
 	}
 	return nil
 }

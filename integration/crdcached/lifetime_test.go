@@ -62,7 +62,7 @@ func TestLostRights(t *testing.T) {
 	for events.Scan() {
 	}
 	if events.Err() != nil {
-		t.Errorf("the watch does not end well: %v", events.Err())
+		t.Errorf("the watch ends with an error: %v", events.Err())
 	}
 	harness.Eventually(t, func(context.Context) error { // the server caches decisions for a second
 		if again := ask(t, config, http.MethodGet, path); again.Code != http.StatusForbidden {
@@ -107,14 +107,14 @@ func TestCreatedAndDeletedTypes(t *testing.T) {
 		harness.Eventually(t, func(context.Context) error {
 			if got := ask(t, admin, http.MethodGet, path+"?resourceVersion=0"); got.Code != http.StatusOK ||
 				got.Header.Get("Crdcache-Served") != "cache" {
-				return fmt.Errorf("once it is installed: %d, %v", got.Code, got.Header)
+				return fmt.Errorf("after its installation: %d, %v", got.Code, got.Header)
 			}
 			return nil
 		})
 	})
 	harness.Eventually(t, func(context.Context) error {
 		if got := ask(t, admin, http.MethodGet, path); got.Code != http.StatusMisdirectedRequest {
-			return fmt.Errorf("once it is gone: %d", got.Code)
+			return fmt.Errorf("after its deletion: %d", got.Code)
 		}
 		return nil
 	})
@@ -257,15 +257,14 @@ func TestOutage(t *testing.T) {
 	harness.Eventually(t, func(context.Context) error {
 		object, ok := informer.Snapshot().Get("default/" + user.Name)
 		if !ok || object.(metav1.Object).GetAnnotations()["after"] != "outage" {
-			return fmt.Errorf("the change has not come: %s", informer.Status())
+			return fmt.Errorf("no event of the change: %s", informer.Status())
 		}
 		return nil
 	})
 }
 
-// TestFolderThatCannotBeUsed checks that types are served without persistence, and that the reason is
-// reported.
-func TestFolderThatCannotBeUsed(t *testing.T) {
+// TestUnusableFolder checks that types are served without persistence, and that the reason is reported.
+func TestUnusableFolder(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)

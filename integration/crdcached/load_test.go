@@ -26,12 +26,12 @@ import (
 )
 
 var (
-	loadObjects  = flag.Int("load-objects", 100, "how many objects TestLoad has")
-	loadWatchers = flag.Int("load-watchers", 10, "how many watches TestLoad has")
-	loadUpdates  = flag.Int("load-updates", 100, "how many objects TestLoad changes in each of its phases")
-	loadRate     = flag.Int("load-rate", 200, "how many that are in a second, at most")
-	loadLists    = flag.Int("load-lists", 1, "how often TestLoad lists all")
-	loadDocument = flag.String("load-document", "", "document whose section \"Load\" is to have the figures")
+	loadObjects  = flag.Int("load-objects", 100, "the number of objects of TestLoad")
+	loadWatchers = flag.Int("load-watchers", 10, "the number of watches of TestLoad")
+	loadUpdates  = flag.Int("load-updates", 100, "the number of changes in each phase of TestLoad")
+	loadRate     = flag.Int("load-rate", 200, "the maximum number of changes per second")
+	loadLists    = flag.Int("load-lists", 1, "the number of times that TestLoad lists all objects")
+	loadDocument = flag.String("load-document", "", "the document in which the section \"Load\" is replaced; empty means none")
 )
 
 // loadConfig lifts the limits per user, because the test has only one user.
@@ -102,7 +102,7 @@ type load struct {
 
 // record adds figures of kube-apiserver and of crdcached.
 func (l *load) record(what, unit string, figures ...float64) {
-	times := "" // no factor if noise hides the figure
+	times := "" // empty if the second figure is not positive, because of noise
 	if figures[0] > 0 && figures[1] > 0 {
 		times = fmt.Sprintf("%.1f ×", figures[0]/figures[1])
 	}
@@ -252,7 +252,7 @@ func (l *load) changes(server measured, watchers int) changeCost {
 	lasted := time.Since(start)
 	readers.Wait()
 	if lost.Load() != 0 {
-		l.Errorf("%s did not tell %d changes", server.name, lost.Load())
+		l.Errorf("%s did not send %d changes", server.name, lost.Load())
 	}
 	return changeCost{cpuOf(l.T, server.pid) - begin, lasted}
 }

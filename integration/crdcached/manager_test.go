@@ -63,7 +63,7 @@ func TestManagers(t *testing.T) {
 	}()
 	checkManager(t, namespace)
 	if answered.n.Load() == 0 {
-		t.Error("crdcached has answered nothing from its cache")
+		t.Error("crdcached has answered no request from its cache")
 	}
 }
 
@@ -89,7 +89,7 @@ func checkManager(t *testing.T, namespace string) {
 	})
 	lease, err := admin.CoordinationV1().Leases(namespace).Get(t.Context(), "manager", metav1.GetOptions{})
 	if err != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
-		t.Errorf("the manager has not elected itself: %v, %v", lease, err)
+		t.Errorf("the manager is not the leader: %v, %v", lease, err)
 	}
 	harness.Eventually(t, func(ctx context.Context) error {
 		all, err := admin.EventsV1().Events(namespace).List(ctx, metav1.ListOptions{})

@@ -37,7 +37,7 @@ func TestManifests(t *testing.T) {
 			harness.Apply(t, ofKind(objects, "Namespace")...)
 			out := harness.Kubectl(t, "apply", "--dry-run=server", "--validate=strict", "-k", manifestsDir+name)
 			if got := strings.Count(out, "(server dry run)"); got != len(objects) {
-				t.Errorf("%d of %d objects were tried:\n%s", got, len(objects), out)
+				t.Errorf("kubectl reported %d of %d objects:\n%s", got, len(objects), out)
 			}
 			checkRights(t, objects)
 			checkPods(t, objects)
@@ -83,11 +83,11 @@ func checkRights(t *testing.T, objects []*unstructured.Unstructured) {
 			groups, _, _ := unstructured.NestedStringSlice(rule, "apiGroups")
 			for _, verb := range verbs {
 				if !slices.Contains([]string{"get", "list", "watch"}, verb) {
-					t.Errorf("%s gives %q", o.GetName(), verb)
+					t.Errorf("%s grants the verb %q", o.GetName(), verb)
 				}
 			}
 			if slices.Contains(groups, "*") || slices.Contains(groups, "") {
-				t.Errorf("%s is for the groups %q, in which there are secrets", o.GetName(), groups)
+				t.Errorf("%s grants the groups %q, which include secrets", o.GetName(), groups)
 			}
 		}
 	}
@@ -130,7 +130,7 @@ func checkSelectors(t *testing.T, objects []*unstructured.Unstructured) {
 		selector, _, _ := unstructured.NestedStringMap(constraint.(map[string]any),
 			"labelSelector", "matchLabels")
 		if len(selector) == 0 || !labels.SelectorFromSet(selector).Matches(labels.Set(pods)) {
-			t.Errorf("the pods are spread among those of %v, and theirs are %v", selector, pods)
+			t.Errorf("the topology spread selects pods with %v, and the pods have %v", selector, pods)
 		}
 	}
 }
@@ -145,7 +145,7 @@ func checkPods(t *testing.T, objects []*unstructured.Unstructured) {
 	}
 	user := regexp.MustCompile(`(?m)^USER (\d+):`).FindSubmatch(image)
 	if user == nil || string(user[1]) == "0" {
-		t.Error("the image has no user of its own")
+		t.Error("the image does not set a user")
 		return
 	}
 	for _, o := range ofKind(objects, "Deployment") {

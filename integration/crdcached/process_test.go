@@ -36,7 +36,7 @@ type server interface {
 	restart()
 }
 
-// process is a cache server in a process of its own.
+// process is a cache server in a separate process.
 type process struct {
 	*testing.T
 	address string

@@ -66,7 +66,7 @@ func TestPythonExample(t *testing.T) {
 	}
 }
 
-// TestPythonExampleReconnects fails requests and watches of a follower. It reports all changes nevertheless.
+// TestPythonExampleReconnects: the client reports all changes although requests and watches fail.
 func TestPythonExampleReconnects(t *testing.T) {
 	object := func(name, version string) string {
 		return `{"metadata":{"namespace":"n","name":"` + name + `","resourceVersion":"` + version + `"}}`

@@ -144,7 +144,7 @@ func (r *reader) note(kind watch.EventType, o *unstructured.Unstructured) {
 	now, s := stateOf(o), r.mu.segments[len(r.mu.segments)-1]
 	event := fmt.Sprintf("%s: %s %s %+v after %d", r.name, kind, keyOf(o), now, s.to)
 	if now.version < s.to || now.version == s.to && kind != watch.Bookmark {
-		r.mu.violations = append(r.mu.violations, event+": it is late")
+		r.mu.violations = append(r.mu.violations, event+": the version has decreased")
 	}
 	s.to = max(s.to, now.version)
 	if kind == watch.Bookmark {
@@ -152,7 +152,7 @@ func (r *reader) note(kind watch.EventType, o *unstructured.Unstructured) {
 	}
 	had, exists := r.mu.state[keyOf(o)]
 	if exists == (kind == watch.Added) || exists && had.uid != now.uid {
-		r.mu.violations = append(r.mu.violations, fmt.Sprintf("%s: there is %+v", event, had))
+		r.mu.violations = append(r.mu.violations, fmt.Sprintf("%s: the current state is %+v", event, had))
 	}
 	if kind == watch.Deleted {
 		s.deleted[now.version] = entry{keyOf(o), had}
@@ -195,7 +195,7 @@ func (s *listSegment) check(w *writer, name string) {
 	}
 	for version, received := range s.delivered {
 		if w.log[version] != received {
-			w.Errorf("%s: %+v has never been written; that was %+v", name, received, w.log[version])
+			w.Errorf("%s: received %+v, but written was %+v", name, received, w.log[version])
 		}
 	}
 	gone := maps.Clone(s.deleted)

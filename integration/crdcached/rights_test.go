@@ -106,7 +106,7 @@ func testAnswers(t *testing.T, s *harness.CrdcachedServer) {
 				}
 			}
 			if name == "everywhere" {
-				return // users with all rights may not write either: see testWriting
+				return // testWriting covers users with all rights
 			}
 			for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch,
 				http.MethodDelete} {
@@ -150,7 +150,7 @@ func testWatches(t *testing.T, s *harness.CrdcachedServer) {
 	got := ask(t, s.As(lister.Config(t)), http.MethodGet, "/query"+demo+"/workloads?watch=true")
 	if got.Code != http.StatusForbidden ||
 		!strings.Contains(got.Body, `cannot watch resource \"workloads\"`) {
-		t.Errorf("a query that is watched: %d, %s", got.Code, got.Body)
+		t.Errorf("a watch of a query: %d, %s", got.Code, got.Body)
 	}
 }
 
@@ -185,7 +185,7 @@ func testQueries(t *testing.T, s *harness.CrdcachedServer) {
 		t.Errorf("a query in a namespace: %d, %s", got.Code, got.Body)
 	}
 	if strings.Contains(got.Body, `"plan"`) {
-		t.Errorf("the answer has the plan, which counts the objects of others: %s", got.Body)
+		t.Errorf("the answer has the plan, which counts objects of other namespaces: %s", got.Body)
 	}
 	got = ask(t, s.As(real), http.MethodGet, "/query"+demo+"/namespaces/payments/workloads?explain=true")
 	if got.Code != http.StatusBadRequest {

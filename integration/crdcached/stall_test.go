@@ -145,8 +145,8 @@ func (v *attackedServer) stalledWatches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The first request opens the connection that the others share. Concurrent first requests would open
-		// one connection each.
+		// The first request opens the connection that later requests share. Concurrent first requests would
+		// open one connection each.
 		if _, err := client.Resource(v.gvr).Namespace(v.open).List(ctx,
 			metav1.ListOptions{ResourceVersion: "0"}); err != nil {
 			t.Fatal(err)
@@ -167,7 +167,7 @@ func (v *attackedServer) stalledWatches(t *testing.T) {
 	harness.Eventually(t, func(context.Context) error {
 		for _, r := range stalled {
 			if r.over.Load() < perConnection {
-				return fmt.Errorf("a connection of watches that stall still has some")
+				return fmt.Errorf("a connection of stalled watches still has open watches")
 			}
 		}
 		return nil
@@ -310,7 +310,7 @@ func startUnaffectedReader(v *attackedServer) *unaffectedReader {
 	return b
 }
 
-// check compares the bystander's events with the objects of the cluster.
+// check compares the reader's events with the objects of the cluster.
 func (b *unaffectedReader) check(v *attackedServer) {
 	v.Helper()
 	defer b.cancel()

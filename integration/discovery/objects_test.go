@@ -78,7 +78,7 @@ func create(t *testing.T, c dynamic.Interface, gvr schema.GroupVersionResource,
 			if apierrors.IsNotFound(err) {
 				return nil
 			}
-			return fmt.Errorf("%s is still there; delete: %v", o.GetName(), err)
+			return fmt.Errorf("%s still exists; delete: %v", o.GetName(), err)
 		})
 	})
 	if _, err := c.Resource(gvr).Create(t.Context(), o, metav1.CreateOptions{}); err != nil {
@@ -159,7 +159,7 @@ func (e *events) until(done func(discovery.Event) bool) []discovery.Event {
 				return got
 			}
 		case <-patience.Done():
-			e.t.Fatalf("the event never came; got %v", summary(got))
+			e.t.Fatalf("timeout before the event; got %v", summary(got))
 		}
 	}
 }

@@ -147,7 +147,7 @@ func compareMappers(t *testing.T, catalog *discovery.Catalog, config *rest.Confi
 			names[n] = true
 			if g := r.GVR.Group; g != "" {
 				names[n+"."+g] = true
-				names[n+"."+strings.TrimSuffix(g[:len(g)/2], ".")] = true // truncated, and often ambiguous
+				names[n+"."+strings.TrimSuffix(g[:len(g)/2], ".")] = true // a truncated group, often ambiguous
 			}
 		}
 		// client-go drops the version for short names only.
@@ -194,7 +194,7 @@ func compareCategories(t *testing.T, catalog *discovery.Catalog, categories rest
 		}
 		for _, r := range got.Resources {
 			if !members[r.GVR.GroupResource()] {
-				t.Errorf("category %s has %s, kubectl's has not", category, r)
+				t.Errorf("category %s has %s, kubectl's does not", category, r)
 			}
 			delete(members, r.GVR.GroupResource())
 		}

@@ -121,7 +121,7 @@ func TestUnavailableAPIService(t *testing.T) {
 	awaitUnknown(t, tracker, 1)
 	unknown := tracker.Status().FailedGroupVersions
 	if len(unknown) != 1 || unknown[0].GroupVersion.String() != "down.example.org/v1" {
-		t.Errorf("unknown = %v, want down.example.org/v1 alone", unknown)
+		t.Errorf("unknown = %v, want only down.example.org/v1", unknown)
 	}
 	if got := tracker.Snapshot().Len(); got != before {
 		t.Errorf("%d types, want %d as before", got, before)
@@ -178,7 +178,7 @@ func TestNoRightToReadDefinitions(t *testing.T) {
 	}
 	known := last(events.ofType(s.resource(), func(e discovery.Event) bool { return e.Type.UID != "" }))
 	if known.Action != discovery.Changed || known.Type.Source == known.Old.Source {
-		t.Errorf("the right came: %v, want the same type with a UID", summary([]discovery.Event{known}))
+		t.Errorf("after the grant: %v, want the same type with a UID", summary([]discovery.Event{known}))
 	}
 	if s := tracker.Status(); s.Mode != discovery.Watching {
 		t.Errorf("mode = %s", s.Mode)

@@ -72,7 +72,7 @@ func TestControlPlane(t *testing.T) {
 	t.Run("kill", func(t *testing.T) {
 		KillAPIServer(t)
 		if _, err := value(); !utilnet.IsConnectionRefused(err) {
-			t.Errorf("asking a killed server: %v, want a refused connection", err)
+			t.Errorf("request to a killed server: %v, want a refused connection", err)
 		}
 		RestartAPIServer(t)
 		wantKept(t)
@@ -90,7 +90,7 @@ func TestCRDs(t *testing.T) {
 	t.Run("installed", func(t *testing.T) {
 		InstallCRDs(t, NewCRD(group, "Widget"))
 		if known, err := c.isDiscovered(gvr); err != nil || !known {
-			t.Errorf("discovered: %t, %v; want it to be there", known, err)
+			t.Errorf("discovered: %t, %v; want true", known, err)
 		}
 		Apply(t, &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": group + "/v1", "kind": "Widget",
@@ -108,7 +108,7 @@ func TestCRDs(t *testing.T) {
 	})
 	t.Run("gone", func(t *testing.T) {
 		if known, err := c.isDiscovered(gvr); err != nil || known {
-			t.Errorf("discovered: %t, %v; want it to be gone", known, err)
+			t.Errorf("discovered: %t, %v; want false", known, err)
 		}
 		if _, err := c.dynamic.Resource(gvr).List(t.Context(),
 			metav1.ListOptions{}); !apierrors.IsNotFound(err) {

@@ -98,7 +98,7 @@ func removeCRD(t testing.TB, c *clients, name string) {
 
 // awaitServed waits for each step in order, because a client can depend on any of them.
 func (c *clients) awaitServed(ctx context.Context, crd *unstructured.Unstructured) error {
-	var refused error // the definition will never be established
+	var refused error // set if the definition will never be established
 	err := eventually(ctx, func(ctx context.Context) error {
 		current, err := c.dynamic.Resource(crdResource).Get(ctx, crd.GetName(), metav1.GetOptions{})
 		if err != nil {
@@ -132,8 +132,8 @@ func (c *clients) awaitServed(ctx context.Context, crd *unstructured.Unstructure
 	return err
 }
 
-// isEstablished reports whether a definition is established. It returns an error if the definition never will
-// be.
+// isEstablished reports whether a definition is established. It returns an error if the server has refused
+// the names of the definition.
 func isEstablished(crd *unstructured.Unstructured) (bool, error) {
 	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
 	established := false
@@ -182,7 +182,7 @@ func (c *clients) isDiscovered(gvr schema.GroupVersionResource) (bool, error) {
 		return false, err
 	}
 	if inLegacy := list != nil && hasResource(list, gvr.Resource); inLegacy != aggregated {
-		return false, fmt.Errorf("aggregated discovery has it: %t; the group version's has it: %t",
+		return false, fmt.Errorf("aggregated discovery has the type: %t; discovery of the group version has it: %t",
 			aggregated, inLegacy)
 	}
 	return aggregated, nil

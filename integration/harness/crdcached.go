@@ -104,14 +104,14 @@ func (s *CrdcachedServer) PID() int { return s.command.Process.Pid }
 
 // Kill kills the server.
 func (s *CrdcachedServer) Kill() {
-	_ = s.command.Process.Kill() // it may have ended
+	_ = s.command.Process.Kill() // fails if the process has ended
 	<-s.ended
 }
 
-// Stop terminates the server as Kubernetes does, and returns an error unless it exits with success. It may be
+// Stop terminates the server as Kubernetes does, and returns an error unless it exits with success. It can be
 // called repeatedly, and after Kill.
 func (s *CrdcachedServer) Stop() error {
-	_ = s.command.Process.Signal(syscall.SIGTERM) // it may have ended
+	_ = s.command.Process.Signal(syscall.SIGTERM) // fails if the process has ended
 	<-s.ended
 	var exit *exec.ExitError
 	if errors.As(s.err, &exit) && exit.Sys().(syscall.WaitStatus).Signaled() {
@@ -120,7 +120,7 @@ func (s *CrdcachedServer) Stop() error {
 	return s.err
 }
 
-// AwaitReady waits until every type is settled.
+// AwaitReady waits until every type has synced or is known to be unreadable.
 func (s *CrdcachedServer) AwaitReady(t testing.TB) {
 	t.Helper()
 	client, err := rest.HTTPClientFor(s.As(&rest.Config{}))

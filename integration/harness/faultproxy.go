@@ -16,7 +16,7 @@ type FaultProxy struct{ proxy *toxiproxy.Proxy }
 // StartFaultProxy starts a proxy to an address. It ends with the test.
 func StartFaultProxy(t testing.TB, upstream string) FaultProxy {
 	t.Helper()
-	zerolog.SetGlobalLevel(zerolog.Disabled) // toxics cannot have a logger of their own
+	zerolog.SetGlobalLevel(zerolog.Disabled) // toxiproxy has only a global logger for toxics
 	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
 	p := FaultProxy{toxiproxy.NewProxy(server, "proxy", "127.0.0.1:0", upstream)}
 	if err := p.proxy.Start(); err != nil {

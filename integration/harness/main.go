@@ -13,12 +13,12 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit"
 )
 
-// waitLimit limits every wait. It is long, so that a busy machine fails no test.
+// waitLimit limits every wait. It is long, so that no test fails on a busy machine.
 const waitLimit = 90 * time.Second
 
 // Main runs the tests of a package and exits. It fails if the tests leave goroutines of the library or of a
 // reflector behind. The prepare functions run before the control plane starts, with a folder that is removed
-// at the end. Only TestMain may call Main.
+// at the end. Call it only from TestMain.
 func Main(m *testing.M, prepare ...func(folder string) error) { os.Exit(run(m, prepare)) }
 
 // run is a separate function so that deferred calls run before the process exits.

@@ -28,7 +28,7 @@ func ReadManifests(t testing.TB, paths ...string) []*unstructured.Unstructured {
 		t.Fatal(err)
 	}
 	if len(objects) == 0 {
-		t.Fatalf("there are no objects in %q", paths)
+		t.Fatalf("no objects in %q", paths)
 	}
 	return objects
 }

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// TestKubebuilderAssets uses programs that fail, and expects their error.
+// TestKubebuilderAssets: the control plane runs the programs in KUBEBUILDER_ASSETS, which fail here.
 func TestKubebuilderAssets(t *testing.T) {
 	requireControlPlane(t) // skips without a sandbox
 	assets := t.TempDir()
@@ -66,7 +66,7 @@ func TestSandboxEndsWithTestProcess(t *testing.T) {
 	out, err := runAlone(t, "TestSandboxEndsWithTestProcess", envSuicide+"=1")
 	_, address, found := strings.Cut(out, "server=https://")
 	if err == nil || !found {
-		t.Fatalf("%v, want a killed process that has told its server\n%s", err, out)
+		t.Fatalf("%v, want a killed process that has printed the address of its server\n%s", err, out)
 	}
 	address, _, _ = strings.Cut(address, "\n")
 	Eventually(t, func(ctx context.Context) error {

@@ -9,16 +9,16 @@ import (
 // TestFeatures compares the detected features with the flags of the API server.
 func TestFeatures(t *testing.T) {
 	if !Has(t, Since("1.30")) {
-		t.Error("the API server is older than any that is supported")
+		t.Error("the API server is older than the supported releases")
 	}
 	if Has(t, Since("1.99")) {
-		t.Error("the API server is newer than there is any")
+		t.Error("the API server is newer than any release")
 	}
 	off := strings.Contains(os.Getenv(envAPIServerArgs), "WatchList=false")
 	if got := Has(t, WatchList); got && off {
-		t.Error("a server without watch-list has it")
+		t.Error("watch-lists are detected on a server without them")
 	} else if !got && !off && Has(t, Since("1.34")) {
-		t.Error("a server with watch-list lacks it")
+		t.Error("watch-lists are not detected on a server with them")
 	}
 }
 

@@ -16,7 +16,7 @@ func TestTLSServer(t *testing.T) {
 	}))
 	trusted := x509.NewCertPool()
 	if !trusted.AppendCertsFromPEM(s.CA) {
-		t.Fatal("the CA is no certificate")
+		t.Fatal("the CA is not a certificate")
 	}
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted}}}
 	get := func() error {
@@ -34,7 +34,7 @@ func TestTLSServer(t *testing.T) {
 	}
 	s.Stop()
 	if err := get(); !utilnet.IsConnectionRefused(err) {
-		t.Errorf("asking a stopped server: %v, want a refused connection", err)
+		t.Errorf("request to a stopped server: %v, want a refused connection", err)
 	}
 	s.Restart(t)
 	if err := get(); err != nil {

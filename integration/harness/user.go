@@ -25,7 +25,7 @@ type User struct {
 	admin          kubernetes.Interface
 }
 
-// NewUser creates a user with this prefix. It is deleted at the end of the test.
+// NewUser creates a user whose name starts with name. The user is deleted at the end of the test.
 func NewUser(t testing.TB, name string) *User {
 	t.Helper()
 	admin, err := kubernetes.NewForConfig(Config(t))
@@ -61,8 +61,8 @@ func (u *User) Config(t testing.TB) *rest.Config {
 	return config
 }
 
-// Grant grants rights in a namespace, or in all if it is empty. They last until revoke is called or the test
-// ends. Both functions wait until the API server applies the change.
+// Grant grants rights in a namespace, or in all namespaces if it is empty. They last until revoke is called
+// or the test ends. Both functions wait until the API server applies the change.
 func (u *User) Grant(t testing.TB, namespace string, rules ...rbacv1.PolicyRule) (revoke func()) {
 	t.Helper()
 	roles := u.admin.RbacV1().ClusterRoles()
@@ -72,7 +72,7 @@ func (u *User) Grant(t testing.TB, namespace string, rules ...rbacv1.PolicyRule)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// revoke may have deleted it
+	// fails if revoke has deleted the role
 	t.Cleanup(func() { _ = roles.Delete(context.Background(), role.Name, metav1.DeleteOptions{}) })
 	u.bind(t, namespace, "ClusterRole", role.Name)
 	u.await(t, namespace, rules, true)
@@ -85,7 +85,7 @@ func (u *User) Grant(t testing.TB, namespace string, rules ...rbacv1.PolicyRule)
 	}
 }
 
-// bind binds a role to the user in a namespace, or in all if it is empty, until the test ends.
+// bind binds a role to the user in a namespace, or in all namespaces if it is empty, until the test ends.
 func (u *User) bind(t testing.TB, namespace, kind, role string) {
 	t.Helper()
 	meta := metav1.ObjectMeta{GenerateName: u.Name + "-", Namespace: namespace}
@@ -104,7 +104,7 @@ func (u *User) bind(t testing.TB, namespace, kind, role string) {
 		var made *rbacv1.RoleBinding
 		made, err = inNamespace.Create(ctx, &rbacv1.RoleBinding{ObjectMeta: meta, RoleRef: ref,
 			Subjects: subjects}, metav1.CreateOptions{})
-		// its namespace may be deleted
+		// fails if the namespace was deleted
 		t.Cleanup(func() { _ = inNamespace.Delete(ctx, made.Name, metav1.DeleteOptions{}) })
 	}
 	if err != nil {
@@ -113,7 +113,7 @@ func (u *User) bind(t testing.TB, namespace, kind, role string) {
 }
 
 // await waits until the API server grants, or no longer grants, the first verb of each rule.
-func (u *User) await(t testing.TB, namespace string, rules []rbacv1.PolicyRule, given bool) {
+func (u *User) await(t testing.TB, namespace string, rules []rbacv1.PolicyRule, granted bool) {
 	t.Helper()
 	for _, rule := range rules {
 		spec := authorizationv1.SubjectAccessReviewSpec{User: u.Username}
@@ -136,9 +136,9 @@ func (u *User) await(t testing.TB, namespace string, rules []rbacv1.PolicyRule, 
 			if err != nil {
 				return err
 			}
-			if review.Status.Allowed != given {
-				return fmt.Errorf("that %s may %v is %v, want %v", u.Username, rule,
-					review.Status.Allowed, given)
+			if review.Status.Allowed != granted {
+				return fmt.Errorf("access of %s to %v: allowed is %v, want %v", u.Username, rule,
+					review.Status.Allowed, granted)
 			}
 			return nil
 		})

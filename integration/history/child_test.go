@@ -85,7 +85,7 @@ type InformerReport struct {
 	Events    int
 }
 
-// Shown is an object in a cache.
+// Shown is an object that a cache returns.
 type Shown struct {
 	UID     types.UID
 	Version string
@@ -194,8 +194,8 @@ func (i *childInformer) report(whole bool) InformerReport {
 	case current.State != status.Synced || !i.HasSynced():
 		r.Problem = fmt.Sprintf("it is synced: %v, with the status %+v", i.HasSynced(), current)
 		i.Retry() // skips the pause before the next attempt
-	case kept.Err != nil || kept.Checkpoint == persistence.Checkpoint{}: // temporary: it tries again
-		r.Problem = fmt.Sprintf("it is not kept: %+v", kept)
+	case kept.Err != nil || kept.Checkpoint == persistence.Checkpoint{}: // temporary: the informer saves again later
+		r.Problem = fmt.Sprintf("it is not saved: %+v", kept)
 	default:
 		if err := i.incarnations.checkStatus(current); err != nil {
 			r.Problem = err.Error()

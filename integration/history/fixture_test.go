@@ -53,12 +53,12 @@ type follower struct {
 	name string
 	// incarnations is the listener of the factory.
 	incarnations *incarnations
-	// handle is the claim of a visitor. It is nil for permanent informers.
+	// handle is the handle of a visitor. It is nil for permanent informers.
 	handle *dynamicinformer.Handle
 }
 
-// newFixture installs the types and follows them: in one factory through watch-lists, in another through lists
-// for each namespace, and in a process. The types have different storage modes.
+// newFixture installs the types and follows them: in one factory through watch-lists, in another through
+// lists for each namespace, and in a process. The types have different storage modes.
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	// t.Context ends before the cleanups
@@ -131,7 +131,7 @@ func (w *fixture) runTracker() typesource.Source {
 	return harness.RunTracker(w, harness.Config(w)).Types()
 }
 
-// stay starts a factory that follows all types until the end.
+// stay is follow for a factory that is shut down at the end of the test.
 func (w *fixture) stay(name string, link *conformance.Faults, options dynamicinformer.Options) {
 	w.Helper()
 	factory := w.follow(name, link, options)

@@ -17,7 +17,7 @@ import (
 // switchableAddress is the address at which a process reaches one of several clusters.
 type switchableAddress struct {
 	*harness.TLSServer
-	// link connects the front and the clusters.
+	// link connects the address with the clusters.
 	link     *conformance.Faults
 	backends map[*cluster]http.Handler
 	current  atomic.Pointer[http.Handler]
@@ -39,7 +39,8 @@ func newSwitchableAddress(w *fixture, clusters ...*cluster) *switchableAddress {
 		f.backends[c] = &httputil.ReverseProxy{
 			Rewrite: func(r *httputil.ProxyRequest) {
 				r.SetURL(target)
-				// the transport decompresses responses, so that the link finds complete events
+				// Without the client's header, the transport decompresses responses, so that the link finds
+				// complete events.
 				r.Out.Header.Del("Accept-Encoding")
 			},
 			Transport: f.link.Wrap(transport), FlushInterval: -1,

@@ -27,7 +27,7 @@ func TestHistory(t *testing.T) {
 		}
 	}
 	w.end(w.process, false)
-	t.Logf("%d rounds; %d events were delivered; %d restarts of API servers, %d compactions, %d definitions made again", rounds, w.delivered(),
+	t.Logf("%d rounds; %d events were delivered; %d restarts of API servers, %d compactions, %d definitions created again", rounds, w.delivered(),
 		w.restarted, w.compacted, w.recreated+w.other.recreated)
 	t.Log(w.process.tally)
 }
@@ -59,7 +59,7 @@ func (w *fixture) round(r *rand.Rand) {
 	w.restarts(r, at)
 	for step := range stepsPerRound {
 		if len(once[step]) > 0 {
-			w.Logf("step %d at %s: %d things happen once", step, time.Now().Format("05.000"), len(once[step]))
+			w.Logf("step %d at %s: %d disruptions", step, time.Now().Format("05.000"), len(once[step]))
 		}
 		for _, happen := range once[step] {
 			happen()

@@ -18,7 +18,7 @@ type incarnations struct {
 
 	mu struct {
 		sync.Mutex
-		informers  map[string]*informerState // by resource and view
+		informers  map[string]*informerState // by resource and options
 		violations []string
 	}
 }

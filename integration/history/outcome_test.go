@@ -30,7 +30,7 @@ func (w *fixture) settle() {
 	for _, s := range w.subscribers {
 		harness.Eventually(w, func(context.Context) error {
 			if diff := cmp.Diff(s.follower.kind.expected(), s.LiveObjects()); diff != "" {
-				return fmt.Errorf("%s (-written +told):\n%s", s.Name(), diff)
+				return fmt.Errorf("%s (-written +received):\n%s", s.Name(), diff)
 			}
 			return nil
 		})

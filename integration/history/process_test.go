@@ -21,15 +21,15 @@ import (
 )
 
 // process is a Child and its successors. It ends or is killed, and starts again on the same folder with new
-// handlers, possibly with another cluster behind the front.
+// handlers. The cluster at its address can be another one.
 type process struct {
 	dir   string
 	front *switchableAddress
-	// at is the cluster behind the front.
+	// at is the cluster at the address of the process.
 	at *cluster
 	// running is nil while no process runs.
 	running *runningChild
-	// onOtherCluster means that the process runs with another cluster than at its start. It may not detect
+	// onOtherCluster means that the cluster was swapped since the start of the process. The process can miss
 	// the swap, because a watch does not reveal it.
 	onOtherCluster bool
 	// shown has the latest version of each object in the caches.
@@ -221,8 +221,8 @@ func (w *fixture) checkShown(i InformerReport, shown map[types.UID]uint64) {
 	}
 }
 
-// swap puts the other cluster behind the front. A process meets at most two clusters, because it can detect a
-// swap only while the other cluster is there.
+// swap puts the other cluster at the address of the process. A process is swapped at most once, because it
+// can detect a swap only while it reaches the other cluster.
 func (w *fixture) swap(p *process) {
 	w.Helper()
 	if p.onOtherCluster {
@@ -304,7 +304,7 @@ func (c *cluster) agreesWith(ctx context.Context, i InformerReport) error {
 	}
 	for n, objects := range i.Delivered {
 		if diff := cmp.Diff(k.expected(), withoutNil(objects)); diff != "" {
-			return fmt.Errorf("handler %d of %s (-written +objects):\n%s", n, i.Name, diff)
+			return fmt.Errorf("handler %d of %s (-written +received):\n%s", n, i.Name, diff)
 		}
 	}
 	if !i.Tracked {

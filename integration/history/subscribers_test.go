@@ -8,7 +8,7 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// excludedNamespace is the namespace that visitors exclude, which gives them another view.
+// excludedNamespace is the namespace that visitors exclude, so that their informers have other options.
 const excludedNamespace = "nowhere"
 
 func (w *fixture) subscribeTo(f *follower, late bool) *subscriber {
@@ -58,7 +58,7 @@ func (w *fixture) unsubscribe(s *subscriber) {
 	w.dismiss(s)
 }
 
-// dismiss forgets a subscriber that gets no more events.
+// dismiss checks and removes a subscriber that gets no more events.
 func (w *fixture) dismiss(s *subscriber) {
 	w.Helper()
 	s.Unblock()
@@ -66,20 +66,21 @@ func (w *fixture) dismiss(s *subscriber) {
 	w.subscribers = slices.DeleteFunc(w.subscribers, func(other *subscriber) bool { return other == s })
 }
 
-// visit acquires an informer of a type: a new one or the one that visitors share.
+// visit acquires an informer of a type with the options of visitors. All visitors of a type share the
+// informer.
 func (w *fixture) visit(factory int, k *kind) {
 	w.Helper()
-	here := 0
+	visitors := 0
 	for _, f := range w.followers {
 		if f.handle != nil {
-			here++
+			visitors++
 		}
 	}
-	if here >= maxTemporaryInformers {
+	if visitors >= maxTemporaryInformers {
 		return
 	}
-	view := dynamicinformer.ResourceOptions{Namespaces: dynamicinformer.ExceptNamespaces(excludedNamespace)}
-	handle, err := w.factories[factory].Acquire(k.gvr, view)
+	options := dynamicinformer.ResourceOptions{Namespaces: dynamicinformer.ExceptNamespaces(excludedNamespace)}
+	handle, err := w.factories[factory].Acquire(k.gvr, options)
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -170,7 +170,7 @@ func checkAgainstTheServer(s *fixture, querier *query.Querier, namespace string)
 			s.Fatal(err)
 		}
 		if object.GetResourceVersion() != want.GetResourceVersion() || key != namespace+"/"+want.GetName() {
-			s.Errorf("%s is at %s, not at %s", key, object.GetResourceVersion(), want.GetResourceVersion())
+			s.Errorf("%s has version %s, want %s", key, object.GetResourceVersion(), want.GetResourceVersion())
 		}
 		conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 		if _, has := conditions[0].(m)["message"]; has || len(object.GetManagedFields()) > 0 ||
@@ -211,7 +211,7 @@ func follow(s *fixture, b *bind.Binding, namespace string) {
 				}
 				return
 			case <-s.ctx.Done():
-				s.Fatalf("%s did not come", want)
+				s.Fatalf("timeout before event %s", want)
 			}
 		}
 	}

@@ -38,13 +38,13 @@ func TestAggregatedAPI(t *testing.T) {
 	server.Stop()
 	current := s.await(i, status.Synced, status.ReasonRequestFailed)
 	if current.Incarnation != first.Incarnation || !i.HasSynced() {
-		t.Errorf("the status is %+v, want it to be of the same incarnation", current)
+		t.Errorf("the status is %+v, want the same incarnation", current)
 	}
 	s.expectKeys(i, "default/a")
 	j.expectNothing()
 	server.Restart(t)
 	s.createGadget(gadgets, "b")
-	// A list may repeat a.
+	// A list can send the object a again.
 	j.awaitLive("b")
 	s.awaitSynced(i, 1)
 	j.expectNever("delete a", "add a")

@@ -125,7 +125,7 @@ func (s *fixture) expectKeys(i *dynamicinformer.Informer, want ...string) {
 func (s *fixture) expectEmpty(i *dynamicinformer.Informer) {
 	s.Helper()
 	if keys := i.GetStore().ListKeys(); len(keys) != 0 || i.HasSynced() {
-		s.Errorf("the cache of a type that is not there holds %v, synced: %v", keys, i.HasSynced())
+		s.Errorf("the cache of a missing type has %v, synced: %v", keys, i.HasSynced())
 	}
 }
 

@@ -62,7 +62,7 @@ func (j *journal) note(verb string, obj any) {
 	defer j.mu.Unlock()
 	uid, live := j.mu.live[o.GetName()]
 	if live != (verb != "add") || live && uid != o.GetUID() {
-		j.mu.violations = append(j.mu.violations, fmt.Sprintf("%s (UID %s) after %q; alive with the UID %s: %v",
+		j.mu.violations = append(j.mu.violations, fmt.Sprintf("%s (UID %s) after %q; the known UID is %q, exists: %v",
 			event, o.GetUID(), j.mu.events, uid, live))
 	}
 	if j.mu.live[o.GetName()] = o.GetUID(); verb == "delete" {
@@ -104,7 +104,7 @@ func (j *journal) awaitLive(name string) {
 	j.await(name, func(_ []string, live map[string]types.UID) bool { return live[name] != "" })
 }
 
-// expect waits for exactly these events after the ones expected before, in any order.
+// expect waits for exactly these events, in any order, after the events of earlier calls.
 func (j *journal) expect(want ...string) {
 	j.fixture.Helper()
 	var got []string

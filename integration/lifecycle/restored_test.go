@@ -102,7 +102,7 @@ func (s *fixture) awaitTracked(definition *unstructured.Unstructured, want bool)
 	s.Helper()
 	harness.Eventually(s, func(context.Context) error {
 		if _, got := s.tracker.Snapshot().Lookup(resourceOf(definition).GroupResource()); got != want {
-			return fmt.Errorf("that the tracker knows %s is %v, want %v", definition.GetName(), got, want)
+			return fmt.Errorf("the tracker knows %s: %v, want %v", definition.GetName(), got, want)
 		}
 		return nil
 	})
@@ -112,7 +112,7 @@ func (s *fixture) awaitTracked(definition *unstructured.Unstructured, want bool)
 func checkCached(i *dynamicinformer.Informer, want *unstructured.Unstructured) error {
 	stored, _ := i.Snapshot().Stored(want.GetNamespace() + "/" + want.GetName())
 	if o, ok := stored.(metav1.Object); !ok || o.GetResourceVersion() != want.GetResourceVersion() {
-		return fmt.Errorf("%s is not what the server has", want.GetName())
+		return fmt.Errorf("%s differs from the server's object", want.GetName())
 	}
 	return nil
 }

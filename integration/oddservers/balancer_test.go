@@ -44,16 +44,16 @@ func TestLaggingAPIServer(t *testing.T) {
 	lagging := harness.AnotherAPIServer(t, etcd.Address())
 	balancer := harness.StartFaultProxy(t, lagging)
 	link := conformance.NewFaults(nil)
-	link.RefuseWatchList() // a lagging server accepts it and answers only later
+	link.RefuseWatchList() // a lagging server would accept a watch-list and answer only later
 	refused := &tooLarge{}
 	config.Host = "https://" + balancer.Address()
 	config.Wrap(link.Wrap)
 	config.Wrap(refused.wrap)
 	f.follow(config)
 	f.changeObjects()
-	f.awaitAgreement() // by an event, so that the watch cache is ready
+	f.awaitAgreement() // an event has arrived, so the watch cache is ready
 
-	catchUp := etcd.AddToxic(t, "timeout", map[string]any{"timeout": 0}) // nothing arrives from etcd
+	catchUp := etcd.AddToxic(t, "timeout", map[string]any{"timeout": 0}) // the server receives nothing from etcd
 	balancer.Redirect(t, server.Host)
 	f.changeObjects()
 	f.awaitAgreement()
@@ -61,7 +61,7 @@ func TestLaggingAPIServer(t *testing.T) {
 	balancer.Redirect(t, lagging)
 	harness.Eventually(t, func(context.Context) error {
 		if link.Requests("watch") == watches {
-			return fmt.Errorf("there is no watch at the lagging server")
+			return fmt.Errorf("no watch at the lagging server")
 		}
 		return nil
 	})
@@ -69,7 +69,7 @@ func TestLaggingAPIServer(t *testing.T) {
 	harness.Eventually(t, func(context.Context) error {
 		link.ExpireWatches() // the watch may not have been accepted yet
 		if link.Requests("list") == lists {
-			return fmt.Errorf("there is no list at the lagging server")
+			return fmt.Errorf("no list at the lagging server")
 		}
 		return nil
 	})
@@ -173,8 +173,8 @@ func (f *fixture) changeObjects() {
 	}
 }
 
-// awaitAgreement waits until the informer and its handler agree with the current server, and checks the handler's
-// events.
+// awaitAgreement waits until the informer and its handler agree with the current server, and checks the
+// handler's events.
 func (f *fixture) awaitAgreement() {
 	f.Helper()
 	list, err := f.boats.List(f.Context(), metav1.ListOptions{})

@@ -39,7 +39,7 @@ func TestDelivers(t *testing.T) {
 		s.create(release)
 		o.awaitCached(t, release)
 		s.delete(workload)
-		// Its events come after the deletion.
+		// The events of this workload follow the deletion.
 		s.create(s.workload("next", "here"))
 		s.awaitCondition("next", "Ready", metav1.ConditionTrue)
 		held := &Workload{}
@@ -89,7 +89,7 @@ func TestRemaining(t *testing.T) {
 	}
 }
 
-// TestLeads checks that one replica works at a time, and that another takes over when it ends.
+// TestLeads checks that only one replica works at a time, and that the other takes over when the first ends.
 func TestLeads(t *testing.T) {
 	install(t, "workloads", "environments", "releases")
 	s := newFixture(t)
@@ -117,6 +117,6 @@ func (s *fixture) awaitGone(object client.Object) {
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
-		return fmt.Errorf("%s is still there: %v", object.GetName(), err)
+		return fmt.Errorf("%s still exists: %v", object.GetName(), err)
 	})
 }

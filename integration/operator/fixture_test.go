@@ -66,7 +66,7 @@ func (s *fixture) run() *operator {
 		LeaderElectionReleaseOnCancel: true,
 		LeaseDuration:                 &lease, RenewDeadline: &renew, RetryPeriod: &retry,
 		Metrics:    metricsserver.Options{BindAddress: "0"},
-		Controller: config.Controller{SkipNameValidation: new(true)}, // this process has several
+		Controller: config.Controller{SkipNameValidation: new(true)}, // several managers run in this process
 	})
 	if err != nil {
 		s.Fatal(err)

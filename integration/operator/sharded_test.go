@@ -15,7 +15,7 @@ import (
 	"github.com/crdcache/crdcache/shard"
 )
 
-// runSharded runs a replica of the operator that shares the workloads, until the test ends or stop is called.
+// runSharded runs a replica of the operator with sharded workloads until the test ends or stop is called.
 func (s *fixture) runSharded(name string) (member *shard.Member, stop func()) {
 	s.Helper()
 	member, err := shard.New(shard.Options{Config: harness.Config(s), Namespace: s.namespace,

@@ -130,7 +130,8 @@ func (r *WorkloadReconciler) applySettings(ctx context.Context, workload *Worklo
 		client.ForceOwnership)
 }
 
-// applyStatus applies the status of a Workload if it has changed. A nil environment does not exist.
+// applyStatus applies the status of a Workload if it has changed. A nil environment means that it does not
+// exist.
 func (r *WorkloadReconciler) applyStatus(ctx context.Context, workload *Workload,
 	environment *Environment) error {
 	status := r.status(workload, environment)

@@ -21,7 +21,7 @@ import (
 	"github.com/crdcache/crdcache/storage/disk"
 )
 
-// process is the informers of a process that follows the types.
+// process holds the informers of a simulated process that follows the types.
 type process struct {
 	informers []*dynamicinformer.Informer
 	recorders []*eventRecorder
@@ -101,7 +101,7 @@ func (p *fixture) run(what string, meanwhile func(*process)) outcome {
 		p.Error(err)
 	}
 	o.lists = int(traffic.lists.Load())
-	p.Logf("%s: %d of %d informers resumed; everything was listed %d times", what, o.resumed,
+	p.Logf("%s: %d of %d informers resumed; %d full lists were sent", what, o.resumed,
 		len(p.types), o.lists)
 	return o
 }

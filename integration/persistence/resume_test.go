@@ -18,7 +18,8 @@ func TestResumeOnAnAPIServer(t *testing.T) {
 	if o := p.run("cold", nil); o.lists == 0 || o.resumed != 0 {
 		t.Errorf("the first process: %+v", o)
 	}
-	// Earlier servers do not update an idle watch cache before they answer a list.
+	// Servers before 1.34 do not update an idle watch cache before they answer a list, so informers cannot
+	// resume.
 	resumable := harness.Has(t, harness.Since("1.34"))
 	expect := func(what string, meanwhile func(*process)) {
 		t.Helper()

@@ -12,7 +12,7 @@ import (
 	"github.com/crdcache/crdcache/integration/internal/document"
 )
 
-// compatibility is the command of that name.
+// compatibility implements the command compatibility.
 func compatibility(_ context.Context, flags *flag.FlagSet, args []string) error {
 	server := flags.String("server", "", "the server of the tests, for the heading of the section")
 	path := flags.String("document", "", "the document that has, or gets, the section; empty writes none")
@@ -30,7 +30,7 @@ func summarize(server, path string, in io.Reader, out io.Writer) error {
 	}
 	testjson.PrintSummary(out, results, testjson.SummarizeFailed|testjson.SummarizeErrors)
 	if failed := len(results.Failed()) + len(results.Errors()); failed > 0 || results.Total() == 0 {
-		return fmt.Errorf("%d of %d tests failed, or did not build: nothing is written", failed,
+		return fmt.Errorf("%d of %d tests failed, or did not build: the document is unchanged", failed,
 			results.Total())
 	}
 	if path == "" {

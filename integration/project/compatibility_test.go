@@ -57,7 +57,7 @@ Skipped 1 test of ` + "`a`" + `: needs wings, which this server lacks.
 		"not an event":     "go: no such file",
 	} {
 		if err := summarize("Server 1", document, strings.NewReader(in+"\n"), io.Discard); err == nil {
-			t.Errorf("%s: no error", name)
+			t.Errorf("%s: want an error", name)
 		}
 		if diff := cmp.Diff(want, read()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

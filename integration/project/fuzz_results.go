@@ -21,7 +21,7 @@ type result struct {
 // project is the prefix of the import paths of all modules.
 const project = "github.com/crdcache/crdcache/"
 
-// results are those of each test, by its package and name.
+// results are the results of all tests, by target.key.
 type results map[string]result
 
 func readResults(path string) (results, error) {
@@ -42,7 +42,7 @@ func readResults(path string) (results, error) {
 	return merged, nil
 }
 
-// write replaces the file at once, so that a run that is killed spoils nothing.
+// write replaces the file atomically, so that a killed run does not damage it.
 func (r results) write(path string) error {
 	if path == "" {
 		return nil

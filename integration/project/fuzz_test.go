@@ -25,7 +25,7 @@ PASS
 		t.Errorf("a run that ended early: %+v, %v", got, err)
 	}
 	if _, err := parseFuzzOutput(strings.NewReader("PASS\n")); err == nil {
-		t.Error("output without executions is no error")
+		t.Error("want an error for output without executions")
 	}
 }
 

@@ -29,7 +29,7 @@ const rootModule = "github.com/crdcache/crdcache"
 // publishedFolders are the folders of the published modules. Each requires only earlier ones.
 var publishedFolders = []string{".", "metrics", "storage/disk", "controllerruntime", "server"}
 
-// prepareRelease is the command release.
+// prepareRelease implements the command release.
 func prepareRelease(_ context.Context, flags *flag.FlagSet, args []string) error {
 	version := flags.String("version", "", "the version, such as v0.9.0")
 	root := flags.String("root", "..", "the folder of the repository")
@@ -120,8 +120,8 @@ func (r *release) renderModule(folder string, tracked []string) (*publishedModul
 	return m, r.addSums(m)
 }
 
-// goMod returns the go.mod of a folder that requires the release of our modules, and replaces none, or
-// replaces all by their folders.
+// goMod returns the go.mod of a folder that requires the release of the project's modules. With replace, it
+// replaces them by their folders.
 func (r *release) goMod(folder string, replace bool) ([]byte, error) {
 	name := filepath.Join(r.root, folder, "go.mod")
 	text, err := os.ReadFile(name)
@@ -232,8 +232,8 @@ func (r *release) addSums(m *publishedModule) error {
 	return nil
 }
 
-// filesOf returns the files of a module. A module without a license gets that of the repository, as from a
-// version control system.
+// filesOf returns the files of a module. A module without a license gets the license of the repository, as
+// when the go command fetches it from git.
 func (r *release) filesOf(m *publishedModule, tracked []string) []zip.File {
 	prefix := m.folder + "/"
 	if m.folder == "." {
@@ -285,7 +285,7 @@ func (t renderedFile) Sys() any           { return nil }
 
 // publish writes the go.mod and go.sum files to tag.
 func (r *release) publish() error {
-	if err := r.develop(); err != nil { // for the modules that are not published
+	if err := r.develop(); err != nil { // resets the unpublished modules
 		return err
 	}
 	for _, m := range r.modules {

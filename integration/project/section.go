@@ -40,7 +40,7 @@ func section(results *testjson.Execution) string {
 	return text.String()
 }
 
-// skipReason returns the message of a skipped test, without its place in the source.
+// skipReason returns the message of a skipped test, without its file and line.
 func skipReason(lines []string) string {
 	for _, line := range lines {
 		if _, reason, found := strings.Cut(line, ".go:"); found {

@@ -14,7 +14,7 @@ import (
 	"github.com/crdcache/crdcache/integration/internal/document"
 )
 
-var documentPath = flag.String("document", "", "the document that gets the table of modules; empty: none")
+var documentPath = flag.String("document", "", "the document in which the table of modules is replaced; empty means none")
 
 // registry is a GOPROXY with a release of the work tree.
 type registry struct {
@@ -113,8 +113,9 @@ func (g *registry) modules(dir string) int {
 	return len(distinct)
 }
 
-// TestStranger uses the released modules outside of the repository: it builds programs and installs commands.
-func TestStranger(t *testing.T) {
+// TestReleasedModules uses the released modules outside of the repository: it builds programs and installs
+// commands.
+func TestReleasedModules(t *testing.T) {
 	g := newRegistry(t)
 	t.Run("programs", func(t *testing.T) { g.with(t).programs() })
 	t.Run("commands", func(t *testing.T) { g.with(t).commands() })

@@ -83,7 +83,7 @@ func testVersions(ctx context.Context, flags *flag.FlagSet, args []string) error
 	}
 	fmt.Fprint(out, table.String())
 	if failed > 0 {
-		return fmt.Errorf("%d tests failed, or did not build: nothing is written", failed)
+		return fmt.Errorf("%d tests failed, or did not build: the document is unchanged", failed)
 	}
 	if *path == "" {
 		return nil

@@ -69,7 +69,7 @@ func TestWatchChanges(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if len(want) < 2 {
-				t.Errorf("only %d events: nothing was compared", len(want))
+				t.Errorf("only %d events to compare", len(want))
 			}
 		})
 	}
@@ -118,7 +118,7 @@ func until(t *testing.T, w watch.Interface) []any {
 				return all
 			}
 		case <-t.Context().Done():
-			t.Fatalf("no deletion came after %v", all)
+			t.Fatalf("timeout before the deletion, after %v", all)
 		}
 	}
 }

@@ -29,7 +29,7 @@ type pair struct {
 	storage    *apiserver.Storage
 }
 
-// fill loads the project's manifests into the real API server. Its version must match readapi's.
+// fill loads the manifests in testdata into the real API server. Its version must match the one of readapi.
 func fill(t *testing.T) {
 	t.Helper()
 	harness.Require(t, harness.WatchList, harness.SelectableFields, harness.ErrorWording)

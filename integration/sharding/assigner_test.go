@@ -34,7 +34,7 @@ func (s *fixture) listen() {
 // reportReceiver has the methods that replicas call.
 type reportReceiver struct{ fixture *fixture }
 
-// Acquired reports that a replica has acquired a shard.
+// Acquired receives the report that a replica has acquired a shard.
 func (t *reportReceiver) Acquired(r Report, _ *struct{}) error {
 	s := t.fixture
 	s.mu.Lock()
@@ -49,7 +49,7 @@ func (t *reportReceiver) Acquired(r Report, _ *struct{}) error {
 	return nil
 }
 
-// Left reports that a replica is releasing a shard or has lost it.
+// Left receives the report that a replica releases a shard or has lost it.
 func (t *reportReceiver) Left(r Report, _ *struct{}) error {
 	s := t.fixture
 	s.mu.Lock()
@@ -78,7 +78,7 @@ func (s *fixture) isStaleLocked(r Report) bool {
 	return true
 }
 
-// Begin reports that a replica starts to reconcile an object.
+// Begin receives the report that a replica starts to reconcile an object.
 func (t *reportReceiver) Begin(r Report, _ *struct{}) error {
 	s := t.fixture
 	s.mu.Lock()
@@ -100,7 +100,7 @@ func (t *reportReceiver) Begin(r Report, _ *struct{}) error {
 	return nil
 }
 
-// GiveUp reports that a replica abandons the work.
+// GiveUp receives the report that a replica abandons the reconciliation.
 func (t *reportReceiver) GiveUp(r Report, _ *struct{}) error {
 	s := t.fixture
 	s.mu.Lock()
@@ -109,7 +109,7 @@ func (t *reportReceiver) GiveUp(r Report, _ *struct{}) error {
 	return nil
 }
 
-// End reports that the work is done.
+// End receives the report that the reconciliation is done.
 func (t *reportReceiver) End(r Report, _ *struct{}) error {
 	s := t.fixture
 	s.mu.Lock()
@@ -132,7 +132,7 @@ func (s *fixture) doneLocked(r Report) {
 	}
 }
 
-// Deleted reports that a replica considers an object deleted.
+// Deleted receives the report that a replica considers an object deleted.
 func (t *reportReceiver) Deleted(r Report, _ *struct{}) error {
 	s := t.fixture
 	s.mu.Lock()

@@ -14,9 +14,9 @@ import (
 )
 
 var (
-	objects = flag.Int("objects", 200, "how many objects are shared")
-	updates = flag.Int("updates", 50, "how many of them are updated in a second")
-	shards  = flag.Int("shards", 16, "how many shards there are")
+	objects = flag.Int("objects", 200, "the number of sharded objects")
+	updates = flag.Int("updates", 50, "the number of updates per second")
+	shards  = flag.Int("shards", 16, "the number of shards")
 )
 
 func TestMain(m *testing.M) {

@@ -139,7 +139,7 @@ func (s *fixture) update(ctx context.Context) {
 // patience limits the time without progress.
 const patience = 90 * time.Second
 
-// await waits until check returns zero. It may take any time while the number decreases.
+// await waits until check returns zero. It has no time limit as long as the number decreases.
 func (s *fixture) await(check func() (left int, what string)) {
 	s.Helper()
 	ticker := time.NewTicker(50 * time.Millisecond)
@@ -243,7 +243,7 @@ func TestScale(t *testing.T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.mu.deleted) > 0 {
-		t.Errorf("these were taken for deleted: %v", s.mu.deleted)
+		t.Errorf("replicas considered these objects deleted: %v", s.mu.deleted)
 	}
 	if third.stale > workers { // each worker may be suspended between its check and its report
 		t.Errorf("%d reports were about shards of other replicas", third.stale)

@@ -129,7 +129,7 @@ func TestRangesComeOneByOne(t *testing.T) {
 			r.awaitAgreement("all ranges have come")
 			harness.Eventually(t, func(context.Context) error {
 				if n := open.Load(); n != int64(len(r.informers)) {
-					return fmt.Errorf("%d watches are open of %d types", n, len(r.informers))
+					return fmt.Errorf("%d watches are open for %d types", n, len(r.informers))
 				}
 				return nil
 			})

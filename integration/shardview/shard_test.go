@@ -181,10 +181,10 @@ func (r *replica) filter(step string, gvr schema.GroupVersionResource, want shar
 	r.Helper()
 	i := r.informers[gvr]
 	if got := i.Status().Shard.Filter; got != want {
-		r.Errorf("%s: %s: who filters: %q, want %q", step, gvr.Resource, got, want)
+		r.Errorf("%s: %s: status.Filter is %q, want %q", step, gvr.Resource, got, want)
 	}
 	if dropped := i.Stats().ShardDropped; dropped > 0 != inVain {
-		r.Errorf("%s: %s: %d objects came in vain", step, gvr.Resource, dropped)
+		r.Errorf("%s: %s: %d unneeded objects arrived", step, gvr.Resource, dropped)
 	}
 }
 
@@ -276,9 +276,9 @@ func TestOneServerFilters(t *testing.T) {
 	}{{s.without, sharding.FilterClient}, {s.with, sharding.FilterServer}} {
 		balancer.Redirect(t, step.host)
 		harness.Eventually(t, func(context.Context) error {
-			link.ExpireWatches() // everything is listed again
+			link.ExpireWatches() // the informers list again
 			if got := r.informers[configMaps].Status().Shard.Filter; got != step.want {
-				return fmt.Errorf("who filters: %q, want %q", got, step.want)
+				return fmt.Errorf("status.Filter is %q, want %q", got, step.want)
 			}
 			return nil
 		})

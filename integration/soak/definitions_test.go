@@ -35,7 +35,7 @@ func (w *fixture) toggleType(k *kind) {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		change := w.uninstall
-		if k.installed.Load() { // the last call decides
+		if k.installed.Load() { // read under the lock, so that the last call wins
 			change = w.install
 		}
 		if err := change(k); err != nil {

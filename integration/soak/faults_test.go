@@ -147,9 +147,9 @@ func (w *fixture) churnInformers(duration time.Duration) {
 		case n < 3:
 			w.tally["handlers stalled or let go"]++
 			w.witnesses[w.random.IntN(len(w.witnesses))].ToggleBlocking()
-		case n < 5 && options.coming > 0:
+		case n < 5 && options.recreated > 0:
 			w.tally["types gone or come"]++
-			w.toggleType(w.kinds[w.random.IntN(options.coming)])
+			w.toggleType(w.kinds[w.random.IntN(options.recreated)])
 		case n < 7:
 			w.tally["indexes replaced"]++
 			w.reindex(k)

@@ -41,7 +41,7 @@ type fixture struct {
 	stockInconsistencies int
 	// ours and theirs count the requests for the types that both libraries follow.
 	ours, theirs *requests
-	// visits are temporarily acquired informers.
+	// visits are the handles of temporary informers.
 	visits []*dynamicinformer.Handle
 	// changes are the running changes of definitions.
 	changes sync.WaitGroup
@@ -57,8 +57,8 @@ type kind struct {
 	gvr        schema.GroupVersionResource
 	definition *unstructured.Unstructured
 	informer   *dynamicinformer.Informer
-	// coming marks a type that is deleted and installed repeatedly. installed is its desired state.
-	coming    bool
+	// recreated marks a type that is deleted and installed repeatedly. installed is its desired state.
+	recreated bool
 	installed atomic.Bool
 	// index selects one of two sets of indexes.
 	index int
@@ -94,7 +94,7 @@ func newFixture(t *testing.T, seed uint64) *fixture {
 		name := fmt.Sprintf("Storm%d", i)
 		definition := harness.NewCRD(group, name)
 		w.kinds = append(w.kinds, &kind{
-			name: name, coming: i < options.coming, definition: definition,
+			name: name, recreated: i < options.recreated, definition: definition,
 			gvr: schema.GroupVersionResource{Group: group, Version: "v1",
 				Resource: fmt.Sprintf("storm%ds", i)},
 		})
@@ -193,7 +193,7 @@ spec:
 
 // shared returns the types that client-go follows as well.
 func (w *fixture) shared() []*kind {
-	return w.kinds[options.coming : options.coming+options.stock]
+	return w.kinds[options.recreated : options.recreated+options.stock]
 }
 
 func (w *fixture) followStock() {

@@ -24,7 +24,7 @@ type measurement struct {
 	stacks            map[string]int
 }
 
-// measure includes resources that are being closed, because they average out.
+// measure measures the process. It includes resources that are being closed, because they average out.
 func measure(t testing.TB, at time.Duration) measurement {
 	t.Helper()
 	files, err := os.ReadDir("/proc/self/fd")

@@ -23,27 +23,27 @@ import (
 
 // options are the sizes of a soak. The defaults suit a short run; make soak uses larger ones.
 var options struct {
-	duration, round                                         time.Duration
-	types, coming, objects, updates, handlers, stock, limit int
-	seed                                                    uint64
-	document, heaps                                         string
+	duration, round                                            time.Duration
+	types, recreated, objects, updates, handlers, stock, limit int
+	seed                                                       uint64
+	document, heaps                                            string
 }
 
 func init() {
-	flag.DurationVar(&options.duration, "duration", 40*time.Second, "how long rounds are begun")
+	flag.DurationVar(&options.duration, "duration", 40*time.Second, "the time during which new rounds start")
 	flag.DurationVar(&options.round, "round", 15*time.Second, "the duration of the faults in a round")
-	flag.IntVar(&options.types, "types", 24, "how many types there are")
-	flag.IntVar(&options.coming, "coming", 4, "how many of the types come and go")
-	flag.IntVar(&options.objects, "objects", 960, "how many objects there are, over all types")
-	flag.IntVar(&options.updates, "updates", 40, "how many objects are changed in a second, over all types")
-	flag.IntVar(&options.handlers, "handlers", 12, "how many event handlers there are, over all types")
+	flag.IntVar(&options.types, "types", 24, "the number of types")
+	flag.IntVar(&options.recreated, "coming", 4, "the number of types that are deleted and installed repeatedly")
+	flag.IntVar(&options.objects, "objects", 960, "the number of objects of all types")
+	flag.IntVar(&options.updates, "updates", 40, "the number of changes per second to objects of all types")
+	flag.IntVar(&options.handlers, "handlers", 12, "the number of event handlers of all types")
 	flag.IntVar(&options.stock, "stock", 6,
-		"how many of the types that stay client-go's informers follow as well")
-	flag.IntVar(&options.limit, "longest", 6, "how many seconds a fault lasts at most")
-	flag.Uint64Var(&options.seed, "seed", 0, "what happens; 0: by the clock")
+		"the number of permanent types that client-go's informers follow as well")
+	flag.IntVar(&options.limit, "longest", 6, "the maximum duration of a fault in seconds")
+	flag.Uint64Var(&options.seed, "seed", 0, "the seed of the faults and changes; 0 means a seed from the clock")
 	flag.StringVar(&options.heaps, "heaps", "",
-		"the folder where a profile of the live heap is written after each round; empty: none")
-	flag.StringVar(&options.document, "document", "", "the document whose section is written; empty: none")
+		"the folder for a heap profile after each round; empty means no profiles")
+	flag.StringVar(&options.document, "document", "", "the document in which the section with the results is replaced; empty means none")
 }
 
 func TestMain(m *testing.M) {

@@ -16,7 +16,7 @@ func (w *fixture) section(seed uint64, duration time.Duration) string {
 %d rounds of %s of faults, each up to %d s. The server accepted %d writes; %d failed or got no answer.
 
 `, duration.Round(time.Minute), runtime.Version(), runtime.NumCPU(), seed,
-		options.types, options.coming, options.objects, options.updates, options.handlers,
+		options.types, options.recreated, options.objects, options.updates, options.handlers,
 		len(w.measurements), options.round, options.limit, w.written.done.Load(), w.written.failed.Load())
 	w.compared(&text)
 	var faults []string

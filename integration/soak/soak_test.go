@@ -19,7 +19,7 @@ func TestSoak(t *testing.T) {
 	}
 	w := newFixture(t, seed)
 	w.settle()
-	w.settled = nil // there were no faults before the first lists
+	w.settled = nil // the first lists were not disturbed by faults
 	began := time.Now()
 	first, theirs := w.ours.sent(), w.theirs.sent()
 	for round := uint64(1); round == 1 || time.Since(began) < options.duration; round++ {

@@ -57,7 +57,7 @@ func moreOf(t testing.TB, before, after map[string]int) {
 	t.Helper()
 	for stack, n := range after {
 		if more := n - before[stack]; more > 1 {
-			t.Logf("there are %d goroutines more in\n%s", more, stack)
+			t.Logf("%d more goroutines in\n%s", more, stack)
 		}
 	}
 }

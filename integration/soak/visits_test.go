@@ -10,13 +10,14 @@ import (
 // maxTemporaryHandles limits the temporary informers.
 const maxTemporaryHandles = 5
 
-// visit acquires an informer with another view of a type, and releases the oldest one.
+// visit acquires a temporary informer of a type with other options, and releases the oldest temporary
+// informer.
 func (w *fixture) visit(k *kind) {
 	w.Helper()
 	views := []dynamicinformer.ResourceOptions{
 		{Namespaces: dynamicinformer.InNamespaces(w.namespaces[0], w.namespaces[1])},
 		{Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}},
-		{}, // the default view
+		{}, // the default options
 	}
 	handle, err := w.factory.Acquire(k.gvr, views[w.random.IntN(len(views))])
 	if err != nil {
@@ -55,7 +56,7 @@ func (w *fixture) startAndShutDown(k *kind) {
 		w.Error(err)
 	}
 	wait, cancel := context.WithTimeout(w.ctx, 200*time.Millisecond)
-	_ = informer.WaitForSync(wait) // it may fail under faults
+	_ = informer.WaitForSync(wait) // can fail under faults
 	cancel()
 	end, cancel := context.WithTimeout(w.ctx, time.Minute)
 	defer cancel()

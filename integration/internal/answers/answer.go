@@ -58,10 +58,10 @@ func ask(ctx context.Context, config *rest.Config, method, path string, header h
 }
 
 var (
-	// agePattern match ages, which depend on the time of the request.
+	// agePattern matches ages, which depend on the time of the request.
 	agePattern = regexp.MustCompile(`"(\d+[ydhms])+"`)
-	// currentVersionPattern matches the server's current version. The real server has counted more than the
-	// objects.
+	// currentVersionPattern matches the server's current version. A real server also counts
+	// other writes.
 	currentVersionPattern = regexp.MustCompile(`current: \d+`)
 	// addresses match the server addresses in discovery.
 	addresses = regexp.MustCompile(`"serverAddress":"[^"]*"`)

@@ -164,7 +164,7 @@ func (s Server) problems(t *testing.T, q Question, ofReal, ofServer func() (Answ
 		switch {
 		case !d.appliesTo(q):
 		case found == "":
-			return fmt.Sprintf("there is no difference (%s)", d.Why)
+			return fmt.Sprintf("the servers agree: remove the difference (%s)", d.Why)
 		default:
 			return d.problem(q, got)
 		}

@@ -5,6 +5,7 @@
 //
 //	-tags clockjumps -ldflags=-checklinkname=0
 //
-// There Go reads both clocks through a function of the kernel. The package replaces the address of this
-// function in a variable of the runtime. The linker flag permits access to the variable.
+// On this platform, the Go runtime reads both clocks through a vDSO function of the kernel. The package
+// replaces the address of this function in a variable of the runtime. The linker flag permits access to the
+// variable.
 package wallclock

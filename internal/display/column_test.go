@@ -11,9 +11,9 @@ import (
 )
 
 func TestCell(t *testing.T) {
-	born := time.Now().Add(-61 * time.Minute).UTC().Format(time.RFC3339)
+	created := time.Now().Add(-61 * time.Minute).UTC().Format(time.RFC3339)
 	object := map[string]any{
-		"s": "text", "i": int64(3), "f": 2.75, "b": true, "n": nil, "when": born, "never": "soon",
+		"s": "text", "i": int64(3), "f": 2.75, "b": true, "n": nil, "when": created, "never": "soon",
 		"list": []any{"a", int64(1)}, "map": map[string]any{"k": []any{int64(1)}},
 	}
 	tests := map[string]struct {
@@ -47,12 +47,12 @@ func TestCell(t *testing.T) {
 			}
 		})
 	}
-	if got := NewColumns([]ColumnDefinition{{Type: "date", JSONPath: ".when"}})[0].Value(object); got != born {
+	if got := NewColumns([]ColumnDefinition{{Type: "date", JSONPath: ".when"}})[0].Value(object); got != created {
 		t.Errorf("Value of a date = %v", got)
 	}
 }
 
-func TestNew(t *testing.T) {
+func TestNewColumns(t *testing.T) {
 	names := func(columns []Column) (names []string) {
 		for _, c := range columns {
 			names = append(names, c.Name)
@@ -69,8 +69,8 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestDecoded: Decoded agrees with decoding the cell's JSON.
-func TestDecoded(t *testing.T) {
+// TestDecodedCell checks that DecodedCell returns the result of encoding a cell as JSON and decoding it.
+func TestDecodedCell(t *testing.T) {
 	for _, cell := range []any{
 		nil, "2", true, int64(7), 0.0, 3.0, -3.0, 2e6, 2.5, -1e-7, 1e15, 9007199254740993.0,
 		1234567890123456789.0, 9.3e18, -9.3e18, 1e20, 1e21, 1e300, math.Copysign(0, -1),

@@ -114,7 +114,7 @@ func (f *Follower) Run(ctx context.Context) {
 		default:
 		}
 		state := f.observeType()
-		version, reason, cause := state.runnable(f.Type, f.Versions, f.Namespaces)
+		version, reason, cause := state.versionToFollow(f.Type, f.Versions, f.Namespaces)
 		if reason != status.ReasonNone {
 			f.Health.Pending(reason, cause)
 			select {

@@ -77,7 +77,7 @@ func (n Namespaces) String() string {
 }
 
 // Key identifies the set. Unlike String, it distinguishes all namespaces from the pattern that matches all,
-// because these differ when not everything may be read.
+// because they behave differently if listing all namespaces is forbidden.
 func (n Namespaces) Key() string {
 	return fmt.Sprintf("%d %q %q", max(n.kind, namespacesAll), n.names, n.except)
 }
@@ -154,7 +154,8 @@ func (n Namespaces) requested() []string {
 	return []string{""}
 }
 
-// canFollowSeparately reports whether to follow each namespace of the set separately if all may not be read.
+// canFollowSeparately reports whether to follow the namespaces one by one if listing all of them is
+// forbidden.
 func (n Namespaces) canFollowSeparately(state *typeState) bool {
 	switch n.kind {
 	case namespacesMatching, namespacesExcept:

@@ -38,43 +38,43 @@ type typeState struct {
 	unknown map[schema.GroupVersion]error
 }
 
-// undiscovered returns why discovery failed for the first version that the policy accepts, or nil.
-func (s *typeState) undiscovered(requested schema.GroupVersionResource, policy Versions) error {
+// discoveryError returns the error of discovery for the first version that the policy accepts, or nil.
+func (s *typeState) discoveryError(requested schema.GroupVersionResource, policy Versions) error {
 	var found error
 	for gv, err := range s.unknown {
 		if gv.Group == requested.Group && policy.accepts(requested.Version, gv.Version) {
-			if text := fmt.Errorf("%s: %w", gv, err); found == nil || text.Error() < found.Error() {
-				found = text
+			if e := fmt.Errorf("%s: %w", gv, err); found == nil || e.Error() < found.Error() {
+				found = e
 			}
 		}
 	}
 	return found
 }
 
-// runnable returns the version to follow in these namespaces, or the reason to wait with its cause, which can
-// be nil.
-func (s *typeState) runnable(
+// versionToFollow returns the version to follow in these namespaces, or the reason to wait with its cause,
+// which can be nil.
+func (s *typeState) versionToFollow(
 	requested schema.GroupVersionResource, policy Versions, namespaces Namespaces,
-) (version string, waits status.Reason, cause error) {
+) (version string, waitReason status.Reason, cause error) {
 	switch {
 	case !s.exists && !s.complete:
 		return "", status.ReasonTypesUnknown, nil
 	case !s.exists:
-		waits = status.ReasonNotInstalled
+		waitReason = status.ReasonNotInstalled
 	case !s.Established:
 		return "", status.ReasonNotEstablished, nil
 	default:
-		version, waits = policy.choose(requested.Version, s.Type)
+		version, waitReason = policy.choose(requested.Version, s.Type)
 	}
-	if waits == status.ReasonNotInstalled || waits == status.ReasonVersionNotServed {
-		if cause = s.undiscovered(requested, policy); cause != nil {
+	if waitReason == status.ReasonNotInstalled || waitReason == status.ReasonVersionNotServed {
+		if cause = s.discoveryError(requested, policy); cause != nil {
 			return "", status.ReasonGroupUnknown, cause
 		}
 	}
-	if waits == status.ReasonNone && namespaces.IsLimited() && !s.Namespaced {
+	if waitReason == status.ReasonNone && namespaces.IsLimited() && !s.Namespaced {
 		return "", status.ReasonScopeConflict, nil
 	}
-	return version, waits, nil
+	return version, waitReason, nil
 }
 
 // endReason returns why an incarnation must end, whatever its version. A type that is no longer established

@@ -68,7 +68,7 @@ func TestRunnable(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.reason, func(t *testing.T) {
-			version, got, _ := test.known.runnable(schema.GroupVersionResource{Group: "example.com",
+			version, got, _ := test.known.versionToFollow(schema.GroupVersionResource{Group: "example.com",
 				Version: test.asked}, test.options.versions, test.options.namespaces)
 			if got != test.want || version != test.version {
 				t.Errorf("runnable = %q, %q; want %q, %q", version, got, test.version, test.want)

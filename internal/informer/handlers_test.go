@@ -290,7 +290,7 @@ func TestResyncPeriodsAreAdjusted(t *testing.T) {
 			_, late := f.handleWith(cache.HandlerOptions{ResyncPeriod: &tc.late}, nil)
 			f.Informer.mu.Lock()
 			defer f.Informer.mu.Unlock()
-			if diff := cmp.Diff(tc.want, granted{f.Informer.mu.resyncCheck, early.period,
+			if diff := cmp.Diff(tc.want, granted{f.Informer.mu.resyncCheckPeriod, early.period,
 				late.period}); diff != "" {
 				t.Errorf("granted (-want +got):\n%s", diff)
 			}

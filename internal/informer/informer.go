@@ -47,9 +47,9 @@ type Informer struct {
 		handlers []*Registration
 		// current is the incarnation that can write, or nil.
 		current *incarnation
-		// resyncCheck is the period of looking for handlers that are due for a resync; zero means never.
+		// resyncCheckPeriod is how often to look for handlers that are due for a resync. Zero means never.
 		// resyncCheckChanged, if not nil, is closed when it changes.
-		resyncCheck        time.Duration
+		resyncCheckPeriod  time.Duration
 		resyncCheckChanged chan struct{}
 		transform          cache.TransformFunc
 		unconfirmed        unconfirmedRestore
@@ -86,7 +86,7 @@ func New(lw cache.ListerWatcher, options Options) *Informer {
 	}
 	i.synced.Store(newSyncPoint())
 	i.SyncedChecker = newer.NewSyncedChecker(checker{name: i.syncName, current: &i.synced})
-	i.mu.resyncCheck = options.ResyncPeriod
+	i.mu.resyncCheckPeriod = options.ResyncPeriod
 	return i
 }
 

@@ -10,28 +10,30 @@ import (
 )
 
 const (
-	// probeDelay is the time after which a wait does not rely on the next events of the watch.
+	// probeDelay is the time after which a wait is overdue, and no longer relies on the next event of the
+	// watch.
 	probeDelay   = 250 * time.Millisecond
 	probeTimeout = 10 * time.Second
-	// probePause is the least time between two probes, and the time until the next one while the server is at
-	// the awaited version.
+	// probePause is the minimum time between two probes, and the time until the next one while the server is
+	// at the awaited version.
 	probePause = 500 * time.Millisecond
-	// catchUpTimeout is the time until the next probe for the same waits. The bookmark of a watch to catch up
-	// has then arrived, or will not.
+	// catchUpTimeout is the time until the next probe for the same waits. A bookmark of the short watch has
+	// arrived by then, or will not arrive.
 	catchUpTimeout = 3500 * time.Millisecond
-	// listAfter is the time after which the type is listed because no watch has reached the version.
+	// listAfter is the time after the first probe of a wait at which the type is listed, because no watch has
+	// reached the version.
 	listAfter = 6 * time.Second
 )
 
-// A server sends a bookmark two seconds before the end of a watch, and otherwise about once a minute. A watch
-// of less than three seconds gets none.
+// catchUpSeconds is the timeout of a short watch. A server sends a bookmark two seconds before the end of a
+// watch, and otherwise about once a minute. A watch of less than three seconds receives no bookmark.
 var catchUpSeconds = int64(3)
 
 // catchUpState is the state of a stream while overdue waits need its progress.
 type catchUpState struct {
-	// bookmarkDue: the open watch, or the next one, gets a bookmark soon.
+	// bookmarkDue is set if the open watch, or the next one, is a short one that receives a bookmark soon.
 	bookmarkDue bool
-	// mustList: the watches have not reached the version, so a list has to.
+	// mustList is set if the watches have not reached the version, so that a list is needed.
 	mustList bool
 }
 
@@ -55,14 +57,15 @@ func (i *Informer) startProbes(w *versionWait) {
 // A consistent list that begins after a wait returns the server's version. If that is older than the awaited
 // version, the version is lost. Otherwise it does not prove that the watch has delivered the events up to it:
 // only the watch itself does, with an event or a bookmark. Streams that are behind are therefore interrupted.
-// They continue with a short watch, which gets a bookmark after one to two seconds. A kube-apiserver omits
-// bookmarks that are not newer than the last event of the type, also if that is not selected. The server must
-// therefore have passed the awaited version, as with any write. On an idle server, the type is listed.
+// They continue with a short watch, which receives a bookmark after one to two seconds. kube-apiserver omits
+// bookmarks that are not newer than the last event of the type, even if that event is not selected. The
+// server must therefore have passed the awaited version, which happens with any write. On an idle server, the
+// type is listed.
 func (i *Informer) runProbes() {
 	ctx := wait.ContextForChannel(i.stopping)
 	backoff := standardBackoff()
 	for {
-		least, next := probePause, probePause
+		minPause, maxPause := probePause, probePause
 		waits, lw, ok := i.waitsToProbe()
 		if !ok {
 			return
@@ -73,12 +76,12 @@ func (i *Informer) runProbes() {
 			end()
 			if err == nil {
 				backoff = standardBackoff()
-				next = i.applyProbe(waits, version)
+				maxPause = i.applyProbe(waits, version)
 			} else {
-				least = pauseAfter(err, backoff)
+				minPause = pauseAfter(err, backoff)
 			}
 		}
-		if !i.awaitNextProbe(least, next) {
+		if !i.awaitNextProbe(minPause, maxPause) {
 			return
 		}
 	}
@@ -91,13 +94,13 @@ func pauseAfter(err error, backoff *wait.Backoff) time.Duration {
 	return max(backoff.Step(), time.Duration(seconds)*time.Second)
 }
 
-// awaitNextProbe waits until the next probe. Other waits can bring it forward, but not before least. It
-// returns false after Stop.
-func (i *Informer) awaitNextProbe(least, most time.Duration) bool {
+// awaitNextProbe waits until the next probe: for at least minPause and at most maxPause. It returns earlier
+// than maxPause if another wait becomes overdue. It returns false after Stop.
+func (i *Informer) awaitNextProbe(minPause, maxPause time.Duration) bool {
 	for _, wake := range []struct {
 		after time.Duration
 		on    <-chan struct{}
-	}{{least, nil}, {most - least, i.mu.waits.changed}} {
+	}{{minPause, nil}, {maxPause - minPause, i.mu.waits.changed}} {
 		timer := time.NewTimer(wake.after)
 		defer timer.Stop()
 		select {
@@ -110,8 +113,8 @@ func (i *Informer) awaitNextProbe(least, most time.Duration) bool {
 	return true
 }
 
-// waitsToProbe returns all waits and the requests of a stream, or nil if none runs. It returns false if no
-// wait is overdue.
+// waitsToProbe returns all waits, and the InlineWatcher of a running stream, or nil if there is none. It
+// returns false if no wait is overdue.
 func (i *Informer) waitsToProbe() (pending []*versionWait, lw InlineWatcher, ok bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -154,16 +157,16 @@ func (i *Informer) applyProbe(waits []*versionWait, version string) time.Duratio
 		return nil
 	})
 	i.releaseWaitsLocked()
-	lists, passed := false, false
+	mustList, serverPassed := false, false
 	for _, w := range i.mu.waits.pending {
-		passed = passed || w.version == version && w.deleted || isOlder(w.version, version)
+		serverPassed = serverPassed || w.version == version && w.deleted || isOlder(w.version, version)
 		if !w.probed.IsZero() && time.Since(w.probed) > listAfter {
-			lists, w.probed = true, time.Now()
+			mustList, w.probed = true, time.Now()
 		}
 	}
 	for _, s := range i.mu.streams {
-		if s.isBehindLocked() && (lists || passed && !s.catchUp.bookmarkDue) {
-			s.catchUp.mustList = lists
+		if s.isBehindLocked() && (mustList || serverPassed && !s.catchUp.bookmarkDue) {
+			s.catchUp.mustList = mustList
 			behindStreams = append(behindStreams, s)
 		}
 	}
@@ -171,7 +174,7 @@ func (i *Informer) applyProbe(waits []*versionWait, version string) time.Duratio
 	for _, s := range behindStreams {
 		s.lw.Interrupt()
 	}
-	if !passed {
+	if !serverPassed {
 		return probePause
 	}
 	return catchUpTimeout
@@ -212,7 +215,7 @@ func (w *inlineWatch) isBehindLocked() bool {
 	return !reached && err == nil
 }
 
-// beginsCatchUp reports whether the next watch has to get a bookmark soon.
+// beginsCatchUp reports whether the next watch must be a short one, and records that in bookmarkDue.
 func (w *inlineWatch) beginsCatchUp() bool {
 	i := w.informer
 	i.mu.Lock()
@@ -221,7 +224,7 @@ func (w *inlineWatch) beginsCatchUp() bool {
 	return w.catchUp.bookmarkDue
 }
 
-// recordBookmark records that the watch got a bookmark. The next one may follow after a minute.
+// recordBookmark records that the watch received a bookmark. The next one can take a minute.
 func (w *inlineWatch) recordBookmark() {
 	w.informer.mu.Lock()
 	defer w.informer.mu.Unlock()

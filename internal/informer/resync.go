@@ -11,30 +11,30 @@ import (
 const minResyncPeriod = time.Second
 
 // planResyncsLocked sets the resync period of a new handler. A handler that is added before the start, or
-// that has moved from another informer, may lower the check period.
+// that has moved from another informer, can shorten the check period.
 func (i *Informer) planResyncsLocked(r *Registration) {
 	if r.requestedPeriod > 0 && r.requestedPeriod < minResyncPeriod {
-		r.logger.Info("Raising the resync period to the least that is allowed", "requested", r.requestedPeriod,
-			"least", minResyncPeriod)
+		r.logger.Info("Raising the resync period to the minimum", "requested", r.requestedPeriod,
+			"minimum", minResyncPeriod)
 		r.requestedPeriod = minResyncPeriod
 	}
-	if r.requestedPeriod > 0 && r.requestedPeriod < i.mu.resyncCheck {
+	if r.requestedPeriod > 0 && r.requestedPeriod < i.mu.resyncCheckPeriod {
 		if i.mu.state == StateNew || r.previous.Load() != nil {
-			i.mu.resyncCheck = r.requestedPeriod
+			i.mu.resyncCheckPeriod = r.requestedPeriod
 			if i.mu.resyncCheckChanged != nil {
 				close(i.mu.resyncCheckChanged)
 				i.mu.resyncCheckChanged = nil
 			}
 			for _, other := range i.mu.handlers {
-				other.period = effectivePeriod(other.logger, other.requestedPeriod, i.mu.resyncCheck)
+				other.period = effectivePeriod(other.logger, other.requestedPeriod, i.mu.resyncCheckPeriod)
 			}
 		} else {
 			r.logger.Info("Raising the resync period to the check period of the running informer", "requested",
-				r.requestedPeriod, "check", i.mu.resyncCheck)
-			r.requestedPeriod = i.mu.resyncCheck
+				r.requestedPeriod, "check", i.mu.resyncCheckPeriod)
+			r.requestedPeriod = i.mu.resyncCheckPeriod
 		}
 	}
-	r.period = effectivePeriod(r.logger, r.requestedPeriod, i.mu.resyncCheck)
+	r.period = effectivePeriod(r.logger, r.requestedPeriod, i.mu.resyncCheckPeriod)
 }
 
 // effectivePeriod returns the resync period for a requested period and a check period.
@@ -51,29 +51,29 @@ func effectivePeriod(logger klog.Logger, requested, check time.Duration) time.Du
 	}
 }
 
-// startResyncs resyncs the handlers that are due until ctx ends. Reflectors do no resyncs, because a
-// partition may end, or never list.
+// startResyncs starts the resyncs of handlers, until ctx ends. Reflectors do no resyncs, because a partition
+// can end, or never list.
 func (g *incarnation) startResyncs(ctx context.Context) {
-	check, changed := g.informer.resyncCheck()
+	check, changed := g.informer.resyncCheckPeriod()
 	if check <= 0 {
 		return
 	}
 	g.informer.workers.Go(func() { // ended by ctx
 		for ctx.Err() == nil {
 			g.resyncEvery(ctx, check, changed)
-			check, changed = g.informer.resyncCheck()
+			check, changed = g.informer.resyncCheckPeriod()
 		}
 	})
 }
 
-// resyncCheck returns the check period, and a channel that is closed when it changes.
-func (i *Informer) resyncCheck() (check time.Duration, changed <-chan struct{}) {
+// resyncCheckPeriod returns the check period, and a channel that is closed when it changes.
+func (i *Informer) resyncCheckPeriod() (check time.Duration, changed <-chan struct{}) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.mu.resyncCheckChanged == nil && i.mu.resyncCheck > 0 {
+	if i.mu.resyncCheckChanged == nil && i.mu.resyncCheckPeriod > 0 {
 		i.mu.resyncCheckChanged = make(chan struct{})
 	}
-	return i.mu.resyncCheck, i.mu.resyncCheckChanged
+	return i.mu.resyncCheckPeriod, i.mu.resyncCheckChanged
 }
 
 // resyncEvery notifies the handlers that are due, until the check period changes or ctx ends.
@@ -94,8 +94,8 @@ func (g *incarnation) resyncEvery(ctx context.Context, check time.Duration, chan
 	}
 }
 
-// Resync implements cache.ReflectorStore. The handlers that are due receive an update without a change for
-// each object.
+// Resync implements cache.ReflectorStore. The handlers that are due receive an update for each unchanged
+// object.
 func (g *incarnation) Resync() error {
 	i := g.informer
 	i.mu.Lock()

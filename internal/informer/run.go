@@ -57,7 +57,7 @@ func (i *Informer) makeCurrent(ctx context.Context,
 	cancel context.CancelFunc) (g *incarnation, hidden PersistedState, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if err := i.mu.state.refusesRun(); err != nil {
+	if err := i.mu.state.checkRun(); err != nil {
 		return nil, nil, err
 	}
 	first := i.mu.state == StateNew
@@ -242,7 +242,7 @@ func (i *Informer) Stop() {
 func (i *Informer) Forget() error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if err := i.mu.state.refusesRun(); err != nil {
+	if err := i.mu.state.checkRun(); err != nil {
 		return err
 	}
 	i.dropUnconfirmedLocked()

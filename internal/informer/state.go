@@ -21,13 +21,13 @@ const (
 	StateStopped
 )
 
-// refusesRun returns why no incarnation can begin, or nil.
+// checkRun returns an error unless an incarnation can begin.
 //
 //	New ──run──▶ Running ──end──▶ Idle ──run──▶ Running …
 //	 └──stop──┬─────┴───stop──┬─────┘
 //	          ▼               ▼
 //	               Stopped
-func (s State) refusesRun() error {
+func (s State) checkRun() error {
 	switch s {
 	case StateRunning:
 		return ErrRunning
@@ -56,7 +56,8 @@ func (p *syncPoint) reached() bool {
 	}
 }
 
-// wait waits until the point is reached. It returns true if end is closed before, or the cause of ctx.
+// wait waits until the point is reached. It returns true if end is closed first, and the cause of ctx if ctx
+// ends first.
 func (p *syncPoint) wait(ctx context.Context, end <-chan struct{}) (ended bool, err error) {
 	if p.reached() {
 		return false, nil
@@ -90,7 +91,7 @@ var (
 	ErrStarted = errors.New("the informer has already started")
 	// ErrRunning is returned by methods that are only possible between two incarnations.
 	ErrRunning = errors.New("an incarnation is running")
-	// ErrHandlerRemoved is returned by waiting for a handler that is removed.
+	// ErrHandlerRemoved is returned to a caller that waits for a handler that is removed.
 	ErrHandlerRemoved = errors.New("the event handler was removed")
 	// ErrIncarnationOver is returned to a reflector that writes after its incarnation has ended.
 	ErrIncarnationOver = errors.New("the incarnation is over")

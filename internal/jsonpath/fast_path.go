@@ -11,16 +11,16 @@ type fastPath struct {
 
 // predicate is a condition that needs no scratch space.
 type predicate struct {
-	// names and text are set for the most common condition, the comparison of a path with a text, if equals
-	// is set. names can be empty: the value itself.
+	// equals is set for the most common condition: the value at a path equals a string. names is the path,
+	// empty for the value itself, and text is the string.
+	equals bool
 	names  []string
 	text   string
-	equals bool
 
-	cond *condition // other conditions; nil matches everything
+	cond *condition // any other condition; nil matches everything
 }
 
-// newFastPath returns nil for paths of other forms.
+// newFastPath returns the fast path of a program, or nil if the program has another form.
 func newFastPath(o *instruction) *fastPath {
 	d := &fastPath{}
 	if d.namesBefore, o = leadingNames(o); o == nil || o.kind != opMany || len(o.sels) != 1 {
@@ -38,7 +38,7 @@ func newFastPath(o *instruction) *fastPath {
 	return d
 }
 
-// leadingNames returns the leading names of a program and the rest of it.
+// leadingNames returns the leading names of a program, and the remaining program.
 func leadingNames(o *instruction) (names []string, rest *instruction) {
 	for ; o != nil && o.kind == opName; o = o.next {
 		names = append(names, o.name)
@@ -98,7 +98,7 @@ func (d *fastPath) find(v any, yield func(v any) bool) bool {
 	}
 	list, ok := v.([]any)
 	if !ok {
-		return !d.filter.filters()
+		return d.filter.matchesAll()
 	}
 	for _, e := range list {
 		if !d.filter.holds(e) {
@@ -111,4 +111,4 @@ func (d *fastPath) find(v any, yield func(v any) bool) bool {
 	return true
 }
 
-func (t *predicate) filters() bool { return t.equals || t.cond != nil }
+func (t *predicate) matchesAll() bool { return !t.equals && t.cond == nil }

@@ -17,7 +17,7 @@ const (
 	stopNone        stopReason = iota
 	stopEnd                    // truncated data
 	stopSyntax                 // invalid JSON
-	stopUnsupported            // maybe valid, but for apimachinery's decoder
+	stopUnsupported            // maybe valid; left to apimachinery's decoder
 )
 
 // scanner checks the syntax of JSON and extracts the identity. Its methods take the offset of a value and
@@ -30,13 +30,13 @@ type scanner struct {
 	key           []byte // scratch
 }
 
-// maxCuts is the largest capacity of cuts that a pooled scanner retains.
-const maxCuts = 1 << 10
+// maxRemovedRanges is the maximum capacity of removedRanges that a pooled scanner retains.
+const maxRemovedRanges = 1 << 10
 
 var scanners = sync.Pool{New: func() any { return new(scanner) }}
 
 func (s *scanner) release() {
-	if cap(s.removedRanges) > maxCuts {
+	if cap(s.removedRanges) > maxRemovedRanges {
 		return
 	}
 	*s = scanner{removedRanges: s.removedRanges[:0], key: s.key[:0]}
@@ -62,7 +62,7 @@ func (s *scanner) unsupported() int {
 	return -1
 }
 
-// skip checks the value at i. depth is the nesting depth of its parent.
+// skip checks the value at i, and returns its end. depth is the nesting depth of its parent.
 func (s *scanner) skip(i, depth int) int {
 	end, deep := jsontext.Skip(s.data, i, maxDepth-depth)
 	switch {

@@ -20,14 +20,15 @@ import (
 type cluster struct {
 	client   dynamic.Interface
 	endpoint string // empty if unknown
-	// token is held during a request, and guards the other fields.
+	// token is a mutex that guards the fields below. It has an element while it is held.
 	token chan struct{}
-	// uid is the first UID in an answer, err the result of the latest request, which was sent at asked.
+	// uid is the UID in the first response. err is the error of the latest request, which was sent at
+	// lastRequest.
 	uid         types.UID
 	err         error
 	lastRequest time.Time // zero before the first request
-	// conflictingUID is the first different UID. It is never reset, because informers may hold objects of
-	// both clusters.
+	// conflictingUID is the first UID that differed from uid. It is never reset, because informers may hold
+	// objects of both clusters.
 	conflictingUID types.UID
 }
 
@@ -42,13 +43,13 @@ func newCluster(client dynamic.Interface) *cluster {
 const (
 	// clusterTimeout limits a request for the UID.
 	clusterTimeout = 10 * time.Second
-	// clusterTolerance is the age at which an answer is still valid for a restore.
+	// clusterTolerance is the maximum age of a response that is used for a restore.
 	clusterTolerance = 10 * time.Second
 )
 
-// id returns the UID of the namespace kube-system, which identifies the cluster, as of since minus tolerance
-// or later. It is empty if the namespace does not exist or may not be read. After a change of the UID, id
-// always returns an error.
+// id returns the UID of the namespace kube-system, which identifies the cluster. The UID comes from a request
+// that was sent at since minus tolerance or later. It is empty if the namespace does not exist or may not be
+// read. After a change of the UID, id always returns an error.
 func (c *cluster) id(ctx context.Context, since time.Time, tolerance time.Duration) (types.UID, error) {
 	select {
 	case c.token <- struct{}{}:
@@ -79,7 +80,7 @@ func (c *cluster) requestLocked(ctx context.Context) {
 	namespaces := c.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
 	system, err := namespaces.Get(request, metav1.NamespaceSystem, metav1.GetOptions{})
 	if err != nil && ctx.Err() != nil {
-		c.lastRequest, c.err = time.Time{}, err // the next caller may have more time
+		c.lastRequest, c.err = time.Time{}, err // the next caller repeats the request
 		return
 	}
 	c.lastRequest, c.err = began, nil

@@ -17,8 +17,8 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// listWatch is an informer.InlineWatcher. It makes the list and watch requests of one reflector: for a type,
-// or one namespace of it, during one run. It reports the outcome of each request, because refused
+// listWatch is an informer.InlineWatcher. It makes the list and watch requests of one reflector: for a type
+// or one of its namespaces, during one incarnation. It reports the outcome of each request, because refused
 // connections, throttling and failing watches never reach a reflector's watch error handler. It paces the
 // requests by the kind of failure, and holds a slot of the limiter during a list. Function step decides the
 // effects of an outcome.
@@ -26,14 +26,14 @@ type listWatch struct {
 	*cache.ListWatch // list and watch
 	client           dynamic.Interface
 	resource         resource
-	// metadata returns a resource of metadata, of which verified selects objects; nil selects all.
-	metadata func() resource
-	verified func(runtime.Object) bool
-	tweak    func(*metav1.ListOptions)
-	filter   func(runtime.Object) bool // nil accepts all
+	// metadata returns the resource for ListMetadata. metadataFilter, if set, selects the listed objects.
+	metadata       func() resource
+	metadataFilter func(runtime.Object) bool
+	tweak          func(*metav1.ListOptions)
+	filter         func(runtime.Object) bool // nil accepts all
 	// selects is Target.Selects: it rejects objects of lists, and turns events into deletions.
 	selects func(runtime.Object) bool
-	// selection is the part of a shard to read. Nil means everything.
+	// selection selects objects by hash. Nil means all objects.
 	selection *Selection
 	// noBookmarks disables bookmarks, and thereby watch-lists.
 	noBookmarks bool

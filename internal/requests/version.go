@@ -38,8 +38,8 @@ func (l *listWatch) ListMetadata(ctx context.Context, options metav1.ListOptions
 	if err = a.resultError(request, err); err != nil {
 		return nil, err
 	}
-	if l.verified != nil {
-		filterList(list, l.verified)
+	if l.metadataFilter != nil {
+		filterList(list, l.metadataFilter)
 	}
 	return list, nil
 }

@@ -47,7 +47,7 @@ func (v IndexView) Has(value, key string) bool {
 
 // AppendValues appends the values of the object with that key, in no particular order. It returns false if
 // the object does not exist, or if the index has been removed since the snapshot was taken. The appended
-// values retain all index values of the object.
+// values share memory with all index values of the object.
 func (v IndexView) AppendValues(to []string, key string) ([]string, bool) {
 	r := v.snapshot.rows.find(key)
 	if r == nil {

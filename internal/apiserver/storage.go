@@ -18,7 +18,7 @@ import (
 
 // StorageOptions configures a Storage. The zero value is usable.
 type StorageOptions struct {
-	// History is the minimum number of changes that each type remembers for watches. Default 1000.
+	// History is the minimum number of changes that are retained for the watches of each type. Default 1000.
 	History int
 	// Stamp sets uid, creationTimestamp and generation like a kube-apiserver. The generation counts changes
 	// outside of metadata and status. Default: only the resource version is set.
@@ -26,8 +26,8 @@ type StorageOptions struct {
 	// Compress compresses the objects of Restore and RestoreJSON to a fifth of their size or less. Reading
 	// one then takes some microseconds. Reading in the order of restoring is faster.
 	Compress bool
-	// OnlyApplied disables the APIServices of the storage's own types. Default: like a kube-apiserver, the
-	// storage has one APIService for each group version, and clients watch them to notice new types.
+	// OnlyApplied omits the APIServices that the storage creates. Default: like a kube-apiserver, the storage
+	// has one APIService for each group version. Clients watch them to notice new types.
 	OnlyApplied bool
 	// Conform drops unknown fields of custom resources and sets the defaults of their schema. Objects that
 	// clients write always conform. Default: objects are stored unchanged.
@@ -166,7 +166,7 @@ func (s *Storage) Delete(gr schema.GroupResource, namespace, name string) bool {
 	return true
 }
 
-// deleteLocked removes an object with everything that belongs to it.
+// deleteLocked removes an object and the type that it defines, and finishes the deletions that waited for it.
 func (s *Storage) deleteLocked(c *collection, key string, now time.Time) {
 	s.remove(c, key)
 	if c.typ.GroupResource() == definitions {

@@ -42,8 +42,9 @@ var lists = map[string]string{
 		widget(1) + `]}`,
 }
 
-// listLikeStock fails unless ReadList returns the same as stock, or ErrUnsupportedList.
-func listLikeStock(t *testing.T, data string, wrap func(io.Reader) io.Reader) (usual bool) {
+// checkListLikeStock fails the test if ReadList returns another list than client-go's decoder. It returns
+// false for ErrUnsupportedList.
+func checkListLikeStock(t *testing.T, data string, wrap func(io.Reader) io.Reader) (supported bool) {
 	t.Helper()
 	want := &unstructured.UnstructuredList{}
 	_, _, wantErr := jsonInfo(t, clientGoSerializer()).Serializer.Decode([]byte(data), nil, want)
@@ -77,7 +78,7 @@ func listLikeStock(t *testing.T, data string, wrap func(io.Reader) io.Reader) (u
 }
 
 func TestReadList(t *testing.T) {
-	usual := []string{"items last", "items first", "built-in", "built-in, kind late", "spaces",
+	supported := []string{"items last", "items first", "built-in", "built-in, kind late", "spaces",
 		"null metadata", "unknown fields", "escaped key", "large item"}
 	for name, data := range lists {
 		for kind, wrap := range map[string]func(io.Reader) io.Reader{
@@ -88,14 +89,14 @@ func TestReadList(t *testing.T) {
 				continue
 			}
 			t.Run(name+"/"+kind, func(t *testing.T) {
-				if got := listLikeStock(t, data, wrap); got != slices.Contains(usual, name) {
+				if got := checkListLikeStock(t, data, wrap); got != slices.Contains(supported, name) {
 					t.Errorf("read directly: %v", got)
 				}
 			})
 		}
 	}
 	for name, data := range bodies {
-		t.Run(name, func(t *testing.T) { listLikeStock(t, data, iotest.HalfReader) })
+		t.Run(name, func(t *testing.T) { checkListLikeStock(t, data, iotest.HalfReader) })
 	}
 }
 
@@ -124,6 +125,6 @@ func FuzzReadList(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, data string) {
-		listLikeStock(t, data, func(r io.Reader) io.Reader { return r })
+		checkListLikeStock(t, data, func(r io.Reader) io.Reader { return r })
 	})
 }

@@ -21,52 +21,52 @@ import (
 
 var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 
-// diary implements the dependencies of a Follower, and records its calls in order.
-type diary struct {
-	lines        []string
+// callRecorder implements the dependencies of a Follower, and records its calls in order.
+type callRecorder struct {
+	calls        []string
 	incarnations int
-	// forbidden refuses requests for all namespaces until allowed is closed.
+	// forbidden, if set, is the error of requests for all namespaces until allowed is closed.
 	forbidden error
 	allowed   chan struct{}
-	// namespaces are the existing ones; unknown is why they are not listed.
-	namespaces []string
-	unknown    error
-	notify     func()
+	// namespaces are the existing namespaces. namespacesErr, if set, is why they cannot be listed.
+	namespaces    []string
+	namespacesErr error
+	notify        func()
 }
 
-func (d *diary) note(format string, args ...any) {
-	d.lines = append(d.lines, fmt.Sprintf(format, args...))
+func (d *callRecorder) record(format string, args ...any) {
+	d.calls = append(d.calls, fmt.Sprintf(format, args...))
 }
 
-func (d *diary) SetServed(bool, bool)                  {}
-func (d *diary) Pending(reason status.Reason, _ error) { d.note("pending %s", reason) }
-func (d *diary) Synced(incarnation int)                { d.note("synced %d", incarnation) }
-func (d *diary) SetGone(reason status.Reason)          { d.note("gone %s", reason) }
-func (d *diary) Begin(version string, uid types.UID) int {
+func (d *callRecorder) SetServed(bool, bool)                  {}
+func (d *callRecorder) Pending(reason status.Reason, _ error) { d.record("pending %s", reason) }
+func (d *callRecorder) Synced(incarnation int)                { d.record("synced %d", incarnation) }
+func (d *callRecorder) SetGone(reason status.Reason)          { d.record("gone %s", reason) }
+func (d *callRecorder) Begin(version string, uid types.UID) int {
 	d.incarnations++
-	d.note("begin %s of %q", version, uid)
+	d.record("begin %s of %q", version, uid)
 	return d.incarnations
 }
 
-func (d *diary) SetPartitions(_ []string, namespaces string, _ status.Reason, err error) {
+func (d *callRecorder) SetPartitions(_ []string, namespaces string, _ status.Reason, err error) {
 	if err != nil {
-		d.note("%s: %v", namespaces, err)
+		d.record("%s: %v", namespaces, err)
 	}
 }
 
-func (d *diary) ListWatch(p PartitionSpec, forbidden func(error)) cache.ListerWatcher {
-	late := ""
+func (d *callRecorder) ListWatch(p PartitionSpec, forbidden func(error)) cache.ListerWatcher {
+	suffix := ""
 	if p.NamespaceIsNew {
-		late = " late"
+		suffix = " new"
 	}
-	d.note("read %s in %q%s", p.Version, p.Namespace, late)
+	d.record("read %s in %q%s", p.Version, p.Namespace, suffix)
 	if forbidden != nil && d.forbidden != nil {
 		forbidden(d.forbidden)
 	}
 	return nil
 }
 
-func (d *diary) AwaitPermission(ctx context.Context, _ PartitionSpec, _ error) bool {
+func (d *callRecorder) AwaitPermission(ctx context.Context, _ PartitionSpec, _ error) bool {
 	select {
 	case <-d.allowed:
 		d.forbidden = nil
@@ -76,9 +76,9 @@ func (d *diary) AwaitPermission(ctx context.Context, _ PartitionSpec, _ error) b
 	}
 }
 
-func (d *diary) Retry() {}
+func (d *callRecorder) Retry() {}
 
-func (d *diary) RunPartitions(ctx context.Context, listed func(), _ ...informer.Partition) error {
+func (d *callRecorder) RunPartitions(ctx context.Context, listed func(), _ ...informer.Partition) error {
 	if ctx.Err() == nil {
 		listed()
 	}
@@ -86,7 +86,7 @@ func (d *diary) RunPartitions(ctx context.Context, listed func(), _ ...informer.
 	return nil
 }
 
-func (d *diary) RunChangingPartitions(ctx context.Context, listed func(),
+func (d *callRecorder) RunChangingPartitions(ctx context.Context, listed func(),
 	next func(context.Context) ([]informer.Partition, bool)) error {
 	for {
 		partitions, more := next(ctx)
@@ -98,38 +98,38 @@ func (d *diary) RunChangingPartitions(ctx context.Context, listed func(),
 			names = append(names, p.Namespace)
 		}
 		slices.Sort(names)
-		d.note("run in %s", strings.Join(names, ","))
+		d.record("run in %s", strings.Join(names, ","))
 		listed()
 	}
 }
 
-func (d *diary) Forget() error {
-	d.note("forget")
+func (d *callRecorder) Forget() error {
+	d.record("forget")
 	return nil
 }
 
-func (d *diary) Current() (KnownNamespaces, <-chan struct{}) {
-	if d.unknown != nil {
-		return KnownNamespaces{Unlistable: true, Reason: status.ReasonForbidden, Err: d.unknown}, nil
+func (d *callRecorder) Current() (KnownNamespaces, <-chan struct{}) {
+	if d.namespacesErr != nil {
+		return KnownNamespaces{Unlistable: true, Reason: status.ReasonForbidden, Err: d.namespacesErr}, nil
 	}
 	return KnownNamespaces{Names: slices.Clone(d.namespaces), Listed: true}, nil
 }
 
-func (d *diary) Notify(changed func()) func() {
+func (d *callRecorder) Notify(changed func()) func() {
 	d.notify = changed
-	return func() { d.note("heard enough of namespaces") }
+	return func() { d.record("stop notifications of namespaces") }
 }
 
-func (d *diary) Release() { d.note("release the namespaces") }
+func (d *callRecorder) Release() { d.record("release the namespaces") }
 
-// follows runs a Follower with a diary, and compares the diary after each step.
-func follows(t *testing.T, d *diary, change func(*Follower),
+// runFollower runs a Follower with a callRecorder. In test, expect compares the calls since the last step.
+func runFollower(t *testing.T, d *callRecorder, change func(*Follower),
 	test func(*TypeRegistry, func(step string, want ...string))) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		b := NewTypeRegistry(func() {})
+		registry := NewTypeRegistry(func() {})
 		f := &Follower{
-			Type: widgets, Types: b, Requests: d, Cache: d, Health: d,
+			Type: widgets, Types: registry, Requests: d, Cache: d, Health: d,
 			AllNamespaces: func() (NamespaceList, error) { return d, nil },
 		}
 		change(f)
@@ -139,13 +139,13 @@ func follows(t *testing.T, d *diary, change func(*Follower),
 			defer close(ended)
 			f.Run(ctx)
 		}()
-		test(b, func(step string, want ...string) {
+		test(registry, func(step string, want ...string) {
 			t.Helper()
 			synctest.Wait()
-			if diff := cmp.Diff(want, d.lines); diff != "" {
+			if diff := cmp.Diff(want, d.calls); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", step, diff)
 			}
-			d.lines = nil
+			d.calls = nil
 		})
 		cancel()
 		<-ended
@@ -158,31 +158,31 @@ func served(uid types.UID, versions ...string) typesource.Type {
 		Established: true}
 }
 
-// TestFollowerOrder: an incarnation ends, then the cache is cleared, then the next incarnation starts.
+// TestFollowerOrder checks that the cache is cleared after the end of an incarnation and before the next one.
 func TestFollowerOrder(t *testing.T) {
-	follows(t, &diary{}, func(f *Follower) { f.Versions = Preferred() },
-		func(b *TypeRegistry, expect func(string, ...string)) {
+	runFollower(t, &callRecorder{}, func(f *Follower) { f.Versions = Preferred() },
+		func(registry *TypeRegistry, expect func(string, ...string)) {
 			expect("nothing is known", "pending TypesUnknown")
-			b.SetComplete()
+			registry.SetComplete()
 			expect("there is no such type", "pending NotInstalled")
-			b.SetType(served("1", "v1"))
+			registry.SetType(served("1", "v1"))
 			expect("installed", `begin v1 of "1"`, `read v1 in ""`, "synced 1")
-			b.SetType(served("1", "v2", "v1"))
+			registry.SetType(served("1", "v2", "v1"))
 			expect("another version is preferred")
-			b.SetType(served("1", "v2"))
+			registry.SetType(served("1", "v2"))
 			expect("another version takes over", `begin v2 of "1"`, `read v2 in ""`, "synced 2")
-			b.SetType(served("2", "v2"))
+			registry.SetType(served("2", "v2"))
 			expect("replaced", "forget", "gone Replaced", `begin v2 of "2"`, `read v2 in ""`, "synced 3")
-			b.RemoveType(widgets.GroupResource())
+			registry.RemoveType(widgets.GroupResource())
 			expect("gone", "forget", "gone NotInstalled", "pending NotInstalled")
 		})
 }
 
-// TestFollowerReadsNamespaces: namespaces are read one by one while reading all is forbidden, and at once
-// when it is allowed.
+// TestFollowerReadsNamespaces checks that namespaces are read one by one while reading all is forbidden, and
+// with one request when that is allowed.
 func TestFollowerReadsNamespaces(t *testing.T) {
-	d := &diary{forbidden: errors.New("not for you"), namespaces: []string{"a1", "b"}}
-	follows(t, d, func(f *Follower) {
+	d := &callRecorder{forbidden: errors.New("list is forbidden"), namespaces: []string{"a1", "b"}}
+	runFollower(t, d, func(f *Follower) {
 		f.Namespaces = Matching([]string{"a*"}, nil)
 		f.Types.SetType(served("1", "v1"))
 		d.allowed = make(chan struct{})
@@ -190,26 +190,27 @@ func TestFollowerReadsNamespaces(t *testing.T) {
 		expect("installed", `begin v1 of "1"`, `read v1 in ""`, `read v1 in "a1"`, "run in a1", "synced 1")
 		d.namespaces = []string{"a1", "a2", "b", "c"}
 		d.notify()
-		expect("namespaces come", `read v1 in "a2" late`, "run in a1,a2", "synced 1")
+		expect("namespaces are created", `read v1 in "a2" new`, "run in a1,a2", "synced 1")
 		d.namespaces = []string{"a2"}
 		d.notify()
-		expect("one goes", "run in a2", "synced 1")
+		expect("a namespace is deleted", "run in a2", "synced 1")
 		close(d.allowed)
-		expect("all may be read", "heard enough of namespaces", "release the namespaces",
+		expect("listing all is allowed", "stop notifications of namespaces", "release the namespaces",
 			`read v1 in ""`, "synced 1")
 	})
-	unknown := &diary{forbidden: errors.New("not for you"), unknown: errors.New("nor are these")}
-	follows(t, unknown, func(f *Follower) {
+	unknown := &callRecorder{forbidden: errors.New("list is forbidden"), namespacesErr: errors.New("namespaces are forbidden")}
+	runFollower(t, unknown, func(f *Follower) {
 		f.Namespaces = Matching([]string{"prod", "a*"}, nil)
 		f.Types.SetType(served("1", "v1"))
 	}, func(_ *TypeRegistry, expect func(string, ...string)) {
-		const message = "namespaces matching a*,prod: not for you; the namespaces are unknown: nor are these"
+		const message = "namespaces matching a*,prod: list is forbidden; the namespaces are unknown: namespaces are forbidden"
 		expect("by name", `begin v1 of "1"`, `read v1 in ""`, `read v1 in "prod"`, message, "run in prod",
 			"synced 1", message)
 	})
 }
 
-// TestFollowerReadsSelection: each of several namespaces separately, and nothing if nothing is selected.
+// TestFollowerReadsSelection checks that each of several namespaces is read separately, and none if no
+// objects are selected.
 func TestFollowerReadsSelection(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*Follower)
@@ -225,7 +226,7 @@ func TestFollowerReadsSelection(t *testing.T) {
 			[]string{`begin v1 of "1"`, "synced 1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			follows(t, &diary{}, func(f *Follower) {
+			runFollower(t, &callRecorder{}, func(f *Follower) {
 				f.Types.SetType(served("1", "v1"))
 				test.change(f)
 			}, func(_ *TypeRegistry, expect func(string, ...string)) { expect("started", test.want...) })

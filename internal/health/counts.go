@@ -41,7 +41,7 @@ func (c *counts) countFailure(verb requests.Verb, reason status.Reason) {
 	c.failures[status.RequestFailureKind{Verb: verb.String(), Reason: reason}]++
 }
 
-// Verified counts a comparison with the server. A difference causes a relist.
+// Verified counts a comparison with the server. If the cache has diverged, a relist follows.
 func (h *Health) Verified(diverged bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -72,7 +72,7 @@ func (h *Health) AcceptedRequests() int64 {
 	return h.mu.counts.acceptedRequests
 }
 
-// Counters returns the counters of requests. The others are zero.
+// Counters returns the counters of requests. Its other counters are zero.
 func (h *Health) Counters() status.Counters {
 	h.mu.Lock()
 	defer h.mu.Unlock()

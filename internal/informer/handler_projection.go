@@ -102,10 +102,11 @@ func collectTraits(handler cache.ResourceEventHandler) handlerTraits {
 	return traits
 }
 
-// handlerView turns items into the arguments of a handler.
-type handlerView struct {
+// handlerProjection converts items to the arguments of a handler.
+type handlerProjection struct {
+	// object converts an item.
 	object func(Item) any
-	// pair is object for the items before and after an update.
+	// pair converts the items before and after an update.
 	pair func(before, after Item) (previous, current any)
 	// onLeftShard is optional.
 	onLeftShard func(obj any)
@@ -115,20 +116,20 @@ type handlerView struct {
 	decodesBecause string
 }
 
-func (i *Informer) projectionFor(how handlerTraits) handlerView {
+func (i *Informer) projectionFor(traits handlerTraits) handlerProjection {
 	form := i.store.Form()
-	v := handlerView{object: form.PeekObject, skippedKinds: skippedKindsOf(how.handler),
-		onLeftShard: how.onLeftShard}
-	v.skippedKinds[kindLeftShard] = how.onLeftShard == nil
-	packs, ok := form.(*store.Packed)
-	if (ok || how.undecoded) && !(v.skippedKinds[kindAdd] && v.skippedKinds[kindUpdate] &&
+	v := handlerProjection{object: form.PeekObject, skippedKinds: skippedKindsOf(traits.handler),
+		onLeftShard: traits.onLeftShard}
+	v.skippedKinds[kindLeftShard] = traits.onLeftShard == nil
+	packedForm, ok := form.(*store.Packed)
+	if (ok || traits.undecoded) && !(v.skippedKinds[kindAdd] && v.skippedKinds[kindUpdate] &&
 		v.skippedKinds[kindDelete]) {
-		v.decodesBecause = how.decodesBecause
+		v.decodesBecause = traits.decodesBecause
 	}
-	if how.undecoded {
+	if traits.undecoded {
 		v.object = undecoded
 	} else if ok {
-		v.pair = packs.Pair
+		v.pair = packedForm.Pair
 		return v
 	}
 	v.pair = func(before, after Item) (any, any) { return v.object(before), v.object(after) }

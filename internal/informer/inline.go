@@ -23,12 +23,12 @@ type InlineWatcher interface {
 	cache.ListerWatcher
 	cache.ListerWatcherWithContext
 	// WatchInline requests a watch and calls take for its events until the watch or ctx ends, or take returns
-	// false. The last event may be an ERROR, for example if the server closed the watch at once. An error
-	// means that there was no watch, and that the caller has to list again. WatchInline pauses after
-	// failures, and can change options.
+	// false. The last event can be an ERROR, for example if the server closed the watch immediately.
+	// WatchInline returns an error if there was no watch, and the caller has to list again. WatchInline
+	// pauses after failures, and can change options.
 	WatchInline(ctx context.Context, options *metav1.ListOptions, take func(watch.Event) bool) error
-	// CurrentVersion returns the resource version of the server. It retries, with pauses, until the server
-	// answers or ctx ends.
+	// CurrentVersion returns the resource version of the server. It retries with backoff until it succeeds or
+	// ctx ends.
 	CurrentVersion(ctx context.Context) (string, error)
 	// Probe is CurrentVersion without retries. It can be called while WatchInline runs.
 	Probe(ctx context.Context) (string, error)
@@ -75,8 +75,8 @@ func (w *inlineWatch) listAndWatch(ctx context.Context, r *cache.Reflector) erro
 	return w.watch(ctx)
 }
 
-// watch repeats watches until another list is necessary. It calls short functions while it waits, for the
-// sake of the stack size of quiet types.
+// watch repeats watches until another list is necessary. It keeps the stack small while it waits for events,
+// because most watches are idle.
 func (w *inlineWatch) watch(ctx context.Context) error {
 	for ctx.Err() == nil {
 		round := &inlineRound{inlineWatch: w}
@@ -97,7 +97,7 @@ type inlineRound struct {
 	failure error // of an ERROR event
 }
 
-// eventHandler returns the event handler. It returns false to end the watch.
+// eventHandler returns a func that applies events. The func returns false to end the watch.
 func (r *inlineRound) eventHandler(ctx context.Context) func(watch.Event) bool {
 	return func(event watch.Event) bool {
 		if event.Type == watch.Error {
@@ -125,8 +125,8 @@ const minWatchDuration = 5 * time.Minute
 
 // options returns the options of a watch from the last observed version.
 func (w *inlineWatch) options() *metav1.ListOptions {
-	least := max(w.informer.options.MinWatchTimeout, minWatchDuration)
-	seconds := int64((least + rand.N(least)).Seconds())
+	minTimeout := max(w.informer.options.MinWatchTimeout, minWatchDuration)
+	seconds := int64((minTimeout + rand.N(minTimeout)).Seconds())
 	if w.beginsCatchUp() {
 		seconds = catchUpSeconds
 	}
@@ -152,7 +152,7 @@ func (w *inlineWatch) apply(ctx context.Context, event watch.Event) {
 	}
 }
 
-// applyEvent writes an event to the store; version is that of its object.
+// applyEvent applies an event to the store. version is the resource version of its object.
 func (p *partition) applyEvent(event watch.Event, version string) error {
 	switch event.Type {
 	case watch.Added, watch.Modified:
@@ -195,7 +195,7 @@ func (s inlineStore) Replace(list []any, resourceVersion string) error {
 }
 
 // inlineLister is the ListerWatcher of the reflector of an inlineWatch. Its lists are not older than the
-// watches since the last list, which the reflector does not know.
+// watch events since the last list, which the reflector has not received.
 type inlineLister struct {
 	InlineWatcher
 	*inlineWatch
@@ -213,7 +213,7 @@ func (l inlineLister) ListWithContext(ctx context.Context,
 		l.beginList()
 	}
 	l.collectedObjects = nil
-	l.renew(&options)
+	l.setMinVersion(&options)
 	return l.lw.ListWithContext(ctx, options)
 }
 
@@ -222,14 +222,15 @@ func (l inlineLister) WatchWithContext(ctx context.Context,
 	options metav1.ListOptions) (watch.Interface, error) {
 	l.beginList()
 	l.collectedObjects = nil
-	l.renew(&options)
+	l.setMinVersion(&options)
 	return l.collect(ctx, &options)
 }
 
-func (l inlineLister) renew(options *metav1.ListOptions) {
-	// A reflector begins with version 0, any state in the cache of a server, even if the store has objects.
-	oldest := options.ResourceVersion == "0" && l.version != ""
-	if (oldest || !isUnordered(options.ResourceVersion)) &&
+// setMinVersion requires a list that is at least as recent as the cached objects. A reflector begins with
+// resource version 0, which accepts any state, even if the store has objects.
+func (l inlineLister) setMinVersion(options *metav1.ListOptions) {
+	acceptsAny := options.ResourceVersion == "0" && l.version != ""
+	if (acceptsAny || !isUnordered(options.ResourceVersion)) &&
 		options.ResourceVersionMatch != metav1.ResourceVersionMatchExact {
 		options.ResourceVersion = laterVersion(l.version, l.latest)
 	}

@@ -4,14 +4,14 @@ import "github.com/crdcache/crdcache/internal/store"
 
 // listChanges has the changes that a list made to the cache. It is immutable.
 //
-// Each handler's queue has one element for the whole listing, and its notifications are made one by one when
-// the handler is called. The notifications of a million objects would take as much memory, for each handler,
-// as the compressed objects.
+// Each handler's queue has one element for the whole list. Its notifications are created one by one when the
+// handler is called, because the notifications of a million objects would take as much memory for each
+// handler as the compressed objects.
 type listChanges struct {
 	changes changeList
 	// initial is true until the informer has synced. firstOfIncarnation is true for the first list of each
-	// later incarnation, see the type incarnation. Handlers are then notified of objects with an unchanged
-	// resource version, too, because the type's version may have changed.
+	// later incarnation. Handlers are then also notified of objects with an unchanged resource version,
+	// because the type's version may have changed.
 	initial, firstOfIncarnation bool
 	handlersLackOld             bool // handlers have not received the old objects of the changes
 	// additionsOnly is true if all notifications are additions. count sets it.
@@ -27,20 +27,20 @@ var _ changeList = store.Differences{}
 
 type changeSlice []store.Change
 
-// Len implements changes.
+// Len implements changeList.
 func (l changeSlice) Len() int { return len(l) }
 
-// At implements changes.
+// At implements changeList.
 func (l changeSlice) At(n int) store.Change { return l[n] }
 
-// initialContent has the cached objects as additions, for one new handler. It makes the list of items when
-// the handler is called, not under the informer's lock, so that new handlers do not delay events.
+// initialContent has the cached objects as additions, for one new handler. It creates the list of items when
+// the handler is called, and not under the informer's lock, so that new handlers do not delay events.
 type initialContent struct {
-	snapshot *store.Snapshot // nil once items are made
+	snapshot *store.Snapshot // nil after items is set
 	items    []Item
 }
 
-// Len implements changes.
+// Len implements changeList.
 func (p *initialContent) Len() int {
 	if p.snapshot != nil {
 		return p.snapshot.Len()
@@ -48,7 +48,7 @@ func (p *initialContent) Len() int {
 	return len(p.items)
 }
 
-// At implements changes. It can be called once for each n, because it releases the item.
+// At implements changeList. It can be called once for each n, because it releases the item.
 func (p *initialContent) At(n int) store.Change {
 	if p.snapshot != nil {
 		p.items, p.snapshot = p.snapshot.Items(), nil
@@ -99,7 +99,7 @@ func (l *listChanges) count(events *Events) (total, resyncs int) {
 	return total, resyncs
 }
 
-// notificationCursor iterates over the notifications of a listing, for one handler.
+// notificationCursor iterates over the notifications of a list for one handler.
 type notificationCursor struct {
 	listChanges
 	n, remaining int

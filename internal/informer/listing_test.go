@@ -22,7 +22,8 @@ func packedNamed(t *testing.T, name, version, uid string) *packed.Object {
 	return o
 }
 
-// TestItemsHaveTheirKeys: with keys of packed objects, and with other keys from any object on.
+// TestItemsHaveTheirKeys checks that items returns each item with its key. Separate keys are only stored if
+// an item has another key than a packed object would have.
 func TestItemsHaveTheirKeys(t *testing.T) {
 	own := []Item{packedNamed(t, "a", "1", ""), packedNamed(t, "b", "1", "")}
 	for _, others := range [][]Item{nil, {packedNamed(t, "x", "1", "")}, {"text"},
@@ -45,12 +46,12 @@ func TestItemsHaveTheirKeys(t *testing.T) {
 			}
 		}
 		if (all.keys == nil) != (others == nil) {
-			t.Errorf("the keys beside the objects are %q", all.keys)
+			t.Errorf("the separate keys are %q", all.keys)
 		}
 	}
 }
 
-// TestListChangesAreNotifiedOneByOne: a list causes the notifications of its changes, and counts them.
+// TestListChangesAreNotifiedOneByOne checks the notifications of the changes of a list, and their count.
 func TestListChangesAreNotifiedOneByOne(t *testing.T) {
 	old, same, next, other := packedNamed(t, "a", "1", "u"), packedNamed(t, "a", "1", "u"), packedNamed(t,
 		"a", "2", "u"), packedNamed(t, "a", "3", "v")

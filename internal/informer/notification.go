@@ -19,20 +19,20 @@ const (
 	kindCoalesced                // current is the *coalescer of the queue
 )
 
-// notification is one element of a handler's queue. It has store items. They are decoded when the handler is
-// called.
+// notification is one element of a handler's queue. Its items are decoded when the handler is called.
 type notification struct {
 	kind kind
 	// initial is true if the object belongs to the initial list.
 	initial bool
 	// resync is true for an update without a change. Only handlers that take part in resyncs receive it.
 	resync bool
-	// A deletion has the stored state as its current item until it is in a queue that does not coalesce.
+	// previous and current depend on kind. The notification of a deletion also has the stored state as
+	// current, which only queues that coalesce retain.
 	previous, current Item
 	mark              func()
 }
 
-// tombstone has the last known state of an object that was deleted unobserved.
+// tombstone has the last known state of an object whose deletion was not observed.
 type tombstone struct {
 	key      string
 	lastItem Item
@@ -56,7 +56,7 @@ func deletedUnobserved(key string, last Item) notification {
 
 func newShardExit(last Item) notification { return notification{kind: kindLeftShard, previous: last} }
 
-// newList returns the notifications of a list, of which the handler receives a number.
+// newList returns the notifications of a list as one element. The handler receives count of them.
 func newList(l listChanges, count int, wantsResyncs bool) notification {
 	return notification{kind: kindList,
 		current: &notificationCursor{listChanges: l, remaining: count, wantsResyncs: wantsResyncs}}
@@ -67,23 +67,23 @@ func newMark(mark func()) notification { return notification{kind: kindMark, mar
 func (n notification) isResync() bool { return n.resync }
 
 // deliver calls the handler, unless it ignores the notification.
-func (n notification) deliver(handler cache.ResourceEventHandler, to handlerView) {
-	if n.kind != kindMark && to.skippedKinds[n.kind] {
+func (n notification) deliver(handler cache.ResourceEventHandler, p handlerProjection) {
+	if n.kind != kindMark && p.skippedKinds[n.kind] {
 		return
 	}
 	switch n.kind {
 	case kindAdd:
-		handler.OnAdd(to.object(n.current), n.initial)
+		handler.OnAdd(p.object(n.current), n.initial)
 	case kindUpdate:
-		handler.OnUpdate(to.pair(n.previous, n.current))
+		handler.OnUpdate(p.pair(n.previous, n.current))
 	case kindDelete:
-		handler.OnDelete(to.object(n.previous))
+		handler.OnDelete(p.object(n.previous))
 	case kindLostDeletion:
 		t := n.previous.(*tombstone)
 		handler.OnDelete(cache.DeletedFinalStateUnknown{Key: strings.Clone(t.key),
-			Obj: to.object(t.lastItem)})
+			Obj: p.object(t.lastItem)})
 	case kindLeftShard:
-		to.onLeftShard(to.object(n.previous))
+		p.onLeftShard(p.object(n.previous))
 	case kindMark:
 		n.mark()
 	}

@@ -25,7 +25,7 @@ type Registration struct {
 	options cache.HandlerOptions
 	handler cache.ResourceEventHandler
 	name    string
-	project handlerView
+	project handlerProjection
 	logger  klog.Logger
 	queue   *queue.Queue[notification]
 	// coalescer is nil if the handler receives every event.

@@ -197,7 +197,7 @@ func TestListsAreNotOlder(t *testing.T) {
 		{"1500", "1000", metav1.ResourceVersionMatchExact, "1000"},
 	} {
 		options := metav1.ListOptions{ResourceVersion: c.asked, ResourceVersionMatch: c.match}
-		inlineLister{inlineWatch: &inlineWatch{version: c.seen}}.renew(&options)
+		inlineLister{inlineWatch: &inlineWatch{version: c.seen}}.setMinVersion(&options)
 		if options.ResourceVersion != c.want {
 			t.Errorf("after %q, %q %s is asked for as %q", c.seen, c.asked, c.match, options.ResourceVersion)
 		}

@@ -21,7 +21,7 @@ var errNoListerWatcher = errors.New("there is no ListerWatcher to run")
 func (i *Informer) Run(stopCh <-chan struct{}) { i.RunWithContext(wait.ContextForChannel(stopCh)) }
 
 // RunWithContext runs the informer until the context ends, and returns when all its goroutines have ended.
-// Like client-go's informer it then discards queued notifications (call Flush before to deliver them).
+// Like client-go's informer, it discards queued notifications (call Flush first to deliver them).
 // Further calls log and return.
 func (i *Informer) RunWithContext(ctx context.Context) {
 	defer utilruntime.HandleCrashWithContext(ctx)
@@ -51,8 +51,8 @@ func (i *Informer) beginIncarnation(ctx context.Context, cancel context.CancelFu
 	return g, err
 }
 
-// makeCurrent is beginIncarnation without a callback. hidden, if not nil, has loaded unconfirmed objects that
-// were removed.
+// makeCurrent is beginIncarnation without calls outside of the informer. It removes the unconfirmed objects
+// of the previous incarnation. hidden is the PersistedState that had loaded them, or nil.
 func (i *Informer) makeCurrent(ctx context.Context,
 	cancel context.CancelFunc) (g *incarnation, hidden PersistedState, err error) {
 	i.mu.Lock()
@@ -87,7 +87,7 @@ func (i *Informer) makeCurrent(ctx context.Context,
 	return g, hidden, nil
 }
 
-// endIncarnation ends the incarnation, which can no longer write.
+// endIncarnation ends the incarnation, which can no longer write to the store.
 func (i *Informer) endIncarnation(g *incarnation) {
 	defer i.workers.Done()
 	i.mu.Lock()
@@ -100,17 +100,16 @@ func (i *Informer) endIncarnation(g *incarnation) {
 	}
 }
 
-// reflect lists and watches a partition, which may have objects already, with growing pauses, until the
-// context ends.
+// reflect lists and watches a partition, which may have objects already, with backoff, until ctx ends.
 func (i *Informer) reflect(ctx context.Context, p *partition) {
-	direct := i.inlineWatcher(p.lw)
-	if direct == nil {
+	inline := i.inlineWatcher(p.lw)
+	if inline == nil {
 		r := i.newReflector(ctx, p, p, p.lw)
 		i.repeat(ctx, p.incarnation, &reflectorLoop{Reflector: r, lw: p.lw, run: r.ListAndWatchWithContext})
 		return
 	}
 	i.mu.Lock()
-	w := &inlineWatch{partition: p, lw: direct, version: p.version, latest: p.latest()}
+	w := &inlineWatch{partition: p, lw: inline, version: p.version, latest: p.latest()}
 	restored := i.mu.unconfirmed.namespaces[p.namespace()]
 	i.mu.Unlock()
 	if restored {
@@ -149,7 +148,7 @@ type reflectorLoop struct {
 	run func(context.Context) error
 }
 
-// PanicReporter is implemented by a ListerWatcher that is called after a panic in a round of list and watch.
+// PanicReporter is implemented by a ListerWatcher that records panics in a round of list and watch.
 type PanicReporter interface{ Panicked(value any) }
 
 func (r *reflectorLoop) panicked(_ context.Context, value any) {
@@ -169,8 +168,8 @@ func (i *Informer) repeat(ctx context.Context, g *incarnation, r *reflectorLoop)
 	}
 }
 
-// roundPauses has the pauses after rounds that end and after rounds that panic. They are created when they
-// are needed, because the first round of most types lasts.
+// roundPauses has the pauses after rounds that end and after rounds that panic. They are created on
+// demand, because the first round of most types does not end.
 type roundPauses struct{ afterEnd, afterPanic wait.DelayFunc }
 
 // next returns the pause after a round.
@@ -263,8 +262,8 @@ func (i *Informer) clearLocked() store.Differences {
 	for {
 		if changes, ok := i.store.Replace(i.store.PrepareAll(nil), ""); ok {
 			i.mu.log.reset("")
-			return changes // otherwise indexes were added
-		}
+			return changes
+		} // indexes were added concurrently
 	}
 }
 

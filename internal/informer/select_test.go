@@ -60,20 +60,22 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// keysOnly is a handler of metadata.
-type keysOnly struct{ eventLog }
+// undecodedLog is an Undecoded handler that logs keys and resource versions.
+type undecodedLog struct{ eventLog }
 
-func (*keysOnly) TakesUndecoded() {}
+func (*undecodedLog) TakesUndecoded() {}
 
-func (*keysOnly) CoalescesEvents() bool { return false }
+func (*undecodedLog) CoalescesEvents() bool { return false }
 
-func (k *keysOnly) OnAdd(obj any, initial bool) { k.write("add %s %v", keyAndVersion(obj), initial) }
+func (k *undecodedLog) OnAdd(obj any, initial bool) {
+	k.write("add %s %v", keyAndVersion(obj), initial)
+}
 
-func (k *keysOnly) OnUpdate(before, after any) {
+func (k *undecodedLog) OnUpdate(before, after any) {
 	k.write("update %s %s", keyAndVersion(before), keyAndVersion(after))
 }
 
-func (k *keysOnly) OnDelete(obj any) {
+func (k *undecodedLog) OnDelete(obj any) {
 	if lost, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		k.write("lost %s %s", lost.Key, keyAndVersion(lost.Obj))
 		return
@@ -96,11 +98,11 @@ func keyAndVersion(obj any) string {
 	return fmt.Sprint(key, m.GetResourceVersion())
 }
 
-// TestUndecodedHandlers: they receive items, and nothing is decoded.
+// TestUndecodedHandlers checks that Undecoded handlers receive items, and that no object is decoded.
 func TestUndecodedHandlers(t *testing.T) {
 	form := store.NewPacked(nil, nil)
 	f := newFeed(t, Options{Form: form})
-	log := &keysOnly{}
+	log := &undecodedLog{}
 	_, err := f.AddEventHandler(log)
 	f.ok(err)
 	f.list(1, object("a", 1), object("b", 1))
@@ -115,10 +117,9 @@ func TestUndecodedHandlers(t *testing.T) {
 	}
 }
 
-// TestIndexOfUndecoded: the items of such handlers can be looked up in an index over decoded objects.
+// TestIndexOfUndecoded checks that an index over decoded objects accepts the items of Undecoded handlers.
 func TestIndexOfUndecoded(t *testing.T) {
-	byName := func(obj any) ([]string,
-		error) {
+	byName := func(obj any) ([]string, error) {
 		return []string{obj.(*unstructured.Unstructured).GetName()}, nil
 	}
 	f := newFeed(t, Options{Form: store.NewPacked(nil, nil), Indexers: cache.Indexers{"name": byName}})

@@ -51,10 +51,11 @@ func run[T any](q *Queue[T], handle func(T)) {
 	<-ended
 }
 
-// TestClosedQueueRetainsNothing: time is virtual, so that a timer that refers to the queue would retain it.
+// TestClosedQueueRetainsNothing checks that a closed queue does not retain its consumer. Time is virtual, so
+// that a running timer would retain it.
 func TestClosedQueueRetainsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		closed := func() weak.Pointer[[1 << 10]byte] {
+		newClosedQueue := func() weak.Pointer[[1 << 10]byte] {
 			consumer := new([1 << 10]byte)
 			q := New[int](time.Now, nil, nil)
 			q.Start(func(n int) { consumer[n]++ }, func() {})
@@ -63,18 +64,18 @@ func TestClosedQueueRetainsNothing(t *testing.T) {
 			q.Close()
 			return weak.Make(consumer)
 		}
-		kept := closed()
+		consumer := newClosedQueue()
 		synctest.Wait()
 		runtime.GC()
-		if kept.Value() != nil {
+		if consumer.Value() != nil {
 			t.Error("the consumer of a closed queue is reachable")
 		}
 	})
 }
 
-// TestQuietQueueHasNoGoroutine: the goroutine ends after a while without elements, and starts again with the
-// next one.
-func TestQuietQueueHasNoGoroutine(t *testing.T) {
+// TestIdleQueueHasNoGoroutine checks that the goroutine ends after a period without elements, and starts
+// again with the next element.
+func TestIdleQueueHasNoGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New[int](time.Now, nil, nil)
 		handled := 0
@@ -100,16 +101,17 @@ func TestQuietQueueHasNoGoroutine(t *testing.T) {
 			expect("later", 0)
 		}
 		if handled != 9 || q.Lag() != 0 || ended {
-			t.Errorf("%d were handled, want 9; one waits for %v; it has ended: %v", handled, q.Lag(), ended)
+			t.Errorf("%d elements were handled, want 9; the lag is %v; ended: %v", handled, q.Lag(), ended)
 		}
 		q.Close()
 		if !ended {
-			t.Error("it has not ended")
+			t.Error("Close did not end the queue")
 		}
 	})
 }
 
-// TestGoroutineEndsAfterALongCall: even if an element arrived during a call longer than the idle time.
+// TestGoroutineEndsAfterALongCall checks that the goroutine ends even if an element arrived during a call
+// that took longer than idleTimeout.
 func TestGoroutineEndsAfterALongCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New[int](time.Now, nil, nil)
@@ -124,17 +126,17 @@ func TestGoroutineEndsAfterALongCall(t *testing.T) {
 		time.Sleep(5 * idleTimeout)
 		synctest.Wait()
 		if got := goroutines(); got != 0 || handled != 2 || q.Lag() != 0 {
-			t.Errorf("there are %d goroutines; %d were handled, one waits for %v", got, handled, q.Lag())
+			t.Errorf("there are %d goroutines; %d elements were handled; the lag is %v", got, handled, q.Lag())
 		}
 		if room := cap(q.mu.waiting) + cap(q.mu.arrivals); room != 0 {
-			t.Errorf("a quiet queue keeps room for %d", room)
+			t.Errorf("an idle queue retains a capacity of %d", room)
 		}
 		q.Close()
 	})
 }
 
-// TestQueueGoexit: the queue is closed, so that a test that fails in a handler does not wait
-// forever.
+// TestQueueGoexit checks that the queue is closed if a handler ends its goroutine, so that a test that fails
+// in a handler does not wait forever.
 func TestQueueGoexit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New[int](time.Now, nil, nil)
@@ -145,12 +147,12 @@ func TestQueueGoexit(t *testing.T) {
 		q.Push(3)
 		q.Close()
 		if ended != 1 || goroutines() != 0 || q.Lag() != 0 {
-			t.Errorf("it ended %d times, with %d goroutines; one waits for %v", ended, goroutines(), q.Lag())
+			t.Errorf("it ended %d times, with %d goroutines; the lag is %v", ended, goroutines(), q.Lag())
 		}
 	})
 }
 
-// TestCloseWhileHandling: the queue has ended when the call has returned, and not before.
+// TestCloseWhileHandling checks that the queue ends when the running call returns, and not before.
 func TestCloseWhileHandling(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New[int](time.Now, nil, nil)
@@ -162,7 +164,7 @@ func TestCloseWhileHandling(t *testing.T) {
 		q.Close()
 		synctest.Wait()
 		if ended.Load() {
-			t.Error("it has ended in the middle of a call")
+			t.Error("the queue ended during a call")
 		}
 		close(turn)
 		synctest.Wait()
@@ -187,11 +189,11 @@ func TestReusesOnlySmallSlices(t *testing.T) {
 	q.Push(2)
 	batch, _, _ := q.takeAll(large, nil)
 	if cap(batch) != retainedCapacity {
-		t.Errorf("the small slice was not used again: capacity %d", cap(batch))
+		t.Errorf("the small slice was not reused: capacity %d", cap(batch))
 	}
 	q.Push(3)
 	if batch, _, _ = q.takeAll(nil, nil); cap(batch) > retainedCapacity {
-		t.Errorf("the large slice is kept: capacity %d", cap(batch))
+		t.Errorf("the large slice is retained: capacity %d", cap(batch))
 	}
 }
 
@@ -213,7 +215,7 @@ func TestClosedIgnoresAndDrops(t *testing.T) {
 	q.Push(1, 2, 3)
 	run(q, func(int) { q.Close() })
 	if q.Len() != 2 || q.Lag() != 0 {
-		t.Errorf("%d were dropped, want 2; the lag is %v", q.Len(), q.Lag())
+		t.Errorf("%d elements were dropped, want 2; the lag is %v", q.Len(), q.Lag())
 	}
 }
 
@@ -242,8 +244,7 @@ func TestManyProducers(t *testing.T) {
 	wg.Wait()
 }
 
-// TestLag: the lag is the age of the oldest element that has not been handled, whether queued or being
-// handled.
+// TestLag checks that the lag is the age of the oldest element that is queued or being handled.
 func TestLag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New[int](time.Now, nil, nil)

@@ -12,17 +12,17 @@ const (
 	// listHeaderTimeout is the time to wait for the response headers of a list. API servers abort a list
 	// after a minute with an error.
 	listHeaderTimeout = 70 * time.Second
-	// maxDoublings limits how often the header timeout doubles while requests get no response headers. Slow
-	// servers, and proxies that buffer responses, do answer in the end. After the last doubling, a watch
+	// maxDoublings is how often the header timeout doubles while requests get no response headers, because
+	// slow servers, and proxies that buffer responses, respond eventually. After the last doubling, a watch
 	// waits until its timeout.
 	maxDoublings = 2
 	// silenceGrace is the time after which a silent watch is aborted after its timeout. The server ends a
 	// watch at its timeout.
 	silenceGrace = 30 * time.Second
 	// silenceHTTP1 is the time after which a silent watch over HTTP/1 is aborted. API servers send a bookmark
-	// each minute. HTTP/2 has pings, by which the transport detects a dead connection. After a watch that was
-	// silent from its beginning, the next one can be silent until its timeout. Some proxies hold back all
-	// events until a watch ends.
+	// each minute. HTTP/2 needs no such limit, because the transport detects a dead connection with pings.
+	// After a watch without any event, the next one can be silent until its timeout, because some proxies
+	// buffer all events until a watch ends.
 	silenceHTTP1 = 90 * time.Second
 )
 
@@ -52,18 +52,18 @@ func maxWatchSilence(timeoutSeconds *int64) time.Duration {
 }
 
 // attempt is one request. It aborts the request if no response headers arrive in time, and a watch that is
-// silent for too long. The transport of a Client records the server's answer about retries in it.
+// silent for too long. The transport of a Client records the server's Retry-After in it.
 type attempt struct {
 	headerTimeout time.Duration
 	throttled     func() // called when the server asks for fewer requests
 	cancel        context.CancelCauseFunc
 	timer         *time.Timer // nil until the request is sent
 
-	// retryAfter is the pause that the server asks for; zero if it does not.
+	// retryAfter is the value of the Retry-After header; zero if there is none.
 	retryAfter time.Duration
 	// failure is the transport's error, or nil.
 	failure error
-	// http1 is set for a response over HTTP/1, closesWithContext if its body ends with the context.
+	// http1 is set for a response over HTTP/1. closesWithContext is set if its body ends with the context.
 	http1, closesWithContext bool
 	// clientReads is set if the user's client reads the body, on its own goroutine.
 	clientReads      bool

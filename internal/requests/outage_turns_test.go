@@ -18,8 +18,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestOutageTurns: while the server cannot be reached, all types together send at most two requests a second.
-// When one is answered, all continue.
+// TestOutageTurns checks that all types together send at most two requests a second while the server cannot
+// be reached. When one gets a response, all continue.
 func TestOutageTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const types = 100
@@ -27,11 +27,11 @@ func TestOutageTurns(t *testing.T) {
 		var requests atomic.Int64
 		var down atomic.Bool
 		down.Store(true)
-		var back sync.WaitGroup
+		var recovered sync.WaitGroup
 		for range types {
 			p := NewPacer(false, false, NewRetrySignal())
 			p.outage = shared
-			back.Go(func() { // ended by the end of the outage
+			recovered.Go(func() { // ended by the end of the outage
 				for p.awaitRound(t.Context()) == nil {
 					requests.Add(1)
 					if !down.Load() {
@@ -48,21 +48,22 @@ func TestOutageTurns(t *testing.T) {
 		}
 		down.Store(false)
 		begun := time.Now()
-		back.Wait()
+		recovered.Wait()
 		if took := time.Since(begun); took > backoffs[stageConnection].last {
-			t.Errorf("all types are back after %v", took)
+			t.Errorf("all types recovered after %v", took)
 		}
 	})
 }
 
-// TestSingleTypeBacksOff: a type backs off if its requests fail although the server answers others.
+// TestSingleTypeBacksOff checks that a type backs off if its requests fail while the server responds to
+// others.
 func TestSingleTypeBacksOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewPacer(false, false, NewRetrySignal())
 		requests, begun := 0, time.Now()
 		for time.Since(begun) < 10*time.Minute {
 			p.fail(errRefused, 0)
-			time.AfterFunc(100*time.Millisecond, p.outage.end) // the answer to another type
+			time.AfterFunc(100*time.Millisecond, p.outage.end) // a response to another type
 			measure(t, p)
 			requests++
 		}

@@ -6,15 +6,15 @@ import (
 )
 
 const (
-	// leafMax is the number of entries above which a leaf is split. The tags of that many entries fill a size
-	// class.
+	// leafMax is the number of entries above which a leaf is split. With that many tags, the leaf fills a
+	// size class of the allocator.
 	leafMax = 24
 	// tagBits is the number of hash bits in a tag.
 	tagBits = 8
 )
 
-// leafNode holds unordered entries. tags are the lowest bits of the hashes of the first leafMax entries, so
-// that most entries that do not match need not be read.
+// leafNode holds unordered entries. tags are the lowest bits of the hashes of the first leafMax entries. With
+// them, a search skips most entries that do not match.
 type leafNode[E any] struct {
 	tags    [leafMax]byte
 	entries []*E

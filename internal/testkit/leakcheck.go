@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// Main runs the tests and returns the exit code. It is 1 if the tests pass, but goroutines remain whose
-// stacks contain one of marks.
+// Main runs the tests and returns the exit code. It returns 1 if the tests pass but leak goroutines. A
+// goroutine counts if its stack contains one of marks.
 func Main(m *testing.M, marks ...string) int {
 	code := m.Run()
 	if leaked := leftGoroutines(marks); code == 0 && leaked != "" {
-		fmt.Fprintf(os.Stderr, "goroutines are left:\n%s\n", leaked)
+		fmt.Fprintf(os.Stderr, "goroutines leaked:\n%s\n", leaked)
 		return 1
 	}
 	return code
 }
 
-// leftGoroutines waits some seconds for goroutines to end.
+// leftGoroutines waits up to five seconds for goroutines to end, and returns the stacks of the others.
 func leftGoroutines(marks []string) string {
 	var leaked string
 	for range 100 {
@@ -34,7 +34,7 @@ func leftGoroutines(marks []string) string {
 	return leaked
 }
 
-// stacksWith returns the stacks that contain a mark, except that of the check itself.
+// stacksWith returns the stacks that contain a mark, except the stack of the check itself.
 func stacksWith(stacks string, marks []string) string {
 	var found strings.Builder
 	for stack := range strings.SplitSeq(stacks, "\n\n") {

@@ -16,7 +16,7 @@ import (
 func NewInMemory(t testing.TB, types ...Type) *Server {
 	t.Helper()
 	s := newServer(t, types)
-	listener := newMemory()
+	listener := newPipeListener()
 	s.Server = &httptest.Server{Listener: listener, Config: &http.Server{Handler: http.HandlerFunc(s.serve)}}
 	transport := &http.Transport{DialContext: listener.dial}
 	s.http = &http.Client{Transport: transport}
@@ -48,7 +48,7 @@ func (m *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) 
 	}
 }
 
-func newMemory() *pipeListener {
+func newPipeListener() *pipeListener {
 	return &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
 }
 

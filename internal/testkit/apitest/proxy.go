@@ -28,7 +28,7 @@ func (s *Server) ProxyClient(t testing.TB, wrap func(http.Handler) http.Handler)
 			w.WriteHeader(http.StatusBadGateway)
 		},
 	}
-	listener := newMemory()
+	listener := newPipeListener()
 	proxyServer := &httptest.Server{Listener: listener, Config: &http.Server{Handler: wrap(proxy)}}
 	transport := &http.Transport{DialContext: listener.dial}
 	proxyServer.Start()

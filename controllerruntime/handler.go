@@ -92,7 +92,7 @@ type formHandler struct {
 	form             *form
 	inner            toolscache.ResourceEventHandler
 	handles          handledEvents
-	onlyMetadata     bool             // the handler receives views
+	onlyMetadata     bool             // the handler receives metadata; see form.metadataOf
 	innerOnLeftShard func(object any) // nil if inner does not implement LeftShardHandler
 }
 

@@ -35,7 +35,7 @@ const (
 	draining                // the shard is being released, or is lost
 )
 
-// enter asks for permission to work. If admitted, the caller must call exit.
+// enter reports whether the shard admits work. If it returns admitted, the caller must call exit.
 func (h *heldShard) enter() shardAdmission {
 	if !h.ownership.Valid() || !h.working.TryRLock() {
 		return draining

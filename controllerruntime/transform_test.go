@@ -90,9 +90,9 @@ func TestStripManagedFieldsIsPruning(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, err, form.GetManagedFields())
 		}
 	}
-	if view := c.Factory().Stats()[0].Options; view != "pruned; storage: adaptive" &&
-		view != "pruned; storage: metadata" {
-		t.Errorf("the view is %q", view)
+	if options := c.Factory().Stats()[0].Options; options != "pruned; storage: adaptive" &&
+		options != "pruned; storage: metadata" {
+		t.Errorf("the options is %q", options)
 	}
 }
 

@@ -79,7 +79,7 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	recorder := httptest.NewRecorder()
 	switch aggregated := strings.Contains(r.Header.Get("Accept"), "apidiscovery"); {
 	case status != 0:
-		http.Error(recorder, "told to fail", status)
+		http.Error(recorder, "injected failure", status)
 	case aggregated && !legacy:
 		serveAggregated(recorder, r, groups)
 	default:

@@ -215,7 +215,7 @@ func TestState(t *testing.T) {
 				"Removed r02.example.com u2", "Removed r03.example.com u3", "Removed r04.example.com u4",
 				"Removed r05.example.com u5"}},
 		},
-		"what cannot be understood is not absent": {
+		"an invalid definition is not a deletion": {
 			{list(w("1"), definition("zs", "z")),
 				[]string{"Added ws.example.com 1", "Added zs.example.com z"}},
 			{breaks("1"), nil},

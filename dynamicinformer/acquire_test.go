@@ -143,7 +143,7 @@ func TestReleaseAtOnce(t *testing.T) {
 		f := newVirtualFactory(t, server, Options{Linger: -1})
 		idle := acquire(t, f, widgets)
 		idle.Release()
-		expectState(t, "what was never started", idle.Informer(), status.Stopped)
+		expectState(t, "an informer that was never started", idle.Informer(), status.Stopped)
 		start(t, f)
 
 		// Waiters are notified.
@@ -162,7 +162,7 @@ func TestReleaseAtOnce(t *testing.T) {
 		h.Release()
 		for range 2 {
 			if err := <-waited; err == nil {
-				t.Error("waiting for what is stopped succeeds")
+				t.Error("waiting for a stopped informer succeeds")
 			}
 		}
 		expectState(t, "released", h.Informer(), status.Stopped)
@@ -255,20 +255,20 @@ func TestViews(t *testing.T) {
 			Namespaces: AllNamespaces()})
 		if some.Informer() == all.Informer() || some.Informer() == web.Informer() ||
 			same.Informer() != some.Informer() {
-			t.Error("informers are shared wrongly")
+			t.Error("informers are shared by different options, or not shared by equal ones")
 		}
 		if mustInformer(t, f, widgets) != all.Informer() {
-			t.Error("ForResource returns another view")
+			t.Error("ForResource returns another informer")
 		}
 		synctest.Wait()
-		var views []string
+		var descriptions []string
 		statuses, err := waitForStatuses(context.Background(), f, widgets)
 		for _, s := range statuses {
-			views = append(views, s.Options)
+			descriptions = append(descriptions, s.Options)
 		}
 		if diff := cmp.Diff([]string{"", "labels: color=red", "namespaces: in web; labels: color=red"},
-			views); err != nil || diff != "" {
-			t.Errorf("%v; the views (-want +got):\n%s", err, diff)
+			descriptions); err != nil || diff != "" {
+			t.Errorf("%v; the options (-want +got):\n%s", err, diff)
 		}
 		if got := keysOf(some.Informer()); !reflect.DeepEqual(got, []string{"web/red"}) ||
 			len(keysOf(all.Informer())) != 3 {
@@ -288,10 +288,10 @@ func TestEveryOptionIsPartOfTheKey(t *testing.T) {
 		reflect.ValueOf(&a).Elem().FieldByIndex(field.Index).Set(x)
 		reflect.ValueOf(&b).Elem().FieldByIndex(field.Index).Set(y)
 		if same := a.key() == b.key(); same != shared[field.Name] {
-			t.Errorf("views that differ in %s are the same: %v", field.Name, same)
+			t.Errorf("options that differ in %s have equal keys: %v", field.Name, same)
 		}
 		if again := a; again.key() != a.key() {
-			t.Errorf("%s makes a view differ from itself", field.Name)
+			t.Errorf("equal options with %s have different keys", field.Name)
 		}
 	}
 }
@@ -303,15 +303,15 @@ func TestClosuresDiffer(t *testing.T) {
 	}
 	a, b := ResourceOptions{Transform: adding("a")}, ResourceOptions{Transform: adding("b")}
 	if a.key() == b.key() || a.key() != a.key() {
-		t.Error("two closures are taken for one")
+		t.Error("two closures have equal keys")
 	}
 	if one, other := (ResourceOptions{Transform: StripManagedFields}),
 		(ResourceOptions{Transform: StripManagedFields}); one.key() != other.key() {
-		t.Error("one func is taken for two")
+		t.Error("equal functions have different keys")
 	}
 	if one, other := (ResourceOptions{}), (ResourceOptions{Storage: Storage{Mode: StoragePacked},
 		Namespaces: AllNamespaces(), Versions: PinnedVersion()}); one.key() != other.key() {
-		t.Error("a default that is spelled out makes another view")
+		t.Error("explicit defaults have another key")
 	}
 }
 
@@ -329,7 +329,7 @@ func TestAcquireAddsIndexers(t *testing.T) {
 		acquire(t, f, widgets, ResourceOptions{Indexers: constant("two")})
 		synctest.Wait()
 		if first.Informer() != second.Informer() {
-			t.Error("indexers make another view")
+			t.Error("other indexers make another informer")
 		}
 		for _, name := range []string{"one", "two"} {
 			if keys, err := first.Informer().GetIndexer().IndexKeys(name, "x"); err != nil || len(keys) != 1 {

@@ -92,10 +92,10 @@ func TestMemoryBudget(t *testing.T) {
 	}
 	must(t, small.Informer().Compress(ctx))
 	if s := small.Informer().Stats(); s.Compressed != count {
-		t.Errorf("the one view: %+v", s)
+		t.Errorf("the adaptive informer: %+v", s)
 	}
 	if s := large.Informer().Stats(); s.Compressed != 0 {
-		t.Errorf("the other view: %+v", s)
+		t.Errorf("the packed informer: %+v", s)
 	}
 	m := f.MemoryStats()
 	if m.Budget != 1 || m.Used <= 1 || m.OverBudget != m.Used-1 || m.Compressible != 0 || m.Compressed == 0 {
@@ -106,7 +106,7 @@ func TestMemoryBudget(t *testing.T) {
 		all += some.ObjectBytes + some.TableBytes + some.IndexBytes
 	}
 	if all != m.Used {
-		t.Errorf("the views come to %d, all to %d", all, m.Used)
+		t.Errorf("the informers use %d bytes in total, MemoryStats reports %d", all, m.Used)
 	}
 	small.Release()
 	large.Release()

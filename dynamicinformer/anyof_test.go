@@ -119,7 +119,7 @@ func versionOnServer(t *testing.T, server *apitest.Server, name string) string {
 	return o.GetResourceVersion()
 }
 
-// TestAnyOfRequests: the server applies what the alternatives have in common.
+// TestAnyOfRequests: requests contain the parts of the selectors that all alternatives have in common.
 func TestAnyOfRequests(t *testing.T) {
 	nothing := Selector{Label: labels.Nothing()}
 	for name, tt := range map[string]struct {

@@ -173,8 +173,8 @@ func (f *Factory) endedLocked() []schema.GroupVersionResource {
 	return sortedGVRs(types)
 }
 
-// Informers returns all informers that are held or linger, ordered by group, resource, version and view. They
-// include the informers that the factory needs itself, for example to list namespaces.
+// Informers returns all informers that are held or linger, ordered by group, resource, version and options.
+// They include the informers that the factory needs itself, for example to list namespaces.
 func (f *Factory) Informers() []*Informer {
 	informers := make([]*Informer, 0)
 	for _, e := range f.entries() {

@@ -92,7 +92,7 @@ func TestStartContext(t *testing.T) {
 	waitFor(t, i, func(s status.Status) bool { return s.State == status.Stopped })
 	other := mustInformer(t, f, gadgets)
 	if err := f.Start(longContext(t)); !errors.Is(err, ErrStopped) || other.Status().State != status.Pending {
-		t.Errorf("starting again leaves out what was stopped: %v, %+v", err, other.Status())
+		t.Errorf("Start after a stop returns %v, %+v", err, other.Status())
 	}
 	mustInformer(t, f, widgets)
 	if err := f.Start(longContext(t)); err != nil {
@@ -158,13 +158,13 @@ func TestRequests(t *testing.T) {
 		}
 		if u.Path != "/apis/example.com/v1/namespaces/web/widgets" ||
 			u.Query().Get("labelSelector") != "pick=me" {
-			t.Errorf("the informer asked for %s", uri)
+			t.Errorf("the informer requested %s", uri)
 		}
 	}
 }
 
-// TestRequestsOfOldServer checks the same with a server without watch-lists.
-func TestRequestsOfOldServer(t *testing.T) {
+// TestRequestsToOldServer: lists and watches have the selector and namespace, also without watch-lists.
+func TestRequestsToOldServer(t *testing.T) {
 	server := newServer(t)
 	server.AddFaults(fault("/apis/example.com/v1/namespaces/web/widgets", "watch-list", 422))
 	f := newFactory(t, server, Options{Defaults: ResourceOptions{
@@ -189,7 +189,7 @@ func TestRequestsOfOldServer(t *testing.T) {
 			verbs[verb] = true
 			if !strings.Contains(uri, "/namespaces/web/widgets?") ||
 				!strings.Contains(uri, "labelSelector=pick%3Dme") {
-				t.Errorf("the informer asked for %s", r)
+				t.Errorf("the informer requested %s", r)
 			}
 		}
 	}

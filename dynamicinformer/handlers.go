@@ -64,8 +64,8 @@ func (n namedHandler) HandlerName() string { return n.name }
 // object in memory. Setters panic. With StorageObject the handler receives decoded objects.
 //
 // The events of an object are merged while they wait, see Coalesce. Wrap the handler in EveryEvent to prevent
-// it. In an informer with a shard they are merged only with Coalesce, so that the handler learns of deletions
-// of objects that another replica has handled.
+// it. In an informer with a shard they are merged only with Coalesce, so that the handler is notified of
+// deletions of objects that another replica has handled.
 func MetadataOnly(handler cache.ResourceEventHandler) cache.ResourceEventHandler {
 	if handler == nil {
 		return nil // informers reject nil

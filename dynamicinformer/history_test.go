@@ -162,7 +162,7 @@ func (h *history) recover() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if diff := cmp.Diff(delivered, h.delivered); diff != "" {
-		h.Errorf("what the handler received (-server +handler):\n%s", diff)
+		h.Errorf("the events of the handler (-server +handler):\n%s", diff)
 	}
 	if s := h.i.Status(); s.State != status.Synced || s.Reason != status.ReasonNone || s.Stale {
 		h.Errorf("the status is %+v", s)

@@ -66,7 +66,7 @@ func TestLister(t *testing.T) {
 	}
 	if _, err := lister.ByNamespace("web").Get("c"); !apierrors.IsNotFound(err) ||
 		!strings.Contains(err.Error(), "widgets.example.com") {
-		t.Errorf("Get of what is not there fails with %v", err)
+		t.Errorf("Get of a missing object fails with %v", err)
 	}
 	if _, err := lister.Get("c"); !apierrors.IsNotFound(err) {
 		t.Errorf("Get without the namespace fails with %v", err)

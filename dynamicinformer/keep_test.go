@@ -12,7 +12,7 @@ import (
 )
 
 // TestKeep: the cache has the listed fields, and the ones of every object, with any client, in any mode, and
-// for transforms, after the list and after an event. No other view shares them.
+// for transforms, after the list and after an event. No other informer shares them.
 func TestKeep(t *testing.T) {
 	keep := Keep{Paths: []string{".spec.layers[*].name", `.metadata.annotations["example.com/note"]`}}
 	project := func(u *unstructured.Unstructured) map[string]any {
@@ -77,6 +77,6 @@ func TestKeepIsValidated(t *testing.T) {
 		keys[o.persistenceKey(widgets)] = true
 	}
 	if len(keys) != 4 || whole.key() == empty.key() || empty.key() == reduced.key() {
-		t.Errorf("views with other fields are shared: %v", keys)
+		t.Errorf("options with other fields have equal keys: %v", keys)
 	}
 }

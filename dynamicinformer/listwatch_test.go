@@ -110,7 +110,7 @@ func TestListsAreBounded(t *testing.T) {
 				// An unanswered list does not block other lists forever.
 				time.Sleep(requests.SlotTimeout + time.Second)
 				if got := count(server, verb); got != 3 {
-					t.Errorf("%d %s were asked for after a minute, want 3", got, name)
+					t.Errorf("%d %s were requested after a minute, want 3", got, name)
 				}
 			})
 		})

@@ -116,7 +116,7 @@ func TestPatternsWithoutClusterAccess(t *testing.T) {
 		if err := s.factory.WaitForSync(s.Context(), widgets); err != nil {
 			s.Errorf("waiting ended with %v", err)
 		}
-		expectEvents(s.T, "what was there", s.events, "add prod/x", "add team-a/x", "add team-b/x")
+		expectEvents(s.T, "initial objects", s.events, "add prod/x", "add team-a/x", "add team-b/x")
 		s.expectStatus("at first", status.Synced, status.ReasonNone)
 		s.countRequests(inNamespace("team-a"))
 
@@ -139,15 +139,15 @@ func TestPatternsWithoutClusterAccess(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		expectEvents(s.T, "with rights", s.events, "add team-b/late", "add team-b/x")
 
-		status := s.expectStatus("at last", status.Synced, status.ReasonNone)
+		status := s.expectStatus("at the end", status.Synced, status.ReasonNone)
 		if status.Incarnation != 1 || status.Relists.Total() != 0 || len(s.failures) != 1 {
 			s.Errorf("incarnation %d, relists %+v, failures %v", status.Incarnation, status.Relists, s.failures)
 		}
 		if n := s.countRequests(inNamespace("team-a")); n != 0 {
-			s.Errorf("a namespace that stays was listed %d times again", n)
+			s.Errorf("an unchanged namespace was listed %d times again", n)
 		}
 		if n := s.countRequests(inNamespace("other")) + s.countRequests(inNamespace("team-sandbox")); n != 0 {
-			s.Errorf("what does not fit was listed %d times", n)
+			s.Errorf("namespaces that do not match were listed %d times", n)
 		}
 	})
 }
@@ -346,7 +346,7 @@ func TestPatternsWithoutStart(t *testing.T) {
 			defer close(done)
 			s.informer.RunWithContext(ctx)
 		}()
-		expectEvents(s.T, "what was there", s.events, "add prod/x", "add team-a/x", "add team-b/x")
+		expectEvents(s.T, "initial objects", s.events, "add prod/x", "add team-a/x", "add team-b/x")
 		cancel()
 		<-done
 	})
@@ -379,11 +379,11 @@ func TestUnansweredProbe(t *testing.T) {
 				busy++
 			}
 		}
-		if asks := s.countRequests(widgetsPath); asks < 3 {
-			s.Errorf("asked %d times in 20 minutes without an answer", asks)
+		if probes := s.countRequests(widgetsPath); probes < 3 {
+			s.Errorf("%d probes in 20 minutes", probes)
 		}
 		if busy > 20*60/5*9/10 {
-			s.Error("the slot for lists was never given back for long")
+			s.Error("the probe held the slot for lists almost all the time")
 		}
 		s.server.RepairPath(widgetsPath)
 		time.Sleep(3 * time.Minute)

@@ -83,7 +83,7 @@ func (i *Informer) Stats() status.Stats {
 	return stats
 }
 
-// Stats returns Informer.Stats of each informer, ordered by group, resource, version and view.
+// Stats returns Informer.Stats of each informer, ordered by group, resource, version and options.
 func (f *Factory) Stats() []status.Stats {
 	stats := make([]status.Stats, 0)
 	for _, e := range f.entries() {

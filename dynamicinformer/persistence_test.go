@@ -99,7 +99,7 @@ func (r *resumedInformer) check(t *testing.T, want ...string) {
 		onServer[o.GetName()] = o.GetResourceVersion()
 	}
 	if diff := cmp.Diff(onServer, cached); diff != "" {
-		t.Errorf("the cache is not what the server has (-want +got):\n%s", diff)
+		t.Errorf("the cache differs from the server (-server +cache):\n%s", diff)
 	}
 }
 
@@ -341,10 +341,10 @@ func TestWhyNotPersisted(t *testing.T) {
 		options ResourceOptions
 		kept    bool
 	}{
-		"everything":         {widgets, ResourceOptions{}, true},
-		"switched off":       {widgets, ResourceOptions{Persist: &no}, false},
-		"secrets":            {secrets, ResourceOptions{}, false},
-		"secrets, asked for": {secrets, ResourceOptions{Persist: &yes}, true},
+		"everything":           {widgets, ResourceOptions{}, true},
+		"switched off":         {widgets, ResourceOptions{Persist: &no}, false},
+		"secrets":              {secrets, ResourceOptions{}, false},
+		"secrets with Persist": {secrets, ResourceOptions{Persist: &yes}, true},
 		"transform": {widgets,
 			ResourceOptions{Transform: func(o any) (any, error) { return o, nil }}, false},
 		"strip": {widgets, ResourceOptions{Transform: StripManagedFields}, true},

@@ -48,7 +48,7 @@ func TestQuietWatchHasASmallStack(t *testing.T) {
 		t.Fatalf("there is no quiet watch in\n%s", output)
 	}
 	if used := frames(t, stack); used >= smallStack {
-		t.Errorf("the frames of a quiet watch take %d bytes, so that its stack has 16 KB: less than %d fit into 8 KB. Move what happens once into functions that have returned when the watch is quiet.\n%s", used, smallStack, stack)
+		t.Errorf("the frames of a quiet watch take %d bytes, so that its stack has 16 KB: less than %d fit into 8 KB. Move one-time work into functions that have returned when the watch is quiet.\n%s", used, smallStack, stack)
 	}
 }
 

@@ -59,7 +59,7 @@ func twoOf(t *testing.T, field reflect.StructField) (a, b reflect.Value) {
 		return pair(cache.TransformFunc(StripManagedFields),
 			cache.TransformFunc(func(obj any) (any, error) { return obj, nil }))
 	}
-	t.Fatalf("what values has the field %s of type %s?", field.Name, field.Type)
+	t.Fatalf("add two values for the field %s of type %s to twoOf", field.Name, field.Type)
 	return a, b
 }
 

@@ -124,7 +124,7 @@ func TestRestoredServer(t *testing.T) {
 				}
 				checks := slices.DeleteFunc(server.Requests()[before:],
 					func(r string) bool { return !strings.HasSuffix(r, "?limit=1") })
-				// a type whose version is not reached asks once more, and then for itself
+				// the shared check, and two more by a type whose version the server has not reached
 				if len(checks) > 3 {
 					t.Errorf("one outage caused the checks %q", checks)
 				}

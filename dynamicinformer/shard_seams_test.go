@@ -32,7 +32,7 @@ func TestShardRequestsMostRecentVersion(t *testing.T) {
 			if strings.HasPrefix(request, "list "+widgetsPath) {
 				lists++
 				if strings.Contains(request, "resourceVersion=0") {
-					t.Errorf("what some server remembers is asked for: %s", request)
+					t.Errorf("a list accepts stale objects of the watch cache: %s", request)
 				}
 			}
 			if strings.HasPrefix(request, "watch "+widgetsPath) {
@@ -258,10 +258,10 @@ func TestShardViews(t *testing.T) {
 		other, all := acquire(ResourceOptions{Shard: NewShard(sharding.ByUID,
 			fourShards[0])}), acquire(ResourceOptions{Shard: Unsharded()})
 		if first != again || first == other || first == all || other == all {
-			t.Error("views are not told apart by their shards")
+			t.Error("informers of different shards are shared")
 		}
 		if got := first.Status().Options; got != "shard by metadata.uid" {
-			t.Errorf("the view is %q", got)
+			t.Errorf("the options are %q", got)
 		}
 		if all.Status().Options != "" || all.Status().Shard != nil || all.Shard() != nil ||
 			all.WaitForShard(t.Context()) != ErrNotSharded {
@@ -272,7 +272,7 @@ func TestShardViews(t *testing.T) {
 		}
 		Unsharded().SetRanges()
 		if !Unsharded().Contains(inShard("x", 3)) || len(Unsharded().Ranges()) != 1 {
-			t.Error("something can be set in what is no shard")
+			t.Error("SetRanges changes an informer without a shard")
 		}
 		for _, bad := range []*Shard{{}, NewShard("metadata.name")} {
 			if _, err := f.Acquire(widgets, ResourceOptions{Shard: bad}); err == nil ||
@@ -363,6 +363,6 @@ func TestShardIsListedAnew(t *testing.T) {
 			if err := s.informer.WaitForShard(context.Background()); err != nil {
 				t.Fatal(err)
 			}
-			s.expectCached("at last", "late", "x0", "x1")
+			s.expectCached("at the end", "late", "x0", "x1")
 		}, 0)
 }

@@ -174,7 +174,7 @@ func TestShard(t *testing.T) {
 						options.Storage = adaptive
 					}
 					withShard(t, options, prepare, func(s *shardStage) {
-						s.expect("what was there", "add ns/x0", "add ns/x1")
+						s.expect("initial objects", "add ns/x0", "add ns/x1")
 						s.expectCached("at first", "x0", "x1")
 						want := server.filter
 						if watchList && want == sharding.FilterServer {
@@ -247,11 +247,11 @@ func (s *shardStage) moves(watchList bool) {
 // returns is delivered as left and added.
 func TestShardLeavesAtOnce(t *testing.T) {
 	withShard(t, ResourceOptions{}, nil, func(s *shardStage) {
-		s.expect("what was there", "add ns/x0", "add ns/x1")
+		s.expect("initial objects", "add ns/x0", "add ns/x1")
 		s.setQuarters(1)
 		s.expectCached("0 leaves", "x1")
 		if s.shard.Contains(inShard("x0", 0)) || !s.shard.Contains(inShard("x1", 1)) {
-			t.Error("the shard does not know what is in it")
+			t.Error("Contains disagrees with the ranges")
 		}
 		s.server.AddFaults(fault(widgetsPath, "", 503)) // so that nothing is listed for now
 		s.setQuarters(0, 1)
@@ -333,7 +333,7 @@ func TestShardHandlersWithoutOnLeftShard(t *testing.T) {
 		if _, err := s.informer.AddEventHandler(handler); err != nil {
 			t.Fatal(err)
 		}
-		expectEvents(t, "what was there", plain, "add ns/x0", "add ns/x1")
+		expectEvents(t, "initial objects", plain, "add ns/x0", "add ns/x1")
 		s.setQuarters(1)
 		expectEvents(t, "0 leaves", plain)
 		expectEvents(t, "0 leaves, to who is wrapped", named, "departed ns/x0")

@@ -31,7 +31,7 @@ func TestShutdownAgain(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := f.Shutdown(ended); err != nil {
-		t.Errorf("what has ended is waited for: %v", err)
+		t.Errorf("Shutdown waits for stopped informers: %v", err)
 	}
 	if s := i.Status(); s.State != status.Stopped || !i.IsStopped() {
 		t.Errorf("the status is %+v", s)
@@ -72,7 +72,7 @@ func TestShutdownNamesRunningInformers(t *testing.T) {
 		t.Fatalf("Shutdown = %v", err)
 	}
 	if diff := cmp.Diff([]schema.GroupVersionResource{widgets}, running.Running); diff != "" {
-		t.Errorf("what runs (-want +got):\n%s", diff)
+		t.Errorf("running types (-want +got):\n%s", diff)
 	}
 	const stuck = "widgets.v1.example.com: cache.ResourceEventHandlerFuncs (1 events)"
 	if diff := cmp.Diff([]string{stuck}, running.Handlers); diff != "" {

@@ -56,7 +56,7 @@ func TestSnapshot(t *testing.T) {
 				t.Errorf("got %v", got)
 			}
 			if got, ok := s.Get("ns/z"); ok || got != nil {
-				t.Errorf("what came later: %v", got)
+				t.Errorf("the snapshot has a later object: %v", got)
 			}
 			objects, err := s.ByIndex("a", "a")
 			if err != nil || len(objects) != 2 {

@@ -184,8 +184,8 @@ func awaitLines(t testing.TB, d *eventNotes, want ...string) {
 	expectLines(t, "events", d.take(), want...)
 }
 
-// pollFor polls a condition that has no channel.
-func pollFor(t testing.TB, what string, done func() bool) {
+// pollFor waits until a condition is true.
+func pollFor(t testing.TB, condition string, done func() bool) {
 	t.Helper()
 	ctx := longContext(t)
 	tick := time.NewTicker(time.Millisecond)
@@ -193,7 +193,7 @@ func pollFor(t testing.TB, what string, done func() bool) {
 	for !done() {
 		select {
 		case <-ctx.Done():
-			t.Fatalf("waited for %s in vain", what)
+			t.Fatalf("timed out waiting for %s", condition)
 		case <-tick.C:
 		}
 	}

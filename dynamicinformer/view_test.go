@@ -91,10 +91,10 @@ func TestNamespaces(t *testing.T) {
 							server.AddFaults(fault(path, "watch-list", 422))
 						}
 					}
-					var there, come, gone []string
+					var initial, added, deleted []string
 					for _, ns := range tt.want {
-						there, come, gone = append(there, "add "+ns+"/x"), append(come,
-							"add "+ns+"/y"), append(gone, "delete "+ns+"/x")
+						initial, added, deleted = append(initial, "add "+ns+"/x"), append(added,
+							"add "+ns+"/y"), append(deleted, "delete "+ns+"/x")
 					}
 					all := []string{"a", "b", "c"}
 					for _, ns := range all {
@@ -105,7 +105,7 @@ func TestNamespaces(t *testing.T) {
 					i := mustInformer(t, f, widgets)
 					e := record(t, i)
 					start(t, f)
-					expectEvents(t, "what was there", e, there...)
+					expectEvents(t, "initial objects", e, initial...)
 					if s := i.Status(); s.State != status.Synced || !i.HasSynced() ||
 						i.LastSyncResourceVersion() == "" {
 						t.Errorf("the status is %+v, the resource version %q", s, i.LastSyncResourceVersion())
@@ -113,11 +113,11 @@ func TestNamespaces(t *testing.T) {
 					for _, ns := range all {
 						server.Create(t, widgets, widget(ns, "y"))
 					}
-					expectEvents(t, "what comes", e, come...)
+					expectEvents(t, "created objects", e, added...)
 					for _, ns := range all {
 						server.Delete(t, widgets, ns, "x")
 					}
-					expectEvents(t, "what goes", e, gone...)
+					expectEvents(t, "deleted objects", e, deleted...)
 					for _, path := range tt.paths {
 						if count(server, verb+" "+path+"?") != 1 {
 							t.Errorf("the requests are %v", server.Requests())

@@ -311,7 +311,7 @@ func TestWaitForOneInformer(t *testing.T) {
 		defer cancel()
 		if err := hangs.WaitForSync(ctx); !errors.Is(err, context.DeadlineExceeded) ||
 			!strings.Contains(err.Error(), "does not answer") {
-			t.Errorf("what hangs: %v", err)
+			t.Errorf("an informer without a response: %v", err)
 		}
 		waited := make(chan error)
 		go func() { waited <- hangs.Informer().WaitForSync(context.Background()) }() // ended by the release

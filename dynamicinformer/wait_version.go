@@ -26,7 +26,7 @@ import (
 // (TestWaitForVersionOnIdleServer, TestWaitForVersionWithoutBookmarks).
 //
 // If MatchingNamespaces gives each namespace a watch, WaitForVersion does not wait for namespaces that the
-// informer does not know yet. It learns of a new namespace within milliseconds.
+// informer has not discovered yet. It discovers a new namespace within milliseconds.
 //
 // The wait continues while the server cannot be reached, during a relist, and when the type is recreated. It
 // ends with

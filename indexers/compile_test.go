@@ -70,7 +70,7 @@ func TestValues(t *testing.T) {
 			indexers.Stats{SkippedMissing: 1, Reported: []string{"ns/x"}}},
 		{"a list with a gap", "{name: i, path: '.spec.a[*]', missing: {value: none}}",
 			spec(m{"a": []any{"x", nil}}), []string{"x"}, indexers.Stats{Values: 1}},
-		{"a null is as if it were not there", "{name: i, path: '.spec.a[*].b', missing: null}",
+		{"null counts as missing", "{name: i, path: '.spec.a[*].b', missing: null}",
 			spec(m{"a": []any{m{"b": "x"}, m{"b": nil}, m{}}}), []string{"x"}, indexers.Stats{Values: 1}},
 		{"nothing but gaps", "{name: i, path: '.spec.a[*].b', missing: null}",
 			spec(m{"a": []any{m{"b": nil}, m{"b": nil},

@@ -35,7 +35,7 @@ var allMetrics = []metric{
 	factoryGauge("condition",
 		"1 for the status of a condition of the factory (True, False or Unknown), 0 for the other two.", "condition", "status"),
 	gauge("informers",
-		"Number of informers in this state, for this reason. A view of a type usually has one.", "state", "reason"),
+		"Number of informers in this state, for this reason. Informers with equal options are counted together.", "state", "reason"),
 	gauge("stale_informers", "Number of informers whose cache can be behind the API server."),
 	gauge("last_contact_timestamp_seconds",
 		"Unix time of the API server's last answer or event for the type. Missing before the first."),

@@ -14,10 +14,11 @@
 //
 // # Series
 //
-// Each view of a type has its own series, with the labels group, version, resource and view. view is empty
-// for all objects in the default form. The series end with the release of the last handle to an informer.
-// When the type is acquired again, its counters continue. A view has about 30 series, six more if it is
-// persisted, and a bounded number for its handlers and indexes.
+// Each combination of a type and its informer options has its own series, with the labels group, version,
+// resource and view. The label view describes the options (see status.Status.Options). It is empty for the
+// default options. The series end with the release of the last handle to an informer. When the type is
+// acquired again, its counters continue. A combination has about 30 series, six more if it is persisted, and
+// a bounded number for its handlers and indexes.
 //
 // # Cost
 //

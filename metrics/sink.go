@@ -10,7 +10,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-// metricWriter writes the metrics of one view, or of the factory.
+// metricWriter writes the metrics of a type with one set of options, or of the factory.
 type metricWriter struct {
 	collector *Collector
 	metrics   chan<- prometheus.Metric

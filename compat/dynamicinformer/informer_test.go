@@ -30,7 +30,7 @@ func TestInformerWithoutFactory(t *testing.T) {
 		}
 		byNamespace := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
 		if err := informer.Informer().AddIndexers(byNamespace); err != nil {
-			t.Errorf("adding the index by namespace, which was not asked for: %v", err)
+			t.Errorf("add an index named namespace: %v", err)
 		}
 		if err := informer.Informer().AddIndexers(byNamespace); err == nil {
 			t.Error("adding the index by namespace a second time does not fail")

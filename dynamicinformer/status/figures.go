@@ -7,18 +7,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Metrics are the monitoring figures of one view of a type. Their cost does not depend on the number of
-// objects, and they block neither readers nor writers; Stats has more detail about memory, at a cost
-// proportional to the cache.
+// Metrics are the monitoring figures of the informers of one type with equal Status.Options. Their cost does
+// not depend on the number of objects, and they block neither readers nor writers. Stats has more detail
+// about memory, at a cost proportional to the cache.
 //
-// Views with equal Status.Options, such as two views that differ only in their transform, share one
-// Metrics, which has the sum of their figures.
+// Informers that differ only in their transform have equal Status.Options. They share one Metrics, which has
+// the sum of their figures.
 type Metrics struct {
 	// GVR is the type, and Options describes the informer's options, as Status.Options.
 	GVR     schema.GroupVersionResource
 	Options string
-	// Status has the status of each informer: usually one; several if views have equal descriptions, or
-	// if an informer is still stopping while its successor has started.
+	// Status has the status of each informer: usually one; several if informers have equal Options, or if
+	// an informer is still stopping while its successor has started.
 	Status []Status
 	// Objects is the number of objects, Compressed the number of compressed ones among them.
 	Objects, Compressed int
@@ -43,7 +43,7 @@ type IndexMetrics struct {
 	Values, Entries int
 }
 
-// Counters count events since the first informer of a view. They only grow.
+// Counters count events since the first informer of a type with these Options. They only grow.
 type Counters struct {
 	// Adds, Updates and Deletes are as in EventStats.
 	Adds, Updates, Deletes int64

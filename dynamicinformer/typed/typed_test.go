@@ -143,7 +143,7 @@ func TestTypedReads(t *testing.T) {
 		t.Errorf("getting from the lister without the namespace ends with %v", err)
 	}
 	if _, err := objects.Get("web", "none"); !apierrors.IsNotFound(err) {
-		t.Errorf("getting what is not there ends with %v", err)
+		t.Errorf("Get of a missing object returns %v", err)
 	}
 	if _, err := objects.Get("", "a"); !apierrors.IsNotFound(err) {
 		t.Errorf("getting without the namespace ends with %v", err)

@@ -75,7 +75,7 @@ func TestApply(t *testing.T) {
 	}
 	if !queryReturns(b, "widgets", "size>5", "home/lamp", "home/table") ||
 		!queryReturns(b, "widgets", "color=lamp", "home/lamp") {
-		t.Error("the new indexes are not there")
+		t.Error("the new indexes are missing")
 	}
 	second, err := b.Target("widgets")
 	if err != nil || second.Informer != first.Informer {

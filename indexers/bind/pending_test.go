@@ -89,12 +89,12 @@ func TestQuerierFollowsItsResource(t *testing.T) {
 		}
 		name := fmt.Sprintf("new-%d", round)
 		apply(s.cluster, widget(name, "red", round))
-		s.eventually("the querier hears of "+name, func() bool {
+		s.eventually("the querier returns "+name, func() bool {
 			keys, err := red()
 			return err == nil && slices.Contains(keys, "home/"+name)
 		})
 		s.delete(widgetsResource, "home", name)
-		s.eventually("and of its end", func() bool {
+		s.eventually("the querier no longer returns "+name, func() bool {
 			keys, err := red()
 			return err == nil && len(keys) == 2
 		})

@@ -13,7 +13,7 @@ import (
 var ErrContinue = errors.New("the continue token does not belong to this query")
 
 // ErrNoReferences is returned for a query about references by a Querier without [Querier.WithReferences].
-var ErrNoReferences = errors.New("the querier has no references; call Querier.WithReferences with the view of a references.Graph")
+var ErrNoReferences = errors.New("the querier has no references; call Querier.WithReferences with references.Graph.ForType")
 
 // UnknownReferenceError is returned if the objects have no reference of a name.
 type UnknownReferenceError struct {

@@ -67,7 +67,7 @@ func linkedQuerier(t *testing.T) (*query.Querier, *references.Graph, *informerSt
 	for _, u := range objects {
 		widgets.OnAdd(u, true)
 	}
-	widgets.OnAdd(simple("a/ahead", "edge", 1, "nothing"), false) // which the cache has not heard of
+	widgets.OnAdd(simple("a/ahead", "edge", 1, "nothing"), false) // not in the cache yet
 	gadgets.OnAdd(simple("a/gold", "", 0, nil), true)
 	gadgets.OnAdd(simple("b/iron", "", 0, nil), true)
 	return newCacheQuerier(t, objects...).WithReferences(graph.ForType(widget)), graph, gadgets

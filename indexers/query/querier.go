@@ -63,11 +63,11 @@ func (q *Querier) schemaOf(s Snapshot) schema {
 }
 
 // WithReferences returns a Querier over the same source that also answers conditions about references. The
-// view must be of the type of the source's objects. Each query reads the view once, at a slightly different
+// graph must be of the type of the source's objects. Each query reads the graph once, at a slightly different
 // time than the source.
-func (q *Querier) WithReferences(view *references.TypeGraph) *Querier {
+func (q *Querier) WithReferences(graph *references.TypeGraph) *Querier {
 	extended := *q
-	extended.references = view
+	extended.references = graph
 	return &extended
 }
 

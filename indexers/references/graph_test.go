@@ -190,7 +190,7 @@ func TestSubscription(t *testing.T) {
 		expect("Startedtrue ca")
 		issuer.handler.OnAdd(object(issuers, "a", "ca", "u-1", nil), false)
 		expect("StoppedTargetFoundfalse ca")
-		_, stopOther := add(t, graph, references.InformerSource{Type: issuers}) // which has not heard of ca
+		_, stopOther := add(t, graph, references.InformerSource{Type: issuers}) // has no object ca yet
 		stop()
 		expect("Startedfalse ca")
 		certs.handler.OnUpdate(cert, object(certificates, "a", "c", "u", m{"issuerRef": m{"name": "other"}}))

@@ -15,12 +15,13 @@ type TypeGraph struct {
 	names  []string // known without a source
 }
 
-// NewTypeGraph returns an empty view with the names of some references and [Owners], to check queries.
+// NewTypeGraph returns an empty TypeGraph with the names of the declared references and [Owners]. Use it to
+// check queries.
 func NewTypeGraph(declared []*indexers.Reference) *TypeGraph {
 	return &TypeGraph{graph: New(), names: newExtractor(declared).names}
 }
 
-// ForType returns the view of a type.
+// ForType returns the TypeGraph of a type.
 func (g *Graph) ForType(t Type) *TypeGraph {
 	return &TypeGraph{graph: g, target: Object{Group: t.Group, Resource: t.Resource, Kind: t.Kind}}
 }
@@ -39,12 +40,12 @@ func (v *TypeGraph) Names() []string {
 	return slices.Compact(names)
 }
 
-// Dangling returns the objects with a dangling reference of one name, or of any if it is empty.
+// Dangling returns the objects with a dangling reference with this name, or with any if name is empty.
 func (v *TypeGraph) Dangling(name string) []string {
 	return v.keys(v.graph.Dangling(), name, func(r Reference) Object { return r.From })
 }
 
-// KeysReferringTo returns the objects that refer to o, by the reference of one name, or by any if it is
+// KeysReferringTo returns the objects that refer to o, by references with this name, or by any if name is
 // empty. Like [Graph.To], it leaves out references to another object of that name.
 func (v *TypeGraph) KeysReferringTo(o Object, name string) []string {
 	return v.keys(v.graph.To(o), name, func(r Reference) Object { return r.From })
@@ -63,7 +64,7 @@ func (v *TypeGraph) KeysReferredBy(o Object, name string) []string {
 		func(r Reference) Object { return r.To })
 }
 
-// keys returns the keys of the objects of the view's type.
+// keys returns the keys of the objects of the TypeGraph's type.
 func (v *TypeGraph) keys(refs []Reference, name string, objectOf func(Reference) Object) []string {
 	keys := []string{}
 	for _, r := range refs {

@@ -47,7 +47,7 @@ func (g *Graph) Unchecked() []Unchecked {
 	return g.unchecked(func(referrer) bool { return true })
 }
 
-// Unchecked is [Graph.Unchecked] for the references of the view's objects with one name, or with any if name
+// Unchecked is [Graph.Unchecked] for the references of the type's objects with this name, or with any if name
 // is empty.
 func (v *TypeGraph) Unchecked(name string) []Unchecked {
 	return v.graph.unchecked(func(by referrer) bool {

@@ -62,7 +62,7 @@ func TestNoRoomAtOpen(t *testing.T) {
 				t.Fatalf("after %d writes the error is %v", room, err)
 			}
 		case <-time.After(time.Minute):
-			t.Fatalf("View does not return after %d writes on a full disk", room)
+			t.Fatalf("Open does not return after %d writes on a full disk", room)
 		}
 		fs.why.Store(nil)
 		for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
@@ -99,20 +99,20 @@ func TestDiskHangsAtOpen(t *testing.T) {
 		for range 2 {
 			if _, err := s.Open(context.Background(), "widgets"); !errors.Is(err, errNoAnswer) ||
 				!strings.Contains(err.Error(), "/state") {
-				t.Errorf("View: %v", err)
+				t.Errorf("Open: %v", err)
 			}
 		}
 		if err := s.Close(); !errors.Is(err, ErrBusy) {
 			t.Errorf("Close: %v", err)
 		}
 		if _, err := s.Open(context.Background(), "widgets"); !errors.Is(err, ErrClosed) {
-			t.Errorf("View after Close: %v", err)
+			t.Errorf("Open after Close: %v", err)
 		}
 	}()
 	select {
 	case <-done:
 	case <-time.After(time.Minute):
-		t.Fatal("View or Close do not return")
+		t.Fatal("Open or Close does not return")
 	}
 	fs.hang.Store(false)
 	close(fs.release)

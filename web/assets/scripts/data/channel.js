@@ -1,5 +1,5 @@
-const patience = 100; // ms to wait for answers of other tabs
-const many = 8; // number of tabs above which crashed ones are looked for
+const answerTimeout = 100; // ms to wait for answers of other tabs
+const checkedTabs = 8; // number of tabs from which each new tab causes a check for crashed tabs
 
 /**
  * Channel connects the visible tabs of a browser. One tab is the leader: it holds a lock, and calls onasks(asks) with the
@@ -60,7 +60,7 @@ export class Channel {
 
   later() {
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.onasks([...new Set(this.asks.values())].filter((ask) => ask !== null)), patience);
+    this.timer = setTimeout(() => this.onasks([...new Set(this.asks.values())].filter((ask) => ask !== null)), answerTimeout);
   }
 
   send(message) {
@@ -74,7 +74,7 @@ export class Channel {
     else if (retry && this.asks) this.later();
     else if (left) this.asks?.delete(tab);
     else if (tab && this.asks && this.asks.get(tab) !== ask) {
-      if (!this.asks.has(tab) && this.asks.size >= many) this.gather();
+      if (!this.asks.has(tab) && this.asks.size >= checkedTabs) this.gather();
       this.asks.set(tab, ask);
       this.later();
     }

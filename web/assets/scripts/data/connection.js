@@ -32,7 +32,7 @@ export class Connection {
     } else if (source === this.source) this.tell({ name, event });
   }
 
-  /** first reports whether another stream has not delivered a change already. */
+  /** first reports whether a change is new: no other stream has delivered it. */
   first(ask, change) {
     if (!this.next && !this.before) return true;
     const text = JSON.stringify([ask, change]);

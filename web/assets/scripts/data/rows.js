@@ -1,8 +1,8 @@
 import { get } from "./api.js";
 
-const size = 200; // rows per page: the maximum of a response
-const most = 20; // cached pages, least recently viewed first
-const atOnce = 2; // concurrent requests
+const pageSize = 200; // rows, the maximum of a response
+const maxPages = 20; // cached pages, least recently viewed first
+const maxRequests = 2; // concurrent requests
 
 /**
  * Rows are the rows of a result. Only pages in view are requested. A page that leaves the view before its request is
@@ -24,14 +24,14 @@ export class Rows {
 
   /** at returns row i, or undefined if it is not loaded. */
   at(i) {
-    const number = Math.floor(i / size);
-    return (this.pages.get(number) ?? this.stale?.get(number))?.[i % size];
+    const number = Math.floor(i / pageSize);
+    return (this.pages.get(number) ?? this.stale?.get(number))?.[i % pageSize];
   }
 
   /** need sets the rows in view, and requests missing ones. */
   need(from, to) {
     this.wanted = [];
-    for (let page = Math.floor(from / size); page * size < to; page++) {
+    for (let page = Math.floor(from / pageSize); page * pageSize < to; page++) {
       const rows = this.pages.get(page);
       if (!rows) { this.wanted.push(page); continue; }
       this.pages.delete(page); // and set again: the first entry of the Map is the least recently viewed
@@ -41,7 +41,7 @@ export class Rows {
   }
 
   next() {
-    while (this.table && this.loading.size < atOnce) {
+    while (this.table && this.loading.size < maxRequests) {
       const page = this.wanted.find((number) => !this.loading.has(number));
       if (page === undefined) return;
       this.load(page);
@@ -54,7 +54,7 @@ export class Rows {
     this.wanted = this.wanted.filter((number) => number !== page); // after a failure it is requested when drawn again
     let rows;
     try {
-      ({ rows } = await get("rows", { ...question, type: this.type, table, from: String(page * size) }));
+      ({ rows } = await get("rows", { ...question, type: this.type, table, from: String(page * pageSize) }));
     } catch (error) {
       if (error.status === 410 && pages === this.pages) { this.onforgotten(); return; }
     }
@@ -62,7 +62,7 @@ export class Rows {
     if (pages !== this.pages) return;
     if (rows) {
       pages.set(page, rows);
-      if (pages.size > most) pages.delete(pages.keys().next().value);
+      if (pages.size > maxPages) pages.delete(pages.keys().next().value);
       this.onrows();
     }
     this.next();

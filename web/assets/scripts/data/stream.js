@@ -1,7 +1,7 @@
 import { Channel } from "./channel.js";
 import { Connection } from "./connection.js";
 
-const silence = 15_000; // the server sends a beat every five seconds
+const silenceTimeout = 15_000; // ms without a message; the server sends a heartbeat every five seconds
 
 /**
  * Stream receives the events of the server. All visible tabs of a browser share one connection, because browsers open at
@@ -47,7 +47,7 @@ export class Stream {
 
   watch() {
     clearTimeout(this.watchdog);
-    this.watchdog = setTimeout(() => this.hear({ state: { live: false } }), silence);
+    this.watchdog = setTimeout(() => this.hear({ state: { live: false } }), silenceTimeout);
   }
 
   /** hear handles a message of the leading tab: an event, the state of the connection, or a gap. */

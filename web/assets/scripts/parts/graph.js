@@ -5,7 +5,7 @@ import { number } from "./format.js";
 
 const trail = []; // the objects visited before, the latest last
 
-/** Graph shows an object between the objects it refers to and those that refer to it, with links. */
+/** Graph shows an object with links: the objects that it refers to, and the objects that refer to it. */
 export class Graph {
   constructor(type, key, kind) {
     Object.assign(this, { type, key });

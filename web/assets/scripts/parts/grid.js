@@ -5,7 +5,7 @@ const rowHeight = 26, headHeight = 28;
 const maxHeight = 8_000_000;
 
 /**
- * Column is { name, least, grow?, number?, sort?, title? }: least is the minimum width in rem, grow the share of the rest.
+ * Column is { name, minWidth, grow?, number?, sort?, title? }: minWidth is in rem, grow is the share of the remaining width.
  * Grid is a table of any number of rows. Only rows in view have elements. Its source has
  *   cells(i): the cells of row i, texts or elements; null if they are not loaded
  *   href(i): the link of row i
@@ -31,8 +31,8 @@ export class Grid {
   /** columns sets the columns. */
   columns(columns, sorted) {
     this.shown = columns;
-    this.element.style.setProperty("--columns", columns.map((c) => (c.grow ? `minmax(${c.least}rem, ${c.grow}fr)` : `${c.least}rem`)).join(" "));
-    this.element.style.setProperty("--least", `${columns.reduce((sum, c) => sum + c.least, 0)}rem`);
+    this.element.style.setProperty("--columns", columns.map((c) => (c.grow ? `minmax(${c.minWidth}rem, ${c.grow}fr)` : `${c.minWidth}rem`)).join(" "));
+    this.element.style.setProperty("--least", `${columns.reduce((sum, c) => sum + c.minWidth, 0)}rem`);
     this.element.setAttribute("aria-colcount", columns.length);
     const focused = [...this.head.children].findIndex((cell) => cell.contains(document.activeElement));
     fill(this.head, columns.map((c) => h("div", {

@@ -1,14 +1,14 @@
 import { h, fill } from "./dom.js";
 import { number } from "./format.js";
 
-const most = 5000; // lines shown at first; more on request
+const maxLines = 5000; // lines shown at first; more on request
 
 /** Yaml shows an object as foldable lines. */
 export class Yaml {
   constructor() {
     this.folded = new Set([".metadata.managedFields"]); // by path, so that it survives changes of the object
     this.lines = [];
-    this.limit = most;
+    this.limit = maxLines;
     this.list = h("ol.yaml", { "aria-label": "YAML" });
     this.copied = h("button", { type: "button", onclick: () => this.copy() }, "Copy");
     this.element = h("section.card", { "aria-label": "YAML" }, h("div.bar", {}, h("h2", {}, "YAML"), h("span.grow"), this.copied), this.list);

@@ -3,9 +3,9 @@ import { change } from "../parts/change.js";
 import { h, fill } from "../parts/dom.js";
 import { clock, number, plural } from "../parts/format.js";
 
-const most = 500; // stored changes, and as many while paused
+const maxChanges = 500; // shown changes; while paused, also the maximum of waiting changes
 
-// group returns the filter of an event: the operation, or "types". Objects that left the shard count as deleted.
+// group returns the name of the filter that an event belongs to: the operation, or "types". Objects that left the shard count as deleted.
 const group = (c) => (!c.key ? "types" : c.op === "departed" ? "deleted" : c.op);
 
 /** EventsPage shows changes of all objects and types, the latest first. */
@@ -65,8 +65,8 @@ export class EventsPage {
   changes({ changes, skipped = 0 }) {
     if (!this.paused) { this.add(changes, skipped); return; }
     this.waiting.push(...changes);
-    this.dropped += skipped + Math.max(0, this.waiting.length - most);
-    this.waiting = this.waiting.slice(-most);
+    this.dropped += skipped + Math.max(0, this.waiting.length - maxChanges);
+    this.waiting = this.waiting.slice(-maxChanges);
     this.tell();
   }
 
@@ -84,6 +84,6 @@ export class EventsPage {
       this.list.prepend(item);
     }
     if (skipped) this.list.prepend(h("li.quiet", {}, `${number(skipped)} events came too fast to be shown`));
-    while (this.list.children.length > most) this.list.lastChild.remove();
+    while (this.list.children.length > maxChanges) this.list.lastChild.remove();
   }
 }

@@ -7,7 +7,7 @@ import { ago, clock } from "../parts/format.js";
 import { Graph } from "../parts/graph.js";
 import { Yaml } from "../parts/yaml.js";
 
-const most = 200; // stored changes
+const maxChanges = 200; // shown changes
 
 /** ObjectPage shows an object, its references, and its changes from now on. */
 export class ObjectPage {
@@ -68,7 +68,7 @@ export class ObjectPage {
     this.any ||= changes.length > 0;
     for (const c of changes) this.list.prepend(change(c));
     if (skipped) this.list.prepend(h("li.quiet", {}, `${skipped} changes came too fast to be shown`));
-    while (this.list.children.length > most) this.list.lastChild.remove();
+    while (this.list.children.length > maxChanges) this.list.lastChild.remove();
     if (changes.at(-1)?.op === "departed") fill(this.notes, h("p.banner", {}, "This object has left the shard of this cache, but still exists. The page shows its last known state."));
     else if (changes.at(-1)?.op === "deleted") fill(this.notes, h("p.banner", {}, "This object was deleted. The page shows its last state."));
     else this.load(changes.flatMap((c) => c.fields ?? []).map((f) => f.path));

@@ -9,13 +9,13 @@ import { Indexes } from "../parts/indexes.js";
 import { QueryBox } from "../parts/querybox.js";
 import { stateOf } from "../parts/state.js";
 
-const pause = 2000; // minimum ms between two queries while objects change
-const share = 10; // and minimum multiple of the duration of a query, so that large tables cause little load
+const minPause = 2000; // ms between two queries while objects change
+const pauseFactor = 10; // the pause is at least this multiple of a query's duration, so that large tables cause little load
 
 /** TypePage shows the objects of a type that match a query. */
 export class TypePage {
   constructor({ types, parameters }) {
-    Object.assign(this, { types, id: parameters.id ?? "", title: `${parameters.id} · crdcache`, parameters: { ...parameters }, requests: new Latest(), events: -1, asked: 0, pause });
+    Object.assign(this, { types, id: parameters.id ?? "", title: `${parameters.id} · crdcache`, parameters: { ...parameters }, requests: new Latest(), events: -1, asked: 0, pause: minPause });
     this.heading = h("h1", {}, this.id);
     this.figures = h("div.figures");
     this.answer = h("summary", { role: "status" });
@@ -71,8 +71,8 @@ export class TypePage {
     const all = this.page.columns.map((column, i) => ({ ...column, i })).filter((column) => !column.wide || this.parameters.wide);
     this.columns = all;
     const measured = (c) => Math.min(22, Math.max(c.name.length * 0.55 + 1.8, { integer: 6, boolean: 5, date: 5.5, number: 6 }[c.type] ?? 7.5));
-    const head = [{ name: "Name", least: 13, grow: 3, sort: "name" }, ...all.map((c) => ({ name: c.name, title: c.description, least: measured(c), grow: c.type === "string" ? 1.5 : 0, number: c.type === "integer" || c.type === "number" || c.type === "date", sort: c.sort }))];
-    if (this.page.namespaced) head.unshift({ name: "Namespace", least: 7.5, grow: 1, sort: "namespace" });
+    const head = [{ name: "Name", minWidth: 13, grow: 3, sort: "name" }, ...all.map((c) => ({ name: c.name, title: c.description, minWidth: measured(c), grow: c.type === "string" ? 1.5 : 0, number: c.type === "integer" || c.type === "number" || c.type === "date", sort: c.sort }))];
+    if (this.page.namespaced) head.unshift({ name: "Namespace", minWidth: 7.5, grow: 1, sort: "namespace" });
     this.grid.columns(head, { by: this.parameters.sort, descending: this.parameters.descending });
   }
 
@@ -124,7 +124,7 @@ export class TypePage {
     try {
       const answer = await this.requests.get("table", { type: this.id, query, sort, descending });
       if (!answer || this.closed) return;
-      this.pause = Math.max(pause, share * (Date.now() - this.asked));
+      this.pause = Math.max(minPause, pauseFactor * (Date.now() - this.asked));
       this.box.fail();
       this.rows.show(answer.table, { query, sort, descending });
       this.grid.resize(answer.total, answer.objects ? "No object matches the query." : "No objects.");

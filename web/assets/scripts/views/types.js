@@ -9,15 +9,15 @@ const total = (row) => row.rates.reduce((sum, rate) => sum + rate, 0);
 
 // Columns with their cells and sort values; narrow screens show only columns with a narrow width.
 const columns = [
-  { name: "Type", least: 16, grow: 3, sort: "name", narrow: 10, value: (row) => row.id, cell: (row) => h(closed(row) ? "span" : "a", closed(row) ? {} : { href: typeLink(row.id), tabindex: -1 }, row.resource, h("span.quiet", {}, `${row.group ? `.${row.group}` : ""}/${row.version}${row.view ? ` · ${row.view}` : ""}`)) },
-  { name: "State", least: 9, grow: 2, sort: "state", narrow: 7, first: "descending", value: severity, cell: stateOf },
-  { name: "Since", least: 4.5, number: true, sort: "since", first: "descending", value: (row) => row.since, cell: (row) => h("span", { title: moment(row.since) }, ago(row.since)) },
-  { name: "Objects", least: 6, number: true, sort: "objects", narrow: 5, first: "descending", value: (row) => row.objects, cell: (row) => number(row.objects) },
-  { name: "Size", least: 5.5, number: true, sort: "bytes", first: "descending", value: (row) => row.bytes, cell: (row) => bytes(row.bytes) },
-  { name: "Relists", least: 5, number: true, sort: "relists", first: "descending", value: (row) => row.relists, cell: (row) => (row.relists ? number(row.relists) : "") },
-  { name: "Events/s", least: 5.5, number: true, sort: "rate", first: "descending", value: total, cell: (row) => rate(row.rate) },
-  { name: "2 minutes", least: 10, value: () => 0, cell: (row) => sparkline(row.rates) },
-  { name: "Contact", least: 5, number: true, sort: "contact", title: "Last contact with the server", value: (row) => row.contact, cell: (row) => h("span", { class: row.stale ? "warn" : "", title: moment(row.contact) }, row.contact ? `${ago(row.contact)} ago` : "never") },
+  { name: "Type", minWidth: 16, grow: 3, sort: "name", narrow: 10, value: (row) => row.id, cell: (row) => h(closed(row) ? "span" : "a", closed(row) ? {} : { href: typeLink(row.id), tabindex: -1 }, row.resource, h("span.quiet", {}, `${row.group ? `.${row.group}` : ""}/${row.version}${row.view ? ` · ${row.view}` : ""}`)) },
+  { name: "State", minWidth: 9, grow: 2, sort: "state", narrow: 7, first: "descending", value: severity, cell: stateOf },
+  { name: "Since", minWidth: 4.5, number: true, sort: "since", first: "descending", value: (row) => row.since, cell: (row) => h("span", { title: moment(row.since) }, ago(row.since)) },
+  { name: "Objects", minWidth: 6, number: true, sort: "objects", narrow: 5, first: "descending", value: (row) => row.objects, cell: (row) => number(row.objects) },
+  { name: "Size", minWidth: 5.5, number: true, sort: "bytes", first: "descending", value: (row) => row.bytes, cell: (row) => bytes(row.bytes) },
+  { name: "Relists", minWidth: 5, number: true, sort: "relists", first: "descending", value: (row) => row.relists, cell: (row) => (row.relists ? number(row.relists) : "") },
+  { name: "Events/s", minWidth: 5.5, number: true, sort: "rate", first: "descending", value: total, cell: (row) => rate(row.rate) },
+  { name: "2 minutes", minWidth: 10, value: () => 0, cell: (row) => sparkline(row.rates) },
+  { name: "Contact", minWidth: 5, number: true, sort: "contact", title: "Last contact with the server", value: (row) => row.contact, cell: (row) => h("span", { class: row.stale ? "warn" : "", title: moment(row.contact) }, row.contact ? `${ago(row.contact)} ago` : "never") },
 ];
 
 const states = ["Degraded", "Gone", "Stopped", "Pending", "Syncing", "Synced", "Checking", "Withheld"];
@@ -54,7 +54,7 @@ export class TypesPage {
   }
 
   layout() {
-    this.shown = columns.filter((c) => c.narrow || !this.narrow.matches).map((c) => (this.narrow.matches ? { ...c, least: c.narrow } : c));
+    this.shown = columns.filter((c) => c.narrow || !this.narrow.matches).map((c) => (this.narrow.matches ? { ...c, minWidth: c.narrow } : c));
     this.grid.columns(this.shown, { by: this.parameters.sort || "state", descending: this.parameters.sort ? this.parameters.descending : true });
     this.draw();
   }

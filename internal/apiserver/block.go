@@ -13,11 +13,11 @@ import (
 // compress well, but each read decompresses a whole block.
 const blockSize = 16 << 10
 
-// block holds the text of several objects. The open block is uncompressed and grows under the lock of the
-// storage; written text does not change. A full block is compressed, and decompressed by each read.
+// block holds the text of several objects. An open block is uncompressed. It grows under the lock of the
+// storage, and written text does not change. A full block is compressed, and each read decompresses it.
 type block struct {
 	uncompressed atomic.Pointer[[]byte] // the uncompressed text; nil once the block is full
-	hasReaders   atomic.Bool            // a reader can still be using open
+	hasReaders   atomic.Bool            // a reader can still be using uncompressed
 	size         int
 	compressed   []byte
 }
@@ -71,12 +71,13 @@ type decompressedBlock struct {
 	text  []byte
 }
 
-// decompressed holds the blocks that were read last, for readers that read objects in their order.
+// decompressed caches the blocks that were read last. It speeds up readers that read objects in the order of
+// the blocks.
 var decompressed = sync.Pool{New: func() any { return new(decompressedBlock) }}
 
 func (b *block) appendText(dst []byte, offset, length uint32) ([]byte, error) {
 	if b.uncompressed.Load() != nil {
-		b.hasReaders.Store(true) // before open is loaded again
+		b.hasReaders.Store(true) // before uncompressed is loaded again
 	}
 	if text := b.uncompressed.Load(); text != nil {
 		return append(dst, (*text)[offset:offset+length]...), nil

@@ -35,7 +35,7 @@ type KnownNamespaces struct {
 type namespaceSelector struct {
 	*plan
 	namespaces NamespaceList
-	// listAllowed is closed when all namespaces may be listed at once.
+	// listAllowed is closed when listing all namespaces is allowed.
 	listAllowed <-chan struct{}
 	// refusal is the error of listing all namespaces.
 	refusal error

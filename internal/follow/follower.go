@@ -24,7 +24,7 @@ type Follower struct {
 	Namespaces Namespaces
 	// Shard has the ranges of hashes to follow. Nil means all objects.
 	Shard *Shard
-	// SelectsNothing states that no object is selected: nothing is requested, and the cache is complete and
+	// SelectsNothing states that no object is selected: no request is sent, and the cache is complete and
 	// empty.
 	SelectsNothing bool
 	// Types are the served types. If nil, every type is assumed to exist.

@@ -32,7 +32,7 @@ func (f *Follower) serveNothing(ctx context.Context, listed func()) {
 	_ = f.Cache.RunPartitions(ctx, listed)
 }
 
-// servePermitted lists and watches all namespaces at once while that is permitted, and otherwise one by one.
+// servePermitted lists and watches all namespaces together while that is permitted, and otherwise one by one.
 func (f *Follower) servePermitted(ctx context.Context, g *incarnation, listed func()) {
 	for {
 		refusal := f.serveAll(ctx, g, listed)
@@ -123,8 +123,8 @@ func (f *Follower) newPartition(p PartitionSpec, forbidden func(error)) informer
 	return partition
 }
 
-// serveAll lists and watches all namespaces at once until ctx ends, or until that is forbidden. Then it
-// returns the server's error.
+// serveAll lists and watches all namespaces with one request each until ctx ends, or until that is forbidden.
+// Then it returns the server's error.
 func (f *Follower) serveAll(ctx context.Context, g *incarnation, listed func()) (refusal error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -144,8 +144,8 @@ func (f *Follower) serveAll(ctx context.Context, g *incarnation, listed func()) 
 	return refusal
 }
 
-// serveEach lists and watches the changing namespaces of the set one by one, until ctx ends or all may be
-// listed at once. The cache keeps its content.
+// serveEach lists and watches the changing namespaces of the set one by one, until ctx ends or listing all
+// namespaces is allowed. The cache retains its content.
 func (f *Follower) serveEach(ctx context.Context, g *incarnation, listed func(), refusal error) {
 	ctx, cancel := context.WithCancel(ctx)
 	allowed := make(chan struct{})

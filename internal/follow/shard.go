@@ -28,7 +28,7 @@ type Shard struct {
 		partitions map[*requests.Selection]*shardPartition
 		// ending are the selections of replaced partitions that may still run.
 		ending []*requests.Selection
-		// namespaces are the followed namespaces; empty if there are none, nil while nothing is followed.
+		// namespaces are the followed namespaces. It is nil while the type is not followed.
 		namespaces []string
 	}
 }
@@ -41,7 +41,7 @@ type shardPartition struct {
 	replaces []*requests.Selection
 }
 
-// NewShard returns a Shard of the ranges that desired returns, which follows nothing yet. notify is called,
+// NewShard returns a Shard, without partitions, of the ranges that desired returns. notify is called,
 // without locks, when the result of State changes.
 func NewShard(key sharding.Key, desired func() requests.Ranges, notify func()) *Shard {
 	s := &Shard{key: key, desired: desired, notify: notify, changed: make(chan struct{}, 1)}

@@ -186,8 +186,8 @@ func (m *member) requiredChanged(required bool) {
 	})
 }
 
-// answered is called with the outcome of a request; err is nil if the server accepted it.
-func (m *member) answered(verb requests.Verb, reason status.Reason, err error) {
+// requestEnded is called with the outcome of a request. err is nil if the server accepted the request.
+func (m *member) requestEnded(verb requests.Verb, reason status.Reason, err error) {
 	m.update(func(b *Aggregator) {
 		if reason != status.ReasonNone {
 			f := RequestFailure{GVR: m.status.GVR, Options: m.status.Options, Verb: verb.String(),

@@ -30,7 +30,7 @@ func (l *ListenerHandle) Done() <-chan struct{} { return l.queue.Done() }
 // Depth returns the number of pending events, including the one being handled.
 func (l *ListenerHandle) Depth() int { return l.queue.Pending() }
 
-// callOf returns the call of a function of a listener, or nothing if the listener does not have it.
+// callOf returns the call of a listener's function, or nil if the function is nil.
 func callOf[A any](f func(A), arg A) []func() {
 	if f == nil {
 		return nil

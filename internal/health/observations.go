@@ -44,12 +44,12 @@ type observations struct {
 	// exists is set while a source of types reports the type.
 	exists     bool
 	partitions partitionRecords
-	// selectsNothing is set if there is nothing to read, and thus no partition.
+	// selectsNothing is set if no objects are selected, so that there are no partitions.
 	selectsNothing bool
 }
 
-// hasPartitions reports whether everything selected is read. An incarnation without partitions is not synced
-// unless there is nothing to read, because its cache receives no events.
+// hasPartitions reports whether there are partitions, or none are needed because no objects are selected.
+// Otherwise the incarnation is not synced, because its cache receives no events.
 func (f observations) hasPartitions() bool { return f.selectsNothing || f.partitions.hasAny() }
 
 // problem is the current failure of one kind of request; zero without one.

@@ -63,7 +63,7 @@ func (s *streak) count(now time.Time) int {
 	return s.length
 }
 
-// isHealthy reports whether the partition has no problem and waits for nothing.
+// isHealthy reports whether the partition has no problem and does not wait for the server.
 func (p *partitionRecord) isHealthy() bool {
 	return p.waitingSince.IsZero() && p.listProblem.reason == status.ReasonNone &&
 		p.watchProblem.reason == status.ReasonNone

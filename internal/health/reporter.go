@@ -88,7 +88,7 @@ func (r Reporter) RequestEnded(verb requests.Verb, err error) {
 		if reason == status.ReasonNone {
 			current.LastContact = now
 		}
-		r.member.answered(verb, reason, err)
+		r.member.requestEnded(verb, reason, err)
 	})
 }
 
@@ -97,7 +97,7 @@ func (r Reporter) RequestEnded(verb requests.Verb, err error) {
 func (r Reporter) acceptLocked(p *partitionRecord, verb requests.Verb, now time.Time) {
 	p.waitingSince = time.Time{}
 	p.listProblem = problem{}
-	// If watches end soon, an accepted one proves nothing.
+	// If watches end soon after they are accepted, an accepted watch does not disprove the problem.
 	if verb.Watches() && !requests.EndsWatches(p.watchProblem.reason) ||
 		requests.AffectsFactory(p.watchProblem.reason) {
 		p.watchProblem = problem{}
@@ -125,7 +125,7 @@ func (r Reporter) failLocked(p *partitionRecord, verb requests.Verb, reason stat
 	if reason == status.ReasonNone {
 		p.relistReason = requests.RelistReasonOf(err)
 		if p.relistResponses.count(now) < MinFailuresForDegraded {
-			p.waitingSince = time.Time{} // an answer that is part of the protocol
+			p.waitingSince = time.Time{} // a response that is part of the protocol
 			return
 		}
 		reason = status.ReasonRequestFailed // repeated without progress
@@ -177,8 +177,8 @@ func (r Reporter) NoContact() {
 	})
 }
 
-// clearDisproved clears problems that a failure disproves. Any answer comes from a reachable server, and any
-// except 401 from one that accepts the credentials.
+// clearDisproved clears problems that a failure disproves. Any response proves that the server is reachable,
+// and any response except 401 proves that it accepts the credentials.
 func (p *partitionRecord) clearDisproved(reason status.Reason) {
 	if reason == status.ReasonUnreachable {
 		return
@@ -199,7 +199,7 @@ func (p *partitionRecord) clearListProblems(verb requests.Verb) {
 	}
 }
 
-// Throttled records that the server answered a request with 429, and that the client will repeat it.
+// Throttled records that the server responded with 429, and that the client will repeat the request.
 func (r Reporter) Throttled(verb requests.Verb) {
 	r.update(func(p *partitionRecord, _ *Status, now time.Time) {
 		r.mu.counts.countFailure(verb, status.ReasonThrottled)

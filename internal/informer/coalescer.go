@@ -224,7 +224,7 @@ func (e *pendingEntry) removeFirst() (n notification) {
 }
 
 // next removes the first pending notification, and reports whether there are more. Only the queue's goroutine
-// calls it. If nothing is left, it returns a mark that does nothing.
+// calls it. If no notification is left, it returns a mark without effect.
 func (c *coalescer) next() (notification, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -154,8 +154,8 @@ func (c *collectedList) add(event watch.Event) (err error) {
 	return nil
 }
 
-// append doubles the capacity when it runs out. The builtin adds a quarter, and leaves four times as much
-// garbage.
+// append doubles the capacity when it runs out. The builtin append adds a quarter, and thus leaves four times
+// as much garbage.
 func (c *collectedList) append(item any) {
 	if len(c.items) == cap(c.items) {
 		c.items = slices.Grow(c.items, len(c.items))
@@ -163,7 +163,7 @@ func (c *collectedList) append(item any) {
 	c.items = append(c.items, item)
 }
 
-// mapKeys fills at. If several objects have one key, only the last one stays.
+// mapKeys sets indexByKey. Of several objects with the same key, it retains only the last one.
 func (c *collectedList) mapKeys() error {
 	if c.indexByKey != nil {
 		return nil

@@ -25,7 +25,7 @@ type incarnation struct {
 	logger  klog.Logger
 
 	// pendingLists is the number of partitions that have not listed in this incarnation. onAllListed, if not
-	// nil, is called when there are none left. Informer.mu guards both.
+	// nil, is called when it becomes zero. Informer.mu guards both.
 	pendingLists int
 	onAllListed  func()
 }
@@ -138,7 +138,7 @@ func (p *partition) Delete(obj any) error {
 	return nil
 }
 
-// remove removes an object. known states that final is its final state.
+// remove removes an object. final is its last known state, and known states that this is its final state.
 func (p *partition) remove(key string, final Item, known, leftSelection bool) error {
 	i := p.informer
 	i.mu.Lock()

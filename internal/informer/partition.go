@@ -46,8 +46,9 @@ func prefixOf(namespace string) string {
 
 // RunPartitions runs an incarnation with one reflector for each partition until ctx ends. The partitions must
 // be in different namespaces. They feed one store. Without partitions no object is selected: it sends no
-// requests, and the informer has synced at once. Handlers, indexers and objects of the previous incarnation
-// stay (call Forget before to remove the objects). RunPartitions fails with ErrRunning or ErrStopped.
+// requests, and the informer has synced immediately. Handlers, indexers and objects of the previous
+// incarnation stay (call Forget before to remove the objects). RunPartitions fails with ErrRunning or
+// ErrStopped.
 //
 // The informer has synced when all partitions have listed. listed, if not nil, is called once when all
 // partitions have listed in this incarnation, with no lock held.
@@ -101,13 +102,14 @@ func (i *Informer) checkPartitions(partitions []Partition) error {
 	return nil
 }
 
-// inlineWatcher returns nil if a reflector has to watch, because only that checks the types of objects.
+// inlineWatcher returns lw as an InlineWatcher. It returns nil if a reflector has to watch, because only a
+// reflector checks the types of objects.
 func (i *Informer) inlineWatcher(lw cache.ListerWatcher) InlineWatcher {
 	if i.options.ExampleObject != nil {
 		return nil
 	}
-	direct, _ := lw.(InlineWatcher)
-	return direct
+	inline, _ := lw.(InlineWatcher)
+	return inline
 }
 
 // staticPartitions returns a function that returns the partitions once, and then waits for the end of the
@@ -124,10 +126,10 @@ func staticPartitions(partitions []Partition) func(context.Context) ([]Partition
 	}
 }
 
-// EvictOutOfShard removes the objects from the store for which inShard returns false, without deleting them:
-// only LeftShardHandlers are notified. Before that it calls narrow, which may narrow selections. Events are
-// applied before or after both. narrow and inShard are called under the informer's lock and must not call the
-// informer.
+// EvictOutOfShard removes the objects from the store for which inShard returns false. This is not a deletion:
+// only LeftShardHandlers are notified. It first calls narrow, which can narrow selections. Events are applied
+// before narrow or after the removal. narrow and inShard are called under the informer's lock and must not
+// call the informer.
 func (i *Informer) EvictOutOfShard(narrow func(), inShard func(Item) bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -13,8 +13,8 @@ type listRequest struct {
 	stored bool
 }
 
-// listRequests are the requests for a stream: those for the next list, and those that the running list
-// answers. They are guarded by Informer.mu.
+// listRequests are the requests to list a stream: next are satisfied by the next list, running by the running
+// list. They are guarded by Informer.mu.
 type listRequests struct{ next, running []*listRequest }
 
 // endRequests ends requests.
@@ -44,7 +44,7 @@ func (i *Informer) Relist(ctx context.Context) error {
 				return context.Cause(ctx)
 			}
 		}
-		if stored { // otherwise other partitions may have replaced the one that has ended
+		if stored { // otherwise a partition ended, and others may have replaced it
 			return nil
 		}
 	}

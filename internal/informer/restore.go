@@ -19,9 +19,9 @@ import (
 // PersistedState gives access to the objects that an earlier process persisted.
 type PersistedState interface {
 	// Load returns the persisted objects, or nil if none belong to the running incarnation. It is called
-	// before the server has answered, and again afterwards, when more is known of the server. If the second
+	// before the server has responded, and again afterwards, when the server can be identified. If the second
 	// call returns nil, the result of the first one is invalid.
-	Load(ctx context.Context, answered bool) *Restored
+	Load(ctx context.Context, responded bool) *Restored
 	// Serving is called with true when readers see the restored objects, and with false when they no longer
 	// do, or when the server has confirmed the objects but the informer has not synced.
 	Serving(unconfirmed bool)
@@ -37,9 +37,9 @@ type Restored struct {
 	Namespaces      map[string]string
 }
 
-// restore loads the objects that an earlier process persisted of the first partitions of an incarnation, and
-// stores them. Readers see them at once; resume then has each partition confirmed. It does nothing if the
-// store has objects of an earlier incarnation, because handlers know them.
+// restore loads the persisted objects of the first partitions of an incarnation, and stores them. Readers see
+// them immediately. Later, resume confirms each partition with the server. restore does nothing if the store
+// has objects of an earlier incarnation, because handlers have received those.
 func (g *incarnation) restore(ctx context.Context, partitions ...*partition) {
 	state, lw := restorable(partitions)
 	if state == nil || g.informer.isSyncedOrNonEmpty() {

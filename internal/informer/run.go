@@ -235,7 +235,7 @@ func (i *Informer) Stop() {
 
 // Forget removes all objects of the previous incarnation. Each handler receives its queued notifications, and
 // then an OnDelete with cache.DeletedFinalStateUnknown for each object. HasSynced is false until the first
-// list of the next incarnation, which can start at once.
+// list of the next incarnation, which can start immediately.
 //
 // It fails with ErrRunning while an incarnation runs and with ErrStopped after the stop. It does not wait.
 func (i *Informer) Forget() error {

@@ -1,11 +1,11 @@
 package informer
 
-// unconfirmedRestore describes the restored objects that the server has not confirmed. Handlers do not know
-// of them.
+// unconfirmedRestore describes the restored objects that the server has not confirmed. Handlers have not
+// received them.
 type unconfirmedRestore struct {
 	// namespaces are the namespaces with unconfirmed objects; "" means everything.
 	namespaces map[string]bool
-	// state has loaded the objects. It is nil if reportRestoration has reported the result.
+	// state is the PersistedState that loaded the objects. It is nil after reportRestoration.
 	state PersistedState
 	// listed is true if a partition was listed because its restored objects could not be confirmed.
 	listed bool
@@ -73,8 +73,8 @@ func (g *incarnation) reportRestoration() {
 	}
 }
 
-// dropUnconfirmedLocked removes unconfirmed objects from the store. The caller reports the end of serving
-// them to the result, if that is not nil, with no lock held.
+// dropUnconfirmedLocked removes unconfirmed objects from the store. If it returns a PersistedState, the
+// caller must call its Serving(false) with no lock held.
 func (i *Informer) dropUnconfirmedLocked() PersistedState {
 	u := i.mu.unconfirmed
 	i.mu.unconfirmed = unconfirmedRestore{}

@@ -12,11 +12,11 @@ import (
 )
 
 var (
-	// ErrOpaqueVersion is returned by waits for a resource version that is not a positive number, and if the
+	// ErrOpaqueVersion is returned by waits for a resource version if it is not a positive number, or if the
 	// server's versions are not.
 	ErrOpaqueVersion = errors.New("resource versions that are not numbers cannot be compared")
 	// ErrVersionLost is returned by waits for a resource version that the server has not reached. The server
-	// was restored from a backup, or the version is of another one.
+	// was restored from a backup, or the version is of another server.
 	ErrVersionLost = errors.New("the server has not reached the resource version: it was restored from a backup, or the version is of another server")
 )
 
@@ -24,13 +24,13 @@ var (
 type versionWait struct {
 	// version is the resource version to reach. For a deletion it is empty until a probe has returned one.
 	version string
-	// deleted: the wait is for a deletion, and version is that of a probe.
+	// deleted is true if the wait is for a deletion and version is the result of a probe.
 	deleted bool
-	// deletion, if not nil, also ends the wait.
+	// deletion, if not nil, is a deletion that also ends the wait.
 	deletion *expectedDeletion
 	// overdue is true if the watch did not deliver the state soon. The wait then needs a probe.
 	overdue bool
-	// probeSent is true if a probe has begun since the wait.
+	// probeSent is true if a probe has begun since the wait began.
 	probeSent bool
 	// probed is the time of the first probe that showed that the server has reached version, or of the last
 	// request to list the type; zero before.
@@ -43,7 +43,7 @@ type versionWait struct {
 type expectedDeletion struct {
 	key string
 	uid types.UID
-	// terminating: the object had a deletion timestamp before, so only its removal counts.
+	// terminating is true if the object already had a deletion timestamp, so that only its removal counts.
 	terminating bool
 	lastItem    Item // the object at the last call of isObserved
 }
@@ -57,8 +57,8 @@ type versionWaits struct {
 	changed chan struct{}
 }
 
-// GiveUp returns an error if a wait is in vain, and otherwise a channel that is closed when that may have
-// changed. It is called when a wait is overdue.
+// GiveUp returns an error if a wait cannot succeed. Otherwise it returns a channel that is closed when that
+// may have changed. It is called when a wait is overdue.
 type GiveUp func() (changed <-chan struct{}, err error)
 
 // WaitForVersion waits until the cache has everything up to a resource version: until a list, an event or a
@@ -110,7 +110,7 @@ func (i *Informer) await(ctx context.Context, w *versionWait, giveUp GiveUp) err
 	defer i.removeWait(w)
 	overdue := time.NewTimer(probeDelay)
 	defer overdue.Stop()
-	var changed <-chan struct{} // nil, and giveUp not called, while the watch should deliver the state soon
+	var changed <-chan struct{} // nil until the wait is overdue and giveUp has been called
 	for {
 		select {
 		case <-w.done:

@@ -50,7 +50,7 @@ func (c *persistedSnapshot) count() int {
 }
 
 // isComparable reports whether the difference of the snapshots is the difference of the saved parts. They are
-// not comparable if one content saves a namespace that the other one only has in its snapshot.
+// not comparable if one saves a namespace that the other has in its snapshot but does not save.
 func (c *persistedSnapshot) isComparable(next *persistedSnapshot) bool {
 	return (c.namespaces == nil) == (next.namespaces == nil) && c.hasNoneOfOthers(next) &&
 		next.hasNoneOfOthers(c)

@@ -52,18 +52,19 @@ type Source struct {
 type Persister struct {
 	*SharedState
 	source Source
-	// disabled is the reason why nothing is persisted, or empty.
+	// disabled is the reason why no objects are persisted, or empty.
 	disabled string
 
-	// token is held during reads and saves, for as long as the disk does not answer. It guards state.
+	// token is a mutex that is held during reads and saves, even if a slow disk exceeds DiskTimeout. It
+	// guards state.
 	token chan struct{}
 	state struct {
 		view persistence.StoredContent // nil before it is opened
 		// saved is the stored content; nil if unknown. restorer belongs to the incarnation that saved it.
 		saved    *persistedSnapshot
 		restorer *restorer
-		// answeredRequests is the number of answered requests at the last check of the cluster.
-		answeredRequests int64
+		// acceptedRequests is the number of accepted requests at the last check of the cluster.
+		acceptedRequests int64
 		// retryAt is the time of the next attempt after a number of failures.
 		retryAt  time.Time
 		failures int
@@ -85,8 +86,8 @@ const (
 	blockPause = 2 * time.Millisecond
 )
 
-// DiskTimeout is the time that an informer waits for the backend. Then it continues without persistence until
-// the backend answers. Tests change it.
+// DiskTimeout is how long an informer waits for the backend. Then it continues without persistence until the
+// backend responds. Tests change it.
 var DiskTimeout = 10 * time.Second
 
 // ErrSlowDisk is the cause of a timeout of the backend.
@@ -232,7 +233,7 @@ func (p *Persister) Status() status.Persistence {
 	return p.reported.status
 }
 
-// Idle reports whether nothing is read or saved at the moment. It is for tests.
+// Idle reports whether no read or save is running. It is for tests.
 func (p *Persister) Idle() bool { return len(p.token) == 0 }
 
 // SavedInMemory reports whether the saved content is in memory, for comparison with the next one. It is for
@@ -259,10 +260,10 @@ func (p *Persister) saveLocked(ctx context.Context) {
 		return
 	}
 	// The requests that brought the content have been counted.
-	savedAt, answered := time.Now(), p.source.Health.AcceptedRequests()
+	savedAt, accepted := time.Now(), p.source.Health.AcceptedRequests()
 	p.saveTokens <- struct{}{} // another informer's save returns it
 	defer func() { <-p.saveTokens }()
-	at, err := p.write(ctx, now, r, answered, savedAt)
+	at, err := p.write(ctx, now, r, accepted, savedAt)
 	if err != nil {
 		p.state.failures++
 		pause := min(p.interval<<min(p.state.failures, 10), maxPause)
@@ -277,18 +278,19 @@ func (p *Persister) saveLocked(ctx context.Context) {
 	p.reported.status.Saves++
 }
 
-// write saves a content that was read at savedAt, when the server had answered that many requests.
-func (p *Persister) write(ctx context.Context, now *persistedSnapshot, r *restorer, answered int64,
+// write saves a content that was read at savedAt. accepted is the number of requests that the server had
+// accepted by then.
+func (p *Persister) write(ctx context.Context, now *persistedSnapshot, r *restorer, accepted int64,
 	savedAt time.Time) (at persistence.Checkpoint, err error) {
 	since := savedAt
-	if p.state.answeredRequests == answered {
-		since = time.Time{} // no answer since the last check of the cluster
+	if p.state.acceptedRequests == accepted {
+		since = time.Time{} // no response since the last check of the cluster
 	}
 	uid, err := p.cluster.id(ctx, since, 0)
 	if err != nil {
 		return at, err
 	}
-	p.state.answeredRequests = answered
+	p.state.acceptedRequests = accepted
 	if uid == "" && p.cluster.endpoint == "" {
 		return at, errUnknownCluster
 	}

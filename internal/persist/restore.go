@@ -46,14 +46,14 @@ func (r *restorer) sameType(other *restorer) bool {
 	return r == other || r != nil && r.partition.Version == other.partition.Version && r.uid == other.uid
 }
 
-// Load implements informer.PersistedState. Before the server has answered, content of the same address is
+// Load implements informer.PersistedState. Before the server has responded, content of the same address is
 // valid. After that, the cluster must be the same.
-func (r *restorer) Load(ctx context.Context, answered bool) *informer.Restored {
+func (r *restorer) Load(ctx context.Context, responded bool) *informer.Restored {
 	var found struct {
 		restored *informer.Restored
 		err      error
 	}
-	err := r.withToken(ctx, func(ctx context.Context) { found.restored, found.err = r.load(ctx, answered) })
+	err := r.withToken(ctx, func(ctx context.Context) { found.restored, found.err = r.load(ctx, responded) })
 	if err == nil {
 		err = found.err
 	}
@@ -67,8 +67,8 @@ func (r *restorer) Load(ctx context.Context, answered bool) *informer.Restored {
 	return found.restored
 }
 
-func (r *restorer) load(ctx context.Context, answered bool) (*informer.Restored, error) {
-	if answered && r.itemsReturned.Load() { // the cache shows it already
+func (r *restorer) load(ctx context.Context, responded bool) (*informer.Restored, error) {
+	if responded && r.itemsReturned.Load() { // the cache shows it already
 		uid, err := r.cluster.id(ctx, time.Now(), clusterTolerance)
 		if err != nil || !r.cluster.matches(*r.restored, uid) {
 			return nil, err
@@ -79,7 +79,7 @@ func (r *restorer) load(ctx context.Context, answered bool) (*informer.Restored,
 	var uid types.UID
 	var unknown error
 	// Also without stored content, so that a later save can notice a change of the cluster.
-	if answered {
+	if responded {
 		uid, unknown = r.cluster.id(ctx, time.Now(), clusterTolerance)
 	}
 	if err := r.openLocked(ctx); err != nil {
@@ -92,7 +92,7 @@ func (r *restorer) load(ctx context.Context, answered bool) (*informer.Restored,
 	switch {
 	case unknown != nil:
 		return nil, unknown
-	case answered && !r.cluster.matches(at, uid), !answered && !r.cluster.matchesEndpoint(at):
+	case responded && !r.cluster.matches(at, uid), !responded && !r.cluster.matchesEndpoint(at):
 		return nil, nil
 	}
 	items, err := r.loadItems(ctx, at)
@@ -106,7 +106,7 @@ func (r *restorer) load(ctx context.Context, answered bool) (*informer.Restored,
 		}
 	}
 	r.restored = &at
-	r.verified.Store(answered)
+	r.verified.Store(responded)
 	return checkpointed, nil
 }
 
@@ -187,7 +187,7 @@ func (r *restorer) Serving(unconfirmed bool) {
 	if c := r.source.Cache.PersistableContent(); c.Resuming && c.Snapshot.Len() == r.restored.Objects {
 		saved = &persistedSnapshot{c.Snapshot, c.Namespaces}
 	}
-	// If the disk does not answer, the next save is a whole one.
+	// If this times out, the next save is a complete one.
 	_ = r.withToken(context.Background(), func(context.Context) {
 		r.state.saved, r.state.restorer = saved, r
 	})

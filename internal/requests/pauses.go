@@ -32,7 +32,7 @@ const (
 	// rbacGracePeriod is the time during which a forbidden type is retried at the ordinary pace, because
 	// roles are often created together with their users.
 	rbacGracePeriod = 2 * time.Minute
-	// maxConnectionWakes is how often a type can fail again after the server has answered another type,
+	// maxConnectionWakes is how often a type can fail again after the server has responded to another type,
 	// before it gets a backoff of its own.
 	maxConnectionWakes = 3
 )

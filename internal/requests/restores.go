@@ -64,7 +64,7 @@ type counter struct {
 	requestToken chan struct{} // holds a token during a request
 
 	mu       sync.Mutex
-	latest   versionAnswer
+	latest   versionResponse
 	restores int // number of detected restores
 	// outageSince is the latest Continuity.outageSince; zero if there was no outage.
 	outageSince time.Time
@@ -72,8 +72,8 @@ type counter struct {
 	watches map[*Continuity]func()
 }
 
-// versionAnswer is the result of a list of one object.
-type versionAnswer struct {
+// versionResponse is the result of a list of one object.
+type versionResponse struct {
 	version string
 	err     error
 	// began is the start of the request; zero if there was none.
@@ -83,22 +83,22 @@ type versionAnswer struct {
 const (
 	// versionRequestTimeout is the timeout of a list of one object.
 	versionRequestTimeout = 10 * time.Second
-	// An answer can be shared if it is at most this much older than the outage: a failed request, or a watch
-	// that the server ended before its timeout. Restoring a backup takes longer, and requests fail in the
-	// meantime.
+	// sharedAfterFailure and sharedAfterEnd are how much older than the outage a shared response can be, if
+	// the outage is a failed request, or a watch that the server ended before its timeout. Restoring a backup
+	// takes longer, and requests fail in the meantime.
 	sharedAfterFailure = time.Second
 	sharedAfterEnd     = time.Minute
 )
 
-// current returns the answer of a request that began after since. isOwn reports whether it called ask. A
-// failure is only shared with callers that have waited for it.
+// current returns the response to a request that began after since. isOwn reports whether current sent the
+// request itself, with request. A failure is only shared with callers that have waited for it.
 func (n *counter) current(ctx context.Context, since time.Time,
-	ask func(context.Context) (string, error)) (a versionAnswer, isOwn bool) {
+	request func(context.Context) (string, error)) (a versionResponse, isOwn bool) {
 	called := time.Now()
 	select {
 	case n.requestToken <- struct{}{}:
 	case <-ctx.Done():
-		return versionAnswer{err: context.Cause(ctx)}, false
+		return versionResponse{err: context.Cause(ctx)}, false
 	}
 	defer func() { <-n.requestToken }()
 	n.mu.Lock()
@@ -107,10 +107,10 @@ func (n *counter) current(ctx context.Context, since time.Time,
 	if a.began.After(since) && (a.err == nil || !isRefusal(a.err) && !a.ended.Before(called)) {
 		return a, false
 	}
-	a = versionAnswer{began: time.Now()}
-	asking, cancel := context.WithTimeout(ctx, versionRequestTimeout)
+	a = versionResponse{began: time.Now()}
+	requestCtx, cancel := context.WithTimeout(ctx, versionRequestTimeout)
 	defer cancel()
-	a.version, a.err = ask(asking)
+	a.version, a.err = request(requestCtx)
 	if ctx.Err() == nil {
 		a.ended = time.Now()
 		n.mu.Lock()
@@ -137,11 +137,11 @@ func (n *counter) recordRestore(restoresSeen int) {
 	}
 }
 
-// isRefusal reports whether an error is an answer about one type only.
-func isRefusal(err error) bool { return isServerAnswer(err) && !apierrors.IsTooManyRequests(err) }
+// isRefusal reports whether an error is a response that concerns one type only.
+func isRefusal(err error) bool { return isServerResponse(err) && !apierrors.IsTooManyRequests(err) }
 
-// isServerAnswer reports whether an error is an answer of a working server.
-func isServerAnswer(err error) bool {
+// isServerResponse reports whether an error is a response of a working server.
+func isServerResponse(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && status.Status().Code < http.StatusInternalServerError
 }
@@ -216,7 +216,7 @@ func (c *Continuity) BeforeWatch(ctx context.Context, options *metav1.ListOption
 
 func (c *Continuity) check(ctx context.Context, version string, restoresSeen int, since time.Time) error {
 	a, isOwn := c.counter.current(ctx, since, c.requestVersion)
-	if isBefore(a.version, version) && !isOwn { // the answer may be older than the version
+	if isBefore(a.version, version) && !isOwn { // the shared response may be older than the version
 		a, isOwn = c.counter.current(ctx, time.Now(), c.requestVersion)
 	}
 	if isBefore(a.version, version) && !isOwn { // or the types do not share a counter
@@ -275,10 +275,10 @@ func (c *Continuity) startOutageLocked(since time.Time) {
 	}
 }
 
-// Failed records that a list or watch failed. The failure is an outage, unless the error is an answer of a
+// Failed records that a list or watch failed. The failure is an outage, unless the error is a response of a
 // working server.
 func (c *Continuity) Failed(err error) {
-	if err == nil || errors.Is(err, context.Canceled) || isServerAnswer(err) {
+	if err == nil || errors.Is(err, context.Canceled) || isServerResponse(err) {
 		return
 	}
 	c.counter.mu.Lock()

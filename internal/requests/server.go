@@ -67,7 +67,7 @@ type Reporter interface {
 	// ListCompleted is called with the duration of a list over all pages, or of a watch-list's initial
 	// events.
 	ListCompleted(took time.Duration)
-	// Throttled is called when the server answered a request with 429.
+	// Throttled is called when the server has responded with 429.
 	Throttled(verb Verb)
 	// RecordContact is called for an event or bookmark of a watch. initial is true until the initial list is
 	// complete.

@@ -92,10 +92,10 @@ type targetState struct {
 	pauseEnd      time.Time
 	// unansweredRequests is the number of consecutive requests without response headers.
 	unansweredRequests int
-	// proxyBuffers is set after a watch over HTTP/1 was silent from its beginning and was ended. A proxy may
-	// hold back its events.
+	// proxyBuffers is set after a watch over HTTP/1 without any event was ended. A proxy may buffer its
+	// events.
 	proxyBuffers bool
-	// wakeFailures is how often this type failed again after the server had answered another type.
+	// wakeFailures is how often this type failed again after the server had responded to another type.
 	wakeFailures int
 
 	// rounds is the number of relists without an established watch in between; firstRoundDone is set after
@@ -223,7 +223,7 @@ func (s targetState) succeeded(o requestOutcome) targetState {
 	if s.watchOpenSince.IsZero() && (o.verb == VerbWatch || o.phase == phaseListed) {
 		s.watchOpenSince = o.now
 	}
-	if endsFailure || s.failures > 0 && s.stage == stageConnection { // any answer ends the outage
+	if endsFailure || s.failures > 0 && s.stage == stageConnection { // any response ends the outage
 		s.failures, s.reason, s.pauseEnd, s.wakeFailures = 0, status.ReasonNone, time.Time{}, 0
 	}
 	return s
@@ -251,7 +251,7 @@ func (p targetPolicy) failed(s targetState, o requestOutcome, reason status.Reas
 		d = wait + time.Duration(o.random*float64(wait)/10)
 	}
 	if next == stageConnection && reason == status.ReasonNoAnswer {
-		d = 0 // the request took long enough; a pending request is answered as soon as the server works
+		d = 0 // the request was long enough; the next one gets a response as soon as the server works
 	}
 	s.pauseEnd = o.now.Add(d)
 	return s

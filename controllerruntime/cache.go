@@ -44,8 +44,8 @@ type Cache struct {
 	mu struct {
 		sync.RWMutex
 		resources map[resourceKey]*resource
-		// beingCreated has a channel for each resource that is being created. It is closed when that has
-		// ended.
+		// beingCreated has a channel for each resource that is being created. The channel is closed at the
+		// end of the creation.
 		beingCreated map[resourceKey]chan struct{}
 		state        cacheState
 	}
@@ -55,7 +55,7 @@ type Cache struct {
 
 var _ cache.Cache = (*Cache)(nil)
 
-// NewCache is a cache.NewCacheFunc: pass it as ctrl.Options.NewCache. All of options works as in cache.New.
+// NewCache is a cache.NewCacheFunc: pass it as ctrl.Options.NewCache. All options work as in cache.New.
 // With options.NewInformer it calls cache.New, because such informers have their own stores.
 func NewCache(config *rest.Config, options cache.Options) (cache.Cache, error) {
 	return NewCacheFunc(Options{})(config, options)
@@ -84,7 +84,7 @@ func New(config *rest.Config, options cache.Options, cacheOptions Options) (*Cac
 		return nil, fmt.Errorf("controllerruntime: %w", err)
 	}
 	if options.NewInformer != nil {
-		return nil, errors.New("controllerruntime: cache.Options.NewInformer takes the place of the informers of this package: use cache.New, or leave it out")
+		return nil, errors.New("controllerruntime: cache.Options.NewInformer replaces the informers of this package: use cache.New, or leave it unset")
 	}
 	config, options, err := withDefaults(config, options)
 	if err != nil {

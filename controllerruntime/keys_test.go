@@ -12,9 +12,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/typed"
 )
 
-// TestKeysEqualStockCache gets objects by every pair of a namespace and a name from both caches,
-// since users may supply either. The stock cache answers {"", "db/admin"} with the object of another
-// namespace; ours returns NotFound.
+// TestKeysEqualStockCache: both caches return equal results for every pair of a namespace and a name, with
+// one exception. For {"", "db/admin"}, the stock cache returns an object of another namespace, ours NotFound.
 func TestKeysEqualStockCache(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a"), configMap("db", "admin"), configMap("db", "a"))
@@ -63,7 +62,7 @@ func compareGet(t *testing.T, ours, stock client.Reader, key client.ObjectKey, f
 	}
 }
 
-// TestNamesWithSlashes match no object, with any way of reading.
+// TestNamesWithSlashes: names with slashes match no object, whichever method reads them.
 func TestNamesWithSlashes(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("db", "admin"))

@@ -19,10 +19,10 @@ const (
 	cacheFactoryStopped
 )
 
-// Start runs all informers, including those created later, until ctx ends or Close is called. It returns
-// when they have stopped. It can be called once. As in the stock cache, the end of ctx is no error, even if
-// it precedes the call. Start returns an error that wraps ErrStopped if the owner of a shared factory shuts
-// it down first; all reads fail after that.
+// Start runs all informers, including those created later, until ctx ends or Close is called. It returns when
+// they have stopped. It can be called once. As in the stock cache, the end of ctx is not an error, even if it
+// precedes the call. Start returns an error that wraps ErrStopped if the owner of a shared factory shuts it
+// down first; all reads fail after that.
 func (c *Cache) Start(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

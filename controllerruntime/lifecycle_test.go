@@ -79,7 +79,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestStartWithAnEndedContext: as in the stock cache, the end of the context is no error.
+// TestStartWithAnEndedContext: as in the stock cache, the end of the context is not an error.
 func TestStartWithAnEndedContext(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -21,9 +21,9 @@ type Options struct {
 	// set. Namespaces and selectors belong into cache.Options: New rejects a config that has any.
 	Indexes *indexers.Config
 
-	// Storage is the storage mode. Default: dynamicinformer.StorageAdaptive with CompressLists, which
-	// stores JSON and compresses it while it is not read. With Factory, the default is that of its options.
-	// If only metadata of a type is read, only metadata is stored.
+	// Storage is the storage mode. Default: dynamicinformer.StorageAdaptive with CompressLists, which stores
+	// JSON and compresses it while it is not read. With Factory, the default is the storage mode of the
+	// factory. If only metadata of a type is read, only metadata is stored.
 	Storage dynamicinformer.Storage
 
 	// Prune has the parts to remove from objects, before transforms run. cache.TransformStripManagedFields

@@ -116,8 +116,8 @@ func TestMemoryBudgetAndPersistence(t *testing.T) {
 	}
 }
 
-// TestMissingTypesAreRejected: reads of a type that the server does not have fail at once, before it is
-// created and after it was removed, and not meanwhile.
+// TestMissingTypesAreRejected: reads of a type fail immediately before its creation and after its removal,
+// and succeed between them.
 func TestMissingTypesAreRejected(t *testing.T) {
 	storage := apiserver.NewStorage(apiserver.StorageOptions{})
 	c, err := New(readapi.Config(readapi.NewHandler(storage, readapi.HandlerOptions{})),

@@ -175,7 +175,7 @@ func (s *Sharding) drainShard(ctx context.Context, ownership *shard.Ownership) {
 }
 
 // awaitCaches waits until all sharded informers have the objects of a shard, including informers created
-// meanwhile.
+// during the wait.
 func (s *Sharding) awaitCaches(h *heldShard) {
 	ctx, ranges := h.ownership.Context(), s.ranges[h.ownership.Shard()]
 	done := map[*dynamicinformer.Informer]bool{}

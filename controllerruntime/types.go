@@ -15,8 +15,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 )
 
-// typeSource is a source of types that needs no first discovery. It has the types that the RESTMapper has
-// found, and then follows a tracker, which reports when types are removed and recreated.
+// typeSource is a source of types that does not wait for discovery. It reports the types that the RESTMapper
+// has found, and then the changes that a tracker finds, such as removed and recreated types.
 type typeSource struct {
 	tracker *discovery.Tracker
 
@@ -87,8 +87,8 @@ func (s *typeSource) Subscribe(target typesource.Listener) (stop func()) {
 	}
 }
 
-// listener forwards the types of a tracker, which take precedence over assumed ones. The lock preserves
-// their order; a factory's listener returns quickly.
+// listener forwards the types of a tracker, which take precedence over types of the RESTMapper. The
+// lock preserves their order; a factory's listener returns quickly.
 type listener struct {
 	target typesource.Listener
 	mu     struct {

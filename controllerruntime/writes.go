@@ -30,7 +30,7 @@ type writes struct {
 // kindWrites are the writes of the objects of one kind. writes.mu guards it.
 type kindWrites struct {
 	runningWrites map[*write]struct{}
-	// versions are the latest resource versions of objects, and namespaces those of all objects in a
+	// versions has the latest resource version of each object, and namespaces the latest one in each
 	// namespace. minVersion is a version at least as late as every dropped version.
 	versions   map[types.NamespacedName]string
 	namespaces map[string]string

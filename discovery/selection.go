@@ -9,8 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// ResolvedType is a type to which a name resolves: in one version, or if that is empty in the server's
-// preferred version.
+// ResolvedType is a type to which a name resolves. An empty Version means the server's preferred version.
 type ResolvedType struct {
 	schema.GroupResource
 	Version string
@@ -18,7 +17,7 @@ type ResolvedType struct {
 
 // Selection resolves names to types repeatedly while types are added and removed. A name of a single type
 // keeps its first result, even if it becomes ambiguous later; the results of patterns and categories change.
-// It is created by NewSelection and safe for concurrent use.
+// A Selection is created by NewSelection and safe for concurrent use.
 type Selection struct {
 	names []Name
 
@@ -48,18 +47,18 @@ func (s *Selection) Names() []Name { return slices.Clone(s.names) }
 // MatchedTypes returns the types that the names match in a catalog. It includes types of groups with failed
 // discovery.
 func (s *Selection) MatchedTypes(catalog *Catalog) map[ResolvedType]bool {
-	claims := map[ResolvedType]bool{}
+	types := map[ResolvedType]bool{}
 	for _, m := range s.nameResults(catalog) {
 		for _, c := range m.types {
-			claims[c] = true
+			types[c] = true
 		}
 	}
-	// Follow each version of a type once.
-	maps.DeleteFunc(claims, func(c ResolvedType, _ bool) bool {
+	// The preferred version and an explicit request for it are the same type.
+	maps.DeleteFunc(types, func(c ResolvedType, _ bool) bool {
 		preferred, _ := catalog.Lookup(c.WithVersion(c.Version))
-		return c.Version != "" && preferred.Preferred && claims[ResolvedType{GroupResource: c.GroupResource}]
+		return c.Version != "" && preferred.Preferred && types[ResolvedType{GroupResource: c.GroupResource}]
 	})
-	return claims
+	return types
 }
 
 // Selected is a selected type.

@@ -87,31 +87,31 @@ func TestState(t *testing.T) {
 	drop := func(d *crd.Definition) func(s *state) []Event {
 		return func(s *state) []Event { return s.dropCRD(d.GroupResource(), epoch) }
 	}
-	take := func(c *Catalog) func(s *state) []Event {
+	applyCatalog := func(c *Catalog) func(s *state) []Event {
 		return func(s *state) []Event {
-			events, again := s.applyCatalog(c)
-			if again {
+			events, retry := s.applyCatalog(c)
+			if retry {
 				return []Event{{Action: "again"}}
 			}
 			return events
 		}
 	}
-	deny := func(s *state) []Event { return s.setCRDsForbidden(epoch) }
-	odd := func(uid types.UID) unreadableCRD {
+	forbid := func(s *state) []Event { return s.setCRDsForbidden(epoch) }
+	unreadable := func(uid types.UID) unreadableCRD {
 		return unreadableCRD{gr: schema.GroupResource{Group: "example.com", Resource: "ws"}, uid: uid,
 			err: errors.New("odd")}
 	}
-	listOdd := func(uid types.UID, defs ...*crd.Definition) func(s *state) []Event {
+	listUnreadable := func(uid types.UID, defs ...*crd.Definition) func(s *state) []Event {
 		return func(s *state) []Event {
-			events, err := s.replaceCRDs(defs, []unreadableCRD{odd(uid)}, epoch)
+			events, err := s.replaceCRDs(defs, []unreadableCRD{unreadable(uid)}, epoch)
 			if err != nil || s.unreadableError() == nil {
 				return []Event{{Action: "unreported"}}
 			}
 			return events
 		}
 	}
-	breaks := func(uid types.UID) func(s *state) []Event {
-		return func(s *state) []Event { return s.setCRDUnreadable(odd(uid), epoch) }
+	putUnreadable := func(uid types.UID) func(s *state) []Event {
+		return func(s *state) []Event { return s.setCRDUnreadable(unreadable(uid), epoch) }
 	}
 	w := func(uid string, change ...func(*crd.Definition)) *crd.Definition {
 		return definition("ws", uid, change...)
@@ -153,54 +153,54 @@ func TestState(t *testing.T) {
 			{list(w("2")), []string{"Removed ws.example.com 1", "Added ws.example.com 2"}},
 		},
 		"discovery waits for the CRDs, and does not repeat them": {
-			{take(catalogAt(0, core, oneGroup("example.com", "ws"))), nil},
+			{applyCatalog(catalogAt(0, core, oneGroup("example.com", "ws"))), nil},
 			{list(w("1")), []string{"Added pods", "Added ws.example.com 1"}},
-			{take(catalogAt(second, core, oneGroup("example.com", "ws"))), nil},
+			{applyCatalog(catalogAt(second, core, oneGroup("example.com", "ws"))), nil},
 		},
 		"discovery lags behind a deleted CRD": {
 			{list(w("1")), []string{"Added ws.example.com 1"}},
-			{take(catalogAt(0, core, oneGroup("example.com", "ws"))), []string{"Added pods"}},
+			{applyCatalog(catalogAt(0, core, oneGroup("example.com", "ws"))), []string{"Added pods"}},
 			{drop(w("1")), []string{"Removed ws.example.com 1"}},
-			{take(catalogAt(second, core, oneGroup("example.com", "ws"))), nil},
-			{take(catalogAt(2*second, core)), nil},
+			{applyCatalog(catalogAt(second, core, oneGroup("example.com", "ws"))), nil},
+			{applyCatalog(catalogAt(2*second, core)), nil},
 			// Another server serves the type afterwards.
-			{take(catalogAt(3*second, core, oneGroup("example.com", "ws"))),
+			{applyCatalog(catalogAt(3*second, core, oneGroup("example.com", "ws"))),
 				[]string{"Added ws.example.com"}},
 		},
 		"an aggregated API replaces a deleted CRD immediately": {
 			{list(w("1")), []string{"Added ws.example.com 1"}},
-			{take(catalogAt(0, core)), []string{"Added pods"}},
+			{applyCatalog(catalogAt(0, core)), []string{"Added pods"}},
 			{drop(w("1")), []string{"Removed ws.example.com 1"}},
-			{take(catalogAt(DefaultDiscoveryLag+second, core, oneGroup("example.com", "ws"))),
+			{applyCatalog(catalogAt(DefaultDiscoveryLag+second, core, oneGroup("example.com", "ws"))),
 				[]string{"Added ws.example.com"}},
 		},
 		"discovery is ahead of the CRD watch": {
 			{list(), nil},
-			{take(catalogAt(0, core, oneGroup("example.com", "ws"))),
+			{applyCatalog(catalogAt(0, core, oneGroup("example.com", "ws"))),
 				[]string{"Added pods", "Added ws.example.com"}},
 			{put(w("1")), []string{"Changed ws.example.com 1"}},
 		},
 		"an aggregated API comes and goes": {
 			{list(), nil},
-			{take(catalogAt(0, core)), []string{"Added pods"}},
-			{take(catalogAt(second, core, oneGroup("agg.io", "as"))), []string{"Added as.agg.io"}},
-			{take(catalogAt(2*second, core, group{Name: "agg.io",
+			{applyCatalog(catalogAt(0, core)), []string{"Added pods"}},
+			{applyCatalog(catalogAt(second, core, oneGroup("agg.io", "as"))), []string{"Added as.agg.io"}},
+			{applyCatalog(catalogAt(2*second, core, group{Name: "agg.io",
 				Versions: []version{{Name: "v1", Stale: true, Failure: "stale"}}})), []string{"Unknown "}},
-			{take(catalogAt(3*second, core)), []string{"Removed as.agg.io", "Unknown "}},
+			{applyCatalog(catalogAt(3*second, core)), []string{"Removed as.agg.io", "Unknown "}},
 		},
 		"CRDs may not be read": {
-			{deny, nil},
-			{take(catalogAt(0, core, oneGroup("example.com", "ws"))),
+			{forbid, nil},
+			{applyCatalog(catalogAt(0, core, oneGroup("example.com", "ws"))),
 				[]string{"Added pods", "Added ws.example.com"}},
-			{take(catalogAt(second, core)), []string{"Removed ws.example.com"}},
+			{applyCatalog(catalogAt(second, core)), []string{"Removed ws.example.com"}},
 		},
 		"the right to read CRDs is lost and comes back": {
 			{list(w("1"), definition("zs", "z")),
 				[]string{"Added ws.example.com 1", "Added zs.example.com z"}},
-			{take(catalogAt(-second, core)), []string{"Added pods"}},
-			{deny, nil}, // the catalog is older: no type is known to be gone
-			{deny, nil},
-			{take(catalogAt(second, core, oneGroup("example.com", "ws"))),
+			{applyCatalog(catalogAt(-second, core)), []string{"Added pods"}},
+			{forbid, nil}, // the catalog is older, so no type counts as removed
+			{forbid, nil},
+			{applyCatalog(catalogAt(second, core, oneGroup("example.com", "ws"))),
 				[]string{"Changed ws.example.com 1", "Removed zs.example.com z"}},
 			{list(w("2")), []string{"Removed ws.example.com 1", "Added ws.example.com 2"}},
 		},
@@ -218,23 +218,23 @@ func TestState(t *testing.T) {
 		"an invalid definition is not a deletion": {
 			{list(w("1"), definition("zs", "z")),
 				[]string{"Added ws.example.com 1", "Added zs.example.com z"}},
-			{breaks("1"), nil},
-			{listOdd("1", definition("zs", "z")), nil},
-			{listOdd("", definition("zs", "z")), nil},
+			{putUnreadable("1"), nil},
+			{listUnreadable("1", definition("zs", "z")), nil},
+			{listUnreadable("", definition("zs", "z")), nil},
 			{put(w("1", func(d *crd.Definition) { d.Established = false })),
 				[]string{"Changed ws.example.com 1"}},
-			{breaks("1"), nil},
+			{putUnreadable("1"), nil},
 			{drop(w("1")), []string{"Removed ws.example.com 1"}},
 		},
 		"what cannot be understood has taken the place of another": {
 			{list(w("1")), []string{"Added ws.example.com 1"}},
-			{breaks("2"), []string{"Removed ws.example.com 1"}},
+			{putUnreadable("2"), []string{"Removed ws.example.com 1"}},
 			{put(w("2")), []string{"Added ws.example.com 2"}},
-			{listOdd("3"), []string{"Removed ws.example.com 2"}},
+			{listUnreadable("3"), []string{"Removed ws.example.com 2"}},
 		},
 		"discovery knows what cannot be understood": {
-			{listOdd("1"), nil},
-			{take(catalogAt(0, oneGroup("example.com", "ws"))), []string{"Added ws.example.com"}},
+			{listUnreadable("1"), nil},
+			{applyCatalog(catalogAt(0, oneGroup("example.com", "ws"))), []string{"Added ws.example.com"}},
 			{put(w("1")), []string{"Changed ws.example.com 1"}},
 		},
 		"five of five are gone": {
@@ -242,11 +242,11 @@ func TestState(t *testing.T) {
 			{list(), []string{"Removed r00.example.com u0", "Removed r01.example.com u1"}},
 		},
 		"most of discovery is gone": {
-			{deny, nil},
-			{take(catalogAt(0, oneGroup("", "a", "b", "c", "d", "e", "f"))),
+			{forbid, nil},
+			{applyCatalog(catalogAt(0, oneGroup("", "a", "b", "c", "d", "e", "f"))),
 				[]string{"Added a", "Added b", "Added c", "Added d", "Added e", "Added f"}},
-			{take(catalogAt(second)), []string{"again "}},
-			{take(catalogAt(2*second, oneGroup("", "a"))), []string{"Removed b", "Removed c", "Removed d",
+			{applyCatalog(catalogAt(second)), []string{"again "}},
+			{applyCatalog(catalogAt(2*second, oneGroup("", "a"))), []string{"Removed b", "Removed c", "Removed d",
 				"Removed e", "Removed f"}},
 		},
 	}
@@ -262,8 +262,8 @@ func TestState(t *testing.T) {
 	}
 }
 
-// TestStateAgainstModel applies random inputs: applying the events always reproduces the state, and a removed
-// type is never changed.
+// TestStateAgainstModel: for random inputs, applying the events reproduces the state, and a removed type is
+// never changed.
 func TestStateAgainstModel(t *testing.T) {
 	for seed := range uint64(40) {
 		random := rand.New(rand.NewPCG(seed, 1))

@@ -28,8 +28,8 @@ import (
 // # Contract
 //
 // The contract is that of client-go's shared informers, as of 0.37 (TestConformance), with additions where
-// client-go leaves something open or fails. The test in brackets pins its sentence, and the one before it if
-// that names no test.
+// client-go leaves the behavior undefined or fails. The test in brackets covers its sentence, and the
+// sentence before it if that names no test.
 //
 // Cache. The cache converges to the server's content after any history of lists and events, and so does the
 // sum of each handler's notifications (TestHistories). The cache may lag behind the server. A handler or

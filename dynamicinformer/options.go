@@ -20,7 +20,7 @@ import (
 )
 
 // Options configure a Factory. Client or Config is required; the zero value of every other field is usable.
-// New returns one error with everything that is wrong.
+// New returns one error that lists all invalid fields.
 type Options struct {
 	// Client sends the list and watch requests. It excludes Config and HTTPClient.
 	Client dynamic.Interface
@@ -34,9 +34,9 @@ type Options struct {
 	HTTPClient *http.Client
 
 	// Types reports the types that the server serves; discovery.Tracker.Types returns one. With it, an
-	// informer waits for its type. It stops when the type is deleted, delivers each object as deleted and
-	// empties the cache. It starts again when the type returns. The caller runs the source, for longer than
-	// the factory. Default: every type is assumed to exist, as in client-go.
+	// informer waits for its type. When the type is deleted, the informer stops, delivers each object as
+	// deleted and empties the cache. It starts again when the type returns. The caller runs the source, for
+	// longer than the factory. Default: every type is assumed to exist, as in client-go.
 	Types typesource.Source
 
 	// Defaults are the options of every type, unless Resources or Acquire set a field.
@@ -53,10 +53,10 @@ type Options struct {
 
 	// MemoryBudget is the number of heap bytes that the caches of all running informers together should not
 	// exceed, counted as in Stats.Bytes. The factory compresses objects of types with StorageAdaptive to stay
-	// within it: lists on arrival, as with Storage.CompressLists; then unread objects; then all others. It
-	// compares the caches with the budget each second. Other storage modes count, but do not change. No
-	// object is ever dropped: Factory.MemoryStats reports the bytes over budget. Decoded copies for readers
-	// and the first MB of each list do not count. Default: zero, no budget.
+	// within it: first lists on arrival, as with Storage.CompressLists, then unread objects, then all others.
+	// It compares the caches with the budget each second. Objects with other storage modes count, but are not
+	// compressed. No object is ever dropped: Factory.MemoryStats reports the bytes over budget. Decoded
+	// copies for readers and the first MB of each list do not count. Default: zero, no budget.
 	MemoryBudget int64
 
 	// Linger is the time that an informer runs after the release of its last Handle, so that a new Acquire
@@ -88,7 +88,7 @@ const (
 	defaultPersistence     = 5 * time.Second
 )
 
-// validate returns everything that is wrong with the options, except errors that only a client can find.
+// validate returns an error that lists all invalid options, except errors that only a client can find.
 func (o Options) validate() error {
 	var errs []error
 	if o.ListConcurrency < 0 {

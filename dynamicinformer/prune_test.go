@@ -65,13 +65,13 @@ func TestStripManagedFieldsIsPruning(t *testing.T) {
 	form, transform, err := ResourceOptions{Transform: StripManagedFields,
 		Prune: Prune{Annotations: []string{"a"}}}.storeForm()
 	if err != nil || transform != nil {
-		t.Fatalf("there is a transform left, or %v", err)
+		t.Fatalf("storeForm returned a transform, or the error %v", err)
 	}
 	o, err := form.Packer().Pack(
 		[]byte(`{"apiVersion":"v1","kind":"A","metadata":{"annotations":{"a":"b"},"managedFields":[{}],"name":"n"}}`))
 	must(t, err)
 	if text, _ := o.JSON(); text != `{"apiVersion":"v1","kind":"A","metadata":{"annotations":{},"name":"n"}}` {
-		t.Errorf("kept: %s", text)
+		t.Errorf("the stored JSON is %s", text)
 	}
 }
 
@@ -100,7 +100,7 @@ func TestParsePrunePath(t *testing.T) {
 		path, err := parsePath(text)
 		if want == nil && text != "" {
 			if err == nil {
-				t.Errorf("%q is read as %v", text, path)
+				t.Errorf("%q is parsed as %v", text, path)
 			}
 			continue
 		}
@@ -110,7 +110,7 @@ func TestParsePrunePath(t *testing.T) {
 	}
 }
 
-// FuzzParsePrunePath: a parsed path that is formatted parses to the same path.
+// FuzzParsePrunePath: the formatted text of a path parses to the same path.
 func FuzzParsePrunePath(f *testing.F) {
 	for _, text := range []string{".a.b", `.a["x.y"]`, ".a[*].b", "a", ".a[", `["`} {
 		f.Add(text)
@@ -122,7 +122,7 @@ func FuzzParsePrunePath(f *testing.F) {
 		}
 		again, err := parsePath(path.String())
 		if diff := cmp.Diff(path, again); diff != "" || err != nil {
-			t.Errorf("%q is written as %q: %v %s", text, path, err, diff)
+			t.Errorf("%q is formatted as %q: %v %s", text, path, err, diff)
 		}
 	})
 }

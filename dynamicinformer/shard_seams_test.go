@@ -47,7 +47,7 @@ func TestShardRequestsMostRecentVersion(t *testing.T) {
 	}, 0)
 }
 
-// TestShardRelist: a relist covers one part, compares only its objects, and reports missed deletions.
+// TestShardRelist: a relist covers one range, compares only its objects, and reports missed deletions.
 func TestShardRelist(t *testing.T) {
 	withShard(t, ResourceOptions{}, nil, func(s *shardStage) {
 		s.setQuarters(0, 1, 2)
@@ -87,26 +87,26 @@ func TestServerBeginsToFilter(t *testing.T) {
 			time.Sleep(2 * time.Minute)
 			synctest.Wait()
 			if got := s.informer.Status().Shard.Filter; got != want {
-				t.Errorf("%s: who filters: %q, want %q", step, got, want)
+				t.Errorf("%s: the filter is %q, want %q", step, got, want)
 			}
 			s.expectCached(step, "x0", "x1")
 		}
-		expect("it does not", sharding.FilterClient)
+		expect("the server does not filter", sharding.FilterClient)
 		s.sharding.Disabled.Store(false)
-		expect("it does", filtering)
+		expect("the server filters", filtering)
 		s.sharding.Disabled.Store(true)
 		expect("it does not any more", sharding.FilterClient)
 		s.sharding.Disabled.Store(false)
 		s.sharding.OmitFromLists.Store(true)
 		expect("it does, and is silent", silent)
-		// A watch shows it, too.
+		// A watch also reports whether the server filters.
 		s.sharding.Disabled.Store(true)
 		s.server.CloseClientConnections()
 		time.Sleep(2 * time.Minute)
 		s.touch("x3", 3)
 		synctest.Wait()
 		if got := s.informer.Status().Shard.Filter; got != sharding.FilterClient {
-			t.Errorf("who filters, as a watch shows: %q", got)
+			t.Errorf("after a watch, the filter is %q", got)
 		}
 	}, 0, 1)
 }
@@ -177,7 +177,7 @@ func TestShardByNamespace(t *testing.T) {
 		shard.SetRanges(half[1])
 		expectEvents(t, "the other", e, outside...)
 		if i.Shard() != shard || shard.Key() != sharding.ByNamespace {
-			t.Errorf("it has the shard %v", i.Shard())
+			t.Errorf("the informer has the shard %v", i.Shard())
 		}
 	})
 }
@@ -241,8 +241,8 @@ func TestShardAndTransform(t *testing.T) {
 	}
 }
 
-// TestShardViews: each shard has its own informer, and Unsharded has the informer without a shard.
-func TestShardViews(t *testing.T) {
+// TestShardInformers: each shard has its own informer, and Unsharded has the informer without a shard.
+func TestShardInformers(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		shard := NewShard(sharding.ByUID, fourShards[0])
 		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Shard: shard}, Linger: -1,
@@ -265,7 +265,7 @@ func TestShardViews(t *testing.T) {
 		}
 		if all.Status().Options != "" || all.Status().Shard != nil || all.Shard() != nil ||
 			all.WaitForShard(t.Context()) != ErrNotSharded {
-			t.Errorf("everything is %+v", all.Status())
+			t.Errorf("the informer without a shard is %+v", all.Status())
 		}
 		if kept := first.Persistence(); kept.Enabled || !strings.Contains(kept.DisabledReason, "shard") {
 			t.Errorf("a shard is persisted: %+v", kept)
@@ -328,10 +328,10 @@ func keysWithin(s *shardStage) (names []string) {
 	return names
 }
 
-// TestShardIsListedAnew: if neither the namespaces of a pattern nor all namespaces can be listed, the
+// TestShardIsListedAgain: if neither the namespaces of a pattern nor all namespaces can be listed, the
 // informer watches nothing, and no range counts as listed. The same applies between a new grant and the end
 // of the list.
-func TestShardIsListedAnew(t *testing.T) {
+func TestShardIsListedAgain(t *testing.T) {
 	withShard(t, ResourceOptions{Namespaces: MatchingNamespaces([]string{"n*"}, nil)}, nil,
 		func(s *shardStage) {
 			s.setQuarters(0, 1)

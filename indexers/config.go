@@ -112,8 +112,8 @@ type Prune struct {
 	Remove []string
 }
 
-// Keep lists the only fields of objects that are stored, besides the ones of every object: see
-// dynamicinformer.Keep. It excludes Prune.
+// Keep lists the fields to store, in addition to the fields that are stored of every object: see
+// dynamicinformer.Keep. It cannot be combined with Prune.
 type Keep struct {
 	// Paths are of names and [*], in the path language. Nil keeps all fields.
 	Paths []string

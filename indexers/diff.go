@@ -16,8 +16,8 @@ type Change struct {
 	References bool
 }
 
-// InPlace reports whether a running cache can apply the change: only indexes and references differ. An index
-// over a pruned field changes Prune, so that the objects must be listed again.
+// InPlace reports whether a running cache can apply the change, because only indexes and references differ. A
+// new index over a pruned field also changes Prune, so that the objects must be listed again.
 func (c Change) InPlace() bool { return c.Old != nil && c.New != nil && len(c.Fields) == 0 }
 
 // Diff compares two configs. It returns removed and changed resources in the order of old, then added ones in

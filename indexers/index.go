@@ -18,8 +18,8 @@ type Index struct {
 
 	parts       []config.Part
 	elementPath *jsonpath.Path // nil for an index over the whole object
-	// elementPaths begin at the element, which is the object without elementPath. rootPaths begin at the
-	// object of an index with elementPath. sources are the locations of each part's values.
+	// elementPaths begin at the element, or at the object if elementPath is nil. rootPaths begin at the
+	// object if elementPath is set. sources are the locations of each part's values.
 	elementPaths, rootPaths []jsonpath.Expr
 	sources                 [][]valueLocation
 	elements                *jsonpath.Set // of elementPaths, with elementPath
@@ -31,7 +31,7 @@ type Index struct {
 	maxValueBytes           int
 }
 
-// newIndex makes an index from a valid declaration.
+// newIndex returns the index of a valid declaration.
 func newIndex(d *config.Index) *Index {
 	i := &Index{
 		Name: d.Name, Keys: d.Keys, Sorted: d.Sorted,

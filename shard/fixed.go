@@ -9,7 +9,7 @@ import (
 )
 
 // Fixed assigns shards by the ordinal of a replica, without Leases. It is for StatefulSets with a fixed
-// number of replicas. Make it with Static.
+// number of replicas. Create it with Static.
 type Fixed struct {
 	shards   int
 	from, to int

@@ -29,8 +29,8 @@ func (m *Member) heartbeat(ctx context.Context, started chan<- struct{}) {
 	m.deleteLease(ctx, name, metav1.DeleteOptions{})
 }
 
-// memberLease is the Lock of an elector for a member Lease. It logs failures, because a replica without one
-// takes no shards.
+// memberLease is the Lock of an elector for a member Lease. It logs failures, because a replica without a
+// member Lease takes no shards.
 type memberLease struct {
 	resourcelock.LeaseLock
 	logger klog.Logger
@@ -164,7 +164,7 @@ func (m *Member) follow(ctx context.Context) error {
 
 var errSilent = errors.New("no event of the own Lease for two retry periods")
 
-// silentWatchError returns errSilent if that has ended ctx, and err otherwise.
+// silentWatchError returns errSilent if it is the cause of the end of ctx, and err otherwise.
 func silentWatchError(ctx context.Context, err error) error {
 	if context.Cause(ctx) == errSilent {
 		return errSilent

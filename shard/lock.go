@@ -14,7 +14,7 @@ var errHeldByOther = errors.New("another replica holds the Lease")
 
 // lock is the Lock of an elector for the Lease of a shard. It adds to resourcelock.LeaseLock:
 //
-//   - A Lease that the replica has observed unchanged for its duration is free at once. An elector would
+//   - A Lease that the replica has observed unchanged for its duration is free immediately. An elector would
 //     first wait for that duration. An elector for each shard in each replica would send hundreds of
 //     requests a second.
 //   - The elector tries once. If it fails, the replica takes another shard.
@@ -30,8 +30,8 @@ type lock struct {
 	// lastRecord is the last record of the Lease, or nil. A deleted Lease may still be held. Only the elector
 	// uses it.
 	lastRecord *resourcelock.LeaderElectionRecord
-	// greatestToken is the greatest observed token, and token that of the ownership. Only the elector uses
-	// them.
+	// greatestToken is the greatest observed token. token is the token of the ownership. Only the elector
+	// uses them.
 	greatestToken, token int64
 	// deadline is the duration of an ownership after a renewal.
 	deadline time.Duration
@@ -127,8 +127,8 @@ func (l *lock) failElectionUnlessHeld(err error) {
 	}
 }
 
-// release removes the holder from the Lease after the elector has ended. An elector with
-// leaderelection.ReleaseOnCancel would do that before the work has ended if renewing has failed.
+// release removes the holder from the Lease after the elector has ended. After a failed
+// renewal, an elector with leaderelection.ReleaseOnCancel would do that before the work has ended.
 func (l *lock) release(ctx context.Context) error {
 	now := l.state()
 	if !now.held {

@@ -23,12 +23,12 @@ import (
 // Handler starts and ends the work of shards. Both functions are optional.
 type Handler struct {
 	// Acquired is called with shards that the replica has acquired, usually with several at first. It must
-	// not block, because no shards are acquired or given up meanwhile.
+	// not block, because it delays the acquisition and release of other shards.
 	Acquired func([]*Ownership)
 	// Drain ends the work in a shard that the replica gives up, or has lost. It must not start new work, and
-	// returns when no work is running. Only then the replica releases the Lease, or can acquire the shard
-	// again. Running work can continue until ctx ends: after Options.DrainTimeout, with the ownership, or
-	// with the context of Run. Then Drain has to cancel it and wait for its end. Several shards can be
+	// returns when no work is running. Only afterwards does the replica release the Lease, or acquire the
+	// shard again. Running work can continue until ctx ends: after Options.DrainTimeout, with the ownership,
+	// or with the context of Run. Then Drain must cancel the work and wait for its end. Several shards can be
 	// drained concurrently.
 	Drain func(ctx context.Context, ownership *Ownership)
 }
@@ -41,14 +41,14 @@ type Assigner interface {
 	Run(ctx context.Context, handler Handler) error
 }
 
-// Member is a replica that shares shards with others by Leases. Make it with New. It is safe for concurrent
+// Member is a replica that shares shards with others by Leases. Create it with New. It is safe for concurrent
 // use.
 type Member struct {
 	options  Options
 	identity string
 	id       string // the suffix of identity, and of the name of the member's Lease
-	// client has a timeout for each request, because a request on a dead connection would never end. watching
-	// has none.
+	// client has a timeout for each request, because a request on a dead connection would never end. The
+	// client watching has no timeout.
 	client, watchClient coordinationv1client.LeasesGetter
 	handler             Handler
 	// now is the clock for the Leases of others. Tests have clocks with different speeds.
@@ -71,7 +71,7 @@ type Member struct {
 
 var _ Assigner = (*Member)(nil)
 
-// New returns a Member, or all errors of the options.
+// New returns a Member, or an error that lists all invalid options.
 func New(options Options) (*Member, error) {
 	options = options.withDefaults()
 	if err := options.validate(); err != nil {
@@ -175,7 +175,7 @@ func (m *Member) wake() {
 	}
 }
 
-// runPlans carries out the plan until ctx has ended and no shard is held.
+// runPlans applies the plans until ctx has ended and no shard is held.
 func (m *Member) runPlans(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()

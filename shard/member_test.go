@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// The time until shares are fair. Each shard that moves is drained for up to 10 s.
+// settleTime is the maximum time until shares are fair. Each shard that moves is drained for up to 10 s.
 const settleTime = modelShards*11*time.Second + DefaultLeaseDuration + DefaultRetryPeriod
 
 // TestModel plays random histories. Replicas start, end, are killed, slow or cut off from the API server, and
@@ -35,7 +35,7 @@ func TestModel(t *testing.T) {
 				for len(m.alive()) == 0 {
 					m.start(1, 0)
 				}
-				time.Sleep(2 * time.Minute) // the last cut is over
+				time.Sleep(2 * time.Minute) // the last partition has ended
 				m.awaitFair(settleTime, "the last trouble")
 				m.Logf("%d shards handed out, %d writes refused", m.mu.changes, m.mu.refused)
 			})
@@ -44,7 +44,7 @@ func TestModel(t *testing.T) {
 }
 
 // TestHandOver: a new replica gets its share one drained shard at a time. The shards of a replica that ends
-// are taken within moments, and of one that is killed within the lease duration and a retry period.
+// are taken within a second, the shards of a killed one within the lease duration and a retry period.
 func TestHandOver(t *testing.T) {
 	run(t, 1, func(m *model) {
 		first := m.start(1, 0)
@@ -61,8 +61,8 @@ func TestHandOver(t *testing.T) {
 	})
 }
 
-// TestReleaseDuringElection: a replica tries again at once if another replica has released the Lease during
-// its election.
+// TestReleaseDuringElection: a replica tries again immediately if another replica has released the Lease
+// during its election.
 func TestReleaseDuringElection(t *testing.T) {
 	run(t, 1, func(m *model) {
 		leases := coordinationv1client.NewForConfigOrDie(m.config).Leases("default")
@@ -183,8 +183,8 @@ func TestTransitionsAreReset(t *testing.T) {
 	})
 }
 
-// TestTokensOutliveReplicas: tokens grow although every replica is new and Leases were changed or deleted.
-// The model compares the tokens.
+// TestTokensOutliveReplicas: tokens grow even if every replica is new and Leases were changed or deleted. The
+// model compares the tokens.
 func TestTokensOutliveReplicas(t *testing.T) {
 	const afterRestore int64 = 1 << 40
 	run(t, 1, func(m *model) {
@@ -198,7 +198,7 @@ func TestTokensOutliveReplicas(t *testing.T) {
 			r := m.start(1, 0)
 			m.awaitFair(time.Minute, "the start")
 			if token := r.Ownerships()[0].Token(); round > 3 && token <= afterRestore {
-				m.Errorf("the token %d is not greater than that in the annotation", token)
+				m.Errorf("the token %d is not greater than the token in the annotation", token)
 			}
 			r.stop()
 			for k := range modelShards {

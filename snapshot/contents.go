@@ -88,7 +88,7 @@ type SavedType struct {
 	Stored  int64 `json:"stored"`
 	// Missing is set if the file does not have the objects. It is the response to readers.
 	Missing *metav1.Status `json:"missing,omitempty"`
-	// Unasked: the type was not requested. Otherwise it could not be read.
+	// NotRequested is set with Missing if the type was not requested. Otherwise it could not be read.
 	NotRequested bool `json:"unasked,omitempty"`
 }
 

@@ -3,8 +3,8 @@ package snapshot
 // The maximum memory of a decoded index by its text, including slices and maps that grow while it is
 // decoded.
 const (
-	// indexTypeCost is the cost of a type, indexObjectCost that of another object, such as a block, and
-	// indexValueCost that of any other value.
+	// indexTypeCost is the memory of a type, indexObjectCost of another JSON object, such as a block, and
+	// indexValueCost of any other value. indexTextCost is the memory per byte of text.
 	indexTypeCost   = 8 << 10
 	indexObjectCost = 1 << 10
 	indexValueCost  = 256

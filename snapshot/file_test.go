@@ -20,7 +20,7 @@ import (
 	"github.com/crdcache/crdcache/snapshot"
 )
 
-// TestRoundTrip reads a file of several blocks, completely and by key.
+// TestRoundTrip: the objects of a file with several blocks can be read in order and by key.
 func TestRoundTrip(t *testing.T) {
 	const n = 3000
 	f, err := open(snapshotOf(t, n))
@@ -154,8 +154,8 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// TestCut: reading a file truncated anywhere returns a FormatError.
-func TestCut(t *testing.T) {
+// TestTruncatedFile: reading a file truncated anywhere returns a FormatError.
+func TestTruncatedFile(t *testing.T) {
 	text := snapshotOf(t, 20)
 	for n := range text {
 		_, err := open(text[:n])
@@ -169,8 +169,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestFlipped: a file with one flipped bit is rejected, or reads as before.
-func TestFlipped(t *testing.T) {
+// TestFlippedBit: a file with one flipped bit is rejected, or reads as before.
+func TestFlippedBit(t *testing.T) {
 	text := snapshotOf(t, 20)
 	f, err := open(text)
 	if err != nil {
@@ -199,8 +199,8 @@ func TestFlipped(t *testing.T) {
 	}
 }
 
-// TestNewer: a file of another version is rejected with the remedy.
-func TestNewer(t *testing.T) {
+// TestOtherFormatVersion: a file of another version is rejected with the remedy.
+func TestOtherFormatVersion(t *testing.T) {
 	text := snapshotOf(t, 1)
 	binary.LittleEndian.PutUint16(text[8:], 2)
 	snapshot.SealHeader(text)
@@ -210,8 +210,8 @@ func TestNewer(t *testing.T) {
 	}
 }
 
-// TestIndex: an invalid index is rejected.
-func TestIndex(t *testing.T) {
+// TestInvalidIndex: an invalid index is rejected.
+func TestInvalidIndex(t *testing.T) {
 	frame := snapshot.Frame('O', []byte("\x01\x01\x02\x00a{}"))
 	size := fmt.Sprint(len(frame))
 	block := `{"at":16,"stored":` + size + `,"raw":7,"objects":1,"first":"a","last":"a"}`
@@ -256,8 +256,8 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// TestBlocks: invalid blocks are rejected before they are decoded.
-func TestBlocks(t *testing.T) {
+// TestInvalidBlocks: invalid blocks are rejected before they are decoded.
+func TestInvalidBlocks(t *testing.T) {
 	tests := map[string]struct {
 		frame []byte
 		want  string
@@ -290,7 +290,7 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// TestAbort leaves no file, and does not change an existing one.
+// TestAbort: an aborted writer leaves no file, and does not change an existing one.
 func TestAbort(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.snapshot")
@@ -319,7 +319,7 @@ func TestAbort(t *testing.T) {
 	}
 }
 
-// TestCommit replaces an existing file. Only its owner can read it.
+// TestCommit: Commit replaces an existing file. Only the owner can read the new one.
 func TestCommit(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.snapshot")
 	for i := range 2 {
@@ -355,7 +355,7 @@ func (d *fullDisk) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestFullDisk returns the first write error, early or late.
+// TestFullDisk: the writer returns the first write error, early or late.
 func TestFullDisk(t *testing.T) {
 	noise := rand.NewChaCha8([32]byte{})
 	for name, objects := range map[string]int{"at the end": 1, "before": 200} {
@@ -376,7 +376,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestCells: ages are replaced by times, other cells are unchanged.
+// TestCells: Cells replaces ages by times and does not change other cells.
 func TestCells(t *testing.T) {
 	created := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	docs := metav1.ObjectMeta{}.SwaggerDoc()

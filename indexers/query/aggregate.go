@@ -11,8 +11,8 @@ import (
 
 // Aggregation describes a computation over the matching objects.
 type Aggregation struct {
-	// GroupBy lists names of indexes or paths such as .spec.class. Without any, all objects are one group. An
-	// object with several values is in the group of each; an object without a value is in that of
+	// GroupBy lists names of indexes or paths such as .spec.class. If it is empty, all objects are one group.
+	// An object with several values is in the group of each; an object without a value is in the group of
 	// [indexers.Null].
 	GroupBy []string
 	// Measures are computed for each group, in addition to the number of its objects.

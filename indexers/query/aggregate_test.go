@@ -279,8 +279,8 @@ func groupValues(u *unstructured.Unstructured, name string) (values []string) {
 	return values
 }
 
-// Repeated values are all computed with, also from an index. Their type is that of an index over the same
-// path or of the schema; without one, an ambiguous text is an error.
+// Aggregations count repeated values of an object repeatedly, also from an index. The values have the type of
+// an index over the same path, or of the schema. Without either, an ambiguous text is an error.
 func TestAggregateRepeatedAndAmbiguousValues(t *testing.T) {
 	cpus := func(name string, values ...any) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: m{"metadata": m{"name": name},

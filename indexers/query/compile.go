@@ -64,7 +64,7 @@ func (c *compiler) compile(q Query) (compiledCondition, error) {
 
 // compileJunction compiles, flattens and simplifies a junction.
 func (c *compiler) compileJunction(q junction) (compiledCondition, error) {
-	out := groupCondition{any: q.or}
+	out := groupCondition{or: q.or}
 	isConstant := false
 	for _, sub := range q.subs {
 		part, err := c.compile(sub)
@@ -76,7 +76,7 @@ func (c *compiler) compileJunction(q junction) (compiledCondition, error) {
 			isConstant = isConstant || bool(part) == q.or
 			continue
 		case groupCondition:
-			if part.any == q.or {
+			if part.or == q.or {
 				out.subs = append(out.subs, part.subs...)
 				continue
 			}

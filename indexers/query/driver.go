@@ -41,7 +41,7 @@ func chooseDriver(c compiledCondition) (best driver, found bool) {
 	case constant:
 		return driver{exact: true}, !bool(c)
 	case groupCondition:
-		if c.any {
+		if c.or {
 			return unionDriver(c.subs)
 		}
 		for _, sub := range c.subs {
@@ -104,7 +104,7 @@ func (d driver) remaining(c compiledCondition) (cheap, expensive []compiledCondi
 		return nil, nil
 	}
 	subs := []compiledCondition{c}
-	if s, ok := c.(groupCondition); ok && !s.any {
+	if s, ok := c.(groupCondition); ok && !s.or {
 		subs = s.subs
 	}
 	for _, sub := range subs {

@@ -41,7 +41,8 @@ type Plan struct {
 type Step struct {
 	// Query is the condition in the text syntax.
 	Query string
-	// Objects is an upper bound of the matching objects; for long ranges of an index, an estimate.
+	// Objects is an upper bound of the number of matching objects, or an estimate for a long range of an
+	// index.
 	Objects int
 }
 

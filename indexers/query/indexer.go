@@ -10,11 +10,12 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// ForIndexer makes a source of a client-go indexer, such as informer.GetIndexer(). Such an indexer has no
-// snapshots: a query can see some writes of its run time and not others, and lists the objects that it reads.
-// The stamp has no resource version and no time.
+// ForIndexer returns a source over a client-go indexer, such as informer.GetIndexer(). Such an indexer has no
+// snapshots: a query can see some of the writes that happen while it runs. Freshness has neither a resource
+// version nor a time.
 //
-// The functions are those of the indexer. With them, plans warn about values that were left out. Optional.
+// functions, which are optional, are the index functions of the indexer. With them, plans warn about values
+// that exceeded a limit.
 func ForIndexer(indexer cache.Indexer, functions ...*indexers.Functions) Source {
 	return indexerSource{indexer, functions}
 }

@@ -17,9 +17,9 @@ type Matcher struct {
 	clock  func() time.Time
 }
 
-// NewMatcher compiles a query for single objects. indexes are the indexes in the query, possibly with
-// others; the index by namespace is built in. Errors are those of [Querier.Query]; conditions about
-// references are errors too, see references.Graph.Subscribe. Relative times are evaluated when Match is
+// NewMatcher compiles a query for single objects. indexes are the indexes in the query, possibly with others;
+// the index by namespace is built in. NewMatcher returns the same errors as [Querier.Query], and an error for
+// a condition about references (use references.Graph.Subscribe). Relative times are evaluated when Match is
 // called: the passage of time alone causes no event.
 func NewMatcher(query Query, indexes ...*indexers.Index) (*Matcher, error) {
 	m := &Matcher{query: query, schema: newSchema(indexes), clock: time.Now}

@@ -104,7 +104,7 @@ func TestParseErrors(t *testing.T) {
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: got %v, want %s", text, err, want)
 		}
-		checkPlace(t, err)
+		checkPosition(t, err)
 	}
 	_, err := query.Parse("team=ä && host~x")
 	var e *query.Error
@@ -113,12 +113,12 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// checkPlace checks that an error has a valid position.
-func checkPlace(t *testing.T, err error) {
+// checkPosition checks that an error has a valid position.
+func checkPosition(t *testing.T, err error) {
 	t.Helper()
 	var e *query.Error
 	if !errors.As(err, &e) {
-		t.Errorf("%T is no *Error", err)
+		t.Errorf("%T is not an *Error", err)
 		return
 	}
 	if e.Offset < 0 || e.Offset+e.Length > len(e.Text) || !strings.Contains(e.Caret(), "^") ||
@@ -143,16 +143,16 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		q, err := query.Parse(text)
 		if err != nil {
-			checkPlace(t, err)
+			checkPosition(t, err)
 			return
 		}
 		again, err := query.Parse(q.String())
 		if err != nil || again.String() != q.String() {
-			t.Errorf("%q is %q, and that %v, %v", text, q, again, err)
+			t.Errorf("%q is formatted as %q, which parses to %v, %v", text, q, again, err)
 		}
 		_, err = querier.Query(t.Context(), q, query.Options{AllowScan: true})
 		if err != nil {
-			checkPlace(t, err)
+			checkPosition(t, err)
 		}
 	})
 }
@@ -198,12 +198,12 @@ func TestTextQueryErrorPositions(t *testing.T) {
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: got %v", text, err)
 		}
-		checkPlace(t, err)
+		checkPosition(t, err)
 	}
 	_, err := querier.ByIndex("weight", "heavy")
 	var operand *indexers.OperandError
-	var place *query.Error
-	if !errors.As(err, &operand) || operand.Part != 0 || errors.As(err, &place) {
+	var syntax *query.Error
+	if !errors.As(err, &operand) || operand.Part != 0 || errors.As(err, &syntax) {
 		t.Errorf("got %v", err)
 	}
 }

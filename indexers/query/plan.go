@@ -49,7 +49,7 @@ type indexCondition struct {
 	query  string
 	method keyTest
 	meter  *workMeter
-	// set and exactSet are built on first use, by testSet and testOwnKeys.
+	// set is built by the first testSet, exactSet by the first testOwnKeys.
 	set, exactSet map[string]struct{}
 }
 
@@ -106,7 +106,7 @@ func (k *indexCondition) estimate(objects int) {
 	})
 	if ok && k.exact == nil && !k.span.empty {
 		if n, ok := counter.CountKeys(k.span.low, k.span.high); ok && n > maxCountedKeys {
-			// the average number per key, but not more than all objects
+			// the average number per key times the keys, but not more than all objects
 			k.count = min(n*(objects/max(k.index.Len(), 1)+1), max(objects, n))
 			return
 		}
@@ -205,7 +205,7 @@ func (l labelCondition) holds(_ string, item any) bool {
 func (l labelCondition) cost() cost   { return costLabels }
 func (l labelCondition) text() string { return l.query }
 
-// bodyCondition matches objects by a condition on their body.
+// bodyCondition matches objects by a condition on their JSON.
 type bodyCondition struct {
 	tester *itemTester
 	query  string
@@ -224,20 +224,21 @@ func (n negatedCondition) holds(key string, item any) bool { return !n.sub.holds
 func (n negatedCondition) cost() cost                      { return n.sub.cost() }
 func (n negatedCondition) text() string                    { return "!(" + n.sub.text() + ")" }
 
-// groupCondition matches objects that all of subs match, or any.
+// groupCondition matches objects that all conditions of subs match, or that at least one matches if or is
+// set.
 type groupCondition struct {
-	any   bool
+	or    bool
 	subs  []compiledCondition // cheapest first
 	query string
 }
 
 func (s groupCondition) holds(key string, item any) bool {
 	for _, sub := range s.subs {
-		if sub.holds(key, item) == s.any {
-			return s.any
+		if sub.holds(key, item) == s.or {
+			return s.or
 		}
 	}
-	return !s.any
+	return !s.or
 }
 
 func (s groupCondition) cost() cost {

@@ -131,7 +131,7 @@ func (a openedIndex) key(v value) (string, error) {
 	return a.declared.Key(a.parts(v, false)...)
 }
 
-// suggestPrefix adds to an error about an incomplete composite value how to query its first parts.
+// suggestPrefix adds the query for the first parts to an error about an incomplete composite value.
 func (a openedIndex) suggestPrefix(v value, err error) error {
 	if parts := a.parts(v, false); v.isJoinedText && a.composite() && len(parts) < len(a.declared.Types()) {
 		return fmt.Errorf("%w; %s^=%s finds all with these first parts", err, a.name, v)
@@ -193,7 +193,7 @@ func (s span) intersect(other span) span {
 	return common
 }
 
-// prefix returns the span of the keys that begin with some parts.
+// prefix returns the span of the keys that begin with the parts of v.
 func (a openedIndex) prefix(v value) (span, error) {
 	if !a.sorted() && !a.composite() {
 		return span{}, &UnsortedError{a.name, "a prefix"}

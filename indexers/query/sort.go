@@ -138,7 +138,7 @@ type walk struct {
 	*execution
 	out  *output
 	term term
-	// budget is the number of objects to test before walking is given up; exhausted is set then.
+	// budget is the number of objects to test before the walk stops; then exhausted is set.
 	budget    int
 	exhausted bool
 	// all candidates, if gathered before; otherwise each object is tested

@@ -35,11 +35,12 @@ type Event struct {
 	Old *unstructured.Unstructured
 	// Initial is set for objects that existed when the informer began to follow them.
 	Initial bool
-	// Gone is set for Deleted if the object was deleted, rather than ceasing to match or leaving the shard.
+	// Gone is set for Deleted if the object was deleted. It is false if the object no longer matches or left
+	// the shard.
 	Gone bool
 }
 
-// Informer is the part of an informer that a subscription needs.
+// Informer has the methods of an informer that a subscription needs.
 type Informer = references.Informer
 
 // Subscription is an event handler for the objects that match a query.
@@ -51,8 +52,8 @@ type Subscription struct {
 }
 
 // Subscribe calls handler for each change to the matching objects, one call at a time and in order, beginning
-// with Added for each current one. Applied to an empty set, the events give the current matches. An object
-// that was replaced by another one of the same name is Deleted and then Added.
+// with Added for each current one. An object that was replaced by another one of the same name is Deleted and
+// then Added.
 //
 // Repeated notifications of an informer, such as resyncs and relists, cause no event unless the match
 // changes. Objects are compared by content, not by resource version: a change of a CRD can change an object

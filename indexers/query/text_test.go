@@ -123,7 +123,7 @@ func TestForeignSyntaxErrors(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", text, err, want)
 			continue
 		}
-		checkPlace(t, err)
+		checkPosition(t, err)
 	}
 	// these are valid names of indexes
 	for _, text := range []string{"and=1", "or", "not", "not in (a, b)", "!not", "not=1 && and", "like^=x"} {

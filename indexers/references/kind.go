@@ -40,8 +40,8 @@ func newTypeNodes() typeNodes {
 	return typeNodes{map[typeName]*typeNode{}, map[typeName]*typeNode{}}
 }
 
-// find returns the possible types of an object: two only if it is unknown that both names are of the same
-// type.
+// find returns the possible types of an object. It returns two if the kind and the resource are not known to
+// be names of the same type.
 func (ks typeNodes) find(o Object) (found []*typeNode) {
 	byKind, byResource := ks.byKind[typeName{o.Group, o.Kind}], ks.byResource[typeName{o.Group, o.Resource}]
 	if byKind != nil {

@@ -120,8 +120,8 @@ func (g *Graph) Stats() Stats {
 	return s
 }
 
-// WaitForSync waits until all sources have synced, including those added meanwhile. It returns the cause of
-// ctx's end, or ErrClosed.
+// WaitForSync waits until all sources have synced, including sources added during the wait. It returns the
+// cause of ctx's end, or ErrClosed.
 func (g *Graph) WaitForSync(ctx context.Context) error {
 	for {
 		g.mu.Lock()

@@ -162,7 +162,7 @@ func forbiddenFolder(t *testing.T, dir string, forbid, allow func()) {
 	}
 	file := filepath.Join(dir, "indexes.yaml")
 	write(t, file, configWith("a"))
-	// there is no event for it
+	// no event reports it
 	s := run(t, reload.Options{Files: []string{file}, PollInterval: 5 * time.Millisecond})
 	forbid()
 	s.until("an unreadable file", func(o reload.Outcome) bool { return o.Err != nil })

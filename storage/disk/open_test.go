@@ -146,8 +146,8 @@ func (f *takenFS) Lock(name string) (io.Closer, error) {
 	return f.FS.Lock(name)
 }
 
-// TestRemovedFolder replaces the folder of a Store by that of another process. Saves fail, and the Store
-// does not use the new folder before the other process has ended.
+// TestRemovedFolder: another process replaces the folder of a Store. Saves then fail, and the Store does not
+// use the new folder before the other process has ended.
 func TestRemovedFolder(t *testing.T) {
 	for _, replaced := range []bool{false, true} {
 		mem := vfs.NewMem()

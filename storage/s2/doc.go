@@ -1,6 +1,6 @@
 // Package s2 compresses the objects of a cache with a dictionary per type. It is fast, and the right choice
-// for most programs. Package storage/zstd takes four to ten times as long; it does not make small objects
-// smaller, but objects of 10 KB by a third.
+// for most programs. Package storage/zstd takes four to ten times as long. It makes objects of 10 KB a third
+// smaller than s2 does, but not small objects.
 //
 // # Usage
 //
@@ -16,10 +16,10 @@
 // # How it works
 //
 // Objects of one type are similar, but each is too small to compress well. Therefore the first objects of a
-// type are used as a dictionary, and a new one is created when it no longer fits. Objects refer to their
-// dictionary, which is freed after the last of them. An object that does not become smaller is stored
-// uncompressed. S2 is a variant of Snappy. Blocks have no checksums, because they never leave the memory of
-// the process.
+// type are used as a dictionary. A new dictionary is created when the old one no longer fits the objects.
+// Objects refer to their dictionary, which is freed after the last of them. An object that does not become
+// smaller is stored uncompressed. S2 is a variant of Snappy. Blocks have no checksums, because they never
+// leave the memory of the process.
 //
 // # Concurrency
 //

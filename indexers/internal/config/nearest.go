@@ -39,7 +39,7 @@ var synonyms = map[string]string{
 
 func abs(n int) int { return max(n, -n) }
 
-// longestWord limits the work of distance; longer words are no misspellings.
+// longestWord limits the work of distance; longer words are not treated as misspellings.
 const longestWord = 128
 
 // distance returns the Damerau-Levenshtein distance of a and b in bytes.

@@ -17,8 +17,8 @@ var (
 	yamlAnchor      = regexp.MustCompile(`unknown anchor '([^']*)' referenced`)
 )
 
-// syntaxFinding returns the position of an error of the YAML library, which only has a line, often that of
-// the enclosing map or list.
+// syntaxFinding converts an error of the YAML library to a finding. The error has only a line, often the line
+// of the enclosing map or list.
 func (f *File) syntaxFinding(err error) Finding {
 	text := yamlErrorPrefix.ReplaceAllString(err.Error(), "")
 	if m := yamlAnchor.FindStringSubmatch(text); m != nil {

@@ -18,8 +18,8 @@ import (
 
 // WriterOptions configures a Writer. The zero value is usable.
 type WriterOptions struct {
-	// StrategicMerge applies a strategic merge patch to an object of a built-in kind, both in JSON. An error
-	// that is not an apierrors.APIStatus is answered with 400. Default: these patches are refused.
+	// StrategicMerge applies a strategic merge patch to an object of a built-in kind, both in JSON. For an
+	// error that is not an apierrors.APIStatus, the response is 400. Default: these patches are rejected.
 	StrategicMerge func(gvk schema.GroupVersionKind, object, patch []byte) ([]byte, error)
 	// Decodable returns an error if an object of a built-in kind cannot be decoded into its Go type.
 	// Optional.

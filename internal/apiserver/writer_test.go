@@ -282,7 +282,7 @@ func TestConcurrentWrites(t *testing.T) {
 	}
 }
 
-// TestWrittenDefinitions: a type comes and goes with its definition.
+// TestWrittenDefinitions checks that a type is served while its CustomResourceDefinition exists.
 func TestWrittenDefinitions(t *testing.T) {
 	ctx := t.Context()
 	s := NewStorage(StorageOptions{})

@@ -21,8 +21,8 @@ const (
 	maxFrame = 16 << 20
 )
 
-// errNoLine is returned if the stream continues with something other than an event in a line.
-var errNoLine = errors.New("the stream is not in lines")
+// errNoLine is returned if the next data of the stream is not an event on one line.
+var errNoLine = errors.New("the stream is not divided into lines")
 
 // lineReader splits a stream into frames at line ends, where API servers end events. Other servers may not
 // send line ends, so it counts brackets when no line end has arrived.

@@ -308,7 +308,8 @@ func TestHealthRequests(t *testing.T) {
 		Relists: status.Relists{Expired: 1}})
 }
 
-// TestHealthForbidden: a successful list proves nothing about watches, and a watch resolves all problems.
+// TestHealthForbidden checks that a successful list does not resolve a problem of watches, and that a watch
+// resolves all problems.
 func TestHealthForbidden(t *testing.T) {
 	w := newClockedHealth(t)
 	r := w.Reporter(1, "")
@@ -330,7 +331,7 @@ func TestHealthForbidden(t *testing.T) {
 		Relists: status.Relists{Failed: 2}})
 }
 
-// TestHealthThrottled: requests that the client repeats are shown, but are not failures.
+// TestHealthThrottled checks that requests that the client repeats appear in the status, but not as failures.
 func TestHealthThrottled(t *testing.T) {
 	w := newClockedHealth(t)
 	r := w.Reporter(1, "")
@@ -380,8 +381,8 @@ func TestRelistReasons(t *testing.T) {
 	}
 }
 
-// TestRepeatedRelists: a server that only causes relists is a problem, although each answer is part
-// of the protocol.
+// TestRepeatedRelists checks that a server that only causes relists is a problem, although each response is
+// part of the protocol.
 func TestRepeatedRelists(t *testing.T) {
 	w := newClockedHealth(t)
 	r := w.Reporter(1, "")

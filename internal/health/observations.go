@@ -52,11 +52,11 @@ type observations struct {
 // Otherwise the incarnation is not synced, because its cache receives no events.
 func (f observations) hasPartitions() bool { return f.selectsNothing || f.partitions.hasAny() }
 
-// problem is the current failure of one kind of request; zero without one.
+// problem is the current problem of one kind of request. It is zero if there is none.
 type problem struct {
 	reason   status.Reason
-	failures int // in a row
-	repeats  int // consecutive ones with the current reason
+	failures int // consecutive failures
+	repeats  int // consecutive failures with the current reason
 	since    time.Time
 	err      error
 }
@@ -135,7 +135,7 @@ func (p *partitionRecord) hasLastingProblem(now time.Time) bool {
 }
 
 // lastingProblems returns the problems that degrade the informer if they last for ContactTimeout: the type
-// is not found, or there is no watch. Lists do not make up for a missing watch.
+// is not found, or there is no watch. Successful lists do not compensate for a missing watch.
 func (p *partitionRecord) lastingProblems(now time.Time) []problem {
 	var lasting []problem
 	list, watch := p.problems(now)
@@ -182,7 +182,7 @@ func (f observations) stale(now time.Time) bool {
 // servesRestored reports whether a running incarnation serves restored objects.
 func (f observations) servesRestored() bool { return f.running && !f.synced && f.resuming }
 
-// problem returns the problem with priority: without lists there is no watch.
+// problem returns the problem of lists, or else that of watches, because without a list there is no watch.
 func (p *partitionRecord) problem(now time.Time) problem {
 	list, watch := p.problems(now)
 	if list.reason != status.ReasonNone {
@@ -191,8 +191,8 @@ func (p *partitionRecord) problem(now time.Time) problem {
 	return watch
 }
 
-// problems returns the problems of lists and of watches. A problem that ends watches soon is over when a
-// watch has lasted.
+// problems returns the problems of lists and of watches. A problem that ends watches soon after they are
+// accepted is resolved when a watch stays open.
 func (p *partitionRecord) problems(now time.Time) (list, watch problem) {
 	if requests.EndsWatches(p.watchProblem.reason) && !p.watchOpenedAt.IsZero() &&
 		isDue(now, p.watchOpenedAt.Add(requests.ShortWatch)) {
@@ -211,17 +211,17 @@ func (p *partitionRecord) problemOf(verb requests.Verb) *problem {
 // requestProblem is a problem of a request that explains the state.
 type requestProblem struct {
 	problem
-	verb     requests.Verb
-	partName string
+	verb          requests.Verb
+	partitionName string
 }
 
-// worstRequestProblem returns the most severe complaint of all partitions, or the first one by name. Its
-// reason is empty without any.
+// worstRequestProblem returns the most severe problem of all partitions. Of equally severe ones it returns
+// the first by name. If there is none, the reason of the result is empty.
 func (f observations) worstRequestProblem(now time.Time) requestProblem {
 	var worst requestProblem
 	weight := 0
 	for _, p := range f.partitions.withProblems {
-		c := requestProblem{problem: p.problem(now), verb: requests.VerbList, partName: p.name}
+		c := requestProblem{problem: p.problem(now), verb: requests.VerbList, partitionName: p.name}
 		if p.listProblem.reason == status.ReasonNone {
 			c.verb = requests.VerbWatch
 		}
@@ -259,13 +259,13 @@ func (c requestProblem) String() string {
 	case c.verb == requests.VerbWatch && c.err != nil && c.reason != status.ReasonPanicked:
 		text = string(c.verb) + ": " + text
 	}
-	if c.partName != "" {
-		text = "in " + c.partName + ": " + text
+	if c.partitionName != "" {
+		text = "in " + c.partitionName + ": " + text
 	}
 	return text
 }
 
-// message returns a message of one line about the state; c is the current complaint.
+// message returns a message of one line about the state; c is the current problem.
 func (f observations) message(c requestProblem) string {
 	switch {
 	case f.stopped:
@@ -317,11 +317,12 @@ func isDue(now, at time.Time) bool { return !now.Before(at) }
 
 // factoryImpact is the effect of an informer's requests on the factory's conditions.
 type factoryImpact struct {
-	// unreachable and rejected are problems with the connection and with the credentials; zero without one.
+	// unreachable is a problem with the connection, rejected one with the credentials. Zero means no problem.
 	unreachable, rejected problem
 }
 
-// impact returns the impact of the current partitions; the first by name wins.
+// impact returns the impact of the current partitions. Of several problems it returns the first by partition
+// name.
 func (f observations) impact() factoryImpact {
 	var s factoryImpact
 	for _, p := range f.partitions.withProblems {

@@ -56,8 +56,8 @@ func BenchmarkEventsWhileHandlersChange(b *testing.B) {
 	}
 }
 
-// TestLateHandlersCostAList: for a new handler, the informer allocates a list of pointers instead of
-// notifications, outside of its lock.
+// TestLateHandlersCostAList checks that the informer allocates only a list of pointers for a new handler, not
+// notifications, and that it does so outside of its lock.
 func TestLateHandlersCostAList(t *testing.T) {
 	const objects, pointer = 20_000, 16
 	f := newFeed(t, Options{})

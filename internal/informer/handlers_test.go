@@ -420,7 +420,7 @@ func TestPanicCrashesByDefault(t *testing.T) {
 	t.Error("the panic was swallowed")
 }
 
-// TestDetachBetweenIncarnations: the content has a version while no watch runs.
+// TestDetachBetweenIncarnations checks that Detach returns the content's version even if no watch runs.
 func TestDetachBetweenIncarnations(t *testing.T) {
 	f := newFeed(t, Options{})
 	f.list(10, object("a", 5))

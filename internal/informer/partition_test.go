@@ -158,7 +158,8 @@ func TestRelistOfOnePartition(t *testing.T) {
 	}
 }
 
-// TestTakeover: handlers are notified of all objects of an incarnation that takes over with another version.
+// TestTakeover checks that handlers receive all objects of an incarnation that follows another version of the
+// type.
 func TestTakeover(t *testing.T) {
 	for name, namespaces := range map[string][]string{"one reflector": nil, "parts": {"ns"}} {
 		t.Run(name, func(t *testing.T) {
@@ -239,7 +240,8 @@ func TestRunWithoutPartitions(t *testing.T) {
 	}
 }
 
-// TestResumingNeedsInlineWatcher: a reflector would ignore the resource version of persisted objects.
+// TestResumingNeedsInlineWatcher checks that partitions with State or Replaces are rejected if a reflector
+// has to watch, because it would ignore the resource version of the restored objects.
 func TestResumingNeedsInlineWatcher(t *testing.T) {
 	resuming := Partition{ListerWatcher: newFixedServer("1"), State: newPersistedObjects("1", nil)}
 	joining := Partition{ListerWatcher: &benchmarkSource{}, Namespace: "a",

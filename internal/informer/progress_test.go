@@ -59,7 +59,8 @@ func TestReplacedPartitions(t *testing.T) {
 	}
 }
 
-// TestReplacedTwice: a partition that is replaced before it has caught up passes on its progress.
+// TestReplacedTwice checks that a partition hands over its progress if it is replaced before it has caught
+// up.
 func TestReplacedTwice(t *testing.T) {
 	f := newFeed(t, Options{})
 	log, parts := f.selected(ofInitials("a"), ofInitials("b"), ofInitials("c"))

@@ -48,8 +48,8 @@ func (f *feed) selected(selections ...Selection) (*leftShardLog, []*partition) {
 	return log, parts
 }
 
-// TestOneKeyInTwoPartitions: two objects with one key, one after the other, can belong to two partitions with
-// streams at different times. The newer object stays, and events of the other do not affect it.
+// TestOneKeyInTwoPartitions recreates an object under the same key in another partition, whose stream is
+// ahead. The newer object stays, and late events of the older one do not affect it.
 func TestOneKeyInTwoPartitions(t *testing.T) {
 	f := newFeed(t, Options{})
 	log, parts := f.selected(ofInitials("a"), ofInitials("b"))

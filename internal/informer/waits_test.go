@@ -76,8 +76,8 @@ func TestPartitionsReachVersions(t *testing.T) {
 	f.expectOver("the other is behind", "11", false)
 }
 
-// TestOpaqueLists: waits end with an error if the server's versions are not numbers, also if its list has
-// none and later events have.
+// TestOpaqueLists checks that waits fail if the version of the list is not a number, even if later events
+// have numbers.
 func TestOpaqueLists(t *testing.T) {
 	for _, version := range []string{"", "0", "x1"} {
 		f := newFeed(t, Options{})

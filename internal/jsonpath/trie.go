@@ -1,8 +1,8 @@
 package jsonpath
 
 // trie selects the parts of a document that a set of paths can read, so that a scan records only these. A
-// value is recorded if the trie has a node for it. A nil node selects nothing. A trie can select more than
-// necessary, never less.
+// value is recorded if the trie has a node for it. A nil node selects no values. A trie can select more
+// values than the paths read, but never fewer.
 type trie struct {
 	all       bool             // selects all descendants
 	allObject bool             // selects all descendants if the value is an object
@@ -19,7 +19,7 @@ type trieField struct {
 var selectAll = &trie{all: true}
 
 const (
-	manyFields = 8    // number from which a map is faster
+	manyFields = 8    // number of fields from which a map is faster
 	trieBudget = 4096 // steps of one program to follow; unions multiply them
 )
 
@@ -44,7 +44,7 @@ func (t *trie) forElements() *trie {
 	return t.elements
 }
 
-// member returns the node for a member; t is a result of forObject.
+// member returns the node for a member. t is a result of forObject.
 func (t *trie) member(key []byte, encoded bool) *trie {
 	if t.all {
 		return selectAll

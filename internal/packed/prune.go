@@ -60,10 +60,10 @@ func (p Path) String() string {
 // *Pruner removes nothing.
 type Pruner struct{ root *pruneNode }
 
-// pruneNode selects what to remove from a value.
+// pruneNode selects the fields of a value that are removed or, if keeps is set, retained.
 type pruneNode struct {
 	keys []string
-	// children has an element for each key; nil removes the whole value of the key, or keeps it.
+	// children has an element for each key. Nil selects the whole value of the key.
 	children []*pruneNode
 	// each applies to the elements of a list. Optional.
 	each *pruneNode
@@ -71,8 +71,8 @@ type pruneNode struct {
 	keeps bool
 }
 
-// appliesToMaps reports whether a map is changed. With each, keep-lists do not know whether the value is a
-// map or a list, and then keep maps whole.
+// appliesToMaps reports whether the node changes maps. In a keep-list, a node with each can stand for a map
+// or a list, and leaves maps unchanged.
 func (b *pruneNode) appliesToMaps() bool { return len(b.keys) > 0 && (!b.keeps || b.each == nil) }
 
 // NewPruner returns a Pruner, or nil if p removes nothing. It fails for paths that are empty, end in Each, or
@@ -111,8 +111,8 @@ func NewPruner(p Prune) (*Pruner, error) {
 }
 
 // NewKeepList returns a Pruner that keeps only the values at some paths, with the maps and lists around them,
-// and the fields in alwaysKept. A value of another type than the path expects is kept whole, such as a text
-// or a list in place of a map. It fails for paths that are empty or end in Each.
+// and the fields in alwaysKept. A value of another type than the path expects is kept whole, such as a
+// string or a list in place of a map. It fails for paths that are empty or end in Each.
 func NewKeepList(paths []Path) (*Pruner, error) {
 	root := &pruneNode{keeps: true}
 	for _, path := range paths {
@@ -140,8 +140,8 @@ var alwaysKept = [][]string{
 	{"metadata", "annotations", metav1.InitialEventsAnnotationKey},
 }
 
-// Drops reports whether a value that the path leads to may be removed, alone or with a value around it. With
-// below, values below it count as well.
+// Drops reports whether a value at the path can be removed, alone or with an enclosing value. If below is
+// set, the removal of a value below it counts as well.
 func (p *Pruner) Drops(path Path, below bool) bool { return p != nil && p.root.drops(path, below) }
 
 func (b *pruneNode) drops(path Path, below bool) bool {
@@ -203,7 +203,7 @@ func checkShape(path Path) error {
 	return nil
 }
 
-// add adds a path: its value is removed or kept.
+// add selects the value at a path.
 func (b *pruneNode) add(path Path) {
 	for _, step := range path[:len(path)-1] {
 		switch {
@@ -237,7 +237,7 @@ func (b *pruneNode) child(key string) *pruneNode {
 	return b.children[slices.Index(b.keys, key)]
 }
 
-// member reports whether to remove something from the value of a key. A nil node then removes the value.
+// member reports whether to remove the value of a key or fields below it. A nil node removes the whole value.
 func (b *pruneNode) member(key []byte) (below *pruneNode, found bool) {
 	if b == nil {
 		return nil, false

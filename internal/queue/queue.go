@@ -164,13 +164,13 @@ func (q *Queue[T]) runLocked() {
 	q.mu.running, q.mu.leaving = true, q.endsWhenEmpty
 	go q.run(q.mu.handleOne) // ended by Close, or when the queue is idle
 	if !q.endsWhenEmpty {
-		q.watchQuietLocked()
+		q.startIdleTimerLocked()
 	}
 }
 
-// watchQuietLocked ends the goroutine when the queue is idle. It costs a timer for each goroutine, and
-// nothing for an element.
-func (q *Queue[T]) watchQuietLocked() {
+// startIdleTimerLocked starts the timer that ends the goroutine when the queue is idle. Pushes do not reset
+// the timer, so that they stay cheap.
+func (q *Queue[T]) startIdleTimerLocked() {
 	q.mu.timer = &idleTimer[T]{}
 	q.mu.timer.queue.Store(q)
 	q.mu.timer.timer = time.AfterFunc(idleTimeout, q.mu.timer.fire)
@@ -207,7 +207,7 @@ func (t *idleTimer[T]) stop() {
 	t.timer.Stop()
 }
 
-// run handles elements until the queue is closed, or idle for long.
+// run handles elements until the queue is closed, or idle for idleTimeout.
 func (q *Queue[T]) run(handle func(T)) {
 	finished := false
 	defer func() {
@@ -303,7 +303,7 @@ func (q *Queue[T]) takeAll(spare []T, times []arrival) ([]T, []arrival, bool) {
 	}
 	if q.mu.leaving && !q.endsWhenEmpty { // an element arrived in time, but the timer has fired
 		q.mu.leaving = false
-		q.watchQuietLocked()
+		q.startIdleTimerLocked()
 	}
 	batch, arrivals := q.mu.waiting, q.mu.arrivals
 	q.handlingSince(arrivals[0].at)

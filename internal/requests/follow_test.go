@@ -127,7 +127,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestStreamAfterTheInitialEvents: silence is normal then.
+// TestStreamAfterTheInitialEvents checks that a watch-list can be silent after its initial events.
 func TestStreamAfterTheInitialEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := watch.NewFakeWithChanSize(1, false)
@@ -138,7 +138,7 @@ func TestStreamAfterTheInitialEvents(t *testing.T) {
 		time.Sleep(time.Hour)
 		source.Add(object("web", "a"))
 		if e := <-s.ResultChan(); e.Type != watch.Added {
-			t.Errorf("after an hour of silence the stream brings %v", e)
+			t.Errorf("after an hour of silence the stream returned %v", e)
 		}
 		s.Stop()
 		s.Stop()

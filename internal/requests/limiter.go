@@ -93,7 +93,7 @@ func (l *Limiter) admitLocked() {
 	}
 }
 
-// throttled records that the server answered 429 and asks for a pause.
+// throttled records that the server responded with 429. retryAfter is the pause that it asks for.
 func (l *Limiter) throttled(retryAfter time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -20,8 +20,8 @@ import (
 var ErrShutdown = errors.New("dynamicinformer: the factory has been shut down")
 
 // Aggregator aggregates the status of a factory's informers: it notifies listeners and maintains the
-// factory's conditions. One lock orders all events, so that all listeners see the same history. Under the
-// lock, events are only queued.
+// factory's conditions. One lock orders all events, so that all listeners receive them in the same order.
+// Listeners are called without the lock.
 type Aggregator struct {
 	now func() time.Time
 
@@ -49,12 +49,12 @@ type member struct {
 
 	// The following fields are guarded by the aggregator's lock.
 
-	// status is the last published one.
+	// status is the last published status.
 	status *Status
 	// required states that the factory is not ready without the type.
 	required bool
 	impact   factoryImpact
-	// inTotals states that it is one of the aggregator's members and included in the totals.
+	// inTotals states that the informer is one of the aggregator's members and is included in the totals.
 	inTotals bool
 }
 
@@ -82,7 +82,7 @@ func (b *Aggregator) Expect(types ...schema.GroupVersionResource) {
 	b.updateConditionsLocked()
 }
 
-// Join adds an informer by its Health, before that has reported anything.
+// Join adds the informer of h. It must be called before h receives any report.
 func (b *Aggregator) Join(h *Health) {
 	h.mu.Lock()
 	m := &member{aggregator: b, required: h.mu.required, status: h.mu.published}

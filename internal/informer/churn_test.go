@@ -83,6 +83,6 @@ func TestLateHandlersCostAList(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	close(release)
 	if got := after.TotalAlloc - before.TotalAlloc; got > 2*objects*pointer {
-		t.Errorf("a handler that joins %d objects allocates %d bytes", objects, got)
+		t.Errorf("adding a handler to an informer of %d objects allocates %d bytes", objects, got)
 	}
 }

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// maxTemplateText and maxTemplateParts limit the size of one template, and templateBits, the logarithm of
-	// their number, limits all of them. Hostile data fills a few megabytes, typical data far less.
+	// maxTemplateText and maxTemplateParts limit the size of one template. templateBits is the logarithm of
+	// the number of templates. Hostile data fills a few megabytes, typical data far less.
 	maxTemplateText  = 1024
 	maxTemplateParts = 32
 	templateBits     = 9
@@ -30,9 +30,9 @@ type member struct {
 	value any
 }
 
-// template is an object or array to copy when its text recurs. Objects of one type repeat large parts
-// literally: the field sets of managed fields, resources, probes, labels of selectors. Comparing text is far
-// cheaper than parsing it, and a map is cloned without hashing its keys.
+// template is a decoded object or array that is copied when its text recurs. Objects of one type repeat large
+// parts literally: the field sets of managed fields, resources, probes, labels of selectors. Comparing text
+// is far cheaper than parsing it, and a map is cloned without hashing its keys.
 //
 // Copies are deep, because callers may change them. Only strings and numbers are shared.
 type template struct {

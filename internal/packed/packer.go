@@ -33,7 +33,7 @@ func (p *Packer) SetLookup(lookup func(key string) *Object) { p.lookup = lookup 
 // SetListForm sets the conversion that ListForm applies. Call it before using the Packer.
 func (p *Packer) SetListForm(convert func(*Object) *Object) { p.listForm = convert }
 
-// ListForm returns the object in the form that it has in an incomplete list, which can be compressed.
+// ListForm returns the form in which the object is buffered in an incomplete list. It can be compressed.
 func (p *Packer) ListForm(o *Object) *Object {
 	if p == nil || p.listForm == nil {
 		return o

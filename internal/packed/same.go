@@ -58,7 +58,7 @@ func (s *scanner) reuseCached(start, end int, lookup func(key string) *Object) *
 	s.key = append(s.key, found.name.raw...)
 	o := lookup(textOf(s.key))
 	if o == nil || o.info.unpackableObject != nil || o.Version() != string(found.rv.raw) {
-		return nil // a changed object has another version
+		return nil // a changed object has another resource version
 	}
 	equal := false
 	err := o.PeekJSON(func(json []byte) error {
@@ -71,7 +71,7 @@ func (s *scanner) reuseCached(start, end int, lookup func(key string) *Object) *
 	return o
 }
 
-// equals reports whether text equals s.data[start:end] after removing the ranges in s.cuts.
+// equals reports whether text equals s.data[start:end] without the ranges in s.removedRanges.
 func (s *scanner) equals(text []byte, start, end int) bool {
 	at, from := 0, start
 	for _, cut := range s.removedRanges {

@@ -11,8 +11,8 @@ const (
 // uidGroups are the ranges of hexadecimal digits between the dashes of a UID.
 var uidGroups = [...]struct{ from, to int }{{0, 8}, {9, 13}, {14, 18}, {19, 23}, {24, uidLength}}
 
-// appendBinaryUID appends uid in binary. It returns to unchanged and false if appendUID would not restore the
-// same text.
+// appendBinaryUID appends uid in binary. If appendUID would not restore the same text, it returns to,
+// unchanged, and false.
 func appendBinaryUID(to []byte, uid string) ([]byte, bool) {
 	if len(uid) != uidLength {
 		return to, false

@@ -99,8 +99,8 @@ func copyValue(value any) any {
 
 // PeekPair returns the results of PeekUnstructured for an object before and after an update. If neither is in
 // memory, it decodes them together: maps, lists and strings with the same text are decoded once and shared. A
-// copy that is already in memory is returned as it is. New copies never share with it, so that a handler that
-// changes it by mistake does no lasting damage.
+// copy that is already in memory is returned unchanged. New copies share no values with it, so that they are
+// correct even if a handler has changed that copy by mistake.
 func PeekPair(before, after *Object) (previous, current *unstructured.Unstructured) {
 	if !before.canDecodeWith(after) {
 		return before.PeekUnstructured(), after.PeekUnstructured()

@@ -23,7 +23,7 @@ const arrivalResolution = time.Millisecond
 // and starts again with the next element. All methods are safe for concurrent use; Start is called once.
 type Queue[T any] struct {
 	now func() time.Time
-	// began is a nanosecond before New.
+	// began is one nanosecond before New, so that arrival times are never 0.
 	began      time.Time
 	eventCount func(*T) int
 	next       func(*T) (T, bool)
@@ -41,11 +41,11 @@ type Queue[T any] struct {
 		sync.Mutex
 		waiting  []T
 		arrivals []arrival // of waiting, in order
-		// handleOne and ended are the arguments of Start, or nil.
+		// handleOne and ended are the arguments of Start. They are nil before Start.
 		handleOne func(T)
 		ended     func()
-		// running states that there is a goroutine, busy that elements arrived since the timer last fired,
-		// leaving that the goroutine has to end if the queue is empty.
+		// running states that there is a goroutine. busy states that elements arrived since the timer last
+		// fired. leaving states that the goroutine must end if the queue is empty.
 		running, busy, leaving bool
 		timer                  *idleTimer[T] // nil without a goroutine
 	}
@@ -104,8 +104,7 @@ func (q *Queue[T]) Push(elements ...T) {
 // dropped elements.
 func (q *Queue[T]) Len() int { return int(q.length.Load()) }
 
-// AddLen adds to Len. The owner of an element that next expands calls it when their number changes after the
-// push.
+// AddLen adds to Len. It is for an element that represents several ones, if their number changes after Push.
 func (q *Queue[T]) AddLen(elements int) {
 	if elements != 0 {
 		q.length.Add(int64(elements))

@@ -36,7 +36,7 @@ type Target struct {
 	Filter func(runtime.Object) bool
 	// Selects reports whether an object is selected, which may change with each event. Optional.
 	Selects func(runtime.Object) bool
-	// Selection is the part of a shard to read. Nil means everything.
+	// Selection selects objects by hash. Nil means all objects.
 	Selection *Selection
 	// Custom states that the type is known to have a CRD.
 	Custom bool
@@ -56,8 +56,8 @@ func (t Target) filter() func(runtime.Object) bool {
 type Reporter interface {
 	// RequestStarted is called before a request is sent.
 	RequestStarted(verb Verb)
-	// RequestEnded is called with the outcome of a request; err is nil if the server accepted it. Watches
-	// that are repeatedly closed immediately are a failure, too.
+	// RequestEnded is called with the outcome of a request. err is nil if the server accepted it. Watches
+	// that are repeatedly closed immediately are also reported as a failure.
 	RequestEnded(verb Verb, err error)
 	// NoContact is called if the last accepted watch ended before an event could be decoded. The response
 	// then did not come from an API server.
@@ -106,8 +106,8 @@ func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer,
 	return l
 }
 
-// AwaitPermission waits until target may be listed and watched, after the error refusal, by periodic
-// requests. It returns false if ctx ends before.
+// AwaitPermission waits until target can be listed and watched. It sends periodic requests, because earlier
+// ones failed with refusal. It returns false if ctx ends first.
 func (s *Server) AwaitPermission(ctx context.Context, target Target, p *Pacer, refusal error) bool {
 	resource := newResource(s.Client, target.GVR, target.Namespace, target.Form, nil)
 	p.outage = &s.outage

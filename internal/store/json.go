@@ -9,8 +9,8 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// ReadJSON calls read with the JSON of an item. view accesses packed items: Object.ReadJSON counts as a read,
-// Object.PeekJSON does not.
+// ReadJSON calls read with the JSON of an item. view is the method that reads a packed item: Object.ReadJSON,
+// which marks the item as read, or Object.PeekJSON, which does not.
 func ReadJSON(key string, item Item, view func(*packed.Object, func([]byte) error) error,
 	read func(key string, text []byte) error) error {
 	if o, ok := item.(*packed.Object); ok {

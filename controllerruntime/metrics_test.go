@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
-// TestMetrics registers metrics from Start to the end of its context, under the host of the cluster.
+// TestMetrics: metrics are registered from Start to the end of its context, under the host of the cluster.
 func TestMetrics(t *testing.T) {
 	server := newServer(t)
 	registry := prometheus.NewPedanticRegistry()
@@ -34,13 +34,13 @@ func TestMetrics(t *testing.T) {
 	}
 	host := strings.TrimPrefix(server.URL, "http://")
 	if got := factories(t, registry); !slices.Equal(got, []string{host, host + " (2)"}) {
-		t.Errorf("metrics of %q", got)
+		t.Errorf("metrics have the factories %q", got)
 	}
 	for _, stop := range stops {
 		stop()
 	}
 	if got := factories(t, registry); len(got) != 0 {
-		t.Errorf("metrics after the end: %q", got)
+		t.Errorf("after the end, metrics have the factories %q", got)
 	}
 }
 

@@ -22,8 +22,8 @@ type Options struct {
 	Indexes *indexers.Config
 
 	// Storage is the storage mode. Default: dynamicinformer.StorageAdaptive with CompressLists, which stores
-	// JSON and compresses it while it is not read. With Factory, the default is the storage mode of the
-	// factory. If only metadata of a type is read, only metadata is stored.
+	// JSON and compresses it while it is not read. With Factory, the default comes from the options of
+	// the factory. If only metadata of a type is read, only metadata is stored.
 	Storage dynamicinformer.Storage
 
 	// Prune has the parts to remove from objects, before transforms run. cache.TransformStripManagedFields

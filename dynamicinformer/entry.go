@@ -32,9 +32,9 @@ const (
 	entryEnded
 )
 
-// Causes of the end of an informer, as its status shows them.
+// Causes of the end of an informer, for its status.
 var (
-	errReleased    = errors.New("released by all who claimed it")
+	errReleased    = errors.New("all handles were released")
 	errFactoryShut = errors.New("the factory was shut down")
 )
 
@@ -43,8 +43,8 @@ var (
 type entryKey struct {
 	gvr     schema.GroupVersionResource
 	options unique.Handle[optionsKey]
-	// forFactory marks an informer that the factory needs itself. It runs until Shutdown, independently of
-	// the contexts of Start.
+	// forFactory marks an informer that the factory needs itself. The informer runs until Shutdown,
+	// independently of the contexts of Start.
 	forFactory bool
 }
 
@@ -58,17 +58,17 @@ type entry struct {
 	informer *Informer
 	done     chan struct{} // closed when a started informer has ended
 
-	// The rest is guarded by Factory.mu.
+	// Factory.mu guards the following fields.
 
 	ctx    context.Context // nil before the start
 	cancel context.CancelCauseFunc
-	// handles counts the handles, reacquiring and required the handles with these properties.
+	// handles counts all handles, reacquiring and required only the handles with these options.
 	handles, reacquiring, required int
 	// lingerTimer ends the entry when it fires. It is nil unless the entry lingers.
 	lingerTimer *time.Timer
 }
 
-// state derives the phase. The caller holds Factory.mu.
+// state returns the phase. The caller holds Factory.mu.
 func (e *entry) state() entryState {
 	switch {
 	case e.informer.IsStopped(), e.ctx != nil && e.ctx.Err() != nil:
@@ -91,9 +91,9 @@ type acquireRequest struct {
 	reacquires bool
 }
 
-// findOrMake finds or makes the requested informer and counts the claim. All lookups go through it, so none
-// returns an ended entry. It adds missing indexes without a lock. If the informer stops meanwhile, it
-// retries with a new one.
+// findOrMake finds or creates the requested informer and counts the claim. All lookups use it, so that none
+// returns an ended entry. It adds missing indexes without a lock. If the informer stops during the call,
+// findOrMake retries with a new one.
 func (f *Factory) findOrMake(c acquireRequest) (*Handle, error) {
 	for {
 		h, err := f.claim(c)
@@ -110,8 +110,8 @@ func (f *Factory) findOrMake(c acquireRequest) (*Handle, error) {
 	}
 }
 
-// claim counts a claim on the existing entry or a new one. It makes the informer without a lock, because that
-// calls user code: selectors and sets of indexes.
+// claim counts a claim on the existing entry or a new one. It creates the informer without a lock, because
+// that calls user code: selectors and sets of indexes.
 func (f *Factory) claim(c acquireRequest) (*Handle, error) {
 	if h, err := f.claimEntry(c, nil); h != nil || err != nil {
 		return h, err

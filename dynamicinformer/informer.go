@@ -21,9 +21,9 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// Informer is the shared informer of one type with some options. Factory.ForResource and Factory.Acquire make
-// it, and Factory.Start runs it. Run and RunWithContext are for callers that run it without the factory; do
-// not use them together with Start. All methods are safe for concurrent use.
+// Informer is the shared informer of one type with some options. Factory.ForResource and Factory.Acquire
+// create it, and Factory.Start runs it. Run and RunWithContext are for callers that run it without the
+// factory; do not use them together with Start. All methods are safe for concurrent use.
 //
 // # Contract
 //
@@ -32,15 +32,16 @@ import (
 // sentence before it if that names no test.
 //
 // Cache. The cache converges to the server's content after any history of lists and events, and so does the
-// sum of each handler's notifications (TestHistories). The cache may lag behind the server. A handler or
-// reader may find it newer than the event at hand, never older (TestCacheBeforeHandlers). Each read sees one
-// moment, so a relist is atomic (TestRelistsAreAtomic), and so is a new index (TestAddIndexersWhileWriting).
-// If each namespace has its own watch, a relist covers one namespace and appears object by object
-// (TestRelistOfOnePartition). Two reads may see different moments, and two informers have no common order. An
-// informer that cannot sync does not delay others (TestWaitForSyncSettles). A cache that is known to lag is
-// marked Stale and stays readable (TestLossOfContact). Objects are shared: handlers, readers and index
-// functions must not change them (TestObjectsAreShared). The old and the new object of an update may share
-// unchanged parts (TestUpdatesShareUnchangedParts).
+// state that each handler derives from its notifications (TestHistories). The cache may lag behind the
+// server. A handler or reader may find it newer than the event at hand, never older
+// (TestCacheBeforeHandlers). Each read sees one moment, so a relist is atomic (TestRelistsAreAtomic), and so
+// is a new index (TestAddIndexersWhileWriting). If each namespace has its own watch, a relist covers one
+// namespace and appears object by object (TestRelistOfOnePartition). Two reads may see different moments, and
+// two informers have no common order. An informer that cannot sync does not delay others
+// (TestWaitForSyncSettles). A cache that is known to lag is marked Stale and stays readable
+// (TestLossOfContact). Objects are shared: handlers, readers and index functions must not change them
+// (TestObjectsAreShared). The old and the new object of an update may share unchanged parts
+// (TestUpdatesShareUnchangedParts).
 //
 // Handlers. One goroutine calls each handler, in the order in which the cache changed
 // (TestHandlersSeeEveryChangeInOrder). There is no order between handlers. A slow handler delays neither the
@@ -52,7 +53,7 @@ import (
 // Shutdown (TestHandlerCannotAwaitShutdown) or its own initial list (TestHandlerCannotAwaitItself).
 //
 // Notifications. isInInitialList marks the objects of the first list, and existing objects for a late handler
-// (TestInitialListIsMarked). A handler has synced when it has returned from the last of them
+// (TestInitialListIsMarked). A handler has synced when it has returned from the last of these calls
 // (TestHandlerIsSyncedAfterTheInitialList). OnDelete receives the final state, or
 // cache.DeletedFinalStateUnknown with the last known state if a relist shows that the object is gone. A
 // deletion is not delivered if the handler never received the object (TestTombstones). Another UID under the
@@ -77,7 +78,7 @@ import (
 // is (TestFollowSlowHandlerSeesIncarnationsInOrder). A type that is recreated with a new UID begins a new
 // incarnation (TestFollowReplacedType). Only a confirmed deletion of the type causes deletions. Failed
 // requests (TestLossOfContact), an unreachable server (TestUnreachableAffectsTheFactory), a terminating type
-// (TestTerminatingStaysSynced), and a new schema or other versions (TestFollowKeepsIncarnation) do not end a
+// (TestTerminatingStaysSynced), and a new schema or other versions (TestFollowKeepsIncarnation) do not end an
 // incarnation.
 //
 // End. A stopped informer cannot run again: a new request for its type returns another informer
@@ -186,7 +187,7 @@ func (i *Informer) StatusChange() (status.Status, <-chan struct{}) {
 	return i.health.Snapshot()
 }
 
-// Informer returns i: it makes an *Informer a GenericInformer of client-go.
+// Informer returns i. It implements informers.GenericInformer of client-go.
 func (i *Informer) Informer() cache.SharedIndexInformer { return i }
 
 // Lister reads the cache by label selector or name, in one or all namespaces. It returns shared, read-only
@@ -203,7 +204,7 @@ func (i *Informer) Stopped() <-chan struct{} { return i.stopped }
 func (i *Informer) Retry() { i.retry.Send() }
 
 // Relist waits for the first list, lists the type again, and returns when the cache has the result. Failed
-// lists are repeated. It returns the cause of ctx if that ends before, and ErrStopped if the informer stops.
+// lists are repeated. It returns the cause of ctx if ctx ends first, and ErrStopped if the informer stops.
 func (i *Informer) Relist(ctx context.Context) error {
 	if err := i.core.WaitForSync(ctx); err != nil {
 		return err

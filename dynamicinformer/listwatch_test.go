@@ -97,7 +97,7 @@ func TestListsAreBounded(t *testing.T) {
 				}
 				start(t, f)
 				if got := count(server, verb); got != 2 {
-					t.Errorf("%d %s are under way, want 2", got, name)
+					t.Errorf("%d %s are in progress, want 2", got, name)
 				}
 				for _, i := range all {
 					if s := i.Status(); s.State != status.Syncing {
@@ -107,7 +107,7 @@ func TestListsAreBounded(t *testing.T) {
 				if held, waiting, _ := f.deps.Limiter.Load(); held != 2 || waiting != 1 {
 					t.Errorf("%d lists are admitted and %d wait", held, waiting)
 				}
-				// An unanswered list does not block other lists forever.
+				// A list without a response releases its slot after SlotTimeout.
 				time.Sleep(requests.SlotTimeout + time.Second)
 				if got := count(server, verb); got != 3 {
 					t.Errorf("%d %s were requested after a minute, want 3", got, name)
@@ -160,7 +160,7 @@ func TestSlotIsFreeForHandlers(t *testing.T) {
 	}
 }
 
-// TestThrottledListsShrink: a 429 halves the limit. The list is not repeated before the server's retry time.
+// TestThrottledListsShrink: a 429 halves the limit. The list is not repeated before the Retry-After time.
 func TestThrottledListsShrink(t *testing.T) {
 	for name, tt := range map[string]struct {
 		retryAfter string
@@ -174,7 +174,7 @@ func TestThrottledListsShrink(t *testing.T) {
 				start(t, f)
 				if held, _, bound := f.deps.Limiter.Load(); held != 0 || bound != 4 ||
 					i.Status().Reason != status.ReasonThrottled {
-					t.Errorf("the bound is %d, and %d are held; %+v", bound, held, i.Status())
+					t.Errorf("the limit is %d, and %d are held; %+v", bound, held, i.Status())
 				}
 				time.Sleep(30 * time.Second)
 				if got := count(server, "watch-list "); got > tt.requests || got < tt.requests/2 ||
@@ -190,16 +190,16 @@ func TestThrottledListsShrink(t *testing.T) {
 				mustInformer(t, f, gadgets)
 				start(t, f)
 				if _, _, bound := f.deps.Limiter.Load(); bound != before+1 {
-					t.Errorf("the bound is %d, and was %d", bound, before)
+					t.Errorf("the limit is %d, and was %d", bound, before)
 				}
 			})
 		})
 	}
 }
 
-// TestConversionFailsAsThrottling: if a conversion webhook prevents the server from filling its cache, the
-// server answers 429 with the webhook's error. Such a response does not count as throttling.
-func TestConversionFailsAsThrottling(t *testing.T) {
+// TestConversionFailureIsNotThrottling: if a conversion webhook prevents the server from filling its cache,
+// the server answers 429 with the webhook's error. Such a response does not count as throttling.
+func TestConversionFailureIsNotThrottling(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.AddFaults(apitest.Fault{Path: widgetsPath, Status: 429, RetryAfter: "1",
 			Message: "storage is initializing: conversion webhook for example.com/v1, Kind=Widget failed"})
@@ -211,7 +211,7 @@ func TestConversionFailsAsThrottling(t *testing.T) {
 			t.Errorf("the status is %+v", s)
 		}
 		if _, _, bound := f.deps.Limiter.Load(); bound != 8 || count(server, "watch-list ") > 30 {
-			t.Errorf("the bound is %d, after %d requests in ten minutes", bound, count(server, "watch-list "))
+			t.Errorf("the limit is %d, after %d requests in ten minutes", bound, count(server, "watch-list "))
 		}
 	})
 }
@@ -235,7 +235,7 @@ func stalls(t *testing.T, tt apitest.Fault) {
 		}
 		if took := time.Since(begun); took < requests.InitialEventsTimeout ||
 			took > requests.InitialEventsTimeout+2*time.Second {
-			t.Errorf("the list came after %v", took)
+			t.Errorf("the list was sent after %v", took)
 		}
 		if held, _, _ := f.deps.Limiter.Load(); held != 0 || len(i.GetStore().ListKeys()) != 1 {
 			t.Errorf("%d slots are held, the keys are %v", held, i.GetStore().ListKeys())
@@ -249,8 +249,8 @@ func stalls(t *testing.T, tt apitest.Fault) {
 	})
 }
 
-// TestForbiddenIsAskedRarely: a forbidden type is retried after one to five minutes, or by Retry.
-func TestForbiddenIsAskedRarely(t *testing.T) {
+// TestForbiddenIsRetriedRarely: a forbidden type is retried after one to five minutes, or by Retry.
+func TestForbiddenIsRetriedRarely(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.AddFaults(fault(widgetsPath, "", 403))
 		f := newVirtualFactory(t, server, Options{})
@@ -298,7 +298,7 @@ func TestLaggingServer(t *testing.T) {
 		synctest.Wait()
 		if s := i.Status(); s.State != status.Synced || s.Incarnation != 1 ||
 			count(server, "watch-list "+widgetsPath) != before+1 {
-			t.Errorf("after news of the type the status is %+v", s)
+			t.Errorf("after a change of the type the status is %+v", s)
 		}
 	})
 }

@@ -17,8 +17,8 @@ type forwardedResponse struct {
 func (p forwardedResponse) Write(data []byte) (int, error) { return p.write(data) }
 func (p forwardedResponse) Flush()                         { p.flush() }
 
-// bufferResponses is a proxy that forwards responses in chunks of 4 KiB, however long that takes. It forwards
-// the first chunk with the headers of the response, or after them.
+// bufferResponses returns a proxy that forwards responses in chunks of 4 KiB, however long it takes to fill
+// one. It forwards the headers at once, or with the first chunk.
 func bufferResponses(headFirst bool) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -209,7 +209,7 @@ func TestClientCertificateIsRotated(t *testing.T) {
 	}()
 	i := synced(t, f)
 	if user := <-users; user != "first" {
-		t.Errorf("the first watch is of %q", user)
+		t.Errorf("the user of the first watch is %q", user)
 	}
 	c.issue("second")
 	for user := range users {

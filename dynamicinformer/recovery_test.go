@@ -36,7 +36,7 @@ func TestQuietTypesRecover(t *testing.T) {
 				f := newVirtualFactory(t, server, Options{})
 				i := mustInformer(t, f, widgets)
 				start(t, f)
-				time.Sleep(time.Minute) // the end of a short watch is another failure
+				time.Sleep(time.Minute) // a watch that ends early would be another failure
 				for _, f := range tt.broken {
 					f.Path = widgetsPath
 					server.AddFaults(f)

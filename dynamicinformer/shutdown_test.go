@@ -57,18 +57,18 @@ func TestShutdownNamesRunningInformers(t *testing.T) {
 	other := mustInformer(t, f, gadgets)
 	waitFor(t, other, func(s status.Status) bool { return s.State == status.Synced })
 
-	why := errors.New("no time")
+	cause := errors.New("no time")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	// The rest ends first, so that Shutdown waits only for the handler.
+	// The other informers end first, so that Shutdown waits only for the handler.
 	ended := make(chan error)
 	// Ended by cancel.
 	go func() { ended <- f.Shutdown(ctx) }()
 	waitFor(t, other, func(s status.Status) bool { return s.State == status.Stopped })
 	<-f.entries(gadgets)[0].done
-	cancel(why)
+	cancel(cause)
 	err = <-ended
 	var running *ShutdownError
-	if !errors.As(err, &running) || !errors.Is(err, why) {
+	if !errors.As(err, &running) || !errors.Is(err, cause) {
 		t.Fatalf("Shutdown = %v", err)
 	}
 	if diff := cmp.Diff([]schema.GroupVersionResource{widgets}, running.Running); diff != "" {
@@ -84,7 +84,7 @@ func TestShutdownNamesRunningInformers(t *testing.T) {
 	}
 	close(release)
 	if err := f.Shutdown(longContext(t)); err != nil {
-		t.Errorf("once the handler has returned: %v", err)
+		t.Errorf("Shutdown after the handler has returned: %v", err)
 	}
 }
 
@@ -128,8 +128,8 @@ func TestShutdownWhileFailing(t *testing.T) {
 	}
 }
 
-// TestShutdownWhileDown: with an unreachable server, before or after the first list, no pause outlasts
-// Shutdown, which newVirtualFactory measures.
+// TestShutdownWhileDown: with an unreachable server, before or after the first list, Shutdown ends
+// all pauses. newVirtualFactory measures its duration.
 func TestShutdownWhileDown(t *testing.T) {
 	for _, downFor := range []time.Duration{0, 3 * time.Second, 10 * time.Minute} {
 		for name, namespaces := range map[string]Namespaces{"one reflector": AllNamespaces(),

@@ -38,7 +38,7 @@ func TestStatusInOneLine(t *testing.T) {
 	}
 }
 
-// TestPanickedRoundSetsReason: if its lists cause panics, a type is degraded until a watch has lasted. The
+// TestPanickedRoundSetsReason: a type whose lists cause panics is degraded until a watch stays open. The
 // test changes process-wide settings and therefore runs alone.
 func TestPanickedRoundSetsReason(t *testing.T) {
 	crash, handlers := utilruntime.ReallyCrash, utilruntime.PanicHandlers

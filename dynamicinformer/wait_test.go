@@ -319,7 +319,7 @@ func TestWaitForOneInformer(t *testing.T) {
 		hangs.Release()
 		var missing *NotSyncedError
 		if err := <-waited; !errors.Is(err, ErrStopped) || !errors.As(err, &missing) ||
-			err.Error() != "not synced: widgets.v1.example.com: Stopped: released by all who claimed it" {
+			err.Error() != "not synced: widgets.v1.example.com: Stopped: all handles were released" {
 			t.Errorf("after the release, waiting ended with %v", err)
 		}
 		<-hangs.Informer().Stopped()

@@ -46,7 +46,7 @@ func (v validator) problem(schema map[string]any, value any, at string) string {
 	}
 	for keyword := range schema {
 		if !slices.Contains(strings.Fields("type const enum pattern minLength minimum maximum minItems items properties required additionalProperties dependentRequired oneOf allOf not minProperties description default title $schema"), keyword) {
-			v.t.Errorf("the keyword %s is not known here", keyword)
+			v.t.Errorf("the validator does not support the keyword %s", keyword)
 		}
 	}
 	list, _ := value.([]any)

@@ -108,7 +108,7 @@ func scalarOfJSON(v jsonpath.Value) scalar {
 	}
 }
 
-// keyResult says whether a value gave a key, and if not, why.
+// keyResult is the outcome of computing the key of a value.
 type keyResult uint8
 
 const (

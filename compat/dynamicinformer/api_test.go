@@ -23,7 +23,7 @@ var (
 func TestSameAPI(t *testing.T) {
 	want := declarations(t, "k8s.io/client-go/dynamic/dynamicinformer")
 	if len(want) < 5 {
-		t.Fatalf("client-go's package declares %v: the test does not see it all", want)
+		t.Fatalf("client-go's package declares %v: the test does not find all declarations", want)
 	}
 	packed := "func Packed(client dynamic.Interface) dynamic.Interface"
 	got := declarations(t, ".")

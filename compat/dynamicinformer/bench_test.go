@@ -14,8 +14,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// BenchmarkFactories reports the CPU time (with the server's) and the live heap of filling a cache with
-// Deployments.
+// BenchmarkFactories fills a cache with Deployments. It reports the CPU time, including that of the server,
+// and the live heap.
 func BenchmarkFactories(b *testing.B) {
 	const objects = 5000
 	deployments := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
@@ -38,13 +38,13 @@ func BenchmarkFactories(b *testing.B) {
 		b.Run(bench.name, func(b *testing.B) {
 			var heap, cpu float64
 			for b.Loop() {
-				heapBefore, cpuBefore := used(b)
+				heapBefore, cpuBefore := usage(b)
 				stop := make(chan struct{})
 				f := bench.api.factory(bench.client, 0, "", nil)
 				f.ForResource(deployments)
 				f.Start(stop)
 				f.WaitForCacheSync(stop)
-				heapAfter, cpuAfter := used(b)
+				heapAfter, cpuAfter := usage(b)
 				heap, cpu = heap+heapAfter-heapBefore, cpu+cpuAfter-cpuBefore
 				close(stop)
 				f.Shutdown()
@@ -55,8 +55,8 @@ func BenchmarkFactories(b *testing.B) {
 	}
 }
 
-// used returns the live heap in bytes, and the CPU time in nanoseconds.
-func used(b *testing.B) (heap, cpu float64) {
+// usage returns the live heap in bytes, and the CPU time in nanoseconds.
+func usage(b *testing.B) (heap, cpu float64) {
 	b.Helper()
 	runtime.GC()
 	runtime.GC()

@@ -8,10 +8,10 @@ import (
 )
 
 // Apply replaces the config atomically: it prepares everything first, and an error changes nothing. An
-// informer stays if only indexes of its resource differ; indexes are added, removed and replaced while it
-// runs, and existing queriers use the old ones until the new ones are complete. For other differences a new
-// informer takes over once it has synced. Until then the old one answers with the old config, and Pending
-// returns the waiting change with its reason. Apply can be called by Options.Apply of package reload.
+// informer is kept if only indexes of its resource differ. Its indexes are then changed while it runs, and
+// existing queriers use the old indexes until the new ones are complete. For other differences, a new
+// informer replaces the old one once it has synced. Until then the old one answers with the old config, and
+// Pending returns the waiting change with its reason. Apply can be called by Options.Apply of package reload.
 func (b *Binding) Apply(config *indexers.Config) error {
 	b.changeLock.Lock()
 	defer b.changeLock.Unlock()
@@ -33,7 +33,7 @@ func (b *Binding) Apply(config *indexers.Config) error {
 // plan is a prepared change of a binding.
 type plan struct {
 	slots map[slotKey]resourceBinding
-	// onAbandon and cleaned run when the change is abandoned or committed.
+	// onAbandon and onCommit run when the change is abandoned or committed.
 	onAbandon, onCommit []func()
 	switchAfterSync     map[slotKey]*Target
 }
@@ -141,7 +141,7 @@ func (b *Binding) commit(p *plan, config *indexers.Config) {
 	}
 }
 
-// switchAfterSync lets a target take over once its informer has synced.
+// switchAfterSync makes a target the serving one once its informer has synced.
 func (b *Binding) switchAfterSync(at slotKey, t *Target) {
 	select {
 	case <-t.Informer.Synced():

@@ -11,13 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// ForInformer makes a source of an informer. Its snapshots are immutable and take constant time.
+// ForInformer returns a source over an informer. Its snapshots are immutable and take constant time.
 func ForInformer(informer *dynamicinformer.Informer) Source { return informerSource{informer} }
 
 type informerSource struct{ informer *dynamicinformer.Informer }
 
 func (s informerSource) Snapshot() Snapshot {
-	current := s.informer.Status() // read first, so that the content is not older than the stamp
+	current := s.informer.Status() // read first, so that the content is not older than its Freshness
 	content := s.informer.Snapshot()
 	return informerSnapshot{content, s.informer, Freshness{
 		ResourceVersion: content.ResourceVersion(),
@@ -86,7 +86,7 @@ func (s informerSnapshot) Index(name string) (Index, bool) {
 	return informerIndex{index}, ok
 }
 
-// informerIndex makes an index of an informer's snapshot an Index.
+// informerIndex adapts an index of an informer's snapshot to Index.
 type informerIndex struct{ dynamicinformer.SnapshotIndex }
 
 func (x informerIndex) Objects(key string, yield func(object string, item any) bool) {

@@ -67,6 +67,6 @@ func TestShard(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := graph.Stats(); s.References != 0 {
-		t.Errorf("what has left still refers to something: %+v", s)
+		t.Errorf("an object that left the shard still has references: %+v", s)
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 var (
 	// ErrInUse is reported if another process, or another Store of this process, uses the folder.
-	ErrInUse = errors.New("the folder is in use by another process, or by another Store of this one: give each its own")
+	ErrInUse = errors.New("the folder is in use by another process, or by another Store of this process: use one folder per Store")
 	// ErrClosed is reported after Close.
 	ErrClosed = errors.New("the store is closed")
 	// ErrContentInUse is reported if two informers with equal options use the same Store.
@@ -48,7 +48,7 @@ const (
 	// failure, up to longestPause.
 	firstPause   = 10 * time.Second
 	longestPause = time.Hour
-	// closeTimeout is how long Close waits for running saves and loads.
+	// closeTimeout is the time that Close waits for running saves and loads.
 	closeTimeout = 10 * time.Second
 )
 
@@ -71,8 +71,8 @@ type Store struct {
 		lock *folder
 		// engine is nil before the first use, and after corruption.
 		engine *engine
-		// retryAt is the time of the next attempt after a failure of the disk, pause the pause after the next
-		// failure.
+		// retryAt is the time of the next attempt after a failure of the disk. pause is the pause after the
+		// next failure.
 		retryAt time.Time
 		pause   time.Duration
 		// epoch is the number of engines so far.
@@ -316,7 +316,7 @@ func (s *Store) withEngine(epoch int, f func(e *engine, db *pebble.DB) error) (u
 	if errors.Is(err, errFolderRemoved) {
 		return used, err // missing files are not damage, and the folder may belong to another process
 	}
-	if errors.Is(err, errEngineClosed) { // another caller closed it meanwhile
+	if errors.Is(err, errEngineClosed) { // another caller has closed the engine
 		return s.withEngine(epoch, f)
 	}
 	if damage := e.corruptionError(err); damage != nil {
@@ -346,7 +346,7 @@ var errRemovedData = errors.New("the data to change was removed")
 
 func (s *Store) discard(e *engine) {
 	s.mu.Lock()
-	if s.mu.engine != e || s.mu.closed { // another caller has done so, or the next process will
+	if s.mu.engine != e || s.mu.closed { // another caller has removed the engine, or the next process will
 		s.mu.Unlock()
 		return
 	}

@@ -3,6 +3,6 @@
 //
 // A Decoder is compiled once per struct type. It has fast paths for structs, strings, numbers, booleans,
 // pointers, slices, maps with string keys, and the types of apimachinery that implement json.Unmarshaler.
-// sigs.k8s.io/json decodes values of other types, and whole objects with an unusual part: a value of the
-// wrong type, a duplicate key, an escape in a key.
+// sigs.k8s.io/json decodes values of other types, and whole objects with an unusual part, such as a value
+// of the wrong type, a duplicate key, or an escape in a key.
 package decode

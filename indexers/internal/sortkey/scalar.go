@@ -38,5 +38,5 @@ func decodeInt(key string) (string, bool) {
 	return strconv.FormatInt(intOfKey(key), 10), true
 }
 
-// encodeBool is its own inverse: "false" also sorts before "true" as text.
+// encodeBool also decodes: the key is the text, because "false" sorts before "true".
 func encodeBool(text string) (string, bool) { return text, text == "false" || text == "true" }

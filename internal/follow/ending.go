@@ -7,7 +7,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-// incarnationEnd is why an incarnation ends: the type is gone, or another version takes over.
+// incarnationEnd describes why an incarnation ends: the type is gone, or another version must be followed.
 type incarnationEnd struct {
 	reason  status.Reason
 	version string // empty if the type is gone
@@ -24,13 +24,13 @@ type incarnationWatcher struct {
 	mu         sync.Mutex // serializes check
 	identity   identity
 	ended      bool
-	transition incarnationEnd // valid if over is set
+	transition incarnationEnd // valid if ended is set
 }
 
 // changed is called after a change of the type.
 func (e *incarnationWatcher) changed() {
 	if !e.check() {
-		// The change may end the wait of the requests.
+		// The change can resolve a failure for which requests pause.
 		e.Requests.Retry()
 	}
 }
@@ -49,7 +49,7 @@ func (e *incarnationWatcher) check() bool {
 	return e.ended
 }
 
-// finish returns why the incarnation has ended. The result is empty if the informer ends.
+// finish returns why the incarnation has ended. It returns the zero value if the informer is stopped.
 func (e *incarnationWatcher) finish() incarnationEnd {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -38,7 +38,7 @@ func TestStopDropsQueuedEvents(t *testing.T) {
 	}
 	expect(t, "events", log.take(), []string{"add a2"})
 	if got := handle.Depth(); got != 2 {
-		t.Errorf("%d events were thrown away, want 2", got)
+		t.Errorf("%d events were discarded, want 2", got)
 	}
 	if got := len(f.keys()); got != 3 {
 		t.Errorf("the cache holds %d objects after the stop, want 3", got)
@@ -59,7 +59,7 @@ func TestStopReleasesWaiters(t *testing.T) {
 		}
 	}
 	if f.HasSynced() || isClosed(f.Synced()) || isClosed(handle.Synced()) {
-		t.Error("a stopped informer claims to have synced")
+		t.Error("HasSynced of a stopped informer is true")
 	}
 }
 
@@ -124,7 +124,7 @@ func TestIncarnationsKeepHandlersAndIndexers(t *testing.T) {
 	f.list(2, object("a", 1), object("b", 2))
 	if err := f.RunPartitions(f.ctx, nil, Partition{ListerWatcher: &cache.ListWatch{}}); !errors.Is(err,
 		ErrRunning) {
-		t.Errorf("a second incarnation beside the first: %v", err)
+		t.Errorf("a second concurrent incarnation: %v", err)
 	}
 	if err := f.Forget(); !errors.Is(err, ErrRunning) {
 		t.Errorf("forgetting a running incarnation: %v", err)
@@ -132,12 +132,12 @@ func TestIncarnationsKeepHandlersAndIndexers(t *testing.T) {
 	old := f.g
 	f.finish()
 	if f.State() != StateIdle || !f.HasSynced() || len(f.keys()) != 2 {
-		t.Error("the end of an incarnation changed more than the state")
+		t.Error("the end of an incarnation changed HasSynced or the cache")
 	}
 	f.ok(f.AddIndexers(cache.Indexers{"again": cache.MetaNamespaceIndexFunc}))
 	f.next()
 	if err := old.Add(object("ghost", 9)); !errors.Is(err, ErrIncarnationOver) {
-		t.Errorf("the old incarnation still writes: %v", err)
+		t.Errorf("the old incarnation can still write: %v", err)
 	}
 	f.list(5, object("b", 4), object("c", 5))
 	f.flush()
@@ -172,7 +172,7 @@ func TestForget(t *testing.T) {
 		t.Errorf("the cache still holds %v", keys)
 	}
 	if f.HasSynced() || handle.HasSynced() || isClosed(synced.Done()) || isClosed(handleSynced.Done()) {
-		t.Error("still synced after it was forgotten")
+		t.Error("HasSynced is true after Forget")
 	}
 	f.forget()
 	expect(t, "events when nothing is left to forget", log.take(), nil)
@@ -182,7 +182,7 @@ func TestForget(t *testing.T) {
 	f.ok(handle.WaitForSync(f.ctx))
 	expect(t, "events of the next incarnation", log.take(), []string{"initial b9"})
 	if !isClosed(synced.Done()) || !isClosed(handleSynced.Done()) {
-		t.Error("the checkers do not follow to the next incarnation")
+		t.Error("the checkers do not report the sync of the next incarnation")
 	}
 }
 
@@ -216,7 +216,7 @@ func TestForgetBeforeTheFirstListKeepsWaiters(t *testing.T) {
 		select {
 		case <-channel:
 		default:
-			t.Errorf("those who waited for the %s before wait for ever", what)
+			t.Errorf("an earlier wait for the %s does not end", what)
 		}
 	}
 }
@@ -228,7 +228,7 @@ func TestRunNeedsAListerWatcher(t *testing.T) {
 		t.Errorf("the informer is %v", f.State())
 	}
 	if err := f.RunPartitions(f.ctx, nil, Partition{}); err == nil {
-		t.Error("an incarnation ran on nothing")
+		t.Error("an incarnation ran without a ListerWatcher")
 	}
 }
 
@@ -238,11 +238,11 @@ func TestControllerDoesNotRun(t *testing.T) {
 	c.Run(nil)
 	c.RunWithContext(f.ctx)
 	if c.HasSynced() || c.LastSyncResourceVersion() != "" {
-		t.Error("the controller shows another informer")
+		t.Error("the controller reports the state of another informer")
 	}
 	f.list(1)
 	if !c.HasSynced() {
-		t.Error("the controller does not follow")
+		t.Error("the controller does not report changes of the informer")
 	}
 }
 

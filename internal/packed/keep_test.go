@@ -80,7 +80,7 @@ func keepPacker(t testing.TB) *packed.Packer {
 	return packed.NewPacker(pruner)
 }
 
-// checkKeepList fails unless packing keeps the same as decoding and project.
+// checkKeepList fails the test unless packing retains the same values as decoding and project.
 func checkKeepList(t *testing.T, packer *packed.Packer, data []byte) {
 	t.Helper()
 	whole := &unstructured.Unstructured{}

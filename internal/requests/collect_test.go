@@ -58,9 +58,9 @@ func initialEvents(seed uint64) string {
 	return events.String()
 }
 
-// answer responds to watch-lists with events, and to other watches with nothing. If it fails, the first
-// watch-list ends with an ERROR.
-func answer(events string, fails bool) http.Handler {
+// eventServer responds to watch-lists with events, and to other watches without events. If fails is set, the
+// first watch-list ends with an ERROR.
+func eventServer(events string, fails bool) http.Handler {
 	var asked atomic.Int64
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -114,7 +114,7 @@ func TestCollectedWatchListsAreStock(t *testing.T) {
 func contentAfter(t *testing.T, events string, fails bool,
 	informerOf func(*testing.T, *rest.Config) cache.SharedIndexInformer) map[string]string {
 	t.Helper()
-	server := httptest.NewServer(answer(events, fails))
+	server := httptest.NewServer(eventServer(events, fails))
 	defer server.Close()
 	defer server.CloseClientConnections()
 	i := informerOf(t, &rest.Config{Host: server.URL, QPS: -1})

@@ -41,7 +41,7 @@ func inlineRequests(t *testing.T, config *rest.Config, client *http.Client, form
 	return inline
 }
 
-// inlineOutcomes runs an inline watch and returns its outcome like outcomes.
+// inlineOutcomes is outcomes for an inline watch.
 func inlineOutcomes(t *testing.T, w *listWatch) []any {
 	t.Helper()
 	var events []any
@@ -115,7 +115,7 @@ func TestInlineWatchesAreNotCompressed(t *testing.T) {
 		}
 		if encoding.Load() != "identity" || accept.Load() != want ||
 			query.Load() != "allowWatchBookmarks=true&resourceVersion=7&watch=true" {
-			t.Errorf("asked for %q, encoded as %q, with %q", accept.Load(), encoding.Load(), query.Load())
+			t.Errorf("the Accept header is %q, Accept-Encoding is %q, the query is %q", accept.Load(), encoding.Load(), query.Load())
 		}
 	}
 }
@@ -136,7 +136,7 @@ func TestInlineWatchesRetry(t *testing.T) {
 		start := time.Now()
 		err := w.WatchInline(t.Context(), &metav1.ListOptions{}, func(watch.Event) bool { return true })
 		if err == nil || asked != 4 || time.Since(start) < 3*backoffs[stageConnection].first {
-			t.Errorf("asked %d times in %v, and got %v", asked, time.Since(start), err)
+			t.Errorf("sent %d requests in %v, and got %v", asked, time.Since(start), err)
 		}
 		asked = -1 << 20
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -144,7 +144,7 @@ func TestInlineWatchesRetry(t *testing.T) {
 		start = time.Now()
 		if err := w.WatchInline(ctx, &metav1.ListOptions{},
 			func(watch.Event) bool { return true }); err == nil || time.Since(start) != time.Minute {
-			t.Errorf("it ended after %v with %v", time.Since(start), err)
+			t.Errorf("the watch ended after %v with %v", time.Since(start), err)
 		}
 	})
 }
@@ -172,7 +172,7 @@ func TestInlineWatchesEndWithTheContext(t *testing.T) {
 	})
 }
 
-// TestInlineWatchesAreDecompressed covers proxies that compress watches and refusals without being asked.
+// TestInlineWatchesAreDecompressed covers proxies that compress watches and errors without a request for it.
 func TestInlineWatchesAreDecompressed(t *testing.T) {
 	status := http.StatusOK
 	goOn := make(chan struct{})
@@ -222,7 +222,8 @@ func TestInlineWatchesAreDecompressed(t *testing.T) {
 	}
 }
 
-// TestInterrupt: an interruption ends the open watch, or else the next one, once and without a failure.
+// TestInterrupt checks that Interrupt ends the open watch, or the next one if none is open. It ends only one
+// watch, which is not reported as a failure.
 func TestInterrupt(t *testing.T) {
 	opened := make(chan struct{}, 10)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -257,7 +258,7 @@ func TestInterrupt(t *testing.T) {
 	ended = watches(ctx)
 	<-opened
 	if w.interruption.pending() {
-		t.Error("the watch after an interrupted one is interrupted")
+		t.Error("Interrupt ended two watches")
 	}
 	cancel()
 	<-ended

@@ -70,7 +70,7 @@ func playAll(t *testing.T, config *rest.Config, sc scenario, subjects []Subject,
 func (sc scenario) compare(t *testing.T, traces []trace) {
 	want := traces[0].lines
 	if len(want) == 0 {
-		t.Error("the scenario notes nothing")
+		t.Error("the scenario has an empty trace")
 	}
 	if sc.deviation != "" {
 		if diff := cmp.Diff(sc.reference, want); diff != "" {

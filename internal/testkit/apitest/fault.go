@@ -50,8 +50,8 @@ func (f Fault) effect() faults.Effect {
 	return effect
 }
 
-// Close answers 200 and ends the response without an error after the first line, an event, that contains the
-// text. Without a text it ends immediately. A watch is thereby closed.
+// Close responds with 200 and ends the response, without an error, after the first line that contains the
+// text. Without a text it ends immediately. For a watch, a line is an event, and the end closes the watch.
 func Close(after string) faults.Effect {
 	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		if after == "" {

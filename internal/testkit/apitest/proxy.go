@@ -22,7 +22,7 @@ func (s *Server) ProxyClient(t testing.TB, wrap func(http.Handler) http.Handler)
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:     s.HTTPClient(t).Transport,
 		FlushInterval: -1,
-		ErrorLog:      log.New(io.Discard, "", 0), // watches break off as tests want
+		ErrorLog:      log.New(io.Discard, "", 0), // tests break watches on purpose
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request,
 			_ error) {
 			w.WriteHeader(http.StatusBadGateway)

@@ -9,8 +9,8 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// Type is a type that a server serves. Several with the same group and resource are its versions: the same
-// objects, with another apiVersion.
+// Type is a type that a server serves. Several Types with the same group and resource are versions of one
+// type: they serve the same objects, each with its own apiVersion.
 type Type struct {
 	GVR                    schema.GroupVersionResource
 	Kind                   string

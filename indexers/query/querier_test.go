@@ -101,7 +101,7 @@ func TestLabelSelectorsUseIndexes(t *testing.T) {
 		// too long for the other index
 		"example.com/team=payments":              {{Query: "team=payments", Objects: 10}},
 		"example.com/team in (payments, none)":   {{Query: "team in (none, payments)", Objects: 10}},
-		"tier=web":                               {{Query: "tier=W", Objects: 67}}, // which also has other objects
+		"tier=web":                               {{Query: "tier=W", Objects: 67}}, // also has other objects
 		"tier in (web,wax),example.com/team==x":  {{Query: "short=x", Objects: 0}},
 		"tier=db,example.com/team":               {{Query: "tier=D", Objects: 33}},
 		"example.com/team!=payments":             nil,

@@ -14,8 +14,9 @@
 // # How it works
 //
 // Objects of one type are similar, but each is too small to compress well. Therefore a dictionary is trained
-// with the first objects of a type. A new one is trained when it no longer fits the objects. Objects refer to
-// their dictionary, which is freed after the last of them. An object that does not become smaller is stored uncompressed.
+// with the first objects of a type. A new one is trained when it no longer fits the objects. Objects refer
+// to their dictionary, which is freed after the last of them. An object that does not become smaller is
+// stored uncompressed.
 //
 // # Concurrency
 //

@@ -22,8 +22,7 @@ type cluster struct {
 	endpoint string // empty if unknown
 	// token is a mutex that guards the fields below. It has an element while it is held.
 	token chan struct{}
-	// uid is the UID in the first response. err is the error of the latest request, which was sent at
-	// lastRequest.
+	// uid is the UID in the first response, err the error of the latest request.
 	uid         types.UID
 	err         error
 	lastRequest time.Time // zero before the first request

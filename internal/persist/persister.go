@@ -55,8 +55,7 @@ type Persister struct {
 	// disabled is the reason why no objects are persisted, or empty.
 	disabled string
 
-	// token is a mutex that is held during reads and saves, even if a slow disk exceeds DiskTimeout. It
-	// guards state.
+	// token is a mutex that is held during reads and saves, even longer than DiskTimeout. It guards state.
 	token chan struct{}
 	state struct {
 		view persistence.StoredContent // nil before it is opened
@@ -278,8 +277,7 @@ func (p *Persister) saveLocked(ctx context.Context) {
 	p.reported.status.Saves++
 }
 
-// write saves a content that was read at savedAt. accepted is the number of requests that the server had
-// accepted by then.
+// write saves a content that was read at savedAt, when the server had accepted this number of requests.
 func (p *Persister) write(ctx context.Context, now *persistedSnapshot, r *restorer, accepted int64,
 	savedAt time.Time) (at persistence.Checkpoint, err error) {
 	since := savedAt

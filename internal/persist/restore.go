@@ -14,8 +14,7 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// restorer gives the content of an earlier process to one incarnation of the informer: a version of a type
-// whose CRD has a UID.
+// restorer loads the content that an earlier process persisted for one incarnation of the informer.
 type restorer struct {
 	*Persister
 	partition follow.PartitionSpec
@@ -114,8 +113,8 @@ func (r *restorer) load(ctx context.Context, responded bool) (*informer.Restored
 // matches, because the server has no history from before a CRD was recreated. Watches of single namespaces
 // can continue from the checkpoint of one watch of all namespaces, but not the reverse.
 func (r *restorer) matchesType(checkpoint persistence.Checkpoint) bool {
-	return (checkpoint.Namespaces == "" || r.partition.PerNamespace) &&
-		checkpoint.APIVersion == r.partition.Version &&
+	p := r.partition
+	return (checkpoint.Namespaces == "" || p.PerNamespace) && checkpoint.APIVersion == p.Version &&
 		(checkpoint.UID == r.uid || checkpoint.UID == "" || r.uid == "")
 }
 
